@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+# Faultline: two programs and their tests. `make help` lists what there is to do.
+
+V        ?= 0
+BUILD    ?= build
+CC       := gcc
+CLANG    ?= clang
+BPFTOOL  ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PREFIX   ?= /usr/local
+SANITIZE ?= 0
+VERSION  := 0.1.0
+
+ifeq ($(V),0)
+Q   := @
+msg  = @printf '  %-8s %s\n' '$(1)' '$(2)';
+else
+msg :=
+endif
+
+CPPFLAGS := -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BUILD) -MMD -MP
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=gnu11 -Wall -Wextra -Werror -fno-omit-frame-pointer -pthread
+LDFLAGS  += -pthread
+ifeq ($(SANITIZE),1)
+CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1
+LDFLAGS  += -fsanitize=address,undefined
+endif
+BPF_FLAGS := -O2 -g -target bpf -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
+             -Wall -Wextra -Werror -MMD -MP
+
+LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
+TOOL_LIBS   := -lncursesw -ltinfo
+TEST_LIBS   := -lcmocka
+
+sources = $(sort $(foreach d,$(1),$(wildcard $(d)/*.c)))
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+
+BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
+BPF_SKEL := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(BPF_SRC))
+LIB_SRC  := $(call sources,lib/base lib/capture lib/trace lib/analyze lib/translate lib/output)
+TOOL_SRC := $(call sources,tools tools/top)
+# injectors/main.c is the program; the rest is an archive, so that tests can link it.
+EMU_SRC  := $(call sources,injectors/emu injectors/emu/devices injectors/job injectors/real)
+TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))
+HELP_SRC := $(filter-out $(TEST_SRC),$(call sources,tests/unit))
+TESTS    := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
+
+# Programs land beside README in the plain build, inside $(BUILD) in any other.
+OUT := $(if $(filter build,$(BUILD)),.,$(BUILD))
+
+all: $(if $(wildcard tools/faultline.c),$(OUT)/faultline) $(if $(wildcard injectors/main.c),$(OUT)/faultline-inject)
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BUILD)/%.bpf.o: %.bpf.c Makefile
+	@mkdir -p $(@D)
+	$(call msg,BPF,$<)
+	$(Q)$(CLANG) $(BPF_FLAGS) -c $< -o $@
+
+$(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/%.o: %.c Makefile | $(BPF_SKEL)
+	@mkdir -p $(@D)
+	$(call msg,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/libfaultline.a: $(call objects,$(LIB_SRC))
+$(BUILD)/libinject.a: $(call objects,$(EMU_SRC))
+$(BUILD)/%.a:
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(OUT)/faultline: $(call objects,$(TOOL_SRC)) $(BUILD)/libfaultline.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS)
+
+$(OUT)/faultline-inject: $(BUILD)/injectors/main.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
+# A unit test may use any module: tools' objects except the program's main are linked too.
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_SRC)) \
+		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
+		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
+
+tests: $(TESTS)
+unit: tests ## build and run the unit tests only
+	$(Q)set -e; for t in $(TESTS); do printf '== %s\n' $$t; $$t; done
+
+clean: ## remove everything built
+	rm -rf build faultline faultline-inject
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+.PHONY: all help tests unit clean
+.DELETE_ON_ERROR:
+.SECONDARY:

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a device model sees of the machine: its port.
+ *
+ * A device knows its engine and its policy on a fault, nothing of the host. Its queues live in
+ * guest memory and are reached by DMA like everything else.
+ */
+#ifndef FAULTLINE_DEVICE_H
+#define FAULTLINE_DEVICE_H
+
+#include <sys/uio.h>
+
+#include "injectors/emu/service.h"
+
+struct port; /* one device's connection to machine, IOMMU and host */
+
+/* One DMA in progress: references held, nothing to allocate. Large enough for 2 MiB. */
+#define DMA_SEGMENTS 513
+struct dma {
+	__u64 iova;
+	__u64 length;
+	__u32 pasid;
+	__u32 segments;
+	bool faulted;			/* it had to wait for at least one page */
+	struct iovec iov[DMA_SEGMENTS]; /* in the DMA mapping; merged where contiguous */
+};
+
+/*
+ * Pause policy: checks the range and, if pages are absent, raises one page request group for all of
+ * them (at most GROUP_PAGES_MAX a group, `group_pages` of the device's configuration), waits for the response,
+ * checks again. Returns 0 with references held until port_dma_end(); -EFAULT (response INVALID),
+ * -EIO (FAILURE), -ESHUTDOWN (machine stops), -EINVAL (outside the device's window). While it waits
+ * the queue is blocked: that is the policy. A response that does not come within the device's
+ * response timeout is given up: the group is abandoned and the request raised anew.
+ */
+int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length,
+		   bool write, struct dma *dma);
+void port_dma_end(struct port *port, struct dma *dma);
+/* Small guarded copies (descriptors, completions): begin, copy, end. */
+int port_dma_read(struct port *port, __u16 queue, __u32 pasid, __u64 iova, void *to, size_t bytes);
+int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, const void *from,
+		   size_t bytes);
+
+/* Reports a finished I/O to the access log (lib/capture/access_log.h) and to the truth log. */
+void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8 flags, __u8 code,
+		  __u64 start_ns, __u64 end_ns);
+
+__u32 port_device(const struct port *port); /* index in the machine */
+
+/* A device model. */
+struct device_ops {
+	const char *name; /* "block", "accel" */
+	/* Starts its queue threads; `config` is the model's own. */
+	int (*start)(void **device, struct port *port, const void *config);
+	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
+	void (*stop)(void *device);
+};
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The points at which an injection can shake the machine.
+ *
+ * The machine asks inject_delay()/inject_fire() where hardware or host would act; the campaign
+ * layer (injectors/job) arms and disarms. An unarmed point costs one relaxed load. Names and
+ * meaning of probability, interval and times are those of the kernel's fault_attr.
+ */
+#ifndef FAULTLINE_INJECT_H
+#define FAULTLINE_INJECT_H
+
+#include <stdbool.h>
+
+#include "bpf/event.h"
+
+enum inject_point {
+	/* latency added before the stage that the name says */
+	INJECT_DELIVERY, /* between the request's arrival in the queue and the ISR */
+	INJECT_DISPATCH, /* between the ISR and the handler's start */
+	INJECT_RESOLVE,	 /* while memory is being made present, inside the pager */
+	INJECT_RESPOND,	 /* between the IOPT update and the response */
+	INJECT_DELAYS,	 /* number of the points above */
+
+	INJECT_RESPONSE_LOST = INJECT_DELAYS, /* the response never reaches the device */
+	INJECT_RESPONSE_FAILURE,	      /* the response is RESPONSE_FAILURE */
+	INJECT_OVERFLOW,		      /* the PRQ behaves as if full */
+	INJECT_DUPLICATE,		      /* the device raises the same request once more */
+
+	/* done by the injector itself, asked nowhere in the machine */
+	INJECT_EVICT,
+	INJECT_CPU_HOG,
+	INJECT_POINTS,
+};
+
+enum inject_distribution { INJECT_FIXED, INJECT_UNIFORM, INJECT_EXPONENTIAL };
+
+struct injection {
+	enum inject_point point;
+	__u32 device;	   /* machine index, or DEVICE_ALL */
+	__u32 id;	   /* of the [inject NAME] section, for events and truth */
+	__u32 probability; /* percent, 1-100 */
+	__u32 interval;	   /* every Nth candidate, 1: each */
+	__s64 times;	   /* at most so often, -1: no limit */
+	enum inject_distribution distribution;
+	__u64 delay_ns;	    /* fixed value, exponential's mean, uniform's lower bound */
+	__u64 delay_max_ns; /* uniform's upper bound */
+	__u64 seed;
+};
+
+struct inject_table; /* all that is armed in one machine */
+
+int inject_table_create(struct inject_table **table);
+void inject_table_destroy(struct inject_table *table);
+
+/* Arms; several injections of one point act independently (delays add up). -ENOSPC past 64. */
+int inject_arm(struct inject_table *table, const struct injection *injection);
+/* After return no thread acts on it any more. Returns how often it fired. */
+__u64 inject_disarm(struct inject_table *table, __u32 id);
+
+/* Nanoseconds to wait at this point for this device now; the caller sleeps. */
+__u64 inject_delay(struct inject_table *table, enum inject_point point, __u32 device);
+bool inject_fire(struct inject_table *table, enum inject_point point, __u32 device);
+
+#endif

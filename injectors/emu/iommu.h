@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * I/O page tables in x86 second-level format (VT-d specification 9.8): 4 levels of 512 entries,
+ * bit 0 read, bit 1 write, bit 7 page size at levels 2 and 3. One domain per (device, PASID).
+ * Walks are lock-free and may run beside updates; updates of one domain are serialised inside.
+ */
+#ifndef FAULTLINE_IOMMU_H
+#define FAULTLINE_IOMMU_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include "injectors/emu/memory.h"
+
+#define IOMMU_READ  (1ull << 0)
+#define IOMMU_WRITE (1ull << 1)
+
+struct iommu_domain;
+
+struct iommu_translation {
+	__u64 physical; /* of the address asked for */
+	__u64 bytes;	/* from there to the end of the mapping's page */
+	__u64 permissions;
+	__u32 levels; /* page-table accesses of this walk, 1-4 */
+};
+
+int iommu_domain_create(struct iommu_domain **domain);
+void iommu_domain_destroy(struct iommu_domain *domain);
+/* 4 KiB entries, or 2 MiB where address, physical and length allow and `huge` is set. */
+int iommu_map(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
+	      __u64 permissions, bool huge);
+/* Returns bytes unmapped; a 2 MiB entry hit partly is split first. */
+__u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length);
+/* 0, or -ENOENT (nothing mapped), -EACCES (permission missing). */
+int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
+	       struct iommu_translation *translation);
+
+#endif

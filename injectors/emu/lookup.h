@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How a device knows that a page is absent: one interface, two mechanisms.
+ *
+ *   pa-bitmap  VPRI section 4.1: 2 bits per 4 KiB of IOVA in device memory (present, writable); the
+ *		host's invalidations arrive synchronously through the EMQ; after a page response
+ *		the device sets the PAEs itself.
+ *   ats	PCIe ATS: a DevTLB (lib/translate/devtlb.h); a miss walks the IOPT of the domain;
+ *		invalidations drop DevTLB entries.
+ *
+ * Order that makes reclaim safe (VPRI section 5.1, R1-R3): every DMA holds a reference on its pages
+ * from its check to its end; invalidate() makes the range absent first, then waits for the
+ * references to drain, then returns (the ack); only then may the caller unmap the IOPT and free the
+ * frame. A PAE is never set ahead of its IOPT entry: checked at run time in lookup_mapped().
+ */
+#ifndef FAULTLINE_LOOKUP_H
+#define FAULTLINE_LOOKUP_H
+
+#include "injectors/emu/iommu.h"
+
+enum lookup_kind { LOOKUP_PA_BITMAP, LOOKUP_ATS };
+
+struct lookup_config {
+	enum lookup_kind kind;
+	__u64 iova_base; /* window covered, page aligned */
+	__u64 iova_bytes;
+	__u32 devtlb_entries;  /* ats, power of two; 0: 64 */
+	__u32 devtlb_ways;     /* 0: 8 */
+	__u64 lookup_delay_ns; /* busy-waited per DMA range: what slower DRAM or PCIe would add */
+};
+
+struct lookup; /* of one (device, PASID) */
+
+int lookup_create(struct lookup **lookup, const struct lookup_config *config,
+		  struct iommu_domain *domain);
+void lookup_destroy(struct lookup *lookup);
+
+/*
+ * Checks [iova, iova + length) and, if every page is present with the permission, takes a reference
+ * on each and returns 0: translate with lookup_physical(), DMA, then lookup_end(). Otherwise holds
+ * nothing, writes up to `limit` absent page addresses in ascending order, and returns their number.
+ * -EINVAL if the range leaves the window. Never blocks, any thread.
+ */
+int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
+		 unsigned int limit);
+/* Host physical address of a referenced page. */
+__u64 lookup_physical(struct lookup *lookup, __u64 iova);
+void lookup_end(struct lookup *lookup, __u64 iova, __u64 length);
+
+/* Device side, on a successful page response: the pages may be used from now on. */
+void lookup_mapped(struct lookup *lookup, __u64 iova, __u64 length);
+
+/* Host side: returns once no DMA uses or will use the range (device told, then acknowledged).
+ * told(argument) is called between the two, at the moment the device was told; may be NULL. */
+void lookup_invalidate(struct lookup *lookup, __u64 iova, __u64 length,
+		       void (*told)(void *argument), void *argument);
+
+struct lookup_stats {
+	__u64 lookups, faults, read_only_faults, invalidations, order_violations;
+	__u64 devtlb_hits, devtlb_misses;
+};
+void lookup_stats(const struct lookup *lookup, struct lookup_stats *stats);
+
+#endif

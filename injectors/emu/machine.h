@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The emulated machine: tenants with memory and CPUs, devices behind an IOMMU, one host service.
+ *
+ * machine_create() from a plain description (injectors/job fills it from a job file),
+ * machine_start() runs it, injections act on it, machine_stop() ends every thread;
+ * machine_destroy() frees. All sizes in bytes, all times in ns.
+ */
+#ifndef FAULTLINE_MACHINE_H
+#define FAULTLINE_MACHINE_H
+
+#include <signal.h>
+
+#include "injectors/emu/device.h"
+#include "injectors/emu/workload.h"
+
+#define MACHINE_TENANTS_MAX 1000
+#define MACHINE_DEVICES_MAX 4096
+
+struct tenant_config {
+	char name[64];
+	__u64 memory;
+	enum memory_backend backend;
+	cpu_set_t cpus; /* empty: all CPUs of the machine */
+};
+
+enum device_model { MODEL_BLOCK, MODEL_ACCEL };
+
+struct device_config {
+	char name[64]; /* within its tenant */
+	__u32 tenant;  /* index */
+	enum device_model model;
+	__u16 queues;	   /* 1 to 64 */
+	__u16 queue_depth; /* descriptors per queue, power of two, 2 to 1024 */
+	__u32 group_pages; /* requests per page request group, 1 to GROUP_PAGES_MAX */
+	enum lookup_kind lookup;
+	__u32 devtlb_entries;
+	__u64 lookup_delay_ns;
+	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
+	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */
+	/* block */
+	char file[256]; /* backing file; empty: an unlinked one of `file_bytes` */
+	__u64 file_bytes;
+	bool file_direct; /* O_DIRECT */
+};
+
+struct machine_config {
+	char name[64];
+	__u32 tenant_count, device_count, workload_count;
+	struct tenant_config *tenants;
+	struct device_config *devices;
+	struct workload_config *workloads; /* injectors/emu/workload.h */
+	enum scheduler_kind scheduler;
+	__u32 request_queue_entries;
+	char directory[256]; /* for backing files; empty: $TMPDIR or /var/tmp */
+	__u64 seed;
+	bool premap; /* IOPT and lookup filled for present pages at start */
+	/* reclaimer: keeps `reclaim_percent` of each tenant's memory out, 0: off */
+	__u32 reclaim_percent;
+	enum evict_kind reclaim_kind;
+	__u64 reclaim_interval_ns;
+};
+
+struct machine;
+
+int machine_create(struct machine **machine, const struct machine_config *config);
+int machine_start(struct machine *machine);
+/* Waits until every workload is done, `*stop` becomes nonzero or `timeout_ns` has passed. */
+int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_atomic_t *stop);
+void machine_stop(struct machine *machine);
+void machine_destroy(struct machine *machine);
+
+struct inject_table *machine_injections(struct machine *machine);
+
+/*
+ * Eviction for injections, in the safe order (device, IOPT, frame) with every step probed.
+ *   EVICT_NEXT    pages that the device's queued descriptors are about to touch
+ *   EVICT_RANDOM  uniformly over the pages of the device's workload
+ *   EVICT_ALL     every page of the device's tenant that its devices can reach
+ * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at.
+ */
+enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL };
+long machine_evict(struct machine *machine, __u32 device, enum evict_choice choice, __u32 pages,
+		   enum evict_kind kind, __u32 *asked);
+
+struct machine_totals {
+	struct service_stats service;
+	struct guest_memory_stats memory; /* summed */
+	struct lookup_stats lookup;	  /* summed */
+	__u64 ios, io_errors, io_bytes, faults, violations;
+};
+void machine_totals(const struct machine *machine, struct machine_totals *totals);
+/* Valid after machine_wait(). */
+const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Guest RAM that really leaves and really comes back.
+ *
+ * Backend "pager": a memfd, mapped twice and MADV_DONTFORK. The CPU mapping is registered with a
+ * userfaultfd whose pager thread fills absent pages from a backing file. The DMA mapping has
+ * UFFD_FEATURE_SIGBUS: a device that touches an absent page is caught, it never resolves a fault by
+ * accident. Backend "swap": one private mapping and the kernel's own swap (MADV_PAGEOUT); devices
+ * check presence explicitly. Frames are named by a host physical address: base + guest address.
+ *
+ * Page state: present in the CPU mapping | gone minor (frame kept, no mapping) | gone major (frame
+ * freed, content in the backing file or swap).
+ */
+#ifndef FAULTLINE_MEMORY_H
+#define FAULTLINE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "injectors/emu/inject.h"
+
+#define PAGE_BITS  12
+#define PAGE_BYTES (1ul << PAGE_BITS)
+#define HUGE_BYTES (1ul << 21)
+
+enum memory_backend { MEMORY_PAGER, MEMORY_SWAP };
+enum page_origin { PAGE_ZERO, PAGE_FILE, PAGE_SWAP };
+enum evict_kind { EVICT_MINOR, EVICT_MAJOR };
+
+struct guest_memory_config {
+	__u64 bytes;	/* multiple of HUGE_BYTES, 2 MiB to 64 GiB */
+	__u64 physical; /* host physical base of this tenant's RAM, multiple of 1 GiB */
+	enum memory_backend backend;
+	const char
+		*directory; /* where the unlinked backing file lives; NULL: $TMPDIR or /var/tmp */
+	__u32 tenant;
+	__u32 device;			 /* whose INJECT_RESOLVE delays apply: DEVICE_ALL */
+	struct inject_table *injections; /* may be NULL */
+};
+
+struct guest_memory;
+
+int guest_memory_create(struct guest_memory **memory, const struct guest_memory_config *config);
+void guest_memory_destroy(struct guest_memory *memory);
+__u64 guest_memory_bytes(const struct guest_memory *memory);
+
+/* The CPU's view. Touching it may fault and block until the pager has brought the page. */
+void *guest_memory_cpu(struct guest_memory *memory, __u64 guest_address);
+
+/* The device's view of a frame. Touch it only through memory_dma_copy() or a system call that can
+ * return EFAULT (preadv/pwritev): an absent page is an invariant violation, not a wait. */
+void *guest_memory_dma(struct guest_memory *memory, __u64 guest_address);
+/* Guarded copy; -EFAULT if the frame was absent (counted by the caller as a violation). */
+int guest_memory_dma_copy(struct guest_memory *memory, __u64 guest_address, void *buffer,
+			  size_t bytes, bool write);
+
+/* Fills pages with content derived from their address, present afterwards. */
+int guest_memory_populate(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
+
+/*
+ * Makes one page present as the host's fault handler does: by touching the CPU mapping, so that
+ * exactly one real CPU page fault happens in the calling thread if the page was gone.
+ */
+int guest_memory_resolve(struct guest_memory *memory, __u64 guest_address, bool write, bool *major);
+
+/*
+ * Takes one page's memory away; the IOMMU side must be invalidated and unmapped before. Writes it
+ * to the backing store if major, then proves the absence by pagemap (minor) or mincore and pagemap
+ * (major): -EBUSY if it is still there (tried 3 times), 0 when proven.
+ */
+int guest_memory_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
+/* Present in the CPU mapping, by pagemap. */
+bool guest_memory_present(struct guest_memory *memory, __u64 guest_address);
+
+struct guest_memory_stats {
+	__u64 page_in_zero, page_in_file, page_in_swap, minor;
+	__u64 evicted_minor, evicted_major, evict_failed, dma_violations;
+};
+void guest_memory_stats(const struct guest_memory *memory, struct guest_memory_stats *stats);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The USDT probes of the emulated machine, provider "faultline": how eBPF sees it.
+ *
+ * They stand where the hardware or the host driver would do the thing, and nowhere else. Anyone can
+ * use them: bpftrace -e 'usdt:./faultline-inject:faultline:fault_detect { printf("%x\n", arg4); }'.
+ *
+ * Arguments of the fault probes, all u64 (kernel side: bpf/emu.bpf.c):
+ *	0 device	index of the device in its machine (the hello's "index")
+ *	1 queue		queue of the device, QUEUE_NONE if none
+ *	2 pasid		or PASID_NONE
+ *	3 group		page request group index
+ *	4 address	IOVA of the page; of the first page where the probe is per group
+ *	5 length	bytes
+ *	6 flags_code	enum event_flags | (code << 8)
+ *	7 value		per kind, see bpf/event.h
+ * handler, response and resume are once per group, the others once per request.
+ *
+ * Arguments of the invalidation probes: device, pasid, address, length, token, flags.
+ * Arguments of inject_start/stop: device (or DEVICE_ALL), point (enum inject_point), id.
+ * Arguments of handler_thread: none; fired once by a thread that will run bottom halves.
+ */
+#ifndef FAULTLINE_EMU_PROBES_H
+#define FAULTLINE_EMU_PROBES_H
+
+#include <sys/sdt.h>
+
+#include "bpf/event.h"
+
+#define DEVICE_ALL 0xffffffffu
+
+struct fault_probe {
+	__u64 device, queue, pasid, group, address, length, flags_code, value;
+};
+
+/* stage: detect request isr handler resolved mapped response resume overflow */
+#define FAULT_PROBE(stage, p)                                                                  \
+	STAP_PROBE8(faultline, fault_##stage, (p)->device, (p)->queue, (p)->pasid, (p)->group, \
+		    (p)->address, (p)->length, (p)->flags_code, (p)->value)
+
+/* step: start device ack freed */
+#define INVALIDATE_PROBE(step, device, pasid, address, length, token, flags)       \
+	STAP_PROBE6(faultline, invalidate_##step, (__u64)(device), (__u64)(pasid), \
+		    (__u64)(address), (__u64)(length), (__u64)(token), (__u64)(flags))
+
+#define INJECT_PROBE(edge, device, point, id) \
+	STAP_PROBE3(faultline, inject_##edge, (__u64)(device), (__u64)(point), (__u64)(id))
+
+#define HANDLER_THREAD_PROBE() STAP_PROBE(faultline, handler_thread)
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The truth log: what really happened, told by those who did it.
+ *
+ * The device engines, the service layer, the pager and the reclaimer each log on their own, into a
+ * buffer of the calling thread, from code that knows nothing of the USDT probes. Tests hold every
+ * reconstruction against it. Format: docs/truth-log.md, one JSON object a line.
+ *
+ * Buffers grow in chunks outside of the timed path and are written by truth_close(); a killed
+ * machine leaves no truth. With no log open every call is one branch.
+ */
+#ifndef FAULTLINE_TRUTH_H
+#define FAULTLINE_TRUTH_H
+
+#include <stdbool.h>
+
+#include "bpf/event.h"
+
+enum truth_who { TRUTH_DEVICE, TRUTH_SERVICE, TRUTH_PAGER, TRUTH_RECLAIMER, TRUTH_INJECTOR };
+
+enum truth_what {
+	/* device engine */
+	TRUTH_DETECT,
+	TRUTH_REQUEST,
+	TRUTH_RESUME,
+	TRUTH_OVERFLOW,
+	TRUTH_IO,	      /* an I/O completed: address, length, value = latency ns */
+	TRUTH_INVALIDATE_ACK, /* token in `fault` */
+	/* service layer */
+	TRUTH_ISR,
+	TRUTH_HANDLER,
+	TRUTH_RESOLVED,
+	TRUTH_MAPPED,
+	TRUTH_RESPONSE,
+	TRUTH_INVALIDATE_START,
+	TRUTH_INVALIDATE_DEVICE,
+	TRUTH_INVALIDATE_FREED,
+	/* pager */
+	TRUTH_PAGE_IN, /* value: ns it took; code: enum page_origin */
+	/* reclaimer */
+	TRUTH_EVICTED, /* after absence was proven */
+	TRUTH_EVICT_FAILED,
+	/* injector */
+	TRUTH_INJECT_START,
+	TRUTH_INJECT_STOP,
+};
+
+/* `fault` is a machine-wide id that never repeats: the test's key, which no probe carries. */
+struct truth_record {
+	__u64 time_ns;
+	__u64 fault;
+	__u64 address;
+	__u64 length;
+	__u64 value;
+	__u32 device;
+	__u32 pasid;
+	__u32 group;
+	__u32 tid;
+	__u16 queue;
+	__u8 who;
+	__u8 what;
+	__u8 code;
+	__u8 flags;
+};
+
+/* Opens PATH (O_EXCL|O_NOFOLLOW unless overwrite). One log per process. */
+int truth_open(const char *path, bool overwrite);
+/* Fills time_ns (if 0) and tid, appends. Callable from any thread. */
+void truth_log(struct truth_record record);
+/* After all threads that log have ended: writes everything in time order. */
+int truth_close(void);
+bool truth_enabled(void);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Analyzers are pure consumers: a stream in, tables out; the same code live and offline.
+ *
+ * Each analyzer has NAME_create(config), NAME_stream() to feed it, NAME_write(writer) to print its
+ * tables, NAME_destroy(), and typed accessors for the live view. Nothing in events() allocates per
+ * event once its tables are warm; memory is bounded by devices, open faults and footprint pages.
+ */
+#ifndef FAULTLINE_ANALYZER_H
+#define FAULTLINE_ANALYZER_H
+
+#include "lib/base/stream.h"
+#include "lib/output/table.h"
+
+/*
+ * The life of one page request. at[k - EVENT_FAULT_DETECT] is the time of stage k, 0 if that stage
+ * was not seen; a missing stage is merged into its neighbour and marked, never guessed.
+ */
+struct fault {
+	__u64 at[FAULT_STAGES];
+	__u64 address;
+	__u64 length;
+	__u64 cpu_fault_ns; /* the CPU fault that resolved it, 0 if none was seen */
+	__u32 cpu_faults;   /* how many CPU faults its handler took for this page */
+	__u32 device;
+	__u32 pasid;
+	__u32 group;
+	__u32 instance;
+	__u32 pid; /* of the device's owner */
+	__u32 handler_tid;
+	__u16 handler_cpu;
+	__u16 queue;
+	__u8 flags; /* access; MAJOR; LAST */
+	__u8 code;  /* enum response_code */
+	__u8 state; /* enum fault_state */
+	__u8 seen;  /* bit per stage */
+};
+
+enum fault_state {
+	FAULT_OPEN,
+	FAULT_COMPLETE,	    /* detect and resume seen, all seen stages in order */
+	FAULT_UNFINISHED,   /* the recording or the wait ended first */
+	FAULT_INCONSISTENT, /* stages out of order, or a stage without its request */
+	FAULT_OVERFLOWED,   /* its request was dropped by a full queue */
+};
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/fail.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FAIL_TEXT 1024
+
+static _Thread_local char sentence[FAIL_TEXT];
+
+int failed(int error, const char *format, ...)
+{
+	char text[FAIL_TEXT];
+	va_list arguments;
+
+	/* Formatted aside first: failure_text() may be one of the arguments. */
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	memcpy(sentence, text, sizeof(sentence));
+	return error;
+}
+
+int failed_in(int error, const char *format, ...)
+{
+	char context[FAIL_TEXT / 2], text[FAIL_TEXT + FAIL_TEXT / 2 + 4];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(context, sizeof(context), format, arguments);
+	va_end(arguments);
+	snprintf(text, sizeof(text), "%s: %s", context, sentence);
+	text[FAIL_TEXT - 1] = '\0';
+	memcpy(sentence, text, sizeof(sentence));
+	return error;
+}
+
+const char *failure_text(void)
+{
+	return sentence;
+}
+
+enum exit_code exit_code_of(int error)
+{
+	switch (error) {
+	case 0:
+		return EXIT_OK;
+	case -EPERM:
+	case -EACCES:
+		return EXIT_PRIVILEGE;
+	case -EBADMSG:
+	case -EPROTO:
+		return EXIT_INPUT;
+	case -EINTR:
+		return EXIT_INTERRUPTED;
+	default:
+		return EXIT_FAIL;
+	}
+}

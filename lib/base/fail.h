@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How an error travels: functions return a negative errno and leave one sentence for the user.
+ *
+ *	return failed(-EINVAL, "%s:%d: queue_depth=%llu: accepted: 1 to 1024", file, line, depth);
+ *
+ * The sentence names the values and what to do; main() prints it once as "faultline: SENTENCE" and
+ * turns the errno or a typed status into the exit code. The text is per thread.
+ */
+#ifndef FAULTLINE_FAIL_H
+#define FAULTLINE_FAIL_H
+
+/* Exit codes of both programs; documented in docs/exit-codes.md and the man pages. */
+enum exit_code {
+	EXIT_OK = 0,
+	EXIT_FAIL = 1,	      /* the system refused something while running */
+	EXIT_USAGE = 2,	      /* an option or argument is wrong */
+	EXIT_INPUT = 3,	      /* a job file, SLO file or recording is wrong or damaged */
+	EXIT_PRIVILEGE = 4,   /* root, a capability, BTF or userfaultfd is missing */
+	EXIT_LOSS = 5,	      /* finished, but events were lost: numbers are floors */
+	EXIT_EXPECT = 6,      /* a campaign's [expect] or an SLO did not hold */
+	EXIT_INTERRUPTED = 7, /* stopped by a signal before the work was complete */
+};
+
+/* Records the sentence and returns `error` (negative errno). Never allocates. */
+int failed(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts context before the recorded sentence ("CONTEXT: SENTENCE") and returns `error`. */
+int failed_in(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The sentence of this thread's last failure, "" if none. Valid until the next failed(). */
+const char *failure_text(void);
+
+/* The exit code that fits a negative errno where the caller knows nothing better. */
+enum exit_code exit_code_of(int error);
+
+#endif

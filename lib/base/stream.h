@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The pipe between sources and sinks.
+ *
+ * A source (live capture, a recording) pushes into a struct stream; a sink (the recorder, an
+ * analyzer, the live view) implements struct stream_ops. A source never knows a sink, and the order
+ * of calls is the same live and offline: host first, a device before the first event that names it,
+ * events in merged order, an aggregate frame once its window has closed, loss whenever it changed,
+ * end last. Every callback returns 0 or a negative errno, which stops the source. Any may be NULL.
+ *
+ * Pointers are borrowed for the duration of the call; a sink copies what it keeps.
+ */
+#ifndef FAULTLINE_STREAM_H
+#define FAULTLINE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bpf/aggregate.h"
+#include "bpf/event.h"
+
+#define HOST_TEXT   256
+#define NAME_TEXT   64
+#define REASON_TEXT 160
+
+struct host_info {
+	char hostname[NAME_TEXT];
+	char kernel[HOST_TEXT]; /* uname -r and -v */
+	char boot_id[NAME_TEXT];
+	char version[NAME_TEXT]; /* of the Faultline that captured */
+	char command[HOST_TEXT]; /* how it was called */
+	__u32 cpus;
+	__u32 page_size;
+	__u64 start_ns; /* CLOCK_MONOTONIC when capture began */
+};
+
+/* CLOCK_REALTIME at a CLOCK_MONOTONIC instant: taken at start and again every minute. */
+struct clock_anchor {
+	__u64 monotonic_ns;
+	__u64 realtime_ns;
+};
+
+enum device_kind {
+	DEVICE_UNKNOWN,
+	DEVICE_EMULATED,
+	DEVICE_PCI,
+	DEVICE_PLATFORM,
+	DEVICE_BLOCK,
+	DEVICE_IB,
+	DEVICE_NETDEV,
+	DEVICE_VFIO_CONTAINER,
+	DEVICE_IOMMU_DOMAIN,
+	DEVICE_KIND_MAX,
+};
+
+/* A dictionary entry; everything is as it was when the device was first seen. */
+struct device_info {
+	__u32 handle;	       /* nonzero, dense from 1, unique within one capture */
+	__u32 kind;	       /* enum device_kind */
+	char name[NAME_TEXT];  /* "tenant0/disk0", "0000:00:02.0", "vda" */
+	char model[NAME_TEXT]; /* "block", "accel", a driver's name */
+	char vm[NAME_TEXT];    /* tenant or VM, "" if none */
+	char comm[16];	       /* of the owner */
+	__s32 iommu_group;     /* -1 if none */
+	__u32 pid;	       /* owner, 0 if the kernel */
+	__u64 pid_start_ns;    /* its start time since boot: tells a reused pid */
+	__u64 cgroup;	       /* cgroup v2 id, 0 if unknown */
+	__u64 source_id;       /* id of the source: BDF, dev_t, index in the emulated machine */
+	__u32 queues;	       /* 0 if unknown */
+	__u64 memory;	       /* bytes of memory the device can reach, 0 if unknown */
+	__u64 first_ns;
+};
+
+enum probe_state_kind {
+	PROBE_OFF, /* could not attach; reason says why */
+	PROBE_ON,
+	PROBE_DISABLED, /* not asked for */
+};
+
+/* A row of the probe table with its counters; counters are totals since attach. */
+struct probe_info {
+	char name[NAME_TEXT];	/* "fault_detect", "page_fault_user" */
+	char attach[NAME_TEXT]; /* "usdt faultline:fault_detect", "tp_btf page_fault_user" */
+	char reason[REASON_TEXT];
+	__u32 state; /* enum probe_state_kind */
+	__u64 hits;
+	__u64 emitted; /* events that reached a ring */
+	__u64 lost;    /* events for which the ring had no room */
+	__u64 missed;  /* runs the kernel skipped because of recursion */
+};
+
+/* Exact account: produced = received + lost + missed. Totals since the start of capture. */
+struct loss_info {
+	__u64 produced;
+	__u64 received;
+	__u64 lost;	    /* ring full, summed over probes */
+	__u64 missed;	    /* recursion */
+	__u64 late;	    /* received after the merge had passed their time (kept, flagged) */
+	__u64 state_failed; /* kernel-side map inserts that failed: some groups have no instance */
+	__u64 access_lost;  /* access-log records the device discarded or we were too slow for */
+	__u64 access_received;
+	__u64 damaged_bytes; /* offline only: bytes of the recording skipped as unreadable */
+	__u64 damaged_frames;
+};
+
+struct aggregate_row {
+	struct aggregate_key key;
+	struct aggregate_counts counts;
+	__u32 histogram; /* first of its bins in the frame, bins ordered by bucket */
+	__u32 bins;	 /* 0 where the kind has no latency */
+};
+
+/* One nonempty histogram bucket (bpf/histogram.h), in ns. */
+struct aggregate_bin {
+	__u32 bucket;
+	__u32 count;
+};
+
+/* Everything counted in one closed window, a consistent whole. */
+struct aggregate_frame {
+	__u64 window;	 /* start_ns / AGGREGATE_WINDOW_NS */
+	bool incomplete; /* a counting map was full: the counts are floors */
+	size_t row_count;
+	size_t bin_count;
+	size_t page_count;
+	const struct aggregate_row *rows;
+	const struct aggregate_bin *bins;
+	const struct aggregate_page *pages; /* sorted by device, pasid, page */
+};
+
+struct stream_ops {
+	int (*host)(void *self, const struct host_info *host);
+	int (*clock)(void *self, const struct clock_anchor *anchor);
+	int (*probe)(void *self,
+		     const struct probe_info *probe); /* again when its counters moved */
+	int (*device)(void *self, const struct device_info *device);
+	int (*events)(void *self, const struct event *events, size_t count);
+	int (*aggregate)(void *self, const struct aggregate_frame *frame);
+	int (*loss)(void *self, const struct loss_info *loss);
+	/* Time has passed up to now_ns though nothing happened: live views and windows advance. */
+	int (*tick)(void *self, __u64 now_ns);
+	int (*end)(void *self, __u64 end_ns);
+};
+
+struct stream {
+	const struct stream_ops *ops;
+	void *self;
+};
+
+/* A stream that passes every call to up to STREAM_FANOUT sinks, in order; first error wins. */
+#define STREAM_FANOUT 8
+struct stream_fan {
+	struct stream sinks[STREAM_FANOUT];
+	size_t count;
+};
+struct stream stream_fan(struct stream_fan *fan);
+
+static inline int stream_events(struct stream s, const struct event *events, size_t count)
+{
+	return s.ops->events ? s.ops->events(s.self, events, count) : 0;
+}
+
+#endif

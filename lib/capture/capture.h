@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Live capture: attaches probes, drains the per-CPU rings, merges by time, pushes into a sink.
+ *
+ * capture_open() -> capture_attach() -> capture_run() or repeated capture_poll() -> capture_close().
+ * Nothing stays attached after capture_close() or after the process has died: every link is a
+ * descriptor of this process.
+ */
+#ifndef FAULTLINE_CAPTURE_H
+#define FAULTLINE_CAPTURE_H
+
+#include <signal.h>
+
+#include "lib/base/stream.h"
+
+#define CAPTURE_FILTERS 16
+
+struct capture_config {
+	const char *devices[CAPTURE_FILTERS]; /* names or fnmatch patterns; none: all */
+	size_t device_count;
+	__u32 pids
+		[CAPTURE_FILTERS]; /* CPU faults of these are recorded one by one, none: counted */
+	size_t pid_count;
+	__u64 kinds[2];			       /* bit per event_kind to record; all 0: every one */
+	const char *disabled[CAPTURE_FILTERS]; /* probe names to leave out */
+	size_t disabled_count;
+	const char *emulator; /* path of faultline-inject; NULL: beside this program, then $PATH */
+	__u64 slow_io_ns;     /* I/Os slower than this are recorded one by one, 0: 10 ms */
+	size_t ring_bytes;    /* per CPU, power of two; 0: 64 MiB / CPUs, at least 256 KiB */
+	__u64 poll_ns;	      /* interval of the timed consumer, 0: 20 ms */
+	__u64 unfinished_ns;  /* age at which an open group is given up, 0: 60 s */
+};
+
+struct capture;
+
+int capture_open(struct capture **capture, const struct capture_config *config);
+/*
+ * Loads and attaches row by row of the probe table. A probe that cannot attach is turned off with
+ * its reason; -ENODEV only if none could. Pushes host, clock and probe states into `sink`.
+ */
+int capture_attach(struct capture *capture, struct stream sink);
+/* Adds a pid whose CPU faults are wanted one by one (the wrapped command). */
+int capture_add_pid(struct capture *capture, __u32 pid);
+/* One pass: drain, merge, push, close windows. Returns events pushed, or a negative errno. */
+int capture_poll(struct capture *capture, struct stream sink);
+/* Polls every poll_ns until *stop becomes nonzero. */
+int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop);
+/* Detaches first, then drains what is left, closes the open windows, pushes loss and end. */
+int capture_finish(struct capture *capture, struct stream sink);
+void capture_close(struct capture *capture);
+
+/* What `doctor` prints: the probe table with what this host says of each row. Attaches nothing. */
+int capture_probe_report(const struct capture_config *config, struct stream sink);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Whatever is printable is a table of typed columns, written by one of three writers.
+ *
+ * The producer describes the table once and gives rows of cells; text, CSV and JSON come from the
+ * same rows, so they never disagree. Text is at most 80 columns wide with human units; CSV is one
+ * table a file, a fixed header "name_unit", plain numbers, RFC 4180 quoting; JSON (jansson) is
+ * {"tables":{"NAME":[{"name_unit":value}]}} with numbers as numbers.
+ */
+#ifndef FAULTLINE_TABLE_H
+#define FAULTLINE_TABLE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lib/base/stream.h"
+
+enum column_type {
+	COLUMN_TEXT,	 /* cell.text, NULL prints as empty */
+	COLUMN_COUNT,	 /* cell.count */
+	COLUMN_BYTES,	 /* cell.count; unit "bytes" */
+	COLUMN_DURATION, /* cell.count in ns; CSV unit "ns" */
+	COLUMN_TIME,	/* cell.count in CLOCK_MONOTONIC ns; text and CSV as UTC ISO 8601 with ns */
+	COLUMN_ADDRESS, /* cell.count, hexadecimal with 0x */
+	COLUMN_REAL,	/* cell.real, NAN prints as empty (CSV) or null (JSON) */
+};
+
+#define CELL_NONE UINT64_MAX /* in a count, bytes, duration, time or address cell: empty / null */
+
+struct column {
+	const char *name; /* lower case with underscores, no unit */
+	const char *unit; /* "ns", "bytes", "per_s", "percent", NULL for none */
+	enum column_type type;
+	unsigned int width; /* of the text form; 0: as wide as needed, last column only */
+	bool wide;	    /* left out of text output unless it was asked for wide */
+};
+
+struct table {
+	const char *name;  /* file name of the CSV without ".csv": "faults", "stages" */
+	const char *title; /* heading of the text form */
+	const struct column *columns;
+	size_t column_count;
+};
+
+union cell {
+	const char *text;
+	__u64 count;
+	double real;
+};
+
+enum output_format { OUTPUT_TEXT, OUTPUT_CSV, OUTPUT_JSON };
+
+/* Where tables go. One writer serves many tables, one after the other. */
+struct writer;
+
+struct writer_config {
+	enum output_format format;
+	FILE *file;	       /* text, JSON, and CSV of a single table */
+	const char *directory; /* CSV: one file per table, O_EXCL|O_NOFOLLOW; NULL: into `file` */
+	bool wide;
+	bool raw_time; /* COLUMN_TIME as monotonic ns instead of wall-clock */
+};
+
+int writer_open(struct writer **writer, const struct writer_config *config);
+/* Anchor for COLUMN_TIME; without one times print as monotonic ns. */
+void writer_clock(struct writer *writer, const struct clock_anchor *anchor);
+/* A sentence for humans (text only): a finding, a caveat, a negative answer. */
+int writer_note(struct writer *writer, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A named value outside tables: JSON top level; text "name: value"; CSV: ignored. */
+int writer_fact(struct writer *writer, const char *name, const char *value);
+int writer_begin(struct writer *writer, const struct table *table);
+int writer_row(struct writer *writer, const union cell *cells);
+int writer_end(struct writer *writer);
+/* Flushes, closes what it opened, frees. Reports a full disk as -ENOSPC with the path. */
+int writer_close(struct writer *writer);
+
+#endif

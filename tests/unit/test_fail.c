@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+
+static void context_goes_first(void **state)
+{
+	(void)state;
+	assert_int_equal(failed(-EINVAL, "depth=%d: accepted: 1 to %d", 0, 8), -EINVAL);
+	assert_int_equal(failed_in(-EINVAL, "job.ini:%d", 7), -EINVAL);
+	assert_string_equal(failure_text(), "job.ini:7: depth=0: accepted: 1 to 8");
+}
+
+static void own_text_may_be_an_argument(void **state)
+{
+	(void)state;
+	failed(-EIO, "disk gone");
+	failed(-EIO, "cannot record: %s", failure_text());
+	assert_string_equal(failure_text(), "cannot record: disk gone");
+}
+
+static void long_text_is_cut_not_overrun(void **state)
+{
+	char text[4000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	failed(-EIO, "%s", text);
+	failed_in(-EIO, "%s", text);
+	assert_int_equal(strlen(failure_text()), 1023);
+}
+
+static void codes_are_typed(void **state)
+{
+	(void)state;
+	assert_int_equal(exit_code_of(0), EXIT_OK);
+	assert_int_equal(exit_code_of(-EPERM), EXIT_PRIVILEGE);
+	assert_int_equal(exit_code_of(-EBADMSG), EXIT_INPUT);
+	assert_int_equal(exit_code_of(-ENOSPC), EXIT_FAIL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(context_goes_first),
+		cmocka_unit_test(own_text_may_be_an_argument),
+		cmocka_unit_test(long_text_is_cut_not_overrun),
+		cmocka_unit_test(codes_are_typed),
+	};
+
+	return cmocka_run_group_tests_name("fail", tests, NULL, NULL);
+}

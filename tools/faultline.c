@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline: observes I/O page faults. This file only finds the verb. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "tools/verbs.h"
+
+/* Verbs are being landed one by one; a verb without code is left out of the table. */
+#pragma weak verb_record
+#pragma weak verb_top
+#pragma weak verb_doctor
+#pragma weak verb_report
+#pragma weak verb_timeline
+#pragma weak verb_footprint
+#pragma weak verb_slo
+
+struct verb {
+	const char *name;
+	const char *does;
+	int (*run)(int argc, char **argv);
+};
+
+static const struct verb verbs[] = {
+	{"record", "record events into a .flt file, around a command or until Ctrl-C", verb_record},
+	{"top", "live view of devices by fault rate", verb_top},
+	{"report", "what faulted, where, why, how long each stage took", verb_report},
+	{"timeline", "single faults, stage by stage", verb_timeline},
+	{"footprint", "which memory devices touch, and how often", verb_footprint},
+	{"slo", "which I/O broke its objective, and which fault caused it", verb_slo},
+	{"doctor", "what this host can show, probe by probe, and why not", verb_doctor},
+};
+
+static void usage(FILE *file)
+{
+	fprintf(file, "Usage: faultline VERB [OPTION...]\n\n"
+		      "Observes I/O page faults: live, or from a recording.\n\n");
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (verbs[i].run)
+			fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].does);
+	fprintf(file, "\nEXAMPLES:\n"
+		      "  sudo faultline record -o run.flt -- ./workload\n"
+		      "  faultline report run.flt\n"
+		      "  sudo faultline top\n\n"
+		      "`faultline VERB --help` explains a verb; --version prints the version.\n");
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("faultline " FAULTLINE_VERSION);
+		return EXIT_OK;
+	}
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (!verbs[i].run || strcmp(argv[1], verbs[i].name))
+			continue;
+		snprintf(name, sizeof(name), "faultline %s", verbs[i].name);
+		argv[1] = name;
+		return verbs[i].run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "faultline: %s: no such verb; `faultline help` lists them\n", argv[1]);
+	return EXIT_USAGE;
+}

@@ -88,6 +88,7 @@ struct machine_totals {
 	struct guest_memory_stats memory; /* summed */
 	struct lookup_stats lookup;	  /* summed */
 	__u64 ios, io_errors, io_bytes, faults, violations;
+	struct histogram round_trip; /* ns, detect to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
 /* Valid after machine_wait(). */

@@ -48,6 +48,7 @@ TESTS    := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 # Programs land beside README in the plain build, inside $(BUILD) in any other.
 OUT := $(if $(filter build,$(BUILD)),.,$(BUILD))
 
+.DEFAULT_GOAL := all
 all: $(if $(wildcard tools/faultline.c),$(OUT)/faultline) $(if $(wildcard injectors/main.c),$(OUT)/faultline-inject)
 
 help: ## list the targets
@@ -88,15 +89,51 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_S
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
 
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
+bench-programs: $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
+
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only
 	$(Q)set -e; for t in $(TESTS); do printf '== %s\n' $$t; $$t; done
+
+# The four user-facing commands install what they need first; a sub-make sees the new packages.
+demo: ## install what is missing, build, run the shipped demo under capture, explain it
+	$(Q)tests/setup.sh demo
+	$(Q)+$(MAKE) --no-print-directory all
+	$(Q)dashboards/demo.sh
+
+check: ## install what is missing, build, run every test
+	$(Q)tests/setup.sh check
+	$(Q)tests/check.sh
+
+bench: ## install what is missing, build, measure beside the named peers
+	$(Q)tests/setup.sh bench
+	$(Q)+$(MAKE) --no-print-directory all bench-programs
+	$(Q)python3 bench/bench.py
+
+campaigns: all ## run the shipped campaigns with their full grids
+	$(Q)tests/campaigns.sh full
+
+soak: all ## ten minutes of record and inject, memory must stay flat
+	$(Q)SOAK_SECONDS=600 tests/e2e/soak.sh
+
+install: all ## copy programs, jobs and manual pages to $(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/dashboards
+	install -m 755 faultline faultline-inject $(DESTDIR)$(PREFIX)/bin
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 injectors/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
+	install -m 644 dashboards/*.gp $(DESTDIR)$(PREFIX)/share/faultline/dashboards
+	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 
 clean: ## remove everything built
 	rm -rf build faultline faultline-inject
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit clean
+.PHONY: all help tests unit demo check bench bench-programs campaigns soak install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

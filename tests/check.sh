@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Runs every suite, prints each one's counts, then the sum. `tests/check.sh [SUITE...]` runs some.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+logs=build/check
+mkdir -p "$logs"
+sum_passed=0 sum_failed=0 sum_skipped=0
+broken=()
+
+# suite NAME SECONDS COMMAND...: its last "N passed, N failed, N skipped" line counts; a suite that
+# prints none, times out or exits nonzero with no failure counted is itself one failure.
+suite() {
+	local name=$1 limit=$2 begin status line
+	shift 2
+	if [ ${#only[@]} -gt 0 ] && ! printf '%s\n' "${only[@]}" | grep -qx "$name"; then
+		return
+	fi
+	begin=$SECONDS
+	timeout --kill-after=10 "$limit" "$@" >"$logs/$name.log" 2>&1 </dev/null
+	status=$?
+	line=$(grep -E '[0-9]+ passed, [0-9]+ failed' "$logs/$name.log" | tail -n 1)
+	if [[ $line =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
+		local p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
+	else
+		local p=0 f=1 s=0
+	fi
+	[ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+	sum_passed=$((sum_passed + p)) sum_failed=$((sum_failed + f)) sum_skipped=$((sum_skipped + s))
+	echo "$name: $p passed, $f failed, $s skipped ($((SECONDS - begin)) s)"
+	grep -E '^skip - ' "$logs/$name.log" | sed 's/^/    /'
+	if [ "$f" -gt 0 ]; then
+		broken+=("$name")
+		[ "$status" -eq 124 ] && echo "    timed out after $limit s"
+		grep -E '^not ok|\[  FAILED  \]|\[  ERROR   \]|error:|ERROR:|warning:' "$logs/$name.log" |
+			head -n 20 | sed 's/^/    /'
+		tail -n 15 "$logs/$name.log" | sed 's/^/    | /'
+	fi
+}
+
+only=("$@")
+suite build        600 tests/suites/build.sh
+suite style        300 tests/suites/style.sh
+suite unit         300 tests/suites/unit.sh build
+suite unit-asan    600 tests/suites/unit.sh build/asan
+suite fuzz         120 tests/suites/fuzz.sh
+for script in tests/e2e/*.sh; do
+	name=$(basename "$script" .sh)
+	[ "$name" = lib ] && continue
+	limit=$(sed -n 's/^# time limit: \([0-9]*\) s$/\1/p' "$script")
+	suite "$name" "${limit:-180}" bash "$script"
+done
+
+[ ${#broken[@]} -gt 0 ] && echo "failed: ${broken[*]} (whole output in $logs/)"
+echo "$sum_passed passed, $sum_failed failed, $sum_skipped skipped"
+[ "$sum_failed" -eq 0 ]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+# What every end-to-end suite shares. Source it, call ok/not_ok/skip once a check, end with `finish`.
+#
+# A suite runs in a scratch directory of its own with a registry directory of its own, and leaves
+# neither processes nor files. FAULTLINE and INJECT name the programs under test.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+suite=$(basename "$0" .sh)
+FAULTLINE=${FAULTLINE:-$root/faultline}
+INJECT=${INJECT:-$root/faultline-inject}
+scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/faultline-$suite.XXXXXX")
+export FAULTLINE_RUN_DIR=/run/faultline-$suite.$$
+passed=0 failed=0 skipped=0
+
+ok() {
+	passed=$((passed + 1))
+	echo "ok - $1"
+}
+
+not_ok() {
+	failed=$((failed + 1))
+	echo "not ok - $1${2:+: $2}"
+}
+
+skip() {
+	skipped=$((skipped + 1))
+	echo "skip - $1: $2"
+	# Only skips that are known for an environment are allowed; the file says which and why.
+	if ! grep -qxF "$suite: $1" "$root/tests/allowed-skips"; then
+		not_ok "$1" "this skip is not in tests/allowed-skips"
+	fi
+}
+
+# check NAME COMMAND...: one check, its output shown only if it fails.
+check() {
+	local name=$1 output
+	shift
+	if output=$("$@" 2>&1); then
+		ok "$name"
+	else
+		not_ok "$name" "exit $?: $*"
+		printf '%s\n' "$output" | tail -n 20 | sed 's/^/    /'
+	fi
+}
+
+# equal NAME ACTUAL EXPECTED
+equal() {
+	if [ "$2" = "$3" ]; then
+		ok "$1 ($2)"
+	else
+		not_ok "$1" "got '$2', expected '$3'"
+	fi
+}
+
+# wait_for SECONDS COMMAND...: until it succeeds.
+wait_for() {
+	local tries=$(($1 * 20))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+# BPF programs that are attached or loaded now, by name; ours all have a known prefix in their maps,
+# so suites compare the set before and after.
+bpf_programs() {
+	bpftool prog list 2>/dev/null | awk '/^[0-9]+:/ {print $1, $2, $4}' | sort
+}
+
+finish() {
+	rm -rf "$scratch"
+	rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null
+	echo "$suite: $passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+	exit
+}
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Installs the Debian packages that are missing: tests/setup.sh build|demo|check|bench
+set -euo pipefail
+
+build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev libjansson-dev
+       libinih-dev libpci-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev)
+demo=("${build[@]}" gnuplot-nox)
+check=("${demo[@]}" libcmocka-dev linux-perf python3 tmux clang-format clang-tidy
+       libclang-rt-14-dev util-linux procps man-db e2fsprogs zstd)
+bench=("${check[@]}" fio bpftrace)
+
+case ${1:-build} in
+build) wanted=("${build[@]}") ;;
+demo) wanted=("${demo[@]}") ;;
+check) wanted=("${check[@]}") ;;
+bench) wanted=("${bench[@]}") ;;
+*) echo "Usage: tests/setup.sh build|demo|check|bench" >&2; exit 2 ;;
+esac
+
+missing=()
+for package in "${wanted[@]}"; do
+	dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q 'ok installed' ||
+		missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "faultline: run as root, or install: apt-get install ${missing[*]}" >&2
+	exit 4
+fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

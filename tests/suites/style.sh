@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Formatting, clang-tidy's bugprone set, sizes of files and functions, man pages, shell syntax.
+set -uo pipefail
+passed=0 failed=0
+result() {
+	if [ "$2" -eq 0 ]; then
+		passed=$((passed + 1))
+		echo "ok - $1"
+	else
+		failed=$((failed + 1))
+		echo "not ok - $1"
+	fi
+}
+
+mapfile -t sources < <(find bpf lib tools injectors bench tests -name '*.[ch]' | sort)
+clang-format --dry-run -Werror "${sources[@]}"
+result "formatted by .clang-format" $?
+
+# BPF sources are checked by the verifier; tests by the compiler.
+mapfile -t units < <(find lib tools injectors -name '*.c' | sort)
+printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 4 clang-tidy --quiet \
+	--checks='-*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-narrowing-conversions,-bugprone-reserved-identifier,-bugprone-assignment-in-if-condition' \
+	--warnings-as-errors='*' -- -std=gnu11 -D_GNU_SOURCE -DFAULTLINE_VERSION='"x"' -I. -Ibuild 2>/dev/null
+result "clang-tidy bugprone" $?
+
+python3 tests/suites/sizes.py "${sources[@]}"
+result "files and functions fit in the head" $?
+
+bad=0
+for script in $(find tests dashboards .ci -name '*.sh') .ci/run; do
+	bash -n "$script" || bad=1
+done
+result "shell scripts parse" $bad
+
+bad=0
+for page in docs/man/*.[1-8]; do
+	[ -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)" ] || {
+		echo "man page with warnings: $page"
+		bad=1
+	}
+done
+result "man pages render without warnings" $bad
+
+grep -rIl . bpf lib tools injectors bench tests dashboards --include='*.[ch]' --include='*.sh' --include='*.py' |
+	xargs grep -L 'SPDX-License-Identifier: GPL-2.0' | grep . && bad=1 || bad=0
+result "every source names its licence" $bad
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

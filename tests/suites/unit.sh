@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Every cmocka program of a build directory; sums their counts. Skips must be in tests/allowed-skips.
+set -uo pipefail
+build=$1
+export FAULTLINE_RUN_DIR=/run/faultline-unit.$$
+export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+passed=0 failed=0 skipped=0
+for program in "$build"/tests/unit/test_*; do
+	[ -x "$program" ] && [ -f "$program" ] || continue
+	case $program in *.o | *.d) continue ;; esac
+	output=$(timeout 180 "$program" 2>&1)
+	status=$?
+	echo "$output"
+	p=$(grep -c '^\[       OK \]' <<<"$output")
+	f=$(grep -cE '^\[  FAILED  \] [A-Za-z_]+$' <<<"$output")
+	s=$(grep -c '^\[  SKIPPED \] [a-z]' <<<"$output")
+	while read -r name; do
+		grep -qxF "unit: $name" tests/allowed-skips && continue
+		echo "not ok - $name: this skip is not in tests/allowed-skips"
+		f=$((f + 1))
+	done < <(sed -n 's/^\[  SKIPPED \] \([a-z_0-9]*\)$/\1/p' <<<"$output" | sort -u)
+	if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then
+		echo "not ok - $program ended with $status"
+		f=1
+	fi
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -10,6 +10,7 @@
 
 #include <sys/uio.h>
 
+#include "injectors/emu/channel.h"
 #include "injectors/emu/service.h"
 
 struct port; /* one device's connection to machine, IOMMU and host */
@@ -47,13 +48,37 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 
 __u32 port_device(const struct port *port); /* index in the machine */
 
+/* Time this queue has been paused on faults so far, over all DMA calls. Any thread. */
+__u64 port_blocked_ns(const struct port *port, __u16 queue);
+
+/* What a model is started with; copied. */
+struct device_setup {
+	struct channel *channel; /* outlives the device */
+	/* block */
+	const char *file;      /* backing file; NULL or "": an unlinked one of `file_bytes` */
+	__u64 file_bytes;      /* 0 with a file: its size */
+	bool file_direct;      /* O_DIRECT */
+	const char *directory; /* for the unlinked file; NULL or "": $TMPDIR or /var/tmp */
+};
+
 /* A device model. */
 struct device_ops {
 	const char *name; /* "block", "accel" */
-	/* Starts its queue threads; `config` is the model's own. */
-	int (*start)(void **device, struct port *port, const void *config);
+	/* Starts its queue threads. They touch guest memory only after a doorbell has rung. */
+	int (*start)(void **device, struct port *port, const struct device_setup *setup);
 	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
 	void (*stop)(void *device);
+	/*
+	 * For EVICT_NEXT: stops the start of further descriptors and writes the IOVAs of up to `limit`
+	 * different pages of data that those already queued will touch, in their order. Waits up to
+	 * `wait_ns` for that many. Returns their number; every hold() needs a release(). What was
+	 * started before goes on. One holder at a time: -EBUSY.
+	 */
+	long (*hold)(void *device, __u64 *pages, unsigned int limit, __u64 wait_ns);
+	void (*release)(void *device);
 };
+
+extern const struct device_ops block_device;
+extern const struct device_ops accel_device;
 
 #endif

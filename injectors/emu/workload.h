@@ -2,7 +2,11 @@
 /*
  * The guest's driver and application in one: fills descriptors in guest memory, rings doorbells,
  * reaps completions, verifies data when asked, keeps latency statistics. One thread per workload
- * (the guest CPU); it touches memory through the CPU mapping only.
+ * (the guest CPU); it touches memory through the CPU mapping only. A device has one workload.
+ *
+ * Latency: with a rate, the n-th I/O has its time on an absolute schedule and its latency runs from
+ * there, whether or not it could be submitted then, so that a frozen device is charged for
+ * what it held up (no coordinated omission). Without a rate it runs from the submission.
  */
 #ifndef FAULTLINE_WORKLOAD_H
 #define FAULTLINE_WORKLOAD_H
@@ -10,6 +14,8 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include "injectors/emu/channel.h"
+#include "injectors/emu/memory.h"
 #include "lib/analyze/histogram.h"
 
 enum access_pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_ZIPF };
@@ -29,17 +35,33 @@ struct workload_config {
 	double rate;		     /* I/Os per second over all queues, 0: as fast as possible */
 	__u64 duration_ns;	     /* 0: until `count` */
 	__u64 count;		     /* I/Os, 0: until duration */
-	__u64 buffer_bytes;	     /* span of memory used for data, 0: half of the tenant's */
-	bool verify;		     /* check the data of every read against what was written */
+	__u64 buffer_bytes; /* span of memory used for data, 0: half of the device's share */
+	bool verify;	    /* check the data of every read against what was written */
 	__u64 seed;
 };
 
 struct workload_result {
 	__u64 ios, errors, bytes, mismatches;
 	__u64 start_ns, end_ns;
+	__u64 unsent;		  /* were due (rate), but their queue was full until the end */
 	__u64 blocked_ns;	  /* sum over queues of time spent paused on a fault */
-	struct histogram latency; /* ns, submit to completion, as the guest saw it */
+	struct histogram latency; /* ns, as the guest saw it */
 	__u64 window_min_ios;	  /* fewest I/Os completed in any whole 100 ms window */
 };
+
+struct workload;
+
+/* Checks the configuration against the channel: -EINVAL with a sentence. Keeps both pointers. */
+int workload_create(struct workload **workload, const struct workload_config *config,
+		    struct guest_memory *memory, struct channel *channel);
+/* Clears the rings and starts the thread. */
+int workload_start(struct workload *workload);
+/* 0 once it has done all its I/O, -ETIMEDOUT. timeout 0 asks only. */
+int workload_wait(struct workload *workload, __u64 timeout_ns);
+/* Ends it now, wherever it is, and joins; I/O in flight is not waited for. May be called twice. */
+void workload_stop(struct workload *workload);
+/* After workload_wait() has returned 0 or workload_stop(). */
+const struct workload_result *workload_result(const struct workload *workload);
+void workload_destroy(struct workload *workload);
 
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a driver and its device share besides guest memory: registers, doorbells, one interrupt.
+ *
+ * The machine creates a channel for each device, starts the device model on it, then gives it to
+ * the one workload that drives the device. It must outlive both.
+ */
+#ifndef FAULTLINE_CHANNEL_H
+#define FAULTLINE_CHANNEL_H
+
+#include <stdbool.h>
+
+#include "bpf/event.h"
+#include "injectors/emu/ring.h"
+
+/*
+ * A counter that can be waited for. Ringing costs a system call only if somebody sleeps. The waiter
+ * polls for a short while before it sleeps, for longer when that paid off lately and not at all
+ * when it did not (as KVM's halt polling). One waiter, any number of ringers.
+ */
+struct doorbell {
+	__u32 count;
+	__u32 sleeping;
+	__u32 poll_ns; /* the waiter's */
+};
+
+void doorbell_ring(struct doorbell *bell);
+__u32 doorbell_count(const struct doorbell *bell);
+/* Returns once the count differs from `seen` or at `deadline_ns` (CLOCK_MONOTONIC, 0: never). */
+__u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns);
+
+struct channel_queue {
+	struct doorbell doorbell __attribute__((aligned(64))); /* driver to device */
+	__u64 ring;					       /* guest address of the rings */
+	__u64 blocked_ns; /* by the device: time paused on faults so far */
+} __attribute__((aligned(64)));
+
+struct channel_config {
+	__u16 queues;	   /* 1 to RING_QUEUES_MAX */
+	__u16 queue_depth; /* power of two, 2 to RING_DEPTH_MAX */
+	__u32 pasid;	   /* of everything the driver hands to the device, or PASID_NONE */
+	/* The device's own share of its tenant's memory: the rings first, then data. */
+	__u64 guest_address; /* page aligned */
+	__u64 bytes;
+	__u64 iova_offset; /* IOVA = guest address + this; SVA: where user space has it */
+};
+
+struct channel {
+	struct channel_config config;
+	__u64 data_address; /* guest address of the first byte after the rings, page aligned */
+	__u64 data_bytes;
+	__u64 disk_bytes; /* by the model's start(): size of the disk; 0: a copy engine */
+	bool disk_zeroed; /* the disk was empty at start */
+	struct doorbell interrupt __attribute__((aligned(64))); /* device to driver */
+	struct channel_queue queue[];
+};
+
+/* -EINVAL with a sentence if the share cannot hold the rings and 64 KiB of data. */
+int channel_create(struct channel **channel, const struct channel_config *config);
+void channel_destroy(struct channel *channel);
+
+#endif

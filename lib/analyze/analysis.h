@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * All analyzers behind one stream: what every verb that explains something is built on.
+ *
+ * The live view, `report` and the other offline verbs create one analysis, feed its stream and read
+ * the parts. As there is one code and it depends on nothing but the stream's calls (never on how
+ * events were cut into batches, never on this process's clock), a live number and the number from
+ * its recording are equal.
+ *
+ * Not thread-safe: the stream and the accessors belong to one thread, or to one lock.
+ */
+#ifndef FAULTLINE_ANALYSIS_H
+#define FAULTLINE_ANALYSIS_H
+
+#include "lib/analyze/analyzer.h"
+
+struct slo_set;
+
+struct analysis_config {
+	/* Windows kept of each curve (rates, footprint over time); 0: all, for offline use. */
+	size_t history_windows;
+	/* Finished faults kept per device, newest last; 0: 64. */
+	size_t last_faults;
+	/* Requests reconstructed at once; beyond it the oldest is given up. 0: 262144 */
+	size_t open_faults;
+	/* VPRI's simulated fault: re-access of a 2 MiB page after more than this. 0: 300 s */
+	__u64 simulated_fault_ns;
+	/* More than this many faults within a second are a burst. 0: 5 (VPRI section 2.2) */
+	unsigned int burst_faults;
+	/* Objectives to judge (lib/analyze/slo.h), NULL: none. Borrowed until destroy. */
+	const struct slo_set *slos;
+	/* Per-page tables of the footprint are left out; they are what takes memory. */
+	bool without_footprint;
+};
+
+struct session;
+struct faults;
+struct invalidations;
+struct stages;
+struct queues;
+struct rates;
+struct ios;
+struct footprint;
+struct slo;
+
+/* The parts; each has its own header, tables and accessors. Owned by the analysis. */
+struct analysis {
+	struct session *session;	     /* host, clock, probes, devices, loss */
+	struct faults *faults;		     /* reconstruction */
+	struct invalidations *invalidations; /* the other direction */
+	struct stages *stages;		     /* latency per stage */
+	struct queues *queues;		     /* time each queue was blocked */
+	struct rates *rates;		     /* per window; bursts */
+	struct ios *ios;		     /* slow and faulted I/Os */
+	struct footprint *footprint;	     /* NULL if left out */
+	struct slo *slo;		     /* NULL without objectives */
+	struct live *live;		     /* last faults per device (lib/analyze/live.h) */
+};
+
+/* -ENOMEM, -EINVAL. `config` may be NULL for all defaults. */
+int analysis_create(struct analysis **analysis, const struct analysis_config *config);
+struct stream analysis_stream(struct analysis *analysis);
+void analysis_destroy(struct analysis *analysis);
+
+#endif

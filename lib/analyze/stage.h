@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The seven stages between a fault's eight timestamps (VPRI section 5.2, NPF figure 3).
+ *
+ * Stage s lies between the timestamps s and s + 1 of struct fault. Where timestamps between were
+ * not seen, the whole time belongs to the stage that ends at the next seen one, which is then
+ * marked as merged.
+ */
+#ifndef FAULTLINE_STAGE_H
+#define FAULTLINE_STAGE_H
+
+#include "lib/analyze/analyzer.h"
+
+enum stage {
+	STAGE_REQUEST,	/* detect to request: the device forms and queues the page request */
+	STAGE_DELIVERY, /* request to isr: interrupt */
+	STAGE_DISPATCH, /* isr to handler: scheduling of the bottom half */
+	STAGE_RESOLVE,	/* handler to resolved: memory made present */
+	STAGE_MAP,	/* resolved to mapped: I/O page table, PA-BITMAP or MTT updated */
+	STAGE_RESPOND,	/* mapped to response: page response sent */
+	STAGE_RESUME,	/* response to resume: device retried and went on */
+	STAGES,
+};
+
+/* "request", "delivery", ...; "none" for STAGES. */
+const char *stage_name(unsigned int stage);
+/* "detect", "request", "isr", ...: the timestamp with this index. */
+const char *timestamp_name(unsigned int index);
+
+struct stage_times {
+	__u64 ns[STAGES];
+	__u8 measured; /* bit per stage that has a time */
+	__u8 merged;   /* bit per stage that holds the time of unseen neighbours too */
+};
+
+/* The stage times of a fault, whatever its state; timestamps out of order give 0. */
+void stage_times(const struct fault *fault, struct stage_times *times);
+/* detect to resume, 0 if either is missing. */
+__u64 fault_total_ns(const struct fault *fault);
+/* The stage that took longest, STAGES if none has a time. */
+unsigned int fault_slowest_stage(const struct fault *fault);
+/* First and last timestamp seen, 0 if there is none. */
+__u64 fault_first_ns(const struct fault *fault);
+__u64 fault_last_ns(const struct fault *fault);
+
+/* "complete", "unfinished", ... */
+const char *fault_state_name(unsigned int state);
+/* "success", "invalid", "failure", "-" while there was none, or a number's word. */
+const char *fault_response_name(const struct fault *fault);
+
+#endif

@@ -3,6 +3,11 @@
  * I/O page tables in x86 second-level format (VT-d specification 9.8): 4 levels of 512 entries,
  * bit 0 read, bit 1 write, bit 7 page size at levels 2 and 3. One domain per (device, PASID).
  * Walks are lock-free and may run beside updates; updates of one domain are serialised inside.
+ *
+ * A bit that the format leaves to software marks an entry as withdrawn: the host is taking the page
+ * back. From then on no walk grants it, so that no device can learn the translation anew between
+ * its invalidation and the unmap; DMAs already under way keep theirs. The mark stays on the
+ * unmapped entry until the page is mapped again, which tells "taken back" from "never mapped".
  */
 #ifndef FAULTLINE_IOMMU_H
 #define FAULTLINE_IOMMU_H
@@ -29,9 +34,12 @@ void iommu_domain_destroy(struct iommu_domain *domain);
 /* 4 KiB entries, or 2 MiB where address, physical and length allow and `huge` is set. */
 int iommu_map(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
 	      __u64 permissions, bool huge);
+/* Marks what is mapped in the range as withdrawn; a 2 MiB entry hit partly is split first. */
+void iommu_withdraw(struct iommu_domain *domain, __u64 iova, __u64 length);
 /* Returns bytes unmapped; a 2 MiB entry hit partly is split first. */
 __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length);
-/* 0, or -ENOENT (nothing mapped), -EACCES (permission missing). */
+/* 0, or -ENOENT (never mapped, or unmapped without being withdrawn), -ESTALE (withdrawn; `physical`
+ * is nonzero as long as it is not unmapped), -EACCES (permission missing). */
 int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
 	       struct iommu_translation *translation);
 

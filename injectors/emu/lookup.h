@@ -12,6 +12,14 @@
  * from its check to its end; invalidate() makes the range absent first, then waits for the
  * references to drain, then returns (the ack); only then may the caller unmap the IOPT and free the
  * frame. A PAE is never set ahead of its IOPT entry: checked at run time in lookup_mapped().
+ *
+ * The host has to keep a resolve and an eviction of one page apart, but must hold no lock that a
+ * resolve needs while it waits in lookup_invalidate(): a DMA may hold a reference on one page while
+ * it waits for another. So:
+ *	resolve: lock page, guest_memory_resolve(), iommu_map(), unlock; later the response
+ *	evict:	 again: lookup_invalidate() of every device that maps the page; lock page; if
+ *		 iommu_walk() of one of them grants it again: unlock, again;
+ *		 iommu_unmap(), guest_memory_evict(), unlock
  */
 #ifndef FAULTLINE_LOOKUP_H
 #define FAULTLINE_LOOKUP_H
@@ -39,15 +47,18 @@ void lookup_destroy(struct lookup *lookup);
  * Checks [iova, iova + length) and, if every page is present with the permission, takes a reference
  * on each and returns 0: translate with lookup_physical(), DMA, then lookup_end(). Otherwise holds
  * nothing, writes up to `limit` absent page addresses in ascending order, and returns their number.
- * -EINVAL if the range leaves the window. Never blocks, any thread.
+ * -EINVAL if the range leaves the window, -ENOBUFS if the thread already holds LOOKUP_DMA_MAX of
+ * them. Never blocks, any thread; the thread that began a DMA also ends it.
  */
+#define LOOKUP_DMA_MAX 24
 int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
 		 unsigned int limit);
 /* Host physical address of a referenced page. */
 __u64 lookup_physical(struct lookup *lookup, __u64 iova);
 void lookup_end(struct lookup *lookup, __u64 iova, __u64 length);
 
-/* Device side, on a successful page response: the pages may be used from now on. */
+/* Device side, on a successful page response: the pages may be used from now on. Pages that the host
+ * took back in the meantime stay absent; a page that was never mapped is an order violation. */
 void lookup_mapped(struct lookup *lookup, __u64 iova, __u64 length);
 
 /* Host side: returns once no DMA uses or will use the range (device told, then acknowledged).

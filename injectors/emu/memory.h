@@ -33,9 +33,8 @@ struct guest_memory_config {
 	enum memory_backend backend;
 	const char
 		*directory; /* where the unlinked backing file lives; NULL: $TMPDIR or /var/tmp */
-	__u32 tenant;
-	__u32 device;			 /* whose INJECT_RESOLVE delays apply: DEVICE_ALL */
-	struct inject_table *injections; /* may be NULL */
+	__u32 tenant;	    /* for the truth log */
+	struct inject_table *injections; /* whose INJECT_RESOLVE delays apply; may be NULL */
 };
 
 struct guest_memory;
@@ -47,8 +46,9 @@ __u64 guest_memory_bytes(const struct guest_memory *memory);
 /* The CPU's view. Touching it may fault and block until the pager has brought the page. */
 void *guest_memory_cpu(struct guest_memory *memory, __u64 guest_address);
 
-/* The device's view of a frame. Touch it only through memory_dma_copy() or a system call that can
- * return EFAULT (preadv/pwritev): an absent page is an invariant violation, not a wait. */
+/* The device's view of a frame, there from populate or resolve until evict. Touch it only through
+ * guest_memory_dma_copy() or a system call that can return EFAULT (preadv/pwritev): an absent page
+ * is an invariant violation, not a wait. */
 void *guest_memory_dma(struct guest_memory *memory, __u64 guest_address);
 /* Guarded copy; -EFAULT if the frame was absent (counted by the caller as a violation). */
 int guest_memory_dma_copy(struct guest_memory *memory, __u64 guest_address, void *buffer,
@@ -59,9 +59,13 @@ int guest_memory_populate(struct guest_memory *memory, __u64 guest_address, __u6
 
 /*
  * Makes one page present as the host's fault handler does: by touching the CPU mapping, so that
- * exactly one real CPU page fault happens in the calling thread if the page was gone.
+ * exactly one real CPU page fault happens in the calling thread if the page was gone. Then gives
+ * the device its view of the frame. `device` faulted: its INJECT_RESOLVE delay is slept once. The
+ * caller excludes an evict of the same page until it has updated the IOPT (lookup.h says how).
+ * -EAGAIN if the page was evicted again at once, -EFAULT if its content cannot be read back.
  */
-int guest_memory_resolve(struct guest_memory *memory, __u64 guest_address, bool write, bool *major);
+int guest_memory_resolve(struct guest_memory *memory, __u64 guest_address, __u32 device, bool write,
+			 bool *major);
 
 /*
  * Takes one page's memory away; the IOMMU side must be invalidated and unmapped before. Writes it

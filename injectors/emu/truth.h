@@ -56,6 +56,7 @@ struct truth_record {
 	__u32 pasid;
 	__u32 group;
 	__u32 tid;
+	__u32 tenant; /* pager and reclaimer */
 	__u16 queue;
 	__u8 who;
 	__u8 what;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+
+static int remove_regular(int directory, const char *path)
+{
+	struct stat status;
+
+	if (fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : failed(-errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return failed(-EEXIST, "%s: exists and is no regular file; choose another name",
+			      path);
+	if (unlinkat(directory, path, 0) && errno != ENOENT)
+		return failed(-errno, "%s: cannot be replaced: %s", path, strerror(errno));
+	return 0;
+}
+
+int files_create(int directory, const char *path, mode_t mode, bool overwrite)
+{
+	int fd, err;
+
+	if (overwrite) {
+		err = remove_regular(directory, path);
+		if (err)
+			return err;
+	}
+	fd = openat(directory, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	if (err == -EEXIST)
+		return failed(err, "%s: exists already; choose another name or remove it", path);
+	return failed(err, "%s: cannot be created: %s", path, strerror(-err));
+}
+
+int files_open_directory(const char *path, bool create)
+{
+	int fd;
+
+	if (create && mkdir(path, 0777) && errno != EEXIST)
+		return failed(-errno, "%s: cannot create the directory: %s", path, strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return failed(-errno, "%s: cannot open the directory: %s", path, strerror(errno));
+	return fd;
+}
+
+int files_write(int fd, const char *path, const void *bytes, size_t size, size_t *written)
+{
+	const char *next = bytes;
+	size_t left = size;
+	int err = 0;
+
+	while (left) {
+		ssize_t n = write(fd, next, left);
+
+		if (n > 0) {
+			next += n;
+			left -= (size_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			struct pollfd wait = {.fd = fd, .events = POLLOUT};
+
+			/* A pipe that somebody else made non-blocking. */
+			poll(&wait, 1, -1);
+		} else if (n == 0 || errno != EINTR) {
+			err = n ? -errno : -EIO;
+			break;
+		}
+	}
+	if (written)
+		*written = size - left;
+	return err ? failed(err, "%s: cannot be written: %s", path, strerror(-err)) : 0;
+}

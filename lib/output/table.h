@@ -11,6 +11,7 @@
 #define FAULTLINE_TABLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "lib/base/stream.h"
@@ -29,7 +30,7 @@ enum column_type {
 
 struct column {
 	const char *name; /* lower case with underscores, no unit */
-	const char *unit; /* "ns", "bytes", "per_s", "percent", NULL for none */
+	const char *unit; /* "per_s", "percent", "ns" of a real...; NULL: the type's own or none */
 	enum column_type type;
 	unsigned int width; /* of the text form; 0: as wide as needed, last column only */
 	bool wide;	    /* left out of text output unless it was asked for wide */
@@ -55,8 +56,10 @@ struct writer;
 
 struct writer_config {
 	enum output_format format;
-	FILE *file;	       /* text, JSON, and CSV of a single table */
+	FILE *file;	       /* text, JSON, and CSV of a single table; not closed */
 	const char *directory; /* CSV: one file per table, O_EXCL|O_NOFOLLOW; NULL: into `file` */
+	const char *only;      /* write just the table of this name; NULL: all */
+	bool overwrite;	       /* CSV: replace regular files of the tables' names */
 	bool wide;
 	bool raw_time; /* COLUMN_TIME as monotonic ns instead of wall-clock */
 };
@@ -72,7 +75,10 @@ int writer_fact(struct writer *writer, const char *name, const char *value);
 int writer_begin(struct writer *writer, const struct table *table);
 int writer_row(struct writer *writer, const union cell *cells);
 int writer_end(struct writer *writer);
-/* Flushes, closes what it opened, frees. Reports a full disk as -ENOSPC with the path. */
+/*
+ * Flushes, closes what it opened, frees. Returns the first error met by any call, such as -ENOSPC
+ * with the path in the sentence, or -ENOENT if config.only named no table that was written.
+ */
 int writer_close(struct writer *writer);
 
 #endif

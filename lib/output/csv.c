@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/* CSV after RFC 4180, with plain newlines: one table a file, "name_unit" header, plain numbers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/files.h"
+#include "lib/base/units.h"
+#include "lib/output/writer.h"
+
+struct csv {
+	int directory; /* -1: everything goes into config.file */
+	char name[NAME_TEXT + 8];
+	char path[512];
+};
+
+static int csv_open(struct writer *writer)
+{
+	struct csv *csv = calloc(1, sizeof(*csv));
+	const char *directory = writer->config.directory;
+
+	if (!csv)
+		return failed(-ENOMEM, "no memory for a CSV writer");
+	csv->directory = -1;
+	if (directory) {
+		csv->directory = files_open_directory(directory, true);
+		if (csv->directory < 0) {
+			int err = csv->directory;
+
+			free(csv);
+			return err;
+		}
+		writer->file = NULL;
+	}
+	writer->state = csv;
+	return 0;
+}
+
+static void put_text(FILE *file, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		fputs(text, file);
+		return;
+	}
+	putc('"', file);
+	for (; *text; text++) {
+		if (*text == '"')
+			putc('"', file);
+		putc(*text, file);
+	}
+	putc('"', file);
+}
+
+static void put_cell(const struct writer *writer, enum column_type type, union cell cell)
+{
+	char text[UNITS_TEXT];
+
+	if (type == COLUMN_TEXT) {
+		put_text(writer->file, cell.text ? cell.text : "");
+		return;
+	}
+	if (type == COLUMN_REAL) {
+		if (!isnan(cell.real))
+			fputs(writer_real(cell.real, text), writer->file);
+		return;
+	}
+	if (cell.count == CELL_NONE)
+		return;
+	if (type == COLUMN_TIME && writer_wall_clock(writer))
+		fputs(units_format_time(writer_realtime(writer, cell.count), text), writer->file);
+	else
+		fprintf(writer->file, type == COLUMN_ADDRESS ? "0x%llx" : "%llu",
+			(unsigned long long)cell.count);
+}
+
+/* Closes the file of the current table; what could not be completed is removed. */
+static int close_table(struct writer *writer, bool complete)
+{
+	struct csv *csv = writer->state;
+	int err = 0;
+
+	if (csv->directory < 0 || !writer->file)
+		return 0;
+	if (complete && (fflush(writer->file) || ferror(writer->file)))
+		err = errno ? -errno : -EIO;
+	if (fclose(writer->file) && complete && !err)
+		err = -errno;
+	writer->file = NULL;
+	if (err || !complete)
+		unlinkat(csv->directory, csv->name, 0);
+	return err ? failed(err, "%s: cannot be written: %s", csv->path, strerror(-err)) : 0;
+}
+
+static int create_table(struct writer *writer)
+{
+	struct csv *csv = writer->state;
+	int fd;
+
+	snprintf(csv->name, sizeof(csv->name), "%s.csv", writer->table->name);
+	snprintf(csv->path, sizeof(csv->path), "%s/%s", writer->config.directory, csv->name);
+	fd = files_create(csv->directory, csv->name, 0666, writer->config.overwrite);
+	if (fd < 0)
+		return failed_in(fd, "%s", writer->config.directory);
+	writer->file = fdopen(fd, "w");
+	if (!writer->file) {
+		close(fd);
+		return failed(-ENOMEM, "%s: no memory to write it", csv->path);
+	}
+	writer->path = csv->path;
+	return 0;
+}
+
+static int csv_begin(struct writer *writer)
+{
+	const struct table *table = writer->table;
+	struct csv *csv = writer->state;
+	char field[2 * NAME_TEXT];
+
+	if (csv->directory >= 0) {
+		int err = create_table(writer);
+
+		if (err)
+			return err;
+	} else if (writer->tables > 1) {
+		return failed(-EINVAL,
+			      "CSV holds one table a file and this output has several: "
+			      "name a directory (--csv DIR) or one table (--table %s)",
+			      table->name);
+	}
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (i)
+			putc(',', writer->file);
+		put_text(writer->file,
+			 writer_field(writer, &table->columns[i], field, sizeof(field)));
+	}
+	putc('\n', writer->file);
+	return 0;
+}
+
+static int csv_row(struct writer *writer, const union cell *cells)
+{
+	const struct table *table = writer->table;
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (i)
+			putc(',', writer->file);
+		put_cell(writer, table->columns[i].type, cells[i]);
+	}
+	putc('\n', writer->file);
+	return 0;
+}
+
+static int csv_end(struct writer *writer)
+{
+	return close_table(writer, true);
+}
+
+static int csv_close(struct writer *writer)
+{
+	struct csv *csv = writer->state;
+
+	close_table(writer, false);
+	if (csv->directory >= 0)
+		close(csv->directory);
+	free(csv);
+	return 0;
+}
+
+const struct writer_ops csv_writer_ops = {
+	.open = csv_open,
+	.begin = csv_begin,
+	.row = csv_row,
+	.end = csv_end,
+	.close = csv_close,
+};

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Text for people: at most 80 columns, human units, numbers right-aligned, words left-aligned. */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/base/units.h"
+#include "lib/output/writer.h"
+
+#define LINE_WIDTH 80
+#define GAP	   "  "
+#define TIME_WIDTH 30 /* a whole ISO 8601 time */
+
+static bool shown(const struct writer *writer, const struct column *column)
+{
+	return !column->wide || writer->config.wide;
+}
+
+static bool left_aligned(const struct column *column)
+{
+	return column->type == COLUMN_TEXT || column->type == COLUMN_TIME;
+}
+
+/* Names come from strangers: whatever could steer a terminal is shown as '?'. */
+static void sanitize(char *text)
+{
+	for (; *text; text++)
+		if (!isprint((unsigned char)*text) || (*text & 0x80))
+			*text = '?';
+}
+
+static void put_cell(struct writer *writer, size_t index, const char *text)
+{
+	const struct table *table = writer->table;
+	const struct column *column = &table->columns[index];
+	bool last = true;
+
+	for (size_t i = index + 1; i < table->column_count; i++)
+		last = last && !shown(writer, &table->columns[i]);
+	if (!left_aligned(column))
+		fprintf(writer->file, "%*s", (int)column->width, text);
+	else if (last)
+		fputs(text, writer->file);
+	else
+		fprintf(writer->file, "%-*s", (int)column->width, text);
+	fputs(last ? "\n" : GAP, writer->file);
+}
+
+/* A word that is too long is cut with a mark, unless the reader asked for all of it. */
+static void format_text(const struct writer *writer, const struct column *column, const char *value,
+			char *text, size_t size)
+{
+	snprintf(text, size, "%s", value ? value : "");
+	sanitize(text);
+	if (column->width && !writer->config.wide && strlen(text) > column->width)
+		strcpy(text + column->width - 1, "~");
+}
+
+/* The whole time if the column is wide enough, else as much of the time of day as fits. */
+static void format_wall_clock(const struct writer *writer, const struct column *column, __u64 ns,
+			      char *text)
+{
+	size_t width = column->width;
+
+	units_format_time(writer_realtime(writer, ns), text);
+	if (!width || width >= TIME_WIDTH || writer->config.wide)
+		return;
+	memmove(text, text + strlen("2026-11-21T"), strlen("14:02:03.123456789"));
+	text[width < 10 ? 8 : width < 18 ? width : 18] = '\0';
+}
+
+static void format_number(const struct writer *writer, const struct column *column, __u64 count,
+			  char text[UNITS_TEXT])
+{
+	unsigned int width = column->width;
+
+	switch (column->type) {
+	case COLUMN_BYTES:
+		units_format_size(count, text);
+		break;
+	case COLUMN_DURATION:
+		units_format_duration(count, text);
+		break;
+	case COLUMN_ADDRESS:
+		snprintf(text, UNITS_TEXT, "0x%llx", (unsigned long long)count);
+		break;
+	case COLUMN_TIME:
+		if (writer_wall_clock(writer)) {
+			format_wall_clock(writer, column, count, text);
+			break;
+		}
+		snprintf(text, UNITS_TEXT, "%llu", (unsigned long long)count);
+		break;
+	default:
+		units_format_count(count, width && !writer->config.wide ? width : 20, text);
+	}
+}
+
+static void format_real(double value, char text[UNITS_TEXT])
+{
+	double magnitude = fabs(value);
+
+	if (isnan(value))
+		strcpy(text, "-");
+	else
+		snprintf(text, UNITS_TEXT, "%.*f",
+			 magnitude < 10	   ? 2
+			 : magnitude < 100 ? 1
+					   : 0,
+			 value);
+}
+
+static int text_row(struct writer *writer, const union cell *cells)
+{
+	const struct table *table = writer->table;
+	char text[512];
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		const struct column *column = &table->columns[i];
+
+		if (!shown(writer, column))
+			continue;
+		if (column->type == COLUMN_TEXT)
+			format_text(writer, column, cells[i].text, text, sizeof(text));
+		else if (column->type == COLUMN_REAL)
+			format_real(cells[i].real, text);
+		else if (cells[i].count == CELL_NONE)
+			strcpy(text, "-");
+		else
+			format_number(writer, column, cells[i].count, text);
+		put_cell(writer, i, text);
+	}
+	return 0;
+}
+
+static int text_begin(struct writer *writer)
+{
+	const struct table *table = writer->table;
+	char heading[2 * NAME_TEXT];
+
+	if (writer->tables > 1)
+		putc('\n', writer->file);
+	if (table->title)
+		fprintf(writer->file, "%s\n", table->title);
+	for (size_t i = 0; i < table->column_count; i++) {
+		const struct column *column = &table->columns[i];
+		const char *unit = column->type == COLUMN_COUNT || column->type == COLUMN_REAL
+					   ? column->unit
+					   : NULL;
+
+		if (!shown(writer, column))
+			continue;
+		if (unit && !strcmp(unit, "percent"))
+			unit = "%";
+		else if (unit && !strcmp(unit, "per_s"))
+			unit = "/s";
+		snprintf(heading, sizeof(heading), "%s%s%s", column->name,
+			 unit && isalpha((unsigned char)*unit) ? "_" : "", unit ? unit : "");
+		for (char *c = heading; *c; c++)
+			*c = (char)toupper((unsigned char)*c);
+		put_cell(writer, i, heading);
+	}
+	return 0;
+}
+
+static int text_end(struct writer *writer)
+{
+	(void)writer;
+	return 0;
+}
+
+/* Wraps at blanks. */
+static int text_note(struct writer *writer, const char *sentence)
+{
+	size_t column = 0;
+
+	while (*sentence) {
+		size_t word = strcspn(sentence, " ");
+
+		if (column && column + 1 + word > LINE_WIDTH) {
+			putc('\n', writer->file);
+			column = 0;
+		} else if (column) {
+			putc(' ', writer->file);
+			column++;
+		}
+		for (size_t i = 0; i < word; i++) {
+			unsigned char c = (unsigned char)sentence[i];
+
+			putc(c < 0x80 && (isprint(c) || c == '\n') ? c : '?', writer->file);
+		}
+		column += word;
+		sentence += word + strspn(sentence + word, " ");
+	}
+	putc('\n', writer->file);
+	return 0;
+}
+
+static int text_fact(struct writer *writer, const char *name, const char *value)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s", value);
+	sanitize(text);
+	fprintf(writer->file, "%s: %s\n", name, text);
+	return 0;
+}
+
+const struct writer_ops text_writer_ops = {
+	.note = text_note,
+	.fact = text_fact,
+	.begin = text_begin,
+	.row = text_row,
+	.end = text_end,
+};

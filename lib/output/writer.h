@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside lib/output: what the three writers share. table.h is the interface.
+ *
+ * A format implements writer_ops; writer.c checks the order of calls, keeps the first error and
+ * knows the recording's clock. Formats write to writer->file with stdio and need not look at its
+ * errors: writer.c does after every call.
+ */
+#ifndef FAULTLINE_WRITER_H
+#define FAULTLINE_WRITER_H
+
+#include "lib/output/table.h"
+
+struct writer_ops {
+	int (*open)(struct writer *writer);
+	int (*note)(struct writer *writer, const char *sentence);
+	int (*fact)(struct writer *writer, const char *name, const char *value);
+	int (*begin)(struct writer *writer);
+	int (*row)(struct writer *writer, const union cell *cells);
+	int (*end)(struct writer *writer);
+	/* Completes the output; must also free what open() allocated, even after an error. */
+	int (*close)(struct writer *writer);
+};
+
+extern const struct writer_ops text_writer_ops;
+extern const struct writer_ops csv_writer_ops;
+extern const struct writer_ops json_writer_ops;
+
+struct writer {
+	struct writer_config config;
+	const struct writer_ops *ops;
+	FILE *file;	  /* where the current table goes */
+	const char *path; /* its name for sentences */
+	const struct table *table;
+	bool skipped; /* the current table is not the one asked for */
+	bool found;   /* config.only was seen */
+	bool anchored;
+	struct clock_anchor anchor;
+	size_t tables; /* begun so far */
+	int error;     /* the first met */
+	char sentence[512];
+	void *state; /* of the format */
+};
+
+/* The unit that belongs to a column's name in CSV and JSON, NULL if none. */
+const char *writer_unit(const struct writer *writer, const struct column *column);
+/* "name_unit". */
+const char *writer_field(const struct writer *writer, const struct column *column, char *text,
+			 size_t size);
+/* Whether times are written as wall-clock: an anchor is known and raw time was not asked for. */
+bool writer_wall_clock(const struct writer *writer);
+__u64 writer_realtime(const struct writer *writer, __u64 monotonic_ns);
+/* A real in at most ten significant digits with a point, whatever the locale. */
+const char *writer_real(double value, char text[40]);
+
+#endif

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/top/keys.h"
+
+#include <string.h>
+
+void top_view_init(struct top_view *view)
+{
+	memset(view, 0, sizeof(*view));
+	view->interval_s = 1;
+}
+
+static int selected_row(const struct top_view *view, const struct top_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->model->devices[rows->order[i]].live.handle == view->selected)
+			return (int)i;
+	return -1;
+}
+
+static int clamp(int value, int low, int high)
+{
+	if (value > high)
+		value = high;
+	return value < low ? low : value;
+}
+
+/* Scrolls as little as possible so that `row` is on screen. Returns the row, brought into range. */
+static int scroll_to(struct top_view *view, const struct top_rows *rows, int row)
+{
+	int page = rows->page > 0 ? rows->page : 1;
+	int last = (int)rows->count - 1;
+
+	row = clamp(row, 0, last);
+	view->first = clamp(view->first, row - page + 1, row);
+	/* No blank rows at the end while there are rows above. */
+	view->first = clamp(view->first, 0, last - page + 1);
+	return row;
+}
+
+static void select_row(struct top_view *view, const struct top_rows *rows, int row)
+{
+	if (!rows->count)
+		return;
+	row = scroll_to(view, rows, row);
+	view->selected = rows->model->devices[rows->order[row]].live.handle;
+}
+
+int top_view_settle(struct top_view *view, const struct top_rows *rows)
+{
+	int row = 0;
+
+	if (!rows->count) {
+		view->first = 0;
+		return -1;
+	}
+	/* Until the user has chosen, the cursor stays on the first row, whoever that is. */
+	if (view->selected) {
+		row = selected_row(view, rows);
+		if (row < 0)
+			row = view->first;
+	}
+	return scroll_to(view, rows, row);
+}
+
+static void type_filter(struct top_view *view, int key)
+{
+	size_t length = strlen(view->filter);
+
+	switch (key) {
+	case KEY_TOP_ENTER:
+		view->typing = false;
+		break;
+	case KEY_TOP_ESCAPE:
+		view->typing = false;
+		view->filter[0] = '\0';
+		break;
+	case KEY_TOP_BACKSPACE:
+		if (length)
+			view->filter[length - 1] = '\0';
+		else
+			view->typing = false;
+		break;
+	default:
+		if (key >= ' ' && key <= '~' && length + 1 < sizeof(view->filter)) {
+			view->filter[length] = (char)key;
+			view->filter[length + 1] = '\0';
+		}
+	}
+}
+
+/* Moves the cursor, or the list of faults on the detail screen. True if the key was one of these. */
+static bool move(struct top_view *view, int key, const struct top_rows *rows)
+{
+	int page = rows->page > 1 ? rows->page : 1;
+	int step;
+
+	switch (key) {
+	case KEY_TOP_UP:
+	case 'k':
+		step = -1;
+		break;
+	case KEY_TOP_DOWN:
+	case 'j':
+		step = 1;
+		break;
+	case KEY_TOP_PAGE_UP:
+		step = -page;
+		break;
+	case KEY_TOP_PAGE_DOWN:
+		step = page;
+		break;
+	case KEY_TOP_HOME:
+	case 'g':
+		step = -(1 << 20);
+		break;
+	case KEY_TOP_END:
+	case 'G':
+		step = 1 << 20;
+		break;
+	default:
+		return false;
+	}
+	if (view->screen == SCREEN_DETAIL)
+		view->fault_first = clamp(view->fault_first + step, 0, TOP_FAULTS - 1);
+	else
+		select_row(view, rows, top_view_settle(view, rows) + step);
+	return true;
+}
+
+/* Where Escape and q lead: one screen back. */
+static void leave(struct top_view *view)
+{
+	if (view->screen == SCREEN_HELP)
+		view->screen = view->before_help;
+	else
+		view->screen = SCREEN_MAIN;
+}
+
+static void change_interval(struct top_view *view, double factor)
+{
+	double interval = view->interval_s * factor;
+
+	if (interval >= TOP_INTERVAL_MIN && interval <= TOP_INTERVAL_MAX)
+		view->interval_s = interval;
+}
+
+static void show_help(struct top_view *view)
+{
+	if (view->screen != SCREEN_HELP)
+		view->before_help = view->screen;
+	view->screen = SCREEN_HELP;
+}
+
+static void open_detail(struct top_view *view, const struct top_rows *rows)
+{
+	int row = top_view_settle(view, rows);
+
+	if (view->screen != SCREEN_MAIN || row < 0)
+		return;
+	select_row(view, rows, row);
+	view->screen = SCREEN_DETAIL;
+	view->fault_first = 0;
+}
+
+static void next_sort(struct top_view *view, int step)
+{
+	view->sort = (enum top_sort)((view->sort + SORT_COUNT + step) % SORT_COUNT);
+	view->reverse = false;
+}
+
+void top_view_key(struct top_view *view, int key, const struct top_rows *rows)
+{
+	if (view->typing) {
+		type_filter(view, key);
+		return;
+	}
+	if (view->screen != SCREEN_HELP && move(view, key, rows))
+		return;
+	switch (key) {
+	case 'q':
+		if (view->screen == SCREEN_MAIN)
+			view->quit = true;
+		leave(view);
+		break;
+	case 'Q':
+		view->quit = true;
+		break;
+	case KEY_TOP_ESCAPE:
+	case KEY_TOP_BACKSPACE:
+		if (view->screen == SCREEN_MAIN)
+			view->filter[0] = '\0';
+		leave(view);
+		break;
+	case KEY_TOP_ENTER:
+		open_detail(view, rows);
+		break;
+	case 'h':
+	case '?':
+		show_help(view);
+		break;
+	case 'p':
+	case ' ':
+		view->paused = !view->paused;
+		break;
+	case 's':
+	case '>':
+		next_sort(view, 1);
+		break;
+	case 'S':
+	case '<':
+		next_sort(view, -1);
+		break;
+	case 'r':
+		view->reverse = !view->reverse;
+		break;
+	case '/':
+		view->screen = SCREEN_MAIN;
+		view->typing = true;
+		break;
+	case '+':
+		change_interval(view, 2);
+		break;
+	case '-':
+		change_interval(view, 0.5);
+		break;
+	default:
+		break;
+	}
+}

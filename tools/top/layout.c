@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/top/layout.h"
+
+#include <string.h>
+
+#define HEADER_ROWS	 3
+#define HEADER_ROWS_LEAN 2
+#define LEAN_BELOW_ROWS	 12 /* a low terminal gives one header row to the table */
+#define FOOTER_ROWS	 1
+#define ABOUT_ROWS	 2
+#define STAGE_ROWS	 9   /* heading, seven stages, the whole fault */
+#define SIDE_BY_SIDE	 130 /* from this width on, the history stands beside the stages */
+#define STAGES_WIDTH	 80
+#define HISTORY_ROWS	 2
+#define HISTORY_ROWS_MAX 8
+#define FAULTS_ROWS_MIN	 3
+#define TREND_MAX	 60
+
+struct column_rule {
+	int least;
+	int rank; /* 0: the last to go */
+};
+
+static const struct column_rule rules[TOP_COLUMNS] = {
+	[TOP_DEVICE] = {14, 0}, [TOP_RATE] = {5, 1},	   [TOP_P99] = {5, 2},
+	[TOP_SLO] = {4, 3},	[TOP_STAGE] = {8, 4},	   [TOP_TOTAL] = {5, 5},
+	[TOP_BLOCKED] = {4, 6}, [TOP_MAX] = {5, 7},	   [TOP_P50] = {5, 8},
+	[TOP_OWNER] = {9, 9},	[TOP_FOOTPRINT] = {5, 10}, [TOP_OPEN] = {5, 11},
+	[TOP_BURSTS] = {6, 12}, [TOP_IOS] = {5, 13},	   [TOP_TREND] = {10, 14},
+};
+
+enum top_column layout_importance(int rank)
+{
+	for (int i = 0; i < TOP_COLUMNS; i++)
+		if (rules[i].rank == rank)
+			return (enum top_column)i;
+	return TOP_COLUMNS;
+}
+
+int layout_least_width(enum top_column column)
+{
+	return rules[column].least;
+}
+
+static int clamp(int value, int low, int high)
+{
+	if (value > high)
+		value = high;
+	return value < low ? low : value;
+}
+
+/* Gives up to `limit - have` of the spare cells to one column. */
+static int widen(int have, int limit, int *spare)
+{
+	int extra = clamp(limit - have, 0, *spare);
+
+	*spare -= extra;
+	return have + extra;
+}
+
+static void place_columns(struct layout *layout, int columns, const struct layout_wish *wish)
+{
+	int width[TOP_COLUMNS] = {0};
+	int spare = columns + 1; /* every column is followed by a blank, the last one by the edge */
+	int at = 0;
+
+	for (int rank = 0; rank < TOP_COLUMNS; rank++) {
+		enum top_column id = layout_importance(rank);
+
+		if (spare < rules[id].least + 1)
+			break;
+		width[id] = rules[id].least;
+		spare -= width[id] + 1;
+	}
+	width[TOP_DEVICE] = widen(width[TOP_DEVICE], wish->name_width, &spare);
+	if (width[TOP_OWNER])
+		width[TOP_OWNER] = widen(width[TOP_OWNER], wish->owner_width, &spare);
+	if (width[TOP_TREND])
+		width[TOP_TREND] = widen(width[TOP_TREND], TREND_MAX, &spare);
+
+	layout->column_count = 0;
+	for (int id = 0; id < TOP_COLUMNS; id++) {
+		if (!width[id])
+			continue;
+		layout->columns[layout->column_count++] =
+			(struct column_place){(enum top_column)id, at, width[id]};
+		at += width[id] + 1;
+	}
+}
+
+/* Header, footer and what is between them; false if the terminal is too small for anything. */
+static bool place_frame(struct layout *layout, int rows, int columns)
+{
+	int header = rows < LEAN_BELOW_ROWS ? HEADER_ROWS_LEAN : HEADER_ROWS;
+
+	memset(layout, 0, sizeof(*layout));
+	if (rows < LAYOUT_MIN_ROWS || columns < LAYOUT_MIN_COLUMNS) {
+		layout->too_small = true;
+		return false;
+	}
+	layout->header = (struct rectangle){0, 0, header, columns};
+	layout->footer = (struct rectangle){rows - FOOTER_ROWS, 0, FOOTER_ROWS, columns};
+	layout->body = (struct rectangle){header, 0, rows - header - FOOTER_ROWS, columns};
+	return true;
+}
+
+void layout_main(struct layout *layout, int rows, int columns, const struct layout_wish *wish)
+{
+	const struct rectangle *body = &layout->body;
+
+	if (!place_frame(layout, rows, columns))
+		return;
+	layout->table_head = (struct rectangle){body->row, 0, 1, columns};
+	layout->table = (struct rectangle){body->row + 1, 0, body->rows - 1, columns};
+	place_columns(layout, columns, wish);
+}
+
+/* Cuts `rows` rows off the top of what is left. */
+static struct rectangle take(struct rectangle *left, int rows)
+{
+	struct rectangle taken = *left;
+
+	taken.rows = clamp(rows, 0, left->rows);
+	left->row += taken.rows;
+	left->rows -= taken.rows;
+	return taken;
+}
+
+void layout_detail(struct layout *layout, int rows, int columns, const struct layout_wish *wish)
+{
+	struct rectangle left;
+	int faults = wish->faults + 1;
+
+	if (!place_frame(layout, rows, columns))
+		return;
+	left = layout->body;
+	/* Stages are what the screen is for: they come before everything else when it is low. */
+	if (left.rows > STAGE_ROWS)
+		layout->about = take(&left, clamp(left.rows - STAGE_ROWS, 0, ABOUT_ROWS));
+	layout->stages = take(&left, STAGE_ROWS);
+	if (columns >= SIDE_BY_SIDE && layout->stages.rows > HISTORY_ROWS) {
+		layout->history = layout->stages;
+		layout->stages.columns = STAGES_WIDTH;
+		layout->history.column = STAGES_WIDTH + 2;
+		layout->history.columns = columns - layout->history.column;
+	} else if (left.rows >= HISTORY_ROWS + FAULTS_ROWS_MIN) {
+		/* Room that the list of faults does not need makes the history taller. */
+		layout->history =
+			take(&left, clamp(left.rows - clamp(faults, FAULTS_ROWS_MIN, left.rows),
+					  HISTORY_ROWS, HISTORY_ROWS_MAX));
+	}
+	if (left.rows >= 2)
+		layout->faults = left;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the live view shows: a snapshot that stays valid while the analysis goes on (the screen may
+ * be paused). Filled by tools/top/collect.c, read by the drawing and the batch output; nothing here
+ * knows a terminal or a source.
+ */
+#ifndef FAULTLINE_TOP_MODEL_H
+#define FAULTLINE_TOP_MODEL_H
+
+#include "lib/analyze/live.h"
+
+#define TOP_HISTORY    240 /* seconds of rate kept per device */
+#define TOP_FAULTS     LIVE_FAULTS_DEFAULT
+#define TOP_OWNER_TEXT (NAME_TEXT + 16)
+
+struct top_device {
+	struct live_device live; /* live.info points at `info` below */
+	struct device_info info;
+	char owner[TOP_OWNER_TEXT]; /* VM, else comm:pid, else "kernel" */
+	__u32 history_count;
+	float history[TOP_HISTORY]; /* faults in each whole second, newest last */
+};
+
+/* More about one device; filled only while its detail screen is open. */
+struct top_detail {
+	__u32 device; /* handle, 0: none */
+	__u64 invalidations, invalidation_p50_ns, invalidation_p99_ns;
+	size_t fault_count;
+	struct fault faults[TOP_FAULTS]; /* open ones first, then finished, newest first */
+};
+
+struct top_model {
+	char host[NAME_TEXT];
+	struct live_summary summary; /* its host pointer is not valid here */
+	bool replay;		     /* from a recording */
+	bool ended;		     /* the recording is at its end */
+	__u64 now_ns;		     /* CLOCK_MONOTONIC */
+	__u64 interval_ns;	     /* what rates are over */
+	double rate;		     /* of all devices */
+	double self_cpu_percent;     /* of one CPU, over the interval */
+	__u64 self_memory_bytes;     /* resident */
+	size_t device_count;
+	size_t device_room;
+	struct top_device *devices; /* owned */
+};
+
+void top_model_free(struct top_model *model);
+
+enum top_sort {
+	SORT_RATE,
+	SORT_TOTAL,
+	SORT_P50,
+	SORT_P99,
+	SORT_MAX,
+	SORT_BLOCKED,
+	SORT_FOOTPRINT,
+	SORT_SLO,
+	SORT_NAME,
+	SORT_COUNT,
+};
+
+const char *top_sort_name(enum top_sort sort);
+/* SORT_COUNT if there is no such name. */
+enum top_sort top_sort_from(const char *name);
+
+/*
+ * Writes indices of the devices whose name or owner contains `filter` (case ignored; NULL or ""
+ * takes all) into `order`, sorted; equal ones by total, then name, so that rows do not jump.
+ * `order` has room for device_count. Numbers sort downwards, names upwards; `reverse` turns either.
+ * Returns how many.
+ */
+size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse,
+		 const char *filter, __u32 *order);
+
+const struct top_device *top_find(const struct top_model *model, __u32 handle);
+
+/* Events that did not arrive, of any sort: what makes numbers floors. */
+__u64 top_lost(const struct loss_info *loss);
+
+#endif

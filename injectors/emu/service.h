@@ -25,15 +25,17 @@ enum scheduler_kind {
 struct service_config {
 	enum scheduler_kind scheduler;
 	__u32 queue_entries; /* of the PRQ/PFQ, power of two, 2 to 65536 */
+	__u32 devices;
 	__u32 tenants;
-	const cpu_set_t *tenant_cpus; /* per tenant; NULL: all CPUs */
+	const cpu_set_t *tenant_cpus; /* per tenant, copied; empty or NULL: all CPUs */
 	struct inject_table *injections;
 };
 
 /* One page request as it stands in the queue (PCIe base specification, Page Request message). */
 struct page_request {
-	__u64 address; /* IOVA of the page */
-	__u64 fault;   /* truth id; no probe carries it */
+	__u64 address;	  /* IOVA of the page */
+	__u64 fault;	  /* truth id of its group, this time; no probe carries it */
+	__u64 deliver_ns; /* the ISR does not see it before; the same for all of a group */
 	__u32 device;
 	__u32 pasid;
 	__u16 group;
@@ -54,6 +56,9 @@ struct service_ops {
 	/* The response reaches the device's port. */
 	void (*respond)(void *machine, __u32 device, __u32 pasid, __u16 group,
 			enum response_code code);
+	/* The service is done with the group; in the handler's thread, also if the response was lost.
+	 * What resolve() keeps from being evicted may go from here on. May be NULL. */
+	void (*finish)(void *machine, __u32 device);
 };
 
 int service_create(struct service **service, const struct service_config *config,
@@ -62,15 +67,27 @@ int service_create(struct service **service, const struct service_config *config
 void service_destroy(struct service *service);
 
 /*
- * Device side: writes one request to the queue and rings the interrupt. 0, or -EOVERFLOW: the queue
- * was full; as in PCIe PRI the request is dropped, and for a LAST request the IOMMU answers with
- * an automatic success response so that the device retries (VT-d specification 7.5.2).
+ * Device side, first half: room for one request in the queue. 0 with the number of requests now
+ * queued, or -EOVERFLOW: the queue was full. As in PCIe PRI the request is then dropped, and for a
+ * LAST one the IOMMU itself answers with a success response, so that the device retries (VT-d
+ * specification 7.5.2); what the host had of that group is void. That answer is the return value.
  */
-int service_request(struct service *service, const struct page_request *request);
+int service_reserve(struct service *service, const struct page_request *request, __u32 *depth);
+/* Second half: writes it into the room and rings the interrupt. */
+void service_post(struct service *service, const struct page_request *request);
+
+/* Has the service still a request of this group, so that a response may come? What a device learns
+ * from a stop marker's answer: an index it gave up may be used again. */
+bool service_pending(const struct service *service, __u32 device, __u16 group);
+
+/* From now on no injected delay is waited for: what is under way ends soon. */
+void service_hurry(struct service *service);
 
 struct service_stats {
-	__u64 requests, overflows, interrupts, groups, responses[16], discarded;
-	__u64 off_tenant; /* handlers that ran on a CPU outside their tenant's set */
+	__u64 requests, overflows, interrupts, groups;
+	__u64 responses[16]; /* by code, lost ones included */
+	__u64 discarded;     /* requests: malformed, or of groups that the IOMMU answered itself */
+	__u64 off_tenant;    /* handlers that ran on a CPU outside their tenant's set */
 	__u32 depth_max;
 };
 void service_stats(const struct service *service, struct service_stats *stats);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/emu/thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "lib/base/fail.h"
+
+#define THREAD_STACK (256u << 10)
+#define NS_PER_S     1000000000ull
+
+struct thread_birth {
+	void *(*main)(void *);
+	void *argument;
+	char name[THREAD_NAME];
+};
+
+static void *thread_main(void *argument)
+{
+	struct thread_birth birth = *(struct thread_birth *)argument;
+
+	free(argument);
+	pthread_setname_np(pthread_self(), birth.name);
+	prctl(PR_SET_TIMERSLACK, 1);
+	return birth.main(birth.argument);
+}
+
+/*
+ * Signals belong to the thread that runs the campaign: they are blocked before the thread exists.
+ * Not so those that an instruction raises: SIGBUS is how a DMA to an absent page is caught.
+ */
+static void asynchronous_signals(sigset_t *set)
+{
+	static const int synchronous[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof(synchronous) / sizeof(synchronous[0]); i++)
+		sigdelset(set, synchronous[i]);
+}
+
+static int create_blocked(pthread_t *thread, const cpu_set_t *cpus, struct thread_birth *birth)
+{
+	pthread_attr_t attributes;
+	sigset_t blocked, before;
+	int error;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK);
+	if (cpus && CPU_COUNT(cpus))
+		pthread_attr_setaffinity_np(&attributes, sizeof(*cpus), cpus);
+	asynchronous_signals(&blocked);
+	pthread_sigmask(SIG_BLOCK, &blocked, &before);
+	error = pthread_create(thread, &attributes, thread_main, birth);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -error;
+}
+
+int thread_start(pthread_t *thread, const cpu_set_t *cpus, void *(*main)(void *), void *argument,
+		 const char *format, ...)
+{
+	struct thread_birth *birth = malloc(sizeof(*birth));
+	char name[THREAD_NAME];
+	va_list arguments;
+	int error;
+
+	if (!birth)
+		return failed(-ENOMEM, "no memory to start a thread");
+	birth->main = main;
+	birth->argument = argument;
+	va_start(arguments, format);
+	vsnprintf(name, sizeof(name), format, arguments);
+	va_end(arguments);
+	memcpy(birth->name, name, sizeof(name));
+	error = create_blocked(thread, cpus, birth);
+	if (!error)
+		return 0;
+	free(birth);
+	if (error == -EINVAL && cpus)
+		return failed(error, "thread %s: none of its CPUs is usable by this process", name);
+	return failed(error, "thread %s: %s; more than `ulimit -u` allows?", name,
+		      strerror(-error));
+}
+
+static struct timespec to_timespec(__u64 ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+				 .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+void monotonic_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+bool monotonic_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, __u64 deadline_ns)
+{
+	struct timespec deadline = to_timespec(deadline_ns);
+
+	return pthread_cond_timedwait(cond, lock, &deadline) != ETIMEDOUT;
+}
+
+__u64 monotonic_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (__u64)now.tv_sec * NS_PER_S + (__u64)now.tv_nsec;
+}
+
+void sleep_until(__u64 deadline_ns)
+{
+	struct timespec deadline = to_timespec(deadline_ns);
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR)
+		;
+}

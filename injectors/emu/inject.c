@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/emu/inject.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "injectors/emu/probes.h"
+#include "lib/base/fail.h"
+
+#define INJECT_MAX 64
+
+struct armed {
+	struct injection injection;
+	__u64 random;	  /* generator's state */
+	__u64 candidates; /* asked so far */
+	__u64 fired;
+	bool used;
+};
+
+/*
+ * Decisions are taken under one lock: a draw is tens of ns, and `times` and `interval` must count
+ * exactly however many threads ask. Points at which nothing is armed never take it.
+ */
+struct inject_table {
+	atomic_uint armed_at[INJECT_POINTS];
+	pthread_mutex_t lock;
+	struct armed armed[INJECT_MAX];
+};
+
+int inject_table_create(struct inject_table **table)
+{
+	struct inject_table *new = calloc(1, sizeof(*new));
+
+	if (!new)
+		return failed(-ENOMEM, "no memory for the injection table");
+	pthread_mutex_init(&new->lock, NULL);
+	*table = new;
+	return 0;
+}
+
+void inject_table_destroy(struct inject_table *table)
+{
+	if (!table)
+		return;
+	pthread_mutex_destroy(&table->lock);
+	free(table);
+}
+
+/* SplitMix64: any seed is good, neighbouring seeds give unrelated sequences. */
+static __u64 random_next(__u64 *state)
+{
+	__u64 z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+static double random_unit(__u64 *state) /* (0, 1] */
+{
+	return (double)((random_next(state) >> 11) + 1) * 0x1p-53;
+}
+
+static int check(const struct injection *injection)
+{
+	if (injection->point >= INJECT_POINTS)
+		return failed(-EINVAL, "injection point %d: accepted: 0 to %d",
+			      (int)injection->point, INJECT_POINTS - 1);
+	if (injection->probability < 1 || injection->probability > 100)
+		return failed(-EINVAL, "probability=%u: accepted: 1 to 100 percent",
+			      injection->probability);
+	if (injection->interval < 1)
+		return failed(-EINVAL, "interval=0: accepted: 1 (each candidate) and more");
+	if (injection->distribution == INJECT_UNIFORM &&
+	    injection->delay_max_ns < injection->delay_ns)
+		return failed(-EINVAL, "uniform delay: upper bound %llu ns is below lower %llu ns",
+			      injection->delay_max_ns, injection->delay_ns);
+	return 0;
+}
+
+int inject_arm(struct inject_table *table, const struct injection *injection)
+{
+	int error = check(injection);
+
+	if (error)
+		return error;
+	error = -ENOSPC;
+	pthread_mutex_lock(&table->lock);
+	for (int i = 0; i < INJECT_MAX; i++) {
+		if (table->armed[i].used)
+			continue;
+		table->armed[i] = (struct armed){
+			.injection = *injection, .random = injection->seed, .used = true};
+		atomic_fetch_add_explicit(&table->armed_at[injection->point], 1,
+					  memory_order_relaxed);
+		error = 0;
+		break;
+	}
+	pthread_mutex_unlock(&table->lock);
+	return error ? failed(error, "more than %d injections armed at once", INJECT_MAX) : 0;
+}
+
+__u64 inject_disarm(struct inject_table *table, __u32 id)
+{
+	__u64 fired = 0;
+
+	pthread_mutex_lock(&table->lock);
+	for (int i = 0; i < INJECT_MAX; i++) {
+		struct armed *armed = &table->armed[i];
+
+		if (!armed->used || armed->injection.id != id)
+			continue;
+		armed->used = false;
+		atomic_fetch_sub_explicit(&table->armed_at[armed->injection.point], 1,
+					  memory_order_relaxed);
+		fired += armed->fired;
+	}
+	pthread_mutex_unlock(&table->lock);
+	return fired;
+}
+
+static bool armed_for(const struct armed *armed, enum inject_point point, __u32 device)
+{
+	return armed->used && armed->injection.point == point &&
+	       (armed->injection.device == DEVICE_ALL || armed->injection.device == device);
+}
+
+/* The order of the kernel's should_fail(): times, interval, then probability. */
+static bool draws(struct armed *armed)
+{
+	const struct injection *injection = &armed->injection;
+
+	if (injection->times >= 0 && armed->fired >= (__u64)injection->times)
+		return false;
+	if (++armed->candidates % injection->interval)
+		return false;
+	if (injection->probability < 100 &&
+	    random_next(&armed->random) % 100 >= injection->probability)
+		return false;
+	armed->fired++;
+	return true;
+}
+
+static __u64 delay_of(struct armed *armed)
+{
+	const struct injection *injection = &armed->injection;
+	__u64 span;
+
+	switch (injection->distribution) {
+	case INJECT_UNIFORM:
+		span = injection->delay_max_ns - injection->delay_ns;
+		return injection->delay_ns +
+		       (__u64)((double)span * (1.0 - random_unit(&armed->random)));
+	case INJECT_EXPONENTIAL:
+		return (__u64)(-log(random_unit(&armed->random)) * (double)injection->delay_ns);
+	case INJECT_FIXED:
+		break;
+	}
+	return injection->delay_ns;
+}
+
+static bool anything_armed(struct inject_table *table, enum inject_point point)
+{
+	return table && atomic_load_explicit(&table->armed_at[point], memory_order_relaxed);
+}
+
+__u64 inject_delay(struct inject_table *table, enum inject_point point, __u32 device)
+{
+	__u64 delay = 0;
+
+	if (!anything_armed(table, point))
+		return 0;
+	pthread_mutex_lock(&table->lock);
+	for (int i = 0; i < INJECT_MAX; i++)
+		if (armed_for(&table->armed[i], point, device) && draws(&table->armed[i]))
+			delay += delay_of(&table->armed[i]);
+	pthread_mutex_unlock(&table->lock);
+	return delay;
+}
+
+bool inject_fire(struct inject_table *table, enum inject_point point, __u32 device)
+{
+	bool fires = false;
+
+	if (!anything_armed(table, point))
+		return false;
+	pthread_mutex_lock(&table->lock);
+	for (int i = 0; i < INJECT_MAX; i++)
+		if (armed_for(&table->armed[i], point, device) && draws(&table->armed[i]))
+			fires = true;
+	pthread_mutex_unlock(&table->lock);
+	return fires;
+}

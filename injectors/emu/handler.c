@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The bottom half: makes a group's pages present and mapped, and answers the device. */
+#include "injectors/emu/service_private.h"
+
+#include <errno.h>
+
+/* A delay longer than this is waited for in pieces, so that the machine can stop meanwhile. */
+#define SLEEP_PIECE_NS 5000000ull
+
+static void resolved(void *argument, bool major)
+{
+	const struct page_request *request = argument;
+	struct fault_probe probe = request_probe(request);
+	__u8 flags = (__u8)(request->flags | (major ? EVENT_MAJOR : 0));
+	struct truth_record truth;
+	__u64 now;
+
+	probe.flags_code = flags;
+	now = monotonic_now();
+	FAULT_PROBE(resolved, &probe);
+	truth = request_truth(TRUTH_SERVICE, TRUTH_RESOLVED, now, request);
+	truth.flags = flags;
+	truth_log(truth);
+}
+
+static enum response_code resolve_request(struct service *service, struct page_request *request)
+{
+	struct fault_probe probe = request_probe(request);
+	struct truth_record truth;
+	bool major = false;
+	__u64 physical = 0, now;
+	int error;
+
+	error = service->ops.resolve(service->machine, request, &major, &physical, resolved,
+				     request);
+	if (error)
+		return error == -EFAULT ? RESPONSE_INVALID : RESPONSE_FAILURE;
+	probe.value = physical;
+	now = monotonic_now();
+	FAULT_PROBE(mapped, &probe);
+	truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, now, request);
+	truth.value = physical;
+	truth_log(truth);
+	return RESPONSE_SUCCESS;
+}
+
+static void probe_handler(const struct page_group *group)
+{
+	struct fault_probe probe = request_probe(&group->requests[0]);
+	struct truth_record truth;
+	__u64 now;
+
+	probe.length = group->count * PAGE_BYTES;
+	probe.flags_code = EVENT_GROUP;
+	now = monotonic_now();
+	FAULT_PROBE(handler, &probe);
+	truth = request_truth(TRUTH_SERVICE, TRUTH_HANDLER, now, &group->requests[0]);
+	truth.length = group->count * PAGE_BYTES;
+	truth.flags = EVENT_GROUP;
+	truth_log(truth);
+}
+
+static void probe_response(const struct page_group *group, enum response_code code)
+{
+	struct fault_probe probe = request_probe(&group->requests[0]);
+	struct truth_record truth;
+	__u64 now;
+
+	probe.length = group->count * PAGE_BYTES;
+	probe.flags_code = EVENT_GROUP | ((__u64)code << 8);
+	now = monotonic_now();
+	FAULT_PROBE(response, &probe);
+	truth = request_truth(TRUTH_SERVICE, TRUTH_RESPONSE, now, &group->requests[0]);
+	truth.length = group->count * PAGE_BYTES;
+	truth.flags = EVENT_GROUP;
+	truth.code = (__u8)code;
+	truth_log(truth);
+}
+
+static void delay_response(struct service *service, __u32 device)
+{
+	__u64 delay = inject_delay(service->config.injections, INJECT_RESPOND, device);
+	__u64 now, end;
+
+	if (!delay)
+		return;
+	end = monotonic_now() + delay;
+	while ((now = monotonic_now()) < end && !atomic_load(&service->hurry))
+		sleep_until(end - now > SLEEP_PIECE_NS ? now + SLEEP_PIECE_NS : end);
+}
+
+static void respond(struct service *service, const struct page_group *group,
+		    enum response_code code)
+{
+	struct inject_table *injections = service->config.injections;
+	__u32 device = group->key.device;
+
+	delay_response(service, device);
+	if (inject_fire(injections, INJECT_RESPONSE_FAILURE, device))
+		code = RESPONSE_FAILURE;
+	atomic_fetch_add(&service->responses[code], 1);
+	probe_response(group, code);
+	if (!inject_fire(injections, INJECT_RESPONSE_LOST, device))
+		service->ops.respond(service->machine, device, group->key.pasid,
+				     (__u16)group->key.group, code);
+	if (service->ops.finish)
+		service->ops.finish(service->machine, device);
+}
+
+static void count_off_tenant(struct service *service, __u32 device)
+{
+	const cpu_set_t *cpus =
+		&service->tenant_cpus[service->ops.tenant_of(service->machine, device)];
+	int cpu = sched_getcpu();
+
+	if (CPU_COUNT(cpus) && cpu >= 0 && !CPU_ISSET((size_t)cpu, cpus))
+		atomic_fetch_add(&service->off_tenant, 1);
+}
+
+void handle_group(struct service *service, struct page_group *group)
+{
+	enum response_code code = RESPONSE_SUCCESS;
+	struct group_key key = group->key;
+	__u32 count = group->count;
+
+	count_off_tenant(service, key.device);
+	probe_handler(group);
+	/* One code for all: the worst. FAILURE is the largest and says the least about the others. */
+	for (__u32 i = 0; i < count; i++) {
+		enum response_code one = resolve_request(service, &group->requests[i]);
+
+		if (one > code)
+			code = one;
+	}
+	respond(service, group, code);
+	group_table_put(service->table, group);
+	service_done(service, &key, count);
+}

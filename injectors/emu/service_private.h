@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of the service share: service.c (queue, ISR), scheduler.c, handler.c. */
+#ifndef FAULTLINE_SERVICE_PRIVATE_H
+#define FAULTLINE_SERVICE_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "injectors/emu/page_group.h"
+#include "injectors/emu/probes.h"
+#include "injectors/emu/request_queue.h"
+#include "injectors/emu/thread.h"
+#include "injectors/emu/timed_queue.h"
+#include "injectors/emu/truth.h"
+
+/* One thread that runs bottom halves. */
+struct handler {
+	struct service *service;
+	struct timed_queue *groups; /* of struct page_group * */
+	pthread_t thread;
+	bool running;
+};
+
+struct service {
+	struct service_config config;
+	struct service_ops ops;
+	void *machine;
+	struct request_queue *queue;
+	struct group_table *table;
+	cpu_set_t *tenant_cpus;
+	struct handler *handlers;
+	__u32 handler_count;
+	pthread_t isr;
+	bool isr_running;
+	atomic_bool hurry;
+	/* per device and group index: requests accepted and not yet answered or discarded */
+	_Atomic __u32 *pending;
+
+	_Atomic __u64 requests, overflows, interrupts, groups, discarded, off_tenant;
+	_Atomic __u64 responses[16];
+};
+
+/* scheduler.c */
+int scheduler_start(struct service *service);
+void scheduler_stop(struct service *service);
+/* Gives a complete group to the handler thread that the policy names. */
+void scheduler_dispatch(struct service *service, struct page_group *group);
+
+/* handler.c: the bottom half, in a handler thread; consumes the group. */
+void handle_group(struct service *service, struct page_group *group);
+
+/* service.c: the service is done with `count` requests of this group. */
+void service_done(struct service *service, const struct group_key *key, __u32 count);
+
+/* One request as probes and truth log show it. Kept apart: neither is made from the other. */
+static inline struct fault_probe request_probe(const struct page_request *request)
+{
+	return (struct fault_probe){
+		.device = request->device,
+		.queue = request->queue,
+		.pasid = request->pasid,
+		.group = request->group,
+		.address = request->address,
+		.length = PAGE_BYTES,
+		.flags_code = request->flags,
+	};
+}
+
+static inline struct truth_record request_truth(__u8 who, __u8 what, __u64 time_ns,
+						const struct page_request *request)
+{
+	return (struct truth_record){
+		.time_ns = time_ns,
+		.fault = request->fault,
+		.address = request->address,
+		.length = PAGE_BYTES,
+		.device = request->device,
+		.pasid = request->pasid,
+		.group = request->group,
+		.queue = request->queue,
+		.who = who,
+		.what = what,
+		.flags = request->flags,
+	};
+}
+
+#endif

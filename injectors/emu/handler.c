@@ -16,7 +16,7 @@ static void resolved(void *argument, bool major)
 	__u64 now;
 
 	probe.flags_code = flags;
-	now = monotonic_now();
+	now = monotonic_ns();
 	FAULT_PROBE(resolved, &probe);
 	truth = request_truth(TRUTH_SERVICE, TRUTH_RESOLVED, now, request);
 	truth.flags = flags;
@@ -36,7 +36,7 @@ static enum response_code resolve_request(struct service *service, struct page_r
 	if (error)
 		return error == -EFAULT ? RESPONSE_INVALID : RESPONSE_FAILURE;
 	probe.value = physical;
-	now = monotonic_now();
+	now = monotonic_ns();
 	FAULT_PROBE(mapped, &probe);
 	truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, now, request);
 	truth.value = physical;
@@ -52,7 +52,7 @@ static void probe_handler(const struct page_group *group)
 
 	probe.length = group->count * PAGE_BYTES;
 	probe.flags_code = EVENT_GROUP;
-	now = monotonic_now();
+	now = monotonic_ns();
 	FAULT_PROBE(handler, &probe);
 	truth = request_truth(TRUTH_SERVICE, TRUTH_HANDLER, now, &group->requests[0]);
 	truth.length = group->count * PAGE_BYTES;
@@ -68,7 +68,7 @@ static void probe_response(const struct page_group *group, enum response_code co
 
 	probe.length = group->count * PAGE_BYTES;
 	probe.flags_code = EVENT_GROUP | ((__u64)code << 8);
-	now = monotonic_now();
+	now = monotonic_ns();
 	FAULT_PROBE(response, &probe);
 	truth = request_truth(TRUTH_SERVICE, TRUTH_RESPONSE, now, &group->requests[0]);
 	truth.length = group->count * PAGE_BYTES;
@@ -84,8 +84,8 @@ static void delay_response(struct service *service, __u32 device)
 
 	if (!delay)
 		return;
-	end = monotonic_now() + delay;
-	while ((now = monotonic_now()) < end && !atomic_load(&service->hurry))
+	end = monotonic_ns() + delay;
+	while ((now = monotonic_ns()) < end && !atomic_load(&service->hurry))
 		sleep_until(end - now > SLEEP_PIECE_NS ? now + SLEEP_PIECE_NS : end);
 }
 
@@ -103,8 +103,6 @@ static void respond(struct service *service, const struct page_group *group,
 	if (!inject_fire(injections, INJECT_RESPONSE_LOST, device))
 		service->ops.respond(service->machine, device, group->key.pasid,
 				     (__u16)group->key.group, code);
-	if (service->ops.finish)
-		service->ops.finish(service->machine, device);
 }
 
 static void count_off_tenant(struct service *service, __u32 device)

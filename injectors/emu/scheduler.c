@@ -70,7 +70,7 @@ void scheduler_stop(struct service *service)
 void scheduler_dispatch(struct service *service, struct page_group *group)
 {
 	__u64 delay = inject_delay(service->config.injections, INJECT_DISPATCH, group->key.device);
-	__u64 due = delay ? monotonic_now() + delay : 0;
+	__u64 due = delay ? monotonic_ns() + delay : 0;
 	struct handler *handler = service->handlers;
 
 	if (service->config.scheduler == SCHEDULER_AFFINED)

@@ -82,7 +82,7 @@ static void isr_request(struct service *service, const struct page_request *requ
 		return;
 	}
 	probe.value = drained;
-	now = monotonic_now();
+	now = monotonic_ns();
 	FAULT_PROBE(isr, &probe);
 	truth_log(request_truth(TRUTH_SERVICE, TRUTH_ISR, now, request));
 

@@ -56,9 +56,6 @@ struct service_ops {
 	/* The response reaches the device's port. */
 	void (*respond)(void *machine, __u32 device, __u32 pasid, __u16 group,
 			enum response_code code);
-	/* The service is done with the group; in the handler's thread, also if the response was lost.
-	 * What resolve() keeps from being evicted may go from here on. May be NULL. */
-	void (*finish)(void *machine, __u32 device);
 };
 
 int service_create(struct service **service, const struct service_config *config,

@@ -8,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "lib/base/fail.h"
 
 #define THREAD_STACK (256u << 10)
-#define NS_PER_S     1000000000ull
 
 struct thread_birth {
 	void *(*main)(void *);
@@ -88,12 +86,6 @@ int thread_start(pthread_t *thread, const cpu_set_t *cpus, void *(*main)(void *)
 		      strerror(-error));
 }
 
-static struct timespec to_timespec(__u64 ns)
-{
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
-				 .tv_nsec = (long)(ns % NS_PER_S)};
-}
-
 void monotonic_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attributes;
@@ -106,22 +98,14 @@ void monotonic_cond_init(pthread_cond_t *cond)
 
 bool monotonic_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, __u64 deadline_ns)
 {
-	struct timespec deadline = to_timespec(deadline_ns);
+	struct timespec deadline = timespec_of_ns(deadline_ns);
 
 	return pthread_cond_timedwait(cond, lock, &deadline) != ETIMEDOUT;
 }
 
-__u64 monotonic_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (__u64)now.tv_sec * NS_PER_S + (__u64)now.tv_nsec;
-}
-
 void sleep_until(__u64 deadline_ns)
 {
-	struct timespec deadline = to_timespec(deadline_ns);
+	struct timespec deadline = timespec_of_ns(deadline_ns);
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR)
 		;

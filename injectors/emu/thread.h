@@ -13,6 +13,8 @@
 #include <sched.h>
 #include <stdbool.h>
 
+#include "lib/base/clock.h"
+
 #define THREAD_NAME 16
 
 /* Starts main(argument) under a name (cut to 15 bytes), on `cpus` if not NULL and not empty.
@@ -25,7 +27,6 @@ void monotonic_cond_init(pthread_cond_t *cond);
 /* Waits until signalled, or at most until `deadline_ns`. False once that has passed. */
 bool monotonic_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, __u64 deadline_ns);
 
-__u64 monotonic_now(void); /* CLOCK_MONOTONIC, ns */
 void sleep_until(__u64 deadline_ns);
 
 #endif

@@ -120,7 +120,7 @@ int timed_queue_push(struct timed_queue *queue, __u64 due_ns, const void *item)
 	if (queue->count == queue->capacity)
 		error = grow(queue, queue->capacity * 2);
 	if (!error) {
-		now = monotonic_now();
+		now = monotonic_ns();
 		slot = queue->free_slots[queue->capacity - queue->count - 1];
 		memcpy(queue->items + slot * queue->item_size, item, queue->item_size);
 		queue->heap[queue->count] = (struct node){
@@ -142,7 +142,7 @@ static void wait_for_due(struct timed_queue *queue)
 	while (!queue->stopped) {
 		if (!queue->count)
 			pthread_cond_wait(&queue->changed, &queue->lock);
-		else if (queue->heap[0].due_ns <= monotonic_now())
+		else if (queue->heap[0].due_ns <= monotonic_ns())
 			return;
 		else
 			monotonic_cond_wait_until(&queue->changed, &queue->lock,
@@ -157,7 +157,7 @@ size_t timed_queue_pop(struct timed_queue *queue, void *items, size_t limit)
 
 	pthread_mutex_lock(&queue->lock);
 	wait_for_due(queue);
-	now = queue->stopped ? ~0ull : monotonic_now();
+	now = queue->stopped ? ~0ull : monotonic_ns();
 	while (popped < limit && queue->count && queue->heap[0].due_ns <= now) {
 		__u32 slot = queue->heap[0].slot;
 

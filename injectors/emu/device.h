@@ -48,6 +48,9 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 
 __u32 port_device(const struct port *port); /* index in the machine */
 
+/* The DMA mapping of referenced pages was found absent: an invariant is broken, the machine counts. */
+void port_dma_violation(struct port *port, __u64 iova);
+
 /* Time this queue has been paused on faults so far, over all DMA calls. Any thread. */
 __u64 port_blocked_ns(const struct port *port, __u16 queue);
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The machine's side of a port (device.h has the device's): what it connects, and the way back of
+ * page responses.
+ *
+ * Faults of one DMA become page request groups of at most `group_pages` requests, LAST on the final
+ * one. A group index is in use from its first request to its response. A group whose response does
+ * not come in time is given up: its index stays out of use until the late response comes or the
+ * service is known to have none for it, and the request is raised anew under another index.
+ */
+#ifndef FAULTLINE_PORT_H
+#define FAULTLINE_PORT_H
+
+#include "injectors/emu/access_log.h"
+#include "injectors/emu/device.h"
+#include "lib/analyze/histogram.h"
+
+struct port_config {
+	__u32 device; /* index in the machine */
+	__u16 queues;
+	__u32 pasid; /* the one this device uses, or PASID_NONE */
+	__u32 group_pages;
+	__u32 queue_entries;	   /* of the service's request queue, for overflow events */
+	__u64 response_timeout_ns; /* 0: 1 s */
+	__u64 physical;		   /* host physical base of `memory` */
+	struct guest_memory *memory;
+	struct lookup *lookup;
+	struct service *service;
+	struct inject_table *injections; /* may be NULL */
+	struct access_log *access_log;	 /* may be NULL */
+};
+
+int port_create(struct port **port, const struct port_config *config);
+/* After the device has stopped, and the service. */
+void port_destroy(struct port *port);
+
+/* Every wait ends with -ESHUTDOWN, now and from now on. */
+void port_stop(struct port *port);
+
+/* A page response arrives, in the service's thread. */
+void port_respond(struct port *port, __u32 pasid, __u16 group, enum response_code code);
+
+struct port_stats {
+	__u64 ios, io_errors, io_bytes;
+	__u64 faults;	  /* page request groups raised */
+	__u64 timeouts;	  /* of them given up */
+	__u64 violations; /* DMA to an absent frame, or a response nobody waits for */
+};
+void port_stats(struct port *port, struct port_stats *stats);
+/* Adds this port's round trips, ns from detect to resume of a group. */
+void port_round_trips(struct port *port, struct histogram *into);
+
+#endif

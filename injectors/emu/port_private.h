@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What port.c (DMA) and port_fault.c (page requests) share. */
+#ifndef FAULTLINE_PORT_PRIVATE_H
+#define FAULTLINE_PORT_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "injectors/emu/port.h"
+
+struct fault;
+
+enum group_state {
+	GROUP_FREE,
+	GROUP_WAITING,	/* `fault` waits for its response */
+	GROUP_ANSWERED, /* response is here, `fault` has yet to take it */
+	GROUP_ABANDONED /* given up; a late response frees the index */
+};
+
+/* One group index of this device. */
+struct port_group {
+	enum group_state state;
+	enum response_code code;
+	struct fault *fault;
+	__u64 id; /* truth's */
+	__u64 detect_ns, deadline_ns;
+	__u32 first, count;		     /* pages of fault->pages */
+	__u64 dropped[GROUP_PAGES_MAX / 64]; /* requests that the queue did not take */
+};
+
+struct port_queue {
+	_Atomic __u64 blocked_ns;
+	_Atomic __u64 blocked_since; /* 0: not paused now */
+};
+
+struct port {
+	struct port_config config;
+	pthread_mutex_t lock; /* of everything below but the atomics */
+	pthread_cond_t index_freed;
+	struct port_group groups[GROUP_INDEX_MAX];
+	struct histogram round_trip;
+	bool stopping;
+	_Atomic __u64 ios, io_errors, io_bytes, faults, timeouts, violations;
+	struct port_queue queues[];
+};
+
+/* What is absent of one DMA, and how cautiously to ask for it. On the waiting thread's stack. */
+struct fault {
+	__u64 pages[DMA_SEGMENTS];
+	__u32 count;
+	__u16 queue;
+	__u8 access;		 /* EVENT_READ or EVENT_WRITE */
+	bool overflowed;	 /* a group of the last round was answered automatically */
+	__u32 group_pages;	 /* per group, and ... */
+	__u32 group_limit;	 /* ... groups at once: less after an overflow */
+	pthread_cond_t answered; /* `unanswered` became 0 */
+	__u32 unanswered;
+	__u32 raised;
+	__u16 groups[GROUP_INDEX_MAX]; /* raised in this round */
+};
+
+/* Raises page requests for fault->pages and waits until each group is answered or given up. 0: try
+ * the DMA again; else as port_dma_begin(). */
+int port_fault(struct port *port, struct fault *fault);
+
+#endif

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 240 s
+# Wrong options and poor environments: one clear sentence, a typed exit code, nothing left behind.
+. "$(dirname "$0")/lib.sh"
+
+# refuses NAME CODE PATTERN COMMAND...: exits with CODE and says, in one line, what PATTERN finds.
+refuses() {
+	local name=$1 code=$2 pattern=$3 status lines
+	shift 3
+	timeout 20 "$@" >out 2>err </dev/null
+	status=$?
+	lines=$(grep -c . err)
+	if [ $status -ne "$code" ]; then
+		not_ok "$name" "exit $status, expected $code: $(head -n 2 err)"
+	elif ! grep -qiE -- "$pattern" err; then
+		not_ok "$name" "said: $(head -n 2 err)"
+	elif [ "$lines" -gt 3 ]; then
+		not_ok "$name" "$lines lines on stderr: $(head -n 4 err)"
+	else
+		ok "$name: $(head -n 1 err)"
+	fi
+}
+
+programs_before=$(bpf_programs)
+
+# Options of every verb.
+refuses "no verb" 2 'usage' "$FAULTLINE"
+refuses "unknown verb" 2 'no such verb' "$FAULTLINE" explode
+for verb in record top report timeline footprint slo doctor; do
+	refuses "$verb: unknown option" 2 'unrecognized|unknown' "$FAULTLINE" $verb --no-such-option
+	check "$verb --help works" "$FAULTLINE" $verb --help
+	"$FAULTLINE" $verb --help >help 2>&1
+	if grep -qi example help && [ "$(wc -L <help)" -le 80 ]; then
+		ok "$verb --help has examples within 80 columns"
+	else
+		not_ok "$verb --help has examples within 80 columns" "$(wc -L <help) columns"
+	fi
+done
+for verb in report timeline footprint slo; do
+	refuses "$verb: no file named" 2 'recording|FILE|argument' "$FAULTLINE" $verb
+	refuses "$verb: file missing" 1 'nowhere.flt.*No such file' "$FAULTLINE" $verb nowhere.flt -c /dev/null
+done
+refuses "report: a directory" 1 'directory' "$FAULTLINE" report .
+: >empty.flt
+refuses "report: an empty file" 3 'empty|not a .*recording|short' "$FAULTLINE" report empty.flt
+head -c 4097 /dev/urandom >noise.flt
+refuses "report: not a recording" 3 'not a .*recording' "$FAULTLINE" report noise.flt
+refuses "report: bad --since" 2 'since' "$FAULTLINE" report empty.flt --since yesterdayish
+refuses "report: since after until" 2 'since|until' "$FAULTLINE" report empty.flt --since 5s --until 2s
+refuses "timeline: bad --slowest" 2 'slowest' "$FAULTLINE" timeline empty.flt --slowest=-3
+refuses "record: bad ring size" 2 'ring' "$FAULTLINE" record -o r.flt --ring-size 7
+refuses "record: bad duration" 2 'duration' "$FAULTLINE" record -o r.flt --duration soon
+refuses "record: bad pid" 2 'pid' "$FAULTLINE" record -o r.flt -p twelve
+refuses "record: bad kind" 2 'kind' "$FAULTLINE" record -o r.flt --kind sneeze
+refuses "record: bad trigger" 2 'trigger' "$FAULTLINE" record -o r.flt --trigger 'sneeze>1ms'
+refuses "record: unknown probe" 2 'probe' "$FAULTLINE" record -o r.flt --disable-probe sneeze
+refuses "record: bad max size" 2 'size' "$FAULTLINE" record -o r.flt --keep 1m --max-size 3
+refuses "record: command missing" 1 'no-such-command' "$FAULTLINE" record -o r.flt -- no-such-command
+rm -f r.flt
+: >taken.flt
+refuses "record: output exists" 1 'taken.flt.*exists' "$FAULTLINE" record -o taken.flt --duration 1s
+ln -s "$scratch/target" link.flt
+refuses "record: output is a symbolic link" 1 'link.flt' "$FAULTLINE" record -o link.flt --duration 1s
+refuses "record: output directory missing" 1 'No such file' "$FAULTLINE" record -o no/where.flt --duration 1s
+refuses "top: bad interval" 2 'interval' "$FAULTLINE" top -b 0 1
+refuses "top: bad sort" 2 'sort' "$FAULTLINE" top -b -s colour 1 1
+refuses "slo: bad objectives" 3 'bad.ini:2' "$FAULTLINE" slo taken.flt \
+	-c <(:) 2>/dev/null -c "$(printf '[slo x]\nlatency_target=soon\n' >bad.ini; echo bad.ini)"
+
+# Poor environments.
+chmod 755 "$scratch"
+cp "$FAULTLINE" faultline
+cp "$INJECT" faultline-inject
+printf '[machine]\n[tenant vm]\nmemory=4M\n[device d]\ntenant=vm\nmodel=block\nfile_bytes=4M\n[workload w]\ndevice=d\nduration=1s\n' >job.ini
+chmod 644 job.ini
+nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+export -f nobody
+refuses "record: not root" 4 'root|CAP_BPF|privilege' setpriv --reuid=65534 --regid=65534 \
+	--clear-groups ./faultline record -o /tmp/never.flt --duration 1s
+refuses "top: not root" 4 'root|CAP_BPF|privilege' setpriv --reuid=65534 --regid=65534 \
+	--clear-groups ./faultline top -b 1 1
+refuses "inject: not root" 4 'root|userfaultfd|CAP_SYS_PTRACE|privilege' setpriv --reuid=65534 --regid=65534 \
+	--clear-groups ./faultline-inject run job.ini
+refuses "inject: no userfaultfd" 4 'userfaultfd' setpriv --bounding-set=-sys_ptrace \
+	./faultline-inject run job.ini
+refuses "record: no BTF" 4 'BTF' unshare -m bash -c \
+	'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec ./faultline record -o r.flt --duration 1s'
+check "doctor works without root" setpriv --reuid=65534 --regid=65534 --clear-groups ./faultline doctor
+check "doctor works without BTF" unshare -m bash -c \
+	'mount --bind /dev/null /sys/kernel/btf/vmlinux && ./faultline doctor | grep -i btf'
+
+# A full disk: what was written stays readable, the exit code says so.
+mkdir full
+mount -t tmpfs -o size=64k none full
+head -c 50000 /dev/urandom >full/ballast
+timeout 60 "$FAULTLINE" record --as-root -o full/r.flt -- "$root/build/bench/storm" anon 100003 2 >out 2>err
+status=$?
+if [ $status -eq 1 ] && grep -qi 'no space' err; then
+	ok "record: disk full: $(grep -i 'no space' err | head -n 1)"
+else
+	not_ok "record: disk full" "exit $status: $(head -n 2 err)"
+fi
+"$FAULTLINE" report full/r.flt >out 2>err
+status=$?
+if [ $status -eq 0 ] || [ $status -eq 3 ]; then
+	ok "what a full disk kept is readable"
+else
+	not_ok "what a full disk kept is readable" "exit $status: $(head -n 1 err)"
+fi
+umount full
+
+equal "BPF programs left attached" "$(bpf_programs)" "$programs_before"
+equal "entries left in the run directory" "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)" ""
+finish

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 240 s
+# Counts held against perf's and bpftool's: the same process, the same faults, prime numbers of them.
+. "$(dirname "$0")/lib.sh"
+
+make -s -C "$root" build/bench/storm || exit 1
+storm=$root/build/bench/storm
+mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
+
+stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+
+# storm_under KIND PAGES ROUNDS: one stopped storm, both tools attached by pid, then let go.
+storm_under() {
+	local kind=$1 pages=$2 rounds=$3 storm_pid perf_pid record_pid
+	"$storm" "$kind" "$pages" "$rounds" --wait >storm.out &
+	storm_pid=$!
+	wait_for 10 stopped $storm_pid || return 1
+	perf record -q -e exceptions:page_fault_user -m 4096 -p $storm_pid -o perf.data 2>perf.err &
+	perf_pid=$!
+	rm -f run.flt
+	"$FAULTLINE" record -p $storm_pid -o run.flt 2>record.err &
+	record_pid=$!
+	wait_for 20 grep -q 'recording' record.err || return 1
+	sleep 1 # perf says nothing when it is ready
+	kill -CONT $storm_pid
+	wait $storm_pid
+	sleep 0.3
+	kill -INT $record_pid
+	wait $record_pid
+	record_status=$?
+	wait $perf_pid
+	perf_count=$(perf script -i perf.data -F event 2>/dev/null | grep -c page_fault_user)
+	rm -rf csv
+	"$FAULTLINE" report run.flt --csv csv >/dev/null 2>report.err
+	our_count=$(python3 "$root/tests/reference/count_events.py" run.flt cpu_fault $storm_pid)
+	wanted=$((pages * rounds))
+}
+
+for case in 'anon 10007 1' 'anon 1009 101' 'shmem 7919 3' 'anon 2 1'; do
+	# shellcheck disable=SC2086
+	if ! storm_under $case; then
+		not_ok "storm $case" "the tools did not start: $(cat record.err)"
+		continue
+	fi
+	equal "$case: as many as perf record saw" "$our_count" "$perf_count"
+	if [ "$our_count" -ge "$wanted" ] && [ "$our_count" -lt $((wanted + 40)) ]; then
+		ok "$case: at least the storm's own $wanted faults ($our_count)"
+	else
+		not_ok "$case: the storm made $wanted faults" "counted $our_count"
+	fi
+	equal "$case: nothing was lost" "$record_status" 0
+done
+finish

@@ -38,8 +38,8 @@ int iommu_map(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 len
 void iommu_withdraw(struct iommu_domain *domain, __u64 iova, __u64 length);
 /* Returns bytes unmapped; a 2 MiB entry hit partly is split first. */
 __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length);
-/* 0, or -ENOENT (never mapped, or unmapped without being withdrawn), -ESTALE (withdrawn; `physical`
- * is nonzero as long as it is not unmapped), -EACCES (permission missing). */
+/* 0, or -ENOENT (never mapped, or unmapped without being withdrawn), -ESTALE (withdrawn;
+ * `permissions` of the translation is nonzero as long as it is not unmapped too), -EACCES (permission missing). */
 int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
 	       struct iommu_translation *translation);
 

@@ -46,14 +46,17 @@ void lookup_destroy(struct lookup *lookup);
 /*
  * Checks [iova, iova + length) and, if every page is present with the permission, takes a reference
  * on each and returns 0: translate with lookup_physical(), DMA, then lookup_end(). Otherwise holds
- * nothing, writes up to `limit` absent page addresses in ascending order, and returns their number.
+ * nothing, writes up to `limit` (at least 1) absent page addresses in ascending order, and returns
+ * how many it wrote.
  * -EINVAL if the range leaves the window, -ENOBUFS if the thread already holds LOOKUP_DMA_MAX of
  * them. Never blocks, any thread; the thread that began a DMA also ends it.
  */
 #define LOOKUP_DMA_MAX 24
 int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
 		 unsigned int limit);
-/* Host physical address of a referenced page. */
+/* Host physical address of a referenced page; LOOKUP_NOWHERE, an order violation, if the host
+ * unmapped it all the same. */
+#define LOOKUP_NOWHERE (~0ull)
 __u64 lookup_physical(struct lookup *lookup, __u64 iova);
 void lookup_end(struct lookup *lookup, __u64 iova, __u64 length);
 
@@ -67,8 +70,12 @@ void lookup_invalidate(struct lookup *lookup, __u64 iova, __u64 length,
 		       void (*told)(void *argument), void *argument);
 
 struct lookup_stats {
-	__u64 lookups, faults, read_only_faults, invalidations, order_violations;
-	__u64 devtlb_hits, devtlb_misses;
+	__u64 lookups;		/* ranges asked for */
+	__u64 faults;		/* of these: refused */
+	__u64 read_only_faults; /* of these: for lack of the write permission on some page */
+	__u64 invalidations;
+	__u64 order_violations; /* must be 0: PAE ahead of the IOPT, unmap or end out of order */
+	__u64 devtlb_hits, devtlb_misses; /* per page, ats only */
 };
 void lookup_stats(const struct lookup *lookup, struct lookup_stats *stats);
 

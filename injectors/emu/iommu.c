@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/emu/iommu.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+
+#define LEVELS	      4
+#define ENTRIES	      512
+#define IOVA_BITS     48
+#define PERMISSIONS   (IOMMU_READ | IOMMU_WRITE)
+#define ENTRY_HUGE    (1ull << 7)
+#define ENTRY_ADDRESS 0x000ffffffffff000ull
+#define WITHDRAWN     (1ull << 52) /* bits 52 and up are the software's in the format */
+
+/*
+ * Entries of tables hold the table's address in this process instead of a physical one: user
+ * addresses fit the format's 52 bits.
+ *
+ * A table is freed only with its domain. A walker holds nothing that would tell when it has left a
+ * table, and IOVA windows are small: the memory is bounded by what was ever mapped.
+ */
+struct iommu_domain {
+	pthread_mutex_t update;
+	_Atomic __u64 *root;
+};
+
+static __u64 level_bytes(unsigned int level)
+{
+	return 1ull << (PAGE_BITS + 9 * (level - 1));
+}
+
+static unsigned int level_index(__u64 iova, unsigned int level)
+{
+	return (iova >> (PAGE_BITS + 9 * (level - 1))) & (ENTRIES - 1);
+}
+
+static bool is_table(__u64 entry)
+{
+	return (entry & PERMISSIONS) && !(entry & ENTRY_HUGE);
+}
+
+static _Atomic __u64 *table_of(__u64 entry)
+{
+	return (_Atomic __u64 *)(entry & ENTRY_ADDRESS);
+}
+
+static _Atomic __u64 *table_create(void)
+{
+	void *table = aligned_alloc(PAGE_BYTES, PAGE_BYTES);
+
+	if (table)
+		memset(table, 0, PAGE_BYTES);
+	return table;
+}
+
+static void table_destroy(_Atomic __u64 *table, unsigned int level)
+{
+	for (unsigned int i = 0; level > 1 && i < ENTRIES; i++) {
+		__u64 entry = atomic_load_explicit(&table[i], memory_order_relaxed);
+
+		if (is_table(entry))
+			table_destroy(table_of(entry), level - 1);
+	}
+	free((void *)table);
+}
+
+int iommu_domain_create(struct iommu_domain **domain)
+{
+	struct iommu_domain *created = calloc(1, sizeof(*created));
+
+	if (!created || !(created->root = table_create())) {
+		free(created);
+		return failed(-ENOMEM, "no memory for an I/O page table");
+	}
+	pthread_mutex_init(&created->update, NULL);
+	*domain = created;
+	return 0;
+}
+
+void iommu_domain_destroy(struct iommu_domain *domain)
+{
+	if (!domain)
+		return;
+	table_destroy(domain->root, LEVELS);
+	pthread_mutex_destroy(&domain->update);
+	free(domain);
+}
+
+/*
+ * Puts a table under an entry of `level`. What the entry said holds for all entries of the table, so
+ * that a walker beside us finds the same translation before and after.
+ */
+static int grow(_Atomic __u64 *entry, unsigned int level)
+{
+	__u64 old = atomic_load_explicit(entry, memory_order_relaxed);
+	__u64 bytes = level_bytes(level - 1);
+	_Atomic __u64 *table = table_create();
+
+	if (!table)
+		return -ENOMEM;
+	for (unsigned int i = 0; old && i < ENTRIES; i++) {
+		__u64 leaf = old & (PERMISSIONS | WITHDRAWN);
+
+		if (old & PERMISSIONS)
+			leaf |= (old & ENTRY_ADDRESS) + i * bytes;
+		atomic_store_explicit(&table[i], leaf, memory_order_relaxed);
+	}
+	atomic_store_explicit(entry, (__u64)table | PERMISSIONS, memory_order_release);
+	return 0;
+}
+
+/* The entry for `iova` at `level`; NULL if no table reaches so deep and `create` is unset, or no
+ * memory for it. */
+static _Atomic __u64 *entry_at(struct iommu_domain *domain, __u64 iova, unsigned int level,
+			       bool create)
+{
+	_Atomic __u64 *table = domain->root;
+
+	for (unsigned int l = LEVELS; l > level; l--) {
+		_Atomic __u64 *entry = &table[level_index(iova, l)];
+
+		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed)) &&
+		    (!create || grow(entry, l)))
+			return NULL;
+		table = table_of(atomic_load_explicit(entry, memory_order_relaxed));
+	}
+	return &table[level_index(iova, level)];
+}
+
+static bool range_valid(__u64 iova, __u64 length)
+{
+	const __u64 end = 1ull << IOVA_BITS;
+
+	return length && !((iova | length) & (PAGE_BYTES - 1)) && iova < end &&
+	       length <= end - iova;
+}
+
+/* Maps one page as large as allowed; returns its size, 0 without memory. */
+static __u64 map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
+		     __u64 permissions, bool huge)
+{
+	_Atomic __u64 *entry;
+
+	if (huge && length >= HUGE_BYTES && !((iova | physical) & (HUGE_BYTES - 1))) {
+		entry = entry_at(domain, iova, 2, true);
+		if (!entry)
+			return 0;
+		/* Where a table stands already it stays: a walker may be inside. */
+		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed))) {
+			atomic_store_explicit(entry, physical | permissions | ENTRY_HUGE,
+					      memory_order_release);
+			return HUGE_BYTES;
+		}
+	}
+	entry = entry_at(domain, iova, 1, true);
+	if (!entry)
+		return 0;
+	atomic_store_explicit(entry, physical | permissions, memory_order_release);
+	return PAGE_BYTES;
+}
+
+int iommu_map(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
+	      __u64 permissions, bool huge)
+{
+	__u64 done = 0, step = PAGE_BYTES;
+
+	if (!range_valid(iova, length) || (physical & ~ENTRY_ADDRESS) || !permissions ||
+	    (permissions & ~PERMISSIONS))
+		return failed(-EINVAL,
+			      "cannot map iova 0x%llx length 0x%llx to 0x%llx permissions 0x%llx: "
+			      "accepted: whole pages below 2^48, read and write",
+			      iova, length, physical, permissions);
+	pthread_mutex_lock(&domain->update);
+	for (; done < length && step; done += step)
+		step = map_one(domain, iova + done, physical + done, length - done, permissions,
+			       huge);
+	pthread_mutex_unlock(&domain->update);
+	if (!step)
+		return failed(-ENOMEM, "no memory for an I/O page table at iova 0x%llx",
+			      iova + done);
+	return 0;
+}
+
+/*
+ * The entry to change for the range that starts at `iova`, and in `*bytes` how far it reaches. A
+ * huge entry hit partly is split; without memory for that the whole entry is given: to take too
+ * much away is safe, the device faults again.
+ */
+static _Atomic __u64 *entry_to_change(struct iommu_domain *domain, __u64 iova, __u64 length,
+				      __u64 *bytes)
+{
+	_Atomic __u64 *entry = entry_at(domain, iova, 2, false), *split;
+	__u64 value = entry ? atomic_load_explicit(entry, memory_order_relaxed) : 0;
+
+	*bytes = HUGE_BYTES - (iova & (HUGE_BYTES - 1));
+	if (!(value & PERMISSIONS))
+		return NULL;
+	if (!is_table(value) && *bytes == HUGE_BYTES && length >= HUGE_BYTES)
+		return entry;
+	split = entry_at(domain, iova, 1, true);
+	if (!split)
+		return entry;
+	*bytes = PAGE_BYTES;
+	return split;
+}
+
+void iommu_withdraw(struct iommu_domain *domain, __u64 iova, __u64 length)
+{
+	__u64 bytes;
+
+	if (!range_valid(iova, length))
+		return;
+	pthread_mutex_lock(&domain->update);
+	for (__u64 done = 0; done < length; done += bytes) {
+		_Atomic __u64 *entry = entry_to_change(domain, iova + done, length - done, &bytes);
+
+		if (entry && (atomic_load_explicit(entry, memory_order_relaxed) & PERMISSIONS))
+			atomic_fetch_or(entry, WITHDRAWN);
+	}
+	pthread_mutex_unlock(&domain->update);
+}
+
+__u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length)
+{
+	__u64 bytes, unmapped = 0;
+
+	if (!range_valid(iova, length))
+		return 0;
+	pthread_mutex_lock(&domain->update);
+	for (__u64 done = 0; done < length; done += bytes) {
+		_Atomic __u64 *entry = entry_to_change(domain, iova + done, length - done, &bytes);
+		__u64 old = entry ? atomic_load_explicit(entry, memory_order_relaxed) : 0;
+
+		if (!(old & PERMISSIONS))
+			continue;
+		atomic_store_explicit(entry, old & WITHDRAWN, memory_order_release);
+		unmapped += bytes;
+	}
+	pthread_mutex_unlock(&domain->update);
+	return unmapped;
+}
+
+int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
+	       struct iommu_translation *translation)
+{
+	const _Atomic __u64 *table = domain->root;
+	unsigned int level = LEVELS;
+	__u64 entry, offset;
+
+	*translation = (struct iommu_translation){0};
+	if (iova >> IOVA_BITS)
+		return -ENOENT;
+	for (;; level--) {
+		entry = atomic_load_explicit(&table[level_index(iova, level)],
+					     memory_order_acquire);
+		if (level == 1 || !is_table(entry))
+			break;
+		table = table_of(entry);
+	}
+	translation->levels = LEVELS + 1 - level;
+	translation->permissions = entry & PERMISSIONS;
+	if (!translation->permissions)
+		return entry & WITHDRAWN ? -ESTALE : -ENOENT;
+	offset = iova & (level_bytes(level) - 1);
+	translation->physical = (entry & ENTRY_ADDRESS) + offset;
+	translation->bytes = level_bytes(level) - offset;
+	if (entry & WITHDRAWN)
+		return -ESTALE;
+	return permissions & ~entry ? -EACCES : 0;
+}

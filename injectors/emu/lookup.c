@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The reference of a DMA on its pages is the range itself, put in a lane of the calling thread.
+ *
+ * begin() stores the range, then reads presence; invalidate() takes presence away, then reads the
+ * ranges. Each needs its store to be seen before its load. Invalidations are rare and DMAs are not,
+ * so the invalidation pays for both sides: membarrier() puts a full barrier into every running
+ * thread of the process, and begin() needs none.
+ */
+#include "injectors/emu/lookup_private.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+
+#define HELD_BITS	 28 /* for the number of pages: 1 TiB */
+#define WINDOW_PAGES_MAX (1ull << HELD_BITS)
+#define LANE_CACHE	 16
+
+static _Thread_local struct {
+	__u64 lookup;
+	struct lookup_lane *lane;
+} lane_cache[LANE_CACHE];
+
+static bool barrier_register(void)
+{
+	return !syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
+int lookup_create(struct lookup **lookup, const struct lookup_config *config,
+		  struct iommu_domain *domain)
+{
+	static _Atomic __u64 last_id;
+	struct lookup *created;
+	int error;
+
+	if (!config->iova_bytes || ((config->iova_base | config->iova_bytes) & (PAGE_BYTES - 1)) ||
+	    config->iova_bytes >> PAGE_BITS >= WINDOW_PAGES_MAX ||
+	    config->iova_base + config->iova_bytes < config->iova_base)
+		return failed(-EINVAL,
+			      "lookup window at 0x%llx of 0x%llx bytes: accepted: whole pages, "
+			      "less than 1 TiB",
+			      config->iova_base, config->iova_bytes);
+	created = calloc(1, sizeof(*created));
+	if (!created)
+		return failed(-ENOMEM, "no memory for a lookup");
+	created->ops = config->kind == LOOKUP_ATS ? &ats_ops : &pa_bitmap_ops;
+	created->domain = domain;
+	created->base = config->iova_base;
+	created->pages = config->iova_bytes >> PAGE_BITS;
+	created->delay_ns = config->lookup_delay_ns;
+	created->id = atomic_fetch_add(&last_id, 1) + 1;
+	created->fence = !barrier_register();
+	error = created->ops->create(created, config);
+	if (error) {
+		free(created);
+		return error;
+	}
+	pthread_mutex_init(&created->update, NULL);
+	*lookup = created;
+	return 0;
+}
+
+void lookup_destroy(struct lookup *lookup)
+{
+	struct lookup_lane *lane, *next;
+
+	if (!lookup)
+		return;
+	for (lane = atomic_load(&lookup->lanes); lane; lane = next) {
+		next = lane->next;
+		free(lane);
+	}
+	lookup->ops->destroy(lookup);
+	pthread_mutex_destroy(&lookup->update);
+	free(lookup);
+}
+
+/* The calling thread's number, never reused. */
+static __u64 thread_number(void)
+{
+	static _Atomic __u64 last;
+	static _Thread_local __u64 number;
+
+	if (!number)
+		number = atomic_fetch_add(&last, 1) + 1;
+	return number;
+}
+
+/* Finds or makes this thread's lane; its first DMA here, or more than LANE_CACHE lookups in use. */
+static struct lookup_lane *lane_find(struct lookup *lookup)
+{
+	__u64 owner = thread_number();
+	struct lookup_lane *lane = atomic_load(&lookup->lanes);
+
+	while (lane && lane->owner != owner)
+		lane = lane->next;
+	if (!lane) {
+		lane = aligned_alloc(64, sizeof(*lane));
+		if (!lane)
+			return NULL;
+		memset(lane, 0, sizeof(*lane));
+		lane->owner = owner;
+		lane->next = atomic_load(&lookup->lanes);
+		while (!atomic_compare_exchange_weak(&lookup->lanes, &lane->next, lane))
+			;
+	}
+	lane_cache[lookup->id % LANE_CACHE].lookup = lookup->id;
+	lane_cache[lookup->id % LANE_CACHE].lane = lane;
+	return lane;
+}
+
+static inline struct lookup_lane *lane_of(struct lookup *lookup)
+{
+	if (lane_cache[lookup->id % LANE_CACHE].lookup == lookup->id)
+		return lane_cache[lookup->id % LANE_CACHE].lane;
+	return lane_find(lookup);
+}
+
+static _Atomic __u64 *lane_slot(struct lookup_lane *lane, __u64 value)
+{
+	for (unsigned int i = 0; i < LOOKUP_DMA_MAX; i++) {
+		if (atomic_load_explicit(&lane->held[i], memory_order_relaxed) == value)
+			return &lane->held[i];
+	}
+	return NULL;
+}
+
+static void busy_wait(__u64 ns)
+{
+	struct timespec now;
+	__u64 end;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = now.tv_sec * 1000000000ull + now.tv_nsec + ns;
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (now.tv_sec * 1000000000ull + now.tv_nsec < end);
+}
+
+/* The pages that [iova, iova + length) touches, false if it leaves the window. */
+static inline bool range_pages(const struct lookup *lookup, __u64 iova, __u64 length, __u64 *page,
+			       __u64 *pages)
+{
+	__u64 offset = iova - lookup->base, bytes = lookup->pages << PAGE_BITS;
+
+	if (iova < lookup->base || !length || offset >= bytes || length > bytes - offset)
+		return false;
+	*page = offset >> PAGE_BITS;
+	*pages = ((offset + length - 1) >> PAGE_BITS) - *page + 1;
+	return true;
+}
+
+int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
+		 unsigned int limit)
+{
+	struct lookup_lane *lane = lane_of(lookup);
+	_Atomic __u64 *slot = lane ? lane_slot(lane, 0) : NULL;
+	__u64 page, pages;
+	int missing;
+
+	if (!range_pages(lookup, iova, length, &page, &pages))
+		return -EINVAL;
+	if (!slot)
+		return lane ? -ENOBUFS : -ENOMEM;
+	if (lookup->delay_ns)
+		busy_wait(lookup->delay_ns);
+	atomic_store_explicit(slot, page << HELD_BITS | pages, memory_order_relaxed);
+	if (lookup->fence)
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	missing = lookup->ops->check(lookup, lane, page, pages, write, absent, limit);
+	lane_count(&lane->lookups);
+	if (missing) {
+		atomic_store_explicit(slot, 0, memory_order_release);
+		lane_count(&lane->faults);
+	}
+	return missing;
+}
+
+void lookup_end(struct lookup *lookup, __u64 iova, __u64 length)
+{
+	struct lookup_lane *lane = lane_of(lookup);
+	_Atomic __u64 *slot = NULL;
+	__u64 page, pages;
+
+	if (lane && range_pages(lookup, iova, length, &page, &pages))
+		slot = lane_slot(lane, page << HELD_BITS | pages);
+	if (slot)
+		atomic_store_explicit(slot, 0, memory_order_release);
+	else
+		atomic_fetch_add(&lookup->order_violations, 1);
+}
+
+/*
+ * By the IOPT for both mechanisms: the DevTLB entry that let the DMA pass may have made way for
+ * another, but the reference keeps the IOPT entry, withdrawn or not.
+ */
+__u64 lookup_physical(struct lookup *lookup, __u64 iova)
+{
+	struct iommu_translation translation;
+
+	iommu_walk(lookup->domain, iova, 0, &translation);
+	if (translation.permissions)
+		return translation.physical;
+	atomic_fetch_add(&lookup->order_violations, 1);
+	return LOOKUP_NOWHERE;
+}
+
+void lookup_mapped(struct lookup *lookup, __u64 iova, __u64 length)
+{
+	struct iommu_translation translation;
+	__u64 page, pages, step;
+	int error;
+
+	if (!range_pages(lookup, iova, length, &page, &pages))
+		return;
+	pthread_mutex_lock(&lookup->update);
+	for (__u64 end = page + pages; page < end; page += step) {
+		error = iommu_walk(lookup->domain, lookup->base + (page << PAGE_BITS), 0,
+				   &translation);
+		step = error ? 1 : translation.bytes >> PAGE_BITS;
+		step = step < end - page ? step : end - page;
+		if (!error)
+			lookup->ops->set(lookup, page, step, translation.permissions);
+		else if (error == -ENOENT)
+			atomic_fetch_add(&lookup->order_violations, 1);
+	}
+	pthread_mutex_unlock(&lookup->update);
+}
+
+static bool range_held(struct lookup *lookup, __u64 page, __u64 pages)
+{
+	for (struct lookup_lane *lane = atomic_load(&lookup->lanes); lane; lane = lane->next) {
+		for (unsigned int i = 0; i < LOOKUP_DMA_MAX; i++) {
+			__u64 held = atomic_load_explicit(&lane->held[i], memory_order_acquire);
+			__u64 first = held >> HELD_BITS;
+
+			if (first < page + pages && page < first + (held & (WINDOW_PAGES_MAX - 1)))
+				return true;
+		}
+	}
+	return false;
+}
+
+void lookup_invalidate(struct lookup *lookup, __u64 iova, __u64 length,
+		       void (*told)(void *argument), void *argument)
+{
+	const struct timespec nap = {.tv_nsec = 20000};
+	__u64 page, pages;
+
+	if (!range_pages(lookup, iova, length, &page, &pages))
+		return;
+	pthread_mutex_lock(&lookup->update);
+	iommu_withdraw(lookup->domain, lookup->base + (page << PAGE_BITS), pages << PAGE_BITS);
+	lookup->ops->clear(lookup, page, pages);
+	pthread_mutex_unlock(&lookup->update);
+	if (told)
+		told(argument);
+	if (!lookup->fence)
+		syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
+	/* A DMA lasts from a copy to a disk access: look a few times, then leave it the CPU. */
+	for (unsigned int tries = 0; range_held(lookup, page, pages); tries++) {
+		if (tries < 100)
+			__builtin_ia32_pause();
+		else
+			nanosleep(&nap, NULL);
+	}
+	atomic_fetch_add(&lookup->invalidations, 1);
+}
+
+void lookup_stats(const struct lookup *lookup, struct lookup_stats *stats)
+{
+	*stats = (struct lookup_stats){
+		.invalidations = atomic_load(&lookup->invalidations),
+		.order_violations = atomic_load(&lookup->order_violations),
+	};
+	for (struct lookup_lane *lane = atomic_load(&lookup->lanes); lane; lane = lane->next) {
+		stats->lookups += atomic_load_explicit(&lane->lookups, memory_order_relaxed);
+		stats->faults += atomic_load_explicit(&lane->faults, memory_order_relaxed);
+		stats->read_only_faults +=
+			atomic_load_explicit(&lane->read_only_faults, memory_order_relaxed);
+		stats->devtlb_hits +=
+			atomic_load_explicit(&lane->devtlb_hits, memory_order_relaxed);
+		stats->devtlb_misses +=
+			atomic_load_explicit(&lane->devtlb_misses, memory_order_relaxed);
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What lookup.c shares with the two mechanisms behind it, pa_bitmap.c and ats.c. */
+#ifndef FAULTLINE_LOOKUP_PRIVATE_H
+#define FAULTLINE_LOOKUP_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "injectors/emu/lookup.h"
+
+/*
+ * One thread's DMAs in one lookup. Only its owner writes, with plain stores; invalidations read.
+ * A held range is (page index << 28 | pages), 0: free.
+ */
+struct lookup_lane {
+	_Alignas(64) _Atomic __u64 held[LOOKUP_DMA_MAX];
+	_Atomic __u64 lookups, faults, read_only_faults, devtlb_hits, devtlb_misses;
+	__u64 owner;
+	struct lookup_lane *next;
+};
+
+/* Pages are counted from the window's start. */
+struct lookup_ops {
+	int (*create)(struct lookup *lookup, const struct lookup_config *config);
+	void (*destroy)(struct lookup *lookup);
+	/* Writes the absent pages' addresses, returns their number; counts in the lane. */
+	int (*check)(struct lookup *lookup, struct lookup_lane *lane, __u64 page, __u64 pages,
+		     bool write, __u64 *absent, unsigned int limit);
+	/* The IOPT grants these pages; `update` is held. */
+	void (*set)(struct lookup *lookup, __u64 page, __u64 pages, __u64 permissions);
+	/* Makes the pages absent; `update` is held. */
+	void (*clear)(struct lookup *lookup, __u64 page, __u64 pages);
+};
+
+struct lookup {
+	const struct lookup_ops *ops;
+	struct iommu_domain *domain;
+	__u64 base;
+	__u64 pages;
+	__u64 delay_ns;
+	__u64 id;   /* never reused: keys the threads' lane caches */
+	bool fence; /* the kernel lacks membarrier */
+	/* Keeps set() and clear(), each with the IOPT they go by, apart. */
+	pthread_mutex_t update;
+	_Atomic(struct lookup_lane *) lanes;
+	_Atomic __u64 invalidations, order_violations;
+	void *mechanism;
+};
+
+extern const struct lookup_ops pa_bitmap_ops;
+extern const struct lookup_ops ats_ops;
+
+/* For counters with a single writer. */
+static inline void lane_count(_Atomic __u64 *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+#endif

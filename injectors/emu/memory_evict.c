@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Eviction with guest CPUs running beside it.
+ *
+ * Major: the page is write-protected by userfaultfd, copied out, its frame freed by punching a hole
+ * into the memfd (MADV_DONTNEED would leave it in the page cache), the protection lifted. A guest
+ * CPU that writes in the meantime waits in its fault; one that touches the page after the hole
+ * finds it missing and has it brought back, from a backing file that is already written.
+ * Minor: both mappings drop the page, the page cache keeps it.
+ *
+ * A page may be back before its absence was proven: then all is done again, thrice at most.
+ */
+#include "injectors/emu/memory_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "injectors/emu/presence.h"
+#include "lib/base/fail.h"
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
+#endif
+
+static int protect(struct guest_memory *memory, __u64 page_address, bool on)
+{
+	struct uffdio_writeprotect protection = {
+		.range = {(__u64)memory->cpu + page_address, PAGE_BYTES},
+		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
+	};
+
+	while (ioctl(memory->cpu_faults, UFFDIO_WRITEPROTECT, &protection)) {
+		if (errno != EAGAIN)
+			return failed(-errno, "cannot write-protect page 0x%llx: %s", page_address,
+				      strerror(errno));
+	}
+	return 0;
+}
+
+static int write_out(struct guest_memory *memory, __u64 page_address)
+{
+	unsigned char page[PAGE_BYTES];
+	__u64 number = page_address >> PAGE_BITS;
+	ssize_t done;
+
+	/* The memfd and not the mapping is read: that can fault in nothing. */
+	done = pread(memory->memfd, page, PAGE_BYTES, page_address);
+	if (done == (ssize_t)PAGE_BYTES)
+		done = pwrite(memory->backing, page, PAGE_BYTES, page_address);
+	if (done != (ssize_t)PAGE_BYTES) {
+		int error = done < 0 ? errno : ENOSPC;
+
+		return failed(-error, "cannot write page 0x%llx to the backing file: %s",
+			      page_address, strerror(error));
+	}
+	atomic_fetch_or(&memory->stored[number / 64], 1ull << number % 64);
+	return 0;
+}
+
+static int free_frame(struct guest_memory *memory, __u64 page_address)
+{
+	if (fallocate(memory->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page_address,
+		      PAGE_BYTES))
+		return failed(-errno, "cannot free page 0x%llx: %s", page_address, strerror(errno));
+	return 0;
+}
+
+static int take_major(struct guest_memory *memory, __u64 page_address)
+{
+	int cached = page_cached(memory->cpu + page_address), error, lifted;
+
+	/* A page that is out has its content in the backing file: what a hole reads as is not it. */
+	if (cached <= 0)
+		return cached;
+	error = protect(memory, page_address, true);
+	if (error)
+		return error;
+	error = write_out(memory, page_address);
+	if (!error)
+		error = free_frame(memory, page_address);
+	lifted = protect(memory, page_address, false);
+	return error ? error : lifted;
+}
+
+static int take_minor(struct guest_memory *memory, __u64 page_address)
+{
+	if (madvise(memory->dma + page_address, PAGE_BYTES, MADV_DONTNEED_LOCKED) ||
+	    madvise(memory->cpu + page_address, PAGE_BYTES, MADV_DONTNEED))
+		return failed(-errno, "cannot unmap page 0x%llx: %s", page_address,
+			      strerror(errno));
+	return 0;
+}
+
+/* 1: proven, 0: the page is there, negative errno: cannot tell. */
+static int proven_absent(struct guest_memory *memory, __u64 page_address, enum evict_kind kind)
+{
+	int there = page_mapped(memory->cpu + page_address);
+
+	if (!there)
+		there = page_mapped(memory->dma + page_address);
+	if (!there && kind == EVICT_MAJOR)
+		there = page_cached(memory->cpu + page_address);
+	return there < 0 ? there : !there;
+}
+
+int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind)
+{
+	int result = 0;
+
+	pthread_mutex_lock(&memory->evicting);
+	for (int tries = 0; !result && tries < EVICT_TRIES; tries++) {
+		result = kind == EVICT_MAJOR ? take_major(memory, page_address)
+					     : take_minor(memory, page_address);
+		if (!result)
+			result = proven_absent(memory, page_address, kind);
+	}
+	pthread_mutex_unlock(&memory->evicting);
+	if (result > 0)
+		return 0;
+	return result ? result
+		      : failed(-EBUSY, "page 0x%llx was back %d times before it was proven absent",
+			       page_address, EVICT_TRIES);
+}
+
+void pager_wait_eviction(struct guest_memory *memory)
+{
+	pthread_mutex_lock(&memory->evicting);
+	pthread_mutex_unlock(&memory->evicting);
+}

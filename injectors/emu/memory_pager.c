@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pager backend: guest RAM is a memfd. Guest CPUs see it through a mapping whose absent pages a
+ * pager thread brings back from the backing file. Devices see it through a second mapping in which
+ * every page has to be shown explicitly (UFFDIO_CONTINUE) and all else is a SIGBUS: a DMA to a page
+ * that is gone, minor or major, cannot succeed, and device threads cause no CPU faults.
+ */
+#include "injectors/emu/memory_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "injectors/emu/dma_guard.h"
+#include "injectors/emu/presence.h"
+#include "injectors/emu/probes.h"
+#include "lib/base/fail.h"
+
+#define PAGER_STACK	(256u << 10)
+#define PAGER_MESSAGES	16
+#define POPULATE_CHUNK	HUGE_BYTES
+#define MEMORY_FEATURES (UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM)
+
+static bool is_stored(const struct guest_memory *memory, __u64 page_address)
+{
+	__u64 page = page_address >> PAGE_BITS;
+
+	return atomic_load(&memory->stored[page / 64]) >> page % 64 & 1;
+}
+
+static int pager_state(struct guest_memory *memory, __u64 page_address)
+{
+	int is = page_mapped(memory->cpu + page_address);
+
+	if (is)
+		return is < 0 ? is : PAGE_PRESENT;
+	is = page_cached(memory->cpu + page_address);
+	if (is)
+		return is < 0 ? is : PAGE_GONE_MINOR;
+	return is_stored(memory, page_address) ? PAGE_GONE_MAJOR : PAGE_NEVER;
+}
+
+/*
+ * Faults that cannot be served. The content is lost to the guest as with a failed swap device: whoever
+ * touches the page gets a SIGBUS where the kernel can do that (6.6 and later); where not, the
+ * machine ends, for a guest that runs on with zeros or hangs is worse.
+ */
+static void page_in_failed(struct guest_memory *memory, __u64 page_address, int error)
+{
+#ifdef UFFDIO_POISON
+	struct uffdio_poison poison = {
+		.range = {(__u64)memory->cpu + page_address, PAGE_BYTES},
+	};
+
+	if (!ioctl(memory->cpu_faults, UFFDIO_POISON, &poison))
+		return;
+#endif
+	fprintf(stderr, "faultline: page 0x%llx of tenant %u cannot be brought back: %s\n",
+		page_address, memory->tenant, strerror(error));
+	abort();
+}
+
+static int read_page(int file, void *page, __u64 page_address)
+{
+	ssize_t got;
+
+	do
+		got = pread(file, page, PAGE_BYTES, page_address);
+	while (got < 0 && errno == EINTR);
+	if (got == (ssize_t)PAGE_BYTES)
+		return 0;
+	return got < 0 ? errno : EIO;
+}
+
+static int place_page(struct guest_memory *memory, void *page, __u64 page_address, bool stored)
+{
+	struct uffdio_copy copy = {
+		.dst = (__u64)memory->cpu + page_address,
+		.src = (__u64)page,
+		.len = PAGE_BYTES,
+	};
+	struct uffdio_zeropage zero = {.range = {copy.dst, PAGE_BYTES}};
+
+	if (stored)
+		return ioctl(memory->cpu_faults, UFFDIO_COPY, &copy) ? errno : 0;
+	return ioctl(memory->cpu_faults, UFFDIO_ZEROPAGE, &zero) ? errno : 0;
+}
+
+static void wake(struct guest_memory *memory, __u64 page_address)
+{
+	struct uffdio_range range = {(__u64)memory->cpu + page_address, PAGE_BYTES};
+
+	ioctl(memory->cpu_faults, UFFDIO_WAKE, &range);
+}
+
+/* EAGAIN: the address space changes just now. ENOMEM: the kernel is short of memory, for now. */
+static void bring_page(struct guest_memory *memory, void *page, __u64 page_address)
+{
+	__u64 start_ns = memory_clock();
+	bool stored = is_stored(memory, page_address);
+	__u32 device;
+	int error;
+
+	memory_sleep(memory_take_delay(memory, page_address, &device));
+	error = stored ? read_page(memory->backing, page, page_address) : 0;
+	if (error) {
+		page_in_failed(memory, page_address, error);
+		return;
+	}
+	while ((error = place_page(memory, page, page_address, stored)) == EAGAIN ||
+	       error == ENOMEM)
+		memory_sleep(error == ENOMEM ? 10000000 : 0);
+	if (error == EEXIST)
+		wake(memory, page_address);
+	else if (error)
+		page_in_failed(memory, page_address, error);
+	else
+		memory_page_in(memory, page_address, device, stored ? PAGE_FILE : PAGE_ZERO,
+			       start_ns);
+}
+
+static void serve(struct guest_memory *memory, void *page, const struct uffd_msg *message)
+{
+	__u64 page_address =
+		(message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - (__u64)memory->cpu;
+
+	if (message->event != UFFD_EVENT_PAGEFAULT)
+		return;
+	if (!(message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP)) {
+		bring_page(memory, page, page_address);
+		return;
+	}
+	pager_wait_eviction(memory);
+	wake(memory, page_address);
+}
+
+static void *pager_run(void *argument)
+{
+	struct guest_memory *memory = argument;
+	struct pollfd polled[2] = {{.fd = memory->cpu_faults, .events = POLLIN},
+				   {.fd = memory->stop, .events = POLLIN}};
+	_Alignas(PAGE_BYTES) unsigned char page[PAGE_BYTES];
+	struct uffd_msg messages[PAGER_MESSAGES];
+	ssize_t got;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (!polled[1].revents) {
+		if (poll(polled, 2, -1) < 0)
+			continue;
+		got = read(memory->cpu_faults, messages, sizeof(messages));
+		for (ssize_t i = 0; i < got / (ssize_t)sizeof(messages[0]); i++)
+			serve(memory, page, &messages[i]);
+	}
+	return NULL;
+}
+
+static int faults_open(int *faults, __u64 features)
+{
+	struct uffdio_api api = {.api = UFFD_API, .features = features};
+
+	*faults = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (*faults < 0 && errno == EPERM)
+		return failed(-EPERM, "userfaultfd is refused: run as root, or set "
+				      "vm.unprivileged_userfaultfd=1");
+	if (*faults < 0)
+		return failed(-errno, "userfaultfd failed: %s", strerror(errno));
+	if (ioctl(*faults, UFFDIO_API, &api))
+		return failed(-ENOTSUP,
+			      "this kernel's userfaultfd lacks features 0x%llx; 6.1 and "
+			      "later have them",
+			      features);
+	return 0;
+}
+
+static int faults_register(int faults, void *mapping, __u64 bytes, __u64 mode)
+{
+	struct uffdio_register range = {.range = {(__u64)mapping, bytes}, .mode = mode};
+
+	if (ioctl(faults, UFFDIO_REGISTER, &range))
+		return failed(-errno, "cannot register memory with userfaultfd: %s",
+			      strerror(errno));
+	return 0;
+}
+
+static int backing_open(struct guest_memory *memory, const char *directory)
+{
+	if (!directory)
+		directory = getenv("TMPDIR");
+	if (!directory || !*directory)
+		directory = "/var/tmp";
+	memory->backing = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (memory->backing < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/faultline-XXXXXX", directory);
+		memory->backing = mkostemp(path, O_CLOEXEC);
+		if (memory->backing >= 0)
+			unlink(path);
+	}
+	if (memory->backing < 0 || ftruncate(memory->backing, memory->bytes))
+		return failed(-errno, "cannot create a backing file of %llu bytes in %s: %s",
+			      memory->bytes, directory, strerror(errno));
+	/* Single pages come back; to read ahead of them would only fill the page cache. */
+	posix_fadvise(memory->backing, 0, 0, POSIX_FADV_RANDOM);
+	return 0;
+}
+
+static int map_view(struct guest_memory *memory, unsigned char **view)
+{
+	void *mapped = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			    memory->memfd, 0);
+
+	if (mapped == MAP_FAILED)
+		return failed(-errno, "cannot map %llu bytes: %s", memory->bytes, strerror(errno));
+	*view = mapped;
+	if (madvise(mapped, memory->bytes, MADV_DONTFORK) ||
+	    (madvise(mapped, memory->bytes, MADV_NOHUGEPAGE) && errno != EINVAL))
+		return failed(-errno, "cannot set up a mapping of %llu bytes: %s", memory->bytes,
+			      strerror(errno));
+	return 0;
+}
+
+static int views_create(struct guest_memory *memory)
+{
+	int error;
+
+	memory->memfd = memfd_create("faultline-guest", MFD_CLOEXEC);
+	if (memory->memfd < 0 || ftruncate(memory->memfd, memory->bytes))
+		return failed(-errno, "cannot create a memfd of %llu bytes: %s", memory->bytes,
+			      strerror(errno));
+	error = map_view(memory, &memory->cpu);
+	if (error)
+		return error;
+	error = map_view(memory, &memory->dma);
+	if (error)
+		return error;
+	/* What a device may reach is pinned in a real machine: else the kernel's own reclaim could
+	 * take a frame's mapping behind the IOMMU's back. Only pages shown later are locked. */
+	if (mlock2(memory->dma, memory->bytes, MLOCK_ONFAULT))
+		return failed(-errno,
+			      "cannot lock the devices' view of memory: %s; raise ulimit -l",
+			      strerror(errno));
+	error = faults_open(&memory->cpu_faults, MEMORY_FEATURES | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+							 UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
+	if (error)
+		return error;
+	error = faults_open(&memory->dma_faults, MEMORY_FEATURES | UFFD_FEATURE_SIGBUS);
+	if (error)
+		return error;
+	error = faults_register(memory->cpu_faults, memory->cpu, memory->bytes,
+				UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP);
+	if (error)
+		return error;
+	return faults_register(memory->dma_faults, memory->dma, memory->bytes,
+			       UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
+}
+
+static int pager_start(struct guest_memory *memory)
+{
+	pthread_attr_t attributes;
+	int error;
+
+	memory->stop = eventfd(0, EFD_CLOEXEC);
+	if (memory->stop < 0)
+		return failed(-errno, "cannot create an eventfd: %s", strerror(errno));
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, PAGER_STACK);
+	error = pthread_create(&memory->pager, &attributes, pager_run, memory);
+	pthread_attr_destroy(&attributes);
+	if (error)
+		return failed(-error, "cannot start a pager thread: %s", strerror(error));
+	pthread_setname_np(memory->pager, "pager");
+	memory->running = true;
+	return 0;
+}
+
+static int pager_create(struct guest_memory *memory, const struct guest_memory_config *config)
+{
+	__u64 words = ((memory->bytes >> PAGE_BITS) + 63) / 64;
+	int error;
+
+	memory->stored = calloc(words, sizeof(*memory->stored));
+	if (!memory->stored)
+		return failed(-ENOMEM, "no memory for %llu words", words);
+	error = backing_open(memory, config->directory);
+	if (error)
+		return error;
+	error = views_create(memory);
+	return error ? error : pager_start(memory);
+}
+
+static void pager_destroy(struct guest_memory *memory)
+{
+	const int descriptors[] = {memory->cpu_faults, memory->dma_faults, memory->memfd,
+				   memory->backing, memory->stop};
+	const __u64 one = 1;
+
+	if (memory->running && write(memory->stop, &one, sizeof(one)) == sizeof(one))
+		pthread_join(memory->pager, NULL);
+	if (memory->cpu)
+		munmap(memory->cpu, memory->bytes);
+	if (memory->dma)
+		munmap(memory->dma, memory->bytes);
+	for (unsigned int i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+		if (descriptors[i] >= 0)
+			close(descriptors[i]);
+	}
+	free(memory->stored);
+}
+
+static int pager_show_device(struct guest_memory *memory, __u64 page_address)
+{
+	struct uffdio_continue show = {
+		.range = {(__u64)memory->dma + page_address, PAGE_BYTES},
+	};
+
+	for (;;) {
+		if (!ioctl(memory->dma_faults, UFFDIO_CONTINUE, &show) || errno == EEXIST)
+			return 0;
+		if (errno == EFAULT)
+			return -EAGAIN;
+		if (errno != EAGAIN)
+			return failed(-errno, "cannot show page 0x%llx to devices: %s",
+				      page_address, strerror(errno));
+	}
+}
+
+/* A page that is there already gets its content through the CPU's view, as a guest would do it. */
+static int populate_page(struct guest_memory *memory, void *content, __u64 page_address)
+{
+	int error = dma_guard_copy(memory->cpu + page_address, content, PAGE_BYTES);
+
+	if (error)
+		return failed(error, "cannot fill page 0x%llx", page_address);
+	return pager_show_device(memory, page_address);
+}
+
+static int populate_chunk(struct guest_memory *memory, unsigned char *content, __u64 start,
+			  __u64 bytes)
+{
+	struct uffdio_copy copy = {
+		.dst = (__u64)memory->cpu + start, .src = (__u64)content, .len = bytes};
+	struct uffdio_continue show = {.range = {(__u64)memory->dma + start, bytes}};
+	int error;
+
+	memory_fill(content, start, bytes);
+	if (!ioctl(memory->cpu_faults, UFFDIO_COPY, &copy) &&
+	    !ioctl(memory->dma_faults, UFFDIO_CONTINUE, &show))
+		return 0;
+	for (__u64 done = 0; done < bytes; done += PAGE_BYTES) {
+		error = populate_page(memory, content + done, start + done);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int pager_populate(struct guest_memory *memory, __u64 guest_address, __u64 bytes)
+{
+	unsigned char *content = malloc(POPULATE_CHUNK);
+	int error = content ? 0 : failed(-ENOMEM, "no memory to fill memory with");
+
+	for (__u64 done = 0; !error && done < bytes; done += POPULATE_CHUNK)
+		error = populate_chunk(memory, content, guest_address + done,
+				       bytes - done < POPULATE_CHUNK ? bytes - done
+								     : POPULATE_CHUNK);
+	free(content);
+	return error;
+}
+
+static int pager_dma_copy(struct guest_memory *memory, __u64 guest_address, void *buffer,
+			  size_t bytes, bool write)
+{
+	unsigned char *frame = memory->dma + guest_address;
+
+	return write ? dma_guard_copy(frame, buffer, bytes) : dma_guard_copy(buffer, frame, bytes);
+}
+
+const struct memory_ops pager_ops = {
+	.create = pager_create,
+	.destroy = pager_destroy,
+	.populate = pager_populate,
+	.evict = pager_evict,
+	.show_device = pager_show_device,
+	.dma_copy = pager_dma_copy,
+	.state = pager_state,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Guest memory from the inside.
+ *
+ *	memory.c	 what both backends share: addresses, touching, delays, statistics
+ *	memory_pager.c	 pager backend: mappings, userfaultfds, the pager thread
+ *	memory_evict.c	 pager backend: eviction beside guest CPUs that go on running
+ *	memory_swap.c	 swap backend
+ *	presence.c	 what the kernel says about a page: pagemap, mincore
+ *	dma_guard.c	 touching memory that may not be there
+ */
+#ifndef FAULTLINE_MEMORY_PRIVATE_H
+#define FAULTLINE_MEMORY_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "injectors/emu/memory.h"
+
+#define EVICT_TRIES   3
+#define RESOLVE_TRIES 3
+
+/* In the order of what bringing the page back takes. */
+enum page_state { PAGE_PRESENT, PAGE_GONE_MINOR, PAGE_NEVER, PAGE_GONE_MAJOR };
+
+/* A resolve under way, on its thread's stack: hands the device's delay to the pager. */
+struct pending_resolve {
+	__u64 page_address;
+	__u64 delay_ns;
+	__u32 device;
+	struct pending_resolve *next;
+};
+
+struct memory_ops {
+	int (*create)(struct guest_memory *memory, const struct guest_memory_config *config);
+	void (*destroy)(struct guest_memory *memory);
+	int (*populate)(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
+	int (*evict)(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
+	/* After a touch: gives the device its view. -EAGAIN if the page is gone again. */
+	int (*show_device)(struct guest_memory *memory, __u64 guest_address);
+	int (*dma_copy)(struct guest_memory *memory, __u64 guest_address, void *buffer,
+			size_t bytes, bool write);
+	/* enum page_state, or negative errno */
+	int (*state)(struct guest_memory *memory, __u64 guest_address);
+};
+
+struct guest_memory {
+	const struct memory_ops *ops;
+	__u64 bytes;
+	__u32 tenant;
+	struct inject_table *injections;
+	unsigned char *cpu, *dma; /* equal with the swap backend */
+
+	/* pager backend; descriptors are -1 where not open */
+	int memfd, backing, cpu_faults, dma_faults, stop;
+	bool running;
+	pthread_t pager;
+	_Atomic __u64 *stored; /* a bit a page: the backing file has its content */
+	pthread_mutex_t evicting;
+
+	pthread_mutex_t pending_lock;
+	struct pending_resolve *pending;
+	_Atomic __u64 page_in_zero, page_in_file, page_in_swap, minor;
+	_Atomic __u64 evicted_minor, evicted_major, evict_failed, dma_violations;
+};
+
+extern const struct memory_ops pager_ops;
+extern const struct memory_ops swap_ops;
+
+/* The delay that a resolver of this page still waits for, 0 if none; it now is the caller's to sleep.
+ * `*device` gets the resolver's device, or DEVICE_ALL. */
+__u64 memory_take_delay(struct guest_memory *memory, __u64 page_address, __u32 *device);
+/* Counts one page brought in and logs the truth of it. */
+void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 device,
+		    enum page_origin origin, __u64 start_ns);
+
+/* Pager backend's eviction, in memory_evict.c. */
+int pager_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
+/* For a guest CPU that wrote to a page under eviction: returns when the eviction is over. */
+void pager_wait_eviction(struct guest_memory *memory);
+
+/* The content that populate gives the 8 bytes at an address. */
+__u64 memory_content(__u64 guest_address);
+void memory_fill(void *buffer, __u64 guest_address, __u64 bytes);
+void memory_sleep(__u64 ns);
+__u64 memory_clock(void);
+
+static inline bool memory_range_valid(const struct guest_memory *memory, __u64 guest_address,
+				      __u64 bytes)
+{
+	return guest_address < memory->bytes && bytes <= memory->bytes - guest_address;
+}
+
+#endif

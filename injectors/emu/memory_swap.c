@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The swap backend: private memory and the kernel's own swap. There is one mapping only (MADV_PAGEOUT
+ * leaves alone what is mapped twice), so a DMA's check is explicit: between it and the access the
+ * kernel may page out on its own, and the access then brings the page back unseen.
+ */
+#include "injectors/emu/memory_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+
+#include "injectors/emu/presence.h"
+#include "lib/base/fail.h"
+
+static int swap_create(struct guest_memory *memory, const struct guest_memory_config *config)
+{
+	struct sysinfo host;
+	void *mapped;
+
+	(void)config;
+	if (sysinfo(&host) || !host.totalswap)
+		return failed(-ENOTSUP,
+			      "this host has no swap: use the pager backend, or add swap");
+	mapped = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (mapped == MAP_FAILED)
+		return failed(-errno, "cannot map %llu bytes: %s", memory->bytes, strerror(errno));
+	memory->cpu = memory->dma = mapped;
+	if (madvise(mapped, memory->bytes, MADV_DONTFORK) ||
+	    (madvise(mapped, memory->bytes, MADV_NOHUGEPAGE) && errno != EINVAL))
+		return failed(-errno, "cannot set up a mapping of %llu bytes: %s", memory->bytes,
+			      strerror(errno));
+	return 0;
+}
+
+static void swap_destroy(struct guest_memory *memory)
+{
+	if (memory->cpu)
+		munmap(memory->cpu, memory->bytes);
+}
+
+static int swap_populate(struct guest_memory *memory, __u64 guest_address, __u64 bytes)
+{
+	memory_fill(memory->cpu + guest_address, guest_address, bytes);
+	return 0;
+}
+
+static int swap_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind)
+{
+	void *page = memory->cpu + page_address;
+	int mapped = 1;
+
+	if (kind == EVICT_MINOR)
+		return failed(-ENOTSUP, "the swap backend evicts to swap only: ask for major, or "
+					"use the pager backend");
+	for (int tries = 0; mapped == 1 && tries < EVICT_TRIES; tries++) {
+		if (madvise(page, PAGE_BYTES, MADV_PAGEOUT))
+			return failed(-errno, "cannot page out page 0x%llx: %s", page_address,
+				      strerror(errno));
+		mapped = page_mapped(page);
+	}
+	if (mapped == 1)
+		return failed(-EBUSY,
+			      "page 0x%llx was still there after %d times paging it out: "
+			      "is the swap full?",
+			      page_address, EVICT_TRIES);
+	return mapped;
+}
+
+static int swap_state(struct guest_memory *memory, __u64 page_address)
+{
+	int swapped, mapped = page_mapped(memory->cpu + page_address);
+
+	if (mapped)
+		return mapped < 0 ? mapped : PAGE_PRESENT;
+	swapped = page_swapped(memory->cpu + page_address);
+	if (swapped < 0)
+		return swapped;
+	return swapped ? PAGE_GONE_MAJOR : PAGE_NEVER;
+}
+
+static int swap_show_device(struct guest_memory *memory, __u64 page_address)
+{
+	return page_mapped(memory->dma + page_address) ? 0 : -EAGAIN;
+}
+
+static int swap_dma_copy(struct guest_memory *memory, __u64 guest_address, void *buffer,
+			 size_t bytes, bool write)
+{
+	unsigned char *frame = memory->dma + guest_address;
+	__u64 first = guest_address & ~(PAGE_BYTES - 1);
+
+	for (__u64 page = first; page < guest_address + bytes; page += PAGE_BYTES) {
+		if (page_mapped(memory->dma + page) != 1)
+			return -EFAULT;
+	}
+	memcpy(write ? (void *)frame : buffer, write ? buffer : (void *)frame, bytes);
+	return 0;
+}
+
+const struct memory_ops swap_ops = {
+	.create = swap_create,
+	.destroy = swap_destroy,
+	.populate = swap_populate,
+	.evict = swap_evict,
+	.show_device = swap_show_device,
+	.dma_copy = swap_dma_copy,
+	.state = swap_state,
+};

@@ -25,8 +25,8 @@ ifeq ($(SANITIZE),1)
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1
 LDFLAGS  += -fsanitize=address,undefined
 endif
-BPF_FLAGS := -O2 -g -target bpf -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
-             -Wall -Wextra -Werror -MMD -MP
+BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
+             -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 
 LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
 TOOL_LIBS   := -lncursesw -ltinfo

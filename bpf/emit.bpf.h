@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How every BPF program counts and emits.
+ *
+ * A record is reserved first and stamped right after: what a ring hands out after the consumer has
+ * looked is then always younger than that look, which is what the merge's watermark relies on
+ * (lib/capture/merge.h).
+ */
+#ifndef FAULTLINE_EMIT_BPF_H
+#define FAULTLINE_EMIT_BPF_H
+
+#include "bpf/maps.bpf.h"
+
+#define in_set(set, kind) (((set)[(kind) / 64] >> ((kind) % 64)) & 1)
+
+static __always_inline bool kind_wanted(__u32 kind)
+{
+	return in_set(filter.kinds, kind);
+}
+
+static __always_inline bool kind_single(__u32 kind)
+{
+	return in_set(filter.singles, kind);
+}
+
+/* Programs on uprobes can be preempted by another on the same CPU: counting is atomic. */
+static __always_inline struct probe_counter *probe_hit(__u32 probe)
+{
+	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
+
+	if (counter)
+		__sync_fetch_and_add(&counter->hits, 1);
+	return counter;
+}
+
+static __always_inline struct capture_state *shared_state(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&state, &zero);
+}
+
+static __always_inline void state_failed(void)
+{
+	struct capture_state *shared = shared_state();
+
+	if (shared)
+		__sync_fetch_and_add(&shared->state_failed, 1);
+}
+
+/* Room for one event in this CPU's ring with what every event has; NULL and counted if full. */
+static __always_inline struct event *event_reserve(struct probe_counter *counter, __u16 kind)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct event *event = NULL;
+	__u64 task;
+
+	if (ring)
+		event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event) {
+		__sync_fetch_and_add(&counter->lost, 1);
+		return NULL;
+	}
+	event->time_ns = bpf_ktime_get_ns();
+	task = bpf_get_current_pid_tgid();
+	event->address = 0;
+	event->length = 0;
+	event->value = 0;
+	event->device = DEVICE_NONE;
+	event->pasid = PASID_NONE;
+	event->group = 0;
+	event->instance = 0;
+	event->pid = task >> 32;
+	event->tid = (__u32)task;
+	event->kind = kind;
+	event->queue = QUEUE_NONE;
+	event->cpu = cpu;
+	event->code = 0;
+	event->flags = 0;
+	return event;
+}
+
+static __always_inline void event_submit(struct probe_counter *counter, struct event *event)
+{
+	__sync_fetch_and_add(&counter->emitted, 1);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+/* Counts one occurrence of what is not recorded one by one. */
+static __always_inline void aggregate_add(const struct aggregate_key *key, __u64 bytes,
+					  __u64 latency_ns)
+{
+	struct aggregate_counts *counts = bpf_map_lookup_elem(&aggregates, key);
+
+	if (!counts) {
+		struct aggregate_counts none = {};
+
+		bpf_map_update_elem(&aggregates, key, &none, BPF_NOEXIST);
+		counts = bpf_map_lookup_elem(&aggregates, key);
+	}
+	if (!counts) {
+		struct capture_state *shared = shared_state();
+
+		if (shared)
+			__sync_fetch_and_add(&shared->aggregate_failed, 1);
+		return;
+	}
+	__sync_fetch_and_add(&counts->count, 1);
+	__sync_fetch_and_add(&counts->bytes, bytes);
+	if (!latency_ns)
+		return;
+	__sync_fetch_and_add(&counts->latency_sum_ns, latency_ns);
+	if (counts->latency_max_ns < latency_ns)
+		counts->latency_max_ns = latency_ns;
+}
+
+#endif

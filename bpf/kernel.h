@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Kernel types of the BPF programs, declared by hand: only the fields in use. Offsets are relocated
+ * at load time from the running kernel's BTF. Names as in Linux 6.1 to 6.18 unless a comment says
+ * otherwise. Included first by every BPF program.
+ */
+#ifndef FAULTLINE_KERNEL_H
+#define FAULTLINE_KERNEL_H
+
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	int pid;
+	int tgid;
+	__u64 start_boottime; /* 5.5 and later */
+	struct task_struct *group_leader;
+};
+
+struct kobject {
+	const char *name;
+};
+
+struct bus_type {
+	const char *name;
+};
+
+struct device_driver {
+	const char *name;
+};
+
+struct device {
+	struct kobject kobj;
+	struct device_driver *driver;
+	const struct bus_type *bus;
+};
+
+/* block layer: request_queue.disk since 5.15 */
+struct gendisk {
+	int major;
+	int first_minor;
+	char disk_name[32];
+};
+
+struct request_queue {
+	struct gendisk *disk;
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	__u64 __sector;
+};
+
+/* include/linux/scatterlist.h: the DMA fields of one entry */
+struct scatterlist {
+	unsigned long page_link;
+	unsigned int offset;
+	unsigned int length;
+	__u64 dma_address;
+	unsigned int dma_length; /* only with CONFIG_NEED_SG_DMA_LENGTH */
+};
+
+#pragma clang attribute pop
+
+#define PAGE_FAULT_WRITE 0x02 /* arch/x86/include/asm/trap_pf.h */
+#define PAGE_FAULT_EXEC	 0x10
+#define REQ_OP_MASK	 0xff /* include/linux/blk_types.h */
+#define REQ_OP_WRITE	 1
+#define MINOR_BITS	 20
+
+#endif

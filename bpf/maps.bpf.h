@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The maps that all BPF objects share. Each object declares them; lib/capture creates them once
+ * (from the object of maps.bpf.c) and lets every other object reuse the descriptors.
+ */
+#ifndef FAULTLINE_MAPS_BPF_H
+#define FAULTLINE_MAPS_BPF_H
+
+#include "bpf/event.h"
+#include "bpf/state.h"
+
+struct event_ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* the real size is chosen by user space */
+};
+
+/* One ring a CPU; max_entries is set to the number of possible CPUs before load. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct event_ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROBE_COUNT);
+	__type(key, __u32);
+	__type(value, struct probe_counter);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct capture_state);
+} state SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, DEVICES_MAX);
+	__type(key, struct device_key);
+	__type(value, struct device_state);
+} devices SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, GROUPS_MAX);
+	__type(key, struct group_key);
+	__type(value, struct group_state);
+} groups SEC(".maps");
+
+/* Processes whose CPU faults are wanted one by one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PIDS_MAX);
+	__type(key, __u32);
+	__type(value, __u8);
+} pids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct resolving);
+} resolving_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct handler_thread);
+} handler_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, AGGREGATES_MAX);
+	__type(key, struct aggregate_key);
+	__type(value, struct aggregate_counts);
+} aggregates SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AGGREGATE_BINS_MAX);
+	__type(key, struct aggregate_bin_key);
+	__type(value, __u64);
+} aggregate_bins SEC(".maps");
+
+const volatile struct capture_filter filter SEC(".rodata.filter");
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What BPF programs and lib/capture share besides events: probe ids with their counters, the
+ * filter, and the kernel-side state of devices and open page request groups.
+ *
+ * All of it is bounded: hash maps have a fixed size, a failed insert is counted, and what nobody
+ * removes in time is swept from user space.
+ */
+#ifndef FAULTLINE_STATE_H
+#define FAULTLINE_STATE_H
+
+#include "bpf/aggregate.h"
+
+/* One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. */
+enum probe_id {
+	PROBE_FAULT_DETECT,
+	PROBE_FAULT_REQUEST,
+	PROBE_FAULT_ISR,
+	PROBE_FAULT_HANDLER,
+	PROBE_FAULT_RESOLVED,
+	PROBE_FAULT_MAPPED,
+	PROBE_FAULT_RESPONSE,
+	PROBE_FAULT_RESUME,
+	PROBE_FAULT_OVERFLOW,
+	PROBE_INVALIDATE_START,
+	PROBE_INVALIDATE_DEVICE,
+	PROBE_INVALIDATE_ACK,
+	PROBE_INVALIDATE_FREED,
+	PROBE_INJECT_START,
+	PROBE_INJECT_STOP,
+	PROBE_HANDLER_THREAD,
+	PROBE_PAGE_FAULT_USER,
+	PROBE_PAGE_FAULT_KERNEL,
+	PROBE_SCHED_WAKEUP,
+	PROBE_SCHED_SWITCH,
+	PROBE_IOMMU_MAP,
+	PROBE_IOMMU_UNMAP,
+	PROBE_IOMMU_IO_PAGE_FAULT,
+	PROBE_DMA_MAP,
+	PROBE_DMA_MAP_SG,
+	PROBE_DMA_UNMAP,
+	PROBE_DMA_UNMAP_SG,
+	PROBE_DMA_ALLOC,
+	PROBE_DMA_FREE,
+	PROBE_DMA_SYNC_CPU,
+	PROBE_DMA_SYNC_DEVICE,
+	PROBE_BLOCK_ISSUE,
+	PROBE_BLOCK_COMPLETE,
+	PROBE_COUNT,
+};
+
+/* Per CPU and probe. Events wanted but without room are `lost`, so that
+ * produced = emitted + lost + (runs the kernel skipped) holds exactly. */
+struct probe_counter {
+	__u64 hits;
+	__u64 emitted;
+	__u64 lost;
+};
+
+/* What the kernel side leaves out, constant while attached (rodata). Bit k of a set is kind k. */
+struct capture_filter {
+	__u64 kinds[2];	  /* kinds to emit */
+	__u64 singles[2]; /* kinds to emit one by one although they are counted by default */
+	__u64 slow_block_ns;
+};
+
+#define DEVICES_MAX 8192
+#define DEVICE_TEXT 48
+
+/* Who a device is to the kernel side. Owner and its start tell a reused pid or machine index. */
+struct device_key {
+	__u32 kind;	   /* enum device_kind */
+	__u32 owner;	   /* thread group id of the emulating process, 0 if the kernel */
+	__u64 owner_start; /* its start in clock ticks since boot (/proc/PID/stat field 22) */
+	__u64 source;	   /* index in its machine, dev_t, or address of struct device */
+};
+
+enum device_verdict {
+	DEVICE_PASS, /* also while user space has not yet judged its name */
+	DEVICE_DROP, /* the device filter leaves it out */
+};
+
+struct device_state {
+	__u32 id;      /* kernel-side number; user space turns it into the dense handle */
+	__u32 verdict; /* enum device_verdict, written by user space */
+	char name[DEVICE_TEXT];
+	char driver[DEVICE_TEXT];
+};
+
+#define GROUPS_MAX 65536
+
+struct group_key {
+	__u32 device; /* device_state.id */
+	__u32 pasid;
+	__u32 group;
+	__u32 reserved;
+};
+
+/* An open page request group: first stage seen, not yet resumed. */
+struct group_state {
+	__u64 first_ns;
+	__u64 address; /* of its first request */
+	__u32 instance;
+	__u32 stages; /* bit per stage seen, GROUP_LAST when its last request was seen */
+	__u32 owner;  /* thread group id */
+	__u16 queue;
+	__u16 latest; /* kind of the newest stage */
+};
+
+#define GROUP_STAGE(kind) (1u << ((kind)-1 /* EVENT_FAULT_DETECT */))
+#define GROUP_LAST	  (1u << 31)
+
+/* Carried by a task while it resolves a fault: names the fault in the task's CPU faults. */
+struct resolving {
+	__u32 active;
+	__u32 device;
+	__u32 pasid;
+	__u32 group;
+	__u32 instance;
+};
+
+/* Carried by a registered fault handler thread. */
+struct handler_thread {
+	__u64 woken_ns; /* 0 while it runs */
+};
+
+/* Shared numbers, updated atomically from both sides (memory-mapped by user space). */
+struct capture_state {
+	__u32 devices;		/* kernel-side device numbers given out */
+	__u32 instances;	/* fault instances given out */
+	__u64 state_failed;	/* inserts that failed: group, device or task state */
+	__u64 aggregate_failed; /* counts that found their map full */
+};
+
+/* Histogram bin of an aggregate: sparse, because few of the buckets are ever hit. */
+struct aggregate_bin_key {
+	struct aggregate_key aggregate;
+	__u32 bucket;
+	__u32 reserved;
+};
+
+#define AGGREGATES_MAX	   16384
+#define AGGREGATE_BINS_MAX 32768
+#define BLOCK_REQUESTS_MAX 16384
+#define PIDS_MAX	   1024
+
+#endif

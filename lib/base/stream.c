@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/stream.h"
+
+/* Passes one call on to every sink that has it; the first error ends it. */
+#define FAN(call, ...)                                                                          \
+	do {                                                                                    \
+		struct stream_fan *fan = self;                                                  \
+		for (size_t i = 0; i < fan->count; i++) {                                       \
+			const struct stream *sink = &fan->sinks[i];                             \
+			int error =                                                             \
+				sink->ops->call ? sink->ops->call(sink->self, __VA_ARGS__) : 0; \
+			if (error)                                                              \
+				return error;                                                   \
+		}                                                                               \
+		return 0;                                                                       \
+	} while (0)
+
+static int fan_host(void *self, const struct host_info *host)
+{
+	FAN(host, host);
+}
+
+static int fan_clock(void *self, const struct clock_anchor *anchor)
+{
+	FAN(clock, anchor);
+}
+
+static int fan_probe(void *self, const struct probe_info *probe)
+{
+	FAN(probe, probe);
+}
+
+static int fan_device(void *self, const struct device_info *device)
+{
+	FAN(device, device);
+}
+
+static int fan_events(void *self, const struct event *events, size_t count)
+{
+	FAN(events, events, count);
+}
+
+static int fan_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	FAN(aggregate, frame);
+}
+
+static int fan_loss(void *self, const struct loss_info *loss)
+{
+	FAN(loss, loss);
+}
+
+static int fan_tick(void *self, __u64 now_ns)
+{
+	FAN(tick, now_ns);
+}
+
+static int fan_end(void *self, __u64 end_ns)
+{
+	FAN(end, end_ns);
+}
+
+static const struct stream_ops fan_ops = {
+	.host = fan_host,
+	.clock = fan_clock,
+	.probe = fan_probe,
+	.device = fan_device,
+	.events = fan_events,
+	.aggregate = fan_aggregate,
+	.loss = fan_loss,
+	.tick = fan_tick,
+	.end = fan_end,
+};
+
+struct stream stream_fan(struct stream_fan *fan)
+{
+	return (struct stream){.ops = &fan_ops, .self = fan};
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/capture.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/capture/devices.h"
+#include "lib/capture/emulator.h"
+#include "lib/capture/groups.h"
+#include "lib/capture/host.h"
+#include "lib/capture/merge.h"
+#include "lib/capture/objects.h"
+#include "lib/capture/probes.h"
+#include "lib/capture/ring.h"
+
+#define POLL_NS	   20000000ull
+#define SLOW_IO_NS 10000000ull
+#define UNFINISHED (60 * NSEC_PER_SEC)
+#define ANCHOR_NS  (60 * NSEC_PER_SEC)
+#define SETTLE_NS  200000000ull /* for programs still running while we detach */
+#define BATCH	   4096
+
+struct capture {
+	struct capture_config config;
+	struct shared_maps maps;
+	struct probe_set *probes;
+	struct device_table *devices;
+	struct merge *merge;
+	struct ring *rings;
+	struct event *batch;
+	struct probe_info told[PROBE_COUNT]; /* what the sink knows of the probes */
+	struct loss_info loss;
+	__u64 next_second_ns;
+	__u64 next_anchor_ns;
+	size_t draining; /* source now drained */
+	int error;	 /* first error inside a callback */
+	bool attached;
+};
+
+/* Sources of the merge behind the rings, one per CPU. */
+static size_t source_local(const struct capture *c)
+{
+	return c->maps.cpus;
+}
+
+#define SOURCES_EXTRA 1
+
+static bool unknown_device(void *self, const struct device_key *key, struct device_info *info)
+{
+	(void)self;
+	(void)key;
+	(void)info;
+	return false;
+}
+
+int capture_open(struct capture **capture, const struct capture_config *config)
+{
+	struct capture *c;
+	int error;
+
+	if (geteuid())
+		return failed(-EPERM, "watching the kernel needs root; run it with sudo");
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return failed(-ENOMEM, "no memory for a capture");
+	c->config = *config;
+	if (!c->config.poll_ns)
+		c->config.poll_ns = POLL_NS;
+	if (!c->config.slow_io_ns)
+		c->config.slow_io_ns = SLOW_IO_NS;
+	if (!c->config.unfinished_ns)
+		c->config.unfinished_ns = UNFINISHED;
+	error = shared_maps_create(&c->maps, config->ring_bytes);
+	if (!error)
+		error = merge_create(&c->merge, c->maps.cpus + SOURCES_EXTRA);
+	if (!error)
+		error = device_table_create(&c->devices, &c->config, &c->maps, unknown_device, c);
+	if (!error) {
+		c->rings = calloc(c->maps.cpus, sizeof(c->rings[0]));
+		c->batch = malloc(BATCH * sizeof(c->batch[0]));
+		if (!c->rings || !c->batch)
+			error = failed(-ENOMEM, "no memory for %d rings", c->maps.cpus);
+	}
+	for (int cpu = 0; !error && cpu < c->maps.cpus; cpu++)
+		error = ring_open(&c->rings[cpu], c->maps.ring_fds[cpu], c->maps.ring_bytes);
+	for (size_t i = 0; !error && i < config->pid_count; i++)
+		error = capture_add_pid(c, config->pids[i]);
+	if (error) {
+		capture_close(c);
+		return error;
+	}
+	*capture = c;
+	return 0;
+}
+
+int capture_add_pid(struct capture *capture, __u32 pid)
+{
+	__u8 wanted = 1;
+
+	if (bpf_map_update_elem(capture->maps.pids, &pid, &wanted, BPF_ANY))
+		return failed(-errno, "pid %u: cannot be watched: %s (at most %d processes)", pid,
+			      strerror(errno), PIDS_MAX);
+	return 0;
+}
+
+static int tell_probes(struct capture *c, struct stream sink)
+{
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		const struct probe_info *info = probe_set_info(c->probes, i);
+		int error;
+
+		if (!info->name[0] || !memcmp(info, &c->told[i], sizeof(*info)))
+			continue;
+		c->told[i] = *info;
+		error = sink.ops->probe ? sink.ops->probe(sink.self, info) : 0;
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int tell_devices(struct capture *c, struct stream sink)
+{
+	const struct device_info *info;
+	int error = 0;
+
+	while (!error && (info = device_table_next_new(c->devices)))
+		error = sink.ops->device ? sink.ops->device(sink.self, info) : 0;
+	return error;
+}
+
+static int tell_anchor(struct capture *c, struct stream sink, __u64 now)
+{
+	struct clock_anchor anchor;
+
+	if (now < c->next_anchor_ns)
+		return 0;
+	c->next_anchor_ns = now + ANCHOR_NS;
+	host_anchor(&anchor);
+	return sink.ops->clock ? sink.ops->clock(sink.self, &anchor) : 0;
+}
+
+static int tell_loss(struct capture *c, struct stream sink)
+{
+	struct probe_totals totals;
+	int error = probe_set_count(c->probes, &totals);
+
+	if (error)
+		return error;
+	c->loss.lost = totals.lost;
+	c->loss.missed = totals.missed;
+	c->loss.produced = totals.emitted + totals.lost + totals.missed;
+	c->loss.late = merge_late(c->merge);
+	c->loss.state_failed = __atomic_load_n(&c->maps.state->state_failed, __ATOMIC_RELAXED);
+	error = tell_probes(c, sink);
+	if (!error && sink.ops->loss)
+		error = sink.ops->loss(sink.self, &c->loss);
+	return error;
+}
+
+static void attach_emulator(struct capture *c)
+{
+	char path[PATH_MAX];
+
+	if (emulator_find(c->config.emulator, path, sizeof(path)))
+		probe_set_no_emulator(c->probes, failure_text());
+	else
+		probe_set_attach_emulator(c->probes, path);
+}
+
+static bool any_probe_on(const struct capture *c)
+{
+	for (int i = 0; i < PROBE_COUNT; i++)
+		if (probe_set_info(c->probes, i)->state == PROBE_ON)
+			return true;
+	return false;
+}
+
+int capture_attach(struct capture *capture, struct stream sink)
+{
+	struct host_info host;
+	int error = probe_set_load(&capture->probes, &capture->config, &capture->maps);
+
+	if (error)
+		return error;
+	host_describe(&host);
+	error = sink.ops->host ? sink.ops->host(sink.self, &host) : 0;
+	if (!error)
+		error = tell_anchor(capture, sink, host.start_ns);
+	if (error)
+		return error;
+	attach_emulator(capture);
+	probe_set_attach(capture->probes);
+	capture->attached = true;
+	capture->next_second_ns = host.start_ns + NSEC_PER_SEC;
+	error = tell_probes(capture, sink);
+	if (!error && !any_probe_on(capture))
+		error = failed(-ENODEV, "no probe could be attached; `faultline doctor` tells why");
+	return error;
+}
+
+/* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */
+static int accept_event(struct capture *c, size_t source, const struct event *event)
+{
+	struct event copy = *event;
+
+	copy.device = device_table_handle(c->devices, event->device);
+	if (copy.device == HANDLE_DROPPED)
+		return 0;
+	return merge_push(c->merge, source, &copy);
+}
+
+static void take_event(void *self, const struct event *event)
+{
+	struct capture *c = self;
+	int error;
+
+	c->loss.received++;
+	error = accept_event(c, c->draining, event);
+	if (error && !c->error)
+		c->error = error;
+}
+
+static int take_unfinished(void *self, const struct event *event)
+{
+	struct capture *c = self;
+
+	return accept_event(c, source_local(c), event);
+}
+
+static void drain(struct capture *c, __u64 now)
+{
+	for (int cpu = 0; cpu < c->maps.cpus; cpu++) {
+		bool blocked;
+
+		c->draining = cpu;
+		ring_drain(&c->rings[cpu], take_event, c, &blocked);
+		if (blocked)
+			merge_promise_last(c->merge, cpu);
+		else
+			merge_promise(c->merge, cpu, now);
+	}
+	merge_promise(c->merge, source_local(c), now);
+}
+
+static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
+{
+	int pushed = 0;
+	size_t count;
+
+	do {
+		int error = tell_devices(c, sink);
+
+		if (error)
+			return error;
+		count = merge_take(c->merge, watermark_ns, c->batch, BATCH);
+		error = count ? stream_events(sink, c->batch, count) : 0;
+		if (error)
+			return error;
+		pushed += count;
+	} while (count == BATCH);
+	return pushed;
+}
+
+static int every_second(struct capture *c, struct stream sink, __u64 now)
+{
+	int error;
+
+	if (now < c->next_second_ns)
+		return 0;
+	c->next_second_ns = now + NSEC_PER_SEC;
+	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0, take_unfinished, c);
+	if (!error)
+		error = tell_anchor(c, sink, now);
+	return error ? error : tell_loss(c, sink);
+}
+
+int capture_poll(struct capture *capture, struct stream sink)
+{
+	__u64 now = monotonic_ns();
+	__u64 watermark;
+	int pushed, error;
+
+	error = every_second(capture, sink, now);
+	if (error)
+		return error;
+	now = monotonic_ns();
+	drain(capture, now);
+	if (capture->error)
+		return capture->error;
+	watermark = merge_watermark(capture->merge, now);
+	pushed = release(capture, sink, watermark);
+	if (pushed < 0)
+		return pushed;
+	error = sink.ops->tick ? sink.ops->tick(sink.self, watermark) : 0;
+	return error ? error : pushed;
+}
+
+int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop)
+{
+	struct timespec pause = timespec_of_ns(capture->config.poll_ns);
+
+	while (!*stop) {
+		int pushed = capture_poll(capture, sink);
+
+		if (pushed < 0)
+			return pushed;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+/* A program that ran while its probe was detached may still be writing its record. */
+static int drain_settled(struct capture *c)
+{
+	__u64 deadline = monotonic_ns() + SETTLE_NS;
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (;;) {
+		__u64 now = monotonic_ns();
+		struct probe_totals totals;
+		int error;
+
+		drain(c, now);
+		error = c->error ? c->error : probe_set_count(c->probes, &totals);
+		if (error || totals.emitted == c->loss.received || now > deadline)
+			return error;
+		nanosleep(&pause, NULL);
+	}
+}
+
+int capture_finish(struct capture *capture, struct stream sink)
+{
+	__u64 end_ns;
+	int error, pushed;
+
+	if (!capture->attached)
+		return 0;
+	probe_set_detach(capture->probes);
+	capture->attached = false;
+	error = drain_settled(capture);
+	if (error)
+		return error;
+	end_ns = monotonic_ns();
+	pushed = release(capture, sink, UINT64_MAX);
+	if (pushed < 0)
+		return pushed;
+	error = tell_loss(capture, sink);
+	if (!error && sink.ops->end)
+		error = sink.ops->end(sink.self, end_ns);
+	return error;
+}
+
+void capture_close(struct capture *capture)
+{
+	if (!capture)
+		return;
+	probe_set_destroy(capture->probes);
+	for (int cpu = 0; capture->rings && cpu < capture->maps.cpus; cpu++)
+		ring_close(&capture->rings[cpu]);
+	free(capture->rings);
+	free(capture->batch);
+	merge_destroy(capture->merge);
+	device_table_destroy(capture->devices);
+	shared_maps_destroy(&capture->maps);
+	free(capture);
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/devices.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/capture/process.h"
+
+/* A device as the kernel side numbers it. */
+struct entry {
+	struct device_key key;
+	__u32 id;
+	__u32 handle; /* or HANDLE_DROPPED */
+};
+
+struct device_table {
+	int map;
+	struct capture_state *state;
+	const char *const *patterns;
+	size_t pattern_count;
+	device_namer_fn namer;
+	void *namer_self;
+	__u32 *handles; /* by kernel-side number */
+	size_t handle_room;
+	struct entry *entries;
+	size_t entry_count, entry_room;
+	struct device_info *infos; /* by handle - 1 */
+	size_t info_count, info_room, info_told;
+};
+
+int device_table_create(struct device_table **table, const struct capture_config *config,
+			const struct shared_maps *maps, device_namer_fn namer, void *self)
+{
+	struct device_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return failed(-ENOMEM, "no memory for the device dictionary");
+	t->map = maps->devices;
+	t->state = maps->state;
+	t->patterns = config->devices;
+	t->pattern_count = config->device_count;
+	t->namer = namer;
+	t->namer_self = self;
+	*table = t;
+	return 0;
+}
+
+void device_table_destroy(struct device_table *table)
+{
+	if (!table)
+		return;
+	free(table->handles);
+	free(table->entries);
+	free(table->infos);
+	free(table);
+}
+
+/* Grows an array to hold `needed` elements; new ones are zero. */
+static bool grow(void *array, size_t *room, size_t needed, size_t size)
+{
+	size_t more = *room ? *room * 2 : 64;
+	char *grown;
+
+	if (needed <= *room)
+		return true;
+	if (more < needed)
+		more = needed;
+	grown = realloc(*(void **)array, more * size);
+	if (!grown)
+		return false;
+	memset(grown + *room * size, 0, (more - *room) * size);
+	*(void **)array = grown;
+	*room = more;
+	return true;
+}
+
+static bool wanted(const struct device_table *table, const char *name)
+{
+	if (!table->pattern_count)
+		return true;
+	for (size_t i = 0; i < table->pattern_count; i++)
+		if (!fnmatch(table->patterns[i], name, 0))
+			return true;
+	return false;
+}
+
+static __u32 keep(struct device_table *table, const struct device_key *key, __u32 id,
+		  const struct device_info *info)
+{
+	struct device_info *copy;
+	__u32 handle = HANDLE_DROPPED;
+
+	if (!grow(&table->handles, &table->handle_room, id + 1, sizeof(__u32)) ||
+	    !grow(&table->entries, &table->entry_room, table->entry_count + 1,
+		  sizeof(struct entry)) ||
+	    !grow(&table->infos, &table->info_room, table->info_count + 1, sizeof(*copy)))
+		return 0;
+	if (wanted(table, info->name)) {
+		copy = &table->infos[table->info_count++];
+		*copy = *info;
+		handle = copy->handle = table->info_count;
+	}
+	table->handles[id] = handle;
+	table->entries[table->entry_count++] =
+		(struct entry){.key = *key, .id = id, .handle = handle};
+	return handle;
+}
+
+__u32 device_table_enter(struct device_table *table, const struct device_key *key,
+			 const struct device_info *info)
+{
+	struct device_state state = {.verdict = DEVICE_PASS};
+
+	state.id = __atomic_fetch_add(&table->state->devices, 1, __ATOMIC_RELAXED) + 1;
+	if (!wanted(table, info->name))
+		state.verdict = DEVICE_DROP;
+	if (!bpf_map_update_elem(table->map, key, &state, BPF_NOEXIST))
+		return keep(table, key, state.id, info);
+	if (errno != EEXIST || bpf_map_lookup_elem(table->map, key, &state))
+		return 0;
+	if (state.id < table->handle_room && table->handles[state.id])
+		return table->handles[state.id];
+	return keep(table, key, state.id, info);
+}
+
+static void describe(struct device_table *table, const struct device_key *key,
+		     const struct device_state *state, struct device_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->first_ns = monotonic_ns();
+	info->iommu_group = -1;
+	info->kind = key->kind;
+	info->pid = key->owner;
+	info->pid_start_ns = key->owner_start * PROCESS_TICK_NS;
+	info->source_id = key->source;
+	if (key->owner)
+		process_describe(key->owner, info->comm, &info->cgroup);
+	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
+		return;
+	if (state->name[0])
+		snprintf(info->name, sizeof(info->name), "%s", state->name);
+	else
+		snprintf(info->name, sizeof(info->name), "emulated:%u/%llu", key->owner,
+			 key->source);
+	snprintf(info->model, sizeof(info->model), "%s", state->driver);
+}
+
+static __u32 meet(struct device_table *table, struct device_key *key, struct device_state *state)
+{
+	struct device_info info;
+	__u32 handle;
+
+	describe(table, key, state, &info);
+	/* Naming may have brought the hello of its machine, and with it this very device. */
+	if (state->id < table->handle_room && table->handles[state->id])
+		return table->handles[state->id];
+	handle = keep(table, key, state->id, &info);
+	if (handle == HANDLE_DROPPED) {
+		state->verdict = DEVICE_DROP;
+		bpf_map_update_elem(table->map, key, state, BPF_EXIST);
+	}
+	return handle;
+}
+
+/* Looks through the kernel side's devices for the ones met since. */
+static void meet_new(struct device_table *table)
+{
+	struct device_key key, *previous = NULL;
+	struct device_state state;
+
+	while (!bpf_map_get_next_key(table->map, previous, &key)) {
+		previous = &key;
+		if (bpf_map_lookup_elem(table->map, &key, &state))
+			continue;
+		if (state.id >= table->handle_room || !table->handles[state.id])
+			meet(table, &key, &state);
+	}
+}
+
+__u32 device_table_handle(struct device_table *table, __u32 id)
+{
+	if (id == DEVICE_NONE)
+		return DEVICE_NONE;
+	if (id < table->handle_room && table->handles[id])
+		return table->handles[id];
+	/* Ids that were never given out come only from damaged state: no endless search. */
+	if (id > __atomic_load_n(&table->state->devices, __ATOMIC_RELAXED))
+		return DEVICE_NONE;
+	meet_new(table);
+	return id < table->handle_room ? table->handles[id] : DEVICE_NONE;
+}
+
+const struct device_info *device_table_next_new(struct device_table *table)
+{
+	if (table->info_told == table->info_count)
+		return NULL;
+	return &table->infos[table->info_told++];
+}
+
+void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 owner_start)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->entry_count; i++) {
+		struct entry *entry = &table->entries[i];
+
+		if (entry->key.owner == owner && entry->key.owner_start == owner_start)
+			bpf_map_delete_elem(table->map, &entry->key);
+		else
+			table->entries[kept++] = *entry;
+	}
+	table->entry_count = kept;
+}

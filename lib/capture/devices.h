@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The device dictionary of a live capture.
+ *
+ * The kernel side numbers devices as it meets them, with gaps where two CPUs met one at once; here
+ * a number becomes the dense handle that events carry outside, and the device gets its name from
+ * whoever knows it best: the machine's hello, sysfs, or a truthful generic one.
+ */
+#ifndef FAULTLINE_DEVICES_H
+#define FAULTLINE_DEVICES_H
+
+#include "lib/base/stream.h"
+#include "lib/capture/capture.h"
+#include "lib/capture/objects.h"
+
+#define HANDLE_DROPPED UINT32_MAX /* the device filter leaves it out */
+
+struct device_table;
+
+/* Asks whoever may know about an emulated device; fills info and returns true if it does. */
+typedef bool (*device_namer_fn)(void *self, const struct device_key *key, struct device_info *info);
+
+int device_table_create(struct device_table **table, const struct capture_config *config,
+			const struct shared_maps *maps, device_namer_fn namer, void *self);
+void device_table_destroy(struct device_table *table);
+
+/*
+ * Enters a device before the kernel side meets it. Returns its handle, HANDLE_DROPPED, or 0 if the
+ * kernel side has no room.
+ */
+__u32 device_table_enter(struct device_table *table, const struct device_key *key,
+			 const struct device_info *info);
+/* The handle for a kernel-side number, 0 for one nobody knows. Cheap. */
+__u32 device_table_handle(struct device_table *table, __u32 id);
+/* Devices entered since the last call, in the order of their handles; NULL when there are none. */
+const struct device_info *device_table_next_new(struct device_table *table);
+/* The owner is gone: the kernel side forgets its devices. Handles stay valid for late events. */
+void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 owner_start);
+
+#endif

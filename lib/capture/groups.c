@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/groups.h"
+
+#include <bpf/bpf.h>
+#include <stdbool.h>
+
+#include "bpf/state.h"
+
+static bool given_up(const struct group_state *group, __u64 now_ns, __u64 age_ns, __u32 owner)
+{
+	if (owner && group->owner == owner)
+		return true;
+	return now_ns > group->first_ns && now_ns - group->first_ns >= age_ns;
+}
+
+static int give_up(const struct group_key *key, const struct group_state *group, __u64 now_ns,
+		   group_given_up_fn give, void *self)
+{
+	struct event event = {
+		.time_ns = now_ns,
+		.address = group->address,
+		.value = now_ns > group->first_ns ? now_ns - group->first_ns : 0,
+		.device = key->device,
+		.pasid = key->pasid,
+		.group = key->group,
+		.instance = group->instance,
+		.pid = group->owner,
+		.kind = EVENT_FAULT_UNFINISHED,
+		.queue = group->queue,
+		.code = (__u8)group->latest,
+		.flags = EVENT_GROUP,
+	};
+
+	return give(self, &event);
+}
+
+int groups_sweep(int map, __u64 now_ns, __u64 age_ns, __u32 owner, group_given_up_fn give,
+		 void *self)
+{
+	struct group_key key, next;
+	struct group_state group;
+	int error = bpf_map_get_next_key(map, NULL, &next);
+
+	while (!error) {
+		key = next;
+		/* The successor is fetched first: after a delete there is no way to it. */
+		error = bpf_map_get_next_key(map, &key, &next);
+		if (bpf_map_lookup_elem(map, &key, &group) ||
+		    !given_up(&group, now_ns, age_ns, owner) ||
+		    bpf_map_lookup_and_delete_elem(map, &key, &group))
+			continue;
+		if (give) {
+			int refused = give_up(&key, &group, now_ns, give, self);
+
+			if (refused)
+				return refused;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/host.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+
+static size_t read_small(const char *path, char *text, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, text, bytes - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (got < 0)
+		got = 0;
+	text[got] = '\0';
+	return got;
+}
+
+void host_describe(struct host_info *host)
+{
+	struct utsname name;
+	size_t bytes;
+
+	memset(host, 0, sizeof(*host));
+	uname(&name);
+	snprintf(host->hostname, sizeof(host->hostname), "%.63s", name.nodename);
+	snprintf(host->kernel, sizeof(host->kernel), "%s %s", name.release, name.version);
+	read_small("/proc/sys/kernel/random/boot_id", host->boot_id, sizeof(host->boot_id));
+	host->boot_id[strcspn(host->boot_id, "\n")] = '\0';
+	snprintf(host->version, sizeof(host->version), "%s", FAULTLINE_VERSION);
+	bytes = read_small("/proc/self/cmdline", host->command, sizeof(host->command));
+	for (size_t i = 0; i + 1 < bytes; i++)
+		if (!host->command[i])
+			host->command[i] = ' ';
+	host->cpus = sysconf(_SC_NPROCESSORS_CONF);
+	host->page_size = sysconf(_SC_PAGESIZE);
+	host->start_ns = monotonic_ns();
+}
+
+void host_anchor(struct clock_anchor *anchor)
+{
+	__u64 before = monotonic_ns();
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	anchor->realtime_ns = (__u64)wall.tv_sec * NSEC_PER_SEC + (__u64)wall.tv_nsec;
+	anchor->monotonic_ns = before + (monotonic_ns() - before) / 2;
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/objects.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bpf/emu.skel.h"
+#include "bpf/maps.skel.h"
+#include "bpf/mm.skel.h"
+#include "bpf/sched.skel.h"
+#include "lib/base/fail.h"
+#include "lib/base/stream.h"
+
+#define RINGS_BYTES    (64ul << 20)
+#define RING_MIN_BYTES (256ul << 10)
+
+static const struct {
+	const char *name;
+	const void *(*elf)(size_t *bytes);
+} sources[OBJECT_COUNT] = {
+	[OBJECT_EMU] = {"emu", emu_bpf__elf_bytes},
+	[OBJECT_MM] = {"mm", mm_bpf__elf_bytes},
+	[OBJECT_SCHED] = {"sched", sched_bpf__elf_bytes},
+};
+
+static char complaint[REASON_TEXT];
+
+/* Keeps the last warning for the probe table's reasons; a program has no use for the rest. */
+static int keep_complaint(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	char text[REASON_TEXT];
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(text, sizeof(text), format, arguments);
+	text[strcspn(text, "\n")] = '\0';
+	memcpy(complaint, text, sizeof(complaint));
+	return 0;
+}
+
+const char *object_complaint(void)
+{
+	return complaint;
+}
+
+static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *bytes))
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name);
+	size_t bytes;
+	const void *image = elf(&bytes);
+
+	libbpf_set_print(keep_complaint);
+	return bpf_object__open_mem(image, bytes, &options);
+}
+
+static size_t power_of_two_below(size_t value)
+{
+	size_t power = 1;
+
+	while (power * 2 <= value)
+		power *= 2;
+	return power;
+}
+
+static int create_rings(struct shared_maps *maps, size_t ring_bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	if (!ring_bytes) {
+		ring_bytes = power_of_two_below(RINGS_BYTES / maps->cpus);
+		if (ring_bytes < RING_MIN_BYTES)
+			ring_bytes = RING_MIN_BYTES;
+	}
+	if (ring_bytes < page || ring_bytes & (ring_bytes - 1) || ring_bytes > 1ul << 30)
+		return failed(-EINVAL,
+			      "ring size of %zu bytes: accepted: powers of two from %zu to 1 GiB",
+			      ring_bytes, page);
+	maps->ring_bytes = ring_bytes;
+	maps->ring_fds = malloc(maps->cpus * sizeof(int));
+	if (!maps->ring_fds)
+		return failed(-ENOMEM, "no memory for %d rings", maps->cpus);
+	memset(maps->ring_fds, 0xff, maps->cpus * sizeof(int));
+	for (int cpu = 0; cpu < maps->cpus; cpu++) {
+		maps->ring_fds[cpu] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "faultline_ring", 0, 0,
+						     ring_bytes, NULL);
+		if (maps->ring_fds[cpu] < 0)
+			return failed(-errno, "creating an event ring of %zu bytes for CPU %d: %s",
+				      ring_bytes, cpu, strerror(errno));
+	}
+	return 0;
+}
+
+static int fill_ring_array(const struct shared_maps *maps)
+{
+	int fd = bpf_object__find_map_fd_by_name(maps->object, "rings");
+
+	for (__u32 cpu = 0; cpu < (__u32)maps->cpus; cpu++)
+		if (bpf_map_update_elem(fd, &cpu, &maps->ring_fds[cpu], BPF_ANY))
+			return failed(-errno, "handing the ring of CPU %u to the kernel: %s", cpu,
+				      strerror(errno));
+	return 0;
+}
+
+static int map_state(struct shared_maps *maps)
+{
+	int fd = bpf_object__find_map_fd_by_name(maps->object, "state");
+	void *memory;
+
+	maps->state_bytes = sysconf(_SC_PAGESIZE);
+	memory = mmap(NULL, maps->state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return failed(-errno, "mapping the shared capture state: %s", strerror(errno));
+	maps->state = memory;
+	return 0;
+}
+
+static int load_maps(struct shared_maps *maps)
+{
+	struct bpf_map *rings;
+	int error;
+
+	maps->object = open_elf("faultline_maps", maps_bpf__elf_bytes);
+	if (!maps->object)
+		return failed(-errno, "opening the BPF maps: %s (%s)", strerror(errno), complaint);
+	rings = bpf_object__find_map_by_name(maps->object, "rings");
+	bpf_map__set_max_entries(rings, maps->cpus);
+	error = bpf_object__load(maps->object);
+	if (error)
+		return failed(error, "creating the BPF maps: %s (%s)", strerror(-error), complaint);
+	maps->counters = bpf_object__find_map_fd_by_name(maps->object, "counters");
+	maps->devices = bpf_object__find_map_fd_by_name(maps->object, "devices");
+	maps->groups = bpf_object__find_map_fd_by_name(maps->object, "groups");
+	maps->pids = bpf_object__find_map_fd_by_name(maps->object, "pids");
+	maps->aggregates = bpf_object__find_map_fd_by_name(maps->object, "aggregates");
+	maps->aggregate_bins = bpf_object__find_map_fd_by_name(maps->object, "aggregate_bins");
+	return 0;
+}
+
+int shared_maps_create(struct shared_maps *maps, size_t ring_bytes)
+{
+	int error;
+
+	memset(maps, 0, sizeof(*maps));
+	maps->cpus = libbpf_num_possible_cpus();
+	if (maps->cpus < 1)
+		return failed(maps->cpus, "cannot tell the number of CPUs: %s",
+			      strerror(-maps->cpus));
+	error = create_rings(maps, ring_bytes);
+	if (!error)
+		error = load_maps(maps);
+	if (!error)
+		error = fill_ring_array(maps);
+	if (!error)
+		error = map_state(maps);
+	if (error)
+		shared_maps_destroy(maps);
+	return error;
+}
+
+void shared_maps_destroy(struct shared_maps *maps)
+{
+	if (maps->state)
+		munmap(maps->state, maps->state_bytes);
+	for (int cpu = 0; maps->ring_fds && cpu < maps->cpus; cpu++)
+		if (maps->ring_fds[cpu] >= 0)
+			close(maps->ring_fds[cpu]);
+	free(maps->ring_fds);
+	bpf_object__close(maps->object);
+	memset(maps, 0, sizeof(*maps));
+}
+
+int object_open(struct bpf_object **object, enum object_id id)
+{
+	struct bpf_program *program;
+
+	complaint[0] = '\0';
+	*object = open_elf(sources[id].name, sources[id].elf);
+	if (!*object)
+		return failed(-errno, "BPF object %s: %s (%s)", sources[id].name, strerror(errno),
+			      complaint);
+	bpf_object__for_each_program(program, *object) bpf_program__set_autoload(program, false);
+	return 0;
+}
+
+int object_load(struct bpf_object *object, const struct shared_maps *maps,
+		const struct capture_filter *filter)
+{
+	struct bpf_map *map;
+	int error;
+
+	complaint[0] = '\0';
+	bpf_object__for_each_map(map, object)
+	{
+		int fd = bpf_object__find_map_fd_by_name(maps->object, bpf_map__name(map));
+
+		if (bpf_map__is_internal(map) || fd < 0)
+			continue;
+		error = bpf_map__reuse_fd(map, fd);
+		if (error)
+			return failed(error, "sharing BPF map %s: %s", bpf_map__name(map),
+				      strerror(-error));
+	}
+	map = bpf_object__find_map_by_name(object, ".rodata.filter");
+	if (!map)
+		return failed(-ENOENT, "BPF object %s has no filter", bpf_object__name(object));
+	error = bpf_map__set_initial_value(map, filter, sizeof(*filter));
+	if (error)
+		return failed(error, "setting the filter of BPF object %s: %s",
+			      bpf_object__name(object), strerror(-error));
+	error = bpf_object__load(object);
+	if (error)
+		return failed(error, "%s%s%s", strerror(-error), complaint[0] ? ": " : "",
+			      complaint);
+	return 0;
+}

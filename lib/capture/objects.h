@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The BPF objects of capture: one per kernel path, so that one that cannot load never stops the
+ * others, and the maps they share.
+ */
+#ifndef FAULTLINE_OBJECTS_H
+#define FAULTLINE_OBJECTS_H
+
+#include <bpf/libbpf.h>
+
+#include "bpf/state.h"
+
+enum object_id {
+	OBJECT_EMU,
+	OBJECT_MM,
+	OBJECT_SCHED,
+	OBJECT_COUNT,
+};
+
+struct shared_maps {
+	struct bpf_object *object;
+	int cpus;
+	int *ring_fds; /* one per possible CPU */
+	size_t ring_bytes;
+	int counters, devices, groups, pids, aggregates, aggregate_bins;
+	struct capture_state *state; /* mapped; both sides update it atomically */
+	size_t state_bytes;
+};
+
+/* Creates rings and maps. ring_bytes: power of two, at least a page; 0: 64 MiB / CPUs. */
+int shared_maps_create(struct shared_maps *maps, size_t ring_bytes);
+void shared_maps_destroy(struct shared_maps *maps);
+
+/* Opens an object with no program enabled; enable with bpf_program__set_autoload(), then load. */
+int object_open(struct bpf_object **object, enum object_id id);
+int object_load(struct bpf_object *object, const struct shared_maps *maps,
+		const struct capture_filter *filter);
+
+/* The newest complaint of libbpf or the verifier in this process, one line; "" if none. */
+const char *object_complaint(void);
+
+#endif

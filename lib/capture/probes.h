@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The probe table: what Faultline can look at, how it tries to, and what came of it here.
+ *
+ * Presence is asked of the kernel's BTF and of the emulator's ELF notes, never of a version. A row
+ * lists its ways in the order of preference; the first that exists is taken. A row that cannot
+ * attach is off and says why; the others go on.
+ */
+#ifndef FAULTLINE_PROBES_H
+#define FAULTLINE_PROBES_H
+
+#include "lib/base/stream.h"
+#include "lib/capture/capture.h"
+#include "lib/capture/objects.h"
+
+enum attach_kind {
+	ATTACH_NONE,
+	ATTACH_USDT,
+	ATTACH_TP_BTF,
+	ATTACH_FENTRY,
+	ATTACH_KPROBE,
+};
+
+struct probe_way {
+	enum attach_kind kind;
+	const char *symbol;  /* tracepoint, function or USDT name */
+	const char *program; /* BPF program of the row's object */
+};
+
+#define PROBE_WAYS 3
+
+struct probe_row {
+	const char *name;
+	enum object_id object;
+	__u16 kind;    /* enum event_kind it gives; EVENT_NONE: it only feeds others */
+	bool required; /* without it fault timelines have no start or no end */
+	struct probe_way ways[PROBE_WAYS];
+};
+
+extern const struct probe_row probe_rows[PROBE_COUNT];
+
+struct probe_set;
+
+/* Chooses ways, loads the objects. `filter` gets what the configuration means to the kernel. */
+int probe_set_load(struct probe_set **set, const struct capture_config *config,
+		   const struct shared_maps *maps);
+/* Attaches what needs no binary (all but USDT). */
+void probe_set_attach(struct probe_set *set);
+/* Attaches the USDT rows to an emulator, for processes that run it now or later. */
+int probe_set_attach_emulator(struct probe_set *set, const char *path);
+/* Why there is no emulator, for rows that are off because of it. */
+void probe_set_no_emulator(struct probe_set *set, const char *reason);
+void probe_set_detach(struct probe_set *set);
+void probe_set_destroy(struct probe_set *set);
+
+/* Reads the kernel-side counters into the rows; `totals` (may be NULL) gets the sums. */
+struct probe_totals {
+	__u64 emitted, lost, missed;
+};
+int probe_set_count(struct probe_set *set, struct probe_totals *totals);
+const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id);
+
+#endif

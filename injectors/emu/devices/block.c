@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A disk: reads and writes of a real file straight into and out of guest memory, no copy. The file
+ * system call runs on the DMA mapping, where an absent page gives EFAULT instead of being resolved.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "injectors/emu/devices/block_file.h"
+#include "injectors/emu/devices/engine.h"
+#include "lib/base/fail.h"
+
+struct block {
+	struct engine *engine;
+	struct block_file file;
+	bool direct;
+};
+
+static enum ring_status block_check(void *model, const struct engine_request *request)
+{
+	const struct block *block = model;
+	__u64 sectors = block->file.bytes / RING_SECTOR;
+	__u64 count = request->bytes / RING_SECTOR;
+
+	if (request->opcode == RING_FLUSH)
+		return RING_OK;
+	if (request->opcode != RING_READ && request->opcode != RING_WRITE)
+		return RING_INVALID;
+	if (request->target > sectors || count > sectors - request->target)
+		return RING_INVALID;
+	for (unsigned int i = 0; i < request->segments; i++) {
+		if (request->segment[i].length % RING_SECTOR)
+			return RING_INVALID;
+		if (block->direct && request->segment[i].iova % RING_SECTOR)
+			return RING_INVALID;
+	}
+	return RING_OK;
+}
+
+/* Drops `bytes` that were transferred from the front of the vector. */
+static void advance(struct iovec **iov, int *count, size_t bytes)
+{
+	while (*count && bytes >= (*iov)->iov_len) {
+		bytes -= (*iov)->iov_len;
+		(*iov)++;
+		(*count)--;
+	}
+	if (*count) {
+		(*iov)->iov_base = (char *)(*iov)->iov_base + bytes;
+		(*iov)->iov_len -= bytes;
+	}
+}
+
+/* The whole of one segment, or the errno of what stopped it. */
+static int transfer(int descriptor, struct dma *dma, __u64 offset, bool read)
+{
+	struct iovec *iov = dma->iov;
+	int count = (int)dma->segments;
+
+	while (count) {
+		ssize_t done = read ? preadv(descriptor, iov, count, (off_t)offset)
+				    : pwritev(descriptor, iov, count, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		offset += (__u64)done;
+		advance(&iov, &count, (size_t)done);
+	}
+	return 0;
+}
+
+static int block_flush(const struct block *block, enum ring_status *status)
+{
+	*status = fdatasync(block->file.descriptor) ? RING_IO_ERROR : RING_OK;
+	return 0;
+}
+
+static int block_execute(void *model, struct port *port, __u16 queue,
+			 const struct engine_request *request, void *scratch,
+			 enum ring_status *status)
+{
+	bool read = request->opcode == RING_READ;
+	__u64 offset = request->target * RING_SECTOR;
+	struct block *block = model;
+	struct dma *dma = scratch;
+	int err = 0;
+
+	if (request->opcode == RING_FLUSH)
+		return block_flush(block, status);
+	for (unsigned int i = 0; !err && i < request->segments; i++) {
+		const struct engine_segment *segment = &request->segment[i];
+
+		err = port_dma_begin(port, queue, request->pasid, segment->iova, segment->length,
+				     read, dma);
+		if (err)
+			break;
+		err = transfer(block->file.descriptor, dma, offset, read);
+		if (err == -EFAULT)
+			port_dma_violation(port, segment->iova);
+		port_dma_end(port, dma);
+		offset += segment->length;
+	}
+	if (err == -ESHUTDOWN)
+		return err;
+	*status = !err ? RING_OK : err == -EINVAL ? RING_INVALID : RING_IO_ERROR;
+	return 0;
+}
+
+static void block_report(struct port *port, __u16 queue, const struct engine_request *request,
+			 __u8 code, __u64 start_ns, __u64 end_ns)
+{
+	__u8 flags = request->opcode == RING_READ ? EVENT_WRITE : EVENT_READ;
+
+	for (unsigned int i = 0; i < request->segments; i++)
+		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
+			     flags, code, start_ns, end_ns);
+}
+
+static const struct engine_model block_model = {
+	.name = "block",
+	.scratch_bytes = (sizeof(struct dma) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1),
+	.check = block_check,
+	.execute = block_execute,
+	.report = block_report,
+};
+
+static int block_start(void **device, struct port *port, const struct device_setup *setup)
+{
+	struct block *block = calloc(1, sizeof(*block));
+	int err;
+
+	if (!block)
+		return failed(-ENOMEM, "no memory for a block device");
+	err = block_file_open(&block->file, setup);
+	if (err)
+		goto free_block;
+	block->direct = setup->file_direct;
+	setup->channel->disk_bytes = block->file.bytes;
+	setup->channel->disk_zeroed = block->file.zeroed;
+	err = engine_start(&block->engine, &block_model, block, port, setup->channel);
+	if (err)
+		goto close_file;
+	*device = block;
+	return 0;
+
+close_file:
+	block_file_close(&block->file);
+free_block:
+	free(block);
+	return err;
+}
+
+static void block_stop(void *device)
+{
+	struct block *block = device;
+
+	engine_stop(block->engine);
+	block_file_close(&block->file);
+	free(block);
+}
+
+static long block_hold(void *device, __u64 *pages, unsigned int limit, __u64 wait_ns)
+{
+	return engine_hold(((struct block *)device)->engine, pages, limit, wait_ns);
+}
+
+static void block_release(void *device)
+{
+	engine_release(((struct block *)device)->engine);
+}
+
+const struct device_ops block_device = {
+	.name = "block",
+	.start = block_start,
+	.stop = block_stop,
+	.hold = block_hold,
+	.release = block_release,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The medium of an emulated disk: a file or block device that is given, or an unlinked file. */
+#ifndef FAULTLINE_BLOCK_FILE_H
+#define FAULTLINE_BLOCK_FILE_H
+
+#include "injectors/emu/device.h"
+
+struct block_file {
+	int descriptor;
+	__u64 bytes; /* whole sectors */
+	bool zeroed; /* it is new: every sector reads as zero */
+};
+
+/* A given file is never created, grown or shrunk. Errors come with a sentence. */
+int block_file_open(struct block_file *file, const struct device_setup *setup);
+void block_file_close(struct block_file *file);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A device's port and a guest's memory for tests of device models and workloads alone: plain memory
+ * with a map of absent pages. A DMA that meets one waits `fault_ns` and finds it present.
+ * Defines the functions of device.h and memory.h, so it takes their place in the test's program.
+ */
+#ifndef FAULTLINE_FAKE_PORT_H
+#define FAULTLINE_FAKE_PORT_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injectors/emu/device.h"
+#include "lib/base/clock.h"
+
+#define FAKE_PAGES 4096
+
+struct guest_memory {
+	char *bytes;
+	__u64 size;
+};
+
+struct port {
+	struct guest_memory memory;
+	__u64 iova_offset;
+	bool absent[FAKE_PAGES];
+	__u64 fault_ns; /* how long one fault takes */
+	__u64 faults;
+	int fail_data; /* what the next data DMAs return, and how many of them */
+	__u32 fail_count;
+	bool stopping;
+	__u64 blocked_ns[RING_QUEUES_MAX];
+	/* what port_io_done() was told */
+	__u64 ios, faulted, errors, violations;
+	struct {
+		__u64 iova;
+		__u32 length;
+		__u8 flags, code;
+	} last;
+	pthread_mutex_t lock;
+};
+
+static void fake_port_init(struct port *port, __u64 bytes, __u64 iova_offset)
+{
+	*port = (struct port){.iova_offset = iova_offset};
+	port->memory.size = bytes;
+	port->memory.bytes = aligned_alloc(HUGE_BYTES, bytes);
+	memset(port->memory.bytes, 0, bytes);
+	pthread_mutex_init(&port->lock, NULL);
+}
+
+/* Tests free what they own: the sanitizers look. */
+static void fake_port_free(struct port *port)
+{
+	free(port->memory.bytes);
+	pthread_mutex_destroy(&port->lock);
+}
+
+void *guest_memory_cpu(struct guest_memory *memory, __u64 guest_address)
+{
+	return memory->bytes + guest_address;
+}
+
+static bool fake_absent(struct port *port, __u64 first, __u64 last)
+{
+	for (__u64 page = first; page <= last; page++)
+		if (__atomic_load_n(&port->absent[page], __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+/* Waits as a paused queue does, in steps short enough to notice the end. */
+static int fake_fault(struct port *port, __u16 queue, __u64 first, __u64 last)
+{
+	__u64 start = monotonic_ns();
+	struct timespec step = {.tv_nsec = 20000};
+
+	__atomic_add_fetch(&port->faults, 1, __ATOMIC_RELAXED);
+	while (monotonic_ns() - start < __atomic_load_n(&port->fault_ns, __ATOMIC_RELAXED)) {
+		if (__atomic_load_n(&port->stopping, __ATOMIC_ACQUIRE))
+			return -ESHUTDOWN;
+		nanosleep(&step, NULL);
+	}
+	for (__u64 page = first; page <= last; page++)
+		__atomic_store_n(&port->absent[page], false, __ATOMIC_RELEASE);
+	port->blocked_ns[queue] += monotonic_ns() - start;
+	return 0;
+}
+
+int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length,
+		   bool write, struct dma *dma)
+{
+	__u64 address = iova - port->iova_offset;
+	int err = 0;
+
+	(void)pasid;
+	(void)write;
+	if (iova < port->iova_offset || address >= port->memory.size ||
+	    length > port->memory.size - address)
+		return -EINVAL;
+	/* Rings are small; what tests make fail is the data. */
+	if (length >= PAGE_BYTES && __atomic_load_n(&port->fail_count, __ATOMIC_RELAXED)) {
+		__atomic_sub_fetch(&port->fail_count, 1, __ATOMIC_RELAXED);
+		return port->fail_data;
+	}
+	if (fake_absent(port, address / PAGE_BYTES, (address + length - 1) / PAGE_BYTES))
+		err = fake_fault(port, queue, address / PAGE_BYTES,
+				 (address + length - 1) / PAGE_BYTES);
+	dma->segments = 1;
+	dma->iov[0] = (struct iovec){port->memory.bytes + address, length};
+	return err;
+}
+
+void port_dma_end(struct port *port, struct dma *dma)
+{
+	(void)port;
+	dma->segments = 0;
+}
+
+int port_dma_read(struct port *port, __u16 queue, __u32 pasid, __u64 iova, void *to, size_t bytes)
+{
+	struct dma dma;
+	int err = port_dma_begin(port, queue, pasid, iova, bytes, false, &dma);
+
+	if (!err)
+		memcpy(to, dma.iov[0].iov_base, bytes);
+	return err;
+}
+
+int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, const void *from,
+		   size_t bytes)
+{
+	struct dma dma;
+	int err = port_dma_begin(port, queue, pasid, iova, bytes, true, &dma);
+
+	if (!err)
+		memcpy(dma.iov[0].iov_base, from, bytes);
+	return err;
+}
+
+void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8 flags, __u8 code,
+		  __u64 start_ns, __u64 end_ns)
+{
+	(void)queue;
+	(void)start_ns;
+	(void)end_ns;
+	pthread_mutex_lock(&port->lock);
+	port->ios++;
+	port->faulted += !!(code & IO_FAULTED);
+	port->errors += !!(code & IO_ERROR);
+	port->last.iova = iova;
+	port->last.length = length;
+	port->last.flags = flags;
+	port->last.code = code;
+	pthread_mutex_unlock(&port->lock);
+}
+
+void port_dma_violation(struct port *port, __u64 iova)
+{
+	(void)iova;
+	__atomic_add_fetch(&port->violations, 1, __ATOMIC_RELAXED);
+}
+
+__u64 port_blocked_ns(const struct port *port, __u16 queue)
+{
+	return port->blocked_ns[queue];
+}
+
+#endif

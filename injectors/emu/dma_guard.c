@@ -29,7 +29,6 @@ extern const struct guarded __start_dma_guard[], __stop_dma_guard[];
 	".popsection\n\t"
 
 static struct sigaction previous;
-static int install_error;
 
 static void on_sigbus(int signal, siginfo_t *info, void *context)
 {
@@ -46,23 +45,21 @@ static void on_sigbus(int signal, siginfo_t *info, void *context)
 	sigaction(signal, &previous, NULL);
 }
 
-static void install(void)
-{
-	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-
-	sigemptyset(&action.sa_mask);
-	if (sigaction(SIGBUS, &action, &previous))
-		install_error = -errno;
-}
-
 int dma_guard_install(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	struct sigaction current;
+	int error = 0;
 
-	pthread_once(&once, install);
-	if (install_error)
-		return failed(install_error, "cannot install a handler for SIGBUS");
-	return 0;
+	sigemptyset(&action.sa_mask);
+	pthread_mutex_lock(&lock);
+	if (sigaction(SIGBUS, NULL, &current))
+		error = -errno;
+	else if (current.sa_sigaction != on_sigbus && sigaction(SIGBUS, &action, &previous))
+		error = -errno;
+	pthread_mutex_unlock(&lock);
+	return error ? failed(error, "cannot install a handler for SIGBUS") : 0;
 }
 
 int dma_guard_copy(void *to, const void *from, size_t bytes)

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Installs the handler, once; idempotent. */
+/* Installs the handler unless it is; again if another took its place (cmocka does, for each test). */
 int dma_guard_install(void);
 /* 0, or -EFAULT: a part may have been copied. */
 int dma_guard_copy(void *to, const void *from, size_t bytes);

@@ -89,8 +89,10 @@ static int place_page(struct guest_memory *memory, void *page, __u64 page_addres
 		.dst = (__u64)memory->cpu + page_address,
 		.src = (__u64)page,
 		.len = PAGE_BYTES,
+		.mode = UFFDIO_COPY_MODE_DONTWAKE,
 	};
-	struct uffdio_zeropage zero = {.range = {copy.dst, PAGE_BYTES}};
+	struct uffdio_zeropage zero = {.range = {copy.dst, PAGE_BYTES},
+				       .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE};
 
 	if (stored)
 		return ioctl(memory->cpu_faults, UFFDIO_COPY, &copy) ? errno : 0;
@@ -121,13 +123,15 @@ static void bring_page(struct guest_memory *memory, void *page, __u64 page_addre
 	while ((error = place_page(memory, page, page_address, stored)) == EAGAIN ||
 	       error == ENOMEM)
 		memory_sleep(error == ENOMEM ? 10000000 : 0);
-	if (error == EEXIST)
-		wake(memory, page_address);
-	else if (error)
+	if (error && error != EEXIST) {
 		page_in_failed(memory, page_address, error);
-	else
+		return;
+	}
+	/* Told before anyone can go on, so that the truth is in order. */
+	if (!error)
 		memory_page_in(memory, page_address, device, stored ? PAGE_FILE : PAGE_ZERO,
 			       start_ns);
+	wake(memory, page_address);
 }
 
 static void serve(struct guest_memory *memory, void *page, const struct uffd_msg *message)

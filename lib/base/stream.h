@@ -101,6 +101,7 @@ struct loss_info {
 	__u64 access_received;
 	__u64 damaged_bytes; /* offline only: bytes of the recording skipped as unreadable */
 	__u64 damaged_frames;
+	bool cut; /* offline only: the recording has no end, what came last is missing */
 };
 
 struct aggregate_row {

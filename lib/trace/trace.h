@@ -28,25 +28,62 @@ struct trace_writer_stats {
 	__u64 dropped_segments; /* flight recorder: whole segments deleted because of age or size */
 };
 
-/* Creates with O_EXCL|O_NOFOLLOW, mode 0600. */
+/*
+ * Creates with O_EXCL|O_NOFOLLOW, mode 0600. With keep_ns or max_bytes `path` becomes a flight
+ * recorder: a small file beside its segments path.000001, path.000002, ... that hold the frames.
+ * It keeps at least the last keep_ns (and at most an eighth more) unless max_bytes, which no instant
+ * exceeds, is reached first. After an error every later call returns it; the file then ends with
+ * its last whole frame.
+ */
 int trace_writer_open(struct trace_writer **writer, const struct trace_writer_config *config);
 struct stream trace_writer_stream(struct trace_writer *writer);
 void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_stats *stats);
-/* Writes what is buffered, the index and the end mark; frees. Returns the first error met. */
+/* Writes what is buffered, so that a reader of the file sees every call made so far. */
+int trace_writer_flush(struct trace_writer *writer);
+/*
+ * Writes what is buffered and the index; frees. Returns the first error met by any call. A
+ * recording whose stream never came to its end() stays marked as cut.
+ */
 int trace_writer_close(struct trace_writer *writer);
 
 struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */
-	__u64 since_ns;	  /* CLOCK_MONOTONIC window; 0 and UINT64_MAX for all */
-	__u64 until_ns;
-	bool strict; /* stop at the first damage instead of skipping past it */
+	__u64 since_ns;	  /* CLOCK_MONOTONIC, events of [since, until); 0: from the start */
+	__u64 until_ns;	  /* 0 or UINT64_MAX: to the end */
+	bool strict;	  /* stop at the first damage instead of skipping past it */
 };
 
 /*
- * Pushes a recording into `sink`. Damage is skipped frame by frame and reported through loss();
- * returns 0, or -EBADMSG if anything was damaged (all readable frames were still delivered), or
- * -EPROTO if this is no recording of a known version.
+ * Pushes a recording into `sink`. A window leaves out events, aggregates and ticks outside of it
+ * without decompressing their frames, but host, clock, probes, devices and loss always come. Damage
+ * is skipped frame by frame and reported through a last loss(); then the result is -EBADMSG, after
+ * all that is readable was delivered. A recording that was cut (its recorder was killed, or is still
+ * at work) is no error: loss_info.cut says so, and end() comes with the last time that was seen.
+ * -EPROTO if this is no recording of a known version; other errors are the sink's or of reading.
  */
 int trace_read(const struct trace_read_config *config, struct stream sink);
+
+/* What can be said about a recording without decompressing its events. */
+struct trace_summary {
+	struct host_info host;
+	struct clock_anchor anchor; /* the first; all 0 if there is none */
+	__u64 first_ns;		    /* of events, aggregates and ticks; 0 if there are none */
+	__u64 last_ns;
+	__u64 events;
+	__u64 frames;
+	__u64 bytes;
+	struct loss_info loss; /* the last, with damage and cut */
+};
+
+/* -EPROTO as trace_read(); -ESPIPE for "-". Damage is no error here: see summary->loss. */
+int trace_summarize(const char *path, struct trace_summary *summary);
+
+/*
+ * Copies what overlaps [since_ns, until_ns) of a recording into a new ordinary recording, frame by
+ * frame without decompressing; meant for flight recorders that go on recording meanwhile
+ * (trace_writer_flush() first). Host, clock, probes, devices and loss come along.
+ */
+int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since_ns,
+		   __u64 until_ns);
 
 #endif

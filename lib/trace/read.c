@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The source: frames back into the calls that made them. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "lib/trace/columns.h"
+#include "lib/trace/frames.h"
+#include "lib/trace/records.h"
+#include "lib/trace/trace.h"
+#include "lib/trace/unpack.h"
+
+#define MALFORMED    1		/* unlike any errno that a sink may return */
+#define SEEN_HANDLES (1u << 20) /* devices that are told once; more is no recording of ours */
+
+struct reader {
+	struct trace_frames frames;
+	struct trace_unpacker unpacker;
+	struct trace_buffer memory; /* of an aggregate */
+	struct stream sink;
+	__u64 since_ns;
+	__u64 until_ns;
+	__u64 last_ns;
+	struct loss_info loss;
+	bool has_host;
+	bool has_end;
+	__u64 end_ns;
+	__u8 *seen; /* bit per device handle that was delivered */
+	struct event *events;
+};
+
+static bool within(const struct reader *reader, __u64 time_ns)
+{
+	return time_ns >= reader->since_ns && time_ns < reader->until_ns;
+}
+
+static bool overlaps(const struct reader *reader, const struct trace_frame_header *header)
+{
+	return header->last_ns >= reader->since_ns && header->first_ns < reader->until_ns;
+}
+
+/* Passes on `count` events, in runs where the window leaves some out. */
+static int push_events(struct reader *reader, const struct event *events, size_t count, bool all)
+{
+	int err = 0;
+
+	if (all)
+		return count ? stream_events(reader->sink, events, count) : 0;
+	for (size_t i = 0, n; i < count && !err; i += n) {
+		bool wanted = within(reader, events[i].time_ns);
+
+		for (n = 1; i + n < count && within(reader, events[i + n].time_ns) == wanted; n++)
+			;
+		if (wanted)
+			err = stream_events(reader->sink, events + i, n);
+	}
+	return err;
+}
+
+struct ticks {
+	struct trace_columns columns;
+	struct trace_tick block[TRACE_BLOCK];
+	size_t have;
+	size_t next;
+};
+
+/* The next tick without taking it, NULL after the last. */
+static const struct trace_tick *peek_tick(struct ticks *ticks)
+{
+	if (ticks->next == ticks->have) {
+		ticks->have = trace_columns_next(&ticks->columns, ticks->block);
+		ticks->next = 0;
+	}
+	return ticks->have ? &ticks->block[ticks->next] : NULL;
+}
+
+static int push_tick(struct reader *reader, struct ticks *ticks)
+{
+	__u64 now_ns = ticks->block[ticks->next++].now_ns;
+
+	if (!reader->sink.ops->tick || !within(reader, now_ns))
+		return 0;
+	return reader->sink.ops->tick(reader->sink.self, now_ns);
+}
+
+/* Events and ticks of one frame, in the order in which they were written. */
+static int push_frame(struct reader *reader, struct trace_columns *columns, struct ticks *ticks,
+		      bool all)
+{
+	const struct trace_tick *tick;
+	size_t start = 0, n;
+	int err = 0;
+
+	do {
+		size_t done = 0;
+
+		n = trace_columns_next(columns, reader->events);
+		while (!err && (tick = peek_tick(ticks)) && tick->position < start + n) {
+			size_t at = tick->position > start + done ? (size_t)tick->position - start
+								  : done;
+
+			err = push_events(reader, reader->events + done, at - done, all);
+			done = at;
+			err = err ? err : push_tick(reader, ticks);
+		}
+		err = err ? err : push_events(reader, reader->events + done, n - done, all);
+		start += n;
+	} while (n && !err);
+	while (!err && peek_tick(ticks))
+		err = push_tick(reader, ticks);
+	return err;
+}
+
+static int read_events(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct trace_frame_header *header = &reader->frames.header;
+	struct trace_columns columns;
+	struct ticks ticks = {0};
+	__u32 tick_count = trace_cursor_u32(cursor);
+	bool all = header->first_ns >= reader->since_ns && header->last_ns < reader->until_ns;
+
+	if (header->count > TRACE_EVENTS_MAX || tick_count > TRACE_EVENTS_MAX ||
+	    trace_columns_open(&columns, &trace_event_layout, header->count, cursor) ||
+	    trace_columns_open(&ticks.columns, &trace_tick_layout, tick_count, cursor))
+		return MALFORMED;
+	return push_frame(reader, &columns, &ticks, all);
+}
+
+static int read_host(struct reader *reader, struct trace_cursor *cursor)
+{
+	struct host_info host;
+
+	trace_get_host(cursor, &host);
+	if ((reader->frames.header.flags & TRACE_REPEATED) && reader->has_host)
+		return 0;
+	reader->has_host = true;
+	return reader->sink.ops->host ? reader->sink.ops->host(reader->sink.self, &host) : 0;
+}
+
+static int read_device(struct reader *reader, struct trace_cursor *cursor)
+{
+	struct device_info device;
+	__u8 bit;
+
+	trace_get_device(cursor, &device);
+	if (device.handle < SEEN_HANDLES) {
+		bit = (__u8)(1 << device.handle % 8);
+		if ((reader->frames.header.flags & TRACE_REPEATED) &&
+		    (reader->seen[device.handle / 8] & bit))
+			return 0;
+		reader->seen[device.handle / 8] |= bit;
+	}
+	return reader->sink.ops->device ? reader->sink.ops->device(reader->sink.self, &device) : 0;
+}
+
+static int read_aggregate(struct reader *reader, struct trace_cursor *cursor)
+{
+	struct aggregate_frame frame;
+	int err = trace_get_aggregate(cursor, &frame, &reader->memory);
+
+	if (err)
+		return err == -EBADMSG ? MALFORMED : err;
+	if (!reader->sink.ops->aggregate)
+		return 0;
+	return reader->sink.ops->aggregate(reader->sink.self, &frame);
+}
+
+static int read_record(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct stream_ops *ops = reader->sink.ops;
+	void *self = reader->sink.self;
+	struct clock_anchor anchor;
+	struct probe_info probe;
+
+	switch (reader->frames.header.type) {
+	case TRACE_HOST:
+		return read_host(reader, cursor);
+	case TRACE_CLOCK:
+		trace_get_clock(cursor, &anchor);
+		return ops->clock ? ops->clock(self, &anchor) : 0;
+	case TRACE_PROBE:
+		trace_get_probe(cursor, &probe);
+		return ops->probe ? ops->probe(self, &probe) : 0;
+	case TRACE_DEVICE:
+		return read_device(reader, cursor);
+	case TRACE_EVENTS:
+		return read_events(reader, cursor);
+	case TRACE_AGGREGATE:
+		return read_aggregate(reader, cursor);
+	case TRACE_LOSS:
+		trace_get_loss(cursor, &reader->loss);
+		return ops->loss ? ops->loss(self, &reader->loss) : 0;
+	case TRACE_END:
+		reader->has_end = true;
+		reader->end_ns = trace_cursor_u64(cursor);
+		return 0;
+	default:
+		return 0; /* the index, or what a later version has added */
+	}
+}
+
+static int read_frame(struct reader *reader)
+{
+	const struct trace_frame_header *header = &reader->frames.header;
+	bool timed = header->type == TRACE_EVENTS || header->type == TRACE_AGGREGATE;
+	struct trace_cursor cursor;
+	const __u8 *stored;
+	int found, err;
+
+	if (timed && header->last_ns > reader->last_ns)
+		reader->last_ns = header->last_ns;
+	if ((timed && !overlaps(reader, header)) || header->type == TRACE_INDEX)
+		return 0;
+	found = trace_frames_payload(&reader->frames, &stored);
+	if (found <= 0)
+		return found;
+	err = trace_unpack(&reader->unpacker, header, stored, &cursor);
+	if (err == -EBADMSG)
+		return trace_frames_reject(&reader->frames);
+	err = err ? err : read_record(reader, &cursor);
+	return err == MALFORMED ? trace_frames_reject(&reader->frames) : err;
+}
+
+/* What reading itself found out, and the end. */
+static int finish(struct reader *reader)
+{
+	const struct stream_ops *ops = reader->sink.ops;
+	__u64 end_ns = reader->has_end ? reader->end_ns : reader->last_ns;
+	int err = 0;
+
+	reader->loss.damaged_bytes += reader->frames.damaged_bytes;
+	reader->loss.damaged_frames += reader->frames.damaged_frames;
+	reader->loss.cut = !reader->has_end;
+	if ((reader->frames.damaged_bytes || reader->frames.damaged_frames || reader->loss.cut) &&
+	    ops->loss)
+		err = ops->loss(reader->sink.self, &reader->loss);
+	if (!err && ops->end)
+		err = ops->end(reader->sink.self,
+			       end_ns < reader->until_ns ? end_ns : reader->until_ns);
+	if (err || !reader->frames.damaged)
+		return err;
+	return failed(-EBADMSG, "%s: %llu bytes in %llu frames are damaged and were skipped",
+		      reader->frames.path, (unsigned long long)reader->frames.damaged_bytes,
+		      (unsigned long long)reader->frames.damaged_frames);
+}
+
+static int read_all(struct reader *reader)
+{
+	int found, err = 0;
+
+	while (!err) {
+		found = trace_frames_next(&reader->frames);
+		if (found <= 0)
+			return found ? found : finish(reader);
+		err = read_frame(reader);
+	}
+	return err;
+}
+
+int trace_read(const struct trace_read_config *config, struct stream sink)
+{
+	struct reader reader = {
+		.sink = sink,
+		.since_ns = config->since_ns,
+		.until_ns = config->until_ns ? config->until_ns : UINT64_MAX,
+	};
+	int err = trace_frames_open(&reader.frames, config->path, config->strict);
+
+	if (err)
+		return err;
+	reader.seen = calloc(1, SEEN_HANDLES / 8);
+	reader.events = calloc(TRACE_BLOCK, sizeof(*reader.events));
+	err = trace_unpacker_open(&reader.unpacker);
+	if (!err && (!reader.seen || !reader.events))
+		err = failed(-ENOMEM, "no memory to read a recording");
+	err = err ? err : read_all(&reader);
+	trace_unpacker_close(&reader.unpacker);
+	trace_buffer_free(&reader.memory);
+	free(reader.seen);
+	free(reader.events);
+	trace_frames_close(&reader.frames);
+	return err;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "lib/trace/frames.h"
+#include "lib/trace/index.h"
+#include "lib/trace/pack.h"
+#include "lib/trace/store.h"
+#include "lib/trace/trace.h"
+
+struct snapshot {
+	struct trace_frames frames;
+	struct trace_store store;
+	struct trace_index index;
+	struct trace_buffer frame;
+	__u64 sequence;
+	__u64 last_ns;
+	bool has_end;
+};
+
+static int append(struct snapshot *s)
+{
+	const struct trace_frame_header *header = (const void *)s->frame.bytes;
+	__u64 offset = s->store.written;
+
+	s->sequence++;
+	if (header->last_ns > s->last_ns)
+		s->last_ns = header->last_ns;
+	trace_index_add(&s->index, header, offset);
+	return trace_store_append(&s->store, s->frame.bytes, s->frame.size, header->last_ns);
+}
+
+/* The payload as it is, under a header with this recording's numbers. */
+static int copy_frame(struct snapshot *s, __u64 since_ns, __u64 until_ns)
+{
+	struct trace_frame_header header = s->frames.header;
+	bool timed = header.type == TRACE_EVENTS || header.type == TRACE_AGGREGATE;
+	const __u8 *stored;
+	int found;
+
+	if (header.type == TRACE_INDEX ||
+	    (timed && (header.last_ns < since_ns || header.first_ns >= until_ns)))
+		return 0;
+	found = trace_frames_payload(&s->frames, &stored);
+	if (found <= 0)
+		return found;
+	header.recording = s->store.header.recording;
+	header.sequence = s->sequence;
+	header.flags &= (__u8)~TRACE_REPEATED;
+	trace_seal(&header, stored);
+	s->has_end |= header.type == TRACE_END;
+	s->frame.size = 0;
+	trace_buffer_put(&s->frame, &header, sizeof(header));
+	trace_buffer_put(&s->frame, stored, header.stored_length);
+	return s->frame.failed ? failed(-ENOMEM, "no memory for a frame") : append(s);
+}
+
+static int put_own(struct snapshot *s, __u8 type, const struct trace_buffer *raw)
+{
+	struct trace_frame_header header = {
+		.type = type,
+		.count = 1,
+		.recording = s->store.header.recording,
+		.sequence = s->sequence,
+		.first_ns = s->last_ns,
+		.last_ns = s->last_ns,
+	};
+	int err;
+
+	s->frame.size = 0;
+	err = trace_pack(NULL, &header, raw, NULL, &s->frame);
+	return err ? err : append(s);
+}
+
+/* A snapshot is complete in itself, so it ends where the copied frames do. */
+static int finish(struct snapshot *s)
+{
+	struct trace_buffer raw = {0};
+	int err = 0;
+
+	if (!s->has_end) {
+		trace_buffer_put_u64(&raw, s->index.last_ns);
+		err = put_own(s, TRACE_END, &raw);
+	}
+	raw.size = 0;
+	trace_put_index(&raw, &s->index);
+	err = err ? err : put_own(s, TRACE_INDEX, &raw);
+	trace_buffer_free(&raw);
+	return err;
+}
+
+int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since_ns, __u64 until_ns)
+{
+	struct trace_writer_config config = {.path = to, .overwrite = overwrite};
+	struct snapshot s = {.sequence = 0};
+	int found = 0, err = trace_frames_open(&s.frames, from, false);
+
+	if (err)
+		return err;
+	err = trace_store_open(&s.store, &config);
+	if (!err) {
+		while (!err && (found = trace_frames_next(&s.frames)) > 0)
+			err = copy_frame(&s, since_ns, until_ns ? until_ns : UINT64_MAX);
+		err = err ? err : found;
+		err = err ? err : finish(&s);
+		if (err)
+			trace_store_discard(&s.store);
+		else
+			err = trace_store_close(&s.store);
+	}
+	trace_buffer_free(&s.frame);
+	trace_frames_close(&s.frames);
+	return err;
+}

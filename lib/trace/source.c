@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/trace/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+
+#define READ_AHEAD (64 * 1024)
+
+int trace_source_open(struct trace_source *source, const char *path)
+{
+	struct stat status;
+
+	source->start = source->end = 0;
+	source->ended = false;
+	if (strcmp(path, "-"))
+		source->fd = open(path, O_RDONLY | O_CLOEXEC);
+	else
+		source->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (source->fd < 0)
+		return failed(-errno, "%s: cannot be opened: %s", path, strerror(errno));
+	if (fstat(source->fd, &status))
+		return failed(-errno, "%s: %s", path, strerror(errno));
+	if (S_ISDIR(status.st_mode))
+		return failed(-EISDIR, "%s: is a directory, not a recording", path);
+	source->seekable = S_ISREG(status.st_mode);
+	return 0;
+}
+
+/* Moves the window to the front and makes room for `size` bytes and some read-ahead. */
+static int make_room(struct trace_source *source, size_t size)
+{
+	size_t capacity = size + READ_AHEAD;
+	__u8 *bytes;
+
+	if (source->start) {
+		memmove(source->bytes, source->bytes + source->start, source->end - source->start);
+		source->end -= source->start;
+		source->start = 0;
+	}
+	if (capacity <= source->capacity)
+		return 0;
+	bytes = realloc(source->bytes, capacity);
+	if (!bytes)
+		return failed(-ENOMEM, "no memory for a frame of %zu bytes", size);
+	source->bytes = bytes;
+	source->capacity = capacity;
+	return 0;
+}
+
+ssize_t trace_source_need(struct trace_source *source, const char *path, size_t size)
+{
+	while (source->end - source->start < size && !source->ended) {
+		ssize_t n;
+		int err = 0;
+
+		if (source->capacity - source->start < size + READ_AHEAD)
+			err = make_room(source, size);
+		if (err)
+			return err;
+		n = read(source->fd, source->bytes + source->end, source->capacity - source->end);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return failed(-errno, "%s: cannot be read: %s", path, strerror(errno));
+		source->end += (size_t)n;
+		source->ended = n == 0;
+	}
+	return (ssize_t)(source->end - source->start);
+}
+
+const __u8 *trace_source_bytes(const struct trace_source *source)
+{
+	return source->bytes + source->start;
+}
+
+static __s64 seek(struct trace_source *source, const char *path, __u64 size)
+{
+	off_t to = lseek(source->fd, (off_t)size, SEEK_CUR);
+	struct stat status;
+
+	if (to < 0 || fstat(source->fd, &status))
+		return failed(-errno, "%s: cannot seek: %s", path, strerror(errno));
+	if (to <= status.st_size)
+		return 0;
+	source->ended = true;
+	return to - status.st_size;
+}
+
+__s64 trace_source_skip(struct trace_source *source, const char *path, __u64 size)
+{
+	while (true) {
+		size_t have = source->end - source->start;
+		ssize_t n;
+
+		if (have > size)
+			have = (size_t)size;
+		source->start += have;
+		size -= have;
+		if (!size || source->ended)
+			return (__s64)size;
+		if (source->seekable)
+			return seek(source, path, size);
+		n = trace_source_need(source, path, 1);
+		if (n < 0)
+			return n;
+	}
+}
+
+void trace_source_close(struct trace_source *source)
+{
+	if (source->fd >= 0)
+		close(source->fd);
+	source->fd = -1;
+	free(source->bytes);
+	source->bytes = NULL;
+	source->capacity = 0;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/trace/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/files.h"
+#include "lib/trace/pack.h"
+#include "lib/trace/segments.h"
+
+int trace_segment_path(const char *path, __u32 number, char name[PATH_MAX])
+{
+	int length = snprintf(name, PATH_MAX, "%s.%0*u", path, TRACE_SEGMENT_DIGITS, number);
+
+	return length < PATH_MAX ? 0 : failed(-ENAMETOOLONG, "%s: the name is too long", path);
+}
+
+static int write_file_header(struct trace_store *store, __u32 flags, __u32 segment)
+{
+	struct trace_file_header *header = &store->header;
+	int err;
+
+	header->flags = flags;
+	header->segment = segment;
+	trace_seal_file(header);
+	err = files_write(store->fd, store->current, header, sizeof(*header), NULL);
+	if (err)
+		return err;
+	store->bytes += sizeof(*header);
+	store->written += sizeof(*header);
+	store->segment_bytes = sizeof(*header);
+	return 0;
+}
+
+static int create(struct trace_store *store, const char *path)
+{
+	struct stat status;
+
+	if (path != store->current)
+		snprintf(store->current, sizeof(store->current), "%s", path);
+	store->fd = files_create(AT_FDCWD, path, 0600, store->overwrite);
+	if (store->fd < 0)
+		return store->fd;
+	store->created = true;
+	store->pipe = fstat(store->fd, &status) || !S_ISREG(status.st_mode);
+	return 0;
+}
+
+/* The ring's own name: a header that says where to look. Nothing else is ever written to it. */
+static int open_ring(struct trace_store *store)
+{
+	int err;
+
+	if (store->overwrite) {
+		err = trace_segments_remove(store->path);
+		if (err)
+			return err;
+	}
+	err = create(store, store->path);
+	if (err)
+		return err;
+	err = write_file_header(store, TRACE_FILE_RING, 0);
+	close(store->fd);
+	store->fd = -1;
+	return err ? err : trace_store_next_segment(store, 0);
+}
+
+int trace_store_open(struct trace_store *store, const struct trace_writer_config *config)
+{
+	int err;
+
+	memset(store, 0, sizeof(*store));
+	store->fd = -1;
+	store->ring = config->keep_ns || config->max_bytes;
+	store->overwrite = config->overwrite;
+	store->keep_ns = config->keep_ns;
+	store->max_bytes = config->max_bytes;
+	store->header.version = TRACE_VERSION;
+	store->header.event_version = EVENT_VERSION;
+	if (getrandom(&store->header.recording, sizeof(store->header.recording), 0) < 0)
+		store->header.recording = (__u32)getpid();
+	if (snprintf(store->path, sizeof(store->path), "%s", config->path) >= PATH_MAX)
+		return failed(-ENAMETOOLONG, "%.64s...: the name is too long", config->path);
+	if (store->max_bytes && store->max_bytes < TRACE_RING_MINIMUM)
+		return failed(-EINVAL, "a recorder bounded to %llu bytes; accepted: from %u",
+			      (unsigned long long)store->max_bytes, TRACE_RING_MINIMUM);
+	if (!strcmp(store->path, "-")) {
+		if (store->ring)
+			return failed(-EINVAL, "a flight recorder needs a file, not a stream");
+		store->pipe = true;
+		store->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		snprintf(store->current, sizeof(store->current), "standard output");
+		if (store->fd < 0)
+			return failed(-errno, "standard output: %s", strerror(errno));
+		return write_file_header(store, 0, 0);
+	}
+	err = store->ring ? open_ring(store) : create(store, store->path);
+	if (!err && !store->ring)
+		err = write_file_header(store, 0, 0);
+	if (err)
+		trace_store_discard(store);
+	return err;
+}
+
+bool trace_store_segment_is_full(const struct trace_store *store, size_t size, __u64 now_ns)
+{
+	if (!store->ring || store->segment_bytes == sizeof(store->header))
+		return false;
+	if (store->max_bytes && store->segment_bytes + size > store->max_bytes / TRACE_RING_PARTS)
+		return true;
+	return store->keep_ns && store->segment_start &&
+	       now_ns > store->segment_start + store->keep_ns / TRACE_RING_PARTS;
+}
+
+/* Deletes the oldest segment; the current one stays. */
+static bool drop_oldest(struct trace_store *store)
+{
+	struct trace_segment *segment = store->oldest;
+	char name[PATH_MAX];
+
+	if (!segment || segment == store->newest)
+		return false;
+	if (!trace_segment_path(store->path, segment->number, name))
+		unlink(name);
+	store->bytes -= segment->bytes;
+	store->dropped++;
+	store->oldest = segment->next;
+	free(segment);
+	return true;
+}
+
+static int make_room(struct trace_store *store, size_t size, __u64 now_ns)
+{
+	while (store->keep_ns && store->oldest && store->oldest != store->newest &&
+	       store->oldest->last_ns + store->keep_ns < now_ns)
+		drop_oldest(store);
+	while (store->max_bytes && store->bytes + size > store->max_bytes)
+		if (!drop_oldest(store))
+			return failed(-EFBIG,
+				      "%s: %zu bytes at once do not fit into a recorder bounded "
+				      "to %llu bytes; raise its size",
+				      store->path, size, (unsigned long long)store->max_bytes);
+	return 0;
+}
+
+int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
+{
+	__u32 number = store->newest ? store->newest->number + 1 : 1;
+	struct trace_segment *segment;
+	int err;
+
+	if (store->fd >= 0)
+		close(store->fd);
+	store->fd = -1;
+	err = make_room(store, sizeof(store->header), now_ns);
+	err = err ? err : trace_segment_path(store->path, number, store->current);
+	err = err ? err : create(store, store->current);
+	if (err)
+		return err;
+	segment = calloc(1, sizeof(*segment));
+	if (!segment)
+		return failed(-ENOMEM, "no memory for the next segment");
+	segment->number = number;
+	segment->last_ns = now_ns;
+	if (store->newest)
+		store->newest->next = segment;
+	else
+		store->oldest = segment;
+	store->newest = segment;
+	store->segment_start = now_ns;
+	err = write_file_header(store, TRACE_FILE_SEGMENT, number);
+	segment->bytes = store->segment_bytes;
+	return err;
+}
+
+int trace_store_append(struct trace_store *store, const void *bytes, size_t size, __u64 last_ns)
+{
+	size_t written;
+	off_t end = 0;
+	int err = make_room(store, size, last_ns);
+
+	if (err)
+		return err;
+	if (!store->pipe)
+		end = lseek(store->fd, 0, SEEK_CUR);
+	err = files_write(store->fd, store->current, bytes, size, &written);
+	while (err == -ENOSPC && store->ring && !store->pipe && drop_oldest(store)) {
+		/* A full disk: a flight recorder gives up its oldest instead. */
+		if (ftruncate(store->fd, end) || lseek(store->fd, end, SEEK_SET) != end)
+			break;
+		err = files_write(store->fd, store->current, bytes, size, &written);
+	}
+	if (err) {
+		if (!store->pipe && written && ftruncate(store->fd, end) == 0)
+			lseek(store->fd, end, SEEK_SET);
+		return err;
+	}
+	store->bytes += size;
+	store->written += size;
+	store->segment_bytes += size;
+	if (store->newest) {
+		store->newest->bytes += size;
+		if (last_ns > store->newest->last_ns)
+			store->newest->last_ns = last_ns;
+		if (!store->segment_start)
+			store->segment_start = last_ns;
+	}
+	return 0;
+}
+
+void trace_store_discard(struct trace_store *store)
+{
+	char name[PATH_MAX];
+
+	for (const struct trace_segment *s = store->oldest; s; s = s->next)
+		if (!trace_segment_path(store->path, s->number, name))
+			unlink(name);
+	if (store->created)
+		unlink(store->path);
+	trace_store_close(store);
+}
+
+int trace_store_close(struct trace_store *store)
+{
+	struct trace_segment *next;
+	int err = 0;
+
+	if (store->fd >= 0 && close(store->fd))
+		err = failed(-errno, "%s: cannot be written: %s", store->current, strerror(errno));
+	store->fd = -1;
+	for (struct trace_segment *s = store->oldest; s; s = next) {
+		next = s->next;
+		free(s);
+	}
+	store->oldest = store->newest = NULL;
+	return err;
+}

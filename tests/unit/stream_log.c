@@ -171,7 +171,7 @@ void stream_log_free(struct stream_log *log)
 	memset(log, 0, sizeof(*log));
 }
 
-__u64 random_next(__u64 *seed)
+__u64 stream_log_random(__u64 *seed)
 {
 	__u64 z = *seed += 0x9e3779b97f4a7c15;
 
@@ -185,27 +185,27 @@ static void wild_event(__u64 *seed, struct event *event)
 	__u64 words[8];
 
 	for (size_t i = 0; i < 8; i++) {
-		words[i] = random_next(seed);
+		words[i] = stream_log_random(seed);
 		/* Any width of values, not only full ones. */
 		if (words[i] & 1)
-			words[i] >>= random_next(seed) % 64;
+			words[i] >>= stream_log_random(seed) % 64;
 	}
 	memcpy(event, words, sizeof(*event));
 }
 
 static void storm_event(__u64 *seed, __u64 *now_ns, struct event *event)
 {
-	*now_ns += 200 + random_next(seed) % 2000;
+	*now_ns += 200 + stream_log_random(seed) % 2000;
 	*event = (struct event){
 		.time_ns = *now_ns,
-		.address = 0x7f0000000000 + (random_next(seed) % (1 << 18)) * 4096,
+		.address = 0x7f0000000000 + (stream_log_random(seed) % (1 << 18)) * 4096,
 		.length = 4096,
 		.value = 6,
 		.pid = 4711,
-		.tid = 4711 + (__u32)(random_next(seed) % 2),
+		.tid = 4711 + (__u32)(stream_log_random(seed) % 2),
 		.kind = EVENT_CPU_FAULT,
 		.queue = QUEUE_NONE,
-		.cpu = random_next(seed) % 2,
+		.cpu = stream_log_random(seed) % 2,
 		.flags = EVENT_WRITE,
 	};
 }
@@ -215,10 +215,10 @@ static int push_device(__u64 *seed, __u32 handle, __u64 now_ns, struct stream si
 	struct device_info device = {
 		.handle = handle,
 		.kind = DEVICE_EMULATED,
-		.iommu_group = (__s32)(random_next(seed) % 5) - 1,
+		.iommu_group = (__s32)(stream_log_random(seed) % 5) - 1,
 		.pid = 4711,
-		.source_id = random_next(seed),
-		.cgroup = random_next(seed),
+		.source_id = stream_log_random(seed),
+		.cgroup = stream_log_random(seed),
 		.memory = 1ull << 40,
 		.first_ns = now_ns,
 	};
@@ -236,10 +236,10 @@ static int push_aggregate(__u64 *seed, __u64 now_ns, struct stream sink)
 	struct aggregate_page pages[101];
 	struct aggregate_frame frame = {
 		.window = now_ns / AGGREGATE_WINDOW_NS,
-		.incomplete = random_next(seed) % 2,
-		.row_count = random_next(seed) % 18,
+		.incomplete = stream_log_random(seed) % 2,
+		.row_count = stream_log_random(seed) % 18,
 		.bin_count = 37,
-		.page_count = random_next(seed) % 102,
+		.page_count = stream_log_random(seed) % 102,
 		.rows = rows,
 		.bins = bins,
 		.pages = pages,
@@ -248,27 +248,28 @@ static int push_aggregate(__u64 *seed, __u64 now_ns, struct stream sink)
 	for (__u32 i = 0; i < frame.row_count; i++) {
 		rows[i].key.window = frame.window;
 		rows[i].key.kind = EVENT_CPU_FAULT;
-		rows[i].key.pid = (__u32)random_next(seed);
-		rows[i].counts.count = random_next(seed);
+		rows[i].key.pid = (__u32)stream_log_random(seed);
+		rows[i].counts.count = stream_log_random(seed);
 		rows[i].histogram = 2 * i;
 		rows[i].bins = 2;
 	}
 	for (__u32 i = 0; i < 37; i++)
-		bins[i] = (struct aggregate_bin){i * 3, (__u32)random_next(seed)};
+		bins[i] = (struct aggregate_bin){i * 3, (__u32)stream_log_random(seed)};
 	for (__u32 i = 0; i < 101; i++)
-		pages[i] = (struct aggregate_page){i * 7, 1, (__u32)random_next(seed) % 3,
-						   (__u32)random_next(seed), i % 2};
+		pages[i] = (struct aggregate_page){i * 7, 1, (__u32)stream_log_random(seed) % 3,
+						   (__u32)stream_log_random(seed), i % 2};
 	return sink.ops->aggregate(sink.self, &frame);
 }
 
 static int push_record(__u64 *seed, __u32 *handle, __u64 now_ns, struct stream sink)
 {
-	struct loss_info loss = {.produced = random_next(seed), .lost = random_next(seed)};
-	struct probe_info probe = {.state = PROBE_ON, .hits = random_next(seed)};
-	struct clock_anchor anchor = {now_ns, random_next(seed)};
+	struct loss_info loss = {.produced = stream_log_random(seed),
+				 .lost = stream_log_random(seed)};
+	struct probe_info probe = {.state = PROBE_ON, .hits = stream_log_random(seed)};
+	struct clock_anchor anchor = {now_ns, stream_log_random(seed)};
 
 	snprintf(probe.name, sizeof(probe.name), "probe%u", (unsigned int)(loss.lost % 5));
-	switch (random_next(seed) % 16) {
+	switch (stream_log_random(seed) % 16) {
 	case 0:
 		return push_device(seed, ++*handle, now_ns, sink);
 	case 1:
@@ -298,7 +299,7 @@ int random_stream_push(const struct random_stream *random, struct stream sink)
 	err = sink.ops->host(sink.self, &host);
 	err = err ? err : sink.ops->clock(sink.self, &anchor);
 	for (size_t left = random->events; left && !err;) {
-		size_t n = 1 + random_next(&seed) % 331;
+		size_t n = 1 + stream_log_random(&seed) % 331;
 
 		n = n < left ? n : left;
 		for (size_t i = 0; i < n; i++) {
@@ -309,7 +310,7 @@ int random_stream_push(const struct random_stream *random, struct stream sink)
 		}
 		left -= n;
 		err = sink.ops->events(sink.self, batch, n);
-		while (!err && random->records && random_next(&seed) % 3)
+		while (!err && random->records && stream_log_random(&seed) % 3)
 			err = push_record(&seed, &handle, now_ns, sink);
 	}
 	if (!err && random->end)

@@ -38,7 +38,7 @@ struct stream stream_log(struct stream_log *log);
 void stream_log_free(struct stream_log *log);
 
 /* splitmix64: the same numbers everywhere for one seed. */
-__u64 random_next(__u64 *seed);
+__u64 stream_log_random(__u64 *seed);
 
 struct random_stream {
 	__u64 seed;

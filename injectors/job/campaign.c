@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Loading a campaign and showing what it would do. */
+#include "injectors/job/campaign.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "injectors/job/expression.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+
+int campaign_directory(char *path, size_t size)
+{
+	static const char *const places[] = {"injectors/jobs", "../injectors/jobs",
+					     "../share/faultline/jobs"};
+	char program[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	char *slash;
+
+	if (length < 0)
+		return failed(-errno, "cannot find this program: %s", strerror(errno));
+	program[length] = '\0';
+	slash = strrchr(program, '/');
+	*slash = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int written = snprintf(path, size, "%s/%s", program, places[i]);
+
+		if (written > 0 && (size_t)written < size && !access(path, R_OK | X_OK))
+			return 0;
+	}
+	return failed(-ENOENT, "no shipped jobs beside %s", program);
+}
+
+/* A word that is no file may be the name of a shipped job. */
+static void find_job(const char *name, char *path, size_t size)
+{
+	char directory[PATH_MAX];
+
+	snprintf(path, size, "%s", name);
+	if (strchr(name, '/') || !access(name, F_OK) ||
+	    campaign_directory(directory, sizeof(directory)))
+		return;
+	if ((size_t)snprintf(path, size, "%s/%s.ini", directory, name) < size &&
+	    !access(path, R_OK))
+		return;
+	snprintf(path, size, "%s", name);
+}
+
+static int apply_set(struct job_text *text, const char *assignment)
+{
+	const char *value = strchr(assignment, '=');
+	char *target;
+	int err;
+
+	if (!value)
+		return failed(-EINVAL, "--set %s: accepted: SECTION.KEY=VALUE", assignment);
+	target = strndup(assignment, (size_t)(value - assignment));
+	err = target ? job_text_set(text, target, value + 1, "--set")
+		     : failed(-ENOMEM, "no memory for --set %s", assignment);
+	free(target);
+	return err;
+}
+
+static int apply_options(struct job_text *text, const struct campaign_options *options)
+{
+	int err = options->shorten ? job_text_shorten(text) : 0;
+
+	for (size_t i = 0; !err && i < options->set_count; i++)
+		err = apply_set(text, options->sets[i]);
+	if (!err && options->seed)
+		err = job_text_set(text, "machine.seed", options->seed, "--seed");
+	return err;
+}
+
+int campaign_point_load(struct campaign_point *point, const struct campaign *campaign, size_t index)
+{
+	int err;
+
+	*point = (struct campaign_point){.text = job_text_copy(campaign->text)};
+	if (!point->text)
+		return failed(-ENOMEM, "no memory for the job");
+	err = sweep_apply(&campaign->sweep, index, point->text);
+	if (err == -EINVAL)
+		err = -EBADMSG;
+	if (!err)
+		err = job_build(&point->job, point->text);
+	if (!err)
+		err = plan_build(&point->plan, &point->job);
+	if (err)
+		campaign_point_free(point);
+	return err;
+}
+
+void campaign_point_free(struct campaign_point *point)
+{
+	plan_free(&point->plan);
+	job_free(&point->job);
+	job_text_free(point->text);
+	*point = (struct campaign_point){0};
+}
+
+static int check_expectations(const struct campaign *campaign)
+{
+	const struct job_section *section = job_text_section(campaign->text, "expect", NULL);
+	const struct expression_scope scope = {.sweep = &campaign->sweep};
+	int err = 0;
+
+	for (size_t i = 0; section && err >= 0 && i < section->entry_count; i++) {
+		const struct job_entry *entry = &section->entries[i];
+
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(section->entries[j].key, entry->key))
+				return failed(-EBADMSG, "%s: %s is already at %s; accepted: once",
+					      entry->where, entry->key, section->entries[j].where);
+		err = expression_evaluate(entry->value, &scope, NULL, 0);
+		if (err < 0)
+			failed_in(err, "%s: %s", entry->where, entry->key);
+	}
+	return err < 0 ? err : 0;
+}
+
+static int check_points(const struct campaign *campaign)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < campaign->sweep.points; i++) {
+		struct campaign_point point;
+
+		err = campaign_point_load(&point, campaign, i);
+		if (!err)
+			campaign_point_free(&point);
+	}
+	return err;
+}
+
+int campaign_load(struct campaign *campaign, const struct campaign_options *options)
+{
+	char path[PATH_MAX];
+	int err;
+
+	*campaign = (struct campaign){0};
+	find_job(options->job, path, sizeof(path));
+	err = job_text_read(&campaign->text, path);
+	if (!err)
+		err = apply_options(campaign->text, options);
+	if (!err)
+		err = sweep_build(&campaign->sweep, campaign->text);
+	if (!err)
+		err = check_points(campaign);
+	if (!err)
+		err = check_expectations(campaign);
+	if (!err) {
+		campaign->results = calloc(campaign->sweep.points, sizeof(*campaign->results));
+		if (!campaign->results)
+			err = failed(-ENOMEM, "no memory for %zu points", campaign->sweep.points);
+	}
+	for (size_t i = 0; !err && i < campaign->sweep.points; i++)
+		result_clear(&campaign->results[i]);
+	if (err)
+		campaign_free(campaign);
+	return err;
+}
+
+void campaign_free(struct campaign *campaign)
+{
+	free(campaign->results);
+	sweep_free(&campaign->sweep);
+	job_text_free(campaign->text);
+	*campaign = (struct campaign){0};
+}
+
+static void print_injection(FILE *file, const struct plan_injection *planned)
+{
+	static const char *const kinds[] = {
+		[INJECTION_EVICT] = "evict",
+		[INJECTION_DELAY] = "delay",
+		[INJECTION_CPU_HOG] = "cpu_hog",
+		[INJECTION_RESPONSE_LOST] = "response_lost",
+		[INJECTION_RESPONSE_FAILURE] = "response_failure",
+		[INJECTION_OVERFLOW] = "overflow",
+		[INJECTION_DUPLICATE] = "duplicate",
+	};
+	const struct job_injection *job = planned->job;
+	char start[UNITS_TEXT], length[UNITS_TEXT], delay[UNITS_TEXT];
+
+	fprintf(file, "  %s: %s on %u device%s from %s for %s", job->name, kinds[job->kind],
+		planned->device_count, planned->device_count == 1 ? "" : "s",
+		units_format_duration(job->start_ns, start),
+		units_format_duration(job->duration_ns, length));
+	if (job->kind == INJECTION_EVICT)
+		fprintf(file, ", %u x %u page%s, %g/s", job->burst, job->pages,
+			job->pages == 1 ? "" : "s", job->rate);
+	if (job->kind == INJECTION_DELAY)
+		fprintf(file, ", %s", units_format_duration(job->delay_ns, delay));
+	fputc('\n', file);
+}
+
+int campaign_print(const struct campaign *campaign, FILE *file)
+{
+	char name[512];
+
+	for (size_t i = 0; i < campaign->sweep.points; i++) {
+		struct campaign_point point;
+		const struct machine_config *machine;
+		int err = campaign_point_load(&point, campaign, i);
+
+		if (err)
+			return err;
+		machine = &point.plan.machine;
+		sweep_point_name(&campaign->sweep, i, name, sizeof(name));
+		fprintf(file, "point %zu of %zu%s%s\n", i + 1, campaign->sweep.points,
+			*name ? ": " : "", name);
+		fprintf(file, "  machine %s: %u tenants, %u devices, %u workloads, scheduler %s\n",
+			machine->name, machine->tenant_count, machine->device_count,
+			machine->workload_count,
+			machine->scheduler == SCHEDULER_SERIAL ? "serial" : "affined");
+		for (__u32 k = 0; k < point.plan.injection_count; k++)
+			print_injection(file, &point.plan.injections[k]);
+		campaign_point_free(&point);
+	}
+	return 0;
+}

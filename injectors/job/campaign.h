@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A whole campaign: the job file, what the command line changes of it, its points, their results
+ * and its expectations.
+ */
+#ifndef FAULTLINE_JOB_CAMPAIGN_H
+#define FAULTLINE_JOB_CAMPAIGN_H
+
+#include "injectors/job/plan.h"
+#include "injectors/job/result.h"
+#include "injectors/job/sweep.h"
+
+#define CAMPAIGN_SETS 64
+
+struct campaign_options {
+	const char *job; /* path, or the name of a shipped job */
+	bool shorten;	 /* apply [short] */
+	const char *seed;
+	const char *sets[CAMPAIGN_SETS]; /* SECTION.KEY=VALUE */
+	size_t set_count;
+	const char *truth; /* path; with several points ".N" is appended */
+	bool keep_going;   /* past a point that failed */
+	enum output_format format;
+	const char *file; /* CSV or JSON into this; NULL: stdout */
+	bool wide;
+};
+
+struct campaign {
+	struct job_text *text;
+	struct sweep sweep;
+	struct result *results; /* one per point */
+};
+
+/*
+ * Reads the job and checks all of it: every point's values, patterns and sizes, and the
+ * expectations. Nothing has been started then. -EINVAL: an option is wrong, -EBADMSG: the file is.
+ */
+int campaign_load(struct campaign *campaign, const struct campaign_options *options);
+void campaign_free(struct campaign *campaign);
+
+/* The job and plan of one point; the job must outlive the plan. */
+struct campaign_point {
+	struct job_text *text;
+	struct job job;
+	struct plan plan;
+};
+int campaign_point_load(struct campaign_point *point, const struct campaign *campaign,
+			size_t index);
+void campaign_point_free(struct campaign_point *point);
+
+/* Prints what each point would start and inject. */
+int campaign_print(const struct campaign *campaign, FILE *file);
+
+/* Runs all points, writes the table, judges the expectations. Returns an enum exit_code and has
+ * printed its errors. */
+int campaign_run(struct campaign *campaign, const struct campaign_options *options);
+
+/* How to write a failure of loading or running on stderr and which exit code it has. */
+int campaign_report_failure(int error);
+
+/* judge.c: prints a verdict for each expectation into `file`; EXIT_OK or EXIT_EXPECT. */
+int campaign_judge(const struct campaign *campaign, FILE *file);
+
+/* Directory of the shipped jobs: beside the program, or where `make install` puts them. -ENOENT. */
+int campaign_directory(char *path, size_t size);
+
+#endif

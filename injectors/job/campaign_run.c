@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Running a campaign: its points one after the other, the table, the verdicts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "injectors/job/campaign.h"
+#include "injectors/job/expression.h"
+#include "injectors/job/point.h"
+#include "lib/base/fail.h"
+#include "lib/base/files.h"
+
+#define COLUMNS_MAX (1 + SWEEP_DIMENSIONS + RESULT_COLUMNS)
+
+struct output {
+	struct writer *writer;
+	FILE *file;
+	bool own_file;
+	struct column columns[COLUMNS_MAX];
+	struct table table;
+};
+
+struct progress {
+	const struct campaign *campaign;
+	size_t point;
+	bool shown;
+};
+
+int campaign_report_failure(int error)
+{
+	fprintf(stderr, "faultline: %s\n", failure_text());
+	return error == -EINVAL ? EXIT_USAGE : (int)exit_code_of(error);
+}
+
+static void build_columns(struct output *output, const struct sweep *sweep)
+{
+	size_t count = 0;
+
+	output->columns[count++] = (struct column){
+		.name = "point", .type = COLUMN_COUNT, .width = 5, .wide = !sweep->dimension_count};
+	for (size_t d = 0; d < sweep->dimension_count; d++) {
+		size_t width = strlen(sweep->dimensions[d].name);
+
+		for (size_t v = 0; v < sweep->dimensions[d].value_count; v++)
+			if (strlen(sweep->dimensions[d].values[v]) > width)
+				width = strlen(sweep->dimensions[d].values[v]);
+		output->columns[count++] = (struct column){.name = sweep->dimensions[d].name,
+							   .type = COLUMN_TEXT,
+							   .width = (unsigned int)width};
+	}
+	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
+		const struct result_column_info *info = &result_columns[i];
+
+		output->columns[count++] = (struct column){.name = info->name,
+							   .unit = info->unit,
+							   .type = info->type,
+							   .width = info->width,
+							   .wide = info->wide};
+	}
+	output->table = (struct table){.name = "results",
+				       .title = "Results",
+				       .columns = output->columns,
+				       .column_count = count};
+}
+
+static int open_output(struct output *output, const struct campaign *campaign,
+		       const struct campaign_options *options)
+{
+	struct writer_config config = {.format = options->format, .wide = options->wide};
+	int fd, err;
+
+	*output = (struct output){.file = stdout};
+	if (options->file && strcmp(options->file, "-") != 0) {
+		fd = files_create(AT_FDCWD, options->file, 0644, false);
+		if (fd < 0)
+			return fd;
+		output->file = fdopen(fd, "w");
+		output->own_file = true;
+		if (!output->file)
+			return failed(-errno, "%s: %s", options->file, strerror(errno));
+	}
+	config.file = output->file;
+	err = writer_open(&output->writer, &config);
+	if (err)
+		return err;
+	build_columns(output, &campaign->sweep);
+	return writer_begin(output->writer, &output->table);
+}
+
+static int close_output(struct output *output)
+{
+	int err = 0;
+
+	if (output->writer)
+		err = writer_close(output->writer);
+	if (output->own_file && output->file && fclose(output->file) && !err)
+		err = failed(-errno, "cannot write the results: %s", strerror(errno));
+	return err;
+}
+
+static int write_row(struct output *output, const struct campaign *campaign, size_t point)
+{
+	const struct sweep *sweep = &campaign->sweep;
+	union cell cells[COLUMNS_MAX];
+	size_t count = 0;
+	int err;
+
+	cells[count++].count = point + 1;
+	for (size_t d = 0; d < sweep->dimension_count; d++)
+		cells[count++].text =
+			sweep_is_baseline(sweep, point)
+				? (d ? NULL : "baseline")
+				: sweep->dimensions[d].values[sweep_index(sweep, point, d)];
+	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
+		double value = campaign->results[point].values[i];
+
+		if (result_columns[i].type == COLUMN_REAL)
+			cells[count++].real = value;
+		else
+			cells[count++].count = isnan(value) ? CELL_NONE : (__u64)llround(value);
+	}
+	err = writer_row(output->writer, cells);
+	/* A campaign of an hour that is killed has written what it had. */
+	fflush(output->file);
+	return err;
+}
+
+static void show_progress(void *argument, double seconds)
+{
+	struct progress *progress = argument;
+	const struct sweep *sweep = &progress->campaign->sweep;
+	char name[256];
+
+	if (seconds < 2 || !isatty(STDERR_FILENO))
+		return;
+	sweep_point_name(sweep, progress->point, name, sizeof(name));
+	fprintf(stderr, "\rpoint %zu of %zu  %.50s  %.0f s ", progress->point + 1, sweep->points,
+		name, seconds);
+	progress->shown = true;
+}
+
+static int run_point(struct campaign *campaign, const struct campaign_options *options,
+		     size_t index)
+{
+	struct progress progress = {.campaign = campaign, .point = index};
+	struct campaign_point point;
+	struct point_run run = {
+		.plan = &point.plan, .progress = show_progress, .progress_argument = &progress};
+	char truth[4096], name[256];
+	int err = campaign_point_load(&point, campaign, index);
+
+	if (err)
+		return err;
+	if (options->truth && campaign->sweep.points > 1)
+		snprintf(truth, sizeof(truth), "%s.%zu", options->truth, index + 1);
+	run.truth = options->truth && campaign->sweep.points > 1 ? truth : options->truth;
+	err = point_run(&run, &campaign->results[index]);
+	if (progress.shown)
+		fprintf(stderr, "\r%79s\r", "");
+	if (err && campaign->sweep.points > 1) {
+		sweep_point_name(&campaign->sweep, index, name, sizeof(name));
+		failed_in(err, "point %zu of %zu (%s)", index + 1, campaign->sweep.points, name);
+	}
+	campaign_point_free(&point);
+	return err;
+}
+
+/* All points; the exit code of the first that failed. */
+static int run_points(struct campaign *campaign, const struct campaign_options *options,
+		      struct output *output)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < campaign->sweep.points; i++) {
+		int err = run_point(campaign, options, i);
+
+		if (err) {
+			int this = campaign_report_failure(err == -EINVAL ? -EIO : err);
+
+			code = code ? code : this;
+			if (!options->keep_going || err == -EINTR)
+				return code;
+		}
+		err = write_row(output, campaign, i);
+		if (err)
+			return campaign_report_failure(err);
+	}
+	return code;
+}
+
+int campaign_judge(const struct campaign *campaign, FILE *file)
+{
+	const struct job_section *section = job_text_section(campaign->text, "expect", NULL);
+	const struct expression_scope scope = {.sweep = &campaign->sweep,
+					       .results = campaign->results};
+	char measured[2048];
+	int code = EXIT_OK;
+
+	for (size_t i = 0; section && i < section->entry_count; i++) {
+		const struct job_entry *entry = &section->entries[i];
+		int verdict = expression_evaluate(entry->value, &scope, measured, sizeof(measured));
+
+		if (verdict < 0)
+			fprintf(file, "ERROR %s: %s\n      %s\n", entry->key, entry->value,
+				failure_text());
+		else
+			fprintf(file, "%s %s: %s\n      %s\n",
+				verdict == EXPECT_HOLDS ? "PASS " : "FAIL ", entry->key,
+				entry->value, measured);
+		if (verdict != EXPECT_HOLDS)
+			code = EXIT_EXPECT;
+	}
+	return code;
+}
+
+int campaign_run(struct campaign *campaign, const struct campaign_options *options)
+{
+	struct output output;
+	int err = open_output(&output, campaign, options), code;
+
+	if (err) {
+		close_output(&output);
+		failed(err, "%s", failure_text());
+		return campaign_report_failure(err == -EINVAL ? -EIO : err);
+	}
+	code = run_points(campaign, options, &output);
+	writer_end(output.writer);
+	err = close_output(&output);
+	if (err && !code)
+		code = campaign_report_failure(err);
+	if (!code || (options->keep_going && code != EXIT_INTERRUPTED)) {
+		int judged = campaign_judge(
+			campaign,
+			options->format == OUTPUT_TEXT && !options->file ? stdout : stderr);
+
+		code = code ? code : judged;
+	}
+	return code;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/guardian.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "injectors/emu/registry.h"
+#include "injectors/emu/thread.h"
+#include "lib/base/fail.h"
+
+#define STOP_SECONDS 4 /* for the child to stop by itself once it was told to */
+#define PROGRESS_NS  250000000
+#define NS_A_SECOND  1000000000.0
+
+volatile sig_atomic_t guardian_stop;
+
+static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+#define STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
+
+static void on_stop(int number)
+{
+	(void)number;
+	/* A machine that cannot be stopped must not outlive its campaign: SIGALRM ends it. */
+	if (!guardian_stop)
+		alarm(STOP_SECONDS);
+	guardian_stop = 1;
+}
+
+static void child_main(const struct guardian_task *task, pid_t guardian, const sigset_t *mask)
+{
+	struct sigaction action = {.sa_handler = on_stop};
+
+	for (size_t i = 0; i < STOP_SIGNALS; i++)
+		sigaction(stop_signals[i], &action, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* It may have died before prctl() was there to tell us. */
+	if (getppid() != guardian)
+		_exit(EXIT_INTERRUPTED);
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
+	task->body(task->argument);
+	_exit(EXIT_OK);
+}
+
+static int outcome(int status, bool stopped)
+{
+	registry_remove_stale();
+	if (WIFSIGNALED(status) && !stopped)
+		return failed(-EIO, "the machine's process died of signal %d (%s)%s",
+			      WTERMSIG(status), strsignal(WTERMSIG(status)),
+			      WTERMSIG(status) == SIGKILL ? "; was it killed, or out of memory?"
+							  : "");
+	if (stopped)
+		return failed(-EINTR, "stopped by a signal; everything injected is undone");
+	return 0;
+}
+
+/* Waits for the child; passes on signals, ends it by force if it does not stop. */
+static int watch(const struct guardian_task *task, pid_t child, const sigset_t *signals)
+{
+	const struct timespec interval = {.tv_nsec = PROGRESS_NS};
+	__u64 begin = monotonic_ns(), kill_at = UINT64_MAX;
+	bool stopped = false;
+	int status;
+
+	for (;;) {
+		int number = sigtimedwait(signals, NULL, &interval);
+
+		if (waitpid(child, &status, WNOHANG) == child)
+			return outcome(status, stopped);
+		if (number > 0 && number != SIGCHLD && !stopped) {
+			stopped = true;
+			kill(child, SIGTERM);
+			kill_at = monotonic_ns() + (STOP_SECONDS + 1) * (__u64)NS_A_SECOND;
+		}
+		if (monotonic_ns() > kill_at)
+			kill(child, SIGKILL);
+		if (number < 0 && task->progress && !stopped)
+			task->progress(task->progress_argument,
+				       (double)(monotonic_ns() - begin) / NS_A_SECOND);
+	}
+}
+
+int guardian_run(const struct guardian_task *task, pid_t *pid)
+{
+	pid_t guardian = getpid(), child;
+	sigset_t signals, before;
+	int err;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	for (size_t i = 0; i < STOP_SIGNALS; i++)
+		sigaddset(&signals, stop_signals[i]);
+	/* Blocked from before the fork: one that comes now is seen by watch(), or by the child. */
+	pthread_sigmask(SIG_BLOCK, &signals, &before);
+	child = fork();
+	if (child < 0) {
+		err = failed(-errno, "cannot start the machine's process: %s", strerror(errno));
+	} else if (!child) {
+		child_main(task, guardian, &before);
+	} else {
+		*pid = child;
+		err = watch(task, child, &signals);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}

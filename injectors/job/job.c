@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/job.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injectors/job/options.h"
+#include "lib/base/fail.h"
+
+/* Where each type of named section goes in struct job. */
+struct section_array {
+	const char *type;
+	size_t list, count; /* offsets in struct job */
+	size_t size;	    /* of one element */
+	size_t where;	    /* offset in the element; the name is first in each */
+	unsigned int limit;
+};
+
+#define ARRAY(type, list, count, element, limit)                                       \
+	{                                                                              \
+		type, offsetof(struct job, list), offsetof(struct job, count),         \
+			sizeof(struct element), offsetof(struct element, where), limit \
+	}
+
+static const struct section_array arrays[] = {
+	ARRAY("tenant", tenants, tenant_count, job_tenant, 1000),
+	ARRAY("device", devices, device_count, job_device, 256),
+	ARRAY("workload", workloads, workload_count, job_workload, 256),
+	ARRAY("inject", injections, injection_count, job_injection, 64),
+	ARRAY("slo", slos, slo_count, job_slo, 256),
+};
+
+#define ARRAYS (sizeof(arrays) / sizeof(arrays[0]))
+
+static const struct section_array *find_array(const char *type)
+{
+	for (size_t i = 0; i < ARRAYS; i++)
+		if (!strcmp(arrays[i].type, type))
+			return &arrays[i];
+	return NULL;
+}
+
+static int check_heading(const struct job_text *text, size_t index)
+{
+	static const char *const types[] = {"machine", "tenant", "device", "workload", "inject",
+					    "slo",     "sweep",	 "expect", "short"};
+	const struct job_section *section = &text->sections[index];
+	const char *near;
+
+	if (!option_section_meaning(section->type)) {
+		near = nearest_word(section->type, types, sizeof(types) / sizeof(types[0]));
+		return failed(-EBADMSG,
+			      "%s: [%s]: accepted: machine, tenant, device, workload, inject, slo, "
+			      "sweep, expect, short%s%s%s",
+			      section->where, section->type, near ? "; did you mean " : "",
+			      near ? near : "", near ? "?" : "");
+	}
+	if (!find_array(section->type) && *section->name)
+		return failed(-EBADMSG, "%s: [%s %s]: accepted: [%s], which has no name",
+			      section->where, section->type, section->name, section->type);
+	if (find_array(section->type) && !*section->name)
+		return failed(-EBADMSG, "%s: [%s]: accepted: [%s NAME]", section->where,
+			      section->type, section->type);
+	for (const char *c = section->name; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
+			return failed(-EBADMSG,
+				      "%s: [%s %s]: accepted: names of letters, digits, "
+				      "_ and -",
+				      section->where, section->type, section->name);
+	for (size_t i = 0; i < index; i++)
+		if (!strcmp(text->sections[i].type, section->type) &&
+		    !strcmp(text->sections[i].name, section->name))
+			return failed(-EBADMSG, "%s: [%s%s%s] is already at %s; accepted: once",
+				      section->where, section->type, *section->name ? " " : "",
+				      section->name, text->sections[i].where);
+	return 0;
+}
+
+static int check_headings(const struct job_text *text)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < text->section_count; i++)
+		err = check_heading(text, i);
+	if (err)
+		return err;
+	if (!job_text_section(text, "device", NULL))
+		return failed(-EBADMSG, "%s: has no [device NAME]; a machine needs one",
+			      text->path);
+	if (!job_text_section(text, "workload", NULL))
+		return failed(-EBADMSG, "%s: has no [workload NAME]; a run needs one", text->path);
+	return 0;
+}
+
+/* Appends one element to the section's array and fills it. */
+static int add_section(struct job *job, const struct section_array *array,
+		       const struct job_section *section)
+{
+	char **list = (char **)((char *)job + array->list), *element, *grown;
+	__u32 *count = (__u32 *)((char *)job + array->count);
+
+	if (*count == array->limit)
+		return failed(-EBADMSG, "%s: [%s %s]: accepted: at most %u [%s] sections",
+			      section->where, section->type, section->name, array->limit,
+			      section->type);
+	grown = reallocarray(*list, *count + 1, array->size);
+	if (!grown)
+		return failed(-ENOMEM, "no memory for the job");
+	*list = grown;
+	element = grown + *count * array->size;
+	memset(element, 0, array->size);
+	strncpy(element, section->name, JOB_NAME - 1);
+	*(const char **)(element + array->where) = section->where;
+	(*count)++;
+	return options_fill(section, element);
+}
+
+static int fill_machine(struct job *job, const struct job_text *text)
+{
+	const struct job_section *section = job_text_section(text, "machine", NULL);
+	const struct job_section defaults = {.type = (char *)"machine", .name = (char *)""};
+
+	return options_fill(section ? section : &defaults, &job->machine);
+}
+
+/* A job without [tenant] has one, with everything by default. */
+static int fill_tenant(struct job *job)
+{
+	const struct job_section defaults = {
+		.type = (char *)"tenant", .name = (char *)"tenant", .where = (char *)job->path};
+
+	return add_section(job, &arrays[0], &defaults);
+}
+
+static int check_workload(const struct job_workload *workload)
+{
+	const struct workload_config *config = &workload->config;
+
+	if (!config->duration_ns && !config->count)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] never ends; accepted: duration= or count=",
+			      workload->where, workload->name);
+	if (config->pattern == PATTERN_ZIPF && config->zipf_theta == 1)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] zipf_theta=1: accepted: 0.01 to 1.99, "
+			      "not 1",
+			      workload->where, workload->name);
+	return 0;
+}
+
+static int check_injection(const struct job_injection *injection)
+{
+	bool uniform = injection->distribution == INJECT_UNIFORM;
+
+	if (injection->kind != INJECTION_DELAY)
+		return 0;
+	if (!injection->delay_ns && !uniform)
+		return failed(-EBADMSG, "%s: [inject %s] action=delay needs delay=: a time above 0",
+			      injection->where, injection->name);
+	if (uniform && injection->delay_max_ns <= injection->delay_ns)
+		return failed(-EBADMSG,
+			      "%s: [inject %s] delay_max=%lluns: accepted: above "
+			      "delay=%lluns",
+			      injection->where, injection->name, injection->delay_max_ns,
+			      injection->delay_ns);
+	return 0;
+}
+
+static int check_values(const struct job *job)
+{
+	int err = 0;
+
+	for (__u32 i = 0; !err && i < job->workload_count; i++)
+		err = check_workload(&job->workloads[i]);
+	for (__u32 i = 0; !err && i < job->injection_count; i++)
+		err = check_injection(&job->injections[i]);
+	for (__u32 i = 0; !err && i < job->device_count; i++)
+		if (job->devices[i].config.pasid && job->devices[i].config.model != MODEL_ACCEL)
+			err = failed(-EBADMSG,
+				     "%s: [device %s] pasid=yes: accepted: with "
+				     "model=accel",
+				     job->devices[i].where, job->devices[i].name);
+	return err;
+}
+
+int job_build(struct job *job, const struct job_text *text)
+{
+	int err;
+
+	*job = (struct job){.path = text->path};
+	err = check_headings(text);
+	if (!err)
+		err = fill_machine(job, text);
+	for (size_t i = 0; !err && i < text->section_count; i++) {
+		const struct section_array *array = find_array(text->sections[i].type);
+
+		if (array)
+			err = add_section(job, array, &text->sections[i]);
+	}
+	if (!err && !job->tenant_count)
+		err = fill_tenant(job);
+	if (!err)
+		err = check_values(job);
+	if (err)
+		job_free(job);
+	return err;
+}
+
+void job_free(struct job *job)
+{
+	free(job->tenants);
+	free(job->devices);
+	free(job->workloads);
+	free(job->injections);
+	free(job->slos);
+	*job = (struct job){0};
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A campaign: what a job file says, typed and checked (docs/jobs.md).
+ *
+ * job_text (what was written) -> struct job (this; by the option table) -> struct plan (the machine
+ * and its injections, patterns resolved). Each sweep point goes through all three on its own.
+ */
+#ifndef FAULTLINE_JOB_H
+#define FAULTLINE_JOB_H
+
+#include "injectors/emu/machine.h"
+#include "injectors/job/text.h"
+
+#define JOB_NAME 64
+
+struct job_machine {
+	struct machine_config config;
+	__u64 timeout_ns; /* a point that takes longer has failed */
+};
+
+struct job_tenant {
+	char name[JOB_NAME];
+	__u32 count; /* 0: one, called NAME; else NAME0 ... */
+	struct tenant_config config;
+	const char *where;
+};
+
+struct job_device {
+	char name[JOB_NAME];
+	char tenant[JOB_NAME]; /* pattern over tenants */
+	__u32 count;	       /* in each tenant; as above */
+	struct device_config config;
+	const char *where;
+};
+
+struct job_workload {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct workload_config config;
+	const char *where;
+};
+
+enum injection_kind {
+	INJECTION_EVICT,
+	INJECTION_DELAY,
+	INJECTION_CPU_HOG,
+	INJECTION_RESPONSE_LOST,
+	INJECTION_RESPONSE_FAILURE,
+	INJECTION_OVERFLOW,
+	INJECTION_DUPLICATE,
+};
+
+enum hog_load { HOG_SPIN, HOG_SCAN };
+enum arrival { ARRIVAL_EVEN, ARRIVAL_RANDOM };
+
+/* An [inject NAME] section. Times in ns from the machine's start. */
+struct job_injection {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	enum injection_kind kind;
+	bool enabled;
+	__u64 start_ns, duration_ns;
+	__u32 probability, interval;
+	__s64 times;
+	__u64 seed;
+	/* delay */
+	enum inject_point stage;
+	enum inject_distribution distribution;
+	__u64 delay_ns, delay_max_ns;
+	/* evict */
+	enum evict_choice what;
+	enum evict_kind evict;
+	__u32 pages; /* each time */
+	double rate; /* events per second and device; 0: none */
+	__u32 burst; /* evictions an event */
+	enum arrival arrival;
+	/* cpu_hog */
+	__u32 threads;
+	enum hog_load load;
+	cpu_set_t cpus; /* empty: the tenants' */
+	const char *where;
+};
+
+/* An [slo NAME] section, fio's words; 0: no such objective. */
+struct job_slo {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2];
+	__u64 latency_target_ns;
+	double latency_percentile; /* of the I/Os that must meet the target */
+	__u64 latency_window_ns;
+	double min_iops, max_fault_rate;
+	__u32 max_burst;
+	const char *where;
+};
+
+struct job {
+	const char *path;
+	struct job_machine machine;
+	struct job_tenant *tenants;
+	struct job_device *devices;
+	struct job_workload *workloads;
+	struct job_injection *injections;
+	struct job_slo *slos;
+	__u32 tenant_count, device_count, workload_count, injection_count, slo_count;
+};
+
+/*
+ * Interprets every section but [sweep], [expect] and [short]. -EBADMSG with "file:line: key=value:
+ * accepted: ..." for the first thing wrong. The job borrows strings of `text`.
+ */
+int job_build(struct job *job, const struct job_text *text);
+void job_free(struct job *job);
+
+#endif

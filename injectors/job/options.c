@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injectors/job/quantity.h"
+#include "lib/base/fail.h"
+
+#define ACCEPTED 512
+
+static enum quantity_kind quantity_of(enum option_type type)
+{
+	switch (type) {
+	case OPTION_BYTES:
+	case OPTION_SIZES:
+		return QUANTITY_BYTES;
+	case OPTION_TIME:
+		return QUANTITY_TIME;
+	case OPTION_RATE:
+		return QUANTITY_RATE;
+	case OPTION_REAL:
+		return QUANTITY_REAL;
+	default:
+		return QUANTITY_COUNT;
+	}
+}
+
+static void accepted_choices(const struct option_row *row, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct option_choice *c = row->choices; c->name && used < size; c++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s",
+					 c == row->choices ? "" : ", ", c->name);
+}
+
+const char *option_accepted(const struct option_row *row, char *text, size_t size)
+{
+	char low[32], high[32], step[32];
+	enum quantity_kind kind = quantity_of(row->type);
+
+	switch (row->type) {
+	case OPTION_TEXT:
+		snprintf(text, size, "up to %zu characters", row->size - 1);
+		return text;
+	case OPTION_BOOL:
+		return "yes, no";
+	case OPTION_CHOICE:
+		accepted_choices(row, text, size);
+		return text;
+	case OPTION_CPUS:
+		snprintf(text, size, "CPU numbers such as 0-1,3, each below %d", CPU_SETSIZE);
+		return text;
+	default:
+		break;
+	}
+	quantity_text(row->multiple, kind, step, sizeof(step));
+	snprintf(text, size, "%s%s to %s%s%s%s%s",
+		 row->type == OPTION_SIZES ? "up to 8 sizes SIZE[:WEIGHT], each " : "",
+		 quantity_text(row->min, kind, low, sizeof(low)),
+		 quantity_text(row->max, kind, high, sizeof(high)),
+		 row->power_of_two ? ", a power of two" : "",
+		 row->multiple != 0 ? ", a multiple of " : "", row->multiple != 0 ? step : "",
+		 row->type == OPTION_TIME ? "; with a unit: ns us ms s m h" : "");
+	return text;
+}
+
+/* Is the value one that the row takes? */
+static bool in_range(const struct option_row *row, double value)
+{
+	if (value < row->min || value > row->max)
+		return false;
+	if (row->power_of_two && ((__u64)value & ((__u64)value - 1)))
+		return false;
+	return row->multiple == 0 || fmod(value, row->multiple) == 0;
+}
+
+static void store(const struct option_row *row, void *field, double value)
+{
+	__s64 whole = (__s64)value;
+
+	if (row->type == OPTION_RATE || row->type == OPTION_REAL)
+		memcpy(field, &value, sizeof(value));
+	else /* little endian: the low bytes come first */
+		memcpy(field, &whole, row->size);
+}
+
+static int parse_number(const struct option_row *row, const char *text, void *field)
+{
+	bool negative = row->min < 0 && text[0] == '-';
+	double value;
+
+	if (quantity_parse(text + negative, quantity_of(row->type), &value))
+		return -EINVAL;
+	value = negative ? -value : value;
+	if (!in_range(row, value))
+		return -ERANGE;
+	store(row, field, value);
+	return 0;
+}
+
+static int parse_choice(const struct option_row *row, const char *text, void *field)
+{
+	for (const struct option_choice *c = row->choices; c->name; c++) {
+		if (strcmp(c->name, text))
+			continue;
+		store(row, field, c->value);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int parse_bool(const char *text, bool *value)
+{
+	static const char *const yes[] = {"yes", "1", "true"}, *const no[] = {"no", "0", "false"};
+
+	for (size_t i = 0; i < 3; i++) {
+		if (!strcmp(text, yes[i]) || !strcmp(text, no[i])) {
+			*value = !strcmp(text, yes[i]);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int parse_cpus(const char *text, cpu_set_t *cpus)
+{
+	CPU_ZERO(cpus);
+	while (*text) {
+		char *end;
+		unsigned long first = strtoul(text, &end, 10), last = first;
+
+		if (end == text || *text == '-' || *text == '+')
+			return -EINVAL;
+		if (*end == '-') {
+			text = end + 1;
+			last = strtoul(text, &end, 10);
+			if (end == text || last < first)
+				return -EINVAL;
+		}
+		if (last >= CPU_SETSIZE)
+			return -EINVAL;
+		for (; first <= last; first++)
+			CPU_SET(first, cpus);
+		if (*end && (*end != ',' || !end[1]))
+			return -EINVAL;
+		text = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+static int parse_size(const struct option_row *row, char *word, struct workload_config *config)
+{
+	char *colon = strchr(word, ':');
+	double size, weight = 1;
+
+	if (colon) {
+		*colon = '\0';
+		if (quantity_parse(colon + 1, QUANTITY_COUNT, &weight) || weight < 1 ||
+		    weight > 1e6)
+			return -EINVAL;
+	}
+	if (config->size_count == WORKLOAD_SIZES || quantity_parse(word, QUANTITY_BYTES, &size))
+		return -EINVAL;
+	if (!in_range(row, size))
+		return -ERANGE;
+	config->sizes[config->size_count] = (__u64)size;
+	config->size_weights[config->size_count++] = (__u32)weight;
+	return 0;
+}
+
+static int parse_sizes(const struct option_row *row, const char *text, void *fields)
+{
+	struct workload_config *config = &((struct job_workload *)fields)->config;
+	char copy[256], *word, *rest = copy;
+	int err = 0;
+
+	if (strlen(text) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, text);
+	config->size_count = 0;
+	while (!err && (word = strsep(&rest, ", \t")))
+		if (*word)
+			err = parse_size(row, word, config);
+	return config->size_count ? err : -EINVAL;
+}
+
+static int parse_value(const struct option_row *row, const char *text, void *fields)
+{
+	char *field = (char *)fields + row->offset;
+
+	switch (row->type) {
+	case OPTION_TEXT:
+		if (strlen(text) >= row->size)
+			return -ERANGE;
+		memcpy(field, text, strlen(text) + 1);
+		return 0;
+	case OPTION_BOOL:
+		return parse_bool(text, (bool *)field);
+	case OPTION_CHOICE:
+		return parse_choice(row, text, field);
+	case OPTION_CPUS:
+		return parse_cpus(text, (cpu_set_t *)field);
+	case OPTION_SIZES:
+		return parse_sizes(row, text, fields);
+	default:
+		return parse_number(row, text, field);
+	}
+}
+
+/* Optimal string alignment distance, so that two swapped letters count as one slip. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t rows[3][JOB_NAME + 1], la = strlen(a), lb = strlen(b);
+
+	if (la > JOB_NAME || lb > JOB_NAME)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= lb; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t *now = rows[i % 3], *before = rows[(i - 1) % 3], *two = rows[(i + 1) % 3];
+
+		now[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
+
+			best = before[j] + 1 < best ? before[j] + 1 : best;
+			best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    two[j - 2] + 1 < best)
+				best = two[j - 2] + 1;
+			now[j] = best;
+		}
+	}
+	return rows[la % 3][lb];
+}
+
+const char *nearest_word(const char *word, const char *const *candidates, size_t count)
+{
+	const char *best = NULL;
+	size_t least = strlen(word) / 2 + 1;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t d = distance(word, candidates[i]);
+
+		if (d < least) {
+			least = d;
+			best = candidates[i];
+		}
+	}
+	return best;
+}
+
+static int unknown_key(const struct job_section *section, const struct job_entry *entry)
+{
+	const char *keys[64], *near;
+	char list[ACCEPTED];
+	size_t count = 0, used = 0;
+
+	for (size_t i = 0; i < option_row_count && count < 64; i++)
+		if (!strcmp(option_rows[i].section, section->type))
+			keys[count++] = option_rows[i].key;
+	near = nearest_word(entry->key, keys, count);
+	if (near)
+		return failed(-EBADMSG, "%s: %s: no such key in [%s]; did you mean %s?",
+			      entry->where, entry->key, section->type, near);
+	for (size_t i = 0; i < count && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+					 keys[i]);
+	return failed(-EBADMSG, "%s: %s: no such key in [%s]; accepted: %s", entry->where,
+		      entry->key, section->type, list);
+}
+
+static int bad_value(const struct option_row *row, const struct job_entry *entry)
+{
+	char accepted[ACCEPTED];
+	const char *names[32], *near = NULL;
+	size_t count = 0;
+
+	for (const struct option_choice *c = row->choices; c && c->name && count < 32; c++)
+		names[count++] = c->name;
+	if (count)
+		near = nearest_word(entry->value, names, count);
+	return failed(-EBADMSG, "%s: %s=%s: accepted: %s%s%s%s", entry->where, entry->key,
+		      entry->value, option_accepted(row, accepted, sizeof(accepted)),
+		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static const struct job_entry *find_entry(const struct job_section *section, const char *key)
+{
+	for (size_t i = 0; i < section->entry_count; i++)
+		if (!strcmp(section->entries[i].key, key))
+			return &section->entries[i];
+	return NULL;
+}
+
+static const struct option_row *find_row(const char *section, const char *key)
+{
+	for (size_t i = 0; i < option_row_count; i++)
+		if (!strcmp(option_rows[i].section, section) && !strcmp(option_rows[i].key, key))
+			return &option_rows[i];
+	return NULL;
+}
+
+static int fill_defaults(const struct job_section *section, void *fields)
+{
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (strcmp(row->section, section->type))
+			continue;
+		if (!row->otherwise && !find_entry(section, row->key))
+			return failed(-EBADMSG, "%s: [%s %s] needs %s=: %s", section->where,
+				      section->type, section->name, row->key, row->meaning);
+		if (row->otherwise && (*row->otherwise || row->type == OPTION_TEXT))
+			parse_value(row, row->otherwise, fields);
+	}
+	return 0;
+}
+
+int options_fill(const struct job_section *section, void *fields)
+{
+	int err = fill_defaults(section, fields);
+
+	for (size_t i = 0; !err && i < section->entry_count; i++) {
+		const struct job_entry *entry = &section->entries[i];
+		const struct option_row *row = find_row(section->type, entry->key);
+		const struct job_entry *first = find_entry(section, entry->key);
+
+		if (!row)
+			err = unknown_key(section, entry);
+		else if (first != entry)
+			err = failed(-EBADMSG, "%s: %s is already set at %s; accepted: once",
+				     entry->where, entry->key, first->where);
+		else if (parse_value(row, entry->value, fields))
+			err = bad_value(row, entry);
+	}
+	return err;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <string.h>
+
+#include "injectors/job/options.h"
+#include "injectors/job/result.h"
+#include "lib/base/fail.h"
+
+static const char *const section_types[] = {"machine", "tenant", "device", "workload", "inject",
+					    "slo",     "sweep",	 "expect", "short"};
+#define SECTION_TYPES (sizeof(section_types) / sizeof(section_types[0]))
+
+static const char *type_name(const struct option_row *row)
+{
+	static const char *const names[] = {
+		[OPTION_TEXT] = "text",	  [OPTION_COUNT] = "count",	[OPTION_BYTES] = "bytes",
+		[OPTION_TIME] = "time",	  [OPTION_RATE] = "per second", [OPTION_REAL] = "number",
+		[OPTION_BOOL] = "yes/no", [OPTION_CHOICE] = "choice",	[OPTION_CPUS] = "CPU list",
+		[OPTION_SIZES] = "sizes",
+	};
+
+	return names[row->type];
+}
+
+static const char *default_text(const struct option_row *row)
+{
+	if (!row->otherwise)
+		return "mandatory";
+	return *row->otherwise ? row->otherwise : "none";
+}
+
+static void print_row(FILE *file, const struct option_row *row)
+{
+	char accepted[256];
+
+	fprintf(file, "  %s.%s\n      %s\n      %s: %s; default: %s\n", row->section, row->key,
+		row->meaning, type_name(row), option_accepted(row, accepted, sizeof(accepted)),
+		default_text(row));
+}
+
+static void print_results(FILE *file)
+{
+	fputs("Results: columns of the table and names in [expect]; times in ns. A percentile needs "
+	      "20 samples beyond it.\n",
+	      file);
+	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
+		const struct result_column_info *column = &result_columns[i];
+
+		fprintf(file, "  %s%s%s\n", column->name, column->alias ? ", short " : "",
+			column->alias ? column->alias : "");
+		if (column->meaning)
+			fprintf(file, "      %s\n", column->meaning);
+	}
+}
+
+/* "rate" fits inject.rate and workload.rate, "inject" all of a section, "inject.rate" one. */
+static bool row_fits(const struct option_row *row, const char *key)
+{
+	size_t length = strlen(row->section);
+
+	return !strcmp(row->key, key) || !strcmp(row->section, key) ||
+	       (!strncmp(key, row->section, length) && key[length] == '.' &&
+		!strcmp(key + length + 1, row->key));
+}
+
+int options_help(FILE *file, const char *key)
+{
+	const char *words[128], *near;
+	size_t count = 0, found = 0;
+
+	for (size_t s = 0; s < SECTION_TYPES; s++) {
+		const char *type = section_types[s];
+
+		words[count++] = type;
+		if (!key || !strcmp(key, type)) {
+			fprintf(file, "[%s] %s\n", type, option_section_meaning(type));
+			found++;
+		}
+		for (size_t i = 0; i < option_row_count; i++) {
+			const struct option_row *row = &option_rows[i];
+
+			if (strcmp(row->section, type) || (key && !row_fits(row, key)))
+				continue;
+			print_row(file, row);
+			found++;
+		}
+	}
+	if (!key || !strcmp(key, "results")) {
+		print_results(file);
+		found++;
+	}
+	if (found)
+		return 0;
+	for (size_t i = 0; i < option_row_count && count < 128; i++)
+		words[count++] = option_rows[i].key;
+	near = nearest_word(key, words, count);
+	return failed(-ENOENT, "%s: no such key or section; %s%s", key,
+		      near ? "did you mean " : "`faultline-inject help` lists them",
+		      near ? near : "");
+}
+
+void options_markdown(FILE *file)
+{
+	char accepted[256];
+
+	for (size_t s = 0; s < SECTION_TYPES; s++) {
+		bool table = false;
+
+		fprintf(file, "### [%s]\n\n%s\n\n", section_types[s],
+			option_section_meaning(section_types[s]));
+		for (size_t i = 0; i < option_row_count; i++) {
+			const struct option_row *row = &option_rows[i];
+
+			if (strcmp(row->section, section_types[s]))
+				continue;
+			if (!table)
+				fputs("| key | type | accepted | default | meaning |\n"
+				      "|---|---|---|---|---|\n",
+				      file);
+			table = true;
+			fprintf(file, "| `%s` | %s | %s | %s | %s |\n", row->key, type_name(row),
+				option_accepted(row, accepted, sizeof(accepted)), default_text(row),
+				row->meaning);
+		}
+		if (table)
+			fputc('\n', file);
+	}
+	fputs("### Results\n\n| column | short | unit | meaning |\n|---|---|---|---|\n", file);
+	for (size_t i = 0; i < RESULT_COLUMNS; i++)
+		fprintf(file, "| `%s` | %s | %s | %s |\n", result_columns[i].name,
+			result_columns[i].alias ? result_columns[i].alias : "",
+			result_columns[i].unit ? result_columns[i].unit : "",
+			result_columns[i].meaning ? result_columns[i].meaning : "");
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The table of all keys of a job file. Order within a section is the order of the help. */
+#include <string.h>
+
+#include "injectors/job/options.h"
+
+#define FIELD(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+#define MACHINE(member)	    FIELD(struct job_machine, member)
+#define TENANT(member)	    FIELD(struct job_tenant, member)
+#define DEVICE(member)	    FIELD(struct job_device, member)
+#define WORKLOAD(member)    FIELD(struct job_workload, member)
+#define INJECT(member)	    FIELD(struct job_injection, member)
+#define SLO(member)	    FIELD(struct job_slo, member)
+
+#define KIB    1024.0
+#define MIB    (1024 * KIB)
+#define GIB    (1024 * MIB)
+#define SECOND 1e9
+#define HOUR   (3600 * SECOND)
+
+static const struct option_choice schedulers[] = {
+	{"serial", SCHEDULER_SERIAL}, {"affined", SCHEDULER_AFFINED}, {NULL, 0}};
+static const struct option_choice evictions[] = {
+	{"minor", EVICT_MINOR}, {"major", EVICT_MAJOR}, {NULL, 0}};
+static const struct option_choice backends[] = {
+	{"pager", MEMORY_PAGER}, {"swap", MEMORY_SWAP}, {NULL, 0}};
+static const struct option_choice models[] = {
+	{"block", MODEL_BLOCK}, {"accel", MODEL_ACCEL}, {NULL, 0}};
+static const struct option_choice lookups[] = {
+	{"pa-bitmap", LOOKUP_PA_BITMAP}, {"ats", LOOKUP_ATS}, {NULL, 0}};
+static const struct option_choice patterns[] = {{"sequential", PATTERN_SEQUENTIAL},
+						{"random", PATTERN_RANDOM},
+						{"zipf", PATTERN_ZIPF},
+						{NULL, 0}};
+static const struct option_choice injections[] = {{"evict", INJECTION_EVICT},
+						  {"delay", INJECTION_DELAY},
+						  {"cpu_hog", INJECTION_CPU_HOG},
+						  {"response_lost", INJECTION_RESPONSE_LOST},
+						  {"response_failure", INJECTION_RESPONSE_FAILURE},
+						  {"overflow", INJECTION_OVERFLOW},
+						  {"duplicate", INJECTION_DUPLICATE},
+						  {NULL, 0}};
+static const struct option_choice stages[] = {{"delivery", INJECT_DELIVERY},
+					      {"dispatch", INJECT_DISPATCH},
+					      {"resolve", INJECT_RESOLVE},
+					      {"respond", INJECT_RESPOND},
+					      {NULL, 0}};
+static const struct option_choice distributions[] = {{"fixed", INJECT_FIXED},
+						     {"uniform", INJECT_UNIFORM},
+						     {"exponential", INJECT_EXPONENTIAL},
+						     {NULL, 0}};
+static const struct option_choice choices_of_pages[] = {
+	{"next", EVICT_NEXT}, {"random", EVICT_RANDOM}, {"all", EVICT_ALL}, {NULL, 0}};
+static const struct option_choice arrivals[] = {
+	{"even", ARRIVAL_EVEN}, {"random", ARRIVAL_RANDOM}, {NULL, 0}};
+static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SCAN}, {NULL, 0}};
+
+const struct option_row option_rows[] = {
+	{"machine", "name", OPTION_TEXT, MACHINE(config.name), .otherwise = "machine",
+	 .meaning = "how the machine is called in recordings"},
+	{"machine", "scheduler", OPTION_CHOICE, MACHINE(config.scheduler), .otherwise = "serial",
+	 .choices = schedulers,
+	 .meaning = "who runs fault handlers: one thread for all, or one per tenant bound to the "
+		    "tenant's CPUs (VPRI 6.1)"},
+	{"machine", "request_queue_entries", OPTION_COUNT, MACHINE(config.request_queue_entries), 2,
+	 65536, "1024", .meaning = "size of the page request queue", .power_of_two = true},
+	{"machine", "directory", OPTION_TEXT, MACHINE(config.directory), .otherwise = "",
+	 .meaning = "where unlinked backing files live; empty: $TMPDIR or /var/tmp"},
+	{"machine", "seed", OPTION_COUNT, MACHINE(config.seed), 0, 9e15, "1",
+	 .meaning = "seed of every random choice that has no seed of its own; --seed sets it"},
+	{"machine", "premap", OPTION_BOOL, MACHINE(config.premap), .otherwise = "yes",
+	 .meaning = "present pages are mapped for the devices at the start, so that only what is "
+		    "injected or reclaimed faults"},
+	{"machine", "reclaim_percent", OPTION_COUNT, MACHINE(config.reclaim_percent), 0, 95, "0",
+	 .meaning = "percent of each tenant's memory that a reclaimer keeps out"},
+	{"machine", "reclaim_kind", OPTION_CHOICE, MACHINE(config.reclaim_kind),
+	 .otherwise = "major", .choices = evictions,
+	 .meaning = "what the reclaimer's pages come back from: a mapping (minor) or storage"},
+	{"machine", "reclaim_interval", OPTION_TIME, MACHINE(config.reclaim_interval_ns), 1e6, HOUR,
+	 "100ms", .meaning = "time between two passes of the reclaimer"},
+	{"machine", "timeout", OPTION_TIME, MACHINE(timeout_ns), SECOND, 24 * HOUR, "10m",
+	 .meaning = "a run that lasts longer is stopped and has failed"},
+
+	{"tenant", "count", OPTION_COUNT, TENANT(count), 1, MACHINE_TENANTS_MAX, "",
+	 .meaning = "makes this many, called NAME0, NAME1, ...; without it one, called NAME"},
+	{"tenant", "memory", OPTION_BYTES, TENANT(config.memory), 2 * MIB, 64 * GIB, "64M",
+	 .meaning = "guest memory of each", .multiple = 2 * MIB},
+	{"tenant", "backend", OPTION_CHOICE, TENANT(config.backend), .otherwise = "pager",
+	 .choices = backends,
+	 .meaning = "what pages the memory: a userfaultfd pager with a backing file, or the "
+		    "kernel's own swap"},
+	{"tenant", "cpus", OPTION_CPUS, TENANT(config.cpus), .otherwise = "",
+	 .meaning = "CPUs of the tenant, such as 0-1,3; empty: all"},
+
+	{"device", "model", OPTION_CHOICE, DEVICE(config.model), .otherwise = "block",
+	 .choices = models,
+	 .meaning = "block: reads and writes of a backing file; accel: a copy engine"},
+	{"device", "tenant", OPTION_TEXT, DEVICE(tenant), .otherwise = "*",
+	 .meaning = "tenants that get this device: a [tenant]'s name or a pattern such as vm*"},
+	{"device", "count", OPTION_COUNT, DEVICE(count), 1, 64, "",
+	 .meaning = "makes this many in each tenant, called NAME0, NAME1, ..."},
+	{"device", "queues", OPTION_COUNT, DEVICE(config.queues), 1, 64, "1",
+	 .meaning = "queues, each served by a thread of the device"},
+	{"device", "queue_depth", OPTION_COUNT, DEVICE(config.queue_depth), 2, 1024, "64",
+	 .meaning = "descriptors in each queue", .power_of_two = true},
+	{"device", "group_pages", OPTION_COUNT, DEVICE(config.group_pages), 1, GROUP_PAGES_MAX, "1",
+	 .meaning = "page requests that one group may hold"},
+	{"device", "lookup", OPTION_CHOICE, DEVICE(config.lookup), .otherwise = "pa-bitmap",
+	 .choices = lookups,
+	 .meaning = "how the device knows that a page is absent: VPRI's bitmap, or ATS with a "
+		    "DevTLB"},
+	{"device", "devtlb_entries", OPTION_COUNT, DEVICE(config.devtlb_entries), 8, 65536, "64",
+	 .meaning = "size of the DevTLB (lookup=ats)", .power_of_two = true},
+	{"device", "lookup_delay", OPTION_TIME, DEVICE(config.lookup_delay_ns), 0, 10e6, "0",
+	 .meaning = "busy-waited at every lookup: what slower memory or a link would add"},
+	{"device", "response_timeout", OPTION_TIME, DEVICE(config.response_timeout_ns), 1e6, HOUR,
+	 "1s", .meaning = "a page response that takes longer is given up, the request repeated"},
+	{"device", "pasid", OPTION_BOOL, DEVICE(config.pasid), .otherwise = "no",
+	 .meaning = "addresses are user addresses under a PASID (model=accel)"},
+	{"device", "file", OPTION_TEXT, DEVICE(config.file), .otherwise = "",
+	 .meaning = "backing file (model=block); empty: an unlinked one of file_bytes"},
+	{"device", "file_bytes", OPTION_BYTES, DEVICE(config.file_bytes), 2 * MIB, 1024 * GIB,
+	 "64M", .meaning = "size of the unlinked backing file", .multiple = 4 * KIB},
+	{"device", "file_direct", OPTION_BOOL, DEVICE(config.file_direct), .otherwise = "no",
+	 .meaning = "reads and writes the backing file with O_DIRECT"},
+
+	{"workload", "device", OPTION_TEXT, WORKLOAD(device), .otherwise = "*",
+	 .meaning = "devices that get this workload, each its own: a [device]'s name or a pattern "
+		    "over TENANT/DEVICE"},
+	{"workload", "read_percent", OPTION_COUNT, WORKLOAD(config.read_percent), 0, 100, "100",
+	 .meaning = "percent of I/Os that read the disk, and so write memory"},
+	{"workload", "sizes", OPTION_SIZES, WORKLOAD(config.sizes), 4 * KIB, 2 * MIB, "4K",
+	 .meaning = "I/O sizes with optional weights, such as 4K:70, 64K:30", .multiple = 4 * KIB},
+	{"workload", "pattern", OPTION_CHOICE, WORKLOAD(config.pattern), .otherwise = "random",
+	 .choices = patterns, .meaning = "order of buffers in memory and of blocks on disk"},
+	{"workload", "zipf_theta", OPTION_REAL, WORKLOAD(config.zipf_theta), 0.01, 1.99, "0.9",
+	 .meaning = "skew of pattern=zipf; not 1"},
+	{"workload", "depth", OPTION_COUNT, WORKLOAD(config.depth), 1, 1024, "1",
+	 .meaning = "I/Os in flight per queue"},
+	{"workload", "rate", OPTION_RATE, WORKLOAD(config.rate), 0, 1e7, "0",
+	 .meaning = "I/Os per second over all queues; 0: as fast as possible"},
+	{"workload", "duration", OPTION_TIME, WORKLOAD(config.duration_ns), 0, 24 * HOUR, "0",
+	 .meaning = "how long; 0: until count"},
+	{"workload", "count", OPTION_COUNT, WORKLOAD(config.count), 0, 1e12, "0",
+	 .meaning = "how many I/Os; 0: until duration"},
+	{"workload", "buffer_bytes", OPTION_BYTES, WORKLOAD(config.buffer_bytes), 0, 64 * GIB, "0",
+	 .meaning = "span of memory that data goes through; 0: half of the "
+		    "device's share",
+	 .multiple = 4 * KIB},
+	{"workload", "verify", OPTION_BOOL, WORKLOAD(config.verify), .otherwise = "no",
+	 .meaning = "checks the data of every read against what was written"},
+	{"workload", "seed", OPTION_COUNT, WORKLOAD(config.seed), 0, 9e15, "0",
+	 .meaning = "0: from the machine's seed"},
+
+	{"inject", "action", OPTION_CHOICE, INJECT(kind), .choices = injections,
+	 .meaning = "what is done to the machine"},
+	{"inject", "device", OPTION_TEXT, INJECT(device), .otherwise = "*",
+	 .meaning = "devices it is done to, each on its own: a [device]'s name or a pattern over "
+		    "TENANT/DEVICE"},
+	{"inject", "enabled", OPTION_BOOL, INJECT(enabled), .otherwise = "yes",
+	 .meaning = "no: the section is checked and left out, as for a baseline"},
+	{"inject", "start", OPTION_TIME, INJECT(start_ns), 0, 24 * HOUR, "0",
+	 .meaning = "begin, from the machine's start"},
+	{"inject", "duration", OPTION_TIME, INJECT(duration_ns), 1e6, 24 * HOUR,
+	 .meaning = "undone after this; or when the workloads are done, whichever is first"},
+	{"inject", "probability", OPTION_COUNT, INJECT(probability), 1, 100, "100",
+	 .meaning = "percent of candidates, as in the kernel's fault_attr"},
+	{"inject", "interval", OPTION_COUNT, INJECT(interval), 1, 1e9, "1",
+	 .meaning = "every Nth candidate only"},
+	{"inject", "times", OPTION_COUNT, INJECT(times), -1, 1e15, "-1",
+	 .meaning = "at most so often for each device; -1: no limit"},
+	{"inject", "seed", OPTION_COUNT, INJECT(seed), 0, 9e15, "0",
+	 .meaning = "0: from the machine's seed"},
+	{"inject", "stage", OPTION_CHOICE, INJECT(stage), .otherwise = "resolve", .choices = stages,
+	 .meaning = "delay: the stage of a fault that it lengthens"},
+	{"inject", "delay", OPTION_TIME, INJECT(delay_ns), 0, HOUR, "0",
+	 .meaning = "delay: fixed value, uniform's lower bound, exponential's mean"},
+	{"inject", "delay_max", OPTION_TIME, INJECT(delay_max_ns), 0, HOUR, "0",
+	 .meaning = "delay: uniform's upper bound"},
+	{"inject", "distribution", OPTION_CHOICE, INJECT(distribution), .otherwise = "fixed",
+	 .choices = distributions, .meaning = "delay: how it varies"},
+	{"inject", "what", OPTION_CHOICE, INJECT(what), .otherwise = "next",
+	 .choices = choices_of_pages,
+	 .meaning = "evict: those that queued I/Os touch next, random ones of the workload, or all "
+		    "of the tenant"},
+	{"inject", "kind", OPTION_CHOICE, INJECT(evict), .otherwise = "minor", .choices = evictions,
+	 .meaning = "evict: the frame is kept (minor) or its content written out (major)"},
+	{"inject", "pages", OPTION_COUNT, INJECT(pages), 1, 1e6, "1",
+	 .meaning = "evict: pages each time"},
+	{"inject", "rate", OPTION_RATE, INJECT(rate), 0, 1e5, "1/s",
+	 .meaning = "evict: events per second for each device; 0: none"},
+	{"inject", "burst", OPTION_COUNT, INJECT(burst), 1, 1000, "1",
+	 .meaning = "evict: evictions at each event, back to back"},
+	{"inject", "arrival", OPTION_CHOICE, INJECT(arrival), .otherwise = "even",
+	 .choices = arrivals,
+	 .meaning = "evict: at equal distances and at once for all devices, or each at random"},
+	{"inject", "threads", OPTION_COUNT, INJECT(threads), 1, 256, "1",
+	 .meaning = "cpu_hog: threads on each CPU"},
+	{"inject", "load", OPTION_CHOICE, INJECT(load), .otherwise = "spin", .choices = loads,
+	 .meaning = "cpu_hog: arithmetic only, or a scan of memory as a compressor does it"},
+	{"inject", "cpus", OPTION_CPUS, INJECT(cpus), .otherwise = "",
+	 .meaning = "cpu_hog: where; empty: the CPUs of the tenants, where handlers run"},
+
+	{"slo", "device", OPTION_TEXT, SLO(device), .otherwise = "*",
+	 .meaning = "devices it holds for, each on its own"},
+	{"slo", "latency_target", OPTION_TIME, SLO(latency_target_ns), 0, HOUR, "0",
+	 .meaning = "latency that latency_percentile of the I/Os must meet; 0: none"},
+	{"slo", "latency_percentile", OPTION_REAL, SLO(latency_percentile), 1, 100, "99.9",
+	 .meaning = "percent of I/Os that must meet latency_target"},
+	{"slo", "latency_window", OPTION_TIME, SLO(latency_window_ns), 1e8, 24 * HOUR, "1s",
+	 .meaning = "time over which the percentile is taken"},
+	{"slo", "min_iops", OPTION_RATE, SLO(min_iops), 0, 1e8, "0",
+	 .meaning = "fewest I/Os per second in any 100 ms; 0: none"},
+	{"slo", "max_fault_rate", OPTION_RATE, SLO(max_fault_rate), 0, 1e7, "0",
+	 .meaning = "most faults per second; 0: none"},
+	{"slo", "max_burst", OPTION_COUNT, SLO(max_burst), 0, 1e9, "0",
+	 .meaning = "most faults within one second; 0: none"},
+};
+
+const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
+
+const char *option_section_meaning(const char *type)
+{
+	static const struct {
+		const char *type, *meaning;
+	} sections[] = {
+		{"machine", "The host: its fault service and reclaimer."},
+		{"tenant", "A virtual machine: memory and CPUs."},
+		{"device", "A device in every tenant that its pattern names."},
+		{"workload", "I/O on every device that its pattern names."},
+		{"inject", "One thing that goes wrong, for a while."},
+		{"slo", "An objective; read by `faultline slo -c JOB.ini` over a recording."},
+		{"sweep", "NAME = SECTION.KEY: V1, V2 ... runs every combination; baseline = "
+			  "SECTION.KEY=VALUE, ... runs first."},
+		{"expect", "NAME = EXPRESSION over results; the run fails if one is false."},
+		{"short", "SECTION.KEY = VALUE: what `run --short` replaces."},
+	};
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		if (!strcmp(sections[i].type, type))
+			return sections[i].meaning;
+	return NULL;
+}

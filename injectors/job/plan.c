@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/plan.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "injectors/job/options.h"
+#include "lib/base/fail.h"
+
+/* One expanded member and the section that it came from. */
+struct origin {
+	const char *section;
+	const char *where;
+};
+
+struct builder {
+	struct plan *plan;
+	const struct job *job;
+	struct origin *tenant_origins;
+	struct origin *device_origins;
+};
+
+static void member_name(char *out, size_t size, const char *name, __u32 count, __u32 index)
+{
+	if (count)
+		snprintf(out, size, "%.48s%u", name, index);
+	else
+		snprintf(out, size, "%.48s", name);
+}
+
+/* A pattern names a whole section, or is matched against the member's own name. */
+static bool fits(const char *pattern, const char *section, const char *name)
+{
+	return !strcmp(pattern, section) || !fnmatch(pattern, name, 0);
+}
+
+static const char *device_full_name(const struct builder *b, __u32 device, char *out, size_t size)
+{
+	const struct device_config *config = &b->plan->machine.devices[device];
+
+	snprintf(out, size, "%s/%s", b->plan->machine.tenants[config->tenant].name, config->name);
+	return out;
+}
+
+static bool device_fits(const struct builder *b, const char *pattern, __u32 device)
+{
+	char full[JOB_NAME * 2 + 2];
+
+	return fits(pattern, b->device_origins[device].section,
+		    device_full_name(b, device, full, sizeof(full)));
+}
+
+static int no_device(const struct builder *b, const char *where, const char *pattern)
+{
+	const char *names[256], *near;
+	char first[JOB_NAME * 2 + 2];
+	size_t count = 0;
+
+	for (__u32 i = 0; i < b->job->device_count && count < 256; i++)
+		names[count++] = b->job->devices[i].name;
+	near = nearest_word(pattern, names, count);
+	return failed(-EBADMSG, "%s: device=%s fits none of %u devices (the first is %s)%s%s%s",
+		      where, pattern, b->plan->machine.device_count,
+		      device_full_name(b, 0, first, sizeof(first)), near ? "; did you mean " : "",
+		      near ? near : "", near ? "?" : "");
+}
+
+static int expand_tenants(struct builder *b)
+{
+	struct machine_config *machine = &b->plan->machine;
+	__u32 total = 0;
+
+	for (__u32 i = 0; i < b->job->tenant_count; i++)
+		total += b->job->tenants[i].count ? b->job->tenants[i].count : 1;
+	if (total > MACHINE_TENANTS_MAX)
+		return failed(-EBADMSG, "%s: %u tenants in all; accepted: at most %d",
+			      b->job->tenants[b->job->tenant_count - 1].where, total,
+			      MACHINE_TENANTS_MAX);
+	machine->tenants = calloc(total, sizeof(*machine->tenants));
+	b->tenant_origins = calloc(total, sizeof(*b->tenant_origins));
+	if (!machine->tenants || !b->tenant_origins)
+		return failed(-ENOMEM, "no memory for %u tenants", total);
+	for (__u32 i = 0; i < b->job->tenant_count; i++) {
+		const struct job_tenant *tenant = &b->job->tenants[i];
+
+		for (__u32 k = 0; k < (tenant->count ? tenant->count : 1); k++) {
+			struct tenant_config *config = &machine->tenants[machine->tenant_count];
+
+			*config = tenant->config;
+			member_name(config->name, sizeof(config->name), tenant->name, tenant->count,
+				    k);
+			b->tenant_origins[machine->tenant_count++] =
+				(struct origin){tenant->name, tenant->where};
+		}
+	}
+	return 0;
+}
+
+static int add_devices(struct builder *b, const struct job_device *device, __u32 tenant)
+{
+	struct machine_config *machine = &b->plan->machine;
+	__u32 count = device->count ? device->count : 1, total = machine->device_count + count;
+	struct device_config *devices;
+	struct origin *origins;
+
+	if (total > MACHINE_DEVICES_MAX)
+		return failed(-EBADMSG,
+			      "%s: [device %s] makes %u devices in all; accepted: at most "
+			      "%d",
+			      device->where, device->name, total, MACHINE_DEVICES_MAX);
+	devices = reallocarray(machine->devices, total, sizeof(*devices));
+	if (devices)
+		machine->devices = devices;
+	origins = reallocarray(b->device_origins, total, sizeof(*origins));
+	if (origins)
+		b->device_origins = origins;
+	if (!devices || !origins)
+		return failed(-ENOMEM, "no memory for %u devices", total);
+	for (__u32 k = 0; k < count; k++) {
+		struct device_config *config = &devices[machine->device_count];
+
+		*config = device->config;
+		config->tenant = tenant;
+		member_name(config->name, sizeof(config->name), device->name, device->count, k);
+		origins[machine->device_count++] = (struct origin){device->name, device->where};
+	}
+	return 0;
+}
+
+static int expand_device(struct builder *b, const struct job_device *device)
+{
+	struct machine_config *machine = &b->plan->machine;
+	__u32 before = machine->device_count;
+	int err = 0;
+
+	for (__u32 t = 0; !err && t < machine->tenant_count; t++)
+		if (fits(device->tenant, b->tenant_origins[t].section, machine->tenants[t].name))
+			err = add_devices(b, device, t);
+	if (!err && machine->device_count == before)
+		err = failed(-EBADMSG, "%s: tenant=%s fits none of %u tenants (the first is %s)",
+			     device->where, device->tenant, machine->tenant_count,
+			     machine->tenants[0].name);
+	return err;
+}
+
+/* What the sizes of workload, device and tenant demand of each other. */
+static int check_fit(const struct job_workload *workload, const struct workload_config *config,
+		     const struct device_config *device, const struct tenant_config *tenant)
+{
+	__u64 largest = 0, buffer = config->buffer_bytes, used;
+
+	for (__u32 i = 0; i < config->size_count; i++)
+		largest = config->sizes[i] > largest ? config->sizes[i] : largest;
+	if (config->depth > device->queue_depth)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] depth=%u: accepted: at most %u, the "
+			      "queue_depth of %s",
+			      workload->where, workload->name, config->depth, device->queue_depth,
+			      device->name);
+	if (buffer > tenant->memory / 2)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] buffer_bytes=%llu: accepted: at most half of "
+			      "the memory of %s, %llu bytes",
+			      workload->where, workload->name, buffer, tenant->name,
+			      tenant->memory / 2);
+	buffer = buffer ? buffer : tenant->memory / 2;
+	used = largest * config->depth * device->queues;
+	if (used > buffer)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] has %llu bytes in flight (sizes x "
+			      "depth x queues); accepted: at most its buffer_bytes, %llu bytes",
+			      workload->where, workload->name, used, buffer);
+	if (device->model == MODEL_BLOCK && !*device->file && largest > device->file_bytes)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] sizes=%llu: accepted: at most %llu, "
+			      "the file_bytes of %s",
+			      workload->where, workload->name, largest, device->file_bytes,
+			      device->name);
+	return 0;
+}
+
+static int add_workload(struct builder *b, const struct job_workload *workload, __u32 device)
+{
+	struct machine_config *machine = &b->plan->machine;
+	const struct device_config *on = &machine->devices[device];
+	__u32 index = machine->workload_count;
+	struct workload_config *workloads, *config;
+
+	workloads = reallocarray(machine->workloads, index + 1, sizeof(*workloads));
+	if (!workloads)
+		return failed(-ENOMEM, "no memory for %u workloads", index + 1);
+	machine->workloads = workloads;
+	config = &workloads[index];
+	*config = workload->config;
+	snprintf(config->name, sizeof(config->name), "%s", workload->name);
+	config->device = device;
+	if (!config->seed)
+		config->seed = machine->seed * 1000003 + index + 1;
+	machine->workload_count++;
+	for (__u32 i = 0; i < index; i++)
+		if (workloads[i].device == device)
+			return failed(-EBADMSG,
+				      "%s: [workload %s] and [workload %s] both drive %s; "
+				      "accepted: one workload a device",
+				      workload->where, workload->name, workloads[i].name, on->name);
+	return check_fit(workload, config, on, &machine->tenants[on->tenant]);
+}
+
+static int expand_workload(struct builder *b, const struct job_workload *workload)
+{
+	__u32 before = b->plan->machine.workload_count;
+	int err = 0;
+
+	for (__u32 d = 0; !err && d < b->plan->machine.device_count; d++)
+		if (device_fits(b, workload->device, d))
+			err = add_workload(b, workload, d);
+	if (!err && b->plan->machine.workload_count == before)
+		err = no_device(b, workload->where, workload->device);
+	return err;
+}
+
+static int expand_injection(struct builder *b, const struct job_injection *injection, __u32 id)
+{
+	__u32 devices = b->plan->machine.device_count;
+	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
+	__u32 matched = 0;
+	bool all;
+
+	for (__u32 d = 0; d < devices; d++)
+		matched += device_fits(b, injection->device, d);
+	if (!matched)
+		return no_device(b, injection->where, injection->device);
+	all = matched == devices;
+	if (!all && matched > 32 && injection->kind != INJECTION_EVICT)
+		return failed(-EBADMSG,
+			      "%s: [inject %s] device=%s fits %u devices; accepted: all of "
+			      "them, or at most 32",
+			      injection->where, injection->name, injection->device, matched);
+	if (!injection->enabled)
+		return 0;
+	planned->devices = calloc(matched, sizeof(*planned->devices));
+	if (!planned->devices)
+		return failed(-ENOMEM, "no memory for %u devices", matched);
+	planned->job = injection;
+	planned->id = id;
+	planned->every_device = all;
+	b->plan->injection_count++;
+	for (__u32 d = 0; d < devices; d++)
+		if (device_fits(b, injection->device, d))
+			planned->devices[planned->device_count++] = d;
+	return 0;
+}
+
+/* Guest memory is real memory: more of it than there is would end in the OOM killer. */
+static int check_host(const struct builder *b)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	__u64 host = (__u64)sysconf(_SC_PHYS_PAGES) * PAGE_BYTES, need = 0;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (__u32 t = 0; t < machine->tenant_count; t++) {
+		need += machine->tenants[t].memory;
+		for (int c = (int)cpus; c < CPU_SETSIZE; c++)
+			if (CPU_ISSET(c, &machine->tenants[t].cpus))
+				return failed(-EBADMSG,
+					      "%s: [tenant %s] cpus: CPU %d is not there; "
+					      "accepted: 0 to %ld",
+					      b->tenant_origins[t].where,
+					      b->tenant_origins[t].section, c, cpus - 1);
+	}
+	if (need > host / 10 * 9)
+		return failed(-EBADMSG,
+			      "%s: %u tenants need %llu MiB of memory; accepted: at most "
+			      "90%% of this host's %llu MiB",
+			      b->tenant_origins[0].where, machine->tenant_count, need >> 20,
+			      host >> 20);
+	return 0;
+}
+
+static void collect_cpus(struct plan *plan)
+{
+	const struct machine_config *machine = &plan->machine;
+
+	CPU_ZERO(&plan->handler_cpus);
+	for (__u32 t = 0; t < machine->tenant_count; t++) {
+		if (!CPU_COUNT(&machine->tenants[t].cpus))
+			sched_getaffinity(0, sizeof(plan->handler_cpus), &plan->handler_cpus);
+		CPU_OR(&plan->handler_cpus, &plan->handler_cpus, &machine->tenants[t].cpus);
+	}
+}
+
+int plan_build(struct plan *plan, const struct job *job)
+{
+	struct builder b = {.plan = plan, .job = job};
+	int err;
+
+	*plan = (struct plan){.machine = job->machine.config,
+			      .timeout_ns = job->machine.timeout_ns};
+	plan->injections = calloc(job->injection_count + 1, sizeof(*plan->injections));
+	err = plan->injections ? expand_tenants(&b) : failed(-ENOMEM, "no memory for the plan");
+	for (__u32 i = 0; !err && i < job->device_count; i++)
+		err = expand_device(&b, &job->devices[i]);
+	for (__u32 i = 0; !err && i < job->workload_count; i++)
+		err = expand_workload(&b, &job->workloads[i]);
+	for (__u32 i = 0; !err && i < job->injection_count; i++)
+		err = expand_injection(&b, &job->injections[i], i + 1);
+	if (!err)
+		err = check_host(&b);
+	if (!err)
+		collect_cpus(plan);
+	free(b.tenant_origins);
+	free(b.device_origins);
+	if (err)
+		plan_free(plan);
+	return err;
+}
+
+void plan_free(struct plan *plan)
+{
+	for (__u32 i = 0; i < plan->injection_count; i++)
+		free(plan->injections[i].devices);
+	free(plan->injections);
+	free(plan->machine.tenants);
+	free(plan->machine.devices);
+	free(plan->machine.workloads);
+	*plan = (struct plan){0};
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+const struct result_column_info result_columns[RESULT_COLUMNS] = {
+	[RESULT_SECONDS] = {"duration", NULL, "s", COLUMN_REAL, 8, true, "length of the run"},
+	[RESULT_IOS] = {"ios", NULL, NULL, COLUMN_COUNT, 9, true, "I/Os completed"},
+	[RESULT_IOPS] = {"iops", NULL, "per_s", COLUMN_REAL, 9, false, "I/Os per second"},
+	[RESULT_BYTES_PER_S] = {"throughput", NULL, "bytes_per_s", COLUMN_REAL, 12, true,
+				"bytes moved per second"},
+	[RESULT_LATENCY_MEAN] = {"latency_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+				 "I/O latency, submit to completion"},
+	[RESULT_LATENCY_P50] = {"latency_p50", "p50", "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_LATENCY_P90] = {"latency_p90", "p90", "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_LATENCY_P99] = {"latency_p99", "p99", "ns", COLUMN_DURATION, 9, false, NULL},
+	[RESULT_LATENCY_P999] = {"latency_p999", "p999", "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_LATENCY_P9999] = {"latency_p9999", "p9999", "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_LATENCY_MAX] = {"latency_max", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_MIN_IOPS] = {"min_iops", NULL, "per_s", COLUMN_REAL, 9, true,
+			     "I/Os per second in the slowest 100 ms of the workload that had it "
+			     "worst"},
+	[RESULT_FAULTS] = {"faults", NULL, NULL, COLUMN_COUNT, 7, false, "page requests raised"},
+	[RESULT_MAJOR] = {"major", NULL, NULL, COLUMN_COUNT, 7, true,
+			  "pages that came back from storage"},
+	[RESULT_ROUND_TRIPS] = {"round_trips", NULL, NULL, COLUMN_COUNT, 7, true,
+				"faulting page request groups that the device saw through"},
+	[RESULT_ROUND_TRIP_MEAN] = {"round_trip_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+				    "detect to resume, measured by the device"},
+	[RESULT_ROUND_TRIP_P50] = {"round_trip_p50", "rtt50", "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_ROUND_TRIP_P90] = {"round_trip_p90", "rtt90", "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_ROUND_TRIP_P99] = {"round_trip_p99", "rtt99", "ns", COLUMN_DURATION, 9, false,
+				   NULL},
+	[RESULT_ROUND_TRIP_MAX] = {"round_trip_max", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_OVERFLOWS] = {"overflows", NULL, NULL, COLUMN_COUNT, 9, true,
+			      "page requests that a full queue dropped"},
+	[RESULT_EVICT_ASKED] = {"evict_asked", NULL, NULL, COLUMN_COUNT, 9, true,
+				"pages that injections aimed at"},
+	[RESULT_EVICTED] = {"evicted", NULL, NULL, COLUMN_COUNT, 9, true,
+			    "pages evicted and proven absent"},
+	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
+			  "times that a delay, a lost or failed response, an overflow or a "
+			  "duplicate was injected"},
+	[RESULT_BLOCKED] = {"blocked", NULL, NULL, COLUMN_REAL, 7, false,
+			    "share of the queues' time spent paused on a fault, 0 to 1"},
+	[RESULT_OFF_TENANT] = {"off_tenant", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "handlers that ran on a CPU outside of their tenant's"},
+	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true, "I/Os that failed"},
+	[RESULT_MISMATCHES] = {"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "reads that returned other data than was written (verify=yes)"},
+	[RESULT_VIOLATIONS] =
+		{"violations", NULL, NULL, COLUMN_COUNT, 10, true,
+		 "broken invariants of the machine: a DMA to an absent page, a lookup "
+		 "ahead of its IOPT entry"},
+	[RESULT_PID] = {"pid", NULL, NULL, COLUMN_COUNT, 8, true,
+			"process of this machine, as recordings name it"},
+};
+
+int result_find(const char *name)
+{
+	for (int i = 0; i < RESULT_COLUMNS; i++) {
+		const struct result_column_info *column = &result_columns[i];
+
+		if (!strcmp(column->name, name) || (column->alias && !strcmp(column->alias, name)))
+			return i;
+	}
+	return -ENOENT;
+}
+
+void result_clear(struct result *result)
+{
+	for (int i = 0; i < RESULT_COLUMNS; i++)
+		result->values[i] = NAN;
+}

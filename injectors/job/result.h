@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What one run of a machine gave: one row of numbers, the columns of the result table and the names
+ * that expectations may use.
+ */
+#ifndef FAULTLINE_JOB_RESULT_H
+#define FAULTLINE_JOB_RESULT_H
+
+#include "injectors/emu/machine.h"
+#include "lib/output/table.h"
+
+/* Samples that must lie beyond a percentile before it is given at all. */
+#define RESULT_BEYOND 20
+
+enum result_column {
+	RESULT_SECONDS, /* length of the longest workload */
+	RESULT_IOS,
+	RESULT_IOPS,
+	RESULT_BYTES_PER_S,
+	RESULT_LATENCY_MEAN,
+	RESULT_LATENCY_P50,
+	RESULT_LATENCY_P90,
+	RESULT_LATENCY_P99,
+	RESULT_LATENCY_P999,
+	RESULT_LATENCY_P9999,
+	RESULT_LATENCY_MAX,
+	RESULT_MIN_IOPS, /* slowest 100 ms, of the workload that suffered most */
+	RESULT_FAULTS,
+	RESULT_MAJOR,
+	RESULT_ROUND_TRIPS,
+	RESULT_ROUND_TRIP_MEAN,
+	RESULT_ROUND_TRIP_P50,
+	RESULT_ROUND_TRIP_P90,
+	RESULT_ROUND_TRIP_P99,
+	RESULT_ROUND_TRIP_MAX,
+	RESULT_OVERFLOWS,
+	RESULT_EVICT_ASKED,
+	RESULT_EVICTED,
+	RESULT_FIRED,	/* how often delay, lost response, ... acted */
+	RESULT_BLOCKED, /* share of queue time spent paused on a fault, 0 to 1 */
+	RESULT_OFF_TENANT,
+	RESULT_ERRORS,
+	RESULT_MISMATCHES,
+	RESULT_VIOLATIONS,
+	RESULT_PID, /* of the machine: tells it in a recording of several */
+	RESULT_COLUMNS,
+};
+
+struct result_column_info {
+	const char *name, *alias; /* alias: short form in expectations, or NULL */
+	const char *unit;
+	enum column_type type;
+	unsigned int width;
+	bool wide;
+	const char *meaning;
+};
+
+extern const struct result_column_info result_columns[RESULT_COLUMNS];
+
+/* NAN: not known, or a percentile with too few samples. Times in ns. */
+struct result {
+	double values[RESULT_COLUMNS];
+};
+
+/* The column of that name or alias, -ENOENT. */
+int result_find(const char *name);
+
+/* What it was called with and what was done to it. */
+struct result_input {
+	const struct machine *machine;
+	const struct machine_config *config;
+	__u64 evict_asked, evicted, fired;
+};
+
+void result_clear(struct result *result);
+/* Summarises a machine that has stopped. */
+int result_fill(struct result *result, const struct result_input *input);
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "injectors/job/result.h"
+#include "lib/base/fail.h"
+
+static double percentile(const struct histogram *h, double percent)
+{
+	if (histogram_beyond(h, percent) < RESULT_BEYOND)
+		return NAN;
+	return (double)histogram_percentile(h, percent);
+}
+
+static void fill_latency(struct result *result, const struct histogram *h)
+{
+	double *v = result->values;
+
+	if (!h->count)
+		return;
+	v[RESULT_LATENCY_MEAN] = histogram_mean(h);
+	v[RESULT_LATENCY_MAX] = (double)h->max;
+	v[RESULT_LATENCY_P50] = percentile(h, 50);
+	v[RESULT_LATENCY_P90] = percentile(h, 90);
+	v[RESULT_LATENCY_P99] = percentile(h, 99);
+	v[RESULT_LATENCY_P999] = percentile(h, 99.9);
+	v[RESULT_LATENCY_P9999] = percentile(h, 99.99);
+}
+
+static void fill_round_trip(struct result *result, const struct histogram *h)
+{
+	double *v = result->values;
+
+	v[RESULT_ROUND_TRIPS] = (double)h->count;
+	if (!h->count)
+		return;
+	v[RESULT_ROUND_TRIP_MEAN] = histogram_mean(h);
+	v[RESULT_ROUND_TRIP_MAX] = (double)h->max;
+	v[RESULT_ROUND_TRIP_P50] = percentile(h, 50);
+	v[RESULT_ROUND_TRIP_P90] = percentile(h, 90);
+	v[RESULT_ROUND_TRIP_P99] = percentile(h, 99);
+}
+
+static void fill_workloads(struct result *result, const struct result_input *input)
+{
+	double *v = result->values, seconds = 0, queue_ns = 0, blocked_ns = 0, slowest = INFINITY;
+	struct histogram latency;
+	__u64 ios = 0, bytes = 0, errors = 0, mismatches = 0;
+
+	histogram_init(&latency);
+	for (__u32 i = 0; i < input->config->workload_count; i++) {
+		const struct workload_result *w = machine_workload(input->machine, i);
+		__u32 device = input->config->workloads[i].device;
+		double length = (double)(w->end_ns - w->start_ns);
+
+		histogram_merge(&latency, &w->latency);
+		ios += w->ios;
+		bytes += w->bytes;
+		errors += w->errors;
+		mismatches += w->mismatches;
+		seconds = fmax(seconds, length / 1e9);
+		queue_ns += length * input->config->devices[device].queues;
+		blocked_ns += (double)w->blocked_ns;
+		/* A run of less than one window has no slowest one. */
+		if (length >= 1e8)
+			slowest = fmin(slowest, (double)w->window_min_ios * 10);
+	}
+	v[RESULT_SECONDS] = seconds;
+	v[RESULT_IOS] = (double)ios;
+	v[RESULT_ERRORS] = (double)errors;
+	v[RESULT_MISMATCHES] = (double)mismatches;
+	v[RESULT_MIN_IOPS] = isinf(slowest) ? NAN : slowest;
+	if (seconds > 0) {
+		v[RESULT_IOPS] = (double)ios / seconds;
+		v[RESULT_BYTES_PER_S] = (double)bytes / seconds;
+		v[RESULT_BLOCKED] = blocked_ns / queue_ns;
+	}
+	fill_latency(result, &latency);
+}
+
+int result_fill(struct result *result, const struct result_input *input)
+{
+	struct machine_totals *totals = malloc(sizeof(*totals));
+	double *v = result->values;
+
+	result_clear(result);
+	if (!totals)
+		return failed(-ENOMEM, "no memory for the run's totals");
+	fill_workloads(result, input);
+	machine_totals(input->machine, totals);
+	fill_round_trip(result, &totals->round_trip);
+	v[RESULT_FAULTS] = (double)totals->faults;
+	v[RESULT_MAJOR] = (double)(totals->memory.page_in_file + totals->memory.page_in_swap);
+	v[RESULT_OVERFLOWS] = (double)totals->service.overflows;
+	v[RESULT_OFF_TENANT] = (double)totals->service.off_tenant;
+	v[RESULT_VIOLATIONS] = (double)totals->violations;
+	v[RESULT_EVICT_ASKED] = (double)input->evict_asked;
+	v[RESULT_EVICTED] = (double)input->evicted;
+	v[RESULT_FIRED] = (double)input->fired;
+	v[RESULT_PID] = getpid();
+	free(totals);
+	return 0;
+}

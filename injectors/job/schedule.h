@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Carries out a plan's injections on a running machine: each begins and ends at its own time, is
+ * announced by the inject_start/stop probes and the truth log, and is undone when it ends.
+ */
+#ifndef FAULTLINE_JOB_SCHEDULE_H
+#define FAULTLINE_JOB_SCHEDULE_H
+
+#include "injectors/job/plan.h"
+
+struct schedule;
+
+struct schedule_totals {
+	__u64 evict_asked, evicted; /* pages */
+	__u64 fired;		    /* of the points inside the machine */
+};
+
+/* Times count from now. The plan and the machine must outlive the schedule. */
+int schedule_start(struct schedule **schedule, const struct plan *plan, struct machine *machine);
+/*
+ * Ends everything that still acts and frees. 0, or the first thing that went wrong with its
+ * sentence: an injection that could not be made, or pages that were asked for and not evicted.
+ */
+int schedule_stop(struct schedule *schedule, struct schedule_totals *totals);
+
+#endif

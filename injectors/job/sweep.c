@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/sweep.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+
+/* The next element of a comma-separated list, without blanks around it; cuts up *rest. */
+static char *next_element(char **rest)
+{
+	char *element = strsep(rest, ","), *end;
+
+	if (!element)
+		return NULL;
+	while (isspace((unsigned char)*element))
+		element++;
+	end = element + strlen(element);
+	while (end > element && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	return element;
+}
+
+static int bad_dimension(const struct job_entry *entry, const char *why)
+{
+	return failed(-EBADMSG, "%s: %s=%s: %s; accepted: NAME = SECTION.KEY: VALUE, VALUE ...",
+		      entry->where, entry->key, entry->value, why);
+}
+
+static int add_value(struct sweep_dimension *dimension, const struct job_entry *entry,
+		     const char *value)
+{
+	if (!*value)
+		return bad_dimension(entry, "an empty value");
+	if (dimension->value_count == SWEEP_VALUES)
+		return bad_dimension(entry, "more than 64 values");
+	for (size_t i = 0; i < dimension->value_count; i++)
+		if (!strcmp(dimension->values[i], value))
+			return bad_dimension(entry, "the same value twice");
+	dimension->values[dimension->value_count] = strdup(value);
+	if (!dimension->values[dimension->value_count++])
+		return failed(-ENOMEM, "no memory for the sweep");
+	return 0;
+}
+
+static bool is_name(const char *name)
+{
+	if (!isalpha((unsigned char)*name))
+		return false;
+	while (isalnum((unsigned char)*name) || *name == '_')
+		name++;
+	return !*name;
+}
+
+static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
+{
+	struct sweep_dimension *dimension = &sweep->dimensions[sweep->dimension_count];
+	char *copy, *rest, *value;
+	int err = 0;
+
+	if (!is_name(entry->key))
+		return bad_dimension(entry, "NAME is made of letters, digits and _");
+	if (sweep_find(sweep, entry->key) >= 0)
+		return bad_dimension(entry, "this name is already swept");
+	if (!strchr(entry->value, ':'))
+		return bad_dimension(entry, "no colon");
+	if (sweep->dimension_count == SWEEP_DIMENSIONS)
+		return bad_dimension(entry, "more than 8 dimensions");
+	copy = rest = strdup(entry->value);
+	if (!copy)
+		return failed(-ENOMEM, "no memory for the sweep");
+	sweep->dimension_count++;
+	dimension->target = strdup(next_element(&(char *){strsep(&rest, ":")}));
+	dimension->name = strdup(entry->key);
+	dimension->where = strdup(entry->where);
+	if (!dimension->target || !dimension->name || !dimension->where)
+		err = failed(-ENOMEM, "no memory for the sweep");
+	while (!err && (value = next_element(&rest)))
+		err = add_value(dimension, entry, value);
+	free(copy);
+	if (!err && (sweep->points *= dimension->value_count) > SWEEP_POINTS)
+		err = bad_dimension(entry, "more than 4096 points");
+	return err;
+}
+
+static int set_baseline(struct sweep *sweep, const struct job_entry *entry)
+{
+	if (sweep->baseline)
+		return failed(-EBADMSG, "%s: baseline is already set at %s; accepted: once",
+			      entry->where, sweep->baseline_where);
+	sweep->baseline = strdup(entry->value);
+	sweep->baseline_where = strdup(entry->where);
+	return sweep->baseline && sweep->baseline_where
+		       ? 0
+		       : failed(-ENOMEM, "no memory for the sweep");
+}
+
+int sweep_build(struct sweep *sweep, const struct job_text *text)
+{
+	const struct job_section *section = job_text_section(text, "sweep", NULL);
+	int err = 0;
+
+	*sweep = (struct sweep){.points = 1};
+	for (size_t i = 0; !err && section && i < section->entry_count; i++) {
+		const struct job_entry *entry = &section->entries[i];
+
+		err = !strcmp(entry->key, "baseline") ? set_baseline(sweep, entry)
+						      : add_dimension(sweep, entry);
+	}
+	if (!err && sweep->baseline)
+		sweep->points++;
+	if (err)
+		sweep_free(sweep);
+	return err;
+}
+
+void sweep_free(struct sweep *sweep)
+{
+	for (size_t d = 0; d < sweep->dimension_count; d++) {
+		struct sweep_dimension *dimension = &sweep->dimensions[d];
+
+		for (size_t v = 0; v < dimension->value_count; v++)
+			free(dimension->values[v]);
+		free(dimension->name);
+		free(dimension->target);
+		free(dimension->where);
+	}
+	free(sweep->baseline);
+	free(sweep->baseline_where);
+	*sweep = (struct sweep){0};
+}
+
+bool sweep_is_baseline(const struct sweep *sweep, size_t point)
+{
+	return sweep->baseline && point == 0;
+}
+
+size_t sweep_index(const struct sweep *sweep, size_t point, size_t dimension)
+{
+	size_t rest = point - (sweep->baseline ? 1 : 0);
+
+	for (size_t d = sweep->dimension_count - 1; d > dimension; d--)
+		rest /= sweep->dimensions[d].value_count;
+	return rest % sweep->dimensions[dimension].value_count;
+}
+
+int sweep_find(const struct sweep *sweep, const char *name)
+{
+	for (size_t d = 0; d < sweep->dimension_count; d++)
+		if (!strcmp(sweep->dimensions[d].name, name))
+			return (int)d;
+	return -ENOENT;
+}
+
+static int apply_baseline(const struct sweep *sweep, struct job_text *text)
+{
+	char *copy = strdup(sweep->baseline), *rest = copy, *assignment;
+	int err = copy ? 0 : failed(-ENOMEM, "no memory for the sweep");
+
+	while (!err && (assignment = next_element(&rest))) {
+		char *value = strchr(assignment, '=');
+
+		if (!value) {
+			err = failed(-EBADMSG, "%s: baseline=%s: accepted: SECTION.KEY=VALUE, ...",
+				     sweep->baseline_where, sweep->baseline);
+			break;
+		}
+		*value++ = '\0';
+		err = job_text_set(text, assignment, value, sweep->baseline_where);
+	}
+	free(copy);
+	return err;
+}
+
+int sweep_apply(const struct sweep *sweep, size_t point, struct job_text *text)
+{
+	int err = 0;
+
+	if (sweep_is_baseline(sweep, point))
+		return apply_baseline(sweep, text);
+	for (size_t d = 0; !err && d < sweep->dimension_count; d++) {
+		const struct sweep_dimension *dimension = &sweep->dimensions[d];
+
+		err = job_text_set(text, dimension->target,
+				   dimension->values[sweep_index(sweep, point, d)],
+				   dimension->where);
+	}
+	return err;
+}
+
+const char *sweep_point_name(const struct sweep *sweep, size_t point, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	if (sweep_is_baseline(sweep, point)) {
+		snprintf(out, size, "baseline");
+		return out;
+	}
+	for (size_t d = 0; d < sweep->dimension_count && used < size; d++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s=%s", d ? ", " : "",
+					 sweep->dimensions[d].name,
+					 sweep->dimensions[d].values[sweep_index(sweep, point, d)]);
+	return out;
+}

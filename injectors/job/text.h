@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A job file as text: sections in order, each with its entries and where they were written.
+ *
+ * Nothing is interpreted here, so that a sweep or --set can replace a value before the one parser
+ * of the option table sees it, and an error still names the place that the user can edit.
+ */
+#ifndef FAULTLINE_JOB_TEXT_H
+#define FAULTLINE_JOB_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JOB_LINE_MAX 4000
+
+struct job_entry {
+	char *key;
+	char *value;
+	char *where; /* "job.ini:12" or "--set" */
+};
+
+struct job_section {
+	char *type; /* "tenant" of "[tenant vm]" */
+	char *name; /* "vm", "" where there is none */
+	char *where;
+	struct job_entry *entries;
+	size_t entry_count;
+};
+
+struct job_text {
+	char *path;
+	struct job_section *sections;
+	size_t section_count;
+};
+
+/* -ENOENT and other errno of open; -EBADMSG for what is no INI file. Leaves a sentence. */
+int job_text_read(struct job_text **text, const char *path);
+/* A deep copy, for one sweep point's own values; NULL without memory. */
+struct job_text *job_text_copy(const struct job_text *text);
+void job_text_free(struct job_text *text);
+
+/* The first section of a type, NULL if none; of a type and name. */
+struct job_section *job_text_section(const struct job_text *text, const char *type,
+				     const char *name);
+
+/*
+ * Replaces or adds one value. `target` is SECTION.KEY, where SECTION is a section's name, its type
+ * if it has no name, or "TYPE NAME"; [machine] is made if need be. `where` goes into errors about the value. -EINVAL if no or
+ * more than one section is meant.
+ */
+int job_text_set(struct job_text *text, const char *target, const char *value, const char *where);
+
+/* Applies every entry of the [short] section with job_text_set(). */
+int job_text_shorten(struct job_text *text);
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Job file -> job -> plan, and sweeps over them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "injectors/job/options.h"
+#include "injectors/job/plan.h"
+#include "injectors/job/sweep.h"
+#include "lib/base/fail.h"
+#include "tests/unit/job_files.h"
+
+struct built {
+	struct job_text *text;
+	struct job job;
+	struct plan plan;
+};
+
+static int build(struct built *built, const char *content)
+{
+	int err = read_job(&built->text, content);
+
+	if (err)
+		return err;
+	err = job_build(&built->job, built->text);
+	if (!err) {
+		err = plan_build(&built->plan, &built->job);
+		if (err)
+			job_free(&built->job);
+	}
+	if (err)
+		job_text_free(built->text);
+	return err;
+}
+
+static void release(struct built *built)
+{
+	plan_free(&built->plan);
+	job_free(&built->job);
+	job_text_free(built->text);
+}
+
+static void assert_refused(const char *content, const char *sentence)
+{
+	struct built built;
+
+	assert_int_equal(build(&built, content), -EBADMSG);
+	if (!strstr(failure_text(), sentence))
+		fail_msg("said \"%s\", not \"%s\"", failure_text(), sentence);
+}
+
+#define DISK "[device disk]\n"
+#define LOAD "[workload w]\nduration = 1s\n"
+
+static void defaults_are_those_of_the_table(void **state)
+{
+	struct built b;
+
+	(void)state;
+	assert_int_equal(build(&b, DISK LOAD), 0);
+	assert_int_equal(b.plan.machine.tenant_count, 1);
+	assert_string_equal(b.plan.machine.tenants[0].name, "tenant");
+	assert_int_equal(b.plan.machine.tenants[0].memory, 64 << 20);
+	assert_int_equal(b.plan.machine.request_queue_entries, 1024);
+	assert_true(b.plan.machine.premap);
+	assert_int_equal(b.plan.machine.devices[0].queue_depth, 64);
+	assert_int_equal(b.plan.machine.devices[0].response_timeout_ns, 1000000000);
+	assert_int_equal(b.plan.machine.workloads[0].sizes[0], 4096);
+	assert_int_equal(b.plan.machine.workloads[0].read_percent, 100);
+	assert_int_equal(b.plan.injection_count, 0);
+	release(&b);
+}
+
+static void one_section_stands_for_many_members(void **state)
+{
+	struct built b;
+
+	(void)state;
+	assert_int_equal(build(&b,
+			       "[tenant vm]\ncount = 3\n[tenant db]\n"
+			       "[device disk]\ntenant = vm\ncount = 2\n"
+			       "[device dsa]\ntenant = d*\nmodel = accel\n" LOAD
+			       "[inject cold]\naction = evict\nduration = 1s\n"
+			       "device = vm[02]/disk1\n"
+			       "[inject slow]\naction = delay\ndelay = 5ms\nduration = 1s\n"
+			       "[inject off]\naction = overflow\nduration = 1s\nenabled = no\n"),
+			 0);
+	assert_int_equal(b.plan.machine.tenant_count, 4);
+	assert_string_equal(b.plan.machine.tenants[2].name, "vm2");
+	assert_string_equal(b.plan.machine.tenants[3].name, "db");
+	assert_int_equal(b.plan.machine.device_count, 7);
+	assert_string_equal(b.plan.machine.devices[5].name, "disk1");
+	assert_int_equal(b.plan.machine.devices[5].tenant, 2);
+	assert_int_equal(b.plan.machine.devices[6].tenant, 3);
+	assert_int_equal(b.plan.machine.workload_count, 7);
+	assert_int_equal(b.plan.injection_count, 2);
+	assert_int_equal(b.plan.injections[0].device_count, 2);
+	assert_int_equal(b.plan.injections[0].devices[1], 5);
+	assert_false(b.plan.injections[0].every_device);
+	assert_true(b.plan.injections[1].every_device);
+	assert_int_equal(b.plan.injections[1].id, 2);
+	assert_int_equal(b.plan.injections[1].job->delay_ns, 5000000);
+	assert_int_equal(b.plan.injections[1].job->times, -1);
+	release(&b);
+}
+
+static void values_of_every_type_arrive(void **state)
+{
+	struct built b;
+
+	(void)state;
+	assert_int_equal(build(&b, "[machine]\nscheduler = affined\npremap = no\nseed = 41\n"
+				   "[tenant vm]\nmemory = 256M\ncpus = 0\n" DISK
+				   "[workload w]\nsizes = 4K:70, 64K:30 2M\ncount = 11\n"
+				   "rate = 600/m\npattern = zipf\nzipf_theta = 1.2\n"
+				   "[inject x]\naction = evict\nduration = 2s\ntimes = 13\n"),
+			 0);
+	assert_int_equal(b.plan.machine.scheduler, SCHEDULER_AFFINED);
+	assert_false(b.plan.machine.premap);
+	assert_true(CPU_ISSET(0, &b.plan.machine.tenants[0].cpus));
+	assert_int_equal(CPU_COUNT(&b.plan.handler_cpus), 1);
+	assert_int_equal(b.plan.machine.workloads[0].size_count, 3);
+	assert_int_equal(b.plan.machine.workloads[0].sizes[2], 2 << 20);
+	assert_int_equal(b.plan.machine.workloads[0].size_weights[0], 70);
+	assert_int_equal(b.plan.machine.workloads[0].size_weights[2], 1);
+	assert_true(b.plan.machine.workloads[0].rate == 10);
+	assert_true(b.plan.machine.workloads[0].zipf_theta == 1.2);
+	assert_int_equal(b.plan.injections[0].job->times, 13);
+	release(&b);
+}
+
+static void mistakes_name_place_and_what_is_accepted(void **state)
+{
+	(void)state;
+	assert_refused("[machine]\nshceduler = serial\n" DISK LOAD,
+		       JOB_PATH ":2: shceduler: no such key in [machine]; did you mean scheduler?");
+	assert_refused("[machine]\nscheduler = serail\n" DISK LOAD,
+		       "scheduler=serail: accepted: serial, affined; did you mean serial?");
+	assert_refused("[device disk]\nqueue_depth = 2000\n" LOAD,
+		       "queue_depth=2000: accepted: 2 to 1024, a power of two");
+	assert_refused("[device disk]\nqueue_depth = 48\n" LOAD, "a power of two");
+	assert_refused("[tenant vm]\nmemory = 3M\n" DISK LOAD, "a multiple of 2M");
+	assert_refused("[devcie disk]\n" LOAD, "did you mean device?");
+	assert_refused(DISK DISK LOAD, JOB_PATH ":2: [device disk] is already at " JOB_PATH ":1");
+	assert_refused(DISK "queues = 2\nqueues = 3\n" LOAD, "is already set at " JOB_PATH ":2");
+	assert_refused(DISK LOAD "[inject x]\naction = delay\ndelay = 1ms\n", "needs duration=");
+	assert_refused(DISK LOAD "[inject x]\naction = delay\nduration = 1s\n", "needs delay=");
+	assert_refused(DISK "[workload w]\ndevice = dsik\nduration = 1s\n",
+		       "fits none of 1 devices (the first is tenant/disk); did you mean disk?");
+	assert_refused(DISK LOAD "[workload v]\nduration = 1s\n", "both drive");
+	assert_refused(DISK "[workload w]\ncount = 1\ndepth = 65\n", "at most 64, the queue_depth");
+	assert_refused("[tenant t]\nmemory=2M\n" DISK "[workload w]\ncount=1\nsizes=2M\n",
+		       "in flight");
+	assert_refused("[tenant t]\nmemory=64G\ncount=1000\n" DISK LOAD, "of this host's");
+	assert_refused("[tenant t]\ncpus = 1000\n" DISK LOAD, "CPU 1000 is not there");
+	assert_refused(LOAD, "has no [device NAME]");
+	assert_refused(DISK, "has no [workload NAME]");
+	assert_refused(DISK "[workload w]\n", "never ends");
+}
+
+static void a_sweep_is_a_cross_product_after_its_baseline(void **state)
+{
+	struct job_text *text, *point;
+	struct sweep sweep;
+	char name[128];
+
+	(void)state;
+	assert_int_equal(read_job(&text, DISK LOAD
+				  "[inject x]\naction = evict\nduration = 1s\n[sweep]\n"
+				  "baseline = x.enabled=no, w.depth=2\n"
+				  "rate = x.rate: 1/s, 10/s\nsize = w.sizes: 4K, 64K, 2M\n"),
+			 0);
+	assert_int_equal(sweep_build(&sweep, text), 0);
+	assert_int_equal(sweep.points, 7);
+	assert_true(sweep_is_baseline(&sweep, 0));
+	assert_string_equal(sweep_point_name(&sweep, 0, name, sizeof(name)), "baseline");
+	assert_string_equal(sweep_point_name(&sweep, 1, name, sizeof(name)), "rate=1/s, size=4K");
+	assert_string_equal(sweep_point_name(&sweep, 6, name, sizeof(name)), "rate=10/s, size=2M");
+	point = job_text_copy(text);
+	assert_int_equal(sweep_apply(&sweep, 0, point), 0);
+	assert_string_equal(point->sections[2].entries[2].value, "no");
+	assert_string_equal(point->sections[1].entries[1].value, "2");
+	job_text_free(point);
+	point = job_text_copy(text);
+	assert_int_equal(sweep_apply(&sweep, 6, point), 0);
+	assert_string_equal(point->sections[1].entries[1].value, "2M");
+	job_text_free(point);
+	sweep_free(&sweep);
+	job_text_free(text);
+}
+
+static void bad_sweeps_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"x = w.rate 1, 2",
+		"x = w.rate: 1,, 2",
+		"x = w.rate: 1, 1",
+		"x-y = w.rate: 1",
+		"x = w.rate: 1\nx = w.depth: 1",
+		"baseline = w.rate=1\nbaseline = w.rate=2",
+	};
+	struct job_text *text;
+	struct sweep sweep;
+	char content[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(content, sizeof(content), "[sweep]\n%s\n", bad[i]);
+		assert_int_equal(read_job(&text, content), 0);
+		assert_int_equal(sweep_build(&sweep, text), -EBADMSG);
+		assert_non_null(strstr(failure_text(), "accepted"));
+		job_text_free(text);
+	}
+}
+
+/* Whoever adds a row cannot forget its default, meaning or range. */
+static void every_row_of_the_table_is_whole(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		char accepted[256];
+
+		assert_non_null(option_section_meaning(row->section));
+		assert_true(strlen(row->meaning) > 10);
+		assert_true(strlen(option_accepted(row, accepted, sizeof(accepted))) > 1);
+		assert_int_equal(row->type == OPTION_CHOICE, row->choices != NULL);
+		for (size_t j = 0; j < i; j++)
+			assert_false(!strcmp(row->section, option_rows[j].section) &&
+				     !strcmp(row->key, option_rows[j].key));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_those_of_the_table),
+		cmocka_unit_test(one_section_stands_for_many_members),
+		cmocka_unit_test(values_of_every_type_arrive),
+		cmocka_unit_test(mistakes_name_place_and_what_is_accepted),
+		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),
+		cmocka_unit_test(bad_sweeps_are_refused),
+		cmocka_unit_test(every_row_of_the_table_is_whole),
+	};
+
+	return cmocka_run_group_tests_name("job", tests, NULL, NULL);
+}

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #define DEVTLB_ENTRIES_MAX (1u << 24)
-#define DEVTLB_WAYS_MAX	   64
+#define DEVTLB_WAYS_MAX	   1024
 
 enum devtlb_page { DEVTLB_4K = 12, DEVTLB_2M = 21 }; /* log2 of the page's bytes */
 

@@ -65,6 +65,8 @@ void scheduler_stop(struct service *service)
 		timed_queue_destroy(service->handlers[i].groups);
 	}
 	free(service->handlers);
+	service->handlers = NULL;
+	service->handler_count = 0;
 }
 
 void scheduler_dispatch(struct service *service, struct page_group *group)

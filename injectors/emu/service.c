@@ -166,16 +166,22 @@ void service_hurry(struct service *service)
 	atomic_store(&service->hurry, true);
 }
 
-void service_destroy(struct service *service)
+void service_drain(struct service *service)
 {
-	if (!service)
-		return;
 	service_hurry(service);
 	if (service->isr_running) {
 		request_queue_stop(service->queue);
 		pthread_join(service->isr, NULL);
+		service->isr_running = false;
 	}
 	scheduler_stop(service);
+}
+
+void service_destroy(struct service *service)
+{
+	if (!service)
+		return;
+	service_drain(service);
 	group_table_destroy(service->table);
 	request_queue_destroy(service->queue);
 	free(service->tenant_cpus);

@@ -60,7 +60,6 @@ struct service_ops {
 
 int service_create(struct service **service, const struct service_config *config,
 		   const struct service_ops *ops, void *machine);
-/* Drains, stops and joins all threads. */
 void service_destroy(struct service *service);
 
 /*
@@ -79,6 +78,8 @@ bool service_pending(const struct service *service, __u32 device, __u16 group);
 
 /* From now on no injected delay is waited for: what is under way ends soon. */
 void service_hurry(struct service *service);
+/* With no device left that raises requests: serves what is queued and ends all threads. */
+void service_drain(struct service *service);
 
 struct service_stats {
 	__u64 requests, overflows, interrupts, groups;

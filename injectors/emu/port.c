@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "injectors/emu/thread.h"
-#include "injectors/emu/truth.h"
 #include "lib/base/fail.h"
 
 #define RESPONSE_TIMEOUT_NS NSEC_PER_SEC
@@ -219,33 +218,6 @@ int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, cons
 		   size_t bytes)
 {
 	return copy(port, queue, pasid, iova, (char *)from, bytes, true);
-}
-
-void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8 flags, __u8 code,
-		  __u64 start_ns, __u64 end_ns)
-{
-	struct truth_record truth = {
-		.time_ns = end_ns,
-		.address = iova,
-		.length = length,
-		.value = end_ns - start_ns,
-		.device = port->config.device,
-		.pasid = port->config.pasid,
-		.queue = queue,
-		.who = TRUTH_DEVICE,
-		.what = TRUTH_IO,
-		.code = code,
-		.flags = flags,
-	};
-
-	atomic_fetch_add_explicit(&port->ios, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&port->io_bytes, length, memory_order_relaxed);
-	if (code & IO_ERROR)
-		atomic_fetch_add_explicit(&port->io_errors, 1, memory_order_relaxed);
-	if (port->config.access_log)
-		access_log_add(port->config.access_log, port->config.device, queue, iova, length,
-			       flags, code, start_ns, end_ns);
-	truth_log(truth);
 }
 
 void port_stats(struct port *port, struct port_stats *stats)

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Taking a page away from the devices that may use it, in the order that makes it safe: the devices
+ * are told and have acknowledged, then the IOPT entries go, then the frame (VPRI section 5.1).
+ */
+#include "injectors/emu/machine_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "injectors/emu/probes.h"
+#include "injectors/emu/thread.h"
+#include "injectors/emu/truth.h"
+#include "lib/base/fail.h"
+
+#define EVICT_ROUNDS 16			  /* a page may be faulted in again meanwhile */
+#define HOLD_NS	     (20 * NSEC_PER_MSEC) /* for a device to have enough descriptors */
+
+/* One device's part in the eviction of one page. */
+struct invalidation {
+	__u64 address, token;
+	__u32 device, pasid;
+	__u8 flags;
+};
+
+static void log_step(const struct invalidation *i, __u64 now, __u8 who, __u8 what)
+{
+	truth_log((struct truth_record){
+		.time_ns = now,
+		.fault = i->token,
+		.address = i->address,
+		.length = PAGE_BYTES,
+		.device = i->device,
+		.pasid = i->pasid,
+		.queue = QUEUE_NONE,
+		.who = who,
+		.what = what,
+		.flags = i->flags,
+	});
+}
+
+static void device_told(void *argument)
+{
+	const struct invalidation *i = argument;
+	__u64 now = monotonic_ns();
+
+	INVALIDATE_PROBE(device, i->device, i->pasid, i->address, PAGE_BYTES, i->token, i->flags);
+	log_step(i, now, TRUTH_SERVICE, TRUTH_INVALIDATE_DEVICE);
+}
+
+static void invalidate(struct lookup *lookup, struct invalidation *i)
+{
+	__u64 now = monotonic_ns();
+
+	INVALIDATE_PROBE(start, i->device, i->pasid, i->address, PAGE_BYTES, i->token, i->flags);
+	log_step(i, now, TRUTH_SERVICE, TRUTH_INVALIDATE_START);
+	lookup_invalidate(lookup, i->address, PAGE_BYTES, device_told, i);
+	now = monotonic_ns();
+	INVALIDATE_PROBE(ack, i->device, i->pasid, i->address, PAGE_BYTES, i->token, i->flags);
+	log_step(i, now, TRUTH_DEVICE, TRUTH_INVALIDATE_ACK);
+}
+
+static struct invalidation invalidation_of(const struct machine *machine, __u32 index,
+					   __u64 guest_address, __u64 token, enum evict_kind kind)
+{
+	const struct machine_device *device = &machine->devices[index];
+
+	return (struct invalidation){
+		.address = guest_address + device->iova_offset,
+		.token = token,
+		.device = index,
+		.pasid = device->pasid,
+		.flags = kind == EVICT_MAJOR ? EVENT_MAJOR : 0,
+	};
+}
+
+/* Tells every device that has the page mapped. A device that has not is not disturbed. */
+static void invalidate_all(struct machine *machine, const struct tenant *tenant,
+			   __u64 guest_address, __u64 token, enum evict_kind kind)
+{
+	for (__u32 n = 0; n < tenant->device_count; n++) {
+		struct machine_device *device = &machine->devices[tenant->devices[n]];
+		struct invalidation i =
+			invalidation_of(machine, tenant->devices[n], guest_address, token, kind);
+		struct iommu_translation translation = {0};
+		int error = iommu_walk(device->domain, i.address, 0, &translation);
+
+		if (!error || (error == -ESTALE && translation.physical))
+			invalidate(device->lookup, &i);
+	}
+}
+
+static bool granted_again(struct machine *machine, const struct tenant *tenant, __u64 guest_address)
+{
+	struct iommu_translation translation;
+
+	for (__u32 n = 0; n < tenant->device_count; n++) {
+		struct machine_device *device = &machine->devices[tenant->devices[n]];
+
+		if (!iommu_walk(device->domain, guest_address + device->iova_offset, 0,
+				&translation))
+			return true;
+	}
+	return false;
+}
+
+/* With the page locked and withdrawn from all devices. */
+static int free_page(struct machine *machine, const struct tenant *tenant, __u32 tenant_index,
+		     __u64 guest_address, __u64 token, enum evict_kind kind)
+{
+	struct truth_record truth = {
+		.fault = token,
+		.address = guest_address,
+		.length = PAGE_BYTES,
+		.device = DEVICE_ALL,
+		.pasid = PASID_NONE,
+		.tenant = tenant_index,
+		.queue = QUEUE_NONE,
+		.who = TRUTH_RECLAIMER,
+		.what = TRUTH_EVICTED,
+		.flags = kind == EVICT_MAJOR ? EVENT_MAJOR : 0,
+	};
+	bool unmapped[tenant->device_count + 1];
+	int error;
+
+	for (__u32 n = 0; n < tenant->device_count; n++) {
+		struct machine_device *device = &machine->devices[tenant->devices[n]];
+
+		unmapped[n] = iommu_unmap(device->domain, guest_address + device->iova_offset,
+					  PAGE_BYTES) > 0;
+	}
+	error = guest_memory_evict(tenant->memory, guest_address, kind);
+	if (error)
+		truth.what = TRUTH_EVICT_FAILED;
+	truth_log(truth);
+	for (__u32 n = 0; n < tenant->device_count && !error; n++) {
+		struct invalidation i =
+			invalidation_of(machine, tenant->devices[n], guest_address, token, kind);
+		__u64 now = monotonic_ns();
+
+		if (!unmapped[n])
+			continue;
+		INVALIDATE_PROBE(freed, i.device, i.pasid, i.address, PAGE_BYTES, i.token, i.flags);
+		log_step(&i, now, TRUTH_SERVICE, TRUTH_INVALIDATE_FREED);
+	}
+	return error;
+}
+
+int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
+	       enum evict_kind kind)
+{
+	const struct tenant *tenant = &machine->tenants[tenant_index];
+	__u64 page = guest_address >> PAGE_BITS, token;
+	int error;
+
+	for (int round = 0; round < EVICT_ROUNDS; round++) {
+		token = atomic_fetch_add(&machine->next_token, 1) + 1;
+		/* Without the lock: a DMA that has to drain may itself wait for this page. */
+		invalidate_all(machine, tenant, guest_address, token, kind);
+		page_lock(tenant->locks, page);
+		if (!granted_again(machine, tenant, guest_address)) {
+			error = free_page(machine, tenant, tenant_index, guest_address, token,
+					  kind);
+			page_unlock(tenant->locks, page);
+			return error;
+		}
+		page_unlock(tenant->locks, page);
+	}
+	return failed(-EBUSY, "page 0x%llx of tenant %s is faulted in as fast as it is evicted",
+		      guest_address, tenant->config.name);
+}
+
+__u64 choice_begin(struct machine *machine)
+{
+	return machine->config.seed * 0xd1342543de82ef95ull +
+	       atomic_fetch_add(&machine->next_choice, 1);
+}
+
+/* SplitMix64, scaled by multiplication: no division, no modulo bias worth speaking of. */
+__u64 choose(__u64 *state, __u64 below)
+{
+	__u64 z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	z ^= z >> 31;
+	return ((z >> 32) * below) >> 32;
+}
+
+/* Evicts the page if there is anything to evict. Returns pages evicted: 0 or 1. */
+static long aim_at(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind,
+		   __u32 *asked)
+{
+	if (!guest_memory_present(machine->tenants[tenant].memory, guest_address))
+		return 0;
+	(*asked)++;
+	return evict_page(machine, tenant, guest_address, kind) == 0;
+}
+
+static long evict_next(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,
+		       __u32 *asked)
+{
+	struct machine_device *device = &machine->devices[index];
+	__u64 *pages = calloc(count, sizeof(*pages));
+	long held, evicted = 0;
+
+	if (!pages)
+		return failed(-ENOMEM, "no memory to evict %u pages", count);
+	held = device->ops->hold(device->model, pages, count, HOLD_NS);
+	if (held >= 0) {
+		for (long i = 0; i < held; i++)
+			evicted += aim_at(machine, device->config.tenant,
+					  pages[i] - device->iova_offset, kind, asked);
+		device->ops->release(device->model);
+	}
+	free(pages);
+	return held < 0 ? held : evicted;
+}
+
+/* Where the device's workload has its buffers: [*start, *start + *pages * PAGE_BYTES). */
+static void workload_span(const struct machine *machine, __u32 index, __u64 *start, __u64 *pages)
+{
+	const struct channel *channel = machine->devices[index].channel;
+	__u64 bytes = channel->data_bytes;
+
+	for (__u32 i = 0; i < machine->config.workload_count; i++) {
+		const struct workload_config *config = &machine->config.workloads[i];
+
+		if (config->device != index)
+			continue;
+		bytes = config->buffer_bytes ? config->buffer_bytes : channel->config.bytes / 2;
+		break;
+	}
+	if (bytes > channel->data_bytes)
+		bytes = channel->data_bytes;
+	*start = channel->data_address;
+	*pages = bytes >> PAGE_BITS;
+}
+
+static long evict_random(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,
+			 __u32 *asked)
+{
+	__u32 tenant = machine->devices[index].config.tenant;
+	__u64 random = choice_begin(machine), start, pages;
+	__u64 tries = 64 + 16ull * count; /* most may be out already */
+	long evicted = 0;
+
+	workload_span(machine, index, &start, &pages);
+	if (count > pages)
+		count = (__u32)pages;
+	while (*asked < count && tries--)
+		evicted += aim_at(machine, tenant, start + choose(&random, pages) * PAGE_BYTES,
+				  kind, asked);
+	return evicted;
+}
+
+static long evict_all(struct machine *machine, __u32 tenant, enum evict_kind kind, __u32 *asked)
+{
+	long evicted = 0;
+
+	for (__u64 address = 0; address < machine->tenants[tenant].config.memory;
+	     address += PAGE_BYTES)
+		evicted += aim_at(machine, tenant, address, kind, asked);
+	return evicted;
+}
+
+long machine_evict(struct machine *machine, __u32 device, enum evict_choice choice, __u32 pages,
+		   enum evict_kind kind, __u32 *asked)
+{
+	*asked = 0;
+	if (device >= machine->config.device_count)
+		return failed(-EINVAL, "evict: no device %u in this machine of %u", device,
+			      machine->config.device_count);
+	if (!machine->started)
+		return failed(-EINVAL, "evict: the machine does not run");
+	switch (choice) {
+	case EVICT_NEXT:
+		return evict_next(machine, device, pages, kind, asked);
+	case EVICT_RANDOM:
+		return evict_random(machine, device, pages, kind, asked);
+	case EVICT_ALL:
+		return evict_all(machine, machine->devices[device].config.tenant, kind, asked);
+	}
+	return failed(-EINVAL, "evict: unknown choice %d", (int)choice);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Life of a machine: start, wait, stop, and what it counted. */
+#include "injectors/emu/machine_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+
+#define WAIT_PIECE_NS (20 * NSEC_PER_MSEC)
+
+int machine_create(struct machine **machine, const struct machine_config *config)
+{
+	struct machine *new = calloc(1, sizeof(*new));
+	int error;
+
+	if (!new)
+		return failed(-ENOMEM, "no memory for a machine");
+	error = machine_build(new, config);
+	if (error) {
+		machine_dismantle(new);
+		return error;
+	}
+	*machine = new;
+	return 0;
+}
+
+static int start_device(struct machine *machine, struct machine_device *device)
+{
+	struct device_setup setup = {
+		.channel = device->channel,
+		.file = device->config.file,
+		.file_bytes = device->config.file_bytes,
+		.file_direct = device->config.file_direct,
+		.directory = machine->config.directory,
+	};
+	int error = device->ops->start(&device->model, device->port, &setup);
+
+	return error ? failed_in(error, "device %s", device->config.name) : 0;
+}
+
+/* Observers find the machine once all its devices are there. */
+static int announce(struct machine *machine)
+{
+	__u32 count = machine->config.device_count;
+	struct registry_device *entries = calloc(count, sizeof(*entries));
+	int error;
+
+	if (!entries)
+		return failed(-ENOMEM, "no memory to announce %u devices", count);
+	for (__u32 i = 0; i < count; i++) {
+		const struct machine_device *device = &machine->devices[i];
+		const struct tenant *tenant = &machine->tenants[device->config.tenant];
+
+		snprintf(entries[i].name, sizeof(entries[i].name), "%s/%s", tenant->config.name,
+			 device->config.name);
+		snprintf(entries[i].tenant, sizeof(entries[i].tenant), "%s", tenant->config.name);
+		entries[i].model = device->ops->name;
+		entries[i].queues = device->config.queues;
+		entries[i].pasid = device->pasid;
+		entries[i].memory = tenant->config.memory;
+	}
+	error = registry_open(&machine->registry, entries, count,
+			      access_log_descriptor(machine->access_log));
+	free(entries);
+	return error;
+}
+
+int machine_start(struct machine *machine)
+{
+	int error = 0;
+
+	if (machine->started)
+		return failed(-EALREADY, "the machine runs already");
+	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
+		error = start_device(machine, &machine->devices[i]);
+	if (!error)
+		error = announce(machine);
+	machine->started = true;
+	for (__u32 i = 0; i < machine->config.workload_count && !error; i++)
+		error = workload_start(machine->workloads[i]);
+	if (!error)
+		error = reclaimer_start(&machine->reclaimer, machine);
+	if (error)
+		machine_stop(machine);
+	return error;
+}
+
+int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_atomic_t *stop)
+{
+	__u64 start = monotonic_ns();
+	__u32 done = 0;
+
+	while (done < machine->config.workload_count) {
+		if (*stop)
+			return -EINTR;
+		if (monotonic_ns() - start >= timeout_ns)
+			return failed(-ETIMEDOUT, "workload %s is not done after %llu ms",
+				      machine->config.workloads[done].name,
+				      timeout_ns / NSEC_PER_MSEC);
+		if (!workload_wait(machine->workloads[done], WAIT_PIECE_NS))
+			done++;
+	}
+	return 0;
+}
+
+/*
+ * The order is the point: nothing asks for memory any more (reclaimer, drivers), then devices that
+ * wait for a page give up, then nobody can raise a request, then the service runs dry.
+ */
+void machine_stop(struct machine *machine)
+{
+	if (!machine->started)
+		return;
+	reclaimer_stop(machine->reclaimer);
+	for (__u32 i = 0; i < machine->config.workload_count; i++)
+		workload_stop(machine->workloads[i]);
+	service_hurry(machine->service);
+	for (__u32 i = 0; i < machine->config.device_count; i++)
+		port_stop(machine->devices[i].port);
+	for (__u32 i = 0; i < machine->config.device_count; i++) {
+		struct machine_device *device = &machine->devices[i];
+
+		if (device->model)
+			device->ops->stop(device->model);
+		device->model = NULL;
+	}
+	access_log_stop(machine->access_log);
+	registry_close(machine->registry);
+	service_drain(machine->service);
+	machine->reclaimer = NULL;
+	machine->registry = NULL;
+	machine->started = false;
+}
+
+void machine_destroy(struct machine *machine)
+{
+	if (!machine)
+		return;
+	machine_stop(machine);
+	machine_dismantle(machine);
+}
+
+struct inject_table *machine_injections(struct machine *machine)
+{
+	return machine->injections;
+}
+
+static void add_device(struct machine_totals *totals, const struct machine_device *device)
+{
+	struct lookup_stats lookup;
+	struct port_stats port;
+
+	lookup_stats(device->lookup, &lookup);
+	port_stats(device->port, &port);
+	port_round_trips(device->port, &totals->round_trip);
+	totals->lookup.lookups += lookup.lookups;
+	totals->lookup.faults += lookup.faults;
+	totals->lookup.read_only_faults += lookup.read_only_faults;
+	totals->lookup.invalidations += lookup.invalidations;
+	totals->lookup.order_violations += lookup.order_violations;
+	totals->lookup.devtlb_hits += lookup.devtlb_hits;
+	totals->lookup.devtlb_misses += lookup.devtlb_misses;
+	totals->ios += port.ios;
+	totals->io_errors += port.io_errors;
+	totals->io_bytes += port.io_bytes;
+	totals->faults += port.faults;
+	totals->violations += port.violations + lookup.order_violations;
+}
+
+static void add_memory(struct guest_memory_stats *sum, const struct guest_memory *memory)
+{
+	struct guest_memory_stats stats;
+
+	guest_memory_stats(memory, &stats);
+	sum->page_in_zero += stats.page_in_zero;
+	sum->page_in_file += stats.page_in_file;
+	sum->page_in_swap += stats.page_in_swap;
+	sum->minor += stats.minor;
+	sum->evicted_minor += stats.evicted_minor;
+	sum->evicted_major += stats.evicted_major;
+	sum->evict_failed += stats.evict_failed;
+	sum->dma_violations += stats.dma_violations;
+}
+
+void machine_totals(const struct machine *machine, struct machine_totals *totals)
+{
+	*totals = (struct machine_totals){0};
+	histogram_init(&totals->round_trip);
+	service_stats(machine->service, &totals->service);
+	for (__u32 i = 0; i < machine->config.device_count; i++)
+		add_device(totals, &machine->devices[i]);
+	for (__u32 i = 0; i < machine->config.tenant_count; i++)
+		add_memory(&totals->memory, machine->tenants[i].memory);
+}
+
+const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)
+{
+	return workload_result(machine->workloads[workload]);
+}

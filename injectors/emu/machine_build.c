@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Puts a machine together from its description, and takes it apart. */
+#include "injectors/emu/machine_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+
+#define PHYSICAL_STRIDE_BITS 40 /* of host physical space for each tenant */
+#define SVA_BASE	     0x7f0000000000ull
+#define WINDOW_FACTOR	     2 /* IOVA window in tenant memories: stray addresses do fault */
+
+static void *copy_array(const void *from, size_t count, size_t size)
+{
+	void *to = calloc(count ? count : 1, size);
+
+	if (to && count)
+		memcpy(to, from, count * size);
+	return to;
+}
+
+static int check(const struct machine_config *config)
+{
+	if (config->tenant_count < 1 || config->tenant_count > MACHINE_TENANTS_MAX)
+		return failed(-EINVAL, "%u tenants: accepted: 1 to %d", config->tenant_count,
+			      MACHINE_TENANTS_MAX);
+	if (config->device_count < 1 || config->device_count > MACHINE_DEVICES_MAX)
+		return failed(-EINVAL, "%u devices: accepted: 1 to %d", config->device_count,
+			      MACHINE_DEVICES_MAX);
+	if (config->reclaim_percent > 95)
+		return failed(-EINVAL, "reclaim_percent=%u: accepted: 0 (off) to 95",
+			      config->reclaim_percent);
+	for (__u32 i = 0; i < config->device_count; i++)
+		if (config->devices[i].tenant >= config->tenant_count)
+			return failed(-EINVAL, "device %s: no tenant %u in a machine of %u",
+				      config->devices[i].name, config->devices[i].tenant,
+				      config->tenant_count);
+	for (__u32 i = 0; i < config->workload_count; i++)
+		if (config->workloads[i].device >= config->device_count)
+			return failed(-EINVAL, "workload %s: no device %u in a machine of %u",
+				      config->workloads[i].name, config->workloads[i].device,
+				      config->device_count);
+	return 0;
+}
+
+static int copy_config(struct machine *machine, const struct machine_config *config)
+{
+	struct machine_config *copy = &machine->config;
+
+	*copy = *config;
+	copy->tenants = copy_array(config->tenants, config->tenant_count, sizeof(*copy->tenants));
+	copy->devices = copy_array(config->devices, config->device_count, sizeof(*copy->devices));
+	copy->workloads =
+		copy_array(config->workloads, config->workload_count, sizeof(*copy->workloads));
+	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
+	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
+	machine->workloads =
+		calloc(config->workload_count ? config->workload_count : 1, sizeof(void *));
+	if (!copy->tenants || !copy->devices || !copy->workloads || !machine->tenants ||
+	    !machine->devices || !machine->workloads)
+		return failed(-ENOMEM, "no memory for a machine of %u devices",
+			      config->device_count);
+	return 0;
+}
+
+static int build_tenant(struct machine *machine, __u32 index)
+{
+	struct tenant *tenant = &machine->tenants[index];
+	struct guest_memory_config memory;
+	int error;
+
+	tenant->config = machine->config.tenants[index];
+	tenant->physical = (index + 1ull) << PHYSICAL_STRIDE_BITS;
+	memory = (struct guest_memory_config){
+		.bytes = tenant->config.memory,
+		.physical = tenant->physical,
+		.backend = tenant->config.backend,
+		.directory = machine->config.directory[0] ? machine->config.directory : NULL,
+		.tenant = index,
+		.injections = machine->injections,
+	};
+	error = guest_memory_create(&tenant->memory, &memory);
+	if (!error)
+		error = page_locks_create(&tenant->locks, tenant->config.memory >> PAGE_BITS);
+	if (!error && machine->config.premap)
+		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
+	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
+}
+
+/* Which devices each tenant has. */
+static int assign_devices(struct machine *machine)
+{
+	for (__u32 i = 0; i < machine->config.device_count; i++)
+		machine->tenants[machine->config.devices[i].tenant].device_count++;
+	for (__u32 i = 0; i < machine->config.tenant_count; i++) {
+		struct tenant *tenant = &machine->tenants[i];
+
+		tenant->devices = calloc(tenant->device_count + 1, sizeof(*tenant->devices));
+		if (!tenant->devices)
+			return failed(-ENOMEM, "no memory for %u devices", tenant->device_count);
+		tenant->device_count = 0;
+	}
+	for (__u32 i = 0; i < machine->config.device_count; i++) {
+		struct tenant *tenant = &machine->tenants[machine->config.devices[i].tenant];
+
+		tenant->devices[tenant->device_count++] = i;
+	}
+	return 0;
+}
+
+static int build_translation(struct machine_device *device, const struct tenant *tenant)
+{
+	struct lookup_config lookup = {
+		.kind = device->config.lookup,
+		.iova_base = device->iova_offset,
+		.iova_bytes = WINDOW_FACTOR * tenant->config.memory,
+		.devtlb_entries = device->config.devtlb_entries,
+		.lookup_delay_ns = device->config.lookup_delay_ns,
+	};
+	int error = iommu_domain_create(&device->domain);
+
+	return error ? error : lookup_create(&device->lookup, &lookup, device->domain);
+}
+
+static int build_port(struct machine *machine, __u32 index)
+{
+	struct machine_device *device = &machine->devices[index];
+	const struct tenant *tenant = &machine->tenants[device->config.tenant];
+	struct port_config config = {
+		.device = index,
+		.queues = device->config.queues,
+		.pasid = device->pasid,
+		.group_pages = device->config.group_pages,
+		.queue_entries = machine->config.request_queue_entries,
+		.response_timeout_ns = device->config.response_timeout_ns,
+		.physical = tenant->physical,
+		.memory = tenant->memory,
+		.lookup = device->lookup,
+		.service = machine->service,
+		.injections = machine->injections,
+		.access_log = machine->access_log,
+	};
+
+	return port_create(&device->port, &config);
+}
+
+/* The devices of a tenant share its memory in equal parts, in their order. */
+static int build_channel(struct machine_device *device, const struct tenant *tenant, __u32 place)
+{
+	__u64 share = tenant->config.memory / tenant->device_count & ~(PAGE_BYTES - 1);
+	struct channel_config config = {
+		.queues = device->config.queues,
+		.queue_depth = device->config.queue_depth,
+		.pasid = device->pasid,
+		.guest_address = place * share,
+		.bytes = share,
+		.iova_offset = device->iova_offset,
+	};
+
+	return channel_create(&device->channel, &config);
+}
+
+static int premap(struct machine_device *device, const struct tenant *tenant)
+{
+	int error = iommu_map(device->domain, device->iova_offset, tenant->physical,
+			      tenant->config.memory, IOMMU_READ | IOMMU_WRITE, false);
+
+	if (!error)
+		lookup_mapped(device->lookup, device->iova_offset, tenant->config.memory);
+	return error;
+}
+
+static int build_device(struct machine *machine, __u32 index, __u32 place)
+{
+	struct machine_device *device = &machine->devices[index];
+	const struct tenant *tenant;
+	int error;
+
+	device->config = machine->config.devices[index];
+	tenant = &machine->tenants[device->config.tenant];
+	device->ops = device->config.model == MODEL_ACCEL ? &accel_device : &block_device;
+	device->pasid = device->config.pasid ? 1 + device->config.tenant : PASID_NONE;
+	device->iova_offset = device->config.pasid ? SVA_BASE : 0;
+	error = build_translation(device, tenant);
+	if (!error)
+		error = build_port(machine, index);
+	if (!error)
+		error = build_channel(device, tenant, place);
+	if (!error && machine->config.premap)
+		error = premap(device, tenant);
+	return error ? failed_in(error, "device %s/%s", tenant->config.name, device->config.name)
+		     : 0;
+}
+
+static int build_service(struct machine *machine)
+{
+	const struct machine_config *config = &machine->config;
+	cpu_set_t *cpus = calloc(config->tenant_count, sizeof(*cpus));
+	struct service_config service = {
+		.scheduler = config->scheduler,
+		.queue_entries = config->request_queue_entries,
+		.devices = config->device_count,
+		.tenants = config->tenant_count,
+		.tenant_cpus = cpus,
+		.injections = machine->injections,
+	};
+	int error;
+
+	if (!cpus)
+		return failed(-ENOMEM, "no memory for %u tenants", config->tenant_count);
+	for (__u32 i = 0; i < config->tenant_count; i++)
+		cpus[i] = config->tenants[i].cpus;
+	error = service_create(&machine->service, &service, &machine_service_ops, machine);
+	free(cpus);
+	return error;
+}
+
+static int build_devices(struct machine *machine)
+{
+	struct access_log_config log = {.devices = machine->config.device_count};
+	int error = access_log_create(&machine->access_log, &log);
+
+	for (__u32 i = 0; i < machine->config.tenant_count && !error; i++) {
+		const struct tenant *tenant = &machine->tenants[i];
+
+		for (__u32 n = 0; n < tenant->device_count && !error; n++)
+			error = build_device(machine, tenant->devices[n], n);
+	}
+	return error;
+}
+
+static int build_workload(struct machine *machine, __u32 index)
+{
+	const struct workload_config *config = &machine->config.workloads[index];
+	const struct machine_device *device = &machine->devices[config->device];
+	int error;
+
+	for (__u32 i = 0; i < index; i++)
+		if (machine->config.workloads[i].device == config->device)
+			return failed(-EINVAL,
+				      "workload %s: device %s already has workload %s; "
+				      "a device has one",
+				      config->name, device->config.name,
+				      machine->config.workloads[i].name);
+	error = workload_create(&machine->workloads[index], config,
+				machine->tenants[device->config.tenant].memory, device->channel);
+	return error ? failed_in(error, "workload %s", config->name) : 0;
+}
+
+int machine_build(struct machine *machine, const struct machine_config *config)
+{
+	int error = check(config);
+
+	if (!error)
+		error = copy_config(machine, config);
+	if (!error)
+		error = inject_table_create(&machine->injections);
+	for (__u32 i = 0; i < config->tenant_count && !error; i++)
+		error = build_tenant(machine, i);
+	if (!error)
+		error = assign_devices(machine);
+	if (!error)
+		error = build_service(machine);
+	if (!error)
+		error = build_devices(machine);
+	for (__u32 i = 0; i < config->workload_count && !error; i++)
+		error = build_workload(machine, i);
+	return error;
+}
+
+static void dismantle_device(struct machine_device *device)
+{
+	channel_destroy(device->channel);
+	port_destroy(device->port);
+	lookup_destroy(device->lookup);
+	iommu_domain_destroy(device->domain);
+}
+
+void machine_dismantle(struct machine *machine)
+{
+	for (__u32 i = 0; machine->workloads && i < machine->config.workload_count; i++)
+		workload_destroy(machine->workloads[i]);
+	service_destroy(machine->service);
+	for (__u32 i = 0; machine->devices && i < machine->config.device_count; i++)
+		dismantle_device(&machine->devices[i]);
+	access_log_destroy(machine->access_log);
+	for (__u32 i = 0; machine->tenants && i < machine->config.tenant_count; i++) {
+		page_locks_destroy(machine->tenants[i].locks);
+		guest_memory_destroy(machine->tenants[i].memory);
+		free(machine->tenants[i].devices);
+	}
+	inject_table_destroy(machine->injections);
+	free(machine->workloads);
+	free(machine->devices);
+	free(machine->tenants);
+	free(machine->config.workloads);
+	free(machine->config.devices);
+	free(machine->config.tenants);
+	free(machine);
+}

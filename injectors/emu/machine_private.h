@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of the machine share: machine.c (life), machine_build.c (assembly),
+ * machine_service.c (what the fault service asks), evict.c, reclaim.c. */
+#ifndef FAULTLINE_MACHINE_PRIVATE_H
+#define FAULTLINE_MACHINE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "injectors/emu/access_log.h"
+#include "injectors/emu/machine.h"
+#include "injectors/emu/page_lock.h"
+#include "injectors/emu/port.h"
+#include "injectors/emu/registry.h"
+
+struct tenant {
+	struct tenant_config config;
+	struct guest_memory *memory;
+	struct page_locks *locks;
+	__u64 physical;
+	__u32 *devices; /* indices in the machine */
+	__u32 device_count;
+};
+
+struct machine_device {
+	struct device_config config;
+	const struct device_ops *ops;
+	void *model;
+	struct channel *channel;
+	struct iommu_domain *domain;
+	struct lookup *lookup;
+	struct port *port;
+	__u32 pasid;
+	__u64 iova_offset; /* IOVA = guest address + this */
+};
+
+struct machine {
+	struct machine_config config; /* arrays are copies of our own */
+	struct tenant *tenants;
+	struct machine_device *devices;
+	struct workload **workloads;
+	struct inject_table *injections;
+	struct service *service;
+	struct access_log *access_log;
+	struct registry *registry;
+	atomic_ullong next_token;  /* of invalidations */
+	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
+	struct reclaimer *reclaimer;
+	struct service_stats service_stats; /* once the service has ended */
+	bool started;
+};
+
+/* machine_build.c: everything but running threads of devices and drivers. */
+int machine_build(struct machine *machine, const struct machine_config *config);
+void machine_dismantle(struct machine *machine);
+
+/* machine_service.c */
+extern const struct service_ops machine_service_ops;
+
+/* evict.c: takes one page of a tenant in the safe order. 0 once its absence is proven, -EBUSY. */
+int evict_page(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind);
+/* A sequence of random choices, from the machine's seed; below: 1 to 2^32. */
+__u64 choice_begin(struct machine *machine);
+__u64 choose(__u64 *state, __u64 below);
+
+/* reclaim.c: evicts in a thread of its own until stopped. Nothing to do: *reclaimer is NULL. */
+int reclaimer_start(struct reclaimer **reclaimer, struct machine *machine);
+void reclaimer_stop(struct reclaimer *reclaimer);
+
+#endif

@@ -87,13 +87,16 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_S
 		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
 		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
 bench-programs: $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
+
+# Tests on a machine without device models; its truth recorder takes the place of the truth log.
+$(addprefix $(BUILD)/tests/unit/test_,port evict): $(BUILD)/tests/unit/rig/rig.o
 
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A machine for tests: tenants, memory, IOPT, lookup, ports and service as they are, but no device
+ * models and no drivers; the test is the device. The truth log is the test's own recorder.
+ */
+#ifndef FAULTLINE_TEST_RIG_H
+#define FAULTLINE_TEST_RIG_H
+
+#include "injectors/emu/machine_private.h"
+#include "injectors/emu/truth.h"
+
+struct rig_config {
+	__u32 tenants;			  /* 0: 1 */
+	__u32 devices;			  /* per tenant, 0: 1 */
+	__u64 memory;			  /* per tenant, 0: 2 MiB */
+	__u16 queues;			  /* 0: 4 */
+	__u32 group_pages, queue_entries; /* 0: 512, 256 */
+	__u64 response_timeout_ns;	  /* 0: 10 s */
+	enum lookup_kind lookup;
+	enum scheduler_kind scheduler;
+	const cpu_set_t *cpus; /* of every tenant */
+};
+
+/* Aborts the test program with a sentence if the machine cannot be built. */
+struct machine *rig_create(struct rig_config config);
+void rig_stop(struct machine *rig);
+void rig_destroy(struct machine *rig);
+
+/* Arms an injection without limits on all devices under id 1. */
+void rig_arm(struct machine *rig, enum inject_point point, __u64 delay_ns, __s64 times);
+
+/* What truth_log() was given since the last clear, in the order of its time. */
+const struct truth_record *rig_truth(size_t *count);
+size_t rig_truth_count(__u8 what);
+/* First record of this kind, fault and (if not 0) address; NULL. */
+const struct truth_record *rig_truth_find(__u8 what, __u64 fault, __u64 address);
+void rig_truth_clear(void);
+
+#endif

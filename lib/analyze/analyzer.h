@@ -20,7 +20,7 @@ struct fault {
 	__u64 at[FAULT_STAGES];
 	__u64 address;
 	__u64 length;
-	__u64 cpu_fault_ns; /* the CPU fault that resolved it, 0 if none was seen */
+	__u64 cpu_fault_ns; /* first CPU fault its handler took for it, 0 if none was seen */
 	__u32 cpu_faults;   /* how many CPU faults its handler took for this page */
 	__u32 device;
 	__u32 pasid;
@@ -30,16 +30,19 @@ struct fault {
 	__u32 handler_tid;
 	__u16 handler_cpu;
 	__u16 queue;
-	__u8 flags; /* access; MAJOR; LAST */
-	__u8 code;  /* enum response_code */
-	__u8 state; /* enum fault_state */
-	__u8 seen;  /* bit per stage */
+	__u8 flags;	/* access; MAJOR; LAST */
+	__u8 code;	/* enum response_code */
+	__u8 state;	/* enum fault_state */
+	__u8 seen;	/* bit per stage */
+	__u8 overflows; /* times its request was dropped by a full queue before one got through */
+	__u8 repeats;	/* timestamps reported again; the first of each is kept */
 };
 
 enum fault_state {
 	FAULT_OPEN,
 	FAULT_COMPLETE,	    /* detect and resume seen, all seen stages in order */
-	FAULT_UNFINISHED,   /* the recording or the wait ended first */
+	FAULT_UNFINISHED,   /* the recording or the wait ended first; without its detect: it had
+			       begun before the recording */
 	FAULT_INCONSISTENT, /* stages out of order, or a stage without its request */
 	FAULT_OVERFLOWED,   /* its request was dropped by a full queue */
 };

@@ -39,6 +39,10 @@ void stage_times(const struct fault *fault, struct stage_times *times);
 __u64 fault_total_ns(const struct fault *fault);
 /* The stage that took longest, STAGES if none has a time. */
 unsigned int fault_slowest_stage(const struct fault *fault);
+static inline bool fault_resumed(const struct fault *fault)
+{
+	return fault->seen & 1u << (EVENT_FAULT_RESUME - EVENT_FAULT_DETECT);
+}
 /* First and last timestamp seen, 0 if there is none. */
 __u64 fault_first_ns(const struct fault *fault);
 __u64 fault_last_ns(const struct fault *fault);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reconstruction: events in, faults out (VPRI section 5.2; NPF figure 3).
+ *
+ * A fault is one page request, known by its group (device, pasid, group, instance) and its address.
+ * Group events hold for every request of the group. A group that has resumed is handed over at once
+ * when every timestamp was seen, else after a short wait for late events. Nothing is dropped: what
+ * never resumed is handed over as unfinished, what contradicts itself as inconsistent.
+ *
+ * CPU faults that a handler took name the group. One is credited to the group's only request, to the
+ * request of the same page (shared virtual addressing), else to the request resolved next: a handler
+ * resolves the pages of its group one after the other.
+ *
+ * Other analyzers subscribe and share this one reconstruction.
+ */
+#ifndef FAULTLINE_FAULTS_H
+#define FAULTLINE_FAULTS_H
+
+#include "lib/analyze/analyzer.h"
+
+struct faults_config {
+	size_t open_max;  /* requests at once; beyond it the oldest is given up; 0: 262144 */
+	__u64 linger_ns;  /* wait for late events after resume, 0: 200 ms */
+	__u64 give_up_ns; /* age at which a fault is unfinished, 0: 120 s */
+	__u64 start_ns;	  /* a fault without its beginning is cut by the stream's start, not
+			       inconsistent, if seen this early in the stream; 0: 60 s */
+};
+
+/* Called during events(), tick() or end(); the fault is borrowed. */
+struct fault_sink {
+	void (*began)(void *self, const struct fault *fault); /* its first timestamp is set */
+	void (*finished)(void *self, const struct fault *fault);
+	void *self;
+};
+
+struct faults_counts {
+	__u64 began;
+	__u64 open;
+	__u64 complete;
+	__u64 unfinished; /* with the next two */
+	__u64 cut;	  /* began before the stream did */
+	__u64 given_up;	  /* closed early: too many open at once */
+	__u64 inconsistent;
+	__u64 overflowed;
+	__u64 cpu_faults; /* of handlers, credited to a request */
+	__u64 cpu_faults_unmatched;
+};
+
+#define FAULT_SINKS 12
+
+struct faults;
+
+int faults_create(struct faults **faults, const struct faults_config *config);
+/* -ENOSPC beyond FAULT_SINKS. Subscribers are called in the order of subscription. */
+int faults_subscribe(struct faults *faults, struct fault_sink sink);
+struct stream faults_stream(struct faults *faults);
+void faults_counts(const struct faults *faults, struct faults_counts *counts);
+/* Every fault not yet handed over: open ones, oldest group first, then those that have resumed and
+ * wait for late events. */
+void faults_each_open(const struct faults *faults,
+		      void (*each)(void *argument, const struct fault *fault), void *argument);
+void faults_destroy(struct faults *faults);
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void slots_init(struct slots *slots, size_t size)
+{
+	memset(slots, 0, sizeof(*slots));
+	slots->size = size;
+}
+
+void *slots_find(const struct slots *slots, __u32 handle)
+{
+	char *chunk;
+
+	if (handle >= SLOTS_MAX)
+		return NULL;
+	chunk = slots->chunks[handle / SLOTS_CHUNK];
+	return chunk ? chunk + handle % SLOTS_CHUNK * slots->size : NULL;
+}
+
+void *slots_make(struct slots *slots, __u32 handle)
+{
+	void **chunk;
+
+	if (handle >= SLOTS_MAX)
+		return NULL;
+	chunk = &slots->chunks[handle / SLOTS_CHUNK];
+	if (!*chunk)
+		*chunk = calloc(SLOTS_CHUNK, slots->size);
+	if (!*chunk)
+		return NULL;
+	if (handle >= slots->end)
+		slots->end = handle + 1;
+	return (char *)*chunk + handle % SLOTS_CHUNK * slots->size;
+}
+
+void slots_free(struct slots *slots)
+{
+	for (size_t i = 0; i < SLOTS_MAX / SLOTS_CHUNK; i++)
+		free(slots->chunks[i]);
+	memset(slots->chunks, 0, sizeof(slots->chunks));
+	slots->end = 0;
+}

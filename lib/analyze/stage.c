@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/stage.h"
+
+#include <string.h>
+
+static const char *const stage_names[STAGES + 1] = {
+	"request", "delivery", "dispatch", "resolve", "map", "respond", "resume", "none",
+};
+
+static const char *const timestamp_names[FAULT_STAGES] = {
+	"detect", "request", "isr", "handler", "resolved", "mapped", "response", "resume",
+};
+
+const char *stage_name(unsigned int stage)
+{
+	return stage_names[stage < STAGES ? stage : STAGES];
+}
+
+const char *timestamp_name(unsigned int index)
+{
+	return index < FAULT_STAGES ? timestamp_names[index] : "none";
+}
+
+void stage_times(const struct fault *fault, struct stage_times *times)
+{
+	unsigned int before = FAULT_STAGES;
+
+	memset(times, 0, sizeof(*times));
+	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
+		if (!(fault->seen & (1u << k)))
+			continue;
+		if (before < FAULT_STAGES) {
+			__u64 from = fault->at[before], to = fault->at[k];
+
+			times->ns[k - 1] = to > from ? to - from : 0;
+			times->measured |= (__u8)(1u << (k - 1));
+			if (before + 1 < k)
+				times->merged |= (__u8)(1u << (k - 1));
+		}
+		before = k;
+	}
+}
+
+__u64 fault_total_ns(const struct fault *fault)
+{
+	__u64 from = fault->at[0], to = fault->at[FAULT_STAGES - 1];
+
+	return from && to > from ? to - from : 0;
+}
+
+unsigned int fault_slowest_stage(const struct fault *fault)
+{
+	struct stage_times times;
+	unsigned int slowest = STAGES;
+
+	stage_times(fault, &times);
+	for (unsigned int s = 0; s < STAGES; s++)
+		if (times.measured & (1u << s) &&
+		    (slowest == STAGES || times.ns[s] > times.ns[slowest]))
+			slowest = s;
+	return slowest;
+}
+
+__u64 fault_first_ns(const struct fault *fault)
+{
+	for (unsigned int k = 0; k < FAULT_STAGES; k++)
+		if (fault->seen & (1u << k))
+			return fault->at[k];
+	return 0;
+}
+
+__u64 fault_last_ns(const struct fault *fault)
+{
+	for (unsigned int k = FAULT_STAGES; k-- > 0;)
+		if (fault->seen & (1u << k))
+			return fault->at[k];
+	return 0;
+}
+
+const char *fault_state_name(unsigned int state)
+{
+	static const char *const names[] = {
+		[FAULT_OPEN] = "open",
+		[FAULT_COMPLETE] = "complete",
+		[FAULT_UNFINISHED] = "unfinished",
+		[FAULT_INCONSISTENT] = "inconsistent",
+		[FAULT_OVERFLOWED] = "overflowed",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
+const char *fault_response_name(const struct fault *fault)
+{
+	const unsigned int answered = 3u << (EVENT_FAULT_RESPONSE - EVENT_FAULT_DETECT);
+
+	if (!(fault->seen & answered))
+		return "-";
+	switch (fault->code) {
+	case RESPONSE_SUCCESS:
+		return "success";
+	case RESPONSE_INVALID:
+		return "invalid";
+	case RESPONSE_FAILURE:
+		return "failure";
+	default:
+		return "reserved";
+	}
+}

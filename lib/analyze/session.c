@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/slots.h"
+#include "lib/base/fail.h"
+
+struct session {
+	struct host_info host;
+	struct clock_anchor clock;
+	struct loss_info loss;
+	struct slots devices; /* struct device_info; handle 0 while unknown */
+	size_t device_count;
+	struct probe_info *probes;
+	size_t probe_count;
+	__u64 kinds[EVENT_KIND_MAX];
+	__u64 events;
+	__u64 first_ns, last_ns;
+	__u64 windows, windows_incomplete;
+	bool has_host, has_clock;
+};
+
+static void note_time(struct session *s, __u64 time_ns)
+{
+	if (!s->first_ns || time_ns < s->first_ns)
+		s->first_ns = time_ns;
+	if (time_ns > s->last_ns)
+		s->last_ns = time_ns;
+}
+
+static int on_host(void *self, const struct host_info *host)
+{
+	struct session *s = self;
+
+	s->host = *host;
+	s->has_host = true;
+	return 0;
+}
+
+static int on_clock(void *self, const struct clock_anchor *anchor)
+{
+	struct session *s = self;
+
+	s->clock = *anchor;
+	s->has_clock = true;
+	return 0;
+}
+
+static int on_probe(void *self, const struct probe_info *probe)
+{
+	struct session *s = self;
+	struct probe_info *probes;
+
+	for (size_t i = 0; i < s->probe_count; i++) {
+		if (!strcmp(s->probes[i].name, probe->name) &&
+		    !strcmp(s->probes[i].attach, probe->attach)) {
+			s->probes[i] = *probe;
+			return 0;
+		}
+	}
+	probes = realloc(s->probes, (s->probe_count + 1) * sizeof(*probes));
+	if (!probes)
+		return failed(-ENOMEM, "no memory for the probe table");
+	s->probes = probes;
+	s->probes[s->probe_count++] = *probe;
+	return 0;
+}
+
+static int on_device(void *self, const struct device_info *device)
+{
+	struct session *s = self;
+	struct device_info *slot = slots_make(&s->devices, device->handle);
+
+	if (!slot)
+		return 0;
+	if (!slot->handle)
+		s->device_count++;
+	*slot = *device;
+	return 0;
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct session *s = self;
+
+	if (!count)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		s->kinds[events[i].kind < EVENT_KIND_MAX ? events[i].kind : EVENT_NONE]++;
+	s->events += count;
+	/* Events come in merged order; only late ones lie outside, by little. */
+	note_time(s, events[0].time_ns);
+	note_time(s, events[count - 1].time_ns);
+	return 0;
+}
+
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct session *s = self;
+
+	s->windows++;
+	s->windows_incomplete += frame->incomplete;
+	note_time(s, frame->window * AGGREGATE_WINDOW_NS);
+	note_time(s, (frame->window + 1) * AGGREGATE_WINDOW_NS - 1);
+	return 0;
+}
+
+static int on_loss(void *self, const struct loss_info *loss)
+{
+	struct session *s = self;
+
+	s->loss = *loss;
+	return 0;
+}
+
+static int on_tick(void *self, __u64 now_ns)
+{
+	struct session *s = self;
+
+	if (now_ns > s->last_ns)
+		s->last_ns = now_ns;
+	return 0;
+}
+
+int session_create(struct session **session)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	*session = s;
+	if (!s)
+		return failed(-ENOMEM, "no memory for an analysis");
+	slots_init(&s->devices, sizeof(struct device_info));
+	return 0;
+}
+
+struct stream session_stream(struct session *s)
+{
+	static const struct stream_ops ops = {
+		.host = on_host,
+		.clock = on_clock,
+		.probe = on_probe,
+		.device = on_device,
+		.events = on_events,
+		.aggregate = on_aggregate,
+		.loss = on_loss,
+		.tick = on_tick,
+		.end = on_tick,
+	};
+
+	return (struct stream){&ops, s};
+}
+
+void session_destroy(struct session *s)
+{
+	if (!s)
+		return;
+	slots_free(&s->devices);
+	free(s->probes);
+	free(s);
+}
+
+const struct host_info *session_host(const struct session *s)
+{
+	return s->has_host ? &s->host : NULL;
+}
+
+bool session_clock(const struct session *s, struct clock_anchor *anchor)
+{
+	*anchor = s->clock;
+	return s->has_clock;
+}
+
+const struct loss_info *session_loss(const struct session *s)
+{
+	return &s->loss;
+}
+
+bool session_is_floor(const struct session *s)
+{
+	const struct loss_info *l = &s->loss;
+
+	return l->lost || l->missed || l->state_failed || l->access_lost || l->damaged_frames ||
+	       l->damaged_bytes || s->windows_incomplete;
+}
+
+const struct device_info *session_device(const struct session *s, __u32 handle)
+{
+	const struct device_info *slot = slots_find(&s->devices, handle);
+
+	return slot && slot->handle ? slot : NULL;
+}
+
+__u32 session_device_end(const struct session *s)
+{
+	return s->devices.end;
+}
+
+size_t session_device_count(const struct session *s)
+{
+	return s->device_count;
+}
+
+const char *session_device_name(const struct session *s, __u32 handle, char text[NAME_TEXT])
+{
+	const struct device_info *info = session_device(s, handle);
+
+	if (handle == DEVICE_NONE)
+		return "-";
+	if (info && info->name[0])
+		return info->name;
+	snprintf(text, NAME_TEXT, "device %u", handle);
+	return text;
+}
+
+size_t session_probe_count(const struct session *s)
+{
+	return s->probe_count;
+}
+
+const struct probe_info *session_probe(const struct session *s, size_t index)
+{
+	return index < s->probe_count ? &s->probes[index] : NULL;
+}
+
+__u64 session_events(const struct session *s)
+{
+	return s->events;
+}
+
+__u64 session_events_of(const struct session *s, unsigned int kind)
+{
+	return kind < EVENT_KIND_MAX ? s->kinds[kind] : 0;
+}
+
+__u64 session_first_ns(const struct session *s)
+{
+	return s->first_ns;
+}
+
+__u64 session_last_ns(const struct session *s)
+{
+	return s->last_ns;
+}
+
+__u64 session_windows(const struct session *s)
+{
+	return s->windows;
+}
+
+__u64 session_windows_incomplete(const struct session *s)
+{
+	return s->windows_incomplete;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What was recorded, and how: host, clock, probe table, device dictionary, loss, events by kind.
+ * The other analyzers' tables take device names from here, and so does the negative answer.
+ */
+#ifndef FAULTLINE_SESSION_H
+#define FAULTLINE_SESSION_H
+
+#include "lib/analyze/analyzer.h"
+
+struct session;
+
+int session_create(struct session **session);
+struct stream session_stream(struct session *session);
+void session_destroy(struct session *session);
+
+/* NULL before the stream has told. */
+const struct host_info *session_host(const struct session *session);
+/* Newest anchor; false if there was none. */
+bool session_clock(const struct session *session, struct clock_anchor *anchor);
+const struct loss_info *session_loss(const struct session *session);
+/* True if some number may be a floor: events lost, skipped, undone by damage, or counts cut. */
+bool session_is_floor(const struct session *session);
+
+/* NULL if the dictionary does not have it. Handles run from 1 to session_device_end() - 1. */
+const struct device_info *session_device(const struct session *session, __u32 handle);
+__u32 session_device_end(const struct session *session);
+size_t session_device_count(const struct session *session);
+/* Never NULL: "-" for DEVICE_NONE, "device N" (in `text`) if the dictionary does not have it. */
+const char *session_device_name(const struct session *session, __u32 handle, char text[NAME_TEXT]);
+
+size_t session_probe_count(const struct session *session);
+const struct probe_info *session_probe(const struct session *session, size_t index);
+
+__u64 session_events(const struct session *session);
+__u64 session_events_of(const struct session *session, unsigned int kind);
+/* First and newest time of the stream: of host, events, windows, tick and end; 0 if empty. */
+__u64 session_first_ns(const struct session *session);
+__u64 session_last_ns(const struct session *session);
+/* Closed windows received, and how many of them had run out of counters. */
+__u64 session_windows(const struct session *session);
+__u64 session_windows_incomplete(const struct session *session);
+
+/* "page request", "CPU page fault", ...: what a human calls a kind of event. */
+const char *event_kind_name(unsigned int kind);
+
+int session_write_devices(const struct session *session, struct writer *writer);
+int session_write_probes(const struct session *session, struct writer *writer);
+int session_write_loss(const struct session *session, struct writer *writer);
+int session_write_events(const struct session *session, struct writer *writer);
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The tables of a session: devices, probes, loss, events by kind. */
+#include "lib/analyze/session.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *event_kind_name(unsigned int kind)
+{
+	static const char *const names[EVENT_KIND_MAX] = {
+		[EVENT_NONE] = "unknown event",
+		[EVENT_FAULT_DETECT] = "fault detected",
+		[EVENT_FAULT_REQUEST] = "page request",
+		[EVENT_FAULT_ISR] = "page request interrupt",
+		[EVENT_FAULT_HANDLER] = "fault handler started",
+		[EVENT_FAULT_RESOLVED] = "fault resolved",
+		[EVENT_FAULT_MAPPED] = "fault mapped",
+		[EVENT_FAULT_RESPONSE] = "page response",
+		[EVENT_FAULT_RESUME] = "device resumed",
+		[EVENT_FAULT_OVERFLOW] = "page request queue overflow",
+		[EVENT_FAULT_UNFINISHED] = "fault given up",
+		[EVENT_INVALIDATE_START] = "invalidation started",
+		[EVENT_INVALIDATE_DEVICE] = "invalidation sent",
+		[EVENT_INVALIDATE_ACK] = "invalidation acknowledged",
+		[EVENT_INVALIDATE_FREED] = "invalidated memory freed",
+		[EVENT_CPU_FAULT] = "CPU page fault",
+		[EVENT_IO_COMPLETE] = "I/O completion",
+		[EVENT_BLOCK_COMPLETE] = "block request",
+		[EVENT_IOMMU_MAP] = "IOMMU map",
+		[EVENT_IOMMU_UNMAP] = "IOMMU unmap",
+		[EVENT_IOMMU_IO_PAGE_FAULT] = "IOMMU fault report",
+		[EVENT_DMA_MAP] = "DMA map",
+		[EVENT_DMA_UNMAP] = "DMA unmap",
+		[EVENT_DMA_ALLOC] = "DMA allocation",
+		[EVENT_DMA_FREE] = "DMA free",
+		[EVENT_DMA_SYNC] = "DMA sync",
+		[EVENT_SCHED_WAKEUP] = "fault handler woken",
+		[EVENT_SCHED_RUN] = "fault handler running",
+		[EVENT_INJECT_START] = "injection started",
+		[EVENT_INJECT_STOP] = "injection stopped",
+		[EVENT_DEVICE_NEW] = "device seen",
+	};
+
+	return kind < EVENT_KIND_MAX && names[kind] ? names[kind] : names[EVENT_NONE];
+}
+
+static const char *device_kind_name(__u32 kind)
+{
+	static const char *const names[DEVICE_KIND_MAX] = {
+		"unknown", "emulated",	     "pci",	     "platform", "block", "ib",
+		"netdev",  "vfio_container", "iommu_domain",
+	};
+
+	return names[kind < DEVICE_KIND_MAX ? kind : DEVICE_UNKNOWN];
+}
+
+static const char *probe_state_name(__u32 state)
+{
+	switch (state) {
+	case PROBE_ON:
+		return "on";
+	case PROBE_OFF:
+		return "off";
+	default:
+		return "not asked";
+	}
+}
+
+int session_write_devices(const struct session *s, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"device", NULL, COLUMN_TEXT, 24, false},
+		{"handle", NULL, COLUMN_COUNT, 6, true},
+		{"kind", NULL, COLUMN_TEXT, 9, false},
+		{"model", NULL, COLUMN_TEXT, 10, false},
+		{"vm", NULL, COLUMN_TEXT, 12, false},
+		{"pid", NULL, COLUMN_COUNT, 8, false},
+		{"comm", NULL, COLUMN_TEXT, 16, true},
+		{"queues", NULL, COLUMN_COUNT, 6, true},
+		{"memory", "bytes", COLUMN_BYTES, 9, false},
+		{"iommu_group", NULL, COLUMN_COUNT, 11, true},
+		{"cgroup", NULL, COLUMN_COUNT, 11, true},
+		{"first_seen", NULL, COLUMN_TIME, 29, true},
+	};
+	static const struct table table = {"devices", "Devices", columns, COUNT(columns)};
+	int error = writer_begin(writer, &table);
+
+	for (__u32 h = 1; !error && h < session_device_end(s); h++) {
+		const struct device_info *d = session_device(s, h);
+
+		if (!d)
+			continue;
+		error = writer_row(
+			writer,
+			(union cell[]){
+				{.text = d->name},
+				{.count = d->handle},
+				{.text = device_kind_name(d->kind)},
+				{.text = d->model},
+				{.text = d->vm},
+				{.count = d->pid ? d->pid : CELL_NONE},
+				{.text = d->comm},
+				{.count = d->queues ? d->queues : CELL_NONE},
+				{.count = d->memory ? d->memory : CELL_NONE},
+				{.count = d->iommu_group < 0 ? CELL_NONE : (__u64)d->iommu_group},
+				{.count = d->cgroup ? d->cgroup : CELL_NONE},
+				{.count = d->first_ns ? d->first_ns : CELL_NONE},
+			});
+	}
+	return error ? error : writer_end(writer);
+}
+
+int session_write_probes(const struct session *s, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"probe", NULL, COLUMN_TEXT, 20, false}, {"state", NULL, COLUMN_TEXT, 9, false},
+		{"hits", NULL, COLUMN_COUNT, 12, false}, {"emitted", NULL, COLUMN_COUNT, 12, true},
+		{"lost", NULL, COLUMN_COUNT, 8, false},	 {"missed", NULL, COLUMN_COUNT, 8, false},
+		{"attach", NULL, COLUMN_TEXT, 40, true}, {"reason", NULL, COLUMN_TEXT, 0, false},
+	};
+	static const struct table table = {"probes", "Probes", columns, COUNT(columns)};
+	int error = writer_begin(writer, &table);
+
+	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
+		const struct probe_info *p = session_probe(s, i);
+
+		error = writer_row(writer, (union cell[]){
+						   {.text = p->name},
+						   {.text = probe_state_name(p->state)},
+						   {.count = p->hits},
+						   {.count = p->emitted},
+						   {.count = p->lost},
+						   {.count = p->missed},
+						   {.text = p->attach},
+						   {.text = p->reason},
+					   });
+	}
+	return error ? error : writer_end(writer);
+}
+
+int session_write_loss(const struct session *s, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"what", NULL, COLUMN_TEXT, 24, false},
+		{"count", NULL, COLUMN_COUNT, 16, false},
+	};
+	static const struct table table = {"loss", "Loss", columns, COUNT(columns)};
+	const struct loss_info *l = session_loss(s);
+	const struct {
+		const char *what;
+		__u64 count;
+	} rows[] = {
+		{"produced", l->produced},
+		{"received", l->received},
+		{"lost", l->lost},
+		{"missed", l->missed},
+		{"late", l->late},
+		{"state_failed", l->state_failed},
+		{"access_received", l->access_received},
+		{"access_lost", l->access_lost},
+		{"damaged_bytes", l->damaged_bytes},
+		{"damaged_frames", l->damaged_frames},
+		{"incomplete_windows", session_windows_incomplete(s)},
+	};
+	int error = writer_begin(writer, &table);
+
+	for (size_t i = 0; !error && i < COUNT(rows); i++)
+		error = writer_row(
+			writer, (union cell[]){{.text = rows[i].what}, {.count = rows[i].count}});
+	return error ? error : writer_end(writer);
+}
+
+int session_write_events(const struct session *s, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"kind", NULL, COLUMN_TEXT, 30, false},
+		{"code", NULL, COLUMN_COUNT, 4, true},
+		{"events", NULL, COLUMN_COUNT, 14, false},
+	};
+	static const struct table table = {"events", "Events one by one", columns, COUNT(columns)};
+	int error = writer_begin(writer, &table);
+
+	for (unsigned int kind = 0; !error && kind < EVENT_KIND_MAX; kind++)
+		if (session_events_of(s, kind))
+			error = writer_row(writer, (union cell[]){
+							   {.text = event_kind_name(kind)},
+							   {.count = kind},
+							   {.count = session_events_of(s, kind)},
+						   });
+	return error ? error : writer_end(writer);
+}

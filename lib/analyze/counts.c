@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/counts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/stage.h"
+#include "lib/base/fail.h"
+
+/* Kinds of which every event is counted here, because frames do not bring them twice. */
+#define COUNTED                                                                                \
+	(1ull << EVENT_CPU_FAULT | 1ull << EVENT_IOMMU_MAP | 1ull << EVENT_IOMMU_UNMAP |       \
+	 1ull << EVENT_IOMMU_IO_PAGE_FAULT | 1ull << EVENT_DMA_MAP | 1ull << EVENT_DMA_UNMAP | \
+	 1ull << EVENT_DMA_ALLOC | 1ull << EVENT_DMA_FREE | 1ull << EVENT_DMA_SYNC |           \
+	 1ull << EVENT_INVALIDATE_START | 1ull << EVENT_FAULT_OVERFLOW)
+
+struct series_key {
+	__u32 device;
+	__u32 kind;
+};
+
+/* Points ascend by window; the ring is for live views, which keep only so many. */
+struct series {
+	struct series_key key;
+	struct counts_point *points;
+	size_t count, capacity;
+	struct counts_point total;
+	struct histogram *latency;
+	UT_hash_handle hh;
+};
+
+struct total_key {
+	__u32 kind;
+	__u32 device;
+	__u32 pid;
+	__u32 code;
+};
+
+struct total {
+	struct total_key key;
+	__u64 count;
+	__u64 bytes;
+	UT_hash_handle hh;
+};
+
+struct counts {
+	size_t history;
+	struct series *series;
+	struct total *totals;
+	__u64 newest_window; /* of the frames */
+	int error;
+};
+
+static struct series *find_series(const struct counts *c, unsigned int kind, __u32 device)
+{
+	struct series_key key = {device, kind};
+	struct series *series;
+
+	HASH_FIND(hh, c->series, &key, sizeof(key), series);
+	return series;
+}
+
+static struct series *make_series(struct counts *c, unsigned int kind, __u32 device)
+{
+	struct series *series = find_series(c, kind, device);
+
+	if (series)
+		return series;
+	series = calloc(1, sizeof(*series));
+	if (!series)
+		return NULL;
+	series->key = (struct series_key){device, kind};
+	HASH_ADD(hh, c->series, key, sizeof(series->key), series);
+	if (!series->hh.tbl) {
+		free(series);
+		return NULL;
+	}
+	return series;
+}
+
+/* The point of a window, inserted in order; NULL without memory. */
+static struct counts_point *point_at(struct counts *c, struct series *series, __u64 window)
+{
+	size_t i = series->count;
+
+	while (i > 0 && series->points[i - 1].window > window)
+		i--;
+	if (i > 0 && series->points[i - 1].window == window)
+		return &series->points[i - 1];
+	if (c->history && series->count >= 2 * c->history) {
+		memmove(series->points, series->points + c->history,
+			c->history * sizeof(series->points[0]));
+		series->count -= c->history;
+		i = i > c->history ? i - c->history : 0;
+	}
+	if (series->count == series->capacity) {
+		size_t capacity = series->capacity ? 2 * series->capacity : 16;
+		struct counts_point *grown =
+			realloc(series->points, capacity * sizeof(series->points[0]));
+
+		if (!grown)
+			return NULL;
+		series->points = grown;
+		series->capacity = capacity;
+	}
+	memmove(&series->points[i + 1], &series->points[i],
+		(series->count - i) * sizeof(series->points[0]));
+	series->points[i] = (struct counts_point){.window = window};
+	series->count++;
+	return &series->points[i];
+}
+
+static void add_point(struct counts_point *point, const struct aggregate_counts *by)
+{
+	point->count += by->count;
+	point->bytes += by->bytes;
+	point->latency_sum_ns += by->latency_sum_ns;
+	if (by->latency_max_ns > point->latency_max_ns)
+		point->latency_max_ns = by->latency_max_ns;
+}
+
+static struct series *add_series(struct counts *c, unsigned int kind, __u32 device, __u64 window,
+				 const struct aggregate_counts *by)
+{
+	struct series *series = make_series(c, kind, device);
+	struct counts_point *point = series ? point_at(c, series, window) : NULL;
+
+	if (!point) {
+		c->error = failed(-ENOMEM, "no memory for the counts of another second");
+		return NULL;
+	}
+	add_point(point, by);
+	add_point(&series->total, by);
+	return series;
+}
+
+static void add_total(struct counts *c, struct total_key key, const struct aggregate_counts *by)
+{
+	struct total *total;
+
+	HASH_FIND(hh, c->totals, &key, sizeof(key), total);
+	if (!total && HASH_COUNT(c->totals) >= COUNTS_KEYS_MAX) {
+		key = (struct total_key){key.kind, DEVICE_NONE, 0, 0};
+		HASH_FIND(hh, c->totals, &key, sizeof(key), total);
+	}
+	if (!total) {
+		total = calloc(1, sizeof(*total));
+		if (!total)
+			return;
+		total->key = key;
+		HASH_ADD(hh, c->totals, key, sizeof(total->key), total);
+		if (!total->hh.tbl) {
+			free(total);
+			return;
+		}
+	}
+	total->count += by->count;
+	total->bytes += by->bytes;
+}
+
+/* A run of events that count alike: the storm costs one comparison an event. */
+struct run {
+	const struct event *first;
+	__u64 window;
+	struct aggregate_counts counts;
+};
+
+static void end_run(struct counts *c, const struct run *run)
+{
+	const struct event *e = run->first;
+
+	if (!e)
+		return;
+	add_series(c, e->kind, e->device, run->window, &run->counts);
+	add_total(c, (struct total_key){e->kind, e->device, e->pid, 0}, &run->counts);
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct counts *c = self;
+	struct run run = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		const struct event *e = &events[i];
+
+		if (e->kind >= 64 || !(COUNTED >> e->kind & 1))
+			continue;
+		if (!run.first || e->kind != run.first->kind || e->pid != run.first->pid ||
+		    e->device != run.first->device ||
+		    e->time_ns - run.window * AGGREGATE_WINDOW_NS >= AGGREGATE_WINDOW_NS) {
+			end_run(c, &run);
+			run = (struct run){e, e->time_ns / AGGREGATE_WINDOW_NS, {0}};
+		}
+		run.counts.count++;
+		run.counts.bytes += e->length;
+	}
+	end_run(c, &run);
+	return c->error;
+}
+
+static void add_bins(struct series *series, const struct aggregate_frame *frame,
+		     const struct aggregate_row *row)
+{
+	if (!row->bins || row->histogram > frame->bin_count ||
+	    row->bins > frame->bin_count - row->histogram)
+		return;
+	if (!series->latency) {
+		series->latency = malloc(sizeof(*series->latency));
+		if (!series->latency)
+			return;
+		histogram_init(series->latency);
+	}
+	for (__u32 i = 0; i < row->bins; i++) {
+		const struct aggregate_bin *bin = &frame->bins[row->histogram + i];
+
+		histogram_add_bucket(series->latency, bin->bucket, bin->count);
+	}
+	/* Buckets know the maximum only to 1.6%; the counter knows it exactly. */
+	if (series->total.latency_max_ns)
+		series->latency->max = series->total.latency_max_ns;
+}
+
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct counts *c = self;
+
+	if (frame->window > c->newest_window)
+		c->newest_window = frame->window;
+	for (size_t i = 0; i < frame->row_count; i++) {
+		const struct aggregate_row *row = &frame->rows[i];
+		const struct aggregate_key *key = &row->key;
+		struct series *series =
+			add_series(c, key->kind, key->device, frame->window, &row->counts);
+
+		if (series)
+			add_bins(series, frame, row);
+		add_total(c, (struct total_key){key->kind, key->device, key->pid, key->code},
+			  &row->counts);
+	}
+	return c->error;
+}
+
+static void on_began(void *self, const struct fault *fault)
+{
+	const struct aggregate_counts one = {.count = 1, .bytes = fault->length};
+	__u64 time_ns = fault_first_ns(fault);
+
+	if (time_ns)
+		add_series(self, EVENT_FAULT_DETECT, fault->device, time_ns / AGGREGATE_WINDOW_NS,
+			   &one);
+}
+
+int counts_create(struct counts **counts, struct faults *faults, size_t history_windows)
+{
+	struct counts *c = calloc(1, sizeof(*c));
+
+	*counts = c;
+	if (!c)
+		return failed(-ENOMEM, "no memory for the counts");
+	c->history = history_windows;
+	return faults_subscribe(faults, (struct fault_sink){on_began, NULL, c});
+}
+
+struct stream counts_stream(struct counts *c)
+{
+	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+
+	return (struct stream){&ops, c};
+}
+
+void counts_destroy(struct counts *c)
+{
+	struct series *series, *next_series;
+	struct total *total, *next_total;
+
+	if (!c)
+		return;
+	HASH_ITER(hh, c->series, series, next_series) {
+		HASH_DEL(c->series, series);
+		free(series->points);
+		free(series->latency);
+		free(series);
+	}
+	HASH_ITER(hh, c->totals, total, next_total) {
+		HASH_DEL(c->totals, total);
+		free(total);
+	}
+	free(c);
+}
+
+__u64 counts_of_kind(const struct counts *c, unsigned int kind)
+{
+	__u64 sum = 0;
+
+	for (const struct series *s = c->series; s; s = s->hh.next)
+		if (s->key.kind == kind)
+			sum += s->total.count;
+	return sum;
+}
+
+struct counts_point counts_device(const struct counts *c, unsigned int kind, __u32 device)
+{
+	const struct series *series = find_series(c, kind, device);
+
+	return series ? series->total : (struct counts_point){0};
+}
+
+struct counts_point counts_newest(const struct counts *c, unsigned int kind, __u32 device)
+{
+	const struct series *series = find_series(c, kind, device);
+
+	for (size_t i = series ? series->count : 0; i-- > 0;)
+		if (series->points[i].window <= c->newest_window)
+			return series->points[i].window == c->newest_window
+				       ? series->points[i]
+				       : (struct counts_point){0};
+	return (struct counts_point){0};
+}
+
+const struct histogram *counts_latency(const struct counts *c, unsigned int kind, __u32 device)
+{
+	const struct series *series = find_series(c, kind, device);
+
+	return series ? series->latency : NULL;
+}
+
+static const char *series_name(__u32 kind)
+{
+	return kind == EVENT_FAULT_DETECT ? "I/O page fault" : event_kind_name(kind);
+}
+
+static int by_series(const struct series *a, const struct series *b)
+{
+	if (a->key.kind != b->key.kind)
+		return a->key.kind < b->key.kind ? -1 : 1;
+	return a->key.device < b->key.device ? -1 : a->key.device > b->key.device;
+}
+
+int counts_write_rates(const struct counts *c, const struct session *session, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"window", NULL, COLUMN_TIME, 30, false},
+		{"kind", NULL, COLUMN_TEXT, 20, false},
+		{"device", NULL, COLUMN_TEXT, 16, false},
+		{"rate", "per_s", COLUMN_COUNT, 9, false},
+		{"bandwidth", "bytes_per_s", COLUMN_COUNT, 12, true},
+		{"latency_mean", "ns", COLUMN_DURATION, 12, true},
+		{"latency_max", "ns", COLUMN_DURATION, 11, true},
+	};
+	static const struct table table = {"rates", "Per second", columns,
+					   sizeof(columns) / sizeof(columns[0])};
+	struct counts *sorted = (struct counts *)c;
+	char text[NAME_TEXT];
+	int error = writer_begin(writer, &table);
+
+	HASH_SORT(sorted->series, by_series);
+	for (const struct series *s = c->series; s; s = s->hh.next) {
+		for (size_t i = 0; !error && i < s->count; i++) {
+			const struct counts_point *p = &s->points[i];
+			bool timed = p->latency_max_ns && p->count;
+
+			error = writer_row(
+				writer,
+				(union cell[]){
+					{.count = p->window * AGGREGATE_WINDOW_NS},
+					{.text = series_name(s->key.kind)},
+					{.text = session_device_name(session, s->key.device, text)},
+					{.count = p->count},
+					{.count = p->bytes},
+					{.count = timed ? p->latency_sum_ns / p->count : CELL_NONE},
+					{.count = timed ? p->latency_max_ns : CELL_NONE},
+				});
+		}
+	}
+	return error ? error : writer_end(writer);
+}
+
+static int by_total(const struct total *a, const struct total *b)
+{
+	if (a->key.kind != b->key.kind)
+		return a->key.kind < b->key.kind ? -1 : 1;
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+int counts_write_totals(const struct counts *c, const struct session *session,
+			struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"kind", NULL, COLUMN_TEXT, 22, false},
+		{"device", NULL, COLUMN_TEXT, 20, false},
+		{"pid", NULL, COLUMN_COUNT, 8, false},
+		{"code", NULL, COLUMN_COUNT, 4, true},
+		{"count", NULL, COLUMN_COUNT, 12, false},
+		{"bytes", "bytes", COLUMN_BYTES, 9, false},
+	};
+	static const struct table table = {"counts", "Counted", columns,
+					   sizeof(columns) / sizeof(columns[0])};
+	struct counts *sorted = (struct counts *)c;
+	char text[NAME_TEXT];
+	int error = writer_begin(writer, &table);
+
+	HASH_SORT(sorted->totals, by_total);
+	for (const struct total *t = c->totals; !error && t; t = t->hh.next)
+		error = writer_row(
+			writer, (union cell[]){
+					{.text = event_kind_name(t->key.kind)},
+					{.text = session_device_name(session, t->key.device, text)},
+					{.count = t->key.pid ? t->key.pid : CELL_NONE},
+					{.count = t->key.code},
+					{.count = t->count},
+					{.count = t->bytes ? t->bytes : CELL_NONE},
+				});
+	return error ? error : writer_end(writer);
+}

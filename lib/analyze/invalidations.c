@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/invalidations.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "lib/analyze/pool.h"
+#include "lib/analyze/slots.h"
+#include "lib/base/fail.h"
+
+/* A host that forgets to free leaves its invalidations open; the oldest make room. */
+#define OPEN_MAX 65536
+
+struct token_key {
+	__u64 token;
+	__u32 device;
+	__u32 zero;
+};
+
+struct open_invalidation {
+	struct token_key key;
+	struct invalidation step;
+	struct open_invalidation *prev, *next;
+	UT_hash_handle hh;
+};
+
+struct invalidations {
+	struct open_invalidation *by_token, *by_age;
+	struct pool pool;
+	struct invalidation_totals all;
+	struct slots devices; /* struct invalidation_totals * */
+};
+
+static void totals_init(struct invalidation_totals *totals)
+{
+	for (unsigned int i = 0; i < INVALIDATION_INTERVALS; i++)
+		histogram_init(&totals->intervals[i]);
+	histogram_init(&totals->total);
+}
+
+static struct invalidation_totals *totals_of(struct invalidations *inv, __u32 device)
+{
+	struct invalidation_totals **slot = slots_make(&inv->devices, device);
+
+	if (!slot)
+		return NULL;
+	if (!*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		if (*slot)
+			totals_init(*slot);
+	}
+	return *slot;
+}
+
+static bool in_order(const struct invalidation *step)
+{
+	for (unsigned int i = 0; i < INVALIDATION_INTERVALS; i++)
+		if (step->at[i + 1] < step->at[i])
+			return false;
+	return true;
+}
+
+static void add(struct invalidation_totals *totals, const struct invalidation *step)
+{
+	const unsigned int all = (1u << INVALIDATION_STEPS) - 1;
+	const unsigned int freed = 1u << (INVALIDATION_STEPS - 1);
+
+	if (!(step->seen & freed)) {
+		totals->counts.unfinished++;
+		return;
+	}
+	if (step->seen != all || !in_order(step)) {
+		totals->counts.inconsistent++;
+		return;
+	}
+	totals->counts.complete++;
+	totals->counts.bytes += step->length;
+	totals->counts.written_out += !!(step->flags & EVENT_MAJOR);
+	for (unsigned int i = 0; i < INVALIDATION_INTERVALS; i++)
+		histogram_add(&totals->intervals[i], step->at[i + 1] - step->at[i]);
+	histogram_add(&totals->total, step->at[INVALIDATION_STEPS - 1] - step->at[0]);
+}
+
+static void close_one(struct invalidations *inv, struct open_invalidation *open)
+{
+	struct invalidation_totals *device = totals_of(inv, open->step.device);
+
+	add(&inv->all, &open->step);
+	if (device)
+		add(device, &open->step);
+	HASH_DEL(inv->by_token, open);
+	DL_DELETE(inv->by_age, open);
+	pool_give(&inv->pool, open);
+}
+
+static struct open_invalidation *begin(struct invalidations *inv, const struct token_key *key,
+				       const struct event *e)
+{
+	struct invalidation_totals *device = totals_of(inv, e->device);
+	struct open_invalidation *open;
+
+	if (HASH_COUNT(inv->by_token) >= OPEN_MAX)
+		close_one(inv, inv->by_age);
+	open = pool_take(&inv->pool);
+	if (!open)
+		return NULL;
+	open->key = *key;
+	open->step.token = e->value;
+	open->step.device = e->device;
+	open->step.pasid = e->pasid;
+	HASH_ADD(hh, inv->by_token, key, sizeof(*key), open);
+	if (!open->hh.tbl) {
+		pool_give(&inv->pool, open);
+		return NULL;
+	}
+	DL_APPEND(inv->by_age, open);
+	inv->all.counts.began++;
+	if (device)
+		device->counts.began++;
+	return open;
+}
+
+static int step(struct invalidations *inv, const struct event *e)
+{
+	const struct token_key key = {e->value, e->device, 0};
+	unsigned int index = e->kind - EVENT_INVALIDATE_START;
+	struct open_invalidation *open;
+
+	HASH_FIND(hh, inv->by_token, &key, sizeof(key), open);
+	if (!open)
+		open = begin(inv, &key, e);
+	if (!open)
+		return failed(-ENOMEM, "no memory for another open invalidation");
+	if (!(open->step.seen & (1u << index)))
+		open->step.at[index] = e->time_ns;
+	open->step.seen |= (__u8)(1u << index);
+	open->step.flags |= e->flags;
+	if (e->length > open->step.length) {
+		open->step.address = e->address;
+		open->step.length = e->length;
+	}
+	if (e->kind == EVENT_INVALIDATE_FREED)
+		close_one(inv, open);
+	return 0;
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < count; i++)
+		if (events[i].kind >= EVENT_INVALIDATE_START &&
+		    events[i].kind <= EVENT_INVALIDATE_FREED)
+			error = step(self, &events[i]);
+	return error;
+}
+
+static int on_end(void *self, __u64 end_ns)
+{
+	struct invalidations *inv = self;
+
+	(void)end_ns;
+	while (inv->by_age)
+		close_one(inv, inv->by_age);
+	return 0;
+}
+
+int invalidations_create(struct invalidations **invalidations)
+{
+	struct invalidations *inv = calloc(1, sizeof(*inv));
+
+	*invalidations = inv;
+	if (!inv)
+		return failed(-ENOMEM, "no memory for the invalidations");
+	totals_init(&inv->all);
+	pool_init(&inv->pool, sizeof(struct open_invalidation));
+	slots_init(&inv->devices, sizeof(struct invalidation_totals *));
+	return 0;
+}
+
+struct stream invalidations_stream(struct invalidations *inv)
+{
+	static const struct stream_ops ops = {.events = on_events, .end = on_end};
+
+	return (struct stream){&ops, inv};
+}
+
+void invalidations_destroy(struct invalidations *inv)
+{
+	if (!inv)
+		return;
+	HASH_CLEAR(hh, inv->by_token);
+	pool_free(&inv->pool);
+	for (__u32 h = 0; h < inv->devices.end; h++) {
+		struct invalidation_totals **slot = slots_find(&inv->devices, h);
+
+		if (slot)
+			free(*slot);
+	}
+	slots_free(&inv->devices);
+	free(inv);
+}
+
+const struct invalidation_totals *invalidations_all(const struct invalidations *inv)
+{
+	return &inv->all;
+}
+
+const struct invalidation_totals *invalidations_of(const struct invalidations *inv, __u32 device)
+{
+	struct invalidation_totals *const *slot = slots_find(&inv->devices, device);
+
+	return slot ? *slot : NULL;
+}
+
+static int write_totals(struct writer *writer, const char *device,
+			const struct invalidation_totals *t)
+{
+	const struct histogram *i = t->intervals;
+
+	return writer_row(writer, (union cell[]){
+					  {.text = device},
+					  {.count = t->counts.began},
+					  {.count = t->counts.complete},
+					  {.count = t->counts.unfinished},
+					  {.count = t->counts.inconsistent},
+					  {.count = t->counts.written_out},
+					  {.count = t->counts.bytes},
+					  {.count = histogram_percentile(&i[0], 50)},
+					  {.count = histogram_percentile(&i[1], 50)},
+					  {.count = histogram_percentile(&i[2], 50)},
+					  {.count = histogram_percentile(&t->total, 50)},
+					  {.count = histogram_percentile(&t->total, 99)},
+					  {.count = t->total.max},
+				  });
+}
+
+int invalidations_write(const struct invalidations *inv, const struct session *session,
+			struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"device", NULL, COLUMN_TEXT, 20, false},
+		{"began", NULL, COLUMN_COUNT, 7, false},
+		{"complete", NULL, COLUMN_COUNT, 8, false},
+		{"unfinished", NULL, COLUMN_COUNT, 10, true},
+		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
+		{"written_out", NULL, COLUMN_COUNT, 11, true},
+		{"bytes", "bytes", COLUMN_BYTES, 8, false},
+		{"told_p50", "ns", COLUMN_DURATION, 8, false},
+		{"acked_p50", "ns", COLUMN_DURATION, 9, false},
+		{"freed_p50", "ns", COLUMN_DURATION, 9, false},
+		{"total_p50", "ns", COLUMN_DURATION, 9, true},
+		{"total_p99", "ns", COLUMN_DURATION, 9, true},
+		{"total_max", "ns", COLUMN_DURATION, 9, false},
+	};
+	static const struct table table = {"invalidations", "Invalidations (memory taken back)",
+					   columns, sizeof(columns) / sizeof(columns[0])};
+	char text[NAME_TEXT];
+	int error = writer_begin(writer, &table);
+
+	if (!error && inv->all.counts.began)
+		error = write_totals(writer, "all", &inv->all);
+	for (__u32 h = 0; !error && h < inv->devices.end; h++) {
+		const struct invalidation_totals *totals = invalidations_of(inv, h);
+
+		if (totals && totals->counts.began)
+			error = write_totals(writer, session_device_name(session, h, text), totals);
+	}
+	return error ? error : writer_end(writer);
+}

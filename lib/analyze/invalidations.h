@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The way back: the host takes memory from a device (VPRI section 5.1, unmap order; NPF section 4,
+ * figure 3b). An invalidation is (device, token); four timestamps, three intervals: told, acked, freed.
+ */
+#ifndef FAULTLINE_INVALIDATIONS_H
+#define FAULTLINE_INVALIDATIONS_H
+
+#include "lib/analyze/histogram.h"
+#include "lib/analyze/session.h"
+
+#define INVALIDATION_STEPS     4
+#define INVALIDATION_INTERVALS (INVALIDATION_STEPS - 1)
+
+/* at[k - EVENT_INVALIDATE_START] is the time of step k, 0 if it was not seen. */
+struct invalidation {
+	__u64 at[INVALIDATION_STEPS];
+	__u64 address;
+	__u64 length;
+	__u64 token;
+	__u32 device;
+	__u32 pasid;
+	__u8 seen;
+	__u8 flags; /* MAJOR: the memory was written out */
+};
+
+struct invalidation_counts {
+	__u64 began;
+	__u64 complete;	    /* all four steps seen, in order */
+	__u64 inconsistent; /* freed before the device acknowledged, or a step missing before it */
+	__u64 unfinished;   /* never freed within the recording */
+	__u64 written_out;  /* of the complete ones */
+	__u64 bytes;	    /* of the complete ones */
+};
+
+struct invalidation_totals {
+	struct invalidation_counts counts;
+	struct histogram intervals[INVALIDATION_INTERVALS]; /* complete ones */
+	struct histogram total;				    /* start to freed */
+};
+
+struct invalidations;
+
+int invalidations_create(struct invalidations **invalidations);
+struct stream invalidations_stream(struct invalidations *invalidations);
+void invalidations_destroy(struct invalidations *invalidations);
+/* All devices together, or one; NULL if it had none. */
+const struct invalidation_totals *invalidations_all(const struct invalidations *invalidations);
+const struct invalidation_totals *invalidations_of(const struct invalidations *invalidations,
+						   __u32 device);
+int invalidations_write(const struct invalidations *invalidations, const struct session *session,
+			struct writer *writer);
+
+#endif

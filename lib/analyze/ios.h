@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The I/Os that came one by one because they were slow or met a fault.
+ *
+ * How many there were and how long the faulted ones took, per device; and the slowest, kept up to
+ * IOS_KEPT. All I/Os together are counted in counts.h.
+ */
+#ifndef FAULTLINE_IOS_H
+#define FAULTLINE_IOS_H
+
+#include "lib/analyze/histogram.h"
+#include "lib/analyze/session.h"
+
+#define IOS_KEPT 10000
+
+struct io_device {
+	__u64 events;
+	__u64 faulted; /* of events: met an I/O page fault, itself or one queued before it */
+	__u64 errors;
+	struct histogram latency; /* of the faulted ones */
+};
+
+struct counts;
+struct ios;
+
+int ios_create(struct ios **ios);
+struct stream ios_stream(struct ios *ios);
+void ios_destroy(struct ios *ios);
+/* NULL for a device without. */
+const struct io_device *ios_device(const struct ios *ios, __u32 device);
+__u64 ios_events(const struct ios *ios);
+__u64 ios_faulted(const struct ios *ios);
+/* Table "io_devices": all I/Os of a device beside the faulted ones. */
+int ios_write_devices(const struct ios *ios, const struct counts *counts,
+		      const struct session *session, struct writer *writer);
+/* Table "ios", slowest first, at most `limit` rows (0: all kept). */
+int ios_write(struct ios *ios, const struct session *session, struct writer *writer, size_t limit);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How long queues stood still: per queue, the union over its faults of [detect, resume].
+ *
+ * A device that pauses a queue on a fault (VPRI section 5.2) does no I/O on it in that time. For a
+ * device that goes on out of order it is the time during which at least one fault was outstanding.
+ * Faults that never resumed count up to the last timestamp seen of them.
+ */
+#ifndef FAULTLINE_QUEUES_H
+#define FAULTLINE_QUEUES_H
+
+#include "lib/analyze/session.h"
+
+#define QUEUES_MAX 16384 /* over all devices; faults of further queues are not accounted */
+
+struct faults;
+struct queues;
+
+struct queue_blocked {
+	__u32 device;
+	__u16 queue;
+	__u64 faults;
+	__u64 blocked_ns; /* union */
+	__u64 longest_ns; /* one uninterrupted piece */
+	__u64 pieces;
+};
+
+int queues_create(struct queues **queues, struct faults *faults);
+void queues_destroy(struct queues *queues);
+/* Of the worst queue of a device: the part of [from, to) in which it was blocked, 0 to 1. Looks
+ * back over the newest QUEUE_PIECES pieces and the open faults. `queue` may be NULL. */
+double queues_blocked_part(const struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,
+			   __u16 *queue);
+/* Totals of one queue, -ENOENT if it had no fault. */
+int queues_get(const struct queues *queues, __u32 device, __u16 queue,
+	       struct queue_blocked *blocked);
+/* The sum over a device's queues, and its worst queue's. */
+void queues_device(const struct queues *queues, __u32 device, __u64 *sum_ns, __u64 *worst_ns);
+int queues_write(const struct queues *queues, const struct session *session, struct writer *writer);
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/recent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/slots.h"
+#include "lib/base/fail.h"
+
+#define KEEP_DEFAULT 64
+
+struct device_recent {
+	struct recent_counts counts;
+	struct fault faults[]; /* modulo keep */
+};
+
+struct recent {
+	size_t keep;
+	struct slots devices; /* struct device_recent * */
+};
+
+static struct device_recent *make(struct recent *r, __u32 device)
+{
+	struct device_recent **slot = slots_make(&r->devices, device);
+
+	if (slot && !*slot)
+		*slot = calloc(1, sizeof(**slot) + r->keep * sizeof((*slot)->faults[0]));
+	return slot ? *slot : NULL;
+}
+
+static const struct device_recent *find(const struct recent *r, __u32 device)
+{
+	struct device_recent *const *slot = slots_find(&r->devices, device);
+
+	return slot ? *slot : NULL;
+}
+
+static void on_began(void *self, const struct fault *fault)
+{
+	struct device_recent *d = make(self, fault->device);
+
+	if (d)
+		d->counts.began++;
+}
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct recent *r = self;
+	struct device_recent *d = make(r, fault->device);
+
+	if (!d)
+		return;
+	d->faults[d->counts.finished++ % r->keep] = *fault;
+	switch (fault->state) {
+	case FAULT_COMPLETE:
+		d->counts.complete++;
+		break;
+	case FAULT_UNFINISHED:
+		d->counts.unfinished++;
+		break;
+	case FAULT_INCONSISTENT:
+		d->counts.inconsistent++;
+		break;
+	default:
+		d->counts.overflowed++;
+	}
+}
+
+int recent_create(struct recent **recent, struct faults *faults, size_t keep)
+{
+	struct recent *r = calloc(1, sizeof(*r));
+
+	*recent = r;
+	if (!r)
+		return failed(-ENOMEM, "no memory for the newest faults");
+	r->keep = keep ? keep : KEEP_DEFAULT;
+	slots_init(&r->devices, sizeof(struct device_recent *));
+	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, r});
+}
+
+void recent_destroy(struct recent *r)
+{
+	if (!r)
+		return;
+	for (__u32 h = 0; h < r->devices.end; h++) {
+		struct device_recent **slot = slots_find(&r->devices, h);
+
+		if (slot)
+			free(*slot);
+	}
+	slots_free(&r->devices);
+	free(r);
+}
+
+size_t recent_faults(const struct recent *r, __u32 device, struct fault *faults, size_t max)
+{
+	const struct device_recent *d = find(r, device);
+	size_t filled = 0;
+
+	while (d && filled < max && filled < r->keep && filled < d->counts.finished) {
+		faults[filled] = d->faults[(d->counts.finished - 1 - filled) % r->keep];
+		filled++;
+	}
+	return filled;
+}
+
+struct recent_counts recent_counts(const struct recent *r, __u32 device)
+{
+	const struct device_recent *d = find(r, device);
+
+	return d ? d->counts : (struct recent_counts){0};
+}

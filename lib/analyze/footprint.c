@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/footprint.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/footprint_data.h"
+#include "lib/base/fail.h"
+
+#define SIMULATED_DEFAULT 300000000000ull
+#define HUGE_PAGES	  (FOOTPRINT_HUGE_SHIFT - FOOTPRINT_PAGE_SHIFT)
+
+static struct device_footprint *make_device(struct footprint *f, __u32 device)
+{
+	struct device_footprint **slot = slots_make(&f->devices, device);
+
+	if (slot && !*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		if (*slot)
+			histogram_init(&(*slot)->intervals);
+	}
+	return slot ? *slot : NULL;
+}
+
+const struct device_footprint *footprint_find(const struct footprint *f, __u32 device)
+{
+	struct device_footprint *const *slot = slots_find(&f->devices, device);
+
+	return slot ? *slot : NULL;
+}
+
+static void drop_old_points(const struct footprint *f, struct device_footprint *d)
+{
+	size_t keep = f->config.history_windows;
+
+	if (!keep || d->count < 2 * keep)
+		return;
+	memmove(d->points, d->points + d->count - keep, keep * sizeof(d->points[0]));
+	d->count = keep;
+}
+
+/* The curve's point of this window; frames come in the order of their windows. */
+static struct footprint_point *point_of(struct footprint *f, struct device_footprint *d,
+					__u64 window)
+{
+	struct footprint_point *grown;
+
+	if (d->count && d->points[d->count - 1].window >= window)
+		return &d->points[d->count - 1];
+	drop_old_points(f, d);
+	if (d->count == d->capacity) {
+		size_t capacity = d->capacity ? 2 * d->capacity : 16;
+
+		grown = realloc(d->points, capacity * sizeof(d->points[0]));
+		if (!grown)
+			return NULL;
+		d->points = grown;
+		d->capacity = capacity;
+	}
+	d->points[d->count] = (struct footprint_point){.window = window};
+	return &d->points[d->count++];
+}
+
+static void touch_accesses(struct page_entry *entry, __u64 accesses)
+{
+	entry->accesses = accesses > UINT32_MAX - entry->accesses
+				  ? UINT32_MAX
+				  : entry->accesses + (__u32)accesses;
+}
+
+/* Returns true if this is the page's first access in this window. */
+static bool touch_page(struct footprint *f, const struct aggregate_page *page, __u64 accesses,
+		       __u32 window, bool *fresh)
+{
+	struct page_entry *entry =
+		page_table_make(&f->pages, page->device, page->pasid, page->page);
+	bool first;
+
+	if (!entry)
+		return false;
+	*fresh = !entry->accesses;
+	first = *fresh || entry->last != window;
+	entry->last = window;
+	touch_accesses(entry, accesses);
+	return first;
+}
+
+static bool touch_huge(struct footprint *f, struct device_footprint *d,
+		       const struct aggregate_page *page, __u64 accesses, __u32 window, bool *fresh)
+{
+	struct page_entry *entry =
+		page_table_make(&f->huge, page->device, page->pasid, page->page >> HUGE_PAGES);
+	__u64 within = accesses;
+	bool first;
+
+	if (!entry)
+		return false;
+	*fresh = !entry->accesses;
+	first = *fresh || entry->last != window;
+	if (*fresh) {
+		within--;
+	} else if (first) {
+		histogram_add(&d->intervals, window - entry->last);
+		if (window - entry->last > f->threshold_windows)
+			d->sums.simulated_faults++;
+		within--;
+	}
+	/* Further accesses of the window came after less than a window: interval 0. */
+	histogram_add_bucket(&d->intervals, 0, within > UINT32_MAX ? UINT32_MAX : (__u32)within);
+	entry->last = window;
+	touch_accesses(entry, accesses);
+	return first;
+}
+
+static int touch(struct footprint *f, const struct aggregate_page *page, __u64 window)
+{
+	struct device_footprint *d = make_device(f, page->device);
+	struct footprint_point *point = d ? point_of(f, d, window) : NULL;
+	__u64 accesses = (__u64)page->reads + page->writes;
+	__u32 relative = (__u32)(window - f->first_window);
+	bool fresh = false, fresh_huge = false;
+
+	if (!accesses)
+		return 0;
+	if (!point)
+		return failed(-ENOMEM, "no memory for the footprint of device %u", page->device);
+	if (touch_page(f, page, accesses, relative, &fresh))
+		point->window_bytes += 1ull << FOOTPRINT_PAGE_SHIFT;
+	if (touch_huge(f, d, page, accesses, relative, &fresh_huge))
+		point->window_huge_bytes += 1ull << FOOTPRINT_HUGE_SHIFT;
+	if (fresh)
+		d->sums.bytes += 1ull << FOOTPRINT_PAGE_SHIFT;
+	if (fresh_huge)
+		d->sums.huge_bytes += 1ull << FOOTPRINT_HUGE_SHIFT;
+	d->sums.reads += page->reads;
+	d->sums.writes += page->writes;
+	d->sums.accesses += accesses;
+	point->accesses += accesses;
+	point->bytes = d->sums.bytes;
+	point->huge_bytes = d->sums.huge_bytes;
+	point->simulated_faults = d->sums.simulated_faults;
+	return 0;
+}
+
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct footprint *f = self;
+	int error = 0;
+
+	if (!f->begun) {
+		f->begun = true;
+		f->first_window = frame->window;
+	}
+	/* A window from before the first can only come from a damaged recording. */
+	if (frame->window < f->first_window)
+		return 0;
+	for (size_t i = 0; !error && i < frame->page_count; i++)
+		error = touch(f, &frame->pages[i], frame->window);
+	return error;
+}
+
+int footprint_create(struct footprint **footprint, const struct footprint_config *config)
+{
+	struct footprint *f = calloc(1, sizeof(*f));
+
+	*footprint = f;
+	if (!f)
+		return failed(-ENOMEM, "no memory for the footprint");
+	if (config)
+		f->config = *config;
+	if (!f->config.simulated_fault_ns)
+		f->config.simulated_fault_ns = SIMULATED_DEFAULT;
+	f->threshold_windows = (__u32)(f->config.simulated_fault_ns / AGGREGATE_WINDOW_NS);
+	slots_init(&f->devices, sizeof(struct device_footprint *));
+	return 0;
+}
+
+struct stream footprint_stream(struct footprint *f)
+{
+	static const struct stream_ops ops = {.aggregate = on_aggregate};
+
+	return (struct stream){&ops, f};
+}
+
+void footprint_destroy(struct footprint *f)
+{
+	if (!f)
+		return;
+	for (__u32 h = 0; h < f->devices.end; h++) {
+		struct device_footprint **slot = slots_find(&f->devices, h);
+
+		if (!slot || !*slot)
+			continue;
+		free((*slot)->points);
+		free(*slot);
+	}
+	slots_free(&f->devices);
+	page_table_free(&f->pages);
+	page_table_free(&f->huge);
+	free(f);
+}
+
+struct footprint_device footprint_device(const struct footprint *f, __u32 device)
+{
+	const struct device_footprint *d = footprint_find(f, device);
+	struct footprint_device sums = d ? d->sums : (struct footprint_device){0};
+
+	if (d && d->count)
+		sums.window_bytes = d->points[d->count - 1].window_bytes;
+	return sums;
+}
+
+const struct histogram *footprint_intervals(const struct footprint *f, __u32 device)
+{
+	const struct device_footprint *d = footprint_find(f, device);
+
+	return d ? &d->intervals : NULL;
+}
+
+double footprint_percent(const struct session *session, __u32 device, __u64 bytes)
+{
+	const struct device_info *info = session_device(session, device);
+
+	return info && info->memory ? 100.0 * (double)bytes / (double)info->memory : NAN;
+}

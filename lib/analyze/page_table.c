@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/page_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define CAPACITY_FIRST 1024
+
+static size_t slot_of(const struct page_table *table, __u32 device, __u32 pasid, __u64 page)
+{
+	const struct {
+		__u64 page;
+		__u32 device, pasid;
+	} key = {page, device, pasid};
+	size_t mask = table->capacity - 1;
+	size_t i = XXH3_64bits(&key, sizeof(key)) & mask;
+
+	for (;; i = (i + 1) & mask) {
+		const struct page_entry *e = &table->entries[i];
+
+		if (!e->accesses || (e->page == page && e->device == device && e->pasid == pasid))
+			return i;
+	}
+}
+
+static int grow(struct page_table *table)
+{
+	struct page_table larger = {
+		.capacity = table->capacity ? 2 * table->capacity : CAPACITY_FIRST,
+		.used = table->used,
+	};
+
+	larger.entries = calloc(larger.capacity, sizeof(*larger.entries));
+	if (!larger.entries)
+		return -1;
+	for (size_t i = 0; i < table->capacity; i++) {
+		const struct page_entry *e = &table->entries[i];
+
+		if (e->accesses)
+			larger.entries[slot_of(&larger, e->device, e->pasid, e->page)] = *e;
+	}
+	free(table->entries);
+	*table = larger;
+	return 0;
+}
+
+struct page_entry *page_table_make(struct page_table *table, __u32 device, __u32 pasid, __u64 page)
+{
+	struct page_entry *entry;
+
+	if ((table->used + 1) * 4 > table->capacity * 3 && grow(table))
+		return NULL;
+	entry = &table->entries[slot_of(table, device, pasid, page)];
+	if (!entry->accesses) {
+		*entry = (struct page_entry){.page = page, .device = device, .pasid = pasid};
+		table->used++;
+	}
+	return entry;
+}
+
+void page_table_free(struct page_table *table)
+{
+	free(table->entries);
+	memset(table, 0, sizeof(*table));
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/slo.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/slo_data.h"
+#include "lib/base/fail.h"
+
+#define SECOND_NS 1000000000ull
+
+static struct device_slo *find(const struct slo *slo, __u32 device)
+{
+	struct device_slo *d = slots_find(&slo->devices, device);
+
+	return d && d->known && d->count ? d : NULL;
+}
+
+/* A new violation, explained; its row is dropped beyond SLO_VIOLATIONS_KEPT, its count is not. */
+static void violate(struct slo *slo, struct device_slo *d, struct judged *j, struct slo_violation v)
+{
+	v.objective = j->objective;
+	v.device = d->device;
+	j->violations[v.metric]++;
+	slo->total++;
+	d->state.violations++;
+	if (v.to_ns > d->state.last_violation)
+		d->state.last_violation = v.to_ns;
+	if (v.to_ns > d->state.last_window)
+		d->state.last_window = v.to_ns;
+	if (slo->kept == SLO_VIOLATIONS_KEPT)
+		return;
+	if (slo->kept == slo->capacity) {
+		size_t capacity = slo->capacity ? 2 * slo->capacity : 64;
+		struct slo_violation *grown =
+			realloc(slo->violations, capacity * sizeof(*slo->violations));
+
+		if (!grown) {
+			slo->error = failed(-ENOMEM, "no memory for another SLO violation");
+			return;
+		}
+		slo->violations = grown;
+		slo->capacity = capacity;
+	}
+	slo_explain(slo, d, &v);
+	slo->violations[slo->kept++] = v;
+}
+
+static __u64 window_start(const struct judged *j, __u64 window)
+{
+	return window * j->objective->window_ns;
+}
+
+/* Throughput of whole windows only: the device had I/O before and after. */
+static void judge_throughput(struct slo *slo, struct device_slo *d, struct judged *j, __u64 from,
+			     __u64 to)
+{
+	const struct slo_objective *o = j->objective;
+	double seconds = (double)(to - from) / 1e9;
+	double iops = (double)j->ios / seconds, bandwidth = (double)j->bytes / seconds;
+
+	if (from <= j->first_io_ns || from >= to)
+		return;
+	if (o->min_iops > 0 && iops < o->min_iops)
+		violate(slo, d, j,
+			(struct slo_violation){.metric = SLO_IOPS,
+					       .from_ns = from,
+					       .to_ns = to,
+					       .measured = iops,
+					       .target = o->min_iops,
+					       .ios = j->ios});
+	if (o->min_bandwidth && bandwidth < (double)o->min_bandwidth)
+		violate(slo, d, j,
+			(struct slo_violation){.metric = SLO_BANDWIDTH,
+					       .from_ns = from,
+					       .to_ns = to,
+					       .measured = bandwidth,
+					       .target = (double)o->min_bandwidth,
+					       .ios = j->ios});
+}
+
+static void judge_latency(struct slo *slo, struct device_slo *d, struct judged *j)
+{
+	const struct slo_objective *o = j->objective;
+	__u64 measured;
+
+	if (!o->latency_target_ns)
+		return;
+	measured = o->latency_percentile >= 100
+			   ? j->latency_max_ns
+			   : histogram_percentile(&j->latency, o->latency_percentile);
+	if (measured > o->latency_target_ns)
+		violate(slo, d, j,
+			(struct slo_violation){.metric = SLO_LATENCY,
+					       .from_ns = window_start(j, j->window),
+					       .to_ns = window_start(j, j->window + 1),
+					       .measured = (double)measured,
+					       .target = (double)o->latency_target_ns,
+					       .ios = j->ios});
+	histogram_init(&j->latency);
+	j->latency_max_ns = 0;
+}
+
+/* The window is over for its latencies; its throughput waits for the device's next I/O. */
+static void end_latency_window(struct slo *slo, struct device_slo *d, struct judged *j)
+{
+	__u64 end = window_start(j, j->window + 1);
+
+	if (end > d->state.last_window)
+		d->state.last_window = end;
+	judge_latency(slo, d, j);
+}
+
+static void to_window(struct slo *slo, struct device_slo *d, struct judged *j, __u64 window)
+{
+	if (j->gathering && window <= j->window)
+		return;
+	if (j->gathering) {
+		__u64 from = window_start(j, j->window), to = window_start(j, j->window + 1);
+
+		end_latency_window(slo, d, j);
+		judge_throughput(slo, d, j, from, to);
+		/* Windows without any I/O in between: one violation, as long as the silence. */
+		j->ios = 0;
+		j->bytes = 0;
+		judge_throughput(slo, d, j, to, window_start(j, window));
+	}
+	j->gathering = true;
+	j->window = window;
+	j->windows++;
+}
+
+static void add_row(struct slo *slo, struct device_slo *d, struct judged *j,
+		    const struct aggregate_frame *frame, const struct aggregate_row *row)
+{
+	__u64 start = frame->window * AGGREGATE_WINDOW_NS;
+
+	if (!j->gathering)
+		j->first_io_ns = start;
+	to_window(slo, d, j, start / j->objective->window_ns);
+	j->ios += row->counts.count;
+	j->bytes += row->counts.bytes;
+	if (row->counts.latency_max_ns > j->latency_max_ns)
+		j->latency_max_ns = row->counts.latency_max_ns;
+	if (row->histogram > frame->bin_count || row->bins > frame->bin_count - row->histogram)
+		return;
+	for (__u32 i = 0; i < row->bins; i++) {
+		const struct aggregate_bin *bin = &frame->bins[row->histogram + i];
+
+		histogram_add_bucket(&j->latency, bin->bucket, bin->count);
+	}
+}
+
+/* Faults of a window have been counted; a new one, a later frame or the end closes it. */
+static void end_fault_window(struct slo *slo, struct device_slo *d, struct judged *j)
+{
+	const struct slo_objective *o = j->objective;
+	double rate = (double)j->window_faults * 1e9 / (double)o->window_ns;
+	__u64 from = window_start(j, j->fault_window);
+
+	if (o->has_fault_rate && rate > o->fault_rate)
+		violate(slo, d, j,
+			(struct slo_violation){.metric = SLO_FAULT_RATE,
+					       .from_ns = from,
+					       .to_ns = from + o->window_ns,
+					       .measured = rate,
+					       .target = o->fault_rate});
+	j->window_faults = 0;
+}
+
+static void end_burst(struct slo *slo, struct device_slo *d, struct judged *j)
+{
+	if (!j->burst_faults)
+		return;
+	violate(slo, d, j,
+		(struct slo_violation){.metric = SLO_BURST,
+				       .from_ns = j->burst_from_ns,
+				       .to_ns = j->burst_to_ns,
+				       .measured = (double)j->burst_faults,
+				       .target = j->objective->burst});
+	j->burst_faults = 0;
+}
+
+static void count_burst(struct slo *slo, struct device_slo *d, struct judged *j, __u64 time_ns)
+{
+	unsigned int limit = j->objective->burst;
+	__u64 *oldest = &j->newest[j->faults % limit];
+	bool dense = j->faults >= limit && time_ns < *oldest + SECOND_NS;
+
+	if (dense) {
+		if (!j->burst_faults) {
+			j->burst_from_ns = *oldest;
+			j->burst_faults = limit;
+		}
+		j->burst_faults++;
+		j->burst_to_ns = time_ns;
+	} else {
+		end_burst(slo, d, j);
+	}
+	*oldest = time_ns;
+	j->faults++;
+}
+
+static void on_began(void *self, const struct fault *fault)
+{
+	struct slo *slo = self;
+	struct device_slo *d = find(slo, fault->device);
+	__u64 time_ns = fault_first_ns(fault);
+
+	for (size_t i = 0; d && time_ns && i < d->count; i++) {
+		struct judged *j = &d->judged[i];
+		__u64 window = time_ns / j->objective->window_ns;
+
+		if (j->objective->has_fault_rate && window > j->fault_window) {
+			end_fault_window(slo, d, j);
+			j->fault_window = window;
+		}
+		j->window_faults++;
+		if (j->objective->has_burst)
+			count_burst(slo, d, j, time_ns);
+	}
+}
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct slo *slo = self;
+	struct device_slo *d = find(slo, fault->device);
+	__u64 now = fault_last_ns(fault);
+	struct fault *slot;
+
+	if (!d || !now)
+		return;
+	while (d->faults.head < d->faults.tail &&
+	       fault_last_ns(memory_at(&d->faults, d->faults.head)) + SLO_MEMORY_NS < now)
+		d->faults.head++;
+	slot = memory_push(&d->faults);
+	if (slot)
+		*slot = *fault;
+}
+
+static int on_device(void *self, const struct device_info *info)
+{
+	struct slo *slo = self;
+	struct device_slo *d = slots_make(&slo->devices, info->handle);
+
+	if (!d || d->known)
+		return 0;
+	d->known = true;
+	d->device = info->handle;
+	d->latency_floor = UINT64_MAX;
+	d->ios.size = sizeof(struct slow_io);
+	d->faults.size = sizeof(struct fault);
+	d->judged = calloc(slo->set->count, sizeof(*d->judged));
+	if (!d->judged)
+		return failed(-ENOMEM, "no memory for the objectives of %s", info->name);
+	for (size_t i = 0; i < slo->set->count; i++) {
+		const struct slo_objective *o = &slo->set->objectives[i];
+		struct judged *j = &d->judged[d->count];
+
+		if (fnmatch(o->device, info->name, 0))
+			continue;
+		j->objective = o;
+		histogram_init(&j->latency);
+		if (o->has_burst) {
+			j->newest = calloc(o->burst, sizeof(*j->newest));
+			if (!j->newest)
+				return failed(-ENOMEM, "no memory for the objectives of %s",
+					      info->name);
+		}
+		if (o->latency_target_ns && o->latency_target_ns < d->latency_floor)
+			d->latency_floor = o->latency_target_ns;
+		d->state.judged = true;
+		d->count++;
+	}
+	return 0;
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct slo *slo = self;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct event *e = &events[i];
+		struct device_slo *d;
+		struct slow_io *io;
+
+		if (e->kind != EVENT_IO_COMPLETE && e->kind != EVENT_BLOCK_COMPLETE)
+			continue;
+		d = find(slo, e->device);
+		if (!d || e->value <= d->latency_floor)
+			continue;
+		while (d->ios.head < d->ios.tail &&
+		       ((struct slow_io *)memory_at(&d->ios, d->ios.head))->to_ns + SLO_MEMORY_NS <
+			       e->time_ns)
+			d->ios.head++;
+		io = memory_push(&d->ios);
+		if (io)
+			*io = (struct slow_io){e->time_ns > e->value ? e->time_ns - e->value : 0,
+					       e->time_ns, e->queue};
+	}
+	return slo->error;
+}
+
+/* Ends what a frame of window `now_ns` shows to be over, of every device. */
+static void end_windows(struct slo *slo, __u64 now_ns)
+{
+	for (__u32 h = 0; h < slo->devices.end; h++) {
+		struct device_slo *d = find(slo, h);
+
+		for (size_t i = 0; d && i < d->count; i++) {
+			struct judged *j = &d->judged[i];
+
+			if (j->gathering && window_start(j, j->window + 1) <= now_ns)
+				end_latency_window(slo, d, j);
+			if (j->window_faults && window_start(j, j->fault_window + 1) <= now_ns)
+				end_fault_window(slo, d, j);
+			if (j->burst_faults && j->burst_to_ns + SECOND_NS <= now_ns)
+				end_burst(slo, d, j);
+		}
+	}
+}
+
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct slo *slo = self;
+
+	end_windows(slo, frame->window * AGGREGATE_WINDOW_NS);
+	for (size_t i = 0; i < frame->row_count; i++) {
+		const struct aggregate_row *row = &frame->rows[i];
+		struct device_slo *d = find(slo, row->key.device);
+
+		if (row->key.kind != EVENT_IO_COMPLETE && row->key.kind != EVENT_BLOCK_COMPLETE)
+			continue;
+		for (size_t k = 0; d && k < d->count; k++)
+			add_row(slo, d, &d->judged[k], frame, row);
+	}
+	return slo->error;
+}
+
+static int on_end(void *self, __u64 end_ns)
+{
+	struct slo *slo = self;
+
+	(void)end_ns;
+	end_windows(slo, UINT64_MAX);
+	return slo->error;
+}
+
+int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults)
+{
+	struct slo *s = calloc(1, sizeof(*s));
+
+	*slo = s;
+	if (!s)
+		return failed(-ENOMEM, "no memory for the objectives");
+	s->set = set;
+	s->reconstruction = faults;
+	slots_init(&s->devices, sizeof(struct device_slo));
+	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, s});
+}
+
+struct stream slo_stream(struct slo *slo)
+{
+	static const struct stream_ops ops = {
+		.device = on_device,
+		.events = on_events,
+		.aggregate = on_aggregate,
+		.end = on_end,
+	};
+
+	return (struct stream){&ops, slo};
+}
+
+void slo_destroy(struct slo *slo)
+{
+	if (!slo)
+		return;
+	for (__u32 h = 0; h < slo->devices.end; h++) {
+		struct device_slo *d = slots_find(&slo->devices, h);
+
+		if (!d || !d->known)
+			continue;
+		for (size_t i = 0; d->judged && i < d->count; i++)
+			free(d->judged[i].newest);
+		free(d->judged);
+		free(d->ios.items);
+		free(d->faults.items);
+	}
+	slots_free(&slo->devices);
+	free(slo->violations);
+	free(slo);
+}
+
+__u64 slo_violations(const struct slo *slo)
+{
+	return slo->total;
+}
+
+const struct slo_violation *slo_violation(const struct slo *slo, size_t index)
+{
+	return index < slo->kept ? &slo->violations[index] : NULL;
+}
+
+struct slo_device_state slo_device(const struct slo *slo, __u32 device)
+{
+	const struct device_slo *d = find(slo, device);
+
+	return d ? d->state : (struct slo_device_state){0};
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Service level objectives, and which fault broke them (VPRI section 2.2; fio's words).
+ *
+ *	[slo gold]
+ *	device = *disk0		; fnmatch pattern of device names
+ *	latency_target = 2ms		; at most latency_percentile of a window's I/Os may ...
+ *	latency_percentile = 99.9	; ... 100 - 99.9 percent of them, be slower; default 100
+ *	latency_window = 1s		; multiple of 1 s; default 1s
+ *	min_iops = 1000			; in every whole window
+ *	min_bandwidth = 10M		; bytes a second, in every whole window
+ *	fault_rate = 10			; I/O page faults a second, at most, in a window
+ *	burst = 5			; no more faults than this within any one second
+ *
+ * Windows are cut at multiples of latency_window of CLOCK_MONOTONIC. I/O counts come from aggregate
+ * frames. A throughput window is judged only if it lies wholly between the device's first and last
+ * I/O: before and after nobody wanted any; a window without I/O in between is 0, which is what a
+ * freeze looks like.
+ *
+ * The cause of a violated latency is the faults of the device (and queue, where the I/O names one)
+ * that overlapped its I/Os slower than the target; of a violated throughput those that overlapped
+ * the window; of a violated rate or burst the faults themselves. No overlap is said as such.
+ */
+#ifndef FAULTLINE_SLO_H
+#define FAULTLINE_SLO_H
+
+#include "lib/analyze/session.h"
+#include "lib/analyze/stage.h"
+
+#define SLO_MAX		    64
+#define SLO_VIOLATIONS_KEPT 100000 /* rows; further ones are counted only */
+
+struct slo_objective {
+	char name[NAME_TEXT];
+	char device[NAME_TEXT];	   /* fnmatch pattern, "*" if not given */
+	__u64 latency_target_ns;   /* 0: none, as with all below */
+	double latency_percentile; /* (0, 100] */
+	__u64 window_ns;
+	double min_iops;
+	__u64 min_bandwidth;
+	double fault_rate;
+	unsigned int burst;
+	bool has_fault_rate; /* 0 faults a second is an objective, too */
+	bool has_burst;
+};
+
+struct slo_set {
+	struct slo_objective objectives[SLO_MAX];
+	size_t count;
+};
+
+/* Reads [slo NAME] sections of an INI file; other sections are a job's and are skipped.
+ * -EINVAL with "FILE:LINE: ..." and the accepted values, -ENOENT, -ENODATA if it has no [slo]. */
+int slo_read(const char *path, struct slo_set *set);
+
+enum slo_metric {
+	SLO_LATENCY,
+	SLO_IOPS,
+	SLO_BANDWIDTH,
+	SLO_FAULT_RATE,
+	SLO_BURST,
+	SLO_METRICS,
+};
+
+struct slo_violation {
+	const struct slo_objective *objective;
+	enum slo_metric metric;
+	__u32 device;
+	__u64 from_ns, to_ns;
+	double measured, target; /* ns, per second, bytes per second, faults */
+	__u64 ios;		 /* I/Os of the window */
+	__u64 slow_ios;		 /* of them recorded one by one and slower than the target */
+	__u64 overlapped_ios;	 /* of the slow ones: some fault overlapped */
+	__u64 faults;		 /* that overlapped the slow I/Os or the window */
+	unsigned int stage;	 /* enum stage that took most time of them; STAGES: no fault */
+	__u64 stage_ns;		 /* its time, summed over these faults */
+	__u64 faults_ns;	 /* all their stages, summed */
+	struct fault longest;	 /* of these faults, if there was one */
+};
+
+struct slo_device_state {
+	bool judged;	      /* some objective names the device */
+	__u64 violations;     /* so far */
+	__u64 last_window;    /* end of the newest window judged, ns */
+	__u64 last_violation; /* end of the newest window violated, ns */
+};
+
+struct faults;
+struct slo;
+
+/* The set is borrowed until destroy. */
+int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults);
+struct stream slo_stream(struct slo *slo);
+void slo_destroy(struct slo *slo);
+__u64 slo_violations(const struct slo *slo);
+/* Kept rows, oldest first; NULL beyond. */
+const struct slo_violation *slo_violation(const struct slo *slo, size_t index);
+struct slo_device_state slo_device(const struct slo *slo, __u32 device);
+const char *slo_metric_name(enum slo_metric metric);
+/* One sentence without a full stop: "12 of 13 slow I/Os overlapped 4 faults; resolve took ...". */
+#define SLO_CAUSE_TEXT 256
+const char *slo_cause(const struct slo_violation *violation, char text[SLO_CAUSE_TEXT]);
+/* Tables "slo" (a row per objective and device) and "violations". */
+int slo_write(const struct slo *slo, const struct session *session, struct writer *writer);
+int slo_write_violations(const struct slo *slo, const struct session *session,
+			 struct writer *writer, size_t limit);
+
+#endif

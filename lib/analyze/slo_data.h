@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What slo.c judges with, slo_cause.c explains with and slo_tables.c prints. */
+#ifndef FAULTLINE_SLO_DATA_H
+#define FAULTLINE_SLO_DATA_H
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/histogram.h"
+#include "lib/analyze/slo.h"
+#include "lib/analyze/slots.h"
+
+/* Slow I/Os and finished faults of a device are kept this long to find causes among them. */
+#define SLO_MEMORY_NS  10000000000ull
+#define SLO_MEMORY_MAX 4096
+
+struct slow_io {
+	__u64 from_ns, to_ns;
+	__u16 queue;
+};
+
+/* Growing rings of what happened lately, indices modulo capacity (a power of two). */
+struct memory {
+	void *items;
+	size_t size; /* of one item */
+	size_t capacity;
+	__u64 head, tail; /* free-running: [head, tail) is kept */
+};
+
+/* One objective for one device. */
+struct judged {
+	const struct slo_objective *objective;
+	__u64 window; /* I/Os are gathered for; number of windows since 0 */
+	bool gathering;
+	__u64 ios, bytes, latency_max_ns;
+	struct histogram latency;
+	__u64 first_io_ns; /* start of the first second with I/O */
+	__u64 fault_window, window_faults;
+	__u64 faults; /* all, for the burst ring */
+	__u64 burst_from_ns, burst_to_ns, burst_faults;
+	__u64 *newest; /* times of the newest `burst` faults, modulo */
+	__u64 violations[SLO_METRICS];
+	__u64 windows; /* with I/O that were judged */
+};
+
+struct device_slo {
+	__u32 device;
+	bool known;
+	struct judged *judged;
+	size_t count;
+	struct memory ios;    /* struct slow_io */
+	struct memory faults; /* struct fault, finished */
+	__u64 latency_floor;  /* least latency target; faster I/Os are not kept */
+	struct slo_device_state state;
+};
+
+struct slo {
+	const struct slo_set *set;
+	struct faults *reconstruction;
+	struct slots devices; /* struct device_slo */
+	struct slo_violation *violations;
+	size_t kept, capacity;
+	__u64 total;
+	int error;
+};
+
+/* A new item at the tail, the oldest overwritten when SLO_MEMORY_MAX are kept; NULL w/o memory. */
+void *memory_push(struct memory *memory);
+void *memory_at(const struct memory *memory, __u64 index);
+
+/* Fills in slow_ios, overlapped_ios, faults, stage and longest; from, to, metric, device are set. */
+void slo_explain(const struct slo *slo, const struct device_slo *device,
+		 struct slo_violation *violation);
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The tables of the objectives: one row per objective and device, one row per violation. */
+#include "lib/analyze/slo_data.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "lib/base/units.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *slo_metric_name(enum slo_metric metric)
+{
+	static const char *const names[SLO_METRICS] = {
+		"latency", "iops", "bandwidth", "fault_rate", "burst",
+	};
+
+	return metric < SLO_METRICS ? names[metric] : "unknown";
+}
+
+static bool has_metric(const struct slo_objective *o, enum slo_metric metric, double *target)
+{
+	switch (metric) {
+	case SLO_LATENCY:
+		*target = (double)o->latency_target_ns;
+		return o->latency_target_ns;
+	case SLO_IOPS:
+		*target = o->min_iops;
+		return o->min_iops > 0;
+	case SLO_BANDWIDTH:
+		*target = (double)o->min_bandwidth;
+		return o->min_bandwidth;
+	case SLO_FAULT_RATE:
+		*target = o->fault_rate;
+		return o->has_fault_rate;
+	default:
+		*target = o->burst;
+		return o->has_burst;
+	}
+}
+
+static int write_objective(const struct session *session, struct writer *writer,
+			   const struct device_slo *d, const struct judged *j)
+{
+	char text[NAME_TEXT];
+	int error = 0;
+
+	for (unsigned int m = 0; !error && m < SLO_METRICS; m++) {
+		double target;
+
+		if (!has_metric(j->objective, (enum slo_metric)m, &target))
+			continue;
+		error = writer_row(writer,
+				   (union cell[]){
+					   {.text = j->objective->name},
+					   {.text = session_device_name(session, d->device, text)},
+					   {.text = slo_metric_name((enum slo_metric)m)},
+					   {.real = target},
+					   {.count = j->windows},
+					   {.count = j->violations[m]},
+					   {.text = j->violations[m] ? "VIOLATED" : "ok"},
+				   });
+	}
+	return error;
+}
+
+int slo_write(const struct slo *slo, const struct session *session, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"slo", NULL, COLUMN_TEXT, 16, false},
+		{"device", NULL, COLUMN_TEXT, 18, false},
+		{"metric", NULL, COLUMN_TEXT, 10, false},
+		{"target", NULL, COLUMN_REAL, 10, true},
+		{"io_windows", NULL, COLUMN_COUNT, 10, false},
+		{"violations", NULL, COLUMN_COUNT, 10, false},
+		{"state", NULL, COLUMN_TEXT, 8, false},
+	};
+	static const struct table table = {"slo", "Objectives", columns, COUNT(columns)};
+	int error = writer_begin(writer, &table);
+
+	for (__u32 h = 0; !error && h < slo->devices.end; h++) {
+		const struct device_slo *d = slots_find(&slo->devices, h);
+
+		for (size_t i = 0; !error && d && i < d->count; i++)
+			error = write_objective(session, writer, d, &d->judged[i]);
+	}
+	return error ? error : writer_end(writer);
+}
+
+static const char *quantity(enum slo_metric metric, double value, char text[UNITS_TEXT])
+{
+	char size[UNITS_TEXT];
+
+	switch (metric) {
+	case SLO_LATENCY:
+		return units_format_duration((__u64)value, text);
+	case SLO_BANDWIDTH:
+		snprintf(text, UNITS_TEXT, "%s/s", units_format_size((__u64)value, size));
+		return text;
+	case SLO_BURST:
+		snprintf(text, UNITS_TEXT, "%.0f", value);
+		return text;
+	default:
+		snprintf(text, UNITS_TEXT, "%.4g/s", value);
+		return text;
+	}
+}
+
+static int write_violation(const struct slo_violation *v, const struct session *session,
+			   struct writer *writer)
+{
+	char name[NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT], target[UNITS_TEXT];
+	const struct fault *f = v->faults ? &v->longest : NULL;
+
+	return writer_row(writer, (union cell[]){
+					  {.count = v->from_ns},
+					  {.count = v->to_ns - v->from_ns},
+					  {.text = v->objective->name},
+					  {.text = session_device_name(session, v->device, name)},
+					  {.text = slo_metric_name(v->metric)},
+					  {.text = quantity(v->metric, v->measured, measured)},
+					  {.text = quantity(v->metric, v->target, target)},
+					  {.real = v->measured},
+					  {.real = v->target},
+					  {.count = v->ios},
+					  {.count = v->slow_ios},
+					  {.count = v->overlapped_ios},
+					  {.count = v->faults},
+					  {.text = v->stage < STAGES ? stage_name(v->stage) : ""},
+					  {.count = v->stage < STAGES ? v->stage_ns : CELL_NONE},
+					  {.count = f ? f->group : CELL_NONE},
+					  {.count = f ? f->instance : CELL_NONE},
+					  {.count = f ? f->address : CELL_NONE},
+					  {.count = f ? fault_first_ns(f) : CELL_NONE},
+					  {.text = slo_cause(v, cause)},
+				  });
+}
+
+int slo_write_violations(const struct slo *slo, const struct session *session,
+			 struct writer *writer, size_t limit)
+{
+	static const struct column columns[] = {
+		{"window", NULL, COLUMN_TIME, 30, false},
+		{"window_length", "ns", COLUMN_DURATION, 13, true},
+		{"slo", NULL, COLUMN_TEXT, 10, false},
+		{"device", NULL, COLUMN_TEXT, 14, false},
+		{"metric", NULL, COLUMN_TEXT, 10, true},
+		{"measured_text", NULL, COLUMN_TEXT, 9, true},
+		{"target_text", NULL, COLUMN_TEXT, 9, true},
+		{"measured", NULL, COLUMN_REAL, 12, true},
+		{"target", NULL, COLUMN_REAL, 12, true},
+		{"ios", NULL, COLUMN_COUNT, 8, true},
+		{"slow_ios", NULL, COLUMN_COUNT, 8, true},
+		{"overlapped_ios", NULL, COLUMN_COUNT, 14, true},
+		{"faults", NULL, COLUMN_COUNT, 6, true},
+		{"stage", NULL, COLUMN_TEXT, 8, true},
+		{"stage_time", "ns", COLUMN_DURATION, 10, true},
+		{"group", NULL, COLUMN_COUNT, 6, true},
+		{"instance", NULL, COLUMN_COUNT, 8, true},
+		{"address", NULL, COLUMN_ADDRESS, 18, true},
+		{"fault", NULL, COLUMN_TIME, 30, true},
+		{"cause", NULL, COLUMN_TEXT, 0, false},
+	};
+	static const struct table table = {"violations", "Violations", columns, COUNT(columns)};
+	int error = writer_begin(writer, &table);
+
+	for (size_t i = 0; !error && slo_violation(slo, i) && (!limit || i < limit); i++)
+		error = write_violation(slo_violation(slo, i), session, writer);
+	return error ? error : writer_end(writer);
+}

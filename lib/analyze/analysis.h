@@ -39,6 +39,8 @@ struct invalidations;
 struct stages;
 struct queues;
 struct rates;
+struct counts;
+struct recent;
 struct ios;
 struct footprint;
 struct slo;
@@ -50,11 +52,12 @@ struct analysis {
 	struct invalidations *invalidations; /* the other direction */
 	struct stages *stages;		     /* latency per stage */
 	struct queues *queues;		     /* time each queue was blocked */
-	struct rates *rates;		     /* per window; bursts */
+	struct rates *rates;		     /* of faults; peaks, bursts */
+	struct counts *counts;		     /* of everything, per second */
+	struct recent *recent;		     /* newest faults per device */
 	struct ios *ios;		     /* slow and faulted I/Os */
 	struct footprint *footprint;	     /* NULL if left out */
 	struct slo *slo;		     /* NULL without objectives */
-	struct live *live;		     /* last faults per device (lib/analyze/live.h) */
 };
 
 /* -ENOMEM, -EINVAL. `config` may be NULL for all defaults. */

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/analyze/counts.h"
+#include "lib/analyze/faults.h"
+#include "lib/analyze/footprint.h"
+#include "lib/analyze/invalidations.h"
+#include "lib/analyze/ios.h"
+#include "lib/analyze/queues.h"
+#include "lib/analyze/rates.h"
+#include "lib/analyze/recent.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/slo.h"
+#include "lib/analyze/stages.h"
+#include "lib/base/fail.h"
+
+struct bundle {
+	struct analysis parts; /* first: what callers hold */
+	struct stream_fan fan;
+};
+
+static int create_parts(struct analysis *a, const struct analysis_config *c)
+{
+	const struct faults_config faults = {.open_max = c->open_faults};
+	const struct footprint_config footprint = {c->history_windows, c->simulated_fault_ns};
+	int error = session_create(&a->session);
+
+	error = error ? error : faults_create(&a->faults, &faults);
+	error = error ? error : invalidations_create(&a->invalidations);
+	error = error ? error : stages_create(&a->stages, a->faults);
+	error = error ? error : queues_create(&a->queues, a->faults);
+	error = error ? error : rates_create(&a->rates, a->faults, c->burst_faults);
+	error = error ? error : counts_create(&a->counts, a->faults, c->history_windows);
+	error = error ? error : recent_create(&a->recent, a->faults, c->last_faults);
+	error = error ? error : ios_create(&a->ios);
+	if (!error && !c->without_footprint)
+		error = footprint_create(&a->footprint, &footprint);
+	if (!error && c->slos)
+		error = slo_create(&a->slo, c->slos, a->faults);
+	return error;
+}
+
+/* The session first: others' tables name devices. The faults before who judges with them. */
+static void connect(struct bundle *b)
+{
+	struct analysis *a = &b->parts;
+	struct stream_fan *fan = &b->fan;
+
+	fan->sinks[fan->count++] = session_stream(a->session);
+	fan->sinks[fan->count++] = faults_stream(a->faults);
+	fan->sinks[fan->count++] = invalidations_stream(a->invalidations);
+	fan->sinks[fan->count++] = counts_stream(a->counts);
+	fan->sinks[fan->count++] = ios_stream(a->ios);
+	if (a->footprint)
+		fan->sinks[fan->count++] = footprint_stream(a->footprint);
+	if (a->slo)
+		fan->sinks[fan->count++] = slo_stream(a->slo);
+}
+
+int analysis_create(struct analysis **analysis, const struct analysis_config *config)
+{
+	static const struct analysis_config defaults;
+	struct bundle *b = calloc(1, sizeof(*b));
+	int error;
+
+	*analysis = NULL;
+	if (!b)
+		return failed(-ENOMEM, "no memory for an analysis");
+	error = create_parts(&b->parts, config ? config : &defaults);
+	if (error) {
+		analysis_destroy(&b->parts);
+		return error;
+	}
+	connect(b);
+	*analysis = &b->parts;
+	return 0;
+}
+
+struct stream analysis_stream(struct analysis *analysis)
+{
+	return stream_fan(&((struct bundle *)analysis)->fan);
+}
+
+void analysis_destroy(struct analysis *a)
+{
+	if (!a)
+		return;
+	slo_destroy(a->slo);
+	footprint_destroy(a->footprint);
+	ios_destroy(a->ios);
+	recent_destroy(a->recent);
+	counts_destroy(a->counts);
+	rates_destroy(a->rates);
+	queues_destroy(a->queues);
+	stages_destroy(a->stages);
+	invalidations_destroy(a->invalidations);
+	faults_destroy(a->faults);
+	session_destroy(a->session);
+	free(a);
+}

@@ -54,7 +54,7 @@ static void ats_destroy(struct lookup *lookup)
  * entry that it made, one that came before had withdrawn the page.
  */
 static __u64 ats_translate(struct lookup *lookup, struct lookup_lane *lane, __u64 iova,
-			   __u64 permissions)
+			   __u64 permissions, bool *read_only)
 {
 	struct ats *ats = lookup->mechanism;
 	struct devtlb_translation cached;
@@ -67,8 +67,7 @@ static __u64 ats_translate(struct lookup *lookup, struct lookup_lane *lane, __u6
 	}
 	lane_count(&lane->devtlb_misses);
 	error = iommu_walk(lookup->domain, iova, permissions, &walked);
-	if (error == -EACCES)
-		lane_count(&lane->read_only_faults);
+	*read_only |= error == -EACCES;
 	if (error)
 		return 0;
 	cached.page = walked.levels == 4 ? DEVTLB_4K : DEVTLB_2M;
@@ -84,10 +83,12 @@ static int ats_check(struct lookup *lookup, struct lookup_lane *lane, __u64 page
 	struct ats *ats = lookup->mechanism;
 	__u64 iova = lookup->base + (page << PAGE_BITS), end = iova + (pages << PAGE_BITS), bytes;
 	unsigned int found = 0;
+	bool read_only = false;
 
 	pthread_mutex_lock(&ats->lock);
 	for (; iova < end; iova += bytes) {
-		bytes = ats_translate(lookup, lane, iova, write ? IOMMU_WRITE : IOMMU_READ);
+		bytes = ats_translate(lookup, lane, iova, write ? IOMMU_WRITE : IOMMU_READ,
+				      &read_only);
 		if (bytes)
 			continue;
 		bytes = PAGE_BYTES;
@@ -95,6 +96,8 @@ static int ats_check(struct lookup *lookup, struct lookup_lane *lane, __u64 page
 			absent[found++] = iova;
 	}
 	pthread_mutex_unlock(&ats->lock);
+	if (read_only)
+		lane_count(&lane->read_only_faults);
 	return (int)found;
 }
 

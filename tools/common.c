@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/common.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_SECOND 1000000000ull
+#define NS_PER_DAY    (86400 * NS_PER_SECOND)
+
+const char *argp_program_version = "faultline " FAULTLINE_VERSION;
+const char *argp_program_bug_address = "the issue tracker of the Faultline repository";
+
+enum { KEY_CSV = 0x100, KEY_JSON, KEY_TABLE, KEY_RAW_TIME, KEY_FORCE, KEY_SINCE, KEY_UNTIL };
+
+static const struct argp_option output_options[] = {
+	{NULL, 0, NULL, 0, "Output:", 1},
+	{"csv", KEY_CSV, "DIR", 0,
+	 "Write one CSV file per table into DIR (- for one table: stdout)", 0},
+	{"json", KEY_JSON, NULL, 0, "Write one JSON document", 0},
+	{"table", KEY_TABLE, "NAME", 0, "Write only this table", 0},
+	{"wide", 'w', NULL, 0, "Show all columns and whole names", 0},
+	{"raw-time", KEY_RAW_TIME, NULL, 0, "Print times as monotonic nanoseconds", 0},
+	{"force", KEY_FORCE, NULL, 0, "Replace existing output files", 0},
+	{0},
+};
+
+static error_t parse_output(int key, char *argument, struct argp_state *state)
+{
+	struct output_options *options = state->input;
+
+	switch (key) {
+	case KEY_CSV:
+		options->format = OUTPUT_CSV;
+		options->csv = argument;
+		return 0;
+	case KEY_JSON:
+		options->format = OUTPUT_JSON;
+		return 0;
+	case KEY_TABLE:
+		options->table = argument;
+		return 0;
+	case 'w':
+		options->wide = true;
+		return 0;
+	case KEY_RAW_TIME:
+		options->raw_time = true;
+		return 0;
+	case KEY_FORCE:
+		options->force = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (options->format == OUTPUT_JSON && options->csv)
+			argp_error(state, "--csv and --json exclude each other");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp output_argp = {output_options, parse_output, NULL, NULL, NULL, NULL, NULL};
+
+static const struct argp_option window_options[] = {
+	{NULL, 0, NULL, 0, "Window:", 2},
+	{"since", KEY_SINCE, "TIME", 0,
+	 "Leave out what is before TIME: 2026-11-21T14:02:03Z, 14:02 (UTC), @SECONDS since 1970, "
+	 "+90s after the start, -10m before the end",
+	 0},
+	{"until", KEY_UNTIL, "TIME", 0, "Leave out what is at TIME or later", 0},
+	{0},
+};
+
+static error_t parse_window(int key, char *argument, struct argp_state *state)
+{
+	struct window_options *window = state->input;
+
+	switch (key) {
+	case KEY_SINCE:
+		window->has_since = true;
+		window->since_text = argument;
+		if (units_parse_time(argument, &window->since))
+			common_option_failed(state, "--since");
+		return 0;
+	case KEY_UNTIL:
+		window->has_until = true;
+		window->until_text = argument;
+		if (units_parse_time(argument, &window->until))
+			common_option_failed(state, "--until");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp window_argp = {window_options, parse_window, NULL, NULL, NULL, NULL, NULL};
+
+int common_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	argp_err_exit_status = EXIT_USAGE;
+	return argp_parse(argp, argc, argv, 0, NULL, input);
+}
+
+void common_option_failed(const struct argp_state *state, const char *option)
+{
+	argp_error(state, "%s: %s", option, failure_text());
+}
+
+int common_failed(int err)
+{
+	fprintf(stderr, "faultline: %s\n", failure_text());
+	return exit_code_of(err);
+}
+
+int common_exit(int err, const struct loss_info *loss)
+{
+	if (err)
+		return common_failed(err);
+	return loss->lost || loss->missed || loss->access_lost || loss->state_failed ? EXIT_LOSS
+										     : EXIT_OK;
+}
+
+int common_open_writer(struct writer **writer, const struct output_options *options)
+{
+	struct writer_config config = {
+		.format = options->format,
+		.file = stdout,
+		.only = options->table,
+		.overwrite = options->force,
+		.wide = options->wide,
+		.raw_time = options->raw_time,
+	};
+
+	if (options->csv && strcmp(options->csv, "-"))
+		config.directory = options->csv;
+	return writer_open(writer, &config);
+}
+
+/* CLOCK_MONOTONIC of a wall-clock time by the recording's anchor; what is before boot is 0. */
+static __u64 monotonic_of(const struct clock_anchor *anchor, __u64 realtime_ns)
+{
+	__u64 boot_ns = anchor->realtime_ns - anchor->monotonic_ns;
+
+	return realtime_ns > boot_ns ? realtime_ns - boot_ns : 0;
+}
+
+/* The first such time of day that the recording may hold. */
+static __u64 time_of_day(const struct trace_summary *summary, __u64 start_ns, __u64 ns)
+{
+	const struct clock_anchor *anchor = &summary->anchor;
+	__u64 boot = anchor->realtime_ns - anchor->monotonic_ns;
+	__u64 start = boot + start_ns, time = start - start % NS_PER_DAY + ns;
+
+	if (time < start && time + NS_PER_DAY <= boot + summary->last_ns)
+		time += NS_PER_DAY;
+	return monotonic_of(anchor, time);
+}
+
+static int resolve(const struct trace_summary *summary, const struct units_time *time,
+		   const char *text, __u64 *ns)
+{
+	__u64 start_ns = summary->host.start_ns ? summary->host.start_ns : summary->first_ns;
+
+	if ((time->base == UNITS_TIME_REALTIME || time->base == UNITS_TIME_OF_DAY) &&
+	    !summary->anchor.realtime_ns)
+		return failed(-EINVAL,
+			      "time '%s': the recording knows no wall-clock; use +90s after its "
+			      "start or -10m before its end",
+			      text);
+	switch (time->base) {
+	case UNITS_TIME_REALTIME:
+		*ns = monotonic_of(&summary->anchor, time->ns);
+		break;
+	case UNITS_TIME_OF_DAY:
+		*ns = time_of_day(summary, start_ns, time->ns);
+		break;
+	case UNITS_TIME_AFTER_START:
+		*ns = start_ns + time->ns;
+		break;
+	case UNITS_TIME_BEFORE_END:
+		*ns = summary->last_ns > time->ns ? summary->last_ns - time->ns : 0;
+		break;
+	}
+	return 0;
+}
+
+int common_open_recording(const char *path, const struct window_options *window,
+			  struct trace_read_config *reading, struct trace_summary *summary)
+{
+	int err = 0;
+
+	memset(summary, 0, sizeof(*summary));
+	*reading = (struct trace_read_config){.path = path};
+	if (strcmp(path, "-"))
+		err = trace_summarize(path, summary);
+	else if (window->has_since || window->has_until)
+		err = failed(-EINVAL, "--since and --until need a file: standard input has no end "
+				      "that could be known before");
+	if (!err && window->has_since)
+		err = resolve(summary, &window->since, window->since_text, &reading->since_ns);
+	if (err || !window->has_until)
+		return err;
+	err = resolve(summary, &window->until, window->until_text, &reading->until_ns);
+	if (!err && reading->until_ns <= reading->since_ns)
+		err = failed(-EINVAL, "--until %s is not after %s%s", window->until_text,
+			     window->has_since ? "--since " : "the recording's start",
+			     window->has_since ? window->since_text : "");
+	return err;
+}
+
+static int take_clock(void *self, const struct clock_anchor *anchor)
+{
+	writer_clock(self, anchor);
+	return 0;
+}
+
+struct stream common_clock(struct writer *writer)
+{
+	static const struct stream_ops ops = {.clock = take_clock};
+
+	return (struct stream){&ops, writer};
+}
+
+static int write_time_fact(struct writer *writer, const char *name,
+			   const struct trace_summary *summary, __u64 ns)
+{
+	char text[UNITS_TEXT];
+
+	if (!ns || !summary->anchor.realtime_ns)
+		return 0;
+	units_format_time(summary->anchor.realtime_ns + (ns - summary->anchor.monotonic_ns), text);
+	return writer_fact(writer, name, text);
+}
+
+static int write_count_fact(struct writer *writer, const char *name, __u64 count)
+{
+	char text[UNITS_TEXT];
+
+	snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)count);
+	return writer_fact(writer, name, text);
+}
+
+int common_write_facts(struct writer *writer, const char *path, const struct trace_summary *summary)
+{
+	const struct loss_info *loss = &summary->loss;
+
+	writer_fact(writer, "recording", path);
+	writer_fact(writer, "host", summary->host.hostname);
+	writer_fact(writer, "kernel", summary->host.kernel);
+	write_time_fact(writer, "from", summary, summary->host.start_ns);
+	write_time_fact(writer, "to", summary, summary->last_ns);
+	write_count_fact(writer, "events", summary->events);
+	write_count_fact(writer, "lost", loss->lost + loss->missed + loss->access_lost);
+	write_count_fact(writer, "damaged_bytes", loss->damaged_bytes);
+	return writer_fact(writer, "complete", loss->cut ? "no: the recording was cut" : "yes");
+}
+
+static __u64 monotonic_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (__u64)now.tv_sec * NS_PER_SECOND + (__u64)now.tv_nsec;
+}
+
+static int show_progress(void *self, const struct event *events, size_t count)
+{
+	struct progress *progress = self;
+	char text[UNITS_TEXT];
+	__u64 now;
+
+	(void)events;
+	progress->done += count;
+	now = monotonic_now();
+	if (now - progress->started_ns < 2 * NS_PER_SECOND ||
+	    now - progress->shown_ns < NS_PER_SECOND / 4)
+		return 0;
+	progress->shown_ns = now;
+	units_format_count(progress->done, 6, text);
+	if (progress->total)
+		fprintf(stderr, "\r%s: %" PRIu64 "%%, %s events\033[K", progress->what,
+			(uint64_t)(progress->done * 100 / progress->total), text);
+	else
+		fprintf(stderr, "\r%s: %s events\033[K", progress->what, text);
+	return 0;
+}
+
+struct stream common_progress(struct progress *progress)
+{
+	static const struct stream_ops shown = {.events = show_progress}, hidden;
+
+	progress->started_ns = monotonic_now();
+	return (struct stream){isatty(STDERR_FILENO) ? &shown : &hidden, progress};
+}
+
+void common_progress_end(struct progress *progress)
+{
+	if (progress->shown_ns)
+		fputs("\r\033[K", stderr);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the verbs share: options that mean the same everywhere, and the way from a recording to a
+ * writer. A verb makes output_argp and window_argp children of its own argp and sets
+ * state->child_inputs[] to a struct output_options and a struct window_options.
+ */
+#ifndef FAULTLINE_TOOLS_COMMON_H
+#define FAULTLINE_TOOLS_COMMON_H
+
+#include <argp.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+#include "lib/output/table.h"
+#include "lib/trace/trace.h"
+
+/* --csv DIR, --json, --table NAME, --wide, --raw-time, --force */
+struct output_options {
+	enum output_format format;
+	const char *csv; /* directory, or "-" for standard output */
+	const char *table;
+	bool wide;
+	bool raw_time;
+	bool force;
+};
+
+extern const struct argp output_argp;
+
+/* --since TIME, --until TIME */
+struct window_options {
+	bool has_since, has_until;
+	struct units_time since, until;
+	const char *since_text, *until_text;
+};
+
+extern const struct argp window_argp;
+
+/* argp_parse() whose own errors end the program with EXIT_USAGE. Returns 0 or an errno. */
+int common_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* For a parser: prints failure_text() behind the option and ends with EXIT_USAGE. */
+void common_option_failed(const struct argp_state *state, const char *option);
+
+/* Prints the sentence of the last failure once and returns its exit code. */
+int common_failed(int err);
+
+/* The exit code of a verb that has read a recording: its error, loss, or EXIT_OK. */
+int common_exit(int err, const struct loss_info *loss);
+
+/* A writer on standard output or into the directory that the options name. */
+int common_open_writer(struct writer **writer, const struct output_options *options);
+
+/*
+ * Fills in `reading` for `path` and the window, whose times may be wall-clock, from the start or
+ * before the end. `summary` is filled in for files and all 0 for "-", where only a window after
+ * the start makes no sense either: it needs a file.
+ */
+int common_open_recording(const char *path, const struct window_options *window,
+			  struct trace_read_config *reading, struct trace_summary *summary);
+
+/* A sink that gives the writer its clock; put it before whatever prints. */
+struct stream common_clock(struct writer *writer);
+
+/* Facts every report starts with: recording, host, kernel, from, to, events, loss. */
+int common_write_facts(struct writer *writer, const char *path,
+		       const struct trace_summary *summary);
+
+/*
+ * A sink that shows on stderr, if that is a terminal, how far a long read has come: nothing during
+ * the first two seconds, then a line that rewrites itself. common_progress_end() clears it.
+ */
+struct progress {
+	const char *what; /* "reading run.flt" */
+	__u64 total;	  /* events; 0: unknown */
+	__u64 done;
+	__u64 started_ns;
+	__u64 shown_ns;
+};
+
+struct stream common_progress(struct progress *progress);
+void common_progress_end(struct progress *progress);
+
+#endif

@@ -323,17 +323,16 @@ void port_respond(struct port *port, __u32 pasid, __u16 index, enum response_cod
 	struct port_group *group = &port->groups[index % GROUP_INDEX_MAX];
 
 	pthread_mutex_lock(&port->lock);
-	if (pasid != port->config.pasid || index >= GROUP_INDEX_MAX) {
+	if (index >= GROUP_INDEX_MAX || pasid != port->config.pasid || group->state == GROUP_FREE ||
+	    group->state == GROUP_ANSWERED) {
 		atomic_fetch_add(&port->violations, 1);
 	} else if (group->state == GROUP_WAITING) {
 		if (code == RESPONSE_SUCCESS)
 			pages_mapped(port, group);
 		answer(group, code);
-	} else if (group->state == GROUP_ABANDONED) {
+	} else {
 		group->state = GROUP_FREE;
 		pthread_cond_signal(&port->index_freed);
-	} else {
-		atomic_fetch_add(&port->violations, 1);
 	}
 	pthread_mutex_unlock(&port->lock);
 }

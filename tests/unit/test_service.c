@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The host's side alone: what is queued, how groups come together, what is answered and when. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "injectors/emu/probes.h"
+#include "injectors/emu/service.h"
+#include "injectors/emu/thread.h"
+#include "lib/base/fail.h"
+
+#define DEVICES	  23
+#define RESPONSES 4096
+
+struct response {
+	__u32 device, pasid;
+	__u16 group;
+	enum response_code code;
+	__u32 pages; /* resolved since the response before of this device */
+};
+
+static struct {
+	struct service *service;
+	struct inject_table *injections;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct response responses[RESPONSES];
+	__u32 count;
+	__u32 resolved[DEVICES];
+	bool closed; /* handlers wait in resolve */
+} host = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static __u32 tenant_of(void *machine, __u32 device)
+{
+	(void)machine;
+	return device % 2;
+}
+
+static int resolve(void *machine, const struct page_request *request, bool *major, __u64 *physical,
+		   void (*on_resolved)(void *argument, bool major), void *argument)
+{
+	(void)machine;
+	pthread_mutex_lock(&host.lock);
+	while (host.closed)
+		pthread_cond_wait(&host.changed, &host.lock);
+	host.resolved[request->device]++;
+	pthread_mutex_unlock(&host.lock);
+	if (request->address >= 1ull << 32)
+		return -EFAULT;
+	if (request->address >= 1ull << 31)
+		return -EIO;
+	on_resolved(argument, false);
+	*major = false;
+	*physical = request->address;
+	return 0;
+}
+
+static void respond(void *machine, __u32 device, __u32 pasid, __u16 group, enum response_code code)
+{
+	(void)machine;
+	pthread_mutex_lock(&host.lock);
+	if (host.count < RESPONSES)
+		host.responses[host.count++] =
+			(struct response){device, pasid, group, code, host.resolved[device]};
+	host.resolved[device] = 0;
+	pthread_cond_broadcast(&host.changed);
+	pthread_mutex_unlock(&host.lock);
+}
+
+static void build(__u32 entries, enum scheduler_kind scheduler)
+{
+	static const struct service_ops ops = {
+		.tenant_of = tenant_of, .resolve = resolve, .respond = respond};
+	struct service_config config = {
+		.scheduler = scheduler,
+		.queue_entries = entries,
+		.devices = DEVICES,
+		.tenants = 2,
+	};
+
+	assert_int_equal(inject_table_create(&host.injections), 0);
+	config.injections = host.injections;
+	assert_int_equal(service_create(&host.service, &config, &ops, NULL), 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	service_destroy(host.service);
+	inject_table_destroy(host.injections);
+	host.service = NULL;
+	host.injections = NULL;
+	host.count = 0;
+	host.closed = false;
+	memset(host.resolved, 0, sizeof(host.resolved));
+	return 0;
+}
+
+static void gate(bool closed)
+{
+	pthread_mutex_lock(&host.lock);
+	host.closed = closed;
+	pthread_cond_broadcast(&host.changed);
+	pthread_mutex_unlock(&host.lock);
+}
+
+static struct page_request page(__u32 device, __u16 group, __u64 number, bool last)
+{
+	return (struct page_request){
+		.address = number * PAGE_BYTES,
+		.device = device,
+		.pasid = PASID_NONE,
+		.group = group,
+		.flags = (__u8)(EVENT_READ | (last ? EVENT_LAST : 0)),
+	};
+}
+
+static int raise(struct page_request request)
+{
+	__u32 depth;
+	int error = service_reserve(host.service, &request, &depth);
+
+	if (!error)
+		service_post(host.service, &request);
+	return error;
+}
+
+static void wait_responses(__u32 count)
+{
+	pthread_mutex_lock(&host.lock);
+	while (host.count < count)
+		pthread_cond_wait(&host.changed, &host.lock);
+	pthread_mutex_unlock(&host.lock);
+}
+
+static struct service_stats drained(void)
+{
+	struct service_stats stats;
+
+	service_drain(host.service);
+	service_stats(host.service, &stats);
+	return stats;
+}
+
+static void interleaved_groups_of_many_devices_come_together(void **state)
+{
+	struct service_stats stats;
+
+	(void)state;
+	build(1024, SCHEDULER_SERIAL);
+	/* Device d's group has d + 1 pages; one page of each device in turn. */
+	for (__u64 n = 0; n < DEVICES; n++)
+		for (__u32 device = (__u32)n; device < DEVICES; device++)
+			assert_int_equal(raise(page(device, 5, n, n == device)), 0);
+	wait_responses(DEVICES);
+	for (__u32 i = 0; i < DEVICES; i++) {
+		assert_int_equal(host.responses[i].pages, host.responses[i].device + 1);
+		assert_int_equal(host.responses[i].group, 5);
+		assert_int_equal(host.responses[i].code, RESPONSE_SUCCESS);
+	}
+	stats = drained();
+	assert_int_equal(stats.requests, DEVICES * (DEVICES + 1) / 2);
+	assert_int_equal(stats.groups, DEVICES);
+	assert_int_equal(stats.responses[RESPONSE_SUCCESS], DEVICES);
+	assert_int_equal(stats.discarded, 0);
+}
+
+static void a_number_is_another_group_in_another_pasid(void **state)
+{
+	struct page_request one = page(3, 7, 1, false), two = page(3, 7, 2, true);
+
+	(void)state;
+	build(64, SCHEDULER_AFFINED);
+	two.pasid = 9;
+	assert_int_equal(raise(one), 0);
+	assert_int_equal(raise(two), 0);
+	wait_responses(1);
+	assert_int_equal(host.responses[0].pasid, 9);
+	assert_int_equal(host.responses[0].pages, 1);
+	one.flags |= EVENT_LAST;
+	assert_int_equal(raise(one), 0);
+	wait_responses(2);
+	assert_int_equal(host.responses[1].pasid, PASID_NONE);
+	assert_int_equal(host.responses[1].pages, 2);
+}
+
+static void numbers_are_reused_after_the_response(void **state)
+{
+	(void)state;
+	build(64, SCHEDULER_AFFINED);
+	for (__u32 round = 0; round < 101; round++) {
+		assert_int_equal(raise(page(0, 0, round, false)), 0);
+		assert_int_equal(raise(page(0, 0, round + 1, true)), 0);
+		wait_responses(round + 1);
+		assert_int_equal(host.responses[round].pages, 2);
+	}
+}
+
+static void the_worst_page_decides_the_code(void **state)
+{
+	(void)state;
+	build(64, SCHEDULER_SERIAL);
+	assert_int_equal(raise(page(0, 0, 1, false)), 0);
+	assert_int_equal(raise(page(0, 0, 1 << 20, true)), 0);
+	wait_responses(1);
+	assert_int_equal(host.responses[0].code, RESPONSE_INVALID);
+	assert_int_equal(raise(page(0, 0, 1 << 20, false)), 0);
+	assert_int_equal(raise(page(0, 0, 1 << 19, false)), 0);
+	assert_int_equal(raise(page(0, 0, 1, true)), 0);
+	wait_responses(2);
+	assert_int_equal(host.responses[1].code, RESPONSE_FAILURE);
+}
+
+static void malformed_requests_are_discarded_and_counted(void **state)
+{
+	struct page_request unaligned = page(0, 0, 1, true), pasid = page(0, 0, 1, true),
+			    access = page(0, 0, 1, true);
+	struct service_stats stats;
+
+	(void)state;
+	build(64, SCHEDULER_SERIAL);
+	unaligned.address++;
+	pasid.pasid = 1 << 20;
+	access.flags = EVENT_LAST;
+	assert_int_equal(raise(unaligned), 0);
+	assert_int_equal(raise(pasid), 0);
+	assert_int_equal(raise(access), 0);
+	assert_int_equal(raise(page(DEVICES, 0, 1, true)), 0);
+	assert_int_equal(raise(page(0, GROUP_INDEX_MAX, 1, true)), 0);
+	stats = drained();
+	assert_int_equal(stats.requests, 5);
+	assert_int_equal(stats.discarded, 5);
+	assert_int_equal(stats.groups, 0);
+	assert_false(service_pending(host.service, 0, 0));
+}
+
+static void a_group_larger_than_pcie_allows_is_discarded(void **state)
+{
+	struct service_stats stats;
+
+	(void)state;
+	build(1024, SCHEDULER_SERIAL);
+	for (__u64 n = 0; n <= GROUP_PAGES_MAX; n++)
+		assert_int_equal(raise(page(1, 2, n, false)), 0);
+	stats = drained();
+	assert_int_equal(stats.discarded, GROUP_PAGES_MAX + 1);
+	assert_false(service_pending(host.service, 1, 2));
+}
+
+/* Makes the ISR wait: a request with a delivery time far away keeps its slot. */
+static void fill(__u32 device, __u16 group, __u32 count)
+{
+	for (__u32 n = 0; n < count; n++) {
+		struct page_request request = page(device, group, n, false);
+
+		request.deliver_ns = monotonic_ns() + 3600 * NSEC_PER_SEC;
+		assert_int_equal(raise(request), 0);
+	}
+}
+
+static void a_full_queue_drops_and_counts(void **state)
+{
+	struct service_stats stats;
+	struct page_request request = page(1, 0, 0, false);
+	__u32 depth;
+
+	(void)state;
+	build(8, SCHEDULER_SERIAL);
+	fill(0, 0, 7);
+	assert_int_equal(service_reserve(host.service, &request, &depth), 0);
+	assert_int_equal(depth, 8);
+	for (int i = 0; i < 11; i++)
+		assert_int_equal(raise(page(2, 0, 0, false)), -EOVERFLOW);
+	service_post(host.service, &request);
+	stats = drained();
+	assert_int_equal(stats.overflows, 11);
+	assert_int_equal(stats.depth_max, 8);
+	assert_int_equal(stats.requests, 8);
+}
+
+/* The host must not mix what it had of that group with the next of the same number. */
+static void a_dropped_last_voids_what_came_before(void **state)
+{
+	struct injection overflow = {.point = INJECT_OVERFLOW,
+				     .device = DEVICE_ALL,
+				     .probability = 100,
+				     .interval = 1,
+				     .times = -1};
+	struct service_stats stats;
+
+	(void)state;
+	build(64, SCHEDULER_SERIAL);
+	for (__u32 round = 0; round < 31; round++) {
+		assert_int_equal(raise(page(4, 1, 10, false)), 0);
+		assert_int_equal(raise(page(4, 1, 11, false)), 0);
+		assert_int_equal(inject_arm(host.injections, &overflow), 0);
+		assert_int_equal(raise(page(4, 1, 12, true)), -EOVERFLOW);
+		inject_disarm(host.injections, 0);
+		assert_int_equal(raise(page(4, 1, 13, true)), 0);
+		wait_responses(round + 1);
+		assert_int_equal(host.responses[round].pages, 1);
+	}
+	stats = drained();
+	assert_int_equal(stats.discarded, 62);
+	assert_false(service_pending(host.service, 4, 1));
+}
+
+static void a_group_is_pending_until_it_has_been_answered(void **state)
+{
+	(void)state;
+	build(64, SCHEDULER_SERIAL);
+	gate(true);
+	assert_false(service_pending(host.service, 2, 9));
+	assert_int_equal(raise(page(2, 9, 0, true)), 0);
+	assert_true(service_pending(host.service, 2, 9));
+	gate(false);
+	wait_responses(1);
+	drained();
+	assert_false(service_pending(host.service, 2, 9));
+}
+
+static void draining_serves_what_is_queued_however_long_its_delay(void **state)
+{
+	struct service_stats stats;
+
+	(void)state;
+	build(64, SCHEDULER_AFFINED);
+	for (__u16 group = 0; group < 13; group++) {
+		struct page_request request = page(group % 3, group, group, true);
+
+		request.deliver_ns = monotonic_ns() + 3600 * NSEC_PER_SEC;
+		assert_int_equal(raise(request), 0);
+	}
+	stats = drained();
+	assert_int_equal(stats.groups, 13);
+	assert_int_equal(host.count, 13);
+}
+
+static void bad_sizes_are_refused(void **state)
+{
+	static const __u32 sizes[] = {0, 1, 3, 100, 131072};
+	struct service_config config = {.devices = 1, .tenants = 1};
+	struct service_ops ops = {.tenant_of = tenant_of, .resolve = resolve, .respond = respond};
+	struct service *service;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		config.queue_entries = sizes[i];
+		assert_int_equal(service_create(&service, &config, &ops, NULL), -EINVAL);
+		assert_non_null(strstr(failure_text(), "2 to 65536"));
+	}
+	config.queue_entries = 8;
+	config.tenants = 0;
+	assert_int_equal(service_create(&service, &config, &ops, NULL), -EINVAL);
+}
+
+#define HOST_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HOST_TEST(interleaved_groups_of_many_devices_come_together),
+		HOST_TEST(a_number_is_another_group_in_another_pasid),
+		HOST_TEST(numbers_are_reused_after_the_response),
+		HOST_TEST(the_worst_page_decides_the_code),
+		HOST_TEST(malformed_requests_are_discarded_and_counted),
+		HOST_TEST(a_group_larger_than_pcie_allows_is_discarded),
+		HOST_TEST(a_full_queue_drops_and_counts),
+		HOST_TEST(a_dropped_last_voids_what_came_before),
+		HOST_TEST(a_group_is_pending_until_it_has_been_answered),
+		HOST_TEST(draining_serves_what_is_queued_however_long_its_delay),
+		HOST_TEST(bad_sizes_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("service", tests, NULL, NULL);
+}

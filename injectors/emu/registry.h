@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How an observer finds this machine: "PID.machine" in the run directory (lib/capture/access_log.h).
- *
- * The directory is RUN_DIRECTORY, or $FAULTLINE_RUN_DIR if that is an absolute path; in either case
- * it must belong to root with mode 0700. It is created if it is not there.
+ * How an observer finds this machine: the socket "PID.machine" in the run directory
+ * (lib/base/run_directory.h; what is said on it: lib/capture/access_log.h).
  */
 #ifndef FAULTLINE_REGISTRY_H
 #define FAULTLINE_REGISTRY_H

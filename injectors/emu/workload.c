@@ -5,9 +5,8 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 
+#include "injectors/emu/thread.h"
 #include "injectors/emu/workload_driver.h"
 #include "injectors/emu/workload_pattern.h"
 #include "lib/base/clock.h"
@@ -247,8 +246,6 @@ static void *workload_thread(void *argument)
 	struct workload *w = argument;
 	__u64 whole;
 
-	/* The schedule's wakeups must not be rounded up by the default 50 us. */
-	prctl(PR_SET_TIMERSLACK, 1);
 	w->result.start_ns = monotonic_ns();
 	run(w);
 	w->result.end_ns = monotonic_ns();
@@ -347,7 +344,6 @@ static int plan(struct workload *w, __u64 *data_bytes)
 int workload_create(struct workload **workload, const struct workload_config *config,
 		    struct guest_memory *memory, struct channel *channel)
 {
-	pthread_condattr_t attributes;
 	struct workload *w;
 	__u64 data_bytes = 0;
 	int err;
@@ -373,10 +369,7 @@ int workload_create(struct workload **workload, const struct workload_config *co
 		return err;
 	}
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->ended, &attributes);
-	pthread_condattr_destroy(&attributes);
+	monotonic_cond_init(&w->ended);
 	*workload = w;
 	return 0;
 }
@@ -387,26 +380,24 @@ int workload_start(struct workload *w)
 
 	for (__u16 q = 0; q < w->channel->config.queues; q++)
 		driver_init(&w->queue[q].driver, w->channel, q, w->memory);
-	err = pthread_create(&w->thread, NULL, workload_thread, w);
+	err = thread_start(&w->thread, NULL, workload_thread, w, "guest-%s", w->config.name);
 	if (err)
-		return failed(-err, "cannot start the thread of workload %s: %s", w->config.name,
-			      strerror(err));
+		return failed_in(err, "workload %s", w->config.name);
 	w->started = true;
-	pthread_setname_np(w->thread, "workload");
 	return 0;
 }
 
 int workload_wait(struct workload *w, __u64 timeout_ns)
 {
-	struct timespec deadline = timespec_of_ns(monotonic_ns() + timeout_ns);
-	int err = 0;
+	__u64 deadline = monotonic_ns() + timeout_ns;
+	bool done;
 
 	pthread_mutex_lock(&w->lock);
-	while (!w->done && !err)
-		err = pthread_cond_timedwait(&w->ended, &w->lock, &deadline);
-	err = w->done ? 0 : -ETIMEDOUT;
+	while (!w->done && monotonic_cond_wait_until(&w->ended, &w->lock, deadline))
+		;
+	done = w->done;
 	pthread_mutex_unlock(&w->lock);
-	return err;
+	return done ? 0 : -ETIMEDOUT;
 }
 
 void workload_stop(struct workload *w)

@@ -20,6 +20,8 @@
 
 #include <linux/types.h>
 
+#include "lib/base/run_directory.h"
+
 #define ACCESS_LOG_MAGIC 0x31474f4c41494fULL /* "OIALOG1" */
 
 /* One DMA request of a device, completed. 32 bytes. */
@@ -56,7 +58,6 @@ struct access_ring {
  *	 "devices":[{"index":0,"name":"tenant0/disk0","model":"block","tenant":"tenant0",
  *	             "queues":2,"memory":1073741824,"pasid":2147483648}]}
  */
-#define RUN_DIRECTORY "/run/faultline"
-#define HELLO_MAX     (1 << 20)
+#define HELLO_MAX (1 << 20)
 
 #endif

@@ -3,10 +3,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "injectors/emu/thread.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -374,7 +373,6 @@ static void ring_all(struct engine *engine)
 static int queue_start(struct engine *engine, __u16 index)
 {
 	struct engine_queue *q = &engine->queue[index];
-	char name[16];
 	int err;
 
 	q->engine = engine;
@@ -385,13 +383,11 @@ static int queue_start(struct engine *engine, __u16 index)
 			return failed(-ENOMEM, "no memory for queue %u of a %s device", index,
 				      engine->operations->name);
 	}
-	err = pthread_create(&q->thread, NULL, queue_thread, q);
+	err = thread_start(&q->thread, NULL, queue_thread, q, "%s-q%u", engine->operations->name,
+			   index);
 	if (err)
-		return failed(-err, "cannot start the thread of queue %u of a %s device: %s", index,
-			      engine->operations->name, strerror(err));
+		return err;
 	q->running = true;
-	snprintf(name, sizeof(name), "%s-q%u", engine->operations->name, index);
-	pthread_setname_np(q->thread, name);
 	return 0;
 }
 
@@ -399,7 +395,6 @@ int engine_start(struct engine **engine, const struct engine_model *operations, 
 		 struct port *port, struct channel *channel)
 {
 	__u16 queues = channel->config.queues;
-	pthread_condattr_t attributes;
 	struct engine *new;
 	int err = 0;
 
@@ -412,10 +407,7 @@ int engine_start(struct engine **engine, const struct engine_model *operations, 
 	new->port = port;
 	new->channel = channel;
 	pthread_mutex_init(&new->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&new->listed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	monotonic_cond_init(&new->listed);
 	for (__u16 q = 0; !err && q < queues; q++)
 		err = queue_start(new, q);
 	if (err) {
@@ -442,7 +434,7 @@ void engine_stop(struct engine *engine)
 
 long engine_hold(struct engine *engine, __u64 *pages, unsigned int limit, __u64 wait_ns)
 {
-	struct timespec deadline = timespec_of_ns(monotonic_ns() + wait_ns);
+	__u64 deadline = monotonic_ns() + wait_ns;
 	long count;
 
 	pthread_mutex_lock(&engine->lock);
@@ -455,9 +447,9 @@ long engine_hold(struct engine *engine, __u64 *pages, unsigned int limit, __u64 
 	engine->page_limit = limit;
 	__atomic_store_n(&engine->held, true, __ATOMIC_RELEASE);
 	ring_all(engine);
-	while (engine->page_count < limit)
-		if (pthread_cond_timedwait(&engine->listed, &engine->lock, &deadline))
-			break;
+	while (engine->page_count < limit &&
+	       monotonic_cond_wait_until(&engine->listed, &engine->lock, deadline))
+		;
 	/* The list is the caller's again: nothing is added from now on. */
 	count = engine->page_limit = engine->page_count;
 	pthread_mutex_unlock(&engine->lock);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/run_directory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/files.h"
+
+const char *run_directory(void)
+{
+	const char *other = getenv(RUN_DIRECTORY_VAR);
+
+	return other && *other ? other : RUN_DIRECTORY;
+}
+
+int run_directory_open(bool create)
+{
+	const char *path = run_directory();
+	struct stat status;
+	int directory;
+
+	if (path[0] != '/')
+		return failed(-EINVAL, "%s=%s: must be an absolute path", RUN_DIRECTORY_VAR, path);
+	if (create && mkdir(path, 0700) && errno != EEXIST)
+		return failed(-errno, "%s: cannot create it: %s", path, strerror(errno));
+	directory = files_open_directory(path, false);
+	if (directory < 0)
+		return directory;
+	if (fstat(directory, &status) || status.st_uid != 0 || (status.st_mode & 07777) != 0700) {
+		close(directory);
+		return failed(-EPERM,
+			      "%s: must belong to root with mode 0700: nothing there can "
+			      "be trusted otherwise",
+			      path);
+	}
+	return directory;
+}

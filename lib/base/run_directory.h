@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The directory through which observers find emulated machines, trusted because only root can have
+ * put anything there.
+ */
+#ifndef FAULTLINE_RUN_DIRECTORY_H
+#define FAULTLINE_RUN_DIRECTORY_H
+
+#include <stdbool.h>
+
+#define RUN_DIRECTORY	   "/run/faultline"
+#define RUN_DIRECTORY_VAR  "FAULTLINE_RUN_DIR" /* another one, for private runs and tests */
+#define RUN_MACHINE_SUFFIX ".machine"
+
+/* RUN_DIRECTORY, or what the environment names instead. */
+const char *run_directory(void);
+
+/*
+ * Opens it (O_CLOEXEC), after making it if it is missing and `create` is set. -EPERM with a
+ * sentence unless it is a directory, no link, of root with mode 0700; -ENOENT if it is missing.
+ */
+int run_directory_open(bool create);
+
+#endif

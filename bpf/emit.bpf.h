@@ -11,7 +11,7 @@
 
 #include "bpf/maps.bpf.h"
 
-#define in_set(set, kind) (((set)[(kind) / 64] >> ((kind) % 64)) & 1)
+#define in_set(set, kind) (((set)[((kind) / 64) & 1] >> ((kind) % 64)) & 1)
 
 static __always_inline bool kind_wanted(__u32 kind)
 {

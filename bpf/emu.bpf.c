@@ -6,24 +6,52 @@
  */
 #include "bpf/kernel.h"
 
-#include <bpf/usdt.bpf.h>
-
 #include "bpf/device.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define EMULATED 1 /* DEVICE_EMULATED of lib/base/stream.h */
+#define EMULATED 1	     /* DEVICE_EMULATED of lib/base/stream.h */
+#define EVERY	 0xffffffffu /* an injection aims at all devices */
 
-struct fault_arguments {
-	__u64 device, queue, pasid, group, address, length, flags_code, value;
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, USDT_SITES_MAX);
+	__type(key, __u32);
+	__type(value, struct usdt_site);
+} usdt_sites SEC(".maps");
+
+/* In the order of injectors/emu/probes.h; the probes with fewer arguments leave the rest 0. */
+union arguments {
+	__u64 at[USDT_ARGUMENTS];
+	struct {
+		__u64 device, queue, pasid, group, address, length, flags_code, value;
+	} fault;
+	struct {
+		__u64 device, pasid, address, length, token, flags;
+	} invalidate;
+	struct {
+		__u64 device, point, id;
+	} inject;
 };
 
-static __always_inline __u64 argument(struct pt_regs *ctx, __u64 number)
+static __always_inline __u64 read_argument(struct pt_regs *ctx, const struct usdt_argument *from)
 {
-	long value = 0;
+	__u64 value = 0;
 
-	bpf_usdt_arg(ctx, number, &value);
-	return value;
+	if (from->place == USDT_CONSTANT) {
+		value = from->value;
+	} else {
+		if (from->reg >= sizeof(*ctx))
+			return 0;
+		bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + from->reg);
+		if (from->place == USDT_MEMORY &&
+		    bpf_probe_read_user(&value, sizeof(value), (void *)value + from->value))
+			return 0;
+	}
+	value <<= from->shift & 63;
+	if (from->is_signed)
+		return (__s64)value >> (from->shift & 63);
+	return value >> (from->shift & 63);
 }
 
 static __always_inline struct device_state *emulated_device(struct probe_counter *counter,
@@ -71,14 +99,14 @@ static __always_inline void group_unfinished(struct probe_counter *counter,
 }
 
 static __always_inline struct group_state *group_open(const struct group_key *key,
-						      const struct fault_arguments *a, __u64 now)
+						      const union arguments *a, __u64 now)
 {
 	struct group_state fresh = {
 		.first_ns = now,
-		.address = a->address,
+		.address = a->fault.address,
 		.instance = instance_new(),
 		.owner = bpf_get_current_pid_tgid() >> 32,
-		.queue = a->queue,
+		.queue = a->fault.queue,
 	};
 	struct group_state *group;
 
@@ -95,8 +123,8 @@ static __always_inline struct group_state *group_open(const struct group_key *ke
  * instance of its own and opens nothing: it belongs to a fault whose start nobody saw.
  */
 static __always_inline __u32 group_instance(struct probe_counter *counter,
-					    const struct group_key *key,
-					    const struct fault_arguments *a, __u32 kind, __u64 now)
+					    const struct group_key *key, const union arguments *a,
+					    __u32 kind, __u64 now)
 {
 	const __u32 requested = GROUP_STAGE(EVENT_FAULT_DETECT) | GROUP_STAGE(EVENT_FAULT_REQUEST);
 	struct group_state *group = bpf_map_lookup_elem(&groups, key);
@@ -123,7 +151,7 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 	if (kind <= EVENT_FAULT_RESUME) {
 		__u32 stages = GROUP_STAGE(kind);
 
-		if (kind == EVENT_FAULT_REQUEST && (a->flags_code & EVENT_LAST))
+		if (kind == EVENT_FAULT_REQUEST && (a->fault.flags_code & EVENT_LAST))
 			stages |= GROUP_LAST;
 		__sync_fetch_and_or(&group->stages, stages);
 	}
@@ -167,154 +195,108 @@ static __always_inline bool is_group_stage(__u32 kind)
 	       kind == EVENT_FAULT_RESUME;
 }
 
-static __always_inline int fault_stage(struct pt_regs *ctx, __u32 probe, __u32 kind)
+static __always_inline void fill_fault(struct event *event, const union arguments *a,
+				       const struct group_key *key, __u32 instance)
 {
-	struct probe_counter *counter = probe_hit(probe);
-	struct group_key key = {};
-	struct device_state *device;
-	struct fault_arguments a;
+	event->address = a->fault.address;
+	event->length = a->fault.length;
+	event->value = a->fault.value;
+	event->device = key->device;
+	event->pasid = key->pasid;
+	event->group = key->group;
+	event->instance = instance;
+	event->queue = a->fault.queue;
+	event->code = a->fault.flags_code >> 8;
+	event->flags = (__u8)a->fault.flags_code & ~(EVENT_GROUP | EVENT_LATE);
+	if (is_group_stage(event->kind))
+		event->flags |= EVENT_GROUP;
+}
+
+/* `event` is NULL if this kind is not wanted or found no room: the account of groups goes on. */
+static __always_inline void fault_stage(struct probe_counter *counter, struct event *event,
+					const union arguments *a, __u32 kind,
+					const struct device_state *device)
+{
+	struct group_key key = {
+		.device = device ? device->id : DEVICE_NONE,
+		.pasid = a->fault.pasid,
+		.group = a->fault.group,
+	};
+	__u32 instance =
+		group_instance(counter, &key, a, kind, event ? event->time_ns : bpf_ktime_get_ns());
+
+	if (kind == EVENT_FAULT_HANDLER)
+		handler_register();
+	if (kind == EVENT_FAULT_HANDLER || kind == EVENT_FAULT_RESPONSE)
+		task_resolves(&key, instance, kind);
+	if (event)
+		fill_fault(event, a, &key, instance);
+}
+
+static __always_inline void fill_invalidate(struct event *event, const union arguments *a,
+					    const struct device_state *device)
+{
+	event->device = device ? device->id : DEVICE_NONE;
+	event->pasid = a->invalidate.pasid;
+	event->address = a->invalidate.address;
+	event->length = a->invalidate.length;
+	event->value = a->invalidate.token;
+	event->flags = (__u8)a->invalidate.flags & ~(EVENT_GROUP | EVENT_LATE);
+}
+
+static __always_inline void fill_inject(struct event *event, const union arguments *a,
+					const struct device_state *device)
+{
+	event->device = device ? device->id : DEVICE_NONE;
+	event->code = a->inject.point;
+	event->value = a->inject.id;
+}
+
+static __always_inline bool is_inject(__u32 kind)
+{
+	return kind == EVENT_INJECT_START || kind == EVENT_INJECT_STOP;
+}
+
+/*
+ * All probes of the emulator lead here: one program on many sites has one link, and taking it away
+ * waits for one grace period of the kernel (0.1 s) instead of one a probe.
+ */
+SEC("uprobe")
+int emulator(struct pt_regs *ctx)
+{
+	__u32 number = bpf_get_attach_cookie(ctx);
+	const struct usdt_site *site = bpf_map_lookup_elem(&usdt_sites, &number);
+	struct probe_counter *counter = site ? probe_hit(site->probe) : NULL;
+	struct device_state *device = NULL;
 	struct event *event = NULL;
-	__u32 instance;
+	union arguments a;
+	__u32 kind;
 
 	if (!counter)
 		return 0;
+	kind = site->kind;
+	if (kind == EVENT_NONE) {
+		handler_register();
+		return 0;
+	}
 	if (kind_wanted(kind))
 		event = event_reserve(counter, kind);
-	a.device = argument(ctx, 0);
-	a.queue = argument(ctx, 1);
-	a.pasid = argument(ctx, 2);
-	a.group = argument(ctx, 3);
-	a.address = argument(ctx, 4);
-	a.length = argument(ctx, 5);
-	a.flags_code = argument(ctx, 6);
-	a.value = argument(ctx, 7);
-
-	device = emulated_device(counter, a.device);
+	for (int i = 0; i < USDT_ARGUMENTS; i++)
+		a.at[i] = read_argument(ctx, &site->arguments[i]);
+	if (!is_inject(kind) || (__u32)a.inject.device != EVERY)
+		device = emulated_device(counter, (__u32)a.at[0]);
 	if (device && device->verdict == DEVICE_DROP) {
 		if (event)
 			bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 		return 0;
 	}
-	key.device = device ? device->id : DEVICE_NONE;
-	key.pasid = a.pasid;
-	key.group = a.group;
-	instance = group_instance(counter, &key, &a, kind,
-				  event ? event->time_ns : bpf_ktime_get_ns());
-	if (kind == EVENT_FAULT_HANDLER)
-		handler_register();
-	if (kind == EVENT_FAULT_HANDLER || kind == EVENT_FAULT_RESPONSE)
-		task_resolves(&key, instance, kind);
-	if (!event)
-		return 0;
-	event->address = a.address;
-	event->length = a.length;
-	event->value = a.value;
-	event->device = key.device;
-	event->pasid = key.pasid;
-	event->group = key.group;
-	event->instance = instance;
-	event->queue = a.queue;
-	event->code = a.flags_code >> 8;
-	event->flags = (__u8)a.flags_code & ~(EVENT_GROUP | EVENT_LATE);
-	if (is_group_stage(kind))
-		event->flags |= EVENT_GROUP;
-	event_submit(counter, event);
-	return 0;
-}
-
-#define FAULT_STAGE(stage, STAGE)                                                  \
-	SEC("usdt")                                                                \
-	int fault_##stage(struct pt_regs *ctx)                                     \
-	{                                                                          \
-		return fault_stage(ctx, PROBE_FAULT_##STAGE, EVENT_FAULT_##STAGE); \
-	}
-
-FAULT_STAGE(detect, DETECT)
-FAULT_STAGE(request, REQUEST)
-FAULT_STAGE(isr, ISR)
-FAULT_STAGE(handler, HANDLER)
-FAULT_STAGE(resolved, RESOLVED)
-FAULT_STAGE(mapped, MAPPED)
-FAULT_STAGE(response, RESPONSE)
-FAULT_STAGE(resume, RESUME)
-FAULT_STAGE(overflow, OVERFLOW)
-
-static __always_inline int invalidate_step(struct pt_regs *ctx, __u32 probe, __u32 kind)
-{
-	struct probe_counter *counter = probe_hit(probe);
-	struct device_state *device;
-	struct event *event;
-
-	if (!counter || !kind_wanted(kind))
-		return 0;
-	event = event_reserve(counter, kind);
-	if (!event)
-		return 0;
-	device = emulated_device(counter, argument(ctx, 0));
-	if (device && device->verdict == DEVICE_DROP) {
-		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
-		return 0;
-	}
-	event->device = device ? device->id : DEVICE_NONE;
-	event->pasid = argument(ctx, 1);
-	event->address = argument(ctx, 2);
-	event->length = argument(ctx, 3);
-	event->value = argument(ctx, 4);
-	event->flags = argument(ctx, 5) & ~(EVENT_GROUP | EVENT_LATE);
-	event_submit(counter, event);
-	return 0;
-}
-
-#define INVALIDATE_STEP(step, STEP)                                                            \
-	SEC("usdt")                                                                            \
-	int invalidate_##step(struct pt_regs *ctx)                                             \
-	{                                                                                      \
-		return invalidate_step(ctx, PROBE_INVALIDATE_##STEP, EVENT_INVALIDATE_##STEP); \
-	}
-
-INVALIDATE_STEP(start, START)
-INVALIDATE_STEP(device, DEVICE)
-INVALIDATE_STEP(ack, ACK)
-INVALIDATE_STEP(freed, FREED)
-
-static __always_inline int inject_edge(struct pt_regs *ctx, __u32 probe, __u32 kind)
-{
-	struct probe_counter *counter = probe_hit(probe);
-	struct device_state *device = NULL;
-	struct event *event;
-	__u32 index;
-
-	if (!counter || !kind_wanted(kind))
-		return 0;
-	event = event_reserve(counter, kind);
-	if (!event)
-		return 0;
-	index = argument(ctx, 0);
-	if (index != 0xffffffff) /* not aimed at every device */
-		device = emulated_device(counter, index);
-	event->device = device ? device->id : DEVICE_NONE;
-	event->code = argument(ctx, 1);
-	event->value = argument(ctx, 2);
-	event_submit(counter, event);
-	return 0;
-}
-
-SEC("usdt")
-int inject_start(struct pt_regs *ctx)
-{
-	return inject_edge(ctx, PROBE_INJECT_START, EVENT_INJECT_START);
-}
-
-SEC("usdt")
-int inject_stop(struct pt_regs *ctx)
-{
-	return inject_edge(ctx, PROBE_INJECT_STOP, EVENT_INJECT_STOP);
-}
-
-SEC("usdt")
-int handler_thread(struct pt_regs *ctx)
-{
-	if (probe_hit(PROBE_HANDLER_THREAD))
-		handler_register();
+	if (kind <= EVENT_FAULT_OVERFLOW)
+		fault_stage(counter, event, &a, kind, device);
+	else if (event && is_inject(kind))
+		fill_inject(event, &a, device);
+	else if (event)
+		fill_invalidate(event, &a, device);
+	if (event)
+		event_submit(counter, event);
 	return 0;
 }

@@ -139,6 +139,34 @@ struct aggregate_bin_key {
 	__u32 reserved;
 };
 
+/*
+ * A place in an emulator's code where a USDT probe stands, with the way to its arguments: what its
+ * ELF note says, for the BPF program to follow. The attach cookie is the number of the site.
+ */
+#define USDT_SITES_MAX 1024
+#define USDT_ARGUMENTS 8
+
+enum usdt_place {
+	USDT_CONSTANT, /* value */
+	USDT_REGISTER, /* the register */
+	USDT_MEMORY,   /* user memory at register + value */
+};
+
+struct usdt_argument {
+	__s64 value;
+	__u16 reg; /* offset in struct pt_regs */
+	__u8 place;
+	__u8 shift; /* 64 - width in bits */
+	__u8 is_signed;
+	__u8 reserved[3];
+};
+
+struct usdt_site {
+	__u32 probe; /* enum probe_id */
+	__u32 kind;  /* enum event_kind, EVENT_NONE for handler_thread */
+	struct usdt_argument arguments[USDT_ARGUMENTS];
+};
+
 #define AGGREGATES_MAX	   16384
 #define AGGREGATE_BINS_MAX 32768
 #define BLOCK_REQUESTS_MAX 16384

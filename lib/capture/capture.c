@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,11 +169,17 @@ static int tell_loss(struct capture *c, struct stream sink)
 static void attach_emulator(struct capture *c)
 {
 	char path[PATH_MAX];
+	int fd, error = emulator_find(c->config.emulator, path, sizeof(path));
 
-	if (emulator_find(c->config.emulator, path, sizeof(path)))
+	if (!error) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		error = fd < 0 ? failed(-errno, "%s: %s", path, strerror(errno))
+			       : probe_set_attach_emulator(c->probes, fd, path);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (error < 0)
 		probe_set_no_emulator(c->probes, failure_text());
-	else
-		probe_set_attach_emulator(c->probes, path);
 }
 
 static bool any_probe_on(const struct capture *c)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/probes.h"
 
-#define USDT(program)                                   \
-	{                                               \
-		{                                       \
-			ATTACH_USDT, #program, #program \
-		}                                       \
+#define USDT(name)                                     \
+	{                                              \
+		{                                      \
+			ATTACH_USDT, #name, "emulator" \
+		}                                      \
 	}
 #define TP_BTF(name)                                \
 	{                                           \

@@ -8,20 +8,23 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/capture/usdt.h"
 
-#define LINKS_MAX 8 /* a USDT row has one link per emulator binary */
+#define EMULATORS_MAX 8 /* different binaries at once */
 
 struct probe {
 	const struct probe_way *way;
 	struct bpf_program *program;
-	struct bpf_link *links[LINKS_MAX];
-	size_t link_count;
+	struct bpf_link *link; /* USDT rows share those of the emulators */
 	struct probe_info info;
 };
 
 struct probe_set {
 	struct bpf_object *objects[OBJECT_COUNT];
 	struct probe probes[PROBE_COUNT];
+	struct usdt_links emulators[EMULATORS_MAX];
+	size_t emulator_count;
+	__u32 sites;			/* of all emulators, numbers given out */
 	struct probe_counter *counters; /* one per CPU, to read one row */
 	int cpus;
 	int counters_fd;
@@ -123,6 +126,13 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->slow_block_ns = config->slow_io_ns;
 }
 
+static void enable(struct probe *probe)
+{
+	bpf_program__set_autoload(probe->program, true);
+	if (probe->way->kind == ATTACH_USDT)
+		usdt_prepare_program(probe->program);
+}
+
 /* Loads one object with the programs of the rows that want it; on failure those are off. */
 static void load_object(struct probe_set *set, enum object_id id, const struct shared_maps *maps,
 			const struct capture_filter *filter)
@@ -141,7 +151,7 @@ static void load_object(struct probe_set *set, enum object_id id, const struct s
 			continue;
 		probe->program = bpf_object__find_program_by_name(object, probe->way->program);
 		if (probe->program)
-			bpf_program__set_autoload(probe->program, true);
+			enable(probe);
 		else
 			turn_off(probe, "no BPF program of that name was built in");
 	}
@@ -196,9 +206,8 @@ int probe_set_load(struct probe_set **set, const struct capture_config *config,
 	return 0;
 }
 
-static void keep_link(struct probe *probe, struct bpf_link *link)
+static void turn_on(struct probe *probe)
 {
-	probe->links[probe->link_count++] = link;
 	probe->info.state = PROBE_ON;
 	probe->info.reason[0] = '\0';
 }
@@ -208,13 +217,12 @@ void probe_set_attach(struct probe_set *set)
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 		char reason[REASON_TEXT];
-		struct bpf_link *link;
 
 		if (!probe->program || probe->way->kind == ATTACH_USDT)
 			continue;
-		link = bpf_program__attach(probe->program);
-		if (link) {
-			keep_link(probe, link);
+		probe->link = bpf_program__attach(probe->program);
+		if (probe->link) {
+			turn_on(probe);
 			continue;
 		}
 		snprintf(reason, sizeof(reason), "attaching failed: %s", strerror(errno));
@@ -222,32 +230,90 @@ void probe_set_attach(struct probe_set *set)
 	}
 }
 
-int probe_set_attach_emulator(struct probe_set *set, const char *path)
+static bool usdt_wanted(const struct probe *probe)
 {
-	int attached = 0;
+	return probe->program && probe->way->kind == ATTACH_USDT;
+}
+
+/* Tells the kernel side where the arguments of one site are. */
+static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt_note *note,
+		      struct usdt_place_at *place)
+{
+	struct usdt_site site = {.probe = id, .kind = probe_rows[id].kind};
+	int map = bpf_object__find_map_fd_by_name(set->objects[OBJECT_EMU], "usdt_sites");
+	int error = usdt_parse_arguments(note->arguments, site.arguments);
+
+	if (error)
+		return error;
+	if (set->sites == USDT_SITES_MAX || bpf_map_update_elem(map, &set->sites, &site, BPF_ANY))
+		return failed(-ENOSPC, "more than %d probe sites", USDT_SITES_MAX);
+	place->offset = note->offset;
+	place->semaphore = note->semaphore;
+	place->cookie = set->sites++;
+	return 0;
+}
+
+/* All sites of all wanted probes in the binary; a row without any is off. */
+static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binary, const char *path,
+			  struct usdt_place_at *places)
+{
+	size_t count = 0;
 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
-		char reason[REASON_TEXT];
-		struct bpf_link *link;
+		size_t before = count;
+		int error = 0;
 
-		if (!probe->program || probe->way->kind != ATTACH_USDT ||
-		    probe->link_count == LINKS_MAX)
+		if (!usdt_wanted(probe))
 			continue;
-		link = bpf_program__attach_usdt(probe->program, -1, path, "faultline",
-						probe->way->symbol, NULL);
-		if (link) {
-			keep_link(probe, link);
-			attached++;
-		} else if (!probe->link_count) {
-			snprintf(reason, sizeof(reason),
-				 errno == ENOENT ? "%.100s has no such probe" : "%.80s: %s", path,
-				 strerror(errno));
-			probe->info.state = PROBE_OFF;
-			memcpy(probe->info.reason, reason, sizeof(reason));
+		for (size_t n = 0; n < binary->count && !error; n++) {
+			if (strcmp(binary->notes[n].name, probe->way->symbol))
+				continue;
+			error = enter_site(set, i, &binary->notes[n], &places[count]);
+			count += !error;
 		}
+		if (count > before && !error)
+			turn_on(probe);
+		else if (probe->info.state != PROBE_ON)
+			snprintf(probe->info.reason, sizeof(probe->info.reason),
+				 error ? "%.150s" : "%.120s has no such probe",
+				 error ? failure_text() : path);
 	}
-	return attached;
+	return count;
+}
+
+int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path)
+{
+	struct usdt_place_at *places;
+	struct usdt_binary binary;
+	char file[64];
+	size_t count;
+	int error;
+
+	if (!set->objects[OBJECT_EMU])
+		return 0;
+	if (set->emulator_count == EMULATORS_MAX)
+		return failed(-ENOSPC, "%s: at most %d different emulators are watched", path,
+			      EMULATORS_MAX);
+	error = usdt_read(fd, path, "faultline", &binary);
+	if (error)
+		return error;
+	places = calloc(binary.count + 1, sizeof(*places));
+	if (!places) {
+		usdt_free(&binary);
+		return failed(-ENOMEM, "no memory for %zu probe sites", binary.count);
+	}
+	count = enter_sites(set, &binary, path, places);
+	/* The very file that was read, whatever its name leads to by now. */
+	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+	if (count)
+		error = usdt_attach(&set->emulators[set->emulator_count],
+				    set->probes[PROBE_FAULT_DETECT].program, file, places, count);
+	if (!error && count)
+		set->emulator_count++;
+	free(places);
+	usdt_free(&binary);
+	return error ? error : (int)count;
 }
 
 void probe_set_no_emulator(struct probe_set *set, const char *reason)
@@ -255,18 +321,18 @@ void probe_set_no_emulator(struct probe_set *set, const char *reason)
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (probe->program && probe->way->kind == ATTACH_USDT && !probe->link_count)
+		if (usdt_wanted(probe) && probe->info.state != PROBE_ON)
 			snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 	}
 }
 
 void probe_set_detach(struct probe_set *set)
 {
+	while (set->emulator_count)
+		usdt_detach(&set->emulators[--set->emulator_count]);
 	for (int i = 0; i < PROBE_COUNT; i++) {
-		struct probe *probe = &set->probes[i];
-
-		while (probe->link_count)
-			bpf_link__destroy(probe->links[--probe->link_count]);
+		bpf_link__destroy(set->probes[i].link);
+		set->probes[i].link = NULL;
 	}
 }
 
@@ -309,7 +375,9 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 			info->emitted += set->counters[cpu].emitted;
 			info->lost += set->counters[cpu].lost;
 		}
-		info->missed = missed_runs(set->probes[i].program);
+		/* Programs on uprobes are shared by rows and never skipped. */
+		if (set->probes[i].link)
+			info->missed = missed_runs(set->probes[i].program);
 		sum.emitted += info->emitted;
 		sum.lost += info->lost;
 		sum.missed += info->missed;

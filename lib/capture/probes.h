@@ -41,13 +41,16 @@ extern const struct probe_row probe_rows[PROBE_COUNT];
 
 struct probe_set;
 
-/* Chooses ways, loads the objects. `filter` gets what the configuration means to the kernel. */
+/* Chooses ways, makes the filter, loads the objects. */
 int probe_set_load(struct probe_set **set, const struct capture_config *config,
 		   const struct shared_maps *maps);
 /* Attaches what needs no binary (all but USDT). */
 void probe_set_attach(struct probe_set *set);
-/* Attaches the USDT rows to an emulator, for processes that run it now or later. */
-int probe_set_attach_emulator(struct probe_set *set, const char *path);
+/*
+ * Attaches the USDT rows to an emulator's binary, for processes that run it now or later. `fd` is
+ * the open file, `path` a name for it in sentences. Returns probes attached or a negative errno.
+ */
+int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path);
 /* Why there is no emulator, for rows that are off because of it. */
 void probe_set_no_emulator(struct probe_set *set, const char *reason);
 void probe_set_detach(struct probe_set *set);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/kinds.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpf/event.h"
+#include "lib/base/fail.h"
+
+static const char *const names[EVENT_KIND_MAX] = {
+	[EVENT_FAULT_DETECT] = "fault_detect",
+	[EVENT_FAULT_REQUEST] = "fault_request",
+	[EVENT_FAULT_ISR] = "fault_isr",
+	[EVENT_FAULT_HANDLER] = "fault_handler",
+	[EVENT_FAULT_RESOLVED] = "fault_resolved",
+	[EVENT_FAULT_MAPPED] = "fault_mapped",
+	[EVENT_FAULT_RESPONSE] = "fault_response",
+	[EVENT_FAULT_RESUME] = "fault_resume",
+	[EVENT_FAULT_OVERFLOW] = "fault_overflow",
+	[EVENT_FAULT_UNFINISHED] = "fault_unfinished",
+	[EVENT_INVALIDATE_START] = "invalidate_start",
+	[EVENT_INVALIDATE_DEVICE] = "invalidate_device",
+	[EVENT_INVALIDATE_ACK] = "invalidate_ack",
+	[EVENT_INVALIDATE_FREED] = "invalidate_freed",
+	[EVENT_CPU_FAULT] = "cpu_fault",
+	[EVENT_IO_COMPLETE] = "io_complete",
+	[EVENT_BLOCK_COMPLETE] = "block_complete",
+	[EVENT_IOMMU_MAP] = "iommu_map",
+	[EVENT_IOMMU_UNMAP] = "iommu_unmap",
+	[EVENT_IOMMU_IO_PAGE_FAULT] = "iommu_io_page_fault",
+	[EVENT_DMA_MAP] = "dma_map",
+	[EVENT_DMA_UNMAP] = "dma_unmap",
+	[EVENT_DMA_ALLOC] = "dma_alloc",
+	[EVENT_DMA_FREE] = "dma_free",
+	[EVENT_DMA_SYNC] = "dma_sync",
+	[EVENT_SCHED_WAKEUP] = "sched_wakeup",
+	[EVENT_SCHED_RUN] = "sched_run",
+	[EVENT_INJECT_START] = "inject_start",
+	[EVENT_INJECT_STOP] = "inject_stop",
+	[EVENT_DEVICE_NEW] = "device_new",
+};
+
+static const struct {
+	const char *name;
+	unsigned int first, last;
+} groups[] = {
+	{"fault", EVENT_FAULT_DETECT, EVENT_FAULT_UNFINISHED},
+	{"invalidate", EVENT_INVALIDATE_START, EVENT_INVALIDATE_FREED},
+	{"io", EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE},
+	{"iommu", EVENT_IOMMU_MAP, EVENT_IOMMU_IO_PAGE_FAULT},
+	{"dma", EVENT_DMA_MAP, EVENT_DMA_SYNC},
+	{"sched", EVENT_SCHED_WAKEUP, EVENT_SCHED_RUN},
+	{"inject", EVENT_INJECT_START, EVENT_INJECT_STOP},
+};
+
+static void add(__u64 set[2], unsigned int kind)
+{
+	if (names[kind])
+		set[kind / 64] |= 1ull << (kind % 64);
+}
+
+static int refuse(const char *word, size_t length)
+{
+	char accepted[640];
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		used += snprintf(accepted + used, sizeof(accepted) - used, "%s, ", groups[i].name);
+	for (size_t i = 0; i < EVENT_KIND_MAX; i++)
+		if (names[i])
+			used += snprintf(accepted + used, sizeof(accepted) - used, "%s%s", names[i],
+					 i + 1 < EVENT_KIND_MAX ? ", " : "");
+	return failed(-EINVAL, "'%.*s' is no kind of event; accepted: %s",
+		      length < 64 ? (int)length : 64, word, accepted);
+}
+
+static bool same(const char *name, const char *word, size_t length)
+{
+	return name && strlen(name) == length && !strncmp(name, word, length);
+}
+
+static int parse_word(const char *word, size_t length, __u64 set[2])
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		if (!same(groups[i].name, word, length))
+			continue;
+		for (unsigned int kind = groups[i].first; kind <= groups[i].last; kind++)
+			add(set, kind);
+		return 0;
+	}
+	for (unsigned int kind = 0; kind < EVENT_KIND_MAX; kind++) {
+		if (!same(names[kind], word, length))
+			continue;
+		add(set, kind);
+		return 0;
+	}
+	return refuse(word, length);
+}
+
+int kinds_parse(const char *text, __u64 set[2])
+{
+	do {
+		size_t length = strcspn(text, ",");
+		int error = parse_word(text, length, set);
+
+		if (error)
+			return error;
+		text += length;
+	} while (*text++);
+	return 0;
+}
+
+const char *kind_option_name(unsigned int kind)
+{
+	return kind < EVENT_KIND_MAX ? names[kind] : NULL;
+}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/user.h"
 
 static int remove_regular(int directory, const char *path)
 {
@@ -24,6 +25,17 @@ static int remove_regular(int directory, const char *path)
 	return 0;
 }
 
+/* What `sudo faultline` writes, its caller reads without sudo; on a file system without owners it
+ * stays root's. */
+static void hand_over(int fd)
+{
+	uid_t user;
+	gid_t group;
+
+	if (user_behind_sudo(&user, &group) && fchown(fd, user, group))
+		return;
+}
+
 int files_create(int directory, const char *path, mode_t mode, bool overwrite)
 {
 	int fd, err;
@@ -34,8 +46,10 @@ int files_create(int directory, const char *path, mode_t mode, bool overwrite)
 			return err;
 	}
 	fd = openat(directory, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (fd >= 0)
+	if (fd >= 0) {
+		hand_over(fd);
 		return fd;
+	}
 	err = -errno;
 	if (err == -EEXIST)
 		return failed(err, "%s: exists already; choose another name or remove it", path);

@@ -13,6 +13,7 @@
 /*
  * Creates `path` (relative to the directory descriptor, or AT_FDCWD) with O_EXCL|O_NOFOLLOW.
  * With `overwrite` a regular file of that name is removed first, anything else is refused.
+ * Under sudo the file belongs to sudo's caller.
  * Returns a descriptor (O_CLOEXEC, read and write), or -EEXIST and so on with a sentence.
  */
 int files_create(int directory, const char *path, mode_t mode, bool overwrite);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/user.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool read_id(const char *name, long minimum, long *id)
+{
+	const char *text = getenv(name);
+	char *end;
+
+	if (!text || !*text)
+		return false;
+	*id = strtol(text, &end, 10);
+	return !*end && *id >= minimum && *id < INT_MAX;
+}
+
+bool user_behind_sudo(uid_t *uid, gid_t *gid)
+{
+	long user, group;
+
+	if (geteuid() || !read_id("SUDO_UID", 1, &user) || !read_id("SUDO_GID", 0, &group))
+		return false;
+	*uid = (uid_t)user;
+	*gid = (gid_t)group;
+	return true;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The user behind sudo: whose files and processes ours should be. */
+#ifndef FAULTLINE_USER_H
+#define FAULTLINE_USER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* True if we are root on behalf of another user, whom $SUDO_UID and $SUDO_GID name. */
+bool user_behind_sudo(uid_t *uid, gid_t *gid);
+
+#endif

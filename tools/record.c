@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline record: live capture into a .flt recording. */
+#include "tools/record.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+#include "lib/capture/emulator.h"
+#include "tools/verbs.h"
+
+#define PROGRESS_NS  (2 * NSEC_PER_SEC)
+#define TERMINATE_NS (2 * NSEC_PER_SEC) /* for a command that was asked to end */
+#define POLL_NS	     (20 * NSEC_PER_MSEC)
+
+static volatile sig_atomic_t signals;	  /* how many came */
+static volatile sig_atomic_t last_signal; /* to hand on to the command, 0 if it has it already */
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	signals++;
+	/* The terminal's Ctrl-C reaches the whole process group, the command as well. */
+	last_signal = info->si_code == SI_KERNEL ? 0 : number;
+}
+
+struct recording {
+	struct record_options *options;
+	struct capture *capture;
+	struct trace_writer *writer;
+	struct command command;
+	struct trigger *trigger;
+	struct stream_fan fan;
+	struct stream sink;
+	struct loss_info loss;
+	__u64 start_ns;
+	__u64 next_progress_ns;
+	__u64 terminate_ns; /* when the command gets killed, 0: not asked to end yet */
+	int handed_on;	    /* signals given to the command */
+	bool attached;
+};
+
+static int note_loss(void *self, const struct loss_info *loss)
+{
+	((struct recording *)self)->loss = *loss;
+	return 0;
+}
+
+static const struct stream_ops note_ops = {.loss = note_loss};
+
+static __u64 lost_events(const struct loss_info *loss)
+{
+	return loss->lost + loss->missed + loss->access_lost;
+}
+
+static void print_progress(struct recording *r, __u64 now)
+{
+	char events[UNITS_TEXT], bytes[UNITS_TEXT], lost[UNITS_TEXT];
+	struct trace_writer_stats stats;
+
+	if (r->options->quiet || now < r->next_progress_ns || !isatty(STDERR_FILENO))
+		return;
+	r->next_progress_ns = now + PROGRESS_NS;
+	trace_writer_stats(r->writer, &stats);
+	fprintf(stderr, "\r%6llu s  %s events  %s  %s lost \033[K",
+		(now - r->start_ns) / NSEC_PER_SEC, units_format_count(stats.events, 12, events),
+		units_format_size(stats.bytes, bytes),
+		units_format_count(lost_events(&r->loss), 12, lost));
+}
+
+static void print_summary(const struct recording *r, const struct trace_writer_stats *stats)
+{
+	char duration[UNITS_TEXT], bytes[UNITS_TEXT];
+	__u64 lost = lost_events(&r->loss);
+
+	if (r->options->quiet)
+		return;
+	fprintf(stderr, "%s%s: %llu events in %s, %s, %.1f bytes/event, ",
+		isatty(STDERR_FILENO) ? "\r\033[K" : "", r->options->writer.path, stats->events,
+		units_format_duration(monotonic_ns() - r->start_ns, duration),
+		units_format_size(stats->bytes, bytes),
+		stats->events ? (double)stats->bytes / stats->events : 0.0);
+	if (lost)
+		fprintf(stderr, "%llu lost: numbers are floors; try a larger --ring-size\n", lost);
+	else
+		fprintf(stderr, "nothing lost\n");
+	if (r->command.ended && command_exit_code(&r->command))
+		fprintf(stderr, "the command ended with status %d\n",
+			command_exit_code(&r->command));
+}
+
+static bool limit_reached(const struct recording *r, __u64 now)
+{
+	struct trace_writer_stats stats;
+
+	if (r->options->duration_ns && now - r->start_ns >= r->options->duration_ns)
+		return true;
+	if (!r->options->count)
+		return false;
+	trace_writer_stats(r->writer, &stats);
+	return stats.events >= r->options->count;
+}
+
+/* Whether to stop. A running command is first asked to end, then, or at a second signal, killed. */
+static bool finished(struct recording *r, __u64 now)
+{
+	bool end = signals || limit_reached(r, now);
+
+	command_reap(&r->command);
+	if (!r->command.pid)
+		return end || r->command.ended;
+	if (!end)
+		return false;
+	if (!r->terminate_ns) {
+		r->terminate_ns = now + TERMINATE_NS;
+		if (!signals)
+			command_signal(&r->command, SIGTERM);
+		else if (last_signal)
+			command_signal(&r->command, last_signal);
+		r->handed_on = signals;
+		return false;
+	}
+	if (signals > r->handed_on || (!signals && now > r->terminate_ns)) {
+		command_end(&r->command);
+		return true;
+	}
+	return false;
+}
+
+static int run(struct recording *r)
+{
+	struct timespec pause = timespec_of_ns(POLL_NS);
+	int pushed = 0;
+
+	while (pushed >= 0) {
+		__u64 now = monotonic_ns();
+
+		pushed = capture_poll(r->capture, r->sink);
+		print_progress(r, now);
+		if (finished(r, now))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return pushed < 0 ? pushed : 0;
+}
+
+static void watch_signals(void)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+
+	signals = 0;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error like any other */
+}
+
+static int start(struct recording *r)
+{
+	struct record_options *o = r->options;
+	char emulator[PATH_MAX];
+	int error;
+
+	error = capture_open(&r->capture, &o->capture);
+	if (!error)
+		error = trace_writer_open(&r->writer, &o->writer);
+	if (error)
+		return error;
+	r->fan.sinks[r->fan.count++] = trace_writer_stream(r->writer);
+	r->fan.sinks[r->fan.count++] = (struct stream){&note_ops, r};
+	r->sink = stream_fan(&r->fan);
+	if (o->command) {
+		bool known = !emulator_find(o->capture.emulator, emulator, sizeof(emulator));
+
+		error = command_prepare(&r->command, o->command, o->as_root,
+					known ? emulator : NULL);
+		if (!error)
+			error = capture_add_pid(r->capture, r->command.pid);
+	}
+	if (!error)
+		error = capture_attach(r->capture, r->sink);
+	r->attached = !error;
+	r->start_ns = monotonic_ns();
+	if (!error && o->command)
+		error = command_go(&r->command);
+	return error;
+}
+
+/* Ends everything in order whatever has failed; returns the first error. */
+static int finish(struct recording *r, int error, struct trace_writer_stats *stats)
+{
+	int more;
+
+	command_end(&r->command);
+	if (r->attached && !error)
+		error = capture_finish(r->capture, r->sink);
+	capture_close(r->capture);
+	if (r->writer) {
+		trace_writer_stats(r->writer, stats);
+		more = trace_writer_close(r->writer);
+		if (!error)
+			error = more;
+	}
+	return error;
+}
+
+int verb_record(int argc, char **argv)
+{
+	struct record_options options;
+	struct recording r = {.options = &options};
+	struct trace_writer_stats stats = {};
+	int status = record_parse(argc, argv, &options);
+	char sentence[1024];
+	int error;
+
+	if (status >= 0)
+		return status;
+	watch_signals();
+	error = start(&r);
+	if (!error)
+		error = run(&r);
+	snprintf(sentence, sizeof(sentence), "%s", failure_text());
+	if (error) {
+		finish(&r, error, &stats);
+	} else {
+		error = finish(&r, 0, &stats);
+		snprintf(sentence, sizeof(sentence), "%s", failure_text());
+	}
+	if (error) {
+		fprintf(stderr, "faultline: %s\n", sentence);
+		return error == -EINVAL ? EXIT_USAGE : exit_code_of(error);
+	}
+	print_summary(&r, &stats);
+	if (command_exit_code(&r.command))
+		return command_exit_code(&r.command);
+	return lost_events(&r.loss) ? EXIT_LOSS : EXIT_OK;
+}

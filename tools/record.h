@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside `faultline record`: options, the wrapped command, the trigger. */
+#ifndef FAULTLINE_RECORD_H
+#define FAULTLINE_RECORD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lib/capture/capture.h"
+#include "lib/trace/trace.h"
+
+struct record_options {
+	struct capture_config capture;
+	struct trace_writer_config writer;
+	__u64 duration_ns; /* 0: no limit */
+	__u64 count;	   /* events, 0: no limit */
+	const char *trigger;
+	__u64 around_ns; /* kept before and after a fault that matches the trigger */
+	bool as_root;
+	bool quiet;
+	char **command; /* NULL terminated; NULL: none */
+};
+
+/* Parses the command line; returns an exit code >= 0 to end with, or -1 to go on. */
+int record_parse(int argc, char **argv, struct record_options *options);
+
+/*
+ * The wrapped command: forked early, held until command_go(), so that probes and filter are in
+ * place before its first instruction. It dies with the recorder.
+ */
+struct command {
+	pid_t pid; /* 0: none or ended */
+	int go;	   /* write end of the pipe that holds it */
+	int status;
+	bool ended;
+};
+
+/*
+ * Forks and holds the command. Runs it as the sudo caller, if there is one, unless `as_root` or the
+ * command is the emulator itself (`emulator`, may be NULL), which only root can run.
+ */
+int command_prepare(struct command *command, char **argv, bool as_root, const char *emulator);
+int command_go(struct command *command);
+/* Notes whether it has ended. */
+void command_reap(struct command *command);
+void command_signal(const struct command *command, int signal);
+/* Kills it if it is still there, waits. */
+void command_end(struct command *command);
+/* Its status as a shell would give it: 0 to 255. */
+int command_exit_code(const struct command *command);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <argp.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+#include "lib/capture/kinds.h"
+#include "tools/record.h"
+
+enum {
+	OPTION_KIND = 256,
+	OPTION_DISABLE,
+	OPTION_SLOW,
+	OPTION_RING,
+	OPTION_DURATION,
+	OPTION_COUNT,
+	OPTION_KEEP,
+	OPTION_MAX_SIZE,
+	OPTION_TRIGGER,
+	OPTION_AROUND,
+	OPTION_AS_ROOT,
+	OPTION_EMULATOR,
+	OPTION_UNFINISHED,
+};
+
+static const char documentation[] =
+	"Records I/O page faults and what surrounds them into a .flt file: around a COMMAND, for a "
+	"time, up to a number of events, until Ctrl-C, or always, as a bounded flight recorder.\v"
+	"COMMAND runs as the user who called sudo, unless --as-root is given or it is the emulator, "
+	"which needs root. It starts after the probes are in place, its CPU faults are recorded one "
+	"by one, and it does not outlive the recorder.\n\n"
+	"Exit status: that of COMMAND if it failed; else 0, or 5 if events were lost (the numbers "
+	"of the recording are then floors, and it says so).\n\n"
+	"EXAMPLES:\n"
+	"  sudo faultline record -o run.flt -- ./faultline-inject run burst.ini\n"
+	"  sudo faultline record -d 'tenant0/*' --duration 10s -o ten.flt\n"
+	"  sudo faultline record -p 4711 --kind cpu_fault -o - | faultline report -\n"
+	"  sudo faultline record --keep 10m --max-size 1G -o always.flt\n"
+	"  sudo faultline record --keep 1m --trigger 'resolve>100ms' -o always.flt";
+
+static const struct argp_option option_table[] = {
+	{"output", 'o', "FILE", 0, "Recording to create, '-' for stdout (faultline.flt)", 0},
+	{"force", 'f', NULL, 0, "Replace an existing recording", 0},
+	{"device", 'd', "DEVICE", 0, "Only this device: name or shell pattern; repeatable", 1},
+	{"pid", 'p', "PID", 0,
+	 "Record the CPU page faults of this process one by one (others are counted); repeatable",
+	 1},
+	{"kind", OPTION_KIND, "KIND", 0, "Only these kinds of events: fault, cpu_fault, dma, ...",
+	 1},
+	{"disable-probe", OPTION_DISABLE, "NAME", 0, "Leave out this probe; repeatable", 1},
+	{"emulator", OPTION_EMULATOR, "PATH", 0, "Binary of the emulated machines to watch", 1},
+	{"slow", OPTION_SLOW, "TIME", 0, "Record I/O slower than this one by one (10ms)", 2},
+	{"unfinished", OPTION_UNFINISHED, "TIME", 0, "Give a fault up after this (60s)", 2},
+	{"ring-size", OPTION_RING, "SIZE", 0, "Event ring per CPU, a power of two", 2},
+	{"duration", OPTION_DURATION, "TIME", 0, "Stop after this time", 3},
+	{"count", OPTION_COUNT, "N", 0, "Stop after this many events", 3},
+	{"keep", OPTION_KEEP, "TIME", 0, "Flight recorder: keep at least the last TIME", 4},
+	{"max-size", OPTION_MAX_SIZE, "SIZE", 0, "Flight recorder: never take more room", 4},
+	{"trigger", OPTION_TRIGGER, "STAGE>TIME", 0,
+	 "Save what surrounds a fault whose STAGE (request, delivery, dispatch, resolve, map, "
+	 "respond, resume or total) took longer; implies --keep",
+	 4},
+	{"around", OPTION_AROUND, "TIME", 0, "How much to save before and after (5s)", 4},
+	{"as-root", OPTION_AS_ROOT, NULL, 0, "Run COMMAND as root even under sudo", 5},
+	{"quiet", 'q', NULL, 0, "No progress and no summary", 5},
+	{0},
+};
+
+/* An entry more for a repeatable option. */
+static int add(const char *option, size_t *count, const char *text, struct argp_state *state)
+{
+	if (*count == CAPTURE_FILTERS)
+		argp_error(state, "--%s %s: at most %d of them", option, text, CAPTURE_FILTERS);
+	return (*count)++;
+}
+
+static void check(int error, const char *option, struct argp_state *state)
+{
+	if (error)
+		argp_error(state, "--%s: %s", option, failure_text());
+}
+
+static error_t parse_filter(int key, char *text, struct argp_state *state)
+{
+	struct capture_config *capture = &((struct record_options *)state->input)->capture;
+	__u64 number;
+
+	switch (key) {
+	case 'd':
+		capture->devices[add("device", &capture->device_count, text, state)] = text;
+		return 0;
+	case 'p':
+		check(units_parse_count(text, 1, 1 << 22, &number), "pid", state);
+		capture->pids[add("pid", &capture->pid_count, text, state)] = number;
+		return 0;
+	case OPTION_KIND:
+		check(kinds_parse(text, capture->kinds), "kind", state);
+		return 0;
+	case OPTION_DISABLE:
+		capture->disabled[add("disable-probe", &capture->disabled_count, text, state)] =
+			text;
+		return 0;
+	case OPTION_EMULATOR:
+		capture->emulator = text;
+		return 0;
+	case OPTION_SLOW:
+		check(units_parse_duration(text, &capture->slow_io_ns), "slow", state);
+		return 0;
+	case OPTION_UNFINISHED:
+		check(units_parse_duration(text, &capture->unfinished_ns), "unfinished", state);
+		return 0;
+	case OPTION_RING:
+		check(units_parse_size(text, &number), "ring-size", state);
+		capture->ring_bytes = number;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+
+	switch (key) {
+	case 'o':
+		o->writer.path = text;
+		return 0;
+	case 'f':
+		o->writer.overwrite = true;
+		return 0;
+	case OPTION_DURATION:
+		check(units_parse_duration(text, &o->duration_ns), "duration", state);
+		return 0;
+	case OPTION_COUNT:
+		check(units_parse_count(text, 1, UINT64_MAX, &o->count), "count", state);
+		return 0;
+	case OPTION_KEEP:
+		check(units_parse_duration(text, &o->writer.keep_ns), "keep", state);
+		return 0;
+	case OPTION_MAX_SIZE:
+		check(units_parse_size(text, &o->writer.max_bytes), "max-size", state);
+		return 0;
+	case OPTION_TRIGGER:
+		o->trigger = text;
+		return 0;
+	case OPTION_AROUND:
+		check(units_parse_duration(text, &o->around_ns), "around", state);
+		return 0;
+	case OPTION_AS_ROOT:
+		o->as_root = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case ARGP_KEY_ARGS:
+		o->command = state->argv + state->next;
+		return 0;
+	default:
+		return parse_filter(key, text, state);
+	}
+}
+
+int record_parse(int argc, char **argv, struct record_options *options)
+{
+	static const struct argp argp = {
+		option_table, parse, "[-- COMMAND [ARGUMENT...]]", documentation, NULL, NULL, NULL,
+	};
+
+	memset(options, 0, sizeof(*options));
+	options->writer.path = "faultline.flt";
+	options->around_ns = 5000000000ull;
+	argp_err_exit_status = EXIT_USAGE;
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options))
+		return EXIT_USAGE;
+	return -1;
+}

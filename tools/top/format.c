@@ -87,7 +87,7 @@ char *short_real(char *text, double value)
 
 char *short_span(char *text, __u64 ns)
 {
-	__u64 seconds = ns / 1000000000;
+	__u64 seconds = (ns + 500000000) / 1000000000;
 	__u64 hours = seconds / 3600;
 
 	if (hours > 9999)

@@ -144,10 +144,10 @@ void layout_detail(struct layout *layout, int rows, int columns, const struct la
 		layout->history.column = STAGES_WIDTH + 2;
 		layout->history.columns = columns - layout->history.column;
 	} else if (left.rows >= HISTORY_ROWS + FAULTS_ROWS_MIN) {
-		/* Room that the list of faults does not need makes the history taller. */
-		layout->history =
-			take(&left, clamp(left.rows - clamp(faults, FAULTS_ROWS_MIN, left.rows),
-					  HISTORY_ROWS, HISTORY_ROWS_MAX));
+		/* A quarter of the room, and what the list of faults does not need. */
+		int height = clamp(left.rows - faults, left.rows / 4, HISTORY_ROWS_MAX);
+
+		layout->history = take(&left, clamp(height, HISTORY_ROWS, HISTORY_ROWS_MAX));
 	}
 	if (left.rows >= 2)
 		layout->faults = left;

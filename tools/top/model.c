@@ -125,6 +125,13 @@ const struct top_device *top_find(const struct top_model *model, __u32 handle)
 	return NULL;
 }
 
+__u64 top_elapsed(const struct top_model *model)
+{
+	__u64 first = model->summary.first_ns;
+
+	return first && model->now_ns > first ? model->now_ns - first : 0;
+}
+
 __u64 top_lost(const struct loss_info *loss)
 {
 	return loss->lost + loss->missed + loss->state_failed + loss->access_lost +

@@ -14,7 +14,7 @@
 #define TOP_OWNER_TEXT (NAME_TEXT + 16)
 
 struct top_device {
-	struct live_device live; /* live.info points at `info` below */
+	struct live_device live; /* its info pointer is not valid here: */
 	struct device_info info;
 	char owner[TOP_OWNER_TEXT]; /* VM, else comm:pid, else "kernel" */
 	__u32 history_count;
@@ -36,9 +36,10 @@ struct top_model {
 	bool ended;		     /* the recording is at its end */
 	__u64 now_ns;		     /* CLOCK_MONOTONIC */
 	__u64 interval_ns;	     /* what rates are over */
-	double rate;		     /* of all devices */
-	double self_cpu_percent;     /* of one CPU, over the interval */
-	__u64 self_memory_bytes;     /* resident */
+	__u64 faults, open;	     /* of the devices shown, as is the rate */
+	double rate;
+	double self_cpu_percent; /* of one CPU, over the interval */
+	__u64 self_memory_bytes; /* resident */
 	size_t device_count;
 	size_t device_room;
 	struct top_device *devices; /* owned */
@@ -73,6 +74,9 @@ size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse
 		 const char *filter, __u32 *order);
 
 const struct top_device *top_find(const struct top_model *model, __u32 handle);
+
+/* From the stream's first instant to now. */
+__u64 top_elapsed(const struct top_model *model);
 
 /* Events that did not arrive, of any sort: what makes numbers floors. */
 __u64 top_lost(const struct loss_info *loss);

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# What all plots share. Variables `data` (prepared by plot.sh) and `out` come from the command line.
+set terminal pngcairo size 1000,600 font "sans,11" background rgb "white" linewidth 1.4
+set output out
+set border 3 linecolor rgb "#444444"
+set tics nomirror textcolor rgb "#222222"
+set grid ytics linecolor rgb "#dddddd" linetype 1 linewidth 0.6
+set key outside right top samplen 1.5 spacing 1.15
+set datafile separator "\t"
+set encoding utf8
+# Distinct for colour-blind readers, too (Okabe and Ito).
+set linetype 1 linecolor rgb "#0072b2"
+set linetype 2 linecolor rgb "#e69f00"
+set linetype 3 linecolor rgb "#009e73"
+set linetype 4 linecolor rgb "#d55e00"
+set linetype 5 linecolor rgb "#56b4e9"
+set linetype 6 linecolor rgb "#cc79a7"
+set linetype 7 linecolor rgb "#f0e442"
+set linetype 8 linecolor rgb "#555555"
+set linetype cycle 8
+# Underscores and slashes of names are meant literally.
+set termoption noenhanced

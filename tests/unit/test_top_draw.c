@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/top/draw.h"
+
+#define DEVICES 23
+#define TEXT	(400 * 130)
+
+struct fixture {
+	struct top_model model;
+	struct top_detail detail;
+	struct top_view view;
+	struct canvas canvas;
+	struct layout layout;
+	__u32 order[DEVICES];
+	char text[TEXT]; /* the whole screen, rows ended by newlines */
+};
+
+static void fill_device(struct top_device *device, __u32 i)
+{
+	struct live_device *live = &device->live;
+
+	live->handle = i + 1;
+	live->rate = 1000.5 / (i + 1);
+	live->faults = 31337 - i;
+	live->complete = 31000;
+	live->open = i % 3;
+	live->p50_ns = 41000 + i;
+	live->p99_ns = 97000000;
+	live->max_ns = 1300000000;
+	live->blocked_percent = i == 5 ? NAN : 61.0;
+	live->slowest_stage = STAGE_RESOLVE;
+	live->footprint_bytes = 7 << 20;
+	live->slo = (enum live_slo_state)(i % 4);
+	live->bursts = 3;
+	live->peak = 17;
+	for (unsigned int s = 0; s < STAGES; s++)
+		live->stages[s] = (struct live_stage){.count = 31000,
+						      .p50_ns = 1000 * (s + 1),
+						      .p99_ns = 9000 * (s + 1),
+						      .max_ns = 99000 * (s + 1),
+						      .merged = s == STAGE_DISPATCH,
+						      .share = s == STAGE_RESOLVE ? 0.94 : 0.01};
+	snprintf(device->info.name, sizeof(device->info.name), "tenant%u/disk0", i);
+	snprintf(device->info.vm, sizeof(device->info.vm), "tenant%u", i);
+	snprintf(device->owner, sizeof(device->owner), "tenant%u", i);
+	device->history_count = TOP_HISTORY;
+	for (int k = 0; k < TOP_HISTORY; k++)
+		device->history[k] = (float)(k % 13);
+}
+
+static void fill_faults(struct top_detail *detail)
+{
+	detail->device = 1;
+	detail->fault_count = 37;
+	for (__u32 i = 0; i < 37; i++) {
+		struct fault *fault = &detail->faults[i];
+
+		for (int k = 0; k < FAULT_STAGES; k++)
+			fault->at[k] = 1000000000 + i * 1000000 + (__u64)k * 7000;
+		fault->address = 0x7f0000000000 + i * 4096;
+		fault->flags = EVENT_WRITE | EVENT_MAJOR;
+		fault->state = FAULT_COMPLETE;
+		fault->seen = 0xff;
+		fault->device = 1;
+	}
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->model.devices = calloc(DEVICES, sizeof(*f->model.devices));
+	f->model.device_count = DEVICES;
+	for (__u32 i = 0; i < DEVICES; i++)
+		fill_device(&f->model.devices[i], i);
+	fill_faults(&f->detail);
+	snprintf(f->model.host, sizeof(f->model.host), "moon");
+	f->model.summary.clock = (struct clock_anchor){1, 1795225143000000000};
+	f->model.summary.first_ns = 1;
+	f->model.now_ns = 61000000001;
+	f->model.self_cpu_percent = 1.7;
+	f->model.self_memory_bytes = 23 << 20;
+	f->model.summary.loss.received = 1000003;
+	f->model.summary.probes_on = 14;
+	f->model.summary.probes_off = 9;
+	top_view_init(&f->view);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	top_model_free(&f->model);
+	canvas_free(&f->canvas);
+	free(f);
+	return 0;
+}
+
+static const char *draw(struct fixture *f, int rows, int columns)
+{
+	const struct layout_wish wish = {13, 7, DEVICES, 37};
+	struct top_picture picture = {&f->model, &f->detail, &f->view, &f->layout, f->order, 0, -1};
+	size_t used = 0;
+
+	assert_int_equal(canvas_resize(&f->canvas, rows, columns), 0);
+	picture.count =
+		top_order(&f->model, f->view.sort, f->view.reverse, f->view.filter, f->order);
+	if (f->view.screen == SCREEN_DETAIL)
+		layout_detail(&f->layout, rows, columns, &wish);
+	else
+		layout_main(&f->layout, rows, columns, &wish);
+	draw_screen(&f->canvas, &picture);
+	for (int row = 0; row < rows; row++) {
+		canvas_read_row(&f->canvas, row, f->text + used, TEXT - used);
+		used += strlen(f->text + used);
+		f->text[used++] = '\n';
+	}
+	f->text[used] = '\0';
+	return f->text;
+}
+
+static void classic_terminal_shows_the_device_and_its_numbers(void **state)
+{
+	struct fixture *f = *state;
+	const char *text = draw(f, 24, 80);
+	static const char *const needed[] = {"moon",
+					     "2026-11-21 01:40:04 UTC",
+					     "tenant0/disk0",
+					     "31337",
+					     "41us",
+					     "97ms",
+					     "1.3s",
+					     "resolve",
+					     "61",
+					     "7M",
+					     "BAD",
+					     "warn",
+					     "lost 0",
+					     "self 1.7%",
+					     "23M",
+					     "14 on",
+					     "9 off"};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!strstr(text, needed[i]))
+			fail_msg("\"%s\" is not on the screen:\n%s", needed[i], text);
+}
+
+/* Loss, own CPU and memory must be visible on each screen of each size that is not too small. */
+static void loss_and_own_cost_are_always_on_screen(void **state)
+{
+	struct fixture *f = *state;
+
+	f->model.summary.loss.lost = 4711;
+	for (int screen = SCREEN_MAIN; screen <= SCREEN_HELP; screen++)
+		for (int rows = 1; rows <= 61; rows += 3)
+			for (int columns = 1; columns <= 300; columns += 7) {
+				const char *text;
+
+				f->view.screen = (enum top_screen)screen;
+				text = draw(f, rows, columns);
+				if (f->layout.too_small)
+					continue;
+				assert_non_null(strstr(text, "LOST 4711"));
+				assert_non_null(strstr(text, "self 1.7%"));
+				assert_non_null(strstr(text, "23M"));
+			}
+}
+
+static void small_terminal_says_so(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_non_null(strstr(draw(f, 5, 80), "terminal too small"));
+	assert_non_null(strstr(draw(f, 24, 31), "terminal too small"));
+	draw(f, 1, 1);
+}
+
+static void detail_shows_every_stage_and_the_last_faults(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	f->view.screen = SCREEN_DETAIL;
+	text = draw(f, 24, 80);
+	for (unsigned int s = 0; s < STAGES; s++)
+		assert_non_null(strstr(text, stage_name(s)));
+	assert_non_null(strstr(text, "94%"));
+	assert_non_null(strstr(text, "7f0000000000"));
+	assert_non_null(strstr(text, "dispatch +")); /* merged: marked, never guessed */
+	f->view.fault_first = 3;
+	text = draw(f, 24, 80);
+	assert_null(strstr(text, "7f0000000000"));
+	assert_non_null(strstr(text, "7f0000003000"));
+}
+
+static void detail_of_a_device_that_is_gone_does_not_crash(void **state)
+{
+	struct fixture *f = *state;
+
+	f->view.screen = SCREEN_DETAIL;
+	f->detail.device = 4711;
+	assert_non_null(strstr(draw(f, 24, 80), "not shown any more"));
+}
+
+static void nothing_seen_is_an_answer(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	f->model.device_count = 0;
+	text = draw(f, 24, 80);
+	assert_non_null(strstr(text, "No I/O page fault"));
+	assert_non_null(strstr(text, "14 probes"));
+	assert_non_null(strstr(text, "faultline doctor"));
+	f->model.device_count = DEVICES;
+	strcpy(f->view.filter, "nobody");
+	assert_non_null(strstr(draw(f, 24, 80), "No device matches \"nobody\""));
+}
+
+static void state_of_the_view_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	f->view.paused = true;
+	assert_non_null(strstr(draw(f, 24, 80), "PAUSED"));
+	f->view.typing = true;
+	strcpy(f->view.filter, "disk");
+	assert_non_null(strstr(draw(f, 24, 80), "filter: disk_"));
+	f->model.replay = f->model.ended = true;
+	assert_non_null(strstr(draw(f, 24, 80), "END OF RECORDING"));
+	f->model.summary.floor = true;
+	assert_non_null(strstr(draw(f, 24, 80), "(floor)"));
+}
+
+/* Every size, every screen: under the sanitizers this finds writes outside the canvas. */
+static void no_size_crashes(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int unicode = 0; unicode < 2; unicode++)
+		for (int screen = SCREEN_MAIN; screen <= SCREEN_HELP; screen++)
+			for (int rows = 1; rows <= 120; rows += 7)
+				for (int columns = 1; columns <= 300; columns += 11) {
+					f->canvas.unicode = unicode;
+					f->view.screen = (enum top_screen)screen;
+					draw(f, rows, columns);
+				}
+}
+
+static void hostile_names_cannot_steer_the_terminal(void **state)
+{
+	struct fixture *f = *state;
+
+	strcpy(f->model.devices[0].info.name, "\033[2Jevil");
+	strcpy(f->model.host, "\033]0;x\a");
+	draw(f, 24, 80);
+	for (int i = 0; i < f->canvas.rows * f->canvas.columns; i++)
+		assert_true(f->canvas.cells[i].glyph >= ' ' && f->canvas.cells[i].glyph != 127);
+}
+
+#define with_model(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_model(classic_terminal_shows_the_device_and_its_numbers),
+		with_model(loss_and_own_cost_are_always_on_screen),
+		with_model(small_terminal_says_so),
+		with_model(detail_shows_every_stage_and_the_last_faults),
+		with_model(detail_of_a_device_that_is_gone_does_not_crash),
+		with_model(nothing_seen_is_an_answer),
+		with_model(state_of_the_view_is_told),
+		with_model(no_size_crashes),
+		with_model(hostile_names_cannot_steer_the_terminal),
+	};
+
+	return cmocka_run_group_tests_name("top draw", tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline top: live view of devices by fault rate. This file reads the options. */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+#include "tools/top/keys.h"
+#include "tools/top/watch.h"
+#include "tools/verbs.h"
+
+enum { KEY_CSV = 1000, KEY_JSON, KEY_SPEED };
+
+static const char doc[] =
+	"Devices by I/O page fault rate, with latency percentiles, the slowest stage, blocked "
+	"queues and SLO state; live, or from a recording. Batch output when stdout is no "
+	"terminal.\v"
+	"EXAMPLES:\n"
+	"  sudo faultline top                    live, every second\n"
+	"  sudo faultline top -d 'tenant0/*' 5   one tenant's devices, every 5 s\n"
+	"  sudo faultline top -b --csv 1 60 > minute.csv\n"
+	"  faultline top -i run.flt --speed 1    a recording, as fast as it happened\n"
+	"  faultline top -i run.flt -b -s p99    a recording, as text\n\n"
+	"Exit status: 0 done; 1 the system refused; 2 wrong option; 3 damaged recording;\n"
+	"4 privilege missing; 5 events were lost: numbers are floors; 7 interrupted.";
+
+static const struct argp_option options[] = {
+	{"device", 'd', "NAME", 0, "Only this device, or devices matching a pattern; repeatable",
+	 0},
+	{"pid", 'p', "PID", 0, "Only devices of this owner; its CPU faults one by one; repeatable",
+	 0},
+	{"sort", 's', "COLUMN", 0,
+	 "rate (default), total, p50, p99, max, blocked, footprint, slo or name; "
+	 "-COLUMN turns the order",
+	 0},
+	{"rows", 'r', "N", 0, "At most N devices", 0},
+	{"batch", 'b', NULL, 0, "Print instead of drawing", 0},
+	{"input", 'i', "FILE", 0, "Replay a recording; - reads stdin", 0},
+	{"speed", KEY_SPEED, "X", 0,
+	 "Replay at X times the speed of life (default: as fast as it can be read)", 0},
+	{"config", 'c', "FILE", 0, "Objectives to judge (SLO file)", 0},
+	{"csv", KEY_CSV, NULL, 0, "Batch output as CSV", 0},
+	{"json", KEY_JSON, NULL, 0, "Batch output as JSON", 0},
+	{"help", 'h', NULL, 0, "Give this help list", -1},
+	{0},
+};
+
+struct asked {
+	struct top_options top;
+	const char *slo_file;
+};
+
+static int add_device(struct collect_filter *filter, const char *name)
+{
+	if (filter->device_count == COLLECT_FILTERS)
+		return failed(-EINVAL, "-d %s: at most %d devices can be named; use a pattern",
+			      name, COLLECT_FILTERS);
+	filter->devices[filter->device_count++] = name;
+	return 0;
+}
+
+static int add_pid(struct collect_filter *filter, const char *text)
+{
+	__u64 pid;
+	int error = units_parse_count(text, 1, 1 << 22, &pid);
+
+	if (error)
+		return failed_in(error, "-p");
+	if (filter->pid_count == COLLECT_FILTERS)
+		return failed(-EINVAL, "-p %s: at most %d owners can be named", text,
+			      COLLECT_FILTERS);
+	filter->pids[filter->pid_count++] = (__u32)pid;
+	return 0;
+}
+
+static int set_sort(struct top_options *top, const char *name)
+{
+	top->reverse = *name == '-';
+	top->sort = top_sort_from(name + top->reverse);
+	if (top->sort == SORT_COUNT)
+		return failed(-EINVAL,
+			      "-s %s: no such column; accepted: rate, total, p50, p99, max, "
+			      "blocked, footprint, slo, name",
+			      name);
+	return 0;
+}
+
+/* A positive decimal number within [low, high]. */
+static int parse_real(const char *what, const char *text, double low, double high, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	if (end == text || *end || !(*value >= low && *value <= high))
+		return failed(-EINVAL, "%s %s: accepted: a number from %g to %g", what, text, low,
+			      high);
+	return 0;
+}
+
+static int set_format(struct top_options *top, enum output_format format)
+{
+	if (top->format != OUTPUT_TEXT && top->format != format)
+		return failed(-EINVAL, "--csv and --json exclude each other");
+	top->format = format;
+	top->batch = true;
+	return 0;
+}
+
+static int set_argument(struct top_options *top, unsigned int number, const char *text)
+{
+	int error;
+
+	if (number == 0)
+		return parse_real("interval", text, TOP_INTERVAL_MIN, TOP_INTERVAL_MAX,
+				  &top->interval_s);
+	if (number > 1)
+		return failed(-EINVAL, "%s: unexpected; after the options come interval and count",
+			      text);
+	error = units_parse_count(text, 1, UINT64_MAX, &top->count);
+	return error ? failed_in(error, "count") : 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct asked *asked = state->input;
+	struct top_options *top = &asked->top;
+	__u64 rows;
+	int error = 0;
+
+	switch (key) {
+	case 'd':
+		return add_device(&top->filter, argument);
+	case 'p':
+		return add_pid(&top->filter, argument);
+	case 's':
+		return set_sort(top, argument);
+	case 'r':
+		error = units_parse_count(argument, 1, UINT32_MAX, &rows);
+		top->rows = error ? 0 : (size_t)rows;
+		return error ? failed_in(error, "-r") : 0;
+	case 'b':
+		top->batch = true;
+		return 0;
+	case 'i':
+		top->input = argument;
+		return 0;
+	case 'c':
+		asked->slo_file = argument;
+		return 0;
+	case KEY_SPEED:
+		return parse_real("--speed", argument, 0.001, 1e6, &top->speed);
+	case KEY_CSV:
+		return set_format(top, OUTPUT_CSV);
+	case KEY_JSON:
+		return set_format(top, OUTPUT_JSON);
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case ARGP_KEY_ARG:
+		return set_argument(top, state->arg_num, argument);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int check(const struct top_options *top)
+{
+	if (top->speed > 0 && !top->input)
+		return failed(-EINVAL, "--speed needs a recording: -i FILE");
+	return 0;
+}
+
+static enum exit_code finish(struct watch *watch, int error)
+{
+	const struct live_summary *summary = &watch->model.summary;
+	bool floors = summary->floor || top_lost(&summary->loss);
+	bool left = watch->options->count > watch->intervals;
+	bool interrupted = watch_signal && left;
+	int closing = watch_close(watch);
+
+	if (error || closing) {
+		fprintf(stderr, "faultline: %s\n", failure_text());
+		return exit_code_of(error ? error : closing);
+	}
+	if (interrupted)
+		return EXIT_INTERRUPTED;
+	return floors ? EXIT_LOSS : EXIT_OK;
+}
+
+static int run(const struct top_options *top)
+{
+	struct watch watch;
+	int error = watch_open(&watch, top);
+
+	if (!error)
+		error = top->input ? watch_replay(&watch) : watch_live(&watch);
+	return (int)finish(&watch, error);
+}
+
+static int complain(enum exit_code code)
+{
+	fprintf(stderr, "faultline: %s\n", failure_text());
+	return (int)code;
+}
+
+int verb_top(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "[INTERVAL [COUNT]]", doc, NULL,
+					 NULL,	  NULL};
+	static struct slo_set slos;
+	struct asked asked = {.top.interval_s = 1};
+	int error;
+
+	argp_err_exit_status = EXIT_USAGE;
+	error = argp_parse(&argp, argc, argv, 0, NULL, &asked);
+	if (!error)
+		error = check(&asked.top);
+	if (error)
+		return complain(EXIT_USAGE);
+	if (asked.slo_file) {
+		error = slo_read(asked.slo_file, &slos);
+		if (error)
+			return complain(EXIT_INPUT);
+		asked.top.slos = &slos;
+	}
+	asked.top.batch |= !isatty(STDOUT_FILENO);
+	return run(&asked.top);
+}

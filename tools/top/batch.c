@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/top/batch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/base/fail.h"
+#include "tools/top/draw.h"
+#include "tools/top/format.h"
+
+static const struct column columns[] = {
+	{"time", NULL, COLUMN_TIME, 30, true},
+	{"device", NULL, COLUMN_TEXT, 14, false},
+	{"owner", NULL, COLUMN_TEXT, 16, true},
+	{"rate", "per_s", COLUMN_REAL, 6, false},
+	{"faults", NULL, COLUMN_COUNT, 6, false},
+	{"p50", NULL, COLUMN_DURATION, 6, false},
+	{"p99", NULL, COLUMN_DURATION, 6, false},
+	{"max", NULL, COLUMN_DURATION, 6, false},
+	{"slowest", NULL, COLUMN_TEXT, 8, false},
+	{"blocked", "percent", COLUMN_REAL, 8, false},
+	{"slo", NULL, COLUMN_TEXT, 4, false},
+	{"open", NULL, COLUMN_COUNT, 6, true},
+	{"unfinished", NULL, COLUMN_COUNT, 10, true},
+	{"inconsistent", NULL, COLUMN_COUNT, 12, true},
+	{"overflowed", NULL, COLUMN_COUNT, 10, true},
+	{"bursts", NULL, COLUMN_COUNT, 6, true},
+	{"footprint", NULL, COLUMN_BYTES, 9, true},
+	{"io_rate", "per_s", COLUMN_REAL, 9, true},
+	{"lost", "events", COLUMN_COUNT, 11, true},
+	{"self_cpu", "percent", COLUMN_REAL, 9, true},
+	{"self_memory", NULL, COLUMN_BYTES, 11, true},
+};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static const struct table table = {
+	.name = "top",
+	.columns = columns,
+	.column_count = COLUMNS,
+};
+
+struct batch {
+	struct writer *writer;
+	FILE *file;
+	bool text;
+	bool begun;
+	size_t rows;
+};
+
+int batch_open(struct batch **batch, const struct top_options *options, FILE *file)
+{
+	const struct writer_config config = {.format = options->format, .file = file};
+	struct batch *made = calloc(1, sizeof(*made));
+	int error;
+
+	if (!made)
+		return failed(-ENOMEM, "no memory for the output");
+	made->text = options->format == OUTPUT_TEXT;
+	made->rows = options->rows;
+	made->file = file;
+	error = writer_open(&made->writer, &config);
+	if (error) {
+		free(made);
+		return error;
+	}
+	*batch = made;
+	return 0;
+}
+
+static __u64 or_none(__u64 value, bool known)
+{
+	return known ? value : CELL_NONE;
+}
+
+static int write_device(struct batch *batch, const struct top_model *model,
+			const struct top_device *device)
+{
+	const struct live_device *live = &device->live;
+	bool any = live->complete > 0;
+	const union cell cells[COLUMNS] = {
+		{.count = model->now_ns},
+		{.text = device->info.name},
+		{.text = device->owner},
+		{.real = live->rate},
+		{.count = live->faults},
+		{.count = or_none(live->p50_ns, any)},
+		{.count = or_none(live->p99_ns, any)},
+		{.count = or_none(live->max_ns, any)},
+		{.text = live->slowest_stage < STAGES ? stage_name(live->slowest_stage) : "-"},
+		{.real = live->blocked_percent},
+		{.text = slo_text(live->slo)},
+		{.count = live->open},
+		{.count = live->unfinished},
+		{.count = live->inconsistent},
+		{.count = live->overflowed},
+		{.count = live->bursts},
+		{.count = live->footprint_bytes},
+		{.real = live->io_rate},
+		{.count = top_lost(&model->summary.loss)},
+		{.real = model->self_cpu_percent},
+		{.count = model->self_memory_bytes},
+	};
+
+	return writer_row(batch->writer, cells);
+}
+
+/* The sum of the devices shown. Latencies do not add up. */
+static int write_all(struct batch *batch, const struct top_model *model)
+{
+	struct top_device all = {.live = {.rate = model->rate,
+					  .faults = model->faults,
+					  .open = model->open,
+					  .slowest_stage = STAGES,
+					  .blocked_percent = NAN},
+				 .info = {.name = "all"}};
+
+	for (size_t i = 0; i < model->device_count; i++) {
+		const struct live_device *live = &model->devices[i].live;
+
+		all.live.unfinished += live->unfinished;
+		all.live.inconsistent += live->inconsistent;
+		all.live.overflowed += live->overflowed;
+		all.live.bursts += live->bursts;
+		all.live.footprint_bytes += live->footprint_bytes;
+		all.live.io_rate += live->io_rate;
+		if (live->slo > all.live.slo)
+			all.live.slo = live->slo;
+	}
+	return write_device(batch, model, &all);
+}
+
+static void write_totals(struct batch *batch, const struct top_model *model)
+{
+	const struct live_summary *summary = &model->summary;
+	__u64 lost = top_lost(&summary->loss);
+	char time[CLOCK_TEXT], rate[SHORT_TEXT], memory[SHORT_TEXT], span[SHORT_TEXT];
+
+	writer_note(batch->writer,
+		    "%s UTC: %s faults/s, %llu in %s%s; lost %llu of %llu events; probes %zu on, "
+		    "%zu off; self %.1f%% CPU, %s",
+		    clock_text(time, &summary->clock, model->now_ns, false),
+		    short_real(rate, model->rate), (unsigned long long)model->faults,
+		    short_span(span, top_elapsed(model)), summary->floor ? " (floors)" : "",
+		    (unsigned long long)lost, (unsigned long long)(summary->loss.received + lost),
+		    summary->probes_on, summary->probes_off, model->self_cpu_percent,
+		    short_bytes(memory, model->self_memory_bytes));
+}
+
+int batch_interval(struct batch *batch, const struct top_model *model, const __u32 *order,
+		   size_t count)
+{
+	int error = 0;
+
+	if (model->summary.clock.realtime_ns)
+		writer_clock(batch->writer, &model->summary.clock);
+	if (batch->text) {
+		write_totals(batch, model);
+		if (!count)
+			error = writer_note(batch->writer, "No device.");
+	}
+	if (!batch->begun && (count || !batch->text))
+		error = writer_begin(batch->writer, &table);
+	batch->begun = !batch->text;
+	if (!batch->text)
+		error = write_all(batch, model);
+	for (size_t i = 0; i < count && (!batch->rows || i < batch->rows) && !error; i++)
+		error = write_device(batch, model, &model->devices[order[i]]);
+	if (batch->text && count)
+		error = writer_end(batch->writer);
+	if (!error && fflush(batch->file))
+		error = failed(-errno, "output cannot be written: %m");
+	return error;
+}
+
+int batch_close(struct batch *batch)
+{
+	int error;
+
+	if (!batch)
+		return 0;
+	/* A JSON document without any interval is still a document with its table. */
+	if (!batch->begun && !batch->text)
+		batch->begun = !writer_begin(batch->writer, &table);
+	if (batch->begun)
+		writer_end(batch->writer);
+	error = writer_close(batch->writer);
+	free(batch);
+	return error;
+}

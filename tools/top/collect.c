@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/top/collect.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/analyze/invalidations.h"
+#include "lib/base/fail.h"
+
+#define SECOND_NS 1000000000ull
+
+/* Rate of a device by the second; the model's copy may be frozen while this goes on. */
+struct curve {
+	__u64 observed; /* faults at the last observation */
+	double rate;	/* between the last two */
+	__u64 faults;	/* at the end of the newest second */
+	__u32 count;
+	float values[TOP_HISTORY];
+};
+
+struct collector {
+	struct analysis *analysis;
+	const struct collect_filter *filter;
+	struct live_device *rows; /* as last observed */
+	size_t devices;
+	__u64 now_ns, interval_ns;
+	struct curve *curves; /* by handle */
+	size_t room;
+	__u64 curve_ns; /* end of the newest second of the curves */
+	__u64 cpu_ns;	/* of this process, at... */
+	__u64 wall_ns;	/* ...this time of its own clock */
+	double cpu_percent;
+};
+
+static __u64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (__u64)now.tv_sec * SECOND_NS + (__u64)now.tv_nsec;
+}
+
+int collector_create(struct collector **collector, struct analysis *analysis,
+		     const struct collect_filter *filter)
+{
+	struct collector *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return failed(-ENOMEM, "no memory for the live view");
+	made->analysis = analysis;
+	made->filter = filter;
+	made->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	made->wall_ns = clock_ns(CLOCK_MONOTONIC);
+	*collector = made;
+	return 0;
+}
+
+void collector_destroy(struct collector *collector)
+{
+	if (!collector)
+		return;
+	free(collector->rows);
+	free(collector->curves);
+	free(collector);
+}
+
+static int make_room(struct collector *collector, size_t devices)
+{
+	size_t room = collector->room ? collector->room : 16;
+	struct live_device *rows;
+	struct curve *curves;
+
+	if (devices <= collector->room)
+		return 0;
+	while (room < devices)
+		room *= 2;
+	rows = reallocarray(collector->rows, room, sizeof(*rows));
+	if (rows)
+		collector->rows = rows;
+	curves = reallocarray(collector->curves, room, sizeof(*curves));
+	if (curves)
+		collector->curves = curves;
+	if (!rows || !curves)
+		return failed(-ENOMEM, "no memory for %zu devices", devices);
+	memset(curves + collector->room, 0, (room - collector->room) * sizeof(*curves));
+	collector->room = room;
+	return 0;
+}
+
+static void curve_push(struct curve *curve, float value)
+{
+	if (curve->count == TOP_HISTORY)
+		memmove(curve->values, curve->values + 1,
+			(TOP_HISTORY - 1) * sizeof(curve->values[0]));
+	else
+		curve->count++;
+	curve->values[curve->count - 1] = value;
+}
+
+/* From totals, so that the rates of all intervals add up to the total exactly. */
+static void measure_rates(struct collector *collector, __u64 now_ns)
+{
+	__u64 from = collector->now_ns;
+	__u64 elapsed = from && now_ns > from ? now_ns - from : collector->interval_ns;
+
+	for (size_t i = 0; i < collector->devices; i++) {
+		struct curve *curve = &collector->curves[i];
+		__u64 faults = collector->rows[i].faults;
+
+		curve->rate = (double)(faults - curve->observed) * 1e9 / (double)elapsed;
+		curve->observed = faults;
+	}
+}
+
+/* Whole seconds since the last call get the mean rate of the time between. */
+static void extend_curves(struct collector *collector)
+{
+	__u64 now_ns = collector->now_ns;
+	__u64 seconds, pushed;
+
+	if (!collector->curve_ns)
+		collector->curve_ns = now_ns - SECOND_NS;
+	if (now_ns < collector->curve_ns + SECOND_NS)
+		return;
+	seconds = (now_ns - collector->curve_ns) / SECOND_NS;
+	pushed = seconds < TOP_HISTORY ? seconds : TOP_HISTORY;
+	collector->curve_ns += seconds * SECOND_NS;
+	for (size_t i = 0; i < collector->devices; i++) {
+		struct curve *curve = &collector->curves[i];
+		__u64 faults = collector->rows[i].faults;
+
+		for (__u64 k = 0; k < pushed; k++)
+			curve_push(curve, (float)(faults - curve->faults) / (float)seconds);
+		curve->faults = faults;
+	}
+}
+
+static bool is_shown(const struct collect_filter *filter, const struct device_info *info)
+{
+	bool shown = !filter->device_count && !filter->pid_count;
+
+	for (size_t i = 0; i < filter->device_count; i++)
+		shown |= !fnmatch(filter->devices[i], info->name, 0);
+	for (size_t i = 0; i < filter->pid_count; i++)
+		shown |= filter->pids[i] == info->pid;
+	return shown;
+}
+
+static void describe_owner(char *text, size_t size, const struct device_info *info)
+{
+	if (info->vm[0])
+		snprintf(text, size, "%s", info->vm);
+	else if (info->pid)
+		snprintf(text, size, "%.16s:%u", info->comm, info->pid);
+	else
+		snprintf(text, size, "kernel");
+}
+
+static void take_device(struct top_model *model, const struct live_device *row,
+			const struct curve *curve)
+{
+	struct top_device *device = &model->devices[model->device_count++];
+
+	device->live = *row;
+	device->info = *row->info;
+	device->live.info = NULL;
+	device->live.rate = curve->rate;
+	describe_owner(device->owner, sizeof(device->owner), &device->info);
+	device->history_count = curve->count;
+	memcpy(device->history, curve->values, sizeof(device->history));
+	model->faults += row->faults;
+	model->open += row->open;
+	model->rate += curve->rate;
+}
+
+static void measure_self(struct collector *collector)
+{
+	__u64 cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC);
+
+	/* Too short a time would show the cost of one drawing as if it went on all the time. */
+	if (wall - collector->wall_ns < SECOND_NS / 20)
+		return;
+	collector->cpu_percent =
+		(double)(cpu - collector->cpu_ns) * 100 / (double)(wall - collector->wall_ns);
+	collector->cpu_ns = cpu;
+	collector->wall_ns = wall;
+}
+
+static __u64 resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return (__u64)pages * (__u64)sysconf(_SC_PAGESIZE);
+}
+
+int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns)
+{
+	size_t devices = live_devices(collector->analysis, now_ns, interval_ns, NULL, 0);
+	int error = make_room(collector, devices);
+
+	if (error)
+		return error;
+	collector->devices = live_devices(collector->analysis, now_ns, interval_ns, collector->rows,
+					  collector->room);
+	collector->interval_ns = interval_ns;
+	measure_rates(collector, now_ns);
+	collector->now_ns = now_ns;
+	extend_curves(collector);
+	measure_self(collector);
+	return 0;
+}
+
+int collect_model(struct collector *collector, struct top_model *model)
+{
+	if (model->device_room < collector->room) {
+		struct top_device *more =
+			reallocarray(model->devices, collector->room, sizeof(*more));
+
+		if (!more)
+			return failed(-ENOMEM, "no memory for %zu devices", collector->devices);
+		model->devices = more;
+		model->device_room = collector->room;
+	}
+	live_summary(collector->analysis, &model->summary);
+	if (model->summary.host)
+		snprintf(model->host, sizeof(model->host), "%s", model->summary.host->hostname);
+	model->summary.host = NULL;
+	model->now_ns = collector->now_ns;
+	model->interval_ns = collector->interval_ns;
+	model->device_count = 0;
+	model->faults = model->open = 0;
+	model->rate = 0;
+	for (size_t i = 0; i < collector->devices; i++)
+		if (is_shown(collector->filter, collector->rows[i].info))
+			take_device(model, &collector->rows[i], &collector->curves[i]);
+	model->self_cpu_percent = collector->cpu_percent;
+	model->self_memory_bytes = resident_bytes();
+	return 0;
+}
+
+void collect_detail(struct collector *collector, struct top_detail *detail, __u32 device)
+{
+	const struct invalidation_totals *invalidations =
+		invalidations_of(collector->analysis->invalidations, device);
+	size_t open;
+
+	memset(detail, 0, sizeof(*detail));
+	detail->device = device;
+	if (invalidations) {
+		detail->invalidations = invalidations->counts.began;
+		detail->invalidation_p50_ns = histogram_percentile(&invalidations->total, 50);
+		detail->invalidation_p99_ns = histogram_percentile(&invalidations->total, 99);
+	}
+	open = live_open_faults(collector->analysis, device, detail->faults, TOP_FAULTS);
+	if (open > TOP_FAULTS)
+		open = TOP_FAULTS;
+	detail->fault_count = open + live_faults(collector->analysis, device, detail->faults + open,
+						 TOP_FAULTS - open);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What every screen has: the frame around it, and how its lines are put together. */
+#include "tools/top/draw.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/top/format.h"
+
+#define PHRASE_GAP 2
+
+/* Of a whole CPU: more than this is worth a look, and worth worrying about. */
+#define SELF_CPU_WARN 3.0
+#define SELF_CPU_BAD  25.0
+
+void line_add(struct line *line, int rank, enum style style, const char *format, ...)
+{
+	va_list arguments;
+
+	if (line->count == LINE_PHRASES)
+		return;
+	va_start(arguments, format);
+	vsnprintf(line->phrases[line->count].text, PHRASE_TEXT, format, arguments);
+	va_end(arguments);
+	line->phrases[line->count].rank = rank;
+	line->phrases[line->count++].style = style;
+}
+
+static int line_width(const struct line *line)
+{
+	int width = 0;
+
+	for (int i = 0; i < line->count; i++)
+		width += (int)strlen(line->phrases[i].text) + (i ? PHRASE_GAP : 0);
+	return width;
+}
+
+static void drop_least(struct line *line)
+{
+	int least = 0;
+
+	for (int i = 1; i < line->count; i++)
+		if (line->phrases[i].rank >= line->phrases[least].rank)
+			least = i;
+	memmove(&line->phrases[least], &line->phrases[least + 1],
+		(size_t)(line->count - least - 1) * sizeof(line->phrases[0]));
+	line->count--;
+}
+
+void line_draw(struct canvas *canvas, int row, int column, int width, struct line *line)
+{
+	int end = column + width;
+
+	while (line->count > 1 && line_width(line) > width)
+		drop_least(line);
+	for (int i = 0; i < line->count; i++)
+		column += PHRASE_GAP + canvas_text(canvas, row, column, end - column,
+						   line->phrases[i].style, line->phrases[i].text);
+}
+
+enum style style_of_slo(enum live_slo_state slo)
+{
+	static const enum style styles[] = {
+		[LIVE_SLO_NONE] = STYLE_DIM,
+		[LIVE_SLO_OK] = STYLE_OK,
+		[LIVE_SLO_WARNED] = STYLE_WARN,
+		[LIVE_SLO_VIOLATED] = STYLE_BAD,
+	};
+
+	return styles[slo];
+}
+
+/* Differ by letters, not only by colour. */
+const char *slo_text(enum live_slo_state slo)
+{
+	static const char *const texts[] = {
+		[LIVE_SLO_NONE] = "-",
+		[LIVE_SLO_OK] = "ok",
+		[LIVE_SLO_WARNED] = "warn",
+		[LIVE_SLO_VIOLATED] = "BAD",
+	};
+
+	return texts[slo];
+}
+
+enum style style_of_blocked(double percent)
+{
+	if (percent >= 50)
+		return STYLE_BAD;
+	return percent >= 10 ? STYLE_WARN : STYLE_PLAIN;
+}
+
+static void add_title(struct line *line, const struct top_picture *picture)
+{
+	const struct top_model *model = picture->model;
+	const struct top_device *device = top_find(model, picture->detail->device);
+	char time[CLOCK_TEXT], span[SHORT_TEXT];
+
+	line_add(line, 1, STYLE_STRONG, "faultline top");
+	if (picture->view->paused)
+		line_add(line, 0, STYLE_WARN, "PAUSED");
+	if (model->ended)
+		line_add(line, 0, STYLE_WARN, model->replay ? "END OF RECORDING" : "STOPPED");
+	else if (model->replay)
+		line_add(line, 0, STYLE_STRONG, "REPLAY");
+	/* A low screen has no room for the line that says whose details these are. */
+	if (picture->view->screen == SCREEN_DETAIL && !picture->layout->about.rows && device)
+		line_add(line, 0, STYLE_STRONG, "%s", device->info.name);
+	line_add(line, 3, STYLE_PLAIN, "%s", model->host);
+	line_add(line, 2, STYLE_PLAIN, "%s UTC",
+		 clock_text(time, &model->summary.clock, model->now_ns, false));
+	line_add(line, 4, STYLE_PLAIN, "up %s", short_span(span, top_elapsed(model)));
+	line_add(line, 5, STYLE_DIM, "every %.3gs", picture->view->interval_s);
+}
+
+static void add_totals(struct line *line, const struct top_picture *picture)
+{
+	const struct top_model *model = picture->model;
+	char rate[SHORT_TEXT], total[SHORT_TEXT], open[SHORT_TEXT];
+
+	line_add(line, 0, STYLE_STRONG, "faults %s/s", short_real(rate, model->rate));
+	line_add(line, 1, STYLE_PLAIN, "total %s%s", short_count(total, model->faults),
+		 model->summary.floor ? " (floor)" : "");
+	line_add(line, 3, model->open ? STYLE_STRONG : STYLE_PLAIN, "open %s",
+		 short_count(open, model->open));
+	line_add(line, 4, STYLE_PLAIN, "devices %zu", model->device_count);
+	line_add(line, 2, STYLE_PLAIN, "probes %zu on %zu off", model->summary.probes_on,
+		 model->summary.probes_off);
+}
+
+/* Must be on every screen: whether the numbers are complete and what watching costs. */
+static void add_honesty(struct line *line, const struct top_picture *picture)
+{
+	const struct top_model *model = picture->model;
+	__u64 lost = top_lost(&model->summary.loss);
+	char text[SHORT_TEXT], received[SHORT_TEXT];
+	enum style cpu = STYLE_PLAIN;
+
+	if (model->self_cpu_percent > SELF_CPU_WARN)
+		cpu = model->self_cpu_percent > SELF_CPU_BAD ? STYLE_BAD : STYLE_WARN;
+	line_add(line, 0, lost ? STYLE_BAD : STYLE_OK, lost ? "LOST %s" : "lost %s",
+		 short_count(text, lost));
+	line_add(line, 3, STYLE_PLAIN, "received %s",
+		 short_count(received, model->summary.loss.received));
+	line_add(line, 0, cpu, "self %.1f%%", model->self_cpu_percent);
+	line_add(line, 0, STYLE_PLAIN, "%s", short_bytes(text, model->self_memory_bytes));
+	if (model->summary.loss.late)
+		line_add(line, 6, STYLE_WARN, "late %s",
+			 short_count(text, model->summary.loss.late));
+}
+
+static void add_order(struct line *line, const struct top_picture *picture)
+{
+	const struct top_view *view = picture->view;
+
+	line_add(line, 4, STYLE_DIM, "sort %s%s", top_sort_name(view->sort),
+		 view->reverse ? " (reversed)" : "");
+	if (view->filter[0])
+		line_add(line, 2, STYLE_WARN, "filter \"%s\"", view->filter);
+}
+
+void draw_header(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *header = &picture->layout->header;
+	struct line title = {0}, totals = {0}, honesty = {0};
+
+	add_title(&title, picture);
+	line_draw(canvas, header->row, 0, header->columns, &title);
+	if (header->rows > 2) {
+		add_totals(&totals, picture);
+		line_draw(canvas, header->row + 1, 0, header->columns, &totals);
+		add_honesty(&honesty, picture);
+		add_order(&honesty, picture);
+	} else {
+		add_honesty(&honesty, picture);
+		line_add(&honesty, 1, STYLE_STRONG, "faults %.1f/s", picture->model->rate);
+	}
+	line_draw(canvas, header->row + header->rows - 1, 0, header->columns, &honesty);
+}
+
+void draw_footer(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *footer = &picture->layout->footer;
+	const struct top_view *view = picture->view;
+	struct line line = {0};
+
+	if (view->typing) {
+		line_add(&line, 0, STYLE_STRONG, "filter: %s_", view->filter);
+		line_add(&line, 1, STYLE_DIM, "Enter keeps it, Esc clears it");
+	} else if (view->screen == SCREEN_MAIN) {
+		line_add(&line, 0, STYLE_DIM, "q quit");
+		line_add(&line, 1, STYLE_DIM, "h help");
+		line_add(&line, 2, STYLE_DIM, "Enter details");
+		line_add(&line, 3, STYLE_DIM, "s sort");
+		line_add(&line, 4, STYLE_DIM, "/ filter");
+		line_add(&line, 5, STYLE_DIM, "p %s", view->paused ? "go on" : "pause");
+		line_add(&line, 6, STYLE_DIM, "r reverse");
+		line_add(&line, 7, STYLE_DIM, "+ - interval");
+	} else {
+		line_add(&line, 0, STYLE_DIM, "q back");
+		line_add(&line, 1, STYLE_DIM, "h help");
+		line_add(&line, 2, STYLE_DIM, "p %s", view->paused ? "go on" : "pause");
+		line_add(&line, 3, STYLE_DIM, "up/down older faults");
+		line_add(&line, 4, STYLE_DIM, "Q quit");
+	}
+	line_draw(canvas, footer->row, 0, footer->columns, &line);
+}
+
+void draw_screen(struct canvas *canvas, const struct top_picture *picture)
+{
+	canvas_clear(canvas);
+	if (picture->layout->too_small) {
+		canvas_text(canvas, canvas->rows / 2, 0, canvas->columns, STYLE_WARN,
+			    "terminal too small");
+		return;
+	}
+	draw_header(canvas, picture);
+	draw_footer(canvas, picture);
+	if (picture->view->screen == SCREEN_HELP)
+		draw_help(canvas, picture);
+	else if (picture->view->screen == SCREEN_DETAIL)
+		draw_detail(canvas, picture);
+	else
+		draw_table(canvas, picture);
+}

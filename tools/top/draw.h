@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* From a model and a view to a canvas. Never touches a terminal. */
+#ifndef FAULTLINE_TOP_DRAW_H
+#define FAULTLINE_TOP_DRAW_H
+
+#include "tools/top/canvas.h"
+#include "tools/top/keys.h"
+#include "tools/top/layout.h"
+
+struct top_picture {
+	const struct top_model *model;
+	const struct top_detail *detail; /* of the device on the detail screen */
+	const struct top_view *view;
+	const struct layout *layout;
+	const __u32 *order; /* rows after sorting and filtering */
+	size_t count;
+	int selected; /* row, -1 for none */
+};
+
+/* The whole screen. */
+void draw_screen(struct canvas *canvas, const struct top_picture *picture);
+
+/* Parts, each in a file of its own. */
+void draw_header(struct canvas *canvas, const struct top_picture *picture);
+void draw_footer(struct canvas *canvas, const struct top_picture *picture);
+void draw_table(struct canvas *canvas, const struct top_picture *picture);
+void draw_detail(struct canvas *canvas, const struct top_picture *picture);
+void draw_help(struct canvas *canvas, const struct top_picture *picture);
+
+/*
+ * A line of phrases. When they do not all fit, those with the highest rank are left out first, so
+ * that what must always be on screen (rank 0) is.
+ */
+#define LINE_PHRASES 12
+#define PHRASE_TEXT  96
+struct line {
+	int count;
+	struct {
+		int rank;
+		enum style style;
+		char text[PHRASE_TEXT];
+	} phrases[LINE_PHRASES];
+};
+
+void line_add(struct line *line, int rank, enum style style, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+void line_draw(struct canvas *canvas, int row, int column, int width, struct line *line);
+
+/* Severity of values, shared by the screens. */
+enum style style_of_slo(enum live_slo_state slo);
+const char *slo_text(enum live_slo_state slo);
+enum style style_of_blocked(double percent);
+
+#endif

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The detail screen: where one device's faults spend their time, and the latest of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/top/draw.h"
+#include "tools/top/format.h"
+
+#define STAGE_NAME_WIDTH 9
+#define NUMBER_WIDTH	 6
+#define STAGE_NUMBERS	 (STAGE_NAME_WIDTH + 5 * (NUMBER_WIDTH + 1))
+/* A stage that takes more than this share is the one to look at. */
+#define SHARE_DOMINANT 0.5
+
+static void draw_about(struct canvas *canvas, const struct top_picture *picture,
+		       const struct top_device *device)
+{
+	static const char *const kinds[DEVICE_KIND_MAX] = {
+		"device", "emulated",	    "PCI",	    "platform", "block", "IB",
+		"netdev", "VFIO container", "IOMMU domain",
+	};
+	const struct rectangle *about = &picture->layout->about;
+	const struct top_detail *detail = picture->detail;
+	const struct live_device *live = &device->live;
+	const struct device_info *info = &device->info;
+	struct line who = {0}, what = {0};
+	char text[SHORT_TEXT], peak[SHORT_TEXT], last[SHORT_TEXT];
+
+	line_add(&who, 0, STYLE_STRONG, "%s", info->name);
+	line_add(&who, 2, STYLE_PLAIN, "%s %s",
+		 kinds[info->kind < DEVICE_KIND_MAX ? info->kind : DEVICE_UNKNOWN], info->model);
+	if (info->vm[0])
+		line_add(&who, 1, STYLE_PLAIN, "VM %s", info->vm);
+	if (info->pid)
+		line_add(&who, 3, STYLE_PLAIN, "owner %s:%u", info->comm, info->pid);
+	if (info->iommu_group >= 0)
+		line_add(&who, 6, STYLE_PLAIN, "group %d", info->iommu_group);
+	if (info->queues)
+		line_add(&who, 5, STYLE_PLAIN, "queues %u", info->queues);
+	if (info->memory)
+		line_add(&who, 4, STYLE_PLAIN, "reaches %s", short_bytes(text, info->memory));
+	line_draw(canvas, about->row, 0, about->columns, &who);
+	if (about->rows < 2)
+		return;
+
+	line_add(&what, 0, STYLE_PLAIN, "complete %s", short_count(text, live->complete));
+	if (live->unfinished)
+		line_add(&what, 1, STYLE_WARN, "unfinished %s",
+			 short_count(text, live->unfinished));
+	if (live->inconsistent)
+		line_add(&what, 1, STYLE_BAD, "inconsistent %s",
+			 short_count(text, live->inconsistent));
+	if (live->overflowed)
+		line_add(&what, 1, STYLE_BAD, "overflowed %s", short_count(text, live->overflowed));
+	if (live->bursts)
+		line_add(&what, 2, STYLE_WARN, "bursts %s (peak %s/s)",
+			 short_count(text, live->bursts), short_count(peak, live->peak));
+	if (detail->invalidations)
+		line_add(&what, 3, STYLE_PLAIN, "invalidations %s (p50 %s, p99 %s)",
+			 short_count(text, detail->invalidations),
+			 short_duration(peak, detail->invalidation_p50_ns),
+			 short_duration(last, detail->invalidation_p99_ns));
+	if (live->ios)
+		line_add(&what, 4, STYLE_PLAIN, "I/O %s/s, %s of %s met a fault",
+			 short_real(text, live->io_rate), short_count(peak, live->faulted_ios),
+			 short_count(last, live->ios));
+	if (live->slo != LIVE_SLO_NONE)
+		line_add(&what, 1, style_of_slo(live->slo), "SLO %s, %s violations",
+			 slo_text(live->slo), short_count(text, live->slo_violations));
+	line_draw(canvas, about->row + 1, 0, about->columns, &what);
+}
+
+/* What a row of the stage table shows; a whole fault looks like a stage with all of the time. */
+static void draw_stage(struct canvas *canvas, const struct rectangle *area, int row,
+		       const char *name, const struct live_stage *stage, bool dominant)
+{
+	enum style style = stage->count ? STYLE_PLAIN : STYLE_DIM;
+	int column = area->column + STAGE_NAME_WIDTH + 1;
+	char cells[5][SHORT_TEXT] = {"-", "-", "-", "-", "-"};
+
+	if (row >= area->rows)
+		return;
+	if (dominant)
+		style = STYLE_STRONG;
+	row += area->row;
+	canvas_text(canvas, row, area->column, STAGE_NAME_WIDTH, style, name);
+	if (stage->merged)
+		canvas_glyph(canvas, row, column - 1, '+', STYLE_WARN);
+	short_count(cells[0], stage->count);
+	if (stage->count) {
+		short_duration(cells[1], stage->p50_ns);
+		short_duration(cells[2], stage->p99_ns);
+		short_duration(cells[3], stage->max_ns);
+		snprintf(cells[4], SHORT_TEXT, "%.0f%%", stage->share * 100);
+	}
+	for (int i = 0; i < 5; i++, column += NUMBER_WIDTH + 1)
+		canvas_right(canvas, row, column, NUMBER_WIDTH, style, cells[i]);
+	canvas_bar(canvas, row, column, area->column + area->columns - column, stage->share,
+		   dominant ? STYLE_WARN : STYLE_PLAIN);
+}
+
+static void draw_stages(struct canvas *canvas, const struct top_picture *picture,
+			const struct live_device *live)
+{
+	const struct rectangle *area = &picture->layout->stages;
+	const struct live_stage whole = {.count = live->complete,
+					 .p50_ns = live->p50_ns,
+					 .p99_ns = live->p99_ns,
+					 .max_ns = live->max_ns,
+					 .share = live->complete ? 1 : 0};
+
+	if (!area->rows)
+		return;
+	canvas_style(canvas, area->row, area->column, area->columns, STYLE_HEAD);
+	canvas_text(canvas, area->row, area->column, area->columns, STYLE_HEAD,
+		    "STAGE       COUNT    P50    P99    MAX  SHARE");
+	/* The whole fault comes last: on a low screen the stages matter more. */
+	for (unsigned int stage = 0; stage < STAGES; stage++)
+		draw_stage(canvas, area, (int)stage + 1, stage_name(stage), &live->stages[stage],
+			   live->stages[stage].share > SHARE_DOMINANT);
+	draw_stage(canvas, area, STAGES + 1, "whole", &whole, false);
+}
+
+static void draw_history(struct canvas *canvas, const struct top_picture *picture,
+			 const struct top_device *device)
+{
+	const struct rectangle *area = &picture->layout->history;
+	struct rectangle plot = *area;
+	char head[96], peak_text[SHORT_TEXT], now[SHORT_TEXT];
+	__u32 shown, skip;
+	float peak = 0;
+
+	if (!area->rows)
+		return;
+	shown = device->history_count < (__u32)area->columns ? device->history_count
+							     : (__u32)area->columns;
+	skip = device->history_count - shown;
+	for (__u32 i = skip; i < device->history_count; i++)
+		if (device->history[i] > peak)
+			peak = device->history[i];
+	canvas_style(canvas, area->row, area->column, area->columns, STYLE_HEAD);
+	snprintf(head, sizeof(head), "FAULTS/s  now %s  peak %s  last %us",
+		 short_real(now, device->live.rate), short_real(peak_text, peak), shown);
+	canvas_text(canvas, area->row, area->column, area->columns, STYLE_HEAD, head);
+	plot.row++;
+	plot.rows--;
+	canvas_sparkline(canvas, &plot, device->history + skip, shown, peak, STYLE_PLAIN);
+}
+
+static enum style style_of_fault(const struct fault *fault)
+{
+	if (fault->state == FAULT_INCONSISTENT || fault->state == FAULT_OVERFLOWED ||
+	    fault->code != RESPONSE_SUCCESS)
+		return STYLE_BAD;
+	return fault->state == FAULT_COMPLETE ? STYLE_PLAIN : STYLE_WARN;
+}
+
+static void fault_line(char *text, size_t size, const struct fault *fault,
+		       const struct clock_anchor *clock)
+{
+	char time[CLOCK_TEXT], number[SHORT_TEXT] = "-", queue[SHORT_TEXT] = "-";
+	__u64 total = fault_total_ns(fault);
+	struct stage_times times;
+	size_t used;
+
+	if (fault->queue != QUEUE_NONE)
+		snprintf(queue, sizeof(queue), "%u", fault->queue);
+	if (total)
+		short_duration(number, total);
+	used = (size_t)snprintf(text, size, "%-12.12s %12llx %2s %c%c%c %5s",
+				clock_text(time, clock, fault_first_ns(fault), true),
+				(unsigned long long)fault->address, queue,
+				fault->flags & EVENT_READ ? 'R' : '-',
+				fault->flags & EVENT_WRITE ? 'W' : '-',
+				fault->flags & EVENT_MAJOR ? 'M' : '-', number);
+	stage_times(fault, &times);
+	for (unsigned int stage = 0; stage < STAGES && used < size; stage++) {
+		bool measured = times.measured & 1u << stage;
+
+		used += (size_t)snprintf(text + used, size - used, "%c%5s",
+					 times.merged & 1u << stage ? '+' : ' ',
+					 measured ? short_duration(number, times.ns[stage]) : "-");
+	}
+	if (used < size)
+		snprintf(text + used, size - used, "  %s, response %s",
+			 fault_state_name(fault->state), fault_response_name(fault));
+}
+
+static void draw_faults(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *area = &picture->layout->faults;
+	const struct top_detail *detail = picture->detail;
+	size_t first = (size_t)picture->view->fault_first;
+	char text[192];
+
+	if (!area->rows)
+		return;
+	canvas_style(canvas, area->row, area->column, area->columns, STYLE_HEAD);
+	canvas_text(canvas, area->row, area->column, area->columns, STYLE_HEAD,
+		    "LAST FAULTS       ADDRESS  Q RWM TOTAL REQST DELIV DISPT RESOL   MAP RESPD "
+		    "RESUM  STATE");
+	if (!detail->fault_count)
+		canvas_text(canvas, area->row + 1, area->column, area->columns, STYLE_DIM, "none");
+	if (first >= detail->fault_count)
+		first = detail->fault_count ? detail->fault_count - 1 : 0;
+	for (size_t i = 0; i + 1 < (size_t)area->rows && first + i < detail->fault_count; i++) {
+		const struct fault *fault = &detail->faults[first + i];
+
+		fault_line(text, sizeof(text), fault, &picture->model->summary.clock);
+		canvas_text(canvas, area->row + 1 + (int)i, area->column, area->columns,
+			    style_of_fault(fault), text);
+	}
+}
+
+void draw_detail(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct top_device *device = top_find(picture->model, picture->detail->device);
+
+	if (!device) {
+		canvas_text(canvas, picture->layout->body.row, 0, canvas->columns, STYLE_WARN,
+			    "This device is not shown any more; q goes back.");
+		return;
+	}
+	if (picture->layout->about.rows)
+		draw_about(canvas, picture, device);
+	draw_stages(canvas, picture, &device->live);
+	draw_history(canvas, picture, device);
+	draw_faults(canvas, picture);
+}

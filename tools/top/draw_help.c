@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/top/draw.h"
+
+/* Ordered so that a low terminal shows the keys first. */
+static const char *const lines[] = {
+	"up down PgUp PgDn Home End   choose a device (also j k g G)",
+	"Enter     one device: stages, rate, last faults     Esc, q  back",
+	"s S       next / previous sort column               r  reverse",
+	"/         show only devices or owners with a text   Esc  show all",
+	"p, space  hold the screen; events are still taken   + -  interval",
+	"q         back, or quit                              Q  quit at once",
+	"",
+	"FLT/s     faults detected per second in the last interval",
+	"P50 P99 MAX  from detection to the device's resume, since the start",
+	"SLOWEST   stage that took most of the time: request, delivery (to the",
+	"          interrupt), dispatch (to the handler), resolve (memory present),",
+	"          map (translation updated), respond, resume (device went on)",
+	"BLK%      share of the last interval a queue spent waiting for faults",
+	"FOOT      memory the device has touched         SLO  ok, warn, BAD",
+	"lost      events that did not arrive: numbers are then floors",
+	"self      what this program costs: share of one CPU, memory",
+};
+
+void draw_help(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *body = &picture->layout->body;
+
+	for (int i = 0; i < body->rows && i < (int)(sizeof(lines) / sizeof(lines[0])); i++)
+		canvas_text(canvas, body->row + i, 1, body->columns - 1, STYLE_PLAIN, lines[i]);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The main screen's table of devices. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/top/draw.h"
+#include "tools/top/format.h"
+
+struct column_look {
+	const char *head;
+	bool text; /* left-aligned */
+};
+
+static const struct column_look looks[TOP_COLUMNS] = {
+	[TOP_DEVICE] = {"DEVICE", true},    [TOP_OWNER] = {"OWNER", true},
+	[TOP_RATE] = {"FLT/s", false},	    [TOP_TOTAL] = {"TOTAL", false},
+	[TOP_P50] = {"P50", false},	    [TOP_P99] = {"P99", false},
+	[TOP_MAX] = {"MAX", false},	    [TOP_STAGE] = {"SLOWEST", true},
+	[TOP_BLOCKED] = {"BLK%", false},    [TOP_FOOTPRINT] = {"FOOT", false},
+	[TOP_SLO] = {"SLO", true},	    [TOP_OPEN] = {"OPEN", false},
+	[TOP_BURSTS] = {"BURSTS", false},   [TOP_IOS] = {"IO/s", false},
+	[TOP_TREND] = {"RATE, last", true},
+};
+
+/* Column by which the rows are sorted, so that its heading can say so. */
+static enum top_column sorted_column(enum top_sort sort)
+{
+	static const enum top_column columns[SORT_COUNT] = {
+		[SORT_RATE] = TOP_RATE,
+		[SORT_TOTAL] = TOP_TOTAL,
+		[SORT_P50] = TOP_P50,
+		[SORT_P99] = TOP_P99,
+		[SORT_MAX] = TOP_MAX,
+		[SORT_BLOCKED] = TOP_BLOCKED,
+		[SORT_FOOTPRINT] = TOP_FOOTPRINT,
+		[SORT_SLO] = TOP_SLO,
+		[SORT_NAME] = TOP_DEVICE,
+	};
+
+	return columns[sort];
+}
+
+/* Text and severity of one cell of the table. */
+static enum style cell_text(const struct top_device *device, enum top_column id, char *text,
+			    size_t size)
+{
+	enum style style = STYLE_PLAIN;
+	char number[SHORT_TEXT] = "-";
+
+	switch (id) {
+	case TOP_DEVICE:
+		snprintf(text, size, "%s", device->info.name);
+		return device->live.rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
+	case TOP_OWNER:
+		snprintf(text, size, "%s", device->owner);
+		return STYLE_PLAIN;
+	case TOP_STAGE:
+		snprintf(text, size, "%s",
+			 device->live.slowest_stage < STAGES
+				 ? stage_name(device->live.slowest_stage)
+				 : "-");
+		return STYLE_PLAIN;
+	case TOP_SLO:
+		snprintf(text, size, "%s", slo_text(device->live.slo));
+		return style_of_slo(device->live.slo);
+	case TOP_RATE:
+		short_real(number, device->live.rate);
+		style = device->live.rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
+		break;
+	case TOP_TOTAL:
+		short_count(number, device->live.faults);
+		break;
+	case TOP_P50:
+	case TOP_P99:
+	case TOP_MAX:
+		if (device->live.max_ns)
+			short_duration(number, id == TOP_P50   ? device->live.p50_ns
+					       : id == TOP_P99 ? device->live.p99_ns
+							       : device->live.max_ns);
+		break;
+	case TOP_BLOCKED:
+		if (!isnan(device->live.blocked_percent))
+			snprintf(number, sizeof(number), "%.0f", device->live.blocked_percent);
+		style = style_of_blocked(device->live.blocked_percent);
+		break;
+	case TOP_FOOTPRINT:
+		short_bytes(number, device->live.footprint_bytes);
+		break;
+	case TOP_OPEN:
+		short_count(number, device->live.open);
+		style = device->live.open ? STYLE_STRONG : STYLE_PLAIN;
+		break;
+	case TOP_BURSTS:
+		short_count(number, device->live.bursts);
+		style = device->live.bursts ? STYLE_WARN : STYLE_PLAIN;
+		break;
+	case TOP_IOS:
+		short_real(number, device->live.io_rate);
+		break;
+	case TOP_TREND:
+	case TOP_COLUMNS:
+		break;
+	}
+	snprintf(text, size, "%s", number);
+	return style;
+}
+
+static void draw_trend(struct canvas *canvas, const struct top_device *device, int row,
+		       const struct column_place *place)
+{
+	const struct rectangle area = {row, place->column, 1, place->width};
+	float peak = 1;
+
+	for (__u32 i = 0; i < device->history_count; i++)
+		if (device->history[i] > peak)
+			peak = device->history[i];
+	canvas_sparkline(canvas, &area, device->history, device->history_count, peak, STYLE_PLAIN);
+}
+
+static void draw_device(struct canvas *canvas, const struct top_picture *picture, int row,
+			const struct top_device *device, bool selected)
+{
+	const struct layout *layout = picture->layout;
+	char text[TOP_OWNER_TEXT];
+
+	for (int i = 0; i < layout->column_count; i++) {
+		const struct column_place *place = &layout->columns[i];
+		enum style style;
+
+		if (place->id == TOP_TREND) {
+			draw_trend(canvas, device, row, place);
+			continue;
+		}
+		style = cell_text(device, place->id, text, sizeof(text));
+		if (looks[place->id].text)
+			canvas_text(canvas, row, place->column, place->width, style, text);
+		else
+			canvas_right(canvas, row, place->column, place->width, style, text);
+	}
+	if (selected)
+		canvas_style(canvas, row, 0, layout->table.columns, STYLE_SELECTED);
+}
+
+static void draw_heads(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct layout *layout = picture->layout;
+	int row = layout->table_head.row;
+
+	canvas_style(canvas, row, 0, layout->table_head.columns, STYLE_HEAD);
+	for (int i = 0; i < layout->column_count; i++) {
+		const struct column_place *place = &layout->columns[i];
+		const struct column_look *look = &looks[place->id];
+		char head[32];
+
+		if (place->id == TOP_TREND)
+			snprintf(head, sizeof(head), "%s %ds", look->head, place->width);
+		else
+			snprintf(head, sizeof(head), "%s", look->head);
+		if (look->text)
+			canvas_text(canvas, row, place->column, place->width, STYLE_HEAD, head);
+		else
+			canvas_right(canvas, row, place->column, place->width, STYLE_HEAD, head);
+		if (place->id == sorted_column(picture->view->sort))
+			canvas_style(canvas, row, place->column, place->width, STYLE_SELECTED);
+	}
+}
+
+/* The negative answer counts: say that nothing was seen, and with which eyes. */
+static void draw_nothing(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *table = &picture->layout->table;
+	const struct top_model *model = picture->model;
+	char text[256], span[SHORT_TEXT];
+
+	if (model->device_count) {
+		snprintf(text, sizeof(text), "No device matches \"%s\".", picture->view->filter);
+		canvas_text(canvas, table->row, 0, table->columns, STYLE_PLAIN, text);
+		return;
+	}
+	snprintf(text, sizeof(text), "No I/O page fault and no device in %s.",
+		 short_span(span, top_elapsed(model)));
+	canvas_text(canvas, table->row, 0, table->columns, STYLE_STRONG, text);
+	if (table->rows < 3 || model->replay)
+		return;
+	snprintf(text, sizeof(text), "%zu probes are watching.", model->summary.probes_on);
+	canvas_text(canvas, table->row + 1, 0, table->columns, STYLE_PLAIN, text);
+	snprintf(text, sizeof(text), "%zu are off here: `faultline doctor` says which and why.",
+		 model->summary.probes_off);
+	canvas_text(canvas, table->row + 2, 0, table->columns, STYLE_PLAIN, text);
+}
+
+void draw_table(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *table = &picture->layout->table;
+	size_t first = (size_t)picture->view->first;
+
+	draw_heads(canvas, picture);
+	if (!picture->count)
+		draw_nothing(canvas, picture);
+	for (int i = 0; i < table->rows && first + (size_t)i < picture->count; i++) {
+		__u32 index = picture->order[first + (size_t)i];
+
+		draw_device(canvas, picture, table->row + i, &picture->model->devices[index],
+			    (int)first + i == picture->selected);
+	}
+}

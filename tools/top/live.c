@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Source of the live view: this host, now. */
+#include <errno.h>
+#include <time.h>
+
+#include "lib/base/fail.h"
+#include "lib/capture/capture.h"
+#include "tools/top/watch.h"
+
+#define POLL_MS 20 /* how often the rings are drained; keys are seen at once */
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
+}
+
+static int wait_until(struct watch *watch, __u64 next)
+{
+	__u64 now = now_ns();
+	int timeout = next <= now ? 0 : (int)((next - now) / 1000000 + 1);
+	struct timespec pause;
+
+	if (timeout > POLL_MS)
+		timeout = POLL_MS;
+	if (!watch->batch)
+		return watch_keys(watch, timeout);
+	pause = (struct timespec){0, timeout * 1000000L};
+	nanosleep(&pause, NULL); /* a signal ends it early, which is welcome */
+	return 0;
+}
+
+static int follow(struct watch *watch, struct capture *capture)
+{
+	struct stream sink = watch_stream(watch);
+	__u64 next = now_ns() + watch_interval_ns(watch);
+	int error = 0;
+
+	while (!error && !watch_done(watch)) {
+		__u64 interval = watch_interval_ns(watch);
+		__u64 now;
+
+		error = capture_poll(capture, sink);
+		if (error < 0)
+			break;
+		error = 0;
+		now = now_ns();
+		/* The user may have made the interval shorter. */
+		if (next > now + interval)
+			next = now + interval;
+		if (now >= next) {
+			error = watch_interval(watch, now, true);
+			/* After a stop (SIGTSTP) the missed intervals are not made up for. */
+			next = next + interval > now ? next + interval : now + interval;
+		}
+		if (!error && !watch_done(watch))
+			error = wait_until(watch, next);
+	}
+	return error;
+}
+
+int watch_live(struct watch *watch)
+{
+	const struct collect_filter *filter = &watch->options->filter;
+	struct capture_config config = {.device_count = filter->device_count,
+					.pid_count = filter->pid_count};
+	struct capture *capture;
+	int error;
+
+	_Static_assert(COLLECT_FILTERS <= CAPTURE_FILTERS, "all filters fit");
+	for (size_t i = 0; i < filter->device_count; i++)
+		config.devices[i] = filter->devices[i];
+	for (size_t i = 0; i < filter->pid_count; i++)
+		config.pids[i] = filter->pids[i];
+	error = capture_open(&capture, &config);
+	if (error)
+		return error;
+	error = capture_attach(capture, watch_stream(watch));
+	if (!error)
+		error = watch_start(watch);
+	if (!error)
+		error = follow(watch, capture);
+	capture_close(capture);
+	return error;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the user asked of `faultline top`. */
+#ifndef FAULTLINE_TOP_OPTIONS_H
+#define FAULTLINE_TOP_OPTIONS_H
+
+#include "lib/analyze/slo.h"
+#include "lib/output/table.h"
+#include "tools/top/collect.h"
+
+struct top_options {
+	struct collect_filter filter;
+	const char *input;	    /* a recording, NULL: this host, live */
+	const struct slo_set *slos; /* objectives to judge, NULL: none */
+	double speed;		    /* of a replay; 0: as fast as it can be read */
+	enum top_sort sort;
+	bool reverse;
+	size_t rows; /* at most so many devices, 0: all */
+	bool batch;
+	enum output_format format;
+	double interval_s;
+	__u64 count; /* intervals to show, 0: no limit */
+};
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Source of the live view: a recording. The stream is cut where an interval of the recording's own
+ * time ends, so that what is shown does not depend on how fast it is read.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/base/fail.h"
+#include "lib/trace/trace.h"
+#include "tools/top/watch.h"
+
+#define FRAME_NS     50000000ull /* between drawings when reading as fast as possible */
+#define KEYS_MS	     50
+#define SKIP_BEYOND  3600 /* intervals without anything: a gap of the recording is not shown */
+#define PACE_STEP_NS 100000000ull
+
+struct replay {
+	struct watch *watch;
+	struct stream to;
+	__u64 next_ns;	/* end of the interval under way, 0 before anything came */
+	__u64 drawn_ns; /* own clock */
+	bool ended;
+};
+
+static __u64 own_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
+}
+
+/* Waits as long as the interval lasts at the speed asked for, and while the screen is paused. */
+static int pace(struct replay *replay)
+{
+	struct watch *watch = replay->watch;
+	double speed = watch->options->speed;
+	__u64 until = own_clock_ns();
+	int error = 0;
+
+	if (speed > 0)
+		until += (__u64)(watch->view.interval_s / speed * 1e9);
+	do {
+		__u64 now = own_clock_ns();
+		__u64 left = until > now ? until - now : 0;
+
+		if (left > PACE_STEP_NS || (!watch->batch && watch->view.paused))
+			left = PACE_STEP_NS;
+		if (watch->batch)
+			nanosleep(&(struct timespec){0, (long)left}, NULL);
+		else
+			error = watch_keys(watch, (int)(left / 1000000));
+	} while (!error && !watch_done(watch) && (watch->view.paused || own_clock_ns() < until));
+	return error;
+}
+
+/* Drawing every interval would take longer than reading the recording. */
+static bool is_due(struct replay *replay)
+{
+	__u64 now = own_clock_ns();
+
+	if (replay->watch->options->speed <= 0 && now < replay->drawn_ns + FRAME_NS)
+		return false;
+	replay->drawn_ns = now;
+	return true;
+}
+
+/* The recording has come to time_ns: shows every interval that ends there or before. */
+static int reach(struct replay *replay, __u64 time_ns)
+{
+	struct watch *watch = replay->watch;
+	__u64 interval = watch_interval_ns(watch);
+	int error = 0;
+
+	if (!replay->next_ns)
+		replay->next_ns = time_ns + interval;
+	if (time_ns > replay->next_ns && (time_ns - replay->next_ns) / interval > SKIP_BEYOND)
+		replay->next_ns = time_ns - (time_ns - replay->next_ns) % interval;
+	while (!error && time_ns >= replay->next_ns) {
+		error = watch_interval(watch, replay->next_ns, is_due(replay));
+		replay->next_ns += watch_interval_ns(watch);
+		if (!error)
+			error = pace(replay);
+		if (!error && watch_done(watch))
+			error = -ECANCELED;
+	}
+	return error;
+}
+
+static int on_host(void *self, const struct host_info *host)
+{
+	struct replay *replay = self;
+
+	if (host->start_ns)
+		replay->next_ns = host->start_ns + watch_interval_ns(replay->watch);
+	return replay->to.ops->host ? replay->to.ops->host(replay->to.self, host) : 0;
+}
+
+static int on_clock(void *self, const struct clock_anchor *anchor)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->clock ? replay->to.ops->clock(replay->to.self, anchor) : 0;
+}
+
+static int on_probe(void *self, const struct probe_info *probe)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->probe ? replay->to.ops->probe(replay->to.self, probe) : 0;
+}
+
+static int on_device(void *self, const struct device_info *device)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->device ? replay->to.ops->device(replay->to.self, device) : 0;
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct replay *replay = self;
+	size_t from = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		if (events[i].time_ns < replay->next_ns || events[i].flags & EVENT_LATE)
+			continue;
+		if (i > from)
+			error = stream_events(replay->to, events + from, i - from);
+		from = i;
+		if (!error)
+			error = reach(replay, events[i].time_ns);
+	}
+	if (!error && count > from)
+		error = stream_events(replay->to, events + from, count - from);
+	return error;
+}
+
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->aggregate ? replay->to.ops->aggregate(replay->to.self, frame) : 0;
+}
+
+static int on_loss(void *self, const struct loss_info *loss)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->loss ? replay->to.ops->loss(replay->to.self, loss) : 0;
+}
+
+static int on_tick(void *self, __u64 now_ns)
+{
+	struct replay *replay = self;
+	int error = replay->to.ops->tick ? replay->to.ops->tick(replay->to.self, now_ns) : 0;
+
+	return error ? error : reach(replay, now_ns);
+}
+
+static int on_end(void *self, __u64 end_ns)
+{
+	struct replay *replay = self;
+	int error = replay->next_ns && end_ns ? reach(replay, end_ns - 1) : 0;
+
+	if (!error && replay->to.ops->end)
+		error = replay->to.ops->end(replay->to.self, end_ns);
+	replay->watch->model.ended = true;
+	/* What is left is shown as a last interval, however short. */
+	if (!error)
+		error = watch_interval(replay->watch, end_ns, true);
+	return error;
+}
+
+static const struct stream_ops replay_ops = {
+	.host = on_host,
+	.clock = on_clock,
+	.probe = on_probe,
+	.device = on_device,
+	.events = on_events,
+	.aggregate = on_aggregate,
+	.loss = on_loss,
+	.tick = on_tick,
+	.end = on_end,
+};
+
+int watch_replay(struct watch *watch)
+{
+	const struct trace_read_config config = {.path = watch->options->input,
+						 .until_ns = UINT64_MAX};
+	struct replay replay = {.watch = watch, .to = watch_stream(watch)};
+	int error = watch_start(watch), damage;
+
+	if (error)
+		return error;
+	damage = trace_read(&config, (struct stream){&replay_ops, &replay});
+	if (damage == -ECANCELED)
+		return 0;
+	if (damage && damage != -EBADMSG)
+		return damage;
+	while (!watch->batch && !error && !watch_done(watch))
+		error = watch_keys(watch, KEYS_MS);
+	/* The sentence about damage is the last that was recorded, unless there is a worse one. */
+	return error ? error : damage;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/top/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "tools/top/terminal.h"
+
+/* Open at once: a live view need not hold the storms that a report can. */
+#define OPEN_FAULTS 65536
+
+volatile sig_atomic_t watch_signal;
+
+static void on_signal(int number)
+{
+	watch_signal = number;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	/* No SA_RESTART: a signal must end poll(). */
+	struct sigaction action = {.sa_handler = on_signal};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+int watch_open(struct watch *watch, const struct top_options *options)
+{
+	const struct analysis_config config = {.history_windows = TOP_HISTORY,
+					       .last_faults = TOP_FAULTS,
+					       .open_faults = OPEN_FAULTS,
+					       .slos = options->slos};
+	int error;
+
+	memset(watch, 0, sizeof(*watch));
+	watch->options = options;
+	top_view_init(&watch->view);
+	watch->view.sort = options->sort;
+	watch->view.reverse = options->reverse;
+	watch->view.interval_s = options->interval_s;
+	watch->model.replay = options->input != NULL;
+	error = analysis_create(&watch->analysis, &config);
+	if (!error)
+		error = collector_create(&watch->collector, watch->analysis, &options->filter);
+	if (!error && options->batch)
+		error = batch_open(&watch->batch, options, stdout);
+	if (!error)
+		catch_signals();
+	return error;
+}
+
+int watch_start(struct watch *watch)
+{
+	int error;
+
+	if (watch->batch)
+		return 0;
+	error = collect_model(watch->collector, &watch->model);
+	if (!error)
+		error = terminal_open();
+	if (error)
+		return error;
+	watch->on_terminal = true;
+	watch->canvas.unicode = terminal_unicode();
+	return watch_redraw(watch);
+}
+
+struct stream watch_stream(struct watch *watch)
+{
+	return analysis_stream(watch->analysis);
+}
+
+__u64 watch_interval_ns(const struct watch *watch)
+{
+	return (__u64)(watch->view.interval_s * 1e9);
+}
+
+bool watch_done(const struct watch *watch)
+{
+	return watch_signal || watch->view.quit ||
+	       (watch->options->count && watch->intervals >= watch->options->count);
+}
+
+static int sort_rows(struct watch *watch)
+{
+	const struct top_view *view = &watch->view;
+	__u32 *order = reallocarray(watch->order, watch->model.device_room + 1, sizeof(*order));
+
+	if (!order)
+		return failed(-ENOMEM, "no memory for %zu rows", watch->model.device_room);
+	watch->order = order;
+	watch->order_count =
+		top_order(&watch->model, view->sort, view->reverse, view->filter, order);
+	if (watch->options->rows && watch->order_count > watch->options->rows)
+		watch->order_count = watch->options->rows;
+	return 0;
+}
+
+static struct layout_wish wish_of(const struct watch *watch)
+{
+	struct layout_wish wish = {.devices = (int)watch->order_count,
+				   .faults = (int)watch->detail.fault_count};
+
+	for (size_t i = 0; i < watch->order_count; i++) {
+		const struct top_device *device = &watch->model.devices[watch->order[i]];
+		int name = (int)strlen(device->info.name), owner = (int)strlen(device->owner);
+
+		wish.name_width = name > wish.name_width ? name : wish.name_width;
+		wish.owner_width = owner > wish.owner_width ? owner : wish.owner_width;
+	}
+	return wish;
+}
+
+static struct top_rows rows_of(const struct watch *watch)
+{
+	struct layout_wish wish = wish_of(watch);
+	struct layout layout;
+
+	layout_main(&layout, watch->canvas.rows, watch->canvas.columns, &wish);
+	return (struct top_rows){&watch->model, watch->order, watch->order_count,
+				 layout.table.rows};
+}
+
+int watch_redraw(struct watch *watch)
+{
+	struct top_view *view = &watch->view;
+	struct layout_wish wish;
+	struct layout layout;
+	struct top_rows rows;
+	int height, width, error;
+
+	terminal_size(&height, &width);
+	error = canvas_resize(&watch->canvas, height, width);
+	if (error)
+		return failed(error, "no memory for a screen of %dx%d", width, height);
+	error = sort_rows(watch);
+	if (error)
+		return error;
+	/* A device opened while the screen is paused is shown as it is now. */
+	if (view->screen == SCREEN_DETAIL &&
+	    (!view->paused || watch->detail.device != view->selected))
+		collect_detail(watch->collector, &watch->detail, view->selected);
+	wish = wish_of(watch);
+	if (view->screen == SCREEN_DETAIL)
+		layout_detail(&layout, height, width, &wish);
+	else
+		layout_main(&layout, height, width, &wish);
+	rows = rows_of(watch);
+	draw_screen(&watch->canvas,
+		    &(struct top_picture){.model = &watch->model,
+					  .detail = &watch->detail,
+					  .view = view,
+					  .layout = &layout,
+					  .order = watch->order,
+					  .count = watch->order_count,
+					  .selected = top_view_settle(view, &rows)});
+	terminal_show(&watch->canvas);
+	return 0;
+}
+
+int watch_keys(struct watch *watch, int timeout_ms)
+{
+	int key, rows, columns, error = 0;
+	bool changed = false;
+
+	/* Only the first key is waited for; what was typed meanwhile follows at once. */
+	for (; (key = terminal_key(timeout_ms)) >= 0; timeout_ms = 0) {
+		struct top_rows shown = rows_of(watch);
+
+		top_view_key(&watch->view, key, &shown);
+		error = sort_rows(watch);
+		if (error)
+			return error;
+		changed = true;
+	}
+	if (key != TERMINAL_NO_KEY)
+		return failed(key, "the terminal has gone");
+	terminal_size(&rows, &columns);
+	if (changed || rows != watch->canvas.rows || columns != watch->canvas.columns)
+		error = watch_redraw(watch);
+	return error;
+}
+
+int watch_interval(struct watch *watch, __u64 now_ns, bool show)
+{
+	int error = collect_observe(watch->collector, now_ns, watch_interval_ns(watch));
+
+	watch->intervals++;
+	if (!error && !watch->view.paused)
+		error = collect_model(watch->collector, &watch->model);
+	if (!error && watch->batch)
+		error = sort_rows(watch);
+	if (error)
+		return error;
+	if (watch->batch)
+		return batch_interval(watch->batch, &watch->model, watch->order,
+				      watch->order_count);
+	return show ? watch_redraw(watch) : 0;
+}
+
+int watch_close(struct watch *watch)
+{
+	int error;
+
+	if (watch->on_terminal)
+		terminal_close();
+	error = batch_close(watch->batch);
+	collector_destroy(watch->collector);
+	analysis_destroy(watch->analysis);
+	top_model_free(&watch->model);
+	canvas_free(&watch->canvas);
+	free(watch->order);
+	return error;
+}

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 180 s
+# Bad job files and bad options: one sentence that names place and accepted values, a typed exit
+# code, nothing started. Each file of tests/data/bad-jobs says in its first line what it must cause:
+# "; exit CODE: PATTERN".
+. "$(dirname "$0")/lib.sh"
+
+# refuses NAME CODE PATTERN COMMAND...
+refuses() {
+	local name=$1 code=$2 pattern=$3 status
+	shift 3
+	timeout 20 "$@" >out 2>err </dev/null
+	status=$?
+	if [ "$status" -ne "$code" ]; then
+		not_ok "$name" "exit $status, expected $code: $(head -c 300 err)"
+	elif ! grep -qE -- "$pattern" err; then
+		not_ok "$name" "said: $(head -c 300 err)"
+	elif [ "$(grep -c '^faultline' err)" -ne 1 ]; then
+		not_ok "$name" "not one sentence: $(head -c 600 err)"
+	elif [ -n "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)" ]; then
+		not_ok "$name" "left entries in the run directory"
+	else
+		ok "$name"
+	fi
+}
+
+for job in "$root"/tests/data/bad-jobs/*.ini; do
+	name=$(basename "$job" .ini)
+	IFS= read -r first <"$job"
+	if [[ $first =~ ^\;\ exit\ ([0-9]+):\ (.*)$ ]]; then
+		refuses "$name" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "$INJECT" check "$job"
+	else
+		refuses "$name" 3 'is empty' "$INJECT" check "$job"
+	fi
+done
+
+cat >good.ini <<'INI'
+[machine]
+[tenant vm]
+memory = 4M
+[device disk]
+file_bytes = 4M
+[workload mix]
+count = 7
+[inject mix]
+action = evict
+duration = 1s
+INI
+check "the job of the option cases is good" "$INJECT" check good.ini
+
+refuses "run: no job" 2 'no job file' "$INJECT" run
+refuses "run: two jobs" 2 'accepted: one job file' "$INJECT" run good.ini good.ini
+refuses "run: unknown option" 2 'unrecognized option' "$INJECT" run good.ini --explode
+refuses "run: job missing" 1 'nowhere.ini: cannot open the job file: No such file' "$INJECT" run nowhere.ini
+refuses "run: job is a directory" 3 'is a directory' "$INJECT" run .
+refuses "run: --set without value" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set mix.rate
+refuses "run: --set without key" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set rate=1
+refuses "run: --set names no section" 2 'has no section \[db\]' "$INJECT" run good.ini --set db.rate=1
+refuses "run: --set is ambiguous" 2 'names both \[workload mix\] and \[inject mix\]' "$INJECT" run good.ini --set mix.rate=1
+refuses "run: --set value" 3 '--set: rate=fast: accepted' "$INJECT" run good.ini --set "workload mix.rate=fast"
+refuses "run: --set key" 3 '--set: raet: no such key' "$INJECT" run good.ini --set "workload mix.raet=1"
+refuses "run: bad seed" 3 '--seed: seed=x: accepted' "$INJECT" run good.ini --seed x
+refuses "run: --short without [short]" 3 'has no \[short\] section' "$INJECT" run good.ini --short
+refuses "run: two formats" 2 'accepted: one of them' "$INJECT" run good.ini --csv --json
+: >taken.csv
+refuses "run: output exists" 1 'taken.csv.*exists' "$INJECT" run good.ini --csv taken.csv
+refuses "run: output directory missing" 1 'no/where.csv.*No such file' "$INJECT" run good.ini --csv no/where.csv
+ln -s "$scratch/target" link.csv
+refuses "run: output is a symbolic link" 1 'link.csv' "$INJECT" run good.ini --csv link.csv
+: >taken.truth
+refuses "run: truth file exists" 1 'taken.truth.*exists' "$INJECT" run good.ini --truth taken.truth
+refuses "run: backing directory missing" 1 '/nowhere.*No such file' "$INJECT" run good.ini --set machine.directory=/nowhere
+refuses "run: backing file missing" 1 '/nowhere/disk.*No such file' "$INJECT" run good.ini --set disk.file=/nowhere/disk
+refuses "check: unknown option" 2 'unrecognized option' "$INJECT" check good.ini --csv
+refuses "help: unknown key" 2 'raet: no such key or section; did you mean rate' "$INJECT" help raet
+refuses "help: two keys" 2 'accepted: one KEY' "$INJECT" help rate depth
+refuses "list: argument" 2 'accepted: no arguments' "$INJECT" list all
+refuses "recover: argument" 2 'accepted: no arguments' "$INJECT" recover all
+refuses "unknown verb" 2 'explode: no such verb' "$INJECT" explode
+
+for verb in run check help; do
+	"$INJECT" $verb -h >help 2>&1
+	if grep -q EXAMPLES help && [ "$(wc -L <help)" -le 80 ]; then
+		ok "$verb -h has examples within 80 columns"
+	else
+		not_ok "$verb -h has examples within 80 columns" "$(wc -L <help) columns"
+	fi
+done
+equal "the target of the symbolic link was not made" "$([ -e target ] && echo made)" ""
+if "$INJECT" help --markdown >markdown && python3 - "$root/docs/jobs.md" markdown <<'PY'; then
+import sys
+sys.exit(open(sys.argv[2]).read().strip() not in open(sys.argv[1]).read())
+PY
+	ok "docs/jobs.md has the tables of the program"
+else
+	not_ok "docs/jobs.md has the tables of the program"
+fi
+finish

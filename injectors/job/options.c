@@ -258,7 +258,7 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
 
 static int unknown_key(const struct job_section *section, const struct job_entry *entry)
 {
-	const char *keys[64], *near;
+	const char *keys[64] = {NULL}, *near;
 	char list[ACCEPTED];
 	size_t count = 0, used = 0;
 
@@ -279,7 +279,7 @@ static int unknown_key(const struct job_section *section, const struct job_entry
 static int bad_value(const struct option_row *row, const struct job_entry *entry)
 {
 	char accepted[ACCEPTED];
-	const char *names[32], *near = NULL;
+	const char *names[32] = {NULL}, *near = NULL;
 	size_t count = 0;
 
 	for (const struct option_choice *c = row->choices; c && c->name && count < 32; c++)

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline-inject: emulated machines and the faults that a job file gives them. */
+#include <argp.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injectors/emu/registry.h"
+#include "injectors/job/campaign.h"
+#include "injectors/job/options.h"
+#include "lib/base/fail.h"
+
+enum {
+	OPTION_TRUTH = 256,
+	OPTION_CSV,
+	OPTION_JSON,
+	OPTION_SET,
+	OPTION_SHORT,
+	OPTION_KEEP_GOING,
+	OPTION_MARKDOWN
+};
+
+struct run_arguments {
+	struct campaign_options options;
+	bool dry_run, check_only;
+};
+
+static const struct argp_option check_options[] = {
+	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "Replace a value of the job file; repeatable",
+	 0},
+	{"short", OPTION_SHORT, NULL, 0, "Use the smaller grid of the job's [short] section", 0},
+	{"seed", 's', "N", 0, "Set machine.seed", 0},
+	{"help", 'h', NULL, 0, "Show this help", -1},
+	{0},
+};
+
+static const struct argp_option run_options[] = {
+	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "Replace a value of the job file; repeatable",
+	 0},
+	{"short", OPTION_SHORT, NULL, 0, "Use the smaller grid of the job's [short] section", 0},
+	{"seed", 's', "N", 0, "Set machine.seed", 0},
+	{"dry-run", 'n', NULL, 0, "Print what would be started and injected, do nothing", 0},
+	{"truth", OPTION_TRUTH, "FILE", 0,
+	 "Write what really happened, one JSON object a line; FILE.N for each of several points",
+	 0},
+	{"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write results as CSV", 0},
+	{"json", OPTION_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write results as JSON", 0},
+	{"wide", 'w', NULL, 0, "Show every column", 0},
+	{"keep-going", OPTION_KEEP_GOING, NULL, 0, "Go on with the other points if one fails", 0},
+	{"help", 'h', NULL, 0, "Show this help", -1},
+	{0},
+};
+
+/* "--csv FILE" beside argp's own "--csv=FILE": takes the next word unless it is the job. */
+static const char *optional_file(struct argp_state *state, const char *argument)
+{
+	const char *next = state->next < state->argc ? state->argv[state->next] : NULL;
+	size_t length = next ? strlen(next) : 0;
+
+	if (argument || !next || (*next == '-' && length > 1) ||
+	    (length > 4 && !strcmp(next + length - 4, ".ini")))
+		return argument;
+	state->next++;
+	return next;
+}
+
+static void set_format(struct argp_state *state, enum output_format format, const char *argument)
+{
+	struct campaign_options *options = &((struct run_arguments *)state->input)->options;
+
+	if (options->format != OUTPUT_TEXT)
+		argp_error(state, "--csv and --json: accepted: one of them");
+	options->format = format;
+	options->file = optional_file(state, argument);
+}
+
+static error_t parse_run(int key, char *argument, struct argp_state *state)
+{
+	struct run_arguments *arguments = state->input;
+	struct campaign_options *options = &arguments->options;
+
+	switch (key) {
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		break;
+	case 'n':
+		arguments->dry_run = true;
+		break;
+	case 's':
+		options->seed = argument;
+		break;
+	case 'w':
+		options->wide = true;
+		break;
+	case OPTION_TRUTH:
+		options->truth = argument;
+		break;
+	case OPTION_CSV:
+		set_format(state, OUTPUT_CSV, argument);
+		break;
+	case OPTION_JSON:
+		set_format(state, OUTPUT_JSON, argument);
+		break;
+	case OPTION_SHORT:
+		options->shorten = true;
+		break;
+	case OPTION_KEEP_GOING:
+		options->keep_going = true;
+		break;
+	case OPTION_SET:
+		if (options->set_count == CAMPAIGN_SETS)
+			argp_error(state, "--set: accepted: at most %d times", CAMPAIGN_SETS);
+		options->sets[options->set_count++] = argument;
+		break;
+	case ARGP_KEY_ARG:
+		if (options->job)
+			argp_error(state, "%s: accepted: one job file", argument);
+		options->job = argument;
+		break;
+	case ARGP_KEY_END:
+		if (!options->job)
+			argp_error(state, "no job file; `faultline-inject list` names the shipped "
+					  "ones");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static int load_and_run(const struct run_arguments *arguments)
+{
+	struct campaign campaign;
+	int err = campaign_load(&campaign, &arguments->options), code;
+
+	if (err)
+		return campaign_report_failure(err);
+	if (arguments->dry_run) {
+		err = campaign_print(&campaign, stdout);
+		code = err ? campaign_report_failure(err) : EXIT_OK;
+	} else if (arguments->check_only) {
+		printf("%s: %zu point%s, nothing wrong\n", campaign.text->path,
+		       campaign.sweep.points, campaign.sweep.points == 1 ? "" : "s");
+		code = EXIT_OK;
+	} else {
+		code = campaign_run(&campaign, &arguments->options);
+	}
+	campaign_free(&campaign);
+	return code;
+}
+
+static int verb_run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		run_options,
+		parse_run,
+		"JOB",
+		"Runs a job file: starts the machine it describes, once for each point of its "
+		"sweep, injects, and prints one row of results a point. JOB is a file or the name "
+		"of a shipped job.\v"
+		"EXAMPLES:\n"
+		"  sudo faultline-inject run rtt --short\n"
+		"  sudo faultline-inject run burst-block --csv burst.csv\n"
+		"  sudo faultline-inject run job.ini --set storm.rate=20/s --seed 7\n",
+		NULL,
+		NULL,
+		NULL};
+	struct run_arguments arguments = {0};
+
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
+	return load_and_run(&arguments);
+}
+
+static int verb_check(int argc, char **argv)
+{
+	static const struct argp argp = {check_options,
+					 parse_run,
+					 "JOB",
+					 "Reads a job file and checks all of it; starts nothing.\v"
+					 "EXAMPLES:\n"
+					 "  faultline-inject check job.ini\n"
+					 "  faultline-inject check rtt --short\n",
+					 NULL,
+					 NULL,
+					 NULL};
+	struct run_arguments arguments = {.check_only = true};
+
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
+	return load_and_run(&arguments);
+}
+
+struct help_arguments {
+	const char *key;
+	bool markdown;
+};
+
+static error_t parse_help(int key, char *argument, struct argp_state *state)
+{
+	struct help_arguments *arguments = state->input;
+
+	switch (key) {
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		break;
+	case OPTION_MARKDOWN:
+		arguments->markdown = true;
+		break;
+	case ARGP_KEY_ARG:
+		if (arguments->key)
+			argp_error(state, "%s: accepted: one KEY", argument);
+		arguments->key = argument;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static int verb_help(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"markdown", OPTION_MARKDOWN, NULL, 0, "As the tables of docs/jobs.md", 0},
+		{"help", 'h', NULL, 0, "Show this help", -1},
+		{0},
+	};
+	static const struct argp argp = {options,
+					 parse_help,
+					 "[KEY]",
+					 "Explains the keys of job files: meaning, unit, range, "
+					 "default.\v"
+					 "EXAMPLES:\n"
+					 "  faultline-inject help\n"
+					 "  faultline-inject help inject.rate\n"
+					 "  faultline-inject help results\n",
+					 NULL,
+					 NULL,
+					 NULL};
+	struct help_arguments arguments = {0};
+	int err = 0;
+
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
+	if (arguments.markdown)
+		options_markdown(stdout);
+	else
+		err = options_help(stdout, arguments.key);
+	if (err)
+		fprintf(stderr, "faultline: %s\n", failure_text());
+	return err ? EXIT_USAGE : EXIT_OK;
+}
+
+/* The first comment line of a job file says what it is for. */
+static void print_job(const char *directory, const char *file)
+{
+	char path[PATH_MAX + NAME_MAX + 2], line[256] = "";
+	FILE *job;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, file);
+	job = fopen(path, "re");
+	while (job && fgets(line, sizeof(line), job))
+		if (line[0] == ';' && !strstr(line, "SPDX"))
+			break;
+	if (job)
+		fclose(job);
+	line[strcspn(line, "\n")] = '\0';
+	printf("%-20.*s %s\n", (int)strlen(file) - 4, file, line + strspn(line, "; "));
+}
+
+static int is_job(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+
+	return length > 4 && !strcmp(entry->d_name + length - 4, ".ini");
+}
+
+static int verb_list(int argc, char **argv)
+{
+	struct dirent **entries;
+	char directory[PATH_MAX];
+	int count;
+
+	(void)argv;
+	if (argc > 1) {
+		fprintf(stderr, "faultline: list: accepted: no arguments\n");
+		return EXIT_USAGE;
+	}
+	if (campaign_directory(directory, sizeof(directory)))
+		return campaign_report_failure(-ENOENT);
+	count = scandir(directory, &entries, is_job, alphasort);
+	if (count < 0) {
+		failed(-errno, "%s: %s", directory, strerror(errno));
+		return campaign_report_failure(-EIO);
+	}
+	for (int i = 0; i < count; i++) {
+		print_job(directory, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	return EXIT_OK;
+}
+
+static int verb_recover(int argc, char **argv)
+{
+	int removed;
+
+	(void)argv;
+	if (argc > 1) {
+		fprintf(stderr, "faultline: recover: accepted: no arguments\n");
+		return EXIT_USAGE;
+	}
+	removed = registry_remove_stale();
+	if (removed < 0)
+		return campaign_report_failure(removed);
+	printf("%d stale entr%s removed; emulated machines keep nothing else outside of their "
+	       "processes\n",
+	       removed, removed == 1 ? "y" : "ies");
+	return EXIT_OK;
+}
+
+static const struct {
+	const char *name, *does;
+	int (*run)(int argc, char **argv);
+} verbs[] = {
+	{"run", "run a job file and print its results", verb_run},
+	{"check", "check a job file, start nothing", verb_check},
+	{"help", "explain the keys of job files", verb_help},
+	{"list", "list the shipped jobs", verb_list},
+	{"recover", "remove what killed machines left behind", verb_recover},
+};
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static void usage(FILE *file)
+{
+	fprintf(file, "Usage: faultline-inject VERB [OPTION...]\n\n"
+		      "Runs emulated machines with devices and makes I/O page faults happen.\n\n");
+	for (size_t i = 0; i < VERBS; i++)
+		fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].does);
+	fprintf(file,
+		"\nEXAMPLES:\n"
+		"  sudo faultline-inject run demo\n"
+		"  sudo faultline-inject run rtt --short --csv rtt.csv\n"
+		"  faultline-inject help inject.rate\n\n"
+		"`faultline-inject VERB --help` explains a verb; --version prints the version.\n");
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+	const char *verb = argc > 1 ? argv[1] : "";
+
+	argp_err_exit_status = EXIT_USAGE;
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(verb, "--help") || !strcmp(verb, "-h")) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (!strcmp(verb, "--version") || !strcmp(verb, "-V")) {
+		puts("faultline-inject " FAULTLINE_VERSION);
+		return EXIT_OK;
+	}
+	for (size_t i = 0; i < VERBS; i++) {
+		if (strcmp(verb, verbs[i].name) != 0)
+			continue;
+		snprintf(name, sizeof(name), "faultline-inject %s", verb);
+		argv[1] = name;
+		return verbs[i].run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "faultline: %s: no such verb; `faultline-inject --help` lists them\n",
+		verb);
+	return EXIT_USAGE;
+}

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline top: live view of devices by fault rate. This file reads the options. */
-#include <argp.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/fail.h"
-#include "lib/base/units.h"
+#include "tools/common.h"
 #include "tools/top/keys.h"
 #include "tools/top/watch.h"
 #include "tools/verbs.h"
@@ -25,7 +22,7 @@ static const char doc[] =
 	"  sudo faultline top -b --csv 1 60 > minute.csv\n"
 	"  faultline top -i run.flt --speed 1    a recording, as fast as it happened\n"
 	"  faultline top -i run.flt -b -s p99    a recording, as text\n\n"
-	"Exit status: 0 done; 1 the system refused; 2 wrong option; 3 damaged recording;\n"
+	"Exit status: 0 done; 1 the system refused; 2 wrong option; 3 damaged input;\n"
 	"4 privilege missing; 5 events were lost: numbers are floors; 7 interrupted.";
 
 static const struct argp_option options[] = {
@@ -174,7 +171,7 @@ static int check(const struct top_options *top)
 	return 0;
 }
 
-static enum exit_code finish(struct watch *watch, int error)
+static int finish(struct watch *watch, int error)
 {
 	const struct live_summary *summary = &watch->model.summary;
 	bool floors = summary->floor || top_lost(&summary->loss);
@@ -182,10 +179,8 @@ static enum exit_code finish(struct watch *watch, int error)
 	bool interrupted = watch_signal && left;
 	int closing = watch_close(watch);
 
-	if (error || closing) {
-		fprintf(stderr, "faultline: %s\n", failure_text());
-		return exit_code_of(error ? error : closing);
-	}
+	if (error || closing)
+		return common_failed(error ? error : closing);
 	if (interrupted)
 		return EXIT_INTERRUPTED;
 	return floors ? EXIT_LOSS : EXIT_OK;
@@ -198,13 +193,7 @@ static int run(const struct top_options *top)
 
 	if (!error)
 		error = top->input ? watch_replay(&watch) : watch_live(&watch);
-	return (int)finish(&watch, error);
-}
-
-static int complain(enum exit_code code)
-{
-	fprintf(stderr, "faultline: %s\n", failure_text());
-	return (int)code;
+	return finish(&watch, error);
 }
 
 int verb_top(int argc, char **argv)
@@ -215,16 +204,18 @@ int verb_top(int argc, char **argv)
 	struct asked asked = {.top.interval_s = 1};
 	int error;
 
-	argp_err_exit_status = EXIT_USAGE;
-	error = argp_parse(&argp, argc, argv, 0, NULL, &asked);
+	error = common_parse(&argp, argc, argv, &asked);
 	if (!error)
 		error = check(&asked.top);
-	if (error)
-		return complain(EXIT_USAGE);
+	if (error) {
+		common_failed(error);
+		return EXIT_USAGE;
+	}
 	if (asked.slo_file) {
-		error = slo_read(asked.slo_file, &slos);
-		if (error)
-			return complain(EXIT_INPUT);
+		if (slo_read(asked.slo_file, &slos)) {
+			common_failed(-EBADMSG);
+			return EXIT_INPUT;
+		}
 		asked.top.slos = &slos;
 	}
 	asked.top.batch |= !isatty(STDOUT_FILENO);

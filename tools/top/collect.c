@@ -233,8 +233,12 @@ int collect_model(struct collector *collector, struct top_model *model)
 		model->device_room = collector->room;
 	}
 	live_summary(collector->analysis, &model->summary);
-	if (model->summary.host)
+	if (model->summary.host) {
 		snprintf(model->host, sizeof(model->host), "%s", model->summary.host->hostname);
+		/* Time without any event counts, too: it is the negative answer's. */
+		if (model->summary.host->start_ns)
+			model->summary.first_ns = model->summary.host->start_ns;
+	}
 	model->summary.host = NULL;
 	model->now_ns = collector->now_ns;
 	model->interval_ns = collector->interval_ns;

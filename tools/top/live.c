@@ -2,12 +2,20 @@
 /* Source of the live view: this host, now. */
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/capture/capture.h"
 #include "tools/top/watch.h"
 
 #define POLL_MS 20 /* how often the rings are drained; keys are seen at once */
+
+/*
+ * Rings for POLL_MS and a slow terminal, not for a recorder's minutes of a busy disk: what is mapped
+ * counts as our memory. Shared by all CPUs, at least RING_LEAST each.
+ */
+#define RINGS_BYTES (8u << 20)
+#define RING_LEAST  (256u << 10)
 
 static __u64 now_ns(void)
 {
@@ -61,11 +69,22 @@ static int follow(struct watch *watch, struct capture *capture)
 	return error;
 }
 
+static size_t ring_bytes(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	size_t bytes = RINGS_BYTES;
+
+	while (cpus > 1 && bytes > RING_LEAST && bytes * (size_t)cpus > RINGS_BYTES)
+		bytes /= 2;
+	return bytes;
+}
+
 int watch_live(struct watch *watch)
 {
 	const struct collect_filter *filter = &watch->options->filter;
 	struct capture_config config = {.device_count = filter->device_count,
-					.pid_count = filter->pid_count};
+					.pid_count = filter->pid_count,
+					.ring_bytes = ring_bytes()};
 	struct capture *capture;
 	int error;
 

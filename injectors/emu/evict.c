@@ -206,6 +206,7 @@ static long evict_next(struct machine *machine, __u32 index, __u32 count, enum e
 
 	if (!pages)
 		return failed(-ENOMEM, "no memory to evict %u pages", count);
+	pthread_mutex_lock(&device->hold_lock);
 	held = device->ops->hold(device->model, pages, count, HOLD_NS);
 	if (held >= 0) {
 		for (long i = 0; i < held; i++)
@@ -213,39 +214,30 @@ static long evict_next(struct machine *machine, __u32 index, __u32 count, enum e
 					  pages[i] - device->iova_offset, kind, asked);
 		device->ops->release(device->model);
 	}
+	pthread_mutex_unlock(&device->hold_lock);
 	free(pages);
 	return held < 0 ? held : evicted;
 }
 
-/* Where the device's workload has its buffers: [*start, *start + *pages * PAGE_BYTES). */
-static void workload_span(const struct machine *machine, __u32 index, __u64 *start, __u64 *pages)
+/* Bytes from the first of the device's data on in which its workload has its buffers. */
+static __u64 buffer_bytes(const struct machine *machine, __u32 index)
 {
-	const struct channel *channel = machine->devices[index].channel;
-	__u64 bytes = channel->data_bytes;
-
-	for (__u32 i = 0; i < machine->config.workload_count; i++) {
-		const struct workload_config *config = &machine->config.workloads[i];
-
-		if (config->device != index)
-			continue;
-		bytes = config->buffer_bytes ? config->buffer_bytes : channel->config.bytes / 2;
-		break;
-	}
-	if (bytes > channel->data_bytes)
-		bytes = channel->data_bytes;
-	*start = channel->data_address;
-	*pages = bytes >> PAGE_BITS;
+	for (__u32 i = 0; i < machine->config.workload_count; i++)
+		if (machine->config.workloads[i].device == index)
+			return workload_buffer_bytes(machine->workloads[i]);
+	return machine->devices[index].channel->data_bytes;
 }
 
 static long evict_random(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,
 			 __u32 *asked)
 {
 	__u32 tenant = machine->devices[index].config.tenant;
-	__u64 random = choice_begin(machine), start, pages;
+	__u64 start = machine->devices[index].channel->data_address;
+	__u64 pages = buffer_bytes(machine, index) >> PAGE_BITS;
+	__u64 random = choice_begin(machine);
 	__u64 tries = 64 + 16ull * count; /* most may be out already */
 	long evicted = 0;
 
-	workload_span(machine, index, &start, &pages);
 	if (count > pages)
 		count = (__u32)pages;
 	while (*asked < count && tries--)

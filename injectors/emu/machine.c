@@ -72,13 +72,15 @@ int machine_start(struct machine *machine)
 {
 	int error = 0;
 
-	if (machine->started)
-		return failed(-EALREADY, "the machine runs already");
+	if (machine->started || machine->stopped)
+		return failed(-EALREADY, "a machine starts once");
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		error = start_device(machine, &machine->devices[i]);
 	if (!error)
 		error = announce(machine);
 	machine->started = true;
+	for (__u32 i = 0; i < machine->config.workload_count && !error; i++)
+		error = machine_build_workload(machine, i);
 	for (__u32 i = 0; i < machine->config.workload_count && !error; i++)
 		error = workload_start(machine->workloads[i]);
 	if (!error)
@@ -116,7 +118,8 @@ void machine_stop(struct machine *machine)
 		return;
 	reclaimer_stop(machine->reclaimer);
 	for (__u32 i = 0; i < machine->config.workload_count; i++)
-		workload_stop(machine->workloads[i]);
+		if (machine->workloads[i])
+			workload_stop(machine->workloads[i]);
 	service_hurry(machine->service);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		port_stop(machine->devices[i].port);
@@ -128,11 +131,13 @@ void machine_stop(struct machine *machine)
 		device->model = NULL;
 	}
 	access_log_stop(machine->access_log);
-	registry_close(machine->registry);
+	if (machine->registry)
+		registry_close(machine->registry);
 	service_drain(machine->service);
 	machine->reclaimer = NULL;
 	machine->registry = NULL;
 	machine->started = false;
+	machine->stopped = true;
 }
 
 void machine_destroy(struct machine *machine)

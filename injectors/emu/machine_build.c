@@ -21,6 +21,26 @@ static void *copy_array(const void *from, size_t count, size_t size)
 	return to;
 }
 
+static int check_workloads(const struct machine_config *config)
+{
+	for (__u32 i = 0; i < config->workload_count; i++) {
+		const struct workload_config *workload = &config->workloads[i];
+
+		if (workload->device >= config->device_count)
+			return failed(-EINVAL, "workload %s: no device %u in a machine of %u",
+				      workload->name, workload->device, config->device_count);
+		for (__u32 n = 0; n < i; n++)
+			if (config->workloads[n].device == workload->device)
+				return failed(-EINVAL,
+					      "workload %s: device %s has workload %s; "
+					      "accepted: one for each device",
+					      workload->name,
+					      config->devices[workload->device].name,
+					      config->workloads[n].name);
+	}
+	return 0;
+}
+
 static int check(const struct machine_config *config)
 {
 	if (config->tenant_count < 1 || config->tenant_count > MACHINE_TENANTS_MAX)
@@ -37,12 +57,7 @@ static int check(const struct machine_config *config)
 			return failed(-EINVAL, "device %s: no tenant %u in a machine of %u",
 				      config->devices[i].name, config->devices[i].tenant,
 				      config->tenant_count);
-	for (__u32 i = 0; i < config->workload_count; i++)
-		if (config->workloads[i].device >= config->device_count)
-			return failed(-EINVAL, "workload %s: no device %u in a machine of %u",
-				      config->workloads[i].name, config->workloads[i].device,
-				      config->device_count);
-	return 0;
+	return check_workloads(config);
 }
 
 static int copy_config(struct machine *machine, const struct machine_config *config)
@@ -180,6 +195,7 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 
 	device->config = machine->config.devices[index];
 	tenant = &machine->tenants[device->config.tenant];
+	pthread_mutex_init(&device->hold_lock, NULL);
 	device->ops = device->config.model == MODEL_ACCEL ? &accel_device : &block_device;
 	device->pasid = device->config.pasid ? 1 + device->config.tenant : PASID_NONE;
 	device->iova_offset = device->config.pasid ? SVA_BASE : 0;
@@ -231,21 +247,14 @@ static int build_devices(struct machine *machine)
 	return error;
 }
 
-static int build_workload(struct machine *machine, __u32 index)
+int machine_build_workload(struct machine *machine, __u32 index)
 {
 	const struct workload_config *config = &machine->config.workloads[index];
 	const struct machine_device *device = &machine->devices[config->device];
-	int error;
-
-	for (__u32 i = 0; i < index; i++)
-		if (machine->config.workloads[i].device == config->device)
-			return failed(-EINVAL,
-				      "workload %s: device %s already has workload %s; "
-				      "a device has one",
-				      config->name, device->config.name,
-				      machine->config.workloads[i].name);
-	error = workload_create(&machine->workloads[index], config,
+	int error =
+		workload_create(&machine->workloads[index], config,
 				machine->tenants[device->config.tenant].memory, device->channel);
+
 	return error ? failed_in(error, "workload %s", config->name) : 0;
 }
 
@@ -265,8 +274,6 @@ int machine_build(struct machine *machine, const struct machine_config *config)
 		error = build_service(machine);
 	if (!error)
 		error = build_devices(machine);
-	for (__u32 i = 0; i < config->workload_count && !error; i++)
-		error = build_workload(machine, i);
 	return error;
 }
 
@@ -276,6 +283,7 @@ static void dismantle_device(struct machine_device *device)
 	port_destroy(device->port);
 	lookup_destroy(device->lookup);
 	iommu_domain_destroy(device->domain);
+	pthread_mutex_destroy(&device->hold_lock);
 }
 
 void machine_dismantle(struct machine *machine)

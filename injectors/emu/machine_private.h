@@ -31,7 +31,8 @@ struct machine_device {
 	struct lookup *lookup;
 	struct port *port;
 	__u32 pasid;
-	__u64 iova_offset; /* IOVA = guest address + this */
+	__u64 iova_offset;	   /* IOVA = guest address + this */
+	pthread_mutex_t hold_lock; /* evictions that hold the device take turns */
 };
 
 struct machine {
@@ -46,12 +47,13 @@ struct machine {
 	atomic_ullong next_token;  /* of invalidations */
 	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
 	struct reclaimer *reclaimer;
-	struct service_stats service_stats; /* once the service has ended */
-	bool started;
+	bool started, stopped;
 };
 
-/* machine_build.c: everything but running threads of devices and drivers. */
+/* machine_build.c: everything but devices that run and their drivers. */
 int machine_build(struct machine *machine, const struct machine_config *config);
+/* Once its device has started: only then is the size of a disk known. */
+int machine_build_workload(struct machine *machine, __u32 index);
 void machine_dismantle(struct machine *machine);
 
 /* machine_service.c */

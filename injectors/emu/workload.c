@@ -19,6 +19,7 @@ struct workload {
 	struct workload_config config;
 	struct guest_memory *memory;
 	struct channel *channel;
+	__u64 data_bytes;
 	struct verify *verify; /* NULL unless asked for */
 	struct pattern memory_pattern, target_pattern;
 	__u64 target_base; /* copy: guest address of the destinations */
@@ -345,7 +346,6 @@ int workload_create(struct workload **workload, const struct workload_config *co
 		    struct guest_memory *memory, struct channel *channel)
 {
 	struct workload *w;
-	__u64 data_bytes = 0;
 	int err;
 
 	err = check_config(config);
@@ -361,9 +361,9 @@ int workload_create(struct workload **workload, const struct workload_config *co
 	histogram_init(&w->result.latency);
 	for (__u32 i = 0; i < config->size_count; i++)
 		w->weight_sum += config->size_weights[i];
-	err = plan(w, &data_bytes);
+	err = plan(w, &w->data_bytes);
 	if (!err && config->verify)
-		err = verify_create(&w->verify, memory, channel, data_bytes, config->seed);
+		err = verify_create(&w->verify, memory, channel, w->data_bytes, config->seed);
 	if (err) {
 		free(w);
 		return err;
@@ -372,6 +372,11 @@ int workload_create(struct workload **workload, const struct workload_config *co
 	monotonic_cond_init(&w->ended);
 	*workload = w;
 	return 0;
+}
+
+__u64 workload_buffer_bytes(const struct workload *w)
+{
+	return w->data_bytes;
 }
 
 int workload_start(struct workload *w)

@@ -54,6 +54,8 @@ struct workload;
 /* Checks the configuration against the channel: -EINVAL with a sentence. Keeps both pointers. */
 int workload_create(struct workload **workload, const struct workload_config *config,
 		    struct guest_memory *memory, struct channel *channel);
+/* The data it works on begins at the channel's data_address and has so many bytes. */
+__u64 workload_buffer_bytes(const struct workload *workload);
 /* Clears the rings and starts the thread. */
 int workload_start(struct workload *workload);
 /* 0 once it has done all its I/O, -ETIMEDOUT. timeout 0 asks only. */

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Whole machines: block and copy devices under load, with faults, evictions, overflow, and stops. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "injectors/emu/machine.h"
+#include "injectors/emu/probes.h"
+#include "injectors/emu/thread.h"
+#include "lib/base/fail.h"
+
+#define DEVICES_MAX 128
+
+static volatile sig_atomic_t no_stop;
+static struct machine *machine;
+static struct machine_totals totals;
+
+static struct {
+	struct tenant_config tenants[DEVICES_MAX];
+	struct device_config devices[DEVICES_MAX];
+	struct workload_config workloads[DEVICES_MAX];
+	struct machine_config machine;
+} plan;
+
+/* `count` tenants with one device each and a workload of `ios` I/Os on it. */
+static void describe(__u32 count, enum device_model model, __u64 ios)
+{
+	memset(&plan, 0, sizeof(plan));
+	for (__u32 i = 0; i < count; i++) {
+		snprintf(plan.tenants[i].name, sizeof(plan.tenants[i].name), "t%u", i);
+		plan.tenants[i].memory = 2 * HUGE_BYTES;
+		snprintf(plan.devices[i].name, sizeof(plan.devices[i].name), "d%u", i);
+		plan.devices[i].tenant = i;
+		plan.devices[i].model = model;
+		plan.devices[i].queues = 2;
+		plan.devices[i].queue_depth = 16;
+		plan.devices[i].group_pages = 8;
+		plan.devices[i].file_bytes = 4 * HUGE_BYTES;
+		plan.devices[i].pasid = model == MODEL_ACCEL;
+		snprintf(plan.workloads[i].name, sizeof(plan.workloads[i].name), "w%u", i);
+		plan.workloads[i].device = i;
+		plan.workloads[i].read_percent = 50;
+		plan.workloads[i].sizes[0] = 4 * PAGE_BYTES;
+		plan.workloads[i].size_weights[0] = 1;
+		plan.workloads[i].size_count = 1;
+		plan.workloads[i].pattern = PATTERN_RANDOM;
+		plan.workloads[i].depth = 4;
+		plan.workloads[i].count = ios;
+		plan.workloads[i].verify = true;
+		plan.workloads[i].seed = i + 1;
+	}
+	plan.machine = (struct machine_config){
+		.name = "test",
+		.tenant_count = count,
+		.device_count = count,
+		.workload_count = count,
+		.tenants = plan.tenants,
+		.devices = plan.devices,
+		.workloads = plan.workloads,
+		.scheduler = SCHEDULER_AFFINED,
+		.request_queue_entries = 256,
+		.seed = 1,
+	};
+}
+
+static void start(void)
+{
+	if (machine_create(&machine, &plan.machine))
+		fail_msg("machine_create: %s", failure_text());
+	if (machine_start(machine))
+		fail_msg("machine_start: %s", failure_text());
+}
+
+static void finish(void)
+{
+	if (machine_wait(machine, 60 * NSEC_PER_SEC, &no_stop))
+		fail_msg("machine_wait: %s", failure_text());
+	machine_stop(machine);
+	machine_totals(machine, &totals);
+	assert_int_equal(totals.violations, 0);
+	for (__u32 i = 0; i < plan.machine.workload_count; i++) {
+		const struct workload_result *result = machine_workload(machine, i);
+
+		assert_int_equal(result->ios, plan.workloads[i].count);
+		assert_int_equal(result->mismatches, 0);
+	}
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	machine_destroy(machine);
+	machine = NULL;
+	return 0;
+}
+
+static void a_cold_disk_faults_its_way_in(void **state)
+{
+	(void)state;
+	describe(1, MODEL_BLOCK, 503);
+	start();
+	finish();
+	assert_true(totals.faults > 0);
+	assert_true(totals.service.groups > 0);
+	assert_int_equal(totals.io_errors, 0);
+	assert_int_equal(totals.round_trip.count, totals.faults);
+}
+
+static void a_premapped_machine_never_faults(void **state)
+{
+	(void)state;
+	describe(2, MODEL_BLOCK, 503);
+	plan.machine.premap = true;
+	plan.devices[1].lookup = LOOKUP_ATS;
+	start();
+	finish();
+	assert_int_equal(totals.faults, 0);
+	assert_int_equal(totals.service.requests, 0);
+}
+
+static void a_copy_engine_works_on_user_addresses(void **state)
+{
+	(void)state;
+	describe(2, MODEL_ACCEL, 503);
+	plan.devices[0].lookup = LOOKUP_ATS;
+	start();
+	finish();
+	assert_true(totals.faults > 0);
+	assert_int_equal(totals.io_errors, 0);
+}
+
+static void evictions_beside_io_cost_time_not_data(void **state)
+{
+	static const enum evict_choice choices[] = {EVICT_NEXT, EVICT_RANDOM};
+	__u32 asked_sum = 0, asked;
+	long evicted_sum = 0, evicted;
+
+	(void)state;
+	describe(2, MODEL_BLOCK, 5003);
+	plan.machine.premap = true;
+	plan.devices[1].lookup = LOOKUP_ATS;
+	start();
+	for (int i = 0; i < 40; i++) {
+		evicted = machine_evict(machine, (__u32)i % 2, choices[i / 2 % 2], 7,
+					i % 3 ? EVICT_MAJOR : EVICT_MINOR, &asked);
+		assert_true(evicted >= 0);
+		asked_sum += asked;
+		evicted_sum += evicted;
+	}
+	finish();
+	assert_true(asked_sum > 0);
+	assert_int_equal(evicted_sum, asked_sum);
+	assert_true(totals.faults > 0);
+	assert_int_equal(totals.memory.evicted_major + totals.memory.evicted_minor, evicted_sum);
+}
+
+static void all_of_a_tenant_can_be_evicted_under_load(void **state)
+{
+	__u32 asked;
+	long evicted;
+
+	(void)state;
+	describe(2, MODEL_BLOCK, 3001);
+	plan.machine.premap = true;
+	start();
+	evicted = machine_evict(machine, 1, EVICT_ALL, 0, EVICT_MAJOR, &asked);
+	assert_true(asked > 900);
+	/* The driver runs on: a page or two of its rings may be back at once each time. */
+	assert_true(evicted + 4 >= (long)asked);
+	finish();
+	assert_true(totals.faults > 0);
+}
+
+static void reclaim_and_a_small_queue_under_load(void **state)
+{
+	(void)state;
+	describe(4, MODEL_BLOCK, 10007);
+	plan.machine.reclaim_percent = 90;
+	plan.machine.reclaim_kind = EVICT_MAJOR;
+	plan.machine.reclaim_interval_ns = NSEC_PER_MSEC;
+	plan.machine.request_queue_entries = 2;
+	plan.machine.scheduler = SCHEDULER_SERIAL;
+	start();
+	finish();
+	assert_true(totals.service.overflows > 0);
+	assert_true(totals.memory.evicted_major > 100);
+	assert_true(totals.service.requests > totals.service.groups);
+}
+
+static void a_failure_response_is_an_error_to_the_driver(void **state)
+{
+	struct injection failure = {.point = INJECT_RESPONSE_FAILURE,
+				    .device = DEVICE_ALL,
+				    .probability = 100,
+				    .interval = 7,
+				    .times = 5};
+	struct workload_result result;
+
+	(void)state;
+	describe(1, MODEL_BLOCK, 1009);
+	if (machine_create(&machine, &plan.machine))
+		fail_msg("machine_create: %s", failure_text());
+	assert_int_equal(inject_arm(machine_injections(machine), &failure), 0);
+	assert_int_equal(machine_start(machine), 0);
+	assert_int_equal(machine_wait(machine, 60 * NSEC_PER_SEC, &no_stop), 0);
+	machine_stop(machine);
+	machine_totals(machine, &totals);
+	result = *machine_workload(machine, 0);
+	assert_int_equal(totals.service.responses[RESPONSE_FAILURE], 5);
+	assert_int_equal(result.mismatches, 0);
+	assert_in_range(result.errors, 0, 5);
+	assert_int_equal(totals.violations, 0);
+}
+
+static void a_stop_in_the_middle_of_faults_ends_everything(void **state)
+{
+	struct injection slow = {.point = INJECT_DISPATCH,
+				 .device = DEVICE_ALL,
+				 .probability = 100,
+				 .interval = 1,
+				 .times = -1,
+				 .delay_ns = 3600 * NSEC_PER_SEC};
+	__u64 begun;
+
+	(void)state;
+	describe(8, MODEL_BLOCK, 100003);
+	if (machine_create(&machine, &plan.machine))
+		fail_msg("machine_create: %s", failure_text());
+	assert_int_equal(inject_arm(machine_injections(machine), &slow), 0);
+	assert_int_equal(machine_start(machine), 0);
+	assert_int_equal(machine_wait(machine, 50 * NSEC_PER_MSEC, &no_stop), -ETIMEDOUT);
+	begun = monotonic_ns();
+	machine_stop(machine);
+	assert_true(monotonic_ns() - begun < 2 * NSEC_PER_SEC);
+	machine_totals(machine, &totals);
+	assert_int_equal(totals.violations, 0);
+	assert_true(totals.service.groups >= 8);
+	assert_int_equal(machine_start(machine), -EALREADY);
+}
+
+static void a_hundred_and_twenty_eight_tenants_run_at_once(void **state)
+{
+	(void)state;
+	describe(128, MODEL_BLOCK, 31);
+	start();
+	finish();
+	assert_int_equal(totals.ios, 128 * 31);
+	assert_true(totals.faults >= 128);
+}
+
+static void wrong_descriptions_are_refused(void **state)
+{
+	(void)state;
+	describe(2, MODEL_BLOCK, 1);
+	plan.devices[1].tenant = 2;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	assert_non_null(strstr(failure_text(), "d1"));
+	describe(2, MODEL_BLOCK, 1);
+	plan.workloads[1].device = 0;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	assert_non_null(strstr(failure_text(), "w0"));
+	describe(1, MODEL_BLOCK, 1);
+	plan.devices[0].group_pages = 513;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	describe(1, MODEL_BLOCK, 1);
+	plan.machine.request_queue_entries = 12;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	describe(1, MODEL_BLOCK, 1);
+	plan.tenants[0].memory = 4096;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	describe(1, MODEL_BLOCK, 1);
+	plan.machine.tenant_count = 1001;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	/* What only the running device can tell: cleaned up after a half start. */
+	describe(1, MODEL_BLOCK, 1);
+	plan.workloads[0].depth = 17;
+	assert_int_equal(machine_create(&machine, &plan.machine), 0);
+	assert_int_equal(machine_start(machine), -EINVAL);
+}
+
+#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MACHINE_TEST(a_cold_disk_faults_its_way_in),
+		MACHINE_TEST(a_premapped_machine_never_faults),
+		MACHINE_TEST(a_copy_engine_works_on_user_addresses),
+		MACHINE_TEST(evictions_beside_io_cost_time_not_data),
+		MACHINE_TEST(all_of_a_tenant_can_be_evicted_under_load),
+		MACHINE_TEST(reclaim_and_a_small_queue_under_load),
+		MACHINE_TEST(a_failure_response_is_an_error_to_the_driver),
+		MACHINE_TEST(a_stop_in_the_middle_of_faults_ends_everything),
+		MACHINE_TEST(a_hundred_and_twenty_eight_tenants_run_at_once),
+		MACHINE_TEST(wrong_descriptions_are_refused),
+	};
+	char directory[] = "/tmp/faultline-test-XXXXXX";
+	int failures;
+
+	/* Not in the way of machines that are observed. */
+	if (!mkdtemp(directory) || setenv("FAULTLINE_RUN_DIR", directory, 1))
+		return 1;
+	failures = cmocka_run_group_tests_name("machine", tests, NULL, NULL);
+	rmdir(directory);
+	return failures;
+}

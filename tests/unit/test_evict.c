@@ -167,7 +167,7 @@ static void a_response_that_comes_after_the_eviction_opens_nothing(void **state)
 	assert_no_violations();
 }
 
-enum { WORDS = 64, ROUNDS = 1009 };
+enum { WORDS = 64, ROUNDS = 1009, EVICTIONS = 101 };
 
 static atomic_bool evicting;
 
@@ -201,7 +201,8 @@ static void no_write_is_lost_beside_evictions(void **state)
 			assert_int_equal(thread_start(&threads[i], NULL, evict_at_random, &seeds[i],
 						      "evict-%d", i),
 					 0);
-		for (__u64 round = 1; round <= ROUNDS; round++) {
+		for (__u64 round = 1;
+		     round <= ROUNDS || rig_truth_count(TRUTH_EVICTED) <= EVICTIONS; round++) {
 			__u64 page = (__u64)rand_r(&seed) % WORDS;
 			__u32 device = (__u32)rand_r(&seed) % 2;
 
@@ -212,7 +213,6 @@ static void no_write_is_lost_beside_evictions(void **state)
 		atomic_store(&evicting, false);
 		for (int i = 0; i < 2; i++)
 			pthread_join(threads[i], NULL);
-		assert_true(rig_truth_count(TRUTH_EVICTED) > 23);
 		assert_no_violations();
 		if (kind == LOOKUP_PA_BITMAP)
 			rig_destroy(rig);

@@ -7,6 +7,7 @@
 
 enum column_mode { COLUMN_PLAIN = 0, COLUMN_DELTA = 1, COLUMN_MODES };
 
+#define SAMPLES	    256	 /* of a column, to choose its mode */
 #define CUT_MINIMUM 1024 /* a smaller plane is not worth a block of its own */
 
 #define FIELD(type, name)                                          \
@@ -32,26 +33,31 @@ const struct trace_layout trace_event_layout = {
 const struct trace_layout trace_tick_layout = {
 	tick_fields, sizeof(tick_fields) / sizeof(tick_fields[0]), sizeof(struct trace_tick)};
 
-static void gather(const __u8 *from, size_t stride, size_t size, size_t count, __u64 *values)
-{
-	for (size_t i = 0; i < count; i++, from += stride) {
-		__u64 value = 0;
-
-		switch (size) {
-		case 1:
-			value = *from;
-			break;
-		case 2:
-			value = *(const __u16 *)from;
-			break;
-		case 4:
-			value = *(const __u32 *)from;
-			break;
-		default:
-			value = *(const __u64 *)from;
-		}
-		values[i] = value;
+#define GATHER(type)                                         \
+	for (size_t i = 0; i < count; i++, from += stride) { \
+		values[i] = *(const type *)from;             \
+		differ |= values[i] ^ values[0];             \
 	}
+
+/* Widens one field of all records. Returns whether its values differ. */
+static bool gather(const __u8 *from, size_t stride, size_t size, size_t count, __u64 *values)
+{
+	__u64 differ = 0;
+
+	switch (size) {
+	case 1:
+		GATHER(__u8);
+		break;
+	case 2:
+		GATHER(__u16);
+		break;
+	case 4:
+		GATHER(__u32);
+		break;
+	default:
+		GATHER(__u64);
+	}
+	return differ;
 }
 
 static unsigned int bits(__u64 value)
@@ -59,7 +65,7 @@ static unsigned int bits(__u64 value)
 	return value ? 64 - (unsigned int)__builtin_clzll(value) : 0;
 }
 
-/* Least value, greatest distance from it, and how many bits the distances take together. */
+/* Least value, greatest distance from it, and how many bits a sample of the distances takes. */
 struct spread {
 	__u64 least;
 	__u64 range;
@@ -69,15 +75,16 @@ struct spread {
 static struct spread spread_of(const __u64 *values, size_t count, bool is_signed)
 {
 	__u64 flip = is_signed ? 1ull << 63 : 0; /* orders signed values as unsigned ones */
-	__u64 least = count ? UINT64_MAX : flip, greatest = count ? 0 : flip, sum = 0;
+	__u64 least = values[0] ^ flip, greatest = least, sum = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 1; i < count; i++) {
 		__u64 value = values[i] ^ flip;
 
 		least = value < least ? value : least;
 		greatest = value > greatest ? value : greatest;
 	}
-	for (size_t i = 0; i < count; i++)
+	/* The stride is odd, lest it beat with whatever repeats in pairs, fours or eights. */
+	for (size_t i = 0; i < count; i += count / SAMPLES | 1)
 		sum += bits((values[i] ^ flip) - least);
 	return (struct spread){least ^ flip, greatest - least, sum};
 }
@@ -99,34 +106,40 @@ static void put_planes(const __u64 *values, size_t count, __u64 base, unsigned i
 	}
 }
 
-static void encode_column(__u64 *values, __u64 *deltas, size_t count, struct trace_buffer *out,
-			  struct trace_cuts *cuts)
+static void put_column_header(enum column_mode mode, unsigned int planes, unsigned int shift,
+			      __u64 base, struct trace_buffer *out)
 {
-	struct spread spread = spread_of(values, count, false), delta;
-	enum column_mode mode = COLUMN_PLAIN;
-	unsigned int shift = 0, planes;
-	__u64 any = 0, first = count ? values[0] : 0;
-
-	if (spread.range) {
-		for (size_t i = 1; i < count; i++)
-			deltas[i] = values[i] - values[i - 1];
-		delta = spread_of(deltas + 1, count - 1, true);
-		if (delta.bits < spread.bits) {
-			mode = COLUMN_DELTA;
-			spread = delta;
-			deltas[0] = spread.least;
-			values = deltas;
-		}
-		for (size_t i = 0; i < count; i++)
-			any |= values[i] - spread.least;
-		shift = any ? (unsigned int)__builtin_ctzll(any) : 0;
-	}
-	planes = (bits(spread.range >> shift) + 7) / 8;
 	trace_buffer_put_u8(out, (__u8)mode);
 	trace_buffer_put_u8(out, (__u8)planes);
 	trace_buffer_put_u8(out, (__u8)shift);
 	trace_buffer_put_u8(out, 0);
-	trace_buffer_put_u64(out, spread.least);
+	trace_buffer_put_u64(out, base);
+}
+
+/* A column whose values differ. */
+static void put_column(const __u64 *values, __u64 *deltas, size_t count, struct trace_buffer *out,
+		       struct trace_cuts *cuts)
+{
+	struct spread spread = spread_of(values, count, false), delta;
+	enum column_mode mode = COLUMN_PLAIN;
+	unsigned int shift, planes;
+	__u64 any = 0, first = values[0];
+
+	for (size_t i = 1; i < count; i++)
+		deltas[i] = values[i] - values[i - 1];
+	deltas[0] = deltas[1];
+	delta = spread_of(deltas, count, true);
+	if (delta.bits < spread.bits) {
+		mode = COLUMN_DELTA;
+		spread = delta;
+		deltas[0] = spread.least;
+		values = deltas;
+	}
+	for (size_t i = 0; i < count; i++)
+		any |= values[i] - spread.least;
+	shift = any ? (unsigned int)__builtin_ctzll(any) : 0;
+	planes = (bits(spread.range >> shift) + 7) / 8;
+	put_column_header(mode, planes, shift, spread.least, out);
 	if (mode == COLUMN_DELTA)
 		trace_buffer_put_u64(out, first - spread.least);
 	put_planes(values, count, spread.least, planes, shift, out, cuts);
@@ -138,9 +151,11 @@ void trace_columns_encode(const struct trace_layout *layout, const void *records
 	for (size_t i = 0; i < layout->field_count; i++) {
 		const struct trace_field *field = &layout->fields[i];
 
-		gather((const __u8 *)records + field->offset, layout->record_size, field->size,
-		       count, scratch);
-		encode_column(scratch, scratch + count, count, out, cuts);
+		if (gather((const __u8 *)records + field->offset, layout->record_size, field->size,
+			   count, scratch))
+			put_column(scratch, scratch + count, count, out, cuts);
+		else
+			put_column_header(COLUMN_PLAIN, 0, 0, count ? scratch[0] : 0, out);
 	}
 	if (cuts && cuts->count)
 		cuts->offsets[cuts->count++] = out->size;

@@ -6,7 +6,6 @@
  *
  *	x[i] = base + (r[i] << shift)				COLUMN_PLAIN
  *	x[i] = x[i - 1] + base + (r[i] << shift), x[-1] = start	COLUMN_DELTA
- *	the same, but after the last value on the same CPU	COLUMN_DELTA_CPU
  *
  * all modulo 2^64. A constant column and an arithmetic sequence have no planes at all; what is
  * left are the bytes that carry information, alike bytes side by side.

@@ -13,15 +13,14 @@
 
 int trace_packer_open(struct trace_packer *packer, int level)
 {
+	packer->zstd = NULL;
+	if (level < 0 || level > ZSTD_maxCLevel())
+		return failed(-EINVAL, "compression level %d; accepted: 1 to %d", level,
+			      ZSTD_maxCLevel());
 	packer->zstd = ZSTD_createCCtx();
 	if (!packer->zstd)
 		return failed(-ENOMEM, "no memory for the compressor");
-	if (ZSTD_isError(ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel,
-						level ? level : 1))) {
-		trace_packer_close(packer);
-		return failed(-EINVAL, "compression level %d; accepted: %d to %d", level,
-			      ZSTD_minCLevel(), ZSTD_maxCLevel());
-	}
+	ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel, level ? level : 1);
 	return 0;
 }
 

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/stage.h"
+#include "tests/unit/synthetic.h"
+
+struct found {
+	struct fault *faults;
+	size_t count, capacity;
+	size_t began;
+};
+
+static void on_began(void *self, const struct fault *fault)
+{
+	struct found *found = self;
+
+	(void)fault;
+	found->began++;
+}
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct found *found = self;
+
+	if (found->count == found->capacity) {
+		found->capacity = found->capacity ? 2 * found->capacity : 1024;
+		found->faults = realloc(found->faults, found->capacity * sizeof(*fault));
+	}
+	found->faults[found->count++] = *fault;
+}
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct fault *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	if (x->instance != y->instance)
+		return x->instance < y->instance ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static struct faults_counts reconstruct(const struct synthetic *s, struct found *found,
+					size_t chunk, const struct faults_config *config)
+{
+	struct faults_counts counts;
+	struct faults *faults;
+
+	memset(found, 0, sizeof(*found));
+	assert_int_equal(faults_create(&faults, config), 0);
+	assert_int_equal(
+		faults_subscribe(faults, (struct fault_sink){on_began, on_finished, found}), 0);
+	/* The generator tells everything; the reconstruction takes what concerns it. */
+	for (size_t i = 0; i < s->device_count; i++)
+		faults_stream(faults).ops->device(faults, &s->devices[i]);
+	for (size_t at = 0; at < s->event_count;) {
+		size_t n = chunk && chunk < s->event_count - at ? chunk : s->event_count - at;
+
+		assert_int_equal(stream_events(faults_stream(faults), s->events + at, n), 0);
+		at += n;
+	}
+	faults_stream(faults).ops->end(faults, s->end_ns);
+	faults_counts(faults, &counts);
+	faults_destroy(faults);
+	return counts;
+}
+
+static void assert_same(const struct fault *got, const struct fault *want)
+{
+	if (got->state != want->state || got->seen != want->seen)
+		fail_msg("device %u group %u.%u address %llx: %s seen %02x, truth %s seen %02x",
+			 want->device, want->group, want->instance, want->address,
+			 fault_state_name(got->state), got->seen, fault_state_name(want->state),
+			 want->seen);
+	assert_int_equal(by_identity(got, want), 0);
+	assert_memory_equal(got->at, want->at, sizeof(got->at));
+	assert_int_equal(got->pasid, want->pasid);
+	assert_int_equal(got->queue, want->queue);
+	assert_int_equal(got->length, want->length);
+	assert_int_equal(got->flags, want->flags);
+	assert_int_equal(got->code, want->code);
+	assert_int_equal(got->pid, want->pid);
+	assert_int_equal(got->handler_tid, want->handler_tid);
+	assert_int_equal(got->handler_cpu, want->handler_cpu);
+	assert_int_equal(got->overflows, want->overflows);
+	assert_int_equal(got->cpu_faults, want->cpu_faults);
+	assert_int_equal(got->cpu_fault_ns, want->cpu_fault_ns);
+	assert_int_equal(got->repeats, 0);
+}
+
+static void assert_truth(const struct synthetic *s, const struct found *found)
+{
+	struct fault *truth = malloc(s->fault_count * sizeof(*truth));
+
+	memcpy(truth, s->faults, s->fault_count * sizeof(*truth));
+	qsort(truth, s->fault_count, sizeof(*truth), by_identity);
+	qsort(found->faults, found->count, sizeof(*truth), by_identity);
+	assert_int_equal(found->count, s->fault_count);
+	assert_int_equal(found->began, s->fault_count);
+	for (size_t i = 0; i < s->fault_count; i++)
+		assert_same(&found->faults[i], &truth[i]);
+	free(truth);
+}
+
+static void check_truth(const struct synthetic_config *config)
+{
+	struct synthetic s;
+	struct found found;
+
+	synthetic_make(&s, config);
+	reconstruct(&s, &found, 0, NULL);
+	assert_truth(&s, &found);
+	free(found.faults);
+	synthetic_free(&s);
+}
+
+static void every_fault_is_found_and_none_invented(void **state)
+{
+	(void)state;
+	check_truth(&(struct synthetic_config){.seed = 2, .groups = 4999});
+}
+
+static void a_group_holds_several_requests(void **state)
+{
+	(void)state;
+	check_truth(&(struct synthetic_config){.seed = 3, .requests_max = 7, .cpu_noise = 3});
+}
+
+/* Group numbers come round while others are open: the instance tells them apart. */
+static void reused_group_numbers_are_kept_apart(void **state)
+{
+	(void)state;
+	check_truth(&(struct synthetic_config){
+		.seed = 5, .devices = 2, .numbers = 2, .groups = 1999, .gap_ns = 200000});
+}
+
+static void late_events_find_their_fault(void **state)
+{
+	(void)state;
+	check_truth(&(struct synthetic_config){.seed = 7, .late = 300, .requests_max = 3});
+}
+
+static void missing_timestamps_are_marked_not_guessed(void **state)
+{
+	(void)state;
+	check_truth(&(struct synthetic_config){.seed = 11, .missing = 400});
+}
+
+static void overflowed_unfinished_inconsistent_are_listed(void **state)
+{
+	(void)state;
+	check_truth(&(struct synthetic_config){.seed = 13,
+					       .overflowed = 100,
+					       .unfinished = 50,
+					       .given_up = 50,
+					       .inconsistent = 100,
+					       .requests_max = 3});
+}
+
+static void faults_cut_by_the_start_are_unfinished(void **state)
+{
+	const struct synthetic_config config = {.seed = 17, .cut = 13};
+	struct faults_counts counts;
+	struct synthetic s;
+	struct found found;
+
+	(void)state;
+	synthetic_make(&s, &config);
+	counts = reconstruct(&s, &found, 0, NULL);
+	assert_truth(&s, &found);
+	assert_int_equal(counts.cut, 13);
+	assert_int_equal(counts.inconsistent, 0);
+	free(found.faults);
+	synthetic_free(&s);
+}
+
+/* Long after the start a missing beginning is no cut: something was lost. */
+static void a_beginning_missing_later_is_inconsistent(void **state)
+{
+	const struct synthetic_config config = {.seed = 17, .cut = 13};
+	const struct faults_config strict = {.start_ns = 1};
+	struct faults_counts counts;
+	struct synthetic s;
+	struct found found;
+
+	(void)state;
+	synthetic_make(&s, &config);
+	counts = reconstruct(&s, &found, 0, &strict);
+	assert_int_equal(counts.inconsistent + counts.cut, 13);
+	assert_true(counts.inconsistent >= 12);
+	free(found.faults);
+	synthetic_free(&s);
+}
+
+static void everything_at_once_in_batches_of_any_size(void **state)
+{
+	const struct synthetic_config config = {.seed = 19,
+						.groups = 2003,
+						.requests_max = 5,
+						.late = 50,
+						.missing = 50,
+						.overflowed = 30,
+						.unfinished = 10,
+						.given_up = 10,
+						.inconsistent = 30,
+						.cpu_noise = 2,
+						.cut = 5};
+	const size_t chunks[] = {0, 1, 7, 4096};
+	struct synthetic s;
+	struct found found, whole;
+
+	(void)state;
+	synthetic_make(&s, &config);
+	reconstruct(&s, &whole, 0, NULL);
+	for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+		reconstruct(&s, &found, chunks[i], NULL);
+		/* The same faults in the same order, not only the same set. */
+		assert_int_equal(found.count, whole.count);
+		assert_memory_equal(found.faults, whole.faults, whole.count * sizeof(struct fault));
+		assert_truth(&s, &found);
+		free(found.faults);
+	}
+	free(whole.faults);
+	synthetic_free(&s);
+}
+
+static void open_faults_are_bounded_and_the_oldest_goes(void **state)
+{
+	const struct synthetic_config config = {.seed = 23, .unfinished = 1000, .groups = 97};
+	const struct faults_config bounded = {.open_max = 10};
+	struct faults_counts counts;
+	struct synthetic s;
+	struct found found;
+
+	(void)state;
+	synthetic_make(&s, &config);
+	counts = reconstruct(&s, &found, 0, &bounded);
+	/* All 97 are handed over; those given up while events were to come appear again. */
+	assert_true(found.count >= 97);
+	assert_true(counts.given_up >= 87);
+	assert_int_equal(counts.open, 0);
+	assert_int_equal(counts.began, found.count);
+	free(found.faults);
+	synthetic_free(&s);
+}
+
+static void time_alone_gives_up_and_releases(void **state)
+{
+	const struct event detect = {.time_ns = 1000,
+				     .kind = EVENT_FAULT_DETECT,
+				     .device = 1,
+				     .address = 4096,
+				     .queue = 0};
+	struct event resume = {.time_ns = 2000,
+			       .kind = EVENT_FAULT_RESUME,
+			       .device = 1,
+			       .flags = EVENT_GROUP,
+			       .queue = 0,
+			       .group = 1};
+	struct found found = {0};
+	struct faults *faults;
+	struct stream stream;
+
+	(void)state;
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
+	stream = faults_stream(faults);
+	stream_events(stream, &detect, 1);
+	stream_events(stream, &resume, 1);
+	assert_int_equal(found.count, 0);
+	stream.ops->tick(stream.self, 200002000ull);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.faults[0].group, 1);
+	stream.ops->tick(stream.self, 121000000000ull);
+	assert_int_equal(found.count, 2);
+	assert_int_equal(found.faults[1].state, FAULT_UNFINISHED);
+	faults_destroy(faults);
+	free(found.faults);
+}
+
+/* The device asks twice for one page in one group: counted, and the first time stands. */
+static void repeated_timestamps_are_counted(void **state)
+{
+	struct event e = {.time_ns = 1000, .device = 1, .address = 8192, .queue = 3};
+	struct found found = {0};
+	struct faults *faults;
+
+	(void)state;
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
+	for (unsigned int k = EVENT_FAULT_DETECT; k <= EVENT_FAULT_RESUME; k++) {
+		e.kind = (__u16)k;
+		e.time_ns += 100;
+		stream_events(faults_stream(faults), &e, 1);
+		if (k == EVENT_FAULT_REQUEST) {
+			e.time_ns += 5;
+			stream_events(faults_stream(faults), &e, 1);
+		}
+	}
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.faults[0].state, FAULT_COMPLETE);
+	assert_int_equal(found.faults[0].repeats, 1);
+	assert_int_equal(found.faults[0].at[1], 1200);
+	faults_destroy(faults);
+	free(found.faults);
+}
+
+/* A request dropped by a full queue and accepted when the device asked again. */
+static void an_overflow_that_was_retried_completes(void **state)
+{
+	const __u16 kinds[] = {EVENT_FAULT_DETECT, EVENT_FAULT_OVERFLOW, EVENT_FAULT_REQUEST,
+			       EVENT_FAULT_ISR,	   EVENT_FAULT_HANDLER,	 EVENT_FAULT_RESOLVED,
+			       EVENT_FAULT_MAPPED, EVENT_FAULT_RESPONSE, EVENT_FAULT_RESUME};
+	struct event e = {.time_ns = 1000, .device = 1, .address = 8192, .queue = 3};
+	struct found found = {0};
+	struct faults *faults;
+
+	(void)state;
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		e.kind = kinds[i];
+		e.time_ns += 100;
+		stream_events(faults_stream(faults), &e, 1);
+	}
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.faults[0].state, FAULT_COMPLETE);
+	assert_int_equal(found.faults[0].overflows, 1);
+	assert_int_equal(fault_total_ns(&found.faults[0]), 800);
+	faults_destroy(faults);
+	free(found.faults);
+}
+
+/* Several pages in one group, the CPU fault's address is no IOVA: the page resolved next. */
+static void a_cpu_fault_belongs_to_the_page_resolved_next(void **state)
+{
+	struct event e = {.device = 1, .queue = 0, .group = 4, .instance = 9};
+	struct found found = {0};
+	struct faults *faults;
+	struct stream stream;
+
+	(void)state;
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
+	stream = faults_stream(faults);
+	for (unsigned int page = 1; page <= 2; page++) {
+		e.kind = EVENT_FAULT_DETECT;
+		e.time_ns = page * 10;
+		e.address = page << 12;
+		stream_events(stream, &e, 1);
+	}
+	for (unsigned int page = 2; page >= 1; page--) {
+		e.kind = EVENT_CPU_FAULT;
+		e.time_ns += 100;
+		e.address = 0x7f0000000000;
+		stream_events(stream, &e, 1);
+		e.kind = EVENT_FAULT_RESOLVED;
+		e.time_ns += 100;
+		e.address = page << 12;
+		stream_events(stream, &e, 1);
+	}
+	stream.ops->end(stream.self, 1000);
+	assert_int_equal(found.count, 2);
+	assert_int_equal(found.faults[0].cpu_faults, 1);
+	assert_int_equal(found.faults[1].cpu_faults, 1);
+	assert_int_equal(found.faults[1].cpu_fault_ns, 120);
+	assert_int_equal(found.faults[0].cpu_fault_ns, 320);
+	faults_destroy(faults);
+	free(found.faults);
+}
+
+static void a_missing_stage_goes_to_the_next_seen(void **state)
+{
+	const struct fault fault = {
+		.at = {100, 110, 0, 0, 150, 160, 170, 200},
+		.seen = 0xf3,
+	};
+	struct stage_times times;
+
+	(void)state;
+	stage_times(&fault, &times);
+	assert_int_equal(times.ns[STAGE_REQUEST], 10);
+	assert_int_equal(times.ns[STAGE_DELIVERY], 0);
+	assert_int_equal(times.ns[STAGE_RESOLVE], 40);
+	assert_int_equal(times.ns[STAGE_RESUME], 30);
+	assert_int_equal(times.measured, 1 << STAGE_REQUEST | 1 << STAGE_RESOLVE | 1 << STAGE_MAP |
+						 1 << STAGE_RESPOND | 1 << STAGE_RESUME);
+	assert_int_equal(times.merged, 1 << STAGE_RESOLVE);
+	assert_int_equal(fault_slowest_stage(&fault), STAGE_RESOLVE);
+	assert_int_equal(fault_total_ns(&fault), 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_fault_is_found_and_none_invented),
+		cmocka_unit_test(a_group_holds_several_requests),
+		cmocka_unit_test(reused_group_numbers_are_kept_apart),
+		cmocka_unit_test(late_events_find_their_fault),
+		cmocka_unit_test(missing_timestamps_are_marked_not_guessed),
+		cmocka_unit_test(overflowed_unfinished_inconsistent_are_listed),
+		cmocka_unit_test(faults_cut_by_the_start_are_unfinished),
+		cmocka_unit_test(a_beginning_missing_later_is_inconsistent),
+		cmocka_unit_test(everything_at_once_in_batches_of_any_size),
+		cmocka_unit_test(open_faults_are_bounded_and_the_oldest_goes),
+		cmocka_unit_test(time_alone_gives_up_and_releases),
+		cmocka_unit_test(repeated_timestamps_are_counted),
+		cmocka_unit_test(an_overflow_that_was_retried_completes),
+		cmocka_unit_test(a_cpu_fault_belongs_to_the_page_resolved_next),
+		cmocka_unit_test(a_missing_stage_goes_to_the_next_seen),
+	};
+
+	return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
+}

@@ -344,7 +344,7 @@ static int by_series(const struct series *a, const struct series *b)
 int counts_write_rates(const struct counts *c, const struct session *session, struct writer *writer)
 {
 	static const struct column columns[] = {
-		{"window", NULL, COLUMN_TIME, 30, false},
+		{"window", NULL, COLUMN_TIME, 8, false},
 		{"kind", NULL, COLUMN_TEXT, 20, false},
 		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"rate", "per_s", COLUMN_COUNT, 9, false},
@@ -398,7 +398,7 @@ int counts_write_totals(const struct counts *c, const struct session *session,
 		{"pid", NULL, COLUMN_COUNT, 8, false},
 		{"code", NULL, COLUMN_COUNT, 4, true},
 		{"count", NULL, COLUMN_COUNT, 12, false},
-		{"bytes", "bytes", COLUMN_BYTES, 9, false},
+		{"transferred", NULL, COLUMN_BYTES, 11, false},
 	};
 	static const struct table table = {"counts", "Counted", columns,
 					   sizeof(columns) / sizeof(columns[0])};

@@ -60,7 +60,7 @@ int footprint_write_curve(const struct footprint *f, const struct session *sessi
 			  struct writer *writer)
 {
 	static const struct column columns[] = {
-		{"window", NULL, COLUMN_TIME, 30, false},
+		{"window", NULL, COLUMN_TIME, 8, false},
 		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"touched_4k", "bytes", COLUMN_BYTES, 10, false},
 		{"touched_2m", "bytes", COLUMN_BYTES, 10, true},

@@ -250,7 +250,7 @@ int invalidations_write(const struct invalidations *inv, const struct session *s
 		{"unfinished", NULL, COLUMN_COUNT, 10, true},
 		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
 		{"written_out", NULL, COLUMN_COUNT, 11, true},
-		{"bytes", "bytes", COLUMN_BYTES, 8, false},
+		{"freed", NULL, COLUMN_BYTES, 7, false},
 		{"told_p50", "ns", COLUMN_DURATION, 8, false},
 		{"acked_p50", "ns", COLUMN_DURATION, 9, false},
 		{"freed_p50", "ns", COLUMN_DURATION, 9, false},

@@ -184,7 +184,7 @@ int ios_write_devices(const struct ios *ios, const struct counts *counts,
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"ios", NULL, COLUMN_COUNT, 9, false},
-		{"bytes", "bytes", COLUMN_BYTES, 7, true},
+		{"transferred", NULL, COLUMN_BYTES, 11, true},
 		{"p50", "ns", COLUMN_DURATION, 7, false},
 		{"p99", "ns", COLUMN_DURATION, 7, false},
 		{"p999", "ns", COLUMN_DURATION, 7, false},
@@ -223,7 +223,7 @@ static int slowest_first(const void *a, const void *b)
 int ios_write(struct ios *ios, const struct session *session, struct writer *writer, size_t limit)
 {
 	static const struct column columns[] = {
-		{"completed", NULL, COLUMN_TIME, 30, false},
+		{"completed", NULL, COLUMN_TIME, 15, false},
 		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"queue", NULL, COLUMN_COUNT, 5, false},
 		{"latency", "ns", COLUMN_DURATION, 8, false},

@@ -279,7 +279,7 @@ int queues_write(const struct queues *queues, const struct session *session, str
 		{"queue", NULL, COLUMN_COUNT, 5, false},
 		{"faults", NULL, COLUMN_COUNT, 8, false},
 		{"blocked", "ns", COLUMN_DURATION, 8, false},
-		{"blocked_percent", "percent", COLUMN_REAL, 15, false},
+		{"blocked", "percent", COLUMN_REAL, 8, false},
 		{"longest", "ns", COLUMN_DURATION, 8, false},
 		{"pieces", NULL, COLUMN_COUNT, 8, true},
 	};

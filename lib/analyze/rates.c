@@ -238,26 +238,31 @@ static int write_burst(const struct session *session, struct writer *writer,
 			  });
 }
 
-int rates_write_bursts(const struct rates *r, const struct session *session, struct writer *writer)
+int rates_write_bursts(const struct rates *r, const struct session *session, struct writer *writer,
+		       size_t limit)
 {
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 20, false},
-		{"from", NULL, COLUMN_TIME, 30, false},
+		{"from", NULL, COLUMN_TIME, 15, false},
 		{"duration", "ns", COLUMN_DURATION, 8, false},
 		{"faults", NULL, COLUMN_COUNT, 7, false},
 		{"peak", "per_s", COLUMN_COUNT, 7, false},
 	};
 	static const struct table table = {"bursts", "Bursts", columns,
 					   sizeof(columns) / sizeof(columns[0])};
+	size_t rows = 0;
 	int error = writer_begin(writer, &table);
 
-	for (size_t i = 0; !error && i < r->burst_count; i++)
+	for (size_t i = 0; !error && i < r->burst_count && (!limit || rows < limit); i++, rows++)
 		error = write_burst(session, writer, &r->bursts[i]);
 	for (__u32 h = 0; !error && h < r->devices.end; h++) {
 		const struct device_state *d = find_state(r, h);
 
-		if (d && d->burst.faults)
+		if (d && d->burst.faults && (!limit || rows++ < limit))
 			error = write_burst(session, writer, &d->burst);
 	}
-	return error ? error : writer_end(writer);
+	error = error ? error : writer_end(writer);
+	if (!error && limit && r->bursts_total > limit)
+		error = writer_note(writer, "... and %llu more bursts.", r->bursts_total - limit);
+	return error;
 }

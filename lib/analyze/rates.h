@@ -46,8 +46,8 @@ __u64 rates_bursts(const struct rates *rates);
 unsigned int rates_burst_faults(const struct rates *rates);
 /* The burst with most faults within a second; false if there was none. */
 bool rates_worst_burst(const struct rates *rates, struct burst *burst);
-/* Table "bursts". */
+/* Table "bursts", at most `limit` rows (0: all kept). */
 int rates_write_bursts(const struct rates *rates, const struct session *session,
-		       struct writer *writer);
+		       struct writer *writer, size_t limit);
 
 #endif

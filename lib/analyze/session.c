@@ -19,6 +19,7 @@ struct session {
 	__u64 kinds[EVENT_KIND_MAX];
 	__u64 events;
 	__u64 first_ns, last_ns;
+	__u64 since_ns, until_ns;
 	__u64 windows, windows_incomplete;
 	bool has_host, has_clock;
 };
@@ -37,6 +38,8 @@ static int on_host(void *self, const struct host_info *host)
 
 	s->host = *host;
 	s->has_host = true;
+	if (host->start_ns)
+		note_time(s, host->start_ns);
 	return 0;
 }
 
@@ -97,14 +100,22 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
+static int on_tick(void *self, __u64 now_ns)
+{
+	struct session *s = self;
+
+	if (now_ns > s->last_ns)
+		s->last_ns = now_ns;
+	return 0;
+}
+
 static int on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct session *s = self;
 
 	s->windows++;
 	s->windows_incomplete += frame->incomplete;
-	note_time(s, frame->window * AGGREGATE_WINDOW_NS);
-	note_time(s, (frame->window + 1) * AGGREGATE_WINDOW_NS - 1);
+	on_tick(s, (frame->window + 1) * AGGREGATE_WINDOW_NS);
 	return 0;
 }
 
@@ -113,15 +124,6 @@ static int on_loss(void *self, const struct loss_info *loss)
 	struct session *s = self;
 
 	s->loss = *loss;
-	return 0;
-}
-
-static int on_tick(void *self, __u64 now_ns)
-{
-	struct session *s = self;
-
-	if (now_ns > s->last_ns)
-		s->last_ns = now_ns;
 	return 0;
 }
 
@@ -182,8 +184,8 @@ bool session_is_floor(const struct session *s)
 {
 	const struct loss_info *l = &s->loss;
 
-	return l->lost || l->missed || l->state_failed || l->access_lost || l->damaged_frames ||
-	       l->damaged_bytes || s->windows_incomplete;
+	return l->cut || l->lost || l->missed || l->state_failed || l->access_lost ||
+	       l->damaged_frames || l->damaged_bytes || s->windows_incomplete;
 }
 
 const struct device_info *session_device(const struct session *s, __u32 handle)
@@ -235,14 +237,25 @@ __u64 session_events_of(const struct session *s, unsigned int kind)
 	return kind < EVENT_KIND_MAX ? s->kinds[kind] : 0;
 }
 
+void session_set_window(struct session *s, __u64 since_ns, __u64 until_ns)
+{
+	s->since_ns = since_ns;
+	s->until_ns = until_ns == UINT64_MAX ? 0 : until_ns;
+}
+
+__u64 session_since_ns(const struct session *s)
+{
+	return s->since_ns;
+}
+
 __u64 session_first_ns(const struct session *s)
 {
-	return s->first_ns;
+	return s->since_ns > s->first_ns ? s->since_ns : s->first_ns;
 }
 
 __u64 session_last_ns(const struct session *s)
 {
-	return s->last_ns;
+	return s->until_ns && s->until_ns < s->last_ns ? s->until_ns : s->last_ns;
 }
 
 __u64 session_windows(const struct session *s)

@@ -34,7 +34,11 @@ const struct probe_info *session_probe(const struct session *session, size_t ind
 
 __u64 session_events(const struct session *session);
 __u64 session_events_of(const struct session *session, unsigned int kind);
-/* First and newest time of the stream: of host, events, windows, tick and end; 0 if empty. */
+/* What was asked for, where that is not all of the stream: --since and --until. 0: not bounded. */
+void session_set_window(struct session *session, __u64 since_ns, __u64 until_ns);
+__u64 session_since_ns(const struct session *session);
+/* First and newest time covered: capture's start or first event, and the newest time seen or the
+ * end; within the window if one was set. 0 if nothing came. */
 __u64 session_first_ns(const struct session *session);
 __u64 session_last_ns(const struct session *session);
 /* Closed windows received, and how many of them had run out of counters. */

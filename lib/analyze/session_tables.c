@@ -162,6 +162,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"access_lost", l->access_lost},
 		{"damaged_bytes", l->damaged_bytes},
 		{"damaged_frames", l->damaged_frames},
+		{"cut", l->cut},
 		{"incomplete_windows", session_windows_incomplete(s)},
 	};
 	int error = writer_begin(writer, &table);

@@ -140,7 +140,7 @@ int slo_write_violations(const struct slo *slo, const struct session *session,
 			 struct writer *writer, size_t limit)
 {
 	static const struct column columns[] = {
-		{"window", NULL, COLUMN_TIME, 30, false},
+		{"window", NULL, COLUMN_TIME, 8, false},
 		{"window_length", "ns", COLUMN_DURATION, 13, true},
 		{"slo", NULL, COLUMN_TEXT, 10, false},
 		{"device", NULL, COLUMN_TEXT, 14, false},

@@ -250,7 +250,8 @@ static int by_key(const struct keyed_group *a, const struct keyed_group *b)
 	return 0;
 }
 
-int stages_write(const struct stages *stages, const struct session *session, struct writer *writer)
+int stages_write(const struct stages *stages, const struct session *session, struct writer *writer,
+		 bool whole)
 {
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 14, false},
@@ -269,20 +270,26 @@ int stages_write(const struct stages *stages, const struct session *session, str
 		{"beyond_p99", NULL, COLUMN_COUNT, 9, true},
 		{"beyond_p999", NULL, COLUMN_COUNT, 9, true},
 	};
-	static const struct table table = {"stages", "Stages", columns,
-					   sizeof(columns) / sizeof(columns[0])};
+	const size_t count = sizeof(columns) / sizeof(columns[0]);
+	struct column brief[sizeof(columns) / sizeof(columns[0])];
+	const struct table table = {"stages", "Stages", whole ? columns : brief, count};
 	struct stages *sorted = (struct stages *)stages;
 	struct keyed_group *keyed;
 	char text[NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	int error;
 
+	/* What says `all` in every row says nothing. */
+	memcpy(brief, columns, sizeof(brief));
+	brief[0].wide = true;
+	brief[2].wide = true;
 	HASH_SORT(sorted->groups, by_key);
+	error = writer_begin(writer, &table);
 	if (!error && stages->all.faults)
 		error = write_group(
 			writer,
 			(union cell[]){{.text = "all"}, {.count = CELL_NONE}, {.text = "all"}},
 			&stages->all);
-	for (keyed = stages->groups; !error && keyed; keyed = keyed->hh.next) {
+	for (keyed = whole ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next) {
 		const struct group_key *key = &keyed->key;
 		bool queue = key->queue != QUEUE_ANY;
 

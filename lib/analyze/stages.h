@@ -51,7 +51,8 @@ const struct stage_group *stages_of_kind(const struct stages *stages, __u32 devi
 unsigned int stage_group_slowest(const struct stage_group *group, double *share);
 __u64 stages_dropped(const struct stages *stages);
 
-/* Table "stages": a row per group and stage; the text form only those of `all` and of devices. */
-int stages_write(const struct stages *stages, const struct session *session, struct writer *writer);
+/* Table "stages": a row per group and stage; unless `whole` only those of all faults together. */
+int stages_write(const struct stages *stages, const struct session *session, struct writer *writer,
+		 bool whole);
 
 #endif

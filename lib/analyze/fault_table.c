@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/fault_table.h"
+
+#include <string.h>
+
+#include "lib/analyze/stage.h"
+
+/* In text: when, who, what and how long; CSV and JSON have every stage. */
+static const struct column columns[] = {
+	{"start", NULL, COLUMN_TIME, 15, false},
+	{"device", NULL, COLUMN_TEXT, 16, false},
+	{"queue", NULL, COLUMN_COUNT, 5, false},
+	{"pasid", NULL, COLUMN_COUNT, 7, true},
+	{"group", NULL, COLUMN_COUNT, 5, true},
+	{"instance", NULL, COLUMN_COUNT, 8, true},
+	{"address", NULL, COLUMN_ADDRESS, 12, false},
+	{"length", NULL, COLUMN_BYTES, 6, true},
+	{"access", NULL, COLUMN_TEXT, 6, true},
+	{"kind", NULL, COLUMN_TEXT, 5, true},
+	{"state", NULL, COLUMN_TEXT, 12, false},
+	{"response", NULL, COLUMN_TEXT, 8, true},
+	{"total", NULL, COLUMN_DURATION, 8, false},
+	{"request", NULL, COLUMN_DURATION, 8, true},
+	{"delivery", NULL, COLUMN_DURATION, 8, true},
+	{"dispatch", NULL, COLUMN_DURATION, 8, true},
+	{"resolve", NULL, COLUMN_DURATION, 8, true},
+	{"map", NULL, COLUMN_DURATION, 8, true},
+	{"respond", NULL, COLUMN_DURATION, 8, true},
+	{"resume", NULL, COLUMN_DURATION, 8, true},
+	{"merged", NULL, COLUMN_TEXT, 16, true},
+	{"cpu_faults", NULL, COLUMN_COUNT, 10, true},
+	{"cpu_fault", NULL, COLUMN_TIME, 15, true},
+	{"handler_cpu", NULL, COLUMN_COUNT, 11, true},
+	{"handler_tid", NULL, COLUMN_COUNT, 11, true},
+	{"pid", NULL, COLUMN_COUNT, 8, true},
+	{"overflows", NULL, COLUMN_COUNT, 9, true},
+	{"repeats", NULL, COLUMN_COUNT, 7, true},
+};
+
+const struct table fault_table = {"faults", "Faults", columns,
+				  sizeof(columns) / sizeof(columns[0])};
+
+const char *fault_access_name(const struct fault *fault)
+{
+	static const char *const names[] = {"-", "R", "W", "RW", "X", "RX", "WX", "RWX"};
+
+	return names[fault->flags & (EVENT_READ | EVENT_WRITE | EVENT_EXEC)];
+}
+
+/* The stages whose time holds that of unseen ones before them, separated by blanks. */
+static void name_merged(const struct stage_times *times, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned int s = 0; s < STAGES; s++)
+		if (times->merged & (1u << s) && used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "",
+						 stage_name(s));
+}
+
+static union cell stage_cell(const struct stage_times *times, unsigned int stage)
+{
+	bool measured = times->measured & (1u << stage);
+
+	return (union cell){.count = measured ? times->ns[stage] : CELL_NONE};
+}
+
+static union cell or_none(__u64 value, bool known)
+{
+	return (union cell){.count = known ? value : CELL_NONE};
+}
+
+int fault_table_row(struct writer *writer, const struct session *session, const struct fault *fault)
+{
+	bool handled = fault->seen & 1u << (EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT);
+	__u64 start = fault_first_ns(fault), total = fault_total_ns(fault);
+	char name[NAME_TEXT], merged[NAME_TEXT];
+	struct stage_times times;
+
+	stage_times(fault, &times);
+	name_merged(&times, merged, sizeof(merged));
+	return writer_row(writer,
+			  (union cell[]){
+				  or_none(start, start),
+				  {.text = session_device_name(session, fault->device, name)},
+				  or_none(fault->queue, fault->queue != QUEUE_NONE),
+				  or_none(fault->pasid, fault->pasid != PASID_NONE),
+				  {.count = fault->group},
+				  {.count = fault->instance},
+				  {.count = fault->address},
+				  {.count = fault->length},
+				  {.text = fault_access_name(fault)},
+				  {.text = fault->flags & EVENT_MAJOR ? "major" : "minor"},
+				  {.text = fault_state_name(fault->state)},
+				  {.text = fault_response_name(fault)},
+				  or_none(total, total),
+				  stage_cell(&times, STAGE_REQUEST),
+				  stage_cell(&times, STAGE_DELIVERY),
+				  stage_cell(&times, STAGE_DISPATCH),
+				  stage_cell(&times, STAGE_RESOLVE),
+				  stage_cell(&times, STAGE_MAP),
+				  stage_cell(&times, STAGE_RESPOND),
+				  stage_cell(&times, STAGE_RESUME),
+				  {.text = merged},
+				  {.count = fault->cpu_faults},
+				  or_none(fault->cpu_fault_ns, fault->cpu_fault_ns),
+				  or_none(fault->handler_cpu, handled),
+				  or_none(fault->handler_tid, handled),
+				  or_none(fault->pid, fault->pid),
+				  {.count = fault->overflows},
+				  {.count = fault->repeats},
+			  });
+}

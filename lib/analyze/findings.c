@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/findings.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/counts.h"
+#include "lib/analyze/fault_table.h"
+#include "lib/analyze/faults.h"
+#include "lib/analyze/ios.h"
+#include "lib/analyze/queues.h"
+#include "lib/analyze/rates.h"
+#include "lib/analyze/recent.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/stages.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+
+#define LINE_TEXT 768
+
+struct findings {
+	const struct analysis *analysis;
+	struct fault longest; /* complete */
+	__u64 longest_ns;
+	struct fault odd[FINDINGS_KEPT];
+	size_t odd_count;
+	__u64 odd_total;
+};
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct findings *f = self;
+	__u64 total = fault_total_ns(fault);
+
+	if (fault->state == FAULT_COMPLETE) {
+		if (total > f->longest_ns) {
+			f->longest_ns = total;
+			f->longest = *fault;
+		}
+		return;
+	}
+	f->odd_total++;
+	if (f->odd_count < FINDINGS_KEPT)
+		f->odd[f->odd_count++] = *fault;
+}
+
+int findings_create(struct findings **findings, const struct analysis *analysis)
+{
+	struct findings *f = calloc(1, sizeof(*f));
+
+	*findings = f;
+	if (!f)
+		return failed(-ENOMEM, "no memory for the findings");
+	f->analysis = analysis;
+	return faults_subscribe(analysis->faults, (struct fault_sink){NULL, on_finished, f});
+}
+
+void findings_destroy(struct findings *findings)
+{
+	free(findings);
+}
+
+/* Text that grows; what does not fit is left out. */
+struct line {
+	char text[LINE_TEXT];
+	size_t used;
+};
+
+static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct line *line, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(line->text + line->used, sizeof(line->text) - line->used, format, arguments);
+	va_end(arguments);
+	if (n > 0)
+		line->used += (size_t)n;
+	if (line->used >= sizeof(line->text))
+		line->used = sizeof(line->text) - 1;
+}
+
+/* "2026-11-21 14:02:00.123 UTC", or the monotonic time where no wall-clock is known. */
+static const char *when(const struct session *session, __u64 ns, char text[UNITS_TEXT])
+{
+	struct clock_anchor anchor;
+
+	if (!session_clock(session, &anchor)) {
+		snprintf(text, UNITS_TEXT, "%llu.%03llu s after boot", ns / 1000000000,
+			 ns / 1000000 % 1000);
+		return text;
+	}
+	units_format_time(anchor.realtime_ns + (ns - anchor.monotonic_ns), text);
+	text[10] = ' ';
+	strcpy(text + 23, " UTC");
+	return text;
+}
+
+static int write_window(const struct session *s, struct writer *writer)
+{
+	char from[UNITS_TEXT], to[UNITS_TEXT], length[UNITS_TEXT];
+	__u64 first = session_first_ns(s), last = session_last_ns(s);
+	const struct host_info *host = session_host(s);
+
+	if (host)
+		writer_note(writer, "Host %s, kernel %s, %u CPUs; Faultline %s%s%s.",
+			    host->hostname, host->kernel, host->cpus, host->version,
+			    host->command[0] ? ": " : "", host->command);
+	if (!first)
+		return writer_note(writer, "The recording holds nothing.");
+	if (first >= last)
+		return writer_note(writer,
+				   "Nothing was recorded in the time asked for: the "
+				   "recording %s at %s.",
+				   last < session_since_ns(s) ? "ends" : "begins",
+				   when(s, last < session_since_ns(s) ? last : first, from));
+	return writer_note(writer, "From %s to %s (%s).", when(s, first, from), when(s, last, to),
+			   units_format_duration(last - first, length));
+}
+
+static int write_nothing(const struct analysis *a, struct writer *writer)
+{
+	const struct session *s = a->session;
+	char from[UNITS_TEXT], to[UNITS_TEXT];
+	struct line seen = {0};
+
+	for (unsigned int kind = EVENT_FAULT_DETECT; kind < EVENT_KIND_MAX; kind++) {
+		__u64 counted = counts_of_kind(a->counts, kind),
+		      single = session_events_of(s, kind);
+		__u64 count = counted > single ? counted : single;
+
+		if (count)
+			add(&seen, "%s%llu x %s", seen.used ? ", " : "", count,
+			    event_kind_name(kind));
+	}
+	return writer_note(writer, "0 page requests between %s and %s. Seen: %s.",
+			   when(s, session_first_ns(s), from), when(s, session_last_ns(s), to),
+			   seen.used ? seen.text : "nothing at all");
+}
+
+static void name_states(const struct faults_counts *counts, struct line *line)
+{
+	if (counts->open)
+		add(line, ", %llu still open", counts->open);
+	if (counts->unfinished)
+		add(line, ", %llu unfinished", counts->unfinished);
+	if (counts->cut)
+		add(line, " (%llu of them began before)", counts->cut);
+	if (counts->inconsistent)
+		add(line, ", %llu inconsistent", counts->inconsistent);
+	if (counts->overflowed)
+		add(line, ", %llu dropped by a full page request queue", counts->overflowed);
+}
+
+static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
+{
+	__u64 most = 0;
+	size_t count = 0;
+
+	for (__u32 h = 0; h < session_device_end(a->session) || h == 0; h++) {
+		__u64 began = recent_counts(a->recent, h).began;
+
+		count += !!began;
+		if (began > most) {
+			most = began;
+			*worst = h;
+		}
+	}
+	return count;
+}
+
+static int write_answer(const struct findings *f, const struct faults_counts *counts,
+			struct writer *writer)
+{
+	const struct analysis *a = f->analysis;
+	const struct stage_group *all = stages_all(a->stages);
+	char name[NAME_TEXT], time[UNITS_TEXT], total[UNITS_TEXT], part[UNITS_TEXT];
+	__u32 worst = DEVICE_NONE;
+	size_t devices = devices_with_faults(a, &worst);
+	unsigned int slowest;
+	struct line line = {0};
+	double share;
+
+	add(&line, "%zu device%s faulted: %llu I/O page faults, %llu complete", devices,
+	    devices == 1 ? "" : "s", counts->began, counts->complete);
+	name_states(counts, &line);
+	add(&line, ". Most: %s, %llu.", session_device_name(a->session, worst, name),
+	    recent_counts(a->recent, worst).began);
+	slowest = stage_group_slowest(all, &share);
+	if (slowest < STAGES)
+		add(&line, " Worst stage: %s, %.0f%% of the time of all faults.",
+		    stage_name(slowest), 100 * share);
+	writer_note(writer, "%s", line.text);
+	if (!f->longest_ns)
+		return 0;
+	slowest = fault_slowest_stage(&f->longest);
+	if (slowest < STAGES) {
+		struct stage_times times;
+
+		stage_times(&f->longest, &times);
+		units_format_duration(times.ns[slowest], part);
+	}
+	return writer_note(writer, "Longest fault: %s on %s at %s, %s of it in %s.",
+			   units_format_duration(f->longest_ns, total),
+			   session_device_name(a->session, f->longest.device, name),
+			   when(a->session, f->longest.at[0], time), part, stage_name(slowest));
+}
+
+static int write_effects(const struct analysis *a, struct writer *writer)
+{
+	char name[NAME_TEXT], time[UNITS_TEXT];
+	struct burst worst;
+
+	if (rates_worst_burst(a->rates, &worst))
+		writer_note(writer,
+			    "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "
+			    "%s at %s.",
+			    rates_bursts(a->rates), rates_bursts(a->rates) == 1 ? "" : "s",
+			    rates_burst_faults(a->rates), worst.peak,
+			    session_device_name(a->session, worst.device, name),
+			    when(a->session, worst.from_ns, time));
+	if (ios_faulted(a->ios))
+		writer_note(writer, "%llu I/Os met a fault, or queued behind one that did.",
+			    ios_faulted(a->ios));
+	return 0;
+}
+
+int findings_write_loss(const struct findings *f, struct writer *writer)
+{
+	const struct session *s = f->analysis->session;
+	const struct loss_info *l = session_loss(s);
+	struct line line = {0};
+
+	if (l->cut && !l->produced)
+		add(&line, "Loss: unknown, the account of it was not recorded any more");
+	else
+		add(&line, "Loss: %llu of %llu events lost", l->lost + l->missed, l->produced);
+	if (l->access_lost)
+		add(&line, ", %llu access records lost", l->access_lost);
+	if (l->state_failed)
+		add(&line, ", %llu groups without instance", l->state_failed);
+	if (l->damaged_bytes || l->damaged_frames)
+		add(&line, ", %llu bytes in %llu frames of the recording unreadable",
+		    l->damaged_bytes, l->damaged_frames);
+	if (session_windows_incomplete(s))
+		add(&line, ", %llu seconds of counting ran out of counters",
+		    session_windows_incomplete(s));
+	if (l->cut)
+		add(&line, ", the recording ends without its end mark");
+	if (stages_dropped(f->analysis->stages))
+		add(&line, ", too many queues: some rows lack faults");
+	return writer_note(writer, "%s.%s", line.text,
+			   session_is_floor(s) ? " Counts are floors." : "");
+}
+
+static int write_probes(const struct session *s, struct writer *writer)
+{
+	struct line on = {0}, off = {0};
+
+	for (size_t i = 0; i < session_probe_count(s); i++) {
+		const struct probe_info *p = session_probe(s, i);
+
+		if (p->state == PROBE_ON)
+			add(&on, "%s%s", on.used ? ", " : "", p->name);
+		else if (p->state == PROBE_OFF)
+			add(&off, "%s%s (%s)", off.used ? ", " : "", p->name, p->reason);
+		else
+			add(&off, "%s%s (not asked for)", off.used ? ", " : "", p->name);
+	}
+	if (on.used)
+		writer_note(writer, "Watched: %s.", on.text);
+	return off.used ? writer_note(writer, "Not seen on this host: %s.", off.text) : 0;
+}
+
+int findings_write(const struct findings *f, struct writer *writer)
+{
+	const struct analysis *a = f->analysis;
+	struct faults_counts counts;
+
+	faults_counts(a->faults, &counts);
+	write_window(a->session, writer);
+	if (counts.began) {
+		write_answer(f, &counts, writer);
+		write_effects(a, writer);
+	} else if (session_first_ns(a->session) < session_last_ns(a->session)) {
+		write_nothing(a, writer);
+	}
+	findings_write_loss(f, writer);
+	/* Who asks why nothing was seen must know what could have been. */
+	return counts.began ? 0 : write_probes(a->session, writer);
+}
+
+struct ranked {
+	__u32 device;
+	__u64 began;
+};
+
+static int most_first(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->began != y->began)
+		return x->began > y->began ? -1 : 1;
+	return x->device < y->device ? -1 : x->device > y->device;
+}
+
+static int summary_row(const struct analysis *a, struct writer *writer, __u32 device)
+{
+	const struct stage_group *group = stages_of_device(a->stages, device);
+	struct recent_counts counts = recent_counts(a->recent, device);
+	struct device_rate rate = rates_device(a->rates, device);
+	unsigned int slowest = STAGES;
+	__u64 sum_ns, worst_ns;
+	char name[NAME_TEXT];
+	double share = 0;
+
+	queues_device(a->queues, device, &sum_ns, &worst_ns);
+	if (group)
+		slowest = stage_group_slowest(group, &share);
+	return writer_row(
+		writer,
+		(union cell[]){
+			{.text = session_device_name(a->session, device, name)},
+			{.count = counts.began},
+			{.count = rate.peak},
+			{.count = rate.bursts},
+			{.count = group ? (__u64)histogram_mean(&group->total) : CELL_NONE},
+			{.count = group ? histogram_percentile(&group->total, 50) : CELL_NONE},
+			{.count = group ? histogram_percentile(&group->total, 90) : CELL_NONE},
+			{.count = group ? histogram_percentile(&group->total, 99) : CELL_NONE},
+			{.count = group ? histogram_percentile(&group->total, 99.9) : CELL_NONE},
+			{.count = group ? group->total.max : CELL_NONE},
+			{.text = group ? stage_name(slowest) : "-"},
+			{.real = 100 * share},
+			{.count = worst_ns},
+			{.count = counts.complete},
+			{.count = counts.unfinished},
+			{.count = counts.inconsistent},
+			{.count = counts.overflowed},
+			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
+			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
+		});
+}
+
+int findings_write_summary(const struct findings *f, struct writer *writer, size_t limit)
+{
+	static const struct column columns[] = {
+		{"device", NULL, COLUMN_TEXT, 16, false},
+		{"faults", NULL, COLUMN_COUNT, 7, false},
+		{"peak", "per_s", COLUMN_COUNT, 6, false},
+		{"bursts", NULL, COLUMN_COUNT, 6, false},
+		{"mean", NULL, COLUMN_DURATION, 7, true},
+		{"p50", NULL, COLUMN_DURATION, 7, false},
+		{"p90", NULL, COLUMN_DURATION, 7, true},
+		{"p99", NULL, COLUMN_DURATION, 7, false},
+		{"p999", NULL, COLUMN_DURATION, 7, true},
+		{"max", NULL, COLUMN_DURATION, 7, false},
+		{"slowest", NULL, COLUMN_TEXT, 8, false},
+		{"share", "percent", COLUMN_REAL, 6, true},
+		{"blocked", NULL, COLUMN_DURATION, 7, true},
+		{"complete", NULL, COLUMN_COUNT, 8, true},
+		{"unfinished", NULL, COLUMN_COUNT, 10, true},
+		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
+		{"overflowed", NULL, COLUMN_COUNT, 10, true},
+		{"first", NULL, COLUMN_TIME, 30, true},
+		{"last", NULL, COLUMN_TIME, 30, true},
+	};
+	static const struct table table = {"summary", "Faults by device", columns,
+					   sizeof(columns) / sizeof(columns[0])};
+	const struct analysis *a = f->analysis;
+	__u32 end = session_device_end(a->session);
+	struct ranked *ranked = calloc((size_t)end + 1, sizeof(*ranked));
+	size_t count = 0;
+	int error;
+
+	if (!ranked)
+		return failed(-ENOMEM, "no memory for the summary");
+	for (__u32 h = 0; h < end || h == 0; h++) {
+		ranked[count] = (struct ranked){h, recent_counts(a->recent, h).began};
+		count += !!ranked[count].began;
+	}
+	qsort(ranked, count, sizeof(*ranked), most_first);
+	error = writer_begin(writer, &table);
+	for (size_t i = 0; !error && i < count && (!limit || i < limit); i++)
+		error = summary_row(a, writer, ranked[i].device);
+	free(ranked);
+	error = error ? error : writer_end(writer);
+	if (!error && limit && count > limit)
+		error = writer_note(writer, "... and %zu more devices.", count - limit);
+	return error;
+}
+
+int findings_write_odd(const struct findings *f, struct writer *writer)
+{
+	struct table table = fault_table;
+	int error;
+
+	if (!f->odd_count)
+		return 0;
+	table.name = "odd_faults";
+	table.title = "Faults that did not complete";
+	error = writer_begin(writer, &table);
+	for (size_t i = 0; !error && i < f->odd_count; i++)
+		error = fault_table_row(writer, f->analysis->session, &f->odd[i]);
+	error = error ? error : writer_end(writer);
+	if (!error && f->odd_total > f->odd_count)
+		error = writer_note(writer, "... and %llu more.", f->odd_total - f->odd_count);
+	return error;
+}

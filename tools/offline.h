@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* From a recording through the analyzers to a writer: what report, timeline, footprint and slo share. */
+#ifndef FAULTLINE_TOOLS_OFFLINE_H
+#define FAULTLINE_TOOLS_OFFLINE_H
+
+#include "lib/analyze/analysis.h"
+#include "tools/common.h"
+
+struct offline {
+	struct output_options output;
+	struct window_options window;
+	const char *path;
+
+	struct trace_read_config reading;
+	struct trace_summary summary;
+	struct analysis *analysis;
+	struct writer *writer;
+	int damage;	     /* -EBADMSG: parts were unreadable; the rest was analyzed */
+	char sentence[1024]; /* of the damage */
+};
+
+/* For the verb's parser: takes the one FILE argument; ARGP_ERR_UNKNOWN for other keys. */
+error_t offline_argument(struct offline *offline, int key, char *argument,
+			 struct argp_state *state);
+
+/* Opens the recording, the writer and the analysis. Nothing is read yet: subscribe now. */
+int offline_open(struct offline *offline, const struct analysis_config *config);
+/* Reads everything. Damage is kept for offline_close() and is no error here. */
+int offline_read(struct offline *offline);
+/* Closes all, prints the sentence of `err` or of the damage; the verb's exit code. */
+int offline_close(struct offline *offline, int err);
+
+#endif

@@ -83,7 +83,11 @@ static int read_page(int file, void *page, __u64 page_address)
 	return got < 0 ? errno : EIO;
 }
 
-static int place_page(struct guest_memory *memory, void *page, __u64 page_address, bool stored)
+/*
+ * Places the page as it is now in the backing file. No eviction may come between: of two guests that
+ * wait for one page the second's message may be served when the page is back, and written, already.
+ */
+static int place_page(struct guest_memory *memory, void *page, __u64 page_address, bool *stored)
 {
 	struct uffdio_copy copy = {
 		.dst = (__u64)memory->cpu + page_address,
@@ -93,10 +97,16 @@ static int place_page(struct guest_memory *memory, void *page, __u64 page_addres
 	};
 	struct uffdio_zeropage zero = {.range = {copy.dst, PAGE_BYTES},
 				       .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE};
+	int error;
 
-	if (stored)
-		return ioctl(memory->cpu_faults, UFFDIO_COPY, &copy) ? errno : 0;
-	return ioctl(memory->cpu_faults, UFFDIO_ZEROPAGE, &zero) ? errno : 0;
+	pthread_mutex_lock(&memory->evicting);
+	*stored = is_stored(memory, page_address);
+	error = *stored ? read_page(memory->backing, page, page_address) : 0;
+	if (!error && (*stored ? ioctl(memory->cpu_faults, UFFDIO_COPY, &copy)
+			       : ioctl(memory->cpu_faults, UFFDIO_ZEROPAGE, &zero)))
+		error = errno;
+	pthread_mutex_unlock(&memory->evicting);
+	return error;
 }
 
 static void wake(struct guest_memory *memory, __u64 page_address)
@@ -110,17 +120,12 @@ static void wake(struct guest_memory *memory, __u64 page_address)
 static void bring_page(struct guest_memory *memory, void *page, __u64 page_address)
 {
 	__u64 start_ns = memory_clock();
-	bool stored = is_stored(memory, page_address);
+	bool stored;
 	__u32 device;
 	int error;
 
 	memory_sleep(memory_take_delay(memory, page_address, &device));
-	error = stored ? read_page(memory->backing, page, page_address) : 0;
-	if (error) {
-		page_in_failed(memory, page_address, error);
-		return;
-	}
-	while ((error = place_page(memory, page, page_address, stored)) == EAGAIN ||
+	while ((error = place_page(memory, page, page_address, &stored)) == EAGAIN ||
 	       error == ENOMEM)
 		memory_sleep(error == ENOMEM ? 10000000 : 0);
 	if (error && error != EEXIST) {

@@ -27,7 +27,8 @@
 #define IOVA_BASE    0x7f0000000000ull
 #define DEVICES	     2
 #define QUEUES	     2 /* per device */
-#define ACTORS	     (DEVICES * QUEUES + 1)
+#define GUEST_CPUS   2
+#define ACTORS	     (DEVICES * QUEUES + GUEST_CPUS)
 #define SECONDS	     2
 #define PAGE(number) ((__u64)(number)*PAGE_BYTES)
 #define BOTH	     (IOMMU_READ | IOMMU_WRITE)
@@ -194,8 +195,8 @@ static void no_dma_touches_a_reclaimed_frame(void **state)
 	build();
 	for (unsigned int i = 0; i < ACTORS; i++) {
 		actors[i].number = i;
-		pthread_create(&actors[i].thread, NULL, i < ACTORS - 1 ? run_queue : run_guest_cpu,
-			       &actors[i]);
+		pthread_create(&actors[i].thread, NULL,
+			       i < DEVICES * QUEUES ? run_queue : run_guest_cpu, &actors[i]);
 	}
 	for (uintptr_t i = 0; i < 2; i++)
 		pthread_create(&reclaimers[i], NULL, run_reclaimer, (void *)i);

@@ -17,9 +17,12 @@
  * resolve needs while it waits in lookup_invalidate(): a DMA may hold a reference on one page while
  * it waits for another. So:
  *	resolve: lock page, guest_memory_resolve(), iommu_map(), unlock; later the response
- *	evict:	 again: lookup_invalidate() of every device that maps the page; lock page; if
+ *	evict:	 keep other evictions of the page out, by a lock that no resolve takes
+ *		 again: lookup_invalidate() of every device that maps the page; lock page; if
  *		 iommu_walk() of one of them grants it again: unlock, again;
  *		 iommu_unmap(), guest_memory_evict(), unlock
+ * Two evictions of a page at once would take each other's withdrawal for their own, and the second
+ * would not wait for the DMAs that the first still waits for.
  */
 #ifndef FAULTLINE_LOOKUP_H
 #define FAULTLINE_LOOKUP_H

@@ -276,6 +276,65 @@ static void invalidation_waits_for_dmas_under_way(void **state)
 	assert_null(result);
 }
 
+struct race {
+	_Atomic int in_dma;
+	atomic_bool stop;
+	__u64 dmas;
+	/* Lines that both want: a processor's stores leave in order, so they hold up the next one. */
+	struct {
+		_Alignas(64) _Atomic unsigned int value;
+	} contended[24];
+};
+
+static void spin(unsigned int rounds)
+{
+	while (rounds--)
+		__builtin_ia32_pause();
+}
+
+static void *dma_all_the_time(void *argument)
+{
+	struct race *race = argument;
+	__u64 absent[1];
+
+	while (!atomic_load_explicit(&race->stop, memory_order_relaxed)) {
+		for (int i = 0; i < 24; i++)
+			atomic_store_explicit(&race->contended[i].value, 1, memory_order_relaxed);
+		if (lookup_begin(lookup, PAGE(20), PAGE_BYTES, true, absent, 1))
+			continue;
+		atomic_store_explicit(&race->in_dma, 1, memory_order_relaxed);
+		spin(5);
+		atomic_store_explicit(&race->in_dma, 0, memory_order_relaxed);
+		lookup_end(lookup, PAGE(20), PAGE_BYTES);
+		race->dmas++;
+	}
+	return NULL;
+}
+
+/* The order of begin's store and load, which only the invalidation's barrier keeps. */
+static void no_dma_outlives_an_invalidation(void **state)
+{
+	struct race race = {0};
+	pthread_t thread;
+	__u64 seen = 0;
+
+	(void)state;
+	pthread_create(&thread, NULL, dma_all_the_time, &race);
+	for (unsigned int i = 0; i < 200003; i++) {
+		grant(20, 1, BOTH);
+		spin(i % 67);
+		for (int line = 0; line < 24; line++)
+			atomic_store_explicit(&race.contended[line].value, 2, memory_order_relaxed);
+		lookup_invalidate(lookup, PAGE(20), PAGE_BYTES, NULL, NULL);
+		for (int look = 0; look < 20; look++)
+			seen += atomic_load_explicit(&race.in_dma, memory_order_relaxed);
+	}
+	race.stop = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(seen, 0);
+	assert_true(race.dmas > 0);
+}
+
 static void the_devtlb_is_used_and_counted(void **state)
 {
 	struct lookup_stats stats;
@@ -358,6 +417,8 @@ int main(void)
 		ATS(invalidation_takes_exactly_its_range),
 		BITMAP(invalidation_waits_for_dmas_under_way),
 		ATS(invalidation_waits_for_dmas_under_way),
+		BITMAP(no_dma_outlives_an_invalidation),
+		ATS(no_dma_outlives_an_invalidation),
 		ATS(the_devtlb_is_used_and_counted),
 		cmocka_unit_test(a_slower_lookup_takes_longer),
 		cmocka_unit_test(wrong_windows_are_named),

@@ -9,6 +9,7 @@
 #ifndef FAULTLINE_EMIT_BPF_H
 #define FAULTLINE_EMIT_BPF_H
 
+#include "bpf/histogram.h"
 #include "bpf/maps.bpf.h"
 
 #define in_set(set, kind) (((set)[((kind) / 64) & 1] >> ((kind) % 64)) & 1)
@@ -87,6 +88,33 @@ static __always_inline void event_submit(struct probe_counter *counter, struct e
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
+static __always_inline void aggregate_failed(void)
+{
+	struct capture_state *shared = shared_state();
+
+	if (shared)
+		__sync_fetch_and_add(&shared->aggregate_failed, 1);
+}
+
+static __always_inline void aggregate_bin_add(const struct aggregate_key *key, __u64 latency_ns)
+{
+	struct aggregate_bin_key bin = {
+		.aggregate = *key,
+		.bucket = histogram_bucket(latency_ns),
+	};
+	__u64 one = 1, *count = bpf_map_lookup_elem(&aggregate_bins, &bin);
+
+	/* Two CPUs may meet a new bucket at once: the second then finds the first one's. */
+	if (!count && !bpf_map_update_elem(&aggregate_bins, &bin, &one, BPF_NOEXIST))
+		return;
+	if (!count)
+		count = bpf_map_lookup_elem(&aggregate_bins, &bin);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else
+		aggregate_failed();
+}
+
 /* Counts one occurrence of what is not recorded one by one. */
 static __always_inline void aggregate_add(const struct aggregate_key *key, __u64 bytes,
 					  __u64 latency_ns)
@@ -100,10 +128,7 @@ static __always_inline void aggregate_add(const struct aggregate_key *key, __u64
 		counts = bpf_map_lookup_elem(&aggregates, key);
 	}
 	if (!counts) {
-		struct capture_state *shared = shared_state();
-
-		if (shared)
-			__sync_fetch_and_add(&shared->aggregate_failed, 1);
+		aggregate_failed();
 		return;
 	}
 	__sync_fetch_and_add(&counts->count, 1);
@@ -113,6 +138,7 @@ static __always_inline void aggregate_add(const struct aggregate_key *key, __u64
 	__sync_fetch_and_add(&counts->latency_sum_ns, latency_ns);
 	if (counts->latency_max_ns < latency_ns)
 		counts->latency_max_ns = latency_ns;
+	aggregate_bin_add(key, latency_ns);
 }
 
 #endif

@@ -63,8 +63,10 @@ static __always_inline struct device_state *emulated_device(struct probe_counter
 		.owner_start = owner_start_ticks(),
 		.source = index,
 	};
+	struct device_state *device = bpf_map_lookup_elem(&devices, &key);
+	struct device_state fresh = {};
 
-	return device_find(counter, &key, NULL);
+	return device ? device : device_enter(counter, &key, &fresh);
 }
 
 static __always_inline __u32 instance_new(void)
@@ -285,7 +287,7 @@ int emulator(struct pt_regs *ctx)
 		a.at[i] = read_argument(ctx, &site->arguments[i]);
 	if (!is_inject(kind) || (__u32)a.inject.device != EVERY)
 		device = emulated_device(counter, (__u32)a.at[0]);
-	if (device && device->verdict == DEVICE_DROP) {
+	if (device_dropped(device)) {
 		if (event)
 			bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 		return 0;

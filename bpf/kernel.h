@@ -75,6 +75,11 @@ struct scatterlist {
 
 #define PAGE_FAULT_WRITE 0x02 /* arch/x86/include/asm/trap_pf.h */
 #define PAGE_FAULT_EXEC	 0x10
+#define DMA_TO_DEVICE	 1 /* include/linux/dma-direction.h */
+#define DMA_FROM_DEVICE	 2
+#define DMA_FAILED	 (~0ull) /* DMA_MAPPING_ERROR */
+#define SG_CHAIN	 0x01	 /* include/linux/scatterlist.h */
+#define SG_LINK_BITS	 0x03
 #define REQ_OP_MASK	 0xff /* include/linux/blk_types.h */
 #define REQ_OP_WRITE	 1
 #define MINOR_BITS	 20

@@ -44,6 +44,8 @@ enum probe_id {
 	PROBE_DMA_FREE,
 	PROBE_DMA_SYNC_CPU,
 	PROBE_DMA_SYNC_DEVICE,
+	PROBE_DMA_SYNC_SG_CPU,
+	PROBE_DMA_SYNC_SG_DEVICE,
 	PROBE_BLOCK_ISSUE,
 	PROBE_BLOCK_COMPLETE,
 	PROBE_COUNT,
@@ -75,6 +77,8 @@ struct device_key {
 	__u64 source;	   /* index in its machine, dev_t, or address of struct device */
 };
 
+#define DEVICE_BY_ADDRESS 0x100 /* source is a struct device, its kind is in device_state */
+
 enum device_verdict {
 	DEVICE_PASS, /* also while user space has not yet judged its name */
 	DEVICE_DROP, /* the device filter leaves it out */
@@ -83,6 +87,7 @@ enum device_verdict {
 struct device_state {
 	__u32 id;      /* kernel-side number; user space turns it into the dense handle */
 	__u32 verdict; /* enum device_verdict, written by user space */
+	char bus[16];
 	char name[DEVICE_TEXT];
 	char driver[DEVICE_TEXT];
 };

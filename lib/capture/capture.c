@@ -20,6 +20,7 @@
 #include "lib/capture/objects.h"
 #include "lib/capture/probes.h"
 #include "lib/capture/ring.h"
+#include "lib/capture/windows.h"
 
 #define POLL_NS	   20000000ull
 #define SLOW_IO_NS 10000000ull
@@ -33,6 +34,7 @@ struct capture {
 	struct shared_maps maps;
 	struct probe_set *probes;
 	struct device_table *devices;
+	struct windows *windows;
 	struct merge *merge;
 	struct ring *rings;
 	struct event *batch;
@@ -83,6 +85,8 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 		error = merge_create(&c->merge, c->maps.cpus + SOURCES_EXTRA);
 	if (!error)
 		error = device_table_create(&c->devices, &c->config, &c->maps, unknown_device, c);
+	if (!error)
+		error = windows_create(&c->windows, &c->maps, c->devices, monotonic_ns());
 	if (!error) {
 		c->rings = calloc(c->maps.cpus, sizeof(c->rings[0]));
 		c->batch = malloc(BATCH * sizeof(c->batch[0]));
@@ -306,6 +310,9 @@ int capture_poll(struct capture *capture, struct stream sink)
 	pushed = release(capture, sink, watermark);
 	if (pushed < 0)
 		return pushed;
+	error = windows_close(capture->windows, now, sink);
+	if (error)
+		return error;
 	error = sink.ops->tick ? sink.ops->tick(sink.self, watermark) : 0;
 	return error ? error : pushed;
 }
@@ -359,7 +366,9 @@ int capture_finish(struct capture *capture, struct stream sink)
 	pushed = release(capture, sink, UINT64_MAX);
 	if (pushed < 0)
 		return pushed;
-	error = tell_loss(capture, sink);
+	error = windows_close(capture->windows, UINT64_MAX, sink);
+	if (!error)
+		error = tell_loss(capture, sink);
 	if (!error && sink.ops->end)
 		error = sink.ops->end(sink.self, end_ns);
 	return error;
@@ -375,6 +384,7 @@ void capture_close(struct capture *capture)
 	free(capture->rings);
 	free(capture->batch);
 	merge_destroy(capture->merge);
+	windows_destroy(capture->windows);
 	device_table_destroy(capture->devices);
 	shared_maps_destroy(&capture->maps);
 	free(capture);

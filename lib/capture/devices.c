@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
@@ -128,6 +129,46 @@ __u32 device_table_enter(struct device_table *table, const struct device_key *ke
 	return keep(table, key, state.id, info);
 }
 
+/* "0000:00:02.0" as one number: domain, bus, device and function. */
+static __u64 pci_address(const char *name)
+{
+	unsigned int domain, bus, device, function;
+
+	if (sscanf(name, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
+		return 0;
+	return (__u64)domain << 16 | bus << 8 | device << 3 | function;
+}
+
+static __s32 iommu_group(const char *bus, const char *name)
+{
+	char path[128], target[128];
+	const char *number;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/sys/bus/%s/devices/%s/iommu_group", bus, name);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length <= 0)
+		return -1;
+	target[length] = '\0';
+	number = strrchr(target, '/');
+	return number ? atoi(number + 1) : -1;
+}
+
+/* What the kernel's own names of a device tell. Its address in the kernel stays inside. */
+static void describe_by_bus(const struct device_state *state, struct device_info *info)
+{
+	info->kind = DEVICE_UNKNOWN;
+	info->source_id = 0;
+	if (!strcmp(state->bus, "pci")) {
+		info->kind = DEVICE_PCI;
+		info->source_id = pci_address(state->name);
+	} else if (!strcmp(state->bus, "platform")) {
+		info->kind = DEVICE_PLATFORM;
+	}
+	if (state->bus[0])
+		info->iommu_group = iommu_group(state->bus, state->name);
+}
+
 static void describe(struct device_table *table, const struct device_key *key,
 		     const struct device_state *state, struct device_info *info)
 {
@@ -142,6 +183,8 @@ static void describe(struct device_table *table, const struct device_key *key,
 		process_describe(key->owner, info->comm, &info->cgroup);
 	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
 		return;
+	if (key->kind == DEVICE_BY_ADDRESS)
+		describe_by_bus(state, info);
 	if (state->name[0])
 		snprintf(info->name, sizeof(info->name), "%s", state->name);
 	else

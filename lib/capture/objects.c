@@ -8,7 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bpf/block.skel.h"
+#include "bpf/dma.skel.h"
 #include "bpf/emu.skel.h"
+#include "bpf/iommu.skel.h"
 #include "bpf/maps.skel.h"
 #include "bpf/mm.skel.h"
 #include "bpf/sched.skel.h"
@@ -25,6 +28,9 @@ static const struct {
 	[OBJECT_EMU] = {"emu", emu_bpf__elf_bytes},
 	[OBJECT_MM] = {"mm", mm_bpf__elf_bytes},
 	[OBJECT_SCHED] = {"sched", sched_bpf__elf_bytes},
+	[OBJECT_IOMMU] = {"iommu", iommu_bpf__elf_bytes},
+	[OBJECT_DMA] = {"dma", dma_bpf__elf_bytes},
+	[OBJECT_BLOCK] = {"block", block_bpf__elf_bytes},
 };
 
 static char complaint[REASON_TEXT];

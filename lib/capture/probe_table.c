@@ -14,6 +14,14 @@
 		}                                   \
 	}
 
+#define TP_BTF_RENAMED(name, before)                    \
+	{                                               \
+		{ATTACH_TP_BTF, #name, #name},          \
+		{                                       \
+			ATTACH_TP_BTF, #before, #before \
+		}                                       \
+	}
+
 /* Functions of the kernel's own fault path get rows with ATTACH_FENTRY, then ATTACH_KPROBE. */
 const struct probe_row probe_rows[PROBE_COUNT] = {
 	[PROBE_FAULT_DETECT] = {"fault_detect", OBJECT_EMU, EVENT_FAULT_DETECT, true,
@@ -55,4 +63,30 @@ const struct probe_row probe_rows[PROBE_COUNT] = {
 				TP_BTF(sched_wakeup)},
 	[PROBE_SCHED_SWITCH] = {"sched_switch", OBJECT_SCHED, EVENT_SCHED_RUN, false,
 				TP_BTF(sched_switch)},
+	[PROBE_IOMMU_MAP] = {"iommu_map", OBJECT_IOMMU, EVENT_IOMMU_MAP, false, TP_BTF(map)},
+	[PROBE_IOMMU_UNMAP] = {"iommu_unmap", OBJECT_IOMMU, EVENT_IOMMU_UNMAP, false,
+			       TP_BTF(unmap)},
+	[PROBE_IOMMU_IO_PAGE_FAULT] = {"io_page_fault", OBJECT_IOMMU, EVENT_IOMMU_IO_PAGE_FAULT,
+				       false, TP_BTF(io_page_fault)},
+	[PROBE_DMA_MAP] = {"dma_map", OBJECT_DMA, EVENT_DMA_MAP, false,
+			   TP_BTF_RENAMED(dma_map_phys, dma_map_page)},
+	[PROBE_DMA_MAP_SG] = {"dma_map_sg", OBJECT_DMA, EVENT_DMA_MAP, false, TP_BTF(dma_map_sg)},
+	[PROBE_DMA_UNMAP] = {"dma_unmap", OBJECT_DMA, EVENT_DMA_UNMAP, false,
+			     TP_BTF_RENAMED(dma_unmap_phys, dma_unmap_page)},
+	[PROBE_DMA_UNMAP_SG] = {"dma_unmap_sg", OBJECT_DMA, EVENT_DMA_UNMAP, false,
+				TP_BTF(dma_unmap_sg)},
+	[PROBE_DMA_ALLOC] = {"dma_alloc", OBJECT_DMA, EVENT_DMA_ALLOC, false, TP_BTF(dma_alloc)},
+	[PROBE_DMA_FREE] = {"dma_free", OBJECT_DMA, EVENT_DMA_FREE, false, TP_BTF(dma_free)},
+	[PROBE_DMA_SYNC_CPU] = {"dma_sync_cpu", OBJECT_DMA, EVENT_DMA_SYNC, false,
+				TP_BTF(dma_sync_single_for_cpu)},
+	[PROBE_DMA_SYNC_DEVICE] = {"dma_sync_device", OBJECT_DMA, EVENT_DMA_SYNC, false,
+				   TP_BTF(dma_sync_single_for_device)},
+	[PROBE_DMA_SYNC_SG_CPU] = {"dma_sync_sg_cpu", OBJECT_DMA, EVENT_DMA_SYNC, false,
+				   TP_BTF(dma_sync_sg_for_cpu)},
+	[PROBE_DMA_SYNC_SG_DEVICE] = {"dma_sync_sg_device", OBJECT_DMA, EVENT_DMA_SYNC, false,
+				      TP_BTF(dma_sync_sg_for_device)},
+	[PROBE_BLOCK_ISSUE] = {"block_issue", OBJECT_BLOCK, EVENT_BLOCK_COMPLETE, false,
+			       TP_BTF(block_rq_issue)},
+	[PROBE_BLOCK_COMPLETE] = {"block_complete", OBJECT_BLOCK, EVENT_BLOCK_COMPLETE, false,
+				  TP_BTF(block_rq_complete)},
 };

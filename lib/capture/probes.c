@@ -24,6 +24,7 @@ struct probe_set {
 	struct probe probes[PROBE_COUNT];
 	struct usdt_links emulators[EMULATORS_MAX];
 	size_t emulator_count;
+	bool multi;			/* uprobe_multi links are used */
 	__u32 sites;			/* of all emulators, numbers given out */
 	struct probe_counter *counters; /* one per CPU, to read one row */
 	int cpus;
@@ -126,11 +127,11 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->slow_block_ns = config->slow_io_ns;
 }
 
-static void enable(struct probe *probe)
+static void enable(const struct probe_set *set, const struct probe *probe)
 {
 	bpf_program__set_autoload(probe->program, true);
-	if (probe->way->kind == ATTACH_USDT)
-		usdt_prepare_program(probe->program);
+	if (probe->way->kind == ATTACH_USDT && set->multi)
+		usdt_use_multi(probe->program);
 }
 
 /* Loads one object with the programs of the rows that want it; on failure those are off. */
@@ -151,7 +152,7 @@ static void load_object(struct probe_set *set, enum object_id id, const struct s
 			continue;
 		probe->program = bpf_object__find_program_by_name(object, probe->way->program);
 		if (probe->program)
-			enable(probe);
+			enable(set, probe);
 		else
 			turn_off(probe, "no BPF program of that name was built in");
 	}
@@ -197,8 +198,8 @@ int probe_set_load(struct probe_set **set, const struct capture_config *config,
 	s->counters_fd = maps->counters;
 	make_filter(&filter, config);
 	for (int i = 0; i < PROBE_COUNT; i++)
-		if (probe_rows[i].name)
-			choose(&s->probes[i], &probe_rows[i], config, kernel);
+		choose(&s->probes[i], &probe_rows[i], config, kernel);
+	s->multi = usdt_multi_supported(kernel);
 	btf__free(kernel);
 	for (int id = 0; id < OBJECT_COUNT; id++)
 		load_object(s, id, maps, &filter);

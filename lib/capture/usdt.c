@@ -30,31 +30,22 @@ struct uprobe_multi_link {
 	__u32 reserved;
 };
 
-bool usdt_multi_supported(void)
+bool usdt_multi_supported(const struct btf *kernel)
 {
-	struct btf *kernel = btf__load_vmlinux_btf();
-	bool supported = false;
-	const struct btf_type *type;
-	int id;
+	int id = btf__find_by_name_kind(kernel, "bpf_attach_type", BTF_KIND_ENUM);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(kernel, id) : NULL;
 
-	if (!kernel)
-		return false;
-	id = btf__find_by_name_kind(kernel, "bpf_attach_type", BTF_KIND_ENUM);
-	type = id > 0 ? btf__type_by_id(kernel, id) : NULL;
 	for (int i = 0; type && i < btf_vlen(type); i++)
 		if (btf_enum(type)[i].val == TRACE_UPROBE_MULTI &&
 		    !strcmp(btf__name_by_offset(kernel, btf_enum(type)[i].name_off),
 			    "BPF_TRACE_UPROBE_MULTI"))
-			supported = true;
-	btf__free(kernel);
-	return supported;
+			return true;
+	return false;
 }
 
-void usdt_prepare_program(struct bpf_program *program)
+void usdt_use_multi(struct bpf_program *program)
 {
-	if (usdt_multi_supported())
-		bpf_program__set_expected_attach_type(program,
-						      (enum bpf_attach_type)TRACE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(program, (enum bpf_attach_type)TRACE_UPROBE_MULTI);
 }
 
 static int attach_multi(struct usdt_links *links, const struct bpf_program *program,

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "bpf/state.h"
@@ -52,9 +53,9 @@ struct usdt_place_at {
 	__u64 cookie; /* number of its struct usdt_site */
 };
 
-/* Whether this kernel has uprobe_multi links; the program must then be loaded for them. */
-bool usdt_multi_supported(void);
-void usdt_prepare_program(struct bpf_program *program);
+/* Whether this kernel has uprobe_multi links; a program is loaded for them or for the other way. */
+bool usdt_multi_supported(const struct btf *kernel);
+void usdt_use_multi(struct bpf_program *program);
 int usdt_attach(struct usdt_links *links, const struct bpf_program *program, const char *path,
 		const struct usdt_place_at *places, size_t count);
 void usdt_detach(struct usdt_links *links);

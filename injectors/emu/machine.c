@@ -34,6 +34,8 @@ static int start_device(struct machine *machine, struct machine_device *device)
 		.file = device->config.file,
 		.file_bytes = device->config.file_bytes,
 		.file_direct = device->config.file_direct,
+		.medium_latency_ns = device->config.medium_latency_ns,
+		.medium_bytes_per_s = device->config.medium_bytes_per_s,
 		.directory = machine->config.directory,
 	};
 	int error = device->ops->start(&device->model, device->port, &setup);

@@ -41,7 +41,9 @@ struct device_config {
 	/* block */
 	char file[256]; /* backing file; empty: an unlinked one of `file_bytes` */
 	__u64 file_bytes;
-	bool file_direct; /* O_DIRECT */
+	bool file_direct;	 /* O_DIRECT */
+	__u64 medium_latency_ns; /* what the medium takes for an I/O, besides the file's own time */
+	__u64 medium_bytes_per_s; /* and its bandwidth, 0: no limit; per queue */
 };
 
 struct machine_config {

@@ -10,12 +10,15 @@
 
 #include "injectors/emu/devices/block_file.h"
 #include "injectors/emu/devices/engine.h"
+#include "injectors/emu/thread.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 struct block {
 	struct engine *engine;
 	struct block_file file;
 	bool direct;
+	__u64 medium_latency_ns, medium_bytes_per_s;
 };
 
 static enum ring_status block_check(void *model, const struct engine_request *request)
@@ -79,6 +82,20 @@ static int block_flush(const struct block *block, enum ring_status *status)
 	return 0;
 }
 
+/*
+ * A file in the page cache answers in a microsecond, as no disk does. The queue waits for what its
+ * medium would take, before the data moves: no page is held meanwhile.
+ */
+static void wait_for_medium(const struct block *block, __u64 bytes)
+{
+	__u64 ns = block->medium_latency_ns;
+
+	if (block->medium_bytes_per_s)
+		ns += bytes * NSEC_PER_SEC / block->medium_bytes_per_s;
+	if (ns)
+		sleep_until(monotonic_ns() + ns);
+}
+
 static int block_execute(void *model, struct port *port, __u16 queue,
 			 const struct engine_request *request, void *scratch,
 			 enum ring_status *status)
@@ -91,6 +108,7 @@ static int block_execute(void *model, struct port *port, __u16 queue,
 
 	if (request->opcode == RING_FLUSH)
 		return block_flush(block, status);
+	wait_for_medium(block, request->bytes);
 	for (unsigned int i = 0; !err && i < request->segments; i++) {
 		const struct engine_segment *segment = &request->segment[i];
 
@@ -139,6 +157,8 @@ static int block_start(void **device, struct port *port, const struct device_set
 	if (err)
 		goto free_block;
 	block->direct = setup->file_direct;
+	block->medium_latency_ns = setup->medium_latency_ns;
+	block->medium_bytes_per_s = setup->medium_bytes_per_s;
 	setup->channel->disk_bytes = block->file.bytes;
 	setup->channel->disk_zeroed = block->file.zeroed;
 	err = engine_start(&block->engine, &block_model, block, port, setup->channel);

@@ -44,6 +44,9 @@ static void build_columns(struct output *output, const struct sweep *sweep)
 	for (size_t d = 0; d < sweep->dimension_count; d++) {
 		size_t width = strlen(sweep->dimensions[d].name);
 
+		if (!d && sweep->baseline && width < strlen("baseline"))
+			width = strlen("baseline");
+
 		for (size_t v = 0; v < sweep->dimensions[d].value_count; v++)
 			if (strlen(sweep->dimensions[d].values[v]) > width)
 				width = strlen(sweep->dimensions[d].values[v]);

@@ -123,6 +123,11 @@ const struct option_row option_rows[] = {
 	 "64M", .meaning = "size of the unlinked backing file", .multiple = 4 * KIB},
 	{"device", "file_direct", OPTION_BOOL, DEVICE(config.file_direct), .otherwise = "no",
 	 .meaning = "reads and writes the backing file with O_DIRECT"},
+	{"device", "medium_latency", OPTION_TIME, DEVICE(config.medium_latency_ns), 0, 1e8, "0",
+	 .meaning =
+		 "what the medium takes for each I/O, one at a time in each queue (model=block)"},
+	{"device", "medium_bandwidth", OPTION_BYTES, DEVICE(config.medium_bytes_per_s), 16 * MIB,
+	 1024 * GIB, "", .meaning = "bytes per second of the medium, for each queue"},
 
 	{"workload", "device", OPTION_TEXT, WORKLOAD(device), .otherwise = "*",
 	 .meaning = "devices that get this workload, each its own: a [device]'s name or a pattern "

@@ -93,6 +93,16 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
+# Fuzz targets are built by clang from source, so that all of the code under test is instrumented.
+FUZZ_SRC := $(call sources,lib/base lib/trace) tests/unit/stream_log.c
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) Makefile
+	@mkdir -p $@.corpus
+	$(call msg,FUZZ,$@)
+	$(Q)$(CLANG) $(filter-out -MMD -MP,$(CPPFLAGS)) -O1 -g -std=gnu11 -pthread \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+		-o $@ $(filter %.c,$^) $(LIB_LIBS)
+	$(Q)$@ --seeds $@.corpus
+
 bench-programs: $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.

@@ -9,6 +9,7 @@
 static const struct column columns[] = {
 	{"start", NULL, COLUMN_TIME, 15, false},
 	{"device", NULL, COLUMN_TEXT, 16, false},
+	{"handle", NULL, COLUMN_COUNT, 6, true},
 	{"queue", NULL, COLUMN_COUNT, 5, false},
 	{"pasid", NULL, COLUMN_COUNT, 7, true},
 	{"group", NULL, COLUMN_COUNT, 5, true},
@@ -84,6 +85,7 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 			  (union cell[]){
 				  or_none(start, start),
 				  {.text = session_device_name(session, fault->device, name)},
+				  {.count = fault->device},
 				  or_none(fault->queue, fault->queue != QUEUE_NONE),
 				  or_none(fault->pasid, fault->pasid != PASID_NONE),
 				  {.count = fault->group},

@@ -73,6 +73,7 @@ int session_write_devices(const struct session *s, struct writer *writer)
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 24, false},
 		{"handle", NULL, COLUMN_COUNT, 6, true},
+		{"source_id", NULL, COLUMN_COUNT, 9, true},
 		{"kind", NULL, COLUMN_TEXT, 9, false},
 		{"model", NULL, COLUMN_TEXT, 10, false},
 		{"vm", NULL, COLUMN_TEXT, 12, false},
@@ -97,6 +98,7 @@ int session_write_devices(const struct session *s, struct writer *writer)
 			(union cell[]){
 				{.text = d->name},
 				{.count = d->handle},
+				{.count = d->source_id},
 				{.text = device_kind_name(d->kind)},
 				{.text = d->model},
 				{.text = d->vm},

@@ -121,7 +121,7 @@ static int write_everything(struct report *report)
 	err = err ? err : ios_write(a->ios, a->session, w, 0);
 	err = err ? err : invalidations_write(a->invalidations, a->session, w);
 	err = err ? err : footprint_write(a->footprint, a->session, w);
-	err = err ? err : footprint_write_curve(a->footprint, a->session, w);
+	err = err ? err : footprint_write_curve(a->footprint, a->session, w, 0);
 	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
 	err = err ? err : footprint_write_intervals(a->footprint, a->session, w);
 	err = err ? err : session_write_devices(a->session, w);

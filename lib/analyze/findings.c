@@ -84,22 +84,6 @@ static void add(struct line *line, const char *format, ...)
 		line->used = sizeof(line->text) - 1;
 }
 
-/* "2026-11-21 14:02:00.123 UTC", or the monotonic time where no wall-clock is known. */
-static const char *when(const struct session *session, __u64 ns, char text[UNITS_TEXT])
-{
-	struct clock_anchor anchor;
-
-	if (!session_clock(session, &anchor)) {
-		snprintf(text, UNITS_TEXT, "%llu.%03llu s after boot", ns / 1000000000,
-			 ns / 1000000 % 1000);
-		return text;
-	}
-	units_format_time(anchor.realtime_ns + (ns - anchor.monotonic_ns), text);
-	text[10] = ' ';
-	strcpy(text + 23, " UTC");
-	return text;
-}
-
 static int write_window(const struct session *s, struct writer *writer)
 {
 	char from[UNITS_TEXT], to[UNITS_TEXT], length[UNITS_TEXT];
@@ -113,13 +97,14 @@ static int write_window(const struct session *s, struct writer *writer)
 	if (!first)
 		return writer_note(writer, "The recording holds nothing.");
 	if (first >= last)
-		return writer_note(writer,
-				   "Nothing was recorded in the time asked for: the "
-				   "recording %s at %s.",
-				   last < session_since_ns(s) ? "ends" : "begins",
-				   when(s, last < session_since_ns(s) ? last : first, from));
-	return writer_note(writer, "From %s to %s (%s).", when(s, first, from), when(s, last, to),
-			   units_format_duration(last - first, length));
+		return writer_note(
+			writer,
+			"Nothing was recorded in the time asked for: the "
+			"recording %s at %s.",
+			last < session_since_ns(s) ? "ends" : "begins",
+			session_when(s, last < session_since_ns(s) ? last : first, from));
+	return writer_note(writer, "From %s to %s (%s).", session_when(s, first, from),
+			   session_when(s, last, to), units_format_duration(last - first, length));
 }
 
 static int write_nothing(const struct analysis *a, struct writer *writer)
@@ -138,7 +123,8 @@ static int write_nothing(const struct analysis *a, struct writer *writer)
 			    event_kind_name(kind));
 	}
 	return writer_note(writer, "0 page requests between %s and %s. Seen: %s.",
-			   when(s, session_first_ns(s), from), when(s, session_last_ns(s), to),
+			   session_when(s, session_first_ns(s), from),
+			   session_when(s, session_last_ns(s), to),
 			   seen.used ? seen.text : "nothing at all");
 }
 
@@ -207,7 +193,8 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	return writer_note(writer, "Longest fault: %s on %s at %s, %s of it in %s.",
 			   units_format_duration(f->longest_ns, total),
 			   session_device_name(a->session, f->longest.device, name),
-			   when(a->session, f->longest.at[0], time), part, stage_name(slowest));
+			   session_when(a->session, f->longest.at[0], time), part,
+			   stage_name(slowest));
 }
 
 static int write_effects(const struct analysis *a, struct writer *writer)
@@ -222,7 +209,7 @@ static int write_effects(const struct analysis *a, struct writer *writer)
 			    rates_bursts(a->rates), rates_bursts(a->rates) == 1 ? "" : "s",
 			    rates_burst_faults(a->rates), worst.peak,
 			    session_device_name(a->session, worst.device, name),
-			    when(a->session, worst.from_ns, time));
+			    session_when(a->session, worst.from_ns, time));
 	if (ios_faulted(a->ios))
 		writer_note(writer, "%llu I/Os met a fault, or queued behind one that did.",
 			    ios_faulted(a->ios));

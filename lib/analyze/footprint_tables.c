@@ -16,12 +16,12 @@ static __u64 interval(const struct device_footprint *d, double percent)
 int footprint_write(const struct footprint *f, const struct session *session, struct writer *writer)
 {
 	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 20, false},
+		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"touched_4k", "bytes", COLUMN_BYTES, 10, false},
 		{"touched_2m", "bytes", COLUMN_BYTES, 10, false},
 		{"memory", "percent", COLUMN_REAL, 7, false},
 		{"memory_2m", "percent", COLUMN_REAL, 9, true},
-		{"accesses", NULL, COLUMN_COUNT, 11, false},
+		{"accesses", NULL, COLUMN_COUNT, 9, false},
 		{"reads", NULL, COLUMN_COUNT, 11, true},
 		{"writes", NULL, COLUMN_COUNT, 11, true},
 		{"simulated_faults", NULL, COLUMN_COUNT, 16, false},
@@ -57,7 +57,7 @@ int footprint_write(const struct footprint *f, const struct session *session, st
 }
 
 int footprint_write_curve(const struct footprint *f, const struct session *session,
-			  struct writer *writer)
+			  struct writer *writer, size_t points)
 {
 	static const struct column columns[] = {
 		{"window", NULL, COLUMN_TIME, 8, false},
@@ -77,10 +77,14 @@ int footprint_write_curve(const struct footprint *f, const struct session *sessi
 
 	for (__u32 h = 0; h < f->devices.end; h++) {
 		const struct device_footprint *d = footprint_find(f, h);
+		size_t step =
+			d && points && d->count > points ? (d->count + points - 1) / points : 1;
 
 		for (size_t i = 0; !error && d && i < d->count; i++) {
 			const struct footprint_point *p = &d->points[i];
 
+			if (i % step && i + 1 < d->count)
+				continue;
 			error = writer_row(
 				writer, (union cell[]){
 						{.count = p->window * AGGREGATE_WINDOW_NS},

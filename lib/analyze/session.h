@@ -41,6 +41,9 @@ __u64 session_since_ns(const struct session *session);
  * end; within the window if one was set. 0 if nothing came. */
 __u64 session_first_ns(const struct session *session);
 __u64 session_last_ns(const struct session *session);
+/* "2026-11-21 14:02:00.123 UTC", or the time since boot where no wall-clock is known. */
+#define SESSION_WHEN_TEXT 40
+const char *session_when(const struct session *session, __u64 ns, char text[SESSION_WHEN_TEXT]);
 /* Closed windows received, and how many of them had run out of counters. */
 __u64 session_windows(const struct session *session);
 __u64 session_windows_incomplete(const struct session *session);

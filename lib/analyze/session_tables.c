@@ -5,7 +5,24 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/base/units.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *session_when(const struct session *session, __u64 ns, char text[UNITS_TEXT])
+{
+	struct clock_anchor anchor;
+
+	if (!session_clock(session, &anchor)) {
+		snprintf(text, UNITS_TEXT, "%llu.%03llu s after boot", ns / 1000000000,
+			 ns / 1000000 % 1000);
+		return text;
+	}
+	units_format_time(anchor.realtime_ns + (ns - anchor.monotonic_ns), text);
+	text[10] = ' ';
+	strcpy(text + 23, " UTC");
+	return text;
+}
 
 const char *event_kind_name(unsigned int kind)
 {

@@ -103,6 +103,9 @@ const char *slo_cause(const struct slo_violation *violation, char text[SLO_CAUSE
 /* Tables "slo" (a row per objective and device) and "violations". */
 int slo_write(const struct slo *slo, const struct session *session, struct writer *writer);
 int slo_write_violations(const struct slo *slo, const struct session *session,
-			 struct writer *writer, size_t limit);
+			 struct writer *writer);
+/* One violation as a sentence for humans: when, what, how much, why. */
+int slo_write_sentence(const struct slo_violation *violation, const struct session *session,
+		       struct writer *writer);
 
 #endif

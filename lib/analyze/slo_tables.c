@@ -136,8 +136,30 @@ static int write_violation(const struct slo_violation *v, const struct session *
 				  });
 }
 
+int slo_write_sentence(const struct slo_violation *v, const struct session *session,
+		       struct writer *writer)
+{
+	char name[NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT], target[UNITS_TEXT];
+	char time[UNITS_TEXT], length[UNITS_TEXT], what[NAME_TEXT];
+
+	snprintf(what, sizeof(what), "%s", slo_metric_name(v->metric));
+	if (v->metric == SLO_LATENCY)
+		snprintf(what, sizeof(what), "latency p%g of %llu I/Os",
+			 v->objective->latency_percentile, v->ios);
+	else if (v->metric == SLO_FAULT_RATE)
+		snprintf(what, sizeof(what), "fault rate");
+	else if (v->metric == SLO_BURST)
+		snprintf(what, sizeof(what), "burst of faults");
+	return writer_note(writer, "%s +%s %s, %s: %s %s, target %s. Cause: %s.",
+			   session_when(session, v->from_ns, time),
+			   units_format_duration(v->to_ns - v->from_ns, length), v->objective->name,
+			   session_device_name(session, v->device, name), what,
+			   quantity(v->metric, v->measured, measured),
+			   quantity(v->metric, v->target, target), slo_cause(v, cause));
+}
+
 int slo_write_violations(const struct slo *slo, const struct session *session,
-			 struct writer *writer, size_t limit)
+			 struct writer *writer)
 {
 	static const struct column columns[] = {
 		{"window", NULL, COLUMN_TIME, 8, false},
@@ -164,7 +186,7 @@ int slo_write_violations(const struct slo *slo, const struct session *session,
 	static const struct table table = {"violations", "Violations", columns, COUNT(columns)};
 	int error = writer_begin(writer, &table);
 
-	for (size_t i = 0; !error && slo_violation(slo, i) && (!limit || i < limit); i++)
+	for (size_t i = 0; !error && slo_violation(slo, i); i++)
 		error = write_violation(slo_violation(slo, i), session, writer);
 	return error ? error : writer_end(writer);
 }

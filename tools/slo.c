@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline slo: which I/O broke its objective, and which fault caused it. */
+#include "lib/analyze/slo.h"
+
+#include "lib/analyze/session.h"
+#include "tools/offline.h"
+#include "tools/verbs.h"
+
+#define TEXT_ROWS 20
+
+struct slo_verb {
+	struct offline offline;
+	const char *file;
+	struct slo_set set;
+};
+
+static const struct argp_option options[] = {
+	{NULL, 0, NULL, 0, "Objectives:", 3},
+	{"config", 'c', "FILE", 0, "INI file with [slo NAME] sections; a job file will do", 0},
+	{0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct slo_verb *verb = state->input;
+
+	switch (key) {
+	case 'c':
+		verb->file = argument;
+		return 0;
+	case ARGP_KEY_END:
+		if (!verb->file)
+			argp_error(state,
+				   "which objectives? Give -c FILE with [slo NAME] sections");
+		return 0;
+	default:
+		return offline_argument(&verb->offline, key, argument, state);
+	}
+}
+
+static const struct argp_child children[] = {
+	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
+
+static const struct argp argp = {
+	options,
+	parse,
+	"RECORDING -c FILE",
+	"Judges the I/O and the faults of a recording by objectives, and names for each violation "
+	"the faults that stood in the way. Exits with 6 if one was violated.\v"
+	"An objective:\n"
+	"  [slo gold]\n"
+	"  device = tenant0/*          ; pattern of device names, default *\n"
+	"  latency_target = 2ms        ; of latency_percentile of a window's I/Os\n"
+	"  latency_percentile = 99.9   ; default 100\n"
+	"  latency_window = 1s         ; whole seconds, default 1s; for all below, too\n"
+	"  min_iops = 1000             ; in every window\n"
+	"  min_bandwidth = 10M         ; bytes a second in every window\n"
+	"  fault_rate = 10             ; I/O page faults a second, at most\n"
+	"  burst = 5                   ; no more faults than this within any second\n\n"
+	"EXAMPLES:\n"
+	"  faultline slo run.flt -c slo.ini\n"
+	"  faultline slo run.flt -c slo.ini --csv tables",
+	children,
+	NULL,
+	NULL,
+};
+
+static int write_text(const struct offline *o)
+{
+	const struct analysis *a = o->analysis;
+	__u64 total = slo_violations(a->slo);
+	int err = slo_write(a->slo, a->session, o->writer);
+
+	if (!err && total)
+		err = writer_note(o->writer, "%s", "");
+	for (size_t i = 0; !err && i < TEXT_ROWS && slo_violation(a->slo, i); i++)
+		err = slo_write_sentence(slo_violation(a->slo, i), a->session, o->writer);
+	if (!err && total > TEXT_ROWS)
+		err = writer_note(o->writer, "... and %llu more violations; --csv has all.",
+				  total - TEXT_ROWS);
+	if (!err && !total)
+		err = writer_note(o->writer, "No objective was violated%s.",
+				  session_is_floor(a->session)
+					  ? " by what was recorded; something was lost"
+					  : "");
+	return err;
+}
+
+static int write_tables(const struct offline *o)
+{
+	const struct analysis *a = o->analysis;
+	int err = 0;
+
+	if (o->output.format == OUTPUT_TEXT && !o->output.table)
+		return write_text(o);
+	if (o->output.format == OUTPUT_JSON && !o->output.table)
+		err = common_write_facts(o->writer, o->path, &o->summary);
+	err = err ? err : slo_write(a->slo, a->session, o->writer);
+	return err ? err : slo_write_violations(a->slo, a->session, o->writer);
+}
+
+int verb_slo(int argc, char **argv)
+{
+	struct slo_verb verb = {0};
+	struct analysis_config config = {.without_footprint = true, .slos = &verb.set};
+	__u64 violations = 0;
+	int err = common_parse(&argp, argc, argv, &verb), code;
+
+	if (err)
+		return EXIT_USAGE;
+	err = slo_read(verb.file, &verb.set);
+	if (err) {
+		common_failed(err);
+		return EXIT_INPUT;
+	}
+	err = offline_open(&verb.offline, &config);
+	err = err ? err : offline_read(&verb.offline);
+	err = err ? err : write_tables(&verb.offline);
+	if (!err)
+		violations = slo_violations(verb.offline.analysis->slo);
+	code = offline_close(&verb.offline, err);
+	/* A violation was seen, whatever else was lost. */
+	return violations && (code == EXIT_OK || code == EXIT_LOSS) ? EXIT_EXPECT : code;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline timeline: single faults, stage by stage. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/fault_table.h"
+#include "lib/analyze/faults.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/stage_bar.h"
+#include "tools/offline.h"
+#include "tools/verbs.h"
+
+#define SLOWEST_DEFAULT 20
+#define SLOWEST_MAX	100000
+#define BAR_WIDTH	50
+
+struct timeline {
+	struct offline offline;
+	const char *device; /* pattern, NULL: any */
+	bool by_id;
+	__u32 group;
+	__u32 instance; /* 0: any */
+	bool all;
+	__u64 slowest;
+	struct fault *kept; /* slowest first */
+	size_t count;
+	__u64 matched;
+	bool began; /* the table, where all faults go out as they come */
+	int error;
+};
+
+enum { KEY_SLOWEST = 0x200, KEY_FAULT, KEY_ALL };
+
+static const struct argp_option options[] = {
+	{NULL, 0, NULL, 0, "Which faults:", 3},
+	{"slowest", KEY_SLOWEST, "N", 0, "The N slowest of those that match (20)", 0},
+	{"all", KEY_ALL, NULL, 0, "Every fault that matches, as they ended", 0},
+	{"device", 'd', "PATTERN", 0, "Only devices of this name, such as 'tenant0/*'", 0},
+	{"fault", KEY_FAULT, "GROUP[.INSTANCE]", 0, "Only this page request group", 0},
+	{0},
+};
+
+static void parse_fault(struct timeline *timeline, char *argument, struct argp_state *state)
+{
+	char *dot = strchr(argument, '.');
+	__u64 group, instance = 0;
+
+	if (dot)
+		*dot = '\0';
+	if (units_parse_count(argument, 0, UINT32_MAX, &group) ||
+	    (dot && units_parse_count(dot + 1, 0, UINT32_MAX, &instance)))
+		common_option_failed(state, "--fault");
+	timeline->by_id = true;
+	timeline->group = (__u32)group;
+	timeline->instance = (__u32)instance;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct timeline *timeline = state->input;
+
+	switch (key) {
+	case KEY_SLOWEST:
+		if (units_parse_count(argument, 1, SLOWEST_MAX, &timeline->slowest))
+			common_option_failed(state, "--slowest");
+		return 0;
+	case KEY_ALL:
+		timeline->all = true;
+		return 0;
+	case 'd':
+		timeline->device = argument;
+		return 0;
+	case KEY_FAULT:
+		parse_fault(timeline, argument, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (timeline->all && timeline->slowest)
+			argp_error(state, "--all and --slowest exclude each other");
+		return 0;
+	default:
+		return offline_argument(&timeline->offline, key, argument, state);
+	}
+}
+
+static const struct argp_child children[] = {
+	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
+
+static const struct argp argp = {
+	options,
+	parse,
+	"FILE",
+	"Shows single faults of a recording, stage by stage.\v"
+	"EXAMPLES:\n"
+	"  faultline timeline run.flt --slowest 5\n"
+	"  faultline timeline run.flt --device 'tenant0/*' --since +10s --until +11s\n"
+	"  faultline timeline run.flt --fault 12.3\n"
+	"  faultline timeline run.flt --all --csv -\n\n"
+	"A bar shows where in the whole its stage lies. A stage with * holds the time of stages "
+	"before it that were not seen.",
+	children,
+	NULL,
+	NULL,
+};
+
+static bool matches(const struct timeline *t, const struct fault *fault)
+{
+	const struct session *session = t->offline.analysis->session;
+	char name[NAME_TEXT];
+
+	if (t->by_id &&
+	    (fault->group != t->group || (t->instance && fault->instance != t->instance)))
+		return false;
+	return !t->device ||
+	       !fnmatch(t->device, session_device_name(session, fault->device, name), 0);
+}
+
+static __u64 duration(const struct fault *fault)
+{
+	return fault_last_ns(fault) - fault_first_ns(fault);
+}
+
+static void print_head(const struct session *session, const struct fault *fault)
+{
+	char name[NAME_TEXT], text[UNITS_TEXT], queue[24] = "", instance[24];
+	struct clock_anchor anchor;
+	__u64 start = fault_first_ns(fault);
+
+	if (fault->queue != QUEUE_NONE)
+		snprintf(queue, sizeof(queue), " queue %u", fault->queue);
+	snprintf(instance, sizeof(instance), "%u.%u", fault->group, fault->instance);
+	printf("%s%s  fault %s  iova 0x%llx\n", session_device_name(session, fault->device, name),
+	       queue, instance, fault->address);
+	if (session_clock(session, &anchor) && start)
+		units_format_time(anchor.realtime_ns + (start - anchor.monotonic_ns), text);
+	else
+		snprintf(text, sizeof(text), "%llu ns", start);
+	printf("%s  %s %s  %s, response %s", text, fault_access_name(fault),
+	       fault->flags & EVENT_MAJOR ? "major" : "minor", fault_state_name(fault->state),
+	       fault_response_name(fault));
+	if (fault->handler_tid)
+		printf(", CPU %u", fault->handler_cpu);
+	putchar('\n');
+}
+
+static void print_fault(const struct session *session, const struct fault *fault)
+{
+	char bar[STAGE_BAR_MAX + 1], text[UNITS_TEXT];
+	struct stage_times times;
+
+	stage_times(fault, &times);
+	print_head(session, fault);
+	for (unsigned int s = 0; s < STAGES; s++) {
+		stage_bar(&times, s, BAR_WIDTH, bar);
+		printf("  %-8s%c %9s  %s\n", stage_name(s), times.merged & (1u << s) ? '*' : ' ',
+		       times.measured & (1u << s) ? units_format_duration(times.ns[s], text) : "-",
+		       bar);
+	}
+	printf("  %-8s  %9s\n\n", "total", units_format_duration(duration(fault), text));
+}
+
+static int put(struct timeline *t, const struct fault *fault)
+{
+	const struct session *session = t->offline.analysis->session;
+	struct writer *writer = t->offline.writer;
+
+	if (t->offline.output.format == OUTPUT_TEXT) {
+		print_fault(session, fault);
+		return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
+	}
+	if (!t->began && writer_begin(writer, &fault_table))
+		return -EIO;
+	t->began = true;
+	return fault_table_row(writer, session, fault);
+}
+
+/* Slowest first; equal ones in the order they ended. */
+static void keep(struct timeline *t, const struct fault *fault)
+{
+	size_t at = t->count;
+
+	while (at > 0 && duration(&t->kept[at - 1]) < duration(fault))
+		at--;
+	if (at == t->slowest)
+		return;
+	if (t->count < t->slowest)
+		t->count++;
+	memmove(&t->kept[at + 1], &t->kept[at], (t->count - at - 1) * sizeof(*t->kept));
+	t->kept[at] = *fault;
+}
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct timeline *t = self;
+
+	if (t->error || !matches(t, fault))
+		return;
+	t->matched++;
+	if (t->all)
+		t->error = put(t, fault);
+	else
+		keep(t, fault);
+}
+
+static int write_all(struct timeline *t)
+{
+	struct writer *writer = t->offline.writer;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < t->count; i++)
+		err = put(t, &t->kept[i]);
+	if (err || t->offline.output.format == OUTPUT_TEXT) {
+		if (!err && !t->matched)
+			err = writer_note(writer, "No fault matches.");
+		else if (!err && t->count < t->matched && !t->all)
+			err = writer_note(writer, "The slowest %zu of %llu faults.", t->count,
+					  t->matched);
+		return err;
+	}
+	if (!t->began)
+		err = writer_begin(writer, &fault_table);
+	return err ? err : writer_end(writer);
+}
+
+static int run(struct timeline *t)
+{
+	const struct analysis_config config = {.without_footprint = true};
+	int err = offline_open(&t->offline, &config);
+
+	if (err)
+		return err;
+	if (!t->slowest)
+		t->slowest = SLOWEST_DEFAULT;
+	t->kept = calloc(t->slowest, sizeof(*t->kept));
+	if (!t->kept)
+		return failed(-ENOMEM, "no memory for the %llu slowest faults", t->slowest);
+	err = faults_subscribe(t->offline.analysis->faults,
+			       (struct fault_sink){NULL, on_finished, t});
+	err = err ? err : offline_read(&t->offline);
+	err = err ? err : t->error;
+	return err ? err : write_all(t);
+}
+
+int verb_timeline(int argc, char **argv)
+{
+	struct timeline timeline = {0};
+	int err = common_parse(&argp, argc, argv, &timeline);
+
+	if (err)
+		return EXIT_USAGE;
+	err = offline_close(&timeline.offline, run(&timeline));
+	free(timeline.kept);
+	return err;
+}

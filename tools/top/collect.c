@@ -102,10 +102,19 @@ static void curve_push(struct curve *curve, float value)
 	curve->values[curve->count - 1] = value;
 }
 
+/* Time without any event counts, too: it is the negative answer's. */
+static __u64 start_ns(const struct collector *collector)
+{
+	struct live_summary summary;
+
+	live_summary(collector->analysis, &summary);
+	return summary.host && summary.host->start_ns ? summary.host->start_ns : summary.first_ns;
+}
+
 /* From totals, so that the rates of all intervals add up to the total exactly. */
 static void measure_rates(struct collector *collector, __u64 now_ns)
 {
-	__u64 from = collector->now_ns;
+	__u64 from = collector->now_ns ? collector->now_ns : start_ns(collector);
 	__u64 elapsed = from && now_ns > from ? now_ns - from : collector->interval_ns;
 
 	for (size_t i = 0; i < collector->devices; i++) {
@@ -233,13 +242,10 @@ int collect_model(struct collector *collector, struct top_model *model)
 		model->device_room = collector->room;
 	}
 	live_summary(collector->analysis, &model->summary);
-	if (model->summary.host) {
+	if (model->summary.host)
 		snprintf(model->host, sizeof(model->host), "%s", model->summary.host->hostname);
-		/* Time without any event counts, too: it is the negative answer's. */
-		if (model->summary.host->start_ns)
-			model->summary.first_ns = model->summary.host->start_ns;
-	}
 	model->summary.host = NULL;
+	model->summary.first_ns = start_ns(collector);
 	model->now_ns = collector->now_ns;
 	model->interval_ns = collector->interval_ns;
 	model->device_count = 0;

@@ -64,6 +64,16 @@ static double random_unit(__u64 *state) /* (0, 1] */
 	return (double)((random_next(state) >> 11) + 1) * 0x1p-53;
 }
 
+/* Injections of equal seed must not fire together: a failure response that is always lost, too. */
+static __u64 random_begin(const struct injection *injection)
+{
+	__u64 state = injection->seed;
+
+	state = random_next(&state) ^ injection->id;
+	state = random_next(&state) ^ (__u64)injection->point;
+	return random_next(&state);
+}
+
 static int check(const struct injection *injection)
 {
 	if (injection->point >= INJECT_POINTS)
@@ -93,7 +103,7 @@ int inject_arm(struct inject_table *table, const struct injection *injection)
 		if (table->armed[i].used)
 			continue;
 		table->armed[i] = (struct armed){
-			.injection = *injection, .random = injection->seed, .used = true};
+			.injection = *injection, .random = random_begin(injection), .used = true};
 		atomic_fetch_add_explicit(&table->armed_at[injection->point], 1,
 					  memory_order_relaxed);
 		error = 0;

@@ -172,6 +172,22 @@ static void distributions_keep_their_shape(void **state)
 	assert_true(fabs((double)above_mean / ASKED - exp(-1)) < 0.02);
 }
 
+static void equal_seeds_do_not_fire_together(void **state)
+{
+	struct injection lost = always(INJECT_RESPONSE_LOST, 1);
+	struct injection failure = always(INJECT_RESPONSE_FAILURE, 2);
+	unsigned int both = 0;
+
+	(void)state;
+	lost.probability = failure.probability = 20;
+	assert_int_equal(inject_arm(table, &lost), 0);
+	assert_int_equal(inject_arm(table, &failure), 0);
+	for (int i = 0; i < ASKED; i++)
+		both += inject_fire(table, INJECT_RESPONSE_LOST, 0) &
+			inject_fire(table, INJECT_RESPONSE_FAILURE, 0);
+	assert_in_range(both, ASKED * 3 / 100, ASKED * 5 / 100);
+}
+
 static void bad_values_are_refused_with_the_accepted_ones(void **state)
 {
 	struct injection injection = always(INJECT_OVERFLOW, 1);
@@ -246,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(only_its_device_and_point, setup, teardown),
 		cmocka_unit_test_setup_teardown(delays_of_several_add_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(distributions_keep_their_shape, setup, teardown),
+		cmocka_unit_test_setup_teardown(equal_seeds_do_not_fire_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_values_are_refused_with_the_accepted_ones,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(table_is_bounded, setup, teardown),

@@ -22,6 +22,7 @@
 
 #define HELD_BITS	 28 /* for the number of pages: 1 TiB */
 #define WINDOW_PAGES_MAX (1ull << HELD_BITS)
+#define HELD_PAGES	 (WINDOW_PAGES_MAX - 1)
 #define LANE_CACHE	 16
 
 static _Thread_local struct {
@@ -54,7 +55,7 @@ int lookup_create(struct lookup **lookup, const struct lookup_config *config,
 	created->ops = config->kind == LOOKUP_ATS ? &ats_ops : &pa_bitmap_ops;
 	created->domain = domain;
 	created->base = config->iova_base;
-	created->pages = config->iova_bytes >> PAGE_BITS;
+	created->bytes = config->iova_bytes;
 	created->delay_ns = config->lookup_delay_ns;
 	created->id = atomic_fetch_add(&last_id, 1) + 1;
 	created->fence = !barrier_register();
@@ -95,7 +96,7 @@ static __u64 thread_number(void)
 }
 
 /* Finds or makes this thread's lane; its first DMA here, or more than LANE_CACHE lookups in use. */
-static struct lookup_lane *lane_find(struct lookup *lookup)
+static __attribute__((noinline)) struct lookup_lane *lane_find(struct lookup *lookup)
 {
 	__u64 owner = thread_number();
 	struct lookup_lane *lane = atomic_load(&lookup->lanes);
@@ -149,13 +150,32 @@ static void busy_wait(__u64 ns)
 static inline bool range_pages(const struct lookup *lookup, __u64 iova, __u64 length, __u64 *page,
 			       __u64 *pages)
 {
-	__u64 offset = iova - lookup->base, bytes = lookup->pages << PAGE_BITS;
+	__u64 offset = iova - lookup->base; /* below the base it wraps around and is too large */
 
-	if (iova < lookup->base || !length || offset >= bytes || length > bytes - offset)
+	if (offset >= lookup->bytes || length - 1 >= lookup->bytes - offset)
 		return false;
 	*page = offset >> PAGE_BITS;
 	*pages = ((offset + length - 1) >> PAGE_BITS) - *page + 1;
 	return true;
+}
+
+/* All that is not the hot case; the slot holds the range. Out of line, to leave begin's path short. */
+static __attribute__((noinline)) int check(struct lookup *lookup, struct lookup_lane *lane,
+					   _Atomic __u64 *slot, bool write, __u64 *absent,
+					   unsigned int limit)
+{
+	__u64 held = atomic_load_explicit(slot, memory_order_relaxed);
+	int missing;
+
+	if (lookup->delay_ns)
+		busy_wait(lookup->delay_ns);
+	missing = lookup->ops->check(lookup, lane, held >> HELD_BITS, held & HELD_PAGES, write,
+				     absent, limit);
+	if (missing) {
+		atomic_store_explicit(slot, 0, memory_order_release);
+		lane_count(&lane->faults);
+	}
+	return missing;
 }
 
 int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
@@ -164,26 +184,20 @@ int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __
 	struct lookup_lane *lane = lane_of(lookup);
 	_Atomic __u64 *slot = lane ? lane_slot(lane, 0) : NULL;
 	__u64 page, pages;
-	int missing;
 
 	if (!range_pages(lookup, iova, length, &page, &pages))
 		return -EINVAL;
 	if (!slot)
 		return lane ? -ENOBUFS : -ENOMEM;
-	if (lookup->delay_ns)
-		busy_wait(lookup->delay_ns);
+	lane_count(&lane->lookups);
 	atomic_store_explicit(slot, page << HELD_BITS | pages, memory_order_relaxed);
 	if (lookup->fence)
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
-	missing = lookup->ops->check(lookup, lane, page, pages, write, absent, limit);
-	lane_count(&lane->lookups);
-	if (missing) {
-		atomic_store_explicit(slot, 0, memory_order_release);
-		lane_count(&lane->faults);
-	}
-	return missing;
+	if (lookup->bitmap && pa_bitmap_grants(lookup->bitmap, page, pages, write))
+		return 0;
+	return check(lookup, lane, slot, write, absent, limit);
 }
 
 void lookup_end(struct lookup *lookup, __u64 iova, __u64 length)

@@ -36,7 +36,7 @@ struct lookup {
 	const struct lookup_ops *ops;
 	struct iommu_domain *domain;
 	__u64 base;
-	__u64 pages;
+	__u64 bytes;
 	__u64 delay_ns;
 	__u64 id;   /* never reused: keys the threads' lane caches */
 	bool fence; /* the kernel lacks membarrier */
@@ -45,6 +45,8 @@ struct lookup {
 	_Atomic(struct lookup_lane *) lanes;
 	_Atomic __u64 invalidations, order_violations;
 	void *mechanism;
+	/* PA-BITMAP without a delay: begin() may look for itself. */
+	const _Atomic __u64 *bitmap;
 };
 
 extern const struct lookup_ops pa_bitmap_ops;
@@ -55,6 +57,31 @@ static inline void lane_count(_Atomic __u64 *counter)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
+}
+
+/* PAEs in a word of the bitmap; bit 0 of each is present, bit 1 writable. */
+#define WORD_PAES   32
+#define ALL_PRESENT 0x5555555555555555ull
+
+/* Both bits of the entries [page, page + pages) that lie in page's word; *count gets how many. */
+static inline __u64 word_mask(__u64 page, __u64 pages, __u64 *count)
+{
+	unsigned int first = page % WORD_PAES;
+
+	*count = pages < WORD_PAES - first ? pages : WORD_PAES - first;
+	return ~0ull >> (64 - 2 * *count) << 2 * first;
+}
+
+/* The hot case: all in one word and granted. False says nothing yet. */
+static inline bool pa_bitmap_grants(const _Atomic __u64 *bitmap, __u64 page, __u64 pages,
+				    bool write)
+{
+	__u64 count, mask = word_mask(page, pages, &count);
+
+	if (!write)
+		mask &= ALL_PRESENT;
+	return count == pages &&
+	       !(mask & ~atomic_load_explicit(&bitmap[page / WORD_PAES], memory_order_acquire));
 }
 
 #endif

@@ -10,36 +10,26 @@
 
 #include "lib/base/fail.h"
 
-#define WORD_PAES   32
-#define ALL_PRESENT 0x5555555555555555ull
-
 static size_t bitmap_bytes(const struct lookup *lookup)
 {
-	return (lookup->pages + WORD_PAES - 1) / WORD_PAES * sizeof(__u64);
+	return ((lookup->bytes >> PAGE_BITS) + WORD_PAES - 1) / WORD_PAES * sizeof(__u64);
 }
 
 static int bitmap_create(struct lookup *lookup, const struct lookup_config *config)
 {
-	(void)config;
 	lookup->mechanism = mmap(NULL, bitmap_bytes(lookup), PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (lookup->mechanism == MAP_FAILED)
-		return failed(-ENOMEM, "no memory for a PA-BITMAP of %llu pages", lookup->pages);
+		return failed(-ENOMEM, "no memory for a PA-BITMAP of %llu bytes of IOVA",
+			      lookup->bytes);
+	if (!config->lookup_delay_ns)
+		lookup->bitmap = lookup->mechanism;
 	return 0;
 }
 
 static void bitmap_destroy(struct lookup *lookup)
 {
 	munmap(lookup->mechanism, bitmap_bytes(lookup));
-}
-
-/* Both bits of the entries [page, page + pages) that lie in page's word; *count gets how many. */
-static inline __u64 word_mask(__u64 page, __u64 pages, __u64 *count)
-{
-	unsigned int first = page % WORD_PAES;
-
-	*count = pages < WORD_PAES - first ? pages : WORD_PAES - first;
-	return ~0ull >> (64 - 2 * *count) << 2 * first;
 }
 
 /* Lists what `missing` (bits that should be set and are not) says of one word's pages. */

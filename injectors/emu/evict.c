@@ -146,8 +146,8 @@ static int free_page(struct machine *machine, const struct tenant *tenant, __u32
 	return error;
 }
 
-int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
-	       enum evict_kind kind)
+static int evict_alone(struct machine *machine, __u32 tenant_index, __u64 guest_address,
+		       enum evict_kind kind)
 {
 	const struct tenant *tenant = &machine->tenants[tenant_index];
 	__u64 page = guest_address >> PAGE_BITS, token;
@@ -168,6 +168,19 @@ int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
 	}
 	return failed(-EBUSY, "page 0x%llx of tenant %s is faulted in as fast as it is evicted",
 		      guest_address, tenant->config.name);
+}
+
+/* One eviction of a page at a time: another's withdrawal does not say that its DMAs have drained. */
+int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
+	       enum evict_kind kind)
+{
+	const struct tenant *tenant = &machine->tenants[tenant_index];
+	int error;
+
+	page_lock(tenant->evictions, guest_address >> PAGE_BITS);
+	error = evict_alone(machine, tenant_index, guest_address, kind);
+	page_unlock(tenant->evictions, guest_address >> PAGE_BITS);
+	return error;
 }
 
 __u64 choice_begin(struct machine *machine)

@@ -16,7 +16,8 @@
 struct tenant {
 	struct tenant_config config;
 	struct guest_memory *memory;
-	struct page_locks *locks;
+	struct page_locks *locks;     /* keep a resolve and an eviction apart */
+	struct page_locks *evictions; /* keep two evictions apart, all along */
 	__u64 physical;
 	__u32 *devices; /* indices in the machine */
 	__u32 device_count;

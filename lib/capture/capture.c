@@ -3,8 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,15 +10,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-#include "lib/capture/devices.h"
-#include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
-#include "lib/capture/merge.h"
-#include "lib/capture/objects.h"
-#include "lib/capture/probes.h"
-#include "lib/capture/ring.h"
-#include "lib/capture/windows.h"
+#include "lib/capture/inside.h"
 
 #define POLL_NS	   20000000ull
 #define SLOW_IO_NS 10000000ull
@@ -28,40 +20,6 @@
 #define ANCHOR_NS  (60 * NSEC_PER_SEC)
 #define SETTLE_NS  200000000ull /* for programs still running while we detach */
 #define BATCH	   4096
-
-struct capture {
-	struct capture_config config;
-	struct shared_maps maps;
-	struct probe_set *probes;
-	struct device_table *devices;
-	struct windows *windows;
-	struct merge *merge;
-	struct ring *rings;
-	struct event *batch;
-	struct probe_info told[PROBE_COUNT]; /* what the sink knows of the probes */
-	struct loss_info loss;
-	__u64 next_second_ns;
-	__u64 next_anchor_ns;
-	size_t draining; /* source now drained */
-	int error;	 /* first error inside a callback */
-	bool attached;
-};
-
-/* Sources of the merge behind the rings, one per CPU. */
-static size_t source_local(const struct capture *c)
-{
-	return c->maps.cpus;
-}
-
-#define SOURCES_EXTRA 1
-
-static bool unknown_device(void *self, const struct device_key *key, struct device_info *info)
-{
-	(void)self;
-	(void)key;
-	(void)info;
-	return false;
-}
 
 int capture_open(struct capture **capture, const struct capture_config *config)
 {
@@ -82,9 +40,12 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 		c->config.unfinished_ns = UNFINISHED;
 	error = shared_maps_create(&c->maps, config->ring_bytes);
 	if (!error)
-		error = merge_create(&c->merge, c->maps.cpus + SOURCES_EXTRA);
+		error = merge_create(&c->merge, c->maps.cpus + SOURCES_BESIDE_RINGS);
 	if (!error)
-		error = device_table_create(&c->devices, &c->config, &c->maps, unknown_device, c);
+		error = device_table_create(&c->devices, &c->config, &c->maps, capture_name_device,
+					    c);
+	if (!error)
+		error = machines_create(&c->machines, &capture_machines_ops, c);
 	if (!error)
 		error = windows_create(&c->windows, &c->maps, c->devices, monotonic_ns());
 	if (!error) {
@@ -163,27 +124,12 @@ static int tell_loss(struct capture *c, struct stream sink)
 	c->loss.missed = totals.missed;
 	c->loss.produced = totals.emitted + totals.lost + totals.missed;
 	c->loss.late = merge_late(c->merge);
+	machines_loss(c->machines, &c->loss.access_received, &c->loss.access_lost);
 	c->loss.state_failed = __atomic_load_n(&c->maps.state->state_failed, __ATOMIC_RELAXED);
 	error = tell_probes(c, sink);
 	if (!error && sink.ops->loss)
 		error = sink.ops->loss(sink.self, &c->loss);
 	return error;
-}
-
-static void attach_emulator(struct capture *c)
-{
-	char path[PATH_MAX];
-	int fd, error = emulator_find(c->config.emulator, path, sizeof(path));
-
-	if (!error) {
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		error = fd < 0 ? failed(-errno, "%s: %s", path, strerror(errno))
-			       : probe_set_attach_emulator(c->probes, fd, path);
-		if (fd >= 0)
-			close(fd);
-	}
-	if (error < 0)
-		probe_set_no_emulator(c->probes, failure_text());
 }
 
 static bool any_probe_on(const struct capture *c)
@@ -207,18 +153,21 @@ int capture_attach(struct capture *capture, struct stream sink)
 		error = tell_anchor(capture, sink, host.start_ns);
 	if (error)
 		return error;
-	attach_emulator(capture);
+	capture_find_emulator(capture);
 	probe_set_attach(capture->probes);
 	capture->attached = true;
 	capture->next_second_ns = host.start_ns + NSEC_PER_SEC;
-	error = tell_probes(capture, sink);
+	/* Devices that are there already belong into the dictionary even if they stay silent. */
+	error = machines_poll(capture->machines, host.start_ns);
+	if (!error)
+		error = tell_probes(capture, sink);
 	if (!error && !any_probe_on(capture))
 		error = failed(-ENODEV, "no probe could be attached; `faultline doctor` tells why");
 	return error;
 }
 
 /* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */
-static int accept_event(struct capture *c, size_t source, const struct event *event)
+int capture_accept(struct capture *c, size_t source, const struct event *event)
 {
 	struct event copy = *event;
 
@@ -234,16 +183,16 @@ static void take_event(void *self, const struct event *event)
 	int error;
 
 	c->loss.received++;
-	error = accept_event(c, c->draining, event);
+	error = capture_accept(c, c->draining, event);
 	if (error && !c->error)
 		c->error = error;
 }
 
-static int take_unfinished(void *self, const struct event *event)
+int capture_take_unfinished(void *self, const struct event *event)
 {
 	struct capture *c = self;
 
-	return accept_event(c, source_local(c), event);
+	return capture_accept(c, source_local(c), event);
 }
 
 static void drain(struct capture *c, __u64 now)
@@ -259,6 +208,7 @@ static void drain(struct capture *c, __u64 now)
 			merge_promise(c->merge, cpu, now);
 	}
 	merge_promise(c->merge, source_local(c), now);
+	capture_promise_access(c, now);
 }
 
 static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
@@ -287,7 +237,9 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	if (now < c->next_second_ns)
 		return 0;
 	c->next_second_ns = now + NSEC_PER_SEC;
-	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0, take_unfinished, c);
+	capture_find_emulator(c);
+	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
+			     capture_take_unfinished, c);
 	if (!error)
 		error = tell_anchor(c, sink, now);
 	return error ? error : tell_loss(c, sink);
@@ -300,6 +252,9 @@ int capture_poll(struct capture *capture, struct stream sink)
 	int pushed, error;
 
 	error = every_second(capture, sink, now);
+	if (error)
+		return error;
+	error = machines_poll(capture->machines, now);
 	if (error)
 		return error;
 	now = monotonic_ns();
@@ -360,6 +315,8 @@ int capture_finish(struct capture *capture, struct stream sink)
 	probe_set_detach(capture->probes);
 	capture->attached = false;
 	error = drain_settled(capture);
+	if (!error)
+		error = machines_poll(capture->machines, monotonic_ns());
 	if (error)
 		return error;
 	end_ns = monotonic_ns();
@@ -385,6 +342,7 @@ void capture_close(struct capture *capture)
 	free(capture->batch);
 	merge_destroy(capture->merge);
 	windows_destroy(capture->windows);
+	machines_destroy(capture->machines);
 	device_table_destroy(capture->devices);
 	shared_maps_destroy(&capture->maps);
 	free(capture);

@@ -48,7 +48,7 @@ static void turn_off(struct probe *probe, const char *reason)
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 }
 
-static bool kind_asked(const struct capture_config *config, __u16 kind)
+bool capture_kind_asked(const struct capture_config *config, __u16 kind)
 {
 	if (!config->kinds[0] && !config->kinds[1])
 		return true;
@@ -108,7 +108,7 @@ static void choose(struct probe *probe, const struct probe_row *row,
 	if (named(config->disabled, config->disabled_count, row->name)) {
 		turn_off(probe, "left out by --disable-probe");
 		probe->info.state = PROBE_DISABLED;
-	} else if (!feeds_others(row) && !kind_asked(config, row->kind)) {
+	} else if (!feeds_others(row) && !capture_kind_asked(config, row->kind)) {
 		turn_off(probe, "its kind of event was not asked for");
 		probe->info.state = PROBE_DISABLED;
 	}

@@ -37,6 +37,9 @@ struct probe_row {
 	struct probe_way ways[PROBE_WAYS];
 };
 
+/* Whether the configuration asks for this kind of event. */
+bool capture_kind_asked(const struct capture_config *config, __u16 kind);
+
 extern const struct probe_row probe_rows[PROBE_COUNT];
 
 struct probe_set;

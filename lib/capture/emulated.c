@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What capture does with emulated machines: their binaries, devices and I/O. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/capture/emulator.h"
+#include "lib/capture/groups.h"
+#include "lib/capture/inside.h"
+#include "lib/capture/process.h"
+#include "lib/capture/usdt.h"
+
+#define LATENCY_UNIT_NS 64 /* struct access_record */
+/* From an I/O's end until its record is published; later ones come out marked as late. */
+#define ACCESS_DELAY_NS (50 * NSEC_PER_MSEC)
+
+static bool known_emulator(const struct capture *c, const struct stat *file)
+{
+	for (size_t i = 0; i < c->emulator_count; i++)
+		if (c->emulators[i].device == file->st_dev && c->emulators[i].inode == file->st_ino)
+			return true;
+	return false;
+}
+
+static int adopt(struct capture *c, int fd, const struct stat *file, const char *path)
+{
+	int error;
+
+	if (c->emulator_count == EMULATORS_KNOWN)
+		return failed(-ENOSPC, "%s: at most %d different emulators are watched", path,
+			      EMULATORS_KNOWN);
+	error = probe_set_attach_emulator(c->probes, fd, path);
+	if (error < 0)
+		return error;
+	c->emulators[c->emulator_count].device = file->st_dev;
+	c->emulators[c->emulator_count++].inode = file->st_ino;
+	return 0;
+}
+
+void capture_find_emulator(struct capture *c)
+{
+	struct stat file;
+	char path[PATH_MAX];
+	int fd = -1, error;
+
+	error = emulator_find(c->config.emulator, path, sizeof(path));
+	if (!error && !stat(path, &file) && known_emulator(c, &file))
+		return;
+	if (!error) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &file))
+			error = failed(-errno, "%s: %s", path, strerror(errno));
+		else
+			error = adopt(c, fd, &file, path);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (error)
+		probe_set_no_emulator(c->probes, failure_text());
+}
+
+/* Files that only root, or who owns this very program, can have made. */
+static bool trustworthy(const struct stat *file)
+{
+	struct stat own;
+
+	if (!S_ISREG(file->st_mode) || file->st_mode & (S_IWGRP | S_IWOTH))
+		return false;
+	return !file->st_uid || (!stat("/proc/self/exe", &own) && own.st_uid == file->st_uid);
+}
+
+static int trust(void *self, __u32 pid, int executable)
+{
+	struct capture *c = self;
+	struct usdt_binary binary;
+	struct stat file;
+	char name[64];
+	int error;
+
+	snprintf(name, sizeof(name), "executable of process %u", pid);
+	if (fstat(executable, &file))
+		return failed(-errno, "%s: %s", name, strerror(errno));
+	if (known_emulator(c, &file))
+		return 0;
+	if (!trustworthy(&file))
+		return failed(-EPERM, "%s: others than root can write it", name);
+	error = usdt_read(executable, name, "faultline", &binary);
+	if (error)
+		return error;
+	if (!binary.build_id_bytes || !usdt_has(&binary, "fault_detect"))
+		error = failed(-EPERM, "%s: is no emulator (no build id or no probes)", name);
+	usdt_free(&binary);
+	return error ? error : adopt(c, executable, &file, name);
+}
+
+static void describe(const struct hello_device *device, struct device_info *info)
+{
+	memcpy(info->name, device->name, sizeof(info->name));
+	memcpy(info->model, device->model, sizeof(info->model));
+	memcpy(info->vm, device->tenant, sizeof(info->vm));
+	info->queues = device->queues;
+	info->memory = device->memory;
+}
+
+static __u32 enter_device(void *self, const struct hello *hello, const struct hello_device *device)
+{
+	struct capture *c = self;
+	struct device_key key = {
+		.kind = DEVICE_EMULATED,
+		.owner = hello->pid,
+		.owner_start = hello->start_time,
+		.source = device->index,
+	};
+	struct device_info info = {
+		.kind = DEVICE_EMULATED,
+		.iommu_group = -1,
+		.pid = hello->pid,
+		.pid_start_ns = hello->start_time * PROCESS_TICK_NS,
+		.source_id = device->index,
+		.first_ns = monotonic_ns(),
+	};
+
+	describe(device, &info);
+	process_describe(hello->pid, info.comm, &info.cgroup);
+	return device_table_enter(c->devices, &key, &info);
+}
+
+bool capture_name_device(void *self, const struct device_key *key, struct device_info *info)
+{
+	struct capture *c = self;
+	const struct hello_device *device;
+
+	machines_meet(c->machines, key->owner);
+	device = machines_find(c->machines, key->owner, key->owner_start, key->source);
+	if (device)
+		describe(device, info);
+	return device;
+}
+
+static bool wanted_alone(const struct capture *c, const struct access_record *record,
+			 __u64 latency_ns)
+{
+	const __u64 *kinds = c->config.kinds;
+
+	if (kinds[0] || kinds[1]) /* asked for by name: every one */
+		return true;
+	return record->code != IO_OK || latency_ns > c->config.slow_io_ns;
+}
+
+static int access_event(struct capture *c, __u32 pid, const struct machine_device *device,
+			const struct access_record *record, __u64 latency_ns)
+{
+	struct event event = {
+		.time_ns = record->time_ns,
+		.address = record->address,
+		.length = record->length,
+		.value = latency_ns,
+		.device = device->handle,
+		.pasid = device->hello.pasid,
+		.pid = pid,
+		.kind = EVENT_IO_COMPLETE,
+		.queue = record->queue,
+		.code = record->code,
+		.flags = record->flags,
+	};
+
+	return merge_push(c->merge, source_access(c), &event);
+}
+
+static int take_access(void *self, __u32 pid, const struct machine_device *device,
+		       const struct access_record *record)
+{
+	struct capture *c = self;
+	__u64 latency_ns = (__u64)record->latency * LATENCY_UNIT_NS;
+	struct aggregate_key key = {
+		.device = device->handle,
+		.pid = pid,
+		.kind = EVENT_IO_COMPLETE,
+		.queue = record->queue,
+		.code = record->code,
+		.flags = record->flags,
+	};
+	int error;
+
+	if (device->handle == HANDLE_DROPPED || !device->handle ||
+	    !capture_kind_asked(&c->config, EVENT_IO_COMPLETE))
+		return 0;
+	error = windows_add(c->windows, record->time_ns, &key, record->length, latency_ns);
+	if (!error)
+		error = windows_add_pages(c->windows, record->time_ns, device->handle,
+					  device->hello.pasid, record->address, record->length,
+					  record->flags);
+	if (!error && wanted_alone(c, record, latency_ns))
+		error = access_event(c, pid, device, record, latency_ns);
+	return error;
+}
+
+static int machine_gone(void *self, __u32 pid, __u64 start_time)
+{
+	struct capture *c = self;
+	int error = groups_sweep(c->maps.groups, monotonic_ns(), UINT64_MAX, pid,
+				 capture_take_unfinished, c);
+
+	device_table_forget_owner(c->devices, pid, start_time);
+	return error;
+}
+
+void capture_promise_access(struct capture *c, __u64 now_ns)
+{
+	if (machines_count(c->machines))
+		now_ns -= ACCESS_DELAY_NS;
+	merge_promise(c->merge, source_access(c), now_ns);
+}
+
+const struct machines_ops capture_machines_ops = {
+	.trust = trust,
+	.device = enter_device,
+	.access = take_access,
+	.gone = machine_gone,
+};

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/hello.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+
+/* A whole number within [0, maximum]; false if it is anything else. */
+static bool get_number(const json_t *object, const char *key, __u64 maximum, __u64 *number)
+{
+	const json_t *value = json_object_get(object, key);
+	json_int_t signed_value = json_integer_value(value);
+
+	if (!json_is_integer(value) || signed_value < 0 || (__u64)signed_value > maximum)
+		return false;
+	*number = signed_value;
+	return true;
+}
+
+/* A text that can be printed anywhere; longer ones are cut. */
+static bool get_text(const json_t *object, const char *key, char text[NAME_TEXT])
+{
+	const char *value = json_string_value(json_object_get(object, key));
+	size_t i;
+
+	if (!value || !*value)
+		return false;
+	for (i = 0; value[i] && i < NAME_TEXT - 1; i++)
+		text[i] = isprint((unsigned char)value[i]) ? value[i] : '?';
+	text[i] = '\0';
+	return true;
+}
+
+static int parse_device(const json_t *object, size_t index, struct hello_device *device)
+{
+	__u64 number, queues, pasid;
+
+	if (!get_number(object, "index", HELLO_DEVICES_MAX, &number) || number != index)
+		return failed(-EPROTO, "hello: device %zu has no index of that value", index);
+	if (!get_text(object, "name", device->name) || !get_text(object, "model", device->model) ||
+	    !get_text(object, "tenant", device->tenant))
+		return failed(-EPROTO, "hello: device %zu needs a name, a model and a tenant",
+			      index);
+	if (!get_number(object, "queues", UINT16_MAX, &queues) ||
+	    !get_number(object, "memory", INT64_MAX, &device->memory) ||
+	    !get_number(object, "pasid", UINT32_MAX, &pasid))
+		return failed(-EPROTO, "hello: device %s needs queues, memory and pasid",
+			      device->name);
+	device->index = index;
+	device->queues = queues;
+	device->pasid = pasid;
+	return 0;
+}
+
+static int parse_devices(const json_t *list, struct hello *hello)
+{
+	size_t count = json_array_size(list);
+	int error = 0;
+
+	if (!json_is_array(list) || count > HELLO_DEVICES_MAX)
+		return failed(-EPROTO, "hello: needs an array of at most %d devices",
+			      HELLO_DEVICES_MAX);
+	hello->devices = calloc(count + 1, sizeof(hello->devices[0]));
+	if (!hello->devices)
+		return failed(-ENOMEM, "no memory for %zu devices", count);
+	for (size_t i = 0; i < count && !error; i++)
+		error = parse_device(json_array_get(list, i), i, &hello->devices[i]);
+	hello->device_count = count;
+	return error;
+}
+
+int hello_parse(const char *text, size_t bytes, struct hello *hello)
+{
+	json_error_t where;
+	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
+	__u64 version, pid = 0;
+	int error;
+
+	memset(hello, 0, sizeof(*hello));
+	if (!root)
+		return failed(-EPROTO, "hello: %s", where.text);
+	if (!get_number(root, "faultline", 1, &version) || version != 1)
+		error = failed(-EPROTO, "hello: is not of version 1");
+	else if (!get_number(root, "pid", INT32_MAX, &pid) ||
+		 !get_number(root, "start_time", INT64_MAX, &hello->start_time))
+		error = failed(-EPROTO, "hello: needs pid and start_time");
+	else
+		error = parse_devices(json_object_get(root, "devices"), hello);
+	json_decref(root);
+	if (error)
+		hello_free(hello);
+	else
+		hello->pid = pid;
+	return error;
+}
+
+void hello_free(struct hello *hello)
+{
+	free(hello->devices);
+	hello->devices = NULL;
+	hello->device_count = 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside lib/capture: the state of a live capture, shared by capture.c and emulated.c. */
+#ifndef FAULTLINE_CAPTURE_INSIDE_H
+#define FAULTLINE_CAPTURE_INSIDE_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "lib/capture/capture.h"
+#include "lib/capture/devices.h"
+#include "lib/capture/machines.h"
+#include "lib/capture/merge.h"
+#include "lib/capture/objects.h"
+#include "lib/capture/probes.h"
+#include "lib/capture/ring.h"
+#include "lib/capture/windows.h"
+
+#define EMULATORS_KNOWN 8
+
+struct capture {
+	struct capture_config config;
+	struct shared_maps maps;
+	struct probe_set *probes;
+	struct device_table *devices;
+	struct machines *machines;
+	struct windows *windows;
+	struct merge *merge;
+	struct ring *rings;
+	struct event *batch;
+	struct probe_info told[PROBE_COUNT]; /* what the sink knows of the probes */
+	struct loss_info loss;
+	/* Binaries that carry our probes, by what cannot be renamed. */
+	struct {
+		dev_t device;
+		ino_t inode;
+	} emulators[EMULATORS_KNOWN];
+	size_t emulator_count;
+	__u64 next_second_ns;
+	__u64 next_anchor_ns;
+	size_t draining; /* source now drained */
+	int error;	 /* first error inside a callback */
+	bool attached;
+};
+
+/* Sources of the merge: one per ring, then these. */
+#define SOURCES_BESIDE_RINGS 2
+
+static inline size_t source_local(const struct capture *c)
+{
+	return c->maps.cpus;
+}
+
+static inline size_t source_access(const struct capture *c)
+{
+	return c->maps.cpus + 1;
+}
+
+/* An event with a kernel-side device number: gets its handle, then waits its turn. */
+int capture_accept(struct capture *c, size_t source, const struct event *event);
+/* group_given_up_fn of a struct capture. */
+int capture_take_unfinished(void *self, const struct event *event);
+
+/* emulated.c: what comes from emulated machines. */
+extern const struct machines_ops capture_machines_ops;
+bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
+/* Attaches to the configured emulator, at first and whenever another file has taken its place. */
+void capture_find_emulator(struct capture *c);
+/* What the merge may expect of the access logs. */
+void capture_promise_access(struct capture *c, __u64 now_ns);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Emulated machines that run now or start later: found in the run directory, believed only as far
+ * as the kernel vouches for them (peer credentials, start time, executable).
+ */
+#ifndef FAULTLINE_MACHINES_H
+#define FAULTLINE_MACHINES_H
+
+#include "lib/base/stream.h"
+#include "lib/capture/access_log.h"
+#include "lib/capture/hello.h"
+#include "bpf/state.h"
+
+struct machine_device {
+	struct hello_device hello;
+	__u32 handle; /* or HANDLE_DROPPED */
+};
+
+/* What capture does about machines. A nonzero return is the first error and ends the call. */
+struct machines_ops {
+	/* A process claims to be a machine; its executable is open. <0: it is not to be believed. */
+	int (*trust)(void *self, __u32 pid, int executable);
+	/* A device of a machine that is believed; returns its handle. */
+	__u32 (*device)(void *self, const struct hello *hello, const struct hello_device *device);
+	/* A record that has passed validation. */
+	int (*access)(void *self, __u32 pid, const struct machine_device *device,
+		      const struct access_record *record);
+	/* It has ended; everything it published was delivered. */
+	int (*gone)(void *self, __u32 pid, __u64 start_time);
+};
+
+struct machines;
+
+int machines_create(struct machines **machines, const struct machines_ops *ops, void *self);
+void machines_destroy(struct machines *machines);
+
+/* Looks for new machines (every 100 ms at most), reads the logs of known ones. */
+int machines_poll(struct machines *machines, __u64 now_ns);
+/* Looks at once for the machine of this process and waits shortly for its hello. */
+int machines_meet(struct machines *machines, __u32 pid);
+/* A device of a machine that is believed, NULL if there is none. */
+const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
+					 __u64 start_time, __u64 index);
+size_t machines_count(const struct machines *machines);
+
+/* Totals over all machines, those that have ended included. */
+void machines_loss(const struct machines *machines, __u64 *received, __u64 *lost);
+
+#endif

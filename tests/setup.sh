@@ -6,7 +6,7 @@ set -euo pipefail
 build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev libjansson-dev
        libinih-dev libpci-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev)
 demo=("${build[@]}" gnuplot-nox)
-check=("${demo[@]}" libcmocka-dev linux-perf python3 tmux clang-format clang-tidy
+check=("${demo[@]}" libcmocka-dev linux-perf python3 python3-xxhash python3-zstandard tmux clang-format clang-tidy
        libclang-rt-14-dev util-linux procps man-db e2fsprogs zstd)
 bench=("${check[@]}" fio bpftrace)
 

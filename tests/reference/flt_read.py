@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""An independent reader of .flt recordings, written from docs/flt-format.md alone.
+
+    flt_read.py FILE
+
+Prints one line a call: its name, then its fields in the order of the format, texts as hexadecimal.
+As a module: read(path). Needs python3-zstandard and python3-xxhash. Takes ordinary files that are
+undamaged, though perhaps cut: it exists to hold the C reader and the documentation to each other.
+"""
+import struct
+import sys
+
+import xxhash
+import zstandard
+
+EVENT = [8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 2, 2, 2, 1, 1]
+TICK = [8, 8]
+ROW = [8, 4, 4, 2, 2, 1, 1, 8, 8, 8, 8, 4, 4]
+BIN = [4, 4]
+PAGE = [8, 4, 4, 4, 4]
+RECORDS = {  # t: text, I: u32, i: s32, Q: u64
+    1: ("host", "tttttIIQ"),
+    2: ("clock", "QQ"),
+    3: ("probe", "tttIQQQQ"),
+    4: ("device", "IIttttiIQQQIQQ"),
+    7: ("loss", "QQQQQQQQQQ"),
+    8: ("end", "Q"),
+}
+EVENTS, AGGREGATE = 5, 6
+
+
+class Cursor:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, size):
+        if self.at + size > len(self.data):
+            raise ValueError("payload too short")
+        self.at += size
+        return self.data[self.at - size:self.at]
+
+    def number(self, code):
+        return struct.unpack("<" + code, self.take(struct.calcsize(code)))[0]
+
+    def field(self, code):
+        return self.take(self.number("H")).hex() if code == "t" else self.number(code)
+
+
+def column(cursor, count, size):
+    mode, planes, shift = cursor.number("B"), cursor.number("B"), cursor.number("B")
+    cursor.take(1)
+    base = cursor.number("Q")
+    last = cursor.number("Q") if mode == 1 else 0
+    data = [cursor.take(count) for _ in range(planes)]
+    values = []
+    for i in range(count):
+        value = base + (sum(plane[i] << 8 * k for k, plane in enumerate(data)) << shift)
+        if mode == 1:
+            last = value = last + value
+        values.append(value % (1 << 8 * size))
+    return values
+
+
+def records(cursor, count, sizes):
+    return list(zip(*[column(cursor, count, size) for size in sizes]))
+
+
+def events(cursor, count):
+    ticks = cursor.number("I")
+    found = records(cursor, count, EVENT)
+    ticks = records(cursor, ticks, TICK)
+    for i, event in enumerate(found):
+        while ticks and ticks[0][0] <= i:
+            yield "tick", ticks.pop(0)[1:]
+        yield "event", event
+    for tick in ticks:
+        yield "tick", tick[1:]
+
+
+def aggregate(cursor):
+    window, incomplete = cursor.number("Q"), cursor.number("B")
+    rows, bins, pages = cursor.number("I"), cursor.number("I"), cursor.number("I")
+    yield "aggregate", (window, incomplete, rows, bins, pages)
+    for name, count, sizes in ("row", rows, ROW), ("bin", bins, BIN), ("page", pages, PAGE):
+        for record in records(cursor, count, sizes):
+            yield name, record
+
+
+def decode(kind, count, cursor):
+    if kind == EVENTS:
+        yield from events(cursor, count)
+    elif kind == AGGREGATE:
+        yield from aggregate(cursor)
+    elif kind in RECORDS:
+        name, codes = RECORDS[kind]
+        yield name, [cursor.field(code) for code in codes]
+
+
+def frames(data, recording):
+    """Payloads as (type, count, bytes), up to where the file was cut."""
+    at, sequence = 40, 0
+    while at + 64 <= len(data):
+        (magic, number, kind, flags, _, count, found, raw, stored, _, _, payload_sum,
+         header_sum) = struct.unpack_from("<IIBBHIQIIQQQQ", data, at)
+        if magic != 0xf54c46b5 or number != recording or found != sequence:
+            raise ValueError(f"no frame {sequence} at byte {at}")
+        if xxhash.xxh3_64_intdigest(data[at:at + 56]) != header_sum:
+            raise ValueError(f"header checksum at byte {at}")
+        payload = data[at + 64:at + 64 + stored]
+        if len(payload) < stored:
+            return
+        if xxhash.xxh3_64_intdigest(payload) != payload_sum:
+            raise ValueError(f"payload checksum at byte {at}")
+        if flags & 1:
+            payload = zstandard.ZstdDecompressor().decompress(payload, max_output_size=raw)
+        yield kind, count, payload
+        at += 64 + stored
+        sequence += 1
+
+
+def read(path):
+    """All calls of a recording as (name, fields)."""
+    with open(path, "rb") as file:
+        data = file.read()
+    magic, version, event_version, recording, _, _, _, checksum = struct.unpack_from(
+        "<8sIIIIIIQ", data)
+    if magic != b"\x89FLT\r\n\x1a\n" or (version, event_version) != (1, 1):
+        raise ValueError("no recording of format 1")
+    if xxhash.xxh3_64_intdigest(data[:32]) != checksum:
+        raise ValueError("file header checksum")
+    for kind, count, payload in frames(data, recording):
+        yield from decode(kind, count, Cursor(payload))
+
+
+if __name__ == "__main__":
+    for name, fields in read(sys.argv[1]):
+        print(name, *fields)

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What is written must be what docs/flt-format.md says: an independent reader tells the calls. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/trace/trace.h"
+#include "tests/unit/stream_log.h"
+
+#define PYTHON	"/usr/bin/python3" /* for which the modules are packaged */
+#define READER	"tests/reference/flt_read.py"
+#define N(x)	(uint64_t)(x)
+#define PAIR	" %" PRIu64 " %" PRIu64
+#define QUARTET PAIR PAIR
+
+static void print_text(FILE *file, const char *text)
+{
+	putc(' ', file);
+	for (; *text; text++)
+		fprintf(file, "%02x", (unsigned char)*text);
+}
+
+static int print_host(void *self, const struct host_info *host)
+{
+	fputs("host", self);
+	print_text(self, host->hostname);
+	print_text(self, host->kernel);
+	print_text(self, host->boot_id);
+	print_text(self, host->version);
+	print_text(self, host->command);
+	fprintf(self, " %u %u %" PRIu64 "\n", host->cpus, host->page_size, N(host->start_ns));
+	return 0;
+}
+
+static int print_clock(void *self, const struct clock_anchor *anchor)
+{
+	fprintf(self, "clock" PAIR "\n", N(anchor->monotonic_ns), N(anchor->realtime_ns));
+	return 0;
+}
+
+static int print_probe(void *self, const struct probe_info *probe)
+{
+	fputs("probe", self);
+	print_text(self, probe->name);
+	print_text(self, probe->attach);
+	print_text(self, probe->reason);
+	fprintf(self, " %u" QUARTET "\n", probe->state, N(probe->hits), N(probe->emitted),
+		N(probe->lost), N(probe->missed));
+	return 0;
+}
+
+static int print_device(void *self, const struct device_info *device)
+{
+	fprintf(self, "device %u %u", device->handle, device->kind);
+	print_text(self, device->name);
+	print_text(self, device->model);
+	print_text(self, device->vm);
+	print_text(self, device->comm);
+	fprintf(self, " %d %u" PAIR " %" PRIu64 " %u" PAIR "\n", device->iommu_group, device->pid,
+		N(device->pid_start_ns), N(device->cgroup), N(device->source_id), device->queues,
+		N(device->memory), N(device->first_ns));
+	return 0;
+}
+
+static int print_events(void *self, const struct event *events, size_t count)
+{
+	for (const struct event *e = events; e < events + count; e++)
+		fprintf(self, "event" QUARTET " %u %u %u %u %u %u %u %u %u %u %u\n", N(e->time_ns),
+			N(e->address), N(e->length), N(e->value), e->device, e->pasid, e->group,
+			e->instance, e->pid, e->tid, e->kind, e->queue, e->cpu, e->code, e->flags);
+	return 0;
+}
+
+static int print_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	fprintf(self, "aggregate %" PRIu64 " %d %zu %zu %zu\n", N(frame->window), frame->incomplete,
+		frame->row_count, frame->bin_count, frame->page_count);
+	for (size_t i = 0; i < frame->row_count; i++) {
+		const struct aggregate_row *row = &frame->rows[i];
+
+		fprintf(self, "row %" PRIu64 " %u %u %u %u %u %u" QUARTET " %u %u\n",
+			N(row->key.window), row->key.device, row->key.pid, row->key.kind,
+			row->key.queue, row->key.code, row->key.flags, N(row->counts.count),
+			N(row->counts.bytes), N(row->counts.latency_sum_ns),
+			N(row->counts.latency_max_ns), row->histogram, row->bins);
+	}
+	for (size_t i = 0; i < frame->bin_count; i++)
+		fprintf(self, "bin %u %u\n", frame->bins[i].bucket, frame->bins[i].count);
+	for (size_t i = 0; i < frame->page_count; i++) {
+		const struct aggregate_page *page = &frame->pages[i];
+
+		fprintf(self, "page %" PRIu64 " %u %u %u %u\n", N(page->page), page->device,
+			page->reads, page->writes, page->pasid);
+	}
+	return 0;
+}
+
+static int print_loss(void *self, const struct loss_info *loss)
+{
+	fprintf(self, "loss" QUARTET QUARTET PAIR "\n", N(loss->produced), N(loss->received),
+		N(loss->lost), N(loss->missed), N(loss->late), N(loss->state_failed),
+		N(loss->access_lost), N(loss->access_received), N(loss->damaged_bytes),
+		N(loss->damaged_frames));
+	return 0;
+}
+
+static int print_tick(void *self, __u64 now_ns)
+{
+	fprintf(self, "tick %" PRIu64 "\n", N(now_ns));
+	return 0;
+}
+
+static int print_end(void *self, __u64 end_ns)
+{
+	fprintf(self, "end %" PRIu64 "\n", N(end_ns));
+	return 0;
+}
+
+static const struct stream_ops print_ops = {
+	.host = print_host,
+	.clock = print_clock,
+	.probe = print_probe,
+	.device = print_device,
+	.events = print_events,
+	.aggregate = print_aggregate,
+	.loss = print_loss,
+	.tick = print_tick,
+	.end = print_end,
+};
+
+static void check_reader(const struct random_stream *random)
+{
+	char path[] = "/tmp/faultline-reference-XXXXXX", command[128], *expected = NULL,
+	     *line = NULL;
+	struct trace_writer_config config = {.path = path, .overwrite = true};
+	struct trace_writer *writer;
+	size_t size, room = 0, at = 0;
+	FILE *memory, *reader;
+	ssize_t n;
+
+	close(mkstemp(path));
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	assert_int_equal(random_stream_push(random, trace_writer_stream(writer)), 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	memory = open_memstream(&expected, &size);
+	assert_int_equal(random_stream_push(random, (struct stream){&print_ops, memory}), 0);
+	fclose(memory);
+
+	snprintf(command, sizeof(command), PYTHON " " READER " %s", path);
+	reader = popen(command, "r");
+	assert_non_null(reader);
+	while ((n = getline(&line, &room, reader)) > 0) {
+		assert_true(at + (size_t)n <= size);
+		assert_memory_equal(line, expected + at, n);
+		at += (size_t)n;
+	}
+	assert_int_equal(pclose(reader), 0);
+	assert_int_equal(at, size);
+	free(line);
+	free(expected);
+	unlink(path);
+}
+
+static void an_independent_reader_agrees(void **state)
+{
+	struct random_stream storm = {.seed = 1, .events = 20011, .records = true, .end = true};
+	struct random_stream wild = {
+		.seed = 2, .events = 4001, .wild = true, .records = true, .end = true};
+
+	(void)state;
+	if (access(READER, R_OK) || system(PYTHON " -c 'import zstandard, xxhash' 2>/dev/null")) {
+		print_message("skip - needs python3-zstandard and python3-xxhash\n");
+		skip();
+	}
+	check_reader(&storm);
+	check_reader(&wild);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_independent_reader_agrees),
+	};
+
+	return cmocka_run_group_tests_name("trace reference", tests, NULL, NULL);
+}

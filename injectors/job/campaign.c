@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "injectors/job/expression.h"
+#include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
@@ -102,6 +103,22 @@ void campaign_point_free(struct campaign_point *point)
 	*point = (struct campaign_point){0};
 }
 
+/* Objectives have one reader, that of `faultline slo`. */
+static int check_objectives(const struct campaign *campaign)
+{
+	struct slo_set *set;
+	int err;
+
+	if (!job_text_section(campaign->text, "slo", NULL))
+		return 0;
+	set = malloc(sizeof(*set));
+	if (!set)
+		return failed(-ENOMEM, "no memory for the objectives");
+	err = slo_read(campaign->text->path, set);
+	free(set);
+	return err == -EINVAL ? -EBADMSG : err;
+}
+
 static int check_expectations(const struct campaign *campaign)
 {
 	const struct job_section *section = job_text_section(campaign->text, "expect", NULL);
@@ -150,6 +167,8 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 		err = sweep_build(&campaign->sweep, campaign->text);
 	if (!err)
 		err = check_points(campaign);
+	if (!err)
+		err = check_objectives(campaign);
 	if (!err)
 		err = check_expectations(campaign);
 	if (!err) {

@@ -29,7 +29,6 @@ static const struct section_array arrays[] = {
 	ARRAY("device", devices, device_count, job_device, 256),
 	ARRAY("workload", workloads, workload_count, job_workload, 256),
 	ARRAY("inject", injections, injection_count, job_injection, 64),
-	ARRAY("slo", slos, slo_count, job_slo, 256),
 };
 
 #define ARRAYS (sizeof(arrays) / sizeof(arrays[0]))
@@ -48,6 +47,7 @@ static int check_heading(const struct job_text *text, size_t index)
 					    "slo",     "sweep",	 "expect", "short"};
 	const struct job_section *section = &text->sections[index];
 	const char *near;
+	bool named;
 
 	if (!option_section_meaning(section->type)) {
 		near = nearest_word(section->type, types, sizeof(types) / sizeof(types[0]));
@@ -57,10 +57,11 @@ static int check_heading(const struct job_text *text, size_t index)
 			      section->where, section->type, near ? "; did you mean " : "",
 			      near ? near : "", near ? "?" : "");
 	}
-	if (!find_array(section->type) && *section->name)
+	named = find_array(section->type) || !strcmp(section->type, "slo");
+	if (!named && *section->name)
 		return failed(-EBADMSG, "%s: [%s %s]: accepted: [%s], which has no name",
 			      section->where, section->type, section->name, section->type);
-	if (find_array(section->type) && !*section->name)
+	if (named && !*section->name)
 		return failed(-EBADMSG, "%s: [%s]: accepted: [%s NAME]", section->where,
 			      section->type, section->type);
 	for (const char *c = section->name; *c; c++)
@@ -214,6 +215,5 @@ void job_free(struct job *job)
 	free(job->devices);
 	free(job->workloads);
 	free(job->injections);
-	free(job->slos);
 	*job = (struct job){0};
 }

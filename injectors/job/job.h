@@ -81,18 +81,6 @@ struct job_injection {
 	const char *where;
 };
 
-/* An [slo NAME] section, fio's words; 0: no such objective. */
-struct job_slo {
-	char name[JOB_NAME];
-	char device[JOB_NAME * 2];
-	__u64 latency_target_ns;
-	double latency_percentile; /* of the I/Os that must meet the target */
-	__u64 latency_window_ns;
-	double min_iops, max_fault_rate;
-	__u32 max_burst;
-	const char *where;
-};
-
 struct job {
 	const char *path;
 	struct job_machine machine;
@@ -100,12 +88,11 @@ struct job {
 	struct job_device *devices;
 	struct job_workload *workloads;
 	struct job_injection *injections;
-	struct job_slo *slos;
-	__u32 tenant_count, device_count, workload_count, injection_count, slo_count;
+	__u32 tenant_count, device_count, workload_count, injection_count;
 };
 
 /*
- * Interprets every section but [sweep], [expect] and [short]. -EBADMSG with "file:line: key=value:
+ * Interprets every section but [slo], [sweep], [expect] and [short]. -EBADMSG with "file:line: key=value:
  * accepted: ..." for the first thing wrong. The job borrows strings of `text`.
  */
 int job_build(struct job *job, const struct job_text *text);

@@ -10,7 +10,6 @@
 #define DEVICE(member)	    FIELD(struct job_device, member)
 #define WORKLOAD(member)    FIELD(struct job_workload, member)
 #define INJECT(member)	    FIELD(struct job_injection, member)
-#define SLO(member)	    FIELD(struct job_slo, member)
 
 #define KIB    1024.0
 #define MIB    (1024 * KIB)
@@ -205,21 +204,6 @@ const struct option_row option_rows[] = {
 	 .meaning = "cpu_hog: arithmetic only, or a scan of memory as a compressor does it"},
 	{"inject", "cpus", OPTION_CPUS, INJECT(cpus), .otherwise = "",
 	 .meaning = "cpu_hog: where; empty: the CPUs of the tenants, where handlers run"},
-
-	{"slo", "device", OPTION_TEXT, SLO(device), .otherwise = "*",
-	 .meaning = "devices it holds for, each on its own"},
-	{"slo", "latency_target", OPTION_TIME, SLO(latency_target_ns), 0, HOUR, "0",
-	 .meaning = "latency that latency_percentile of the I/Os must meet; 0: none"},
-	{"slo", "latency_percentile", OPTION_REAL, SLO(latency_percentile), 1, 100, "99.9",
-	 .meaning = "percent of I/Os that must meet latency_target"},
-	{"slo", "latency_window", OPTION_TIME, SLO(latency_window_ns), 1e8, 24 * HOUR, "1s",
-	 .meaning = "time over which the percentile is taken"},
-	{"slo", "min_iops", OPTION_RATE, SLO(min_iops), 0, 1e8, "0",
-	 .meaning = "fewest I/Os per second in any 100 ms; 0: none"},
-	{"slo", "max_fault_rate", OPTION_RATE, SLO(max_fault_rate), 0, 1e7, "0",
-	 .meaning = "most faults per second; 0: none"},
-	{"slo", "max_burst", OPTION_COUNT, SLO(max_burst), 0, 1e9, "0",
-	 .meaning = "most faults within one second; 0: none"},
 };
 
 const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
@@ -234,7 +218,8 @@ const char *option_section_meaning(const char *type)
 		{"device", "A device in every tenant that its pattern names."},
 		{"workload", "I/O on every device that its pattern names."},
 		{"inject", "One thing that goes wrong, for a while."},
-		{"slo", "An objective; read by `faultline slo -c JOB.ini` over a recording."},
+		{"slo",
+		 "An objective for `faultline slo -c JOB.ini` over a recording of the run; its keys are in docs/slo.md."},
 		{"sweep", "NAME = SECTION.KEY: V1, V2 ... runs every combination; baseline = "
 			  "SECTION.KEY=VALUE, ... runs first."},
 		{"expect", "NAME = EXPRESSION over results; the run fails if one is false."},

@@ -21,6 +21,7 @@ struct builder {
 	const struct job *job;
 	struct origin *tenant_origins;
 	struct origin *device_origins;
+	__u32 *tenant_devices; /* devices of each tenant */
 };
 
 static void member_name(char *out, size_t size, const char *name, __u32 count, __u32 index)
@@ -81,7 +82,8 @@ static int expand_tenants(struct builder *b)
 			      MACHINE_TENANTS_MAX);
 	machine->tenants = calloc(total, sizeof(*machine->tenants));
 	b->tenant_origins = calloc(total, sizeof(*b->tenant_origins));
-	if (!machine->tenants || !b->tenant_origins)
+	b->tenant_devices = calloc(total, sizeof(*b->tenant_devices));
+	if (!machine->tenants || !b->tenant_origins || !b->tenant_devices)
 		return failed(-ENOMEM, "no memory for %u tenants", total);
 	for (__u32 i = 0; i < b->job->tenant_count; i++) {
 		const struct job_tenant *tenant = &b->job->tenants[i];
@@ -124,6 +126,7 @@ static int add_devices(struct builder *b, const struct job_device *device, __u32
 
 		*config = device->config;
 		config->tenant = tenant;
+		b->tenant_devices[tenant]++;
 		member_name(config->name, sizeof(config->name), device->name, device->count, k);
 		origins[machine->device_count++] = (struct origin){device->name, device->where};
 	}
@@ -146,39 +149,66 @@ static int expand_device(struct builder *b, const struct job_device *device)
 	return err;
 }
 
-/* What the sizes of workload, device and tenant demand of each other. */
-static int check_fit(const struct job_workload *workload, const struct workload_config *config,
-		     const struct device_config *device, const struct tenant_config *tenant)
+/* The memory that a device's I/O may use: its share of the tenant's less its rings. */
+static int data_bytes(const struct builder *b, const struct device_config *device, __u64 *bytes)
 {
-	__u64 largest = 0, buffer = config->buffer_bytes, used;
+	__u64 memory = b->plan->machine.tenants[device->tenant].memory;
+	struct channel_config config = {
+		.queues = device->queues,
+		.queue_depth = device->queue_depth,
+		.pasid = PASID_NONE,
+		.bytes = memory / b->tenant_devices[device->tenant] & ~(PAGE_BYTES - 1),
+	};
+	struct channel *channel;
+	int err = channel_create(&channel, &config);
 
+	if (err)
+		return -EBADMSG;
+	*bytes = channel->data_bytes;
+	channel_destroy(channel);
+	return 0;
+}
+
+/* What the sizes of workload, device and tenant demand of each other. */
+static int check_fit(const struct builder *b, const struct job_workload *workload,
+		     const struct workload_config *config, const struct device_config *device)
+{
+	__u64 largest = 0, available, needed;
+
+	if (data_bytes(b, device, &available))
+		return failed_in(-EBADMSG, "%s: [workload %s] on %s", workload->where,
+				 workload->name, device->name);
 	for (__u32 i = 0; i < config->size_count; i++)
 		largest = config->sizes[i] > largest ? config->sizes[i] : largest;
+	/* A copy needs room for source and destination. */
+	needed = device->model == MODEL_ACCEL ? 2 * largest : largest;
 	if (config->depth > device->queue_depth)
-		return failed(-EBADMSG,
-			      "%s: [workload %s] depth=%u: accepted: at most %u, the "
-			      "queue_depth of %s",
-			      workload->where, workload->name, config->depth, device->queue_depth,
-			      device->name);
-	if (buffer > tenant->memory / 2)
-		return failed(-EBADMSG,
-			      "%s: [workload %s] buffer_bytes=%llu: accepted: at most half of "
-			      "the memory of %s, %llu bytes",
-			      workload->where, workload->name, buffer, tenant->name,
-			      tenant->memory / 2);
-	buffer = buffer ? buffer : tenant->memory / 2;
-	used = largest * config->depth * device->queues;
-	if (used > buffer)
-		return failed(-EBADMSG,
-			      "%s: [workload %s] has %llu bytes in flight (sizes x "
-			      "depth x queues); accepted: at most its buffer_bytes, %llu bytes",
-			      workload->where, workload->name, used, buffer);
+		return failed(
+			-EBADMSG,
+			"%s: [workload %s] depth=%u: accepted: at most %u, the queue_depth of "
+			"%s",
+			workload->where, workload->name, config->depth, device->queue_depth,
+			device->name);
+	if (config->buffer_bytes > available ||
+	    (config->buffer_bytes && config->buffer_bytes < needed))
+		return failed(
+			-EBADMSG,
+			"%s: [workload %s] buffer_bytes=%llu: accepted: %llu to %llu, the memory "
+			"that %s has for data",
+			workload->where, workload->name, config->buffer_bytes, needed, available,
+			device->name);
+	if (needed > available)
+		return failed(
+			-EBADMSG,
+			"%s: [workload %s] sizes=%llu: needs %llu bytes; %s has %llu for data; "
+			"accepted: smaller sizes, fewer queues or more memory",
+			workload->where, workload->name, largest, needed, device->name, available);
 	if (device->model == MODEL_BLOCK && !*device->file && largest > device->file_bytes)
-		return failed(-EBADMSG,
-			      "%s: [workload %s] sizes=%llu: accepted: at most %llu, "
-			      "the file_bytes of %s",
-			      workload->where, workload->name, largest, device->file_bytes,
-			      device->name);
+		return failed(
+			-EBADMSG,
+			"%s: [workload %s] sizes=%llu: accepted: at most %llu, the file_bytes of "
+			"%s",
+			workload->where, workload->name, largest, device->file_bytes, device->name);
 	return 0;
 }
 
@@ -206,7 +236,7 @@ static int add_workload(struct builder *b, const struct job_workload *workload, 
 				      "%s: [workload %s] and [workload %s] both drive %s; "
 				      "accepted: one workload a device",
 				      workload->where, workload->name, workloads[i].name, on->name);
-	return check_fit(workload, config, on, &machine->tenants[on->tenant]);
+	return check_fit(b, workload, config, on);
 }
 
 static int expand_workload(struct builder *b, const struct job_workload *workload)
@@ -313,6 +343,7 @@ int plan_build(struct plan *plan, const struct job *job)
 		collect_cpus(plan);
 	free(b.tenant_origins);
 	free(b.device_origins);
+	free(b.tenant_devices);
 	if (err)
 		plan_free(plan);
 	return err;

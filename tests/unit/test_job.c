@@ -155,7 +155,7 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused(DISK LOAD "[workload v]\nduration = 1s\n", "both drive");
 	assert_refused(DISK "[workload w]\ncount = 1\ndepth = 65\n", "at most 64, the queue_depth");
 	assert_refused("[tenant t]\nmemory=2M\n" DISK "[workload w]\ncount=1\nsizes=2M\n",
-		       "in flight");
+		       "accepted: smaller sizes");
 	assert_refused("[tenant t]\nmemory=64G\ncount=1000\n" DISK LOAD, "of this host's");
 	assert_refused("[tenant t]\ncpus = 1000\n" DISK LOAD, "CPU 1000 is not there");
 	assert_refused(LOAD, "has no [device NAME]");

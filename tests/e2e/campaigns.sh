@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 300 s
+# The shipped campaigns with their short grids: each reproduces the shape of its experiment, and a
+# table is the same in text, CSV and JSON. `make campaigns` runs the full grids.
+. "$(dirname "$0")/lib.sh"
+
+for job in "$root"/injectors/jobs/*.ini; do
+	name=$(basename "$job" .ini)
+	[ "$name" = demo ] && continue
+	begin=$SECONDS
+	"$INJECT" run "$job" --short --csv "$name.csv" >out 2>verdicts
+	status=$?
+	if [ $status -eq 0 ] && grep -q '^PASS' verdicts && ! grep -qE '^(FAIL|ERROR)' verdicts; then
+		ok "$name: $(grep -c '^PASS' verdicts) expectations in $((SECONDS - begin)) s"
+	else
+		not_ok "$name" "exit $status"
+		sed 's/^/    /' verdicts
+		sed 's/^/    /' "$name.csv"
+	fi
+	# No percentile without 20 samples beyond it, in any row.
+	check "$name: percentiles have samples" python3 - "$name.csv" <<'PY'
+import csv, sys
+with open(sys.argv[1]) as file:
+    rows = list(csv.DictReader(file))
+assert rows
+for row in rows:
+    for percentile, share in (("p50", .5), ("p90", .1), ("p99", .01), ("p999", .001)):
+        if row[f"latency_{percentile}_ns"]:
+            assert float(row["ios"]) * share >= 20, (percentile, row)
+        if percentile != "p999" and row[f"round_trip_{percentile}_ns"]:
+            assert float(row["round_trips"]) * share >= 20, (percentile, row)
+PY
+done
+
+cat >job.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+[workload mix]
+count = 1009
+depth = 3
+[inject cold]
+action = evict
+rate = 500/s
+duration = 10s
+times = 13
+[sweep]
+baseline = cold.enabled=no
+kind = cold.kind: minor, major
+INI
+"$INJECT" run job.ini --csv 3.csv --truth truth >out 2>err
+equal "exit code" $? 0
+check "I/Os, evictions, faults and page-ins of a job are the numbers asked for" python3 - 3.csv <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert [row["kind"] for row in rows] == ["baseline", "minor", "major"], rows
+assert all(row["ios"] == "1009" and row["errors"] == "0" and row["violations"] == "0" for row in rows), rows
+assert [row["evicted"] == row["evict_asked"] for row in rows] == [True] * 3, rows
+assert rows[0]["faults"] == "0" and rows[0]["evicted"] == "0", rows
+assert 0 < int(rows[1]["evicted"]) <= 13 and rows[1]["major"] == "0", rows
+assert int(rows[2]["major"]) > 0, rows
+PY
+equal "a truth log for each point" "$(ls truth.* | wc -l)" 3
+equal "evictions in the table and in the truth log" \
+	"$(python3 -c 'import csv; print(sum(int(r["evicted"]) for r in csv.DictReader(open("3.csv"))))')" \
+	"$(cat truth.* | grep -c '"evicted"')"
+equal "each injection begins and ends in the truth log" \
+	"$(cat truth.* | grep -c inject_start) $(cat truth.* | grep -c inject_stop)" "2 2"
+
+"$INJECT" run job.ini --json 3.json 2>err
+check "JSON has the same points" python3 -c '
+import json
+rows = json.load(open("3.json"))["tables"]["results"]
+assert [row["kind"] for row in rows] == ["baseline", "minor", "major"], rows
+assert all(row["ios"] == 1009 for row in rows)'
+equal "the same seed evicts the same number" \
+	"$(for i in 1 2; do "$INJECT" run job.ini --seed 7 --csv 2>/dev/null | cut -d, -f1,2,4; done | sort | uniq -c | awk '{print $1}' | sort -u)" 2
+
+printf '[expect]\nnever = ios == 1\nunknown = p9999 > 0\n' >>job.ini
+"$INJECT" run job.ini >out 2>err
+equal "exit code of a failed expectation" $? 6
+check "a failed expectation shows what was measured" grep -q 'ios=1009 1009' out
+check "too few samples are an error, not a verdict" grep -q '^ERROR unknown' out
+
+"$INJECT" run job.ini --dry-run >out
+equal "exit code of a dry run" $? 0
+check "a dry run says what would be injected" grep -q 'cold: evict on 1 device from 0 for 10.0s' out
+finish

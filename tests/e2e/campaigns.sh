@@ -41,6 +41,7 @@ file_bytes = 8M
 [workload mix]
 count = 1009
 depth = 3
+rate = 4000/s
 [inject cold]
 action = evict
 rate = 500/s
@@ -58,9 +59,9 @@ rows = list(csv.DictReader(open(sys.argv[1])))
 assert [row["kind"] for row in rows] == ["baseline", "minor", "major"], rows
 assert all(row["ios"] == "1009" and row["errors"] == "0" and row["violations"] == "0" for row in rows), rows
 assert [row["evicted"] == row["evict_asked"] for row in rows] == [True] * 3, rows
-assert rows[0]["faults"] == "0" and rows[0]["evicted"] == "0", rows
-assert 0 < int(rows[1]["evicted"]) <= 13 and rows[1]["major"] == "0", rows
-assert int(rows[2]["major"]) > 0, rows
+assert [row["faults"] for row in rows] == ["0", "13", "13"], rows
+assert [row["evicted"] for row in rows] == ["0", "13", "13"], rows
+assert [row["major"] for row in rows] == ["0", "0", "13"], rows
 PY
 equal "a truth log for each point" "$(ls truth.* | wc -l)" 3
 equal "evictions in the table and in the truth log" \
@@ -75,9 +76,6 @@ import json
 rows = json.load(open("3.json"))["tables"]["results"]
 assert [row["kind"] for row in rows] == ["baseline", "minor", "major"], rows
 assert all(row["ios"] == 1009 for row in rows)'
-equal "the same seed evicts the same number" \
-	"$(for i in 1 2; do "$INJECT" run job.ini --seed 7 --csv 2>/dev/null | cut -d, -f1,2,4; done | sort | uniq -c | awk '{print $1}' | sort -u)" 2
-
 printf '[expect]\nnever = ios == 1\nunknown = p9999 > 0\n' >>job.ini
 "$INJECT" run job.ini >out 2>err
 equal "exit code of a failed expectation" $? 6

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # plot.sh DIR OUT: draws what `faultline report --csv DIR` has written as PNG files in OUT.
+# plot.sh CSV X Y [LINES] OUT.png: draws a campaign's results: column Y over column X of the sweep.
 # Tables that are missing or empty are left out and named. Exit status: 0 something was drawn,
 # 1 nothing could be, 2 wrong arguments.
 set -u
@@ -9,8 +10,18 @@ here=$(cd "$(dirname "$0")" && pwd)
 most=8 # devices in one plot: those with most faults
 
 usage() {
-	echo "Usage: $(basename "$0") DIR OUT"
-	echo "Draws the CSV files in DIR (faultline report --csv DIR) as PNG files in OUT."
+	local name
+	name=$(basename "$0")
+	cat <<TEXT
+Usage: $name DIR OUT
+       $name CSV X Y [LINES] OUT.png
+Draws the CSV files in DIR (faultline report FILE --csv DIR) as PNG files in OUT, or the results of a
+campaign (faultline-inject run JOB --csv=CSV): column Y over column X, a line for each value of LINES.
+
+EXAMPLES:
+  $name tables plots
+  $name sweep.csv latency iops_per_s rate sweep.png
+TEXT
 }
 
 fail() {
@@ -19,13 +30,18 @@ fail() {
 }
 
 case ${1-} in -h | --help) usage && exit 0 ;; esac
-[ $# -eq 2 ] || { usage >&2 && exit 2; }
-[ -d "$1" ] || status=2 fail "$1: no such directory; write it with: faultline report FILE --csv $1"
+[ $# -eq 2 ] || [ $# -eq 4 ] || [ $# -eq 5 ] || { usage >&2 && exit 2; }
 command -v gnuplot >/dev/null || fail "gnuplot is missing: apt-get install gnuplot-nox"
-csv=$1 out=$2
-mkdir -p "$out" || fail "$out: cannot be created"
 work=$(mktemp -d) || fail "no temporary directory"
 trap 'rm -rf "$work"' EXIT
+if [ $# -eq 2 ]; then
+	csv=$1 out=$2
+	[ -d "$csv" ] || status=2 fail "$csv: no such directory; write it with: faultline report FILE --csv $csv"
+	mkdir -p "$out" || fail "$out: cannot be created"
+else
+	[ -s "$1" ] || status=2 fail "$1: no results; write them with: faultline-inject run JOB --csv=$1"
+	csv=$(dirname "$1") out=$(dirname "${!#}")
+fi
 
 # table NAME COLUMN...: rows of NAME.csv, only these columns, in this order, tab-separated.
 # Knows RFC 4180 quotes; a tab inside a name becomes a blank.
@@ -99,17 +115,16 @@ blocks() {
 count_blocks() { awk '/^"/ { n++ } END { print n + 0 }' "$1"; }
 
 drawn=0
-# draw NAME [SETTING...]: runs NAME.gp on the prepared $work/NAME.
+# draw NAME SETTINGS [FILE]: runs NAME.gp on the prepared $work/NAME.
 draw() {
-	local name=$1
-	shift
-	if gnuplot -e "here='$here'; data='$work/$name'; out='$out/$name.png'; $*" "$here/$name.gp" \
-		2>"$work/errors"; then
-		echo "$out/$name.png"
+	local name=$1 settings=${2-} file=${3-$out/$1.png}
+	# The user's path stays out of gnuplot's commands, where a quote in it would end a string.
+	if gnuplot -e "here='$here'; data='$work/$name'; out='$work/plot.png'; $settings" "$here/$name.gp" \
+		2>"$work/errors" && cp "$work/plot.png" "$file"; then
+		echo "$file"
 		drawn=$((drawn + 1))
 	else
 		echo "plot.sh: $name: $(head -n 3 "$work/errors")" >&2
-		rm -f "$out/$name.png"
 	fi
 }
 
@@ -138,7 +153,12 @@ stages() {
 		}
 	}' "$work/rows"
 	[ -s "$work/stages.devices" ] || { skip stages "no complete fault" && return; }
-	draw stages
+	# Milliseconds once a p99 has reached ten of them.
+	if awk -F'\t' '$4 >= 10000 { slow = 1 } END { exit !slow }' "$work/stages.devices"; then
+		draw stages "scale=1000.0; unit='ms';"
+	else
+		draw stages "scale=1.0; unit='us';"
+	fi
 }
 
 rate() {
@@ -160,10 +180,10 @@ rate() {
 		END { for (device in last) print device, last[device] + 1, 0 }' "$work/rows" | blocks
 	}
 	prepare "I/O page fault" >"$work/rate.faults"
-	prepare "I/O" >"$work/rate.ios"
+	prepare "I/O completion" >"$work/rate.ios"
 	[ -s "$work/rate.faults" ] || { skip rate "no fault" && return; }
-	draw rate "begin='${begin%.*}'; fault_devices=$(count_blocks "$work/rate.faults");" \
-		"io_devices=$(count_blocks "$work/rate.ios"); has_ios=io_devices;"
+	draw rate "begin='${begin%.*}'; fault_devices=$(count_blocks "$work/rate.faults"); \
+io_devices=$(count_blocks "$work/rate.ios"); has_ios=io_devices;"
 }
 
 latency() {
@@ -195,8 +215,34 @@ footprint() {
 	draw footprint "begin='${begin%.*}'; devices=$(count_blocks "$work/footprint");"
 }
 
-stages
-rate
-latency
-footprint
+# campaign CSV X Y [LINES] OUT.png
+campaign() {
+	local name x=$2 y=$3 lines= file=${!#} unit= scale=1 baseline
+	[ $# -eq 5 ] && lines=$4
+	name=$(basename "$1" .csv)
+	# shellcheck disable=SC2086 # LINES may be nothing
+	table "$name" "$x" "$y" point $lines >"$work/rows" || exit 2
+	[ -s "$work/rows" ] || fail "$1: no rows"
+	case $y in *_ns) scale=1000000 unit=" (ms)" ;; esac
+	# A baseline is named in the first dimension and has no values in the others.
+	baseline=$(awk -F'\t' -v s="$scale" '$1 == "baseline" || $4 == "baseline" { print $2 / s; exit }' "$work/rows")
+	awk -F'\t' -v OFS='\t' -v s="$scale" -v lines="$lines" '
+	$1 == "" || $1 == "baseline" || $4 == "baseline" || $2 == "" { next }
+	{
+		if (!($1 in place)) place[$1] = n++
+		print (lines == "" ? "all points" : lines " " $4), place[$1], $1, $2 / s
+	}' "$work/rows" | blocks >"$work/campaign"
+	[ -s "$work/campaign" ] || fail "$1: $y is empty in every row of the sweep"
+	draw campaign "title='${name//\'/}'; xname='$x'; yname='${y%_ns}$unit'; baseline=${baseline:-NaN}; \
+lines=$(count_blocks "$work/campaign");" "$file"
+}
+
+if [ $# -eq 2 ]; then
+	stages
+	rate
+	latency
+	footprint
+else
+	campaign "$@"
+fi
 [ "$drawn" -gt 0 ] || fail "$csv: nothing to draw"

@@ -20,3 +20,5 @@ set linetype 8 linecolor rgb "#555555"
 set linetype cycle 8
 # Underscores and slashes of names are meant literally.
 set termoption noenhanced
+# Ticks of a logarithmic axis of times in microseconds, as people say them.
+times = "'100ns' 0.1, '1us' 1, '10us' 10, '100us' 100, '1ms' 1e3, '10ms' 1e4, '100ms' 1e5, '1s' 1e6, '10s' 1e7"

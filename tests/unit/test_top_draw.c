@@ -44,9 +44,9 @@ static void fill_device(struct top_device *device, __u32 i)
 	live->peak = 17;
 	for (unsigned int s = 0; s < STAGES; s++)
 		live->stages[s] = (struct live_stage){.count = 31000,
-						      .p50_ns = 1000 * (s + 1),
-						      .p99_ns = 9000 * (s + 1),
-						      .max_ns = 99000 * (s + 1),
+						      .p50_ns = 1000ull * (s + 1),
+						      .p99_ns = 9000ull * (s + 1),
+						      .max_ns = 99000ull * (s + 1),
 						      .merged = s == STAGE_DISPATCH,
 						      .share = s == STAGE_RESOLVE ? 0.94 : 0.01};
 	snprintf(device->info.name, sizeof(device->info.name), "tenant%u/disk0", i);
@@ -66,7 +66,7 @@ static void fill_faults(struct top_detail *detail)
 
 		for (int k = 0; k < FAULT_STAGES; k++)
 			fault->at[k] = 1000000000 + i * 1000000 + (__u64)k * 7000;
-		fault->address = 0x7f0000000000 + i * 4096;
+		fault->address = 0x7f0000000000 + i * 4096ull;
 		fault->flags = EVENT_WRITE | EVENT_MAJOR;
 		fault->state = FAULT_COMPLETE;
 		fault->seen = 0xff;

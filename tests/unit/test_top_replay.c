@@ -319,7 +319,7 @@ static void gap_in_a_recording_does_not_hang(void **state)
 {
 	struct fixture *f = *state;
 
-	record(f, 0, START + 365 * 86400 * SECOND);
+	record(f, 0, START + 365ull * 86400 * SECOND);
 	alarm(20);
 	top(f, "-i", f->recording, "--csv", NULL);
 	alarm(0);
@@ -386,7 +386,7 @@ static void wrong_options_get_one_sentence(void **state)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		top(f, wrong[i][0], wrong[i][1], NULL);
-		if (!f->status || strncmp(f->errors, "faultline: ", 11) ||
+		if (!f->status || strncmp(f->errors, "faultline: ", 11) != 0 ||
 		    !strstr(f->errors, wrong[i][2]) ||
 		    strchr(f->errors, '\n') != f->errors + strlen(f->errors) - 1)
 			fail_msg("%s %s: status %d, \"%s\"", wrong[i][0], wrong[i][1], f->status,

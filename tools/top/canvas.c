@@ -154,7 +154,7 @@ void canvas_read_row(const struct canvas *canvas, int row, char *text, size_t si
 
 		if (!cell)
 			break;
-		text[used++] = cell->glyph < 128 ? (char)cell->glyph : '#';
+		text[used++] = (char)(cell->glyph < 128 ? cell->glyph : '#');
 		if (cell->glyph != ' ')
 			end = used;
 	}

@@ -22,7 +22,7 @@ enum top_sort top_sort_from(const char *name)
 {
 	int sort = 0;
 
-	while (sort < SORT_COUNT && strcmp(sort_names[sort], name))
+	while (sort < SORT_COUNT && strcmp(sort_names[sort], name) != 0)
 		sort++;
 	return (enum top_sort)sort;
 }

@@ -393,11 +393,11 @@ int counts_write_totals(const struct counts *c, const struct session *session,
 			struct writer *writer)
 {
 	static const struct column columns[] = {
-		{"kind", NULL, COLUMN_TEXT, 22, false},
-		{"device", NULL, COLUMN_TEXT, 20, false},
+		{"kind", NULL, COLUMN_TEXT, 20, false},
+		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"pid", NULL, COLUMN_COUNT, 8, false},
 		{"code", NULL, COLUMN_COUNT, 4, true},
-		{"count", NULL, COLUMN_COUNT, 12, false},
+		{"count", NULL, COLUMN_COUNT, 11, false},
 		{"transferred", NULL, COLUMN_BYTES, 11, false},
 	};
 	static const struct table table = {"counts", "Counted", columns,

@@ -244,9 +244,9 @@ int invalidations_write(const struct invalidations *inv, const struct session *s
 			struct writer *writer)
 {
 	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 20, false},
+		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"began", NULL, COLUMN_COUNT, 7, false},
-		{"complete", NULL, COLUMN_COUNT, 8, false},
+		{"complete", NULL, COLUMN_COUNT, 8, true},
 		{"unfinished", NULL, COLUMN_COUNT, 10, true},
 		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
 		{"written_out", NULL, COLUMN_COUNT, 11, true},

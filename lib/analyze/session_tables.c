@@ -88,7 +88,7 @@ static const char *probe_state_name(__u32 state)
 int session_write_devices(const struct session *s, struct writer *writer)
 {
 	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 24, false},
+		{"device", NULL, COLUMN_TEXT, 20, false},
 		{"handle", NULL, COLUMN_COUNT, 6, true},
 		{"source_id", NULL, COLUMN_COUNT, 9, true},
 		{"kind", NULL, COLUMN_TEXT, 9, false},
@@ -195,7 +195,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 int session_write_events(const struct session *s, struct writer *writer)
 {
 	static const struct column columns[] = {
-		{"kind", NULL, COLUMN_TEXT, 30, false},
+		{"kind", NULL, COLUMN_TEXT, 27, false},
 		{"code", NULL, COLUMN_COUNT, 4, true},
 		{"events", NULL, COLUMN_COUNT, 14, false},
 	};

@@ -68,7 +68,7 @@ int slo_write(const struct slo *slo, const struct session *session, struct write
 {
 	static const struct column columns[] = {
 		{"slo", NULL, COLUMN_TEXT, 16, false},
-		{"device", NULL, COLUMN_TEXT, 18, false},
+		{"device", NULL, COLUMN_TEXT, 16, false},
 		{"metric", NULL, COLUMN_TEXT, 10, false},
 		{"target", NULL, COLUMN_REAL, 10, true},
 		{"io_windows", NULL, COLUMN_COUNT, 10, false},

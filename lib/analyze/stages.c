@@ -254,11 +254,11 @@ int stages_write(const struct stages *stages, const struct session *session, str
 		 bool whole)
 {
 	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 14, false},
+		{"device", NULL, COLUMN_TEXT, 13, false},
 		{"queue", NULL, COLUMN_COUNT, 5, true},
 		{"kind", NULL, COLUMN_TEXT, 11, false},
 		{"stage", NULL, COLUMN_TEXT, 8, false},
-		{"count", NULL, COLUMN_COUNT, 7, false},
+		{"count", NULL, COLUMN_COUNT, 6, false},
 		{"merged", NULL, COLUMN_COUNT, 6, true},
 		{"mean", "ns", COLUMN_DURATION, 7, false},
 		{"p50", "ns", COLUMN_DURATION, 7, false},

@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/analyze/counts.h"
+#include "lib/analyze/fault_table.h"
+#include "lib/analyze/findings.h"
+#include "lib/analyze/footprint.h"
+#include "lib/analyze/invalidations.h"
+#include "lib/analyze/ios.h"
+#include "lib/analyze/live.h"
+#include "lib/analyze/queues.h"
+#include "lib/analyze/rates.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/slo.h"
+#include "lib/analyze/stages.h"
+#include "lib/trace/trace.h"
+#include "tests/unit/synthetic.h"
+
+#define SECOND 1000000000ull
+
+static const struct synthetic_config mixed = {
+	.seed = 41,
+	.groups = 1999,
+	.devices = 5,
+	.requests_max = 4,
+	.late = 30,
+	.missing = 30,
+	.overflowed = 20,
+	.unfinished = 5,
+	.given_up = 5,
+	.inconsistent = 10,
+	.cut = 3,
+	.cpu_noise = 3,
+	.frames = true,
+};
+
+static const struct slo_set objectives = {
+	.objectives = {{.name = "gold",
+			.device = "*",
+			.latency_target_ns = 12000000,
+			.latency_percentile = 99,
+			.window_ns = SECOND,
+			.min_iops = 102,
+			.has_burst = true,
+			.burst = 5}},
+	.count = 1,
+};
+
+struct printed {
+	char *text;
+	size_t size;
+};
+
+static void print_tables(const struct analysis *a, const struct findings *findings,
+			 struct writer *w, bool text)
+{
+	findings_write(findings, w);
+	findings_write_summary(findings, w, 0);
+	findings_write_odd(findings, w);
+	stages_write(a->stages, a->session, w, true);
+	queues_write(a->queues, a->session, w);
+	rates_write_bursts(a->rates, a->session, w, 0);
+	counts_write_rates(a->counts, a->session, w);
+	counts_write_totals(a->counts, a->session, w);
+	ios_write_devices(a->ios, a->counts, a->session, w);
+	ios_write(a->ios, a->session, w, 0);
+	invalidations_write(a->invalidations, a->session, w);
+	footprint_write(a->footprint, a->session, w);
+	footprint_write_curve(a->footprint, a->session, w, 0);
+	footprint_write_accesses(a->footprint, a->session, w);
+	footprint_write_intervals(a->footprint, a->session, w);
+	slo_write(a->slo, a->session, w);
+	/* A cause is as long as it is: in text it is a sentence. */
+	for (size_t i = 0; text && slo_violation(a->slo, i); i++)
+		slo_write_sentence(slo_violation(a->slo, i), a->session, w);
+	if (!text)
+		slo_write_violations(a->slo, a->session, w);
+	session_write_devices(a->session, w);
+	session_write_probes(a->session, w);
+	session_write_events(a->session, w);
+	session_write_loss(a->session, w);
+}
+
+static struct printed print_all(const struct analysis *a, const struct findings *findings,
+				enum output_format format)
+{
+	struct printed printed = {0};
+	struct writer_config config = {.format = format,
+				       .file = open_memstream(&printed.text, &printed.size)};
+	struct clock_anchor anchor;
+	struct writer *writer;
+
+	assert_int_equal(writer_open(&writer, &config), 0);
+	if (session_clock(a->session, &anchor))
+		writer_clock(writer, &anchor);
+	print_tables(a, findings, writer, format == OUTPUT_TEXT);
+	assert_int_equal(writer_close(writer), 0);
+	fclose(config.file);
+	return printed;
+}
+
+/* Passes calls on and, as a live capture does, tells the time after every batch. */
+struct ticking {
+	struct stream sink;
+	const struct stream_ops *ops;
+};
+
+static int tick_host(void *self, const struct host_info *host)
+{
+	struct ticking *t = self;
+
+	return t->sink.ops->host(t->sink.self, host);
+}
+
+static int tick_clock(void *self, const struct clock_anchor *clock)
+{
+	struct ticking *t = self;
+
+	return t->sink.ops->clock(t->sink.self, clock);
+}
+
+static int tick_probe(void *self, const struct probe_info *probe)
+{
+	struct ticking *t = self;
+
+	return t->sink.ops->probe(t->sink.self, probe);
+}
+
+static int tick_device(void *self, const struct device_info *device)
+{
+	struct ticking *t = self;
+
+	return t->sink.ops->device(t->sink.self, device);
+}
+
+static int tick_events(void *self, const struct event *events, size_t count)
+{
+	struct ticking *t = self;
+	int error = t->sink.ops->events(t->sink.self, events, count);
+
+	return error ? error : t->sink.ops->tick(t->sink.self, events[count - 1].time_ns);
+}
+
+static int tick_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct ticking *t = self;
+
+	return t->sink.ops->aggregate(t->sink.self, frame);
+}
+
+static int tick_loss(void *self, const struct loss_info *loss)
+{
+	struct ticking *t = self;
+
+	return t->sink.ops->loss(t->sink.self, loss);
+}
+
+static int tick_end(void *self, __u64 end_ns)
+{
+	struct ticking *t = self;
+
+	return t->sink.ops->end(t->sink.self, end_ns);
+}
+
+static const struct stream_ops ticking_ops = {
+	.host = tick_host,
+	.clock = tick_clock,
+	.probe = tick_probe,
+	.device = tick_device,
+	.events = tick_events,
+	.aggregate = tick_aggregate,
+	.loss = tick_loss,
+	.end = tick_end,
+};
+
+enum route { DIRECT, LIVE, RECORDED };
+
+static void feed(const struct synthetic *s, struct stream sink, size_t chunk, enum route route)
+{
+	char path[] = "/tmp/faultline-analysis-XXXXXX";
+	const struct trace_writer_config config = {.path = path, .overwrite = true};
+	const struct trace_read_config reading = {.path = path};
+	struct ticking ticking = {.sink = sink};
+	struct trace_writer *writer;
+
+	switch (route) {
+	case DIRECT:
+		assert_int_equal(synthetic_feed(s, sink, chunk), 0);
+		return;
+	case LIVE:
+		assert_int_equal(synthetic_feed(s, (struct stream){&ticking_ops, &ticking}, chunk),
+				 0);
+		return;
+	case RECORDED:
+		close(mkstemp(path));
+		assert_int_equal(trace_writer_open(&writer, &config), 0);
+		assert_int_equal(synthetic_feed(s, trace_writer_stream(writer), chunk), 0);
+		assert_int_equal(trace_writer_close(writer), 0);
+		assert_int_equal(trace_read(&reading, sink), 0);
+		unlink(path);
+	}
+}
+
+static struct printed analyze(const struct synthetic *s, size_t chunk, enum route route,
+			      enum output_format format)
+{
+	const struct analysis_config config = {.slos = &objectives};
+	struct analysis *analysis;
+	struct findings *findings;
+	struct printed printed;
+
+	assert_int_equal(analysis_create(&analysis, &config), 0);
+	assert_int_equal(findings_create(&findings, analysis), 0);
+	feed(s, analysis_stream(analysis), chunk, route);
+	printed = print_all(analysis, findings, format);
+	findings_destroy(findings);
+	analysis_destroy(analysis);
+	return printed;
+}
+
+static void assert_equal_text(const struct printed *a, const struct printed *b)
+{
+	assert_int_equal(a->size, b->size);
+	assert_memory_equal(a->text, b->text, a->size);
+}
+
+static void live_numbers_equal_the_recordings(void **state)
+{
+	struct synthetic s;
+	struct printed recorded, other;
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	recorded = analyze(&s, 0, RECORDED, OUTPUT_JSON);
+	assert_true(recorded.size > 10000);
+	for (size_t chunk = 1; chunk < 10000; chunk = chunk * 7 + 2) {
+		other = analyze(&s, chunk, chunk % 2 ? LIVE : DIRECT, OUTPUT_JSON);
+		assert_equal_text(&recorded, &other);
+		free(other.text);
+	}
+	free(recorded.text);
+	synthetic_free(&s);
+}
+
+static void text_fits_eighty_columns(void **state)
+{
+	struct synthetic s;
+	struct printed text;
+	size_t column = 0;
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	text = analyze(&s, 0, DIRECT, OUTPUT_TEXT);
+	for (size_t i = 0, start = 0; i < text.size; i++) {
+		column = text.text[i] == '\n' ? 0 : column + 1;
+		if (!column)
+			start = i + 1;
+		if (column > 80)
+			fail_msg("wide line: %.100s", text.text + start);
+	}
+	free(text.text);
+	synthetic_free(&s);
+}
+
+static struct analysis *analysis_of(const struct synthetic *s)
+{
+	const struct analysis_config config = {.slos = &objectives};
+	struct analysis *analysis;
+
+	assert_int_equal(analysis_create(&analysis, &config), 0);
+	assert_int_equal(synthetic_feed(s, analysis_stream(analysis), 0), 0);
+	return analysis;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void assert_histogram(const struct histogram *h, __u64 *values, size_t count)
+{
+	const double percents[] = {50, 90, 99, 99.9};
+
+	assert_int_equal(h->count, count);
+	qsort(values, count, sizeof(*values), by_value);
+	for (size_t p = 0; count && p < 4; p++) {
+		size_t rank = (size_t)ceil(percents[p] / 100 * (double)count);
+		double exact = (double)values[rank ? rank - 1 : 0];
+
+		assert_true(fabs((double)histogram_percentile(h, percents[p]) - exact) <=
+			    exact / 64);
+	}
+	if (count)
+		assert_int_equal(h->max, values[count - 1]);
+}
+
+/* Of device (0: all), queue (-1: all), kind (-1: all): every stage against sorted truth. */
+static void check_stages(const struct synthetic *s, const struct stage_group *group, __u32 device,
+			 int queue, int kind)
+{
+	__u64 *values = calloc(s->fault_count + 1, sizeof(*values));
+
+	for (unsigned int stage = 0; stage <= STAGES; stage++) {
+		size_t count = 0;
+
+		for (size_t i = 0; i < s->fault_count; i++) {
+			const struct fault *f = &s->faults[i];
+			struct stage_times times;
+
+			stage_times(f, &times);
+			if (f->state != FAULT_COMPLETE || (device && f->device != device) ||
+			    (queue >= 0 && f->queue != queue) ||
+			    (kind >= 0 && (int)fault_kind_of(f) != kind))
+				continue;
+			if (stage == STAGES)
+				values[count++] = fault_total_ns(f);
+			else if (times.measured & (1u << stage))
+				values[count++] = times.ns[stage];
+		}
+		if (!group)
+			assert_int_equal(count, 0);
+		else
+			assert_histogram(stage == STAGES ? &group->total : &group->stages[stage],
+					 values, count);
+	}
+	free(values);
+}
+
+static void stages_equal_the_truth(void **state)
+{
+	struct analysis *a;
+	struct synthetic s;
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	a = analysis_of(&s);
+	check_stages(&s, stages_all(a->stages), 0, -1, -1);
+	for (__u32 d = 1; d <= mixed.devices; d++) {
+		check_stages(&s, stages_of_device(a->stages, d), d, -1, -1);
+		for (__u16 q = 0; q < 2; q++)
+			check_stages(&s, stages_of_queue(a->stages, d, q), d, q, -1);
+		for (int k = 0; k < FAULT_KINDS; k++)
+			check_stages(&s, stages_of_kind(a->stages, d, (enum fault_kind)k), d, -1,
+				     k);
+	}
+	analysis_destroy(a);
+	synthetic_free(&s);
+}
+
+struct interval {
+	__u64 from, to;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void blocked_time_is_the_union(void **state)
+{
+	struct interval *intervals;
+	struct analysis *a;
+	struct synthetic s;
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	a = analysis_of(&s);
+	intervals = calloc(s.fault_count, sizeof(*intervals));
+	for (__u32 d = 1; d <= mixed.devices; d++) {
+		for (__u16 q = 0; q < 2; q++) {
+			struct queue_blocked blocked;
+			__u64 sum = 0, reached = 0;
+			size_t count = 0;
+
+			for (size_t i = 0; i < s.fault_count; i++)
+				if (s.faults[i].device == d && s.faults[i].queue == q &&
+				    s.faults[i].at[0])
+					intervals[count++] = (struct interval){
+						s.faults[i].at[0], fault_last_ns(&s.faults[i])};
+			qsort(intervals, count, sizeof(*intervals), by_start);
+			for (size_t i = 0; i < count; i++) {
+				__u64 from =
+					intervals[i].from > reached ? intervals[i].from : reached;
+
+				if (intervals[i].to > from) {
+					sum += intervals[i].to - from;
+					reached = intervals[i].to;
+				}
+			}
+			assert_int_equal(queues_get(a->queues, d, q, &blocked), 0);
+			assert_int_equal(blocked.blocked_ns, sum);
+		}
+	}
+	free(intervals);
+	analysis_destroy(a);
+	synthetic_free(&s);
+}
+
+static void bursts_and_peaks_equal_a_plain_count(void **state)
+{
+	const struct synthetic_config config = {
+		.seed = 43, .groups = 997, .devices = 2, .gap_ns = 250000000};
+	struct analysis *a;
+	struct synthetic s;
+
+	(void)state;
+	synthetic_make(&s, &config);
+	a = analysis_of(&s);
+	for (__u32 d = 1; d <= 2; d++) {
+		__u64 *times = calloc(s.fault_count, sizeof(*times));
+		__u64 bursts = 0, peak = 0;
+		size_t count = 0;
+		bool inside = false;
+		struct device_rate rate = rates_device(a->rates, d);
+
+		for (size_t i = 0; i < s.fault_count; i++)
+			if (s.faults[i].device == d)
+				times[count++] = s.faults[i].at[0];
+		qsort(times, count, sizeof(*times), by_value);
+		for (size_t i = 0; i < count; i++) {
+			bool dense = i >= 5 && times[i] - times[i - 5] < SECOND;
+			__u64 within = 0;
+
+			bursts += dense && !inside;
+			inside = dense;
+			for (size_t k = 0; k <= i; k++)
+				within += times[i] - times[k] < SECOND;
+			peak = within > peak ? within : peak;
+		}
+		assert_true(bursts > 3);
+		assert_int_equal(rate.faults, count);
+		assert_int_equal(rate.bursts, bursts);
+		/* The second slides in steps of 10 ms: at most one step is missing of it. */
+		assert_true(rate.peak <= peak && rate.peak + 2 >= peak);
+		free(times);
+	}
+	analysis_destroy(a);
+	synthetic_free(&s);
+}
+
+static void snapshots_say_what_the_tables_say(void **state)
+{
+	struct live_device rows[8], row;
+	struct live_summary summary;
+	struct fault faults[200];
+	struct analysis *a;
+	struct synthetic s;
+	size_t began[8] = {0};
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	a = analysis_of(&s);
+	for (size_t i = 0; i < s.fault_count; i++)
+		began[s.faults[i].device]++;
+	assert_int_equal(live_devices(a, s.end_ns, SECOND, rows, 2), 5);
+	assert_int_equal(live_devices(a, s.end_ns, SECOND, rows, 8), 5);
+	for (size_t i = 0; i < 5; i++) {
+		const struct stage_group *group = stages_of_device(a->stages, rows[i].handle);
+
+		assert_int_equal(rows[i].faults, began[i + 1]);
+		assert_int_equal(rows[i].open, 0);
+		assert_int_equal(rows[i].p99_ns, histogram_percentile(&group->total, 99));
+		assert_int_equal(rows[i].complete, group->faults);
+		assert_int_equal(rows[i].slowest_stage, STAGE_RESOLVE);
+		assert_true(rows[i].footprint_bytes > 0 && rows[i].footprint_percent > 0);
+		assert_true(rows[i].slo != LIVE_SLO_NONE);
+		assert_int_equal(live_faults(a, rows[i].handle, faults, 200), 64);
+	}
+	assert_int_equal(live_device(a, 99, s.end_ns, SECOND, &row), -ENOENT);
+	live_summary(a, &summary);
+	assert_int_equal(summary.faults, s.fault_count);
+	assert_int_equal(summary.devices, 5);
+	assert_int_equal(summary.probes_on, 1);
+	assert_false(summary.floor);
+	analysis_destroy(a);
+	synthetic_free(&s);
+}
+
+static void an_open_fault_blocks_its_queue_now(void **state)
+{
+	const struct device_info info = {.handle = 1, .name = "disk", .pid = 9};
+	const struct event detect = {.time_ns = 5 * SECOND,
+				     .kind = EVENT_FAULT_DETECT,
+				     .device = 1,
+				     .queue = 3,
+				     .address = 4096};
+	struct live_device row;
+	struct fault open;
+	struct analysis *a;
+	struct stream stream;
+
+	(void)state;
+	assert_int_equal(analysis_create(&a, NULL), 0);
+	stream = analysis_stream(a);
+	stream.ops->device(stream.self, &info);
+	stream_events(stream, &detect, 1);
+	assert_int_equal(live_device(a, 1, 5 * SECOND + SECOND / 4, SECOND, &row), 0);
+	assert_int_equal(row.open, 1);
+	assert_true(fabs(row.blocked_percent - 25) < 0.01);
+	assert_int_equal(row.blocked_queue, 3);
+	assert_true(fabs(row.rate - 1) < 0.01);
+	assert_int_equal(row.slo, LIVE_SLO_NONE);
+	assert_int_equal(live_open_faults(a, 1, &open, 1), 1);
+	assert_int_equal(open.pid, 9);
+	analysis_destroy(a);
+}
+
+static void nothing_seen_is_said_with_what_was_watched(void **state)
+{
+	const struct host_info host = {.hostname = "quiet", .start_ns = SECOND};
+	const struct clock_anchor clock = {SECOND, 1795269600ull * SECOND};
+	const struct probe_info probes[] = {
+		{.name = "fault_detect", .state = PROBE_ON},
+		{.name = "iopf", .state = PROBE_OFF, .reason = "no kprobes here"},
+	};
+	const struct event cpu[] = {{.time_ns = 2 * SECOND, .kind = EVENT_CPU_FAULT, .pid = 4},
+				    {.time_ns = 3 * SECOND, .kind = EVENT_CPU_FAULT, .pid = 4}};
+	struct findings *findings;
+	struct printed printed;
+	struct stream stream;
+	struct analysis *a;
+
+	(void)state;
+	assert_int_equal(analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
+	assert_int_equal(findings_create(&findings, a), 0);
+	stream = analysis_stream(a);
+	stream.ops->host(stream.self, &host);
+	stream.ops->clock(stream.self, &clock);
+	stream.ops->probe(stream.self, &probes[0]);
+	stream.ops->probe(stream.self, &probes[1]);
+	stream_events(stream, cpu, 2);
+	stream.ops->end(stream.self, 61 * SECOND);
+	printed = print_all(a, findings, OUTPUT_TEXT);
+	assert_non_null(strstr(printed.text, "0 page requests between 2026-11-21 14:00:00.000 UTC"
+					     " and"));
+	assert_non_null(strstr(printed.text, "2 x CPU page fault"));
+	assert_non_null(strstr(printed.text, "Watched: fault_detect."));
+	assert_non_null(strstr(printed.text, "Not seen on this host: iopf (no kprobes here)"));
+	free(printed.text);
+	findings_destroy(findings);
+	analysis_destroy(a);
+}
+
+static void invalidations_have_their_own_timeline(void **state)
+{
+	struct event e = {.device = 1, .address = 4096, .length = 4096, .value = 77};
+	const struct invalidation_totals *totals;
+	struct invalidations *inv;
+	struct stream stream;
+
+	(void)state;
+	assert_int_equal(invalidations_create(&inv), 0);
+	stream = invalidations_stream(inv);
+	for (__u16 k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
+		e.kind = k;
+		e.time_ns += 100u * k;
+		stream_events(stream, &e, 1);
+	}
+	/* Freed without the device's acknowledgement: what VPRI's order forbids. */
+	for (__u16 k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
+		e.kind = k;
+		e.value = 78;
+		if (k != EVENT_INVALIDATE_ACK)
+			stream_events(stream, &e, 1);
+	}
+	e.kind = EVENT_INVALIDATE_START;
+	e.value = 79;
+	stream_events(stream, &e, 1);
+	stream.ops->end(stream.self, 0);
+	totals = invalidations_of(inv, 1);
+	assert_int_equal(totals->counts.began, 3);
+	assert_int_equal(totals->counts.complete, 1);
+	assert_int_equal(totals->counts.inconsistent, 1);
+	assert_int_equal(totals->counts.unfinished, 1);
+	assert_int_equal(totals->intervals[0].max, 1700);
+	assert_int_equal(totals->total.max, 1700 + 1800 + 1900);
+	assert_int_equal(invalidations_all(inv)->counts.bytes, 4096);
+	invalidations_destroy(inv);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(live_numbers_equal_the_recordings),
+		cmocka_unit_test(text_fits_eighty_columns),
+		cmocka_unit_test(stages_equal_the_truth),
+		cmocka_unit_test(blocked_time_is_the_union),
+		cmocka_unit_test(bursts_and_peaks_equal_a_plain_count),
+		cmocka_unit_test(snapshots_say_what_the_tables_say),
+		cmocka_unit_test(an_open_fault_blocks_its_queue_now),
+		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),
+		cmocka_unit_test(invalidations_have_their_own_timeline),
+	};
+
+	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/histogram.h"
+#include "lib/analyze/slo.h"
+#include "lib/base/fail.h"
+
+#define SECOND 1000000000ull
+#define MS     1000000ull
+
+struct setup {
+	struct slo_set set;
+	struct faults *faults;
+	struct slo *slo;
+};
+
+static void begin(struct setup *s, struct slo_objective objective)
+{
+	const struct device_info info = {.handle = 1, .name = "tenant0/disk0"};
+
+	memset(s, 0, sizeof(*s));
+	if (!objective.device[0])
+		strcpy(objective.device, "*");
+	if (!objective.window_ns)
+		objective.window_ns = SECOND;
+	if (!(objective.latency_percentile > 0))
+		objective.latency_percentile = 100;
+	s->set.objectives[0] = objective;
+	s->set.count = 1;
+	assert_int_equal(faults_create(&s->faults, NULL), 0);
+	assert_int_equal(slo_create(&s->slo, &s->set, s->faults), 0);
+	slo_stream(s->slo).ops->device(s->slo, &info);
+}
+
+static void push(struct setup *s, const struct event *e)
+{
+	stream_events(faults_stream(s->faults), e, 1);
+	stream_events(slo_stream(s->slo), e, 1);
+}
+
+/* A fault on queue 2 of the device that takes 1 us a stage but 8 ms to resolve. */
+static void fault(struct setup *s, __u32 instance, __u64 at)
+{
+	struct event e = {.device = 1, .queue = 2, .instance = instance, .address = 4096};
+
+	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
+		e.kind = (__u16)(EVENT_FAULT_DETECT + k);
+		e.time_ns = at + k * 1000 + (k >= 4 ? 8 * MS : 0);
+		push(s, &e);
+	}
+}
+
+static void slow_io(struct setup *s, __u64 done, __u64 latency, __u16 queue)
+{
+	push(s, &(struct event){.time_ns = done,
+				.kind = EVENT_IO_COMPLETE,
+				.device = 1,
+				.queue = queue,
+				.value = latency,
+				.code = IO_FAULTED});
+}
+
+/* `count` I/Os of 4 KiB in a window: `slow` of them with 10 ms, the others with 100 us. */
+static void window(struct setup *s, __u64 number, __u32 count, __u32 slow)
+{
+	const struct aggregate_bin bins[] = {{histogram_bucket(MS / 10), count - slow},
+					     {histogram_bucket(10 * MS), slow}};
+	const struct aggregate_row row = {
+		.key = {.window = number, .device = 1, .kind = EVENT_IO_COMPLETE},
+		.counts = {.count = count,
+			   .bytes = 4096ull * count,
+			   .latency_max_ns = slow ? 10 * MS : MS / 10},
+		.bins = slow ? 2 : 1,
+	};
+	const struct aggregate_frame frame = {.window = number,
+					      .rows = &row,
+					      .row_count = count ? 1 : 0,
+					      .bins = bins,
+					      .bin_count = 2};
+
+	assert_int_equal(slo_stream(s->slo).ops->aggregate(s->slo, &frame), 0);
+}
+
+static void finish(struct setup *s)
+{
+	faults_stream(s->faults).ops->end(s->faults, 0);
+	assert_int_equal(slo_stream(s->slo).ops->end(s->slo, 0), 0);
+}
+
+static void end(struct setup *s)
+{
+	slo_destroy(s->slo);
+	faults_destroy(s->faults);
+}
+
+static void the_fault_that_stood_in_the_way_is_the_cause(void **state)
+{
+	const struct slo_violation *v;
+	char text[SLO_CAUSE_TEXT];
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS, .latency_percentile = 99});
+	fault(&s, 1, 100 * SECOND + 200 * MS);
+	slow_io(&s, 100 * SECOND + 209 * MS, 10 * MS, 2);
+	/* Slow at another time, and slow on another queue: this fault is not their cause. */
+	slow_io(&s, 100 * SECOND + 700 * MS, 10 * MS, 2);
+	slow_io(&s, 100 * SECOND + 205 * MS, 10 * MS, 3);
+	window(&s, 100, 101, 3);
+	window(&s, 101, 101, 1);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 1);
+	v = slo_violation(s.slo, 0);
+	assert_int_equal(v->metric, SLO_LATENCY);
+	assert_int_equal(v->from_ns, 100 * SECOND);
+	assert_int_equal(v->ios, 101);
+	assert_int_equal(v->slow_ios, 3);
+	assert_int_equal(v->overlapped_ios, 1);
+	assert_int_equal(v->faults, 1);
+	assert_int_equal(v->stage, STAGE_RESOLVE);
+	assert_int_equal(v->longest.instance, 1);
+	assert_string_equal(slo_cause(v, text), "1 of 3 slow I/Os overlapped 1 fault; resolve took "
+						"8.00ms of their 8.01ms (100%)");
+	end(&s);
+}
+
+static void no_overlap_is_said(void **state)
+{
+	char text[SLO_CAUSE_TEXT];
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS});
+	fault(&s, 1, 100 * SECOND + 200 * MS);
+	slow_io(&s, 100 * SECOND + 700 * MS, 10 * MS, 2);
+	window(&s, 100, 101, 1);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 1);
+	assert_string_equal(slo_cause(slo_violation(s.slo, 0), text), "no fault overlapped");
+	end(&s);
+}
+
+static void slow_ios_that_were_only_counted_have_no_known_cause(void **state)
+{
+	char text[SLO_CAUSE_TEXT];
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS});
+	fault(&s, 1, 100 * SECOND + 200 * MS);
+	window(&s, 100, 101, 1);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 1);
+	assert_non_null(strstr(slo_cause(slo_violation(s.slo, 0), text), "one by one"));
+	end(&s);
+}
+
+static void a_window_within_its_percentile_is_kept(void **state)
+{
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS, .latency_percentile = 99});
+	window(&s, 100, 1009, 10);
+	window(&s, 101, 1009, 11);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 1);
+	assert_int_equal(slo_violation(s.slo, 0)->from_ns, 101 * SECOND);
+	end(&s);
+}
+
+/* The device did I/O before and after: the silence between is one violation as long as it was. */
+static void a_freeze_is_a_window_without_io(void **state)
+{
+	const struct slo_violation *v;
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.min_iops = 100});
+	window(&s, 100, 3, 0);
+	window(&s, 101, 101, 0);
+	window(&s, 102, 97, 0);
+	fault(&s, 1, 104 * SECOND);
+	window(&s, 106, 101, 0);
+	window(&s, 107, 2, 0);
+	finish(&s);
+	/* The first and the last second are not whole and not judged. */
+	assert_int_equal(slo_violations(s.slo), 2);
+	v = slo_violation(s.slo, 0);
+	assert_int_equal(v->from_ns, 102 * SECOND);
+	assert_true(v->measured > 96.9 && v->measured < 97.1);
+	assert_int_equal(v->faults, 0);
+	v = slo_violation(s.slo, 1);
+	assert_int_equal(v->from_ns, 103 * SECOND);
+	assert_int_equal(v->to_ns, 106 * SECOND);
+	assert_true(v->measured < 0.1);
+	assert_int_equal(v->faults, 1);
+	assert_int_equal(v->stage, STAGE_RESOLVE);
+	assert_int_equal(slo_device(s.slo, 1).violations, 2);
+	end(&s);
+}
+
+static void bandwidth_is_bytes_a_second(void **state)
+{
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.min_bandwidth = 4096 * 50, .window_ns = 2 * SECOND});
+	for (__u64 w = 99; w < 107; w++)
+		window(&s, w, w == 102 || w == 103 ? 49 : 50, 0);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 1);
+	assert_int_equal(slo_violation(s.slo, 0)->metric, SLO_BANDWIDTH);
+	assert_int_equal(slo_violation(s.slo, 0)->from_ns, 102 * SECOND);
+	assert_true(slo_violation(s.slo, 0)->measured == 4096.0 * 49);
+	end(&s);
+}
+
+static void fault_rate_and_burst_count_faults(void **state)
+{
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){
+			  .has_fault_rate = true, .fault_rate = 3, .has_burst = true, .burst = 5});
+	/* Seven within a second over two windows: a burst, and four in the second window. */
+	for (__u32 i = 0; i < 7; i++)
+		fault(&s, i + 1, 100 * SECOND + 700 * MS + i * 110 * MS);
+	fault(&s, 20, 105 * SECOND);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct slo_violation *v = slo_violation(s.slo, i);
+
+		assert_int_equal(v->stage, STAGE_RESOLVE);
+		if (v->metric == SLO_BURST) {
+			assert_true(v->measured == 7);
+			assert_int_equal(v->from_ns, 100 * SECOND + 700 * MS);
+			assert_int_equal(v->faults, 7);
+		} else {
+			assert_int_equal(v->metric, SLO_FAULT_RATE);
+			assert_true(v->measured == 4);
+			assert_int_equal(v->from_ns, 101 * SECOND);
+		}
+	}
+	end(&s);
+}
+
+static void other_devices_are_not_judged(void **state)
+{
+	struct setup s;
+	struct slo_objective objective = {.latency_target_ns = MS, .device = "tenant1/*"};
+
+	(void)state;
+	begin(&s, objective);
+	window(&s, 100, 101, 1);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 0);
+	assert_false(slo_device(s.slo, 1).judged);
+	end(&s);
+}
+
+static char path[] = "/tmp/faultline-slo-XXXXXX";
+
+static int read_text(const char *text, struct slo_set *set)
+{
+	char name[sizeof(path)];
+	FILE *file;
+	int error;
+
+	strcpy(name, path);
+	file = fdopen(mkstemp(name), "w");
+	fputs(text, file);
+	fclose(file);
+	error = slo_read(name, set);
+	unlink(name);
+	return error;
+}
+
+static void a_file_is_read(void **state)
+{
+	struct slo_set set;
+
+	(void)state;
+	assert_int_equal(
+		read_text("[machine]\nfoo=1\n"
+			  "[slo gold]\ndevice = tenant0/* ; a comment\n"
+			  "latency_target=2ms\nlatency_percentile=99.9\nlatency_window=5s\n"
+			  "[slo net]\nmin_bandwidth=10M\nmin_iops=1.5\nfault_rate=0\n"
+			  "burst=5\n",
+			  &set),
+		0);
+	assert_int_equal(set.count, 2);
+	assert_string_equal(set.objectives[0].name, "gold");
+	assert_string_equal(set.objectives[0].device, "tenant0/*");
+	assert_int_equal(set.objectives[0].latency_target_ns, 2 * MS);
+	assert_true(set.objectives[0].latency_percentile > 99.89);
+	assert_int_equal(set.objectives[0].window_ns, 5 * SECOND);
+	assert_string_equal(set.objectives[1].device, "*");
+	assert_int_equal(set.objectives[1].min_bandwidth, 10 << 20);
+	assert_true(set.objectives[1].has_fault_rate && set.objectives[1].has_burst);
+	assert_int_equal(set.objectives[1].burst, 5);
+}
+
+static void bad_files_name_line_and_accepted_values(void **state)
+{
+	const struct {
+		const char *text;
+		int error;
+		const char *says;
+	} cases[] = {
+		{"[slo a]\nlatency_target=0\n", -EINVAL, ":2: latency_target=0"},
+		{"[slo a]\nlatency_target=5\n", -EINVAL, ":2: latency_target=5"},
+		{"[slo a]\n\nlatency_window=1500ms\n", -EINVAL, ":3: latency_window=1500ms"},
+		{"[slo a]\nlatency_window=2d\n", -EINVAL, "1s to 1d"},
+		{"[slo a]\nlatency_percentile=101\n", -EINVAL, "up to 100"},
+		{"[slo a]\nlatency_percentile=0\n", -EINVAL, "more than 0"},
+		{"[slo a]\nlatency_percentile=nan\n", -EINVAL, "more than 0"},
+		{"[slo a]\nmin_iops=-1\n", -EINVAL, "more than 0"},
+		{"[slo a]\nmin_iops=many\n", -EINVAL, ":2: min_iops=many"},
+		{"[slo a]\nmin_bandwidth=0\n", -EINVAL, "more than 0"},
+		{"[slo a]\nburst=0\n", -EINVAL, ":2: burst=0"},
+		{"[slo a]\nburst=1001\n", -EINVAL, "1000"},
+		{"[slo a]\nfault_rate=-2\n", -EINVAL, "0 or more"},
+		{"[slo a]\nfualt_rate=2\n", -EINVAL, "no such key; accepted: device"},
+		{"[slo a]\ndevice=\nburst=5\n", -EINVAL, ":2: device="},
+		{"[slo a]\ndevice=x\n", -EINVAL, ":1: [slo a] states no objective"},
+		{"[slo a]\n", -EINVAL, ":1: [slo a] states no objective"},
+		{"[slo]\nburst=5\n", -EINVAL, ":1: accepted: [slo NAME]"},
+		{"[slo a]\nburst=5\n[slo a]\nburst=6\n", -EINVAL, ":3: [slo a] stands at line 1"},
+		{"[slo a]\nwhat is this\n", -EINVAL, ":2: accepted: [slo NAME] sections"},
+		{"[slo a\nburst=5\n", -EINVAL, ":1: accepted"},
+		{"burst=5\n", -ENODATA, "no [slo NAME] section"},
+		{"", -ENODATA, "no [slo NAME] section"},
+	};
+	struct slo_set set;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int error = read_text(cases[i].text, &set);
+
+		if (error != cases[i].error || !strstr(failure_text(), cases[i].says))
+			fail_msg("%s: %d: %s", cases[i].text, error, failure_text());
+	}
+	assert_int_equal(slo_read("/nonexistent/slo.ini", &set), -ENOENT);
+	assert_non_null(strstr(failure_text(), "/nonexistent/slo.ini"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_fault_that_stood_in_the_way_is_the_cause),
+		cmocka_unit_test(no_overlap_is_said),
+		cmocka_unit_test(slow_ios_that_were_only_counted_have_no_known_cause),
+		cmocka_unit_test(a_window_within_its_percentile_is_kept),
+		cmocka_unit_test(a_freeze_is_a_window_without_io),
+		cmocka_unit_test(bandwidth_is_bytes_a_second),
+		cmocka_unit_test(fault_rate_and_burst_count_faults),
+		cmocka_unit_test(other_devices_are_not_judged),
+		cmocka_unit_test(a_file_is_read),
+		cmocka_unit_test(bad_files_name_line_and_accepted_values),
+	};
+
+	return cmocka_run_group_tests_name("slo", tests, NULL, NULL);
+}

@@ -4,9 +4,6 @@
 
 #include <errno.h>
 
-/* A delay longer than this is waited for in pieces, so that the machine can stop meanwhile. */
-#define SLEEP_PIECE_NS 5000000ull
-
 static void resolved(void *argument, bool major)
 {
 	const struct page_request *request = argument;
@@ -77,25 +74,13 @@ static void probe_response(const struct page_group *group, enum response_code co
 	truth_log(truth);
 }
 
-static void delay_response(struct service *service, __u32 device)
-{
-	__u64 delay = inject_delay(service->config.injections, INJECT_RESPOND, device);
-	__u64 now, end;
-
-	if (!delay)
-		return;
-	end = monotonic_ns() + delay;
-	while ((now = monotonic_ns()) < end && !atomic_load(&service->hurry))
-		sleep_until(end - now > SLEEP_PIECE_NS ? now + SLEEP_PIECE_NS : end);
-}
-
 static void respond(struct service *service, const struct page_group *group,
 		    enum response_code code)
 {
 	struct inject_table *injections = service->config.injections;
 	__u32 device = group->key.device;
 
-	delay_response(service, device);
+	inject_sleep(injections, inject_delay(injections, INJECT_RESPOND, device));
 	if (inject_fire(injections, INJECT_RESPONSE_FAILURE, device))
 		code = RESPONSE_FAILURE;
 	atomic_fetch_add(&service->responses[code], 1);

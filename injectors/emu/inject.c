@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "injectors/emu/probes.h"
+#include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
 
 #define INJECT_MAX 64
@@ -27,6 +28,8 @@ struct armed {
 struct inject_table {
 	atomic_uint armed_at[INJECT_POINTS];
 	pthread_mutex_t lock;
+	pthread_cond_t stop;
+	bool stopped;
 	struct armed armed[INJECT_MAX];
 };
 
@@ -37,6 +40,7 @@ int inject_table_create(struct inject_table **table)
 	if (!new)
 		return failed(-ENOMEM, "no memory for the injection table");
 	pthread_mutex_init(&new->lock, NULL);
+	monotonic_cond_init(&new->stop);
 	*table = new;
 	return 0;
 }
@@ -45,6 +49,7 @@ void inject_table_destroy(struct inject_table *table)
 {
 	if (!table)
 		return;
+	pthread_cond_destroy(&table->stop);
 	pthread_mutex_destroy(&table->lock);
 	free(table);
 }
@@ -132,9 +137,10 @@ __u64 inject_disarm(struct inject_table *table, __u32 id)
 	return fired;
 }
 
-static bool armed_for(const struct armed *armed, enum inject_point point, __u32 device)
+static bool acts(const struct inject_table *table, const struct armed *armed,
+		 enum inject_point point, __u32 device)
 {
-	return armed->used && armed->injection.point == point &&
+	return !table->stopped && armed->used && armed->injection.point == point &&
 	       (armed->injection.device == DEVICE_ALL || armed->injection.device == device);
 }
 
@@ -185,7 +191,7 @@ __u64 inject_delay(struct inject_table *table, enum inject_point point, __u32 de
 		return 0;
 	pthread_mutex_lock(&table->lock);
 	for (int i = 0; i < INJECT_MAX; i++)
-		if (armed_for(&table->armed[i], point, device) && draws(&table->armed[i]))
+		if (acts(table, &table->armed[i], point, device) && draws(&table->armed[i]))
 			delay += delay_of(&table->armed[i]);
 	pthread_mutex_unlock(&table->lock);
 	return delay;
@@ -199,8 +205,29 @@ bool inject_fire(struct inject_table *table, enum inject_point point, __u32 devi
 		return false;
 	pthread_mutex_lock(&table->lock);
 	for (int i = 0; i < INJECT_MAX; i++)
-		if (armed_for(&table->armed[i], point, device) && draws(&table->armed[i]))
+		if (acts(table, &table->armed[i], point, device) && draws(&table->armed[i]))
 			fires = true;
 	pthread_mutex_unlock(&table->lock);
 	return fires;
+}
+
+void inject_sleep(struct inject_table *table, __u64 delay_ns)
+{
+	__u64 end;
+
+	if (!table || !delay_ns)
+		return;
+	end = monotonic_ns() + delay_ns;
+	pthread_mutex_lock(&table->lock);
+	while (!table->stopped && monotonic_ns() < end)
+		monotonic_cond_wait_until(&table->stop, &table->lock, end);
+	pthread_mutex_unlock(&table->lock);
+}
+
+void inject_stop(struct inject_table *table)
+{
+	pthread_mutex_lock(&table->lock);
+	table->stopped = true;
+	pthread_cond_broadcast(&table->stop);
+	pthread_mutex_unlock(&table->lock);
 }

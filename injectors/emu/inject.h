@@ -57,8 +57,15 @@ int inject_arm(struct inject_table *table, const struct injection *injection);
 /* After return no thread acts on it any more. Returns how often it fired. */
 __u64 inject_disarm(struct inject_table *table, __u32 id);
 
-/* Nanoseconds to wait at this point for this device now; the caller sleeps. */
+/* The table may be NULL below: nothing is armed. */
+
+/* Nanoseconds to wait at this point for this device now; the caller sleeps, or has others wait. */
 __u64 inject_delay(struct inject_table *table, enum inject_point point, __u32 device);
 bool inject_fire(struct inject_table *table, enum inject_point point, __u32 device);
+/* Sleeps what inject_delay() said, to the microsecond; inject_stop() cuts it short. */
+void inject_sleep(struct inject_table *table, __u64 delay_ns);
+
+/* The machine ends: nothing fires any more, whoever sleeps goes on at once. */
+void inject_stop(struct inject_table *table);
 
 #endif

@@ -111,18 +111,18 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
 }
 
 /*
- * The order is the point: nothing asks for memory any more (reclaimer, drivers), then devices that
+ * The order is the point: nothing is delayed any more, nothing asks for memory any more (reclaimer, drivers), then devices that
  * wait for a page give up, then nobody can raise a request, then the service runs dry.
  */
 void machine_stop(struct machine *machine)
 {
 	if (!machine->started)
 		return;
+	inject_stop(machine->injections);
 	reclaimer_stop(machine->reclaimer);
 	for (__u32 i = 0; i < machine->config.workload_count; i++)
 		if (machine->workloads[i])
 			workload_stop(machine->workloads[i]);
-	service_hurry(machine->service);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		port_stop(machine->devices[i].port);
 	for (__u32 i = 0; i < machine->config.device_count; i++) {

@@ -212,9 +212,9 @@ static int touch(struct guest_memory *memory, struct pending_resolve *pending, b
 	return error;
 }
 
-static void sleep_rest(struct pending_resolve *pending)
+static void sleep_rest(struct guest_memory *memory, struct pending_resolve *pending)
 {
-	memory_sleep(pending->delay_ns);
+	inject_sleep(memory->injections, pending->delay_ns);
 	pending->delay_ns = 0;
 }
 
@@ -227,12 +227,12 @@ static int resolve_once(struct guest_memory *memory, struct pending_resolve *pen
 	if (state < 0)
 		return state;
 	if (!memory->running || state < PAGE_NEVER)
-		sleep_rest(pending);
+		sleep_rest(memory, pending);
 	start_ns = memory_clock();
 	if (touch(memory, pending, write))
 		return failed(-EFAULT, "page 0x%llx cannot be read back from its store",
 			      pending->page_address);
-	sleep_rest(pending); /* another's touch may have brought the page before ours */
+	sleep_rest(memory, pending); /* another's touch may have brought the page before ours */
 	if (state == PAGE_GONE_MINOR)
 		atomic_fetch_add(&memory->minor, 1);
 	else if (!memory->running && state != PAGE_PRESENT)

@@ -124,7 +124,7 @@ static void bring_page(struct guest_memory *memory, void *page, __u64 page_addre
 	__u32 device;
 	int error;
 
-	memory_sleep(memory_take_delay(memory, page_address, &device));
+	inject_sleep(memory->injections, memory_take_delay(memory, page_address, &device));
 	while ((error = place_page(memory, page, page_address, &stored)) == EAGAIN ||
 	       error == ENOMEM)
 		memory_sleep(error == ENOMEM ? 10000000 : 0);

@@ -161,14 +161,8 @@ int service_create(struct service **service, const struct service_config *config
 	return 0;
 }
 
-void service_hurry(struct service *service)
-{
-	atomic_store(&service->hurry, true);
-}
-
 void service_drain(struct service *service)
 {
-	service_hurry(service);
 	if (service->isr_running) {
 		request_queue_stop(service->queue);
 		pthread_join(service->isr, NULL);

@@ -76,9 +76,7 @@ void service_post(struct service *service, const struct page_request *request);
  * from a stop marker's answer: an index it gave up may be used again. */
 bool service_pending(const struct service *service, __u32 device, __u16 group);
 
-/* From now on no injected delay is waited for: what is under way ends soon. */
-void service_hurry(struct service *service);
-/* With no device left that raises requests: serves what is queued and ends all threads. */
+/* With no device left that raises requests: serves what is queued, due or not, and ends all threads. */
 void service_drain(struct service *service);
 
 struct service_stats {

@@ -31,7 +31,6 @@ struct service {
 	__u32 handler_count;
 	pthread_t isr;
 	bool isr_running;
-	atomic_bool hurry;
 	/* per device and group index: requests accepted and not yet answered or discarded */
 	_Atomic __u32 *pending;
 

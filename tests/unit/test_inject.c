@@ -12,6 +12,7 @@
 
 #include "injectors/emu/inject.h"
 #include "injectors/emu/probes.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define ASKED 10007
@@ -188,6 +189,33 @@ static void equal_seeds_do_not_fire_together(void **state)
 	assert_in_range(both, ASKED * 3 / 100, ASKED * 5 / 100);
 }
 
+static void *stop_soon(void *argument)
+{
+	struct timespec nap = {.tv_nsec = 10000000};
+
+	nanosleep(&nap, NULL);
+	inject_stop(table);
+	return argument;
+}
+
+static void sleeping_takes_its_time_until_stopped(void **state)
+{
+	struct injection injection = always(INJECT_OVERFLOW, 1);
+	pthread_t stopper;
+	__u64 start;
+
+	(void)state;
+	assert_int_equal(inject_arm(table, &injection), 0);
+	start = monotonic_ns();
+	inject_sleep(table, 3 * NSEC_PER_MSEC);
+	assert_true(monotonic_ns() - start >= 3 * NSEC_PER_MSEC);
+	assert_int_equal(pthread_create(&stopper, NULL, stop_soon, NULL), 0);
+	inject_sleep(table, 3600 * NSEC_PER_SEC);
+	assert_true(monotonic_ns() - start < 60 * NSEC_PER_SEC);
+	pthread_join(stopper, NULL);
+	assert_int_equal(fired(13, 0), 0);
+}
+
 static void bad_values_are_refused_with_the_accepted_ones(void **state)
 {
 	struct injection injection = always(INJECT_OVERFLOW, 1);
@@ -262,6 +290,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(only_its_device_and_point, setup, teardown),
 		cmocka_unit_test_setup_teardown(delays_of_several_add_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(distributions_keep_their_shape, setup, teardown),
+		cmocka_unit_test_setup_teardown(sleeping_takes_its_time_until_stopped, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(equal_seeds_do_not_fire_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_values_are_refused_with_the_accepted_ones,
 						setup, teardown),

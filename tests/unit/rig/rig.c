@@ -185,7 +185,7 @@ struct machine *rig_create(struct rig_config config)
 
 void rig_stop(struct machine *rig)
 {
-	service_hurry(rig->service);
+	inject_stop(rig->injections);
 	for (__u32 i = 0; i < rig->config.device_count; i++)
 		port_stop(rig->devices[i].port);
 }

@@ -29,10 +29,11 @@ static __u64 clock_ns(void)
 static double dmas(struct lookup *lookup, unsigned int rounds, __u64 bytes, __u64 stride)
 {
 	__u64 absent[1], iova = 0, start, taken, least = ~0ull;
+	const unsigned int each = rounds / BATCHES;
 
 	for (int batch = 0; batch < BATCHES; batch++) {
 		start = clock_ns();
-		for (unsigned int i = 0; i < rounds / BATCHES; i++) {
+		for (unsigned int i = 0; i < each; i++) {
 			if (lookup_begin(lookup, iova, bytes, true, absent, 1))
 				return -1;
 			lookup_end(lookup, iova, bytes);
@@ -41,7 +42,7 @@ static double dmas(struct lookup *lookup, unsigned int rounds, __u64 bytes, __u6
 		taken = clock_ns() - start;
 		least = taken < least ? taken : least;
 	}
-	return (double)least / (rounds / BATCHES);
+	return (double)least / each;
 }
 
 /* Without another thread an invalidation's barrier would have nobody to reach. */

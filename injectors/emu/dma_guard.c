@@ -20,6 +20,7 @@ struct guarded {
 };
 
 /* The linker names the ends of the section. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
 extern const struct guarded __start_dma_guard[], __stop_dma_guard[];
 
 #define GUARDED(from, to)                    \
@@ -54,9 +55,8 @@ int dma_guard_install(void)
 
 	sigemptyset(&action.sa_mask);
 	pthread_mutex_lock(&lock);
-	if (sigaction(SIGBUS, NULL, &current))
-		error = -errno;
-	else if (current.sa_sigaction != on_sigbus && sigaction(SIGBUS, &action, &previous))
+	if (sigaction(SIGBUS, NULL, &current) ||
+	    (current.sa_sigaction != on_sigbus && sigaction(SIGBUS, &action, &previous)))
 		error = -errno;
 	pthread_mutex_unlock(&lock);
 	return error ? failed(error, "cannot install a handler for SIGBUS") : 0;

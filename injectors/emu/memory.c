@@ -24,7 +24,8 @@ __u64 memory_clock(void)
 
 void memory_sleep(__u64 ns)
 {
-	struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+	struct timespec left = {.tv_sec = (time_t)(ns / 1000000000),
+				.tv_nsec = (long)(ns % 1000000000)};
 
 	while (ns && clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
 		;

@@ -49,9 +49,9 @@ static int write_out(struct guest_memory *memory, __u64 page_address)
 	ssize_t done;
 
 	/* The memfd and not the mapping is read: that can fault in nothing. */
-	done = pread(memory->memfd, page, PAGE_BYTES, page_address);
+	done = pread(memory->memfd, page, PAGE_BYTES, (off_t)page_address);
 	if (done == (ssize_t)PAGE_BYTES)
-		done = pwrite(memory->backing, page, PAGE_BYTES, page_address);
+		done = pwrite(memory->backing, page, PAGE_BYTES, (off_t)page_address);
 	if (done != (ssize_t)PAGE_BYTES) {
 		int error = done < 0 ? errno : ENOSPC;
 
@@ -64,8 +64,8 @@ static int write_out(struct guest_memory *memory, __u64 page_address)
 
 static int free_frame(struct guest_memory *memory, __u64 page_address)
 {
-	if (fallocate(memory->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page_address,
-		      PAGE_BYTES))
+	if (fallocate(memory->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)page_address, PAGE_BYTES))
 		return failed(-errno, "cannot free page 0x%llx: %s", page_address, strerror(errno));
 	return 0;
 }

@@ -76,7 +76,7 @@ static int read_page(int file, void *page, __u64 page_address)
 	ssize_t got;
 
 	do
-		got = pread(file, page, PAGE_BYTES, page_address);
+		got = pread(file, page, PAGE_BYTES, (off_t)page_address);
 	while (got < 0 && errno == EINTR);
 	if (got == (ssize_t)PAGE_BYTES)
 		return 0;
@@ -178,7 +178,7 @@ static int faults_open(int *faults, __u64 features)
 {
 	struct uffdio_api api = {.api = UFFD_API, .features = features};
 
-	*faults = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	*faults = (int)syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (*faults < 0 && errno == EPERM)
 		return failed(-EPERM, "userfaultfd is refused: run as root, or set "
 				      "vm.unprivileged_userfaultfd=1");
@@ -217,7 +217,7 @@ static int backing_open(struct guest_memory *memory, const char *directory)
 		if (memory->backing >= 0)
 			unlink(path);
 	}
-	if (memory->backing < 0 || ftruncate(memory->backing, memory->bytes))
+	if (memory->backing < 0 || ftruncate(memory->backing, (off_t)memory->bytes))
 		return failed(-errno, "cannot create a backing file of %llu bytes in %s: %s",
 			      memory->bytes, directory, strerror(errno));
 	/* Single pages come back; to read ahead of them would only fill the page cache. */
@@ -245,7 +245,7 @@ static int views_create(struct guest_memory *memory)
 	int error;
 
 	memory->memfd = memfd_create("faultline-guest", MFD_CLOEXEC);
-	if (memory->memfd < 0 || ftruncate(memory->memfd, memory->bytes))
+	if (memory->memfd < 0 || ftruncate(memory->memfd, (off_t)memory->bytes))
 		return failed(-errno, "cannot create a memfd of %llu bytes: %s", memory->bytes,
 			      strerror(errno));
 	error = map_view(memory, &memory->cpu);

@@ -28,7 +28,7 @@ static void pagemap_open(void)
 static int pagemap_bit(const void *address, __u64 bit)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	off_t offset = ((uintptr_t)address >> PAGE_BITS) * sizeof(__u64);
+	off_t offset = (off_t)(((uintptr_t)address >> PAGE_BITS) * sizeof(__u64));
 	__u64 entry;
 
 	pthread_once(&once, pagemap_open);

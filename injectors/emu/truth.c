@@ -239,19 +239,24 @@ static void write_record(const struct truth_record *record)
 		record->flags, record->tenant, record->tid);
 }
 
+struct sorted {
+	__u64 time_ns;
+	const struct truth_record *record;
+};
+
 static int by_time(const void *a, const void *b)
 {
-	const struct truth_record *left = *(const struct truth_record *const *)a;
-	const struct truth_record *right = *(const struct truth_record *const *)b;
+	const struct sorted *left = a, *right = b;
 
 	if (left->time_ns != right->time_ns)
 		return left->time_ns < right->time_ns ? -1 : 1;
-	return left < right ? -1 : left > right; /* as logged, within a chunk */
+	/* As logged, within a chunk. */
+	return left->record < right->record ? -1 : left->record > right->record;
 }
 
 static int write_all(void)
 {
-	const struct truth_record **records;
+	struct sorted *records;
 	size_t count = 0;
 
 	for (struct chunk *chunk = truth.used; chunk; chunk = chunk->next)
@@ -263,11 +268,12 @@ static int write_all(void)
 	count = 0;
 	for (struct chunk *chunk = truth.used; chunk; chunk = chunk->next) {
 		for (size_t i = 0; i < chunk->count; i++)
-			records[count++] = &chunk->records[i];
+			records[count++] = (struct sorted){.time_ns = chunk->records[i].time_ns,
+							   .record = &chunk->records[i]};
 	}
 	qsort(records, count, sizeof(*records), by_time);
 	for (size_t i = 0; i < count; i++)
-		write_record(records[i]);
+		write_record(records[i].record);
 	free(records);
 	return 0;
 }

@@ -164,8 +164,8 @@ __u32 devtlb_invalidate(struct devtlb *devtlb, __u32 pasid, __u64 iova, __u64 le
 	if (iova >> DEVTLB_4K != (iova + length - 1) >> DEVTLB_4K)
 		return invalidate(devtlb, pasid, iova, iova + length - 1);
 	/* One page, the usual case: two sets instead of the whole cache. */
-	for (__u8 bits = DEVTLB_4K; bits <= DEVTLB_2M; bits += DEVTLB_2M - DEVTLB_4K) {
-		entry = find(devtlb, pasid, iova, bits);
+	for (int i = 0; i < 2; i++) {
+		entry = find(devtlb, pasid, iova, i ? DEVTLB_2M : DEVTLB_4K);
 		if (entry) {
 			drop(devtlb, entry);
 			dropped++;

@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_SECOND 1000000000ull
-#define NS_PER_DAY    (86400 * NS_PER_SECOND)
+#include "lib/base/clock.h"
+
+#define NS_PER_DAY (86400 * NSEC_PER_SEC)
 
 const char *argp_program_version = "faultline " FAULTLINE_VERSION;
 const char *argp_program_bug_address = "the issue tracker of the Faultline repository";
@@ -134,7 +134,7 @@ int common_open_writer(struct writer **writer, const struct output_options *opti
 		.raw_time = options->raw_time,
 	};
 
-	if (options->csv && strcmp(options->csv, "-"))
+	if (options->csv && strcmp(options->csv, "-") != 0)
 		config.directory = options->csv;
 	return writer_open(writer, &config);
 }
@@ -194,7 +194,7 @@ int common_open_recording(const char *path, const struct window_options *window,
 
 	memset(summary, 0, sizeof(*summary));
 	*reading = (struct trace_read_config){.path = path};
-	if (strcmp(path, "-"))
+	if (strcmp(path, "-") != 0)
 		err = trace_summarize(path, summary);
 	else if (window->has_since || window->has_until)
 		err = failed(-EINVAL, "--since and --until need a file: standard input has no end "
@@ -258,14 +258,6 @@ int common_write_facts(struct writer *writer, const char *path, const struct tra
 	return writer_fact(writer, "complete", loss->cut ? "no: the recording was cut" : "yes");
 }
 
-static __u64 monotonic_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (__u64)now.tv_sec * NS_PER_SECOND + (__u64)now.tv_nsec;
-}
-
 static int show_progress(void *self, const struct event *events, size_t count)
 {
 	struct progress *progress = self;
@@ -274,9 +266,9 @@ static int show_progress(void *self, const struct event *events, size_t count)
 
 	(void)events;
 	progress->done += count;
-	now = monotonic_now();
-	if (now - progress->started_ns < 2 * NS_PER_SECOND ||
-	    now - progress->shown_ns < NS_PER_SECOND / 4)
+	now = monotonic_ns();
+	if (now - progress->started_ns < 2 * NSEC_PER_SEC ||
+	    now - progress->shown_ns < NSEC_PER_SEC / 4)
 		return 0;
 	progress->shown_ns = now;
 	units_format_count(progress->done, 6, text);
@@ -292,7 +284,7 @@ struct stream common_progress(struct progress *progress)
 {
 	static const struct stream_ops shown = {.events = show_progress}, hidden;
 
-	progress->started_ns = monotonic_now();
+	progress->started_ns = monotonic_ns();
 	return (struct stream){isatty(STDERR_FILENO) ? &shown : &hidden, progress};
 }
 

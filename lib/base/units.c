@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define NS_PER_SECOND 1000000000ull
-#define NS_PER_MINUTE (60 * NS_PER_SECOND)
+#define NS_PER_MINUTE (60 * NSEC_PER_SEC)
 #define NS_PER_HOUR   (60 * NS_PER_MINUTE)
 #define NS_PER_DAY    (24 * NS_PER_HOUR)
 
@@ -49,7 +48,7 @@ static const char *parse_decimal(const char *text, __u64 *whole, __u64 *fraction
 		return text;
 	start = ++text;
 	for (; isdigit((unsigned char)*text); text++) {
-		if (*scale >= NS_PER_SECOND)
+		if (*scale >= NSEC_PER_SEC)
 			continue; /* finer than any unit resolves */
 		*fraction = *fraction * 10 + (__u64)(*text - '0');
 		*scale *= 10;
@@ -69,14 +68,9 @@ static bool scale_decimal(__u64 whole, __u64 fraction, __u64 fraction_scale, __u
 int units_parse_duration(const char *text, __u64 *ns)
 {
 	static const struct unit units[] = {
-		{"ns", 1},
-		{"us", 1000},
-		{"ms", 1000000},
-		{"s", NS_PER_SECOND},
-		{"m", NS_PER_MINUTE},
-		{"min", NS_PER_MINUTE},
-		{"h", NS_PER_HOUR},
-		{"d", NS_PER_DAY},
+		{"ns", 1},	     {"us", 1000},	   {"ms", 1000000},
+		{"s", NSEC_PER_SEC}, {"m", NS_PER_MINUTE}, {"min", NS_PER_MINUTE},
+		{"h", NS_PER_HOUR},  {"d", NS_PER_DAY},
 	};
 	__u64 whole, fraction, scale;
 	const char *suffix = parse_decimal(text, &whole, &fraction, &scale);
@@ -88,7 +82,7 @@ int units_parse_duration(const char *text, __u64 *ns)
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(suffix, units[i].name))
+		if (strcmp(suffix, units[i].name) != 0)
 			continue;
 		if (!scale_decimal(whole, fraction, scale, units[i].scale, ns))
 			return failed(-ERANGE, "duration '%s' is beyond 584 years", text);
@@ -113,7 +107,7 @@ int units_parse_size(const char *text, __u64 *bytes)
 		unit = 1ull << (10 * (letter - letters + 1));
 		suffix++;
 	}
-	if (*suffix && strcmp(suffix, "B") && !(letter && !strcmp(suffix, "iB")))
+	if (*suffix && strcmp(suffix, "B") != 0 && !(letter && !strcmp(suffix, "iB")))
 		return failed(-EINVAL, "size '%s' has an unknown unit; accepted: " SIZE_ACCEPTED,
 			      text);
 	if (fraction && unit == 1)
@@ -171,7 +165,7 @@ static const char *parse_clock(const char *text, __u64 *ns)
 			return NULL;
 	}
 	*ns = (__u64)hours * NS_PER_HOUR + (__u64)minutes * NS_PER_MINUTE +
-	      (__u64)seconds * NS_PER_SECOND + fraction * NS_PER_SECOND / scale;
+	      (__u64)seconds * NSEC_PER_SEC + fraction * NSEC_PER_SEC / scale;
 	return text;
 }
 
@@ -213,9 +207,9 @@ static bool parse_date(const char *text, __u64 *ns)
 	/* timegm() makes 3 March of 31 February. */
 	if (tm.tm_mday != day_of_month)
 		return false;
-	if (day < 2 * 86400 || day > 500ll * 365 * 86400)
+	if (day < 2l * 86400 || day > 200l * 365 * 86400)
 		return false;
-	*ns = (__u64)((__s64)((__u64)day * NS_PER_SECOND + clock_ns) - offset_ns);
+	*ns = (__u64)((__s64)((__u64)day * NSEC_PER_SEC + clock_ns) - offset_ns);
 	return true;
 }
 
@@ -234,7 +228,7 @@ int units_parse_time(const char *text, struct units_time *time)
 	if (*text == '@') {
 		rest = parse_decimal(text + 1, &whole, &fraction, &scale);
 		if (rest && !*rest &&
-		    scale_decimal(whole, fraction, scale, NS_PER_SECOND, &time->ns))
+		    scale_decimal(whole, fraction, scale, NSEC_PER_SEC, &time->ns))
 			return 0;
 	} else if (parse_date(text, &time->ns)) {
 		return 0;
@@ -257,7 +251,7 @@ static void format_scaled(__u64 value, __u64 scale, const char *unit, char text[
 
 const char *units_format_duration(__u64 ns, char text[UNITS_TEXT])
 {
-	__u64 seconds = ns / NS_PER_SECOND;
+	__u64 seconds = ns / NSEC_PER_SEC;
 
 	if (!ns)
 		snprintf(text, UNITS_TEXT, "0");
@@ -268,11 +262,11 @@ const char *units_format_duration(__u64 ns, char text[UNITS_TEXT])
 	else if (ns < 999500000)
 		format_scaled(ns, 1000000, "ms", text);
 	else if (seconds < 60)
-		format_scaled(ns, NS_PER_SECOND, "s", text);
+		format_scaled(ns, NSEC_PER_SEC, "s", text);
 	else if (seconds < 3600)
 		snprintf(text, UNITS_TEXT, "%llum%02llus", (unsigned long long)seconds / 60,
 			 (unsigned long long)seconds % 60);
-	else if (seconds < 100 * 3600)
+	else if (seconds < 100ull * 3600)
 		snprintf(text, UNITS_TEXT, "%lluh%02llum", (unsigned long long)seconds / 3600,
 			 (unsigned long long)seconds % 3600 / 60);
 	else
@@ -321,13 +315,13 @@ const char *units_format_count(__u64 count, unsigned int width, char text[UNITS_
 
 const char *units_format_time(__u64 realtime_ns, char text[UNITS_TEXT])
 {
-	time_t seconds = (time_t)(realtime_ns / NS_PER_SECOND);
+	time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
 	struct tm tm;
 	size_t length;
 
 	gmtime_r(&seconds, &tm);
 	length = strftime(text, UNITS_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(text + length, UNITS_TEXT - length, ".%09lluZ",
-		 (unsigned long long)(realtime_ns % NS_PER_SECOND));
+		 (unsigned long long)(realtime_ns % NSEC_PER_SEC));
 	return text;
 }

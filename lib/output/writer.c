@@ -83,7 +83,7 @@ int writer_begin(struct writer *writer, const struct table *table)
 		return keep(writer, failed(-EINVAL, "table %s begins before %s has ended",
 					   table->name, writer->table->name));
 	writer->table = table;
-	writer->skipped = only && strcmp(only, table->name);
+	writer->skipped = only && strcmp(only, table->name) != 0;
 	if (writer->skipped)
 		return 0;
 	writer->found = true;

@@ -8,9 +8,11 @@
 #include "lib/trace/pack.h"
 #include "lib/trace/store.h"
 
-#define HEADER	    sizeof(struct trace_frame_header)
-#define FILE_HEADER sizeof(struct trace_file_header)
-#define SEARCH_MAX  (1u << 20) /* without a file header, frames must begin within this */
+#define HEADER	     sizeof(struct trace_frame_header)
+#define FILE_HEADER  sizeof(struct trace_file_header)
+#define WASTE_MAX    (256u << 20)
+#define WASTE_FACTOR 4
+#define SEARCH_MAX   (1u << 20) /* without a file header, frames must begin within this */
 
 static int no_recording(const struct trace_frames *frames, const char *why)
 {
@@ -284,9 +286,13 @@ int trace_frames_payload(struct trace_frames *frames, const __u8 **payload)
 	*payload = trace_source_bytes(&frames->source) + HEADER;
 	if ((size_t)n >= size && trace_payload_is_sound(&frames->header, *payload))
 		return 1;
+	frames->short_frame = (size_t)n < size;
+	frames->wasted += (size_t)n;
+	/* A forged file could make every byte cost a whole frame: then frames are left as a whole. */
+	if (!frames->short_frame && frames->wasted > WASTE_MAX + WASTE_FACTOR * frames->bytes)
+		return trace_frames_reject(frames);
 	/* Its length may be a lie of the past: what follows is searched from here on. */
 	frames->current = false;
-	frames->short_frame = (size_t)n < size;
 	return skip_damage(frames);
 }
 

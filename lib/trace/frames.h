@@ -32,7 +32,8 @@ struct trace_frames {
 	bool damaged;			  /* other than by a cut at the end */
 	__u64 damaged_bytes;
 	__u64 damaged_frames;
-	__u64 bytes; /* passed so far */
+	__u64 bytes;  /* passed so far */
+	__u64 wasted; /* bytes checked in vain */
 };
 
 /* Opens `path` or standard input ("-"). -EPROTO if it is no recording of a known version. */

@@ -20,7 +20,7 @@ int trace_preamble_probe(struct trace_preamble *preamble, const struct probe_inf
 
 	/* A probe is pushed again whenever its counters moved; there are a few dozen. */
 	for (size_t i = 0; i < preamble->probes.size / sizeof(*known); i++) {
-		if (strncmp(known[i].name, probe->name, sizeof(probe->name)))
+		if (strncmp(known[i].name, probe->name, sizeof(probe->name)) != 0)
 			continue;
 		known[i] = *probe;
 		return 0;

@@ -24,7 +24,7 @@ static __u32 segment_number(const char *name, const char *base)
 	unsigned long number;
 	char *end;
 
-	if (strncmp(name, base, length) || name[length] != '.')
+	if (strncmp(name, base, length) != 0 || name[length] != '.')
 		return 0;
 	name += length + 1;
 	if (strlen(name) < TRACE_SEGMENT_DIGITS || !isdigit((unsigned char)*name))
@@ -83,6 +83,7 @@ void trace_segments_free(struct trace_segments *segments)
 	memset(segments, 0, sizeof(*segments));
 }
 
+/* A segment, or what is left of one whose recorder was killed before its header was written. */
 static bool is_segment(const char *path)
 {
 	struct trace_file_header header;
@@ -93,8 +94,11 @@ static bool is_segment(const char *path)
 		return false;
 	n = read(fd, &header, sizeof(header));
 	close(fd);
-	return n == sizeof(header) && trace_file_header_is_sound(&header) &&
-	       (header.flags & TRACE_FILE_SEGMENT);
+	if (n == sizeof(header))
+		return trace_file_header_is_sound(&header) && (header.flags & TRACE_FILE_SEGMENT);
+	return n >= 0 &&
+	       !memcmp(header.magic, TRACE_FILE_MAGIC,
+		       n < (ssize_t)sizeof(header.magic) ? (size_t)n : sizeof(header.magic));
 }
 
 int trace_segments_remove(const char *path)

@@ -10,7 +10,8 @@
 
 #include "lib/base/fail.h"
 
-#define READ_AHEAD (64 * 1024)
+#define READ_AHEAD	(64u << 10)
+#define READ_AFTER_SEEK (4u << 10)
 
 int trace_source_open(struct trace_source *source, const char *path)
 {
@@ -18,7 +19,8 @@ int trace_source_open(struct trace_source *source, const char *path)
 
 	source->start = source->end = 0;
 	source->ended = false;
-	if (strcmp(path, "-"))
+	source->sought = false;
+	if (strcmp(path, "-") != 0)
 		source->fd = open(path, O_RDONLY | O_CLOEXEC);
 	else
 		source->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -56,6 +58,7 @@ static int make_room(struct trace_source *source, size_t size)
 ssize_t trace_source_need(struct trace_source *source, const char *path, size_t size)
 {
 	while (source->end - source->start < size && !source->ended) {
+		size_t room;
 		ssize_t n;
 		int err = 0;
 
@@ -63,7 +66,11 @@ ssize_t trace_source_need(struct trace_source *source, const char *path, size_t 
 			err = make_room(source, size);
 		if (err)
 			return err;
-		n = read(source->fd, source->bytes + source->end, source->capacity - source->end);
+		room = source->capacity - source->end;
+		if (source->sought && size <= READ_AFTER_SEEK)
+			room = READ_AFTER_SEEK;
+		source->sought = false;
+		n = read(source->fd, source->bytes + source->end, room);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -86,6 +93,7 @@ static __s64 seek(struct trace_source *source, const char *path, __u64 size)
 
 	if (to < 0 || fstat(source->fd, &status))
 		return failed(-errno, "%s: cannot seek: %s", path, strerror(errno));
+	source->sought = true;
 	if (to <= status.st_size)
 		return 0;
 	source->ended = true;

@@ -11,7 +11,8 @@
 struct trace_source {
 	int fd;
 	bool seekable;
-	bool ended; /* the window reaches the end of the file */
+	bool ended;  /* the window reaches the end of the file */
+	bool sought; /* perhaps only a header is wanted next */
 	__u8 *bytes;
 	size_t capacity;
 	size_t start, end; /* the window: unread bytes within `bytes` */

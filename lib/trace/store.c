@@ -39,13 +39,13 @@ static int write_file_header(struct trace_store *store, __u32 flags, __u32 segme
 	return 0;
 }
 
-static int create(struct trace_store *store, const char *path)
+static int create(struct trace_store *store, const char *path, bool overwrite)
 {
 	struct stat status;
 
 	if (path != store->current)
 		snprintf(store->current, sizeof(store->current), "%s", path);
-	store->fd = files_create(AT_FDCWD, path, 0600, store->overwrite);
+	store->fd = files_create(AT_FDCWD, path, 0600, overwrite);
 	if (store->fd < 0)
 		return store->fd;
 	store->created = true;
@@ -63,7 +63,7 @@ static int open_ring(struct trace_store *store)
 		if (err)
 			return err;
 	}
-	err = create(store, store->path);
+	err = create(store, store->path, store->overwrite);
 	if (err)
 		return err;
 	err = write_file_header(store, TRACE_FILE_RING, 0);
@@ -101,7 +101,7 @@ int trace_store_open(struct trace_store *store, const struct trace_writer_config
 			return failed(-errno, "standard output: %s", strerror(errno));
 		return write_file_header(store, 0, 0);
 	}
-	err = store->ring ? open_ring(store) : create(store, store->path);
+	err = store->ring ? open_ring(store) : create(store, store->path, store->overwrite);
 	if (!err && !store->ring)
 		err = write_file_header(store, 0, 0);
 	if (err)
@@ -161,7 +161,7 @@ int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 	store->fd = -1;
 	err = make_room(store, sizeof(store->header), now_ns);
 	err = err ? err : trace_segment_path(store->path, number, store->current);
-	err = err ? err : create(store, store->current);
+	err = err ? err : create(store, store->current, false);
 	if (err)
 		return err;
 	segment = calloc(1, sizeof(*segment));

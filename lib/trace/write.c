@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/trace/columns.h"
 #include "lib/trace/index.h"
@@ -15,7 +15,8 @@
 #include "lib/trace/records.h"
 #include "lib/trace/store.h"
 
-#define FLUSH_NS 500000000ull
+#define FLUSH_NS  500000000ull
+#define PAGES_MAX (2u << 20) /* of one window: 8 GiB touched in a second; more is a floor */
 
 struct trace_writer {
 	struct trace_store store;
@@ -48,14 +49,6 @@ static int keep(struct trace_writer *writer, int err)
 		snprintf(writer->sentence, sizeof(writer->sentence), "%s", failure_text());
 	}
 	return writer->error;
-}
-
-static __u64 monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
 }
 
 static struct trace_frame_header header_of(const struct trace_writer *writer, __u8 type, __u8 flags)
@@ -296,11 +289,16 @@ static int write_loss(void *self, const struct loss_info *loss)
 
 static int write_aggregate(void *self, const struct aggregate_frame *frame)
 {
+	struct aggregate_frame kept = *frame;
 	struct trace_frame_header header;
 	struct trace_writer *writer = self;
 
+	if (kept.page_count > PAGES_MAX) {
+		kept.page_count = PAGES_MAX;
+		kept.incomplete = true;
+	}
 	if (begin_record(writer) ||
-	    keep(writer, trace_put_aggregate(&writer->raw, frame, &writer->scratch)))
+	    keep(writer, trace_put_aggregate(&writer->raw, &kept, &writer->scratch)))
 		return writer->error;
 	header = header_of(writer, TRACE_AGGREGATE, 0);
 	header.first_ns = frame->window * AGGREGATE_WINDOW_NS;

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "lib/base/fail.h"
-#include "lib/trace/format.h"
+#include "lib/trace/pack.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/stream_log.h"
 
@@ -292,7 +294,43 @@ static void strict_reading_stops_at_damage(void **state)
 	free(bytes);
 }
 
-static void a_later_version_is_named(void **state)
+/* Headers whose checksums hold, each claiming most of the file behind it as its payload. */
+static void a_forged_file_does_not_take_forever(void **state)
+{
+	const size_t count = 100003, size = 40 + count * sizeof(struct trace_frame_header);
+	unsigned char *bytes = malloc(size);
+	struct trace_file_header file;
+	struct stream_log log;
+	clock_t begin = clock();
+
+	(void)state;
+	memcpy(&file, whole, sizeof(file));
+	memcpy(bytes, &file, sizeof(file));
+	for (size_t i = 0; i < count; i++) {
+		struct trace_frame_header header = {
+			.recording = file.recording,
+			.type = TRACE_EVENTS,
+			.stored_length = (__u32)((count - i - 1) * sizeof(header) / 2),
+		};
+
+		memcpy(bytes + 40 + i * sizeof(header), &header, sizeof(header));
+	}
+	for (size_t i = count; i--;) {
+		struct trace_frame_header *header = (void *)(bytes + 40 + i * sizeof(*header));
+
+		trace_seal(header, header + 1);
+		header->payload_checksum ^= 1;
+		header->header_checksum = XXH3_64bits(header, 56);
+	}
+	write_bytes(bytes, size);
+	assert_int_equal(read_back(&log), -EBADMSG);
+	assert_int_equal(log.events, 0);
+	assert_true(clock() - begin < 40 * CLOCKS_PER_SEC);
+	stream_log_free(&log);
+	free(bytes);
+}
+
+static void a_damaged_file_header_costs_nothing_else(void **state)
 {
 	unsigned char *bytes = malloc(whole_size);
 	struct stream_log log;
@@ -301,12 +339,29 @@ static void a_later_version_is_named(void **state)
 	memcpy(bytes, whole, whole_size);
 	bytes[8] = 2;
 	write_bytes(bytes, whole_size);
-	/* Not sealed again: to the reader this is a damaged header before sound frames. */
 	assert_int_equal(read_back(&log), -EBADMSG);
 	assert_int_equal(log.events, expected.events);
 	assert_int_equal(log.loss.damaged_frames, 0);
 	assert_int_equal(log.loss.damaged_bytes, sizeof(struct trace_file_header));
 	stream_log_free(&log);
+	free(bytes);
+}
+
+static void a_later_version_is_named(void **state)
+{
+	struct trace_file_header header;
+	unsigned char *bytes = malloc(whole_size);
+	struct stream_log log;
+
+	(void)state;
+	memcpy(bytes, whole, whole_size);
+	memcpy(&header, bytes, sizeof(header));
+	header.version = 2;
+	trace_seal_file(&header);
+	memcpy(bytes, &header, sizeof(header));
+	write_bytes(bytes, whole_size);
+	assert_int_equal(read_back(&log), -EPROTO);
+	assert_non_null(strstr(failure_text(), "is of format 2 with events 1; this program reads"));
 	free(bytes);
 }
 
@@ -319,6 +374,8 @@ int main(void)
 		cmocka_unit_test(a_damaged_last_frame_is_one),
 		cmocka_unit_test(lost_and_foreign_bytes_are_skipped),
 		cmocka_unit_test(strict_reading_stops_at_damage),
+		cmocka_unit_test(a_forged_file_does_not_take_forever),
+		cmocka_unit_test(a_damaged_file_header_costs_nothing_else),
 		cmocka_unit_test(a_later_version_is_named),
 	};
 

@@ -12,13 +12,14 @@
 #include "lib/analyze/invalidations.h"
 #include "lib/base/fail.h"
 
-#define SECOND_NS 1000000000ull
+#define SECOND_NS	1000000000ull
+#define SECOND_SLACK_NS 50000000ull
 
 /* Rate of a device by the second; the model's copy may be frozen while this goes on. */
 struct curve {
 	__u64 observed; /* faults at the last observation */
 	double rate;	/* between the last two */
-	__u64 faults;	/* at the end of the newest second */
+	__u64 faults;	/* when the curve last got a value */
 	__u32 count;
 	float values[TOP_HISTORY];
 };
@@ -31,7 +32,7 @@ struct collector {
 	__u64 now_ns, interval_ns;
 	struct curve *curves; /* by handle */
 	size_t room;
-	__u64 curve_ns; /* end of the newest second of the curves */
+	__u64 curve_ns; /* when the curves last got a value */
 	__u64 cpu_ns;	/* of this process, at... */
 	__u64 wall_ns;	/* ...this time of its own clock */
 	double cpu_percent;
@@ -126,25 +127,29 @@ static void measure_rates(struct collector *collector, __u64 now_ns)
 	}
 }
 
-/* Whole seconds since the last call get the mean rate of the time between. */
+/*
+ * Every second that has passed since the last call that found one gets the mean rate of that time.
+ * Intervals of a second are a little longer or shorter than that, which must not cost a value.
+ */
 static void extend_curves(struct collector *collector)
 {
 	__u64 now_ns = collector->now_ns;
-	__u64 seconds, pushed;
+	__u64 elapsed, seconds;
 
 	if (!collector->curve_ns)
-		collector->curve_ns = now_ns - SECOND_NS;
-	if (now_ns < collector->curve_ns + SECOND_NS)
+		collector->curve_ns = start_ns(collector);
+	elapsed = now_ns > collector->curve_ns ? now_ns - collector->curve_ns : 0;
+	seconds = (elapsed + SECOND_SLACK_NS) / SECOND_NS;
+	if (!seconds)
 		return;
-	seconds = (now_ns - collector->curve_ns) / SECOND_NS;
-	pushed = seconds < TOP_HISTORY ? seconds : TOP_HISTORY;
-	collector->curve_ns += seconds * SECOND_NS;
+	collector->curve_ns = now_ns;
 	for (size_t i = 0; i < collector->devices; i++) {
 		struct curve *curve = &collector->curves[i];
 		__u64 faults = collector->rows[i].faults;
+		double rate = (double)(faults - curve->faults) * 1e9 / (double)elapsed;
 
-		for (__u64 k = 0; k < pushed; k++)
-			curve_push(curve, (float)(faults - curve->faults) / (float)seconds);
+		for (__u64 k = 0; k < seconds && k < TOP_HISTORY; k++)
+			curve_push(curve, (float)rate);
 		curve->faults = faults;
 	}
 }

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "injectors/emu/workload.h"
+#include "injectors/emu/workload_driver.h"
 #include "tests/unit/fake_port.h"
 
 #define MEMORY (16ull << 20)
@@ -113,11 +113,352 @@ static void ring_indices_wrap(void **state)
 	}
 }
 
+/* A descriptor written by hand; returns what the device answered. */
+static int answer(struct bench *bench, struct driver_queue *queue,
+		  const struct ring_descriptor *table, unsigned int count, __u16 id)
+{
+	unsigned int depth = bench->channel->config.queue_depth;
+	__u64 deadline = monotonic_ns() + 10 * NSEC_PER_SEC;
+	const struct workload_io *io = NULL;
+	int status = -1;
+
+	for (unsigned int i = 0; i < count; i++)
+		*(struct ring_descriptor *)(queue->ring + ring_descriptor_offset(i)) = table[i];
+	if (id < depth)
+		queue->io[id].busy = true;
+	*(__u16 *)(queue->ring + ring_avail_offset(depth, queue->available++)) = id;
+	queue->unpublished = 1;
+	driver_kick(queue);
+	while (!io && monotonic_ns() < deadline)
+		io = driver_reap(queue, &status);
+	assert_non_null(io);
+	return status;
+}
+
+static struct ring_descriptor read_of(__u64 guest_address, __u32 length, __u64 sector)
+{
+	return (struct ring_descriptor){.address = BASE + guest_address,
+					.target = sector,
+					.length = length,
+					.pasid = PASID_NONE,
+					.opcode = RING_READ};
+}
+
+static void malformed_descriptors_are_answered(void **state)
+{
+	struct ring_descriptor loop[8], d;
+	struct driver_queue *queue = malloc(sizeof(*queue));
+	struct bench bench;
+	__u64 data;
+
+	(void)state;
+	bench_open(&bench, 1, 8);
+	driver_init(queue, bench.channel, 0, &bench.port.memory);
+	data = bench.channel->data_address;
+#define ANSWERED(expected, descriptor)                                       \
+	do {                                                                 \
+		d = descriptor;                                              \
+		assert_int_equal(answer(&bench, queue, &d, 1, 0), expected); \
+	} while (0)
+	ANSWERED(RING_OK, read_of(data, 4096, 0));
+	/* lengths */
+	ANSWERED(RING_INVALID, read_of(data, 0, 0));
+	ANSWERED(RING_INVALID, read_of(data, 511, 0));
+	ANSWERED(RING_INVALID, read_of(data, 64, 0));
+	ANSWERED(RING_INVALID, read_of(data, RING_BYTES_MAX + 512, 0));
+	ANSWERED(RING_INVALID, read_of(data, 0xfffffe00, 0));
+	/* memory */
+	ANSWERED(RING_INVALID, read_of(data + 1, 4096, 0));
+	ANSWERED(RING_INVALID, read_of(MEMORY, 4096, 0));
+	ANSWERED(RING_INVALID, read_of(MEMORY - 512, 4096, 0));
+	ANSWERED(RING_INVALID, read_of(-BASE, 4096, 0));
+	ANSWERED(RING_INVALID, read_of(-BASE - 512, 4096, 0));
+	/* disk: the last sector, then past it */
+	ANSWERED(RING_OK, read_of(data, 512, DISK / 512 - 1));
+	ANSWERED(RING_INVALID, read_of(data, 1024, DISK / 512 - 1));
+	ANSWERED(RING_INVALID, read_of(data, 512, DISK / 512));
+	ANSWERED(RING_INVALID, read_of(data, 512, UINT64_MAX));
+	ANSWERED(RING_INVALID, read_of(data, 4096, UINT64_MAX / 512 - 3));
+	/* opcodes: none, copy, unknown; flush takes no data */
+	for (unsigned int opcode = 0; opcode < 6; opcode++) {
+		struct ring_descriptor other = read_of(data, 4096, 0);
+
+		other.opcode = opcode == 5 ? 0xffff : opcode;
+		ANSWERED(opcode >= RING_READ && opcode <= RING_FLUSH ? RING_OK : RING_INVALID,
+			 other);
+	}
+	/* chains: one that never ends, one that leaves the table */
+	for (unsigned int i = 0; i < 8; i++) {
+		loop[i] = read_of(data, 512, 0);
+		loop[i].flags = RING_NEXT;
+		loop[i].next = (i + 1) % 8;
+	}
+	assert_int_equal(answer(&bench, queue, loop, 8, 3), RING_INVALID);
+	loop[3].next = 3;
+	assert_int_equal(answer(&bench, queue, loop, 8, 3), RING_INVALID);
+	loop[4].next = 8;
+	assert_int_equal(answer(&bench, queue, loop, 8, 4), RING_INVALID);
+	/* an id outside the table is answered with that id */
+	assert_int_equal(answer(&bench, queue, loop, 0, 8), -EPROTO);
+	assert_int_equal(answer(&bench, queue, loop, 0, 0xffff), -EPROTO);
+	/* and the device is as well as ever */
+	ANSWERED(RING_OK, read_of(data, 4096, 0));
+#undef ANSWERED
+	bench_close(&bench);
+	free(queue);
+}
+
+static void an_index_that_jumps_is_survived(void **state)
+{
+	struct driver_queue *queue = malloc(sizeof(*queue));
+	struct ring_descriptor d;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, 1, 8);
+	driver_init(queue, bench.channel, 0, &bench.port.memory);
+	d = read_of(bench.channel->data_address, 4096, 0);
+	assert_int_equal(answer(&bench, queue, &d, 1, 0), RING_OK);
+	queue->available += 9; /* more than the ring holds */
+	queue->unpublished = 1;
+	driver_kick(queue);
+	usleep(10000);
+	assert_int_equal(answer(&bench, queue, &d, 1, 0), RING_OK);
+	bench_close(&bench);
+	free(queue);
+}
+
+static void a_chain_scatters_one_request(void **state)
+{
+	struct driver_queue *queue = malloc(sizeof(*queue));
+	struct ring_descriptor chain[3];
+	struct bench bench;
+	__u64 data;
+
+	(void)state;
+	bench_open(&bench, 1, 8);
+	driver_init(queue, bench.channel, 0, &bench.port.memory);
+	data = bench.channel->data_address;
+	memset(bench.port.memory.bytes + data, 'a', 512);
+	memset(bench.port.memory.bytes + data + 8192, 'b', 1024);
+	memset(bench.port.memory.bytes + data + 4096, 'c', 512);
+	chain[0] = read_of(data, 512, 5);
+	chain[1] = read_of(data + 8192, 1024, 999);
+	chain[2] = read_of(data + 4096, 512, 999);
+	chain[0].opcode = RING_WRITE;
+	for (int i = 0; i < 2; i++) {
+		chain[i].flags = RING_NEXT;
+		chain[i].next = i + 1;
+	}
+	assert_int_equal(answer(&bench, queue, chain, 3, 0), RING_OK);
+	chain[0] = read_of(data + 65536, 2048, 5);
+	assert_int_equal(answer(&bench, queue, chain, 1, 0), RING_OK);
+	assert_int_equal(bench.port.memory.bytes[data + 65536 + 511], 'a');
+	assert_int_equal(bench.port.memory.bytes[data + 65536 + 512], 'b');
+	assert_int_equal(bench.port.memory.bytes[data + 65536 + 1536], 'c');
+	bench_close(&bench);
+	free(queue);
+}
+
+/* Every page of rings and data absent again and again, while the device works. */
+static void absent_rings_and_data_only_cost_time(void **state)
+{
+	struct workload_config config = mixed(2003);
+	struct workload_result result;
+	struct workload *workload;
+	struct bench bench;
+	__u64 page = 0;
+
+	(void)state;
+	bench_open(&bench, 2, 16);
+	bench.port.fault_ns = 20000;
+	assert_int_equal(workload_create(&workload, &config, &bench.port.memory, bench.channel), 0);
+	assert_int_equal(workload_start(workload), 0);
+	while (workload_wait(workload, 100000) == -ETIMEDOUT)
+		for (int i = 0; i < 64; i++)
+			__atomic_store_n(&bench.port.absent[page++ % (MEMORY / PAGE_BYTES)], true,
+					 __ATOMIC_RELEASE);
+	workload_stop(workload);
+	result = *workload_result(workload);
+	assert_int_equal(result.ios, 2003);
+	assert_int_equal(result.errors + result.mismatches, 0);
+	assert_true(bench.port.faults > 0);
+	assert_true(bench.port.faulted > 0);
+	assert_true(result.blocked_ns > 0);
+	assert_true(result.blocked_ns <= bench.port.blocked_ns[0] + bench.port.blocked_ns[1]);
+	workload_destroy(workload);
+	bench_close(&bench);
+}
+
+static void a_paused_queue_holds_up_no_other(void **state)
+{
+	struct driver_queue *queues = calloc(2, sizeof(*queues));
+	struct ring_descriptor d;
+	struct bench bench;
+	int status;
+
+	(void)state;
+	bench_open(&bench, 2, 8);
+	for (__u16 q = 0; q < 2; q++)
+		driver_init(&queues[q], bench.channel, q, &bench.port.memory);
+	d = read_of(bench.channel->data_address, 4096, 0);
+	bench.port.fault_ns = 60 * NSEC_PER_SEC;
+	bench.port.absent[bench.channel->data_address / PAGE_BYTES] = true;
+	/* queue 0 pauses on the first of three I/Os */
+	for (int i = 0; i < 3; i++) {
+		struct workload_io io = {.memory = bench.channel->data_address + i * 4096,
+					 .length = 4096,
+					 .opcode = RING_READ};
+
+		driver_submit(&queues[0], &io);
+	}
+	driver_kick(&queues[0]);
+	while (!__atomic_load_n(&bench.port.faults, __ATOMIC_ACQUIRE))
+		usleep(100);
+	d.address += 4096;
+	for (int i = 0; i < 101; i++)
+		assert_int_equal(answer(&bench, &queues[1], &d, 1, 0), RING_OK);
+	assert_null(driver_reap(&queues[0], &status));
+	assert_int_equal(bench.port.faulted, 0);
+	/* The page comes: the one that faulted and those behind it are marked, the next is not. */
+	__atomic_store_n(&bench.port.fault_ns, 0, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3;)
+		i += driver_reap(&queues[0], &status) != NULL;
+	queues[0].in_flight = 0;
+	assert_int_equal(answer(&bench, &queues[0], &d, 1, 0), RING_OK);
+	bench_close(&bench);
+	assert_int_equal(bench.port.faulted, 3);
+	assert_int_equal(bench.port.ios, 101 + 3 + 1);
+	free(queues);
+}
+
+static void a_failed_dma_fails_its_io_only(void **state)
+{
+	struct driver_queue *queue = malloc(sizeof(*queue));
+	struct ring_descriptor d;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, 1, 8);
+	driver_init(queue, bench.channel, 0, &bench.port.memory);
+	d = read_of(bench.channel->data_address, 4096, 0);
+	bench.port.fail_data = -EIO;
+	bench.port.fail_count = 1;
+	assert_int_equal(answer(&bench, queue, &d, 1, 0), RING_IO_ERROR);
+	bench.port.fail_data = -EFAULT;
+	bench.port.fail_count = 1;
+	assert_int_equal(answer(&bench, queue, &d, 1, 0), RING_IO_ERROR);
+	assert_int_equal(answer(&bench, queue, &d, 1, 0), RING_OK);
+	bench_close(&bench);
+	assert_int_equal(bench.port.errors, 2);
+	assert_int_equal(bench.port.violations, 0);
+	free(queue);
+}
+
+static void stop_interrupts_a_pause(void **state)
+{
+	struct workload_config config = mixed(1000003);
+	struct workload *workload;
+	struct bench bench;
+	__u64 start;
+
+	(void)state;
+	bench_open(&bench, 2, 8);
+	bench.port.fault_ns = 3600 * NSEC_PER_SEC;
+	memset(bench.port.absent, true, sizeof(bench.port.absent));
+	assert_int_equal(workload_create(&workload, &config, &bench.port.memory, bench.channel), 0);
+	assert_int_equal(workload_start(workload), 0);
+	assert_int_equal(workload_wait(workload, 50 * NSEC_PER_MSEC), -ETIMEDOUT);
+	start = monotonic_ns();
+	workload_stop(workload);
+	assert_int_equal(workload_result(workload)->ios, 0);
+	workload_destroy(workload);
+	bench_close(&bench);
+	assert_true(monotonic_ns() - start < NSEC_PER_SEC);
+}
+
+static void hold_excludes_a_second_holder(void **state)
+{
+	struct bench bench;
+	__u64 page;
+
+	(void)state;
+	bench_open(&bench, 2, 8);
+	assert_int_equal(block_device.hold(bench.device, &page, 1, 0), 0);
+	assert_int_equal(block_device.hold(bench.device, &page, 1, 0), -EBUSY);
+	block_device.release(bench.device);
+	assert_int_equal(block_device.hold(bench.device, &page, 1, NSEC_PER_MSEC), 0);
+	block_device.release(bench.device);
+	bench_close(&bench);
+}
+
+struct holder {
+	struct bench *bench;
+	__u64 pages[4];
+	long count;
+};
+
+static void *hold_for_three(void *argument)
+{
+	struct holder *holder = argument;
+
+	holder->count =
+		block_device.hold(holder->bench->device, holder->pages, 3, 10 * NSEC_PER_SEC);
+	return NULL;
+}
+
+static void held_descriptors_are_listed_not_started(void **state)
+{
+	struct driver_queue *queue = malloc(sizeof(*queue));
+	struct bench bench;
+	struct holder holder = {.bench = &bench};
+	pthread_t thread;
+	int status, done = 0;
+	__u64 data;
+
+	(void)state;
+	bench_open(&bench, 1, 8);
+	driver_init(queue, bench.channel, 0, &bench.port.memory);
+	data = bench.channel->data_address;
+	assert_int_equal(pthread_create(&thread, NULL, hold_for_three, &holder), 0);
+	usleep(20000);
+	/* Two I/Os of two pages that share one: three pages. */
+	for (int i = 0; i < 2; i++) {
+		struct workload_io io = {
+			.memory = data + i * 4096, .length = 8192, .opcode = RING_READ};
+
+		driver_submit(queue, &io);
+	}
+	driver_kick(queue);
+	pthread_join(thread, NULL);
+	assert_int_equal(holder.count, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(holder.pages[i] == BASE + data + i * 4096);
+	usleep(20000);
+	assert_int_equal(bench.port.ios, 0);
+	bench.port.absent[data / PAGE_BYTES + 2] = true;
+	block_device.release(bench.device);
+	while (done < 2)
+		done += driver_reap(queue, &status) != NULL;
+	bench_close(&bench);
+	assert_int_equal(bench.port.faults, 1);
+	free(queue);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_io_completes_with_its_data),
 		cmocka_unit_test(ring_indices_wrap),
+		cmocka_unit_test(malformed_descriptors_are_answered),
+		cmocka_unit_test(an_index_that_jumps_is_survived),
+		cmocka_unit_test(a_chain_scatters_one_request),
+		cmocka_unit_test(absent_rings_and_data_only_cost_time),
+		cmocka_unit_test(a_paused_queue_holds_up_no_other),
+		cmocka_unit_test(a_failed_dma_fails_its_io_only),
+		cmocka_unit_test(stop_interrupts_a_pause),
+		cmocka_unit_test(hold_excludes_a_second_holder),
+		cmocka_unit_test(held_descriptors_are_listed_not_started),
 	};
 
 	return cmocka_run_group_tests_name("block", tests, NULL, NULL);

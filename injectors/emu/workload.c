@@ -2,6 +2,7 @@
 #include "injectors/emu/workload.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -234,7 +235,7 @@ static __u64 count_unsent(const struct workload *w, __u64 now)
 		__u64 due = next_due(w, q);
 
 		if (due < end)
-			unsent += 1 + (__u64)((double)(end - due) * w->config.rate / NSEC_PER_SEC /
+			unsent += (__u64)ceil((double)(end - due) * w->config.rate / NSEC_PER_SEC /
 					      w->channel->config.queues);
 	}
 	if (w->config.count && unsent > w->config.count - w->issued)

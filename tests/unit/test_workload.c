@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "injectors/emu/workload_driver.h"
+#include "injectors/emu/workload_pattern.h"
+#include "lib/base/fail.h"
+#include "tests/unit/fake_port.h"
+
+#define MEMORY (16ull << 20)
+
+struct bench {
+	struct port port;
+	struct channel *channel;
+	const struct device_ops *ops;
+	void *device;
+};
+
+static void bench_open(struct bench *bench, const struct device_ops *ops, __u16 queues)
+{
+	struct channel_config config = {.queues = queues,
+					.queue_depth = 32,
+					.pasid = 77,
+					.bytes = MEMORY,
+					.iova_offset = 1ull << 40};
+	struct device_setup setup = {.file_bytes = 4 << 20};
+
+	fake_port_init(&bench->port, MEMORY, config.iova_offset);
+	assert_int_equal(channel_create(&bench->channel, &config), 0);
+	setup.channel = bench->channel;
+	bench->ops = ops;
+	assert_int_equal(ops->start(&bench->device, &bench->port, &setup), 0);
+}
+
+static void bench_close(struct bench *bench)
+{
+	__atomic_store_n(&bench->port.stopping, true, __ATOMIC_RELEASE);
+	bench->ops->stop(bench->device);
+	channel_destroy(bench->channel);
+	fake_port_free(&bench->port);
+}
+
+static struct workload_config plain(void)
+{
+	return (struct workload_config){
+		.name = "plain",
+		.read_percent = 70,
+		.sizes = {4096},
+		.size_weights = {1},
+		.size_count = 1,
+		.pattern = PATTERN_RANDOM,
+		.depth = 4,
+		.count = 1009,
+		.seed = 42,
+	};
+}
+
+static struct workload_result drive(struct bench *bench, const struct workload_config *config)
+{
+	struct workload_result result;
+	struct workload *workload;
+
+	assert_int_equal(workload_create(&workload, config, &bench->port.memory, bench->channel),
+			 0);
+	assert_int_equal(workload_start(workload), 0);
+	assert_int_equal(workload_wait(workload, 60 * NSEC_PER_SEC), 0);
+	workload_stop(workload);
+	workload_stop(workload);
+	result = *workload_result(workload);
+	workload_destroy(workload);
+	return result;
+}
+
+/*
+ * Pearson's statistic of observed ranks against their probabilities, the tail in one cell. The
+ * 99.9% quantile of chi-square with k degrees is below k + 3.1 sqrt(2k) + 8.
+ */
+static void check_zipf(__u64 items, double theta)
+{
+	enum { CELLS = 64, DRAWS = 200003 };
+	__u64 seen[CELLS + 1] = {0};
+	struct random random = {7};
+	double sum = 0, statistic = 0, rest = 1;
+	__u64 cells = items < CELLS ? items : CELLS;
+	struct zipf zipf;
+
+	for (__u64 rank = 1; rank <= items; rank++)
+		sum += pow((double)rank, -theta);
+	zipf_init(&zipf, items, theta);
+	for (int i = 0; i < DRAWS; i++) {
+		__u64 rank = zipf_next(&zipf, &random);
+
+		assert_in_range(rank, 1, items);
+		seen[rank <= cells ? rank - 1 : CELLS]++;
+	}
+	for (__u64 cell = 0; cell < cells; cell++) {
+		double expected = DRAWS * pow((double)(cell + 1), -theta) / sum;
+
+		rest -= expected / DRAWS;
+		statistic += (seen[cell] - expected) * (seen[cell] - expected) / expected;
+	}
+	if (items > cells)
+		statistic += (seen[CELLS] - DRAWS * rest) * (seen[CELLS] - DRAWS * rest) /
+			     (DRAWS * rest);
+	assert_true(statistic < cells + 3.1 * sqrt(2.0 * cells) + 8);
+}
+
+static void zipf_has_its_distribution(void **state)
+{
+	(void)state;
+	check_zipf(1, 0.9);
+	check_zipf(2, 0.5);
+	check_zipf(1000, 0.2);
+	check_zipf(1000, 0.99);
+	check_zipf(1000, 1.2);
+	check_zipf(1000003, 0.9);
+	check_zipf(1000003, 1.9);
+}
+
+/* Ranks are spread over the span, each to a place of its own. */
+static void zipf_reaches_every_place(void **state)
+{
+	static __u32 hits[1000];
+	struct pattern pattern;
+	__u32 hottest = 0;
+
+	(void)state;
+	pattern_init(&pattern, PATTERN_ZIPF, 1000 * 4096, 4096, 0.5, 11);
+	for (int i = 0; i < 1000000; i++)
+		hits[pattern_next(&pattern, 4096) / 4096]++;
+	for (int i = 0; i < 1000; i++) {
+		assert_true(hits[i] > 0);
+		hottest = hits[i] > hottest ? hits[i] : hottest;
+	}
+	/* 1 / sum of r^-0.5 over 1000 ranks is 1.62% */
+	assert_in_range(hottest, 15700, 16700);
+}
+
+static void patterns_stay_inside(void **state)
+{
+	static const enum access_pattern kinds[] = {PATTERN_SEQUENTIAL, PATTERN_RANDOM,
+						    PATTERN_ZIPF};
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct pattern pattern;
+		struct random random = {3};
+
+		pattern_init(&pattern, kinds[k], 37 * 4096 + 511, 4096, 1.1, 5);
+		for (int i = 0; i < 10000; i++) {
+			__u64 length = (1 + random_below(&random, 37)) * 4096;
+			__u64 offset = pattern_next(&pattern, length);
+
+			assert_int_equal(offset % 4096, 0);
+			assert_true(offset + length <= 37 * 4096);
+		}
+	}
+}
+
+static void sequential_follows_and_wraps(void **state)
+{
+	struct pattern pattern;
+
+	(void)state;
+	pattern_init(&pattern, PATTERN_SEQUENTIAL, 5 * 4096, 4096, 0, 0);
+	assert_int_equal(pattern_next(&pattern, 8192), 0);
+	assert_int_equal(pattern_next(&pattern, 8192), 8192);
+	assert_int_equal(pattern_next(&pattern, 8192), 0);
+	assert_int_equal(pattern_next(&pattern, 4096), 8192);
+}
+
+static void equal_seeds_do_equal_things(void **state)
+{
+	struct pattern a, b;
+
+	(void)state;
+	pattern_init(&a, PATTERN_ZIPF, 1 << 30, 4096, 0.8, 99);
+	pattern_init(&b, PATTERN_ZIPF, 1 << 30, 4096, 0.8, 99);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(pattern_next(&a, 4096), pattern_next(&b, 4096));
+}
+
+static void a_rate_is_kept_and_its_time_too(void **state)
+{
+	struct workload_config config = plain();
+	struct workload_result result;
+	struct bench bench;
+	__u64 took;
+
+	(void)state;
+	bench_open(&bench, &block_device, 3);
+	config.rate = 5000;
+	config.count = 1501;
+	result = drive(&bench, &config);
+	took = result.end_ns - result.start_ns;
+	assert_int_equal(result.ios, 1501);
+	assert_int_equal(result.unsent, 0);
+	/* The last one is due after 300 ms. */
+	assert_in_range(took, 300 * NSEC_PER_MSEC, 400 * NSEC_PER_MSEC);
+	bench_close(&bench);
+}
+
+/*
+ * A device that freezes for 200 ms under an open load: the I/Os that were due meanwhile are all
+ * charged, though only `depth` of them had been submitted.
+ */
+static void latency_runs_from_the_schedule(void **state)
+{
+	struct workload_config config = plain();
+	struct workload_result result;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &block_device, 1);
+	config.rate = 1000;
+	config.count = 0;
+	config.duration_ns = 500 * NSEC_PER_MSEC;
+	bench.port.fault_ns = 200 * NSEC_PER_MSEC;
+	/* The first touch of the rings freezes the queue. */
+	bench.port.absent[0] = true;
+	result = drive(&bench, &config);
+	assert_int_equal(result.ios + result.unsent, 500);
+	assert_int_equal(result.unsent, 0);
+	/* About 200 waited; their mean wait is half of the freeze. */
+	assert_true(histogram_percentile(&result.latency, 75) > 40 * NSEC_PER_MSEC);
+	assert_true(result.latency.max >= 199 * NSEC_PER_MSEC);
+	assert_true(result.blocked_ns >= 200 * NSEC_PER_MSEC);
+	assert_int_equal(result.window_min_ios, 0);
+	bench_close(&bench);
+}
+
+static void what_a_full_queue_kept_back_is_counted(void **state)
+{
+	struct workload_config config = plain();
+	struct workload_result result;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &block_device, 1);
+	config.rate = 1000;
+	config.count = 0;
+	config.duration_ns = 300 * NSEC_PER_MSEC;
+	bench.port.fault_ns = 400 * NSEC_PER_MSEC;
+	bench.port.absent[0] = true;
+	result = drive(&bench, &config);
+	assert_int_equal(result.ios, config.depth);
+	assert_int_equal(result.ios + result.unsent, 300);
+	bench_close(&bench);
+}
+
+static void a_duration_ends_it(void **state)
+{
+	struct workload_config config = plain();
+	struct workload_result result;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &block_device, 2);
+	config.count = 0;
+	config.duration_ns = 250 * NSEC_PER_MSEC;
+	result = drive(&bench, &config);
+	assert_true(result.ios > 1000);
+	assert_in_range(result.end_ns - result.start_ns, 250 * NSEC_PER_MSEC, 350 * NSEC_PER_MSEC);
+	assert_true(result.window_min_ios > 0);
+	assert_true(result.window_min_ios <= result.ios / 2);
+	assert_int_equal(result.bytes, result.ios * 4096);
+	assert_int_equal(result.latency.count, result.ios);
+	bench_close(&bench);
+}
+
+static void copies_are_verified(void **state)
+{
+	struct workload_config config = plain();
+	struct workload_result result;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &accel_device, 2);
+	config.verify = true;
+	config.size_count = 2;
+	config.sizes[1] = 2 << 20;
+	config.size_weights[1] = 1;
+	result = drive(&bench, &config);
+	assert_int_equal(result.ios, 1009);
+	assert_int_equal(result.errors + result.mismatches, 0);
+	/* A copy is two accesses. */
+	assert_int_equal(bench.port.ios, 2 * 1009);
+	bench_close(&bench);
+}
+
+/* A device that corrupts what it moves is found out: the disk's file is changed behind its back. */
+static void wrong_data_is_found(void **state)
+{
+	struct workload_config config = plain();
+	char path[] = "/var/tmp/faultline-test-XXXXXX";
+	int file = mkstemp(path);
+	struct device_setup setup = {.file = path};
+	struct workload_result result;
+	struct workload *workload;
+	struct bench bench;
+
+	(void)state;
+	assert_int_equal(ftruncate(file, 1 << 20), 0);
+	bench_open(&bench, &block_device, 1);
+	block_device.stop(bench.device);
+	setup.channel = bench.channel;
+	assert_int_equal(block_device.start(&bench.device, &bench.port, &setup), 0);
+	unlink(path);
+	config.verify = true;
+	config.count = 0;
+	config.duration_ns = 300 * NSEC_PER_MSEC;
+	assert_int_equal(workload_create(&workload, &config, &bench.port.memory, bench.channel), 0);
+	assert_int_equal(workload_start(workload), 0);
+	usleep(100000);
+	for (int block = 0; block < 256; block += 2)
+		assert_int_equal(pwrite(file, "damage", 6, block * 4096 + 8), 6);
+	assert_int_equal(workload_wait(workload, 60 * NSEC_PER_SEC), 0);
+	workload_stop(workload);
+	result = *workload_result(workload);
+	assert_true(result.mismatches > 0);
+	assert_int_equal(result.errors, 0);
+	workload_destroy(workload);
+	bench_close(&bench);
+	close(file);
+}
+
+static void refused(const struct bench *bench, struct workload_config config, const char *word)
+{
+	struct workload *workload;
+
+	assert_int_equal(
+		workload_create(&workload, &config, (void *)&bench->port.memory, bench->channel),
+		-EINVAL);
+	assert_non_null(strstr(failure_text(), word));
+}
+
+#define REFUSED(field, value, word)                      \
+	do {                                             \
+		struct workload_config config = plain(); \
+		config.field = value;                    \
+		refused(&bench, config, word);           \
+	} while (0)
+
+static void impossible_workloads_are_refused(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &block_device, 1);
+	REFUSED(depth, 0, "depth");
+	REFUSED(depth, 33, "depth");
+	REFUSED(sizes[0], 0, "size");
+	REFUSED(sizes[0], 4095, "size");
+	REFUSED(sizes[0], 4 << 20, "size");
+	REFUSED(size_count, 0, "size");
+	REFUSED(size_count, 9, "size");
+	REFUSED(read_percent, 101, "read_percent");
+	REFUSED(rate, -1, "rate");
+	REFUSED(rate, NAN, "rate");
+	REFUSED(count, 0, "count");
+	REFUSED(buffer_bytes, MEMORY, "buffer");
+	REFUSED(buffer_bytes, 4095, "buffer");
+	REFUSED(pattern, PATTERN_ZIPF, "zipf_theta");
+	bench_close(&bench);
+}
+
+static void refused_file(struct device_setup setup, int error, const char *word)
+{
+	struct port port;
+	void *device;
+
+	assert_int_equal(block_device.start(&device, &port, &setup), error);
+	assert_non_null(strstr(failure_text(), word));
+}
+
+static void impossible_disks_are_refused(void **state)
+{
+	char path[] = "/var/tmp/faultline-test-XXXXXX";
+	int file = mkstemp(path);
+
+	(void)state;
+	refused_file((struct device_setup){.file = "/nonexistent/disk"}, -ENOENT, "/nonexistent");
+	refused_file((struct device_setup){.file = "/dev/null"}, -EINVAL, "/dev/null");
+	refused_file((struct device_setup){.file = "/var/tmp"}, -EISDIR, "/var/tmp");
+	refused_file((struct device_setup){.file = path}, -EINVAL, "less than a sector");
+	assert_int_equal(ftruncate(file, 4096), 0);
+	refused_file((struct device_setup){.file = path, .file_bytes = 8192}, -EINVAL, "8192");
+	refused_file((struct device_setup){.file_bytes = 0}, -EINVAL, "file_bytes");
+	refused_file((struct device_setup){.file_bytes = 513}, -EINVAL, "513");
+	refused_file((struct device_setup){.file_bytes = 1 << 20, .directory = "/nonexistent"},
+		     -ENOENT, "/nonexistent");
+	unlink(path);
+	close(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(zipf_has_its_distribution),
+		cmocka_unit_test(zipf_reaches_every_place),
+		cmocka_unit_test(patterns_stay_inside),
+		cmocka_unit_test(sequential_follows_and_wraps),
+		cmocka_unit_test(equal_seeds_do_equal_things),
+		cmocka_unit_test(a_rate_is_kept_and_its_time_too),
+		cmocka_unit_test(latency_runs_from_the_schedule),
+		cmocka_unit_test(what_a_full_queue_kept_back_is_counted),
+		cmocka_unit_test(a_duration_ends_it),
+		cmocka_unit_test(copies_are_verified),
+		cmocka_unit_test(wrong_data_is_found),
+		cmocka_unit_test(impossible_workloads_are_refused),
+		cmocka_unit_test(impossible_disks_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("workload", tests, NULL, NULL);
+}

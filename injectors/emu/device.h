@@ -37,7 +37,8 @@ struct dma {
 int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length,
 		   bool write, struct dma *dma);
 void port_dma_end(struct port *port, struct dma *dma);
-/* Small guarded copies (descriptors, completions): begin, copy, end. */
+/* Small guarded copies (descriptors, completions): begin, copy, end. 2, 4 or 8 bytes that are
+ * aligned on both sides are moved in one access: an index is never seen half written. */
 int port_dma_read(struct port *port, __u16 queue, __u32 pasid, __u64 iova, void *to, size_t bytes);
 int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, const void *from,
 		   size_t bytes);

@@ -62,8 +62,40 @@ int dma_guard_install(void)
 	return error ? failed(error, "cannot install a handler for SIGBUS") : 0;
 }
 
+/* Loads and stores a whole word of the given operand size; 0 or -EFAULT. */
+#define GUARDED_WORD(size)                                            \
+	asm volatile("1: mov (%[from]), %" size "[word]\n"            \
+		     "2: mov %" size "[word], (%[to])\n\t"            \
+		     "xorl %[error], %[error]\n"                      \
+		     "3:\n\t" GUARDED("1b", "3b") GUARDED("2b", "3b") \
+		     : [error] "+r"(error), [word] "=&r"(word)        \
+		     : [to] "r"(to), [from] "r"(from)                 \
+		     : "memory", "cc")
+
+/*
+ * Rings have indices that one side writes while the other reads: a naturally aligned word goes over
+ * PCIe in one piece, never half old and half new.
+ */
+static int copy_word(void *to, const void *from, size_t bytes)
+{
+	int error = -EFAULT;
+	uint64_t word;
+
+	if (bytes == 8)
+		GUARDED_WORD("q");
+	else if (bytes == 4)
+		GUARDED_WORD("k");
+	else
+		GUARDED_WORD("w");
+	return error;
+}
+
 int dma_guard_copy(void *to, const void *from, size_t bytes)
 {
+	bool word = bytes == 2 || bytes == 4 || bytes == 8;
+
+	if (word && !(((uintptr_t)to | (uintptr_t)from) & (bytes - 1)))
+		return copy_word(to, from, bytes);
 	/* A fault leaves what is not copied yet in the count register. */
 	asm volatile("1: rep movsb\n"
 		     "2:\n\t" GUARDED("1b", "2b")

@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -294,6 +295,17 @@ static int pager_start(struct guest_memory *memory)
 	return 0;
 }
 
+/* Five descriptors a tenant: hundreds of tenants need more than the usual soft limit of 1024. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int pager_create(struct guest_memory *memory, const struct guest_memory_config *config)
 {
 	__u64 words = ((memory->bytes >> PAGE_BITS) + 63) / 64;
@@ -302,6 +314,7 @@ static int pager_create(struct guest_memory *memory, const struct guest_memory_c
 	memory->stored = calloc(words, sizeof(*memory->stored));
 	if (!memory->stored)
 		return failed(-ENOMEM, "no memory for %llu words", words);
+	raise_descriptor_limit();
 	error = backing_open(memory, config->directory);
 	if (error)
 		return error;

@@ -41,37 +41,46 @@ static enum response_code resolve_request(struct service *service, struct page_r
 	return RESPONSE_SUCCESS;
 }
 
-static void probe_handler(const struct page_group *group)
+/* The probe tells of the group at once; the truth log has each of its faults on its own. */
+static void log_group(const struct page_group *group, __u8 what, __u64 now, enum response_code code)
+{
+	struct truth_record truth;
+
+	if (!truth_enabled())
+		return;
+	for (__u32 i = 0; i < group->count; i++) {
+		truth = request_truth(TRUTH_SERVICE, what, now, &group->requests[i]);
+		truth.flags = EVENT_GROUP;
+		truth.code = (__u8)code;
+		truth_log(truth);
+	}
+}
+
+static struct fault_probe group_probe(const struct page_group *group, enum response_code code)
 {
 	struct fault_probe probe = request_probe(&group->requests[0]);
-	struct truth_record truth;
-	__u64 now;
 
 	probe.length = group->count * PAGE_BYTES;
-	probe.flags_code = EVENT_GROUP;
-	now = monotonic_ns();
+	probe.flags_code = EVENT_GROUP | ((__u64)code << 8);
+	return probe;
+}
+
+static void probe_handler(const struct page_group *group)
+{
+	struct fault_probe probe = group_probe(group, RESPONSE_SUCCESS);
+	__u64 now = monotonic_ns();
+
 	FAULT_PROBE(handler, &probe);
-	truth = request_truth(TRUTH_SERVICE, TRUTH_HANDLER, now, &group->requests[0]);
-	truth.length = group->count * PAGE_BYTES;
-	truth.flags = EVENT_GROUP;
-	truth_log(truth);
+	log_group(group, TRUTH_HANDLER, now, RESPONSE_SUCCESS);
 }
 
 static void probe_response(const struct page_group *group, enum response_code code)
 {
-	struct fault_probe probe = request_probe(&group->requests[0]);
-	struct truth_record truth;
-	__u64 now;
+	struct fault_probe probe = group_probe(group, code);
+	__u64 now = monotonic_ns();
 
-	probe.length = group->count * PAGE_BYTES;
-	probe.flags_code = EVENT_GROUP | ((__u64)code << 8);
-	now = monotonic_ns();
 	FAULT_PROBE(response, &probe);
-	truth = request_truth(TRUTH_SERVICE, TRUTH_RESPONSE, now, &group->requests[0]);
-	truth.length = group->count * PAGE_BYTES;
-	truth.flags = EVENT_GROUP;
-	truth.code = (__u8)code;
-	truth_log(truth);
+	log_group(group, TRUTH_RESPONSE, now, code);
 }
 
 static void respond(struct service *service, const struct page_group *group,

@@ -10,7 +10,7 @@
 /* With every index in use and no response coming: how often to look for ones that never will. */
 #define SWEEP_NS (10 * NSEC_PER_MSEC)
 
-static atomic_ullong next_fault = 1; /* truth id, unique in this process */
+static atomic_ullong next_fault = 1; /* truth ids, unique in this process */
 
 /* Frees the indices that were given up and for which no response can come any more. */
 static bool sweep(struct port *port)
@@ -58,7 +58,7 @@ static int claim_group(struct port *port, struct fault *fault, __u32 first, __u3
 		*group = (struct port_group){
 			.state = GROUP_WAITING,
 			.fault = fault,
-			.id = atomic_fetch_add(&next_fault, 1),
+			.id = atomic_fetch_add(&next_fault, count),
 			.detect_ns = monotonic_ns(),
 			.deadline_ns = ~0ull, /* until all of it has been raised */
 			.first = first,
@@ -130,7 +130,6 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 		return index;
 	group = &port->groups[index];
 	request = (struct page_request){
-		.fault = group->id,
 		.device = port->config.device,
 		.pasid = port->config.pasid,
 		.group = (__u16)index,
@@ -140,12 +139,14 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 	atomic_fetch_add(&port->faults, 1);
 	for (__u32 i = 0; i < count; i++) {
 		request.address = fault->pages[first + i];
+		request.fault = group->id + i;
 		detect(&request);
 	}
 	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
 	request.deliver_ns = delay ? monotonic_ns() + delay : 0;
 	for (__u32 i = 0; i < count; i++) {
 		request.address = fault->pages[first + i];
+		request.fault = group->id + i;
 		if (i == count - 1)
 			request.flags |= EVENT_LAST;
 		taken = send(port, &request);
@@ -228,6 +229,28 @@ static int wait_answered(struct port *port, struct fault *fault)
 	return error;
 }
 
+/* The truth log has each fault of the group on its own. */
+static void log_resume(struct port *port, const struct fault *fault, __u16 index, __u64 now)
+{
+	const struct port_group *group = &port->groups[index];
+
+	for (__u32 i = 0; truth_enabled() && i < group->count; i++)
+		truth_log((struct truth_record){
+			.time_ns = now,
+			.fault = group->id + i,
+			.address = fault->pages[group->first + i],
+			.length = PAGE_BYTES,
+			.device = port->config.device,
+			.pasid = port->config.pasid,
+			.group = index,
+			.queue = fault->queue,
+			.who = TRUTH_DEVICE,
+			.what = TRUTH_RESUME,
+			.code = (__u8)group->code,
+			.flags = EVENT_GROUP,
+		});
+}
+
 static void resume(struct port *port, const struct fault *fault, __u16 index, __u64 now)
 {
 	const struct port_group *group = &port->groups[index];
@@ -240,23 +263,9 @@ static void resume(struct port *port, const struct fault *fault, __u16 index, __
 		.length = group->count * PAGE_BYTES,
 		.flags_code = EVENT_GROUP | ((__u64)group->code << 8),
 	};
-	struct truth_record truth = {
-		.time_ns = now,
-		.fault = group->id,
-		.address = fault->pages[group->first],
-		.length = group->count * PAGE_BYTES,
-		.device = port->config.device,
-		.pasid = port->config.pasid,
-		.group = index,
-		.queue = fault->queue,
-		.who = TRUTH_DEVICE,
-		.what = TRUTH_RESUME,
-		.code = (__u8)group->code,
-		.flags = EVENT_GROUP,
-	};
 
 	FAULT_PROBE(resume, &probe);
-	truth_log(truth);
+	log_resume(port, fault, index, now);
 }
 
 /* Takes the answers: from ANSWERED on a group is its waiter's alone. The indices are free again. */

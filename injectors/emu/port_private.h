@@ -22,7 +22,7 @@ struct port_group {
 	enum group_state state;
 	enum response_code code;
 	struct fault *fault;
-	__u64 id; /* truth's */
+	__u64 id; /* truth's of its first page; the others follow */
 	__u64 detect_ns, deadline_ns;
 	__u32 first, count;		     /* pages of fault->pages */
 	__u64 dropped[GROUP_PAGES_MAX / 64]; /* requests that the queue did not take */

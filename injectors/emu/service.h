@@ -34,7 +34,7 @@ struct service_config {
 /* One page request as it stands in the queue (PCIe base specification, Page Request message). */
 struct page_request {
 	__u64 address;	  /* IOVA of the page */
-	__u64 fault;	  /* truth id of its group, this time; no probe carries it */
+	__u64 fault;	  /* truth id; no probe carries it */
 	__u64 deliver_ns; /* the ISR does not see it before; the same for all of a group */
 	__u32 device;
 	__u32 pasid;

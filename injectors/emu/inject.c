@@ -140,8 +140,13 @@ __u64 inject_disarm(struct inject_table *table, __u32 id)
 static bool acts(const struct inject_table *table, const struct armed *armed,
 		 enum inject_point point, __u32 device)
 {
-	return !table->stopped && armed->used && armed->injection.point == point &&
-	       (armed->injection.device == DEVICE_ALL || armed->injection.device == device);
+	const struct injection *injection = &armed->injection;
+
+	if (table->stopped || !armed->used || injection->point != point)
+		return false;
+	if (injection->device != DEVICE_ALL)
+		return injection->device == device;
+	return !injection->devices || injection->devices[device];
 }
 
 /* The order of the kernel's should_fail(): times, interval, then probability. */

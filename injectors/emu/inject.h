@@ -36,7 +36,9 @@ enum inject_distribution { INJECT_FIXED, INJECT_UNIFORM, INJECT_EXPONENTIAL };
 
 struct injection {
 	enum inject_point point;
-	__u32 device;	   /* machine index, or DEVICE_ALL */
+	__u32 device; /* machine index, or DEVICE_ALL */
+	/* With DEVICE_ALL: only devices marked here, by machine index; NULL: each. Borrowed. */
+	const bool *devices;
 	__u32 id;	   /* of the [inject NAME] section, for events and truth */
 	__u32 probability; /* percent, 1-100 */
 	__u32 interval;	   /* every Nth candidate, 1: each */

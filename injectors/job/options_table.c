@@ -172,7 +172,7 @@ const struct option_row option_rows[] = {
 	{"inject", "interval", OPTION_COUNT, INJECT(interval), 1, 1e9, "1",
 	 .meaning = "every Nth candidate only"},
 	{"inject", "times", OPTION_COUNT, INJECT(times), -1, 1e15, "-1",
-	 .meaning = "at most so often for each device; -1: no limit"},
+	 .meaning = "at most so often, over all of its devices; -1: no limit"},
 	{"inject", "seed", OPTION_COUNT, INJECT(seed), 0, 9e15, "0",
 	 .meaning = "0: from the machine's seed"},
 	{"inject", "stage", OPTION_CHOICE, INJECT(stage), .otherwise = "resolve", .choices = stages,

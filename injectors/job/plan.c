@@ -257,30 +257,27 @@ static int expand_injection(struct builder *b, const struct job_injection *injec
 	__u32 devices = b->plan->machine.device_count;
 	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
 	__u32 matched = 0;
-	bool all;
 
 	for (__u32 d = 0; d < devices; d++)
 		matched += device_fits(b, injection->device, d);
 	if (!matched)
 		return no_device(b, injection->where, injection->device);
-	all = matched == devices;
-	if (!all && matched > 32 && injection->kind != INJECTION_EVICT)
-		return failed(-EBADMSG,
-			      "%s: [inject %s] device=%s fits %u devices; accepted: all of "
-			      "them, or at most 32",
-			      injection->where, injection->name, injection->device, matched);
 	if (!injection->enabled)
 		return 0;
 	planned->devices = calloc(matched, sizeof(*planned->devices));
-	if (!planned->devices)
+	planned->chosen = calloc(devices, sizeof(*planned->chosen));
+	b->plan->injection_count++;
+	if (!planned->devices || !planned->chosen)
 		return failed(-ENOMEM, "no memory for %u devices", matched);
 	planned->job = injection;
 	planned->id = id;
-	planned->every_device = all;
-	b->plan->injection_count++;
-	for (__u32 d = 0; d < devices; d++)
-		if (device_fits(b, injection->device, d))
+	planned->seed = injection->seed ? injection->seed : b->plan->machine.seed * 2000003 + id;
+	planned->every_device = matched == devices;
+	for (__u32 d = 0; d < devices; d++) {
+		planned->chosen[d] = device_fits(b, injection->device, d);
+		if (planned->chosen[d])
 			planned->devices[planned->device_count++] = d;
+	}
 	return 0;
 }
 
@@ -351,8 +348,10 @@ int plan_build(struct plan *plan, const struct job *job)
 
 void plan_free(struct plan *plan)
 {
-	for (__u32 i = 0; i < plan->injection_count; i++)
+	for (__u32 i = 0; i < plan->injection_count; i++) {
 		free(plan->injections[i].devices);
+		free(plan->injections[i].chosen);
+	}
 	free(plan->injections);
 	free(plan->machine.tenants);
 	free(plan->machine.devices);

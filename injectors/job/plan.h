@@ -10,9 +10,11 @@
 
 struct plan_injection {
 	const struct job_injection *job;
+	__u64 seed;
 	__u32 id;	/* its section's index, from 1 */
 	__u32 *devices; /* machine indices */
 	__u32 device_count;
+	bool *chosen; /* the same, by machine index */
 	bool every_device;
 };
 

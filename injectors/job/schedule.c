@@ -36,16 +36,20 @@ struct schedule {
 	int error; /* the first */
 	char sentence[SENTENCE];
 	struct schedule_totals totals;
+	struct draw *draws; /* one per injection of the plan */
 	struct worker *workers;
 	__u32 worker_count;
+};
+
+/* What the devices of one eviction share: fault_attr counts for all of them together. */
+struct draw {
+	__u64 random, candidates, drawn;
 };
 
 /* When one device is next due for an eviction. */
 struct arrival_state {
 	__u64 next_ns;
 	__u64 random;
-	__u64 candidates;
-	__s64 left; /* of `times`; -1: no limit */
 };
 
 /* SplitMix64, as in the injection table. */
@@ -58,16 +62,21 @@ static __u64 random_next(__u64 *state)
 	return z ^ (z >> 31);
 }
 
-static void record_error(struct schedule *schedule, const struct job_injection *injection,
-			 int error)
+/* Keeps the first error; its sentence belongs to this thread. */
+static void record_error(struct schedule *schedule, int error)
 {
 	pthread_mutex_lock(&schedule->lock);
 	if (!schedule->error) {
 		schedule->error = error;
-		snprintf(schedule->sentence, sizeof(schedule->sentence), "[inject %s]: %.400s",
-			 injection->name, failure_text());
+		snprintf(schedule->sentence, sizeof(schedule->sentence), "%s", failure_text());
 	}
 	pthread_mutex_unlock(&schedule->lock);
+}
+
+static void record_failure(struct schedule *schedule, const struct plan_injection *planned,
+			   int error)
+{
+	record_error(schedule, failed_in(error, "[inject %s]", planned->job->name));
 }
 
 /* Sleeps until then; false if the schedule was stopped instead. */
@@ -136,16 +145,12 @@ static int arm(struct schedule *schedule, const struct plan_injection *planned)
 		.distribution = job->distribution,
 		.delay_ns = job->delay_ns,
 		.delay_max_ns = job->delay_max_ns,
+		.device = DEVICE_ALL,
+		.devices = planned->every_device ? NULL : planned->chosen,
+		.seed = planned->seed,
 	};
-	__u32 count = planned->every_device ? 1 : planned->device_count;
-	int err = 0;
 
-	for (__u32 i = 0; !err && i < count; i++) {
-		injection.device = planned->every_device ? DEVICE_ALL : planned->devices[i];
-		injection.seed = job->seed + i;
-		err = inject_arm(machine_injections(schedule->machine), &injection);
-	}
-	return err;
+	return inject_arm(machine_injections(schedule->machine), &injection);
 }
 
 /* Armed points act by themselves: arm, wait, disarm. */
@@ -155,7 +160,7 @@ static void run_armed(struct schedule *schedule, const struct plan_injection *pl
 	__u64 fired;
 
 	if (err)
-		record_error(schedule, planned->job, err);
+		record_failure(schedule, planned, err);
 	else
 		wait_until(schedule, end_ns);
 	fired = inject_disarm(machine_injections(schedule->machine), planned->id);
@@ -172,7 +177,7 @@ static void run_hog(struct schedule *schedule, const struct plan_injection *plan
 	int err = hog_start(&hog, cpus, job->threads, job->load);
 
 	if (err) {
-		record_error(schedule, job, err);
+		record_failure(schedule, planned, err);
 		return;
 	}
 	wait_until(schedule, end_ns);
@@ -182,6 +187,9 @@ static void run_hog(struct schedule *schedule, const struct plan_injection *plan
 /* One event for one device: `burst` evictions back to back. */
 static int evict(struct schedule *schedule, const struct job_injection *job, __u32 device)
 {
+	const struct machine_config *machine = &schedule->plan->machine;
+	const struct device_config *config = &machine->devices[device];
+
 	for (__u32 i = 0; i < job->burst; i++) {
 		__u32 asked = 0;
 		long evicted = machine_evict(schedule->machine, device, job->what, job->pages,
@@ -192,9 +200,9 @@ static int evict(struct schedule *schedule, const struct job_injection *job, __u
 			return 0;
 		if (!err && evicted != (long)asked)
 			err = failed(-EBUSY,
-				     "asked to evict %u pages of device %u, proved the absence "
-				     "of %ld",
-				     asked, device, evicted);
+				     "asked to evict %u pages of %s/%s, proved the absence of %ld",
+				     asked, machine->tenants[config->tenant].name, config->name,
+				     evicted);
 		pthread_mutex_lock(&schedule->lock);
 		schedule->totals.evict_asked += asked;
 		schedule->totals.evicted += evicted > 0 ? (__u64)evicted : 0;
@@ -206,15 +214,22 @@ static int evict(struct schedule *schedule, const struct job_injection *job, __u
 }
 
 /* fault_attr's order: times, interval, probability. */
-static bool draws(const struct job_injection *job, struct arrival_state *state)
+static bool draws(struct worker *worker)
 {
-	if (state->left == 0 || ++state->candidates % job->interval)
-		return false;
-	if (job->probability < 100 && random_next(&state->random) % 100 >= job->probability)
-		return false;
-	if (state->left > 0)
-		state->left--;
-	return true;
+	const struct job_injection *job = worker->injection->job;
+	struct schedule *schedule = worker->schedule;
+	struct draw *draw = &schedule->draws[worker->injection - schedule->plan->injections];
+	bool drawn = false;
+
+	pthread_mutex_lock(&schedule->lock);
+	if ((job->times < 0 || draw->drawn < (__u64)job->times) &&
+	    ++draw->candidates % job->interval == 0 &&
+	    (job->probability == 100 || random_next(&draw->random) % 100 < job->probability)) {
+		draw->drawn++;
+		drawn = true;
+	}
+	pthread_mutex_unlock(&schedule->lock);
+	return drawn;
 }
 
 static void advance(const struct job_injection *job, struct arrival_state *state)
@@ -244,10 +259,10 @@ static void evict_loop(struct worker *worker, struct arrival_state *states, __u6
 		}
 		if (!wait_until(schedule, states[next].next_ns))
 			return;
-		if (draws(planned->job, &states[next])) {
+		if (draws(worker)) {
 			err = evict(schedule, planned->job, planned->devices[next]);
 			if (err) {
-				record_error(schedule, planned->job, err);
+				record_failure(schedule, planned, err);
 				return;
 			}
 		}
@@ -267,12 +282,13 @@ static void run_evict(struct worker *worker, __u64 begin_ns, __u64 end_ns)
 	}
 	states = calloc(planned->device_count, sizeof(*states));
 	if (!states) {
-		record_error(worker->schedule, job, failed(-ENOMEM, "no memory for its devices"));
+		record_failure(worker->schedule, planned,
+			       failed(-ENOMEM, "no memory for its devices"));
 		return;
 	}
 	for (__u32 d = worker->first; d < planned->device_count; d += worker->step) {
-		states[d] = (struct arrival_state){
-			.next_ns = begin_ns, .random = job->seed + d * 7919ull, .left = job->times};
+		states[d] = (struct arrival_state){.next_ns = begin_ns,
+						   .random = planned->seed + (d + 1) * 7919ull};
 		if (job->arrival == ARRIVAL_RANDOM)
 			advance(job, &states[d]);
 	}
@@ -329,32 +345,48 @@ static int start_workers(struct schedule *schedule)
 	return err;
 }
 
-int schedule_start(struct schedule **schedule, const struct plan *plan, struct machine *machine)
+static void free_schedule(struct schedule *schedule)
 {
-	struct schedule *new = calloc(1, sizeof(*new));
+	pthread_cond_destroy(&schedule->stopped);
+	pthread_mutex_destroy(&schedule->lock);
+	free(schedule->workers);
+	free(schedule->draws);
+	free(schedule);
+}
+
+static int allocate(struct schedule *schedule, const struct plan *plan)
+{
 	size_t workers = 1;
-	int err;
 
 	for (__u32 i = 0; i < plan->injection_count; i++)
 		workers += workers_of(&plan->injections[i]);
-	if (new)
-		new->workers = calloc(workers, sizeof(*new->workers));
-	if (!new || !new->workers) {
-		free(new);
+	schedule->workers = calloc(workers, sizeof(*schedule->workers));
+	schedule->draws = calloc(plan->injection_count + 1, sizeof(*schedule->draws));
+	if (!schedule->workers || !schedule->draws)
 		return failed(-ENOMEM, "no memory for %zu injection threads", workers);
-	}
+	for (__u32 i = 0; i < plan->injection_count; i++)
+		schedule->draws[i].random = plan->injections[i].seed;
+	return 0;
+}
+
+int schedule_start(struct schedule **schedule, const struct plan *plan, struct machine *machine)
+{
+	struct schedule *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return failed(-ENOMEM, "no memory for the injections");
 	new->plan = plan;
 	new->machine = machine;
 	new->begin_ns = monotonic_ns();
 	pthread_mutex_init(&new->lock, NULL);
 	monotonic_cond_init(&new->stopped);
-	err = start_workers(new);
+	err = allocate(new, plan);
+	if (!err)
+		err = start_workers(new);
 	if (err) {
-		char sentence[SENTENCE];
-
-		snprintf(sentence, sizeof(sentence), "%s", failure_text());
-		schedule_stop(new, NULL);
-		return failed(err, "%s", sentence);
+		record_error(new, err);
+		return schedule_stop(new, NULL);
 	}
 	*schedule = new;
 	return 0;
@@ -375,9 +407,6 @@ int schedule_stop(struct schedule *schedule, struct schedule_totals *totals)
 	err = schedule->error;
 	if (err)
 		failed(err, "%s", schedule->sentence);
-	pthread_cond_destroy(&schedule->stopped);
-	pthread_mutex_destroy(&schedule->lock);
-	free(schedule->workers);
-	free(schedule);
+	free_schedule(schedule);
 	return err;
 }

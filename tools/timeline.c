@@ -157,7 +157,8 @@ static void print_fault(const struct session *session, const struct fault *fault
 		       times.measured & (1u << s) ? units_format_duration(times.ns[s], text) : "-",
 		       bar);
 	}
-	printf("  %-8s  %9s\n\n", "total", units_format_duration(duration(fault), text));
+	printf("  %-8s  %9s\n\n", fault->state == FAULT_COMPLETE ? "total" : "seen",
+	       units_format_duration(duration(fault), text));
 }
 
 static int put(struct timeline *t, const struct fault *fault)

@@ -391,7 +391,7 @@ static void fault_event(struct faults *f, const struct event *e)
 		group = new_group(f, e);
 	if (!group)
 		return;
-	if (e->flags & EVENT_GROUP)
+	if (e->flags & EVENT_GROUP && e->kind <= EVENT_FAULT_RESUME)
 		group_event(f, group, e);
 	else
 		request_event(f, group, e);

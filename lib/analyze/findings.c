@@ -225,9 +225,10 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 	if (l->cut && !l->produced)
 		add(&line, "Loss: unknown, the account of it was not recorded any more");
 	else
-		add(&line, "Loss: %llu of %llu events lost", l->lost + l->missed, l->produced);
-	if (l->access_lost)
-		add(&line, ", %llu access records lost", l->access_lost);
+		add(&line, "Loss: %llu of %llu events", l->lost + l->missed, l->produced);
+	if (l->access_lost || l->access_received)
+		add(&line, ", %llu of %llu access records", l->access_lost,
+		    l->access_lost + l->access_received);
 	if (l->state_failed)
 		add(&line, ", %llu groups without instance", l->state_failed);
 	if (l->damaged_bytes || l->damaged_frames)
@@ -384,16 +385,27 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 int findings_write_odd(const struct findings *f, struct writer *writer)
 {
 	struct table table = fault_table;
+	struct column *columns;
 	int error;
 
 	if (!f->odd_count)
 		return 0;
+	columns = malloc(table.column_count * sizeof(*columns));
+	if (!columns)
+		return failed(-ENOMEM, "no memory for the faults that did not complete");
+	memcpy(columns, table.columns, table.column_count * sizeof(*columns));
+	/* They have no total; how far they came is what one asks. */
+	for (size_t i = 0; i < table.column_count; i++)
+		if (!strcmp(columns[i].name, "total") || !strcmp(columns[i].name, "reached"))
+			columns[i].wide = !columns[i].wide;
 	table.name = "odd_faults";
 	table.title = "Faults that did not complete";
+	table.columns = columns;
 	error = writer_begin(writer, &table);
 	for (size_t i = 0; !error && i < f->odd_count; i++)
 		error = fault_table_row(writer, f->analysis->session, &f->odd[i]);
 	error = error ? error : writer_end(writer);
+	free(columns);
 	if (!error && f->odd_total > f->odd_count)
 		error = writer_note(writer, "... and %llu more.", f->odd_total - f->odd_count);
 	return error;

@@ -77,6 +77,12 @@ __u64 fault_last_ns(const struct fault *fault)
 	return 0;
 }
 
+const char *fault_reached_name(const struct fault *fault)
+{
+	return timestamp_name(fault->seen ? 31 - (unsigned int)__builtin_clz(fault->seen)
+					  : FAULT_STAGES);
+}
+
 const char *fault_state_name(unsigned int state)
 {
 	static const char *const names[] = {

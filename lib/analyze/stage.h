@@ -49,6 +49,8 @@ __u64 fault_last_ns(const struct fault *fault);
 
 /* "complete", "unfinished", ... */
 const char *fault_state_name(unsigned int state);
+/* The newest timestamp seen: "mapped", "resume"; "none" if there is none. */
+const char *fault_reached_name(const struct fault *fault);
 /* "success", "invalid", "failure", "-" while there was none, or a number's word. */
 const char *fault_response_name(const struct fault *fault);
 

@@ -23,6 +23,7 @@
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/stream_log.h"
 #include "tests/unit/synthetic.h"
 
 #define SECOND 1000000000ull
@@ -554,6 +555,58 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 	analysis_destroy(a);
 }
 
+/* A damaged or hostile recording: any bits in any field but few devices, every table comes out. */
+static void push_wild(struct stream sink, __u64 seed)
+{
+	struct event batch[1009];
+	__u64 *words = (__u64 *)batch;
+
+	for (int round = 0; round < 31; round++) {
+		for (size_t i = 0; i < sizeof(batch) / (sizeof(__u64)); i++)
+			words[i] = stream_log_random(&seed);
+		for (size_t i = 0; i < sizeof(batch) / sizeof(batch[0]); i++) {
+			batch[i].kind %= EVENT_KIND_MAX + 2;
+			if (batch[i].tid % 7)
+				batch[i].device %= 6;
+			if (batch[i].tid % 5) {
+				batch[i].group %= 8;
+				batch[i].instance %= 4;
+				batch[i].pasid = PASID_NONE;
+				batch[i].time_ns >>= 20;
+			}
+		}
+		assert_int_equal(stream_events(sink, batch, sizeof(batch) / sizeof(batch[0])), 0);
+	}
+}
+
+static void any_bits_are_survived(void **state)
+{
+	struct findings *findings;
+	struct printed printed;
+	struct analysis *a;
+
+	(void)state;
+	for (__u64 seed = 1; seed <= 5; seed++) {
+		const struct random_stream records = {
+			.seed = seed, .events = 5003, .wild = true, .records = true};
+		struct live_summary summary;
+
+		assert_int_equal(
+			analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
+		assert_int_equal(findings_create(&findings, a), 0);
+		assert_int_equal(random_stream_push(&records, analysis_stream(a)), 0);
+		push_wild(analysis_stream(a), seed);
+		live_summary(a, &summary);
+		assert_true(summary.faults > 1000);
+		analysis_stream(a).ops->end(analysis_stream(a).self, 0);
+		printed = print_all(a, findings, seed % 2 ? OUTPUT_TEXT : OUTPUT_JSON);
+		assert_true(printed.size > 100);
+		free(printed.text);
+		findings_destroy(findings);
+		analysis_destroy(a);
+	}
+}
+
 static void invalidations_have_their_own_timeline(void **state)
 {
 	struct event e = {.device = 1, .address = 4096, .length = 4096, .value = 77};
@@ -602,6 +655,7 @@ int main(void)
 		cmocka_unit_test(snapshots_say_what_the_tables_say),
 		cmocka_unit_test(an_open_fault_blocks_its_queue_now),
 		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),
+		cmocka_unit_test(any_bits_are_survived),
 		cmocka_unit_test(invalidations_have_their_own_timeline),
 	};
 

@@ -241,7 +241,7 @@ static int finish(struct reader *reader)
 			       end_ns < reader->until_ns ? end_ns : reader->until_ns);
 	if (err || !reader->frames.damaged)
 		return err;
-	return failed(-EBADMSG, "%s: %llu bytes in %llu frames are damaged and were skipped",
+	return failed(-EBADMSG, "%s: is damaged: %llu bytes were skipped, %llu frames are lost",
 		      reader->frames.path, (unsigned long long)reader->frames.damaged_bytes,
 		      (unsigned long long)reader->frames.damaged_frames);
 }

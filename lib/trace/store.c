@@ -115,8 +115,8 @@ bool trace_store_segment_is_full(const struct trace_store *store, size_t size, _
 		return false;
 	if (store->max_bytes && store->segment_bytes + size > store->max_bytes / TRACE_RING_PARTS)
 		return true;
-	return store->keep_ns && store->segment_start &&
-	       now_ns > store->segment_start + store->keep_ns / TRACE_RING_PARTS;
+	return store->keep_ns && store->segment_start && now_ns > store->segment_start &&
+	       now_ns - store->segment_start > store->keep_ns / TRACE_RING_PARTS;
 }
 
 /* Deletes the oldest segment; the current one stays. */
@@ -138,9 +138,9 @@ static bool drop_oldest(struct trace_store *store)
 
 static int make_room(struct trace_store *store, size_t size, __u64 now_ns)
 {
-	while (store->keep_ns && store->oldest && store->oldest != store->newest &&
-	       store->oldest->last_ns + store->keep_ns < now_ns)
-		drop_oldest(store);
+	while (store->keep_ns && store->oldest && now_ns > store->oldest->last_ns &&
+	       now_ns - store->oldest->last_ns > store->keep_ns && drop_oldest(store))
+		;
 	while (store->max_bytes && store->bytes + size > store->max_bytes)
 		if (!drop_oldest(store))
 			return failed(-EFBIG,

@@ -255,6 +255,23 @@ static void age_is_bounded_from_both_sides(void **state)
 	assert_in_range(kept, 2 * SECOND, 2 * SECOND * 9 / 8 + 2 * 16384 * INTERVAL);
 }
 
+static void an_endless_age_keeps_all(void **state)
+{
+	struct trace_writer_config config = {
+		.path = path, .overwrite = true, .keep_ns = UINT64_MAX, .max_bytes = 64 * MIB};
+	struct trace_writer *writer;
+	struct order order;
+	__u64 seed = 9;
+
+	(void)state;
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	push_start(trace_writer_stream(writer));
+	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 40009), 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(read_order(path, &order), 0);
+	assert_int_equal(order.events, 40009);
+}
+
 static void a_segment_can_be_read_alone(void **state)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = MIB};
@@ -465,6 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(size_is_never_exceeded),
 		cmocka_unit_test(age_is_bounded_from_both_sides),
+		cmocka_unit_test(an_endless_age_keeps_all),
 		cmocka_unit_test(a_segment_can_be_read_alone),
 		cmocka_unit_test(a_missing_segment_is_counted),
 		cmocka_unit_test(stale_segments_are_not_taken_over),

@@ -90,7 +90,7 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 		fprintf(stderr, "%llu lost: numbers are floors; try a larger --ring-size\n", lost);
 	else
 		fprintf(stderr, "nothing lost\n");
-	if (r->command.ended && command_exit_code(&r->command))
+	if (r->command.ended && command_exit_code(&r->command) && !r->terminate_ns)
 		fprintf(stderr, "the command ended with status %d\n",
 			command_exit_code(&r->command));
 }
@@ -186,6 +186,9 @@ static int start(struct recording *r)
 	if (!error)
 		error = capture_attach(r->capture, r->sink);
 	r->attached = !error;
+	if (!error && !o->quiet)
+		fprintf(stderr, "recording into %s%s\n", o->writer.path,
+			o->command || o->duration_ns || o->count ? "" : "; Ctrl-C ends it");
 	r->start_ns = monotonic_ns();
 	if (!error && o->command)
 		error = command_go(&r->command);
@@ -228,6 +231,9 @@ int verb_record(int argc, char **argv)
 	snprintf(sentence, sizeof(sentence), "%s", failure_text());
 	if (error) {
 		finish(&r, error, &stats);
+		/* What never began leaves no file. */
+		if (!r.attached && r.writer && strcmp(options.writer.path, "-"))
+			unlink(options.writer.path);
 	} else {
 		error = finish(&r, 0, &stats);
 		snprintf(sentence, sizeof(sentence), "%s", failure_text());
@@ -237,7 +243,12 @@ int verb_record(int argc, char **argv)
 		return error == -EINVAL ? EXIT_USAGE : exit_code_of(error);
 	}
 	print_summary(&r, &stats);
-	if (command_exit_code(&r.command))
-		return command_exit_code(&r.command);
+	/* A command that was made to end says nothing by its status. */
+	if (r.terminate_ns)
+		status = signals ? EXIT_INTERRUPTED : EXIT_OK;
+	else
+		status = command_exit_code(&r.command);
+	if (status)
+		return status;
 	return lost_events(&r.loss) ? EXIT_LOSS : EXIT_OK;
 }

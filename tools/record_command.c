@@ -95,9 +95,12 @@ int command_prepare(struct command *command, char **argv, bool as_root, const ch
 	gid_t gid = 0;
 	bool drop = !as_root && user_behind_sudo(&uid, &gid) && !same_file(argv[0], emulator);
 	pid_t parent = getpid();
+	struct stat program;
 	int hold[2];
 
 	memset(command, 0, sizeof(*command));
+	if (!find_program(argv[0], &program))
+		return failed(-ENOENT, "%s: no such command", argv[0]);
 	if (pipe2(hold, O_CLOEXEC))
 		return failed(-errno, "holding the command: %s", strerror(errno));
 	command->pid = fork();

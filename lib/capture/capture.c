@@ -40,6 +40,8 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 		c->config.unfinished_ns = UNFINISHED;
 	error = shared_maps_create(&c->maps, config->ring_bytes);
 	if (!error)
+		error = probe_set_create(&c->probes, &c->config);
+	if (!error)
 		error = merge_create(&c->merge, c->maps.cpus + SOURCES_BESIDE_RINGS);
 	if (!error)
 		error = device_table_create(&c->devices, &c->config, &c->maps, capture_name_device,
@@ -143,7 +145,7 @@ static bool any_probe_on(const struct capture *c)
 int capture_attach(struct capture *capture, struct stream sink)
 {
 	struct host_info host;
-	int error = probe_set_load(&capture->probes, &capture->config, &capture->maps);
+	int error = probe_set_load(capture->probes, &capture->maps);
 
 	if (error)
 		return error;

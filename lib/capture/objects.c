@@ -48,9 +48,9 @@ static int keep_complaint(enum libbpf_print_level level, const char *format, va_
 	return 0;
 }
 
-const char *object_complaint(void)
+void objects_quiet(void)
 {
-	return complaint;
+	libbpf_set_print(keep_complaint);
 }
 
 static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *bytes))
@@ -59,7 +59,7 @@ static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *
 	size_t bytes;
 	const void *image = elf(&bytes);
 
-	libbpf_set_print(keep_complaint);
+	objects_quiet();
 	return bpf_object__open_mem(image, bytes, &options);
 }
 

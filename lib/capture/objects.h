@@ -39,7 +39,7 @@ int object_open(struct bpf_object **object, enum object_id id);
 int object_load(struct bpf_object *object, const struct shared_maps *maps,
 		const struct capture_filter *filter);
 
-/* The newest complaint of libbpf or the verifier in this process, one line; "" if none. */
-const char *object_complaint(void);
+/* Keeps libbpf from printing: what it says goes into sentences of ours. */
+void objects_quiet(void);
 
 #endif

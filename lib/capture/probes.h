@@ -43,10 +43,12 @@ bool capture_kind_asked(const struct capture_config *config, __u16 kind);
 extern const struct probe_row probe_rows[PROBE_COUNT];
 
 struct probe_set;
+struct usdt_binary;
 
-/* Chooses ways, makes the filter, loads the objects. */
-int probe_set_load(struct probe_set **set, const struct capture_config *config,
-		   const struct shared_maps *maps);
+/* Chooses each row's way; loads nothing. -EINVAL: the configuration names an unknown probe. */
+int probe_set_create(struct probe_set **set, const struct capture_config *config);
+/* Loads the BPF objects. Rows whose object does not load are off. -EPERM: the kernel has no BTF. */
+int probe_set_load(struct probe_set *set, const struct shared_maps *maps);
 /* Attaches what needs no binary (all but USDT). */
 void probe_set_attach(struct probe_set *set);
 /*
@@ -56,6 +58,9 @@ void probe_set_attach(struct probe_set *set);
 int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path);
 /* Why there is no emulator, for rows that are off because of it. */
 void probe_set_no_emulator(struct probe_set *set, const char *reason);
+/* For a report that attaches nothing: rows that could be attached are on, with a note. */
+void probe_set_pretend(struct probe_set *set, const char *note);
+void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, const char *path);
 void probe_set_detach(struct probe_set *set);
 void probe_set_destroy(struct probe_set *set);
 

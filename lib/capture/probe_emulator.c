@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The USDT rows of the probe table and the emulators that they are attached to. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "lib/capture/probe_set.h"
+
+static bool usdt_wanted(const struct probe *probe)
+{
+	return probe->program && probe->way->kind == ATTACH_USDT;
+}
+
+/* Tells the kernel side where the arguments of one site are. */
+static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt_note *note,
+		      struct usdt_place_at *place)
+{
+	struct usdt_site site = {.probe = id, .kind = probe_rows[id].kind};
+	int map = bpf_object__find_map_fd_by_name(set->objects[OBJECT_EMU], "usdt_sites");
+	int error = usdt_parse_arguments(note->arguments, site.arguments);
+
+	if (error)
+		return error;
+	if (set->sites == USDT_SITES_MAX || bpf_map_update_elem(map, &set->sites, &site, BPF_ANY))
+		return failed(-ENOSPC, "more than %d probe sites", USDT_SITES_MAX);
+	place->offset = note->offset;
+	place->semaphore = note->semaphore;
+	place->cookie = set->sites++;
+	return 0;
+}
+
+/* All sites of all wanted probes in the binary; a row without any is off. */
+static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binary, const char *path,
+			  struct usdt_place_at *places)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+		size_t before = count;
+		int error = 0;
+
+		if (!usdt_wanted(probe))
+			continue;
+		for (size_t n = 0; n < binary->count && !error; n++) {
+			if (strcmp(binary->notes[n].name, probe->way->symbol))
+				continue;
+			error = enter_site(set, i, &binary->notes[n], &places[count]);
+			count += !error;
+		}
+		if (count > before && !error)
+			probe_turn_on(probe);
+		else if (probe->info.state != PROBE_ON)
+			snprintf(probe->info.reason, sizeof(probe->info.reason),
+				 error ? "%.150s" : "%.120s has no such probe",
+				 error ? failure_text() : path);
+	}
+	return count;
+}
+
+/* All USDT rows share one program; any of them may have been left out. */
+static const struct bpf_program *emulator_program(const struct probe_set *set)
+{
+	for (int i = 0; i < PROBE_COUNT; i++)
+		if (usdt_wanted(&set->probes[i]))
+			return set->probes[i].program;
+	return NULL;
+}
+
+int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path)
+{
+	struct usdt_place_at *places;
+	struct usdt_binary binary;
+	char file[64];
+	size_t count;
+	int error;
+
+	if (!set->objects[OBJECT_EMU])
+		return 0;
+	if (set->emulator_count == EMULATORS_MAX)
+		return failed(-ENOSPC, "%s: at most %d different emulators are watched", path,
+			      EMULATORS_MAX);
+	error = usdt_read(fd, path, "faultline", &binary);
+	if (error)
+		return error;
+	places = calloc(binary.count + 1, sizeof(*places));
+	if (!places) {
+		usdt_free(&binary);
+		return failed(-ENOMEM, "no memory for %zu probe sites", binary.count);
+	}
+	count = enter_sites(set, &binary, path, places);
+	/* The very file that was read, whatever its name leads to by now. */
+	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+	if (count)
+		error = usdt_attach(&set->emulators[set->emulator_count], emulator_program(set),
+				    file, places, count);
+	if (!error && count)
+		set->emulator_count++;
+	free(places);
+	usdt_free(&binary);
+	return error ? error : (int)count;
+}
+
+void probe_set_no_emulator(struct probe_set *set, const char *reason)
+{
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+
+		if (probe->way && probe->way->kind == ATTACH_USDT && probe->info.state != PROBE_ON)
+			snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
+	}
+}
+
+void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, const char *path)
+{
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+
+		if (!probe->way || probe->way->kind != ATTACH_USDT)
+			continue;
+		if (usdt_has(binary, probe->way->symbol))
+			probe_turn_on(probe);
+		else
+			snprintf(probe->info.reason, sizeof(probe->info.reason),
+				 "%.120s has no such probe", path);
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What `doctor` asks of the host: what it cannot show, and what would change that. */
+#ifndef FAULTLINE_DOCTOR_HOST_H
+#define FAULTLINE_DOCTOR_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct host_check {
+	const char *name;
+	bool good;
+	char finding[160];
+	char remedy[160]; /* "" if good */
+};
+
+#define HOST_CHECKS 12
+
+/* Fills in up to HOST_CHECKS and returns their number. Changes nothing on the host. */
+size_t host_checks(struct host_check checks[HOST_CHECKS], const char *emulator);
+
+#endif

@@ -142,6 +142,12 @@ static int run(struct recording *r)
 		__u64 now = monotonic_ns();
 
 		pushed = capture_poll(r->capture, r->sink);
+		if (pushed >= 0 && r->trigger) {
+			int error = trigger_poll(r->trigger, now, r->writer);
+
+			if (error)
+				return error;
+		}
 		print_progress(r, now);
 		if (finished(r, now))
 			break;
@@ -174,6 +180,12 @@ static int start(struct recording *r)
 		return error;
 	r->fan.sinks[r->fan.count++] = trace_writer_stream(r->writer);
 	r->fan.sinks[r->fan.count++] = (struct stream){&note_ops, r};
+	if (o->triggered) {
+		error = trigger_create(&r->trigger, o);
+		if (error)
+			return error;
+		r->fan.sinks[r->fan.count++] = trigger_stream(r->trigger);
+	}
 	r->sink = stream_fan(&r->fan);
 	if (o->command) {
 		bool known = !emulator_find(o->capture.emulator, emulator, sizeof(emulator));
@@ -210,6 +222,9 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 		if (!error)
 			error = more;
 	}
+	if (r->trigger && r->attached && !error)
+		error = trigger_finish(r->trigger);
+	trigger_destroy(r->trigger);
 	return error;
 }
 

@@ -9,12 +9,19 @@
 #include "lib/capture/capture.h"
 #include "lib/trace/trace.h"
 
+/* "resolve>100ms" */
+struct trigger_rule {
+	unsigned int stage; /* enum stage, STAGES for the whole fault */
+	__u64 beyond_ns;
+};
+
 struct record_options {
 	struct capture_config capture;
 	struct trace_writer_config writer;
 	__u64 duration_ns; /* 0: no limit */
 	__u64 count;	   /* events, 0: no limit */
-	const char *trigger;
+	bool triggered;	   /* by `rule` */
+	struct trigger_rule rule;
 	__u64 around_ns; /* kept before and after a fault that matches the trigger */
 	bool as_root;
 	bool quiet;
@@ -23,6 +30,19 @@ struct record_options {
 
 /* Parses the command line; returns an exit code >= 0 to end with, or -1 to go on. */
 int record_parse(int argc, char **argv, struct record_options *options);
+
+int trigger_parse(const char *text, struct trigger_rule *rule);
+
+/* Saves what surrounds the faults that match, out of the flight recorder's files. */
+struct trigger;
+
+int trigger_create(struct trigger **trigger, const struct record_options *options);
+void trigger_destroy(struct trigger *trigger);
+struct stream trigger_stream(struct trigger *trigger);
+/* Saves once all that is to be kept has been recorded. */
+int trigger_poll(struct trigger *trigger, __u64 now_ns, struct trace_writer *writer);
+/* After the recording was closed: saves what is still pending. */
+int trigger_finish(struct trigger *trigger);
 
 /*
  * The wrapped command: forked early, held until command_go(), so that probes and filter are in

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/capture/kinds.h"
@@ -25,6 +26,8 @@ enum {
 	OPTION_EMULATOR,
 	OPTION_UNFINISHED,
 };
+
+#define TRIGGER_SPARE_NS (10 * NSEC_PER_SEC)
 
 static const char documentation[] =
 	"Records I/O page faults and what surrounds them into a .flt file: around a COMMAND, for a "
@@ -121,6 +124,22 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 	}
 }
 
+/* What a trigger saves must still be there: twice the time around a fault and some to spare. */
+static void settle_trigger(struct record_options *o, struct argp_state *state)
+{
+	__u64 needed = 2 * o->around_ns + TRIGGER_SPARE_NS;
+
+	if (!o->triggered)
+		return;
+	if (!strcmp(o->writer.path, "-"))
+		argp_error(state, "--trigger: needs a file, not standard output");
+	if (!o->writer.keep_ns)
+		o->writer.keep_ns = needed;
+	if (o->writer.keep_ns < needed)
+		argp_error(state, "--keep: with --around this trigger needs at least %llus",
+			   needed / NSEC_PER_SEC);
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -145,7 +164,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		check(units_parse_size(text, &o->writer.max_bytes), "max-size", state);
 		return 0;
 	case OPTION_TRIGGER:
-		o->trigger = text;
+		check(trigger_parse(text, &o->rule), "trigger", state);
+		o->triggered = true;
 		return 0;
 	case OPTION_AROUND:
 		check(units_parse_duration(text, &o->around_ns), "around", state);
@@ -158,6 +178,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
+		return 0;
+	case ARGP_KEY_END:
+		settle_trigger(o, state);
 		return 0;
 	default:
 		return parse_filter(key, text, state);

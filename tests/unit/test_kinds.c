@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/event.h"
+#include "lib/base/fail.h"
+#include "lib/capture/kinds.h"
+
+static __u64 set[2];
+
+static int parse(const char *text)
+{
+	set[0] = set[1] = 0;
+	return kinds_parse(text, set);
+}
+
+static void single_kinds_and_groups_are_understood(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("cpu_fault"), 0);
+	assert_true(set[0] == 1ull << EVENT_CPU_FAULT && !set[1]);
+	assert_int_equal(parse("fault"), 0);
+	assert_true(set[0] == 0x7feull);
+	assert_int_equal(parse("dma_map,sched,device_new"), 0);
+	assert_true(set[0] ==
+		    (1ull << EVENT_DMA_MAP | 1ull << EVENT_SCHED_WAKEUP | 1ull << EVENT_SCHED_RUN));
+	assert_true(set[1] == 1);
+}
+
+static void every_kind_has_a_name_that_is_understood(void **state)
+{
+	size_t named = 0;
+
+	(void)state;
+	for (unsigned int kind = 0; kind < EVENT_KIND_MAX; kind++) {
+		if (!kind_option_name(kind))
+			continue;
+		named++;
+		assert_int_equal(parse(kind_option_name(kind)), 0);
+		assert_true(set[kind / 64] == 1ull << (kind % 64));
+	}
+	assert_int_equal(named, 30);
+	assert_null(kind_option_name(EVENT_KIND_MAX));
+}
+
+static void other_words_are_refused_with_what_is_accepted(void **state)
+{
+	static const char *const bad[] = {"", "sneeze", "fault,", ",fault", "fault;dma", "FAULT"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(parse(bad[i]), -EINVAL);
+	assert_int_equal(parse("fault,sneeze"), -EINVAL);
+	assert_non_null(strstr(failure_text(), "'sneeze'"));
+	assert_non_null(strstr(failure_text(), "cpu_fault"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(single_kinds_and_groups_are_understood),
+		cmocka_unit_test(every_kind_has_a_name_that_is_understood),
+		cmocka_unit_test(other_words_are_refused_with_what_is_accepted),
+	};
+
+	return cmocka_run_group_tests_name("kinds", tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/stage.h"
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+#include "tools/record.h"
+
+#define SNAPSHOTS_MAX 999
+/* From the end of what is kept until the merge and the reconstruction have surely passed it. */
+#define SETTLE_NS NSEC_PER_SEC
+
+struct trigger {
+	struct trigger_rule rule;
+	const struct record_options *options;
+	struct faults *faults;
+	bool pending;
+	__u64 since_ns, until_ns; /* to be kept */
+	__u64 worst_ns;
+	unsigned int saved;
+};
+
+int trigger_parse(const char *text, struct trigger_rule *rule)
+{
+	const char *beyond = strchr(text, '>');
+	size_t length = beyond ? (size_t)(beyond - text) : 0;
+	int error;
+
+	for (rule->stage = 0; rule->stage <= STAGES; rule->stage++) {
+		const char *name = rule->stage == STAGES ? "total" : stage_name(rule->stage);
+
+		if (length && strlen(name) == length && !strncmp(name, text, length)) {
+			error = units_parse_duration(beyond + 1, &rule->beyond_ns);
+			return error ? failed_in(error, "'%s'", text) : 0;
+		}
+	}
+	return failed(-EINVAL,
+		      "'%s' is no trigger; accepted: STAGE>TIME, such as resolve>100ms, STAGE one "
+		      "of request, delivery, dispatch, resolve, map, respond, resume, total",
+		      text);
+}
+
+static __u64 measured(const struct trigger_rule *rule, const struct fault *fault)
+{
+	struct stage_times times;
+
+	if (rule->stage == STAGES)
+		return fault_total_ns(fault);
+	stage_times(fault, &times);
+	return times.ns[rule->stage];
+}
+
+/* What follows shortly is kept in the same snapshot, so that a storm makes one and not hundreds. */
+static void fault_finished(void *self, const struct fault *fault)
+{
+	struct trigger *t = self;
+	__u64 ns = measured(&t->rule, fault), around = t->options->around_ns;
+	__u64 first = fault_first_ns(fault), until = fault_last_ns(fault) + around;
+
+	if (ns <= t->rule.beyond_ns)
+		return;
+	if (!t->pending) {
+		t->pending = true;
+		t->worst_ns = 0;
+		t->since_ns = first > around ? first - around : 1;
+		t->until_ns = until;
+	} else if (until - t->since_ns < t->options->writer.keep_ns) {
+		t->until_ns = until;
+	}
+	if (t->worst_ns < ns)
+		t->worst_ns = ns;
+}
+
+int trigger_create(struct trigger **trigger, const struct record_options *options)
+{
+	struct trigger *t = calloc(1, sizeof(*t));
+	int error;
+
+	if (!t)
+		return failed(-ENOMEM, "no memory for a trigger");
+	t->options = options;
+	t->rule = options->rule;
+	error = faults_create(&t->faults, &(struct faults_config){0});
+	if (!error)
+		error = faults_subscribe(
+			t->faults, (struct fault_sink){.finished = fault_finished, .self = t});
+	if (error) {
+		trigger_destroy(t);
+		return error;
+	}
+	*trigger = t;
+	return 0;
+}
+
+void trigger_destroy(struct trigger *trigger)
+{
+	if (!trigger)
+		return;
+	faults_destroy(trigger->faults);
+	free(trigger);
+}
+
+struct stream trigger_stream(struct trigger *trigger)
+{
+	return faults_stream(trigger->faults);
+}
+
+/* "always.flt" -> "always.trigger-001.flt" */
+static void snapshot_path(const char *recording, unsigned int number, char *path, size_t bytes)
+{
+	size_t length = strlen(recording);
+
+	if (length > 4 && !strcmp(recording + length - 4, ".flt"))
+		length -= 4;
+	snprintf(path, bytes, "%.*s.trigger-%03u.flt", (int)length, recording, number);
+}
+
+static int save(struct trigger *t)
+{
+	char path[4096], time[UNITS_TEXT];
+	int error = -EEXIST;
+
+	/* Snapshots of an earlier recorder stay: the next free number is taken. */
+	while (error == -EEXIST && t->saved < SNAPSHOTS_MAX) {
+		snapshot_path(t->options->writer.path, ++t->saved, path, sizeof(path));
+		error = trace_snapshot(t->options->writer.path, path, false, t->since_ns,
+				       t->until_ns);
+	}
+	t->pending = false;
+	if (error)
+		return error;
+	if (!t->options->quiet)
+		fprintf(stderr, "saved %s: %s took %s\n", path,
+			t->rule.stage == STAGES ? "a fault" : stage_name(t->rule.stage),
+			units_format_duration(t->worst_ns, time));
+	return 0;
+}
+
+int trigger_poll(struct trigger *trigger, __u64 now_ns, struct trace_writer *writer)
+{
+	int error;
+
+	if (!trigger->pending || now_ns < trigger->until_ns + SETTLE_NS)
+		return 0;
+	error = trace_writer_flush(writer);
+	return error ? error : save(trigger);
+}
+
+int trigger_finish(struct trigger *trigger)
+{
+	return trigger->pending ? save(trigger) : 0;
+}

@@ -33,6 +33,14 @@
 #define POPULATE_CHUNK	HUGE_BYTES
 #define MEMORY_FEATURES (UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM)
 
+/* UFFDIO_POISON of Linux 6.6, which the headers to build with may not know. */
+struct poison {
+	struct uffdio_range range;
+	__u64 mode;
+	__s64 updated;
+};
+#define POISON _IOWR(UFFDIO, 0x08, struct poison)
+
 static bool is_stored(const struct guest_memory *memory, __u64 page_address)
 {
 	__u64 page = page_address >> PAGE_BITS;
@@ -59,14 +67,12 @@ static int pager_state(struct guest_memory *memory, __u64 page_address)
  */
 static void page_in_failed(struct guest_memory *memory, __u64 page_address, int error)
 {
-#ifdef UFFDIO_POISON
-	struct uffdio_poison poison = {
+	struct poison poison = {
 		.range = {(__u64)memory->cpu + page_address, PAGE_BYTES},
 	};
 
-	if (!ioctl(memory->cpu_faults, UFFDIO_POISON, &poison))
+	if (!ioctl(memory->cpu_faults, POISON, &poison))
 		return;
-#endif
 	fprintf(stderr, "faultline: page 0x%llx of tenant %u cannot be brought back: %s\n",
 		page_address, memory->tenant, strerror(error));
 	abort();

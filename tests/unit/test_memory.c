@@ -9,10 +9,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -370,6 +373,44 @@ static void a_full_disk_fails_the_eviction_and_keeps_the_page(void **state)
 	tiny_filesystem_unmount(directory);
 }
 
+/* The backing file is unlinked: found among the descriptors by its size, beside the memfd. */
+static int backing_file(__u64 bytes)
+{
+	for (int descriptor = 3; descriptor < 256; descriptor++) {
+		char name[32], target[64] = "";
+		struct stat file;
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", descriptor);
+		if (readlink(name, target, sizeof(target) - 1) > 0 &&
+		    strncmp(target, "/memfd:", 7) && !fstat(descriptor, &file) &&
+		    S_ISREG(file.st_mode) && file.st_size == (off_t)bytes)
+			return descriptor;
+	}
+	return -1;
+}
+
+static void content_that_cannot_be_read_back_is_an_error(void **state)
+{
+	struct guest_memory *memory = *state;
+	struct utsname host;
+	bool is_major;
+
+	uname(&host);
+	if (strverscmp(host.release, "6.6") < 0) {
+		print_message("Linux 6.6 is the first that can poison a page\n");
+		skip();
+	}
+	assert_int_equal(dma_guard_install(), 0);
+	assert_int_equal(guest_memory_populate(memory, 0, PAGE(2)), 0);
+	assert_int_equal(guest_memory_evict(memory, PAGE(1), EVICT_MAJOR), 0);
+	assert_int_equal(ftruncate(backing_file(BYTES), 0), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(guest_memory_resolve(memory, PAGE(1), 0, i, &is_major), -EFAULT);
+		assert_non_null(strstr(failure_text(), "page 0x1000"));
+	}
+	assert_int_equal(guest_memory_resolve(memory, PAGE(0), 0, true, &is_major), 0);
+}
+
 static void wrong_configurations_are_named(void **state)
 {
 	struct guest_memory_config config = {.bytes = HUGE_BYTES + PAGE_BYTES};
@@ -448,6 +489,7 @@ int main(void)
 		WITH_MEMORY(guests_writing_beside_evictions_lose_nothing),
 		WITH_MEMORY(a_child_does_not_inherit_guest_memory),
 		WITH_MEMORY(addresses_outside_are_refused),
+		WITH_MEMORY(content_that_cannot_be_read_back_is_an_error),
 		cmocka_unit_test(the_devices_delay_is_slept_once),
 		cmocka_unit_test(hundreds_of_tenants_leave_nothing_behind),
 		cmocka_unit_test(a_full_disk_fails_the_eviction_and_keeps_the_page),

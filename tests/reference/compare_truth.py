@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Holds a reconstruction against the truth log of the emulated machine.
 
-    compare_truth.py CSVDIR TRUTH... [--timing]
+    compare_truth.py CSVDIR TRUTH... [--timing] [--evictions-race]
 
 CSVDIR is what `faultline report --csv CSVDIR --raw-time` wrote; each TRUTH is one machine's log
 (docs/truth-log.md). Every fault must be there, none invented, every stage seen and in order, every
 page that came from storage resolved by exactly one CPU fault inside its handler, every count equal.
+With --evictions-race a page may be
+taken away again while its handler brings it, so up to 1% of the faults may take two CPU faults.
 With --timing each timestamp must also agree within 5 us or 2% of the fault's age, at the 99th
 percentile. Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
@@ -58,17 +60,16 @@ def whole(text):
 
 
 class TruthLog:
-    """One machine's log: its faults by id and its counts."""
+    """One machine's log. Its fault id stands for one group; a request is (fault id, address)."""
 
     def __init__(self, path):
-        self.faults = collections.defaultdict(dict)
+        self.requests = collections.defaultdict(dict)  # (fault, address) -> stage -> time
+        self.groups = collections.defaultdict(dict)  # fault -> stage of the group -> time
         self.where = {}
         self.code = {}
-        self.major = set()
+        self.major, self.overflowed = set(), set()
         self.counts = collections.Counter()
-        self.groups = collections.Counter()
         self.ios = collections.Counter()
-        self.page_ins = 0
         times = []
         with open(path) as file:
             for line in file:
@@ -78,30 +79,46 @@ class TruthLog:
                 self.counts[what] += 1
                 if what == "io":
                     self.ios[record["device"]] += 1
-                elif what == "page_in":
-                    self.page_ins += 1
+                elif what == "overflow":
+                    self.overflowed.add((record["fault"], record["address"]))
+                elif what in PER_GROUP:
+                    self.groups[record["fault"]][what] = record["time_ns"]
+                    if what == "response":
+                        self.code[record["fault"]] = RESPONSES.get(record["code"], "?")
                 elif what in STAGES:
-                    self.stage(record, what)
+                    self.request(record, what)
         self.begin, self.end = min(times, default=0), max(times, default=0)
+        self.spread()
 
-    def stage(self, record, what):
-        fault = record["fault"]
-        self.faults[fault].setdefault(what, record["time_ns"])
+    def request(self, record, what):
+        key = (record["fault"], record["address"])
+        self.requests[key][what] = record["time_ns"]
         if what == "detect":
-            self.where[fault] = (record["device"], record["pasid"], record["group"],
-                                 record["address"], record["queue"])
+            self.where[key] = (record["device"], record["pasid"], record["group"],
+                               record["address"])
         if what == "resolved" and record["flags"] & 32:
-            self.major.add(fault)
-        if what == "response":
-            self.code[fault] = RESPONSES.get(record["code"], "?")
+            self.major.add(key)
+
+    def spread(self):
+        """What happened to the group happened to each of its requests that reached the queue."""
+        for key, stages in self.requests.items():
+            group = self.groups[key[0]]
+            for stage in PER_GROUP:
+                if stage in group and (stage == "resume" or key not in self.overflowed):
+                    stages[stage] = group[stage]
+
+    def discarded(self, request):
+        """Its group's last request was dropped: the IOMMU answered, nobody will handle the rest."""
+        fault = request[0]
+        return "handler" not in self.groups[fault] and "resume" in self.groups[fault]
 
     def keyed(self):
-        """(device, pasid, group, address) -> fault ids in order of detection."""
+        """(device, pasid, group, address) -> requests in order of detection."""
         keyed = collections.defaultdict(list)
-        for fault, (device, pasid, group, address, _) in self.where.items():
-            keyed[(device, pasid, group, address)].append(fault)
-        for ids in keyed.values():
-            ids.sort(key=lambda fault: self.faults[fault]["detect"])
+        for request, where in self.where.items():
+            keyed[where].append(request)
+        for requests in keyed.values():
+            requests.sort(key=lambda request: self.requests[request]["detect"])
         return keyed
 
 
@@ -131,6 +148,8 @@ def compare_faults(log, rows, sources, differences):
         found.sort(key=lambda row: int(row["start_ns"]))
         if len(ids) > len(found):
             problems["missed"].append(f"{key}: {len(ids)} happened, {len(found)} reconstructed")
+        if any(log.discarded(request) for request in ids):
+            found = [row for row in found if row["state"] != "inconsistent"]
         if len(ids) < len(found):
             problems["invented"].append(f"{key}: {len(ids)} happened, {len(found)} reconstructed")
         for fault, row in zip(ids, found):
@@ -138,26 +157,35 @@ def compare_faults(log, rows, sources, differences):
     return problems
 
 
-def compare_fault(log, fault, row, problems, differences):
-    truth, times = log.faults[fault], row_times(row)
-    name = f"fault {fault} {log.where[fault]}"
+def compare_fault(log, request, row, problems, differences):
+    truth, times = log.requests[request], row_times(row)
+    name = f"request {request} {log.where[request]}"
+    if request in log.overflowed:
+        # The queue dropped it: what the rest of its group went through is not its own.
+        if row["state"] != "overflowed":
+            problems["state"].append(f"{name}: dropped by the full queue, but {row['state']}")
+        return
+    if log.discarded(request) and "isr" in truth:
+        # Drained after the automatic response: by then its group number may belong to another.
+        truth = {stage: time for stage, time in truth.items() if stage != "isr"}
+        times.pop("isr", None)
     lacking = [stage for stage in STAGES if stage in truth and stage not in times]
     extra = [stage for stage in STAGES if stage in times and stage not in truth]
     if lacking or extra:
-        problems["stages"].append(f"{name}: lacking {lacking}, invented {extra}")
-    finished = "resume" in truth
-    if finished and row["state"] != "complete":
-        problems["state"].append(f"{name}: resumed, but is {row['state']}")
-    if not finished and row["state"] == "complete":
-        problems["state"].append(f"{name}: never resumed, but is complete")
+        problems["stages"].append(f"{name}: lacking {lacking}, invented {extra}, "
+                                  f"{row['state']}")
+    if ("resume" in truth) != (row["state"] == "complete"):
+        problems["state"].append(f"{name}: {'' if 'resume' in truth else 'never '}resumed, "
+                                 f"but is {row['state']}")
     order = [times[stage] for stage in STAGES if stage in times]
     if order != sorted(order):
         problems["order"].append(f"{name}: {times}")
-    if fault in log.code and row["response"] != log.code[fault]:
-        problems["response"].append(f"{name}: {row['response']}, sent {log.code[fault]}")
-    if (row["kind"] == "major") != (fault in log.major) and "resolved" in truth:
+    code = log.code.get(request[0])
+    if code and "handler" in truth and "resume" in truth and row["response"] != code:
+        problems["response"].append(f"{name}: {row['response']}, sent {code}")
+    if (row["kind"] == "major") != (request in log.major) and "resolved" in truth:
         problems["kind"].append(f"{name}: {row['kind']}")
-    if fault in log.major:
+    if request in log.major:
         inside = row["cpu_fault_ns"] and "handler" in times and "resolved" in times and (
             times["handler"] <= int(row["cpu_fault_ns"]) <= times["resolved"])
         if row["cpu_faults"] != "1" or not inside:
@@ -184,18 +212,16 @@ def compare_counts(logs, directory):
     return problems
 
 
-def compare_ios(logs, machines, directory):
-    """I/Os that the access log told against those that the engines logged, device by device."""
-    wanted = {}
-    for log, handles in zip(logs, machines):
-        for handle, index in handles.items():
-            wanted[handle] = log.ios[index]
-    problems = []
+def compare_ios(logs, devices, directory):
+    """I/Os that the access logs told against those that the device engines logged."""
+    emulated = {row["device"] for row in devices.values() if row["kind"] == "emulated"}
+    done = sum(sum(log.ios.values()) for log in logs)
     loss = {row["what"]: int(row["count"]) for row in table(directory, "loss")}
-    total = sum(int(row["ios"]) for row in table(directory, "io_devices"))
-    if total + loss["access_lost"] != sum(wanted.values()):
-        problems.append(f"{total} seen, {loss['access_lost']} lost, {sum(wanted.values())} done")
-    return problems
+    seen = sum(int(row["ios"]) for row in table(directory, "io_devices")
+               if row["device"] in emulated)
+    if seen + loss["access_lost"] != done:
+        return [f"{seen} seen, {loss['access_lost']} lost, {done} done"]
+    return []
 
 
 def percentile(values, percent):
@@ -227,13 +253,11 @@ def main(arguments):
     sources = {handle: whole(row["source_id"]) for handle, row in devices.items()}
     rows = table(directory, "faults")
     problems, differences, claimed = collections.defaultdict(list), [], 0
-    machines = []
     for log in logs:
         # One machine runs at a time: its faults began within its log's times.
         mine = [row for row in rows
-                if log.begin - 10**8 <= int(row["start_ns"]) <= log.end + 10**8]
+                if log.begin - 10**6 <= int(row["start_ns"]) <= log.end + 10**6]
         claimed += len(mine)
-        machines.append({row["handle"]: sources[row["handle"]] for row in mine})
         for check, found in compare_faults(log, mine, sources, differences).items():
             problems[check] += found
     if claimed != len(rows):
@@ -246,11 +270,13 @@ def main(arguments):
     result("finished and unfinished told apart", problems["state"])
     result("response codes", problems["response"])
     result("minor and major told apart", problems["kind"])
-    result(f"one CPU fault inside each major fault's handler "
-           f"({sum(len(log.major) for log in logs)})", problems["cpu"])
+    majors = sum(len(log.major) for log in logs)
+    if "--evictions-race" in arguments and len(problems["cpu"]) <= majors / 100:
+        problems["cpu"] = []
+    result(f"one CPU fault inside each major fault's handler ({majors})", problems["cpu"])
     result("counts of every kind", compare_counts(logs, directory))
     result(f"I/Os of the access log ({sum(sum(log.ios.values()) for log in logs)})",
-           compare_ios(logs, machines, directory))
+           compare_ios(logs, devices, directory))
     if timing:
         result("timestamps within 5 us or 2% at p99", compare_timing(differences))
     print(f"{passed} passed, {failed} failed, 0 skipped")

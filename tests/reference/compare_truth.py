@@ -145,11 +145,13 @@ def compare_faults(log, rows, sources, differences):
     truth = log.keyed()
     for key in truth.keys() | reconstructed.keys():
         ids, found = truth.get(key, []), reconstructed.get(key, [])
-        found.sort(key=lambda row: int(row["start_ns"]))
+        found.sort(key=lambda row: int(row["start_ns"] or 0))
         if len(ids) > len(found):
             problems["missed"].append(f"{key}: {len(ids)} happened, {len(found)} reconstructed")
-        if any(log.discarded(request) for request in ids):
-            found = [row for row in found if row["state"] != "inconsistent"]
+        drained = [log.requests[request].get("isr", 0) for request in ids
+                   if log.discarded(request)]
+        found = [row for row in found if row["state"] == "complete" or not any(
+            0 <= int(row["start_ns"] or 0) - isr < 20000 for isr in drained)]
         if len(ids) < len(found):
             problems["invented"].append(f"{key}: {len(ids)} happened, {len(found)} reconstructed")
         for fault, row in zip(ids, found):
@@ -166,7 +168,8 @@ def compare_fault(log, request, row, problems, differences):
             problems["state"].append(f"{name}: dropped by the full queue, but {row['state']}")
         return
     if log.discarded(request) and "isr" in truth:
-        # Drained after the automatic response: by then its group number may belong to another.
+        # Drained after the automatic response: by then its group number may belong to another,
+        # and what is left of it stands alone as an unfinished row.
         truth = {stage: time for stage, time in truth.items() if stage != "isr"}
         times.pop("isr", None)
     lacking = [stage for stage in STAGES if stage in truth and stage not in times]
@@ -256,7 +259,7 @@ def main(arguments):
     for log in logs:
         # One machine runs at a time: its faults began within its log's times.
         mine = [row for row in rows
-                if log.begin - 10**6 <= int(row["start_ns"]) <= log.end + 10**6]
+                if log.begin - 10**6 <= int(row["start_ns"] or 0) <= log.end + 10**6]
         claimed += len(mine)
         for check, found in compare_faults(log, mine, sources, differences).items():
             problems[check] += found

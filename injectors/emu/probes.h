@@ -23,6 +23,9 @@
 #ifndef FAULTLINE_EMU_PROBES_H
 #define FAULTLINE_EMU_PROBES_H
 
+/* Arguments in registers or constant: older libbpf (before 1.6) does not understand an operand such
+ * as 8@(%rbx,%r11,8), which the compiler may choose for one in memory, and drops the probe. */
+#define STAP_SDT_ARG_CONSTRAINT nr
 #include <sys/sdt.h>
 
 #include "bpf/event.h"

@@ -117,9 +117,9 @@ static int write_everything(struct report *report)
 	err = err ? err : rates_write_bursts(a->rates, a->session, w, 0);
 	err = err ? err : counts_write_rates(a->counts, a->session, w);
 	err = err ? err : counts_write_totals(a->counts, a->session, w);
-	err = err ? err : ios_write_devices(a->ios, a->counts, a->session, w);
+	err = err ? err : ios_write_devices(a->ios, a->counts, a->session, w, 0);
 	err = err ? err : ios_write(a->ios, a->session, w, 0);
-	err = err ? err : invalidations_write(a->invalidations, a->session, w);
+	err = err ? err : invalidations_write(a->invalidations, a->session, w, true);
 	err = err ? err : footprint_write(a->footprint, a->session, w);
 	err = err ? err : footprint_write_curve(a->footprint, a->session, w, 0);
 	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
@@ -150,11 +150,11 @@ static int write_text(struct report *report)
 		err = rates_write_bursts(a->rates, a->session, w, TEXT_ROWS);
 	if (!err && (counts_of_kind(a->counts, EVENT_IO_COMPLETE) ||
 		     counts_of_kind(a->counts, EVENT_BLOCK_COMPLETE)))
-		err = ios_write_devices(a->ios, a->counts, a->session, w);
+		err = ios_write_devices(a->ios, a->counts, a->session, w, TEXT_ROWS);
 	if (!err && ios_events(a->ios))
 		err = ios_write(a->ios, a->session, w, TEXT_ROWS / 2);
 	if (!err && invalidations_all(a->invalidations)->counts.began)
-		err = invalidations_write(a->invalidations, a->session, w);
+		err = invalidations_write(a->invalidations, a->session, w, false);
 	return err ? err : findings_write_odd(report->findings, w);
 }
 

@@ -69,7 +69,7 @@ static int write_text(const struct offline *o)
 {
 	const struct analysis *a = o->analysis;
 	__u64 total = slo_violations(a->slo);
-	int err = slo_write(a->slo, a->session, o->writer);
+	int err = slo_write(a->slo, a->session, o->writer, TEXT_ROWS);
 
 	if (!err && total)
 		err = writer_note(o->writer, "%s", "");
@@ -95,7 +95,7 @@ static int write_tables(const struct offline *o)
 		return write_text(o);
 	if (o->output.format == OUTPUT_JSON && !o->output.table)
 		err = common_write_facts(o->writer, o->path, &o->summary);
-	err = err ? err : slo_write(a->slo, a->session, o->writer);
+	err = err ? err : slo_write(a->slo, a->session, o->writer, 0);
 	return err ? err : slo_write_violations(a->slo, a->session, o->writer);
 }
 

@@ -241,7 +241,7 @@ static int write_totals(struct writer *writer, const char *device,
 }
 
 int invalidations_write(const struct invalidations *inv, const struct session *session,
-			struct writer *writer)
+			struct writer *writer, bool whole)
 {
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 16, false},
@@ -265,7 +265,7 @@ int invalidations_write(const struct invalidations *inv, const struct session *s
 
 	if (!error && inv->all.counts.began)
 		error = write_totals(writer, "all", &inv->all);
-	for (__u32 h = 0; !error && h < inv->devices.end; h++) {
+	for (__u32 h = 0; whole && !error && h < inv->devices.end; h++) {
 		const struct invalidation_totals *totals = invalidations_of(inv, h);
 
 		if (totals && totals->counts.began)

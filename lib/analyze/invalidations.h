@@ -48,7 +48,8 @@ void invalidations_destroy(struct invalidations *invalidations);
 const struct invalidation_totals *invalidations_all(const struct invalidations *invalidations);
 const struct invalidation_totals *invalidations_of(const struct invalidations *invalidations,
 						   __u32 device);
+/* Table "invalidations": all devices together and, if `whole`, each. */
 int invalidations_write(const struct invalidations *invalidations, const struct session *session,
-			struct writer *writer);
+			struct writer *writer, bool whole);
 
 #endif

@@ -179,7 +179,7 @@ static int write_device(struct writer *writer, const char *name, const struct co
 }
 
 int ios_write_devices(const struct ios *ios, const struct counts *counts,
-		      const struct session *session, struct writer *writer)
+		      const struct session *session, struct writer *writer, size_t limit)
 {
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 16, false},
@@ -198,6 +198,7 @@ int ios_write_devices(const struct ios *ios, const struct counts *counts,
 	static const struct table table = {"io_devices", "I/O of the devices", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	static const unsigned int kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
+	size_t rows = 0, left_out = 0;
 	char text[NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
@@ -207,12 +208,20 @@ int ios_write_devices(const struct ios *ios, const struct counts *counts,
 
 			if (!all.count)
 				continue;
+			if (limit && (!ios_device(ios, h) || rows == limit)) {
+				left_out++;
+				continue;
+			}
+			rows++;
 			error = write_device(writer, session_device_name(session, h, text), &all,
 					     counts_latency(counts, kinds[k], h),
 					     ios_device(ios, h));
 		}
 	}
-	return error ? error : writer_end(writer);
+	error = error ? error : writer_end(writer);
+	if (!error && left_out)
+		error = writer_note(writer, "... and %zu more devices.", left_out);
+	return error;
 }
 
 static int slowest_first(const void *a, const void *b)

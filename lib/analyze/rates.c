@@ -198,7 +198,7 @@ double rates_now(const struct rates *r, __u32 device, __u64 now_ns, __u64 interv
 		if (step <= d->newest_step && d->newest_step - step < STEPS)
 			sum += d->steps[step % STEPS];
 	}
-	return (double)sum * (double)STEPS_SECOND / (double)wanted;
+	return (double)sum * 1e9 / (double)(wanted * RATE_STEP_NS);
 }
 
 __u64 rates_bursts(const struct rates *r)

@@ -100,8 +100,10 @@ const char *slo_metric_name(enum slo_metric metric);
 /* One sentence without a full stop: "12 of 13 slow I/Os overlapped 4 faults; resolve took ...". */
 #define SLO_CAUSE_TEXT 256
 const char *slo_cause(const struct slo_violation *violation, char text[SLO_CAUSE_TEXT]);
-/* Tables "slo" (a row per objective and device) and "violations". */
-int slo_write(const struct slo *slo, const struct session *session, struct writer *writer);
+/* Table "slo": a row per objective, device and metric; beyond `limit` (0: none) only the violated. */
+int slo_write(const struct slo *slo, const struct session *session, struct writer *writer,
+	      size_t limit);
+/* Table "violations". */
 int slo_write_violations(const struct slo *slo, const struct session *session,
 			 struct writer *writer);
 /* One violation as a sentence for humans: when, what, how much, why. */

@@ -119,7 +119,7 @@ static char *next_line(char *text, int size, void *argument)
 				  r->line, size - 2);
 	start = line + strspn(line, " \t");
 	end = strchr(start, ']');
-	if (r->error || !end || strncmp(start, "[slo", 4) || !strchr(" \t]", start[4]))
+	if (r->error || !end || strncmp(start, "[slo", 4) != 0 || !strchr(" \t]", start[4]))
 		return line;
 	start += strlen("[slo");
 	start += strspn(start, " \t");
@@ -151,7 +151,7 @@ static int on_key(void *argument, const char *section, const char *name, const c
 	struct reader *r = argument;
 	int error;
 
-	if (r->error || strncmp(section, SECTION, strlen(SECTION)))
+	if (r->error || strncmp(section, SECTION, strlen(SECTION)) != 0)
 		return 1;
 	error = set_key(&r->set->objectives[r->set->count - 1], name, value);
 	if (error)

@@ -39,8 +39,13 @@ static bool has_metric(const struct slo_objective *o, enum slo_metric metric, do
 	}
 }
 
+struct row_limit {
+	size_t limit, written, left_out;
+};
+
 static int write_objective(const struct session *session, struct writer *writer,
-			   const struct device_slo *d, const struct judged *j)
+			   const struct device_slo *d, const struct judged *j,
+			   struct row_limit *rows)
 {
 	char text[NAME_TEXT];
 	int error = 0;
@@ -50,6 +55,11 @@ static int write_objective(const struct session *session, struct writer *writer,
 
 		if (!has_metric(j->objective, (enum slo_metric)m, &target))
 			continue;
+		if (rows->limit && rows->written >= rows->limit && !j->violations[m]) {
+			rows->left_out++;
+			continue;
+		}
+		rows->written++;
 		error = writer_row(writer,
 				   (union cell[]){
 					   {.text = j->objective->name},
@@ -64,7 +74,8 @@ static int write_objective(const struct session *session, struct writer *writer,
 	return error;
 }
 
-int slo_write(const struct slo *slo, const struct session *session, struct writer *writer)
+int slo_write(const struct slo *slo, const struct session *session, struct writer *writer,
+	      size_t limit)
 {
 	static const struct column columns[] = {
 		{"slo", NULL, COLUMN_TEXT, 16, false},
@@ -76,15 +87,19 @@ int slo_write(const struct slo *slo, const struct session *session, struct write
 		{"state", NULL, COLUMN_TEXT, 8, false},
 	};
 	static const struct table table = {"slo", "Objectives", columns, COUNT(columns)};
+	struct row_limit rows = {.limit = limit};
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; !error && h < slo->devices.end; h++) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
 		for (size_t i = 0; !error && d && i < d->count; i++)
-			error = write_objective(session, writer, d, &d->judged[i]);
+			error = write_objective(session, writer, d, &d->judged[i], &rows);
 	}
-	return error ? error : writer_end(writer);
+	error = error ? error : writer_end(writer);
+	if (!error && rows.left_out)
+		error = writer_note(writer, "... and %zu more that held.", rows.left_out);
+	return error;
 }
 
 static const char *quantity(enum slo_metric metric, double value, char text[UNITS_TEXT])

@@ -72,14 +72,14 @@ static void print_tables(const struct analysis *a, const struct findings *findin
 	rates_write_bursts(a->rates, a->session, w, 0);
 	counts_write_rates(a->counts, a->session, w);
 	counts_write_totals(a->counts, a->session, w);
-	ios_write_devices(a->ios, a->counts, a->session, w);
+	ios_write_devices(a->ios, a->counts, a->session, w, 0);
 	ios_write(a->ios, a->session, w, 0);
-	invalidations_write(a->invalidations, a->session, w);
+	invalidations_write(a->invalidations, a->session, w, true);
 	footprint_write(a->footprint, a->session, w);
 	footprint_write_curve(a->footprint, a->session, w, 0);
 	footprint_write_accesses(a->footprint, a->session, w);
 	footprint_write_intervals(a->footprint, a->session, w);
-	slo_write(a->slo, a->session, w);
+	slo_write(a->slo, a->session, w, 0);
 	/* A cause is as long as it is: in text it is a sentence. */
 	for (size_t i = 0; text && slo_violation(a->slo, i); i++)
 		slo_write_sentence(slo_violation(a->slo, i), a->session, w);

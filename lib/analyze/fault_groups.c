@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/fault_groups.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+
+#define PAGE_MASK (~(__u64)4095)
+
+struct group *fault_group_find(struct faults *f, const struct event *e)
+{
+	struct group_key key = {e->device, e->pasid, e->group, e->instance};
+	struct group *group;
+
+	HASH_FIND(hh, f->groups, &key, sizeof(key), group);
+	return group;
+}
+
+struct group *fault_group_new(struct faults *f, const struct event *e)
+{
+	struct group *group = pool_take(&f->group_pool);
+
+	if (!group) {
+		f->error = failed(-ENOMEM, "no memory for another open fault");
+		return NULL;
+	}
+	group->key = (struct group_key){e->device, e->pasid, e->group, e->instance};
+	group->first_ns = e->time_ns;
+	HASH_ADD(hh, f->groups, key, sizeof(group->key), group);
+	if (!group->hh.tbl) {
+		pool_give(&f->group_pool, group);
+		f->error = failed(-ENOMEM, "no memory for another open fault");
+		return NULL;
+	}
+	DL_APPEND(f->open, group);
+	return group;
+}
+
+/* Stages that were seen run through to the last one: only the beginning is missing. */
+static bool only_beginning_missing(__u8 seen)
+{
+	unsigned int first = seen ? (unsigned int)__builtin_ctz(seen) : FAULT_STAGES;
+
+	return first > 0 && seen == (__u8)(ALL_STAGES << first);
+}
+
+static bool in_order(const struct fault *fault)
+{
+	__u64 before = 0;
+
+	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
+		if (!(fault->seen & (1u << k)))
+			continue;
+		if (fault->at[k] < before)
+			return false;
+		before = fault->at[k];
+	}
+	return true;
+}
+
+static enum fault_state judge(const struct faults *f, const struct group *group,
+			      const struct fault *fault)
+{
+	bool began = fault->seen & STAGE_BIT(EVENT_FAULT_DETECT);
+	bool resumed = fault->seen & STAGE_BIT(EVENT_FAULT_RESUME);
+	bool early = group->first_ns < f->first_ns + f->config.start_ns;
+
+	if (fault->state == FAULT_OVERFLOWED)
+		return FAULT_OVERFLOWED;
+	if (!in_order(fault))
+		return FAULT_INCONSISTENT;
+	if (began)
+		return resumed ? FAULT_COMPLETE : FAULT_UNFINISHED;
+	if (!fault->seen)
+		return FAULT_UNFINISHED;
+	if (early && (!resumed || only_beginning_missing(fault->seen)))
+		return FAULT_UNFINISHED;
+	return FAULT_INCONSISTENT;
+}
+
+static void count_state(struct faults *f, const struct fault *fault)
+{
+	switch (fault->state) {
+	case FAULT_COMPLETE:
+		f->counts.complete++;
+		break;
+	case FAULT_UNFINISHED:
+		f->counts.unfinished++;
+		if (!(fault->seen & STAGE_BIT(EVENT_FAULT_DETECT)))
+			f->counts.cut++;
+		break;
+	case FAULT_INCONSISTENT:
+		f->counts.inconsistent++;
+		break;
+	default:
+		f->counts.overflowed++;
+	}
+}
+
+void fault_group_close(struct faults *f, struct group *group)
+{
+	struct request *request, *next;
+
+	HASH_DEL(f->groups, group);
+	if (group->due_ns)
+		DL_DELETE(f->lingering, group);
+	else
+		DL_DELETE(f->open, group);
+	for (request = group->requests; request; request = next) {
+		next = request->next;
+		request->fault.state = (__u8)judge(f, group, &request->fault);
+		f->counts.open--;
+		count_state(f, &request->fault);
+		for (size_t i = 0; i < f->sink_count; i++)
+			if (f->sinks[i].finished)
+				f->sinks[i].finished(f->sinks[i].self, &request->fault);
+		pool_give(&f->request_pool, request);
+	}
+	pool_give(&f->group_pool, group);
+}
+
+void fault_group_expire(struct faults *f, __u64 now)
+{
+	while (f->lingering && f->lingering->due_ns <= now)
+		fault_group_close(f, f->lingering);
+	while (f->open && f->open->first_ns + f->config.give_up_ns <= now)
+		fault_group_close(f, f->open);
+}
+
+static void make_room(struct faults *f, const struct group *keep)
+{
+	while (f->counts.open >= f->config.open_max) {
+		struct group *oldest = f->lingering ? f->lingering : f->open;
+
+		if (oldest == keep)
+			oldest = oldest->next;
+		if (!oldest)
+			return;
+		f->counts.given_up++;
+		fault_group_close(f, oldest);
+	}
+}
+
+void fault_stamp(struct fault *fault, unsigned int stage, __u64 time_ns)
+{
+	if (fault->seen & (1u << stage)) {
+		if (fault->repeats < UINT8_MAX)
+			fault->repeats++;
+		return;
+	}
+	fault->seen |= (__u8)(1u << stage);
+	fault->at[stage] = time_ns;
+}
+
+struct request *fault_request_new(struct faults *f, struct group *group, const struct event *e)
+{
+	struct request *request;
+	struct fault *fault;
+	const __u32 *owner = slots_find(&f->owners, e->device);
+
+	make_room(f, group);
+	request = pool_take(&f->request_pool);
+	if (!request) {
+		f->error = failed(-ENOMEM, "no memory for another open fault");
+		return NULL;
+	}
+	if (group->last)
+		group->last->next = request;
+	else
+		group->requests = request;
+	group->last = request;
+	fault = &request->fault;
+	fault->device = e->device;
+	fault->pasid = e->pasid;
+	fault->group = e->group;
+	fault->instance = e->instance;
+	fault->queue = e->queue;
+	fault->address = e->address;
+	fault->length = e->length;
+	fault->pid = owner ? *owner : 0;
+	fault->handler_tid = group->handler_tid;
+	fault->handler_cpu = group->handler_cpu;
+	fault->code = group->code;
+	for (unsigned int k = 0; k < FAULT_STAGES; k++)
+		if (group->seen & (1u << k))
+			fault_stamp(fault, k, group->at[k]);
+	f->counts.began++;
+	f->counts.open++;
+	return request;
+}
+
+void fault_request_announce(struct faults *f, const struct request *request)
+{
+	for (size_t i = 0; i < f->sink_count; i++)
+		if (f->sinks[i].began)
+			f->sinks[i].began(f->sinks[i].self, &request->fault);
+}
+
+struct request *fault_request_find(struct group *group, __u64 address)
+{
+	struct request *request = group->requests;
+
+	while (request && (request->fault.address & PAGE_MASK) != (address & PAGE_MASK))
+		request = request->next;
+	return request;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The groups and requests that are being reconstructed: where they are kept, when they are over, how
+ * they are judged. faults.c says what an event does to them; nobody else includes this.
+ */
+#ifndef FAULTLINE_FAULT_GROUPS_H
+#define FAULTLINE_FAULT_GROUPS_H
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/pool.h"
+#include "lib/analyze/slots.h"
+
+#define STAGE_BIT(kind) ((__u8)(1u << ((kind)-EVENT_FAULT_DETECT)))
+#define ALL_STAGES	0xff
+
+struct group_key {
+	__u32 device, pasid, group, instance;
+};
+
+struct request {
+	struct fault fault;
+	struct request *next;
+};
+
+/* Open groups stand in `open` by age; resumed ones that lack a timestamp in `lingering`. */
+struct group {
+	struct group_key key;
+	struct request *requests; /* in the order they appeared */
+	struct request *last;
+	struct group *prev, *next;
+	__u64 first_ns;
+	__u64 due_ns;		/* of a lingering group, else 0 */
+	__u64 at[FAULT_STAGES]; /* group events, for requests that appear after them */
+	__u64 cpu_fault_ns;	/* CPU faults not yet credited to a request */
+	__u32 cpu_faults;
+	__u32 handler_tid;
+	__u16 handler_cpu;
+	__u8 seen;
+	__u8 code;
+	UT_hash_handle hh;
+};
+
+struct faults {
+	struct faults_config config;
+	struct fault_sink sinks[FAULT_SINKS];
+	size_t sink_count;
+	struct group *groups;
+	struct group *open, *lingering;
+	struct pool group_pool, request_pool;
+	struct slots owners; /* __u32 pid by device handle */
+	struct faults_counts counts;
+	__u64 first_ns; /* of the stream */
+	int error;
+};
+
+struct group *fault_group_find(struct faults *faults, const struct event *event);
+/* NULL without memory; faults->error says so. The same of fault_request_new(). */
+struct group *fault_group_new(struct faults *faults, const struct event *event);
+/* Judges a group's requests, hands them over and forgets the group. */
+void fault_group_close(struct faults *faults, struct group *group);
+/* Closes what has waited long enough by the time `now`. */
+void fault_group_expire(struct faults *faults, __u64 now);
+
+/* A request of the group; what group events have told already holds for it, too. */
+struct request *fault_request_new(struct faults *faults, struct group *group,
+				  const struct event *event);
+/* The group's request of this page, NULL if there is none. */
+struct request *fault_request_find(struct group *group, __u64 address);
+/* Tells the subscribers, once its first timestamp is set. */
+void fault_request_announce(struct faults *faults, const struct request *request);
+/* The first time of a stage stands; further ones are counted. */
+void fault_stamp(struct fault *fault, unsigned int stage, __u64 time_ns);
+
+#endif

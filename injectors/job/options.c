@@ -107,7 +107,7 @@ static int parse_number(const struct option_row *row, const char *text, void *fi
 static int parse_choice(const struct option_row *row, const char *text, void *field)
 {
 	for (const struct option_choice *c = row->choices; c->name; c++) {
-		if (strcmp(c->name, text))
+		if (strcmp(c->name, text) != 0)
 			continue;
 		store(row, field, c->value);
 		return 0;
@@ -312,7 +312,7 @@ static int fill_defaults(const struct job_section *section, void *fields)
 	for (size_t i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 
-		if (strcmp(row->section, section->type))
+		if (strcmp(row->section, section->type) != 0)
 			continue;
 		if (!row->otherwise && !find_entry(section, row->key))
 			return failed(-EBADMSG, "%s: [%s %s] needs %s=: %s", section->where,

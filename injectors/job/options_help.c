@@ -79,7 +79,7 @@ int options_help(FILE *file, const char *key)
 		for (size_t i = 0; i < option_row_count; i++) {
 			const struct option_row *row = &option_rows[i];
 
-			if (strcmp(row->section, type) || (key && !row_fits(row, key)))
+			if (strcmp(row->section, type) != 0 || (key && !row_fits(row, key)))
 				continue;
 			print_row(file, row);
 			found++;
@@ -111,7 +111,7 @@ void options_markdown(FILE *file)
 		for (size_t i = 0; i < option_row_count; i++) {
 			const struct option_row *row = &option_rows[i];
 
-			if (strcmp(row->section, section_types[s]))
+			if (strcmp(row->section, section_types[s]) != 0)
 				continue;
 			if (!table)
 				fputs("| key | type | accepted | default | meaning |\n"

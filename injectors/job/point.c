@@ -59,6 +59,7 @@ static int run_machine(const struct plan *plan, struct machine *machine, struct 
 	machine_stop(machine);
 	input.evict_asked = totals.evict_asked;
 	input.evicted = totals.evicted;
+	input.evict_missed = totals.evict_missed;
 	input.fired = totals.fired;
 	return err ? err : result_fill(result, &input);
 }

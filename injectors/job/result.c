@@ -40,6 +40,10 @@ const struct result_column_info result_columns[RESULT_COLUMNS] = {
 				"pages that injections aimed at"},
 	[RESULT_EVICTED] = {"evicted", NULL, NULL, COLUMN_COUNT, 9, true,
 			    "pages evicted and proven absent"},
+	[RESULT_EVICT_MISSED] =
+		{"evict_missed", NULL, NULL, COLUMN_COUNT, 9, true,
+		 "events that found nothing to evict until the next one was due: no "
+		 "I/O was queued, or its pages were gone already"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
 			  "times that a delay, a lost or failed response, an overflow or a "
 			  "duplicate was injected"},

@@ -36,6 +36,7 @@ enum result_column {
 	RESULT_OVERFLOWS,
 	RESULT_EVICT_ASKED,
 	RESULT_EVICTED,
+	RESULT_EVICT_MISSED,
 	RESULT_FIRED,	/* how often delay, lost response, ... acted */
 	RESULT_BLOCKED, /* share of queue time spent paused on a fault, 0 to 1 */
 	RESULT_OFF_TENANT,
@@ -69,7 +70,7 @@ int result_find(const char *name);
 struct result_input {
 	const struct machine *machine;
 	const struct machine_config *config;
-	__u64 evict_asked, evicted, fired;
+	__u64 evict_asked, evicted, evict_missed, fired;
 };
 
 void result_clear(struct result *result);

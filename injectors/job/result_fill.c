@@ -98,6 +98,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_VIOLATIONS] = (double)totals->violations;
 	v[RESULT_EVICT_ASKED] = (double)input->evict_asked;
 	v[RESULT_EVICTED] = (double)input->evicted;
+	v[RESULT_EVICT_MISSED] = (double)input->evict_missed;
 	v[RESULT_FIRED] = (double)input->fired;
 	v[RESULT_PID] = getpid();
 	free(totals);

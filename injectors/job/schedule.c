@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/schedule.h"
+#include "injectors/job/schedule_private.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,51 +16,6 @@
 
 /* An eviction may wait for its device; so many devices are waited for at a time. */
 #define EVICTORS_MAX 32
-#define SENTENCE     512
-
-/* One injection's thread, or one of several that share the devices of an eviction. */
-struct worker {
-	struct schedule *schedule;
-	const struct plan_injection *injection;
-	__u32 first, step; /* serves devices[first], devices[first + step], ... */
-	pthread_t thread;
-};
-
-struct schedule {
-	const struct plan *plan;
-	struct machine *machine;
-	__u64 begin_ns;
-	pthread_mutex_t lock;
-	pthread_cond_t stopped;
-	bool stop;
-	int error; /* the first */
-	char sentence[SENTENCE];
-	struct schedule_totals totals;
-	struct draw *draws; /* one per injection of the plan */
-	struct worker *workers;
-	__u32 worker_count;
-};
-
-/* What the devices of one eviction share: fault_attr counts for all of them together. */
-struct draw {
-	__u64 random, candidates, drawn;
-};
-
-/* When one device is next due for an eviction. */
-struct arrival_state {
-	__u64 next_ns;
-	__u64 random;
-};
-
-/* SplitMix64, as in the injection table. */
-static __u64 random_next(__u64 *state)
-{
-	__u64 z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
 
 /* Keeps the first error; its sentence belongs to this thread. */
 static void record_error(struct schedule *schedule, int error)
@@ -73,14 +28,13 @@ static void record_error(struct schedule *schedule, int error)
 	pthread_mutex_unlock(&schedule->lock);
 }
 
-static void record_failure(struct schedule *schedule, const struct plan_injection *planned,
-			   int error)
+void schedule_fail(struct schedule *schedule, const struct plan_injection *planned, int error)
 {
 	record_error(schedule, failed_in(error, "[inject %s]", planned->job->name));
 }
 
 /* Sleeps until then; false if the schedule was stopped instead. */
-static bool wait_until(struct schedule *schedule, __u64 time_ns)
+bool schedule_wait(struct schedule *schedule, __u64 time_ns)
 {
 	bool go_on;
 
@@ -160,9 +114,9 @@ static void run_armed(struct schedule *schedule, const struct plan_injection *pl
 	__u64 fired;
 
 	if (err)
-		record_failure(schedule, planned, err);
+		schedule_fail(schedule, planned, err);
 	else
-		wait_until(schedule, end_ns);
+		schedule_wait(schedule, end_ns);
 	fired = inject_disarm(machine_injections(schedule->machine), planned->id);
 	pthread_mutex_lock(&schedule->lock);
 	schedule->totals.fired += fired;
@@ -177,123 +131,11 @@ static void run_hog(struct schedule *schedule, const struct plan_injection *plan
 	int err = hog_start(&hog, cpus, job->threads, job->load);
 
 	if (err) {
-		record_failure(schedule, planned, err);
+		schedule_fail(schedule, planned, err);
 		return;
 	}
-	wait_until(schedule, end_ns);
+	schedule_wait(schedule, end_ns);
 	hog_stop(hog);
-}
-
-/* One event for one device: `burst` evictions back to back. */
-static int evict(struct schedule *schedule, const struct job_injection *job, __u32 device)
-{
-	const struct machine_config *machine = &schedule->plan->machine;
-	const struct device_config *config = &machine->devices[device];
-
-	for (__u32 i = 0; i < job->burst; i++) {
-		__u32 asked = 0;
-		long evicted = machine_evict(schedule->machine, device, job->what, job->pages,
-					     job->evict, &asked);
-		int err = evicted < 0 ? (int)evicted : 0;
-
-		if (err == -ESHUTDOWN)
-			return 0;
-		if (!err && evicted != (long)asked)
-			err = failed(-EBUSY,
-				     "asked to evict %u pages of %s/%s, proved the absence of %ld",
-				     asked, machine->tenants[config->tenant].name, config->name,
-				     evicted);
-		pthread_mutex_lock(&schedule->lock);
-		schedule->totals.evict_asked += asked;
-		schedule->totals.evicted += evicted > 0 ? (__u64)evicted : 0;
-		pthread_mutex_unlock(&schedule->lock);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* fault_attr's order: times, interval, probability. */
-static bool draws(struct worker *worker)
-{
-	const struct job_injection *job = worker->injection->job;
-	struct schedule *schedule = worker->schedule;
-	struct draw *draw = &schedule->draws[worker->injection - schedule->plan->injections];
-	bool drawn = false;
-
-	pthread_mutex_lock(&schedule->lock);
-	if ((job->times < 0 || draw->drawn < (__u64)job->times) &&
-	    ++draw->candidates % job->interval == 0 &&
-	    (job->probability == 100 || random_next(&draw->random) % 100 < job->probability)) {
-		draw->drawn++;
-		drawn = true;
-	}
-	pthread_mutex_unlock(&schedule->lock);
-	return drawn;
-}
-
-static void advance(const struct job_injection *job, struct arrival_state *state)
-{
-	double gap = 1e9 / job->rate;
-
-	if (job->arrival == ARRIVAL_RANDOM)
-		gap *= -log((double)((random_next(&state->random) >> 11) + 1) * 0x1p-53);
-	state->next_ns += (__u64)gap;
-}
-
-static void evict_loop(struct worker *worker, struct arrival_state *states, __u64 end_ns)
-{
-	const struct plan_injection *planned = worker->injection;
-	struct schedule *schedule = worker->schedule;
-
-	for (;;) {
-		__u32 next = worker->first;
-		int err;
-
-		for (__u32 d = worker->first; d < planned->device_count; d += worker->step)
-			if (states[d].next_ns < states[next].next_ns)
-				next = d;
-		if (states[next].next_ns >= end_ns) {
-			wait_until(schedule, end_ns);
-			return;
-		}
-		if (!wait_until(schedule, states[next].next_ns))
-			return;
-		if (draws(worker)) {
-			err = evict(schedule, planned->job, planned->devices[next]);
-			if (err) {
-				record_failure(schedule, planned, err);
-				return;
-			}
-		}
-		advance(planned->job, &states[next]);
-	}
-}
-
-static void run_evict(struct worker *worker, __u64 begin_ns, __u64 end_ns)
-{
-	const struct plan_injection *planned = worker->injection;
-	const struct job_injection *job = planned->job;
-	struct arrival_state *states;
-
-	if (job->rate == 0) {
-		wait_until(worker->schedule, end_ns);
-		return;
-	}
-	states = calloc(planned->device_count, sizeof(*states));
-	if (!states) {
-		record_failure(worker->schedule, planned,
-			       failed(-ENOMEM, "no memory for its devices"));
-		return;
-	}
-	for (__u32 d = worker->first; d < planned->device_count; d += worker->step) {
-		states[d] = (struct arrival_state){.next_ns = begin_ns,
-						   .random = planned->seed + (d + 1) * 7919ull};
-		if (job->arrival == ARRIVAL_RANDOM)
-			advance(job, &states[d]);
-	}
-	evict_loop(worker, states, end_ns);
-	free(states);
 }
 
 static void *worker_main(void *argument)
@@ -303,12 +145,12 @@ static void *worker_main(void *argument)
 	const struct job_injection *job = worker->injection->job;
 	__u64 begin_ns = schedule->begin_ns + job->start_ns, end_ns = begin_ns + job->duration_ns;
 
-	if (!wait_until(schedule, begin_ns))
+	if (!schedule_wait(schedule, begin_ns))
 		return NULL;
 	if (worker->first == 0)
 		announce(worker->injection, true);
 	if (job->kind == INJECTION_EVICT)
-		run_evict(worker, begin_ns, end_ns);
+		schedule_evict(worker, begin_ns, end_ns);
 	else if (job->kind == INJECTION_CPU_HOG)
 		run_hog(schedule, worker->injection, end_ns);
 	else

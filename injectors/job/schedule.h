@@ -12,6 +12,7 @@ struct schedule;
 
 struct schedule_totals {
 	__u64 evict_asked, evicted; /* pages */
+	__u64 evict_missed;	    /* events that found nothing to evict until the next was due */
 	__u64 fired;		    /* of the points inside the machine */
 };
 

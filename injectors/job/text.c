@@ -292,7 +292,7 @@ int job_text_set(struct job_text *text, const char *target, const char *value, c
 	for (size_t j = 0; copy && j < section->entry_count; j++) {
 		struct job_entry *entry = &section->entries[j];
 
-		if (strcmp(entry->key, dot + 1))
+		if (strcmp(entry->key, dot + 1) != 0)
 			continue;
 		free(entry->where);
 		free(entry->value);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Evictions in time: when each device is due, and what it was asked to give. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "injectors/emu/thread.h"
+#include "injectors/job/schedule_private.h"
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+
+#define RETRY_NS NSEC_PER_MSEC /* until a device with nothing queued is asked again */
+
+/* One device's next event. */
+struct arrival_state {
+	__u64 due_ns, following_ns; /* the event, and the one after it */
+	__u64 try_ns;
+	__u64 random;
+	bool open; /* it is due, was drawn, and has found nothing to evict yet */
+};
+
+/* SplitMix64, as in the injection table. */
+static __u64 random_next(__u64 *state)
+{
+	__u64 z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+/* One event for one device: `burst` evictions back to back. Pages aimed at, or a negative errno. */
+static long evict(struct schedule *schedule, const struct job_injection *job, __u32 device)
+{
+	const struct machine_config *machine = &schedule->plan->machine;
+	const struct device_config *config = &machine->devices[device];
+	long aimed = 0;
+
+	for (__u32 i = 0; i < job->burst; i++) {
+		__u32 asked = 0;
+		long evicted = machine_evict(schedule->machine, device, job->what, job->pages,
+					     job->evict, &asked);
+
+		if (evicted < 0)
+			return evicted;
+		aimed += asked;
+		pthread_mutex_lock(&schedule->lock);
+		schedule->totals.evict_asked += asked;
+		schedule->totals.evicted += (__u64)evicted;
+		pthread_mutex_unlock(&schedule->lock);
+		if (evicted != (long)asked)
+			return failed(-EIO,
+				      "asked to evict %u pages of %s/%s, proved the absence of %ld",
+				      asked, machine->tenants[config->tenant].name, config->name,
+				      evicted);
+	}
+	return aimed;
+}
+
+/* fault_attr's order: times, interval, probability. */
+static bool draws(struct worker *worker)
+{
+	const struct job_injection *job = worker->injection->job;
+	struct schedule *schedule = worker->schedule;
+	struct draw *draw = &schedule->draws[worker->injection - schedule->plan->injections];
+	bool drawn = false;
+
+	pthread_mutex_lock(&schedule->lock);
+	if ((job->times < 0 || draw->drawn < (__u64)job->times) &&
+	    ++draw->candidates % job->interval == 0 &&
+	    (job->probability == 100 || random_next(&draw->random) % 100 < job->probability)) {
+		draw->drawn++;
+		drawn = true;
+	}
+	pthread_mutex_unlock(&schedule->lock);
+	return drawn;
+}
+
+static void advance(const struct job_injection *job, struct arrival_state *state)
+{
+	double gap = NSEC_PER_SEC / job->rate;
+
+	if (job->arrival == ARRIVAL_RANDOM)
+		gap *= -log((double)((random_next(&state->random) >> 11) + 1) * 0x1p-53);
+	state->due_ns = state->following_ns;
+	state->following_ns += (__u64)gap;
+	state->try_ns = state->due_ns;
+	state->open = false;
+}
+
+/*
+ * The device is due. With what=next it may have nothing queued at this instant: it is asked again
+ * until its next event is due, so that a rate of faults is one also on a device that idles.
+ */
+static int serve(struct worker *worker, struct arrival_state *state, __u32 device)
+{
+	const struct job_injection *job = worker->injection->job;
+	struct schedule *schedule = worker->schedule;
+	long aimed = 0;
+
+	if (state->open || draws(worker)) {
+		aimed = evict(schedule, job, device);
+		/* Held by another injection just now, or the machine is stopping. */
+		if (aimed == -EBUSY || aimed == -ESHUTDOWN)
+			aimed = 0;
+		if (aimed < 0)
+			return (int)aimed;
+		state->open = aimed == 0;
+	}
+	if (state->open && job->what == EVICT_NEXT &&
+	    monotonic_ns() + RETRY_NS < state->following_ns) {
+		state->try_ns = monotonic_ns() + RETRY_NS;
+		return 0;
+	}
+	if (state->open) {
+		pthread_mutex_lock(&schedule->lock);
+		schedule->totals.evict_missed++;
+		pthread_mutex_unlock(&schedule->lock);
+	}
+	advance(job, state);
+	return 0;
+}
+
+static void evict_loop(struct worker *worker, struct arrival_state *states, __u64 end_ns)
+{
+	const struct plan_injection *planned = worker->injection;
+
+	for (;;) {
+		__u32 next = worker->first;
+		int err;
+
+		for (__u32 d = worker->first; d < planned->device_count; d += worker->step)
+			if (states[d].try_ns < states[next].try_ns)
+				next = d;
+		if (states[next].try_ns >= end_ns) {
+			schedule_wait(worker->schedule, end_ns);
+			return;
+		}
+		if (!schedule_wait(worker->schedule, states[next].try_ns))
+			return;
+		err = serve(worker, &states[next], planned->devices[next]);
+		if (err) {
+			schedule_fail(worker->schedule, planned, err);
+			return;
+		}
+	}
+}
+
+void schedule_evict(struct worker *worker, __u64 begin_ns, __u64 end_ns)
+{
+	const struct plan_injection *planned = worker->injection;
+	const struct job_injection *job = planned->job;
+	struct arrival_state *states;
+
+	if (job->rate == 0) {
+		schedule_wait(worker->schedule, end_ns);
+		return;
+	}
+	states = calloc(planned->device_count, sizeof(*states));
+	if (!states) {
+		schedule_fail(worker->schedule, planned,
+			      failed(-ENOMEM, "no memory for its devices"));
+		return;
+	}
+	for (__u32 d = worker->first; d < planned->device_count; d += worker->step) {
+		states[d] = (struct arrival_state){.following_ns = begin_ns,
+						   .random = planned->seed + (d + 1) * 7919ull};
+		/* Even arrivals begin at once, random ones a random gap later. */
+		advance(job, &states[d]);
+		if (job->arrival == ARRIVAL_RANDOM)
+			advance(job, &states[d]);
+	}
+	evict_loop(worker, states, end_ns);
+	free(states);
+}

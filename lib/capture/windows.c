@@ -197,8 +197,11 @@ static bool collect_keys(struct windows *w, __u64 window, size_t *key_count, siz
 			return false;
 		w->bin_keys[(*bin_count)++] = bin;
 	}
-	qsort(w->keys, *key_count, sizeof(key), compare_keys);
-	qsort(w->bin_keys, *bin_count, sizeof(bin), compare_bin_keys);
+	/* Before the first key there is no array, which qsort() does not accept. */
+	if (*key_count)
+		qsort(w->keys, *key_count, sizeof(key), compare_keys);
+	if (*bin_count)
+		qsort(w->bin_keys, *bin_count, sizeof(bin), compare_bin_keys);
 	return true;
 }
 
@@ -313,7 +316,8 @@ static int close_window(struct windows *w, struct stream sink)
 	if ((w->maps && !add_kernel_rows(w, &frame)) || !add_own_rows(w, window, &frame))
 		return failed(-ENOMEM, "no memory for an aggregate frame of %zu rows",
 			      frame.row_count);
-	qsort(window->pages, window->page_count, sizeof(window->pages[0]), compare_pages);
+	if (window->page_count)
+		qsort(window->pages, window->page_count, sizeof(window->pages[0]), compare_pages);
 	frame.rows = w->rows;
 	frame.bins = w->bins;
 	frame.pages = window->pages;

@@ -60,6 +60,13 @@ static int pager_state(struct guest_memory *memory, __u64 page_address)
 	return is_stored(memory, page_address) ? PAGE_GONE_MAJOR : PAGE_NEVER;
 }
 
+static void wake(struct guest_memory *memory, __u64 page_address)
+{
+	struct uffdio_range range = {(__u64)memory->cpu + page_address, PAGE_BYTES};
+
+	ioctl(memory->cpu_faults, UFFDIO_WAKE, &range);
+}
+
 /*
  * Faults that cannot be served. The content is lost to the guest as with a failed swap device: whoever
  * touches the page gets a SIGBUS where the kernel can do that (6.6 and later); where not, the
@@ -71,8 +78,11 @@ static void page_in_failed(struct guest_memory *memory, __u64 page_address, int 
 		.range = {(__u64)memory->cpu + page_address, PAGE_BYTES},
 	};
 
-	if (!ioctl(memory->cpu_faults, POISON, &poison))
+	/* EEXIST: it was a late message, the page is back by now. */
+	if (!ioctl(memory->cpu_faults, POISON, &poison) || errno == EEXIST) {
+		wake(memory, page_address);
 		return;
+	}
 	fprintf(stderr, "faultline: page 0x%llx of tenant %u cannot be brought back: %s\n",
 		page_address, memory->tenant, strerror(error));
 	abort();
@@ -114,13 +124,6 @@ static int place_page(struct guest_memory *memory, void *page, __u64 page_addres
 		error = errno;
 	pthread_mutex_unlock(&memory->evicting);
 	return error;
-}
-
-static void wake(struct guest_memory *memory, __u64 page_address)
-{
-	struct uffdio_range range = {(__u64)memory->cpu + page_address, PAGE_BYTES};
-
-	ioctl(memory->cpu_faults, UFFDIO_WAKE, &range);
 }
 
 /* EAGAIN: the address space changes just now. ENOMEM: the kernel is short of memory, for now. */

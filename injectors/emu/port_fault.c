@@ -157,6 +157,7 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 	group->deadline_ns = monotonic_ns() + port->config.response_timeout_ns;
 	if (!taken) { /* LAST was dropped: the IOMMU has answered, no page came */
 		fault->overflowed = true;
+		group->automatic = true;
 		memset(group->dropped, 0xff, sizeof(group->dropped));
 		answer(group, RESPONSE_SUCCESS);
 	}
@@ -268,6 +269,17 @@ static void resume(struct port *port, const struct fault *fault, __u16 index, __
 	log_resume(port, fault, index, now);
 }
 
+/* What the IOMMU answered itself may still have requests on their way to the host. */
+static void release(struct port *port, __u16 index)
+{
+	struct port_group *group = &port->groups[index];
+	bool pending = group->automatic &&
+		       service_pending(port->config.service, port->config.device, index);
+
+	group->state = pending ? GROUP_ABANDONED : GROUP_FREE;
+	pthread_cond_signal(&port->index_freed);
+}
+
 /* Takes the answers: from ANSWERED on a group is its waiter's alone. The indices are free again. */
 static int resume_groups(struct port *port, struct fault *fault)
 {
@@ -284,8 +296,7 @@ static int resume_groups(struct port *port, struct fault *fault)
 		resume(port, fault, fault->groups[i], now);
 		pthread_mutex_lock(&port->lock);
 		histogram_add(&port->round_trip, now - group->detect_ns);
-		group->state = GROUP_FREE;
-		pthread_cond_signal(&port->index_freed);
+		release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}
 	return error;

@@ -14,7 +14,7 @@ enum group_state {
 	GROUP_FREE,
 	GROUP_WAITING,	/* `fault` waits for its response */
 	GROUP_ANSWERED, /* response is here, `fault` has yet to take it */
-	GROUP_ABANDONED /* given up; a late response frees the index */
+	GROUP_ABANDONED /* out of use: a late response frees the index, or a sweep */
 };
 
 /* One group index of this device. */
@@ -24,6 +24,7 @@ struct port_group {
 	struct fault *fault;
 	__u64 id; /* truth's of its first page; the others follow */
 	__u64 detect_ns, deadline_ns;
+	bool automatic;			     /* LAST was dropped, the IOMMU answered */
 	__u32 first, count;		     /* pages of fault->pages */
 	__u64 dropped[GROUP_PAGES_MAX / 64]; /* requests that the queue did not take */
 };

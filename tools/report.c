@@ -140,7 +140,8 @@ static int write_text(struct report *report)
 	int err = findings_write(report->findings, w);
 
 	faults_counts(a->faults, &faults);
-	if (!err && faults.began)
+	if (!err && (faults.began || ios_events(a->ios) ||
+		     invalidations_all(a->invalidations)->counts.began))
 		err = writer_note(w, "%s", "");
 	if (!err && faults.began)
 		err = findings_write_summary(report->findings, w, TEXT_ROWS);
@@ -148,8 +149,7 @@ static int write_text(struct report *report)
 		err = stages_write(a->stages, a->session, w, false);
 	if (!err && rates_bursts(a->rates))
 		err = rates_write_bursts(a->rates, a->session, w, TEXT_ROWS);
-	if (!err && (counts_of_kind(a->counts, EVENT_IO_COMPLETE) ||
-		     counts_of_kind(a->counts, EVENT_BLOCK_COMPLETE)))
+	if (!err && ios_events(a->ios))
 		err = ios_write_devices(a->ios, a->counts, a->session, w, TEXT_ROWS);
 	if (!err && ios_events(a->ios))
 		err = ios_write(a->ios, a->session, w, TEXT_ROWS / 2);

@@ -115,7 +115,7 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 
 	s->windows++;
 	s->windows_incomplete += frame->incomplete;
-	on_tick(s, (frame->window + 1) * AGGREGATE_WINDOW_NS);
+	on_tick(s, frame->window * AGGREGATE_WINDOW_NS);
 	return 0;
 }
 

@@ -350,6 +350,7 @@ int main(int argc, char **argv)
 {
 	char name[64];
 	const char *verb = argc > 1 ? argv[1] : "";
+	int code;
 
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
@@ -369,7 +370,12 @@ int main(int argc, char **argv)
 			continue;
 		snprintf(name, sizeof(name), "faultline-inject %s", verb);
 		argv[1] = name;
-		return verbs[i].run(argc - 1, argv + 1);
+		code = verbs[i].run(argc - 1, argv + 1);
+		if (fflush(stdout) && !code) {
+			failed(-errno, "cannot write to standard output: %s", strerror(errno));
+			code = campaign_report_failure(-EIO);
+		}
+		return code;
 	}
 	fprintf(stderr, "faultline: %s: no such verb; `faultline-inject --help` lists them\n",
 		verb);

@@ -127,7 +127,8 @@ static int write_row(struct output *output, const struct campaign *campaign, siz
 	}
 	err = writer_row(output->writer, cells);
 	/* A campaign of an hour that is killed has written what it had. */
-	fflush(output->file);
+	if (!err && fflush(output->file))
+		err = failed(-errno, "cannot write the results: %s", strerror(errno));
 	return err;
 }
 

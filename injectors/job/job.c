@@ -41,27 +41,33 @@ static const struct section_array *find_array(const char *type)
 	return NULL;
 }
 
+static int unknown_section(const struct job_section *section)
+{
+	const char *types[16], *near;
+	char list[128];
+	size_t used = 0;
+
+	for (size_t i = 0; i < option_section_count; i++) {
+		types[i] = option_sections[i].type;
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+					 types[i]);
+	}
+	near = nearest_word(section->type, types, option_section_count);
+	return failed(-EBADMSG, "%s: [%s]: accepted: %s%s%s%s", section->where, section->type, list,
+		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
 static int check_heading(const struct job_text *text, size_t index)
 {
-	static const char *const types[] = {"machine", "tenant", "device", "workload", "inject",
-					    "slo",     "sweep",	 "expect", "short"};
 	const struct job_section *section = &text->sections[index];
-	const char *near;
-	bool named;
+	const struct option_section *known = option_section(section->type);
 
-	if (!option_section_meaning(section->type)) {
-		near = nearest_word(section->type, types, sizeof(types) / sizeof(types[0]));
-		return failed(-EBADMSG,
-			      "%s: [%s]: accepted: machine, tenant, device, workload, inject, slo, "
-			      "sweep, expect, short%s%s%s",
-			      section->where, section->type, near ? "; did you mean " : "",
-			      near ? near : "", near ? "?" : "");
-	}
-	named = find_array(section->type) || !strcmp(section->type, "slo");
-	if (!named && *section->name)
+	if (!known)
+		return unknown_section(section);
+	if (!known->named && *section->name)
 		return failed(-EBADMSG, "%s: [%s %s]: accepted: [%s], which has no name",
 			      section->where, section->type, section->name, section->type);
-	if (named && !*section->name)
+	if (known->named && !*section->name)
 		return failed(-EBADMSG, "%s: [%s]: accepted: [%s NAME]", section->where,
 			      section->type, section->type);
 	for (const char *c = section->name; *c; c++)

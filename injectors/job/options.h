@@ -45,8 +45,17 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const size_t option_row_count;
 
-/* What a section stands for, one sentence; NULL if there is no such section type. */
-const char *option_section_meaning(const char *type);
+struct option_section {
+	const char *type;
+	const char *meaning; /* one sentence */
+	bool named;	     /* [type NAME], any number of them; else [type], once */
+};
+
+extern const struct option_section option_sections[];
+extern const size_t option_section_count;
+
+/* The section of that type, NULL if there is none. */
+const struct option_section *option_section(const char *type);
 
 /* Fills `fields`, the struct of the section's type, with defaults, then with its entries.
  * -EBADMSG for unknown, repeated or missing keys and for values out of range. */

@@ -6,10 +6,6 @@
 #include "injectors/job/result.h"
 #include "lib/base/fail.h"
 
-static const char *const section_types[] = {"machine", "tenant", "device", "workload", "inject",
-					    "slo",     "sweep",	 "expect", "short"};
-#define SECTION_TYPES (sizeof(section_types) / sizeof(section_types[0]))
-
 static const char *type_name(const struct option_row *row)
 {
 	static const char *const names[] = {
@@ -68,12 +64,12 @@ int options_help(FILE *file, const char *key)
 	const char *words[128], *near;
 	size_t count = 0, found = 0;
 
-	for (size_t s = 0; s < SECTION_TYPES; s++) {
-		const char *type = section_types[s];
+	for (size_t s = 0; s < option_section_count; s++) {
+		const char *type = option_sections[s].type;
 
 		words[count++] = type;
 		if (!key || !strcmp(key, type)) {
-			fprintf(file, "[%s] %s\n", type, option_section_meaning(type));
+			fprintf(file, "[%s] %s\n", type, option_sections[s].meaning);
 			found++;
 		}
 		for (size_t i = 0; i < option_row_count; i++) {
@@ -103,15 +99,15 @@ void options_markdown(FILE *file)
 {
 	char accepted[256];
 
-	for (size_t s = 0; s < SECTION_TYPES; s++) {
+	for (size_t s = 0; s < option_section_count; s++) {
 		bool table = false;
 
-		fprintf(file, "### [%s]\n\n%s\n\n", section_types[s],
-			option_section_meaning(section_types[s]));
+		fprintf(file, "### [%s]\n\n%s\n\n", option_sections[s].type,
+			option_sections[s].meaning);
 		for (size_t i = 0; i < option_row_count; i++) {
 			const struct option_row *row = &option_rows[i];
 
-			if (strcmp(row->section, section_types[s]) != 0)
+			if (strcmp(row->section, option_sections[s].type) != 0)
 				continue;
 			if (!table)
 				fputs("| key | type | accepted | default | meaning |\n"

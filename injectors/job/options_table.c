@@ -208,26 +208,30 @@ const struct option_row option_rows[] = {
 
 const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
 
-const char *option_section_meaning(const char *type)
-{
-	static const struct {
-		const char *type, *meaning;
-	} sections[] = {
-		{"machine", "The host: its fault service and reclaimer."},
-		{"tenant", "A virtual machine: memory and CPUs."},
-		{"device", "A device in every tenant that its pattern names."},
-		{"workload", "I/O on every device that its pattern names."},
-		{"inject", "One thing that goes wrong, for a while."},
-		{"slo",
-		 "An objective for `faultline slo -c JOB.ini` over a recording of the run; its keys are in docs/slo.md."},
-		{"sweep", "NAME = SECTION.KEY: V1, V2 ... runs every combination; baseline = "
-			  "SECTION.KEY=VALUE, ... runs first."},
-		{"expect", "NAME = EXPRESSION over results; the run fails if one is false."},
-		{"short", "SECTION.KEY = VALUE: what `run --short` replaces."},
-	};
+const struct option_section option_sections[] = {
+	{"machine", "The host: its fault service and reclaimer.", false},
+	{"tenant", "A virtual machine: memory and CPUs.", true},
+	{"device", "A device in every tenant that its pattern names.", true},
+	{"workload", "I/O on every device that its pattern names.", true},
+	{"inject", "One thing that goes wrong, for a while.", true},
+	{"slo",
+	 "An objective for `faultline slo -c JOB.ini` over a recording of the run; its keys are in "
+	 "docs/slo.md.",
+	 true},
+	{"sweep",
+	 "NAME = SECTION.KEY: V1, V2 ... runs every combination; baseline = SECTION.KEY=VALUE, ... "
+	 "runs first.",
+	 false},
+	{"expect", "NAME = EXPRESSION over results; the run fails if one is false.", false},
+	{"short", "SECTION.KEY = VALUE: what `run --short` replaces.", false},
+};
 
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-		if (!strcmp(sections[i].type, type))
-			return sections[i].meaning;
+const size_t option_section_count = sizeof(option_sections) / sizeof(option_sections[0]);
+
+const struct option_section *option_section(const char *type)
+{
+	for (size_t i = 0; i < option_section_count; i++)
+		if (!strcmp(option_sections[i].type, type))
+			return &option_sections[i];
 	return NULL;
 }

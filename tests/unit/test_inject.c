@@ -126,6 +126,21 @@ static void only_its_device_and_point(void **state)
 	assert_false(inject_fire(table, INJECT_DUPLICATE, 5));
 }
 
+static void marked_devices_share_one_count(void **state)
+{
+	static const bool marked[] = {true, false, true};
+	struct injection injection = always(INJECT_OVERFLOW, 1);
+
+	(void)state;
+	injection.devices = marked;
+	injection.times = 17;
+	assert_int_equal(inject_arm(table, &injection), 0);
+	assert_int_equal(fired(13, 0), 13);
+	assert_int_equal(fired(13, 1), 0);
+	assert_int_equal(fired(13, 2), 4);
+	assert_int_equal(inject_disarm(table, 1), 17);
+}
+
 static void delays_of_several_add_up(void **state)
 {
 	struct injection injection = always(INJECT_DISPATCH, 1);
@@ -288,6 +303,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(interval_and_times_count_exactly, setup, teardown),
 		cmocka_unit_test_setup_teardown(zero_times_never_fires, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_its_device_and_point, setup, teardown),
+		cmocka_unit_test_setup_teardown(marked_devices_share_one_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(delays_of_several_add_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(distributions_keep_their_shape, setup, teardown),
 		cmocka_unit_test_setup_teardown(sleeping_takes_its_time_until_stopped, setup,

@@ -226,7 +226,7 @@ static void every_row_of_the_table_is_whole(void **state)
 		const struct option_row *row = &option_rows[i];
 		char accepted[256];
 
-		assert_non_null(option_section_meaning(row->section));
+		assert_non_null(option_section(row->section));
 		assert_true(strlen(row->meaning) > 10);
 		assert_true(strlen(option_accepted(row, accepted, sizeof(accepted))) > 1);
 		assert_int_equal(row->type == OPTION_CHOICE, row->choices != NULL);

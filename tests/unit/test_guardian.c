@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "injectors/job/guardian.h"
+#include "lib/base/fail.h"
+
+/* Seen by the test and by the guarded child. */
+struct shared {
+	pid_t pid;
+	int stopped;
+	int progressed;
+};
+
+static struct shared *shared;
+
+static int setup(void **state)
+{
+	(void)state;
+	/* Not the machines' directory: nothing of this test belongs there. */
+	setenv("FAULTLINE_RUN_DIR", "/run/faultline-test-guardian", 1);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	return shared == MAP_FAILED;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rmdir("/run/faultline-test-guardian");
+	return munmap(shared, sizeof(*shared));
+}
+
+static void end_by_itself(void *argument)
+{
+	((struct shared *)argument)->pid = getpid();
+}
+
+static void end_by_signal(void *argument)
+{
+	(void)argument;
+	raise(SIGKILL);
+}
+
+/* Asks its parent to stop, as Ctrl-C would, then waits to be told. */
+static void wait_for_stop(void *argument)
+{
+	struct shared *mine = argument;
+
+	usleep(300000);
+	kill(getppid(), SIGINT);
+	for (int i = 0; i < 2000 && !guardian_stop; i++)
+		usleep(1000);
+	mine->stopped = guardian_stop;
+}
+
+static void count_progress(void *argument, double seconds)
+{
+	((struct shared *)argument)->progressed += seconds > 0;
+}
+
+static void a_child_that_ends_is_no_error(void **state)
+{
+	struct guardian_task task = {.body = end_by_itself, .argument = shared};
+	pid_t pid = 0;
+
+	(void)state;
+	assert_int_equal(guardian_run(&task, &pid), 0);
+	assert_int_equal(shared->pid, pid);
+	assert_int_not_equal(pid, getpid());
+}
+
+static void a_killed_child_is_named(void **state)
+{
+	struct guardian_task task = {.body = end_by_signal, .argument = shared};
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(guardian_run(&task, &pid), -EIO);
+	assert_non_null(strstr(failure_text(), "died of signal 9"));
+}
+
+static void a_signal_reaches_the_child(void **state)
+{
+	struct guardian_task task = {.body = wait_for_stop,
+				     .argument = shared,
+				     .progress = count_progress,
+				     .progress_argument = shared};
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(guardian_run(&task, &pid), -EINTR);
+	assert_int_equal(shared->stopped, 1);
+	assert_true(shared->progressed > 0);
+	/* In the guardian itself nothing was left behind: signals are as they were. */
+	assert_int_equal(guardian_stop, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_child_that_ends_is_no_error),
+		cmocka_unit_test(a_killed_child_is_named),
+		cmocka_unit_test(a_signal_reaches_the_child),
+	};
+
+	return cmocka_run_group_tests_name("guardian", tests, setup, teardown);
+}

@@ -24,13 +24,22 @@ static __always_inline bool kind_single(__u32 kind)
 	return in_set(filter.singles, kind);
 }
 
-/* Programs on uprobes can be preempted by another on the same CPU: counting is atomic. */
+/*
+ * A program on a tracepoint is alone with its counter: the kernel runs it with preemption off and
+ * counts a nested run as missed. One on a uprobe can be preempted by itself on the same CPU.
+ */
+#ifdef PROGRAM_PREEMPTIBLE
+#define count_up(counter) __sync_fetch_and_add(&(counter), 1)
+#else
+#define count_up(counter) ((counter)++)
+#endif
+
 static __always_inline struct probe_counter *probe_hit(__u32 probe)
 {
 	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
 
 	if (counter)
-		__sync_fetch_and_add(&counter->hits, 1);
+		count_up(counter->hits);
 	return counter;
 }
 
@@ -60,7 +69,7 @@ static __always_inline struct event *event_reserve(struct probe_counter *counter
 	if (ring)
 		event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	if (!event) {
-		__sync_fetch_and_add(&counter->lost, 1);
+		count_up(counter->lost);
 		return NULL;
 	}
 	event->time_ns = bpf_ktime_get_ns();
@@ -84,7 +93,7 @@ static __always_inline struct event *event_reserve(struct probe_counter *counter
 
 static __always_inline void event_submit(struct probe_counter *counter, struct event *event)
 {
-	__sync_fetch_and_add(&counter->emitted, 1);
+	count_up(counter->emitted);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 

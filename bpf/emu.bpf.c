@@ -6,6 +6,8 @@
  */
 #include "bpf/kernel.h"
 
+#define PROGRAM_PREEMPTIBLE
+
 #include "bpf/device.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -164,6 +166,7 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 static __always_inline void task_resolves(const struct group_key *key, __u32 instance, __u32 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct capture_state *shared = shared_state();
 	struct resolving *resolving;
 
 	if (kind == EVENT_FAULT_RESPONSE) {
@@ -182,6 +185,8 @@ static __always_inline void task_resolves(const struct group_key *key, __u32 ins
 	resolving->group = key->group;
 	resolving->instance = instance;
 	resolving->active = 1;
+	if (shared)
+		shared->handlers = 1;
 }
 
 static __always_inline void handler_register(void)

@@ -20,19 +20,28 @@ static __always_inline __u8 access_flags(__u64 error_code, bool kernel)
 	return flags | EVENT_READ;
 }
 
+/* The fault that this task is resolving, NULL if none: for most hosts one load. */
+static __always_inline struct resolving *resolving_now(void)
+{
+	struct capture_state *shared = shared_state();
+	struct resolving *resolving;
+
+	if (!shared || !shared->handlers)
+		return NULL;
+	resolving = bpf_task_storage_get(&resolving_tasks, bpf_get_current_task_btf(), 0, 0);
+	return resolving && resolving->active ? resolving : NULL;
+}
+
 static __always_inline int page_fault(__u32 probe, __u64 address, __u64 error_code, bool kernel)
 {
 	struct probe_counter *counter = probe_hit(probe);
-	struct resolving *resolving;
-	struct event *event;
+	struct resolving *resolving = resolving_now();
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct event *event;
 
 	if (!counter)
 		return 0;
-	resolving = bpf_task_storage_get(&resolving_tasks, bpf_get_current_task_btf(), 0, 0);
-	if (resolving && !resolving->active)
-		resolving = NULL;
-	if (!resolving && !kind_single(EVENT_CPU_FAULT) && !bpf_map_lookup_elem(&pids, &pid)) {
+	if (!resolving && !bpf_map_lookup_elem(&pids, &pid)) {
 		struct aggregate_key key = {
 			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
 			.device = DEVICE_NONE,

@@ -34,20 +34,26 @@ static __always_inline bool kind_single(__u32 kind)
 #define count_up(counter) ((counter)++)
 #endif
 
-static __always_inline struct probe_counter *probe_hit(__u32 probe)
-{
-	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
-
-	if (counter)
-		count_up(counter->hits);
-	return counter;
-}
-
 static __always_inline struct capture_state *shared_state(void)
 {
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&state, &zero);
+}
+
+/*
+ * Begins every program. NULL while capture is not running: attaching takes milliseconds, and a fault
+ * of which only some stages could be seen would look like a broken one.
+ */
+static __always_inline struct probe_counter *probe_hit(__u32 probe)
+{
+	struct capture_state *shared = shared_state();
+	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
+
+	if (!shared || !shared->running || !counter)
+		return NULL;
+	count_up(counter->hits);
+	return counter;
 }
 
 static __always_inline void state_failed(void)

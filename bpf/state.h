@@ -131,10 +131,10 @@ struct handler_thread {
 
 /* Shared numbers, updated atomically from both sides (memory-mapped by user space). */
 struct capture_state {
-	__u32 devices;	 /* kernel-side device numbers given out */
-	__u32 instances; /* fault instances given out */
-	__u32 handlers;	 /* nonzero once a fault handler was seen: tasks may carry state */
-	__u32 reserved;
+	__u32 devices;		/* kernel-side device numbers given out */
+	__u32 instances;	/* fault instances given out */
+	__u32 handlers;		/* nonzero once a fault handler was seen: tasks may carry state */
+	__u32 running;		/* all probes are in place; until then none counts or emits */
 	__u64 state_failed;	/* inserts that failed: group, device or task state */
 	__u64 aggregate_failed; /* counts that found their map full */
 };
@@ -156,16 +156,17 @@ struct aggregate_bin_key {
 enum usdt_place {
 	USDT_CONSTANT, /* value */
 	USDT_REGISTER, /* the register */
-	USDT_MEMORY,   /* user memory at register + value */
+	USDT_MEMORY,   /* user memory at register + (index << scale) + value */
 };
 
 struct usdt_argument {
 	__s64 value;
 	__u16 reg; /* offset in struct pt_regs */
+	__u16 index;
 	__u8 place;
 	__u8 shift; /* 64 - width in bits */
 	__u8 is_signed;
-	__u8 reserved[3];
+	__u8 indexed; /* 1 + scale, 0: no index */
 };
 
 struct usdt_site {

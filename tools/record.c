@@ -13,6 +13,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/capture/emulator.h"
+#include "lib/capture/probes.h"
 #include "tools/verbs.h"
 
 #define PROGRESS_NS  (2 * NSEC_PER_SEC)
@@ -52,7 +53,17 @@ static int note_loss(void *self, const struct loss_info *loss)
 	return 0;
 }
 
-static const struct stream_ops note_ops = {.loss = note_loss};
+/* What is missing is said at once: not first in the report of an hour's recording. */
+static int note_probe(void *self, const struct probe_info *probe)
+{
+	struct recording *r = self;
+
+	if (!r->options->quiet && probe->state == PROBE_OFF && probe_required(probe->name))
+		fprintf(stderr, "faultline: %s is off: %s\n", probe->name, probe->reason);
+	return 0;
+}
+
+static const struct stream_ops note_ops = {.loss = note_loss, .probe = note_probe};
 
 static __u64 lost_events(const struct loss_info *loss)
 {
@@ -87,7 +98,8 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 		units_format_size(stats->bytes, bytes),
 		stats->events ? (double)stats->bytes / stats->events : 0.0);
 	if (lost)
-		fprintf(stderr, "%llu lost: numbers are floors; try a larger --ring-size\n", lost);
+		fprintf(stderr, "%llu lost: numbers are floors%s\n", lost,
+			r->loss.lost ? "; try a larger --ring-size" : "");
 	else
 		fprintf(stderr, "nothing lost\n");
 	if (r->command.ended && command_exit_code(&r->command) && !r->terminate_ns)
@@ -176,6 +188,8 @@ static int start(struct recording *r)
 	error = capture_open(&r->capture, &o->capture);
 	if (!error)
 		error = trace_writer_open(&r->writer, &o->writer);
+	if (error == -EINVAL && o->writer.max_bytes)
+		error = failed_in(error, "--max-size");
 	if (error)
 		return error;
 	r->fan.sinks[r->fan.count++] = trace_writer_stream(r->writer);

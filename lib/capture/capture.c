@@ -158,6 +158,7 @@ int capture_attach(struct capture *capture, struct stream sink)
 	capture_find_emulator(capture);
 	probe_set_attach(capture->probes);
 	capture->attached = true;
+	__atomic_store_n(&capture->maps.state->running, 1, __ATOMIC_RELEASE);
 	capture->next_second_ns = host.start_ns + NSEC_PER_SEC;
 	/* Devices that are there already belong into the dictionary even if they stay silent. */
 	error = machines_poll(capture->machines, host.start_ns);
@@ -314,6 +315,7 @@ int capture_finish(struct capture *capture, struct stream sink)
 
 	if (!capture->attached)
 		return 0;
+	__atomic_store_n(&capture->maps.state->running, 0, __ATOMIC_RELEASE);
 	probe_set_detach(capture->probes);
 	capture->attached = false;
 	error = drain_settled(capture);

@@ -111,12 +111,19 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->slow_block_ns = config->slow_io_ns;
 }
 
-static bool probe_known(const char *name)
+static const struct probe_row *find_row(const char *name)
 {
 	for (int i = 0; i < PROBE_COUNT; i++)
 		if (!strcmp(probe_rows[i].name, name))
-			return true;
-	return false;
+			return &probe_rows[i];
+	return NULL;
+}
+
+bool probe_required(const char *name)
+{
+	const struct probe_row *row = find_row(name);
+
+	return row && row->required;
 }
 
 int probe_set_create(struct probe_set **set, const struct capture_config *config)
@@ -127,7 +134,7 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	if (!s)
 		return failed(-ENOMEM, "no memory for the probe table");
 	for (size_t i = 0; i < config->disabled_count; i++)
-		if (!probe_known(config->disabled[i])) {
+		if (!find_row(config->disabled[i])) {
 			free(s);
 			return failed(-EINVAL,
 				      "there is no probe '%s'; `faultline doctor` lists them",

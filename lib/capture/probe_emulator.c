@@ -31,13 +31,17 @@ static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt
 	return 0;
 }
 
-/* All sites of all wanted probes in the binary; a row without any is off. */
+/*
+ * All sites of all wanted probes in the binary; a row without any is off. The last stage comes
+ * first: sites go live one by one, and a fault without its beginning is easier to tell from a
+ * broken one than a fault without its end.
+ */
 static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binary, const char *path,
 			  struct usdt_place_at *places)
 {
 	size_t count = 0;
 
-	for (int i = 0; i < PROBE_COUNT; i++) {
+	for (int i = PROBE_COUNT - 1; i >= 0; i--) {
 		struct probe *probe = &set->probes[i];
 		size_t before = count;
 		int error = 0;

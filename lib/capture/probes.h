@@ -41,6 +41,8 @@ struct probe_row {
 bool capture_kind_asked(const struct capture_config *config, __u16 kind);
 
 extern const struct probe_row probe_rows[PROBE_COUNT];
+/* Whether the row of this name is one that fault timelines cannot do without. */
+bool probe_required(const char *name);
 
 struct probe_set;
 struct usdt_binary;

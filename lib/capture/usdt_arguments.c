@@ -73,7 +73,26 @@ static bool parse_number(const char **at, __s64 *number)
 	return true;
 }
 
-/* "$5", "%rax", "(%rax)" or "-16(%rbp)" */
+/* ",%rcx" or ",%rcx,8" within brackets */
+static bool parse_index(const char **at, struct usdt_argument *argument)
+{
+	__s64 scale = 1;
+
+	(*at)++;
+	if (!parse_register(at, &argument->index))
+		return false;
+	if (**at == ',') {
+		(*at)++;
+		if (!parse_number(at, &scale))
+			return false;
+	}
+	for (argument->indexed = 1; argument->indexed <= 4; argument->indexed++)
+		if (scale == 1 << (argument->indexed - 1))
+			return true;
+	return false;
+}
+
+/* "$5", "%rax", "(%rax)", "-16(%rbp)" or "8(%rax,%rcx,8)" */
 static bool parse_place(const char **at, struct usdt_argument *argument)
 {
 	if (**at == '$') {
@@ -89,6 +108,8 @@ static bool parse_place(const char **at, struct usdt_argument *argument)
 	if (**at != '(' && !parse_number(at, &argument->value))
 		return false;
 	if (*(*at)++ != '(' || !parse_register(at, &argument->reg))
+		return false;
+	if (**at == ',' && !parse_index(at, argument))
 		return false;
 	return *(*at)++ == ')';
 }

@@ -34,6 +34,20 @@ static void the_forms_of_x86_notes_are_understood(void **state)
 	assert_int_equal(arguments[4].shift, 48);
 }
 
+static void an_indexed_place_is_understood(void **state)
+{
+	(void)state;
+	assert_int_equal(usdt_parse_arguments("8@%rcx 8@24(%rbx,%r11,8) 8@(%rax,%rdx)", arguments),
+			 0);
+	assert_int_equal(arguments[0].indexed, 0);
+	assert_int_equal(arguments[1].reg, offsetof(struct user_regs_struct, rbx));
+	assert_int_equal(arguments[1].index, offsetof(struct user_regs_struct, r11));
+	assert_int_equal(arguments[1].indexed, 4);
+	assert_true(arguments[1].value == 24);
+	assert_int_equal(arguments[2].index, offsetof(struct user_regs_struct, rdx));
+	assert_int_equal(arguments[2].indexed, 1);
+}
+
 static void no_arguments_are_fine(void **state)
 {
 	(void)state;
@@ -45,8 +59,20 @@ static void no_arguments_are_fine(void **state)
 static void other_forms_are_refused_by_name(void **state)
 {
 	static const char *const bad[] = {
-		"8",	      "8@",	  "@%rax",	   "3@%rax",	       "8@%xmm0",
-		"8@foo(%rip", "8@symbol", "8@(%rax,%rbx)", "8@4(%rax,%rbx,2)", "8@%rax,8@%rbx",
+		"8",
+		"8@",
+		"@%rax",
+		"3@%rax",
+		"8@%xmm0",
+		"8@foo(%rip",
+		"8@symbol",
+		"8@(%rax,%rbx,3)",
+		"8@(,%rbx,8)",
+		"8@%rax,8@%rbx",
+		"8@(%rax",
+		"8@(%rax,",
+		"8@(%rax,%rbx,",
+		"8@4(%rax,%rbx,16)",
 	};
 
 	(void)state;
@@ -91,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_forms_of_x86_notes_are_understood),
+		cmocka_unit_test(an_indexed_place_is_understood),
 		cmocka_unit_test(no_arguments_are_fine),
 		cmocka_unit_test(other_forms_are_refused_by_name),
 		cmocka_unit_test(notes_of_this_very_test_are_found),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ static long futex(__u32 *word, int operation, __u32 value, const struct timespec
 
 void doorbell_ring(struct doorbell *bell)
 {
+	__atomic_store_n(&bell->cpu, sched_getcpu(), __ATOMIC_RELAXED);
 	/* Both sequentially consistent: either we see the sleeper or it sees the new count. */
 	__atomic_add_fetch(&bell->count, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&bell->sleeping, __ATOMIC_SEQ_CST))
@@ -66,7 +68,8 @@ __u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns)
 		return count;
 	if (deadline_ns && until > deadline_ns)
 		until = deadline_ns;
-	if (bell->poll_ns && doorbell_poll(bell, seen, until))
+	if (bell->poll_ns && __atomic_load_n(&bell->cpu, __ATOMIC_RELAXED) != sched_getcpu() &&
+	    doorbell_poll(bell, seen, until))
 		return doorbell_count(bell);
 
 	__atomic_store_n(&bell->sleeping, 1, __ATOMIC_SEQ_CST);

@@ -16,12 +16,14 @@
 /*
  * A counter that can be waited for. Ringing costs a system call only if somebody sleeps. The waiter
  * polls for a short while before it sleeps, for longer when that paid off lately and not at all
- * when it did not (as KVM's halt polling). One waiter, any number of ringers.
+ * when it did not (as KVM's halt polling), nor while the ringer needs the same CPU. One waiter, any
+ * number of ringers.
  */
 struct doorbell {
 	__u32 count;
 	__u32 sleeping;
 	__u32 poll_ns; /* the waiter's */
+	int cpu;       /* where it was rung last */
 };
 
 void doorbell_ring(struct doorbell *bell);

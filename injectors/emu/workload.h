@@ -43,7 +43,8 @@ struct workload_config {
 struct workload_result {
 	__u64 ios, errors, bytes, mismatches;
 	__u64 start_ns, end_ns;
-	__u64 unsent; /* were due (rate) but not submitted in time: the queue was full, or the guest late */
+	/* Were due (rate) but not submitted in time: the queue was full, or the guest late. */
+	__u64 unsent;
 	__u64 blocked_ns;	  /* sum over queues of time spent paused on a fault */
 	struct histogram latency; /* ns, as the guest saw it */
 	__u64 window_min_ios;	  /* fewest I/Os completed in any whole 100 ms window */

@@ -316,10 +316,9 @@ static void wrong_data_is_found(void **state)
 	config.duration_ns = 300 * NSEC_PER_MSEC;
 	assert_int_equal(workload_create(&workload, &config, &bench.port.memory, bench.channel), 0);
 	assert_int_equal(workload_start(workload), 0);
-	usleep(100000);
-	for (int block = 0; block < 256; block += 2)
-		assert_int_equal(pwrite(file, "damage", 6, block * 4096 + 8), 6);
-	assert_int_equal(workload_wait(workload, 60 * NSEC_PER_SEC), 0);
+	while (workload_wait(workload, 5 * NSEC_PER_MSEC) == -ETIMEDOUT)
+		for (int block = 0; block < 256; block += 2)
+			assert_int_equal(pwrite(file, "damage", 6, block * 4096 + 8), 6);
 	workload_stop(workload);
 	result = *workload_result(workload);
 	assert_true(result.mismatches > 0);

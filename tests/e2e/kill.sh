@@ -61,7 +61,7 @@ for ((i = 0; i < kills; i++)); do
 	killed_ns=$(python3 -c 'import time; print(time.monotonic_ns())')
 	wait $recorder 2>/dev/null
 	if [ -s kill.flt ]; then
-		verdict=$(python3 "$root/tests/reference/killed.py" kill.flt "$killed_ns")
+		verdict=$(/usr/bin/python3 "$root/tests/reference/killed.py" kill.flt "$killed_ns")
 		case $verdict in
 		complete) full=$((full + 1)) ;;
 		no-events) ;;

@@ -36,11 +36,11 @@ duration = 600s
 INI
 
 injector_left() { pgrep -f "$scratch/machine.ini" >/dev/null; }
-programs_left() { [ "$(bpf_programs)" != "$programs_before" ]; }
+programs_gone() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
 run_directory_empty() { [ -z "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)" ]; }
 nap() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 
-programs_before=$(bpf_programs)
+programs_before=$(orphaned_programs)
 
 # 1. The recorder.
 "$INJECT" run "$scratch/machine.ini" >/dev/null 2>inject.err &
@@ -76,10 +76,7 @@ for ((i = 0; i < kills; i++)); do
 			echo "  $i at $instant ms: report exits $status: $(cat report.err)"
 		fi
 	fi
-	if ((i % 20 == 19)) && ! wait_for 5 eval '! programs_left'; then
-		attached=$((attached + 1))
-		programs_before=$(bpf_programs)
-	fi
+	wait_for 5 programs_gone || attached=$((attached + 1))
 done
 equal "$kills killed recorders: recordings unreadable" $unreadable 0
 equal "$kills killed recorders: recordings that lost more than the last second" $late 0

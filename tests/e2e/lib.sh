@@ -63,10 +63,13 @@ wait_for() {
 	done
 }
 
-# BPF programs that are attached or loaded now, by name; ours all have a known prefix in their maps,
-# so suites compare the set before and after.
-bpf_programs() {
-	bpftool prog list 2>/dev/null | awk '/^[0-9]+:/ {print $1, $2, $4}' | sort
+# Tracing programs that no living process holds, though they are loaded: what a tool left behind.
+# Programs of other tools that run meanwhile have their owner and do not disturb.
+orphaned_programs() {
+	comm -23 <(bpftool prog list 2>/dev/null |
+		sed -nE 's/^([0-9]+): (tracing|kprobe|tracepoint|raw_tracepoint|perf_event) .*/\1/p' |
+		sort -u) \
+		<(cat /proc/[0-9]*/fdinfo/* 2>/dev/null | sed -n 's/^prog_id:\t//p' | sort -u)
 }
 
 finish() {

@@ -88,8 +88,8 @@ restored() { # NAME TERMINAL
 }
 
 # Others may be tracing on this host: only programs that were not there before and stay count.
-programs_before=$(bpf_programs)
-no_program_left() { [ -z "$(comm -13 <(echo "$programs_before") <(bpf_programs))" ]; }
+programs_before=$(orphaned_programs)
+no_program_left() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
 terminal main 80 24
 run_in main "cd $scratch; stty -a > before; clear"
 

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 120 s
+# A ring made too small on purpose: what was lost plus what was received is what was produced,
+# exactly, by our counters, by perf's and by the file's own events.
+. "$(dirname "$0")/lib.sh"
+
+make -s -C "$root" build/bench/storm || exit 1
+storm=$root/build/bench/storm
+mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
+
+stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+total() { awk -F, -v what="$2" '$1 == what {print $2}' "$1"; }
+
+# flood PAGES RING: faults of one stopped process, counted by perf without a buffer that could fill.
+flood() {
+	"$storm" anon "$1" 1 --wait >storm.out &
+	storm_pid=$!
+	wait_for 10 stopped $storm_pid || return 1
+	perf stat -x, -e exceptions:page_fault_user -p $storm_pid -o stat.csv 2>/dev/null &
+	perf_pid=$!
+	rm -rf run.flt csv
+	"$FAULTLINE" record -p $storm_pid --kind cpu_fault --ring-size "$2" -o run.flt 2>record.err &
+	record_pid=$!
+	wait_for 20 grep -q 'recording' record.err || return 1
+	sleep 1 # perf says nothing when it is ready
+	kill -CONT $storm_pid
+	wait $storm_pid
+	sleep 0.3
+	kill -INT $record_pid
+	wait $record_pid
+	record_status=$?
+	wait $perf_pid
+	counted=$(awk -F, '/page_fault_user/ {print $1}' stat.csv)
+	"$FAULTLINE" report run.flt --csv csv >/dev/null 2>&1
+	report_status=$?
+	produced=$(total csv/loss.csv produced)
+	received=$(total csv/loss.csv received)
+	lost=$(total csv/loss.csv lost)
+	missed=$(total csv/loss.csv missed)
+	stored=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24 $storm_pid)
+	others=$(($(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24) - stored))
+}
+
+for case in '100003 4K' '200003 8K'; do
+	# shellcheck disable=SC2086
+	if ! flood $case; then
+		not_ok "flood $case" "the tools did not start: $(cat record.err)"
+		continue
+	fi
+	equal "$case: received + lost + missed = produced" $((received + lost + missed)) "$produced"
+	equal "$case: produced is what perf stat counted" $((produced - others)) "$counted"
+	equal "$case: received is what the file holds" "$((stored + others))" "$received"
+	if [ "$lost" -gt 0 ]; then ok "$case: the ring was too small ($lost lost)"
+	else not_ok "$case: the ring was too small" "nothing was lost"; fi
+	equal "$case: the recorder's exit code says so" $record_status 5
+	equal "$case: so does the report's" $report_status 5
+	"$FAULTLINE" report run.flt >text 2>/dev/null
+	if grep -qiE 'loss:  of  .*floors' text; then
+		ok "$case: the report calls its numbers floors"
+	else
+		not_ok "$case: the report calls its numbers floors" "$(grep -i loss text)"
+	fi
+done
+
+if flood 100003 4M; then
+	equal "a large ring loses nothing" "$lost" 0
+	equal "a large ring: exit code" $record_status 0
+	equal "a large ring: as many as perf stat" "$stored" "$counted"
+fi
+finish

@@ -37,6 +37,7 @@ static const struct argp_option options[] = {
 	{"rows", 'r', "N", 0, "At most N devices", 0},
 	{"batch", 'b', NULL, 0, "Print instead of drawing", 0},
 	{"input", 'i', "FILE", 0, "Replay a recording; - reads stdin", 0},
+	{"output", 'o', "FILE", 0, "Record what is shown into this .flt file", 0},
 	{"speed", KEY_SPEED, "X", 0,
 	 "Replay at X times the speed of life (default: as fast as it can be read)", 0},
 	{"config", 'c', "FILE", 0, "Objectives to judge (SLO file)", 0},
@@ -145,6 +146,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'i':
 		top->input = argument;
 		return 0;
+	case 'o':
+		top->output = argument;
+		return 0;
 	case 'c':
 		asked->slo_file = argument;
 		return 0;
@@ -168,6 +172,9 @@ static int check(const struct top_options *top)
 {
 	if (top->speed > 0 && !top->input)
 		return failed(-EINVAL, "--speed needs a recording: -i FILE");
+	if (top->output && top->input)
+		return failed(-EINVAL, "-o %s records live views; this one replays %s", top->output,
+			      top->input);
 	return 0;
 }
 

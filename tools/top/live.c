@@ -6,6 +6,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/capture/capture.h"
+#include "lib/trace/trace.h"
 #include "tools/top/watch.h"
 
 #define POLL_MS 20 /* how often the rings are drained; keys are seen at once */
@@ -40,9 +41,8 @@ static int wait_until(struct watch *watch, __u64 next)
 	return 0;
 }
 
-static int follow(struct watch *watch, struct capture *capture)
+static int follow(struct watch *watch, struct capture *capture, struct stream sink)
 {
-	struct stream sink = watch_stream(watch);
 	__u64 next = now_ns() + watch_interval_ns(watch);
 	int error = 0;
 
@@ -79,7 +79,8 @@ static size_t ring_bytes(void)
 	return bytes;
 }
 
-int watch_live(struct watch *watch)
+/* Captures into `sink` until the view is done. */
+static int capture_into(struct watch *watch, struct stream sink)
 {
 	const struct collect_filter *filter = &watch->options->filter;
 	struct capture_config config = {.device_count = filter->device_count,
@@ -96,11 +97,31 @@ int watch_live(struct watch *watch)
 	error = capture_open(&capture, &config);
 	if (error)
 		return error;
-	error = capture_attach(capture, watch_stream(watch));
+	error = capture_attach(capture, sink);
 	if (!error)
 		error = watch_start(watch);
 	if (!error)
-		error = follow(watch, capture);
+		error = follow(watch, capture, sink);
+	if (!error && watch->options->output)
+		error = capture_finish(capture, sink);
 	capture_close(capture);
 	return error;
+}
+
+int watch_live(struct watch *watch)
+{
+	struct trace_writer_config config = {.path = watch->options->output};
+	struct stream_fan fan = {.sinks = {watch_stream(watch)}, .count = 1};
+	struct trace_writer *writer;
+	int error, closing;
+
+	if (!config.path)
+		return capture_into(watch, watch_stream(watch));
+	error = trace_writer_open(&writer, &config);
+	if (error)
+		return error;
+	fan.sinks[fan.count++] = trace_writer_stream(writer);
+	error = capture_into(watch, stream_fan(&fan));
+	closing = trace_writer_close(writer);
+	return error ? error : closing;
 }

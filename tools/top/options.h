@@ -10,6 +10,7 @@
 struct top_options {
 	struct collect_filter filter;
 	const char *input;	    /* a recording, NULL: this host, live */
+	const char *output;	    /* live: recorded into this .flt as well, NULL: not */
 	const struct slo_set *slos; /* objectives to judge, NULL: none */
 	double speed;		    /* of a replay; 0: as fast as it can be read */
 	enum top_sort sort;

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 90 s
+# Live numbers equal the recording's: what `top` showed last is what a replay of the recording it
+# made ends with, and what `report` says of it.
+. "$(dirname "$0")/lib.sh"
+
+"$FAULTLINE" top -b --csv -o live.flt 1 9 >live.csv 2>top.err &
+top=$!
+sleep 1
+"$INJECT" run "$root/tests/e2e/jobs/mutation.ini" >/dev/null 2>run.err
+wait $top
+equal "top ended well" $? 0
+"$FAULTLINE" top -b --csv -i live.flt >replay.csv 2>replay.err
+equal "the replay ended well" $? 0
+"$FAULTLINE" report live.flt --csv tables >/dev/null 2>report.err
+
+python3 - >verdict <<'PY'
+import csv
+
+def last(path):
+    """The last row of each device that ever faulted."""
+    rows = {}
+    with open(path, newline="") as file:
+        for row in csv.DictReader(file):
+            rows[row["device"]] = row
+    return {name: row for name, row in rows.items() if row.get("faults", "0") not in ("", "0")}
+
+live, replay = last("live.csv"), last("replay.csv")
+# Totals since the start; rates belong to an interval and intervals begin elsewhere.
+totals = ("faults", "p50_ns", "p99_ns", "max_ns", "slowest", "unfinished", "inconsistent",
+          "overflowed", "bursts", "footprint_bytes")
+print("devices", len(live), len(replay))
+for name in sorted(live.keys() | replay.keys()):
+    for column in totals:
+        a, b = live.get(name, {}).get(column), replay.get(name, {}).get(column)
+        print("same" if a == b and a is not None else "differs", name, column, a, b)
+with open("tables/stages.csv", newline="") as file:
+    for row in csv.DictReader(file):
+        if (row["stage"], row["queue"], row["kind"]) == ("total", "", "all") and (
+                row["device"] in live and row["device"] != "all"):
+            for column in ("p50_ns", "p99_ns", "max_ns"):
+                a = live[row["device"]][column]
+                print("same" if a == row[column] else "differs", "report", row["device"], column,
+                      a, row[column])
+PY
+if [ "$(grep -c '^same' verdict)" -ge 42 ]; then
+	ok "$(grep -c '^same' verdict) numbers of $(sed -n 's/^devices //p' verdict) devices compared"
+else
+	not_ok "numbers compared" "$(head -n 3 verdict live.csv)"
+fi
+if grep -q '^differs' verdict; then
+	not_ok "live and recorded numbers are the same" "$(grep '^differs' verdict | head -n 5)"
+else
+	ok "live and recorded numbers are the same"
+fi
+finish

@@ -74,8 +74,16 @@ int offline_close(struct offline *o, int err)
 	closed = writer_close(o->writer);
 	analysis_destroy(o->analysis);
 	/* What failed first is what the user must hear; closing tells it again or something new. */
-	if (closed && !err)
-		return common_failed(closed);
+	if (closed && !err) {
+		common_failed(closed);
+		/* Only --table asks for a table that may not be there. */
+		return closed == -ENOENT && o->output.table ? EXIT_USAGE : exit_code_of(closed);
+	}
+	if (err == -EINVAL) {
+		failed(err, "%s", o->sentence);
+		common_failed(err);
+		return EXIT_USAGE;
+	}
 	if (o->damage)
 		failed(o->damage, "%s", o->sentence);
 	return common_exit(o->damage, &loss);

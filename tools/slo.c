@@ -2,6 +2,8 @@
 /* faultline slo: which I/O broke its objective, and which fault caused it. */
 #include "lib/analyze/slo.h"
 
+#include <errno.h>
+
 #include "lib/analyze/session.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
@@ -108,12 +110,11 @@ int verb_slo(int argc, char **argv)
 
 	if (err)
 		return EXIT_USAGE;
-	err = slo_read(verb.file, &verb.set);
-	if (err) {
-		common_failed(err);
+	err = offline_open(&verb.offline, &config);
+	if (!err && slo_read(verb.file, &verb.set)) {
+		offline_close(&verb.offline, -EBADMSG);
 		return EXIT_INPUT;
 	}
-	err = offline_open(&verb.offline, &config);
 	err = err ? err : offline_read(&verb.offline);
 	err = err ? err : write_tables(&verb.offline);
 	if (!err)

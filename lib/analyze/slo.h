@@ -88,7 +88,7 @@ struct slo_device_state {
 struct faults;
 struct slo;
 
-/* The set is borrowed until destroy. */
+/* The set is borrowed until destroy; it may be filled in until the first device comes. */
 int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults);
 struct stream slo_stream(struct slo *slo);
 void slo_destroy(struct slo *slo);

@@ -9,6 +9,7 @@
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
+#include "lib/analyze/stage_bar.h"
 #include "tests/unit/synthetic.h"
 
 struct found {
@@ -399,6 +400,29 @@ static void a_missing_stage_goes_to_the_next_seen(void **state)
 	assert_int_equal(fault_total_ns(&fault), 100);
 }
 
+static void bars_lie_where_their_stage_lies(void **state)
+{
+	const struct stage_times times = {.ns = {10, 0, 20, 0, 69, 0, 1}, .measured = 0x55};
+	char text[STAGE_BAR_MAX + 1];
+
+	(void)state;
+	stage_bar(&times, STAGE_REQUEST, 10, text);
+	assert_string_equal(text, "#");
+	stage_bar(&times, STAGE_DELIVERY, 10, text);
+	assert_string_equal(text, "");
+	stage_bar(&times, STAGE_DISPATCH, 10, text);
+	assert_string_equal(text, " ##");
+	stage_bar(&times, STAGE_MAP, 10, text);
+	assert_string_equal(text, "   ######");
+	/* Too short for a column of its own, and still there. */
+	stage_bar(&times, STAGE_RESUME, 10, text);
+	assert_string_equal(text, "         #");
+	stage_bar(&times, STAGE_RESUME, 1000, text);
+	assert_true(strlen(text) <= STAGE_BAR_MAX);
+	stage_bar(&times, STAGES, 10, text);
+	assert_string_equal(text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +441,7 @@ int main(void)
 		cmocka_unit_test(an_overflow_that_was_retried_completes),
 		cmocka_unit_test(a_cpu_fault_belongs_to_the_page_resolved_next),
 		cmocka_unit_test(a_missing_stage_goes_to_the_next_seen),
+		cmocka_unit_test(bars_lie_where_their_stage_lies),
 	};
 
 	return cmocka_run_group_tests_name("faults", tests, NULL, NULL);

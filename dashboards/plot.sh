@@ -32,7 +32,7 @@ fail() {
 case ${1-} in -h | --help) usage && exit 0 ;; esac
 [ $# -eq 2 ] || [ $# -eq 4 ] || [ $# -eq 5 ] || { usage >&2 && exit 2; }
 command -v gnuplot >/dev/null || fail "gnuplot is missing: apt-get install gnuplot-nox"
-work=$(mktemp -d) || fail "no temporary directory"
+work=$(mktemp -d "${TMPDIR:-/tmp}/faultline-plot.XXXXXX") || fail "no temporary directory"
 trap 'rm -rf "$work"' EXIT
 if [ $# -eq 2 ]; then
 	csv=$1 out=$2

@@ -18,6 +18,7 @@ set ylabel "time (" . unit . ")"
 set yrange [0:*]
 set xtics rotate by -30
 set key outside below horizontal
+set offsets 0, 0, graph 0.05, 0
 array names[7] = ["request", "delivery", "dispatch", "resolve", "map", "respond", "resume"]
 plot for [i = 1:7] devices using (column(i + 4) / scale):xtic(1) linetype i title names[i], \
      devices using 0:($3 / scale) with points pointtype 7 pointsize 1 linecolor rgb "black" title "p50", \

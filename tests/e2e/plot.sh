@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 120 s
+# A recording's tables and a sweep's results become plots; what cannot be drawn is said.
+. "$(dirname "$0")/lib.sh"
+
+plot=$root/dashboards/plot.sh
+if ! command -v gnuplot >/dev/null; then
+	skip "plots" "gnuplot is missing"
+	finish
+fi
+
+# is_plot FILE: a PNG of 1000x600 that is not a blank sheet.
+is_plot() {
+	python3 - "$1" <<'PY'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+assert data[:8] == b"\x89PNG\r\n\x1a\n", "no PNG"
+assert struct.unpack(">II", data[16:24]) == (1000, 600), struct.unpack(">II", data[16:24])
+assert len(data) > 5000, f"only {len(data)} bytes: blank?"
+PY
+}
+
+cat >sweep.ini <<'INI'
+[tenant vm]
+count = 2
+memory = 8M
+[device disk]
+file_bytes = 8M
+[workload mix]
+sizes = 4K
+rate = 300/s
+duration = 2s
+[inject cold]
+action = evict
+what = next
+kind = major
+rate = 29/s
+duration = 2s
+[sweep]
+baseline = cold.enabled=no
+rate = cold.rate: 11/s, 29/s
+INI
+"$FAULTLINE" record --as-root -q -o run.flt -- "$INJECT" run --csv=sweep.csv sweep.ini >out 2>err
+equal "a sweep is recorded" "$?" 0
+"$FAULTLINE" report run.flt --csv tables >out 2>err
+equal "its tables are written" "$?" 0
+
+check "the tables are drawn" "$plot" tables plots
+for name in stages rate latency-cdf footprint; do
+	check "$name.png is a plot" is_plot "plots/$name.png"
+done
+check "the sweep is drawn" "$plot" sweep.csv rate iops_per_s sweep.png
+check "sweep.png is a plot" is_plot sweep.png
+
+# What is missing is named, the rest is drawn.
+rm tables/faults.csv tables/footprint_curve.csv
+"$plot" tables fewer >out 2>err
+equal "some tables are enough" "$?" 0
+equal "what is missing is named" "$(grep -c 'not drawn' err)" 2
+equal "the others are drawn" "$(ls fewer | tr '\n' ' ')" "rate.png stages.png "
+
+# Names are bytes of strangers: quotes, commas, blanks, gnuplot's own signs.
+mkdir hostile
+sed 's|vm0/disk|"a ""b"", $(touch pwned) `touch pwned` {x_1}"|' tables/stages.csv >hostile/stages.csv
+sed 's|vm0/disk|"a ""b"", $(touch pwned) `touch pwned` {x_1}"|' tables/rates.csv >hostile/rates.csv
+check "hostile names are drawn" "$plot" hostile drawn
+check "hostile/stages.png is a plot" is_plot drawn/stages.png
+check "and not executed" test ! -e pwned
+
+mkdir empty
+"$plot" empty nothing >out 2>err
+equal "nothing to draw is an error" "$?" 1
+"$plot" /nonexistent plots >out 2>err
+equal "no directory is wrong usage" "$?" 2
+"$plot" sweep.csv rate nonsense x.png >out 2>err
+equal "an unknown column is wrong usage" "$?" 2
+check "and named" grep -q 'no column nonsense' err
+"$plot" >out 2>err
+equal "no arguments are wrong usage" "$?" 2
+equal "no temporary files are left" "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'faultline-plot.*' | wc -l)" 0
+finish

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/analyze/analysis.h"
+#include "tools/top/collect.h"
+
+#define SECOND	1000000000ull
+#define START	(77 * SECOND)
+#define SECONDS 11
+#define RATE	97 /* faults of the first device in each second */
+
+struct fixture {
+	struct analysis *analysis;
+	struct stream to;
+	struct collect_filter filter;
+	struct collector *collector;
+	struct top_model model;
+	__u32 written;
+};
+
+static void add_device(struct fixture *f, __u32 handle, const char *vm, __u32 pid)
+{
+	struct device_info device = {.handle = handle, .pid = pid, .comm = "qemu"};
+
+	snprintf(device.name, sizeof(device.name), "tenant%u/disk", handle);
+	snprintf(device.vm, sizeof(device.vm), "%s", vm);
+	f->to.ops->device(f->to.self, &device);
+}
+
+static int setup(void **state)
+{
+	const struct host_info host = {.hostname = "moon", .start_ns = START};
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	if (analysis_create(&f->analysis, NULL) ||
+	    collector_create(&f->collector, f->analysis, &f->filter))
+		return -1;
+	f->to = analysis_stream(f->analysis);
+	f->to.ops->host(f->to.self, &host);
+	add_device(f, 1, "gold", 4001);
+	add_device(f, 2, "", 4002);
+	add_device(f, 3, "", 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	collector_destroy(f->collector);
+	analysis_destroy(f->analysis);
+	top_model_free(&f->model);
+	free(f);
+	return 0;
+}
+
+static void write_fault(struct fixture *f, __u64 time_ns)
+{
+	struct event events[FAULT_STAGES];
+
+	for (int k = 0; k < FAULT_STAGES; k++)
+		events[k] = (struct event){.time_ns = time_ns + (__u64)k * 1000,
+					   .address = 0x1000ull * (f->written + 1),
+					   .length = 4096,
+					   .device = 1,
+					   .pasid = PASID_NONE,
+					   .group = f->written,
+					   .instance = f->written,
+					   .kind = (__u16)(EVENT_FAULT_DETECT + k),
+					   .flags = EVENT_READ};
+	f->written++;
+	assert_int_equal(f->to.ops->events(f->to.self, events, FAULT_STAGES), 0);
+}
+
+/* RATE evenly spread faults a second, up to (not including) `until_ns`. */
+static void fault_until(struct fixture *f, __u64 until_ns)
+{
+	for (;;) {
+		__u64 next = START + f->written * SECOND / RATE;
+
+		if (next >= until_ns)
+			return;
+		write_fault(f, next);
+	}
+}
+
+static void look(struct fixture *f, __u64 now_ns)
+{
+	assert_int_equal(collect_observe(f->collector, now_ns, SECOND), 0);
+	assert_int_equal(collect_model(f->collector, &f->model), 0);
+}
+
+/* A timer is never exact; neither a second nor a fault may get lost or come twice for that. */
+static void uneven_intervals_give_one_value_a_second(void **state)
+{
+	static const int jitter_ms[SECONDS] = {3, 19, 2, 17, 1, 20, 0, 11, 13, 5, 7};
+	struct fixture *f = *state;
+	const struct top_device *device;
+	__u64 before = START;
+	double sum = 0;
+
+	for (int i = 0; i < SECONDS; i++) {
+		__u64 now = START + (__u64)(i + 1) * SECOND + (__u64)jitter_ms[i] * 1000000;
+
+		fault_until(f, now);
+		look(f, now);
+		device = top_find(&f->model, 1);
+		assert_non_null(device);
+		assert_int_equal(device->history_count, i + 1);
+		assert_true(device->history[i] > RATE - 2 && device->history[i] < RATE + 2);
+		sum += device->live.rate * (double)(now - before) / 1e9;
+		before = now;
+	}
+	assert_true(sum > f->written - 0.01 && sum < f->written + 0.01);
+	assert_int_equal(f->model.faults, f->written);
+}
+
+static void short_intervals_are_gathered_into_seconds(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 1; i <= 10 * SECONDS; i++) {
+		__u64 now = START + (__u64)i * (SECOND / 10);
+
+		fault_until(f, now);
+		look(f, now);
+	}
+	assert_in_range(top_find(&f->model, 1)->history_count, SECONDS - 1, SECONDS);
+}
+
+static void a_long_interval_fills_its_seconds(void **state)
+{
+	struct fixture *f = *state;
+	const struct top_device *device;
+
+	fault_until(f, START + 5 * SECOND);
+	look(f, START + 5 * SECOND);
+	device = top_find(&f->model, 1);
+	assert_int_equal(device->history_count, 5);
+	for (int i = 0; i < 5; i++)
+		assert_true(device->history[i] > RATE - 1 && device->history[i] < RATE + 1);
+}
+
+static void history_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 1; i <= TOP_HISTORY + 7; i++)
+		look(f, START + (__u64)i * SECOND);
+	assert_int_equal(top_find(&f->model, 1)->history_count, TOP_HISTORY);
+	look(f, START + 1000000 * SECOND);
+	assert_int_equal(top_find(&f->model, 1)->history_count, TOP_HISTORY);
+}
+
+static void owners_are_vm_process_or_kernel(void **state)
+{
+	struct fixture *f = *state;
+
+	look(f, START + SECOND);
+	assert_string_equal(top_find(&f->model, 1)->owner, "gold");
+	assert_string_equal(top_find(&f->model, 2)->owner, "qemu:4002");
+	assert_string_equal(top_find(&f->model, 3)->owner, "kernel");
+}
+
+static void filter_takes_names_or_owners(void **state)
+{
+	struct fixture *f = *state;
+
+	f->filter.devices[f->filter.device_count++] = "tenant1/*";
+	f->filter.pids[f->filter.pid_count++] = 4002;
+	look(f, START + SECOND);
+	assert_int_equal(f->model.device_count, 2);
+	assert_null(top_find(&f->model, 3));
+}
+
+static void detail_has_the_newest_faults_first(void **state)
+{
+	struct fixture *f = *state;
+	struct top_detail *detail = calloc(1, sizeof(*detail));
+
+	fault_until(f, START + SECOND);
+	collect_detail(f->collector, detail, 1);
+	assert_int_equal(detail->fault_count, TOP_FAULTS);
+	assert_int_equal(detail->faults[0].group, f->written - 1);
+	assert_int_equal(detail->faults[1].group, f->written - 2);
+	collect_detail(f->collector, detail, 4711);
+	assert_int_equal(detail->fault_count, 0);
+	free(detail);
+}
+
+#define with_analysis(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_analysis(uneven_intervals_give_one_value_a_second),
+		with_analysis(short_intervals_are_gathered_into_seconds),
+		with_analysis(a_long_interval_fills_its_seconds),
+		with_analysis(history_is_bounded),
+		with_analysis(owners_are_vm_process_or_kernel),
+		with_analysis(filter_takes_names_or_owners),
+		with_analysis(detail_has_the_newest_faults_first),
+	};
+
+	return cmocka_run_group_tests_name("top collect", tests, NULL, NULL);
+}

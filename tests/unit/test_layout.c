@@ -12,8 +12,8 @@
 
 static const struct layout_wish wishes[] = {
 	{.name_width = 0},
-	{.name_width = 17, .owner_width = 23, .devices = 5, .faults = 7},
-	{.name_width = 63, .owner_width = 79, .devices = 4096, .faults = 64},
+	{.name_width = 17, .owner_width = 23, .faults = 7},
+	{.name_width = 63, .owner_width = 79, .faults = 64},
 };
 #define WISHES (sizeof(wishes) / sizeof(wishes[0]))
 

@@ -109,7 +109,7 @@ static int teardown(void **state)
 
 static const char *draw(struct fixture *f, int rows, int columns)
 {
-	const struct layout_wish wish = {13, 7, DEVICES, 37};
+	const struct layout_wish wish = {13, 7, 37};
 	struct top_picture picture = {&f->model, &f->detail, &f->view, &f->layout, f->order, 0, -1};
 	size_t used = 0;
 

@@ -50,7 +50,6 @@ struct column_place {
 struct layout_wish {
 	int name_width;	 /* longest device name */
 	int owner_width; /* longest owner text */
-	int devices;	 /* rows of the table */
 	int faults;	 /* rows of the detail screen's list */
 };
 

@@ -102,8 +102,7 @@ static int sort_rows(struct watch *watch)
 
 static struct layout_wish wish_of(const struct watch *watch)
 {
-	struct layout_wish wish = {.devices = (int)watch->order_count,
-				   .faults = (int)watch->detail.fault_count};
+	struct layout_wish wish = {.faults = (int)watch->detail.fault_count};
 
 	for (size_t i = 0; i < watch->order_count; i++) {
 		const struct top_device *device = &watch->model.devices[watch->order[i]];

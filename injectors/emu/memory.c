@@ -82,6 +82,9 @@ int guest_memory_create(struct guest_memory **memory, const struct guest_memory_
 	error = created->ops->create(created, config);
 	if (error) {
 		guest_memory_destroy(created);
+		if (error == -EMFILE)
+			failed(error, "%s; a tenant takes %d descriptors: raise ulimit -n",
+			       failure_text(), PAGER_DESCRIPTORS);
 		return failed_in(error, "memory of tenant %u", config->tenant);
 	}
 	*memory = created;

@@ -254,6 +254,14 @@ static int views_create(struct guest_memory *memory)
 {
 	int error;
 
+	/* First what takes rights, for the clearer sentence. */
+	error = faults_open(&memory->cpu_faults, MEMORY_FEATURES | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+							 UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
+	if (error)
+		return error;
+	error = faults_open(&memory->dma_faults, MEMORY_FEATURES | UFFD_FEATURE_SIGBUS);
+	if (error)
+		return error;
 	memory->memfd = memfd_create("faultline-guest", MFD_CLOEXEC);
 	if (memory->memfd < 0 || ftruncate(memory->memfd, (off_t)memory->bytes))
 		return failed(-errno, "cannot create a memfd of %llu bytes: %s", memory->bytes,
@@ -270,13 +278,6 @@ static int views_create(struct guest_memory *memory)
 		return failed(-errno,
 			      "cannot lock the devices' view of memory: %s; raise ulimit -l",
 			      strerror(errno));
-	error = faults_open(&memory->cpu_faults, MEMORY_FEATURES | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-							 UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
-	if (error)
-		return error;
-	error = faults_open(&memory->dma_faults, MEMORY_FEATURES | UFFD_FEATURE_SIGBUS);
-	if (error)
-		return error;
 	error = faults_register(memory->cpu_faults, memory->cpu, memory->bytes,
 				UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP);
 	if (error)
@@ -304,7 +305,7 @@ static int pager_start(struct guest_memory *memory)
 	return 0;
 }
 
-/* Five descriptors a tenant: hundreds of tenants need more than the usual soft limit of 1024. */
+/* Hundreds of tenants need more than the usual soft limit of 1024. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -333,8 +334,8 @@ static int pager_create(struct guest_memory *memory, const struct guest_memory_c
 
 static void pager_destroy(struct guest_memory *memory)
 {
-	const int descriptors[] = {memory->cpu_faults, memory->dma_faults, memory->memfd,
-				   memory->backing, memory->stop};
+	const int descriptors[PAGER_DESCRIPTORS] = {memory->cpu_faults, memory->dma_faults,
+						    memory->memfd, memory->backing, memory->stop};
 	const __u64 one = 1;
 
 	if (memory->running && write(memory->stop, &one, sizeof(one)) == sizeof(one))
@@ -343,7 +344,7 @@ static void pager_destroy(struct guest_memory *memory)
 		munmap(memory->cpu, memory->bytes);
 	if (memory->dma)
 		munmap(memory->dma, memory->bytes);
-	for (unsigned int i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+	for (unsigned int i = 0; i < PAGER_DESCRIPTORS; i++) {
 		if (descriptors[i] >= 0)
 			close(descriptors[i]);
 	}

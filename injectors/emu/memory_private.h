@@ -17,8 +17,9 @@
 
 #include "injectors/emu/memory.h"
 
-#define EVICT_TRIES   3
-#define RESOLVE_TRIES 3
+#define EVICT_TRIES	  3
+#define RESOLVE_TRIES	  3
+#define PAGER_DESCRIPTORS 5
 
 /* In the order of what bringing the page back takes. */
 enum page_state { PAGE_PRESENT, PAGE_GONE_MINOR, PAGE_NEVER, PAGE_GONE_MAJOR };

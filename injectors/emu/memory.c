@@ -31,17 +31,12 @@ void memory_sleep(__u64 ns)
 		;
 }
 
-__u64 memory_content(__u64 guest_address)
-{
-	return (guest_address + 1) * CONTENT_FACTOR;
-}
-
 void memory_fill(void *buffer, __u64 guest_address, __u64 bytes)
 {
 	__u64 *words = buffer;
 
 	for (__u64 i = 0; i < bytes / sizeof(*words); i++)
-		words[i] = memory_content(guest_address + i * sizeof(*words));
+		words[i] = (guest_address + i * sizeof(*words) + 1) * CONTENT_FACTOR;
 }
 
 static int config_check(const struct guest_memory_config *config)

@@ -80,8 +80,7 @@ int pager_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kin
 /* For a guest CPU that wrote to a page under eviction: returns when the eviction is over. */
 void pager_wait_eviction(struct guest_memory *memory);
 
-/* The content that populate gives the 8 bytes at an address. */
-__u64 memory_content(__u64 guest_address);
+/* Content as populate gives it: derived from each word's address. */
 void memory_fill(void *buffer, __u64 guest_address, __u64 bytes);
 void memory_sleep(__u64 ns);
 __u64 memory_clock(void);

@@ -182,7 +182,7 @@ static int run_points(struct campaign *campaign, const struct campaign_options *
 		int err = run_point(campaign, options, i);
 
 		if (err) {
-			int this = campaign_report_failure(err == -EINVAL ? -EIO : err);
+			int this = campaign_report_failure(err == -EINVAL ? -EBADMSG : err);
 
 			code = code ? code : this;
 			if (!options->keep_going || err == -EINTR)
@@ -226,9 +226,9 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 	int err = open_output(&output, campaign, options), code;
 
 	if (err) {
+		code = campaign_report_failure(err == -EINVAL ? -EIO : err);
 		close_output(&output);
-		failed(err, "%s", failure_text());
-		return campaign_report_failure(err == -EINVAL ? -EIO : err);
+		return code;
 	}
 	code = run_points(campaign, options, &output);
 	writer_end(output.writer);

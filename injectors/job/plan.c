@@ -149,6 +149,32 @@ static int expand_device(struct builder *b, const struct job_device *device)
 	return err;
 }
 
+static int same_name(const struct origin *a, const struct origin *b, const char *name)
+{
+	return failed(-EBADMSG,
+		      "%s: [%s] makes %s, and so does [%s] at %s; accepted: different names",
+		      b->where, b->section, name, a->section, a->where);
+}
+
+/* Counts and plain names may meet: [device disk0] beside [device disk] with count=2. */
+static int check_names(const struct builder *b)
+{
+	const struct machine_config *machine = &b->plan->machine;
+
+	for (__u32 i = 0; i < machine->tenant_count; i++)
+		for (__u32 j = 0; j < i; j++)
+			if (!strcmp(machine->tenants[i].name, machine->tenants[j].name))
+				return same_name(&b->tenant_origins[j], &b->tenant_origins[i],
+						 machine->tenants[i].name);
+	for (__u32 i = 0; i < machine->device_count; i++)
+		for (__u32 j = 0; j < i; j++)
+			if (machine->devices[i].tenant == machine->devices[j].tenant &&
+			    !strcmp(machine->devices[i].name, machine->devices[j].name))
+				return same_name(&b->device_origins[j], &b->device_origins[i],
+						 machine->devices[i].name);
+	return 0;
+}
+
 /* The memory that a device's I/O may use: its share of the tenant's less its rings. */
 static int data_bytes(const struct builder *b, const struct device_config *device, __u64 *bytes)
 {
@@ -330,6 +356,8 @@ int plan_build(struct plan *plan, const struct job *job)
 	err = plan->injections ? expand_tenants(&b) : failed(-ENOMEM, "no memory for the plan");
 	for (__u32 i = 0; !err && i < job->device_count; i++)
 		err = expand_device(&b, &job->devices[i]);
+	if (!err)
+		err = check_names(&b);
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
 		err = expand_workload(&b, &job->workloads[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)

@@ -37,7 +37,6 @@ static int wait_for_workloads(struct machine *machine, const struct plan *plan)
 static int run_machine(const struct plan *plan, struct machine *machine, struct result *result)
 {
 	struct result_input input = {.machine = machine, .config = &plan->machine};
-	struct schedule_totals totals = {0};
 	struct schedule *schedule;
 	int err, undone;
 
@@ -50,17 +49,13 @@ static int run_machine(const struct plan *plan, struct machine *machine, struct 
 
 		err = wait_for_workloads(machine, plan);
 		snprintf(sentence, sizeof(sentence), "%s", failure_text());
-		undone = schedule_stop(schedule, &totals);
+		undone = schedule_stop(schedule, &input.injected);
 		if (err)
 			failed(err, "%s", sentence);
 		else
 			err = undone;
 	}
 	machine_stop(machine);
-	input.evict_asked = totals.evict_asked;
-	input.evicted = totals.evicted;
-	input.evict_missed = totals.evict_missed;
-	input.fired = totals.fired;
 	return err ? err : result_fill(result, &input);
 }
 

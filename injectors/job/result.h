@@ -7,6 +7,7 @@
 #define FAULTLINE_JOB_RESULT_H
 
 #include "injectors/emu/machine.h"
+#include "injectors/job/schedule.h"
 #include "lib/output/table.h"
 
 /* Samples that must lie beyond a percentile before it is given at all. */
@@ -70,7 +71,7 @@ int result_find(const char *name);
 struct result_input {
 	const struct machine *machine;
 	const struct machine_config *config;
-	__u64 evict_asked, evicted, evict_missed, fired;
+	struct schedule_totals injected;
 };
 
 void result_clear(struct result *result);

@@ -96,10 +96,10 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_OVERFLOWS] = (double)totals->service.overflows;
 	v[RESULT_OFF_TENANT] = (double)totals->service.off_tenant;
 	v[RESULT_VIOLATIONS] = (double)totals->violations;
-	v[RESULT_EVICT_ASKED] = (double)input->evict_asked;
-	v[RESULT_EVICTED] = (double)input->evicted;
-	v[RESULT_EVICT_MISSED] = (double)input->evict_missed;
-	v[RESULT_FIRED] = (double)input->fired;
+	v[RESULT_EVICT_ASKED] = (double)input->injected.evict_asked;
+	v[RESULT_EVICTED] = (double)input->injected.evicted;
+	v[RESULT_EVICT_MISSED] = (double)input->injected.evict_missed;
+	v[RESULT_FIRED] = (double)input->injected.fired;
 	v[RESULT_PID] = getpid();
 	free(totals);
 	return 0;

@@ -58,7 +58,7 @@ static bool is_name(const char *name)
 static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
 {
 	struct sweep_dimension *dimension = &sweep->dimensions[sweep->dimension_count];
-	char *copy, *rest, *value;
+	char *copy, *rest, *target, *value;
 	int err = 0;
 
 	if (!is_name(entry->key))
@@ -73,11 +73,14 @@ static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
 	if (!copy)
 		return failed(-ENOMEM, "no memory for the sweep");
 	sweep->dimension_count++;
-	dimension->target = strdup(next_element(&(char *){strsep(&rest, ":")}));
+	target = strsep(&rest, ":");
+	dimension->target = strdup(next_element(&target));
 	dimension->name = strdup(entry->key);
 	dimension->where = strdup(entry->where);
 	if (!dimension->target || !dimension->name || !dimension->where)
 		err = failed(-ENOMEM, "no memory for the sweep");
+	else if (target)
+		err = bad_dimension(entry, "more than one SECTION.KEY");
 	while (!err && (value = next_element(&rest)))
 		err = add_value(dimension, entry, value);
 	free(copy);

@@ -2,26 +2,35 @@
 # SPDX-License-Identifier: GPL-2.0
 """make bench: Faultline's costs beside the tools that a user would take instead.
 
-Every figure is the median of interleaved runs: one round runs each variant once, so a noisy moment
-hits all of them alike. Prints a table and writes build/bench.csv:
-name,value,unit,peer,peer_value,ratio. Nothing here passes or fails.
+Every figure is the median of interleaved runs: a round runs each variant once, in an order that
+rotates, so that a noisy moment hits all of them alike. What a tool adds is the median of the
+differences within a round. Prints a table and writes build/bench.csv:
+name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/performance.md explains
+the rows.
+
+    bench/bench.py [PART ...]       parts: storm lookup trace block round-trip
 """
 import csv
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
-FAULTLINE = os.path.abspath("faultline")
-INJECT = os.path.abspath("faultline-inject")
-STORM = os.path.abspath("build/bench/storm")
+PAGES = 100003
+PASSES = 7
+FAULTS = PAGES * PASSES
 TRACEPOINT = "exceptions:page_fault_user"
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FAULTLINE = f"{ROOT}/faultline"
+INJECT = f"{ROOT}/faultline-inject"
+STORM = f"{ROOT}/build/bench/storm"
 rows = []
 
 
@@ -30,191 +39,223 @@ def note(text):
 
 
 def add(name, value, unit, peer="", peer_value=None):
-    ratio = value / peer_value if peer_value else None
-    rows.append((name, value, unit, peer, peer_value, ratio))
+    rows.append((name, value, unit, peer, peer_value, value / peer_value if peer_value else None))
 
 
-def run(command, **options):
-    """Runs to completion; returns (stdout, wall seconds, CPU seconds of it and its children)."""
-    begin, before = time.monotonic(), os.times()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          **options)
-    after = os.times()
-    cpu = (after.children_user - before.children_user) + (
-        after.children_system - before.children_system)
-    if done.returncode not in (0, 5):
+def run(command, scratch):
+    """Runs to completion; returns (stdout, CPU seconds of it and its children)."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, cwd=scratch, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr[-500:]}")
-    return done.stdout, time.monotonic() - begin, cpu
+    return done.stdout, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
 
 
-def interleave(variants):
-    """variants: {name: function() -> dict of numbers}. Medians per variant and number."""
-    samples = {name: [] for name in variants}
-    for number in range(ROUNDS):
-        note(f"round {number + 1} of {ROUNDS}: {', '.join(variants)}")
-        for name, function in variants.items():
-            samples[name].append(function())
-    return {
-        name: {key: statistics.median(s[key] for s in taken) for key in taken[0]}
-        for name, taken in samples.items()
-    }
+class Samples:
+    """What the rounds measured: samples[variant][number] is a list, one entry a round."""
+
+    def __init__(self, variants):
+        self.of = {name: {} for name in variants}
+        names = list(variants)
+        for number in range(ROUNDS):
+            turn = number % len(names)
+            for name in names[turn:] + names[:turn]:
+                for key, value in variants[name]().items():
+                    self.of[name].setdefault(key, []).append(value)
+
+    def median(self, variant, key):
+        return statistics.median(self.of[variant][key])
+
+    def total(self, variant, key):
+        return sum(self.of[variant][key])
+
+    def added(self, variant, base, key):
+        return statistics.median(a - b for a, b in
+                                 zip(self.of[variant][key], self.of[base][key]))
 
 
-def storm_variants(kind, pages, rounds, scratch):
-    storm = [STORM, kind, str(pages), str(rounds)]
+def fresh(path):
+    if os.path.exists(path):
+        os.unlink(path)
+    return path
+
+
+def storm_variants(storm, scratch):
+    """The same storm alone and under each tool. Its last line says: faults, ns, CPU ns."""
+    recording, data = f"{scratch}/storm.flt", f"{scratch}/perf.data"
 
     def measure(command):
-        output, _, cpu = run(command, cwd=scratch)
-        numbers = re.search(r"^(\d+) (\d+)$", output, re.M)
-        return {"faults": int(numbers[1]), "ns": int(numbers[2]), "cpu": cpu}
+        output, cpu = run(command, scratch)
+        faults, ns, cpu_ns = map(int, re.search(r"^(\d+) (\d+) (\d+)$", output, re.M).groups())
+        return {"wall": ns / faults, "thread": cpu_ns / faults, "cpu": cpu}
 
     def alone():
         return measure(storm)
 
     def faultline():
-        if os.path.exists(f"{scratch}/storm.flt"):
-            os.unlink(f"{scratch}/storm.flt")
-        taken = measure([FAULTLINE, "record", "--as-root", "-o", "storm.flt", "--"] + storm)
-        taken["bytes"] = os.path.getsize(f"{scratch}/storm.flt")
+        fresh(recording)
+        taken = measure([FAULTLINE, "record", "--as-root", "-o", recording, "--"] + storm)
+        output, _ = run([FAULTLINE, "report", "--json", "--table", "loss", recording], scratch)
+        loss = {row["what"]: row["count"] for row in json.loads(output)["tables"]["loss"]}
+        taken.update(kept=loss["received"], lost=loss["lost"] + loss["missed"],
+                     bytes=os.path.getsize(recording) / loss["received"])
         return taken
 
     def perf():
-        taken = measure(["perf", "record", "-q", "-m", "8192", "-e", TRACEPOINT, "-o",
-                         "perf.data"] + storm)
-        taken["bytes"] = os.path.getsize(f"{scratch}/perf.data")
+        fresh(data)
+        taken = measure(["perf", "record", "-q", "-m", "8192", "-e", TRACEPOINT, "-o", data,
+                         "--"] + storm)
+        output, _ = run(["perf", "report", "--stats", "-i", data], scratch)
+        kept = int(re.search(r"SAMPLE events:\s+(\d+)", output)[1])
+        taken.update(kept=kept, lost=max(0, FAULTS - kept), bytes=os.path.getsize(data) / kept)
         return taken
 
     def bpftrace():
-        return measure(["bpftrace", "-e",
-                        f"tracepoint:{TRACEPOINT} /pid == cpid/ {{ @ = count(); }}",
-                        "-c", " ".join(storm)])
+        program = f"tracepoint:{TRACEPOINT} /pid == cpid/ {{ @ = count(); }}"
+        return measure(["bpftrace", "-e", program, "-c", " ".join(storm)])
 
     return {"alone": alone, "faultline": faultline, "perf": perf, "bpftrace": bpftrace}
 
 
-def recorded_events(scratch):
-    output, _, _ = run([FAULTLINE, "report", "--json", "storm.flt"], cwd=scratch)
-    facts = json.loads(output)
-    loss = {row["name"]: row["value"] for row in facts["tables"]["loss"]} \
-        if "name" in facts["tables"]["loss"][0] else facts["tables"]["loss"][0]
-    return loss
-
-
-def perf_events(scratch):
-    output, _, _ = run(["perf", "report", "--stats", "-i", "perf.data"], cwd=scratch)
-    samples = re.search(r"SAMPLE events:\s+(\d+)", output)
-    lost = re.search(r"LOST(?:_SAMPLES)? events:\s+(\d+)", output)
-    return int(samples[1]) if samples else 0, int(lost[1]) if lost else 0
+def add_report(name, scratch):
+    """Reading what the last round has recorded."""
+    samples = Samples({
+        "report": lambda: {"cpu": run([FAULTLINE, "report", "storm.flt"], scratch)[1]},
+        "script": lambda: {"cpu": run(["perf", "script", "-i", "perf.data"], scratch)[1]},
+    })
+    add(f"{name}_report_rate", FAULTS / samples.median("report", "cpu"), "events/CPU-s",
+        "perf script", FAULTS / samples.median("script", "cpu"))
 
 
 def bench_storm(scratch):
-    for kind in ("anon", "shmem"):
-        pages, storm_rounds = 100003, 7
-        medians = interleave(storm_variants(kind, pages, storm_rounds, scratch))
-        faults = pages * storm_rounds
-        base = medians["alone"]["ns"] / faults
-        cost = {name: m["ns"] / faults - base for name, m in medians.items()}
-        add(f"storm_{kind}_fault_alone", base, "ns")
-        add(f"storm_{kind}_added_per_fault", cost["faultline"], "ns", "perf record", cost["perf"])
-        add(f"storm_{kind}_added_per_fault_vs_count", cost["faultline"], "ns", "bpftrace count",
-            cost["bpftrace"])
-        loss = recorded_events(scratch)
-        kept, _ = perf_events(scratch)
-        add(f"storm_{kind}_events_kept", float(loss["received"]), "events", "perf record",
-            float(kept))
-        add(f"storm_{kind}_events_lost", float(loss["lost"]), "events")
-        add(f"storm_{kind}_cpu", medians["faultline"]["cpu"] - medians["alone"]["cpu"], "s",
-            "perf record", medians["perf"]["cpu"] - medians["alone"]["cpu"])
-        add(f"storm_{kind}_bytes_per_event", medians["faultline"]["bytes"] / loss["received"],
-            "bytes", "perf.data", medians["perf"]["bytes"] / max(1, kept))
+    storms = {"anon": ["anon"], "shmem": ["shmem"], "scattered": ["anon", "--scatter"]}
+    for kind, (memory, *options) in storms.items():
+        name = f"storm_{kind}"
+        storm = [STORM, memory, str(PAGES), str(PASSES), *options]
+        note(f"{name}: {FAULTS} faults alone, recorded, under perf record and bpftrace")
+        s = Samples(storm_variants(storm, scratch))
+        add(f"{name}_fault", s.median("alone", "wall"), "ns")
+        for tool, peer in (("perf", "perf record"), ("bpftrace", "bpftrace count")):
+            add(f"{name}_added_per_fault", s.added("faultline", "alone", "thread"), "CPU-ns",
+                peer, s.added(tool, "alone", "thread"))
+        add(f"{name}_slowdown", s.median("faultline", "wall") / s.median("alone", "wall"), "times",
+            "perf record", s.median("perf", "wall") / s.median("alone", "wall"))
+        add(f"{name}_cpu_added", s.added("faultline", "alone", "cpu"), "CPU-s", "perf record",
+            s.added("perf", "alone", "cpu"))
+        add(f"{name}_events_kept", s.median("faultline", "kept"), "events", "perf record",
+            s.median("perf", "kept"))
+        add(f"{name}_events_lost", s.total("faultline", "lost"), "all runs", "perf record",
+            s.total("perf", "lost"))
+        add(f"{name}_size", s.median("faultline", "bytes"), "bytes/event", "perf.data",
+            s.median("perf", "bytes"))
+        add_report(name, scratch)
 
-        def report():
-            return {"s": run([FAULTLINE, "report", "storm.flt"], cwd=scratch)[1]}
 
-        def script():
-            return {"s": run(["perf", "script", "-i", "perf.data"], cwd=scratch)[1]}
-
-        medians = interleave({"report": report, "script": script})
-        add(f"report_{kind}_events_per_s", loss["received"] / medians["report"]["s"], "events/s",
-            "perf script", kept / medians["script"]["s"])
+def program_lines(name, scratch):
+    """The C benchmarks print lines `NAME VALUE UNIT [PEER PEER_VALUE]`."""
+    for line in run([f"{ROOT}/build/bench/{name}"], scratch)[0].splitlines():
+        what, value, unit, *peer = line.split()
+        yield what, float(value), unit, peer[0] if peer else "", float(peer[1]) if peer else None
 
 
 def bench_program(name, scratch):
-    """The C benchmarks print lines `NAME VALUE UNIT [PEER PEER_VALUE]`."""
-    program = os.path.abspath(f"build/bench/{name}")
-    if not os.path.exists(program):
-        return
+    note(f"{name}: {ROUNDS} runs")
     samples = {}
     for _ in range(ROUNDS):
-        for line in run([program], cwd=scratch)[0].splitlines():
-            fields = line.split()
-            if len(fields) not in (3, 5):
-                continue
-            value = (float(fields[1]), float(fields[4]) if len(fields) == 5 else 0.0)
-            samples.setdefault((fields[0], fields[2], fields[3] if len(fields) == 5 else ""),
-                               []).append(value)
+        for what, value, unit, peer, peer_value in program_lines(name, scratch):
+            samples.setdefault((what, unit, peer), []).append((value, peer_value))
     for (what, unit, peer), values in samples.items():
-        add(what, statistics.median(v[0] for v in values), unit, peer,
-            statistics.median(v[1] for v in values) or None)
+        add(what, statistics.median(v for v, _ in values), unit, peer.replace("_", " "),
+            statistics.median(v for _, v in values) if peer else None)
 
 
-def job_row(job, scratch, settings=()):
-    command = [INJECT, "run", job, "--csv"]
-    for setting in settings:
-        command += ["--set", setting]
-    output, _, _ = run(command, cwd=scratch)
-    return next(csv.DictReader(output.splitlines()))
-
-
-def number(row, *names):
-    for name in names:
-        for key, value in row.items():
-            if key == name or key.startswith(name + "_"):
-                return float(value) if value else float("nan")
-    raise KeyError(f"none of {names} in {list(row)}")
+def job(name, scratch, *settings):
+    """The one row of a job's results."""
+    command = [INJECT, "run", f"{ROOT}/bench/{name}.ini", "--csv"]
+    command += [f"--set={setting}" for setting in settings]
+    return next(csv.DictReader(run(command, scratch)[0].splitlines()))
 
 
 def bench_block(scratch):
-    """The emulated block device without faults beside fio: same file, pattern, depth, size."""
-    job = os.path.abspath("bench/block.ini")
+    """The emulated disk without faults beside fio: same file, same pattern, size and depth."""
     disk = f"{scratch}/disk"
     with open(disk, "wb") as file:
         file.write(os.urandom(1 << 20) * 64)
 
-    def emulated():
-        row = job_row(job, scratch, [f"device.file={disk}"])
-        return {"iops": number(row, "iops")}
+    def emulated(depth):
+        row = job("block", scratch, f"disk.file={disk}", f"reader.depth={depth}")
+        return {"iops": float(row["iops_per_s"])}
 
-    def fio():
-        output, _, _ = run(["fio", "--name=peer", f"--filename={disk}", "--rw=randread",
-                            "--bs=4k", "--ioengine=psync", "--direct=0", "--numjobs=1",
-                            "--runtime=3", "--time_based", "--output-format=json",
-                            "--norandommap", "--thread"], cwd=scratch)
-        return {"iops": json.loads(output)["jobs"][0]["read"]["iops"]}
+    def fio(engine, depth, *options):
+        output, _ = run(["fio", "--name=peer", f"--filename={disk}", "--rw=randread", "--bs=4k",
+                         f"--ioengine={engine}", f"--iodepth={depth}", "--runtime=1",
+                         "--time_based", "--norandommap", "--thread", "--output-format=json",
+                         *options], scratch)
+        # Some engines print notes before the document.
+        return {"iops": json.loads(output[output.index("{"):])["jobs"][0]["read"]["iops"]}
 
-    medians = interleave({"emulated": emulated, "fio": fio})
-    add("block_4k_random_read", medians["emulated"]["iops"], "IO/s", "fio psync",
-        medians["fio"]["iops"])
+    for depth in (1, 32):
+        note(f"block device, depth {depth}, beside fio")
+        variants = {
+            "emulated": lambda: emulated(depth),
+            "fio posixaio": lambda: fio("posixaio", depth),
+            "fio psync": lambda: fio("psync", 1),
+        }
+        s = Samples(variants)
+        for peer in list(variants)[1:]:
+            add(f"block_4k_depth_{depth}", s.median("emulated", "iops"), "IO/s", peer,
+                s.median(peer, "iops"))
 
 
 def bench_round_trip(scratch):
-    """An emulated fault, nothing injected, beside the CPU's own fault on shared memory."""
-    job = os.path.abspath("bench/round-trip.ini")
+    """An emulated I/O page fault, nothing slowed down, beside CPU faults."""
+    note("round trip of a fault, nothing injected into it")
 
     def emulated():
-        row = job_row(job, scratch)
-        return {"p50": number(row, "fault_p50"), "p99": number(row, "fault_p99")}
+        row = job("round-trip", scratch)
+        return {"p50": float(row["round_trip_p50_ns"]), "p90": float(row["round_trip_p90_ns"])}
+
+    def userfaultfd():
+        return {what.split("_")[1]: value
+                for what, value, *_ in program_lines("userfaultfd_bench", scratch)}
 
     def cpu():
-        output, _, _ = run([STORM, "shmem", "100003", "1"])
-        faults, ns = map(int, output.split())
-        return {"mean": ns / faults}
+        _, ns, _ = map(int, run([STORM, "shmem", str(PAGES), "1"], scratch)[0].split())
+        return {"mean": ns / PAGES}
 
-    medians = interleave({"emulated": emulated, "cpu fault": cpu})
-    add("fault_round_trip_p50", medians["emulated"]["p50"], "ns", "CPU fault on shmem",
-        medians["cpu fault"]["mean"])
-    add("fault_round_trip_p99", medians["emulated"]["p99"], "ns", "CPU fault on shmem",
-        medians["cpu fault"]["mean"])
+    s = Samples({"emulated": emulated, "userfaultfd": userfaultfd, "cpu": cpu})
+    for point in ("p50", "p90"):
+        add(f"round_trip_{point}", s.median("emulated", point), "ns", "userfaultfd",
+            s.median("userfaultfd", point))
+    add("round_trip_p50", s.median("emulated", "p50"), "ns", "CPU fault, shmem",
+        s.median("cpu", "mean"))
+
+
+PARTS = {
+    "storm": bench_storm,
+    "lookup": lambda scratch: bench_program("lookup_bench", scratch),
+    "trace": lambda scratch: bench_program("trace_bench", scratch),
+    "block": bench_block,
+    "round-trip": bench_round_trip,
+}
+
+
+def measure_all(wanted):
+    """Runs the parts; one that cannot be measured here is told and the others go on."""
+    scratch = tempfile.mkdtemp(prefix="faultline-bench.", dir="/var/tmp")
+    complete = True
+    try:
+        for name in wanted:
+            try:
+                PARTS[name](scratch)
+            except (RuntimeError, OSError, ValueError, KeyError, TypeError) as reason:
+                note(f"{name}: cannot be measured: {reason}")
+                complete = False
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return complete
 
 
 def human(value):
@@ -223,39 +264,43 @@ def human(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def main():
-    if os.geteuid() != 0:
-        print("bench: run as root (BPF, perf)", file=sys.stderr)
-        return 4
-    if not os.path.ismount("/sys/kernel/tracing"):
-        subprocess.run(["mount", "-t", "tracefs", "nodev", "/sys/kernel/tracing"], check=False)
-    scratch = tempfile.mkdtemp(prefix="faultline-bench.", dir="/var/tmp")
-    wanted = sys.argv[1:]
-    parts = {
-        "storm": bench_storm,
-        "lookup": lambda s: bench_program("lookup_bench", s),
-        "trace": lambda s: bench_program("trace_bench", s),
-        "block": bench_block,
-        "round-trip": bench_round_trip,
-    }
-    try:
-        for name, part in parts.items():
-            if not wanted or name in wanted:
-                note(name)
-                part(scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    os.makedirs("build", exist_ok=True)
-    with open("build/bench.csv", "w", newline="") as file:
+def write_results():
+    with open(f"{ROOT}/build/bench.csv", "w", newline="", encoding="ascii") as file:
         writer = csv.writer(file)
         writer.writerow(["name", "value", "unit", "peer", "peer_value", "ratio"])
-        for row in rows:
-            writer.writerow(["" if cell is None else cell for cell in row])
-    print(f"{'name':<34}{'value':>13} {'unit':<9} {'peer':<19}{'its value':>13}{'ratio':>8}")
+        writer.writerows(rows)
+    print(f"{'name':<31}{'value':>12} {'unit':<13}{'peer':<17}{'its value':>12}{'ratio':>8}")
     for name, value, unit, peer, peer_value, ratio in rows:
-        print(f"{name:<34}{human(value):>13} {unit:<9} {peer:<19}{human(peer_value):>13}"
-              f"{'' if ratio is None else format(ratio, '.3g'):>8}")
-    return 0
+        print(f"{name:<31}{human(value):>12} {unit:<13}{peer:<17}{human(peer_value):>12}"
+              f"{'' if ratio is None else format(ratio, '.3g'):>8}".rstrip())
+
+
+def stop(number, _):
+    raise SystemExit(128 + number)
+
+
+def main():
+    wanted = sys.argv[1:] or list(PARTS)
+    if unknown := [name for name in wanted if name not in PARTS]:
+        print(f"bench: {unknown[0]}: no such part; choose from {' '.join(PARTS)}",
+              file=sys.stderr)
+        return 2
+    if os.geteuid():
+        print("bench: watching the kernel needs root; run it with sudo", file=sys.stderr)
+        return 4
+    signal.signal(signal.SIGTERM, stop)
+    tracing = "/sys/kernel/tracing"
+    mounted = not os.path.ismount(tracing) and not subprocess.run(
+        ["mount", "-t", "tracefs", "nodev", tracing], check=False).returncode
+    try:
+        complete = measure_all(wanted)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        if mounted:
+            subprocess.run(["umount", tracing], check=False)
+    write_results()
+    return 0 if complete else 1
 
 
 if __name__ == "__main__":

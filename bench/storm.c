@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A page-fault storm with a known number of faults: touches PAGES pages, drops them, again, ROUNDS
- * times. Prints "faults NS": how many user page faults the loop made and how long they took. With
- * --wait it stops itself (SIGSTOP) before the storm, so that tools can be attached by pid.
+ * times. Prints "FAULTS NS CPU_NS": how many user page faults the loop made, how long they took and
+ * how much CPU time of this thread. With --wait it stops itself (SIGSTOP) before the storm, so that
+ * tools can be attached by pid; with --scatter it does not walk the pages in order.
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +18,11 @@
 
 #define PAGE 4096ul
 
-static uint64_t now_ns(void)
+static uint64_t time_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -43,20 +45,42 @@ static char *storm_region(const char *kind, size_t bytes)
 	return region;
 }
 
-static void storm_touch(volatile char *region, size_t pages)
+/* Touches every page once; `order` is NULL or a permutation of the pages. */
+static void storm_touch(volatile char *region, size_t pages, const size_t *order)
 {
 	for (size_t i = 0; i < pages; i++)
-		region[i * PAGE] = 1;
+		region[(order ? order[i] : i) * PAGE] = 1;
+}
+
+static size_t *storm_order(size_t pages)
+{
+	size_t *order = malloc(pages * sizeof(*order));
+
+	for (size_t i = 0; order && i < pages; i++) {
+		size_t other = (size_t)random() % (i + 1);
+
+		order[i] = order[other];
+		order[other] = i;
+	}
+	return order;
+}
+
+static bool has_option(int argc, char **argv, const char *option)
+{
+	for (int i = 4; i < argc; i++)
+		if (!strcmp(argv[i], option))
+			return true;
+	return false;
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t begin, busy = 0;
-	size_t pages, rounds;
+	uint64_t begin, begin_cpu, busy = 0, cpu = 0;
+	size_t pages, rounds, *order = NULL;
 	char *region;
 
 	if (argc < 4) {
-		fprintf(stderr, "Usage: storm anon|shmem PAGES ROUNDS [--wait]\n");
+		fprintf(stderr, "Usage: storm anon|shmem PAGES ROUNDS [--wait] [--scatter]\n");
 		return 2;
 	}
 	pages = strtoul(argv[2], NULL, 10);
@@ -68,18 +92,24 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	/* Warm everything that the measured loop itself needs. */
-	storm_touch(region, 1);
-	now_ns();
-	if (argc > 4)
+	if (has_option(argc, argv, "--scatter"))
+		order = storm_order(pages);
+	storm_touch(region, 1, NULL);
+	time_ns(CLOCK_MONOTONIC);
+	if (has_option(argc, argv, "--wait"))
 		raise(SIGSTOP);
 	for (size_t round = 0; round < rounds; round++) {
 		madvise(region, pages * PAGE, MADV_DONTNEED);
 		if (!strcmp(argv[1], "shmem"))
 			madvise(region, pages * PAGE, MADV_REMOVE);
-		begin = now_ns();
-		storm_touch(region, pages);
-		busy += now_ns() - begin;
+		begin = time_ns(CLOCK_MONOTONIC);
+		begin_cpu = time_ns(CLOCK_THREAD_CPUTIME_ID);
+		storm_touch(region, pages, order);
+		cpu += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu;
+		busy += time_ns(CLOCK_MONOTONIC) - begin;
 	}
-	printf("%zu %llu\n", pages * rounds, (unsigned long long)busy);
+	printf("%zu %llu %llu\n", pages * rounds, (unsigned long long)busy,
+	       (unsigned long long)cpu);
+	free(order);
 	return 0;
 }

@@ -65,10 +65,14 @@ struct machine_config {
 
 struct machine;
 
+/* Copies what it needs of the configuration. -EINVAL with a sentence for what cannot be built. */
 int machine_create(struct machine **machine, const struct machine_config *config);
+/* Once in a machine's life. On failure everything that had been started is stopped again. */
 int machine_start(struct machine *machine);
-/* Waits until every workload is done, `*stop` becomes nonzero or `timeout_ns` has passed. */
+/* 0 when every workload is done; -EINTR once `*stop` is nonzero; -ETIMEDOUT after `timeout_ns`. */
 int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_atomic_t *stop);
+/* Ends every thread, injected delays and waits included; no machine_evict() may be under way. The
+ * totals and the workloads' results stay until machine_destroy(). */
 void machine_stop(struct machine *machine);
 void machine_destroy(struct machine *machine);
 
@@ -79,7 +83,8 @@ struct inject_table *machine_injections(struct machine *machine);
  *   EVICT_NEXT    pages that the device's queued descriptors are about to touch
  *   EVICT_RANDOM  uniformly over the pages of the device's workload
  *   EVICT_ALL     every page of the device's tenant that its devices can reach
- * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at.
+ * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at: pages
+ * that were present. From several threads at once, for one device too.
  */
 enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL };
 long machine_evict(struct machine *machine, __u32 device, enum evict_choice choice, __u32 pages,
@@ -89,11 +94,14 @@ struct machine_totals {
 	struct service_stats service;
 	struct guest_memory_stats memory; /* summed */
 	struct lookup_stats lookup;	  /* summed */
-	__u64 ios, io_errors, io_bytes, faults, violations;
+	__u64 ios, io_errors, io_bytes;
+	__u64 faults;	  /* page request groups raised */
+	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
+			     a response nobody waits for; 0 or there is a bug */
 	struct histogram round_trip; /* ns, detect to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
-/* Valid after machine_wait(). */
+/* Valid after machine_wait() has returned 0, or machine_stop(). */
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
 
 #endif

@@ -19,6 +19,8 @@
 	 1ull << EVENT_DMA_ALLOC | 1ull << EVENT_DMA_FREE | 1ull << EVENT_DMA_SYNC |           \
 	 1ull << EVENT_INVALIDATE_START | 1ull << EVENT_FAULT_OVERFLOW)
 
+#define WINDOWS_BACK 128
+
 struct series_key {
 	__u32 device;
 	__u32 kind;
@@ -83,14 +85,17 @@ static struct series *make_series(struct counts *c, unsigned int kind, __u32 dev
 	return series;
 }
 
-/* The point of a window, inserted in order; NULL without memory. */
+/*
+ * The point of a window, inserted in order; NULL without memory. What is late by more windows than
+ * WINDOWS_BACK counts in the oldest of them: only a damaged stream has such.
+ */
 static struct counts_point *point_at(struct counts *c, struct series *series, __u64 window)
 {
 	size_t i = series->count;
 
-	while (i > 0 && series->points[i - 1].window > window)
+	while (i > 0 && series->points[i - 1].window > window && series->count - i < WINDOWS_BACK)
 		i--;
-	if (i > 0 && series->points[i - 1].window == window)
+	if (i > 0 && series->points[i - 1].window >= window)
 		return &series->points[i - 1];
 	if (c->history && series->count >= 2 * c->history) {
 		memmove(series->points, series->points + c->history,

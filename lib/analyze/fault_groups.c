@@ -170,6 +170,7 @@ struct request *fault_request_new(struct faults *f, struct group *group, const s
 	else
 		group->requests = request;
 	group->last = request;
+	group->count++;
 	fault = &request->fault;
 	fault->device = e->device;
 	fault->pasid = e->pasid;

@@ -16,6 +16,8 @@
 
 #define STAGE_BIT(kind) ((__u8)(1u << ((kind)-EVENT_FAULT_DETECT)))
 #define ALL_STAGES	0xff
+/* PCIe knows no bound; one beyond any device's keeps a hostile stream from long searches. */
+#define GROUP_REQUESTS_MAX 4096
 
 struct group_key {
 	__u32 device, pasid, group, instance;
@@ -31,6 +33,7 @@ struct group {
 	struct group_key key;
 	struct request *requests; /* in the order they appeared */
 	struct request *last;
+	size_t count;
 	struct group *prev, *next;
 	__u64 first_ns;
 	__u64 due_ns;		/* of a lingering group, else 0 */

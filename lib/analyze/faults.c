@@ -65,7 +65,8 @@ static void after_resume(struct faults *f, struct group *group, __u64 now)
 			continue;
 		if (!group->due_ns) {
 			DL_DELETE(f->open, group);
-			group->due_ns = now + f->config.linger_ns;
+			/* Never 0, which means open, whatever times a damaged stream has. */
+			group->due_ns = now + f->config.linger_ns ?: 1;
 			DL_APPEND(f->lingering, group);
 		}
 		return;
@@ -127,13 +128,19 @@ static bool is_successor(const struct group *group, const struct event *e)
 	       e->time_ns > group->at[resume];
 }
 
+static bool is_full(const struct group *group, const struct event *e)
+{
+	return group->count >= GROUP_REQUESTS_MAX && !(e->flags & EVENT_GROUP);
+}
+
 static void fault_event(struct faults *f, const struct event *e)
 {
 	struct group *group;
 
 	fault_group_expire(f, e->time_ns);
 	group = fault_group_find(f, e);
-	if (group && is_successor(group, e)) {
+	if (group && (is_successor(group, e) || is_full(group, e))) {
+		f->counts.given_up += is_full(group, e);
 		fault_group_close(f, group);
 		group = NULL;
 	}

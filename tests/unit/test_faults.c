@@ -400,6 +400,30 @@ static void a_missing_stage_goes_to_the_next_seen(void **state)
 	assert_int_equal(fault_total_ns(&fault), 100);
 }
 
+/* More pages than any device asks for in one group: handed over, and searched no longer. */
+static void an_endless_group_is_cut_into_bounded_ones(void **state)
+{
+	struct event e = {.device = 1, .kind = EVENT_FAULT_DETECT, .time_ns = 5};
+	struct faults_counts counts;
+	struct found found = {0};
+	struct faults *faults;
+
+	(void)state;
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
+	for (__u64 page = 0; page < 100003; page++) {
+		e.address = page << 12;
+		assert_int_equal(stream_events(faults_stream(faults), &e, 1), 0);
+	}
+	assert_true(found.count >= 100003 - 4096);
+	faults_stream(faults).ops->end(faults, 6);
+	faults_counts(faults, &counts);
+	assert_int_equal(counts.unfinished, 100003);
+	assert_int_equal(counts.given_up, 100003 / 4096);
+	faults_destroy(faults);
+	free(found.faults);
+}
+
 static void bars_lie_where_their_stage_lies(void **state)
 {
 	const struct stage_times times = {.ns = {10, 0, 20, 0, 69, 0, 1}, .measured = 0x55};
@@ -441,6 +465,7 @@ int main(void)
 		cmocka_unit_test(an_overflow_that_was_retried_completes),
 		cmocka_unit_test(a_cpu_fault_belongs_to_the_page_resolved_next),
 		cmocka_unit_test(a_missing_stage_goes_to_the_next_seen),
+		cmocka_unit_test(an_endless_group_is_cut_into_bounded_ones),
 		cmocka_unit_test(bars_lie_where_their_stage_lies),
 	};
 

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Capture against this very process: it carries the emulator's probes itself and fires them in a
+ * known number and order. Needs root and BTF; without them every test is skipped.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "injectors/emu/probes.h"
+#include "lib/base/fail.h"
+#include "lib/capture/capture.h"
+
+#define EVENTS_MAX 65536
+
+static struct event *events;
+static size_t event_count;
+static struct loss_info loss;
+static struct device_info device;
+static size_t device_count, aggregated_faults;
+static struct capture *capture;
+
+static int take_events(void *self, const struct event *batch, size_t count)
+{
+	(void)self;
+	for (size_t i = 0; i < count && event_count < EVENTS_MAX; i++)
+		events[event_count++] = batch[i];
+	return 0;
+}
+
+static int take_loss(void *self, const struct loss_info *info)
+{
+	(void)self;
+	loss = *info;
+	return 0;
+}
+
+static int take_device(void *self, const struct device_info *info)
+{
+	(void)self;
+	device = *info;
+	device_count++;
+	return 0;
+}
+
+static int take_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	(void)self;
+	for (size_t i = 0; i < frame->row_count; i++)
+		if (frame->rows[i].key.kind == EVENT_CPU_FAULT &&
+		    frame->rows[i].key.pid == (__u32)getpid())
+			aggregated_faults += frame->rows[i].counts.count;
+	return 0;
+}
+
+static const struct stream_ops ops = {
+	.events = take_events,
+	.loss = take_loss,
+	.device = take_device,
+	.aggregate = take_aggregate,
+};
+static const struct stream sink = {&ops, NULL};
+
+static void begin(struct capture_config *config)
+{
+	if (geteuid() || access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+	event_count = device_count = aggregated_faults = 0;
+	config->emulator = "/proc/self/exe";
+	if (capture_open(&capture, config) || capture_attach(capture, sink))
+		fail_msg("%s", failure_text());
+}
+
+static void end(void)
+{
+	if (capture_finish(capture, sink))
+		fail_msg("%s", failure_text());
+	capture_close(capture);
+	assert_int_equal(loss.produced, loss.received + loss.lost + loss.missed);
+}
+
+static int allocate(void **state)
+{
+	(void)state;
+	setenv("FAULTLINE_RUN_DIR", "/run/faultline-no-such-directory", 1);
+	events = malloc(EVENTS_MAX * sizeof(*events));
+	return events ? 0 : -1;
+}
+
+static int release(void **state)
+{
+	(void)state;
+	free(events);
+	return 0;
+}
+
+/* Touches fresh pages: that many page faults of this process. */
+static void touch_pages(size_t pages)
+{
+	char *memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	assert_true(memory != MAP_FAILED);
+	madvise(memory, pages * 4096, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i++)
+		memory[i * 4096] = 1;
+	munmap(memory, pages * 4096);
+}
+
+static struct fault_probe probe_of(__u32 index, __u32 group, __u64 address, __u64 flags)
+{
+	return (struct fault_probe){
+		.device = index,
+		.queue = 3,
+		.pasid = PASID_NONE,
+		.group = group,
+		.address = address,
+		.length = 4096,
+		.flags_code = flags,
+		.value = 11,
+	};
+}
+
+/* All eight stages of a group with one request. */
+static void whole_fault(__u32 index, __u32 group, __u64 address)
+{
+	struct fault_probe p = probe_of(index, group, address, EVENT_WRITE | EVENT_LAST);
+
+	FAULT_PROBE(detect, &p);
+	FAULT_PROBE(request, &p);
+	FAULT_PROBE(isr, &p);
+	FAULT_PROBE(handler, &p);
+	touch_pages(1);
+	FAULT_PROBE(resolved, &p);
+	FAULT_PROBE(mapped, &p);
+	FAULT_PROBE(response, &p);
+	FAULT_PROBE(resume, &p);
+}
+
+static size_t count_kind(__u16 kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < event_count; i++)
+		count += events[i].kind == kind;
+	return count;
+}
+
+static const struct event *nth_of_kind(__u16 kind, size_t n)
+{
+	for (size_t i = 0; i < event_count; i++)
+		if (events[i].kind == kind && !n--)
+			return &events[i];
+	fail_msg("no such event of kind %u", kind);
+	return NULL;
+}
+
+static void a_fault_keeps_its_instance_through_all_stages(void **state)
+{
+	struct capture_config config = {0};
+	__u32 instance = 0;
+
+	(void)state;
+	begin(&config);
+	for (int i = 0; i < 101; i++)
+		whole_fault(5, 7, (__u64)i << 12);
+	end();
+	assert_int_equal(loss.lost + loss.late + loss.state_failed, 0);
+	assert_int_equal(device_count, 1);
+	assert_int_equal(device.pid, getpid());
+	assert_int_equal(device.source_id, 5);
+	for (size_t i = 0, stage = 0; i < event_count; i++) {
+		const struct event *e = &events[i];
+
+		if (i)
+			assert_true(e->time_ns >= events[i - 1].time_ns);
+		if (e->kind < EVENT_FAULT_DETECT || e->kind > EVENT_FAULT_RESUME)
+			continue;
+		assert_int_equal(e->kind, EVENT_FAULT_DETECT + stage % FAULT_STAGES);
+		if (stage++ % FAULT_STAGES == 0)
+			instance++;
+		assert_int_equal(e->instance, instance);
+		assert_int_equal(e->device, device.handle);
+		assert_int_equal(e->group, 7);
+		assert_int_equal(e->queue, 3);
+		assert_int_equal(e->address, (__u64)(instance - 1) << 12);
+		assert_true(e->flags & EVENT_WRITE);
+	}
+	assert_int_equal(instance, 101);
+	assert_int_equal(count_kind(EVENT_FAULT_RESUME), 101);
+	assert_int_equal(count_kind(EVENT_FAULT_UNFINISHED), 0);
+}
+
+static void a_cpu_fault_inside_a_handler_names_its_fault(void **state)
+{
+	struct capture_config config = {0};
+
+	(void)state;
+	begin(&config);
+	for (int i = 0; i < 53; i++)
+		whole_fault(0, i, 0x1000);
+	touch_pages(211);
+	end();
+	assert_true(count_kind(EVENT_CPU_FAULT) >= 53);
+	assert_true(aggregated_faults >= 211);
+	for (size_t i = 0; i < event_count; i++)
+		if (events[i].kind == EVENT_CPU_FAULT) {
+			assert_int_equal(events[i].device, device.handle);
+			assert_int_equal(events[i].instance, events[i].group + 1);
+			assert_int_equal(events[i].tid, gettid());
+		}
+}
+
+static void a_reused_number_ends_its_predecessor(void **state)
+{
+	struct capture_config config = {0};
+	struct fault_probe p = probe_of(0, 9, 0x7000, EVENT_READ | EVENT_LAST);
+	const struct event *unfinished;
+
+	(void)state;
+	begin(&config);
+	FAULT_PROBE(detect, &p);
+	FAULT_PROBE(request, &p);
+	p.address = 0x9000;
+	FAULT_PROBE(detect, &p);
+	FAULT_PROBE(resume, &p);
+	end();
+	assert_int_equal(count_kind(EVENT_FAULT_UNFINISHED), 1);
+	unfinished = nth_of_kind(EVENT_FAULT_UNFINISHED, 0);
+	assert_int_equal(unfinished->instance, nth_of_kind(EVENT_FAULT_DETECT, 0)->instance);
+	assert_int_equal(unfinished->address, 0x7000);
+	assert_int_equal(unfinished->code, EVENT_FAULT_REQUEST);
+	assert_true(nth_of_kind(EVENT_FAULT_DETECT, 1)->instance !=
+		    nth_of_kind(EVENT_FAULT_DETECT, 0)->instance);
+	assert_int_equal(nth_of_kind(EVENT_FAULT_RESUME, 0)->instance,
+			 nth_of_kind(EVENT_FAULT_DETECT, 1)->instance);
+}
+
+static void requests_of_one_group_share_an_instance(void **state)
+{
+	struct capture_config config = {0};
+
+	(void)state;
+	begin(&config);
+	for (int i = 0; i < 13; i++) {
+		struct fault_probe p =
+			probe_of(0, 1, (__u64)i << 12, EVENT_READ | (i == 12 ? EVENT_LAST : 0));
+
+		FAULT_PROBE(detect, &p);
+		FAULT_PROBE(request, &p);
+	}
+	end();
+	assert_int_equal(count_kind(EVENT_FAULT_REQUEST), 13);
+	for (size_t i = 0; i < 13; i++)
+		assert_int_equal(nth_of_kind(EVENT_FAULT_REQUEST, i)->instance, 1);
+}
+
+static void what_never_resumes_is_given_up(void **state)
+{
+	struct capture_config config = {.unfinished_ns = 1};
+	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ | EVENT_LAST);
+	size_t passes = 0;
+
+	(void)state;
+	begin(&config);
+	FAULT_PROBE(detect, &p);
+	while (!count_kind(EVENT_FAULT_UNFINISHED) && passes++ < 200) {
+		usleep(20000);
+		assert_true(capture_poll(capture, sink) >= 0);
+	}
+	end();
+	assert_int_equal(count_kind(EVENT_FAULT_UNFINISHED), 1);
+	assert_int_equal(nth_of_kind(EVENT_FAULT_UNFINISHED, 0)->code, EVENT_FAULT_DETECT);
+}
+
+static void loss_of_a_small_ring_is_exact(void **state)
+{
+	struct capture_config config = {.ring_bytes = 4096,
+					.pids = {getpid()},
+					.pid_count = 1,
+					.kinds = {1ull << EVENT_CPU_FAULT}};
+
+	(void)state;
+	begin(&config);
+	touch_pages(10007);
+	end();
+	assert_true(loss.lost > 9000);
+	assert_true(loss.received > 0);
+	assert_int_equal(loss.received, event_count);
+	assert_in_range(loss.produced, 10007, 10007 + 200);
+}
+
+static void filters_act_before_the_ring(void **state)
+{
+	struct capture_config config = {
+		.devices = {"vm7/*"},
+		.device_count = 1,
+		.disabled = {"fault_isr"},
+		.disabled_count = 1,
+	};
+
+	(void)state;
+	begin(&config);
+	whole_fault(0, 1, 0x1000);
+	assert_true(capture_poll(capture, sink) >= 0); /* learns the name, drops the device */
+	for (int i = 0; i < 997; i++)
+		whole_fault(0, 1, 0x1000);
+	end();
+	assert_int_equal(device_count, 0);
+	assert_int_equal(count_kind(EVENT_FAULT_DETECT), 0);
+	assert_in_range(loss.produced, 1, 997); /* of 7000 and more without a filter */
+}
+
+static void a_disabled_probe_is_silent_and_others_go_on(void **state)
+{
+	struct capture_config config = {.disabled = {"fault_isr"}, .disabled_count = 1};
+
+	(void)state;
+	begin(&config);
+	whole_fault(0, 1, 0x1000);
+	end();
+	assert_int_equal(count_kind(EVENT_FAULT_ISR), 0);
+	assert_int_equal(count_kind(EVENT_FAULT_HANDLER), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fault_keeps_its_instance_through_all_stages),
+		cmocka_unit_test(a_cpu_fault_inside_a_handler_names_its_fault),
+		cmocka_unit_test(a_reused_number_ends_its_predecessor),
+		cmocka_unit_test(requests_of_one_group_share_an_instance),
+		cmocka_unit_test(what_never_resumes_is_given_up),
+		cmocka_unit_test(loss_of_a_small_ring_is_exact),
+		cmocka_unit_test(filters_act_before_the_ring),
+		cmocka_unit_test(a_disabled_probe_is_silent_and_others_go_on),
+	};
+
+	return cmocka_run_group_tests_name("capture", tests, allocate, release);
+}

@@ -261,7 +261,7 @@ int verb_record(int argc, char **argv)
 	if (error) {
 		finish(&r, error, &stats);
 		/* What never began leaves no file. */
-		if (!r.attached && r.writer && strcmp(options.writer.path, "-"))
+		if (!r.attached && r.writer && strcmp(options.writer.path, "-") != 0)
 			unlink(options.writer.path);
 	} else {
 		error = finish(&r, 0, &stats);

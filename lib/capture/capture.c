@@ -13,6 +13,7 @@
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
 #include "lib/capture/inside.h"
+#include "lib/capture/process.h"
 
 #define POLL_NS	   20000000ull
 #define SLOW_IO_NS 10000000ull
@@ -72,10 +73,18 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 {
 	__u8 wanted = 1;
 
+	if (!process_start(pid))
+		return failed(-ESRCH, "pid %u: there is no such process", pid);
 	if (bpf_map_update_elem(capture->maps.pids, &pid, &wanted, BPF_ANY))
 		return failed(-errno, "pid %u: cannot be watched: %s (at most %d processes)", pid,
 			      strerror(errno), PIDS_MAX);
 	return 0;
+}
+
+static bool probe_changed(const struct probe_info *before, const struct probe_info *now)
+{
+	return before->state != now->state || before->hits != now->hits ||
+	       before->lost != now->lost || before->missed != now->missed || !before->name[0];
 }
 
 static int tell_probes(struct capture *c, struct stream sink)
@@ -84,7 +93,7 @@ static int tell_probes(struct capture *c, struct stream sink)
 		const struct probe_info *info = probe_set_info(c->probes, i);
 		int error;
 
-		if (!info->name[0] || !memcmp(info, &c->told[i], sizeof(*info)))
+		if (!probe_changed(&c->told[i], info))
 			continue;
 		c->told[i] = *info;
 		error = sink.ops->probe ? sink.ops->probe(sink.self, info) : 0;

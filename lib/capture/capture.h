@@ -39,7 +39,7 @@ int capture_open(struct capture **capture, const struct capture_config *config);
  * its reason; -ENODEV only if none could. Pushes host, clock and probe states into `sink`.
  */
 int capture_attach(struct capture *capture, struct stream sink);
-/* Adds a pid whose CPU faults are wanted one by one (the wrapped command). */
+/* Adds a pid whose CPU faults are wanted one by one, not those of its children. -ESRCH: gone. */
 int capture_add_pid(struct capture *capture, __u32 pid);
 /* One pass: drain, merge, push, close windows. Returns events pushed, or a negative errno. */
 int capture_poll(struct capture *capture, struct stream sink);

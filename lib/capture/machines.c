@@ -371,7 +371,7 @@ int machines_meet(struct machines *machines, __u32 pid)
 	for (size_t i = 0; i < machines->count; i++) {
 		struct machine *machine = &machines->list[i];
 
-		if (strcmp(machine->file, file) || machine->state != MACHINE_CONNECTED)
+		if (strcmp(machine->file, file) != 0 || machine->state != MACHINE_CONNECTED)
 			continue;
 		look.fd = machine->socket;
 		poll(&look, 1, MEET_NS / NSEC_PER_MSEC);

@@ -49,7 +49,7 @@ static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binar
 		if (!usdt_wanted(probe))
 			continue;
 		for (size_t n = 0; n < binary->count && !error; n++) {
-			if (strcmp(binary->notes[n].name, probe->way->symbol))
+			if (strcmp(binary->notes[n].name, probe->way->symbol) != 0)
 				continue;
 			error = enter_site(set, i, &binary->notes[n], &places[count]);
 			count += !error;

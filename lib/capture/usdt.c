@@ -80,7 +80,7 @@ static int attach_multi(struct usdt_links *links, const struct bpf_program *prog
 static int attach_each(struct usdt_links *links, const struct bpf_program *program,
 		       const char *path, const struct usdt_place_at *places, size_t count)
 {
-	links->sites = calloc(count, sizeof(links->sites[0]));
+	links->sites = calloc(count, sizeof(struct bpf_link *));
 	if (!links->sites)
 		return failed(-ENOMEM, "no memory for %zu probe sites", count);
 	for (size_t i = 0; i < count; i++) {

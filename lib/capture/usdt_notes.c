@@ -56,7 +56,7 @@ static void add_note(struct usdt_binary *binary, Elf *elf, const char *provider,
 	owner = next_text(&at, end);
 	name = owner ? next_text(&at, end) : NULL;
 	arguments = name ? next_text(&at, end) : NULL;
-	if (!arguments || strcmp(owner, provider))
+	if (!arguments || strcmp(owner, provider) != 0)
 		return;
 	note = realloc(binary->notes, (binary->count + 1) * sizeof(*note));
 	if (!note)

@@ -30,8 +30,10 @@ static int map_twice(void **state)
 	if (fd < 0 || ftruncate(fd, BYTES))
 		return -1;
 	data = mmap(NULL, 2 * BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	mmap(data, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
-	mmap(data + BYTES, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (mmap(data, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != data ||
+	    mmap(data + BYTES, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+		    data + BYTES)
+		return -1;
 	close(fd);
 	consumer = producer = 0;
 	taken_count = 0;

@@ -12,61 +12,72 @@
 /* A stage that takes more than this share is the one to look at. */
 #define SHARE_DOMINANT 0.5
 
-static void draw_about(struct canvas *canvas, const struct top_picture *picture,
-		       const struct top_device *device)
+/* Who the device is. */
+static void add_identity(struct line *line, const struct device_info *info)
 {
 	static const char *const kinds[DEVICE_KIND_MAX] = {
 		"device", "emulated",	    "PCI",	    "platform", "block", "IB",
 		"netdev", "VFIO container", "IOMMU domain",
 	};
-	const struct rectangle *about = &picture->layout->about;
-	const struct top_detail *detail = picture->detail;
-	const struct live_device *live = &device->live;
-	const struct device_info *info = &device->info;
-	struct line who = {0}, what = {0};
-	char text[SHORT_TEXT], peak[SHORT_TEXT], last[SHORT_TEXT];
+	char text[SHORT_TEXT];
 
-	line_add(&who, 0, STYLE_STRONG, "%s", info->name);
-	line_add(&who, 2, STYLE_PLAIN, "%s %s",
+	line_add(line, 0, STYLE_STRONG, "%s", info->name);
+	line_add(line, 2, STYLE_PLAIN, "%s %s",
 		 kinds[info->kind < DEVICE_KIND_MAX ? info->kind : DEVICE_UNKNOWN], info->model);
 	if (info->vm[0])
-		line_add(&who, 1, STYLE_PLAIN, "VM %s", info->vm);
+		line_add(line, 1, STYLE_PLAIN, "VM %s", info->vm);
 	if (info->pid)
-		line_add(&who, 3, STYLE_PLAIN, "owner %s:%u", info->comm, info->pid);
+		line_add(line, 3, STYLE_PLAIN, "owner %s:%u", info->comm, info->pid);
 	if (info->iommu_group >= 0)
-		line_add(&who, 6, STYLE_PLAIN, "group %d", info->iommu_group);
+		line_add(line, 6, STYLE_PLAIN, "group %d", info->iommu_group);
 	if (info->queues)
-		line_add(&who, 5, STYLE_PLAIN, "queues %u", info->queues);
+		line_add(line, 5, STYLE_PLAIN, "queues %u", info->queues);
 	if (info->memory)
-		line_add(&who, 4, STYLE_PLAIN, "reaches %s", short_bytes(text, info->memory));
-	line_draw(canvas, about->row, 0, about->columns, &who);
-	if (about->rows < 2)
-		return;
+		line_add(line, 4, STYLE_PLAIN, "reaches %s", short_bytes(text, info->memory));
+}
 
-	line_add(&what, 0, STYLE_PLAIN, "complete %s", short_count(text, live->complete));
+/* What became of its faults, and what else happened to it. */
+static void add_fate(struct line *line, const struct live_device *live,
+		     const struct top_detail *detail)
+{
+	char text[SHORT_TEXT], peak[SHORT_TEXT], last[SHORT_TEXT];
+
+	line_add(line, 0, STYLE_PLAIN, "complete %s", short_count(text, live->complete));
 	if (live->unfinished)
-		line_add(&what, 1, STYLE_WARN, "unfinished %s",
-			 short_count(text, live->unfinished));
+		line_add(line, 1, STYLE_WARN, "unfinished %s", short_count(text, live->unfinished));
 	if (live->inconsistent)
-		line_add(&what, 1, STYLE_BAD, "inconsistent %s",
+		line_add(line, 1, STYLE_BAD, "inconsistent %s",
 			 short_count(text, live->inconsistent));
 	if (live->overflowed)
-		line_add(&what, 1, STYLE_BAD, "overflowed %s", short_count(text, live->overflowed));
+		line_add(line, 1, STYLE_BAD, "overflowed %s", short_count(text, live->overflowed));
 	if (live->bursts)
-		line_add(&what, 2, STYLE_WARN, "bursts %s (peak %s/s)",
+		line_add(line, 2, STYLE_WARN, "bursts %s (peak %s/s)",
 			 short_count(text, live->bursts), short_count(peak, live->peak));
 	if (detail->invalidations)
-		line_add(&what, 3, STYLE_PLAIN, "invalidations %s (p50 %s, p99 %s)",
+		line_add(line, 3, STYLE_PLAIN, "invalidations %s (p50 %s, p99 %s)",
 			 short_count(text, detail->invalidations),
 			 short_duration(peak, detail->invalidation_p50_ns),
 			 short_duration(last, detail->invalidation_p99_ns));
 	if (live->ios)
-		line_add(&what, 4, STYLE_PLAIN, "I/O %s/s, %s of %s met a fault",
+		line_add(line, 4, STYLE_PLAIN, "I/O %s/s, %s of %s met a fault",
 			 short_real(text, live->io_rate), short_count(peak, live->faulted_ios),
 			 short_count(last, live->ios));
 	if (live->slo != LIVE_SLO_NONE)
-		line_add(&what, 1, style_of_slo(live->slo), "SLO %s, %s violations",
+		line_add(line, 1, style_of_slo(live->slo), "SLO %s, %s violations",
 			 slo_text(live->slo), short_count(text, live->slo_violations));
+}
+
+static void draw_about(struct canvas *canvas, const struct top_picture *picture,
+		       const struct top_device *device)
+{
+	const struct rectangle *about = &picture->layout->about;
+	struct line who = {0}, what = {0};
+
+	add_identity(&who, &device->info);
+	line_draw(canvas, about->row, 0, about->columns, &who);
+	if (about->rows < 2)
+		return;
+	add_fate(&what, &device->live, picture->detail);
 	line_draw(canvas, about->row + 1, 0, about->columns, &what);
 }
 

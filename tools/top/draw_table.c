@@ -41,69 +41,73 @@ static enum top_column sorted_column(enum top_sort sort)
 	return columns[sort];
 }
 
+static enum style number_cell(const struct live_device *live, enum top_column id,
+			      char number[SHORT_TEXT])
+{
+	snprintf(number, SHORT_TEXT, "-");
+	switch (id) {
+	case TOP_RATE:
+		short_real(number, live->rate);
+		return live->rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
+	case TOP_TOTAL:
+		short_count(number, live->faults);
+		return STYLE_PLAIN;
+	case TOP_P50:
+	case TOP_P99:
+	case TOP_MAX:
+		if (live->max_ns)
+			short_duration(number, id == TOP_P50   ? live->p50_ns
+					       : id == TOP_P99 ? live->p99_ns
+							       : live->max_ns);
+		return STYLE_PLAIN;
+	case TOP_BLOCKED:
+		if (!isnan(live->blocked_percent))
+			snprintf(number, SHORT_TEXT, "%.0f", live->blocked_percent);
+		return style_of_blocked(live->blocked_percent);
+	case TOP_FOOTPRINT:
+		short_bytes(number, live->footprint_bytes);
+		return STYLE_PLAIN;
+	case TOP_OPEN:
+		short_count(number, live->open);
+		return live->open ? STYLE_STRONG : STYLE_PLAIN;
+	case TOP_BURSTS:
+		short_count(number, live->bursts);
+		return live->bursts ? STYLE_WARN : STYLE_PLAIN;
+	case TOP_IOS:
+		short_real(number, live->io_rate);
+		return STYLE_PLAIN;
+	default:
+		return STYLE_PLAIN;
+	}
+}
+
 /* Text and severity of one cell of the table. */
 static enum style cell_text(const struct top_device *device, enum top_column id, char *text,
 			    size_t size)
 {
-	enum style style = STYLE_PLAIN;
-	char number[SHORT_TEXT] = "-";
+	const struct live_device *live = &device->live;
+	char number[SHORT_TEXT];
+	enum style style;
 
 	switch (id) {
 	case TOP_DEVICE:
 		snprintf(text, size, "%s", device->info.name);
-		return device->live.rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
+		return live->rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
 	case TOP_OWNER:
 		snprintf(text, size, "%s", device->owner);
 		return STYLE_PLAIN;
 	case TOP_STAGE:
 		snprintf(text, size, "%s",
-			 device->live.slowest_stage < STAGES
-				 ? stage_name(device->live.slowest_stage)
-				 : "-");
+			 live->slowest_stage < STAGES ? stage_name(live->slowest_stage) : "-");
 		return STYLE_PLAIN;
 	case TOP_SLO:
-		snprintf(text, size, "%s", slo_text(device->live.slo));
-		return style_of_slo(device->live.slo);
-	case TOP_RATE:
-		short_real(number, device->live.rate);
-		style = device->live.rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
-		break;
-	case TOP_TOTAL:
-		short_count(number, device->live.faults);
-		break;
-	case TOP_P50:
-	case TOP_P99:
-	case TOP_MAX:
-		if (device->live.max_ns)
-			short_duration(number, id == TOP_P50   ? device->live.p50_ns
-					       : id == TOP_P99 ? device->live.p99_ns
-							       : device->live.max_ns);
-		break;
-	case TOP_BLOCKED:
-		if (!isnan(device->live.blocked_percent))
-			snprintf(number, sizeof(number), "%.0f", device->live.blocked_percent);
-		style = style_of_blocked(device->live.blocked_percent);
-		break;
-	case TOP_FOOTPRINT:
-		short_bytes(number, device->live.footprint_bytes);
-		break;
-	case TOP_OPEN:
-		short_count(number, device->live.open);
-		style = device->live.open ? STYLE_STRONG : STYLE_PLAIN;
-		break;
-	case TOP_BURSTS:
-		short_count(number, device->live.bursts);
-		style = device->live.bursts ? STYLE_WARN : STYLE_PLAIN;
-		break;
-	case TOP_IOS:
-		short_real(number, device->live.io_rate);
-		break;
-	case TOP_TREND:
-	case TOP_COLUMNS:
-		break;
+		snprintf(text, size, "%s", slo_text(live->slo));
+		return style_of_slo(live->slo);
+	default:
+		style = number_cell(live, id, number);
+		snprintf(text, size, "%s", number);
+		return style;
 	}
-	snprintf(text, size, "%s", number);
-	return style;
 }
 
 static void draw_trend(struct canvas *canvas, const struct top_device *device, int row,

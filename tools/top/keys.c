@@ -168,6 +168,39 @@ static void next_sort(struct top_view *view, int step)
 	view->reverse = false;
 }
 
+/* Keys that lead from screen to screen, or out. False: it was none of them. */
+static bool change_screen(struct top_view *view, int key, const struct top_rows *rows)
+{
+	switch (key) {
+	case 'q':
+		view->quit = view->screen == SCREEN_MAIN;
+		leave(view);
+		return true;
+	case 'Q':
+		view->quit = true;
+		return true;
+	case KEY_TOP_ESCAPE:
+	case KEY_TOP_BACKSPACE:
+		if (view->screen == SCREEN_MAIN)
+			view->filter[0] = '\0';
+		leave(view);
+		return true;
+	case KEY_TOP_ENTER:
+		open_detail(view, rows);
+		return true;
+	case 'h':
+	case '?':
+		show_help(view);
+		return true;
+	case '/':
+		view->screen = SCREEN_MAIN;
+		view->typing = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 void top_view_key(struct top_view *view, int key, const struct top_rows *rows)
 {
 	if (view->typing) {
@@ -176,28 +209,9 @@ void top_view_key(struct top_view *view, int key, const struct top_rows *rows)
 	}
 	if (view->screen != SCREEN_HELP && move(view, key, rows))
 		return;
+	if (change_screen(view, key, rows))
+		return;
 	switch (key) {
-	case 'q':
-		if (view->screen == SCREEN_MAIN)
-			view->quit = true;
-		leave(view);
-		break;
-	case 'Q':
-		view->quit = true;
-		break;
-	case KEY_TOP_ESCAPE:
-	case KEY_TOP_BACKSPACE:
-		if (view->screen == SCREEN_MAIN)
-			view->filter[0] = '\0';
-		leave(view);
-		break;
-	case KEY_TOP_ENTER:
-		open_detail(view, rows);
-		break;
-	case 'h':
-	case '?':
-		show_help(view);
-		break;
 	case 'p':
 	case ' ':
 		view->paused = !view->paused;
@@ -212,10 +226,6 @@ void top_view_key(struct top_view *view, int key, const struct top_rows *rows)
 		break;
 	case 'r':
 		view->reverse = !view->reverse;
-		break;
-	case '/':
-		view->screen = SCREEN_MAIN;
-		view->typing = true;
 		break;
 	case '+':
 		change_interval(view, 2);

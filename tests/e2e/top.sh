@@ -193,6 +193,15 @@ equal "the first screen is back while it is stopped" "$(tmux display -p -t main 
 run_in main fg
 sees "fg brings the screen back" main '^vm0/disk'
 
+kill -STOP "$(process_in main)"
+sees "a hard stop gives the shell back" main 'Stopped'
+run_in main 'fg'
+sees "fg repaints what the shell wrote over" main '^vm0/disk'
+equal "nothing of the shell is left" "$(screen main | grep -c 'Stopped')" 0
+type_keys main h
+sees "keys work after it" main 'PgDn'
+type_keys main q
+
 # 7. Every way out restores the terminal.
 type_keys main q
 sees "q quits" main 'ready> *$'

@@ -112,6 +112,12 @@ void terminal_close(void)
 	}
 }
 
+void terminal_resume(void)
+{
+	reset_prog_mode();
+	clearok(curscr, TRUE);
+}
+
 void terminal_size(int *rows, int *columns)
 {
 	getmaxyx(stdscr, *rows, *columns);
@@ -183,6 +189,6 @@ int terminal_key(int timeout_ms)
 			return -EIO;
 	}
 	if (key == CONTROL_L)
-		clearok(stdscr, TRUE);
+		clearok(curscr, TRUE);
 	return key == ERR ? TERMINAL_NO_KEY : translate(key);
 }

@@ -21,6 +21,9 @@ void terminal_close(void);
 void terminal_size(int *rows, int *columns);
 bool terminal_unicode(void);
 void terminal_show(const struct canvas *canvas);
+/* Takes the terminal over again after others had it; all is painted anew. */
+void terminal_resume(void);
+
 /*
  * Waits up to timeout_ms for a key: a character, an enum top_key, or TERMINAL_NO_KEY on timeout, on
  * a signal and after a change of size. Ctrl-L also makes the next terminal_show() paint everything.

@@ -13,14 +13,19 @@
 
 volatile sig_atomic_t watch_signal;
 
+static volatile sig_atomic_t continued;
+
 static void on_signal(int number)
 {
-	watch_signal = number;
+	if (number == SIGCONT)
+		continued = 1;
+	else
+		watch_signal = number;
 }
 
 static void catch_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT};
 	/* No SA_RESTART: a signal must end poll(). */
 	struct sigaction action = {.sa_handler = on_signal};
 
@@ -166,6 +171,12 @@ int watch_keys(struct watch *watch, int timeout_ms)
 	int key, rows, columns, error = 0;
 	bool changed = false;
 
+	/* After a SIGSTOP nobody has told the terminal; the shell has written over the screen. */
+	if (continued) {
+		continued = 0;
+		terminal_resume();
+		changed = true;
+	}
 	/* Only the first key is waited for; what was typed meanwhile follows at once. */
 	for (; (key = terminal_key(timeout_ms)) >= 0; timeout_ms = 0) {
 		struct top_rows shown = rows_of(watch);

@@ -216,7 +216,7 @@ const struct option_section option_sections[] = {
 	{"inject", "One thing that goes wrong, for a while.", true},
 	{"slo",
 	 "An objective for `faultline slo -c JOB.ini` over a recording of the run; its keys are in "
-	 "docs/slo.md.",
+	 "docs/analysis.md.",
 	 true},
 	{"sweep",
 	 "NAME = SECTION.KEY: V1, V2 ... runs every combination; baseline = SECTION.KEY=VALUE, ... "

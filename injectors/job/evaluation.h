@@ -37,8 +37,8 @@ struct value evaluation_fail(struct evaluation *e, int error, const char *at, co
 
 struct value value_list(struct evaluation *e, size_t count);
 struct value value_number(struct evaluation *e, double number);
-/* `operator` is one of + - * / and, as characters, < > l (<=) g (>=) = ! & | */
-struct value value_combine(struct evaluation *e, const char *at, char operator, struct value a,
+/* `operation` is one of + - * / and, as characters, < > l (<=) g (>=) = ! & | */
+struct value value_combine(struct evaluation *e, const char *at, char operation, struct value a,
 			   struct value b);
 /* Is there a function of this name; how many arguments it takes, 0 if none. */
 unsigned int value_function(const char *name);

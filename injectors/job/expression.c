@@ -264,13 +264,13 @@ static char take_comparison(struct evaluation *e)
 {
 	static const struct {
 		const char *token;
-		char operator;
+		char operation;
 	} comparisons[] = {{"<=", 'l'}, {">=", 'g'}, {"==", '='},
 			   {"!=", '!'}, {"<", '<'},  {">", '>'}};
 
 	for (size_t i = 0; i < sizeof(comparisons) / sizeof(comparisons[0]); i++)
 		if (take(e, comparisons[i].token))
-			return comparisons[i].operator;
+			return comparisons[i].operation;
 	return 0;
 }
 
@@ -282,13 +282,13 @@ static struct value parse_comparison(struct evaluation *e)
 
 	while (!e->error) {
 		const char *at = e->at;
-		char operator= take_comparison(e);
+		char operation = take_comparison(e);
 		struct value right, holds;
 
-		if (!operator)
+		if (!operation)
 			break;
 		right = parse_sum(e);
-		holds = value_combine(e, at, operator, left, right);
+		holds = value_combine(e, at, operation, left, right);
 		all = first ? holds : value_combine(e, at, '&', all, holds);
 		left = right;
 		first = false;

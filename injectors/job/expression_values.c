@@ -31,9 +31,9 @@ struct value value_number(struct evaluation *e, double number)
 	return value;
 }
 
-static double combine(char operator, double a, double b)
+static double combine(char operation, double a, double b)
 {
-	switch (operator) {
+	switch (operation) {
 	case '+':
 		return a + b;
 	case '-':
@@ -71,10 +71,10 @@ static struct value all_hold(struct evaluation *e, struct value list)
 	return value_number(e, holds);
 }
 
-struct value value_combine(struct evaluation *e, const char *at, char operator, struct value a,
+struct value value_combine(struct evaluation *e, const char *at, char operation, struct value a,
 			   struct value b)
 {
-	bool logical = operator== '&' || operator== '|', arithmetic = strchr("+-*/", operator);
+	bool logical = operation == '&' || operation == '|', arithmetic = strchr("+-*/", operation);
 	struct value out;
 
 	if (e->error)
@@ -97,9 +97,9 @@ struct value value_combine(struct evaluation *e, const char *at, char operator, 
 	for (size_t i = 0; !e->error && i < out.count; i++) {
 		double y = b.numbers[b.count == 1 ? 0 : i];
 
-		if (operator== '/' && y == 0)
+		if (operation == '/' && y == 0)
 			return evaluation_fail(e, -ENODATA, at, "division by zero");
-		out.numbers[i] = combine(operator, a.numbers[a.count == 1 ? 0 : i], y);
+		out.numbers[i] = combine(operation, a.numbers[a.count == 1 ? 0 : i], y);
 	}
 	return out;
 }

@@ -67,10 +67,9 @@ static enum inject_point point_of(const struct job_injection *injection)
 	return INJECT_EVICT;
 }
 
-static void announce(const struct plan_injection *planned, bool start)
+static void announce_device(const struct plan_injection *planned, __u32 device, bool start)
 {
 	enum inject_point point = point_of(planned->job);
-	__u32 device = planned->every_device ? DEVICE_ALL : planned->devices[0];
 
 	if (start)
 		INJECT_PROBE(start, device, point, planned->id);
@@ -85,6 +84,17 @@ static void announce(const struct plan_injection *planned, bool start)
 		.code = (__u8)point,
 		.value = planned->id,
 	});
+}
+
+/* Once for a machine that is hit as a whole, else once for each device that is meant. */
+static void announce(const struct plan_injection *planned, bool start)
+{
+	if (planned->every_device) {
+		announce_device(planned, DEVICE_ALL, start);
+		return;
+	}
+	for (__u32 i = 0; i < planned->device_count; i++)
+		announce_device(planned, planned->devices[i], start);
 }
 
 static int arm(struct schedule *schedule, const struct plan_injection *planned)

@@ -54,8 +54,10 @@ static void doorbell_adapt(struct doorbell *bell, __u64 waited_ns)
 {
 	if (waited_ns > POLL_MAX_NS)
 		bell->poll_ns = 0;
-	else if (waited_ns > bell->poll_ns && bell->poll_ns < POLL_MAX_NS)
+	else if (waited_ns > bell->poll_ns)
 		bell->poll_ns = bell->poll_ns ? bell->poll_ns * 2 : POLL_START_NS;
+	if (bell->poll_ns > POLL_MAX_NS)
+		bell->poll_ns = POLL_MAX_NS;
 }
 
 __u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns)

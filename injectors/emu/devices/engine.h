@@ -55,7 +55,4 @@ void engine_stop(struct engine *engine);
 long engine_hold(struct engine *engine, __u64 *pages, unsigned int limit, __u64 wait_ns);
 void engine_release(struct engine *engine);
 
-/* Descriptors that were answered with RING_INVALID, and indices that made no sense. */
-__u64 engine_malformed(const struct engine *engine);
-
 #endif

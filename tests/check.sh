@@ -45,6 +45,10 @@ suite style        300 tests/suites/style.sh
 suite unit         300 tests/suites/unit.sh build
 suite unit-asan    600 tests/suites/unit.sh build/asan
 suite fuzz         120 tests/suites/fuzz.sh
+for name in bad-input live truth; do
+	suite "$name-asan" 180 env SANITIZED=1 FAULTLINE="$PWD/build/asan/faultline" \
+		INJECT="$PWD/build/asan/faultline-inject" bash "tests/e2e/$name.sh"
+done
 for script in tests/e2e/*.sh; do
 	name=$(basename "$script" .sh)
 	[ "$name" = lib ] && continue

@@ -2,7 +2,10 @@
 #include "injectors/emu/memory_private.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "injectors/emu/dma_guard.h"
@@ -50,6 +53,32 @@ static int config_check(const struct guest_memory_config *config)
 	if (config->physical & (PHYSICAL_ALIGN - 1))
 		return failed(-EINVAL, "physical base 0x%llx: accepted: multiples of 1 GiB",
 			      config->physical);
+	return 0;
+}
+
+int memory_map(struct guest_memory *memory, int flags, int descriptor, unsigned char **view)
+{
+	size_t room = memory->bytes + HUGE_BYTES, before;
+	unsigned char *reserved, *mapped;
+
+	reserved = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (reserved == MAP_FAILED)
+		return failed(-errno, "cannot reserve %zu bytes: %s", room, strerror(errno));
+	before = -(uintptr_t)reserved % HUGE_BYTES;
+	mapped = mmap(reserved + before, memory->bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED,
+		      descriptor, 0);
+	if (mapped == MAP_FAILED) {
+		munmap(reserved, room);
+		return failed(-errno, "cannot map %llu bytes: %s", memory->bytes, strerror(errno));
+	}
+	if (before)
+		munmap(reserved, before);
+	munmap(mapped + memory->bytes, HUGE_BYTES - before);
+	*view = mapped;
+	if (madvise(mapped, memory->bytes, MADV_DONTFORK) ||
+	    (madvise(mapped, memory->bytes, MADV_NOHUGEPAGE) && errno != EINVAL))
+		return failed(-errno, "cannot set up a mapping of %llu bytes: %s", memory->bytes,
+			      strerror(errno));
 	return 0;
 }
 

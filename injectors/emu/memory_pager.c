@@ -235,21 +235,6 @@ static int backing_open(struct guest_memory *memory, const char *directory)
 	return 0;
 }
 
-static int map_view(struct guest_memory *memory, unsigned char **view)
-{
-	void *mapped = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-			    memory->memfd, 0);
-
-	if (mapped == MAP_FAILED)
-		return failed(-errno, "cannot map %llu bytes: %s", memory->bytes, strerror(errno));
-	*view = mapped;
-	if (madvise(mapped, memory->bytes, MADV_DONTFORK) ||
-	    (madvise(mapped, memory->bytes, MADV_NOHUGEPAGE) && errno != EINVAL))
-		return failed(-errno, "cannot set up a mapping of %llu bytes: %s", memory->bytes,
-			      strerror(errno));
-	return 0;
-}
-
 static int views_create(struct guest_memory *memory)
 {
 	int error;
@@ -266,10 +251,10 @@ static int views_create(struct guest_memory *memory)
 	if (memory->memfd < 0 || ftruncate(memory->memfd, (off_t)memory->bytes))
 		return failed(-errno, "cannot create a memfd of %llu bytes: %s", memory->bytes,
 			      strerror(errno));
-	error = map_view(memory, &memory->cpu);
+	error = memory_map(memory, MAP_SHARED | MAP_NORESERVE, memory->memfd, &memory->cpu);
 	if (error)
 		return error;
-	error = map_view(memory, &memory->dma);
+	error = memory_map(memory, MAP_SHARED | MAP_NORESERVE, memory->memfd, &memory->dma);
 	if (error)
 		return error;
 	/* What a device may reach is pinned in a real machine: else the kernel's own reclaim could

@@ -45,6 +45,9 @@ struct memory_ops {
 	int (*state)(struct guest_memory *memory, __u64 guest_address);
 };
 
+/* Maps guest memory at a multiple of 2 MiB, as every VMM does; fork leaves it out, no huge pages. */
+int memory_map(struct guest_memory *memory, int flags, int descriptor, unsigned char **view);
+
 struct guest_memory {
 	const struct memory_ops *ops;
 	__u64 bytes;

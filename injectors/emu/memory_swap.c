@@ -17,22 +17,15 @@
 static int swap_create(struct guest_memory *memory, const struct guest_memory_config *config)
 {
 	struct sysinfo host;
-	void *mapped;
+	int error;
 
 	(void)config;
 	if (sysinfo(&host) || !host.totalswap)
 		return failed(-ENOTSUP,
 			      "this host has no swap: use the pager backend, or add swap");
-	mapped = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (mapped == MAP_FAILED)
-		return failed(-errno, "cannot map %llu bytes: %s", memory->bytes, strerror(errno));
-	memory->cpu = memory->dma = mapped;
-	if (madvise(mapped, memory->bytes, MADV_DONTFORK) ||
-	    (madvise(mapped, memory->bytes, MADV_NOHUGEPAGE) && errno != EINVAL))
-		return failed(-errno, "cannot set up a mapping of %llu bytes: %s", memory->bytes,
-			      strerror(errno));
-	return 0;
+	error = memory_map(memory, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, &memory->cpu);
+	memory->dma = memory->cpu;
+	return error;
 }
 
 static void swap_destroy(struct guest_memory *memory)

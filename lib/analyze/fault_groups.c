@@ -198,6 +198,15 @@ void fault_request_announce(struct faults *f, const struct request *request)
 			f->sinks[i].began(f->sinks[i].self, &request->fault);
 }
 
+struct request *fault_request_at(struct group *group, __u64 virtual_address)
+{
+	struct request *request = group->requests;
+
+	while (request && (request->fault.address ^ virtual_address) & SAME_PAGE_MASK)
+		request = request->next;
+	return request;
+}
+
 struct request *fault_request_find(struct group *group, __u64 address)
 {
 	struct request *request = group->requests;

@@ -73,6 +73,12 @@ struct request *fault_request_new(struct faults *faults, struct group *group,
 				  const struct event *event);
 /* The group's request of this page, NULL if there is none. */
 struct request *fault_request_find(struct group *group, __u64 address);
+/*
+ * The request whose page a handler touches at a CPU virtual address. With SVA the two addresses are
+ * one; guest memory is mapped at multiples of 2 MiB by every VMM, so that the offsets in 2 MiB agree.
+ */
+#define SAME_PAGE_MASK ((__u64)((2u << 20) - 4096))
+struct request *fault_request_at(struct group *group, __u64 virtual_address);
 /* Tells the subscribers, once its first timestamp is set. */
 void fault_request_announce(struct faults *faults, const struct request *request);
 /* The first time of a stage stands; further ones are counted. */

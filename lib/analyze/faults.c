@@ -14,14 +14,19 @@
 #define GIVE_UP_DEFAULT 120000000000ull
 #define START_DEFAULT	60000000000ull
 
+/*
+ * The page is there. If no CPU fault of the handler named it, those since the last page was resolved
+ * brought it; else they were the handler's own (its stack, its code).
+ */
 static void claim_cpu_faults(struct faults *f, struct group *group, struct fault *fault)
 {
-	if (!group->cpu_faults)
-		return;
-	if (!fault->cpu_fault_ns)
+	if (fault->cpu_faults) {
+		f->counts.cpu_faults_unmatched += group->cpu_faults;
+	} else if (group->cpu_faults) {
 		fault->cpu_fault_ns = group->cpu_fault_ns;
-	fault->cpu_faults += group->cpu_faults;
-	f->counts.cpu_faults += group->cpu_faults;
+		fault->cpu_faults = group->cpu_faults;
+		f->counts.cpu_faults += group->cpu_faults;
+	}
 	group->cpu_faults = 0;
 	group->cpu_fault_ns = 0;
 }
@@ -183,13 +188,14 @@ static void cpu_fault(struct faults *f, const struct event *e)
 		f->counts.cpu_faults_unmatched++;
 		return;
 	}
-	if (!group->cpu_faults++)
+	request = fault_request_at(group, e->address);
+	if (request) {
+		if (!request->fault.cpu_faults++)
+			request->fault.cpu_fault_ns = e->time_ns;
+		f->counts.cpu_faults++;
+	} else if (!group->cpu_faults++) {
 		group->cpu_fault_ns = e->time_ns;
-	request = group->requests;
-	if (request && request->next)
-		request = fault_request_find(group, e->address);
-	if (request)
-		claim_cpu_faults(f, group, &request->fault);
+	}
 }
 
 static int on_events(void *self, const struct event *events, size_t count)

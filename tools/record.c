@@ -42,8 +42,9 @@ struct recording {
 	struct loss_info loss;
 	__u64 start_ns;
 	__u64 next_progress_ns;
-	__u64 terminate_ns; /* when the command gets killed, 0: not asked to end yet */
-	int handed_on;	    /* signals given to the command */
+	__u64 terminate_ns;	  /* when the command gets killed, 0: not asked to end yet */
+	char reason[REASON_TEXT]; /* last one told for a probe that is off */
+	int handed_on;		  /* signals given to the command */
 	bool attached;
 };
 
@@ -58,8 +59,11 @@ static int note_probe(void *self, const struct probe_info *probe)
 {
 	struct recording *r = self;
 
-	if (!r->options->quiet && probe->state == PROBE_OFF && probe_required(probe->name))
-		fprintf(stderr, "faultline: %s is off: %s\n", probe->name, probe->reason);
+	if (r->options->quiet || probe->state != PROBE_OFF || !probe_required(probe->name) ||
+	    !strcmp(probe->reason, r->reason))
+		return 0;
+	snprintf(r->reason, sizeof(r->reason), "%s", probe->reason);
+	fprintf(stderr, "faultline: %s and others are off: %s\n", probe->name, probe->reason);
 	return 0;
 }
 

@@ -84,7 +84,8 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 static bool probe_changed(const struct probe_info *before, const struct probe_info *now)
 {
 	return before->state != now->state || before->hits != now->hits ||
-	       before->lost != now->lost || before->missed != now->missed || !before->name[0];
+	       before->lost != now->lost || before->missed != now->missed ||
+	       strcmp(before->reason, now->reason) != 0 || !before->name[0];
 }
 
 static int tell_probes(struct capture *c, struct stream sink)

@@ -60,8 +60,10 @@ void capture_find_emulator(struct capture *c)
 	}
 	if (fd >= 0)
 		close(fd);
-	if (error)
+	/* Said once: later reasons, such as a machine that is refused, tell more. */
+	if (error && !c->emulator_missed)
 		probe_set_no_emulator(c->probes, failure_text());
+	c->emulator_missed = error;
 }
 
 /* Files that only root, or who owns this very program, can have made. */
@@ -217,7 +219,16 @@ void capture_promise_access(struct capture *c, __u64 now_ns)
 	merge_promise(c->merge, source_access(c), now_ns);
 }
 
+/* Rows that are off for want of an emulator tell what is wrong with the one there is. */
+static void machine_refused(void *self)
+{
+	struct capture *c = self;
+
+	probe_set_no_emulator(c->probes, failure_text());
+}
+
 const struct machines_ops capture_machines_ops = {
+	.refused = machine_refused,
 	.trust = trust,
 	.device = enter_device,
 	.access = take_access,

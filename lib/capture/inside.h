@@ -35,6 +35,7 @@ struct capture {
 		ino_t inode;
 	} emulators[EMULATORS_KNOWN];
 	size_t emulator_count;
+	bool emulator_missed; /* none was found when last looked for */
 	__u64 next_second_ns;
 	__u64 next_anchor_ns;
 	size_t draining; /* source now drained */

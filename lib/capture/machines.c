@@ -259,6 +259,8 @@ static void await_hello(struct machines *m, struct machine *machine)
 		if (!error)
 			error = know(m, machine, &hello, ring);
 		machine->state = error ? MACHINE_REFUSED : MACHINE_KNOWN;
+		if (error)
+			m->ops->refused(m->self);
 		hello_free(&hello);
 	}
 	if (ring >= 0)

@@ -20,6 +20,8 @@ struct machine_device {
 struct machines_ops {
 	/* A process claims to be a machine; its executable is open. <0: it is not to be believed. */
 	int (*trust)(void *self, __u32 pid, int executable);
+	/* It was not believed; failure_text() says why. */
+	void (*refused)(void *self);
 	/* A device of a machine that is believed; returns its handle. */
 	__u32 (*device)(void *self, const struct hello *hello, const struct hello_device *device);
 	/* A record that has passed validation. */

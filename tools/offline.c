@@ -77,7 +77,9 @@ int offline_close(struct offline *o, int err)
 	if (closed && !err) {
 		common_failed(closed);
 		/* Only --table asks for a table that may not be there. */
-		return closed == -ENOENT && o->output.table ? EXIT_USAGE : exit_code_of(closed);
+		if (closed == -ENOENT && o->output.table)
+			return EXIT_USAGE;
+		return exit_code_of(closed);
 	}
 	if (err == -EINVAL) {
 		failed(err, "%s", o->sentence);

@@ -562,7 +562,7 @@ static void push_wild(struct stream sink, __u64 seed)
 	__u64 *words = (__u64 *)batch;
 
 	for (int round = 0; round < 31; round++) {
-		for (size_t i = 0; i < sizeof(batch) / (sizeof(__u64)); i++)
+		for (size_t i = 0; i < sizeof(batch) / 8; i++)
 			words[i] = stream_log_random(&seed);
 		for (size_t i = 0; i < sizeof(batch) / sizeof(batch[0]); i++) {
 			batch[i].kind %= EVENT_KIND_MAX + 2;
@@ -617,14 +617,14 @@ static void invalidations_have_their_own_timeline(void **state)
 	(void)state;
 	assert_int_equal(invalidations_create(&inv), 0);
 	stream = invalidations_stream(inv);
-	for (__u16 k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
-		e.kind = k;
-		e.time_ns += 100u * k;
+	for (unsigned int k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
+		e.kind = (__u16)k;
+		e.time_ns += 100ull * k;
 		stream_events(stream, &e, 1);
 	}
 	/* Freed without the device's acknowledgement: what VPRI's order forbids. */
-	for (__u16 k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
-		e.kind = k;
+	for (unsigned int k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
+		e.kind = (__u16)k;
 		e.value = 78;
 		if (k != EVENT_INVALIDATE_ACK)
 			stream_events(stream, &e, 1);

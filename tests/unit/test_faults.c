@@ -355,7 +355,7 @@ static void a_cpu_fault_belongs_to_the_page_resolved_next(void **state)
 	stream = faults_stream(faults);
 	for (unsigned int page = 1; page <= 2; page++) {
 		e.kind = EVENT_FAULT_DETECT;
-		e.time_ns = page * 10;
+		e.time_ns = 10ull * page;
 		e.address = page << 12;
 		stream_events(stream, &e, 1);
 	}

@@ -55,7 +55,7 @@ static void fault(struct setup *s, __u32 instance, __u64 at)
 
 	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
 		e.kind = (__u16)(EVENT_FAULT_DETECT + k);
-		e.time_ns = at + k * 1000 + (k >= 4 ? 8 * MS : 0);
+		e.time_ns = at + k * 1000ull + (k >= 4 ? 8 * MS : 0);
 		push(s, &e);
 	}
 }
@@ -215,7 +215,7 @@ static void bandwidth_is_bytes_a_second(void **state)
 	struct setup s;
 
 	(void)state;
-	begin(&s, (struct slo_objective){.min_bandwidth = 4096 * 50, .window_ns = 2 * SECOND});
+	begin(&s, (struct slo_objective){.min_bandwidth = 4096ull * 50, .window_ns = 2 * SECOND});
 	for (__u64 w = 99; w < 107; w++)
 		window(&s, w, w == 102 || w == 103 ? 49 : 50, 0);
 	finish(&s);
@@ -235,7 +235,7 @@ static void fault_rate_and_burst_count_faults(void **state)
 			  .has_fault_rate = true, .fault_rate = 3, .has_burst = true, .burst = 5});
 	/* Seven within a second over two windows: a burst, and four in the second window. */
 	for (__u32 i = 0; i < 7; i++)
-		fault(&s, i + 1, 100 * SECOND + 700 * MS + i * 110 * MS);
+		fault(&s, i + 1, 100 * SECOND + 700 * MS + i * (110 * MS));
 	fault(&s, 20, 105 * SECOND);
 	finish(&s);
 	assert_int_equal(slo_violations(s.slo), 2);

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (!verbs[i].run || strcmp(argv[1], verbs[i].name))
+		if (!verbs[i].run || strcmp(argv[1], verbs[i].name) != 0)
 			continue;
 		snprintf(name, sizeof(name), "faultline %s", verbs[i].name);
 		argv[1] = name;

@@ -118,11 +118,19 @@ static __attribute__((noinline)) struct lookup_lane *lane_find(struct lookup *lo
 	return lane;
 }
 
-static inline struct lookup_lane *lane_of(struct lookup *lookup)
+/* NULL if this thread has to look for its lane. */
+static inline struct lookup_lane *lane_cached(const struct lookup *lookup)
 {
 	if (lane_cache[lookup->id % LANE_CACHE].lookup == lookup->id)
 		return lane_cache[lookup->id % LANE_CACHE].lane;
-	return lane_find(lookup);
+	return NULL;
+}
+
+static struct lookup_lane *lane_of(struct lookup *lookup)
+{
+	struct lookup_lane *lane = lane_cached(lookup);
+
+	return lane ? lane : lane_find(lookup);
 }
 
 static _Atomic __u64 *lane_slot(struct lookup_lane *lane, __u64 value)
@@ -159,31 +167,14 @@ static inline bool range_pages(const struct lookup *lookup, __u64 iova, __u64 le
 	return true;
 }
 
-/* All that is not the hot case; the slot holds the range. Out of line, to leave begin's path short. */
-static __attribute__((noinline)) int check(struct lookup *lookup, struct lookup_lane *lane,
-					   _Atomic __u64 *slot, bool write, __u64 *absent,
-					   unsigned int limit)
-{
-	__u64 held = atomic_load_explicit(slot, memory_order_relaxed);
-	int missing;
-
-	if (lookup->delay_ns)
-		busy_wait(lookup->delay_ns);
-	missing = lookup->ops->check(lookup, lane, held >> HELD_BITS, held & HELD_PAGES, write,
-				     absent, limit);
-	if (missing) {
-		atomic_store_explicit(slot, 0, memory_order_release);
-		lane_count(&lane->faults);
-	}
-	return missing;
-}
-
-int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
-		 unsigned int limit)
+/* Every case; the hot ones are tried before, in lookup_begin(). */
+static __attribute__((noinline)) int begin(struct lookup *lookup, __u64 iova, __u64 length,
+					   bool write, __u64 *absent, unsigned int limit)
 {
 	struct lookup_lane *lane = lane_of(lookup);
 	_Atomic __u64 *slot = lane ? lane_slot(lane, 0) : NULL;
 	__u64 page, pages;
+	int missing;
 
 	if (!range_pages(lookup, iova, length, &page, &pages))
 		return -EINVAL;
@@ -195,12 +186,37 @@ int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
-	if (lookup->bitmap && pa_bitmap_grants(lookup->bitmap, page, pages, write))
-		return 0;
-	return check(lookup, lane, slot, write, absent, limit);
+	if (lookup->delay_ns)
+		busy_wait(lookup->delay_ns);
+	missing = lookup->ops->check(lookup, lane, page, pages, write, absent, limit);
+	if (missing) {
+		atomic_store_explicit(slot, 0, memory_order_release);
+		lane_count(&lane->faults);
+	}
+	return missing;
 }
 
-void lookup_end(struct lookup *lookup, __u64 iova, __u64 length)
+/* A thread's only DMA, of present pages in one word of a PA-BITMAP: nothing needs a second look. */
+int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
+		 unsigned int limit)
+{
+	struct lookup_lane *lane = lane_cached(lookup);
+	__u64 page, pages;
+
+	if (!lane || !lookup->bitmap || !range_pages(lookup, iova, length, &page, &pages) ||
+	    atomic_load_explicit(&lane->held[0], memory_order_relaxed))
+		return begin(lookup, iova, length, write, absent, limit);
+	atomic_store_explicit(&lane->held[0], page << HELD_BITS | pages, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!pa_bitmap_grants(lookup->bitmap, page, pages, write)) {
+		atomic_store_explicit(&lane->held[0], 0, memory_order_release);
+		return begin(lookup, iova, length, write, absent, limit);
+	}
+	lane_count(&lane->lookups);
+	return 0;
+}
+
+static __attribute__((noinline)) void end(struct lookup *lookup, __u64 iova, __u64 length)
 {
 	struct lookup_lane *lane = lane_of(lookup);
 	_Atomic __u64 *slot = NULL;
@@ -212,6 +228,19 @@ void lookup_end(struct lookup *lookup, __u64 iova, __u64 length)
 		atomic_store_explicit(slot, 0, memory_order_release);
 	else
 		atomic_fetch_add(&lookup->order_violations, 1);
+}
+
+void lookup_end(struct lookup *lookup, __u64 iova, __u64 length)
+{
+	struct lookup_lane *lane = lane_cached(lookup);
+	__u64 page, pages;
+
+	if (lane && range_pages(lookup, iova, length, &page, &pages) &&
+	    atomic_load_explicit(&lane->held[0], memory_order_relaxed) ==
+		    (page << HELD_BITS | pages))
+		atomic_store_explicit(&lane->held[0], 0, memory_order_release);
+	else
+		end(lookup, iova, length);
 }
 
 /*

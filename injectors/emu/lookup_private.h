@@ -45,7 +45,7 @@ struct lookup {
 	_Atomic(struct lookup_lane *) lanes;
 	_Atomic __u64 invalidations, order_violations;
 	void *mechanism;
-	/* PA-BITMAP without a delay: begin() may look for itself. */
+	/* PA-BITMAP without a delay and with membarrier: lookup_begin() may look for itself. */
 	const _Atomic __u64 *bitmap;
 };
 

@@ -22,7 +22,7 @@ static int bitmap_create(struct lookup *lookup, const struct lookup_config *conf
 	if (lookup->mechanism == MAP_FAILED)
 		return failed(-ENOMEM, "no memory for a PA-BITMAP of %llu bytes of IOVA",
 			      lookup->bytes);
-	if (!config->lookup_delay_ns)
+	if (!config->lookup_delay_ns && !lookup->fence)
 		lookup->bitmap = lookup->mechanism;
 	return 0;
 }

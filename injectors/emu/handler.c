@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bottom half: makes a group's pages present and mapped, and answers the device. */
+#include "injectors/emu/request_record.h"
 #include "injectors/emu/service_private.h"
 
 #include <errno.h>

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "injectors/emu/service_private.h"
+#include "injectors/emu/request_record.h"
+#include "injectors/emu/thread.h"
 
 /* With every index in use and no response coming: how often to look for ones that never will. */
 #define SWEEP_NS (10 * NSEC_PER_MSEC)

@@ -3,6 +3,7 @@
  * Which thread runs a group's bottom half: the one of the machine, as a stock host does, or one of
  * the faulting tenant on that tenant's own CPUs (VPRI section 6.1).
  */
+#include "injectors/emu/probes.h"
 #include "injectors/emu/service_private.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Life of the service, the device's side of its queue, and the ISR thread. */
+#include "injectors/emu/request_record.h"
 #include "injectors/emu/service_private.h"
 
 #include <errno.h>

@@ -6,11 +6,9 @@
 #include <stdatomic.h>
 
 #include "injectors/emu/page_group.h"
-#include "injectors/emu/probes.h"
 #include "injectors/emu/request_queue.h"
 #include "injectors/emu/thread.h"
 #include "injectors/emu/timed_queue.h"
-#include "injectors/emu/truth.h"
 
 /* One thread that runs bottom halves. */
 struct handler {
@@ -49,37 +47,5 @@ void handle_group(struct service *service, struct page_group *group);
 
 /* service.c: the service is done with `count` requests of this group. */
 void service_done(struct service *service, const struct group_key *key, __u32 count);
-
-/* One request as probes and truth log show it. Kept apart: neither is made from the other. */
-static inline struct fault_probe request_probe(const struct page_request *request)
-{
-	return (struct fault_probe){
-		.device = request->device,
-		.queue = request->queue,
-		.pasid = request->pasid,
-		.group = request->group,
-		.address = request->address,
-		.length = PAGE_BYTES,
-		.flags_code = request->flags,
-	};
-}
-
-static inline struct truth_record request_truth(__u8 who, __u8 what, __u64 time_ns,
-						const struct page_request *request)
-{
-	return (struct truth_record){
-		.time_ns = time_ns,
-		.fault = request->fault,
-		.address = request->address,
-		.length = PAGE_BYTES,
-		.device = request->device,
-		.pasid = request->pasid,
-		.group = request->group,
-		.queue = request->queue,
-		.who = who,
-		.what = what,
-		.flags = request->flags,
-	};
-}
 
 #endif

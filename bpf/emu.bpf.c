@@ -290,10 +290,6 @@ int emulator(struct pt_regs *ctx)
 	if (!counter)
 		return 0;
 	kind = site->kind;
-	if (kind == EVENT_NONE) {
-		handler_register();
-		return 0;
-	}
 	if (kind_wanted(kind))
 		event = event_reserve(counter, kind);
 	for (int i = 0; i < USDT_ARGUMENTS; i++)

@@ -28,7 +28,6 @@ enum probe_id {
 	PROBE_INVALIDATE_FREED,
 	PROBE_INJECT_START,
 	PROBE_INJECT_STOP,
-	PROBE_HANDLER_THREAD,
 	PROBE_PAGE_FAULT_USER,
 	PROBE_PAGE_FAULT_KERNEL,
 	PROBE_SCHED_WAKEUP,
@@ -171,7 +170,7 @@ struct usdt_argument {
 
 struct usdt_site {
 	__u32 probe; /* enum probe_id */
-	__u32 kind;  /* enum event_kind, EVENT_NONE for handler_thread */
+	__u32 kind;  /* enum event_kind */
 	struct usdt_argument arguments[USDT_ARGUMENTS];
 };
 

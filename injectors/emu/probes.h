@@ -18,7 +18,6 @@
  *
  * Arguments of the invalidation probes: device, pasid, address, length, token, flags.
  * Arguments of inject_start/stop: device (or DEVICE_ALL), point (enum inject_point), id.
- * Arguments of handler_thread: none; fired once by a thread that will run bottom halves.
  */
 #ifndef FAULTLINE_EMU_PROBES_H
 #define FAULTLINE_EMU_PROBES_H
@@ -48,7 +47,5 @@ struct fault_probe {
 
 #define INJECT_PROBE(edge, device, point, id) \
 	STAP_PROBE3(faultline, inject_##edge, (__u64)(device), (__u64)(point), (__u64)(id))
-
-#define HANDLER_THREAD_PROBE() STAP_PROBE(faultline, handler_thread)
 
 #endif

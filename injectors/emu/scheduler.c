@@ -16,7 +16,6 @@ static void *handler_main(void *argument)
 	struct handler *handler = argument;
 	struct page_group *group;
 
-	HANDLER_THREAD_PROBE();
 	while (timed_queue_pop(handler->groups, &group, 1))
 		handle_group(handler->service, group);
 	return NULL;

@@ -41,8 +41,7 @@ bool capture_kind_asked(const struct capture_config *config, __u16 kind)
 /* Fault stages stay attached whatever is recorded: they keep the account of open groups. */
 static bool feeds_others(const struct probe_row *row)
 {
-	return row->kind == EVENT_NONE ||
-	       (row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_OVERFLOW);
+	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_OVERFLOW;
 }
 
 static bool way_exists(const struct btf *kernel, const struct probe_way *way)

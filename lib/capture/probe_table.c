@@ -53,8 +53,6 @@ const struct probe_row probe_rows[PROBE_COUNT] = {
 				USDT(inject_start)},
 	[PROBE_INJECT_STOP] = {"inject_stop", OBJECT_EMU, EVENT_INJECT_STOP, false,
 			       USDT(inject_stop)},
-	[PROBE_HANDLER_THREAD] = {"handler_thread", OBJECT_EMU, EVENT_NONE, false,
-				  USDT(handler_thread)},
 	[PROBE_PAGE_FAULT_USER] = {"page_fault_user", OBJECT_MM, EVENT_CPU_FAULT, true,
 				   TP_BTF(page_fault_user)},
 	[PROBE_PAGE_FAULT_KERNEL] = {"page_fault_kernel", OBJECT_MM, EVENT_CPU_FAULT, false,

@@ -32,7 +32,7 @@ struct probe_way {
 struct probe_row {
 	const char *name;
 	enum object_id object;
-	__u16 kind;    /* enum event_kind it gives; EVENT_NONE: it only feeds others */
+	__u16 kind;    /* enum event_kind it gives */
 	bool required; /* without it fault timelines have no start or no end */
 	struct probe_way ways[PROBE_WAYS];
 };

@@ -15,7 +15,16 @@
 const char *argp_program_version = "faultline " FAULTLINE_VERSION;
 const char *argp_program_bug_address = "the issue tracker of the Faultline repository";
 
-enum { KEY_CSV = 0x100, KEY_JSON, KEY_TABLE, KEY_RAW_TIME, KEY_FORCE, KEY_SINCE, KEY_UNTIL };
+enum {
+	KEY_CSV = 0x100,
+	KEY_JSON,
+	KEY_TABLE,
+	KEY_RAW_TIME,
+	KEY_FORCE,
+	KEY_SINCE,
+	KEY_UNTIL,
+	KEY_USAGE
+};
 
 static const struct argp_option output_options[] = {
 	{NULL, 0, NULL, 0, "Output:", 1},
@@ -98,10 +107,42 @@ static error_t parse_window(int key, char *argument, struct argp_state *state)
 
 const struct argp window_argp = {window_options, parse_window, NULL, NULL, NULL, NULL, NULL};
 
-int common_parse(const struct argp *argp, int argc, char **argv, void *input)
+static const struct argp_option help_options[] = {
+	{"help", 'h', NULL, 0, "Give this help", -1},
+	{"usage", KEY_USAGE, NULL, 0, "Give a short usage message", -1},
+	{"version", 'V', NULL, 0, "Print the version", -1},
+	{0},
+};
+
+static error_t parse_help(int key, char *argument, struct argp_state *state)
 {
+	(void)argument;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case KEY_USAGE:
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+		return 0;
+	case 'V':
+		puts(argp_program_version);
+		exit(EXIT_OK);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int common_parse(const struct argp *argp, unsigned int flags, int argc, char **argv, void *input)
+{
+	const struct argp_child verb[] = {{argp, 0, NULL, 0}, {0}};
+	/* argp's own help option is -?, the field's is -h. */
+	const struct argp all = {help_options, parse_help, NULL, NULL, verb, NULL, NULL};
+
 	argp_err_exit_status = EXIT_USAGE;
-	return argp_parse(argp, argc, argv, 0, NULL, input);
+	return argp_parse(&all, argc, argv, flags | ARGP_NO_HELP, NULL, input);
 }
 
 void common_option_failed(const struct argp_state *state, const char *option)

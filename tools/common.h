@@ -35,8 +35,8 @@ struct window_options {
 
 extern const struct argp window_argp;
 
-/* argp_parse() whose own errors end the program with EXIT_USAGE. Returns 0 or an errno. */
-int common_parse(const struct argp *argp, int argc, char **argv, void *input);
+/* argp_parse() with -h, --usage and -V, whose own errors end the program with EXIT_USAGE. Returns 0 or an errno. */
+int common_parse(const struct argp *argp, unsigned int flags, int argc, char **argv, void *input);
 
 /* For a parser: prints failure_text() behind the option and ends with EXIT_USAGE. */
 void common_option_failed(const struct argp_state *state, const char *option);

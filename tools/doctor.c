@@ -131,7 +131,7 @@ int verb_doctor(int argc, char **argv)
 	struct doctor doctor = {};
 	int error, closed;
 
-	error = common_parse(&argp, argc, argv, &doctor);
+	error = common_parse(&argp, 0, argc, argv, &doctor);
 	if (error)
 		return EXIT_USAGE;
 	error = common_open_writer(&doctor.writer, &doctor.output);

@@ -45,9 +45,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {
-	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
-
 static const struct argp argp = {
 	options,
 	parse,
@@ -58,7 +55,7 @@ static const struct argp argp = {
 	"  faultline footprint run.flt\n"
 	"  faultline footprint run.flt --threshold 60s\n"
 	"  faultline footprint run.flt --csv tables",
-	children,
+	offline_children,
 	NULL,
 	NULL,
 };
@@ -98,7 +95,7 @@ static int write_tables(const struct offline *o)
 int verb_footprint(int argc, char **argv)
 {
 	struct footprint_verb verb = {0};
-	int err = common_parse(&argp, argc, argv, &verb);
+	int err = common_parse(&argp, 0, argc, argv, &verb);
 
 	if (err)
 		return EXIT_USAGE;

@@ -7,6 +7,9 @@
 
 #include "lib/analyze/session.h"
 
+const struct argp_child offline_children[] = {
+	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
+
 error_t offline_argument(struct offline *offline, int key, char *argument, struct argp_state *state)
 {
 	switch (key) {

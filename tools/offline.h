@@ -19,6 +19,9 @@ struct offline {
 	char sentence[1024]; /* of the damage */
 };
 
+/* FILE, the output's and the window's options: the children of every such verb's argp. */
+extern const struct argp_child offline_children[];
+
 /* For the verb's parser: takes the one FILE argument; ARGP_ERR_UNKNOWN for other keys. */
 error_t offline_argument(struct offline *offline, int key, char *argument,
 			 struct argp_state *state);

@@ -9,6 +9,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/capture/kinds.h"
+#include "tools/common.h"
 #include "tools/record.h"
 
 enum {
@@ -196,8 +197,7 @@ int record_parse(int argc, char **argv, struct record_options *options)
 	memset(options, 0, sizeof(*options));
 	options->writer.path = "faultline.flt";
 	options->around_ns = 5000000000ull;
-	argp_err_exit_status = EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options))
+	if (common_parse(&argp, ARGP_IN_ORDER, argc, argv, options))
 		return EXIT_USAGE;
 	return -1;
 }

@@ -51,9 +51,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {
-	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
-
 static const struct argp argp = {
 	options,
 	parse,
@@ -67,7 +64,7 @@ static const struct argp argp = {
 	"  faultline report run.flt --json --table stages\n\n"
 	"With --csv or --json also every single fault is written (table faults). What every "
 	"column means: docs/analysis.md.",
-	children,
+	offline_children,
 	NULL,
 	NULL,
 };
@@ -181,7 +178,7 @@ static int run(struct report *report)
 int verb_report(int argc, char **argv)
 {
 	struct report report = {0};
-	int err = common_parse(&argp, argc, argv, &report);
+	int err = common_parse(&argp, 0, argc, argv, &report);
 
 	if (err)
 		return EXIT_USAGE;

@@ -40,9 +40,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {
-	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
-
 static const struct argp argp = {
 	options,
 	parse,
@@ -62,7 +59,7 @@ static const struct argp argp = {
 	"EXAMPLES:\n"
 	"  faultline slo run.flt -c slo.ini\n"
 	"  faultline slo run.flt -c slo.ini --csv tables",
-	children,
+	offline_children,
 	NULL,
 	NULL,
 };
@@ -106,7 +103,7 @@ int verb_slo(int argc, char **argv)
 	struct slo_verb verb = {0};
 	struct analysis_config config = {.without_footprint = true, .slos = &verb.set};
 	__u64 violations = 0;
-	int err = common_parse(&argp, argc, argv, &verb), code;
+	int err = common_parse(&argp, 0, argc, argv, &verb), code;
 
 	if (err)
 		return EXIT_USAGE;

@@ -84,9 +84,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {
-	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
-
 static const struct argp argp = {
 	options,
 	parse,
@@ -99,7 +96,7 @@ static const struct argp argp = {
 	"  faultline timeline run.flt --all --csv -\n\n"
 	"A bar shows where in the whole its stage lies. A stage with * holds the time of stages "
 	"before it that were not seen.",
-	children,
+	offline_children,
 	NULL,
 	NULL,
 };
@@ -246,7 +243,7 @@ static int run(struct timeline *t)
 int verb_timeline(int argc, char **argv)
 {
 	struct timeline timeline = {0};
-	int err = common_parse(&argp, argc, argv, &timeline);
+	int err = common_parse(&argp, 0, argc, argv, &timeline);
 
 	if (err)
 		return EXIT_USAGE;

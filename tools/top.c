@@ -43,7 +43,6 @@ static const struct argp_option options[] = {
 	{"config", 'c', "FILE", 0, "Objectives to judge (SLO file)", 0},
 	{"csv", KEY_CSV, NULL, 0, "Batch output as CSV", 0},
 	{"json", KEY_JSON, NULL, 0, "Batch output as JSON", 0},
-	{"help", 'h', NULL, 0, "Give this help list", -1},
 	{0},
 };
 
@@ -158,9 +157,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return set_format(top, OUTPUT_CSV);
 	case KEY_JSON:
 		return set_format(top, OUTPUT_JSON);
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		return 0;
 	case ARGP_KEY_ARG:
 		return set_argument(top, state->arg_num, argument);
 	default:
@@ -211,7 +207,7 @@ int verb_top(int argc, char **argv)
 	struct asked asked = {.top.interval_s = 1};
 	int error;
 
-	error = common_parse(&argp, argc, argv, &asked);
+	error = common_parse(&argp, 0, argc, argv, &asked);
 	if (!error)
 		error = check(&asked.top);
 	if (error) {

@@ -18,7 +18,6 @@ echo
 ./faultline report demo.flt --csv demo >/dev/null
 ./faultline report demo.flt
 echo
-echo "The three slowest faults, stage by stage:"
 ./faultline timeline demo.flt --slowest 3
 dashboards/plot.sh demo demo
 # Under sudo the files belong to whoever asked.
@@ -30,6 +29,7 @@ Left here: demo.flt (the recording), demo/*.csv (its tables), demo/*.png (plots)
 Try next:
   ./faultline timeline demo.flt --slowest 20
   ./faultline footprint demo.flt
+  ./faultline slo demo.flt -c injectors/jobs/demo.ini
   sudo ./faultline doctor
   sudo ./faultline-inject run injectors/jobs/rtt.ini
   ./faultline-inject help

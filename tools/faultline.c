@@ -6,15 +6,6 @@
 #include "lib/base/fail.h"
 #include "tools/verbs.h"
 
-/* Verbs are being landed one by one; a verb without code is left out of the table. */
-#pragma weak verb_record
-#pragma weak verb_top
-#pragma weak verb_doctor
-#pragma weak verb_report
-#pragma weak verb_timeline
-#pragma weak verb_footprint
-#pragma weak verb_slo
-
 struct verb {
 	const char *name;
 	const char *does;
@@ -36,8 +27,7 @@ static void usage(FILE *file)
 	fprintf(file, "Usage: faultline VERB [OPTION...]\n\n"
 		      "Observes I/O page faults: live, or from a recording.\n\n");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (verbs[i].run)
-			fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].does);
+		fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].does);
 	fprintf(file, "\nEXAMPLES:\n"
 		      "  sudo faultline record -o run.flt -- ./workload\n"
 		      "  faultline report run.flt\n"
@@ -62,7 +52,7 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (!verbs[i].run || strcmp(argv[1], verbs[i].name) != 0)
+		if (strcmp(argv[1], verbs[i].name) != 0)
 			continue;
 		snprintf(name, sizeof(name), "faultline %s", verbs[i].name);
 		argv[1] = name;

@@ -4,7 +4,7 @@
  * them: page-fault storms on two CPUs over a region at random, in sequence, and on one CPU; and
  * the eight stages of I/O page faults of four devices. Prints "NAME VALUE UNIT" a line.
  *
- *	trace_bench [EVENTS [SHAPE]]
+ *	trace_bench [EVENTS [SHAPE [FILE]]]	FILE: keep the recording there
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -211,17 +211,20 @@ static int measure(const struct shape *shape, const char *path, size_t count)
 int main(int argc, char **argv)
 {
 	size_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000017;
-	char path[] = "/tmp/faultline-trace-bench-XXXXXX";
-	int status = 0, fd = mkstemp(path);
+	char scratch[] = "/tmp/faultline-trace-bench-XXXXXX";
+	const char *path = argc > 3 ? argv[3] : scratch;
+	int status = 0, fd = argc > 3 ? -1 : mkstemp(scratch);
 
-	if (fd < 0 || !count) {
-		fputs("Usage: trace_bench [EVENTS [SHAPE]]\n", stderr);
+	if ((fd < 0 && path == scratch) || !count) {
+		fputs("Usage: trace_bench [EVENTS [SHAPE [FILE]]]\n", stderr);
 		return EXIT_USAGE;
 	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		if (argc < 3 || !strcmp(argv[2], shapes[i].name))
 			status |= measure(&shapes[i], path, count);
-	unlink(path);
+	if (path == scratch)
+		unlink(path);
 	return status;
 }

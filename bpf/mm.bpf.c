@@ -32,6 +32,14 @@ static __always_inline struct resolving *resolving_now(void)
 	return resolving && resolving->active ? resolving : NULL;
 }
 
+/* Most recordings ask for one process, which spares them the look into the map. */
+static __always_inline bool pid_wanted(__u32 pid)
+{
+	struct capture_state *shared = shared_state();
+
+	return (shared && shared->pid == pid) || bpf_map_lookup_elem(&pids, &pid);
+}
+
 static __always_inline int page_fault(__u32 probe, __u64 address, __u64 error_code, bool kernel)
 {
 	struct probe_counter *counter = probe_hit(probe);
@@ -41,7 +49,7 @@ static __always_inline int page_fault(__u32 probe, __u64 address, __u64 error_co
 
 	if (!counter)
 		return 0;
-	if (!resolving && !bpf_map_lookup_elem(&pids, &pid)) {
+	if (!resolving && !pid_wanted(pid)) {
 		struct aggregate_key key = {
 			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
 			.device = DEVICE_NONE,

@@ -130,10 +130,12 @@ struct handler_thread {
 
 /* Shared numbers, updated atomically from both sides (memory-mapped by user space). */
 struct capture_state {
-	__u32 devices;		/* kernel-side device numbers given out */
-	__u32 instances;	/* fault instances given out */
-	__u32 handlers;		/* nonzero once a fault handler was seen: tasks may carry state */
-	__u32 running;		/* all probes are in place; until then none counts or emits */
+	__u32 devices;	 /* kernel-side device numbers given out */
+	__u32 instances; /* fault instances given out */
+	__u32 handlers;	 /* nonzero once a fault handler was seen: tasks may carry state */
+	__u32 running;	 /* all probes are in place; until then none counts or emits */
+	__u32 pid;	 /* the latest of `pids`, found without looking there; 0: none */
+	__u32 reserved;
 	__u64 state_failed;	/* inserts that failed: group, device or task state */
 	__u64 aggregate_failed; /* counts that found their map full */
 };

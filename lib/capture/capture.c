@@ -78,6 +78,7 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 	if (bpf_map_update_elem(capture->maps.pids, &pid, &wanted, BPF_ANY))
 		return failed(-errno, "pid %u: cannot be watched: %s (at most %d processes)", pid,
 			      strerror(errno), PIDS_MAX);
+	__atomic_store_n(&capture->maps.state->pid, pid, __ATOMIC_RELAXED);
 	return 0;
 }
 

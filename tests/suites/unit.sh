@@ -13,7 +13,8 @@ for program in "$build"/tests/unit/test_*; do
 	status=$?
 	echo "$output"
 	p=$(grep -c '^\[       OK \]' <<<"$output")
-	f=$(grep -cE '^\[  FAILED  \] [A-Za-z_]+$' <<<"$output")
+	f=$(sed -nE 's/^\[  FAILED  \] ([0-9]+) test\(s\).*/\1/p' <<<"$output" | head -n 1)
+	f=${f:-0}
 	s=$(grep -c '^\[  SKIPPED \] [a-z]' <<<"$output")
 	while read -r name; do
 		grep -qxF "unit: $name" tests/allowed-skips && continue

@@ -57,6 +57,7 @@ int lookup_create(struct lookup **lookup, const struct lookup_config *config,
 	created->base = config->iova_base;
 	created->bytes = config->iova_bytes;
 	created->delay_ns = config->lookup_delay_ns;
+	created->emq = config->kind == LOOKUP_PA_BITMAP ? config->emq : NULL;
 	created->id = atomic_fetch_add(&last_id, 1) + 1;
 	created->fence = !barrier_register();
 	error = created->ops->create(created, config);
@@ -294,10 +295,8 @@ static bool range_held(struct lookup *lookup, __u64 page, __u64 pages)
 	return false;
 }
 
-void lookup_invalidate(struct lookup *lookup, __u64 iova, __u64 length,
-		       void (*told)(void *argument), void *argument)
+void lookup_withdraw(struct lookup *lookup, __u64 iova, __u64 length)
 {
-	const struct timespec nap = {.tv_nsec = 20000};
 	__u64 page, pages;
 
 	if (!range_pages(lookup, iova, length, &page, &pages))
@@ -306,20 +305,67 @@ void lookup_invalidate(struct lookup *lookup, __u64 iova, __u64 length,
 	iommu_withdraw(lookup->domain, lookup->base + (page << PAGE_BITS), pages << PAGE_BITS);
 	lookup->ops->clear(lookup, page, pages);
 	pthread_mutex_unlock(&lookup->update);
-	if (told)
-		told(argument);
+}
+
+void lookup_barrier(const struct lookup *lookup)
+{
 	if (!lookup->fence)
 		syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	else
 		atomic_thread_fence(memory_order_seq_cst);
+}
+
+bool lookup_in_use(struct lookup *lookup, __u64 iova, __u64 length)
+{
+	__u64 page, pages;
+
+	return range_pages(lookup, iova, length, &page, &pages) && range_held(lookup, page, pages);
+}
+
+/* The device's part in the caller's thread: for ATS, and for a bitmap without a PA manager. */
+static void invalidate_here(struct lookup *lookup, __u64 iova, __u64 length,
+			    void (*told)(void *argument), void *argument)
+{
+	const struct timespec nap = {.tv_nsec = 20000};
+
+	lookup_withdraw(lookup, iova, length);
+	if (told)
+		told(argument);
+	lookup_barrier(lookup);
 	/* A DMA lasts from a copy to a disk access: look a few times, then leave it the CPU. */
-	for (unsigned int tries = 0; range_held(lookup, page, pages); tries++) {
+	for (unsigned int tries = 0; lookup_in_use(lookup, iova, length); tries++) {
 		if (tries < 100)
 			__builtin_ia32_pause();
 		else
 			nanosleep(&nap, NULL);
 	}
+}
+
+/* -ESHUTDOWN without a PA manager, or no longer one. */
+static int ask_manager(struct lookup *lookup, const struct emq_request *request)
+{
+	return lookup->emq ? emq_post(lookup->emq, request) : -ESHUTDOWN;
+}
+
+void lookup_invalidate(struct lookup *lookup, __u64 iova, __u64 length,
+		       void (*told)(void *argument), void *argument)
+{
+	const struct emq_request request = {EMQ_INVALIDATE, lookup, iova, length, told, argument};
+	__u64 page, pages;
+
+	if (!range_pages(lookup, iova, length, &page, &pages))
+		return;
+	if (ask_manager(lookup, &request))
+		invalidate_here(lookup, iova, length, told, argument);
 	atomic_fetch_add(&lookup->invalidations, 1);
+}
+
+void lookup_map_ahead(struct lookup *lookup, __u64 iova, __u64 length)
+{
+	const struct emq_request request = {EMQ_MAP, lookup, iova, length, NULL, NULL};
+
+	if (ask_manager(lookup, &request))
+		lookup_mapped(lookup, iova, length);
 }
 
 void lookup_stats(const struct lookup *lookup, struct lookup_stats *stats)

@@ -27,6 +27,7 @@
 #ifndef FAULTLINE_LOOKUP_H
 #define FAULTLINE_LOOKUP_H
 
+#include "injectors/emu/emq.h"
 #include "injectors/emu/iommu.h"
 
 enum lookup_kind { LOOKUP_PA_BITMAP, LOOKUP_ATS };
@@ -35,8 +36,11 @@ struct lookup_config {
 	enum lookup_kind kind;
 	__u64 iova_base; /* window covered, page aligned */
 	__u64 iova_bytes;
-	__u32 devtlb_entries;  /* ats, power of two; 0: 64 */
-	__u32 devtlb_ways;     /* 0: 8 */
+	__u32 devtlb_entries; /* ats, power of two; 0: 64 */
+	__u32 devtlb_ways;    /* 0: 8 */
+	/* pa-bitmap: carries invalidations and maps to the PA manager, and outlives the lookup's use;
+	 * NULL, or once stopped: the caller does the PA manager's part itself */
+	struct emq *emq;
 	__u64 lookup_delay_ns; /* busy-waited per DMA range: what slower DRAM or PCIe would add */
 };
 
@@ -68,9 +72,14 @@ void lookup_end(struct lookup *lookup, __u64 iova, __u64 length);
 void lookup_mapped(struct lookup *lookup, __u64 iova, __u64 length);
 
 /* Host side: returns once no DMA uses or will use the range (device told, then acknowledged).
- * told(argument) is called between the two, at the moment the device was told; may be NULL. */
+ * told(argument) is called between the two, at the moment the device was told, with pa-bitmap by
+ * the PA manager's thread; may be NULL. */
 void lookup_invalidate(struct lookup *lookup, __u64 iova, __u64 length,
 		       void (*told)(void *argument), void *argument);
+
+/* Host side: tells the device of pages that it did not ask for, once they are in the IOPT. Returns
+ * once acknowledged. */
+void lookup_map_ahead(struct lookup *lookup, __u64 iova, __u64 length);
 
 struct lookup_stats {
 	__u64 lookups;		/* ranges asked for */

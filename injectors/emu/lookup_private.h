@@ -44,10 +44,19 @@ struct lookup {
 	pthread_mutex_t update;
 	_Atomic(struct lookup_lane *) lanes;
 	_Atomic __u64 invalidations, order_violations;
+	struct emq *emq; /* PA-BITMAP: to the PA manager; may be NULL */
 	void *mechanism;
 	/* PA-BITMAP without a delay and with membarrier: lookup_begin() may look for itself. */
 	const _Atomic __u64 *bitmap;
 };
+
+/*
+ * The device's part of an invalidation. It withdraws, from when on no DMA gets in; then the barrier,
+ * which any lookup of the process may stand for; then what is not in use stays so.
+ */
+void lookup_withdraw(struct lookup *lookup, __u64 iova, __u64 length);
+void lookup_barrier(const struct lookup *lookup);
+bool lookup_in_use(struct lookup *lookup, __u64 iova, __u64 length);
 
 extern const struct lookup_ops pa_bitmap_ops;
 extern const struct lookup_ops ats_ops;

@@ -111,8 +111,9 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
 }
 
 /*
- * The order is the point: nothing is delayed any more, nothing asks for memory any more (reclaimer, drivers), then devices that
- * wait for a page give up, then nobody can raise a request, then the service runs dry.
+ * The order is the point: nothing is delayed any more, nothing asks for memory any more (reclaimer,
+ * drivers), then devices that wait for a page give up, then nobody can raise a request, then the
+ * service runs dry, and the PA manager, which they all may need to get that far, goes last.
  */
 void machine_stop(struct machine *machine)
 {
@@ -136,6 +137,7 @@ void machine_stop(struct machine *machine)
 	if (machine->registry)
 		registry_close(machine->registry);
 	service_drain(machine->service);
+	emq_stop(machine->emq);
 	machine->reclaimer = NULL;
 	machine->registry = NULL;
 	machine->started = false;
@@ -197,6 +199,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	*totals = (struct machine_totals){0};
 	histogram_init(&totals->round_trip);
 	service_stats(machine->service, &totals->service);
+	emq_stats(machine->emq, &totals->emq);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		add_device(totals, &machine->devices[i]);
 	for (__u32 i = 0; i < machine->config.tenant_count; i++)

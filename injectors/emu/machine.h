@@ -94,6 +94,7 @@ struct machine_totals {
 	struct service_stats service;
 	struct guest_memory_stats memory; /* summed */
 	struct lookup_stats lookup;	  /* summed */
+	struct emq_stats emq;
 	__u64 ios, io_errors, io_bytes;
 	__u64 faults;	  /* page request groups raised */
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,

@@ -127,13 +127,15 @@ static int assign_devices(struct machine *machine)
 	return 0;
 }
 
-static int build_translation(struct machine_device *device, const struct tenant *tenant)
+static int build_translation(struct machine_device *device, const struct tenant *tenant,
+			     struct emq *emq)
 {
 	struct lookup_config lookup = {
 		.kind = device->config.lookup,
 		.iova_base = device->iova_offset,
 		.iova_bytes = WINDOW_FACTOR * tenant->config.memory,
 		.devtlb_entries = device->config.devtlb_entries,
+		.emq = emq,
 		.lookup_delay_ns = device->config.lookup_delay_ns,
 	};
 	int error = iommu_domain_create(&device->domain);
@@ -185,7 +187,7 @@ static int premap(struct machine_device *device, const struct tenant *tenant)
 			      tenant->config.memory, IOMMU_READ | IOMMU_WRITE, false);
 
 	if (!error)
-		lookup_mapped(device->lookup, device->iova_offset, tenant->config.memory);
+		lookup_map_ahead(device->lookup, device->iova_offset, tenant->config.memory);
 	return error;
 }
 
@@ -201,7 +203,7 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 	device->ops = device->config.model == MODEL_ACCEL ? &accel_device : &block_device;
 	device->pasid = device->config.pasid ? 1 + device->config.tenant : PASID_NONE;
 	device->iova_offset = device->config.pasid ? SVA_BASE : 0;
-	error = build_translation(device, tenant);
+	error = build_translation(device, tenant, machine->emq);
 	if (!error)
 		error = build_port(machine, index);
 	if (!error)
@@ -240,6 +242,8 @@ static int build_devices(struct machine *machine)
 	struct access_log_config log = {.devices = machine->config.device_count};
 	int error = access_log_create(&machine->access_log, &log);
 
+	if (!error)
+		error = emq_create(&machine->emq, EMQ_ENTRIES);
 	for (__u32 i = 0; i < machine->config.tenant_count && !error; i++) {
 		const struct tenant *tenant = &machine->tenants[i];
 
@@ -293,6 +297,7 @@ void machine_dismantle(struct machine *machine)
 	for (__u32 i = 0; machine->workloads && i < machine->config.workload_count; i++)
 		workload_destroy(machine->workloads[i]);
 	service_destroy(machine->service);
+	emq_destroy(machine->emq);
 	for (__u32 i = 0; machine->devices && i < machine->config.device_count; i++)
 		dismantle_device(&machine->devices[i]);
 	access_log_destroy(machine->access_log);

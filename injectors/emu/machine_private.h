@@ -43,6 +43,7 @@ struct machine {
 	struct workload **workloads;
 	struct inject_table *injections;
 	struct service *service;
+	struct emq *emq; /* one PA manager for all devices */
 	struct access_log *access_log;
 	struct registry *registry;
 	atomic_ullong next_token;  /* of invalidations */

@@ -113,7 +113,8 @@ static void build_device(struct machine *rig, __u32 index, const struct rig_conf
 {
 	struct machine_device *device = &rig->devices[index];
 	struct tenant *tenant = &rig->tenants[index / config->devices];
-	struct lookup_config lookup = {.kind = config->lookup, .iova_bytes = 2 * config->memory};
+	struct lookup_config lookup = {
+		.kind = config->lookup, .iova_bytes = 2 * config->memory, .emq = rig->emq};
 	struct port_config port = {
 		.device = index,
 		.queues = config->queues,
@@ -162,6 +163,7 @@ struct machine *rig_create(struct rig_config config)
 	rig->devices = calloc(rig->config.device_count, sizeof(*rig->devices));
 	cpus = calloc(config.tenants, sizeof(*cpus));
 	must(inject_table_create(&rig->injections), "injections");
+	must(emq_create(&rig->emq, 0), "event message queue");
 	for (__u32 i = 0; i < config.tenants; i++) {
 		build_tenant(rig, i, &config);
 		if (config.cpus)
@@ -194,6 +196,7 @@ void rig_destroy(struct machine *rig)
 {
 	rig_stop(rig);
 	service_destroy(rig->service);
+	emq_destroy(rig->emq);
 	for (__u32 i = 0; i < rig->config.device_count; i++) {
 		port_destroy(rig->devices[i].port);
 		lookup_destroy(rig->devices[i].lookup);

@@ -119,8 +119,6 @@ static void *manage(void *argument)
 		pthread_mutex_unlock(&emq->lock);
 		for (__u32 i = first; i < emq->taken_count; i++)
 			execute(&emq->taken[i]);
-		if (first < emq->taken_count)
-			lookup_barrier(emq->taken[first].lookup);
 		count = collect(emq);
 		pthread_mutex_lock(&emq->lock);
 		acknowledge(emq, count);

@@ -305,10 +305,6 @@ void lookup_withdraw(struct lookup *lookup, __u64 iova, __u64 length)
 	iommu_withdraw(lookup->domain, lookup->base + (page << PAGE_BITS), pages << PAGE_BITS);
 	lookup->ops->clear(lookup, page, pages);
 	pthread_mutex_unlock(&lookup->update);
-}
-
-void lookup_barrier(const struct lookup *lookup)
-{
 	if (!lookup->fence)
 		syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	else
@@ -331,7 +327,6 @@ static void invalidate_here(struct lookup *lookup, __u64 iova, __u64 length,
 	lookup_withdraw(lookup, iova, length);
 	if (told)
 		told(argument);
-	lookup_barrier(lookup);
 	/* A DMA lasts from a copy to a disk access: look a few times, then leave it the CPU. */
 	for (unsigned int tries = 0; lookup_in_use(lookup, iova, length); tries++) {
 		if (tries < 100)

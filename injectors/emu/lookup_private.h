@@ -50,12 +50,9 @@ struct lookup {
 	const _Atomic __u64 *bitmap;
 };
 
-/*
- * The device's part of an invalidation. It withdraws, from when on no DMA gets in; then the barrier,
- * which any lookup of the process may stand for; then what is not in use stays so.
- */
+/* The device's part of an invalidation: once withdrawn no DMA gets in, and one that did is seen to
+ * use its pages until it ends. */
 void lookup_withdraw(struct lookup *lookup, __u64 iova, __u64 length);
-void lookup_barrier(const struct lookup *lookup);
 bool lookup_in_use(struct lookup *lookup, __u64 iova, __u64 length);
 
 extern const struct lookup_ops pa_bitmap_ops;

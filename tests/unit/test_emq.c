@@ -108,13 +108,13 @@ struct eviction {
 	atomic_bool told, acknowledged;
 };
 
-static int told_count;
+static atomic_int told_count;
 
 static void on_told(void *argument)
 {
 	struct eviction *e = argument;
 
-	e->told_as = ++told_count; /* the PA manager is one thread */
+	e->told_as = atomic_fetch_add(&told_count, 1) + 1;
 	e->present_then = present(e->page) || present(e->page + e->pages - 1);
 	e->told_by = pthread_self();
 	atomic_store(&e->told, true);

@@ -21,6 +21,7 @@
 
 static struct iommu_domain *domain;
 static struct lookup *lookup;
+static struct emq *emq; /* NULL: the caller does the device's part */
 
 static void create(enum lookup_kind kind, __u64 delay_ns)
 {
@@ -29,6 +30,7 @@ static void create(enum lookup_kind kind, __u64 delay_ns)
 					     .iova_bytes = PAGES * PAGE_BYTES,
 					     .devtlb_entries = 16,
 					     .devtlb_ways = 4,
+					     .emq = emq,
 					     .lookup_delay_ns = delay_ns};
 
 	assert_int_equal(iommu_domain_create(&domain), 0);
@@ -48,6 +50,12 @@ static int setup_bitmap(void **state)
 	return 0;
 }
 
+static int setup_emq(void **state)
+{
+	assert_int_equal(emq_create(&emq, 0), 0);
+	return setup_bitmap(state);
+}
+
 static int setup_ats(void **state)
 {
 	(void)state;
@@ -58,6 +66,8 @@ static int setup_ats(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	emq_destroy(emq);
+	emq = NULL;
 	destroy();
 	return 0;
 }
@@ -392,6 +402,10 @@ static void wrong_windows_are_named(void **state)
 	{                                                               \
 		"pa_bitmap: " #test, test, setup_bitmap, teardown, NULL \
 	}
+#define EMQ(test)                                              \
+	{                                                      \
+		"emq: " #test, test, setup_emq, teardown, NULL \
+	}
 #define ATS(test)                                              \
 	{                                                      \
 		"ats: " #test, test, setup_ats, teardown, NULL \
@@ -412,12 +426,16 @@ int main(void)
 		BITMAP(mapped_ahead_of_the_iopt_is_a_violation),
 		ATS(mapped_ahead_of_the_iopt_is_a_violation),
 		BITMAP(a_late_response_grants_nothing),
+		EMQ(a_late_response_grants_nothing),
 		ATS(a_late_response_grants_nothing),
 		BITMAP(invalidation_takes_exactly_its_range),
+		EMQ(invalidation_takes_exactly_its_range),
 		ATS(invalidation_takes_exactly_its_range),
 		BITMAP(invalidation_waits_for_dmas_under_way),
+		EMQ(invalidation_waits_for_dmas_under_way),
 		ATS(invalidation_waits_for_dmas_under_way),
 		BITMAP(no_dma_outlives_an_invalidation),
+		EMQ(no_dma_outlives_an_invalidation),
 		ATS(no_dma_outlives_an_invalidation),
 		ATS(the_devtlb_is_used_and_counted),
 		cmocka_unit_test(a_slower_lookup_takes_longer),

@@ -36,6 +36,7 @@
 static struct guest_memory *memory;
 static struct iommu_domain *domains[DEVICES];
 static struct lookup *lookups[DEVICES];
+static struct emq *emq;
 static pthread_mutex_t page_locks[PAGES], evict_locks[PAGES];
 static atomic_bool stop;
 static _Atomic __u64 refused, misplaced, failures, resolved, evicted, busy;
@@ -175,6 +176,8 @@ static void build(void)
 		.iova_base = IOVA_BASE, .iova_bytes = HUGE_BYTES, .devtlb_entries = 32};
 
 	assert_int_equal(dma_guard_install(), 0);
+	assert_int_equal(emq_create(&emq, 0), 0);
+	window.emq = emq; /* of the PA-BITMAP; ATS has no use for it */
 	assert_int_equal(guest_memory_create(&memory, &config), 0);
 	for (int i = 0; i < DEVICES; i++) {
 		window.kind = i ? LOOKUP_ATS : LOOKUP_PA_BITMAP;
@@ -230,6 +233,7 @@ static void no_dma_touches_a_reclaimed_frame(void **state)
 			assert_int_equal(((__u64 *)guest_memory_cpu(memory, PAGE(page)))[i + 1],
 					 actors[i].counts[page]);
 	}
+	emq_destroy(emq);
 	for (int i = 0; i < DEVICES; i++) {
 		lookup_destroy(lookups[i]);
 		iommu_domain_destroy(domains[i]);

@@ -148,7 +148,7 @@ int emq_create(struct emq **emq, __u32 entries)
 	new->entries = entries;
 	new->ring = calloc(entries, sizeof(*new->ring));
 	new->taken = calloc(entries, sizeof(*new->taken));
-	new->done = calloc(entries, sizeof(*new->done));
+	new->done = calloc(entries, sizeof(void *));
 	error = new->ring &&new->taken
 			? thread_start(&new->manager, NULL, manage, new, "pa-manager")
 			: failed(-ENOMEM, "no memory for the event message queue");

@@ -22,6 +22,7 @@ refuses() {
 	fi
 }
 
+make -s -C "$root" build/bench/storm || exit 1
 programs_before=$(orphaned_programs)
 
 # Options of every verb.
@@ -70,7 +71,8 @@ refuses "record: output directory missing" 1 'No such file' "$FAULTLINE" record 
 refuses "top: bad interval" 2 'interval' "$FAULTLINE" top -b 0 1
 refuses "top: bad sort" 2 'no such column' "$FAULTLINE" top -b -s colour 1 1
 printf '[slo x]\nlatency_target=soon\n' >bad.ini
-refuses "slo: bad objectives" 3 'bad.ini:2' "$FAULTLINE" slo empty.flt -c bad.ini
+check "record: a fifth of a second" "$FAULTLINE" record -o good.flt --duration 200ms
+refuses "slo: bad objectives" 3 'bad.ini:2' "$FAULTLINE" slo good.flt -c bad.ini
 
 # Poor environments.
 chmod 755 "$scratch"

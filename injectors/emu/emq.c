@@ -149,7 +149,7 @@ int emq_create(struct emq **emq, __u32 entries)
 	new->ring = calloc(entries, sizeof(*new->ring));
 	new->taken = calloc(entries, sizeof(*new->taken));
 	new->done = calloc(entries, sizeof(void *));
-	error = new->ring &&new->taken
+	error = new->ring &&new->taken &&new->done
 			? thread_start(&new->manager, NULL, manage, new, "pa-manager")
 			: failed(-ENOMEM, "no memory for the event message queue");
 	new->running = !error;

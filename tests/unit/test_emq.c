@@ -336,10 +336,12 @@ static void a_stop_in_the_middle_serves_what_was_posted(void **state)
 	pthread_t stopper;
 
 	(void)state;
+	told_count = 0;
 	hold(200, 7);
 	for (int i = 0; i < 7; i++)
 		start(&e[i], 200 + i, 1);
-	while (stats().full_waits < 3)
+	/* Two with the device, two in the ring, three without room. */
+	while (told_count < 2 || stats().depth < 2 || stats().full_waits < 3)
 		sched_yield();
 	pthread_create(&stopper, NULL, stop, NULL);
 	sleep_ms(20);

@@ -72,6 +72,23 @@ orphaned_programs() {
 		<(cat /proc/[0-9]*/fdinfo/* 2>/dev/null | sed -n 's/^prog_id:\t//p' | sort -u)
 }
 
+# A storm of page faults that waits to be let go (kill -CONT $storm_pid): KIND PAGES ROUNDS.
+storm_stopped() { grep -q '^State:.T' "/proc/$storm_pid/status"; }
+storm_start() {
+	make -s -C "$root" build/bench/storm >/dev/null || return 1
+	"$root/build/bench/storm" "$@" --wait >storm.out &
+	storm_pid=$!
+	wait_for 10 storm_stopped
+}
+
+# A recorder into run.flt whose probes are in place: options of `record`.
+record_start() {
+	rm -f run.flt
+	"$FAULTLINE" record "$@" -o run.flt 2>record.err &
+	record_pid=$!
+	wait_for 20 grep -q 'recording' record.err
+}
+
 finish() {
 	rm -rf "$scratch"
 	rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null

@@ -5,24 +5,17 @@
 # exactly, by our counters, by perf's and by the file's own events.
 . "$(dirname "$0")/lib.sh"
 
-make -s -C "$root" build/bench/storm || exit 1
-storm=$root/build/bench/storm
 mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
 
-stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 total() { awk -F, -v what="$2" '$1 == what {print $2}' "$1"; }
 
 # flood PAGES RING: faults of one stopped process, counted by perf without a buffer that could fill.
 flood() {
-	"$storm" anon "$1" 1 --wait >storm.out &
-	storm_pid=$!
-	wait_for 10 stopped $storm_pid || return 1
+	storm_start anon "$1" 1 || return 1
 	perf stat -x, -e exceptions:page_fault_user -p $storm_pid -o stat.csv 2>/dev/null &
 	perf_pid=$!
-	rm -rf run.flt csv
-	"$FAULTLINE" record -p $storm_pid --kind cpu_fault --ring-size "$2" -o run.flt 2>record.err &
-	record_pid=$!
-	wait_for 20 grep -q 'recording' record.err || return 1
+	rm -rf csv
+	record_start -p $storm_pid --kind cpu_fault --ring-size "$2" || return 1
 	sleep 1 # perf says nothing when it is ready
 	kill -CONT $storm_pid
 	wait $storm_pid

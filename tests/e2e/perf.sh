@@ -4,24 +4,15 @@
 # Counts held against perf's and bpftool's: the same process, the same faults, prime numbers of them.
 . "$(dirname "$0")/lib.sh"
 
-make -s -C "$root" build/bench/storm || exit 1
-storm=$root/build/bench/storm
 mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
-
-stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
 # storm_under KIND PAGES ROUNDS: one stopped storm, both tools attached by pid, then let go.
 storm_under() {
-	local kind=$1 pages=$2 rounds=$3 storm_pid perf_pid record_pid
-	"$storm" "$kind" "$pages" "$rounds" --wait >storm.out &
-	storm_pid=$!
-	wait_for 10 stopped $storm_pid || return 1
+	local kind=$1 pages=$2 rounds=$3 perf_pid
+	storm_start "$kind" "$pages" "$rounds" || return 1
 	perf record -q -e exceptions:page_fault_user -m 4096 -p $storm_pid -o perf.data 2>perf.err &
 	perf_pid=$!
-	rm -f run.flt
-	"$FAULTLINE" record -p $storm_pid -o run.flt 2>record.err &
-	record_pid=$!
-	wait_for 20 grep -q 'recording' record.err || return 1
+	record_start -p $storm_pid || return 1
 	sleep 1 # perf says nothing when it is ready
 	kill -CONT $storm_pid
 	wait $storm_pid

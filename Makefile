@@ -115,7 +115,7 @@ unit: tests ## build and run the unit tests only
 # The four user-facing commands install what they need first; a sub-make sees the new packages.
 demo: ## install what is missing, build, run the shipped demo under capture, explain it
 	$(Q)tests/setup.sh demo
-	$(Q)+$(MAKE) --no-print-directory all
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
 	$(Q)dashboards/demo.sh
 
 check: ## install what is missing, build, run every test
@@ -124,7 +124,7 @@ check: ## install what is missing, build, run every test
 
 bench: ## install what is missing, build, measure beside the named peers
 	$(Q)tests/setup.sh bench
-	$(Q)+$(MAKE) --no-print-directory all bench-programs
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all bench-programs
 	$(Q)python3 bench/bench.py
 
 campaigns: all ## run the shipped campaigns with their full grids

@@ -44,6 +44,9 @@ static int take_loss(void *self, const struct loss_info *info)
 static int take_device(void *self, const struct device_info *info)
 {
 	(void)self;
+	/* The host's own disk may be busy meanwhile: it is a device, too. */
+	if (info->kind != DEVICE_EMULATED)
+		return 0;
 	device = *info;
 	device_count++;
 	return 0;

@@ -45,10 +45,8 @@ programs_before=$(orphaned_programs)
 # 1. The recorder.
 "$INJECT" run "$scratch/machine.ini" >/dev/null 2>inject.err &
 injector=$!
-if ! wait_for 10 test -n "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)"; then
-	wait_for 10 bash -c "ls $FAULTLINE_RUN_DIR/*.machine" ||
-		not_ok "the emulated machine started" "$(cat inject.err)"
-fi
+wait_for 10 bash -c "ls $FAULTLINE_RUN_DIR/*.machine" ||
+	not_ok "the emulated machine started" "$(cat inject.err)"
 unreadable=0 attached=0 late=0 with_events=0 full=0
 for ((i = 0; i < kills; i++)); do
 	# Most die early, while attaching; every fourth lives long enough to have written frames.

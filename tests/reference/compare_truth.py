@@ -8,8 +8,10 @@ CSVDIR is what `faultline report --csv CSVDIR --raw-time` wrote; each TRUTH is o
 (docs/truth-log.md). Every fault must be there, none invented, every stage seen and in order, every
 count equal, and every resolved fault has exactly one CPU fault, inside its handler. With
 --evictions-race, where a page may be taken again while its handler brings it, or be there already
-for a duplicate, only faults that read storage are held to that, less 1%. With --timing each timestamp must also agree within 5 us or 2% of the fault's age, at the 95th
-percentile; the 99th is printed: on a shared virtual machine it is the neighbours'. Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
+for a duplicate, only faults that read storage are held to that, less 1%. With --timing each
+timestamp must also agree within 5 us or 2% of the fault's age, at the 95th percentile; the 99th is
+printed: on a shared virtual machine it is the neighbours'. Prints "ok - ..."/"not ok - ..." lines
+and the plain closing line.
 """
 import collections
 import csv
@@ -18,7 +20,6 @@ import sys
 
 STAGES = ("detect", "request", "isr", "handler", "resolved", "mapped", "response", "resume")
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
-PASID_NONE, QUEUE_NONE = "", ""
 RESPONSES = {0: "success", 1: "invalid", 15: "failure"}
 # Kinds counted one to one: truth's word, the event's.
 COUNTED = {

@@ -32,9 +32,11 @@ enum event_kind {
 	EVENT_FAULT_DETECT = 1,	  /* device found the translation missing; flags R/W/X */
 	EVENT_FAULT_REQUEST = 2,  /* page request is in the PRQ/PFQ; flags R/W/X/LAST;
 				     value: requests now queued */
-	EVENT_FAULT_ISR = 3,	  /* interrupt handler took the request; value: requests drained */
+	EVENT_FAULT_ISR = 3,	  /* interrupt handler or thread took the request and reported it;
+				     value: requests drained */
 	EVENT_FAULT_HANDLER = 4,  /* bottom half starts; EVENT_GROUP */
-	EVENT_FAULT_RESOLVED = 5, /* memory is present; MAJOR if it came from storage */
+	EVENT_FAULT_RESOLVED = 5, /* memory is present; MAJOR if it came from storage; from a kernel
+				     handler value: ns in handle_mm_fault(), code: enum mm_cause */
 	EVENT_FAULT_MAPPED = 6,	  /* IOPT (and PA-BITMAP / DevTLB) updated; value: paddr */
 	EVENT_FAULT_RESPONSE = 7, /* page response sent; EVENT_GROUP; code: enum response_code */
 	EVENT_FAULT_RESUME = 8,	  /* device retried and went on; EVENT_GROUP; code as received */
@@ -42,6 +44,12 @@ enum event_kind {
 	EVENT_FAULT_OVERFLOW = 9,    /* request dropped: the PRQ was full; value: its size */
 	EVENT_FAULT_UNFINISHED = 10, /* capture stopped waiting for the group; EVENT_GROUP;
 					value: age in ns; code: last stage seen (a kind) */
+	EVENT_FAULT_QUEUED = 11,     /* kernel: the group was handed to its consumer; EVENT_GROUP;
+					code: enum fault_consumer */
+	EVENT_FAULT_DELIVERED = 12,  /* the IOMMU has consumed the queued page group response;
+					EVENT_GROUP; value: ns since it was submitted */
+	EVENT_FAULT_DISCARD = 13,    /* partial groups were thrown away (PRQ overflow); value:
+					how many queues, device if there is just one */
 
 	EVENT_INVALIDATE_START =
 		16, /* host wants the range back; value: token of this invalidation */
@@ -54,6 +62,8 @@ enum event_kind {
 	EVENT_CPU_FAULT = 24, /* exceptions:page_fault_user/kernel; address: VA; value: error code;
 				 PRIV: raised in kernel mode. Inside a fault handler device, pasid,
 				 group and instance name the fault being resolved. */
+	EVENT_MM_FAULT = 25,  /* handle_mm_fault() outside any I/O fault, for a process asked for;
+				   address: VA; value: ns it took; code: enum mm_cause; MAJOR */
 
 	EVENT_IO_COMPLETE = 28,	   /* an emulated device's I/O that was slow or met a fault;
 				      time_ns: completion; value: latency ns; code: enum io_code */
@@ -63,12 +73,37 @@ enum event_kind {
 	EVENT_IOMMU_MAP = 32,		/* iommu:map; value: paddr; device 0 (none is known) */
 	EVENT_IOMMU_UNMAP = 33,		/* iommu:unmap; value: bytes unmapped */
 	EVENT_IOMMU_IO_PAGE_FAULT = 34, /* iommu:io_page_fault; value: fault flags of the driver */
+	EVENT_IOMMU_ATTACH = 35, /* device attached to a domain; value: the domain's number */
+	EVENT_PASID_ATTACH = 36, /* a PASID of the device now means a process; pid: that process */
+	EVENT_PASID_DETACH = 37,
+	EVENT_IOMMU_FAULT = 38,	 /* unrecoverable fault, decoded; flags R/W/X/PRIV; code: the
+				     IOMMU's fault reason; value: enum fault_source */
+	EVENT_IOMMU_UNSEEN = 39, /* unrecoverable faults known to have happened but not decoded;
+				     value: how many */
 
 	EVENT_DMA_MAP = 40,   /* dma:dma_map_*; address: DMA address; value: physical address */
 	EVENT_DMA_UNMAP = 41, /* dma:dma_unmap_* */
 	EVENT_DMA_ALLOC = 42,
 	EVENT_DMA_FREE = 43,
 	EVENT_DMA_SYNC = 44,
+	EVENT_DMA_LIVE = 45,	/* an old mapping that still lives; value: when it was mapped;
+				   group: stack id; pid: who mapped it */
+	EVENT_IOMMU_FLUSH = 46, /* IOTLB or device-TLB invalidation; value: ns it took; code: enum
+				   flush_kind */
+	EVENT_FAULT_OWNER = 47, /* right after the EVENT_IOMMU_FAULT of the same device and address:
+				   who owned the address. pid; address and length: of the mapping;
+				   value: when mapped, or unmapped; group: stack id; code: enum
+				   owner_state */
+
+	EVENT_VFIO_MAP = 48,	/* device: the container; address: IOVA; value: ns; code: errno */
+	EVENT_VFIO_UNMAP = 49,	/* likewise */
+	EVENT_VFIO_PIN = 50,	/* one contiguous run pinned; address: VA; value: ns; code: errno */
+	EVENT_VFIO_UNPIN = 51,	/* length: bytes */
+	EVENT_VFIO_LIMIT = 52,	/* how much of a limit is used; value: used; length: the limit;
+				   code: enum vfio_limit */
+	EVENT_VFIO_RESET = 53,	/* device reset; value: ns it took */
+	EVENT_VFIO_VECTOR = 54, /* interrupt vectors wired; value: how many; code: MSI index */
+	EVENT_VFIO_IRQ = 55,	/* the device interrupted, its eventfd was signalled */
 
 	EVENT_SCHED_WAKEUP = 56, /* a fault handler thread was woken; tid: the handler */
 	EVENT_SCHED_RUN = 57,	 /* a fault handler thread got a CPU; value: ns since its wakeup */
@@ -78,7 +113,21 @@ enum event_kind {
 
 	EVENT_DEVICE_NEW = 64, /* first sight of a device; device: its handle, pid: its owner;
 				  value: the source's own id (BDF, dev_t, emulated index) */
-	EVENT_KIND_MAX = 65,
+
+	EVENT_MM_INVALIDATE = 66, /* MMU notifier: the range is taken from devices; address: VA;
+				     code: the kernel's mmu_notifier_event */
+	EVENT_MM_RECLAIM = 67,	  /* direct reclaim; value: ns; length: bytes freed */
+	EVENT_MM_MIGRATE = 68,	  /* pages migrated; value: how many; code: the kernel's reason */
+	EVENT_MM_COLLAPSE = 69,	  /* khugepaged built a huge page; code: the kernel's status */
+	EVENT_KVM_UNMAP = 70,	  /* KVM's stage two loses the range; address: VA */
+	EVENT_UFFD_WAIT = 71,	  /* a fault waited for userfaultfd; value: ns */
+
+	EVENT_ODP_REGION = 72,	   /* memory region that pages on demand; value: its key */
+	EVENT_ODP_INVALIDATE = 73, /* the host takes pages of a region back; value: its key */
+	EVENT_ODP_PREFETCH = 74,   /* pages brought in by advice */
+	EVENT_RDMA_COUNTER = 75,   /* a hardware counter moved; value: by how much; code: enum
+				      rdma_counter */
+	EVENT_KIND_MAX = 76,
 };
 
 #define FAULT_STAGES 8
@@ -89,7 +138,8 @@ enum event_flags {
 	EVENT_WRITE = 1 << 1,
 	EVENT_EXEC = 1 << 2,
 	EVENT_PRIV = 1 << 3,
-	EVENT_LAST = 1 << 4,  /* last request of its group */
+	EVENT_LAST = 1 << 4,  /* last request of its group; on a stage after FAULT_HANDLER: this
+				 source shows no later stage, the fault is over with it */
 	EVENT_MAJOR = 1 << 5, /* storage was read (resolve) or written (evict) */
 	EVENT_GROUP =
 		1 << 6, /* the event holds for every request of (device, pasid, group, instance) */
@@ -101,6 +151,48 @@ enum response_code {
 	RESPONSE_SUCCESS = 0,
 	RESPONSE_INVALID = 1,
 	RESPONSE_FAILURE = 15,
+};
+
+/* Who takes a page request group from the kernel's IOPF core. */
+enum fault_consumer {
+	CONSUMER_UNKNOWN,
+	CONSUMER_SVA,	  /* the process's own page table: iommu_sva_iopf_handler */
+	CONSUMER_IOMMUFD, /* user space, through a fault queue */
+	CONSUMER_OTHER,	  /* a driver's own handler */
+};
+
+/* What brought the page, or failed to. The worst that was met within one handle_mm_fault(). */
+enum mm_cause {
+	MM_NONE, /* handle_mm_fault() was not reached: no such mapping, or access refused */
+	MM_ANONYMOUS,
+	MM_PRESENT, /* nothing had to be brought: another task was first */
+	MM_COPY_ON_WRITE,
+	MM_FILE,
+	MM_HUGE,
+	MM_HUGETLB,
+	MM_SWAP,
+	MM_USERFAULTFD,
+	MM_ERROR, /* SIGBUS, out of memory, poisoned */
+};
+
+enum flush_kind { FLUSH_CONTEXT = 1, FLUSH_IOTLB, FLUSH_DEVICE_TLB, FLUSH_INTERRUPT, FLUSH_OTHER };
+
+/* How an unrecoverable fault became known. */
+enum fault_source { SOURCE_TRACEPOINT, SOURCE_CONSOLE, SOURCE_REGISTERS };
+
+enum owner_state { OWNER_MAPPED, OWNER_UNMAPPED };
+
+enum vfio_limit { LIMIT_MEMLOCK, LIMIT_DMA_ENTRIES };
+
+enum rdma_counter {
+	RDMA_RNR_SENT,
+	RDMA_RNR_RECEIVED,
+	RDMA_RETRY,
+	RDMA_DUPLICATE,
+	RDMA_OUT_OF_SEQUENCE,
+	RDMA_ODP_FAULTS,
+	RDMA_ODP_INVALIDATIONS,
+	RDMA_ODP_PREFETCH,
 };
 
 enum io_code {

@@ -11,8 +11,12 @@
 
 #include "bpf/aggregate.h"
 
-/* One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. */
+/*
+ * One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. A block
+ * a path, in the order of the tables in lib/capture/rows_*.c.
+ */
 enum probe_id {
+	/* emu.bpf.c */
 	PROBE_FAULT_DETECT,
 	PROBE_FAULT_REQUEST,
 	PROBE_FAULT_ISR,
@@ -28,13 +32,25 @@ enum probe_id {
 	PROBE_INVALIDATE_FREED,
 	PROBE_INJECT_START,
 	PROBE_INJECT_STOP,
+
+	/* mm.bpf.c */
 	PROBE_PAGE_FAULT_USER,
 	PROBE_PAGE_FAULT_KERNEL,
+
+	/* sched.bpf.c */
 	PROBE_SCHED_WAKEUP,
 	PROBE_SCHED_SWITCH,
+
+	/* iopf.bpf.c */
+
+	/* iommu.bpf.c */
 	PROBE_IOMMU_MAP,
 	PROBE_IOMMU_UNMAP,
 	PROBE_IOMMU_IO_PAGE_FAULT,
+
+	/* vfio.bpf.c */
+
+	/* dma.bpf.c */
 	PROBE_DMA_MAP,
 	PROBE_DMA_MAP_SG,
 	PROBE_DMA_UNMAP,
@@ -45,8 +61,13 @@ enum probe_id {
 	PROBE_DMA_SYNC_DEVICE,
 	PROBE_DMA_SYNC_SG_CPU,
 	PROBE_DMA_SYNC_SG_DEVICE,
+
+	/* rdma.bpf.c */
+
+	/* block.bpf.c */
 	PROBE_BLOCK_ISSUE,
 	PROBE_BLOCK_COMPLETE,
+
 	PROBE_COUNT,
 };
 

@@ -21,39 +21,72 @@ static const char *const names[EVENT_KIND_MAX] = {
 	[EVENT_FAULT_RESUME] = "fault_resume",
 	[EVENT_FAULT_OVERFLOW] = "fault_overflow",
 	[EVENT_FAULT_UNFINISHED] = "fault_unfinished",
+	[EVENT_FAULT_QUEUED] = "fault_queued",
+	[EVENT_FAULT_DELIVERED] = "fault_delivered",
+	[EVENT_FAULT_DISCARD] = "fault_discard",
 	[EVENT_INVALIDATE_START] = "invalidate_start",
 	[EVENT_INVALIDATE_DEVICE] = "invalidate_device",
 	[EVENT_INVALIDATE_ACK] = "invalidate_ack",
 	[EVENT_INVALIDATE_FREED] = "invalidate_freed",
 	[EVENT_CPU_FAULT] = "cpu_fault",
+	[EVENT_MM_FAULT] = "mm_fault",
 	[EVENT_IO_COMPLETE] = "io_complete",
 	[EVENT_BLOCK_COMPLETE] = "block_complete",
 	[EVENT_IOMMU_MAP] = "iommu_map",
 	[EVENT_IOMMU_UNMAP] = "iommu_unmap",
 	[EVENT_IOMMU_IO_PAGE_FAULT] = "iommu_io_page_fault",
+	[EVENT_IOMMU_ATTACH] = "iommu_attach",
+	[EVENT_PASID_ATTACH] = "pasid_attach",
+	[EVENT_PASID_DETACH] = "pasid_detach",
+	[EVENT_IOMMU_FAULT] = "iommu_fault",
+	[EVENT_IOMMU_UNSEEN] = "iommu_unseen",
 	[EVENT_DMA_MAP] = "dma_map",
 	[EVENT_DMA_UNMAP] = "dma_unmap",
 	[EVENT_DMA_ALLOC] = "dma_alloc",
 	[EVENT_DMA_FREE] = "dma_free",
 	[EVENT_DMA_SYNC] = "dma_sync",
+	[EVENT_DMA_LIVE] = "dma_live",
+	[EVENT_IOMMU_FLUSH] = "iommu_flush",
+	[EVENT_FAULT_OWNER] = "fault_owner",
+	[EVENT_VFIO_MAP] = "vfio_map",
+	[EVENT_VFIO_UNMAP] = "vfio_unmap",
+	[EVENT_VFIO_PIN] = "vfio_pin",
+	[EVENT_VFIO_UNPIN] = "vfio_unpin",
+	[EVENT_VFIO_LIMIT] = "vfio_limit",
+	[EVENT_VFIO_RESET] = "vfio_reset",
+	[EVENT_VFIO_VECTOR] = "vfio_vector",
+	[EVENT_VFIO_IRQ] = "vfio_irq",
 	[EVENT_SCHED_WAKEUP] = "sched_wakeup",
 	[EVENT_SCHED_RUN] = "sched_run",
 	[EVENT_INJECT_START] = "inject_start",
 	[EVENT_INJECT_STOP] = "inject_stop",
 	[EVENT_DEVICE_NEW] = "device_new",
+	[EVENT_MM_INVALIDATE] = "mm_invalidate",
+	[EVENT_MM_RECLAIM] = "mm_reclaim",
+	[EVENT_MM_MIGRATE] = "mm_migrate",
+	[EVENT_MM_COLLAPSE] = "mm_collapse",
+	[EVENT_KVM_UNMAP] = "kvm_unmap",
+	[EVENT_UFFD_WAIT] = "uffd_wait",
+	[EVENT_ODP_REGION] = "odp_region",
+	[EVENT_ODP_INVALIDATE] = "odp_invalidate",
+	[EVENT_ODP_PREFETCH] = "odp_prefetch",
+	[EVENT_RDMA_COUNTER] = "rdma_counter",
 };
 
 static const struct {
 	const char *name;
 	unsigned int first, last;
 } groups[] = {
-	{"fault", EVENT_FAULT_DETECT, EVENT_FAULT_UNFINISHED},
+	{"fault", EVENT_FAULT_DETECT, EVENT_FAULT_DISCARD},
 	{"invalidate", EVENT_INVALIDATE_START, EVENT_INVALIDATE_FREED},
 	{"io", EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE},
-	{"iommu", EVENT_IOMMU_MAP, EVENT_IOMMU_IO_PAGE_FAULT},
-	{"dma", EVENT_DMA_MAP, EVENT_DMA_SYNC},
+	{"iommu", EVENT_IOMMU_MAP, EVENT_IOMMU_UNSEEN},
+	{"dma", EVENT_DMA_MAP, EVENT_DMA_LIVE},
+	{"vfio", EVENT_VFIO_MAP, EVENT_VFIO_IRQ},
 	{"sched", EVENT_SCHED_WAKEUP, EVENT_SCHED_RUN},
 	{"inject", EVENT_INJECT_START, EVENT_INJECT_STOP},
+	{"mm", EVENT_MM_INVALIDATE, EVENT_UFFD_WAIT},
+	{"rdma", EVENT_ODP_REGION, EVENT_RDMA_COUNTER},
 };
 
 static void add(__u64 set[2], unsigned int kind)
@@ -64,7 +97,7 @@ static void add(__u64 set[2], unsigned int kind)
 
 static int refuse(const char *word, size_t length)
 {
-	char accepted[640];
+	char accepted[1280];
 	size_t used = 0;
 
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)

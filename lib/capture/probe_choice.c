@@ -8,7 +8,8 @@
 #include "lib/base/fail.h"
 #include "lib/capture/probe_set.h"
 
-static const char *const attach_names[] = {"", "usdt faultline:", "tp_btf ", "fentry ", "kprobe "};
+static const char *const attach_names[] = {"", "usdt faultline:", "tp_btf ", "function ",
+					   "kprobe "};
 
 void probe_turn_off(struct probe *probe, const char *reason)
 {
@@ -44,7 +45,29 @@ static bool feeds_others(const struct probe_row *row)
 	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_OVERFLOW;
 }
 
-static bool way_exists(const struct btf *kernel, const struct probe_way *way)
+/* In the kernel's types or in those of a loaded module of the row. */
+static bool function_exists(const struct btf *kernel, const struct probe_row *row,
+			    const char *symbol)
+{
+	char names[NAME_TEXT], *rest = names, *name;
+
+	if (btf__find_by_name_kind(kernel, symbol, BTF_KIND_FUNC) > 0)
+		return true;
+	snprintf(names, sizeof(names), "%s", row->module ? row->module : "");
+	while ((name = strsep(&rest, " "))) {
+		struct btf *module =
+			*name ? btf__load_module_btf(name, (struct btf *)kernel) : NULL;
+		bool found = module && btf__find_by_name_kind(module, symbol, BTF_KIND_FUNC) > 0;
+
+		btf__free(module);
+		if (found)
+			return true;
+	}
+	return false;
+}
+
+static bool way_exists(const struct btf *kernel, const struct probe_row *row,
+		       const struct probe_way *way)
 {
 	char name[NAME_TEXT];
 
@@ -54,9 +77,9 @@ static bool way_exists(const struct btf *kernel, const struct probe_way *way)
 	case ATTACH_TP_BTF:
 		snprintf(name, sizeof(name), "btf_trace_%s", way->symbol);
 		return btf__find_by_name_kind(kernel, name, BTF_KIND_TYPEDEF) > 0;
-	case ATTACH_FENTRY:
+	case ATTACH_FUNCTION:
 	case ATTACH_KPROBE:
-		return btf__find_by_name_kind(kernel, way->symbol, BTF_KIND_FUNC) > 0;
+		return function_exists(kernel, row, way->symbol);
 	default:
 		return false;
 	}
@@ -68,7 +91,7 @@ static void choose_way(struct probe *probe, const struct probe_row *row, const s
 	size_t used = strlen(missing);
 
 	for (size_t i = 0; kernel && i < PROBE_WAYS && row->ways[i].kind; i++) {
-		if (way_exists(kernel, &row->ways[i])) {
+		if (way_exists(kernel, row, &row->ways[i])) {
 			probe->way = &row->ways[i];
 			break;
 		}
@@ -83,9 +106,11 @@ static void choose_way(struct probe *probe, const struct probe_row *row, const s
 			       kernel ? missing : "this kernel has no type information (BTF)");
 }
 
-static void choose(struct probe *probe, const struct probe_row *row,
-		   const struct capture_config *config, const struct btf *kernel)
+static void choose(struct probe *probe, const struct capture_config *config,
+		   const struct btf *kernel)
 {
+	const struct probe_row *row = probe->row;
+
 	snprintf(probe->info.name, sizeof(probe->info.name), "%s", row->name);
 	choose_way(probe, row, kernel);
 	if (named(config->disabled, config->disabled_count, row->name)) {
@@ -113,8 +138,8 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 static const struct probe_row *find_row(const char *name)
 {
 	for (int i = 0; i < PROBE_COUNT; i++)
-		if (!strcmp(probe_rows[i].name, name))
-			return &probe_rows[i];
+		if (!strcmp(probe_row(i)->name, name))
+			return probe_row(i);
 	return NULL;
 }
 
@@ -142,8 +167,10 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	objects_quiet();
 	kernel = btf__load_vmlinux_btf();
 	make_filter(&s->filter, config);
-	for (int i = 0; i < PROBE_COUNT; i++)
-		choose(&s->probes[i], &probe_rows[i], config, kernel);
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		s->probes[i].row = probe_row(i);
+		choose(&s->probes[i], config, kernel);
+	}
 	if (kernel) {
 		s->kernel_types = true;
 		s->multi = usdt_multi_supported(kernel);

@@ -17,7 +17,7 @@ static bool usdt_wanted(const struct probe *probe)
 static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt_note *note,
 		      struct usdt_place_at *place)
 {
-	struct usdt_site site = {.probe = id, .kind = probe_rows[id].kind};
+	struct usdt_site site = {.probe = id, .kind = set->probes[id].row->kind};
 	int map = bpf_object__find_map_fd_by_name(set->objects[OBJECT_EMU], "usdt_sites");
 	int error = usdt_parse_arguments(note->arguments, site.arguments);
 

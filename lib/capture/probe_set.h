@@ -9,9 +9,10 @@
 #define EMULATORS_MAX 8 /* different binaries at once */
 
 struct probe {
+	const struct probe_row *row;
 	const struct probe_way *way;
-	struct bpf_program *program;
-	struct bpf_link *link; /* USDT rows share those of the emulators */
+	struct bpf_program *program, *returns; /* of the way; either may be NULL */
+	struct bpf_link *link, *return_link;   /* USDT rows share those of the emulators */
 	struct probe_info info;
 };
 

@@ -8,11 +8,32 @@
 
 #include "lib/base/fail.h"
 
-static void enable(const struct probe_set *set, const struct probe *probe)
+/* Finds the programs of the chosen way and has them loaded; false if one was not built in. */
+static bool enable(const struct probe_set *set, struct probe *probe,
+		   const struct bpf_object *object)
 {
-	bpf_program__set_autoload(probe->program, true);
-	if (probe->way->kind == ATTACH_USDT && set->multi)
+	const struct probe_way *way = probe->way;
+
+	if (way->program)
+		probe->program = bpf_object__find_program_by_name(object, way->program);
+	if (way->returns)
+		probe->returns = bpf_object__find_program_by_name(object, way->returns);
+	if (!probe->program != !way->program || !probe->returns != !way->returns)
+		return false;
+	if (probe->program)
+		bpf_program__set_autoload(probe->program, true);
+	if (probe->returns)
+		bpf_program__set_autoload(probe->returns, true);
+	if (way->kind == ATTACH_USDT && set->multi)
 		usdt_use_multi(probe->program);
+	return true;
+}
+
+static void forget(struct probe *probe, const char *reason)
+{
+	probe_turn_off(probe, reason);
+	probe->program = NULL;
+	probe->returns = NULL;
 }
 
 /* Loads one object with the programs of the rows that want it; on failure those are off. */
@@ -26,16 +47,11 @@ static void load_object(struct probe_set *set, enum object_id id, const struct s
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (probe_rows[i].object != id || !probe->way)
+		if (set->probes[i].row->object != id || !probe->way)
 			continue;
 		wanted++;
-		if (error)
-			continue;
-		probe->program = bpf_object__find_program_by_name(object, probe->way->program);
-		if (probe->program)
-			enable(set, probe);
-		else
-			probe_turn_off(probe, "no BPF program of that name was built in");
+		if (!error && !enable(set, probe, object))
+			forget(probe, "no BPF program of that name was built in");
 	}
 	if (!error && wanted)
 		error = object_load(object, maps, filter);
@@ -44,9 +60,8 @@ static void load_object(struct probe_set *set, enum object_id id, const struct s
 		return;
 	}
 	for (int i = 0; i < PROBE_COUNT; i++)
-		if (probe_rows[i].object == id && set->probes[i].way) {
-			probe_turn_off(&set->probes[i], failure_text());
-			set->probes[i].program = NULL;
+		if (set->probes[i].row->object == id && set->probes[i].way) {
+			forget(&set->probes[i], failure_text());
 		}
 	bpf_object__close(object);
 }
@@ -67,20 +82,45 @@ int probe_set_load(struct probe_set *set, const struct shared_maps *maps)
 	return 0;
 }
 
+static void detach(struct probe *probe)
+{
+	bpf_link__destroy(probe->link);
+	bpf_link__destroy(probe->return_link);
+	probe->link = NULL;
+	probe->return_link = NULL;
+}
+
+/* Both programs of a function or none: half a pair would leave entries that nobody takes back. */
+static bool attach(struct probe *probe)
+{
+	if (probe->returns) {
+		probe->return_link = bpf_program__attach(probe->returns);
+		if (!probe->return_link)
+			return false;
+	}
+	if (probe->program) {
+		probe->link = bpf_program__attach(probe->program);
+		if (!probe->link)
+			return false;
+	}
+	return true;
+}
+
 void probe_set_attach(struct probe_set *set)
 {
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 		char reason[REASON_TEXT];
 
-		if (!probe->program || probe->way->kind == ATTACH_USDT)
+		if (!probe->way || probe->way->kind == ATTACH_USDT ||
+		    (!probe->program && !probe->returns))
 			continue;
-		probe->link = bpf_program__attach(probe->program);
-		if (probe->link) {
+		if (attach(probe)) {
 			probe_turn_on(probe);
 			continue;
 		}
 		snprintf(reason, sizeof(reason), "attaching failed: %s", strerror(errno));
+		detach(probe);
 		probe_turn_off(probe, reason);
 	}
 }
@@ -89,10 +129,8 @@ void probe_set_detach(struct probe_set *set)
 {
 	while (set->emulator_count)
 		usdt_detach(&set->emulators[--set->emulator_count]);
-	for (int i = 0; i < PROBE_COUNT; i++) {
-		bpf_link__destroy(set->probes[i].link);
-		set->probes[i].link = NULL;
-	}
+	for (int i = 0; i < PROBE_COUNT; i++)
+		detach(&set->probes[i]);
 }
 
 void probe_set_destroy(struct probe_set *set)
@@ -135,7 +173,7 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 	for (__u32 i = 0; i < PROBE_COUNT; i++) {
 		struct probe_info *info = &set->probes[i].info;
 
-		if (!set->probes[i].program)
+		if (!set->probes[i].program && !set->probes[i].returns)
 			continue;
 		if (bpf_map_lookup_elem(set->counters_fd, &i, set->counters))
 			return failed(-errno, "reading the counters of probe %s: %s", info->name,
@@ -147,8 +185,11 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 			info->lost += set->counters[cpu].lost;
 		}
 		/* Programs on uprobes are shared by rows and never skipped. */
+		info->missed = 0;
 		if (set->probes[i].link)
-			info->missed = missed_runs(set->probes[i].program);
+			info->missed += missed_runs(set->probes[i].program);
+		if (set->probes[i].return_link)
+			info->missed += missed_runs(set->probes[i].returns);
 		sum.emitted += info->emitted;
 		sum.lost += info->lost;
 		sum.missed += info->missed;

@@ -17,30 +17,42 @@ enum attach_kind {
 	ATTACH_NONE,
 	ATTACH_USDT,
 	ATTACH_TP_BTF,
-	ATTACH_FENTRY,
-	ATTACH_KPROBE,
+	ATTACH_FUNCTION, /* fentry and fexit */
+	ATTACH_KPROBE,	 /* kprobe and kretprobe: clones that have no type information */
 };
 
+/*
+ * One way to see what a row wants. A function has up to two programs: at its entry, at its return
+ * (fexit; kretprobe). They go on and off together and share the row's counters.
+ */
 struct probe_way {
 	enum attach_kind kind;
 	const char *symbol;  /* tracepoint, function or USDT name */
-	const char *program; /* BPF program of the row's object */
+	const char *program; /* BPF program of the row's object; NULL: only the return is wanted */
+	const char *returns; /* BPF program at the function's return; NULL: none */
 };
 
-#define PROBE_WAYS 3
+#define PROBE_WAYS 4
 
 struct probe_row {
+	enum probe_id id;
 	const char *name;
 	enum object_id object;
 	__u16 kind;    /* enum event_kind it gives */
 	bool required; /* without it fault timelines have no start or no end */
+	/*
+	 * Kernel module that carries the symbol, NULL: the kernel itself. Modules move functions
+	 * between releases: names separated by spaces are tried in turn.
+	 */
+	const char *module;
 	struct probe_way ways[PROBE_WAYS];
 };
 
 /* Whether the configuration asks for this kind of event. */
 bool capture_kind_asked(const struct capture_config *config, __u16 kind);
 
-extern const struct probe_row probe_rows[PROBE_COUNT];
+/* The row of this id, never NULL. Rows stand in rows_*.c, a file for each BPF object. */
+const struct probe_row *probe_row(enum probe_id id);
 /* Whether the row of this name is one that fault timelines cannot do without. */
 bool probe_required(const char *name);
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside the probe table: its rows, a file for each BPF object, and short words for their ways. */
+#ifndef FAULTLINE_ROWS_H
+#define FAULTLINE_ROWS_H
+
+#include "lib/capture/probes.h"
+
+#define USDT(name)                                           \
+	{                                                    \
+		{                                            \
+			ATTACH_USDT, #name, "emulator", NULL \
+		}                                            \
+	}
+#define TP_BTF(name)                                      \
+	{                                                 \
+		{                                         \
+			ATTACH_TP_BTF, #name, #name, NULL \
+		}                                         \
+	}
+#define TP_BTF_RENAMED(name, before)                          \
+	{                                                     \
+		{ATTACH_TP_BTF, #name, #name, NULL},          \
+		{                                             \
+			ATTACH_TP_BTF, #before, #before, NULL \
+		}                                             \
+	}
+
+extern const struct probe_row emu_rows[];
+extern const size_t emu_row_count;
+extern const struct probe_row mm_rows[];
+extern const size_t mm_row_count;
+extern const struct probe_row sched_rows[];
+extern const size_t sched_row_count;
+extern const struct probe_row iommu_rows[];
+extern const size_t iommu_row_count;
+extern const struct probe_row dma_rows[];
+extern const size_t dma_row_count;
+extern const struct probe_row block_rows[];
+extern const size_t block_row_count;
+
+#endif

@@ -19,7 +19,7 @@ endif
 
 CPPFLAGS := -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BUILD) -MMD -MP
 CFLAGS   ?= -O2 -g
-CFLAGS   += -std=gnu11 -Wall -Wextra -Werror -fno-omit-frame-pointer -pthread
+CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread
 ifeq ($(SANITIZE),1)
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1

@@ -252,6 +252,7 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 		return 0;
 	c->next_second_ns = now + NSEC_PER_SEC;
 	capture_find_emulator(c);
+	probe_set_look_for_modules(c->probes);
 	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
 			     capture_take_unfinished, c);
 	if (!error)

@@ -17,6 +17,7 @@
 #include "bpf/sched.skel.h"
 #include "lib/base/fail.h"
 #include "lib/base/stream.h"
+#include "lib/capture/complaint.h"
 
 #define RINGS_BYTES    (64ul << 20)
 #define RING_MIN_BYTES (256ul << 10)
@@ -33,33 +34,13 @@ static const struct {
 	[OBJECT_BLOCK] = {"block", block_bpf__elf_bytes},
 };
 
-static char complaint[REASON_TEXT];
-
-/* Keeps the last warning for the probe table's reasons; a program has no use for the rest. */
-static int keep_complaint(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	char text[REASON_TEXT];
-
-	if (level != LIBBPF_WARN)
-		return 0;
-	vsnprintf(text, sizeof(text), format, arguments);
-	text[strcspn(text, "\n")] = '\0';
-	memcpy(complaint, text, sizeof(complaint));
-	return 0;
-}
-
-void objects_quiet(void)
-{
-	libbpf_set_print(keep_complaint);
-}
-
 static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *bytes))
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name);
 	size_t bytes;
 	const void *image = elf(&bytes);
 
-	objects_quiet();
+	complaint_begin();
 	return bpf_object__open_mem(image, bytes, &options);
 }
 
@@ -131,12 +112,14 @@ static int load_maps(struct shared_maps *maps)
 
 	maps->object = open_elf("faultline_maps", maps_bpf__elf_bytes);
 	if (!maps->object)
-		return failed(-errno, "opening the BPF maps: %s (%s)", strerror(errno), complaint);
+		return failed(-errno, "opening the BPF maps: %s (%s)", strerror(errno),
+			      complaint_text());
 	rings = bpf_object__find_map_by_name(maps->object, "rings");
 	bpf_map__set_max_entries(rings, maps->cpus);
 	error = bpf_object__load(maps->object);
 	if (error)
-		return failed(error, "creating the BPF maps: %s (%s)", strerror(-error), complaint);
+		return failed(error, "creating the BPF maps: %s (%s)", strerror(-error),
+			      complaint_text());
 	maps->counters = bpf_object__find_map_fd_by_name(maps->object, "counters");
 	maps->devices = bpf_object__find_map_fd_by_name(maps->object, "devices");
 	maps->groups = bpf_object__find_map_fd_by_name(maps->object, "groups");
@@ -183,43 +166,69 @@ int object_open(struct bpf_object **object, enum object_id id)
 {
 	struct bpf_program *program;
 
-	complaint[0] = '\0';
 	*object = open_elf(sources[id].name, sources[id].elf);
 	if (!*object)
 		return failed(-errno, "BPF object %s: %s (%s)", sources[id].name, strerror(errno),
-			      complaint);
+			      complaint_text());
 	bpf_object__for_each_program(program, *object) bpf_program__set_autoload(program, false);
 	return 0;
 }
 
-int object_load(struct bpf_object *object, const struct shared_maps *maps,
-		const struct capture_filter *filter)
+/* Shared maps, and all others of an earlier load of this object, take the place of its own. */
+static int share_maps(struct bpf_object *object, const struct shared_maps *maps,
+		      const struct bpf_object *first)
 {
 	struct bpf_map *map;
-	int error;
 
-	complaint[0] = '\0';
 	bpf_object__for_each_map(map, object)
 	{
-		int fd = bpf_object__find_map_fd_by_name(maps->object, bpf_map__name(map));
+		const char *name = bpf_map__name(map);
+		int fd = -1, error;
 
-		if (bpf_map__is_internal(map) || fd < 0)
-			continue;
-		error = bpf_map__reuse_fd(map, fd);
+		if (!bpf_map__is_internal(map))
+			fd = bpf_object__find_map_fd_by_name(maps->object, name);
+		if (fd < 0 && first)
+			fd = bpf_object__find_map_fd_by_name(first, name);
+		error = fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
 		if (error)
-			return failed(error, "sharing BPF map %s: %s", bpf_map__name(map),
-				      strerror(-error));
+			return failed(error, "sharing BPF map %s: %s", name, strerror(-error));
 	}
-	map = bpf_object__find_map_by_name(object, ".rodata.filter");
+	return 0;
+}
+
+static int set_filter(struct bpf_object *object, const struct capture_filter *filter)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.filter");
+	int error;
+
 	if (!map)
 		return failed(-ENOENT, "BPF object %s has no filter", bpf_object__name(object));
 	error = bpf_map__set_initial_value(map, filter, sizeof(*filter));
 	if (error)
 		return failed(error, "setting the filter of BPF object %s: %s",
 			      bpf_object__name(object), strerror(-error));
+	return 0;
+}
+
+int object_load(struct bpf_object *object, const struct shared_maps *maps,
+		const struct capture_filter *filter, const struct bpf_object *first)
+{
+	int error;
+
+	complaint_begin();
+	error = first ? 0 : set_filter(object, filter);
+	if (!error)
+		error = share_maps(object, maps, first);
+	if (error)
+		return error;
 	error = bpf_object__load(object);
 	if (error)
-		return failed(error, "%s%s%s", strerror(-error), complaint[0] ? ": " : "",
-			      complaint);
+		return failed(error, "%s%s%s", strerror(-error), complaint_text()[0] ? ": " : "",
+			      complaint_text());
 	return 0;
+}
+
+const char *object_culprit(void)
+{
+	return complaint_program();
 }

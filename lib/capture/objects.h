@@ -36,10 +36,18 @@ void shared_maps_destroy(struct shared_maps *maps);
 
 /* Opens an object with no program enabled; enable with bpf_program__set_autoload(), then load. */
 int object_open(struct bpf_object **object, enum object_id id);
+/*
+ * Loads what is enabled. `first`: the same object loaded before, whose maps it uses; may be NULL. On
+ * failure the object can only be closed, and object_culprit() names the program at fault.
+ */
 int object_load(struct bpf_object *object, const struct shared_maps *maps,
-		const struct capture_filter *filter);
+		const struct capture_filter *filter, const struct bpf_object *first);
+/* The program that kept the last object from loading, "" if it was none of them. */
+const char *object_culprit(void);
 
 /* Keeps libbpf from printing: what it says goes into sentences of ours. */
 void objects_quiet(void);
+/* Whether the whole of what libbpf and the verifier complain about goes to stderr, too. */
+void objects_verbose(bool verbose);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which way each row of the probe table takes on this kernel, with this configuration. */
-#include <bpf/btf.h>
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/capture/probe_set.h"
@@ -45,81 +46,136 @@ static bool feeds_others(const struct probe_row *row)
 	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_OVERFLOW;
 }
 
-/* In the kernel's types or in those of a loaded module of the row. */
-static bool function_exists(const struct btf *kernel, const struct probe_row *row,
-			    const char *symbol)
+/* Where a way leads on this kernel: fills in probe->symbol. Else says what is missing. */
+static bool function_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
+			    char missing[REASON_TEXT])
 {
-	char names[NAME_TEXT], *rest = names, *name;
+	const struct kernel_function *found =
+		kernel_names_find(set->names, way->symbol, probe->row->module);
+	bool tracepoint = way->kind == ATTACH_TP_BTF;
+	__u32 arguments = 0;
 
-	if (btf__find_by_name_kind(kernel, symbol, BTF_KIND_FUNC) > 0)
+	if (found)
+		arguments = tracepoint ? found->tracepoint_arguments : found->arguments;
+	if (!found || (tracepoint ? !found->tracepoint : !found->functions))
+		snprintf(missing, REASON_TEXT, "this kernel has no %s", way->symbol);
+	else if (way->arguments && way->arguments != arguments)
+		snprintf(missing, REASON_TEXT, "%s has %u arguments here, not %u", way->symbol,
+			 arguments, way->arguments);
+	else if (!tracepoint && found->functions > 1)
+		snprintf(missing, REASON_TEXT, "this kernel has %u functions named %s",
+			 found->functions, way->symbol);
+	else if (!tracepoint && !set->functions)
+		snprintf(missing, REASON_TEXT, "this kernel lets no program onto its functions");
+	else
 		return true;
-	snprintf(names, sizeof(names), "%s", row->module ? row->module : "");
-	while ((name = strsep(&rest, " "))) {
-		struct btf *module =
-			*name ? btf__load_module_btf(name, (struct btf *)kernel) : NULL;
-		bool found = module && btf__find_by_name_kind(module, symbol, BTF_KIND_FUNC) > 0;
-
-		btf__free(module);
-		if (found)
-			return true;
-	}
 	return false;
 }
 
-static bool way_exists(const struct btf *kernel, const struct probe_row *row,
-		       const struct probe_way *way)
+static bool kprobe_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
+			  char missing[REASON_TEXT])
 {
-	char name[NAME_TEXT];
+	size_t count;
 
+	if (access("/sys/bus/event_source/devices/kprobe", F_OK)) {
+		snprintf(missing, REASON_TEXT, "this kernel has no kprobes");
+		return false;
+	}
+	count = kernel_names_symbol(set->names, way->symbol, probe->symbol);
+	if (count != 1)
+		snprintf(missing, REASON_TEXT,
+			 count ? "this kernel has several of %s" : "this kernel has no %s",
+			 way->symbol);
+	return count == 1;
+}
+
+static bool way_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
+		       char missing[REASON_TEXT])
+{
+	snprintf(probe->symbol, sizeof(probe->symbol), "%s", way->symbol);
 	switch (way->kind) {
 	case ATTACH_USDT:
 		return true; /* asked of the binary when there is one */
 	case ATTACH_TP_BTF:
-		snprintf(name, sizeof(name), "btf_trace_%s", way->symbol);
-		return btf__find_by_name_kind(kernel, name, BTF_KIND_TYPEDEF) > 0;
 	case ATTACH_FUNCTION:
+		return function_exists(set, probe, way, missing);
 	case ATTACH_KPROBE:
-		return function_exists(kernel, row, way->symbol);
+		return kprobe_exists(set, probe, way, missing);
 	default:
 		return false;
 	}
 }
 
-static void choose_way(struct probe *probe, const struct probe_row *row, const struct btf *kernel)
+static void describe_way(struct probe *probe, const struct probe_way *way)
 {
-	char missing[REASON_TEXT] = "this kernel has no ";
-	size_t used = strlen(missing);
-
-	for (size_t i = 0; kernel && i < PROBE_WAYS && row->ways[i].kind; i++) {
-		if (way_exists(kernel, row, &row->ways[i])) {
-			probe->way = &row->ways[i];
-			break;
-		}
-		used += snprintf(missing + used, sizeof(missing) - used, "%s%s", i ? " or " : "",
-				 row->ways[i].symbol);
-	}
-	snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s",
-		 attach_names[probe->way ? probe->way->kind : row->ways[0].kind],
-		 probe->way ? probe->way->symbol : row->ways[0].symbol);
-	if (!probe->way)
-		probe_turn_off(probe,
-			       kernel ? missing : "this kernel has no type information (BTF)");
+	snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s", attach_names[way->kind],
+		 probe->symbol);
 }
 
-static void choose(struct probe *probe, const struct capture_config *config,
-		   const struct btf *kernel)
+/* "this kernel has no A or B": what the kernel lacks of all ways, or what else is the matter. */
+static void collect(char *reasons, const char *missing)
+{
+	static const char lacks[] = "this kernel has no ";
+	size_t used = strlen(reasons);
+
+	if (used && !strncmp(reasons, lacks, sizeof(lacks) - 1) &&
+	    !strncmp(missing, lacks, sizeof(lacks) - 1))
+		snprintf(reasons + used, REASON_TEXT - used, " or %s", missing + sizeof(lacks) - 1);
+	else if (used)
+		snprintf(reasons + used, REASON_TEXT - used, "; %s", missing);
+	else
+		snprintf(reasons, REASON_TEXT, "%s", missing);
+}
+
+bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char *reason)
+{
+	const struct probe_way *ways = probe->row->ways;
+	size_t next = probe->way ? probe->way - ways + 1 : 0;
+	char reasons[REASON_TEXT] = "", unloaded[NAME_TEXT];
+
+	if (reason)
+		collect(reasons, reason);
+	probe->program = probe->returns = NULL;
+	for (; set->names && next < PROBE_WAYS && ways[next].kind; next++) {
+		char missing[REASON_TEXT] = "";
+
+		if (way_exists(set, probe, &ways[next], missing)) {
+			probe->way = &ways[next];
+			probe->waits = false;
+			describe_way(probe, probe->way);
+			return true;
+		}
+		collect(reasons, missing);
+	}
+	if (!set->names)
+		snprintf(reasons, sizeof(reasons), "this kernel has no type information (BTF)");
+	if (!reason) {
+		snprintf(probe->symbol, sizeof(probe->symbol), "%s", ways[0].symbol);
+		describe_way(probe, &ways[0]);
+		probe->modules = kernel_names_loaded(probe->row->module, unloaded);
+		probe->waits = unloaded[0];
+		if (probe->waits && !probe->modules)
+			snprintf(reasons, sizeof(reasons), "module %s is not loaded", unloaded);
+	}
+	probe_turn_off(probe, reasons);
+	return false;
+}
+
+static void choose(struct probe_set *set, struct probe *probe, const struct capture_config *config)
 {
 	const struct probe_row *row = probe->row;
 
 	snprintf(probe->info.name, sizeof(probe->info.name), "%s", row->name);
-	choose_way(probe, row, kernel);
-	if (named(config->disabled, config->disabled_count, row->name)) {
+	probe_take_next_way(set, probe, NULL);
+	probe->wanted = false;
+	if (named(config->disabled, config->disabled_count, row->name))
 		probe_turn_off(probe, "left out by --disable-probe");
-		probe->info.state = PROBE_DISABLED;
-	} else if (!feeds_others(row) && !capture_kind_asked(config, row->kind)) {
+	else if (!feeds_others(row) && !capture_kind_asked(config, row->kind))
 		probe_turn_off(probe, "its kind of event was not asked for");
+	else
+		probe->wanted = true;
+	if (!probe->wanted)
 		probe->info.state = PROBE_DISABLED;
-	}
 }
 
 static void make_filter(struct capture_filter *filter, const struct capture_config *config)
@@ -150,10 +206,33 @@ bool probe_required(const char *name)
 	return row && row->required;
 }
 
+/*
+ * Only trying tells: types list functions of kernels that let no program onto any. Loads, attaches
+ * nothing. Who may not try believes the types.
+ */
+static bool functions_possible(const struct btf *kernel)
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id =
+			    btf__find_by_name_kind(kernel, "handle_mm_fault", BTF_KIND_FUNC));
+	int fd;
+
+	if (geteuid())
+		return true;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "faultline_try", "GPL", nothing,
+			   sizeof(nothing) / sizeof(nothing[0]), &options);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int probe_set_create(struct probe_set **set, const struct capture_config *config)
 {
 	struct probe_set *s = calloc(1, sizeof(*s));
-	struct btf *kernel;
 
 	if (!s)
 		return failed(-ENOMEM, "no memory for the probe table");
@@ -165,16 +244,14 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 				      config->disabled[i]);
 		}
 	objects_quiet();
-	kernel = btf__load_vmlinux_btf();
+	if (!kernel_names_create(&s->names)) {
+		s->multi = usdt_multi_supported(kernel_names_types(s->names));
+		s->functions = functions_possible(kernel_names_types(s->names));
+	}
 	make_filter(&s->filter, config);
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		s->probes[i].row = probe_row(i);
-		choose(&s->probes[i], config, kernel);
-	}
-	if (kernel) {
-		s->kernel_types = true;
-		s->multi = usdt_multi_supported(kernel);
-		btf__free(kernel);
+		choose(s, &s->probes[i], config);
 	}
 	*set = s;
 	return 0;

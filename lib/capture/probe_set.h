@@ -3,6 +3,7 @@
 #ifndef FAULTLINE_PROBE_SET_H
 #define FAULTLINE_PROBE_SET_H
 
+#include "lib/capture/kernel_names.h"
 #include "lib/capture/probes.h"
 #include "lib/capture/usdt.h"
 
@@ -13,24 +14,47 @@ struct probe {
 	const struct probe_way *way;
 	struct bpf_program *program, *returns; /* of the way; either may be NULL */
 	struct bpf_link *link, *return_link;   /* USDT rows share those of the emulators */
+	char symbol[NAME_TEXT];		       /* of the way: a clone's whole name */
+	bool wanted;			       /* the configuration asks for it */
+	bool waits;			       /* for a module to be loaded */
+	size_t modules;			       /* of its own that were when last looked at */
 	struct probe_info info;
+};
+
+/*
+ * A BPF object is loaded once with all that its rows want. Rows whose way turned out not to work,
+ * or whose module came later, get the object another time, on the maps of the first.
+ */
+struct object_again {
+	struct object_again *next;
+	struct bpf_object *object;
 };
 
 struct probe_set {
 	struct capture_filter filter;
 	struct bpf_object *objects[OBJECT_COUNT];
+	struct object_again *again;
+	struct kernel_names *names; /* NULL: the kernel has no type information */
+	const struct shared_maps *maps;
+	bool functions; /* the kernel lets programs onto its functions */
 	struct probe probes[PROBE_COUNT];
 	struct usdt_links emulators[EMULATORS_MAX];
 	size_t emulator_count;
 	bool multi;			/* uprobe_multi links are used */
 	__u32 sites;			/* of all emulators, numbers given out */
 	struct probe_counter *counters; /* one per CPU, to read one row */
-	bool kernel_types;		/* the kernel has BTF */
 	int cpus;
 	int counters_fd;
 };
 
 void probe_turn_on(struct probe *probe);
 void probe_turn_off(struct probe *probe, const char *reason);
+/*
+ * Takes the first way after the present one (from the beginning if there is none) that exists here.
+ * Without any the row is off: `reason` says why the present way failed, NULL: none was tried.
+ */
+bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char *reason);
+/* Loads what the rows with a way lack; rows that cannot be loaded are off. */
+void probe_set_load_rows(struct probe_set *set);
 
 #endif

@@ -8,67 +8,11 @@
 
 #include "lib/base/fail.h"
 
-/* Finds the programs of the chosen way and has them loaded; false if one was not built in. */
-static bool enable(const struct probe_set *set, struct probe *probe,
-		   const struct bpf_object *object)
-{
-	const struct probe_way *way = probe->way;
-
-	if (way->program)
-		probe->program = bpf_object__find_program_by_name(object, way->program);
-	if (way->returns)
-		probe->returns = bpf_object__find_program_by_name(object, way->returns);
-	if (!probe->program != !way->program || !probe->returns != !way->returns)
-		return false;
-	if (probe->program)
-		bpf_program__set_autoload(probe->program, true);
-	if (probe->returns)
-		bpf_program__set_autoload(probe->returns, true);
-	if (way->kind == ATTACH_USDT && set->multi)
-		usdt_use_multi(probe->program);
-	return true;
-}
-
-static void forget(struct probe *probe, const char *reason)
-{
-	probe_turn_off(probe, reason);
-	probe->program = NULL;
-	probe->returns = NULL;
-}
-
-/* Loads one object with the programs of the rows that want it; on failure those are off. */
-static void load_object(struct probe_set *set, enum object_id id, const struct shared_maps *maps,
-			const struct capture_filter *filter)
-{
-	struct bpf_object *object;
-	size_t wanted = 0;
-	int error = object_open(&object, id);
-
-	for (int i = 0; i < PROBE_COUNT; i++) {
-		struct probe *probe = &set->probes[i];
-
-		if (set->probes[i].row->object != id || !probe->way)
-			continue;
-		wanted++;
-		if (!error && !enable(set, probe, object))
-			forget(probe, "no BPF program of that name was built in");
-	}
-	if (!error && wanted)
-		error = object_load(object, maps, filter);
-	if (!error && wanted) {
-		set->objects[id] = object;
-		return;
-	}
-	for (int i = 0; i < PROBE_COUNT; i++)
-		if (set->probes[i].row->object == id && set->probes[i].way) {
-			forget(&set->probes[i], failure_text());
-		}
-	bpf_object__close(object);
-}
+#define ENOTSUPP 524 /* of the kernel, not meant for user space: BPF trampolines return it */
 
 int probe_set_load(struct probe_set *set, const struct shared_maps *maps)
 {
-	if (!set->kernel_types)
+	if (!set->names)
 		return failed(-EPERM,
 			      "/sys/kernel/btf/vmlinux has no type information (BTF): a kernel "
 			      "built with CONFIG_DEBUG_INFO_BTF is needed");
@@ -77,8 +21,8 @@ int probe_set_load(struct probe_set *set, const struct shared_maps *maps)
 		return failed(-ENOMEM, "no memory for the counters of %d CPUs", maps->cpus);
 	set->cpus = maps->cpus;
 	set->counters_fd = maps->counters;
-	for (int id = 0; id < OBJECT_COUNT; id++)
-		load_object(set, id, maps, &set->filter);
+	set->maps = maps;
+	probe_set_load_rows(set);
 	return 0;
 }
 
@@ -90,39 +34,81 @@ static void detach(struct probe *probe)
 	probe->return_link = NULL;
 }
 
+static struct bpf_link *attach_program(const struct probe *probe, const struct bpf_program *program,
+				       bool returns)
+{
+	if (probe->way->kind == ATTACH_KPROBE)
+		return bpf_program__attach_kprobe(program, returns, probe->symbol);
+	return bpf_program__attach(program);
+}
+
 /* Both programs of a function or none: half a pair would leave entries that nobody takes back. */
 static bool attach(struct probe *probe)
 {
 	if (probe->returns) {
-		probe->return_link = bpf_program__attach(probe->returns);
+		probe->return_link = attach_program(probe, probe->returns, true);
 		if (!probe->return_link)
 			return false;
 	}
 	if (probe->program) {
-		probe->link = bpf_program__attach(probe->program);
+		probe->link = attach_program(probe, probe->program, false);
 		if (!probe->link)
 			return false;
 	}
 	return true;
 }
 
-void probe_set_attach(struct probe_set *set)
+static bool is_loaded(const struct probe *probe)
 {
+	return probe->way && probe->way->kind != ATTACH_USDT && (probe->program || probe->returns);
+}
+
+/* Returns how many rows could not be attached and have taken another way, not yet loaded. */
+static size_t attach_rows(struct probe_set *set)
+{
+	size_t again = 0;
+
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 		char reason[REASON_TEXT];
 
-		if (!probe->way || probe->way->kind == ATTACH_USDT ||
-		    (!probe->program && !probe->returns))
+		if (!is_loaded(probe) || probe->link || probe->return_link)
 			continue;
 		if (attach(probe)) {
 			probe_turn_on(probe);
 			continue;
 		}
-		snprintf(reason, sizeof(reason), "attaching failed: %s", strerror(errno));
+		snprintf(reason, sizeof(reason), "attaching to %s failed: %s", probe->symbol,
+			 errno == ENOTSUPP ? "not supported by this kernel" : strerror(errno));
 		detach(probe);
-		probe_turn_off(probe, reason);
+		again += probe_take_next_way(set, probe, reason);
 	}
+	return again;
+}
+
+void probe_set_attach(struct probe_set *set)
+{
+	while (attach_rows(set))
+		probe_set_load_rows(set);
+}
+
+void probe_set_look_for_modules(struct probe_set *set)
+{
+	size_t came = 0;
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+		char missing[NAME_TEXT];
+
+		if (!probe->waits || !probe->wanted ||
+		    kernel_names_loaded(probe->row->module, missing) == probe->modules)
+			continue;
+		came += probe_take_next_way(set, probe, NULL);
+	}
+	if (!came)
+		return;
+	probe_set_load_rows(set);
+	probe_set_attach(set);
 }
 
 void probe_set_detach(struct probe_set *set)
@@ -138,8 +124,16 @@ void probe_set_destroy(struct probe_set *set)
 	if (!set)
 		return;
 	probe_set_detach(set);
+	while (set->again) {
+		struct object_again *again = set->again;
+
+		set->again = again->next;
+		bpf_object__close(again->object);
+		free(again);
+	}
 	for (int id = 0; id < OBJECT_COUNT; id++)
 		bpf_object__close(set->objects[id]);
+	kernel_names_destroy(set->names);
 	free(set->counters);
 	free(set);
 }

@@ -27,9 +27,15 @@ enum attach_kind {
  */
 struct probe_way {
 	enum attach_kind kind;
-	const char *symbol;  /* tracepoint, function or USDT name */
+	/*
+	 * Tracepoint, function or USDT name. For a kprobe "function.*" means the function or its
+	 * one clone (function.constprop.0 and the like), whose arguments may differ.
+	 */
+	const char *symbol;
 	const char *program; /* BPF program of the row's object; NULL: only the return is wanted */
 	const char *returns; /* BPF program at the function's return; NULL: none */
+	/* Exact number of arguments that the programs expect, where releases differ; 0: any. */
+	__u8 arguments;
 };
 
 #define PROBE_WAYS 4
@@ -75,6 +81,8 @@ void probe_set_no_emulator(struct probe_set *set, const char *reason);
 /* For a report that attaches nothing: rows that could be attached are on, with a note. */
 void probe_set_pretend(struct probe_set *set, const char *note);
 void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, const char *path);
+/* Attaches the rows whose module has been loaded since. Cheap when none has. */
+void probe_set_look_for_modules(struct probe_set *set);
 void probe_set_detach(struct probe_set *set);
 void probe_set_destroy(struct probe_set *set);
 

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/complaint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/stream.h"
+#include "lib/capture/objects.h"
+
+#define LOG_BEGIN "-- BEGIN PROG LOAD LOG --"
+#define LOG_END	  "-- END PROG LOAD LOG --"
+
+static char complaint[REASON_TEXT];
+static char program[NAME_TEXT];
+static bool verifier_spoke;
+static bool verbose;
+
+static void keep_line(const char *line, size_t length)
+{
+	if (length >= sizeof(complaint))
+		length = sizeof(complaint) - 1;
+	memcpy(complaint, line, length);
+	complaint[length] = '\0';
+}
+
+/* Counts of the verifier's work and source lines come with every log and explain nothing. */
+static bool says_something(const char *line, size_t length)
+{
+	static const char *const noise[] = {
+		"processed ", "verification time ", "stack depth ", ";", LOG_END, LOG_BEGIN};
+
+	for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++)
+		if (!strncmp(line, noise[i], strlen(noise[i])))
+			return false;
+	return length;
+}
+
+static void keep_last_word(const char *log)
+{
+	const char *end = strstr(log, LOG_END), *line = log;
+
+	end = end ? end : log + strlen(log);
+	while (line < end) {
+		size_t length = strcspn(line, "\n");
+
+		if (says_something(line, length)) {
+			keep_line(line, length);
+			verifier_spoke = true;
+		}
+		line += length + 1;
+	}
+}
+
+/* "libbpf: prog 'NAME': TEXT": the program, and how long all of it but TEXT is. */
+static size_t keep_program(const char *text)
+{
+	static const char begin[] = "libbpf: prog '";
+	const char *name, *end;
+
+	if (strncmp(text, begin, sizeof(begin) - 1) != 0)
+		return strncmp(text, "libbpf: ", 8) ? 0 : 8;
+	name = text + sizeof(begin) - 1;
+	end = strstr(name, "': ");
+	if (!end)
+		return 0;
+	snprintf(program, sizeof(program), "%.*s", (int)(end - name), name);
+	return end + 3 - text;
+}
+
+static int listen(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	const char *log;
+	char *text;
+	size_t skip;
+
+	if (level != LIBBPF_WARN || vasprintf(&text, format, arguments) < 0)
+		return 0;
+	if (verbose)
+		fputs(text, stderr);
+	skip = keep_program(text);
+	log = strstr(text, LOG_BEGIN);
+	if (log)
+		keep_last_word(log + strlen(LOG_BEGIN));
+	else if (!verifier_spoke && !complaint[0])
+		keep_line(text + skip, strcspn(text + skip, "\n"));
+	free(text);
+	return 0;
+}
+
+void objects_quiet(void)
+{
+	libbpf_set_print(listen);
+}
+
+void objects_verbose(bool whole)
+{
+	verbose = whole;
+}
+
+void complaint_begin(void)
+{
+	objects_quiet();
+	complaint[0] = '\0';
+	program[0] = '\0';
+	verifier_spoke = false;
+}
+
+const char *complaint_text(void)
+{
+	return complaint;
+}
+
+const char *complaint_program(void)
+{
+	return program;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What libbpf and the verifier say when something does not load, put into a few words. */
+#ifndef FAULTLINE_COMPLAINT_H
+#define FAULTLINE_COMPLAINT_H
+
+/* Forgets what was said, listens from now on. */
+void complaint_begin(void);
+/* The verifier's last word, else libbpf's first; "" if nothing was said. */
+const char *complaint_text(void);
+/* The BPF program that was spoken of, "" if none was. */
+const char *complaint_program(void);
+
+#endif

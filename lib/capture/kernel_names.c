@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/kernel_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "lib/base/fail.h"
+#include "lib/capture/probes.h"
+
+#define NAMES_MAX   (PROBE_COUNT * PROBE_WAYS)
+#define SLOTS	    2048
+#define TRACEPOINTS "btf_trace_"
+
+_Static_assert(NAMES_MAX < SLOTS / 2, "the index stays half empty");
+
+/* One type information: the kernel's (name "") or a module's. */
+struct types {
+	struct types *next;
+	char module[NAME_TEXT];
+	struct kernel_function *found; /* by number of the name */
+};
+
+struct symbol {
+	size_t plain, clones;
+	char clone[NAME_TEXT]; /* the first one */
+};
+
+struct kernel_names {
+	struct btf *kernel;
+	struct types *types;
+	struct symbol *symbols; /* NULL until asked for */
+	size_t count;
+	const char *names[NAMES_MAX];
+	size_t lengths[NAMES_MAX];
+	__u16 slots[SLOTS]; /* number of a name + 1 */
+};
+
+/* Clones are looked up by their function: "function.*" is entered without its end. */
+static size_t base_length(const char *name)
+{
+	return strcspn(name, ".");
+}
+
+static __u16 *slot_of(struct kernel_names *names, const char *name, size_t length)
+{
+	size_t slot = XXH3_64bits(name, length) % SLOTS;
+
+	while (names->slots[slot]) {
+		size_t number = names->slots[slot] - 1u;
+
+		if (names->lengths[number] == length && !memcmp(names->names[number], name, length))
+			break;
+		slot = (slot + 1) % SLOTS;
+	}
+	return &names->slots[slot];
+}
+
+static void enter_name(struct kernel_names *names, const char *name)
+{
+	size_t length = base_length(name);
+	__u16 *slot = slot_of(names, name, length);
+
+	if (*slot)
+		return;
+	names->names[names->count] = name;
+	names->lengths[names->count] = length;
+	*slot = ++names->count;
+}
+
+static void take_function(const struct btf *btf, const struct btf_type *type,
+			  struct kernel_function *function)
+{
+	const struct btf_type *prototype = btf__type_by_id(btf, type->type);
+
+	function->functions++;
+	if (prototype && btf_is_func_proto(prototype))
+		function->arguments = btf_vlen(prototype);
+}
+
+/* A tracepoint is a typedef of a pointer to its function, whose first argument is not its own. */
+static void take_tracepoint(const struct btf *btf, const struct btf_type *type,
+			    struct kernel_function *function)
+{
+	const struct btf_type *pointer = btf__type_by_id(btf, type->type);
+	const struct btf_type *prototype =
+		pointer && btf_is_ptr(pointer) ? btf__type_by_id(btf, pointer->type) : NULL;
+
+	if (!prototype || !btf_is_func_proto(prototype))
+		return;
+	function->tracepoint = true;
+	function->tracepoint_arguments = btf_vlen(prototype) ? btf_vlen(prototype) - 1 : 0;
+}
+
+static int read_types(struct kernel_names *names, const struct btf *btf, __u32 from,
+		      const char *module)
+{
+	const size_t prefix = strlen(TRACEPOINTS);
+	struct types *types = calloc(1, sizeof(*types));
+
+	if (types)
+		types->found = calloc(names->count, sizeof(types->found[0]));
+	if (!types || !types->found) {
+		free(types);
+		return failed(-ENOMEM, "no memory for the names of the probe table");
+	}
+	snprintf(types->module, sizeof(types->module), "%s", module);
+	for (__u32 id = from; id < btf__type_cnt(btf); id++) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+		bool function = btf_is_func(type);
+		const char *name;
+		__u16 number;
+
+		if (!function && !btf_is_typedef(type))
+			continue;
+		name = btf__name_by_offset(btf, type->name_off);
+		if (!name || (!function && strncmp(name, TRACEPOINTS, prefix) != 0))
+			continue;
+		name += function ? 0 : prefix;
+		number = *slot_of(names, name, strlen(name));
+		if (number && function)
+			take_function(btf, type, &types->found[number - 1]);
+		else if (number)
+			take_tracepoint(btf, type, &types->found[number - 1]);
+	}
+	types->next = names->types;
+	names->types = types;
+	return 0;
+}
+
+int kernel_names_create(struct kernel_names **names)
+{
+	struct kernel_names *n = calloc(1, sizeof(*n));
+	int error;
+
+	if (!n)
+		return failed(-ENOMEM, "no memory for the names of the probe table");
+	n->kernel = btf__load_vmlinux_btf();
+	if (!n->kernel) {
+		free(n);
+		return failed(-EPERM,
+			      "/sys/kernel/btf/vmlinux has no type information (BTF): a kernel "
+			      "built with CONFIG_DEBUG_INFO_BTF is needed");
+	}
+	for (int i = 0; i < PROBE_COUNT; i++)
+		for (size_t w = 0; w < PROBE_WAYS && probe_row(i)->ways[w].kind; w++)
+			enter_name(n, probe_row(i)->ways[w].symbol);
+	error = read_types(n, n->kernel, 1, "");
+	if (error) {
+		kernel_names_destroy(n);
+		return error;
+	}
+	*names = n;
+	return 0;
+}
+
+void kernel_names_destroy(struct kernel_names *names)
+{
+	if (!names)
+		return;
+	while (names->types) {
+		struct types *next = names->types->next;
+
+		free(names->types->found);
+		free(names->types);
+		names->types = next;
+	}
+	free(names->symbols);
+	btf__free(names->kernel);
+	free(names);
+}
+
+const struct btf *kernel_names_types(const struct kernel_names *names)
+{
+	return names->kernel;
+}
+
+static const struct types *types_of(const struct kernel_names *names, const char *module)
+{
+	for (const struct types *types = names->types; types; types = types->next)
+		if (!strcmp(types->module, module))
+			return types;
+	return NULL;
+}
+
+static bool is_loaded(const char *module)
+{
+	char path[NAME_TEXT + 32];
+
+	snprintf(path, sizeof(path), "/sys/kernel/btf/%s", module);
+	return !access(path, F_OK);
+}
+
+static const struct kernel_function *find_in(const struct kernel_names *names, size_t number,
+					     const char *module)
+{
+	const struct types *types = types_of(names, module);
+	const struct kernel_function *found = types ? &types->found[number] : NULL;
+
+	return found && (found->functions || found->tracepoint) ? found : NULL;
+}
+
+/* A module that came since the last look is read now; one that cannot be read has nothing. */
+static void read_module(struct kernel_names *names, const char *module)
+{
+	struct btf *btf;
+
+	if (types_of(names, module) || !is_loaded(module))
+		return;
+	btf = btf__load_module_btf(module, names->kernel);
+	if (!btf)
+		return;
+	read_types(names, btf, btf__type_cnt(names->kernel), module);
+	btf__free(btf);
+}
+
+const struct kernel_function *kernel_names_find(struct kernel_names *names, const char *name,
+						const char *modules)
+{
+	__u16 number = *slot_of(names, name, base_length(name));
+	const struct kernel_function *found;
+	char text[NAME_TEXT], *rest = text, *module;
+
+	if (!number)
+		return NULL;
+	found = find_in(names, number - 1, "");
+	snprintf(text, sizeof(text), "%s", modules ? modules : "");
+	while (!found && (module = strsep(&rest, " "))) {
+		read_module(names, module);
+		found = *module ? find_in(names, number - 1, module) : NULL;
+	}
+	return found;
+}
+
+size_t kernel_names_loaded(const char *modules, char missing[NAME_TEXT])
+{
+	char text[NAME_TEXT], *rest = text, *module;
+	size_t loaded = 0;
+
+	missing[0] = '\0';
+	snprintf(text, sizeof(text), "%s", modules ? modules : "");
+	while ((module = strsep(&rest, " "))) {
+		if (*module && is_loaded(module))
+			loaded++;
+		else if (*module && !missing[0])
+			snprintf(missing, NAME_TEXT, "%s", module);
+	}
+	return loaded;
+}
+
+/* "ffffffff81000000 t name.constprop.0 [module]": code only, no cold halves of functions. */
+static void take_symbol(struct kernel_names *names, const char *line)
+{
+	const char *kind = strchr(line, ' '), *name, *dot;
+	size_t length, base;
+	struct symbol *symbol;
+	__u16 number;
+
+	if (!kind || !kind[1] || !strchr("tTwW", kind[1]) || kind[2] != ' ')
+		return;
+	name = kind + 3;
+	length = strcspn(name, "\t\n ");
+	base = strcspn(name, ".\t\n ");
+	number = *slot_of(names, name, base);
+	if (!number || length >= NAME_TEXT)
+		return;
+	symbol = &names->symbols[number - 1];
+	if (base == length) {
+		symbol->plain++;
+		return;
+	}
+	dot = strstr(name, ".cold");
+	if (dot && dot < name + length)
+		return;
+	if (!symbol->clones++) {
+		memcpy(symbol->clone, name, length);
+		symbol->clone[length] = '\0';
+	}
+}
+
+static void read_symbols(struct kernel_names *names)
+{
+	char line[512];
+	FILE *file;
+
+	if (names->symbols)
+		return;
+	names->symbols = calloc(names->count, sizeof(names->symbols[0]));
+	file = fopen("/proc/kallsyms", "re");
+	while (names->symbols && file && fgets(line, sizeof(line), file))
+		take_symbol(names, line);
+	if (file)
+		fclose(file);
+}
+
+size_t kernel_names_symbol(struct kernel_names *names, const char *name, char symbol[NAME_TEXT])
+{
+	size_t length = base_length(name);
+	__u16 number = *slot_of(names, name, length);
+	const struct symbol *found;
+
+	symbol[0] = '\0';
+	read_symbols(names);
+	if (!number || !names->symbols)
+		return 0;
+	found = &names->symbols[number - 1];
+	snprintf(symbol, NAME_TEXT, "%.*s", (int)length, name);
+	if (found->plain || !name[length])
+		return found->plain;
+	snprintf(symbol, NAME_TEXT, "%s", found->clone);
+	return found->clones;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the running kernel has of the names that the probe table asks for.
+ *
+ * Each type information (the kernel's own, a loaded module's) is read once, in one pass for all
+ * names together; so are the symbols, and these only when a clone without type information is asked
+ * for: printing them takes the kernel longer than everything else here.
+ */
+#ifndef FAULTLINE_KERNEL_NAMES_H
+#define FAULTLINE_KERNEL_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bpf/btf.h>
+
+#include "lib/base/stream.h"
+
+struct kernel_names;
+
+/* What one type information says of one name. */
+struct kernel_function {
+	__u32 functions; /* of that name; more than one cannot be told apart */
+	__u32 arguments; /* of the last one */
+	bool tracepoint; /* there is a tracepoint of that name, and it has */
+	__u32 tracepoint_arguments;
+};
+
+/* Takes in all names of the probe table. -EPERM: the kernel has no type information. */
+int kernel_names_create(struct kernel_names **names);
+void kernel_names_destroy(struct kernel_names *names);
+
+const struct btf *kernel_names_types(const struct kernel_names *names);
+
+/*
+ * Looks in the kernel's types, then in those of the loaded ones among `modules` (names separated by
+ * spaces, NULL: none). NULL if the name is nowhere.
+ */
+const struct kernel_function *kernel_names_find(struct kernel_names *names, const char *name,
+						const char *modules);
+
+/* How many of `modules` are loaded now; `missing` gets the first that is not, "" if all are. */
+size_t kernel_names_loaded(const char *modules, char missing[NAME_TEXT]);
+
+/*
+ * The symbol to put a kprobe on: `name` itself, or for "function.*" that function or its one clone
+ * (function.constprop.0, .part, .isra). Returns how many symbols fit; `symbol` gets the first.
+ */
+size_t kernel_names_symbol(struct kernel_names *names, const char *name, char symbol[NAME_TEXT]);
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loads the programs of the probe table. libbpf loads an object whole or not at all: when a program
+ * is refused, its rows take their next way or go off, and the object is loaded again with the rest.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "lib/capture/probe_set.h"
+
+static bool lacks_programs(const struct probe *probe, enum object_id id)
+{
+	return probe->row->object == id && probe->wanted && probe->way && !probe->program &&
+	       !probe->returns;
+}
+
+static bool enable_program(const struct probe *probe, struct bpf_program *program)
+{
+	enum attach_kind kind = probe->way->kind;
+
+	bpf_program__set_autoload(program, true);
+	if (kind != ATTACH_TP_BTF && kind != ATTACH_FUNCTION)
+		return true;
+	return !bpf_program__set_attach_target(program, 0, probe->symbol);
+}
+
+/* Finds the programs of the chosen way and has them loaded; false if that cannot be. */
+static bool enable(const struct probe_set *set, struct probe *probe,
+		   const struct bpf_object *object)
+{
+	const struct probe_way *way = probe->way;
+
+	if (way->program)
+		probe->program = bpf_object__find_program_by_name(object, way->program);
+	if (way->returns)
+		probe->returns = bpf_object__find_program_by_name(object, way->returns);
+	if (!probe->program != !way->program || !probe->returns != !way->returns)
+		return false;
+	if (probe->program && !enable_program(probe, probe->program))
+		return false;
+	if (probe->returns && !enable_program(probe, probe->returns))
+		return false;
+	if (way->kind == ATTACH_USDT && set->multi)
+		usdt_use_multi(probe->program);
+	return true;
+}
+
+/* Opens the object for the rows in question; NULL when none is left. */
+static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_COUNT],
+				   enum object_id id)
+{
+	struct bpf_object *object;
+	size_t wanted = 0;
+	int error = object_open(&object, id);
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+
+		if (!rows[i])
+			continue;
+		probe->program = probe->returns = NULL;
+		while (probe->way && !error && !enable(set, probe, object))
+			probe_take_next_way(set, probe,
+					    "its BPF program is missing or has no target");
+		if (probe->way && error)
+			probe_turn_off(probe, failure_text());
+		wanted += probe->way != NULL;
+	}
+	if (wanted)
+		return object;
+	bpf_object__close(object);
+	return NULL;
+}
+
+static bool uses(const struct probe *probe, const char *program)
+{
+	const struct probe_way *way = probe->way;
+
+	return (way->program && !strcmp(way->program, program)) ||
+	       (way->returns && !strcmp(way->returns, program));
+}
+
+/* Takes the refused program out of the game; false if it cannot be told which it was. */
+static bool blame(struct probe_set *set, const bool rows[PROBE_COUNT], const char *reason)
+{
+	const char *culprit = object_culprit();
+	bool found = false;
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+
+		if (!rows[i] || !probe->way || !uses(probe, culprit))
+			continue;
+		probe_take_next_way(set, probe, reason);
+		found = true;
+	}
+	return found;
+}
+
+static void keep_object(struct probe_set *set, enum object_id id, struct bpf_object *object)
+{
+	struct object_again *again;
+
+	if (!set->objects[id]) {
+		set->objects[id] = object;
+		return;
+	}
+	again = malloc(sizeof(*again));
+	if (!again)
+		abort(); /* a few bytes: nothing else would work either */
+	*again = (struct object_again){set->again, object};
+	set->again = again;
+}
+
+static void load_rows_of(struct probe_set *set, enum object_id id)
+{
+	bool rows[PROBE_COUNT];
+	struct bpf_object *object;
+	char reason[REASON_TEXT];
+
+	for (int i = 0; i < PROBE_COUNT; i++)
+		rows[i] = lacks_programs(&set->probes[i], id);
+	while ((object = open_for(set, rows, id))) {
+		if (!object_load(object, set->maps, &set->filter, set->objects[id])) {
+			keep_object(set, id, object);
+			return;
+		}
+		snprintf(reason, sizeof(reason), "%s", failure_text());
+		bpf_object__close(object);
+		if (blame(set, rows, reason))
+			continue;
+		for (int i = 0; i < PROBE_COUNT; i++)
+			if (rows[i] && set->probes[i].way)
+				probe_turn_off(&set->probes[i], reason);
+		return;
+	}
+}
+
+static bool any_lacks(const struct probe_set *set, enum object_id id)
+{
+	for (int i = 0; i < PROBE_COUNT; i++)
+		if (lacks_programs(&set->probes[i], id))
+			return true;
+	return false;
+}
+
+void probe_set_load_rows(struct probe_set *set)
+{
+	for (int id = 0; id < OBJECT_COUNT; id++)
+		if (any_lacks(set, id))
+			load_rows_of(set, id);
+}

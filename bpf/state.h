@@ -84,6 +84,7 @@ struct capture_filter {
 	__u64 kinds[2];	  /* kinds to emit */
 	__u64 singles[2]; /* kinds to emit one by one although they are counted by default */
 	__u64 slow_block_ns;
+	__u64 stacks_per_second; /* stacks of mappings taken per CPU; 0: none */
 };
 
 #define DEVICES_MAX 8192
@@ -159,6 +160,7 @@ struct capture_state {
 	__u32 reserved;
 	__u64 state_failed;	/* inserts that failed: group, device or task state */
 	__u64 aggregate_failed; /* counts that found their map full */
+	__u64 mapping_classes;	/* bit per size class that some mapping had (bpf/mappings.h) */
 };
 
 /* Histogram bin of an aggregate: sparse, because few of the buckets are ever hit. */

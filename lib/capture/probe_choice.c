@@ -9,6 +9,8 @@
 #include "lib/base/fail.h"
 #include "lib/capture/probe_set.h"
 
+#define STACKS_PER_SECOND 10000 /* per CPU; a microsecond each: a hundredth of its time at most */
+
 static const char *const attach_names[] = {"", "usdt faultline:", "tp_btf ", "function ",
 					   "kprobe "};
 
@@ -189,6 +191,7 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	/* CPU faults are chosen by process: one by one for a whole host is never meant. */
 	filter->singles[EVENT_CPU_FAULT / 64] &= ~(1ull << (EVENT_CPU_FAULT % 64));
 	filter->slow_block_ns = config->slow_io_ns;
+	filter->stacks_per_second = STACKS_PER_SECOND;
 }
 
 static const struct probe_row *find_row(const char *name)

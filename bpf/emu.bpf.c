@@ -272,9 +272,35 @@ static __always_inline bool is_inject(__u32 kind)
 	return kind == EVENT_INJECT_START || kind == EVENT_INJECT_STOP;
 }
 
+/* Follows the arguments; false if the device filter leaves the event out. */
+static __always_inline bool take_probe(struct pt_regs *ctx, const struct usdt_site *site,
+				       struct probe_counter *counter, struct event *event)
+{
+	struct device_state *device = NULL;
+	__u32 kind = site->kind;
+	union arguments a;
+
+	for (int i = 0; i < USDT_ARGUMENTS; i++)
+		a.at[i] = read_argument(ctx, &site->arguments[i]);
+	if (!is_inject(kind) || (__u32)a.inject.device != EVERY)
+		device = emulated_device(counter, (__u32)a.at[0]);
+	if (device_dropped(device))
+		return false;
+	if (kind <= EVENT_FAULT_OVERFLOW)
+		fault_stage(counter, event, &a, kind, device);
+	else if (event && is_inject(kind))
+		fill_inject(event, &a, device);
+	else if (event)
+		fill_invalidate(event, &a, device);
+	return true;
+}
+
 /*
  * All probes of the emulator lead here: one program on many sites has one link, and taking it away
  * waits for one grace period of the kernel (0.1 s) instead of one a probe.
+ *
+ * The record is tested once only: the verifier of Linux 6.1 believes that one which was found there
+ * may be NULL when it is tested again, and then misses its release.
  */
 SEC("uprobe")
 int emulator(struct pt_regs *ctx)
@@ -282,32 +308,17 @@ int emulator(struct pt_regs *ctx)
 	__u32 number = bpf_get_attach_cookie(ctx);
 	const struct usdt_site *site = bpf_map_lookup_elem(&usdt_sites, &number);
 	struct probe_counter *counter = site ? probe_hit(site->probe) : NULL;
-	struct device_state *device = NULL;
 	struct event *event = NULL;
-	union arguments a;
-	__u32 kind;
 
 	if (!counter)
 		return 0;
-	kind = site->kind;
-	if (kind_wanted(kind))
-		event = event_reserve(counter, kind);
-	for (int i = 0; i < USDT_ARGUMENTS; i++)
-		a.at[i] = read_argument(ctx, &site->arguments[i]);
-	if (!is_inject(kind) || (__u32)a.inject.device != EVERY)
-		device = emulated_device(counter, (__u32)a.at[0]);
-	if (device_dropped(device)) {
-		if (event)
-			bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
-		return 0;
-	}
-	if (kind <= EVENT_FAULT_OVERFLOW)
-		fault_stage(counter, event, &a, kind, device);
-	else if (event && is_inject(kind))
-		fill_inject(event, &a, device);
-	else if (event)
-		fill_invalidate(event, &a, device);
-	if (event)
+	if (kind_wanted(site->kind))
+		event = event_reserve(counter, site->kind);
+	if (!event)
+		take_probe(ctx, site, counter, NULL);
+	else if (take_probe(ctx, site, counter, event))
 		event_submit(counter, event);
+	else
+		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -21,6 +21,7 @@ enum { KEY_EMULATOR = 0x200 };
 
 static const struct argp_option options[] = {
 	{"emulator", KEY_EMULATOR, "PATH", 0, "Binary of the emulated machines", 0},
+	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 0},
 	{0},
 };
 
@@ -34,6 +35,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_EMULATOR:
 		doctor->capture.emulator = argument;
+		return 0;
+	case 'v':
+		doctor->capture.verbose = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", argument);

@@ -70,6 +70,7 @@ static const struct argp_option option_table[] = {
 	{"around", OPTION_AROUND, "TIME", 0, "How much to save before and after (5s)", 4},
 	{"as-root", OPTION_AS_ROOT, NULL, 0, "Run COMMAND as root even under sudo", 5},
 	{"quiet", 'q', NULL, 0, "No progress and no summary", 5},
+	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 5},
 	{0},
 };
 
@@ -106,6 +107,9 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 	case OPTION_DISABLE:
 		capture->disabled[add("disable-probe", &capture->disabled_count, text, state)] =
 			text;
+		return 0;
+	case 'v':
+		capture->verbose = true;
 		return 0;
 	case OPTION_EMULATOR:
 		capture->emulator = text;

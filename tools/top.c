@@ -43,6 +43,7 @@ static const struct argp_option options[] = {
 	{"config", 'c', "FILE", 0, "Objectives to judge (SLO file)", 0},
 	{"csv", KEY_CSV, NULL, 0, "Batch output as CSV", 0},
 	{"json", KEY_JSON, NULL, 0, "Batch output as JSON", 0},
+	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 0},
 	{0},
 };
 
@@ -141,6 +142,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return error ? failed_in(error, "-r") : 0;
 	case 'b':
 		top->batch = true;
+		return 0;
+	case 'v':
+		top->verbose = true;
 		return 0;
 	case 'i':
 		top->input = argument;

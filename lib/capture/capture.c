@@ -39,6 +39,7 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 		c->config.slow_io_ns = SLOW_IO_NS;
 	if (!c->config.unfinished_ns)
 		c->config.unfinished_ns = UNFINISHED;
+	objects_verbose(config->verbose);
 	error = shared_maps_create(&c->maps, config->ring_bytes);
 	if (!error)
 		error = probe_set_create(&c->probes, &c->config);

@@ -29,6 +29,7 @@ struct capture_config {
 	size_t ring_bytes;    /* per CPU, power of two; 0: 64 MiB / CPUs, at least 256 KiB */
 	__u64 poll_ns;	      /* interval of the timed consumer, 0: 20 ms */
 	__u64 unfinished_ns;  /* age at which an open group is given up, 0: 60 s */
+	bool verbose; /* the whole of what the verifier says of refused programs goes to stderr */
 };
 
 struct capture;

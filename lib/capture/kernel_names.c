@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/kernel_names.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ _Static_assert(NAMES_MAX < SLOTS / 2, "the index stays half empty");
 struct types {
 	struct types *next;
 	char module[NAME_TEXT];
+	int fd;			       /* of a module's, 0: the kernel's */
 	struct kernel_function *found; /* by number of the name */
 };
 
@@ -71,32 +73,33 @@ static void enter_name(struct kernel_names *names, const char *name)
 	*slot = ++names->count;
 }
 
-static void take_function(const struct btf *btf, const struct btf_type *type,
-			  struct kernel_function *function)
+static void take_function(const struct btf *btf, __u32 id, struct kernel_function *function)
 {
+	const struct btf_type *type = btf__type_by_id(btf, id);
 	const struct btf_type *prototype = btf__type_by_id(btf, type->type);
 
 	function->functions++;
+	function->function_id = id;
 	if (prototype && btf_is_func_proto(prototype))
 		function->arguments = btf_vlen(prototype);
 }
 
 /* A tracepoint is a typedef of a pointer to its function, whose first argument is not its own. */
-static void take_tracepoint(const struct btf *btf, const struct btf_type *type,
-			    struct kernel_function *function)
+static void take_tracepoint(const struct btf *btf, __u32 id, struct kernel_function *function)
 {
+	const struct btf_type *type = btf__type_by_id(btf, id);
 	const struct btf_type *pointer = btf__type_by_id(btf, type->type);
 	const struct btf_type *prototype =
 		pointer && btf_is_ptr(pointer) ? btf__type_by_id(btf, pointer->type) : NULL;
 
 	if (!prototype || !btf_is_func_proto(prototype))
 		return;
-	function->tracepoint = true;
+	function->tracepoint_id = id;
 	function->tracepoint_arguments = btf_vlen(prototype) ? btf_vlen(prototype) - 1 : 0;
 }
 
 static int read_types(struct kernel_names *names, const struct btf *btf, __u32 from,
-		      const char *module)
+		      const char *module, int fd)
 {
 	const size_t prefix = strlen(TRACEPOINTS);
 	struct types *types = calloc(1, sizeof(*types));
@@ -108,6 +111,7 @@ static int read_types(struct kernel_names *names, const struct btf *btf, __u32 f
 		return failed(-ENOMEM, "no memory for the names of the probe table");
 	}
 	snprintf(types->module, sizeof(types->module), "%s", module);
+	types->fd = fd;
 	for (__u32 id = from; id < btf__type_cnt(btf); id++) {
 		const struct btf_type *type = btf__type_by_id(btf, id);
 		bool function = btf_is_func(type);
@@ -122,10 +126,12 @@ static int read_types(struct kernel_names *names, const struct btf *btf, __u32 f
 		name += function ? 0 : prefix;
 		number = *slot_of(names, name, strlen(name));
 		if (number && function)
-			take_function(btf, type, &types->found[number - 1]);
+			take_function(btf, id, &types->found[number - 1]);
 		else if (number)
-			take_tracepoint(btf, type, &types->found[number - 1]);
+			take_tracepoint(btf, id, &types->found[number - 1]);
 	}
+	for (size_t i = 0; i < names->count; i++)
+		types->found[i].types = fd;
 	types->next = names->types;
 	names->types = types;
 	return 0;
@@ -148,7 +154,7 @@ int kernel_names_create(struct kernel_names **names)
 	for (int i = 0; i < PROBE_COUNT; i++)
 		for (size_t w = 0; w < PROBE_WAYS && probe_row(i)->ways[w].kind; w++)
 			enter_name(n, probe_row(i)->ways[w].symbol);
-	error = read_types(n, n->kernel, 1, "");
+	error = read_types(n, n->kernel, 1, "", 0);
 	if (error) {
 		kernel_names_destroy(n);
 		return error;
@@ -164,6 +170,8 @@ void kernel_names_destroy(struct kernel_names *names)
 	while (names->types) {
 		struct types *next = names->types->next;
 
+		if (names->types->fd)
+			close(names->types->fd);
 		free(names->types->found);
 		free(names->types);
 		names->types = next;
@@ -200,20 +208,45 @@ static const struct kernel_function *find_in(const struct kernel_names *names, s
 	const struct types *types = types_of(names, module);
 	const struct kernel_function *found = types ? &types->found[number] : NULL;
 
-	return found && (found->functions || found->tracepoint) ? found : NULL;
+	return found && (found->functions || found->tracepoint_id) ? found : NULL;
+}
+
+/* Descriptor of a module's type information in the kernel, which only root gets; else 0. */
+static int open_types(const char *module)
+{
+	__u32 id = 0;
+
+	while (!bpf_btf_get_next_id(id, &id)) {
+		char name[NAME_TEXT] = "";
+		struct bpf_btf_info info = {.name = (__u64)(unsigned long)name,
+					    .name_len = sizeof(name)};
+		__u32 bytes = sizeof(info);
+		int fd = bpf_btf_get_fd_by_id(id);
+
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &bytes) && info.kernel_btf &&
+		    !strcmp(name, module))
+			return fd;
+		close(fd);
+	}
+	return 0;
 }
 
 /* A module that came since the last look is read now; one that cannot be read has nothing. */
 static void read_module(struct kernel_names *names, const char *module)
 {
 	struct btf *btf;
+	int fd;
 
 	if (types_of(names, module) || !is_loaded(module))
 		return;
 	btf = btf__load_module_btf(module, names->kernel);
 	if (!btf)
 		return;
-	read_types(names, btf, btf__type_cnt(names->kernel), module);
+	fd = open_types(module);
+	if (read_types(names, btf, btf__type_cnt(names->kernel), module, fd) && fd)
+		close(fd);
 	btf__free(btf);
 }
 

@@ -20,10 +20,12 @@ struct kernel_names;
 
 /* What one type information says of one name. */
 struct kernel_function {
-	__u32 functions; /* of that name; more than one cannot be told apart */
-	__u32 arguments; /* of the last one */
-	bool tracepoint; /* there is a tracepoint of that name, and it has */
+	__u32 functions;   /* of that name; more than one cannot be told apart */
+	__u32 function_id; /* of the last one, in its type information */
+	__u32 arguments;
+	__u32 tracepoint_id; /* 0: there is no tracepoint of that name */
 	__u32 tracepoint_arguments;
+	int types; /* descriptor of a module's type information, 0: the kernel's own */
 };
 
 /* Takes in all names of the probe table. -EPERM: the kernel has no type information. */

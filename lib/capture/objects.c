@@ -40,6 +40,42 @@ static const struct {
 	[OBJECT_IOMMUFD] = {"iommufd", iommufd_bpf__elf_bytes},
 };
 
+static program_target_fn target_of;
+static void *target_self;
+
+/* Called by libbpf for each program right before it is loaded. */
+static int set_target(struct bpf_program *program, struct bpf_prog_load_opts *options, long cookie)
+{
+	struct program_target target;
+
+	(void)cookie;
+	if (!target_of || !target_of(target_self, program, &target))
+		return -ESRCH;
+	options->attach_btf_id = target.type;
+	options->attach_btf_obj_fd = target.types;
+	return 0;
+}
+
+/* Programs of these sections get their target from us. Once is enough. */
+static void take_sections_over(void)
+{
+	static const struct {
+		const char *section;
+		enum bpf_attach_type type;
+	} ours[] = {
+		{"tp_btf+", BPF_TRACE_RAW_TP},
+		{"fentry+", BPF_TRACE_FENTRY},
+		{"fexit+", BPF_TRACE_FEXIT},
+	};
+	LIBBPF_OPTS(libbpf_prog_handler_opts, options, .prog_prepare_load_fn = set_target);
+	static bool done;
+
+	for (size_t i = 0; !done && i < sizeof(ours) / sizeof(ours[0]); i++)
+		libbpf_register_prog_handler(ours[i].section, BPF_PROG_TYPE_TRACING, ours[i].type,
+					     &options);
+	done = true;
+}
+
 static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *bytes))
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name);
@@ -47,6 +83,7 @@ static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *
 	const void *image = elf(&bytes);
 
 	complaint_begin();
+	take_sections_over();
 	return bpf_object__open_mem(image, bytes, &options);
 }
 
@@ -217,7 +254,8 @@ static int set_filter(struct bpf_object *object, const struct capture_filter *fi
 }
 
 int object_load(struct bpf_object *object, const struct shared_maps *maps,
-		const struct capture_filter *filter, const struct bpf_object *first)
+		const struct capture_filter *filter, const struct bpf_object *first,
+		program_target_fn target, void *self)
 {
 	int error;
 
@@ -227,7 +265,10 @@ int object_load(struct bpf_object *object, const struct shared_maps *maps,
 		error = share_maps(object, maps, first);
 	if (error)
 		return error;
+	target_of = target;
+	target_self = self;
 	error = bpf_object__load(object);
+	target_of = NULL;
 	if (error)
 		return failed(error, "%s%s%s", strerror(-error), complaint_text()[0] ? ": " : "",
 			      complaint_text());

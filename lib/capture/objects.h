@@ -37,14 +37,26 @@ struct shared_maps {
 int shared_maps_create(struct shared_maps *maps, size_t ring_bytes);
 void shared_maps_destroy(struct shared_maps *maps);
 
+/* What a program is put onto: a type's number in the kernel's own type information or a module's. */
+struct program_target {
+	__u32 type;
+	int types; /* as in struct kernel_function */
+};
+
+/* Tells the target of a program that is about to be loaded; false: it has none. */
+typedef bool (*program_target_fn)(void *self, const struct bpf_program *program,
+				  struct program_target *target);
+
 /* Opens an object with no program enabled; enable with bpf_program__set_autoload(), then load. */
 int object_open(struct bpf_object **object, enum object_id id);
 /*
- * Loads what is enabled. `first`: the same object loaded before, whose maps it uses; may be NULL. On
+ * Loads what is enabled, functions and tracepoints onto what `target` says, whatever their sections
+ * are called: libbpf would search the whole of the kernel's types for each. `first`: the same object loaded before, whose maps it uses; may be NULL. On
  * failure the object can only be closed, and object_culprit() names the program at fault.
  */
 int object_load(struct bpf_object *object, const struct shared_maps *maps,
-		const struct capture_filter *filter, const struct bpf_object *first);
+		const struct capture_filter *filter, const struct bpf_object *first,
+		program_target_fn target, void *self);
 /* The program that kept the last object from loading, "" if it was none of them. */
 const char *object_culprit(void);
 

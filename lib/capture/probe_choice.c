@@ -59,7 +59,7 @@ static bool function_exists(struct probe_set *set, struct probe *probe, const st
 
 	if (found)
 		arguments = tracepoint ? found->tracepoint_arguments : found->arguments;
-	if (!found || (tracepoint ? !found->tracepoint : !found->functions))
+	if (!found || (tracepoint ? !found->tracepoint_id : !found->functions))
 		snprintf(missing, REASON_TEXT, "this kernel has no %s", way->symbol);
 	else if (way->arguments && way->arguments != arguments)
 		snprintf(missing, REASON_TEXT, "%s has %u arguments here, not %u", way->symbol,

@@ -15,17 +15,7 @@ static bool lacks_programs(const struct probe *probe, enum object_id id)
 	       !probe->returns;
 }
 
-static bool enable_program(const struct probe *probe, struct bpf_program *program)
-{
-	enum attach_kind kind = probe->way->kind;
-
-	bpf_program__set_autoload(program, true);
-	if (kind != ATTACH_TP_BTF && kind != ATTACH_FUNCTION)
-		return true;
-	return !bpf_program__set_attach_target(program, 0, probe->symbol);
-}
-
-/* Finds the programs of the chosen way and has them loaded; false if that cannot be. */
+/* Finds the programs of the chosen way and has them loaded; false if one was not built in. */
 static bool enable(const struct probe_set *set, struct probe *probe,
 		   const struct bpf_object *object)
 {
@@ -37,13 +27,36 @@ static bool enable(const struct probe_set *set, struct probe *probe,
 		probe->returns = bpf_object__find_program_by_name(object, way->returns);
 	if (!probe->program != !way->program || !probe->returns != !way->returns)
 		return false;
-	if (probe->program && !enable_program(probe, probe->program))
-		return false;
-	if (probe->returns && !enable_program(probe, probe->returns))
-		return false;
+	if (probe->program)
+		bpf_program__set_autoload(probe->program, true);
+	if (probe->returns)
+		bpf_program__set_autoload(probe->returns, true);
 	if (way->kind == ATTACH_USDT && set->multi)
 		usdt_use_multi(probe->program);
 	return true;
+}
+
+/* program_target_fn of a probe set: what the way of the program's row leads to. */
+static bool find_target(void *self, const struct bpf_program *program,
+			struct program_target *target)
+{
+	struct probe_set *set = self;
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+		const struct kernel_function *found;
+
+		if (!probe->way || (probe->program != program && probe->returns != program))
+			continue;
+		found = kernel_names_find(set->names, probe->symbol, probe->row->module);
+		if (!found)
+			return false;
+		target->type = probe->way->kind == ATTACH_TP_BTF ? found->tracepoint_id
+								 : found->function_id;
+		target->types = found->types;
+		return target->type;
+	}
+	return false;
 }
 
 /* Opens the object for the rows in question; NULL when none is left. */
@@ -61,8 +74,7 @@ static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_
 			continue;
 		probe->program = probe->returns = NULL;
 		while (probe->way && !error && !enable(set, probe, object))
-			probe_take_next_way(set, probe,
-					    "its BPF program is missing or has no target");
+			probe_take_next_way(set, probe, "its BPF program was not built in");
 		if (probe->way && error)
 			probe_turn_off(probe, failure_text());
 		wanted += probe->way != NULL;
@@ -122,7 +134,8 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 	for (int i = 0; i < PROBE_COUNT; i++)
 		rows[i] = lacks_programs(&set->probes[i], id);
 	while ((object = open_for(set, rows, id))) {
-		if (!object_load(object, set->maps, &set->filter, set->objects[id])) {
+		if (!object_load(object, set->maps, &set->filter, set->objects[id], find_target,
+				 set)) {
 			keep_object(set, id, object);
 			return;
 		}

@@ -39,7 +39,7 @@ static struct bpf_link *attach_program(const struct probe *probe, const struct b
 {
 	if (probe->way->kind == ATTACH_KPROBE)
 		return bpf_program__attach_kprobe(program, returns, probe->symbol);
-	return bpf_program__attach(program);
+	return bpf_program__attach_trace(program);
 }
 
 /* Both programs of a function or none: half a pair would leave entries that nobody takes back. */

@@ -50,8 +50,10 @@ int capture_probe_report(const struct capture_config *config, struct stream sink
 	struct shared_maps maps = {};
 	struct host_info host;
 	struct probe_set *set;
-	int error = probe_set_create(&set, config);
+	int error;
 
+	objects_verbose(config->verbose);
+	error = probe_set_create(&set, config);
 	if (error)
 		return error;
 	try_loading(set, &maps);

@@ -85,7 +85,8 @@ static int capture_into(struct watch *watch, struct stream sink)
 	const struct collect_filter *filter = &watch->options->filter;
 	struct capture_config config = {.device_count = filter->device_count,
 					.pid_count = filter->pid_count,
-					.ring_bytes = ring_bytes()};
+					.ring_bytes = ring_bytes(),
+					.verbose = watch->options->verbose};
 	struct capture *capture;
 	int error;
 

@@ -17,6 +17,7 @@ struct top_options {
 	bool reverse;
 	size_t rows; /* at most so many devices, 0: all */
 	bool batch;
+	bool verbose; /* live: what the verifier says goes to stderr */
 	enum output_format format;
 	double interval_s;
 	__u64 count; /* intervals to show, 0: no limit */

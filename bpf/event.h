@@ -95,19 +95,15 @@ enum event_kind {
 				   value: when mapped, or unmapped; group: stack id; code: enum
 				   owner_state */
 
-	EVENT_VFIO_MAP = 48,	/* device: the container; address: IOVA; length: bytes asked for;
-				   value: ns; code: errno; flags R/W */
-	EVENT_VFIO_UNMAP = 49,	/* likewise; length: bytes unmapped; PRIV: not asked for, the kernel
-				   took back one mapping as the container was closed */
-	EVENT_VFIO_PIN = 50,	/* one contiguous run pinned; address: VA; length: bytes; value: ns;
-				   code: errno; queue: log2 of its pages (iommufd: none, a batch) */
-	EVENT_VFIO_UNPIN = 51,	/* address: IOVA; length: bytes */
-	EVENT_VFIO_LIMIT = 52,	/* how much of a limit is used; value: used; length: the limit, all
-				   ones: none; code: enum vfio_limit; PRIV: not held to it */
-	EVENT_VFIO_RESET = 53,	/* device reset; value: ns; code: errno; MAJOR: its slot or bus */
-	EVENT_VFIO_VECTOR = 54, /* interrupt vectors wired; address: first; value: how many, 0: all
-				   off; length: errno; code: index (0 INTx, 1 MSI, 2 MSI-X) */
-	EVENT_VFIO_IRQ = 55,	/* the device interrupted, its eventfd was signalled; value: IRQ */
+	EVENT_VFIO_MAP = 48,	/* device: the container; address: IOVA; value: ns; code: errno */
+	EVENT_VFIO_UNMAP = 49,	/* likewise */
+	EVENT_VFIO_PIN = 50,	/* one contiguous run pinned; address: VA; value: ns; code: errno */
+	EVENT_VFIO_UNPIN = 51,	/* length: bytes */
+	EVENT_VFIO_LIMIT = 52,	/* how much of a limit is used; value: used; length: the limit;
+				   code: enum vfio_limit */
+	EVENT_VFIO_RESET = 53,	/* device reset; value: ns it took */
+	EVENT_VFIO_VECTOR = 54, /* interrupt vectors wired; value: how many; code: MSI index */
+	EVENT_VFIO_IRQ = 55,	/* the device interrupted, its eventfd was signalled */
 
 	EVENT_SCHED_WAKEUP = 56, /* a fault handler thread was woken; tid: the handler */
 	EVENT_SCHED_RUN = 57,	 /* a fault handler thread got a CPU; value: ns since its wakeup */
@@ -126,11 +122,21 @@ enum event_kind {
 	EVENT_KVM_UNMAP = 70,	  /* KVM's stage two loses the range; address: VA */
 	EVENT_UFFD_WAIT = 71,	  /* a fault waited for userfaultfd; value: ns */
 
-	EVENT_ODP_REGION = 72,	   /* memory region that pages on demand; value: its key */
-	EVENT_ODP_INVALIDATE = 73, /* the host takes pages of a region back; value: its key */
-	EVENT_ODP_PREFETCH = 74,   /* pages brought in by advice */
-	EVENT_RDMA_COUNTER = 75,   /* a hardware counter moved; value: by how much; code: enum
-				      rdma_counter */
+	/*
+	 * RDMA on-demand paging. A fault of the device uses the stages above: group is the key of
+	 * the memory region (of mlx5's work queue faults: the queue's number), instance the call of
+	 * the kernel's page-fault service, address and length what it was asked for, pid the owner of
+	 * the region. Its FAULT_MAPPED carries in value the region's key, and << 32 the pages that
+	 * were entered; it is EVENT_LAST on rxe. A call that failed ends with a FAULT_RESPONSE
+	 * instead. In the following kinds group is the region's key and pid its owner.
+	 */
+	EVENT_ODP_REGION = 72,	   /* memory region that pages on demand; code: enum
+				      odp_region_state */
+	EVENT_ODP_INVALIDATE = 73, /* the host takes a part of a region back; value: ns; instance:
+				      pages that the device lost; code: mmu_notifier_event */
+	EVENT_ODP_PREFETCH = 74, /* brought in by advice; value: ns; instance: pages; code: errno */
+	EVENT_RDMA_COUNTER = 75, /* a hardware counter moved; value: by how much; length: ns since
+				      it was last read; queue: port; code: enum rdma_counter */
 	EVENT_KIND_MAX = 76,
 };
 
@@ -188,15 +194,24 @@ enum owner_state { OWNER_MAPPED, OWNER_UNMAPPED };
 
 enum vfio_limit { LIMIT_MEMLOCK, LIMIT_DMA_ENTRIES };
 
+enum odp_region_state {
+	ODP_REGION_FOUND, /* first seen now, it may be older */
+	ODP_REGION_NEW,
+	ODP_REGION_PART, /* part of an implicit region, whose key it has */
+	ODP_REGION_GONE,
+};
+
+/* What RDMA devices count themselves; which of their counters: lib/capture/rdma_counters.c. */
 enum rdma_counter {
-	RDMA_RNR_SENT,
-	RDMA_RNR_RECEIVED,
-	RDMA_RETRY,
-	RDMA_DUPLICATE,
+	RDMA_RNR_SENT,	   /* receiver-not-ready NAKs: told the peer to wait */
+	RDMA_RNR_RECEIVED, /* the peer told us to wait */
+	RDMA_RETRY,	   /* retransmissions after the queue pair's timeout */
+	RDMA_DUPLICATE,	   /* requests that came again, which the peer's retransmissions are */
 	RDMA_OUT_OF_SEQUENCE,
-	RDMA_ODP_FAULTS,
-	RDMA_ODP_INVALIDATIONS,
-	RDMA_ODP_PREFETCH,
+	RDMA_SEQUENCE_NAK, /* the peer missed packets of ours */
+	RDMA_RETRY_EXCEEDED,
+	RDMA_RNR_EXCEEDED,
+	RDMA_COUNTERS,
 };
 
 enum io_code {

@@ -19,38 +19,12 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct {
-	unsigned long locked_vm; /* pages */
-};
-
-struct rlimit {
-	unsigned long rlim_cur;
-};
-
-struct signal_struct {
-	struct rlimit rlim[16];
-};
-
-struct user_struct {
-	struct {
-		long counter;
-	} locked_vm; /* pages */
-};
-
-struct cred {
-	struct {
-	} cap_effective; /* two words until 6.2, one long since: bit 0 is in the first byte */
-	struct user_struct *user;
-};
-
 struct task_struct {
 	int pid;
 	int tgid;
 	__u64 start_boottime; /* 5.5 and later */
 	struct task_struct *group_leader;
-	struct mm_struct *mm;
-	struct signal_struct *signal;
-	const struct cred *cred;
+	char comm[16];
 };
 
 struct kobject {
@@ -98,27 +72,106 @@ struct scatterlist {
 	unsigned int dma_length; /* only with CONFIG_NEED_SG_DMA_LENGTH */
 };
 
-/* drivers/vfio: of the modules' own type information */
-struct vfio_iommu {
-	unsigned int dma_avail; /* mappings it may still get */
+/*
+ * RDMA: include/rdma/ib_verbs.h, ib_umem.h, ib_umem_odp.h; the drivers' own from their modules.
+ * Kinds of fields must agree with the kernel's for their offsets to be found: enums stay enums.
+ */
+enum rdma_driver_id { RDMA_DRIVER_MLX5 = 1, RDMA_DRIVER_RXE = 14 };
+
+struct ib_device_ops {
+	enum rdma_driver_id driver_id;
 };
 
-struct vfio_dma {
-	size_t size;
+struct ib_device {
+	struct ib_device_ops ops;
+	char name[64];
 };
 
-struct vfio_device {
-	struct device *dev;
+struct ib_umem {
+	struct ib_device *ibdev;
+	struct mm_struct *owning_mm;
+	size_t length;
+	unsigned long address;
 };
 
-struct vfio_pci_core_device {
-	struct vfio_device vdev;
+struct mmu_interval_notifier {
+	unsigned long invalidate_seq;
 };
 
-/* drivers/iommu/iommufd: 6.2 and later */
-struct pfn_reader_user {
-	unsigned long upages_start;
-	unsigned long upages_end;
+enum mmu_notifier_event { MMU_NOTIFY_UNMAP = 0 };
+
+struct mmu_notifier_range {
+	unsigned long start;
+	unsigned long end;
+	enum mmu_notifier_event event;
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	struct upid numbers[1];
+};
+
+struct mm_struct {
+	struct task_struct *owner;
+};
+
+struct ib_umem_odp {
+	struct ib_umem umem;
+	struct mmu_interval_notifier notifier;
+	struct pid *tgid;
+	void *private;
+	int npages;
+};
+
+struct ib_mr {
+	__u32 lkey;
+};
+
+struct rxe_mr {
+	struct ib_mr ibmr;
+};
+
+struct mlx5_ib_mr {
+	struct ib_mr ibmr;
+	struct mlx5_ib_mr *parent; /* of a part of an implicit region */
+};
+
+struct work_struct {
+	unsigned long func;
+};
+
+struct mlx5_ib_dev {
+	struct ib_device ib_dev;
+};
+
+struct mlx5_ib_pf_eq {
+	struct mlx5_ib_dev *dev;
+	struct work_struct work;
+};
+
+struct mlx5_pagefault {
+	__u8 event_subtype;
+	union {
+		struct {
+			__u32 packet_size;
+			__u32 wq_num;
+		} wqe;
+		struct {
+			__u32 r_key;
+			__u32 packet_size;
+			__u64 rdma_va;
+		} rdma;
+		struct { /* 6.12 and later */
+			__u64 va;
+			__u32 mkey;
+			__u32 fault_byte_count;
+		} memory;
+	};
+	struct mlx5_ib_pf_eq *eq;
+	struct work_struct work;
 };
 
 #pragma clang attribute pop
@@ -133,7 +186,8 @@ struct pfn_reader_user {
 #define REQ_OP_MASK	 0xff /* include/linux/blk_types.h */
 #define REQ_OP_WRITE	 1
 #define MINOR_BITS	 20
-#define RLIMIT_MEMLOCK	 8  /* include/uapi/asm-generic/resource.h */
-#define CAP_IPC_LOCK	 14 /* include/uapi/linux/capability.h */
+
+#define ODP_WRITE_ALLOWED 2ull	       /* include/rdma/ib_umem_odp.h until 6.18 */
+#define HMM_PFN_WRITE	  (1ull << 62) /* include/linux/hmm.h, in its place since */
 
 #endif

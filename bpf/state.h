@@ -48,23 +48,7 @@ enum probe_id {
 	PROBE_IOMMU_UNMAP,
 	PROBE_IOMMU_IO_PAGE_FAULT,
 
-	/* vfio.bpf.c, iommufd.bpf.c, vfio_pci.bpf.c */
-	PROBE_VFIO_OPEN,
-	PROBE_VFIO_RELEASE,
-	PROBE_VFIO_MAP,
-	PROBE_VFIO_UNMAP,
-	PROBE_VFIO_REMOVE,
-	PROBE_VFIO_PIN,
-	PROBE_VFIO_UNPIN,
-	PROBE_IOMMUFD_MAP,
-	PROBE_IOMMUFD_UNMAP,
-	PROBE_IOMMUFD_PIN,
-	PROBE_VFIO_RESET,
-	PROBE_VFIO_VECTORS,
-	PROBE_VFIO_REGISTER,
-	PROBE_VFIO_FREE,
-	PROBE_VFIO_MSI,
-	PROBE_VFIO_INTX,
+	/* vfio.bpf.c */
 
 	/* dma.bpf.c */
 	PROBE_DMA_MAP,
@@ -79,6 +63,23 @@ enum probe_id {
 	PROBE_DMA_SYNC_SG_DEVICE,
 
 	/* rdma.bpf.c */
+	PROBE_ODP_FAULT,
+	PROBE_ODP_RESOLVED,
+	PROBE_ODP_UNMAP,
+	PROBE_ODP_REGION,
+	PROBE_ODP_RELEASE,
+	PROBE_RXE_INVALIDATE,
+	PROBE_RXE_PREFETCH,
+	PROBE_RXE_PREFETCH_WORK,
+	PROBE_MLX5_FAULT_EVENT,
+	PROBE_MLX5_FAULT_QUEUED,
+	PROBE_MLX5_FAULT_HANDLER,
+	PROBE_MLX5_FAULT_MAPPED,
+	PROBE_MLX5_FAULT_RESUME,
+	PROBE_MLX5_INVALIDATE,
+	PROBE_MLX5_PREFETCH,
+	PROBE_MLX5_PREFETCH_WORK,
+	PROBE_RDMA_COUNTERS,
 
 	/* block.bpf.c */
 	PROBE_BLOCK_ISSUE,
@@ -124,7 +125,7 @@ enum device_verdict {
 struct device_state {
 	__u32 id;      /* kernel-side number; user space turns it into the dense handle */
 	__u32 verdict; /* enum device_verdict, written by user space */
-	char bus[16];  /* of a VFIO container: its owner's comm */
+	char bus[16];
 	char name[DEVICE_TEXT];
 	char driver[DEVICE_TEXT];
 };

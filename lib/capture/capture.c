@@ -14,6 +14,7 @@
 #include "lib/capture/host.h"
 #include "lib/capture/inside.h"
 #include "lib/capture/process.h"
+#include "lib/capture/rdma_counters.h"
 
 #define POLL_NS	   20000000ull
 #define SLOW_IO_NS 10000000ull
@@ -169,6 +170,9 @@ int capture_attach(struct capture *capture, struct stream sink)
 		return error;
 	capture_find_emulator(capture);
 	probe_set_attach(capture->probes);
+	error = capture_read_hardware(capture, monotonic_ns());
+	if (error)
+		return error;
 	capture->attached = true;
 	__atomic_store_n(&capture->maps.state->running, 1, __ATOMIC_RELEASE);
 	capture->next_second_ns = host.start_ns + NSEC_PER_SEC;
@@ -271,6 +275,8 @@ int capture_poll(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	error = machines_poll(capture->machines, now);
+	if (!error)
+		error = capture_read_hardware(capture, now);
 	if (error)
 		return error;
 	now = monotonic_ns();
@@ -334,6 +340,8 @@ int capture_finish(struct capture *capture, struct stream sink)
 	error = drain_settled(capture);
 	if (!error)
 		error = machines_poll(capture->machines, monotonic_ns());
+	if (!error)
+		error = capture_finish_hardware(capture);
 	if (error)
 		return error;
 	end_ns = monotonic_ns();
@@ -359,6 +367,7 @@ void capture_close(struct capture *capture)
 	free(capture->batch);
 	merge_destroy(capture->merge);
 	windows_destroy(capture->windows);
+	rdma_counters_destroy(capture->rdma);
 	machines_destroy(capture->machines);
 	device_table_destroy(capture->devices);
 	shared_maps_destroy(&capture->maps);

@@ -11,6 +11,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/capture/process.h"
+#include "lib/capture/rdma_counters.h"
 
 /* A device as the kernel side numbers it. */
 struct entry {
@@ -80,9 +81,12 @@ static bool grow(void *array, size_t *room, size_t needed, size_t size)
 	return true;
 }
 
-static bool wanted(const struct device_table *table, const char *name)
+/* Processes are there for their names, whatever devices are asked for. */
+static bool wanted(const struct device_table *table, const struct device_info *info)
 {
-	if (!table->pattern_count)
+	const char *name = info->name;
+
+	if (!table->pattern_count || info->kind == DEVICE_PROCESS)
 		return true;
 	for (size_t i = 0; i < table->pattern_count; i++)
 		if (!fnmatch(table->patterns[i], name, 0))
@@ -101,7 +105,7 @@ static __u32 keep(struct device_table *table, const struct device_key *key, __u3
 		  sizeof(struct entry)) ||
 	    !grow(&table->infos, &table->info_room, table->info_count + 1, sizeof(*copy)))
 		return 0;
-	if (wanted(table, info->name)) {
+	if (wanted(table, info)) {
 		copy = &table->infos[table->info_count++];
 		*copy = *info;
 		handle = copy->handle = table->info_count;
@@ -118,7 +122,7 @@ __u32 device_table_enter(struct device_table *table, const struct device_key *ke
 	struct device_state state = {.verdict = DEVICE_PASS};
 
 	state.id = __atomic_fetch_add(&table->state->devices, 1, __ATOMIC_RELAXED) + 1;
-	if (!wanted(table, info->name))
+	if (!wanted(table, info))
 		state.verdict = DEVICE_DROP;
 	if (!bpf_map_update_elem(table->map, key, &state, BPF_NOEXIST))
 		return keep(table, key, state.id, info);
@@ -169,6 +173,16 @@ static void describe_by_bus(const struct device_state *state, struct device_info
 		info->iommu_group = iommu_group(state->bus, state->name);
 }
 
+/* Known by a name whose hash is the source, or only to give the name. */
+static void describe_named(const struct device_state *state, struct device_info *info)
+{
+	info->source_id = 0;
+	if (info->kind == DEVICE_IB)
+		rdma_device_model(state->name, info->model);
+	else
+		snprintf(info->comm, sizeof(info->comm), "%.15s", state->name);
+}
+
 static void describe(struct device_table *table, const struct device_key *key,
 		     const struct device_state *state, struct device_info *info)
 {
@@ -181,16 +195,6 @@ static void describe(struct device_table *table, const struct device_key *key,
 	info->source_id = key->source;
 	if (key->owner)
 		process_describe(key->owner, info->comm, &info->cgroup);
-	snprintf(info->model, sizeof(info->model), "%s", state->driver);
-	if (key->kind == DEVICE_VFIO_CONTAINER) {
-		/* Its owner may be gone by now: the kernel side has kept the name. */
-		if (!info->comm[0])
-			snprintf(info->comm, sizeof(info->comm), "%s", state->bus);
-		snprintf(info->name, sizeof(info->name), "%s/%u.%u",
-			 strcmp(state->driver, "iommufd") != 0 ? "vfio" : "iommufd", key->owner,
-			 (__u32)key->source);
-		return;
-	}
 	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
 		return;
 	if (key->kind == DEVICE_BY_ADDRESS)
@@ -200,6 +204,9 @@ static void describe(struct device_table *table, const struct device_key *key,
 	else
 		snprintf(info->name, sizeof(info->name), "emulated:%u/%llu", key->owner,
 			 key->source);
+	snprintf(info->model, sizeof(info->model), "%s", state->driver);
+	if (key->kind == DEVICE_IB || key->kind == DEVICE_PROCESS)
+		describe_named(state, info);
 }
 
 static __u32 meet(struct device_table *table, struct device_key *key, struct device_state *state)

@@ -25,6 +25,8 @@ struct capture {
 	struct machines *machines;
 	struct windows *windows;
 	struct merge *merge;
+	struct rdma_counters *rdma; /* NULL while not read */
+	__u64 rdma_events;
 	struct ring *rings;
 	struct event *batch;
 	struct probe_info told[PROBE_COUNT]; /* what the sink knows of the probes */
@@ -60,6 +62,10 @@ static inline size_t source_access(const struct capture *c)
 int capture_accept(struct capture *c, size_t source, const struct event *event);
 /* group_given_up_fn of a struct capture. */
 int capture_take_unfinished(void *self, const struct event *event);
+
+/* hardware.c: what user space reads of devices beside the events. */
+int capture_read_hardware(struct capture *c, __u64 now_ns);
+int capture_finish_hardware(struct capture *c);
 
 /* emulated.c: what comes from emulated machines. */
 extern const struct machines_ops capture_machines_ops;

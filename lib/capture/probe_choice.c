@@ -11,8 +11,8 @@
 
 #define STACKS_PER_SECOND 10000 /* per CPU; a microsecond each: a hundredth of its time at most */
 
-static const char *const attach_names[] = {"", "usdt faultline:", "tp_btf ", "function ",
-					   "kprobe "};
+static const char *const attach_names[] = {"",		"usdt faultline:", "tp_btf ",
+					   "function ", "kprobe ",	   "files "};
 
 void probe_turn_off(struct probe *probe, const char *reason)
 {
@@ -55,12 +55,16 @@ static bool function_exists(struct probe_set *set, struct probe *probe, const st
 	const struct kernel_function *found =
 		kernel_names_find(set->names, way->symbol, probe->row->module);
 	bool tracepoint = way->kind == ATTACH_TP_BTF;
+	char unloaded[NAME_TEXT];
 	__u32 arguments = 0;
 
 	if (found)
 		arguments = tracepoint ? found->tracepoint_arguments : found->arguments;
 	if (!found || (tracepoint ? !found->tracepoint_id : !found->functions))
 		snprintf(missing, REASON_TEXT, "this kernel has no %s", way->symbol);
+	else if (tracepoint && probe->row->module &&
+		 !kernel_names_loaded(probe->row->module, unloaded))
+		snprintf(missing, REASON_TEXT, "module %s is not loaded", unloaded);
 	else if (way->arguments && way->arguments != arguments)
 		snprintf(missing, REASON_TEXT, "%s has %u arguments here, not %u", way->symbol,
 			 arguments, way->arguments);
@@ -103,6 +107,9 @@ static bool way_exists(struct probe_set *set, struct probe *probe, const struct 
 		return function_exists(set, probe, way, missing);
 	case ATTACH_KPROBE:
 		return kprobe_exists(set, probe, way, missing);
+	case ATTACH_FILES:
+		snprintf(missing, REASON_TEXT, "there is no %s", way->symbol);
+		return !access(way->symbol, F_OK);
 	default:
 		return false;
 	}

@@ -11,8 +11,8 @@
 
 static bool lacks_programs(const struct probe *probe, enum object_id id)
 {
-	return probe->row->object == id && probe->wanted && probe->way && !probe->program &&
-	       !probe->returns;
+	return probe->row->object == id && probe->wanted && probe->way &&
+	       probe->way->kind != ATTACH_FILES && !probe->program && !probe->returns;
 }
 
 /* Finds the programs of the chosen way and has them loaded; false if one was not built in. */

@@ -60,7 +60,10 @@ static bool attach(struct probe *probe)
 
 static bool is_loaded(const struct probe *probe)
 {
-	return probe->way && probe->way->kind != ATTACH_USDT && (probe->program || probe->returns);
+	if (!probe->way || probe->way->kind == ATTACH_USDT)
+		return false;
+	return probe->wanted &&
+	       (probe->way->kind == ATTACH_FILES || probe->program || probe->returns);
 }
 
 /* Returns how many rows could not be attached and have taken another way, not yet loaded. */
@@ -191,6 +194,12 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 	if (totals)
 		*totals = sum;
 	return 0;
+}
+
+void probe_set_read(struct probe_set *set, enum probe_id id, __u64 reads, __u64 events)
+{
+	set->probes[id].info.hits = reads;
+	set->probes[id].info.emitted = events;
 }
 
 const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id)

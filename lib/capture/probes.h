@@ -19,6 +19,7 @@ enum attach_kind {
 	ATTACH_TP_BTF,
 	ATTACH_FUNCTION, /* fentry and fexit */
 	ATTACH_KPROBE,	 /* kprobe and kretprobe: clones that have no type information */
+	ATTACH_FILES,	 /* no program: user space reads files; the symbol is their directory */
 };
 
 /*
@@ -91,6 +92,8 @@ struct probe_totals {
 	__u64 emitted, lost, missed;
 };
 int probe_set_count(struct probe_set *set, struct probe_totals *totals);
+/* What a row without a program has to tell of its reading. */
+void probe_set_read(struct probe_set *set, enum probe_id id, __u64 reads, __u64 events);
 const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id);
 
 #endif

@@ -103,6 +103,13 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) Makefile
 		-o $@ $(filter %.c,$^) $(LIB_LIBS)
 	$(Q)$@ --seeds $@.corpus
 
+# Programs that scenarios run in guests.
+LAB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/lab/programs))
+$(BUILD)/tests/lab/programs/%: $(BUILD)/tests/lab/programs/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+lab-programs: $(LAB_PROGRAMS)
+
 bench-programs: $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
@@ -121,6 +128,16 @@ demo: ## install what is missing, build, run the shipped demo under capture, exp
 check: ## install what is missing, build, run every test
 	$(Q)tests/setup.sh check
 	$(Q)tests/check.sh
+
+lab: ## run scenarios in guest kernels: KERNEL=6.1|6.12|new (all), SCENARIO=NAME (all)
+	$(Q)tests/setup.sh lab
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all lab-programs
+	$(Q)tests/lab/lab.py run $(addprefix -k ,$(KERNEL)) $(addprefix -s ,$(SCENARIO))
+
+lab-shell: ## a prompt in a guest kernel: KERNEL=6.1|6.12|new (new), SCENARIO=NAME for what it needs
+	$(Q)tests/setup.sh lab
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all lab-programs
+	$(Q)tests/lab/lab.py shell $(addprefix -k ,$(KERNEL)) $(addprefix -s ,$(SCENARIO))
 
 bench: ## install what is missing, build, measure beside the named peers
 	$(Q)tests/setup.sh bench
@@ -147,6 +164,6 @@ clean: ## remove everything built
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check bench bench-programs campaigns soak install clean
+.PHONY: all help tests unit demo check lab lab-shell lab-programs bench bench-programs campaigns soak install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

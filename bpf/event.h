@@ -95,15 +95,19 @@ enum event_kind {
 				   value: when mapped, or unmapped; group: stack id; code: enum
 				   owner_state */
 
-	EVENT_VFIO_MAP = 48,	/* device: the container; address: IOVA; value: ns; code: errno */
-	EVENT_VFIO_UNMAP = 49,	/* likewise */
-	EVENT_VFIO_PIN = 50,	/* one contiguous run pinned; address: VA; value: ns; code: errno */
-	EVENT_VFIO_UNPIN = 51,	/* length: bytes */
-	EVENT_VFIO_LIMIT = 52,	/* how much of a limit is used; value: used; length: the limit;
-				   code: enum vfio_limit */
-	EVENT_VFIO_RESET = 53,	/* device reset; value: ns it took */
-	EVENT_VFIO_VECTOR = 54, /* interrupt vectors wired; value: how many; code: MSI index */
-	EVENT_VFIO_IRQ = 55,	/* the device interrupted, its eventfd was signalled */
+	EVENT_VFIO_MAP = 48,	/* device: the container; address: IOVA; length: bytes asked for;
+				   value: ns; code: errno; flags R/W */
+	EVENT_VFIO_UNMAP = 49,	/* likewise; length: bytes unmapped; PRIV: not asked for, the kernel
+				   took back one mapping as the container was closed */
+	EVENT_VFIO_PIN = 50,	/* one contiguous run pinned; address: VA; length: bytes; value: ns;
+				   code: errno; queue: log2 of its pages (iommufd: none, a batch) */
+	EVENT_VFIO_UNPIN = 51,	/* address: IOVA; length: bytes */
+	EVENT_VFIO_LIMIT = 52,	/* how much of a limit is used; value: used; length: the limit, all
+				   ones: none; code: enum vfio_limit; PRIV: not held to it */
+	EVENT_VFIO_RESET = 53,	/* device reset; value: ns; code: errno; MAJOR: its slot or bus */
+	EVENT_VFIO_VECTOR = 54, /* interrupt vectors wired; address: first; value: how many, 0: all
+				   off; length: errno; code: index (0 INTx, 1 MSI, 2 MSI-X) */
+	EVENT_VFIO_IRQ = 55,	/* the device interrupted, its eventfd was signalled; value: IRQ */
 
 	EVENT_SCHED_WAKEUP = 56, /* a fault handler thread was woken; tid: the handler */
 	EVENT_SCHED_RUN = 57,	 /* a fault handler thread got a CPU; value: ns since its wakeup */

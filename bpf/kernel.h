@@ -19,11 +19,39 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct mm_struct {
+	unsigned long locked_vm; /* pages */
+	struct task_struct *owner;
+};
+
+struct rlimit {
+	unsigned long rlim_cur;
+};
+
+struct signal_struct {
+	struct rlimit rlim[16];
+};
+
+struct user_struct {
+	struct {
+		long counter;
+	} locked_vm; /* pages */
+};
+
+struct cred {
+	struct {
+	} cap_effective; /* two words until 6.2, one long since: bit 0 is in the first byte */
+	struct user_struct *user;
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
 	__u64 start_boottime; /* 5.5 and later */
 	struct task_struct *group_leader;
+	struct mm_struct *mm;
+	struct signal_struct *signal;
+	const struct cred *cred;
 	char comm[16];
 };
 
@@ -72,6 +100,29 @@ struct scatterlist {
 	unsigned int dma_length; /* only with CONFIG_NEED_SG_DMA_LENGTH */
 };
 
+/* drivers/vfio: of the modules' own type information */
+struct vfio_iommu {
+	unsigned int dma_avail; /* mappings it may still get */
+};
+
+struct vfio_dma {
+	size_t size;
+};
+
+struct vfio_device {
+	struct device *dev;
+};
+
+struct vfio_pci_core_device {
+	struct vfio_device vdev;
+};
+
+/* drivers/iommu/iommufd: 6.2 and later */
+struct pfn_reader_user {
+	unsigned long upages_start;
+	unsigned long upages_end;
+};
+
 /*
  * RDMA: include/rdma/ib_verbs.h, ib_umem.h, ib_umem_odp.h; the drivers' own from their modules.
  * Kinds of fields must agree with the kernel's for their offsets to be found: enums stay enums.
@@ -112,10 +163,6 @@ struct upid {
 
 struct pid {
 	struct upid numbers[1];
-};
-
-struct mm_struct {
-	struct task_struct *owner;
 };
 
 struct ib_umem_odp {
@@ -186,6 +233,8 @@ struct mlx5_pagefault {
 #define REQ_OP_MASK	 0xff /* include/linux/blk_types.h */
 #define REQ_OP_WRITE	 1
 #define MINOR_BITS	 20
+#define RLIMIT_MEMLOCK	 8  /* include/uapi/asm-generic/resource.h */
+#define CAP_IPC_LOCK	 14 /* include/uapi/linux/capability.h */
 
 #define ODP_WRITE_ALLOWED 2ull	       /* include/rdma/ib_umem_odp.h until 6.18 */
 #define HMM_PFN_WRITE	  (1ull << 62) /* include/linux/hmm.h, in its place since */

@@ -48,7 +48,23 @@ enum probe_id {
 	PROBE_IOMMU_UNMAP,
 	PROBE_IOMMU_IO_PAGE_FAULT,
 
-	/* vfio.bpf.c */
+	/* vfio.bpf.c, iommufd.bpf.c, vfio_pci.bpf.c */
+	PROBE_VFIO_OPEN,
+	PROBE_VFIO_RELEASE,
+	PROBE_VFIO_MAP,
+	PROBE_VFIO_UNMAP,
+	PROBE_VFIO_REMOVE,
+	PROBE_VFIO_PIN,
+	PROBE_VFIO_UNPIN,
+	PROBE_IOMMUFD_MAP,
+	PROBE_IOMMUFD_UNMAP,
+	PROBE_IOMMUFD_PIN,
+	PROBE_VFIO_RESET,
+	PROBE_VFIO_VECTORS,
+	PROBE_VFIO_REGISTER,
+	PROBE_VFIO_FREE,
+	PROBE_VFIO_MSI,
+	PROBE_VFIO_INTX,
 
 	/* dma.bpf.c */
 	PROBE_DMA_MAP,
@@ -125,7 +141,7 @@ enum device_verdict {
 struct device_state {
 	__u32 id;      /* kernel-side number; user space turns it into the dense handle */
 	__u32 verdict; /* enum device_verdict, written by user space */
-	char bus[16];
+	char bus[16];  /* of a VFIO container: its owner's comm */
 	char name[DEVICE_TEXT];
 	char driver[DEVICE_TEXT];
 };

@@ -11,6 +11,7 @@
 #include "injectors/emu/registry.h"
 #include "injectors/job/campaign.h"
 #include "injectors/job/options.h"
+#include "injectors/real/real.h"
 #include "lib/base/fail.h"
 
 enum {
@@ -327,6 +328,7 @@ static const struct {
 	{"check", "check a job file, start nothing", verb_check},
 	{"help", "explain the keys of job files", verb_help},
 	{"list", "list the shipped jobs", verb_list},
+	{"pageout", "evict the DMA targets of a process, so that it faults for real", real_pageout},
 	{"recover", "remove what killed machines left behind", verb_recover},
 };
 
@@ -335,7 +337,7 @@ static const struct {
 static void usage(FILE *file)
 {
 	fprintf(file, "Usage: faultline-inject VERB [OPTION...]\n\n"
-		      "Runs emulated machines with devices and makes I/O page faults happen.\n\n");
+		      "Makes I/O page faults happen: on emulated machines, and on real ones.\n\n");
 	for (size_t i = 0; i < VERBS; i++)
 		fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].does);
 	fprintf(file,

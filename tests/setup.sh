@@ -1,21 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Installs the Debian packages that are missing: tests/setup.sh build|demo|check|bench
+# Installs the Debian packages that are missing: tests/setup.sh build|demo|lab|check|bench
 set -euo pipefail
 
 build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev libjansson-dev
        libinih-dev libpci-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev)
 demo=("${build[@]}" gnuplot-nox)
-check=("${demo[@]}" libcmocka-dev linux-perf python3 python3-xxhash python3-zstandard tmux clang-format clang-tidy
+lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
+     rdma-core ibverbs-providers libibverbs-dev dwarves)
+check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-xxhash python3-zstandard tmux clang-format clang-tidy
        libclang-rt-14-dev util-linux procps man-db e2fsprogs zstd)
 bench=("${check[@]}" fio bpftrace)
 
 case ${1:-build} in
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${demo[@]}") ;;
+lab) wanted=("${lab[@]}") ;;
 check) wanted=("${check[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
-*) echo "Usage: tests/setup.sh build|demo|check|bench" >&2; exit 2 ;;
+*) echo "Usage: tests/setup.sh build|demo|lab|check|bench" >&2; exit 2 ;;
 esac
 
 missing=()

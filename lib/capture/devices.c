@@ -195,6 +195,16 @@ static void describe(struct device_table *table, const struct device_key *key,
 	info->source_id = key->source;
 	if (key->owner)
 		process_describe(key->owner, info->comm, &info->cgroup);
+	snprintf(info->model, sizeof(info->model), "%s", state->driver);
+	if (key->kind == DEVICE_VFIO_CONTAINER) {
+		/* Its owner may be gone by now: the kernel side has kept the name. */
+		if (!info->comm[0])
+			snprintf(info->comm, sizeof(info->comm), "%s", state->bus);
+		snprintf(info->name, sizeof(info->name), "%s/%u.%u",
+			 strcmp(state->driver, "iommufd") != 0 ? "vfio" : "iommufd", key->owner,
+			 (__u32)key->source);
+		return;
+	}
 	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
 		return;
 	if (key->kind == DEVICE_BY_ADDRESS)
@@ -204,7 +214,6 @@ static void describe(struct device_table *table, const struct device_key *key,
 	else
 		snprintf(info->name, sizeof(info->name), "emulated:%u/%llu", key->owner,
 			 key->source);
-	snprintf(info->model, sizeof(info->model), "%s", state->driver);
 	if (key->kind == DEVICE_IB || key->kind == DEVICE_PROCESS)
 		describe_named(state, info);
 }

@@ -12,10 +12,13 @@
 #include "bpf/dma.skel.h"
 #include "bpf/emu.skel.h"
 #include "bpf/iommu.skel.h"
+#include "bpf/iommufd.skel.h"
 #include "bpf/maps.skel.h"
 #include "bpf/mm.skel.h"
 #include "bpf/rdma.skel.h"
 #include "bpf/sched.skel.h"
+#include "bpf/vfio.skel.h"
+#include "bpf/vfio_pci.skel.h"
 #include "lib/base/fail.h"
 #include "lib/base/stream.h"
 #include "lib/capture/complaint.h"
@@ -34,6 +37,9 @@ static const struct {
 	[OBJECT_DMA] = {"dma", dma_bpf__elf_bytes},
 	[OBJECT_RDMA] = {"rdma", rdma_bpf__elf_bytes},
 	[OBJECT_BLOCK] = {"block", block_bpf__elf_bytes},
+	[OBJECT_VFIO] = {"vfio", vfio_bpf__elf_bytes},
+	[OBJECT_VFIO_PCI] = {"vfio_pci", vfio_pci_bpf__elf_bytes},
+	[OBJECT_IOMMUFD] = {"iommufd", iommufd_bpf__elf_bytes},
 };
 
 static program_target_fn target_of;

@@ -11,8 +11,8 @@ const struct probe_row *probe_row(enum probe_id id)
 	} paths[] = {
 		{emu_rows, emu_row_count},     {mm_rows, mm_row_count},
 		{sched_rows, sched_row_count}, {iommu_rows, iommu_row_count},
-		{rdma_rows, rdma_row_count},   {dma_rows, dma_row_count},
-		{block_rows, block_row_count},
+		{dma_rows, dma_row_count},     {block_rows, block_row_count},
+		{vfio_rows, vfio_row_count},   {rdma_rows, rdma_row_count},
 	};
 
 	for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++)

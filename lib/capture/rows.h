@@ -35,6 +35,8 @@ extern const struct probe_row iommu_rows[];
 extern const size_t iommu_row_count;
 extern const struct probe_row dma_rows[];
 extern const size_t dma_row_count;
+extern const struct probe_row vfio_rows[];
+extern const size_t vfio_row_count;
 extern const struct probe_row rdma_rows[];
 extern const size_t rdma_row_count;
 extern const struct probe_row block_rows[];

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * VFIO containers and iommufd address spaces on the kernel side: who owns one, what its owner is in
+ * the middle of, how much of its limits is used.
+ */
+#ifndef FAULTLINE_VFIO_BPF_H
+#define FAULTLINE_VFIO_BPF_H
+
+#include "bpf/device.bpf.h"
+
+#define CONTAINERS_MAX	1024
+#define LIMIT_QUIET_NS	100000000ull /* of a limit that moves but makes no new peak */
+#define PAGE_BITS	12
+#define VFIO_CONTAINER	7	       /* DEVICE_VFIO_CONTAINER of lib/base/stream.h */
+#define IOMMUFD_NUMBERS (1ull << 32)   /* apart from those of type1, which are counted elsewhere */
+#define ERROR_POINTERS	(~0ull - 4094) /* include/linux/err.h */
+
+/* A container is new with each open, though the kernel may use the same memory for it again. */
+struct container_key {
+	__u64 address;
+	__u64 owner; /* 0 where its end is seen */
+};
+
+struct container_limit {
+	__u64 used;
+	__u64 limit;
+	__u64 peak;
+	__u64 told_ns; /* 0: never */
+};
+
+struct container {
+	__u32 id; /* device_state.id */
+	__u32 reserved;
+	__u64 entries; /* what dma_avail began with, 0 if it was not seen */
+	struct container_limit limits[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, CONTAINERS_MAX);
+	__type(key, struct container_key);
+	__type(value, struct container);
+} containers SEC(".maps");
+
+/* What a task is in the middle of: requests do not nest, what they call does. */
+struct vfio_call {
+	__u64 map_ns, unmap_ns; /* 0: not in it */
+	__u64 pin_ns, remove_ns;
+	__u64 removing; /* bytes */
+	__u32 container;
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct vfio_call);
+} vfio_calls SEC(".maps");
+
+/* Numbers containers; [0] is the last number given out. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} container_numbers SEC(".maps");
+
+/* dma_entry_limit of vfio_iommu_type1, for containers older than the capture; 0: not known. */
+const volatile __u32 vfio_entry_limit SEC(".rodata.vfio");
+
+static __always_inline bool capture_running(void)
+{
+	struct capture_state *shared = shared_state();
+
+	return shared && shared->running;
+}
+
+static __always_inline struct vfio_call *vfio_call(void)
+{
+	return bpf_task_storage_get(&vfio_calls, bpf_get_current_task_btf(), 0, 0);
+}
+
+/* For the beginning of something; NULL and counted without memory. */
+static __always_inline struct vfio_call *vfio_call_begin(void)
+{
+	struct vfio_call *call;
+
+	if (!capture_running())
+		return NULL;
+	call = bpf_task_storage_get(&vfio_calls, bpf_get_current_task_btf(), 0,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!call)
+		state_failed();
+	return call;
+}
+
+static __always_inline __u8 errno_of(long result)
+{
+	if (result >= 0)
+		return 0;
+	return result < -255 ? 255 : -result;
+}
+
+struct vfio_operation {
+	__u64 address;
+	__u64 bytes;
+	__u64 ns;
+	__u32 device;
+	__u16 kind;
+	__u16 queue;
+	__u8 code;
+	__u8 flags;
+};
+
+/* One by one if that was asked for, else into the counts of this second. */
+static __always_inline void tell(struct probe_counter *counter, const struct vfio_operation *o)
+{
+	struct event *event;
+
+	if (!kind_single(o->kind)) {
+		struct aggregate_key key = {
+			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
+			.device = o->device,
+			.pid = bpf_get_current_pid_tgid() >> 32,
+			.kind = o->kind,
+			.queue = o->queue,
+			.code = o->code,
+			.flags = o->flags & EVENT_PRIV,
+		};
+
+		aggregate_add(&key, o->bytes, o->ns);
+		return;
+	}
+	event = event_reserve(counter, o->kind);
+	if (!event)
+		return;
+	event->address = o->address;
+	event->length = o->bytes;
+	event->value = o->ns;
+	event->device = o->device;
+	event->queue = o->queue;
+	event->code = o->code;
+	event->flags = o->flags;
+	event_submit(counter, event);
+}
+
+static __always_inline struct container *
+container_enter(struct probe_counter *counter, const struct container_key *key, bool iommufd)
+{
+	struct device_key device = {
+		.kind = VFIO_CONTAINER,
+		.owner = bpf_get_current_pid_tgid() >> 32,
+		.owner_start = owner_start_ticks(),
+	};
+	struct container fresh = {};
+	struct device_state names = {}, *state;
+	__u32 zero = 0;
+	__u64 *number = bpf_map_lookup_elem(&container_numbers, &zero);
+
+	if (!number)
+		return NULL;
+	device.source = __sync_fetch_and_add(number, 1) + 1;
+	if (iommufd) {
+		device.source += IOMMUFD_NUMBERS;
+		__builtin_memcpy(names.driver, "iommufd", sizeof("iommufd"));
+	} else {
+		__builtin_memcpy(names.driver, "type1", sizeof("type1"));
+	}
+	bpf_get_current_comm(names.bus, sizeof(names.bus));
+	state = device_enter(counter, &device, &names);
+	if (!state)
+		return NULL;
+	fresh.id = state->id;
+	if (bpf_map_update_elem(&containers, key, &fresh, BPF_ANY))
+		state_failed();
+	return bpf_map_lookup_elem(&containers, key);
+}
+
+/* The container behind an address in the kernel, entered at first sight. */
+static __always_inline struct container *
+container_get(struct probe_counter *counter, const struct container_key *key, bool iommufd)
+{
+	struct container *container = bpf_map_lookup_elem(&containers, key);
+
+	return container ? container : container_enter(counter, key, iommufd);
+}
+
+static __always_inline bool limit_silent(const struct container_limit *limit, __u64 used,
+					 __u64 maximum, bool refused, __u64 now)
+{
+	if (!limit->told_ns || limit->limit != maximum || used > limit->peak)
+		return false;
+	return (used == limit->used && !refused) || now - limit->told_ns < LIMIT_QUIET_NS;
+}
+
+/*
+ * Tells how much of a limit is used: every new peak, every change of the limit, and what else moves
+ * ten times a second.
+ */
+static __always_inline void limit_tell(struct probe_counter *counter, struct container *container,
+				       __u32 code, __u64 used, __u64 maximum, __u8 flags,
+				       bool refused)
+{
+	struct container_limit *limit = &container->limits[code & 1];
+	__u64 now = bpf_ktime_get_ns();
+	struct event *event;
+
+	if (!kind_wanted(EVENT_VFIO_LIMIT) || limit_silent(limit, used, maximum, refused, now))
+		return;
+	limit->used = used;
+	limit->limit = maximum;
+	limit->told_ns = now;
+	if (used > limit->peak)
+		limit->peak = used;
+	event = event_reserve(counter, EVENT_VFIO_LIMIT);
+	if (!event)
+		return;
+	event->device = container->id;
+	event->value = used;
+	event->length = maximum;
+	event->code = code;
+	event->flags = flags;
+	event_submit(counter, event);
+}
+
+static __always_inline bool may_exceed_memlock(const struct cred *cred)
+{
+	__u8 bits = 0;
+
+	bpf_probe_read_kernel(&bits, 1,
+			      (const char *)cred + bpf_core_field_offset(cred->cap_effective) +
+				      CAP_IPC_LOCK / 8);
+	return bits >> CAP_IPC_LOCK % 8 & 1;
+}
+
+static __always_inline __u64 memlock_limit(struct task_struct *task)
+{
+	__u64 limit = BPF_CORE_READ(task, signal, rlim[RLIMIT_MEMLOCK].rlim_cur);
+
+	return limit;
+}
+
+/* type1 charges the memory of a process; one with CAP_IPC_LOCK it does not hold to the limit. */
+static __always_inline void tell_memlock(struct probe_counter *counter, struct container *container,
+					 bool refused)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	const struct cred *cred = BPF_CORE_READ(task, cred);
+	__u64 used = BPF_CORE_READ(task, mm, locked_vm);
+
+	limit_tell(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, memlock_limit(task),
+		   may_exceed_memlock(cred) ? EVENT_PRIV : 0, refused);
+}
+
+/* iommufd charges the user, whatever his capabilities. */
+static __always_inline void tell_user_memlock(struct probe_counter *counter,
+					      struct container *container, bool refused)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 used = BPF_CORE_READ(task, cred, user, locked_vm.counter);
+
+	limit_tell(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, memlock_limit(task), 0,
+		   refused);
+}
+
+static __always_inline void tell_entries(struct probe_counter *counter, struct container *container,
+					 struct vfio_iommu *iommu, bool refused)
+{
+	__u64 limit = container->entries ? container->entries : vfio_entry_limit;
+	__u64 left = BPF_CORE_READ(iommu, dma_avail);
+
+	if (limit >= left && limit)
+		limit_tell(counter, container, LIMIT_DMA_ENTRIES, limit - left, limit, 0, refused);
+}
+
+#endif

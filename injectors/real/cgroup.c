@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/real/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where cgroup v2 is mounted: by itself, or beside v1. */
+static const char *root(void)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		snprintf(path, sizeof(path), "%s/cgroup.controllers", roots[i]);
+		if (!access(path, F_OK))
+			return roots[i];
+	}
+	return NULL;
+}
+
+static int own_directory(const struct target *target, char *name, size_t size)
+{
+	char path[64], line[PATH_MAX];
+	const char *base = root();
+	int err = -ENOENT;
+	FILE *file;
+
+	if (!base)
+		return failed(-ENOENT, "--reclaim: cgroup v2 is not mounted: mount -t cgroup2 none "
+				       "/sys/fs/cgroup");
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", target->pid);
+	file = fopen(path, "re");
+	while (file && err && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		err = snprintf(name, size, "%s%s", base, line + 3) < (int)size ? 0 : -ENAMETOOLONG;
+	}
+	if (file)
+		fclose(file);
+	return err ? failed(err, "%s: names no cgroup of version 2", path) : 0;
+}
+
+/* Processes other than the target in this one directory. */
+static unsigned int others_in(const char *directory, pid_t target)
+{
+	unsigned int count = 0;
+	char path[PATH_MAX];
+	FILE *file;
+	int pid;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", directory);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &pid) == 1)
+		count += pid != target;
+	if (file)
+		fclose(file);
+	return count;
+}
+
+static unsigned int others_below(const char *directory, pid_t target)
+{
+	char *const paths[] = {(char *)directory, NULL};
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	unsigned int count = 0;
+	FTSENT *entry;
+
+	while (tree && (entry = fts_read(tree)) != NULL)
+		if (entry->fts_info == FTS_D)
+			count += others_in(entry->fts_path, target);
+	if (tree)
+		fts_close(tree);
+	return count;
+}
+
+int cgroup_open_reclaim(const char *directory, const struct target *target,
+			const struct verb_options *options, int *descriptor, char *name,
+			size_t size)
+{
+	char path[PATH_MAX], what[PATH_MAX];
+	unsigned int others;
+	int err = 0;
+
+	if (directory)
+		snprintf(name, size, "%s", directory);
+	else
+		err = own_directory(target, name, size);
+	if (err)
+		return err;
+	others = others_below(name, target->pid);
+	snprintf(what, sizeof(what), "cgroup %s holds %u other process%s, which lose pages too; it",
+		 name, others, others == 1 ? "" : "es");
+	if (others)
+		err = verb_require_consent(options, name, what);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "%s/memory.reclaim", name);
+	*descriptor = open(path, O_WRONLY | O_CLOEXEC);
+	if (*descriptor >= 0)
+		return 0;
+	if (errno == ENOENT)
+		return failed(-ENOENT,
+			      "%s: not there: it needs Linux 5.19 and the memory controller in "
+			      "cgroup.subtree_control of the parent",
+			      path);
+	return failed(-errno, "%s: %s", path, strerror(errno));
+}

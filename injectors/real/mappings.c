@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Part of pages.h: the mappings of a process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "injectors/real/pages.h"
+#include "lib/base/fail.h"
+
+const char *page_kind_name(enum page_kind kind)
+{
+	static const char *const names[PAGE_KINDS] = {
+		[KIND_ANONYMOUS] = "anonymous", [KIND_FILE] = "file",
+		[KIND_SHARED_MEMORY] = "shmem", [KIND_HUGETLB] = "hugetlb",
+		[KIND_SPECIAL] = "special",	[KIND_NONE] = "unmapped",
+	};
+
+	return names[kind];
+}
+
+/* What is behind a mapping that has a file: the file system knows, names may be anything. */
+static enum page_kind kind_of_file(pid_t pid, const struct mapping *mapping)
+{
+	char path[96];
+	struct statfs system;
+	struct stat status;
+	enum page_kind kind = KIND_SPECIAL;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, mapping->start,
+		 mapping->end);
+	/* O_PATH: opening a device may have effects. */
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return KIND_FILE;
+	if (fstat(fd, &status) || fstatfs(fd, &system))
+		kind = KIND_FILE;
+	else if (system.f_type == HUGETLBFS_MAGIC)
+		kind = KIND_HUGETLB;
+	else if (S_ISREG(status.st_mode))
+		kind = system.f_type == TMPFS_MAGIC ? KIND_SHARED_MEMORY : KIND_FILE;
+	else if (S_ISBLK(status.st_mode))
+		kind = KIND_FILE;
+	close(fd);
+	return kind;
+}
+
+static bool is_special(const char *name)
+{
+	return !strcmp(name, "[vdso]") || !strncmp(name, "[vvar", 5) ||
+	       !strcmp(name, "[vsyscall]") || !strcmp(name, "[uprobes]");
+}
+
+static bool parse_line(const char *line, pid_t pid, struct mapping *mapping)
+{
+	unsigned long long start, end, offset, inode;
+	char access[8];
+	int at = 0;
+	size_t length;
+
+	if (sscanf(line, "%llx-%llx %7s %llx %*s %llu %n", &start, &end, access, &offset, &inode,
+		   &at) < 5)
+		return false;
+	*mapping = (struct mapping){.start = start,
+				    .end = end,
+				    .offset = offset,
+				    .writable = access[1] == 'w',
+				    .shared = access[3] == 's',
+				    .kind = KIND_ANONYMOUS};
+	length = strlen(line + at);
+	snprintf(mapping->name, sizeof(mapping->name), "%s",
+		 line + at +
+			 (length < sizeof(mapping->name) ? 0 : length - sizeof(mapping->name) + 1));
+	if (is_special(mapping->name))
+		mapping->kind = KIND_SPECIAL;
+	else if (inode)
+		mapping->kind = kind_of_file(pid, mapping);
+	return true;
+}
+
+int mappings_read(struct mappings *mappings, pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t bytes = 0, room = 0;
+	int err = 0;
+	FILE *file;
+
+	*mappings = (struct mappings){0};
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return failed(errno == ENOENT ? -ESRCH : -errno, "%s: %s", path, strerror(errno));
+	while (!err && getline(&line, &bytes, file) > 0) {
+		if (mappings->count == room) {
+			struct mapping *more;
+
+			room = room ? 2 * room : 64;
+			more = realloc(mappings->all, room * sizeof(*more));
+			if (!more) {
+				err = failed(-ENOMEM, "no memory for %zu mappings", room);
+				break;
+			}
+			mappings->all = more;
+		}
+		line[strcspn(line, "\n")] = '\0';
+		if (parse_line(line, pid, &mappings->all[mappings->count]))
+			mappings->count++;
+	}
+	free(line);
+	fclose(file);
+	if (err)
+		mappings_free(mappings);
+	return err;
+}
+
+void mappings_free(struct mappings *mappings)
+{
+	free(mappings->all);
+	*mappings = (struct mappings){0};
+}
+
+const struct mapping *mappings_find(const struct mappings *mappings, __u64 address)
+{
+	size_t low = 0, high = mappings->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (address >= mappings->all[middle].end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < mappings->count && address >= mappings->all[low].start ? &mappings->all[low]
+									    : NULL;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/real/verb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/files.h"
+
+enum { OPTION_CSV = 900, OPTION_JSON, OPTION_CONSENT };
+
+static const struct argp_option verb_argp_options[] = {
+	{"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write results as CSV", 90},
+	{"json", OPTION_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write results as JSON", 90},
+	{"wide", 'w', NULL, 0, "Show every column", 90},
+	{"dry-run", 'n', NULL, 0, "Print what would be done and written, do nothing", 90},
+	{"yes-i-mean-it", OPTION_CONSENT, "NAME", 0,
+	 "Consent to touch what Faultline has not started: exactly this; repeatable", 90},
+	{"help", 'h', NULL, 0, "Show this help", -1},
+	{0},
+};
+
+static void set_format(struct argp_state *state, enum output_format format, char *argument)
+{
+	struct verb_options *options = state->input;
+	const char *next = state->next < state->argc ? state->argv[state->next] : NULL;
+
+	if (options->format != OUTPUT_TEXT)
+		argp_error(state, "--csv and --json: accepted: one of them");
+	options->format = format;
+	/* "--csv FILE" beside argp's own "--csv=FILE". */
+	if (!argument && next && (*next != '-' || !next[1])) {
+		argument = state->argv[state->next];
+		state->next++;
+	}
+	options->file = argument;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct verb_options *options = state->input;
+
+	switch (key) {
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		break;
+	case 'n':
+		options->dry_run = true;
+		break;
+	case 'w':
+		options->wide = true;
+		break;
+	case OPTION_CSV:
+		set_format(state, OUTPUT_CSV, argument);
+		break;
+	case OPTION_JSON:
+		set_format(state, OUTPUT_JSON, argument);
+		break;
+	case OPTION_CONSENT:
+		if (options->consent_count == VERB_CONSENTS)
+			argp_error(state, "--yes-i-mean-it: accepted: at most %d times",
+				   VERB_CONSENTS);
+		options->consents[options->consent_count++] = argument;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp verb_argp = {verb_argp_options, parse, NULL, NULL, NULL, NULL, NULL};
+
+bool verb_consented(const struct verb_options *options, const char *name)
+{
+	for (size_t i = 0; i < options->consent_count; i++)
+		if (!strcmp(options->consents[i], name))
+			return true;
+	return false;
+}
+
+int verb_require_consent(const struct verb_options *options, const char *name, const char *what)
+{
+	if (verb_consented(options, name))
+		return 0;
+	return failed(-EPERM, "%s is nothing that Faultline has started; add --yes-i-mean-it %s",
+		      what, name);
+}
+
+int verb_output_open(struct verb_output *output, const struct verb_options *options)
+{
+	struct writer_config config = {.format = options->format, .wide = options->wide};
+	int fd, err;
+
+	*output = (struct verb_output){.file = stdout};
+	if (options->file && strcmp(options->file, "-") != 0) {
+		fd = files_create(AT_FDCWD, options->file, 0644, false);
+		if (fd < 0)
+			return fd;
+		output->file = fdopen(fd, "w");
+		output->own_file = true;
+		if (!output->file)
+			return failed(-errno, "%s: %s", options->file, strerror(errno));
+	}
+	config.file = output->file;
+	err = writer_open(&output->writer, &config);
+	if (err && output->own_file)
+		fclose(output->file);
+	return err;
+}
+
+int verb_output_close(struct verb_output *output)
+{
+	int err = 0;
+
+	if (output->writer)
+		err = writer_close(output->writer);
+	if (output->own_file && output->file && fclose(output->file) && !err)
+		err = failed(-errno, "cannot write the results: %s", strerror(errno));
+	*output = (struct verb_output){0};
+	return err;
+}
+
+volatile sig_atomic_t verb_stop;
+
+static void on_stop(int number)
+{
+	(void)number;
+	verb_stop = 1;
+}
+
+void verb_catch_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = on_stop};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &action, NULL);
+}
+
+int verb_sleep_until(__u64 monotonic)
+{
+	struct timespec until = {.tv_sec = (time_t)(monotonic / 1000000000u),
+				 .tv_nsec = (long)(monotonic % 1000000000u)};
+
+	while (!verb_stop)
+		if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != EINTR)
+			return 0;
+	return -EINTR;
+}
+
+int verb_report_failure(int error)
+{
+	fprintf(stderr, "faultline: %s\n", failure_text());
+	return error == -EINVAL ? EXIT_USAGE : (int)exit_code_of(error);
+}

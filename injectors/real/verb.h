@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What every verb that touches something real has in common: where results go, what the user has
+ * consented to, --dry-run, and being told to stop.
+ *
+ * A verb names verb_argp as child 0 and hands it its struct verb_options:
+ *
+ *	static const struct argp_child children[] = {{&verb_argp, 0, NULL, 0}, {0}};
+ *	case ARGP_KEY_INIT:
+ *		state->child_inputs[0] = &arguments->verb;
+ */
+#ifndef FAULTLINE_REAL_VERB_H
+#define FAULTLINE_REAL_VERB_H
+
+#include <argp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lib/base/fail.h"
+#include "lib/output/table.h"
+
+#define VERB_CONSENTS 64
+
+struct verb_options {
+	enum output_format format;
+	const char *file; /* of the results; NULL: standard output */
+	bool wide, dry_run;
+	const char *consents[VERB_CONSENTS]; /* each --yes-i-mean-it as it was written */
+	size_t consent_count;
+};
+
+/* --csv, --json, --wide, --dry-run, --yes-i-mean-it and -h; its input is a struct verb_options. */
+extern const struct argp verb_argp;
+
+/* Whether the user named exactly this: a process, a device, a cgroup. */
+bool verb_consented(const struct verb_options *options, const char *name);
+/* 0, or -EPERM with a sentence that says what to add. `what`: "process 4711 (qemu)". */
+int verb_require_consent(const struct verb_options *options, const char *name, const char *what);
+
+/* The results' writer and the file behind it. */
+struct verb_output {
+	struct writer *writer;
+	FILE *file;
+	bool own_file;
+};
+
+/* -EEXIST and so on with a sentence; nothing is left open then. */
+int verb_output_open(struct verb_output *output, const struct verb_options *options);
+/* Returns the first error of any writer call. */
+int verb_output_close(struct verb_output *output);
+
+/* Set by SIGINT, SIGTERM and SIGHUP from verb_catch_signals() on; sleeping calls return EINTR. */
+extern volatile sig_atomic_t verb_stop;
+void verb_catch_signals(void);
+/* Sleeps until the point in CLOCK_MONOTONIC; -EINTR if told to stop before. */
+int verb_sleep_until(__u64 monotonic);
+
+/* Prints the sentence of a failure on stderr; its exit code, with EXIT_USAGE for -EINVAL. */
+int verb_report_failure(int error);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Rows of the probe table: bpf/vfio.bpf.c, bpf/vfio_pci.bpf.c and bpf/iommufd.bpf.c. */
+#include "lib/capture/rows.h"
+
+#define TYPE1	"vfio_iommu_type1"
+#define PCI	"vfio_pci_core"
+#define IOMMUFD "iommufd"
+
+#define WAY(symbol, program, returns)                              \
+	{                                                          \
+		{                                                  \
+			ATTACH_FUNCTION, #symbol, program, returns \
+		}                                                  \
+	}
+
+const struct probe_row vfio_rows[] = {
+	{PROBE_VFIO_OPEN, "vfio_open", OBJECT_VFIO, EVENT_VFIO_MAP, false, TYPE1,
+	 WAY(vfio_iommu_type1_open, NULL, "container_open")},
+	{PROBE_VFIO_RELEASE, "vfio_release", OBJECT_VFIO, EVENT_VFIO_MAP, false, TYPE1,
+	 WAY(vfio_iommu_type1_release, NULL, "container_release")},
+	{PROBE_VFIO_MAP, "vfio_map", OBJECT_VFIO, EVENT_VFIO_MAP, false, TYPE1,
+	 WAY(vfio_iommu_type1_ioctl, "map_begin", "map_end")},
+	{PROBE_VFIO_UNMAP, "vfio_unmap", OBJECT_VFIO, EVENT_VFIO_UNMAP, false, TYPE1,
+	 WAY(vfio_iommu_type1_ioctl, "unmap_begin", "unmap_end")},
+	{PROBE_VFIO_REMOVE, "vfio_remove", OBJECT_VFIO, EVENT_VFIO_UNMAP, false, TYPE1,
+	 WAY(vfio_remove_dma, "remove_begin", "remove_end")},
+	{PROBE_VFIO_PIN, "vfio_pin", OBJECT_VFIO, EVENT_VFIO_PIN, false, TYPE1,
+	 WAY(vfio_pin_pages_remote, "pin_begin", "pin_end")},
+	{PROBE_VFIO_UNPIN, "vfio_unpin", OBJECT_VFIO, EVENT_VFIO_UNPIN, false, TYPE1,
+	 WAY(vfio_unpin_pages_remote, "unpin", NULL)},
+	{PROBE_IOMMUFD_MAP, "iommufd_map", OBJECT_IOMMUFD, EVENT_VFIO_MAP, false, IOMMUFD,
+	 WAY(iopt_map_user_pages, "space_map_begin", "space_map_end")},
+	{PROBE_IOMMUFD_UNMAP, "iommufd_unmap", OBJECT_IOMMUFD, EVENT_VFIO_UNMAP, false, IOMMUFD,
+	 WAY(iopt_unmap_iova, "space_unmap_begin", "space_unmap_end")},
+	{PROBE_IOMMUFD_PIN, "iommufd_pin", OBJECT_IOMMUFD, EVENT_VFIO_PIN, false, IOMMUFD,
+	 WAY(pfn_reader_user_pin, "space_pin_begin", "space_pin_end")},
+	{PROBE_VFIO_RESET, "vfio_reset", OBJECT_VFIO_PCI, EVENT_VFIO_RESET, false, PCI,
+	 WAY(vfio_pci_core_ioctl, "reset_begin", "reset_end")},
+	{PROBE_VFIO_VECTORS, "vfio_vectors", OBJECT_VFIO_PCI, EVENT_VFIO_VECTOR, false, PCI,
+	 WAY(vfio_pci_set_irqs_ioctl, "vectors_begin", "vectors_end")},
+	{PROBE_VFIO_REGISTER, "vfio_register", OBJECT_VFIO_PCI, EVENT_VFIO_IRQ, false, NULL,
+	 WAY(request_threaded_irq, "vector_register", NULL)},
+	{PROBE_VFIO_FREE, "vfio_free", OBJECT_VFIO_PCI, EVENT_VFIO_IRQ, false, NULL,
+	 WAY(free_irq, "vector_free", NULL)},
+	{PROBE_VFIO_MSI, "vfio_msi", OBJECT_VFIO_PCI, EVENT_VFIO_IRQ, false, PCI,
+	 WAY(vfio_msihandler, "interrupt_msi", NULL)},
+	{PROBE_VFIO_INTX, "vfio_intx", OBJECT_VFIO_PCI, EVENT_VFIO_IRQ, false, PCI,
+	 WAY(vfio_intx_handler, "interrupt_line", NULL)},
+};
+
+const size_t vfio_row_count = sizeof(vfio_rows) / sizeof(vfio_rows[0]);

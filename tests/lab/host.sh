@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Runs a scenario's part on the host, in the directory of what came out of the guest:
+# host.sh SCENARIO KERNEL. Recordings are analyzed here, where it costs nothing.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+FAULTLINE=${FAULTLINE:-$root/faultline}
+reference=$root/tests/reference
+failed=0
+
+ok() { echo "ok - $1"; }
+not_ok() {
+	failed=$((failed + 1))
+	echo "not ok - $1${2:+: $2}"
+}
+equal() {
+	if [ "$2" = "$3" ]; then
+		ok "$1 ($2)"
+	else
+		not_ok "$1" "got '$2', expected '$3'"
+	fi
+}
+
+kernel=$2
+. "$1"
+host
+[ "$failed" -eq 0 ]

@@ -1,0 +1,297 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Runs scenarios in guest kernels and tells what held: lab.py run|shell|list [OPTION...]."""
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+import image
+import machine
+import scenario
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = image.ROOT
+# What a healthy kernel never says. Both the console and dmesg are searched.
+TROUBLE = re.compile(
+    r"BUG[: ]|WARNING: |Oops|Kernel panic|general protection|unable to handle|Call Trace:|cut here"
+    r"|rcu.*(stall|starved)|soft lockup|hard LOCKUP|blocked for more than|INFO: task|hung_task"
+    r"|possible (recursive|circular|irq lock)|lockdep|inconsistent lock|suspicious RCU|sleeping function"
+    r"|scheduling while atomic|refcount_t|list_(add|del) corruption|UBSAN|KASAN|KFENCE|DEBUG_LOCKS"
+    r"|Bad page|bad: scheduling|Out of memory|invoked oom-killer|segfault at|trap (invalid|divide)")
+BOOT_SECONDS = 60  # a guest that has not come up by then never will
+
+
+class Report:
+    """What the runs showed, counted; prints as it learns."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        with open(os.path.join(ROOT, "tests", "allowed-skips"), encoding="utf-8") as file:
+            self.allowed = set(file.read().splitlines())
+
+    def ok(self, name):
+        self.passed += 1
+        print(f"ok - {name}")
+
+    def not_ok(self, name, why=""):
+        self.failed += 1
+        print(f"not ok - {name}" + (f": {why}" if why else ""))
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"skip - {name}: {why}")
+        if f"lab: {name}" not in self.allowed:
+            self.not_ok(name, "this skip is not in tests/allowed-skips")
+
+    def line(self, where, line):
+        """One line of a scenario's log, in the words of tests/e2e/lib.sh."""
+        if line.startswith("ok - "):
+            self.ok(f"{where}: {line[5:]}")
+        elif line.startswith("not ok - "):
+            self.not_ok(f"{where}: {line[9:]}")
+        elif line.startswith("skip - "):
+            name, _, why = line[7:].partition(": ")
+            self.skip(f"{where}: {name}", why)
+        elif line:
+            print(f"    {line}")
+
+
+def known_messages(extra):
+    """Patterns of lines that look like trouble and are none, each with its reason above it."""
+    patterns = list(extra)
+    with open(os.path.join(HERE, "known-messages"), encoding="utf-8") as file:
+        patterns += [line.strip() for line in file if line.strip() and not line.startswith("#")]
+    return [re.compile(pattern) for pattern in patterns]
+
+
+def trouble(text, known):
+    return [line for line in text.splitlines()
+            if TROUBLE.search(line) and not any(pattern.search(line) for pattern in known)]
+
+
+def kernel_tree(kernel):
+    """(tree, release) of a guest kernel, fetched if need be, or the reason why there is none."""
+    run = subprocess.run([os.path.join(HERE, "kernels.sh"), "image", kernel], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, check=False)
+    if run.returncode == 75:
+        return None, run.stderr.strip().splitlines()[-1].removeprefix("lab: ")
+    if run.returncode:
+        raise image.Missing(f"kernels.sh image {kernel}: {run.stderr.strip()}")
+    sys.stderr.write(run.stderr)
+    tree = run.stdout.strip()
+    return tree, os.listdir(os.path.join(tree, "lib", "modules"))[0]
+
+
+def extract(directory):
+    """Unpacks what came out of the guest; an archive that broke off gives what it has whole."""
+    path = os.path.join(directory, "results.tar")
+    try:
+        with tarfile.open(path, ignore_zeros=True) as archive:
+            archive.extractall(directory, filter="data") if hasattr(tarfile, "data_filter") else \
+                archive.extractall(directory)
+    except (tarfile.TarError, EOFError, FileNotFoundError):
+        pass
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+def read(*path):
+    try:
+        with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+class Runner:
+    """Runs boots, up to some at a time, and reports them in the order in which they end."""
+
+    def __init__(self, directory, report):
+        self.directory, self.report = directory, report
+
+    def boot(self, boot, tree, release, number):
+        """Runs one boot. A guest that dies takes one scenario with it; the rest get another."""
+        remaining, outcomes, tries = list(boot.scenarios), [], 0
+        while remaining:
+            tries += 1
+            part = scenario.Boot(boot.kernel, remaining)
+            directory = os.path.join(self.directory, f"{boot.kernel}-{number}.{tries}")
+            os.makedirs(directory)
+            plan = "".join(f"{s.name} {part.time_limit(s)} {s.one('disabled', boot.kernel)}\n" for s in part.scenarios)
+            initramfs = os.path.join(directory, "initramfs")
+            image.build(part, tree, release, plan, initramfs)
+            limit = BOOT_SECONDS + sum(part.time_limit(s) + 20 for s in part.scenarios)
+            args = machine.command(part, os.path.join(tree, "vmlinuz"), initramfs, directory, False)
+            seconds, wrong = machine.run(args, directory, limit)
+            os.unlink(initramfs)
+            for disk in part.disks():
+                os.unlink(os.path.join(directory, f"{disk}.disk"))
+            extract(directory)
+            finished = [s for s in part.scenarios if read(directory, s.name, "status")]
+            outcomes.append((part, directory, seconds, wrong, finished))
+            left = [s for s in part.scenarios if s not in finished]
+            # The first that did not finish is the one the guest died in.
+            remaining = left[1:] if read(directory, "boot") else []
+        return outcomes
+
+    def tell(self, outcomes):
+        for part, directory, seconds, wrong, finished in outcomes:
+            up = re.search(r"^up (\d+)", read(directory, "boot"), re.M)
+            print(f"# {part.kernel} {part.name()}: {seconds:.1f} s" +
+                  (f", up after {int(up[1]) / 1000:.1f} s" if up else "") + f", {directory}")
+            known = known_messages(line.partition(" -- ")[0] for line in part.lines("expected message"))
+            console = read(directory, "console")
+            if not up:
+                self.report.not_ok(f"{part.kernel}: the guest comes up", wrong or "it ended by itself")
+                self.tail("console", console)
+                self.tail("qemu", read(directory, "qemu.log"))
+                continue
+            for one in part.scenarios:
+                where = f"{part.kernel} {one.name}"
+                for line in read(directory, one.name, "log").splitlines():
+                    self.report.line(where, line)
+                if one in finished:
+                    self.finish(where, part, one, directory)
+                elif one is next(s for s in part.scenarios if s not in finished):
+                    self.report.not_ok(f"{where}: ends", wrong or "the guest died in it")
+                    self.tail("console", console)
+            bad = trouble(console + read(directory, "boot.dmesg") +
+                          "".join(read(directory, s.name, "dmesg") for s in finished), known)
+            if bad:
+                self.report.not_ok(f"{part.kernel} {part.name()}: the kernel has no complaints",
+                                   f"{len(bad)} lines, see {directory}")
+                print("".join(f"    | {line.strip()}\n" for line in bad[:10]), end="")
+            else:
+                self.report.ok(f"{part.kernel} {part.name()}: the kernel has no complaints")
+            if wrong and len(finished) == len(part.scenarios):
+                self.report.not_ok(f"{part.kernel} {part.name()}: the guest powers off", wrong)
+
+    def tail(self, name, text):
+        for line in text.strip().splitlines()[-12:]:
+            print(f"    {name} | {line.rstrip()}")
+
+    def finish(self, where, part, one, directory):
+        """What the guest's log alone does not say: how the scenario ended, and the part done here."""
+        status = read(directory, one.name, "status")
+        log = read(directory, one.name, "log")
+        counted = re.search(r"^counted (\d+) (\d+) (\d+)$", log, re.M)
+        if not counted and "not ok - " not in log:
+            self.report.not_ok(f"{where}: runs to its end", status.split("\n")[0])
+        elif counted and not int(counted[1]) + int(counted[3]):
+            self.report.not_ok(f"{where}: checks something", "nothing was checked")
+        seconds = re.search(r"^seconds (\d+)", status, re.M)
+        print(f"# {where}: {seconds[1] if seconds else '?'} s")
+        if one.has_host:
+            run = subprocess.run(["bash", os.path.join(HERE, "host.sh"), one.path, part.kernel],
+                                 cwd=os.path.join(directory, one.name), stdin=subprocess.DEVNULL,
+                                 capture_output=True, text=True, errors="replace", check=False, timeout=300)
+            for line in run.stdout.splitlines():
+                self.report.line(where, line)
+            if run.returncode and "not ok - " not in run.stdout:
+                self.report.not_ok(f"{where}: its part on the host ends well", f"exit {run.returncode}")
+                self.tail("host", run.stderr)
+
+    def run(self, boots, jobs):
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            futures = {pool.submit(self.boot, boot, *tree, number): boot
+                       for number, (boot, tree) in enumerate(boots)}
+            for future in concurrent.futures.as_completed(futures):
+                boot = futures[future]
+                try:
+                    self.tell(future.result())
+                except (image.Missing, scenario.Wrong, OSError) as error:
+                    self.report.not_ok(f"{boot.kernel} {boot.name()}: the guest can be built", str(error))
+                sys.stdout.flush()
+
+
+def select(names):
+    scenarios = scenario.load()
+    if not names:
+        return scenarios
+    known = {one.name: one for one in scenarios}
+    for name in names:
+        if name not in known:
+            raise scenario.Wrong(f"no scenario '{name}': one of {', '.join(sorted(known))}")
+    return [known[name] for name in names]
+
+
+def run_scenarios(options):
+    begin = time.monotonic()
+    report = Report()
+    boots = []
+    kernels = options.kernel or scenario.KERNELS
+    planned = scenario.plan(select(options.scenario), kernels)
+    for kernel in kernels:
+        tree, found = kernel_tree(kernel)
+        if tree:
+            boots += [(boot, (tree, found)) for boot in planned if boot.kernel == kernel]
+        else:
+            report.skip(f"kernel {kernel}", found)
+    # The longest first, so that the last one does not run alone for long.
+    boots.sort(key=lambda pair: -len(pair[0].scenarios))
+    directory = tempfile.mkdtemp(prefix="faultline-lab.", dir=os.environ.get("TMPDIR", "/var/tmp"))
+    Runner(directory, report).run(boots, options.jobs)
+    if report.failed or options.keep:
+        print(f"# consoles, logs and recordings are in {directory}")
+    else:
+        shutil.rmtree(directory)
+    print(f"# {len(boots)} guests in {time.monotonic() - begin:.0f} s")
+    print(f"lab: {report.passed} passed, {report.failed} failed, {report.skipped} skipped")
+    return 1 if report.failed else 0
+
+
+def shell(options):
+    kernel = (options.kernel or ["new"])[0]
+    tree, found = kernel_tree(kernel)
+    if not tree:
+        raise image.Missing(found)
+    boot = scenario.Boot(kernel, [s for s in select(options.scenario) if s.runs_on(kernel)] if options.scenario else [])
+    if not options.scenario:
+        boot.iommu = "none" if options.no_iommu else "intel"
+    directory = tempfile.mkdtemp(prefix="faultline-lab.", dir=os.environ.get("TMPDIR", "/var/tmp"))
+    try:
+        initramfs = os.path.join(directory, "initramfs")
+        image.build(boot, tree, found, "", initramfs)
+        args = machine.command(boot, os.path.join(tree, "vmlinuz"), initramfs, directory, True)
+        print(f"{kernel} = {found}; Ctrl-D or Ctrl-A X ends it")
+        return subprocess.run(args, preexec_fn=machine.die_with_parent, check=False).returncode
+    finally:
+        shutil.rmtree(directory)
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="lab.py", description=__doc__)
+    parser.add_argument("action", choices=("run", "shell", "list"))
+    parser.add_argument("-k", "--kernel", action="append", choices=scenario.KERNELS, help="only this kernel (all)")
+    parser.add_argument("-s", "--scenario", action="append", help="only this scenario (all)")
+    parser.add_argument("-j", "--jobs", type=int, default=int(os.environ.get("FAULTLINE_LAB_JOBS") or
+                                                              min(2, os.cpu_count())), help="guests at once (2)")
+    parser.add_argument("--keep", action="store_true", help="keep consoles, logs and recordings of a run that passed")
+    parser.add_argument("--no-iommu", action="store_true", help="shell: without an IOMMU")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if options.action == "list":
+            for one in scenario.load():
+                print(one.name, " ".join(k for k in scenario.KERNELS if one.runs_on(k)))
+            return 0
+        return shell(options) if options.action == "shell" else run_scenarios(options)
+    except (scenario.Wrong, image.Missing) as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a scenario asks for, read from its header, and which scenarios share a boot."""
+import os
+import re
+import shlex
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KERNELS = ("6.1", "6.12", "new")
+IOMMUS = {
+    "none": ("", []),
+    "intel": ("intel_iommu=on", ["-device", "intel-iommu,intremap=on,device-iotlb=on"]),
+    "virtio": ("", ["-device", "virtio-iommu-pci"]),
+}
+KEYS = ("kernels", "iommu", "command line", "cpus", "memory", "disk", "devices", "modules", "own modules",
+        "programs", "paths", "files", "disabled", "time limit", "alone", "expected message")
+KEY = re.compile(r"^# (%s)(?: (6\.1|6\.12|new))?: *(.*?) *$" % "|".join(KEYS))
+
+
+class Wrong(Exception):
+    """A scenario or a request that cannot be understood; the text says how to mend it."""
+
+
+class Scenario:
+    """One script: its header, and the table of stages beside it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        self.stages = os.path.splitext(path)[0] + ".stages"
+        self.values = {}
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for line in text.splitlines()[1:]:
+            if line and not line.startswith("#"):
+                break
+            match = KEY.match(line)
+            if match:
+                self.values.setdefault((match[1], match[2]), []).append(match[3])
+            elif re.match(r"^# [a-z ]+( (6\.1|6\.12|new))?: ", line) and (None, line) not in self.values:
+                key = line[2:line.index(":")]
+                if " " not in key or key.split()[0] in {known.split()[0] for known in KEYS}:
+                    raise Wrong(f"{path}: no key '{key}': one of {', '.join(KEYS)}")
+        self.has_host = re.search(r"^host\(\)", text, re.M) is not None
+        for kernel in self.list("kernels", None) or KERNELS:
+            if kernel not in KERNELS:
+                raise Wrong(f"{path}: no kernel '{kernel}': one of {', '.join(KERNELS)}")
+        for kernel in KERNELS:
+            if self.one("iommu", kernel, "none") not in IOMMUS:
+                raise Wrong(f"{path}: no IOMMU '{self.one('iommu', kernel)}': one of {', '.join(IOMMUS)}")
+            for key in ("cpus", "memory", "time limit"):
+                self.number(key, kernel, 1)
+
+    def all(self, key, kernel):
+        """Lines of a key: those for this kernel alone replace those for all."""
+        return self.values.get((key, kernel), self.values.get((key, None), []))
+
+    def list(self, key, kernel):
+        return [word for line in self.all(key, kernel) for word in line.split()]
+
+    def one(self, key, kernel, default=""):
+        return (self.all(key, kernel) or [default])[-1]
+
+    def number(self, key, kernel, default):
+        text = self.one(key, kernel, str(default))
+        if not text.isdigit() or int(text) == 0:
+            raise Wrong(f"{self.path}: {key}: '{text}' is not a positive number")
+        return int(text)
+
+    def runs_on(self, kernel):
+        return kernel in (self.list("kernels", None) or KERNELS)
+
+    def boot_key(self, kernel):
+        """Scenarios that agree in this may follow one another in one guest."""
+        alone = self.name if self.one("alone", kernel) == "yes" else ""
+        return (kernel, self.one("iommu", kernel, "none"), self.one("command line", kernel),
+                self.number("cpus", kernel, 1), alone)
+
+
+class Boot:
+    """One guest and the scenarios that run in it, one after the other."""
+
+    def __init__(self, kernel, scenarios):
+        self.kernel = kernel
+        self.scenarios = sorted(scenarios, key=lambda scenario: scenario.name)
+        self.iommu = self.scenarios[0].one("iommu", kernel, "none") if scenarios else "none"
+        self.cpus = max([s.number("cpus", kernel, 1) for s in scenarios], default=1)
+        self.memory = max([s.number("memory", kernel, 768) for s in scenarios], default=768)
+
+    def union(self, key):
+        words = []
+        for scenario in self.scenarios:
+            words += [word for word in scenario.list(key, self.kernel) if word not in words]
+        return words
+
+    def lines(self, key):
+        lines = []
+        for scenario in self.scenarios:
+            lines += [line for line in scenario.all(key, self.kernel) if line not in lines]
+        return lines
+
+    def command_line(self):
+        words = [IOMMUS[self.iommu][0]]
+        words += [self.scenarios[0].one("command line", self.kernel)] if self.scenarios else []
+        return " ".join(word for word in words if word)
+
+    def disks(self):
+        """Name and size of every disk; the same name means the same disk."""
+        disks = {}
+        for line in self.lines("disk"):
+            match = re.match(r"^([a-z0-9_]+) ([0-9]+[KMG])$", line)
+            if not match:
+                raise Wrong(f"disk: '{line}' is not 'NAME SIZE', as in 'data 64M'")
+            disks[match[1]] = match[2]
+        return disks
+
+    def devices(self):
+        return [word for line in self.lines("devices") for word in shlex.split(line)]
+
+    def time_limit(self, scenario):
+        return scenario.number("time limit", self.kernel, 60)
+
+    def name(self):
+        return "+".join(scenario.name for scenario in self.scenarios) or "shell"
+
+
+def load(directory=os.path.join(HERE, "scenarios")):
+    paths = sorted(os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".sh"))
+    return [Scenario(path) for path in paths]
+
+
+def plan(scenarios, kernels):
+    """Boots for these scenarios, as few as their needs allow."""
+    groups = {}
+    for kernel in kernels:
+        for scenario in scenarios:
+            if scenario.runs_on(kernel):
+                groups.setdefault(scenario.boot_key(kernel), []).append(scenario)
+    return [Boot(key[0], group) for key, group in groups.items()]

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Builds this repository's kernel module for a kernel of the lab: modules.sh KERNEL prints the
+# directory of the .ko files. KERNEL is 6.1, 6.12 or new. Nothing is built again unless something
+# changed. Exits with 75 when something cannot be fetched, 2 when asked wrongly.
+#
+# Debian's headers are made for the release their kernel comes from. What is done about the
+# difference, in a copy of them:
+#   * programs linked to a newer C library get that library (unpacked, not installed), by patchelf
+#   * a compiler older than the kernel's gets its options by their older names
+#   * headers without the kernel's BTF get it from the image, so that the module has BTF of its own
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$(dirname "$here")")
+sources=$root/injectors/kmod
+cache=${FAULTLINE_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/faultline/lab}
+unset MAKEFLAGS MAKEOVERRIDES MFLAGS
+
+say() { echo "lab: $*" >&2; }
+unavailable() {
+	say "$*"
+	exit 75
+}
+
+needs() {
+	command -v "$1" >/dev/null || unavailable "no $1 on this host: tests/setup.sh lab installs it"
+}
+
+# image_elf VMLINUZ TO: the kernel as an ELF file, out of its compressed image.
+image_elf() {
+	python3 - "$1" "$2" <<-'PYTHON'
+		import lzma, subprocess, sys
+		image = open(sys.argv[1], "rb").read()
+		def xz(at):
+		    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(image[at:])
+		def zstd(at):
+		    run = subprocess.run(["zstd", "-dc"], input=image[at:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+		    return run.stdout
+		for magic, unpack in ((b"\xfd7zXZ\0", xz), (b"\x28\xb5\x2f\xfd", zstd)):
+		    at = image.find(magic)
+		    while at >= 0:
+		        try:
+		            kernel = unpack(at)
+		        except lzma.LZMAError:
+		            kernel = b""
+		        if kernel.startswith(b"\x7fELF"):
+		            open(sys.argv[2], "wb").write(kernel)
+		            sys.exit(0)
+		        at = image.find(magic, at + 1)
+		sys.exit(f"no kernel found in {sys.argv[1]}")
+	PYTHON
+}
+
+# give_btf BUILD KERNEL: the kernel's types, where its headers come without.
+give_btf() {
+	local build=$1 vmlinux=$1/vmlinux
+	if [ ! -e "$vmlinux" ]; then
+		image_elf "$("$here/kernels.sh" image "$2")/vmlinuz" "$vmlinux.full"
+		objcopy --only-section=.BTF "$vmlinux.full" "$vmlinux" 2>/dev/null
+		rm "$vmlinux.full"
+	fi
+	# It patches numbers of types into modules that ask for them by name; ours does not.
+	if [ ! -e "$build/tools/bpf/resolve_btfids/resolve_btfids" ]; then
+		mkdir -p "$build/tools/bpf/resolve_btfids"
+		printf '#!/bin/sh\nexit 0\n' >"$build/tools/bpf/resolve_btfids/resolve_btfids"
+		chmod +x "$build/tools/bpf/resolve_btfids/resolve_btfids"
+	fi
+}
+
+runs_here() { ! ldd "$1" 2>&1 | grep -q 'not found'; }
+
+# give_library FILE...: programs made for a newer C library find it where it was unpacked.
+give_library() {
+	local file libraries=
+	for file in "$@"; do
+		runs_here "$file" && continue
+		if [ -z "$libraries" ]; then
+			needs patchelf
+			libraries=$("$here/kernels.sh" packages trixie libc6 libelf1t64 libdw1t64 zlib1g libzstd1 \
+				liblzma5 libbz2-1.0 libbpf1 libssl3t64 pahole)
+		fi
+		patchelf --set-interpreter "$libraries/usr/lib64/ld-linux-x86-64.so.2" \
+			--set-rpath "$libraries/usr/lib/x86_64-linux-gnu" "$file"
+	done
+	[ -n "$libraries" ] || return 0
+	install -m 755 "$libraries/usr/bin/pahole" "$toolchain/pahole"
+	patchelf --set-interpreter "$libraries/usr/lib64/ld-linux-x86-64.so.2" \
+		--set-rpath "$libraries/usr/lib/x86_64-linux-gnu" "$toolchain/pahole"
+}
+
+# write_compiler FILE: the host's compiler under a name that takes newer options.
+write_compiler() {
+	cat >"$1" <<-SHELL
+		#!/bin/bash
+		exec $(command -v gcc-12 || command -v gcc) "\${@/#-fmin-function-alignment=/-falign-functions=}"
+	SHELL
+	chmod +x "$1"
+}
+
+# prepare KERNEL HEADERS: makes \$toolchain, a copy of the headers that works on this host.
+prepare() {
+	local kernel=$1 tree=${2%/usr/src/*} copy=$toolchain.tmp file
+	[ -e "$toolchain/ready" ] && return
+	say "preparing the headers of $kernel"
+	rm -rf "$copy" "$toolchain"
+	mkdir -p "$copy"
+	# Hard links: a file that is changed below is replaced, not written to.
+	cp -al "$tree/usr" "$copy/usr" 2>/dev/null || cp -a "$tree/usr" "$copy/usr"
+	while IFS= read -r file; do
+		sed -i "s#$tree/usr/#$toolchain/usr/#g" "$file"
+	done < <(grep -rlF "$tree/usr/" "$copy/usr/src" --include=Makefile)
+	mv "$copy" "$toolchain"
+	while IFS= read -r file; do
+		cp -p "$file" "$file.own" && mv "$file.own" "$file"
+		give_library "$file"
+	done < <(find "$toolchain"/usr/lib/linux-kbuild-* -type f -perm -u+x -exec sh -c \
+		'head -c 4 "$1" | grep -q ELF && echo "$1"' _ {} \;)
+	write_compiler "$toolchain/cc"
+	give_btf "$toolchain/usr/src/${2##*/}" "$kernel"
+	touch "$toolchain/ready"
+}
+
+# build NAME DIRECTORY OPTION...: one module from a directory of sources, checked.
+build() {
+	local name=$1 directory=$2 pahole=pahole
+	shift 2
+	[ -x "$toolchain/pahole" ] && pahole=$toolchain/pahole
+	if ! make -C "$toolchain/usr/src/${headers##*/}" M="$directory" CC="$toolchain/cc" \
+		PAHOLE="$pahole" KCFLAGS="-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
+		-Wno-missing-field-initializers -Wno-type-limits -Wno-cast-function-type -Werror" \
+		"$@" modules >"$directory/log" 2>&1; then
+		grep -aE 'error|Error|warning|undefined' "$directory/log" | head -n 12 >&2
+		say "$name does not build for $kernel: see $directory/log"
+		return 1
+	fi
+	grep -q 'Skipping BTF' "$directory/log" && say "$name has no BTF: see $directory/log" && return 1
+	strip --strip-debug "$directory/$name.ko"
+}
+
+[ $# -eq 1 ] || {
+	sed -n 's/^# \{0,1\}//; 3,5p' "$0" >&2
+	exit 2
+}
+kernel=$1
+for program in gcc make pahole zstd python3; do needs $program; done
+headers=$("$here/kernels.sh" headers "$kernel") || exit $?
+key=$({
+	echo "$headers"
+	cat "$headers/Module.symvers"
+	declare -f prepare give_btf give_library write_compiler image_elf
+	gcc --version
+	pahole --version
+} | sha256sum | cut -c1-16)
+toolchain=$cache/toolchains/${headers##*/linux-headers-}-$key
+mkdir -p "$cache/locks" "$cache/toolchains" "$cache/modules"
+exec {lock}>"$cache/locks/modules-$kernel"
+flock "$lock"
+prepare "$kernel" "$headers"
+
+result=$cache/modules/$kernel-$(cat "$sources"/* "$toolchain/cc" <(echo "$toolchain") | sha256sum | cut -c1-16)
+if [ ! -e "$result/built" ]; then
+	rm -rf "$result"
+	mkdir -p "$result"
+	cp "$sources"/*.[ch] "$sources"/features.sh "$sources/Kbuild" "$result/"
+	build faultline_device "$result" || exit 1
+	touch "$result/built"
+	# Only the newest few are worth keeping.
+	find "$cache/modules" -mindepth 1 -maxdepth 1 -name "$kernel-*" -printf '%T@ %p\n' | sort -rn |
+		tail -n +6 | cut -d' ' -f2- | xargs -r rm -rf
+fi
+echo "$result"

@@ -56,6 +56,14 @@ static __always_inline struct probe_counter *probe_hit(__u32 probe)
 	return counter;
 }
 
+/* The counter in the second program of a pair: its run is no further hit. */
+static __always_inline struct probe_counter *probe_again(__u32 probe)
+{
+	struct capture_state *shared = shared_state();
+
+	return shared && shared->running ? bpf_map_lookup_elem(&counters, &probe) : NULL;
+}
+
 static __always_inline void state_failed(void)
 {
 	struct capture_state *shared = shared_state();

@@ -86,8 +86,12 @@ enum event_kind {
 	EVENT_DMA_ALLOC = 42,
 	EVENT_DMA_FREE = 43,
 	EVENT_DMA_SYNC = 44,
-	EVENT_DMA_LIVE = 45,	/* an old mapping that still lives; value: when it was mapped;
-				   group: stack id; pid: who mapped it */
+	EVENT_DMA_LIVE = 45,	/* mappings that live, one event for those of the same device, pid
+				   and stack: length: bytes mapped, instance: how many mappings,
+				   address and value: of the oldest, and when it was mapped; group:
+				   stack id; pid: who mapped; code: enum live_code. Told every
+				   ten seconds and at the end; EVENT_LAST ends one such snapshot.
+				   In aggregate frames: what LIVE_ALL and the codes after say */
 	EVENT_IOMMU_FLUSH = 46, /* IOTLB or device-TLB invalidation; value: ns it took; code: enum
 				   flush_kind */
 	EVENT_FAULT_OWNER = 47, /* right after the EVENT_IOMMU_FAULT of the same device and address:
@@ -195,6 +199,15 @@ enum flush_kind { FLUSH_CONTEXT = 1, FLUSH_IOTLB, FLUSH_DEVICE_TLB, FLUSH_INTERR
 enum fault_source { SOURCE_TRACEPOINT, SOURCE_CONSOLE, SOURCE_REGISTERS };
 
 enum owner_state { OWNER_MAPPED, OWNER_UNMAPPED };
+
+/* What an EVENT_DMA_LIVE, or an aggregate row of that kind, tells of. */
+enum live_code {
+	LIVE_ALL,   /* all live mappings; in a frame: count and bytes at the window's end */
+	LIVE_OLD,   /* only those older than was asked; likewise */
+	LIVE_PAGES, /* frames only: distinct 2 MiB pages in use at the window's end, their bytes */
+	LIVE_REFUSED, /* frames only: mappings that found no room in the table: not in LIVE_ALL */
+	LIVE_UNKNOWN, /* frames only: unmapped without a mapping known: made before capture began */
+};
 
 enum vfio_limit { LIMIT_MEMLOCK, LIMIT_DMA_ENTRIES };
 

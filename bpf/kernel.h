@@ -100,6 +100,18 @@ struct scatterlist {
 	unsigned int dma_length; /* only with CONFIG_NEED_SG_DMA_LENGTH */
 };
 
+struct sg_table {
+	struct scatterlist *sgl;
+	unsigned int nents;
+	unsigned int orig_nents;
+};
+
+/* include/linux/dma-mapping.h, 6.16 and later */
+struct dma_iova_state {
+	__u64 addr;
+	__u64 __size; /* top bit: a bounce buffer is in use */
+};
+
 /* drivers/vfio: of the modules' own type information */
 struct vfio_iommu {
 	unsigned int dma_avail; /* mappings it may still get */

@@ -12,6 +12,12 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/mappings.h"
 
+/*
+ * A function that the kernel's verifier checks once and by itself, whatever its callers know. It
+ * may only be called with memory that is really there.
+ */
+#define global_function __attribute__((noinline))
+
 #define STACK_FRAMES 32
 #define STACKS_MAX   8192
 #define SPACES_MAX   4096
@@ -91,7 +97,7 @@ struct mapping_request {
  * Enters a new mapping with the running task as its owner; false if there was no room, which the
  * caller counts.
  */
-static __always_inline bool mapping_enter(const struct mapping_request *request)
+global_function int mapping_enter(const struct mapping_request *request)
 {
 	struct capture_state *shared = shared_state();
 	__u64 now_ns = bpf_ktime_get_ns(), task = bpf_get_current_pid_tgid();
@@ -100,7 +106,7 @@ static __always_inline bool mapping_enter(const struct mapping_request *request)
 	struct mapping *mapping;
 	bool taken = false;
 
-	if (!shared || !request->device || !request->length)
+	if (!shared || !request || !request->device || !request->length)
 		return false;
 	mapping_place(&place, request->device, request->address, request->length);
 	/* Twice each: another CPU may take the very slot between looking and claiming. */
@@ -135,7 +141,7 @@ static __always_inline bool mapping_enter(const struct mapping_request *request)
 
 static __always_inline bool mapping_hold_live(struct mapping_hold *hold,
 					      struct mapping_place *place, __u32 device,
-					      __u64 address, __u64 length)
+					      __u64 address, __u64 length, __u64 now_ns)
 {
 	bool found = false;
 
@@ -143,7 +149,7 @@ static __always_inline bool mapping_hold_live(struct mapping_hold *hold,
 	for (int choice = 0; choice < 2 && !found; choice++) {
 		struct mapping_set *set = bpf_map_lookup_elem(&mappings, &place->sets[choice]);
 
-		found = set && mapping_find(hold, set, place->tag, device, address, length);
+		found = set && mapping_find(hold, set, place->tag, device, address, length, now_ns);
 	}
 	return found;
 }
@@ -152,16 +158,15 @@ static __always_inline bool mapping_hold_live(struct mapping_hold *hold,
  * Ends the mapping of just this range; false if it is not known (mapped before capture began, or
  * not entered).
  */
-static __always_inline bool mapping_leave(__u32 device, __u64 address, __u64 length)
+global_function int mapping_leave(__u32 device, __u64 address, __u64 length)
 {
 	struct mapping_hold hold = {};
 	struct mapping_place place;
+	__u64 now_ns = bpf_ktime_get_ns();
 	struct mapping *mapping;
-	__u64 now_ns;
 
-	if (!mapping_hold_live(&hold, &place, device, address, length))
+	if (!mapping_hold_live(&hold, &place, device, address, length, now_ns))
 		return false;
-	now_ns = bpf_ktime_get_ns();
 	mapping = mapping_held(&hold);
 	mapping->unmapped_ns = now_ns;
 	mapping->unmapper = bpf_get_current_pid_tgid() >> 32;
@@ -171,12 +176,12 @@ static __always_inline bool mapping_leave(__u32 device, __u64 address, __u64 len
 }
 
 /* So many bytes more (or less) of this range are mapped now; false if it is not known. */
-static __always_inline bool mapping_fill(__u32 device, __u64 address, __u64 length, __s64 bytes)
+global_function int mapping_fill(__u32 device, __u64 address, __u64 length, __s64 bytes)
 {
 	struct mapping_hold hold = {};
 	struct mapping_place place;
 
-	if (!mapping_hold_live(&hold, &place, device, address, length))
+	if (!mapping_hold_live(&hold, &place, device, address, length, bpf_ktime_get_ns()))
 		return false;
 	mapping_held(&hold)->bytes += bytes;
 	mapping_settle(&hold, place.tag, MAPPING_LIVE, mapping_held(&hold)->mapped_ns);
@@ -218,17 +223,19 @@ static long mapping_search_step(__u32 step, void *context)
  * Who owns the address in this device's (or container's) address space now, or owned it last.
  * False: nobody known, and best->length is 0.
  */
-static __always_inline bool mapping_owner(__u32 device, __u64 address, struct mapping *best)
+global_function int mapping_owner(__u32 device, __u64 address, struct mapping *best)
 {
 	struct capture_state *shared = shared_state();
 	struct mapping_search search = {.address = address, .device = device, .best = best};
 
+	if (!best)
+		return false;
 	best->length = 0;
 	if (!shared)
 		return false;
 	search.classes = shared->mapping_classes;
 	bpf_loop(MAPPING_PROBES, mapping_search_step, &search, 0);
-	return best->length;
+	return best->length > 0;
 }
 
 #endif

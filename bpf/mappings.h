@@ -141,32 +141,85 @@ mapping_inline __u64 mapping_word(__u64 before, __u32 tag, __u32 phase, __u64 no
 	       ((before + (1 << 2)) & 0x3fc) | phase;
 }
 
-/* How willingly a slot is given to a new mapping; 0: not at all. */
-mapping_inline __u32 mapping_offer(__u64 word, __u32 tag, __u32 now_ticks)
+/*
+ * Choosing among the slots goes without branches: eight words times a few branches are more paths
+ * than the kernel's verifier walks. mapping_opaque() keeps the compiler from bringing them back.
+ */
+#define mapping_opaque(value) __asm__ volatile("" : "+r"(value))
+
+/* 1 if the 32-bit numbers are equal, else 0. */
+mapping_inline __u64 mapping_equal(__u64 a, __u64 b)
 {
-	if (MAPPING_PHASE(word) == MAPPING_FREE)
-		return 0xfffffffe;
-	if (MAPPING_PHASE(word) != MAPPING_GONE)
-		return 0;
-	if (MAPPING_TAG(word) == tag)
-		return 0xffffffff;
-	return 1 + ((now_ticks - MAPPING_TICKS(word)) & 0x3fffff);
+	__u64 differ = ((a ^ b) + 0xffffffffull) >> 32;
+
+	mapping_opaque(differ);
+	return differ ^ 1;
+}
+
+mapping_inline __u64 mapping_greater(__u64 a, __u64 b)
+{
+	__s64 distance = (__s64)(a - b), below = distance >> 63;
+
+	mapping_opaque(below);
+	return a - (distance & below);
+}
+
+/* How willingly a slot is given to a new mapping; 0: not at all. */
+mapping_inline __u64 mapping_offer(__u64 word, __u32 tag, __u32 now_ticks)
+{
+	__u64 is_free = ((word | word >> 1) & 1) ^ 1, is_gone = word & (word >> 1) & 1;
+	__u64 same = mapping_equal(MAPPING_TAG(word), tag);
+	__u64 age = 1 + ((now_ticks - MAPPING_TICKS(word)) & 0x3fffff);
+
+	return is_free * 0xfffffffe + is_gone * (age + same * 0xf0000000);
+}
+
+/* How well a slot matches a search for a live mapping: the older the better; 0: not at all. */
+mapping_inline __u64 mapping_match(__u64 word, __u32 tag, __u32 now_ticks)
+{
+	__u64 is_live = (word >> 1) & ~word & 1;
+	__u64 same = mapping_equal(MAPPING_TAG(word), tag);
+	__u64 age = 1 + ((now_ticks - MAPPING_TICKS(word)) & 0x3fffff);
+
+	return is_live * same * age;
+}
+
+/* From the greatest of values times eight plus seven minus the slot's number to the slot. */
+mapping_inline __u32 mapping_slot_of(__u64 best)
+{
+	return best >> 3 ? MAPPING_SLOTS - 1 - (best & (MAPPING_SLOTS - 1)) : MAPPING_SLOTS;
 }
 
 /* The slot of a set that a new mapping should take, or MAPPING_SLOTS. */
 mapping_inline __u32 mapping_choose(const struct mapping_set *set, __u32 tag, __u64 now_ns)
 {
-	__u32 best = 0, chosen = MAPPING_SLOTS, ticks = (now_ns >> 26) & 0x3fffff;
+	__u32 ticks = (now_ns >> 26) & 0x3fffff;
+	__u64 best = 0;
 
 	for (__u32 i = 0; i < MAPPING_SLOTS; i++) {
-		__u32 offer = mapping_offer(*(const volatile __u64 *)&set->words[i], tag, ticks);
+		__u64 word = *(const volatile __u64 *)&set->words[i];
 
-		if (offer > best) {
-			best = offer;
-			chosen = i;
-		}
+		best = mapping_greater(
+			mapping_offer(word, tag, ticks) << 3 | (MAPPING_SLOTS - 1 - i), best);
 	}
-	return chosen;
+	return mapping_slot_of(best);
+}
+
+/* The slot of a set that may hold the live mapping, leaving out `but`; or MAPPING_SLOTS. */
+mapping_inline __u32 mapping_candidate(const struct mapping_set *set, __u32 tag, __u32 ticks,
+				       __u32 but)
+{
+	__u64 best = 0;
+
+	for (__u32 i = 0; i < MAPPING_SLOTS; i++) {
+		__u64 word = *(const volatile __u64 *)&set->words[i];
+		__u64 other = mapping_equal(i, but) ^ 1;
+
+		best = mapping_greater((other * mapping_match(word, tag, ticks)) << 3 |
+					       (MAPPING_SLOTS - 1 - i),
+				       best);
+	}
+	return mapping_slot_of(best);
 }
 
 mapping_inline bool mapping_claim(struct mapping_set *set, __u32 slot, __u64 word)
@@ -201,27 +254,31 @@ mapping_inline bool mapping_take(struct mapping_hold *hold, struct mapping_set *
 }
 
 /*
- * Holds the live mapping of just this range; false if the set has none. Of several it is the oldest:
+ * Holds the live mapping of just this range; false if the set has none. Of several it is an old one:
  * an address that was given out again may be entered before its former unmap is told.
  */
 mapping_inline bool mapping_find(struct mapping_hold *hold, struct mapping_set *set, __u32 tag,
-				 __u32 device, __u64 address, __u64 length)
+				 __u32 device, __u64 address, __u64 length, __u64 now_ns)
 {
-	hold->slot = MAPPING_SLOTS;
-	for (__u32 i = 0; i < MAPPING_SLOTS; i++) {
-		__u64 word = *(volatile __u64 *)&set->words[i];
-		struct mapping *slot = &set->slots[i];
+	__u32 but = MAPPING_SLOTS, ticks = (now_ns >> 26) & 0x3fffff;
 
-		if (MAPPING_TAG(word) != tag || MAPPING_PHASE(word) != MAPPING_LIVE ||
-		    slot->device != device || slot->address != address || slot->length != length ||
-		    (hold->slot < MAPPING_SLOTS &&
-		     slot->mapped_ns >= set->slots[hold->slot & (MAPPING_SLOTS - 1)].mapped_ns))
-			continue;
+	/* Twice: another mapping may have the same tag, once in an hour at a million a second. */
+	for (int attempt = 0; attempt < 2; attempt++) {
+		__u32 i = mapping_candidate(set, tag, ticks, but);
+		const struct mapping *slot;
+
+		if (i >= MAPPING_SLOTS)
+			return false;
+		slot = &set->slots[i];
 		hold->set = set;
 		hold->slot = i;
-		hold->word = word;
+		hold->word = *(volatile __u64 *)&set->words[i];
+		if (slot->device == device && slot->address == address && slot->length == length &&
+		    MAPPING_PHASE(hold->word) == MAPPING_LIVE && mapping_claim(set, i, hold->word))
+			return true;
+		but = i;
 	}
-	return hold->slot < MAPPING_SLOTS && mapping_claim(set, hold->slot, hold->word);
+	return false;
 }
 
 mapping_inline struct mapping *mapping_held(const struct mapping_hold *hold)

@@ -2,25 +2,69 @@
 /* Rows of the probe table: bpf/dma.bpf.c. */
 #include "lib/capture/rows.h"
 
+#define DMA_ROW(id, name, kind, ...)                                 \
+	{                                                            \
+		PROBE_DMA_##id, name, OBJECT_DMA, kind, false, NULL, \
+		{                                                    \
+			__VA_ARGS__                                  \
+		}                                                    \
+	}
+#define TRACEPOINT(symbol)                               \
+	{                                                \
+		ATTACH_TP_BTF, #symbol, #symbol, NULL, 0 \
+	}
+#define FUNCTION(symbol, entry, exit)                    \
+	{                                                \
+		ATTACH_FUNCTION, #symbol, entry, exit, 0 \
+	}
+
 const struct probe_row dma_rows[] = {
-	{PROBE_DMA_MAP, "dma_map", OBJECT_DMA, EVENT_DMA_MAP, false, NULL,
-	 TP_BTF_RENAMED(dma_map_phys, dma_map_page)},
-	{PROBE_DMA_MAP_SG, "dma_map_sg", OBJECT_DMA, EVENT_DMA_MAP, false, NULL,
-	 TP_BTF(dma_map_sg)},
-	{PROBE_DMA_UNMAP, "dma_unmap", OBJECT_DMA, EVENT_DMA_UNMAP, false, NULL,
-	 TP_BTF_RENAMED(dma_unmap_phys, dma_unmap_page)},
-	{PROBE_DMA_UNMAP_SG, "dma_unmap_sg", OBJECT_DMA, EVENT_DMA_UNMAP, false, NULL,
-	 TP_BTF(dma_unmap_sg)},
-	{PROBE_DMA_ALLOC, "dma_alloc", OBJECT_DMA, EVENT_DMA_ALLOC, false, NULL, TP_BTF(dma_alloc)},
-	{PROBE_DMA_FREE, "dma_free", OBJECT_DMA, EVENT_DMA_FREE, false, NULL, TP_BTF(dma_free)},
-	{PROBE_DMA_SYNC_CPU, "dma_sync_cpu", OBJECT_DMA, EVENT_DMA_SYNC, false, NULL,
-	 TP_BTF(dma_sync_single_for_cpu)},
-	{PROBE_DMA_SYNC_DEVICE, "dma_sync_device", OBJECT_DMA, EVENT_DMA_SYNC, false, NULL,
-	 TP_BTF(dma_sync_single_for_device)},
-	{PROBE_DMA_SYNC_SG_CPU, "dma_sync_sg_cpu", OBJECT_DMA, EVENT_DMA_SYNC, false, NULL,
-	 TP_BTF(dma_sync_sg_for_cpu)},
-	{PROBE_DMA_SYNC_SG_DEVICE, "dma_sync_sg_device", OBJECT_DMA, EVENT_DMA_SYNC, false, NULL,
-	 TP_BTF(dma_sync_sg_for_device)},
+	DMA_ROW(MAP, "dma_map", EVENT_DMA_MAP, TRACEPOINT(dma_map_phys), TRACEPOINT(dma_map_page),
+		FUNCTION(dma_map_page_attrs, "calls_map", "called_map")),
+	DMA_ROW(MAP_RESOURCE, "dma_map_resource", EVENT_DMA_MAP, TRACEPOINT(dma_map_resource),
+		FUNCTION(dma_map_resource, NULL, "called_map_resource")),
+	DMA_ROW(MAP_SG, "dma_map_sg", EVENT_DMA_MAP, TRACEPOINT(dma_map_sg),
+		FUNCTION(__dma_map_sg_attrs, "calls_map_sg", "called_map_sg")),
+	DMA_ROW(UNMAP, "dma_unmap", EVENT_DMA_UNMAP, TRACEPOINT(dma_unmap_phys),
+		TRACEPOINT(dma_unmap_page),
+		FUNCTION(dma_unmap_page_attrs, "calls_unmap", "called_unmap")),
+	DMA_ROW(UNMAP_RESOURCE, "dma_unmap_resource", EVENT_DMA_UNMAP,
+		TRACEPOINT(dma_unmap_resource),
+		FUNCTION(dma_unmap_resource, "called_unmap_resource", NULL)),
+	DMA_ROW(UNMAP_SG, "dma_unmap_sg", EVENT_DMA_UNMAP, TRACEPOINT(dma_unmap_sg),
+		FUNCTION(dma_unmap_sg_attrs, "called_unmap_sg", NULL)),
+	DMA_ROW(ALLOC, "dma_alloc", EVENT_DMA_ALLOC, TRACEPOINT(dma_alloc),
+		FUNCTION(dma_alloc_attrs, "calls_alloc", "called_alloc")),
+	DMA_ROW(ALLOC_PAGES, "dma_alloc_pages", EVENT_DMA_ALLOC, TRACEPOINT(dma_alloc_pages),
+		FUNCTION(dma_alloc_pages, NULL, "called_alloc_pages")),
+	DMA_ROW(ALLOC_SGT, "dma_alloc_sgt", EVENT_DMA_ALLOC, TRACEPOINT(dma_alloc_sgt),
+		FUNCTION(dma_alloc_noncontiguous, NULL, "called_alloc_sgt")),
+	DMA_ROW(FREE, "dma_free", EVENT_DMA_FREE, TRACEPOINT(dma_free),
+		FUNCTION(dma_free_attrs, "called_free", NULL)),
+	DMA_ROW(FREE_PAGES, "dma_free_pages", EVENT_DMA_FREE, TRACEPOINT(dma_free_pages),
+		FUNCTION(dma_free_pages, "called_free_pages", NULL)),
+	DMA_ROW(FREE_SGT, "dma_free_sgt", EVENT_DMA_FREE, TRACEPOINT(dma_free_sgt),
+		FUNCTION(dma_free_noncontiguous, "called_free_sgt", NULL)),
+	DMA_ROW(IOVA_ALLOC, "dma_iova_alloc", EVENT_DMA_MAP,
+		FUNCTION(dma_iova_try_alloc, NULL, "called_iova_alloc")),
+	DMA_ROW(IOVA_LINK, "dma_iova_link", EVENT_DMA_MAP,
+		FUNCTION(dma_iova_link, NULL, "called_iova_link")),
+	DMA_ROW(IOVA_UNLINK, "dma_iova_unlink", EVENT_DMA_UNMAP,
+		FUNCTION(dma_iova_unlink, "called_iova_unlink", NULL)),
+	DMA_ROW(IOVA_FREE, "dma_iova_free", EVENT_DMA_UNMAP,
+		FUNCTION(dma_iova_free, "called_iova_free", NULL)),
+	DMA_ROW(IOVA_DESTROY, "dma_iova_destroy", EVENT_DMA_UNMAP,
+		FUNCTION(dma_iova_destroy, "called_iova_destroy", NULL)),
+	DMA_ROW(SYNC_CPU, "dma_sync_cpu", EVENT_DMA_SYNC, TRACEPOINT(dma_sync_single_for_cpu),
+		FUNCTION(dma_sync_single_for_cpu, "called_sync_cpu", NULL)),
+	DMA_ROW(SYNC_DEVICE, "dma_sync_device", EVENT_DMA_SYNC,
+		TRACEPOINT(dma_sync_single_for_device),
+		FUNCTION(dma_sync_single_for_device, "called_sync_device", NULL)),
+	DMA_ROW(SYNC_SG_CPU, "dma_sync_sg_cpu", EVENT_DMA_SYNC, TRACEPOINT(dma_sync_sg_for_cpu),
+		FUNCTION(dma_sync_sg_for_cpu, "called_sync_sg_cpu", NULL)),
+	DMA_ROW(SYNC_SG_DEVICE, "dma_sync_sg_device", EVENT_DMA_SYNC,
+		TRACEPOINT(dma_sync_sg_for_device),
+		FUNCTION(dma_sync_sg_for_device, "called_sync_sg_device", NULL)),
 };
 
 const size_t dma_row_count = sizeof(dma_rows) / sizeof(dma_rows[0]);

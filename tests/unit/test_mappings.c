@@ -46,7 +46,7 @@ static bool leave(__u32 device, __u64 address, __u64 length, __u32 pid, __u64 no
 	mapping_place(&place, device, address, length);
 	for (int choice = 0; choice < 2; choice++) {
 		if (!mapping_find(&hold, &table[place.sets[choice]], place.tag, device, address,
-				  length))
+				  length, now_ns))
 			continue;
 		mapping_held(&hold)->unmapped_ns = now_ns;
 		mapping_held(&hold)->unmapper = pid;

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What every program on the DMA API does: enters and ends mappings in the table of owners
+ * (bpf/mappings.bpf.h), counts them per second, device and direction, or emits them one by one if
+ * their kind was asked for.
+ */
+#ifndef FAULTLINE_DMA_BPF_H
+#define FAULTLINE_DMA_BPF_H
+
+#include "bpf/device.bpf.h"
+#include "bpf/mappings.bpf.h"
+
+#define SG_ENTRIES_MAX 4096 /* per call; what lies beyond is counted as refused */
+#define DMA_DIRECTIONS 3
+
+struct dma_operation {
+	__u64 address;
+	__u64 bytes;
+	__u64 value;
+	__u64 latency_ns; /* 0: not known */
+	__u32 direction;
+	__u16 kind;
+};
+
+static __always_inline __u8 direction_flags(__u32 direction)
+{
+	if (direction == DMA_TO_DEVICE)
+		return EVENT_READ;
+	if (direction == DMA_FROM_DEVICE)
+		return EVENT_WRITE;
+	return EVENT_READ | EVENT_WRITE;
+}
+
+/* Counts a mapping that the table could not take, or an unmap without one. */
+global_function int dma_astray(__u32 device, __u32 code, __u64 bytes)
+{
+	struct aggregate_key key = {
+		.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
+		.device = device,
+		.kind = EVENT_DMA_LIVE,
+		.queue = QUEUE_NONE,
+		.code = code,
+	};
+
+	aggregate_add(&key, bytes, 0);
+	return 0;
+}
+
+/* One operation as a count or an event. */
+static __always_inline int dma_tell(struct probe_counter *counter, __u32 device,
+				    const struct dma_operation *o)
+{
+	struct event *event;
+
+	if (!kind_single(o->kind)) {
+		struct aggregate_key key = {
+			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
+			.device = device,
+			.kind = o->kind,
+			.queue = QUEUE_NONE,
+			.flags = direction_flags(o->direction),
+		};
+
+		aggregate_add(&key, o->bytes, o->latency_ns);
+		return 0;
+	}
+	event = event_reserve(counter, o->kind);
+	if (!event)
+		return 0;
+	event->address = o->address;
+	event->length = o->bytes;
+	event->value = o->value;
+	event->device = device;
+	event->flags = direction_flags(o->direction);
+	event_submit(counter, event);
+	return 0;
+}
+
+static __always_inline void dma_enter(void *ctx, __u32 device, const struct dma_operation *o)
+{
+	struct mapping_request request = {
+		.address = o->address,
+		.length = o->bytes,
+		.bytes = o->bytes,
+		.device = device,
+		.stack = mapping_stack(ctx),
+		.kind = o->kind,
+		.flags = direction_flags(o->direction),
+	};
+
+	if (!mapping_enter(&request))
+		dma_astray(device, LIVE_REFUSED, o->bytes);
+}
+
+static __always_inline void dma_leave(__u32 device, const struct dma_operation *o)
+{
+	if (!mapping_leave(device, o->address, o->bytes))
+		dma_astray(device, LIVE_UNKNOWN, o->bytes);
+}
+
+/* The number of a device whose events are wanted; false: leave this one out. */
+static __always_inline bool dma_device(struct probe_counter *counter, struct device *dev,
+				       __u32 *number)
+{
+	struct device_state *device = device_by_address(counter, dev);
+
+	*number = device ? device->id : DEVICE_NONE;
+	return !device_dropped(device);
+}
+
+static __always_inline int dma_mapped(void *ctx, __u32 probe, struct device *dev,
+				      const struct dma_operation *o)
+{
+	struct probe_counter *counter = probe_hit(probe);
+	__u32 device;
+
+	if (!counter || !dma_device(counter, dev, &device))
+		return 0;
+	dma_enter(ctx, device, o);
+	return dma_tell(counter, device, o);
+}
+
+static __always_inline int dma_unmapped(__u32 probe, struct device *dev,
+					const struct dma_operation *o)
+{
+	struct probe_counter *counter = probe_hit(probe);
+	__u32 device;
+
+	if (!counter || !dma_device(counter, dev, &device))
+		return 0;
+	dma_leave(device, o);
+	return dma_tell(counter, device, o);
+}
+
+static __always_inline int dma_noted(__u32 probe, struct device *dev, const struct dma_operation *o)
+{
+	struct probe_counter *counter = probe_hit(probe);
+	__u32 device;
+
+	if (!counter || !dma_device(counter, dev, &device))
+		return 0;
+	return dma_tell(counter, device, o);
+}
+
+enum sg_purpose { SG_MAP, SG_UNMAP, SG_LOOK };
+
+/* A walk over a scatterlist's mapped segments; mapping and unmapping take each of its own. */
+struct sg_walk {
+	__u64 entry; /* struct scatterlist of the kernel */
+	struct dma_operation sum;
+	__u32 device;
+	__u32 stack;
+	__u32 purpose;
+	__u32 reserved;
+};
+
+static __always_inline void sg_segment(struct sg_walk *walk, __u64 address, __u64 bytes)
+{
+	struct mapping_request request = {
+		.address = address,
+		.length = bytes,
+		.bytes = bytes,
+		.device = walk->device,
+		.stack = walk->stack,
+		.kind = walk->sum.kind,
+		.flags = direction_flags(walk->sum.direction),
+	};
+
+	if (walk->purpose == SG_MAP && !mapping_enter(&request))
+		dma_astray(walk->device, LIVE_REFUSED, bytes);
+	else if (walk->purpose == SG_UNMAP && !mapping_leave(walk->device, address, bytes))
+		dma_astray(walk->device, LIVE_UNKNOWN, bytes);
+}
+
+/* Takes the next entry; nonzero: it was the last. */
+global_function int sg_take(struct sg_walk *walk)
+{
+	struct scatterlist *entry;
+	__u64 link, address, bytes;
+
+	if (!walk)
+		return 1;
+	entry = (void *)walk->entry;
+	link = BPF_CORE_READ(entry, page_link);
+	if (link & SG_CHAIN) {
+		entry = (void *)(link & ~(unsigned long)SG_LINK_BITS);
+		link = BPF_CORE_READ(entry, page_link);
+	}
+	address = BPF_CORE_READ(entry, dma_address);
+	bytes = bpf_core_field_exists(entry->dma_length) ? BPF_CORE_READ(entry, dma_length)
+							 : BPF_CORE_READ(entry, length);
+	/* Entries were merged while mapping: behind the mapped ones come empty ones. */
+	if (!bytes)
+		return 1;
+	if (!walk->sum.bytes)
+		walk->sum.address = address;
+	walk->sum.bytes += bytes;
+	if (walk->purpose != SG_LOOK)
+		sg_segment(walk, address, bytes);
+	walk->entry = (__u64)entry + bpf_core_type_size(struct scatterlist);
+	return 0;
+}
+
+static long sg_step(__u32 step, void *walk)
+{
+	return sg_take(walk) ? 1 : 0;
+}
+
+static __always_inline int dma_list(void *ctx, __u32 probe, struct device *dev,
+				    struct scatterlist *list, int count, struct sg_walk *walk)
+{
+	struct probe_counter *counter = probe_hit(probe);
+
+	if (!counter || count <= 0 || !dma_device(counter, dev, &walk->device))
+		return 0;
+	walk->entry = (__u64)list;
+	walk->sum.value = count;
+	walk->stack = walk->purpose == SG_MAP ? mapping_stack(ctx) : 0;
+	bpf_loop(count < SG_ENTRIES_MAX ? count : SG_ENTRIES_MAX, sg_step, walk, 0);
+	if (walk->purpose == SG_MAP && count > SG_ENTRIES_MAX)
+		dma_astray(walk->device, LIVE_REFUSED, 0);
+	return dma_tell(counter, walk->device, &walk->sum);
+}
+
+#endif

@@ -11,6 +11,7 @@
 #include "injectors/emu/registry.h"
 #include "injectors/job/campaign.h"
 #include "injectors/job/options.h"
+#include "injectors/real/journal.h"
 #include "injectors/real/real.h"
 #include "lib/base/fail.h"
 
@@ -304,19 +305,27 @@ static int verb_list(int argc, char **argv)
 
 static int verb_recover(int argc, char **argv)
 {
-	int removed;
+	struct journal_options options = {.log = stdout};
+	struct journal_recovery recovery;
+	int removed, err;
 
-	(void)argv;
-	if (argc > 1) {
-		fprintf(stderr, "faultline: recover: accepted: no arguments\n");
+	options.dry_run = argc == 2 && (!strcmp(argv[1], "--dry-run") || !strcmp(argv[1], "-n"));
+	if (argc > 1 && !options.dry_run) {
+		fprintf(stderr, "faultline: recover: accepted: no arguments, or --dry-run\n");
 		return EXIT_USAGE;
+	}
+	err = journal_recover(&options, &recovery);
+	if (err)
+		return campaign_report_failure(err);
+	if (options.dry_run) {
+		printf("%u change%s to undo\n", recovery.left, recovery.left == 1 ? "" : "s");
+		return EXIT_OK;
 	}
 	removed = registry_remove_stale();
 	if (removed < 0)
 		return campaign_report_failure(removed);
-	printf("%d stale entr%s removed; emulated machines keep nothing else outside of their "
-	       "processes\n",
-	       removed, removed == 1 ? "y" : "ies");
+	printf("%d stale entr%s removed; %u change%s undone\n", removed, removed == 1 ? "y" : "ies",
+	       recovery.undone, recovery.undone == 1 ? "" : "s");
 	return EXIT_OK;
 }
 
@@ -329,7 +338,7 @@ static const struct {
 	{"help", "explain the keys of job files", verb_help},
 	{"list", "list the shipped jobs", verb_list},
 	{"pageout", "evict the DMA targets of a process, so that it faults for real", real_pageout},
-	{"recover", "remove what killed machines left behind", verb_recover},
+	{"recover", "undo what killed programs left behind", verb_recover},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

@@ -2,7 +2,6 @@
 #include "lib/capture/process.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,16 +23,33 @@ static bool read_file(__u32 pid, const char *name, char *text, size_t bytes)
 	return got > 0;
 }
 
-__u64 process_start(__u32 pid)
+static __u64 read_stat(__u32 pid, char *state)
 {
 	char text[1024], *at;
 
+	*state = '\0';
 	if (!read_file(pid, "stat", text, sizeof(text)))
 		return 0;
 	at = strrchr(text, ')'); /* the name in parentheses may hold anything */
+	if (at && at[1])
+		*state = at[2];
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+__u64 process_start(__u32 pid)
+{
+	char state;
+
+	return read_stat(pid, &state);
+}
+
+bool process_runs(__u32 pid, __u64 start)
+{
+	char state;
+
+	return read_stat(pid, &state) == start && start && state != 'Z' && state != 'X';
 }
 
 /* A cgroup v2 id is the inode number of its directory. */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Undoing what a journal's file holds; journal.h is the interface. */
+#ifndef FAULTLINE_REAL_JOURNAL_REPLAY_H
+#define FAULTLINE_REAL_JOURNAL_REPLAY_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define JOURNAL_SUFFIX ".journal"
+#define JOURNAL_NAME   48
+
+/* "PID-START.journal". */
+void journal_name(char name[JOURNAL_NAME], __u32 pid, __u64 start);
+
+/* This boot's id, as text. */
+int journal_boot(char boot[48]);
+
+/*
+ * Undoes from the last record to the first, marking each in the file; stops at the first that
+ * fails. `dry_run`: prints only. Adds to *undone and *left.
+ */
+int journal_replay(int file, bool dry_run, FILE *log, unsigned int *undone, unsigned int *left);
+
+/* The current value of an attribute without its newline; -errno with a sentence. */
+int attribute_read(const char *path, char *value, size_t size);
+int attribute_write(const char *path, const char *value);
+
+#endif

@@ -338,6 +338,7 @@ static const struct {
 	{"help", "explain the keys of job files", verb_help},
 	{"list", "list the shipped jobs", verb_list},
 	{"pageout", "evict the DMA targets of a process, so that it faults for real", real_pageout},
+	{"slow", "make storage that answers late, as swap or to be mapped", real_slow},
 	{"recover", "undo what killed programs left behind", verb_recover},
 };
 

@@ -10,5 +10,6 @@
 #define FAULTLINE_REAL_H
 
 int real_pageout(int argc, char **argv);
+int real_slow(int argc, char **argv);
 
 #endif

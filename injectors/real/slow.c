@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline-inject slow: its options, and waiting until it shall end. */
+#include "injectors/real/slow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "injectors/real/real.h"
+#include "lib/base/clock.h"
+#include "lib/base/units.h"
+
+#define NAME_MOST    32
+#define DELAY_MOST   (60 * NSEC_PER_SEC)
+#define WAIT_NS	     (20 * NSEC_PER_MSEC)
+#define NOT_EXECUTED 127
+
+enum {
+	OPTION_NAME = 256,
+	OPTION_SIZE,
+	OPTION_OVER,
+	OPTION_DELAY,
+	OPTION_SWAP,
+	OPTION_PRIORITY,
+	OPTION_NO_READAHEAD,
+	OPTION_DURATION,
+};
+
+static const struct argp_option options_of_slow[] = {
+	{NULL, 0, NULL, 0, "What is built", 1},
+	{"name", OPTION_NAME, "NAME", 0, "Of the new device; refused if it is taken", 1},
+	{"size", OPTION_SIZE, "BYTES", 0,
+	 "A null_blk device with memory of this size: delays are exact", 1},
+	{"over", OPTION_OVER, "DEVICE", 0,
+	 "dm-delay above this disk, reads only: delays are whole ms, in the kernel's ticks", 1},
+	{"delay", OPTION_DELAY, "TIME", 0, "How long an access takes", 1},
+	{NULL, 0, NULL, 0, "What it is used for", 2},
+	{"swap", OPTION_SWAP, NULL, 0, "Swap on it; otherwise it is there to be mapped", 2},
+	{"priority", OPTION_PRIORITY, "N", 0, "Of the swap, 0 to 32767; highest is used first", 2},
+	{"no-readahead", OPTION_NO_READAHEAD, NULL, 0,
+	 "Set vm.page-cluster to 0 meanwhile, so that each page of swap is its own fault", 2},
+	{"duration", OPTION_DURATION, "TIME", 0, "Take it down after TIME (default: Ctrl-C)", 2},
+	{NULL, 0, NULL, 0, "Output and safety", 90},
+	{0},
+};
+
+/* As both configfs and the device mapper take it, and nothing that leads elsewhere. */
+static int check_name(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "0123456789_-");
+
+	if (!length || name[length] || length >= NAME_MOST || name[0] == '-')
+		return failed(-EINVAL, "--name %s: accepted: 1 to %d letters, digits, _ and -",
+			      name, NAME_MOST - 1);
+	return 0;
+}
+
+static int check_size(__u64 bytes)
+{
+	if (bytes < 1u << 20 || bytes > 1ull << 40 || bytes % (1u << 20))
+		return failed(-EINVAL, "--size %llu: accepted: whole megabytes, 1M to 1T", bytes);
+	return 0;
+}
+
+static int parse_value(int key, char *argument, struct slow_options *options)
+{
+	__u64 number = 0;
+	int err = 0;
+
+	switch (key) {
+	case OPTION_NAME:
+		options->name = argument;
+		return check_name(argument);
+	case OPTION_SIZE:
+		err = units_parse_size(argument, &options->bytes);
+		return err ? failed_in(err, "--size") : check_size(options->bytes);
+	case OPTION_OVER:
+		options->over = argument;
+		return 0;
+	case OPTION_DELAY:
+		err = units_parse_duration(argument, &options->delay_ns);
+		if (!err && options->delay_ns > DELAY_MOST)
+			err = failed(-EINVAL, "%s: accepted: at most 60s", argument);
+		return err ? failed_in(err, "--delay") : 0;
+	case OPTION_DURATION:
+		err = units_parse_duration(argument, &options->duration_ns);
+		return err ? failed_in(err, "--duration") : 0;
+	case OPTION_SWAP:
+		options->swap = true;
+		return 0;
+	case OPTION_PRIORITY:
+		err = units_parse_count(argument, 0, 32767, &number);
+		options->priority = (int)number;
+		return err ? failed_in(err, "--priority") : 0;
+	case OPTION_NO_READAHEAD:
+		options->no_readahead = true;
+		return 0;
+	default:
+		return -ENOENT;
+	}
+}
+
+static const char *contradiction(const struct slow_options *options)
+{
+	if (!options->name)
+		return "no --name: the new device's";
+	if (!options->bytes == !options->over)
+		return "accepted: one of --size (null_blk) and --over (dm-delay)";
+	if (options->over && options->delay_ns % NSEC_PER_MSEC)
+		return "--delay: accepted with --over: whole milliseconds";
+	if (options->priority >= 0 && !options->swap)
+		return "--priority: accepted: with --swap";
+	if (options->duration_ns && options->command)
+		return "accepted: --duration, or a command";
+	return NULL;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct slow_options *options = state->input;
+	const char *wrong;
+	int err;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &options->verb;
+		return 0;
+	case ARGP_KEY_ARG:
+		options->command = state->argv + state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		wrong = contradiction(options);
+		if (wrong)
+			argp_error(state, "%s", wrong);
+		return 0;
+	default:
+		err = parse_value(key, argument, options);
+		if (err == -ENOENT)
+			return ARGP_ERR_UNKNOWN;
+		if (err)
+			argp_error(state, "%s", failure_text());
+		return 0;
+	}
+}
+
+/* One row as soon as the device can be used: scripts wait for it. */
+static int announce(const struct slow_options *options, const struct slow_device *device)
+{
+	static const struct column columns[] = {
+		{.name = "device", .type = COLUMN_TEXT, .width = 20},
+		{.name = "backend", .type = COLUMN_TEXT, .width = 8},
+		{.name = "size", .type = COLUMN_BYTES, .width = 8},
+		{.name = "delay", .type = COLUMN_DURATION, .width = 8},
+		{.name = "use", .type = COLUMN_TEXT, .width = 6},
+	};
+	static const struct table table = {"slow", "Slow device", columns, 5};
+	const union cell cells[] = {
+		{.text = device->node},
+		{.text = options->bytes ? "null_blk" : "dm-delay"},
+		{.count = device->bytes},
+		{.count = options->delay_ns},
+		{.text = options->swap ? "swap" : "device"},
+	};
+	struct verb_output output;
+	int err = verb_output_open(&output, &options->verb), closed;
+
+	if (err)
+		return err;
+	err = writer_begin(output.writer, &table);
+	if (!err)
+		err = writer_row(output.writer, cells);
+	if (!err)
+		err = writer_end(output.writer);
+	closed = verb_output_close(&output);
+	fflush(stdout);
+	return err ? err : closed;
+}
+
+static pid_t start_command(char **command)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	execvp(command[0], command);
+	fprintf(stderr, "faultline: %s: %s\n", command[0], strerror(errno));
+	_exit(NOT_EXECUTED);
+}
+
+/* Its status; told to stop, it is told as well. */
+static int wait_for_command(char **command)
+{
+	pid_t child = start_command(command);
+	bool told = false;
+	int status;
+
+	if (child < 0) {
+		failed(-errno, "%s: cannot be started: %s", command[0], strerror(errno));
+		return verb_report_failure(-EAGAIN);
+	}
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		if (verb_stop && !told)
+			told = !kill(child, SIGTERM);
+		usleep(WAIT_NS / NSEC_PER_USEC);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAIL;
+}
+
+static int use(const struct slow_options *options)
+{
+	__u64 end = monotonic_ns() + options->duration_ns;
+
+	if (options->command)
+		return wait_for_command(options->command);
+	while (!verb_stop && (!options->duration_ns || monotonic_ns() < end))
+		verb_sleep_until(options->duration_ns ? end : monotonic_ns() + NSEC_PER_SEC);
+	/* Ctrl-C is how one ends what has no duration. */
+	return verb_stop && options->duration_ns ? EXIT_INTERRUPTED : EXIT_OK;
+}
+
+static int run(const struct slow_options *options)
+{
+	const struct journal_options how = {
+		.dry_run = options->verb.dry_run,
+		.log = options->verb.dry_run ? stdout : stderr,
+	};
+	struct slow_device device = {0};
+	struct journal *journal;
+	int err, code = EXIT_OK, closed;
+
+	verb_catch_signals();
+	err = journal_open(&journal, &how);
+	if (err)
+		return verb_report_failure(err);
+	err = slow_build(journal, options, &device);
+	if (!err && !options->verb.dry_run)
+		err = announce(options, &device);
+	if (err)
+		code = verb_report_failure(err);
+	else if (!options->verb.dry_run)
+		code = use(options);
+	closed = journal_close(journal);
+	return closed ? verb_report_failure(closed) : code;
+}
+
+int real_slow(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&verb_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		options_of_slow,
+		parse,
+		"[-- COMMAND [ARGUMENT...]]",
+		"Makes storage that answers late, so that faults on it take as long as one wants, "
+		"and takes it down again: when COMMAND or the duration ends, at Ctrl-C, or, "
+		"killed, by `faultline-inject recover`.\v"
+		"EXAMPLES:\n"
+		"  sudo faultline-inject slow --name late --size 256M --delay 20ms --swap \\\n"
+		"       --no-readahead --duration 1m\n"
+		"  sudo faultline-inject slow --name d --size 64M --delay 5ms -- ./test /dev/d\n"
+		"  sudo faultline-inject slow --name late --over /dev/vdb --delay 50ms --swap \\\n"
+		"       --yes-i-mean-it /dev/vdb\n"
+		"  sudo faultline-inject slow --name late --size 64M --delay 5ms --dry-run\n",
+		children,
+		NULL,
+		NULL};
+	static struct slow_options options = {.priority = -1};
+
+	/* In order: what follows the command is its own. */
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &options);
+	return run(&options);
+}

@@ -56,6 +56,9 @@ for script in tests/e2e/*.sh; do
 	suite "$name" "${limit:-180}" bash "$script"
 done
 
+suite lab-self     240 tests/lab/self-test.sh
+suite lab         1200 tests/lab/lab.py run
+
 [ ${#broken[@]} -gt 0 ] && echo "failed: ${broken[*]} (whole output in $logs/)"
 echo "$sum_passed passed, $sum_failed failed, $sum_skipped skipped"
 [ "$sum_failed" -eq 0 ]

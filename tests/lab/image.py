@@ -21,6 +21,10 @@ class Missing(Exception):
     """Something the image needs is not on this host."""
 
 
+class Unavailable(Missing):
+    """Something cannot be fetched; that is nobody's failure."""
+
+
 def cache_directory():
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.environ.get("FAULTLINE_LAB_CACHE") or os.path.join(home, "faultline", "lab")
@@ -187,6 +191,8 @@ def own_modules(kernel, names):
     if not os.path.exists(build):
         raise Missing(f"no {build} that builds {' '.join(names)}")
     run = subprocess.run([build, kernel], capture_output=True, text=True, check=False)
+    if run.returncode == 75:
+        raise Unavailable(run.stderr.strip().splitlines()[-1].removeprefix("lab: "))
     if run.returncode:
         raise Missing(f"modules for {kernel} cannot be built: {run.stderr.strip()[-800:]}")
     directory = run.stdout.strip().splitlines()[-1]

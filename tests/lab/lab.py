@@ -72,8 +72,8 @@ def known_messages(extra):
     return [re.compile(pattern) for pattern in patterns]
 
 
-def trouble(text, known):
-    return [line for line in text.splitlines()
+def trouble(lines, known):
+    return [line for line in lines
             if TROUBLE.search(line) and not any(pattern.search(line) for pattern in known)]
 
 
@@ -147,7 +147,6 @@ class Runner:
             up = re.search(r"^up (\d+)", read(directory, "boot"), re.M)
             print(f"# {part.kernel} {part.name()}: {seconds:.1f} s" +
                   (f", up after {int(up[1]) / 1000:.1f} s" if up else "") + f", {directory}")
-            known = known_messages(line.partition(" -- ")[0] for line in part.lines("expected message"))
             console = read(directory, "console")
             if not up:
                 self.report.not_ok(f"{part.kernel}: the guest comes up", wrong or "it ended by itself")
@@ -162,17 +161,29 @@ class Runner:
                     self.finish(where, part, one, directory)
                 elif one is next(s for s in part.scenarios if s not in finished):
                     self.report.not_ok(f"{where}: ends", wrong or "the guest died in it")
-                    self.tail("console", console)
-            bad = trouble(console + read(directory, "boot.dmesg") +
-                          "".join(read(directory, s.name, "dmesg") for s in finished), known)
-            if bad:
-                self.report.not_ok(f"{part.kernel} {part.name()}: the kernel has no complaints",
-                                   f"{len(bad)} lines, see {directory}")
-                print("".join(f"    | {line.strip()}\n" for line in bad[:10]), end="")
-            else:
-                self.report.ok(f"{part.kernel} {part.name()}: the kernel has no complaints")
+                    self.last_words(console)
+            # What a scenario's own dmesg has was told there.
+            told = {line.strip() for s in finished for line in read(directory, s.name, "dmesg").splitlines()}
+            rest = [line for line in (console + read(directory, "boot.dmesg")).splitlines()
+                    if line.strip() not in told]
+            self.complaints(f"{part.kernel} guest", trouble(rest, known_messages([])), directory)
             if wrong and len(finished) == len(part.scenarios):
                 self.report.not_ok(f"{part.kernel} {part.name()}: the guest powers off", wrong)
+
+    def complaints(self, where, lines, directory):
+        if not lines:
+            self.report.ok(f"{where}: the kernel has no complaints")
+            return
+        self.report.not_ok(f"{where}: the kernel has no complaints", f"{len(lines)} lines, see {directory}")
+        for line in lines[:10]:
+            print(f"    | {line.strip()}")
+
+    def last_words(self, console):
+        """From where the kernel begins to complain, or else the end of what it said."""
+        lines = console.strip().splitlines()
+        first = next((i for i, line in enumerate(lines) if TROUBLE.search(line)), max(len(lines) - 12, 0))
+        for line in lines[first:first + 25]:
+            print(f"    console | {line.rstrip()}")
 
     def tail(self, name, text):
         for line in text.strip().splitlines()[-12:]:
@@ -187,6 +198,8 @@ class Runner:
             self.report.not_ok(f"{where}: runs to its end", status.split("\n")[0])
         elif counted and not int(counted[1]) + int(counted[3]):
             self.report.not_ok(f"{where}: checks something", "nothing was checked")
+        known = known_messages(line.partition(" -- ")[0] for line in one.all("expected message", part.kernel))
+        self.complaints(where, trouble(read(directory, one.name, "dmesg").splitlines(), known), directory)
         seconds = re.search(r"^seconds (\d+)", status, re.M)
         print(f"# {where}: {seconds[1] if seconds else '?'} s")
         if one.has_host:
@@ -195,8 +208,9 @@ class Runner:
                                  capture_output=True, text=True, errors="replace", check=False, timeout=300)
             for line in run.stdout.splitlines():
                 self.report.line(where, line)
-            if run.returncode and "not ok - " not in run.stdout:
-                self.report.not_ok(f"{where}: its part on the host ends well", f"exit {run.returncode}")
+            if run.returncode:
+                if "not ok - " not in run.stdout:
+                    self.report.not_ok(f"{where}: its part on the host ends well", f"exit {run.returncode}")
                 self.tail("host", run.stderr)
 
     def run(self, boots, jobs):
@@ -212,8 +226,20 @@ class Runner:
                 sys.stdout.flush()
 
 
-def select(names):
-    scenarios = scenario.load()
+def build_files(scenarios, kernels):
+    """Has make build what scenarios take from the build directory."""
+    files = sorted({path for one in scenarios for kernel in kernels for path in one.list("files", kernel)
+                    if path.startswith("build/")})
+    if files:
+        environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS")}
+        run = subprocess.run(["make", "-s", "-C", ROOT, *files], capture_output=True, text=True, check=False,
+                             env=environment)
+        if run.returncode:
+            raise image.Missing(f"make {' '.join(files)}: {run.stderr.strip()[-800:]}")
+
+
+def select(names, directory):
+    scenarios = scenario.load(directory)
     if not names:
         return scenarios
     known = {one.name: one for one in scenarios}
@@ -223,16 +249,28 @@ def select(names):
     return [known[name] for name in names]
 
 
+def buildable(scenarios, kernel, report):
+    """Those whose modules can be had: what they are built with is fetched too."""
+    with_modules = [one for one in scenarios if one.runs_on(kernel) and one.list("own modules", kernel)]
+    try:
+        image.own_modules(kernel, [name for one in with_modules for name in one.list("own modules", kernel)])
+    except image.Unavailable as error:
+        report.skip(f"modules for kernel {kernel}", f"{error}: no {', '.join(one.name for one in with_modules)}")
+        return [one for one in scenarios if one not in with_modules]
+    return scenarios
+
+
 def run_scenarios(options):
     begin = time.monotonic()
     report = Report()
     boots = []
     kernels = options.kernel or scenario.KERNELS
-    planned = scenario.plan(select(options.scenario), kernels)
+    chosen = select(options.scenario, options.scenarios)
+    build_files(chosen, kernels)
     for kernel in kernels:
         tree, found = kernel_tree(kernel)
         if tree:
-            boots += [(boot, (tree, found)) for boot in planned if boot.kernel == kernel]
+            boots += [(boot, (tree, found)) for boot in scenario.plan(buildable(chosen, kernel, report), [kernel])]
         else:
             report.skip(f"kernel {kernel}", found)
     # The longest first, so that the last one does not run alone for long.
@@ -253,7 +291,9 @@ def shell(options):
     tree, found = kernel_tree(kernel)
     if not tree:
         raise image.Missing(found)
-    boot = scenario.Boot(kernel, [s for s in select(options.scenario) if s.runs_on(kernel)] if options.scenario else [])
+    chosen = [s for s in select(options.scenario, options.scenarios) if s.runs_on(kernel)] if options.scenario else []
+    build_files(chosen, [kernel])
+    boot = scenario.Boot(kernel, chosen)
     if not options.scenario:
         boot.iommu = "none" if options.no_iommu else "intel"
     directory = tempfile.mkdtemp(prefix="faultline-lab.", dir=os.environ.get("TMPDIR", "/var/tmp"))
@@ -274,6 +314,7 @@ def parse():
     parser.add_argument("-s", "--scenario", action="append", help="only this scenario (all)")
     parser.add_argument("-j", "--jobs", type=int, default=int(os.environ.get("FAULTLINE_LAB_JOBS") or
                                                               min(2, os.cpu_count())), help="guests at once (2)")
+    parser.add_argument("--scenarios", default=os.path.join(HERE, "scenarios"), help="directory of the scenarios")
     parser.add_argument("--keep", action="store_true", help="keep consoles, logs and recordings of a run that passed")
     parser.add_argument("--no-iommu", action="store_true", help="shell: without an IOMMU")
     return parser.parse_args()
@@ -284,7 +325,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if options.action == "list":
-            for one in scenario.load():
+            for one in scenario.load(options.scenarios):
                 print(one.name, " ".join(k for k in scenario.KERNELS if one.runs_on(k)))
             return 0
         return shell(options) if options.action == "shell" else run_scenarios(options)

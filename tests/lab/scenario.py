@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 KERNELS = ("6.1", "6.12", "new")
 IOMMUS = {
     "none": ("", []),
@@ -123,7 +122,7 @@ class Boot:
         return "+".join(scenario.name for scenario in self.scenarios) or "shell"
 
 
-def load(directory=os.path.join(HERE, "scenarios")):
+def load(directory):
     paths = sorted(os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".sh"))
     return [Scenario(path) for path in paths]
 

@@ -116,16 +116,17 @@ record_start() {
 	# shellcheck disable=SC2086
 	faultline record ${record_options:-} ${without:+--disable-probe $without} "$@" -o "$recording" 2>record.err &
 	record_pid=$!
-	if ! wait_for 60 grep -q recording record.err; then
-		not_ok "recording begins" "$(tail -n 3 record.err)"
+	if ! wait_for 60 recorder_began || ! grep -q recording record.err; then
+		not_ok "recording begins ($run)" "$(tail -n 3 record.err)"
 		return 1
 	fi
 }
+recorder_began() { grep -q recording record.err || ! kill -0 "$record_pid"; }
 
 # Stops it; its tables (docs/analysis.md) are then CSV files in ./tables.
 record_stop() {
 	local status
-	kill -INT "$record_pid"
+	kill -INT "$record_pid" 2>/dev/null
 	wait "$record_pid"
 	status=$?
 	if [ $status -eq 0 ]; then

@@ -9,6 +9,7 @@ scenario=$1
 disabled=${3:-}
 check_without() { :; }
 setup() { :; }
+prepare() { :; }
 teardown() { :; }
 . "/lab/scenarios/$scenario.sh"
 
@@ -17,6 +18,7 @@ if declare -F guest >/dev/null; then
 else
 	mkdir -p /work/results
 	setup
+	prepare
 	record_start
 	workload
 	record_stop
@@ -24,6 +26,7 @@ else
 	check
 	if [ -n "$disabled" ]; then
 		without=$disabled
+		prepare
 		record_start
 		workload
 		record_stop

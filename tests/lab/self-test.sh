@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 240 s
+# The lab itself: scenarios that go wrong in every way are found out, nothing is left of a runner
+# that is killed, two at once do not disturb each other, and a cache that cannot be filled says so.
+. "$(dirname "$0")/../e2e/lib.sh"
+exec 2>&1
+lab=$root/tests/lab
+export TMPDIR=$scratch
+
+"$lab/lab.py" run -j 1 --scenarios "$lab/self" >all.log 2>&1 &
+all=$!
+"$lab/lab.py" run -j 1 --scenarios "$lab/self" -s a_pass >one.log 2>&1 &
+one=$!
+
+# A runner that is killed takes its guest with it.
+"$lab/lab.py" run -j 1 --scenarios "$lab/self" -s e_hangs >killed.log 2>&1 &
+runner=$!
+guest_runs() { pgrep -P $runner qemu; }
+if wait_for 30 guest_runs; then
+	guest=$(guest_runs)
+	kill -KILL $runner
+	guest_gone() { ! kill -0 "$guest"; }
+	check "a killed runner leaves no guest" wait_for 5 guest_gone
+else
+	kill -KILL $runner
+	not_ok "a guest to leave" "$(tail -n 3 killed.log)"
+fi
+wait $runner
+
+# Archives that cannot be had: nothing listens, nothing is signed, no room.
+fetch() { FAULTLINE_LAB_CACHE=$1 FAULTLINE_LAB_ARCHIVE=$2 "$lab/kernels.sh" image 6.12 >fetch.out 2>&1; }
+fetch "$scratch/cache1" http://127.0.0.1:9/debian
+equal "an archive out of reach is no failure" $? 75
+check "and is named" grep -q '127.0.0.1:9/debian bookworm-backports' fetch.out
+mkdir -p archive/dists/bookworm-backports/main/binary-amd64
+: >archive/dists/bookworm-backports/main/binary-amd64/Packages
+printf 'Suite: bookworm-backports\nCodename: bookworm-backports\nComponents: main\nArchitectures: amd64\nDate: %s\n' \
+	"$(date -uR)" >archive/dists/bookworm-backports/Release
+fetch "$scratch/cache2" "file:$scratch/archive"
+equal "an archive without a signature is refused" $? 75
+check "and why" grep -qi 'not signed' fetch.out
+if mkdir full && mount -t tmpfs -o size=64k none full 2>/dev/null; then
+	fetch "$scratch/full" "http://127.0.0.1:9/debian"
+	equal "a full disk is no crash" $? 75
+	umount full
+else
+	skip "a full disk is no crash" "no tmpfs may be mounted"
+fi
+FAULTLINE_LAB_CACHE=$scratch/cache1 FAULTLINE_LAB_ARCHIVE=http://127.0.0.1:9/debian \
+	"$lab/lab.py" run -k 6.12 -s smoke >unreachable.log 2>&1
+equal "a kernel that cannot be fetched is skipped" $? 0
+check "and says so" grep -q '^skip - kernel 6.12: apt cannot read' unreachable.log
+
+# Requests and scenarios that make no sense.
+"$lab/lab.py" run -s nonsense >wrong.log 2>&1
+equal "a scenario that is not there" $? 2
+check "those that are" grep -q 'one of .*smoke' wrong.log
+mkdir wrong && printf '# SPDX-License-Identifier: GPL-2.0\n# memory: much\nguest() { :; }\n' >wrong/wrong.sh
+"$lab/lab.py" run --scenarios wrong >wrong.log 2>&1
+equal "a scenario that cannot be understood" $? 2
+check "what it says" grep -q "memory: 'much' is not a positive number" wrong.log
+
+wait $one
+equal "beside another, a good one passes" $? 0
+equal "and its checks are counted" "$(tail -n 1 one.log)" "lab: 4 passed, 0 failed, 0 skipped"
+wait $all
+equal "with bad ones the run fails" $? 1
+said() { check "$1" grep -qE -- "$2" all.log; }
+said "a failed check" "^not ok - 6.1 b_fail: one is two: got '1', expected '2'"
+said "a scenario that checks nothing" "^not ok - 6.1 c_silent: checks something"
+said "a scenario that leaves early" "^not ok - 6.1 d_exits: runs to its end: exit 3"
+said "and what it hangs in" "sleep 1000 , in .*nanosleep"
+said "a scenario that hangs" "^not ok - 6.1 e_hangs: ends in time"
+said "a warning of the kernel" "^not ok - 6.1 f_warns: the kernel has no complaints"
+said "programs that were left attached" "^ok - 6.1 g_leaves: nothing is left attached"
+said "a stage another produced" "^not ok - 6.1 h_stages: stage page_fault .plain.: produced by 'kernel'"
+said "a stage nobody produced" "^not ok - 6.1 h_stages: stage map .plain.: produced by '-'"
+said "a guest that dies" "^not ok - 6.1 i_panics: ends"
+said "its last words" "console \| .*sysrq"
+said "the scenario after it, in another guest" "^ok - 6.1 j_after: programs of the scenario before"
+said "what came out of that" "^ok - 6.1 j_after: what came out"
+if grep -q "trap divide" all.log; then
+	not_ok "an expected message is none" "$(grep 'trap divide' all.log)"
+else
+	ok "an expected message is none"
+fi
+guests_left() { pgrep -f "$scratch.*results.tar"; }
+if guests_left >/dev/null; then
+	not_ok "no guest is left" "$(guests_left)"
+else
+	ok "no guest is left"
+fi
+[ $failed -gt 0 ] && sed 's/^/    | /' all.log
+finish

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: GPL-2.0
+# kernels: 6.1
+guest() { ok "one is one"; }

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0
+# kernels: 6.1
+guest() {
+	ok "begins"
+	exit 3
+}

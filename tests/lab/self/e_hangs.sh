@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0
+# kernels: 6.1
+# time limit: 2
+guest() {
+	ok "begins"
+	# Deaf to everything but SIGKILL, and so is its child.
+	trap '' TERM INT HUP
+	sh -c 'trap "" TERM INT HUP; while :; do sleep 1000; done' &
+	wait
+}

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0
+# kernels: 6.1
+# time limit: 20
+guest() {
+	ok "begins"
+	sync
+	echo c >/proc/sysrq-trigger
+}

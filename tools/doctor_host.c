@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tools/doctor_host.h"
 
-#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
@@ -14,6 +13,7 @@
 #include "lib/base/fail.h"
 #include "lib/capture/access_log.h"
 #include "lib/capture/emulator.h"
+#include "lib/capture/functions.h"
 #include "lib/capture/objects.h"
 
 static void good(struct host_check *check, const char *finding)
@@ -101,30 +101,11 @@ static bool has_function(const struct btf *kernel, const char *name)
 	return kernel && btf__find_by_name_kind(kernel, name, BTF_KIND_FUNC) > 0;
 }
 
-/* Only trying tells: BTF lists functions that fentry is refused on. Nothing is attached. */
-static bool fentry_works(void)
-{
-	const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY);
-	int id = libbpf_find_vmlinux_btf_id("handle_mm_fault", BPF_TRACE_FENTRY), fd;
-
-	if (id <= 0)
-		return false;
-	options.attach_btf_id = id;
-	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "faultline_try", "GPL", nothing,
-			   sizeof(nothing) / sizeof(nothing[0]), &options);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-static void functions(struct host_check *check)
+static void functions(struct host_check *check, const struct btf *kernel)
 {
 	bool kprobes = !access("/sys/bus/event_source/devices/kprobe", F_OK);
-	bool fentry = !geteuid() && fentry_works();
+	__s32 any = kernel ? btf__find_by_name_kind(kernel, "handle_mm_fault", BTF_KIND_FUNC) : -1;
+	bool fentry = !geteuid() && any > 0 && !function_try(any, 0, false);
 
 	check->name = "kernel functions";
 	if (kprobes || fentry)
@@ -243,7 +224,7 @@ size_t host_checks(struct host_check checks[HOST_CHECKS], const char *asked)
 	privileges(&checks[count++]);
 	kernel_types(&checks[count++], kernel);
 	lockdown(&checks[count++]);
-	functions(&checks[count++]);
+	functions(&checks[count++], kernel);
 	iommu(&checks[count++]);
 	page_requests(&checks[count++], kernel);
 	dma_api(&checks[count++], kernel);

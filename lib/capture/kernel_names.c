@@ -35,6 +35,7 @@ struct kernel_names {
 	struct btf *kernel;
 	struct types *types;
 	struct symbol *symbols; /* NULL until asked for */
+	bool *traceable;	/* likewise */
 	size_t count;
 	const char *names[NAMES_MAX];
 	size_t lengths[NAMES_MAX];
@@ -177,6 +178,7 @@ void kernel_names_destroy(struct kernel_names *names)
 		names->types = next;
 	}
 	free(names->symbols);
+	free(names->traceable);
 	btf__free(names->kernel);
 	free(names);
 }
@@ -345,4 +347,32 @@ size_t kernel_names_symbol(struct kernel_names *names, const char *name, char sy
 		return found->plain;
 	snprintf(symbol, NAME_TEXT, "%s", found->clone);
 	return found->clones;
+}
+
+/* Lines are "function" or "function [module]". Without the list everything may be. */
+static void read_traceable(struct kernel_names *names)
+{
+	FILE *file = fopen("/sys/kernel/tracing/available_filter_functions", "re");
+	char line[512];
+
+	names->traceable = calloc(names->count, sizeof(names->traceable[0]));
+	if (names->traceable && !file)
+		memset(names->traceable, true, names->count * sizeof(names->traceable[0]));
+	while (names->traceable && file && fgets(line, sizeof(line), file)) {
+		__u16 number = *slot_of(names, line, strcspn(line, " \n"));
+
+		if (number)
+			names->traceable[number - 1] = true;
+	}
+	if (file)
+		fclose(file);
+}
+
+bool kernel_names_traceable(struct kernel_names *names, const char *name)
+{
+	__u16 number = *slot_of(names, name, base_length(name));
+
+	if (!names->traceable)
+		read_traceable(names);
+	return !number || !names->traceable || names->traceable[number - 1];
 }

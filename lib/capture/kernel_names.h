@@ -50,4 +50,7 @@ size_t kernel_names_loaded(const char *modules, char missing[NAME_TEXT]);
  */
 size_t kernel_names_symbol(struct kernel_names *names, const char *name, char symbol[NAME_TEXT]);
 
+/* Whether the kernel's list of traceable functions has this one; true also without such a list. */
+bool kernel_names_traceable(struct kernel_names *names, const char *name);
+
 #endif

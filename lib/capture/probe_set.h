@@ -7,6 +7,7 @@
 #include "lib/capture/probes.h"
 #include "lib/capture/usdt.h"
 
+#define UNTRIED	      1
 #define EMULATORS_MAX 8 /* different binaries at once */
 
 struct probe {
@@ -36,7 +37,8 @@ struct probe_set {
 	struct object_again *again;
 	struct kernel_names *names; /* NULL: the kernel has no type information */
 	const struct shared_maps *maps;
-	bool functions; /* the kernel lets programs onto its functions */
+	int functions;	    /* 0: the kernel lets programs onto its functions, else why not */
+	int many_arguments; /* likewise those of more than six arguments, or UNTRIED */
 	struct probe probes[PROBE_COUNT];
 	struct usdt_links emulators[EMULATORS_MAX];
 	size_t emulator_count;

@@ -79,6 +79,11 @@ void probe_set_attach(struct probe_set *set);
 int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path);
 /* Why there is no emulator, for rows that are off because of it. */
 void probe_set_no_emulator(struct probe_set *set, const char *reason);
+/*
+ * Some functions have types and yet no place for a probe. Attaching tells; this asks the kernel's
+ * list instead (tracefs), which takes it a while to print. Believes the types without that.
+ */
+void probe_set_check_traceable(struct probe_set *set);
 /* For a report that attaches nothing: rows that could be attached are on, with a note. */
 void probe_set_pretend(struct probe_set *set, const char *note);
 void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, const char *path);

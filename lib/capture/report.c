@@ -56,6 +56,7 @@ int capture_probe_report(const struct capture_config *config, struct stream sink
 	error = probe_set_create(&set, config);
 	if (error)
 		return error;
+	probe_set_check_traceable(set);
 	try_loading(set, &maps);
 	look_at_emulator(set, config->emulator);
 	host_describe(&host);

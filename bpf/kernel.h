@@ -118,6 +118,7 @@ struct vfio_iommu {
 };
 
 struct vfio_dma {
+	__u64 iova;
 	size_t size;
 };
 

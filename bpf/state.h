@@ -51,6 +51,8 @@ enum probe_id {
 	/* vfio.bpf.c, iommufd.bpf.c, vfio_pci.bpf.c */
 	PROBE_VFIO_OPEN,
 	PROBE_VFIO_RELEASE,
+	PROBE_VFIO_ATTACH,
+	PROBE_VFIO_DETACH,
 	PROBE_VFIO_MAP,
 	PROBE_VFIO_UNMAP,
 	PROBE_VFIO_REMOVE,

@@ -7,6 +7,7 @@
 
 #include <linux/vfio.h>
 
+#include "bpf/mappings.bpf.h"
 #include "bpf/vfio.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -44,6 +45,33 @@ int BPF_PROG(container_release, struct vfio_iommu *iommu)
 	return 0;
 }
 
+/* From now on what the group's devices do is explained by this container's mappings. */
+SEC("fexit/vfio_iommu_type1_attach_group")
+int BPF_PROG(group_attach, void *iommu, void *group, int type, int result)
+{
+	struct container_key key = {.address = (__u64)iommu};
+	struct container *container;
+	struct probe_counter *counter;
+
+	if (result)
+		return 0;
+	counter = probe_hit(PROBE_VFIO_ATTACH);
+	if (!counter)
+		return 0;
+	container = container_get(counter, &key, false);
+	if (container)
+		mapping_space_set((__u64)group, container->id);
+	return 0;
+}
+
+SEC("fentry/vfio_iommu_type1_detach_group")
+int BPF_PROG(group_detach, void *iommu, void *group)
+{
+	if (probe_hit(PROBE_VFIO_DETACH))
+		mapping_space_set((__u64)group, DEVICE_NONE);
+	return 0;
+}
+
 /* A request begins: what it pins and unpins belongs to this container. */
 static __always_inline struct vfio_call *request_begin(const struct container_key *key, __u32 probe)
 {
@@ -70,6 +98,23 @@ int BPF_PROG(map_begin, void *iommu, unsigned int command)
 	if (call)
 		call->map_ns = bpf_ktime_get_ns();
 	return 0;
+}
+
+/* A later fault of the address names who mapped it. */
+static __always_inline void enter_mapping(void *ctx, const struct vfio_operation *map)
+{
+	struct mapping_request request = {
+		.address = map->address,
+		.length = map->bytes,
+		.bytes = map->bytes,
+		.device = map->device,
+		.stack = mapping_stack(ctx),
+		.kind = EVENT_VFIO_MAP,
+		.flags = map->flags,
+	};
+
+	if (!mapping_enter(&request))
+		state_failed();
 }
 
 SEC("fexit/vfio_iommu_type1_ioctl")
@@ -99,6 +144,8 @@ int BPF_PROG(map_end, void *iommu, unsigned int command, unsigned long argument,
 	o.code = errno_of(result);
 	o.flags = map.flags & (EVENT_READ | EVENT_WRITE);
 	tell(counter, &o);
+	if (!result)
+		enter_mapping(ctx, &o);
 	container = bpf_map_lookup_elem(&containers, &key);
 	if (!container)
 		return 0;
@@ -163,12 +210,18 @@ int BPF_PROG(remove_begin, struct vfio_iommu *iommu, struct vfio_dma *dma)
 	struct container_key key = {.address = (__u64)iommu};
 	struct vfio_call *call = vfio_call_begin();
 	struct container *container;
+	__u64 bytes;
 
-	if (!call || call->map_ns || call->unmap_ns)
+	if (!call)
 		return 0;
 	container = bpf_map_lookup_elem(&containers, &key);
+	bytes = BPF_CORE_READ(dma, size);
+	if (container)
+		mapping_leave(container->id, BPF_CORE_READ(dma, iova), bytes);
+	if (call->map_ns || call->unmap_ns)
+		return 0;
 	call->container = container ? container->id : DEVICE_NONE;
-	call->removing = BPF_CORE_READ(dma, size);
+	call->removing = bytes;
 	call->remove_ns = bpf_ktime_get_ns();
 	return 0;
 }

@@ -11,5 +11,6 @@
 
 int real_pageout(int argc, char **argv);
 int real_slow(int argc, char **argv);
+int real_vfio(int argc, char **argv);
 
 #endif

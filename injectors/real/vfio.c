@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline-inject vfio: a driver in user space whose devices do DMA where they may not. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "injectors/real/journal.h"
+#include "injectors/real/real.h"
+#include "injectors/real/vfio_bind.h"
+#include "injectors/real/vfio_run.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+
+enum {
+	OPTION_COUNT = 256,
+	OPTION_SIZE,
+	OPTION_IOMMU,
+	OPTION_MEMLOCK,
+	OPTION_INTERVAL,
+	OPTION_DEPTH,
+	OPTION_OVERWRITE,
+	OPTION_READ
+};
+
+static const struct argp_option options[] = {
+	{"device", 'd', "ADDRESS", 0,
+	 "PCI address of a device to drive, such as 0000:00:02.0; repeatable", 0},
+	{"count", OPTION_COUNT, "N", 0, "DMAs (fault), rounds (others); default: the action's", 0},
+	{"size", OPTION_SIZE, "SIZE", 0, "Of one mapping of churn and limit (64K)", 0},
+	{"iommu", OPTION_IOMMU, "type1|iommufd", 0, "Whose address space the devices get (type1)",
+	 0},
+	{"memlock", OPTION_MEMLOCK, "SIZE", 0,
+	 "limit: RLIMIT_MEMLOCK of this process, without the capability to exceed it", 0},
+	{"interval", OPTION_INTERVAL, "TIME", 0, "Pause after each DMA or round (0)", 0},
+	{"depth", OPTION_DEPTH, "N", 0, "fault: DMAs of one device under way at once (1)", 0},
+	{"read", OPTION_READ, NULL, 0, "fault: the device reads memory instead of writing it (edu)",
+	 0},
+	{"overwrite", OPTION_OVERWRITE, NULL, 0,
+	 "transfer: store on the NVMe medium, from block 0 on", 0},
+	{0},
+};
+
+static int parse_iommu(const char *text, enum space_kind *kind)
+{
+	if (!strcmp(text, "type1"))
+		*kind = SPACE_TYPE1;
+	else if (!strcmp(text, "iommufd"))
+		*kind = SPACE_IOMMUFD;
+	else
+		return failed(-EINVAL, "%s: accepted: type1, iommufd", text);
+	return 0;
+}
+
+static int parse_device(struct vfio_job *job, const char *text)
+{
+	if (job->device_count == VFIO_DEVICES)
+		return failed(-EINVAL, "%s: accepted: at most %d devices", text, VFIO_DEVICES);
+	job->devices[job->device_count++] = text;
+	return vfio_parse_address(text);
+}
+
+static int parse_number(struct vfio_job *job, int key, const char *text)
+{
+	__u64 depth = 1;
+	int error;
+
+	switch (key) {
+	case OPTION_COUNT:
+		return units_parse_count(text, 1, 100000000, &job->count);
+	case OPTION_SIZE:
+		return units_parse_size(text, &job->size);
+	case OPTION_MEMLOCK:
+		return units_parse_size(text, &job->memlock);
+	case OPTION_INTERVAL:
+		return units_parse_duration(text, &job->interval_ns);
+	default:
+		error = units_parse_count(text, 1, MASTER_DEPTH_MAX, &depth);
+		job->depth = (unsigned int)depth;
+		return error;
+	}
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct vfio_job *job = state->input;
+	int error = 0;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &job->verb;
+		return 0;
+	case 'd':
+		error = parse_device(job, argument);
+		break;
+	case OPTION_IOMMU:
+		error = parse_iommu(argument, &job->iommu);
+		break;
+	case OPTION_OVERWRITE:
+		job->overwrite = true;
+		break;
+	case OPTION_READ:
+		job->read_direction = true;
+		break;
+	case OPTION_COUNT:
+	case OPTION_SIZE:
+	case OPTION_MEMLOCK:
+	case OPTION_INTERVAL:
+	case OPTION_DEPTH:
+		error = parse_number(job, key, argument);
+		break;
+	case ARGP_KEY_ARG:
+		if (job->action_given)
+			argp_error(state, "%s: accepted: one action", argument);
+		error = vfio_parse_action(argument, &job->action);
+		job->action_given = true;
+		break;
+	case ARGP_KEY_END:
+		error = vfio_job_check(job);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	if (error)
+		argp_error(state, "%s", failure_text());
+	return 0;
+}
+
+static int write_result(struct writer *writer, const struct vfio_job *job,
+			const struct vfio_run *run)
+{
+	static const struct column columns[] = {
+		{"action", NULL, COLUMN_TEXT, 8, false},
+		{"pid", NULL, COLUMN_COUNT, 7, true},
+		{"iommu", NULL, COLUMN_TEXT, 7, true},
+		{"devices", NULL, COLUMN_COUNT, 7, true},
+		{"dmas", NULL, COLUMN_COUNT, 7, false},
+		{"refused", NULL, COLUMN_COUNT, 7, true},
+		{"faulting", NULL, COLUMN_COUNT, 8, false},
+		{"reported", NULL, COLUMN_COUNT, 8, false},
+		{"suppressed", NULL, COLUMN_COUNT, 10, true},
+		{"retried", NULL, COLUMN_COUNT, 7, true},
+		{"verified", NULL, COLUMN_BYTES, 8, false},
+		{"wrong", NULL, COLUMN_BYTES, 6, true},
+		{"maps", NULL, COLUMN_COUNT, 7, false},
+		{"maps_failed", NULL, COLUMN_COUNT, 11, true},
+		{"map_errno", NULL, COLUMN_COUNT, 9, true},
+		{"unmaps", NULL, COLUMN_COUNT, 7, false},
+		{"mapped", NULL, COLUMN_BYTES, 8, true},
+		{"unmapped", NULL, COLUMN_BYTES, 8, true},
+		{"locked", NULL, COLUMN_BYTES, 7, true},
+		{"pinned", NULL, COLUMN_BYTES, 7, true},
+		{"vectors", NULL, COLUMN_COUNT, 7, true},
+		{"interrupts", NULL, COLUMN_COUNT, 10, true},
+		{"resets", NULL, COLUMN_COUNT, 6, true},
+		{"duration", NULL, COLUMN_DURATION, 8, false},
+	};
+	static const struct table table = {"vfio", "What the driver did", columns,
+					   sizeof(columns) / sizeof(columns[0])};
+	const struct space_counts *counts = &run->space.counts;
+	const struct vfio_result *r = &run->result;
+	__u64 vectors = 0, interrupts = 0, resets = 0;
+	int error = writer_begin(writer, &table);
+
+	for (unsigned int i = 0; i < run->master_count; i++) {
+		vectors += run->masters[i].device.vectors;
+		interrupts += run->masters[i].device.interrupts;
+		resets += run->masters[i].device.resets;
+	}
+	error = error ? error
+		      : writer_row(writer, (union cell[]){
+						   {.text = vfio_action_name(job->action)},
+						   {.count = (__u64)getpid()},
+						   {.text = space_kind_name(job->iommu)},
+						   {.count = job->device_count},
+						   {.count = r->dmas},
+						   {.count = r->refused},
+						   {.count = r->faulting},
+						   {.count = r->reported},
+						   {.count = r->suppressed},
+						   {.count = r->retried},
+						   {.count = r->verified},
+						   {.count = r->wrong},
+						   {.count = counts->maps},
+						   {.count = counts->maps_failed},
+						   {.count = (__u64)counts->map_errno},
+						   {.count = counts->unmaps},
+						   {.count = counts->mapped},
+						   {.count = counts->unmapped},
+						   {.count = r->locked},
+						   {.count = r->pinned},
+						   {.count = vectors},
+						   {.count = interrupts},
+						   {.count = resets},
+						   {.count = r->duration_ns},
+					   });
+	return error ? error : writer_end(writer);
+}
+
+static int check_consent(const struct vfio_job *job)
+{
+	enum master_kind kind;
+	int error = 0;
+
+	for (unsigned int i = 0; !error && i < job->device_count; i++) {
+		char what[64];
+
+		error = master_identify(job->devices[i], &kind);
+		if (error)
+			break;
+		snprintf(what, sizeof(what), "device %s (%s)", job->devices[i],
+			 master_kind_name(kind));
+		if (!job->verb.dry_run)
+			error = verb_require_consent(&job->verb, job->devices[i], what);
+	}
+	return error;
+}
+
+static void print_plan(const struct vfio_job *job)
+{
+	char size[UNITS_TEXT];
+
+	printf("open an address space (%s) with %u device%s, map their queues\n",
+	       space_kind_name(job->iommu), job->device_count, job->device_count == 1 ? "" : "s");
+	switch (job->action) {
+	case VFIO_FAULT:
+		printf("%llu DMAs of a page to IOVAs from 0x%llx on, which are not mapped\n",
+		       job->count, VFIO_IOVA_ABSENT);
+		break;
+	case VFIO_RETRY:
+		printf("%llu times: DMA to an IOVA from 0x%llx on, map it, DMA again, unmap\n",
+		       job->count, VFIO_IOVA_ABSENT);
+		break;
+	case VFIO_CHURN:
+	case VFIO_LIMIT:
+		printf("%llu times: map %s at IOVA 0x%llx%s\n", job->count,
+		       units_format_size(job->size, size), VFIO_IOVA_BUFFER,
+		       job->action == VFIO_CHURN ? ", unmap" : " and on, until refused");
+		break;
+	case VFIO_RESET:
+		printf("%llu times: DMA with an interrupt, reset the device\n", job->count);
+		break;
+	default:
+		printf("%llu times: DMA out and in at IOVA 0x%llx%s\n", job->count,
+		       VFIO_IOVA_BUFFER,
+		       job->overwrite ? ", storing on NVMe media from block 0 on" : "");
+		break;
+	}
+}
+
+/* Binds, acts, and gives everything back before the results are written. */
+static int work(const struct vfio_job *job, struct vfio_run *run, int *acted)
+{
+	const struct journal_options options_of_journal = {
+		.dry_run = job->verb.dry_run, .log = job->verb.dry_run ? stdout : stderr};
+	struct journal *journal;
+	int error = journal_open(&journal, &options_of_journal), undone;
+
+	if (error)
+		return error;
+	for (unsigned int i = 0; !error && i < job->device_count; i++)
+		error = vfio_bind(journal, job->devices[i], job->verb.dry_run);
+	if (!error && job->verb.dry_run)
+		print_plan(job);
+	if (!error && !job->verb.dry_run) {
+		error = vfio_run_open(run, job);
+		if (!error)
+			*acted = vfio_run_act(run);
+		vfio_run_close(run);
+	}
+	undone = journal_close(journal);
+	return error ? error : undone;
+}
+
+static int run_job(const struct vfio_job *job)
+{
+	struct verb_output output = {0};
+	struct vfio_run run = {0};
+	int acted = 0, error = check_consent(job), closed;
+
+	error = error ? error : verb_output_open(&output, &job->verb);
+	if (error)
+		return verb_report_failure(error);
+	error = work(job, &run, &acted);
+	if (!error && !job->verb.dry_run)
+		error = write_result(output.writer, job, &run);
+	closed = verb_output_close(&output);
+	if (acted == -EINTR)
+		return EXIT_INTERRUPTED;
+	error = error ? error : closed;
+	error = error ? error : acted;
+	return error ? verb_report_failure(error) : EXIT_OK;
+}
+
+int real_vfio(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&verb_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		options,
+		parse,
+		"ACTION",
+		"Drives PCI devices from user space through VFIO: QEMU's edu and NVMe controllers. "
+		"ACTION is transfer (DMA to mapped memory), fault (to unmapped addresses), retry "
+		"(fault, map on demand, once more), churn (map and unmap), limit (map until "
+		"refused) or reset (interrupt, reset). A device is taken from its driver and given "
+		"back.\v"
+		"EXAMPLES:\n"
+		"  sudo faultline-inject vfio fault -d 0000:00:04.0 --count 101 \\\n"
+		"       --yes-i-mean-it 0000:00:04.0\n"
+		"  sudo faultline-inject vfio limit -d 0000:00:04.0 --memlock 8M --size 1M \\\n"
+		"       --yes-i-mean-it 0000:00:04.0\n"
+		"  sudo faultline-inject vfio retry -d 0000:00:04.0 --dry-run\n",
+		children,
+		NULL,
+		NULL,
+	};
+	struct vfio_job job = {0};
+
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &job);
+	verb_catch_signals();
+	return run_job(&job);
+}

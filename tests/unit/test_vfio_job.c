@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What `faultline-inject vfio` accepts, and what it makes of the kernel's log. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "injectors/real/kernel_log.h"
+#include "injectors/real/vfio_job.h"
+
+static struct vfio_job job_of(enum vfio_action action)
+{
+	return (struct vfio_job){.action = action,
+				 .action_given = true,
+				 .devices = {"0000:00:02.0"},
+				 .device_count = 1};
+}
+
+static void test_addresses(void **state)
+{
+	static const char *const good[] = {"0000:00:02.0", "0001:af:1f.7"};
+	static const char *const bad[] = {"",
+					  "00:02.0",
+					  "0000:00:02.8",
+					  "0000:00:20.0",
+					  "0000:00:02.0x",
+					  "0000:00:02,0",
+					  "0000:0G:02.0",
+					  "../../etc/x.0"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_int_equal(vfio_parse_address(good[i]), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(vfio_parse_address(bad[i]), -EINVAL);
+	assert_non_null(strstr(failure_text(), "accepted: "));
+}
+
+static void test_actions(void **state)
+{
+	enum vfio_action action;
+
+	(void)state;
+	for (unsigned int i = 0; i < VFIO_ACTIONS; i++) {
+		assert_int_equal(vfio_parse_action(vfio_action_name(i), &action), 0);
+		assert_int_equal(action, i);
+	}
+	assert_int_equal(vfio_parse_action("explode", &action), -EINVAL);
+	assert_non_null(strstr(failure_text(), "transfer, fault, retry, churn, limit, reset"));
+}
+
+static void test_defaults(void **state)
+{
+	struct vfio_job job = job_of(VFIO_CHURN);
+
+	(void)state;
+	assert_int_equal(vfio_job_check(&job), 0);
+	assert_int_equal(job.count, 1000);
+	assert_int_equal(job.size, 65536);
+	assert_int_equal(job.depth, 1);
+	job.count = 7;
+	assert_int_equal(vfio_job_check(&job), 0);
+	assert_int_equal(job.count, 7);
+}
+
+static void refused(struct vfio_job job, const char *word)
+{
+	assert_int_equal(vfio_job_check(&job), -EINVAL);
+	assert_non_null(strstr(failure_text(), word));
+}
+
+static void test_what_does_not_go_together(void **state)
+{
+	struct vfio_job job = {0};
+
+	(void)state;
+	refused(job, "no action");
+	job = job_of(VFIO_FAULT);
+	job.device_count = 0;
+	refused(job, "no device");
+	job = job_of(VFIO_FAULT);
+	job.devices[1] = "0000:00:02.0";
+	job.device_count = 2;
+	refused(job, "named twice");
+	job = job_of(VFIO_CHURN);
+	job.size = 5000;
+	refused(job, "--size 5000");
+	job.size = 128ull << 20;
+	refused(job, "--size");
+	job = job_of(VFIO_CHURN);
+	job.depth = 2;
+	refused(job, "--depth");
+	job = job_of(VFIO_CHURN);
+	job.memlock = 4096;
+	refused(job, "--memlock");
+	job = job_of(VFIO_FAULT);
+	job.overwrite = true;
+	refused(job, "--overwrite");
+	job = job_of(VFIO_RETRY);
+	job.read_direction = true;
+	refused(job, "--read");
+}
+
+static void test_kernel_log(void **state)
+{
+	struct kernel_log log = {.fd = -1};
+
+	(void)state;
+	assert_true(kernel_log_line(
+		&log, "3,412,24163858,-;DMAR: [DMA Write PASID 0x0] Request device [00:02.0] fault "
+		      "addr 0x800000 [fault reason 0x05] PTE Write access is not set\n"));
+	assert_int_equal(log.newest, 0x800000);
+	assert_true(kernel_log_line(
+		&log,
+		"3,413,1,-;DMAR: [DMA Read NO_PASID] Request device [0000:00:02.0] fault addr "
+		"0xa001000 [fault reason 0x06] PTE Read access is not set"));
+	assert_int_equal(log.newest, 0xa001000);
+	assert_false(kernel_log_line(&log, "3,1,1,-;DMAR: DRHD: handling fault status reg 2"));
+	assert_false(kernel_log_line(
+		&log, "3,1,1,-;DMAR: [INTR-REMAP] Request device [00:02.0] fault index 0x5"));
+	assert_false(kernel_log_line(&log, "4,1,1,-;dmar_fault: 181 callbacks suppressed\n"));
+	assert_int_equal(log.faults, 2);
+	assert_int_equal(log.suppressed, 181);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_addresses),  cmocka_unit_test(test_actions),
+		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_what_does_not_go_together),
+		cmocka_unit_test(test_kernel_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

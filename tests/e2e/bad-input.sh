@@ -77,9 +77,25 @@ refuses "help: unknown key" 2 'raet: no such key or section; did you mean rate' 
 refuses "help: two keys" 2 'accepted: one KEY' "$INJECT" help rate depth
 refuses "list: argument" 2 'accepted: no arguments' "$INJECT" list all
 refuses "recover: argument" 2 'accepted: no arguments' "$INJECT" recover all
+refuses "pageout: no process" 2 'accepted: one of --pid and --device' "$INJECT" pageout
+refuses "pageout: process that is none" 1 'there is no process 4194303' "$INJECT" pageout -p 4194303
+refuses "pageout: bad range" 2 '--range 9-5: accepted: START-END or START' "$INJECT" pageout -p 1 --range 9-5
+refuses "pageout: bad rate" 2 '--rate 0: accepted: more than 0' "$INJECT" pageout -p 1 --rate 0
+refuses "pageout: burst without every" 2 'both of them, or neither' "$INJECT" pageout -p 1 --burst 3
+refuses "pageout: duration without pace" 2 'with --rate or --burst' "$INJECT" pageout -p 1 --duration 1s
+refuses "pageout: bad order" 2 'sequential, random, zipf' "$INJECT" pageout -p 1 --pattern up
+refuses "pageout: device missing" 1 '/dev/vfio/none: No such file' "$INJECT" pageout -d /dev/vfio/none
+refuses "pageout: device is a file" 2 'accepted: a character device' "$INJECT" pageout -d /etc/passwd
+refuses "pageout: no such emulated device" 1 'tenant/device' "$INJECT" pageout -d vm/disk
+refuses "slow: no name" 2 'no --name' "$INJECT" slow --size 1M --delay 1ms
+refuses "slow: bad name" 2 '--name a/b: accepted' "$INJECT" slow --name a/b --size 1M --delay 1ms
+refuses "slow: two backends" 2 'accepted: one of --size' "$INJECT" slow --name a --size 1M --over /dev/null
+refuses "slow: bad size" 2 'whole megabytes' "$INJECT" slow --name a --size 5K --delay 1ms
+refuses "slow: part of a millisecond" 2 'whole milliseconds' "$INJECT" slow --name a --over /dev/null --delay 5us
+refuses "slow: no consent" 4 'add --yes-i-mean-it /dev/null' "$INJECT" slow --name a --over /dev/null --delay 5ms
 refuses "unknown verb" 2 'explode: no such verb' "$INJECT" explode
 
-for verb in run check help; do
+for verb in run check help pageout slow; do
 	"$INJECT" $verb -h >help 2>&1
 	if grep -q EXAMPLES help && [ "$(wc -L <help)" -le 80 ]; then
 		ok "$verb -h has examples within 80 columns"

@@ -30,6 +30,7 @@ BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/
 
 LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
 TOOL_LIBS   := -lncursesw -ltinfo
+INJECT_LIBS := -libverbs
 TEST_LIBS   := -lcmocka
 
 sources = $(sort $(foreach d,$(1),$(wildcard $(d)/*.c)))
@@ -80,18 +81,18 @@ $(OUT)/faultline: $(call objects,$(TOOL_SRC)) $(BUILD)/libfaultline.a
 
 $(OUT)/faultline-inject: $(BUILD)/injectors/main.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 
 # A unit test may use any module: tools' objects except the program's main are linked too.
 $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_SRC)) \
 		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
 		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 
 # Fuzz targets are built by clang from source, so that all of the code under test is instrumented.
 FUZZ_SRC := $(call sources,lib/base lib/trace) tests/unit/stream_log.c
@@ -107,7 +108,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) Makefile
 LAB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/lab/programs))
 $(BUILD)/tests/lab/programs/%: $(BUILD)/tests/lab/programs/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 lab-programs: $(LAB_PROGRAMS)
 
 bench-programs: $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))

@@ -4,7 +4,8 @@
 set -euo pipefail
 
 build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev libjansson-dev
-       libinih-dev libpci-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev)
+       libinih-dev libpci-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev
+       libibverbs-dev)
 demo=("${build[@]}" gnuplot-nox)
 lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
      rdma-core ibverbs-providers libibverbs-dev dwarves)

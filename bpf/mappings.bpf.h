@@ -18,9 +18,7 @@
  */
 #define global_function __attribute__((noinline))
 
-#define STACK_FRAMES 32
-#define STACKS_MAX   8192
-#define SPACES_MAX   4096
+#define SPACES_MAX 4096
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

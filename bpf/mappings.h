@@ -33,7 +33,10 @@
 #define MAPPING_CLASS_MIN 6	/* shorter mappings count as 64 bytes long */
 #define MAPPING_CLASS_MAX 47
 #define MAPPING_CLASSES	  (MAPPING_CLASS_MAX - MAPPING_CLASS_MIN + 1)
-#define MAPPING_PROBES	  (MAPPING_CLASSES * 4) /* of a search: two blocks in two sets each */
+#define STACK_FRAMES	  32   /* kept of each kernel stack */
+#define STACKS_MAX	  8192 /* different ones; a mapping's stack id is 1 to this */
+
+#define MAPPING_PROBES (MAPPING_CLASSES * 4) /* of a search: two blocks in two sets each */
 
 struct mapping {
 	__u64 address;

@@ -35,6 +35,16 @@ static int fan_device(void *self, const struct device_info *device)
 	FAN(device, device);
 }
 
+static int fan_stack(void *self, const struct stack_info *stack)
+{
+	FAN(stack, stack);
+}
+
+static int fan_process(void *self, const struct process_info *process)
+{
+	FAN(process, process);
+}
+
 static int fan_events(void *self, const struct event *events, size_t count)
 {
 	FAN(events, events, count);
@@ -65,6 +75,8 @@ static const struct stream_ops fan_ops = {
 	.clock = fan_clock,
 	.probe = fan_probe,
 	.device = fan_device,
+	.stack = fan_stack,
+	.process = fan_process,
 	.events = fan_events,
 	.aggregate = fan_aggregate,
 	.loss = fan_loss,

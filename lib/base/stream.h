@@ -4,7 +4,8 @@
  *
  * A source (live capture, a recording) pushes into a struct stream; a sink (the recorder, an
  * analyzer, the live view) implements struct stream_ops. A source never knows a sink, and the order
- * of calls is the same live and offline: host first, a device before the first event that names it,
+ * of calls is the same live and offline: host first, a device, stack or process before the first event
+ * that names it,
  * events in merged order, an aggregate frame once its window has closed, loss whenever it changed,
  * end last. Every callback returns 0 or a negative errno, which stops the source. Any may be NULL.
  *
@@ -72,6 +73,22 @@ struct device_info {
 	__u64 first_ns;
 };
 
+#define STACK_TEXT 2048
+
+/* A kernel stack that events name in their `group`: told before the first of them. */
+struct stack_info {
+	__u32 id;    /* nonzero */
+	__u32 depth; /* frames that there were, also of those that the text has no room for */
+	char text[STACK_TEXT]; /* a line a frame, innermost first: "symbol+0x12" or "0xffff..." */
+};
+
+/* The name of a process at the time of its events: told before the first that owns something. */
+struct process_info {
+	__u32 pid;
+	__u64 first_ns; /* when Faultline met it under this name */
+	char comm[16];
+};
+
 enum probe_state_kind {
 	PROBE_OFF, /* could not attach; reason says why */
 	PROBE_ON,
@@ -136,6 +153,8 @@ struct stream_ops {
 	int (*probe)(void *self,
 		     const struct probe_info *probe); /* again when its counters moved */
 	int (*device)(void *self, const struct device_info *device);
+	int (*stack)(void *self, const struct stack_info *stack);
+	int (*process)(void *self, const struct process_info *process);
 	int (*events)(void *self, const struct event *events, size_t count);
 	int (*aggregate)(void *self, const struct aggregate_frame *frame);
 	int (*loss)(void *self, const struct loss_info *loss);

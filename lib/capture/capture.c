@@ -53,6 +53,8 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 		error = machines_create(&c->machines, &capture_machines_ops, c);
 	if (!error)
 		error = windows_create(&c->windows, &c->maps, c->devices, monotonic_ns());
+	if (!error)
+		error = capture_owners_create(c);
 	if (!error) {
 		c->rings = calloc(c->maps.cpus, sizeof(c->rings[0]));
 		c->batch = malloc(BATCH * sizeof(c->batch[0]));
@@ -202,6 +204,7 @@ static void take_event(void *self, const struct event *event)
 	int error;
 
 	c->loss.received++;
+	owners_notice(c->owners, event);
 	error = capture_accept(c, c->draining, event);
 	if (error && !c->error)
 		c->error = error;
@@ -241,6 +244,9 @@ static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
 		if (error)
 			return error;
 		count = merge_take(c->merge, watermark_ns, c->batch, BATCH);
+		error = owners_tell(c->owners, c->batch, count, sink);
+		if (error)
+			return error;
 		error = count ? stream_events(sink, c->batch, count) : 0;
 		if (error)
 			return error;
@@ -260,6 +266,8 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	probe_set_look_for_modules(c->probes);
 	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
 			     capture_take_unfinished, c);
+	if (!error)
+		error = capture_owners_poll(c, now);
 	if (!error)
 		error = tell_anchor(c, sink, now);
 	return error ? error : tell_loss(c, sink);
@@ -342,9 +350,11 @@ int capture_finish(struct capture *capture, struct stream sink)
 		error = machines_poll(capture->machines, monotonic_ns());
 	if (!error)
 		error = capture_finish_hardware(capture);
+	end_ns = monotonic_ns();
+	if (!error)
+		error = capture_owners_finish(capture, end_ns);
 	if (error)
 		return error;
-	end_ns = monotonic_ns();
 	pushed = release(capture, sink, UINT64_MAX);
 	if (pushed < 0)
 		return pushed;
@@ -367,6 +377,7 @@ void capture_close(struct capture *capture)
 	free(capture->batch);
 	merge_destroy(capture->merge);
 	windows_destroy(capture->windows);
+	owners_destroy(capture->owners);
 	rdma_counters_destroy(capture->rdma);
 	machines_destroy(capture->machines);
 	device_table_destroy(capture->devices);

@@ -11,6 +11,7 @@
 #include "lib/capture/machines.h"
 #include "lib/capture/merge.h"
 #include "lib/capture/objects.h"
+#include "lib/capture/owners.h"
 #include "lib/capture/probes.h"
 #include "lib/capture/ring.h"
 #include "lib/capture/windows.h"
@@ -24,6 +25,7 @@ struct capture {
 	struct device_table *devices;
 	struct machines *machines;
 	struct windows *windows;
+	struct owners *owners;
 	struct merge *merge;
 	struct rdma_counters *rdma; /* NULL while not read */
 	__u64 rdma_events;
@@ -72,6 +74,11 @@ extern const struct machines_ops capture_machines_ops;
 bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
 /* Attaches to the configured emulator, at first and whenever another file has taken its place. */
 void capture_find_emulator(struct capture *c);
+/* live_mappings.c: the table of who owns an IOVA. */
+int capture_owners_create(struct capture *c);
+/* Once a second, and at the end once all probes are detached. */
+int capture_owners_poll(struct capture *c, __u64 now_ns);
+int capture_owners_finish(struct capture *c, __u64 now_ns);
 /* What the merge may expect of the access logs. */
 void capture_promise_access(struct capture *c, __u64 now_ns);
 

@@ -19,6 +19,7 @@
 #include "bpf/sched.skel.h"
 #include "bpf/vfio.skel.h"
 #include "bpf/vfio_pci.skel.h"
+#include "bpf/mappings.h"
 #include "lib/base/fail.h"
 #include "lib/base/stream.h"
 #include "lib/capture/complaint.h"
@@ -147,6 +148,12 @@ static int map_state(struct shared_maps *maps)
 	if (memory == MAP_FAILED)
 		return failed(-errno, "mapping the shared capture state: %s", strerror(errno));
 	maps->state = memory;
+	fd = bpf_object__find_map_fd_by_name(maps->object, "mappings");
+	memory =
+		mmap(NULL, MAPPING_SETS * sizeof(struct mapping_set), PROT_READ, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return failed(-errno, "mapping the table of owners: %s", strerror(errno));
+	maps->mappings = memory;
 	return 0;
 }
 
@@ -170,6 +177,7 @@ static int load_maps(struct shared_maps *maps)
 	maps->groups = bpf_object__find_map_fd_by_name(maps->object, "groups");
 	maps->pids = bpf_object__find_map_fd_by_name(maps->object, "pids");
 	maps->aggregates = bpf_object__find_map_fd_by_name(maps->object, "aggregates");
+	maps->stacks = bpf_object__find_map_fd_by_name(maps->object, "stacks");
 	maps->aggregate_bins = bpf_object__find_map_fd_by_name(maps->object, "aggregate_bins");
 	return 0;
 }
@@ -197,6 +205,8 @@ int shared_maps_create(struct shared_maps *maps, size_t ring_bytes)
 
 void shared_maps_destroy(struct shared_maps *maps)
 {
+	if (maps->mappings)
+		munmap((void *)maps->mappings, MAPPING_SETS * sizeof(struct mapping_set));
 	if (maps->state)
 		munmap(maps->state, maps->state_bytes);
 	for (int cpu = 0; maps->ring_fds && cpu < maps->cpus; cpu++)

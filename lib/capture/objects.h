@@ -29,8 +29,9 @@ struct shared_maps {
 	int cpus;
 	int *ring_fds; /* one per possible CPU */
 	size_t ring_bytes;
-	int counters, devices, groups, pids, aggregates, aggregate_bins;
-	struct capture_state *state; /* mapped; both sides update it atomically */
+	int counters, devices, groups, pids, aggregates, aggregate_bins, stacks;
+	const struct mapping_set *mappings; /* mapped, read only */
+	struct capture_state *state;	    /* mapped; both sides update it atomically */
 	size_t state_bytes;
 };
 

@@ -91,6 +91,19 @@ int windows_add(struct windows *windows, __u64 time_ns, const struct aggregate_k
 	return 0;
 }
 
+int windows_gauge(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
+		  __u64 count, __u64 bytes)
+{
+	struct aggregate_key full = *key;
+	struct window *window = window_at(windows, time_ns, &full.window);
+	struct window_row *row = window_row(window, &full);
+
+	if (!row)
+		return failed(-ENOMEM, "no memory for aggregate counts");
+	row->counts = (struct aggregate_counts){.count = count, .bytes = bytes};
+	return 0;
+}
+
 int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u32 pasid,
 		      __u64 address, __u64 bytes, __u8 flags)
 {

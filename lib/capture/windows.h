@@ -26,6 +26,9 @@ void windows_destroy(struct windows *windows);
 /* One I/O of an access log. `key->window` is chosen here, from `time_ns`. */
 int windows_add(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
 		__u64 bytes, __u64 latency_ns);
+/* What is so at an instant, not what happened: replaces what the window had of the key. */
+int windows_gauge(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
+		  __u64 count, __u64 bytes);
 /* Its memory: every 4 KiB page of [address, address + bytes), flags EVENT_READ or EVENT_WRITE. */
 int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u32 pasid,
 		      __u64 address, __u64 bytes, __u8 flags);

@@ -49,6 +49,8 @@ enum trace_frame_type {
 	TRACE_LOSS = 7,
 	TRACE_END = 8,
 	TRACE_INDEX = 9,
+	TRACE_STACK = 10,
+	TRACE_PROCESS = 11,
 };
 
 enum trace_frame_flags {

@@ -42,10 +42,39 @@ int trace_preamble_device(struct trace_preamble *preamble, const struct device_i
 	return append(&preamble->devices, device, sizeof(*device));
 }
 
+int trace_preamble_record(struct trace_preamble *preamble, __u8 type,
+			  const struct trace_buffer *payload)
+{
+	trace_buffer_put_u8(&preamble->records, type);
+	trace_buffer_put_u32(&preamble->records, (__u32)payload->size);
+	return append(&preamble->records, payload->bytes, payload->size);
+}
+
+static int each_record(const struct trace_preamble *preamble, struct trace_buffer *payload,
+		       trace_preamble_put put, void *self)
+{
+	const struct trace_buffer *records = &preamble->records;
+	int err = 0;
+
+	for (size_t at = 0; !err && at < records->size;) {
+		__u8 type = records->bytes[at];
+		__u32 length;
+
+		memcpy(&length, records->bytes + at + 1, sizeof(length));
+		at += 1 + sizeof(length);
+		payload->size = 0;
+		trace_buffer_put(payload, records->bytes + at, length);
+		err = put(self, type, payload);
+		at += length;
+	}
+	return err;
+}
+
 void trace_preamble_free(struct trace_preamble *preamble)
 {
 	trace_buffer_free(&preamble->probes);
 	trace_buffer_free(&preamble->devices);
+	trace_buffer_free(&preamble->records);
 }
 
 int trace_preamble_each(const struct trace_preamble *preamble, struct trace_buffer *payload,
@@ -75,6 +104,7 @@ int trace_preamble_each(const struct trace_preamble *preamble, struct trace_buff
 		trace_put_device(payload, &devices[i]);
 		err = put(self, TRACE_DEVICE, payload);
 	}
+	err = err ? err : each_record(preamble, payload, put, self);
 	payload->size = 0;
 	if (!err && preamble->has_loss) {
 		trace_put_loss(payload, &preamble->loss);

@@ -6,7 +6,7 @@
 #include "lib/base/stream.h"
 #include "lib/trace/buffer.h"
 
-/* The newest host, clock, probes, devices and loss, kept only in ring mode. */
+/* The newest host, clock, probes, devices, stacks, processes and loss, kept only in ring mode. */
 struct trace_preamble {
 	struct host_info host;
 	struct clock_anchor anchor;
@@ -14,10 +14,14 @@ struct trace_preamble {
 	bool has_host, has_anchor, has_loss;
 	struct trace_buffer probes;  /* array of struct probe_info, one a name */
 	struct trace_buffer devices; /* array of struct device_info, one a handle */
+	struct trace_buffer records; /* stacks and processes: u8 type, u32 length, payload each */
 };
 
 int trace_preamble_probe(struct trace_preamble *preamble, const struct probe_info *probe);
 int trace_preamble_device(struct trace_preamble *preamble, const struct device_info *device);
+/* A record that is told once and never changes; its payload is kept as it is. */
+int trace_preamble_record(struct trace_preamble *preamble, __u8 type,
+			  const struct trace_buffer *payload);
 void trace_preamble_free(struct trace_preamble *preamble);
 
 /* Calls `put` for each record with its frame type and payload. First error wins. */

@@ -167,6 +167,24 @@ static int read_aggregate(struct reader *reader, struct trace_cursor *cursor)
 	return reader->sink.ops->aggregate(reader->sink.self, &frame);
 }
 
+static int read_stack(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct stream *sink = &reader->sink;
+	struct stack_info stack;
+
+	trace_get_stack(cursor, &stack);
+	return sink->ops->stack ? sink->ops->stack(sink->self, &stack) : 0;
+}
+
+static int read_process(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct stream *sink = &reader->sink;
+	struct process_info process;
+
+	trace_get_process(cursor, &process);
+	return sink->ops->process ? sink->ops->process(sink->self, &process) : 0;
+}
+
 static int read_record(struct reader *reader, struct trace_cursor *cursor)
 {
 	const struct stream_ops *ops = reader->sink.ops;
@@ -185,6 +203,10 @@ static int read_record(struct reader *reader, struct trace_cursor *cursor)
 		return ops->probe ? ops->probe(self, &probe) : 0;
 	case TRACE_DEVICE:
 		return read_device(reader, cursor);
+	case TRACE_STACK:
+		return read_stack(reader, cursor);
+	case TRACE_PROCESS:
+		return read_process(reader, cursor);
 	case TRACE_EVENTS:
 		return read_events(reader, cursor);
 	case TRACE_AGGREGATE:

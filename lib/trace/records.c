@@ -150,6 +150,36 @@ void trace_get_device(struct trace_cursor *in, struct device_info *device)
 	device->first_ns = trace_cursor_u64(in);
 }
 
+void trace_put_stack(struct trace_buffer *out, const struct stack_info *stack)
+{
+	trace_buffer_put_u32(out, stack->id);
+	trace_buffer_put_u32(out, stack->depth);
+	PUT_TEXT(out, stack->text);
+}
+
+void trace_get_stack(struct trace_cursor *in, struct stack_info *stack)
+{
+	memset(stack, 0, sizeof(*stack));
+	stack->id = trace_cursor_u32(in);
+	stack->depth = trace_cursor_u32(in);
+	GET_TEXT(in, stack->text);
+}
+
+void trace_put_process(struct trace_buffer *out, const struct process_info *process)
+{
+	trace_buffer_put_u32(out, process->pid);
+	trace_buffer_put_u64(out, process->first_ns);
+	PUT_TEXT(out, process->comm);
+}
+
+void trace_get_process(struct trace_cursor *in, struct process_info *process)
+{
+	memset(process, 0, sizeof(*process));
+	process->pid = trace_cursor_u32(in);
+	process->first_ns = trace_cursor_u64(in);
+	GET_TEXT(in, process->comm);
+}
+
 void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss)
 {
 	trace_buffer_put_u64(out, loss->produced);

@@ -13,6 +13,10 @@ void trace_put_host(struct trace_buffer *out, const struct host_info *host);
 void trace_put_clock(struct trace_buffer *out, const struct clock_anchor *anchor);
 void trace_put_probe(struct trace_buffer *out, const struct probe_info *probe);
 void trace_put_device(struct trace_buffer *out, const struct device_info *device);
+void trace_put_stack(struct trace_buffer *out, const struct stack_info *stack);
+void trace_get_stack(struct trace_cursor *in, struct stack_info *stack);
+void trace_put_process(struct trace_buffer *out, const struct process_info *process);
+void trace_get_process(struct trace_cursor *in, struct process_info *process);
 void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss);
 /* 0, or -E2BIG for a frame beyond what a reader accepts. `scratch` grows as needed. */
 int trace_put_aggregate(struct trace_buffer *out, const struct aggregate_frame *frame,

@@ -275,6 +275,32 @@ static int write_device(void *self, const struct device_info *device)
 	return end_record(writer, TRACE_DEVICE);
 }
 
+static int write_stack(void *self, const struct stack_info *stack)
+{
+	struct trace_writer *writer = self;
+
+	if (begin_record(writer))
+		return writer->error;
+	trace_put_stack(&writer->raw, stack);
+	if (writer->store.ring &&
+	    keep(writer, trace_preamble_record(&writer->preamble, TRACE_STACK, &writer->raw)))
+		return writer->error;
+	return end_record(writer, TRACE_STACK);
+}
+
+static int write_process(void *self, const struct process_info *process)
+{
+	struct trace_writer *writer = self;
+
+	if (begin_record(writer))
+		return writer->error;
+	trace_put_process(&writer->raw, process);
+	if (writer->store.ring &&
+	    keep(writer, trace_preamble_record(&writer->preamble, TRACE_PROCESS, &writer->raw)))
+		return writer->error;
+	return end_record(writer, TRACE_PROCESS);
+}
+
 static int write_loss(void *self, const struct loss_info *loss)
 {
 	struct trace_writer *writer = self;
@@ -323,6 +349,8 @@ static const struct stream_ops writer_ops = {
 	.clock = write_clock,
 	.probe = write_probe,
 	.device = write_device,
+	.stack = write_stack,
+	.process = write_process,
 	.events = write_events,
 	.aggregate = write_aggregate,
 	.loss = write_loss,

@@ -26,6 +26,8 @@ RECORDS = {  # t: text, I: u32, i: s32, Q: u64
     4: ("device", "IIttttiIQQQIQQ"),
     7: ("loss", "QQQQQQQQQQ"),
     8: ("end", "Q"),
+    10: ("stack", "IIt"),
+    11: ("process", "IQt"),
 }
 EVENTS, AGGREGATE = 5, 6
 

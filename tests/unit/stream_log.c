@@ -88,6 +88,24 @@ static int log_device(void *self, const struct device_info *device)
 	return 0;
 }
 
+static int log_stack(void *self, const struct stack_info *stack)
+{
+	begin(self, LOG_STACK);
+	put_u64(self, stack->id);
+	put_u64(self, stack->depth);
+	put_text(self, stack->text);
+	return 0;
+}
+
+static int log_process(void *self, const struct process_info *process)
+{
+	begin(self, LOG_PROCESS);
+	put_u64(self, process->pid);
+	put_u64(self, process->first_ns);
+	put_text(self, process->comm);
+	return 0;
+}
+
 static int log_events(void *self, const struct event *events, size_t count)
 {
 	struct stream_log *log = self;
@@ -152,6 +170,8 @@ static const struct stream_ops log_ops = {
 	.clock = log_clock,
 	.probe = log_probe,
 	.device = log_device,
+	.stack = log_stack,
+	.process = log_process,
 	.events = log_events,
 	.aggregate = log_aggregate,
 	.loss = log_loss,
@@ -229,6 +249,27 @@ static int push_device(__u64 *seed, __u32 handle, __u64 now_ns, struct stream si
 	return sink.ops->device(sink.self, &device);
 }
 
+static int push_stack(__u64 *seed, struct stream sink)
+{
+	struct stack_info stack = {.id = (__u32)stream_log_random(seed)};
+	size_t used = 0;
+
+	stack.depth = 1 + stream_log_random(seed) % 40;
+	for (__u32 i = 0; i < stack.depth && used < sizeof(stack.text); i++)
+		used += (size_t)snprintf(stack.text + used, sizeof(stack.text) - used,
+					 "%sfunction_%llx+0x%x", i ? "\n" : "",
+					 stream_log_random(seed), i);
+	return sink.ops->stack(sink.self, &stack);
+}
+
+static int push_process(__u64 *seed, __u64 now_ns, struct stream sink)
+{
+	struct process_info process = {.pid = (__u32)stream_log_random(seed), .first_ns = now_ns};
+
+	memset(process.comm, 'p', stream_log_random(seed) % sizeof(process.comm));
+	return sink.ops->process(sink.self, &process);
+}
+
 static int push_aggregate(__u64 *seed, __u64 now_ns, struct stream sink)
 {
 	struct aggregate_row rows[17] = {0};
@@ -280,6 +321,10 @@ static int push_record(__u64 *seed, __u32 *handle, __u64 now_ns, struct stream s
 		return sink.ops->probe(sink.self, &probe);
 	case 4:
 		return sink.ops->clock(sink.self, &anchor);
+	case 5:
+		return push_stack(seed, sink);
+	case 6:
+		return push_process(seed, now_ns, sink);
 	default:
 		return sink.ops->tick(sink.self, now_ns);
 	}

@@ -10,18 +10,6 @@
 
 #include "lib/base/stream.h"
 
-struct stream_log {
-	char *bytes;
-	size_t size;
-	size_t capacity;
-	size_t calls[9]; /* host clock probe device events aggregate loss tick end */
-	size_t events;
-	size_t run;	       /* bytes index of the current run of events, 0: none */
-	struct loss_info loss; /* the last */
-	__u64 end_ns;
-	__u64 first_ns, last_ns; /* of events */
-};
-
 enum {
 	LOG_HOST,
 	LOG_CLOCK,
@@ -31,7 +19,22 @@ enum {
 	LOG_AGGREGATE,
 	LOG_LOSS,
 	LOG_TICK,
-	LOG_END
+	LOG_END,
+	LOG_STACK,
+	LOG_PROCESS,
+	LOG_CALLS
+};
+
+struct stream_log {
+	char *bytes;
+	size_t size;
+	size_t capacity;
+	size_t calls[LOG_CALLS];
+	size_t events;
+	size_t run;	       /* bytes index of the current run of events, 0: none */
+	struct loss_info loss; /* the last */
+	__u64 end_ns;
+	__u64 first_ns, last_ns; /* of events */
 };
 
 struct stream stream_log(struct stream_log *log);

@@ -53,7 +53,7 @@ static void record(const struct random_stream *random, const struct trace_writer
 
 static void assert_same(const struct stream_log *a, const struct stream_log *b)
 {
-	for (size_t i = 0; i < 9; i++)
+	for (size_t i = 0; i < LOG_CALLS; i++)
 		assert_int_equal(a->calls[i], b->calls[i]);
 	assert_int_equal(a->size, b->size);
 	assert_memory_equal(a->bytes, b->bytes, a->size);

@@ -149,6 +149,7 @@ static void take_away(size_t *calls, size_t *events, size_t frame)
 		[TRACE_HOST] = LOG_HOST,   [TRACE_CLOCK] = LOG_CLOCK,
 		[TRACE_PROBE] = LOG_PROBE, [TRACE_DEVICE] = LOG_DEVICE,
 		[TRACE_LOSS] = LOG_LOSS,   [TRACE_AGGREGATE] = LOG_AGGREGATE,
+		[TRACE_STACK] = LOG_STACK, [TRACE_PROCESS] = LOG_PROCESS,
 	};
 	struct trace_frame_header header;
 
@@ -162,7 +163,7 @@ static void take_away(size_t *calls, size_t *events, size_t frame)
 /* Everything but the damaged frames is there, and the damage is counted exactly. */
 static void check_damage(const struct stream_log *log, const bool *damaged, bool header_damaged)
 {
-	size_t calls[9], events = expected.events, count = 0, bytes = 0;
+	size_t calls[LOG_CALLS], events = expected.events, count = 0, bytes = 0;
 	bool end_damaged = false;
 
 	memcpy(calls, expected.calls, sizeof(calls));

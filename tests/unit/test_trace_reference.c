@@ -69,6 +69,22 @@ static int print_device(void *self, const struct device_info *device)
 	return 0;
 }
 
+static int print_stack(void *self, const struct stack_info *stack)
+{
+	fprintf(self, "stack %u %u", stack->id, stack->depth);
+	print_text(self, stack->text);
+	fprintf(self, "\n");
+	return 0;
+}
+
+static int print_process(void *self, const struct process_info *process)
+{
+	fprintf(self, "process %u %" PRIu64, process->pid, N(process->first_ns));
+	print_text(self, process->comm);
+	fprintf(self, "\n");
+	return 0;
+}
+
 static int print_events(void *self, const struct event *events, size_t count)
 {
 	for (const struct event *e = events; e < events + count; e++)
@@ -128,6 +144,8 @@ static const struct stream_ops print_ops = {
 	.clock = print_clock,
 	.probe = print_probe,
 	.device = print_device,
+	.stack = print_stack,
+	.process = print_process,
 	.events = print_events,
 	.aggregate = print_aggregate,
 	.loss = print_loss,

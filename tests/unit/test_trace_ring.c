@@ -76,6 +76,8 @@ static void push_start(struct stream stream)
 	struct clock_anchor anchor = {SECOND, 1795269723 * SECOND};
 	struct probe_info probe = {.name = "fault_detect", .state = PROBE_ON};
 	struct device_info device = {.kind = DEVICE_EMULATED, .iommu_group = -1};
+	struct stack_info stack = {.id = 77, .depth = 1, .text = "dma_map_page_attrs+0x1"};
+	struct process_info process = {.pid = 78, .comm = "dd"};
 
 	stream.ops->host(stream.self, &host);
 	stream.ops->clock(stream.self, &anchor);
@@ -84,6 +86,8 @@ static void push_start(struct stream stream)
 		snprintf(device.name, sizeof(device.name), "tenant%u/disk0", device.handle);
 		stream.ops->device(stream.self, &device);
 	}
+	stream.ops->stack(stream.self, &stack);
+	stream.ops->process(stream.self, &process);
 }
 
 /* Event n: its number is its instance; the rest is noise that does not compress. */
@@ -117,7 +121,7 @@ static int push_numbered(struct stream stream, __u64 *seed, __u32 from, __u32 co
 
 /* A sink that wants the dictionary first and instances without a gap. */
 struct order {
-	size_t hosts, clocks, probes, devices, events, gaps;
+	size_t hosts, clocks, probes, devices, stacks, processes, events, gaps;
 	__u32 first, last;
 	__u64 end_ns;
 	struct loss_info loss;
@@ -147,6 +151,18 @@ static int order_device(void *self, const struct device_info *device)
 
 	order->devices++;
 	return device->handle == order->devices ? 0 : -EINVAL;
+}
+
+static int order_stack(void *self, const struct stack_info *stack)
+{
+	((struct order *)self)->stacks += stack->id == 77 && !strchr(stack->text, '\n');
+	return 0;
+}
+
+static int order_process(void *self, const struct process_info *process)
+{
+	((struct order *)self)->processes += process->pid == 78 && !strcmp(process->comm, "dd");
+	return 0;
 }
 
 static int order_events(void *self, const struct event *events, size_t count)
@@ -184,6 +200,8 @@ static int read_order(const char *name, struct order *order)
 		.clock = order_clock,
 		.probe = order_probe,
 		.device = order_device,
+		.stack = order_stack,
+		.process = order_process,
 		.events = order_events,
 		.loss = order_loss,
 		.end = order_end,
@@ -200,6 +218,8 @@ static void assert_dictionary_once(const struct order *order)
 	assert_int_equal(order->clocks, 1);
 	assert_int_equal(order->probes, 1);
 	assert_int_equal(order->devices, DEVICES);
+	assert_int_equal(order->stacks, 1);
+	assert_int_equal(order->processes, 1);
 }
 
 static void size_is_never_exceeded(void **state)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/symbols.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+
+#define FUNCTION_MAX 0x40000ull /* an address farther behind its symbol is of something unknown */
+#define READ_AGAIN   (10 * NSEC_PER_SEC)
+
+struct symbol {
+	__u64 address;
+	size_t name; /* offset in names */
+};
+
+struct symbols {
+	const char *path;
+	struct symbol *list;
+	size_t count, room;
+	char *names;
+	size_t names_size, names_room;
+	__u64 read_ns; /* when last read */
+};
+
+struct symbols *symbols_create(const char *path)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (symbols)
+		symbols->path = path ? path : "/proc/kallsyms";
+	return symbols;
+}
+
+void symbols_destroy(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	free(symbols->list);
+	free(symbols->names);
+	free(symbols);
+}
+
+static bool room_for(void *array, size_t *room, size_t needed, size_t size)
+{
+	size_t more = *room ? *room : 4096;
+	void *grown;
+
+	if (needed <= *room)
+		return true;
+	while (more < needed)
+		more *= 2;
+	grown = realloc(*(void **)array, more * size);
+	if (!grown)
+		return false;
+	*(void **)array = grown;
+	*room = more;
+	return true;
+}
+
+static bool add(struct symbols *s, __u64 address, const char *name)
+{
+	size_t length = strlen(name) + 1;
+
+	if (!room_for(&s->list, &s->room, s->count + 1, sizeof(s->list[0])) ||
+	    !room_for(&s->names, &s->names_room, s->names_size + length, 1))
+		return false;
+	s->list[s->count++] = (struct symbol){address, s->names_size};
+	memcpy(s->names + s->names_size, name, length);
+	s->names_size += length;
+	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* One line of the kernel's list: "ffffffff81000000 T name\t[module]". Only code is taken. */
+static bool take_line(struct symbols *s, const char *line)
+{
+	char type, name[128];
+	unsigned long long address;
+
+	if (sscanf(line, "%llx %c %127s", &address, &type, name) != 3 || !address ||
+	    !strchr("tTwW", type))
+		return true;
+	return add(s, address, name);
+}
+
+static void read_list(struct symbols *s)
+{
+	FILE *file = fopen(s->path, "re");
+	char line[512];
+
+	s->read_ns = monotonic_ns();
+	s->count = 0;
+	s->names_size = 0;
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file) && take_line(s, line))
+		;
+	fclose(file);
+	if (s->count)
+		qsort(s->list, s->count, sizeof(s->list[0]), by_address);
+}
+
+static const struct symbol *find(const struct symbols *s, __u64 address)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->list[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Of several names of one address the first in the kernel's order. */
+	while (low > 1 && s->list[low - 2].address == s->list[low - 1].address)
+		low--;
+	if (!low || address - s->list[low - 1].address >= FUNCTION_MAX)
+		return NULL;
+	return &s->list[low - 1];
+}
+
+void symbols_name(struct symbols *symbols, __u64 address, char *text, size_t size)
+{
+	const struct symbol *symbol = find(symbols, address);
+
+	if (!symbol && (!symbols->read_ns || monotonic_ns() - symbols->read_ns > READ_AGAIN)) {
+		read_list(symbols);
+		symbol = find(symbols, address);
+	}
+	if (symbol)
+		snprintf(text, size, "%s+0x%llx", symbols->names + symbol->name,
+			 (unsigned long long)(address - symbol->address));
+	else
+		snprintf(text, size, "0x%llx", (unsigned long long)address);
+}

@@ -8,7 +8,8 @@
 
 #define PROGRAM_PREEMPTIBLE
 
-#include "bpf/device.bpf.h"
+#include "bpf/group.bpf.h"
+#include "bpf/resolving.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -79,56 +80,6 @@ static __always_inline struct device_state *emulated_device(struct probe_counter
 	return device ? device : device_enter(counter, &key, &fresh);
 }
 
-static __always_inline __u32 instance_new(void)
-{
-	struct capture_state *shared = shared_state();
-
-	return shared ? __sync_fetch_and_add(&shared->instances, 1) + 1 : 0;
-}
-
-/* The device has taken this group's number for a new group: nothing more comes for the old one. */
-static __always_inline void group_unfinished(struct probe_counter *counter,
-					     const struct group_key *key,
-					     const struct group_state *group, __u64 now)
-{
-	struct event *event;
-
-	if (!kind_wanted(EVENT_FAULT_UNFINISHED))
-		return;
-	event = event_reserve(counter, EVENT_FAULT_UNFINISHED);
-	if (!event)
-		return;
-	event->address = group->address;
-	event->value = now - group->first_ns;
-	event->device = key->device;
-	event->pasid = key->pasid;
-	event->group = key->group;
-	event->instance = group->instance;
-	event->queue = group->queue;
-	event->code = group->latest;
-	event->flags = EVENT_GROUP;
-	event_submit(counter, event);
-}
-
-static __always_inline struct group_state *group_open(const struct group_key *key,
-						      const union arguments *a, __u64 now)
-{
-	struct group_state fresh = {
-		.first_ns = now,
-		.address = a->fault.address,
-		.instance = instance_new(),
-		.owner = bpf_get_current_pid_tgid() >> 32,
-		.queue = a->fault.queue,
-	};
-	struct group_state *group;
-
-	bpf_map_update_elem(&groups, key, &fresh, BPF_NOEXIST);
-	group = bpf_map_lookup_elem(&groups, key);
-	if (!group)
-		state_failed();
-	return group;
-}
-
 /*
  * Which fault this is. A detect on a group that has its last request, or has gone beyond being
  * requested, means that the number was reused. A response or resume without a group gets an
@@ -148,9 +99,16 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 		group = NULL;
 	}
 	if (!group) {
+		struct group_state fresh = {
+			.first_ns = now,
+			.address = a->fault.address,
+			.owner = bpf_get_current_pid_tgid() >> 32,
+			.queue = a->fault.queue,
+		};
+
 		if (kind >= EVENT_FAULT_RESPONSE)
 			return instance_new();
-		group = group_open(key, a, now);
+		group = group_open(key, &fresh);
 		if (!group)
 			return 0;
 	}
@@ -168,33 +126,6 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 		__sync_fetch_and_or(&group->stages, stages);
 	}
 	return instance;
-}
-
-/* The bottom half runs in one task from handler to response. */
-static __always_inline void task_resolves(const struct group_key *key, __u32 instance, __u32 kind)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct capture_state *shared = shared_state();
-	struct resolving *resolving;
-
-	if (kind == EVENT_FAULT_RESPONSE) {
-		resolving = bpf_task_storage_get(&resolving_tasks, task, 0, 0);
-		if (resolving)
-			resolving->active = 0;
-		return;
-	}
-	resolving = bpf_task_storage_get(&resolving_tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!resolving) {
-		state_failed();
-		return;
-	}
-	resolving->device = key->device;
-	resolving->pasid = key->pasid;
-	resolving->group = key->group;
-	resolving->instance = instance;
-	resolving->active = 1;
-	if (shared)
-		shared->handlers = 1;
 }
 
 static __always_inline void handler_register(void)
@@ -242,8 +173,11 @@ static __always_inline void fault_stage(struct probe_counter *counter, struct ev
 
 	if (kind == EVENT_FAULT_HANDLER)
 		handler_register();
-	if (kind == EVENT_FAULT_HANDLER || kind == EVENT_FAULT_RESPONSE)
-		task_resolves(&key, instance, kind);
+	/* The bottom half runs in one task from handler to response. */
+	if (kind == EVENT_FAULT_HANDLER)
+		resolving_begin(RESOLVING_EMULATED, &key, instance);
+	else if (kind == EVENT_FAULT_RESPONSE)
+		resolving_end(RESOLVING_EMULATED);
 	if (event)
 		fill_fault(event, a, &key, instance);
 }

@@ -33,7 +33,9 @@ enum event_kind {
 	EVENT_FAULT_REQUEST = 2,  /* page request is in the PRQ/PFQ; flags R/W/X/LAST;
 				     value: requests now queued */
 	EVENT_FAULT_ISR = 3,	  /* interrupt handler or thread took the request and reported it;
-				     value: requests drained */
+				     value: requests drained; from the kernel's own core: ns since
+				     the IOMMU's interrupt, 0 if that was not seen; flags
+				     R/W/X/PRIV/LAST */
 	EVENT_FAULT_HANDLER = 4,  /* bottom half starts; EVENT_GROUP */
 	EVENT_FAULT_RESOLVED = 5, /* memory is present; MAJOR if it came from storage; from a kernel
 				     handler value: ns in handle_mm_fault(), code: enum mm_cause */
@@ -48,8 +50,9 @@ enum event_kind {
 					code: enum fault_consumer */
 	EVENT_FAULT_DELIVERED = 12,  /* the IOMMU has consumed the queued page group response;
 					EVENT_GROUP; value: ns since it was submitted */
-	EVENT_FAULT_DISCARD = 13,    /* partial groups were thrown away (PRQ overflow); value:
-					how many queues, device if there is just one */
+	EVENT_FAULT_DISCARD = 13,    /* the groups of one fault queue that still waited for their
+					last request were thrown away (PRQ overflow), each told as
+					unfinished before; value: how many */
 
 	EVENT_INVALIDATE_START =
 		16, /* host wants the range back; value: token of this invalidation */
@@ -74,7 +77,11 @@ enum event_kind {
 	EVENT_IOMMU_UNMAP = 33,		/* iommu:unmap; value: bytes unmapped */
 	EVENT_IOMMU_IO_PAGE_FAULT = 34, /* iommu:io_page_fault; value: fault flags of the driver */
 	EVENT_IOMMU_ATTACH = 35, /* device attached to a domain; value: the domain's number */
-	EVENT_PASID_ATTACH = 36, /* a PASID of the device now means a process; pid: that process */
+	EVENT_PASID_ATTACH =
+		36, /* a PASID of the device means a process, told when it begins to or,
+				    if it did before, with its first fault; pid: that process;
+				    address and length: the 16 bytes of its name; DEVICE_NONE: of
+				    every device (Linux 6.1) */
 	EVENT_PASID_DETACH = 37,
 	EVENT_IOMMU_FAULT = 38,	 /* unrecoverable fault, decoded; flags R/W/X/PRIV; code: the
 				     IOMMU's fault reason; value: enum fault_source */

@@ -20,8 +20,8 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct mm_struct {
-	unsigned long locked_vm; /* pages */
-	struct task_struct *owner;
+	unsigned long locked_vm;   /* pages */
+	struct task_struct *owner; /* only with CONFIG_MEMCG */
 };
 
 struct rlimit {
@@ -47,13 +47,15 @@ struct cred {
 struct task_struct {
 	int pid;
 	int tgid;
+	char comm[16];
 	__u64 start_boottime; /* 5.5 and later */
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	const struct cred *cred;
-	char comm[16];
 };
+
+struct dev_iommu;
 
 struct kobject {
 	const char *name;
@@ -71,6 +73,102 @@ struct device {
 	struct kobject kobj;
 	struct device_driver *driver;
 	const struct bus_type *bus;
+	struct dev_iommu *iommu;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct mm_struct___6_1 {
+	__u32 pasid;
+};
+
+struct vm_area_struct {
+	struct mm_struct *vm_mm;
+	const void *vm_ops;
+};
+
+enum mmu_notifier_event { MMU_NOTIFY_UNMAP };
+
+struct mmu_notifier_range {
+	struct mm_struct *mm;
+	unsigned long start;
+	unsigned long end;
+	enum mmu_notifier_event event;
+};
+
+struct work_struct {
+	void (*func)(struct work_struct *work);
+};
+
+struct irqaction {
+	const char *name;
+	unsigned int flags;
+};
+
+/* include/linux/iommu.h; in uapi on 6.1, there prm is in a union */
+struct iommu_fault_page_request {
+	__u32 flags;
+	__u32 pasid;
+	__u32 grpid;
+	__u32 perm;
+	__u64 addr;
+};
+
+struct iommu_fault {
+	__u32 type;
+	struct iommu_fault_page_request prm;
+};
+
+struct iopf_fault {
+	struct iommu_fault fault;
+};
+
+struct iommu_page_response {
+	__u32 pasid;
+	__u32 grpid;
+	__u32 code;
+};
+
+struct iopf_queue;
+
+struct iommu_fault_param {
+	struct device *dev; /* with the next: since 6.8 */
+	struct iopf_queue *queue;
+};
+
+struct iopf_device_param { /* 6.1 */
+	struct iopf_queue *queue;
+};
+
+struct dev_iommu {
+	struct iommu_fault_param *fault_param;
+};
+
+struct dev_iommu___6_1 {
+	struct iopf_device_param *iopf_param;
+};
+
+struct iommu_domain {
+	unsigned int type;
+	struct mm_struct *mm; /* in a union: of an SVA domain */
+};
+
+struct iommu_attach_handle {
+	struct iommu_domain *domain;
+};
+
+struct iopf_group {
+	struct iopf_fault last_fault;
+	struct list_head pending_node; /* with the last two: since 6.8 */
+	struct work_struct work;
+	struct iommu_attach_handle *attach_handle;
+	struct iommu_fault_param *fault_param;
+};
+
+struct iopf_group___6_1 {
+	struct device *dev;
 };
 
 /* block layer: request_queue.disk since 5.15 */
@@ -162,14 +260,6 @@ struct mmu_interval_notifier {
 	unsigned long invalidate_seq;
 };
 
-enum mmu_notifier_event { MMU_NOTIFY_UNMAP = 0 };
-
-struct mmu_notifier_range {
-	unsigned long start;
-	unsigned long end;
-	enum mmu_notifier_event event;
-};
-
 struct upid {
 	int nr;
 };
@@ -197,10 +287,6 @@ struct rxe_mr {
 struct mlx5_ib_mr {
 	struct ib_mr ibmr;
 	struct mlx5_ib_mr *parent; /* of a part of an implicit region */
-};
-
-struct work_struct {
-	unsigned long func;
 };
 
 struct mlx5_ib_dev {
@@ -236,6 +322,24 @@ struct mlx5_pagefault {
 
 #pragma clang attribute pop
 
+#define IOPF_PASID_VALID	0x01 /* iommu_fault_page_request.flags */
+#define IOPF_LAST_PAGE		0x02
+#define IOPF_READ		0x01 /* .perm */
+#define IOPF_WRITE		0x02
+#define IOPF_EXEC		0x04
+#define IOPF_PRIV		0x08
+#define IOMMU_DOMAIN_TYPE_SVA	0x10   /* iommu_domain.type */
+#define VM_FAULT_OOM		0x0001 /* include/linux/mm_types.h */
+#define VM_FAULT_SIGBUS		0x0002
+#define VM_FAULT_MAJOR		0x0004
+#define VM_FAULT_HWPOISON	0x0010
+#define VM_FAULT_HWPOISON_LARGE 0x0020
+#define VM_FAULT_SIGSEGV	0x0040
+#define VM_FAULT_RETRY		0x0400
+#define VM_FAULT_FALLBACK	0x0800
+#define VM_FAULT_ERRORS                                                                 \
+	(VM_FAULT_OOM | VM_FAULT_SIGBUS | VM_FAULT_HWPOISON | VM_FAULT_HWPOISON_LARGE | \
+	 VM_FAULT_SIGSEGV)
 #define PAGE_FAULT_WRITE 0x02 /* arch/x86/include/asm/trap_pf.h */
 #define PAGE_FAULT_EXEC	 0x10
 #define DMA_TO_DEVICE	 1 /* include/linux/dma-direction.h */

@@ -76,6 +76,38 @@ struct {
 } handler_threads SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct iopf_task);
+} iopf_tasks SEC(".maps");
+
+/* Groups that the kernel has built, by the address of their struct iopf_group. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, GROUPS_MAX);
+	__type(key, __u64);
+	__type(value, struct iopf_object);
+} iopf_objects SEC(".maps");
+
+/* What was last told of each PASID. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PASIDS_MAX);
+	__type(key, struct pasid_key);
+	__type(value, struct pasid_meaning);
+} pasids SEC(".maps");
+
+/* Process memories that a device reaches by a PASID: struct mm_struct's address to that. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PASIDS_MAX);
+	__type(key, __u64);
+	__type(value, struct pasid_key);
+} bound_memory SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, AGGREGATES_MAX);
 	__type(key, struct aggregate_key);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU page faults: recorded one by one inside an I/O fault handler and for the processes asked for,
- * counted per second and process for everyone else.
+ * counted per second and process for everyone else. Memory that the host takes back or moves, which
+ * devices then miss: likewise, one by one if it is a device's by a PASID.
  */
 #include "bpf/kernel.h"
 
-#include "bpf/emit.bpf.h"
+#include "bpf/resolving.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
+
+#define PAGE_BYTES 4096
 
 static __always_inline __u8 access_flags(__u64 error_code, bool kernel)
 {
@@ -18,26 +21,6 @@ static __always_inline __u8 access_flags(__u64 error_code, bool kernel)
 	if (error_code & PAGE_FAULT_EXEC)
 		return flags | EVENT_EXEC;
 	return flags | EVENT_READ;
-}
-
-/* The fault that this task is resolving, NULL if none: for most hosts one load. */
-static __always_inline struct resolving *resolving_now(void)
-{
-	struct capture_state *shared = shared_state();
-	struct resolving *resolving;
-
-	if (!shared || !shared->handlers)
-		return NULL;
-	resolving = bpf_task_storage_get(&resolving_tasks, bpf_get_current_task_btf(), 0, 0);
-	return resolving && resolving->active ? resolving : NULL;
-}
-
-/* Most recordings ask for one process, which spares them the look into the map. */
-static __always_inline bool pid_wanted(__u32 pid)
-{
-	struct capture_state *shared = shared_state();
-
-	return (shared && shared->pid == pid) || bpf_map_lookup_elem(&pids, &pid);
 }
 
 static __always_inline int page_fault(__u32 probe, __u64 address, __u64 error_code, bool kernel)
@@ -89,4 +72,200 @@ int BPF_PROG(page_fault_kernel, unsigned long address, struct pt_regs *regs,
 	     unsigned long error_code)
 {
 	return page_fault(PROBE_PAGE_FAULT_KERNEL, address, error_code, true);
+}
+
+/* Counted per second and process, or recorded one by one if that was asked for. */
+static __always_inline struct event *event_or_count(struct probe_counter *counter, __u16 kind,
+						    __u32 pid, __u8 code, __u64 bytes,
+						    __u64 latency_ns)
+{
+	struct aggregate_key key = {
+		.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
+		.pid = pid,
+		.kind = kind,
+		.queue = QUEUE_NONE,
+		.code = code,
+	};
+	struct event *event;
+
+	if (!kind_single(kind)) {
+		aggregate_add(&key, bytes, latency_ns);
+		return NULL;
+	}
+	event = event_reserve(counter, kind);
+	if (event) {
+		event->pid = pid;
+		event->code = code;
+	}
+	return event;
+}
+
+static __always_inline __u32 owner_of(struct mm_struct *mm)
+{
+	struct task_struct *owner = NULL;
+
+	if (bpf_core_field_exists(mm->owner))
+		owner = BPF_CORE_READ(mm, owner);
+	return owner ? BPF_CORE_READ(owner, tgid) : 0;
+}
+
+/* Told one by one of memory that a device reaches by a PASID, whoever takes it. */
+static __always_inline struct event *memory_event(struct probe_counter *counter, __u16 kind,
+						  struct mm_struct *mm, __u8 code, __u64 bytes)
+{
+	__u64 memory = (__u64)mm;
+	struct pasid_key *bound = bpf_map_lookup_elem(&bound_memory, &memory);
+	__u32 owner = owner_of(mm);
+	struct event *event;
+
+	if (!bound)
+		return event_or_count(counter, kind, owner, code, bytes, 0);
+	if (!kind_wanted(kind))
+		return NULL;
+	event = event_reserve(counter, kind);
+	if (event) {
+		event->pid = owner;
+		event->code = code;
+		event->device = bound->device;
+		event->pasid = bound->pasid;
+	}
+	return event;
+}
+
+/* Called only for memory that somebody watches: KVM, VFIO, RDMA, a device's PASID. */
+SEC("fentry/__mmu_notifier_invalidate_range_start")
+int BPF_PROG(mm_invalidate, struct mmu_notifier_range *range)
+{
+	struct probe_counter *counter = probe_hit(PROBE_MM_INVALIDATE);
+	__u64 start, bytes;
+	struct event *event;
+
+	if (!counter)
+		return 0;
+	start = BPF_CORE_READ(range, start);
+	bytes = BPF_CORE_READ(range, end) - start;
+	event = memory_event(counter, EVENT_MM_INVALIDATE, BPF_CORE_READ(range, mm),
+			     BPF_CORE_READ(range, event), bytes);
+	if (!event)
+		return 0;
+	event->address = start;
+	event->length = bytes;
+	event_submit(counter, event);
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+} reclaim_since SEC(".maps");
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int mm_reclaim_begin(void *ctx)
+{
+	__u64 *since = bpf_task_storage_get(&reclaim_since, bpf_get_current_task_btf(), 0,
+					    BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (since)
+		*since = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Within the resolution of a device's fault it is told with that fault, else counted. */
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int BPF_PROG(mm_reclaim_end, unsigned long pages)
+{
+	struct probe_counter *counter = probe_hit(PROBE_MM_RECLAIM);
+	__u64 *since = bpf_task_storage_get(&reclaim_since, bpf_get_current_task_btf(), 0, 0);
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct resolving *resolving = resolving_now();
+	struct event *event;
+	__u64 ns;
+
+	if (!counter || !since || !*since)
+		return 0;
+	ns = bpf_ktime_get_ns() - *since;
+	*since = 0;
+	if (resolving && kind_wanted(EVENT_MM_RECLAIM))
+		event = event_reserve(counter, EVENT_MM_RECLAIM);
+	else
+		event = event_or_count(counter, EVENT_MM_RECLAIM, pid, 0, pages * PAGE_BYTES, ns);
+	if (!event)
+		return 0;
+	event->value = ns;
+	event->length = pages * PAGE_BYTES;
+	if (resolving) {
+		event->device = resolving->device;
+		event->pasid = resolving->pasid;
+		event->group = resolving->group;
+		event->instance = resolving->instance;
+	}
+	event_submit(counter, event);
+	return 0;
+}
+
+static __always_inline int migrated(unsigned long pages, __u8 reason)
+{
+	struct probe_counter *counter = probe_hit(PROBE_MM_MIGRATE);
+	struct event *event;
+
+	if (!counter)
+		return 0;
+	event = event_or_count(counter, EVENT_MM_MIGRATE, bpf_get_current_pid_tgid() >> 32, reason,
+			       pages * PAGE_BYTES, 0);
+	if (!event)
+		return 0;
+	event->value = pages;
+	event_submit(counter, event);
+	return 0;
+}
+
+SEC("tp_btf/mm_migrate_pages")
+int BPF_PROG(mm_migrate, unsigned long succeeded, unsigned long failed, unsigned long thp_succeeded,
+	     unsigned long thp_failed, unsigned long thp_split, unsigned long large_split, int mode,
+	     int reason)
+{
+	return migrated(succeeded, reason);
+}
+
+/* Until 6.6 */
+SEC("tp_btf/mm_migrate_pages")
+int BPF_PROG(mm_migrate_before, unsigned long succeeded, unsigned long failed,
+	     unsigned long thp_succeeded, unsigned long thp_failed, unsigned long thp_split,
+	     int mode, int reason)
+{
+	return migrated(succeeded, reason);
+}
+
+SEC("tp_btf/mm_collapse_huge_page")
+int BPF_PROG(mm_collapse, struct mm_struct *mm, int isolated, int status)
+{
+	struct probe_counter *counter = probe_hit(PROBE_MM_COLLAPSE);
+	struct event *event;
+
+	if (!counter)
+		return 0;
+	event = memory_event(counter, EVENT_MM_COLLAPSE, mm, status, 0);
+	if (event)
+		event_submit(counter, event);
+	return 0;
+}
+
+SEC("tp_btf/kvm_unmap_hva_range")
+int BPF_PROG(kvm_unmap, unsigned long start, unsigned long end)
+{
+	struct probe_counter *counter = probe_hit(PROBE_KVM_UNMAP);
+	struct event *event;
+
+	if (!counter)
+		return 0;
+	event = event_or_count(counter, EVENT_KVM_UNMAP, bpf_get_current_pid_tgid() >> 32, 0,
+			       end - start, 0);
+	if (!event)
+		return 0;
+	event->address = start;
+	event->length = end - start;
+	event_submit(counter, event);
+	return 0;
 }

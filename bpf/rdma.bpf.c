@@ -10,44 +10,27 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/group.bpf.h"
 #include "bpf/rdma.bpf.h"
+#include "bpf/resolving.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-static __always_inline __u32 instance_new(void)
-{
-	struct capture_state *shared = shared_state();
-
-	return shared ? __sync_fetch_and_add(&shared->instances, 1) + 1 : 0;
-}
 
 /* From here on the task's CPU faults belong to this fault. */
 static __always_inline void task_resolves(const struct odp_task *task)
 {
-	struct capture_state *shared = shared_state();
-	struct resolving *resolving = bpf_task_storage_get(
-		&resolving_tasks, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct group_key key = {
+		.device = task->device,
+		.pasid = PASID_NONE,
+		.group = task->group,
+	};
 
-	if (!resolving) {
-		state_failed();
-		return;
-	}
-	resolving->device = task->device;
-	resolving->pasid = PASID_NONE;
-	resolving->group = task->group;
-	resolving->instance = task->instance;
-	resolving->active = 1;
-	if (shared)
-		shared->handlers = 1;
+	resolving_begin(RESOLVING_ODP, &key, task->instance);
 }
 
 static __always_inline void task_resolved(void)
 {
-	struct resolving *resolving =
-		bpf_task_storage_get(&resolving_tasks, bpf_get_current_task_btf(), 0, 0);
-
-	if (resolving)
-		resolving->active = 0;
+	resolving_end(RESOLVING_ODP);
 }
 
 static __always_inline struct event *fault_event(struct probe_counter *counter,
@@ -183,6 +166,7 @@ SEC("fexit/hmm_range_fault")
 int BPF_PROG(odp_resolved, void *range, int error)
 {
 	struct odp_task *task = odp_task_find();
+	struct resolving *resolving = resolving_now();
 	struct probe_counter *counter;
 	struct event *event;
 
@@ -190,8 +174,14 @@ int BPF_PROG(odp_resolved, void *range, int error)
 		return 0;
 	counter = probe_hit(PROBE_ODP_RESOLVED);
 	event = counter ? fault_event(counter, task, EVENT_FAULT_RESOLVED) : NULL;
-	if (event)
-		event_submit(counter, event);
+	if (!event)
+		return 0;
+	if (resolving) {
+		event->value = resolving->mm_ns;
+		event->code = resolving->mm_cause;
+		event->flags |= resolving->mm_major ? EVENT_MAJOR : 0;
+	}
+	event_submit(counter, event);
 	return 0;
 }
 

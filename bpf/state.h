@@ -37,11 +37,46 @@ enum probe_id {
 	PROBE_PAGE_FAULT_USER,
 	PROBE_PAGE_FAULT_KERNEL,
 
+	/* mmfault.bpf.c; from mm_invalidate mm.bpf.c again */
+	PROBE_MM_FAULT,
+	PROBE_MM_ANONYMOUS,
+	PROBE_MM_COPY,
+	PROBE_MM_FILE,
+	PROBE_MM_HUGE,
+	PROBE_MM_HUGETLB,
+	PROBE_MM_SWAP,
+	PROBE_MM_USERFAULT,
+	PROBE_MM_INVALIDATE,
+	PROBE_MM_RECLAIM,
+	PROBE_MM_MIGRATE,
+	PROBE_MM_COLLAPSE,
+	PROBE_KVM_UNMAP,
+
 	/* sched.bpf.c */
 	PROBE_SCHED_WAKEUP,
 	PROBE_SCHED_SWITCH,
 
-	/* iopf.bpf.c */
+	/* iopf.bpf.c, iopf_end.bpf.c, pasid.bpf.c */
+	PROBE_IOPF_REPORT,
+	PROBE_IOPF_QUEUED,
+	PROBE_IOPF_QUEUED_IOMMUFD,
+	PROBE_IOPF_HANDLER,
+	PROBE_IOPF_RESPONSE,
+	PROBE_IOPF_FREE,
+	PROBE_IOPF_REMOVE,
+	PROBE_IOPF_DISCARD,
+	PROBE_PASID_ATTACH,
+	PROBE_PASID_DETACH,
+	PROBE_PASID_FIND,
+
+	/* prq.bpf.c */
+	PROBE_PRQ_INTERRUPT,
+	PROBE_PRQ_THREAD,
+	PROBE_PRQ_REPORT,
+	PROBE_PRQ_SUBMIT,
+	PROBE_PRQ_DELIVERED,
+	PROBE_PPR_THREAD,
+	PROBE_PPR_DELIVERED,
 
 	/* iommu.bpf.c */
 	PROBE_IOMMU_MAP,
@@ -165,13 +200,14 @@ struct group_key {
 	__u32 device; /* device_state.id */
 	__u32 pasid;
 	__u32 group;
-	__u32 reserved;
+	__u32 use; /* 0: the number tells; else its instance: the kernel has an object for it */
 };
 
 /* An open page request group: first stage seen, not yet resumed. */
 struct group_state {
 	__u64 first_ns;
-	__u64 address; /* of its first request */
+	__u64 address;	   /* of its first request */
+	__u64 fault_queue; /* address of the kernel's struct iopf_queue, 0: none */
 	__u32 instance;
 	__u32 stages; /* bit per stage seen, GROUP_LAST when its last request was seen */
 	__u32 owner;  /* thread group id */
@@ -182,14 +218,78 @@ struct group_state {
 #define GROUP_STAGE(kind) (1u << ((kind)-1 /* EVENT_FAULT_DETECT */))
 #define GROUP_LAST	  (1u << 31)
 
-/* Carried by a task while it resolves a fault: names the fault in the task's CPU faults. */
+enum resolving_source {
+	RESOLVING_NONE,
+	RESOLVING_EMULATED, /* tells itself when a page is there */
+	RESOLVING_IOPF,	    /* handle_mm_fault() tells: mmfault.bpf.c emits EVENT_FAULT_RESOLVED */
+	RESOLVING_ODP,	    /* tells itself; reads what handle_mm_fault() did from here */
+};
+
+/*
+ * Carried by a task while it resolves a fault: names the fault in the task's CPU faults. What
+ * handle_mm_fault() did since it became active is summed up for whoever set it; he clears it.
+ */
 struct resolving {
-	__u32 active;
+	__u32 active; /* enum resolving_source */
 	__u32 device;
 	__u32 pasid;
 	__u32 group;
 	__u32 instance;
+	__u32 mm_faults; /* calls that have returned */
+	__u64 mm_ns;	 /* in them */
+	__u16 mm_cause;	 /* worst enum mm_cause of them */
+	__u16 mm_major;
+	__u32 reserved;
 };
+
+/* A task that resolves or was asked for, and its handle_mm_fault(): mmfault.bpf.c's own. */
+struct mm_task {
+	__u64 since_ns;	 /* 0: it is in none */
+	__u64 before_ns; /* spent before it let the lock go and came back for the same page */
+	__u64 wait_ns;	 /* since when it waits for userfaultfd */
+	__u64 address;
+	__u32 met; /* bit per enum mm_cause */
+	__u16 anonymous;
+	__u16 major;
+};
+
+/* What a task is doing in the kernel's I/O page fault core. */
+enum iopf_task_state {
+	IOPF_REPORTS = 1 << 0, /* is in iommu_report_device_fault() */
+	IOPF_ANSWERS = 1 << 1, /* is in the response */
+	IOPF_REMOVES = 1 << 2, /* takes the device from its fault queue */
+};
+
+struct iopf_task {
+	struct group_key key;
+	__u32 instance;
+	__u32 state;
+	__u64 address;	    /* of the request it reports */
+	__u64 device;	    /* struct device of that request */
+	__u64 interrupt_ns; /* it drains a hardware queue that interrupted then; 0: unknown */
+	__u64 submitted_ns; /* it has handed the response to the IOMMU then; 0: it has not */
+};
+
+/* A group that the kernel's core has built; its key in `iopf_objects` is the struct's address. */
+struct iopf_object {
+	struct group_key key;
+	__u32 instance;
+	__u32 reserved;
+};
+
+/* What a PASID of a device means; device DEVICE_NONE: on every device. */
+struct pasid_key {
+	__u32 device;
+	__u32 pasid;
+};
+
+struct pasid_meaning {
+	__u64 memory; /* struct mm_struct */
+	__u32 pid;
+	__u32 reserved;
+};
+
+#define PASIDS_MAX 4096
 
 /* Carried by a registered fault handler thread. */
 struct handler_thread {
@@ -198,11 +298,15 @@ struct handler_thread {
 
 /* Shared numbers, updated atomically from both sides (memory-mapped by user space). */
 struct capture_state {
-	__u32 devices;	 /* kernel-side device numbers given out */
-	__u32 instances; /* fault instances given out */
-	__u32 handlers;	 /* nonzero once a fault handler was seen: tasks may carry state */
-	__u32 running;	 /* all probes are in place; until then none counts or emits */
-	__u32 pid;	 /* the latest of `pids`, found without looking there; 0: none */
+	__u32 devices;	      /* kernel-side device numbers given out */
+	__u32 instances;      /* fault instances given out */
+	__u32 handlers;	      /* nonzero once a fault handler was seen: tasks may carry state */
+	__u32 running;	      /* all probes are in place; until then none counts or emits */
+	__u32 pid;	      /* the latest of `pids`, found without looking there; 0: none */
+	__u32 iopf;	      /* nonzero once the kernel has reported a page request */
+	__u32 reporting;      /* tasks in iommu_report_device_fault() */
+	__u32 resolvers;      /* tasks that resolve a fault of the kernel's */
+	__u32 sees_anonymous; /* the probe on do_anonymous_page() is on */
 	__u32 reserved;
 	__u64 state_failed;	/* inserts that failed: group, device or task state */
 	__u64 aggregate_failed; /* counts that found their map full */

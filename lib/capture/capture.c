@@ -175,6 +175,8 @@ int capture_attach(struct capture *capture, struct stream sink)
 	error = capture_read_hardware(capture, monotonic_ns());
 	if (error)
 		return error;
+	capture->maps.state->sees_anonymous =
+		probe_set_info(capture->probes, PROBE_MM_ANONYMOUS)->state == PROBE_ON;
 	capture->attached = true;
 	__atomic_store_n(&capture->maps.state->running, 1, __ATOMIC_RELEASE);
 	capture->next_second_ns = host.start_ns + NSEC_PER_SEC;

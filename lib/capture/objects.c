@@ -13,9 +13,14 @@
 #include "bpf/emu.skel.h"
 #include "bpf/iommu.skel.h"
 #include "bpf/iommufd.skel.h"
+#include "bpf/iopf.skel.h"
+#include "bpf/iopf_end.skel.h"
 #include "bpf/maps.skel.h"
 #include "bpf/mm.skel.h"
 #include "bpf/rdma.skel.h"
+#include "bpf/mmfault.skel.h"
+#include "bpf/pasid.skel.h"
+#include "bpf/prq.skel.h"
 #include "bpf/sched.skel.h"
 #include "bpf/vfio.skel.h"
 #include "bpf/vfio_pci.skel.h"
@@ -41,6 +46,11 @@ static const struct {
 	[OBJECT_VFIO] = {"vfio", vfio_bpf__elf_bytes},
 	[OBJECT_VFIO_PCI] = {"vfio_pci", vfio_pci_bpf__elf_bytes},
 	[OBJECT_IOMMUFD] = {"iommufd", iommufd_bpf__elf_bytes},
+	[OBJECT_IOPF] = {"iopf", iopf_bpf__elf_bytes},
+	[OBJECT_IOPF_END] = {"iopf_end", iopf_end_bpf__elf_bytes},
+	[OBJECT_PASID] = {"pasid", pasid_bpf__elf_bytes},
+	[OBJECT_PRQ] = {"prq", prq_bpf__elf_bytes},
+	[OBJECT_MMFAULT] = {"mmfault", mmfault_bpf__elf_bytes},
 };
 
 static program_target_fn target_of;

@@ -21,7 +21,8 @@ void probe_turn_off(struct probe *probe, const char *reason)
 void probe_turn_on(struct probe *probe)
 {
 	probe->info.state = PROBE_ON;
-	probe->info.reason[0] = '\0';
+	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s",
+		 probe->row->note ? probe->row->note : "");
 }
 
 static bool named(const char *const *names, size_t count, const char *name)
@@ -42,7 +43,7 @@ bool capture_kind_asked(const struct capture_config *config, __u16 kind)
 /* Fault stages stay attached whatever is recorded: they keep the account of open groups. */
 static bool feeds_others(const struct probe_row *row)
 {
-	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_OVERFLOW;
+	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_DISCARD;
 }
 
 static void choose(struct probe_set *set, struct probe *probe, const struct capture_config *config)

@@ -13,6 +13,7 @@ const struct probe_row *probe_row(enum probe_id id)
 		{sched_rows, sched_row_count}, {iommu_rows, iommu_row_count},
 		{dma_rows, dma_row_count},     {block_rows, block_row_count},
 		{vfio_rows, vfio_row_count},   {rdma_rows, rdma_row_count},
+		{iopf_rows, iopf_row_count},
 	};
 
 	for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++)

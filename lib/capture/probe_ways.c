@@ -30,9 +30,14 @@ static bool function_exists(struct probe_set *set, struct probe *probe, const st
 	const struct kernel_function *found =
 		kernel_names_find(set->names, way->symbol, probe->row->module);
 	bool tracepoint = way->kind == ATTACH_TP_BTF;
+	const char *needs = probe->row->needs;
 	char unloaded[NAME_TEXT];
 	__u32 arguments = 0;
 
+	if (needs && !kernel_names_find(set->names, needs, NULL)) {
+		snprintf(missing, REASON_TEXT, "this kernel has no %s", needs);
+		return false;
+	}
 	if (found)
 		arguments = tracepoint ? found->tracepoint_arguments : found->arguments;
 	if (!found || (tracepoint ? !found->tracepoint_id : !found->functions))

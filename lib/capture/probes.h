@@ -53,6 +53,9 @@ struct probe_row {
 	 */
 	const char *module;
 	struct probe_way ways[PROBE_WAYS];
+	const char *note; /* said of the row even while it is on; NULL: nothing */
+	/* A function of another row without which this one has nothing to say; NULL: none. */
+	const char *needs;
 };
 
 /* Whether the configuration asks for this kind of event. */

@@ -25,6 +25,13 @@
 		}                                             \
 	}
 
+#define FUNCTION_PAIR(symbol, program, returns)                   \
+	{                                                         \
+		{                                                 \
+			ATTACH_FUNCTION, symbol, program, returns \
+		}                                                 \
+	}
+
 extern const struct probe_row emu_rows[];
 extern const size_t emu_row_count;
 extern const struct probe_row mm_rows[];
@@ -39,6 +46,8 @@ extern const struct probe_row vfio_rows[];
 extern const size_t vfio_row_count;
 extern const struct probe_row rdma_rows[];
 extern const size_t rdma_row_count;
+extern const struct probe_row iopf_rows[];
+extern const size_t iopf_row_count;
 extern const struct probe_row block_rows[];
 extern const size_t block_row_count;
 

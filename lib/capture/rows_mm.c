@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Rows of the probe table: bpf/mm.bpf.c. */
+/* Rows of the probe table: bpf/mm.bpf.c and mmfault.bpf.c. */
 #include "lib/capture/rows.h"
 
 const struct probe_row mm_rows[] = {
@@ -7,6 +7,54 @@ const struct probe_row mm_rows[] = {
 	 TP_BTF(page_fault_user)},
 	{PROBE_PAGE_FAULT_KERNEL, "page_fault_kernel", OBJECT_MM, EVENT_CPU_FAULT, false, NULL,
 	 TP_BTF(page_fault_kernel)},
+	/* What was met within it is told with the page: they are on and off with the faults. */
+	{PROBE_MM_FAULT, "mm_fault", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("handle_mm_fault", "mm_fault", "mm_faulted")},
+	{PROBE_MM_ANONYMOUS, "mm_anonymous", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("do_anonymous_page", "mm_anonymous", NULL)},
+	{PROBE_MM_COPY, "mm_copy", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("do_wp_page", "mm_copy", NULL)},
+	{PROBE_MM_FILE, "mm_file", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("filemap_fault", "mm_file", NULL)},
+	{PROBE_MM_HUGE, "mm_huge", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("do_huge_pmd_anonymous_page", NULL, "mm_huge")},
+	{PROBE_MM_HUGETLB, "mm_hugetlb", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("hugetlb_fault", "mm_hugetlb", NULL)},
+	{PROBE_MM_SWAP, "mm_swap", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("do_swap_page", "mm_swap", NULL)},
+	{PROBE_MM_USERFAULT, "mm_userfault", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
+	 FUNCTION_PAIR("handle_userfault", "mm_userfault", "mm_userfaulted")},
+	{PROBE_MM_INVALIDATE, "mm_invalidate", OBJECT_MM, EVENT_MM_INVALIDATE, false, NULL,
+	 FUNCTION_PAIR("__mmu_notifier_invalidate_range_start", "mm_invalidate", NULL)},
+	{PROBE_MM_RECLAIM,
+	 "mm_reclaim",
+	 OBJECT_MM,
+	 EVENT_MM_RECLAIM,
+	 false,
+	 NULL,
+	 {{ATTACH_TP_BTF, "mm_vmscan_direct_reclaim_begin", "mm_reclaim_begin", "mm_reclaim_end"}}},
+	{PROBE_MM_MIGRATE,
+	 "mm_migrate",
+	 OBJECT_MM,
+	 EVENT_MM_MIGRATE,
+	 false,
+	 NULL,
+	 {{ATTACH_TP_BTF, "mm_migrate_pages", "mm_migrate", NULL, 8},
+	  {ATTACH_TP_BTF, "mm_migrate_pages", "mm_migrate_before", NULL, 7}}},
+	{PROBE_MM_COLLAPSE,
+	 "mm_collapse",
+	 OBJECT_MM,
+	 EVENT_MM_COLLAPSE,
+	 false,
+	 NULL,
+	 {{ATTACH_TP_BTF, "mm_collapse_huge_page", "mm_collapse", NULL}}},
+	{PROBE_KVM_UNMAP,
+	 "kvm_unmap",
+	 OBJECT_MM,
+	 EVENT_KVM_UNMAP,
+	 false,
+	 "kvm",
+	 {{ATTACH_TP_BTF, "kvm_unmap_hva_range", "kvm_unmap", NULL}}},
 };
 
 const size_t mm_row_count = sizeof(mm_rows) / sizeof(mm_rows[0]);

@@ -203,7 +203,7 @@ def own_modules(kernel, names):
     return paths
 
 
-def system_layer(boot, release, plan):
+def system_layer(boot, release):
     """The rest: programs as they are now, the guest's scripts, this boot's scenarios and its plan."""
     archive = Archive()
     for directory in ("proc", "sys", "dev", "tmp", "run", "root", "mnt", "lab/results"):
@@ -234,7 +234,7 @@ def system_layer(boot, release, plan):
         archive.file(f"lab/scenarios/{scenario.name}.sh", scenario.path)
         if os.path.exists(scenario.stages):
             archive.file(f"lab/scenarios/{scenario.name}.stages", scenario.stages)
-    archive.text("lab/plan", plan)
+    archive.text("lab/plan", boot.plan())
     archive.text("lab/kernel", f"{boot.kernel}\n{release}\n")
     busybox = find_program("busybox")
     archive.file("bin/busybox", busybox)
@@ -245,11 +245,11 @@ def system_layer(boot, release, plan):
     return archive.bytes()
 
 
-def build(boot, tree, release, plan, path):
+def build(boot, tree, release, path):
     """Writes the boot's initramfs to path."""
     layer = kernel_layer(tree, release, boot.union("modules"))
     with open(path, "wb") as file, open(layer, "rb") as base:
         shutil.copyfileobj(base, file)
         # Archives follow one another at multiples of four bytes.
         file.write(b"\0" * (-file.tell() % 4))
-        file.write(system_layer(boot, release, plan))
+        file.write(system_layer(boot, release))

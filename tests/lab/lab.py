@@ -125,9 +125,8 @@ class Runner:
             part = scenario.Boot(boot.kernel, remaining)
             directory = os.path.join(self.directory, f"{boot.kernel}-{number}.{tries}")
             os.makedirs(directory)
-            plan = "".join(f"{s.name} {part.time_limit(s)} {s.one('disabled', boot.kernel)}\n" for s in part.scenarios)
             initramfs = os.path.join(directory, "initramfs")
-            image.build(part, tree, release, plan, initramfs)
+            image.build(part, tree, release, initramfs)
             limit = BOOT_SECONDS + sum(part.time_limit(s) + 20 for s in part.scenarios)
             args = machine.command(part, os.path.join(tree, "vmlinuz"), initramfs, directory, False)
             seconds, wrong = machine.run(args, directory, limit)
@@ -294,12 +293,12 @@ def shell(options):
     chosen = [s for s in select(options.scenario, options.scenarios) if s.runs_on(kernel)] if options.scenario else []
     build_files(chosen, [kernel])
     boot = scenario.Boot(kernel, chosen)
-    if not options.scenario:
-        boot.iommu = "none" if options.no_iommu else "intel"
+    if not chosen:
+        boot = scenario.Boot(kernel, [scenario.Scenario(os.path.join(HERE, "guest", "shellrc"))])
     directory = tempfile.mkdtemp(prefix="faultline-lab.", dir=os.environ.get("TMPDIR", "/var/tmp"))
     try:
         initramfs = os.path.join(directory, "initramfs")
-        image.build(boot, tree, found, "", initramfs)
+        image.build(boot, tree, found, initramfs)
         args = machine.command(boot, os.path.join(tree, "vmlinuz"), initramfs, directory, True)
         print(f"{kernel} = {found}; Ctrl-D or Ctrl-A X ends it")
         return subprocess.run(args, preexec_fn=machine.die_with_parent, check=False).returncode
@@ -316,7 +315,6 @@ def parse():
                                                               min(2, os.cpu_count())), help="guests at once (2)")
     parser.add_argument("--scenarios", default=os.path.join(HERE, "scenarios"), help="directory of the scenarios")
     parser.add_argument("--keep", action="store_true", help="keep consoles, logs and recordings of a run that passed")
-    parser.add_argument("--no-iommu", action="store_true", help="shell: without an IOMMU")
     return parser.parse_args()
 
 

@@ -27,7 +27,7 @@ def command(boot, vmlinuz, initramfs, directory, interactive):
     args = [QEMU, "-M", "q35,kernel-irqchip=split", "-accel", "tcg", "-cpu", "max", "-smp", str(boot.cpus),
             "-m", str(boot.memory), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             *scenario.IOMMUS[boot.iommu][1], "-kernel", vmlinuz, "-initrd", initramfs,
-            "-append", f"{COMMAND_LINE} {boot.command_line()}".strip()]
+            "-append", " ".join([COMMAND_LINE, boot.command_line(), "-- shell" if interactive else ""]).strip()]
     if interactive:
         args += ["-serial", "mon:stdio"]
     else:

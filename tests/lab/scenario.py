@@ -116,7 +116,12 @@ class Boot:
         return [word for line in self.lines("devices") for word in shlex.split(line)]
 
     def time_limit(self, scenario):
-        return scenario.number("time limit", self.kernel, 60)
+        return scenario.number("time limit", self.kernel, 120)
+
+    def plan(self):
+        """What the guest is to do, a scenario a line: name, time limit, probe to leave out."""
+        return "".join(f"{one.name} {self.time_limit(one)} {one.one('disabled', self.kernel)}\n"
+                       for one in self.scenarios)
 
     def name(self):
         return "+".join(scenario.name for scenario in self.scenarios) or "shell"

@@ -52,6 +52,24 @@ FAULTLINE_LAB_CACHE=$scratch/cache1 FAULTLINE_LAB_ARCHIVE=http://127.0.0.1:9/deb
 equal "a kernel that cannot be fetched is skipped" $? 0
 check "and says so" grep -q '^skip - kernel 6.12: apt cannot read' unreachable.log
 
+# Two that fetch the same; one is killed in the middle.
+export FAULTLINE_LAB_CACHE=$scratch/cache3
+setsid "$lab/kernels.sh" packages bookworm hello >/dev/null 2>&1 &
+first=$!
+"$lab/kernels.sh" packages bookworm hello >fetch.path 2>fetch.out &
+second=$!
+sleep 1
+kill -KILL -- -$first
+wait $second
+status=$?
+unset FAULTLINE_LAB_CACHE
+if [ $status -eq 75 ]; then
+	skip "what a killed run was fetching is fetched" "$(cat fetch.out)"
+else
+	check "what a killed run was fetching is fetched" test -x "$(cat fetch.path)/usr/bin/hello"
+	equal "and nothing half" "$(find cache3/packages -name '*.tmp')" ""
+fi
+
 # Requests and scenarios that make no sense.
 "$lab/lab.py" run -s nonsense >wrong.log 2>&1
 equal "a scenario that is not there" $? 2

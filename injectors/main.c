@@ -342,7 +342,6 @@ static const struct {
 	{"slow", "make storage that answers late, as swap or to be mapped", real_slow},
 	{"recover", "undo what killed programs left behind", verb_recover},
 	{"vfio", "drive devices from user space, into IOMMU faults and limits", real_vfio},
-	{"recover", "remove what killed machines left behind", verb_recover},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

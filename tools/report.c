@@ -14,6 +14,7 @@
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/vfio.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
 
@@ -121,6 +122,10 @@ static int write_everything(struct report *report)
 	err = err ? err : footprint_write_curve(a->footprint, a->session, w, 0);
 	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
 	err = err ? err : footprint_write_intervals(a->footprint, a->session, w);
+	err = err ? err : vfio_write(a->vfio, a->session, w);
+	err = err ? err : vfio_write_runs(a->vfio, a->session, w);
+	err = err ? err : vfio_write_failures(a->vfio, a->session, w);
+	err = err ? err : vfio_write_devices(a->vfio, a->session, w);
 	err = err ? err : session_write_devices(a->session, w);
 	err = err ? err : session_write_probes(a->session, w);
 	err = err ? err : session_write_events(a->session, w);
@@ -152,6 +157,8 @@ static int write_text(struct report *report)
 		err = ios_write(a->ios, a->session, w, TEXT_ROWS / 2);
 	if (!err && invalidations_all(a->invalidations)->counts.began)
 		err = invalidations_write(a->invalidations, a->session, w, false);
+	if (!err && vfio_containers(a->vfio))
+		err = vfio_write(a->vfio, a->session, w);
 	return err ? err : findings_write_odd(report->findings, w);
 }
 

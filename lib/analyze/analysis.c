@@ -15,6 +15,7 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/vfio.h"
 #include "lib/base/fail.h"
 
 struct bundle {
@@ -36,6 +37,7 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 	error = error ? error : counts_create(&a->counts, a->faults, c->history_windows);
 	error = error ? error : recent_create(&a->recent, a->faults, c->last_faults);
 	error = error ? error : ios_create(&a->ios);
+	error = error ? error : vfio_create(&a->vfio);
 	if (!error && !c->without_footprint)
 		error = footprint_create(&a->footprint, &footprint);
 	if (!error && c->slos)
@@ -54,6 +56,7 @@ static void connect(struct bundle *b)
 	fan->sinks[fan->count++] = invalidations_stream(a->invalidations);
 	fan->sinks[fan->count++] = counts_stream(a->counts);
 	fan->sinks[fan->count++] = ios_stream(a->ios);
+	fan->sinks[fan->count++] = vfio_stream(a->vfio);
 	if (a->footprint)
 		fan->sinks[fan->count++] = footprint_stream(a->footprint);
 	if (a->slo)
@@ -88,6 +91,7 @@ void analysis_destroy(struct analysis *a)
 {
 	if (!a)
 		return;
+	vfio_destroy(a->vfio);
 	slo_destroy(a->slo);
 	footprint_destroy(a->footprint);
 	ios_destroy(a->ios);

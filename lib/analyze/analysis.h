@@ -44,6 +44,7 @@ struct recent;
 struct ios;
 struct footprint;
 struct slo;
+struct vfio;
 
 /* The parts; each has its own header, tables and accessors. Owned by the analysis. */
 struct analysis {
@@ -58,6 +59,7 @@ struct analysis {
 	struct ios *ios;		     /* slow and faulted I/Os */
 	struct footprint *footprint;	     /* NULL if left out */
 	struct slo *slo;		     /* NULL without objectives */
+	struct vfio *vfio;		     /* containers, their limits; devices' resets */
 };
 
 /* -ENOMEM, -EINVAL. `config` may be NULL for all defaults. */

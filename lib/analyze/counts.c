@@ -17,7 +17,9 @@
 	(1ull << EVENT_CPU_FAULT | 1ull << EVENT_IOMMU_MAP | 1ull << EVENT_IOMMU_UNMAP |       \
 	 1ull << EVENT_IOMMU_IO_PAGE_FAULT | 1ull << EVENT_DMA_MAP | 1ull << EVENT_DMA_UNMAP | \
 	 1ull << EVENT_DMA_ALLOC | 1ull << EVENT_DMA_FREE | 1ull << EVENT_DMA_SYNC |           \
-	 1ull << EVENT_INVALIDATE_START | 1ull << EVENT_FAULT_OVERFLOW)
+	 1ull << EVENT_VFIO_MAP | 1ull << EVENT_VFIO_UNMAP | 1ull << EVENT_VFIO_PIN |          \
+	 1ull << EVENT_VFIO_UNPIN | 1ull << EVENT_VFIO_IRQ | 1ull << EVENT_INVALIDATE_START |  \
+	 1ull << EVENT_FAULT_OVERFLOW)
 
 #define WINDOWS_BACK 128
 

@@ -15,6 +15,7 @@
 #include "lib/analyze/recent.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/vfio.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
@@ -277,6 +278,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 	} else if (session_first_ns(a->session) < session_last_ns(a->session)) {
 		write_nothing(a, writer);
 	}
+	vfio_write_findings(a->vfio, a->session, writer);
 	findings_write_loss(f, writer);
 	/* Who asks why nothing was seen must know what could have been. */
 	return counts.began ? 0 : write_probes(a->session, writer);

@@ -169,7 +169,7 @@ struct stream {
 };
 
 /* A stream that passes every call to up to STREAM_FANOUT sinks, in order; first error wins. */
-#define STREAM_FANOUT 8
+#define STREAM_FANOUT 16
 struct stream_fan {
 	struct stream sinks[STREAM_FANOUT];
 	size_t count;

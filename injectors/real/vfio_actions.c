@@ -196,6 +196,7 @@ static int retry_once(struct vfio_run *run, struct master *master, __u64 round)
 	if (error)
 		return failed(error, "the page that faulted cannot be mapped: %s",
 			      strerror(-error));
+	vfio_run_peak(run);
 	error = master_dma(master, &dma, &refused);
 	run->result.retried++;
 	compare(run, vfio_run_data(run), page, master->bytes);

@@ -27,9 +27,12 @@ static void *make(struct vfio *v, struct slots *slots, __u32 handle, size_t size
 {
 	void **slot = slots_make(slots, handle);
 
-	if (slot && !*slot)
+	/* A damaged recording may name any handle; what no device can have has no account. */
+	if (!slot)
+		return NULL;
+	if (!*slot)
 		*slot = calloc(1, size);
-	if (slot && *slot)
+	if (*slot)
 		return *slot;
 	v->error = failed(-ENOMEM, "no memory for the account of a VFIO container");
 	return NULL;

@@ -90,6 +90,8 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_S
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
 
+$(BUILD)/bench/programs_bench.o: | $(BUILD)/bench/peers.skel.h
+$(BUILD)/bench/programs_bench: $(BUILD)/bench/program_arguments.o
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
@@ -111,7 +113,7 @@ $(BUILD)/tests/lab/programs/%: $(BUILD)/tests/lab/programs/%.o $(BUILD)/libinjec
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 lab-programs: $(LAB_PROGRAMS)
 
-bench-programs: $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
+bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c bench/%.bpf.c,$(sort $(wildcard bench/*.c))))
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
 $(addprefix $(BUILD)/tests/unit/test_,port evict): $(BUILD)/tests/unit/rig/rig.o

@@ -8,7 +8,7 @@ differences within a round. Prints a table and writes build/bench.csv:
 name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/performance.md explains
 the rows.
 
-    bench/bench.py [PART ...]       parts: storm lookup trace block round-trip
+    bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip
 """
 import csv
 import json
@@ -243,8 +243,23 @@ def bench_round_trip(scratch):
         s.median("cpu", "mean"))
 
 
+def bench_programs(scratch):
+    """What one hit of each probe's BPF program takes, beside the least that counts by process."""
+    note("programs: each BPF program alone")
+    output, _ = run([f"{ROOT}/build/bench/programs_bench"], scratch)
+    lines = [line.split() for line in output.splitlines()]
+    peer = next(float(ns) for name, mode, ns, *_ in lines if (name, mode) == ("count", "peer"))
+    for name, mode, ns, _, instructions, _ in lines:
+        if mode == "peer":
+            continue
+        add(f"{name}_{mode}", float(ns), "ns", "@[pid] = count()", peer)
+        if mode == "counted":
+            add(f"{name}_size", float(instructions), "instructions")
+
+
 PARTS = {
     "storm": bench_storm,
+    "programs": bench_programs,
     "lookup": lambda scratch: bench_program("lookup_bench", scratch),
     "trace": bench_trace,
     "block": bench_block,

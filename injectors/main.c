@@ -337,6 +337,7 @@ static const struct {
 	{"check", "check a job file, start nothing", verb_check},
 	{"help", "explain the keys of job files", verb_help},
 	{"list", "list the shipped jobs", verb_list},
+	{"iopf", "make the devices of the kernel module faultline_device fault", real_iopf},
 	{"odp", "RDMA traffic over memory that pages on demand and is not there", real_odp},
 	{"pageout", "evict the DMA targets of a process, so that it faults for real", real_pageout},
 	{"slow", "make storage that answers late, as swap or to be mapped", real_slow},

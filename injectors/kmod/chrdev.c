@@ -93,47 +93,10 @@ static int do_wait(struct client *client, struct accelerator *accelerator, union
 	return wait_for_answers(accelerator, &argument->wait);
 }
 
-static int check_configure(const struct faultline_configure *configure)
-{
-	const u32 known = FAULTLINE_SET_GROUP_LIMIT | FAULTLINE_SET_TIMEOUT | FAULTLINE_SET_DELAY |
-			  FAULTLINE_SET_WITHHOLD | FAULTLINE_SET_PRQ_SIZE |
-			  FAULTLINE_SET_PRQ_PAUSED;
-
-	if (configure->set & ~known)
-		return -EINVAL;
-	if (configure->set & FAULTLINE_SET_GROUP_LIMIT &&
-	    (!configure->group_limit || configure->group_limit > FAULTLINE_GROUP_NUMBERS))
-		return -EINVAL;
-	if (configure->set & FAULTLINE_SET_PRQ_PAUSED && configure->prq_paused > 1)
-		return -EINVAL;
-	return 0;
-}
-
 static int configure(struct client *client, struct accelerator *accelerator,
 		     union argument *argument)
 {
-	const struct faultline_configure *change = &argument->configure;
-	int err = check_configure(change);
-
-	if (!err && change->set & FAULTLINE_SET_PRQ_SIZE)
-		err = prq_resize(change->prq_size);
-	if (err)
-		return err;
-	spin_lock(&faultline.lock);
-	if (change->set & FAULTLINE_SET_GROUP_LIMIT)
-		accelerator->group_limit = change->group_limit;
-	if (change->set & FAULTLINE_SET_TIMEOUT)
-		accelerator->timeout_ms = change->timeout_ms;
-	if (change->set & FAULTLINE_SET_DELAY)
-		accelerator->delay_ms = change->delay_ms;
-	if (change->set & FAULTLINE_SET_WITHHOLD)
-		accelerator->withhold = change->withhold;
-	if (change->set & FAULTLINE_SET_PRQ_PAUSED)
-		faultline.prq.paused = change->prq_paused;
-	made_progress();
-	spin_unlock(&faultline.lock);
-	prq_wake();
-	return 0;
+	return settings_change(client, accelerator, &argument->configure);
 }
 
 static int get_counters(struct client *client, struct accelerator *accelerator,
@@ -156,7 +119,7 @@ static int clear(struct client *client, struct accelerator *unused, union argume
 static int do_dma_map(struct client *client, struct accelerator *accelerator,
 		      union argument *argument)
 {
-	return dma_map(accelerator, &argument->dma_map);
+	return dma_map(client, accelerator, &argument->dma_map);
 }
 
 static int do_dma_unmap(struct client *client, struct accelerator *accelerator,
@@ -302,10 +265,14 @@ static int device_open(struct inode *inode, struct file *file)
 
 static int device_release(struct inode *inode, struct file *file)
 {
+	struct client *client = file->private_data;
+
 	mutex_lock(&faultline.mutex);
-	bonds_of_client_remove(file->private_data);
+	settings_undo(client);
+	bonds_of_client_remove(client);
+	dma_unmap_of_client(client);
 	mutex_unlock(&faultline.mutex);
-	kfree(file->private_data);
+	kfree(client);
 	return 0;
 }
 

@@ -74,12 +74,13 @@ struct bond {
 /* What an open file of /dev/faultline_device owns. */
 struct client {
 	struct list_head bonds; /* under the mutex */
+	u32 configured;		/* bit N: it has changed the settings of device N; under the lock */
 };
 
 /* The page request queue that the devices share: positions only grow. */
 struct request_queue_state {
 	u32 *ring; /* places in the log */
-	u32 size;
+	u32 size, default_size;
 	u64 head, tail;
 	bool paused, overflow;
 	u32 draining; /* waiters who need it read although it is paused */
@@ -134,6 +135,7 @@ bool prq_push(struct accelerator *accelerator, struct record *record, bool flood
 void prq_wake(void);
 void prq_drain(void);
 int prq_resize(u32 size);
+void prq_restore(void);
 void prq_refuse_from_now(struct accelerator *accelerator, u32 pasid);
 void prq_refuse_no_more(void);
 
@@ -182,14 +184,21 @@ void bonds_of_client_remove(struct client *client);
 void bonds_of_device_remove(struct accelerator *accelerator);
 
 /* dma.c */
-int dma_map(struct accelerator *accelerator, struct faultline_dma_map *map);
+int dma_map(struct client *client, struct accelerator *accelerator, struct faultline_dma_map *map);
 int dma_unmap(struct accelerator *accelerator, struct faultline_dma_unmap *unmap);
 int dma_sync(struct accelerator *accelerator, const struct faultline_dma_sync *sync);
 void dma_unmap_all(struct accelerator *accelerator);
+void dma_unmap_of_client(struct client *client);
 
 /* access.c */
 int device_access(struct accelerator *accelerator, struct faultline_access *access);
 bool device_has_translation(struct accelerator *accelerator);
+
+/* settings.c */
+void settings_default(struct accelerator *accelerator);
+int settings_change(struct client *client, struct accelerator *accelerator,
+		    const struct faultline_configure *change);
+void settings_undo(struct client *client);
 
 /* chrdev.c */
 int chrdev_start(void);

@@ -17,6 +17,7 @@ struct mapping {
 	void *memory; /* coherent, or of a single mapping */
 	u32 merged;
 	struct sg_table table;
+	struct client *client; /* that unmaps it by closing; NULL: none */
 };
 
 static size_t total_size(const struct mapping *mapping)
@@ -149,8 +150,8 @@ static void note(struct accelerator *accelerator, enum faultline_log_kind kind, 
 	spin_unlock(&faultline.lock);
 }
 
-static int map_one(struct accelerator *accelerator, const struct faultline_dma_map *map,
-		   struct faultline_dma_mapping *result)
+static int map_one(struct client *client, struct accelerator *accelerator,
+		   const struct faultline_dma_map *map, struct faultline_dma_mapping *result)
 {
 	struct mapping *mapping = kzalloc(sizeof(*mapping), GFP_KERNEL);
 	u64 began;
@@ -168,6 +169,7 @@ static int map_one(struct accelerator *accelerator, const struct faultline_dma_m
 		kfree(mapping);
 		return err;
 	}
+	mapping->client = map->flags & FAULTLINE_DMA_KEEP ? NULL : client;
 	began = ktime_get_ns();
 	err = map_by_kind(&accelerator->pdev->dev, mapping);
 	note(accelerator, FAULTLINE_LOG_DMA_MAP, result->handle, mapping, err, began);
@@ -187,15 +189,16 @@ static int check_map(const struct faultline_dma_map *map)
 	bool list = map->kind == FAULTLINE_DMA_LIST;
 
 	if (map->kind < FAULTLINE_DMA_PAGE || map->kind > FAULTLINE_DMA_LIST ||
-	    map->direction > FAULTLINE_DMA_FROM_DEVICE || !map->size ||
-	    map->size > FAULTLINE_DMA_SIZE_MAX || !map->count || map->count > FAULTLINE_BATCH_MAX)
+	    map->direction > FAULTLINE_DMA_FROM_DEVICE || map->reserved ||
+	    map->flags & ~FAULTLINE_DMA_KEEP || !map->size || map->size > FAULTLINE_DMA_SIZE_MAX ||
+	    !map->count || map->count > FAULTLINE_BATCH_MAX)
 		return -EINVAL;
 	if (list ? !map->segments || map->segments > FAULTLINE_DMA_SEGMENTS_MAX : map->segments)
 		return -EINVAL;
 	return 0;
 }
 
-int dma_map(struct accelerator *accelerator, struct faultline_dma_map *map)
+int dma_map(struct client *client, struct accelerator *accelerator, struct faultline_dma_map *map)
 {
 	struct faultline_dma_mapping __user *user = u64_to_user_ptr(map->mappings);
 	int err = check_map(map);
@@ -205,7 +208,7 @@ int dma_map(struct accelerator *accelerator, struct faultline_dma_map *map)
 		struct faultline_dma_mapping result = {0};
 
 		mutex_lock(&faultline.mutex);
-		err = accelerator->pdev ? map_one(accelerator, map, &result) : -ENODEV;
+		err = accelerator->pdev ? map_one(client, accelerator, map, &result) : -ENODEV;
 		mutex_unlock(&faultline.mutex);
 		if (!err && copy_to_user(user + map->mapped, &result, sizeof(result)))
 			err = -EFAULT;
@@ -246,6 +249,18 @@ void dma_unmap_all(struct accelerator *accelerator)
 {
 	lockdep_assert_held(&faultline.mutex);
 	unmap_every(accelerator);
+}
+
+void dma_unmap_of_client(struct client *client)
+{
+	struct mapping *mapping;
+	unsigned long handle;
+
+	lockdep_assert_held(&faultline.mutex);
+	for (u32 i = 0; i < faultline.devices; i++)
+		xa_for_each(&faultline.accelerators[i].mappings, handle,
+			    mapping) if (mapping->client == client)
+			unmap_one(&faultline.accelerators[i], handle);
 }
 
 static int unmap_next(struct accelerator *accelerator, struct faultline_dma_unmap *unmap)

@@ -8,6 +8,7 @@
  *   ENODEV   no such device, or it is unplugged
  *   EFAULT   an address of the caller's is not valid
  * Times are nanoseconds of CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns(). 0 is "did not happen".
+ * What an open file configured, bound or mapped is undone when it is closed, unless said otherwise.
  * Devices have numbers from 0. Addresses of buffers are 64 bits wide, whatever the caller's width.
  */
 #ifndef FAULTLINE_DEVICE_H
@@ -235,6 +236,11 @@ enum faultline_dma_direction {
 	FAULTLINE_DMA_FROM_DEVICE = 2,
 };
 
+enum faultline_dma_flag {
+	/* Not unmapped when the file is closed, but with the device: a leak. */
+	FAULTLINE_DMA_KEEP = 1 << 0,
+};
+
 struct faultline_dma_mapping {
 	__u64 iova; /* of the first byte */
 	__u64 size; /* bytes in all */
@@ -251,6 +257,8 @@ struct faultline_dma_map {
 	__u32 count;	 /* mappings to make, 1 to FAULTLINE_BATCH_MAX */
 	__u32 mapped;	 /* out, also when the call fails */
 	__u64 mappings;	 /* address of struct faultline_dma_mapping[count], filled */
+	__u32 flags;	 /* enum faultline_dma_flag */
+	__u32 reserved;
 };
 
 struct faultline_dma_unmap {

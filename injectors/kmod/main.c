@@ -76,7 +76,7 @@ static int alloc_state(void)
 		accelerator->number = i;
 		INIT_LIST_HEAD(&accelerator->bonds);
 		xa_init_flags(&accelerator->mappings, XA_FLAGS_ALLOC1);
-		accelerator->group_limit = FAULTLINE_GROUP_NUMBERS;
+		settings_default(accelerator);
 		accelerator->next_deadline = U64_MAX;
 		INIT_DELAYED_WORK(&accelerator->deadlines, deadlines_work);
 	}

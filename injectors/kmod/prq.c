@@ -277,6 +277,20 @@ int prq_resize(u32 size)
 	return err;
 }
 
+/* Back to how it was at load: read, and of that size. */
+void prq_restore(void)
+{
+	lockdep_assert_held(&faultline.mutex);
+	spin_lock(&faultline.lock);
+	prq->paused = false;
+	spin_unlock(&faultline.lock);
+	/* Others may go on raising: then it is a matter of finding the queue empty. */
+	do {
+		prq_drain();
+		wait_event(faultline.progressed, !READ_ONCE(prq->overflow));
+	} while (prq_resize(prq->default_size) == -EBUSY);
+}
+
 int prq_start(u32 size)
 {
 	struct task_struct *thread;
@@ -287,7 +301,7 @@ int prq_start(u32 size)
 		return -EINVAL;
 	}
 	init_waitqueue_head(&prq->wake);
-	prq->size = size;
+	prq->size = prq->default_size = size;
 	prq->ring = vzalloc(array_size(FAULTLINE_PRQ_MAX, sizeof(*prq->ring)));
 	if (!prq->ring)
 		return -ENOMEM;

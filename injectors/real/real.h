@@ -9,6 +9,7 @@
 #ifndef FAULTLINE_REAL_H
 #define FAULTLINE_REAL_H
 
+int real_iopf(int argc, char **argv);
 int real_odp(int argc, char **argv);
 int real_pageout(int argc, char **argv);
 int real_slow(int argc, char **argv);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One run: the devices set up, the processes led through it, the log read. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include "injectors/real/iopf.h"
+#include "lib/base/clock.h"
+
+/* Raised into a queue that nobody reads, so that what happens next happens to all of them. */
+static bool is_paused_first(enum iopf_what what)
+{
+	return what == IOPF_UNMAP || what == IOPF_EXIT || what == IOPF_FLOOD;
+}
+
+static __u32 milliseconds(__u64 ns)
+{
+	return (__u32)((ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
+}
+
+static int configure(const struct iopf_run *run)
+{
+	const struct iopf_options *options = run->options;
+	struct faultline_configure change = {
+		.set = FAULTLINE_SET_GROUP_LIMIT | FAULTLINE_SET_TIMEOUT | FAULTLINE_SET_DELAY |
+		       FAULTLINE_SET_WITHHOLD,
+		.group_limit = options->group_numbers,
+		.timeout_ms = milliseconds(options->timeout_ns),
+		.delay_ms = milliseconds(options->delay_ns),
+		.withhold = options->withhold,
+		.prq_size = options->prq_size,
+		.prq_paused = is_paused_first(options->what),
+	};
+	int err = 0;
+
+	if (options->prq_size)
+		change.set |= FAULTLINE_SET_PRQ_SIZE;
+	if (change.prq_paused)
+		change.set |= FAULTLINE_SET_PRQ_PAUSED;
+	for (__u32 i = 0; i < options->device_count && !err; i++) {
+		change.device = options->devices[i];
+		err = iopf_call(&run->device, FAULTLINE_IOC_CONFIGURE, &change,
+				"cannot set up the device (is another program using it?)");
+		change.set &= ~(FAULTLINE_SET_PRQ_SIZE | FAULTLINE_SET_PRQ_PAUSED);
+	}
+	return err;
+}
+
+static int resume(const struct iopf_run *run)
+{
+	struct faultline_configure change = {.device = run->options->devices[0],
+					     .set = FAULTLINE_SET_PRQ_PAUSED};
+
+	if (!is_paused_first(run->options->what))
+		return 0;
+	return iopf_call(&run->device, FAULTLINE_IOC_CONFIGURE, &change, "cannot resume the queue");
+}
+
+static int await_answers(const struct iopf_run *run)
+{
+	int err = 0;
+
+	for (__u32 i = 0; i < run->options->device_count && !err; i++) {
+		struct faultline_wait wait = {.device = run->options->devices[i],
+					      .timeout_ns = run->options->wait_ns};
+
+		err = iopf_call(&run->device, FAULTLINE_IOC_WAIT, &wait, "cannot wait");
+		if (err == -ETIME)
+			err = failed(-ETIME, "%u groups of %s were not answered within --wait",
+				     wait.waiting, iopf_device_name(&run->device, wait.device));
+	}
+	return err;
+}
+
+/* The answers come late only when the devices have given up before. */
+static int release(const struct iopf_run *run)
+{
+	const struct iopf_options *options = run->options;
+	__u64 until = monotonic_ns() + options->timeout_ns + 20 * NSEC_PER_MSEC;
+	int err = 0;
+
+	if (!options->withhold)
+		return 0;
+	if (options->timeout_ns && verb_sleep_until(until))
+		return failed(-EINTR, "interrupted");
+	for (__u32 i = 0; i < options->device_count && !err; i++) {
+		struct faultline_release let = {.device = options->devices[i]};
+
+		err = iopf_call(&run->device, FAULTLINE_IOC_RELEASE, &let, "cannot release");
+	}
+	return err;
+}
+
+static int remember_counters(struct iopf_run *run)
+{
+	int err = 0;
+
+	for (__u32 i = 0; i < run->options->device_count && !err; i++) {
+		struct faultline_counters *counters = &run->before[run->options->devices[i]];
+
+		counters->device = run->options->devices[i];
+		err = iopf_call(&run->device, FAULTLINE_IOC_COUNTERS, counters,
+				"cannot read the counters");
+	}
+	return err;
+}
+
+static int lead(struct iopf_run *run)
+{
+	bool stays = run->options->what != IOPF_EXIT;
+	int err = iopf_processes_start(run);
+
+	if (!err)
+		iopf_open_gate(run, IOPF_GATE_RAISE);
+	/* Processes that are to end by themselves with requests pending say nothing any more. */
+	if (!err)
+		err = stays ? iopf_await_ready(run) : iopf_processes_end(run, false);
+	if (!err)
+		err = resume(run);
+	if (!err)
+		err = await_answers(run);
+	if (!err)
+		err = release(run);
+	return err;
+}
+
+int iopf_remember(struct iopf_run *run)
+{
+	struct faultline_info info;
+	int err = iopf_call(&run->device, FAULTLINE_IOC_INFO, &info, "cannot read the log's state");
+
+	run->log_first = info.log_first + info.log_used;
+	return err ? err : remember_counters(run);
+}
+
+int iopf_run_requests(struct iopf_run *run)
+{
+	int err = iopf_plan_make(&run->plan, run->options), ended;
+	char sentence[256];
+
+	if (!err)
+		err = configure(run);
+	if (!err)
+		err = iopf_remember(run);
+	if (err)
+		return err;
+	err = lead(run);
+	strncpy(sentence, failure_text(), sizeof(sentence) - 1);
+	sentence[sizeof(sentence) - 1] = '\0';
+	ended = iopf_processes_end(run, err != 0);
+	/* Why a process ended says more than that it did. */
+	if (err && (err != -ECHILD || !ended))
+		return failed(err, "%s", sentence);
+	return ended;
+}

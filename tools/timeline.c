@@ -118,6 +118,23 @@ static __u64 duration(const struct fault *fault)
 	return fault_last_ns(fault) - fault_first_ns(fault);
 }
 
+/* What only kernel paths tell: whose memory it was, and how its page came. */
+static void print_kernel(const struct fault *fault)
+{
+	char text[UNITS_TEXT];
+
+	if (fault->pasid != PASID_NONE)
+		printf("PASID %u", fault->pasid);
+	else
+		printf("no PASID");
+	if (fault->pid)
+		printf(" of %s, pid %u", fault->comm[0] ? fault->comm : "-", fault->pid);
+	printf("; consumer %s, cause %s", fault_consumer_name(fault), fault_cause_name(fault));
+	if (fault->mm_ns)
+		printf(", %s in handle_mm_fault", units_format_duration(fault->mm_ns, text));
+	putchar('\n');
+}
+
 static void print_head(const struct session *session, const struct fault *fault)
 {
 	char name[NAME_TEXT], text[UNITS_TEXT], queue[24] = "", instance[24];
@@ -139,6 +156,8 @@ static void print_head(const struct session *session, const struct fault *fault)
 	if (fault->handler_tid)
 		printf(", CPU %u", fault->handler_cpu);
 	putchar('\n');
+	if (fault->kernel)
+		print_kernel(fault);
 }
 
 static void print_fault(const struct session *session, const struct fault *fault)

@@ -21,12 +21,17 @@ struct fault {
 	__u64 address;
 	__u64 length;
 	__u64 cpu_fault_ns; /* first CPU fault its handler took for it, 0 if none was seen */
+	__u64 queued_ns;    /* when it was handed to its consumer, 0 if that was not seen */
+	__u64 mm_ns;	    /* in handle_mm_fault() for its page */
+	__u64 interrupt_ns; /* from the IOMMU's interrupt to isr, 0 if that was not seen */
+	__u64 delivered_ns; /* from the response until the IOMMU had consumed it, likewise */
 	__u32 cpu_faults;   /* how many CPU faults its handler took for this page */
 	__u32 device;
 	__u32 pasid;
 	__u32 group;
 	__u32 instance;
-	__u32 pid; /* of the device's owner */
+	__u32 pid;     /* of the device's owner, or of the process that its PASID means */
+	char comm[16]; /* of that process */
 	__u32 handler_tid;
 	__u16 handler_cpu;
 	__u16 queue;
@@ -36,11 +41,16 @@ struct fault {
 	__u8 seen;	/* bit per stage */
 	__u8 overflows; /* times its request was dropped by a full queue before one got through */
 	__u8 repeats;	/* timestamps reported again; the first of each is kept */
+	__u8 kernel;	/* from a kernel path, which shows neither detect nor resume */
+	__u8 ended;	/* the last stage that its source shows was seen */
+	__u8 cause;	/* enum mm_cause */
+	__u8 consumer;	/* enum fault_consumer */
 };
 
 enum fault_state {
 	FAULT_OPEN,
-	FAULT_COMPLETE,	    /* detect and resume seen, all seen stages in order */
+	FAULT_COMPLETE,	    /* detect and resume seen, from a kernel path the first and last stage
+			       that it shows; all seen stages in order */
 	FAULT_UNFINISHED,   /* the recording or the wait ended first; without its detect: it had
 			       begun before the recording */
 	FAULT_INCONSISTENT, /* stages out of order, or a stage without its request */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 
 #define PAGE_MASK (~(__u64)4095)
@@ -63,20 +64,32 @@ static enum fault_state judge(const struct faults *f, const struct group *group,
 			      const struct fault *fault)
 {
 	bool began = fault->seen & STAGE_BIT(EVENT_FAULT_DETECT);
-	bool resumed = fault->seen & STAGE_BIT(EVENT_FAULT_RESUME);
+	bool resumed = fault_over(fault);
 	bool early = group->first_ns < f->first_ns + f->config.start_ns;
 
 	if (fault->state == FAULT_OVERFLOWED)
 		return FAULT_OVERFLOWED;
 	if (!in_order(fault))
 		return FAULT_INCONSISTENT;
+	if (fault->kernel && fault->ended && (fault->seen & (fault->seen - 1)))
+		return FAULT_COMPLETE;
 	if (began)
 		return resumed ? FAULT_COMPLETE : FAULT_UNFINISHED;
-	if (!fault->seen)
+	if (!fault->seen || (fault->kernel && !fault->ended))
 		return FAULT_UNFINISHED;
-	if (early && (!resumed || only_beginning_missing(fault->seen)))
+	if (early && (!resumed || fault->kernel || only_beginning_missing(fault->seen)))
 		return FAULT_UNFINISHED;
 	return FAULT_INCONSISTENT;
+}
+
+/* Its first stage is missing: a kernel path's fault begins with its report, or its handler. */
+static bool was_cut(const struct fault *fault)
+{
+	__u8 first = STAGE_BIT(EVENT_FAULT_DETECT);
+
+	if (fault->kernel)
+		first = STAGE_BIT(EVENT_FAULT_ISR) | STAGE_BIT(EVENT_FAULT_HANDLER);
+	return !(fault->seen & first);
 }
 
 static void count_state(struct faults *f, const struct fault *fault)
@@ -87,8 +100,7 @@ static void count_state(struct faults *f, const struct fault *fault)
 		break;
 	case FAULT_UNFINISHED:
 		f->counts.unfinished++;
-		if (!(fault->seen & STAGE_BIT(EVENT_FAULT_DETECT)))
-			f->counts.cut++;
+		f->counts.cut += was_cut(fault);
 		break;
 	case FAULT_INCONSISTENT:
 		f->counts.inconsistent++;
@@ -153,11 +165,22 @@ void fault_stamp(struct fault *fault, unsigned int stage, __u64 time_ns)
 	fault->at[stage] = time_ns;
 }
 
+void fault_name_process(const struct faults *f, struct fault *fault)
+{
+	const struct pasid_process *process =
+		fault->kernel ? pasids_find(f->pasids, fault->device, fault->pasid) : NULL;
+
+	if (!process)
+		return;
+	fault->pid = process->pid;
+	memcpy(fault->comm, process->comm, sizeof(fault->comm));
+}
+
 struct request *fault_request_new(struct faults *f, struct group *group, const struct event *e)
 {
 	struct request *request;
 	struct fault *fault;
-	const __u32 *owner = slots_find(&f->owners, e->device);
+	const struct fault_device *device = slots_find(&f->devices, e->device);
 
 	make_room(f, group);
 	request = pool_take(&f->request_pool);
@@ -179,7 +202,11 @@ struct request *fault_request_new(struct faults *f, struct group *group, const s
 	fault->queue = e->queue;
 	fault->address = e->address;
 	fault->length = e->length;
-	fault->pid = owner ? *owner : 0;
+	if (device) {
+		fault->pid = device->pid;
+		fault->kernel = device->kernel;
+	}
+	fault_name_process(f, fault);
 	fault->handler_tid = group->handler_tid;
 	fault->handler_cpu = group->handler_cpu;
 	fault->code = group->code;

@@ -11,6 +11,7 @@
 #include <utlist.h>
 
 #include "lib/analyze/faults.h"
+#include "lib/analyze/pasids.h"
 #include "lib/analyze/pool.h"
 #include "lib/analyze/slots.h"
 
@@ -47,6 +48,12 @@ struct group {
 	UT_hash_handle hh;
 };
 
+/* What the dictionary says of a device; zero: nothing. */
+struct fault_device {
+	__u32 pid; /* of its owner */
+	bool kernel;
+};
+
 struct faults {
 	struct faults_config config;
 	struct fault_sink sinks[FAULT_SINKS];
@@ -54,7 +61,8 @@ struct faults {
 	struct group *groups;
 	struct group *open, *lingering;
 	struct pool group_pool, request_pool;
-	struct slots owners; /* __u32 pid by device handle */
+	struct slots devices; /* struct fault_device by handle */
+	struct pasids *pasids;
 	struct faults_counts counts;
 	__u64 first_ns; /* of the stream */
 	int error;
@@ -81,6 +89,8 @@ struct request *fault_request_find(struct group *group, __u64 address);
 struct request *fault_request_at(struct group *group, __u64 virtual_address);
 /* Tells the subscribers, once its first timestamp is set. */
 void fault_request_announce(struct faults *faults, const struct request *request);
+/* Names the process that the fault's PASID means, if it is known by now. */
+void fault_name_process(const struct faults *faults, struct fault *fault);
 /* The first time of a stage stands; further ones are counted. */
 void fault_stamp(struct fault *fault, unsigned int stage, __u64 time_ns);
 

@@ -37,6 +37,14 @@ static const struct column columns[] = {
 	{"pid", NULL, COLUMN_COUNT, 8, true},
 	{"overflows", NULL, COLUMN_COUNT, 9, true},
 	{"repeats", NULL, COLUMN_COUNT, 7, true},
+	{"comm", NULL, COLUMN_TEXT, 15, true},
+	{"span", NULL, COLUMN_TEXT, 13, true},
+	{"cause", NULL, COLUMN_TEXT, 13, true},
+	{"consumer", NULL, COLUMN_TEXT, 8, true},
+	{"interrupt", NULL, COLUMN_DURATION, 9, true},
+	{"queued", NULL, COLUMN_DURATION, 8, true},
+	{"mm_fault", NULL, COLUMN_DURATION, 8, true},
+	{"delivered", NULL, COLUMN_DURATION, 9, true},
 };
 
 const struct table fault_table = {"faults", "Faults", columns,
@@ -77,7 +85,8 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 {
 	bool handled = fault->seen & 1u << (EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT);
 	__u64 start = fault_first_ns(fault), total = fault_total_ns(fault);
-	char name[NAME_TEXT], merged[NAME_TEXT];
+	__u64 queued = fault->queued_ns > start && start ? fault->queued_ns - start : 0;
+	char name[NAME_TEXT], merged[NAME_TEXT], span[SPAN_TEXT];
 	struct stage_times times;
 
 	stage_times(fault, &times);
@@ -114,5 +123,13 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 				  or_none(fault->pid, fault->pid),
 				  {.count = fault->overflows},
 				  {.count = fault->repeats},
+				  {.text = fault->comm[0] ? fault->comm : "-"},
+				  {.text = stage_span(fault->seen, span)},
+				  {.text = fault_cause_name(fault)},
+				  {.text = fault_consumer_name(fault)},
+				  or_none(fault->interrupt_ns, fault->interrupt_ns),
+				  or_none(queued, queued),
+				  or_none(fault->mm_ns, fault->mm_ns),
+				  or_none(fault->delivered_ns, fault->delivered_ns),
 			  });
 }

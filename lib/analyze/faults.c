@@ -31,11 +31,29 @@ static void claim_cpu_faults(struct faults *f, struct group *group, struct fault
 	group->cpu_fault_ns = 0;
 }
 
+/* What only kernel paths tell. On a stage after the handler LAST means: this was the end. */
+static void apply_kernel(struct fault *fault, const struct event *e)
+{
+	if (e->kind == EVENT_FAULT_ISR) {
+		fault->interrupt_ns = e->value;
+		fault->flags |= e->flags & EVENT_LAST;
+	} else if (e->kind == EVENT_FAULT_RESOLVED) {
+		fault->mm_ns += e->value;
+		fault->cause = e->code > fault->cause ? e->code : fault->cause;
+	}
+	if (e->kind > EVENT_FAULT_HANDLER && e->flags & EVENT_LAST)
+		fault->ended = true;
+}
+
 static void apply(struct faults *f, struct group *group, struct fault *fault, const struct event *e)
 {
 	fault_stamp(fault, e->kind - EVENT_FAULT_DETECT, e->time_ns);
-	fault->flags |= e->flags & (EVENT_READ | EVENT_WRITE | EVENT_EXEC | EVENT_PRIV |
-				    EVENT_LAST | EVENT_MAJOR);
+	if (fault->kernel)
+		apply_kernel(fault, e);
+	else
+		fault->flags |= e->flags & EVENT_LAST;
+	fault->flags |=
+		e->flags & (EVENT_READ | EVENT_WRITE | EVENT_EXEC | EVENT_PRIV | EVENT_MAJOR);
 	if (fault->queue == QUEUE_NONE)
 		fault->queue = e->queue;
 	switch (e->kind) {
@@ -62,7 +80,7 @@ static void apply(struct faults *f, struct group *group, struct fault *fault, co
 	}
 }
 
-/* A resumed group leaves at once if nothing more can come, else it waits for late events. */
+/* A group that is over leaves at once if nothing more can come, else it waits for late events. */
 static void after_resume(struct faults *f, struct group *group, __u64 now)
 {
 	for (struct request *r = group->requests; r; r = r->next) {
@@ -157,8 +175,38 @@ static void fault_event(struct faults *f, const struct event *e)
 		group_event(f, group, e);
 	else
 		request_event(f, group, e);
-	if (group->requests && group->requests->fault.seen & STAGE_BIT(EVENT_FAULT_RESUME))
+	if (group->requests && fault_over(&group->requests->fault))
 		after_resume(f, group, e->time_ns);
+}
+
+/* What is told of a group beside its stages. */
+static void group_note(struct faults *f, const struct event *e)
+{
+	struct group *group;
+
+	fault_group_expire(f, e->time_ns);
+	group = fault_group_find(f, e);
+	for (struct request *r = group ? group->requests : NULL; r; r = r->next) {
+		if (e->kind == EVENT_FAULT_DELIVERED) {
+			r->fault.delivered_ns = e->value;
+		} else {
+			r->fault.queued_ns = e->time_ns;
+			r->fault.consumer = e->code;
+		}
+	}
+}
+
+/* A PASID that was attached before the recording is told with its first fault. */
+static void pasid_event(struct faults *f, const struct event *e)
+{
+	struct group *lists[] = {f->open, f->lingering}, *group;
+
+	pasids_event(f->pasids, e);
+	for (size_t i = 0; e->kind == EVENT_PASID_ATTACH && i < 2; i++)
+		DL_FOREACH(lists[i], group)
+	for (struct request *r = group->requests; r; r = r->next)
+		if (r->fault.kernel && !r->fault.pid && r->fault.pasid == e->pasid)
+			fault_name_process(f, &r->fault);
 }
 
 static void unfinished_event(struct faults *f, const struct event *e)
@@ -215,6 +263,10 @@ static int on_events(void *self, const struct event *events, size_t count)
 			unfinished_event(f, e);
 		} else if (e->kind >= EVENT_FAULT_DETECT && e->kind <= EVENT_FAULT_OVERFLOW) {
 			fault_event(f, e);
+		} else if (e->kind == EVENT_FAULT_QUEUED || e->kind == EVENT_FAULT_DELIVERED) {
+			group_note(f, e);
+		} else if (e->kind == EVENT_PASID_ATTACH || e->kind == EVENT_PASID_DETACH) {
+			pasid_event(f, e);
 		}
 	}
 	return f->error;
@@ -223,10 +275,10 @@ static int on_events(void *self, const struct event *events, size_t count)
 static int on_device(void *self, const struct device_info *device)
 {
 	struct faults *f = self;
-	__u32 *owner = slots_make(&f->owners, device->handle);
+	struct fault_device *known = slots_make(&f->devices, device->handle);
 
-	if (owner)
-		*owner = device->pid;
+	if (known)
+		*known = (struct fault_device){device->pid, device->kind != DEVICE_EMULATED};
 	return 0;
 }
 
@@ -267,7 +319,10 @@ int faults_create(struct faults **faults, const struct faults_config *config)
 		f->config.start_ns = START_DEFAULT;
 	pool_init(&f->group_pool, sizeof(struct group));
 	pool_init(&f->request_pool, sizeof(struct request));
-	slots_init(&f->owners, sizeof(__u32));
+	slots_init(&f->devices, sizeof(struct fault_device));
+	f->pasids = pasids_create();
+	if (!f->pasids)
+		return failed(-ENOMEM, "no memory for the processes of PASIDs");
 	return 0;
 }
 
@@ -313,6 +368,7 @@ void faults_destroy(struct faults *f)
 	HASH_CLEAR(hh, f->groups);
 	pool_free(&f->group_pool);
 	pool_free(&f->request_pool);
-	slots_free(&f->owners);
+	slots_free(&f->devices);
+	pasids_destroy(f->pasids);
 	free(f);
 }

@@ -194,7 +194,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	return writer_note(writer, "Longest fault: %s on %s at %s, %s of it in %s.",
 			   units_format_duration(f->longest_ns, total),
 			   session_device_name(a->session, f->longest.device, name),
-			   session_when(a->session, f->longest.at[0], time), part,
+			   session_when(a->session, fault_begin_ns(&f->longest), time), part,
 			   stage_name(slowest));
 }
 
@@ -305,7 +305,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 	struct device_rate rate = rates_device(a->rates, device);
 	unsigned int slowest = STAGES;
 	__u64 sum_ns, worst_ns;
-	char name[NAME_TEXT];
+	char name[NAME_TEXT], span[SPAN_TEXT];
 	double share = 0;
 
 	queues_device(a->queues, device, &sum_ns, &worst_ns);
@@ -326,6 +326,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.count = group ? group->total.max : CELL_NONE},
 			{.text = group ? stage_name(slowest) : "-"},
 			{.real = 100 * share},
+			{.text = group ? stage_span(group->seen, span) : "-"},
 			{.count = worst_ns},
 			{.count = counts.complete},
 			{.count = counts.unfinished},
@@ -351,6 +352,7 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 		{"max", NULL, COLUMN_DURATION, 7, false},
 		{"slowest", NULL, COLUMN_TEXT, 8, false},
 		{"share", "percent", COLUMN_REAL, 6, true},
+		{"span", NULL, COLUMN_TEXT, 13, true},
 		{"blocked", NULL, COLUMN_DURATION, 7, true},
 		{"complete", NULL, COLUMN_COUNT, 8, true},
 		{"unfinished", NULL, COLUMN_COUNT, 10, true},

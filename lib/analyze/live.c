@@ -182,7 +182,7 @@ static void take_open(void *argument, const struct fault *fault)
 {
 	struct open_query *query = argument;
 
-	if (fault->device == query->device && !fault_resumed(fault) && query->count < query->max)
+	if (fault->device == query->device && !fault_over(fault) && query->count < query->max)
 		query->faults[query->count++] = *fault;
 }
 

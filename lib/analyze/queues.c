@@ -128,8 +128,8 @@ static void on_finished(void *self, const struct fault *fault)
 	if (!q)
 		return;
 	q->faults++;
-	if (fault->at[0])
-		unite(q, fault->at[0], fault_last_ns(fault));
+	if (fault_begin_ns(fault))
+		unite(q, fault_begin_ns(fault), fault_last_ns(fault));
 }
 
 int queues_create(struct queues **queues, struct faults *faults)
@@ -164,7 +164,8 @@ struct cover {
 static void cover_fault(void *argument, const struct fault *fault)
 {
 	struct cover *cover = argument;
-	__u64 from = fault->at[0], to = fault_resumed(fault) ? fault_last_ns(fault) : cover->to;
+	__u64 from = fault_begin_ns(fault);
+	__u64 to = fault_over(fault) ? fault_last_ns(fault) : cover->to;
 
 	if (fault->device != cover->open.key.device || fault->queue != cover->open.key.queue ||
 	    !from)

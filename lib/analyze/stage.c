@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/stage.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const stage_names[STAGES + 1] = {
@@ -45,6 +46,10 @@ __u64 fault_total_ns(const struct fault *fault)
 {
 	__u64 from = fault->at[0], to = fault->at[FAULT_STAGES - 1];
 
+	if (fault->kernel && fault->ended) {
+		from = fault_first_ns(fault);
+		to = fault_last_ns(fault);
+	}
 	return from && to > from ? to - from : 0;
 }
 
@@ -77,6 +82,20 @@ __u64 fault_last_ns(const struct fault *fault)
 	return 0;
 }
 
+__u64 fault_begin_ns(const struct fault *fault)
+{
+	return fault->kernel ? fault_first_ns(fault) : fault->at[0];
+}
+
+const char *stage_span(__u8 seen, char text[SPAN_TEXT])
+{
+	if (!seen)
+		return "none";
+	snprintf(text, SPAN_TEXT, "%s-%s", timestamp_name((unsigned int)__builtin_ctz(seen)),
+		 timestamp_name(31 - (unsigned int)__builtin_clz(seen)));
+	return text;
+}
+
 const char *fault_reached_name(const struct fault *fault)
 {
 	return timestamp_name(fault->seen ? 31 - (unsigned int)__builtin_clz(fault->seen)
@@ -94,6 +113,39 @@ const char *fault_state_name(unsigned int state)
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
+const char *fault_cause_name(const struct fault *fault)
+{
+	static const char *const names[] = {
+		[MM_NONE] = "none",
+		[MM_ANONYMOUS] = "anonymous",
+		[MM_PRESENT] = "present",
+		[MM_COPY_ON_WRITE] = "copy-on-write",
+		[MM_FILE] = "file",
+		[MM_HUGE] = "huge",
+		[MM_HUGETLB] = "hugetlb",
+		[MM_SWAP] = "swap",
+		[MM_USERFAULTFD] = "userfaultfd",
+		[MM_ERROR] = "error",
+	};
+
+	if (!fault->kernel)
+		return "-";
+	return fault->cause < sizeof(names) / sizeof(names[0]) ? names[fault->cause] : "unknown";
+}
+
+const char *fault_consumer_name(const struct fault *fault)
+{
+	static const char *const names[] = {
+		[CONSUMER_UNKNOWN] = "-",
+		[CONSUMER_SVA] = "sva",
+		[CONSUMER_IOMMUFD] = "iommufd",
+		[CONSUMER_OTHER] = "other",
+	};
+
+	return fault->consumer < sizeof(names) / sizeof(names[0]) ? names[fault->consumer]
+								  : "unknown";
 }
 
 const char *fault_response_name(const struct fault *fault)

@@ -35,14 +35,23 @@ struct stage_times {
 
 /* The stage times of a fault, whatever its state; timestamps out of order give 0. */
 void stage_times(const struct fault *fault, struct stage_times *times);
-/* detect to resume, 0 if either is missing. */
+/*
+ * detect to resume, 0 if either is missing. From a kernel path that has ended: the first to the last
+ * timestamp seen.
+ */
 __u64 fault_total_ns(const struct fault *fault);
 /* The stage that took longest, STAGES if none has a time. */
 unsigned int fault_slowest_stage(const struct fault *fault);
-static inline bool fault_resumed(const struct fault *fault)
+/* Nothing more is to come: it has resumed, or ended where its source ends. */
+static inline bool fault_over(const struct fault *fault)
 {
-	return fault->seen & 1u << (EVENT_FAULT_RESUME - EVENT_FAULT_DETECT);
+	return fault->ended || fault->seen & 1u << (EVENT_FAULT_RESUME - EVENT_FAULT_DETECT);
 }
+/* When it began: detect, from a kernel path the first timestamp seen. 0 if that is missing. */
+__u64 fault_begin_ns(const struct fault *fault);
+/* "detect-resume", "isr-response": between which timestamps a total lies; "none" without any. */
+#define SPAN_TEXT 24
+const char *stage_span(__u8 seen, char text[SPAN_TEXT]);
 /* First and last timestamp seen, 0 if there is none. */
 __u64 fault_first_ns(const struct fault *fault);
 __u64 fault_last_ns(const struct fault *fault);
@@ -51,6 +60,10 @@ __u64 fault_last_ns(const struct fault *fault);
 const char *fault_state_name(unsigned int state);
 /* The newest timestamp seen: "mapped", "resume"; "none" if there is none. */
 const char *fault_reached_name(const struct fault *fault);
+/* "swap", "anonymous", ...; "-" where no kernel path told. */
+const char *fault_cause_name(const struct fault *fault);
+/* "sva", "iommufd", "other"; "-" if unknown. */
+const char *fault_consumer_name(const struct fault *fault);
 /* "success", "invalid", "failure", "-" while there was none, or a number's word. */
 const char *fault_response_name(const struct fault *fault);
 

@@ -70,6 +70,7 @@ static void add(struct stage_group *group, const struct fault *fault,
 		const struct stage_times *times)
 {
 	group->faults++;
+	group->seen |= fault->seen;
 	for (unsigned int s = 0; s < STAGES; s++) {
 		if (!(times->measured & (1u << s)))
 			continue;

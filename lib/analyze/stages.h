@@ -27,6 +27,7 @@ enum fault_kind {
 
 struct stage_group {
 	__u64 faults;
+	__u8 seen; /* bit per timestamp that any of them has */
 	__u64 merged[STAGES];
 	struct histogram stages[STAGES];
 	struct histogram total;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/pasids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define PASIDS_KEPT 65536
+
+struct pasid_key {
+	__u32 device; /* DEVICE_NONE: every one */
+	__u32 pasid;
+};
+
+struct meaning {
+	struct pasid_key key;
+	struct pasid_process process;
+	UT_hash_handle hh;
+};
+
+struct pasids {
+	struct meaning *meanings;
+};
+
+struct pasids *pasids_create(void)
+{
+	return calloc(1, sizeof(struct pasids));
+}
+
+static void forget(struct pasids *pasids, struct meaning *meaning)
+{
+	HASH_DEL(pasids->meanings, meaning);
+	free(meaning);
+}
+
+void pasids_destroy(struct pasids *pasids)
+{
+	if (!pasids)
+		return;
+	while (pasids->meanings)
+		forget(pasids, pasids->meanings);
+	free(pasids);
+}
+
+static struct meaning *find(const struct pasids *pasids, __u32 device, __u32 pasid)
+{
+	struct pasid_key key = {device, pasid};
+	struct meaning *meaning;
+
+	HASH_FIND(hh, pasids->meanings, &key, sizeof(key), meaning);
+	return meaning;
+}
+
+static struct meaning *make(struct pasids *pasids, __u32 device, __u32 pasid)
+{
+	struct meaning *meaning;
+
+	if (HASH_COUNT(pasids->meanings) >= PASIDS_KEPT)
+		return NULL;
+	meaning = calloc(1, sizeof(*meaning));
+	if (!meaning)
+		return NULL;
+	meaning->key = (struct pasid_key){device, pasid};
+	HASH_ADD(hh, pasids->meanings, key, sizeof(meaning->key), meaning);
+	if (meaning->hh.tbl)
+		return meaning;
+	free(meaning);
+	return NULL;
+}
+
+void pasids_event(struct pasids *pasids, const struct event *e)
+{
+	struct meaning *meaning = find(pasids, e->device, e->pasid);
+
+	if (e->kind == EVENT_PASID_DETACH) {
+		if (meaning)
+			forget(pasids, meaning);
+		return;
+	}
+	if (!meaning)
+		meaning = make(pasids, e->device, e->pasid);
+	if (!meaning)
+		return;
+	meaning->process.pid = e->pid;
+	/* The name is told in these two. */
+	memcpy(meaning->process.comm, &e->address, sizeof(e->address));
+	memcpy(meaning->process.comm + sizeof(e->address), &e->length, sizeof(e->length));
+	meaning->process.comm[sizeof(meaning->process.comm) - 1] = '\0';
+}
+
+const struct pasid_process *pasids_find(const struct pasids *pasids, __u32 device, __u32 pasid)
+{
+	const struct meaning *meaning = NULL;
+
+	if (pasid != PASID_NONE && HASH_COUNT(pasids->meanings)) {
+		meaning = find(pasids, device, pasid);
+		if (!meaning)
+			meaning = find(pasids, DEVICE_NONE, pasid);
+	}
+	return meaning ? &meaning->process : NULL;
+}

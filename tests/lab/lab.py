@@ -22,7 +22,7 @@ ROOT = image.ROOT
 # What a healthy kernel never says. Both the console and dmesg are searched.
 TROUBLE = re.compile(
     r"BUG[: ]|WARNING: |Oops|Kernel panic|general protection|unable to handle|Call Trace:|cut here"
-    r"|rcu.*(stall|starved)|soft lockup|hard LOCKUP|blocked for more than|INFO: task|hung_task"
+    r"|detected stall|expedited stalls|kthread starved|soft lockup|hard LOCKUP|blocked for more than|INFO: task|hung_task"
     r"|possible (recursive|circular|irq lock)|lockdep|inconsistent lock|suspicious RCU|sleeping function"
     r"|scheduling while atomic|refcount_t|list_(add|del) corruption|UBSAN|KASAN|KFENCE|DEBUG_LOCKS"
     r"|Bad page|bad: scheduling|Out of memory|invoked oom-killer|segfault at|trap (invalid|divide)")
@@ -138,7 +138,11 @@ class Runner:
             outcomes.append((part, directory, seconds, wrong, finished))
             left = [s for s in part.scenarios if s not in finished]
             # The first that did not finish is the one the guest died in.
-            remaining = left[1:] if read(directory, "boot") else []
+            if read(directory, "boot"):
+                remaining = left[1:]
+            else:
+                # It did not come up: a second try tells a broken guest from a host that was too busy.
+                remaining = left if tries == 1 else []
         return outcomes
 
     def tell(self, outcomes):
@@ -147,6 +151,10 @@ class Runner:
             print(f"# {part.kernel} {part.name()}: {seconds:.1f} s" +
                   (f", up after {int(up[1]) / 1000:.1f} s" if up else "") + f", {directory}")
             console = read(directory, "console")
+            if not up and part is not outcomes[-1][0]:
+                print(f"# it did not come up, {wrong or 'ended by itself'}; once more")
+                self.last_words(console)
+                continue
             if not up:
                 self.report.not_ok(f"{part.kernel}: the guest comes up", wrong or "it ended by itself")
                 self.tail("console", console)

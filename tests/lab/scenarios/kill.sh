@@ -25,7 +25,7 @@ guest() {
 		[ "$(loaded | wc -l)" -gt "$(wc -l <before)" ] && seen=$((seen + 1))
 		kill -KILL $recorder
 		wait $recorder 2>/dev/null
-		if wait_for 10 as_before; then
+		if wait_for 30 as_before; then
 			ok "killed after $moment ms ($(tail -n 1 record.err | cut -c1-40)): nothing is left"
 		else
 			not_ok "killed after $moment ms: nothing is left" "$(loaded | diff before - | tail -n 3 | tr '\n' ' ')"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0
+# Drivers in user space at work: maps and pins, both limits, resets and interrupts, against the
+# drivers' own counters, the kernel's account of locked memory and its log.
+# iommu: intel
+# disk: vfio 64M
+# devices: -device edu -device nvme,drive=vfio,serial=vfio
+# modules: vfio-pci vfio_iommu_type1
+# disabled: vfio_map
+# time limit: 90
+
+edu=$(cd /sys/bus/pci/devices && grep -l 0x11e8 */device | head -n 1 | cut -d/ -f1)
+nvme=$(cd /sys/bus/pci/devices && grep -l 0x010802 */class | head -n 1 | cut -d/ -f1)
+
+# drive NAME ACTION DEVICE [OPTION...]: one run of the driver, its counters in truth/NAME.csv.
+drive() {
+	local name=$1 action=$2 device=$3
+	shift 3
+	mkdir -p truth
+	rm -f "truth/$name.csv"
+	faultline-inject vfio "$action" -d "$device" --yes-i-mean-it "$device" --csv="truth/$name.csv" "$@" \
+		2>"truth/$name.err" || not_ok "driver $name" "exit $?: $(tail -n 2 "truth/$name.err")"
+}
+
+# truth NAME COLUMN
+truth() { awk -F , -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' "truth/$1.csv"; }
+
+# told NAME COLUMN: the same driver as the report sees it, found by its pid.
+told() { column vfio "$2" pid "$(truth "$1" pid)"; }
+
+setup() {
+	load vfio_iommu_type1 dma_entry_limit=23
+	load vfio-pci
+}
+
+workload() {
+	drive transfer transfer "$nvme" --count 13 --overwrite
+	drive edu transfer "$edu" --count 1
+	drive churn churn "$nvme" --count 211 --size 128K
+	drive memlock limit "$nvme" --memlock 8M --size 1M
+	drive entries limit "$nvme" --size 64K
+	drive reset reset "$nvme" --count 3
+	dmesg >log
+}
+
+# What the driver counted and what the report says of its container.
+same() {
+	equal "$1: maps" "$(told "$1" maps)" "$(truth "$1" maps)"
+	equal "$1: maps' bytes" "$(told "$1" mapped_bytes)" "$(truth "$1" mapped_bytes)"
+	equal "$1: refusals" "$(told "$1" failed)" "$(truth "$1" maps_failed)"
+	equal "$1: unmaps and what was left at the end" \
+		"$(($(told "$1" unmaps) + $(told "$1" closed)))" "$(truth "$1" maps)"
+	equal "$1: unmaps asked for" "$(told "$1" unmaps)" "$(truth "$1" unmaps)"
+	equal "$1: bytes unmapped in the end" "$(told "$1" unmapped_bytes)" "$(truth "$1" mapped_bytes)"
+	equal "$1: nothing stays pinned" "$(told "$1" still_pinned_bytes)" 0
+	equal "$1: pinned is what was mapped" "$(told "$1" pinned_bytes)" "$(pinned_bytes "$1")"
+	equal "$1: the most locked is VmLck" "$(told "$1" locked_bytes)" "$(truth "$1" locked_bytes)"
+}
+
+# A refused map has pinned what fitted, run by run, before it was undone.
+pinned_bytes() {
+	local undone=0
+	[ "$(truth "$1" map_errno)" = 12 ] && undone=$(($(told "$1" pinned_bytes) - $(truth "$1" mapped_bytes)))
+	[ "$undone" -ge 0 ] && [ "$undone" -le $((1 << 20)) ] && echo $(($(truth "$1" mapped_bytes) + undone))
+}
+
+check() {
+	local name nvme_container
+	equal "events lost" "$(column loss count what lost)" 0
+	for name in transfer edu churn memlock entries reset; do same $name; done
+	for name in transfer edu; do
+		equal "$name: data that came over wrong" "$(truth $name wrong_bytes)" 0
+	done
+	equal "transfer: data verified" "$(truth transfer verified_bytes)" $((13 * 3 * 4096))
+
+	equal "memlock: errno is ENOMEM" "$(truth memlock map_errno)" 12
+	equal "memlock: the report knows the errno" \
+		"$(column vfio_failures error container "$(told memlock container)" request map)" ENOMEM
+	equal "memlock: limit" "$(told memlock memlock_bytes)" $((8 << 20))
+	equal "memlock: not exempt" "$(told memlock exempt)" no
+	equal "churn: root is exempt" "$(told churn exempt)" yes
+	equal "memlock: the kernel's log says so once" "$(grep -c 'RLIMIT_MEMLOCK (8388608) exceeded' log)" 1
+
+	equal "entries: errno is ENOSPC" "$(truth entries map_errno)" 28
+	equal "entries: all of dma_entry_limit" "$(told entries entries)" 23
+	equal "entries: the limit" "$(told entries entry_limit)" "$(cat /sys/module/vfio_iommu_type1/parameters/dma_entry_limit)"
+	equal "entries: as many as the driver could map" "$(truth entries maps)" 23
+
+	equal "resets" "$(column vfio_devices resets device "$nvme")" "$(truth reset resets)"
+	equal "interrupts" "$(column vfio_devices interrupts device "$nvme")" "$(truth reset interrupts)"
+	equal "vectors" "$(column vfio_devices vectors device "$nvme")" "$(truth reset vectors)"
+	for name in $(rows vfio container); do
+		equal "$name: runs add up" \
+			"$(rows vfio_runs container pinned_bytes | awk -v c="$name" '$1 == c { s += $2 } END { print s + 0 }')" \
+			"$(column vfio pinned_bytes container "$name")"
+	done
+	faultline report "$results/run.flt" >report.text
+	check_that "the report tells of the refusals" grep -q 'refused with ENOSPC' report.text
+	check_that "nobody keeps a device" test ! -e "/sys/bus/pci/devices/$nvme/driver"
+	check_killed
+	check_refusals
+}
+
+# A driver that is killed leaves its device with vfio-pci; recover gives it back.
+check_killed() {
+	local device=/sys/bus/pci/devices/$edu
+
+	faultline-inject vfio churn -d "$edu" --yes-i-mean-it "$edu" --count 100000000 &
+	wait_for 10 test -e "$device/driver" || not_ok "the device was taken"
+	kill -KILL $!
+	wait $! 2>/dev/null
+	check_that "killed: the device is still taken" test -e "$device/driver"
+	faultline-inject recover >recover.log || not_ok "recover" "exit $?"
+	check_that "recovered: nobody has it" test ! -e "$device/driver"
+	equal "recovered: no driver is forced upon it" "$(cat "$device/driver_override")" "(null)"
+	faultline-inject vfio churn -d "$edu" --yes-i-mean-it "$edu" --count 100000000 &
+	wait_for 10 test -e "$device/driver" || not_ok "the device was taken again"
+	kill -INT $!
+	wait $!
+	equal "interrupted: exit status" $? 7
+	check_that "interrupted: nobody has it" test ! -e "$device/driver"
+}
+
+check_refusals() {
+	faultline-inject vfio fault -d "$edu" 2>refused
+	equal "without consent: exit status" $? 4
+	check_that "without consent: says what to add" grep -q -- "--yes-i-mean-it $edu" refused
+	faultline-inject vfio fault -d "$edu" --dry-run >dry
+	check_that "dry run: names the write" grep -q "$edu/driver_override" dry
+	check_that "dry run: takes nothing" test ! -e "/sys/bus/pci/devices/$edu/driver"
+	faultline-inject vfio fault -d 0000:00:00.0 --yes-i-mean-it 0000:00:00.0 2>refused
+	check_that "what cannot be driven is refused" grep -q "cannot be driven" refused
+}
+
+check_without() {
+	equal "no maps without their probe" "$(rows vfio maps | sort -u)" 0
+	equal "but pins" "$([ "$(rows vfio pins | sort -n | tail -n 1)" -gt 0 ] && echo some)" some
+}
+
+teardown() {
+	unload vfio-pci
+	unload vfio_pci_core
+	unload vfio_iommu_type1
+	unload vfio
+}

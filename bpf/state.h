@@ -166,6 +166,7 @@ struct capture_filter {
 	__u64 singles[2]; /* kinds to emit one by one although they are counted by default */
 	__u64 slow_block_ns;
 	__u64 stacks_per_second; /* stacks of mappings taken per CPU; 0: none */
+	__u64 vfio_entries;	 /* dma_entry_limit, for containers older than we; 0: not known */
 };
 
 #define DEVICES_MAX 8192

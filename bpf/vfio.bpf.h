@@ -67,9 +67,6 @@ struct {
 	__type(value, __u64);
 } container_numbers SEC(".maps");
 
-/* dma_entry_limit of vfio_iommu_type1, for containers older than the capture; 0: not known. */
-const volatile __u32 vfio_entry_limit SEC(".rodata.vfio");
-
 static __always_inline bool capture_running(void)
 {
 	struct capture_state *shared = shared_state();
@@ -268,7 +265,7 @@ static __always_inline void tell_user_memlock(struct probe_counter *counter,
 static __always_inline void tell_entries(struct probe_counter *counter, struct container *container,
 					 struct vfio_iommu *iommu, bool refused)
 {
-	__u64 limit = container->entries ? container->entries : vfio_entry_limit;
+	__u64 limit = container->entries ? container->entries : filter.vfio_entries;
 	__u64 left = BPF_CORE_READ(iommu, dma_avail);
 
 	if (limit >= left && limit)

@@ -63,6 +63,20 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 		probe->info.state = PROBE_DISABLED;
 }
 
+/* How many mappings a VFIO container gets when it is opened, 0 without the module. */
+static __u64 vfio_entries(void)
+{
+	FILE *file = fopen("/sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "re");
+	char text[32] = "";
+
+	if (!file)
+		return 0;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	return strtoull(text, NULL, 10);
+}
+
 static void make_filter(struct capture_filter *filter, const struct capture_config *config)
 {
 	bool all = !config->kinds[0] && !config->kinds[1];
@@ -75,6 +89,7 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->singles[EVENT_CPU_FAULT / 64] &= ~(1ull << (EVENT_CPU_FAULT % 64));
 	filter->slow_block_ns = config->slow_io_ns;
 	filter->stacks_per_second = STACKS_PER_SECOND;
+	filter->vfio_entries = vfio_entries();
 }
 
 static const struct probe_row *find_row(const char *name)

@@ -30,9 +30,20 @@ told() { column vfio "$2" pid "$(truth "$1" pid)"; }
 setup() {
 	load vfio_iommu_type1 dma_entry_limit=23
 	load vfio-pci
+	# Older than the recording: its limit is known all the same, its requests from then on.
+	mkdir -p truth
+	faultline-inject vfio churn -d "$edu" --yes-i-mean-it "$edu" --count 100000000 --interval 20ms \
+		--csv=truth/older.csv &
+	older=$!
 }
 
 workload() {
+	if [ -n "$older" ]; then
+		sleep 0.5
+		kill -INT "$older"
+		wait "$older"
+		older=
+	fi
 	drive transfer transfer "$nvme" --count 13 --overwrite
 	drive edu transfer "$edu" --count 1
 	drive churn churn "$nvme" --count 211 --size 128K
@@ -84,6 +95,11 @@ check() {
 	equal "entries: all of dma_entry_limit" "$(told entries entries)" 23
 	equal "entries: the limit" "$(told entries entry_limit)" "$(cat /sys/module/vfio_iommu_type1/parameters/dma_entry_limit)"
 	equal "entries: as many as the driver could map" "$(truth entries maps)" 23
+
+	equal "older: its limit is known" "$(told older entry_limit)" 23
+	equal "older: its mappings" "$(told older entries)" 1
+	between "older: its maps since" "$(told older maps)" 5 "$(truth older maps)"
+	equal "older: nothing stays pinned" "$(told older still_pinned_bytes)" 0
 
 	equal "resets" "$(column vfio_devices resets device "$nvme")" "$(truth reset resets)"
 	equal "interrupts" "$(column vfio_devices interrupts device "$nvme")" "$(truth reset interrupts)"

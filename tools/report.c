@@ -10,6 +10,7 @@
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
 #include "lib/analyze/ios.h"
+#include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
@@ -118,6 +119,8 @@ static int write_everything(struct report *report)
 	err = err ? err : ios_write_devices(a->ios, a->counts, a->session, w, 0);
 	err = err ? err : ios_write(a->ios, a->session, w, 0);
 	err = err ? err : invalidations_write(a->invalidations, a->session, w, true);
+	err = err ? err : odp_write(a->odp, w, 0);
+	err = err ? err : odp_write_counters(a->odp, w);
 	err = err ? err : footprint_write(a->footprint, a->session, w);
 	err = err ? err : footprint_write_curve(a->footprint, a->session, w, 0);
 	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
@@ -159,6 +162,10 @@ static int write_text(struct report *report)
 		err = invalidations_write(a->invalidations, a->session, w, false);
 	if (!err && vfio_containers(a->vfio))
 		err = vfio_write(a->vfio, a->session, w);
+	if (!err && odp_seen(a->odp))
+		err = odp_write(a->odp, w, TEXT_ROWS);
+	if (!err && odp_seen(a->odp))
+		err = odp_write_counters(a->odp, w);
 	return err ? err : findings_write_odd(report->findings, w);
 }
 

@@ -9,6 +9,7 @@
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
 #include "lib/analyze/ios.h"
+#include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
@@ -38,6 +39,7 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 	error = error ? error : recent_create(&a->recent, a->faults, c->last_faults);
 	error = error ? error : ios_create(&a->ios);
 	error = error ? error : vfio_create(&a->vfio);
+	error = error ? error : odp_create(&a->odp, a->session, a->faults);
 	if (!error && !c->without_footprint)
 		error = footprint_create(&a->footprint, &footprint);
 	if (!error && c->slos)
@@ -57,6 +59,7 @@ static void connect(struct bundle *b)
 	fan->sinks[fan->count++] = counts_stream(a->counts);
 	fan->sinks[fan->count++] = ios_stream(a->ios);
 	fan->sinks[fan->count++] = vfio_stream(a->vfio);
+	fan->sinks[fan->count++] = odp_stream(a->odp);
 	if (a->footprint)
 		fan->sinks[fan->count++] = footprint_stream(a->footprint);
 	if (a->slo)
@@ -94,6 +97,7 @@ void analysis_destroy(struct analysis *a)
 	vfio_destroy(a->vfio);
 	slo_destroy(a->slo);
 	footprint_destroy(a->footprint);
+	odp_destroy(a->odp);
 	ios_destroy(a->ios);
 	recent_destroy(a->recent);
 	counts_destroy(a->counts);

@@ -42,6 +42,7 @@ struct rates;
 struct counts;
 struct recent;
 struct ios;
+struct odp;
 struct footprint;
 struct slo;
 struct vfio;
@@ -57,6 +58,7 @@ struct analysis {
 	struct counts *counts;		     /* of everything, per second */
 	struct recent *recent;		     /* newest faults per device */
 	struct ios *ios;		     /* slow and faulted I/Os */
+	struct odp *odp;		     /* RDMA on-demand paging, counters */
 	struct footprint *footprint;	     /* NULL if left out */
 	struct slo *slo;		     /* NULL without objectives */
 	struct vfio *vfio;		     /* containers, their limits; devices' resets */

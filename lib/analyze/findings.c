@@ -10,6 +10,7 @@
 #include "lib/analyze/fault_table.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/ios.h"
+#include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
@@ -279,6 +280,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 		write_nothing(a, writer);
 	}
 	vfio_write_findings(a->vfio, a->session, writer);
+	odp_write_findings(a->odp, writer);
 	findings_write_loss(f, writer);
 	/* Who asks why nothing was seen must know what could have been. */
 	return counts.began ? 0 : write_probes(a->session, writer);

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/odp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/odp_data.h"
+#include "lib/analyze/stage.h"
+#include "lib/base/fail.h"
+
+#define REGIONS_MAX 4096
+
+struct odp_device *odp_device_find(const struct odp *odp, __u32 device)
+{
+	struct odp_device *const *slot = slots_find(&odp->devices, device);
+
+	return slot ? *slot : NULL;
+}
+
+static struct odp_device *device_make(struct odp *odp, __u32 device)
+{
+	struct odp_device **slot = slots_make(&odp->devices, device);
+
+	if (slot && !*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		if (*slot)
+			histogram_init(&(*slot)->totals.latency);
+	}
+	return slot ? *slot : NULL;
+}
+
+static struct odp_region *region_make(struct odp *odp, __u32 device, __u32 key)
+{
+	const struct odp_region_key wanted = {device, key};
+	struct odp_entry *entry;
+
+	HASH_FIND(hh, odp->regions, &wanted, sizeof(wanted), entry);
+	if (entry)
+		return &entry->region;
+	entry = HASH_COUNT(odp->regions) < REGIONS_MAX ? calloc(1, sizeof(*entry)) : NULL;
+	if (entry) {
+		entry->key = wanted;
+		HASH_ADD(hh, odp->regions, key, sizeof(entry->key), entry);
+		if (entry->hh.tbl) {
+			entry->region.device = device;
+			entry->region.key = key;
+			histogram_init(&entry->region.totals.latency);
+			return &entry->region;
+		}
+		free(entry);
+	}
+	odp->dropped++;
+	return NULL;
+}
+
+/* Where something of a region is counted: there and for its device. */
+struct accounts {
+	struct odp_totals *both[2];
+	size_t count;
+};
+
+static struct accounts accounts_of(struct odp *odp, __u32 device_handle, __u32 key)
+{
+	struct odp_device *device = device_make(odp, device_handle);
+	struct odp_region *region = region_make(odp, device_handle, key);
+	struct accounts accounts = {0};
+
+	if (device) {
+		device->paged = true;
+		accounts.both[accounts.count++] = &device->totals;
+	}
+	if (region)
+		accounts.both[accounts.count++] = &region->totals;
+	return accounts;
+}
+
+static bool is_rdma(const struct odp *odp, __u32 device)
+{
+	const struct device_info *info = session_device(odp->session, device);
+
+	return info && info->kind == DEVICE_IB;
+}
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct odp *odp = self;
+	const __u8 response = 1u << (EVENT_FAULT_RESPONSE - EVENT_FAULT_DETECT);
+	const __u8 mapped = 1u << (EVENT_FAULT_MAPPED - EVENT_FAULT_DETECT);
+	struct accounts accounts;
+
+	if (!is_rdma(odp, fault->device))
+		return;
+	accounts = accounts_of(odp, fault->device, fault->group);
+	for (size_t i = 0; i < accounts.count; i++) {
+		struct odp_totals *totals = accounts.both[i];
+
+		totals->faults++;
+		totals->bytes += fault->length;
+		totals->major += !!(fault->flags & EVENT_MAJOR);
+		totals->failed += fault->seen & response && fault->code != RESPONSE_SUCCESS;
+		if (fault->seen & (response | mapped))
+			histogram_add(&totals->latency,
+				      fault_last_ns(fault) - fault_first_ns(fault));
+	}
+}
+
+static void span_begins(struct odp_device *device, const struct event *e)
+{
+	for (size_t i = 0; i < device->open_count; i++)
+		if (device->open[i].instance == e->instance)
+			return;
+	if (device->open_count < SPANS_KEPT)
+		device->open[device->open_count++] = (struct odp_span){e->time_ns, 0, e->instance};
+}
+
+static void span_ends(struct odp_device *device, const struct event *e)
+{
+	for (size_t i = 0; i < device->open_count; i++) {
+		struct odp_span *span = &device->open[i];
+
+		if (span->instance != e->instance)
+			continue;
+		span->end_ns = e->time_ns;
+		device->over[device->over_count++ % SPANS_KEPT] = *span;
+		*span = device->open[--device->open_count];
+		return;
+	}
+}
+
+static void take_stage(struct odp *odp, const struct event *e)
+{
+	struct odp_device *device;
+
+	if (!is_rdma(odp, e->device))
+		return;
+	device = device_make(odp, e->device);
+	if (!device)
+		return;
+	if (e->kind == EVENT_FAULT_MAPPED) {
+		struct accounts accounts = accounts_of(odp, e->device, (__u32)e->value);
+
+		for (size_t i = 0; i < accounts.count; i++)
+			accounts.both[i]->pages += e->value >> 32;
+	}
+	if (e->flags & EVENT_LAST && e->kind > EVENT_FAULT_HANDLER)
+		span_ends(device, e);
+	else
+		span_begins(device, e);
+}
+
+static void take_region(struct odp *odp, const struct event *e)
+{
+	struct odp_region *region = region_make(odp, e->device, e->group);
+
+	if (!region)
+		return;
+	region->pid = e->pid;
+	if (e->code == ODP_REGION_PART) {
+		region->implicit = true;
+		region->length += e->length;
+	} else {
+		region->address = e->address;
+		region->length = e->length;
+		region->gone = e->code == ODP_REGION_GONE;
+	}
+}
+
+static void take_invalidation(struct odp *odp, const struct event *e)
+{
+	struct accounts accounts = accounts_of(odp, e->device, e->group);
+
+	for (size_t i = 0; i < accounts.count; i++) {
+		accounts.both[i]->invalidations++;
+		accounts.both[i]->invalidated_pages += e->instance;
+	}
+}
+
+static void take_prefetch(struct odp *odp, const struct event *e)
+{
+	struct accounts accounts = accounts_of(odp, e->device, e->group);
+
+	for (size_t i = 0; i < accounts.count; i++) {
+		accounts.both[i]->prefetches++;
+		accounts.both[i]->prefetched_pages += e->instance;
+	}
+}
+
+/* The longest fault that was being served at some time since `since_ns`, 0 if none was. */
+static __u64 longest_since(const struct odp_device *device, __u64 since_ns, __u64 now_ns)
+{
+	size_t kept = device->over_count < SPANS_KEPT ? device->over_count : SPANS_KEPT;
+	__u64 longest = 0;
+
+	for (size_t i = 0; i < kept + device->open_count; i++) {
+		const struct odp_span *span = i < kept ? &device->over[i] : &device->open[i - kept];
+		__u64 end_ns = span->end_ns ? span->end_ns : now_ns;
+		/* Never 0: a fault that began just now is one, too. */
+		__u64 length = end_ns > span->begin_ns ? end_ns - span->begin_ns : 1;
+
+		if (end_ns >= since_ns && length > longest)
+			longest = length;
+	}
+	return longest;
+}
+
+static void take_counter(struct odp *odp, const struct event *e)
+{
+	struct odp_device *device = device_make(odp, e->device);
+	struct odp_counter *counter;
+	__u64 longest;
+
+	if (!device || e->code >= RDMA_COUNTERS)
+		return;
+	device->counted = true;
+	counter = &device->counters[e->code];
+	counter->moved += e->value;
+	longest = longest_since(device, e->time_ns - e->length, e->time_ns);
+	if (longest)
+		counter->during += e->value;
+	if (longest > counter->longest_ns)
+		counter->longest_ns = longest;
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct odp *odp = self;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct event *e = &events[i];
+
+		switch (e->kind) {
+		case EVENT_FAULT_ISR:
+		case EVENT_FAULT_HANDLER:
+		case EVENT_FAULT_MAPPED:
+		case EVENT_FAULT_RESPONSE:
+			take_stage(odp, e);
+			break;
+		case EVENT_ODP_REGION:
+			take_region(odp, e);
+			break;
+		case EVENT_ODP_INVALIDATE:
+			take_invalidation(odp, e);
+			break;
+		case EVENT_ODP_PREFETCH:
+			take_prefetch(odp, e);
+			break;
+		case EVENT_RDMA_COUNTER:
+			take_counter(odp, e);
+			break;
+		default:
+			break;
+		}
+	}
+	return 0;
+}
+
+int odp_create(struct odp **odp, const struct session *session, struct faults *faults)
+{
+	struct odp *o = calloc(1, sizeof(*o));
+
+	*odp = o;
+	if (!o)
+		return failed(-ENOMEM, "no memory for on-demand paging");
+	o->session = session;
+	slots_init(&o->devices, sizeof(struct odp_device *));
+	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, o});
+}
+
+struct stream odp_stream(struct odp *odp)
+{
+	static const struct stream_ops ops = {.events = on_events};
+
+	return (struct stream){&ops, odp};
+}
+
+void odp_destroy(struct odp *odp)
+{
+	struct odp_entry *entry, *next;
+
+	if (!odp)
+		return;
+	HASH_ITER(hh, odp->regions, entry, next) {
+		HASH_DEL(odp->regions, entry);
+		free(entry);
+	}
+	for (__u32 h = 0; h < odp->devices.end; h++)
+		free(odp_device_find(odp, h));
+	slots_free(&odp->devices);
+	free(odp);
+}
+
+const struct odp_totals *odp_of_device(const struct odp *odp, __u32 device)
+{
+	const struct odp_device *found = odp_device_find(odp, device);
+
+	return found && found->paged ? &found->totals : NULL;
+}
+
+const struct odp_region *odp_region(const struct odp *odp, __u32 device, __u32 key)
+{
+	const struct odp_region_key wanted = {device, key};
+	const struct odp_entry *entry;
+
+	HASH_FIND(hh, odp->regions, &wanted, sizeof(wanted), entry);
+	return entry ? &entry->region : NULL;
+}
+
+size_t odp_region_count(const struct odp *odp)
+{
+	return HASH_COUNT(odp->regions);
+}
+
+__u64 odp_regions_dropped(const struct odp *odp)
+{
+	return odp->dropped;
+}
+
+const struct odp_counter *odp_counter(const struct odp *odp, __u32 device,
+				      enum rdma_counter counter)
+{
+	const struct odp_device *found = odp_device_find(odp, device);
+
+	if (!found || (unsigned int)counter >= RDMA_COUNTERS || !found->counters[counter].moved)
+		return NULL;
+	return &found->counters[counter];
+}
+
+bool odp_seen(const struct odp *odp)
+{
+	if (odp->regions)
+		return true;
+	for (__u32 h = 0; h < odp->devices.end; h++) {
+		const struct odp_device *device = odp_device_find(odp, h);
+
+		if (device && (device->paged || device->counted))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * RDMA on-demand paging: faults, invalidations and prefetches of each memory region (NPF section 4),
+ * beside what the device counted itself meanwhile.
+ *
+ * A device's counter is read now and then: what moved between two readings is held against the
+ * faults that were being served between them. That they overlap in time is all that is said.
+ */
+#ifndef FAULTLINE_ODP_H
+#define FAULTLINE_ODP_H
+
+#include "lib/analyze/histogram.h"
+#include "lib/analyze/session.h"
+
+struct faults;
+struct odp;
+
+/* Of one region, or summed over a device's. */
+struct odp_totals {
+	__u64 faults;
+	__u64 failed; /* answered with an error: no such memory, or access refused */
+	__u64 major;  /* storage was read */
+	__u64 pages;  /* entered into the device's translation by faults */
+	__u64 bytes;  /* that faults asked for */
+	__u64 invalidations;
+	__u64 invalidated_pages; /* that the device lost by them */
+	__u64 prefetches;	 /* by advice, not by fault */
+	__u64 prefetched_pages;
+	struct histogram latency; /* of faults, first to last timestamp */
+};
+
+struct odp_region {
+	__u32 device;
+	__u32 key;
+	__u32 pid; /* who registered it, 0 if no event told */
+	__u64 address, length;
+	bool implicit;
+	bool gone;
+	struct odp_totals totals;
+};
+
+struct odp_counter {
+	__u64 moved;
+	__u64 during;	  /* of these, between readings with a fault being served */
+	__u64 longest_ns; /* such fault */
+};
+
+int odp_create(struct odp **odp, const struct session *session, struct faults *faults);
+struct stream odp_stream(struct odp *odp);
+void odp_destroy(struct odp *odp);
+
+/* NULL if the device had none. */
+const struct odp_totals *odp_of_device(const struct odp *odp, __u32 device);
+const struct odp_region *odp_region(const struct odp *odp, __u32 device, __u32 key);
+size_t odp_region_count(const struct odp *odp);
+/* Regions beyond what is kept: their faults count for the device only. */
+__u64 odp_regions_dropped(const struct odp *odp);
+/* NULL if none of the device's has moved. */
+const struct odp_counter *odp_counter(const struct odp *odp, __u32 device,
+				      enum rdma_counter counter);
+/* Whether there is anything to write. */
+bool odp_seen(const struct odp *odp);
+
+/* Table "odp": a row a device with all its regions, then a row a region, most faults first. */
+int odp_write(const struct odp *odp, struct writer *writer, size_t limit);
+/* Table "rdma_counters": those that moved. */
+int odp_write_counters(const struct odp *odp, struct writer *writer);
+/* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */
+int odp_write_findings(const struct odp *odp, struct writer *writer);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside the analyzer of on-demand paging: what odp.c keeps and odp_tables.c writes. */
+#ifndef FAULTLINE_ODP_DATA_H
+#define FAULTLINE_ODP_DATA_H
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "lib/analyze/odp.h"
+#include "lib/analyze/slots.h"
+
+#define SPANS_KEPT 64 /* faults at once, and the newest of those that are over */
+
+/* When a fault was being served; end_ns 0: it still is. */
+struct odp_span {
+	__u64 begin_ns, end_ns;
+	__u32 instance;
+};
+
+struct odp_device {
+	struct odp_totals totals;
+	struct odp_counter counters[RDMA_COUNTERS];
+	struct odp_span open[SPANS_KEPT], over[SPANS_KEPT];
+	size_t open_count, over_count; /* over_count: of all, the ring's position */
+	bool counted;		       /* some counter moved */
+	bool paged;		       /* totals hold something */
+};
+
+struct odp_region_key {
+	__u32 device, key;
+};
+
+struct odp_entry {
+	struct odp_region_key key;
+	struct odp_region region;
+	UT_hash_handle hh;
+};
+
+struct odp {
+	const struct session *session;
+	struct slots devices; /* struct odp_device * */
+	struct odp_entry *regions;
+	__u64 dropped;
+};
+
+struct odp_device *odp_device_find(const struct odp *odp, __u32 device);
+
+#endif

@@ -6,7 +6,6 @@
 #include "bpf/device.bpf.h"
 
 #define IB	5 /* DEVICE_IB of lib/base/stream.h */
-#define PROCESS 9 /* DEVICE_PROCESS */
 
 #define ODP_REGIONS_MAX 65536
 #define MLX5_FAULTS_MAX 16384
@@ -129,12 +128,12 @@ static __always_inline struct device_state *rdma_device(struct probe_counter *co
 	return device ? device : device_enter(counter, &key, &fresh);
 }
 
-/* The process enters the dictionary with its name: it may be gone before user space could ask. */
+/* The process gets a name now: it may be gone before user space could ask. */
 static __always_inline void owner_meet(struct probe_counter *counter, struct ib_umem_odp *umem,
 				       __u32 pid)
 {
 	struct task_struct *task = BPF_CORE_READ(umem, umem.owning_mm, owner);
-	struct device_key key = {.kind = PROCESS, .owner = pid};
+	struct device_key key = {.kind = DEVICE_OWNER_NAME, .owner = pid};
 	struct device_state fresh = {};
 
 	if (!task || (__u32)BPF_CORE_READ(task, tgid) != pid)

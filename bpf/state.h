@@ -181,6 +181,7 @@ struct device_key {
 };
 
 #define DEVICE_BY_ADDRESS 0x100 /* source is a struct device, its kind is in device_state */
+#define DEVICE_OWNER_NAME 0x200 /* no device: the name of a process, which may soon be gone */
 
 enum device_verdict {
 	DEVICE_PASS, /* also while user space has not yet judged its name */

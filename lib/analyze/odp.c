@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/odp_data.h"
@@ -255,6 +256,28 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
+static int on_process(void *self, const struct process_info *info)
+{
+	struct odp *odp = self;
+	struct odp_process *process;
+
+	HASH_FIND(hh, odp->processes, &info->pid, sizeof(info->pid), process);
+	if (!process && HASH_COUNT(odp->processes) < REGIONS_MAX) {
+		process = calloc(1, sizeof(*process));
+		if (!process)
+			return 0;
+		process->pid = info->pid;
+		HASH_ADD(hh, odp->processes, pid, sizeof(process->pid), process);
+		if (!process->hh.tbl) {
+			free(process);
+			return 0;
+		}
+	}
+	if (process)
+		memcpy(process->comm, info->comm, sizeof(process->comm) - 1);
+	return 0;
+}
+
 int odp_create(struct odp **odp, const struct session *session, struct faults *faults)
 {
 	struct odp *o = calloc(1, sizeof(*o));
@@ -269,17 +292,22 @@ int odp_create(struct odp **odp, const struct session *session, struct faults *f
 
 struct stream odp_stream(struct odp *odp)
 {
-	static const struct stream_ops ops = {.events = on_events};
+	static const struct stream_ops ops = {.events = on_events, .process = on_process};
 
 	return (struct stream){&ops, odp};
 }
 
 void odp_destroy(struct odp *odp)
 {
+	struct odp_process *process, *after;
 	struct odp_entry *entry, *next;
 
 	if (!odp)
 		return;
+	HASH_ITER(hh, odp->processes, process, after) {
+		HASH_DEL(odp->processes, process);
+		free(process);
+	}
 	HASH_ITER(hh, odp->regions, entry, next) {
 		HASH_DEL(odp->regions, entry);
 		free(entry);

@@ -36,10 +36,18 @@ struct odp_entry {
 	UT_hash_handle hh;
 };
 
+/* Who a pid was when its regions were met. */
+struct odp_process {
+	__u32 pid;
+	char comm[16];
+	UT_hash_handle hh;
+};
+
 struct odp {
 	const struct session *session;
 	struct slots devices; /* struct odp_device * */
 	struct odp_entry *regions;
+	struct odp_process *processes;
 	__u64 dropped;
 };
 

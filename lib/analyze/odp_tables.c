@@ -18,16 +18,12 @@ static const char *const counter_names[RDMA_COUNTERS] = {
 	[RDMA_RNR_EXCEEDED] = "rnr_exceeded",
 };
 
-/* A process is in the dictionary by its pid; the newest of that number is the one. */
-static const char *process_name(const struct session *session, __u32 pid)
+static const char *process_name(const struct odp *odp, __u32 pid)
 {
-	for (__u32 h = session_device_end(session); pid && h-- > 1;) {
-		const struct device_info *info = session_device(session, h);
+	const struct odp_process *process;
 
-		if (info && info->kind == DEVICE_PROCESS && info->pid == pid)
-			return info->comm;
-	}
-	return "-";
+	HASH_FIND(hh, odp->processes, &pid, sizeof(pid), process);
+	return process ? process->comm : "-";
 }
 
 static int write_row(struct writer *writer, const char *device, const struct odp_region *region,
@@ -89,9 +85,9 @@ static int write_regions(const struct odp *odp, struct writer *writer, size_t li
 		sorted[i++] = &entry->region;
 	qsort(sorted, count, sizeof(const struct odp_region *), most_first);
 	for (i = 0; !error && i < count && (!limit || i < limit); i++)
-		error = write_row(
-			writer, session_device_name(odp->session, sorted[i]->device, text),
-			sorted[i], process_name(odp->session, sorted[i]->pid), &sorted[i]->totals);
+		error = write_row(writer,
+				  session_device_name(odp->session, sorted[i]->device, text),
+				  sorted[i], process_name(odp, sorted[i]->pid), &sorted[i]->totals);
 	free(sorted);
 	return error;
 }

@@ -97,7 +97,7 @@ static const char *device_kind_name(__u32 kind)
 {
 	static const char *const names[DEVICE_KIND_MAX] = {
 		"unknown", "emulated",	     "pci",	     "platform", "block", "ib",
-		"netdev",  "vfio_container", "iommu_domain", "process",
+		"netdev",  "vfio_container", "iommu_domain",
 	};
 
 	return names[kind < DEVICE_KIND_MAX ? kind : DEVICE_UNKNOWN];

@@ -51,7 +51,6 @@ enum device_kind {
 	DEVICE_NETDEV,
 	DEVICE_VFIO_CONTAINER,
 	DEVICE_IOMMU_DOMAIN,
-	DEVICE_PROCESS, /* no device: a process that owns memory regions, for its name */
 	DEVICE_KIND_MAX,
 };
 

@@ -81,12 +81,13 @@ static bool grow(void *array, size_t *room, size_t needed, size_t size)
 	return true;
 }
 
-/* Processes are there for their names, whatever devices are asked for. */
 static bool wanted(const struct device_table *table, const struct device_info *info)
 {
 	const char *name = info->name;
 
-	if (!table->pattern_count || info->kind == DEVICE_PROCESS)
+	if (info->kind == DEVICE_OWNER_NAME)
+		return false;
+	if (!table->pattern_count)
 		return true;
 	for (size_t i = 0; i < table->pattern_count; i++)
 		if (!fnmatch(table->patterns[i], name, 0))
@@ -173,16 +174,6 @@ static void describe_by_bus(const struct device_state *state, struct device_info
 		info->iommu_group = iommu_group(state->bus, state->name);
 }
 
-/* Known by a name whose hash is the source, or only to give the name. */
-static void describe_named(const struct device_state *state, struct device_info *info)
-{
-	info->source_id = 0;
-	if (info->kind == DEVICE_IB)
-		rdma_device_model(state->name, info->model);
-	else
-		snprintf(info->comm, sizeof(info->comm), "%.15s", state->name);
-}
-
 static void describe(struct device_table *table, const struct device_key *key,
 		     const struct device_state *state, struct device_info *info)
 {
@@ -205,6 +196,11 @@ static void describe(struct device_table *table, const struct device_key *key,
 			 (__u32)key->source);
 		return;
 	}
+	if (key->kind == DEVICE_OWNER_NAME) {
+		snprintf(info->comm, sizeof(info->comm), "%.15s", state->name);
+		table->namer(table->namer_self, key, info);
+		return;
+	}
 	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
 		return;
 	if (key->kind == DEVICE_BY_ADDRESS)
@@ -214,8 +210,10 @@ static void describe(struct device_table *table, const struct device_key *key,
 	else
 		snprintf(info->name, sizeof(info->name), "emulated:%u/%llu", key->owner,
 			 key->source);
-	if (key->kind == DEVICE_IB || key->kind == DEVICE_PROCESS)
-		describe_named(state, info);
+	if (key->kind == DEVICE_IB) {
+		info->source_id = 0; /* of the name */
+		rdma_device_model(state->name, info->model);
+	}
 }
 
 static __u32 meet(struct device_table *table, struct device_key *key, struct device_state *state)

@@ -12,6 +12,7 @@
 #include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/inside.h"
+#include "lib/capture/owners_inside.h"
 #include "lib/capture/process.h"
 #include "lib/capture/usdt.h"
 
@@ -137,6 +138,10 @@ bool capture_name_device(void *self, const struct device_key *key, struct device
 	struct capture *c = self;
 	const struct hello_device *device;
 
+	if (key->kind == DEVICE_OWNER_NAME) {
+		owners_name(c->owners, key->owner, info->comm);
+		return false;
+	}
 	machines_meet(c->machines, key->owner);
 	device = machines_find(c->machines, key->owner, key->owner_start, key->source);
 	if (device)

@@ -108,7 +108,8 @@ int owners_tell(struct owners *owners, const struct event *events, size_t count,
 
 		if (names_stack(event))
 			error = tell_stack(owners, event->group, sink);
-		if (event->kind != EVENT_DMA_LIVE && event->kind != EVENT_FAULT_OWNER)
+		if (event->kind != EVENT_DMA_LIVE && event->kind != EVENT_FAULT_OWNER &&
+		    event->kind != EVENT_ODP_REGION)
 			continue;
 		error = error ? error : tell_process(owners, event->pid, sink);
 		if (event->kind == EVENT_FAULT_OWNER)

@@ -17,7 +17,7 @@ static void add_identity(struct line *line, const struct device_info *info)
 {
 	static const char *const kinds[DEVICE_KIND_MAX] = {
 		"device", "emulated",	    "PCI",	    "platform", "block", "IB",
-		"netdev", "VFIO container", "IOMMU domain", "process",
+		"netdev", "VFIO container", "IOMMU domain",
 	};
 	char text[SHORT_TEXT];
 

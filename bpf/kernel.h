@@ -268,12 +268,18 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct hmm_dma_map { /* 6.16 and later */
+	unsigned long *pfn_list;
+};
+
 struct ib_umem_odp {
 	struct ib_umem umem;
 	struct mmu_interval_notifier notifier;
 	struct pid *tgid;
+	struct hmm_dma_map map;
 	void *private;
 	int npages;
+	unsigned int page_shift;
 };
 
 struct ib_mr {

@@ -216,11 +216,15 @@ int BPF_PROG(odp_release, struct ib_umem_odp *umem)
 
 /* What an invalidation takes from the device: exact, the region's lock is held. */
 SEC("fentry/ib_umem_odp_unmap_dma_pages")
-int BPF_PROG(odp_unmap_entry, struct ib_umem_odp *umem)
+int BPF_PROG(odp_unmap_entry, struct ib_umem_odp *umem, __u64 start, __u64 end)
 {
 	struct odp_task *task = odp_task_find();
 
-	if (task && task->invalidating && probe_hit(PROBE_ODP_UNMAP))
+	if (!task || !task->invalidating || !probe_hit(PROBE_ODP_UNMAP))
+		return 0;
+	if (bpf_core_field_exists(umem->map))
+		task->unmapped += region_present(umem, start, end);
+	else
 		task->mapped_before = BPF_CORE_READ(umem, npages);
 	return 0;
 }
@@ -230,7 +234,7 @@ int BPF_PROG(odp_unmap_return, struct ib_umem_odp *umem)
 {
 	struct odp_task *task = odp_task_find();
 
-	if (task && task->invalidating)
+	if (task && task->invalidating && !bpf_core_field_exists(umem->map))
 		task->unmapped += task->mapped_before - BPF_CORE_READ(umem, npages);
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "bpf/device.bpf.h"
 
-#define IB	5 /* DEVICE_IB of lib/base/stream.h */
+#define IB 5 /* DEVICE_IB of lib/base/stream.h */
 
 #define ODP_REGIONS_MAX 65536
 #define MLX5_FAULTS_MAX 16384
@@ -214,6 +214,45 @@ static __always_inline void region_clip(struct event *event, struct ib_umem_odp 
 	event->address = start > first ? start : first;
 	beyond = end < beyond ? end : beyond;
 	event->length = beyond > event->address ? beyond - event->address : 0;
+}
+
+#define PFNS_AT_ONCE 32
+#define PFN_ROUNDS   32768 /* 4 GiB of pages; an invalidation of more is counted up to there */
+
+struct pfn_walk {
+	const unsigned long *pfns;
+	__u64 count;
+	__u32 present;
+};
+
+static long count_pfns(__u32 round, void *argument)
+{
+	struct pfn_walk *walk = argument;
+	unsigned long pfns[PFNS_AT_ONCE] = {};
+	__u64 count = walk->count < PFNS_AT_ONCE ? walk->count : PFNS_AT_ONCE;
+
+	if (!count || bpf_probe_read_kernel(pfns, count * sizeof(pfns[0]), walk->pfns))
+		return 1;
+	for (int i = 0; i < PFNS_AT_ONCE; i++)
+		walk->present += pfns[i] >> 63; /* HMM_PFN_VALID */
+	walk->pfns += count;
+	walk->count -= count;
+	return 0;
+}
+
+/* The pages of the region in the range that the device may use: since 6.16 no counter has them. */
+static __always_inline __u32 region_present(struct ib_umem_odp *umem, __u64 start, __u64 end)
+{
+	__u32 shift = BPF_CORE_READ(umem, page_shift) & 63;
+	__u64 first = BPF_CORE_READ(umem, umem.address) >> shift << shift;
+	struct pfn_walk walk = {.pfns = BPF_CORE_READ(umem, map.pfn_list)};
+
+	if (!walk.pfns || start < first || end <= start)
+		return 0;
+	walk.pfns += (start - first) >> shift;
+	walk.count = (end - start + (1ull << shift) - 1) >> shift;
+	bpf_loop(PFN_ROUNDS, count_pfns, &walk, 0);
+	return walk.present;
 }
 
 enum { MLX5_OF_QUEUE, MLX5_OF_REQUEST, MLX5_OF_MEMORY }; /* event_subtype */

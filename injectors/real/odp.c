@@ -27,6 +27,7 @@ enum {
 	OPTION_OFFSET,
 	OPTION_PASSES,
 	OPTION_EVICT,
+	OPTION_EVICTIONS,
 	OPTION_FILE,
 	OPTION_CGROUP,
 	OPTION_PINNED,
@@ -52,12 +53,13 @@ static const struct argp_option options_of_odp[] = {
 	 "Where in its first page an operation begins (0). The rxe of Linux 7.2 ignores it and "
 	 "puts data at the wrong place: column wrong shows that",
 	 1},
-	{"passes", OPTION_PASSES, "N", 0, "Of which the first evicts (2)", 1},
+	{"passes", OPTION_PASSES, "N", 0, "Over the same pages (2)", 1},
 	{"two-processes", OPTION_TWO_PROCESSES, NULL, 0, "The far side is a process of its own", 1},
 	{NULL, 0, NULL, 0, "Memory", 2},
 	{"evict", OPTION_EVICT, "HOW", 0,
 	 "dontneed (default; the content is lost), pageout, reclaim (of the own cgroup) or none",
 	 2},
+	{"evictions", OPTION_EVICTIONS, "N", 0, "So many passes begin with an eviction (1)", 2},
 	{"file", OPTION_FILE, "FILE", 0,
 	 "Memory of this file or block device instead of anonymous memory; overwritten", 2},
 	{"cgroup", OPTION_CGROUP, "DIRECTORY", 0, "Reclaim from this one, with --evict reclaim", 2},
@@ -163,6 +165,8 @@ static int parse_traffic(int key, const char *argument, struct odp_options *o)
 		return parse_size("offset", argument, ODP_PAGE - 1, &o->offset);
 	case OPTION_PASSES:
 		return parse_number("passes", argument, 1, ODP_PASSES_MAX, &o->passes);
+	case OPTION_EVICTIONS:
+		return parse_number("evictions", argument, 0, ODP_PASSES_MAX, &o->evictions);
 	case OPTION_EVICT:
 		return parse_eviction(argument, &o->eviction);
 	default:
@@ -299,9 +303,10 @@ static void print_plan(const struct odp_options *o, FILE *file)
 	for (int i = 0; i < ODP_OPERATIONS; i++)
 		if (o->operations & 1u << i)
 			fprintf(file,
-				"  %llu passes of %llu x %s of %llu bytes; before the first: %s\n",
+				"  %llu passes of %llu x %s of %llu bytes, the first %llu after "
+				"eviction: %s\n",
 				o->passes, o->count, odp_operation_names[i],
-				i == ODP_ATOMIC ? 8ull : o->message,
+				i == ODP_ATOMIC ? 8ull : o->message, o->evictions,
 				odp_eviction_names[o->eviction]);
 	if (o->file)
 		fprintf(file, "  %s is overwritten\n", o->file);
@@ -358,6 +363,7 @@ int real_odp(int argc, char **argv)
 		.count = 61,
 		.message = ODP_PAGE,
 		.passes = 2,
+		.evictions = 1,
 		.gid = -1,
 		.mtu = 4096,
 		.timeout = 18,

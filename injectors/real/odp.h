@@ -51,11 +51,12 @@ struct odp_options {
 	__u64 count;   /* operations a pass */
 	__u64 message; /* bytes of each */
 	__u64 offset;  /* in the page */
-	__u64 passes;  /* the first evicts */
-	__u64 late_ns; /* receives are posted so long after the send; 0: before it */
-	__u64 hold_ns; /* wait before the end, regions still there */
-	int gid;       /* index, -1: choose */
-	__u32 mtu;     /* bytes */
+	__u64 passes;
+	__u64 evictions; /* the first so many passes begin with one */
+	__u64 late_ns;	 /* receives are posted so long after the send; 0: before it */
+	__u64 hold_ns;	 /* wait before the end, regions still there */
+	int gid;	 /* index, -1: choose */
+	__u32 mtu;	 /* bytes */
 	__u8 timeout, retries, rnr_timer;
 	bool pinned;	    /* no region pages on demand */
 	bool prefetch;	    /* advice before the pass */
@@ -104,11 +105,11 @@ struct odp_side {
 	size_t stride; /* bytes from one operation's memory to the next */
 };
 
-int odp_side_open(struct odp_side *side, const struct odp_options *options, bool on_demand);
+/* Its memory holds a pattern that belongs to `seed`, and is there. */
+int odp_side_open(struct odp_side *side, const struct odp_options *options, bool on_demand,
+		  __u64 seed);
 int odp_side_connect(struct odp_side *side, const struct odp_address *peer);
 void odp_side_close(struct odp_side *side);
-/* Writes the pattern that belongs to `seed` into all of it. */
-void odp_side_fill(struct odp_side *side, __u64 seed);
 char *odp_side_at(const struct odp_side *side, __u64 number);
 /* A number for the bytes of one operation. */
 __u64 odp_side_sum(const struct odp_side *side, __u64 number);
@@ -122,7 +123,6 @@ int odp_side_prefetch(struct odp_side *side, bool write);
 enum odp_request {
 	ODP_FAR_OPEN,	 /* value: on demand? -> address */
 	ODP_FAR_CONNECT, /* address */
-	ODP_FAR_FILL,	 /* value: seed */
 	ODP_FAR_EVICT,	 /* value: how -> value: calls */
 	ODP_FAR_PRESENT, /* -> value: pages */
 	ODP_FAR_RECEIVE, /* value: number */

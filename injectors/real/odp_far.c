@@ -18,14 +18,11 @@ static int serve(struct odp_far *far, struct odp_message *m)
 
 	switch ((enum odp_request)m->request) {
 	case ODP_FAR_OPEN:
-		err = odp_side_open(side, far->options, m->value);
+		err = odp_side_open(side, far->options, m->value, 2);
 		m->address = side->own;
 		return err;
 	case ODP_FAR_CONNECT:
 		return odp_side_connect(side, &m->address);
-	case ODP_FAR_FILL:
-		odp_side_fill(side, m->value);
-		return 0;
 	case ODP_FAR_EVICT:
 		return odp_memory_evict(&side->memory, (enum odp_eviction)m->value, &m->value);
 	case ODP_FAR_PRESENT:

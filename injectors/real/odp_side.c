@@ -122,7 +122,17 @@ static int make_queue_pair(struct odp_side *side)
 	return 0;
 }
 
-int odp_side_open(struct odp_side *side, const struct odp_options *options, bool on_demand)
+static void fill(const struct odp_side *side, __u64 seed)
+{
+	__u64 *words = (__u64 *)side->memory.start;
+
+	/* Different in every word, so that data at a wrong place is seen. */
+	for (size_t i = 0; i < side->memory.bytes / sizeof(*words); i++)
+		words[i] = (i + 1) * 0x9e3779b97f4a7c15ull ^ seed << 48;
+}
+
+int odp_side_open(struct odp_side *side, const struct odp_options *options, bool on_demand,
+		  __u64 seed)
 {
 	size_t bytes = options->offset + options->message;
 	int err;
@@ -132,6 +142,8 @@ int odp_side_open(struct odp_side *side, const struct odp_options *options, bool
 	side->stride = (bytes + ODP_PAGE - 1) / ODP_PAGE * ODP_PAGE;
 	side->memory.bytes = side->stride * options->count;
 	err = odp_memory_open(&side->memory, options);
+	if (!err)
+		fill(side, seed);
 	err = err ? err : open_device(side);
 	err = err ? err : choose_gid(side);
 	err = err ? err : make_queue_pair(side);
@@ -199,15 +211,6 @@ int odp_side_connect(struct odp_side *side, const struct odp_address *peer)
 char *odp_side_at(const struct odp_side *side, __u64 number)
 {
 	return side->memory.start + number * side->stride + side->options->offset;
-}
-
-void odp_side_fill(struct odp_side *side, __u64 seed)
-{
-	__u64 *words = (__u64 *)side->memory.start;
-
-	/* Different in every word, so that data at a wrong place is seen. */
-	for (size_t i = 0; i < side->memory.bytes / sizeof(*words); i++)
-		words[i] = (i + 1) * 0x9e3779b97f4a7c15ull ^ seed << 48;
 }
 
 __u64 odp_side_sum(const struct odp_side *side, __u64 number)

@@ -50,6 +50,60 @@ static __always_inline struct device_state *device_enter(struct probe_counter *c
 	return device;
 }
 
+/* From now on this domain's mappings are this device's. */
+static __always_inline void domain_learn(__u64 domain, __u32 device)
+{
+	struct domain_state *known = bpf_map_lookup_elem(&domains, &domain);
+	struct capture_state *shared = shared_state();
+	struct domain_state fresh = {.device = device};
+
+	if (known) {
+		known->device = device;
+		return;
+	}
+	if (!shared)
+		return;
+	fresh.number = __sync_fetch_and_add(&shared->domains, 1) + 1;
+	bpf_map_update_elem(&domains, &domain, &fresh, BPF_NOEXIST);
+}
+
+/* A device attached to this domain, DEVICE_NONE if none is known. */
+static __always_inline __u32 domain_device(__u64 domain)
+{
+	struct domain_state *known = bpf_map_lookup_elem(&domains, &domain);
+
+	return known ? known->device : DEVICE_NONE;
+}
+
+/* Segment, bus, device and function, by which the IOMMU knows the device. */
+static __always_inline __u32 pci_rid(struct device *kernel_device)
+{
+	struct pci_dev *pci = (void *)kernel_device - bpf_core_field_offset(struct pci_dev, dev);
+	struct pci_sysdata *system = BPF_CORE_READ(pci, bus, sysdata);
+	__u32 segment = 0;
+
+	if (bpf_core_type_exists(struct pci_sysdata))
+		segment = BPF_CORE_READ(system, domain);
+	return segment << 16 | BPF_CORE_READ(pci, bus, number) << 8 |
+	       (BPF_CORE_READ(pci, devfn) & 0xff);
+}
+
+/* At first sight: its place on the bus, by which faults name it, and its IOMMU domain. */
+static __attribute__((noinline)) int device_place(__u32 id, struct device *kernel_device)
+{
+	struct pci_function function = {.device = id};
+	struct iommu_group *group = NULL;
+	__u32 rid = pci_rid(kernel_device);
+
+	if (bpf_core_field_exists(kernel_device->iommu_group))
+		group = BPF_CORE_READ(kernel_device, iommu_group);
+	if (group && bpf_core_field_exists(group->domain) && BPF_CORE_READ(group, domain))
+		domain_learn((__u64)BPF_CORE_READ(group, domain), id);
+	function.group = (__u64)group;
+	bpf_map_update_elem(&pci_functions, &rid, &function, BPF_ANY);
+	return 0;
+}
+
 /* The device behind the kernel's struct device; NULL if the event has none. */
 static __always_inline struct device_state *device_by_address(struct probe_counter *counter,
 							      struct device *kernel_device)
@@ -71,7 +125,22 @@ static __always_inline struct device_state *device_by_address(struct probe_count
 				  BPF_CORE_READ(kernel_device, driver, name));
 	bpf_probe_read_kernel_str(fresh.bus, sizeof(fresh.bus),
 				  BPF_CORE_READ(kernel_device, bus, name));
-	return device_enter(counter, &key, &fresh);
+	device = device_enter(counter, &key, &fresh);
+	if (device && fresh.bus[0] == 'p' && fresh.bus[1] == 'c' && fresh.bus[2] == 'i' &&
+	    !fresh.bus[3])
+		device_place(device->id, kernel_device);
+	return device;
+}
+
+/* The number of a PCI function that only a fault has named so far; user space knows its name. */
+static __always_inline __u32 device_by_rid(struct probe_counter *counter, __u32 rid)
+{
+	struct device_key key = {.kind = PCI_FUNCTION, .source = rid};
+	struct device_state fresh = {}, *device = bpf_map_lookup_elem(&devices, &key);
+
+	if (!device)
+		device = device_enter(counter, &key, &fresh);
+	return device ? device->id : DEVICE_NONE;
 }
 
 /* Whether the device filter leaves this device's events out. */

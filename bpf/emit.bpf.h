@@ -12,6 +12,14 @@
 #include "bpf/histogram.h"
 #include "bpf/maps.bpf.h"
 
+/*
+ * A function that the kernel's verifier checks once and by itself, whatever its callers know. It
+ * may only be called with memory that is really there.
+ */
+#define global_function __attribute__((noinline))
+
+#define SPACES_MAX 4096
+
 #define in_set(set, kind) (((set)[((kind) / 64) & 1] >> ((kind) % 64)) & 1)
 
 static __always_inline bool kind_wanted(__u32 kind)

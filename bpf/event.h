@@ -73,20 +73,25 @@ enum event_kind {
 	EVENT_BLOCK_COMPLETE = 29, /* block layer request slower than its target; address: sector;
 				      value: issue-to-complete ns */
 
-	EVENT_IOMMU_MAP = 32,		/* iommu:map; value: paddr; device 0 (none is known) */
-	EVENT_IOMMU_UNMAP = 33,		/* iommu:unmap; value: bytes unmapped */
+	EVENT_IOMMU_MAP =
+		32, /* iommu:map; value: paddr; device: one attached to the domain, or 0 if
+				   that is not known; frames have the time it took where it is */
+	EVENT_IOMMU_UNMAP =
+		33, /* iommu:unmap; length and value: bytes unmapped; device: likewise */
 	EVENT_IOMMU_IO_PAGE_FAULT = 34, /* iommu:io_page_fault; value: fault flags of the driver */
-	EVENT_IOMMU_ATTACH = 35, /* device attached to a domain; value: the domain's number */
+	EVENT_IOMMU_ATTACH = 35, /* device attached to a domain; value: the domain's number in the
+				    order of appearance, 0 if not known; code: the kernel's type */
 	EVENT_PASID_ATTACH =
 		36, /* a PASID of the device means a process, told when it begins to or,
 				    if it did before, with its first fault; pid: that process;
 				    address and length: the 16 bytes of its name; DEVICE_NONE: of
 				    every device (Linux 6.1) */
 	EVENT_PASID_DETACH = 37,
-	EVENT_IOMMU_FAULT = 38,	 /* unrecoverable fault, decoded; flags R/W/X/PRIV; code: the
-				     IOMMU's fault reason; value: enum fault_source */
+	EVENT_IOMMU_FAULT = 38,	 /* unrecoverable fault, decoded; flags R/W/X/PRIV, none: of an
+				    interrupt; code: the IOMMU's fault reason; value: enum
+				    fault_source */
 	EVENT_IOMMU_UNSEEN = 39, /* unrecoverable faults known to have happened but not decoded;
-				     value: how many */
+				    value: how many; code: enum unseen_code */
 
 	EVENT_DMA_MAP = 40,   /* dma:dma_map_*; address: DMA address; value: physical address */
 	EVENT_DMA_UNMAP = 41, /* dma:dma_unmap_* */
@@ -101,10 +106,12 @@ enum event_kind {
 				   In aggregate frames: what LIVE_ALL and the codes after say */
 	EVENT_IOMMU_FLUSH = 46, /* IOTLB or device-TLB invalidation; value: ns it took; code: enum
 				   flush_kind */
-	EVENT_FAULT_OWNER = 47, /* right after the EVENT_IOMMU_FAULT of the same device and address:
-				   who owned the address. pid; address and length: of the mapping;
-				   value: when mapped, or unmapped; group: stack id; code: enum
-				   owner_state */
+	EVENT_FAULT_OWNER = 47, /* right after an EVENT_IOMMU_FAULT or EVENT_IOMMU_IO_PAGE_FAULT, of
+				   the same CPU: who owned the address. device: whose address space
+				   (a container's, perhaps); address, length and flags: of the
+				   mapping; pid: who mapped it; tid: the process that unmapped it;
+				   value: when mapped, or unmapped; group: stack id of the mapping;
+				   code: enum owner_state */
 
 	EVENT_VFIO_MAP = 48,	/* device: the container; address: IOVA; length: bytes asked for;
 				   value: ns; code: errno; flags R/W */
@@ -200,10 +207,22 @@ enum mm_cause {
 	MM_ERROR, /* SIGBUS, out of memory, poisoned */
 };
 
-enum flush_kind { FLUSH_CONTEXT = 1, FLUSH_IOTLB, FLUSH_DEVICE_TLB, FLUSH_INTERRUPT, FLUSH_OTHER };
+enum flush_kind {
+	FLUSH_CONTEXT =
+		1, /* this and the next four: a command to the IOMMU, by its first descriptor */
+	FLUSH_IOTLB,
+	FLUSH_DEVICE_TLB,
+	FLUSH_INTERRUPT,
+	FLUSH_OTHER,
+	FLUSH_DOMAIN, /* a driver's flush of what was unmapped, with all commands it takes */
+	FLUSH_ALL,    /* likewise of the whole domain; also the DMA API's lazy flush */
+};
 
 /* How an unrecoverable fault became known. */
 enum fault_source { SOURCE_TRACEPOINT, SOURCE_CONSOLE, SOURCE_REGISTERS };
+
+/* Whether the number of an EVENT_IOMMU_UNSEEN is all, or there may have been more. */
+enum unseen_code { UNSEEN_EXACT, UNSEEN_AT_LEAST };
 
 enum owner_state { OWNER_MAPPED, OWNER_UNMAPPED };
 

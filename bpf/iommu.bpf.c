@@ -1,34 +1,87 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The IOMMU core's tracepoints. map and unmap carry neither device nor domain: events and counts
- * say so, and nothing is guessed. io_page_fault is raised by drivers that call
- * report_iommu_fault() (AMD, Arm SMMUv2), never by Intel's.
+ * The IOMMU core: mapping, attaching, flushing, and faults that drivers report with
+ * report_iommu_fault() (AMD, Arm SMMUv2); Intel's own faults are in iommu_vtd.bpf.h.
+ *
+ * The tracepoints map and unmap carry neither device nor domain. The functions around them do: they
+ * leave the domain with the task, together with the time, and a domain's device is known from its
+ * attachment, or from the first DMA mapping of a device that was attached before.
  */
 #include "bpf/kernel.h"
 
 #include "bpf/device.bpf.h"
+#include "bpf/iommu_owner.bpf.h"
+#include "bpf/iommu_vtd.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 #define FAULT_WRITE 0x01 /* IOMMU_FAULT_WRITE of include/linux/iommu.h */
 
+/* A call of the IOMMU core that this task is in. */
+struct domain_call {
+	__u64 domain;
+	__u64 iova;
+	__u64 started_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct domain_call);
+} domain_calls SEC(".maps");
+
+static __always_inline int domain_begins(__u64 domain, __u64 iova)
+{
+	struct domain_call *call = bpf_task_storage_get(&domain_calls, bpf_get_current_task_btf(),
+							NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!call)
+		return 0;
+	call->domain = domain;
+	call->iova = iova;
+	call->started_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* What the function around a tracepoint left; false if it is another's, or there is none. */
+static __always_inline bool domain_ends(__u64 iova, struct domain_call *ended)
+{
+	struct domain_call *call =
+		bpf_task_storage_get(&domain_calls, bpf_get_current_task_btf(), NULL, 0);
+
+	if (!call || !call->started_ns || call->iova != iova)
+		return false;
+	*ended = *call;
+	call->started_ns = 0;
+	return true;
+}
+
 static __always_inline int range_changed(__u32 probe, __u32 kind, __u64 iova, __u64 bytes,
 					 __u64 value)
 {
 	struct probe_counter *counter = probe_hit(probe);
+	struct domain_call call = {};
+	__u64 latency_ns = 0;
 	struct event *event;
+	__u32 device = DEVICE_NONE;
 
 	if (!counter)
 		return 0;
+	if (domain_ends(iova, &call)) {
+		device = domain_device(call.domain);
+		latency_ns = bpf_ktime_get_ns() - call.started_ns;
+	}
 	if (!kind_single(kind)) {
 		struct aggregate_key key = {
 			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
+			.device = device,
 			.pid = bpf_get_current_pid_tgid() >> 32,
 			.kind = kind,
 			.queue = QUEUE_NONE,
 		};
 
-		aggregate_add(&key, bytes, 0);
+		aggregate_add(&key, bytes, latency_ns);
 		return 0;
 	}
 	event = event_reserve(counter, kind);
@@ -37,6 +90,7 @@ static __always_inline int range_changed(__u32 probe, __u32 kind, __u64 iova, __
 	event->address = iova;
 	event->length = bytes;
 	event->value = value;
+	event->device = device;
 	event_submit(counter, event);
 	return 0;
 }
@@ -50,7 +104,65 @@ int BPF_PROG(map, unsigned long iova, __u64 paddr, size_t size)
 SEC("tp_btf/unmap")
 int BPF_PROG(unmap, unsigned long iova, size_t size, size_t unmapped)
 {
-	return range_changed(PROBE_IOMMU_UNMAP, EVENT_IOMMU_UNMAP, iova, size, unmapped);
+	return range_changed(PROBE_IOMMU_UNMAP, EVENT_IOMMU_UNMAP, iova, unmapped, unmapped);
+}
+
+#define DOMAIN_BEGINS(function, name, probe)                                      \
+	SEC("fentry/" #function)                                                  \
+	int BPF_PROG(name, void *domain, unsigned long iova)                      \
+	{                                                                         \
+		return probe_hit(probe) ? domain_begins((__u64)domain, iova) : 0; \
+	}
+
+DOMAIN_BEGINS(iommu_map_nosync, maps_nosync, PROBE_IOMMU_MAP_DOMAIN)
+DOMAIN_BEGINS(__iommu_map, maps, PROBE_IOMMU_MAP_DOMAIN)
+DOMAIN_BEGINS(__iommu_unmap, unmaps, PROBE_IOMMU_UNMAP_DOMAIN)
+
+static __always_inline int attached(struct device *dev, struct iommu_domain *domain, int error)
+{
+	struct probe_counter *counter;
+	struct device_state *device;
+	struct event *event;
+
+	if (error)
+		return 0;
+	counter = probe_hit(PROBE_IOMMU_ATTACH);
+	if (!counter)
+		return 0;
+	device = device_by_address(counter, dev);
+	if (!device)
+		return 0;
+	if (domain)
+		domain_learn((__u64)domain, device->id);
+	if (device_dropped(device) || !kind_wanted(EVENT_IOMMU_ATTACH))
+		return 0;
+	event = event_reserve(counter, EVENT_IOMMU_ATTACH);
+	if (!event)
+		return 0;
+	event->device = device->id;
+	event->value = domain ? domain_number((__u64)domain) : 0;
+	event->code = domain ? BPF_CORE_READ(domain, type) : 0;
+	event_submit(counter, event);
+	return 0;
+}
+
+SEC("fexit/__iommu_attach_device")
+int BPF_PROG(attached_in_two, struct iommu_domain *domain, struct device *dev, int error)
+{
+	return attached(dev, domain, error);
+}
+
+SEC("fexit/__iommu_attach_device")
+int BPF_PROG(attached_in_three, struct iommu_domain *domain, struct device *dev,
+	     struct iommu_domain *old, int error)
+{
+	return attached(dev, domain, error);
+}
+
+SEC("tp_btf/attach_device_to_domain")
+int BPF_PROG(attach_device_to_domain, struct device *dev)
+{
+	return attached(dev, NULL, 0);
 }
 
 SEC("tp_btf/io_page_fault")
@@ -59,19 +171,144 @@ int BPF_PROG(io_page_fault, struct device *dev, unsigned long iova, int flags)
 	struct probe_counter *counter = probe_hit(PROBE_IOMMU_IO_PAGE_FAULT);
 	struct device_state *device;
 	struct event *event;
+	__u32 number;
 
 	if (!counter)
 		return 0;
 	device = device_by_address(counter, dev);
 	if (device_dropped(device))
 		return 0;
+	number = device ? device->id : DEVICE_NONE;
 	event = event_reserve(counter, EVENT_IOMMU_IO_PAGE_FAULT);
 	if (!event)
 		return 0;
 	event->address = iova;
 	event->value = flags;
-	event->device = device ? device->id : DEVICE_NONE;
+	event->device = number;
 	event->flags = flags & FAULT_WRITE ? EVENT_WRITE : EVENT_READ;
+	event_submit(counter, event);
+	owner_tell(counter, number, device_group(dev), iova, 1);
+	return 0;
+}
+
+/* Flushes: how long the IOMMU took. Nothing of another task or interrupt comes in between on a CPU
+ * that matters: the call is the task's own. */
+struct flush_call {
+	__u64 what;
+	__u64 started_ns;
+};
+
+struct flush_calls {
+	struct flush_call submit, sync;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct flush_calls);
+} flush_calls SEC(".maps");
+
+static __always_inline void flush_begins(bool submit, __u64 what)
+{
+	struct flush_calls *calls = bpf_task_storage_get(&flush_calls, bpf_get_current_task_btf(),
+							 NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct flush_call *call = calls ? submit ? &calls->submit : &calls->sync : NULL;
+
+	if (!call)
+		return;
+	call->what = what;
+	call->started_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline int flush_ends(__u32 probe, bool submit, __u64 what, __u32 device, __u8 code)
+{
+	struct probe_counter *counter = probe_hit(probe);
+	struct flush_calls *calls;
+	struct flush_call *call;
+	struct event *event;
+	__u64 latency_ns = 0;
+
+	if (!counter)
+		return 0;
+	calls = bpf_task_storage_get(&flush_calls, bpf_get_current_task_btf(), NULL, 0);
+	call = calls ? submit ? &calls->submit : &calls->sync : NULL;
+	if (call && call->what == what && call->started_ns) {
+		latency_ns = bpf_ktime_get_ns() - call->started_ns;
+		call->started_ns = 0;
+	}
+	if (!kind_single(EVENT_IOMMU_FLUSH)) {
+		struct aggregate_key key = {
+			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
+			.device = device,
+			.kind = EVENT_IOMMU_FLUSH,
+			.queue = QUEUE_NONE,
+			.code = code,
+		};
+
+		aggregate_add(&key, 0, latency_ns);
+		return 0;
+	}
+	event = event_reserve(counter, EVENT_IOMMU_FLUSH);
+	if (!event)
+		return 0;
+	event->device = device;
+	event->value = latency_ns;
+	event->code = code;
 	event_submit(counter, event);
 	return 0;
 }
+
+/* Types of VT-d's invalidation descriptors (specification 6.5.2). */
+static __always_inline __u8 descriptor_kind(struct qi_desc *descriptor)
+{
+	switch (BPF_CORE_READ(descriptor, qw0) & 0xf) {
+	case 1:
+	case 7:
+		return FLUSH_CONTEXT;
+	case 2:
+	case 6:
+		return FLUSH_IOTLB;
+	case 3:
+	case 8:
+		return FLUSH_DEVICE_TLB;
+	case 4:
+		return FLUSH_INTERRUPT;
+	default:
+		return FLUSH_OTHER;
+	}
+}
+
+SEC("fentry/qi_submit_sync")
+int BPF_PROG(submits_flush, void *iommu, struct qi_desc *descriptor)
+{
+	flush_begins(true, (__u64)descriptor);
+	return 0;
+}
+
+SEC("fexit/qi_submit_sync")
+int BPF_PROG(submitted_flush, void *iommu, struct qi_desc *descriptor, unsigned int count,
+	     unsigned long options)
+{
+	return flush_ends(PROBE_IOMMU_FLUSH, true, (__u64)descriptor, DEVICE_NONE,
+			  descriptor_kind(descriptor));
+}
+
+#define DOMAIN_FLUSH(function, begins, ends, probe, code)                                    \
+	SEC("fentry/" #function)                                                             \
+	int BPF_PROG(begins, void *domain)                                                   \
+	{                                                                                    \
+		flush_begins(false, (__u64)domain);                                          \
+		return 0;                                                                    \
+	}                                                                                    \
+	SEC("fexit/" #function)                                                              \
+	int BPF_PROG(ends, void *domain)                                                     \
+	{                                                                                    \
+		return flush_ends(probe, false, (__u64)domain, domain_device((__u64)domain), \
+				  code);                                                     \
+	}
+
+DOMAIN_FLUSH(intel_iommu_tlb_sync, intel_syncs, intel_synced, PROBE_IOMMU_SYNC, FLUSH_DOMAIN)
+DOMAIN_FLUSH(amd_iommu_iotlb_sync, amd_syncs, amd_synced, PROBE_IOMMU_SYNC, FLUSH_DOMAIN)
+DOMAIN_FLUSH(intel_flush_iotlb_all, intel_flushes, intel_flushed, PROBE_IOMMU_FLUSH_ALL, FLUSH_ALL)
+DOMAIN_FLUSH(amd_iommu_flush_iotlb_all, amd_flushes, amd_flushed, PROBE_IOMMU_FLUSH_ALL, FLUSH_ALL)

@@ -74,6 +74,38 @@ struct device {
 	struct device_driver *driver;
 	const struct bus_type *bus;
 	struct dev_iommu *iommu;
+	struct iommu_group *iommu_group;
+};
+
+struct iommu_group {
+	struct iommu_domain *domain;
+};
+
+struct pci_bus {
+	unsigned char number;
+	void *sysdata;
+};
+
+struct pci_dev {
+	struct pci_bus *bus;
+	unsigned int devfn;
+	struct device dev;
+};
+
+/* arch/x86/include/asm/pci.h */
+struct pci_sysdata {
+	int domain;
+};
+
+/* drivers/iommu/intel/iommu.h */
+struct intel_iommu {
+	void *reg;
+	__u64 cap;
+	__u16 segment;
+};
+
+struct qi_desc {
+	__u64 qw0;
 };
 
 struct list_head {

@@ -12,14 +12,6 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/mappings.h"
 
-/*
- * A function that the kernel's verifier checks once and by itself, whatever its callers know. It
- * may only be called with memory that is really there.
- */
-#define global_function __attribute__((noinline))
-
-#define SPACES_MAX 4096
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -199,6 +191,7 @@ struct mapping_search {
 	__u64 address;
 	__u64 classes;
 	__u32 device;
+	__u32 span;
 	struct mapping *best;
 };
 
@@ -206,31 +199,35 @@ static long mapping_search_step(__u32 step, void *context)
 {
 	struct mapping_search *search = context;
 	struct mapping_set *set;
+	struct mapping_step at;
 	__u32 index;
 
-	if (!(search->classes >> (MAPPING_CLASS_MIN + step / 4) & 1))
+	mapping_step(&at, search->address, step);
+	if (!(search->classes >> (at.size_class & 63) & 1))
 		return 0;
-	index = mapping_probe_set(search->device, search->address, step);
+	index = mapping_set_of(search->device, at.size_class, at.block, at.choice);
 	set = bpf_map_lookup_elem(&mappings, &index);
 	if (set)
-		mapping_probe(set, search->device, search->address, search->best);
+		mapping_probe(set, search->device, search->address, search->span, search->best);
 	return 0;
 }
 
 /*
- * Who owns the address in this device's (or container's) address space now, or owned it last.
- * False: nobody known, and best->length is 0.
+ * Who owns a byte of [address, address + span) in this device's (or container's) address space now,
+ * or owned it last; span 1 or, where faults name pages, MAPPING_PAGE. False: nobody known, and
+ * best->length is 0.
  */
-global_function int mapping_owner(__u32 device, __u64 address, struct mapping *best)
+global_function int mapping_owner(__u32 device, __u64 address, __u32 span, struct mapping *best)
 {
 	struct capture_state *shared = shared_state();
-	struct mapping_search search = {.address = address, .device = device, .best = best};
+	struct mapping_search search = {.address = address, .device = device, .span = span};
 
 	if (!best)
 		return false;
 	best->length = 0;
 	if (!shared)
 		return false;
+	search.best = best;
 	search.classes = shared->mapping_classes;
 	bpf_loop(MAPPING_PROBES, mapping_search_step, &search, 0);
 	return best->length > 0;

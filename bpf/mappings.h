@@ -32,11 +32,18 @@
 #define MAPPING_SETS	  16384 /* a power of two */
 #define MAPPING_CLASS_MIN 6	/* shorter mappings count as 64 bytes long */
 #define MAPPING_CLASS_MAX 47
-#define MAPPING_CLASSES	  (MAPPING_CLASS_MAX - MAPPING_CLASS_MIN + 1)
 #define STACK_FRAMES	  32   /* kept of each kernel stack */
 #define STACKS_MAX	  8192 /* different ones; a mapping's stack id is 1 to this */
 
-#define MAPPING_PROBES (MAPPING_CLASSES * 4) /* of a search: two blocks in two sets each */
+/*
+ * Steps of a search, each a set: faults name pages, and many mappings may begin in one of them. So
+ * classes below a page look at all blocks of the page and the one before, others at two blocks.
+ */
+#define MAPPING_PAGE_BITS   12
+#define MAPPING_PAGE	    (1u << MAPPING_PAGE_BITS)
+#define MAPPING_PAGE_STEPS  ((MAPPING_PAGE / 64 + 1) * 2)
+#define MAPPING_SMALL_STEPS ((MAPPING_PAGE_BITS - MAPPING_CLASS_MIN) * MAPPING_PAGE_STEPS)
+#define MAPPING_PROBES	    (MAPPING_SMALL_STEPS + (MAPPING_CLASS_MAX - MAPPING_PAGE_BITS + 1) * 4)
 
 struct mapping {
 	__u64 address;
@@ -297,13 +304,26 @@ mapping_inline void mapping_settle(const struct mapping_hold *hold, __u32 tag, _
 				 mapping_word(hold->word, tag, phase, now_ns));
 }
 
-/* The set of the n-th step of a search for an address, n below MAPPING_PROBES. */
-mapping_inline __u32 mapping_probe_set(__u32 device, __u64 address, __u32 step)
-{
-	__u32 size_class = MAPPING_CLASS_MIN + step / 4;
+/* Where the n-th step of a search looks, n below MAPPING_PROBES. */
+struct mapping_step {
+	__u32 size_class;
+	__u32 choice;
+	__u64 block;
+};
 
-	return mapping_set_of(device, size_class, (address >> size_class) - ((step >> 1) & 1),
-			      step & 1);
+mapping_inline void mapping_step(struct mapping_step *at, __u64 address, __u32 step)
+{
+	__u32 block;
+
+	if (step < MAPPING_SMALL_STEPS) {
+		at->size_class = MAPPING_CLASS_MIN + step / MAPPING_PAGE_STEPS;
+		block = step % MAPPING_PAGE_STEPS / 2;
+	} else {
+		at->size_class = MAPPING_PAGE_BITS + (step - MAPPING_SMALL_STEPS) / 4;
+		block = ((step - MAPPING_SMALL_STEPS) >> 1) & 1;
+	}
+	at->choice = step & 1;
+	at->block = (address >> at->size_class) + block - 1;
 }
 
 /* Whether a mapping answers a search better than the best found before. */
@@ -319,11 +339,11 @@ mapping_inline bool mapping_better(const struct mapping *mapping, const struct m
 }
 
 /*
- * Keeps in *best (length 0: none yet) the mapping of this set that holds the address: a live one
- * if there is, else the one unmapped last.
+ * Keeps in *best (length 0: none yet) the mapping of this set that meets the span of bytes from the
+ * address on: a live one if there is, else the one unmapped last. The span lies within one page.
  */
 mapping_inline void mapping_probe(const struct mapping_set *set, __u32 device, __u64 address,
-				  struct mapping *best)
+				  __u32 span, struct mapping *best)
 {
 	for (__u32 i = 0; i < MAPPING_SLOTS; i++) {
 		__u64 word = *(const volatile __u64 *)&set->words[i];
@@ -331,8 +351,9 @@ mapping_inline void mapping_probe(const struct mapping_set *set, __u32 device, _
 
 		if (MAPPING_PHASE(word) != MAPPING_LIVE && MAPPING_PHASE(word) != MAPPING_GONE)
 			continue;
-		if (slot->device != device || address < slot->address ||
-		    address - slot->address >= slot->length || !mapping_better(slot, best))
+		if (slot->device != device || address + span <= slot->address ||
+		    (address > slot->address && address - slot->address >= slot->length) ||
+		    !mapping_better(slot, best))
 			continue;
 		*best = *slot;
 		/* Changed meanwhile: rather none than a mixture of two. */

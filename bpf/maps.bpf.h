@@ -53,6 +53,23 @@ struct {
 	__type(value, struct group_state);
 } groups SEC(".maps");
 
+/* struct iommu_domain of the kernel -> its device */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, DOMAINS_MAX);
+	__type(key, __u64);
+	__type(value, struct domain_state);
+} domains SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PCI_FUNCTIONS_MAX);
+	__type(key, __u32);
+	__type(value, struct pci_function);
+} pci_functions SEC(".maps");
+
 /* Processes whose CPU faults are wanted one by one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

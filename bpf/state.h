@@ -82,6 +82,14 @@ enum probe_id {
 	PROBE_IOMMU_MAP,
 	PROBE_IOMMU_UNMAP,
 	PROBE_IOMMU_IO_PAGE_FAULT,
+	PROBE_IOMMU_MAP_DOMAIN,
+	PROBE_IOMMU_UNMAP_DOMAIN,
+	PROBE_IOMMU_ATTACH,
+	PROBE_IOMMU_FLUSH,
+	PROBE_IOMMU_SYNC,
+	PROBE_IOMMU_FLUSH_ALL,
+	PROBE_VTD_FAULT,
+	PROBE_VTD_FAULT_TEXT,
 
 	/* vfio.bpf.c, iommufd.bpf.c, vfio_pci.bpf.c */
 	PROBE_VFIO_OPEN,
@@ -165,6 +173,7 @@ struct capture_filter {
 	__u64 kinds[2];	  /* kinds to emit */
 	__u64 singles[2]; /* kinds to emit one by one although they are counted by default */
 	__u64 slow_block_ns;
+	__u64 iommu_registers;	 /* nonzero: fault records may be read from VT-d's registers */
 	__u64 stacks_per_second; /* stacks of mappings taken per CPU; 0: none */
 	__u64 vfio_entries;	 /* dma_entry_limit, for containers older than we; 0: not known */
 };
@@ -182,6 +191,23 @@ struct device_key {
 
 #define DEVICE_BY_ADDRESS 0x100 /* source is a struct device, its kind is in device_state */
 #define DEVICE_OWNER_NAME 0x200 /* no device: the name of a process, which may soon be gone */
+
+/* An IOMMU domain: one of the devices attached to it. */
+struct domain_state {
+	__u32 device; /* device_state.id */
+	__u32 number; /* in the order of appearance */
+};
+
+/* A PCI function by what the bus calls it: segment, bus, device, function. */
+struct pci_function {
+	__u32 device; /* device_state.id */
+	__u32 reserved;
+	__u64 group; /* its struct iommu_group */
+};
+
+#define PCI_FUNCTION	  2 /* DEVICE_PCI of lib/base/stream.h; source: as below */
+#define DOMAINS_MAX	  4096
+#define PCI_FUNCTIONS_MAX 8192
 
 enum device_verdict {
 	DEVICE_PASS, /* also while user space has not yet judged its name */
@@ -300,16 +326,16 @@ struct handler_thread {
 
 /* Shared numbers, updated atomically from both sides (memory-mapped by user space). */
 struct capture_state {
-	__u32 devices;	      /* kernel-side device numbers given out */
-	__u32 instances;      /* fault instances given out */
-	__u32 handlers;	      /* nonzero once a fault handler was seen: tasks may carry state */
-	__u32 running;	      /* all probes are in place; until then none counts or emits */
-	__u32 pid;	      /* the latest of `pids`, found without looking there; 0: none */
-	__u32 iopf;	      /* nonzero once the kernel has reported a page request */
-	__u32 reporting;      /* tasks in iommu_report_device_fault() */
-	__u32 resolvers;      /* tasks that resolve a fault of the kernel's */
-	__u32 sees_anonymous; /* the probe on do_anonymous_page() is on */
-	__u32 reserved;
+	__u32 devices;		/* kernel-side device numbers given out */
+	__u32 instances;	/* fault instances given out */
+	__u32 handlers;		/* nonzero once a fault handler was seen: tasks may carry state */
+	__u32 running;		/* all probes are in place; until then none counts or emits */
+	__u32 pid;		/* the latest of `pids`, found without looking there; 0: none */
+	__u32 iopf;		/* nonzero once the kernel has reported a page request */
+	__u32 reporting;	/* tasks in iommu_report_device_fault() */
+	__u32 resolvers;	/* tasks that resolve a fault of the kernel's */
+	__u32 sees_anonymous;	/* the probe on do_anonymous_page() is on */
+	__u32 domains;		/* IOMMU domains numbered */
 	__u64 state_failed;	/* inserts that failed: group, device or task state */
 	__u64 aggregate_failed; /* counts that found their map full */
 	__u64 mapping_classes;	/* bit per size class that some mapping had (bpf/mappings.h) */

@@ -26,6 +26,8 @@ enum {
 	OPTION_AS_ROOT,
 	OPTION_EMULATOR,
 	OPTION_UNFINISHED,
+	OPTION_OLD_MAPPING,
+	OPTION_IOMMU_REGISTERS,
 };
 
 #define TRIGGER_SPARE_NS (10 * NSEC_PER_SEC)
@@ -58,6 +60,10 @@ static const struct argp_option option_table[] = {
 	{"emulator", OPTION_EMULATOR, "PATH", 0, "Binary of the emulated machines to watch", 1},
 	{"slow", OPTION_SLOW, "TIME", 0, "Record I/O slower than this one by one (10ms)", 2},
 	{"unfinished", OPTION_UNFINISHED, "TIME", 0, "Give a fault up after this (60s)", 2},
+	{"old-mapping", OPTION_OLD_MAPPING, "TIME", 0,
+	 "DMA mappings that live longer than this are listed apart (60s)", 2},
+	{"iommu-registers", OPTION_IOMMU_REGISTERS, NULL, 0,
+	 "Decode every VT-d fault, reading its record from the IOMMU's registers", 2},
 	{"ring-size", OPTION_RING, "SIZE", 0, "Event ring per CPU, a power of two", 2},
 	{"duration", OPTION_DURATION, "TIME", 0, "Stop after this time", 3},
 	{"count", OPTION_COUNT, "N", 0, "Stop after this many events", 3},
@@ -119,6 +125,12 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_UNFINISHED:
 		check(units_parse_duration(text, &capture->unfinished_ns), "unfinished", state);
+		return 0;
+	case OPTION_OLD_MAPPING:
+		check(units_parse_duration(text, &capture->old_mapping_ns), "old-mapping", state);
+		return 0;
+	case OPTION_IOMMU_REGISTERS:
+		capture->iommu_registers = true;
 		return 0;
 	case OPTION_RING:
 		check(units_parse_size(text, &number), "ring-size", state);

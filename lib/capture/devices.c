@@ -99,18 +99,24 @@ static __u32 keep(struct device_table *table, const struct device_key *key, __u3
 		  const struct device_info *info)
 {
 	struct device_info *copy;
-	__u32 handle = HANDLE_DROPPED;
+	__u32 handle = 0;
 
 	if (!grow(&table->handles, &table->handle_room, id + 1, sizeof(__u32)) ||
 	    !grow(&table->entries, &table->entry_room, table->entry_count + 1,
 		  sizeof(struct entry)) ||
 	    !grow(&table->infos, &table->info_room, table->info_count + 1, sizeof(*copy)))
 		return 0;
-	if (wanted(table, info)) {
+	/* The kernel side met it by its place and by its address. */
+	for (size_t i = 0; info->kind == DEVICE_PCI && i < table->info_count && !handle; i++)
+		if (table->infos[i].kind == DEVICE_PCI && !strcmp(table->infos[i].name, info->name))
+			handle = table->infos[i].handle;
+	if (!handle && wanted(table, info)) {
 		copy = &table->infos[table->info_count++];
 		*copy = *info;
 		handle = copy->handle = table->info_count;
 	}
+	if (!handle)
+		handle = HANDLE_DROPPED;
 	table->handles[id] = handle;
 	table->entries[table->entry_count++] =
 		(struct entry){.key = *key, .id = id, .handle = handle};
@@ -159,6 +165,25 @@ static __s32 iommu_group(const char *bus, const char *name)
 	return number ? atoi(number + 1) : -1;
 }
 
+/* A function that only the number of its place names; its driver is asked of sysfs. */
+static void describe_function(struct device_info *info)
+{
+	__u64 rid = info->source_id;
+	char path[128], target[128];
+	ssize_t length;
+
+	snprintf(info->name, sizeof(info->name), "%04llx:%02llx:%02llx.%llx", rid >> 16,
+		 rid >> 8 & 0xff, rid >> 3 & 0x1f, rid & 7);
+	info->iommu_group = iommu_group("pci", info->name);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/driver", info->name);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length <= 0)
+		return;
+	target[length] = '\0';
+	snprintf(info->model, sizeof(info->model), "%.*s", NAME_TEXT - 1,
+		 strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
+}
+
 /* What the kernel's own names of a device tell. Its address in the kernel stays inside. */
 static void describe_by_bus(const struct device_state *state, struct device_info *info)
 {
@@ -205,6 +230,10 @@ static void describe(struct device_table *table, const struct device_key *key,
 		return;
 	if (key->kind == DEVICE_BY_ADDRESS)
 		describe_by_bus(state, info);
+	if (key->kind == DEVICE_PCI) {
+		describe_function(info);
+		return;
+	}
 	if (state->name[0])
 		snprintf(info->name, sizeof(info->name), "%s", state->name);
 	else

@@ -35,10 +35,14 @@ void owners_notice(struct owners *owners, const struct event *event)
 
 	if (event->kind != EVENT_FAULT_OWNER)
 		return;
-	for (__u32 step = 0; step < MAPPING_PROBES; step++)
-		mapping_probe(&owners->config.table[mapping_probe_set(event->device, event->address,
-								      step)],
-			      event->device, event->address, &best);
+	for (__u32 step = 0; step < MAPPING_PROBES; step++) {
+		struct mapping_step at;
+
+		mapping_step(&at, event->address, step);
+		mapping_probe(&owners->config.table[mapping_set_of(event->device, at.size_class,
+								   at.block, at.choice)],
+			      event->device, event->address, 1, &best);
+	}
 	/* It may have been mapped again meanwhile; then the processes themselves tell, if they live. */
 	if (best.length && best.pid == event->pid)
 		owners_name(owners, best.pid, best.comm);

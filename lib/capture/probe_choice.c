@@ -88,6 +88,7 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	/* CPU faults are chosen by process: one by one for a whole host is never meant. */
 	filter->singles[EVENT_CPU_FAULT / 64] &= ~(1ull << (EVENT_CPU_FAULT % 64));
 	filter->slow_block_ns = config->slow_io_ns;
+	filter->iommu_registers = config->iommu_registers;
 	filter->stacks_per_second = STACKS_PER_SECOND;
 	filter->vfio_entries = vfio_entries();
 }

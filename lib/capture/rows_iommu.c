@@ -2,12 +2,47 @@
 /* Rows of the probe table: bpf/iommu.bpf.c. */
 #include "lib/capture/rows.h"
 
+#define ROW(id, name, kind, ...)                                   \
+	{                                                          \
+		PROBE_##id, name, OBJECT_IOMMU, kind, false, NULL, \
+		{                                                  \
+			__VA_ARGS__                                \
+		}                                                  \
+	}
+#define TRACEPOINT(symbol)                               \
+	{                                                \
+		ATTACH_TP_BTF, #symbol, #symbol, NULL, 0 \
+	}
+#define FUNCTION(symbol, entry, exit, arguments)                 \
+	{                                                        \
+		ATTACH_FUNCTION, #symbol, entry, exit, arguments \
+	}
+
 const struct probe_row iommu_rows[] = {
-	{PROBE_IOMMU_MAP, "iommu_map", OBJECT_IOMMU, EVENT_IOMMU_MAP, false, NULL, TP_BTF(map)},
-	{PROBE_IOMMU_UNMAP, "iommu_unmap", OBJECT_IOMMU, EVENT_IOMMU_UNMAP, false, NULL,
-	 TP_BTF(unmap)},
-	{PROBE_IOMMU_IO_PAGE_FAULT, "io_page_fault", OBJECT_IOMMU, EVENT_IOMMU_IO_PAGE_FAULT, false,
-	 NULL, TP_BTF(io_page_fault)},
+	ROW(IOMMU_MAP, "iommu_map", EVENT_IOMMU_MAP, TRACEPOINT(map)),
+	ROW(IOMMU_UNMAP, "iommu_unmap", EVENT_IOMMU_UNMAP, TRACEPOINT(unmap)),
+	ROW(IOMMU_MAP_DOMAIN, "iommu_map_domain", EVENT_IOMMU_MAP,
+	    FUNCTION(iommu_map_nosync, "maps_nosync", NULL, 0),
+	    FUNCTION(__iommu_map, "maps", NULL, 0)),
+	ROW(IOMMU_UNMAP_DOMAIN, "iommu_unmap_domain", EVENT_IOMMU_UNMAP,
+	    FUNCTION(__iommu_unmap, "unmaps", NULL, 0)),
+	ROW(IOMMU_ATTACH, "iommu_attach", EVENT_IOMMU_ATTACH,
+	    FUNCTION(__iommu_attach_device, NULL, "attached_in_two", 2),
+	    FUNCTION(__iommu_attach_device, NULL, "attached_in_three", 3),
+	    TRACEPOINT(attach_device_to_domain)),
+	ROW(IOMMU_FLUSH, "iommu_flush", EVENT_IOMMU_FLUSH,
+	    FUNCTION(qi_submit_sync, "submits_flush", "submitted_flush", 0)),
+	ROW(IOMMU_SYNC, "iommu_sync", EVENT_IOMMU_FLUSH,
+	    FUNCTION(intel_iommu_tlb_sync, "intel_syncs", "intel_synced", 0),
+	    FUNCTION(amd_iommu_iotlb_sync, "amd_syncs", "amd_synced", 0)),
+	ROW(IOMMU_FLUSH_ALL, "iommu_flush_all", EVENT_IOMMU_FLUSH,
+	    FUNCTION(intel_flush_iotlb_all, "intel_flushes", "intel_flushed", 0),
+	    FUNCTION(amd_iommu_flush_iotlb_all, "amd_flushes", "amd_flushed", 0)),
+	ROW(IOMMU_IO_PAGE_FAULT, "io_page_fault", EVENT_IOMMU_IO_PAGE_FAULT,
+	    TRACEPOINT(io_page_fault)),
+	ROW(VTD_FAULT, "vtd_fault", EVENT_IOMMU_UNSEEN,
+	    FUNCTION(dmar_fault, "handles_faults", "handled_faults", 0)),
+	ROW(VTD_FAULT_TEXT, "vtd_fault_text", EVENT_IOMMU_FAULT, TRACEPOINT(console)),
 };
 
 const size_t iommu_row_count = sizeof(iommu_rows) / sizeof(iommu_rows[0]);

@@ -56,14 +56,24 @@ static bool leave(__u32 device, __u64 address, __u64 length, __u32 pid, __u64 no
 	return false;
 }
 
-static bool owner(__u32 device, __u64 address, struct mapping *best)
+static bool owner_of(__u32 device, __u64 address, __u32 span, struct mapping *best)
 {
 	best->length = 0;
-	for (__u32 step = 0; step < MAPPING_PROBES; step++)
-		if (classes >> (MAPPING_CLASS_MIN + step / 4) & 1)
-			mapping_probe(&table[mapping_probe_set(device, address, step)], device,
-				      address, best);
+	for (__u32 step = 0; step < MAPPING_PROBES; step++) {
+		struct mapping_step at;
+
+		mapping_step(&at, address, step);
+		if (classes >> at.size_class & 1)
+			mapping_probe(
+				&table[mapping_set_of(device, at.size_class, at.block, at.choice)],
+				device, address, span, best);
+	}
 	return best->length;
+}
+
+static bool owner(__u32 device, __u64 address, struct mapping *best)
+{
+	return owner_of(device, address, 1, best);
 }
 
 static size_t live(void)
@@ -129,6 +139,31 @@ static void an_address_anywhere_inside_finds_its_mapping(void **state)
 		assert_false(owner(i + 1, start + length, &best));
 		assert_false(owner(i + 1, start - 1, &best));
 		assert_false(owner(i + 2, start, &best));
+	}
+}
+
+static void a_page_finds_what_begins_anywhere_in_it(void **state)
+{
+	const __u64 lengths[] = {1, 64, 100, 256, 300, 1024, 2000, 4096, 5000, 1 << 20};
+	struct mapping best;
+
+	(void)state;
+	for (__u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		__u64 page = (i + 1) * 0x10000000ull;
+
+		for (__u64 offset = 0; offset < 4096; offset += 61) {
+			__u32 pid = 1 + (__u32)offset;
+
+			assert_true(enter(1, page + offset, lengths[i], pid, 5));
+			assert_true(owner_of(1, page, MAPPING_PAGE, &best));
+			assert_int_equal(best.pid, pid);
+			assert_int_equal(owner_of(1, page + 4096, MAPPING_PAGE, &best),
+					 offset + lengths[i] > 4096);
+			assert_false(owner_of(1, page - 4096, MAPPING_PAGE, &best));
+			assert_true(leave(1, page + offset, lengths[i], 1, offset + 6));
+			classes |= 1ull << MAPPING_CLASS_MIN;
+			memset(table, 0, MAPPING_SETS * sizeof(*table));
+		}
 	}
 }
 
@@ -317,6 +352,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(classes_are_powers_of_two_that_hold_the_length),
 		cmocka_unit_test_setup_teardown(an_address_anywhere_inside_finds_its_mapping, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_page_finds_what_begins_anywhere_in_it, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(after_the_unmap_the_last_owner_is_still_known,
 						setup, teardown),

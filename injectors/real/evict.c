@@ -344,6 +344,22 @@ static enum page_outcome why_stayed(const struct batch *batch, const struct visi
 	return SKIPPED_HELD;
 }
 
+/* The file of a mapping is found by the mapping's bounds, which may have changed since. */
+static int is_cached(struct evictor *evictor, const struct visit *visit, unsigned char *cached)
+{
+	int err = pages_cached(evictor->target->pid, visit->mapping, visit->address, 1, cached);
+	const struct mapping *mapping;
+	struct mappings now;
+
+	if (!err || mappings_read(&now, evictor->target->pid))
+		return err;
+	mapping = mappings_find(&now, visit->address);
+	err = mapping ? pages_cached(evictor->target->pid, mapping, visit->address, 1, cached)
+		      : -ENOENT;
+	mappings_free(&now);
+	return err;
+}
+
 static enum page_outcome where_to(const struct batch *batch, const struct visit *visit)
 {
 	unsigned char cached;
@@ -354,7 +370,7 @@ static enum page_outcome where_to(const struct batch *batch, const struct visit 
 		return pages_in_swap_cache(&batch->evictor->pages, visit->frame)
 			       ? EVICTED_SWAP_CACHE
 			       : EVICTED_SWAP;
-	if (pages_cached(batch->evictor->target->pid, visit->mapping, visit->address, 1, &cached))
+	if (is_cached(batch->evictor, visit, &cached))
 		return EVICTED_DROPPED;
 	if (cached & 1)
 		return EVICTED_CACHED;

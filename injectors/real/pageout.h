@@ -44,6 +44,7 @@ struct aim {
 	__u64 pages; /* in these ranges */
 	__u64 first; /* its place in the order */
 	bool gone;
+	bool guest_only;  /* an emulated machine, whose guests' memory can be told by its name */
 	char cgroup[256]; /* whose memory.reclaim is written, "" for none */
 };
 

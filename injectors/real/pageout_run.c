@@ -9,7 +9,8 @@
 #include "injectors/real/pageout.h"
 #include "lib/base/clock.h"
 
-#define TICK_NS (10 * NSEC_PER_MSEC)
+#define TICK_NS	     (10 * NSEC_PER_MSEC)
+#define GUEST_MEMORY "memfd:faultline-guest" /* as injectors/emu/memory_pager.c names it */
 
 static int add_range(struct aim *aim, struct address_range range)
 {
@@ -32,6 +33,22 @@ static bool name_matches(const struct pageout_options *options, const struct map
 	return false;
 }
 
+/* Of an emulated machine only what its devices are given, not its own stacks and queues. */
+static bool may_be_target(const struct aim *aim, const struct mapping *mapping)
+{
+	if (!mapping->writable || mapping->kind == KIND_SPECIAL)
+		return false;
+	return !aim->guest_only || strstr(mapping->name, GUEST_MEMORY);
+}
+
+static bool has_guest_memory(const struct mappings *mappings)
+{
+	for (size_t i = 0; i < mappings->count; i++)
+		if (strstr(mappings->all[i].name, GUEST_MEMORY))
+			return true;
+	return false;
+}
+
 /* Ranges as given; mappings by name; or, if neither was named, all that a device may write to. */
 static int choose_ranges(struct aim *aim, const struct pageout_options *options)
 {
@@ -43,8 +60,7 @@ static int choose_ranges(struct aim *aim, const struct pageout_options *options)
 		const struct mapping *mapping = &aim->evictor.mappings.all[i];
 
 		if (options->mapping_count ? name_matches(options, mapping)
-					   : !options->range_count && mapping->writable &&
-						     mapping->kind != KIND_SPECIAL)
+					   : !options->range_count && may_be_target(aim, mapping))
 			err = add_range(aim, (struct address_range){mapping->start, mapping->end});
 	}
 	if (!err && !aim->pages)
@@ -69,6 +85,8 @@ static int open_aim(struct pageout *pageout, pid_t pid)
 		return err;
 	}
 	pageout->aim_count++;
+	aim->guest_only = options->device && options->device[0] != '/' &&
+			  has_guest_memory(&aim->evictor.mappings);
 	err = choose_ranges(aim, options);
 	if (!err && options->reclaim)
 		err = cgroup_open_reclaim(options->cgroup, &aim->target, &options->verb,

@@ -157,6 +157,38 @@ else
 fi
 target_end
 
+# By device: of every process that has it open, and of the emulated machine that has it.
+exec 8</dev/full
+target_start file 67 "$scratch/backing"
+exec 8<&-
+rm -f out.csv
+"$INJECT" pageout -d /dev/full --mapping '*backing' --yes-i-mean-it /dev/full --csv=out.csv 2>err
+equal "by device: exit" $? 0
+equal "by device: the process that has it open, its pages" "$(cell pid) $(cell evicted)" "$pid 67"
+"$INJECT" pageout -d /dev/full --mapping '*backing' >out 2>err
+equal "by device, without consent: exit" $? 4
+target_end
+cat >machine.ini <<'INI'
+[machine]
+[tenant vm]
+memory = 4M
+[device disk]
+file_bytes = 4M
+[workload mix]
+duration = 20s
+rate = 100/s
+INI
+"$INJECT" run machine.ini >machine.out 2>&1 &
+machine=$!
+wait_for 10 bash -c "ls $FAULTLINE_RUN_DIR/*.machine"
+rm -f out.csv
+"$INJECT" pageout -d vm/disk --csv=out.csv 2>err
+equal "by emulated device: no consent is needed" $? 0
+equal "by emulated device: of its guest memory, mapped twice" "$(cell kind | sort -u)" shmem
+adds_up "by emulated device" "$(awk -F, 'NR > 1 { n += $4 } END { print n }' out.csv)"
+kill -INT $machine
+wait $machine
+
 # 7. The recorder sees exactly these faults; what it started needs no consent.
 rm -f run.flt
 target_start file 211 "$scratch/backing"

@@ -39,6 +39,8 @@ class Scenario:
                 key = line[2:line.index(":")]
                 if " " not in key or key.split()[0] in {known.split()[0] for known in KEYS}:
                     raise Wrong(f"{path}: no key '{key}': one of {', '.join(KEYS)}")
+        if path.endswith(".sh") and not re.search(r"^guest\(\)", text, re.M):
+            self.check_stages()
         self.has_host = re.search(r"^host\(\)", text, re.M) is not None
         for kernel in self.list("kernels", None) or KERNELS:
             if kernel not in KERNELS:
@@ -48,6 +50,20 @@ class Scenario:
                 raise Wrong(f"{path}: no IOMMU '{self.one('iommu', kernel)}': one of {', '.join(IOMMUS)}")
             for key in ("cpus", "memory", "time limit"):
                 self.number(key, kernel, 1)
+
+    def check_stages(self):
+        """Without a table and a probe to leave out a scenario proves only half of what it could."""
+        if not os.path.exists(self.stages):
+            raise Wrong(f"{self.path}: no {self.stages}: whose code produces each stage")
+        with open(self.stages, encoding="utf-8") as file:
+            rows = [line.split() for line in file if line.strip() and not line.startswith("#")]
+        for row in rows:
+            if len(row) != 2 + len(KERNELS):
+                raise Wrong(f"{self.stages}: '{' '.join(row)}' is not STAGE PROBE {' '.join(KERNELS)}")
+        for kernel in (kernel for kernel in KERNELS if self.runs_on(kernel)):
+            probe = self.one("disabled", kernel)
+            if not any(row[1] == probe and row[2 + KERNELS.index(kernel)] != "-" for row in rows):
+                raise Wrong(f"{self.path}: disabled: '{probe}' is no probe that its table shows on {kernel}")
 
     def all(self, key, kernel):
         """Lines of a key: those for this kernel alone replace those for all."""

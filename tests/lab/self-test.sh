@@ -78,6 +78,11 @@ mkdir wrong && printf '# SPDX-License-Identifier: GPL-2.0\n# memory: much\nguest
 "$lab/lab.py" run --scenarios wrong >wrong.log 2>&1
 equal "a scenario that cannot be understood" $? 2
 check "what it says" grep -q "memory: 'much' is not a positive number" wrong.log
+printf '# SPDX-License-Identifier: GPL-2.0\n# disabled: iommu_map\nworkload() { :; }\n' >wrong/wrong.sh
+printf 'map iommu_map kernel -  kernel\n' >wrong/wrong.stages
+"$lab/lab.py" run --scenarios wrong >wrong.log 2>&1
+equal "a probe left out in vain" $? 2
+check "and where" grep -q "'iommu_map' is no probe that its table shows on 6.12" wrong.log
 
 wait $one
 equal "beside another, a good one passes" $? 0

@@ -245,17 +245,6 @@ def build_files(scenarios, kernels):
             raise image.Missing(f"make {' '.join(files)}: {run.stderr.strip()[-800:]}")
 
 
-def select(names, directory):
-    scenarios = scenario.load(directory)
-    if not names:
-        return scenarios
-    known = {one.name: one for one in scenarios}
-    for name in names:
-        if name not in known:
-            raise scenario.Wrong(f"no scenario '{name}': one of {', '.join(sorted(known))}")
-    return [known[name] for name in names]
-
-
 def buildable(scenarios, kernel, report):
     """Those whose modules can be had: what they are built with is fetched too."""
     with_modules = [one for one in scenarios if one.runs_on(kernel) and one.list("own modules", kernel)]
@@ -272,7 +261,7 @@ def run_scenarios(options):
     report = Report()
     boots = []
     kernels = options.kernel or scenario.KERNELS
-    chosen = select(options.scenario, options.scenarios)
+    chosen = scenario.load(options.scenarios, options.scenario or ())
     build_files(chosen, kernels)
     for kernel in kernels:
         tree, found = kernel_tree(kernel)
@@ -298,7 +287,7 @@ def shell(options):
     tree, found = kernel_tree(kernel)
     if not tree:
         raise image.Missing(found)
-    chosen = [s for s in select(options.scenario, options.scenarios) if s.runs_on(kernel)] if options.scenario else []
+    chosen = [s for s in scenario.load(options.scenarios, options.scenario or ()) if s.runs_on(kernel)] if options.scenario else []
     build_files(chosen, [kernel])
     boot = scenario.Boot(kernel, chosen)
     if not chosen:

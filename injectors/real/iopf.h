@@ -46,7 +46,7 @@ struct iopf_options {
 	__u32 requests, processes, group_least, group_most, group_numbers;
 	__u32 permissions; /* of requests whose page has them all */
 	__u64 seed;
-	__u64 hold_ns, timeout_ns, delay_ns, wait_ns;
+	__u64 hold_ns, timeout_ns, delay_ns, pause_ns, wait_ns;
 	__u32 withhold, prq_size;
 	__u32 count, live, segments, dma_kind; /* of DMA mappings or accesses */
 	__u64 size, stride;
@@ -138,6 +138,8 @@ int iopf_processes_end(struct iopf_run *run, bool at_once);
 /* Notes where the log and the counters are, so that what is reported is this run's alone. */
 int iopf_remember(struct iopf_run *run);
 
+/* Raised into a queue that nobody reads, so that what happens next happens to all of them. */
+bool iopf_is_paused_first(const struct iopf_options *options);
 int iopf_run_requests(struct iopf_run *run);
 int iopf_run_dma(struct iopf_run *run);
 

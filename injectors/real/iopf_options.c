@@ -17,6 +17,7 @@ enum {
 	OPTION_DELAY,
 	OPTION_WITHHOLD,
 	OPTION_QUEUE,
+	OPTION_PAUSE,
 	OPTION_WAIT,
 	OPTION_MEMORY,
 	OPTION_COUNT,
@@ -51,6 +52,8 @@ const struct argp_option iopf_argp_options[] = {
 	{"withhold", OPTION_WITHHOLD, "N", 0,
 	 "N answers (or all) do not reach the device until the end", 1},
 	{"queue", OPTION_QUEUE, "N", 0, "The IOMMU's queue holds N requests", 1},
+	{"pause", OPTION_PAUSE, "TIME", 0,
+	 "The IOMMU's queue is not read until TIME after all requests are in it", 1},
 	{"wait", OPTION_WAIT, "TIME", 0, "Wait that long for answers (default 30s)", 1},
 	{NULL, 0, NULL, 0, "DMA", 2},
 	{"count", OPTION_COUNT, "N", 0, "So many mappings, or accesses (default 64)", 2},
@@ -173,6 +176,8 @@ static int parse_requests(int key, const char *text, struct iopf_options *option
 	case OPTION_QUEUE:
 		return parse_number("queue", text, FAULTLINE_PRQ_MIN, FAULTLINE_PRQ_MAX,
 				    &options->prq_size);
+	case OPTION_PAUSE:
+		return parse_time("pause", text, &options->pause_ns);
 	case OPTION_WAIT:
 		return parse_time("wait", text, &options->wait_ns);
 	default:
@@ -317,13 +322,13 @@ static int check_paused(const struct iopf_options *options)
 {
 	if (options->requests > PAUSED_REQUESTS_MAX)
 		return failed(-EINVAL,
-			      "--requests %u: accepted with %s, where all are queued before the "
-			      "first is read: at most %d",
-			      options->requests, iopf_whats[options->what].name,
-			      PAUSED_REQUESTS_MAX);
+			      "--requests %u: accepted where all are queued before the first is "
+			      "read (unmap, exit, --pause): at most %d",
+			      options->requests, PAUSED_REQUESTS_MAX);
 	if (options->group_numbers < FAULTLINE_GROUP_NUMBERS)
-		return failed(-EINVAL, "--group-numbers: accepted with %s: all of them",
-			      iopf_whats[options->what].name);
+		return failed(-EINVAL,
+			      "--group-numbers %u: accepted with unmap, exit and --pause: %d",
+			      options->group_numbers, FAULTLINE_GROUP_NUMBERS);
 	return 0;
 }
 
@@ -336,7 +341,7 @@ int iopf_check_options(struct iopf_options *options)
 	if (options->processes > options->requests)
 		return failed(-EINVAL, "--processes %u: accepted: at most one for each request",
 			      options->processes);
-	if (options->what == IOPF_UNMAP || options->what == IOPF_EXIT)
+	if (options->what != IOPF_FLOOD && iopf_is_paused_first(options))
 		return check_paused(options);
 	if (options->what == IOPF_FLOOD) {
 		if (!options->prq_size)

@@ -122,11 +122,11 @@ static int raise_group(const struct iopf_run *run, const struct iopf_device *dev
 		       struct faultline_request *requests)
 {
 	const struct iopf_planned *planned = &run->plan.requests[first];
-	bool waits = run->options->what != IOPF_UNMAP && run->options->what != IOPF_EXIT;
+	bool flood = run->options->what == IOPF_FLOOD;
+	bool waits = flood || !iopf_is_paused_first(run->options);
 	struct faultline_raise raise = {
 		.device = planned->device,
-		.flags = (run->options->what == IOPF_FLOOD ? FAULTLINE_FLOOD : 0) |
-			 (waits ? 0 : FAULTLINE_NONBLOCK),
+		.flags = (flood ? FAULTLINE_FLOOD : 0) | (waits ? 0 : FAULTLINE_NONBLOCK),
 		.requests = (uintptr_t)requests,
 	};
 	int err;

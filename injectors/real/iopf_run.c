@@ -8,10 +8,10 @@
 #include "injectors/real/iopf.h"
 #include "lib/base/clock.h"
 
-/* Raised into a queue that nobody reads, so that what happens next happens to all of them. */
-static bool is_paused_first(enum iopf_what what)
+bool iopf_is_paused_first(const struct iopf_options *options)
 {
-	return what == IOPF_UNMAP || what == IOPF_EXIT || what == IOPF_FLOOD;
+	return options->what == IOPF_UNMAP || options->what == IOPF_EXIT ||
+	       options->what == IOPF_FLOOD || options->pause_ns;
 }
 
 static __u32 milliseconds(__u64 ns)
@@ -30,7 +30,7 @@ static int configure(const struct iopf_run *run)
 		.delay_ms = milliseconds(options->delay_ns),
 		.withhold = options->withhold,
 		.prq_size = options->prq_size,
-		.prq_paused = is_paused_first(options->what),
+		.prq_paused = iopf_is_paused_first(options),
 	};
 	int err = 0;
 
@@ -52,8 +52,10 @@ static int resume(const struct iopf_run *run)
 	struct faultline_configure change = {.device = run->options->devices[0],
 					     .set = FAULTLINE_SET_PRQ_PAUSED};
 
-	if (!is_paused_first(run->options->what))
+	if (!iopf_is_paused_first(run->options))
 		return 0;
+	if (run->options->pause_ns && verb_sleep_until(monotonic_ns() + run->options->pause_ns))
+		return failed(-EINTR, "interrupted");
 	return iopf_call(&run->device, FAULTLINE_IOC_CONFIGURE, &change, "cannot resume the queue");
 }
 

@@ -251,15 +251,16 @@ static __always_inline void tell_memlock(struct probe_counter *counter, struct c
 		   may_exceed_memlock(cred) ? EVENT_PRIV : 0, refused);
 }
 
-/* iommufd charges the user, whatever his capabilities. */
+/* iommufd charges the user, and those with CAP_IPC_LOCK not at all. */
 static __always_inline void tell_user_memlock(struct probe_counter *counter,
 					      struct container *container, bool refused)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	__u64 used = BPF_CORE_READ(task, cred, user, locked_vm.counter);
+	const struct cred *cred = BPF_CORE_READ(task, cred);
+	__u64 used = BPF_CORE_READ(cred, user, locked_vm.counter);
 
-	limit_tell(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, memlock_limit(task), 0,
-		   refused);
+	limit_tell(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, memlock_limit(task),
+		   may_exceed_memlock(cred) ? EVENT_PRIV : 0, refused);
 }
 
 static __always_inline void tell_entries(struct probe_counter *counter, struct container *container,

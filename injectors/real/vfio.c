@@ -231,6 +231,10 @@ static void print_plan(const struct vfio_job *job)
 		printf("%llu times: DMA to an IOVA from 0x%llx on, map it, DMA again, unmap\n",
 		       job->count, VFIO_IOVA_ABSENT);
 		break;
+	case VFIO_STALE:
+		printf("%llu times: map an IOVA from 0x%llx on, DMA to it, unmap it, DMA again\n",
+		       job->count, VFIO_IOVA_ABSENT);
+		break;
 	case VFIO_CHURN:
 	case VFIO_LIMIT:
 		printf("%llu times: map %s at IOVA 0x%llx%s\n", job->count,
@@ -301,7 +305,7 @@ int real_vfio(int argc, char **argv)
 		"ACTION",
 		"Drives PCI devices from user space through VFIO: QEMU's edu and NVMe controllers. "
 		"ACTION is transfer (DMA to mapped memory), fault (to unmapped addresses), retry "
-		"(fault, map on demand, once more), churn (map and unmap), limit (map until "
+		"(fault, map on demand, once more), stale (DMA to what was unmapped), churn (map and unmap), limit (map until "
 		"refused) or reset (interrupt, reset). A device is taken from its driver and given "
 		"back.\v"
 		"EXAMPLES:\n"

@@ -217,6 +217,37 @@ int vfio_act_retry(struct vfio_run *run)
 	return error;
 }
 
+/* A driver that unmaps while its device still writes: the same address, now nobody's. */
+static int stale_once(struct vfio_run *run, struct master *master, __u64 round)
+{
+	char *page = vfio_run_data(run) + 4 * NVME_PAGE;
+	struct master_dma dma = {MASTER_WRITES_MEMORY, absent(round)};
+	bool refused;
+	int error = space_map(&run->space, page, dma.iova, NVME_PAGE);
+
+	if (error)
+		return failed(error, "a page cannot be mapped: %s", strerror(-error));
+	vfio_run_peak(run);
+	error = master_dma(master, &dma, &refused);
+	if (!error && space_unmap(&run->space, dma.iova, NVME_PAGE))
+		error = failed(-EIO, "the page at 0x%llx cannot be unmapped", dma.iova);
+	error = error ? error : master_dma(master, &dma, &refused);
+	run->result.faulting += !error;
+	return error;
+}
+
+int vfio_act_stale(struct vfio_run *run)
+{
+	int error = 0;
+
+	for (__u64 round = 0; !error && round < run->job->count; round++) {
+		for (unsigned int i = 0; !error && i < run->master_count; i++)
+			error = stale_once(run, &run->masters[i], round * run->master_count + i);
+		error = error ? error : vfio_run_pause(run);
+	}
+	return error;
+}
+
 int vfio_act_churn(struct vfio_run *run)
 {
 	const struct vfio_job *job = run->job;

@@ -14,8 +14,9 @@ static const struct {
 	__u64 count;
 } actions[VFIO_ACTIONS] = {
 	[VFIO_TRANSFER] = {"transfer", 10}, [VFIO_FAULT] = {"fault", 10},
-	[VFIO_RETRY] = {"retry", 3},	    [VFIO_CHURN] = {"churn", 1000},
-	[VFIO_LIMIT] = {"limit", 100000},   [VFIO_RESET] = {"reset", 1},
+	[VFIO_RETRY] = {"retry", 3},	    [VFIO_STALE] = {"stale", 3},
+	[VFIO_CHURN] = {"churn", 1000},	    [VFIO_LIMIT] = {"limit", 100000},
+	[VFIO_RESET] = {"reset", 1},
 };
 
 const char *vfio_action_name(enum vfio_action action)
@@ -31,7 +32,8 @@ int vfio_parse_action(const char *text, enum vfio_action *action)
 		*action = i;
 		return 0;
 	}
-	return failed(-EINVAL, "%s: accepted: transfer, fault, retry, churn, limit, reset", text);
+	return failed(-EINVAL, "%s: accepted: transfer, fault, retry, stale, churn, limit, reset",
+		      text);
 }
 
 int vfio_parse_address(const char *text)

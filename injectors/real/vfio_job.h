@@ -12,6 +12,7 @@ enum vfio_action {
 	VFIO_TRANSFER, /* DMA to mapped memory, and look at the data */
 	VFIO_FAULT,    /* DMA to addresses that are not mapped */
 	VFIO_RETRY, /* the same; the kernel's word of the fault maps the page, the DMA is redone */
+	VFIO_STALE, /* map, DMA, unmap, the same DMA again */
 	VFIO_CHURN, /* map, unmap, again */
 	VFIO_LIMIT, /* map until the kernel refuses */
 	VFIO_RESET, /* wire an interrupt, use it, reset the device */

@@ -131,8 +131,9 @@ int vfio_run_act(struct vfio_run *run)
 {
 	static int (*const actions[VFIO_ACTIONS])(struct vfio_run * run) = {
 		[VFIO_TRANSFER] = vfio_act_transfer, [VFIO_FAULT] = vfio_act_fault,
-		[VFIO_RETRY] = vfio_act_retry,	     [VFIO_CHURN] = vfio_act_churn,
-		[VFIO_LIMIT] = vfio_act_limit,	     [VFIO_RESET] = vfio_act_reset,
+		[VFIO_RETRY] = vfio_act_retry,	     [VFIO_STALE] = vfio_act_stale,
+		[VFIO_CHURN] = vfio_act_churn,	     [VFIO_LIMIT] = vfio_act_limit,
+		[VFIO_RESET] = vfio_act_reset,
 	};
 	__u64 began = monotonic_ns();
 	int error = actions[run->job->action](run);

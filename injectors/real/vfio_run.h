@@ -45,6 +45,7 @@ void vfio_run_close(struct vfio_run *run);
 int vfio_act_transfer(struct vfio_run *run);
 int vfio_act_fault(struct vfio_run *run);
 int vfio_act_retry(struct vfio_run *run);
+int vfio_act_stale(struct vfio_run *run);
 int vfio_act_churn(struct vfio_run *run);
 int vfio_act_limit(struct vfio_run *run);
 int vfio_act_reset(struct vfio_run *run);

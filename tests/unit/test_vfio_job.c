@@ -49,7 +49,8 @@ static void test_actions(void **state)
 		assert_int_equal(action, i);
 	}
 	assert_int_equal(vfio_parse_action("explode", &action), -EINVAL);
-	assert_non_null(strstr(failure_text(), "transfer, fault, retry, churn, limit, reset"));
+	assert_non_null(
+		strstr(failure_text(), "transfer, fault, retry, stale, churn, limit, reset"));
 }
 
 static void test_defaults(void **state)

@@ -9,7 +9,9 @@
 #include "lib/analyze/findings.h"
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
+#include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/ios.h"
+#include "lib/analyze/mappings.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
@@ -116,6 +118,10 @@ static int write_everything(struct report *report)
 	err = err ? err : rates_write_bursts(a->rates, a->session, w, 0);
 	err = err ? err : counts_write_rates(a->counts, a->session, w);
 	err = err ? err : counts_write_totals(a->counts, a->session, w);
+	err = err ? err : iommu_faults_write(a->iommu_faults, w, 0);
+	err = err ? err : mappings_write_devices(a->mappings, a->counts, w);
+	err = err ? err : mappings_write_mappers(a->mappings, w, 0);
+	err = err ? err : mappings_write_old(a->mappings, w, 0);
 	err = err ? err : ios_write_devices(a->ios, a->counts, a->session, w, 0);
 	err = err ? err : ios_write(a->ios, a->session, w, 0);
 	err = err ? err : invalidations_write(a->invalidations, a->session, w, true);
@@ -133,6 +139,24 @@ static int write_everything(struct report *report)
 	err = err ? err : session_write_probes(a->session, w);
 	err = err ? err : session_write_events(a->session, w);
 	return err ? err : session_write_loss(a->session, w);
+}
+
+static int write_dma_text(const struct analysis *a, struct writer *w)
+{
+	struct iommu_faults_counts faults;
+	struct mappings_device all = mappings_all(a->mappings);
+	int err = 0;
+
+	iommu_faults_counts(a->iommu_faults, &faults);
+	if (faults.seen)
+		err = iommu_faults_write(a->iommu_faults, w, TEXT_ROWS);
+	if (!err && all.window)
+		err = mappings_write_devices(a->mappings, a->counts, w);
+	if (!err && all.live)
+		err = mappings_write_mappers(a->mappings, w, TEXT_ROWS / 2);
+	if (!err && all.old)
+		err = mappings_write_old(a->mappings, w, TEXT_ROWS / 2);
+	return err;
 }
 
 /* In text only what there is: an empty table is one more thing to read during an outage. */
@@ -166,6 +190,7 @@ static int write_text(struct report *report)
 		err = odp_write(a->odp, w, TEXT_ROWS);
 	if (!err && odp_seen(a->odp))
 		err = odp_write_counters(a->odp, w);
+	err = err ? err : write_dma_text(a, w);
 	return err ? err : findings_write_odd(report->findings, w);
 }
 

@@ -8,7 +8,9 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
+#include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/ios.h"
+#include "lib/analyze/mappings.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
@@ -40,6 +42,8 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 	error = error ? error : ios_create(&a->ios);
 	error = error ? error : vfio_create(&a->vfio);
 	error = error ? error : odp_create(&a->odp, a->session, a->faults);
+	error = error ? error : iommu_faults_create(&a->iommu_faults, a->session);
+	error = error ? error : mappings_create(&a->mappings, a->session);
 	if (!error && !c->without_footprint)
 		error = footprint_create(&a->footprint, &footprint);
 	if (!error && c->slos)
@@ -60,6 +64,8 @@ static void connect(struct bundle *b)
 	fan->sinks[fan->count++] = ios_stream(a->ios);
 	fan->sinks[fan->count++] = vfio_stream(a->vfio);
 	fan->sinks[fan->count++] = odp_stream(a->odp);
+	fan->sinks[fan->count++] = iommu_faults_stream(a->iommu_faults);
+	fan->sinks[fan->count++] = mappings_stream(a->mappings);
 	if (a->footprint)
 		fan->sinks[fan->count++] = footprint_stream(a->footprint);
 	if (a->slo)
@@ -98,6 +104,8 @@ void analysis_destroy(struct analysis *a)
 	slo_destroy(a->slo);
 	footprint_destroy(a->footprint);
 	odp_destroy(a->odp);
+	mappings_destroy(a->mappings);
+	iommu_faults_destroy(a->iommu_faults);
 	ios_destroy(a->ios);
 	recent_destroy(a->recent);
 	counts_destroy(a->counts);

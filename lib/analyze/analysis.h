@@ -44,6 +44,8 @@ struct recent;
 struct ios;
 struct odp;
 struct footprint;
+struct iommu_faults;
+struct mappings;
 struct slo;
 struct vfio;
 
@@ -59,6 +61,8 @@ struct analysis {
 	struct recent *recent;		     /* newest faults per device */
 	struct ios *ios;		     /* slow and faulted I/Os */
 	struct odp *odp;		     /* RDMA on-demand paging, counters */
+	struct iommu_faults *iommu_faults;   /* unrecoverable ones, with their owners */
+	struct mappings *mappings;	     /* for DMA: who, how much, how long */
 	struct footprint *footprint;	     /* NULL if left out */
 	struct slo *slo;		     /* NULL without objectives */
 	struct vfio *vfio;		     /* containers, their limits; devices' resets */

@@ -16,10 +16,10 @@
 #define COUNTED                                                                                \
 	(1ull << EVENT_CPU_FAULT | 1ull << EVENT_IOMMU_MAP | 1ull << EVENT_IOMMU_UNMAP |       \
 	 1ull << EVENT_IOMMU_IO_PAGE_FAULT | 1ull << EVENT_DMA_MAP | 1ull << EVENT_DMA_UNMAP | \
-	 1ull << EVENT_DMA_ALLOC | 1ull << EVENT_DMA_FREE | 1ull << EVENT_DMA_SYNC |           \
-	 1ull << EVENT_VFIO_MAP | 1ull << EVENT_VFIO_UNMAP | 1ull << EVENT_VFIO_PIN |          \
-	 1ull << EVENT_VFIO_UNPIN | 1ull << EVENT_VFIO_IRQ | 1ull << EVENT_INVALIDATE_START |  \
-	 1ull << EVENT_FAULT_OVERFLOW)
+	 1ull << EVENT_DMA_ALLOC | 1ull << EVENT_IOMMU_FLUSH | 1ull << EVENT_DMA_FREE |        \
+	 1ull << EVENT_DMA_SYNC | 1ull << EVENT_VFIO_MAP | 1ull << EVENT_VFIO_UNMAP |          \
+	 1ull << EVENT_VFIO_PIN | 1ull << EVENT_VFIO_UNPIN | 1ull << EVENT_VFIO_IRQ |          \
+	 1ull << EVENT_INVALIDATE_START | 1ull << EVENT_FAULT_OVERFLOW)
 
 #define WINDOWS_BACK 128
 
@@ -241,9 +241,12 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	for (size_t i = 0; i < frame->row_count; i++) {
 		const struct aggregate_row *row = &frame->rows[i];
 		const struct aggregate_key *key = &row->key;
-		struct series *series =
-			add_series(c, key->kind, key->device, frame->window, &row->counts);
+		struct series *series;
 
+		/* Gauges, which do not add up over time (lib/analyze/mappings.h). */
+		if (key->kind == EVENT_DMA_LIVE)
+			continue;
+		series = add_series(c, key->kind, key->device, frame->window, &row->counts);
 		if (series)
 			add_bins(series, frame, row);
 		add_total(c, (struct total_key){key->kind, key->device, key->pid, key->code},

@@ -281,6 +281,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 	}
 	vfio_write_findings(a->vfio, a->session, writer);
 	odp_write_findings(a->odp, writer);
+	findings_write_dma(a, writer);
 	findings_write_loss(f, writer);
 	/* Who asks why nothing was seen must know what could have been. */
 	return counts.began ? 0 : write_probes(a->session, writer);

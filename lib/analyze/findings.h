@@ -19,6 +19,8 @@ void findings_destroy(struct findings *findings);
 
 /* Sentences: host and window, the answer, bursts, I/O, loss, probes. */
 int findings_write(const struct findings *findings, struct writer *writer);
+/* Sentences on unrecoverable IOMMU faults and on DMA mappings; none if there were none. */
+int findings_write_dma(const struct analysis *analysis, struct writer *writer);
 /* Table "summary": a row per device that faulted, most faults first; limit 0: all. */
 int findings_write_summary(const struct findings *findings, struct writer *writer, size_t limit);
 /* Table "odd_faults": the first unfinished, inconsistent and overflowed ones. Nothing if none. */

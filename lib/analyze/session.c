@@ -5,10 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
 
+#define NAMED_MAX 65536 /* stacks and processes each: more is no recording of ours */
+
+struct named_stack {
+	__u32 id;
+	char *text; /* frames in one line, innermost first */
+	UT_hash_handle hh;
+};
+
+struct named_process {
+	__u32 pid;
+	char comm[16];
+	UT_hash_handle hh;
+};
+
 struct session {
+	struct named_stack *stacks;
+	struct named_process *processes;
 	struct host_info host;
 	struct clock_anchor clock;
 	struct loss_info loss;
@@ -85,6 +104,61 @@ static int on_device(void *self, const struct device_info *device)
 	return 0;
 }
 
+/* Lines become one, so that a stack is a cell of a table. */
+static char *in_one_line(const char *text)
+{
+	char *line = malloc(3 * strlen(text) + 1), *to = line;
+
+	for (; line && *text; text++) {
+		if (*text == '\n')
+			to = stpcpy(to, " < ");
+		else
+			*to++ = *text;
+	}
+	if (line)
+		*to = '\0';
+	return line;
+}
+
+static int on_stack(void *self, const struct stack_info *info)
+{
+	struct session *s = self;
+	struct named_stack *stack;
+
+	HASH_FIND(hh, s->stacks, &info->id, sizeof(info->id), stack);
+	if (stack || HASH_COUNT(s->stacks) >= NAMED_MAX)
+		return 0;
+	stack = calloc(1, sizeof(*stack));
+	if (stack)
+		stack->text = in_one_line(info->text);
+	if (!stack || !stack->text) {
+		free(stack);
+		return failed(-ENOMEM, "no memory for a stack");
+	}
+	stack->id = info->id;
+	HASH_ADD(hh, s->stacks, id, sizeof(stack->id), stack);
+	return 0;
+}
+
+static int on_process(void *self, const struct process_info *info)
+{
+	struct session *s = self;
+	struct named_process *process;
+
+	HASH_FIND(hh, s->processes, &info->pid, sizeof(info->pid), process);
+	if (!process && HASH_COUNT(s->processes) >= NAMED_MAX)
+		return 0;
+	if (!process) {
+		process = calloc(1, sizeof(*process));
+		if (!process)
+			return failed(-ENOMEM, "no memory for a process");
+		process->pid = info->pid;
+		HASH_ADD(hh, s->processes, pid, sizeof(process->pid), process);
+	}
+	snprintf(process->comm, sizeof(process->comm), "%s", info->comm);
+	return 0;
+}
+
 static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct session *s = self;
@@ -145,6 +219,8 @@ struct stream session_stream(struct session *s)
 		.clock = on_clock,
 		.probe = on_probe,
 		.device = on_device,
+		.stack = on_stack,
+		.process = on_process,
 		.events = on_events,
 		.aggregate = on_aggregate,
 		.loss = on_loss,
@@ -157,8 +233,20 @@ struct stream session_stream(struct session *s)
 
 void session_destroy(struct session *s)
 {
+	struct named_stack *stack, *next_stack;
+	struct named_process *process, *next_process;
+
 	if (!s)
 		return;
+	HASH_ITER(hh, s->stacks, stack, next_stack) {
+		HASH_DEL(s->stacks, stack);
+		free(stack->text);
+		free(stack);
+	}
+	HASH_ITER(hh, s->processes, process, next_process) {
+		HASH_DEL(s->processes, process);
+		free(process);
+	}
 	slots_free(&s->devices);
 	free(s->probes);
 	free(s);
@@ -215,6 +303,28 @@ const char *session_device_name(const struct session *s, __u32 handle, char text
 		return info->name;
 	snprintf(text, NAME_TEXT, "device %u", handle);
 	return text;
+}
+
+const char *session_stack(const struct session *s, __u32 id)
+{
+	const struct named_stack *stack;
+
+	HASH_FIND(hh, s->stacks, &id, sizeof(id), stack);
+	return stack ? stack->text : "";
+}
+
+void session_process(const struct session *s, __u32 pid, char comm[16])
+{
+	const struct named_process *process;
+
+	memset(comm, 0, 16);
+	if (!pid) {
+		memcpy(comm, "idle", 5);
+		return;
+	}
+	HASH_FIND(hh, s->processes, &pid, sizeof(pid), process);
+	if (process)
+		memcpy(comm, process->comm, sizeof(process->comm));
 }
 
 size_t session_probe_count(const struct session *s)

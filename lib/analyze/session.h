@@ -29,6 +29,11 @@ size_t session_device_count(const struct session *session);
 /* Never NULL: "-" for DEVICE_NONE, "device N" (in `text`) if the dictionary does not have it. */
 const char *session_device_name(const struct session *session, __u32 handle, char text[NAME_TEXT]);
 
+/* Frames of a stack in one line, innermost first; "" for one that was not told. */
+const char *session_stack(const struct session *session, __u32 id);
+/* The newest name of a process, "" if it was not told; "idle" for 0. */
+void session_process(const struct session *session, __u32 pid, char comm[16]);
+
 size_t session_probe_count(const struct session *session);
 const struct probe_info *session_probe(const struct session *session, size_t index);
 

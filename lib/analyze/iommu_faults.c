@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/iommu_faults.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/slots.h"
+#include "lib/base/fail.h"
+
+#define OWNER_BACK 64 /* an owner's fault is among the last so many, by far */
+
+struct iommu_faults {
+	const struct session *session;
+	struct iommu_fault *kept; /* a ring of IOMMU_FAULTS_KEPT once it is full */
+	size_t count, room;
+	__u64 total;
+	struct slots devices; /* __u64: faults */
+	struct iommu_faults_counts counts;
+};
+
+static struct iommu_fault *at(const struct iommu_faults *f, __u64 number)
+{
+	return &f->kept[number % IOMMU_FAULTS_KEPT];
+}
+
+static int keep(struct iommu_faults *f, const struct event *event)
+{
+	__u64 *of_device;
+
+	if (f->count == f->room && f->room < IOMMU_FAULTS_KEPT) {
+		size_t room = f->room ? 2 * f->room : 64;
+		struct iommu_fault *grown;
+
+		if (room > IOMMU_FAULTS_KEPT)
+			room = IOMMU_FAULTS_KEPT;
+		grown = realloc(f->kept, room * sizeof(*grown));
+		if (!grown)
+			return failed(-ENOMEM, "no memory for another IOMMU fault");
+		f->kept = grown;
+		f->room = room;
+	}
+	f->count += f->count < f->room;
+	*at(f, f->total++) = (struct iommu_fault){.event = *event};
+	f->counts.seen++;
+	of_device = slots_make(&f->devices, event->device);
+	if (of_device)
+		++*of_device;
+	return 0;
+}
+
+/* The owner follows its fault on the same CPU; other CPUs' events may stand between. */
+static void take_owner(struct iommu_faults *f, const struct event *owner)
+{
+	for (__u64 back = 1; back <= OWNER_BACK && back <= f->count; back++) {
+		struct iommu_fault *fault = at(f, f->total - back);
+
+		if (fault->event.cpu != owner->cpu)
+			continue;
+		if (fault->owner.kind != EVENT_NONE)
+			return;
+		fault->owner = *owner;
+		session_process(f->session, owner->pid, fault->process);
+		if (owner->code == OWNER_UNMAPPED)
+			session_process(f->session, owner->tid, fault->unmapper);
+		f->counts.owned++;
+		return;
+	}
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct iommu_faults *f = self;
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		switch (events[i].kind) {
+		case EVENT_IOMMU_FAULT:
+		case EVENT_IOMMU_IO_PAGE_FAULT:
+			error = keep(f, &events[i]);
+			break;
+		case EVENT_FAULT_OWNER:
+			take_owner(f, &events[i]);
+			break;
+		case EVENT_IOMMU_UNSEEN:
+			f->counts.unseen += events[i].value;
+			f->counts.at_least |= events[i].code == UNSEEN_AT_LEAST;
+			break;
+		default:
+			break;
+		}
+	}
+	return error;
+}
+
+int iommu_faults_create(struct iommu_faults **faults, const struct session *session)
+{
+	struct iommu_faults *f = calloc(1, sizeof(*f));
+
+	*faults = f;
+	if (!f)
+		return failed(-ENOMEM, "no memory for IOMMU faults");
+	f->session = session;
+	slots_init(&f->devices, sizeof(__u64));
+	return 0;
+}
+
+struct stream iommu_faults_stream(struct iommu_faults *f)
+{
+	static const struct stream_ops ops = {.events = on_events};
+
+	return (struct stream){&ops, f};
+}
+
+void iommu_faults_destroy(struct iommu_faults *f)
+{
+	if (!f)
+		return;
+	slots_free(&f->devices);
+	free(f->kept);
+	free(f);
+}
+
+void iommu_faults_counts(const struct iommu_faults *f, struct iommu_faults_counts *counts)
+{
+	*counts = f->counts;
+}
+
+const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *f, __u64 *of_device)
+{
+	__u32 worst = DEVICE_NONE;
+
+	*of_device = 0;
+	for (__u32 handle = 0; handle < f->devices.end; handle++) {
+		const __u64 *count = slots_find(&f->devices, handle);
+
+		if (count && *count > *of_device) {
+			*of_device = *count;
+			worst = handle;
+		}
+	}
+	for (__u64 back = 1; *of_device && back <= f->count; back++)
+		if (at(f, f->total - back)->event.device == worst)
+			return at(f, f->total - back);
+	return NULL;
+}
+
+const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_TEXT])
+{
+	/* VT-d specification, table "Fault Reason Encodings". */
+	static const char *const reasons[] = {
+		[0x01] = "root entry not present",
+		[0x02] = "context entry not present",
+		[0x03] = "context entry invalid",
+		[0x04] = "address beyond the IOMMU's width",
+		[0x05] = "page not writable",
+		[0x06] = "page not readable",
+		[0x07] = "page table not accessible",
+		[0x08] = "root table not accessible",
+		[0x09] = "context table not accessible",
+		[0x0a] = "reserved bits in the root entry",
+		[0x0b] = "reserved bits in the context entry",
+		[0x0c] = "reserved bits in a page entry",
+		[0x0d] = "translation request blocked",
+		[0x20] = "interrupt: reserved bits in the request",
+		[0x21] = "interrupt: index beyond the table",
+		[0x22] = "interrupt: entry not present",
+		[0x23] = "interrupt: table not accessible",
+		[0x24] = "interrupt: reserved bits in the entry",
+		[0x25] = "interrupt: compatibility format blocked",
+		[0x26] = "interrupt: requester not allowed",
+		[0x58] = "PASID entry not present",
+		[0x71] = "first-level page not present",
+		[0x72] = "first-level page not accessible",
+		[0x78] = "second-level page not present",
+		[0x79] = "second-level page not readable",
+		[0x7a] = "second-level page not writable",
+	};
+	const struct event *event = &fault->event;
+
+	if (event->kind == EVENT_IOMMU_IO_PAGE_FAULT)
+		return event->flags & EVENT_WRITE ? "page not writable" : "page not readable";
+	if (event->code < sizeof(reasons) / sizeof(reasons[0]) && reasons[event->code])
+		return reasons[event->code];
+	snprintf(text, NAME_TEXT, "reason 0x%02x", event->code);
+	return text;
+}
+
+static const char *source_name(const struct event *event)
+{
+	if (event->kind == EVENT_IOMMU_IO_PAGE_FAULT)
+		return "tracepoint";
+	return event->value == SOURCE_REGISTERS ? "registers" : "console";
+}
+
+static const char *access_name(__u8 flags)
+{
+	if (flags & EVENT_EXEC)
+		return "exec";
+	if (flags & EVENT_WRITE)
+		return "write";
+	return flags & EVENT_READ ? "read" : "interrupt";
+}
+
+static int write_row(const struct iommu_faults *f, struct writer *writer,
+		     const struct iommu_fault *fault)
+{
+	const struct device_info *device = session_device(f->session, fault->event.device);
+	const struct event *event = &fault->event, *owner = &fault->owner;
+	bool owned = owner->kind != EVENT_NONE, gone = owned && owner->code == OWNER_UNMAPPED;
+	char name[NAME_TEXT], reason[NAME_TEXT], owner_name[NAME_TEXT];
+
+	return writer_row(
+		writer,
+		(union cell[]){
+			{.count = event->time_ns},
+			{.text = session_device_name(f->session, event->device, name)},
+			{.text = device ? device->model : ""},
+			{.text = access_name(event->flags)},
+			{.count = event->address},
+			{.count = event->pasid == PASID_NONE ? CELL_NONE : event->pasid},
+			{.text = iommu_fault_reason(fault, reason)},
+			{.count = event->kind == EVENT_IOMMU_FAULT ? event->code : CELL_NONE},
+			{.text = source_name(event)},
+			{.text = !owned ? "unknown"
+				 : gone ? "unmapped"
+					: "mapped"},
+			{.text = fault->process},
+			{.count = owned ? owner->pid : CELL_NONE},
+			{.text = owned ? session_device_name(f->session, owner->device, owner_name)
+				       : ""},
+			{.count = owned ? owner->address : CELL_NONE},
+			{.count = owned ? owner->length : CELL_NONE},
+			{.count = owned && !gone ? owner->value : CELL_NONE},
+			{.count = gone ? owner->value : CELL_NONE},
+			{.text = fault->unmapper},
+			{.count = gone ? owner->tid : CELL_NONE},
+			{.text = owned ? session_stack(f->session, owner->group) : ""},
+		});
+}
+
+int iommu_faults_write(const struct iommu_faults *f, struct writer *writer, size_t limit)
+{
+	static const struct column columns[] = {
+		{"time", NULL, COLUMN_TIME, 15, false},
+		{"device", NULL, COLUMN_TEXT, 12, false},
+		{"driver", NULL, COLUMN_TEXT, 12, true},
+		{"access", NULL, COLUMN_TEXT, 6, false},
+		{"address", NULL, COLUMN_ADDRESS, 14, false},
+		{"pasid", NULL, COLUMN_COUNT, 7, true},
+		{"reason", NULL, COLUMN_TEXT, 24, true},
+		{"reason_code", NULL, COLUMN_COUNT, 6, true},
+		{"source", NULL, COLUMN_TEXT, 10, true},
+		{"owner", NULL, COLUMN_TEXT, 8, false},
+		{"process", NULL, COLUMN_TEXT, 15, false},
+		{"pid", NULL, COLUMN_COUNT, 7, true},
+		{"space", NULL, COLUMN_TEXT, 16, true},
+		{"mapping", NULL, COLUMN_ADDRESS, 14, true},
+		{"length", NULL, COLUMN_BYTES, 9, true},
+		{"mapped", NULL, COLUMN_TIME, 30, true},
+		{"unmapped", NULL, COLUMN_TIME, 30, true},
+		{"unmapper", NULL, COLUMN_TEXT, 15, true},
+		{"unmapper_pid", NULL, COLUMN_COUNT, 7, true},
+		{"stack", NULL, COLUMN_TEXT, 0, true},
+	};
+	static const struct table table = {"iommu_faults", "IOMMU faults", columns,
+					   sizeof(columns) / sizeof(columns[0])};
+	__u64 first = f->total - f->count;
+	int error = writer_begin(writer, &table);
+
+	if (limit && f->total - first > limit)
+		first = f->total - limit;
+	for (__u64 number = first; !error && number < f->total; number++)
+		error = write_row(f, writer, at(f, number));
+	error = error ? error : writer_end(writer);
+	if (!error && f->total > f->total - first && first)
+		error = writer_note(writer, "... and %llu before.", first);
+	return error;
+}

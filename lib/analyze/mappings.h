@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * DMA mappings: what each device has mapped, who mapped most of it, and what has stayed mapped for
+ * suspiciously long, by the stacks of those who mapped.
+ */
+#ifndef FAULTLINE_ANALYZE_MAPPINGS_H
+#define FAULTLINE_ANALYZE_MAPPINGS_H
+
+#include "lib/analyze/session.h"
+
+struct counts;
+struct mappings;
+
+/* What lives on a device; of the newest window and the greatest there was. */
+struct mappings_device {
+	__u64 window; /* of the newest gauge, 0: never told */
+	__u64 live, live_bytes, peak_bytes;
+	__u64 old, old_bytes;
+	__u64 pages, peak_pages;      /* of 2 MiB */
+	__u64 refused, refused_bytes; /* could not be entered: live lacks them */
+	__u64 unknown, unknown_bytes; /* unmapped, but mapped before capture began */
+};
+
+int mappings_create(struct mappings **mappings, const struct session *session);
+struct stream mappings_stream(struct mappings *mappings);
+void mappings_destroy(struct mappings *mappings);
+
+/* All zero if nothing is known of the device. */
+struct mappings_device mappings_device(const struct mappings *mappings, __u32 device);
+/* Sum over all devices. */
+struct mappings_device mappings_all(const struct mappings *mappings);
+/* The group of old mappings with the most bytes in the last snapshot; NULL if there is none. */
+const struct event *mappings_oldest(const struct mappings *mappings, char process[16]);
+
+/* Tables "dma" (a row a device), "mappers" and "old_mappings" (a row a device, process, stack). */
+int mappings_write_devices(const struct mappings *mappings, const struct counts *counts,
+			   struct writer *writer);
+int mappings_write_mappers(const struct mappings *mappings, struct writer *writer, size_t limit);
+int mappings_write_old(const struct mappings *mappings, struct writer *writer, size_t limit);
+
+#endif

@@ -115,6 +115,8 @@ lab-programs: $(LAB_PROGRAMS)
 
 bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c bench/%.bpf.c,$(sort $(wildcard bench/*.c))))
 
+$(BUILD)/tests/unit/test_refused.o: | $(BUILD)/tests/bpf/refused.skel.h
+
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
 $(addprefix $(BUILD)/tests/unit/test_,port evict): $(BUILD)/tests/unit/rig/rig.o
 

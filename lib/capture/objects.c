@@ -229,11 +229,18 @@ void shared_maps_destroy(struct shared_maps *maps)
 	memset(maps, 0, sizeof(*maps));
 }
 
+static const void *(*replaced[OBJECT_COUNT])(size_t *bytes);
+
+void object_replace(enum object_id id, const void *(*elf)(size_t *bytes))
+{
+	replaced[id] = elf;
+}
+
 int object_open(struct bpf_object **object, enum object_id id)
 {
 	struct bpf_program *program;
 
-	*object = open_elf(sources[id].name, sources[id].elf);
+	*object = open_elf(sources[id].name, replaced[id] ? replaced[id] : sources[id].elf);
 	if (!*object)
 		return failed(-errno, "BPF object %s: %s (%s)", sources[id].name, strerror(errno),
 			      complaint_text());

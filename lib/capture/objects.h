@@ -54,6 +54,9 @@ struct program_target {
 typedef bool (*program_target_fn)(void *self, const struct bpf_program *program,
 				  struct program_target *target);
 
+/* For tests: another ELF image takes the place of this object's, until NULL is given. */
+void object_replace(enum object_id id, const void *(*elf)(size_t *bytes));
+
 /* Opens an object with no program enabled; enable with bpf_program__set_autoload(), then load. */
 int object_open(struct bpf_object **object, enum object_id id);
 /*

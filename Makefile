@@ -107,7 +107,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) Makefile
 	$(Q)$@ --seeds $@.corpus
 
 # Programs that scenarios run in guests.
-LAB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/lab/programs))
+LAB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/lab/programs)) $(BUILD)/tests/unit/test_refused
 $(BUILD)/tests/lab/programs/%: $(BUILD)/tests/lab/programs/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)

@@ -107,7 +107,7 @@ static void page_requests(struct host_check *check, const struct btf *kernel)
 			  "a kernel with CONFIG_IOMMU_IOPF and a device with PRI");
 }
 
-#define REFUSAL_BYTES 64 /* a function that does more than return an error is longer */
+#define REFUSAL_BYTES 128 /* a function that does more than check and return an error is longer */
 
 /*
  * Length of a function, judged by where the next one begins; 0: unknown. A look through all symbols,

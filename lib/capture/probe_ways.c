@@ -41,7 +41,8 @@ static bool function_exists(struct probe_set *set, struct probe *probe, const st
 	if (found)
 		arguments = tracepoint ? found->tracepoint_arguments : found->arguments;
 	if (!found || (tracepoint ? !found->tracepoint_id : !found->functions))
-		snprintf(missing, REASON_TEXT, "this kernel has no %s", way->symbol);
+		snprintf(missing, REASON_TEXT, "this kernel has no %s%s",
+			 tracepoint ? "tracepoint " : "", way->symbol);
 	else if (tracepoint && probe->row->module &&
 		 !kernel_names_loaded(probe->row->module, unloaded))
 		snprintf(missing, REASON_TEXT, "module %s is not loaded", unloaded);

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+# What doctor says of each probe is true: of the types and symbols of this kernel, and of what a
+# recording then attaches, before the modules are loaded and after. What this kernel cannot show it says.
+# Refused programs take only their own rows with them.
+#
+# iommu: intel
+# devices: -device edu
+# modules: vfio-pci vfio_iommu_type1 rdma_rxe
+# files: build/tests/unit/test_refused
+# time limit: 150
+
+# keep NAME: all that the host needs to judge doctor's table of this moment.
+keep() {
+	local to=$results/$1
+	mkdir -p "$to/btf"
+	faultline doctor --json --table probes >"$to/doctor.json" 2>"$to/doctor.err"
+	equal "doctor ends well ($1)" $? 0
+	cp /sys/kernel/btf/* "$to/btf"
+	cut -d' ' -f3- /proc/kallsyms >"$to/symbols"
+	cp /sys/kernel/tracing/available_filter_functions "$to/traceable"
+	ls -d /sys/class/infiniband >"$to/directories" 2>/dev/null
+	echo kprobes >>"$to/directories"
+}
+
+state_of() { sed -n "s/^$1,\([a-z]*\),.*/\1/p" host.csv; }
+
+guest() {
+	local refused
+	mkdir -p "$results"
+	keep before
+	load vfio-pci
+	load vfio_iommu_type1
+	[ "$kernel" = new ] && load rdma_rxe
+	keep after
+	faultline record -q -o probes.flt --duration 1s 2>record.err
+	equal "a recording of a second ends well" $? 0
+	faultline report --csv - --table probes probes.flt >"$results/after/probes.csv" 2>/dev/null
+	faultline doctor --csv - --table host >host.csv 2>/dev/null
+	cp host.csv "$results"
+	case $kernel in new) equal "SVA" "$(state_of SVA)" ok ;; *) equal "SVA, compiled out" "$(state_of SVA)" missing ;; esac
+	equal "iommufd, not built" "$(state_of iommufd)" missing
+	equal "kernel functions" "$(state_of 'kernel functions')" ok
+	equal "IOMMU" "$(state_of IOMMU)" ok
+	equal "page requests" "$(state_of 'page requests')" ok
+	equal "VFIO" "$(state_of VFIO)" ok
+	check_that "refused programs take only their own rows with them" test_refused
+	[ "$kernel" = new ] && unload rdma_rxe
+	unload vfio-pci
+	unload vfio_iommu_type1
+}
+
+host() {
+	for moment in before after; do
+		if python3 "$reference/doctor_table.py" $moment "$root/faultline-inject" >table.out 2>&1; then
+			ok "probe table $moment loading modules: $(sed 's/^ok - //' table.out)"
+		else
+			not_ok "probe table $moment loading modules" "$(head -n 12 table.out | tr '\n' '|')"
+		fi
+	done
+}

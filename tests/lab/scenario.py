@@ -152,20 +152,6 @@ def load(directory, names=()):
     return [Scenario(os.path.join(directory, name + ".sh")) for name in names or known]
 
 
-def plan(self):
-        """What the guest is to do, a scenario a line: name, time limit, probe to leave out."""
-        return "".join(f"{one.name} {self.time_limit(one)} {one.one('disabled', self.kernel)}\n"
-                       for one in self.scenarios)
-
-    def name(self):
-        return "+".join(scenario.name for scenario in self.scenarios) or "shell"
-
-
-def load(directory):
-    paths = sorted(os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".sh"))
-    return [Scenario(path) for path in paths]
-
-
 def plan(scenarios, kernels):
     """Boots for these scenarios, as few as their needs allow."""
     groups = {}

@@ -37,6 +37,12 @@ done
 result "shell scripts parse" $bad
 
 bad=0
+for script in $(find tests bench -name '*.py'); do
+	/usr/bin/python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script" || bad=1
+done
+result "Python scripts parse" $bad
+
+bad=0
 for page in docs/man/*.[1-8]; do
 	[ -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)" ] || {
 		echo "man page with warnings: $page"

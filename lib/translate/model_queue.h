@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside the model: what happens when. One queue for each kind of event; as nearly all events of a
+ * kind come a fixed delay after the present, a queue is a ring to whose end they are added, sorted
+ * in from there in the rare other case.
+ */
+#ifndef FAULTLINE_TRANSLATE_MODEL_QUEUE_H
+#define FAULTLINE_TRANSLATE_MODEL_QUEUE_H
+
+#include <linux/types.h>
+
+enum model_event {
+	EVENT_HIT,     /* DevTLB or prefetch buffer answered */
+	EVENT_DONE,    /* the IOMMU's answer is back at the device */
+	EVENT_WALKED,  /* page tables were read */
+	EVENT_CONTEXT, /* the context entry has come */
+	EVENT_IOMMU,   /* a request reached the IOMMU */
+	EVENT_HISTORY, /* a prefetch request has read its history */
+	MODEL_QUEUES,
+};
+
+struct model_queue_entry {
+	__u64 time_ps;
+	__u32 access;
+	__u32 reserved;
+};
+
+struct model_queue {
+	struct model_queue_entry *ring;
+	__u32 mask;
+	__u32 head, tail;
+};
+
+static inline __u64 queue_first_ps(const struct model_queue *queue)
+{
+	return queue->head == queue->tail ? ~0ull : queue->ring[queue->head & queue->mask].time_ps;
+}
+
+/* The ring is as large as there are accesses, so it always has room. */
+static inline void queue_add(struct model_queue *queue, __u64 time_ps, __u32 access)
+{
+	__u32 at = queue->tail++;
+
+	while (at != queue->head && queue->ring[(at - 1) & queue->mask].time_ps > time_ps) {
+		queue->ring[at & queue->mask] = queue->ring[(at - 1) & queue->mask];
+		at--;
+	}
+	queue->ring[at & queue->mask] = (struct model_queue_entry){time_ps, access, 0};
+}
+
+static inline __u32 queue_take(struct model_queue *queue)
+{
+	return queue->ring[queue->head++ & queue->mask].access;
+}
+
+#endif

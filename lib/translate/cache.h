@@ -12,7 +12,10 @@
  *   FIFO    oldest entry
  *   BELADY  farthest next use, which the caller knows (the oracle: needs the whole sequence)
  *
- * Draws come from a generator seeded by the configuration: same calls, same evictions, anywhere.
+ * Draws come from a generator seeded by the configuration: same calls, same evictions, anywhere. It
+ * is xorshift64star (Vigna 2016: shifts 12, 25, 27, multiplier 0x2545f4914f6cdd1d) whose state begins
+ * as (seed + 1) * 0x9e3779b97f4a7c15; a draw of n takes the upper 32 bits, times n, shifted right by
+ * 32. LFU draws only if several are smallest, and takes the drawn one in the order of ways.
  *
  * Contract: one owner, no locks inside. Only create and destroy allocate. Up to CACHE_NARROW_WAYS
  * ways a lookup costs a compare of all tags at once; wider sets are looked up through a hash.

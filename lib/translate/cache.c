@@ -103,7 +103,7 @@ void cache_touch(struct cache *cache, __u32 slot, __u64 next_use)
 	if (cache->wide)
 		wide_touch(cache, slot, next_use);
 	else
-		narrow_touch(cache, slot, next_use);
+		narrow_touch(cache, slot / cache->ways, slot, next_use);
 }
 
 __u32 cache_insert(struct cache *cache, __u32 set, __u64 key, __u64 next_use, __u64 *evicted)

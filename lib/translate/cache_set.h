@@ -113,9 +113,9 @@ static inline void narrow_count(struct cache *cache, struct cache_set *record, _
 	}
 }
 
-static inline void narrow_touch(struct cache *cache, __u32 slot, __u64 next_use)
+static inline void narrow_touch(struct cache *cache, __u32 set, __u32 slot, __u64 next_use)
 {
-	__u32 set = slot / cache->ways, way = slot % cache->ways;
+	__u32 way = slot - set * cache->ways;
 
 	if (cache->policy == REPLACE_LFU)
 		narrow_count(cache, &cache->records[set], way);
@@ -129,16 +129,18 @@ static inline void narrow_touch(struct cache *cache, __u32 slot, __u64 next_use)
 static inline __u32 narrow_least(struct cache *cache, const struct cache_set *record)
 {
 	__u64 mask = cache->ways == CACHE_NARROW_WAYS ? ~0ull : (1ull << (4 * cache->ways)) - 1;
-	__u64 value = 0, least;
+	__u64 value = 0, least, numbers;
 	__u32 count;
 
 	while (!(least = zero_nibbles(record->counters ^ value) & mask))
 		value += NIBBLES_ONE;
-	count = (__u32)__builtin_popcountll(least);
-	if (count > 1)
-		for (__u32 skip = cache_draw(cache, count); skip; skip--)
-			least &= least - 1;
-	return (__u32)__builtin_ctzll(least) / 4;
+	if (!(least & (least - 1)))
+		return (__u32)__builtin_ctzll(least) / 4;
+	/* Each way gets the number of least ways up to it; the highest one has their count. */
+	numbers = (least >> 3) * NIBBLES_ONE;
+	count = (__u32)(numbers >> 60) ?: CACHE_NARROW_WAYS;
+	value = (cache_draw(cache, count) + 1) % CACHE_NARROW_WAYS * NIBBLES_ONE;
+	return (__u32)__builtin_ctzll(zero_nibbles(numbers ^ value)) / 4;
 }
 
 static inline __u32 narrow_farthest(const struct cache *cache, __u32 set)

@@ -54,6 +54,7 @@ struct model {
 	__u32 free_access;
 	__u32 in_flight; /* translations of packets */
 	__u64 now_ps;
+	__u64 bound_ps; /* no event of another kind than the present one is due before */
 	__u64 slot_ps;
 	struct model_stats stats;
 	/* prefetcher */
@@ -95,12 +96,12 @@ static inline __u32 find(const struct cache *cache, __u32 set, __u64 key)
 	return cache->wide ? wide_find(cache, set, key) : narrow_find(cache, set, key);
 }
 
-static inline void touch(struct cache *cache, __u32 slot, __u64 next_use)
+static inline void touch(struct cache *cache, __u32 set, __u32 slot, __u64 next_use)
 {
 	if (cache->wide)
 		wide_touch(cache, slot, next_use);
 	else
-		narrow_touch(cache, slot, next_use);
+		narrow_touch(cache, set, slot, next_use);
 }
 
 static inline __u32 insert(struct cache *cache, __u32 set, __u64 key, __u64 next_use,
@@ -136,7 +137,7 @@ static inline bool look_up(struct level *level, __u32 set, __u64 key, __u64 next
 		return false;
 	}
 	level->stats.hits++;
-	touch(level->cache, slot, next_use);
+	touch(level->cache, set, slot, next_use);
 	return true;
 }
 
@@ -170,6 +171,13 @@ static inline void access_free(struct model *m, __u32 number)
 {
 	m->accesses[number].next_free = m->free_access;
 	m->free_access = number;
+}
+
+static inline void schedule(struct model *m, enum model_event event, __u64 time_ps, __u32 number)
+{
+	queue_add(&m->queues[event], time_ps, number);
+	if (time_ps < m->bound_ps)
+		m->bound_ps = time_ps;
 }
 
 /* A source's newest requests; the same page asked for again is one request more, as released. */
@@ -225,8 +233,8 @@ static void prefetch(struct model *m, const struct access *trigger)
 				.prefetch = true,
 			};
 			m->stats.prefetches++;
-			queue_add(&m->queues[EVENT_HISTORY],
-				  m->now_ps + m->config.pcie_ps + m->config.dram_ps, number);
+			schedule(m, EVENT_HISTORY,
+				 m->now_ps + m->config.pcie_ps + m->config.dram_ps, number);
 		}
 	}
 	remember(m, trigger);
@@ -247,15 +255,15 @@ static void device_lookup(struct model *m, __u32 number, __u64 time_ps)
 		m->buffer.stats.hits += hit;
 		m->buffer.stats.misses += !hit;
 		if (hit) {
-			touch(m->buffer.cache, slot, a->next_use);
+			touch(m->buffer.cache, 0, slot, a->next_use);
 			m->stats.prefetch_useful += !m->used[slot];
 			m->used[slot] = 1;
 		}
 	}
 	if (hit)
-		queue_add(&m->queues[EVENT_HIT], time_ps + m->config.devtlb_hit_ps, number);
+		schedule(m, EVENT_HIT, time_ps + m->config.devtlb_hit_ps, number);
 	else
-		queue_add(&m->queues[EVENT_IOMMU], time_ps + m->config.pcie_ps, number);
+		schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps, number);
 }
 
 static __u32 reads_left(const struct model *m, const struct access *a)
@@ -285,7 +293,7 @@ static void iommu_lookup(struct model *m, __u32 number)
 	a->reads = 0;
 	if (m->iotlb.cache && look_up(&m->iotlb, set_of(&m->iotlb, a->iova, SET_SHIFT, a->domain),
 				      page_key(a->iova, a->page_shift, a->domain), a->next_use)) {
-		queue_add(&m->queues[EVENT_WALKED], m->now_ps + delay, number);
+		schedule(m, EVENT_WALKED, m->now_ps + delay, number);
 		return;
 	}
 	a->fill2 = !look_up(&m->level2, set_of(&m->level2, a->iova, SET_SHIFT, a->domain),
@@ -300,7 +308,7 @@ static void iommu_lookup(struct model *m, __u32 number)
 	m->stats.walk_reads += a->reads;
 	m->stats.walks += !a->prefetch;
 	m->stats.prefetch_walks += a->prefetch;
-	queue_add(&m->queues[EVENT_WALKED], m->now_ps + delay, number);
+	schedule(m, EVENT_WALKED, m->now_ps + delay, number);
 }
 
 static void walked(struct model *m, __u32 number)
@@ -316,7 +324,7 @@ static void walked(struct model *m, __u32 number)
 	if (m->iotlb.cache)
 		fill(&m->iotlb, set_of(&m->iotlb, a->iova, SET_SHIFT, a->domain),
 		     page_key(a->iova, a->page_shift, a->domain), a->next_use);
-	queue_add(&m->queues[EVENT_DONE], m->now_ps + m->config.pcie_ps, number);
+	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, number);
 }
 
 static void fill_buffer(struct model *m, const struct access *a)
@@ -390,43 +398,52 @@ static void happen(struct model *m, enum model_event event)
 	}
 }
 
-/* The next event at or before `until_ps` happens; false if there is none. */
-static bool step(struct model *m, __u64 until_ps)
+/*
+ * All that happens up to `until_ps`, or until fewer than `room` translations are in flight. Events
+ * of one kind run on while no other kind can be due.
+ */
+static void pass(struct model *m, __u64 until_ps, __u32 room)
 {
-	enum model_event next = 0;
-	__u64 first = queue_first_ps(&m->queues[0]);
+	for (;;) {
+		__u64 first = QUEUE_EMPTY;
+		enum model_event next = 0;
 
-	for (unsigned int event = 1; event < MODEL_QUEUES; event++) {
-		__u64 time = queue_first_ps(&m->queues[event]);
+		m->bound_ps = until_ps;
+		for (unsigned int event = 0; event < MODEL_QUEUES; event++) {
+			__u64 time = queue_first_ps(&m->queues[event]);
 
-		if (time < first) {
-			first = time;
-			next = event;
+			if (time < first) {
+				m->bound_ps = first < until_ps ? first : until_ps;
+				first = time;
+				next = event;
+			} else if (time < m->bound_ps) {
+				m->bound_ps = time;
+			}
 		}
+		if (first > until_ps || first == QUEUE_EMPTY)
+			return;
+		do {
+			m->now_ps = first;
+			happen(m, next);
+			if (m->in_flight < room)
+				return;
+			first = queue_first_ps(&m->queues[next]);
+		} while (first < m->bound_ps);
 	}
-	if (first > until_ps || first == ~0ull)
-		return false;
-	m->now_ps = first;
-	happen(m, next);
-	return true;
 }
 
 /* Waits for the slot at which the packet finds room, counting the drops until then. */
 static void find_room(struct model *m, __u64 *slot_ps)
 {
-	while (step(m, *slot_ps))
-		;
+	pass(m, *slot_ps, 0);
 	while (m->in_flight >= m->config.ptb_entries) {
 		__u64 missed;
 
-		step(m, ~0ull);
-		if (m->in_flight >= m->config.ptb_entries || m->now_ps <= *slot_ps)
-			continue;
+		pass(m, QUEUE_EMPTY, m->config.ptb_entries);
 		missed = (m->now_ps - *slot_ps + m->slot_ps - 1) / m->slot_ps;
 		m->stats.drops += missed;
 		*slot_ps += missed * m->slot_ps;
-		while (step(m, *slot_ps))
-			;
+		pass(m, *slot_ps, 0);
 	}
 	m->now_ps = *slot_ps;
 }
@@ -451,9 +468,8 @@ static void enter(struct model *m, const struct model_packet *packet)
 		if (look_up(&m->context, 0, page_key(0, 12, a->source), CACHE_NEVER))
 			device_lookup(m, number, m->now_ps + m->config.context_hit_ps);
 		else
-			queue_add(&m->queues[EVENT_CONTEXT],
-				  m->now_ps + 2 * m->config.pcie_ps + 2 * m->config.dram_ps,
-				  number);
+			schedule(m, EVENT_CONTEXT,
+				 m->now_ps + 2 * m->config.pcie_ps + 2 * m->config.dram_ps, number);
 	}
 	m->stats.packets++;
 }
@@ -470,8 +486,7 @@ int model_run(struct model *m, model_source_fn source, void *self)
 			enter(m, &packets[i]);
 			slot_ps += m->slot_ps;
 		}
-	while (step(m, ~0ull))
-		;
+	pass(m, QUEUE_EMPTY, 0);
 	m->stats.time_ps = m->now_ps > slot_ps ? m->now_ps : slot_ps;
 	return count;
 }

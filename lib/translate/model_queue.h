@@ -8,6 +8,7 @@
 #define FAULTLINE_TRANSLATE_MODEL_QUEUE_H
 
 #include <linux/types.h>
+#include <stdint.h>
 
 enum model_event {
 	EVENT_HIT,     /* DevTLB or prefetch buffer answered */
@@ -25,6 +26,8 @@ struct model_queue_entry {
 	__u32 reserved;
 };
 
+#define QUEUE_EMPTY UINT64_MAX
+
 struct model_queue {
 	struct model_queue_entry *ring;
 	__u32 mask;
@@ -33,7 +36,8 @@ struct model_queue {
 
 static inline __u64 queue_first_ps(const struct model_queue *queue)
 {
-	return queue->head == queue->tail ? ~0ull : queue->ring[queue->head & queue->mask].time_ps;
+	return queue->head == queue->tail ? QUEUE_EMPTY
+					  : queue->ring[queue->head & queue->mask].time_ps;
 }
 
 /* The ring is as large as there are accesses, so it always has room. */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packets of many tenants on one device, made up: who sends next, and which pages his packet needs.
+ *
+ * A tenant's packet reads the page of its ring, one data page and its mailbox (HyperTRIO section
+ * III). Data pages are walked in streams: each stands on a page for `run` packets, then moves on to
+ * the next that no other stream of this tenant stands on, around and around (section IV-D, figure
+ * 8). All tenants have the same addresses, as they run the same guest and driver. The trace ends
+ * when the first tenant has no packet left (section IV-B).
+ *
+ * Seeded, integers only: one configuration, one trace, on any machine.
+ */
+#ifndef FAULTLINE_TRANSLATE_TENANTS_H
+#define FAULTLINE_TRANSLATE_TENANTS_H
+
+#include "lib/translate/model.h"
+
+enum tenants_order {
+	ORDER_ROUND_ROBIN, /* RRn: n packets of each in turn */
+	ORDER_RANDOM,	   /* RANDn: n packets of one drawn */
+	ORDER_BURSTY, /* n packets of one drawn, 2n with half the chance, 4n with a quarter, ... 32n */
+	ORDER_ZIPF, /* n packets of one drawn with a chance of 1 / rank ^ exponent */
+	ORDER_COUNT,
+};
+
+struct tenants_pages {
+	__u64 first; /* IOVA */
+	__u32 count;
+	__u32 shift; /* 12, 21 or 30 */
+};
+
+struct tenants_config {
+	__u32 tenants; /* 1 to MODEL_TENANTS */
+	enum tenants_order order;
+	__u32 turn;	     /* packets in a row: the n above */
+	__u32 zipf_exponent; /* in hundredths, 0 to 400 */
+	__u64 packets;	     /* in all at most; 0: until a tenant has none left */
+	__u64 tenant_packets_min, tenant_packets_max; /* of each, drawn between; 0: no end */
+	struct tenants_pages ring, data, mailbox, first_touch;
+	__u32 run;	     /* packets that a stream stays on a data page */
+	__u32 streams;	     /* data pages in use at a time, at most data.count */
+	__u32 first_touches; /* accesses to each first_touch page, all before the first packet */
+	__u64 seed;
+};
+
+/* Page patterns with the figures of section IV-D, figure 8 and table III. */
+enum tenants_preset { TENANTS_IPERF3, TENANTS_MEDIASTREAM, TENANTS_WEBSEARCH, TENANTS_PRESETS };
+void tenants_preset(struct tenants_config *config, enum tenants_preset preset);
+const char *tenants_preset_name(enum tenants_preset preset);
+const char *tenants_order_name(enum tenants_order order);
+
+struct tenants;
+
+/* -EINVAL with the accepted range, -ENOMEM. */
+int tenants_create(struct tenants **tenants, const struct tenants_config *config);
+/* A model_source_fn: `self` is the struct tenants. */
+int tenants_next(void *self, struct model_packet *packets, int room);
+void tenants_destroy(struct tenants *tenants);
+
+#endif

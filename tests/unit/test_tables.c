@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Page tables: what a walk finds and how many entries it reads, in one dimension and in two. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "lib/translate/tables.h"
+
+static const __u32 shifts[] = {12, 21, 30};
+
+static struct tables *tables_of(bool nested, __u32 host_shift)
+{
+	struct tables *tables;
+
+	assert_int_equal(tables_create(&tables, &(struct tables_config){nested, host_shift}), 0);
+	return tables;
+}
+
+/* Intel SDM volume 3, section 4.5 and VT-d specification, chapter 9: one entry a level down to the
+ * leaf; in two dimensions each of them, and the result, behind a walk of the second one. */
+static void a_walk_reads_what_the_specification_says(void **state)
+{
+	(void)state;
+	for (int host = 0; host < 2; host++)
+		for (int i = 0; i < 3; i++) {
+			__u32 leaf = (shifts[i] - 3) / 9, nested = host ? 3 : 4;
+			struct tables *one = tables_of(false, 12);
+			struct tables *two = tables_of(true, host ? 21 : 12);
+			struct tables_walk walk;
+
+			assert_int_equal(tables_map(one, 3, 0xbbe00000, shifts[i]), 0);
+			assert_int_equal(tables_map(two, 3, 0xbbe00000, shifts[i]), 0);
+			for (__u32 level = 4; level >= leaf; level--) {
+				__u32 steps = level - leaf + 1;
+
+				assert_true(tables_walk(one, 3, 0xbbe00123, level, &walk));
+				assert_int_equal(walk.reads, steps);
+				assert_int_equal(walk.nested_reads, 0);
+				assert_true(tables_walk(two, 3, 0xbbe00123, level, &walk));
+				/* Tables of the guest lie on 4 KiB pages of the host. */
+				assert_int_equal(walk.reads, steps * 5 + nested);
+				assert_int_equal(walk.nested_reads, steps * 4 + nested);
+				assert_int_equal(walk.shift, shifts[i]);
+			}
+			tables_destroy(one);
+			tables_destroy(two);
+		}
+}
+
+static void the_literal_walk_has_24_accesses(void **state)
+{
+	struct tables *tables = tables_of(true, 12);
+	struct tables_walk walk;
+
+	(void)state;
+	assert_int_equal(tables_map(tables, 0, 0x34800000, 12), 0);
+	assert_true(tables_walk(tables, 0, 0x34800000, 4, &walk));
+	assert_int_equal(walk.reads, 24);
+	tables_destroy(tables);
+}
+
+/* Every byte of every page leads to one host address, pages are whole, and no two share a byte. */
+static void pages_are_apart_and_whole(void **state)
+{
+	enum { PAGES = 300 };
+	static __u64 found[2][PAGES];
+
+	(void)state;
+	for (int nested = 0; nested < 2; nested++) {
+		struct tables *tables = tables_of(nested, 21);
+		struct tables_walk walk;
+
+		for (__u32 n = 0; n < PAGES; n++) {
+			__u16 domain = n % 7;
+			__u64 iova = (__u64)(n / 7) << 21;
+			__u32 shift = n % 2 ? 21 : 12;
+
+			iova += (__u64)(n % 2) << 40;
+			assert_int_equal(tables_map(tables, domain, iova, shift), 0);
+			assert_int_equal(tables_map(tables, domain, iova, shift), 0);
+			assert_true(tables_walk(tables, domain, iova, 4, &walk));
+			assert_int_equal(walk.shift, shift);
+			found[nested][n] = walk.address;
+			assert_int_equal(walk.address & ((1ull << shift) - 1), 0);
+			assert_true(
+				tables_walk(tables, domain, iova + (1ull << shift) - 1, 4, &walk));
+			assert_int_equal(walk.address, found[nested][n] + (1ull << shift) - 1);
+		}
+		for (__u32 a = 0; a < PAGES; a++)
+			for (__u32 b = 0; b < PAGES; b++)
+				assert_true(a == b ||
+					    found[nested][a] >=
+						    found[nested][b] + (b % 2 ? 2u << 20 : 4096) ||
+					    found[nested][a] < found[nested][b]);
+		tables_destroy(tables);
+	}
+}
+
+static void what_is_not_mapped_is_not_found(void **state)
+{
+	struct tables *tables = tables_of(true, 12);
+	struct tables_walk walk;
+
+	(void)state;
+	assert_false(tables_walk(tables, 1, 0x1000, 4, &walk));
+	assert_int_equal(tables_map(tables, 1, 0x200000, 21), 0);
+	assert_false(tables_walk(tables, 1, 0x1000, 4, &walk));
+	assert_int_equal(walk.reads, 3 * 5);
+	assert_false(tables_walk(tables, 2, 0x200000, 4, &walk));
+	assert_false(tables_walk(tables, 1, 1ull << 48, 4, &walk));
+	assert_int_equal(tables_map(tables, 1, 0x200000, 12), -EEXIST);
+	assert_int_equal(tables_map(tables, 1, 0, 30), -EEXIST);
+	assert_int_equal(tables_map(tables, 1, 1ull << 48, 12), -EINVAL);
+	assert_int_equal(tables_map(tables, 1, 0, 13), -EINVAL);
+	tables_destroy(tables);
+	assert_int_equal(tables_create(&tables, &(struct tables_config){true, 30}), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_walk_reads_what_the_specification_says),
+		cmocka_unit_test(the_literal_walk_has_24_accesses),
+		cmocka_unit_test(pages_are_apart_and_whole),
+		cmocka_unit_test(what_is_not_mapped_is_not_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

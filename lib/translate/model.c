@@ -1,96 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/translate/model.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/fail.h"
-#include "lib/translate/cache_set.h"
-#include "lib/translate/cache_wide.h"
-#include "lib/translate/model_queue.h"
+#include "lib/translate/model_private.h"
 
-#define PS_PER_S     1000000000000ull
-#define BATCH	     256
-#define PREFETCHES   4096 /* in flight at most; what comes beyond is not fetched */
-#define HISTORY	     4
-#define SET_SHIFT    21 /* of every cache but the level 3 one */
-#define LEVEL3_SHIFT 30
-#define NONE	     UINT32_MAX
+#define BATCH	256
+#define MILLION 1000000
 
-/* A cache of the hierarchy with what chooses its set and what it counts. */
-struct level {
-	struct cache *cache;
-	struct model_cache_stats stats;
-	__u32 tenant_mask; /* of the domain's bits that choose the partition */
-	__u32 sets;	   /* of one partition */
-	__u32 page_mask;   /* sets - 1 */
-};
-
-/* A translation under way, of a packet or of the prefetcher. */
-struct access {
-	__u64 iova;
-	__u64 next_use;
-	__u64 issued_ps;
-	__u16 source, domain;
-	__u8 page_shift;
-	__u8 reads;
-	bool prefetch;
-	bool fill2, fill3; /* walk caches that missed */
-	__u32 next_free;
-};
-
-struct request_history {
-	__u64 iova[HISTORY];
-	__u8 page_shift[HISTORY];
-	__u8 count;
-};
-
-struct model {
-	struct model_config config;
-	struct level context, devtlb, iotlb, level2, level3, buffer;
-	struct model_queue queues[MODEL_QUEUES];
-	struct access *accesses;
-	__u32 free_access;
-	__u32 in_flight; /* translations of packets */
-	__u64 now_ps;
-	__u64 bound_ps; /* no event of another kind than the present one is due before */
-	__u64 slot_ps;
-	struct model_stats stats;
-	/* prefetcher */
-	__u32 *predicted; /* source -> source that came `distance` translations later, learned once */
-	__u16 *domains;	  /* of a source */
-	struct request_history *histories;
-	__u16 *recent; /* ring of the last `distance` sources */
-	__u32 recent_at, recent_count;
-	__u64 *used; /* by slot of the buffer: 1 once it was hit */
-};
-
-void model_preset(struct model_config *config, enum model_preset preset)
-{
-	bool full = preset == MODEL_HYPERTRIO;
-
-	*config = (struct model_config){
-		.packet_bits = 1542 * 8,
-		.link_bits_per_s = 200000000000ull,
-		.ptb_entries = full ? 32 : 1,
-		.pcie_ps = 450000,
-		.dram_ps = 50000,
-		.devtlb_hit_ps = 2000,
-		.context_hit_ps = 1000,
-		.walk_hit_ps = 5000,
-		.walk = WALK_AS_RELEASED,
-		.context = {{1536, 1536, REPLACE_LFU, 1}, 1},
-		.devtlb = {{64, 8, REPLACE_LFU, 2}, full ? 8 : 1},
-		.level2 = {{512, 16, REPLACE_LFU, 3}, full ? 32 : 1},
-		.level3 = {{1024, 16, REPLACE_LFU, 4}, full ? 64 : 1},
-		.prefetch = {{full ? 8 : 0, 8, REPLACE_LRU, 5}, 1},
-		.prefetch_distance = 48,
-		.prefetch_pages = 2,
-	};
-}
-
-/* The cache's functions, decided here so that the narrow ones are inlined. */
+/* The cache's functions, decided here so that those of narrow sets are inlined. */
 static inline __u32 find(const struct cache *cache, __u32 set, __u64 key)
 {
 	return cache->wide ? wide_find(cache, set, key) : narrow_find(cache, set, key);
@@ -102,30 +20,6 @@ static inline void touch(struct cache *cache, __u32 set, __u32 slot, __u64 next_
 		wide_touch(cache, slot, next_use);
 	else
 		narrow_touch(cache, set, slot, next_use);
-}
-
-static inline __u32 insert(struct cache *cache, __u32 set, __u64 key, __u64 next_use,
-			   __u64 *evicted)
-{
-	return cache->wide ? wide_insert(cache, set, key, next_use, evicted)
-			   : narrow_insert(cache, set, key, next_use, evicted);
-}
-
-/* Page number, domain and page size in one word, never 0. */
-static inline __u64 page_key(__u64 iova, __u32 shift, __u32 domain)
-{
-	return iova >> shift << (shift - 12) << 18 | (__u64)domain << 2 | (shift - 3) / 9;
-}
-
-static inline __u32 key_domain(__u64 key)
-{
-	return key >> 2 & 0xffff;
-}
-
-static inline __u32 set_of(const struct level *level, __u64 iova, __u32 shift, __u32 domain)
-{
-	return (domain & level->tenant_mask) * level->sets +
-	       ((__u32)(iova >> shift) & level->page_mask);
 }
 
 static inline bool look_up(struct level *level, __u32 set, __u64 key, __u64 next_use)
@@ -144,12 +38,14 @@ static inline bool look_up(struct level *level, __u32 set, __u64 key, __u64 next
 /* Two requests for one page may both have missed: the second finds the first one's entry. */
 static inline __u32 fill(struct level *level, __u32 set, __u64 key, __u64 next_use)
 {
+	struct cache *cache = level->cache;
+	__u32 slot = find(cache, set, key);
 	__u64 evicted;
-	__u32 slot = find(level->cache, set, key);
 
 	if (slot != CACHE_NO_SLOT)
 		return slot;
-	slot = insert(level->cache, set, key, next_use, &evicted);
+	slot = cache->wide ? wide_insert(cache, set, key, next_use, &evicted)
+			   : narrow_insert(cache, set, key, next_use, &evicted);
 	level->stats.fills++;
 	if (evicted) {
 		level->stats.evictions++;
@@ -158,125 +54,81 @@ static inline __u32 fill(struct level *level, __u32 set, __u64 key, __u64 next_u
 	return slot;
 }
 
-static inline __u32 access_new(struct model *m)
+static inline __u32 upper_set(const struct level *level, const struct access *a)
 {
-	__u32 number = m->free_access;
-
-	if (number != NONE)
-		m->free_access = m->accesses[number].next_free;
-	return number;
+	return set_of(level, a->iova, MODEL_LEVEL3_SHIFT, a->domain);
 }
 
-static inline void access_free(struct model *m, __u32 number)
+static inline __u32 page_set(const struct level *level, const struct access *a)
 {
-	m->accesses[number].next_free = m->free_access;
-	m->free_access = number;
+	return set_of(level, a->iova, MODEL_SET_SHIFT, a->domain);
 }
 
-static inline void schedule(struct model *m, enum model_event event, __u64 time_ps, __u32 number)
+static inline __u64 access_key(const struct access *a)
 {
-	queue_add(&m->queues[event], time_ps, number);
-	if (time_ps < m->bound_ps)
-		m->bound_ps = time_ps;
+	return page_key(a->iova, a->page_shift, a->domain);
 }
 
-/* A source's newest requests; the same page asked for again is one request more, as released. */
-static void remember(struct model *m, const struct access *a)
+static bool buffer_hit(struct model *m, struct model_device *device, const struct access *a)
 {
-	struct request_history *h = &m->histories[a->source];
-	__u32 kept = m->config.prefetch_pages;
+	struct level *buffer = &device->buffer;
+	__u32 slot = find(buffer->cache, 0, access_key(a));
 
-	memmove(&h->iova[1], &h->iova[0], (kept - 1) * sizeof(h->iova[0]));
-	memmove(&h->page_shift[1], &h->page_shift[0], kept - 1);
-	h->iova[0] = a->iova;
-	h->page_shift[0] = a->page_shift;
-	if (h->count < kept)
-		h->count++;
-}
-
-/* Who comes `distance` translations after a source is learned at the first time it happens. */
-static void learn(struct model *m, __u16 source)
-{
-	if (m->recent_count == m->config.prefetch_distance) {
-		__u32 *predicted = &m->predicted[m->recent[m->recent_at]];
-
-		if (*predicted == NONE)
-			*predicted = source;
-	} else {
-		m->recent_count++;
+	if (slot == CACHE_NO_SLOT) {
+		buffer->stats.misses++;
+		return false;
 	}
-	m->recent[m->recent_at] = source;
-	if (++m->recent_at == m->config.prefetch_distance)
-		m->recent_at = 0;
+	buffer->stats.hits++;
+	touch(buffer->cache, 0, slot, a->next_use);
+	m->stats.prefetch_useful += !device->prefetcher.used[slot];
+	device->prefetcher.used[slot] = true;
+	return true;
 }
 
-static void prefetch(struct model *m, const struct access *trigger)
-{
-	__u32 source;
-
-	learn(m, trigger->source);
-	m->domains[trigger->source] = trigger->domain;
-	source = m->predicted[trigger->source];
-	if (source != NONE) {
-		const struct request_history *h = &m->histories[source];
-
-		for (__u32 i = 0; i < h->count; i++) {
-			__u32 number = access_new(m);
-
-			if (number == NONE)
-				break;
-			m->accesses[number] = (struct access){
-				.iova = h->iova[i],
-				.page_shift = h->page_shift[i],
-				.source = (__u16)source,
-				.domain = m->domains[source],
-				.prefetch = true,
-			};
-			m->stats.prefetches++;
-			schedule(m, EVENT_HISTORY,
-				 m->now_ps + m->config.pcie_ps + m->config.dram_ps, number);
-		}
-	}
-	remember(m, trigger);
-}
-
-/* DevTLB and prefetch buffer side by side, at `time_ps`; a miss leaves for the IOMMU. */
+/* DevTLB and prefetch buffer side by side, at `time_ps`; what misses leaves for the IOMMU. */
 static void device_lookup(struct model *m, __u32 number, __u64 time_ps)
 {
-	struct access *a = &m->accesses[number];
-	__u64 key = page_key(a->iova, a->page_shift, a->domain);
-	bool hit = look_up(&m->devtlb, set_of(&m->devtlb, a->iova, SET_SHIFT, a->domain), key,
-			   a->next_use);
+	const struct access *a = &m->accesses[number];
+	struct model_device *device = &m->devices[a->device];
+	bool hit =
+		look_up(&device->devtlb, page_set(&device->devtlb, a), access_key(a), a->next_use);
 
-	if (!hit && m->buffer.cache) {
-		__u32 slot = find(m->buffer.cache, 0, key);
-
-		hit = slot != CACHE_NO_SLOT;
-		m->buffer.stats.hits += hit;
-		m->buffer.stats.misses += !hit;
-		if (hit) {
-			touch(m->buffer.cache, 0, slot, a->next_use);
-			m->stats.prefetch_useful += !m->used[slot];
-			m->used[slot] = 1;
-		}
-	}
+	if (!hit && device->buffer.cache)
+		hit = buffer_hit(m, device, a);
 	if (hit)
 		schedule(m, EVENT_HIT, time_ps + m->config.devtlb_hit_ps, number);
 	else
 		schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps, number);
 }
 
+/* Level of the table where a walk begins: below what the walk caches knew. */
+static __u32 first_level(const struct access *a)
+{
+	return !a->fill2 ? 1 : !a->fill3 ? 2 : TABLES_LEVELS;
+}
+
+static __u32 nested_reads(const struct model *m, const struct access *a)
+{
+	__u32 leaf = (a->page_shift - 3u) / 9, first = first_level(a);
+	__u32 host = m->config.host_shift == 21 ? TABLES_LEVELS - 1 : TABLES_LEVELS;
+	struct tables_walk walk;
+
+	if (first < leaf) /* the walk cache holds the leaf itself */
+		return 0;
+	if (m->config.walk == WALK_NESTED)
+		return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;
+	tables_walk(m->tables, a->domain, a->iova, first, &walk);
+	return walk.reads;
+}
+
 static __u32 reads_left(const struct model *m, const struct access *a)
 {
-	__u32 leaf = (a->page_shift - 3u) / 9; /* level of the leaf: 1 for 4 KiB, 2, 3 */
+	__u32 leaf = (a->page_shift - 3u) / 9; /* 1 for 4 KiB, 2, 3 */
 
-	if (m->config.walk == WALK_NESTED) {
-		/* Each level of the first dimension costs its own read and one walk of the second;
-		 * the result's address one walk more: (4 - leaf + 1) * 5 + 4. */
-		__u32 top = !a->fill2 ? 2 : !a->fill3 ? 3 : 5;
-
-		return top > leaf ? (top - leaf) * 5 + 4 : 0;
-	}
+	if (m->config.walk == WALK_24)
+		return 24;
+	if (m->config.walk != WALK_AS_RELEASED)
+		return nested_reads(m, a);
 	if (!a->fill2)
 		return leaf == 1 ? 1 : 0;
 	if (!a->fill3)
@@ -290,18 +142,16 @@ static void iommu_lookup(struct model *m, __u32 number)
 	__u64 delay = m->config.walk_hit_ps;
 
 	a->fill2 = a->fill3 = false;
-	a->reads = 0;
-	if (m->iotlb.cache && look_up(&m->iotlb, set_of(&m->iotlb, a->iova, SET_SHIFT, a->domain),
-				      page_key(a->iova, a->page_shift, a->domain), a->next_use)) {
+	if (m->iotlb.cache &&
+	    look_up(&m->iotlb, page_set(&m->iotlb, a), access_key(a), a->next_use)) {
 		schedule(m, EVENT_WALKED, m->now_ps + delay, number);
 		return;
 	}
-	a->fill2 = !look_up(&m->level2, set_of(&m->level2, a->iova, SET_SHIFT, a->domain),
-			    page_key(a->iova, SET_SHIFT, a->domain), a->next_use);
+	a->fill2 = !look_up(&m->level2, page_set(&m->level2, a),
+			    page_key(a->iova, MODEL_SET_SHIFT, a->domain), a->next_use);
 	if (a->fill2)
-		a->fill3 =
-			!look_up(&m->level3, set_of(&m->level3, a->iova, LEVEL3_SHIFT, a->domain),
-				 page_key(a->iova, LEVEL3_SHIFT, a->domain), a->next_use);
+		a->fill3 = !look_up(&m->level3, upper_set(&m->level3, a),
+				    page_key(a->iova, MODEL_LEVEL3_SHIFT, a->domain), a->next_use);
 	a->reads = (__u8)reads_left(m, a);
 	if (a->reads)
 		delay = a->reads * m->config.dram_ps;
@@ -311,33 +161,62 @@ static void iommu_lookup(struct model *m, __u32 number)
 	schedule(m, EVENT_WALKED, m->now_ps + delay, number);
 }
 
+/* The page is absent: the answer says so, the device requests it, and asks again after the response. */
+static bool faults(struct model *m, struct access *a, __u32 number)
+{
+	if (!m->config.fault_per_million || a->prefetch || a->faulted ||
+	    random_below(&m->random, MILLION) >= m->config.fault_per_million)
+		return false;
+	a->faulted = true;
+	m->stats.faults++;
+	schedule(m, EVENT_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps, number);
+	return true;
+}
+
 static void walked(struct model *m, __u32 number)
 {
 	struct access *a = &m->accesses[number];
 
 	if (a->fill3)
-		fill(&m->level3, set_of(&m->level3, a->iova, LEVEL3_SHIFT, a->domain),
-		     page_key(a->iova, LEVEL3_SHIFT, a->domain), a->next_use);
+		fill(&m->level3, upper_set(&m->level3, a),
+		     page_key(a->iova, MODEL_LEVEL3_SHIFT, a->domain), a->next_use);
 	if (a->fill2)
-		fill(&m->level2, set_of(&m->level2, a->iova, SET_SHIFT, a->domain),
-		     page_key(a->iova, SET_SHIFT, a->domain), a->next_use);
+		fill(&m->level2, page_set(&m->level2, a),
+		     page_key(a->iova, MODEL_SET_SHIFT, a->domain), a->next_use);
+	if (faults(m, a, number))
+		return;
 	if (m->iotlb.cache)
-		fill(&m->iotlb, set_of(&m->iotlb, a->iova, SET_SHIFT, a->domain),
-		     page_key(a->iova, a->page_shift, a->domain), a->next_use);
+		fill(&m->iotlb, page_set(&m->iotlb, a), access_key(a), a->next_use);
 	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, number);
 }
 
-static void fill_buffer(struct model *m, const struct access *a)
+static void fill_buffer(struct model *m, struct model_device *device, const struct access *a)
 {
-	__u64 fills = m->buffer.stats.fills, evictions = m->buffer.stats.evictions;
-	__u32 slot = fill(&m->buffer, 0, page_key(a->iova, a->page_shift, a->domain), CACHE_NEVER);
+	struct level *buffer = &device->buffer;
+	__u64 fills = buffer->stats.fills, evictions = buffer->stats.evictions;
+	__u32 slot = fill(buffer, 0, access_key(a), CACHE_NEVER);
 
-	if (m->buffer.stats.fills == fills) {
+	device->prefetcher.under_way--;
+	if (find(device->devtlb.cache, page_set(&device->devtlb, a), access_key(a)) !=
+	    CACHE_NO_SLOT)
+		m->stats.prefetch_late++;
+	if (buffer->stats.fills == fills) {
 		m->stats.prefetch_duplicates++;
 		return;
 	}
-	m->stats.prefetch_unused += m->buffer.stats.evictions > evictions && !m->used[slot];
-	m->used[slot] = 0;
+	m->stats.prefetch_unused +=
+		buffer->stats.evictions > evictions && !device->prefetcher.used[slot];
+	device->prefetcher.used[slot] = false;
+}
+
+/* The PTB's area grows by what was in flight since it last changed. */
+static inline void in_flight_changes(struct model *m, struct model_device *device, __s32 by)
+{
+	m->stats.in_flight_ps += device->in_flight * (m->now_ps - device->area_since_ps);
+	device->area_since_ps = m->now_ps;
+	device->in_flight += (__u32)by;
+	if (device->in_flight > m->stats.in_flight_max)
+		m->stats.in_flight_max = device->in_flight;
 }
 
 static void complete(struct model *m, __u32 number)
@@ -345,34 +224,28 @@ static void complete(struct model *m, __u32 number)
 	const struct access *a = &m->accesses[number];
 	__u64 latency = m->now_ps - a->issued_ps;
 
-	m->in_flight--;
+	in_flight_changes(m, &m->devices[a->device], -1);
 	m->stats.translations++;
 	m->stats.latency_sum_ps += latency;
 	if (m->stats.latency_max_ps < latency)
 		m->stats.latency_max_ps = latency;
+	if (m->observer)
+		m->observer->completed(m->observer->self, m->now_ps, a->source, latency);
 	access_free(m, number);
 }
 
 static void done(struct model *m, __u32 number)
 {
 	const struct access *a = &m->accesses[number];
+	struct model_device *device = &m->devices[a->device];
 
 	if (a->prefetch) {
-		fill_buffer(m, a);
+		fill_buffer(m, device, a);
 		access_free(m, number);
 		return;
 	}
-	fill(&m->devtlb, set_of(&m->devtlb, a->iova, SET_SHIFT, a->domain),
-	     page_key(a->iova, a->page_shift, a->domain), a->next_use);
+	fill(&device->devtlb, page_set(&device->devtlb, a), access_key(a), a->next_use);
 	complete(m, number);
-}
-
-static void context_filled(struct model *m, __u32 number)
-{
-	const struct access *a = &m->accesses[number];
-
-	fill(&m->context, 0, page_key(0, 12, a->source), CACHE_NEVER);
-	device_lookup(m, number, m->now_ps);
 }
 
 static void happen(struct model *m, enum model_event event)
@@ -390,7 +263,8 @@ static void happen(struct model *m, enum model_event event)
 		walked(m, number);
 		break;
 	case EVENT_CONTEXT:
-		context_filled(m, number);
+		fill(&m->context, 0, page_key(0, 12, m->accesses[number].source), CACHE_NEVER);
+		device_lookup(m, number, m->now_ps);
 		break;
 	default: /* EVENT_IOMMU, EVENT_HISTORY */
 		iommu_lookup(m, number);
@@ -399,10 +273,10 @@ static void happen(struct model *m, enum model_event event)
 }
 
 /*
- * All that happens up to `until_ps`, or until fewer than `room` translations are in flight. Events
- * of one kind run on while no other kind can be due.
+ * All that happens up to `until_ps`, or until the device has fewer than `room` translations in
+ * flight. Events of one kind run on while no other kind can be due.
  */
-static void pass(struct model *m, __u64 until_ps, __u32 room)
+static void pass(struct model *m, __u64 until_ps, const struct model_device *device, __u32 room)
 {
 	for (;;) {
 		__u64 first = QUEUE_EMPTY;
@@ -425,207 +299,182 @@ static void pass(struct model *m, __u64 until_ps, __u32 room)
 		do {
 			m->now_ps = first;
 			happen(m, next);
-			if (m->in_flight < room)
+			if (device->in_flight < room)
 				return;
 			first = queue_first_ps(&m->queues[next]);
 		} while (first < m->bound_ps);
 	}
 }
 
-/* Waits for the slot at which the packet finds room, counting the drops until then. */
-static void find_room(struct model *m, __u64 *slot_ps)
+/* Waits for the slot at which the packet finds room; returns the arrivals that found none. */
+static __u64 find_room(struct model *m, struct model_device *device)
 {
-	pass(m, *slot_ps, 0);
-	while (m->in_flight >= m->config.ptb_entries) {
+	__u64 dropped = 0;
+
+	pass(m, device->slot_ps, device, 0);
+	while (device->in_flight >= m->config.ptb_entries) {
 		__u64 missed;
 
-		pass(m, QUEUE_EMPTY, m->config.ptb_entries);
-		missed = (m->now_ps - *slot_ps + m->slot_ps - 1) / m->slot_ps;
-		m->stats.drops += missed;
-		*slot_ps += missed * m->slot_ps;
-		pass(m, *slot_ps, 0);
+		pass(m, QUEUE_EMPTY, device, m->config.ptb_entries);
+		missed = (m->now_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps;
+		dropped += missed;
+		device->slot_ps += missed * m->slot_ps;
+		pass(m, device->slot_ps, device, 0);
 	}
-	m->now_ps = *slot_ps;
+	m->now_ps = device->slot_ps;
+	return dropped;
 }
 
-static void enter(struct model *m, const struct model_packet *packet)
+static void forget(struct level *level, __u32 set, __u64 key)
 {
-	for (__u32 i = 0; i < packet->count; i++) {
-		__u32 number = access_new(m);
-		struct access *a = &m->accesses[number];
+	__u32 slot = level->cache ? find(level->cache, set, key) : CACHE_NO_SLOT;
 
-		*a = (struct access){
-			.iova = packet->requests[i].iova,
-			.next_use = packet->requests[i].next_use,
-			.page_shift = (__u8)packet->requests[i].page_shift,
-			.issued_ps = m->now_ps,
-			.source = packet->source,
-			.domain = packet->domain,
-		};
-		m->in_flight++;
-		if (m->buffer.cache)
-			prefetch(m, a);
-		if (look_up(&m->context, 0, page_key(0, 12, a->source), CACHE_NEVER))
-			device_lookup(m, number, m->now_ps + m->config.context_hit_ps);
-		else
-			schedule(m, EVENT_CONTEXT,
-				 m->now_ps + 2 * m->config.pcie_ps + 2 * m->config.dram_ps, number);
+	if (slot != CACHE_NO_SLOT)
+		cache_remove(level->cache, slot);
+}
+
+/* The host takes a page back: the caches that may know it forget it. */
+static void invalidate(struct model *m, struct model_device *device,
+		       const struct model_packet *packet)
+{
+	const struct model_request *r = &packet->requests[random_below(&m->random, packet->count)];
+	__u64 key = page_key(r->iova, r->page_shift, packet->domain);
+
+	forget(&device->devtlb, set_of(&device->devtlb, r->iova, MODEL_SET_SHIFT, packet->domain),
+	       key);
+	forget(&device->buffer, 0, key);
+	forget(&m->iotlb, set_of(&m->iotlb, r->iova, MODEL_SET_SHIFT, packet->domain), key);
+	if (r->page_shift >= MODEL_SET_SHIFT)
+		forget(&m->level2, set_of(&m->level2, r->iova, MODEL_SET_SHIFT, packet->domain),
+		       page_key(r->iova, MODEL_SET_SHIFT, packet->domain));
+	m->stats.invalidations++;
+}
+
+static int translate(struct model *m, struct model_device *device,
+		     const struct model_packet *packet, const struct model_request *request)
+{
+	struct access *a;
+	__u32 number;
+
+	if (m->tables) {
+		int error =
+			tables_map(m->tables, packet->domain, request->iova, request->page_shift);
+
+		if (error)
+			return error;
 	}
-	m->stats.packets++;
-}
-
-int model_run(struct model *m, model_source_fn source, void *self)
-{
-	struct model_packet packets[BATCH];
-	__u64 slot_ps = 0;
-	int count;
-
-	while ((count = source(self, packets, BATCH)) > 0)
-		for (int i = 0; i < count; i++) {
-			find_room(m, &slot_ps);
-			enter(m, &packets[i]);
-			slot_ps += m->slot_ps;
-		}
-	pass(m, QUEUE_EMPTY, 0);
-	m->stats.time_ps = m->now_ps > slot_ps ? m->now_ps : slot_ps;
-	return count;
-}
-
-static int level_create(struct level *level, const struct model_cache *config, const char *name)
-{
-	int error;
-
-	if (!config->cache.entries)
-		return 0;
-	error = cache_create(&level->cache, &config->cache);
-	if (error)
-		return failed_in(error, "%s", name);
-	level->sets = cache_sets(level->cache) / config->partitions;
-	if (!config->partitions || config->partitions & (config->partitions - 1) || !level->sets)
-		return failed(-EINVAL,
-			      "%s: %u partitions of %u sets: accepted: powers of two, 1 to %u",
-			      name, config->partitions, cache_sets(level->cache),
-			      cache_sets(level->cache));
-	level->tenant_mask = config->partitions - 1;
-	level->page_mask = level->sets - 1;
+	a = access_new(m, &number);
+	*a = (struct access){
+		.iova = request->iova,
+		.next_use = request->next_use,
+		.page_shift = (__u8)request->page_shift,
+		.issued_ps = m->now_ps,
+		.source = packet->source,
+		.domain = packet->domain,
+		.device = (__u8)(device - m->devices),
+	};
+	if (device->buffer.cache)
+		model_prefetch(m, device, a);
+	if (look_up(&m->context, 0, page_key(0, 12, a->source), CACHE_NEVER))
+		device_lookup(m, number, m->now_ps + m->config.context_hit_ps);
+	else
+		schedule(m, EVENT_CONTEXT,
+			 m->now_ps + m->config.context_hit_ps +
+				 2 * (m->config.pcie_ps + m->config.dram_ps),
+			 number);
 	return 0;
 }
 
-static int create_levels(struct model *m)
+static int enter(struct model *m, struct model_device *device, const struct model_packet *packet,
+		 __u64 drops)
 {
-	const struct model_config *c = &m->config;
-	const struct {
-		struct level *level;
-		const struct model_cache *config;
-		const char *name;
-	} levels[] = {
-		{&m->context, &c->context, "context cache"},
-		{&m->devtlb, &c->devtlb, "DevTLB"},
-		{&m->iotlb, &c->iotlb, "IOTLB"},
-		{&m->level2, &c->level2, "L2 cache"},
-		{&m->level3, &c->level3, "L3 cache"},
-		{&m->buffer, &c->prefetch, "prefetch buffer"},
-	};
 	int error = 0;
 
-	for (size_t i = 0; !error && i < sizeof(levels) / sizeof(levels[0]); i++)
-		error = level_create(levels[i].level, levels[i].config, levels[i].name);
+	m->stats.drops += drops;
+	if (m->observer)
+		m->observer->entered(m->observer->self, m->now_ps, packet, drops);
+	in_flight_changes(m, device, (__s32)packet->count);
+	for (__u32 i = 0; !error && i < packet->count; i++)
+		error = translate(m, device, packet, &packet->requests[i]);
+	if (m->config.invalidate_packets && !--device->until_invalidation) {
+		device->until_invalidation = m->config.invalidate_packets;
+		invalidate(m, device, packet);
+	}
+	m->stats.packets++;
+	device->slot_ps += m->slot_ps;
 	return error;
 }
 
-static int create_queues(struct model *m)
+void model_observe(struct model *m, const struct model_observer *observer)
 {
-	__u32 accesses =
-		m->config.ptb_entries + MODEL_REQUESTS + (m->buffer.cache ? PREFETCHES : 0);
-	__u32 size = 1;
+	m->observer = observer;
+}
 
-	while (size < accesses)
-		size *= 2;
-	m->accesses = calloc(accesses, sizeof(m->accesses[0]));
-	if (!m->accesses)
-		return -ENOMEM;
-	for (__u32 i = 0; i < accesses; i++)
-		m->accesses[i].next_free = i + 1 < accesses ? i + 1 : NONE;
-	for (int i = 0; i < MODEL_QUEUES; i++) {
-		m->queues[i].ring = calloc(size, sizeof(m->queues[i].ring[0]));
-		m->queues[i].mask = size - 1;
-		if (!m->queues[i].ring)
-			return -ENOMEM;
+static int run_one(struct model *m, model_source_fn source, void *self)
+{
+	struct model_packet packets[BATCH];
+	int count, error = 0;
+
+	while (!error && (count = source(self, packets, BATCH)) > 0)
+		for (int i = 0; !error && i < count; i++)
+			error = enter(m, m->devices, &packets[i], find_room(m, m->devices));
+	return error ? error : count;
+}
+
+/* With several devices each waits slot by slot: what frees one may be an event of another. */
+static int run_many(struct model *m, model_source_fn source, void **sources)
+{
+	struct model_packet packets[MODEL_DEVICES_MAX];
+	bool waiting[MODEL_DEVICES_MAX] = {0};
+	__u64 drops[MODEL_DEVICES_MAX] = {0};
+
+	for (;;) {
+		struct model_device *device = NULL;
+		__u32 n;
+		int count = 1;
+
+		for (n = 0; n < m->config.devices; n++)
+			if (!m->devices[n].ended &&
+			    (!device || m->devices[n].slot_ps < device->slot_ps))
+				device = &m->devices[n];
+		if (!device)
+			return 0;
+		n = (__u32)(device - m->devices);
+		if (!waiting[n])
+			count = source(sources[n], &packets[n], 1);
+		if (count < 0)
+			return count;
+		device->ended = !count;
+		if (!count)
+			continue;
+		waiting[n] = true;
+		pass(m, device->slot_ps, device, 0);
+		m->now_ps = device->slot_ps;
+		if (device->in_flight >= m->config.ptb_entries) {
+			drops[n]++;
+			device->slot_ps += m->slot_ps;
+			continue;
+		}
+		count = enter(m, device, &packets[n], drops[n]);
+		if (count)
+			return count;
+		waiting[n] = false;
+		drops[n] = 0;
 	}
-	return 0;
 }
 
-static int create_prefetcher(struct model *m)
+int model_run(struct model *m, model_source_fn source, void **sources)
 {
-	if (!m->buffer.cache)
-		return 0;
-	m->predicted = malloc(MODEL_TENANTS * sizeof(m->predicted[0]));
-	m->domains = calloc(MODEL_TENANTS, sizeof(m->domains[0]));
-	m->histories = calloc(MODEL_TENANTS, sizeof(m->histories[0]));
-	m->recent = calloc(m->config.prefetch_distance, sizeof(m->recent[0]));
-	m->used = calloc(m->config.prefetch.cache.entries, sizeof(m->used[0]));
-	if (!m->predicted || !m->domains || !m->histories || !m->recent || !m->used)
-		return -ENOMEM;
-	memset(m->predicted, 0xff, MODEL_TENANTS * sizeof(m->predicted[0]));
-	return 0;
-}
+	int error = m->config.devices > 1 ? run_many(m, source, sources)
+					  : run_one(m, source, sources[0]);
+	__u64 slots = 0;
 
-int model_create(struct model **model, const struct model_config *config)
-{
-	struct model *m = calloc(1, sizeof(*m));
-	int error;
-
-	if (!m)
-		return failed(-ENOMEM, "no memory for a model");
-	m->config = *config;
-	m->slot_ps = (__u64)((unsigned __int128)config->packet_bits * PS_PER_S /
-			     config->link_bits_per_s);
-	error = create_levels(m);
-	if (!error && (create_queues(m) || create_prefetcher(m)))
-		error = failed(-ENOMEM, "no memory for a model");
-	if (error) {
-		model_destroy(m);
+	if (error)
 		return error;
-	}
-	*model = m;
+	pass(m, QUEUE_EMPTY - 1, m->devices, 0);
+	for (__u32 i = 0; i < m->config.devices; i++)
+		if (m->devices[i].slot_ps > slots)
+			slots = m->devices[i].slot_ps;
+	m->stats.time_ps = m->now_ps > slots ? m->now_ps : slots;
 	return 0;
-}
-
-static void take_stats(const struct level *level, struct model_cache_stats *stats)
-{
-	*stats = level->stats;
-	if (level->cache)
-		stats->halvings = cache_halvings(level->cache);
-}
-
-void model_stats(const struct model *m, struct model_stats *stats)
-{
-	*stats = m->stats;
-	take_stats(&m->context, &stats->context);
-	take_stats(&m->devtlb, &stats->devtlb);
-	take_stats(&m->iotlb, &stats->iotlb);
-	take_stats(&m->level2, &stats->level2);
-	take_stats(&m->level3, &stats->level3);
-	take_stats(&m->buffer, &stats->prefetch);
-}
-
-void model_destroy(struct model *m)
-{
-	if (!m)
-		return;
-	cache_destroy(m->context.cache);
-	cache_destroy(m->devtlb.cache);
-	cache_destroy(m->iotlb.cache);
-	cache_destroy(m->level2.cache);
-	cache_destroy(m->level3.cache);
-	cache_destroy(m->buffer.cache);
-	for (int i = 0; i < MODEL_QUEUES; i++)
-		free(m->queues[i].ring);
-	free(m->accesses);
-	free(m->predicted);
-	free(m->domains);
-	free(m->histories);
-	free(m->recent);
-	free(m->used);
-	free(m);
 }

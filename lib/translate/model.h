@@ -42,14 +42,19 @@ struct model_cache {
 	__u32 partitions;	   /* by low bits of the domain; a power of two, at most the sets */
 };
 
-/* How many page-table reads a walk needs after what the walk caches know. */
+/* How many page-table reads a walk needs. */
 enum model_walk {
 	/* What the simulator that the paper's authors released does: one dimension, and a miss in
 	 * both walk caches costs as many reads as the leaf's level (2 for 2 MiB, 1 for 4 KiB). */
 	WALK_AS_RELEASED,
-	/* Table II: every walk in two dimensions, `walk_reads` for a 4 KiB page (24 of 4 levels),
-	 * fewer by what the leaf's size and the walk caches save. */
+	/* Two dimensions of four levels, counted: five reads for each level of the first dimension
+	 * that the walk caches do not spare, then the second one's for the result. */
 	WALK_NESTED,
+	/* The same, read from real page tables (tables.h), which are filled as pages are met. */
+	WALK_TABLES,
+	/* Table II taken literally: every walk is 24 reads, whatever the walk caches know. */
+	WALK_24,
+	WALK_COUNT,
 };
 
 struct model_config {
@@ -58,10 +63,16 @@ struct model_config {
 	__u32 ptb_entries; /* pending translation buffer */
 	__u64 pcie_ps, dram_ps, devtlb_hit_ps, context_hit_ps, walk_hit_ps;
 	enum model_walk walk;
+	__u32 host_shift; /* pages of the second dimension, 12 or 21: walks of NESTED and TABLES */
 	struct model_cache context, devtlb, iotlb, level2, level3;
 	struct model_cache prefetch; /* the prefetch buffer; entries 0: nothing is prefetched */
 	__u32 prefetch_distance;     /* translations from a source to the one predicted by it */
 	__u32 prefetch_pages;	     /* newest requests of a source that are fetched */
+	/* Beyond the paper; all 0: off. */
+	__u32 devices; /* that share the IOMMU, each with its own link, PTB and DevTLB; 0: 1 */
+	__u32 invalidate_packets; /* after so many packets of a device one of its pages is taken back */
+	__u32 fault_per_million; /* walks of packets that find the page absent and request it (PRI) */
+	__u64 fault_ps;		 /* from the page request's arrival until its response leaves */
 	__u64 seed;
 };
 
@@ -83,15 +94,40 @@ struct model_stats {
 	__u64 walks, walk_reads, prefetch_walks;
 	__u64 latency_sum_ps, latency_max_ps;
 	struct model_cache_stats context, devtlb, iotlb, level2, level3, prefetch;
-	__u64 prefetches, prefetch_useful, prefetch_duplicates, prefetch_unused;
+	__u64 prefetches;	   /* translations asked for ahead */
+	__u64 prefetch_useful;	   /* entries of the buffer that were hit */
+	__u64 prefetch_unused;	   /* entries that made way before any hit */
+	__u64 prefetch_duplicates; /* answers for a page that was in the buffer already */
+	__u64 prefetch_late;	   /* answers for a page whose demand had gone out by then */
+	__u64 prefetch_refused;	   /* not asked for: too many under way */
+	__u64 invalidations, faults;
+	__u64 in_flight_ps; /* translations in flight, summed over time: the PTB's area */
+	__u32 in_flight_max;
+};
+
+/*
+ * Who wants to know more than the sums. Called in the order of virtual time; what it does must not
+ * depend on anything but its arguments, so that results stay the same.
+ */
+struct model_observer {
+	/* A packet entered after `drops` arrivals without room. */
+	void (*entered)(void *self, __u64 now_ps, const struct model_packet *packet, __u64 drops);
+	/* One of its translations is complete. */
+	void (*completed)(void *self, __u64 now_ps, __u16 source, __u64 latency_ps);
+	void *self;
 };
 
 struct model;
 
 /* -EINVAL with the accepted range, -ENOMEM. */
 int model_create(struct model **model, const struct model_config *config);
-/* Runs to the end of the source. */
-int model_run(struct model *model, model_source_fn source, void *self);
+/* Before the run; `observer` is borrowed. */
+void model_observe(struct model *model, const struct model_observer *observer);
+/* Runs until each device's source has ended: `sources` are `config.devices`. */
+int model_run(struct model *model, model_source_fn source, void **sources);
+/* Entries in use in each partition of a cache; `cache` as in struct model_config, `room` numbers. */
+enum model_part { PART_CONTEXT, PART_DEVTLB, PART_IOTLB, PART_LEVEL2, PART_LEVEL3, PART_PREFETCH };
+__u32 model_occupancy(const struct model *model, enum model_part part, __u32 *used, __u32 room);
 void model_stats(const struct model *model, struct model_stats *stats);
 void model_destroy(struct model *model);
 

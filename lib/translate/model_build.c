@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A model from its configuration, and what is read off it in the end. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/base/fail.h"
+#include "lib/translate/model_private.h"
+
+#define PS_PER_S 1000000000000ull
+#define PS_MAX	 PS_PER_S /* of any one latency: virtual time stays far from its end */
+
+void model_preset(struct model_config *config, enum model_preset preset)
+{
+	bool full = preset == MODEL_HYPERTRIO;
+
+	*config = (struct model_config){
+		.packet_bits = 1542 * 8,
+		.link_bits_per_s = 200000000000ull,
+		.ptb_entries = full ? 32 : 1,
+		.pcie_ps = 450000,
+		.dram_ps = 50000,
+		.devtlb_hit_ps = 2000,
+		.context_hit_ps = 1000,
+		.walk_hit_ps = 5000,
+		.walk = WALK_AS_RELEASED,
+		.host_shift = 12,
+		.context = {{1536, 1536, REPLACE_LFU, 1}, 1},
+		.devtlb = {{64, 8, REPLACE_LFU, 2}, full ? 8 : 1},
+		.iotlb = {{0, 8, REPLACE_LFU, 6}, 1},
+		.level2 = {{512, 16, REPLACE_LFU, 3}, full ? 32 : 1},
+		.level3 = {{1024, 16, REPLACE_LFU, 4}, full ? 64 : 1},
+		.prefetch = {{full ? 8 : 0, full ? 8 : 0, REPLACE_LRU, 5}, 1},
+		.prefetch_distance = 48,
+		.prefetch_pages = 2,
+		.devices = 1,
+		.fault_ps = 10000000,
+		.seed = 1,
+	};
+}
+
+static int level_create(struct level *level, const struct model_cache *config, const char *name)
+{
+	int error;
+
+	if (!config->cache.entries)
+		return 0;
+	error = cache_create(&level->cache, &config->cache);
+	if (error)
+		return failed_in(error, "%s", name);
+	if (config->partitions)
+		level->sets = cache_sets(level->cache) / config->partitions;
+	if (!level->sets || config->partitions & (config->partitions - 1))
+		return failed(-EINVAL,
+			      "%s: %u partitions of %u sets: accepted: powers of two, 1 to %u",
+			      name, config->partitions, cache_sets(level->cache),
+			      cache_sets(level->cache));
+	level->tenant_mask = config->partitions - 1;
+	level->page_mask = level->sets - 1;
+	return 0;
+}
+
+static int create_device(struct model *m, struct model_device *device)
+{
+	struct model_cache buffer = m->config.prefetch;
+	int error = level_create(&device->devtlb, &m->config.devtlb, "devtlb");
+
+	device->until_invalidation = m->config.invalidate_packets;
+	buffer.cache.ways = buffer.cache.entries; /* fully associative, shared by all tenants */
+	buffer.partitions = 1;
+	if (!error)
+		error = level_create(&device->buffer, &buffer, "prefetch");
+	if (!error && device->buffer.cache &&
+	    model_prefetcher_create(&device->prefetcher, &m->config))
+		error = failed(-ENOMEM, "no memory for a prefetcher");
+	return error;
+}
+
+static int create_levels(struct model *m)
+{
+	const struct model_config *c = &m->config;
+	int error = level_create(&m->context, &c->context, "context");
+
+	if (!error)
+		error = level_create(&m->iotlb, &c->iotlb, "iotlb");
+	if (!error)
+		error = level_create(&m->level2, &c->level2, "level2");
+	if (!error)
+		error = level_create(&m->level3, &c->level3, "level3");
+	m->devices = calloc(c->devices, sizeof(m->devices[0]));
+	if (!error && !m->devices)
+		error = failed(-ENOMEM, "no memory for %u devices", c->devices);
+	for (__u32 i = 0; !error && i < c->devices; i++)
+		error = create_device(m, &m->devices[i]);
+	return error;
+}
+
+/* All that can be under way at once: a packet enters while there is room for one translation. */
+static int create_queues(struct model *m)
+{
+	__u32 accesses = m->config.ptb_entries + MODEL_REQUESTS, size = 1;
+
+	if (m->config.prefetch.cache.entries)
+		accesses += MODEL_PREFETCHES;
+	accesses *= m->config.devices;
+	while (size < accesses)
+		size *= 2;
+	m->accesses = calloc(accesses, sizeof(m->accesses[0]));
+	if (!m->accesses)
+		return failed(-ENOMEM, "no memory for %u translations in flight", accesses);
+	for (__u32 i = 0; i < accesses; i++)
+		m->accesses[i].next_free = i + 1;
+	for (int i = 0; i < MODEL_QUEUES; i++) {
+		m->queues[i].ring = calloc(size, sizeof(m->queues[i].ring[0]));
+		m->queues[i].mask = size - 1;
+		if (!m->queues[i].ring)
+			return failed(-ENOMEM, "no memory for %u events", size);
+	}
+	return 0;
+}
+
+static int check_caches(const struct model_config *c)
+{
+	if (!c->context.cache.entries || !c->devtlb.cache.entries || !c->level2.cache.entries ||
+	    !c->level3.cache.entries)
+		return failed(-EINVAL, "0 entries: accepted for iotlb and prefetch only");
+	if (c->context.partitions != 1 || c->context.cache.ways != c->context.cache.entries)
+		return failed(-EINVAL, "context: accepted: fully associative, one partition");
+	if (c->prefetch.cache.policy == REPLACE_BELADY || c->context.cache.policy == REPLACE_BELADY)
+		return failed(-EINVAL, "belady knows the next use of pages: accepted for devtlb, "
+				       "iotlb, level2 and level3");
+	if (c->prefetch.cache.entries > 4096 || !c->prefetch_distance ||
+	    c->prefetch_distance > 1u << 20 || !c->prefetch_pages ||
+	    c->prefetch_pages > MODEL_HISTORY_MAX)
+		return failed(-EINVAL,
+			      "prefetch of %u pages at %u translations into %u entries: accepted: "
+			      "1 to %u pages, 1 to %u translations, 0 to 4096 entries",
+			      c->prefetch_pages, c->prefetch_distance, c->prefetch.cache.entries,
+			      MODEL_HISTORY_MAX, 1u << 20);
+	return 0;
+}
+
+static int check(const struct model_config *c)
+{
+	if (!c->packet_bits || c->packet_bits > 1u << 24)
+		return failed(-EINVAL, "packets of %llu bits: accepted: 8 to %u", c->packet_bits,
+			      1u << 24);
+	if (c->link_bits_per_s < 1000000 || c->link_bits_per_s > 100000000000000ull)
+		return failed(-EINVAL, "a link of %llu bits/s: accepted: 1M to 100T",
+			      c->link_bits_per_s);
+	if (!c->ptb_entries || c->ptb_entries > 65536)
+		return failed(-EINVAL, "a PTB of %u entries: accepted: 1 to 65536", c->ptb_entries);
+	if (c->pcie_ps > PS_MAX || c->dram_ps > PS_MAX || c->devtlb_hit_ps > PS_MAX ||
+	    c->context_hit_ps > PS_MAX || c->walk_hit_ps > PS_MAX || c->fault_ps > PS_MAX)
+		return failed(-EINVAL, "a latency beyond 1 s: accepted: 0 to 1 s");
+	if (c->devices > MODEL_DEVICES_MAX)
+		return failed(-EINVAL, "%u devices: accepted: 1 to %u", c->devices,
+			      MODEL_DEVICES_MAX);
+	if (c->fault_per_million > 1000000)
+		return failed(-EINVAL, "%u faults per million walks: accepted: 0 to 1000000",
+			      c->fault_per_million);
+	return check_caches(c);
+}
+
+int model_create(struct model **model, const struct model_config *config)
+{
+	const struct tables_config tables = {true, config->host_shift};
+	struct model *m;
+	int error = check(config);
+
+	if (error)
+		return error;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return failed(-ENOMEM, "no memory for a model");
+	m->config = *config;
+	if (!m->config.devices)
+		m->config.devices = 1;
+	m->random.state = config->seed;
+	m->slot_ps = (__u64)((unsigned __int128)config->packet_bits * PS_PER_S /
+			     config->link_bits_per_s);
+	error = create_levels(m);
+	if (!error)
+		error = create_queues(m);
+	if (!error && config->walk == WALK_TABLES)
+		error = tables_create(&m->tables, &tables);
+	if (error) {
+		model_destroy(m);
+		return error;
+	}
+	*model = m;
+	return 0;
+}
+
+static void take_stats(const struct level *level, struct model_cache_stats *stats)
+{
+	stats->hits += level->stats.hits;
+	stats->misses += level->stats.misses;
+	stats->fills += level->stats.fills;
+	stats->evictions += level->stats.evictions;
+	stats->cross_evictions += level->stats.cross_evictions;
+	if (level->cache)
+		stats->halvings += cache_halvings(level->cache);
+}
+
+void model_stats(const struct model *m, struct model_stats *stats)
+{
+	*stats = m->stats;
+	take_stats(&m->context, &stats->context);
+	take_stats(&m->iotlb, &stats->iotlb);
+	take_stats(&m->level2, &stats->level2);
+	take_stats(&m->level3, &stats->level3);
+	for (__u32 i = 0; i < m->config.devices; i++) {
+		take_stats(&m->devices[i].devtlb, &stats->devtlb);
+		take_stats(&m->devices[i].buffer, &stats->prefetch);
+	}
+}
+
+static const struct level *part_level(const struct model *m, enum model_part part)
+{
+	const struct level *levels[] = {
+		[PART_CONTEXT] = &m->context, [PART_DEVTLB] = &m->devices[0].devtlb,
+		[PART_IOTLB] = &m->iotlb,     [PART_LEVEL2] = &m->level2,
+		[PART_LEVEL3] = &m->level3,   [PART_PREFETCH] = &m->devices[0].buffer,
+	};
+
+	return levels[part];
+}
+
+__u32 model_occupancy(const struct model *m, enum model_part part, __u32 *used, __u32 room)
+{
+	const struct level *level = part_level(m, part);
+	__u32 partitions = level->cache ? level->tenant_mask + 1 : 0;
+
+	for (__u32 p = 0; p < partitions && p < room; p++) {
+		used[p] = 0;
+		for (__u32 set = 0; set < level->sets; set++)
+			used[p] += cache_used(level->cache, p * level->sets + set);
+	}
+	return partitions;
+}
+
+static void destroy_level(struct level *level)
+{
+	cache_destroy(level->cache);
+}
+
+void model_destroy(struct model *m)
+{
+	if (!m)
+		return;
+	for (__u32 i = 0; m->devices && i < m->config.devices; i++) {
+		destroy_level(&m->devices[i].devtlb);
+		destroy_level(&m->devices[i].buffer);
+		model_prefetcher_destroy(&m->devices[i].prefetcher);
+	}
+	destroy_level(&m->context);
+	destroy_level(&m->iotlb);
+	destroy_level(&m->level2);
+	destroy_level(&m->level3);
+	for (int i = 0; i < MODEL_QUEUES; i++)
+		free(m->queues[i].ring);
+	free(m->devices);
+	free(m->accesses);
+	tables_destroy(m->tables);
+	free(m);
+}

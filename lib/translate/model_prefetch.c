@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The prefetch unit's source predictor and history reader (HyperTRIO section III). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/translate/model_private.h"
+
+/* The newest requests, not the newest pages: a page asked for twice stands there twice. */
+static void remember(struct prefetcher *p, const struct access *a, __u32 kept)
+{
+	struct request_history *h = &p->histories[a->source];
+
+	memmove(&h->iova[1], &h->iova[0], (kept - 1) * sizeof(h->iova[0]));
+	memmove(&h->page_shift[1], &h->page_shift[0], kept - 1);
+	h->iova[0] = a->iova;
+	h->page_shift[0] = a->page_shift;
+	if (h->count < kept)
+		h->count++;
+}
+
+/* Who comes `distance` translations after a source is learned when it first happens. */
+static void learn(struct prefetcher *p, __u16 source, __u32 distance)
+{
+	if (p->recent_count == distance) {
+		__u32 *predicted = &p->predicted[p->recent[p->recent_at]];
+
+		if (*predicted == NONE)
+			*predicted = source;
+	} else {
+		p->recent_count++;
+	}
+	p->recent[p->recent_at] = source;
+	if (++p->recent_at == distance)
+		p->recent_at = 0;
+}
+
+static void ask(struct model *m, struct model_device *device, __u16 source)
+{
+	struct prefetcher *p = &device->prefetcher;
+	const struct request_history *h = &p->histories[source];
+
+	for (__u32 i = 0; i < h->count; i++) {
+		struct access *a;
+		__u32 number;
+
+		if (p->under_way == MODEL_PREFETCHES) {
+			m->stats.prefetch_refused++;
+			continue;
+		}
+		a = access_new(m, &number);
+		*a = (struct access){
+			.iova = h->iova[i],
+			.next_use = CACHE_NEVER,
+			.issued_ps = m->now_ps,
+			.page_shift = h->page_shift[i],
+			.source = source,
+			.domain = p->domains[source],
+			.device = (__u8)(device - m->devices),
+			.prefetch = true,
+		};
+		p->under_way++;
+		m->stats.prefetches++;
+		schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps + m->config.dram_ps,
+			 number);
+	}
+}
+
+void model_prefetch(struct model *m, struct model_device *device, const struct access *trigger)
+{
+	struct prefetcher *p = &device->prefetcher;
+	__u32 source;
+
+	learn(p, trigger->source, m->config.prefetch_distance);
+	p->domains[trigger->source] = trigger->domain;
+	source = p->predicted[trigger->source];
+	if (source != NONE)
+		ask(m, device, (__u16)source);
+	remember(p, trigger, m->config.prefetch_pages);
+}
+
+int model_prefetcher_create(struct prefetcher *p, const struct model_config *config)
+{
+	p->predicted = malloc(MODEL_TENANTS * sizeof(p->predicted[0]));
+	p->domains = calloc(MODEL_TENANTS, sizeof(p->domains[0]));
+	p->histories = calloc(MODEL_TENANTS, sizeof(p->histories[0]));
+	p->recent = calloc(config->prefetch_distance, sizeof(p->recent[0]));
+	p->used = calloc(config->prefetch.cache.entries, sizeof(p->used[0]));
+	if (!p->predicted || !p->domains || !p->histories || !p->recent || !p->used)
+		return -ENOMEM;
+	memset(p->predicted, 0xff, MODEL_TENANTS * sizeof(p->predicted[0]));
+	return 0;
+}
+
+void model_prefetcher_destroy(struct prefetcher *p)
+{
+	free(p->predicted);
+	free(p->domains);
+	free(p->histories);
+	free(p->recent);
+	free(p->used);
+}

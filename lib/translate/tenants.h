@@ -14,14 +14,7 @@
 #define FAULTLINE_TRANSLATE_TENANTS_H
 
 #include "lib/translate/model.h"
-
-enum tenants_order {
-	ORDER_ROUND_ROBIN, /* RRn: n packets of each in turn */
-	ORDER_RANDOM,	   /* RANDn: n packets of one drawn */
-	ORDER_BURSTY, /* n packets of one drawn, 2n with half the chance, 4n with a quarter, ... 32n */
-	ORDER_ZIPF, /* n packets of one drawn with a chance of 1 / rank ^ exponent */
-	ORDER_COUNT,
-};
+#include "lib/translate/turns.h"
 
 struct tenants_pages {
 	__u64 first; /* IOVA */
@@ -30,11 +23,8 @@ struct tenants_pages {
 };
 
 struct tenants_config {
-	__u32 tenants; /* 1 to MODEL_TENANTS */
-	enum tenants_order order;
-	__u32 turn;	     /* packets in a row: the n above */
-	__u32 zipf_exponent; /* in hundredths, 0 to 400 */
-	__u64 packets;	     /* in all at most; 0: until a tenant has none left */
+	struct turns_config turns;
+	__u64 packets; /* in all at most; 0: until a tenant has none left */
 	__u64 tenant_packets_min, tenant_packets_max; /* of each, drawn between; 0: no end */
 	struct tenants_pages ring, data, mailbox, first_touch;
 	__u32 run;	     /* packets that a stream stays on a data page */
@@ -47,7 +37,6 @@ struct tenants_config {
 enum tenants_preset { TENANTS_IPERF3, TENANTS_MEDIASTREAM, TENANTS_WEBSEARCH, TENANTS_PRESETS };
 void tenants_preset(struct tenants_config *config, enum tenants_preset preset);
 const char *tenants_preset_name(enum tenants_preset preset);
-const char *tenants_order_name(enum tenants_order order);
 
 struct tenants;
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Whose packet comes next: how the packets of many tenants interleave on one link (HyperTRIO section
+ * IV-B, and three more). Seeded, integers only: the same on every machine.
+ */
+#ifndef FAULTLINE_TRANSLATE_TURNS_H
+#define FAULTLINE_TRANSLATE_TURNS_H
+
+#include "lib/translate/random.h"
+
+#define TURNS_TENANTS 65536
+
+enum turns_order {
+	ORDER_ROUND_ROBIN, /* RRn: n packets of each in turn */
+	ORDER_RANDOM,	   /* RANDn: n packets of one drawn */
+	ORDER_BURSTY,	   /* n packets of one drawn; 2n with chance 1/2, 4n with 1/4, ... 32n */
+	ORDER_ZIPF,	   /* n packets of one drawn, with a chance of 1 / rank ^ exponent */
+	ORDER_COUNT,
+};
+
+struct turns_config {
+	enum turns_order order;
+	__u32 tenants;	     /* 1 to TURNS_TENANTS */
+	__u32 turn;	     /* packets in a row: the n above; 1 to 1048576 */
+	__u32 zipf_exponent; /* in hundredths, 0 to 400 */
+	__u64 seed;
+};
+
+/* The caller's; its fields are private. */
+struct turns {
+	enum turns_order order;
+	__u32 tenants, turn, zipf_exponent;
+	struct random random;
+	__u64 *chances; /* ZIPF: sums up to each rank */
+	__u32 current, left;
+};
+
+/* -EINVAL with the accepted range, -ENOMEM. */
+int turns_begin(struct turns *turns, const struct turns_config *config);
+/* The tenant of the next packet, from 0. */
+__u32 turns_next(struct turns *turns);
+void turns_end(struct turns *turns);
+
+/* "rr", "rand", "bursty", "zipf" */
+const char *turns_order_name(enum turns_order order);
+
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/translate/oracle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+
+#define READ 256
+
+struct oracle {
+	struct model_packet *packets;
+	size_t count, room, at;
+};
+
+/* Last use of every page met, going backwards: open addressing, doubled at half full. */
+struct uses {
+	struct {
+		__u64 page; /* address, size and domain; 0: free */
+		__u64 next;
+		__u16 domain;
+	} * slots;
+	size_t size, used;
+};
+
+static size_t place(const struct uses *uses, __u64 page, __u16 domain)
+{
+	size_t at =
+		((page + ((__u64)domain << 48)) * 0x9e3779b97f4a7c15ull) >> 20 & (uses->size - 1);
+
+	while (uses->slots[at].page &&
+	       (uses->slots[at].page != page || uses->slots[at].domain != domain))
+		at = (at + 1) & (uses->size - 1);
+	return at;
+}
+
+static int grow(struct uses *uses)
+{
+	struct uses more = {.size = uses->size ? uses->size * 2 : 4096, .used = uses->used};
+
+	more.slots = calloc(more.size, sizeof(more.slots[0]));
+	if (!more.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < uses->size; i++)
+		if (uses->slots[i].page)
+			more.slots[place(&more, uses->slots[i].page, uses->slots[i].domain)] =
+				uses->slots[i];
+	free(uses->slots);
+	*uses = more;
+	return 0;
+}
+
+static int note_use(struct uses *uses, struct model_request *request, __u16 domain, __u64 number)
+{
+	__u64 page =
+		request->iova >> request->page_shift << request->page_shift | request->page_shift;
+	size_t at;
+
+	if (2 * uses->used >= uses->size && grow(uses))
+		return -ENOMEM;
+	at = place(uses, page, domain);
+	request->next_use = uses->slots[at].page ? uses->slots[at].next : CACHE_NEVER;
+	uses->used += !uses->slots[at].page;
+	uses->slots[at].page = page;
+	uses->slots[at].domain = domain;
+	uses->slots[at].next = number;
+	return 0;
+}
+
+static int look_back(struct oracle *o)
+{
+	struct uses uses = {0};
+	__u64 number = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < o->count; i++)
+		number += o->packets[i].count;
+	for (size_t i = o->count; !error && i-- > 0;)
+		for (__u32 r = o->packets[i].count; !error && r-- > 0;)
+			error = note_use(&uses, &o->packets[i].requests[r], o->packets[i].domain,
+					 --number);
+	free(uses.slots);
+	return error;
+}
+
+static int take_in(struct oracle *o, model_source_fn source, void *self)
+{
+	int count;
+
+	do {
+		if (o->room - o->count < READ) {
+			size_t room = o->room ? o->room * 2 : 4 * READ;
+			struct model_packet *more = realloc(o->packets, room * sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			o->packets = more;
+			o->room = room;
+		}
+		count = source(self, &o->packets[o->count], READ);
+		if (count < 0)
+			return count;
+		o->count += (size_t)count;
+	} while (count);
+	return 0;
+}
+
+int oracle_create(struct oracle **oracle, model_source_fn source, void *self)
+{
+	struct oracle *o = calloc(1, sizeof(*o));
+	int error = o ? take_in(o, source, self) : -ENOMEM;
+
+	if (!error)
+		error = look_back(o);
+	if (error) {
+		size_t count = o ? o->count : 0;
+
+		oracle_destroy(o);
+		return error == -ENOMEM ? failed(error,
+						 "no memory for the oracle after %zu packets: it "
+						 "keeps the whole trace; give it fewer",
+						 count)
+					: error;
+	}
+	*oracle = o;
+	return 0;
+}
+
+int oracle_next(void *self, struct model_packet *packets, int room)
+{
+	struct oracle *o = self;
+	size_t count = o->count - o->at;
+
+	if (count > (size_t)room)
+		count = (size_t)room;
+	memcpy(packets, &o->packets[o->at], count * sizeof(packets[0]));
+	o->at += count;
+	return (int)count;
+}
+
+void oracle_rewind(struct oracle *o)
+{
+	o->at = 0;
+}
+
+__u64 oracle_bytes(const struct oracle *o)
+{
+	return o->room * sizeof(o->packets[0]);
+}
+
+void oracle_destroy(struct oracle *o)
+{
+	if (!o)
+		return;
+	free(o->packets);
+	free(o);
+}

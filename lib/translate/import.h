@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Recordings of translations, read into a store.
+ *
+ *   flt       a recording of Faultline: every I/O of an emulated device (record --kind io_complete),
+ *             else every DMA mapping (--kind dma_map), else every fault, in 4 KiB pages; a tenant is a
+ *             device with a PASID
+ *   hypersio  48-byte records, little endian: u32 type, u16 source, u16 domain, u64 IOVA, mask,
+ *             level, second-level entry, next access (HyperSIO, section IV-B)
+ *   qemu      trace lines of QEMU's VT-d: vtd_iotlb_page_update and vtd_iotlb_page_hit, with level or
+ *             mask where QEMU was made to print them; others are passed over
+ */
+#ifndef FAULTLINE_TRANSLATE_IMPORT_H
+#define FAULTLINE_TRANSLATE_IMPORT_H
+
+#include "lib/translate/store.h"
+
+enum import_format { IMPORT_AUTO, IMPORT_FLT, IMPORT_HYPERSIO, IMPORT_QEMU, IMPORT_FORMATS };
+
+/*
+ * Adds a file's translations under keys of its own (`number` tells files apart). -EINVAL with file and line (or
+ * record) and what is accepted there; what came before has been added. -EPROTO: AUTO knows it not.
+ */
+int import_file(struct store *store, const char *path, enum import_format format, __u32 number);
+/* "auto", "flt", ... */
+const char *import_format_name(enum import_format format);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/translate/import_flt.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "lib/trace/format.h"
+#include "lib/trace/trace.h"
+
+#define PAGE_SHIFT  12
+#define MAGIC_BYTES 8
+#define LENGTH_MAX  (1ull << 30) /* of one I/O: a damaged one must not become a million pages */
+
+enum wanted { WANT_ACCESSES, WANT_MAPPINGS, WANT_FAULTS, WANT_COUNT };
+
+struct import {
+	struct store *store;
+	__u32 number;
+	__u64 seen[WANT_COUNT];
+	enum wanted wanted; /* what is taken in the second pass; WANT_COUNT: only counting */
+};
+
+static enum wanted class_of(const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_IO_COMPLETE:
+		return WANT_ACCESSES;
+	case EVENT_DMA_MAP:
+		return WANT_MAPPINGS;
+	case EVENT_FAULT_DETECT:
+	case EVENT_FAULT_ISR:
+		return WANT_FAULTS;
+	default:
+		return WANT_COUNT;
+	}
+}
+
+static int take(struct import *import, const struct event *event)
+{
+	__u64 key = (__u64)import->number << 56 ^ (__u64)event->device << 32 ^ event->pasid;
+	__u64 length = event->length < LENGTH_MAX ? event->length : LENGTH_MAX;
+	__u64 first = event->address >> PAGE_SHIFT;
+	__u64 last = (event->address + (length ? length - 1 : 0)) >> PAGE_SHIFT;
+
+	for (__u64 page = first; page <= last && page >> (57 - PAGE_SHIFT) == 0; page++) {
+		int error = store_add(import->store, key, page << PAGE_SHIFT, PAGE_SHIFT);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct import *import = self;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		enum wanted class = class_of(&events[i]);
+
+		if (import->wanted == WANT_COUNT && class < WANT_COUNT)
+			import->seen[class]++;
+		else if (class == import->wanted && class < WANT_COUNT)
+			error = take(import, &events[i]);
+	}
+	return error;
+}
+
+bool import_flt_knows(const unsigned char *bytes, size_t count)
+{
+	return count >= MAGIC_BYTES && !memcmp(bytes, TRACE_FILE_MAGIC, MAGIC_BYTES);
+}
+
+/* Twice through the file: first which kinds it has, then the best of them. */
+int import_flt(struct store *store, const char *path, __u32 number)
+{
+	static const struct stream_ops ops = {.events = on_events};
+	struct import import = {.store = store, .number = number, .wanted = WANT_COUNT};
+	const struct trace_read_config config = {.path = path};
+	int error = trace_read(&config, (struct stream){&ops, &import});
+
+	if (error)
+		return error;
+	for (int class = WANT_COUNT - 1; class >= 0; class --)
+		if (import.seen[class])
+			import.wanted = class;
+	if (import.wanted == WANT_COUNT)
+		return failed(
+			-ENODATA,
+			"%s holds no accesses: record with --kind io_complete (emulated devices) or "
+			"--kind dma_map",
+			path);
+	return trace_read(&config, (struct stream){&ops, &import});
+}

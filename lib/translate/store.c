@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/translate/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "lib/base/fail.h"
+
+#define NO_RECORD   UINT32_MAX
+#define GROW_BYTES  (64ul << 20)
+#define SHIFT_MASK  0x3full
+#define PAGE_OFFSET 0xfffull
+
+/* In the order of recording; `next` leads to the same tenant's next one. */
+struct record {
+	__u64 page; /* IOVA of its 4 KiB, with the page's shift in the low bits */
+	__u32 tenant;
+	__u32 next;
+};
+
+struct recorded {
+	__u64 key;
+	__u32 number;
+	__u32 first, last;
+	__u64 count;
+	UT_hash_handle hh;
+};
+
+struct store {
+	int fd;
+	struct record *records; /* mapped */
+	size_t bytes;
+	__u32 count;
+	struct recorded *by_key;
+	struct recorded **tenants; /* by number */
+	__u32 tenant_count;
+};
+
+static int open_unnamed(void)
+{
+	const char *directory = getenv("TMPDIR");
+	int fd;
+
+	if (!directory || !*directory)
+		directory = "/var/tmp";
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd >= 0 ? fd
+		       : failed(-errno,
+				"a temporary file in %s: %s; name another directory in TMPDIR",
+				directory, strerror(errno));
+}
+
+int store_create(struct store **store)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int fd;
+
+	if (!s)
+		return failed(-ENOMEM, "no memory for a store of translations");
+	s->tenants = calloc(MODEL_TENANTS, sizeof(s->tenants[0]));
+	fd = s->tenants ? open_unnamed() : failed(-ENOMEM, "no memory for a store of translations");
+	s->fd = fd;
+	if (fd < 0) {
+		store_destroy(s);
+		return fd;
+	}
+	*store = s;
+	return 0;
+}
+
+void store_destroy(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->records)
+		munmap(s->records, s->bytes);
+	if (s->fd >= 0)
+		close(s->fd);
+	HASH_CLEAR(hh, s->by_key);
+	for (__u32 i = 0; i < s->tenant_count; i++)
+		free(s->tenants[i]);
+	free(s->tenants);
+	free(s);
+}
+
+/* Space is taken, not only promised: a full disk must not become a SIGBUS. */
+static int grow(struct store *s)
+{
+	size_t bytes = s->bytes + GROW_BYTES;
+	int error = posix_fallocate(s->fd, (off_t)s->bytes, GROW_BYTES);
+	void *more;
+
+	if (error)
+		return failed(-error, "a temporary file of %zu MiB: %s", bytes >> 20,
+			      strerror(error));
+	more = s->records ? mremap(s->records, s->bytes, bytes, MREMAP_MAYMOVE)
+			  : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (more == MAP_FAILED)
+		return failed(-errno, "mapping a temporary file of %zu MiB: %s", bytes >> 20,
+			      strerror(errno));
+	s->records = more;
+	s->bytes = bytes;
+	return 0;
+}
+
+static int tenant_of(struct store *s, __u64 key, struct recorded **tenant)
+{
+	struct recorded *found;
+
+	HASH_FIND(hh, s->by_key, &key, sizeof(key), found);
+	if (!found) {
+		if (s->tenant_count == MODEL_TENANTS)
+			return failed(-ENOSPC, "more than %u tenants", MODEL_TENANTS);
+		found = calloc(1, sizeof(*found));
+		if (!found)
+			return failed(-ENOMEM, "no memory for %u tenants", s->tenant_count + 1);
+		found->key = key;
+		found->number = s->tenant_count;
+		found->first = found->last = NO_RECORD;
+		HASH_ADD(hh, s->by_key, key, sizeof(key), found);
+		if (!found->hh.tbl) {
+			free(found);
+			return failed(-ENOMEM, "no memory for %u tenants", s->tenant_count + 1);
+		}
+		s->tenants[s->tenant_count++] = found;
+	}
+	*tenant = found;
+	return 0;
+}
+
+int store_add(struct store *s, __u64 key, __u64 iova, __u32 page_shift)
+{
+	struct recorded *tenant;
+	int error;
+
+	if (s->count == STORE_RECORDS_MAX)
+		return failed(-ENOSPC, "more than %u translations", STORE_RECORDS_MAX);
+	error = (s->count + 1ul) * sizeof(s->records[0]) > s->bytes ? grow(s) : 0;
+	if (!error)
+		error = tenant_of(s, key, &tenant);
+	if (error)
+		return error;
+	s->records[s->count] = (struct record){
+		.page = (iova & ~PAGE_OFFSET) | page_shift,
+		.tenant = tenant->number,
+		.next = NO_RECORD,
+	};
+	if (tenant->last != NO_RECORD)
+		s->records[tenant->last].next = s->count;
+	else
+		tenant->first = s->count;
+	tenant->last = s->count++;
+	tenant->count++;
+	return 0;
+}
+
+__u32 store_tenants(const struct store *s)
+{
+	return s->tenant_count;
+}
+
+__u64 store_records(const struct store *s)
+{
+	return s->count;
+}
+
+__u64 store_tenant_records(const struct store *s, __u32 tenant)
+{
+	return s->tenants[tenant]->count;
+}
+
+struct store_play {
+	const struct store *store;
+	__u32 requests;
+	bool merged;
+	struct turns turns;
+	__u32 *next; /* record of each tenant; as recorded: of those in the store */
+	__u32 at;    /* as recorded: the next record */
+	bool ended;
+};
+
+int store_play_create(struct store_play **play, const struct store *store, __u32 requests,
+		      const struct turns_config *turns)
+{
+	__u32 tenants = turns ? turns->tenants : store->tenant_count;
+	struct store_play *p;
+	int error = 0;
+
+	if (!requests || requests > MODEL_REQUESTS)
+		return failed(-EINVAL, "packets of %u translations: accepted: 1 to %d", requests,
+			      MODEL_REQUESTS);
+	if (!store->count)
+		return failed(-ENODATA, "the recordings hold no translations");
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return failed(-ENOMEM, "no memory for %u tenants", tenants);
+	p->store = store;
+	p->requests = requests;
+	p->merged = turns;
+	if (turns)
+		error = turns_begin(&p->turns, turns);
+	p->next = error ? NULL : malloc(tenants * sizeof(p->next[0]));
+	if (!p->next) {
+		store_play_destroy(p);
+		return error ? error : failed(-ENOMEM, "no memory for %u tenants", tenants);
+	}
+	for (__u32 i = 0; i < tenants; i++)
+		p->next[i] = store->tenants[i % store->tenant_count]->first;
+	*play = p;
+	return 0;
+}
+
+void store_play_destroy(struct store_play *p)
+{
+	if (!p)
+		return;
+	turns_end(&p->turns);
+	free(p->next);
+	free(p);
+}
+
+/* The tenant's next packet; false if he has not enough translations left for one. */
+static bool take(struct store_play *p, __u32 tenant, struct model_packet *packet)
+{
+	__u32 at = p->next[tenant];
+
+	packet->source = packet->domain = (__u16)tenant;
+	packet->count = p->requests;
+	for (__u32 i = 0; i < p->requests; i++) {
+		const struct record *record;
+
+		if (at == NO_RECORD)
+			return false;
+		record = &p->store->records[at];
+		packet->requests[i] = (struct model_request){
+			.iova = record->page & ~PAGE_OFFSET,
+			.next_use = CACHE_NEVER,
+			.page_shift = record->page & SHIFT_MASK,
+		};
+		at = record->next;
+	}
+	p->next[tenant] = at;
+	return true;
+}
+
+/* A packet is played where its first translation was recorded; `next` tells which one that is. */
+static bool take_recorded(struct store_play *p, struct model_packet *packet)
+{
+	for (; p->at < p->store->count; p->at++) {
+		__u32 tenant = p->store->records[p->at].tenant;
+
+		if (p->next[tenant] == p->at && take(p, tenant, packet)) {
+			p->at++;
+			return true;
+		}
+	}
+	return false;
+}
+
+int store_play_next(void *self, struct model_packet *packets, int room)
+{
+	struct store_play *p = self;
+	int count = 0;
+
+	/* The first tenant at his end ends the trace, whoever would come next. */
+	while (count < room && !p->ended) {
+		bool more = p->merged ? take(p, turns_next(&p->turns), &packets[count])
+				      : take_recorded(p, &packets[count]);
+
+		if (!more)
+			break;
+		count++;
+	}
+	p->ended = count < room;
+	return count;
+}

@@ -3,6 +3,8 @@
 #ifndef FAULTLINE_TRANSLATE_IMPORT_FLT_H
 #define FAULTLINE_TRANSLATE_IMPORT_FLT_H
 
+#include <stddef.h>
+
 #include "lib/translate/store.h"
 
 /* Whether a file that begins so is a recording. */

@@ -137,7 +137,7 @@ static int tenant_of(struct store *s, __u64 key, struct recorded **tenant)
 
 int store_add(struct store *s, __u64 key, __u64 iova, __u32 page_shift)
 {
-	struct recorded *tenant;
+	struct recorded *tenant = NULL;
 	int error;
 
 	if (s->count == STORE_RECORDS_MAX)

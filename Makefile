@@ -38,12 +38,12 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 BPF_SKEL := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(BPF_SRC))
-LIB_SRC  := $(call sources,lib/base lib/capture lib/trace lib/analyze lib/translate lib/output)
+LIB_SRC  := $(call sources,lib/base lib/capture lib/trace lib/analyze lib/translate lib/output lib/job)
 TOOL_SRC := $(call sources,tools tools/top)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
 EMU_SRC  := $(call sources,injectors/emu injectors/emu/devices injectors/job injectors/real)
 TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))
-HELP_SRC := $(filter-out $(TEST_SRC),$(call sources,tests/unit))
+HELP_SRC := $(filter-out $(TEST_SRC),$(call sources,tests/unit tests/reference))
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 
 # Programs land beside README in the plain build, inside $(BUILD) in any other.

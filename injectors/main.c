@@ -10,7 +10,7 @@
 
 #include "injectors/emu/registry.h"
 #include "injectors/job/campaign.h"
-#include "injectors/job/options.h"
+#include "lib/job/options.h"
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
 #include "lib/base/fail.h"
@@ -245,9 +245,9 @@ static int verb_help(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
 	if (arguments.markdown)
-		options_markdown(stdout);
+		options_markdown(&job_options, stdout);
 	else
-		err = options_help(stdout, arguments.key);
+		err = options_help(&job_options, stdout, arguments.key);
 	if (err)
 		fprintf(stderr, "faultline: %s\n", failure_text());
 	return err ? EXIT_USAGE : EXIT_OK;

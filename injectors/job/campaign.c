@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "injectors/job/expression.h"
+#include "lib/job/expression.h"
 #include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
@@ -122,7 +122,7 @@ static int check_objectives(const struct campaign *campaign)
 static int check_expectations(const struct campaign *campaign)
 {
 	const struct job_section *section = job_text_section(campaign->text, "expect", NULL);
-	const struct expression_scope scope = {.sweep = &campaign->sweep};
+	const struct expression_scope scope = {.sweep = &campaign->sweep, .columns = &job_columns};
 	int err = 0;
 
 	for (size_t i = 0; section && err >= 0 && i < section->entry_count; i++) {

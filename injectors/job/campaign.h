@@ -8,7 +8,7 @@
 
 #include "injectors/job/plan.h"
 #include "injectors/job/result.h"
-#include "injectors/job/sweep.h"
+#include "lib/job/sweep.h"
 
 #define CAMPAIGN_SETS 64
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "injectors/job/campaign.h"
-#include "injectors/job/expression.h"
+#include "lib/job/expression.h"
 #include "injectors/job/point.h"
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
@@ -55,7 +55,7 @@ static void build_columns(struct output *output, const struct sweep *sweep)
 							   .width = (unsigned int)width};
 	}
 	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
-		const struct result_column_info *info = &result_columns[i];
+		const struct job_column *info = &result_columns[i];
 
 		output->columns[count++] = (struct column){.name = info->name,
 							   .unit = info->unit,
@@ -199,7 +199,8 @@ int campaign_judge(const struct campaign *campaign, FILE *file)
 {
 	const struct job_section *section = job_text_section(campaign->text, "expect", NULL);
 	const struct expression_scope scope = {.sweep = &campaign->sweep,
-					       .results = campaign->results};
+					       .columns = &job_columns,
+					       .values = campaign->results->values};
 	char measured[2048];
 	int code = EXIT_OK;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/job/options.h"
+#include "lib/job/options.h"
 #include "lib/base/fail.h"
 
 /* Where each type of named section goes in struct job. */
@@ -41,56 +41,10 @@ static const struct section_array *find_array(const char *type)
 	return NULL;
 }
 
-static int unknown_section(const struct job_section *section)
-{
-	const char *types[16], *near;
-	char list[128];
-	size_t used = 0;
-
-	for (size_t i = 0; i < option_section_count; i++) {
-		types[i] = option_sections[i].type;
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-					 types[i]);
-	}
-	near = nearest_word(section->type, types, option_section_count);
-	return failed(-EBADMSG, "%s: [%s]: accepted: %s%s%s%s", section->where, section->type, list,
-		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
-static int check_heading(const struct job_text *text, size_t index)
-{
-	const struct job_section *section = &text->sections[index];
-	const struct option_section *known = option_section(section->type);
-
-	if (!known)
-		return unknown_section(section);
-	if (!known->named && *section->name)
-		return failed(-EBADMSG, "%s: [%s %s]: accepted: [%s], which has no name",
-			      section->where, section->type, section->name, section->type);
-	if (known->named && !*section->name)
-		return failed(-EBADMSG, "%s: [%s]: accepted: [%s NAME]", section->where,
-			      section->type, section->type);
-	for (const char *c = section->name; *c; c++)
-		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
-			return failed(-EBADMSG,
-				      "%s: [%s %s]: accepted: names of letters, digits, "
-				      "_ and -",
-				      section->where, section->type, section->name);
-	for (size_t i = 0; i < index; i++)
-		if (!strcmp(text->sections[i].type, section->type) &&
-		    !strcmp(text->sections[i].name, section->name))
-			return failed(-EBADMSG, "%s: [%s%s%s] is already at %s; accepted: once",
-				      section->where, section->type, *section->name ? " " : "",
-				      section->name, text->sections[i].where);
-	return 0;
-}
-
 static int check_headings(const struct job_text *text)
 {
-	int err = 0;
+	int err = options_check_headings(&job_options, text);
 
-	for (size_t i = 0; !err && i < text->section_count; i++)
-		err = check_heading(text, i);
 	if (err)
 		return err;
 	if (!job_text_section(text, "device", NULL))
@@ -121,7 +75,7 @@ static int add_section(struct job *job, const struct section_array *array,
 	strncpy(element, section->name, JOB_NAME - 1);
 	*(const char **)(element + array->where) = section->where;
 	(*count)++;
-	return options_fill(section, element);
+	return options_fill(&job_options, section, element);
 }
 
 static int fill_machine(struct job *job, const struct job_text *text)
@@ -129,7 +83,7 @@ static int fill_machine(struct job *job, const struct job_text *text)
 	const struct job_section *section = job_text_section(text, "machine", NULL);
 	const struct job_section defaults = {.type = (char *)"machine", .name = (char *)""};
 
-	return options_fill(section ? section : &defaults, &job->machine);
+	return options_fill(&job_options, section ? section : &defaults, &job->machine);
 }
 
 /* A job without [tenant] has one, with everything by default. */

@@ -9,7 +9,7 @@
 #define FAULTLINE_JOB_H
 
 #include "injectors/emu/machine.h"
-#include "injectors/job/text.h"
+#include "lib/job/options.h"
 
 #define JOB_NAME 64
 
@@ -97,5 +97,8 @@ struct job {
  */
 int job_build(struct job *job, const struct job_text *text);
 void job_free(struct job *job);
+
+/* The one table of all keys: options_table.c. */
+extern const struct option_table job_options;
 
 #endif

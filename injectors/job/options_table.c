@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The table of all keys of a job file. Order within a section is the order of the help. */
+#include <errno.h>
 #include <string.h>
 
-#include "injectors/job/options.h"
+#include "injectors/job/job.h"
+#include "injectors/job/result.h"
+#include "lib/job/quantity.h"
 
 #define FIELD(type, member) offsetof(type, member), sizeof(((type *)0)->member)
 #define MACHINE(member)	    FIELD(struct job_machine, member)
@@ -54,7 +57,50 @@ static const struct option_choice arrivals[] = {
 	{"even", ARRIVAL_EVEN}, {"random", ARRIVAL_RANDOM}, {NULL, 0}};
 static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SCAN}, {NULL, 0}};
 
-const struct option_row option_rows[] = {
+static int parse_size(const struct option_row *row, char *word, struct workload_config *config)
+{
+	char *colon = strchr(word, ':');
+	double size, weight = 1;
+
+	if (colon) {
+		*colon = '\0';
+		if (quantity_parse(colon + 1, QUANTITY_COUNT, &weight) || weight < 1 ||
+		    weight > 1e6)
+			return -EINVAL;
+	}
+	if (config->size_count == WORKLOAD_SIZES || quantity_parse(word, QUANTITY_BYTES, &size))
+		return -EINVAL;
+	if (!option_in_range(row, size))
+		return -ERANGE;
+	config->sizes[config->size_count] = (__u64)size;
+	config->size_weights[config->size_count++] = (__u32)weight;
+	return 0;
+}
+
+static int parse_sizes(const struct option_row *row, const char *text, void *fields)
+{
+	struct workload_config *config = &((struct job_workload *)fields)->config;
+	char copy[256], *word, *rest = copy;
+	int err = 0;
+
+	if (strlen(text) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, text);
+	config->size_count = 0;
+	while (!err && (word = strsep(&rest, ", \t")))
+		if (*word)
+			err = parse_size(row, word, config);
+	return config->size_count ? err : -EINVAL;
+}
+
+static const struct option_own own_sizes = {
+	.name = "sizes",
+	.beginning = "up to 8 sizes SIZE[:WEIGHT], each ",
+	.bytes = true,
+	.parse = parse_sizes,
+};
+
+static const struct option_row rows[] = {
 	{"machine", "name", OPTION_TEXT, MACHINE(config.name), .otherwise = "machine",
 	 .meaning = "how the machine is called in recordings"},
 	{"machine", "scheduler", OPTION_CHOICE, MACHINE(config.scheduler), .otherwise = "serial",
@@ -133,8 +179,9 @@ const struct option_row option_rows[] = {
 		    "over TENANT/DEVICE"},
 	{"workload", "read_percent", OPTION_COUNT, WORKLOAD(config.read_percent), 0, 100, "100",
 	 .meaning = "percent of I/Os that read the disk, and so write memory"},
-	{"workload", "sizes", OPTION_SIZES, WORKLOAD(config.sizes), 4 * KIB, 2 * MIB, "4K",
-	 .meaning = "I/O sizes with optional weights, such as 4K:70, 64K:30", .multiple = 4 * KIB},
+	{"workload", "sizes", OPTION_OWN, WORKLOAD(config.sizes), 4 * KIB, 2 * MIB, "4K",
+	 .own = &own_sizes, .meaning = "I/O sizes with optional weights, such as 4K:70, 64K:30",
+	 .multiple = 4 * KIB},
 	{"workload", "pattern", OPTION_CHOICE, WORKLOAD(config.pattern), .otherwise = "random",
 	 .choices = patterns, .meaning = "order of buffers in memory and of blocks on disk"},
 	{"workload", "zipf_theta", OPTION_REAL, WORKLOAD(config.zipf_theta), 0.01, 1.99, "0.9",
@@ -206,9 +253,7 @@ const struct option_row option_rows[] = {
 	 .meaning = "cpu_hog: where; empty: the CPUs of the tenants, where handlers run"},
 };
 
-const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
-
-const struct option_section option_sections[] = {
+static const struct option_section sections[] = {
 	{"machine", "The host: its fault service and reclaimer.", false},
 	{"tenant", "A virtual machine: memory and CPUs.", true},
 	{"device", "A device in every tenant that its pattern names.", true},
@@ -226,12 +271,11 @@ const struct option_section option_sections[] = {
 	{"short", "SECTION.KEY = VALUE: what `run --short` replaces.", false},
 };
 
-const size_t option_section_count = sizeof(option_sections) / sizeof(option_sections[0]);
-
-const struct option_section *option_section(const char *type)
-{
-	for (size_t i = 0; i < option_section_count; i++)
-		if (!strcmp(option_sections[i].type, type))
-			return &option_sections[i];
-	return NULL;
-}
+const struct option_table job_options = {
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.sections = sections,
+	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.columns = &job_columns,
+	.help = "`faultline-inject help`",
+};

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "injectors/job/options.h"
+#include "lib/job/options.h"
 #include "lib/base/fail.h"
 
 /* One expanded member and the section that it came from. */

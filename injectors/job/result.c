@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-const struct result_column_info result_columns[RESULT_COLUMNS] = {
+const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_SECONDS] = {"duration", NULL, "s", COLUMN_REAL, 8, true, "length of the run"},
 	[RESULT_IOS] = {"ios", NULL, NULL, COLUMN_COUNT, 9, true, "I/Os completed"},
 	[RESULT_IOPS] = {"iops", NULL, "per_s", COLUMN_REAL, 9, false, "I/Os per second"},
@@ -62,16 +62,17 @@ const struct result_column_info result_columns[RESULT_COLUMNS] = {
 			"process of this machine, as recordings name it"},
 };
 
-int result_find(const char *name)
-{
-	for (int i = 0; i < RESULT_COLUMNS; i++) {
-		const struct result_column_info *column = &result_columns[i];
+_Static_assert(RESULT_BEYOND == 20, "the texts below say so");
 
-		if (!strcmp(column->name, name) || (column->alias && !strcmp(column->alias, name)))
-			return i;
-	}
-	return -ENOENT;
-}
+const struct job_columns job_columns = {
+	.columns = result_columns,
+	.count = RESULT_COLUMNS,
+	.heading = "columns of the table and names in [expect]; times in ns. A percentile needs 20 "
+		   "samples beyond it.",
+	.unknown = "too few samples (a percentile needs 20 beyond it) or a run that failed; run it "
+		   "for longer",
+	.help = "`faultline-inject help results`",
+};
 
 void result_clear(struct result *result)
 {

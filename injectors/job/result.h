@@ -8,7 +8,7 @@
 
 #include "injectors/emu/machine.h"
 #include "injectors/job/schedule.h"
-#include "lib/output/table.h"
+#include "lib/job/column.h"
 
 /* Samples that must lie beyond a percentile before it is given at all. */
 #define RESULT_BEYOND 20
@@ -48,24 +48,13 @@ enum result_column {
 	RESULT_COLUMNS,
 };
 
-struct result_column_info {
-	const char *name, *alias; /* alias: short form in expectations, or NULL */
-	const char *unit;
-	enum column_type type;
-	unsigned int width;
-	bool wide;
-	const char *meaning;
-};
-
-extern const struct result_column_info result_columns[RESULT_COLUMNS];
+extern const struct job_column result_columns[RESULT_COLUMNS];
+extern const struct job_columns job_columns;
 
 /* NAN: not known, or a percentile with too few samples. Times in ns. */
 struct result {
 	double values[RESULT_COLUMNS];
 };
-
-/* The column of that name or alias, -ENOENT. */
-int result_find(const char *name);
 
 /* What it was called with and what was done to it. */
 struct result_input {

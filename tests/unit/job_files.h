@@ -3,7 +3,7 @@
 #ifndef FAULTLINE_TEST_JOB_FILES_H
 #define FAULTLINE_TEST_JOB_FILES_H
 
-#include "injectors/job/text.h"
+#include "lib/job/text.h"
 
 /* The name errors will show for files of read_job(). */
 #define JOB_PATH "build/test-job.ini"

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/job/expression.h"
+#include "injectors/job/result.h"
+#include "lib/job/expression.h"
 #include "lib/base/fail.h"
 #include "tests/unit/job_files.h"
 
@@ -43,8 +44,8 @@ static int setup(void **state)
 		f->results[i].values[RESULT_IOPS] = 1000 - 10 * i;
 		f->results[i].values[RESULT_OFF_TENANT] = 0;
 	}
-	f->scope = (struct expression_scope){&f->sweep, f->results};
-	f->syntax = (struct expression_scope){&f->sweep, NULL};
+	f->scope = (struct expression_scope){&f->sweep, &job_columns, f->results[0].values};
+	f->syntax = (struct expression_scope){&f->sweep, &job_columns, NULL};
 	*state = f;
 	return 0;
 }

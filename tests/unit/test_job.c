@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "injectors/job/options.h"
+#include "lib/job/options.h"
 #include "injectors/job/plan.h"
-#include "injectors/job/sweep.h"
+#include "lib/job/sweep.h"
 #include "lib/base/fail.h"
 #include "tests/unit/job_files.h"
 
@@ -222,17 +222,17 @@ static void bad_sweeps_are_refused(void **state)
 static void every_row_of_the_table_is_whole(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < option_row_count; i++) {
-		const struct option_row *row = &option_rows[i];
+	for (size_t i = 0; i < job_options.row_count; i++) {
+		const struct option_row *row = &job_options.rows[i];
 		char accepted[256];
 
-		assert_non_null(option_section(row->section));
+		assert_non_null(option_section(&job_options, row->section));
 		assert_true(strlen(row->meaning) > 10);
 		assert_true(strlen(option_accepted(row, accepted, sizeof(accepted))) > 1);
 		assert_int_equal(row->type == OPTION_CHOICE, row->choices != NULL);
 		for (size_t j = 0; j < i; j++)
-			assert_false(!strcmp(row->section, option_rows[j].section) &&
-				     !strcmp(row->key, option_rows[j].key));
+			assert_false(!strcmp(row->section, job_options.rows[j].section) &&
+				     !strcmp(row->key, job_options.rows[j].key));
 	}
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "injectors/job/quantity.h"
+#include "lib/job/quantity.h"
 #include "lib/base/fail.h"
 #include "tests/unit/job_files.h"
 

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/options.h"
+#include "lib/job/options.h"
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/job/quantity.h"
+#include "lib/job/quantity.h"
 #include "lib/base/fail.h"
 
 #define ACCEPTED 512
+#define WORD_MAX 64
 
-static enum quantity_kind quantity_of(enum option_type type)
+static enum quantity_kind quantity_of(const struct option_row *row)
 {
-	switch (type) {
+	if (row->own)
+		return row->own->bytes ? QUANTITY_BYTES : QUANTITY_COUNT;
+	switch (row->type) {
 	case OPTION_BYTES:
-	case OPTION_SIZES:
 		return QUANTITY_BYTES;
 	case OPTION_TIME:
 		return QUANTITY_TIME;
@@ -42,7 +45,7 @@ static void accepted_choices(const struct option_row *row, char *text, size_t si
 const char *option_accepted(const struct option_row *row, char *text, size_t size)
 {
 	char low[32], high[32], step[32];
-	enum quantity_kind kind = quantity_of(row->type);
+	enum quantity_kind kind = quantity_of(row);
 
 	switch (row->type) {
 	case OPTION_TEXT:
@@ -60,8 +63,7 @@ const char *option_accepted(const struct option_row *row, char *text, size_t siz
 		break;
 	}
 	quantity_text(row->multiple, kind, step, sizeof(step));
-	snprintf(text, size, "%s%s to %s%s%s%s%s",
-		 row->type == OPTION_SIZES ? "up to 8 sizes SIZE[:WEIGHT], each " : "",
+	snprintf(text, size, "%s%s to %s%s%s%s%s", row->own ? row->own->beginning : "",
 		 quantity_text(row->min, kind, low, sizeof(low)),
 		 quantity_text(row->max, kind, high, sizeof(high)),
 		 row->power_of_two ? ", a power of two" : "",
@@ -71,7 +73,7 @@ const char *option_accepted(const struct option_row *row, char *text, size_t siz
 }
 
 /* Is the value one that the row takes? */
-static bool in_range(const struct option_row *row, double value)
+bool option_in_range(const struct option_row *row, double value)
 {
 	if (value < row->min || value > row->max)
 		return false;
@@ -95,10 +97,10 @@ static int parse_number(const struct option_row *row, const char *text, void *fi
 	bool negative = row->min < 0 && text[0] == '-';
 	double value;
 
-	if (quantity_parse(text + negative, quantity_of(row->type), &value))
+	if (quantity_parse(text + negative, quantity_of(row), &value))
 		return -EINVAL;
 	value = negative ? -value : value;
-	if (!in_range(row, value))
+	if (!option_in_range(row, value))
 		return -ERANGE;
 	store(row, field, value);
 	return 0;
@@ -154,42 +156,6 @@ static int parse_cpus(const char *text, cpu_set_t *cpus)
 	return 0;
 }
 
-static int parse_size(const struct option_row *row, char *word, struct workload_config *config)
-{
-	char *colon = strchr(word, ':');
-	double size, weight = 1;
-
-	if (colon) {
-		*colon = '\0';
-		if (quantity_parse(colon + 1, QUANTITY_COUNT, &weight) || weight < 1 ||
-		    weight > 1e6)
-			return -EINVAL;
-	}
-	if (config->size_count == WORKLOAD_SIZES || quantity_parse(word, QUANTITY_BYTES, &size))
-		return -EINVAL;
-	if (!in_range(row, size))
-		return -ERANGE;
-	config->sizes[config->size_count] = (__u64)size;
-	config->size_weights[config->size_count++] = (__u32)weight;
-	return 0;
-}
-
-static int parse_sizes(const struct option_row *row, const char *text, void *fields)
-{
-	struct workload_config *config = &((struct job_workload *)fields)->config;
-	char copy[256], *word, *rest = copy;
-	int err = 0;
-
-	if (strlen(text) >= sizeof(copy))
-		return -EINVAL;
-	strcpy(copy, text);
-	config->size_count = 0;
-	while (!err && (word = strsep(&rest, ", \t")))
-		if (*word)
-			err = parse_size(row, word, config);
-	return config->size_count ? err : -EINVAL;
-}
-
 static int parse_value(const struct option_row *row, const char *text, void *fields)
 {
 	char *field = (char *)fields + row->offset;
@@ -206,8 +172,8 @@ static int parse_value(const struct option_row *row, const char *text, void *fie
 		return parse_choice(row, text, field);
 	case OPTION_CPUS:
 		return parse_cpus(text, (cpu_set_t *)field);
-	case OPTION_SIZES:
-		return parse_sizes(row, text, fields);
+	case OPTION_OWN:
+		return row->own->parse(row, text, fields);
 	default:
 		return parse_number(row, text, field);
 	}
@@ -216,9 +182,9 @@ static int parse_value(const struct option_row *row, const char *text, void *fie
 /* Optimal string alignment distance, so that two swapped letters count as one slip. */
 static size_t distance(const char *a, const char *b)
 {
-	size_t rows[3][JOB_NAME + 1], la = strlen(a), lb = strlen(b);
+	size_t rows[3][WORD_MAX + 1], la = strlen(a), lb = strlen(b);
 
-	if (la > JOB_NAME || lb > JOB_NAME)
+	if (la > WORD_MAX || lb > WORD_MAX)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= lb; j++)
 		rows[0][j] = j;
@@ -256,15 +222,16 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
 	return best;
 }
 
-static int unknown_key(const struct job_section *section, const struct job_entry *entry)
+static int unknown_key(const struct option_table *table, const struct job_section *section,
+		       const struct job_entry *entry)
 {
 	const char *keys[64] = {NULL}, *near;
 	char list[ACCEPTED];
 	size_t count = 0, used = 0;
 
-	for (size_t i = 0; i < option_row_count && count < 64; i++)
-		if (!strcmp(option_rows[i].section, section->type))
-			keys[count++] = option_rows[i].key;
+	for (size_t i = 0; i < table->row_count && count < 64; i++)
+		if (!strcmp(table->rows[i].section, section->type))
+			keys[count++] = table->rows[i].key;
 	near = nearest_word(entry->key, keys, count);
 	if (near)
 		return failed(-EBADMSG, "%s: %s: no such key in [%s]; did you mean %s?",
@@ -299,18 +266,20 @@ static const struct job_entry *find_entry(const struct job_section *section, con
 	return NULL;
 }
 
-static const struct option_row *find_row(const char *section, const char *key)
+static const struct option_row *find_row(const struct option_table *table, const char *section,
+					 const char *key)
 {
-	for (size_t i = 0; i < option_row_count; i++)
-		if (!strcmp(option_rows[i].section, section) && !strcmp(option_rows[i].key, key))
-			return &option_rows[i];
+	for (size_t i = 0; i < table->row_count; i++)
+		if (!strcmp(table->rows[i].section, section) && !strcmp(table->rows[i].key, key))
+			return &table->rows[i];
 	return NULL;
 }
 
-static int fill_defaults(const struct job_section *section, void *fields)
+static int fill_defaults(const struct option_table *table, const struct job_section *section,
+			 void *fields)
 {
-	for (size_t i = 0; i < option_row_count; i++) {
-		const struct option_row *row = &option_rows[i];
+	for (size_t i = 0; i < table->row_count; i++) {
+		const struct option_row *row = &table->rows[i];
 
 		if (strcmp(row->section, section->type) != 0)
 			continue;
@@ -323,17 +292,17 @@ static int fill_defaults(const struct job_section *section, void *fields)
 	return 0;
 }
 
-int options_fill(const struct job_section *section, void *fields)
+int options_fill(const struct option_table *table, const struct job_section *section, void *fields)
 {
-	int err = fill_defaults(section, fields);
+	int err = fill_defaults(table, section, fields);
 
 	for (size_t i = 0; !err && i < section->entry_count; i++) {
 		const struct job_entry *entry = &section->entries[i];
-		const struct option_row *row = find_row(section->type, entry->key);
+		const struct option_row *row = find_row(table, section->type, entry->key);
 		const struct job_entry *first = find_entry(section, entry->key);
 
 		if (!row)
-			err = unknown_key(section, entry);
+			err = unknown_key(table, section, entry);
 		else if (first != entry)
 			err = failed(-EBADMSG, "%s: %s is already set at %s; accepted: once",
 				     entry->where, entry->key, first->where);

@@ -16,15 +16,16 @@
 #ifndef FAULTLINE_JOB_EXPRESSION_H
 #define FAULTLINE_JOB_EXPRESSION_H
 
-#include "injectors/job/result.h"
-#include "injectors/job/sweep.h"
+#include "lib/job/column.h"
+#include "lib/job/sweep.h"
 
 enum expectation { EXPECT_HOLDS, EXPECT_FAILS };
 
 struct expression_scope {
 	const struct sweep *sweep;
-	const struct result
-		*results; /* one per point; NULL: check syntax, names and lengths only */
+	const struct job_columns *columns;
+	/* columns->count for each point, NAN: not known; NULL: check syntax, names, lengths only */
+	const double *values;
 };
 
 /*

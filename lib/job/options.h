@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The one table of all keys: it parses values, words the errors, prints `faultline-inject help` and
- * the reference in docs/jobs.md.
+ * A table of all keys of a kind of job: it parses values, words the errors, prints the help and the
+ * reference in docs/.
  */
 #ifndef FAULTLINE_JOB_OPTIONS_H
 #define FAULTLINE_JOB_OPTIONS_H
 
 #include <stdio.h>
 
-#include "injectors/job/job.h"
+#include "lib/job/column.h"
+#include "lib/job/text.h"
 
 enum option_type {
 	OPTION_TEXT,  /* char[] of `size` */
@@ -20,12 +21,22 @@ enum option_type {
 	OPTION_BOOL,
 	OPTION_CHOICE, /* enum, by name */
 	OPTION_CPUS,   /* cpu_set_t: "0-1,3" */
-	OPTION_SIZES,  /* block sizes with weights of a workload */
+	OPTION_OWN,    /* what the row's own parser takes */
 };
 
 struct option_choice {
 	const char *name;
 	int value;
+};
+
+struct option_row;
+
+/* A kind of value that only one program has. */
+struct option_own {
+	const char *name;      /* "sizes" */
+	const char *beginning; /* of what is accepted, before the range */
+	bool bytes;	       /* the range is in bytes, not a count */
+	int (*parse)(const struct option_row *row, const char *text, void *fields);
 };
 
 struct option_row {
@@ -39,11 +50,8 @@ struct option_row {
 	const char *meaning;
 	bool power_of_two;
 	double multiple; /* 0: any */
+	const struct option_own *own;
 };
-
-/* Rows of all sections, ordered by section. */
-extern const struct option_row option_rows[];
-extern const size_t option_row_count;
 
 struct option_section {
 	const char *type;
@@ -51,25 +59,36 @@ struct option_section {
 	bool named;	     /* [type NAME], any number of them; else [type], once */
 };
 
-extern const struct option_section option_sections[];
-extern const size_t option_section_count;
+/* All keys of one kind of job. */
+struct option_table {
+	const struct option_row *rows; /* of all sections, ordered by section */
+	size_t row_count;
+	const struct option_section *sections;
+	size_t section_count;
+	const struct job_columns *columns;
+	const char *help; /* command that lists them */
+};
 
 /* The section of that type, NULL if there is none. */
-const struct option_section *option_section(const char *type);
+const struct option_section *option_section(const struct option_table *table, const char *type);
+/* -EBADMSG with the place and what is accepted: unknown, repeated, or wrongly named sections. */
+int options_check_headings(const struct option_table *table, const struct job_text *text);
 
 /* Fills `fields`, the struct of the section's type, with defaults, then with its entries.
  * -EBADMSG for unknown, repeated or missing keys and for values out of range. */
-int options_fill(const struct job_section *section, void *fields);
+int options_fill(const struct option_table *table, const struct job_section *section, void *fields);
 
 /* What a row accepts, in words, in `text` or a constant. */
 const char *option_accepted(const struct option_row *row, char *text, size_t size);
+/* Is the number one that the row takes? For own parsers. */
+bool option_in_range(const struct option_row *row, double value);
 
 /* The candidate that a misspelt word most likely meant, NULL if none is near. */
 const char *nearest_word(const char *word, const char *const *candidates, size_t count);
 
 /* Help of every key, of one key ("rate") or one section's key ("inject.rate"); -ENOENT. */
-int options_help(FILE *file, const char *key);
+int options_help(const struct option_table *table, FILE *file, const char *key);
 /* The same as Markdown tables, for docs/jobs.md. */
-void options_markdown(FILE *file);
+void options_markdown(const struct option_table *table, FILE *file);
 
 #endif

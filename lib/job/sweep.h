@@ -13,7 +13,7 @@
 #ifndef FAULTLINE_JOB_SWEEP_H
 #define FAULTLINE_JOB_SWEEP_H
 
-#include "injectors/job/text.h"
+#include "lib/job/text.h"
 
 #define SWEEP_DIMENSIONS 8
 #define SWEEP_VALUES	 64

@@ -3,7 +3,7 @@
 #ifndef FAULTLINE_JOB_EVALUATION_H
 #define FAULTLINE_JOB_EVALUATION_H
 
-#include "injectors/job/expression.h"
+#include "lib/job/expression.h"
 
 /* A list of numbers; a plain number has count 1. */
 struct value {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/text.h"
+#include "lib/job/text.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/job/evaluation.h"
-#include "injectors/job/options.h"
-#include "injectors/job/quantity.h"
+#include "lib/job/evaluation.h"
+#include "lib/job/options.h"
+#include "lib/job/quantity.h"
+
+#define NAMES_MAX 128
 
 #define MEASURED_VALUES 8 /* of one column, in the text for the user */
 
@@ -218,15 +220,13 @@ static int point_number(struct evaluation *e, const struct selection *selection,
 				selection->column);
 		return -EBADMSG;
 	}
-	if (column < 0 || !e->scope->results)
+	if (column < 0 || !e->scope->values)
 		return 0;
-	*number = e->scope->results[point].values[column];
+	*number = e->scope->values[point * e->scope->columns->count + (size_t)column];
 	if (isnan(*number)) {
 		sweep_point_name(e->scope->sweep, point, name, sizeof(name));
-		evaluation_fail(e, -ENODATA, selection->at,
-				"%s of point %zu (%s) is not known: too few samples (a percentile "
-				"needs %d beyond it) or a run that failed; run it for longer",
-				selection->column, point + 1, name, RESULT_BEYOND);
+		evaluation_fail(e, -ENODATA, selection->at, "%s of point %zu (%s) is not known: %s",
+				selection->column, point + 1, name, e->scope->columns->unknown);
 		return -ENODATA;
 	}
 	return 0;
@@ -243,9 +243,9 @@ static void note(struct evaluation *e, const char *text)
 	e->measured_used += (size_t)length < left ? (size_t)length : left - 1;
 }
 
-static void number_text(int column, double number, char *out, size_t size)
+static void number_text(bool duration, double number, char *out, size_t size)
 {
-	if (column >= 0 && result_columns[column].type == COLUMN_DURATION) {
+	if (duration) {
 		double scaled = number >= 1e9	? number / 1e9
 				: number >= 1e6 ? number / 1e6
 						: number / 1e3;
@@ -282,7 +282,9 @@ static void note_column(struct evaluation *e, const struct selection *selection,
 	note(e, any ? ")=" : "=");
 	for (size_t i = 0; i < list.count && i < MEASURED_VALUES; i++) {
 		note(e, i ? " " : "");
-		number_text(column, list.numbers[i], text, sizeof(text));
+		number_text(column >= 0 &&
+				    e->scope->columns->columns[column].type == COLUMN_DURATION,
+			    list.numbers[i], text, sizeof(text));
 		note(e, text);
 	}
 	if (list.count > MEASURED_VALUES)
@@ -291,20 +293,23 @@ static void note_column(struct evaluation *e, const struct selection *selection,
 
 static struct value unknown_column(struct evaluation *e, const struct selection *selection)
 {
-	const char *names[RESULT_COLUMNS], *near;
+	const struct job_columns *columns = e->scope->columns;
+	const char *names[NAMES_MAX] = {NULL}, *near;
+	size_t count = columns->count < NAMES_MAX ? columns->count : NAMES_MAX;
 
-	for (int i = 0; i < RESULT_COLUMNS; i++)
-		names[i] = result_columns[i].name;
-	near = nearest_word(selection->column, names, RESULT_COLUMNS);
-	return evaluation_fail(e, -EBADMSG, selection->at, "%s: no such column or dimension%s%s%s",
-			       selection->column, near ? "; did you mean " : "", near ? near : "",
-			       near ? "?" : "; `faultline-inject help results` lists them");
+	for (size_t i = 0; i < count; i++)
+		names[i] = columns->columns[i].name;
+	near = nearest_word(selection->column, names, count);
+	return evaluation_fail(e, -EBADMSG, selection->at,
+			       "%s: no such column or dimension; %s%s%s", selection->column,
+			       near ? "did you mean " : columns->help, near ? near : " lists them",
+			       near ? "?" : "");
 }
 
 struct value value_column(struct evaluation *e, const struct selection *selection)
 {
 	const struct sweep *sweep = e->scope->sweep;
-	int column = result_find(selection->column), dimension = -1;
+	int column = job_column_find(e->scope->columns, selection->column), dimension = -1;
 	struct value list;
 	size_t count = 0;
 

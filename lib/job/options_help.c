@@ -2,8 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "injectors/job/options.h"
-#include "injectors/job/result.h"
+#include "lib/job/options.h"
 #include "lib/base/fail.h"
 
 static const char *type_name(const struct option_row *row)
@@ -12,10 +11,10 @@ static const char *type_name(const struct option_row *row)
 		[OPTION_TEXT] = "text",	  [OPTION_COUNT] = "count",	[OPTION_BYTES] = "bytes",
 		[OPTION_TIME] = "time",	  [OPTION_RATE] = "per second", [OPTION_REAL] = "number",
 		[OPTION_BOOL] = "yes/no", [OPTION_CHOICE] = "choice",	[OPTION_CPUS] = "CPU list",
-		[OPTION_SIZES] = "sizes",
+
 	};
 
-	return names[row->type];
+	return row->own ? row->own->name : names[row->type];
 }
 
 static const char *default_text(const struct option_row *row)
@@ -34,13 +33,11 @@ static void print_row(FILE *file, const struct option_row *row)
 		default_text(row));
 }
 
-static void print_results(FILE *file)
+static void print_results(const struct job_columns *columns, FILE *file)
 {
-	fputs("Results: columns of the table and names in [expect]; times in ns. A percentile needs "
-	      "20 samples beyond it.\n",
-	      file);
-	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
-		const struct result_column_info *column = &result_columns[i];
+	fprintf(file, "Results: %s\n", columns->heading);
+	for (size_t i = 0; i < columns->count; i++) {
+		const struct job_column *column = &columns->columns[i];
 
 		fprintf(file, "  %s%s%s\n", column->name, column->alias ? ", short " : "",
 			column->alias ? column->alias : "");
@@ -59,21 +56,21 @@ static bool row_fits(const struct option_row *row, const char *key)
 		!strcmp(key + length + 1, row->key));
 }
 
-int options_help(FILE *file, const char *key)
+int options_help(const struct option_table *table, FILE *file, const char *key)
 {
 	const char *words[128], *near;
 	size_t count = 0, found = 0;
 
-	for (size_t s = 0; s < option_section_count; s++) {
-		const char *type = option_sections[s].type;
+	for (size_t s = 0; s < table->section_count; s++) {
+		const char *type = table->sections[s].type;
 
 		words[count++] = type;
 		if (!key || !strcmp(key, type)) {
-			fprintf(file, "[%s] %s\n", type, option_sections[s].meaning);
+			fprintf(file, "[%s] %s\n", type, table->sections[s].meaning);
 			found++;
 		}
-		for (size_t i = 0; i < option_row_count; i++) {
-			const struct option_row *row = &option_rows[i];
+		for (size_t i = 0; i < table->row_count; i++) {
+			const struct option_row *row = &table->rows[i];
 
 			if (strcmp(row->section, type) != 0 || (key && !row_fits(row, key)))
 				continue;
@@ -82,49 +79,50 @@ int options_help(FILE *file, const char *key)
 		}
 	}
 	if (!key || !strcmp(key, "results")) {
-		print_results(file);
+		print_results(table->columns, file);
 		found++;
 	}
 	if (found)
 		return 0;
-	for (size_t i = 0; i < option_row_count && count < 128; i++)
-		words[count++] = option_rows[i].key;
+	for (size_t i = 0; i < table->row_count && count < 128; i++)
+		words[count++] = table->rows[i].key;
 	near = nearest_word(key, words, count);
 	return failed(-ENOENT, "%s: no such key or section; %s%s", key,
-		      near ? "did you mean " : "`faultline-inject help` lists them",
-		      near ? near : "");
+		      near ? "did you mean " : table->help, near ? near : " lists them");
 }
 
-void options_markdown(FILE *file)
+void options_markdown(const struct option_table *table, FILE *file)
 {
 	char accepted[256];
 
-	for (size_t s = 0; s < option_section_count; s++) {
-		bool table = false;
+	for (size_t s = 0; s < table->section_count; s++) {
+		bool begun = false;
 
-		fprintf(file, "### [%s]\n\n%s\n\n", option_sections[s].type,
-			option_sections[s].meaning);
-		for (size_t i = 0; i < option_row_count; i++) {
-			const struct option_row *row = &option_rows[i];
+		fprintf(file, "### [%s]\n\n%s\n\n", table->sections[s].type,
+			table->sections[s].meaning);
+		for (size_t i = 0; i < table->row_count; i++) {
+			const struct option_row *row = &table->rows[i];
 
-			if (strcmp(row->section, option_sections[s].type) != 0)
+			if (strcmp(row->section, table->sections[s].type) != 0)
 				continue;
-			if (!table)
+			if (!begun)
 				fputs("| key | type | accepted | default | meaning |\n"
 				      "|---|---|---|---|---|\n",
 				      file);
-			table = true;
+			begun = true;
 			fprintf(file, "| `%s` | %s | %s | %s | %s |\n", row->key, type_name(row),
 				option_accepted(row, accepted, sizeof(accepted)), default_text(row),
 				row->meaning);
 		}
-		if (table)
+		if (begun)
 			fputc('\n', file);
 	}
 	fputs("### Results\n\n| column | short | unit | meaning |\n|---|---|---|---|\n", file);
-	for (size_t i = 0; i < RESULT_COLUMNS; i++)
-		fprintf(file, "| `%s` | %s | %s | %s |\n", result_columns[i].name,
-			result_columns[i].alias ? result_columns[i].alias : "",
-			result_columns[i].unit ? result_columns[i].unit : "",
-			result_columns[i].meaning ? result_columns[i].meaning : "");
+	for (size_t i = 0; i < table->columns->count; i++) {
+		const struct job_column *column = &table->columns->columns[i];
+
+		fprintf(file, "| `%s` | %s | %s | %s |\n", column->name,
+			column->alias ? column->alias : "", column->unit ? column->unit : "",
+			column->meaning ? column->meaning : "");
+	}
 }

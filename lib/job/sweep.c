@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/sweep.h"
+#include "lib/job/sweep.h"
 
 #include <ctype.h>
 #include <errno.h>

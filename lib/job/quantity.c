@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/quantity.h"
+#include "lib/job/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>

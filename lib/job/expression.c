@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/expression.h"
+#include "lib/job/expression.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/job/evaluation.h"
-#include "injectors/job/quantity.h"
+#include "lib/job/evaluation.h"
+#include "lib/job/quantity.h"
 #include "lib/base/fail.h"
 
 #define DEPTH_MAX 64

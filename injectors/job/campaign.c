@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/job/expression.h"
+#include "lib/job/expect.h"
 #include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
@@ -50,27 +50,12 @@ static void find_job(const char *name, char *path, size_t size)
 	snprintf(path, size, "%s", name);
 }
 
-static int apply_set(struct job_text *text, const char *assignment)
-{
-	const char *value = strchr(assignment, '=');
-	char *target;
-	int err;
-
-	if (!value)
-		return failed(-EINVAL, "--set %s: accepted: SECTION.KEY=VALUE", assignment);
-	target = strndup(assignment, (size_t)(value - assignment));
-	err = target ? job_text_set(text, target, value + 1, "--set")
-		     : failed(-ENOMEM, "no memory for --set %s", assignment);
-	free(target);
-	return err;
-}
-
 static int apply_options(struct job_text *text, const struct campaign_options *options)
 {
 	int err = options->shorten ? job_text_shorten(text) : 0;
 
 	for (size_t i = 0; !err && i < options->set_count; i++)
-		err = apply_set(text, options->sets[i]);
+		err = job_text_assign(text, options->sets[i]);
 	if (!err && options->seed)
 		err = job_text_set(text, "machine.seed", options->seed, "--seed");
 	return err;
@@ -121,22 +106,9 @@ static int check_objectives(const struct campaign *campaign)
 
 static int check_expectations(const struct campaign *campaign)
 {
-	const struct job_section *section = job_text_section(campaign->text, "expect", NULL);
 	const struct expression_scope scope = {.sweep = &campaign->sweep, .columns = &job_columns};
-	int err = 0;
 
-	for (size_t i = 0; section && err >= 0 && i < section->entry_count; i++) {
-		const struct job_entry *entry = &section->entries[i];
-
-		for (size_t j = 0; j < i; j++)
-			if (!strcmp(section->entries[j].key, entry->key))
-				return failed(-EBADMSG, "%s: %s is already at %s; accepted: once",
-					      entry->where, entry->key, section->entries[j].where);
-		err = expression_evaluate(entry->value, &scope, NULL, 0);
-		if (err < 0)
-			failed_in(err, "%s: %s", entry->where, entry->key);
-	}
-	return err < 0 ? err : 0;
+	return expect_check(campaign->text, &scope);
 }
 
 static int check_points(const struct campaign *campaign)

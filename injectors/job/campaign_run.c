@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "injectors/job/campaign.h"
-#include "lib/job/expression.h"
+#include "lib/job/expect.h"
 #include "injectors/job/point.h"
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
@@ -197,28 +197,11 @@ static int run_points(struct campaign *campaign, const struct campaign_options *
 
 int campaign_judge(const struct campaign *campaign, FILE *file)
 {
-	const struct job_section *section = job_text_section(campaign->text, "expect", NULL);
 	const struct expression_scope scope = {.sweep = &campaign->sweep,
 					       .columns = &job_columns,
 					       .values = campaign->results->values};
-	char measured[2048];
-	int code = EXIT_OK;
 
-	for (size_t i = 0; section && i < section->entry_count; i++) {
-		const struct job_entry *entry = &section->entries[i];
-		int verdict = expression_evaluate(entry->value, &scope, measured, sizeof(measured));
-
-		if (verdict < 0)
-			fprintf(file, "ERROR %s: %s\n      %s\n", entry->key, entry->value,
-				failure_text());
-		else
-			fprintf(file, "%s %s: %s\n      %s\n",
-				verdict == EXPECT_HOLDS ? "PASS " : "FAIL ", entry->key,
-				entry->value, measured);
-		if (verdict != EXPECT_HOLDS)
-			code = EXIT_EXPECT;
-	}
-	return code;
+	return expect_judge(campaign->text, &scope, file);
 }
 
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)

@@ -303,6 +303,21 @@ int job_text_set(struct job_text *text, const char *target, const char *value, c
 	return append_entry(section, dot + 1, value, copy);
 }
 
+int job_text_assign(struct job_text *text, const char *assignment)
+{
+	const char *value = strchr(assignment, '=');
+	char *target;
+	int err;
+
+	if (!value)
+		return failed(-EINVAL, "--set %s: accepted: SECTION.KEY=VALUE", assignment);
+	target = strndup(assignment, (size_t)(value - assignment));
+	err = target ? job_text_set(text, target, value + 1, "--set")
+		     : failed(-ENOMEM, "no memory for --set %s", assignment);
+	free(target);
+	return err;
+}
+
 int job_text_shorten(struct job_text *text)
 {
 	struct job_section *section = job_text_section(text, "short", NULL);

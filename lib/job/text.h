@@ -50,6 +50,9 @@ struct job_section *job_text_section(const struct job_text *text, const char *ty
  */
 int job_text_set(struct job_text *text, const char *target, const char *value, const char *where);
 
+/* "SECTION.KEY=VALUE" of an option --set, with job_text_set(). */
+int job_text_assign(struct job_text *text, const char *assignment);
+
 /* Applies every entry of the [short] section with job_text_set(). */
 int job_text_shorten(struct job_text *text);
 

@@ -19,6 +19,7 @@ static const struct verb verbs[] = {
 	{"timeline", "single faults, stage by stage", verb_timeline},
 	{"footprint", "which memory devices touch, and how often", verb_footprint},
 	{"slo", "which I/O broke its objective, and which fault caused it", verb_slo},
+	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching", verb_sim},
 	{"doctor", "what this host can show, probe by probe, and why not", verb_doctor},
 };
 

@@ -168,16 +168,24 @@ static int parse(struct reader *reader)
 	return 0;
 }
 
+struct job_text *job_text_new(const char *path)
+{
+	struct job_text *text = calloc(1, sizeof(*text));
+
+	if (text && (text->path = strdup(path)))
+		return text;
+	free(text);
+	return NULL;
+}
+
 int job_text_read(struct job_text **text, const char *path)
 {
-	struct reader reader = {.text = calloc(1, sizeof(struct job_text))};
+	struct reader reader = {.text = job_text_new(path)};
 	struct stat status;
 	int err = 0;
 
-	if (!reader.text || !(reader.text->path = strdup(path))) {
-		job_text_free(reader.text);
+	if (!reader.text)
 		return failed(-ENOMEM, "no memory for the job file");
-	}
 	reader.file = fopen(path, "re");
 	if (!reader.file) {
 		err = failed(-errno, "%s: cannot open the job file: %s", path, strerror(errno));
@@ -301,6 +309,30 @@ int job_text_set(struct job_text *text, const char *target, const char *value, c
 		return entry->value ? 0 : failed(-ENOMEM, "no memory for the job file");
 	}
 	return append_entry(section, dot + 1, value, copy);
+}
+
+int job_text_need(struct job_text *text, const char *type, const char *where)
+{
+	if (job_text_section(text, type, NULL) || append_section(text, type, "", strdup(where)))
+		return 0;
+	return failed(-ENOMEM, "no memory for the job file");
+}
+
+int job_text_suggest(struct job_text *text, const char *target, const char *value,
+		     const char *where)
+{
+	const char *dot = strchr(target, '.');
+
+	for (size_t i = 0; dot && i < text->section_count; i++) {
+		const struct job_section *section = &text->sections[i];
+
+		if (!section_is(section, target, (size_t)(dot - target)))
+			continue;
+		for (size_t j = 0; j < section->entry_count; j++)
+			if (!strcmp(section->entries[j].key, dot + 1))
+				return 0;
+	}
+	return job_text_set(text, target, value, where);
 }
 
 int job_text_assign(struct job_text *text, const char *assignment)

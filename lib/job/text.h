@@ -35,6 +35,8 @@ struct job_text {
 
 /* -ENOENT and other errno of open; -EBADMSG for what is no INI file. Leaves a sentence. */
 int job_text_read(struct job_text **text, const char *path);
+/* A job without a file: `path` stands for it in sentences. NULL without memory. */
+struct job_text *job_text_new(const char *path);
 /* A deep copy, for one sweep point's own values; NULL without memory. */
 struct job_text *job_text_copy(const struct job_text *text);
 void job_text_free(struct job_text *text);
@@ -49,6 +51,12 @@ struct job_section *job_text_section(const struct job_text *text, const char *ty
  * more than one section is meant.
  */
 int job_text_set(struct job_text *text, const char *target, const char *value, const char *where);
+
+/* Makes [type] if there is none, so that values may be set in it. */
+int job_text_need(struct job_text *text, const char *type, const char *where);
+/* Sets a value only where there is none. */
+int job_text_suggest(struct job_text *text, const char *target, const char *value,
+		     const char *where);
 
 /* "SECTION.KEY=VALUE" of an option --set, with job_text_set(). */
 int job_text_assign(struct job_text *text, const char *assignment);

@@ -131,13 +131,14 @@ const struct model_observer *watch_observer(const struct watch *w)
 	return &w->observer;
 }
 
-void watch_finish(struct watch *w, __u64 time_ps)
+int watch_finish(struct watch *w, __u64 time_ps)
 {
 	pass_time(w, time_ps);
 	w->count = 0;
 	for (__u32 source = 0; source < MODEL_TENANTS; source++)
 		if (w->tenants[source])
 			w->seen[w->count++] = (__u16)source;
+	return w->failed ? failed(-ENOMEM, "no memory for %u tenants", w->count) : 0;
 }
 
 /* Middle of the bucket in which so many per mille of the samples have come, at most the maximum. */
@@ -159,6 +160,26 @@ static __u64 quantile(const struct tenant *tenant, __u32 per_mille)
 	}
 	value = value * UNIT_PS + UNIT_PS / 2;
 	return value < tenant->latency_max_ps ? value : tenant->latency_max_ps;
+}
+
+__u64 watch_quantile(const struct watch *w, __u32 per_mille)
+{
+	struct tenant *all = calloc(1, sizeof(*all));
+	__u64 value = 0;
+
+	for (__u32 i = 0; all && i < w->count; i++) {
+		const struct tenant *tenant = w->tenants[w->seen[i]];
+
+		all->translations += tenant->translations;
+		if (all->latency_max_ps < tenant->latency_max_ps)
+			all->latency_max_ps = tenant->latency_max_ps;
+		for (__u32 bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++)
+			all->latencies[bucket] += tenant->latencies[bucket];
+	}
+	if (all && all->translations)
+		value = quantile(all, per_mille);
+	free(all);
+	return value;
 }
 
 bool watch_tenant(const struct watch *w, __u32 index, struct watch_tenant *result)

@@ -27,8 +27,10 @@ struct watch;
 /* point_ps: length of a stretch, doubled whenever there are more than 1024 of them; at least 1000. */
 int watch_create(struct watch **watch, __u64 point_ps);
 const struct model_observer *watch_observer(const struct watch *watch);
-/* After the run: closes the last stretch. */
-void watch_finish(struct watch *watch, __u64 time_ps);
+/* After the run: closes the last stretch. -ENOMEM: some tenants could not be watched. */
+int watch_finish(struct watch *watch, __u64 time_ps);
+/* Latency of all tenants' translations below which so many per mille of them lie. */
+__u64 watch_quantile(const struct watch *watch, __u32 per_mille);
 
 /* Tenants in the order of their source numbers; false beyond the last. */
 bool watch_tenant(const struct watch *watch, __u32 index, struct watch_tenant *tenant);

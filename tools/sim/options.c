@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The keys of a simulation: the parameters of HyperTRIO's tables II and IV, and of its traces. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "tools/sim/sim.h"
+
+#define FIELD(member) offsetof(struct sim_config, member), sizeof(((struct sim_config *)0)->member)
+#define MODEL(member) FIELD(model.member)
+#define TRACE(member) FIELD(trace.member)
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define PS_PER_NS     1000
+#define KIB	      1024.0
+#define GIB	      (KIB * KIB * KIB)
+#define SECOND	      1e9
+
+static const struct option_choice policies[] = {{"lru", REPLACE_LRU},	    {"lfu", REPLACE_LFU},
+						{"random", REPLACE_RANDOM}, {"fifo", REPLACE_FIFO},
+						{"belady", REPLACE_BELADY}, {NULL, 0}};
+static const struct option_choice orders[] = {{"rr", ORDER_ROUND_ROBIN},
+					      {"rand", ORDER_RANDOM},
+					      {"bursty", ORDER_BURSTY},
+					      {"zipf", ORDER_ZIPF},
+					      {NULL, 0}};
+static const struct option_choice workloads[] = {{"iperf3", TENANTS_IPERF3},
+						 {"mediastream", TENANTS_MEDIASTREAM},
+						 {"websearch", TENANTS_WEBSEARCH},
+						 {NULL, 0}};
+static const struct option_choice walks[] = {{"as-released", SIM_WALK_AS_RELEASED},
+					     {"nested", SIM_WALK_NESTED},
+					     {"24", SIM_WALK_24},
+					     {NULL, 0}};
+
+#define CACHE(section, part, size, way, replacement, least)                                        \
+	{section, "entries",	     OPTION_COUNT, MODEL(part.cache.entries),                      \
+	 least,	  CACHE_ENTRIES_MAX, size,	   .meaning = "entries in all"},                   \
+		{section,                                                                          \
+		 "ways",                                                                           \
+		 OPTION_COUNT,                                                                     \
+		 MODEL(part.cache.ways),                                                           \
+		 1,                                                                                \
+		 CACHE_ENTRIES_MAX,                                                                \
+		 way,                                                                              \
+		 .meaning = "of a set; as many as entries: fully associative"},                    \
+		{section,                                                                          \
+		 "policy",                                                                         \
+		 OPTION_CHOICE,                                                                    \
+		 MODEL(part.cache.policy),                                                         \
+		 .otherwise = replacement,                                                         \
+		 .choices = policies,                                                              \
+		 .meaning = "who makes way"},                                                      \
+	{                                                                                          \
+		section, "partitions", OPTION_COUNT, MODEL(part.partitions), 1, 65536, "1",        \
+			.power_of_two = true, .meaning = "sets reserved by low bits of the domain" \
+	}
+
+static const struct option_choice designs[] = {{"base", 0}, {"hypertrio", 1}, {NULL, 0}};
+static const struct option_choice literals[] = {
+	{"as-released", 0}, {"table2-literal", 1}, {NULL, 0}};
+
+static const struct option_row rows[] = {
+	{"preset", "design", OPTION_CHOICE, FIELD(hypertrio), .otherwise = "base",
+	 .choices = designs, .meaning = "table IV's columns: PTB, partitions and prefetch unit"},
+	{"preset", "walk", OPTION_CHOICE, FIELD(literal), .otherwise = "as-released",
+	 .choices = literals,
+	 .meaning = "walks of one dimension, or of 24 reads from real page tables (table II)"},
+
+	{"trace", "workload", OPTION_CHOICE, FIELD(workload), .otherwise = "mediastream",
+	 .choices = workloads,
+	 .meaning = "page pattern of each tenant, unless recordings are given; the keys below "
+		    "replace single figures of it"},
+	{"trace", "tenants", OPTION_COUNT, TRACE(turns.tenants), 1, MODEL_TENANTS, "1024",
+	 .meaning = "on each device"},
+	{"trace", "order", OPTION_CHOICE, TRACE(turns.order), .otherwise = "rr", .choices = orders,
+	 .meaning = "whose packet comes next: in turn, drawn, drawn in bursts, drawn by rank"},
+	{"trace", "turn", OPTION_COUNT, TRACE(turns.turn), 1, 1 << 20, "1",
+	 .meaning = "packets of a tenant in a row"},
+	{"trace", "zipf", OPTION_COUNT, TRACE(turns.zipf_exponent), 0, 400, "100",
+	 .meaning = "order zipf: exponent in hundredths"},
+	{"trace", "packets", OPTION_COUNT, FIELD(packets), 0, 1e15, "200000",
+	 .meaning = "of each device at most; 0: until the first tenant has none left"},
+	{"trace", "tenant_min", OPTION_COUNT, TRACE(tenant_packets_min), 0, 1e15, "",
+	 .meaning = "packets of each tenant at least (table III)"},
+	{"trace", "tenant_max", OPTION_COUNT, TRACE(tenant_packets_max), 0, 1e15, "",
+	 .meaning = "and at most; 0: without end"},
+	{"trace", "run", OPTION_COUNT, TRACE(run), 1, 1e9, "",
+	 .meaning = "packets that a stream stays on a data page"},
+	{"trace", "streams", OPTION_COUNT, TRACE(streams), 1, 4096, "",
+	 .meaning = "data pages of a tenant in use at a time"},
+	{"trace", "data_pages", OPTION_COUNT, TRACE(data.count), 1, 1 << 24, "",
+	 .meaning = "of each tenant"},
+	{"trace", "ring_page", OPTION_BYTES, FIELD(ring_page), 4 * KIB, GIB, "4K",
+	 .meaning = "size of the page that holds the ring: 4K, 2M, 1G"},
+	{"trace", "data_page", OPTION_BYTES, FIELD(data_page), 4 * KIB, GIB, "2M",
+	 .meaning = "size of data pages"},
+	{"trace", "mailbox_page", OPTION_BYTES, FIELD(mailbox_page), 4 * KIB, GIB, "4K",
+	 .meaning = "size of the page that holds the mailbox"},
+	{"trace", "first_touches", OPTION_COUNT, TRACE(first_touches), 0, 1000, "0",
+	 .meaning = "accesses to each of 70 pages that are used at the start only"},
+	{"trace", "requests", OPTION_COUNT, FIELD(requests), 1, MODEL_REQUESTS, "3",
+	 .meaning = "recordings: translations of one packet"},
+	{"trace", "as_recorded", OPTION_BOOL, FIELD(as_recorded), .otherwise = "no",
+	 .meaning = "recordings: in their own order instead of merged, one packet after another"},
+	{"trace", "seed", OPTION_COUNT, TRACE(seed), 0, 1e15, "1", .meaning = "of all draws"},
+
+	{"link", "packet", OPTION_BYTES, FIELD(packet_bytes), 1, 1 << 20, "1542",
+	 .meaning = "on the wire, with preamble and gap"},
+	{"link", "mbit_per_s", OPTION_COUNT, FIELD(link_mbit_per_s), 1, 1e8, "200000",
+	 .meaning = "of each device"},
+
+	{"ptb", "entries", OPTION_COUNT, MODEL(ptb_entries), 1, 65536, "1",
+	 .meaning = "translations in flight; a packet enters while fewer are"},
+
+	{"latency", "pcie", OPTION_TIME, FIELD(pcie_ns), 0, SECOND, "450ns",
+	 .meaning = "one way between device and IOMMU"},
+	{"latency", "dram", OPTION_TIME, FIELD(dram_ns), 0, SECOND, "50ns",
+	 .meaning = "one page-table read"},
+	{"latency", "devtlb_hit", OPTION_TIME, FIELD(devtlb_hit_ns), 0, SECOND, "2ns",
+	 .meaning = "DevTLB or prefetch buffer answers"},
+	{"latency", "context_hit", OPTION_TIME, FIELD(context_hit_ns), 0, SECOND, "1ns",
+	 .meaning = "context cache answers"},
+	{"latency", "walk_hit", OPTION_TIME, FIELD(walk_hit_ns), 0, SECOND, "5ns",
+	 .meaning = "IOTLB or walk caches answer without a read"},
+	{"latency", "fault", OPTION_TIME, FIELD(fault_ns), 0, SECOND, "10us",
+	 .meaning = "from a page request to its response"},
+
+	{"walk", "mode", OPTION_CHOICE, FIELD(walk), .otherwise = "as-released", .choices = walks,
+	 .meaning = "reads of a walk: as the authors' simulator counts them, in two dimensions, or "
+		    "24 always"},
+	{"walk", "tables", OPTION_BOOL, FIELD(walk_tables), .otherwise = "no",
+	 .meaning = "mode nested: read real page tables instead of counting"},
+	{"walk", "host_page", OPTION_BYTES, FIELD(host_page), 4 * KIB, 2 * KIB *KIB, "4K",
+	 .meaning = "mode nested: pages of the second dimension, 4K or 2M"},
+
+	{"context", "entries", OPTION_COUNT, MODEL(context.cache.entries), 1, CACHE_ENTRIES_MAX,
+	 "1536", .meaning = "fully associative"},
+	{"context", "policy", OPTION_CHOICE, MODEL(context.cache.policy), .otherwise = "lfu",
+	 .choices = policies, .meaning = "who makes way"},
+
+	CACHE("devtlb", devtlb, "64", "8", "lfu", 1),
+	CACHE("iotlb", iotlb, "0", "8", "lfu", 0),
+	CACHE("level2", level2, "512", "16", "lfu", 1),
+	CACHE("level3", level3, "1024", "16", "lfu", 1),
+
+	{"prefetch", "entries", OPTION_COUNT, MODEL(prefetch.cache.entries), 0, 4096, "0",
+	 .meaning = "of the buffer; 0: nothing is prefetched"},
+	{"prefetch", "policy", OPTION_CHOICE, MODEL(prefetch.cache.policy), .otherwise = "lru",
+	 .choices = policies, .meaning = "of the buffer"},
+	{"prefetch", "distance", OPTION_COUNT, MODEL(prefetch_distance), 1, 1 << 20, "48",
+	 .meaning = "translations from a source to the one it predicts"},
+	{"prefetch", "pages", OPTION_COUNT, MODEL(prefetch_pages), 1, 8, "2",
+	 .meaning = "newest requests of a source that are fetched"},
+
+	{"more", "devices", OPTION_COUNT, MODEL(devices), 1, 64, "1",
+	 .meaning = "that share the IOMMU, each with link, PTB, DevTLB and tenants of its own"},
+	{"more", "invalidate_packets", OPTION_COUNT, MODEL(invalidate_packets), 0, 1e9, "0",
+	 .meaning = "packets after which a page is taken back; 0: never"},
+	{"more", "faults_per_million", OPTION_COUNT, MODEL(fault_per_million), 0, 1e6, "0",
+	 .meaning = "walks that find the page absent"},
+};
+
+static const struct option_section sections[] = {
+	{"preset", "Where all else begins.", false},
+	{"trace", "Whose packets need which pages.", false},
+	{"link", "How fast packets arrive.", false},
+	{"ptb", "The pending translation buffer.", false},
+	{"latency", "What each step takes.", false},
+	{"walk", "How page tables are read.", false},
+	{"context", "The context cache.", false},
+	{"devtlb", "The device's translation cache.", false},
+	{"iotlb", "The IOMMU's translation cache; 0 entries: none, as in the paper's model.",
+	 false},
+	{"level2", "The page-walk cache of 2 MiB entries.", false},
+	{"level3", "The page-walk cache of 1 GiB entries.", false},
+	{"prefetch", "The prefetch unit.", false},
+	{"more", "Beyond the paper; off.", false},
+	{"sweep", "NAME = SECTION.KEY: V1, V2 ... runs every combination.", false},
+	{"expect", "NAME = EXPRESSION over results; the run fails if one is false.", false},
+	{"short", "SECTION.KEY = VALUE: what --short replaces.", false},
+};
+
+const struct option_table sim_options = {
+	.rows = rows,
+	.row_count = COUNT(rows),
+	.sections = sections,
+	.section_count = COUNT(sections),
+	.columns = &sim_columns,
+	.help = "`faultline sim --keys`",
+};
+
+/* What the two keys of [preset] stand for; the job's own values come before them. */
+static int apply_presets(struct job_text *text, const struct sim_config *config)
+{
+	static const char *const hypertrio[][2] = {
+		{"ptb.entries", "32"},	     {"devtlb.partitions", "8"},
+		{"level2.partitions", "32"}, {"level3.partitions", "64"},
+		{"prefetch.entries", "8"},
+	};
+	static const char *const literal[][2] = {{"walk.mode", "nested"}, {"walk.tables", "yes"}};
+	int err = 0;
+
+	for (size_t i = 0; !err && config->hypertrio && i < COUNT(hypertrio); i++)
+		err = job_text_suggest(text, hypertrio[i][0], hypertrio[i][1], "[preset] design");
+	for (size_t i = 0; !err && config->literal && i < COUNT(literal); i++)
+		err = job_text_suggest(text, literal[i][0], literal[i][1], "[preset] walk");
+	return err;
+}
+
+int sim_complete(struct job_text *text)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < COUNT(sections); i++)
+		err = job_text_need(text, sections[i].type, "the command line");
+	return err;
+}
+
+int sim_preset(struct job_text *text, const char *name)
+{
+	if (!strcmp(name, "base") || !strcmp(name, "hypertrio"))
+		return job_text_set(text, "preset.design", name, "--preset");
+	if (!strcmp(name, "as-released") || !strcmp(name, "table2-literal"))
+		return job_text_set(text, "preset.walk", name, "--preset");
+	return failed(
+		-EINVAL,
+		"there is no preset '%s'; accepted: base, hypertrio, as-released, table2-literal",
+		name);
+}
+
+static int page_shift(__u64 bytes, const char *key, __u32 *shift)
+{
+	*shift = bytes ? (__u32)__builtin_ctzll(bytes) : 0;
+	if (bytes != 1ull << *shift || (*shift != 12 && *shift != 21 && *shift != 30))
+		return failed(-EBADMSG, "%s=%llu: accepted: 4K, 2M, 1G", key, bytes);
+	return 0;
+}
+
+static int set_pages(struct sim_config *c)
+{
+	int err = page_shift(c->ring_page, "trace.ring_page", &c->trace.ring.shift);
+
+	if (!err)
+		err = page_shift(c->data_page, "trace.data_page", &c->trace.data.shift);
+	if (!err)
+		err = page_shift(c->mailbox_page, "trace.mailbox_page", &c->trace.mailbox.shift);
+	if (!err)
+		err = page_shift(c->host_page, "walk.host_page", &c->model.host_shift);
+	/* A range begins at a multiple of its pages' size, whatever that was made to be. */
+	c->trace.ring.first &= ~((1ull << c->trace.ring.shift) - 1);
+	c->trace.data.first &= ~((1ull << c->trace.data.shift) - 1);
+	c->trace.mailbox.first &= ~((1ull << c->trace.mailbox.shift) - 1);
+	return err;
+}
+
+static void set_numbers(struct sim_config *c)
+{
+	struct model_config *m = &c->model;
+
+	m->packet_bits = 8ull * c->packet_bytes;
+	m->link_bits_per_s = 1000000ull * c->link_mbit_per_s;
+	m->pcie_ps = c->pcie_ns * PS_PER_NS;
+	m->dram_ps = c->dram_ns * PS_PER_NS;
+	m->devtlb_hit_ps = c->devtlb_hit_ns * PS_PER_NS;
+	m->context_hit_ps = c->context_hit_ns * PS_PER_NS;
+	m->walk_hit_ps = c->walk_hit_ns * PS_PER_NS;
+	m->fault_ps = c->fault_ns * PS_PER_NS;
+	m->walk = c->walk == SIM_WALK_NESTED ? (c->walk_tables ? WALK_TABLES : WALK_NESTED)
+		  : c->walk == SIM_WALK_24   ? WALK_24
+					     : WALK_AS_RELEASED;
+	m->context.cache.ways = m->context.cache.entries;
+	m->context.partitions = 1;
+	m->prefetch.cache.ways = m->prefetch.cache.entries;
+	m->prefetch.partitions = 1;
+	m->seed = c->trace.seed;
+	c->trace.turns.seed = c->trace.seed;
+	c->trace.packets = c->packets;
+}
+
+static int fill_section(struct sim_config *config, const struct job_text *text, const char *type)
+{
+	const struct job_section defaults = {
+		.type = (char *)type, .name = (char *)"", .where = (char *)""};
+	const struct job_section *section = job_text_section(text, type, NULL);
+
+	return options_fill(&sim_options, section ? section : &defaults, config);
+}
+
+static bool is_option_section(const char *type)
+{
+	return strcmp(type, "sweep") != 0 && strcmp(type, "expect") != 0 &&
+	       strcmp(type, "short") != 0;
+}
+
+static int fill(struct sim_config *config, const struct job_text *text)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < COUNT(sections); i++)
+		if (is_option_section(sections[i].type))
+			err = fill_section(config, text, sections[i].type);
+	return err;
+}
+
+/* The workload's figures first, which what the job says of the trace then replaces. */
+static void begin(struct sim_config *config, const struct sim_config *chosen)
+{
+	*config = (struct sim_config){0};
+	model_preset(&config->model, MODEL_BASE);
+	tenants_preset(&config->trace, chosen->workload);
+	/* So many packets end the trace, else the first tenant who has no more. */
+	if (chosen->packets)
+		config->trace.tenant_packets_min = config->trace.tenant_packets_max = 0;
+}
+
+int sim_configure(struct sim_config *config, const struct job_text *text)
+{
+	struct job_text *own = job_text_copy(text);
+	struct sim_config chosen = {0};
+	int err = own ? options_check_headings(&sim_options, own)
+		      : failed(-ENOMEM, "no memory for the job");
+
+	if (!err)
+		err = sim_complete(own);
+	if (!err)
+		err = fill(&chosen, own);
+	if (!err)
+		err = apply_presets(own, &chosen);
+	begin(config, &chosen);
+	if (!err)
+		err = fill(config, own);
+	if (!err)
+		err = set_pages(config);
+	if (!err)
+		set_numbers(config);
+	job_text_free(own);
+	return err;
+}

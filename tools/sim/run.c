@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One point of a simulation: a trace through a model, and the row of numbers it gives. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/base/fail.h"
+#include "lib/translate/oracle.h"
+#include "tools/sim/sim.h"
+
+#define DEVICES_MAX 64
+#define PS_PER_S    1000000000000ull
+#define POINT_PS    1000000 /* stretches of the PTB's curve: 1 us, doubled as needed */
+
+/* Where a device's packets come from: made up or recorded, and then perhaps looked through. */
+struct origin {
+	struct tenants *tenants;
+	struct store_play *play;
+	struct oracle *oracle;
+};
+
+struct run {
+	const struct sim_config *config;
+	const struct store *store;
+	struct model *model;
+	struct watch *watch;
+	struct origin origins[DEVICES_MAX];
+};
+
+static bool needs_oracle(const struct model_config *m)
+{
+	return m->devtlb.cache.policy == REPLACE_BELADY ||
+	       m->iotlb.cache.policy == REPLACE_BELADY ||
+	       m->level2.cache.policy == REPLACE_BELADY || m->level3.cache.policy == REPLACE_BELADY;
+}
+
+static int next(void *self, struct model_packet *packets, int room)
+{
+	struct origin *origin = self;
+
+	if (origin->oracle)
+		return oracle_next(origin->oracle, packets, room);
+	return origin->tenants ? tenants_next(origin->tenants, packets, room)
+			       : store_play_next(origin->play, packets, room);
+}
+
+static int open_origin(struct run *run, __u32 device)
+{
+	const struct sim_config *c = run->config;
+	struct origin *origin = &run->origins[device];
+	struct tenants_config trace = c->trace;
+	struct oracle *oracle;
+	int err;
+
+	/* Devices have tenants of their own, who do not march in step with the others'. */
+	trace.seed += device;
+	trace.turns.seed += device;
+	if (run->store)
+		err = store_play_create(&origin->play, run->store, c->requests,
+					c->as_recorded ? NULL : &trace.turns);
+	else
+		err = tenants_create(&origin->tenants, &trace);
+	if (err || !needs_oracle(&c->model))
+		return err;
+	err = oracle_create(&oracle, next, origin);
+	if (!err)
+		origin->oracle = oracle;
+	return err;
+}
+
+static void close_origin(struct origin *origin)
+{
+	tenants_destroy(origin->tenants);
+	store_play_destroy(origin->play);
+	oracle_destroy(origin->oracle);
+}
+
+static double ratio(__u64 part, __u64 whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+/* The bandwidth that so many packets in so much virtual time are. */
+static double bits_per_s(const struct sim_config *c, __u64 packets, __u64 time_ps)
+{
+	if (!time_ps)
+		return 0;
+	return (double)(__u64)((unsigned __int128)packets * c->model.packet_bits * PS_PER_S /
+			       time_ps);
+}
+
+static void fill_traffic(struct sim_outcome *o, const struct sim_config *c)
+{
+	const struct model_stats *s = &o->stats;
+	double *v = o->values;
+
+	v[SIM_TENANTS] = o->tenant_count;
+	v[SIM_PACKETS] = (double)s->packets;
+	v[SIM_TRANSLATIONS] = (double)s->translations;
+	v[SIM_DROPS] = (double)s->drops;
+	v[SIM_TIME] = (double)s->time_ps;
+	v[SIM_OFFERED] = bits_per_s(c, s->packets + s->drops, s->time_ps);
+	v[SIM_BANDWIDTH] = bits_per_s(c, s->packets, s->time_ps);
+	v[SIM_PTB_MEAN] = ratio(s->in_flight_ps, s->time_ps);
+	v[SIM_PTB_MAX] = s->in_flight_max;
+	v[SIM_FAULTS] = (double)s->faults;
+	v[SIM_INVALIDATIONS] = (double)s->invalidations;
+}
+
+static void fill_caches(struct sim_outcome *o)
+{
+	const struct model_stats *s = &o->stats;
+	double *v = o->values;
+
+	v[SIM_DEVTLB_HIT] = ratio(s->devtlb.hits, s->devtlb.hits + s->devtlb.misses);
+	v[SIM_BUFFER_HIT] = ratio(s->prefetch.hits, s->translations);
+	v[SIM_CONFLICTS] = (double)s->devtlb.evictions;
+	v[SIM_CROSS] = (double)s->devtlb.cross_evictions;
+	v[SIM_WALKS] = (double)(s->walks + s->prefetch_walks);
+	v[SIM_WALK_READS] = (double)s->walk_reads;
+	v[SIM_READS_PER_WALK] = ratio(s->walk_reads, s->walks + s->prefetch_walks);
+	v[SIM_PREFETCHES] = (double)s->prefetches;
+	v[SIM_PREFETCH_USEFUL] = (double)s->prefetch_useful;
+	v[SIM_PREFETCH_LATE] = (double)s->prefetch_late;
+	v[SIM_PREFETCH_UNUSED] = (double)s->prefetch_unused;
+	v[SIM_PREFETCH_DUPLICATES] = (double)s->prefetch_duplicates;
+}
+
+/* Fairness: the packets of the worst-off tenant as a share of the mean. */
+static void fill_tenants(struct sim_outcome *o, const struct watch *watch)
+{
+	__u64 least = UINT64_MAX;
+	double *v = o->values;
+
+	for (__u32 i = 0; i < o->tenant_count; i++)
+		if (o->tenants[i].packets < least)
+			least = o->tenants[i].packets;
+	v[SIM_FAIRNESS] = ratio(o->tenant_count ? least * o->tenant_count : 0, o->stats.packets);
+	v[SIM_LATENCY_MEAN] = o->stats.translations
+				      ? (double)(o->stats.latency_sum_ps / o->stats.translations)
+				      : 0;
+	v[SIM_LATENCY_P50] = (double)watch_quantile(watch, 500);
+	v[SIM_LATENCY_P99] = (double)watch_quantile(watch, 990);
+	v[SIM_LATENCY_P999] = (double)watch_quantile(watch, 999);
+	v[SIM_LATENCY_MAX] = (double)o->stats.latency_max_ps;
+}
+
+static int keep_tenants(struct sim_outcome *o, const struct watch *watch)
+{
+	const struct watch_point *points;
+
+	o->tenant_count = watch_tenants(watch);
+	points = watch_points(watch, &o->point_count, &o->point_ps);
+	o->tenants = calloc(o->tenant_count + 1, sizeof(o->tenants[0]));
+	o->points = calloc(o->point_count + 1, sizeof(o->points[0]));
+	if (!o->tenants || !o->points)
+		return failed(-ENOMEM, "no memory for %u tenants", o->tenant_count);
+	for (__u32 i = 0; i < o->tenant_count; i++)
+		watch_tenant(watch, i, &o->tenants[i]);
+	for (__u32 i = 0; i < o->point_count; i++)
+		o->points[i] = points[i];
+	return 0;
+}
+
+static int keep_occupancy(struct sim_outcome *o, const struct model *model)
+{
+	for (int part = 0; part < SIM_PARTS; part++) {
+		__u32 count = model_occupancy(model, part, NULL, 0);
+
+		o->partitions[part] = count < SIM_PARTITIONS ? count : SIM_PARTITIONS;
+		o->occupancy[part] = calloc(count + 1, sizeof(__u32));
+		if (!o->occupancy[part])
+			return failed(-ENOMEM, "no memory for %u partitions", count);
+		model_occupancy(model, part, o->occupancy[part], o->partitions[part]);
+	}
+	return 0;
+}
+
+static int play(struct run *run, struct sim_outcome *outcome)
+{
+	void *selves[DEVICES_MAX];
+	int err = 0;
+
+	for (__u32 i = 0; i < run->config->model.devices; i++)
+		selves[i] = &run->origins[i];
+	model_observe(run->model, watch_observer(run->watch));
+	err = model_run(run->model, next, selves);
+	if (err)
+		return err;
+	model_stats(run->model, &outcome->stats);
+	err = watch_finish(run->watch, outcome->stats.time_ps);
+	if (!err)
+		err = keep_tenants(outcome, run->watch);
+	if (!err)
+		err = keep_occupancy(outcome, run->model);
+	if (err)
+		return err;
+	fill_traffic(outcome, run->config);
+	fill_caches(outcome);
+	fill_tenants(outcome, run->watch);
+	return 0;
+}
+
+int sim_run(struct sim_outcome *outcome, const struct sim_config *config, const struct store *store)
+{
+	struct run run = {.config = config, .store = store};
+	int err = model_create(&run.model, &config->model);
+
+	*outcome = (struct sim_outcome){0};
+	for (__u32 i = 0; !err && i < config->model.devices; i++)
+		err = open_origin(&run, i);
+	if (!err)
+		err = watch_create(&run.watch, POINT_PS);
+	if (!err)
+		err = play(&run, outcome);
+	for (__u32 i = 0; i < DEVICES_MAX; i++)
+		close_origin(&run.origins[i]);
+	watch_destroy(run.watch);
+	model_destroy(run.model);
+	return err;
+}
+
+void sim_outcome_free(struct sim_outcome *outcome)
+{
+	free(outcome->tenants);
+	free(outcome->points);
+	for (int part = 0; part < SIM_PARTS; part++)
+		free(outcome->occupancy[part]);
+	*outcome = (struct sim_outcome){0};
+}

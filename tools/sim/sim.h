@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside `faultline sim`: its job, one point of its sweep, and what comes out. */
+#ifndef FAULTLINE_TOOLS_SIM_H
+#define FAULTLINE_TOOLS_SIM_H
+
+#include "lib/job/options.h"
+#include "lib/job/sweep.h"
+#include "lib/translate/import.h"
+#include "lib/translate/model.h"
+#include "lib/translate/tenants.h"
+#include "lib/translate/watch.h"
+#include "tools/common.h"
+
+/* What a point's text comes to. Times are in ns as people write them. */
+struct sim_config {
+	__u32 hypertrio, literal; /* presets */
+	struct model_config model;
+	struct tenants_config trace;
+	__u32 packet_bytes, link_mbit_per_s;
+	__u64 pcie_ns, dram_ns, devtlb_hit_ns, context_hit_ns, walk_hit_ns, fault_ns;
+	__u32 walk; /* enum sim_walk */
+	bool walk_tables;
+	__u64 host_page, ring_page, data_page, mailbox_page;
+	__u32 workload; /* enum tenants_preset */
+	__u32 requests; /* of a packet of a recording */
+	bool as_recorded;
+	__u64 packets;
+};
+
+enum sim_walk { SIM_WALK_AS_RELEASED, SIM_WALK_NESTED, SIM_WALK_24 };
+
+extern const struct option_table sim_options;
+
+/* Gives a job every section, so that --set finds them. */
+int sim_complete(struct job_text *text);
+/* Chooses a preset by its name. -EINVAL with the accepted ones. */
+int sim_preset(struct job_text *text, const char *name);
+/* From text to numbers; -EBADMSG with the place and what is accepted. */
+int sim_configure(struct sim_config *config, const struct job_text *text);
+
+/* The columns of table "results", the names in [expect]. Whole numbers but for the ratios. */
+enum sim_column {
+	SIM_TENANTS,
+	SIM_PACKETS,
+	SIM_TRANSLATIONS,
+	SIM_DROPS,
+	SIM_TIME,
+	SIM_OFFERED,
+	SIM_BANDWIDTH,
+	SIM_DEVTLB_HIT,
+	SIM_BUFFER_HIT,
+	SIM_LATENCY_MEAN,
+	SIM_LATENCY_P50,
+	SIM_LATENCY_P99,
+	SIM_LATENCY_P999,
+	SIM_LATENCY_MAX,
+	SIM_WALKS,
+	SIM_WALK_READS,
+	SIM_READS_PER_WALK,
+	SIM_PTB_MEAN,
+	SIM_PTB_MAX,
+	SIM_PREFETCHES,
+	SIM_PREFETCH_USEFUL,
+	SIM_PREFETCH_LATE,
+	SIM_PREFETCH_UNUSED,
+	SIM_PREFETCH_DUPLICATES,
+	SIM_CONFLICTS,
+	SIM_CROSS,
+	SIM_FAIRNESS,
+	SIM_FAULTS,
+	SIM_INVALIDATIONS,
+	SIM_COLUMNS,
+};
+
+extern const struct job_columns sim_columns;
+
+#define SIM_PARTS      6
+#define SIM_PARTITIONS 1024
+
+struct sim_outcome {
+	double values[SIM_COLUMNS];
+	struct model_stats stats;
+	struct watch_tenant *tenants; /* NULL unless asked for */
+	__u32 tenant_count;
+	struct watch_point *points;
+	__u32 point_count;
+	__u64 point_ps;
+	__u32 *occupancy[SIM_PARTS]; /* entries in use in each partition, by enum model_part */
+	__u32 partitions[SIM_PARTS];
+};
+
+/* Runs one point to its end. `store` NULL: the trace is made up. */
+int sim_run(struct sim_outcome *outcome, const struct sim_config *config,
+	    const struct store *store);
+void sim_outcome_free(struct sim_outcome *outcome);
+
+/* Writes all tables of all points; `wide`: every column of "results". */
+int sim_write(struct writer *writer, const struct sweep *sweep, const struct sim_outcome *outcomes,
+	      bool whole);
+
+#endif

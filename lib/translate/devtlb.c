@@ -5,23 +5,25 @@
 #include <stdlib.h>
 
 #include "lib/base/fail.h"
+#include "lib/translate/cache.h"
 
-struct entry {
-	__u64 page; /* iova >> bits */
-	__u64 physical;
-	__u64 used; /* time of last use, counted in uses */
-	__u32 pasid;
-	__u32 permissions;
-	__u8 bits; /* enum devtlb_page, 0: free */
-};
+#define KEY_4K	    1
+#define KEY_2M	    2
+#define KEY_SIZE    3 /* mask */
+#define KEY_PASID   2 /* shift: 20 bits and the one of PASID_NONE */
+#define KEY_PAGE    23
+#define PASID_MASK  0xfffffu
+#define NO_PASID    (1u << 20)
+#define PASID_NONE  (1u << 31) /* bpf/event.h */
+#define ADDRESS_END (1ull << DEVTLB_IOVA_BITS)
 
 struct devtlb {
-	__u32 ways;
+	struct cache *cache;
+	__u32 entries;
 	__u32 set_mask;
 	__u32 cached_2m; /* a lookup need not probe for a size that is not there */
-	__u64 clock;
 	struct devtlb_stats stats;
-	struct entry entries[];
+	struct devtlb_translation translations[]; /* by slot of the cache */
 };
 
 static bool power_of_two(__u32 number)
@@ -31,7 +33,9 @@ static bool power_of_two(__u32 number)
 
 int devtlb_create(struct devtlb **devtlb, __u32 entries, __u32 ways)
 {
+	const struct cache_config config = {entries, ways, REPLACE_LRU, 0};
 	struct devtlb *created;
+	int error;
 
 	if (!power_of_two(entries) || !power_of_two(ways) || entries > DEVTLB_ENTRIES_MAX ||
 	    ways > DEVTLB_WAYS_MAX || ways > entries)
@@ -39,10 +43,15 @@ int devtlb_create(struct devtlb **devtlb, __u32 entries, __u32 ways)
 			      "DevTLB with %u entries in %u ways: accepted: powers of two, at most "
 			      "%u entries, at most %u ways and not more than entries",
 			      entries, ways, DEVTLB_ENTRIES_MAX, DEVTLB_WAYS_MAX);
-	created = calloc(1, sizeof(*created) + entries * sizeof(created->entries[0]));
+	created = calloc(1, sizeof(*created) + entries * sizeof(created->translations[0]));
 	if (!created)
 		return failed(-ENOMEM, "no memory for a DevTLB of %u entries", entries);
-	created->ways = ways;
+	error = cache_create(&created->cache, &config);
+	if (error) {
+		free(created);
+		return error;
+	}
+	created->entries = entries;
 	created->set_mask = entries / ways - 1;
 	*devtlb = created;
 	return 0;
@@ -50,113 +59,101 @@ int devtlb_create(struct devtlb **devtlb, __u32 entries, __u32 ways)
 
 void devtlb_destroy(struct devtlb *devtlb)
 {
+	if (!devtlb)
+		return;
+	cache_destroy(devtlb->cache);
 	free(devtlb);
 }
 
-static struct entry *set_of(struct devtlb *devtlb, __u64 page)
+static __u64 key_of(__u32 pasid, __u64 iova, enum devtlb_page page)
 {
-	return &devtlb->entries[(page & devtlb->set_mask) * devtlb->ways];
+	__u64 short_pasid = pasid == PASID_NONE ? NO_PASID : pasid & PASID_MASK;
+
+	return iova >> page << (page - DEVTLB_4K) << KEY_PAGE | short_pasid << KEY_PASID |
+	       (page == DEVTLB_2M ? KEY_2M : KEY_4K);
 }
 
-static struct entry *find(struct devtlb *devtlb, __u32 pasid, __u64 iova, __u8 bits)
+static __u32 set_of(const struct devtlb *devtlb, __u64 iova, enum devtlb_page page)
 {
-	__u64 page = iova >> bits;
-	struct entry *entry = set_of(devtlb, page);
+	return (__u32)(iova >> page) & devtlb->set_mask;
+}
 
-	for (__u32 way = 0; way < devtlb->ways; way++, entry++) {
-		if (entry->page == page && entry->bits == bits && entry->pasid == pasid)
-			return entry;
-	}
-	return NULL;
+static __u32 find(const struct devtlb *devtlb, __u32 pasid, __u64 iova, enum devtlb_page page)
+{
+	return cache_find(devtlb->cache, set_of(devtlb, iova, page), key_of(pasid, iova, page));
 }
 
 bool devtlb_lookup(struct devtlb *devtlb, __u32 pasid, __u64 iova,
 		   struct devtlb_translation *translation)
 {
-	struct entry *entry = find(devtlb, pasid, iova, DEVTLB_4K);
+	__u32 slot = CACHE_NO_SLOT;
 
-	if (!entry && devtlb->cached_2m)
-		entry = find(devtlb, pasid, iova, DEVTLB_2M);
-	if (!entry) {
+	if (iova < ADDRESS_END)
+		slot = find(devtlb, pasid, iova, DEVTLB_4K);
+	if (slot == CACHE_NO_SLOT && devtlb->cached_2m && iova < ADDRESS_END)
+		slot = find(devtlb, pasid, iova, DEVTLB_2M);
+	if (slot == CACHE_NO_SLOT) {
 		devtlb->stats.misses++;
 		return false;
 	}
 	devtlb->stats.hits++;
-	entry->used = ++devtlb->clock;
-	translation->physical = entry->physical;
-	translation->permissions = entry->permissions;
-	translation->page = entry->bits;
+	cache_touch(devtlb->cache, slot, 0);
+	*translation = devtlb->translations[slot];
 	return true;
-}
-
-/* A free way if the set has one, else the least recently used. */
-static struct entry *victim(struct devtlb *devtlb, __u64 page)
-{
-	struct entry *entry = set_of(devtlb, page), *oldest = entry;
-
-	for (__u32 way = 0; way < devtlb->ways; way++, entry++) {
-		if (!entry->bits)
-			return entry;
-		if (entry->used < oldest->used)
-			oldest = entry;
-	}
-	return oldest;
-}
-
-static void drop(struct devtlb *devtlb, struct entry *entry)
-{
-	devtlb->cached_2m -= entry->bits == DEVTLB_2M;
-	entry->bits = 0;
 }
 
 bool devtlb_insert(struct devtlb *devtlb, __u32 pasid, __u64 iova,
 		   const struct devtlb_translation *translation)
 {
-	struct entry *entry = find(devtlb, pasid, iova, translation->page);
-	bool evicts = false;
+	__u32 slot;
+	__u64 evicted = 0;
 
-	if (!entry) {
-		entry = victim(devtlb, iova >> translation->page);
-		evicts = entry->bits != 0;
-		devtlb->stats.evictions += evicts;
+	if (iova >= ADDRESS_END)
+		return false;
+	slot = find(devtlb, pasid, iova, translation->page);
+	if (slot != CACHE_NO_SLOT) {
+		cache_touch(devtlb->cache, slot, 0);
+	} else {
+		slot = cache_insert(devtlb->cache, set_of(devtlb, iova, translation->page),
+				    key_of(pasid, iova, translation->page), 0, &evicted);
+		devtlb->cached_2m += translation->page == DEVTLB_2M;
+		devtlb->cached_2m -= (evicted & KEY_SIZE) == KEY_2M;
 	}
-	drop(devtlb, entry);
-	*entry = (struct entry){
-		.page = iova >> translation->page,
-		.physical = translation->physical,
-		.used = ++devtlb->clock,
-		.pasid = pasid,
-		.permissions = translation->permissions,
-		.bits = translation->page,
-	};
-	devtlb->cached_2m += entry->bits == DEVTLB_2M;
-	return evicts;
+	devtlb->translations[slot] = *translation;
+	devtlb->stats.evictions += evicted != 0;
+	return evicted;
 }
 
-static bool overlaps(const struct entry *entry, __u64 iova, __u64 last)
+static void drop(struct devtlb *devtlb, __u32 slot)
 {
-	return entry->bits && entry->page >= iova >> entry->bits &&
-	       entry->page <= last >> entry->bits;
+	devtlb->cached_2m -= (cache_key(devtlb->cache, slot) & KEY_SIZE) == KEY_2M;
+	cache_remove(devtlb->cache, slot);
+	devtlb->stats.invalidated++;
+}
+
+static bool overlaps(__u64 key, __u64 pasid, __u64 iova, __u64 last)
+{
+	enum devtlb_page page = (key & KEY_SIZE) == KEY_2M ? DEVTLB_2M : DEVTLB_4K;
+	__u64 first = key >> KEY_PAGE << DEVTLB_4K;
+
+	return key && (key >> KEY_PASID & ((NO_PASID << 1) - 1)) == pasid && first <= last &&
+	       first + (1ull << page) - 1 >= iova;
 }
 
 /* [iova, last], so that a range may end with the address space. */
 static __u32 invalidate(struct devtlb *devtlb, __u32 pasid, __u64 iova, __u64 last)
 {
-	__u32 count = (devtlb->set_mask + 1) * devtlb->ways, dropped = 0;
+	__u64 before = devtlb->stats.invalidated;
+	__u64 short_pasid = pasid == PASID_NONE ? NO_PASID : pasid & PASID_MASK;
 
-	for (struct entry *entry = devtlb->entries; entry < devtlb->entries + count; entry++) {
-		if (entry->pasid == pasid && overlaps(entry, iova, last)) {
-			drop(devtlb, entry);
-			dropped++;
-		}
-	}
-	devtlb->stats.invalidated += dropped;
-	return dropped;
+	for (__u32 slot = 0; slot < devtlb->entries; slot++)
+		if (overlaps(cache_key(devtlb->cache, slot), short_pasid, iova, last))
+			drop(devtlb, slot);
+	return (__u32)(devtlb->stats.invalidated - before);
 }
 
 __u32 devtlb_invalidate(struct devtlb *devtlb, __u32 pasid, __u64 iova, __u64 length)
 {
-	struct entry *entry;
 	__u32 dropped = 0;
 
 	if (!length)
@@ -164,14 +161,14 @@ __u32 devtlb_invalidate(struct devtlb *devtlb, __u32 pasid, __u64 iova, __u64 le
 	if (iova >> DEVTLB_4K != (iova + length - 1) >> DEVTLB_4K)
 		return invalidate(devtlb, pasid, iova, iova + length - 1);
 	/* One page, the usual case: two sets instead of the whole cache. */
-	for (int i = 0; i < 2; i++) {
-		entry = find(devtlb, pasid, iova, i ? DEVTLB_2M : DEVTLB_4K);
-		if (entry) {
-			drop(devtlb, entry);
+	for (int i = 0; i < 2 && iova < ADDRESS_END; i++) {
+		__u32 slot = find(devtlb, pasid, iova, i ? DEVTLB_2M : DEVTLB_4K);
+
+		if (slot != CACHE_NO_SLOT) {
+			drop(devtlb, slot);
 			dropped++;
 		}
 	}
-	devtlb->stats.invalidated += dropped;
 	return dropped;
 }
 

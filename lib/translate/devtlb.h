@@ -2,7 +2,7 @@
 /*
  * A device's translation cache (PCIe ATS: address translation cache, "DevTLB").
  *
- * Set-associative with true LRU in each set. Entries are keyed by (PASID, page); a page has 4 KiB
+ * A cache (cache.h) with true LRU in each set. Entries are keyed by (PASID, page); a page has 4 KiB
  * or 2 MiB and both sizes share the sets. The set is chosen by the low bits of the page number, as
  * hardware does: the same IOVA of two PASIDs competes for one set.
  *
@@ -15,8 +15,9 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#define DEVTLB_ENTRIES_MAX (1u << 24)
+#define DEVTLB_ENTRIES_MAX (1u << 20)
 #define DEVTLB_WAYS_MAX	   1024
+#define DEVTLB_IOVA_BITS   52 /* what lies beyond is never cached */
 
 enum devtlb_page { DEVTLB_4K = 12, DEVTLB_2M = 21 }; /* log2 of the page's bytes */
 

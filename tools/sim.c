@@ -28,6 +28,7 @@ struct sim {
 	const char *tenants;
 	__u64 threads;
 	bool keys, shorten;
+	bool accesses; /* the other verb: look at the trace, simulate nothing */
 
 	struct job_text *text;
 	struct sweep sweep;
@@ -314,11 +315,9 @@ static int run_points(struct sim *sim)
 	return pool.error ? failed(pool.error, "%s", pool.sentence) : 0;
 }
 
-static int write_all(struct sim *sim)
+static bool whole(const struct sim *sim)
 {
-	bool whole = sim->output.format != OUTPUT_TEXT || sim->output.table;
-
-	return sim_write(sim->writer, &sim->sweep, sim->outcomes, whole);
+	return sim->output.format != OUTPUT_TEXT || sim->output.table;
 }
 
 static void close_sim(struct sim *sim)
@@ -333,23 +332,57 @@ static void close_sim(struct sim *sim)
 	job_text_free(sim->text);
 }
 
-static int run(struct sim *sim)
+static int prepare(struct sim *sim)
 {
-	int err = read_job(sim), closed;
+	int err = read_job(sim);
 
 	if (!err)
 		err = configure(sim);
-	if (!err)
-		err = read_recordings(sim);
-	if (!err)
+	return err ? err : read_recordings(sim);
+}
+
+static int run(struct sim *sim)
+{
+	int err = prepare(sim), closed;
+
+	if (!err && !sim->accesses)
 		err = run_points(sim);
 	if (!err)
 		err = common_open_writer(&sim->writer, &sim->output);
 	if (err)
 		return err;
-	err = write_all(sim);
+	err = sim->accesses ? sim_accesses(sim->writer, &sim->configs[0], sim->store, whole(sim))
+			    : sim_write(sim->writer, &sim->sweep, sim->outcomes, whole(sim));
 	closed = writer_close(sim->writer);
 	return err ? err : closed;
+}
+
+static const struct argp accesses_argp = {
+	options,
+	parse,
+	"[JOB.ini]",
+	"Tells which pages a trace needs, recorded or made up as for `faultline sim`: classes of pages "
+	"by how often and when they are used, pages that tenants share, how soon a page is used again, "
+	"and how many entries a tenant's accesses need at a time (HyperTRIO section IV-D).\v"
+	"EXAMPLES:\n"
+	"  sudo faultline record --kind io_complete -o run.flt -- ./workload\n"
+	"  faultline accesses --trace run.flt --set trace.as_recorded=yes --set trace.requests=1\n"
+	"  faultline accesses --set trace.workload=websearch --tenants 1 --csv out",
+	children,
+	NULL,
+	NULL,
+};
+
+int verb_accesses(int argc, char **argv)
+{
+	struct sim sim = {.accesses = true};
+	int err = common_parse(&accesses_argp, 0, argc, argv, &sim);
+
+	if (err)
+		return EXIT_USAGE;
+	err = run(&sim);
+	close_sim(&sim);
+	return err ? common_failed(err) : EXIT_OK;
 }
 
 int verb_sim(int argc, char **argv)

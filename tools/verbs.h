@@ -12,5 +12,6 @@ int verb_timeline(int argc, char **argv);
 int verb_footprint(int argc, char **argv);
 int verb_slo(int argc, char **argv);
 int verb_sim(int argc, char **argv);
+int verb_accesses(int argc, char **argv);
 
 #endif

@@ -234,6 +234,7 @@ static void gather_tenant(struct pages *pages, __u16 number, const struct tenant
 		.cold = tenant->cold,
 		.active99 = active_set(tenant, 990),
 		.active999 = active_set(tenant, 999),
+		.active_all = active_set(tenant, 1000),
 	};
 	for (__u32 d = 0; d < REUSE_DISTANCES; d++)
 		pages->distances[d] += tenant->distances[d];

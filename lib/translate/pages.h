@@ -38,6 +38,7 @@ struct tenant_use {
 	__u64 cold;	/* first accesses */
 	__u32 active99; /* pages that an LRU cache must hold for 99% of the reuses to hit */
 	__u32 active999;
+	__u32 active_all; /* for every reuse: what "full link rate" takes (figure 11c) */
 };
 
 #define REUSE_DISTANCES 4096 /* longer ones count as the last */

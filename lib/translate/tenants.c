@@ -96,12 +96,12 @@ int tenants_next(void *self, struct model_packet *packets, int room)
 void tenants_preset(struct tenants_config *config, enum tenants_preset preset)
 {
 	static const struct {
-		__u32 streams, run;
+		__u32 pages; /* of data: with ring and mailbox about the set of figure 11c */
 		__u64 translations_min, translations_max; /* table III */
 	} figures[TENANTS_PRESETS] = {
-		[TENANTS_IPERF3] = {1, 1500, 68079, 108510},
-		[TENANTS_MEDIASTREAM] = {8, 1500, 5520, 73657},
-		[TENANTS_WEBSEARCH] = {12, 1500, 43362, 108513},
+		[TENANTS_IPERF3] = {6, 68079, 108510},
+		[TENANTS_MEDIASTREAM] = {32, 5520, 73657},
+		[TENANTS_WEBSEARCH] = {34, 43362, 108513},
 	};
 
 	*config = (struct tenants_config){
@@ -109,11 +109,11 @@ void tenants_preset(struct tenants_config *config, enum tenants_preset preset)
 		.tenant_packets_min = figures[preset].translations_min / 3,
 		.tenant_packets_max = figures[preset].translations_max / 3,
 		.ring = {0x34800000, 1, 12},
-		.data = {0xbbe00000, 32, 21},
+		.data = {0xbbe00000, figures[preset].pages, 21},
 		.mailbox = {0xf0000000, 1, 12},
 		.first_touch = {0xf0001000, 70, 12},
-		.run = figures[preset].run,
-		.streams = figures[preset].streams,
+		.run = 1500, /* figure 8: accesses to a data page before the next */
+		.streams = 1,
 		.seed = 1,
 	};
 }

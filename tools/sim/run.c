@@ -4,75 +4,18 @@
 #include <stdlib.h>
 
 #include "lib/base/fail.h"
-#include "lib/translate/oracle.h"
-#include "tools/sim/sim.h"
+#include "tools/sim/origin.h"
 
 #define DEVICES_MAX 64
 #define PS_PER_S    1000000000000ull
 #define POINT_PS    1000000 /* stretches of the PTB's curve: 1 us, doubled as needed */
 
-/* Where a device's packets come from: made up or recorded, and then perhaps looked through. */
-struct origin {
-	struct tenants *tenants;
-	struct store_play *play;
-	struct oracle *oracle;
-};
-
 struct run {
 	const struct sim_config *config;
-	const struct store *store;
 	struct model *model;
 	struct watch *watch;
 	struct origin origins[DEVICES_MAX];
 };
-
-static bool needs_oracle(const struct model_config *m)
-{
-	return m->devtlb.cache.policy == REPLACE_BELADY ||
-	       m->iotlb.cache.policy == REPLACE_BELADY ||
-	       m->level2.cache.policy == REPLACE_BELADY || m->level3.cache.policy == REPLACE_BELADY;
-}
-
-static int next(void *self, struct model_packet *packets, int room)
-{
-	struct origin *origin = self;
-
-	if (origin->oracle)
-		return oracle_next(origin->oracle, packets, room);
-	return origin->tenants ? tenants_next(origin->tenants, packets, room)
-			       : store_play_next(origin->play, packets, room);
-}
-
-static int open_origin(struct run *run, __u32 device)
-{
-	const struct sim_config *c = run->config;
-	struct origin *origin = &run->origins[device];
-	struct tenants_config trace = c->trace;
-	struct oracle *oracle;
-	int err;
-
-	/* Devices have tenants of their own, who do not march in step with the others'. */
-	trace.seed += device;
-	trace.turns.seed += device;
-	if (run->store)
-		err = store_play_create(&origin->play, run->store, c->requests,
-					c->as_recorded ? NULL : &trace.turns);
-	else
-		err = tenants_create(&origin->tenants, &trace);
-	if (err || !needs_oracle(&c->model))
-		return err;
-	err = oracle_create(&oracle, next, origin);
-	if (!err)
-		origin->oracle = oracle;
-	return err;
-}
-
-static void close_origin(struct origin *origin)
-{
-	tenants_destroy(origin->tenants);
-	store_play_destroy(origin->play);
-	oracle_destroy(origin->oracle);
-}
 
 static double ratio(__u64 part, __u64 whole)
 {
@@ -100,6 +43,7 @@ static void fill_traffic(struct sim_outcome *o, const struct sim_config *c)
 	v[SIM_TIME] = (double)s->time_ps;
 	v[SIM_OFFERED] = bits_per_s(c, s->packets + s->drops, s->time_ps);
 	v[SIM_BANDWIDTH] = bits_per_s(c, s->packets, s->time_ps);
+	v[SIM_GBIT] = v[SIM_BANDWIDTH] / 1e9;
 	v[SIM_PTB_MEAN] = ratio(s->in_flight_ps, s->time_ps);
 	v[SIM_PTB_MAX] = s->in_flight_max;
 	v[SIM_FAULTS] = (double)s->faults;
@@ -183,7 +127,7 @@ static int play(struct run *run, struct sim_outcome *outcome)
 	for (__u32 i = 0; i < run->config->model.devices; i++)
 		selves[i] = &run->origins[i];
 	model_observe(run->model, watch_observer(run->watch));
-	err = model_run(run->model, next, selves);
+	err = model_run(run->model, origin_next, selves);
 	if (err)
 		return err;
 	model_stats(run->model, &outcome->stats);
@@ -202,18 +146,18 @@ static int play(struct run *run, struct sim_outcome *outcome)
 
 int sim_run(struct sim_outcome *outcome, const struct sim_config *config, const struct store *store)
 {
-	struct run run = {.config = config, .store = store};
+	struct run run = {.config = config};
 	int err = model_create(&run.model, &config->model);
 
 	*outcome = (struct sim_outcome){0};
 	for (__u32 i = 0; !err && i < config->model.devices; i++)
-		err = open_origin(&run, i);
+		err = origin_open(&run.origins[i], config, store, i);
 	if (!err)
 		err = watch_create(&run.watch, POINT_PS);
 	if (!err)
 		err = play(&run, outcome);
 	for (__u32 i = 0; i < DEVICES_MAX; i++)
-		close_origin(&run.origins[i]);
+		origin_close(&run.origins[i]);
 	watch_destroy(run.watch);
 	model_destroy(run.model);
 	return err;

@@ -47,6 +47,7 @@ enum sim_column {
 	SIM_TIME,
 	SIM_OFFERED,
 	SIM_BANDWIDTH,
+	SIM_GBIT,
 	SIM_DEVTLB_HIT,
 	SIM_BUFFER_HIT,
 	SIM_LATENCY_MEAN,
@@ -93,6 +94,10 @@ struct sim_outcome {
 int sim_run(struct sim_outcome *outcome, const struct sim_config *config,
 	    const struct store *store);
 void sim_outcome_free(struct sim_outcome *outcome);
+
+/* `faultline accesses`: what the trace of one configuration needs. */
+int sim_accesses(struct writer *writer, const struct sim_config *config, const struct store *store,
+		 bool whole);
 
 /* Writes all tables of all points; `wide`: every column of "results". */
 int sim_write(struct writer *writer, const struct sweep *sweep, const struct sim_outcome *outcomes,

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a trace needs, without a model: page classes, sharers, reuse distances, active sets. */
+#include "lib/base/fail.h"
+#include "lib/translate/pages.h"
+#include "tools/sim/origin.h"
+
+#define BATCH	     256
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define TEXT_ROWS    20
+
+struct class_sum {
+	__u64 pages, accesses, least, most, runs, shared;
+};
+
+static void add_use(struct class_sum *sum, const struct page_use *use)
+{
+	if (!sum->pages || use->accesses < sum->least)
+		sum->least = use->accesses;
+	if (use->accesses > sum->most)
+		sum->most = use->accesses;
+	sum->pages++;
+	sum->accesses += use->accesses;
+	sum->runs += use->runs;
+	sum->shared += use->sharers > 1;
+}
+
+static int write_classes(struct writer *writer, const struct page_use *uses, size_t count)
+{
+	static const struct column columns[] = {
+		{"class", NULL, COLUMN_TEXT, 8, false},
+		{"size", NULL, COLUMN_BYTES, 6, false},
+		{"pages", NULL, COLUMN_COUNT, 8, false},
+		{"accesses", NULL, COLUMN_COUNT, 10, false},
+		{"least", "per_page", COLUMN_COUNT, 8, false},
+		{"most", "per_page", COLUMN_COUNT, 8, false},
+		{"run", "accesses", COLUMN_REAL, 8, false},
+		{"shared", "pages", COLUMN_COUNT, 8, false},
+	};
+	static const struct table table = {"classes", "Pages by class", columns, COUNT(columns)};
+	struct class_sum sums[PAGE_CLASSES][3] = {0};
+	int err = writer_begin(writer, &table);
+
+	for (size_t i = 0; i < count; i++)
+		add_use(&sums[uses[i].page_class][uses[i].shift / 9 - 1], &uses[i]);
+	for (unsigned int class = 0; class < PAGE_CLASSES; class ++)
+		for (unsigned int size = 0; !err && size < 3; size++) {
+			const struct class_sum *s = &sums[class][size];
+
+			if (!s->pages)
+				continue;
+			err = writer_row(writer, (union cell[]){{.text = page_class_name(class)},
+								{.count = 4096ull << (9 * size)},
+								{.count = s->pages},
+								{.count = s->accesses},
+								{.count = s->least},
+								{.count = s->most},
+								{.real = (double)s->accesses /
+									 (double)(s->runs ?: 1)},
+								{.count = s->shared}});
+		}
+	return err ? err : writer_end(writer);
+}
+
+static int write_tenants(struct writer *writer, const struct tenant_use *tenants, size_t count,
+			 size_t limit)
+{
+	static const struct column columns[] = {
+		{"tenant", NULL, COLUMN_COUNT, 6, false},
+		{"accesses", NULL, COLUMN_COUNT, 10, false},
+		{"pages", NULL, COLUMN_COUNT, 8, false},
+		{"first_accesses", NULL, COLUMN_COUNT, 14, false},
+		{"active_99", "entries", COLUMN_COUNT, 17, false},
+		{"active_999", "entries", COLUMN_COUNT, 18, false},
+		{"active_all", "entries", COLUMN_COUNT, 18, true},
+	};
+	static const struct table table = {"tenants", "Tenants", columns, COUNT(columns)};
+	int err = writer_begin(writer, &table);
+
+	for (size_t i = 0; !err && i < count && i < limit; i++)
+		err = writer_row(writer, (union cell[]){{.count = tenants[i].tenant},
+							{.count = tenants[i].accesses},
+							{.count = tenants[i].pages},
+							{.count = tenants[i].cold},
+							{.count = tenants[i].active99},
+							{.count = tenants[i].active999},
+							{.count = tenants[i].active_all}});
+	return err ? err : writer_end(writer);
+}
+
+static int write_pages(struct writer *writer, const struct page_use *uses, size_t count,
+		       size_t limit)
+{
+	static const struct column columns[] = {
+		{"tenant", NULL, COLUMN_COUNT, 6, false},
+		{"address", NULL, COLUMN_ADDRESS, 18, false},
+		{"size", NULL, COLUMN_BYTES, 6, false},
+		{"class", NULL, COLUMN_TEXT, 8, false},
+		{"accesses", NULL, COLUMN_COUNT, 10, false},
+		{"runs", NULL, COLUMN_COUNT, 8, false},
+		{"sharers", "tenants", COLUMN_COUNT, 15, false},
+	};
+	static const struct table table = {"pages", "Pages", columns, COUNT(columns)};
+	int err = writer_begin(writer, &table);
+
+	for (size_t i = 0; !err && i < count && i < limit; i++)
+		err = writer_row(writer,
+				 (union cell[]){{.count = uses[i].tenant},
+						{.count = uses[i].iova},
+						{.count = 1ull << uses[i].shift},
+						{.text = page_class_name(uses[i].page_class)},
+						{.count = uses[i].accesses},
+						{.count = uses[i].runs},
+						{.count = uses[i].sharers}});
+	return err ? err : writer_end(writer);
+}
+
+static int write_distances(struct writer *writer, const __u64 *distances)
+{
+	static const struct column columns[] = {
+		{"distance", "pages", COLUMN_COUNT, 14, false},
+		{"reuses", NULL, COLUMN_COUNT, 12, false},
+	};
+	static const struct table table = {"distances", "Reuse distances", columns, COUNT(columns)};
+	int err = writer_begin(writer, &table);
+
+	for (size_t d = 0; !err && d < REUSE_DISTANCES; d++)
+		if (distances[d])
+			err = writer_row(writer,
+					 (union cell[]){{.count = d}, {.count = distances[d]}});
+	return err ? err : writer_end(writer);
+}
+
+static int write_tables(struct writer *writer, const struct pages *pages, bool whole)
+{
+	size_t uses_count, tenants_count, limit = whole ? SIZE_MAX : TEXT_ROWS;
+	const struct page_use *uses = pages_uses(pages, &uses_count);
+	const struct tenant_use *tenants = pages_tenants(pages, &tenants_count);
+	int err = write_classes(writer, uses, uses_count);
+
+	if (!err)
+		err = write_tenants(writer, tenants, tenants_count, limit);
+	if (!err)
+		err = write_pages(writer, uses, uses_count, limit);
+	if (!err && whole)
+		err = write_distances(writer, pages_distances(pages));
+	return err;
+}
+
+static int take_all(struct pages *pages, struct origin *origin)
+{
+	struct model_packet packets[BATCH];
+	int count, err = 0;
+
+	while (!err && (count = origin_next(origin, packets, BATCH)) > 0)
+		for (int i = 0; !err && i < count; i++)
+			err = pages_take(pages, &packets[i]);
+	if (!err)
+		err = count;
+	return err ? err : pages_finish(pages);
+}
+
+int sim_accesses(struct writer *writer, const struct sim_config *config, const struct store *store,
+		 bool whole)
+{
+	struct origin origin = {0};
+	struct pages *pages;
+	int err = pages_create(&pages);
+
+	if (!err)
+		err = origin_open(&origin, config, store, 0);
+	if (!err)
+		err = take_all(pages, &origin);
+	origin_close(&origin);
+	if (!err)
+		err = write_tables(writer, pages, whole);
+	pages_destroy(pages);
+	return err;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/sim/origin.h"
+
+#include "lib/translate/oracle.h"
+
+static bool needs_oracle(const struct model_config *m)
+{
+	return m->devtlb.cache.policy == REPLACE_BELADY ||
+	       m->iotlb.cache.policy == REPLACE_BELADY ||
+	       m->level2.cache.policy == REPLACE_BELADY || m->level3.cache.policy == REPLACE_BELADY;
+}
+
+int origin_next(void *self, struct model_packet *packets, int room)
+{
+	struct origin *origin = self;
+
+	if (origin->oracle)
+		return oracle_next(origin->oracle, packets, room);
+	return origin->tenants ? tenants_next(origin->tenants, packets, room)
+			       : store_play_next(origin->play, packets, room);
+}
+
+int origin_open(struct origin *origin, const struct sim_config *c, const struct store *store,
+		__u32 device)
+{
+	struct tenants_config trace = c->trace;
+	struct oracle *oracle;
+	int err;
+
+	/* Devices have tenants of their own, who do not march in step with the others'. */
+	trace.seed += device;
+	trace.turns.seed += device;
+	if (store)
+		err = store_play_create(&origin->play, store, c->requests,
+					c->as_recorded ? NULL : &trace.turns);
+	else
+		err = tenants_create(&origin->tenants, &trace);
+	if (err || !needs_oracle(&c->model))
+		return err;
+	err = oracle_create(&oracle, origin_next, origin);
+	if (!err)
+		origin->oracle = oracle;
+	return err;
+}
+
+void origin_close(struct origin *origin)
+{
+	tenants_destroy(origin->tenants);
+	store_play_destroy(origin->play);
+	oracle_destroy(origin->oracle);
+}

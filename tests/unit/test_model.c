@@ -341,6 +341,111 @@ static void the_oracle_needs_and_gets_the_future(void **state)
 	}
 }
 
+/* Packets by hand. */
+struct script {
+	const struct model_packet *packets;
+	size_t count, at;
+};
+
+static int script_next(void *self, struct model_packet *packets, int room)
+{
+	struct script *script = self;
+	int count = 0;
+
+	while (count < room && script->at < script->count)
+		packets[count++] = script->packets[script->at++];
+	return count;
+}
+
+static void run_script(const struct model_config *config, const struct model_packet *packets,
+		       size_t count, struct model_stats *stats)
+{
+	struct script script = {packets, count, 0};
+	void *sources[] = {&script};
+	struct model *model;
+
+	assert_int_equal(model_create(&model, config), 0);
+	assert_int_equal(model_run(model, script_next, sources), 0);
+	model_stats(model, stats);
+	model_destroy(model);
+}
+
+#define PAGE(n)                                   \
+	{                                         \
+		(__u64)(n) << 12, CACHE_NEVER, 12 \
+	}
+
+/* With slots of 1 ns and hits of 3 ns a packet enters every third slot: not one later. */
+static void a_packet_enters_at_the_very_slot_of_the_completion(void **state)
+{
+	struct model_packet packets[101];
+	struct model_config config;
+	struct model_stats stats;
+
+	(void)state;
+	model_preset(&config, MODEL_BASE);
+	config.packet_bits = 200;
+	config.context_hit_ps = 1000;
+	config.devtlb_hit_ps = 2000;
+	config.pcie_ps = 10000;
+	config.dram_ps = 5000;
+	for (int i = 0; i < 101; i++)
+		packets[i] = (struct model_packet){.count = 1, .requests = {PAGE(7)}};
+	run_script(&config, packets, 101, &stats);
+	/* The first: context 1 + 2 * (10 + 5), DevTLB miss 10 + 5 + 10, in ns. */
+	assert_int_equal(stats.latency_max_ps, 56000);
+	assert_int_equal(stats.latency_sum_ps, 56000 + 100 * 3000);
+	assert_int_equal(stats.drops, 55 + 99 * 2);
+	assert_int_equal(stats.time_ps, 56000 + 100 * 3000);
+}
+
+/* Answers that come at the same time come in the order of the questions. */
+static void what_happens_at_once_happens_in_order(void **state)
+{
+	static const struct model_packet packets[] = {
+		{.count = 3, .requests = {PAGE(1), PAGE(2), PAGE(3)}},
+		{.count = 1, .requests = {PAGE(3)}},
+		{.count = 1, .requests = {PAGE(2)}},
+	};
+	struct model_config config;
+	struct model_stats stats;
+
+	(void)state;
+	model_preset(&config, MODEL_BASE);
+	config.devtlb = (struct model_cache){{2, 2, REPLACE_LRU, 0}, 1};
+	run_script(&config, packets, 3, &stats);
+	assert_int_equal(stats.devtlb.hits, 2);
+	assert_int_equal(stats.devtlb.evictions, 1);
+}
+
+static void next_uses_are_those_of_a_look_ahead(void **state)
+{
+	enum { LENGTH = 300 };
+	struct model_packet packets[LENGTH], seen[LENGTH];
+	struct oracle *oracle;
+	struct script script = {packets, LENGTH, 0};
+
+	(void)state;
+	srand(3);
+	for (int i = 0; i < LENGTH; i++)
+		packets[i] = (struct model_packet){.domain = (__u16)(rand() % 3),
+						   .count = 2,
+						   .requests = {PAGE(rand() % 20), PAGE(30)}};
+	assert_int_equal(oracle_create(&oracle, script_next, &script), 0);
+	assert_int_equal(oracle_next(oracle, seen, LENGTH), LENGTH);
+	for (int i = 0; i < 2 * LENGTH; i++) {
+		const struct model_request *request = &packets[i / 2].requests[i % 2];
+		__u64 next = CACHE_NEVER;
+
+		for (int j = 2 * LENGTH - 1; j > i; j--)
+			if (packets[j / 2].requests[j % 2].iova == request->iova &&
+			    packets[j / 2].domain == packets[i / 2].domain)
+				next = (__u64)j;
+		assert_int_equal(seen[i / 2].requests[i % 2].next_use, next);
+	}
+	oracle_destroy(oracle);
+}
+
 static void what_cannot_be_is_refused_with_what_can(void **state)
 {
 	struct model_config good, bad;
@@ -382,6 +487,9 @@ int main(void)
 		cmocka_unit_test(packets_and_drops_fill_the_link),
 		cmocka_unit_test(devices_share_the_iommu_and_nothing_else),
 		cmocka_unit_test(the_oracle_needs_and_gets_the_future),
+		cmocka_unit_test(a_packet_enters_at_the_very_slot_of_the_completion),
+		cmocka_unit_test(what_happens_at_once_happens_in_order),
+		cmocka_unit_test(next_uses_are_those_of_a_look_ahead),
 		cmocka_unit_test(what_cannot_be_is_refused_with_what_can),
 	};
 

@@ -32,28 +32,29 @@ static const struct option_choice walks[] = {{"as-released", SIM_WALK_AS_RELEASE
 					     {"24", SIM_WALK_24},
 					     {NULL, 0}};
 
-#define CACHE(section, part, size, way, replacement, least)                                        \
-	{section, "entries",	     OPTION_COUNT, MODEL(part.cache.entries),                      \
-	 least,	  CACHE_ENTRIES_MAX, size,	   .meaning = "entries in all"},                   \
-		{section,                                                                          \
-		 "ways",                                                                           \
-		 OPTION_COUNT,                                                                     \
-		 MODEL(part.cache.ways),                                                           \
-		 1,                                                                                \
-		 CACHE_ENTRIES_MAX,                                                                \
-		 way,                                                                              \
-		 .meaning = "of a set; as many as entries: fully associative"},                    \
-		{section,                                                                          \
-		 "policy",                                                                         \
-		 OPTION_CHOICE,                                                                    \
-		 MODEL(part.cache.policy),                                                         \
-		 .otherwise = replacement,                                                         \
-		 .choices = policies,                                                              \
-		 .meaning = "who makes way"},                                                      \
+#define ENTRIES(section, part, least, number)                                       \
+	{                                                                           \
+		section, "entries", OPTION_COUNT, MODEL(part.cache.entries), least, \
+			CACHE_ENTRIES_MAX, number, .meaning = "entries in all"      \
+	}
+#define WAYS(section, part, number)                                                          \
+	{                                                                                    \
+		section, "ways", OPTION_COUNT, MODEL(part.cache.ways), 0, CACHE_ENTRIES_MAX, \
+			number, .meaning = "of a set; 0: fully associative"                  \
+	}
+#define POLICY(section, part, name)                                                        \
+	{                                                                                  \
+		section, "policy", OPTION_CHOICE, MODEL(part.cache.policy),                \
+			.otherwise = name, .choices = policies, .meaning = "who makes way" \
+	}
+#define PARTITIONS(section, part)                                                                  \
 	{                                                                                          \
 		section, "partitions", OPTION_COUNT, MODEL(part.partitions), 1, 65536, "1",        \
 			.power_of_two = true, .meaning = "sets reserved by low bits of the domain" \
 	}
+#define CACHE(section, part, least, entries, ways)                         \
+	ENTRIES(section, part, least, entries), WAYS(section, part, ways), \
+		POLICY(section, part, "lfu"), PARTITIONS(section, part)
 
 static const struct option_choice designs[] = {{"base", 0}, {"hypertrio", 1}, {NULL, 0}};
 static const struct option_choice literals[] = {
@@ -138,10 +139,10 @@ static const struct option_row rows[] = {
 	{"context", "policy", OPTION_CHOICE, MODEL(context.cache.policy), .otherwise = "lfu",
 	 .choices = policies, .meaning = "who makes way"},
 
-	CACHE("devtlb", devtlb, "64", "8", "lfu", 1),
-	CACHE("iotlb", iotlb, "0", "8", "lfu", 0),
-	CACHE("level2", level2, "512", "16", "lfu", 1),
-	CACHE("level3", level3, "1024", "16", "lfu", 1),
+	CACHE("devtlb", devtlb, 1, "64", "8"),
+	CACHE("iotlb", iotlb, 0, "0", "8"),
+	CACHE("level2", level2, 1, "512", "16"),
+	CACHE("level3", level3, 1, "1024", "16"),
 
 	{"prefetch", "entries", OPTION_COUNT, MODEL(prefetch.cache.entries), 0, 4096, "0",
 	 .meaning = "of the buffer; 0: nothing is prefetched"},
@@ -253,6 +254,12 @@ static int set_pages(struct sim_config *c)
 	return err;
 }
 
+static void fully_associative(struct cache_config *cache)
+{
+	if (!cache->ways)
+		cache->ways = cache->entries;
+}
+
 static void set_numbers(struct sim_config *c)
 {
 	struct model_config *m = &c->model;
@@ -268,6 +275,10 @@ static void set_numbers(struct sim_config *c)
 	m->walk = c->walk == SIM_WALK_NESTED ? (c->walk_tables ? WALK_TABLES : WALK_NESTED)
 		  : c->walk == SIM_WALK_24   ? WALK_24
 					     : WALK_AS_RELEASED;
+	fully_associative(&m->devtlb.cache);
+	fully_associative(&m->iotlb.cache);
+	fully_associative(&m->level2.cache);
+	fully_associative(&m->level3.cache);
 	m->context.cache.ways = m->context.cache.entries;
 	m->context.partitions = 1;
 	m->prefetch.cache.ways = m->prefetch.cache.entries;

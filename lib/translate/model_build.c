@@ -14,7 +14,7 @@ void model_preset(struct model_config *config, enum model_preset preset)
 	bool full = preset == MODEL_HYPERTRIO;
 
 	*config = (struct model_config){
-		.packet_bits = 1542 * 8,
+		.packet_bits = 1542 * 8ull,
 		.link_bits_per_s = 200000000000ull,
 		.ptb_entries = full ? 32 : 1,
 		.pcie_ps = 450000,

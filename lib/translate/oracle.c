@@ -90,7 +90,7 @@ static int take_in(struct oracle *o, model_source_fn source, void *self)
 
 	do {
 		if (o->room - o->count < READ) {
-			size_t room = o->room ? o->room * 2 : 4 * READ;
+			size_t room = o->room ? o->room * 2 : 4ul * READ;
 			struct model_packet *more = realloc(o->packets, room * sizeof(*more));
 
 			if (!more)

@@ -64,7 +64,7 @@ int store_create(struct store **store)
 
 	if (!s)
 		return failed(-ENOMEM, "no memory for a store of translations");
-	s->tenants = calloc(MODEL_TENANTS, sizeof(s->tenants[0]));
+	s->tenants = calloc(MODEL_TENANTS, sizeof(struct recorded *));
 	fd = s->tenants ? open_unnamed() : failed(-ENOMEM, "no memory for a store of translations");
 	s->fd = fd;
 	if (fd < 0) {

@@ -60,7 +60,7 @@ static int table_new(struct tables *t, __u64 *address)
 	size_t chunk = t->used / CHUNK_TABLES;
 
 	if (chunk == t->chunk_count) {
-		page_table **more = realloc(t->chunks, (chunk + 1) * sizeof(*more));
+		page_table **more = realloc(t->chunks, (chunk + 1) * sizeof(page_table *));
 
 		if (!more)
 			return -ENOMEM;

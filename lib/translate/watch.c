@@ -23,6 +23,7 @@ struct watch {
 	struct tenant *tenants[MODEL_TENANTS]; /* by source, made when first seen */
 	__u16 seen[MODEL_TENANTS]; /* sources in the order of their numbers, once finished */
 	__u32 count;
+	struct tenant all; /* together, once finished */
 	struct watch_point points[POINTS_MAX];
 	__u32 point_count;
 	__u64 point_ps;
@@ -44,7 +45,7 @@ static struct tenant *tenant_of(struct watch *w, __u16 source)
 static void fold(struct watch *w)
 {
 	for (__u32 i = 0; i < POINTS_MAX / 2; i++) {
-		struct watch_point *a = &w->points[2 * i], *b = &w->points[2 * i + 1];
+		struct watch_point *a = &w->points[2ul * i], *b = a + 1;
 
 		w->points[i] = (struct watch_point){
 			.start_ps = a->start_ps,
@@ -131,13 +132,25 @@ const struct model_observer *watch_observer(const struct watch *w)
 	return &w->observer;
 }
 
+static void add_up(struct tenant *all, const struct tenant *tenant)
+{
+	all->translations += tenant->translations;
+	if (all->latency_max_ps < tenant->latency_max_ps)
+		all->latency_max_ps = tenant->latency_max_ps;
+	for (__u32 bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++)
+		all->latencies[bucket] += tenant->latencies[bucket];
+}
+
 int watch_finish(struct watch *w, __u64 time_ps)
 {
 	pass_time(w, time_ps);
 	w->count = 0;
+	memset(&w->all, 0, sizeof(w->all));
 	for (__u32 source = 0; source < MODEL_TENANTS; source++)
-		if (w->tenants[source])
+		if (w->tenants[source]) {
 			w->seen[w->count++] = (__u16)source;
+			add_up(&w->all, w->tenants[source]);
+		}
 	return w->failed ? failed(-ENOMEM, "no memory for %u tenants", w->count) : 0;
 }
 
@@ -164,22 +177,7 @@ static __u64 quantile(const struct tenant *tenant, __u32 per_mille)
 
 __u64 watch_quantile(const struct watch *w, __u32 per_mille)
 {
-	struct tenant *all = calloc(1, sizeof(*all));
-	__u64 value = 0;
-
-	for (__u32 i = 0; all && i < w->count; i++) {
-		const struct tenant *tenant = w->tenants[w->seen[i]];
-
-		all->translations += tenant->translations;
-		if (all->latency_max_ps < tenant->latency_max_ps)
-			all->latency_max_ps = tenant->latency_max_ps;
-		for (__u32 bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++)
-			all->latencies[bucket] += tenant->latencies[bucket];
-	}
-	if (all && all->translations)
-		value = quantile(all, per_mille);
-	free(all);
-	return value;
+	return w->all.translations ? quantile(&w->all, per_mille) : 0;
 }
 
 bool watch_tenant(const struct watch *w, __u32 index, struct watch_tenant *result)

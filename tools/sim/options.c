@@ -32,29 +32,10 @@ static const struct option_choice walks[] = {{"as-released", SIM_WALK_AS_RELEASE
 					     {"24", SIM_WALK_24},
 					     {NULL, 0}};
 
-#define ENTRIES(section, part, least, number)                                       \
-	{                                                                           \
-		section, "entries", OPTION_COUNT, MODEL(part.cache.entries), least, \
-			CACHE_ENTRIES_MAX, number, .meaning = "entries in all"      \
-	}
-#define WAYS(section, part, number)                                                          \
-	{                                                                                    \
-		section, "ways", OPTION_COUNT, MODEL(part.cache.ways), 0, CACHE_ENTRIES_MAX, \
-			number, .meaning = "of a set; 0: fully associative"                  \
-	}
-#define POLICY(section, part, name)                                                        \
-	{                                                                                  \
-		section, "policy", OPTION_CHOICE, MODEL(part.cache.policy),                \
-			.otherwise = name, .choices = policies, .meaning = "who makes way" \
-	}
-#define PARTITIONS(section, part)                                                                  \
-	{                                                                                          \
-		section, "partitions", OPTION_COUNT, MODEL(part.partitions), 1, 65536, "1",        \
-			.power_of_two = true, .meaning = "sets reserved by low bits of the domain" \
-	}
-#define CACHE(section, part, least, entries, ways)                         \
-	ENTRIES(section, part, least, entries), WAYS(section, part, ways), \
-		POLICY(section, part, "lfu"), PARTITIONS(section, part)
+static const char entries_meaning[] = "entries in all";
+static const char ways_meaning[] = "of a set; 0: fully associative";
+static const char policy_meaning[] = "who makes way";
+static const char partitions_meaning[] = "sets reserved by low bits of the domain";
 
 static const struct option_choice designs[] = {{"base", 0}, {"hypertrio", 1}, {NULL, 0}};
 static const struct option_choice literals[] = {
@@ -139,10 +120,38 @@ static const struct option_row rows[] = {
 	{"context", "policy", OPTION_CHOICE, MODEL(context.cache.policy), .otherwise = "lfu",
 	 .choices = policies, .meaning = "who makes way"},
 
-	CACHE("devtlb", devtlb, 1, "64", "8"),
-	CACHE("iotlb", iotlb, 0, "0", "8"),
-	CACHE("level2", level2, 1, "512", "16"),
-	CACHE("level3", level3, 1, "1024", "16"),
+	{"devtlb", "entries", OPTION_COUNT, MODEL(devtlb.cache.entries), 1, CACHE_ENTRIES_MAX, "64",
+	 .meaning = entries_meaning},
+	{"devtlb", "ways", OPTION_COUNT, MODEL(devtlb.cache.ways), 0, CACHE_ENTRIES_MAX, "8",
+	 .meaning = ways_meaning},
+	{"devtlb", "policy", OPTION_CHOICE, MODEL(devtlb.cache.policy), .otherwise = "lfu",
+	 .choices = policies, .meaning = policy_meaning},
+	{"devtlb", "partitions", OPTION_COUNT, MODEL(devtlb.partitions), 1, 65536, "1",
+	 .meaning = partitions_meaning, .power_of_two = true},
+	{"iotlb", "entries", OPTION_COUNT, MODEL(iotlb.cache.entries), 0, CACHE_ENTRIES_MAX, "0",
+	 .meaning = entries_meaning},
+	{"iotlb", "ways", OPTION_COUNT, MODEL(iotlb.cache.ways), 0, CACHE_ENTRIES_MAX, "8",
+	 .meaning = ways_meaning},
+	{"iotlb", "policy", OPTION_CHOICE, MODEL(iotlb.cache.policy), .otherwise = "lfu",
+	 .choices = policies, .meaning = policy_meaning},
+	{"iotlb", "partitions", OPTION_COUNT, MODEL(iotlb.partitions), 1, 65536, "1",
+	 .meaning = partitions_meaning, .power_of_two = true},
+	{"level2", "entries", OPTION_COUNT, MODEL(level2.cache.entries), 1, CACHE_ENTRIES_MAX,
+	 "512", .meaning = entries_meaning},
+	{"level2", "ways", OPTION_COUNT, MODEL(level2.cache.ways), 0, CACHE_ENTRIES_MAX, "16",
+	 .meaning = ways_meaning},
+	{"level2", "policy", OPTION_CHOICE, MODEL(level2.cache.policy), .otherwise = "lfu",
+	 .choices = policies, .meaning = policy_meaning},
+	{"level2", "partitions", OPTION_COUNT, MODEL(level2.partitions), 1, 65536, "1",
+	 .meaning = partitions_meaning, .power_of_two = true},
+	{"level3", "entries", OPTION_COUNT, MODEL(level3.cache.entries), 1, CACHE_ENTRIES_MAX,
+	 "1024", .meaning = entries_meaning},
+	{"level3", "ways", OPTION_COUNT, MODEL(level3.cache.ways), 0, CACHE_ENTRIES_MAX, "16",
+	 .meaning = ways_meaning},
+	{"level3", "policy", OPTION_CHOICE, MODEL(level3.cache.policy), .otherwise = "lfu",
+	 .choices = policies, .meaning = policy_meaning},
+	{"level3", "partitions", OPTION_COUNT, MODEL(level3.partitions), 1, 65536, "1",
+	 .meaning = partitions_meaning, .power_of_two = true},
 
 	{"prefetch", "entries", OPTION_COUNT, MODEL(prefetch.cache.entries), 0, 4096, "0",
 	 .meaning = "of the buffer; 0: nothing is prefetched"},

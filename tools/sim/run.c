@@ -72,16 +72,16 @@ static void fill_caches(struct sim_outcome *o)
 /* Fairness: the packets of the worst-off tenant as a share of the mean. */
 static void fill_tenants(struct sim_outcome *o, const struct watch *watch)
 {
-	__u64 least = UINT64_MAX;
+	__u64 least = UINT64_MAX, mean = 0;
 	double *v = o->values;
 
 	for (__u32 i = 0; i < o->tenant_count; i++)
 		if (o->tenants[i].packets < least)
 			least = o->tenants[i].packets;
 	v[SIM_FAIRNESS] = ratio(o->tenant_count ? least * o->tenant_count : 0, o->stats.packets);
-	v[SIM_LATENCY_MEAN] = o->stats.translations
-				      ? (double)(o->stats.latency_sum_ps / o->stats.translations)
-				      : 0;
+	if (o->stats.translations)
+		mean = o->stats.latency_sum_ps / o->stats.translations;
+	v[SIM_LATENCY_MEAN] = (double)mean;
 	v[SIM_LATENCY_P50] = (double)watch_quantile(watch, 500);
 	v[SIM_LATENCY_P99] = (double)watch_quantile(watch, 990);
 	v[SIM_LATENCY_P999] = (double)watch_quantile(watch, 999);

@@ -160,7 +160,7 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 faultline faultline-inject $(DESTDIR)$(PREFIX)/bin
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 injectors/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
+	install -m 644 injectors/jobs/*.ini tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
 	install -m 644 dashboards/*.gp $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 

@@ -51,6 +51,7 @@ static __always_inline __u32 group_by_number(struct group_key *key)
 	struct resolving *resolving = resolving_now();
 	struct iopf_task *task = task_that(IOPF_REPORTS);
 	struct oldest oldest = {.wanted = *key};
+	struct group_state *group;
 
 	if (resolving && resolving->active == RESOLVING_IOPF && resolving->device == key->device &&
 	    resolving->pasid == key->pasid && resolving->group == key->group) {
@@ -62,8 +63,12 @@ static __always_inline __u32 group_by_number(struct group_key *key)
 		*key = task->key;
 		return task->instance;
 	}
+	group = bpf_map_lookup_elem(&groups, key);
+	if (group)
+		return group->instance;
 	bpf_for_each_map_elem(&groups, is_older, &oldest, 0);
-	*key = oldest.found;
+	if (oldest.instance)
+		*key = oldest.found;
 	return oldest.instance;
 }
 

@@ -74,6 +74,6 @@ int BPF_PROG(pasid_find, __u32 pasid, struct mm_struct *mm)
 	struct resolving *resolving = resolving_now();
 
 	if (counter && resolving && resolving->active == RESOLVING_IOPF && (__u64)mm < (__u64)-4095)
-		pasid_means(counter, resolving->device, pasid, mm);
+		pasid_means(counter, DEVICE_NONE, pasid, mm);
 	return 0;
 }

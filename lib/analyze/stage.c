@@ -130,7 +130,8 @@ const char *fault_cause_name(const struct fault *fault)
 		[MM_ERROR] = "error",
 	};
 
-	if (!fault->kernel)
+	/* Brought, but not before our eyes. */
+	if (!fault->kernel || (fault->cause == MM_NONE && fault->code == RESPONSE_SUCCESS))
 		return "-";
 	return fault->cause < sizeof(names) / sizeof(names[0]) ? names[fault->cause] : "unknown";
 }

@@ -163,6 +163,20 @@ static __u64 missed_runs(const struct bpf_program *program)
 	return info.recursion_misses;
 }
 
+/* Also once detached. Programs on uprobes are shared by rows and never skipped. */
+static __u64 missed_of(const struct probe *probe)
+{
+	__u64 missed = 0;
+
+	if (!probe->way || probe->way->kind == ATTACH_USDT)
+		return 0;
+	if (probe->program)
+		missed += missed_runs(probe->program);
+	if (probe->returns)
+		missed += missed_runs(probe->returns);
+	return missed;
+}
+
 int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 {
 	struct probe_totals sum = {};
@@ -181,12 +195,7 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 			info->emitted += set->counters[cpu].emitted;
 			info->lost += set->counters[cpu].lost;
 		}
-		/* Programs on uprobes are shared by rows and never skipped. */
-		info->missed = 0;
-		if (set->probes[i].link)
-			info->missed += missed_runs(set->probes[i].program);
-		if (set->probes[i].return_link)
-			info->missed += missed_runs(set->probes[i].returns);
+		info->missed = missed_of(&set->probes[i]);
 		sum.emitted += info->emitted;
 		sum.lost += info->lost;
 		sum.missed += info->missed;

@@ -154,7 +154,7 @@ static int look_at_namespace(struct master *master)
 		return error;
 	memcpy(&master->blocks, identity, sizeof(master->blocks));
 	format = identity[26] & 0xf;
-	memcpy(&shape, identity + 128 + 4 * format, sizeof(shape));
+	memcpy(&shape, identity + 128 + (size_t)4 * format, sizeof(shape));
 	master->block_bytes = 1u << (shape >> 16 & 0xff);
 	if (!master->blocks || master->block_bytes < 512 || master->block_bytes > NVME_PAGE)
 		return failed(-EOPNOTSUPP, "%s: namespace 1 has %llu blocks of %u bytes",

@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-#define NVME_PAGE	4096u
+#define NVME_PAGE	4096ul
 #define NVME_ENTRIES	64u /* of each queue: a submission queue is just one page */
 #define NVME_LIST_PAGES (NVME_PAGE / sizeof(__u64))
 #define NVME_BYTES_MAX	((NVME_LIST_PAGES + 1) * NVME_PAGE)

@@ -127,7 +127,10 @@ int BPF_PROG(vectors_begin, struct vfio_pci_core_device *vfio)
 	return 0;
 }
 
-/* Masking is part of a guest's daily work and no change of the wiring. */
+/*
+ * Masking is part of a guest's daily work and no change of the wiring; neither is turning off what
+ * is not on, which the kernel tries for every kind of interrupt as a device is closed.
+ */
 SEC("fexit/vfio_pci_set_irqs_ioctl")
 int BPF_PROG(vectors_end, struct vfio_pci_core_device *vfio, __u32 flags, unsigned int index,
 	     unsigned int start, unsigned int count, void *data, int result)
@@ -142,7 +145,7 @@ int BPF_PROG(vectors_end, struct vfio_pci_core_device *vfio, __u32 flags, unsign
 	device = call->wiring;
 	call->wiring = DEVICE_NONE;
 	counter = probe_hit(PROBE_VFIO_VECTORS);
-	if (!counter || !(flags & VFIO_IRQ_SET_ACTION_TRIGGER))
+	if (!counter || !(flags & VFIO_IRQ_SET_ACTION_TRIGGER) || (!count && result))
 		return 0;
 	event = event_reserve(counter, EVENT_VFIO_VECTOR);
 	if (!event)

@@ -104,6 +104,7 @@ check() {
 	equal "resets" "$(column vfio_devices resets device "$nvme")" "$(truth reset resets)"
 	equal "interrupts" "$(column vfio_devices interrupts device "$nvme")" "$(truth reset interrupts)"
 	equal "vectors" "$(column vfio_devices vectors device "$nvme")" "$(truth reset vectors)"
+	equal "vectors refused" "$(rows vfio_devices vectors_failed | sort -u)" 0
 	for name in $(rows vfio container); do
 		equal "$name: runs add up" \
 			"$(rows vfio_runs container pinned_bytes | awk -v c="$name" '$1 == c { s += $2 } END { print s + 0 }')" \

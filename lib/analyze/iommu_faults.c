@@ -186,6 +186,31 @@ const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_T
 	return text;
 }
 
+int iommu_faults_write_totals(const struct iommu_faults *f, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"what", NULL, COLUMN_TEXT, 24, false},
+		{"count", NULL, COLUMN_COUNT, 12, false},
+	};
+	static const struct table table = {"iommu_fault_totals", "Unrecoverable IOMMU faults",
+					   columns, sizeof(columns) / sizeof(columns[0])};
+	const struct {
+		const char *what;
+		__u64 count;
+	} rows[] = {
+		{"decoded", f->counts.seen},
+		{"with owner", f->counts.owned},
+		{"unseen", f->counts.unseen},
+		{"unseen is a floor", f->counts.at_least},
+	};
+	int error = writer_begin(writer, &table);
+
+	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(rows[0]); i++)
+		error = writer_row(
+			writer, (union cell[]){{.text = rows[i].what}, {.count = rows[i].count}});
+	return error ? error : writer_end(writer);
+}
+
 static const char *source_name(const struct event *event)
 {
 	if (event->kind == EVENT_IOMMU_IO_PAGE_FAULT)
@@ -273,7 +298,7 @@ int iommu_faults_write(const struct iommu_faults *f, struct writer *writer, size
 	for (__u64 number = first; !error && number < f->total; number++)
 		error = write_row(f, writer, at(f, number));
 	error = error ? error : writer_end(writer);
-	if (!error && f->total > f->total - first && first)
+	if (!error && first)
 		error = writer_note(writer, "... and %llu before.", first);
 	return error;
 }

@@ -36,6 +36,8 @@ void iommu_faults_counts(const struct iommu_faults *faults, struct iommu_faults_
 const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *faults, __u64 *of_device);
 /* "write to a page that may not be written" or "reason 0x7f". */
 const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_TEXT]);
+/* Table "iommu_fault_totals". */
+int iommu_faults_write_totals(const struct iommu_faults *faults, struct writer *writer);
 /* Table "iommu_faults", oldest first; limit 0: all that were kept. */
 int iommu_faults_write(const struct iommu_faults *faults, struct writer *writer, size_t limit);
 

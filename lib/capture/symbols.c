@@ -13,7 +13,8 @@
 
 struct symbol {
 	__u64 address;
-	size_t name; /* offset in names */
+	size_t name;   /* offset in names */
+	size_t module; /* likewise, "" for the kernel's own */
 };
 
 struct symbols {
@@ -60,16 +61,17 @@ static bool room_for(void *array, size_t *room, size_t needed, size_t size)
 	return true;
 }
 
-static bool add(struct symbols *s, __u64 address, const char *name)
+static bool add(struct symbols *s, __u64 address, const char *name, const char *module)
 {
-	size_t length = strlen(name) + 1;
+	size_t length = strlen(name) + 1, module_length = strlen(module) + 1;
 
 	if (!room_for(&s->list, &s->room, s->count + 1, sizeof(s->list[0])) ||
-	    !room_for(&s->names, &s->names_room, s->names_size + length, 1))
+	    !room_for(&s->names, &s->names_room, s->names_size + length + module_length, 1))
 		return false;
-	s->list[s->count++] = (struct symbol){address, s->names_size};
+	s->list[s->count++] = (struct symbol){address, s->names_size, s->names_size + length};
 	memcpy(s->names + s->names_size, name, length);
-	s->names_size += length;
+	memcpy(s->names + s->names_size + length, module, module_length);
+	s->names_size += length + module_length;
 	return true;
 }
 
@@ -85,13 +87,13 @@ static int by_address(const void *a, const void *b)
 /* One line of the kernel's list: "ffffffff81000000 T name\t[module]". Only code is taken. */
 static bool take_line(struct symbols *s, const char *line)
 {
-	char type, name[128];
+	char type, name[128], module[72] = "";
 	unsigned long long address;
 
-	if (sscanf(line, "%llx %c %127s", &address, &type, name) != 3 || !address ||
+	if (sscanf(line, "%llx %c %127s %71s", &address, &type, name, module) < 3 || !address ||
 	    !strchr("tTwW", type))
 		return true;
-	return add(s, address, name);
+	return add(s, address, name, module);
 }
 
 static void read_list(struct symbols *s)
@@ -140,8 +142,10 @@ void symbols_name(struct symbols *symbols, __u64 address, char *text, size_t siz
 		symbol = find(symbols, address);
 	}
 	if (symbol)
-		snprintf(text, size, "%s+0x%llx", symbols->names + symbol->name,
-			 (unsigned long long)(address - symbol->address));
+		snprintf(text, size, "%s+0x%llx%s%s", symbols->names + symbol->name,
+			 (unsigned long long)(address - symbol->address),
+			 symbols->names[symbol->module] ? " " : "",
+			 symbols->names + symbol->module);
 	else
 		snprintf(text, size, "0x%llx", (unsigned long long)address);
 }

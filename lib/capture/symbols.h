@@ -16,7 +16,7 @@ struct symbols;
 struct symbols *symbols_create(const char *path);
 void symbols_destroy(struct symbols *symbols);
 
-/* "dma_map_page_attrs+0x1f", or "0xffffffff81234567" if the kernel hides or does not know it. */
+/* "dma_map_page_attrs+0x1f", "fill+0x2 [nvme]", or "0xffffffff81234567" if the kernel hides or does not know it. */
 void symbols_name(struct symbols *symbols, __u64 address, char *text, size_t size);
 
 #endif

@@ -195,9 +195,8 @@ struct mapping_search {
 	struct mapping *best;
 };
 
-static long mapping_search_step(__u32 step, void *context)
+static __always_inline long mapping_search_step(__u32 step, struct mapping_search *search)
 {
-	struct mapping_search *search = context;
 	struct mapping_set *set;
 	struct mapping_step at;
 	__u32 index;
@@ -210,6 +209,16 @@ static long mapping_search_step(__u32 step, void *context)
 	if (set)
 		mapping_probe(set, search->device, search->address, search->span, search->best);
 	return 0;
+}
+
+static long mapping_search_small(__u32 step, void *search)
+{
+	return mapping_search_step(step, search);
+}
+
+static long mapping_search_large(__u32 step, void *search)
+{
+	return mapping_search_step(MAPPING_SMALL_STEPS + step, search);
 }
 
 /*
@@ -229,7 +238,10 @@ global_function int mapping_owner(__u32 device, __u64 address, __u32 span, struc
 		return false;
 	search.best = best;
 	search.classes = shared->mapping_classes;
-	bpf_loop(MAPPING_PROBES, mapping_search_step, &search, 0);
+	/* Most systems map no part of a page: then nine tenths of the steps would be in vain. */
+	if (search.classes & ((1ull << MAPPING_PAGE_BITS) - 1))
+		bpf_loop(MAPPING_SMALL_STEPS, mapping_search_small, &search, 0);
+	bpf_loop(MAPPING_PROBES - MAPPING_SMALL_STEPS, mapping_search_large, &search, 0);
 	return best->length > 0;
 }
 

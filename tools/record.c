@@ -233,7 +233,6 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 	command_end(&r->command);
 	if (r->attached && !error)
 		error = capture_finish(r->capture, r->sink);
-	capture_close(r->capture);
 	if (r->writer) {
 		trace_writer_stats(r->writer, stats);
 		more = trace_writer_close(r->writer);
@@ -243,6 +242,8 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 	if (r->trigger && r->attached && !error)
 		error = trigger_finish(r->trigger);
 	trigger_destroy(r->trigger);
+	/* Last: it waits for the kernel, and the recording is complete without it. */
+	capture_close(r->capture);
 	return error;
 }
 

@@ -318,7 +318,20 @@ int capture_run(struct capture *capture, struct stream sink, const volatile sig_
 	return 0;
 }
 
-/* A program that ran while its probe was detached may still be writing its record. */
+/*
+ * Tells all programs to do nothing, and waits for those that have begun: the kernel does so whenever
+ * a map of maps is changed. Detaching afterwards takes its time and loses nothing.
+ */
+static void stop_programs(struct capture *c)
+{
+	int rings = bpf_object__find_map_fd_by_name(c->maps.object, "rings");
+	__u32 first = 0;
+
+	__atomic_store_n(&c->maps.state->running, 0, __ATOMIC_RELEASE);
+	bpf_map_update_elem(rings, &first, &c->maps.ring_fds[0], BPF_ANY);
+}
+
+/* A program that can sleep may still be writing its record. */
 static int drain_settled(struct capture *c)
 {
 	__u64 deadline = monotonic_ns() + SETTLE_NS;
@@ -344,8 +357,7 @@ int capture_finish(struct capture *capture, struct stream sink)
 
 	if (!capture->attached)
 		return 0;
-	__atomic_store_n(&capture->maps.state->running, 0, __ATOMIC_RELEASE);
-	probe_set_detach(capture->probes);
+	stop_programs(capture);
 	capture->attached = false;
 	error = drain_settled(capture);
 	if (!error)

@@ -48,7 +48,10 @@ int capture_add_pid(struct capture *capture, __u32 pid);
 int capture_poll(struct capture *capture, struct stream sink);
 /* Polls every poll_ns until *stop becomes nonzero. */
 int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop);
-/* Detaches first, then drains what is left, closes the open windows, pushes loss and end. */
+/*
+ * Stops all programs, drains what is left, closes the open windows, pushes loss and end. What is
+ * attached goes with capture_close(), which takes the kernel up to 0.1 s for each function.
+ */
 int capture_finish(struct capture *capture, struct stream sink);
 void capture_close(struct capture *capture);
 

@@ -198,7 +198,8 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 		info->missed = missed_of(&set->probes[i]);
 		sum.emitted += info->emitted;
 		sum.lost += info->lost;
-		sum.missed += info->missed;
+		if (!set->probes[i].row->sieve)
+			sum.missed += info->missed;
 	}
 	if (totals)
 		*totals = sum;

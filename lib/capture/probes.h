@@ -53,6 +53,11 @@ struct probe_row {
 	 */
 	const char *module;
 	struct probe_way ways[PROBE_WAYS];
+	/*
+	 * Called far more often than it gives events, and can be preempted: a run that the kernel
+	 * skipped would hardly ever have given one. Told with the probe, not counted as loss.
+	 */
+	bool sieve;
 	const char *note; /* said of the row even while it is on; NULL: nothing */
 	/* A function of another row without which this one has nothing to say; NULL: none. */
 	const char *needs;

@@ -39,7 +39,9 @@ guest() {
 	kill -INT $recorder
 	wait $recorder
 	equal "the recording ends well" $? 0
+	echo "# $(tr '\r' '\n' <record.err | tail -n 2 | tr '\n' ' ')"
 	keep after
+	cp probes.flt "$results"
 	faultline report --csv - --table probes probes.flt >"$results/after/probes.csv" 2>/dev/null
 	faultline doctor --csv - --table host >host.csv 2>/dev/null
 	cp host.csv "$results"

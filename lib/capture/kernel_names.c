@@ -12,8 +12,8 @@
 #include "lib/base/fail.h"
 #include "lib/capture/probes.h"
 
-#define NAMES_MAX   (PROBE_COUNT * PROBE_WAYS)
-#define SLOTS	    2048
+#define NAMES_MAX   (PROBE_COUNT * PROBE_WAYS * 2)
+#define SLOTS	    4096
 #define TRACEPOINTS "btf_trace_"
 
 _Static_assert(NAMES_MAX < SLOTS / 2, "the index stays half empty");
@@ -153,8 +153,13 @@ int kernel_names_create(struct kernel_names **names)
 			      "built with CONFIG_DEBUG_INFO_BTF is needed");
 	}
 	for (int i = 0; i < PROBE_COUNT; i++)
-		for (size_t w = 0; w < PROBE_WAYS && probe_row(i)->ways[w].kind; w++)
-			enter_name(n, probe_row(i)->ways[w].symbol);
+		for (size_t w = 0; w < PROBE_WAYS && probe_row(i)->ways[w].kind; w++) {
+			const struct probe_way *way = &probe_row(i)->ways[w];
+
+			enter_name(n, way->symbol);
+			if (way->end)
+				enter_name(n, way->end);
+		}
 	error = read_types(n, n->kernel, 1, "", 0);
 	if (error) {
 		kernel_names_destroy(n);

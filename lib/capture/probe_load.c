@@ -45,10 +45,13 @@ static bool find_target(void *self, const struct bpf_program *program,
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 		const struct kernel_function *found;
+		const char *symbol = probe->symbol;
 
 		if (!probe->way || (probe->program != program && probe->returns != program))
 			continue;
-		found = kernel_names_find(set->names, probe->symbol, probe->row->module);
+		if (probe->way->end && probe->returns == program)
+			symbol = probe->way->end;
+		found = kernel_names_find(set->names, symbol, probe->row->module);
 		if (!found)
 			return false;
 		target->type = probe->way->kind == ATTACH_TP_BTF ? found->tracepoint_id

@@ -37,6 +37,8 @@ struct probe_way {
 	const char *returns; /* BPF program at the function's return; NULL: none */
 	/* Exact number of arguments that the programs expect, where releases differ; 0: any. */
 	__u8 arguments;
+	/* The tracepoint that `returns` is put on where that is another one; NULL: the symbol. */
+	const char *end;
 };
 
 #define PROBE_WAYS 4
@@ -53,14 +55,14 @@ struct probe_row {
 	 */
 	const char *module;
 	struct probe_way ways[PROBE_WAYS];
+	const char *note; /* said of the row even while it is on; NULL: nothing */
+	/* A function of another row without which this one has nothing to say; NULL: none. */
+	const char *needs;
 	/*
 	 * Called far more often than it gives events, and can be preempted: a run that the kernel
 	 * skipped would hardly ever have given one. Told with the probe, not counted as loss.
 	 */
 	bool sieve;
-	const char *note; /* said of the row even while it is on; NULL: nothing */
-	/* A function of another row without which this one has nothing to say; NULL: none. */
-	const char *needs;
 };
 
 /* Whether the configuration asks for this kind of event. */

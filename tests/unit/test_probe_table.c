@@ -86,6 +86,8 @@ static void every_program_of_a_row_exists(void **state)
 
 			assert_true(way->symbol && way->symbol[0]);
 			assert_true(strlen(way->symbol) < NAME_TEXT);
+			/* A tracepoint does not return: what ends it is another one. */
+			assert_true(way->kind != ATTACH_TP_BTF || !way->returns == !way->end);
 			assert_true(way->kind == ATTACH_FILES || way->program || way->returns);
 			if (way->program)
 				check_program(row, way, way->program, false);

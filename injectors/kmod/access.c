@@ -9,7 +9,7 @@ bool device_has_translation(struct accelerator *accelerator)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(&accelerator->pdev->dev);
 
-	return domain && domain->ops == &paging_ops;
+	return domain && iommufd_parent_of(domain)->ops == &paging_ops;
 }
 
 static void note_fault(struct accelerator *accelerator, unsigned long iova, bool write, u64 began)

@@ -27,6 +27,8 @@ union argument {
 	struct faultline_hold hold;
 	struct faultline_unplug unplug;
 	struct faultline_release release;
+	struct faultline_iommufd_bind iommufd_bind;
+	struct faultline_iommufd_attach iommufd_attach;
 };
 
 static int get_info(struct client *client, struct accelerator *unused, union argument *argument)
@@ -193,6 +195,49 @@ static int release_responses(struct client *client, struct accelerator *accelera
 	return 0;
 }
 
+#ifdef FAULTLINE_IOMMUFD
+static int iommufd_bind(struct client *client, struct accelerator *accelerator,
+			union argument *argument)
+{
+	int err;
+
+	mutex_lock(&faultline.mutex);
+	err = iommufd_bind_device(client, accelerator, &argument->iommufd_bind);
+	mutex_unlock(&faultline.mutex);
+	return err;
+}
+
+static int iommufd_attach(struct client *client, struct accelerator *accelerator,
+			  union argument *argument)
+{
+	int err;
+
+	mutex_lock(&faultline.mutex);
+	err = iommufd_attach_device(accelerator, &argument->iommufd_attach.page_table);
+	mutex_unlock(&faultline.mutex);
+	return err;
+}
+
+static int iommufd_detach(struct client *client, struct accelerator *accelerator,
+			  union argument *argument)
+{
+	int err;
+
+	mutex_lock(&faultline.mutex);
+	err = iommufd_detach_device(accelerator);
+	mutex_unlock(&faultline.mutex);
+	return err;
+}
+#else
+static int iommufd_bind(struct client *client, struct accelerator *accelerator,
+			union argument *argument)
+{
+	return -EOPNOTSUPP;
+}
+#define iommufd_attach iommufd_bind
+#define iommufd_detach iommufd_bind
+#endif
+
 static const struct {
 	u32 command;
 	bool names_device;
@@ -216,6 +261,9 @@ static const struct {
 	{FAULTLINE_IOC_UNPLUG, true, do_unplug},
 	{FAULTLINE_IOC_PLUG, true, do_plug},
 	{FAULTLINE_IOC_RELEASE, true, release_responses},
+	{FAULTLINE_IOC_IOMMUFD_BIND, true, iommufd_bind},
+	{FAULTLINE_IOC_IOMMUFD_ATTACH, true, iommufd_attach},
+	{FAULTLINE_IOC_IOMMUFD_DETACH, true, iommufd_detach},
 };
 
 static int run_command(struct client *client, u32 which, union argument *argument)
@@ -271,6 +319,9 @@ static int device_release(struct inode *inode, struct file *file)
 	settings_undo(client);
 	bonds_of_client_remove(client);
 	dma_unmap_of_client(client);
+	for (u32 i = 0; i < faultline.devices; i++)
+		if (faultline.accelerators[i].iommufd_client == client)
+			iommufd_give_back(&faultline.accelerators[i]);
 	mutex_unlock(&faultline.mutex);
 	kfree(client);
 	return 0;

@@ -11,6 +11,9 @@
  * FAULTLINE_REMOVE_PASID    remove_dev_pasid() instead of blocked_domain's set_dev_pasid()
  * FAULTLINE_ALLOC_PAGING    domain_alloc_paging() and static domains instead of domain_alloc()
  * FAULTLINE_ALLOC_SVA       domain_alloc_sva()
+ * FAULTLINE_PAGING_FLAGS    domain_alloc_paging_flags() instead of domain_alloc_user()
+ * FAULTLINE_NAMESPACE_WORD  namespaces of symbols are words, not strings
+ * FAULTLINE_IOMMUFD_PASID   iommufd attaches devices with a PASID
  * FAULTLINE_COOKIE_TYPE     the kernel's own SVA is built on x86; see consumer.c
  * FAULTLINE_OPS_PGSIZES     page sizes are the driver's, not a domain's
  */

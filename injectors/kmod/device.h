@@ -52,6 +52,11 @@ struct accelerator {
 	struct list_head bonds;	      /* under the mutex */
 	struct xarray mappings;	      /* of the DMA API, by handle; under the mutex */
 
+	/* With iommufd, under the mutex. */
+	struct iommufd_device *iommufd;
+	struct client *iommufd_client; /* whose closing gives it back */
+	bool attached;
+
 	/* Under the lock. */
 	struct faultline_counters counters;
 	struct group groups[FAULTLINE_GROUP_NUMBERS];
@@ -136,6 +141,7 @@ void prq_wake(void);
 void prq_drain(void);
 int prq_resize(u32 size);
 void prq_restore(void);
+#define NO_PASID U32_MAX /* instead of one: requests without */
 void prq_refuse_from_now(struct accelerator *accelerator, u32 pasid);
 void prq_refuse_no_more(void);
 
@@ -159,6 +165,7 @@ struct accelerator *accelerator_of(struct device *dev);
 
 /* paging.c */
 struct iommu_domain *paging_alloc(void);
+void paging_used_by(struct iommu_domain *domain, struct accelerator *accelerator);
 extern const struct iommu_domain_ops paging_ops;
 int paging_access(struct iommu_domain *domain, unsigned long iova, bool write, u64 *value);
 
@@ -193,6 +200,28 @@ void dma_unmap_of_client(struct client *client);
 /* access.c */
 int device_access(struct accelerator *accelerator, struct faultline_access *access);
 bool device_has_translation(struct accelerator *accelerator);
+
+/* iommufd.c; the mutex is held. */
+#ifdef FAULTLINE_IOMMUFD
+int iommufd_bind_device(struct client *client, struct accelerator *accelerator,
+			struct faultline_iommufd_bind *bind);
+int iommufd_attach_device(struct accelerator *accelerator, u32 *page_table);
+int iommufd_detach_device(struct accelerator *accelerator);
+void iommufd_give_back(struct accelerator *accelerator);
+struct iommu_domain *iommufd_alloc_domain(struct device *dev, u32 flags,
+					  struct iommu_domain *parent);
+/* The domain whose page table is walked for a domain that is nested in it. */
+struct iommu_domain *iommufd_parent_of(struct iommu_domain *domain);
+#else
+static inline void iommufd_give_back(struct accelerator *accelerator)
+{
+}
+
+static inline struct iommu_domain *iommufd_parent_of(struct iommu_domain *domain)
+{
+	return domain;
+}
+#endif
 
 /* settings.c */
 void settings_default(struct accelerator *accelerator);

@@ -317,6 +317,19 @@ struct faultline_release {
 	__u32 released; /* out: groups */
 };
 
+/* Where the module was built for iommufd; EOPNOTSUPP otherwise. */
+struct faultline_iommufd_bind {
+	__u32 device;
+	__s32 iommufd; /* descriptor of /dev/iommu */
+	__u32 id;      /* out: the device's id there */
+	__u32 reserved;
+};
+
+struct faultline_iommufd_attach {
+	__u32 device;
+	__u32 page_table; /* id of an IOAS or HWPT; out: of the HWPT it came to */
+};
+
 #define FAULTLINE_IOC 0xfa
 
 #define FAULTLINE_IOC_INFO _IOR(FAULTLINE_IOC, 0, struct faultline_info)
@@ -353,5 +366,12 @@ struct faultline_release {
 /* Puts it back, with a new life in sysfs. EEXIST: it is plugged in. */
 #define FAULTLINE_IOC_PLUG    _IOW(FAULTLINE_IOC, 15, struct faultline_unplug)
 #define FAULTLINE_IOC_RELEASE _IOWR(FAULTLINE_IOC, 16, struct faultline_release)
+/*
+ * Hands a device to iommufd, attaches it to a page table there, detaches it; undone when the file is
+ * closed. EBUSY: it is bound or attached already. ENOTCONN: it is not. Other errors are iommufd's.
+ */
+#define FAULTLINE_IOC_IOMMUFD_BIND   _IOWR(FAULTLINE_IOC, 17, struct faultline_iommufd_bind)
+#define FAULTLINE_IOC_IOMMUFD_ATTACH _IOWR(FAULTLINE_IOC, 18, struct faultline_iommufd_attach)
+#define FAULTLINE_IOC_IOMMUFD_DETACH _IOW(FAULTLINE_IOC, 19, struct faultline_iommufd_attach)
 
 #endif

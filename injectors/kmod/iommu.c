@@ -93,6 +93,28 @@ static void probe_finalize(struct device *dev)
 }
 #endif
 
+#ifdef FAULTLINE_IOMMUFD
+#ifdef FAULTLINE_PAGING_FLAGS
+static struct iommu_domain *alloc_paging_flags(struct device *dev, u32 flags,
+					       const struct iommu_user_data *data)
+{
+	return iommufd_alloc_domain(dev, flags, NULL);
+}
+#else
+static struct iommu_domain *alloc_user(struct device *dev, u32 flags, struct iommu_domain *parent,
+				       const struct iommu_user_data *data)
+{
+	return iommufd_alloc_domain(dev, flags, parent);
+}
+
+/* Page requests are taken from a device as long as it is plugged in. */
+static int switch_feature(struct device *dev, enum iommu_dev_features feature)
+{
+	return feature == IOMMU_DEV_FEAT_IOPF ? 0 : -EOPNOTSUPP;
+}
+#endif
+#endif
+
 #ifdef FAULTLINE_REMOVE_PASID
 static void remove_dev_pasid(struct device *dev, ioasid_t pasid, struct iommu_domain *domain)
 {
@@ -119,6 +141,15 @@ const struct iommu_ops device_iommu_ops = {
 #else
 	.domain_alloc = alloc_domain,
 	.probe_finalize = probe_finalize,
+#endif
+#ifdef FAULTLINE_IOMMUFD
+#ifdef FAULTLINE_PAGING_FLAGS
+	.domain_alloc_paging_flags = alloc_paging_flags,
+#else
+	.domain_alloc_user = alloc_user,
+	.dev_enable_feat = switch_feature,
+	.dev_disable_feat = switch_feature,
+#endif
 #endif
 #ifdef FAULTLINE_ALLOC_SVA
 	.domain_alloc_sva = consumer_alloc_sva,

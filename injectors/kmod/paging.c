@@ -42,11 +42,16 @@ static void paging_free(struct iommu_domain *domain)
 	kfree(paging);
 }
 
-static int paging_attach(ATTACH_ARGUMENTS)
+void paging_used_by(struct iommu_domain *domain, struct accelerator *accelerator)
 {
 	spin_lock(&faultline.lock);
-	paging_of(domain)->accelerator = accelerator_of(dev);
+	paging_of(domain)->accelerator = accelerator;
 	spin_unlock(&faultline.lock);
+}
+
+static int paging_attach(ATTACH_ARGUMENTS)
+{
+	paging_used_by(domain, accelerator_of(dev));
 	return 0;
 }
 
@@ -138,14 +143,16 @@ const struct iommu_domain_ops paging_ops = {
  */
 int paging_access(struct iommu_domain *domain, unsigned long iova, bool write, u64 *value)
 {
-	struct paging_domain *paging = paging_of(domain);
+	struct paging_domain *paging;
 	unsigned long right = write ? IOMMU_WRITE : IOMMU_READ;
 	int err = -EFAULT;
 	void *entry;
 	u64 *memory;
 
+	domain = iommufd_parent_of(domain);
 	if (domain->ops != &paging_ops)
 		return -EOPNOTSUPP;
+	paging = paging_of(domain);
 	xa_lock(&paging->pages);
 	entry = xa_load(&paging->pages, iova >> PAGE_SHIFT);
 	if (entry && xa_to_value(entry) & right) {

@@ -113,6 +113,7 @@ int unplug(struct accelerator *accelerator, bool surprise)
 	spin_unlock(&faultline.lock);
 
 	bonds_of_device_remove(accelerator);
+	iommufd_give_back(accelerator);
 	prq_drain();
 	iopf_queue_flush_dev(&accelerator->pdev->dev);
 	dma_unmap_all(accelerator);

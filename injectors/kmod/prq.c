@@ -106,9 +106,10 @@ static void refuse(struct accelerator *accelerator, struct record *record)
 
 static bool is_refused(struct accelerator *accelerator, const struct record *record)
 {
+	u32 pasid = record->entry.flags & FAULTLINE_LOG_NO_PASID ? NO_PASID : record->entry.pasid;
+
 	return prq->stop_device == accelerator && prq->head >= prq->stop_from &&
-	       !(record->entry.flags & FAULTLINE_LOG_NO_PASID) &&
-	       record->entry.pasid == prq->stop_pasid;
+	       pasid == prq->stop_pasid;
 }
 
 /* True: the request at the head is to be reported. The lock is held. */

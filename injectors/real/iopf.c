@@ -17,6 +17,7 @@ const struct iopf_what_info iopf_whats[IOPF_WHATS] = {
 	[IOPF_EXIT] = {"exit", "processes that end while their requests wait", true},
 	[IOPF_WITHHOLD] = {"withhold", "answers that come when the device has given up", true},
 	[IOPF_FLOOD] = {"flood", "more requests than the IOMMU's queue takes", true},
+	[IOPF_IOMMUFD] = {"iommufd", "page requests that user space resolves, by iommufd", true},
 	[IOPF_DMA] = {"dma", "DMA mappings made and removed", false},
 	[IOPF_IO_PAGE_FAULT] = {"io-page-fault", "accesses that are not mapped", false},
 	[IOPF_STATUS] = {"status", "show the devices and their counters", false},
@@ -127,8 +128,12 @@ static int run_and_report(struct iopf_run *run)
 	if (err)
 		return verb_report_failure(err);
 	verb_catch_signals();
-	stopped =
-		iopf_whats[run->options->what].raises ? iopf_run_requests(run) : iopf_run_dma(run);
+	if (run->options->what == IOPF_IOMMUFD)
+		stopped = iopf_run_iommufd(run);
+	else if (iopf_whats[run->options->what].raises)
+		stopped = iopf_run_requests(run);
+	else
+		stopped = iopf_run_dma(run);
 	/* What was done is reported even if it came to an early end. */
 	if (stopped)
 		fprintf(stderr, "faultline: %s\n", failure_text());

@@ -23,6 +23,7 @@ enum iopf_what {
 	IOPF_EXIT,
 	IOPF_WITHHOLD,
 	IOPF_FLOOD,
+	IOPF_IOMMUFD,
 	IOPF_DMA,
 	IOPF_IO_PAGE_FAULT,
 	IOPF_STATUS,
@@ -125,6 +126,8 @@ struct iopf_run {
 	int ready[2], gates[IOPF_GATES][2]; /* pipes */
 	bool ended;
 	struct faultline_counters before[FAULTLINE_DEVICES_MAX];
+	/* With iommufd. */
+	__u32 handled_groups, handled_pages, refused_groups, written_pages;
 };
 
 /* Forks the processes; they bind and map, and wait at the first gate. */
@@ -135,6 +138,8 @@ int iopf_await_ready(struct iopf_run *run);
 /* 0, or the first failure of a process with its sentence. `at_once`: do not wait for them. */
 int iopf_processes_end(struct iopf_run *run, bool at_once);
 
+/* Sets the devices up as the options say. */
+int iopf_configure(const struct iopf_run *run);
 /* Notes where the log and the counters are, so that what is reported is this run's alone. */
 int iopf_remember(struct iopf_run *run);
 
@@ -142,6 +147,8 @@ int iopf_remember(struct iopf_run *run);
 bool iopf_is_paused_first(const struct iopf_options *options);
 int iopf_run_requests(struct iopf_run *run);
 int iopf_run_dma(struct iopf_run *run);
+/* Page requests that this program itself resolves, by way of iommufd. */
+int iopf_run_iommufd(struct iopf_run *run);
 
 /* The module's log from an id on, sorted by id. Freed by the caller; -ENOMEM and so on. */
 int iopf_log_read(const struct iopf_device *device, __u64 first,

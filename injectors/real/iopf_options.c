@@ -338,6 +338,8 @@ int iopf_check_options(struct iopf_options *options)
 		options->device_count = 1;
 	if (options->hold_ns > FAULTLINE_HOLD_MAX_US * 1000ull)
 		return failed(-EINVAL, "--hold: accepted: at most 10s");
+	if (options->what == IOPF_IOMMUFD && (options->processes > 1 || options->device_count > 1))
+		return failed(-EINVAL, "iommufd: accepted: one process, one device");
 	if (options->processes > options->requests)
 		return failed(-EINVAL, "--processes %u: accepted: at most one for each request",
 			      options->processes);

@@ -33,6 +33,8 @@ static enum iopf_page kind_of_group(enum iopf_what what, struct random *random)
 		return IOPF_PAGE_UNMAPPED;
 	case IOPF_UNMAP:
 		return between(random, 0, 1) ? IOPF_PAGE_TO_UNMAP : IOPF_PAGE_GOOD;
+	case IOPF_IOMMUFD: /* unmapped: the handler has nothing to map there */
+		return between(random, 0, 7) ? IOPF_PAGE_GOOD : IOPF_PAGE_UNMAPPED;
 	case IOPF_MIXED:
 		return mixed_kind(random);
 	default:

@@ -204,6 +204,15 @@ static int report_phases(struct writer *writer, const struct faultline_log_entry
 	return err ? err : writer_end(writer);
 }
 
+static int note_iommufd(const struct iopf_run *run, struct writer *writer)
+{
+	return writer_note(writer,
+			   "user space answered %u groups after mapping %u pages, and refused %u; "
+			   "the device then wrote to %u pages, which it sees",
+			   run->handled_groups, run->handled_pages, run->refused_groups,
+			   run->written_pages);
+}
+
 static int note_processes(const struct iopf_run *run, struct writer *writer)
 {
 	__u32 raised = 0, good = 0, resident = 0;
@@ -241,7 +250,9 @@ int iopf_report(struct iopf_run *run, struct writer *writer)
 	/* CSV is one table: what took how long can be told from --truth. */
 	if (!err && raises && run->options->verb.format != OUTPUT_CSV)
 		err = report_phases(writer, entries, count);
-	if (!err && raises && run->processes)
+	if (!err && run->options->what == IOPF_IOMMUFD)
+		err = note_iommufd(run, writer);
+	else if (!err && raises && run->processes)
 		err = note_processes(run, writer);
 	free(entries);
 	return err;

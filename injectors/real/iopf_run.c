@@ -19,7 +19,7 @@ static __u32 milliseconds(__u64 ns)
 	return (__u32)((ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
 
-static int configure(const struct iopf_run *run)
+int iopf_configure(const struct iopf_run *run)
 {
 	const struct iopf_options *options = run->options;
 	struct faultline_configure change = {
@@ -142,7 +142,7 @@ int iopf_run_requests(struct iopf_run *run)
 	char sentence[256];
 
 	if (!err)
-		err = configure(run);
+		err = iopf_configure(run);
 	if (!err)
 		err = iopf_remember(run);
 	if (err)

@@ -190,7 +190,7 @@ def own_modules(kernel, names):
     build = os.path.join(HERE, "modules.sh")
     if not os.path.exists(build):
         raise Missing(f"no {build} that builds {' '.join(names)}")
-    run = subprocess.run([build, kernel], capture_output=True, text=True, check=False)
+    run = subprocess.run([build, kernel, *sorted(names)], capture_output=True, text=True, check=False)
     if run.returncode == 75:
         raise Unavailable(run.stderr.strip().splitlines()[-1].removeprefix("lab: "))
     if run.returncode:

@@ -1,8 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Builds this repository's kernel module for a kernel of the lab: modules.sh KERNEL prints the
-# directory of the .ko files. KERNEL is 6.1, 6.12 or new. Nothing is built again unless something
-# changed. Exits with 75 when something cannot be fetched, 2 when asked wrongly.
+# Builds modules for a kernel of the lab: modules.sh KERNEL [NAME...] prints the directory of the .ko
+# files. KERNEL is 6.1, 6.12 or new; without names it builds faultline_device. Nothing is built
+# again unless something changed. Exits with 75 when something cannot be fetched, 2 when asked wrongly.
+#
+#   faultline_device          injectors/kmod
+#   iommufd                   the kernel's own, which Debian does not build, from its very sources
+#   faultline_device_iommufd  injectors/kmod for use with iommufd
 #
 # Debian's headers are made for the release their kernel comes from. What is done about the
 # difference, in a copy of them:
@@ -127,9 +131,7 @@ build() {
 	shift 2
 	[ -x "$toolchain/pahole" ] && pahole=$toolchain/pahole
 	if ! make -C "$toolchain/usr/src/${headers##*/}" M="$directory" CC="$toolchain/cc" \
-		PAHOLE="$pahole" KCFLAGS="-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
-		-Wno-missing-field-initializers -Wno-type-limits -Wno-cast-function-type -Werror" \
-		"$@" modules >"$directory/log" 2>&1; then
+		PAHOLE="$pahole" "$@" modules >"$directory/log" 2>&1; then
 		grep -aE 'error|Error|warning|undefined' "$directory/log" | head -n 12 >&2
 		say "$name does not build for $kernel: see $directory/log"
 		return 1
@@ -138,11 +140,76 @@ build() {
 	strip --strip-debug "$directory/$name.ko"
 }
 
-[ $# -eq 1 ] || {
-	sed -n 's/^# \{0,1\}//; 3,5p' "$0" >&2
+warnings="-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
+	-Wno-type-limits -Wno-cast-function-type -Werror"
+
+build_faultline_device() {
+	cp "$sources"/*.[ch] "$sources"/features.sh "$sources/Kbuild" "$1/"
+	build faultline_device "$1" KCFLAGS="$warnings"
+}
+
+build_faultline_device_iommufd() {
+	local iommufd
+	iommufd=$(made iommufd) || return
+	cp "$sources"/*.[ch] "$sources"/features.sh "$sources/Kbuild" "$1/"
+	build faultline_device_iommufd "$1" KCFLAGS="$warnings" FAULTLINE_IOMMUFD=1 \
+		KBUILD_EXTRA_SYMBOLS="$iommufd/drivers/iommu/iommufd/Module.symvers"
+}
+
+# The kernel exports all that iommufd needs but one helper, which its own sources have as well.
+build_iommufd() {
+	local archive directory=$1/drivers/iommu/iommufd
+	archive=$("$here/kernels.sh" source "$kernel") || return
+	tar -C "$1" --strip-components=1 --wildcards -xf "$archive" '*/drivers/iommu/iommufd/*' \
+		'*/drivers/iommu/iommu-priv.h' '*/lib/interval_tree.c' || return
+	{
+		printf '#include <linux/%s>\n' interval_tree.h interval_tree_generic.h compiler.h export.h
+		sed -n '/^#ifdef CONFIG_INTERVAL_TREE_SPAN_ITER/,/^#endif/p' "$1/lib/interval_tree.c"
+	} >"$directory/span_iter.c"
+	rm -f "$directory/selftest.c" "$directory/iova_bitmap.c" "$directory/Makefile"
+	{
+		echo 'obj-m := iommufd.o'
+		echo "iommufd-y := $(cd "$directory" && printf '%s ' *.c | sed 's/\.c /.o /g')"
+		printf 'ccflags-y += -DCONFIG_%s=1\n' IOMMUFD_MODULE INTERVAL_TREE_SPAN_ITER IOMMUFD_DRIVER_CORE_MODULE
+	} >"$directory/Kbuild"
+	build iommufd "$directory" && mv "$directory/iommufd.ko" "$1/"
+}
+
+# made NAME: the directory in which it was built, now or before.
+made() {
+	local name=$1 from=$sources directory
+	[ "$name" = iommufd ] && from=/dev/null
+	directory=$cache/modules/$kernel-$name-$({
+		declare -f build "build_$name" build_iommufd
+		echo "$toolchain $warnings"
+		cat "$toolchain/cc"
+		[ "$from" = /dev/null ] || cat "$from"/*
+	} | sha256sum | cut -c1-16)
+	if [ ! -e "$directory/built" ]; then
+		rm -rf "$directory"
+		mkdir -p "$directory"
+		"build_$name" "$directory" >&2 || return
+		touch "$directory/built"
+		# Only the newest few are worth keeping.
+		find "$cache/modules" -mindepth 1 -maxdepth 1 -name "$kernel-$name-[0-9a-f]*" -printf '%T@ %p\n' |
+			sort -rn | tail -n +4 | cut -d' ' -f2- | xargs -r rm -rf
+	fi
+	echo "$directory"
+}
+
+[ $# -ge 1 ] || {
+	sed -n 's/^# \{0,1\}//; 3,9p' "$0" >&2
 	exit 2
 }
 kernel=$1
+shift
+[ $# -gt 0 ] || set -- faultline_device
+for name in "$@"; do
+	declare -F "build_$name" >/dev/null || {
+		say "no module '$name': faultline_device, iommufd or faultline_device_iommufd"
+		exit 2
+	}
+done
 for program in gcc make pahole zstd python3; do needs $program; done
 headers=$("$here/kernels.sh" headers "$kernel") || exit $?
 key=$({
@@ -158,15 +225,13 @@ exec {lock}>"$cache/locks/modules-$kernel"
 flock "$lock"
 prepare "$kernel" "$headers"
 
-result=$cache/modules/$kernel-$(cat "$sources"/* "$toolchain/cc" <(echo "$toolchain") | sha256sum | cut -c1-16)
-if [ ! -e "$result/built" ]; then
-	rm -rf "$result"
-	mkdir -p "$result"
-	cp "$sources"/*.[ch] "$sources"/features.sh "$sources/Kbuild" "$result/"
-	build faultline_device "$result" || exit 1
-	touch "$result/built"
-	# Only the newest few are worth keeping.
-	find "$cache/modules" -mindepth 1 -maxdepth 1 -name "$kernel-*" -printf '%T@ %p\n' | sort -rn |
-		tail -n +6 | cut -d' ' -f2- | xargs -r rm -rf
-fi
+directories=()
+for name in "$@"; do
+	directories+=("$(made "$name")") || exit $?
+done
+# One directory that has them all.
+result=$cache/modules/$kernel-set-$(echo "${directories[@]}" | sha256sum | cut -c1-16)
+mkdir -p "$result"
+for directory in "${directories[@]}"; do ln -sf "$directory"/*.ko "$result/"; done
+find "$cache/modules" -mindepth 1 -maxdepth 1 -name "$kernel-set-*" -mtime +7 -exec rm -rf {} +
 echo "$result"

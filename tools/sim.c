@@ -357,6 +357,14 @@ static int run(struct sim *sim)
 	return err ? err : closed;
 }
 
+/* What is wrong in a job is -EBADMSG: -EINVAL is left to the options. */
+static int failed_code(int err)
+{
+	int code = common_failed(err);
+
+	return err == -EINVAL ? EXIT_USAGE : code;
+}
+
 static const struct argp accesses_argp = {
 	options,
 	parse,
@@ -382,7 +390,7 @@ int verb_accesses(int argc, char **argv)
 		return EXIT_USAGE;
 	err = run(&sim);
 	close_sim(&sim);
-	return err ? common_failed(err) : EXIT_OK;
+	return err ? failed_code(err) : EXIT_OK;
 }
 
 int verb_sim(int argc, char **argv)
@@ -398,7 +406,7 @@ int verb_sim(int argc, char **argv)
 	}
 	err = run(&sim);
 	if (err) {
-		code = common_failed(err);
+		code = failed_code(err);
 	} else {
 		const struct expression_scope scope = {&sim.sweep, &sim_columns, sim.values};
 

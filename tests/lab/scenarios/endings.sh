@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+# Page requests that end otherwise: nobody's PASID, pages that are not there or may not be written, a
+# queue that overflows, processes and devices that go while requests wait, answers held back.
+# cpus: 2
+# command line new: preempt=lazy
+# own modules: faultline_device
+# disabled: iopf_handler
+# time limit: 150
+
+preempt_rarely() {
+	[ "$kernel" = new ] || return
+	[ -d /sys/kernel/debug/sched ] || mount -t debugfs debugfs /sys/kernel/debug
+	echo 100000000 >/sys/kernel/debug/sched/base_slice_ns
+	echo NO_WAKEUP_PREEMPTION >/sys/kernel/debug/sched/features
+}
+
+# raise WHAT OPTION...: its counters are in WHAT.csv, summed over devices; its log is a truth.
+raise() {
+	local what=$1
+	shift
+	rm -f "$what.csv"
+	faultline-inject iopf "$what" -p 2 -d 0 -d 1 --wait 60s "$@" --csv="$what.csv" \
+		--truth "$results/$what.${without:+without.}truth" >inject.out 2>&1 ||
+		not_ok "$what $*" "$(tail -n 3 inject.out)"
+}
+
+setup() {
+	preempt_rarely
+	load faultline_device
+}
+
+workload() {
+	raise bad-pasid -r 31 -g 1-3 -G 8
+	raise read-only -r 37 -g 1-3 -G 8
+	raise unmapped -r 41 -g 1-3 -G 8
+	raise unmap -r 43 -g 1-3
+	raise exit -r 47 -g 1-3
+	raise withhold -r 53 -g 1-3 -G 32 --timeout 100ms
+	raise flood -r 409 -g 1-8 --queue 64
+}
+
+# counted COLUMN: over all that was done.
+counted() {
+	awk -F , -v name="$1" 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } { sum += $at } END { print sum + 0 }' ./*.csv
+}
+
+check() {
+	equal "events lost" "$(column loss count what lost)" 0
+	equal "reports" "$(hits iopf_report)" "$(counted reported)"
+	cp ./*.csv "$results"
+}
+
+teardown() {
+	faultline-inject iopf unplug >inject.out 2>&1 || not_ok "unplug" "$(cat inject.out)"
+	unload faultline_device
+}
+
+host() {
+	local what truths=
+	for what in bad-pasid read-only unmapped unmap exit withhold flood; do
+		truths+=" $what.truth"
+	done
+	"$FAULTLINE" report run.flt --csv tables --raw-time >/dev/null
+	# shellcheck disable=SC2086
+	python3 "$reference/compare_requests.py" tables $truths --no-timing || failed=1
+}

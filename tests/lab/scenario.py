@@ -129,7 +129,18 @@ class Boot:
         return disks
 
     def devices(self):
-        return [word for line in self.lines("devices") for word in shlex.split(line)]
+        """QEMU's arguments. Scenarios share devices: of two that are alike there are as many as one asks for."""
+        most = {}
+        for scenario in self.scenarios:
+            units = []
+            for word in shlex.split(" ".join(scenario.all("devices", self.kernel))):
+                if word.startswith("-") or not units:
+                    units.append((word,))
+                else:
+                    units[-1] += (word,)
+            for unit in units:
+                most[unit] = max(most.get(unit, 0), units.count(unit))
+        return [word for unit, count in most.items() for word in unit * count]
 
     def time_limit(self, scenario):
         return scenario.number("time limit", self.kernel, 120)

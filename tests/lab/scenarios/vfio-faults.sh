@@ -6,13 +6,15 @@
 # devices: -device edu -device edu -device nvme,drive=vfio,serial=vfio
 # modules: vfio-pci vfio_iommu_type1
 # disabled: vtd_fault_text
-# time limit: 150
+# time limit: 180
 
 edus=$(cd /sys/bus/pci/devices && grep -l 0x11e8 */device | head -n 2 | cut -d/ -f1)
 nvme=$(cd /sys/bus/pci/devices && grep -l 0x010802 */class | head -n 1 | cut -d/ -f1)
 drives="stale retry edus burst after"
 burst=211
 options=
+# What faults need, and who owns an address: with all other probes the guest begins late.
+record_options="--kind iommu_fault,iommu_unseen,iommu_attach,fault_owner,vfio_map,vfio_unmap"
 
 # drive NAME ACTION COUNT DEVICE...: one run of the driver, its counters in truth/NAME.csv. More
 # options for it may be in $options.
@@ -81,7 +83,8 @@ check_registers() {
 	local recording=$results/registers.flt
 
 	rm -f "$recording"
-	faultline record --iommu-registers -o "$recording" 2>registers.err &
+	# shellcheck disable=SC2086
+	faultline record $record_options --iommu-registers -o "$recording" 2>registers.err &
 	wait_for 60 grep -q recording registers.err || not_ok "recording with registers" "$(tail -n 2 registers.err)"
 	drive registers fault $burst "$nvme"
 	drive stale stale 3 "$nvme"

@@ -69,8 +69,12 @@ check_answers() {
 	iopf unmap -r 61 -g 2
 	ends_add_up unmap
 	check_that "unmapped meanwhile: some succeed, some do not" test "$(field success)" -gt 0 -a "$(field invalid)" -gt 0
+	# The first of several to end has the queue drained, requests of those that still live among them.
 	iopf exit -r 47 -p 3
-	ends_add_up exit
+	ends_add_up "several end"
+	check_that "several end: some find nobody" test "$(field invalid)" -gt 0
+	iopf exit -r 47
+	ends_add_up "one ends"
 	equal "ended meanwhile: invalid" "$(field success).$(field invalid)" "0.$(field last)"
 }
 

@@ -30,7 +30,8 @@ static enum page_kind kind_of_file(pid_t pid, const struct mapping *mapping)
 	char path[96];
 	struct statfs system;
 	struct stat status;
-	enum page_kind kind = KIND_SPECIAL;
+	enum page_kind kind = KIND_FILE;
+	bool known;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, mapping->start,
@@ -39,14 +40,13 @@ static enum page_kind kind_of_file(pid_t pid, const struct mapping *mapping)
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return KIND_FILE;
-	if (fstat(fd, &status) || fstatfs(fd, &system))
-		kind = KIND_FILE;
-	else if (system.f_type == HUGETLBFS_MAGIC)
+	known = !fstat(fd, &status) && !fstatfs(fd, &system);
+	if (known && system.f_type == HUGETLBFS_MAGIC)
 		kind = KIND_HUGETLB;
-	else if (S_ISREG(status.st_mode))
-		kind = system.f_type == TMPFS_MAGIC ? KIND_SHARED_MEMORY : KIND_FILE;
-	else if (S_ISBLK(status.st_mode))
-		kind = KIND_FILE;
+	else if (known && S_ISREG(status.st_mode) && system.f_type == TMPFS_MAGIC)
+		kind = KIND_SHARED_MEMORY;
+	else if (known && S_ISCHR(status.st_mode))
+		kind = KIND_SPECIAL;
 	close(fd);
 	return kind;
 }

@@ -312,26 +312,14 @@ static void print_plan(const struct odp_options *o, FILE *file)
 		fprintf(file, "  %s is overwritten\n", o->file);
 }
 
-static int run_and_report(struct odp_run *run)
+static int force(void *argument)
 {
-	struct verb_output output;
-	int stopped, err = verb_output_open(&output, &run->options.verb);
+	return odp_run(argument);
+}
 
-	if (err)
-		return verb_report_failure(err);
-	verb_catch_signals();
-	stopped = odp_run(run);
-	if (stopped)
-		fprintf(stderr, "faultline: %s\n", failure_text());
-	/* What was done is reported even if it came to an early end. */
-	err = odp_report(run, output.writer);
-	if (!err)
-		err = verb_output_close(&output);
-	else
-		verb_output_close(&output);
-	if (err)
-		return verb_report_failure(err);
-	return exit_code_of(stopped);
+static int report(void *argument, struct writer *writer)
+{
+	return odp_report(argument, writer);
 }
 
 int real_odp(int argc, char **argv)
@@ -376,5 +364,6 @@ int real_odp(int argc, char **argv)
 		return EXIT_OK;
 	}
 	err = require_consent(&run.options);
-	return err ? verb_report_failure(err) : run_and_report(&run);
+	return err ? verb_report_failure(err)
+		   : verb_run_and_report(&run.options.verb, force, report, &run);
 }

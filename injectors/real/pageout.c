@@ -232,26 +232,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static int run(struct pageout *pageout)
+static int run(void *pageout)
 {
-	struct verb_output output;
-	int stopped, err = verb_output_open(&output, &pageout->options->verb);
+	return pageout_run(pageout);
+}
 
-	if (err)
-		return verb_report_failure(err);
-	verb_catch_signals();
-	stopped = pageout_run(pageout);
-	/* What was done is reported even if it came to an early end. */
-	if (stopped)
-		fprintf(stderr, "faultline: %s\n", failure_text());
-	err = pageout_report(pageout, output.writer);
-	if (!err)
-		err = verb_output_close(&output);
-	else
-		verb_output_close(&output);
-	if (err)
-		return verb_report_failure(err);
-	return exit_code_of(stopped);
+static int report(void *pageout, struct writer *writer)
+{
+	return pageout_report(pageout, writer);
 }
 
 int real_pageout(int argc, char **argv)
@@ -287,7 +275,7 @@ int real_pageout(int argc, char **argv)
 		pageout_print(&pageout, stdout);
 		code = EXIT_OK;
 	} else {
-		code = run(&pageout);
+		code = verb_run_and_report(&options.verb, run, report, &pageout);
 	}
 	pageout_close(&pageout);
 	return code;

@@ -122,6 +122,24 @@ int verb_output_close(struct verb_output *output)
 	return err;
 }
 
+int verb_run_and_report(const struct verb_options *options, int (*run)(void *argument),
+			int (*report)(void *argument, struct writer *writer), void *argument)
+{
+	struct verb_output output;
+	int stopped, err = verb_output_open(&output, options), closed;
+
+	if (err)
+		return verb_report_failure(err);
+	verb_catch_signals();
+	stopped = run(argument);
+	if (stopped)
+		fprintf(stderr, "faultline: %s\n", failure_text());
+	err = report(argument, output.writer);
+	closed = verb_output_close(&output);
+	err = err ? err : closed;
+	return err ? verb_report_failure(err) : (int)exit_code_of(stopped);
+}
+
 volatile sig_atomic_t verb_stop;
 
 static void on_stop(int number)

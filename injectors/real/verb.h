@@ -51,6 +51,13 @@ int verb_output_open(struct verb_output *output, const struct verb_options *opti
 /* Returns the first error of any writer call. */
 int verb_output_close(struct verb_output *output);
 
+/*
+ * A verb's work between its two outputs: opens the writer, catches signals, runs, and reports what
+ * was done even if that came to an early end. Prints failures; the exit code of the first of them.
+ */
+int verb_run_and_report(const struct verb_options *options, int (*run)(void *argument),
+			int (*report)(void *argument, struct writer *writer), void *argument);
+
 /* Set by SIGINT, SIGTERM and SIGHUP from verb_catch_signals() on; sleeping calls return EINTR. */
 extern volatile sig_atomic_t verb_stop;
 void verb_catch_signals(void);

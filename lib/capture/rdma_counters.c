@@ -161,7 +161,7 @@ static int meet(struct rdma_counters *c, const char *name, __u64 now_ns)
 		device = calloc(1, sizeof(*device));
 		if (!device)
 			return failed(-ENOMEM, "no memory for another RDMA device");
-		snprintf(device->name, sizeof(device->name), "%s", name);
+		snprintf(device->name, sizeof(device->name), "%.*s", RDMA_NAME_TEXT - 1, name);
 		device->next = c->devices;
 		c->devices = device;
 		c->count++;

@@ -219,6 +219,7 @@ owners_of() {
 symbol_of() {
 	case $1 in
 	tp_btf* | raw_tp* | tracepoint*) echo "__tracepoint_${1##*[ :/]}" ;;
+	files*) echo files ;;
 	usdt*) echo "${1##* }" ;;
 	*) echo "${1##*[ :/]}" ;;
 	esac
@@ -252,6 +253,7 @@ stage_table() {
 		if [ "$count" -gt 0 ]; then
 			actual=$(sed -n "s/^$symbol //p" owners | paste -sd+ -)
 			actual=${actual:-unknown}
+			[ "$symbol" = files ] && actual=files
 			seen=$((seen + 1))
 		fi
 		[ "$probe" = "$without" ] && [ "$expected" != - ] && expected=-

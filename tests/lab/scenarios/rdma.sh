@@ -7,7 +7,7 @@
 # modules: ib_uverbs rdma_rxe mlx5_ib dummy null_blk configfs
 # modules 6.1: ib_uverbs rdma_rxe mlx5_ib dummy null_blk configfs crc32_generic
 # modules 6.12: ib_uverbs rdma_rxe mlx5_ib dummy null_blk configfs crc32_generic
-# programs: rdma ip ibv_rc_pingpong ib_write_lat
+# programs: rdma ip ibv_rc_pingpong
 # paths: /usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so /etc/libibverbs.d/rxe.driver
 # disabled: odp_resolved
 # disabled 6.1: rdma_counters
@@ -104,7 +104,6 @@ workload() {
 	traffic offset --operation write,send --offset 512 --message 64 --count 7
 	slowly
 	stock ibv_rc_pingpong -o -d rxe0 -g 1 -m 4096 -s 4096 -n 53
-	stock ib_write_lat --odp -d rxe0 -x 1 -m 4096 -s 4096 -n 53
 }
 
 counter() {
@@ -209,7 +208,6 @@ check() {
 	check_invalidations
 	check_slow
 	equal "regions of ibv_rc_pingpong" "$(column odp region process ibv_rc_pingpong | wc -l)" 2
-	equal "regions of ib_write_lat" "$(column odp region process ib_write_lat | wc -l)" 2
 }
 
 check_without() {

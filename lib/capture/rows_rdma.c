@@ -10,6 +10,8 @@
 #define RXE  "rdma_rxe"
 #define MLX5 "mlx5_ib"
 
+#define UNSEEN "attached only: no such device was there to test it with"
+
 #define FUNCTION(symbol, program, returns)                            \
 	{                                                             \
 		{                                                     \
@@ -36,26 +38,28 @@ const struct probe_row rdma_rows[] = {
 	{PROBE_RXE_PREFETCH_WORK, "rxe_prefetch_work", OBJECT_RDMA, EVENT_ODP_PREFETCH, false, RXE,
 	 BOTH(rxe_ib_prefetch_mr_work, rxe_prefetch_work)},
 	{PROBE_MLX5_FAULT_EVENT, "mlx5_fault_event", OBJECT_RDMA, EVENT_FAULT_ISR, false, MLX5,
-	 BOTH(mlx5_ib_eq_pf_process, mlx5_fault_event)},
+	 BOTH(mlx5_ib_eq_pf_process, mlx5_fault_event), .note = UNSEEN},
 	{PROBE_MLX5_FAULT_QUEUED,
 	 "mlx5_fault_queued",
 	 OBJECT_RDMA,
 	 EVENT_FAULT_ISR,
 	 false,
 	 MLX5,
-	 {{ATTACH_TP_BTF, "workqueue_queue_work", "mlx5_fault_queued", NULL, 0}}},
+	 {{ATTACH_TP_BTF, "workqueue_queue_work", "mlx5_fault_queued", NULL, 0}},
+	 .note = UNSEEN,
+	 .sieve = true},
 	{PROBE_MLX5_FAULT_HANDLER, "mlx5_fault_handler", OBJECT_RDMA, EVENT_FAULT_HANDLER, false,
-	 MLX5, BOTH(mlx5_ib_eqe_pf_action, mlx5_fault_handler)},
+	 MLX5, BOTH(mlx5_ib_eqe_pf_action, mlx5_fault_handler), .note = UNSEEN},
 	{PROBE_MLX5_FAULT_MAPPED, "mlx5_fault_mapped", OBJECT_RDMA, EVENT_FAULT_MAPPED, false, MLX5,
-	 FUNCTION(mlx5r_umr_update_xlt, NULL, "mlx5_fault_mapped")},
+	 FUNCTION(mlx5r_umr_update_xlt, NULL, "mlx5_fault_mapped"), .note = UNSEEN},
 	{PROBE_MLX5_FAULT_RESUME, "mlx5_fault_resume", OBJECT_RDMA, EVENT_FAULT_RESPONSE, false,
-	 MLX5, FUNCTION(mlx5_ib_page_fault_resume, NULL, "mlx5_fault_resume")},
+	 MLX5, FUNCTION(mlx5_ib_page_fault_resume, NULL, "mlx5_fault_resume"), .note = UNSEEN},
 	{PROBE_MLX5_INVALIDATE, "mlx5_invalidate", OBJECT_RDMA, EVENT_ODP_INVALIDATE, false, MLX5,
-	 BOTH(mlx5_ib_invalidate_range, mlx5_invalidate)},
+	 BOTH(mlx5_ib_invalidate_range, mlx5_invalidate), .note = UNSEEN},
 	{PROBE_MLX5_PREFETCH, "mlx5_prefetch", OBJECT_RDMA, EVENT_ODP_PREFETCH, false, MLX5,
-	 BOTH(mlx5_ib_advise_mr_prefetch, mlx5_prefetch)},
+	 BOTH(mlx5_ib_advise_mr_prefetch, mlx5_prefetch), .note = UNSEEN},
 	{PROBE_MLX5_PREFETCH_WORK, "mlx5_prefetch_work", OBJECT_RDMA, EVENT_ODP_PREFETCH, false,
-	 MLX5, BOTH(mlx5_ib_prefetch_mr_work, mlx5_prefetch_work)},
+	 MLX5, BOTH(mlx5_ib_prefetch_mr_work, mlx5_prefetch_work), .note = UNSEEN},
 	{PROBE_RDMA_COUNTERS,
 	 "rdma_counters",
 	 OBJECT_RDMA,

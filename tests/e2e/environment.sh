@@ -96,8 +96,8 @@ check "doctor works without BTF" unshare -m bash -c \
 
 # A full disk: what was written stays readable, the exit code says so.
 mkdir full
-mount -t tmpfs -o size=64k none full
-head -c 50000 /dev/urandom >full/ballast
+mount -t tmpfs -o size=128k none full
+head -c 80000 /dev/urandom >full/ballast
 timeout 60 "$FAULTLINE" record --as-root -o full/r.flt -- "$root/build/bench/storm" anon 100003 2 >out 2>err
 status=$?
 if [ $status -eq 1 ] && grep -qi 'no space' err; then

@@ -3,7 +3,7 @@
 """Holds recorded page requests against the log of the module that raised them.
 
     compare_requests.py CSVDIR TRUTH... [--reuse N] [--overtaking] [--shared] [--causes A,B,...]
-                        [--no-timing] [--lacks STAGE]
+                        [--no-timing] [--lacks STAGE] [--program NAME]
 
 CSVDIR is what `faultline report --csv CSVDIR --raw-time` wrote; TRUTH are the logs of
 `faultline-inject iopf --truth`, which nothing of Faultline's takes part in. Every request that the
@@ -11,7 +11,8 @@ module gave to the kernel must be one fault, none invented; each must stand in t
 the response, the process and the time that the module saw. --reuse: each group number of a device
 must have been used that often; --overtaking: groups must have been answered in another order than
 they were reported; --shared: PASIDs must be on two devices at least. --lacks: that stage must be
-missing in every fault. Prints "ok - ..." and "not ok - ..." lines.
+missing in every fault. --program: who raised them, as the kernel names it. Prints "ok - ..." and
+"not ok - ..." lines.
 """
 import argparse
 import collections
@@ -93,7 +94,7 @@ def expected_state(entry):
     return "complete" if entry["state"] == "answered" else "unfinished"
 
 
-def compare_one_by_one(pairs):
+def compare_one_by_one(pairs, program):
     wrong = collections.defaultdict(list)
     for fault, entry in pairs:
         name = about(fault)
@@ -107,7 +108,7 @@ def compare_one_by_one(pairs):
             wrong["state"].append(f"{name}: {fault['state']}, the module says {entry['state']}")
         owned = entry["pasid"] < PASID_LIMIT and not entry["no_pasid"]
         who = (whole(fault["pid"]), fault["comm"])
-        if who != ((entry["pid"], PROGRAM) if owned else (None, "-")):
+        if who != ((entry["pid"], program) if owned else (None, "-")):
             wrong["process"].append(f"{name}: of {who}, raised by {entry['pid']}")
         if entry["state"] != "answered":
             continue
@@ -203,11 +204,12 @@ def main():
     parser.add_argument("--causes")
     parser.add_argument("--no-timing", action="store_true")
     parser.add_argument("--lacks")
+    parser.add_argument("--program", default=PROGRAM)
     options = parser.parse_args()
     faults, truth = read_faults(options.directory), read_truth(options.truth)
     pairs, problems = pair(faults, truth)
     result(f"{len(truth)} requests reported, {len(faults)} recorded, page by page", problems)
-    compare_one_by_one(pairs)
+    compare_one_by_one(pairs, options.program)
     compare_groups(pairs)
     if not options.no_timing:
         compare_timing(pairs)

@@ -33,14 +33,10 @@ static __always_inline bool kind_single(__u32 kind)
 }
 
 /*
- * A program on a tracepoint is alone with its counter: the kernel runs it with preemption off and
- * counts a nested run as missed. One on a uprobe can be preempted by itself on the same CPU.
+ * No program is alone with its row's counter: uprobes and functions are preempted, interrupted by the
+ * row's other program, and on kernels that preempt everything so are tracepoints.
  */
-#ifdef PROGRAM_PREEMPTIBLE
 #define count_up(counter) __sync_fetch_and_add(&(counter), 1)
-#else
-#define count_up(counter) ((counter)++)
-#endif
 
 static __always_inline struct capture_state *shared_state(void)
 {

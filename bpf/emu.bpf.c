@@ -6,8 +6,6 @@
  */
 #include "bpf/kernel.h"
 
-#define PROGRAM_PREEMPTIBLE
-
 #include "bpf/group.bpf.h"
 #include "bpf/resolving.bpf.h"
 

@@ -10,8 +10,6 @@
  */
 #include "bpf/kernel.h"
 
-#define PROGRAM_PREEMPTIBLE /* by its row's other program */
-
 #include "bpf/group.bpf.h"
 #include "bpf/rdma.bpf.h"
 #include "bpf/resolving.bpf.h"

@@ -76,7 +76,7 @@ for name in bad-input live truth; do
 	suite "$name-asan" 180 env SANITIZED=1 FAULTLINE="$PWD/build/asan/faultline" \
 		INJECT="$PWD/build/asan/faultline-inject" bash "tests/e2e/$name.sh"
 done
-alone=(campaigns live loss perf top truth)
+alone=(campaigns kill live loss perf top truth)
 for script in tests/e2e/*.sh; do
 	name=$(basename "$script" .sh)
 	[ "$name" = lib ] || printf '%s\n' "${alone[@]}" | grep -qx "$name" || end_to_end "$name"

@@ -27,6 +27,7 @@ TROUBLE = re.compile(
     r"|scheduling while atomic|refcount_t|list_(add|del) corruption|UBSAN|KASAN|KFENCE|DEBUG_LOCKS"
     r"|Bad page|bad: scheduling|Out of memory|invoked oom-killer|segfault at|trap (invalid|divide)")
 BOOT_SECONDS = 60  # a guest that has not come up by then never will
+AGAIN_MAX = 8  # scenarios that may run a second time: more of them are no accident
 
 
 class Report:
@@ -34,6 +35,7 @@ class Report:
 
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.provisional = False  # what fails now runs once more
         with open(os.path.join(ROOT, "tests", "allowed-skips"), encoding="utf-8") as file:
             self.allowed = set(file.read().splitlines())
 
@@ -43,7 +45,13 @@ class Report:
 
     def not_ok(self, name, why=""):
         self.failed += 1
-        print(f"not ok - {name}" + (f": {why}" if why else ""))
+        print(f"{'once not ok' if self.provisional else 'not ok'} - {name}" + (f": {why}" if why else ""))
+
+    def counts(self):
+        return self.passed, self.failed, self.skipped
+
+    def take_back(self, counts):
+        self.passed, self.failed, self.skipped = counts
 
     def skip(self, name, why):
         self.skipped += 1
@@ -116,6 +124,8 @@ class Runner:
 
     def __init__(self, directory, report):
         self.directory, self.report = directory, report
+        self.again = []  # (kernel, scenario) that failed in a guest shared with others, or on a busy host
+        self.number = 0
 
     def boot(self, boot, tree, release, number):
         """Runs one boot. A guest that dies takes one scenario with it; the rest get another."""
@@ -156,12 +166,16 @@ class Runner:
                 self.last_words(console)
                 continue
             if not up:
+                before = self.report.counts()
                 self.report.not_ok(f"{part.kernel}: the guest comes up", wrong or "it ended by itself")
                 self.tail("console", console)
                 self.tail("qemu", read(directory, "qemu.log"))
+                for one in part.scenarios:
+                    self.judge(part.kernel, one, before)
                 continue
             for one in part.scenarios:
                 where = f"{part.kernel} {one.name}"
+                before = self.report.counts()
                 for line in read(directory, one.name, "log").splitlines():
                     self.report.line(where, line)
                 if one in finished:
@@ -169,6 +183,7 @@ class Runner:
                 elif one is next(s for s in part.scenarios if s not in finished):
                     self.report.not_ok(f"{where}: ends", wrong or "the guest died in it")
                     self.last_words(console)
+                self.judge(part.kernel, one, before)
             # What a scenario's own dmesg has was told there.
             told = {line.strip() for s in finished for line in read(directory, s.name, "dmesg").splitlines()}
             rest = [line for line in (console + read(directory, "boot.dmesg")).splitlines()
@@ -176,6 +191,13 @@ class Runner:
             self.complaints(f"{part.kernel} guest", trouble(rest, known_messages([])), directory)
             if wrong and len(finished) == len(part.scenarios):
                 self.report.not_ok(f"{part.kernel} {part.name()}: the guest powers off", wrong)
+
+    def judge(self, kernel, one, before):
+        """A scenario that failed in the first round counts by its second run, alone on a quiet host."""
+        if self.report.provisional and self.report.failed > before[1]:
+            self.report.take_back(before)
+            self.again.append((kernel, one))
+            print(f"# {kernel} {one.name}: runs once more, alone")
 
     def complaints(self, where, lines, directory):
         if not lines:
@@ -222,8 +244,9 @@ class Runner:
 
     def run(self, boots, jobs):
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            futures = {pool.submit(self.boot, boot, *tree, number): boot
+            futures = {pool.submit(self.boot, boot, *tree, self.number + number): boot
                        for number, (boot, tree) in enumerate(boots)}
+            self.number += len(boots)
             for future in concurrent.futures.as_completed(futures):
                 boot = futures[future]
                 try:
@@ -274,7 +297,15 @@ def run_scenarios(options):
     # The longest first, so that the last one does not run alone for long.
     boots.sort(key=lambda pair: -len(pair[0].scenarios))
     directory = tempfile.mkdtemp(prefix="faultline-lab.", dir=os.environ.get("TMPDIR", "/var/tmp"))
-    Runner(directory, report).run(boots, options.jobs)
+    runner = Runner(directory, report)
+    report.provisional = not options.once
+    runner.run(boots, options.jobs)
+    report.provisional = False
+    trees = {boot.kernel: tree for boot, tree in boots}
+    if len(runner.again) > AGAIN_MAX:
+        report.not_ok("scenarios", f"{len(runner.again)} failed; at most {AGAIN_MAX} run once more")
+    else:
+        runner.run([(scenario.Boot(kernel, [one]), trees[kernel]) for kernel, one in runner.again], 1)
     if report.failed or options.keep:
         print(f"# consoles, logs and recordings are in {directory}")
     else:
@@ -313,6 +344,7 @@ def parse():
     parser.add_argument("-j", "--jobs", type=int, default=int(os.environ.get("FAULTLINE_LAB_JOBS") or
                                                               min(2, os.cpu_count())), help="guests at once (2)")
     parser.add_argument("--scenarios", default=os.path.join(HERE, "scenarios"), help="directory of the scenarios")
+    parser.add_argument("--once", action="store_true", help="what fails is not run a second time")
     parser.add_argument("--keep", action="store_true", help="keep consoles, logs and recordings of a run that passed")
     return parser.parse_args()
 

@@ -8,13 +8,13 @@ exec 2>&1
 lab=$root/tests/lab
 export TMPDIR=$scratch
 
-"$lab/lab.py" run -j 1 --scenarios "$lab/self" >all.log 2>&1 &
+"$lab/lab.py" run --once -j 1 --scenarios "$lab/self" >all.log 2>&1 &
 all=$!
-"$lab/lab.py" run -j 1 --scenarios "$lab/self" -s a_pass >one.log 2>&1 &
+"$lab/lab.py" run --once -j 1 --scenarios "$lab/self" -s a_pass >one.log 2>&1 &
 one=$!
 
 # A runner that is killed takes its guest with it.
-"$lab/lab.py" run -j 1 --scenarios "$lab/self" -s e_hangs >killed.log 2>&1 &
+"$lab/lab.py" run --once -j 1 --scenarios "$lab/self" -s e_hangs >killed.log 2>&1 &
 runner=$!
 guest_runs() { pgrep -P $runner qemu; }
 if wait_for 30 guest_runs; then

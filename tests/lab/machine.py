@@ -27,7 +27,9 @@ def die_with_parent():
 def command(boot, vmlinuz, initramfs, directory, interactive):
     """QEMU's command line for a boot; disks are made sparse in directory."""
     # iommu comes first: QEMU wants it there before the devices it serves.
-    args = [QEMU, "-M", "q35,kernel-irqchip=split", "-accel", "tcg", "-cpu", "max", "-smp", str(boot.cpus),
+    # CPUs take turns: emulated side by side, one may run an instruction that another is just patching
+    # (int3 of a function that gets its probe), which is QEMU's and not the kernel's fault.
+    args = [QEMU, "-M", "q35,kernel-irqchip=split", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", str(boot.cpus),
             "-m", str(boot.memory), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             *scenario.IOMMUS[boot.iommu][1], "-kernel", vmlinuz, "-initrd", initramfs,
             "-append", " ".join([COMMAND_LINE, boot.command_line(), "-- shell" if interactive else ""]).strip()]

@@ -342,7 +342,7 @@ def parse():
     parser.add_argument("-k", "--kernel", action="append", choices=scenario.KERNELS, help="only this kernel (all)")
     parser.add_argument("-s", "--scenario", action="append", help="only this scenario (all)")
     parser.add_argument("-j", "--jobs", type=int, default=int(os.environ.get("FAULTLINE_LAB_JOBS") or
-                                                              min(2, os.cpu_count())), help="guests at once (2)")
+                                                              min(3, os.cpu_count() + 1)), help="guests at once; they wait more than they compute (3)")
     parser.add_argument("--scenarios", default=os.path.join(HERE, "scenarios"), help="directory of the scenarios")
     parser.add_argument("--once", action="store_true", help="what fails is not run a second time")
     parser.add_argument("--keep", action="store_true", help="keep consoles, logs and recordings of a run that passed")

@@ -365,6 +365,11 @@ int capture_finish(struct capture *capture, struct stream sink)
 	if (!error)
 		error = capture_finish_hardware(capture);
 	end_ns = monotonic_ns();
+	if (error)
+		return error;
+	/* A recorder that was held up has more windows open than the two that the last call closes. */
+	pushed = release(capture, sink, end_ns);
+	error = pushed < 0 ? pushed : windows_close(capture->windows, end_ns, sink);
 	if (!error)
 		error = capture_owners_finish(capture, end_ns);
 	if (error)

@@ -14,7 +14,8 @@ QEMU = os.environ.get("FAULTLINE_LAB_QEMU", "qemu-system-x86_64")
 COMMAND_LINE = " ".join((
     "console=ttyS0 8250.nr_uarts=1 loglevel=5 panic=-1 oops=panic",
     "no_timer_check clocksource=tsc tsc=reliable nmi_watchdog=0 watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60",
-    "mitigations=off random.trust_cpu=on"))
+    "mitigations=off random.trust_cpu=on",
+    "preempt=lazy"))  # where a kernel knows it; guest/init says why
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 

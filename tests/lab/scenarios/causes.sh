@@ -2,22 +2,13 @@
 # Page requests for memory of which it is known why it is not there: each page's cause, kind and
 # answer as recorded, against what was made, the process's pagemap and the kernel's own counters.
 # cpus: 1
-# command line new: preempt=lazy
 # modules: zram
 # own modules: faultline_device
 # files: build/tests/lab/programs/cause_target
 # disabled: mm_copy
 # time limit: 150
 
-preempt_rarely() {
-	[ "$kernel" = new ] || return
-	[ -d /sys/kernel/debug/sched ] || mount -t debugfs debugfs /sys/kernel/debug
-	echo 100000000 >/sys/kernel/debug/sched/base_slice_ns
-	echo NO_WAKEUP_PREEMPTION >/sys/kernel/debug/sched/features
-}
-
 setup() {
-	preempt_rarely
 	load faultline_device
 	load zram num_devices=2
 	echo 32M >/sys/block/zram0/disksize

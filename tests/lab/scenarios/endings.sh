@@ -2,17 +2,9 @@
 # Page requests that end otherwise: nobody's PASID, pages that are not there or may not be written, a
 # queue that overflows, processes and devices that go while requests wait, answers held back.
 # cpus: 2
-# command line new: preempt=lazy
 # own modules: faultline_device
 # disabled: iopf_handler
 # time limit: 150
-
-preempt_rarely() {
-	[ "$kernel" = new ] || return
-	[ -d /sys/kernel/debug/sched ] || mount -t debugfs debugfs /sys/kernel/debug
-	echo 100000000 >/sys/kernel/debug/sched/base_slice_ns
-	echo NO_WAKEUP_PREEMPTION >/sys/kernel/debug/sched/features
-}
 
 # raise WHAT OPTION...: its counters are in WHAT.csv, summed over devices; its log is a truth.
 raise() {
@@ -25,7 +17,6 @@ raise() {
 }
 
 setup() {
-	preempt_rarely
 	load faultline_device
 }
 

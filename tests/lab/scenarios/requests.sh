@@ -3,7 +3,6 @@
 # few numbers are used again and again, PASIDs that two devices share, answers out of order. Each is
 # held against the log of the module that raised it.
 # cpus: 2
-# command line new: preempt=lazy
 # own modules: faultline_device
 # disabled: mm_fault
 # time limit: 150
@@ -16,17 +15,7 @@ raise() {
 		not_ok "$what $*" "$(tail -n 3 inject.out)"
 }
 
-# A kernel that preempts kernel code skips a BPF program's run while another task was preempted within
-# the same one (docs/kernel-faults.md). Emulated CPUs make that a hundred times as likely as real ones.
-preempt_rarely() {
-	[ "$kernel" = new ] || return
-	[ -d /sys/kernel/debug/sched ] || mount -t debugfs debugfs /sys/kernel/debug
-	echo 100000000 >/sys/kernel/debug/sched/base_slice_ns
-	echo NO_WAKEUP_PREEMPTION >/sys/kernel/debug/sched/features
-}
-
 setup() {
-	preempt_rarely
 	load faultline_device
 }
 

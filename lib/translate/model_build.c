@@ -139,6 +139,11 @@ static int check_caches(const struct model_config *c)
 	return 0;
 }
 
+static __u64 slot_of(const struct model_config *c)
+{
+	return (__u64)((unsigned __int128)c->packet_bits * PS_PER_S / c->link_bits_per_s);
+}
+
 static int check(const struct model_config *c)
 {
 	if (!c->packet_bits || c->packet_bits > 1u << 24)
@@ -147,6 +152,11 @@ static int check(const struct model_config *c)
 	if (c->link_bits_per_s < 1000000 || c->link_bits_per_s > 100000000000000ull)
 		return failed(-EINVAL, "a link of %llu bits/s: accepted: 1M to 100T",
 			      c->link_bits_per_s);
+	if (!slot_of(c))
+		return failed(-EINVAL,
+			      "packets of %llu bits on a link of %llu bits/s: accepted: a "
+			      "picosecond a packet and more",
+			      c->packet_bits, c->link_bits_per_s);
 	if (!c->ptb_entries || c->ptb_entries > 65536)
 		return failed(-EINVAL, "a PTB of %u entries: accepted: 1 to 65536", c->ptb_entries);
 	if (c->pcie_ps > PS_MAX || c->dram_ps > PS_MAX || c->devtlb_hit_ps > PS_MAX ||
@@ -176,8 +186,7 @@ int model_create(struct model **model, const struct model_config *config)
 	if (!m->config.devices)
 		m->config.devices = 1;
 	m->random.state = config->seed;
-	m->slot_ps = (__u64)((unsigned __int128)config->packet_bits * PS_PER_S /
-			     config->link_bits_per_s);
+	m->slot_ps = slot_of(config);
 	error = create_levels(m);
 	if (!error)
 		error = create_queues(m);

@@ -465,6 +465,7 @@ static void what_cannot_be_is_refused_with_what_can(void **state)
 	REFUSED(bad.ptb_entries = 0);
 	REFUSED(bad.packet_bits = 0);
 	REFUSED(bad.link_bits_per_s = 0);
+	REFUSED((bad.packet_bits = 8, bad.link_bits_per_s = 100000000000000ull));
 	REFUSED(bad.devtlb.partitions = 3);
 	REFUSED(bad.devtlb.partitions = 16);
 	REFUSED(bad.devtlb.cache.ways = 7);

@@ -141,9 +141,11 @@ static void iommu_lookup(struct model *m, __u32 number)
 	struct access *a = &m->accesses[number];
 	__u64 delay = m->config.walk_hit_ps;
 
+	a->walks = true;
 	a->fill2 = a->fill3 = false;
 	if (m->iotlb.cache &&
 	    look_up(&m->iotlb, page_set(&m->iotlb, a), access_key(a), a->next_use)) {
+		a->walks = false;
 		schedule(m, EVENT_WALKED, m->now_ps + delay, number);
 		return;
 	}
@@ -164,7 +166,7 @@ static void iommu_lookup(struct model *m, __u32 number)
 /* The page is absent: the answer says so, the device requests it, and asks again after the response. */
 static bool faults(struct model *m, struct access *a, __u32 number)
 {
-	if (!m->config.fault_per_million || a->prefetch || a->faulted ||
+	if (!m->config.fault_per_million || !a->walks || a->prefetch || a->faulted ||
 	    random_below(&m->random, MILLION) >= m->config.fault_per_million)
 		return false;
 	a->faulted = true;
@@ -333,6 +335,20 @@ static void forget(struct level *level, __u32 set, __u64 key)
 		cache_remove(level->cache, slot);
 }
 
+/* What walk caches know of a page itself; of the tables above it they may know on. */
+static void forget_walks(struct model *m, const struct model_request *r, __u32 domain)
+{
+	__u64 bytes = 1ull << r->page_shift, first = r->iova & -bytes;
+
+	if (r->page_shift >= MODEL_SET_SHIFT)
+		for (__u64 iova = first; iova < first + bytes; iova += 1ull << MODEL_SET_SHIFT)
+			forget(&m->level2, set_of(&m->level2, iova, MODEL_SET_SHIFT, domain),
+			       page_key(iova, MODEL_SET_SHIFT, domain));
+	if (r->page_shift >= MODEL_LEVEL3_SHIFT)
+		forget(&m->level3, set_of(&m->level3, first, MODEL_LEVEL3_SHIFT, domain),
+		       page_key(first, MODEL_LEVEL3_SHIFT, domain));
+}
+
 /* The host takes a page back: the caches that may know it forget it. */
 static void invalidate(struct model *m, struct model_device *device,
 		       const struct model_packet *packet)
@@ -344,9 +360,7 @@ static void invalidate(struct model *m, struct model_device *device,
 	       key);
 	forget(&device->buffer, 0, key);
 	forget(&m->iotlb, set_of(&m->iotlb, r->iova, MODEL_SET_SHIFT, packet->domain), key);
-	if (r->page_shift >= MODEL_SET_SHIFT)
-		forget(&m->level2, set_of(&m->level2, r->iova, MODEL_SET_SHIFT, packet->domain),
-		       page_key(r->iova, MODEL_SET_SHIFT, packet->domain));
+	forget_walks(m, r, packet->domain);
 	m->stats.invalidations++;
 }
 

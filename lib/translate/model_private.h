@@ -36,6 +36,7 @@ struct access {
 	__u8 device;
 	__u8 reads;
 	bool prefetch;
+	bool walks;	   /* the IOTLB, if there is one, did not know the page */
 	bool fill2, fill3; /* walk caches that missed */
 	bool faulted;
 	__u32 next_free;

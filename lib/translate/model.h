@@ -9,6 +9,8 @@
  * buffer; what misses goes over PCIe to the IOMMU, which looks up its IOTLB and page-walk caches,
  * reads what is left of the page tables, and answers. Translations complete out of order.
  *
+ * docs/translation.md, "The rules, to the picosecond", is the whole of it.
+ *
  * Time is in integer picoseconds and draws are seeded: one configuration, one trace, one result.
  * What comes out is a model's word, never a measurement.
  */
@@ -30,7 +32,7 @@ struct model_request {
 struct model_packet {
 	__u16 source; /* source id: PCIe requester, optionally with its PASID */
 	__u16 domain; /* from the context entry */
-	__u32 count;  /* of requests */
+	__u32 count;  /* of requests: 1 to MODEL_REQUESTS */
 	struct model_request requests[MODEL_REQUESTS];
 };
 
@@ -88,7 +90,7 @@ struct model_cache_stats {
 };
 
 struct model_stats {
-	__u64 time_ps; /* of the last completion */
+	__u64 time_ps; /* of the last event, or the end of the last packet's slot */
 	__u64 packets, translations;
 	__u64 drops; /* arrivals that found no room */
 	__u64 walks, walk_reads, prefetch_walks;
@@ -98,7 +100,7 @@ struct model_stats {
 	__u64 prefetch_useful;	   /* entries of the buffer that were hit */
 	__u64 prefetch_unused;	   /* entries that made way before any hit */
 	__u64 prefetch_duplicates; /* answers for a page that was in the buffer already */
-	__u64 prefetch_late;	   /* answers for a page whose demand had gone out by then */
+	__u64 prefetch_late;	   /* answers for a page that the DevTLB had by then */
 	__u64 prefetch_refused;	   /* not asked for: too many under way */
 	__u64 invalidations, faults;
 	__u64 in_flight_ps; /* translations in flight, summed over time: the PTB's area */

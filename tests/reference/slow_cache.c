@@ -138,6 +138,21 @@ bool slow_cache_access(struct slow_cache *cache, uint32_t number, uint64_t key, 
 	return false;
 }
 
+bool slow_cache_holds(struct slow_cache *cache, uint32_t number, uint64_t key)
+{
+	return find(cache, &cache->slots[(size_t)number * cache->ways], key);
+}
+
+uint32_t slow_cache_used(const struct slow_cache *cache, uint32_t number)
+{
+	uint32_t used = 0;
+
+	for (uint32_t way = 0; way < cache->ways; way++)
+		if (cache->slots[(size_t)number * cache->ways + way].used)
+			used = used + 1;
+	return used;
+}
+
 bool slow_cache_remove(struct slow_cache *cache, uint32_t number, uint64_t key)
 {
 	struct slot *slot = find(cache, &cache->slots[(size_t)number * cache->ways], key);

@@ -19,6 +19,10 @@ void slow_cache_free(struct slow_cache *cache);
 /* One access: a hit is true; a miss enters the key and tells who made way (0: nobody). */
 bool slow_cache_access(struct slow_cache *cache, uint32_t set, uint64_t key, uint64_t next_use,
 		       uint64_t *evicted);
+/* Changes nothing. */
+bool slow_cache_holds(struct slow_cache *cache, uint32_t set, uint64_t key);
+/* Keys in a set. */
+uint32_t slow_cache_used(const struct slow_cache *cache, uint32_t set);
 /* Takes a key out; false if it was not there. */
 bool slow_cache_remove(struct slow_cache *cache, uint32_t set, uint64_t key);
 uint64_t slow_cache_halvings(const struct slow_cache *cache);

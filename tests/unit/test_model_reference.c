@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The model against the slow one: every entry, every completion, every sum, in random configurations. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/translate/oracle.h"
+#include "tests/unit/model_pair.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#ifdef __SANITIZE_ADDRESS__
+#define SEEDS 150
+#else
+#define SEEDS 1500
+#endif
+#define PACKETS_MAX 4096
+#define DEVICES_MAX 3
+
+static struct model_packet packets[DEVICES_MAX][PACKETS_MAX];
+static uint64_t state;
+
+static uint32_t below(uint32_t bound)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((state >> 32) * bound >> 32);
+}
+
+static bool one_in(uint32_t n)
+{
+	return below(n) == 0;
+}
+
+/* What packets look like. */
+struct traffic {
+	uint32_t sources, domains;
+	uint32_t pages[3]; /* of 4 KiB, 2 MiB, 1 GiB that a source uses */
+	uint32_t requests; /* of a packet: exactly, or up to if `varying` */
+	uint32_t order;	   /* 0: in turns, 1: drawn, 2: drawn or the same again */
+	bool varying;
+};
+
+static struct model_request draw_request(const struct traffic *t, uint32_t source)
+{
+	/* Sizes lie apart, sources partly on the same pages. */
+	static const uint64_t bases[] = {0x34800000, 0xbbe0000000, 0x400000000000};
+	static const uint32_t shifts[] = {12, 21, 30};
+	/* Pages of 4 KiB are spread over several 2 MiB and 1 GiB. */
+	static const uint64_t strides[] = {0x67000, 1ull << 21, 1ull << 30};
+	uint32_t size, page;
+
+	do
+		size = below(3);
+	while (!t->pages[size]);
+	page = below(t->pages[size]);
+	if (one_in(2))
+		page = below(page + 1);
+	if (size == 0 && one_in(16))
+		page += 3000;
+	page += source % 3;
+	return (struct model_request){bases[size] + page * strides[size] +
+					      (one_in(2) ? below(1u << shifts[size]) : 0),
+				      CACHE_NEVER, shifts[size]};
+}
+
+static void draw_packets(const struct traffic *t, struct model_packet *made, size_t count)
+{
+	uint32_t source = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t requests = t->varying ? 1 + below(t->requests) : t->requests;
+
+		if (t->order == 0)
+			source = (uint32_t)i % t->sources;
+		else if (t->order == 1 || one_in(4))
+			source = below(t->sources);
+		made[i] = (struct model_packet){.source = (__u16)(source * 257 + source / 255),
+						.domain = (__u16)(source % t->domains * 3),
+						.count = requests};
+		for (uint32_t r = 0; r < requests; r++)
+			made[i].requests[r] = draw_request(t, source);
+	}
+}
+
+/* Next uses by looking back from the end, page by page in a list. */
+static void find_next_uses(struct model_packet *made, size_t count)
+{
+	static struct {
+		uint64_t first, next;
+		uint32_t shift, domain;
+	} pages[4 * PACKETS_MAX];
+	uint64_t number = 0;
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++)
+		number += made[i].count;
+	for (size_t i = count; i-- > 0;)
+		for (uint32_t r = made[i].count; r-- > 0;) {
+			struct model_request *request = &made[i].requests[r];
+			uint64_t first = request->iova & -(1ull << request->page_shift);
+			size_t at = 0;
+
+			while (at < known && (pages[at].first != first ||
+					      pages[at].shift != request->page_shift ||
+					      pages[at].domain != made[i].domain))
+				at++;
+			request->next_use = at < known ? pages[at].next : CACHE_NEVER;
+			known += at == known;
+			pages[at].first = first;
+			pages[at].shift = request->page_shift;
+			pages[at].domain = made[i].domain;
+			pages[at].next = --number;
+		}
+}
+
+static struct model_cache draw_cache(bool may_know_future)
+{
+	static const uint32_t ways[] = {1, 1, 2, 3, 4, 8, 12, 15, 16, 17, 24, 33};
+	uint32_t sets = 1u << below(6), way = ways[below(COUNT(ways))];
+	struct model_cache cache = {.partitions = 1u << below(7)};
+
+	if (one_in(4)) { /* fully associative */
+		sets = 1;
+		way = 1 + below(one_in(2) ? 16 : 80);
+	}
+	while (cache.partitions > sets)
+		cache.partitions /= 2;
+	cache.cache = (struct cache_config){sets * way, way,
+					    below(may_know_future ? REPLACE_COUNT : REPLACE_BELADY),
+					    below(1000)};
+	return cache;
+}
+
+/* Fully associative, one partition. */
+static struct model_cache draw_flat(uint32_t entries)
+{
+	return (struct model_cache){{entries, entries, below(REPLACE_BELADY), below(1000)}, 1};
+}
+
+/* Often whole slots or none, so that much happens at once. */
+static uint64_t draw_latency(uint64_t slot)
+{
+	switch (below(8)) {
+	case 0:
+		return 0;
+	case 1:
+		return below((uint32_t)(4 * slot));
+	case 2:
+		return slot / 2;
+	default:
+		return (1 + below(6)) * slot;
+	}
+}
+
+static void draw_config(struct model_config *c)
+{
+	static const uint32_t ptbs[] = {1, 1, 2, 8, 32, 64};
+	uint64_t slot;
+
+	model_preset(c, one_in(2) ? MODEL_BASE : MODEL_HYPERTRIO);
+	if (!one_in(4))
+		c->packet_bits = 100 + below(2000);
+	slot = c->packet_bits * 5; /* at 200 Gb/s */
+	c->ptb_entries = ptbs[below(COUNT(ptbs))];
+	if (!one_in(4)) {
+		c->pcie_ps = draw_latency(slot);
+		c->dram_ps = draw_latency(slot);
+		c->devtlb_hit_ps = draw_latency(slot);
+		c->context_hit_ps = draw_latency(slot);
+		c->walk_hit_ps = draw_latency(slot);
+	}
+	c->fault_ps = draw_latency(4 * slot);
+	c->walk = below(WALK_COUNT);
+	c->host_shift = one_in(2) ? 12 : 21;
+	if (!one_in(16))
+		c->context = draw_flat(1 + below(40));
+	c->devtlb = draw_cache(true);
+	c->iotlb = draw_cache(true);
+	if (one_in(2))
+		c->iotlb.cache.entries = 0;
+	c->level2 = draw_cache(true);
+	c->level3 = draw_cache(true);
+	c->prefetch = one_in(3) ? draw_flat(0) : draw_flat(1 + below(one_in(2) ? 8 : 40));
+	c->prefetch_distance = 1 + below(one_in(2) ? 6 : 100);
+	c->prefetch_pages = 1 + below(one_in(2) ? 2 : 8);
+	c->devices = one_in(3) ? 1 + below(DEVICES_MAX) : 1;
+	c->invalidate_packets = one_in(3) ? 1 + below(40) : 0;
+	c->fault_per_million = one_in(3) ? below(one_in(4) ? 1000001 : 50000) : 0;
+	c->seed = below(1000);
+}
+
+static void draw_traffic(struct traffic *t, const struct model_config *c)
+{
+	*t = (struct traffic){
+		.sources = 1 + below(one_in(2) ? 8 : 60),
+		.pages = {below(12), below(12), one_in(3) ? below(4) : 0},
+		.requests = 1 + below(MODEL_REQUESTS),
+		.order = below(3),
+		.varying = one_in(3),
+	};
+	t->domains = one_in(2) ? t->sources : 1 + below(t->sources);
+	if (one_in(4))
+		t->pages[0] += 150;
+	if (c->walk == WALK_TABLES && c->host_shift == 12)
+		t->pages[2] = 0; /* a quarter of a million entries each */
+	if (!t->pages[0] && !t->pages[1])
+		t->pages[1] = 3;
+}
+
+static __u64 compare_seed(uint64_t seed, size_t count, struct model_stats *stats)
+{
+	struct model_pair pair = {0};
+	struct traffic traffic;
+	char name[200];
+
+	state = seed * 0x9e3779b97f4a7c15ull;
+	draw_config(&pair.config);
+	draw_traffic(&traffic, &pair.config);
+	snprintf(name, sizeof(name), "seed %llu", (unsigned long long)seed);
+	pair.name = name;
+	for (uint32_t i = 0; i < pair.config.devices; i++) {
+		draw_packets(&traffic, packets[i], count);
+		find_next_uses(packets[i], count);
+		pair.devices[i].packets = packets[i];
+		pair.devices[i].count = count - i * 7;
+	}
+	return model_pair_compare(&pair, stats);
+}
+
+/* Sums over all seeds show that nothing was left out. */
+static void random_configurations_agree_step_by_step(void **unused)
+{
+	struct model_stats sum = {0}, stats;
+
+	(void)unused;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		sum.translations += compare_seed(seed, 1200, &stats);
+		sum.drops += stats.drops;
+		sum.faults += stats.faults;
+		sum.invalidations += stats.invalidations;
+		sum.prefetch_useful += stats.prefetch_useful;
+		sum.prefetch_unused += stats.prefetch_unused;
+		sum.prefetch_late += stats.prefetch_late;
+		sum.prefetch_duplicates += stats.prefetch_duplicates;
+		sum.iotlb.cross_evictions += stats.iotlb.cross_evictions;
+		sum.level3.halvings += stats.level3.halvings;
+	}
+	print_message("%llu translations\n", sum.translations);
+	assert_true(sum.translations > SEEDS * 2000ull);
+	assert_true(sum.drops > SEEDS && sum.faults > SEEDS && sum.invalidations > SEEDS);
+	assert_true(sum.prefetch_useful > SEEDS && sum.prefetch_unused > SEEDS);
+	assert_true(sum.prefetch_late > SEEDS && sum.prefetch_duplicates > SEEDS);
+	assert_true(sum.iotlb.cross_evictions > SEEDS && sum.level3.halvings > SEEDS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_configurations_agree_step_by_step),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -29,6 +29,7 @@ struct sim {
 	__u64 threads;
 	bool keys, shorten;
 	bool accesses; /* the other verb: look at the trace, simulate nothing */
+	bool lossy;    /* a recording is not whole */
 
 	struct job_text *text;
 	struct sweep sweep;
@@ -229,12 +230,29 @@ static int configure(struct sim *sim)
 	return err == -EINVAL ? -EBADMSG : err;
 }
 
+/* What a recording lost is missing from the trace: the run ends with EXIT_LOSS, and here is why. */
+static void note_loss(struct sim *sim, const char *path, const struct loss_info *loss)
+{
+	__u64 lost = loss->lost + loss->missed + loss->access_lost;
+
+	if (!lost && !loss->cut)
+		return;
+	sim->lossy = true;
+	fprintf(stderr, "faultline: %s: %s; %llu events were lost: counts are floors\n", path,
+		loss->cut ? "the recording has no end" : "it is incomplete", lost);
+}
+
 static int read_recordings(struct sim *sim)
 {
 	int err = sim->recordings.count ? store_create(&sim->store) : 0;
 
-	for (size_t i = 0; !err && i < sim->recordings.count; i++)
-		err = import_file(sim->store, sim->recordings.at[i], sim->format, (__u32)i);
+	for (size_t i = 0; !err && i < sim->recordings.count; i++) {
+		struct loss_info loss;
+
+		err = import_file(sim->store, sim->recordings.at[i], sim->format, (__u32)i, &loss);
+		if (!err)
+			note_loss(sim, sim->recordings.at[i], &loss);
+	}
 	return err == -EINVAL ? -EBADMSG : err;
 }
 
@@ -390,7 +408,7 @@ int verb_accesses(int argc, char **argv)
 		return EXIT_USAGE;
 	err = run(&sim);
 	close_sim(&sim);
-	return err ? failed_code(err) : EXIT_OK;
+	return err ? failed_code(err) : sim.lossy ? EXIT_LOSS : EXIT_OK;
 }
 
 int verb_sim(int argc, char **argv)
@@ -412,6 +430,8 @@ int verb_sim(int argc, char **argv)
 
 		code = expect_judge(sim.text, &scope,
 				    sim.output.format == OUTPUT_TEXT ? stdout : stderr);
+		if (code == EXIT_OK && sim.lossy)
+			code = EXIT_LOSS;
 	}
 	close_sim(&sim);
 	return code;

@@ -7,21 +7,26 @@
  *             device with a PASID
  *   hypersio  48-byte records, little endian: u32 type, u16 source, u16 domain, u64 IOVA, mask,
  *             level, second-level entry, next access (HyperSIO, section IV-B)
- *   qemu      trace lines of QEMU's VT-d: vtd_iotlb_page_update and vtd_iotlb_page_hit, with level or
- *             mask where QEMU was made to print them; others are passed over
+ *   qemu      trace lines of QEMU's VT-d: vtd_iotlb_page_update and vtd_iotlb_page_hit; other lines are
+ *             passed over. A page's size comes from level or (p)mask where QEMU was made to print it,
+ *             else a large page of an entry (slpte) counts as 2 MiB
  */
 #ifndef FAULTLINE_TRANSLATE_IMPORT_H
 #define FAULTLINE_TRANSLATE_IMPORT_H
 
+#include "lib/base/stream.h"
 #include "lib/translate/store.h"
 
 enum import_format { IMPORT_AUTO, IMPORT_FLT, IMPORT_HYPERSIO, IMPORT_QEMU, IMPORT_FORMATS };
 
 /*
- * Adds a file's translations under keys of its own (`number` tells files apart). -EINVAL with file and line (or
- * record) and what is accepted there; what came before has been added. -EPROTO: AUTO knows it not.
+ * Adds a file's translations under keys of its own (`number`, 0 to 255, tells files apart), and says in
+ * `loss` what a .flt recording lost. -EINVAL with file and line (or record) and what is accepted there;
+ * what came before has been added. -EPROTO: no regular file, or one that AUTO does not know.
+ * -EBADMSG: a damaged .flt; else what opening and reading it gave.
  */
-int import_file(struct store *store, const char *path, enum import_format format, __u32 number);
+int import_file(struct store *store, const char *path, enum import_format format, __u32 number,
+		struct loss_info *loss);
 /* "auto", "flt", ... */
 const char *import_format_name(enum import_format format);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "lib/translate/import_flt.h"
-
 #include <errno.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
 #include "lib/trace/format.h"
 #include "lib/trace/trace.h"
+#include "lib/translate/import_private.h"
 
 #define PAGE_SHIFT  12
 #define MAGIC_BYTES 8
@@ -16,6 +15,7 @@ enum wanted { WANT_ACCESSES, WANT_MAPPINGS, WANT_FAULTS, WANT_COUNT };
 
 struct import {
 	struct store *store;
+	struct loss_info *loss;
 	__u32 number;
 	__u64 seen[WANT_COUNT];
 	enum wanted wanted; /* what is taken in the second pass; WANT_COUNT: only counting */
@@ -38,12 +38,14 @@ static enum wanted class_of(const struct event *event)
 
 static int take(struct import *import, const struct event *event)
 {
-	__u64 key = (__u64)import->number << 56 ^ (__u64)event->device << 32 ^ event->pasid;
+	__u64 key = (__u64)import->number << IMPORT_FILE_KEY_BITS ^ (__u64)event->device << 32 ^
+		    event->pasid;
 	__u64 length = event->length < LENGTH_MAX ? event->length : LENGTH_MAX;
 	__u64 first = event->address >> PAGE_SHIFT;
 	__u64 last = (event->address + (length ? length - 1 : 0)) >> PAGE_SHIFT;
 
-	for (__u64 page = first; page <= last && page >> (57 - PAGE_SHIFT) == 0; page++) {
+	for (__u64 page = first; page <= last && !(page >> (IMPORT_ADDRESS_BITS - PAGE_SHIFT));
+	     page++) {
 		int error = store_add(import->store, key, page << PAGE_SHIFT, PAGE_SHIFT);
 
 		if (error)
@@ -68,16 +70,25 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
+static int on_loss(void *self, const struct loss_info *loss)
+{
+	const struct import *import = self;
+
+	*import->loss = *loss;
+	return 0;
+}
+
 bool import_flt_knows(const unsigned char *bytes, size_t count)
 {
 	return count >= MAGIC_BYTES && !memcmp(bytes, TRACE_FILE_MAGIC, MAGIC_BYTES);
 }
 
 /* Twice through the file: first which kinds it has, then the best of them. */
-int import_flt(struct store *store, const char *path, __u32 number)
+int import_flt(struct store *store, const char *path, __u32 number, struct loss_info *loss)
 {
-	static const struct stream_ops ops = {.events = on_events};
-	struct import import = {.store = store, .number = number, .wanted = WANT_COUNT};
+	static const struct stream_ops ops = {.events = on_events, .loss = on_loss};
+	struct import import = {
+		.store = store, .loss = loss, .number = number, .wanted = WANT_COUNT};
 	const struct trace_read_config config = {.path = path};
 	int error = trace_read(&config, (struct stream){&ops, &import});
 
@@ -88,9 +99,9 @@ int import_flt(struct store *store, const char *path, __u32 number)
 			import.wanted = class;
 	if (import.wanted == WANT_COUNT)
 		return failed(
-			-ENODATA,
-			"%s holds no accesses: record with --kind io_complete (emulated devices) or "
-			"--kind dma_map",
+			-EINVAL,
+			"%s holds no accesses: accepted: recordings made with --kind io_complete "
+			"(emulated devices) or --kind dma_map",
 			path);
 	return trace_read(&config, (struct stream){&ops, &import});
 }

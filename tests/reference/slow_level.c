@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tests/reference/slow_level.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 
 void slow_level_begin(struct slow_level *level, const struct slow_level_config *config)
 {
@@ -13,21 +13,25 @@ void slow_level_begin(struct slow_level *level, const struct slow_level_config *
 	sets = config->entries / config->ways;
 	level->cache = slow_cache_new(sets, config->ways, config->policy, config->seed);
 	level->partitions = config->partitions;
-	level->sets = sets / config->partitions;
+	level->partition_sets = sets / config->partitions;
+	level->sets = calloc(sets, sizeof(level->sets[0]));
+	if (!level->sets)
+		abort();
 }
 
-void slow_level_end(struct slow_level *level, struct slow_level_stats *stats, uint32_t *used)
+void slow_level_end(struct slow_level *level, struct slow_level_stats *stats)
 {
 	if (!level->cache)
 		return;
-	stats->hits += level->stats.hits;
-	stats->misses += level->stats.misses;
-	stats->fills += level->stats.fills;
-	stats->evictions += level->stats.evictions;
-	stats->cross_evictions += level->stats.cross_evictions;
+	for (uint32_t set = 0; set < level->partitions * level->partition_sets; set++) {
+		stats->hits += level->sets[set].stats.hits;
+		stats->misses += level->sets[set].stats.misses;
+		stats->fills += level->sets[set].stats.fills;
+		stats->evictions += level->sets[set].stats.evictions;
+		stats->cross_evictions += level->sets[set].stats.cross_evictions;
+		level->sets[set].used = slow_cache_used(level->cache, set);
+	}
 	stats->halvings += slow_cache_halvings(level->cache);
-	for (uint32_t set = 0; used && set < level->partitions * level->sets; set++)
-		used[set] = slow_cache_used(level->cache, set);
 	slow_cache_free(level->cache);
 }
 
@@ -36,20 +40,20 @@ uint64_t slow_key(unsigned int domain, uint64_t iova, unsigned int shift)
 	uint64_t bytes = (uint64_t)1 << shift;
 	uint64_t first = iova - iova % bytes;
 
-	/* A page's first byte has zeros where its size can stand. */
-	return ((uint64_t)domain << 48) + first + shift;
+	/* 16 bits of domain, 45 of address in units of 4 KiB, 2 of size: 1, 2 or 3. */
+	return ((uint64_t)domain << 47) + first / 4096 * 4 + (shift - 3) / 9;
 }
 
-static unsigned int key_domain(uint64_t key)
+unsigned int slow_key_domain(uint64_t key)
 {
-	return (unsigned int)(key >> 48);
+	return (unsigned int)(key >> 47);
 }
 
 static uint32_t set_of(const struct slow_level *level, unsigned int domain, uint64_t unit)
 {
 	uint32_t partition = domain % level->partitions;
 
-	return partition * level->sets + (uint32_t)(unit % level->sets);
+	return partition * level->partition_sets + (uint32_t)(unit % level->partition_sets);
 }
 
 bool slow_level_holds(const struct slow_level *level, unsigned int domain, uint64_t unit,
@@ -61,29 +65,32 @@ bool slow_level_holds(const struct slow_level *level, unsigned int domain, uint6
 bool slow_level_lookup(struct slow_level *level, unsigned int domain, uint64_t unit, uint64_t key,
 		       uint64_t next_use)
 {
+	uint32_t set = set_of(level, domain, unit);
 	uint64_t evicted;
 
-	if (!slow_level_holds(level, domain, unit, key)) {
-		level->stats.misses++;
+	if (!slow_cache_holds(level->cache, set, key)) {
+		level->sets[set].stats.misses++;
 		return false;
 	}
-	level->stats.hits++;
-	slow_cache_access(level->cache, set_of(level, domain, unit), key, next_use, &evicted);
+	level->sets[set].stats.hits++;
+	slow_cache_access(level->cache, set, key, next_use, &evicted);
 	return true;
 }
 
 bool slow_level_fill(struct slow_level *level, unsigned int domain, uint64_t unit, uint64_t key,
 		     uint64_t next_use, uint64_t *evicted)
 {
+	uint32_t set = set_of(level, domain, unit);
+
 	*evicted = 0;
-	if (slow_level_holds(level, domain, unit, key))
+	if (slow_cache_holds(level->cache, set, key))
 		return false;
-	slow_cache_access(level->cache, set_of(level, domain, unit), key, next_use, evicted);
-	level->stats.fills++;
+	slow_cache_access(level->cache, set, key, next_use, evicted);
+	level->sets[set].stats.fills++;
 	if (*evicted != 0)
-		level->stats.evictions++;
-	if (*evicted != 0 && key_domain(*evicted) != key_domain(key))
-		level->stats.cross_evictions++;
+		level->sets[set].stats.evictions++;
+	if (*evicted != 0 && slow_key_domain(*evicted) != slow_key_domain(key))
+		level->sets[set].stats.cross_evictions++;
 	return true;
 }
 

@@ -6,17 +6,18 @@
 #include "tests/reference/slow_model.h"
 
 struct slow_level {
-	struct slow_cache *cache;  /* NULL: there is none */
-	uint32_t partitions, sets; /* sets of one partition */
-	struct slow_level_stats stats;
+	struct slow_cache *cache; /* NULL: there is none */
+	uint32_t partitions, partition_sets;
+	struct slow_set *sets;
 };
 
 void slow_level_begin(struct slow_level *level, const struct slow_level_config *config);
-/* Adds what it counted to `stats`, writes the entries in use of each set if somebody wants them. */
-void slow_level_end(struct slow_level *level, struct slow_level_stats *stats, uint32_t *used);
+/* Adds what it counted to `stats`; leaves the sets to whoever takes or frees them. */
+void slow_level_end(struct slow_level *level, struct slow_level_stats *stats);
 
 /* What an entry is for: a piece of 2^shift bytes of a domain, never 0. */
 uint64_t slow_key(unsigned int domain, uint64_t iova, unsigned int shift);
+unsigned int slow_key_domain(uint64_t key);
 
 /* `unit` is the address in units of what the level's sets go by. */
 bool slow_level_lookup(struct slow_level *level, unsigned int domain, uint64_t unit, uint64_t key,

@@ -55,7 +55,7 @@ static void begin_translation(struct slow_model *m, unsigned int number,
 	struct slow_access *a =
 		slow_begin_access(m, number, packet->source, packet->domain, request);
 
-	if (device->buffer.cache) {
+	if (device->buffer.cache && m->config->walk != SLOW_NONE) {
 		int successor = slow_prefetch_learn(&device->prefetch, packet->source,
 						    packet->domain, m->config->prefetch_distance);
 
@@ -174,27 +174,47 @@ static void begin(struct slow_model *m)
 	}
 }
 
+static void end_level(struct slow_run *run, enum slow_part part, struct slow_level *level,
+		      struct slow_level_stats *stats)
+{
+	slow_level_end(level, stats);
+	run->sets[part] = level->sets;
+	run->set_count[part] = level->partitions * level->partition_sets;
+}
+
 static void end(struct slow_model *m)
 {
 	struct slow_stats *stats = &m->stats;
 	struct slow_run *run = m->run;
 
 	stats->time_ps = m->now_ps;
-	slow_level_end(&m->context, &stats->context, run->context_used);
-	slow_level_end(&m->iotlb, &stats->iotlb, run->iotlb_used);
-	slow_level_end(&m->level2, &stats->level2, run->level2_used);
-	slow_level_end(&m->level3, &stats->level3, run->level3_used);
+	end_level(run, SLOW_PART_CONTEXT, &m->context, &stats->context);
+	end_level(run, SLOW_PART_IOTLB, &m->iotlb, &stats->iotlb);
+	end_level(run, SLOW_PART_LEVEL2, &m->level2, &stats->level2);
+	end_level(run, SLOW_PART_LEVEL3, &m->level3, &stats->level3);
+	end_level(run, SLOW_PART_DEVTLB, &m->devices[0].devtlb, &stats->devtlb);
+	end_level(run, SLOW_PART_PREFETCH, &m->devices[0].buffer, &stats->prefetch);
 	for (unsigned int i = 0; i < m->config->devices; i++) {
 		struct slow_device *device = &m->devices[i];
 
 		if (device->slot_end_ps > stats->time_ps)
 			stats->time_ps = device->slot_end_ps;
-		slow_level_end(&device->devtlb, &stats->devtlb, i == 0 ? run->devtlb_used : NULL);
-		slow_level_end(&device->buffer, &stats->prefetch,
-			       i == 0 ? run->prefetch_used : NULL);
 		slow_prefetch_end(&device->prefetch);
+		if (i == 0)
+			continue;
+		slow_level_end(&device->devtlb, &stats->devtlb);
+		slow_level_end(&device->buffer, &stats->prefetch);
+		free(device->devtlb.sets);
+		free(device->buffer.sets);
 	}
 	run->stats = *stats;
+}
+
+void slow_model_free(struct slow_run *run)
+{
+	for (int part = 0; part < SLOW_PARTS; part++)
+		free(run->sets[part]);
+	free(run->lost);
 }
 
 void slow_model_run(struct slow_run *run)
@@ -202,7 +222,8 @@ void slow_model_run(struct slow_run *run)
 	struct slow_model *m = calloc(1, sizeof(*m));
 	struct slow_event event;
 
-	if (!m)
+	run->lost = calloc(SLOW_SOURCES, sizeof(run->lost[0]));
+	if (!m || !run->lost)
 		abort();
 	m->run = run;
 	m->config = &run->config;

@@ -2,7 +2,7 @@
 /*
  * The whole model of lib/translate/model.h once more, written to be obviously right: one sorted list
  * of events, caches that are searched from end to end, no code of the model and none of its headers.
- * What it does is docs/translation.md, "The rules, to the picosecond"; addresses are below 2^48.
+ * What it does is docs/translation.md, "The rules, to the picosecond"; addresses are below 2^57.
  */
 #ifndef FAULTLINE_SLOW_MODEL_H
 #define FAULTLINE_SLOW_MODEL_H
@@ -28,7 +28,17 @@ struct slow_level_config {
 	uint64_t seed;
 };
 
-enum slow_walk { SLOW_AS_RELEASED, SLOW_NESTED, SLOW_24 };
+enum slow_walk { SLOW_AS_RELEASED, SLOW_NESTED, SLOW_24, SLOW_NONE };
+
+enum slow_part {
+	SLOW_PART_CONTEXT,
+	SLOW_PART_DEVTLB,
+	SLOW_PART_IOTLB,
+	SLOW_PART_LEVEL2,
+	SLOW_PART_LEVEL3,
+	SLOW_PART_PREFETCH,
+	SLOW_PARTS,
+};
 
 struct slow_config {
 	uint64_t packet_bits, link_bits_per_s;
@@ -42,8 +52,14 @@ struct slow_config {
 	uint64_t seed;
 };
 
+/* Of a cache or of one of its sets, whose halvings are not told apart. */
 struct slow_level_stats {
 	uint64_t hits, misses, fills, evictions, cross_evictions, halvings;
+};
+
+struct slow_set {
+	struct slow_level_stats stats;
+	uint32_t used; /* entries in the end */
 };
 
 struct slow_stats {
@@ -63,13 +79,15 @@ struct slow_run {
 	void (*entered)(void *self, uint64_t now, const struct slow_packet *packet, uint64_t drops);
 	void (*completed)(void *self, uint64_t now, unsigned int source, uint64_t latency);
 	void *self;
-	/* Filled in the end, with the entries in use of each set of the caches that all share and of
-	 * the first device's; `used` is the caller's, one number a set, or NULL. */
+	/* Filled by slow_model_run. */
 	struct slow_stats stats;
-	uint32_t *context_used, *devtlb_used, *iotlb_used, *level2_used, *level3_used;
-	uint32_t *prefetch_used;
+	/* The sets of each cache, partition by partition; of several devices the first one's. */
+	struct slow_set *sets[SLOW_PARTS];
+	uint32_t set_count[SLOW_PARTS];
+	uint64_t *lost; /* DevTLB entries of a domain that made way for another domain's */
 };
 
 void slow_model_run(struct slow_run *run);
+void slow_model_free(struct slow_run *run);
 
 #endif

@@ -34,9 +34,14 @@ static uint64_t unit_1g(const struct slow_access *a)
 void slow_ask_device(struct slow_model *m, struct slow_access *a, uint64_t context_ps)
 {
 	struct slow_device *device = &m->devices[a->device];
-	bool hit = slow_level_lookup(&device->devtlb, a->domain, unit_2m(a), page_key(a),
-				     a->request.next_use);
+	bool hit;
 
+	if (m->config->walk == SLOW_NONE) {
+		slow_after(m, context_ps, SLOW_HIT, a);
+		return;
+	}
+	hit = slow_level_lookup(&device->devtlb, a->domain, unit_2m(a), page_key(a),
+				a->request.next_use);
 	if (!hit && device->buffer.cache) {
 		hit = slow_level_lookup(&device->buffer, 0, 0, page_key(a), UINT64_MAX);
 		if (hit && slow_prefetch_mark_hit(&device->prefetch, page_key(a)))
@@ -177,6 +182,8 @@ void slow_answer(struct slow_model *m, struct slow_access *a)
 	}
 	slow_level_fill(&m->devices[a->device].devtlb, a->domain, unit_2m(a), page_key(a),
 			a->request.next_use, &evicted);
+	if (evicted != 0 && slow_key_domain(evicted) != a->domain)
+		m->run->lost[slow_key_domain(evicted)]++;
 	slow_complete(m, a);
 }
 

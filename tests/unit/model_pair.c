@@ -133,6 +133,7 @@ static struct slow_config slow_of(const struct model_config *c)
 		[WALK_TABLES] = SLOW_NESTED,
 		[WALK_24] = SLOW_24,
 	};
+	_Static_assert(WALK_COUNT == 4, "every walk needs its like (SLOW_NONE: pass-through)");
 	struct slow_config slow = {
 		.packet_bits = c->packet_bits,
 		.link_bits_per_s = c->link_bits_per_s,
@@ -218,25 +219,31 @@ static void same_stats(const char *name, const struct model_stats *seen,
 }
 
 static void same_occupancy(const struct model_pair *pair, const struct model *model,
-			   enum model_part part, const struct slow_level_config *config,
-			   const uint32_t *used)
+			   enum model_part part, const struct slow_run *run,
+			   enum slow_part slow_part)
 {
-	uint32_t sets = config->entries ? config->entries / config->ways : 0, seen[64];
-	uint32_t partitions = model_occupancy(model, part, seen, COUNT(seen));
+	uint32_t seen[64], partitions = model_occupancy(model, part, seen, COUNT(seen));
+	uint32_t sets = run->set_count[slow_part];
 
-	same(pair->name, "", "partitions", partitions, sets ? config->partitions : 0);
 	for (uint32_t p = 0; p < partitions; p++) {
 		uint32_t expected = 0;
 
 		for (uint32_t set = 0; set < sets / partitions; set++)
-			expected += used[p * (sets / partitions) + set];
+			expected += run->sets[slow_part][p * (sets / partitions) + set].used;
 		same(pair->name, "", "occupancy", seen[p], expected);
 	}
+	same(pair->name, "", "sets", partitions ? sets % partitions : sets, 0);
 }
 
-static uint32_t *numbers(const struct slow_level_config *config)
+static void same_caches(const struct model_pair *pair, const struct model *model,
+			const struct slow_run *run)
 {
-	return test_calloc(config->entries + 1, sizeof(uint32_t));
+	same_occupancy(pair, model, PART_CONTEXT, run, SLOW_PART_CONTEXT);
+	same_occupancy(pair, model, PART_DEVTLB, run, SLOW_PART_DEVTLB);
+	same_occupancy(pair, model, PART_IOTLB, run, SLOW_PART_IOTLB);
+	same_occupancy(pair, model, PART_LEVEL2, run, SLOW_PART_LEVEL2);
+	same_occupancy(pair, model, PART_LEVEL3, run, SLOW_PART_LEVEL3);
+	same_occupancy(pair, model, PART_PREFETCH, run, SLOW_PART_PREFETCH);
 }
 
 /* Runs the slow model against what was noted of the other. */
@@ -249,33 +256,16 @@ static void follow(struct comparison *c, const struct model *model, const struct
 		.completed = check_completion,
 		.self = c,
 	};
-	const struct slow_config *slow = &run.config;
 
 	for (size_t i = 0; i < COUNT(c->at); i++)
 		c->at[i] = 0;
-	run.context_used = numbers(&slow->context);
-	run.devtlb_used = numbers(&slow->devtlb);
-	run.iotlb_used = numbers(&slow->iotlb);
-	run.level2_used = numbers(&slow->level2);
-	run.level3_used = numbers(&slow->level3);
-	run.prefetch_used = numbers(&slow->prefetch);
 	slow_model_run(&run);
 	if (c->compared < c->seen_count)
 		fail_msg("%s: the reference ended after %zu steps, the model goes on",
 			 c->pair->name, c->compared);
 	same_stats(c->pair->name, stats, &run.stats);
-	same_occupancy(c->pair, model, PART_CONTEXT, &slow->context, run.context_used);
-	same_occupancy(c->pair, model, PART_DEVTLB, &slow->devtlb, run.devtlb_used);
-	same_occupancy(c->pair, model, PART_IOTLB, &slow->iotlb, run.iotlb_used);
-	same_occupancy(c->pair, model, PART_LEVEL2, &slow->level2, run.level2_used);
-	same_occupancy(c->pair, model, PART_LEVEL3, &slow->level3, run.level3_used);
-	same_occupancy(c->pair, model, PART_PREFETCH, &slow->prefetch, run.prefetch_used);
-	test_free(run.context_used);
-	test_free(run.devtlb_used);
-	test_free(run.iotlb_used);
-	test_free(run.level2_used);
-	test_free(run.level3_used);
-	test_free(run.prefetch_used);
+	same_caches(c->pair, model, &run);
+	slow_model_free(&run);
 }
 
 __u64 model_pair_compare(const struct model_pair *pair, struct model_stats *stats)

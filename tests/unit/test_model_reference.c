@@ -17,14 +17,22 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #define SEEDS 150
+#define EVERY 10 /* of the systematic ones */
 #else
-#define SEEDS 1500
+#define SEEDS 1200
+#define EVERY 1
 #endif
+#define PACKETS	    1200
 #define PACKETS_MAX 4096
 #define DEVICES_MAX 3
 
 static struct model_packet packets[DEVICES_MAX][PACKETS_MAX];
 static uint64_t state;
+
+static void begin(uint64_t seed)
+{
+	state = seed * 0x9e3779b97f4a7c15ull;
+}
 
 static uint32_t below(uint32_t bound)
 {
@@ -44,6 +52,7 @@ struct traffic {
 	uint32_t requests; /* of a packet: exactly, or up to if `varying` */
 	uint32_t order;	   /* 0: in turns, 1: drawn, 2: drawn or the same again */
 	bool varying;
+	uint64_t high; /* bits of all addresses */
 };
 
 static struct model_request draw_request(const struct traffic *t, uint32_t source)
@@ -64,7 +73,7 @@ static struct model_request draw_request(const struct traffic *t, uint32_t sourc
 	if (size == 0 && one_in(16))
 		page += 3000;
 	page += source % 3;
-	return (struct model_request){bases[size] + page * strides[size] +
+	return (struct model_request){t->high + bases[size] + page * strides[size] +
 					      (one_in(2) ? below(1u << shifts[size]) : 0),
 				      CACHE_NEVER, shifts[size]};
 }
@@ -80,7 +89,7 @@ static void draw_packets(const struct traffic *t, struct model_packet *made, siz
 			source = (uint32_t)i % t->sources;
 		else if (t->order == 1 || one_in(4))
 			source = below(t->sources);
-		made[i] = (struct model_packet){.source = (__u16)(source * 257 + source / 255),
+		made[i] = (struct model_packet){.source = (__u16)(source * 257),
 						.domain = (__u16)(source % t->domains * 3),
 						.count = requests};
 		for (uint32_t r = 0; r < requests; r++)
@@ -204,6 +213,8 @@ static void draw_traffic(struct traffic *t, const struct model_config *c)
 		.order = below(3),
 		.varying = one_in(3),
 	};
+	if (one_in(3)) /* real tables end at 48 bits */
+		t->high = c->walk == WALK_TABLES ? 1ull << 47 : 1ull << 56;
 	t->domains = one_in(2) ? t->sources : 1 + below(t->sources);
 	if (one_in(4))
 		t->pages[0] += 150;
@@ -213,19 +224,13 @@ static void draw_traffic(struct traffic *t, const struct model_config *c)
 		t->pages[1] = 3;
 }
 
-static __u64 compare_seed(uint64_t seed, size_t count, struct model_stats *stats)
+static __u64 compare(const char *name, const struct model_config *config,
+		     const struct traffic *traffic, size_t count, struct model_stats *stats)
 {
-	struct model_pair pair = {0};
-	struct traffic traffic;
-	char name[200];
+	struct model_pair pair = {.name = name, .config = *config};
 
-	state = seed * 0x9e3779b97f4a7c15ull;
-	draw_config(&pair.config);
-	draw_traffic(&traffic, &pair.config);
-	snprintf(name, sizeof(name), "seed %llu", (unsigned long long)seed);
-	pair.name = name;
-	for (uint32_t i = 0; i < pair.config.devices; i++) {
-		draw_packets(&traffic, packets[i], count);
+	for (uint32_t i = 0; i < config->devices; i++) {
+		draw_packets(traffic, packets[i], count);
 		find_next_uses(packets[i], count);
 		pair.devices[i].packets = packets[i];
 		pair.devices[i].count = count - i * 7;
@@ -240,7 +245,15 @@ static void random_configurations_agree_step_by_step(void **unused)
 
 	(void)unused;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		sum.translations += compare_seed(seed, 1200, &stats);
+		struct model_config config;
+		struct traffic traffic;
+		char name[40];
+
+		begin(seed);
+		draw_config(&config);
+		draw_traffic(&traffic, &config);
+		snprintf(name, sizeof(name), "seed %llu", (unsigned long long)seed);
+		sum.translations += compare(name, &config, &traffic, PACKETS, &stats);
 		sum.drops += stats.drops;
 		sum.faults += stats.faults;
 		sum.invalidations += stats.invalidations;
@@ -259,9 +272,166 @@ static void random_configurations_agree_step_by_step(void **unused)
 	assert_true(sum.iotlb.cross_evictions > SEEDS && sum.level3.halvings > SEEDS);
 }
 
+/* Each cache of the hierarchy with each policy in each shape, the rest drawn. */
+static void every_policy_and_shape_agrees_in_every_cache(void **unused)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+		bool flat; /* one set, nothing known of the future */
+	} caches[] = {
+		{"context", offsetof(struct model_config, context), true},
+		{"devtlb", offsetof(struct model_config, devtlb), false},
+		{"iotlb", offsetof(struct model_config, iotlb), false},
+		{"level2", offsetof(struct model_config, level2), false},
+		{"level3", offsetof(struct model_config, level3), false},
+		{"prefetch", offsetof(struct model_config, prefetch), true},
+	};
+	static const struct {
+		uint32_t sets, ways, partitions;
+	} shapes[] = {
+		{1, 1, 1},  {8, 1, 2},	{16, 1, 16}, {4, 3, 1},	 {8, 8, 8},
+		{1, 16, 1}, {2, 16, 2}, {1, 17, 1},  {4, 24, 2}, {1, 64, 1},
+	};
+	uint64_t number = 0;
+
+	(void)unused;
+	for (size_t c = 0; c < COUNT(caches); c++)
+		for (unsigned int policy = 0; policy < REPLACE_COUNT; policy++)
+			for (size_t s = 0; s < COUNT(shapes); s++) {
+				struct model_config config;
+				struct model_cache *cache =
+					(void *)((char *)&config + caches[c].offset);
+				struct traffic traffic;
+				struct model_stats stats;
+				char name[80];
+
+				if (caches[c].flat &&
+				    (shapes[s].sets > 1 || policy == REPLACE_BELADY))
+					continue;
+				begin(++number);
+				if (number % EVERY)
+					continue;
+				draw_config(&config);
+				cache->cache.entries = shapes[s].sets * shapes[s].ways;
+				cache->cache.ways = shapes[s].ways;
+				cache->cache.policy = policy;
+				cache->partitions = shapes[s].partitions;
+				draw_traffic(&traffic, &config);
+				snprintf(name, sizeof(name), "%s, %s, %u sets of %u in %u",
+					 caches[c].name, replacement_name(policy), shapes[s].sets,
+					 shapes[s].ways, shapes[s].partitions);
+				compare(name, &config, &traffic, PACKETS, &stats);
+			}
+}
+
+/* The paper's designs as they are, with every walk and with few and many tenants. */
+static void the_papers_designs_agree(void **unused)
+{
+	static const uint32_t sources[] = {4, 48, 700};
+	uint64_t number = 0;
+
+	(void)unused;
+	for (unsigned int preset = MODEL_BASE; preset <= MODEL_HYPERTRIO; preset++)
+		for (unsigned int walk = 0; walk < WALK_COUNT; walk++)
+			for (size_t s = 0; s < COUNT(sources); s++)
+				for (uint32_t order = 0; order < 3; order++) {
+					struct traffic traffic = {.sources = sources[s],
+								  .domains = sources[s],
+								  .pages = {2, 8, 0},
+								  .requests = 3,
+								  .order = order};
+					struct model_config config;
+					struct model_stats stats;
+					char name[80];
+
+					begin(++number);
+					if (number % EVERY)
+						continue;
+					model_preset(&config, preset);
+					config.walk = walk;
+					snprintf(name, sizeof(name),
+						 "%s, walk %u, %u sources, order %u",
+						 preset ? "hypertrio" : "base", walk, sources[s],
+						 order);
+					compare(name, &config, &traffic, PACKETS, &stats);
+				}
+}
+
+/* On a fast link and a slow bus more is asked for ahead than can be under way. */
+static void prefetches_beyond_the_limit_are_refused_alike(void **unused)
+{
+	struct traffic traffic = {
+		.sources = 6, .domains = 6, .pages = {40, 20, 0}, .requests = 4, .order = 0};
+	struct model_config config;
+	struct model_stats stats;
+
+	(void)unused;
+	begin(1);
+	model_preset(&config, MODEL_HYPERTRIO);
+	config.ptb_entries = 4000;
+	config.prefetch_pages = 8;
+	config.pcie_ps = 5000000;
+	compare("refused", &config, &traffic, PACKETS, &stats);
+	assert_true(stats.prefetch_refused > 1000);
+	config.devices = 2;
+	compare("refused of two", &config, &traffic, 400, &stats);
+	assert_true(stats.prefetch_refused > 1000);
+}
+
+struct player {
+	size_t at, count;
+};
+
+static int play(void *self, struct model_packet *made, int room)
+{
+	struct player *player = self;
+	int count = 0;
+
+	while (count < room && player->at < player->count) {
+		made[count] = packets[0][player->at++];
+		for (__u32 r = 0; r < made[count].count; r++)
+			made[count].requests[r].next_use = 0;
+		count++;
+	}
+	return count;
+}
+
+/* Pages of all sizes, addresses anywhere in them. */
+static void the_oracle_knows_what_a_look_back_finds(void **unused)
+{
+	static struct model_packet seen[PACKETS_MAX];
+
+	(void)unused;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct player player = {0, 1 + (size_t)seed * 53 % PACKETS_MAX};
+		struct model_config config;
+		struct traffic traffic;
+		struct oracle *oracle;
+
+		begin(seed);
+		draw_config(&config);
+		draw_traffic(&traffic, &config);
+		draw_packets(&traffic, packets[0], player.count);
+		find_next_uses(packets[0], player.count);
+		assert_int_equal(oracle_create(&oracle, play, &player), 0);
+		for (int twice = 0; twice < 2; twice++) {
+			assert_int_equal(oracle_next(oracle, seen, PACKETS_MAX), player.count);
+			assert_memory_equal(seen, packets[0], player.count * sizeof(seen[0]));
+			assert_int_equal(oracle_next(oracle, seen, PACKETS_MAX), 0);
+			oracle_rewind(oracle);
+		}
+		oracle_destroy(oracle);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_policy_and_shape_agrees_in_every_cache),
+		cmocka_unit_test(the_papers_designs_agree),
+		cmocka_unit_test(prefetches_beyond_the_limit_are_refused_alike),
+		cmocka_unit_test(the_oracle_knows_what_a_look_back_finds),
 		cmocka_unit_test(random_configurations_agree_step_by_step),
 	};
 

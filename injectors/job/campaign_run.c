@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "injectors/job/campaign.h"
-#include "lib/job/expect.h"
 #include "injectors/job/point.h"
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
+#include "lib/job/expect.h"
+#include "lib/job/sweep_table.h"
 
-#define COLUMNS_MAX (1 + SWEEP_DIMENSIONS + RESULT_COLUMNS)
+#define COLUMNS_MAX (SWEEP_COLUMNS + RESULT_COLUMNS)
 
 struct output {
 	struct writer *writer;
@@ -37,23 +38,8 @@ int campaign_report_failure(int error)
 
 static void build_columns(struct output *output, const struct sweep *sweep)
 {
-	size_t count = 0;
+	size_t count = sweep_columns(output->columns, sweep);
 
-	output->columns[count++] = (struct column){
-		.name = "point", .type = COLUMN_COUNT, .width = 5, .wide = !sweep->dimension_count};
-	for (size_t d = 0; d < sweep->dimension_count; d++) {
-		size_t width = strlen(sweep->dimensions[d].name);
-
-		if (!d && sweep->baseline && width < strlen("baseline"))
-			width = strlen("baseline");
-
-		for (size_t v = 0; v < sweep->dimensions[d].value_count; v++)
-			if (strlen(sweep->dimensions[d].values[v]) > width)
-				width = strlen(sweep->dimensions[d].values[v]);
-		output->columns[count++] = (struct column){.name = sweep->dimensions[d].name,
-							   .type = COLUMN_TEXT,
-							   .width = (unsigned int)width};
-	}
 	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
 		const struct job_column *info = &result_columns[i];
 
@@ -106,17 +92,10 @@ static int close_output(struct output *output)
 
 static int write_row(struct output *output, const struct campaign *campaign, size_t point)
 {
-	const struct sweep *sweep = &campaign->sweep;
 	union cell cells[COLUMNS_MAX];
-	size_t count = 0;
+	size_t count = sweep_cells(cells, &campaign->sweep, point);
 	int err;
 
-	cells[count++].count = point + 1;
-	for (size_t d = 0; d < sweep->dimension_count; d++)
-		cells[count++].text =
-			sweep_is_baseline(sweep, point)
-				? (d ? NULL : "baseline")
-				: sweep->dimensions[d].values[sweep_index(sweep, point, d)];
 	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
 		double value = campaign->results[point].values[i];
 

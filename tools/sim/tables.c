@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "lib/job/sweep_table.h"
 #include "tools/sim/sim.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define CELLS	     (SWEEP_DIMENSIONS + SIM_COLUMNS + 2)
-#define NAME	     256
+#define CELLS	     (SWEEP_COLUMNS + SIM_COLUMNS)
 
 static const struct job_column columns[SIM_COLUMNS] = {
 	[SIM_TENANTS] = {"tenants", NULL, NULL, COLUMN_COUNT, 7, true, "that had a packet"},
@@ -67,45 +67,11 @@ const struct job_columns sim_columns = {
 	.help = "`faultline sim --keys`",
 };
 
-/* The point's place in the sweep: the first cells of every row of every table. */
-static size_t point_cells(union cell *cells, const struct sweep *sweep, size_t point)
-{
-	size_t count = 0;
-
-	cells[count++].count = point + 1;
-	for (size_t d = 0; d < sweep->dimension_count; d++)
-		cells[count++].text =
-			sweep_is_baseline(sweep, point)
-				? (d ? NULL : "baseline")
-				: sweep->dimensions[d].values[sweep_index(sweep, point, d)];
-	return count;
-}
-
-static size_t point_columns(struct column *list, const struct sweep *sweep)
-{
-	size_t count = 0;
-
-	list[count++] = (struct column){"point", NULL, COLUMN_COUNT, 5, !sweep->dimension_count};
-	for (size_t d = 0; d < sweep->dimension_count; d++) {
-		const struct sweep_dimension *dimension = &sweep->dimensions[d];
-		size_t width = sweep->baseline && !d ? strlen("baseline") : 0;
-
-		if (strlen(dimension->name) > width)
-			width = strlen(dimension->name);
-		for (size_t v = 0; v < dimension->value_count; v++)
-			if (strlen(dimension->values[v]) > width)
-				width = strlen(dimension->values[v]);
-		list[count++] = (struct column){dimension->name, NULL, COLUMN_TEXT,
-						(unsigned int)width, false};
-	}
-	return count;
-}
-
 static int write_results(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {
 	struct column list[CELLS];
-	size_t first = point_columns(list, sweep);
+	size_t first = sweep_columns(list, sweep);
 	struct table table = {"results", "Results (model)", list, first + SIM_COLUMNS};
 	int err;
 
@@ -120,7 +86,7 @@ static int write_results(struct writer *writer, const struct sweep *sweep,
 	err = writer_begin(writer, &table);
 	for (size_t point = 0; !err && point < sweep->points; point++) {
 		union cell cells[CELLS];
-		size_t count = point_cells(cells, sweep, point);
+		size_t count = sweep_cells(cells, sweep, point);
 
 		for (size_t i = 0; i < SIM_COLUMNS; i++, count++) {
 			double value = outcomes[point].values[i];
@@ -144,7 +110,7 @@ struct point_table {
 static int begin(struct point_table *t, struct writer *writer, const struct sweep *sweep,
 		 const char *name, const char *title, const struct column *own, size_t own_count)
 {
-	size_t count = point_columns(t->columns, sweep);
+	size_t count = sweep_columns(t->columns, sweep);
 
 	t->table = (struct table){name, title, t->columns, count + own_count};
 	for (size_t i = 0; i < own_count; i++)
@@ -179,7 +145,7 @@ static int write_caches(struct writer *writer, const struct sweep *sweep,
 		for (size_t i = 0; !err && i < COUNT(caches); i++) {
 			const struct model_cache_stats *c = caches[i].stats;
 			union cell cells[CELLS];
-			size_t count = point_cells(cells, sweep, point);
+			size_t count = sweep_cells(cells, sweep, point);
 
 			cells[count++].text = caches[i].name;
 			cells[count++].count = c->hits;
@@ -215,7 +181,7 @@ static int write_tenants(struct writer *writer, const struct sweep *sweep,
 		for (__u32 i = 0; !err && i < outcomes[point].tenant_count; i++) {
 			const struct watch_tenant *t = &outcomes[point].tenants[i];
 			union cell cells[CELLS];
-			size_t count = point_cells(cells, sweep, point);
+			size_t count = sweep_cells(cells, sweep, point);
 
 			cells[count++].count = t->source;
 			cells[count++].count = t->packets;
@@ -249,7 +215,7 @@ static int write_ptb(struct writer *writer, const struct sweep *sweep,
 		for (__u32 i = 0; !err && i < outcomes[point].point_count; i++) {
 			const struct watch_point *p = &outcomes[point].points[i];
 			union cell cells[CELLS];
-			size_t count = point_cells(cells, sweep, point);
+			size_t count = sweep_cells(cells, sweep, point);
 
 			cells[count++].count = p->start_ps;
 			cells[count++].count = outcomes[point].point_ps;
@@ -281,7 +247,7 @@ static int write_partitions(struct writer *writer, const struct sweep *sweep,
 		for (int part = 0; part < SIM_PARTS; part++)
 			for (__u32 p = 0; !err && p < outcomes[point].partitions[part]; p++) {
 				union cell cells[CELLS];
-				size_t count = point_cells(cells, sweep, point);
+				size_t count = sweep_cells(cells, sweep, point);
 
 				cells[count++].text = names[part];
 				cells[count++].count = p;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/job/sweep_table.h"
+
+#include <string.h>
+
+static const char baseline[] = "baseline";
+
+static size_t wider(size_t width, const char *text)
+{
+	size_t length = strlen(text);
+
+	return length > width ? length : width;
+}
+
+size_t sweep_columns(struct column *columns, const struct sweep *sweep)
+{
+	size_t count = 0;
+
+	columns[count++] = (struct column){
+		.name = "point", .type = COLUMN_COUNT, .width = 5, .wide = !sweep->dimension_count};
+	for (size_t d = 0; d < sweep->dimension_count; d++) {
+		const struct sweep_dimension *dimension = &sweep->dimensions[d];
+		size_t width = strlen(dimension->name);
+
+		if (sweep->baseline && !d)
+			width = wider(width, baseline);
+		for (size_t v = 0; v < dimension->value_count; v++)
+			width = wider(width, dimension->values[v]);
+		columns[count++] = (struct column){
+			.name = dimension->name, .type = COLUMN_TEXT, .width = (unsigned int)width};
+	}
+	return count;
+}
+
+size_t sweep_cells(union cell *cells, const struct sweep *sweep, size_t point)
+{
+	size_t count = 0;
+
+	cells[count++].count = point + 1;
+	for (size_t d = 0; d < sweep->dimension_count; d++)
+		cells[count++].text =
+			sweep_is_baseline(sweep, point)
+				? (d ? NULL : baseline)
+				: sweep->dimensions[d].values[sweep_index(sweep, point, d)];
+	return count;
+}

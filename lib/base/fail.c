@@ -10,6 +10,14 @@
 
 static _Thread_local char sentence[FAIL_TEXT];
 
+/* What came from a file or a command line may hold anything: a sentence is one line of text. */
+static void make_plain(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == '\x7f')
+			*text = '?';
+}
+
 int failed(int error, const char *format, ...)
 {
 	char text[FAIL_TEXT];
@@ -19,6 +27,7 @@ int failed(int error, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	make_plain(text);
 	memcpy(sentence, text, sizeof(sentence));
 	return error;
 }
@@ -31,6 +40,7 @@ int failed_in(int error, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(context, sizeof(context), format, arguments);
 	va_end(arguments);
+	make_plain(context);
 	snprintf(text, sizeof(text), "%s: %s", context, sentence);
 	text[FAIL_TEXT - 1] = '\0';
 	memcpy(sentence, text, sizeof(sentence));

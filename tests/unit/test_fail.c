@@ -37,6 +37,14 @@ static void long_text_is_cut_not_overrun(void **state)
 	assert_int_equal(strlen(failure_text()), 1023);
 }
 
+static void a_sentence_is_one_line_of_text(void **state)
+{
+	(void)state;
+	failed(-EINVAL, "--set: tenants=%s: accepted", "4\n\033[31m\x7f \xc3\xa4");
+	failed_in(-EINVAL, "%s", "a\tb");
+	assert_string_equal(failure_text(), "a?b: --set: tenants=4??[31m? \xc3\xa4: accepted");
+}
+
 static void codes_are_typed(void **state)
 {
 	(void)state;
@@ -52,6 +60,7 @@ int main(void)
 		cmocka_unit_test(context_goes_first),
 		cmocka_unit_test(own_text_may_be_an_argument),
 		cmocka_unit_test(long_text_is_cut_not_overrun),
+		cmocka_unit_test(a_sentence_is_one_line_of_text),
 		cmocka_unit_test(codes_are_typed),
 	};
 

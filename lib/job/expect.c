@@ -16,11 +16,13 @@ int expect_check(const struct job_text *text, const struct expression_scope *sco
 
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(section->entries[j].key, entry->key))
-				return failed(-EBADMSG, "%s: %s is already at %s; accepted: once",
+				return failed(job_wrong(entry->where),
+					      "%s: %s is already at %s; accepted: once",
 					      entry->where, entry->key, section->entries[j].where);
 		err = expression_evaluate(entry->value, scope, NULL, 0);
 		if (err < 0)
-			failed_in(err, "%s: %s", entry->where, entry->key);
+			err = failed_in(err == -EBADMSG ? job_wrong(entry->where) : err, "%s: %s",
+					entry->where, job_shown(entry->key).text);
 	}
 	return err < 0 ? err : 0;
 }

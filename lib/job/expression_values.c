@@ -99,8 +99,11 @@ struct value value_combine(struct evaluation *e, const char *at, char operation,
 	for (size_t i = 0; !e->error && i < out.count; i++) {
 		double y = b.numbers[b.count == 1 ? 0 : i];
 
-		if (operation == '/' && y == 0)
+		if (operation == '/' && y == 0 && e->scope->values)
 			return evaluation_fail(e, -ENODATA, at, "division by zero");
+		/* Before the run every column is 1, and their difference says nothing. */
+		if (operation == '/' && y == 0)
+			y = 1;
 		out.numbers[i] = combine(operation, a.numbers[a.count == 1 ? 0 : i], y);
 	}
 	return out;

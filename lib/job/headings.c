@@ -18,18 +18,19 @@ const struct option_section *option_section(const struct option_table *table, co
 
 static int unknown_section(const struct option_table *table, const struct job_section *section)
 {
-	const char *types[16], *near;
-	char list[128];
-	size_t used = 0;
+	const char *types[32], *near;
+	char list[256];
+	size_t count = 0, used = 0;
 
-	for (size_t i = 0; i < table->section_count; i++) {
-		types[i] = table->sections[i].type;
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-					 types[i]);
+	for (; count < table->section_count && count < 32 && used < sizeof(list); count++) {
+		types[count] = table->sections[count].type;
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+					 count ? ", " : "", types[count]);
 	}
-	near = nearest_word(section->type, types, table->section_count);
-	return failed(-EBADMSG, "%s: [%s]: accepted: %s%s%s%s", section->where, section->type, list,
-		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	near = nearest_word(section->type, types, count);
+	return failed(job_wrong(section->where), "%s: [%s]: accepted: %s%s%s%s", section->where,
+		      section->type, list, near ? "; did you mean " : "", near ? near : "",
+		      near ? "?" : "");
 }
 
 static int check_heading(const struct option_table *table, const struct job_text *text,

@@ -234,13 +234,14 @@ static int unknown_key(const struct option_table *table, const struct job_sectio
 			keys[count++] = table->rows[i].key;
 	near = nearest_word(entry->key, keys, count);
 	if (near)
-		return failed(-EBADMSG, "%s: %s: no such key in [%s]; did you mean %s?",
-			      entry->where, entry->key, section->type, near);
+		return failed(job_wrong(entry->where),
+			      "%s: %s: no such key in [%s]; did you mean %s?", entry->where,
+			      job_shown(entry->key).text, section->type, near);
 	for (size_t i = 0; i < count && used < sizeof(list); i++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
 					 keys[i]);
-	return failed(-EBADMSG, "%s: %s: no such key in [%s]; accepted: %s", entry->where,
-		      entry->key, section->type, list);
+	return failed(job_wrong(entry->where), "%s: %s: no such key in [%s]; accepted: %s",
+		      entry->where, job_shown(entry->key).text, section->type, list);
 }
 
 static int bad_value(const struct option_row *row, const struct job_entry *entry)
@@ -253,8 +254,9 @@ static int bad_value(const struct option_row *row, const struct job_entry *entry
 		names[count++] = c->name;
 	if (count)
 		near = nearest_word(entry->value, names, count);
-	return failed(-EBADMSG, "%s: %s=%s: accepted: %s%s%s%s", entry->where, entry->key,
-		      entry->value, option_accepted(row, accepted, sizeof(accepted)),
+	return failed(job_wrong(entry->where), "%s: %s=%s: accepted: %s%s%s%s", entry->where,
+		      entry->key, job_shown(entry->value).text,
+		      option_accepted(row, accepted, sizeof(accepted)),
 		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 

@@ -26,8 +26,26 @@ static char *next_element(char **rest)
 
 static int bad_dimension(const struct job_entry *entry, const char *why)
 {
-	return failed(-EBADMSG, "%s: %s=%s: %s; accepted: NAME = SECTION.KEY: VALUE, VALUE ...",
-		      entry->where, entry->key, entry->value, why);
+	return failed(job_wrong(entry->where),
+		      "%s: %s=%s: %s; accepted: NAME = SECTION.KEY: VALUE, VALUE ...", entry->where,
+		      job_shown(entry->key).text, job_shown(entry->value).text, why);
+}
+
+/* Two dimensions of one value would name points by what they do not have. */
+static int check_target(const struct sweep *sweep, const struct job_entry *entry,
+			const char *target)
+{
+	static const char *const unswept[] = {"sweep.", "expect.", "short."};
+
+	for (size_t i = 0; i < sizeof(unswept) / sizeof(unswept[0]); i++)
+		if (!strncmp(target, unswept[i], strlen(unswept[i])))
+			return bad_dimension(entry, "no point has such a value of its own");
+	for (size_t d = 0; d + 1 < sweep->dimension_count; d++)
+		if (!strcmp(sweep->dimensions[d].target, target))
+			return failed(job_wrong(entry->where),
+				      "%s: %s is already swept at %s; accepted: once", entry->where,
+				      target, sweep->dimensions[d].where);
+	return 0;
 }
 
 static int add_value(struct sweep_dimension *dimension, const struct job_entry *entry,
@@ -65,6 +83,8 @@ static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
 		return bad_dimension(entry, "NAME is made of letters, digits and _");
 	if (sweep_find(sweep, entry->key) >= 0)
 		return bad_dimension(entry, "this name is already swept");
+	if (!strcmp(entry->key, "point"))
+		return bad_dimension(entry, "\"point\" is the number of a point");
 	if (!strchr(entry->value, ':'))
 		return bad_dimension(entry, "no colon");
 	if (sweep->dimension_count == SWEEP_DIMENSIONS)
@@ -81,6 +101,8 @@ static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
 		err = failed(-ENOMEM, "no memory for the sweep");
 	else if (target)
 		err = bad_dimension(entry, "more than one SECTION.KEY");
+	else
+		err = check_target(sweep, entry, dimension->target);
 	while (!err && (value = next_element(&rest)))
 		err = add_value(dimension, entry, value);
 	free(copy);
@@ -92,8 +114,9 @@ static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
 static int set_baseline(struct sweep *sweep, const struct job_entry *entry)
 {
 	if (sweep->baseline)
-		return failed(-EBADMSG, "%s: baseline is already set at %s; accepted: once",
-			      entry->where, sweep->baseline_where);
+		return failed(job_wrong(entry->where),
+			      "%s: baseline is already set at %s; accepted: once", entry->where,
+			      sweep->baseline_where);
 	sweep->baseline = strdup(entry->value);
 	sweep->baseline_where = strdup(entry->where);
 	return sweep->baseline && sweep->baseline_where
@@ -167,8 +190,9 @@ static int apply_baseline(const struct sweep *sweep, struct job_text *text)
 		char *value = strchr(assignment, '=');
 
 		if (!value) {
-			err = failed(-EBADMSG, "%s: baseline=%s: accepted: SECTION.KEY=VALUE, ...",
-				     sweep->baseline_where, sweep->baseline);
+			err = failed(job_wrong(sweep->baseline_where),
+				     "%s: baseline=%s: accepted: SECTION.KEY=VALUE, ...",
+				     sweep->baseline_where, job_shown(sweep->baseline).text);
 			break;
 		}
 		*value++ = '\0';

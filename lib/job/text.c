@@ -22,6 +22,27 @@ struct reader {
 	int error;
 };
 
+struct job_shown job_shown(const char *text)
+{
+	struct job_shown shown;
+	size_t length = strlen(text);
+
+	if (length < sizeof(shown.text)) {
+		memcpy(shown.text, text, length + 1);
+		return shown;
+	}
+	length = sizeof(shown.text) - sizeof("...");
+	while (length && ((unsigned char)text[length] & 0xc0) == 0x80) /* inside a character */
+		length--;
+	snprintf(shown.text, sizeof(shown.text), "%.*s...", (int)length, text);
+	return shown;
+}
+
+int job_wrong(const char *where)
+{
+	return strncmp(where, "--", 2) ? -EBADMSG : -EINVAL;
+}
+
 static char *trimmed(char *s)
 {
 	char *end = s + strlen(s);
@@ -78,13 +99,18 @@ static int append_entry(struct job_section *section, const char *key, const char
 	return 0;
 }
 
+static bool is_comment(const char *text)
+{
+	return !*text || *text == ';' || *text == '#';
+}
+
 static int begin_section(struct reader *reader, char *line)
 {
 	char *close = strchr(line, ']'), *type = line + 1, *name;
 
-	if (!close)
+	if (!close || !is_comment(trimmed(close + 1)))
 		return failed(-EBADMSG, "%s:%d: %s: accepted: [TYPE] or [TYPE NAME]",
-			      reader->text->path, reader->line, line);
+			      reader->text->path, reader->line, job_shown(line).text);
 	*close = '\0';
 	type = trimmed(type);
 	name = type + strcspn(type, " \t");
@@ -97,31 +123,55 @@ static int begin_section(struct reader *reader, char *line)
 	if (strlen(type) + strlen(name) > 40)
 		return failed(-EBADMSG,
 			      "%s:%d: [%s %s]: accepted: at most 40 characters in a section's name",
-			      reader->text->path, reader->line, type, name);
+			      reader->text->path, reader->line, job_shown(type).text,
+			      job_shown(name).text);
 	if (!append_section(reader->text, type, name, place(reader)))
 		return failed(-ENOMEM, "no memory for the job file");
 	return 0;
 }
 
+static int bad_line(const struct reader *reader, const char *why)
+{
+	return failed(-EBADMSG, "%s:%d: %s; accepted: lines of text of at most %d characters",
+		      reader->text->path, reader->line, why, JOB_LINE_MAX);
+}
+
+/* The next line with its end, as fgets() has it but for NUL, which would hide what follows. */
+static size_t take_line(struct reader *reader, char *buffer)
+{
+	size_t length = 0;
+	int c;
+
+	while (length < JOB_LINE_MAX && (c = getc(reader->file)) != EOF) {
+		if (!c)
+			reader->error = bad_line(reader, "a NUL byte");
+		if (!c || (buffer[length++] = (char)c) == '\n')
+			break;
+	}
+	if (length == JOB_LINE_MAX && !reader->error)
+		reader->error = bad_line(reader, "a longer line");
+	buffer[length] = '\0';
+	return length;
+}
+
 /* fgets() for inih: counts lines, refuses what inih would cut silently, sees section headings. */
 static char *read_line(char *buffer, int size, void *stream)
 {
+	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, which some editors write */
 	struct reader *reader = stream;
 	char copy[JOB_LINE_MAX + 2];
 	size_t length;
 
-	if (reader->error || !fgets(buffer, size, reader->file))
+	(void)size; /* JOB_LINE_MAX + 3 */
+	if (reader->error)
 		return NULL;
 	reader->line++;
-	length = strlen(buffer);
-	if (length >= JOB_LINE_MAX ||
-	    (length && buffer[length - 1] != '\n' && !feof(reader->file))) {
-		reader->error =
-			failed(-EBADMSG, "%s:%d: accepted: lines of text of at most %d characters",
-			       reader->text->path, reader->line, JOB_LINE_MAX);
+	length = take_line(reader, buffer);
+	if (reader->error || !length)
 		return NULL;
-	}
-	memcpy(copy, buffer, length + 1);
+	if (reader->line == 1 && !strncmp(buffer, mark, strlen(mark)))
+		memmove(buffer, buffer + strlen(mark), length - strlen(mark) + 1);
+	snprintf(copy, sizeof(copy), "%s", buffer);
 	if (trimmed(copy)[0] == '[')
 		reader->error = begin_section(reader, trimmed(copy));
 	return reader->error ? NULL : buffer;
@@ -137,10 +187,10 @@ static int on_entry(void *user, const char *section, const char *key, const char
 		return 0;
 	if (!text->section_count)
 		reader->error = failed(-EBADMSG, "%s:%d: %s: accepted: entries after a [SECTION]",
-				       text->path, reader->line, key);
+				       text->path, reader->line, job_shown(key).text);
 	else if (!*key)
 		reader->error = failed(-EBADMSG, "%s:%d: =%s: accepted: KEY = VALUE", text->path,
-				       reader->line, value);
+				       reader->line, job_shown(value).text);
 	else
 		reader->error = append_entry(&text->sections[text->section_count - 1], key, value,
 					     place(reader));
@@ -271,6 +321,21 @@ static bool section_is(const struct job_section *section, const char *target, si
 	       (strlen(plain) == length && !strncmp(plain, target, length));
 }
 
+static int no_section(const struct job_text *text, const char *target, const char *where)
+{
+	char list[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < text->section_count && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s%s%s",
+					 i ? ", " : "", text->sections[i].type,
+					 *text->sections[i].name ? " " : "",
+					 text->sections[i].name);
+	return failed(job_wrong(where), "%s: %s: %s has no section [%.*s]; accepted: %s", where,
+		      job_shown(target).text, text->path, (int)strcspn(job_shown(target).text, "."),
+		      target, list);
+}
+
 int job_text_set(struct job_text *text, const char *target, const char *value, const char *where)
 {
 	const char *dot = strchr(target, '.');
@@ -278,13 +343,13 @@ int job_text_set(struct job_text *text, const char *target, const char *value, c
 	char *copy;
 
 	if (!dot || dot == target || !dot[1])
-		return failed(-EINVAL, "%s: %s=%s: accepted: SECTION.KEY=VALUE", where, target,
-			      value);
+		return failed(job_wrong(where), "%s: %s=%s: accepted: SECTION.KEY=VALUE", where,
+			      job_shown(target).text, job_shown(value).text);
 	for (size_t i = 0; i < text->section_count; i++) {
 		if (!section_is(&text->sections[i], target, (size_t)(dot - target)))
 			continue;
 		if (section)
-			return failed(-EINVAL,
+			return failed(job_wrong(where),
 				      "%s: %s: names both [%s %s] and [%s %s]; "
 				      "accepted: \"TYPE NAME.KEY\"",
 				      where, target, section->type, section->name,
@@ -294,8 +359,7 @@ int job_text_set(struct job_text *text, const char *target, const char *value, c
 	if (!section && !strncmp(target, "machine.", 8))
 		section = append_section(text, "machine", "", strdup(where));
 	if (!section)
-		return failed(-EINVAL, "%s: %s: %s has no section [%.*s]", where, target,
-			      text->path, (int)(dot - target), target);
+		return no_section(text, target, where);
 	copy = strdup(where);
 	for (size_t j = 0; copy && j < section->entry_count; j++) {
 		struct job_entry *entry = &section->entries[j];
@@ -337,32 +401,42 @@ int job_text_suggest(struct job_text *text, const char *target, const char *valu
 
 int job_text_assign(struct job_text *text, const char *assignment)
 {
-	const char *value = strchr(assignment, '=');
-	char *target;
+	char *target, *value;
 	int err;
 
-	if (!value)
-		return failed(-EINVAL, "--set %s: accepted: SECTION.KEY=VALUE", assignment);
-	target = strndup(assignment, (size_t)(value - assignment));
-	err = target ? job_text_set(text, target, value + 1, "--set")
-		     : failed(-ENOMEM, "no memory for --set %s", assignment);
+	if (!strchr(assignment, '='))
+		return failed(-EINVAL, "--set %s: accepted: SECTION.KEY=VALUE",
+			      job_shown(assignment).text);
+	target = strdup(assignment);
+	if (!target)
+		return failed(-ENOMEM, "no memory for --set %s", job_shown(assignment).text);
+	value = strchr(target, '=');
+	*value++ = '\0';
+	err = job_text_set(text, trimmed(target), trimmed(value), "--set");
 	free(target);
 	return err;
 }
 
+/* Setting a value may move sections about, so that they are looked up anew. */
 int job_text_shorten(struct job_text *text)
 {
-	struct job_section *section = job_text_section(text, "short", NULL);
+	const struct job_section *section = job_text_section(text, "short", NULL);
+	size_t count = section ? section->entry_count : 0;
+	int err = 0;
 
 	if (!section)
 		return failed(-EBADMSG, "%s: has no [short] section, so --short changes nothing",
 			      text->path);
-	for (size_t j = 0; j < section->entry_count; j++) {
-		const struct job_entry *entry = &section->entries[j];
-		int err = job_text_set(text, entry->key, entry->value, entry->where);
+	for (size_t j = 0; !err && j < count; j++) {
+		const struct job_entry *entries = job_text_section(text, "short", NULL)->entries;
+		const char *where = entries[j].where;
 
-		if (err)
-			return -EBADMSG;
+		for (size_t i = 0; i < j; i++)
+			if (!strcmp(entries[i].key, entries[j].key))
+				return failed(job_wrong(where),
+					      "%s: %s is already set at %s; accepted: once", where,
+					      entries[j].key, entries[i].where);
+		err = job_text_set(text, entries[j].key, entries[j].value, where);
 	}
-	return 0;
+	return err;
 }

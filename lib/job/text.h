@@ -19,6 +19,15 @@ struct job_entry {
 	char *where; /* "job.ini:12" or "--set" */
 };
 
+/* What a sentence shows of a text that may be long: all, or its beginning and "...". */
+struct job_shown {
+	char text[80];
+};
+struct job_shown job_shown(const char *text);
+
+/* The error of what is wrong at that place: -EINVAL for an option, -EBADMSG for a line of a file. */
+int job_wrong(const char *where);
+
 struct job_section {
 	char *type; /* "tenant" of "[tenant vm]" */
 	char *name; /* "vm", "" where there is none */
@@ -47,8 +56,8 @@ struct job_section *job_text_section(const struct job_text *text, const char *ty
 
 /*
  * Replaces or adds one value. `target` is SECTION.KEY, where SECTION is a section's name, its type
- * if it has no name, or "TYPE NAME"; [machine] is made if need be. `where` goes into errors about the value. -EINVAL if no or
- * more than one section is meant.
+ * if it has no name, or "TYPE NAME"; [machine] is made if need be. `where` goes into errors about
+ * the value. job_wrong() if no or more than one section is meant.
  */
 int job_text_set(struct job_text *text, const char *target, const char *value, const char *where);
 
@@ -61,7 +70,7 @@ int job_text_suggest(struct job_text *text, const char *target, const char *valu
 /* "SECTION.KEY=VALUE" of an option --set, with job_text_set(). */
 int job_text_assign(struct job_text *text, const char *assignment);
 
-/* Applies every entry of the [short] section with job_text_set(). */
+/* Applies every entry of the [short] section with job_text_set(), each key once. */
 int job_text_shorten(struct job_text *text);
 
 #endif

@@ -170,6 +170,10 @@ static void an_unknown_number_is_an_error_not_a_verdict(void **state)
 	assert_int_equal(evaluate(f, "iops > 0 or p99 > 0"), -ENODATA);
 	assert_int_equal(evaluate(f, "1 / 0 > 1"), -ENODATA);
 	assert_int_equal(evaluate(f, "p99(scheduler=affined) < 1s"), EXPECT_HOLDS);
+	/* Before the run nothing is known: that two columns differ, neither. */
+	assert_int_equal(expression_evaluate("p99 / (iops - p99) > 0", &f->syntax, NULL, 0) >= 0,
+			 1);
+	assert_int_equal(evaluate(f, "p99 / (iops - iops) > 0"), -ENODATA);
 }
 
 int main(void)

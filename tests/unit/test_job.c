@@ -203,6 +203,9 @@ static void bad_sweeps_are_refused(void **state)
 		"x-y = w.rate: 1",
 		"x = w.rate: 1\nx = w.depth: 1",
 		"baseline = w.rate=1\nbaseline = w.rate=2",
+		"x = w.rate: 1\ny = w.rate: 2",
+		"x = expect.y: 1, 2",
+		"point = w.rate: 1, 2",
 	};
 	struct job_text *text;
 	struct sweep sweep;

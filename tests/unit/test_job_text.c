@@ -48,13 +48,55 @@ static void what_is_no_ini_is_refused_with_its_line(void **state)
 	assert_sentence(read_job(&text, "seed = 1\n"), -EBADMSG, "after a [SECTION]");
 	assert_sentence(read_job(&text, "[machine\n"), -EBADMSG, JOB_PATH ":1:");
 	assert_sentence(read_job(&text, "[]\n"), -EBADMSG, "[TYPE NAME]");
+	assert_sentence(read_job(&text, "[machine] x\n"), -EBADMSG, "[machine] x: accepted");
 	assert_sentence(read_job(&text, ""), -EBADMSG, "is empty");
 	memset(line, 'x', sizeof(line));
 	memcpy(line, "[machine]\nname=", 15);
 	line[sizeof(line) - 1] = '\0';
-	assert_sentence(read_job(&text, line), -EBADMSG, JOB_PATH ":2: accepted: lines");
+	assert_sentence(read_job(&text, line), -EBADMSG, JOB_PATH ":2: a longer line; accepted");
 	assert_sentence(job_text_read(&text, "build/no-such-job.ini"), -ENOENT, "No such file");
 	assert_sentence(job_text_read(&text, "."), -EBADMSG, "is a directory");
+}
+
+static void a_mark_of_utf8_and_a_comment_may_stand_at_a_heading(void **state)
+{
+	struct job_text *text;
+
+	(void)state;
+	assert_int_equal(read_job(&text, "\xef\xbb\xbf[machine] ; the host\r\nseed = 1\r\n"), 0);
+	assert_string_equal(text->sections[0].type, "machine");
+	assert_string_equal(text->sections[0].entries[0].value, "1");
+	job_text_free(text);
+}
+
+static void a_byte_of_0_is_named(void **state)
+{
+	static const char bytes[] = "[machine]\n\0seed = 1\n";
+	struct job_text *text;
+	FILE *file = fopen(JOB_PATH, "we");
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, sizeof(bytes) - 1, 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+	assert_sentence(job_text_read(&text, JOB_PATH), -EBADMSG, JOB_PATH ":2: a NUL byte");
+	assert_int_equal(remove(JOB_PATH), 0);
+	/* And one who never ends is not read to his end. */
+	assert_sentence(job_text_read(&text, "/dev/zero"), -EBADMSG, "/dev/zero:1: a NUL byte");
+}
+
+static void sentences_show_the_beginning_of_what_is_long(void **state)
+{
+	char text[200];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(strlen(job_shown(text).text), 79);
+	assert_string_equal(job_shown(text).text + 76, "...");
+	memcpy(text + 75, "\xc3\xa4", 2); /* does not fit before the dots */
+	assert_string_equal(job_shown(text).text + 75, "...");
+	assert_string_equal(job_shown("short").text, "short");
 }
 
 static void set_replaces_adds_and_names_what_is_ambiguous(void **state)
@@ -71,6 +113,11 @@ static void set_replaces_adds_and_names_what_is_ambiguous(void **state)
 	assert_sentence(job_text_set(text, "a.rate", "5", "--set"), -EINVAL, "names both");
 	assert_sentence(job_text_set(text, "e.rate", "5", "--set"), -EINVAL, "no section [e]");
 	assert_sentence(job_text_set(text, "rate", "5", "--set"), -EINVAL, "SECTION.KEY=VALUE");
+	/* What a file got wrong is no wrong option. */
+	assert_sentence(job_text_set(text, "e.rate", "5", "a.ini:3"), -EBADMSG,
+			"accepted: tenant a");
+	assert_int_equal(job_text_assign(text, " d.queues = 4 "), 0);
+	assert_string_equal(text->sections[2].entries[0].value, "4");
 	/* What has no name is made if need be. */
 	assert_int_equal(job_text_set(text, "machine.seed", "5", "--seed"), 0);
 	assert_non_null(job_text_section(text, "machine", NULL));
@@ -93,6 +140,15 @@ static void short_replaces_values_of_a_copy_only(void **state)
 	job_text_free(text);
 	assert_int_equal(read_job(&text, "[workload w]\n"), 0);
 	assert_sentence(job_text_shorten(text), -EBADMSG, "no [short] section");
+	job_text_free(text);
+	assert_int_equal(read_job(&text, "[short]\nshort.x = 1\nshort.x = 2\n"), 0);
+	assert_sentence(job_text_shorten(text), -EBADMSG, JOB_PATH ":3: short.x is already set");
+	job_text_free(text);
+	/* A section that is made, and an entry of [short] itself, move what is being read. */
+	assert_int_equal(read_job(&text, "[short]\nmachine.seed = 1\nshort.a = 1\nshort.b = 2\n"),
+			 0);
+	assert_int_equal(job_text_shorten(text), 0);
+	assert_string_equal(job_text_section(text, "machine", NULL)->entries[0].value, "1");
 	job_text_free(text);
 }
 
@@ -128,6 +184,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sections_and_entries_keep_their_lines),
 		cmocka_unit_test(what_is_no_ini_is_refused_with_its_line),
+		cmocka_unit_test(a_mark_of_utf8_and_a_comment_may_stand_at_a_heading),
+		cmocka_unit_test(a_byte_of_0_is_named),
+		cmocka_unit_test(sentences_show_the_beginning_of_what_is_long),
 		cmocka_unit_test(set_replaces_adds_and_names_what_is_ambiguous),
 		cmocka_unit_test(short_replaces_values_of_a_copy_only),
 		cmocka_unit_test(quantities_have_units_and_nothing_else),

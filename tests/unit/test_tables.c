@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/translate/tables.h"
+#include "tests/reference/slow_tables.h"
 
 static const __u32 shifts[] = {12, 21, 30};
 
@@ -122,6 +123,109 @@ static void what_is_not_mapped_is_not_found(void **state)
 	assert_int_equal(tables_create(&tables, &(struct tables_config){true, 30}), -EINVAL);
 }
 
+static uint64_t state;
+
+static uint32_t below(uint32_t bound)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((state >> 32) * bound >> 32);
+}
+
+/* A few entries of each level, so that pages are neighbours, overlap and share tables. */
+static uint64_t draw_address(void)
+{
+	static const uint32_t first[] = {0, 0, 255, 511};
+
+	return (uint64_t)first[below(4)] << 39 | (uint64_t)(below(3) * 250) << 30 |
+	       (uint64_t)(below(5) * 127) << 21 | below(512) << 12 | below(4096);
+}
+
+/* From every level, of what is mapped and what is not; each page keeps its address. */
+static void compare_walks(struct tables *tables, const struct slow_tables *slow,
+			  uint64_t *addresses)
+{
+	uint32_t domain = below(4);
+	uint64_t iova = draw_address();
+
+	if (below(2) && slow->count) { /* surely mapped */
+		const struct slow_page *page = &slow->pages[below(slow->count)];
+
+		domain = page->domain;
+		iova = page->iova + below(1u << (3 + 9 * page->level));
+	}
+	for (__u32 level = 4; level > 0; level--) {
+		struct slow_tables_walk expected = slow_tables_walk(slow, domain, iova, level);
+		struct tables_walk walk;
+		uint64_t piece;
+
+		assert_int_equal(tables_walk(tables, domain * 1000, iova, level, &walk),
+				 expected.page != -1);
+		assert_int_equal(walk.reads, expected.reads);
+		assert_int_equal(walk.nested_reads, expected.nested_reads);
+		if (expected.page == -1)
+			continue;
+		assert_int_equal(walk.shift, 3 + 9 * slow->pages[expected.page].level);
+		/* Whole pieces of host memory, as large as both dimensions' pages allow. */
+		piece = 1ull << (slow->nested && slow->host_level < slow->pages[expected.page].level
+					 ? 3 + 9 * slow->host_level
+					 : walk.shift);
+		assert_int_equal(walk.address % piece, iova % piece);
+		/* One byte of each page is looked at again and again. */
+		assert_true(tables_walk(tables, domain * 1000, slow->pages[expected.page].iova,
+					level, &walk));
+		if (!addresses[expected.page])
+			addresses[expected.page] = walk.address;
+		assert_int_equal(addresses[expected.page], walk.address);
+	}
+}
+
+static void compare_tables(bool nested, __u32 host_shift)
+{
+	enum { STEPS = 6000 };
+	static struct slow_tables slow;
+	static uint64_t addresses[SLOW_PAGES];
+	struct tables *tables = tables_of(nested, host_shift);
+	unsigned int huge = 0, refused = 0;
+
+	slow = (struct slow_tables){.nested = nested, .host_level = (host_shift - 3) / 9};
+	for (size_t i = 0; i < SLOW_PAGES; i++)
+		addresses[i] = 0;
+	for (int step = 0; step < STEPS; step++) {
+		__u32 domain = below(4), size = below(40);
+		uint64_t iova = draw_address();
+		/* Few pages of 1 GiB: each is a quarter of a million host pages of 4 KiB. */
+		unsigned int level = size == 0 && huge < 8 ? 3 : size < 10 ? 2 : 1;
+
+		huge += level == 3;
+		if (step % 8 == 0) {
+			bool fits = slow_tables_map(&slow, domain, iova, level);
+
+			assert_int_equal(tables_map(tables, domain * 1000, iova, shifts[level - 1]),
+					 fits ? 0 : -EEXIST);
+			refused += !fits;
+		}
+		compare_walks(tables, &slow, addresses);
+	}
+	for (unsigned int a = 0; a < slow.count; a++)
+		for (unsigned int b = 0; b < slow.count; b++)
+			assert_true(a == b || !addresses[a] || addresses[a] != addresses[b]);
+	assert_true(refused > 20 && slow.count > 100);
+	if (!nested)
+		assert_int_equal(tables_bytes(tables), slow_tables_count(&slow) * 4096ull);
+	tables_destroy(tables);
+}
+
+static void random_walks_read_what_arithmetic_says(void **unused)
+{
+	(void)unused;
+	state = 7;
+	for (int round = 0; round < 10; round++) {
+		compare_tables(false, 12);
+		compare_tables(true, 12);
+		compare_tables(true, 21);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +233,7 @@ int main(void)
 		cmocka_unit_test(the_literal_walk_has_24_accesses),
 		cmocka_unit_test(pages_are_apart_and_whole),
 		cmocka_unit_test(what_is_not_mapped_is_not_found),
+		cmocka_unit_test(random_walks_read_what_arithmetic_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,7 +214,6 @@ static int configure(struct sim *sim)
 		return failed(-ENOMEM, "no memory for %zu points", sim->sweep.points);
 	for (size_t i = 0; !err && i < sim->sweep.points; i++) {
 		struct job_text *text = job_text_copy(sim->text);
-		struct model *model;
 
 		if (!text)
 			return failed(-ENOMEM, "no memory for the job");
@@ -223,9 +222,7 @@ static int configure(struct sim *sim)
 			err = sim_configure(&sim->configs[i], text);
 		job_text_free(text);
 		if (!err)
-			err = model_create(&model, &sim->configs[i].model);
-		if (!err)
-			model_destroy(model);
+			err = model_check(&sim->configs[i].model);
 	}
 	return err == -EINVAL ? -EBADMSG : err;
 }

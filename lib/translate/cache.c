@@ -8,7 +8,7 @@
 #include "lib/translate/cache_set.h"
 #include "lib/translate/cache_wide.h"
 
-static int check(const struct cache_config *config)
+int cache_check(const struct cache_config *config)
 {
 	__u32 sets;
 
@@ -55,7 +55,7 @@ static bool allocate(struct cache *cache)
 
 int cache_create(struct cache **cache, const struct cache_config *config)
 {
-	int error = check(config);
+	int error = cache_check(config);
 	struct cache *created;
 
 	if (error)

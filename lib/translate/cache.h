@@ -51,7 +51,12 @@ struct cache_config {
 
 struct cache;
 
-/* The number of sets is a power of two, so that low bits of an address can choose. -EINVAL, -ENOMEM. */
+/*
+ * Whether there can be such a cache: -EINVAL with the accepted shapes. The number of sets is a power
+ * of two, so that low bits of an address can choose.
+ */
+int cache_check(const struct cache_config *config);
+/* -EINVAL as of cache_check(), -ENOMEM. */
 int cache_create(struct cache **cache, const struct cache_config *config);
 void cache_destroy(struct cache *cache);
 __u32 cache_sets(const struct cache *cache);

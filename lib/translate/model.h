@@ -121,7 +121,9 @@ struct model_observer {
 
 struct model;
 
-/* -EINVAL with the accepted range, -ENOMEM. */
+/* Whether there can be such a model: -EINVAL with the accepted range. */
+int model_check(const struct model_config *config);
+/* -EINVAL as of model_check(), -ENOMEM. */
 int model_create(struct model **model, const struct model_config *config);
 /* Before the run; `observer` is borrowed. */
 void model_observe(struct model *model, const struct model_observer *observer);

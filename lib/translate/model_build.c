@@ -47,26 +47,28 @@ static int level_create(struct level *level, const struct model_cache *config, c
 	error = cache_create(&level->cache, &config->cache);
 	if (error)
 		return failed_in(error, "%s", name);
-	if (config->partitions)
-		level->sets = cache_sets(level->cache) / config->partitions;
-	if (!level->sets || config->partitions & (config->partitions - 1))
-		return failed(-EINVAL,
-			      "%s: %u partitions of %u sets: accepted: powers of two, 1 to %u",
-			      name, config->partitions, cache_sets(level->cache),
-			      cache_sets(level->cache));
+	level->sets = cache_sets(level->cache) / config->partitions;
 	level->tenant_mask = config->partitions - 1;
 	level->page_mask = level->sets - 1;
 	return 0;
 }
 
+/* Fully associative, shared by all tenants. */
+static struct model_cache prefetch_buffer(const struct model_config *config)
+{
+	struct model_cache buffer = config->prefetch;
+
+	buffer.cache.ways = buffer.cache.entries;
+	buffer.partitions = 1;
+	return buffer;
+}
+
 static int create_device(struct model *m, struct model_device *device)
 {
-	struct model_cache buffer = m->config.prefetch;
+	const struct model_cache buffer = prefetch_buffer(&m->config);
 	int error = level_create(&device->devtlb, &m->config.devtlb, "devtlb");
 
 	device->until_invalidation = m->config.invalidate_packets;
-	buffer.cache.ways = buffer.cache.entries; /* fully associative, shared by all tenants */
-	buffer.partitions = 1;
 	if (!error)
 		error = level_create(&device->buffer, &buffer, "prefetch");
 	if (!error && device->buffer.cache &&
@@ -118,6 +120,40 @@ static int create_queues(struct model *m)
 	return 0;
 }
 
+static int check_level(const struct model_cache *config, const char *name)
+{
+	__u32 sets;
+	int error;
+
+	if (!config->cache.entries)
+		return 0;
+	error = cache_check(&config->cache);
+	if (error)
+		return failed_in(error, "%s", name);
+	sets = config->cache.entries / config->cache.ways;
+	if (!config->partitions || config->partitions > sets ||
+	    config->partitions & (config->partitions - 1))
+		return failed(-EINVAL,
+			      "%s: %u partitions of %u sets: accepted: powers of two, 1 to %u",
+			      name, config->partitions, sets, sets);
+	return 0;
+}
+
+static int check_levels(const struct model_config *c)
+{
+	const struct model_cache buffer = prefetch_buffer(c);
+	const struct {
+		const struct model_cache *config;
+		const char *name;
+	} levels[] = {{&c->context, "context"}, {&c->iotlb, "iotlb"},	{&c->level2, "level2"},
+		      {&c->level3, "level3"},	{&c->devtlb, "devtlb"}, {&buffer, "prefetch"}};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < sizeof(levels) / sizeof(levels[0]); i++)
+		error = check_level(levels[i].config, levels[i].name);
+	return error;
+}
+
 static int check_caches(const struct model_config *c)
 {
 	if (!c->context.cache.entries || !c->devtlb.cache.entries || !c->level2.cache.entries ||
@@ -136,7 +172,7 @@ static int check_caches(const struct model_config *c)
 			      "1 to %u pages, 1 to %u translations, 0 to 4096 entries",
 			      c->prefetch_pages, c->prefetch_distance, c->prefetch.cache.entries,
 			      MODEL_HISTORY_MAX, 1u << 20);
-	return 0;
+	return check_levels(c);
 }
 
 static __u64 slot_of(const struct model_config *c)
@@ -144,8 +180,17 @@ static __u64 slot_of(const struct model_config *c)
 	return (__u64)((unsigned __int128)c->packet_bits * PS_PER_S / c->link_bits_per_s);
 }
 
-static int check(const struct model_config *c)
+/* Walks of tables are nested. */
+static struct tables_config tables_of(const struct model_config *c)
 {
+	return (struct tables_config){true, c->host_shift};
+}
+
+int model_check(const struct model_config *c)
+{
+	const struct tables_config tables = tables_of(c);
+	int error;
+
 	if (!c->packet_bits || c->packet_bits > 1u << 24)
 		return failed(-EINVAL, "packets of %llu bits: accepted: 8 to %u", c->packet_bits,
 			      1u << 24);
@@ -168,14 +213,15 @@ static int check(const struct model_config *c)
 	if (c->fault_per_million > 1000000)
 		return failed(-EINVAL, "%u faults per million walks: accepted: 0 to 1000000",
 			      c->fault_per_million);
-	return check_caches(c);
+	error = check_caches(c);
+	return error || c->walk != WALK_TABLES ? error : tables_check(&tables);
 }
 
 int model_create(struct model **model, const struct model_config *config)
 {
-	const struct tables_config tables = {true, config->host_shift};
+	const struct tables_config tables = tables_of(config);
 	struct model *m;
-	int error = check(config);
+	int error = model_check(config);
 
 	if (error)
 		return error;

@@ -294,13 +294,21 @@ __u64 tables_bytes(const struct tables *t)
 	return (__u64)(t->used - 1) << TABLE_SHIFT;
 }
 
-int tables_create(struct tables **tables, const struct tables_config *config)
+int tables_check(const struct tables_config *config)
 {
-	struct tables *t;
-
 	if (config->nested && config->host_shift != 12 && config->host_shift != 21)
 		return failed(-EINVAL, "host pages of 2^%u bytes: accepted: 2^12, 2^21",
 			      config->host_shift);
+	return 0;
+}
+
+int tables_create(struct tables **tables, const struct tables_config *config)
+{
+	int error = tables_check(config);
+	struct tables *t;
+
+	if (error)
+		return error;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return failed(-ENOMEM, "no memory for page tables");

@@ -34,7 +34,9 @@ struct tables_walk {
 
 struct tables;
 
-/* -EINVAL, -ENOMEM */
+/* Whether there can be such tables: -EINVAL with the accepted pages. */
+int tables_check(const struct tables_config *config);
+/* -EINVAL as of tables_check(), -ENOMEM. */
 int tables_create(struct tables **tables, const struct tables_config *config);
 void tables_destroy(struct tables *tables);
 

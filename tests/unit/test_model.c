@@ -460,6 +460,7 @@ static void what_cannot_be_is_refused_with_what_can(void **state)
 		bad = good;                                            \
 		change;                                                \
 		assert_int_equal(model_create(&model, &bad), -EINVAL); \
+		assert_int_equal(model_check(&bad), -EINVAL);          \
 		assert_non_null(strstr(failure_text(), "accepted"));   \
 	} while (0)
 	REFUSED(bad.ptb_entries = 0);
@@ -476,6 +477,8 @@ static void what_cannot_be_is_refused_with_what_can(void **state)
 	REFUSED(bad.fault_per_million = 1000001);
 	REFUSED(bad.dram_ps = 2000000000000ull);
 	REFUSED(bad.context.cache.policy = REPLACE_BELADY);
+	REFUSED((bad.walk = WALK_TABLES, bad.host_shift = 30));
+	assert_int_equal(model_check(&good), 0);
 }
 
 int main(void)

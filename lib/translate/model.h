@@ -23,7 +23,7 @@
 #define MODEL_TENANTS  65536 /* source and domain numbers are 16 bits */
 
 struct model_request {
-	__u64 iova;
+	__u64 iova;	  /* of any byte in the page; below 2^57 */
 	__u64 next_use;	  /* number of the access that next uses this page; oracle only */
 	__u32 page_shift; /* 12, 21 or 30 */
 };
@@ -31,7 +31,7 @@ struct model_request {
 /* What one packet asks for, in this order: ring pointer, data buffer, mailbox (section III). */
 struct model_packet {
 	__u16 source; /* source id: PCIe requester, optionally with its PASID */
-	__u16 domain; /* from the context entry */
+	__u16 domain; /* from the context entry: the same in all packets of a source */
 	__u32 count;  /* of requests: 1 to MODEL_REQUESTS */
 	struct model_request requests[MODEL_REQUESTS];
 };
@@ -56,6 +56,8 @@ enum model_walk {
 	WALK_TABLES,
 	/* Table II taken literally: every walk is 24 reads, whatever the walk caches know. */
 	WALK_24,
+	/* None: the context entry says pass-through, so that nothing but it is looked up. */
+	WALK_NONE,
 	WALK_COUNT,
 };
 
@@ -132,6 +134,11 @@ int model_run(struct model *model, model_source_fn source, void **sources);
 /* Entries in use in each partition of a cache; `cache` as in struct model_config, `room` numbers. */
 enum model_part { PART_CONTEXT, PART_DEVTLB, PART_IOTLB, PART_LEVEL2, PART_LEVEL3, PART_PREFETCH };
 __u32 model_occupancy(const struct model *model, enum model_part part, __u32 *used, __u32 room);
+/* What each set of a cache counted, but halvings, partition by partition; NULL: there is no such cache. */
+const struct model_cache_stats *model_sets(const struct model *model, enum model_part part,
+					   __u32 *count);
+/* DevTLB entries of a domain that made way for another domain's. */
+__u64 model_lost(const struct model *model, __u16 domain);
 void model_stats(const struct model *model, struct model_stats *stats);
 void model_destroy(struct model *model);
 

@@ -38,7 +38,9 @@ void model_preset(struct model_config *config, enum model_preset preset)
 	};
 }
 
-static int level_create(struct level *level, const struct model_cache *config, const char *name)
+/* Sets are chosen by the address in units of 2 MiB, of the level 3 cache in units of 1 GiB. */
+static int level_create(struct level *level, const struct model_cache *config, const char *name,
+			__u8 set_bit)
 {
 	int error;
 
@@ -47,10 +49,12 @@ static int level_create(struct level *level, const struct model_cache *config, c
 	error = cache_create(&level->cache, &config->cache);
 	if (error)
 		return failed_in(error, "%s", name);
-	level->sets = cache_sets(level->cache) / config->partitions;
+	level->set_count = cache_sets(level->cache) / config->partitions;
 	level->tenant_mask = config->partitions - 1;
-	level->page_mask = level->sets - 1;
-	return 0;
+	level->page_mask = level->set_count - 1;
+	level->set_bit = set_bit;
+	level->sets = calloc(cache_sets(level->cache), sizeof(level->sets[0]));
+	return level->sets ? 0 : failed(-ENOMEM, "no memory for %u sets", cache_sets(level->cache));
 }
 
 /* Fully associative, shared by all tenants. */
@@ -66,11 +70,12 @@ static struct model_cache prefetch_buffer(const struct model_config *config)
 static int create_device(struct model *m, struct model_device *device)
 {
 	const struct model_cache buffer = prefetch_buffer(&m->config);
-	int error = level_create(&device->devtlb, &m->config.devtlb, "devtlb");
+	int error = level_create(&device->devtlb, &m->config.devtlb, "devtlb", KEY_2M);
 
+	device->devtlb.lost = m->lost;
 	device->until_invalidation = m->config.invalidate_packets;
 	if (!error)
-		error = level_create(&device->buffer, &buffer, "prefetch");
+		error = level_create(&device->buffer, &buffer, "prefetch", KEY_2M);
 	if (!error && device->buffer.cache &&
 	    model_prefetcher_create(&device->prefetcher, &m->config))
 		error = failed(-ENOMEM, "no memory for a prefetcher");
@@ -80,16 +85,17 @@ static int create_device(struct model *m, struct model_device *device)
 static int create_levels(struct model *m)
 {
 	const struct model_config *c = &m->config;
-	int error = level_create(&m->context, &c->context, "context");
+	int error = level_create(&m->context, &c->context, "context", KEY_2M);
 
 	if (!error)
-		error = level_create(&m->iotlb, &c->iotlb, "iotlb");
+		error = level_create(&m->iotlb, &c->iotlb, "iotlb", KEY_2M);
 	if (!error)
-		error = level_create(&m->level2, &c->level2, "level2");
+		error = level_create(&m->level2, &c->level2, "level2", KEY_2M);
 	if (!error)
-		error = level_create(&m->level3, &c->level3, "level3");
+		error = level_create(&m->level3, &c->level3, "level3", KEY_1G);
 	m->devices = calloc(c->devices, sizeof(m->devices[0]));
-	if (!error && !m->devices)
+	m->lost = calloc(MODEL_TENANTS, sizeof(m->lost[0]));
+	if (!error && (!m->devices || !m->lost))
 		error = failed(-ENOMEM, "no memory for %u devices", c->devices);
 	for (__u32 i = 0; !error && i < c->devices; i++)
 		error = create_device(m, &m->devices[i]);
@@ -104,18 +110,20 @@ static int create_queues(struct model *m)
 	if (m->config.prefetch.cache.entries)
 		accesses += MODEL_PREFETCHES;
 	accesses *= m->config.devices;
-	while (size < accesses)
+	while (size < accesses + QUEUE_SPARE)
 		size *= 2;
 	m->accesses = calloc(accesses, sizeof(m->accesses[0]));
 	if (!m->accesses)
 		return failed(-ENOMEM, "no memory for %u translations in flight", accesses);
 	for (__u32 i = 0; i < accesses; i++)
 		m->accesses[i].next_free = i + 1;
-	for (int i = 0; i < MODEL_QUEUES; i++) {
+	for (unsigned int i = 0; i < MODEL_QUEUES; i++) {
 		m->queues[i].ring = calloc(size, sizeof(m->queues[i].ring[0]));
 		m->queues[i].mask = size - 1;
 		if (!m->queues[i].ring)
 			return failed(-ENOMEM, "no memory for %u events", size);
+		m->queues[i].ring[0].time_ps = QUEUE_END;
+		set_due(m, i);
 	}
 	return 0;
 }
@@ -231,6 +239,8 @@ int model_create(struct model **model, const struct model_config *config)
 	m->config = *config;
 	if (!m->config.devices)
 		m->config.devices = 1;
+	if (m->config.walk == WALK_NONE)
+		m->config.prefetch.cache.entries = 0;
 	m->random.state = config->seed;
 	m->slot_ps = slot_of(config);
 	error = create_levels(m);
@@ -246,13 +256,20 @@ int model_create(struct model **model, const struct model_config *config)
 	return 0;
 }
 
+static __u32 level_sets(const struct level *level)
+{
+	return level->cache ? cache_sets(level->cache) : 0;
+}
+
 static void take_stats(const struct level *level, struct model_cache_stats *stats)
 {
-	stats->hits += level->stats.hits;
-	stats->misses += level->stats.misses;
-	stats->fills += level->stats.fills;
-	stats->evictions += level->stats.evictions;
-	stats->cross_evictions += level->stats.cross_evictions;
+	for (__u32 set = 0; set < level_sets(level); set++) {
+		stats->hits += level->sets[set].hits;
+		stats->misses += level->sets[set].misses;
+		stats->fills += level->sets[set].fills;
+		stats->evictions += level->sets[set].evictions;
+		stats->cross_evictions += level->sets[set].cross_evictions;
+	}
 	if (level->cache)
 		stats->halvings += cache_halvings(level->cache);
 }
@@ -288,15 +305,30 @@ __u32 model_occupancy(const struct model *m, enum model_part part, __u32 *used, 
 
 	for (__u32 p = 0; p < partitions && p < room; p++) {
 		used[p] = 0;
-		for (__u32 set = 0; set < level->sets; set++)
-			used[p] += cache_used(level->cache, p * level->sets + set);
+		for (__u32 set = 0; set < level->set_count; set++)
+			used[p] += cache_used(level->cache, p * level->set_count + set);
 	}
 	return partitions;
+}
+
+const struct model_cache_stats *model_sets(const struct model *m, enum model_part part,
+					   __u32 *count)
+{
+	const struct level *level = part_level(m, part);
+
+	*count = level_sets(level);
+	return level->sets;
+}
+
+__u64 model_lost(const struct model *m, __u16 domain)
+{
+	return m->lost[domain];
 }
 
 static void destroy_level(struct level *level)
 {
 	cache_destroy(level->cache);
+	free(level->sets);
 }
 
 void model_destroy(struct model *m)
@@ -315,6 +347,7 @@ void model_destroy(struct model *m)
 	for (int i = 0; i < MODEL_QUEUES; i++)
 		free(m->queues[i].ring);
 	free(m->devices);
+	free(m->lost);
 	free(m->accesses);
 	tables_destroy(m->tables);
 	free(m);

@@ -11,10 +11,9 @@ static void remember(struct prefetcher *p, const struct access *a, __u32 kept)
 {
 	struct request_history *h = &p->histories[a->source];
 
-	memmove(&h->iova[1], &h->iova[0], (kept - 1) * sizeof(h->iova[0]));
-	memmove(&h->page_shift[1], &h->page_shift[0], kept - 1);
-	h->iova[0] = a->iova;
-	h->page_shift[0] = a->page_shift;
+	for (__u32 i = kept - 1; i; i--)
+		h->keys[i] = h->keys[i - 1];
+	h->keys[0] = a->key;
 	if (h->count < kept)
 		h->count++;
 }
@@ -50,12 +49,9 @@ static void ask(struct model *m, struct model_device *device, __u16 source)
 		}
 		a = access_new(m, &number);
 		*a = (struct access){
-			.iova = h->iova[i],
+			.key = h->keys[i],
 			.next_use = CACHE_NEVER,
-			.issued_ps = m->now_ps,
-			.page_shift = h->page_shift[i],
 			.source = source,
-			.domain = p->domains[source],
 			.device = (__u8)(device - m->devices),
 			.prefetch = true,
 		};
@@ -72,7 +68,6 @@ void model_prefetch(struct model *m, struct model_device *device, const struct a
 	__u32 source;
 
 	learn(p, trigger->source, m->config.prefetch_distance);
-	p->domains[trigger->source] = trigger->domain;
 	source = p->predicted[trigger->source];
 	if (source != NONE)
 		ask(m, device, (__u16)source);
@@ -82,11 +77,10 @@ void model_prefetch(struct model *m, struct model_device *device, const struct a
 int model_prefetcher_create(struct prefetcher *p, const struct model_config *config)
 {
 	p->predicted = malloc(MODEL_TENANTS * sizeof(p->predicted[0]));
-	p->domains = calloc(MODEL_TENANTS, sizeof(p->domains[0]));
 	p->histories = calloc(MODEL_TENANTS, sizeof(p->histories[0]));
 	p->recent = calloc(config->prefetch_distance, sizeof(p->recent[0]));
 	p->used = calloc(config->prefetch.cache.entries, sizeof(p->used[0]));
-	if (!p->predicted || !p->domains || !p->histories || !p->recent || !p->used)
+	if (!p->predicted || !p->histories || !p->recent || !p->used)
 		return -ENOMEM;
 	memset(p->predicted, 0xff, MODEL_TENANTS * sizeof(p->predicted[0]));
 	return 0;
@@ -95,7 +89,6 @@ int model_prefetcher_create(struct prefetcher *p, const struct model_config *con
 void model_prefetcher_destroy(struct prefetcher *p)
 {
 	free(p->predicted);
-	free(p->domains);
 	free(p->histories);
 	free(p->recent);
 	free(p->used);

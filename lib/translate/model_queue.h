@@ -3,6 +3,9 @@
  * Inside the model: what happens when. One queue for each kind of event; as nearly all events of a
  * kind come a fixed delay after the present, a queue is a ring to whose end they are added, sorted
  * in from there in the rare other case.
+ *
+ * Two entries spare every test for the ring's ends: before the first one stands one that has been
+ * taken, thus none later than any to come; after the last one stands QUEUE_END.
  */
 #ifndef FAULTLINE_TRANSLATE_MODEL_QUEUE_H
 #define FAULTLINE_TRANSLATE_MODEL_QUEUE_H
@@ -10,6 +13,7 @@
 #include <linux/types.h>
 #include <stdint.h>
 
+/* What is due at the same time happens in this order, and within a kind first in, first out. */
 enum model_event {
 	EVENT_HIT,     /* DevTLB or prefetch buffer answered */
 	EVENT_DONE,    /* the IOMMU's answer is back at the device */
@@ -20,32 +24,33 @@ enum model_event {
 	MODEL_QUEUES,
 };
 
+#define QUEUE_KIND_BITS 3
+#define QUEUE_END	(UINT64_MAX >> QUEUE_KIND_BITS) /* later than any event */
+#define QUEUE_SPARE	2 /* entries of a ring beyond those that can be in it */
+
 struct model_queue_entry {
 	__u64 time_ps;
 	__u32 access;
 	__u32 reserved;
 };
 
-#define QUEUE_EMPTY UINT64_MAX
-
 struct model_queue {
-	struct model_queue_entry *ring;
+	struct model_queue_entry *ring; /* begins as zeroes, but for QUEUE_END in the first entry */
 	__u32 mask;
 	__u32 head, tail;
 };
 
 static inline __u64 queue_first_ps(const struct model_queue *queue)
 {
-	return queue->head == queue->tail ? QUEUE_EMPTY
-					  : queue->ring[queue->head & queue->mask].time_ps;
+	return queue->ring[queue->head & queue->mask].time_ps;
 }
 
-/* The ring is as large as there are accesses, so it always has room. */
 static inline void queue_add(struct model_queue *queue, __u64 time_ps, __u32 access)
 {
 	__u32 at = queue->tail++;
 
-	while (at != queue->head && queue->ring[(at - 1) & queue->mask].time_ps > time_ps) {
+	queue->ring[queue->tail & queue->mask].time_ps = QUEUE_END;
+	while (queue->ring[(at - 1) & queue->mask].time_ps > time_ps) {
 		queue->ring[at & queue->mask] = queue->ring[(at - 1) & queue->mask];
 		at--;
 	}

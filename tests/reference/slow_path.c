@@ -202,6 +202,7 @@ struct slow_access *slow_begin_access(struct slow_model *m, unsigned int device,
 		.device = device,
 		.begun_ps = m->now_ps,
 	};
+	a->request.iova -= request->iova % ((uint64_t)1 << request->page_shift);
 	return a;
 }
 
@@ -209,20 +210,15 @@ void slow_forget_page(struct slow_model *m, struct slow_device *device, unsigned
 		      const struct slow_request *request)
 {
 	struct slow_access page = {.request = *request, .domain = domain};
-	uint64_t size = (uint64_t)1 << request->page_shift;
-	uint64_t first = request->iova - request->iova % size;
 
+	page.request.iova -= request->iova % ((uint64_t)1 << request->page_shift);
 	slow_level_forget(&device->devtlb, domain, unit_2m(&page), page_key(&page));
 	slow_level_forget(&device->buffer, 0, 0, page_key(&page));
 	if (device->buffer.cache)
 		slow_prefetch_unmark(&device->prefetch, page_key(&page));
 	slow_level_forget(&m->iotlb, domain, unit_2m(&page), page_key(&page));
-	if (request->page_shift == SHIFT_1G)
-		slow_level_forget(&m->level3, domain, unit_1g(&page), key_1g(&page));
-	if (request->page_shift < SHIFT_2M)
-		return;
-	for (uint64_t at = first; at < first + size; at += (uint64_t)1 << SHIFT_2M) {
-		page.request.iova = at;
+	if (request->page_shift >= SHIFT_2M)
 		slow_level_forget(&m->level2, domain, unit_2m(&page), key_2m(&page));
-	}
+	if (request->page_shift >= SHIFT_1G)
+		slow_level_forget(&m->level3, domain, unit_1g(&page), key_1g(&page));
 }

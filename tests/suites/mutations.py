@@ -13,7 +13,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
-CACHE, TABLES, MODEL, TRACES = "cache", "tables", "model", "translations"
+CACHE, TABLES, MODEL, SETS, TRACES = "cache", "tables", "model", "model_sets", "translations"
 
 MUTATIONS = [
     ("cache_set.h", "record->order >> (4 * (cache->ways - 1)) & 0xf", "record->order & 0xf", CACHE),
@@ -30,12 +30,14 @@ MUTATIONS = [
     ("tables.c", "return level == 1 || entry & ENTRY_PAGE;", "return level == 1;", TABLES),
     ("tables.c", "++*reads;", "", TABLES),
     ("tables.c", "return table | (address & page_mask(level_shift(level)));", "return table;", TABLES),
-    ("model.c", "return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;", "return (first - leaf) * (TABLES_LEVELS + 1) + host;", MODEL),
-    ("model.c", "if (slot != CACHE_NO_SLOT)\n\t\treturn slot;\n\tslot = cache->wide", "slot = cache->wide", MODEL),
+    ("model_iommu.c", "return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;", "return (first - leaf) * (TABLES_LEVELS + 1) + host;", MODEL),
+    ("model_level.h", "if (level_find(level, set, key) != CACHE_NO_SLOT)\n\t\treturn CACHE_NO_SLOT;", "", MODEL),
     ("model.c", "missed = (m->now_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps;", "missed = (m->now_ps - device->slot_ps) / m->slot_ps + 1;", MODEL),
     ("model.c", "in_flight_changes(m, &m->devices[a->device], -1);", "m->devices[a->device].in_flight--;", MODEL),
     ("model_prefetch.c", "if (*predicted == NONE)\n\t\t\t*predicted = source;", "*predicted = NONE;", MODEL),
-    ("model_private.h", "return iova >> shift << (shift - 12) << 18 | (__u64)domain << 2", "return iova >> shift << (shift - 12) << 18", MODEL),
+    ("model_level.h", "<< KEY_PAGE | (__u64)domain << 2", "<< KEY_PAGE", MODEL),
+    ("model_level.h", "level->lost[key_domain(*evicted)]++;", "level->lost[key_domain(key)]++;", SETS),
+    ("model_queue.h", "queue->ring[queue->tail & queue->mask].time_ps = QUEUE_END;", "", MODEL),
     ("model_queue.h", "time_ps > time_ps)", "time_ps >= time_ps)", MODEL),
     ("oracle.c", "request->next_use = uses->slots[at].page ? uses->slots[at].next : CACHE_NEVER;", "request->next_use = number;", MODEL),
     ("turns.c", "t->chances[middle] > drawn", "t->chances[middle] < drawn", TRACES),

@@ -132,8 +132,9 @@ static struct slow_config slow_of(const struct model_config *c)
 		[WALK_NESTED] = SLOW_NESTED,
 		[WALK_TABLES] = SLOW_NESTED,
 		[WALK_24] = SLOW_24,
+		[WALK_NONE] = SLOW_NONE,
 	};
-	_Static_assert(WALK_COUNT == 4, "every walk needs its like (SLOW_NONE: pass-through)");
+	_Static_assert(WALK_COUNT == 5, "every walk needs its like");
 	struct slow_config slow = {
 		.packet_bits = c->packet_bits,
 		.link_bits_per_s = c->link_bits_per_s,
@@ -160,6 +161,8 @@ static struct slow_config slow_of(const struct model_config *c)
 		.seed = c->seed,
 	};
 
+	if (c->walk == WALK_NONE)
+		slow.prefetch.entries = 0;
 	slow.prefetch.ways = slow.prefetch.entries;
 	slow.prefetch.partitions = 1;
 	return slow;

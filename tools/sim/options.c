@@ -30,6 +30,7 @@ static const struct option_choice workloads[] = {{"iperf3", TENANTS_IPERF3},
 static const struct option_choice walks[] = {{"as-released", SIM_WALK_AS_RELEASED},
 					     {"nested", SIM_WALK_NESTED},
 					     {"24", SIM_WALK_24},
+					     {"none", SIM_WALK_NONE},
 					     {NULL, 0}};
 
 static const char entries_meaning[] = "entries in all";
@@ -108,8 +109,8 @@ static const struct option_row rows[] = {
 	 .meaning = "from a page request to its response"},
 
 	{"walk", "mode", OPTION_CHOICE, FIELD(walk), .otherwise = "as-released", .choices = walks,
-	 .meaning = "reads of a walk: as the authors' simulator counts them, in two dimensions, or "
-		    "24 always"},
+	 .meaning = "reads of a walk: as the authors' simulator counts them, in two dimensions, 24 "
+		    "always, or none: the device is passed through and translates nothing"},
 	{"walk", "tables", OPTION_BOOL, FIELD(walk_tables), .otherwise = "no",
 	 .meaning = "mode nested: read real page tables instead of counting"},
 	{"walk", "host_page", OPTION_BYTES, FIELD(host_page), 4 * KIB, 2 * KIB *KIB, "4K",
@@ -283,6 +284,7 @@ static void set_numbers(struct sim_config *c)
 	m->fault_ps = c->fault_ns * PS_PER_NS;
 	m->walk = c->walk == SIM_WALK_NESTED ? (c->walk_tables ? WALK_TABLES : WALK_NESTED)
 		  : c->walk == SIM_WALK_24   ? WALK_24
+		  : c->walk == SIM_WALK_NONE ? WALK_NONE
 					     : WALK_AS_RELEASED;
 	fully_associative(&m->devtlb.cache);
 	fully_associative(&m->iotlb.cache);

@@ -27,7 +27,7 @@ struct sim_config {
 	__u64 packets;
 };
 
-enum sim_walk { SIM_WALK_AS_RELEASED, SIM_WALK_NESTED, SIM_WALK_24 };
+enum sim_walk { SIM_WALK_AS_RELEASED, SIM_WALK_NESTED, SIM_WALK_24, SIM_WALK_NONE };
 
 extern const struct option_table sim_options;
 

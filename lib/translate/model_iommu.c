@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The IOMMU's side of the model: its caches, the walk, page requests. */
+#include "lib/translate/model_private.h"
+
+#define MILLION 1000000
+
+/* Level of the table where a walk begins: below what the walk caches knew. */
+static __u32 first_level(const struct access *a)
+{
+	return !a->fill2 ? 1 : !a->fill3 ? 2 : TABLES_LEVELS;
+}
+
+static __u32 nested_reads(const struct model *m, const struct access *a)
+{
+	__u32 leaf = key_leaf(a->key), first = first_level(a);
+	__u32 host = m->config.host_shift == 21 ? TABLES_LEVELS - 1 : TABLES_LEVELS;
+	struct tables_walk walk;
+
+	if (first < leaf) /* the walk cache holds the leaf itself */
+		return 0;
+	if (m->config.walk == WALK_NESTED)
+		return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;
+	tables_walk(m->tables, (__u16)key_domain(a->key), key_iova(a->key), first, &walk);
+	return walk.reads;
+}
+
+static inline __u32 reads_left(const struct model *m, const struct access *a)
+{
+	__u32 leaf = key_leaf(a->key);
+
+	if (m->config.walk == WALK_24)
+		return 24;
+	if (m->config.walk != WALK_AS_RELEASED)
+		return nested_reads(m, a);
+	if (!a->fill2)
+		return leaf == 1 ? 1 : 0;
+	if (!a->fill3)
+		return leaf < 3 ? 3 - leaf : 0;
+	return leaf;
+}
+
+void model_iommu_lookup(struct model *m, struct access *a, __u32 number)
+{
+	__u64 delay = m->config.walk_hit_ps;
+	__u32 reads;
+
+	a->walks = true;
+	a->fill2 = a->fill3 = false;
+	if (m->iotlb.cache && look_up(&m->iotlb, a->key, a->next_use)) {
+		a->walks = false;
+		schedule(m, EVENT_WALKED, m->now_ps + delay, number);
+		return;
+	}
+	a->fill2 = !look_up(&m->level2, key_2m(a->key), a->next_use);
+	if (a->fill2)
+		a->fill3 = !look_up(&m->level3, key_1g(a->key), a->next_use);
+	reads = reads_left(m, a);
+	if (reads)
+		delay = reads * m->config.dram_ps;
+	m->stats.walk_reads += reads;
+	if (a->prefetch)
+		m->stats.prefetch_walks++;
+	else
+		m->stats.walks++;
+	schedule(m, EVENT_WALKED, m->now_ps + delay, number);
+}
+
+/* The page is absent: the answer says so, the device requests it, and asks again after the response. */
+static bool faults(struct model *m, struct access *a, __u32 number)
+{
+	if (!m->config.fault_per_million || !a->walks || a->prefetch || a->faulted ||
+	    random_below(&m->random, MILLION) >= m->config.fault_per_million)
+		return false;
+	a->faulted = true;
+	m->stats.faults++;
+	schedule(m, EVENT_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps, number);
+	return true;
+}
+
+void model_iommu_walked(struct model *m, struct access *a, __u32 number)
+{
+	if (a->fill3)
+		fill(&m->level3, key_1g(a->key), a->next_use);
+	if (a->fill2)
+		fill(&m->level2, key_2m(a->key), a->next_use);
+	if (faults(m, a, number))
+		return;
+	if (m->iotlb.cache)
+		fill(&m->iotlb, a->key, a->next_use);
+	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, number);
+}

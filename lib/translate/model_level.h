@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside the model: one cache of the hierarchy, with what chooses its set and what it counts. Here
+ * and not in a .c file, because half of a simulation is spent in these lines.
+ */
+#ifndef FAULTLINE_TRANSLATE_MODEL_LEVEL_H
+#define FAULTLINE_TRANSLATE_MODEL_LEVEL_H
+
+#include "lib/translate/cache_set.h"
+#include "lib/translate/cache_wide.h"
+#include "lib/translate/model.h"
+
+/*
+ * Page, domain and page size in one word, never 0: the page's first address in units of 4 KiB, then
+ * 16 bits of domain, then 1, 2 or 3 for 4 KiB, 2 MiB and 1 GiB.
+ */
+#define KEY_PAGE	18
+#define KEY_2M		(KEY_PAGE + 9)
+#define KEY_1G		(KEY_PAGE + 18)
+#define KEY_DOMAIN	0x3fffcull
+#define KEY_ABOVE(bits) (~0ull << (bits))
+
+static inline __u64 page_key(__u64 iova, __u32 shift, __u32 domain)
+{
+	return iova >> shift << (shift - 12) << KEY_PAGE | (__u64)domain << 2 | (shift - 3) / 9;
+}
+
+static inline __u32 key_domain(__u64 key)
+{
+	return key >> 2 & 0xffff;
+}
+
+static inline __u64 key_iova(__u64 key)
+{
+	return key >> KEY_PAGE << 12;
+}
+
+static inline __u32 key_leaf(__u64 key)
+{
+	return key & 3;
+}
+
+/* The 2 MiB or the 1 GiB page that holds the key's page. */
+static inline __u64 key_2m(__u64 key)
+{
+	return (key & (KEY_ABOVE(KEY_2M) | KEY_DOMAIN)) | 2;
+}
+
+static inline __u64 key_1g(__u64 key)
+{
+	return (key & (KEY_ABOVE(KEY_1G) | KEY_DOMAIN)) | 3;
+}
+
+struct level {
+	struct cache *cache;		/* NULL: there is none */
+	struct model_cache_stats *sets; /* what each set counts; halvings are the cache's */
+	__u64 *lost;	   /* by domain: entries that made way for another one's; NULL: not kept */
+	__u32 tenant_mask; /* of the domain's bits that choose the partition */
+	__u32 page_mask;   /* of the page's bits that choose the set in it */
+	__u32 set_count;   /* of one partition */
+	__u8 set_bit;	   /* of the key, the lowest that chooses the set */
+};
+
+static inline __u32 set_of(const struct level *level, __u64 key)
+{
+	return (key_domain(key) & level->tenant_mask) * level->set_count +
+	       ((__u32)(key >> level->set_bit) & level->page_mask);
+}
+
+static inline __u32 level_find(const struct level *level, __u32 set, __u64 key)
+{
+	return level->cache->wide ? wide_find(level->cache, set, key)
+				  : narrow_find(level->cache, set, key);
+}
+
+/* The slot that was hit, or CACHE_NO_SLOT. */
+static inline __u32 look_up_slot(struct level *level, __u64 key, __u64 next_use)
+{
+	__u32 set = set_of(level, key), slot = level_find(level, set, key);
+
+	if (slot == CACHE_NO_SLOT) {
+		level->sets[set].misses++;
+		return slot;
+	}
+	level->sets[set].hits++;
+	if (level->cache->wide)
+		wide_touch(level->cache, slot, next_use);
+	else
+		narrow_touch(level->cache, set, slot, next_use);
+	return slot;
+}
+
+static inline bool look_up(struct level *level, __u64 key, __u64 next_use)
+{
+	return look_up_slot(level, key, next_use) != CACHE_NO_SLOT;
+}
+
+/*
+ * Enters a key; *evicted gets the one that made way. Two requests for one page may both have missed:
+ * the second one finds the first one's entry, and CACHE_NO_SLOT is returned.
+ */
+static inline __u32 fill_slot(struct level *level, __u64 key, __u64 next_use, __u64 *evicted)
+{
+	struct cache *cache = level->cache;
+	__u32 set = set_of(level, key), slot;
+	struct model_cache_stats *stats = &level->sets[set];
+
+	*evicted = 0;
+	if (level_find(level, set, key) != CACHE_NO_SLOT)
+		return CACHE_NO_SLOT;
+	slot = cache->wide ? wide_insert(cache, set, key, next_use, evicted)
+			   : narrow_insert(cache, set, key, next_use, evicted);
+	stats->fills++;
+	if (!*evicted)
+		return slot;
+	stats->evictions++;
+	if ((*evicted ^ key) & KEY_DOMAIN) {
+		stats->cross_evictions++;
+		if (level->lost)
+			level->lost[key_domain(*evicted)]++;
+	}
+	return slot;
+}
+
+static inline void fill(struct level *level, __u64 key, __u64 next_use)
+{
+	__u64 evicted;
+
+	fill_slot(level, key, next_use, &evicted);
+}
+
+/* Takes a key out, if it is there. */
+static inline void forget(struct level *level, __u64 key)
+{
+	__u32 slot = level->cache ? level_find(level, set_of(level, key), key) : CACHE_NO_SLOT;
+
+	if (slot != CACHE_NO_SLOT)
+		cache_remove(level->cache, slot);
+}
+
+#endif

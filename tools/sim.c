@@ -184,6 +184,8 @@ static int read_job(struct sim *sim)
 		err = job_text_read(&sim->text, sim->job);
 	else if (!(sim->text = job_text_new("the command line")))
 		err = failed(-ENOMEM, "no memory for the job");
+	if (!err && sim->shorten && !job_text_section(sim->text, "short", NULL))
+		return job_text_shorten(sim->text); /* says that there is none */
 	if (!err)
 		err = sim_complete(sim->text);
 	if (!err && sim->shorten)
@@ -221,10 +223,10 @@ static int configure(struct sim *sim)
 		if (!err)
 			err = sim_configure(&sim->configs[i], text);
 		job_text_free(text);
-		if (!err)
-			err = model_check(&sim->configs[i].model);
+		if (!err && (err = model_check(&sim->configs[i].model)) == -EINVAL)
+			err = -EBADMSG;
 	}
-	return err == -EINVAL ? -EBADMSG : err;
+	return err;
 }
 
 /* What a recording lost is missing from the trace: the run ends with EXIT_LOSS, and here is why. */

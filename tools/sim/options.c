@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
-#include "tools/sim/sim.h"
+#include "tools/sim/check.h"
 
 #define FIELD(member) offsetof(struct sim_config, member), sizeof(((struct sim_config *)0)->member)
 #define MODEL(member) FIELD(model.member)
@@ -12,7 +12,6 @@
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define PS_PER_NS     1000
 #define KIB	      1024.0
-#define GIB	      (KIB * KIB * KIB)
 #define SECOND	      1e9
 
 static const struct option_choice policies[] = {{"lru", REPLACE_LRU},	    {"lfu", REPLACE_LFU},
@@ -32,6 +31,15 @@ static const struct option_choice walks[] = {{"as-released", SIM_WALK_AS_RELEASE
 					     {"24", SIM_WALK_24},
 					     {"none", SIM_WALK_NONE},
 					     {NULL, 0}};
+
+static const struct option_choice pages[] = {{"4K", 12}, {"2M", 21}, {"1G", 30}, {NULL, 0}};
+static const struct option_choice host_pages[] = {{"4K", 12}, {"2M", 21}, {NULL, 0}};
+/* belady needs the next use of a page, which a context entry and a page to come do not have. */
+static const struct option_choice blind_policies[] = {{"lru", REPLACE_LRU},
+						      {"lfu", REPLACE_LFU},
+						      {"random", REPLACE_RANDOM},
+						      {"fifo", REPLACE_FIFO},
+						      {NULL, 0}};
 
 static const char entries_meaning[] = "entries in all";
 static const char ways_meaning[] = "of a set; 0: fully associative";
@@ -73,12 +81,12 @@ static const struct option_row rows[] = {
 	 .meaning = "data pages of a tenant in use at a time"},
 	{"trace", "data_pages", OPTION_COUNT, TRACE(data.count), 1, 1 << 24, "",
 	 .meaning = "of each tenant"},
-	{"trace", "ring_page", OPTION_BYTES, FIELD(ring_page), 4 * KIB, GIB, "4K",
-	 .meaning = "size of the page that holds the ring: 4K, 2M, 1G"},
-	{"trace", "data_page", OPTION_BYTES, FIELD(data_page), 4 * KIB, GIB, "2M",
-	 .meaning = "size of data pages"},
-	{"trace", "mailbox_page", OPTION_BYTES, FIELD(mailbox_page), 4 * KIB, GIB, "4K",
-	 .meaning = "size of the page that holds the mailbox"},
+	{"trace", "ring_page", OPTION_CHOICE, TRACE(ring.shift), .otherwise = "4K",
+	 .choices = pages, .meaning = "size of the page that holds the ring"},
+	{"trace", "data_page", OPTION_CHOICE, TRACE(data.shift), .otherwise = "2M",
+	 .choices = pages, .meaning = "size of data pages"},
+	{"trace", "mailbox_page", OPTION_CHOICE, TRACE(mailbox.shift), .otherwise = "4K",
+	 .choices = pages, .meaning = "size of the page that holds the mailbox"},
 	{"trace", "first_touches", OPTION_COUNT, TRACE(first_touches), 0, 1000, "0",
 	 .meaning = "accesses to each of 70 pages that are used at the start only"},
 	{"trace", "requests", OPTION_COUNT, FIELD(requests), 1, MODEL_REQUESTS, "3",
@@ -113,13 +121,13 @@ static const struct option_row rows[] = {
 		    "always, or none: the device is passed through and translates nothing"},
 	{"walk", "tables", OPTION_BOOL, FIELD(walk_tables), .otherwise = "no",
 	 .meaning = "mode nested: read real page tables instead of counting"},
-	{"walk", "host_page", OPTION_BYTES, FIELD(host_page), 4 * KIB, 2 * KIB *KIB, "4K",
-	 .meaning = "mode nested: pages of the second dimension, 4K or 2M"},
+	{"walk", "host_page", OPTION_CHOICE, MODEL(host_shift), .otherwise = "4K",
+	 .choices = host_pages, .meaning = "mode nested: pages of the second dimension"},
 
 	{"context", "entries", OPTION_COUNT, MODEL(context.cache.entries), 1, CACHE_ENTRIES_MAX,
 	 "1536", .meaning = "fully associative"},
 	{"context", "policy", OPTION_CHOICE, MODEL(context.cache.policy), .otherwise = "lfu",
-	 .choices = policies, .meaning = "who makes way"},
+	 .choices = blind_policies, .meaning = "who makes way"},
 
 	{"devtlb", "entries", OPTION_COUNT, MODEL(devtlb.cache.entries), 1, CACHE_ENTRIES_MAX, "64",
 	 .meaning = entries_meaning},
@@ -157,7 +165,7 @@ static const struct option_row rows[] = {
 	{"prefetch", "entries", OPTION_COUNT, MODEL(prefetch.cache.entries), 0, 4096, "0",
 	 .meaning = "of the buffer; 0: nothing is prefetched"},
 	{"prefetch", "policy", OPTION_CHOICE, MODEL(prefetch.cache.policy), .otherwise = "lru",
-	 .choices = policies, .meaning = "of the buffer"},
+	 .choices = blind_policies, .meaning = "of the buffer"},
 	{"prefetch", "distance", OPTION_COUNT, MODEL(prefetch_distance), 1, 1 << 20, "48",
 	 .meaning = "translations from a source to the one it predicts"},
 	{"prefetch", "pages", OPTION_COUNT, MODEL(prefetch_pages), 1, 8, "2",
@@ -239,29 +247,10 @@ int sim_preset(struct job_text *text, const char *name)
 		name);
 }
 
-static int page_shift(__u64 bytes, const char *key, __u32 *shift)
+/* A range begins at a multiple of its pages' size, whatever that was made to be. */
+static void align(struct tenants_pages *pages)
 {
-	*shift = bytes ? (__u32)__builtin_ctzll(bytes) : 0;
-	if (bytes != 1ull << *shift || (*shift != 12 && *shift != 21 && *shift != 30))
-		return failed(-EBADMSG, "%s=%llu: accepted: 4K, 2M, 1G", key, bytes);
-	return 0;
-}
-
-static int set_pages(struct sim_config *c)
-{
-	int err = page_shift(c->ring_page, "trace.ring_page", &c->trace.ring.shift);
-
-	if (!err)
-		err = page_shift(c->data_page, "trace.data_page", &c->trace.data.shift);
-	if (!err)
-		err = page_shift(c->mailbox_page, "trace.mailbox_page", &c->trace.mailbox.shift);
-	if (!err)
-		err = page_shift(c->host_page, "walk.host_page", &c->model.host_shift);
-	/* A range begins at a multiple of its pages' size, whatever that was made to be. */
-	c->trace.ring.first &= ~((1ull << c->trace.ring.shift) - 1);
-	c->trace.data.first &= ~((1ull << c->trace.data.shift) - 1);
-	c->trace.mailbox.first &= ~((1ull << c->trace.mailbox.shift) - 1);
-	return err;
+	pages->first &= ~((1ull << pages->shift) - 1);
 }
 
 static void fully_associative(struct cache_config *cache)
@@ -297,6 +286,9 @@ static void set_numbers(struct sim_config *c)
 	m->seed = c->trace.seed;
 	c->trace.turns.seed = c->trace.seed;
 	c->trace.packets = c->packets;
+	align(&c->trace.ring);
+	align(&c->trace.data);
+	align(&c->trace.mailbox);
 }
 
 static int fill_section(struct sim_config *config, const struct job_text *text, const char *type)
@@ -352,7 +344,7 @@ int sim_configure(struct sim_config *config, const struct job_text *text)
 	if (!err)
 		err = fill(config, own);
 	if (!err)
-		err = set_pages(config);
+		err = sim_check(config, own);
 	if (!err)
 		set_numbers(config);
 	job_text_free(own);

@@ -20,7 +20,6 @@ struct sim_config {
 	__u64 pcie_ns, dram_ns, devtlb_hit_ns, context_hit_ns, walk_hit_ns, fault_ns;
 	__u32 walk; /* enum sim_walk */
 	bool walk_tables;
-	__u64 host_page, ring_page, data_page, mailbox_page;
 	__u32 workload; /* enum tenants_preset */
 	__u32 requests; /* of a packet of a recording */
 	bool as_recorded;
@@ -35,7 +34,7 @@ extern const struct option_table sim_options;
 int sim_complete(struct job_text *text);
 /* Chooses a preset by its name. -EINVAL with the accepted ones. */
 int sim_preset(struct job_text *text, const char *name);
-/* From text to numbers; -EBADMSG with the place and what is accepted. */
+/* From text to numbers; job_wrong() with the place and what is accepted. */
 int sim_configure(struct sim_config *config, const struct job_text *text);
 
 /* The columns of table "results", the names in [expect]. Whole numbers but for the ratios. */

@@ -1,0 +1,173 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 120 s
+# What is wrong in a simulation's job or on its command line: one sentence with file:line or option,
+# the value and what is accepted; a typed exit code; nothing on stdout, no output begun.
+. "$(dirname "$0")/lib.sh"
+
+# says EXIT SENTENCE ARGUMENT...: stderr is this sentence and nothing else.
+says() {
+	local code=$1 sentence=$2 status
+	shift 2
+	timeout 20 "$FAULTLINE" sim "$@" >out 2>err </dev/null
+	status=$?
+	if [ "$status" -ne "$code" ]; then
+		not_ok "sim $*" "exit $status, expected $code: $(head -c 300 err)"
+	elif [ "$(cat err)" != "faultline: $sentence" ]; then
+		not_ok "sim $*" "said: $(head -c 500 err)"
+	elif [ -s out ]; then
+		not_ok "sim $*" "printed: $(head -c 300 out)"
+	else
+		ok "$code: $sentence"
+	fi
+}
+
+# job SENTENCE TEXT ARGUMENT...: TEXT with printf's escapes is job.ini; exit 3.
+job() {
+	local sentence=$1
+	# shellcheck disable=SC2059
+	printf "$2" >job.ini
+	shift 2
+	says 3 "job.ini$sentence" job.ini "$@"
+}
+
+# What is no job file.
+lines='lines of text of at most 4000 characters'
+job ':2: tenants=0: accepted: 1 to 65536' '[trace]\ntenants = 0'
+job ':2: tenants=0: accepted: 1 to 65536' '[trace]\r\ntenants = 0\r\n'
+job ':2: tenants=0: accepted: 1 to 65536' '\xef\xbb\xbf[trace]\ntenants = 0\n'
+job ":2: a NUL byte; accepted: $lines" '[trace]\n\0tenants = 0\n'
+job ":2: a NUL byte; accepted: $lines" '[trace]\ntenants = 4\0\n'
+job ":3: a longer line; accepted: $lines" "[trace]\n\n;$(printf '%04000d' 0)\n"
+job ': is empty; accepted: a job file with [SECTION]s' ''
+job ': is empty; accepted: a job file with [SECTION]s' '; a comment\n\n'
+job ':1: tenants: accepted: entries after a [SECTION]' 'tenants = 4\n[trace]\n'
+job ':2: accepted: [SECTION], KEY = VALUE or ; comment' '[trace]\ntenants 4\n'
+job ':2: =4: accepted: KEY = VALUE' '[trace]\n= 4\n'
+job ':1: [trace: accepted: [TYPE] or [TYPE NAME]' '[trace\ntenants = 4\n'
+job ':1: [trace] x: accepted: [TYPE] or [TYPE NAME]' '[trace] x\ntenants = 4\n'
+job ':1: [trace x]: accepted: [trace], which has no name' '[trace x]\ntenants = 4\n'
+job ':3: [trace] is already at job.ini:1; accepted: once' '[trace]\n[link]\n[trace]\n'
+job ':3: tenants is already set at job.ini:2; accepted: once' '[trace]\ntenants = 4\ntenants = 4\n'
+job ':2: tenants: no such key in [link]; accepted: packet, mbit_per_s' '[link]\ntenants = 4\n'
+job ':2: tenant: no such key in [trace]; did you mean tenants?' '[trace]\ntenant = 4\n'
+job ':2: tenants=: accepted: 1 to 65536' '[trace]\ntenants =\n'
+job ":2: workload=$(printf '%076d' 0)...: accepted: iperf3, mediastream, websearch" \
+	"[trace]\nworkload = $(printf '%03000d' 0)\n"
+job ':2: tenants=4?[31m: accepted: 1 to 65536' '[trace]\ntenants = 4\033[31m\n'
+says 3 "/dev/zero:1: a NUL byte; accepted: $lines" /dev/zero
+says 3 '.: is a directory; accepted: a job file' .
+says 1 'nowhere.ini: cannot open the job file: No such file or directory' nowhere.ini
+
+# What does not go together.
+job ':2: [devtlb] entries=100, ways=8: accepted: entries that are ways times a power of two, or ways=0' \
+	'[devtlb]\nentries = 100\n'
+job ':3: [level2] entries=512, ways=3: accepted: entries that are ways times a power of two, or ways=0' \
+	'[level2]\nentries = 512\nways = 3\n'
+job ':2: [devtlb] partitions=8 of the 2 sets that entries=16, ways=8 make: accepted: 1 to 2' \
+	'[devtlb]\nentries = 16\n' --preset hypertrio
+job ':3: packet=1, mbit_per_s=100000000: accepted: a picosecond a packet and more' \
+	'[link]\nmbit_per_s = 100000000\npacket = 1\n'
+job ':3: tenant_min=1840, tenant_max=9: accepted: tenant_max of at least tenant_min' \
+	'[trace]\npackets = 0\ntenant_max = 9\n'
+job ':4: packets=0, tenant_max=0: a trace without end; accepted: one of them above 0' \
+	'[trace]\npackets = 0\ntenant_min = 0\ntenant_max = 0\n'
+job ':2: streams=33, data_pages=32: accepted: at most a stream a page' '[trace]\nstreams = 33\n'
+job ':6: data_pages=262144 of 1073741824 bytes, walk.tables=yes: accepted: addresses of 48 bits' \
+	'[walk]\nmode = nested\ntables = yes\n[trace]\ndata_page = 1G\ndata_pages = 262144\n'
+job ':2: policy=belady: accepted: lru, lfu, random, fifo' '[context]\npolicy = belady\n'
+
+# Sweeps.
+form='accepted: NAME = SECTION.KEY: VALUE, VALUE ...'
+job ":2: x=: no colon; $form" '[sweep]\nx =\n'
+job ":2: x=trace.seed:: an empty value; $form" '[sweep]\nx = trace.seed:\n'
+job ":2: x=trace.seed: 1,1: the same value twice; $form" '[sweep]\nx = trace.seed: 1,1\n'
+job ":2: x=trace.seed: $(seq -s, 65 | head -c 64)...: more than 64 values; $form" \
+	"[sweep]\nx = trace.seed: $(seq -s, 65)\n"
+job ":4: c=trace.run: $(seq -s, 64 | head -c 65)...: more than 4096 points; $form" \
+	"[sweep]\na = trace.seed: $(seq -s, 64)\nb = trace.turn: $(seq -s, 64)\nc = trace.run: $(seq -s, 64)\n"
+job ":2: 9=trace.seed: 1: NAME is made of letters, digits and _; $form" '[sweep]\n9 = trace.seed: 1\n'
+job ":3: x=trace.run: 1: this name is already swept; $form" '[sweep]\nx = trace.seed: 1\nx = trace.run: 1\n'
+job ':3: trace.seed is already swept at job.ini:2; accepted: once' \
+	'[sweep]\nx = trace.seed: 1, 2\ny = trace.seed: 3, 4\n'
+job ":2: x=expect.y: 1: no point has such a value of its own; $form" '[sweep]\nx = expect.y: 1\n'
+job ':2: tenants=0: accepted: 1 to 65536' '[sweep]\nx = trace.tenants: 4, 0\n'
+job ':2: tenant: no such key in [trace]; did you mean tenants?' '[sweep]\nx = trace.tenant: 4\n'
+sections='preset, trace, link, ptb, latency, walk, context, devtlb, iotlb, level2, level3, prefetch, more, sweep, expect, short'
+job ":2: tlb.x: job.ini has no section [tlb]; accepted: sweep, ${sections/sweep, /}" '[sweep]\nx = tlb.x: 1\n'
+
+# Expectations and [short].
+job ':2: x: column 1: the expression ends; accepted here: a column or a number' '[expect]\nx =\n'
+job ':2: x: column 1: is a number; accepted: a comparison such as p99 < 5ms' '[expect]\nx = packets\n'
+job ':2: x: column 1: bandwith: no such column or dimension; did you mean bandwidth?' '[expect]\nx = bandwith > 1\n'
+job ':2: x: column 9: t: no such dimension in [sweep]' '[expect]\nx = packets(t=1) > 1\n'
+job ':4: x: column 11: 9: not a value of t in [sweep]' '[sweep]\nt = trace.seed: 1\n[expect]\nx = packets(t=9) > 1\n'
+job ':3: x is already at job.ini:2; accepted: once' '[expect]\nx = packets > 1\nx = packets > 2\n'
+job ':2: x=1: accepted: SECTION.KEY=VALUE' '[short]\nx = 1\n' --short
+job ':3: trace.seed is already set at job.ini:2; accepted: once' \
+	'[short]\ntrace.seed = 1\ntrace.seed = 2\n' --short
+job ': has no [short] section, so --short changes nothing' '[trace]\n' --short
+
+# The command line.
+says 2 '--set a: accepted: SECTION.KEY=VALUE' --set a
+says 2 '--set: =: accepted: SECTION.KEY=VALUE' --set =
+says 2 "--set: tlb.x: the command line has no section [tlb]; accepted: $sections" --set tlb.x=1
+says 2 '--set: tenants=0: accepted: 1 to 65536' --set ' trace.tenants = 0 '
+says 2 '--set: tenants=4?5: accepted: 1 to 65536' --set $'trace.tenants=4\n5'
+says 2 '--tenants: tenants=65537: accepted: 1 to 65536' --tenants 65537
+says 2 '--sweep tenants=4: accepted: SECTION.KEY=V1,V2' --sweep tenants=4
+says 2 '--sweep: tenants=0: accepted: 1 to 65536' --sweep trace.tenants=4,0
+says 2 '--sweep: trace.seed is already swept at --sweep; accepted: once' --sweep trace.seed=1 --sweep trace.seed=2
+says 3 'the command line: has no [short] section, so --short changes nothing' --short
+says 2 "there is no preset 'hyper'; accepted: base, hypertrio, as-released, table2-literal" --preset hyper
+says 2 '--set: [iotlb] entries=9, ways=8: accepted: entries that are ways times a power of two, or ways=0' \
+	--set iotlb.entries=9
+
+# Every key that --keys lists, at its ends, beyond them and with what is no such value.
+"$FAULTLINE" sim --keys >keys
+if python3 - "$FAULTLINE" >keys.log 2>&1 <<'PY'; then
+import re, subprocess, sys
+
+units = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "s": 10**9}
+scale = lambda text: (lambda m: int(float(m[1]) * units[m[2]]))(re.match(r"([\d.e+]+)(\w*)$", text))
+rows = re.findall(r"^  (\w+)\.(\w+)\n      .*\n      (.*?): (.*); default: .*$", open("keys").read(), re.M)
+assert len(rows) >= 57, len(rows)
+wrong = 0
+
+def run(section, key, value, accepted=None):
+    global wrong
+    done = subprocess.run([sys.argv[1], "sim", "--set", "trace.tenants=4", "--set", "trace.packets=20",
+                           "--set", f"{section}.{key}={value}"], capture_output=True, text=True, timeout=20)
+    said = f"faultline: --set: {key}={value}: accepted: {accepted}"
+    if accepted is None:  # fine, or not together with the others
+        good = done.returncode == 0 or (done.returncode == 2 and ", " in done.stderr.split(": accepted")[0])
+    else:
+        good = done.returncode == 2 and done.stderr.rstrip("\n").split("; did you mean")[0] == said
+    if not good:
+        wrong += 1
+        print(f"{section}.{key}={value}: exit {done.returncode}: {done.stderr}")
+
+for section, key, kind, accepted in rows:
+    if kind in ("count", "bytes", "time"):
+        low, high = map(scale, re.match(r"(\S+) to ([^\s,;]+)", accepted).groups())
+        unit = "ns" if kind == "time" else ""
+        if high < 10**15:  # packets: nobody waits for so many
+            run(section, key, f"{high}{unit}")
+        run(section, key, f"{low}{unit}")
+        bad = ["", "-1", "1.5x", "0x10", str(2**64), "abc", "nan", "1e400", "5Q", "1,5", "+5", "5%", f"{high + 1}{unit}"]
+        if low:
+            bad.append(f"{low - 1}{unit}")
+        bad.append({"count": "5K", "bytes": "5ns", "time": "5"}[kind])
+    else:
+        for value in accepted.split(", "):
+            run(section, key, value)
+        bad = ["", "x", accepted.split(", ")[0] + "x", "maybe"]
+    for value in bad:
+        run(section, key, value, accepted)
+sys.exit(wrong != 0)
+PY
+	ok "every key takes what --keys says and nothing else"
+else
+	not_ok "every key takes what --keys says and nothing else" "$(head -c 2000 keys.log)"
+fi
+finish

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline accesses: which pages a trace needs, without a model. */
+#include "tools/sim/command.h"
+#include "tools/verbs.h"
+
+static const char about[] =
+	"Tells which pages a trace needs, recorded or made up as for `faultline sim`: classes of pages "
+	"by how often and when they are used, pages that tenants share, how soon a page is used again, "
+	"and how many entries a tenant's accesses need at a time (HyperTRIO section IV-D).\v"
+	"EXAMPLES:\n"
+	"  sudo faultline record --kind io_complete -o run.flt -- ./workload\n"
+	"  faultline accesses --trace run.flt --set trace.as_recorded=yes --set trace.requests=1\n"
+	"  faultline accesses --set trace.workload=websearch --tenants 1 --csv out";
+
+static int run(struct sim_command *command)
+{
+	struct writer *writer;
+	int err = sim_command_read(command), closed;
+
+	if (!err)
+		err = common_open_writer(&writer, &command->output);
+	if (err)
+		return err;
+	err = sim_accesses(writer, &command->configs[0], command->store,
+			   sim_command_whole(command));
+	closed = writer_close(writer);
+	return err ? err : closed;
+}
+
+int verb_accesses(int argc, char **argv)
+{
+	struct sim_command command = {0};
+	int err = sim_command_parse(&command, about, argc, argv);
+
+	if (err)
+		return EXIT_USAGE;
+	err = run(&command);
+	sim_command_free(&command);
+	return err ? sim_command_failed(err) : command.lossy ? EXIT_LOSS : EXIT_OK;
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/sim/command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/job/expect.h"
+
+enum {
+	KEY_PRESET = 0x200,
+	KEY_SET,
+	KEY_SWEEP,
+	KEY_TENANTS,
+	KEY_TRACE,
+	KEY_FORMAT,
+	KEY_KEYS,
+	KEY_SHORT
+};
+
+static const struct argp_option options[] = {
+	{"preset", KEY_PRESET, "NAME", 0,
+	 "base, hypertrio, as-released, table2-literal; repeatable", 0},
+	{"set", KEY_SET, "SECTION.KEY=VALUE", 0, "Replace a value of the job; repeatable", 0},
+	{"sweep", KEY_SWEEP, "SECTION.KEY=V1,V2", 0,
+	 "Run every value, with those of other --sweep every combination", 0},
+	{"tenants", KEY_TENANTS, "N", 0, "The same as --set trace.tenants=N", 0},
+	{"trace", KEY_TRACE, "FILE", 0,
+	 "Recording to take translations from instead of making them up; repeatable", 0},
+	{"format", KEY_FORMAT, "NAME", 0, "Of the recordings: auto, flt, hypersio, qemu", 0},
+	{"short", KEY_SHORT, NULL, 0, "Use the smaller grid of the job's [short] section", 0},
+	{"threads", 'j', "N", 0, "Points at a time (all CPUs)", 0},
+	{"keys", KEY_KEYS, NULL, 0, "List every key of a job with its meaning and default", 0},
+	{0},
+};
+
+static void add_value(struct sim_values *values, const char *value, struct argp_state *state)
+{
+	if (values->count == SIM_VALUES_MAX)
+		argp_error(state, "more than %d options of one kind", SIM_VALUES_MAX);
+	else
+		values->at[values->count++] = value;
+}
+
+static void parse_format(struct sim_command *command, const char *argument,
+			 struct argp_state *state)
+{
+	for (int format = 0; format < IMPORT_FORMATS; format++)
+		if (!strcmp(argument, import_format_name(format))) {
+			command->format = format;
+			return;
+		}
+	argp_error(state, "--format %s: accepted: auto, flt, hypersio, qemu", argument);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct sim_command *command = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &command->output;
+		return 0;
+	case KEY_PRESET:
+		add_value(&command->presets, argument, state);
+		return 0;
+	case KEY_SET:
+		add_value(&command->sets, argument, state);
+		return 0;
+	case KEY_SWEEP:
+		add_value(&command->sweeps, argument, state);
+		return 0;
+	case KEY_TRACE:
+		add_value(&command->recordings, argument, state);
+		return 0;
+	case KEY_FORMAT:
+		parse_format(command, argument, state);
+		return 0;
+	case KEY_TENANTS:
+		command->tenants = argument;
+		return 0;
+	case KEY_SHORT:
+		command->shorten = true;
+		return 0;
+	case KEY_KEYS:
+		command->keys = true;
+		return 0;
+	case 'j':
+		if (units_parse_count(argument, 1, SIM_THREADS_MAX, &command->threads))
+			common_option_failed(state, "--threads");
+		return 0;
+	case ARGP_KEY_ARG:
+		if (command->job)
+			argp_error(state, "accepted: one job file");
+		command->job = argument;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {{&output_argp, 0, NULL, 0}, {0}};
+
+int sim_command_parse(struct sim_command *command, const char *about, int argc, char **argv)
+{
+	const struct argp argp = {options, parse, "[JOB.ini]", about, children, NULL, NULL};
+
+	return common_parse(&argp, 0, argc, argv, command);
+}
+
+/* "SECTION.KEY=V1,V2": a dimension named by its key, or by both if the key is taken. */
+static int add_sweep(struct sim_command *command, const char *option)
+{
+	const char *equals = strchr(option, '='), *dot = strchr(option, '.');
+	const struct job_section *section;
+	char target[128], value[JOB_LINE_MAX];
+
+	if (!equals || !dot || dot > equals || dot == option || dot + 1 == equals || !equals[1])
+		return failed(-EINVAL, "--sweep %s: accepted: SECTION.KEY=V1,V2", option);
+	snprintf(target, sizeof(target), "sweep.%.*s", (int)(equals - dot - 1), dot + 1);
+	section = job_text_section(command->text, "sweep", NULL);
+	for (size_t i = 0; i < section->entry_count; i++)
+		if (!strcmp(section->entries[i].key, target + strlen("sweep.")))
+			snprintf(target, sizeof(target), "sweep.%.*s_%.*s", (int)(dot - option),
+				 option, (int)(equals - dot - 1), dot + 1);
+	snprintf(value, sizeof(value), "%.*s: %s", (int)(equals - option), option, equals + 1);
+	return job_text_set(command->text, target, value, "--sweep");
+}
+
+static int read_job(struct sim_command *command)
+{
+	int err = 0;
+
+	if (command->job)
+		err = job_text_read(&command->text, command->job);
+	else if (!(command->text = job_text_new("the command line")))
+		err = failed(-ENOMEM, "no memory for the job");
+	if (!err && command->shorten && !job_text_section(command->text, "short", NULL))
+		return job_text_shorten(command->text); /* says that there is none */
+	if (!err)
+		err = sim_complete(command->text);
+	if (!err && command->shorten)
+		err = job_text_shorten(command->text);
+	for (size_t i = 0; !err && i < command->presets.count; i++)
+		err = sim_preset(command->text, command->presets.at[i]);
+	for (size_t i = 0; !err && i < command->sets.count; i++)
+		err = job_text_assign(command->text, command->sets.at[i]);
+	if (!err && command->tenants)
+		err = job_text_set(command->text, "trace.tenants", command->tenants, "--tenants");
+	for (size_t i = 0; !err && i < command->sweeps.count; i++)
+		err = add_sweep(command, command->sweeps.at[i]);
+	if (!err)
+		err = sweep_build(&command->sweep, command->text);
+	return err;
+}
+
+static int configure_point(struct sim_command *command, size_t point)
+{
+	struct sim_config *config = &command->configs[point];
+	struct job_text *text = job_text_copy(command->text);
+	int err;
+
+	if (!text)
+		return failed(-ENOMEM, "no memory for the job");
+	err = sweep_apply(&command->sweep, point, text);
+	if (!err)
+		err = sim_configure(config, text);
+	job_text_free(text);
+	if (!err && (err = model_check(&config->model)) == -EINVAL)
+		err = -EBADMSG;
+	return err;
+}
+
+/* Every point is understood before the first one runs. */
+static int configure(struct sim_command *command)
+{
+	const struct expression_scope scope = {.sweep = &command->sweep, .columns = &sim_columns};
+	int err = expect_check(command->text, &scope);
+
+	command->configs = calloc(command->sweep.points, sizeof(command->configs[0]));
+	if (!command->configs)
+		return failed(-ENOMEM, "no memory for %zu points", command->sweep.points);
+	for (size_t i = 0; !err && i < command->sweep.points; i++)
+		err = configure_point(command, i);
+	return err;
+}
+
+/* What a recording lost is missing from the trace: the run ends with EXIT_LOSS, and here is why. */
+static void note_loss(struct sim_command *command, const char *path, const struct loss_info *loss)
+{
+	__u64 lost = loss->lost + loss->missed + loss->access_lost;
+
+	if (!lost && !loss->cut)
+		return;
+	command->lossy = true;
+	fprintf(stderr, "faultline: %s: %s; %llu events were lost: counts are floors\n", path,
+		loss->cut ? "the recording has no end" : "it is incomplete", lost);
+}
+
+static int read_recordings(struct sim_command *command)
+{
+	int err = command->recordings.count ? store_create(&command->store) : 0;
+
+	for (size_t i = 0; !err && i < command->recordings.count; i++) {
+		struct loss_info loss;
+
+		err = import_file(command->store, command->recordings.at[i], command->format,
+				  (__u32)i, &loss);
+		if (!err)
+			note_loss(command, command->recordings.at[i], &loss);
+	}
+	return err == -EINVAL ? -EBADMSG : err;
+}
+
+int sim_command_read(struct sim_command *command)
+{
+	int err = read_job(command);
+
+	if (!err)
+		err = configure(command);
+	return err ? err : read_recordings(command);
+}
+
+void sim_command_free(struct sim_command *command)
+{
+	free(command->configs);
+	store_destroy(command->store);
+	sweep_free(&command->sweep);
+	job_text_free(command->text);
+}
+
+bool sim_command_whole(const struct sim_command *command)
+{
+	return command->output.format != OUTPUT_TEXT || command->output.table;
+}
+
+/* What is wrong in a job is -EBADMSG: -EINVAL is left to the options. */
+int sim_command_failed(int err)
+{
+	int code = common_failed(err);
+
+	return err == -EINVAL ? EXIT_USAGE : code;
+}

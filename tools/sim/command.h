@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What `faultline sim` and `faultline accesses` have in common: the options that say which job and
+ * which recordings are meant, and the way from them to the configuration of every point.
+ */
+#ifndef FAULTLINE_TOOLS_SIM_COMMAND_H
+#define FAULTLINE_TOOLS_SIM_COMMAND_H
+
+#include "tools/sim/sim.h"
+
+#define SIM_VALUES_MAX	64 /* options of one kind on a command line */
+#define SIM_THREADS_MAX 256
+
+struct sim_values {
+	const char *at[SIM_VALUES_MAX];
+	size_t count;
+};
+
+struct sim_command {
+	/* From the command line, whose texts are borrowed. */
+	struct output_options output;
+	const char *job;
+	struct sim_values presets, sets, sweeps, recordings;
+	enum import_format format;
+	const char *tenants;
+	__u64 threads; /* points at a time; 0: as many as there are CPUs */
+	bool keys, shorten;
+
+	/* From the job and the recordings. */
+	struct job_text *text;
+	struct sweep sweep;
+	struct sim_config *configs; /* one a point */
+	struct store *store;	    /* NULL: the trace is made up */
+	bool lossy;		    /* a recording is not whole */
+};
+
+/*
+ * common_parse() with the options of both verbs into `command`, which is all 0 before. `about` is what
+ * --help says of the verb before its options and, behind \v, after them.
+ */
+int sim_command_parse(struct sim_command *command, const char *about, int argc, char **argv);
+
+/*
+ * Reads the job and its recordings and checks every point. -EINVAL: an option; -EBADMSG: the job or a
+ * recording; else a negative errno.
+ */
+int sim_command_read(struct sim_command *command);
+/* Also after an error. */
+void sim_command_free(struct sim_command *command);
+
+/* Whether all tables are wanted, not those that a terminal has room for. */
+bool sim_command_whole(const struct sim_command *command);
+/* Prints the last failure; returns its exit code, EXIT_USAGE for an option. */
+int sim_command_failed(int err);
+
+#endif

@@ -238,15 +238,32 @@ static void same_occupancy(const struct model_pair *pair, const struct model *mo
 	same(pair->name, "", "sets", partitions ? sets % partitions : sets, 0);
 }
 
+static void same_sets(const char *name, const struct model *model, enum model_part part,
+		      const struct slow_run *run, enum slow_part slow_part)
+{
+	uint32_t count;
+	const struct model_cache_stats *sets = model_sets(model, part, &count);
+
+	same(name, "", "sets", count, run->set_count[slow_part]);
+	for (uint32_t set = 0; set < count; set++)
+		same_level(name, "set.", &sets[set], &run->sets[slow_part][set].stats);
+}
+
 static void same_caches(const struct model_pair *pair, const struct model *model,
 			const struct slow_run *run)
 {
-	same_occupancy(pair, model, PART_CONTEXT, run, SLOW_PART_CONTEXT);
-	same_occupancy(pair, model, PART_DEVTLB, run, SLOW_PART_DEVTLB);
-	same_occupancy(pair, model, PART_IOTLB, run, SLOW_PART_IOTLB);
-	same_occupancy(pair, model, PART_LEVEL2, run, SLOW_PART_LEVEL2);
-	same_occupancy(pair, model, PART_LEVEL3, run, SLOW_PART_LEVEL3);
-	same_occupancy(pair, model, PART_PREFETCH, run, SLOW_PART_PREFETCH);
+	static const enum slow_part parts[] = {
+		[PART_CONTEXT] = SLOW_PART_CONTEXT, [PART_DEVTLB] = SLOW_PART_DEVTLB,
+		[PART_IOTLB] = SLOW_PART_IOTLB,	    [PART_LEVEL2] = SLOW_PART_LEVEL2,
+		[PART_LEVEL3] = SLOW_PART_LEVEL3,   [PART_PREFETCH] = SLOW_PART_PREFETCH,
+	};
+
+	for (unsigned int part = 0; part < COUNT(parts); part++) {
+		same_occupancy(pair, model, part, run, parts[part]);
+		same_sets(pair->name, model, part, run, parts[part]);
+	}
+	for (uint32_t domain = 0; domain < MODEL_TENANTS; domain++)
+		same(pair->name, "", "lost", model_lost(model, (__u16)domain), run->lost[domain]);
 }
 
 /* Runs the slow model against what was noted of the other. */

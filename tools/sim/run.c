@@ -2,6 +2,7 @@
 /* One point of a simulation: a trace through a model, and the row of numbers it gives. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/fail.h"
 #include "tools/sim/origin.h"
@@ -23,12 +24,11 @@ static double ratio(__u64 part, __u64 whole)
 }
 
 /* The bandwidth that so many packets in so much virtual time are. */
-static double bits_per_s(const struct sim_config *c, __u64 packets, __u64 time_ps)
+static __u64 bits_per_s(const struct sim_config *c, __u64 packets, __u64 time_ps)
 {
 	if (!time_ps)
 		return 0;
-	return (double)(__u64)((unsigned __int128)packets * c->model.packet_bits * PS_PER_S /
-			       time_ps);
+	return (__u64)((unsigned __int128)packets * c->model.packet_bits * PS_PER_S / time_ps);
 }
 
 static void fill_traffic(struct sim_outcome *o, const struct sim_config *c)
@@ -41,8 +41,8 @@ static void fill_traffic(struct sim_outcome *o, const struct sim_config *c)
 	v[SIM_TRANSLATIONS] = (double)s->translations;
 	v[SIM_DROPS] = (double)s->drops;
 	v[SIM_TIME] = (double)s->time_ps;
-	v[SIM_OFFERED] = bits_per_s(c, s->packets + s->drops, s->time_ps);
-	v[SIM_BANDWIDTH] = bits_per_s(c, s->packets, s->time_ps);
+	v[SIM_OFFERED] = (double)bits_per_s(c, s->packets + s->drops, s->time_ps);
+	v[SIM_BANDWIDTH] = (double)bits_per_s(c, s->packets, s->time_ps);
 	v[SIM_GBIT] = v[SIM_BANDWIDTH] / 1e9;
 	v[SIM_PTB_MEAN] = ratio(s->in_flight_ps, s->time_ps);
 	v[SIM_PTB_MAX] = s->in_flight_max;
@@ -69,16 +69,29 @@ static void fill_caches(struct sim_outcome *o)
 	v[SIM_PREFETCH_DUPLICATES] = (double)s->prefetch_duplicates;
 }
 
-/* Fairness: the packets of the worst-off tenant as a share of the mean. */
-static void fill_tenants(struct sim_outcome *o, const struct watch *watch)
+static void fill_fairness(struct sim_outcome *o)
 {
-	__u64 least = UINT64_MAX, mean = 0;
+	unsigned __int128 total = o->stats.packets, squares = 0;
+	__u64 least = UINT64_MAX;
+
+	for (__u32 i = 0; i < o->tenant_count; i++) {
+		__u64 packets = o->tenants[i].watch.packets;
+
+		if (packets < least)
+			least = packets;
+		squares += (unsigned __int128)packets * packets;
+	}
+	o->values[SIM_FAIRNESS] =
+		ratio(o->tenant_count ? least * o->tenant_count : 0, o->stats.packets);
+	o->values[SIM_JAIN] =
+		squares ? (double)(total * total) / (double)(squares * o->tenant_count) : 0;
+}
+
+static void fill_latency(struct sim_outcome *o, const struct watch *watch)
+{
+	__u64 mean = 0;
 	double *v = o->values;
 
-	for (__u32 i = 0; i < o->tenant_count; i++)
-		if (o->tenants[i].packets < least)
-			least = o->tenants[i].packets;
-	v[SIM_FAIRNESS] = ratio(o->tenant_count ? least * o->tenant_count : 0, o->stats.packets);
 	if (o->stats.translations)
 		mean = o->stats.latency_sum_ps / o->stats.translations;
 	v[SIM_LATENCY_MEAN] = (double)mean;
@@ -88,8 +101,9 @@ static void fill_tenants(struct sim_outcome *o, const struct watch *watch)
 	v[SIM_LATENCY_MAX] = (double)o->stats.latency_max_ps;
 }
 
-static int keep_tenants(struct sim_outcome *o, const struct watch *watch)
+static int keep_tenants(struct sim_outcome *o, const struct run *run)
 {
+	const struct watch *watch = run->watch;
 	const struct watch_point *points;
 
 	o->tenant_count = watch_tenants(watch);
@@ -98,8 +112,14 @@ static int keep_tenants(struct sim_outcome *o, const struct watch *watch)
 	o->points = calloc(o->point_count + 1, sizeof(o->points[0]));
 	if (!o->tenants || !o->points)
 		return failed(-ENOMEM, "no memory for %u tenants", o->tenant_count);
-	for (__u32 i = 0; i < o->tenant_count; i++)
-		watch_tenant(watch, i, &o->tenants[i]);
+	for (__u32 i = 0; i < o->tenant_count; i++) {
+		struct sim_tenant *tenant = &o->tenants[i];
+
+		watch_tenant(watch, i, &tenant->watch);
+		tenant->bits_per_s =
+			bits_per_s(run->config, tenant->watch.packets, o->stats.time_ps);
+		tenant->lost = model_lost(run->model, tenant->watch.source);
+	}
 	for (__u32 i = 0; i < o->point_count; i++)
 		o->points[i] = points[i];
 	return 0;
@@ -119,6 +139,23 @@ static int keep_occupancy(struct sim_outcome *o, const struct model *model)
 	return 0;
 }
 
+static int keep_sets(struct sim_outcome *o, const struct model *model)
+{
+	for (int part = 0; part < SIM_PARTS; part++) {
+		__u32 count;
+		const struct model_cache_stats *sets = model_sets(model, part, &count);
+
+		if (!sets || count > SIM_SETS)
+			continue;
+		o->sets[part] = malloc(count * sizeof(sets[0]));
+		if (!o->sets[part])
+			return failed(-ENOMEM, "no memory for %u sets", count);
+		memcpy(o->sets[part], sets, count * sizeof(sets[0]));
+		o->set_count[part] = count;
+	}
+	return 0;
+}
+
 static int play(struct run *run, struct sim_outcome *outcome)
 {
 	void *selves[DEVICES_MAX];
@@ -133,14 +170,17 @@ static int play(struct run *run, struct sim_outcome *outcome)
 	model_stats(run->model, &outcome->stats);
 	err = watch_finish(run->watch, outcome->stats.time_ps);
 	if (!err)
-		err = keep_tenants(outcome, run->watch);
+		err = keep_tenants(outcome, run);
 	if (!err)
 		err = keep_occupancy(outcome, run->model);
+	if (!err)
+		err = keep_sets(outcome, run->model);
 	if (err)
 		return err;
 	fill_traffic(outcome, run->config);
 	fill_caches(outcome);
-	fill_tenants(outcome, run->watch);
+	fill_fairness(outcome);
+	fill_latency(outcome, run->watch);
 	return 0;
 }
 
@@ -167,7 +207,9 @@ void sim_outcome_free(struct sim_outcome *outcome)
 {
 	free(outcome->tenants);
 	free(outcome->points);
-	for (int part = 0; part < SIM_PARTS; part++)
+	for (int part = 0; part < SIM_PARTS; part++) {
 		free(outcome->occupancy[part]);
+		free(outcome->sets[part]);
+	}
 	*outcome = (struct sim_outcome){0};
 }

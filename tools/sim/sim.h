@@ -67,6 +67,7 @@ enum sim_column {
 	SIM_CONFLICTS,
 	SIM_CROSS,
 	SIM_FAIRNESS,
+	SIM_JAIN,
 	SIM_FAULTS,
 	SIM_INVALIDATIONS,
 	SIM_COLUMNS,
@@ -75,18 +76,27 @@ enum sim_column {
 extern const struct job_columns sim_columns;
 
 #define SIM_PARTS      6
-#define SIM_PARTITIONS 1024
+#define SIM_PARTITIONS 4096
+#define SIM_SETS       4096 /* of a cache; "sets" leaves out those with more */
+
+struct sim_tenant {
+	struct watch_tenant watch;
+	__u64 bits_per_s;
+	__u64 lost; /* DevTLB entries that made way for another tenant's */
+};
 
 struct sim_outcome {
 	double values[SIM_COLUMNS];
 	struct model_stats stats;
-	struct watch_tenant *tenants; /* NULL unless asked for */
+	struct sim_tenant *tenants; /* by source */
 	__u32 tenant_count;
 	struct watch_point *points;
 	__u32 point_count;
 	__u64 point_ps;
 	__u32 *occupancy[SIM_PARTS]; /* entries in use in each partition, by enum model_part */
 	__u32 partitions[SIM_PARTS];
+	struct model_cache_stats *sets[SIM_PARTS]; /* partition by partition */
+	__u32 set_count[SIM_PARTS];
 };
 
 /* Runs one point to its end. `store` NULL: the trace is made up. */

@@ -9,79 +9,26 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CELLS	     (SWEEP_COLUMNS + SIM_COLUMNS)
 
-static const struct job_column columns[SIM_COLUMNS] = {
-	[SIM_TENANTS] = {"tenants", NULL, NULL, COLUMN_COUNT, 7, true, "that had a packet"},
-	[SIM_PACKETS] = {"packets", NULL, NULL, COLUMN_COUNT, 9, true, "that got through"},
-	[SIM_TRANSLATIONS] = {"translations", NULL, NULL, COLUMN_COUNT, 12, true, NULL},
-	[SIM_DROPS] = {"drops", NULL, NULL, COLUMN_COUNT, 9, false,
-		       "arrivals that found the PTB full; the packet came again at the next slot"},
-	[SIM_TIME] = {"time", NULL, "ps", COLUMN_COUNT, 14, true,
-		      "virtual, of the last completion"},
-	[SIM_OFFERED] = {"offered", NULL, "bits_per_s", COLUMN_COUNT, 12, true,
-			 "with the arrivals that were dropped"},
-	[SIM_BANDWIDTH] = {"bandwidth", NULL, "bits_per_s", COLUMN_COUNT, 12, true,
-			   "of packets that got through"},
-	[SIM_GBIT] = {"gbit_per_s", NULL, NULL, COLUMN_REAL, 10, false, "the same in Gb/s"},
-	[SIM_DEVTLB_HIT] = {"devtlb_hit", NULL, NULL, COLUMN_REAL, 10, false,
-			    "share of the DevTLB's lookups, 0 to 1"},
-	[SIM_BUFFER_HIT] = {"buffer_hit", NULL, NULL, COLUMN_REAL, 10, false,
-			    "share of translations that the prefetch buffer gave"},
-	[SIM_LATENCY_MEAN] = {"latency_mean", NULL, "ps", COLUMN_COUNT, 12, true,
-			      "of a translation"},
-	[SIM_LATENCY_P50] = {"latency_p50", "p50", "ps", COLUMN_COUNT, 11, true, NULL},
-	[SIM_LATENCY_P99] = {"latency_p99", "p99", "ps", COLUMN_COUNT, 11, true, NULL},
-	[SIM_LATENCY_P999] = {"latency_p999", "p999", "ps", COLUMN_COUNT, 12, true, NULL},
-	[SIM_LATENCY_MAX] = {"latency_max", NULL, "ps", COLUMN_COUNT, 11, true, NULL},
-	[SIM_WALKS] = {"walks", NULL, NULL, COLUMN_COUNT, 9, true,
-		       "of page tables, prefetches too"},
-	[SIM_WALK_READS] = {"walk_reads", NULL, NULL, COLUMN_COUNT, 10, true,
-			    "of page-table entries"},
-	[SIM_READS_PER_WALK] = {"reads_per_walk", NULL, NULL, COLUMN_REAL, 14, true, NULL},
-	[SIM_PTB_MEAN] = {"ptb_mean", NULL, NULL, COLUMN_REAL, 8, true,
-			  "translations in flight, over time"},
-	[SIM_PTB_MAX] = {"ptb_max", NULL, NULL, COLUMN_COUNT, 7, true, NULL},
-	[SIM_PREFETCHES] = {"prefetches", NULL, NULL, COLUMN_COUNT, 10, true,
-			    "translations asked for ahead"},
-	[SIM_PREFETCH_USEFUL] = {"prefetch_useful", NULL, NULL, COLUMN_COUNT, 15, true,
-				 "entries of the buffer that were hit"},
-	[SIM_PREFETCH_LATE] = {"prefetch_late", NULL, NULL, COLUMN_COUNT, 13, true,
-			       "answers for a page that the DevTLB had by then"},
-	[SIM_PREFETCH_UNUSED] = {"prefetch_unused", NULL, NULL, COLUMN_COUNT, 15, true,
-				 "entries of the buffer that made way before any hit"},
-	[SIM_PREFETCH_DUPLICATES] = {"prefetch_duplicates", NULL, NULL, COLUMN_COUNT, 19, true,
-				     "answers for a page that the buffer had already"},
-	[SIM_CONFLICTS] = {"evictions", NULL, NULL, COLUMN_COUNT, 9, true, "of the DevTLB"},
-	[SIM_CROSS] = {"cross_evictions", NULL, NULL, COLUMN_COUNT, 15, true,
-		       "of these, of another tenant's entry"},
-	[SIM_FAIRNESS] = {"fairness", NULL, NULL, COLUMN_REAL, 8, true,
-			  "packets of the worst-off tenant as a share of the mean"},
-	[SIM_FAULTS] = {"faults", NULL, NULL, COLUMN_COUNT, 9, true, "page requests"},
-	[SIM_INVALIDATIONS] = {"invalidations", NULL, NULL, COLUMN_COUNT, 13, true, NULL},
-};
-
-const struct job_columns sim_columns = {
-	.columns = columns,
-	.count = SIM_COLUMNS,
-	.heading = "columns of the table and names in [expect]; latencies in ps.",
-	.unknown = "the point failed",
-	.help = "`faultline sim --keys`",
+static const char *const part_names[SIM_PARTS] = {
+	[PART_CONTEXT] = "context", [PART_DEVTLB] = "devtlb", [PART_IOTLB] = "iotlb",
+	[PART_LEVEL2] = "level2",   [PART_LEVEL3] = "level3", [PART_PREFETCH] = "prefetch",
 };
 
 static int write_results(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {
 	struct column list[CELLS];
+	const struct job_column *own = sim_columns.columns;
 	size_t first = sweep_columns(list, sweep);
 	struct table table = {"results", "Results (model)", list, first + SIM_COLUMNS};
 	int err;
 
 	/* A sweep over tenants names them already. */
 	for (size_t i = 0; i < SIM_COLUMNS; i++) {
-		bool named = sweep_find(sweep, columns[i].name) >= 0;
+		bool named = sweep_find(sweep, own[i].name) >= 0;
 
-		list[first + i] =
-			(struct column){named ? "seen" : columns[i].name, columns[i].unit,
-					columns[i].type, columns[i].width, columns[i].wide};
+		list[first + i] = (struct column){named ? "seen" : own[i].name, own[i].unit,
+						  own[i].type, own[i].width, own[i].wide};
 	}
 	err = writer_begin(writer, &table);
 	for (size_t point = 0; !err && point < sweep->points; point++) {
@@ -91,7 +38,7 @@ static int write_results(struct writer *writer, const struct sweep *sweep,
 		for (size_t i = 0; i < SIM_COLUMNS; i++, count++) {
 			double value = outcomes[point].values[i];
 
-			if (columns[i].type == COLUMN_REAL)
+			if (own[i].type == COLUMN_REAL)
 				cells[count].real = value;
 			else
 				cells[count].count = isnan(value) ? CELL_NONE : (__u64)value;
@@ -166,26 +113,30 @@ static int write_tenants(struct writer *writer, const struct sweep *sweep,
 	static const struct column own[] = {
 		{"tenant", NULL, COLUMN_COUNT, 6, false},
 		{"packets", NULL, COLUMN_COUNT, 10, false},
-		{"drops", NULL, COLUMN_COUNT, 10, false},
-		{"translations", NULL, COLUMN_COUNT, 12, false},
+		{"drops", NULL, COLUMN_COUNT, 8, false},
+		{"bandwidth", "bits_per_s", COLUMN_COUNT, 12, false},
+		{"translations", NULL, COLUMN_COUNT, 12, true},
 		{"latency_mean", "ps", COLUMN_COUNT, 12, false},
-		{"latency_p50", "ps", COLUMN_COUNT, 11, false},
-		{"latency_p99", "ps", COLUMN_COUNT, 11, false},
-		{"latency_p999", "ps", COLUMN_COUNT, 12, false},
-		{"latency_max", "ps", COLUMN_COUNT, 11, false},
+		{"latency_p50", "ps", COLUMN_COUNT, 11, true},
+		{"latency_p99", "ps", COLUMN_COUNT, 11, true},
+		{"latency_p999", "ps", COLUMN_COUNT, 12, true},
+		{"latency_max", "ps", COLUMN_COUNT, 11, true},
+		{"lost", NULL, COLUMN_COUNT, 8, false},
 	};
 	struct point_table table;
 	int err = begin(&table, writer, sweep, "tenants", "Tenants (model)", own, COUNT(own));
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 i = 0; !err && i < outcomes[point].tenant_count; i++) {
-			const struct watch_tenant *t = &outcomes[point].tenants[i];
+			const struct sim_tenant *tenant = &outcomes[point].tenants[i];
+			const struct watch_tenant *t = &tenant->watch;
 			union cell cells[CELLS];
 			size_t count = sweep_cells(cells, sweep, point);
 
 			cells[count++].count = t->source;
 			cells[count++].count = t->packets;
 			cells[count++].count = t->drops;
+			cells[count++].count = tenant->bits_per_s;
 			cells[count++].count = t->translations;
 			cells[count++].count =
 				t->translations ? t->latency_sum_ps / t->translations : 0;
@@ -193,6 +144,7 @@ static int write_tenants(struct writer *writer, const struct sweep *sweep,
 			cells[count++].count = t->p99_ps;
 			cells[count++].count = t->p999_ps;
 			cells[count++].count = t->latency_max_ps;
+			cells[count++].count = tenant->lost;
 			err = writer_row(writer, cells);
 		}
 	return err ? err : writer_end(writer);
@@ -235,10 +187,6 @@ static int write_partitions(struct writer *writer, const struct sweep *sweep,
 		{"partition", NULL, COLUMN_COUNT, 9, false},
 		{"used", "entries", COLUMN_COUNT, 8, false},
 	};
-	static const char *const names[SIM_PARTS] = {
-		[PART_CONTEXT] = "context", [PART_DEVTLB] = "devtlb", [PART_IOTLB] = "iotlb",
-		[PART_LEVEL2] = "level2",   [PART_LEVEL3] = "level3", [PART_PREFETCH] = "prefetch",
-	};
 	struct point_table table;
 	int err = begin(&table, writer, sweep, "partitions", "Entries in use at the end (model)",
 			own, COUNT(own));
@@ -249,9 +197,48 @@ static int write_partitions(struct writer *writer, const struct sweep *sweep,
 				union cell cells[CELLS];
 				size_t count = sweep_cells(cells, sweep, point);
 
-				cells[count++].text = names[part];
+				cells[count++].text = part_names[part];
 				cells[count++].count = p;
 				cells[count++].count = outcomes[point].occupancy[part][p];
+				err = writer_row(writer, cells);
+			}
+	return err ? err : writer_end(writer);
+}
+
+/* Which sets tenants fight over (figure 9): those of caches with at most SIM_SETS of them. */
+static int write_sets(struct writer *writer, const struct sweep *sweep,
+		      const struct sim_outcome *outcomes)
+{
+	static const struct column own[] = {
+		{"cache", NULL, COLUMN_TEXT, 8, false},
+		{"set", NULL, COLUMN_COUNT, 5, false},
+		{"partition", NULL, COLUMN_COUNT, 9, false},
+		{"accesses", NULL, COLUMN_COUNT, 10, false},
+		{"hits", NULL, COLUMN_COUNT, 10, true},
+		{"fills", NULL, COLUMN_COUNT, 10, true},
+		{"evictions", NULL, COLUMN_COUNT, 10, true},
+		{"cross_evictions", NULL, COLUMN_COUNT, 15, false},
+	};
+	struct point_table table;
+	int err = begin(&table, writer, sweep, "sets", "Sets (model)", own, COUNT(own));
+
+	for (size_t point = 0; !err && point < sweep->points; point++)
+		for (int part = 0; part < SIM_PARTS; part++)
+			for (__u32 set = 0; !err && set < outcomes[point].set_count[part]; set++) {
+				const struct sim_outcome *o = &outcomes[point];
+				const struct model_cache_stats *s = &o->sets[part][set];
+				union cell cells[CELLS];
+				size_t count = sweep_cells(cells, sweep, point);
+
+				cells[count++].text = part_names[part];
+				cells[count++].count = set;
+				cells[count++].count =
+					set / (o->set_count[part] / o->partitions[part]);
+				cells[count++].count = s->hits + s->misses;
+				cells[count++].count = s->hits;
+				cells[count++].count = s->fills;
+				cells[count++].count = s->evictions;
+				cells[count++].count = s->cross_evictions;
 				err = writer_row(writer, cells);
 			}
 	return err ? err : writer_end(writer);
@@ -270,5 +257,7 @@ int sim_write(struct writer *writer, const struct sweep *sweep, const struct sim
 		err = write_ptb(writer, sweep, outcomes);
 	if (!err && whole)
 		err = write_partitions(writer, sweep, outcomes);
+	if (!err && whole)
+		err = write_sets(writer, sweep, outcomes);
 	return err;
 }

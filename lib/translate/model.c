@@ -55,7 +55,11 @@ static void fill_buffer(struct model *m, struct model_device *device, const stru
 /* The PTB's area grows by what was in flight since it last changed. */
 static inline void in_flight_changes(struct model *m, struct model_device *device, __s32 by)
 {
-	m->stats.in_flight_ps += device->in_flight * (m->now_ps - device->area_since_ps);
+	__u64 area = device->in_flight * (m->now_ps - device->area_since_ps);
+
+	/* No other sum of times is larger. */
+	if (__builtin_add_overflow(m->stats.in_flight_ps, area, &m->stats.in_flight_ps))
+		m->overflowed = true;
 	device->area_since_ps = m->now_ps;
 	device->in_flight += (__u32)by;
 	if (device->in_flight > m->stats.in_flight_max)
@@ -115,6 +119,16 @@ static inline void happen(struct model *m, enum model_event event)
 	}
 }
 
+/* The next event's time, its kind in the low bits. */
+static inline __u64 first_due(const struct model *m)
+{
+	__u64 first = m->due[0];
+
+	for (unsigned int event = 1; event < MODEL_QUEUES; event++)
+		first = m->due[event] < first ? m->due[event] : first;
+	return first;
+}
+
 /*
  * All that happens up to `until_ps`, or until the device has fewer than `room` translations in
  * flight.
@@ -122,15 +136,19 @@ static inline void happen(struct model *m, enum model_event event)
 static void pass(struct model *m, __u64 until_ps, const struct model_device *device, __u32 room)
 {
 	while (device->in_flight >= room) {
-		__u64 first = m->due[0];
+		__u64 first = first_due(m);
 
-		for (unsigned int event = 1; event < MODEL_QUEUES; event++)
-			first = m->due[event] < first ? m->due[event] : first;
 		if (first >> QUEUE_KIND_BITS > until_ps)
 			return;
 		m->now_ps = first >> QUEUE_KIND_BITS;
 		happen(m, first & ((1u << QUEUE_KIND_BITS) - 1));
 	}
+}
+
+/* Arrivals of a device before the first at `time_ps` or later. */
+static __u64 slots_until(const struct model *m, const struct model_device *device, __u64 time_ps)
+{
+	return (time_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps;
 }
 
 /* Waits for the slot at which the packet finds room; returns the arrivals that found none. */
@@ -143,7 +161,7 @@ static __u64 find_room(struct model *m, struct model_device *device)
 		__u64 missed;
 
 		pass(m, QUEUE_END - 1, device, m->config.ptb_entries);
-		missed = (m->now_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps;
+		missed = slots_until(m, device, m->now_ps);
 		dropped += missed;
 		device->slot_ps += missed * m->slot_ps;
 		pass(m, device->slot_ps, device, 0);
@@ -205,17 +223,25 @@ static int translate(struct model *m, struct model_device *device,
 	return 0;
 }
 
+static int too_long(const struct model *m)
+{
+	return failed(-EOVERFLOW,
+		      "%s after %llu packets: accepted: fewer packets, shorter latencies or a "
+		      "faster link",
+		      m->overflowed ? "sums of virtual time beyond 64 bits"
+				    : "13 days of virtual time",
+		      m->stats.packets);
+}
+
 static int enter(struct model *m, struct model_device *device, const struct model_packet *packet,
 		 __u64 drops)
 {
 	int error = 0;
 
-	if (m->now_ps > TIME_MAX_PS)
-		return failed(-EOVERFLOW,
-			      "13 days of virtual time after %llu packets: accepted: fewer "
-			      "packets, shorter latencies or a faster link",
-			      m->stats.packets);
-	m->stats.drops += drops;
+	if (m->now_ps > TIME_MAX_PS || m->overflowed)
+		return too_long(m);
+	if (__builtin_add_overflow(m->stats.drops, drops, &m->stats.drops))
+		m->overflowed = true;
 	if (m->observer)
 		m->observer->entered(m->observer->self, m->now_ps, packet, drops);
 	in_flight_changes(m, device, (__s32)packet->count);
@@ -246,7 +272,7 @@ static int run_one(struct model *m, model_source_fn source, void *self)
 	return error ? error : count;
 }
 
-/* With several devices each waits slot by slot: what frees one may be an event of another. */
+/* With several devices each waits from event to event: others may enter between them. */
 static int run_many(struct model *m, model_source_fn source, void **sources)
 {
 	struct model_packet packets[MODEL_DEVICES_MAX];
@@ -276,8 +302,10 @@ static int run_many(struct model *m, model_source_fn source, void **sources)
 		pass(m, device->slot_ps, device, 0);
 		m->now_ps = device->slot_ps;
 		if (device->in_flight >= m->config.ptb_entries) {
-			drops[n]++;
-			device->slot_ps += m->slot_ps;
+			__u64 missed = slots_until(m, device, first_due(m) >> QUEUE_KIND_BITS);
+
+			drops[n] += missed;
+			device->slot_ps += missed * m->slot_ps;
 			continue;
 		}
 		count = enter(m, device, &packets[n], drops[n]);
@@ -300,6 +328,8 @@ int model_run(struct model *m, model_source_fn source, void **sources)
 	for (__u32 i = 0; i < m->config.devices; i++)
 		if (m->devices[i].slot_ps > slots)
 			slots = m->devices[i].slot_ps;
+	if (m->overflowed)
+		return too_long(m);
 	m->stats.time_ps = m->now_ps > slots ? m->now_ps : slots;
 	return 0;
 }

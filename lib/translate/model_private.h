@@ -69,6 +69,7 @@ struct model {
 	__u64 slot_ps; /* from packet to packet */
 	struct random random;
 	struct model_stats stats;
+	bool overflowed; /* a sum was beyond 64 bits */
 };
 
 static inline struct access *access_new(struct model *m, __u32 *number)

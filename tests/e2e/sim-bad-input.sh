@@ -123,6 +123,15 @@ says 2 "there is no preset 'hyper'; accepted: base, hypertrio, as-released, tabl
 says 2 '--set: [iotlb] entries=9, ways=8: accepted: entries that are ways times a power of two, or ways=0' \
 	--set iotlb.entries=9
 
+# Values that are each fine and together beyond what 64 bits of picoseconds hold, or a wait of 10^11 slots.
+help='accepted: fewer packets, shorter latencies or a faster link'
+says 1 "13 days of virtual time after 137439 packets: $help" --set link.packet=1M --set link.mbit_per_s=1
+says 1 "sums of virtual time beyond 64 bits after 111738 packets: $help" --preset base --set ptb.entries=64 \
+	--set latency.pcie=1s --set latency.dram=1s --set walk.mode=24 --set latency.fault=1s \
+	--set more.faults_per_million=1000000
+check "two devices wait for a second a translation without going through its slots" timeout 20 "$FAULTLINE" \
+	sim --set more.devices=2 --set latency.pcie=1s --set trace.packets=100
+
 # Every key that --keys lists, at its ends, beyond them and with what is no such value.
 "$FAULTLINE" sim --keys >keys
 if python3 - "$FAULTLINE" >keys.log 2>&1 <<'PY'; then

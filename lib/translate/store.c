@@ -13,10 +13,12 @@
 
 #include "lib/base/fail.h"
 
-#define NO_RECORD   UINT32_MAX
-#define GROW_BYTES  (64ul << 20)
-#define SHIFT_MASK  0x3full
-#define PAGE_OFFSET 0xfffull
+#define NO_RECORD    UINT32_MAX
+#define GROW_BYTES   (64ul << 20)
+#define SHIFT_MASK   0x3full
+#define PAGE_OFFSET  0xfffull
+#define ADDRESS_BITS 57
+#define RELEASE	     65536 /* packets played between two calls of release() */
 
 /* In the order of recording; `next` leads to the same tenant's next one. */
 struct record {
@@ -41,6 +43,8 @@ struct store {
 	struct recorded *by_key;
 	struct recorded **tenants; /* by number */
 	__u32 tenant_count;
+	__u64 last_page; /* the highest address of a 4 KiB page */
+	__u32 largest_shift;
 };
 
 static int open_unnamed(void)
@@ -90,6 +94,12 @@ void store_destroy(struct store *s)
 	free(s);
 }
 
+/* What was touched stays in the file and in the page cache, but is no longer ours to hold. */
+static void release(const struct store *s)
+{
+	madvise(s->records, s->bytes, MADV_DONTNEED);
+}
+
 /* Space is taken, not only promised: a full disk must not become a SIGBUS. */
 static int grow(struct store *s)
 {
@@ -107,6 +117,7 @@ static int grow(struct store *s)
 			      strerror(errno));
 	s->records = more;
 	s->bytes = bytes;
+	release(s);
 	return 0;
 }
 
@@ -152,6 +163,10 @@ int store_add(struct store *s, __u64 key, __u64 iova, __u32 page_shift)
 		.tenant = tenant->number,
 		.next = NO_RECORD,
 	};
+	if ((iova & ~PAGE_OFFSET) > s->last_page)
+		s->last_page = iova & ~PAGE_OFFSET;
+	if (page_shift > s->largest_shift)
+		s->largest_shift = page_shift;
 	if (tenant->last != NO_RECORD)
 		s->records[tenant->last].next = s->count;
 	else
@@ -179,33 +194,51 @@ __u64 store_tenant_records(const struct store *s, __u32 tenant)
 struct store_play {
 	const struct store *store;
 	__u32 requests;
+	__u64 apart;
 	bool merged;
 	struct turns turns;
 	__u32 *next; /* record of each tenant; as recorded: of those in the store */
 	__u32 at;    /* as recorded: the next record */
-	bool ended;
+	__u64 left;  /* packets */
+	__u32 since_release;
 };
 
-int store_play_create(struct store_play **play, const struct store *store, __u32 requests,
-		      const struct turns_config *turns)
+static int check_apart(const struct store *store, __u32 tenants, __u64 apart)
 {
-	__u32 tenants = turns ? turns->tenants : store->tenant_count;
-	struct store_play *p;
-	int error = 0;
+	unsigned __int128 last = store->last_page + (unsigned __int128)(tenants - 1) * apart;
 
-	if (!requests || requests > MODEL_REQUESTS)
-		return failed(-EINVAL, "packets of %u translations: accepted: 1 to %d", requests,
-			      MODEL_REQUESTS);
+	if (apart & ((1ull << store->largest_shift) - 1) || last >> ADDRESS_BITS)
+		return failed(
+			-EINVAL,
+			"tenants 0x%llx bytes apart: accepted: 0, or a multiple of the "
+			"largest recorded page (%llu bytes) that leaves %u tenants below 2^%d",
+			apart, 1ull << store->largest_shift, tenants, ADDRESS_BITS);
+	return 0;
+}
+
+int store_play_create(struct store_play **play, const struct store *store,
+		      const struct store_play_config *config)
+{
+	__u32 tenants = config->turns ? config->turns->tenants : store->tenant_count;
+	struct store_play *p;
+	int error;
+
+	if (!config->requests || config->requests > MODEL_REQUESTS)
+		return failed(-EINVAL, "packets of %u translations: accepted: 1 to %d",
+			      config->requests, MODEL_REQUESTS);
 	if (!store->count)
 		return failed(-ENODATA, "the recordings hold no translations");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return failed(-ENOMEM, "no memory for %u tenants", tenants);
 	p->store = store;
-	p->requests = requests;
-	p->merged = turns;
-	if (turns)
-		error = turns_begin(&p->turns, turns);
+	p->requests = config->requests;
+	p->apart = config->apart;
+	p->merged = config->turns;
+	p->left = config->packets ?: UINT64_MAX;
+	error = config->turns ? turns_begin(&p->turns, config->turns) : 0;
+	if (!error)
+		error = check_apart(store, tenants, config->apart);
 	p->next = error ? NULL : malloc(tenants * sizeof(p->next[0]));
 	if (!p->next) {
 		store_play_destroy(p);
@@ -240,7 +273,7 @@ static bool take(struct store_play *p, __u32 tenant, struct model_packet *packet
 			return false;
 		record = &p->store->records[at];
 		packet->requests[i] = (struct model_request){
-			.iova = record->page & ~PAGE_OFFSET,
+			.iova = (record->page & ~PAGE_OFFSET) + tenant * p->apart,
 			.next_use = CACHE_NEVER,
 			.page_shift = record->page & SHIFT_MASK,
 		};
@@ -264,20 +297,28 @@ static bool take_recorded(struct store_play *p, struct model_packet *packet)
 	return false;
 }
 
+static bool take_next(struct store_play *p, struct model_packet *packet)
+{
+	return p->merged ? take(p, turns_next(&p->turns), packet) : take_recorded(p, packet);
+}
+
 int store_play_next(void *self, struct model_packet *packets, int room)
 {
 	struct store_play *p = self;
 	int count = 0;
 
-	/* The first tenant at his end ends the trace, whoever would come next. */
-	while (count < room && !p->ended) {
-		bool more = p->merged ? take(p, turns_next(&p->turns), &packets[count])
-				      : take_recorded(p, &packets[count]);
-
-		if (!more)
+	while (count < room && p->left) {
+		/* The first tenant at his end ends the trace, whoever would come next. */
+		if (!take_next(p, &packets[count])) {
+			p->left = 0;
 			break;
+		}
+		p->left--;
 		count++;
+		if (++p->since_release == RELEASE) {
+			p->since_release = 0;
+			release(p->store);
+		}
 	}
-	p->ended = count < room;
 	return count;
 }

@@ -32,12 +32,20 @@ __u64 store_tenant_records(const struct store *store, __u32 tenant);
 
 struct store_play;
 
+struct store_play_config {
+	__u32 requests; /* translations of one packet, 1 to MODEL_REQUESTS */
+	__u64 packets;	/* at most; 0: all there are */
+	__u64 apart;	/* bytes by which tenants' addresses are moved apart, as in tenants.h */
+	const struct turns_config *turns; /* NULL: as recorded */
+};
+
 /*
- * `requests`: translations of one packet, 1 to MODEL_REQUESTS; at the end of a tenant fewer may be
- * left, which are not played. `turns` NULL: as recorded. The store must not change meanwhile.
+ * At the end of a tenant fewer translations than a packet's may be left, which are not played. The
+ * store must not change meanwhile; several may play at a time. -EINVAL with the accepted range, also
+ * of recorded pages that `apart` would move between pages or beyond 2^57; -ENODATA: an empty store.
  */
-int store_play_create(struct store_play **play, const struct store *store, __u32 requests,
-		      const struct turns_config *turns);
+int store_play_create(struct store_play **play, const struct store *store,
+		      const struct store_play_config *config);
 /* A model_source_fn: `self` is the struct store_play. */
 int store_play_next(void *self, struct model_packet *packets, int room);
 void store_play_destroy(struct store_play *play);

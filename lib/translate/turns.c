@@ -2,6 +2,7 @@
 #include "lib/translate/turns.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "lib/base/fail.h"
@@ -52,21 +53,34 @@ static __u64 power_below(__u64 power)
 	return (result >> whole) ?: 1;
 }
 
+static __u32 share_of(const struct turns *t, __u32 tenant)
+{
+	return t->config.share_count ? t->config.shares[tenant % t->config.share_count] : 1;
+}
+
+/* Below 2^40 * 2^16 tenants * 100. */
 static void make_chances(struct turns *t)
 {
+	bool zipf = t->config.order == ORDER_ZIPF;
 	__u64 sum = 0;
 
-	for (__u32 rank = 0; rank < t->tenants; rank++) {
-		sum += power_below(log2_fixed(rank + 1) * t->zipf_exponent / 100);
-		t->chances[rank] = sum;
+	for (__u32 i = 0; i < t->config.tenants; i++) {
+		__u64 chance =
+			zipf ? power_below(log2_fixed(i + 1) * t->config.zipf_exponent / 100) : 1;
+
+		sum += chance * share_of(t, i);
+		t->chances[i] = sum;
 	}
 }
 
-static __u32 draw_rank(struct turns *t)
+static __u32 draw_tenant(struct turns *t)
 {
-	__u32 low = 0, high = t->tenants - 1;
-	__u64 drawn = (__u64)((unsigned __int128)random_next(&t->random) * t->chances[high] >> 64);
+	__u32 low = 0, high = t->config.tenants - 1;
+	__u64 drawn;
 
+	if (!t->chances)
+		return random_below(&t->random, t->config.tenants);
+	drawn = (__u64)((unsigned __int128)random_next(&t->random) * t->chances[high] >> 64);
 	while (low < high) {
 		__u32 middle = low + (high - low) / 2;
 
@@ -78,26 +92,38 @@ static __u32 draw_rank(struct turns *t)
 	return low;
 }
 
+/* Does his share grow by a whole turn in this round? */
+static bool has_turn(const struct turns *t, __u32 tenant)
+{
+	__u32 share = share_of(t, tenant);
+
+	return (t->round + 1) * share / t->largest_share > t->round * share / t->largest_share;
+}
+
+static __u32 next_in_turn(struct turns *t)
+{
+	__u32 next = t->current;
+
+	do {
+		if (++next < t->config.tenants)
+			continue;
+		next = 0;
+		if (++t->round >= t->largest_share)
+			t->round = 0;
+	} while (t->config.share_count && !has_turn(t, next));
+	return next;
+}
+
 static void next_turn(struct turns *t)
 {
-	__u32 doublings = 0;
-
-	t->left = t->turn;
-	switch (t->order) {
-	case ORDER_ROUND_ROBIN:
-		t->current = t->current + 1 < t->tenants ? t->current + 1 : 0;
+	t->left = t->config.turn;
+	if (t->config.order == ORDER_ROUND_ROBIN) {
+		t->current = next_in_turn(t);
 		return;
-	case ORDER_ZIPF:
-		t->current = draw_rank(t);
-		return;
-	case ORDER_BURSTY:
-		doublings = (__u32)__builtin_ctzll(random_next(&t->random) | 1ull << DOUBLINGS_MAX);
-		t->left <<= doublings;
-		break;
-	default:
-		break;
 	}
-	t->current = random_below(&t->random, t->tenants);
+	if (t->config.order == ORDER_BURSTY)
+		t->left <<= __builtin_ctzll(random_next(&t->random) | 1ull << DOUBLINGS_MAX);
+	t->current = draw_tenant(t);
 }
 
 __u32 turns_next(struct turns *t)
@@ -108,7 +134,7 @@ __u32 turns_next(struct turns *t)
 	return t->current;
 }
 
-int turns_begin(struct turns *t, const struct turns_config *config)
+int turns_check(const struct turns_config *config)
 {
 	if (!config->tenants || config->tenants > TURNS_TENANTS)
 		return failed(-EINVAL, "%u tenants: accepted: 1 to %u", config->tenants,
@@ -121,14 +147,34 @@ int turns_begin(struct turns *t, const struct turns_config *config)
 			      config->zipf_exponent);
 	if (config->order >= ORDER_COUNT)
 		return failed(-EINVAL, "there is no order %d", (int)config->order);
+	if (config->share_count > TURNS_SHARES)
+		return failed(-EINVAL, "%u shares: accepted: up to %d", config->share_count,
+			      TURNS_SHARES);
+	for (__u32 i = 0; i < config->share_count; i++)
+		if (!config->shares[i] || config->shares[i] > TURNS_SHARE_MAX)
+			return failed(-EINVAL, "a share of %u: accepted: 1 to %d",
+				      config->shares[i], TURNS_SHARE_MAX);
+	return 0;
+}
+
+int turns_begin(struct turns *t, const struct turns_config *config)
+{
+	int error = turns_check(config);
+
+	if (error)
+		return error;
 	*t = (struct turns){
-		.order = config->order,
-		.tenants = config->tenants,
-		.turn = config->turn,
-		.zipf_exponent = config->zipf_exponent,
+		.config = *config,
 		.random = {config->seed},
 		.current = config->tenants - 1,
+		.largest_share = 1,
 	};
+	for (__u32 i = 0; i < config->share_count && i < config->tenants; i++)
+		if (config->shares[i] > t->largest_share)
+			t->largest_share = config->shares[i];
+	t->round = t->largest_share - 1; /* the first turn begins a round */
+	if (config->order != ORDER_ZIPF && !config->share_count)
+		return 0;
 	t->chances = calloc(config->tenants, sizeof(t->chances[0]));
 	if (!t->chances)
 		return failed(-ENOMEM, "no memory for %u tenants", config->tenants);

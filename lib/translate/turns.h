@@ -8,7 +8,9 @@
 
 #include "lib/translate/random.h"
 
-#define TURNS_TENANTS 65536
+#define TURNS_TENANTS	65536
+#define TURNS_SHARES	64
+#define TURNS_SHARE_MAX 100
 
 enum turns_order {
 	ORDER_ROUND_ROBIN, /* RRn: n packets of each in turn */
@@ -24,18 +26,27 @@ struct turns_config {
 	__u32 turn;	     /* packets in a row: the n above; 1 to 1048576 */
 	__u32 zipf_exponent; /* in hundredths, 0 to 400 */
 	__u64 seed;
+	/*
+	 * Beyond the paper: unequal shares of the turns, given to tenants over and over. In turn, who
+	 * has w of the largest share W comes in w of W rounds, evenly spaced and the last of them
+	 * among these; drawn, chances are multiplied by shares.
+	 */
+	__u32 share_count;	   /* 0 to TURNS_SHARES; 0: all alike */
+	__u8 shares[TURNS_SHARES]; /* 1 to TURNS_SHARE_MAX each */
 };
 
 /* The caller's; its fields are private. */
 struct turns {
-	enum turns_order order;
-	__u32 tenants, turn, zipf_exponent;
+	struct turns_config config;
 	struct random random;
-	__u64 *chances; /* ZIPF: sums up to each rank */
+	__u64 *chances; /* of unequal ones: sums up to each tenant */
 	__u32 current, left;
+	__u32 round, largest_share;
 };
 
-/* -EINVAL with the accepted range, -ENOMEM. */
+/* -EINVAL with the accepted range. */
+int turns_check(const struct turns_config *config);
+/* The same, and -ENOMEM. */
 int turns_begin(struct turns *turns, const struct turns_config *config);
 /* The tenant of the next packet, from 0. */
 __u32 turns_next(struct turns *turns);

@@ -73,7 +73,7 @@ job ':3: tenant_min=1840, tenant_max=9: accepted: tenant_max of at least tenant_
 job ':4: packets=0, tenant_max=0: a trace without end; accepted: one of them above 0' \
 	'[trace]\npackets = 0\ntenant_min = 0\ntenant_max = 0\n'
 job ':2: streams=33, data_pages=32: accepted: at most a stream a page' '[trace]\nstreams = 33\n'
-job ':6: data_pages=262144 of 1073741824 bytes, walk.tables=yes: accepted: addresses of 48 bits' \
+job ':6: pages up to 0x1000100000000 (data_pages=262144 of 1073741824 bytes), walk.tables=yes: accepted: addresses of 48 bits' \
 	'[walk]\nmode = nested\ntables = yes\n[trace]\ndata_page = 1G\ndata_pages = 262144\n'
 job ':2: policy=belady: accepted: lru, lfu, random, fifo' '[context]\npolicy = belady\n'
 
@@ -139,8 +139,14 @@ import re, subprocess, sys
 
 units = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "s": 10**9}
 scale = lambda text: (lambda m: int(float(m[1]) * units[m[2]]))(re.match(r"([\d.e+]+)(\w*)$", text))
+own = {  # kinds of value that a list or a range does not tell: good ones, bad ones
+    "shares": (["1", "100", "1:1:4", ":".join(64 * ["7"])],
+               ["", "0", "101", "1:", ":1", "1::2", "1,2", "1:0", "-1", "x", "1" * 70]),
+    "address": (["0x0", "0x40000000", "0x1fffffffc000000"],
+                ["", "0", "4096", "0x", "0xg", "-0x1", "0x200000000000000", "0x" + 17 * "1", "x", "1G"]),
+}
 rows = re.findall(r"^  (\w+)\.(\w+)\n      .*\n      (.*?): (.*); default: .*$", open("keys").read(), re.M)
-assert len(rows) >= 57, len(rows)
+assert len(rows) >= 66, len(rows)
 wrong = 0
 
 def run(section, key, value, accepted=None):
@@ -167,6 +173,10 @@ for section, key, kind, accepted in rows:
         if low:
             bad.append(f"{low - 1}{unit}")
         bad.append({"count": "5K", "bytes": "5ns", "time": "5"}[kind])
+    elif kind in own:
+        good, bad = own[kind]
+        for value in good:
+            run(section, key, value)
     else:
         for value in accepted.split(", "):
             run(section, key, value)

@@ -13,7 +13,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
-CACHE, TABLES, MODEL, SETS, TRACES = "cache", "tables", "model", "model_sets", "translations"
+CACHE, TABLES, MODEL, SETS = "cache", "tables", "model", "model_sets"
+TURNS, TENANTS, STORE, IMPORT = "turns", "tenants", "store", "import"
 
 MUTATIONS = [
     ("cache_set.h", "record->order >> (4 * (cache->ways - 1)) & 0xf", "record->order & 0xf", CACHE),
@@ -40,10 +41,20 @@ MUTATIONS = [
     ("model_queue.h", "queue->ring[queue->tail & queue->mask].time_ps = QUEUE_END;", "", MODEL),
     ("model_queue.h", "time_ps > time_ps)", "time_ps >= time_ps)", MODEL),
     ("oracle.c", "request->next_use = uses->slots[at].page ? uses->slots[at].next : CACHE_NEVER;", "request->next_use = number;", MODEL),
-    ("turns.c", "t->chances[middle] > drawn", "t->chances[middle] < drawn", TRACES),
-    ("store.c", "p->ended = count < room;", "", TRACES),
-    ("pages.c", "page->newer->older = page->older;", "", TRACES),
-    ("import.c", "*shift = 3 + 9 * (__u32)value;", "*shift = 12 + 9 * (__u32)value;", TRACES),
+    ("turns.c", "t->chances[middle] > drawn", "t->chances[middle] < drawn", TURNS),
+    ("turns.c", "if (++t->round >= t->largest_share)", "if (++t->round > t->largest_share)", TURNS),
+    ("turns.c", "sum += chance * share_of(t, i);", "sum += chance;", TURNS),
+    ("turns.c", "random_next(&t->random) | 1ull << DOUBLINGS_MAX", "random_next(&t->random) | 2ull << DOUBLINGS_MAX", TURNS),
+    ("turns.c", "mantissa = (__u64)(square >> 64);", "mantissa = (__u64)(square >> 63);", TURNS),
+    ("tenants.c", "t->tenants[least].left = c->tenant_packets_min;", "", TENANTS),
+    ("tenants.c", "if (c->phase && !--tenant->phase) {", "if (c->phase && !tenant->phase--) {", TENANTS),
+    ("tenants.c", "__u64 base = number * c->apart;", "__u64 base = c->apart;", TENANTS),
+    ("store.c", "p->left = 0;\n\t\t\tbreak;", "break;", STORE),
+    ("store.c", "p->next[tenant] == p->at && take(p, tenant, packet)", "take(p, tenant, packet)", STORE),
+    ("pages.c", "page->newer->older = page->older;", "", TENANTS),
+    ("import_qemu.c", "{\"pmask\", MASK, UINT64_MAX},", "", IMPORT),
+    ("import_hypersio.c", "if (type != TRANSLATION)", "if (!type)", IMPORT),
+    ("import.c", "O_RDONLY | O_NONBLOCK", "O_RDONLY", IMPORT),
 ]
 
 

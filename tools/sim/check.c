@@ -7,7 +7,7 @@
 
 #include "lib/base/fail.h"
 
-#define KEYS	   3
+#define KEYS	   11
 #define TABLE_BITS 48
 #define PS_PER_S   1000000000000ull
 
@@ -98,25 +98,45 @@ static int check_trace(const struct job_text *text, const struct sim_config *c)
 	return 0;
 }
 
+/* What else is wrong are pages: too many, or not where they can be. */
+static int check_addresses(const struct job_text *text, const struct sim_config *c)
+{
+	static const char *const keys[KEYS] = {
+		"apart",       "sets",	     "data_at",	       "mailbox_at",	    "ring_at",
+		"data_page",   "data_pages", "first_touch_at", "first_touch_pages", "first_touches",
+		"mailbox_page"};
+	char sentence[512];
+
+	if (!tenants_check(&c->trace))
+		return 0;
+	snprintf(sentence, sizeof(sentence), "%s", failure_text());
+	return refuse(text, "trace", keys, "%s", sentence);
+}
+
 /* Page tables have four levels. */
 static int check_tables(const struct job_text *text, const struct sim_config *c)
 {
-	static const char *const keys[KEYS] = {"data_pages", "data_page"};
-	const struct tenants_pages *data = &c->trace.data;
+	static const char *const keys[KEYS] = {"data_pages", "data_page",     "sets",
+					       "apart",	     "data_at",	      "mailbox_at",
+					       "ring_at",    "first_touch_at"};
+	__u64 end = tenants_end(&c->trace);
 
-	if (c->walk != SIM_WALK_NESTED || !c->walk_tables ||
-	    data->first + ((__u64)data->count << data->shift) <= 1ull << TABLE_BITS)
+	if (c->walk != SIM_WALK_NESTED || !c->walk_tables || end <= 1ull << TABLE_BITS)
 		return 0;
-	return refuse(text, "trace", keys,
-		      "data_pages=%u of %u bytes, walk.tables=yes: accepted: addresses of %d bits",
-		      data->count, 1u << data->shift, TABLE_BITS);
+	return refuse(
+		text, "trace", keys,
+		"pages up to 0x%llx (data_pages=%u of %llu bytes), walk.tables=yes: accepted: "
+		"addresses of %d bits",
+		end, c->trace.data.count, 1ull << c->trace.data.shift, TABLE_BITS);
 }
 
-int sim_check(const struct sim_config *c, const struct job_text *text)
+int sim_check(const struct sim_config *c, const struct job_text *text, bool recorded)
 {
 	int err = check_trace(text, c);
 
-	if (!err)
+	if (!err && !recorded)
+		err = check_addresses(text, c);
+	if (!err && !recorded)
 		err = check_tables(text, c);
 	if (!err)
 		err = check_link(text, c);

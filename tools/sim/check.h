@@ -5,8 +5,11 @@
 
 #include "tools/sim/sim.h"
 
-/* What `text` came to, before anything is derived from it. The error is job_wrong() of the place of
- * one of the values; its sentence names them all and what is accepted. */
-int sim_check(const struct sim_config *config, const struct job_text *text);
+/*
+ * What `text` came to, before more than its trace is derived from it. The error is job_wrong() of the
+ * place of one of the values; its sentence names them all and what is accepted. `recorded`: the trace
+ * is not made up.
+ */
+int sim_check(const struct sim_config *config, const struct job_text *text, bool recorded);
 
 #endif

@@ -164,7 +164,7 @@ static int configure_point(struct sim_command *command, size_t point)
 		return failed(-ENOMEM, "no memory for the job");
 	err = sweep_apply(&command->sweep, point, text);
 	if (!err)
-		err = sim_configure(config, text);
+		err = sim_configure(config, text, command->recordings.count);
 	job_text_free(text);
 	if (!err && (err = model_check(&config->model)) == -EINVAL)
 		err = -EBADMSG;

@@ -13,6 +13,7 @@
 #define PS_PER_NS     1000
 #define KIB	      1024.0
 #define SECOND	      1e9
+#define ADDRESSES     0x1p57
 
 static const struct option_choice policies[] = {{"lru", REPLACE_LRU},	    {"lfu", REPLACE_LFU},
 						{"random", REPLACE_RANDOM}, {"fifo", REPLACE_FIFO},
@@ -69,26 +70,54 @@ static const struct option_row rows[] = {
 	 .meaning = "packets of a tenant in a row"},
 	{"trace", "zipf", OPTION_COUNT, TRACE(turns.zipf_exponent), 0, 400, "100",
 	 .meaning = "order zipf: exponent in hundredths"},
-	{"trace", "packets", OPTION_COUNT, FIELD(packets), 0, 1e15, "200000",
-	 .meaning = "of each device at most; 0: until the first tenant has none left"},
+	{"trace", "shares", OPTION_OWN, TRACE(turns.shares), 1, TURNS_SHARE_MAX, "",
+	 .own = &sim_shares,
+	 .meaning = "of the turns that tenants take, given to them over and over; none: all alike"},
+	{"trace", "packets", OPTION_COUNT, FIELD(packets), 0, 1e15, "",
+	 .meaning = "of each device at most; 0: until the first tenant has none left. Unless said, "
+		    "200000 are made up, and recordings go to their end"},
 	{"trace", "tenant_min", OPTION_COUNT, TRACE(tenant_packets_min), 0, 1e15, "",
-	 .meaning = "packets of each tenant at least (table III)"},
+	 .meaning = "packets of each tenant at least (table III); one has just so many"},
 	{"trace", "tenant_max", OPTION_COUNT, TRACE(tenant_packets_max), 0, 1e15, "",
-	 .meaning = "and at most; 0: without end"},
+	 .meaning = "and at most, which another has; 0: without end"},
 	{"trace", "run", OPTION_COUNT, TRACE(run), 1, 1e9, "",
 	 .meaning = "packets that a stream stays on a data page"},
 	{"trace", "streams", OPTION_COUNT, TRACE(streams), 1, 4096, "",
 	 .meaning = "data pages of a tenant in use at a time"},
 	{"trace", "data_pages", OPTION_COUNT, TRACE(data.count), 1, 1 << 24, "",
 	 .meaning = "of each tenant"},
+	{"trace", "phase", OPTION_COUNT, TRACE(phase), 0, 1e9, "0",
+	 .meaning =
+		 "packets after which a tenant moves on to its next set of data pages; 0: never"},
+	{"trace", "sets", OPTION_COUNT, TRACE(sets), 1, 1 << 24, "2",
+	 .meaning = "with phases: sets of data pages, used around and around"},
+	{"trace", "first_touches", OPTION_COUNT, TRACE(first_touches), 0, 1000, "0",
+	 .meaning = "accesses to each page that is used at the start only (figure 8: below 100); "
+		    "0: there are none"},
+	{"trace", "first_touch_pages", OPTION_COUNT, TRACE(first_touch.count), 1, 1 << 24, "",
+	 .meaning = "used at the start only"},
 	{"trace", "ring_page", OPTION_CHOICE, TRACE(ring.shift), .otherwise = "4K",
 	 .choices = pages, .meaning = "size of the page that holds the ring"},
 	{"trace", "data_page", OPTION_CHOICE, TRACE(data.shift), .otherwise = "2M",
 	 .choices = pages, .meaning = "size of data pages"},
 	{"trace", "mailbox_page", OPTION_CHOICE, TRACE(mailbox.shift), .otherwise = "4K",
 	 .choices = pages, .meaning = "size of the page that holds the mailbox"},
-	{"trace", "first_touches", OPTION_COUNT, TRACE(first_touches), 0, 1000, "0",
-	 .meaning = "accesses to each of 70 pages that are used at the start only"},
+	{"trace", "first_touch_page", OPTION_CHOICE, TRACE(first_touch.shift), .otherwise = "4K",
+	 .choices = pages, .meaning = "size of pages that are used at the start only"},
+	{"trace", "ring_at", OPTION_OWN, FIELD(ring_at), 0, ADDRESSES, "", .own = &sim_address,
+	 .meaning = "where the ring is"},
+	{"trace", "data_at", OPTION_OWN, FIELD(data_at), 0, ADDRESSES, "", .own = &sim_address,
+	 .meaning = "where data pages begin; unless said, at 4 GiB where they would reach the "
+		    "mailbox"},
+	{"trace", "mailbox_at", OPTION_OWN, FIELD(mailbox_at), 0, ADDRESSES, "",
+	 .own = &sim_address, .meaning = "where the mailbox is"},
+	{"trace", "first_touch_at", OPTION_OWN, FIELD(first_touch_at), 0, ADDRESSES, "",
+	 .own = &sim_address,
+	 .meaning = "where pages used at the start begin; unless said, behind the mailbox"},
+	{"trace", "apart", OPTION_BYTES, TRACE(apart), 0, 0x1p52, "0",
+	 .meaning =
+		 "from a tenant's pages to the next one's, a multiple of every page size, made up "
+		 "or recorded; 0: all have the same addresses, as in the paper"},
 	{"trace", "requests", OPTION_COUNT, FIELD(requests), 1, MODEL_REQUESTS, "3",
 	 .meaning = "recordings: translations of one packet"},
 	{"trace", "as_recorded", OPTION_BOOL, FIELD(as_recorded), .otherwise = "no",
@@ -247,12 +276,6 @@ int sim_preset(struct job_text *text, const char *name)
 		name);
 }
 
-/* A range begins at a multiple of its pages' size, whatever that was made to be. */
-static void align(struct tenants_pages *pages)
-{
-	pages->first &= ~((1ull << pages->shift) - 1);
-}
-
 static void fully_associative(struct cache_config *cache)
 {
 	if (!cache->ways)
@@ -284,11 +307,6 @@ static void set_numbers(struct sim_config *c)
 	m->prefetch.cache.ways = m->prefetch.cache.entries;
 	m->prefetch.partitions = 1;
 	m->seed = c->trace.seed;
-	c->trace.turns.seed = c->trace.seed;
-	c->trace.packets = c->packets;
-	align(&c->trace.ring);
-	align(&c->trace.data);
-	align(&c->trace.mailbox);
 }
 
 static int fill_section(struct sim_config *config, const struct job_text *text, const char *type)
@@ -319,7 +337,13 @@ static int fill(struct sim_config *config, const struct job_text *text)
 /* The workload's figures first, which what the job says of the trace then replaces. */
 static void begin(struct sim_config *config, const struct sim_config *chosen)
 {
-	*config = (struct sim_config){0};
+	*config = (struct sim_config){
+		.packets = SIM_UNSAID,
+		.ring_at = SIM_UNSAID,
+		.data_at = SIM_UNSAID,
+		.mailbox_at = SIM_UNSAID,
+		.first_touch_at = SIM_UNSAID,
+	};
 	model_preset(&config->model, MODEL_BASE);
 	tenants_preset(&config->trace, chosen->workload);
 	/* So many packets end the trace, else the first tenant who has no more. */
@@ -327,10 +351,10 @@ static void begin(struct sim_config *config, const struct sim_config *chosen)
 		config->trace.tenant_packets_min = config->trace.tenant_packets_max = 0;
 }
 
-int sim_configure(struct sim_config *config, const struct job_text *text)
+int sim_configure(struct sim_config *config, const struct job_text *text, bool recorded)
 {
 	struct job_text *own = job_text_copy(text);
-	struct sim_config chosen = {0};
+	struct sim_config chosen = {.packets = SIM_UNSAID};
 	int err = own ? options_check_headings(&sim_options, own)
 		      : failed(-ENOMEM, "no memory for the job");
 
@@ -343,8 +367,10 @@ int sim_configure(struct sim_config *config, const struct job_text *text)
 	begin(config, &chosen);
 	if (!err)
 		err = fill(config, own);
-	if (!err)
-		err = sim_check(config, own);
+	if (!err) {
+		sim_complete_trace(config);
+		err = sim_check(config, own, recorded);
+	}
 	if (!err)
 		set_numbers(config);
 	job_text_free(own);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tools/sim/origin.h"
 
+#include <errno.h>
+
 #include "lib/translate/oracle.h"
 
 static bool needs_oracle(const struct model_config *m)
@@ -31,10 +33,18 @@ int origin_open(struct origin *origin, const struct sim_config *c, const struct 
 	trace.seed += device;
 	trace.turns.seed += device;
 	if (store)
-		err = store_play_create(&origin->play, store, c->requests,
-					c->as_recorded ? NULL : &trace.turns);
+		err = store_play_create(&origin->play, store,
+					&(struct store_play_config){
+						.requests = c->requests,
+						.packets = c->recorded_packets,
+						.apart = trace.apart,
+						.turns = c->as_recorded ? NULL : &trace.turns,
+					});
 	else
 		err = tenants_create(&origin->tenants, &trace);
+	/* It is the job that does not suit the recordings, not the command line. */
+	if (err == -EINVAL || err == -ENODATA)
+		err = -EBADMSG;
 	if (err || !needs_oracle(&c->model))
 		return err;
 	err = oracle_create(&oracle, origin_next, origin);

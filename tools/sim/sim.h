@@ -23,8 +23,13 @@ struct sim_config {
 	__u32 workload; /* enum tenants_preset */
 	__u32 requests; /* of a packet of a recording */
 	bool as_recorded;
-	__u64 packets;
+	__u64 packets;		/* SIM_UNSAID: SIM_PACKETS_MADE made up, all that are recorded */
+	__u64 recorded_packets; /* 0: all */
+	__u64 ring_at, data_at, mailbox_at, first_touch_at; /* SIM_UNSAID: the workload's */
 };
+
+#define SIM_UNSAID	 UINT64_MAX
+#define SIM_PACKETS_MADE 200000
 
 enum sim_walk { SIM_WALK_AS_RELEASED, SIM_WALK_NESTED, SIM_WALK_24, SIM_WALK_NONE };
 
@@ -34,8 +39,16 @@ extern const struct option_table sim_options;
 int sim_complete(struct job_text *text);
 /* Chooses a preset by its name. -EINVAL with the accepted ones. */
 int sim_preset(struct job_text *text, const char *name);
-/* From text to numbers; job_wrong() with the place and what is accepted. */
-int sim_configure(struct sim_config *config, const struct job_text *text);
+/*
+ * From text to numbers; job_wrong() with the place and what is accepted. `recorded`: translations are
+ * not made up, so that addresses of [trace] do not matter.
+ */
+int sim_configure(struct sim_config *config, const struct job_text *text, bool recorded);
+
+/* Kinds of values that only a trace has: a list of shares, an address. */
+extern const struct option_own sim_shares, sim_address;
+/* What follows from the text of [trace]: how long it is, and where pages lie. */
+void sim_complete_trace(struct sim_config *config);
 
 /* The columns of table "results", the names in [expect]. Whole numbers but for the ratios. */
 enum sim_column {

@@ -55,7 +55,9 @@ static size_t play(struct store *store, __u32 requests, struct model_packet *pac
 	struct store_play *player;
 	int count;
 
-	assert_int_equal(store_play_create(&player, store, requests, NULL), 0);
+	assert_int_equal(store_play_create(&player, store,
+					   &(struct store_play_config){.requests = requests}),
+			 0);
 	count = store_play_next(player, packets, room);
 	assert_in_range(count, 0, room - 1);
 	assert_int_equal(store_play_next(player, packets, room), 0);

@@ -125,6 +125,13 @@ static inline void narrow_touch(struct cache *cache, __u32 set, __u32 slot, __u6
 		cache->next_uses[slot] = next_use;
 }
 
+/* A second request brought the key: Belady's choice must not rest on a use that has been. */
+static inline void cache_second(struct cache *cache, __u32 slot, __u64 next_use)
+{
+	if (cache->policy == REPLACE_BELADY && next_use > cache->next_uses[slot])
+		cache->next_uses[slot] = next_use;
+}
+
 /* Of the ways with the smallest counter one is drawn. */
 static inline __u32 narrow_least(struct cache *cache, const struct cache_set *record)
 {

@@ -106,8 +106,11 @@ static inline __u32 fill_slot(struct level *level, __u64 key, __u64 next_use, __
 	struct model_cache_stats *stats = &level->sets[set];
 
 	*evicted = 0;
-	if (level_find(level, set, key) != CACHE_NO_SLOT)
+	slot = level_find(level, set, key);
+	if (slot != CACHE_NO_SLOT) {
+		cache_second(cache, slot, next_use);
 		return CACHE_NO_SLOT;
+	}
 	slot = cache->wide ? wide_insert(cache, set, key, next_use, evicted)
 			   : narrow_insert(cache, set, key, next_use, evicted);
 	stats->fills++;

@@ -138,6 +138,14 @@ bool slow_cache_access(struct slow_cache *cache, uint32_t number, uint64_t key, 
 	return false;
 }
 
+void slow_cache_second(struct slow_cache *cache, uint32_t number, uint64_t key, uint64_t next_use)
+{
+	struct slot *slot = find(cache, &cache->slots[(size_t)number * cache->ways], key);
+
+	if (slot->next_use < next_use)
+		slot->next_use = next_use;
+}
+
 bool slow_cache_holds(struct slow_cache *cache, uint32_t number, uint64_t key)
 {
 	return find(cache, &cache->slots[(size_t)number * cache->ways], key);

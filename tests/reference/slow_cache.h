@@ -19,6 +19,8 @@ void slow_cache_free(struct slow_cache *cache);
 /* One access: a hit is true; a miss enters the key and tells who made way (0: nobody). */
 bool slow_cache_access(struct slow_cache *cache, uint32_t set, uint64_t key, uint64_t next_use,
 		       uint64_t *evicted);
+/* A key that is there is brought once more: its next use is the later one. */
+void slow_cache_second(struct slow_cache *cache, uint32_t set, uint64_t key, uint64_t next_use);
 /* Changes nothing. */
 bool slow_cache_holds(struct slow_cache *cache, uint32_t set, uint64_t key);
 /* Keys in a set. */

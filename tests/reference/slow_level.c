@@ -83,8 +83,10 @@ bool slow_level_fill(struct slow_level *level, unsigned int domain, uint64_t uni
 	uint32_t set = set_of(level, domain, unit);
 
 	*evicted = 0;
-	if (slow_cache_holds(level->cache, set, key))
+	if (slow_cache_holds(level->cache, set, key)) {
+		slow_cache_second(level->cache, set, key, next_use);
 		return false;
+	}
 	slow_cache_access(level->cache, set, key, next_use, evicted);
 	level->sets[set].stats.fills++;
 	if (*evicted != 0)

@@ -15,15 +15,7 @@
 #include "injectors/real/real.h"
 #include "lib/base/fail.h"
 
-enum {
-	OPTION_TRUTH = 256,
-	OPTION_CSV,
-	OPTION_JSON,
-	OPTION_SET,
-	OPTION_SHORT,
-	OPTION_KEEP_GOING,
-	OPTION_MARKDOWN
-};
+enum { OPTION_TRUTH = 256, OPTION_SET, OPTION_SHORT, OPTION_KEEP_GOING, OPTION_MARKDOWN };
 
 struct run_arguments {
 	struct campaign_options options;
@@ -48,36 +40,11 @@ static const struct argp_option run_options[] = {
 	{"truth", OPTION_TRUTH, "FILE", 0,
 	 "Write what really happened, one JSON object a line; FILE.N for each of several points",
 	 0},
-	{"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write results as CSV", 0},
-	{"json", OPTION_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write results as JSON", 0},
-	{"wide", 'w', NULL, 0, "Show every column", 0},
+	RESULTS_OPTIONS(0),
 	{"keep-going", OPTION_KEEP_GOING, NULL, 0, "Go on with the other points if one fails", 0},
 	{"help", 'h', NULL, 0, "Show this help", -1},
 	{0},
 };
-
-/* "--csv FILE" beside argp's own "--csv=FILE": takes the next word unless it is the job. */
-static const char *optional_file(struct argp_state *state, const char *argument)
-{
-	const char *next = state->next < state->argc ? state->argv[state->next] : NULL;
-	size_t length = next ? strlen(next) : 0;
-
-	if (argument || !next || (*next == '-' && length > 1) ||
-	    (length > 4 && !strcmp(next + length - 4, ".ini")))
-		return argument;
-	state->next++;
-	return next;
-}
-
-static void set_format(struct argp_state *state, enum output_format format, const char *argument)
-{
-	struct campaign_options *options = &((struct run_arguments *)state->input)->options;
-
-	if (options->format != OUTPUT_TEXT)
-		argp_error(state, "--csv and --json: accepted: one of them");
-	options->format = format;
-	options->file = optional_file(state, argument);
-}
 
 static error_t parse_run(int key, char *argument, struct argp_state *state)
 {
@@ -94,17 +61,8 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 	case 's':
 		options->seed = argument;
 		break;
-	case 'w':
-		options->wide = true;
-		break;
 	case OPTION_TRUTH:
 		options->truth = argument;
-		break;
-	case OPTION_CSV:
-		set_format(state, OUTPUT_CSV, argument);
-		break;
-	case OPTION_JSON:
-		set_format(state, OUTPUT_JSON, argument);
 		break;
 	case OPTION_SHORT:
 		options->shorten = true;
@@ -128,7 +86,7 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 					  "ones");
 		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return results_parse(key, argument, state, &options->results);
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "injectors/job/plan.h"
 #include "injectors/job/result.h"
+#include "injectors/results.h"
 #include "lib/job/sweep.h"
 
 #define CAMPAIGN_SETS 64
@@ -20,9 +21,7 @@ struct campaign_options {
 	size_t set_count;
 	const char *truth; /* path; with several points ".N" is appended */
 	bool keep_going;   /* past a point that failed */
-	enum output_format format;
-	const char *file; /* CSV or JSON into this; NULL: stdout */
-	bool wide;
+	struct results_options results;
 };
 
 struct campaign {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Running a campaign: its points one after the other, the table, the verdicts. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +9,13 @@
 #include "injectors/job/campaign.h"
 #include "injectors/job/point.h"
 #include "lib/base/fail.h"
-#include "lib/base/files.h"
 #include "lib/job/expect.h"
 #include "lib/job/sweep_table.h"
 
 #define COLUMNS_MAX (SWEEP_COLUMNS + RESULT_COLUMNS)
 
 struct output {
-	struct writer *writer;
-	FILE *file;
-	bool own_file;
+	struct results_output results;
 	struct column columns[COLUMNS_MAX];
 	struct table table;
 };
@@ -58,35 +54,14 @@ static void build_columns(struct output *output, const struct sweep *sweep)
 static int open_output(struct output *output, const struct campaign *campaign,
 		       const struct campaign_options *options)
 {
-	struct writer_config config = {.format = options->format, .wide = options->wide};
-	int fd, err;
+	int err = results_open(&output->results, &options->results);
 
-	*output = (struct output){.file = stdout};
-	if (options->file && strcmp(options->file, "-") != 0) {
-		fd = files_create(AT_FDCWD, options->file, 0644, false);
-		if (fd < 0)
-			return fd;
-		output->file = fdopen(fd, "w");
-		output->own_file = true;
-		if (!output->file)
-			return failed(-errno, "%s: %s", options->file, strerror(errno));
-	}
-	config.file = output->file;
-	err = writer_open(&output->writer, &config);
 	if (err)
 		return err;
 	build_columns(output, &campaign->sweep);
-	return writer_begin(output->writer, &output->table);
-}
-
-static int close_output(struct output *output)
-{
-	int err = 0;
-
-	if (output->writer)
-		err = writer_close(output->writer);
-	if (output->own_file && output->file && fclose(output->file) && !err)
-		err = failed(-errno, "cannot write the results: %s", strerror(errno));
+	err = writer_begin(output->results.writer, &output->table);
+	if (err)
+		results_close(&output->results);
 	return err;
 }
 
@@ -104,9 +79,9 @@ static int write_row(struct output *output, const struct campaign *campaign, siz
 		else
 			cells[count++].count = isnan(value) ? CELL_NONE : (__u64)llround(value);
 	}
-	err = writer_row(output->writer, cells);
+	err = writer_row(output->results.writer, cells);
 	/* A campaign of an hour that is killed has written what it had. */
-	if (!err && fflush(output->file))
+	if (!err && fflush(output->results.file))
 		err = failed(-errno, "cannot write the results: %s", strerror(errno));
 	return err;
 }
@@ -188,20 +163,18 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 	struct output output;
 	int err = open_output(&output, campaign, options), code;
 
-	if (err) {
-		code = campaign_report_failure(err == -EINVAL ? -EIO : err);
-		close_output(&output);
-		return code;
-	}
+	if (err)
+		return campaign_report_failure(err == -EINVAL ? -EIO : err);
 	code = run_points(campaign, options, &output);
-	writer_end(output.writer);
-	err = close_output(&output);
+	writer_end(output.results.writer);
+	err = results_close(&output.results);
 	if (err && !code)
 		code = campaign_report_failure(err);
 	if (!code || (options->keep_going && code != EXIT_INTERRUPTED)) {
-		int judged = campaign_judge(
-			campaign,
-			options->format == OUTPUT_TEXT && !options->file ? stdout : stderr);
+		int judged = campaign_judge(campaign, options->results.format == OUTPUT_TEXT &&
+								      !options->results.file
+							      ? stdout
+							      : stderr);
 
 		code = code ? code : judged;
 	}

@@ -122,8 +122,8 @@ static int plug_or_unplug(const struct iopf_run *run)
 
 static int run_and_report(struct iopf_run *run)
 {
-	struct verb_output output;
-	int stopped, err = verb_output_open(&output, &run->options->verb);
+	struct results_output output;
+	int stopped, err = results_open(&output, &run->options->verb.results);
 
 	if (err)
 		return verb_report_failure(err);
@@ -139,9 +139,9 @@ static int run_and_report(struct iopf_run *run)
 		fprintf(stderr, "faultline: %s\n", failure_text());
 	err = iopf_report(run, output.writer);
 	if (!err)
-		err = verb_output_close(&output);
+		err = results_close(&output);
 	else
-		verb_output_close(&output);
+		results_close(&output);
 	iopf_plan_free(&run->plan);
 	if (err)
 		return verb_report_failure(err);
@@ -150,13 +150,13 @@ static int run_and_report(struct iopf_run *run)
 
 static int report_status(const struct iopf_run *run)
 {
-	struct verb_output output;
-	int err = verb_output_open(&output, &run->options->verb);
+	struct results_output output;
+	int err = results_open(&output, &run->options->verb.results);
 
 	if (!err)
 		err = iopf_report_status(&run->device, output.writer);
 	if (!err)
-		err = verb_output_close(&output);
+		err = results_close(&output);
 	return err ? verb_report_failure(err) : EXIT_OK;
 }
 

@@ -166,8 +166,8 @@ static int announce(const struct slow_options *options, const struct slow_device
 		{.count = options->delay_ns},
 		{.text = options->swap ? "swap" : "device"},
 	};
-	struct verb_output output;
-	int err = verb_output_open(&output, &options->verb), closed;
+	struct results_output output;
+	int err = results_open(&output, &options->verb.results), closed;
 
 	if (err)
 		return err;
@@ -176,7 +176,7 @@ static int announce(const struct slow_options *options, const struct slow_device
 		err = writer_row(output.writer, cells);
 	if (!err)
 		err = writer_end(output.writer);
-	closed = verb_output_close(&output);
+	closed = results_close(&output);
 	fflush(stdout);
 	return err ? err : closed;
 }

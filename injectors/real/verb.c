@@ -9,34 +9,16 @@
 
 #include "lib/base/files.h"
 
-enum { OPTION_CSV = 900, OPTION_JSON, OPTION_CONSENT };
+enum { OPTION_CONSENT = 900 };
 
 static const struct argp_option verb_argp_options[] = {
-	{"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write results as CSV", 90},
-	{"json", OPTION_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write results as JSON", 90},
-	{"wide", 'w', NULL, 0, "Show every column", 90},
+	RESULTS_OPTIONS(90),
 	{"dry-run", 'n', NULL, 0, "Print what would be done and written, do nothing", 90},
 	{"yes-i-mean-it", OPTION_CONSENT, "NAME", 0,
 	 "Consent to touch what Faultline has not started: exactly this; repeatable", 90},
 	{"help", 'h', NULL, 0, "Show this help", -1},
 	{0},
 };
-
-static void set_format(struct argp_state *state, enum output_format format, char *argument)
-{
-	struct verb_options *options = state->input;
-	const char *next = state->next < state->argc ? state->argv[state->next] : NULL;
-
-	if (options->format != OUTPUT_TEXT)
-		argp_error(state, "--csv and --json: accepted: one of them");
-	options->format = format;
-	/* "--csv FILE" beside argp's own "--csv=FILE". */
-	if (!argument && next && (*next != '-' || !next[1])) {
-		argument = state->argv[state->next];
-		state->next++;
-	}
-	options->file = argument;
-}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -49,15 +31,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'n':
 		options->dry_run = true;
 		break;
-	case 'w':
-		options->wide = true;
-		break;
-	case OPTION_CSV:
-		set_format(state, OUTPUT_CSV, argument);
-		break;
-	case OPTION_JSON:
-		set_format(state, OUTPUT_JSON, argument);
-		break;
 	case OPTION_CONSENT:
 		if (options->consent_count == VERB_CONSENTS)
 			argp_error(state, "--yes-i-mean-it: accepted: at most %d times",
@@ -65,7 +38,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		options->consents[options->consent_count++] = argument;
 		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return results_parse(key, argument, state, &options->results);
 	}
 	return 0;
 }
@@ -88,45 +61,11 @@ int verb_require_consent(const struct verb_options *options, const char *name, c
 		      what, name);
 }
 
-int verb_output_open(struct verb_output *output, const struct verb_options *options)
-{
-	struct writer_config config = {.format = options->format, .wide = options->wide};
-	int fd, err;
-
-	*output = (struct verb_output){.file = stdout};
-	if (options->file && strcmp(options->file, "-") != 0) {
-		fd = files_create(AT_FDCWD, options->file, 0644, false);
-		if (fd < 0)
-			return fd;
-		output->file = fdopen(fd, "w");
-		output->own_file = true;
-		if (!output->file)
-			return failed(-errno, "%s: %s", options->file, strerror(errno));
-	}
-	config.file = output->file;
-	err = writer_open(&output->writer, &config);
-	if (err && output->own_file)
-		fclose(output->file);
-	return err;
-}
-
-int verb_output_close(struct verb_output *output)
-{
-	int err = 0;
-
-	if (output->writer)
-		err = writer_close(output->writer);
-	if (output->own_file && output->file && fclose(output->file) && !err)
-		err = failed(-errno, "cannot write the results: %s", strerror(errno));
-	*output = (struct verb_output){0};
-	return err;
-}
-
 int verb_run_and_report(const struct verb_options *options, int (*run)(void *argument),
 			int (*report)(void *argument, struct writer *writer), void *argument)
 {
-	struct verb_output output;
-	int stopped, err = verb_output_open(&output, options), closed;
+	struct results_output output;
+	int stopped, err = results_open(&output, &options->results), closed;
 
 	if (err)
 		return verb_report_failure(err);
@@ -135,7 +74,7 @@ int verb_run_and_report(const struct verb_options *options, int (*run)(void *arg
 	if (stopped)
 		fprintf(stderr, "faultline: %s\n", failure_text());
 	err = report(argument, output.writer);
-	closed = verb_output_close(&output);
+	closed = results_close(&output);
 	err = err ? err : closed;
 	return err ? verb_report_failure(err) : (int)exit_code_of(stopped);
 }

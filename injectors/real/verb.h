@@ -18,15 +18,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "injectors/results.h"
 #include "lib/base/fail.h"
-#include "lib/output/table.h"
 
 #define VERB_CONSENTS 64
 
 struct verb_options {
-	enum output_format format;
-	const char *file; /* of the results; NULL: standard output */
-	bool wide, dry_run;
+	struct results_options results;
+	bool dry_run;
 	const char *consents[VERB_CONSENTS]; /* each --yes-i-mean-it as it was written */
 	size_t consent_count;
 };
@@ -38,18 +37,6 @@ extern const struct argp verb_argp;
 bool verb_consented(const struct verb_options *options, const char *name);
 /* 0, or -EPERM with a sentence that says what to add. `what`: "process 4711 (qemu)". */
 int verb_require_consent(const struct verb_options *options, const char *name, const char *what);
-
-/* The results' writer and the file behind it. */
-struct verb_output {
-	struct writer *writer;
-	FILE *file;
-	bool own_file;
-};
-
-/* -EEXIST and so on with a sentence; nothing is left open then. */
-int verb_output_open(struct verb_output *output, const struct verb_options *options);
-/* Returns the first error of any writer call. */
-int verb_output_close(struct verb_output *output);
 
 /*
  * A verb's work between its two outputs: opens the writer, catches signals, runs, and reports what

@@ -278,17 +278,17 @@ static int work(const struct vfio_job *job, struct vfio_run *run, int *acted)
 
 static int run_job(const struct vfio_job *job)
 {
-	struct verb_output output = {0};
+	struct results_output output = {0};
 	struct vfio_run run = {0};
 	int acted = 0, error = check_consent(job), closed;
 
-	error = error ? error : verb_output_open(&output, &job->verb);
+	error = error ? error : results_open(&output, &job->verb.results);
 	if (error)
 		return verb_report_failure(error);
 	error = work(job, &run, &acted);
 	if (!error && !job->verb.dry_run)
 		error = write_result(output.writer, job, &run);
-	closed = verb_output_close(&output);
+	closed = results_close(&output);
 	if (acted == -EINTR)
 		return EXIT_INTERRUPTED;
 	error = error ? error : closed;

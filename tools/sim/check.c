@@ -68,7 +68,7 @@ static int check_link(const struct job_text *text, const struct sim_config *c)
 {
 	static const char *const keys[KEYS] = {"packet", "mbit_per_s"};
 
-	if (c->packet_bytes * 8 * PS_PER_S >= c->link_mbit_per_s * 1000000ull)
+	if (8 * PS_PER_S * c->packet_bytes >= c->link_mbit_per_s * 1000000ull)
 		return 0;
 	return refuse(text, "link", keys,
 		      "packet=%u, mbit_per_s=%u: accepted: a picosecond a packet and more",

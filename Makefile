@@ -161,7 +161,7 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -m 755 faultline faultline-inject $(DESTDIR)$(PREFIX)/bin
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 injectors/jobs/*.ini tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
-	install -m 644 dashboards/*.gp $(DESTDIR)$(PREFIX)/share/faultline/dashboards
+	install -m 644 dashboards/*.gp dashboards/sim.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 
 clean: ## remove everything built

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# plot.sh DIR OUT: draws what `faultline report --csv DIR` has written as PNG files in OUT.
+# plot.sh DIR OUT: draws what `faultline report --csv DIR` or `faultline sim --csv DIR` has written as PNG
+# files in OUT.
 # plot.sh CSV X Y [LINES] OUT.png: draws a campaign's results: column Y over column X of the sweep.
 # Tables that are missing or empty are left out and named. Exit status: 0 something was drawn,
 # 1 nothing could be, 2 wrong arguments.
@@ -15,8 +16,9 @@ usage() {
 	cat <<TEXT
 Usage: $name DIR OUT
        $name CSV X Y [LINES] OUT.png
-Draws the CSV files in DIR (faultline report FILE --csv DIR) as PNG files in OUT, or the results of a
-campaign (faultline-inject run JOB --csv=CSV): column Y over column X, a line for each value of LINES.
+Draws the CSV files in DIR (faultline report FILE --csv DIR, faultline sim JOB --csv DIR) as PNG files in
+OUT, or the results of a campaign (faultline-inject run JOB --csv=CSV): column Y over column X, a line for
+each value of LINES.
 
 EXAMPLES:
   $name tables plots
@@ -237,7 +239,11 @@ campaign() {
 lines=$(count_blocks "$work/campaign");" "$file"
 }
 
-if [ $# -eq 2 ]; then
+if [ $# -eq 2 ] && [ -s "$csv/results.csv" ] && [ -s "$csv/sets.csv" ]; then
+	# shellcheck source=dashboards/sim.sh
+	. "$here/sim.sh"
+	simulation
+elif [ $# -eq 2 ]; then
 	stages
 	rate
 	latency

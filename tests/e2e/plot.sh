@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # time limit: 120 s
-# A recording's tables and a sweep's results become plots; what cannot be drawn is said.
+# A recording's tables, a sweep's results and a simulation's become plots; what cannot be drawn is said.
 . "$(dirname "$0")/lib.sh"
 
 plot=$root/dashboards/plot.sh
@@ -67,6 +67,41 @@ sed 's|vm0/disk|"a ""b"", $(touch pwned) `touch pwned` {x_1}"|' tables/rates.csv
 check "hostile names are drawn" "$plot" hostile drawn
 check "hostile/stages.png is a plot" is_plot drawn/stages.png
 check "and not executed" test ! -e pwned
+
+# A simulation: every kind of sweep, and none.
+cat >sim.ini <<'INI'
+[trace]
+packets = 5003
+[sweep]
+baseline = walk.mode=none
+design = preset.design: base, hypertrio
+packets = link.packet: 1542, 3K
+tenants = trace.tenants: 1, 8, 64
+INI
+check "a simulation writes its tables" "$FAULTLINE" sim sim.ini --csv sim
+check "they are drawn" "$plot" sim simulated
+for name in bandwidth conflicts ptb tenants; do
+	check "$name.png is a plot" is_plot "simulated/$name.png"
+done
+check "one over words" "$FAULTLINE" sim --set trace.packets=503 --csv words \
+	--sweep trace.workload=iperf3,websearch
+check "is drawn" "$plot" words worded
+check "bandwidth.png is a plot" is_plot worded/bandwidth.png
+check "one point" "$FAULTLINE" sim --set trace.packets=503 --tenants 3 --csv point
+"$plot" point pointed >out 2>err
+equal "is drawn, but for what takes a sweep" "$(cat err)" "plot.sh: bandwidth: not drawn: no sweep"
+equal "and has the other plots" "$(ls pointed | tr '\n' ' ')" "conflicts.png ptb.png tenants.png "
+# More combinations than a plot has room for, and words that are not meant for gnuplot.
+check "a large sweep" "$FAULTLINE" sim --set trace.packets=203 --sweep trace.seed=1,2,3,4,5,6,7 \
+	--sweep trace.order=rr,rand --tenants 3 --csv many
+sed -i "s|,rand,|,\"'; system 'touch pwned'; x='\",|" many/results.csv
+"$plot" many drawn >out 2>err
+equal "is drawn in part: exit" $? 0
+equal "and what was left out is named" "$(grep -c 'the first 6 of 7 combinations of seed' err)" 2
+check "strangers' words are not executed" test ! -e pwned
+rm sim/results.csv
+"$plot" sim lost >out 2>err
+equal "without its results nothing is drawn" "$?" 1
 
 mkdir empty
 "$plot" empty nothing >out 2>err

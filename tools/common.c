@@ -49,6 +49,7 @@ static error_t parse_output(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_JSON:
 		options->format = OUTPUT_JSON;
+		options->json = true;
 		return 0;
 	case KEY_TABLE:
 		options->table = argument;
@@ -63,7 +64,7 @@ static error_t parse_output(int key, char *argument, struct argp_state *state)
 		options->force = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (options->format == OUTPUT_JSON && options->csv)
+		if (options->json && options->csv)
 			argp_error(state, "--csv and --json exclude each other");
 		return 0;
 	default:

@@ -17,6 +17,7 @@
 /* --csv DIR, --json, --table NAME, --wide, --raw-time, --force */
 struct output_options {
 	enum output_format format;
+	bool json;
 	const char *csv; /* directory, or "-" for standard output */
 	const char *table;
 	bool wide;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,11 @@ static void hand_over(int fd)
 		return;
 }
 
+static int in_the_way(const char *path)
+{
+	return failed(-EEXIST, "%s: exists already; choose another name or remove it", path);
+}
+
 int files_create(int directory, const char *path, mode_t mode, bool overwrite)
 {
 	int fd, err;
@@ -52,8 +58,43 @@ int files_create(int directory, const char *path, mode_t mode, bool overwrite)
 	}
 	err = -errno;
 	if (err == -EEXIST)
-		return failed(err, "%s: exists already; choose another name or remove it", path);
+		return in_the_way(path);
 	return failed(err, "%s: cannot be created: %s", path, strerror(-err));
+}
+
+int files_create_unnamed(int directory, const char *path, mode_t mode, bool overwrite)
+{
+	struct stat status;
+	int fd;
+
+	if (!fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) &&
+	    (!overwrite || !S_ISREG(status.st_mode)))
+		return files_create(directory, path, mode, overwrite); /* refuses */
+	fd = openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	if (fd < 0)
+		return files_create(directory, path, mode, overwrite);
+	hand_over(fd);
+	return fd;
+}
+
+int files_name(int fd, int directory, const char *path, bool overwrite)
+{
+	char link[32];
+	struct stat status;
+	int err;
+
+	if (fstat(fd, &status))
+		return failed(-errno, "%s: %s", path, strerror(errno));
+	if (status.st_nlink)
+		return 0;
+	if (overwrite && (err = remove_regular(directory, path)))
+		return err;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (!linkat(AT_FDCWD, link, directory, path, AT_SYMLINK_FOLLOW))
+		return 0;
+	err = -errno;
+	return err == -EEXIST ? in_the_way(path)
+			      : failed(err, "%s: cannot be created: %s", path, strerror(-err));
 }
 
 int files_open_directory(const char *path, bool create)

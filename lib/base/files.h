@@ -18,6 +18,14 @@
  */
 int files_create(int directory, const char *path, mode_t mode, bool overwrite);
 
+/*
+ * The same in two steps: a file without a name, which is gone if the process ends, and the name once
+ * it is whole. Where the file system knows no such files the first step gives it its name at once.
+ * What is in the way is refused at the first step.
+ */
+int files_create_unnamed(int directory, const char *path, mode_t mode, bool overwrite);
+int files_name(int fd, int directory, const char *path, bool overwrite);
+
 /* Creates the directory if it is missing and opens it; a link in its place is refused. */
 int files_open_directory(const char *path, bool create);
 

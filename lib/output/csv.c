@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -16,6 +17,7 @@ struct csv {
 	int directory; /* -1: everything goes into config.file */
 	char name[NAME_TEXT + 8];
 	char path[512];
+	size_t announced; /* for config.file */
 };
 
 static int csv_open(struct writer *writer)
@@ -77,6 +79,24 @@ static void put_cell(const struct writer *writer, enum column_type type, union c
 			(unsigned long long)cell.count);
 }
 
+/* A table has no name before it is whole, so that nobody takes a part of it for all. */
+static int name_table(const struct writer *writer)
+{
+	const struct csv *csv = writer->state;
+	int err = files_name(fileno(writer->file), csv->directory, csv->name,
+			     writer->config.overwrite);
+
+	return err ? failed_in(err, "%s", writer->config.directory) : 0;
+}
+
+/* Where the file system knows no files without a name. */
+static bool is_named(FILE *file)
+{
+	struct stat status;
+
+	return !fstat(fileno(file), &status) && status.st_nlink;
+}
+
 /* Closes the file of the current table; what could not be completed is removed. */
 static int close_table(struct writer *writer, bool complete)
 {
@@ -86,13 +106,16 @@ static int close_table(struct writer *writer, bool complete)
 	if (csv->directory < 0 || !writer->file)
 		return 0;
 	if (complete && (fflush(writer->file) || ferror(writer->file)))
-		err = errno ? -errno : -EIO;
-	if (fclose(writer->file) && complete && !err)
-		err = -errno;
-	writer->file = NULL;
-	if (err || !complete)
+		err = failed(errno ? -errno : -EIO, "%s: cannot be written: %s", csv->path,
+			     strerror(errno ? errno : EIO));
+	else if (complete)
+		err = name_table(writer);
+	if ((err || !complete) && is_named(writer->file))
 		unlinkat(csv->directory, csv->name, 0);
-	return err ? failed(err, "%s: cannot be written: %s", csv->path, strerror(-err)) : 0;
+	if (fclose(writer->file) && complete && !err)
+		err = failed(-errno, "%s: cannot be written: %s", csv->path, strerror(errno));
+	writer->file = NULL;
+	return err;
 }
 
 static int create_table(struct writer *writer)
@@ -102,7 +125,7 @@ static int create_table(struct writer *writer)
 
 	snprintf(csv->name, sizeof(csv->name), "%s.csv", writer->table->name);
 	snprintf(csv->path, sizeof(csv->path), "%s/%s", writer->config.directory, csv->name);
-	fd = files_create(csv->directory, csv->name, 0666, writer->config.overwrite);
+	fd = files_create_unnamed(csv->directory, csv->name, 0666, writer->config.overwrite);
 	if (fd < 0)
 		return failed_in(fd, "%s", writer->config.directory);
 	writer->file = fdopen(fd, "w");
@@ -112,6 +135,32 @@ static int create_table(struct writer *writer)
 	}
 	writer->path = csv->path;
 	return 0;
+}
+
+static int several_tables(const char *name)
+{
+	return failed(-EINVAL,
+		      "CSV holds one table a file and this output has several: "
+		      "name a directory (--csv DIR) or one table (--table %s)",
+		      name);
+}
+
+static int csv_announce(struct writer *writer, const char *name)
+{
+	struct csv *csv = writer->state;
+	char file[sizeof(csv->name)];
+
+	if (csv->directory < 0 && csv->announced++)
+		return several_tables(name);
+	if (csv->directory >= 0 && faccessat(csv->directory, ".", W_OK, AT_EACCESS))
+		return failed(-errno, "%s: cannot be written to: %s", writer->config.directory,
+			      strerror(errno));
+	snprintf(file, sizeof(file), "%s.csv", name);
+	if (csv->directory < 0 || writer->config.overwrite ||
+	    faccessat(csv->directory, file, F_OK, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	return failed(-EEXIST, "%s/%s: exists already; choose another name or remove it",
+		      writer->config.directory, file);
 }
 
 static int csv_begin(struct writer *writer)
@@ -126,10 +175,7 @@ static int csv_begin(struct writer *writer)
 		if (err)
 			return err;
 	} else if (writer->tables > 1) {
-		return failed(-EINVAL,
-			      "CSV holds one table a file and this output has several: "
-			      "name a directory (--csv DIR) or one table (--table %s)",
-			      table->name);
+		return several_tables(table->name);
 	}
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (i)
@@ -172,6 +218,7 @@ static int csv_close(struct writer *writer)
 
 const struct writer_ops csv_writer_ops = {
 	.open = csv_open,
+	.announce = csv_announce,
 	.begin = csv_begin,
 	.row = csv_row,
 	.end = csv_end,

@@ -65,6 +65,11 @@ struct writer_config {
 };
 
 int writer_open(struct writer **writer, const struct writer_config *config);
+/*
+ * Before long work: the names of all tables that will come, NULL at the end. -EINVAL with them if
+ * config.only is none of them, -EEXIST if a file of such a name would be in the way.
+ */
+int writer_announce(struct writer *writer, const char *const *names);
 /* Anchor for COLUMN_TIME; without one times print as monotonic ns. */
 void writer_clock(struct writer *writer, const struct clock_anchor *anchor);
 /* A sentence for humans (text only): a finding, a caveat, a negative answer. */
@@ -80,5 +85,7 @@ int writer_end(struct writer *writer);
  * with the path in the sentence, or -ENOENT if config.only named no table that was written.
  */
 int writer_close(struct writer *writer);
+/* After an error of the producer's: completes nothing, frees. The last failure's sentence stays. */
+void writer_abandon(struct writer *writer);
 
 #endif

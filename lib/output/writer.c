@@ -33,6 +33,33 @@ int writer_open(struct writer **writer, const struct writer_config *config)
 	return 0;
 }
 
+static int no_table(const char *only, const char *const *names)
+{
+	char list[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; names[i] && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+					 names[i]);
+	return failed(-EINVAL, "--table %s: accepted: %s", only, list);
+}
+
+int writer_announce(struct writer *writer, const char *const *names)
+{
+	const char *only = writer->config.only;
+	bool found = false;
+	int err = 0;
+
+	for (size_t i = 0; !err && names[i]; i++) {
+		bool wanted = !only || !strcmp(only, names[i]);
+
+		found |= wanted;
+		if (wanted && writer->ops->announce)
+			err = writer->ops->announce(writer, names[i]);
+	}
+	return err || found ? err : no_table(only, names);
+}
+
 void writer_clock(struct writer *writer, const struct clock_anchor *anchor)
 {
 	writer->anchor = *anchor;
@@ -127,6 +154,14 @@ int writer_close(struct writer *writer)
 		failed(err, "%s", writer->sentence);
 	free(writer);
 	return err;
+}
+
+void writer_abandon(struct writer *writer)
+{
+	writer->error = writer->error ?: -ECANCELED;
+	if (writer->ops->close)
+		writer->ops->close(writer);
+	free(writer);
 }
 
 bool writer_wall_clock(const struct writer *writer)

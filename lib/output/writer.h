@@ -15,6 +15,7 @@ struct writer_ops {
 	int (*open)(struct writer *writer);
 	int (*note)(struct writer *writer, const char *sentence);
 	int (*fact)(struct writer *writer, const char *name, const char *value);
+	int (*announce)(struct writer *writer, const char *name);
 	int (*begin)(struct writer *writer);
 	int (*row)(struct writer *writer, const union cell *cells);
 	int (*end)(struct writer *writer);

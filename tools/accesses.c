@@ -15,16 +15,15 @@ static const char about[] =
 static int run(struct sim_command *command)
 {
 	struct writer *writer;
-	int err = sim_command_read(command), closed;
+	int err = sim_command_read(command);
 
 	if (!err)
-		err = common_open_writer(&writer, &command->output);
+		err = sim_command_open(command, &writer, sim_accesses_tables);
 	if (err)
 		return err;
 	err = sim_accesses(writer, &command->configs[0], command->store,
 			   sim_command_whole(command));
-	closed = writer_close(writer);
-	return err ? err : closed;
+	return sim_command_close(writer, err);
 }
 
 int verb_accesses(int argc, char **argv)
@@ -34,6 +33,8 @@ int verb_accesses(int argc, char **argv)
 
 	if (err)
 		return EXIT_USAGE;
+	if (command.keys)
+		return sim_command_keys();
 	err = run(&command);
 	sim_command_free(&command);
 	return err ? sim_command_failed(err) : command.lossy ? EXIT_LOSS : EXIT_OK;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/clock.h"
 #include "lib/job/expect.h"
 #include "tools/sim/command.h"
+#include "tools/sim/progress.h"
 #include "tools/verbs.h"
 
 struct sim {
@@ -75,20 +75,10 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void show_progress(const struct pool *pool, __u64 since_ns)
-{
-	__u64 seconds = (monotonic_ns() - since_ns) / NSEC_PER_SEC;
-
-	if (seconds >= 2 && isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%zu of %zu points, %llu s ", (size_t)pool->done,
-			pool->sim->command.sweep.points, seconds);
-}
-
 static int run_points(struct sim *sim)
 {
 	struct pool pool = {.sim = sim, .lock = PTHREAD_MUTEX_INITIALIZER};
 	size_t threads = sim->command.threads ?: (size_t)sysconf(_SC_NPROCESSORS_ONLN), started = 0;
-	__u64 since_ns = monotonic_ns();
 	pthread_t ids[SIM_THREADS_MAX];
 
 	if (threads > sim->command.sweep.points)
@@ -101,12 +91,11 @@ static int run_points(struct sim *sim)
 		work(&pool);
 	while (started && !pool.error && pool.done < sim->command.sweep.points) {
 		usleep(pool.done ? 100000 : 10000);
-		show_progress(&pool, since_ns);
+		progress_show(pool.done, sim->command.sweep.points);
 	}
 	while (started)
 		pthread_join(ids[--started], NULL);
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%60s\r", "");
+	progress_end();
 	return pool.error ? failed(pool.error, "%s", pool.sentence) : 0;
 }
 
@@ -125,17 +114,16 @@ static int run(struct sim *sim)
 {
 	const struct sim_command *command = &sim->command;
 	struct writer *writer;
-	int err = sim_command_read(&sim->command), closed;
+	int err = sim_command_read(&sim->command);
 
 	if (!err)
-		err = simulate(sim);
-	if (!err)
-		err = common_open_writer(&writer, &command->output);
+		err = sim_command_open(command, &writer, sim_tables);
 	if (err)
 		return err;
-	err = sim_write(writer, &command->sweep, sim->outcomes, sim_command_whole(command));
-	closed = writer_close(writer);
-	return err ? err : closed;
+	err = simulate(sim);
+	if (!err)
+		err = sim_write(writer, &command->sweep, sim->outcomes, sim_command_whole(command));
+	return sim_command_close(writer, err);
 }
 
 static int judge(const struct sim *sim)
@@ -164,10 +152,8 @@ int verb_sim(int argc, char **argv)
 
 	if (err)
 		return EXIT_USAGE;
-	if (sim.command.keys) {
-		options_help(&sim_options, stdout, NULL);
-		return EXIT_OK;
-	}
+	if (sim.command.keys)
+		return sim_command_keys();
 	err = run(&sim);
 	code = err ? sim_command_failed(err) : judge(&sim);
 	close_sim(&sim);

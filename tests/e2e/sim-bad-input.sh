@@ -132,6 +132,59 @@ says 1 "sums of virtual time beyond 64 bits after 111738 packets: $help" --prese
 check "two devices wait for a second a translation without going through its slots" timeout 20 "$FAULTLINE" \
 	sim --set more.devices=2 --set latency.pcie=1s --set trace.packets=100
 
+# Outputs are looked at before the work, begun only when it is done, and named when they are whole.
+small=(--tenants 4 --set trace.packets=50)
+mkdir taken locked
+: >taken/caches.csv
+chmod 555 locked
+chmod 711 "$scratch"
+says 1 'taken/caches.csv: exists already; choose another name or remove it' --csv taken
+equal "and nothing was put beside it" "$(ls taken)" caches.csv
+check "--force replaces it" "$FAULTLINE" sim "${small[@]}" --csv taken --force
+check "all tables are there and whole" sh -c 'wc -l taken/results.csv taken/tenants.csv | grep -q "^ *7 total"'
+says 2 '--table result: accepted: results, caches, tenants, ptb, partitions, sets' --table result
+says 2 'CSV holds one table a file and this output has several: name a directory (--csv DIR) or one table (--table caches)' --csv -
+equal "a directory that may not be written to is named before the work" "$(setpriv --reuid=65534 --regid=65534 \
+	--clear-groups "$FAULTLINE" sim --set trace.packets=1e15 --csv "$PWD/locked" 2>&1 | sed "s:$PWD/::")" \
+	'faultline: locked: cannot be written to: Permission denied'
+for options in '--json' '--keys' '--csv - --table results' '--wide'; do
+	# shellcheck disable=SC2086
+	text=$("$FAULTLINE" sim "${small[@]}" $options 2>&1 >/dev/full)
+	equal "a full output is an error with $options" "$? $text" \
+		'1 faultline: standard output: cannot be written: No space left on device'
+done
+for order in '--json --csv both' '--csv both --json'; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" sim $order >out 2>err
+	equal "two formats are refused: $order" "$? $(head -n 1 err)" \
+		'2 faultline sim: --csv and --json exclude each other'
+done
+for signal in INT TERM HUP; do
+	# A shell's background jobs ignore SIGINT, and what is ignored stays so.
+	python3 - "$FAULTLINE" $signal <<'PY' && ok "SIG$signal ends with 7 and no file" || not_ok "SIG$signal"
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+run = subprocess.Popen([sys.argv[1], "sim", "--set", "trace.packets=1e12", "--csv", "stopped"], stderr=subprocess.PIPE, text=True)
+while not os.path.isdir("stopped"):
+    time.sleep(0.01)
+time.sleep(0.1)
+run.send_signal(getattr(signal, "SIG" + sys.argv[2]))
+said = run.communicate(timeout=10)[1]
+assert run.returncode == 7, run.returncode
+assert said == "faultline: stopped by a signal before the work was complete\n", said
+assert not os.listdir("stopped")
+PY
+done
+for run in 1 2 3 4; do
+	"$FAULTLINE" sim --tenants 1024 --set trace.packets=20000 --set trace.seed=$run --csv race 2>race.err.$run &
+done
+wait
+winner=$(grep -L . race.err.*)
+equal "of four at once one writes the directory, the others say so" \
+	"$(grep -l 'race/results.csv: exists already\|race: results.csv: exists already' race.err.* | wc -l)" 3
+check "and its tables are whole" sh -c "$FAULTLINE sim --tenants 1024 --set trace.packets=20000 --set \
+	trace.seed=${winner##*.} --csv alone && diff -r race alone"
+
 # Every key that --keys lists, at its ends, beyond them and with what is no such value.
 "$FAULTLINE" sim --keys >keys
 if python3 - "$FAULTLINE" >keys.log 2>&1 <<'PY'; then

@@ -3,10 +3,13 @@
 #include "lib/base/fail.h"
 #include "lib/translate/pages.h"
 #include "tools/sim/origin.h"
+#include "tools/sim/progress.h"
 
 #define BATCH	     256
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TEXT_ROWS    20
+
+const char *const sim_accesses_tables[] = {"classes", "tenants", "pages", "distances", NULL};
 
 struct class_sum {
 	__u64 pages, accesses, least, most, runs, shared;
@@ -151,9 +154,12 @@ static int take_all(struct pages *pages, struct origin *origin)
 	struct model_packet packets[BATCH];
 	int count, err = 0;
 
-	while (!err && (count = origin_next(origin, packets, BATCH)) > 0)
+	while (!err && (count = origin_next(origin, packets, BATCH)) > 0) {
 		for (int i = 0; !err && i < count; i++)
 			err = pages_take(pages, &packets[i]);
+		progress_show(0, 0);
+	}
+	progress_end();
 	if (!err)
 		err = count;
 	return err ? err : pages_finish(pages);

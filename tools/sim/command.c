@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/job/expect.h"
+#include "tools/sim/progress.h"
 
 enum {
 	KEY_PRESET = 0x200,
@@ -105,7 +106,11 @@ int sim_command_parse(struct sim_command *command, const char *about, int argc, 
 {
 	const struct argp argp = {options, parse, "[JOB.ini]", about, children, NULL, NULL};
 
-	return common_parse(&argp, 0, argc, argv, command);
+	int err = common_parse(&argp, 0, argc, argv, command);
+
+	if (!err)
+		progress_end_on_signals();
+	return err;
 }
 
 /* "SECTION.KEY=V1,V2": a dimension named by its key, or by both if the key is taken. */
@@ -229,9 +234,39 @@ void sim_command_free(struct sim_command *command)
 	job_text_free(command->text);
 }
 
+int sim_command_open(const struct sim_command *command, struct writer **writer,
+		     const char *const *tables)
+{
+	int err = common_open_writer(writer, &command->output);
+
+	if (err)
+		return err;
+	err = writer_announce(*writer, tables);
+	if (err)
+		writer_abandon(*writer);
+	return err;
+}
+
+int sim_command_close(struct writer *writer, int err)
+{
+	if (!err)
+		return writer_close(writer);
+	writer_abandon(writer);
+	return err;
+}
+
 bool sim_command_whole(const struct sim_command *command)
 {
 	return command->output.format != OUTPUT_TEXT || command->output.table;
+}
+
+int sim_command_keys(void)
+{
+	options_help(&sim_options, stdout, NULL);
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_OK;
+	return common_failed(
+		failed(-EIO, "standard output: cannot be written: %s", strerror(errno)));
 }
 
 /* What is wrong in a job is -EBADMSG: -EINVAL is left to the options. */

@@ -48,8 +48,16 @@ int sim_command_read(struct sim_command *command);
 /* Also after an error. */
 void sim_command_free(struct sim_command *command);
 
+/* Before the work, so that it is not done for an output that cannot be; the names end with NULL. */
+int sim_command_open(const struct sim_command *command, struct writer **writer,
+		     const char *const *tables);
+/* Completes the output, or after an error of ours does not; returns the first error. */
+int sim_command_close(struct writer *writer, int err);
+
 /* Whether all tables are wanted, not those that a terminal has room for. */
 bool sim_command_whole(const struct sim_command *command);
+/* Lists every key and column; returns the exit code. */
+int sim_command_keys(void);
 /* Prints the last failure; returns its exit code, EXIT_USAGE for an option. */
 int sim_command_failed(int err);
 

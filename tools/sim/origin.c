@@ -4,6 +4,9 @@
 #include <errno.h>
 
 #include "lib/translate/oracle.h"
+#include "tools/sim/progress.h"
+
+#define TOLD_AT_A_TIME 4096 /* threads share what they tell */
 
 static bool needs_oracle(const struct model_config *m)
 {
@@ -12,14 +15,27 @@ static bool needs_oracle(const struct model_config *m)
 	       m->level2.cache.policy == REPLACE_BELADY || m->level3.cache.policy == REPLACE_BELADY;
 }
 
-int origin_next(void *self, struct model_packet *packets, int room)
+static int trace_next(void *self, struct model_packet *packets, int room)
 {
 	struct origin *origin = self;
 
-	if (origin->oracle)
-		return oracle_next(origin->oracle, packets, room);
 	return origin->tenants ? tenants_next(origin->tenants, packets, room)
 			       : store_play_next(origin->play, packets, room);
+}
+
+int origin_next(void *self, struct model_packet *packets, int room)
+{
+	struct origin *origin = self;
+	int count = origin->oracle ? oracle_next(origin->oracle, packets, room)
+				   : trace_next(origin, packets, room);
+
+	if (count > 0)
+		origin->given += (__u64)count;
+	if (origin->given >= TOLD_AT_A_TIME) {
+		progress_add(origin->given);
+		origin->given = 0;
+	}
+	return count;
 }
 
 int origin_open(struct origin *origin, const struct sim_config *c, const struct store *store,
@@ -47,7 +63,7 @@ int origin_open(struct origin *origin, const struct sim_config *c, const struct 
 		err = -EBADMSG;
 	if (err || !needs_oracle(&c->model))
 		return err;
-	err = oracle_create(&oracle, origin_next, origin);
+	err = oracle_create(&oracle, trace_next, origin);
 	if (!err)
 		origin->oracle = oracle;
 	return err;

@@ -9,6 +9,7 @@ struct origin {
 	struct tenants *tenants;
 	struct store_play *play;
 	struct oracle *oracle;
+	__u64 given; /* packets not yet told to progress_add() */
 };
 
 /* Device 0 and others have tenants of their own. `store` NULL: made up. */

@@ -121,6 +121,9 @@ void sim_outcome_free(struct sim_outcome *outcome);
 int sim_accesses(struct writer *writer, const struct sim_config *config, const struct store *store,
 		 bool whole);
 
+/* Names of the tables of each verb, for writer_announce(). */
+extern const char *const sim_tables[], *const sim_accesses_tables[];
+
 /* Writes all tables of all points; `wide`: every column of "results". */
 int sim_write(struct writer *writer, const struct sweep *sweep, const struct sim_outcome *outcomes,
 	      bool whole);

@@ -14,6 +14,9 @@ static const char *const part_names[SIM_PARTS] = {
 	[PART_LEVEL2] = "level2",   [PART_LEVEL3] = "level3", [PART_PREFETCH] = "prefetch",
 };
 
+const char *const sim_tables[] = {"results",	"caches", "tenants", "ptb",
+				  "partitions", "sets",	  NULL};
+
 static int write_results(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {

@@ -2,12 +2,15 @@
 #include "lib/translate/oracle.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
 
 #define READ 256
+#define KIB  1024
 
 struct oracle {
 	struct model_packet *packets;
@@ -84,20 +87,44 @@ static int look_back(struct oracle *o)
 	return error;
 }
 
+/* What the machine can give without pushing others out; all there is if it does not say. */
+static __u64 available_bytes(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long kib = UINT64_MAX / KIB;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib * KIB;
+}
+
+/* Memory that is promised but not there would end in a killed process: half of the rest must do. */
+static int grow_packets(struct oracle *o)
+{
+	size_t room = o->room ? o->room * 2 : 4ul * READ;
+	struct model_packet *more;
+
+	if ((room - o->room) * sizeof(*more) > available_bytes() / 2)
+		return -ENOMEM;
+	more = realloc(o->packets, room * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	o->packets = more;
+	o->room = room;
+	return 0;
+}
+
 static int take_in(struct oracle *o, model_source_fn source, void *self)
 {
 	int count;
 
 	do {
-		if (o->room - o->count < READ) {
-			size_t room = o->room ? o->room * 2 : 4ul * READ;
-			struct model_packet *more = realloc(o->packets, room * sizeof(*more));
-
-			if (!more)
-				return -ENOMEM;
-			o->packets = more;
-			o->room = room;
-		}
+		if (o->room - o->count < READ && grow_packets(o))
+			return -ENOMEM;
 		count = source(self, &o->packets[o->count], READ);
 		if (count < 0)
 			return count;
@@ -119,7 +146,8 @@ int oracle_create(struct oracle **oracle, model_source_fn source, void *self)
 		oracle_destroy(o);
 		return error == -ENOMEM ? failed(error,
 						 "no memory for the oracle after %zu packets: it "
-						 "keeps the whole trace; give it fewer",
+						 "keeps the whole trace; set "
+						 "trace.packets to fewer",
 						 count)
 					: error;
 	}

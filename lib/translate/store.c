@@ -18,7 +18,7 @@
 #define SHIFT_MASK   0x3full
 #define PAGE_OFFSET  0xfffull
 #define ADDRESS_BITS 57
-#define RELEASE	     65536 /* packets played between two calls of release() */
+#define RELEASE	     65536 /* packets played, or records added, between two calls of release() */
 
 /* In the order of recording; `next` leads to the same tenant's next one. */
 struct record {
@@ -117,7 +117,6 @@ static int grow(struct store *s)
 			      strerror(errno));
 	s->records = more;
 	s->bytes = bytes;
-	release(s);
 	return 0;
 }
 
@@ -173,6 +172,8 @@ int store_add(struct store *s, __u64 key, __u64 iova, __u32 page_shift)
 		tenant->first = s->count;
 	tenant->last = s->count++;
 	tenant->count++;
+	if (!(s->count % RELEASE))
+		release(s);
 	return 0;
 }
 

@@ -144,6 +144,14 @@ static __always_inline void event_submit(struct probe_counter *counter, struct e
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
+/* What a call of the kernel returned, as the code of an event. */
+static __always_inline __u8 errno_of(long result)
+{
+	if (result >= 0)
+		return 0;
+	return result < -255 ? 255 : -result;
+}
+
 static __always_inline void aggregate_failed(void)
 {
 	struct capture_state *shared = shared_state();

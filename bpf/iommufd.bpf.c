@@ -18,28 +18,24 @@ static __always_inline struct container_key space_key(const void *space)
 	};
 }
 
-static __always_inline struct vfio_call *space_begin(const void *space, __u32 probe)
+/* A change of how much is pinned. */
+static __always_inline int tell_space(struct probe_counter *counter, const void *space,
+				      bool refused)
 {
 	struct container_key key = space_key(space);
-	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
-	struct vfio_call *call = vfio_call_begin();
-	struct container *container;
+	struct container *container = bpf_map_lookup_elem(&containers, &key);
 
-	if (!call || !counter)
-		return NULL;
-	container = container_get(counter, &key, true);
-	call->container = container ? container->id : DEVICE_NONE;
-	return call;
+	if (container)
+		tell_user_memlock(counter, container, refused);
+	return 0;
 }
 
 SEC("fentry/iopt_map_user_pages")
 int BPF_PROG(space_map_begin, void *context, void *space)
 {
-	struct vfio_call *call = space_begin(space, PROBE_IOMMUFD_MAP);
+	struct container_key key = space_key(space);
 
-	if (call)
-		call->map_ns = bpf_ktime_get_ns();
-	return 0;
+	return request_begin(&key, true, STEP_MAP, PROBE_IOMMUFD_MAP);
 }
 
 /* Seven arguments: more than 6.1 can hand over, which has no iommufd. */
@@ -47,18 +43,9 @@ SEC("fexit/iopt_map_user_pages")
 int BPF_PROG(space_map_end, void *context, void *space, unsigned long *iova, void *address,
 	     unsigned long length, int protection, unsigned int flags, int result)
 {
-	struct container_key key = space_key(space);
 	struct vfio_operation o = {.kind = EVENT_VFIO_MAP, .queue = QUEUE_NONE};
-	struct vfio_call *call = vfio_call();
-	struct probe_counter *counter;
-	struct container *container;
+	struct probe_counter *counter = step_end(vfio_call(), STEP_MAP, PROBE_IOMMUFD_MAP, &o);
 
-	if (!call || !call->map_ns)
-		return 0;
-	o.ns = bpf_ktime_get_ns() - call->map_ns;
-	o.device = call->container;
-	call->map_ns = 0;
-	counter = probe_hit(PROBE_IOMMUFD_MAP);
 	if (!counter)
 		return 0;
 	bpf_probe_read_kernel(&o.address, sizeof(o.address), iova);
@@ -66,38 +53,24 @@ int BPF_PROG(space_map_end, void *context, void *space, unsigned long *iova, voi
 	o.code = errno_of(result);
 	o.flags = protection & (EVENT_READ | EVENT_WRITE);
 	tell(counter, &o);
-	container = bpf_map_lookup_elem(&containers, &key);
-	if (container)
-		tell_user_memlock(counter, container, result < 0);
-	return 0;
+	return tell_space(counter, space, result < 0);
 }
 
 SEC("fentry/iopt_unmap_iova")
 int BPF_PROG(space_unmap_begin, void *space)
 {
-	struct vfio_call *call = space_begin(space, PROBE_IOMMUFD_UNMAP);
+	struct container_key key = space_key(space);
 
-	if (call)
-		call->unmap_ns = bpf_ktime_get_ns();
-	return 0;
+	return request_begin(&key, true, STEP_UNMAP, PROBE_IOMMUFD_UNMAP);
 }
 
 SEC("fexit/iopt_unmap_iova")
 int BPF_PROG(space_unmap_end, void *space, unsigned long iova, unsigned long length,
 	     unsigned long *unmapped, int result)
 {
-	struct container_key key = space_key(space);
 	struct vfio_operation o = {.kind = EVENT_VFIO_UNMAP, .queue = QUEUE_NONE};
-	struct vfio_call *call = vfio_call();
-	struct probe_counter *counter;
-	struct container *container;
+	struct probe_counter *counter = step_end(vfio_call(), STEP_UNMAP, PROBE_IOMMUFD_UNMAP, &o);
 
-	if (!call || !call->unmap_ns)
-		return 0;
-	o.ns = bpf_ktime_get_ns() - call->unmap_ns;
-	o.device = call->container;
-	call->unmap_ns = 0;
-	counter = probe_hit(PROBE_IOMMUFD_UNMAP);
 	if (!counter)
 		return 0;
 	o.address = iova;
@@ -107,19 +80,13 @@ int BPF_PROG(space_unmap_end, void *space, unsigned long iova, unsigned long len
 	else
 		o.bytes = length;
 	tell(counter, &o);
-	container = bpf_map_lookup_elem(&containers, &key);
-	if (container)
-		tell_user_memlock(counter, container, false);
-	return 0;
+	return tell_space(counter, space, false);
 }
 
 SEC("fentry/pfn_reader_user_pin")
 int BPF_PROG(space_pin_begin)
 {
-	struct vfio_call *call = vfio_call_begin();
-
-	if (call)
-		call->pin_ns = bpf_ktime_get_ns();
+	step_begin(vfio_call_begin(), STEP_PIN);
 	return 0;
 }
 
@@ -129,15 +96,8 @@ int BPF_PROG(space_pin_end, struct pfn_reader_user *user, void *pages, unsigned 
 	     unsigned long last, int result)
 {
 	struct vfio_operation o = {.kind = EVENT_VFIO_PIN, .queue = QUEUE_NONE};
-	struct vfio_call *call = vfio_call();
-	struct probe_counter *counter;
+	struct probe_counter *counter = step_end(vfio_call(), STEP_PIN, PROBE_IOMMUFD_PIN, &o);
 
-	if (!call || !call->pin_ns)
-		return 0;
-	o.ns = bpf_ktime_get_ns() - call->pin_ns;
-	o.device = call->container;
-	call->pin_ns = 0;
-	counter = probe_hit(PROBE_IOMMUFD_PIN);
 	if (!counter)
 		return 0;
 	o.code = errno_of(result);

@@ -72,32 +72,27 @@ int BPF_PROG(group_detach, void *iommu, void *group)
 	return 0;
 }
 
-/* A request begins: what it pins and unpins belongs to this container. */
-static __always_inline struct vfio_call *request_begin(const struct container_key *key, __u32 probe)
+/* A change of what the container has mapped and pinned. */
+static __always_inline int tell_limits(struct probe_counter *counter, struct vfio_iommu *iommu,
+				       bool refused)
 {
-	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
-	struct vfio_call *call = vfio_call_begin();
-	struct container *container;
+	struct container_key key = {.address = (__u64)iommu};
+	struct container *container = bpf_map_lookup_elem(&containers, &key);
 
-	if (!call || !counter)
-		return NULL;
-	container = container_get(counter, key, false);
-	call->container = container ? container->id : DEVICE_NONE;
-	return call;
+	if (!container)
+		return 0;
+	tell_memlock(counter, container, refused);
+	tell_entries(counter, container, iommu, refused);
+	return 0;
 }
 
 SEC("fentry/vfio_iommu_type1_ioctl")
 int BPF_PROG(map_begin, void *iommu, unsigned int command)
 {
 	struct container_key key = {.address = (__u64)iommu};
-	struct vfio_call *call;
 
-	if (command != VFIO_IOMMU_MAP_DMA)
-		return 0;
-	call = request_begin(&key, PROBE_VFIO_MAP);
-	if (call)
-		call->map_ns = bpf_ktime_get_ns();
-	return 0;
+	return command == VFIO_IOMMU_MAP_DMA ? request_begin(&key, false, STEP_MAP, PROBE_VFIO_MAP)
+					     : 0;
 }
 
 /* A later fault of the address names who mapped it. */
@@ -120,22 +115,13 @@ static __always_inline void enter_mapping(void *ctx, const struct vfio_operation
 SEC("fexit/vfio_iommu_type1_ioctl")
 int BPF_PROG(map_end, void *iommu, unsigned int command, unsigned long argument, long result)
 {
-	struct container_key key = {.address = (__u64)iommu};
 	struct vfio_iommu_type1_dma_map map = {};
 	struct vfio_operation o = {.kind = EVENT_VFIO_MAP, .queue = QUEUE_NONE};
-	struct container *container;
 	struct probe_counter *counter;
-	struct vfio_call *call;
 
 	if (command != VFIO_IOMMU_MAP_DMA)
 		return 0;
-	call = vfio_call();
-	if (!call || !call->map_ns)
-		return 0;
-	o.ns = bpf_ktime_get_ns() - call->map_ns;
-	o.device = call->container;
-	call->map_ns = 0;
-	counter = probe_hit(PROBE_VFIO_MAP);
+	counter = step_end(vfio_call(), STEP_MAP, PROBE_VFIO_MAP, &o);
 	if (!counter)
 		return 0;
 	bpf_probe_read_user(&map, sizeof(map), (void *)argument);
@@ -146,48 +132,30 @@ int BPF_PROG(map_end, void *iommu, unsigned int command, unsigned long argument,
 	tell(counter, &o);
 	if (!result)
 		enter_mapping(ctx, &o);
-	container = bpf_map_lookup_elem(&containers, &key);
-	if (!container)
-		return 0;
-	tell_memlock(counter, container, result < 0);
-	tell_entries(counter, container, iommu, result < 0);
-	return 0;
+	return tell_limits(counter, iommu, result < 0);
 }
 
 SEC("fentry/vfio_iommu_type1_ioctl")
 int BPF_PROG(unmap_begin, void *iommu, unsigned int command)
 {
 	struct container_key key = {.address = (__u64)iommu};
-	struct vfio_call *call;
 
-	if (command != VFIO_IOMMU_UNMAP_DMA)
-		return 0;
-	call = request_begin(&key, PROBE_VFIO_UNMAP);
-	if (call)
-		call->unmap_ns = bpf_ktime_get_ns();
-	return 0;
+	return command == VFIO_IOMMU_UNMAP_DMA
+		       ? request_begin(&key, false, STEP_UNMAP, PROBE_VFIO_UNMAP)
+		       : 0;
 }
 
 /* The kernel has written into the request how much it unmapped. */
 SEC("fexit/vfio_iommu_type1_ioctl")
 int BPF_PROG(unmap_end, void *iommu, unsigned int command, unsigned long argument, long result)
 {
-	struct container_key key = {.address = (__u64)iommu};
 	struct vfio_iommu_type1_dma_unmap unmap = {};
 	struct vfio_operation o = {.kind = EVENT_VFIO_UNMAP, .queue = QUEUE_NONE};
-	struct container *container;
 	struct probe_counter *counter;
-	struct vfio_call *call;
 
 	if (command != VFIO_IOMMU_UNMAP_DMA)
 		return 0;
-	call = vfio_call();
-	if (!call || !call->unmap_ns)
-		return 0;
-	o.ns = bpf_ktime_get_ns() - call->unmap_ns;
-	o.device = call->container;
-	call->unmap_ns = 0;
-	counter = probe_hit(PROBE_VFIO_UNMAP);
+	counter = step_end(vfio_call(), STEP_UNMAP, PROBE_VFIO_UNMAP, &o);
 	if (!counter)
 		return 0;
 	bpf_probe_read_user(&unmap, sizeof(unmap), (void *)argument);
@@ -195,12 +163,7 @@ int BPF_PROG(unmap_end, void *iommu, unsigned int command, unsigned long argumen
 	o.bytes = unmap.size;
 	o.code = errno_of(result);
 	tell(counter, &o);
-	container = bpf_map_lookup_elem(&containers, &key);
-	if (!container)
-		return 0;
-	tell_memlock(counter, container, false);
-	tell_entries(counter, container, iommu, false);
-	return 0;
+	return tell_limits(counter, iommu, false);
 }
 
 /* Outside a request the container is being closed and the kernel takes back what is left. */
@@ -218,11 +181,11 @@ int BPF_PROG(remove_begin, struct vfio_iommu *iommu, struct vfio_dma *dma)
 	bytes = BPF_CORE_READ(dma, size);
 	if (container)
 		mapping_leave(container->id, BPF_CORE_READ(dma, iova), bytes);
-	if (call->map_ns || call->unmap_ns)
+	if (call->since_ns[STEP_MAP] || call->since_ns[STEP_UNMAP])
 		return 0;
 	call->container = container ? container->id : DEVICE_NONE;
 	call->removing = bytes;
-	call->remove_ns = bpf_ktime_get_ns();
+	step_begin(call, STEP_REMOVE);
 	return 0;
 }
 
@@ -232,28 +195,20 @@ int BPF_PROG(remove_end)
 	struct vfio_call *call = vfio_call();
 	struct vfio_operation o = {
 		.kind = EVENT_VFIO_UNMAP, .queue = QUEUE_NONE, .flags = EVENT_PRIV};
-	struct probe_counter *counter;
+	struct probe_counter *counter = step_end(call, STEP_REMOVE, PROBE_VFIO_REMOVE, &o);
 
-	if (!call || !call->remove_ns)
+	if (!counter)
 		return 0;
-	o.ns = bpf_ktime_get_ns() - call->remove_ns;
 	o.bytes = call->removing;
-	o.device = call->container;
-	call->remove_ns = 0;
 	call->container = DEVICE_NONE;
-	counter = probe_hit(PROBE_VFIO_REMOVE);
-	if (counter)
-		tell(counter, &o);
+	tell(counter, &o);
 	return 0;
 }
 
 SEC("fentry/vfio_pin_pages_remote")
 int BPF_PROG(pin_begin)
 {
-	struct vfio_call *call = vfio_call_begin();
-
-	if (call)
-		call->pin_ns = bpf_ktime_get_ns();
+	step_begin(vfio_call_begin(), STEP_PIN);
 	return 0;
 }
 
@@ -266,16 +221,9 @@ SEC("fexit/vfio_pin_pages_remote")
 int BPF_PROG(pin_end, void *dma, unsigned long address, unsigned long npage, void *base,
 	     unsigned long limit, void *batch, long result)
 {
-	struct vfio_call *call = vfio_call();
 	struct vfio_operation o = {.kind = EVENT_VFIO_PIN, .queue = QUEUE_NONE};
-	struct probe_counter *counter;
+	struct probe_counter *counter = step_end(vfio_call(), STEP_PIN, PROBE_VFIO_PIN, &o);
 
-	if (!call || !call->pin_ns)
-		return 0;
-	o.ns = bpf_ktime_get_ns() - call->pin_ns;
-	o.device = call->container;
-	call->pin_ns = 0;
-	counter = probe_hit(PROBE_VFIO_PIN);
 	if (!counter)
 		return 0;
 	o.address = address;

@@ -43,11 +43,12 @@ struct {
 	__type(value, struct container);
 } containers SEC(".maps");
 
-/* What a task is in the middle of: requests do not nest, what they call does. */
+/* What a task can be in the middle of: requests do not nest, what they call does. */
+enum vfio_step { STEP_MAP, STEP_UNMAP, STEP_PIN, STEP_REMOVE, STEPS };
+
 struct vfio_call {
-	__u64 map_ns, unmap_ns; /* 0: not in it */
-	__u64 pin_ns, remove_ns;
-	__u64 removing; /* bytes */
+	__u64 since_ns[STEPS]; /* 0: not in it */
+	__u64 removing;	       /* bytes */
 	__u32 container;
 	__u32 reserved;
 };
@@ -79,7 +80,7 @@ static __always_inline struct vfio_call *vfio_call(void)
 	return bpf_task_storage_get(&vfio_calls, bpf_get_current_task_btf(), 0, 0);
 }
 
-/* For the beginning of something; NULL and counted without memory. */
+/* For the beginning of a step; NULL and counted without memory. */
 static __always_inline struct vfio_call *vfio_call_begin(void)
 {
 	struct vfio_call *call;
@@ -93,13 +94,6 @@ static __always_inline struct vfio_call *vfio_call_begin(void)
 	return call;
 }
 
-static __always_inline __u8 errno_of(long result)
-{
-	if (result >= 0)
-		return 0;
-	return result < -255 ? 255 : -result;
-}
-
 struct vfio_operation {
 	__u64 address;
 	__u64 bytes;
@@ -110,6 +104,27 @@ struct vfio_operation {
 	__u8 code;
 	__u8 flags;
 };
+
+static __always_inline void step_begin(struct vfio_call *call, enum vfio_step step)
+{
+	if (call)
+		call->since_ns[step] = bpf_ktime_get_ns();
+}
+
+/*
+ * The end of a step that this task began: how long it took and whose it was. NULL if its beginning
+ * was not seen, or capture is not running any more.
+ */
+static __always_inline struct probe_counter *step_end(struct vfio_call *call, enum vfio_step step,
+						      __u32 probe, struct vfio_operation *o)
+{
+	if (!call || !call->since_ns[step])
+		return NULL;
+	o->ns = bpf_ktime_get_ns() - call->since_ns[step];
+	o->device = call->container;
+	call->since_ns[step] = 0;
+	return probe_hit(probe);
+}
 
 /* One by one if that was asked for, else into the counts of this second. */
 static __always_inline void tell(struct probe_counter *counter, const struct vfio_operation *o)
@@ -182,6 +197,22 @@ container_get(struct probe_counter *counter, const struct container_key *key, bo
 	struct container *container = bpf_map_lookup_elem(&containers, key);
 
 	return container ? container : container_enter(counter, key, iommufd);
+}
+
+/* A request begins: what it pins and unpins belongs to this container. */
+static __always_inline int request_begin(const struct container_key *key, bool iommufd,
+					 enum vfio_step step, __u32 probe)
+{
+	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
+	struct vfio_call *call = vfio_call_begin();
+	struct container *container;
+
+	if (!call || !counter)
+		return 0;
+	container = container_get(counter, key, iommufd);
+	call->container = container ? container->id : DEVICE_NONE;
+	step_begin(call, step);
+	return 0;
 }
 
 static __always_inline bool limit_silent(const struct container_limit *limit, __u64 used,

@@ -55,13 +55,6 @@ static __always_inline struct pci_call *pci_call(__u64 flags)
 	return call;
 }
 
-static __always_inline __u8 errno_of(long result)
-{
-	if (result >= 0)
-		return 0;
-	return result < -255 ? 255 : -result;
-}
-
 static __always_inline bool is_reset(unsigned int command)
 {
 	return command == VFIO_DEVICE_RESET || command == VFIO_DEVICE_PCI_HOT_RESET;

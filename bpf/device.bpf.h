@@ -149,4 +149,14 @@ static __always_inline bool device_dropped(const struct device_state *device)
 	return device && device->verdict == DEVICE_DROP;
 }
 
+/* The number of a device whose events are wanted; false: leave this one out. */
+static __always_inline bool device_wanted(struct probe_counter *counter,
+					  struct device *kernel_device, __u32 *number)
+{
+	struct device_state *device = device_by_address(counter, kernel_device);
+
+	*number = device ? device->id : DEVICE_NONE;
+	return !device_dropped(device);
+}
+
 #endif

@@ -98,23 +98,13 @@ static __always_inline void dma_leave(__u32 device, const struct dma_operation *
 		dma_astray(device, LIVE_UNKNOWN, o->bytes);
 }
 
-/* The number of a device whose events are wanted; false: leave this one out. */
-static __always_inline bool dma_device(struct probe_counter *counter, struct device *dev,
-				       __u32 *number)
-{
-	struct device_state *device = device_by_address(counter, dev);
-
-	*number = device ? device->id : DEVICE_NONE;
-	return !device_dropped(device);
-}
-
 static __always_inline int dma_mapped(void *ctx, __u32 probe, struct device *dev,
 				      const struct dma_operation *o)
 {
 	struct probe_counter *counter = probe_hit(probe);
 	__u32 device;
 
-	if (!counter || !dma_device(counter, dev, &device))
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	dma_enter(ctx, device, o);
 	return dma_tell(counter, device, o);
@@ -126,7 +116,7 @@ static __always_inline int dma_unmapped(__u32 probe, struct device *dev,
 	struct probe_counter *counter = probe_hit(probe);
 	__u32 device;
 
-	if (!counter || !dma_device(counter, dev, &device))
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	dma_leave(device, o);
 	return dma_tell(counter, device, o);
@@ -137,7 +127,7 @@ static __always_inline int dma_noted(__u32 probe, struct device *dev, const stru
 	struct probe_counter *counter = probe_hit(probe);
 	__u32 device;
 
-	if (!counter || !dma_device(counter, dev, &device))
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	return dma_tell(counter, device, o);
 }
@@ -211,7 +201,7 @@ static __always_inline int dma_list(void *ctx, __u32 probe, struct device *dev,
 {
 	struct probe_counter *counter = probe_hit(probe);
 
-	if (!counter || count <= 0 || !dma_device(counter, dev, &walk->device))
+	if (!counter || count <= 0 || !device_wanted(counter, dev, &walk->device))
 		return 0;
 	walk->entry = (__u64)list;
 	walk->sum.value = count;

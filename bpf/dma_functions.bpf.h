@@ -103,7 +103,7 @@ static __always_inline int unmap_begins(__u32 probe, enum timed_call call, struc
 	struct dma_operation o = {.address = address, .bytes = size};
 	__u32 device;
 
-	if (!counter || !dma_device(counter, dev, &device))
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	dma_leave(device, &o);
 	call_begins(call, dev, address, size);
@@ -122,7 +122,7 @@ static __always_inline int call_told(__u32 probe, struct device *dev, struct dma
 	struct probe_counter *counter = probe_again(probe);
 	__u32 device;
 
-	if (!counter || !dma_device(counter, dev, &device))
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	return dma_tell(counter, device, o);
 }
@@ -265,7 +265,7 @@ int BPF_PROG(called_iova_alloc, struct device *dev, struct dma_iova_state *iova,
 	if (!allocated)
 		return 0;
 	counter = probe_hit(PROBE_DMA_IOVA_ALLOC);
-	if (!counter || !dma_device(counter, dev, &request.device))
+	if (!counter || !device_wanted(counter, dev, &request.device))
 		return 0;
 	request.address = BPF_CORE_READ(iova, addr);
 	request.length = iova_size(iova);
@@ -281,7 +281,7 @@ static __always_inline int iova_filled(__u32 probe, struct device *dev, struct d
 	struct probe_counter *counter = probe_hit(probe);
 	__u32 device;
 
-	if (!counter || !dma_device(counter, dev, &device))
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	o->address = BPF_CORE_READ(iova, addr) + offset;
 	if (!mapping_fill(device, BPF_CORE_READ(iova, addr), iova_size(iova), bytes))
@@ -315,7 +315,7 @@ int BPF_PROG(called_iova_free, struct device *dev, struct dma_iova_state *iova)
 	struct probe_counter *counter = probe_hit(PROBE_DMA_IOVA_FREE);
 	__u32 device;
 
-	if (counter && dma_device(counter, dev, &device))
+	if (counter && device_wanted(counter, dev, &device))
 		mapping_leave(device, BPF_CORE_READ(iova, addr), iova_size(iova));
 	return 0;
 }
@@ -328,7 +328,7 @@ int BPF_PROG(called_iova_destroy, struct device *dev, struct dma_iova_state *iov
 	struct dma_operation o = {0, mapped, 0, 0, direction, EVENT_DMA_UNMAP};
 	__u32 device;
 
-	if (!counter || !dma_device(counter, dev, &device))
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	o.address = BPF_CORE_READ(iova, addr);
 	if (!mapping_leave(device, o.address, iova_size(iova)))

@@ -169,25 +169,20 @@ SEC("tp_btf/io_page_fault")
 int BPF_PROG(io_page_fault, struct device *dev, unsigned long iova, int flags)
 {
 	struct probe_counter *counter = probe_hit(PROBE_IOMMU_IO_PAGE_FAULT);
-	struct device_state *device;
 	struct event *event;
-	__u32 number;
+	__u32 device;
 
-	if (!counter)
+	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
-	device = device_by_address(counter, dev);
-	if (device_dropped(device))
-		return 0;
-	number = device ? device->id : DEVICE_NONE;
 	event = event_reserve(counter, EVENT_IOMMU_IO_PAGE_FAULT);
 	if (!event)
 		return 0;
 	event->address = iova;
 	event->value = flags;
-	event->device = number;
+	event->device = device;
 	event->flags = flags & FAULT_WRITE ? EVENT_WRITE : EVENT_READ;
 	event_submit(counter, event);
-	owner_tell(counter, number, device_group(dev), iova, 1);
+	owner_tell(counter, device, device_group(dev), iova, 1);
 	return 0;
 }
 

@@ -79,8 +79,8 @@ int BPF_PROG(reset_end, struct vfio_device *vfio, unsigned int command, unsigned
 {
 	struct pci_call *call = is_reset(command) ? pci_call(0) : NULL;
 	struct probe_counter *counter;
-	struct device_state *device;
 	struct event *event;
+	__u32 device;
 	__u64 ns;
 
 	if (!call || !call->reset_ns)
@@ -88,15 +88,12 @@ int BPF_PROG(reset_end, struct vfio_device *vfio, unsigned int command, unsigned
 	ns = bpf_ktime_get_ns() - call->reset_ns;
 	call->reset_ns = 0;
 	counter = probe_hit(PROBE_VFIO_RESET);
-	if (!counter)
-		return 0;
-	device = device_by_address(counter, BPF_CORE_READ(vfio, dev));
-	if (device_dropped(device))
+	if (!counter || !device_wanted(counter, BPF_CORE_READ(vfio, dev), &device))
 		return 0;
 	event = event_reserve(counter, EVENT_VFIO_RESET);
 	if (!event)
 		return 0;
-	event->device = device ? device->id : DEVICE_NONE;
+	event->device = device;
 	event->value = ns;
 	event->code = errno_of(result);
 	event->flags = command == VFIO_DEVICE_PCI_HOT_RESET ? EVENT_MAJOR : 0;

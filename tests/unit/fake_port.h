@@ -168,6 +168,16 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 	pthread_mutex_unlock(&port->lock);
 }
 
+static inline __u64 fake_port_ios(struct port *port)
+{
+	__u64 ios;
+
+	pthread_mutex_lock(&port->lock);
+	ios = port->ios;
+	pthread_mutex_unlock(&port->lock);
+	return ios;
+}
+
 void port_dma_violation(struct port *port, __u64 iova)
 {
 	(void)iova;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "injectors/emu/device.h"
+#include "injectors/emu/workload.h"
 #include "lib/base/clock.h"
 
 #define FAKE_PAGES 4096
@@ -187,6 +188,23 @@ void port_dma_violation(struct port *port, __u64 iova)
 __u64 port_blocked_ns(const struct port *port, __u16 queue)
 {
 	return port->blocked_ns[queue];
+}
+
+/* Runs a workload to its end; ending it once more changes nothing. */
+static inline struct workload_result fake_drive(struct port *port, struct channel *channel,
+						const struct workload_config *config)
+{
+	struct workload_result result;
+	struct workload *workload;
+
+	assert_int_equal(workload_create(&workload, config, &port->memory, channel), 0);
+	assert_int_equal(workload_start(workload), 0);
+	assert_int_equal(workload_wait(workload, 60 * NSEC_PER_SEC), 0);
+	workload_stop(workload);
+	workload_stop(workload);
+	result = *workload_result(workload);
+	workload_destroy(workload);
+	return result;
 }
 
 #endif

@@ -18,28 +18,17 @@
 
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
-static char directory[] = "/tmp/faultline-trace-XXXXXX";
 static char path[128];
 
 static int make_directory(void **state)
 {
-	(void)state;
-	snprintf(directory, sizeof(directory), "/tmp/faultline-trace-XXXXXX");
-	if (!mkdtemp(directory))
-		return -1;
-	snprintf(path, sizeof(path), "%s/run.flt", directory);
-	return 0;
-}
+	int err = scratch_make(state);
 
-static int remove_directory(void **state)
-{
-	char command[160];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	return system(command);
+	snprintf(path, sizeof(path), "%s/run.flt", scratch);
+	return err;
 }
 
 static void record(const struct random_stream *random, const struct trace_writer_config *config)
@@ -276,7 +265,7 @@ static void a_full_disk_leaves_whole_frames(void **state)
 	char mount_point[160], file[192];
 
 	(void)state;
-	snprintf(mount_point, sizeof(mount_point), "%s/small", directory);
+	snprintf(mount_point, sizeof(mount_point), "%s/small", scratch);
 	snprintf(file, sizeof(file), "%s/run.flt", mount_point);
 	assert_int_equal(mkdir(mount_point, 0700), 0);
 	if (mount("none", mount_point, "tmpfs", 0, "size=2500k"))
@@ -313,7 +302,7 @@ static void what_is_no_recording_is_refused(void **state)
 	}
 	unlink(path);
 	assert_int_equal(trace_read(&reading, stream_log(&log)), -ENOENT);
-	reading.path = directory;
+	reading.path = scratch;
 	assert_int_equal(trace_read(&reading, stream_log(&log)), -EISDIR);
 	reading.path = "/dev/zero";
 	assert_int_equal(trace_read(&reading, stream_log(&log)), -EPROTO);
@@ -329,7 +318,7 @@ static void nothing_is_replaced_unasked(void **state)
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(trace_writer_open(&writer, &config), -EEXIST);
-	snprintf(link, sizeof(link), "%s/link", directory);
+	snprintf(link, sizeof(link), "%s/link", scratch);
 	assert_int_equal(symlink(path, link), 0);
 	config.path = link;
 	config.overwrite = true;
@@ -403,5 +392,5 @@ int main(void)
 		cmocka_unit_test(a_sink_stops_the_source),
 	};
 
-	return cmocka_run_group_tests_name("trace", tests, make_directory, remove_directory);
+	return cmocka_run_group_tests_name("trace", tests, make_directory, scratch_remove);
 }

@@ -17,6 +17,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
 #define MIB	 (1u << 20)
@@ -24,25 +25,14 @@
 #define DEVICES	 7
 #define INTERVAL 100000ull /* ns from one event to the next */
 
-static char directory[64], path[128];
+static char path[128];
 
 static int make_directory(void **state)
 {
-	(void)state;
-	snprintf(directory, sizeof(directory), "/tmp/faultline-ring-XXXXXX");
-	if (!mkdtemp(directory))
-		return -1;
-	snprintf(path, sizeof(path), "%s/always.flt", directory);
-	return 0;
-}
+	int err = scratch_make(state);
 
-static int remove_directory(void **state)
-{
-	char command[160];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	return system(command);
+	snprintf(path, sizeof(path), "%s/always.flt", scratch);
+	return err;
 }
 
 static void segment_path(size_t number, char *name, size_t size)
@@ -53,7 +43,7 @@ static void segment_path(size_t number, char *name, size_t size)
 /* Bytes of all files of the recorder, and how many segments there are. */
 static __u64 ring_size(size_t *segments)
 {
-	DIR *dir = opendir(directory);
+	DIR *dir = opendir(scratch);
 	struct dirent *entry;
 	struct stat status;
 	__u64 bytes = 0;
@@ -340,7 +330,7 @@ static void a_missing_segment_is_counted(void **state)
 	segment_path(1, name, sizeof(name));
 	char foreign[160];
 
-	snprintf(foreign, sizeof(foreign), "%s/foreign", directory);
+	snprintf(foreign, sizeof(foreign), "%s/foreign", scratch);
 	assert_int_equal(link(name, foreign), 0);
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
@@ -450,7 +440,7 @@ static void a_snapshot_is_an_ordinary_recording(void **state)
 	__u64 seed = 7, since, until;
 
 	(void)state;
-	snprintf(name, sizeof(name), "%s/snapshot.flt", directory);
+	snprintf(name, sizeof(name), "%s/snapshot.flt", scratch);
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 70001), 0);
@@ -512,5 +502,5 @@ int main(void)
 		cmocka_unit_test(devices_told_again_change_their_entry),
 	};
 
-	return cmocka_run_group_tests_name("trace ring", tests, make_directory, remove_directory);
+	return cmocka_run_group_tests_name("trace ring", tests, make_directory, scratch_remove);
 }

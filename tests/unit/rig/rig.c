@@ -215,6 +215,21 @@ void rig_destroy(struct machine *rig)
 	rig_truth_clear();
 }
 
+__u64 rig_violations(const struct machine *rig)
+{
+	__u64 violations = 0;
+
+	for (__u32 i = 0; i < rig->config.device_count; i++) {
+		struct port_stats port;
+		struct lookup_stats lookup;
+
+		port_stats(rig->devices[i].port, &port);
+		lookup_stats(rig->devices[i].lookup, &lookup);
+		violations += port.violations + lookup.order_violations;
+	}
+	return violations;
+}
+
 void rig_arm(struct machine *rig, enum inject_point point, __u64 delay_ns, __s64 times)
 {
 	struct injection injection = {

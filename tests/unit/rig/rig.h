@@ -29,6 +29,9 @@ void rig_destroy(struct machine *rig);
 /* Arms an injection without limits on all devices under id 1. */
 void rig_arm(struct machine *rig, enum inject_point point, __u64 delay_ns, __s64 times);
 
+/* DMA that a port refused and translations out of order, of all devices. */
+__u64 rig_violations(const struct machine *rig);
+
 /* What truth_log() was given since the last clear, in the order of its time. */
 const struct truth_record *rig_truth(size_t *count);
 size_t rig_truth_count(__u8 what);

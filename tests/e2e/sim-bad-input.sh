@@ -185,6 +185,34 @@ equal "of four at once one writes the directory, the others say so" \
 check "and its tables are whole" sh -c "$FAULTLINE sim --tenants 1024 --set trace.packets=20000 --set \
 	trace.seed=${winner##*.} --csv alone && diff -r race alone"
 
+# Memory that is not there is an error in one sentence, wherever it lacks; the limit is what is available.
+lacks() {
+	local kib status
+	for kib in 1000 2000 4000 8000 16000 32000 64000; do
+		(ulimit -d $kib && exec timeout 20 "$FAULTLINE" "$@" >out 2>err)
+		status=$?
+		[ $status -eq 0 ] && continue
+		if [ $status -ne 1 ] || [ "$(wc -l <err)" -ne 1 ] || ! grep -qE 'no memory|Cannot allocate' err; then
+			not_ok "$*: $kib KiB" "exit $status: $(head -c 300 err)"
+			return
+		fi
+	done
+	ok "$*: enough memory or one sentence"
+}
+lacks sim --preset hypertrio --set devtlb.policy=belady
+lacks sim --tenants 65536 --set more.devices=64 --set trace.packets=2000
+lacks sim --preset table2-literal --set trace.packets=20000
+lacks sim --sweep trace.seed=1,2,3 -j 3 --set devtlb.entries=1048576 --set trace.packets=2000 --json
+lacks accesses --set trace.packets=20000 --json
+"$FAULTLINE" sim --set trace.packets=1e12 2>/dev/null >&2 &
+limited() { awk '/^Max data size/ { exit !($4 + 0 > 1e6) }' "/proc/$!/limits"; }
+if wait_for 5 limited; then
+	ok "a simulation does not take more memory than there is"
+else
+	not_ok "a simulation does not take more memory than there is" "$(grep data /proc/$!/limits)"
+fi
+kill $!
+
 # Every key that --keys lists, at its ends, beyond them and with what is no such value.
 "$FAULTLINE" sim --keys >keys
 if python3 - "$FAULTLINE" >keys.log 2>&1 <<'PY'; then

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/memory.h"
 #include "lib/job/expect.h"
 #include "tools/sim/progress.h"
 
@@ -108,9 +109,11 @@ int sim_command_parse(struct sim_command *command, const char *about, int argc, 
 
 	int err = common_parse(&argp, 0, argc, argv, command);
 
-	if (!err)
-		progress_end_on_signals();
-	return err;
+	if (err)
+		return err;
+	memory_keep_to_available();
+	progress_end_on_signals();
+	return 0;
 }
 
 /* "SECTION.KEY=V1,V2": a dimension named by its key, or by both if the key is taken. */

@@ -66,7 +66,7 @@ static int add_value(struct sweep_dimension *dimension, const struct job_entry *
 
 static bool is_name(const char *name)
 {
-	if (!isalpha((unsigned char)*name))
+	if (!isalpha((unsigned char)*name) || strlen(name) > SWEEP_NAME)
 		return false;
 	while (isalnum((unsigned char)*name) || *name == '_')
 		name++;
@@ -80,7 +80,7 @@ static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
 	int err = 0;
 
 	if (!is_name(entry->key))
-		return bad_dimension(entry, "NAME is made of letters, digits and _");
+		return bad_dimension(entry, "NAME is made of up to 40 letters, digits and _");
 	if (sweep_find(sweep, entry->key) >= 0)
 		return bad_dimension(entry, "this name is already swept");
 	if (!strcmp(entry->key, "point"))

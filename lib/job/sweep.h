@@ -16,6 +16,7 @@
 #include "lib/job/text.h"
 
 #define SWEEP_DIMENSIONS 8
+#define SWEEP_NAME	 40
 #define SWEEP_VALUES	 64
 #define SWEEP_POINTS	 4096
 

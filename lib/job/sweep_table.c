@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#define TEXT_ROOM  28 /* beside four columns of results on 80 columns */
+#define TEXT_LEAST 5
+
 static const char baseline[] = "baseline";
 
 static size_t wider(size_t width, const char *text)
@@ -10,6 +13,24 @@ static size_t wider(size_t width, const char *text)
 	size_t length = strlen(text);
 
 	return length > width ? length : width;
+}
+
+/* The widest columns give way until all have room. */
+static void fit(struct column *columns, size_t count)
+{
+	for (;;) {
+		struct column *widest = columns;
+		size_t sum = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			sum += columns[i].width + 2;
+			if (columns[i].width > widest->width)
+				widest = &columns[i];
+		}
+		if (!count || sum <= TEXT_ROOM || widest->width <= TEXT_LEAST)
+			return;
+		widest->width--;
+	}
 }
 
 size_t sweep_columns(struct column *columns, const struct sweep *sweep)
@@ -26,9 +47,12 @@ size_t sweep_columns(struct column *columns, const struct sweep *sweep)
 			width = wider(width, baseline);
 		for (size_t v = 0; v < dimension->value_count; v++)
 			width = wider(width, dimension->values[v]);
-		columns[count++] = (struct column){
-			.name = dimension->name, .type = COLUMN_TEXT, .width = (unsigned int)width};
+		columns[count++] = (struct column){.name = dimension->name,
+						   .type = COLUMN_TEXT,
+						   .width = (unsigned int)width,
+						   .whole = (unsigned int)width};
 	}
+	fit(columns + 1, count - 1);
 	return count;
 }
 

@@ -34,6 +34,7 @@ struct column {
 	enum column_type type;
 	unsigned int width; /* of the text form; 0: as wide as needed, last column only */
 	bool wide;	    /* left out of text output unless it was asked for wide */
+	unsigned int whole; /* width in wide output, if that is another */
 };
 
 struct table {

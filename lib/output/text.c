@@ -33,27 +33,33 @@ static void put_cell(struct writer *writer, size_t index, const char *text)
 {
 	const struct table *table = writer->table;
 	const struct column *column = &table->columns[index];
+	int width = (int)(writer->config.wide && column->whole ? column->whole : column->width);
 	bool last = true;
 
 	for (size_t i = index + 1; i < table->column_count; i++)
 		last = last && !shown(writer, &table->columns[i]);
 	if (!left_aligned(column))
-		fprintf(writer->file, "%*s", (int)column->width, text);
+		fprintf(writer->file, "%*s", width, text);
 	else if (last)
 		fputs(text, writer->file);
 	else
-		fprintf(writer->file, "%-*s", (int)column->width, text);
+		fprintf(writer->file, "%-*s", width, text);
 	fputs(last ? "\n" : GAP, writer->file);
 }
 
 /* A word that is too long is cut with a mark, unless the reader asked for all of it. */
+static void cut(const struct writer *writer, const struct column *column, char *text)
+{
+	if (column->width && !writer->config.wide && strlen(text) > column->width)
+		strcpy(text + column->width - 1, "~");
+}
+
 static void format_text(const struct writer *writer, const struct column *column, const char *value,
 			char *text, size_t size)
 {
 	snprintf(text, size, "%s", value ? value : "");
 	sanitize(text);
-	if (column->width && !writer->config.wide && strlen(text) > column->width)
-		strcpy(text + column->width - 1, "~");
+	cut(writer, column, text);
 }
 
 /* The whole time if the column is wide enough, else as much of the time of day as fits. */
@@ -158,6 +164,8 @@ static int text_begin(struct writer *writer)
 			 unit && isalpha((unsigned char)*unit) ? "_" : "", unit ? unit : "");
 		for (char *c = heading; *c; c++)
 			*c = (char)toupper((unsigned char)*c);
+		if (column->type == COLUMN_TEXT)
+			cut(writer, column, heading);
 		put_cell(writer, i, heading);
 	}
 	return 0;

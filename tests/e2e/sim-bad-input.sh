@@ -86,7 +86,7 @@ job ":2: x=trace.seed: $(seq -s, 65 | head -c 64)...: more than 64 values; $form
 	"[sweep]\nx = trace.seed: $(seq -s, 65)\n"
 job ":4: c=trace.run: $(seq -s, 64 | head -c 65)...: more than 4096 points; $form" \
 	"[sweep]\na = trace.seed: $(seq -s, 64)\nb = trace.turn: $(seq -s, 64)\nc = trace.run: $(seq -s, 64)\n"
-job ":2: 9=trace.seed: 1: NAME is made of letters, digits and _; $form" '[sweep]\n9 = trace.seed: 1\n'
+job ":2: 9=trace.seed: 1: NAME is made of up to 40 letters, digits and _; $form" '[sweep]\n9 = trace.seed: 1\n'
 job ":3: x=trace.run: 1: this name is already swept; $form" '[sweep]\nx = trace.seed: 1\nx = trace.run: 1\n'
 job ':3: trace.seed is already swept at job.ini:2; accepted: once' \
 	'[sweep]\nx = trace.seed: 1, 2\ny = trace.seed: 3, 4\n'
@@ -184,6 +184,22 @@ equal "of four at once one writes the directory, the others say so" \
 	"$(grep -l 'race/results.csv: exists already\|race: results.csv: exists already' race.err.* | wc -l)" 3
 check "and its tables are whole" sh -c "$FAULTLINE sim --tenants 1024 --set trace.packets=20000 --set \
 	trace.seed=${winner##*.} --csv alone && diff -r race alone"
+
+# Tables.
+long=(--tenants 4 --set trace.packets=9 --sweep more.invalidate_packets=0,100 --sweep trace.first_touches=0,1
+	--sweep preset.walk=as-released,table2-literal)
+"$FAULTLINE" sim "${long[@]}" >text
+equal "long names of a sweep leave 80 columns" "$(awk 'length > 80' text | wc -l) $(wc -l <text)" "0 10"
+"$FAULTLINE" sim "${long[@]}" --wide >text
+equal "and are whole in wide output" "$(grep -c 'INVALIDATE_PACKETS  FIRST_TOUCHES  WALK ' text)" 1
+"$FAULTLINE" sim "${small[@]}" --sweep trace.packets=5,6 --sweep trace.tenants=2,3 --csv named
+for table in named/*.csv; do
+	equal "${table#*/}: no column comes twice" "$(head -n 1 "$table" | tr , '\n' | sort | uniq -d)" ""
+done
+equal "JSON has what was swept and what was seen" "$("$FAULTLINE" sim "${small[@]}" --sweep trace.packets=5,6 --json |
+	python3 -c 'import json, sys
+print([(row["packets"], row["seen_packets"]) for row in json.load(sys.stdin)["tables"]["results"]])')" \
+	"[('5', 5), ('6', 6)]"
 
 # Memory that is not there is an error in one sentence, wherever it lacks; the limit is what is available.
 lacks() {

@@ -8,6 +8,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CELLS	     (SWEEP_COLUMNS + SIM_COLUMNS)
+#define NAME	     48
 
 static const char *const part_names[SIM_PARTS] = {
 	[PART_CONTEXT] = "context", [PART_DEVTLB] = "devtlb", [PART_IOTLB] = "iotlb",
@@ -17,22 +18,33 @@ static const char *const part_names[SIM_PARTS] = {
 const char *const sim_tables[] = {"results",	"caches", "tenants", "ptb",
 				  "partitions", "sets",	  NULL};
 
+/* A sweep over tenants names them already: what came of them are the seen ones. */
+static const char *own_name(const char *name, const struct sweep *sweep, char room[NAME])
+{
+	if (sweep_find(sweep, name) < 0)
+		return name;
+	snprintf(room, NAME, "seen_%s", name);
+	return room;
+}
+
 static int write_results(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {
 	struct column list[CELLS];
 	const struct job_column *own = sim_columns.columns;
+	char names[SIM_COLUMNS][NAME];
 	size_t first = sweep_columns(list, sweep);
 	struct table table = {"results", "Results (model)", list, first + SIM_COLUMNS};
 	int err;
 
-	/* A sweep over tenants names them already. */
-	for (size_t i = 0; i < SIM_COLUMNS; i++) {
-		bool named = sweep_find(sweep, own[i].name) >= 0;
-
-		list[first + i] = (struct column){named ? "seen" : own[i].name, own[i].unit,
-						  own[i].type, own[i].width, own[i].wide};
-	}
+	for (size_t i = 0; i < SIM_COLUMNS; i++)
+		list[first + i] = (struct column){
+			.name = own_name(own[i].name, sweep, names[i]),
+			.unit = own[i].unit,
+			.type = own[i].type,
+			.width = own[i].width,
+			.wide = own[i].wide,
+		};
 	err = writer_begin(writer, &table);
 	for (size_t point = 0; !err && point < sweep->points; point++) {
 		union cell cells[CELLS];
@@ -54,6 +66,7 @@ static int write_results(struct writer *writer, const struct sweep *sweep,
 /* A table whose rows name their point first; it must live until writer_end(). */
 struct point_table {
 	struct column columns[CELLS];
+	char names[CELLS][NAME];
 	struct table table;
 };
 
@@ -63,8 +76,10 @@ static int begin(struct point_table *t, struct writer *writer, const struct swee
 	size_t count = sweep_columns(t->columns, sweep);
 
 	t->table = (struct table){name, title, t->columns, count + own_count};
-	for (size_t i = 0; i < own_count; i++)
+	for (size_t i = 0; i < own_count; i++) {
 		t->columns[count + i] = own[i];
+		t->columns[count + i].name = own_name(own[i].name, sweep, t->names[i]);
+	}
 	return writer_begin(writer, &t->table);
 }
 

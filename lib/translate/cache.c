@@ -66,6 +66,9 @@ int cache_create(struct cache **cache, const struct cache_config *config)
 	created->ways = config->ways;
 	created->sets = config->entries / config->ways;
 	created->full = (__u32)((1ull << config->ways % 64) - 1);
+	created->lanes = config->ways < CACHE_NARROW_WAYS
+				 ? NIBBLES_HIGH & ((1ull << (4 * config->ways)) - 1)
+				 : NIBBLES_HIGH;
 	created->policy = (__u8)config->policy;
 	/* The generator never leaves 0; the constant spreads small seeds. */
 	created->random = cache_hash(config->seed + 1) ?: 1;

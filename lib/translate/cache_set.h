@@ -33,7 +33,8 @@ struct cache_wide;
 struct cache {
 	__u32 ways;
 	__u32 sets;
-	__u32 full; /* `valid` of a full set */
+	__u32 full;  /* `valid` of a full set */
+	__u64 lanes; /* highest bit of each way's nibble */
 	__u8 policy;
 	__u64 random;
 	__u64 halvings;
@@ -135,18 +136,19 @@ static inline void cache_second(struct cache *cache, __u32 slot, __u64 next_use)
 /* Of the ways with the smallest counter one is drawn. */
 static inline __u32 narrow_least(struct cache *cache, const struct cache_set *record)
 {
-	__u64 mask = cache->ways == CACHE_NARROW_WAYS ? ~0ull : (1ull << (4 * cache->ways)) - 1;
-	__u64 value = 0, least, numbers;
-	__u32 count;
+	__u64 least = zero_nibbles(record->counters) & cache->lanes, numbers, value = 0;
 
-	while (!(least = zero_nibbles(record->counters ^ value) & mask))
+	while (!least) {
 		value += NIBBLES_ONE;
+		least = zero_nibbles(record->counters ^ value) & cache->lanes;
+	}
 	if (!(least & (least - 1)))
 		return (__u32)__builtin_ctzll(least) / 4;
+	if (least == cache->lanes) /* as in a set whose entries are never hit */
+		return cache_draw(cache, cache->ways);
 	/* Each way gets the number of least ways up to it; the highest one has their count. */
 	numbers = (least >> 3) * NIBBLES_ONE;
-	count = (__u32)(numbers >> 60) ?: CACHE_NARROW_WAYS;
-	value = (cache_draw(cache, count) + 1) % CACHE_NARROW_WAYS * NIBBLES_ONE;
+	value = (cache_draw(cache, (__u32)(numbers >> 60)) + 1) * NIBBLES_ONE;
 	return (__u32)__builtin_ctzll(zero_nibbles(numbers ^ value)) / 4;
 }
 
@@ -165,9 +167,9 @@ static inline __u32 narrow_victim(struct cache *cache, __u32 set)
 {
 	const struct cache_set *record = &cache->records[set];
 
-	switch (cache->policy) {
-	case REPLACE_LFU:
+	if (__builtin_expect(cache->policy == REPLACE_LFU, 1))
 		return narrow_least(cache, record);
+	switch (cache->policy) {
 	case REPLACE_RANDOM:
 		return cache_draw(cache, cache->ways);
 	case REPLACE_BELADY:

@@ -82,7 +82,7 @@ static __u32 index_place(const struct cache *cache, __u32 set, __u64 key)
 	for (; wide->index[at]; at = (at + 1) & wide->index_mask) {
 		__u32 slot = wide->index[at] - 1;
 
-		if (cache->keys[slot] == key && slot / cache->ways == set)
+		if (cache->keys[slot] == key && (cache->sets == 1 || slot / cache->ways == set))
 			break;
 	}
 	return at;
@@ -140,10 +140,11 @@ __u32 wide_find(const struct cache *cache, __u32 set, __u64 key)
 static void count_hit(struct cache *cache, __u32 slot)
 {
 	__u8 *counters = cache->wide->counters;
-	__u32 first = slot - slot % cache->ways;
+	__u32 first;
 
 	if (++counters[slot] < CACHE_LFU_LIMIT)
 		return;
+	first = slot - slot % cache->ways;
 	for (__u32 way = 0; way < cache->ways; way++)
 		counters[first + way] >>= 1;
 	cache->halvings++;
@@ -151,13 +152,15 @@ static void count_hit(struct cache *cache, __u32 slot)
 
 void wide_touch(struct cache *cache, __u32 slot, __u64 next_use)
 {
-	struct wide_set *set = &cache->wide->sets[slot / cache->ways];
-
 	if (cache->policy == REPLACE_LFU) {
 		count_hit(cache, slot);
 	} else if (cache->policy == REPLACE_BELADY) {
 		cache->next_uses[slot] = next_use;
-	} else if (cache->policy == REPLACE_LRU && set->newest != slot) {
+	} else if (cache->policy == REPLACE_LRU) {
+		struct wide_set *set = &cache->wide->sets[slot / cache->ways];
+
+		if (set->newest == slot)
+			return;
 		unlink_slot(cache->wide, set, slot);
 		link_newest(cache->wide, set, slot);
 	}

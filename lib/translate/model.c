@@ -10,7 +10,7 @@
 static bool buffer_hit(struct model *m, struct model_device *device, const struct access *a)
 {
 	bool *used = device->prefetcher.used;
-	__u32 slot = look_up_slot(&device->buffer, a->key, CACHE_NEVER);
+	__u32 slot = look_up_slot(&device->buffer, a->key, CACHE_NEVER, &(struct miss){0});
 
 	if (slot == CACHE_NO_SLOT)
 		return false;
@@ -20,26 +20,26 @@ static bool buffer_hit(struct model *m, struct model_device *device, const struc
 }
 
 /* DevTLB and prefetch buffer side by side, at `time_ps`; what misses leaves for the IOMMU. */
-static inline void device_lookup(struct model *m, const struct access *a, __u32 number,
-				 __u64 time_ps)
+static inline void device_lookup(struct model *m, struct access *a, __u64 time_ps)
 {
 	struct model_device *device = &m->devices[a->device];
 
 	if (m->config.walk == WALK_NONE)
-		schedule(m, EVENT_HIT, time_ps, number);
-	else if (look_up(&device->devtlb, a->key, a->next_use) ||
+		schedule(m, EVENT_HIT, time_ps, a);
+	else if (look_up(&device->devtlb, a->key, a->next_use, &a->devtlb) ||
 		 (device->buffer.cache && buffer_hit(m, device, a)))
-		schedule(m, EVENT_HIT, time_ps + m->config.devtlb_hit_ps, number);
+		schedule(m, EVENT_HIT, time_ps + m->config.devtlb_hit_ps, a);
 	else
-		schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps, number);
+		schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps, a);
 }
 
 static void fill_buffer(struct model *m, struct model_device *device, const struct access *a)
 {
 	const struct level *devtlb = &device->devtlb;
 	bool *used = device->prefetcher.used;
+	struct miss miss = any_miss(&device->buffer, a->key);
 	__u64 evicted;
-	__u32 slot = fill_slot(&device->buffer, a->key, CACHE_NEVER, &evicted);
+	__u32 slot = fill_slot(&device->buffer, &miss, a->key, CACHE_NEVER, &evicted);
 
 	device->prefetcher.under_way--;
 	if (level_find(devtlb, set_of(devtlb, a->key), a->key) != CACHE_NO_SLOT)
@@ -66,7 +66,7 @@ static inline void in_flight_changes(struct model *m, struct model_device *devic
 		m->stats.in_flight_max = device->in_flight;
 }
 
-static inline void complete(struct model *m, const struct access *a, __u32 number)
+static inline void complete(struct model *m, struct access *a)
 {
 	__u64 latency = m->now_ps - a->issued_ps;
 
@@ -77,44 +77,48 @@ static inline void complete(struct model *m, const struct access *a, __u32 numbe
 		m->stats.latency_max_ps = latency;
 	if (m->observer)
 		m->observer->completed(m->observer->self, m->now_ps, a->source, latency);
-	access_free(m, number);
+	access_free(m, a);
 }
 
-static void done(struct model *m, const struct access *a, __u32 number)
+static void done(struct model *m, struct access *a)
 {
 	struct model_device *device = &m->devices[a->device];
 
 	if (a->prefetch) {
 		fill_buffer(m, device, a);
-		access_free(m, number);
+		access_free(m, a);
 		return;
 	}
-	fill(&device->devtlb, a->key, a->next_use);
-	complete(m, a, number);
+	fill(&device->devtlb, &a->devtlb, a->key, a->next_use);
+	complete(m, a);
 }
 
-static inline void happen(struct model *m, enum model_event event)
+static void context_comes(struct model *m, struct access *a)
 {
-	__u32 number = queue_take(&m->queues[event]);
-	struct access *a = &m->accesses[number];
+	__u64 key = page_key(0, 12, a->source);
+	struct miss miss = any_miss(&m->context, key);
 
-	set_due(m, event);
+	fill(&m->context, &miss, key, CACHE_NEVER);
+	device_lookup(m, a, m->now_ps);
+}
+
+static INLINE void happen(struct model *m, enum model_event event)
+{
 	switch (event) {
 	case EVENT_HIT:
-		complete(m, a, number);
+		complete(m, take(m, EVENT_HIT));
 		break;
 	case EVENT_DONE:
-		done(m, a, number);
+		done(m, take(m, EVENT_DONE));
 		break;
 	case EVENT_WALKED:
-		model_iommu_walked(m, a, number);
+		model_iommu_walked(m, take(m, EVENT_WALKED));
 		break;
 	case EVENT_CONTEXT:
-		fill(&m->context, page_key(0, 12, a->source), CACHE_NEVER);
-		device_lookup(m, a, number, m->now_ps);
+		context_comes(m, take(m, EVENT_CONTEXT));
 		break;
 	default: /* EVENT_IOMMU, EVENT_HISTORY */
-		model_iommu_lookup(m, a, number);
+		model_iommu_lookup(m, take(m, event));
 		break;
 	}
 }
@@ -190,11 +194,29 @@ static void invalidate(struct model *m, struct model_device *device,
 	m->stats.invalidations++;
 }
 
+/* All translations of a packet ask for the same entry: most find it where the last one did. */
+static bool context_hit(struct model *m, __u16 source)
+{
+	struct level *context = &m->context;
+	__u64 key = page_key(0, 12, source);
+
+	if (context->cache->keys[m->context_slot] == key) {
+		context->sets[0].hits++;
+		level_touch(context, 0, m->context_slot, CACHE_NEVER);
+		return true;
+	}
+	__u32 slot = look_up_slot(context, key, CACHE_NEVER, &(struct miss){0});
+
+	if (slot == CACHE_NO_SLOT)
+		return false;
+	m->context_slot = slot;
+	return true;
+}
+
 static int translate(struct model *m, struct model_device *device,
 		     const struct model_packet *packet, const struct model_request *request)
 {
 	struct access *a;
-	__u32 number;
 
 	if (m->tables) {
 		int error =
@@ -203,23 +225,22 @@ static int translate(struct model *m, struct model_device *device,
 		if (error)
 			return error;
 	}
-	a = access_new(m, &number);
-	*a = (struct access){
-		.key = page_key(request->iova, request->page_shift, packet->domain),
-		.next_use = request->next_use,
-		.issued_ps = m->now_ps,
-		.source = packet->source,
-		.device = (__u8)(device - m->devices),
-	};
+	a = access_new(m);
+	a->key = page_key(request->iova, request->page_shift, packet->domain);
+	a->next_use = request->next_use;
+	a->issued_ps = m->now_ps;
+	a->source = packet->source;
+	a->device = device->number;
+	a->prefetch = a->faulted = false;
 	if (device->buffer.cache)
 		model_prefetch(m, device, a);
-	if (look_up(&m->context, page_key(0, 12, a->source), CACHE_NEVER))
-		device_lookup(m, a, number, m->now_ps + m->config.context_hit_ps);
+	if (context_hit(m, a->source))
+		device_lookup(m, a, m->now_ps + m->config.context_hit_ps);
 	else
 		schedule(m, EVENT_CONTEXT,
 			 m->now_ps + m->config.context_hit_ps +
 				 2 * (m->config.pcie_ps + m->config.dram_ps),
-			 number);
+			 a);
 	return 0;
 }
 

@@ -73,6 +73,7 @@ static int create_device(struct model *m, struct model_device *device)
 	int error = level_create(&device->devtlb, &m->config.devtlb, "devtlb", KEY_2M);
 
 	device->devtlb.lost = m->lost;
+	device->number = (__u8)(device - m->devices);
 	device->until_invalidation = m->config.invalidate_packets;
 	if (!error)
 		error = level_create(&device->buffer, &buffer, "prefetch", KEY_2M);
@@ -116,7 +117,7 @@ static int create_queues(struct model *m)
 	if (!m->accesses)
 		return failed(-ENOMEM, "no memory for %u translations in flight", accesses);
 	for (__u32 i = 0; i < accesses; i++)
-		m->accesses[i].next_free = i + 1;
+		access_free(m, &m->accesses[i]);
 	for (unsigned int i = 0; i < MODEL_QUEUES; i++) {
 		m->queues[i].ring = calloc(size, sizeof(m->queues[i].ring[0]));
 		m->queues[i].mask = size - 1;

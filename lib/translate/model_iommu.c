@@ -39,21 +39,22 @@ static inline __u32 reads_left(const struct model *m, const struct access *a)
 	return leaf;
 }
 
-void model_iommu_lookup(struct model *m, struct access *a, __u32 number)
+void model_iommu_lookup(struct model *m, struct access *a)
 {
 	__u64 delay = m->config.walk_hit_ps;
 	__u32 reads;
 
 	a->walks = true;
 	a->fill2 = a->fill3 = false;
-	if (m->iotlb.cache && look_up(&m->iotlb, a->key, a->next_use)) {
+	if (m->iotlb.cache && look_up(&m->iotlb, a->key, a->next_use, &a->iotlb)) {
 		a->walks = false;
-		schedule(m, EVENT_WALKED, m->now_ps + delay, number);
+		a->iotlb = any_miss(&m->iotlb, a->key);
+		schedule(m, EVENT_WALKED, m->now_ps + delay, a);
 		return;
 	}
-	a->fill2 = !look_up(&m->level2, key_2m(a->key), a->next_use);
+	a->fill2 = !look_up(&m->level2, key_2m(a->key), a->next_use, &a->level2);
 	if (a->fill2)
-		a->fill3 = !look_up(&m->level3, key_1g(a->key), a->next_use);
+		a->fill3 = !look_up(&m->level3, key_1g(a->key), a->next_use, &a->level3);
 	reads = reads_left(m, a);
 	if (reads)
 		delay = reads * m->config.dram_ps;
@@ -62,30 +63,30 @@ void model_iommu_lookup(struct model *m, struct access *a, __u32 number)
 		m->stats.prefetch_walks++;
 	else
 		m->stats.walks++;
-	schedule(m, EVENT_WALKED, m->now_ps + delay, number);
+	schedule(m, EVENT_WALKED, m->now_ps + delay, a);
 }
 
 /* The page is absent: the answer says so, the device requests it, and asks again after the response. */
-static bool faults(struct model *m, struct access *a, __u32 number)
+static bool faults(struct model *m, struct access *a)
 {
 	if (!m->config.fault_per_million || !a->walks || a->prefetch || a->faulted ||
 	    random_below(&m->random, MILLION) >= m->config.fault_per_million)
 		return false;
 	a->faulted = true;
 	m->stats.faults++;
-	schedule(m, EVENT_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps, number);
+	schedule(m, EVENT_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps, a);
 	return true;
 }
 
-void model_iommu_walked(struct model *m, struct access *a, __u32 number)
+void model_iommu_walked(struct model *m, struct access *a)
 {
 	if (a->fill3)
-		fill(&m->level3, key_1g(a->key), a->next_use);
+		fill(&m->level3, &a->level3, key_1g(a->key), a->next_use);
 	if (a->fill2)
-		fill(&m->level2, key_2m(a->key), a->next_use);
-	if (faults(m, a, number))
+		fill(&m->level2, &a->level2, key_2m(a->key), a->next_use);
+	if (faults(m, a))
 		return;
 	if (m->iotlb.cache)
-		fill(&m->iotlb, a->key, a->next_use);
-	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, number);
+		fill(&m->iotlb, &a->iotlb, a->key, a->next_use);
+	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, a);
 }

@@ -51,6 +51,9 @@ static inline __u64 key_1g(__u64 key)
 	return (key & (KEY_ABOVE(KEY_1G) | KEY_DOMAIN)) | 3;
 }
 
+/* A third of their instructions were those of the call. */
+#define INLINE inline __attribute__((always_inline))
+
 struct level {
 	struct cache *cache;		/* NULL: there is none */
 	struct model_cache_stats *sets; /* what each set counts; halvings are the cache's */
@@ -73,46 +76,70 @@ static inline __u32 level_find(const struct level *level, __u32 set, __u64 key)
 				  : narrow_find(level->cache, set, key);
 }
 
-/* The slot that was hit, or CACHE_NO_SLOT. */
-static inline __u32 look_up_slot(struct level *level, __u64 key, __u64 next_use)
+static INLINE void level_touch(struct level *level, __u32 set, __u32 slot, __u64 next_use)
 {
-	__u32 set = set_of(level, key), slot = level_find(level, set, key);
-
-	if (slot == CACHE_NO_SLOT) {
-		level->sets[set].misses++;
-		return slot;
-	}
-	level->sets[set].hits++;
 	if (level->cache->wide)
 		wide_touch(level->cache, slot, next_use);
 	else
 		narrow_touch(level->cache, set, slot, next_use);
+}
+
+/* Where a lookup missed, and how many keys had entered that set: its fill is spared a search. */
+struct miss {
+	__u32 set;
+	__u32 fills;
+};
+
+/* For a key that has not been looked up just now: its fill has to search. */
+static inline struct miss any_miss(const struct level *level, __u64 key)
+{
+	__u32 set = set_of(level, key);
+
+	return (struct miss){set, (__u32)level->sets[set].fills - 1};
+}
+
+/* The slot that was hit, or CACHE_NO_SLOT and what fill_slot() wants to know. */
+static INLINE __u32 look_up_slot(struct level *level, __u64 key, __u64 next_use, struct miss *miss)
+{
+	__u32 set = set_of(level, key), slot = level_find(level, set, key);
+	struct model_cache_stats *stats = &level->sets[set];
+
+	if (slot == CACHE_NO_SLOT) {
+		stats->misses++;
+		*miss = (struct miss){set, (__u32)stats->fills};
+		return slot;
+	}
+	stats->hits++;
+	level_touch(level, set, slot, next_use);
 	return slot;
 }
 
-static inline bool look_up(struct level *level, __u64 key, __u64 next_use)
+static INLINE bool look_up(struct level *level, __u64 key, __u64 next_use, struct miss *miss)
 {
-	return look_up_slot(level, key, next_use) != CACHE_NO_SLOT;
+	return look_up_slot(level, key, next_use, miss) != CACHE_NO_SLOT;
 }
 
 /*
- * Enters a key; *evicted gets the one that made way. Two requests for one page may both have missed:
- * the second one finds the first one's entry, and CACHE_NO_SLOT is returned.
+ * Enters the key that missed; *evicted gets the one that made way. Two requests for one page may both
+ * have missed: the second one finds the first one's entry, and CACHE_NO_SLOT is returned.
  */
-static inline __u32 fill_slot(struct level *level, __u64 key, __u64 next_use, __u64 *evicted)
+static INLINE __u32 fill_slot(struct level *level, const struct miss *miss, __u64 key,
+			      __u64 next_use, __u64 *evicted)
 {
 	struct cache *cache = level->cache;
-	__u32 set = set_of(level, key), slot;
-	struct model_cache_stats *stats = &level->sets[set];
+	struct model_cache_stats *stats = &level->sets[miss->set];
+	__u32 slot;
 
 	*evicted = 0;
-	slot = level_find(level, set, key);
-	if (slot != CACHE_NO_SLOT) {
-		cache_second(cache, slot, next_use);
-		return CACHE_NO_SLOT;
+	if ((__u32)stats->fills != miss->fills) {
+		slot = level_find(level, miss->set, key);
+		if (slot != CACHE_NO_SLOT) {
+			cache_second(cache, slot, next_use);
+			return CACHE_NO_SLOT;
+		}
 	}
-	slot = cache->wide ? wide_insert(cache, set, key, next_use, evicted)
-			   : narrow_insert(cache, set, key, next_use, evicted);
+	slot = cache->wide ? wide_insert(cache, miss->set, key, next_use, evicted)
+			   : narrow_insert(cache, miss->set, key, next_use, evicted);
 	stats->fills++;
 	if (!*evicted)
 		return slot;
@@ -125,11 +152,11 @@ static inline __u32 fill_slot(struct level *level, __u64 key, __u64 next_use, __
 	return slot;
 }
 
-static inline void fill(struct level *level, __u64 key, __u64 next_use)
+static INLINE void fill(struct level *level, const struct miss *miss, __u64 key, __u64 next_use)
 {
 	__u64 evicted;
 
-	fill_slot(level, key, next_use, &evicted);
+	fill_slot(level, miss, key, next_use, &evicted);
 }
 
 /* Takes a key out, if it is there. */

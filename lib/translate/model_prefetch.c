@@ -41,24 +41,20 @@ static void ask(struct model *m, struct model_device *device, __u16 source)
 
 	for (__u32 i = 0; i < h->count; i++) {
 		struct access *a;
-		__u32 number;
 
 		if (p->under_way == MODEL_PREFETCHES) {
 			m->stats.prefetch_refused++;
 			continue;
 		}
-		a = access_new(m, &number);
-		*a = (struct access){
-			.key = h->keys[i],
-			.next_use = CACHE_NEVER,
-			.source = source,
-			.device = (__u8)(device - m->devices),
-			.prefetch = true,
-		};
+		a = access_new(m);
+		a->key = h->keys[i];
+		a->next_use = CACHE_NEVER;
+		a->source = source;
+		a->device = device->number;
+		a->prefetch = true;
 		p->under_way++;
 		m->stats.prefetches++;
-		schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps + m->config.dram_ps,
-			 number);
+		schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps + m->config.dram_ps, a);
 	}
 }
 

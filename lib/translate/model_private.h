@@ -14,18 +14,21 @@
 #define NONE		  UINT32_MAX
 #define TIME_MAX_PS	  (QUEUE_END / 2) /* of an arrival: 13 days of virtual time */
 
-/* A translation under way, of a packet or of the prefetcher. */
+/* A translation under way, of a packet or of the prefetcher: one line of the host's cache. */
 struct access {
 	__u64 key; /* page_key() */
 	__u64 next_use;
-	__u64 issued_ps;
-	__u32 next_free;
+	union {
+		__u64 issued_ps;
+		struct access *next_free;
+	};
 	__u16 source;
 	__u8 device;
 	bool prefetch;
 	bool walks;	   /* the IOTLB, if there is one, did not know the page */
 	bool fill2, fill3; /* walk caches that missed */
 	bool faulted;
+	struct miss devtlb, iotlb, level2, level3;
 };
 
 /* The newest requests of a source, kept in main memory by the history reader (section III). */
@@ -50,6 +53,7 @@ struct model_device {
 	__u64 slot_ps;	 /* when the next packet arrives */
 	__u64 area_since_ps;
 	__u32 until_invalidation; /* packets */
+	__u8 number;
 	bool ended;
 };
 
@@ -64,7 +68,8 @@ struct model {
 	struct access *accesses;
 	struct tables *tables;
 	const struct model_observer *observer;
-	__u32 free_access;
+	struct access *free_access;
+	__u32 context_slot; /* of the context entry that was hit last */
 	__u64 now_ps;
 	__u64 slot_ps; /* from packet to packet */
 	struct random random;
@@ -72,19 +77,18 @@ struct model {
 	bool overflowed; /* a sum was beyond 64 bits */
 };
 
-static inline struct access *access_new(struct model *m, __u32 *number)
+static inline struct access *access_new(struct model *m)
 {
-	struct access *a = &m->accesses[m->free_access];
+	struct access *a = m->free_access;
 
-	*number = m->free_access;
 	m->free_access = a->next_free;
 	return a;
 }
 
-static inline void access_free(struct model *m, __u32 number)
+static inline void access_free(struct model *m, struct access *a)
 {
-	m->accesses[number].next_free = m->free_access;
-	m->free_access = number;
+	a->next_free = m->free_access;
+	m->free_access = a;
 }
 
 static inline void set_due(struct model *m, enum model_event event)
@@ -92,15 +96,24 @@ static inline void set_due(struct model *m, enum model_event event)
 	m->due[event] = queue_first_ps(&m->queues[event]) << QUEUE_KIND_BITS | event;
 }
 
-static inline void schedule(struct model *m, enum model_event event, __u64 time_ps, __u32 number)
+static inline void schedule(struct model *m, enum model_event event, __u64 time_ps,
+			    struct access *a)
 {
-	queue_add(&m->queues[event], time_ps, number);
+	queue_add(&m->queues[event], time_ps, a);
 	set_due(m, event);
 }
 
+static inline struct access *take(struct model *m, enum model_event event)
+{
+	struct access *a = queue_take(&m->queues[event]);
+
+	set_due(m, event);
+	return a;
+}
+
 /* model_iommu.c: a request has reached the IOMMU; its walk is over. */
-void model_iommu_lookup(struct model *m, struct access *access, __u32 number);
-void model_iommu_walked(struct model *m, struct access *access, __u32 number);
+void model_iommu_lookup(struct model *m, struct access *access);
+void model_iommu_walked(struct model *m, struct access *access);
 
 /* model_prefetch.c: a packet's translation tells who will come, and asks for his pages. */
 void model_prefetch(struct model *m, struct model_device *device, const struct access *trigger);

@@ -28,10 +28,11 @@ enum model_event {
 #define QUEUE_END	(UINT64_MAX >> QUEUE_KIND_BITS) /* later than any event */
 #define QUEUE_SPARE	2 /* entries of a ring beyond those that can be in it */
 
+struct access;
+
 struct model_queue_entry {
 	__u64 time_ps;
-	__u32 access;
-	__u32 reserved;
+	struct access *access;
 };
 
 struct model_queue {
@@ -45,7 +46,7 @@ static inline __u64 queue_first_ps(const struct model_queue *queue)
 	return queue->ring[queue->head & queue->mask].time_ps;
 }
 
-static inline void queue_add(struct model_queue *queue, __u64 time_ps, __u32 access)
+static inline void queue_add(struct model_queue *queue, __u64 time_ps, struct access *access)
 {
 	__u32 at = queue->tail++;
 
@@ -54,10 +55,10 @@ static inline void queue_add(struct model_queue *queue, __u64 time_ps, __u32 acc
 		queue->ring[at & queue->mask] = queue->ring[(at - 1) & queue->mask];
 		at--;
 	}
-	queue->ring[at & queue->mask] = (struct model_queue_entry){time_ps, access, 0};
+	queue->ring[at & queue->mask] = (struct model_queue_entry){time_ps, access};
 }
 
-static inline __u32 queue_take(struct model_queue *queue)
+static inline struct access *queue_take(struct model_queue *queue)
 {
 	return queue->ring[queue->head++ & queue->mask].access;
 }

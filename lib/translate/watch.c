@@ -27,7 +27,9 @@ struct watch {
 	struct watch_point points[POINTS_MAX];
 	__u32 point_count;
 	__u64 point_ps;
-	__u64 since_ps; /* in_flight since then */
+	__u64 since_ps;		     /* in_flight since then */
+	struct watch_point *present; /* the stretch that holds since_ps */
+	__u64 present_end_ps;
 	__u64 in_flight;
 	bool failed;
 };
@@ -71,28 +73,33 @@ static struct watch_point *point_at(struct watch *w, __u64 time_ps)
 }
 
 /* Adds what was in flight up to now to each stretch that it covers. */
-static void pass_time(struct watch *w, __u64 now_ps)
+static void pass_stretches(struct watch *w, __u64 now_ps)
 {
-	while (w->since_ps < now_ps) {
-		struct watch_point *point = point_at(w, w->since_ps);
-		__u64 end = point->start_ps + w->point_ps, until = end < now_ps ? end : now_ps;
-
-		point->in_flight_ps += w->in_flight * (until - w->since_ps);
-		w->since_ps = until;
+	while (now_ps >= w->present_end_ps) {
+		w->present->in_flight_ps += w->in_flight * (w->present_end_ps - w->since_ps);
+		w->since_ps = w->present_end_ps;
+		w->present = point_at(w, w->since_ps);
+		w->present_end_ps = w->present->start_ps + w->point_ps;
 	}
+}
+
+static inline void pass_time(struct watch *w, __u64 now_ps)
+{
+	if (now_ps >= w->present_end_ps)
+		pass_stretches(w, now_ps);
+	w->present->in_flight_ps += w->in_flight * (now_ps - w->since_ps);
+	w->since_ps = now_ps;
 }
 
 static void on_entered(void *self, __u64 now_ps, const struct model_packet *packet, __u64 drops)
 {
 	struct watch *w = self;
 	struct tenant *tenant = tenant_of(w, packet->source);
-	struct watch_point *point;
 
 	pass_time(w, now_ps);
 	w->in_flight += packet->count;
-	point = point_at(w, now_ps);
-	point->packets++;
-	point->drops += drops;
+	w->present->packets++;
+	w->present->drops += drops;
 	if (!tenant)
 		return;
 	tenant->packets++;
@@ -102,7 +109,7 @@ static void on_entered(void *self, __u64 now_ps, const struct model_packet *pack
 static void on_completed(void *self, __u64 now_ps, __u16 source, __u64 latency_ps)
 {
 	struct watch *w = self;
-	struct tenant *tenant = tenant_of(w, source);
+	struct tenant *tenant = w->tenants[source];
 
 	pass_time(w, now_ps);
 	w->in_flight--;
@@ -122,6 +129,8 @@ int watch_create(struct watch **watch, __u64 point_ps)
 	if (!w)
 		return failed(-ENOMEM, "no memory for the tenants of a model");
 	w->point_ps = point_ps < POINT_MIN ? POINT_MIN : point_ps;
+	w->present = point_at(w, 0);
+	w->present_end_ps = w->point_ps;
 	w->observer = (struct model_observer){on_entered, on_completed, w};
 	*watch = w;
 	return 0;

@@ -18,9 +18,10 @@
 #define HISTOGRAM_MAX_BITS 40 /* 2^40 ns is 18 minutes */
 #define HISTOGRAM_BUCKETS  (((HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_BITS) + 1) << HISTOGRAM_SUB_BITS)
 
-/* Index of the highest set bit; v != 0. Written out: BPF of clang 14 has no clz instruction. */
+/* Index of the highest set bit; v != 0. BPF of clang 14 has no clz instruction. */
 static inline unsigned int histogram_msb(__u64 v)
 {
+#ifdef __bpf__
 	unsigned int bit = 0;
 
 	if (v >> 32) {
@@ -44,6 +45,9 @@ static inline unsigned int histogram_msb(__u64 v)
 		bit += 2;
 	}
 	return bit + (v >> 1);
+#else
+	return 63 - (unsigned int)__builtin_clzll(v);
+#endif
 }
 
 static inline unsigned int histogram_bucket(__u64 value)

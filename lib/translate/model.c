@@ -20,7 +20,7 @@ static bool buffer_hit(struct model *m, struct model_device *device, const struc
 }
 
 /* DevTLB and prefetch buffer side by side, at `time_ps`; what misses leaves for the IOMMU. */
-static inline void device_lookup(struct model *m, struct access *a, __u64 time_ps)
+static INLINE void device_lookup(struct model *m, struct access *a, __u64 time_ps)
 {
 	struct model_device *device = &m->devices[a->device];
 

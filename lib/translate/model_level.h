@@ -51,9 +51,6 @@ static inline __u64 key_1g(__u64 key)
 	return (key & (KEY_ABOVE(KEY_1G) | KEY_DOMAIN)) | 3;
 }
 
-/* A third of their instructions were those of the call. */
-#define INLINE inline __attribute__((always_inline))
-
 struct level {
 	struct cache *cache;		/* NULL: there is none */
 	struct model_cache_stats *sets; /* what each set counts; halvings are the cache's */
@@ -128,6 +125,7 @@ static INLINE __u32 fill_slot(struct level *level, const struct miss *miss, __u6
 {
 	struct cache *cache = level->cache;
 	struct model_cache_stats *stats = &level->sets[miss->set];
+	__u64 victim;
 	__u32 slot;
 
 	*evicted = 0;
@@ -138,16 +136,21 @@ static INLINE __u32 fill_slot(struct level *level, const struct miss *miss, __u6
 			return CACHE_NO_SLOT;
 		}
 	}
-	slot = cache->wide ? wide_insert(cache, miss->set, key, next_use, evicted)
-			   : narrow_insert(cache, miss->set, key, next_use, evicted);
 	stats->fills++;
-	if (!*evicted)
+	if (cache->wide) {
+		slot = wide_insert(cache, miss->set, key, next_use, evicted);
+		victim = *evicted;
+	} else {
+		slot = narrow_insert(cache, miss->set, key, next_use, &victim);
+		*evicted = victim;
+	}
+	if (!victim)
 		return slot;
 	stats->evictions++;
-	if ((*evicted ^ key) & KEY_DOMAIN) {
+	if ((victim ^ key) & KEY_DOMAIN) {
 		stats->cross_evictions++;
 		if (level->lost)
-			level->lost[key_domain(*evicted)]++;
+			level->lost[key_domain(victim)]++;
 	}
 	return slot;
 }

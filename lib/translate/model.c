@@ -145,7 +145,11 @@ static void pass(struct model *m, __u64 until_ps, const struct model_device *dev
 		if (first >> QUEUE_KIND_BITS > until_ps)
 			return;
 		m->now_ps = first >> QUEUE_KIND_BITS;
-		happen(m, first & ((1u << QUEUE_KIND_BITS) - 1));
+		/* What a packet or the prefetcher began at once often happens at once. */
+		do
+			happen(m, first & ((1u << QUEUE_KIND_BITS) - 1));
+		while (m->due[first & ((1u << QUEUE_KIND_BITS) - 1)] == first &&
+		       device->in_flight >= room && !m->instant);
 	}
 }
 

@@ -242,6 +242,8 @@ int model_create(struct model **model, const struct model_config *config)
 		m->config.devices = 1;
 	if (m->config.walk == WALK_NONE)
 		m->config.prefetch.cache.entries = 0;
+	m->instant = !config->pcie_ps || !config->dram_ps || !config->devtlb_hit_ps ||
+		     !config->context_hit_ps || !config->walk_hit_ps;
 	m->random.state = config->seed;
 	m->slot_ps = slot_of(config);
 	error = create_levels(m);

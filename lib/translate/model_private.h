@@ -69,6 +69,7 @@ struct model {
 	struct tables *tables;
 	const struct model_observer *observer;
 	struct access *free_access;
+	bool instant; /* some step takes no time: what it causes may come before what is due at once */
 	__u32 context_slot; /* of the context entry that was hit last */
 	__u64 now_ps;
 	__u64 slot_ps; /* from packet to packet */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lib/base/fail.h"
 
@@ -14,22 +15,34 @@
 #define ENTRY_PAGE    (1ull << 7) /* a leaf above the last level */
 #define ENTRY_ADDRESS 0x000ffffffffff000ull
 #define TABLE_SHIFT   12
-#define CHUNK_TABLES  256	   /* memory is taken in chunks: 1 MiB */
+#define CHUNK_BYTES   (4ul << 20) /* memory is taken in chunks of huge pages */
+#define CHUNK_ALIGN   (2ul << 20)
+#define CHUNK_TABLES  (CHUNK_BYTES / sizeof(struct page_table))
 #define HOST_DATA     (1ull << 44) /* host addresses of data: above those of tables */
 #define GUEST_DATA    (1ull << 40)
 
-typedef __u64 page_table[ENTRIES];
+/*
+ * All domains use the same few entries of their tables. If tables lay a page apart, these entries
+ * would share a few sets of this host's own caches; a line in between spreads them.
+ */
+struct page_table {
+	__u64 entries[ENTRIES];
+	__u64 spread[8];
+};
 
 struct domain {
 	__u64 root;	  /* of the first dimension: a table's address; 0: nothing mapped yet */
 	__u64 host_root;  /* of the second one */
 	__u64 guest_next; /* guest addresses given out: tables, then data above GUEST_DATA */
 	__u64 guest_data;
+	/* Where the host's tables lead the guest's tables to, by guest page: for what is not a walk. */
+	__u64 *places;
+	size_t room;
 };
 
 struct tables {
 	struct tables_config config;
-	page_table **chunks;
+	struct page_table **chunks;
 	size_t chunk_count;
 	__u32 used;	 /* tables; number 0 is none */
 	__u64 host_data; /* host addresses given out for data */
@@ -50,9 +63,20 @@ static __u32 level_shift(__u32 level)
 static __u64 *entry_at(const struct tables *t, __u64 table_address, __u64 address, __u32 level)
 {
 	__u64 number = table_address >> TABLE_SHIFT;
-	page_table *chunk = t->chunks[number / CHUNK_TABLES];
+	struct page_table *chunk = t->chunks[number / CHUNK_TABLES];
 
-	return &chunk[number % CHUNK_TABLES][address >> level_shift(level) & (ENTRIES - 1)];
+	return &chunk[number % CHUNK_TABLES].entries[address >> level_shift(level) & (ENTRIES - 1)];
+}
+
+/* Zeroes. Walks go all over the tables: in pages of 4 KiB this host's own translation would be slow. */
+static struct page_table *chunk_new(void)
+{
+	void *chunk = aligned_alloc(CHUNK_ALIGN, CHUNK_BYTES);
+
+	if (!chunk)
+		return NULL;
+	madvise(chunk, CHUNK_BYTES, MADV_HUGEPAGE); /* a wish: without it walks are but slower */
+	return memset(chunk, 0, CHUNK_BYTES);
 }
 
 static int table_new(struct tables *t, __u64 *address)
@@ -60,12 +84,12 @@ static int table_new(struct tables *t, __u64 *address)
 	size_t chunk = t->used / CHUNK_TABLES;
 
 	if (chunk == t->chunk_count) {
-		page_table **more = realloc(t->chunks, (chunk + 1) * sizeof(page_table *));
+		struct page_table **more = realloc(t->chunks, (chunk + 1) * sizeof(more[0]));
 
 		if (!more)
 			return -ENOMEM;
 		t->chunks = more;
-		more[chunk] = calloc(CHUNK_TABLES, sizeof(page_table));
+		more[chunk] = chunk_new();
 		if (!more[chunk])
 			return -ENOMEM;
 		t->chunk_count++;
@@ -149,6 +173,16 @@ static int guest_table_new(struct tables *t, struct domain *domain, __u64 *guest
 	if (error)
 		return error;
 	*guest = domain->guest_next;
+	if (*guest >> TABLE_SHIFT >= domain->room) {
+		size_t room = domain->room ? 2 * domain->room : 16;
+		__u64 *more = realloc(domain->places, room * sizeof(more[0]));
+
+		if (!more)
+			return -ENOMEM;
+		domain->places = more;
+		domain->room = room;
+	}
+	domain->places[*guest >> TABLE_SHIFT] = host;
 	domain->guest_next += 1ull << TABLE_SHIFT;
 	return host_map(t, domain->host_root, *guest, host, TABLE_SHIFT);
 }
@@ -158,6 +192,12 @@ static __u64 to_host(const struct tables *t, const struct domain *domain, __u64 
 		     __u32 *reads)
 {
 	return t->config.nested ? host_walk(t, domain->host_root, address, reads) : address;
+}
+
+/* Where a table of the first dimension lies, without a walk. */
+static __u64 table_place(const struct tables *t, const struct domain *domain, __u64 address)
+{
+	return t->config.nested ? domain->places[address >> TABLE_SHIFT] : address;
 }
 
 static int begin_domain(struct tables *t, struct domain *domain)
@@ -205,7 +245,6 @@ int tables_map(struct tables *t, __u16 number, __u64 iova, __u32 shift)
 {
 	struct domain *domain = &t->domains[number];
 	__u64 table, target, next;
-	__u32 reads = 0;
 	int error = 0;
 
 	if (iova >> TABLES_IOVA_BITS || (shift != 12 && shift != 21 && shift != 30))
@@ -217,7 +256,7 @@ int tables_map(struct tables *t, __u16 number, __u64 iova, __u32 shift)
 		error = begin_domain(t, domain);
 	table = domain->root;
 	for (__u32 level = TABLES_LEVELS; !error; level--) {
-		__u64 host = to_host(t, domain, table, &reads);
+		__u64 host = table_place(t, domain, table);
 		__u64 entry = *entry_at(t, host, iova, level);
 
 		if (level_shift(level) == shift) {
@@ -248,10 +287,9 @@ static __u64 table_of_level(const struct tables *t, const struct domain *domain,
 			    __u32 level)
 {
 	__u64 table = domain->root;
-	__u32 ignored = 0;
 
 	for (__u32 above = TABLES_LEVELS; above > level; above--) {
-		__u64 host = to_host(t, domain, table, &ignored);
+		__u64 host = table_place(t, domain, table);
 		__u64 entry = *entry_at(t, host, iova, above);
 
 		if (!(entry & ENTRY_READ) || is_leaf(entry, above))
@@ -326,5 +364,7 @@ void tables_destroy(struct tables *t)
 	for (size_t i = 0; i < t->chunk_count; i++)
 		free(t->chunks[i]);
 	free(t->chunks);
+	for (size_t i = 0; i < DOMAINS; i++)
+		free(t->domains[i].places);
 	free(t);
 }

@@ -97,7 +97,8 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 
 # Fuzz targets are built by clang from source, so that all of the code under test is instrumented.
-FUZZ_SRC := $(call sources,lib/base lib/trace) tests/unit/stream_log.c
+FUZZ_SRC := $(call sources,lib/base lib/trace) $(wildcard lib/translate/import*.c) \
+            $(addprefix lib/translate/,pages.c store.c turns.c) tests/unit/stream_log.c
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) Makefile
 	@mkdir -p $@.corpus
 	$(call msg,FUZZ,$@)

@@ -38,8 +38,8 @@ static int import_record(struct store *store, const char *path, __u64 index, __u
 			      index, level);
 	if (mask != ~0ull << import_page_shift(level))
 		return failed(-EINVAL,
-			      "%s:record %llu: mask 0x%llx: accepted at level %llu: 0x%llx", path,
-			      index, mask, level, ~0ull << import_page_shift(level));
+			      "%s:record %llu: mask 0x%llx: accepted: 0x%llx at level %llu", path,
+			      index, mask, ~0ull << import_page_shift(level), level);
 	if (iova >> IMPORT_ADDRESS_BITS)
 		return failed(-EINVAL, "%s:record %llu: address 0x%llx: accepted: below 2^%d", path,
 			      index, iova, IMPORT_ADDRESS_BITS);

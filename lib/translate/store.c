@@ -14,7 +14,8 @@
 #include "lib/base/fail.h"
 
 #define NO_RECORD    UINT32_MAX
-#define GROW_BYTES   (64ul << 20)
+#define GROW_FIRST   (1ul << 20)
+#define GROW_MOST    (64ul << 20)
 #define SHIFT_MASK   0x3full
 #define PAGE_OFFSET  0xfffull
 #define ADDRESS_BITS 57
@@ -103,8 +104,11 @@ static void release(const struct store *s)
 /* Space is taken, not only promised: a full disk must not become a SIGBUS. */
 static int grow(struct store *s)
 {
-	size_t bytes = s->bytes + GROW_BYTES;
-	int error = posix_fallocate(s->fd, (off_t)s->bytes, GROW_BYTES);
+	size_t more_bytes = s->bytes < GROW_FIRST  ? GROW_FIRST
+			    : s->bytes < GROW_MOST ? s->bytes
+						   : GROW_MOST;
+	size_t bytes = s->bytes + more_bytes;
+	int error = posix_fallocate(s->fd, (off_t)s->bytes, (off_t)more_bytes);
 	void *more;
 
 	if (error)

@@ -92,6 +92,7 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_S
 
 $(BUILD)/bench/programs_bench.o: | $(BUILD)/bench/peers.skel.h
 $(BUILD)/bench/programs_bench: $(BUILD)/bench/program_arguments.o
+$(BUILD)/bench/slow_model_bench: $(call objects,$(call sources,tests/reference))
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)

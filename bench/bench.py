@@ -8,13 +8,12 @@ differences within a round. Prints a table and writes build/bench.csv:
 name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/performance.md explains
 the rows.
 
-    bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip
+    bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip sim
 """
 import csv
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import statistics
@@ -22,64 +21,15 @@ import subprocess
 import sys
 import tempfile
 
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
+from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
+from sim_bench import bench_sim
+
 PAGES = 100003
 PASSES = 7
 FAULTS = PAGES * PASSES
 TRACEPOINT = "exceptions:page_fault_user"
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FAULTLINE = f"{ROOT}/faultline"
 INJECT = f"{ROOT}/faultline-inject"
 STORM = f"{ROOT}/build/bench/storm"
-rows = []
-
-
-def note(text):
-    print(f"bench: {text}", file=sys.stderr, flush=True)
-
-
-def add(name, value, unit, peer="", peer_value=None):
-    rows.append((name, value, unit, peer, peer_value, value / peer_value if peer_value else None))
-
-
-def run(command, scratch):
-    """Runs to completion; returns (stdout, CPU seconds of it and its children)."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, cwd=scratch, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr[-500:]}")
-    return done.stdout, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
-
-
-class Samples:
-    """What the rounds measured: samples[variant][number] is a list, one entry a round."""
-
-    def __init__(self, variants):
-        self.of = {name: {} for name in variants}
-        names = list(variants)
-        for number in range(ROUNDS):
-            turn = number % len(names)
-            for name in names[turn:] + names[:turn]:
-                for key, value in variants[name]().items():
-                    self.of[name].setdefault(key, []).append(value)
-
-    def median(self, variant, key):
-        return statistics.median(self.of[variant][key])
-
-    def total(self, variant, key):
-        return sum(self.of[variant][key])
-
-    def added(self, variant, base, key):
-        return statistics.median(a - b for a, b in
-                                 zip(self.of[variant][key], self.of[base][key]))
-
-
-def fresh(path):
-    if os.path.exists(path):
-        os.unlink(path)
-    return path
 
 
 def storm_variants(storm, scratch):
@@ -264,6 +214,7 @@ PARTS = {
     "trace": bench_trace,
     "block": bench_block,
     "round-trip": bench_round_trip,
+    "sim": bench_sim,
 }
 
 

@@ -11,7 +11,7 @@ lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 deb
      rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves)
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-xxhash python3-zstandard tmux clang-format clang-tidy
        libclang-rt-14-dev util-linux procps man-db e2fsprogs zstd)
-bench=("${check[@]}" fio bpftrace)
+bench=("${check[@]}" fio bpftrace valgrind)
 
 case ${1:-build} in
 build) wanted=("${build[@]}") ;;

@@ -9,7 +9,8 @@ static const char about[] =
 	"and how many entries a tenant's accesses need at a time (HyperTRIO section IV-D).\v"
 	"EXAMPLES:\n"
 	"  sudo faultline record --kind io_complete -o run.flt -- ./workload\n"
-	"  faultline accesses --trace run.flt --set trace.as_recorded=yes --set trace.requests=1\n"
+	"  faultline accesses --trace run.flt --set trace.as_recorded=yes \\\n"
+	"      --set trace.requests=1\n"
 	"  faultline accesses --set trace.workload=websearch --tenants 1 --csv out";
 
 static int run(struct sim_command *command)

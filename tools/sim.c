@@ -24,11 +24,12 @@ static const char about[] =
 	"tables. Results are a model's, labelled so, and the same to the byte for the same job.\v"
 	"EXAMPLES:\n"
 	"  faultline sim --preset hypertrio --tenants 1024\n"
-	"  faultline sim --sweep preset.design=base,hypertrio --sweep trace.tenants=4,64,1024\n"
+	"  faultline sim --sweep preset.design=base,hypertrio \\\n"
+	"      --sweep trace.tenants=4,64,1024\n"
 	"  faultline sim --set devtlb.policy=belady --sweep devtlb.entries=8,16,32,64 \\\n"
 	"      --set devtlb.ways=8 --tenants 1\n"
 	"  faultline sim --trace guest1.flt --trace guest2.flt --tenants 64 --csv out\n"
-	"  faultline sim scalability.ini\n\n"
+	"  faultline sim tools/jobs/scalability.ini\n\n"
 	"A job file has the sections and keys that --keys lists, [sweep], [expect] and [short] as "
 	"in docs/jobs.md. What is modelled: docs/translation.md.";
 

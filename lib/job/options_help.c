@@ -24,13 +24,33 @@ static const char *default_text(const struct option_row *row)
 	return *row->otherwise ? row->otherwise : "none";
 }
 
+/* Behind six blanks, wrapped at 80 columns. */
+static void print_wrapped(FILE *file, const char *text)
+{
+	size_t column = 0;
+
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (column && column + 1 + word > 80) {
+			fputc('\n', file);
+			column = 0;
+		}
+		column += (size_t)fprintf(file, "%s%.*s", column ? " " : "      ", (int)word, text);
+		text += word + strspn(text + word, " ");
+	}
+	fputc('\n', file);
+}
+
 static void print_row(FILE *file, const struct option_row *row)
 {
-	char accepted[256];
+	char accepted[256], line[512];
 
-	fprintf(file, "  %s.%s\n      %s\n      %s: %s; default: %s\n", row->section, row->key,
-		row->meaning, type_name(row), option_accepted(row, accepted, sizeof(accepted)),
-		default_text(row));
+	fprintf(file, "  %s.%s\n", row->section, row->key);
+	print_wrapped(file, row->meaning);
+	snprintf(line, sizeof(line), "%s: %s; default: %s", type_name(row),
+		 option_accepted(row, accepted, sizeof(accepted)), default_text(row));
+	print_wrapped(file, line);
 }
 
 static void print_results(const struct job_columns *columns, FILE *file)
@@ -42,7 +62,7 @@ static void print_results(const struct job_columns *columns, FILE *file)
 		fprintf(file, "  %s%s%s\n", column->name, column->alias ? ", short " : "",
 			column->alias ? column->alias : "");
 		if (column->meaning)
-			fprintf(file, "      %s\n", column->meaning);
+			print_wrapped(file, column->meaning);
 	}
 }
 

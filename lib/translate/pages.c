@@ -75,12 +75,13 @@ void pages_destroy(struct pages *pages)
 	free(pages);
 }
 
-/* Pages used since this one, which becomes the newest. */
+/* Pages used since this one, which becomes the newest; REUSE_DISTANCES are as many as are counted. */
 static __u32 move_to_front(struct tenant *tenant, struct page *page)
 {
 	__u32 distance = 0;
 
-	for (const struct page *p = tenant->newest; p != page; p = p->older)
+	for (const struct page *p = tenant->newest; p != page && distance < REUSE_DISTANCES;
+	     p = p->older)
 		distance++;
 	if (page == tenant->newest)
 		return 0;

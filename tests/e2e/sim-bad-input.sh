@@ -190,6 +190,10 @@ long=(--tenants 4 --set trace.packets=9 --sweep more.invalidate_packets=0,100 --
 	--sweep preset.walk=as-released,table2-literal)
 "$FAULTLINE" sim "${long[@]}" >text
 equal "long names of a sweep leave 80 columns" "$(awk 'length > 80' text | wc -l) $(wc -l <text)" "0 10"
+"$FAULTLINE" accesses --tenants 30 --set trace.packets=2000 >text
+equal "the tables of accesses, too, and tell that they are parts" "$(awk 'length > 80' text | wc -l) $(grep '^These are' text)" \
+	"0 These are 20 of 30 tenants; --table tenants prints all.
+These are 20 of 90 pages; --table pages prints all."
 "$FAULTLINE" sim "${long[@]}" --wide >text
 equal "and are whole in wide output" "$(grep -c 'INVALIDATE_PACKETS  FIRST_TOUCHES  WALK ' text)" 1
 "$FAULTLINE" sim "${small[@]}" --sweep trace.packets=5,6 --sweep trace.tenants=2,3 --csv named
@@ -231,6 +235,12 @@ kill $!
 
 # Every key that --keys lists, at its ends, beyond them and with what is no such value.
 "$FAULTLINE" sim --keys >keys
+equal "--keys stays within 80 columns" "$(awk 'length > 80' keys)" ""
+for verb in sim accesses; do
+	"$FAULTLINE" $verb -h >help
+	equal "$verb -h stays within 80 columns, its examples on lines of their own" \
+		"$(awk 'length > 80 || /^(trace|--)/' help)" ""
+done
 if python3 - "$FAULTLINE" >keys.log 2>&1 <<'PY'; then
 import re, subprocess, sys
 
@@ -242,7 +252,9 @@ own = {  # kinds of value that a list or a range does not tell: good ones, bad o
     "address": (["0x0", "0x40000000", "0x1fffffffc000000"],
                 ["", "0", "4096", "0x", "0xg", "-0x1", "0x200000000000000", "0x" + 17 * "1", "x", "1G"]),
 }
-rows = re.findall(r"^  (\w+)\.(\w+)\n      .*\n      (.*?): (.*); default: .*$", open("keys").read(), re.M)
+kinds = "count|bytes|time|choice|yes/no|address|shares"
+rows = re.findall(rf"^  (\w+)\.(\w+) .* ({kinds}): (.*); default: .*$",
+                  open("keys").read().replace("\n      ", " "), re.M)
 assert len(rows) >= 66, len(rows)
 wrong = 0
 

@@ -34,10 +34,10 @@ static int write_classes(struct writer *writer, const struct page_use *uses, siz
 		{"size", NULL, COLUMN_BYTES, 6, false},
 		{"pages", NULL, COLUMN_COUNT, 8, false},
 		{"accesses", NULL, COLUMN_COUNT, 10, false},
-		{"least", "per_page", COLUMN_COUNT, 8, false},
-		{"most", "per_page", COLUMN_COUNT, 8, false},
-		{"run", "accesses", COLUMN_REAL, 8, false},
-		{"shared", "pages", COLUMN_COUNT, 8, false},
+		{"least", "per_page", COLUMN_COUNT, 14, true},
+		{"most", "per_page", COLUMN_COUNT, 13, true},
+		{"run", "accesses", COLUMN_REAL, 12, false},
+		{"shared", "pages", COLUMN_COUNT, 12, false},
 	};
 	static const struct table table = {"classes", "Pages by class", columns, COUNT(columns)};
 	struct class_sum sums[PAGE_CLASSES][3] = {0};
@@ -64,6 +64,17 @@ static int write_classes(struct writer *writer, const struct page_use *uses, siz
 	return err ? err : writer_end(writer);
 }
 
+/* A terminal gets the first rows, and is told so. */
+static int end_part(struct writer *writer, const char *table, size_t limit, size_t count)
+{
+	int err = writer_end(writer);
+
+	if (err || count <= limit)
+		return err;
+	return writer_note(writer, "These are %zu of %zu %s; --table %s prints all.", limit, count,
+			   table, table);
+}
+
 static int write_tenants(struct writer *writer, const struct tenant_use *tenants, size_t count,
 			 size_t limit)
 {
@@ -71,7 +82,7 @@ static int write_tenants(struct writer *writer, const struct tenant_use *tenants
 		{"tenant", NULL, COLUMN_COUNT, 6, false},
 		{"accesses", NULL, COLUMN_COUNT, 10, false},
 		{"pages", NULL, COLUMN_COUNT, 8, false},
-		{"first_accesses", NULL, COLUMN_COUNT, 14, false},
+		{"first_accesses", NULL, COLUMN_COUNT, 14, true},
 		{"active_99", "entries", COLUMN_COUNT, 17, false},
 		{"active_999", "entries", COLUMN_COUNT, 18, false},
 		{"active_all", "entries", COLUMN_COUNT, 18, true},
@@ -87,7 +98,7 @@ static int write_tenants(struct writer *writer, const struct tenant_use *tenants
 							{.count = tenants[i].active99},
 							{.count = tenants[i].active999},
 							{.count = tenants[i].active_all}});
-	return err ? err : writer_end(writer);
+	return err ? err : end_part(writer, "tenants", limit, count);
 }
 
 static int write_pages(struct writer *writer, const struct page_use *uses, size_t count,
@@ -98,8 +109,8 @@ static int write_pages(struct writer *writer, const struct page_use *uses, size_
 		{"address", NULL, COLUMN_ADDRESS, 18, false},
 		{"size", NULL, COLUMN_BYTES, 6, false},
 		{"class", NULL, COLUMN_TEXT, 8, false},
-		{"accesses", NULL, COLUMN_COUNT, 10, false},
-		{"runs", NULL, COLUMN_COUNT, 8, false},
+		{"accesses", NULL, COLUMN_COUNT, 9, false},
+		{"runs", NULL, COLUMN_COUNT, 6, false},
 		{"sharers", "tenants", COLUMN_COUNT, 15, false},
 	};
 	static const struct table table = {"pages", "Pages", columns, COUNT(columns)};
@@ -114,7 +125,7 @@ static int write_pages(struct writer *writer, const struct page_use *uses, size_
 						{.count = uses[i].accesses},
 						{.count = uses[i].runs},
 						{.count = uses[i].sharers}});
-	return err ? err : writer_end(writer);
+	return err ? err : end_part(writer, "pages", limit, count);
 }
 
 static int write_distances(struct writer *writer, const __u64 *distances)

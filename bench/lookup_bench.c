@@ -128,7 +128,7 @@ static int round_trips(struct iommu_domain *domain, double *mean)
 static int measure(enum lookup_kind kind, struct measured *m)
 {
 	const struct lookup_config config = {
-		.kind = kind, .iova_bytes = WINDOW, .devtlb_entries = DEVTLB};
+		.kind = kind, .iova_bytes = WINDOW, .devtlb = {.entries = DEVTLB}};
 	struct iommu_domain *domain;
 	struct lookup *lookup;
 	int error;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/base/fail.h"
-#include "lib/translate/devtlb.h"
+#include "lib/translate/tlb.h"
 
 #define DEFAULT_ENTRIES 64
 #define DEFAULT_WAYS	8
@@ -17,19 +17,21 @@
 /* The queues of a device share its DevTLB; a lookup stands for one PASID, so the key's is 0. */
 struct ats {
 	pthread_mutex_t lock;
-	struct devtlb *devtlb;
+	struct tlb *devtlb;
 };
 
 static int ats_create(struct lookup *lookup, const struct lookup_config *config)
 {
-	__u32 entries = config->devtlb_entries ?: DEFAULT_ENTRIES;
-	__u32 ways = config->devtlb_ways ?: (entries < DEFAULT_WAYS ? entries : DEFAULT_WAYS);
+	struct cache_config devtlb = config->devtlb;
 	struct ats *ats = calloc(1, sizeof(*ats));
 	int error;
 
 	if (!ats)
 		return failed(-ENOMEM, "no memory for a lookup");
-	error = devtlb_create(&ats->devtlb, entries, ways);
+	devtlb.entries = devtlb.entries ?: DEFAULT_ENTRIES;
+	if (!devtlb.ways)
+		devtlb.ways = devtlb.entries < DEFAULT_WAYS ? devtlb.entries : DEFAULT_WAYS;
+	error = tlb_create(&ats->devtlb, &devtlb);
 	if (error) {
 		free(ats);
 		return error;
@@ -43,7 +45,7 @@ static void ats_destroy(struct lookup *lookup)
 {
 	struct ats *ats = lookup->mechanism;
 
-	devtlb_destroy(ats->devtlb);
+	tlb_destroy(ats->devtlb);
 	pthread_mutex_destroy(&ats->lock);
 	free(ats);
 }
@@ -57,11 +59,11 @@ static __u64 ats_translate(struct lookup *lookup, struct lookup_lane *lane, __u6
 			   __u64 permissions, bool *read_only)
 {
 	struct ats *ats = lookup->mechanism;
-	struct devtlb_translation cached;
+	struct tlb_translation cached;
 	struct iommu_translation walked;
 	int error;
 
-	if (devtlb_lookup(ats->devtlb, 0, iova, &cached) && !(permissions & ~cached.permissions)) {
+	if (tlb_lookup(ats->devtlb, 0, iova, &cached) && !(permissions & ~cached.permissions)) {
 		lane_count(&lane->devtlb_hits);
 		return (1ull << cached.page) - (iova & ((1ull << cached.page) - 1));
 	}
@@ -70,10 +72,10 @@ static __u64 ats_translate(struct lookup *lookup, struct lookup_lane *lane, __u6
 	*read_only |= error == -EACCES;
 	if (error)
 		return 0;
-	cached.page = walked.levels == 4 ? DEVTLB_4K : DEVTLB_2M;
+	cached.page = walked.levels == 4 ? TLB_4K : TLB_2M;
 	cached.physical = walked.physical & ~((1ull << cached.page) - 1);
 	cached.permissions = walked.permissions;
-	devtlb_insert(ats->devtlb, 0, iova, &cached);
+	tlb_insert(ats->devtlb, 0, iova, &cached);
 	return walked.bytes;
 }
 
@@ -115,7 +117,7 @@ static void ats_clear(struct lookup *lookup, __u64 page, __u64 pages)
 	struct ats *ats = lookup->mechanism;
 
 	pthread_mutex_lock(&ats->lock);
-	devtlb_invalidate(ats->devtlb, 0, lookup->base + (page << PAGE_BITS), pages << PAGE_BITS);
+	tlb_invalidate(ats->devtlb, 0, lookup->base + (page << PAGE_BITS), pages << PAGE_BITS);
 	pthread_mutex_unlock(&ats->lock);
 }
 

@@ -5,7 +5,7 @@
  *   pa-bitmap  VPRI section 4.1: 2 bits per 4 KiB of IOVA in device memory (present, writable); the
  *		host's invalidations arrive synchronously through the EMQ; after a page response
  *		the device sets the PAEs itself.
- *   ats	PCIe ATS: a DevTLB (lib/translate/devtlb.h); a miss walks the IOPT of the domain;
+ *   ats	PCIe ATS: a DevTLB (lib/translate/tlb.h); a miss walks the IOPT of the domain;
  *		invalidations drop DevTLB entries.
  *
  * Order that makes reclaim safe (VPRI section 5.1, R1-R3): every DMA holds a reference on its pages
@@ -29,6 +29,7 @@
 
 #include "injectors/emu/emq.h"
 #include "injectors/emu/iommu.h"
+#include "lib/translate/cache.h"
 
 enum lookup_kind { LOOKUP_PA_BITMAP, LOOKUP_ATS };
 
@@ -36,8 +37,7 @@ struct lookup_config {
 	enum lookup_kind kind;
 	__u64 iova_base; /* window covered, page aligned */
 	__u64 iova_bytes;
-	__u32 devtlb_entries; /* ats, power of two; 0: 64 */
-	__u32 devtlb_ways;    /* 0: 8 */
+	struct cache_config devtlb; /* ats, as of tlb_create(); 0 entries: 64, 0 ways: 8 */
 	/* pa-bitmap: carries invalidations and maps to the PA manager, and outlives the lookup's use;
 	 * NULL, or once stopped: the caller does the PA manager's part itself */
 	struct emq *emq;

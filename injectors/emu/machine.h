@@ -34,7 +34,7 @@ struct device_config {
 	__u16 queue_depth; /* descriptors per queue, power of two, 2 to 1024 */
 	__u32 group_pages; /* requests per page request group, 1 to GROUP_PAGES_MAX */
 	enum lookup_kind lookup;
-	__u32 devtlb_entries;
+	struct cache_config devtlb; /* as of struct lookup_config; its seed is the machine's */
 	__u64 lookup_delay_ns;
 	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
 	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */

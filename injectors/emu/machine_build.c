@@ -127,19 +127,21 @@ static int assign_devices(struct machine *machine)
 	return 0;
 }
 
-static int build_translation(struct machine_device *device, const struct tenant *tenant,
-			     struct emq *emq)
+static int build_translation(struct machine *machine, __u32 index)
 {
+	struct machine_device *device = &machine->devices[index];
+	const struct tenant *tenant = &machine->tenants[device->config.tenant];
 	struct lookup_config lookup = {
 		.kind = device->config.lookup,
 		.iova_base = device->iova_offset,
 		.iova_bytes = WINDOW_FACTOR * tenant->config.memory,
-		.devtlb_entries = device->config.devtlb_entries,
-		.emq = emq,
+		.devtlb = device->config.devtlb,
+		.emq = machine->emq,
 		.lookup_delay_ns = device->config.lookup_delay_ns,
 	};
 	int error = iommu_domain_create(&device->domain);
 
+	lookup.devtlb.seed = machine->config.seed * 3000017 + index;
 	return error ? error : lookup_create(&device->lookup, &lookup, device->domain);
 }
 
@@ -203,7 +205,7 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 	device->ops = device->config.model == MODEL_ACCEL ? &accel_device : &block_device;
 	device->pasid = device->config.pasid ? 1 + device->config.tenant : PASID_NONE;
 	device->iova_offset = device->config.pasid ? SVA_BASE : 0;
-	error = build_translation(device, tenant, machine->emq);
+	error = build_translation(machine, index);
 	if (!error)
 		error = build_port(machine, index);
 	if (!error)

@@ -129,6 +129,21 @@ static int check_injection(const struct job_injection *injection)
 	return 0;
 }
 
+static int check_device(const struct job_device *device)
+{
+	const struct device_config *config = &device->config;
+
+	if (config->pasid && config->model != MODEL_ACCEL)
+		return failed(-EBADMSG, "%s: [device %s] pasid=yes: accepted: with model=accel",
+			      device->where, device->name);
+	if (config->devtlb.ways > config->devtlb.entries)
+		return failed(-EBADMSG,
+			      "%s: [device %s] devtlb_ways=%u: accepted: at most devtlb_entries=%u",
+			      device->where, device->name, config->devtlb.ways,
+			      config->devtlb.entries);
+	return 0;
+}
+
 static int check_values(const struct job *job)
 {
 	int err = 0;
@@ -138,11 +153,7 @@ static int check_values(const struct job *job)
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = check_injection(&job->injections[i]);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
-		if (job->devices[i].config.pasid && job->devices[i].config.model != MODEL_ACCEL)
-			err = failed(-EBADMSG,
-				     "%s: [device %s] pasid=yes: accepted: with "
-				     "model=accel",
-				     job->devices[i].where, job->devices[i].name);
+		err = check_device(&job->devices[i]);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include "injectors/job/job.h"
 #include "injectors/job/result.h"
 #include "lib/job/quantity.h"
+#include "lib/translate/tlb.h"
 
 #define FIELD(type, member) offsetof(type, member), sizeof(((type *)0)->member)
 #define MACHINE(member)	    FIELD(struct job_machine, member)
@@ -30,6 +31,12 @@ static const struct option_choice models[] = {
 	{"block", MODEL_BLOCK}, {"accel", MODEL_ACCEL}, {NULL, 0}};
 static const struct option_choice lookups[] = {
 	{"pa-bitmap", LOOKUP_PA_BITMAP}, {"ats", LOOKUP_ATS}, {NULL, 0}};
+/* Not the oracle: a machine does not know its future. */
+static const struct option_choice policies[] = {{"lru", REPLACE_LRU},
+						{"lfu", REPLACE_LFU},
+						{"random", REPLACE_RANDOM},
+						{"fifo", REPLACE_FIFO},
+						{NULL, 0}};
 static const struct option_choice patterns[] = {{"sequential", PATTERN_SEQUENTIAL},
 						{"random", PATTERN_RANDOM},
 						{"zipf", PATTERN_ZIPF},
@@ -154,8 +161,15 @@ static const struct option_row rows[] = {
 	 .choices = lookups,
 	 .meaning = "how the device knows that a page is absent: VPRI's bitmap, or ATS with a "
 		    "DevTLB"},
-	{"device", "devtlb_entries", OPTION_COUNT, DEVICE(config.devtlb_entries), 8, 65536, "64",
+	{"device", "devtlb_entries", OPTION_COUNT, DEVICE(config.devtlb.entries), 8, 65536, "64",
 	 .meaning = "size of the DevTLB (lookup=ats)", .power_of_two = true},
+	{"device", "devtlb_ways", OPTION_COUNT, DEVICE(config.devtlb.ways), 1, TLB_WAYS_MAX, "8",
+	 .meaning = "entries in a set of the DevTLB; devtlb_entries: fully associative",
+	 .power_of_two = true},
+	{"device", "devtlb_policy", OPTION_CHOICE, DEVICE(config.devtlb.policy), .otherwise = "lru",
+	 .choices = policies,
+	 .meaning = "which entry of a set makes way: least recently used, least often hit, drawn, "
+		    "oldest"},
 	{"device", "lookup_delay", OPTION_TIME, DEVICE(config.lookup_delay_ns), 0, 10e6, "0",
 	 .meaning = "busy-waited at every lookup: what slower memory or a link would add"},
 	{"device", "response_timeout", OPTION_TIME, DEVICE(config.response_timeout_ns), 1e6, HOUR,

@@ -51,6 +51,11 @@ const struct job_column result_columns[RESULT_COLUMNS] = {
 			    "share of the queues' time spent paused on a fault, 0 to 1"},
 	[RESULT_OFF_TENANT] = {"off_tenant", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "handlers that ran on a CPU outside of their tenant's"},
+	[RESULT_DEVTLB_HITS] = {"devtlb_hits", NULL, NULL, COLUMN_COUNT, 12, true,
+				"pages that a DMA found in its device's DevTLB (lookup=ats)"},
+	[RESULT_DEVTLB_MISSES] =
+		{"devtlb_misses", NULL, NULL, COLUMN_COUNT, 13, true,
+		 "pages that it did not find there: translation requests to the IOMMU"},
 	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true, "I/Os that failed"},
 	[RESULT_MISMATCHES] = {"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "reads that returned other data than was written (verify=yes)"},

@@ -41,6 +41,8 @@ enum result_column {
 	RESULT_FIRED,	/* how often delay, lost response, ... acted */
 	RESULT_BLOCKED, /* share of queue time spent paused on a fault, 0 to 1 */
 	RESULT_OFF_TENANT,
+	RESULT_DEVTLB_HITS, /* of devices with lookup=ats */
+	RESULT_DEVTLB_MISSES,
 	RESULT_ERRORS,
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,

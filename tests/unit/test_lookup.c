@@ -28,8 +28,7 @@ static void create(enum lookup_kind kind, __u64 delay_ns)
 	const struct lookup_config config = {.kind = kind,
 					     .iova_base = BASE,
 					     .iova_bytes = PAGES * PAGE_BYTES,
-					     .devtlb_entries = 16,
-					     .devtlb_ways = 4,
+					     .devtlb = {.entries = 16, .ways = 4},
 					     .emq = emq,
 					     .lookup_delay_ns = delay_ns};
 
@@ -393,7 +392,7 @@ static void wrong_windows_are_named(void **state)
 	assert_non_null(strstr(failure_text(), "less than 1 TiB"));
 	config.iova_bytes = PAGE_BYTES;
 	config.kind = LOOKUP_ATS;
-	config.devtlb_entries = 3;
+	config.devtlb.entries = 3;
 	assert_int_equal(lookup_create(&created, &config, NULL), -EINVAL);
 	assert_non_null(strstr(failure_text(), "powers of two"));
 }

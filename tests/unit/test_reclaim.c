@@ -173,7 +173,7 @@ static void build(void)
 {
 	const struct guest_memory_config config = {.bytes = HUGE_BYTES, .physical = PHYSICAL};
 	struct lookup_config window = {
-		.iova_base = IOVA_BASE, .iova_bytes = HUGE_BYTES, .devtlb_entries = 32};
+		.iova_base = IOVA_BASE, .iova_bytes = HUGE_BYTES, .devtlb = {.entries = 32}};
 
 	assert_int_equal(dma_guard_install(), 0);
 	assert_int_equal(emq_create(&emq, 0), 0);

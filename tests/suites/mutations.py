@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Breaks lib/translate in small ways, one at a time, and asks whether a unit test notices.
 
-Each mutation replaces one text in one file, compiles that file and links the tests named for it
-with it in the place of the good one. A mutation that no test notices is a failure.
+Each mutation replaces one text in one file, compiles what sees that file and links the test named
+for it with that in the place of the good one. Blanks and line ends in the text match any, and the
+name may be a pattern, if the text stands in just one of the files: code that moves stays found. A
+mutation that no test notices is a failure. Arguments are the numbers of those to try; none: all.
 """
+import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +18,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 CACHE, TABLES, MODEL, SETS = "cache", "tables", "model", "model_sets"
+# Programs with the one test that is to notice.
+REFERENCE, ORACLE = "model_reference random*", "model_reference the_oracle*"
+REFUSED = "model_reference prefetches*"
+SECONDS = 100  # a test that takes longer has noticed
 TURNS, TENANTS, STORE, IMPORT = "turns", "tenants", "store", "import"
 
 MUTATIONS = [
@@ -34,7 +42,7 @@ MUTATIONS = [
     ("tables.c", "return table | (address & page_mask(level_shift(level)));", "return table;", TABLES),
     ("model_iommu.c", "return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;", "return (first - leaf) * (TABLES_LEVELS + 1) + host;", MODEL),
     ("model_level.h", "if ((__u32)stats->fills != miss->fills) {", "if (false) {", MODEL),
-    ("model.c", "return (time_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps;", "return (time_ps - device->slot_ps) / m->slot_ps + 1;", MODEL),
+    ("model*", "(time_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps", "(time_ps - device->slot_ps) / m->slot_ps + 1", MODEL),
     ("model.c", "in_flight_changes(m, &m->devices[a->device], -1);", "m->devices[a->device].in_flight--;", MODEL),
     ("model_prefetch.c", "if (*predicted == NONE)\n\t\t\t*predicted = source;", "*predicted = NONE;", MODEL),
     ("model_level.h", "<< KEY_PAGE | (__u64)domain << 2", "<< KEY_PAGE", MODEL),
@@ -56,22 +64,78 @@ MUTATIONS = [
     ("import_qemu.c", "{\"pmask\", MASK, UINT64_MAX},", "", IMPORT),
     ("import_hypersio.c", "if (type != TRANSLATION)", "if (!type)", IMPORT),
     ("import.c", "O_RDONLY | O_NONBLOCK", "O_RDONLY", IMPORT),
+    # What only every single step tells.
+    ("cache_set.h", "next_use > cache->next_uses[slot])", "next_use < cache->next_uses[slot])", REFERENCE),
+    ("model*", "m->stats.prefetch_useful += !used[slot];", "m->stats.prefetch_useful += used[slot];", REFERENCE),
+    ("model*", "m->stats.prefetch_unused += evicted && !used[slot];", "m->stats.prefetch_unused += evicted != 0;", REFERENCE),
+    ("model*", "used[slot] = false;", "", REFERENCE),
+    ("model*", "schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps,", "schedule(m, EVENT_IOMMU, time_ps + m->config.devtlb_hit_ps + m->config.pcie_ps,", REFERENCE),
+    ("model*", "page_key(0, 12, a->source)", "page_key(0, 12, a->source & 0xff)", REFERENCE),
+    ("model*", "level_touch(context, 0, m->context_slot, CACHE_NEVER);", "", REFERENCE),
+    ("model*", "(__u32)level->sets[set].fills - 1", "(__u32)level->sets[set].fills", REFERENCE),
+    ("model*", "m->devices[n].slot_ps < device->slot_ps", "m->devices[n].slot_ps <= device->slot_ps", REFERENCE),
+    ("model*", "waiting[n] = false; drops[n] = 0;", "waiting[n] = false;", REFERENCE),
+    ("model*", "forget(&device->buffer, key);", "", REFERENCE),
+    ("model*", "forget(&m->iotlb, key);", "", REFERENCE),
+    ("model*", "forget(&m->level2, key_2m(key));", "", REFERENCE),
+    ("model*", "if (r->page_shift >= 30)", "if (r->page_shift > 30)", REFERENCE),
+    ("model*", "device->slot_ps += missed * m->slot_ps; pass(m, device->slot_ps, device, 0);", "device->slot_ps += missed * m->slot_ps;", REFERENCE),
+    ("model*", "m->now_ps > slots ? m->now_ps : slots", "m->now_ps", REFERENCE),
+    ("model*", "if (p->recent_count == distance) {", "if (p->recent_count + 1 == distance) {", REFERENCE),
+    ("model*", "= h->keys[i];", "= h->keys[h->count - 1 - i];", REFERENCE),
+    ("model*", "p->under_way == MODEL_PREFETCHES", "p->under_way == MODEL_PREFETCHES - 1", REFUSED),
+    ("model*", "if (*predicted == NONE) *predicted", "*predicted", REFERENCE),
+    ("model*", "if (source != NONE) ask(m, device, (__u16)source); remember(p, trigger, m->config.prefetch_pages);",
+     "remember(p, trigger, m->config.prefetch_pages); if (source != NONE) ask(m, device, (__u16)source);", REFERENCE),
+    ("model*", "schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps + m->config.dram_ps,", "schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps,", REFERENCE),
+    ("model*", "!a->fill2 ? 1 : !a->fill3 ? 2 : TABLES_LEVELS", "!a->fill2 ? 1 : !a->fill3 ? 3 : TABLES_LEVELS", REFERENCE),
+    ("model*", "leaf < 3 ? 3 - leaf : 0", "leaf < 2 ? 3 - leaf : 0", REFERENCE),
+    ("model*", "!a->walks || a->prefetch || a->faulted", "a->prefetch || a->faulted", REFERENCE),
+    ("model*", "!a->walks || a->prefetch || a->faulted", "!a->walks || a->faulted", REFERENCE),
+    ("model*", "4 * m->config.pcie_ps + m->config.fault_ps", "3 * m->config.pcie_ps + m->config.fault_ps", REFERENCE),
+    ("model*", "if (m->iotlb.cache) fill(&m->iotlb, &a->iotlb, a->key, a->next_use);", "", REFERENCE),
+    ("model*", "if (a->prefetch) m->stats.prefetch_walks++; else", "", REFERENCE),
+    ("model*", "(~0ull << (bits))", "(~0ull << (bits) << 1)", REFERENCE),
+    ("model*", "level->set_bit = set_bit;", "level->set_bit = KEY_2M;", REFERENCE),
+    ("model*", "if ((victim ^ key) & KEY_DOMAIN) {", "{", REFERENCE),
+    ("model*", "m->random.state = config->seed;", "m->random.state = config->seed + 1;", REFERENCE),
+    ("model_queue.h", "EVENT_CONTEXT, /* the context entry has come */ EVENT_IOMMU, /* a request reached the IOMMU */",
+     "EVENT_IOMMU, EVENT_CONTEXT,", REFERENCE),
+    ("model_queue.h", "EVENT_HIT, /* DevTLB or prefetch buffer answered */ EVENT_DONE, /* the IOMMU's answer is back at the device */",
+     "EVENT_DONE, EVENT_HIT,", REFERENCE),
+    ("random.h", "mixed = (mixed ^ mixed >> 27)", "mixed = (mixed ^ mixed >> 26)", REFERENCE),
+    ("oracle.c", "uses->slots[at].domain != domain))", "uses->slots[at].domain > domain))", ORACLE),
+    ("oracle.c", "request->iova >> request->page_shift << request->page_shift | request->page_shift",
+     "request->iova >> 12 << 12 | request->page_shift", ORACLE),
+    ("tables.c", "above > level; above--", "above > level + 1; above--", TABLES),
+    ("tables.c", "for (__u64 done = 0;", "for (__u64 done = 1ull << host_shift;", TABLES),
+    ("tables.c", "if (entry) return is_leaf(entry, level) ? 0 : -EEXIST;", "if (entry) return 0;", TABLES),
+    ("tables.c", "address >> level_shift(level) & (ENTRIES - 1)", "address >> level_shift(level) & (ENTRIES / 2 - 1)", TABLES),
 ]
 
 
+def find(name, old):
+    """The one file that has the text, and where; or why there is none."""
+    text = r"\s+".join(re.escape(word) for word in old.split())
+    places = [(path, match) for path in sorted((ROOT / "lib/translate").glob(name))
+              if path.suffix in (".c", ".h") for match in re.finditer(text, path.read_text())]
+    if len(places) != 1:
+        return None, f"stands {len(places)} times"
+    return places[0], ""
+
+
 def compile_mutated(directory, name):
-    """Objects of every source that sees the mutated file: itself, or all if it is a header."""
-    folder = directory / "lib/translate"
-    sources = [folder / name] if name.endswith(".c") else sorted(folder.glob("*.c"))
+    """Objects of every source that sees the mutated file, as the build's dependencies know it."""
     objects = []
-    for source in sources:
-        if name.endswith(".h") and name not in source.read_text() and "cache_set" not in name \
-                and "model_" not in name:
+    for source in sorted((directory / "lib/translate").glob("*.c")):
+        known = BUILD / "lib/translate" / (source.stem + ".d")
+        if f"lib/translate/{name}" not in re.split(r"[\s:]+", known.read_text()):
             continue
         target = directory / (source.stem + ".o")
         done = subprocess.run(
             ["gcc", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-pthread", f"-I{directory}", f"-I{ROOT}",
-             f"-I{BUILD}", "-c", str(source), "-o", str(target)], capture_output=True, text=True)
+             f"-I{BUILD}", "-c", str(source), "-o", str(target)],
+            capture_output=True, text=True, check=False)
         if done.returncode:
             return None, done.stderr
         objects.append(str(target))
@@ -80,35 +144,40 @@ def compile_mutated(directory, name):
 
 def notices(objects, test, directory):
     """Links the test with the mutated objects first: the archive then does not give the good ones."""
+    test, *chosen = test.split()
     program = directory / f"test_{test}"
     helpers = [str(p) for p in (BUILD / "tests/reference").glob("*.o")]
+    if chosen:
+        helpers.append(str(BUILD / "tests/unit/model_pair.o"))
     link = subprocess.run(
         ["gcc", "-pthread", "-o", str(program), str(BUILD / f"tests/unit/test_{test}.o"), *helpers,
          *objects, str(BUILD / "libfaultline.a"), "-lcmocka", "-lbpf", "-lelf", "-lz", "-lzstd", "-ljansson",
-         "-linih", "-lpci", "-lxxhash", "-lm"], capture_output=True, text=True)
+         "-linih", "-lpci", "-lxxhash", "-lm"], capture_output=True, text=True, check=False)
     if link.returncode:
         return None, link.stderr
     try:
-        run = subprocess.run([str(program)], capture_output=True, timeout=20, check=False)
+        run = subprocess.run([str(program), *chosen], capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return True, ""
     return run.returncode != 0, ""
 
 
 def try_mutation(number, name, old, new, test):
+    label = f"mutation {number}: {name}: {' '.join(old.split())[:60]}"
+    place, error = find(name, old)
+    if not place:
+        return False, f"{label}: {error}"
+    path, match = place
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(temporary)
         folder = directory / "lib/translate"
         folder.mkdir(parents=True)
         for source in (ROOT / "lib/translate").glob("*.[ch]"):
             os.symlink(source, folder / source.name)
-        text = (ROOT / "lib/translate" / name).read_text()
-        label = f"mutation {number}: {name}: {old.split(chr(10))[0].strip()[:60]}"
-        if text.count(old) != 1:
-            return False, f"{label}: stands {text.count(old)} times in the file"
-        (folder / name).unlink()
-        (folder / name).write_text(text.replace(old, new))
-        objects, error = compile_mutated(directory, name)
+        text = path.read_text()
+        (folder / path.name).unlink()
+        (folder / path.name).write_text(text[:match.start()] + new + text[match.end():])
+        objects, error = compile_mutated(directory, path.name)
         if objects is None:
             return False, f"{label}: does not compile: {error.splitlines()[0]}"
         noticed, error = notices(objects, test, directory)
@@ -119,11 +188,12 @@ def try_mutation(number, name, old, new, test):
 
 def main():
     passed = failed = 0
-    for number, mutation in enumerate(MUTATIONS, 1):
-        good, label = try_mutation(number, *mutation)
-        print(f"{'ok' if good else 'not ok'} - {label}", flush=True)
-        passed += good
-        failed += not good
+    chosen = [int(number) for number in sys.argv[1:]] or range(1, len(MUTATIONS) + 1)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for good, label in pool.map(lambda number: try_mutation(number, *MUTATIONS[number - 1]), chosen):
+            print(f"{'ok' if good else 'not ok'} - {label}", flush=True)
+            passed += good
+            failed += not good
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed != 0
 

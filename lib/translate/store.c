@@ -327,3 +327,10 @@ int store_play_next(void *self, struct model_packet *packets, int room)
 	}
 	return count;
 }
+
+void store_play_only(struct store_play *p, __u32 tenant, __u64 packets)
+{
+	turns_only(&p->turns, tenant);
+	p->merged = true;
+	p->left = packets;
+}

@@ -48,6 +48,8 @@ int store_play_create(struct store_play **play, const struct store *store,
 		      const struct store_play_config *config);
 /* A model_source_fn: `self` is the struct store_play. */
 int store_play_next(void *self, struct model_packet *packets, int room);
+/* From now on only one tenant's packets, so many at most: as tenants_only(). */
+void store_play_only(struct store_play *play, __u32 tenant, __u64 packets);
 void store_play_destroy(struct store_play *play);
 
 #endif

@@ -105,6 +105,12 @@ int tenants_next(void *self, struct model_packet *packets, int room)
 	return count;
 }
 
+void tenants_only(struct tenants *t, __u32 tenant, __u64 packets)
+{
+	turns_only(&t->turns, tenant);
+	t->left = packets;
+}
+
 void tenants_preset(struct tenants_config *config, enum tenants_preset preset)
 {
 	static const struct {

@@ -65,6 +65,11 @@ __u64 tenants_end(const struct tenants_config *config);
 int tenants_create(struct tenants **tenants, const struct tenants_config *config);
 /* A model_source_fn: `self` is the struct tenants. */
 int tenants_next(void *self, struct model_packet *packets, int room);
+/*
+ * From now on only one tenant's packets, so many at most and not more than it has: the same ones as among
+ * the others'. For a tenant that has not had a packet yet; one after the other may be had.
+ */
+void tenants_only(struct tenants *tenants, __u32 tenant, __u64 packets);
 void tenants_destroy(struct tenants *tenants);
 
 #endif

@@ -117,6 +117,8 @@ static __u32 next_in_turn(struct turns *t)
 static void next_turn(struct turns *t)
 {
 	t->left = t->config.turn;
+	if (t->only)
+		return;
 	if (t->config.order == ORDER_ROUND_ROBIN) {
 		t->current = next_in_turn(t);
 		return;
@@ -132,6 +134,13 @@ __u32 turns_next(struct turns *t)
 		next_turn(t);
 	t->left--;
 	return t->current;
+}
+
+void turns_only(struct turns *t, __u32 tenant)
+{
+	t->only = true;
+	t->current = tenant;
+	t->config.turn = t->left = 1;
 }
 
 int turns_check(const struct turns_config *config)

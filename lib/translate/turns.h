@@ -6,6 +6,8 @@
 #ifndef FAULTLINE_TRANSLATE_TURNS_H
 #define FAULTLINE_TRANSLATE_TURNS_H
 
+#include <stdbool.h>
+
 #include "lib/translate/random.h"
 
 #define TURNS_TENANTS	65536
@@ -41,6 +43,7 @@ struct turns {
 	struct random random;
 	__u64 *chances; /* of unequal ones: sums up to each tenant */
 	__u32 current, left;
+	bool only; /* nobody but the current one */
 	__u32 round, largest_share;
 };
 
@@ -50,6 +53,8 @@ int turns_check(const struct turns_config *config);
 int turns_begin(struct turns *turns, const struct turns_config *config);
 /* The tenant of the next packet, from 0. */
 __u32 turns_next(struct turns *turns);
+/* From now on every turn is this tenant's; no seed, no share matters. May be called again. */
+void turns_only(struct turns *turns, __u32 tenant);
 void turns_end(struct turns *turns);
 
 /* "rr", "rand", "bursty", "zipf" */

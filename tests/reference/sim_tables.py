@@ -44,6 +44,20 @@ def check_tenants(result, tenants, devtlb):
     assert 0 < float(result["fairness"]) <= 1
 
 
+def check_slowdown(result, tenants):
+    if not result["slowdown_max"]:
+        assert not any(row["slowdown"] or row["alone_mean_ps"] for row in tenants)
+        return
+    slowdowns = [float(row["slowdown"]) for row in tenants]
+    for row, slowdown in zip(tenants, slowdowns):
+        # Both means are rounded down.
+        alone, together = int(row["alone_mean_ps"]), int(row["latency_mean_ps"])
+        assert together / (alone + 1) < slowdown * (1 + 1e-6), row
+        assert slowdown * (1 - 1e-6) < (together + 1) / alone, row
+    assert max(slowdowns) == float(result["slowdown_max"])
+    assert abs(sum(slowdowns) / len(slowdowns) / float(result["slowdown_mean"]) - 1) < 1e-6
+
+
 def check_time(result, stretches):
     time = int(result["time_ps"])
     length = int(stretches[0]["length_ps"])
@@ -71,6 +85,7 @@ def main(directory):
             check_sets(cache, [row for row in sets[point] if row["cache"] == name], used)
         devtlb = next(row for row in caches[point] if row["cache"] == "devtlb")
         check_tenants(result, tenants[point], devtlb)
+        check_slowdown(result, tenants[point])
         check_time(result, stretches[point])
     assert len(results) > 1
     print(f"{len(results)} points")

@@ -187,6 +187,34 @@ static void what_cannot_be_played_is_refused(void **state)
 	store_destroy(store);
 }
 
+static void one_tenant_may_be_played_alone(void **state)
+{
+	static const __u32 lengths[] = {40, 31, 50};
+	const struct turns_config turns = {.order = ORDER_ZIPF, .tenants = 7, .turn = 5};
+	struct store *store = store_of(lengths, 3);
+
+	(void)state;
+	for (int merged = 0; merged < 2; merged++) {
+		const struct store_play_config config = {.requests = 3,
+							 .turns = merged ? &turns : NULL};
+		struct store_play *player;
+
+		assert_int_equal(store_play_create(&player, store, &config), 0);
+		for (__u32 tenant = merged ? 7 : 3; tenant-- > 0;) {
+			store_play_only(player, tenant, 9);
+			assert_int_equal(store_play_next(player, packets, 4), 4);
+			assert_int_equal(store_play_next(player, packets + 4, ROOM - 4), 5);
+			for (__u32 i = 0; i < 9; i++)
+				expect_packet(&packets[i], tenant, tenant % 3, i * 3, 3);
+		}
+		store_play_only(player, 1, 9);
+		/* A packet and a translation were left. */
+		assert_int_equal(store_play_next(player, packets, ROOM), 1);
+		store_play_destroy(player);
+	}
+	store_destroy(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +223,7 @@ int main(void)
 		cmocka_unit_test(recorded_order_keeps_each_packet_where_it_began),
 		cmocka_unit_test(tenants_may_be_moved_apart),
 		cmocka_unit_test(what_cannot_be_played_is_refused),
+		cmocka_unit_test(one_tenant_may_be_played_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,6 +352,46 @@ static void traces_that_cannot_be_are_refused(void **state)
 	assert_int_equal(tenants_check(&good), 0);
 }
 
+/* What each tenant has among the others, it has alone, however turns were drawn. */
+static void one_tenant_alone_has_the_same_packets(void **state)
+{
+	static struct model_packet all[1009];
+	struct tenants_config config = simple();
+	struct model_packet packet;
+	struct tenants *trace;
+
+	(void)state;
+	config.turns.tenants = 5;
+	config.turns.order = ORDER_BURSTY;
+	config.turns.turn = 2;
+	config.streams = 2;
+	config.phase = 17;
+	config.sets = 3;
+	config.apart = 1ull << 40;
+	config.first_touches = 2;
+	assert_int_equal(tenants_create(&trace, &config), 0);
+	assert_int_equal(tenants_next(trace, all, 1009), 1009);
+	tenants_destroy(trace);
+	assert_int_equal(tenants_create(&trace, &config), 0);
+	for (__u16 tenant = 5; tenant-- > 0;) {
+		__u64 count = 0;
+
+		for (int i = 0; i < 1009; i++)
+			count += all[i].source == tenant;
+		assert_true(count > 100);
+		tenants_only(trace, tenant, count);
+		for (int i = 0; i < 1009; i++) {
+			if (all[i].source != tenant)
+				continue;
+			memset(&packet, 0, sizeof(packet));
+			assert_int_equal(tenants_next(trace, &packet, 1), 1);
+			assert_memory_equal(&packet, &all[i], sizeof(packet));
+		}
+		assert_int_equal(tenants_next(trace, &packet, 1), 0);
+	}
+	tenants_destroy(trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +403,7 @@ int main(void)
 		cmocka_unit_test(presets_have_the_papers_pages),
 		cmocka_unit_test(tenants_share_their_pages_unless_apart),
 		cmocka_unit_test(traces_that_cannot_be_are_refused),
+		cmocka_unit_test(one_tenant_alone_has_the_same_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

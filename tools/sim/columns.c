@@ -52,6 +52,12 @@ static const struct job_column columns[SIM_COLUMNS] = {
 		{"jain", NULL, NULL, COLUMN_REAL, 8, true,
 		 "Jain's index of the tenants' packets: 1 if all have as many, 1/tenants if one "
 		 "has all"},
+	[SIM_SLOWDOWN_MEAN] =
+		{"slowdown_mean", NULL, NULL, COLUMN_REAL, 13, true,
+		 "with [more] alone: latency of a tenant's translations over what they take "
+		 "without the other tenants, on average"},
+	[SIM_SLOWDOWN_MAX] = {"slowdown_max", NULL, NULL, COLUMN_REAL, 12, true,
+			      "the same of the tenant that suffers most"},
 	[SIM_FAULTS] = {"faults", NULL, NULL, COLUMN_COUNT, 9, true, "page requests"},
 	[SIM_INVALIDATIONS] = {"invalidations", NULL, NULL, COLUMN_COUNT, 13, true, NULL},
 };
@@ -60,6 +66,6 @@ const struct job_columns sim_columns = {
 	.columns = columns,
 	.count = SIM_COLUMNS,
 	.heading = "columns of the table and names in [expect]; latencies in ps.",
-	.unknown = "the point failed",
+	.unknown = "it takes [more] alone=yes",
 	.help = "`faultline sim --keys`",
 };

@@ -200,12 +200,15 @@ static const struct option_row rows[] = {
 	{"prefetch", "pages", OPTION_COUNT, MODEL(prefetch_pages), 1, 8, "2",
 	 .meaning = "newest requests of a source that are fetched"},
 
-	{"more", "devices", OPTION_COUNT, MODEL(devices), 1, 64, "1",
+	{"more", "devices", OPTION_COUNT, MODEL(devices), 1, SIM_DEVICES, "1",
 	 .meaning = "that share the IOMMU, each with link, PTB, DevTLB and tenants of its own"},
 	{"more", "invalidate_packets", OPTION_COUNT, MODEL(invalidate_packets), 0, 1e9, "0",
 	 .meaning = "packets after which a page is taken back; 0: never"},
 	{"more", "faults_per_million", OPTION_COUNT, MODEL(fault_per_million), 0, 1e6, "0",
 	 .meaning = "walks that find the page absent"},
+	{"more", "alone", OPTION_BOOL, FIELD(alone), .otherwise = "no",
+	 .meaning =
+		 "afterwards run each tenant's packets without the others', to tell its slowdown"},
 };
 
 static const struct option_section sections[] = {

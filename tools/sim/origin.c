@@ -42,7 +42,6 @@ int origin_open(struct origin *origin, const struct sim_config *c, const struct 
 		__u32 device)
 {
 	struct tenants_config trace = c->trace;
-	struct oracle *oracle;
 	int err;
 
 	/* Devices have tenants of their own, who do not march in step with the others'. */
@@ -61,12 +60,28 @@ int origin_open(struct origin *origin, const struct sim_config *c, const struct 
 	/* It is the job that does not suit the recordings, not the command line. */
 	if (err == -EINVAL || err == -ENODATA)
 		err = -EBADMSG;
-	if (err || !needs_oracle(&c->model))
-		return err;
-	err = oracle_create(&oracle, trace_next, origin);
+	return err;
+}
+
+int origin_look_ahead(struct origin *origin, const struct sim_config *c)
+{
+	struct oracle *oracle;
+	int err = needs_oracle(&c->model) ? oracle_create(&oracle, trace_next, origin) : 1;
+
 	if (!err)
 		origin->oracle = oracle;
-	return err;
+	return err < 0 ? err : 0;
+}
+
+int origin_only(struct origin *origin, const struct sim_config *c, __u32 tenant, __u64 packets)
+{
+	oracle_destroy(origin->oracle);
+	origin->oracle = NULL;
+	if (origin->tenants)
+		tenants_only(origin->tenants, tenant, packets);
+	else
+		store_play_only(origin->play, tenant, packets);
+	return origin_look_ahead(origin, c);
 }
 
 void origin_close(struct origin *origin)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /* One point of a simulation: a trace through a model, and the row of numbers it gives. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
 #include "tools/sim/origin.h"
 
-#define DEVICES_MAX 64
-#define PS_PER_S    1000000000000ull
-#define POINT_PS    1000000 /* stretches of the PTB's curve: 1 us, doubled as needed */
+#define PS_PER_S 1000000000000ull
+#define POINT_PS 1000000 /* stretches of the PTB's curve: 1 us, doubled as needed */
 
 struct run {
 	const struct sim_config *config;
 	struct model *model;
 	struct watch *watch;
-	struct origin origins[DEVICES_MAX];
+	struct origin origins[SIM_DEVICES];
 };
 
 static double ratio(__u64 part, __u64 whole)
@@ -115,6 +115,8 @@ static int keep_tenants(struct sim_outcome *o, const struct run *run)
 	for (__u32 i = 0; i < o->tenant_count; i++) {
 		struct sim_tenant *tenant = &o->tenants[i];
 
+		tenant->alone_mean_ps = CELL_NONE;
+		tenant->slowdown = NAN;
 		watch_tenant(watch, i, &tenant->watch);
 		tenant->bits_per_s =
 			bits_per_s(run->config, tenant->watch.packets, o->stats.time_ps);
@@ -158,7 +160,7 @@ static int keep_sets(struct sim_outcome *o, const struct model *model)
 
 static int play(struct run *run, struct sim_outcome *outcome)
 {
-	void *selves[DEVICES_MAX];
+	void *selves[SIM_DEVICES];
 	int err = 0;
 
 	for (__u32 i = 0; i < run->config->model.devices; i++)
@@ -179,6 +181,7 @@ static int play(struct run *run, struct sim_outcome *outcome)
 		return err;
 	fill_traffic(outcome, run->config);
 	fill_caches(outcome);
+	outcome->values[SIM_SLOWDOWN_MEAN] = outcome->values[SIM_SLOWDOWN_MAX] = NAN;
 	fill_fairness(outcome);
 	fill_latency(outcome, run->watch);
 	return 0;
@@ -192,11 +195,15 @@ int sim_run(struct sim_outcome *outcome, const struct sim_config *config, const 
 	*outcome = (struct sim_outcome){0};
 	for (__u32 i = 0; !err && i < config->model.devices; i++)
 		err = origin_open(&run.origins[i], config, store, i);
+	for (__u32 i = 0; !err && i < config->model.devices; i++)
+		err = origin_look_ahead(&run.origins[i], config);
 	if (!err)
 		err = watch_create(&run.watch, POINT_PS);
 	if (!err)
 		err = play(&run, outcome);
-	for (__u32 i = 0; i < DEVICES_MAX; i++)
+	if (!err && config->alone)
+		err = sim_alone(outcome, config, store);
+	for (__u32 i = 0; i < SIM_DEVICES; i++)
 		origin_close(&run.origins[i]);
 	watch_destroy(run.watch);
 	model_destroy(run.model);

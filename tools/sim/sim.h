@@ -23,6 +23,7 @@ struct sim_config {
 	__u32 workload; /* enum tenants_preset */
 	__u32 requests; /* of a packet of a recording */
 	bool as_recorded;
+	bool alone;
 	__u64 packets;		/* SIM_UNSAID: SIM_PACKETS_MADE made up, all that are recorded */
 	__u64 recorded_packets; /* 0: all */
 	__u64 ring_at, data_at, mailbox_at, first_touch_at; /* SIM_UNSAID: the workload's */
@@ -81,6 +82,8 @@ enum sim_column {
 	SIM_CROSS,
 	SIM_FAIRNESS,
 	SIM_JAIN,
+	SIM_SLOWDOWN_MEAN,
+	SIM_SLOWDOWN_MAX,
 	SIM_FAULTS,
 	SIM_INVALIDATIONS,
 	SIM_COLUMNS,
@@ -88,6 +91,7 @@ enum sim_column {
 
 extern const struct job_columns sim_columns;
 
+#define SIM_DEVICES    64
 #define SIM_PARTS      6
 #define SIM_PARTITIONS 4096
 #define SIM_SETS       4096 /* of a cache; "sets" leaves out those with more */
@@ -95,7 +99,9 @@ extern const struct job_columns sim_columns;
 struct sim_tenant {
 	struct watch_tenant watch;
 	__u64 bits_per_s;
-	__u64 lost; /* DevTLB entries that made way for another tenant's */
+	__u64 lost;	     /* DevTLB entries that made way for another tenant's */
+	__u64 alone_mean_ps; /* latency of a translation without the others; CELL_NONE: not asked for */
+	double slowdown;     /* latency with them over that; NAN: not asked for */
 };
 
 struct sim_outcome {
@@ -115,6 +121,9 @@ struct sim_outcome {
 /* Runs one point to its end. `store` NULL: the trace is made up. */
 int sim_run(struct sim_outcome *outcome, const struct sim_config *config,
 	    const struct store *store);
+/* [more] alone: what is said of each tenant's slowdown, after the run. */
+int sim_alone(struct sim_outcome *outcome, const struct sim_config *config,
+	      const struct store *store);
 void sim_outcome_free(struct sim_outcome *outcome);
 
 /* `faultline accesses`: what the trace of one configuration needs. */

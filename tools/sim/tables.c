@@ -140,6 +140,8 @@ static int write_tenants(struct writer *writer, const struct sweep *sweep,
 		{"latency_p999", "ps", COLUMN_COUNT, 12, true},
 		{"latency_max", "ps", COLUMN_COUNT, 11, true},
 		{"lost", NULL, COLUMN_COUNT, 8, false},
+		{"alone_mean", "ps", COLUMN_COUNT, 12, true},
+		{"slowdown", NULL, COLUMN_REAL, 8, true},
 	};
 	struct point_table table;
 	int err = begin(&table, writer, sweep, "tenants", "Tenants (model)", own, COUNT(own));
@@ -163,6 +165,8 @@ static int write_tenants(struct writer *writer, const struct sweep *sweep,
 			cells[count++].count = t->p999_ps;
 			cells[count++].count = t->latency_max_ps;
 			cells[count++].count = tenant->lost;
+			cells[count++].count = tenant->alone_mean_ps;
+			cells[count++].real = tenant->slowdown;
 			err = writer_row(writer, cells);
 		}
 	return err ? err : writer_end(writer);

@@ -8,7 +8,7 @@ panels_most=6 lines_most=12
 # Names of the sweep's dimensions, one a line: the columns of "sets" between point and cache.
 dimensions() {
 	local count names
-	count=$(head -n 1 "$csv/sets.csv" | tr -d '\r' | tr , '\n' | awk '$0 == "cache" { last = NR } END { print last - 2 }')
+	count=$(head -n 1 "$csv/sets.csv" | tr -d '\r' | tr , '\n' | awk '/^(seen_)?cache$/ { last = NR } END { print last - 2 }')
 	mapfile -t names < <(head -n 1 "$csv/results.csv" | tr -d '\r' | tr , '\n')
 	[ "$count" -le 0 ] || printf '%s\n' "${names[@]:1:count}"
 }

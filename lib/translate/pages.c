@@ -209,6 +209,22 @@ static __u32 active_set(const struct tenant *tenant, __u32 per_mille)
 	return distance + 1;
 }
 
+/* Small pages that take turns, a ring and a mailbox, say nothing of the data's runs, and the reverse. */
+static void set_run(struct tenant_use *tenant, const struct page_use *uses, size_t count)
+{
+	for (__u32 shift = 12; shift <= 30; shift += 9) {
+		__u64 accesses = 0, runs = 0;
+
+		for (size_t i = 0; i < count; i++)
+			if (uses[i].shift == shift) {
+				accesses += uses[i].accesses;
+				runs += uses[i].runs;
+			}
+		if (runs && accesses * 1000 / runs > tenant->run)
+			tenant->run = accesses * 1000 / runs;
+	}
+}
+
 static size_t count_pages(const struct pages *pages)
 {
 	size_t count = 0;
@@ -221,6 +237,7 @@ static size_t count_pages(const struct pages *pages)
 static void gather_tenant(struct pages *pages, __u16 number, const struct tenant *tenant)
 {
 	struct page_use *first = &pages->uses[pages->use_count];
+	__u32 half = active_set(tenant, 500);
 	size_t count = 0;
 
 	for (const struct page *p = tenant->newest; p; p = p->older)
@@ -233,10 +250,12 @@ static void gather_tenant(struct pages *pages, __u16 number, const struct tenant
 		.accesses = tenant->accesses,
 		.pages = count,
 		.cold = tenant->cold,
+		.reuse_median = half ? half - 1 : 0,
 		.active99 = active_set(tenant, 990),
 		.active999 = active_set(tenant, 999),
 		.active_all = active_set(tenant, 1000),
 	};
+	set_run(&pages->tenant_uses[pages->tenant_count - 1], first, count);
 	for (__u32 d = 0; d < REUSE_DISTANCES; d++)
 		pages->distances[d] += tenant->distances[d];
 }

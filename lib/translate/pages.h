@@ -35,8 +35,10 @@ struct page_use {
 struct tenant_use {
 	__u16 tenant;
 	__u64 accesses, pages;
-	__u64 cold;	/* first accesses */
-	__u32 active99; /* pages that an LRU cache must hold for 99% of the reuses to hit */
+	__u64 cold; /* first accesses */
+	__u64 run; /* mean accesses of a run, in thousandths, of the page size that has the longest */
+	__u32 reuse_median; /* distance that half of the reuses do not exceed; 0 without any */
+	__u32 active99;	    /* pages that an LRU cache must hold for 99% of the reuses to hit */
 	__u32 active999;
 	__u32 active_all; /* for every reuse: what "full link rate" takes (figure 11c) */
 };

@@ -45,4 +45,21 @@ check "slowdowns are those of the tenants" python3 "$root/tests/reference/sim_ta
 	NR == 1 { for (i = 1; i <= NF; i++) if ($i == "slowdown_max") at = i }
 	NR == 2 { exit $at != 1 }'
 equal "one tenant is not slowed down under the oracle" $? 0
+
+# What the trace needs is said by both verbs, in the same words.
+needs() {
+	"$FAULTLINE" "$@" --set trace.workload=websearch --set trace.packets=20011 --tenants 7 \
+		--table tenants --csv - | awk -F , -v OFS=, '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+	{ print $at["tenant"], $at["run_accesses"], $at["reuse_pages"], $at["active_99_entries"], $at["active_all_entries"] }'
+}
+equal "sim knows runs, reuse distances and active sets" "$(needs sim --set trace.analyze=yes)" \
+	"$(needs accesses)"
+equal "and only if it was asked" "$(needs sim | sed -n 2p)" "0,,,,"
+{
+	"$FAULTLINE" accesses --tenants 2
+	"$FAULTLINE" sim --tenants 2
+	"$FAULTLINE" sim --tenants 2 --table tenants
+} >text
+equal "lines of more than 80 columns" "$(awk 'length > 80' text)" ""
 finish

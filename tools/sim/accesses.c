@@ -5,7 +5,6 @@
 #include "tools/sim/origin.h"
 #include "tools/sim/progress.h"
 
-#define BATCH	     256
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TEXT_ROWS    20
 
@@ -83,8 +82,10 @@ static int write_tenants(struct writer *writer, const struct tenant_use *tenants
 		{"accesses", NULL, COLUMN_COUNT, 10, false},
 		{"pages", NULL, COLUMN_COUNT, 8, false},
 		{"first_accesses", NULL, COLUMN_COUNT, 14, true},
+		{"run", "accesses", COLUMN_REAL, 12, false},
+		{"reuse", "pages", COLUMN_COUNT, 11, false},
 		{"active_99", "entries", COLUMN_COUNT, 17, false},
-		{"active_999", "entries", COLUMN_COUNT, 18, false},
+		{"active_999", "entries", COLUMN_COUNT, 18, true},
 		{"active_all", "entries", COLUMN_COUNT, 18, true},
 	};
 	static const struct table table = {"tenants", "Tenants", columns, COUNT(columns)};
@@ -95,6 +96,8 @@ static int write_tenants(struct writer *writer, const struct tenant_use *tenants
 							{.count = tenants[i].accesses},
 							{.count = tenants[i].pages},
 							{.count = tenants[i].cold},
+							{.real = (double)tenants[i].run / 1000},
+							{.count = tenants[i].reuse_median},
 							{.count = tenants[i].active99},
 							{.count = tenants[i].active999},
 							{.count = tenants[i].active_all}});
@@ -160,36 +163,21 @@ static int write_tables(struct writer *writer, const struct pages *pages, bool w
 	return err;
 }
 
-static int take_all(struct pages *pages, struct origin *origin)
+static void show(void)
 {
-	struct model_packet packets[BATCH];
-	int count, err = 0;
-
-	while (!err && (count = origin_next(origin, packets, BATCH)) > 0) {
-		for (int i = 0; !err && i < count; i++)
-			err = pages_take(pages, &packets[i]);
-		progress_show(0, 0);
-	}
-	progress_end();
-	if (!err)
-		err = count;
-	return err ? err : pages_finish(pages);
+	progress_show(0, 0);
 }
 
 int sim_accesses(struct writer *writer, const struct sim_config *config, const struct store *store,
 		 bool whole)
 {
-	struct origin origin = {0};
 	struct pages *pages;
-	int err = pages_create(&pages);
+	int err = sim_pages(&pages, config, store, show);
 
-	if (!err)
-		err = origin_open(&origin, config, store, 0);
-	if (!err)
-		err = take_all(pages, &origin);
-	origin_close(&origin);
-	if (!err)
-		err = write_tables(writer, pages, whole);
+	progress_end();
+	if (err)
+		return err;
+	err = write_tables(writer, pages, whole);
 	pages_destroy(pages);
 	return err;
 }

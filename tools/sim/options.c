@@ -118,6 +118,10 @@ static const struct option_row rows[] = {
 	 .meaning =
 		 "from a tenant's pages to the next one's, a multiple of every page size, made up "
 		 "or recorded; 0: all have the same addresses, as in the paper"},
+	{"trace", "analyze", OPTION_BOOL, FIELD(analyze), .otherwise = "no",
+	 .meaning =
+		 "afterwards look through the trace: runs, reuse distances and active set of each "
+		 "tenant"},
 	{"trace", "requests", OPTION_COUNT, FIELD(requests), 1, MODEL_REQUESTS, "3",
 	 .meaning = "recordings: translations of one packet"},
 	{"trace", "as_recorded", OPTION_BOOL, FIELD(as_recorded), .otherwise = "no",

@@ -201,6 +201,8 @@ int sim_run(struct sim_outcome *outcome, const struct sim_config *config, const 
 		err = watch_create(&run.watch, POINT_PS);
 	if (!err)
 		err = play(&run, outcome);
+	if (!err && config->analyze)
+		err = sim_analyze(outcome, config, store);
 	if (!err && config->alone)
 		err = sim_alone(outcome, config, store);
 	for (__u32 i = 0; i < SIM_DEVICES; i++)

@@ -7,6 +7,7 @@
 #include "lib/job/sweep.h"
 #include "lib/translate/import.h"
 #include "lib/translate/model.h"
+#include "lib/translate/pages.h"
 #include "lib/translate/tenants.h"
 #include "lib/translate/watch.h"
 #include "tools/common.h"
@@ -23,7 +24,7 @@ struct sim_config {
 	__u32 workload; /* enum tenants_preset */
 	__u32 requests; /* of a packet of a recording */
 	bool as_recorded;
-	bool alone;
+	bool alone, analyze;
 	__u64 packets;		/* SIM_UNSAID: SIM_PACKETS_MADE made up, all that are recorded */
 	__u64 recorded_packets; /* 0: all */
 	__u64 ring_at, data_at, mailbox_at, first_touch_at; /* SIM_UNSAID: the workload's */
@@ -102,6 +103,7 @@ struct sim_tenant {
 	__u64 lost;	     /* DevTLB entries that made way for another tenant's */
 	__u64 alone_mean_ps; /* latency of a translation without the others; CELL_NONE: not asked for */
 	double slowdown;     /* latency with them over that; NAN: not asked for */
+	struct tenant_use use; /* accesses 0: not asked for */
 };
 
 struct sim_outcome {
@@ -124,6 +126,15 @@ int sim_run(struct sim_outcome *outcome, const struct sim_config *config,
 /* [more] alone: what is said of each tenant's slowdown, after the run. */
 int sim_alone(struct sim_outcome *outcome, const struct sim_config *config,
 	      const struct store *store);
+/*
+ * What a trace needs, of the first device if there are several; the caller destroys `pages`.
+ * `meanwhile` is called now and then, if it is not NULL.
+ */
+int sim_pages(struct pages **pages, const struct sim_config *config, const struct store *store,
+	      void (*meanwhile)(void));
+/* [trace] analyze: joins that to each tenant, after the run. */
+int sim_analyze(struct sim_outcome *outcome, const struct sim_config *config,
+		const struct store *store);
 void sim_outcome_free(struct sim_outcome *outcome);
 
 /* `faultline accesses`: what the trace of one configuration needs. */

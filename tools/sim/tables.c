@@ -125,6 +125,16 @@ static int write_caches(struct writer *writer, const struct sweep *sweep,
 	return err ? err : writer_end(writer);
 }
 
+/* What [trace] analyze found out. */
+static void put_use(union cell *cells, const struct tenant_use *use)
+{
+	cells[0].real = use->accesses ? (double)use->run / 1000 : NAN;
+	cells[1].count = use->accesses ? use->reuse_median : CELL_NONE;
+	cells[2].count = use->accesses ? use->active99 : CELL_NONE;
+	cells[3].count = use->accesses ? use->active999 : CELL_NONE;
+	cells[4].count = use->accesses ? use->active_all : CELL_NONE;
+}
+
 static int write_tenants(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {
@@ -142,6 +152,11 @@ static int write_tenants(struct writer *writer, const struct sweep *sweep,
 		{"lost", NULL, COLUMN_COUNT, 8, false},
 		{"alone_mean", "ps", COLUMN_COUNT, 12, true},
 		{"slowdown", NULL, COLUMN_REAL, 8, true},
+		{"run", "accesses", COLUMN_REAL, 12, true},
+		{"reuse", "pages", COLUMN_COUNT, 11, true},
+		{"active_99", "entries", COLUMN_COUNT, 17, true},
+		{"active_999", "entries", COLUMN_COUNT, 18, true},
+		{"active_all", "entries", COLUMN_COUNT, 18, true},
 	};
 	struct point_table table;
 	int err = begin(&table, writer, sweep, "tenants", "Tenants (model)", own, COUNT(own));
@@ -167,6 +182,7 @@ static int write_tenants(struct writer *writer, const struct sweep *sweep,
 			cells[count++].count = tenant->lost;
 			cells[count++].count = tenant->alone_mean_ps;
 			cells[count++].real = tenant->slowdown;
+			put_use(&cells[count], &tenant->use);
 			err = writer_row(writer, cells);
 		}
 	return err ? err : writer_end(writer);

@@ -49,7 +49,8 @@ static bool allocate(struct cache *cache)
 	}
 	cache->records = calloc(cache->sets, sizeof(cache->records[0]));
 	for (__u32 set = 0; cache->records && set < cache->sets; set++)
-		cache->records[set].order = NIBBLES_WAYS;
+		cache->records[set] =
+			(struct cache_set){.order = NIBBLES_WAYS, .first = set * cache->ways};
 	return cache->records;
 }
 

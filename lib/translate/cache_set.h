@@ -28,7 +28,7 @@ struct cache_set {
 	__u64 order;		      /* ways from newest (lowest nibble) to oldest */
 	__u64 counters;		      /* LFU, by way */
 	__u32 valid;		      /* bit per way */
-	__u32 reserved;
+	__u32 first;		      /* slot of way 0 */
 };
 
 struct cache_wide;
@@ -88,7 +88,7 @@ static INLINE __u32 narrow_find(const struct cache *cache, __u32 set, __u64 key)
 	__u32 candidates = equal_tags(record, cache_hash(key) >> 56) & record->valid;
 
 	while (candidates) {
-		__u32 slot = set * cache->ways + (__u32)__builtin_ctz(candidates);
+		__u32 slot = record->first + (__u32)__builtin_ctz(candidates);
 
 		if (cache->keys[slot] == key)
 			return slot;
@@ -119,7 +119,7 @@ static inline void narrow_count(struct cache *cache, struct cache_set *record, _
 
 static inline void narrow_touch(struct cache *cache, __u32 set, __u32 slot, __u64 next_use)
 {
-	__u32 way = slot - set * cache->ways;
+	__u32 way = slot - cache->records[set].first;
 
 	if (cache->policy == REPLACE_LFU)
 		narrow_count(cache, &cache->records[set], way);
@@ -193,9 +193,9 @@ static INLINE __u32 narrow_insert(struct cache *cache, __u32 set, __u64 key, __u
 		*evicted = 0;
 	} else {
 		way = narrow_victim(cache, set);
-		*evicted = cache->keys[set * cache->ways + way];
+		*evicted = cache->keys[record->first + way];
 	}
-	slot = set * cache->ways + way;
+	slot = record->first + way;
 	cache->keys[slot] = key;
 	record->tags[way] = cache_hash(key) >> 56;
 	record->valid |= 1u << way;

@@ -141,15 +141,15 @@ static void pass(struct model *m, __u64 until_ps, const struct model_device *dev
 {
 	while (device->in_flight >= room) {
 		__u64 first = first_due(m);
+		enum model_event kind = first & DUE_KIND;
 
-		if (first >> QUEUE_KIND_BITS > until_ps)
+		if (first >> DUE_KIND_BITS > until_ps)
 			return;
-		m->now_ps = first >> QUEUE_KIND_BITS;
+		m->now_ps = first >> DUE_KIND_BITS;
 		/* What a packet or the prefetcher began at once often happens at once. */
 		do
-			happen(m, first & ((1u << QUEUE_KIND_BITS) - 1));
-		while (m->due[first & ((1u << QUEUE_KIND_BITS) - 1)] == first &&
-		       device->in_flight >= room && !m->instant);
+			happen(m, kind);
+		while (m->due[kind] == first && device->in_flight >= room && !m->instant);
 	}
 }
 
@@ -168,7 +168,7 @@ static __u64 find_room(struct model *m, struct model_device *device)
 	while (device->in_flight >= m->config.ptb_entries) {
 		__u64 missed;
 
-		pass(m, QUEUE_END - 1, device, m->config.ptb_entries);
+		pass(m, TIME_END_PS - 1, device, m->config.ptb_entries);
 		missed = slots_until(m, device, m->now_ps);
 		dropped += missed;
 		device->slot_ps += missed * m->slot_ps;
@@ -327,7 +327,7 @@ static int run_many(struct model *m, model_source_fn source, void **sources)
 		pass(m, device->slot_ps, device, 0);
 		m->now_ps = device->slot_ps;
 		if (device->in_flight >= m->config.ptb_entries) {
-			__u64 missed = slots_until(m, device, first_due(m) >> QUEUE_KIND_BITS);
+			__u64 missed = slots_until(m, device, first_due(m) >> DUE_KIND_BITS);
 
 			drops[n] += missed;
 			device->slot_ps += missed * m->slot_ps;
@@ -349,7 +349,7 @@ int model_run(struct model *m, model_source_fn source, void **sources)
 
 	if (error)
 		return error;
-	pass(m, QUEUE_END - 1, m->devices, 0);
+	pass(m, TIME_END_PS - 1, m->devices, 0);
 	for (__u32 i = 0; i < m->config.devices; i++)
 		if (m->devices[i].slot_ps > slots)
 			slots = m->devices[i].slot_ps;

@@ -104,27 +104,21 @@ static int create_levels(struct model *m)
 }
 
 /* All that can be under way at once: a packet enters while there is room for one translation. */
-static int create_queues(struct model *m)
+static int create_accesses(struct model *m)
 {
-	__u32 accesses = m->config.ptb_entries + MODEL_REQUESTS, size = 1;
+	__u32 accesses = m->config.ptb_entries + MODEL_REQUESTS;
 
 	if (m->config.prefetch.cache.entries)
 		accesses += MODEL_PREFETCHES;
 	accesses *= m->config.devices;
-	while (size < accesses + QUEUE_SPARE)
-		size *= 2;
 	m->accesses = calloc(accesses, sizeof(m->accesses[0]));
 	if (!m->accesses)
 		return failed(-ENOMEM, "no memory for %u translations in flight", accesses);
-	for (__u32 i = 0; i < accesses; i++)
-		access_free(m, &m->accesses[i]);
-	for (unsigned int i = 0; i < MODEL_QUEUES; i++) {
-		m->queues[i].ring = calloc(size, sizeof(m->queues[i].ring[0]));
-		m->queues[i].mask = size - 1;
-		if (!m->queues[i].ring)
-			return failed(-ENOMEM, "no memory for %u events", size);
-		m->queues[i].ring[0].time_ps = QUEUE_END;
-		set_due(m, i);
+	while (accesses)
+		access_free(m, &m->accesses[--accesses]);
+	for (unsigned int kind = 0; kind < MODEL_QUEUES; kind++) {
+		queue_begin(&m->queues[kind], kind);
+		m->due[kind] = queue_first(&m->queues[kind]);
 	}
 	return 0;
 }
@@ -248,7 +242,7 @@ int model_create(struct model **model, const struct model_config *config)
 	m->slot_ps = slot_of(config);
 	error = create_levels(m);
 	if (!error)
-		error = create_queues(m);
+		error = create_accesses(m);
 	if (!error && config->walk == WALK_TABLES)
 		error = tables_create(&m->tables, &tables);
 	if (error) {
@@ -347,8 +341,6 @@ void model_destroy(struct model *m)
 	destroy_level(&m->iotlb);
 	destroy_level(&m->level2);
 	destroy_level(&m->level3);
-	for (int i = 0; i < MODEL_QUEUES; i++)
-		free(m->queues[i].ring);
 	free(m->devices);
 	free(m->lost);
 	free(m->accesses);

@@ -63,7 +63,7 @@ struct level {
 
 static inline __u32 set_of(const struct level *level, __u64 key)
 {
-	return (key_domain(key) & level->tenant_mask) * level->set_count +
+	return ((__u32)(key >> 2) & level->tenant_mask) * level->set_count +
 	       ((__u32)(key >> level->set_bit) & level->page_mask);
 }
 

@@ -12,11 +12,12 @@
 #define MODEL_HISTORY_MAX 8
 #define MODEL_PREFETCHES  4096 /* of a device under way at most; what comes beyond is not fetched */
 #define NONE		  UINT32_MAX
-#define TIME_MAX_PS	  (QUEUE_END / 2) /* of an arrival: 13 days of virtual time */
+#define TIME_MAX_PS	  (TIME_END_PS / 2) /* of an arrival: 13 days of virtual time */
 
-/* A translation under way, of a packet or of the prefetcher: one line of the host's cache. */
+/* A translation under way, of a packet or of the prefetcher. */
 struct access {
-	__u64 key; /* page_key() */
+	struct event event; /* first: the queue's event is the access */
+	__u64 key;	    /* page_key() */
 	__u64 next_use;
 	union {
 		__u64 issued_ps;
@@ -63,8 +64,7 @@ struct model {
 	struct model_device *devices;
 	__u64 *lost; /* by domain: DevTLB entries that made way for another domain's */
 	struct model_queue queues[MODEL_QUEUES];
-	/* Of each queue when its first event is due, and below that the queue's number. */
-	__u64 due[MODEL_QUEUES];
+	__u64 due[MODEL_QUEUES]; /* of each queue's first event */
 	struct access *accesses;
 	struct tables *tables;
 	const struct model_observer *observer;
@@ -92,24 +92,18 @@ static inline void access_free(struct model *m, struct access *a)
 	m->free_access = a;
 }
 
-static inline void set_due(struct model *m, enum model_event event)
+static inline void schedule(struct model *m, enum model_event kind, __u64 time_ps, struct access *a)
 {
-	m->due[event] = queue_first_ps(&m->queues[event]) << QUEUE_KIND_BITS | event;
+	queue_add(&m->queues[kind], &a->event, due_at(time_ps, kind));
+	m->due[kind] = queue_first(&m->queues[kind]);
 }
 
-static inline void schedule(struct model *m, enum model_event event, __u64 time_ps,
-			    struct access *a)
+static inline struct access *take(struct model *m, enum model_event kind)
 {
-	queue_add(&m->queues[event], time_ps, a);
-	set_due(m, event);
-}
+	struct event *event = queue_take(&m->queues[kind]);
 
-static inline struct access *take(struct model *m, enum model_event event)
-{
-	struct access *a = queue_take(&m->queues[event]);
-
-	set_due(m, event);
-	return a;
+	m->due[kind] = queue_first(&m->queues[kind]);
+	return (struct access *)event;
 }
 
 /* model_iommu.c: a request has reached the IOMMU; its walk is over. */

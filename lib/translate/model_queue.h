@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Inside the model: what happens when. One queue for each kind of event; as nearly all events of a
- * kind come a fixed delay after the present, a queue is a ring to whose end they are added, sorted
+ * kind come a fixed delay after the present, a queue is a list to whose end they are added, sorted
  * in from there in the rare other case.
- *
- * Two entries spare every test for the ring's ends: before the first one stands one that has been
- * taken, thus none later than any to come; after the last one stands QUEUE_END.
  */
 #ifndef FAULTLINE_TRANSLATE_MODEL_QUEUE_H
 #define FAULTLINE_TRANSLATE_MODEL_QUEUE_H
@@ -24,43 +21,56 @@ enum model_event {
 	MODEL_QUEUES,
 };
 
-#define QUEUE_KIND_BITS 3
-#define QUEUE_END	(UINT64_MAX >> QUEUE_KIND_BITS) /* later than any event */
-#define QUEUE_SPARE	2 /* entries of a ring beyond those that can be in it */
+/* When and what in one number, the kind in its low bits: the smallest of all comes next. */
+#define DUE_KIND_BITS 3
+#define DUE_KIND      ((1u << DUE_KIND_BITS) - 1)
+#define TIME_END_PS   (UINT64_MAX >> DUE_KIND_BITS) /* later than any event */
 
-struct access;
-
-struct model_queue_entry {
-	__u64 time_ps;
-	struct access *access;
+struct event {
+	__u64 due;
+	struct event *next, *previous;
 };
 
+/* A ring of events and one that is none, due at the end of time, from whose `next` it begins. */
 struct model_queue {
-	struct model_queue_entry *ring; /* begins as zeroes, but for QUEUE_END in the first entry */
-	__u32 mask;
-	__u32 head, tail;
+	struct event ends;
 };
 
-static inline __u64 queue_first_ps(const struct model_queue *queue)
+static inline __u64 due_at(__u64 time_ps, enum model_event kind)
 {
-	return queue->ring[queue->head & queue->mask].time_ps;
+	return time_ps << DUE_KIND_BITS | kind;
 }
 
-static inline void queue_add(struct model_queue *queue, __u64 time_ps, struct access *access)
+static inline void queue_begin(struct model_queue *queue, enum model_event kind)
 {
-	__u32 at = queue->tail++;
-
-	queue->ring[queue->tail & queue->mask].time_ps = QUEUE_END;
-	while (queue->ring[(at - 1) & queue->mask].time_ps > time_ps) {
-		queue->ring[at & queue->mask] = queue->ring[(at - 1) & queue->mask];
-		at--;
-	}
-	queue->ring[at & queue->mask] = (struct model_queue_entry){time_ps, access};
+	queue->ends = (struct event){due_at(TIME_END_PS, kind), &queue->ends, &queue->ends};
 }
 
-static inline struct access *queue_take(struct model_queue *queue)
+static inline __u64 queue_first(const struct model_queue *queue)
 {
-	return queue->ring[queue->head++ & queue->mask].access;
+	return queue->ends.next->due;
+}
+
+static inline void queue_add(struct model_queue *queue, struct event *event, __u64 due)
+{
+	struct event *previous = queue->ends.previous, *next;
+
+	while (previous->due > due && previous != &queue->ends)
+		previous = previous->previous;
+	next = previous->next;
+	*event = (struct event){due, next, previous};
+	previous->next = event;
+	next->previous = event;
+}
+
+/* Takes the first event of a queue that has one. */
+static inline struct event *queue_take(struct model_queue *queue)
+{
+	struct event *event = queue->ends.next;
+
+	queue->ends.next = event->next;
+	event->next->previous = &queue->ends;
+	return event;
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "lib/base/fail.h"
+#include "lib/translate/model_iommu.h"
 #include "lib/translate/model_private.h"
 
 #define BATCH 256
@@ -112,13 +113,13 @@ static INLINE void happen(struct model *m, enum model_event event)
 		done(m, take(m, EVENT_DONE));
 		break;
 	case EVENT_WALKED:
-		model_iommu_walked(m, take(m, EVENT_WALKED));
+		iommu_walked(m, take(m, EVENT_WALKED));
 		break;
 	case EVENT_CONTEXT:
 		context_comes(m, take(m, EVENT_CONTEXT));
 		break;
 	default: /* EVENT_IOMMU, EVENT_HISTORY */
-		model_iommu_lookup(m, take(m, event));
+		iommu_lookup(m, take(m, event));
 		break;
 	}
 }

@@ -106,10 +106,6 @@ static inline struct access *take(struct model *m, enum model_event kind)
 	return (struct access *)event;
 }
 
-/* model_iommu.c: a request has reached the IOMMU; its walk is over. */
-void model_iommu_lookup(struct model *m, struct access *access);
-void model_iommu_walked(struct model *m, struct access *access);
-
 /* model_prefetch.c: a packet's translation tells who will come, and asks for his pages. */
 void model_prefetch(struct model *m, struct model_device *device, const struct access *trigger);
 int model_prefetcher_create(struct prefetcher *prefetcher, const struct model_config *config);

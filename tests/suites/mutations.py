@@ -40,7 +40,7 @@ MUTATIONS = [
     ("tables.c", "return level == 1 || entry & ENTRY_PAGE;", "return level == 1;", TABLES),
     ("tables.c", "++*reads;", "", TABLES),
     ("tables.c", "return table | (address & page_mask(level_shift(level)));", "return table;", TABLES),
-    ("model_iommu.c", "return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;", "return (first - leaf) * (TABLES_LEVELS + 1) + host;", MODEL),
+    ("model_iommu.h", "return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;", "return (first - leaf) * (TABLES_LEVELS + 1) + host;", MODEL),
     ("model_level.h", "if ((__u32)stats->fills != miss->fills) {", "if (false) {", MODEL),
     ("model*", "(time_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps", "(time_ps - device->slot_ps) / m->slot_ps + 1", MODEL),
     ("model.c", "in_flight_changes(m, &m->devices[a->device], -1);", "m->devices[a->device].in_flight--;", MODEL),

@@ -1,16 +1,22 @@
-// SPDX-License-Identifier: GPL-2.0
-/* The IOMMU's side of the model: its caches, the walk, page requests. */
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside the model: the IOMMU's side, its caches, the walk, page requests. Inlined into the loop of
+ * events, of which these are most.
+ */
+#ifndef FAULTLINE_TRANSLATE_MODEL_IOMMU_H
+#define FAULTLINE_TRANSLATE_MODEL_IOMMU_H
+
 #include "lib/translate/model_private.h"
 
 #define MILLION 1000000
 
 /* Level of the table where a walk begins: below what the walk caches knew. */
-static __u32 first_level(const struct access *a)
+static inline __u32 first_level(const struct access *a)
 {
 	return !a->fill2 ? 1 : !a->fill3 ? 2 : TABLES_LEVELS;
 }
 
-static __u32 nested_reads(const struct model *m, const struct access *a)
+static inline __u32 nested_reads(const struct model *m, const struct access *a)
 {
 	__u32 leaf = key_leaf(a->key), first = first_level(a);
 	__u32 host = m->config.host_shift == 21 ? TABLES_LEVELS - 1 : TABLES_LEVELS;
@@ -39,7 +45,8 @@ static inline __u32 reads_left(const struct model *m, const struct access *a)
 	return leaf;
 }
 
-void model_iommu_lookup(struct model *m, struct access *a)
+/* A request has reached the IOMMU. */
+static INLINE void iommu_lookup(struct model *m, struct access *a)
 {
 	__u64 delay = m->config.walk_hit_ps;
 	__u32 reads;
@@ -67,7 +74,7 @@ void model_iommu_lookup(struct model *m, struct access *a)
 }
 
 /* The page is absent: the answer says so, the device requests it, and asks again after the response. */
-static bool faults(struct model *m, struct access *a)
+static inline bool faults(struct model *m, struct access *a)
 {
 	if (!m->config.fault_per_million || !a->walks || a->prefetch || a->faulted ||
 	    random_below(&m->random, MILLION) >= m->config.fault_per_million)
@@ -78,7 +85,8 @@ static bool faults(struct model *m, struct access *a)
 	return true;
 }
 
-void model_iommu_walked(struct model *m, struct access *a)
+/* Its walk, if there was one, is over. */
+static INLINE void iommu_walked(struct model *m, struct access *a)
 {
 	if (a->fill3)
 		fill(&m->level3, &a->level3, key_1g(a->key), a->next_use);
@@ -90,3 +98,5 @@ void model_iommu_walked(struct model *m, struct access *a)
 		fill(&m->iotlb, &a->iotlb, a->key, a->next_use);
 	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, a);
 }
+
+#endif

@@ -26,6 +26,9 @@ static char *next_element(char **rest)
 
 static int bad_dimension(const struct job_entry *entry, const char *why)
 {
+	if (!strcmp(entry->where, "--sweep"))
+		return failed(-EINVAL, "--sweep %s: %s; accepted: SECTION.KEY=V1,V2",
+			      job_shown(entry->value).text, why);
 	return failed(job_wrong(entry->where),
 		      "%s: %s=%s: %s; accepted: NAME = SECTION.KEY: VALUE, VALUE ...", entry->where,
 		      job_shown(entry->key).text, job_shown(entry->value).text, why);

@@ -9,6 +9,7 @@
 #include "lib/base/fail.h"
 
 #define UNIT_PS	   64
+#define COUNT_BITS 32
 #define POINTS_MAX 1024
 #define POINT_MIN  1000
 
@@ -16,6 +17,7 @@ struct tenant {
 	__u64 packets, drops, translations;
 	__u64 latency_sum_ps, latency_max_ps;
 	__u32 latencies[HISTOGRAM_BUCKETS];
+	__u32 *carries; /* how often each of these was full; NULL: none was */
 };
 
 struct watch {
@@ -41,6 +43,23 @@ static struct tenant *tenant_of(struct watch *w, __u16 source)
 		w->failed |= !w->tenants[source];
 	}
 	return w->tenants[source];
+}
+
+/* Counts of 32 bits are full after minutes; those of 64 would take twice the memory for all. */
+static void carry(struct watch *w, struct tenant *tenant, __u32 bucket, __u32 count)
+{
+	if (!tenant->carries)
+		tenant->carries = calloc(HISTOGRAM_BUCKETS, sizeof(tenant->carries[0]));
+	if (tenant->carries)
+		tenant->carries[bucket] += count;
+	w->failed |= !tenant->carries;
+}
+
+static __u64 latencies(const struct tenant *tenant, __u32 bucket)
+{
+	__u64 carries = tenant->carries ? tenant->carries[bucket] : 0;
+
+	return carries << COUNT_BITS | tenant->latencies[bucket];
 }
 
 /* Two stretches become one: a run of unknown length stays within the points there are. */
@@ -110,6 +129,7 @@ static void on_completed(void *self, __u64 now_ps, __u16 source, __u64 latency_p
 {
 	struct watch *w = self;
 	struct tenant *tenant = w->tenants[source];
+	__u32 bucket = histogram_bucket(latency_ps / UNIT_PS);
 
 	pass_time(w, now_ps);
 	w->in_flight--;
@@ -119,7 +139,8 @@ static void on_completed(void *self, __u64 now_ps, __u16 source, __u64 latency_p
 	tenant->latency_sum_ps += latency_ps;
 	if (tenant->latency_max_ps < latency_ps)
 		tenant->latency_max_ps = latency_ps;
-	tenant->latencies[histogram_bucket(latency_ps / UNIT_PS)]++;
+	if (!++tenant->latencies[bucket])
+		carry(w, tenant, bucket, 1);
 }
 
 int watch_create(struct watch **watch, __u64 point_ps)
@@ -141,24 +162,30 @@ const struct model_observer *watch_observer(const struct watch *w)
 	return &w->observer;
 }
 
-static void add_up(struct tenant *all, const struct tenant *tenant)
+static void add_up(struct watch *w, struct tenant *all, const struct tenant *tenant)
 {
 	all->translations += tenant->translations;
 	if (all->latency_max_ps < tenant->latency_max_ps)
 		all->latency_max_ps = tenant->latency_max_ps;
-	for (__u32 bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++)
-		all->latencies[bucket] += tenant->latencies[bucket];
+	for (__u32 bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
+		__u64 sum = (__u64)all->latencies[bucket] + latencies(tenant, bucket);
+
+		all->latencies[bucket] = (__u32)sum;
+		if (sum >> COUNT_BITS)
+			carry(w, all, bucket, (__u32)(sum >> COUNT_BITS));
+	}
 }
 
 int watch_finish(struct watch *w, __u64 time_ps)
 {
 	pass_time(w, time_ps);
 	w->count = 0;
+	free(w->all.carries);
 	memset(&w->all, 0, sizeof(w->all));
 	for (__u32 source = 0; source < MODEL_TENANTS; source++)
 		if (w->tenants[source]) {
 			w->seen[w->count++] = (__u16)source;
-			add_up(&w->all, w->tenants[source]);
+			add_up(w, &w->all, w->tenants[source]);
 		}
 	return w->failed ? failed(-ENOMEM, "no memory for %u tenants", w->count) : 0;
 }
@@ -170,7 +197,7 @@ static __u64 quantile(const struct tenant *tenant, __u32 per_mille)
 	__u32 bucket = 0, shift;
 	__u64 value;
 
-	while (bucket < HISTOGRAM_BUCKETS - 1 && (count += tenant->latencies[bucket]) < rank)
+	while (bucket < HISTOGRAM_BUCKETS - 1 && (count += latencies(tenant, bucket)) < rank)
 		bucket++;
 	if (bucket < 1u << HISTOGRAM_SUB_BITS) {
 		value = bucket;
@@ -226,7 +253,11 @@ void watch_destroy(struct watch *w)
 {
 	if (!w)
 		return;
-	for (__u32 source = 0; source < MODEL_TENANTS; source++)
+	for (__u32 source = 0; source < MODEL_TENANTS; source++) {
+		if (w->tenants[source])
+			free(w->tenants[source]->carries);
 		free(w->tenants[source]);
+	}
+	free(w->all.carries);
 	free(w);
 }

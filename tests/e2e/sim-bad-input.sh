@@ -116,6 +116,8 @@ says 2 '--set: tenants=0: accepted: 1 to 65536' --set ' trace.tenants = 0 '
 says 2 '--set: tenants=4?5: accepted: 1 to 65536' --set $'trace.tenants=4\n5'
 says 2 '--tenants: tenants=65537: accepted: 1 to 65536' --tenants 65537
 says 2 '--sweep tenants=4: accepted: SECTION.KEY=V1,V2' --sweep tenants=4
+says 2 '--sweep trace.seed: 1,: an empty value; accepted: SECTION.KEY=V1,V2' --sweep trace.seed=1,
+says 2 '--sweep expect.x: 1: no point has such a value of its own; accepted: SECTION.KEY=V1,V2' --sweep expect.x=1
 says 2 '--sweep: tenants=0: accepted: 1 to 65536' --sweep trace.tenants=4,0
 says 2 '--sweep: trace.seed is already swept at --sweep; accepted: once' --sweep trace.seed=1 --sweep trace.seed=2
 says 3 'the command line: has no [short] section, so --short changes nothing' --short

@@ -211,7 +211,8 @@ static int write_ptb(struct writer *writer, const struct sweep *sweep,
 			cells[count++].count = outcomes[point].point_ps;
 			cells[count++].count = p->packets;
 			cells[count++].count = p->drops;
-			cells[count++].count = p->in_flight_ps * 1000 / outcomes[point].point_ps;
+			cells[count++].count = (__u64)((unsigned __int128)p->in_flight_ps * 1000 /
+						       outcomes[point].point_ps);
 			err = writer_row(writer, cells);
 		}
 	return err ? err : writer_end(writer);

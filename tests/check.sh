@@ -72,7 +72,7 @@ suite style        300 tests/suites/style.sh
 suite unit-asan    600 tests/suites/unit.sh build/asan
 suite fuzz         120 tests/suites/fuzz.sh
 suite mutations    600 /usr/bin/python3 tests/suites/mutations.py
-for name in bad-input live traces truth; do
+for name in bad-input live sim-bad-input traces truth; do
 	suite "$name-asan" 180 env SANITIZED=1 FAULTLINE="$PWD/build/asan/faultline" \
 		INJECT="$PWD/build/asan/faultline-inject" bash "tests/e2e/$name.sh"
 done

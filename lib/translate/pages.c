@@ -12,11 +12,14 @@
 
 #define HOT_TIMES     4	  /* the median of the tenant's pages that stay in use */
 #define STARTUP_LIMIT 100 /* accesses (section IV-D, figure 8, group 3) */
+#define NO_SLOT	      UINT32_MAX
+#define ROOM_LEAST    64
 
 struct page {
 	__u64 key; /* IOVA and shift */
 	struct page_use use;
 	struct page *newer, *older; /* of the tenant's pages by last access */
+	__u32 slot;		    /* the same order as a number, with gaps */
 	UT_hash_handle hh;
 };
 
@@ -24,6 +27,8 @@ struct tenant {
 	struct page *pages;
 	struct page *newest;
 	struct page *last_of_size[3];
+	__u32 *taken; /* slots up to each that pages have, as a binary indexed tree */
+	__u32 room, next_slot;
 	__u64 accesses, cold;
 	__u64 distances[REUSE_DISTANCES];
 };
@@ -60,6 +65,7 @@ static void free_tenant(struct tenant *tenant)
 		free(page);
 		page = older;
 	}
+	free(tenant->taken);
 	free(tenant);
 }
 
@@ -75,16 +81,61 @@ void pages_destroy(struct pages *pages)
 	free(pages);
 }
 
-/* Pages used since this one, which becomes the newest; REUSE_DISTANCES are as many as are counted. */
-static __u32 move_to_front(struct tenant *tenant, struct page *page)
+static void add_taken(struct tenant *tenant, __u32 slot, __u32 change)
 {
-	__u32 distance = 0;
+	for (__u32 i = slot + 1; i <= tenant->room; i += i & -i)
+		tenant->taken[i - 1] += change;
+}
 
-	for (const struct page *p = tenant->newest; p != page && distance < REUSE_DISTANCES;
-	     p = p->older)
-		distance++;
-	if (page == tenant->newest)
-		return 0;
+/* Pages used since this one. */
+static __u32 distance_of(const struct tenant *tenant, const struct page *page)
+{
+	__u32 count = HASH_COUNT(tenant->pages);
+
+	for (__u32 i = page->slot + 1; i; i -= i & -i)
+		count -= tenant->taken[i - 1];
+	return count;
+}
+
+/* All pages get slots without gaps, and as many again are free. */
+static int renumber(struct tenant *tenant)
+{
+	__u32 count = HASH_COUNT(tenant->pages), slot = count;
+
+	if (2 * count > tenant->room) {
+		__u32 room = 4 * count > ROOM_LEAST ? 4 * count : ROOM_LEAST;
+		__u32 *more = realloc(tenant->taken, room * sizeof(more[0]));
+
+		if (!more)
+			return failed(-ENOMEM, "no memory for the pages of a trace");
+		tenant->taken = more;
+		tenant->room = room;
+	}
+	for (struct page *page = tenant->newest; page; page = page->older)
+		page->slot = --slot;
+	for (__u32 i = 0; i < tenant->room; i++)
+		tenant->taken[i] = i < count;
+	for (__u32 i = 1; i <= tenant->room; i++)
+		if (i + (i & -i) <= tenant->room)
+			tenant->taken[i + (i & -i) - 1] += tenant->taken[i - 1];
+	tenant->next_slot = count;
+	return 0;
+}
+
+/* The slot behind all others, for the page that stands first in the list. */
+static int take_slot(struct tenant *tenant, struct page *page)
+{
+	if (tenant->next_slot == tenant->room)
+		return renumber(tenant);
+	if (page->slot != NO_SLOT)
+		add_taken(tenant, page->slot, -1u);
+	page->slot = tenant->next_slot++;
+	add_taken(tenant, page->slot, 1);
+	return 0;
+}
+
+static void move_to_front(struct tenant *tenant, struct page *page)
+{
 	page->newer->older = page->older;
 	if (page->older)
 		page->older->newer = page->newer;
@@ -92,7 +143,21 @@ static __u32 move_to_front(struct tenant *tenant, struct page *page)
 	page->older = tenant->newest;
 	tenant->newest->newer = page;
 	tenant->newest = page;
-	return distance;
+}
+
+/* An access to a page that is known already: how many others there were since the last one. */
+static int reuse(struct tenant *tenant, struct page *page)
+{
+	__u32 distance = 0;
+	int err = 0;
+
+	if (page != tenant->newest) {
+		distance = distance_of(tenant, page);
+		move_to_front(tenant, page);
+		err = take_slot(tenant, page);
+	}
+	tenant->distances[distance < REUSE_DISTANCES ? distance : REUSE_DISTANCES - 1]++;
+	return err;
 }
 
 static struct page *new_page(struct tenant *tenant, __u16 number,
@@ -103,6 +168,7 @@ static struct page *new_page(struct tenant *tenant, __u16 number,
 	if (!page)
 		return NULL;
 	page->key = key;
+	page->slot = NO_SLOT;
 	page->use = (struct page_use){
 		.tenant = number,
 		.shift = request->page_shift,
@@ -119,7 +185,7 @@ static struct page *new_page(struct tenant *tenant, __u16 number,
 		tenant->newest->newer = page;
 	tenant->newest = page;
 	tenant->cold++;
-	return page;
+	return take_slot(tenant, page) ? NULL : page;
 }
 
 static int take_request(struct tenant *tenant, __u16 number, const struct model_request *request)
@@ -130,15 +196,12 @@ static int take_request(struct tenant *tenant, __u16 number, const struct model_
 	struct page *page;
 
 	HASH_FIND(hh, tenant->pages, &key, sizeof(key), page);
-	if (page) {
-		__u32 distance = move_to_front(tenant, page);
-
-		tenant->distances[distance < REUSE_DISTANCES ? distance : REUSE_DISTANCES - 1]++;
-	} else {
+	if (page && reuse(tenant, page))
+		return -ENOMEM;
+	if (!page)
 		page = new_page(tenant, number, request, key);
-		if (!page)
-			return failed(-ENOMEM, "no memory for the pages of a trace");
-	}
+	if (!page)
+		return failed(-ENOMEM, "no memory for the pages of a trace");
 	page->use.accesses++;
 	page->use.last = tenant->accesses++;
 	page->use.runs += *last != page;

@@ -40,7 +40,8 @@ struct tenant_use {
 	__u32 reuse_median; /* distance that half of the reuses do not exceed; 0 without any */
 	__u32 active99;	    /* pages that an LRU cache must hold for 99% of the reuses to hit */
 	__u32 active999;
-	__u32 active_all; /* for every reuse: what "full link rate" takes (figure 11c) */
+	__u32 active_all; /* for every reuse: what "full link rate" takes (figure 11c); of these three
+			     REUSE_DISTANCES means that many or more */
 };
 
 #define REUSE_DISTANCES 4096 /* longer ones count as the last */

@@ -241,6 +241,15 @@ static int map_data(struct tables *t, struct domain *domain, __u32 shift, __u64 
 	return 0;
 }
 
+static int overlaps(__u64 iova, __u32 shift)
+{
+	return failed(
+		-EEXIST,
+		"mapping 0x%llx with a page of 2^%u bytes: accepted: where no page of another "
+		"size is mapped",
+		iova, shift);
+}
+
 int tables_map(struct tables *t, __u16 number, __u64 iova, __u32 shift)
 {
 	struct domain *domain = &t->domains[number];
@@ -261,14 +270,14 @@ int tables_map(struct tables *t, __u16 number, __u64 iova, __u32 shift)
 
 		if (level_shift(level) == shift) {
 			if (entry)
-				return is_leaf(entry, level) ? 0 : -EEXIST;
+				return is_leaf(entry, level) ? 0 : overlaps(iova, shift);
 			error = map_data(t, domain, shift, &target);
 			if (!error)
 				*entry_at(t, host, iova, level) = entry_make(target, shift);
 			break;
 		}
 		if (entry && is_leaf(entry, level))
-			return -EEXIST;
+			return overlaps(iova, shift);
 		if (!entry) {
 			error = next_table(t, domain, &next);
 			if (!error)

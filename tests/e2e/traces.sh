@@ -171,12 +171,21 @@ refused 3 "silent.log: accepted: lines of vtd_iotlb_page_update" --trace silent.
 refused 3 "is no recording" --format flt --trace "$qemu"
 refused 1 "nowhere: No such file" --trace nowhere
 refused 3 "accepted: 0, or a multiple of the largest recorded page" --trace patched.log --set trace.apart=4K
+# Real page tables cannot hold what a recording may: the others can.
+{ head -n 1 "$qemu"; head -n 1 "$qemu" | sed 's/slpte 0x[0-9a-f]*/slpte 0x83/'; } >sizes.log
+sed '1s/iova 0x/iova 0x1000000/; 1q' "$qemu" >high.log
+for log in sizes high; do
+	text=$("$FAULTLINE" sim --trace $log.log --tenants 1 --set trace.requests=1 --preset table2-literal 2>&1 >/dev/null)
+	equal "$log.log in real page tables: exit" "$?" 3
+	check "and why: $text" test -n "$(grep -E '^faultline: walk.tables=yes: mapping 0x.*: accepted: ' <<<"$text")"
+	check "counted walks take it" "$FAULTLINE" sim --trace $log.log --tenants 1 --set trace.requests=1
+done
 # A damaged recording, one of a recorder that was killed, and one that is still being written.
 size=$(stat -c %s two.flt)
 cp two.flt damaged.flt
 printf 'XXXX' | dd of=damaged.flt bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
 refused 3 "damaged.flt: is damaged" --trace damaged.flt
-head -c $((size * 2 / 3)) two.flt >killed.flt
+head -c $((size * 9 / 10)) two.flt >killed.flt
 "$FAULTLINE" sim --trace killed.flt --tenants 2 >killed.out 2>killed.err
 equal "a recording without end: exit" "$?" 5
 check "and why" grep -q '^faultline: killed.flt: the recording has no end' killed.err

@@ -22,7 +22,7 @@ CACHE, TABLES, MODEL, SETS = "cache", "tables", "model", "model_sets"
 REFERENCE, ORACLE = "model_reference random*", "model_reference the_oracle*"
 REFUSED = "model_reference prefetches*"
 SECONDS = 100  # a test that takes longer has noticed
-TURNS, TENANTS, STORE, IMPORT = "turns", "tenants", "store", "import"
+TURNS, TENANTS, STORE, IMPORT, REUSE = "turns", "tenants", "store", "import", "reuse"
 
 MUTATIONS = [
     ("cache_set.h", "record->order >> (4 * (cache->ways - 1)) & 0xf", "record->order & 0xf", CACHE),
@@ -61,6 +61,8 @@ MUTATIONS = [
     ("store.c", "p->left = 0;\n\t\t\tbreak;", "break;", STORE),
     ("store.c", "p->next[tenant] == p->at && take(p, tenant, packet)", "take(p, tenant, packet)", STORE),
     ("pages.c", "page->newer->older = page->older;", "", TENANTS),
+    ("pages.c", "add_taken(tenant, page->slot, -1u);", "", REUSE),
+    ("pages.c", "tenant->taken[i] = i < count;", "tenant->taken[i] = i <= count;", REUSE),
     ("import_qemu.c", "{\"pmask\", MASK, UINT64_MAX},", "", IMPORT),
     ("import_hypersio.c", "if (type != TRANSLATION)", "if (!type)", IMPORT),
     ("import.c", "O_RDONLY | O_NONBLOCK", "O_RDONLY", IMPORT),

@@ -167,6 +167,9 @@ static int play(struct run *run, struct sim_outcome *outcome)
 		selves[i] = &run->origins[i];
 	model_observe(run->model, watch_observer(run->watch));
 	err = model_run(run->model, origin_next, selves);
+	/* Recorded pages that page tables cannot hold: beyond 48 bits, or at one address of two sizes. */
+	if (err == -EINVAL || err == -EEXIST)
+		return failed(-EBADMSG, "walk.tables=yes: %s", failure_text());
 	if (err)
 		return err;
 	model_stats(run->model, &outcome->stats);

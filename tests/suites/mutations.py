@@ -22,7 +22,8 @@ CACHE, TABLES, MODEL, SETS = "cache", "tables", "model", "model_sets"
 REFERENCE, ORACLE = "model_reference random*", "model_reference the_oracle*"
 REFUSED = "model_reference prefetches*"
 SECONDS = 100  # a test that takes longer has noticed
-TURNS, TENANTS, STORE, IMPORT, REUSE = "turns", "tenants", "store", "import", "reuse"
+TURNS, TENANTS, STORE, IMPORT = "turns", "tenants", "store", "import"
+REUSE, PAGES = "reuse", "pages"
 
 MUTATIONS = [
     ("cache_set.h", "record->order >> (4 * (cache->ways - 1)) & 0xf", "record->order & 0xf", CACHE),
@@ -60,6 +61,9 @@ MUTATIONS = [
     ("tenants.c", "__u64 base = number * c->apart;", "__u64 base = c->apart;", TENANTS),
     ("store.c", "p->left = 0;\n\t\t\tbreak;", "break;", STORE),
     ("store.c", "p->next[tenant] == p->at && take(p, tenant, packet)", "take(p, tenant, packet)", STORE),
+    ("turns.c", "if (t->only)\n\t\treturn;", "", TENANTS),
+    ("pages.c", ".reuse_median = half ? half - 1 : 0", ".reuse_median = half", PAGES),
+    ("pages.c", "accesses * 1000 / runs > tenant->run", "accesses * 1000 / runs < tenant->run", PAGES),
     ("pages.c", "page->newer->older = page->older;", "", TENANTS),
     ("pages.c", "add_taken(tenant, page->slot, -1u);", "", REUSE),
     ("pages.c", "tenant->taken[i] = i < count;", "tenant->taken[i] = i <= count;", REUSE),

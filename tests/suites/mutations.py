@@ -115,7 +115,7 @@ MUTATIONS = [
      "request->iova >> 12 << 12 | request->page_shift", ORACLE),
     ("tables.c", "above > level; above--", "above > level + 1; above--", TABLES),
     ("tables.c", "for (__u64 done = 0;", "for (__u64 done = 1ull << host_shift;", TABLES),
-    ("tables.c", "if (entry) return is_leaf(entry, level) ? 0 : -EEXIST;", "if (entry) return 0;", TABLES),
+    ("tables.c", "return is_leaf(entry, level) ? 0 : overlaps(iova, shift);", "return 0;", TABLES),
     ("tables.c", "address >> level_shift(level) & (ENTRIES - 1)", "address >> level_shift(level) & (ENTRIES / 2 - 1)", TABLES),
 ]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PCIe ATS: a DevTLB in the device; a miss is a translation request, which walks the IOPT. What the
- * IOPT does not grant is absent, and becomes a page request of the device.
+ * PCIe ATS: a DevTLB in the device; a miss is a translation request to the IOMMU, which asks its
+ * IOTLB or walks the IOPT. What that does not grant is absent, and becomes a page request of the device.
  */
 #include "injectors/emu/lookup_private.h"
 
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "lib/base/fail.h"
-#include "lib/translate/tlb.h"
 
 #define DEFAULT_ENTRIES 64
 #define DEFAULT_WAYS	8
@@ -50,33 +49,38 @@ static void ats_destroy(struct lookup *lookup)
 	free(ats);
 }
 
+static __u64 bytes_left(__u64 iova, enum tlb_page page)
+{
+	return (1ull << page) - (iova & ((1ull << page) - 1));
+}
+
 /*
- * One page: from the DevTLB, else from the IOPT. Returns how many bytes from `iova` on are granted, 0
- * if it is absent. The walk is under the lock too: an invalidation that comes after it finds the
- * entry that it made, one that came before had withdrawn the page.
+ * One page: from the DevTLB, else by a translation request. Returns how many bytes from `iova` on are
+ * granted, 0 if it is absent. The request is under the lock too: an invalidation that comes after it
+ * finds the entry that it made, one that came before had withdrawn the page, from the IOPT and the
+ * IOTLB (iotlb.c).
  */
 static __u64 ats_translate(struct lookup *lookup, struct lookup_lane *lane, __u64 iova,
 			   __u64 permissions, bool *read_only)
 {
 	struct ats *ats = lookup->mechanism;
-	struct tlb_translation cached;
-	struct iommu_translation walked;
+	struct tlb_translation page;
+	enum iotlb_answer answer;
 	int error;
 
-	if (tlb_lookup(ats->devtlb, 0, iova, &cached) && !(permissions & ~cached.permissions)) {
+	if (tlb_lookup(ats->devtlb, 0, iova, &page) && !(permissions & ~page.permissions)) {
 		lane_count(&lane->devtlb_hits);
-		return (1ull << cached.page) - (iova & ((1ull << cached.page) - 1));
+		return bytes_left(iova, page.page);
 	}
 	lane_count(&lane->devtlb_misses);
-	error = iommu_walk(lookup->domain, iova, permissions, &walked);
+	error = iommu_translate(lookup->domain, iova, permissions, &page, &answer);
+	if (answer != IOTLB_NONE)
+		lane_count(answer == IOTLB_HIT ? &lane->iotlb_hits : &lane->iotlb_misses);
 	*read_only |= error == -EACCES;
 	if (error)
 		return 0;
-	cached.page = walked.levels == 4 ? TLB_4K : TLB_2M;
-	cached.physical = walked.physical & ~((1ull << cached.page) - 1);
-	cached.permissions = walked.permissions;
-	tlb_insert(ats->devtlb, 0, iova, &cached);
-	return walked.bytes;
+	tlb_insert(ats->devtlb, 0, iova, &page);
+	return bytes_left(iova, page.page);
 }
 
 static int ats_check(struct lookup *lookup, struct lookup_lane *lane, __u64 page, __u64 pages,

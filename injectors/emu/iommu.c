@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/emu/iommu.h"
+#include "injectors/emu/iommu_private.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +15,6 @@
 #define ENTRY_HUGE    (1ull << 7)
 #define ENTRY_ADDRESS 0x000ffffffffff000ull
 #define WITHDRAWN     (1ull << 52) /* bits 52 and up are the software's in the format */
-
-/*
- * Entries of tables hold the table's address in this process instead of a physical one: user
- * addresses fit the format's 52 bits.
- *
- * A table is freed only with its domain. A walker holds nothing that would tell when it has left a
- * table, and IOVA windows are small: the memory is bounded by what was ever mapped.
- */
-struct iommu_domain {
-	pthread_mutex_t update;
-	_Atomic __u64 *root;
-};
 
 static __u64 level_bytes(unsigned int level)
 {
@@ -86,6 +73,7 @@ void iommu_domain_destroy(struct iommu_domain *domain)
 {
 	if (!domain)
 		return;
+	iotlb_detach(domain);
 	table_destroy(domain->root, LEVELS);
 	pthread_mutex_destroy(&domain->update);
 	free(domain);
@@ -140,6 +128,15 @@ static bool range_valid(__u64 iova, __u64 length)
 	       length <= end - iova;
 }
 
+/* Writes a leaf. True if the IOTLB may know what it said before. */
+static bool replace(_Atomic __u64 *entry, __u64 leaf)
+{
+	__u64 old = atomic_load_explicit(entry, memory_order_relaxed);
+
+	atomic_store_explicit(entry, leaf, memory_order_release);
+	return (old & PERMISSIONS) && old != leaf;
+}
+
 /* Maps one page as large as allowed; returns its size, 0 without memory. */
 static __u64 map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
 		     __u64 permissions, bool huge)
@@ -152,15 +149,16 @@ static __u64 map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __
 			return 0;
 		/* Where a table stands already it stays: a walker may be inside. */
 		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed))) {
-			atomic_store_explicit(entry, physical | permissions | ENTRY_HUGE,
-					      memory_order_release);
+			if (replace(entry, physical | permissions | ENTRY_HUGE))
+				iotlb_forget(domain, iova, HUGE_BYTES);
 			return HUGE_BYTES;
 		}
 	}
 	entry = entry_at(domain, iova, 1, true);
 	if (!entry)
 		return 0;
-	atomic_store_explicit(entry, physical | permissions, memory_order_release);
+	if (replace(entry, physical | permissions))
+		iotlb_forget(domain, iova, PAGE_BYTES);
 	return PAGE_BYTES;
 }
 
@@ -222,6 +220,7 @@ void iommu_withdraw(struct iommu_domain *domain, __u64 iova, __u64 length)
 		if (entry && (atomic_load_explicit(entry, memory_order_relaxed) & PERMISSIONS))
 			atomic_fetch_or(entry, WITHDRAWN);
 	}
+	iotlb_forget(domain, iova, length);
 	pthread_mutex_unlock(&domain->update);
 }
 
@@ -241,6 +240,7 @@ __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length)
 		atomic_store_explicit(entry, old & WITHDRAWN, memory_order_release);
 		unmapped += bytes;
 	}
+	iotlb_forget(domain, iova, length);
 	pthread_mutex_unlock(&domain->update);
 	return unmapped;
 }

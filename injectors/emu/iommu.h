@@ -8,6 +8,10 @@
  * back. From then on no walk grants it, so that no device can learn the translation anew between
  * its invalidation and the unmap; DMAs already under way keep theirs. The mark stays on the
  * unmapped entry until the page is mapped again, which tells "taken back" from "never mapped".
+ *
+ * An IOTLB may stand in front of the tables of many domains: it answers translation requests of
+ * devices (iommu_translate). What is withdrawn, unmapped or mapped otherwise is gone from it when the
+ * call that did so returns.
  */
 #ifndef FAULTLINE_IOMMU_H
 #define FAULTLINE_IOMMU_H
@@ -16,6 +20,7 @@
 #include <stdbool.h>
 
 #include "injectors/emu/memory.h"
+#include "lib/translate/tlb.h"
 
 #define IOMMU_READ  (1ull << 0)
 #define IOMMU_WRITE (1ull << 1)
@@ -42,5 +47,22 @@ __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length);
  * `permissions` of the translation is nonzero as long as it is not unmapped too), -EACCES (permission missing). */
 int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
 	       struct iommu_translation *translation);
+
+/* Of one IOMMU, shared by its domains; as of tlb_create(). It outlives the domains attached to it. */
+struct iotlb;
+int iotlb_create(struct iotlb **iotlb, const struct cache_config *config);
+void iotlb_destroy(struct iotlb *iotlb);
+/* Before the domain's first translation. -ENOSPC after TLB_SPACES domains. */
+int iotlb_attach(struct iotlb *iotlb, struct iommu_domain *domain);
+
+enum iotlb_answer { IOTLB_NONE, IOTLB_MISS, IOTLB_HIT };
+
+/*
+ * A device's translation request: from the domain's IOTLB if that grants `permissions`, else by a
+ * walk, whose success the IOTLB learns. *page is the page that `iova` lies in. Returns 0 or what
+ * iommu_walk() does. Any thread; allocates nothing.
+ */
+int iommu_translate(struct iommu_domain *domain, __u64 iova, __u64 permissions,
+		    struct tlb_translation *page, enum iotlb_answer *answer);
 
 #endif

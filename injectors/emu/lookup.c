@@ -363,6 +363,11 @@ void lookup_map_ahead(struct lookup *lookup, __u64 iova, __u64 length)
 		lookup_mapped(lookup, iova, length);
 }
 
+static __u64 lane_read(const _Atomic __u64 *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
 void lookup_stats(const struct lookup *lookup, struct lookup_stats *stats)
 {
 	*stats = (struct lookup_stats){
@@ -370,13 +375,12 @@ void lookup_stats(const struct lookup *lookup, struct lookup_stats *stats)
 		.order_violations = atomic_load(&lookup->order_violations),
 	};
 	for (struct lookup_lane *lane = atomic_load(&lookup->lanes); lane; lane = lane->next) {
-		stats->lookups += atomic_load_explicit(&lane->lookups, memory_order_relaxed);
-		stats->faults += atomic_load_explicit(&lane->faults, memory_order_relaxed);
-		stats->read_only_faults +=
-			atomic_load_explicit(&lane->read_only_faults, memory_order_relaxed);
-		stats->devtlb_hits +=
-			atomic_load_explicit(&lane->devtlb_hits, memory_order_relaxed);
-		stats->devtlb_misses +=
-			atomic_load_explicit(&lane->devtlb_misses, memory_order_relaxed);
+		stats->lookups += lane_read(&lane->lookups);
+		stats->faults += lane_read(&lane->faults);
+		stats->read_only_faults += lane_read(&lane->read_only_faults);
+		stats->devtlb_hits += lane_read(&lane->devtlb_hits);
+		stats->devtlb_misses += lane_read(&lane->devtlb_misses);
+		stats->iotlb_hits += lane_read(&lane->iotlb_hits);
+		stats->iotlb_misses += lane_read(&lane->iotlb_misses);
 	}
 }

@@ -5,7 +5,8 @@
  *   pa-bitmap  VPRI section 4.1: 2 bits per 4 KiB of IOVA in device memory (present, writable); the
  *		host's invalidations arrive synchronously through the EMQ; after a page response
  *		the device sets the PAEs itself.
- *   ats	PCIe ATS: a DevTLB (lib/translate/tlb.h); a miss walks the IOPT of the domain;
+ *   ats	PCIe ATS: a DevTLB (lib/translate/tlb.h); a miss asks the domain's IOMMU,
+ *		its IOTLB if there is one, else the IOPT;
  *		invalidations drop DevTLB entries.
  *
  * Order that makes reclaim safe (VPRI section 5.1, R1-R3): every DMA holds a reference on its pages
@@ -22,7 +23,9 @@
  *		 iommu_walk() of one of them grants it again: unlock, again;
  *		 iommu_unmap(), guest_memory_evict(), unlock
  * Two evictions of a page at once would take each other's withdrawal for their own, and the second
- * would not wait for the DMAs that the first still waits for.
+ * would not wait for the DMAs that the first still waits for. Lookups may share a domain if the host
+ * also keeps resolves of the page out, from the first of their invalidations on: the withdrawal for
+ * one would hide from the walk that the page has been mapped again, and learnt, for the other.
  */
 #ifndef FAULTLINE_LOOKUP_H
 #define FAULTLINE_LOOKUP_H
@@ -88,6 +91,7 @@ struct lookup_stats {
 	__u64 invalidations;
 	__u64 order_violations; /* must be 0: PAE ahead of the IOPT, unmap or end out of order */
 	__u64 devtlb_hits, devtlb_misses; /* per page, ats only */
+	__u64 iotlb_hits, iotlb_misses;	  /* of these misses, if the domain has an IOTLB */
 };
 void lookup_stats(const struct lookup *lookup, struct lookup_stats *stats);
 

@@ -14,7 +14,8 @@
  */
 struct lookup_lane {
 	_Alignas(64) _Atomic __u64 held[LOOKUP_DMA_MAX];
-	_Atomic __u64 lookups, faults, read_only_faults, devtlb_hits, devtlb_misses;
+	_Atomic __u64 lookups, faults, read_only_faults;
+	_Atomic __u64 devtlb_hits, devtlb_misses, iotlb_hits, iotlb_misses;
 	__u64 owner;
 	struct lookup_lane *next;
 };

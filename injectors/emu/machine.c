@@ -172,6 +172,8 @@ static void add_device(struct machine_totals *totals, const struct machine_devic
 	totals->lookup.order_violations += lookup.order_violations;
 	totals->lookup.devtlb_hits += lookup.devtlb_hits;
 	totals->lookup.devtlb_misses += lookup.devtlb_misses;
+	totals->lookup.iotlb_hits += lookup.iotlb_hits;
+	totals->lookup.iotlb_misses += lookup.iotlb_misses;
 	totals->ios += port.ios;
 	totals->io_errors += port.io_errors;
 	totals->io_bytes += port.io_bytes;

@@ -34,7 +34,8 @@ struct device_config {
 	__u16 queue_depth; /* descriptors per queue, power of two, 2 to 1024 */
 	__u32 group_pages; /* requests per page request group, 1 to GROUP_PAGES_MAX */
 	enum lookup_kind lookup;
-	struct cache_config devtlb; /* as of struct lookup_config; its seed is the machine's */
+	struct cache_config
+		devtlb; /* as of struct lookup_config; the seed is made of the machine's */
 	__u64 lookup_delay_ns;
 	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
 	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */
@@ -55,6 +56,8 @@ struct machine_config {
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
 	char directory[256]; /* for backing files; empty: $TMPDIR or /var/tmp */
+	struct cache_config
+		iotlb; /* of the IOMMU, for devices with an ats lookup; 0 entries: none */
 	__u64 seed;
 	bool premap; /* IOPT and lookup filled for present pages at start */
 	/* reclaimer: keeps `reclaim_percent` of each tenant's memory out, 0: off */

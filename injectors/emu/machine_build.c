@@ -141,7 +141,9 @@ static int build_translation(struct machine *machine, __u32 index)
 	};
 	int error = iommu_domain_create(&device->domain);
 
-	lookup.devtlb.seed = machine->config.seed * 3000017 + index;
+	if (!error && machine->iotlb)
+		error = iotlb_attach(machine->iotlb, device->domain);
+	lookup.devtlb.seed = machine->config.seed * 3000017 + index + 1;
 	return error ? error : lookup_create(&device->lookup, &lookup, device->domain);
 }
 
@@ -239,6 +241,14 @@ static int build_service(struct machine *machine)
 	return error;
 }
 
+static int build_iotlb(struct machine *machine)
+{
+	struct cache_config config = machine->config.iotlb;
+
+	config.seed = machine->config.seed * 3000017;
+	return config.entries ? iotlb_create(&machine->iotlb, &config) : 0;
+}
+
 static int build_devices(struct machine *machine)
 {
 	struct access_log_config log = {.devices = machine->config.device_count};
@@ -246,6 +256,8 @@ static int build_devices(struct machine *machine)
 
 	if (!error)
 		error = emq_create(&machine->emq, EMQ_ENTRIES);
+	if (!error)
+		error = build_iotlb(machine);
 	for (__u32 i = 0; i < machine->config.tenant_count && !error; i++) {
 		const struct tenant *tenant = &machine->tenants[i];
 
@@ -302,6 +314,7 @@ void machine_dismantle(struct machine *machine)
 	emq_destroy(machine->emq);
 	for (__u32 i = 0; machine->devices && i < machine->config.device_count; i++)
 		dismantle_device(&machine->devices[i]);
+	iotlb_destroy(machine->iotlb);
 	access_log_destroy(machine->access_log);
 	for (__u32 i = 0; machine->tenants && i < machine->config.tenant_count; i++) {
 		page_locks_destroy(machine->tenants[i].locks);

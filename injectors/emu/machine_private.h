@@ -43,7 +43,8 @@ struct machine {
 	struct workload **workloads;
 	struct inject_table *injections;
 	struct service *service;
-	struct emq *emq; /* one PA manager for all devices */
+	struct iotlb *iotlb; /* one IOMMU's, NULL: none */
+	struct emq *emq;     /* one PA manager for all devices */
 	struct access_log *access_log;
 	struct registry *registry;
 	atomic_ullong next_token;  /* of invalidations */

@@ -83,6 +83,7 @@ static int fill_machine(struct job *job, const struct job_text *text)
 	const struct job_section *section = job_text_section(text, "machine", NULL);
 	const struct job_section defaults = {.type = (char *)"machine", .name = (char *)""};
 
+	job->machine.where = section ? section->where : job->path;
 	return options_fill(&job_options, section ? section : &defaults, &job->machine);
 }
 
@@ -144,9 +145,20 @@ static int check_device(const struct job_device *device)
 	return 0;
 }
 
+static int check_machine(const struct job_machine *machine)
+{
+	const struct cache_config *iotlb = &machine->config.iotlb;
+
+	if (iotlb->entries && iotlb->ways > iotlb->entries)
+		return failed(-EBADMSG,
+			      "%s: [machine] iotlb_ways=%u: accepted: at most iotlb_entries=%u",
+			      machine->where, iotlb->ways, iotlb->entries);
+	return 0;
+}
+
 static int check_values(const struct job *job)
 {
-	int err = 0;
+	int err = check_machine(&job->machine);
 
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
 		err = check_workload(&job->workloads[i]);

@@ -16,6 +16,7 @@
 struct job_machine {
 	struct machine_config config;
 	__u64 timeout_ns; /* a point that takes longer has failed */
+	const char *where;
 };
 
 struct job_tenant {

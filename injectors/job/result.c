@@ -56,6 +56,10 @@ const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_DEVTLB_MISSES] =
 		{"devtlb_misses", NULL, NULL, COLUMN_COUNT, 13, true,
 		 "pages that it did not find there: translation requests to the IOMMU"},
+	[RESULT_IOTLB_HITS] = {"iotlb_hits", NULL, NULL, COLUMN_COUNT, 12, true,
+			       "of these requests, those that the IOTLB answered (iotlb_entries)"},
+	[RESULT_IOTLB_MISSES] = {"iotlb_misses", NULL, NULL, COLUMN_COUNT, 12, true,
+				 "and those that it did not: walks of the page tables"},
 	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true, "I/Os that failed"},
 	[RESULT_MISMATCHES] = {"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "reads that returned other data than was written (verify=yes)"},

@@ -97,6 +97,8 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_OFF_TENANT] = (double)totals->service.off_tenant;
 	v[RESULT_DEVTLB_HITS] = (double)totals->lookup.devtlb_hits;
 	v[RESULT_DEVTLB_MISSES] = (double)totals->lookup.devtlb_misses;
+	v[RESULT_IOTLB_HITS] = (double)totals->lookup.iotlb_hits;
+	v[RESULT_IOTLB_MISSES] = (double)totals->lookup.iotlb_misses;
 	v[RESULT_VIOLATIONS] = (double)totals->violations;
 	v[RESULT_EVICT_ASKED] = (double)input->injected.evict_asked;
 	v[RESULT_EVICTED] = (double)input->injected.evicted;

@@ -46,6 +46,7 @@ equal "idle: nothing was lost" $record_status 0
 
 compare everything "$INJECT" "$root/tests/e2e/jobs/everything.ini" --evictions-race
 adopt everything
+check "everything: the IOTLB answered" grep -q '^PASS  iotlb_answers' run.out
 
 [ -n "${SANITIZED:-}" ] && finish
 for job in ${CAMPAIGNS-rtt burst-block sensitivity-block concurrent lookup}; do

@@ -21,7 +21,8 @@
 
 static struct iommu_domain *domain;
 static struct lookup *lookup;
-static struct emq *emq; /* NULL: the caller does the device's part */
+static struct iotlb *iotlb; /* NULL: requests walk */
+static struct emq *emq;	    /* NULL: the caller does the device's part */
 
 static void create(enum lookup_kind kind, __u64 delay_ns)
 {
@@ -33,6 +34,8 @@ static void create(enum lookup_kind kind, __u64 delay_ns)
 					     .lookup_delay_ns = delay_ns};
 
 	assert_int_equal(iommu_domain_create(&domain), 0);
+	if (iotlb)
+		assert_int_equal(iotlb_attach(iotlb, domain), 0);
 	assert_int_equal(lookup_create(&lookup, &config, domain), 0);
 }
 
@@ -62,12 +65,22 @@ static int setup_ats(void **state)
 	return 0;
 }
 
+static int setup_iotlb(void **state)
+{
+	const struct cache_config config = {256, 4, REPLACE_LRU, 0};
+
+	assert_int_equal(iotlb_create(&iotlb, &config), 0);
+	return setup_ats(state);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
 	emq_destroy(emq);
 	emq = NULL;
 	destroy();
+	iotlb_destroy(iotlb);
+	iotlb = NULL;
 	return 0;
 }
 
@@ -409,34 +422,48 @@ static void wrong_windows_are_named(void **state)
 	{                                                      \
 		"ats: " #test, test, setup_ats, teardown, NULL \
 	}
+#define IOTLB(test)                                                \
+	{                                                          \
+		"iotlb: " #test, test, setup_iotlb, teardown, NULL \
+	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BITMAP(absent_pages_are_listed_in_order),
 		ATS(absent_pages_are_listed_in_order),
+		IOTLB(absent_pages_are_listed_in_order),
 		BITMAP(granted_ranges_pass_and_translate),
 		ATS(granted_ranges_pass_and_translate),
+		IOTLB(granted_ranges_pass_and_translate),
 		BITMAP(a_write_to_a_read_only_page_faults),
 		ATS(a_write_to_a_read_only_page_faults),
+		IOTLB(a_write_to_a_read_only_page_faults),
 		BITMAP(ranges_outside_are_refused),
 		ATS(ranges_outside_are_refused),
+		IOTLB(ranges_outside_are_refused),
 		BITMAP(a_thread_holds_a_bounded_number_of_dmas),
 		BITMAP(mapped_ahead_of_the_iopt_is_a_violation),
 		ATS(mapped_ahead_of_the_iopt_is_a_violation),
+		IOTLB(mapped_ahead_of_the_iopt_is_a_violation),
 		BITMAP(a_late_response_grants_nothing),
 		EMQ(a_late_response_grants_nothing),
 		ATS(a_late_response_grants_nothing),
+		IOTLB(a_late_response_grants_nothing),
 		BITMAP(invalidation_takes_exactly_its_range),
 		EMQ(invalidation_takes_exactly_its_range),
 		ATS(invalidation_takes_exactly_its_range),
+		IOTLB(invalidation_takes_exactly_its_range),
 		BITMAP(invalidation_waits_for_dmas_under_way),
 		EMQ(invalidation_waits_for_dmas_under_way),
 		ATS(invalidation_waits_for_dmas_under_way),
+		IOTLB(invalidation_waits_for_dmas_under_way),
 		BITMAP(no_dma_outlives_an_invalidation),
 		EMQ(no_dma_outlives_an_invalidation),
 		ATS(no_dma_outlives_an_invalidation),
+		IOTLB(no_dma_outlives_an_invalidation),
 		ATS(the_devtlb_is_used_and_counted),
+		IOTLB(the_devtlb_is_used_and_counted),
 		cmocka_unit_test(a_slower_lookup_takes_longer),
 		cmocka_unit_test(wrong_windows_are_named),
 	};

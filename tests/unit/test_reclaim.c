@@ -36,6 +36,7 @@
 static struct guest_memory *memory;
 static struct iommu_domain *domains[DEVICES];
 static struct lookup *lookups[DEVICES];
+static struct iotlb *iotlb;
 static struct emq *emq;
 static pthread_mutex_t page_locks[PAGES], evict_locks[PAGES];
 static atomic_bool stop;
@@ -173,15 +174,19 @@ static void build(void)
 {
 	const struct guest_memory_config config = {.bytes = HUGE_BYTES, .physical = PHYSICAL};
 	struct lookup_config window = {
-		.iova_base = IOVA_BASE, .iova_bytes = HUGE_BYTES, .devtlb = {.entries = 32}};
+		.iova_base = IOVA_BASE, .iova_bytes = HUGE_BYTES, .devtlb = {.entries = 8}};
+
+	const struct cache_config shared = {16, 4, REPLACE_LRU, 0}; /* fewer than pages */
 
 	assert_int_equal(dma_guard_install(), 0);
+	assert_int_equal(iotlb_create(&iotlb, &shared), 0);
 	assert_int_equal(emq_create(&emq, 0), 0);
 	window.emq = emq; /* of the PA-BITMAP; ATS has no use for it */
 	assert_int_equal(guest_memory_create(&memory, &config), 0);
 	for (int i = 0; i < DEVICES; i++) {
 		window.kind = i ? LOOKUP_ATS : LOOKUP_PA_BITMAP;
 		assert_int_equal(iommu_domain_create(&domains[i]), 0);
+		assert_int_equal(iotlb_attach(iotlb, domains[i]), 0);
 		assert_int_equal(lookup_create(&lookups[i], &window, domains[i]), 0);
 	}
 	for (int i = 0; i < PAGES; i++) {
@@ -224,6 +229,7 @@ static void no_dma_touches_a_reclaimed_frame(void **state)
 		assert_int_equal(looked.order_violations, 0);
 		assert_true(looked.faults > 100);
 	}
+	assert_true(looked.iotlb_hits > 100 && looked.iotlb_misses > 100); /* the ATS device's */
 	assert_int_equal(misplaced, 0);
 	assert_int_equal(failures, 0);
 	assert_int_equal(stats.dma_violations, 0);
@@ -238,6 +244,7 @@ static void no_dma_touches_a_reclaimed_frame(void **state)
 		lookup_destroy(lookups[i]);
 		iommu_domain_destroy(domains[i]);
 	}
+	iotlb_destroy(iotlb);
 	guest_memory_destroy(memory);
 }
 

@@ -84,7 +84,8 @@ static int table_new(struct tables *t, __u64 *address)
 	size_t chunk = t->used / CHUNK_TABLES;
 
 	if (chunk == t->chunk_count) {
-		struct page_table **more = realloc(t->chunks, (chunk + 1) * sizeof(more[0]));
+		struct page_table **more =
+			realloc(t->chunks, (chunk + 1) * sizeof(struct page_table *));
 
 		if (!more)
 			return -ENOMEM;

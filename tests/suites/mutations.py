@@ -18,6 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 CACHE, TABLES, MODEL, SETS = "cache", "tables", "model", "model_sets"
+LAWS = "model_laws"
 # Programs with the one test that is to notice.
 REFERENCE, ORACLE = "model_reference random*", "model_reference the_oracle*"
 REFUSED = "model_reference prefetches*"
@@ -41,7 +42,7 @@ MUTATIONS = [
     ("tables.c", "return level == 1 || entry & ENTRY_PAGE;", "return level == 1;", TABLES),
     ("tables.c", "++*reads;", "", TABLES),
     ("tables.c", "return table | (address & page_mask(level_shift(level)));", "return table;", TABLES),
-    ("model_iommu.h", "return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;", "return (first - leaf) * (TABLES_LEVELS + 1) + host;", MODEL),
+    ("model_iommu.h", "return (first - leaf + 1) * (TABLES_LEVELS + 1) + host;", "return (first - leaf) * (TABLES_LEVELS + 1) + host;", LAWS),
     ("model_level.h", "if ((__u32)stats->fills != miss->fills) {", "if (false) {", MODEL),
     ("model*", "(time_ps - device->slot_ps + m->slot_ps - 1) / m->slot_ps", "(time_ps - device->slot_ps) / m->slot_ps + 1", MODEL),
     ("model.c", "in_flight_changes(m, &m->devices[a->device], -1);", "m->devices[a->device].in_flight--;", MODEL),
@@ -152,7 +153,7 @@ def notices(objects, test, directory):
     """Links the test with the mutated objects first: the archive then does not give the good ones."""
     test, *chosen = test.split()
     program = directory / f"test_{test}"
-    helpers = [str(p) for p in (BUILD / "tests/reference").glob("*.o")]
+    helpers = [*map(str, (BUILD / "tests/reference").glob("*.o")), str(BUILD / "tests/unit/model_runs.o")]
     if chosen:
         helpers.append(str(BUILD / "tests/unit/model_pair.o"))
     link = subprocess.run(

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs the shipped campaigns with their full grids, one CSV each in build/campaigns/.
+# Runs the shipped campaigns with their full grids, one CSV (of simulations: a folder) each in
+# build/campaigns/.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build/campaigns
@@ -10,6 +11,15 @@ for job in injectors/jobs/*.ini; do
 	[ "$name" = demo ] && continue
 	rm -f "build/campaigns/$name.csv"
 	if ./faultline-inject run "$job" --csv "build/campaigns/$name.csv"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+done
+for job in tools/jobs/*.ini; do
+	name=sim-$(basename "$job" .ini)
+	rm -rf "build/campaigns/$name"
+	if ./faultline sim "$job" --csv "build/campaigns/$name"; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))

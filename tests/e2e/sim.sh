@@ -5,9 +5,36 @@
 # computed, a recording of the emulated machine and QEMU's lines go in, and bad input is named.
 . "$(dirname "$0")/lib.sh"
 
+# simulate JOB ARGUMENT...: with its small grid, if it has one.
+simulate() {
+	local job=$root/tools/jobs/$1.ini
+	shift
+	if grep -q '^\[short\]' "$job"; then
+		set -- --short "$@"
+	fi
+	"$FAULTLINE" sim "$job" "$@"
+}
 for job in "$root"/tools/jobs/*.ini; do
-	check "$(basename "$job"): every expectation holds" "$FAULTLINE" sim "$job"
+	check "$(basename "$job"): every expectation holds" simulate "$(basename "$job" .ini)"
 done
+# Expectations can fail: what each figure is about, taken away.
+broken() {
+	local name=$1
+	shift
+	simulate "$name" "$@" >broken.out 2>&1
+	equal "$name with $*: an expectation fails" $? 6
+}
+broken scalability --set ptb.entries=1
+broken passthrough --set link.mbit_per_s=1000
+broken conflicts --set devtlb.entries=1024
+broken inventory --set trace.workload=iperf3 --set trace.tenants=1000
+broken devtlb-size --set devtlb.partitions=8
+broken devtlb-policy --set devtlb.partitions=8
+broken active-set --set trace.streams=2
+broken active-tenants --set devtlb.ways=8
+broken partitions --set devtlb.partitions=1
+broken ptb --set latency.pcie=900ns
+broken prefetch --set trace.order=rand
 
 # same NAME ARGUMENT...: all tables, on one thread and on several, and once more.
 same() {
@@ -48,6 +75,19 @@ check "and looked at" "$FAULTLINE" accesses --trace run.flt --set trace.as_recor
 ios=$(sed -n 's/^run.flt: \([0-9]*\) events.*/\1/p' record.err)
 pages=$(awk -F , 'NR > 1 { sum += $4 } END { print sum + 0 }' accesses/classes.csv)
 check "each I/O is a page at least ($ios I/Os, $pages pages)" test "$pages" -ge "${ios:-1}"
+# The oracle of figure 11c on that recording: as many entries as `accesses` says hit in every reuse.
+needed=$(awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) if ($i ~ /^active_all/) c = i } NR == 2 { print $c }' \
+	accesses/tenants.csv)
+distinct=$(awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "pages") c = i } NR == 2 { print $c }' \
+	accesses/tenants.csv)
+misses() { # ENTRIES
+	"$FAULTLINE" sim --trace run.flt --set trace.as_recorded=yes --set trace.requests=1 --set devtlb.ways=0 \
+		--set devtlb.policy=lru --set "devtlb.entries=$1" --table caches --csv - | awk -F , '
+		NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "cache") n = i; if ($i == "misses") m = i } }
+		$n == "devtlb" { print $m }'
+}
+equal "with its active set in the DevTLB each page misses once ($needed entries)" "$(misses "$needed")" "$distinct"
+check "and with one entry less some more often" test "$(misses $((needed - 1)))" -gt "$distinct"
 check "the recording drives the model" "$FAULTLINE" sim --trace run.flt --tenants 16 --preset hypertrio
 
 cat >qemu.log <<'LOG'

@@ -94,8 +94,11 @@ static inline void access_free(struct model *m, struct access *a)
 
 static inline void schedule(struct model *m, enum model_event kind, __u64 time_ps, struct access *a)
 {
-	queue_add(&m->queues[kind], &a->event, due_at(time_ps, kind));
-	m->due[kind] = queue_first(&m->queues[kind]);
+	__u64 due = due_at(time_ps, kind);
+
+	queue_add(&m->queues[kind], &a->event, due);
+	if (due < m->due[kind])
+		m->due[kind] = due;
 }
 
 static inline struct access *take(struct model *m, enum model_event kind)

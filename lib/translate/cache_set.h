@@ -2,7 +2,7 @@
 /*
  * Inside the cache: sets of at most CACHE_NARROW_WAYS ways, inline for the model's inner loop.
  *
- * All that a decision needs of such a set lies in one 48-byte record. Order and LFU counters are
+ * All that a decision needs of such a set lies in one 40-byte record. Order and LFU counters are
  * nibbles of a word, one a way, so that a touch is a rotate and the search for the smallest counter
  * looks at all ways at once.
  */

@@ -177,7 +177,8 @@ static void add_device(struct machine_totals *totals, const struct machine_devic
 	totals->ios += port.ios;
 	totals->io_errors += port.io_errors;
 	totals->io_bytes += port.io_bytes;
-	totals->faults += port.faults;
+	totals->faults += port.requests;
+	totals->groups += port.groups;
 	totals->violations += port.violations + lookup.order_violations;
 }
 

@@ -99,7 +99,8 @@ struct machine_totals {
 	struct lookup_stats lookup;	  /* summed */
 	struct emq_stats emq;
 	__u64 ios, io_errors, io_bytes;
-	__u64 faults;	  /* page request groups raised */
+	__u64 faults;	  /* page requests raised */
+	__u64 groups;	  /* page request groups raised */
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
 	struct histogram round_trip; /* ns, detect to resume of a group, as its port measured it */

@@ -226,7 +226,8 @@ void port_stats(struct port *port, struct port_stats *stats)
 		.ios = atomic_load(&port->ios),
 		.io_errors = atomic_load(&port->io_errors),
 		.io_bytes = atomic_load(&port->io_bytes),
-		.faults = atomic_load(&port->faults),
+		.requests = atomic_load(&port->requests),
+		.groups = atomic_load(&port->groups_raised),
 		.timeouts = atomic_load(&port->timeouts),
 		.violations = atomic_load(&port->violations),
 	};

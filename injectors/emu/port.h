@@ -42,7 +42,8 @@ void port_respond(struct port *port, __u32 pasid, __u16 group, enum response_cod
 
 struct port_stats {
 	__u64 ios, io_errors, io_bytes;
-	__u64 faults;	  /* page request groups raised */
+	__u64 requests;	  /* page requests raised, those that a full queue dropped included */
+	__u64 groups;	  /* page request groups that they came in */
 	__u64 timeouts;	  /* of them given up */
 	__u64 violations; /* DMA to an absent frame, or a response nobody waits for */
 };

@@ -137,7 +137,8 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 		.queue = fault->queue,
 		.flags = fault->access,
 	};
-	atomic_fetch_add(&port->faults, 1);
+	atomic_fetch_add(&port->requests, count);
+	atomic_fetch_add(&port->groups_raised, 1);
 	for (__u32 i = 0; i < count; i++) {
 		request.address = fault->pages[first + i];
 		request.fault = group->id + i;

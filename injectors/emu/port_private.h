@@ -41,7 +41,7 @@ struct port {
 	struct port_group groups[GROUP_INDEX_MAX];
 	struct histogram round_trip;
 	bool stopping;
-	_Atomic __u64 ios, io_errors, io_bytes, faults, timeouts, violations;
+	_Atomic __u64 ios, io_errors, io_bytes, requests, groups_raised, timeouts, violations;
 	struct port_queue queues[];
 };
 

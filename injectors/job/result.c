@@ -22,7 +22,10 @@ const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_MIN_IOPS] = {"min_iops", NULL, "per_s", COLUMN_REAL, 9, true,
 			     "I/Os per second in the slowest 100 ms of the workload that had it "
 			     "worst"},
-	[RESULT_FAULTS] = {"faults", NULL, NULL, COLUMN_COUNT, 7, false, "page requests raised"},
+	[RESULT_FAULTS] = {"faults", NULL, NULL, COLUMN_COUNT, 7, false,
+			   "page requests raised, those that a full queue dropped included"},
+	[RESULT_GROUPS] = {"groups", NULL, NULL, COLUMN_COUNT, 7, true,
+			   "page request groups raised, of up to group_pages requests each"},
 	[RESULT_MAJOR] = {"major", NULL, NULL, COLUMN_COUNT, 7, true,
 			  "pages that came back from storage"},
 	[RESULT_ROUND_TRIPS] = {"round_trips", NULL, NULL, COLUMN_COUNT, 7, true,

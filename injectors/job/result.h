@@ -26,7 +26,8 @@ enum result_column {
 	RESULT_LATENCY_P9999,
 	RESULT_LATENCY_MAX,
 	RESULT_MIN_IOPS, /* slowest 100 ms, of the workload that suffered most */
-	RESULT_FAULTS,
+	RESULT_FAULTS,	 /* page requests */
+	RESULT_GROUPS,
 	RESULT_MAJOR,
 	RESULT_ROUND_TRIPS,
 	RESULT_ROUND_TRIP_MEAN,

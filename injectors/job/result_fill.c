@@ -92,6 +92,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	machine_totals(input->machine, totals);
 	fill_round_trip(result, &totals->round_trip);
 	v[RESULT_FAULTS] = (double)totals->faults;
+	v[RESULT_GROUPS] = (double)totals->groups;
 	v[RESULT_MAJOR] = (double)(totals->memory.page_in_file + totals->memory.page_in_swap);
 	v[RESULT_OVERFLOWS] = (double)totals->service.overflows;
 	v[RESULT_OFF_TENANT] = (double)totals->service.off_tenant;

@@ -172,7 +172,8 @@ static void a_lost_response_is_given_up_and_asked_anew(void **state)
 	assert_in_range(monotonic_ns() - start, 60 * NSEC_PER_MSEC, 2 * NSEC_PER_SEC);
 	port_stats(rig->devices[0].port, &stats);
 	assert_int_equal(stats.timeouts, 2);
-	assert_int_equal(stats.faults, 3);
+	assert_int_equal(stats.groups, 3);
+	assert_int_equal(stats.requests, 9);
 	records = rig_truth(&count);
 	for (size_t i = 0; i < count; i++)
 		if (records[i].what == TRUTH_RESUME)

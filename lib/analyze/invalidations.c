@@ -22,16 +22,32 @@ struct token_key {
 	__u32 zero;
 };
 
+/* What several devices are told of at once: the memory that is freed is the same. */
+struct memory_key {
+	__u64 token;
+	__u32 pid; /* of the machine: tokens are its own */
+	__u32 zero;
+};
+
+struct memory_freed {
+	struct memory_key key;
+	__u32 open; /* devices whose invalidation has begun and not ended */
+	bool counted;
+	UT_hash_handle hh;
+};
+
 struct open_invalidation {
 	struct token_key key;
 	struct invalidation step;
+	struct memory_freed *memory;
 	struct open_invalidation *prev, *next;
 	UT_hash_handle hh;
 };
 
 struct invalidations {
 	struct open_invalidation *by_token, *by_age;
-	struct pool pool;
+	struct memory_freed *memory;
+	struct pool pool, memory_pool;
 	struct invalidation_totals all;
 	struct slots devices; /* struct invalidation_totals * */
 };
@@ -65,7 +81,8 @@ static bool in_order(const struct invalidation *step)
 	return true;
 }
 
-static void add(struct invalidation_totals *totals, const struct invalidation *step)
+/* `frees`: its memory counts here. */
+static void add(struct invalidation_totals *totals, const struct invalidation *step, bool frees)
 {
 	const unsigned int all = (1u << INVALIDATION_STEPS) - 1;
 	const unsigned int freed = 1u << (INVALIDATION_STEPS - 1);
@@ -79,20 +96,55 @@ static void add(struct invalidation_totals *totals, const struct invalidation *s
 		return;
 	}
 	totals->counts.complete++;
-	totals->counts.bytes += step->length;
-	totals->counts.written_out += !!(step->flags & EVENT_MAJOR);
+	if (frees) {
+		totals->counts.bytes += step->length;
+		totals->counts.written_out += !!(step->flags & EVENT_MAJOR);
+	}
 	for (unsigned int i = 0; i < INVALIDATION_INTERVALS; i++)
 		histogram_add(&totals->intervals[i], step->at[i + 1] - step->at[i]);
 	histogram_add(&totals->total, step->at[INVALIDATION_STEPS - 1] - step->at[0]);
 }
 
+/* The memory of an invalidation that begins, shared with the other devices that are told. */
+static struct memory_freed *memory_of(struct invalidations *inv, const struct event *e)
+{
+	const struct memory_key key = {e->value, e->pid, 0};
+	struct memory_freed *memory;
+
+	HASH_FIND(hh, inv->memory, &key, sizeof(key), memory);
+	if (!memory) {
+		memory = pool_take(&inv->memory_pool);
+		if (!memory)
+			return NULL;
+		memory->key = key;
+		HASH_ADD(hh, inv->memory, key, sizeof(key), memory);
+		if (!memory->hh.tbl) {
+			pool_give(&inv->memory_pool, memory);
+			return NULL;
+		}
+	}
+	memory->open++;
+	return memory;
+}
+
+static void memory_let_go(struct invalidations *inv, struct memory_freed *memory)
+{
+	if (--memory->open)
+		return;
+	HASH_DEL(inv->memory, memory);
+	pool_give(&inv->memory_pool, memory);
+}
+
 static void close_one(struct invalidations *inv, struct open_invalidation *open)
 {
 	struct invalidation_totals *device = totals_of(inv, open->step.device);
+	__u64 complete = inv->all.counts.complete;
 
-	add(&inv->all, &open->step);
+	add(&inv->all, &open->step, !open->memory->counted);
+	open->memory->counted |= inv->all.counts.complete != complete;
 	if (device)
-		add(device, &open->step);
+		add(device, &open->step, true);
+	memory_let_go(inv, open->memory);
 	HASH_DEL(inv->by_token, open);
 	DL_DELETE(inv->by_age, open);
 	pool_give(&inv->pool, open);
@@ -113,8 +165,14 @@ static struct open_invalidation *begin(struct invalidations *inv, const struct t
 	open->step.token = e->value;
 	open->step.device = e->device;
 	open->step.pasid = e->pasid;
+	open->memory = memory_of(inv, e);
+	if (!open->memory) {
+		pool_give(&inv->pool, open);
+		return NULL;
+	}
 	HASH_ADD(hh, inv->by_token, key, sizeof(*key), open);
 	if (!open->hh.tbl) {
+		memory_let_go(inv, open->memory);
 		pool_give(&inv->pool, open);
 		return NULL;
 	}
@@ -179,6 +237,7 @@ int invalidations_create(struct invalidations **invalidations)
 		return failed(-ENOMEM, "no memory for the invalidations");
 	totals_init(&inv->all);
 	pool_init(&inv->pool, sizeof(struct open_invalidation));
+	pool_init(&inv->memory_pool, sizeof(struct memory_freed));
 	slots_init(&inv->devices, sizeof(struct invalidation_totals *));
 	return 0;
 }
@@ -195,7 +254,9 @@ void invalidations_destroy(struct invalidations *inv)
 	if (!inv)
 		return;
 	HASH_CLEAR(hh, inv->by_token);
+	HASH_CLEAR(hh, inv->memory);
 	pool_free(&inv->pool);
+	pool_free(&inv->memory_pool);
 	for (__u32 h = 0; h < inv->devices.end; h++) {
 		struct invalidation_totals **slot = slots_find(&inv->devices, h);
 

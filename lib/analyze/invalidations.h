@@ -2,6 +2,8 @@
 /*
  * The way back: the host takes memory from a device (VPRI section 5.1, unmap order; NPF section 4,
  * figure 3b). An invalidation is (device, token); four timestamps, three intervals: told, acked, freed.
+ * Devices that share the memory are told with the same token, each on its own: of all devices together
+ * there are as many invalidations as devices were told, but the memory is freed once.
  */
 #ifndef FAULTLINE_INVALIDATIONS_H
 #define FAULTLINE_INVALIDATIONS_H
@@ -29,8 +31,8 @@ struct invalidation_counts {
 	__u64 complete;	    /* all four steps seen, in order */
 	__u64 inconsistent; /* freed before the device acknowledged, or a step missing before it */
 	__u64 unfinished;   /* never freed within the recording */
-	__u64 written_out;  /* of the complete ones */
-	__u64 bytes;	    /* of the complete ones */
+	__u64 written_out;  /* pieces of memory, of the complete ones */
+	__u64 bytes;	    /* of memory, of the complete ones */
 };
 
 struct invalidation_totals {

@@ -644,6 +644,58 @@ static void invalidations_have_their_own_timeline(void **state)
 	invalidations_destroy(inv);
 }
 
+/* Steps [first, last] of one token for `devices` devices of a machine, from handle `from` on. */
+static void tell(struct stream stream, __u32 pid, __u64 token, __u32 from, __u32 devices,
+		 unsigned int first, unsigned int last)
+{
+	for (__u32 d = 0; d < devices; d++) {
+		for (unsigned int k = first; k <= last; k++) {
+			struct event e = {.time_ns = 1000 + k,
+					  .kind = (__u16)k,
+					  .device = from + d,
+					  .pid = pid,
+					  .address = d << 20,
+					  .length = 4096,
+					  .value = token,
+					  .flags = EVENT_MAJOR};
+
+			stream_events(stream, &e, 1);
+		}
+	}
+}
+
+static void memory_of_several_devices_is_freed_once(void **state)
+{
+	const struct invalidation_counts *counts;
+	struct invalidations *inv;
+	struct stream stream;
+
+	(void)state;
+	assert_int_equal(invalidations_create(&inv), 0);
+	stream = invalidations_stream(inv);
+	/* Two machines with the same tokens: 3 and 2 devices share the memory of each. */
+	for (__u64 token = 1; token <= 7; token++) {
+		tell(stream, 100, token, 1, 3, EVENT_INVALIDATE_START, EVENT_INVALIDATE_ACK);
+		tell(stream, 200, token, 4, 2, EVENT_INVALIDATE_START, EVENT_INVALIDATE_ACK);
+		tell(stream, 100, token, 1, 3, EVENT_INVALIDATE_FREED, EVENT_INVALIDATE_FREED);
+		tell(stream, 200, token, 4, 2, EVENT_INVALIDATE_FREED, EVENT_INVALIDATE_FREED);
+	}
+	/* One of whose devices the end was not seen, and one that nobody freed. */
+	tell(stream, 100, 11, 1, 3, EVENT_INVALIDATE_START, EVENT_INVALIDATE_ACK);
+	tell(stream, 100, 11, 2, 1, EVENT_INVALIDATE_FREED, EVENT_INVALIDATE_FREED);
+	tell(stream, 100, 13, 1, 3, EVENT_INVALIDATE_START, EVENT_INVALIDATE_ACK);
+	stream.ops->end(stream.self, 0);
+	counts = &invalidations_all(inv)->counts;
+	assert_int_equal(counts->began, 7 * 5 + 3 + 3);
+	assert_int_equal(counts->complete, 7 * 5 + 1);
+	assert_int_equal(counts->unfinished, 2 + 3);
+	assert_int_equal(counts->bytes, (7 + 7 + 1) * 4096);
+	assert_int_equal(counts->written_out, 7 + 7 + 1);
+	for (__u32 h = 1; h <= 5; h++)
+		assert_int_equal(invalidations_of(inv, h)->counts.bytes, (7 + (h == 2)) * 4096);
+	invalidations_destroy(inv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -657,6 +709,7 @@ int main(void)
 		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),
 		cmocka_unit_test(any_bits_are_survived),
 		cmocka_unit_test(invalidations_have_their_own_timeline),
+		cmocka_unit_test(memory_of_several_devices_is_freed_once),
 	};
 
 	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);

@@ -354,9 +354,10 @@ void faults_counts(const struct faults *f, struct faults_counts *counts)
 void faults_each_open(const struct faults *f,
 		      void (*each)(void *argument, const struct fault *fault), void *argument)
 {
-	const struct group *group;
+	const struct group *lists[] = {f->open, f->lingering}, *group;
 
-	DL_FOREACH(f->open, group)
+	for (size_t i = 0; i < 2; i++)
+		DL_FOREACH(lists[i], group)
 	for (const struct request *r = group->requests; r; r = r->next)
 		each(argument, &r->fault);
 }

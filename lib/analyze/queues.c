@@ -17,6 +17,9 @@
  * change. Older ones are folded into a sum; a fault that reaches back beyond counts from there.
  */
 #define QUEUE_PIECES 128
+/* What was folded is still told by time for live windows, which reach back a minute at most. */
+#define FOLD_STEP_NS 20000000ull
+#define FOLD_STEPS   3072
 
 struct piece {
 	__u64 from, to;
@@ -35,6 +38,7 @@ struct queue {
 	__u64 folded_ns;
 	__u64 folded_longest;
 	__u64 folded_pieces;
+	__u32 *folded_steps; /* ns folded by step, modulo FOLD_STEPS; NULL before the first */
 	__u64 faults;
 	UT_hash_handle hh;
 };
@@ -44,10 +48,57 @@ struct queues {
 	const struct faults *faults;
 };
 
+static __u64 rest_of_step(__u64 from, __u64 to)
+{
+	__u64 rest = FOLD_STEP_NS - from % FOLD_STEP_NS;
+
+	return rest < to - from ? rest : to - from;
+}
+
+/* Enters a piece that follows all folded ones; steps that are passed over held nothing. */
+static void fold_steps(struct queue *q, __u64 from, __u64 to)
+{
+	__u64 oldest = to / FOLD_STEP_NS >= FOLD_STEPS ? to / FOLD_STEP_NS - FOLD_STEPS + 1 : 0;
+	__u64 step = q->folded_to / FOLD_STEP_NS + 1;
+
+	if (!q->folded_steps)
+		q->folded_steps = calloc(FOLD_STEPS, sizeof(*q->folded_steps));
+	if (!q->folded_steps)
+		return;
+	for (step = step > oldest ? step : oldest; step <= to / FOLD_STEP_NS; step++)
+		q->folded_steps[step % FOLD_STEPS] = 0;
+	from = from > oldest * FOLD_STEP_NS ? from : oldest * FOLD_STEP_NS;
+	while (from < to) {
+		__u64 part = rest_of_step(from, to);
+
+		q->folded_steps[from / FOLD_STEP_NS % FOLD_STEPS] += (__u32)part;
+		from += part;
+	}
+}
+
+/* Of what was folded, the part within the window; a step that the window cuts counts by its share. */
+static __u64 folded_within(const struct queue *q, __u64 from, __u64 to)
+{
+	__u64 newest = q->folded_to / FOLD_STEP_NS, sum = 0;
+	__u64 oldest = newest >= FOLD_STEPS ? newest - FOLD_STEPS + 1 : 0;
+
+	from = from > oldest * FOLD_STEP_NS ? from : oldest * FOLD_STEP_NS;
+	to = to < q->folded_to ? to : q->folded_to;
+	while (q->folded_steps && from < to) {
+		__u64 part = rest_of_step(from, to), step = from / FOLD_STEP_NS;
+		__u64 width = step == newest ? q->folded_to % FOLD_STEP_NS : FOLD_STEP_NS;
+
+		sum += q->folded_steps[step % FOLD_STEPS] * part / width;
+		from += part;
+	}
+	return sum;
+}
+
 static void fold_oldest(struct queue *q)
 {
 	__u64 ns = q->pieces[0].to - q->pieces[0].from;
 
+	fold_steps(q, q->pieces[0].from, q->pieces[0].to);
 	q->folded_ns += ns;
 	q->folded_pieces++;
 	q->folded_to = q->pieces[0].to;
@@ -149,6 +200,7 @@ void queues_destroy(struct queues *queues)
 		return;
 	HASH_ITER(hh, queues->queues, q, next) {
 		HASH_DEL(queues->queues, q);
+		free(q->folded_steps);
 		free(q);
 	}
 	free(queues);
@@ -158,7 +210,6 @@ void queues_destroy(struct queues *queues)
 struct cover {
 	struct queue open; /* pieces of open faults and of the queue, clipped to the window */
 	__u64 from, to;
-	bool any;
 };
 
 static void cover_fault(void *argument, const struct fault *fault)
@@ -179,7 +230,7 @@ static void cover_fault(void *argument, const struct fault *fault)
 static double covered(const struct queues *queues, const struct queue *q, __u64 from, __u64 to)
 {
 	struct cover cover = {.open.key = q->key, .from = from, .to = to};
-	__u64 sum = 0;
+	__u64 sum = 0, before = 0, folded;
 
 	for (size_t i = 0; i < q->count; i++) {
 		__u64 low = q->pieces[i].from > from ? q->pieces[i].from : from;
@@ -189,8 +240,16 @@ static double covered(const struct queues *queues, const struct queue *q, __u64 
 			unite(&cover.open, low, high);
 	}
 	faults_each_open(queues->faults, cover_fault, &cover);
-	for (size_t i = 0; i < cover.open.count; i++)
-		sum += cover.open.pieces[i].to - cover.open.pieces[i].from;
+	for (size_t i = 0; i < cover.open.count; i++) {
+		const struct piece *p = &cover.open.pieces[i];
+
+		sum += p->to - p->from;
+		if (p->from < q->folded_to)
+			before += (p->to < q->folded_to ? p->to : q->folded_to) - p->from;
+	}
+	/* An open fault may reach back over what was folded: the two are one time, not two. */
+	folded = folded_within(q, from, to);
+	sum += folded > before ? folded - before : 0;
 	return (double)(sum + cover.open.folded_ns) / (double)(to - from);
 }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Blocked time by window: whatever the cuts, the windows of a fault add up to the fault. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+
+#include "lib/analyze/live.h"
+#include "lib/analyze/queues.h"
+
+#define MS     1000000ull
+#define SECOND (1000 * MS)
+#define START  (50 * SECOND)
+#define QUEUE  3
+
+struct view {
+	struct analysis *analysis;
+	struct stream stream;
+};
+
+static struct view view_open(void)
+{
+	const struct device_info info = {.handle = 1, .kind = DEVICE_EMULATED, .name = "disk"};
+	struct view v;
+
+	assert_int_equal(analysis_create(&v.analysis, NULL), 0);
+	v.stream = analysis_stream(v.analysis);
+	v.stream.ops->device(v.stream.self, &info);
+	return v;
+}
+
+static void tell(struct view *v, unsigned int kind, __u32 group, __u64 time_ns)
+{
+	const struct event event = {.time_ns = time_ns,
+				    .kind = (__u16)kind,
+				    .device = 1,
+				    .pasid = PASID_NONE,
+				    .group = group,
+				    .instance = 1,
+				    .queue = QUEUE,
+				    .address = 4096};
+
+	assert_int_equal(stream_events(v->stream, &event, 1), 0);
+}
+
+static double blocked_ns(const struct view *v, __u64 from, __u64 to)
+{
+	__u16 queue;
+	double part = queues_blocked_part(v->analysis->queues, 1, from, to, &queue);
+
+	return part * (double)(to - from);
+}
+
+/*
+ * One fault of 100 ms, told as it happens, looked at in windows of one length. `missing` timestamps
+ * let it linger after its end for want of them; with none it is handed over at once.
+ */
+static void windows_add_up(__u64 window, bool missing, bool by_interval)
+{
+	static const unsigned int kinds[] = {EVENT_FAULT_DETECT,   EVENT_FAULT_REQUEST,
+					     EVENT_FAULT_ISR,	   EVENT_FAULT_HANDLER,
+					     EVENT_FAULT_RESOLVED, EVENT_FAULT_MAPPED,
+					     EVENT_FAULT_RESPONSE, EVENT_FAULT_RESUME};
+	static const __u64 at[] = {7, 8, 9, 10, 90, 91, 92, 107}; /* ms after START */
+	struct view v = view_open();
+	double sum = 0;
+	size_t next = 0, shares = 0;
+
+	for (__u64 now = START + window; now < START + SECOND; now += window) {
+		struct live_device row;
+		double blocked;
+
+		for (; next < 8 && START + at[next] * MS <= now; next++)
+			if (!missing || next == 0 || next == 7)
+				tell(&v, kinds[next], 1, START + at[next] * MS);
+		v.stream.ops->tick(v.stream.self, now);
+		blocked = blocked_ns(&v, now - window, now);
+		if (by_interval) {
+			assert_int_equal(live_device(v.analysis, 1, now, window, &row), 0);
+			blocked = row.blocked_percent / 100 * (double)window;
+		}
+		shares += blocked > 0;
+		sum += blocked;
+	}
+	assert_int_equal(next, 8);
+	/* As many windows as the fault touches have a share: none between them is empty. */
+	assert_int_equal(shares, (107 * MS + window - 1) / window - 7 * MS / window);
+	assert_true(fabs(sum - (double)(100 * MS)) < 1);
+	analysis_destroy(v.analysis);
+}
+
+static void windows_of_one_fault_add_up_to_its_length(void **state)
+{
+	static const __u64 windows[] = {10 * MS, 13 * MS, 30 * MS, 60 * MS, 70 * MS, 200 * MS};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		for (int missing = 0; missing < 2; missing++) {
+			windows_add_up(windows[i], missing, false);
+			windows_add_up(windows[i], missing, true);
+		}
+	}
+}
+
+/* Far more pieces than are held one by one: those that were folded count in the window all the same. */
+static void many_short_faults_fill_a_long_window(void **state)
+{
+	struct view v = view_open();
+	__u64 now = START;
+
+	(void)state;
+	for (__u32 i = 0; i < 3001; i++) {
+		tell(&v, EVENT_FAULT_DETECT, 100 + i, now);
+		tell(&v, EVENT_FAULT_RESUME, 100 + i, now + MS / 2);
+		now += MS;
+	}
+	v.stream.ops->tick(v.stream.self, now + SECOND);
+	/* Half of any time, to within a step at either end. */
+	for (__u64 window = 500 * MS; window <= 3000 * MS; window += 500 * MS)
+		assert_true(fabs(blocked_ns(&v, now - window, now) - (double)window / 2) < 10 * MS);
+	assert_true(fabs(blocked_ns(&v, START + SECOND, START + 2 * SECOND) - 500 * MS) < 10 * MS);
+	assert_true(blocked_ns(&v, now + SECOND, now + 2 * SECOND) == 0);
+	analysis_destroy(v.analysis);
+}
+
+/* After a minute without faults what was folded long ago is not found at the same place again. */
+static void what_was_folded_is_forgotten_in_time(void **state)
+{
+	struct view v = view_open();
+	__u64 now = START;
+
+	(void)state;
+	for (__u32 i = 0; i < 1000; i++) {
+		now += i == 500 ? 61440 * MS + 17 : MS; /* the steps come round once */
+		tell(&v, EVENT_FAULT_DETECT, i, now);
+		tell(&v, EVENT_FAULT_RESUME, i, now + MS / 2);
+	}
+	v.stream.ops->tick(v.stream.self, now + SECOND);
+	assert_true(fabs(blocked_ns(&v, now - 10 * SECOND, now + MS) - 250 * MS) < 10 * MS);
+	analysis_destroy(v.analysis);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_of_one_fault_add_up_to_its_length),
+		cmocka_unit_test(many_short_faults_fill_a_long_window),
+		cmocka_unit_test(what_was_folded_is_forgotten_in_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

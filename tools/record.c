@@ -22,6 +22,8 @@
 
 static volatile sig_atomic_t signals;	  /* how many came */
 static volatile sig_atomic_t last_signal; /* to hand on to the command, 0 if it has it already */
+static struct capture *timed;		  /* what the timer of --duration stops */
+static volatile sig_atomic_t time_is_up;
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -29,6 +31,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	signals++;
 	/* The terminal's Ctrl-C reaches the whole process group, the command as well. */
 	last_signal = info->si_code == SI_KERNEL ? 0 : number;
+}
+
+/* A consumer that is held up right now must not lengthen what is recorded. */
+static void on_timer(int number)
+{
+	(void)number;
+	capture_stop(timed);
+	time_is_up = 1;
 }
 
 struct recording {
@@ -40,7 +50,8 @@ struct recording {
 	struct stream_fan fan;
 	struct stream sink;
 	struct loss_info loss;
-	__u64 start_ns;
+	timer_t timer;
+	bool has_timer;
 	__u64 next_progress_ns;
 	__u64 terminate_ns;	  /* when the command gets killed, 0: not asked to end yet */
 	char reason[REASON_TEXT]; /* last one told for a probe that is off */
@@ -84,8 +95,8 @@ static void print_progress(struct recording *r, __u64 now)
 	r->next_progress_ns = now + PROGRESS_NS;
 	trace_writer_stats(r->writer, &stats);
 	fprintf(stderr, "\r%6llu s  %s events  %s  %s lost \033[K",
-		(now - r->start_ns) / NSEC_PER_SEC, units_format_count(stats.events, 12, events),
-		units_format_size(stats.bytes, bytes),
+		capture_recorded_ns(r->capture) / NSEC_PER_SEC,
+		units_format_count(stats.events, 12, events), units_format_size(stats.bytes, bytes),
 		units_format_count(lost_events(&r->loss), 12, lost));
 }
 
@@ -98,7 +109,7 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 		return;
 	fprintf(stderr, "%s%s: %llu events in %s, %s, %.1f bytes/event, ",
 		isatty(STDERR_FILENO) ? "\r\033[K" : "", r->options->writer.path, stats->events,
-		units_format_duration(monotonic_ns() - r->start_ns, duration),
+		units_format_duration(capture_recorded_ns(r->capture), duration),
 		units_format_size(stats->bytes, bytes),
 		stats->events ? (double)stats->bytes / stats->events : 0.0);
 	if (lost)
@@ -111,11 +122,11 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 			command_exit_code(&r->command));
 }
 
-static bool limit_reached(const struct recording *r, __u64 now)
+static bool limit_reached(const struct recording *r)
 {
 	struct trace_writer_stats stats;
 
-	if (r->options->duration_ns && now - r->start_ns >= r->options->duration_ns)
+	if (time_is_up)
 		return true;
 	if (!r->options->count)
 		return false;
@@ -126,7 +137,7 @@ static bool limit_reached(const struct recording *r, __u64 now)
 /* Whether to stop. A running command is first asked to end, then, or at a second signal, killed. */
 static bool finished(struct recording *r, __u64 now)
 {
-	bool end = signals || limit_reached(r, now);
+	bool end = signals || limit_reached(r);
 
 	command_reap(&r->command);
 	if (!r->command.pid)
@@ -183,6 +194,29 @@ static void watch_signals(void)
 	signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error like any other */
 }
 
+/* Programs have been let go: --duration counts from here. */
+static int start_timer(struct recording *r)
+{
+	struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+	struct itimerspec when = {};
+	__u64 passed_ns, left_ns = 1;
+
+	if (!r->options->duration_ns)
+		return 0;
+	timed = r->capture;
+	sigaction(SIGALRM, &action, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &event, &r->timer))
+		return failed(-errno, "a timer for --duration: %s", strerror(errno));
+	r->has_timer = true;
+	passed_ns = capture_recorded_ns(r->capture);
+	if (passed_ns < r->options->duration_ns)
+		left_ns = r->options->duration_ns - passed_ns;
+	when.it_value = timespec_of_ns(left_ns);
+	timer_settime(r->timer, 0, &when, NULL);
+	return 0;
+}
+
 static int start(struct recording *r)
 {
 	struct record_options *o = r->options;
@@ -219,7 +253,8 @@ static int start(struct recording *r)
 	if (!error && !o->quiet)
 		fprintf(stderr, "recording into %s%s\n", o->writer.path,
 			o->command || o->duration_ns || o->count ? "" : "; Ctrl-C ends it");
-	r->start_ns = monotonic_ns();
+	if (!error)
+		error = start_timer(r);
 	if (!error && o->command)
 		error = command_go(&r->command);
 	return error;
@@ -242,9 +277,16 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 	if (r->trigger && r->attached && !error)
 		error = trigger_finish(r->trigger);
 	trigger_destroy(r->trigger);
-	/* Last: it waits for the kernel, and the recording is complete without it. */
-	capture_close(r->capture);
 	return error;
+}
+
+/* Last: it waits for the kernel to detach, and everything has been written and said without it. */
+static int end(struct recording *r, int status)
+{
+	if (r->has_timer)
+		timer_delete(r->timer);
+	capture_close(r->capture);
+	return status;
 }
 
 int verb_record(int argc, char **argv)
@@ -274,7 +316,7 @@ int verb_record(int argc, char **argv)
 	}
 	if (error) {
 		fprintf(stderr, "faultline: %s\n", sentence);
-		return error == -EINVAL ? EXIT_USAGE : exit_code_of(error);
+		return end(&r, error == -EINVAL ? EXIT_USAGE : exit_code_of(error));
 	}
 	print_summary(&r, &stats);
 	/* A command that was made to end says nothing by its status. */
@@ -282,7 +324,7 @@ int verb_record(int argc, char **argv)
 		status = signals ? EXIT_INTERRUPTED : EXIT_OK;
 	else
 		status = command_exit_code(&r.command);
-	if (status)
-		return status;
-	return lost_events(&r.loss) ? EXIT_LOSS : EXIT_OK;
+	if (!status && lost_events(&r.loss))
+		status = EXIT_LOSS;
+	return end(&r, status);
 }

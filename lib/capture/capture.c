@@ -157,36 +157,42 @@ static bool any_probe_on(const struct capture *c)
 	return false;
 }
 
-int capture_attach(struct capture *capture, struct stream sink)
+/* From here on programs do their work: this is when the recording begins. */
+static int begin(struct capture *c, struct stream sink)
 {
 	struct host_info host;
+	int error;
+
+	host_describe(&host);
+	c->start_ns = host.start_ns = monotonic_ns();
+	__atomic_store_n(&c->maps.state->running, 1, __ATOMIC_RELEASE);
+	c->attached = true;
+	c->next_second_ns = host.start_ns + NSEC_PER_SEC;
+	error = sink.ops->host ? sink.ops->host(sink.self, &host) : 0;
+	if (!error)
+		error = tell_anchor(c, sink, host.start_ns);
+	/* Devices that are there already belong into the dictionary even if they stay silent. */
+	if (!error)
+		error = machines_poll(c->machines, host.start_ns);
+	return error ? error : tell_probes(c, sink);
+}
+
+int capture_attach(struct capture *capture, struct stream sink)
+{
 	int error = probe_set_load(capture->probes, &capture->maps);
 
 	if (error)
 		return error;
-	host_describe(&host);
-	error = sink.ops->host ? sink.ops->host(sink.self, &host) : 0;
-	if (!error)
-		error = tell_anchor(capture, sink, host.start_ns);
-	if (error)
-		return error;
 	capture_find_emulator(capture);
 	probe_set_attach(capture->probes);
+	if (!any_probe_on(capture))
+		return failed(-ENODEV, "no probe could be attached; `faultline doctor` tells why");
 	error = capture_read_hardware(capture, monotonic_ns());
 	if (error)
 		return error;
 	capture->maps.state->sees_anonymous =
 		probe_set_info(capture->probes, PROBE_MM_ANONYMOUS)->state == PROBE_ON;
-	capture->attached = true;
-	__atomic_store_n(&capture->maps.state->running, 1, __ATOMIC_RELEASE);
-	capture->next_second_ns = host.start_ns + NSEC_PER_SEC;
-	/* Devices that are there already belong into the dictionary even if they stay silent. */
-	error = machines_poll(capture->machines, host.start_ns);
-	if (!error)
-		error = tell_probes(capture, sink);
-	if (!error && !any_probe_on(capture))
-		error = failed(-ENODEV, "no probe could be attached; `faultline doctor` tells why");
-	return error;
+	return begin(capture, sink);
 }
 
 /* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */
@@ -246,6 +252,8 @@ static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
 		if (error)
 			return error;
 		count = merge_take(c->merge, watermark_ns, c->batch, BATCH);
+		if (count && c->batch[count - 1].time_ns > c->last_ns)
+			c->last_ns = c->batch[count - 1].time_ns;
 		error = owners_tell(c->owners, c->batch, count, sink);
 		if (error)
 			return error;
@@ -318,17 +326,35 @@ int capture_run(struct capture *capture, struct stream sink, const volatile sig_
 	return 0;
 }
 
+void capture_stop(struct capture *capture)
+{
+	__u64 not_yet = 0;
+
+	__atomic_store_n(&capture->maps.state->running, 0, __ATOMIC_RELEASE);
+	__atomic_compare_exchange_n(&capture->stopped_ns, &not_yet, monotonic_ns(), false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 /*
- * Tells all programs to do nothing, and waits for those that have begun: the kernel does so whenever
- * a map of maps is changed. Detaching afterwards takes its time and loses nothing.
+ * Waits for programs that have begun: the kernel does so whenever a map of maps is changed. Detaching
+ * afterwards takes its time and loses nothing.
  */
 static void stop_programs(struct capture *c)
 {
 	int rings = bpf_object__find_map_fd_by_name(c->maps.object, "rings");
 	__u32 first = 0;
 
-	__atomic_store_n(&c->maps.state->running, 0, __ATOMIC_RELEASE);
+	capture_stop(c);
 	bpf_map_update_elem(rings, &first, &c->maps.ring_fds[0], BPF_ANY);
+}
+
+__u64 capture_recorded_ns(const struct capture *capture)
+{
+	__u64 stopped_ns = __atomic_load_n(&capture->stopped_ns, __ATOMIC_RELAXED);
+
+	if (!capture->start_ns)
+		return 0;
+	return (stopped_ns ? stopped_ns : monotonic_ns()) - capture->start_ns;
 }
 
 /* A program that can sleep may still be writing its record. */
@@ -380,6 +406,8 @@ int capture_finish(struct capture *capture, struct stream sink)
 	error = windows_close(capture->windows, UINT64_MAX, sink);
 	if (!error)
 		error = tell_loss(capture, sink);
+	/* A program that was running when all were stopped may have stamped its event after that. */
+	end_ns = capture->stopped_ns > capture->last_ns ? capture->stopped_ns : capture->last_ns;
 	if (!error && sink.ops->end)
 		error = sink.ops->end(sink.self, end_ns);
 	return error;

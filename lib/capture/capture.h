@@ -39,7 +39,8 @@ struct capture;
 int capture_open(struct capture **capture, const struct capture_config *config);
 /*
  * Loads and attaches row by row of the probe table. A probe that cannot attach is turned off with
- * its reason; -ENODEV only if none could. Pushes host, clock and probe states into `sink`.
+ * its reason; -ENODEV only if none could. Then lets all programs go at once: that is when capture
+ * begins, and what struct host_info says. Pushes host, clock and probe states into `sink`.
  */
 int capture_attach(struct capture *capture, struct stream sink);
 /* Adds a pid whose CPU faults are wanted one by one, not those of its children. -ESRCH: gone. */
@@ -48,6 +49,14 @@ int capture_add_pid(struct capture *capture, __u32 pid);
 int capture_poll(struct capture *capture, struct stream sink);
 /* Polls every poll_ns until *stop becomes nonzero. */
 int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop);
+/*
+ * From now on programs do nothing, so that capture ends at this moment whatever the caller does next.
+ * May be called from a signal handler, and more than once: the first counts. capture_finish() is
+ * still to come.
+ */
+void capture_stop(struct capture *capture);
+/* How long programs were at work, or have been until now. */
+__u64 capture_recorded_ns(const struct capture *capture);
 /*
  * Stops all programs, drains what is left, closes the open windows, pushes loss and end. What is
  * attached goes with capture_close(), which takes the kernel up to 0.1 s for each function.

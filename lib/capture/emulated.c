@@ -195,7 +195,8 @@ static int take_access(void *self, __u32 pid, const struct machine_device *devic
 	int error;
 
 	if (device->handle == HANDLE_DROPPED || !device->handle ||
-	    !capture_kind_asked(&c->config, EVENT_IO_COMPLETE))
+	    !capture_kind_asked(&c->config, EVENT_IO_COMPLETE) ||
+	    capture_was_over(c, record->time_ns))
 		return 0;
 	error = windows_add(c->windows, record->time_ns, &key, record->length, latency_ns);
 	if (!error)

@@ -40,6 +40,9 @@ struct capture {
 	} emulators[EMULATORS_KNOWN];
 	size_t emulator_count;
 	bool emulator_missed; /* none was found when last looked for */
+	__u64 start_ns;	      /* when programs were let go, 0: not yet */
+	__u64 stopped_ns; /* when they were told to stop, 0: not yet; a signal handler may set it */
+	__u64 last_ns;	  /* of all events given to the sink */
 	__u64 next_second_ns;
 	__u64 next_anchor_ns;
 	size_t draining; /* source now drained */
@@ -58,6 +61,14 @@ static inline size_t source_local(const struct capture *c)
 static inline size_t source_access(const struct capture *c)
 {
 	return c->maps.cpus + 1;
+}
+
+/* Whether this happened after the programs were told to stop: those of the kernel saw nothing then. */
+static inline bool capture_was_over(const struct capture *c, __u64 time_ns)
+{
+	__u64 stopped_ns = __atomic_load_n(&c->stopped_ns, __ATOMIC_RELAXED);
+
+	return stopped_ns && time_ns > stopped_ns;
 }
 
 /* An event with a kernel-side device number: gets its handle, then waits its turn. */

@@ -24,6 +24,7 @@ static size_t event_count;
 static struct loss_info loss;
 static struct device_info device;
 static size_t device_count, aggregated_faults;
+static __u64 began_ns, ended_ns;
 static struct capture *capture;
 
 static int take_events(void *self, const struct event *batch, size_t count)
@@ -62,7 +63,23 @@ static int take_aggregate(void *self, const struct aggregate_frame *frame)
 	return 0;
 }
 
+static int take_host(void *self, const struct host_info *host)
+{
+	(void)self;
+	began_ns = host->start_ns;
+	return 0;
+}
+
+static int take_end(void *self, __u64 end_ns)
+{
+	(void)self;
+	ended_ns = end_ns;
+	return 0;
+}
+
 static const struct stream_ops ops = {
+	.host = take_host,
+	.end = take_end,
 	.events = take_events,
 	.loss = take_loss,
 	.device = take_device,
@@ -333,6 +350,32 @@ static void a_disabled_probe_is_silent_and_others_go_on(void **state)
 	assert_int_equal(count_kind(EVENT_FAULT_HANDLER), 1);
 }
 
+/* What a caller does between the moment of stopping and capture_finish() takes no part. */
+static void nothing_is_recorded_once_it_is_stopped(void **state)
+{
+	struct capture_config config = {0};
+	__u64 recorded_ns;
+
+	(void)state;
+	begin(&config);
+	assert_true(began_ns > 0 && capture_recorded_ns(capture) > 0);
+	for (int i = 0; i < 17; i++)
+		whole_fault(0, i, 0x1000);
+	capture_stop(capture);
+	recorded_ns = capture_recorded_ns(capture);
+	for (int i = 17; i < 40; i++)
+		whole_fault(0, i, 0x1000);
+	assert_true(capture_poll(capture, sink) >= 0);
+	capture_stop(capture);
+	assert_true(recorded_ns == capture_recorded_ns(capture));
+	end();
+	assert_int_equal(count_kind(EVENT_FAULT_DETECT), 17);
+	assert_int_equal(count_kind(EVENT_FAULT_RESUME), 17);
+	for (size_t i = 0; i < event_count; i++)
+		assert_true(events[i].time_ns >= began_ns && events[i].time_ns <= ended_ns);
+	assert_true(ended_ns == began_ns + recorded_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +387,7 @@ int main(void)
 		cmocka_unit_test(loss_of_a_small_ring_is_exact),
 		cmocka_unit_test(filters_act_before_the_ring),
 		cmocka_unit_test(a_disabled_probe_is_silent_and_others_go_on),
+		cmocka_unit_test(nothing_is_recorded_once_it_is_stopped),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, allocate, release);

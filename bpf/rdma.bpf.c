@@ -4,9 +4,10 @@
  * meets a page that is not there, and the kernel's page-fault service brings it.
  *
  * The part that all drivers share is ib_umem_odp_map_dma_and_lock(): its entry is the handler's
- * start, hmm_range_fault() within makes the memory present, its return has entered the pages. It
- * also runs at registration (a look without faults, which is no fault) and for prefetch advice. All
- * of it happens in kernel workers: the owner is the process that registered the region.
+ * start, hmm_range_fault() within (or its companion that lets the lock go) makes the memory present,
+ * its return has entered the pages. It also runs at registration (a look without faults, which is no
+ * fault) and for prefetch advice. All of it happens in kernel workers: the owner is the process that
+ * registered the region.
  */
 #include "bpf/kernel.h"
 
@@ -85,6 +86,7 @@ int BPF_PROG(odp_fault_entry, struct ib_umem_odp *umem, __u64 address, __u64 byt
 	task->address = address;
 	task->length = bytes;
 	task->access = access_mask & (ODP_WRITE_ALLOWED | HMM_PFN_WRITE) ? EVENT_WRITE : EVENT_READ;
+	task->resolved = 0;
 	task->call = task->advised ? ODP_PREFETCH : fault ? ODP_FAULT : ODP_LOOK;
 	if (!task->pagefault) {
 		task->device = region->device;
@@ -161,17 +163,20 @@ int BPF_PROG(odp_fault_return, struct ib_umem_odp *umem, __u64 address, __u64 by
 	return 0;
 }
 
-/* Also used by graphics drivers: only those within a call of ours count. */
-SEC("fexit/hmm_range_fault")
-int BPF_PROG(odp_resolved, void *range, int error)
+/*
+ * Also used by graphics drivers: only those within a call of ours count, and of these the first that
+ * succeeds. One that an invalidation made void is repeated, and one function may call the other.
+ */
+static __always_inline int resolved(int error)
 {
 	struct odp_task *task = odp_task_find();
 	struct resolving *resolving = resolving_now();
 	struct probe_counter *counter;
 	struct event *event;
 
-	if (error || !task || task->call != ODP_FAULT)
+	if (error || !task || task->call != ODP_FAULT || task->resolved)
 		return 0;
+	task->resolved = 1;
 	counter = probe_hit(PROBE_ODP_RESOLVED);
 	event = counter ? fault_event(counter, task, EVENT_FAULT_RESOLVED) : NULL;
 	if (!event)
@@ -183,6 +188,25 @@ int BPF_PROG(odp_resolved, void *range, int error)
 	}
 	event_submit(counter, event);
 	return 0;
+}
+
+SEC("fexit/hmm_range_fault")
+int BPF_PROG(odp_resolved, void *range, int error)
+{
+	return resolved(error);
+}
+
+/* Likewise, where it has a companion that lets the lock go while it waits. */
+SEC("fexit/hmm_range_fault")
+int BPF_PROG(odp_resolved_locked, void *range, int error)
+{
+	return resolved(error);
+}
+
+SEC("fexit/hmm_range_fault_unlocked_timeout")
+int BPF_PROG(odp_resolved_unlocked, void *range, unsigned long timeout, int error)
+{
+	return resolved(error);
 }
 
 SEC("fexit/ib_umem_odp_get")

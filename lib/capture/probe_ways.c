@@ -23,44 +23,51 @@ static bool many_arguments(struct probe_set *set, const struct kernel_function *
 	return !set->many_arguments;
 }
 
-/* Where a way leads on this kernel: fills in probe->symbol. Else says what is missing. */
-static bool function_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
-			    char missing[REASON_TEXT])
+/* One name that a way leads to; a way may have two. Else says what is missing. */
+static bool symbol_exists(struct probe_set *set, const struct probe_row *row,
+			  const struct probe_way *way, const char *symbol,
+			  char missing[REASON_TEXT])
 {
-	const struct kernel_function *found =
-		kernel_names_find(set->names, way->symbol, probe->row->module);
+	const struct kernel_function *found = kernel_names_find(set->names, symbol, row->module);
 	bool tracepoint = way->kind == ATTACH_TP_BTF;
-	const char *needs = probe->row->needs;
 	char unloaded[NAME_TEXT];
 	__u32 arguments = 0;
 
-	if (needs && !kernel_names_find(set->names, needs, NULL)) {
-		snprintf(missing, REASON_TEXT, "this kernel has no %s", needs);
-		return false;
-	}
 	if (found)
 		arguments = tracepoint ? found->tracepoint_arguments : found->arguments;
 	if (!found || (tracepoint ? !found->tracepoint_id : !found->functions))
 		snprintf(missing, REASON_TEXT, "this kernel has no %s%s",
-			 tracepoint ? "tracepoint " : "", way->symbol);
-	else if (tracepoint && probe->row->module &&
-		 !kernel_names_loaded(probe->row->module, unloaded))
+			 tracepoint ? "tracepoint " : "", symbol);
+	else if (tracepoint && row->module && !kernel_names_loaded(row->module, unloaded))
 		snprintf(missing, REASON_TEXT, "module %s is not loaded", unloaded);
 	else if (way->arguments && way->arguments != arguments)
-		snprintf(missing, REASON_TEXT, "%s has %u arguments here, not %u", way->symbol,
+		snprintf(missing, REASON_TEXT, "%s has %u arguments here, not %u", symbol,
 			 arguments, way->arguments);
 	else if (!tracepoint && found->functions > 1)
 		snprintf(missing, REASON_TEXT, "this kernel has %u functions named %s",
-			 found->functions, way->symbol);
+			 found->functions, symbol);
 	else if (!tracepoint && set->functions)
 		snprintf(missing, REASON_TEXT, "no program is let onto kernel functions here: %s",
 			 strerror(-set->functions));
 	else if (!tracepoint && found->arguments > ARGUMENTS_SURE && !many_arguments(set, found))
 		snprintf(missing, REASON_TEXT, "%s has %u arguments, too many for this kernel",
-			 way->symbol, found->arguments);
+			 symbol, found->arguments);
 	else
 		return true;
 	return false;
+}
+
+static bool function_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
+			    char missing[REASON_TEXT])
+{
+	const char *needs = probe->row->needs;
+
+	if (needs && !kernel_names_find(set->names, needs, NULL)) {
+		snprintf(missing, REASON_TEXT, "this kernel has no %s", needs);
+		return false;
+	}
+	return symbol_exists(set, probe->row, way, way->symbol, missing) &&
+	       (!way->end || symbol_exists(set, probe->row, way, way->end, missing));
 }
 
 static bool kprobe_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
@@ -104,6 +111,9 @@ static void describe_way(struct probe *probe, const struct probe_way *way)
 {
 	snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s", attach_names[way->kind],
 		 probe->symbol);
+	if (way->kind == ATTACH_FUNCTION && way->end)
+		snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s and %s",
+			 attach_names[way->kind], way->symbol, way->end);
 }
 
 /* "this kernel has no A or B": what the kernel lacks of all ways, or what else is the matter. */
@@ -155,15 +165,27 @@ bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char 
 	return false;
 }
 
+/* The function of a row's way that has types and yet no place for a probe; NULL: none. */
+static const char *untraceable(struct probe_set *set, const struct probe *probe)
+{
+	const struct probe_way *way = probe->way;
+
+	if (!way || way->kind != ATTACH_FUNCTION)
+		return NULL;
+	if (!kernel_names_traceable(set->names, probe->symbol))
+		return probe->symbol;
+	return way->end && !kernel_names_traceable(set->names, way->end) ? way->end : NULL;
+}
+
 void probe_set_check_traceable(struct probe_set *set)
 {
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
+		const char *symbol;
 		char reason[REASON_TEXT];
 
-		while (probe->way && probe->way->kind == ATTACH_FUNCTION &&
-		       !kernel_names_traceable(set->names, probe->symbol)) {
-			snprintf(reason, sizeof(reason), "%s cannot be traced", probe->symbol);
+		while ((symbol = untraceable(set, probe))) {
+			snprintf(reason, sizeof(reason), "%s cannot be traced", symbol);
 			probe_take_next_way(set, probe, reason);
 		}
 	}

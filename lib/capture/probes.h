@@ -37,7 +37,11 @@ struct probe_way {
 	const char *returns; /* BPF program at the function's return; NULL: none */
 	/* Exact number of arguments that the programs expect, where releases differ; 0: any. */
 	__u8 arguments;
-	/* The tracepoint that `returns` is put on where that is another one; NULL: the symbol. */
+	/*
+	 * What `returns` is put on where that is another one, NULL: the symbol. Of a tracepoint its
+	 * counterpart; of a function another that the kernel may call in its place: both programs
+	 * are at the return then, and which of the two is called need not be known.
+	 */
 	const char *end;
 };
 

@@ -23,8 +23,16 @@
 const struct probe_row rdma_rows[] = {
 	{PROBE_ODP_FAULT, "odp_fault", OBJECT_RDMA, EVENT_FAULT_HANDLER, false, ODP,
 	 BOTH(ib_umem_odp_map_dma_and_lock, odp_fault)},
-	{PROBE_ODP_RESOLVED, "odp_resolved", OBJECT_RDMA, EVENT_FAULT_RESOLVED, false, ODP,
-	 FUNCTION(hmm_range_fault, NULL, "odp_resolved")},
+	/* Since 7.3 the latter is called; the former is still there, for graphics drivers. */
+	{PROBE_ODP_RESOLVED,
+	 "odp_resolved",
+	 OBJECT_RDMA,
+	 EVENT_FAULT_RESOLVED,
+	 false,
+	 ODP,
+	 {{ATTACH_FUNCTION, "hmm_range_fault", "odp_resolved_locked", "odp_resolved_unlocked", 0,
+	   "hmm_range_fault_unlocked_timeout"},
+	  {ATTACH_FUNCTION, "hmm_range_fault", NULL, "odp_resolved"}}},
 	{PROBE_ODP_UNMAP, "odp_unmap", OBJECT_RDMA, EVENT_ODP_INVALIDATE, false, ODP,
 	 BOTH(ib_umem_odp_unmap_dma_pages, odp_unmap)},
 	{PROBE_ODP_REGION, "odp_region", OBJECT_RDMA, EVENT_ODP_REGION, false, ODP,

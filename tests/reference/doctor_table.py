@@ -105,12 +105,13 @@ def wrong_if_on(kernel, usdt, attach):
         return None if name in kernel.directories else "no such directory"
     if kind != "function":
         return f"kind '{kind}' is unknown"
-    if not kernel.functions(name):
-        return "no type of that function"
-    if name not in kernel.symbols:
-        return "types, but no symbol of that function"
-    if kernel.traceable and name not in kernel.traceable:
-        return "not traceable"
+    for one in name.split(" and "):
+        if not kernel.functions(one):
+            return f"no type of {one}"
+        if one not in kernel.symbols:
+            return f"types, but no symbol of {one}"
+        if kernel.traceable and one not in kernel.traceable:
+            return f"{one} is not traceable"
     return None
 
 

@@ -62,9 +62,9 @@ static void check_program(const struct probe_row *row, const struct probe_way *w
 	if (way->kind == ATTACH_TP_BTF)
 		assert_int_equal(attach, BPF_TRACE_RAW_TP);
 	else if (way->kind == ATTACH_FUNCTION &&
-		 attach != (returns ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY))
+		 attach != (returns || way->end ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY))
 		fail_msg("row %s: program %s is no %s", row->name, name,
-			 returns ? "fexit" : "fentry");
+			 returns || way->end ? "fexit" : "fentry");
 	else if (way->kind == ATTACH_KPROBE || way->kind == ATTACH_USDT)
 		assert_int_equal(bpf_program__type(program), BPF_PROG_TYPE_KPROBE);
 	for (size_t i = 0; i < used_count && way->kind != ATTACH_USDT; i++)

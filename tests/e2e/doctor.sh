@@ -7,7 +7,7 @@
 
 reference=$root/tests/reference
 mkdir btf
-cp /sys/kernel/btf/* btf 2>/dev/null || { skip "doctor's table" "no type information"; finish; }
+cp /sys/kernel/btf/* btf 2>/dev/null || { not_ok "doctor's table" "no type information in /sys/kernel/btf"; finish; }
 cut -d' ' -f3- /proc/kallsyms >symbols
 cat /sys/kernel/tracing/available_filter_functions >traceable 2>/dev/null
 ls -d /sys/class/infiniband >directories 2>/dev/null

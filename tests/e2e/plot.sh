@@ -6,7 +6,7 @@
 
 plot=$root/dashboards/plot.sh
 if ! command -v gnuplot >/dev/null; then
-	skip "plots" "gnuplot is missing"
+	not_ok "plots" "no gnuplot: tests/setup.sh check installs it"
 	finish
 fi
 

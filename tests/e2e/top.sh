@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 if ! command -v tmux >/dev/null; then
-	skip "live view in a terminal" "tmux is missing"
+	not_ok "live view in a terminal" "no tmux: tests/setup.sh check installs it"
 	finish
 fi
 export LC_ALL=C.UTF-8

@@ -105,6 +105,19 @@ def find_program(name):
     return os.path.realpath(path)
 
 
+def missing(scenario, kernel):
+    """What this host does not have of what a scenario asks for, or None."""
+    try:
+        for name in scenario.list("programs", kernel):
+            find_program(name)
+    except Missing as error:
+        return str(error)
+    for path in scenario.list("paths", kernel) + [os.path.join(ROOT, path) for path in scenario.list("files", kernel)]:
+        if not os.path.exists(path):
+            return f"no {path} on this host"
+    return None
+
+
 class Modules:
     """A kernel's own modules: their files, in the order they must be loaded in."""
 
@@ -183,24 +196,20 @@ def prune(directory, keep=24):
             os.unlink(path)
 
 
-def own_modules(kernel, names):
-    """Builds modules of this repository for a kernel: paths of their .ko files."""
-    if not names:
-        return []
-    build = os.path.join(HERE, "modules.sh")
-    if not os.path.exists(build):
-        raise Missing(f"no {build} that builds {' '.join(names)}")
-    run = subprocess.run([build, kernel, *sorted(names)], capture_output=True, text=True, check=False)
+def last_words(run):
+    """What one of our scripts said was wrong: tools that it calls may say more after that."""
+    lines = run.stderr.strip().splitlines() or [f"exit {run.returncode}"]
+    return next((line for line in reversed(lines) if line.startswith("lab: ")), lines[-1]).removeprefix("lab: ")
+
+
+def own_module(kernel, name):
+    """Builds a module of this repository for a kernel: path of its .ko file."""
+    run = subprocess.run([os.path.join(HERE, "modules.sh"), kernel, name], capture_output=True, text=True, check=False)
     if run.returncode == 75:
-        raise Unavailable(run.stderr.strip().splitlines()[-1].removeprefix("lab: "))
+        raise Unavailable(last_words(run))
     if run.returncode:
-        raise Missing(f"modules for {kernel} cannot be built: {run.stderr.strip()[-800:]}")
-    directory = run.stdout.strip().splitlines()[-1]
-    paths = [os.path.join(directory, name + ".ko") for name in names]
-    for path in paths:
-        if not os.path.exists(path):
-            raise Missing(f"{build} {kernel} built no {os.path.basename(path)}")
-    return paths
+        raise Missing(f"{name} for {kernel} cannot be built: {last_words(run)}")
+    return run.stdout.strip().splitlines()[-1]
 
 
 def system_layer(boot, release):
@@ -226,8 +235,8 @@ def system_layer(boot, release):
         if not os.path.exists(path):
             raise Missing(f"no {path} on this host: tests/setup.sh lab installs what scenarios use")
         add_program(archive, path, path)
-    for path in own_modules(boot.kernel, boot.union("own modules")):
-        archive.file(f"lib/modules/own/{os.path.basename(path)}", path)
+    for name in boot.union("own modules"):
+        archive.file(f"lib/modules/own/{name}.ko", own_module(boot.kernel, name))
     for name in sorted(os.listdir(os.path.join(HERE, "guest"))):
         archive.file("init" if name == "init" else f"lab/{name}", os.path.join(HERE, "guest", name))
     for scenario in boot.scenarios:

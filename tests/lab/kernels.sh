@@ -9,8 +9,10 @@
 #   source KERNEL             archive of the very sources the image was built from
 #   packages SUITE NAME...    tree of these packages, unpacked
 #   refresh [KERNEL]          look for newer versions now, instead of once a week
+#   silent KERNEL             succeeds, with what was tried, if its archive does not answer
 #
-# KERNEL is 6.1, 6.12 or new. Exits with 75 when something cannot be fetched, 2 when asked wrongly.
+# KERNEL is 6.1, 6.12 or new. Exits with 75 when something cannot be fetched, 2 when asked wrongly, 1
+# when this host is the reason. The last line that begins with "lab: " says what was wrong.
 set -euo pipefail
 
 cache=${FAULTLINE_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/faultline/lab}
@@ -23,14 +25,18 @@ unavailable() {
 	say "$*"
 	exit 75
 }
+broken() {
+	say "$*"
+	exit 1
+}
 usage() {
-	sed -n 's/^# \{0,1\}//; 3,13p' "$0" >&2
+	sed -n 's/^# \{0,1\}//; 3,15p' "$0" >&2
 	exit 2
 }
 
 # locked NAME: nobody else works on NAME until this process ends.
 locked() {
-	mkdir -p "$cache/locks" || unavailable "cannot write to $cache: set FAULTLINE_LAB_CACHE"
+	mkdir -p "$cache/locks" || broken "cannot write to $cache: set FAULTLINE_LAB_CACHE"
 	exec {lock}>"$cache/locks/$1"
 	flock "$lock"
 }
@@ -61,13 +67,13 @@ archive_of() {
 # use_suites SUITE...: from now on apt reads these and nothing else, with a state of its own.
 use_suites() {
 	local suite archive name
-	[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || unavailable "the lab needs Debian on amd64"
-	[ -r "$keyring" ] || unavailable "no $keyring: install debian-archive-keyring"
+	[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || broken "the lab needs Debian on amd64"
+	[ -r "$keyring" ] || broken "no $keyring: install debian-archive-keyring"
 	name=$(IFS=+ && echo "$*")
 	apt_state=$cache/apt/$name
 	locked "apt-$name"
-	mkdir -p "$apt_state"/{state/lists/partial,cache/archives/partial}
-	: >"$apt_state/sources.tmp"
+	mkdir -p "$apt_state"/{state/lists/partial,cache/archives/partial} && : >"$apt_state/sources.tmp" ||
+		broken "cannot write to $apt_state: set FAULTLINE_LAB_CACHE"
 	for suite in "$@"; do
 		archive=$(archive_of "$suite")
 		if [ -n "$archive" ]; then
@@ -97,6 +103,8 @@ update() {
 	# An update that fails keeps the lists that were there: they may still do.
 	if apt-get "${apt_options[@]}" -o APT::Update::Error-Mode=any update >"$apt_state/log" 2>&1; then
 		touch "$apt_state/updated"
+	elif grep -q 'No space left' "$apt_state/log"; then
+		broken "no room in $apt_state: set FAULTLINE_LAB_CACHE"
 	elif [ ! -e "$apt_state/updated" ]; then
 		unavailable "apt cannot read $(sed 's/^deb \[[^]]*\] //' "$apt_state/sources.list" | paste -sd,):" \
 			"$(grep -m1 '^[EW]:' "$apt_state/log")"
@@ -108,6 +116,7 @@ download() {
 	local directory=$1
 	shift
 	(cd "$directory" && apt-get "${apt_options[@]}" download "$@") >"$apt_state/log" 2>&1 && return
+	grep -q 'No space left' "$apt_state/log" && broken "no room in $directory: set FAULTLINE_LAB_CACHE"
 	# A version vanished since the lists were read, perhaps.
 	update
 	(cd "$directory" && apt-get "${apt_options[@]}" download "$@") >"$apt_state/log" 2>&1 ||
@@ -120,20 +129,20 @@ tree() {
 	local path=$1 finish=$2 package temporary=$1.tmp
 	shift 2
 	rm -rf "$temporary"
-	mkdir -p "$temporary/debs" || unavailable "cannot write to $temporary: set FAULTLINE_LAB_CACHE"
+	mkdir -p "$temporary/debs" || broken "cannot write to $temporary: set FAULTLINE_LAB_CACHE"
 	say "fetching $*"
 	download "$temporary/debs" "$@"
 	for package in "$temporary"/debs/*.deb; do
 		dpkg -x "$package" "$temporary" || {
 			rm -rf "$temporary"
-			unavailable "cannot unpack $package (is the disk full?)"
+			broken "cannot unpack $package (is the disk full?)"
 		}
 	done
 	(cd "$temporary/debs" && sha256sum -- *.deb) >"$temporary/packages.sha256"
 	rm -rf "$temporary/debs"
 	if ! "$finish" "$temporary" "$path"; then
 		rm -rf "$temporary"
-		unavailable "cannot prepare $path (is the disk full?)"
+		broken "cannot prepare $path (is the disk full?)"
 	fi
 	mv -T "$temporary" "$path"
 }
@@ -141,13 +150,13 @@ tree() {
 # resolve KERNEL: writes what it consists of to a file that stays valid for a week.
 #   release RELEASE / version VERSION / image PACKAGE... / headers PACKAGE... / source PACKAGE
 resolve() {
-	local kernel=$1 file=$cache/kernels/$1
-	mkdir -p "$cache/kernels" || unavailable "cannot write to $cache: set FAULTLINE_LAB_CACHE"
+	local kernel=$1 file=$cache/kernels/$1 status=0
+	mkdir -p "$cache/kernels" || broken "cannot write to $cache: set FAULTLINE_LAB_CACHE"
 	if [ -n "$(find "$file" -mtime -7 2>/dev/null)" ]; then
 		return
 	fi
 	# The newest release whose image and headers are both there; old ones vanish piece by piece.
-	if (
+	(
 		# shellcheck disable=SC2046
 		use_suites $(suites_of "$kernel")
 		apt-cache "${apt_options[@]}" pkgnames linux- | sort >"$apt_state/names"
@@ -157,10 +166,9 @@ resolve() {
 			sed -n 's/^Version: //p' | head -n 1)
 		echo "version $version" >>"$file.tmp"
 		mv "$file.tmp" "$file"
-	); then
-		return
-	fi
-	[ -e "$file" ] || exit 75
+	) || status=$?
+	[ $status -eq 0 ] && return
+	[ -e "$file" ] || exit $status
 	say "staying with $kernel = $(field "$kernel" release)"
 }
 
@@ -300,6 +308,23 @@ refresh() {
 	done
 }
 
+# A request to the archive, with nothing of what was fetched before: only one that nobody answered
+# counts, and not one whose answer was no good.
+silent() {
+	local suites answers='Could not connect|Could not resolve|Temporary failure|Connection (failed|refused|reset|timed out)'
+	answers+='|Unable to connect|timed out|Network is unreachable|No route to host|No Debian archive|50[234] '
+	suites=$(suites_of "$1") || exit
+	cache=$(mktemp -d)
+	trap 'rm -rf "$cache"' EXIT
+	# shellcheck disable=SC2086
+	if (use_suites $suites) 2>"$cache/said"; then
+		echo "the archive answers for $suites"
+		return 1
+	fi
+	tail -n 1 "$cache/said" | sed 's/^lab: //'
+	grep -qiE "$answers" "$cache/said"
+}
+
 command=${1:-}
 [ $# -gt 0 ] && shift
 case $command:$# in
@@ -311,5 +336,6 @@ packages:0 | packages:1) usage ;;
 packages:*) packages "$@" ;;
 refresh:0) refresh 6.1 6.12 new ;;
 refresh:*) refresh "$@" ;;
+silent:1) silent "$1" ;;
 *) usage ;;
 esac

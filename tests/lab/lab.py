@@ -36,8 +36,6 @@ class Report:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
         self.provisional = False  # what fails now runs once more
-        with open(os.path.join(ROOT, "tests", "allowed-skips"), encoding="utf-8") as file:
-            self.allowed = set(file.read().splitlines())
 
     def ok(self, name):
         self.passed += 1
@@ -55,9 +53,13 @@ class Report:
 
     def skip(self, name, why):
         self.skipped += 1
-        print(f"skip - {name}: {why}")
-        if f"lab: {name}" not in self.allowed:
-            self.not_ok(name, "this skip is not in tests/allowed-skips")
+        proof = subprocess.run([os.path.join(ROOT, "tests", "proofs.sh"), "lab", name], capture_output=True, text=True,
+                               check=False)
+        if proof.returncode:
+            print(f"skip - {name}: {why}")
+            self.not_ok(name, proof.stdout.strip())
+        else:
+            print(f"skip - {name}: {why} (tried again: {proof.stdout.strip()})")
 
     def line(self, where, line):
         """One line of a scenario's log, in the words of tests/e2e/lib.sh."""
@@ -86,13 +88,13 @@ def trouble(lines, known):
 
 
 def kernel_tree(kernel):
-    """(tree, release) of a guest kernel, fetched if need be, or the reason why there is none."""
+    """(tree, release) of a guest kernel, fetched if need be."""
     run = subprocess.run([os.path.join(HERE, "kernels.sh"), "image", kernel], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, check=False)
     if run.returncode == 75:
-        return None, run.stderr.strip().splitlines()[-1].removeprefix("lab: ")
+        raise image.Unavailable(image.last_words(run))
     if run.returncode:
-        raise image.Missing(f"kernels.sh image {kernel}: {run.stderr.strip()}")
+        raise image.Missing(f"kernel {kernel} cannot be had: {image.last_words(run)}")
     sys.stderr.write(run.stderr)
     tree = run.stdout.strip()
     return tree, os.listdir(os.path.join(tree, "lib", "modules"))[0]
@@ -257,45 +259,83 @@ class Runner:
 
 
 def build_files(scenarios, kernels):
-    """Has make build both programs, and what scenarios take from the build directory."""
+    """Has make build both programs, and what scenarios take from the build directory: {path: error} of what fails."""
     wanted = {path for one in scenarios for kernel in kernels for path in one.list("files", kernel)
               if path.startswith("build/")}
-    if not os.environ.get("FAULTLINE"):
-        wanted.add("all")
-    if wanted:
-        environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS")}
-        run = subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", ROOT, *sorted(wanted)], capture_output=True,
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS")}
+
+    def make(*targets):
+        run = subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", ROOT, *targets], capture_output=True,
                              text=True, check=False, env=environment)
-        if run.returncode:
-            raise image.Missing(f"make {' '.join(sorted(wanted))}: {run.stderr.strip()[-800:]}")
+        return run.returncode and run.stderr.strip()[-800:]
+
+    error = make("all") if not os.environ.get("FAULTLINE") else None
+    if error:
+        raise image.Missing(f"make all: {error}")
+    if not wanted or not make(*sorted(wanted)):
+        return {}
+    # One that does not build is no reason to go without the others.
+    return {path: f"make {path}: {error}" for path in sorted(wanted) if (error := make(path))}
+
+
+def startable(scenarios, kernel, broken, report):
+    """Those for which this host has every program and file; the others have failed."""
+    good = []
+    for one in (one for one in scenarios if one.runs_on(kernel)):
+        wrong = next((broken[path] for path in one.list("files", kernel) if path in broken), None) or \
+            image.missing(one, kernel)
+        if wrong:
+            report.not_ok(f"{kernel} {one.name}: what it needs is there", wrong)
+        else:
+            good.append(one)
+    return good
 
 
 def buildable(scenarios, kernel, report):
-    """Those whose modules can be had: what they are built with is fetched too."""
-    with_modules = [one for one in scenarios if one.runs_on(kernel) and one.list("own modules", kernel)]
-    try:
-        image.own_modules(kernel, [name for one in with_modules for name in one.list("own modules", kernel)])
-    except image.Unavailable as error:
-        report.skip(f"modules for kernel {kernel}", f"{error}: no {', '.join(one.name for one in with_modules)}")
-        return [one for one in scenarios if one not in with_modules]
-    return scenarios
+    """Those whose modules can be had. A module that cannot fails the scenarios that need it, and no others."""
+    wanted = {name: [one for one in scenarios if name in one.list("own modules", kernel)]
+              for one in scenarios for name in one.list("own modules", kernel)}
+    silent, without = None, set()
+    for name, users in wanted.items():
+        try:
+            image.own_module(kernel, name)
+        except image.Unavailable as error:
+            silent = error
+            without.update(users)
+        except image.Missing as error:
+            for one in (one for one in users if one not in without):
+                report.not_ok(f"{kernel} {one.name}: its modules are built", str(error))
+            without.update(users)
+    if silent:
+        names = ", ".join(one.name for one in scenarios if one in without)
+        report.skip(f"modules for kernel {kernel}", f"{silent}: no {names}")
+    return [one for one in scenarios if one not in without]
+
+
+def plan_boots(scenarios, kernels, report):
+    """(boot, (tree, release)) for every guest that can be had; what cannot is reported."""
+    boots = []
+    broken = build_files(scenarios, kernels)
+    for kernel in kernels:
+        try:
+            tree = kernel_tree(kernel)
+            good = buildable(startable(scenarios, kernel, broken, report), kernel, report)
+            boots += [(boot, tree) for boot in scenario.plan(good, [kernel])]
+        except image.Unavailable as error:
+            report.skip(f"kernel {kernel}", str(error))
+        except image.Missing as error:
+            for one in (one for one in scenarios if one.runs_on(kernel)):
+                report.not_ok(f"{kernel} {one.name}: its kernel is there", str(error))
+    # The longest first, so that the last one does not run alone for long.
+    return sorted(boots, key=lambda pair: -len(pair[0].scenarios))
 
 
 def run_scenarios(options):
     begin = time.monotonic()
     report = Report()
-    boots = []
     kernels = options.kernel or scenario.KERNELS
     chosen = scenario.load(options.scenarios, options.scenario or ())
-    build_files(chosen, kernels)
-    for kernel in kernels:
-        tree, found = kernel_tree(kernel)
-        if tree:
-            boots += [(boot, (tree, found)) for boot in scenario.plan(buildable(chosen, kernel, report), [kernel])]
-        else:
-            report.skip(f"kernel {kernel}", found)
-    # The longest first, so that the last one does not run alone for long.
-    boots.sort(key=lambda pair: -len(pair[0].scenarios))
+    boots = plan_boots(chosen, kernels, report)
     directory = tempfile.mkdtemp(prefix="faultline-lab.", dir=os.environ.get("TMPDIR", "/var/tmp"))
     runner = Runner(directory, report)
     report.provisional = not options.once
@@ -318,10 +358,9 @@ def run_scenarios(options):
 def shell(options):
     kernel = (options.kernel or ["new"])[0]
     tree, found = kernel_tree(kernel)
-    if not tree:
-        raise image.Missing(found)
     chosen = [s for s in scenario.load(options.scenarios, options.scenario or ()) if s.runs_on(kernel)] if options.scenario else []
-    build_files(chosen, [kernel])
+    for error in build_files(chosen, [kernel]).values():
+        raise image.Missing(error)
     boot = scenario.Boot(kernel, chosen)
     if not chosen:
         boot = scenario.Boot(kernel, [scenario.Scenario(os.path.join(HERE, "guest", "shellrc"))])

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Builds modules for a kernel of the lab: modules.sh KERNEL [NAME...] prints the directory of the .ko
-# files. KERNEL is 6.1, 6.12 or new; without names it builds faultline_device. Nothing is built
-# again unless something changed. Exits with 75 when something cannot be fetched, 2 when asked wrongly.
+# Builds a module for a kernel of the lab: modules.sh KERNEL [NAME] prints the path of its .ko file.
+# KERNEL is 6.1, 6.12 or new; without a name it builds faultline_device. Nothing is built again unless
+# something changed. Exits with 75 when something cannot be fetched, 2 when asked wrongly, 1 when it
+# cannot be built; the last line then says what was wrong.
 #
 #   faultline_device          injectors/kmod
 #   iommufd                   the kernel's own, which Debian does not build, from its very sources
@@ -22,13 +23,11 @@ cache=${FAULTLINE_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/faultline/lab}
 unset MAKEFLAGS MAKEOVERRIDES MFLAGS
 
 say() { echo "lab: $*" >&2; }
-unavailable() {
-	say "$*"
-	exit 75
-}
 
 needs() {
-	command -v "$1" >/dev/null || unavailable "no $1 on this host: tests/setup.sh lab installs it"
+	command -v "$1" >/dev/null && return
+	say "no $1 on this host: tests/setup.sh lab installs it"
+	exit 1
 }
 
 # image_elf VMLINUZ TO: the kernel as an ELF file, out of its compressed image.
@@ -80,9 +79,8 @@ give_library() {
 	for file in "$@"; do
 		runs_here "$file" && continue
 		if [ -z "$libraries" ]; then
-			needs patchelf
 			libraries=$("$here/kernels.sh" packages trixie libc6 libelf1t64 libdw1t64 zlib1g libzstd1 \
-				liblzma5 libbz2-1.0 libbpf1 libssl3t64 pahole)
+				liblzma5 libbz2-1.0 libbpf1 libssl3t64 pahole) || exit
 		fi
 		patchelf --set-interpreter "$libraries/usr/lib64/ld-linux-x86-64.so.2" \
 			--set-rpath "$libraries/usr/lib/x86_64-linux-gnu" "$file"
@@ -104,7 +102,7 @@ write_compiler() {
 
 # prepare KERNEL HEADERS: makes \$toolchain, a copy of the headers that works on this host.
 prepare() {
-	local kernel=$1 tree=${2%/usr/src/*} copy=$toolchain.tmp file
+	local kernel=$1 tree=${2%/usr/src/*} copy=$toolchain.tmp file programs
 	[ -e "$toolchain/ready" ] && return
 	say "preparing the headers of $kernel"
 	rm -rf "$copy" "$toolchain"
@@ -115,11 +113,12 @@ prepare() {
 		sed -i "s#$tree/usr/#$toolchain/usr/#g" "$file"
 	done < <(grep -rlF "$tree/usr/" "$copy/usr/src" --include=Makefile)
 	mv "$copy" "$toolchain"
-	while IFS= read -r file; do
+	mapfile -t programs < <(find "$toolchain"/usr/lib/linux-kbuild-* -type f -perm -u+x)
+	for file in "${programs[@]}"; do
+		[ "$(head -c 4 "$file" | tr -d '\0')" = $'\177ELF' ] || continue
 		cp -p "$file" "$file.own" && mv "$file.own" "$file"
 		give_library "$file"
-	done < <(find "$toolchain"/usr/lib/linux-kbuild-* -type f -perm -u+x -exec sh -c \
-		'head -c 4 "$1" | grep -q ELF && echo "$1"' _ {} \;)
+	done
 	write_compiler "$toolchain/cc"
 	give_btf "$toolchain/usr/src/${2##*/}" "$kernel"
 	touch "$toolchain/ready"
@@ -133,7 +132,7 @@ build() {
 	if ! make -C "$toolchain/usr/src/${headers##*/}" M="$directory" CC="$toolchain/cc" \
 		PAHOLE="$pahole" "$@" modules >"$directory/log" 2>&1; then
 		grep -aE 'error|Error|warning|undefined' "$directory/log" | head -n 12 >&2
-		say "$name does not build for $kernel: see $directory/log"
+		say "$name does not build for $kernel: $(grep -aE -m1 'error|undefined|No rule' "$directory/log"), see $directory/log"
 		return 1
 	fi
 	grep -q 'Skipping BTF' "$directory/log" && say "$name has no BTF: see $directory/log" && return 1
@@ -156,22 +155,24 @@ build_faultline_device_iommufd() {
 		KBUILD_EXTRA_SYMBOLS="$iommufd/drivers/iommu/iommufd/Module.symvers"
 }
 
-# The kernel exports all that iommufd needs but one helper, which its own sources have as well.
+# The kernel exports all that iommufd needs but one helper, which its own sources have as well. What
+# it consists of is its own Makefile's to say; what a kernel has built in is linked into it here.
 build_iommufd() {
 	local archive directory=$1/drivers/iommu/iommufd
 	archive=$("$here/kernels.sh" source "$kernel") || return
 	tar -C "$1" --strip-components=1 --wildcards -xf "$archive" '*/drivers/iommu/iommufd/*' \
-		'*/drivers/iommu/iommu-priv.h' '*/lib/interval_tree.c' || return
+		'*/drivers/iommu/*.h' '*/lib/interval_tree.c' || return
 	{
 		printf '#include <linux/%s>\n' interval_tree.h interval_tree_generic.h compiler.h export.h
 		sed -n '/^#ifdef CONFIG_INTERVAL_TREE_SPAN_ITER/,/^#endif/p' "$1/lib/interval_tree.c"
 	} >"$directory/span_iter.c"
-	rm -f "$directory/selftest.c" "$directory/iova_bitmap.c" "$directory/Makefile"
-	{
-		echo 'obj-m := iommufd.o'
-		echo "iommufd-y := $(cd "$directory" && printf '%s ' *.c | sed 's/\.c /.o /g')"
-		printf 'ccflags-y += -DCONFIG_%s=1\n' IOMMUFD_MODULE INTERVAL_TREE_SPAN_ITER IOMMUFD_DRIVER_CORE_MODULE
-	} >"$directory/Kbuild"
+	cat >"$directory/Kbuild" <<-'KBUILD'
+		CONFIG_IOMMUFD := m
+		include $(src)/Makefile
+		iommufd-y += span_iter.o $(iommufd_driver-y)
+	KBUILD
+	printf 'ccflags-y += -DCONFIG_%s=1\n' IOMMUFD_MODULE INTERVAL_TREE_SPAN_ITER IOMMUFD_DRIVER_CORE_MODULE \
+		>>"$directory/Kbuild"
 	build iommufd "$directory" && mv "$directory/iommufd.ko" "$1/"
 }
 
@@ -197,20 +198,16 @@ made() {
 	echo "$directory"
 }
 
-[ $# -ge 1 ] || {
-	sed -n 's/^# \{0,1\}//; 3,9p' "$0" >&2
+[ $# -eq 1 ] || [ $# -eq 2 ] || {
+	sed -n 's/^# \{0,1\}//; 3,10p' "$0" >&2
 	exit 2
 }
-kernel=$1
-shift
-[ $# -gt 0 ] || set -- faultline_device
-for name in "$@"; do
-	declare -F "build_$name" >/dev/null || {
-		say "no module '$name': faultline_device, iommufd or faultline_device_iommufd"
-		exit 2
-	}
-done
-for program in gcc make pahole zstd python3; do needs $program; done
+kernel=$1 name=${2:-faultline_device}
+declare -F "build_$name" >/dev/null || {
+	say "no module '$name': faultline_device, iommufd or faultline_device_iommufd"
+	exit 2
+}
+for program in gcc make pahole patchelf zstd python3; do needs $program; done
 headers=$("$here/kernels.sh" headers "$kernel") || exit $?
 key=$({
 	echo "$headers"
@@ -224,14 +221,5 @@ mkdir -p "$cache/locks" "$cache/toolchains" "$cache/modules"
 exec {lock}>"$cache/locks/modules-$kernel"
 flock "$lock"
 prepare "$kernel" "$headers"
-
-directories=()
-for name in "$@"; do
-	directories+=("$(made "$name")") || exit $?
-done
-# One directory that has them all.
-result=$cache/modules/$kernel-set-$(echo "${directories[@]}" | sha256sum | cut -c1-16)
-mkdir -p "$result"
-for directory in "${directories[@]}"; do ln -sf "$directory"/*.ko "$result/"; done
-find "$cache/modules" -mindepth 1 -maxdepth 1 -name "$kernel-set-*" -mtime +7 -exec rm -rf {} +
-echo "$result"
+directory=$(made "$name") || exit $?
+echo "$directory/$name.ko"

@@ -50,7 +50,25 @@ fi
 FAULTLINE_LAB_CACHE=$scratch/cache1 FAULTLINE_LAB_ARCHIVE=http://127.0.0.1:9/debian \
 	"$lab/lab.py" run -k 6.12 -s smoke >unreachable.log 2>&1
 equal "a kernel that cannot be fetched is skipped" $? 0
-check "and says so" grep -q '^skip - kernel 6.12: apt cannot read' unreachable.log
+check "and says so" grep -q '^skip - kernel 6.12: apt cannot read.*(tried again: .*Could not connect' unreachable.log
+FAULTLINE_LAB_CACHE=$scratch/cache2 FAULTLINE_LAB_ARCHIVE=file:$scratch/archive \
+	"$lab/lab.py" run -k 6.12 -s smoke >unsigned.log 2>&1
+equal "an archive that answers, badly, is a failure" $? 1
+check "with what it answered" grep -q '^not ok - kernel 6.12: its reason does not hold .*not signed' unsigned.log
+
+# One module that cannot be built is a failure of those that need it; a tool that is missing is told last.
+"$lab/lab.py" run --once -j 1 --scenarios "$lab/self" -s a_pass -s k_module >module.log 2>&1
+equal "a module that cannot be built fails the run" $? 1
+check "and the scenario that needs it, with the reason" \
+	grep -q "^not ok - 6.1 k_module: its modules are built: no_such_module .*: no module 'no_such_module'" module.log
+check "but no other" grep -q '^ok - 6.1 a_pass: one is one' module.log
+mkdir tools
+ln -s /usr/bin/* /usr/sbin/* tools/ 2>/dev/null
+rm tools/patchelf
+PATH=$scratch/tools FAULTLINE_LAB_ARCHIVE=http://127.0.0.1:9/debian "$lab/modules.sh" new >module.out 2>module.err
+equal "a missing tool is a failure" $? 1
+equal "which its last line names" "$(tail -n 1 module.err)" \
+	"lab: no patchelf on this host: tests/setup.sh lab installs it"
 
 # Two that fetch the same; one is killed in the middle.
 export FAULTLINE_LAB_CACHE=$scratch/cache3

@@ -47,7 +47,7 @@ int results_open(struct results_output *output, const struct results_options *op
 
 	*output = (struct results_output){.file = stdout};
 	if (options->file && strcmp(options->file, "-") != 0) {
-		fd = files_create(AT_FDCWD, options->file, 0644, false);
+		fd = files_create(AT_FDCWD, options->file, 0644);
 		if (fd < 0)
 			return fd;
 		output->file = fdopen(fd, "w");

@@ -99,7 +99,7 @@ static void print_entry(FILE *file, const struct iopf_device *device,
 int iopf_truth_write(const char *path, const struct iopf_device *device,
 		     const struct faultline_log_entry *entries, size_t count)
 {
-	int fd = files_create(AT_FDCWD, path, 0644, false);
+	int fd = files_create(AT_FDCWD, path, 0644);
 	FILE *file;
 
 	if (fd < 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,20 +12,6 @@
 
 #include "lib/base/fail.h"
 #include "lib/base/user.h"
-
-static int remove_regular(int directory, const char *path)
-{
-	struct stat status;
-
-	if (fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : failed(-errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(status.st_mode))
-		return failed(-EEXIST, "%s: exists and is no regular file; choose another name",
-			      path);
-	if (unlinkat(directory, path, 0) && errno != ENOENT)
-		return failed(-errno, "%s: cannot be replaced: %s", path, strerror(errno));
-	return 0;
-}
 
 /* What `sudo faultline` writes, its caller reads without sudo; on a file system without owners it
  * stays root's. */
@@ -42,59 +29,99 @@ static int in_the_way(const char *path)
 	return failed(-EEXIST, "%s: exists already; choose another name or remove it", path);
 }
 
-int files_create(int directory, const char *path, mode_t mode, bool overwrite)
+int files_create(int directory, const char *path, mode_t mode)
 {
-	int fd, err;
+	int fd = openat(directory, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
-	if (overwrite) {
-		err = remove_regular(directory, path);
-		if (err)
-			return err;
-	}
-	fd = openat(directory, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd >= 0) {
 		hand_over(fd);
 		return fd;
 	}
-	err = -errno;
-	if (err == -EEXIST)
+	if (errno == EEXIST)
 		return in_the_way(path);
-	return failed(err, "%s: cannot be created: %s", path, strerror(-err));
+	return failed(-errno, "%s: cannot be created: %s", path, strerror(errno));
+}
+
+/* What may not be replaced is refused. */
+static int check_place(int directory, const char *path, bool overwrite)
+{
+	struct stat status;
+
+	if (fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	if (!overwrite)
+		return in_the_way(path);
+	return S_ISREG(status.st_mode)
+		       ? 0
+		       : failed(-EEXIST, "%s: exists and is no regular file; choose another name",
+				path);
+}
+
+/* Where the file is until it gets its name, on file systems that know no files without one. */
+static int temporary_name(const char *path, char name[PATH_MAX])
+{
+	if (snprintf(name, PATH_MAX, "%s.new-%d", path, getpid()) < PATH_MAX)
+		return 0;
+	return failed(-ENAMETOOLONG, "%.64s...: the name is too long", path);
 }
 
 int files_create_unnamed(int directory, const char *path, mode_t mode, bool overwrite)
 {
-	struct stat status;
-	int fd;
+	const char *slash = strrchr(path, '/');
+	char name[PATH_MAX];
+	int fd, err = check_place(directory, path, overwrite);
 
-	if (!fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) &&
-	    (!overwrite || !S_ISREG(status.st_mode)))
-		return files_create(directory, path, mode, overwrite); /* refuses */
-	fd = openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
-	if (fd < 0)
-		return files_create(directory, path, mode, overwrite);
-	hand_over(fd);
-	return fd;
+	err = err ? err : temporary_name(path, name);
+	if (err)
+		return err;
+	if (slash)
+		name[slash - path + 1] = '\0';
+	fd = openat(directory, slash ? name : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	if (fd >= 0) {
+		hand_over(fd);
+		return fd;
+	}
+	if (!overwrite)
+		return files_create(directory, path, mode);
+	temporary_name(path, name);
+	return files_create(directory, name, mode);
+}
+
+static bool is_named(int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && status.st_nlink;
 }
 
 int files_name(int fd, int directory, const char *path, bool overwrite)
 {
-	char link[32];
-	struct stat status;
-	int err;
+	bool named = is_named(fd);
+	char link[32], temporary[PATH_MAX];
+	const char *name = overwrite ? temporary : path;
+	int err = overwrite ? check_place(directory, path, true) : 0;
 
-	if (fstat(fd, &status))
-		return failed(-errno, "%s: %s", path, strerror(errno));
-	if (status.st_nlink)
-		return 0;
-	if (overwrite && (err = remove_regular(directory, path)))
+	err = err ? err : temporary_name(path, temporary);
+	if (err)
 		return err;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (!linkat(AT_FDCWD, link, directory, path, AT_SYMLINK_FOLLOW))
+	if (!named && linkat(AT_FDCWD, link, directory, name, AT_SYMLINK_FOLLOW))
+		return errno == EEXIST
+			       ? in_the_way(name)
+			       : failed(-errno, "%s: cannot be created: %s", name, strerror(errno));
+	if (!overwrite || !renameat(directory, temporary, directory, path))
 		return 0;
-	err = -errno;
-	return err == -EEXIST ? in_the_way(path)
-			      : failed(err, "%s: cannot be created: %s", path, strerror(-err));
+	err = failed(-errno, "%s: cannot be replaced: %s", path, strerror(errno));
+	unlinkat(directory, temporary, 0);
+	return err;
+}
+
+void files_discard(int fd, int directory, const char *path, bool overwrite)
+{
+	char temporary[PATH_MAX];
+
+	if (is_named(fd) && !temporary_name(path, temporary))
+		unlinkat(directory, overwrite ? temporary : path, 0);
 }
 
 int files_open_directory(const char *path, bool create)

@@ -12,19 +12,25 @@
 
 /*
  * Creates `path` (relative to the directory descriptor, or AT_FDCWD) with O_EXCL|O_NOFOLLOW.
- * With `overwrite` a regular file of that name is removed first, anything else is refused.
  * Under sudo the file belongs to sudo's caller.
  * Returns a descriptor (O_CLOEXEC, read and write), or -EEXIST and so on with a sentence.
  */
-int files_create(int directory, const char *path, mode_t mode, bool overwrite);
+int files_create(int directory, const char *path, mode_t mode);
 
 /*
  * The same in two steps: a file without a name, which is gone if the process ends, and the name once
- * it is whole. Where the file system knows no such files the first step gives it its name at once.
- * What is in the way is refused at the first step.
+ * it is worth one. With `overwrite` the second step puts it in the place of a regular file of that
+ * name, which stays as it is until then; there is no instant without one of them. What else is in
+ * the way is refused at the first step.
+ *
+ * Where the file system knows no files without a name the first step makes "PATH.new-PID" (with
+ * `overwrite`) or gives the file its name at once. All three want the same `path` and `overwrite`,
+ * by the same process.
  */
 int files_create_unnamed(int directory, const char *path, mode_t mode, bool overwrite);
 int files_name(int fd, int directory, const char *path, bool overwrite);
+/* Instead of the second step: leaves nothing behind, and what was there as it was. */
+void files_discard(int fd, int directory, const char *path, bool overwrite);
 
 /* Creates the directory if it is missing and opens it; a link in its place is refused. */
 int files_open_directory(const char *path, bool create);

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -89,14 +88,6 @@ static int name_table(const struct writer *writer)
 	return err ? failed_in(err, "%s", writer->config.directory) : 0;
 }
 
-/* Where the file system knows no files without a name. */
-static bool is_named(FILE *file)
-{
-	struct stat status;
-
-	return !fstat(fileno(file), &status) && status.st_nlink;
-}
-
 /* Closes the file of the current table; what could not be completed is removed. */
 static int close_table(struct writer *writer, bool complete)
 {
@@ -110,8 +101,9 @@ static int close_table(struct writer *writer, bool complete)
 			     strerror(errno ? errno : EIO));
 	else if (complete)
 		err = name_table(writer);
-	if ((err || !complete) && is_named(writer->file))
-		unlinkat(csv->directory, csv->name, 0);
+	if (err || !complete)
+		files_discard(fileno(writer->file), csv->directory, csv->name,
+			      writer->config.overwrite);
 	if (fclose(writer->file) && complete && !err)
 		err = failed(-errno, "%s: cannot be written: %s", csv->path, strerror(errno));
 	writer->file = NULL;

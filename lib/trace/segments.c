@@ -101,13 +101,13 @@ static bool is_segment(const char *path)
 		       n < (ssize_t)sizeof(header.magic) ? (size_t)n : sizeof(header.magic));
 }
 
-int trace_segments_remove(const char *path)
+int trace_segments_remove(const char *path, __u32 end)
 {
 	struct trace_segments segments;
 	char name[PATH_MAX];
 	int err = trace_segments_list(path, &segments);
 
-	for (size_t i = 0; !err && i < segments.count; i++) {
+	for (size_t i = 0; !err && i < segments.count && segments.numbers[i] < end; i++) {
 		err = trace_segment_path(path, segments.numbers[i], name);
 		if (!err && is_segment(name) && unlink(name))
 			err = failed(-errno, "%s: cannot be replaced: %s", name, strerror(errno));

@@ -14,7 +14,7 @@ struct trace_segments {
 /* Lists PATH.NNNNNN. No match is no error. */
 int trace_segments_list(const char *path, struct trace_segments *segments);
 void trace_segments_free(struct trace_segments *segments);
-/* Deletes what an earlier flight recorder has left at PATH; anything but segments stays. */
-int trace_segments_remove(const char *path);
+/* Deletes an earlier flight recorder's segments, those below `end`; anything but segments stays. */
+int trace_segments_remove(const char *path, __u32 end);
 
 #endif

@@ -105,10 +105,9 @@ int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since
 			err = copy_frame(&s, since_ns, until_ns ? until_ns : UINT64_MAX);
 		err = err ? err : found;
 		err = err ? err : finish(&s);
-		if (err)
-			trace_store_discard(&s.store);
-		else
-			err = trace_store_close(&s.store);
+		err = err ? err : trace_store_commit(&s.store);
+		found = trace_store_close(&s.store);
+		err = err ? err : found;
 	}
 	trace_buffer_free(&s.frame);
 	trace_frames_close(&s.frames);

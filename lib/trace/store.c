@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -39,36 +39,53 @@ static int write_file_header(struct trace_store *store, __u32 flags, __u32 segme
 	return 0;
 }
 
-static int create(struct trace_store *store, const char *path, bool overwrite)
+static int create_segment(struct trace_store *store)
 {
-	struct stat status;
+	store->fd = files_create(AT_FDCWD, store->current, 0600);
+	return store->fd < 0 ? store->fd : 0;
+}
 
-	if (path != store->current)
-		snprintf(store->current, sizeof(store->current), "%s", path);
-	store->fd = files_create(AT_FDCWD, path, 0600, overwrite);
+static int create(struct trace_store *store)
+{
+	store->first = UINT32_MAX;
+	snprintf(store->current, sizeof(store->current), "%s", store->path);
+	store->fd = files_create_unnamed(AT_FDCWD, store->path, 0600, store->overwrite);
 	if (store->fd < 0)
 		return store->fd;
-	store->created = true;
-	store->pipe = fstat(store->fd, &status) || !S_ISREG(status.st_mode);
-	return 0;
+	store->unnamed = fcntl(store->fd, F_DUPFD_CLOEXEC, 0);
+	if (store->unnamed >= 0)
+		return 0;
+	files_discard(store->fd, AT_FDCWD, store->path, store->overwrite);
+	return failed(-errno, "%s: cannot be created: %s", store->path, strerror(errno));
+}
+
+/* The number of a ring's first segment: behind those of a recorder that is to be replaced. */
+static int choose_first(struct trace_store *store)
+{
+	struct trace_segments segments;
+	int err;
+
+	store->first = 1;
+	if (!store->overwrite)
+		return 0;
+	err = trace_segments_list(store->path, &segments);
+	if (!err && segments.count)
+		store->first = segments.numbers[segments.count - 1] + 1;
+	trace_segments_free(&segments);
+	return err;
 }
 
 /* The ring's own name: a header that says where to look. Nothing else is ever written to it. */
 static int open_ring(struct trace_store *store)
 {
-	int err;
+	int err = create(store);
 
-	if (store->overwrite) {
-		err = trace_segments_remove(store->path);
-		if (err)
-			return err;
-	}
-	err = create(store, store->path, store->overwrite);
 	if (err)
 		return err;
 	err = write_file_header(store, TRACE_FILE_RING, 0);
 	close(store->fd);
 	store->fd = -1;
+	err = err ? err : choose_first(store);
 	return err ? err : trace_store_next_segment(store, 0);
 }
 
@@ -77,7 +94,7 @@ int trace_store_open(struct trace_store *store, const struct trace_writer_config
 	int err;
 
 	memset(store, 0, sizeof(*store));
-	store->fd = -1;
+	store->fd = store->unnamed = -1;
 	store->ring = config->keep_ns || config->max_bytes;
 	store->overwrite = config->overwrite;
 	store->keep_ns = config->keep_ns;
@@ -101,11 +118,11 @@ int trace_store_open(struct trace_store *store, const struct trace_writer_config
 			return failed(-errno, "standard output: %s", strerror(errno));
 		return write_file_header(store, 0, 0);
 	}
-	err = store->ring ? open_ring(store) : create(store, store->path, store->overwrite);
+	err = store->ring ? open_ring(store) : create(store);
 	if (!err && !store->ring)
 		err = write_file_header(store, 0, 0);
 	if (err)
-		trace_store_discard(store);
+		trace_store_close(store);
 	return err;
 }
 
@@ -152,7 +169,7 @@ static int make_room(struct trace_store *store, size_t size, __u64 now_ns)
 
 int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 {
-	__u32 number = store->newest ? store->newest->number + 1 : 1;
+	__u32 number = store->newest ? store->newest->number + 1 : store->first;
 	struct trace_segment *segment;
 	int err;
 
@@ -161,7 +178,7 @@ int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 	store->fd = -1;
 	err = make_room(store, sizeof(store->header), now_ns);
 	err = err ? err : trace_segment_path(store->path, number, store->current);
-	err = err ? err : create(store, store->current, false);
+	err = err ? err : create_segment(store);
 	if (err)
 		return err;
 	segment = calloc(1, sizeof(*segment));
@@ -215,16 +232,31 @@ int trace_store_append(struct trace_store *store, const void *bytes, size_t size
 	return 0;
 }
 
-void trace_store_discard(struct trace_store *store)
+int trace_store_commit(struct trace_store *store)
+{
+	int err;
+
+	if (store->unnamed < 0)
+		return 0;
+	err = files_name(store->unnamed, AT_FDCWD, store->path, store->overwrite);
+	if (err)
+		return err;
+	close(store->unnamed);
+	store->unnamed = -1;
+	return store->overwrite ? trace_segments_remove(store->path, store->first) : 0;
+}
+
+/* What never got its name goes. */
+static void discard(struct trace_store *store)
 {
 	char name[PATH_MAX];
 
 	for (const struct trace_segment *s = store->oldest; s; s = s->next)
 		if (!trace_segment_path(store->path, s->number, name))
 			unlink(name);
-	if (store->created)
-		unlink(store->path);
-	trace_store_close(store);
+	files_discard(store->unnamed, AT_FDCWD, store->path, store->overwrite);
+	close(store->unnamed);
+	store->unnamed = -1;
 }
 
 int trace_store_close(struct trace_store *store)
@@ -232,6 +264,8 @@ int trace_store_close(struct trace_store *store)
 	struct trace_segment *next;
 	int err = 0;
 
+	if (store->unnamed >= 0)
+		discard(store);
 	if (store->fd >= 0 && close(store->fd))
 		err = failed(-errno, "%s: cannot be written: %s", store->current, strerror(errno));
 	store->fd = -1;

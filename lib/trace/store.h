@@ -3,8 +3,8 @@
  * Inside lib/trace: where the writer's bytes go: one file, a pipe, or a ring of segment files.
  *
  * A flight recorder's PATH is a file header that never changes; the frames are in PATH.000001,
- * PATH.000002 and so on, of which the oldest are deleted. No file is ever rewritten or renamed, so
- * whatever is on disk when the recorder dies is the recording.
+ * PATH.000002 and so on, of which the oldest are deleted. Once a file has its name it is never rewritten
+ * or renamed, so whatever is on disk when the recorder dies is the recording.
  */
 #ifndef FAULTLINE_TRACE_STORE_H
 #define FAULTLINE_TRACE_STORE_H
@@ -30,9 +30,10 @@ struct trace_store {
 	char current[PATH_MAX]; /* the file that is being written */
 	int fd;
 	bool ring;
-	bool created; /* `path` is ours */
-	bool pipe;    /* not a regular file: what was written cannot be taken back */
+	int unnamed; /* `path` is still to be given to this descriptor; -1: has happened */
+	bool pipe;   /* not a regular file: what was written cannot be taken back */
 	bool overwrite;
+	__u32 first; /* segments below this number are replaced; the ring's own begin with it */
 	__u64 keep_ns;
 	__u64 max_bytes;
 	__u64 bytes;	     /* of all files that exist now */
@@ -44,7 +45,9 @@ struct trace_store {
 	struct trace_segment *oldest, *newest;
 };
 
+/* The recording has no name, and what it replaces stays, until trace_store_commit(). */
 int trace_store_open(struct trace_store *store, const struct trace_writer_config *config);
+int trace_store_commit(struct trace_store *store);
 /* Whether `size` more bytes at time `now` belong into a new segment. */
 bool trace_store_segment_is_full(const struct trace_store *store, size_t size, __u64 now_ns);
 int trace_store_next_segment(struct trace_store *store, __u64 now_ns);
@@ -53,8 +56,7 @@ int trace_store_next_segment(struct trace_store *store, __u64 now_ns);
  * ask for it. After a failure the file ends with the last whole frame.
  */
 int trace_store_append(struct trace_store *store, const void *bytes, size_t size, __u64 last_ns);
-/* Takes away what a failed start has created. */
-void trace_store_discard(struct trace_store *store);
+/* Without a commit, also takes away what is there. */
 int trace_store_close(struct trace_store *store);
 
 /* "PATH.000007". Returns 0 or -ENAMETOOLONG. */

@@ -14,7 +14,8 @@ struct trace_writer;
 
 struct trace_writer_config {
 	const char *path; /* "-" streams to stdout */
-	bool overwrite;	  /* replace an existing regular file; without it -EEXIST */
+	bool overwrite;	  /* replace an existing recording; without it -EEXIST */
+	bool held;	  /* leave all at `path` as it is until trace_writer_commit() */
 	int level;	  /* zstd level, 0: default of 1 */
 	__u64 keep_ns;	  /* flight recorder: drop what is older, 0: keep all */
 	__u64 max_bytes;  /* flight recorder: bound of the files' size, 0: none */
@@ -32,11 +33,17 @@ struct trace_writer_stats {
  * Creates with O_EXCL|O_NOFOLLOW, mode 0600. With keep_ns or max_bytes `path` becomes a flight
  * recorder: a small file beside its segments path.000001, path.000002, ... that hold the frames.
  * It keeps at least the last keep_ns (and at most an eighth more) unless max_bytes, which no instant
- * exceeds, is reached first. After an error every later call returns it; the file then ends with
+ * exceeds, is reached first; numbers go on behind those of a recorder that is replaced. After an error every later call returns it; the file then ends with
  * its last whole frame.
  */
 int trace_writer_open(struct trace_writer **writer, const struct trace_writer_config *config);
 struct stream trace_writer_stream(struct trace_writer *writer);
+/*
+ * Gives a held recording its name, at once in the place of the one that it replaces. What is closed
+ * without that leaves nothing; nor does a process that is killed before it, but for a flight
+ * recorder's segments, which belong to no recording then.
+ */
+int trace_writer_commit(struct trace_writer *writer);
 void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_stats *stats);
 /* Writes what is buffered, so that a reader of the file sees every call made so far. */
 int trace_writer_flush(struct trace_writer *writer);

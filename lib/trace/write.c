@@ -401,12 +401,19 @@ int trace_writer_open(struct trace_writer **writer, const struct trace_writer_co
 	if (!err && (!w->column || !w->events || !w->ticks))
 		err = failed(-ENOMEM, "no memory for the recorder's buffers");
 	err = err ? err : trace_store_open(&w->store, config);
+	if (!err && !config->held && (err = trace_store_commit(&w->store)))
+		trace_store_close(&w->store);
 	if (err) {
 		free_writer(w);
 		return err;
 	}
 	*writer = w;
 	return 0;
+}
+
+int trace_writer_commit(struct trace_writer *writer)
+{
+	return keep(writer, writer->error ?: trace_store_commit(&writer->store));
 }
 
 void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_stats *stats)

@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
 #include "lib/base/units.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/probes.h"
@@ -134,29 +135,26 @@ static bool limit_reached(const struct recording *r)
 	return stats.events >= r->options->count;
 }
 
-/* Whether to stop. A running command is first asked to end, then, or at a second signal, killed. */
+/*
+ * Whether to stop. A running command is first asked to end, with all that it has started; then, or at a
+ * second signal, what is left gets killed. Only the one who sent a signal may be kept waiting by the
+ * command itself.
+ */
 static bool finished(struct recording *r, __u64 now)
 {
-	bool end = signals || limit_reached(r);
+	bool end = signals || limit_reached(r), alive;
 
-	command_reap(&r->command);
-	if (!r->command.pid)
-		return end || r->command.ended;
-	if (!end)
-		return false;
-	if (!r->terminate_ns) {
-		r->terminate_ns = now + TERMINATE_NS;
-		if (!signals)
-			command_signal(&r->command, SIGTERM);
-		else if (last_signal)
-			command_signal(&r->command, last_signal);
-		r->handed_on = signals;
-		return false;
-	}
-	if (signals > r->handed_on || (!signals && now > r->terminate_ns)) {
-		command_end(&r->command);
-		return true;
-	}
+	if (!r->options->command)
+		return end;
+	alive = command_is_alive(&r->command);
+	if (r->terminate_ns)
+		return !alive || signals > r->handed_on ||
+		       (now > r->terminate_ns && !(signals && r->command.pid));
+	if (!end || r->command.ended)
+		return r->command.ended;
+	r->terminate_ns = now + TERMINATE_NS;
+	command_signal(&r->command, !signals ? SIGTERM : last_signal);
+	r->handed_on = signals;
 	return false;
 }
 
@@ -185,13 +183,14 @@ static int run(struct recording *r)
 
 static void watch_signals(void)
 {
-	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, ignored[] = {SIGPIPE};
+	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	/* Writing to a closed pipe is an error like any other. */
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	signals = 0;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error like any other */
+	signals_catch(&action, ending, 3);
+	signals_catch(&ignore, ignored, 1);
 }
 
 /* Programs have been let go: --duration counts from here. */
@@ -223,6 +222,7 @@ static int start(struct recording *r)
 	char emulator[PATH_MAX];
 	int error;
 
+	o->writer.held = true;
 	error = capture_open(&r->capture, &o->capture);
 	if (!error)
 		error = trace_writer_open(&r->writer, &o->writer);
@@ -250,13 +250,16 @@ static int start(struct recording *r)
 	if (!error)
 		error = capture_attach(r->capture, r->sink);
 	r->attached = !error;
-	if (!error && !o->quiet)
-		fprintf(stderr, "recording into %s%s\n", o->writer.path,
-			o->command || o->duration_ns || o->count ? "" : "; Ctrl-C ends it");
 	if (!error)
 		error = start_timer(r);
 	if (!error && o->command)
 		error = command_go(&r->command);
+	/* Only now there is something to take the place of an earlier recording. */
+	if (!error)
+		error = trace_writer_commit(r->writer);
+	if (!error && !o->quiet)
+		fprintf(stderr, "recording into %s%s\n", o->writer.path,
+			o->command || o->duration_ns || o->count ? "" : "; Ctrl-C ends it");
 	return error;
 }
 
@@ -307,9 +310,6 @@ int verb_record(int argc, char **argv)
 	snprintf(sentence, sizeof(sentence), "%s", failure_text());
 	if (error) {
 		finish(&r, error, &stats);
-		/* What never began leaves no file. */
-		if (!r.attached && r.writer && strcmp(options.writer.path, "-") != 0)
-			unlink(options.writer.path);
 	} else {
 		error = finish(&r, 0, &stats);
 		snprintf(sentence, sizeof(sentence), "%s", failure_text());

@@ -37,8 +37,9 @@ static const char documentation[] =
 	"time, up to a number of events, until Ctrl-C, or always, as a bounded flight recorder.\v"
 	"COMMAND runs as the user who called sudo, unless --as-root is given or it is the emulator, "
 	"which needs root. It starts after the probes are in place, its CPU faults are recorded one "
-	"by one, and it does not outlive the recorder.\n\n"
-	"Exit status: that of COMMAND if it failed; else 0, or 5 if events were lost (the numbers "
+	"by one, and it does not outlive the recorder; nor does what it has started, if a limit or a "
+	"signal ends the recording.\n\n"
+	"Exit status: that of COMMAND if it failed; 1 or 4 if it could not be run; else 0, or 5 if events were lost (the numbers "
 	"of the recording are then floors, and it says so).\n\n"
 	"EXAMPLES:\n"
 	"  sudo faultline record -o run.flt -- ./faultline-inject run burst.ini\n"
@@ -49,7 +50,7 @@ static const char documentation[] =
 
 static const struct argp_option option_table[] = {
 	{"output", 'o', "FILE", 0, "Recording to create, '-' for stdout (faultline.flt)", 0},
-	{"force", 'f', NULL, 0, "Replace an existing recording", 0},
+	{"force", 'f', NULL, 0, "Replace an existing recording, once this one has begun", 0},
 	{"device", 'd', "DEVICE", 0, "Only this device: name or shell pattern; repeatable", 1},
 	{"pid", 'p', "PID", 0,
 	 "Record the CPU page faults of this process one by one (others are counted); repeatable",

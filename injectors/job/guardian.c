@@ -12,6 +12,7 @@
 #include "injectors/emu/registry.h"
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
 
 #define STOP_SECONDS 4 /* for the child to stop by itself once it was told to */
 #define PROGRESS_NS  250000000
@@ -33,10 +34,9 @@ static void on_stop(int number)
 
 static void child_main(const struct guardian_task *task, pid_t guardian, const sigset_t *mask)
 {
-	struct sigaction action = {.sa_handler = on_stop};
+	const struct sigaction action = {.sa_handler = on_stop};
 
-	for (size_t i = 0; i < STOP_SIGNALS; i++)
-		sigaction(stop_signals[i], &action, NULL);
+	signals_catch(&action, stop_signals, STOP_SIGNALS);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	/* It may have died before prctl() was there to tell us. */
 	if (getppid() != guardian)
@@ -93,8 +93,10 @@ int guardian_run(const struct guardian_task *task, pid_t *pid)
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
+	/* One that is ignored would be waited for all the same. */
 	for (size_t i = 0; i < STOP_SIGNALS; i++)
-		sigaddset(&signals, stop_signals[i]);
+		if (signals_wanted(stop_signals[i]))
+			sigaddset(&signals, stop_signals[i]);
 	/* Blocked from before the fork: one that comes now is seen by watch(), or by the child. */
 	pthread_sigmask(SIG_BLOCK, &signals, &before);
 	child = fork();

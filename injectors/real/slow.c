@@ -11,6 +11,7 @@
 
 #include "injectors/real/real.h"
 #include "lib/base/clock.h"
+#include "lib/base/descendants.h"
 #include "lib/base/units.h"
 
 #define NAME_MOST    32
@@ -193,10 +194,10 @@ static pid_t start_command(char **command)
 	_exit(NOT_EXECUTED);
 }
 
-/* Its status; told to stop, it is told as well. */
+/* Its status; told to stop, it is told as well, with all that it has started. */
 static int wait_for_command(char **command)
 {
-	pid_t child = start_command(command);
+	pid_t child = descendants_adopt() ? -1 : start_command(command);
 	bool told = false;
 	int status;
 
@@ -206,7 +207,7 @@ static int wait_for_command(char **command)
 	}
 	while (waitpid(child, &status, WNOHANG) == 0) {
 		if (verb_stop && !told)
-			told = !kill(child, SIGTERM);
+			told = descendants_signal(SIGTERM);
 		usleep(WAIT_NS / NSEC_PER_USEC);
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAIL;

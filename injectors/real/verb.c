@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/base/files.h"
+#include "lib/base/signals.h"
 
 enum { OPTION_CONSENT = 900 };
 
@@ -90,10 +91,9 @@ static void on_stop(int number)
 void verb_catch_signals(void)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = on_stop};
+	const struct sigaction action = {.sa_handler = on_stop};
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaction(numbers[i], &action, NULL);
+	signals_catch(&action, numbers, sizeof(numbers) / sizeof(numbers[0]));
 }
 
 int verb_sleep_until(__u64 monotonic)

@@ -79,8 +79,8 @@ static size_t ring_bytes(void)
 	return bytes;
 }
 
-/* Captures into `sink` until the view is done. */
-static int capture_into(struct watch *watch, struct stream sink)
+/* Captures into `sink` until the view is done; `writer`, if any, is one of its parts. */
+static int capture_into(struct watch *watch, struct trace_writer *writer, struct stream sink)
 {
 	const struct collect_filter *filter = &watch->options->filter;
 	struct capture_config config = {.device_count = filter->device_count,
@@ -99,6 +99,8 @@ static int capture_into(struct watch *watch, struct stream sink)
 	if (error)
 		return error;
 	error = capture_attach(capture, sink);
+	if (!error && writer)
+		error = trace_writer_commit(writer);
 	if (!error)
 		error = watch_start(watch);
 	if (!error)
@@ -111,18 +113,18 @@ static int capture_into(struct watch *watch, struct stream sink)
 
 int watch_live(struct watch *watch)
 {
-	struct trace_writer_config config = {.path = watch->options->output};
+	struct trace_writer_config config = {.path = watch->options->output, .held = true};
 	struct stream_fan fan = {.sinks = {watch_stream(watch)}, .count = 1};
 	struct trace_writer *writer;
 	int error, closing;
 
 	if (!config.path)
-		return capture_into(watch, watch_stream(watch));
+		return capture_into(watch, NULL, watch_stream(watch));
 	error = trace_writer_open(&writer, &config);
 	if (error)
 		return error;
 	fan.sinks[fan.count++] = trace_writer_stream(writer);
-	error = capture_into(watch, stream_fan(&fan));
+	error = capture_into(watch, writer, stream_fan(&fan));
 	closing = trace_writer_close(writer);
 	return error ? error : closing;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
 #include "tools/top/terminal.h"
 
 /* Open at once: a live view need not hold the storms that a report can. */
@@ -27,10 +28,9 @@ static void catch_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT};
 	/* No SA_RESTART: a signal must end poll(). */
-	struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = {.sa_handler = on_signal};
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
+	signals_catch(&action, signals, sizeof(signals) / sizeof(signals[0]));
 }
 
 int watch_open(struct watch *watch, const struct top_options *options)

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/descendants.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+
+struct process {
+	pid_t pid, parent;
+	unsigned long long
+		started; /* clock ticks since boot: tells one from a later one of its number */
+	bool ours;
+};
+
+int descendants_adopt(void)
+{
+	if (!prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return 0;
+	return failed(-errno, "adopting what the command starts: %s", strerror(errno));
+}
+
+/* False for what is gone, or has ended and only waits to be reaped. */
+static bool look_up(pid_t pid, struct process *process)
+{
+	char path[32], text[512];
+	const char *fields;
+	size_t length;
+	FILE *file;
+	char state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = '\0';
+	/* The name before may hold anything, brackets as well. */
+	fields = strrchr(text, ')');
+	process->pid = pid;
+	process->ours = false;
+	return fields &&
+	       sscanf(fields + 1,
+		      " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		      "%llu",
+		      &state, &process->parent, &process->started) == 3 &&
+	       state != 'Z' && state != 'X';
+}
+
+static size_t list(struct process **processes)
+{
+	size_t count = 0, room = 0;
+	struct dirent *entry;
+	DIR *directory = opendir("/proc");
+
+	*processes = NULL;
+	while (directory && (entry = readdir(directory))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		if (count == room) {
+			struct process *more;
+
+			room = room ? 2 * room : 256;
+			more = realloc(*processes, room * sizeof(*more));
+			if (!more)
+				break;
+			*processes = more;
+		}
+		count += look_up((pid_t)strtol(entry->d_name, NULL, 10), &(*processes)[count]);
+	}
+	if (directory)
+		closedir(directory);
+	return count;
+}
+
+static bool is_ours(const struct process *processes, size_t count, pid_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].pid == pid)
+			return processes[i].ours;
+	return false;
+}
+
+/* Until nothing more is found: a child's number may be lower than its parent's. */
+static void mark(struct process *processes, size_t count)
+{
+	pid_t self = getpid();
+	bool found = true;
+
+	while (found) {
+		found = false;
+		for (size_t i = 0; i < count; i++) {
+			struct process *p = &processes[i];
+
+			if (!p->ours && (p->parent == self || is_ours(processes, count, p->parent)))
+				p->ours = found = true;
+		}
+	}
+}
+
+/* Through a descriptor, so that a number that was given to another process since hits nobody. */
+static bool send(const struct process *process, int number)
+{
+	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	struct process now;
+	bool sent;
+
+	if (fd < 0)
+		return false;
+	sent = look_up(process->pid, &now) && now.started == process->started &&
+	       !syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+	close(fd);
+	return sent;
+}
+
+unsigned int descendants_signal(int number)
+{
+	struct process *processes;
+	size_t count = list(&processes);
+	unsigned int sent = 0;
+
+	mark(processes, count);
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].ours)
+			sent += send(&processes[i], number);
+	free(processes);
+	return sent;
+}

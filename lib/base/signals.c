@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/signals.h"
+
+static struct {
+	struct sigaction action;
+	bool changed;
+} before[NSIG];
+
+bool signals_wanted(int number)
+{
+	struct sigaction action;
+
+	return number != SIGHUP || sigaction(number, NULL, &action) || action.sa_handler != SIG_IGN;
+}
+
+void signals_catch(const struct sigaction *action, const int *numbers, size_t count)
+{
+	struct sigaction old;
+
+	for (size_t i = 0; i < count; i++) {
+		int number = numbers[i];
+
+		if (!signals_wanted(number) || sigaction(number, action, &old) ||
+		    before[number].changed)
+			continue;
+		before[number].action = old;
+		before[number].changed = true;
+	}
+}
+
+void signals_restore(void)
+{
+	for (int number = 1; number < NSIG; number++)
+		if (before[number].changed)
+			sigaction(number, &before[number].action, NULL);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Signals that ask a program to end, and what a program that it starts must not inherit of that. */
+#ifndef FAULTLINE_SIGNALS_H
+#define FAULTLINE_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False for a SIGHUP that was ignored when we were started: nohup(1) means that we stay. */
+bool signals_wanted(int number);
+
+/* Installs `action` for those of the signals that are wanted. */
+void signals_catch(const struct sigaction *action, const int *numbers, size_t count);
+
+/* All that signals_catch() has changed as it was before: for a child, ahead of its exec. */
+void signals_restore(void);
+
+#endif

@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 240 s
+# What `record` does to others: to the recording that it replaces, and to the command that it wraps
+# and all that this has started.
+. "$(dirname "$0")/lib.sh"
+
+recording() { "$FAULTLINE" report "$1" --json >/dev/null 2>&1; }
+number() { cksum <"$1"; }
+
+# 1. An older recording is replaced by a newer one and by nothing else.
+check "a recording" "$FAULTLINE" record -q -o good.flt -- true
+before=$(number good.flt)
+printf '#!/no/such/interpreter\n' >noshell
+chmod +x noshell
+# keeps NAME CODE PATTERN COMMAND...: it fails like this and good.flt is what it was.
+keeps() {
+	local name=$1 code=$2 pattern=$3 status
+	shift 3
+	"$@" >out 2>err
+	status=$?
+	if [ $status -ne "$code" ] || [ "$(grep -c "^faultline: .*$pattern" err)" -ne 1 ]; then
+		not_ok "$name" "exit $status: $(head -c 300 err)"
+	elif [ "$(number good.flt 2>/dev/null)" != "$before" ]; then
+		not_ok "$name" "good.flt is another"
+	else
+		ok "$name"
+	fi
+}
+for how in "" "--keep 1m"; do
+	# shellcheck disable=SC2086
+	set -- "$FAULTLINE" record --force $how -o good.flt
+	keeps "no such command $how" 1 'nosuchcommand: no such command' "$@" -- nosuchcommand
+	keeps "a command without interpreter $how" 1 'noshell: cannot be run: No such file' "$@" -- ./noshell
+	keeps "a directory as command $how" 4 'cannot be run: Permission denied' "$@" -- ./.
+	keeps "no such process $how" 1 'process' "$@" -p 4194303
+done
+keeps "refused unasked" 1 'exists already' "$FAULTLINE" record -o good.flt -- true
+equal "nothing else is left of all these" "$(ls)" "$(printf '%s\n' err good.flt noshell out)"
+
+# Killed at any instant there is one of the two: the old one, or the new one as far as it came.
+older=0 newer=0 neither=0
+for ((i = 0; i < 24; i++)); do
+	"$FAULTLINE" record -q -o kill.flt --force -- true || not_ok "recording to be replaced"
+	id=$(head -c 24 kill.flt | cksum)
+	"$FAULTLINE" record --force -o kill.flt 2>kill.err &
+	recorder=$!
+	if ((i % 3)); then sleep "0.$((RANDOM % 5))"; else wait_for 60 grep -q 'recording into' kill.err; fi
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	if [ "$(head -c 24 kill.flt | cksum)" = "$id" ]; then
+		older=$((older + 1))
+	elif recording kill.flt || [ $? -eq 5 ]; then
+		newer=$((newer + 1))
+	else
+		neither=$((neither + 1))
+	fi
+done
+equal "killed while replacing: neither the old nor the new recording is there" $neither 0
+[ $older -gt 0 ] && [ $newer -ge 8 ] && ok "killed while replacing: $older old, $newer new ones" ||
+	not_ok "killed while replacing: both were met" "$older old, $newer new"
+beside=(kill.flt*)
+equal "killed while replacing: nothing is left beside it" "${beside[*]}" kill.flt
+
+# 2. What the command inherits: no more than without the recorder.
+(trap - PIPE; exec bash -c 'grep -E "^Sig(Blk|Ign)" /proc/self/status') >plain
+(trap - PIPE; exec "$FAULTLINE" record -q -o signals.flt -- grep -E '^Sig(Blk|Ign)' /proc/self/status) >wrapped
+equal "signals ignored and blocked in the command" "$(cat wrapped)" "$(cat plain)"
+(trap '' PIPE; exec "$FAULTLINE" record -q --force -o signals.flt -- grep -E '^SigIgn' /proc/self/status) >wrapped
+equal "SIGPIPE ignored from before stays so" "$((0x$(sed 's/.*\t//' wrapped) >> 12 & 1))" 1
+
+# 3. At the end of --duration nothing of the command is left: a child in its group, one in a session of
+#    its own, one that was forked twice, one that ignores SIGTERM.
+cat >family.sh <<SH
+#!/bin/bash
+sleep 86399.125$$ &
+setsid sleep 86398.125$$ &
+(setsid sleep 86397.125$$ &) &
+bash -c 'trap "" TERM; while :; do sleep 0.01; done' stubborn-$$ &
+wait
+SH
+chmod +x family.sh
+left() { pgrep -f "sleep 8639[0-9]\.125$$|stubborn-$$"; }
+family_complete() { [ "$(left | wc -l)" -ge 4 ]; }
+run_family() {
+	"$FAULTLINE" record -q --force -o family.flt "$@" -- ./family.sh 2>family.err &
+	recorder=$!
+	wait_for 60 family_complete || not_ok "the command's children started" "$(cat family.err; left)"
+}
+run_family --duration 1s
+wait $recorder
+equal "--duration ends well" $? 0
+equal "--duration: descendants left" "$(left | wc -l)" 0
+run_family
+kill -TERM $recorder
+wait $recorder
+equal "SIGTERM ends it" $? 7
+equal "SIGTERM: descendants left" "$(left | wc -l)" 0
+run_family
+kill -INT $recorder
+kill -INT $recorder
+wait $recorder
+equal "a second Ctrl-C ends it" $? 7
+equal "a second Ctrl-C: descendants left" "$(left | wc -l)" 0
+for pid in $(left); do kill -KILL "$pid"; done
+
+# A command that ended by itself has left on purpose what it has left.
+"$FAULTLINE" record -q --force -o family.flt -- bash -c "setsid sleep 86395.125$$ >/dev/null 2>&1 & :"
+equal "a command that leaves a daemon" $? 0
+equal "its daemon goes on" "$(left | wc -l)" 1
+for pid in $(left); do kill -KILL "$pid"; done
+
+# 4. Under nohup(1) the end of a session ends nobody.
+# disposition PID SigIgn|SigCgt: 1 if SIGHUP is in that mask.
+disposition() { echo $((0x$(sed -n "s/^$2:\t//p" "/proc/$1/status") & 1)); }
+cat >machine.ini <<'INI'
+[machine]
+[tenant vm]
+memory = 4M
+[device disk]
+file_bytes = 4M
+[workload mix]
+duration = 600s
+INI
+# under_nohup NAME PATTERN COMMAND...: a line with PATTERN says that its handlers are in place.
+under_nohup() {
+	local name=$1 pattern=$2 pid
+	shift 2
+	(trap '' HUP; exec "$@" >nohup.out 2>nohup.err) &
+	pid=$!
+	wait_for 60 grep -qE "$pattern" nohup.err nohup.out
+	equal "nohup $name: SIGHUP is ignored, not caught" \
+		"$(disposition $pid SigIgn) $(disposition $pid SigCgt)" "1 0"
+	kill -HUP $pid
+	kill -TERM $pid
+	wait $pid 2>/dev/null
+}
+under_nohup record 'recording into' "$FAULTLINE" record -o nohup.flt
+under_nohup top . "$FAULTLINE" top -b 1 100000
+(trap '' HUP; exec "$INJECT" run machine.ini >nohup.out 2>nohup.err) &
+pid=$!
+child_ready() { ls "$FAULTLINE_RUN_DIR"/*.machine; }
+wait_for 60 child_ready
+child=$(pgrep -P $pid)
+equal "nohup run: SIGHUP is not waited for by the guardian, ignored by its machine" \
+	"$(disposition $pid SigBlk) $(disposition "$child" SigIgn) $(disposition "$child" SigCgt)" "0 1 0"
+kill -TERM $pid
+wait $pid 2>/dev/null
+"$FAULTLINE" record -o hup.flt 2>hup.err &
+pid=$!
+wait_for 60 grep -q 'recording into' hup.err
+kill -HUP $pid
+wait $pid
+equal "without nohup SIGHUP ends a recorder well" $? 0
+check "and the recording is complete" recording hup.flt
+finish

@@ -73,14 +73,6 @@ struct device_ops {
 	int (*start)(void **device, struct port *port, const struct device_setup *setup);
 	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
 	void (*stop)(void *device);
-	/*
-	 * For EVICT_NEXT: stops the start of further descriptors and writes the IOVAs of up to `limit`
-	 * different pages of data that those already queued will touch, in their order. Waits up to
-	 * `wait_ns` for that many. Returns their number; every hold() needs a release(). What was
-	 * started before goes on. One holder at a time: -EBUSY.
-	 */
-	long (*hold)(void *device, __u64 *pages, unsigned int limit, __u64 wait_ns);
-	void (*release)(void *device);
 };
 
 extern const struct device_ops block_device;

@@ -14,7 +14,7 @@
 #include "lib/base/fail.h"
 
 #define EVICT_ROUNDS 16			  /* a page may be faulted in again meanwhile */
-#define HOLD_NS	     (20 * NSEC_PER_MSEC) /* for a device to have enough descriptors */
+#define SEND_NS	     (20 * NSEC_PER_MSEC) /* for a workload to send what it was asked for before */
 
 /* One device's part in the eviction of one page. */
 struct invalidation {
@@ -210,35 +210,44 @@ static long aim_at(struct machine *machine, __u32 tenant, __u64 guest_address, e
 	return evict_page(machine, tenant, guest_address, kind) == 0;
 }
 
+/* The workload that drives a device, NULL if none does. */
+static struct workload *workload_of(const struct machine *machine, __u32 index)
+{
+	for (__u32 i = 0; i < machine->config.workload_count; i++)
+		if (machine->config.workloads[i].device == index)
+			return machine->workloads[i];
+	return NULL;
+}
+
 static long evict_next(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,
 		       __u32 *asked)
 {
 	struct machine_device *device = &machine->devices[index];
+	struct workload *workload = workload_of(machine, index);
 	__u64 *pages = calloc(count, sizeof(*pages));
-	long held, evicted = 0;
+	long listed = 0, evicted = 0;
 
 	if (!pages)
 		return failed(-ENOMEM, "no memory to evict %u pages", count);
-	pthread_mutex_lock(&device->hold_lock);
-	held = device->ops->hold(device->model, pages, count, HOLD_NS);
-	if (held >= 0) {
-		for (long i = 0; i < held; i++)
-			evicted += aim_at(machine, device->config.tenant,
-					  pages[i] - device->iova_offset, kind, asked);
-		device->ops->release(device->model);
-	}
-	pthread_mutex_unlock(&device->hold_lock);
+	pthread_mutex_lock(&device->next_lock);
+	if (workload)
+		listed = workload_next_pages(workload, pages, count, SEND_NS);
+	for (long i = 0; i < listed; i++)
+		evicted += aim_at(machine, device->config.tenant, pages[i], kind, asked);
+	if (listed > 0)
+		workload_send_next(workload);
+	pthread_mutex_unlock(&device->next_lock);
 	free(pages);
-	return held < 0 ? held : evicted;
+	return listed < 0 ? listed : evicted;
 }
 
 /* Bytes from the first of the device's data on in which its workload has its buffers. */
 static __u64 buffer_bytes(const struct machine *machine, __u32 index)
 {
-	for (__u32 i = 0; i < machine->config.workload_count; i++)
-		if (machine->config.workloads[i].device == index)
-			return workload_buffer_bytes(machine->workloads[i]);
-	return machine->devices[index].channel->data_bytes;
+	const struct workload *workload = workload_of(machine, index);
+
+	return workload ? workload_buffer_bytes(workload)
+			: machine->devices[index].channel->data_bytes;
 }
 
 static long evict_random(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,

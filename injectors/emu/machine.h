@@ -83,7 +83,7 @@ struct inject_table *machine_injections(struct machine *machine);
 
 /*
  * Eviction for injections, in the safe order (device, IOPT, frame) with every step probed.
- *   EVICT_NEXT    pages that the device's queued descriptors are about to touch
+ *   EVICT_NEXT    pages that the next I/Os of the device's workload will touch, before these are sent
  *   EVICT_RANDOM  uniformly over the pages of the device's workload
  *   EVICT_ALL     every page of the device's tenant that its devices can reach
  * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at: pages

@@ -203,7 +203,7 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 
 	device->config = machine->config.devices[index];
 	tenant = &machine->tenants[device->config.tenant];
-	pthread_mutex_init(&device->hold_lock, NULL);
+	pthread_mutex_init(&device->next_lock, NULL);
 	device->ops = device->config.model == MODEL_ACCEL ? &accel_device : &block_device;
 	device->pasid = device->config.pasid ? 1 + device->config.tenant : PASID_NONE;
 	device->iova_offset = device->config.pasid ? SVA_BASE : 0;
@@ -303,7 +303,7 @@ static void dismantle_device(struct machine_device *device)
 	port_destroy(device->port);
 	lookup_destroy(device->lookup);
 	iommu_domain_destroy(device->domain);
-	pthread_mutex_destroy(&device->hold_lock);
+	pthread_mutex_destroy(&device->next_lock);
 }
 
 void machine_dismantle(struct machine *machine)

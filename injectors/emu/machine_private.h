@@ -33,7 +33,7 @@ struct machine_device {
 	struct port *port;
 	__u32 pasid;
 	__u64 iova_offset;	   /* IOVA = guest address + this */
-	pthread_mutex_t hold_lock; /* evictions that hold the device take turns */
+	pthread_mutex_t next_lock; /* evictions of what comes next take turns */
 };
 
 struct machine {

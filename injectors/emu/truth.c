@@ -183,7 +183,7 @@ static const char *who_name(unsigned int who)
 	static const char *const names[] = {
 		[TRUTH_DEVICE] = "device",     [TRUTH_SERVICE] = "service",
 		[TRUTH_PAGER] = "pager",       [TRUTH_RECLAIMER] = "reclaimer",
-		[TRUTH_INJECTOR] = "injector",
+		[TRUTH_INJECTOR] = "injector", [TRUTH_GUEST] = "guest",
 	};
 
 	return who < sizeof(names) / sizeof(names[0]) ? names[who] : "unknown";
@@ -211,6 +211,9 @@ static const char *what_name(unsigned int what)
 		[TRUTH_EVICT_FAILED] = "evict_failed",
 		[TRUTH_INJECT_START] = "inject_start",
 		[TRUTH_INJECT_STOP] = "inject_stop",
+		[TRUTH_GUEST_START] = "guest_start",
+		[TRUTH_GUEST_IO] = "guest_io",
+		[TRUTH_GUEST_END] = "guest_end",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "unknown";

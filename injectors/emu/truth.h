@@ -16,7 +16,14 @@
 
 #include "bpf/event.h"
 
-enum truth_who { TRUTH_DEVICE, TRUTH_SERVICE, TRUTH_PAGER, TRUTH_RECLAIMER, TRUTH_INJECTOR };
+enum truth_who {
+	TRUTH_DEVICE,
+	TRUTH_SERVICE,
+	TRUTH_PAGER,
+	TRUTH_RECLAIMER,
+	TRUTH_INJECTOR,
+	TRUTH_GUEST,
+};
 
 enum truth_what {
 	/* device engine */
@@ -43,6 +50,10 @@ enum truth_what {
 	/* injector */
 	TRUTH_INJECT_START,
 	TRUTH_INJECT_STOP,
+	/* guest: the workload of a device */
+	TRUTH_GUEST_START,
+	TRUTH_GUEST_IO,	 /* saw an I/O complete; value: latency as the guest measures it */
+	TRUTH_GUEST_END, /* value: I/Os that were due and never sent */
 };
 
 /* `fault` is a machine-wide id that never repeats: the test's key, which no probe carries. */

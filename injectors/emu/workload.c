@@ -3,44 +3,16 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "injectors/emu/thread.h"
-#include "injectors/emu/workload_driver.h"
-#include "injectors/emu/workload_pattern.h"
+#include "injectors/emu/truth.h"
+#include "injectors/emu/workload_private.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define WINDOW_NS   (100 * NSEC_PER_MSEC)
-#define PLACE_TRIES 64 /* verify: other places tried before waiting for a completion */
-
-struct workload {
-	struct workload_config config;
-	struct guest_memory *memory;
-	struct channel *channel;
-	__u64 data_bytes;
-	struct verify *verify; /* NULL unless asked for */
-	struct pattern memory_pattern, target_pattern;
-	__u64 target_base; /* copy: guest address of the destinations */
-	struct random random;
-	__u32 weight_sum;
-	__u64 issued;
-	/* window_min_ios */
-	__u64 window, window_ios, windows_closed;
-	struct workload_result result;
-	pthread_t thread;
-	bool started, joined;
-	bool stopping;
-	bool done; /* under lock */
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
-	struct {
-		struct driver_queue driver;
-		__u64 scheduled; /* I/Os of the absolute schedule taken so far */
-	} queue[];
-};
+#define WINDOW_NS (100 * NSEC_PER_MSEC)
 
 static bool workload_stopping(const struct workload *w)
 {
@@ -61,12 +33,45 @@ static void window_close(struct workload *w, __u64 window)
 	w->window_ios = 0;
 }
 
-static void account(struct workload *w, const struct workload_io *io, int status, __u64 now)
+static void log_life(const struct workload *w, __u64 time_ns, __u8 what, __u64 value)
+{
+	truth_log((struct truth_record){
+		.time_ns = time_ns,
+		.value = value,
+		.device = w->config.device,
+		.pasid = PASID_NONE,
+		.queue = QUEUE_NONE,
+		.who = TRUTH_GUEST,
+		.what = what,
+	});
+}
+
+static void log_io(const struct workload *w, __u16 q, const struct workload_io *io, int status,
+		   __u64 now, __u64 latency_ns)
+{
+	truth_log((struct truth_record){
+		.time_ns = now,
+		.address = io->memory,
+		.length = io->length,
+		.value = latency_ns,
+		.device = w->config.device,
+		.pasid = w->channel->config.pasid,
+		.queue = q,
+		.who = TRUTH_GUEST,
+		.what = TRUTH_GUEST_IO,
+		.code = (__u8)status,
+	});
+}
+
+static void account(struct workload *w, __u16 q, const struct workload_io *io, int status,
+		    __u64 now)
 {
 	__u64 window = (now - w->result.start_ns) / WINDOW_NS;
+	__u64 latency_ns = now > io->due_ns ? now - io->due_ns : 0;
 
 	w->result.ios++;
-	histogram_add(&w->result.latency, now > io->due_ns ? now - io->due_ns : 0);
+	histogram_add(&w->result.latency, latency_ns);
+	log_io(w, q, io, status, now, latency_ns);
 	if (status == RING_OK)
 		w->result.bytes += io->length;
 	else
@@ -95,7 +100,7 @@ static bool reap(struct workload *w)
 			}
 			if (!now || w->verify)
 				now = monotonic_ns();
-			account(w, io, status, now);
+			account(w, q, io, status, now);
 			if (w->verify)
 				w->result.mismatches +=
 					verify_end(w->verify, io, status == RING_OK);
@@ -104,54 +109,26 @@ static bool reap(struct workload *w)
 	return any;
 }
 
-static __u32 pick_length(struct workload *w)
-{
-	__u64 pick;
-
-	if (w->config.size_count == 1)
-		return (__u32)w->config.sizes[0];
-	pick = random_below(&w->random, w->weight_sum);
-	for (__u32 i = 0; i + 1 < w->config.size_count; i++) {
-		if (pick < w->config.size_weights[i])
-			return (__u32)w->config.sizes[i];
-		pick -= w->config.size_weights[i];
-	}
-	return (__u32)w->config.sizes[w->config.size_count - 1];
-}
-
-/* Chooses what the next I/O does and where. false: verify found no free place for it now. */
-static bool compose(struct workload *w, struct workload_io *io)
-{
-	io->length = pick_length(w);
-	if (!w->channel->disk_bytes)
-		io->opcode = RING_COPY;
-	else
-		io->opcode = random_below(&w->random, 100) < w->config.read_percent ? RING_READ
-										    : RING_WRITE;
-	for (int i = 0; i < PLACE_TRIES; i++) {
-		io->memory =
-			w->channel->data_address + pattern_next(&w->memory_pattern, io->length);
-		io->target = w->target_base + pattern_next(&w->target_pattern, io->length);
-		if (!w->verify || verify_begin(w->verify, io))
-			return true;
-	}
-	return false;
-}
-
 /* When a duration ends, UINT64_MAX without one. */
 static __u64 end_of_duration(const struct workload *w)
 {
 	return w->config.duration_ns ? w->result.start_ns + w->config.duration_ns : UINT64_MAX;
 }
 
-/* When queue q's next I/O is due; with a rate, I/O number k has time k / rate and queue k % queues. */
+/* With a rate, I/O number k has time k / rate, and queue k % queues. */
+static __u64 time_of(const struct workload *w, __u64 number)
+{
+	return w->result.start_ns + (__u64)((double)number * (NSEC_PER_SEC / w->config.rate));
+}
+
+/* When queue q's next I/O is due. */
 static __u64 next_due(const struct workload *w, __u16 q)
 {
 	__u64 number = w->queue[q].scheduled * w->channel->config.queues + q;
 
 	if (w->config.count && number >= w->config.count)
 		return UINT64_MAX;
-	return w->result.start_ns + (__u64)((double)number * (NSEC_PER_SEC / w->config.rate));
+	return time_of(w, number);
 }
 
 static bool all_issued(const struct workload *w, __u64 now)
@@ -180,7 +157,7 @@ static bool submit(struct workload *w, __u16 q, __u64 now, __u64 *due)
 				break;
 			}
 		}
-		if (!compose(w, &io))
+		if (!workload_next_io(w, &io))
 			break;
 		driver_submit(driver, &io);
 		w->queue[q].scheduled++;
@@ -209,6 +186,8 @@ static void run(struct workload *w)
 		bool progress = reap(w);
 		__u64 now = monotonic_ns(), due = UINT64_MAX;
 
+		if (ahead_state(w) == AHEAD_ASKED)
+			workload_list_ahead(w);
 		for (__u16 q = 0; q < w->channel->config.queues; q++)
 			progress |= submit(w, q, now, &due);
 		if (all_issued(w, now)) {
@@ -222,25 +201,62 @@ static void run(struct workload *w)
 	}
 }
 
-/* What a rate had scheduled up to the end, but a full queue kept from the device. */
-static __u64 count_unsent(const struct workload *w, __u64 now)
+/* I/O number `number` of queue q's schedule waited so long when nobody would send it any more. */
+static __u64 waited(const struct workload *w, __u16 q, __u64 number, __u64 end_ns)
 {
-	__u64 end = end_of_duration(w), unsent = 0;
+	__u64 due_ns = time_of(w, number * w->channel->config.queues + q);
 
-	if (w->config.rate <= 0)
-		return 0;
-	if (end > now)
-		end = now;
-	for (__u16 q = 0; q < w->channel->config.queues; q++) {
-		__u64 due = next_due(w, q);
+	return end_ns > due_ns ? end_ns - due_ns : 0;
+}
 
-		if (due < end)
-			unsent += (__u64)ceil((double)(end - due) * w->config.rate / NSEC_PER_SEC /
-					      w->channel->config.queues);
+/* I/Os of queue q's schedule that were due before the end. */
+static __u64 planned(const struct workload *w, __u16 q, __u64 end_ns)
+{
+	__u64 low = 0, high = (__u64)((double)(end_ns - w->result.start_ns) * w->config.rate /
+				      NSEC_PER_SEC) +
+			      2;
+
+	while (low < high) {
+		__u64 middle = low + (high - low) / 2;
+		__u64 number = middle * w->channel->config.queues + q;
+
+		if ((!w->config.count || number < w->config.count) && waited(w, q, middle, end_ns))
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	if (w->config.count && unsent > w->config.count - w->issued)
-		unsent = w->config.count - w->issued;
-	return unsent;
+	return low;
+}
+
+/*
+ * What a rate had scheduled up to the end and was never sent: the queue was full, or the guest late.
+ * It has waited at least until the end, and counts so: percentiles without it would be those of the
+ * I/Os that fared well. A stretch of a bucket at a time, as there may be billions.
+ */
+static void account_unsent(struct workload *w)
+{
+	double step = NSEC_PER_SEC / w->config.rate * w->channel->config.queues;
+	__u64 end_ns = end_of_duration(w);
+
+	if (end_ns > w->result.end_ns)
+		end_ns = w->result.end_ns;
+	for (__u16 q = 0; q < w->channel->config.queues; q++) {
+		__u64 number = w->queue[q].scheduled, end = planned(w, q, end_ns);
+
+		if (end > number)
+			w->result.unsent += end - number;
+		while (number < end) {
+			__u64 high = waited(w, q, number, end_ns);
+			__u64 floor = histogram_bucket_low(histogram_bucket(high));
+			__u64 next = number + 1 + (__u64)((double)(high - floor) / step);
+
+			if (next > end)
+				next = end;
+			histogram_add_spread(&w->result.latency, waited(w, q, next - 1, end_ns),
+					     high, next - number);
+			number = next;
+		}
+	}
 }
 
 static void *workload_thread(void *argument)
@@ -249,9 +265,12 @@ static void *workload_thread(void *argument)
 	__u64 whole;
 
 	w->result.start_ns = monotonic_ns();
+	log_life(w, w->result.start_ns, TRUTH_GUEST_START, 0);
 	run(w);
 	w->result.end_ns = monotonic_ns();
-	w->result.unsent = count_unsent(w, w->result.end_ns);
+	if (w->config.rate > 0)
+		account_unsent(w);
+	log_life(w, w->result.end_ns, TRUTH_GUEST_END, w->result.unsent);
 	whole = w->result.end_ns - w->result.start_ns;
 	if (w->config.duration_ns && whole > w->config.duration_ns)
 		whole = w->config.duration_ns;
@@ -262,85 +281,9 @@ static void *workload_thread(void *argument)
 	pthread_mutex_lock(&w->lock);
 	w->done = true;
 	pthread_cond_broadcast(&w->ended);
+	pthread_cond_broadcast(&w->ahead_changed);
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
-}
-
-/* The rules that need no device. */
-static int check_config(const struct workload_config *c)
-{
-	__u64 weights = 0;
-
-	if (c->size_count < 1 || c->size_count > WORKLOAD_SIZES)
-		return failed(-EINVAL, "workload %s: %u block sizes: accepted: 1 to %d", c->name,
-			      c->size_count, WORKLOAD_SIZES);
-	for (__u32 i = 0; i < c->size_count; i++) {
-		if (!c->sizes[i] || c->sizes[i] % PAGE_BYTES || c->sizes[i] > RING_BYTES_MAX)
-			return failed(-EINVAL,
-				      "workload %s: block size %llu: accepted: multiples of 4096 "
-				      "up to 2 MiB",
-				      c->name, c->sizes[i]);
-		weights += c->size_weights[i];
-	}
-	if (c->size_count > 1 && (!weights || weights > UINT32_MAX))
-		return failed(-EINVAL, "workload %s: the weights of the block sizes sum to %llu",
-			      c->name, weights);
-	if (c->read_percent > 100)
-		return failed(-EINVAL, "workload %s: read_percent=%u: accepted: 0 to 100", c->name,
-			      c->read_percent);
-	if (c->pattern == PATTERN_ZIPF &&
-	    !(c->zipf_theta > 0 && c->zipf_theta < 2 && c->zipf_theta != 1))
-		return failed(-EINVAL,
-			      "workload %s: zipf_theta=%g: accepted: above 0, below 2, "
-			      "not 1",
-			      c->name, c->zipf_theta);
-	if (!(c->rate >= 0 && c->rate <= 1e9))
-		return failed(-EINVAL, "workload %s: rate=%g: accepted: 0 to 1e9 I/Os a second",
-			      c->name, c->rate);
-	if (!c->count && !c->duration_ns)
-		return failed(-EINVAL, "workload %s: needs a count or a duration", c->name);
-	return 0;
-}
-
-/* The spans that the patterns run over, from what the device and its memory have. */
-static int plan(struct workload *w, __u64 *data_bytes)
-{
-	const struct workload_config *c = &w->config;
-	__u64 disk = w->channel->disk_bytes, largest = 0, smallest = UINT64_MAX, needed, span;
-
-	if (c->depth < 1 || c->depth > w->channel->config.queue_depth)
-		return failed(-EINVAL, "workload %s: depth=%u: accepted: 1 to the queue's %u",
-			      c->name, c->depth, w->channel->config.queue_depth);
-	for (__u32 i = 0; i < c->size_count; i++) {
-		largest = c->sizes[i] > largest ? c->sizes[i] : largest;
-		smallest = c->sizes[i] < smallest ? c->sizes[i] : smallest;
-	}
-	/* A copy engine has its sources in the lower half and its destinations in the upper. */
-	needed = disk ? largest : 2 * largest;
-	*data_bytes = c->buffer_bytes;
-	if (!*data_bytes) {
-		*data_bytes = w->channel->data_bytes / 2;
-		if (*data_bytes < needed)
-			*data_bytes = w->channel->data_bytes;
-	}
-	*data_bytes &= ~(PAGE_BYTES - 1);
-	if (*data_bytes > w->channel->data_bytes || *data_bytes < needed)
-		return failed(-EINVAL,
-			      "workload %s: buffer of %llu bytes: accepted: %llu to the device's "
-			      "share of %llu",
-			      c->name, *data_bytes, needed, w->channel->data_bytes);
-	if (disk && disk / PAGE_BYTES * PAGE_BYTES < largest)
-		return failed(-EINVAL,
-			      "workload %s: the disk of %llu bytes is smaller than an I/O "
-			      "of %llu",
-			      c->name, disk, largest);
-	span = disk ? *data_bytes : *data_bytes / 2 & ~(PAGE_BYTES - 1);
-	pattern_init(&w->memory_pattern, c->pattern, span, smallest, c->zipf_theta,
-		     random_next(&w->random));
-	w->target_base = disk ? 0 : w->channel->data_address + span;
-	pattern_init(&w->target_pattern, c->pattern, disk ? disk : span, smallest, c->zipf_theta,
-		     random_next(&w->random));
-	return 0;
 }
 
 int workload_create(struct workload **workload, const struct workload_config *config,
@@ -349,7 +292,7 @@ int workload_create(struct workload **workload, const struct workload_config *co
 	struct workload *w;
 	int err;
 
-	err = check_config(config);
+	err = workload_check(config);
 	if (err)
 		return err;
 	w = calloc(1, sizeof(*w) + channel->config.queues * sizeof(w->queue[0]));
@@ -362,7 +305,7 @@ int workload_create(struct workload **workload, const struct workload_config *co
 	histogram_init(&w->result.latency);
 	for (__u32 i = 0; i < config->size_count; i++)
 		w->weight_sum += config->size_weights[i];
-	err = plan(w, &w->data_bytes);
+	err = workload_plan(w);
 	if (!err && config->verify)
 		err = verify_create(&w->verify, memory, channel, w->data_bytes, config->seed);
 	if (err) {
@@ -371,6 +314,7 @@ int workload_create(struct workload **workload, const struct workload_config *co
 	}
 	pthread_mutex_init(&w->lock, NULL);
 	monotonic_cond_init(&w->ended);
+	monotonic_cond_init(&w->ahead_changed);
 	*workload = w;
 	return 0;
 }
@@ -427,7 +371,10 @@ void workload_destroy(struct workload *w)
 		return;
 	workload_stop(w);
 	pthread_cond_destroy(&w->ended);
+	pthread_cond_destroy(&w->ahead_changed);
 	pthread_mutex_destroy(&w->lock);
 	verify_destroy(w->verify);
+	free(w->ahead.io);
+	free(w->ahead.listed);
 	free(w);
 }

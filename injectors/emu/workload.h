@@ -6,7 +6,8 @@
  *
  * Latency: with a rate, the n-th I/O has its time on an absolute schedule and its latency runs from
  * there, whether or not it could be submitted then, so that a frozen device is charged for
- * what it held up (no coordinated omission). Without a rate it runs from the submission.
+ * what it held up (no coordinated omission). One that was never sent counts with the time from
+ * there to the end: it took longer. Without a rate latency runs from the submission.
  */
 #ifndef FAULTLINE_WORKLOAD_H
 #define FAULTLINE_WORKLOAD_H
@@ -43,10 +44,10 @@ struct workload_config {
 struct workload_result {
 	__u64 ios, errors, bytes, mismatches;
 	__u64 start_ns, end_ns;
-	/* Were due (rate) but not submitted in time: the queue was full, or the guest late. */
+	/* Were due (rate) before the end and not sent: the queue was full, or the guest late. */
 	__u64 unsent;
 	__u64 blocked_ns;	  /* sum over queues of time spent paused on a fault */
-	struct histogram latency; /* ns, as the guest saw it */
+	struct histogram latency; /* ns, as the guest saw it; of ios + unsent */
 	__u64 window_min_ios;	  /* fewest I/Os completed in any whole 100 ms window */
 };
 
@@ -63,6 +64,16 @@ int workload_start(struct workload *workload);
 int workload_wait(struct workload *workload, __u64 timeout_ns);
 /* Ends it now, wherever it is, and joins; I/O in flight is not waited for. May be called twice. */
 void workload_stop(struct workload *workload);
+/*
+ * For EVICT_NEXT, in an injector's thread: writes the guest addresses of up to `limit` different
+ * pages that the next I/Os will touch, in their order, and returns their number. These I/Os are not
+ * sent before workload_send_next(), while the workload goes on with others. Waits up to `wait_ns`
+ * for the I/Os of the call before to be sent; 0: they are not yet, or there is no further I/O.
+ * -ENOMEM. One caller at a time.
+ */
+long workload_next_pages(struct workload *workload, __u64 *pages, __u32 limit, __u64 wait_ns);
+/* After each of these that returned more than 0. */
+void workload_send_next(struct workload *workload);
 /* After workload_wait() has returned 0 or workload_stop(). */
 const struct workload_result *workload_result(const struct workload *workload);
 void workload_destroy(struct workload *workload);

@@ -158,23 +158,55 @@ int campaign_judge(const struct campaign *campaign, FILE *file)
 	return expect_judge(campaign->text, &scope, file);
 }
 
+/* Percentiles of I/Os that were sent say nothing of a device that took none: told, not only tabled. */
+static void say_unsent(const struct campaign *campaign, FILE *file)
+{
+	size_t points = campaign->sweep.points, concerned = 0, worst = 0;
+	char name[256] = "";
+
+	for (size_t i = 0; i < points; i++) {
+		const double *most = campaign->results[worst].values;
+		const double *values = campaign->results[i].values;
+
+		if (!(values[RESULT_UNSENT] > 0))
+			continue;
+		if (!concerned++ || values[RESULT_UNSENT] > most[RESULT_UNSENT])
+			worst = i;
+	}
+	if (!concerned)
+		return;
+	if (points > 1) {
+		size_t used = (size_t)snprintf(name, sizeof(name), "%zu of %zu points, most in ",
+					       concerned, points);
+
+		sweep_point_name(&campaign->sweep, worst, name + used, sizeof(name) - used);
+	}
+	fprintf(file,
+		"Never sent, as queues were full: %.0f of %.0f I/Os that were due%s%s%s.\n"
+		"Their latencies count up to the end only.\n",
+		campaign->results[worst].values[RESULT_UNSENT],
+		campaign->results[worst].values[RESULT_UNSENT] +
+			campaign->results[worst].values[RESULT_IOS],
+		*name ? " (" : "", name, *name ? ")" : "");
+}
+
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)
 {
 	struct output output;
 	int err = open_output(&output, campaign, options), code;
+	FILE *told =
+		options->results.format == OUTPUT_TEXT && !options->results.file ? stdout : stderr;
 
 	if (err)
 		return campaign_report_failure(err == -EINVAL ? -EIO : err);
 	code = run_points(campaign, options, &output);
 	writer_end(output.results.writer);
 	err = results_close(&output.results);
+	say_unsent(campaign, told);
 	if (err && !code)
 		code = campaign_report_failure(err);
 	if (!code || (options->keep_going && code != EXIT_INTERRUPTED)) {
-		int judged = campaign_judge(campaign, options->results.format == OUTPUT_TEXT &&
-								      !options->results.file
-							      ? stdout
-							      : stderr);
+		int judged = campaign_judge(campaign, told);
 
 		code = code ? code : judged;
 	}

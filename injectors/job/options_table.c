@@ -254,8 +254,9 @@ static const struct option_row rows[] = {
 	 .choices = distributions, .meaning = "delay: how it varies"},
 	{"inject", "what", OPTION_CHOICE, INJECT(what), .otherwise = "next",
 	 .choices = choices_of_pages,
-	 .meaning = "evict: those that queued I/Os touch next, random ones of the workload, or all "
-		    "of the tenant"},
+	 .meaning =
+		 "evict: those that the next I/Os will touch, random ones of the workload, or all "
+		 "of the tenant"},
 	{"inject", "kind", OPTION_CHOICE, INJECT(evict), .otherwise = "minor", .choices = evictions,
 	 .meaning = "evict: the frame is kept (minor) or its content written out (major)"},
 	{"inject", "pages", OPTION_COUNT, INJECT(pages), 1, 1e6, "1",

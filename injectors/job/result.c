@@ -8,11 +8,18 @@
 const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_SECONDS] = {"duration", NULL, "s", COLUMN_REAL, 8, true, "length of the run"},
 	[RESULT_IOS] = {"ios", NULL, NULL, COLUMN_COUNT, 9, true, "I/Os completed"},
+	[RESULT_UNSENT] =
+		{"unsent", NULL, NULL, COLUMN_COUNT, 7, true,
+		 "I/Os that a rate had due before the end and that were never sent, because the "
+		 "queue was full; ios + unsent is what was planned"},
 	[RESULT_IOPS] = {"iops", NULL, "per_s", COLUMN_REAL, 9, false, "I/Os per second"},
 	[RESULT_BYTES_PER_S] = {"throughput", NULL, "bytes_per_s", COLUMN_REAL, 12, true,
 				"bytes moved per second"},
-	[RESULT_LATENCY_MEAN] = {"latency_mean", NULL, "ns", COLUMN_DURATION, 9, true,
-				 "I/O latency, submit to completion"},
+	[RESULT_LATENCY_MEAN] =
+		{"latency_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+		 "I/O latency as the guest sees it: from the submission, with a rate from when the "
+		 "I/O was due, to its completion; what was never sent counts with its wait up "
+		 "to the end"},
 	[RESULT_LATENCY_P50] = {"latency_p50", "p50", "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_LATENCY_P90] = {"latency_p90", "p90", "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_LATENCY_P99] = {"latency_p99", "p99", "ns", COLUMN_DURATION, 9, false, NULL},
@@ -45,8 +52,8 @@ const struct job_column result_columns[RESULT_COLUMNS] = {
 			    "pages evicted and proven absent"},
 	[RESULT_EVICT_MISSED] =
 		{"evict_missed", NULL, NULL, COLUMN_COUNT, 9, true,
-		 "events that found nothing to evict until the next one was due: no "
-		 "I/O was queued, or its pages were gone already"},
+		 "events that found nothing to evict until the next one was due: the "
+		 "workload was done, or the pages of its next I/Os were gone already"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
 			  "times that a delay, a lost or failed response, an overflow or a "
 			  "duplicate was injected"},

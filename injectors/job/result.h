@@ -16,6 +16,7 @@
 enum result_column {
 	RESULT_SECONDS, /* length of the longest workload */
 	RESULT_IOS,
+	RESULT_UNSENT, /* were due and never sent */
 	RESULT_IOPS,
 	RESULT_BYTES_PER_S,
 	RESULT_LATENCY_MEAN,

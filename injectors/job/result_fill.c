@@ -47,7 +47,7 @@ static void fill_workloads(struct result *result, const struct result_input *inp
 {
 	double *v = result->values, seconds = 0, queue_ns = 0, blocked_ns = 0, slowest = INFINITY;
 	struct histogram latency;
-	__u64 ios = 0, bytes = 0, errors = 0, mismatches = 0;
+	__u64 ios = 0, unsent = 0, bytes = 0, errors = 0, mismatches = 0;
 
 	histogram_init(&latency);
 	for (__u32 i = 0; i < input->config->workload_count; i++) {
@@ -57,6 +57,7 @@ static void fill_workloads(struct result *result, const struct result_input *inp
 
 		histogram_merge(&latency, &w->latency);
 		ios += w->ios;
+		unsent += w->unsent;
 		bytes += w->bytes;
 		errors += w->errors;
 		mismatches += w->mismatches;
@@ -69,6 +70,7 @@ static void fill_workloads(struct result *result, const struct result_input *inp
 	}
 	v[RESULT_SECONDS] = seconds;
 	v[RESULT_IOS] = (double)ios;
+	v[RESULT_UNSENT] = (double)unsent;
 	v[RESULT_ERRORS] = (double)errors;
 	v[RESULT_MISMATCHES] = (double)mismatches;
 	v[RESULT_MIN_IOPS] = isinf(slowest) ? NAN : slowest;

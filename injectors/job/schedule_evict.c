@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define RETRY_NS NSEC_PER_MSEC /* until a device with nothing queued is asked again */
+#define RETRY_NS NSEC_PER_MSEC /* until a device with nothing to evict is asked again */
 
 /* One device's next event. */
 struct arrival_state {
@@ -89,7 +89,7 @@ static void advance(const struct job_injection *job, struct arrival_state *state
 }
 
 /*
- * The device is due. With what=next it may have nothing queued at this instant: it is asked again
+ * The device is due. With what=next its next I/Os may not be sent yet, or their pages be gone, at this instant: it is asked again
  * until its next event is due, so that a rate of faults is one also on a device that idles.
  */
 static int serve(struct worker *worker, struct arrival_state *state, __u32 device)

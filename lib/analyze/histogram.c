@@ -55,6 +55,16 @@ void histogram_add_bucket(struct histogram *h, unsigned int bucket, __u32 count)
 	bucket_grow(&h->buckets[bucket], count);
 }
 
+void histogram_add_spread(struct histogram *h, __u64 low, __u64 high, __u64 count)
+{
+	if (!count)
+		return;
+	h->count += count;
+	h->sum += (__u64)(((double)low + (double)high) / 2 * (double)count);
+	note(h, low, high);
+	bucket_grow(&h->buckets[histogram_bucket(low)], count);
+}
+
 void histogram_merge(struct histogram *into, const struct histogram *from)
 {
 	if (!from->count)

@@ -19,6 +19,8 @@ struct histogram {
 void histogram_init(struct histogram *h);
 void histogram_add(struct histogram *h, __u64 value);
 void histogram_add_bucket(struct histogram *h, unsigned int bucket, __u32 count);
+/* `count` values at equal distances from `low` to `high`, which are in one bucket. */
+void histogram_add_spread(struct histogram *h, __u64 low, __u64 high, __u64 count);
 void histogram_merge(struct histogram *into, const struct histogram *from);
 /* Value at or below which `percent` of the samples lie; 0 when empty. Bucket middle, clamped to
  * [min, max]. percent: 0 to 100. */

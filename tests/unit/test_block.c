@@ -369,81 +369,6 @@ static void stop_interrupts_a_pause(void **state)
 	assert_true(monotonic_ns() - start < NSEC_PER_SEC);
 }
 
-static void hold_excludes_a_second_holder(void **state)
-{
-	struct bench bench;
-	__u64 page;
-
-	(void)state;
-	bench_open(&bench, 2, 8);
-	assert_int_equal(block_device.hold(bench.device, &page, 1, 0), 0);
-	assert_int_equal(block_device.hold(bench.device, &page, 1, 0), -EBUSY);
-	block_device.release(bench.device);
-	assert_int_equal(block_device.hold(bench.device, &page, 1, NSEC_PER_MSEC), 0);
-	block_device.release(bench.device);
-	bench_close(&bench);
-}
-
-struct holder {
-	struct bench *bench;
-	__u64 pages[4];
-	long count;
-};
-
-static void *hold_for_three(void *argument)
-{
-	struct holder *holder = argument;
-
-	do
-		holder->count = block_device.hold(holder->bench->device, holder->pages, 3,
-						  10 * NSEC_PER_SEC);
-	while (holder->count == -EBUSY);
-	return NULL;
-}
-
-static void held_descriptors_are_listed_not_started(void **state)
-{
-	struct driver_queue *queue = malloc(sizeof(*queue));
-	struct bench bench;
-	struct holder holder = {.bench = &bench};
-	pthread_t thread;
-	int status, done = 0;
-	__u64 data;
-
-	(void)state;
-	bench_open(&bench, 1, 8);
-	driver_init(queue, bench.channel, 0, &bench.port.memory);
-	data = bench.channel->data_address;
-	assert_int_equal(pthread_create(&thread, NULL, hold_for_three, &holder), 0);
-	/* Until the other one holds it; then the queue has time to see that. */
-	while (block_device.hold(bench.device, NULL, 0, 0) != -EBUSY) {
-		block_device.release(bench.device);
-		usleep(100);
-	}
-	usleep(200000);
-	/* Two I/Os of two pages that share one: three pages. */
-	for (int i = 0; i < 2; i++) {
-		struct workload_io io = {
-			.memory = data + i * 4096, .length = 8192, .opcode = RING_READ};
-
-		driver_submit(queue, &io);
-	}
-	driver_kick(queue);
-	pthread_join(thread, NULL);
-	assert_int_equal(holder.count, 3);
-	for (int i = 0; i < 3; i++)
-		assert_true(holder.pages[i] == BASE + data + i * 4096);
-	usleep(20000);
-	assert_int_equal(bench.port.ios, 0);
-	bench.port.absent[data / PAGE_BYTES + 2] = true;
-	block_device.release(bench.device);
-	while (done < 2)
-		done += driver_reap(queue, &status) != NULL;
-	bench_close(&bench);
-	assert_int_equal(bench.port.faults, 1);
-	free(queue);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,8 +381,6 @@ int main(void)
 		cmocka_unit_test(a_paused_queue_holds_up_no_other),
 		cmocka_unit_test(a_failed_dma_fails_its_io_only),
 		cmocka_unit_test(stop_interrupts_a_pause),
-		cmocka_unit_test(hold_excludes_a_second_holder),
-		cmocka_unit_test(held_descriptors_are_listed_not_started),
 	};
 
 	return cmocka_run_group_tests_name("block", tests, NULL, NULL);

@@ -245,6 +245,10 @@ static void what_a_full_queue_kept_back_is_counted(void **state)
 	result = drive(&bench, &config);
 	assert_int_equal(result.ios, config.depth);
 	assert_int_equal(result.ios + result.unsent, 300);
+	assert_int_equal(result.latency.count, 300);
+	/* 4 took 400 ms, 296 waited 1 to 296 ms. */
+	assert_in_range(histogram_percentile(&result.latency, 50), 145 * NSEC_PER_MSEC,
+			155 * NSEC_PER_MSEC);
 	bench_close(&bench);
 }
 

@@ -63,7 +63,6 @@ static const struct engine_model accel_model = {
 	.check = accel_check,
 	.execute = accel_execute,
 	.report = accel_report,
-	.target_is_memory = true,
 };
 
 static int accel_start(void **device, struct port *port, const struct device_setup *setup)
@@ -91,20 +90,8 @@ static void accel_stop(void *device)
 	free(accel);
 }
 
-static long accel_hold(void *device, __u64 *pages, unsigned int limit, __u64 wait_ns)
-{
-	return engine_hold(((struct accel *)device)->engine, pages, limit, wait_ns);
-}
-
-static void accel_release(void *device)
-{
-	engine_release(((struct accel *)device)->engine);
-}
-
 const struct device_ops accel_device = {
 	.name = "accel",
 	.start = accel_start,
 	.stop = accel_stop,
-	.hold = accel_hold,
-	.release = accel_release,
 };

@@ -183,20 +183,8 @@ static void block_stop(void *device)
 	free(block);
 }
 
-static long block_hold(void *device, __u64 *pages, unsigned int limit, __u64 wait_ns)
-{
-	return engine_hold(((struct block *)device)->engine, pages, limit, wait_ns);
-}
-
-static void block_release(void *device)
-{
-	engine_release(((struct block *)device)->engine);
-}
-
 const struct device_ops block_device = {
 	.name = "block",
 	.start = block_start,
 	.stop = block_stop,
-	.hold = block_hold,
-	.release = block_release,
 };

@@ -41,18 +41,11 @@ struct engine_model {
 	/* Calls port_io_done() for each range that the request moved. */
 	void (*report)(struct port *port, __u16 queue, const struct engine_request *request,
 		       __u8 code, __u64 start_ns, __u64 end_ns);
-	/* Page-aligned IOVAs that the request will touch are the segments and, if this is set,
-	 * [target, target + bytes). */
-	bool target_is_memory;
 };
 
 /* Starts a thread for each queue of the channel. */
 int engine_start(struct engine **engine, const struct engine_model *operations, void *model,
 		 struct port *port, struct channel *channel);
 void engine_stop(struct engine *engine);
-
-/* device_ops.hold and release. */
-long engine_hold(struct engine *engine, __u64 *pages, unsigned int limit, __u64 wait_ns);
-void engine_release(struct engine *engine);
 
 #endif

@@ -30,12 +30,6 @@ struct engine {
 	struct port *port;
 	struct channel *channel;
 	bool stopping;
-	bool held;
-	/* hold(): the list that parked queues fill */
-	pthread_mutex_t lock;
-	pthread_cond_t listed;
-	__u64 *pages;
-	unsigned int page_count, page_limit;
 	struct engine_queue queue[];
 };
 

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which I/O comes next, and which pages the next ones will touch, for an injector that wants these
+ * absent. The I/Os it was told of are sent when it is done: neither their latency nor anybody
+ * else's contains the time that taking a page away takes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "injectors/emu/thread.h"
+#include "injectors/emu/workload_private.h"
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+
+#define PLACE_TRIES 64 /* verify: other places tried before waiting for a completion */
+
+static __u32 pick_length(struct workload *w)
+{
+	__u64 pick;
+
+	if (w->config.size_count == 1)
+		return (__u32)w->config.sizes[0];
+	pick = random_below(&w->random, w->weight_sum);
+	for (__u32 i = 0; i + 1 < w->config.size_count; i++) {
+		if (pick < w->config.size_weights[i])
+			return (__u32)w->config.sizes[i];
+		pick -= w->config.size_weights[i];
+	}
+	return (__u32)w->config.sizes[w->config.size_count - 1];
+}
+
+/* Chooses what the next I/O does and where. false: verify found no free place for it now. */
+static bool compose(struct workload *w, struct workload_io *io)
+{
+	io->length = pick_length(w);
+	if (!w->channel->disk_bytes)
+		io->opcode = RING_COPY;
+	else
+		io->opcode = random_below(&w->random, 100) < w->config.read_percent ? RING_READ
+										    : RING_WRITE;
+	for (int i = 0; i < PLACE_TRIES; i++) {
+		io->memory =
+			w->channel->data_address + pattern_next(&w->memory_pattern, io->length);
+		io->target = w->target_base + pattern_next(&w->target_pattern, io->length);
+		if (!w->verify || verify_begin(w->verify, io))
+			return true;
+	}
+	return false;
+}
+
+/* The lock's holder tells who waits for its turn. */
+static void set_state(struct workload *w, enum ahead_state state)
+{
+	__atomic_store_n(&w->ahead.state, state, __ATOMIC_RELEASE);
+	pthread_cond_broadcast(&w->ahead_changed);
+}
+
+bool workload_next_io(struct workload *w, struct workload_io *io)
+{
+	struct ahead *ahead = &w->ahead;
+	enum ahead_state state = ahead_state(w);
+
+	if (state == AHEAD_READY) {
+		__u64 due_ns = io->due_ns;
+
+		*io = ahead->io[ahead->first++];
+		io->due_ns = due_ns;
+		if (ahead->first == ahead->end) {
+			pthread_mutex_lock(&w->lock);
+			set_state(w, AHEAD_NONE);
+			pthread_mutex_unlock(&w->lock);
+		}
+		return true;
+	}
+	/* Those that are listed are part of the count. */
+	if (state == AHEAD_LISTED && w->config.count &&
+	    w->issued + (ahead->end - ahead->first) >= w->config.count)
+		return false;
+	return compose(w, io);
+}
+
+/* Adds the pages of one range of guest memory that are not on the list yet. */
+static void list_range(struct workload *w, __u64 address, __u32 length)
+{
+	__u64 base = w->channel->data_address;
+	struct ahead *ahead = &w->ahead;
+
+	for (__u64 page = (address - base) >> PAGE_BITS;
+	     page <= (address - base + length - 1) >> PAGE_BITS && ahead->count < ahead->limit;
+	     page++) {
+		__u64 bit = 1ull << page % 64;
+
+		if (ahead->listed[page / 64] & bit)
+			continue;
+		ahead->listed[page / 64] |= bit;
+		ahead->pages[ahead->count++] = base + (page << PAGE_BITS);
+	}
+}
+
+void workload_list_ahead(struct workload *w)
+{
+	struct ahead *ahead = &w->ahead;
+	__u64 left = w->config.count ? w->config.count - w->issued : AHEAD_IOS;
+
+	pthread_mutex_lock(&w->lock);
+	if (ahead_state(w) != AHEAD_ASKED) { /* who asked has given up */
+		pthread_mutex_unlock(&w->lock);
+		return;
+	}
+	ahead->first = ahead->end = 0;
+	while (ahead->count < ahead->limit && ahead->end < AHEAD_IOS && ahead->end < left) {
+		struct workload_io *io = &ahead->io[ahead->end];
+
+		*io = (struct workload_io){0};
+		if (!compose(w, io))
+			break;
+		ahead->end++;
+		list_range(w, io->memory, io->length);
+		if (io->opcode == RING_COPY)
+			list_range(w, io->target, io->length);
+	}
+	for (__u32 i = 0; i < ahead->count; i++) {
+		__u64 page = (ahead->pages[i] - w->channel->data_address) >> PAGE_BITS;
+
+		ahead->listed[page / 64] &= ~(1ull << page % 64);
+	}
+	set_state(w, ahead->end ? AHEAD_LISTED : AHEAD_NONE);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Waits until the state is another one; false: the deadline or the workload's end came first. */
+static bool wait_while(struct workload *w, enum ahead_state state, __u64 deadline_ns)
+{
+	while (ahead_state(w) == state && !w->done)
+		if (!monotonic_cond_wait_until(&w->ahead_changed, &w->lock, deadline_ns))
+			break;
+	return ahead_state(w) != state;
+}
+
+static int allocate(struct workload *w)
+{
+	struct ahead *ahead = &w->ahead;
+
+	if (!ahead->io)
+		ahead->io = calloc(AHEAD_IOS, sizeof(*ahead->io));
+	if (!ahead->listed)
+		ahead->listed = calloc((w->channel->data_bytes >> PAGE_BITS) / 64 + 1,
+				       sizeof(*ahead->listed));
+	return ahead->io && ahead->listed
+		       ? 0
+		       : failed(-ENOMEM, "no memory for the next I/Os of workload %s",
+				w->config.name);
+}
+
+/* With the lock, in state AHEAD_NONE. */
+static long ask(struct workload *w, __u64 *pages, __u32 limit, __u64 deadline_ns)
+{
+	struct ahead *ahead = &w->ahead;
+
+	ahead->pages = pages;
+	ahead->limit = limit;
+	ahead->count = 0;
+	set_state(w, AHEAD_ASKED);
+	doorbell_ring(&w->channel->interrupt);
+	if (!wait_while(w, AHEAD_ASKED, deadline_ns)) {
+		set_state(w, AHEAD_NONE);
+		return 0;
+	}
+	return ahead->count;
+}
+
+long workload_next_pages(struct workload *w, __u64 *pages, __u32 limit, __u64 wait_ns)
+{
+	__u64 deadline_ns = monotonic_ns() + wait_ns;
+	long count;
+
+	pthread_mutex_lock(&w->lock);
+	count = allocate(w);
+	/* The ones before are to be on their way: these come next, not in a while. */
+	while (!count && ahead_state(w) != AHEAD_NONE && !w->done &&
+	       monotonic_cond_wait_until(&w->ahead_changed, &w->lock, deadline_ns))
+		;
+	if (!count && ahead_state(w) == AHEAD_NONE && w->started && !w->done && limit)
+		count = ask(w, pages, limit, deadline_ns);
+	pthread_mutex_unlock(&w->lock);
+	return count;
+}
+
+void workload_send_next(struct workload *w)
+{
+	pthread_mutex_lock(&w->lock);
+	if (ahead_state(w) == AHEAD_LISTED)
+		set_state(w, AHEAD_READY);
+	pthread_mutex_unlock(&w->lock);
+	doorbell_ring(&w->channel->interrupt);
+}

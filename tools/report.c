@@ -16,6 +16,7 @@
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/silent.h"
 #include "lib/analyze/stages.h"
 #include "lib/analyze/vfio.h"
 #include "tools/offline.h"
@@ -137,7 +138,7 @@ static int write_everything(struct report *report)
 	err = err ? err : vfio_write_failures(a->vfio, a->session, w);
 	err = err ? err : vfio_write_devices(a->vfio, a->session, w);
 	err = err ? err : session_write_devices(a->session, w);
-	err = err ? err : session_write_probes(a->session, w);
+	err = err ? err : silent_write_probes(a->silent, w);
 	err = err ? err : session_write_events(a->session, w);
 	return err ? err : session_write_loss(a->session, w);
 }

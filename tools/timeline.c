@@ -151,7 +151,7 @@ static void print_head(const struct session *session, const struct fault *fault)
 	else
 		snprintf(text, sizeof(text), "%llu ns", start);
 	printf("%s  %s %s  %s, response %s", text, fault_access_name(fault),
-	       fault->flags & EVENT_MAJOR ? "major" : "minor", fault_state_name(fault->state),
+	       fault_effort_name(fault), fault_state_name(fault->state),
 	       fault_response_name(fault));
 	if (fault->handler_tid)
 		printf(", CPU %u", fault->handler_cpu);

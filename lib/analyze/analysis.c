@@ -16,6 +16,7 @@
 #include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
 #include "lib/analyze/vfio.h"
@@ -33,6 +34,7 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 	int error = session_create(&a->session);
 
 	error = error ? error : faults_create(&a->faults, &faults);
+	error = error ? error : silent_create(&a->silent, a->session, a->faults);
 	error = error ? error : invalidations_create(&a->invalidations);
 	error = error ? error : stages_create(&a->stages, a->faults);
 	error = error ? error : queues_create(&a->queues, a->faults);
@@ -59,6 +61,7 @@ static void connect(struct bundle *b)
 
 	fan->sinks[fan->count++] = session_stream(a->session);
 	fan->sinks[fan->count++] = faults_stream(a->faults);
+	fan->sinks[fan->count++] = silent_stream(a->silent);
 	fan->sinks[fan->count++] = invalidations_stream(a->invalidations);
 	fan->sinks[fan->count++] = counts_stream(a->counts);
 	fan->sinks[fan->count++] = ios_stream(a->ios);
@@ -113,6 +116,7 @@ void analysis_destroy(struct analysis *a)
 	queues_destroy(a->queues);
 	stages_destroy(a->stages);
 	invalidations_destroy(a->invalidations);
+	silent_destroy(a->silent);
 	faults_destroy(a->faults);
 	session_destroy(a->session);
 	free(a);

@@ -34,6 +34,7 @@ struct analysis_config {
 };
 
 struct session;
+struct silent;
 struct faults;
 struct invalidations;
 struct stages;
@@ -53,6 +54,7 @@ struct vfio;
 struct analysis {
 	struct session *session;	     /* host, clock, probes, devices, loss */
 	struct faults *faults;		     /* reconstruction */
+	struct silent *silent;		     /* probes that look at the wrong place */
 	struct invalidations *invalidations; /* the other direction */
 	struct stages *stages;		     /* latency per stage */
 	struct queues *queues;		     /* time each queue was blocked */

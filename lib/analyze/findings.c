@@ -15,6 +15,7 @@
 #include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/silent.h"
 #include "lib/analyze/stages.h"
 #include "lib/analyze/vfio.h"
 #include "lib/base/fail.h"
@@ -167,6 +168,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	const struct analysis *a = f->analysis;
 	const struct stage_group *all = stages_all(a->stages);
 	char name[NAME_TEXT], time[UNITS_TEXT], total[UNITS_TEXT], part[UNITS_TEXT];
+	char label[STAGE_LABEL];
 	__u32 worst = DEVICE_NONE;
 	size_t devices = devices_with_faults(a, &worst);
 	unsigned int slowest;
@@ -181,7 +183,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	slowest = stage_group_slowest(all, &share);
 	if (slowest < STAGES)
 		add(&line, " Worst stage: %s, %.0f%% of the time of all faults.",
-		    stage_name(slowest), 100 * share);
+		    stage_group_label(all, slowest, label), 100 * share);
 	writer_note(writer, "%s", line.text);
 	if (!f->longest_ns)
 		return 0;
@@ -196,7 +198,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 			   units_format_duration(f->longest_ns, total),
 			   session_device_name(a->session, f->longest.device, name),
 			   session_when(a->session, fault_begin_ns(&f->longest), time), part,
-			   stage_name(slowest));
+			   stage_label(f->longest.seen, slowest, label));
 }
 
 static int write_effects(const struct analysis *a, struct writer *writer)
@@ -282,6 +284,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 	vfio_write_findings(a->vfio, a->session, writer);
 	odp_write_findings(a->odp, writer);
 	findings_write_dma(a, writer);
+	silent_write_findings(a->silent, writer);
 	findings_write_loss(f, writer);
 	/* Who asks why nothing was seen must know what could have been. */
 	return counts.began ? 0 : write_probes(a->session, writer);

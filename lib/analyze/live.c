@@ -13,6 +13,7 @@
 #include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
 
@@ -214,6 +215,7 @@ void live_summary(const struct analysis *a, struct live_summary *summary)
 		.slo_violations = a->slo ? slo_violations(a->slo) : 0,
 		.devices = session_device_count(a->session),
 		.floor = session_is_floor(a->session),
+		.probes_silent = silent_count(a->silent),
 	};
 	session_clock(a->session, &summary->clock);
 	for (size_t i = 0; i < session_probe_count(a->session); i++) {

@@ -86,6 +86,7 @@ struct live_summary {
 	size_t devices; /* in the dictionary, with or without faults */
 	size_t probes_on;
 	size_t probes_off;
+	size_t probes_silent; /* of those on: they look at the wrong place (silent.h) */
 	bool floor; /* something was lost: counts are at least, not exactly */
 };
 

@@ -99,6 +99,7 @@ static void on_finished(void *self, const struct fault *fault)
 		totals->faults++;
 		totals->bytes += fault->length;
 		totals->major += !!(fault->flags & EVENT_MAJOR);
+		totals->unknown += !fault_effort_known(fault);
 		totals->failed += fault->seen & response && fault->code != RESPONSE_SUCCESS;
 		if (fault->seen & (response | mapped))
 			histogram_add(&totals->latency,

@@ -18,10 +18,11 @@ struct odp;
 /* Of one region, or summed over a device's. */
 struct odp_totals {
 	__u64 faults;
-	__u64 failed; /* answered with an error: no such memory, or access refused */
-	__u64 major;  /* storage was read */
-	__u64 pages;  /* entered into the device's translation by faults */
-	__u64 bytes;  /* that faults asked for */
+	__u64 failed;  /* answered with an error: no such memory, or access refused */
+	__u64 major;   /* storage was read */
+	__u64 unknown; /* it was not seen whether */
+	__u64 pages;   /* entered into the device's translation by faults */
+	__u64 bytes;   /* that faults asked for */
 	__u64 invalidations;
 	__u64 invalidated_pages; /* that the device lost by them */
 	__u64 prefetches;	 /* by advice, not by fault */

@@ -45,7 +45,7 @@ static int write_row(struct writer *writer, const char *device, const struct odp
 							      : "explicit"},
 				  {.count = t->faults},
 				  {.count = t->failed},
-				  {.count = t->major},
+				  {.count = t->major || !t->unknown ? t->major : CELL_NONE},
 				  {.count = t->pages},
 				  {.count = t->bytes},
 				  {.count = t->invalidations},

@@ -57,7 +57,6 @@ __u64 session_windows_incomplete(const struct session *session);
 const char *event_kind_name(unsigned int kind);
 
 int session_write_devices(const struct session *session, struct writer *writer);
-int session_write_probes(const struct session *session, struct writer *writer);
 int session_write_loss(const struct session *session, struct writer *writer);
 int session_write_events(const struct session *session, struct writer *writer);
 

@@ -103,18 +103,6 @@ static const char *device_kind_name(__u32 kind)
 	return names[kind < DEVICE_KIND_MAX ? kind : DEVICE_UNKNOWN];
 }
 
-static const char *probe_state_name(__u32 state)
-{
-	switch (state) {
-	case PROBE_ON:
-		return "on";
-	case PROBE_OFF:
-		return "off";
-	default:
-		return "not asked";
-	}
-}
-
 int session_write_devices(const struct session *s, struct writer *writer)
 {
 	static const struct column columns[] = {
@@ -157,34 +145,6 @@ int session_write_devices(const struct session *s, struct writer *writer)
 				{.count = d->cgroup ? d->cgroup : CELL_NONE},
 				{.count = d->first_ns ? d->first_ns : CELL_NONE},
 			});
-	}
-	return error ? error : writer_end(writer);
-}
-
-int session_write_probes(const struct session *s, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"probe", NULL, COLUMN_TEXT, 20, false}, {"state", NULL, COLUMN_TEXT, 9, false},
-		{"hits", NULL, COLUMN_COUNT, 12, false}, {"emitted", NULL, COLUMN_COUNT, 12, true},
-		{"lost", NULL, COLUMN_COUNT, 8, false},	 {"missed", NULL, COLUMN_COUNT, 8, false},
-		{"attach", NULL, COLUMN_TEXT, 40, true}, {"reason", NULL, COLUMN_TEXT, 0, false},
-	};
-	static const struct table table = {"probes", "Probes", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
-
-	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
-		const struct probe_info *p = session_probe(s, i);
-
-		error = writer_row(writer, (union cell[]){
-						   {.text = p->name},
-						   {.text = probe_state_name(p->state)},
-						   {.count = p->hits},
-						   {.count = p->emitted},
-						   {.count = p->lost},
-						   {.count = p->missed},
-						   {.text = p->attach},
-						   {.text = p->reason},
-					   });
 	}
 	return error ? error : writer_end(writer);
 }

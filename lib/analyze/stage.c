@@ -22,6 +22,20 @@ const char *timestamp_name(unsigned int index)
 	return index < FAULT_STAGES ? timestamp_names[index] : "none";
 }
 
+const char *stage_label(__u8 seen, unsigned int stage, char text[STAGE_LABEL])
+{
+	unsigned int first = stage;
+	size_t used = 0;
+
+	/* Stage s lies between the timestamps s and s + 1. Nothing is merged before the first seen. */
+	while (stage < STAGES && first > 0 && !(seen & 1u << first) && seen & ((1u << first) - 1))
+		first--;
+	for (unsigned int s = first; s < stage; s++)
+		used += (size_t)snprintf(text + used, STAGE_LABEL - used, "%s+", stage_name(s));
+	snprintf(text + used, STAGE_LABEL - used, "%s", stage_name(stage));
+	return text;
+}
+
 void stage_times(const struct fault *fault, struct stage_times *times)
 {
 	unsigned int before = FAULT_STAGES;
@@ -113,6 +127,22 @@ const char *fault_state_name(unsigned int state)
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
+bool fault_effort_known(const struct fault *fault)
+{
+	const unsigned int resolved = 1u << (EVENT_FAULT_RESOLVED - EVENT_FAULT_DETECT);
+	const unsigned int response = 1u << (EVENT_FAULT_RESPONSE - EVENT_FAULT_DETECT);
+
+	return fault->seen & resolved ||
+	       (fault->seen & response && fault->code != RESPONSE_SUCCESS);
+}
+
+const char *fault_effort_name(const struct fault *fault)
+{
+	if (fault->flags & EVENT_MAJOR)
+		return "major";
+	return fault_effort_known(fault) ? "minor" : "unknown";
 }
 
 const char *fault_cause_name(const struct fault *fault)

@@ -24,6 +24,12 @@ enum stage {
 
 /* "request", "delivery", ...; "none" for STAGES. */
 const char *stage_name(unsigned int stage);
+/*
+ * The stage with those before it that it has the time of, as these timestamps were seen:
+ * "resolve+map".
+ */
+#define STAGE_LABEL 64
+const char *stage_label(__u8 seen, unsigned int stage, char text[STAGE_LABEL]);
 /* "detect", "request", "isr", ...: the timestamp with this index. */
 const char *timestamp_name(unsigned int index);
 
@@ -60,6 +66,10 @@ __u64 fault_last_ns(const struct fault *fault);
 const char *fault_state_name(unsigned int state);
 /* The newest timestamp seen: "mapped", "resume"; "none" if there is none. */
 const char *fault_reached_name(const struct fault *fault);
+/* Whether it was seen how the page was brought, or that it was refused and none was. */
+bool fault_effort_known(const struct fault *fault);
+/* "major", "minor", "unknown": whether storage was read for it. */
+const char *fault_effort_name(const struct fault *fault);
 /* "swap", "anonymous", ...; "-" where no kernel path told. */
 const char *fault_cause_name(const struct fault *fault);
 /* "sva", "iommufd", "other"; "-" if unknown. */

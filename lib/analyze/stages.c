@@ -136,18 +136,18 @@ void stages_destroy(struct stages *stages)
 
 enum fault_kind fault_kind_of(const struct fault *fault)
 {
-	unsigned int major = fault->flags & EVENT_MAJOR ? FAULT_MAJOR_READ : FAULT_MINOR_READ;
+	unsigned int kind = fault->flags & EVENT_MAJOR	? FAULT_MAJOR_READ
+			    : fault_effort_known(fault) ? FAULT_MINOR_READ
+							: FAULT_UNKNOWN_READ;
 
-	return (enum fault_kind)(major + (fault->flags & EVENT_WRITE ? 1 : 0));
+	return (enum fault_kind)(kind + (fault->flags & EVENT_WRITE ? 1 : 0));
 }
 
 const char *fault_kind_name(unsigned int kind)
 {
 	static const char *const names[FAULT_KINDS] = {
-		"minor read",
-		"minor write",
-		"major read",
-		"major write",
+		"minor read",  "minor write",  "major read",
+		"major write", "unknown read", "unknown write",
 	};
 
 	return kind < FAULT_KINDS ? names[kind] : "all";
@@ -196,6 +196,12 @@ unsigned int stage_group_slowest(const struct stage_group *group, double *share)
 		*share = slowest < STAGES && sum ? (double)group->stages[slowest].sum / (double)sum
 						 : 0;
 	return slowest;
+}
+
+const char *stage_group_label(const struct stage_group *group, unsigned int stage,
+			      char text[STAGE_LABEL])
+{
+	return stage_label(group->seen, stage, text);
 }
 
 __u64 stages_dropped(const struct stages *stages)
@@ -255,9 +261,9 @@ int stages_write(const struct stages *stages, const struct session *session, str
 		 bool whole)
 {
 	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 13, false},
+		{"device", NULL, COLUMN_TEXT, 11, false},
 		{"queue", NULL, COLUMN_COUNT, 5, true},
-		{"kind", NULL, COLUMN_TEXT, 11, false},
+		{"kind", NULL, COLUMN_TEXT, 13, false},
 		{"stage", NULL, COLUMN_TEXT, 8, false},
 		{"count", NULL, COLUMN_COUNT, 6, false},
 		{"merged", NULL, COLUMN_COUNT, 6, true},

@@ -22,6 +22,8 @@ enum fault_kind {
 	FAULT_MINOR_WRITE,
 	FAULT_MAJOR_READ,
 	FAULT_MAJOR_WRITE,
+	FAULT_UNKNOWN_READ, /* what brought its page was not seen */
+	FAULT_UNKNOWN_WRITE,
 	FAULT_KINDS,
 };
 
@@ -48,6 +50,9 @@ const struct stage_group *stages_of_device(const struct stages *stages, __u32 de
 const struct stage_group *stages_of_queue(const struct stages *stages, __u32 device, __u16 queue);
 const struct stage_group *stages_of_kind(const struct stages *stages, __u32 device,
 					 enum fault_kind kind);
+/* Its name with those before it whose time it has in every fault: "resolve+map". */
+const char *stage_group_label(const struct stage_group *group, unsigned int stage,
+			      char text[STAGE_LABEL]);
 /* The stage that took most time in sum, STAGES if there is none; its part of it, 0 to 1. */
 unsigned int stage_group_slowest(const struct stage_group *group, double *share);
 __u64 stages_dropped(const struct stages *stages);

@@ -93,17 +93,9 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->vfio_entries = vfio_entries();
 }
 
-static const struct probe_row *find_row(const char *name)
-{
-	for (int i = 0; i < PROBE_COUNT; i++)
-		if (!strcmp(probe_row(i)->name, name))
-			return probe_row(i);
-	return NULL;
-}
-
 bool probe_required(const char *name)
 {
-	const struct probe_row *row = find_row(name);
+	const struct probe_row *row = probe_row_named(name);
 
 	return row && row->required;
 }
@@ -123,7 +115,7 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	if (!s)
 		return failed(-ENOMEM, "no memory for the probe table");
 	for (size_t i = 0; i < config->disabled_count; i++)
-		if (!find_row(config->disabled[i])) {
+		if (!probe_row_named(config->disabled[i])) {
 			free(s);
 			return failed(-EINVAL,
 				      "there is no probe '%s'; `faultline doctor` lists them",

@@ -2,8 +2,11 @@
 #include "lib/capture/rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-const struct probe_row *probe_row(enum probe_id id)
+/* The row that `is_it` takes, NULL: none. */
+static const struct probe_row *find(bool (*is_it)(const struct probe_row *row, const void *wanted),
+				    const void *wanted)
 {
 	const struct {
 		const struct probe_row *rows;
@@ -18,7 +21,31 @@ const struct probe_row *probe_row(enum probe_id id)
 
 	for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++)
 		for (size_t i = 0; i < paths[p].count; i++)
-			if (paths[p].rows[i].id == id)
+			if (is_it(&paths[p].rows[i], wanted))
 				return &paths[p].rows[i];
-	abort(); /* an id without a row: test_probe_table looks at every one */
+	return NULL;
+}
+
+static bool has_id(const struct probe_row *row, const void *wanted)
+{
+	return row->id == *(const enum probe_id *)wanted;
+}
+
+static bool has_name(const struct probe_row *row, const void *wanted)
+{
+	return !strcmp(row->name, wanted);
+}
+
+const struct probe_row *probe_row(enum probe_id id)
+{
+	const struct probe_row *row = find(has_id, &id);
+
+	if (!row)
+		abort(); /* an id without a row: test_probe_table looks at every one */
+	return row;
+}
+
+const struct probe_row *probe_row_named(const char *name)
+{
+	return find(has_name, name);
 }

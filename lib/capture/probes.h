@@ -12,6 +12,7 @@
 #include "lib/base/stream.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/objects.h"
+#include "lib/capture/paths.h"
 
 enum attach_kind {
 	ATTACH_NONE,
@@ -67,13 +68,37 @@ struct probe_row {
 	 * skipped would hardly ever have given one. Told with the probe, not counted as loss.
 	 */
 	bool sieve;
+	/*
+	 * Faults of which every one that completed must have passed here: bit per enum fault_origin.
+	 * A probe that is on and was not hit by any of them looks at the wrong place.
+	 */
+	__u8 every;
+	/* Likewise: a probe of the same path none of whose hits comes without one of this. */
+	const char *with;
+	/* Where a kernel does not have it, there is nothing that it would have shown. */
+	bool optional;
+	/* The path that it belongs to where that is not its object's; 0: it is. */
+	__u8 path;
 };
+
+/* Where complete faults come from; one may be of several. */
+enum fault_origin {
+	FROM_EMULATED = 1 << 0, /* an emulated device's, served by its host */
+	FROM_CORE = 1 << 1,	/* through the kernel's I/O page fault core */
+	FROM_WORKER = 1 << 2,	/* of these: a worker has handled it */
+	FROM_SVA = 1 << 3,	/* of these: in a process's own address space */
+	FROM_ODP = 1 << 4,	/* RDMA on-demand paging */
+	FROM_MLX5 = 1 << 5,	/* of these: answered, which only mlx5 does */
+};
+#define FAULT_ORIGINS 6
 
 /* Whether the configuration asks for this kind of event. */
 bool capture_kind_asked(const struct capture_config *config, __u16 kind);
 
 /* The row of this id, never NULL. Rows stand in rows_*.c, a file for each BPF object. */
 const struct probe_row *probe_row(enum probe_id id);
+/* NULL: there is no such row, as in recordings of another version. */
+const struct probe_row *probe_row_named(const char *name);
 /* Whether the row of this name is one that fault timelines cannot do without. */
 bool probe_required(const char *name);
 

@@ -9,6 +9,12 @@
 			__VA_ARGS__                                  \
 		}                                                    \
 	}
+/* An interface that came later: kernels without it have no callers of it. */
+#define DMA_ROW_SINCE(id, name, kind, ...)                                          \
+	{                                                                           \
+		PROBE_DMA_##id, name, OBJECT_DMA, kind, false, NULL, {__VA_ARGS__}, \
+			.optional = true                                            \
+	}
 #define TRACEPOINT(symbol)                               \
 	{                                                \
 		ATTACH_TP_BTF, #symbol, #symbol, NULL, 0 \
@@ -45,16 +51,16 @@ const struct probe_row dma_rows[] = {
 		FUNCTION(dma_free_pages, "called_free_pages", NULL)),
 	DMA_ROW(FREE_SGT, "dma_free_sgt", EVENT_DMA_FREE, TRACEPOINT(dma_free_sgt),
 		FUNCTION(dma_free_noncontiguous, "called_free_sgt", NULL)),
-	DMA_ROW(IOVA_ALLOC, "dma_iova_alloc", EVENT_DMA_MAP,
-		FUNCTION(dma_iova_try_alloc, NULL, "called_iova_alloc")),
-	DMA_ROW(IOVA_LINK, "dma_iova_link", EVENT_DMA_MAP,
-		FUNCTION(dma_iova_link, NULL, "called_iova_link")),
-	DMA_ROW(IOVA_UNLINK, "dma_iova_unlink", EVENT_DMA_UNMAP,
-		FUNCTION(dma_iova_unlink, "called_iova_unlink", NULL)),
-	DMA_ROW(IOVA_FREE, "dma_iova_free", EVENT_DMA_UNMAP,
-		FUNCTION(dma_iova_free, "called_iova_free", NULL)),
-	DMA_ROW(IOVA_DESTROY, "dma_iova_destroy", EVENT_DMA_UNMAP,
-		FUNCTION(dma_iova_destroy, "called_iova_destroy", NULL)),
+	DMA_ROW_SINCE(IOVA_ALLOC, "dma_iova_alloc", EVENT_DMA_MAP,
+		      FUNCTION(dma_iova_try_alloc, NULL, "called_iova_alloc")),
+	DMA_ROW_SINCE(IOVA_LINK, "dma_iova_link", EVENT_DMA_MAP,
+		      FUNCTION(dma_iova_link, NULL, "called_iova_link")),
+	DMA_ROW_SINCE(IOVA_UNLINK, "dma_iova_unlink", EVENT_DMA_UNMAP,
+		      FUNCTION(dma_iova_unlink, "called_iova_unlink", NULL)),
+	DMA_ROW_SINCE(IOVA_FREE, "dma_iova_free", EVENT_DMA_UNMAP,
+		      FUNCTION(dma_iova_free, "called_iova_free", NULL)),
+	DMA_ROW_SINCE(IOVA_DESTROY, "dma_iova_destroy", EVENT_DMA_UNMAP,
+		      FUNCTION(dma_iova_destroy, "called_iova_destroy", NULL)),
 	DMA_ROW(SYNC_CPU, "dma_sync_cpu", EVENT_DMA_SYNC, TRACEPOINT(dma_sync_single_for_cpu),
 		FUNCTION(dma_sync_single_for_cpu, "called_sync_cpu", NULL)),
 	DMA_ROW(SYNC_DEVICE, "dma_sync_device", EVENT_DMA_SYNC,

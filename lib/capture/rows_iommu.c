@@ -2,6 +2,11 @@
 /* Rows of the probe table: bpf/iommu.bpf.c. */
 #include "lib/capture/rows.h"
 
+/* `more` are fields by name. */
+#define ROW_WITH(id, name, kind, more, ...)                                            \
+	{                                                                              \
+		PROBE_##id, name, OBJECT_IOMMU, kind, false, NULL, {__VA_ARGS__}, more \
+	}
 #define ROW(id, name, kind, ...)                                   \
 	{                                                          \
 		PROBE_##id, name, OBJECT_IOMMU, kind, false, NULL, \
@@ -21,11 +26,11 @@
 const struct probe_row iommu_rows[] = {
 	ROW(IOMMU_MAP, "iommu_map", EVENT_IOMMU_MAP, TRACEPOINT(map)),
 	ROW(IOMMU_UNMAP, "iommu_unmap", EVENT_IOMMU_UNMAP, TRACEPOINT(unmap)),
-	ROW(IOMMU_MAP_DOMAIN, "iommu_map_domain", EVENT_IOMMU_MAP,
-	    FUNCTION(iommu_map_nosync, "maps_nosync", NULL, 0),
-	    FUNCTION(__iommu_map, "maps", NULL, 0)),
-	ROW(IOMMU_UNMAP_DOMAIN, "iommu_unmap_domain", EVENT_IOMMU_UNMAP,
-	    FUNCTION(__iommu_unmap, "unmaps", NULL, 0)),
+	ROW_WITH(IOMMU_MAP_DOMAIN, "iommu_map_domain", EVENT_IOMMU_MAP, .with = "iommu_map",
+		 FUNCTION(iommu_map_nosync, "maps_nosync", NULL, 0),
+		 FUNCTION(__iommu_map, "maps", NULL, 0)),
+	ROW_WITH(IOMMU_UNMAP_DOMAIN, "iommu_unmap_domain", EVENT_IOMMU_UNMAP, .with = "iommu_unmap",
+		 FUNCTION(__iommu_unmap, "unmaps", NULL, 0)),
 	ROW(IOMMU_ATTACH, "iommu_attach", EVENT_IOMMU_ATTACH,
 	    FUNCTION(__iommu_attach_device, NULL, "attached_in_two", 2),
 	    FUNCTION(__iommu_attach_device, NULL, "attached_in_three", 3),

@@ -4,12 +4,13 @@
 
 const struct probe_row mm_rows[] = {
 	{PROBE_PAGE_FAULT_USER, "page_fault_user", OBJECT_MM, EVENT_CPU_FAULT, true, NULL,
-	 TP_BTF(page_fault_user)},
+	 TP_BTF(page_fault_user), .path = PATH_CPU},
 	{PROBE_PAGE_FAULT_KERNEL, "page_fault_kernel", OBJECT_MM, EVENT_CPU_FAULT, false, NULL,
-	 TP_BTF(page_fault_kernel)},
+	 TP_BTF(page_fault_kernel), .path = PATH_CPU},
 	/* What was met within it is told with the page: they are on and off with the faults. */
 	{PROBE_MM_FAULT, "mm_fault", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
-	 FUNCTION_PAIR("handle_mm_fault", "mm_fault", "mm_faulted"), NULL, NULL, true},
+	 FUNCTION_PAIR("handle_mm_fault", "mm_fault", "mm_faulted"), NULL, NULL, true,
+	 .every = FROM_SVA},
 	{PROBE_MM_ANONYMOUS, "mm_anonymous", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
 	 FUNCTION_PAIR("do_anonymous_page", "mm_anonymous", NULL), NULL, NULL, true},
 	{PROBE_MM_COPY, "mm_copy", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,

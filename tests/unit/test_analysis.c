@@ -20,6 +20,7 @@
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
 #include "lib/trace/trace.h"
@@ -86,7 +87,7 @@ static void print_tables(const struct analysis *a, const struct findings *findin
 	if (!text)
 		slo_write_violations(a->slo, a->session, w);
 	session_write_devices(a->session, w);
-	session_write_probes(a->session, w);
+	silent_write_probes(a->silent, w);
 	session_write_events(a->session, w);
 	session_write_loss(a->session, w);
 }

@@ -138,12 +138,13 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 
 	writer_note(batch->writer,
 		    "%s UTC: %s faults/s, %llu in %s%s; lost %llu of %llu events; probes %zu on, "
-		    "%zu off; self %.1f%% CPU, %s",
+		    "%zu off%s; self %.1f%% CPU, %s",
 		    clock_text(time, &summary->clock, model->now_ns, false),
 		    short_real(rate, model->rate), (unsigned long long)model->faults,
 		    short_span(span, top_elapsed(model)), summary->floor ? " (floors)" : "",
 		    (unsigned long long)lost, (unsigned long long)(summary->loss.received + lost),
-		    summary->probes_on, summary->probes_off, model->self_cpu_percent,
+		    summary->probes_on, summary->probes_off,
+		    summary->probes_silent ? ", some silent" : "", model->self_cpu_percent,
 		    short_bytes(memory, model->self_memory_bytes));
 }
 

@@ -183,7 +183,10 @@ static void fault_line(char *text, size_t size, const struct fault *fault,
 				(unsigned long long)fault->address, queue,
 				fault->flags & EVENT_READ ? 'R' : '-',
 				fault->flags & EVENT_WRITE ? 'W' : '-',
-				fault->flags & EVENT_MAJOR ? 'M' : '-', number);
+				fault->flags & EVENT_MAJOR  ? 'M'
+				: fault_effort_known(fault) ? '-'
+							    : '?',
+				number);
 	stage_times(fault, &times);
 	for (unsigned int stage = 0; stage < STAGES && used < size; stage++) {
 		bool measured = times.measured & 1u << stage;

@@ -135,6 +135,8 @@ record_stop() {
 		not_ok "recorded $run" "exit $status: $(tail -n 3 record.err)"
 	fi
 	tables "$recording"
+	# Whoever renames functions does so without a word: every recording is asked.
+	equal "probes attached and silent ($run)" "$(column probes probe state silent | paste -sd' ')" "${silent:-}"
 }
 
 # tables RECORDING

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/silent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/stage.h"
+#include "lib/base/fail.h"
+#include "lib/capture/probes.h"
+
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+#define STAGE_BIT(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
+
+struct silent {
+	const struct session *session;
+	__u64 completed[FAULT_ORIGINS];
+	__u64 judged[FAULT_ORIGINS]; /* of these: when the counters were told last */
+};
+
+static unsigned int sources_of(const struct silent *silent, const struct fault *fault)
+{
+	const unsigned int served = STAGE_BIT(EVENT_FAULT_ISR) | STAGE_BIT(EVENT_FAULT_HANDLER) |
+				    STAGE_BIT(EVENT_FAULT_RESOLVED) | STAGE_BIT(EVENT_FAULT_MAPPED);
+	const struct device_info *device = session_device(silent->session, fault->device);
+	unsigned int sources;
+
+	/* A full queue may have been answered by the hardware alone. */
+	if (!fault->kernel)
+		return fault->seen & served ? FROM_EMULATED : 0;
+	if (device && device->kind == DEVICE_IB)
+		return fault->seen & STAGE_BIT(EVENT_FAULT_RESPONSE) ? FROM_ODP | FROM_MLX5
+								     : FROM_ODP;
+	sources = FROM_CORE;
+	if (fault->seen & STAGE_BIT(EVENT_FAULT_HANDLER))
+		sources |= FROM_WORKER;
+	if (fault->consumer == CONSUMER_SVA)
+		sources |= FROM_SVA;
+	return sources;
+}
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct silent *silent = self;
+	unsigned int sources;
+
+	if (fault->state != FAULT_COMPLETE || fault->code != RESPONSE_SUCCESS)
+		return;
+	sources = sources_of(silent, fault);
+	for (unsigned int i = 0; i < FAULT_ORIGINS; i++)
+		silent->completed[i] += sources >> i & 1;
+}
+
+static int on_loss(void *self, const struct loss_info *loss)
+{
+	struct silent *silent = self;
+
+	(void)loss;
+	memcpy(silent->judged, silent->completed, sizeof(silent->judged));
+	return 0;
+}
+
+static int on_end(void *self, __u64 end_ns)
+{
+	(void)end_ns;
+	return on_loss(self, NULL);
+}
+
+int silent_create(struct silent **silent, const struct session *session, struct faults *faults)
+{
+	struct silent *s = calloc(1, sizeof(*s));
+
+	*silent = s;
+	if (!s)
+		return failed(-ENOMEM, "no memory for the judgement of probes");
+	s->session = session;
+	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
+}
+
+struct stream silent_stream(struct silent *silent)
+{
+	static const struct stream_ops ops = {.loss = on_loss, .end = on_end};
+
+	return (struct stream){&ops, silent};
+}
+
+void silent_destroy(struct silent *silent)
+{
+	free(silent);
+}
+
+static __u64 faults_of(const struct silent *silent, unsigned int sources)
+{
+	__u64 most = 0;
+
+	for (unsigned int i = 0; i < FAULT_ORIGINS; i++)
+		if (sources >> i & 1 && silent->judged[i] > most)
+			most = silent->judged[i];
+	return most;
+}
+
+static __u64 hits_of(const struct silent *silent, const char *name)
+{
+	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
+		const struct probe_info *probe = session_probe(silent->session, i);
+
+		if (!strcmp(probe->name, name))
+			return probe->state == PROBE_ON ? probe->hits : 0;
+	}
+	return 0;
+}
+
+__u64 silent_passed(const struct silent *silent, const struct probe_info *probe, bool *faults)
+{
+	const struct probe_row *row;
+	__u64 passed;
+
+	if (probe->state != PROBE_ON || probe->hits || probe->missed)
+		return 0;
+	row = probe_row_named(probe->name);
+	if (!row)
+		return 0;
+	passed = faults_of(silent, row->every);
+	if (faults)
+		*faults = passed >= SILENT_FAULTS;
+	if (passed >= SILENT_FAULTS)
+		return passed;
+	passed = row->with ? hits_of(silent, row->with) : 0;
+	return passed >= SILENT_HITS ? passed : 0;
+}
+
+size_t silent_count(const struct silent *silent)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < session_probe_count(silent->session); i++)
+		count += silent_passed(silent, session_probe(silent->session, i), NULL) != 0;
+	return count;
+}
+
+/* What is lost with it: a timestamp's stage is part of the next. */
+static void add_stage(const struct probe_row *row, char *text, size_t size)
+{
+	unsigned int stage = row->kind - EVENT_FAULT_DETECT;
+
+	if (row->kind <= EVENT_FAULT_DETECT || row->kind >= EVENT_FAULT_RESUME)
+		return;
+	snprintf(text, size, " Stage %s is merged into %s%s.", stage_name(stage - 1),
+		 stage_name(stage),
+		 row->kind == EVENT_FAULT_RESOLVED
+			 ? ", and whether storage was read is not known of these faults"
+			 : "");
+}
+
+const char *silent_sentence(const struct silent *silent, const struct probe_info *probe,
+			    char text[SILENT_TEXT])
+{
+	const struct probe_row *row = probe_row_named(probe->name);
+	char passed[128], lost[160] = "";
+	bool faults = false;
+	__u64 count = silent_passed(silent, probe, &faults);
+
+	text[0] = '\0';
+	if (!count || !row)
+		return text;
+	if (faults) {
+		snprintf(passed, sizeof(passed), "%llu faults passed its neighbours", count);
+		add_stage(row, lost, sizeof(lost));
+	} else {
+		snprintf(passed, sizeof(passed), "its neighbour %s was hit %llu times", row->with,
+			 count);
+	}
+	snprintf(text, SILENT_TEXT,
+		 "Probe %s is attached (%s) and was never hit, while %s: this kernel may call "
+		 "something else.%s",
+		 probe->name, probe->attach, passed, lost);
+	return text;
+}
+
+int silent_write_findings(const struct silent *silent, struct writer *writer)
+{
+	char text[SILENT_TEXT];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
+		silent_sentence(silent, session_probe(silent->session, i), text);
+		if (text[0])
+			error = writer_note(writer, "%s", text);
+	}
+	return error;
+}
+
+static const char *state_name(const struct probe_info *probe, bool silent)
+{
+	switch (probe->state) {
+	case PROBE_ON:
+		return silent ? "silent" : "on";
+	case PROBE_OFF:
+		return "off";
+	default:
+		return "not asked";
+	}
+}
+
+int silent_write_probes(const struct silent *silent, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"probe", NULL, COLUMN_TEXT, 20, false}, {"state", NULL, COLUMN_TEXT, 9, false},
+		{"hits", NULL, COLUMN_COUNT, 12, false}, {"emitted", NULL, COLUMN_COUNT, 12, true},
+		{"lost", NULL, COLUMN_COUNT, 8, false},	 {"missed", NULL, COLUMN_COUNT, 8, false},
+		{"attach", NULL, COLUMN_TEXT, 40, true}, {"reason", NULL, COLUMN_TEXT, 0, false},
+	};
+	static const struct table table = {"probes", "Probes", columns, COUNT(columns)};
+	int error = writer_begin(writer, &table);
+	char text[SILENT_TEXT];
+
+	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
+		const struct probe_info *p = session_probe(silent->session, i);
+
+		silent_sentence(silent, p, text);
+		error = writer_row(writer, (union cell[]){
+						   {.text = p->name},
+						   {.text = state_name(p, text[0])},
+						   {.count = p->hits},
+						   {.count = p->emitted},
+						   {.count = p->lost},
+						   {.count = p->missed},
+						   {.text = p->attach},
+						   {.text = text[0] ? text : p->reason},
+					   });
+	}
+	return error ? error : writer_end(writer);
+}

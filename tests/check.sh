@@ -68,6 +68,7 @@ if wanted lab; then
 	lab=$!
 	trap 'kill "$lab" 2>/dev/null' EXIT
 fi
+suite packages     120 /usr/bin/python3 tests/suites/packages.py
 suite check-self   120 tests/suites/check-self.sh
 suite style        300 tests/suites/style.sh
 suite unit-asan    600 tests/suites/unit.sh build/asan

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Installs the Debian packages that are missing: tests/setup.sh build|demo|lab|check|bench
+# Installs the Debian packages that are missing: tests/setup.sh build|demo|lab|check|bench|fresh
+# `tests/setup.sh list SET` names those of a set. tests/suites/packages.py holds the sets against what
+# the scripts call.
 set -euo pipefail
 
 build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev libjansson-dev
@@ -10,17 +12,21 @@ demo=("${build[@]}" gnuplot-nox)
 lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
      rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf)
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-xxhash python3-zstandard tmux clang-format clang-tidy
-       libclang-rt-14-dev util-linux procps man-db e2fsprogs zstd)
+       libclang-rt-14-dev shfmt util-linux procps man-db e2fsprogs zstd)
 bench=("${check[@]}" fio bpftrace valgrind)
+fresh=(debootstrap util-linux)
 
+[ "${1:-}" = list ] && list=yes && shift
 case ${1:-build} in
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${demo[@]}") ;;
 lab) wanted=("${lab[@]}") ;;
 check) wanted=("${check[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
-*) echo "Usage: tests/setup.sh build|demo|lab|check|bench" >&2; exit 2 ;;
+fresh) wanted=("${fresh[@]}") ;;
+*) echo "Usage: tests/setup.sh [list] build|demo|lab|check|bench|fresh" >&2; exit 2 ;;
 esac
+[ -n "${list:-}" ] && printf '%s\n' "${wanted[@]}" && exit
 
 missing=()
 for package in "${wanted[@]}"; do

@@ -206,7 +206,7 @@ static struct bpf_object *load_without(enum object_id id, const struct capture_f
 	struct bpf_object *object;
 	struct bpf_program *program;
 
-	if (object_open(&object, id))
+	if (object_open(&object, id, NULL))
 		return NULL;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);

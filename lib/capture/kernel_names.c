@@ -10,11 +10,13 @@
 #include <xxhash.h>
 
 #include "lib/base/fail.h"
+#include "lib/capture/core_types.h"
 #include "lib/capture/probes.h"
 
 #define NAMES_MAX   (PROBE_COUNT * PROBE_WAYS * 2)
 #define SLOTS	    4096
 #define TRACEPOINTS "btf_trace_"
+#define TYPES_MAX   16 /* the kernel's, and those of the modules that rows name */
 
 _Static_assert(NAMES_MAX < SLOTS / 2, "the index stays half empty");
 
@@ -22,7 +24,9 @@ _Static_assert(NAMES_MAX < SLOTS / 2, "the index stays half empty");
 struct types {
 	struct types *next;
 	char module[NAME_TEXT];
-	int fd;			       /* of a module's, 0: the kernel's */
+	int fd; /* of a module's, 0: the kernel's */
+	struct btf *btf;
+	struct type_index index;
 	struct kernel_function *found; /* by number of the name */
 };
 
@@ -99,8 +103,9 @@ static void take_tracepoint(const struct btf *btf, __u32 id, struct kernel_funct
 	function->tracepoint_arguments = btf_vlen(prototype) ? btf_vlen(prototype) - 1 : 0;
 }
 
-static int read_types(struct kernel_names *names, const struct btf *btf, __u32 from,
-		      const char *module, int fd)
+/* `btf` is kept, unless this fails. */
+static int read_types(struct kernel_names *names, struct btf *btf, __u32 from, const char *module,
+		      int fd)
 {
 	const size_t prefix = strlen(TRACEPOINTS);
 	struct types *types = calloc(1, sizeof(*types));
@@ -119,8 +124,10 @@ static int read_types(struct kernel_names *names, const struct btf *btf, __u32 f
 		const char *name;
 		__u16 number;
 
-		if (!function && !btf_is_typedef(type))
+		if (!function && !btf_is_typedef(type)) {
+			type_index_add(&types->index, btf, id);
 			continue;
+		}
 		name = btf__name_by_offset(btf, type->name_off);
 		if (!name || (!function && strncmp(name, TRACEPOINTS, prefix) != 0))
 			continue;
@@ -133,6 +140,7 @@ static int read_types(struct kernel_names *names, const struct btf *btf, __u32 f
 	}
 	for (size_t i = 0; i < names->count; i++)
 		types->found[i].types = fd;
+	types->btf = btf;
 	types->next = names->types;
 	names->types = types;
 	return 0;
@@ -178,6 +186,9 @@ void kernel_names_destroy(struct kernel_names *names)
 
 		if (names->types->fd)
 			close(names->types->fd);
+		if (names->types->btf != names->kernel)
+			btf__free(names->types->btf);
+		type_index_free(&names->types->index);
 		free(names->types->found);
 		free(names->types);
 		names->types = next;
@@ -252,9 +263,28 @@ static void read_module(struct kernel_names *names, const char *module)
 	if (!btf)
 		return;
 	fd = open_types(module);
-	if (read_types(names, btf, btf__type_cnt(names->kernel), module, fd) && fd)
+	if (!read_types(names, btf, btf__type_cnt(names->kernel), module, fd))
+		return;
+	if (fd)
 		close(fd);
 	btf__free(btf);
+}
+
+struct btf *kernel_names_extract(const struct kernel_names *names, const struct btf *wanted)
+{
+	struct type_source sources[TYPES_MAX];
+	size_t count = 1;
+
+	/* The kernel's own come first: a module has copies of some of them. */
+	for (struct types *types = names->types; types; types = types->next) {
+		size_t at = types->module[0] ? count : 0;
+
+		if (at == TYPES_MAX)
+			continue;
+		sources[at] = (struct type_source){types->btf, &types->index};
+		count += at == count;
+	}
+	return core_types_extract(wanted, sources, count);
 }
 
 const struct kernel_function *kernel_names_find(struct kernel_names *names, const char *name,

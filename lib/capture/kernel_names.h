@@ -35,6 +35,12 @@ void kernel_names_destroy(struct kernel_names *names);
 const struct btf *kernel_names_types(const struct kernel_names *names);
 
 /*
+ * The types of the kernel, and of the modules that were looked into so far, that an object with the
+ * types `wanted` may look into (core_types.h). To be freed; NULL without memory.
+ */
+struct btf *kernel_names_extract(const struct kernel_names *names, const struct btf *wanted);
+
+/*
  * Looks in the kernel's types, then in those of the loaded ones among `modules` (names separated by
  * spaces, NULL: none). NULL if the name is nowhere.
  */

@@ -66,6 +66,7 @@ static int set_target(struct bpf_program *program, struct bpf_prog_load_opts *op
 		return 0; /* the bench runs them without attaching */
 	if (!target_of || !target_of(target_self, program, &target))
 		return -ESRCH;
+	options->attach_prog_fd = 0; /* as leave_targets_to_us() made it */
 	options->attach_btf_id = target.type;
 	options->attach_btf_obj_fd = target.types;
 	return 0;
@@ -91,9 +92,25 @@ static void take_sections_over(void)
 	done = true;
 }
 
-static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *bytes))
+/*
+ * libbpf reads the whole of the kernel's types for an object with programs on functions and
+ * tracepoints, only to look up their targets, unless these are other programs: so it is told.
+ */
+static void leave_targets_to_us(struct bpf_object *object)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name);
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, object)
+	{
+		if (bpf_program__type(program) == BPF_PROG_TYPE_TRACING)
+			bpf_program__set_attach_target(program, 1, NULL);
+	}
+}
+
+static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *bytes),
+				   const char *types)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name, .btf_custom_path = types);
 	size_t bytes;
 	const void *image = elf(&bytes);
 
@@ -174,7 +191,7 @@ static int load_maps(struct shared_maps *maps)
 	struct bpf_map *rings;
 	int error;
 
-	maps->object = open_elf("faultline_maps", maps_bpf__elf_bytes);
+	maps->object = open_elf("faultline_maps", maps_bpf__elf_bytes, NULL);
 	if (!maps->object)
 		return failed(-errno, "opening the BPF maps: %s (%s)", strerror(errno),
 			      complaint_text());
@@ -236,15 +253,17 @@ void object_replace(enum object_id id, const void *(*elf)(size_t *bytes))
 	replaced[id] = elf;
 }
 
-int object_open(struct bpf_object **object, enum object_id id)
+int object_open(struct bpf_object **object, enum object_id id, const char *types)
 {
 	struct bpf_program *program;
 
-	*object = open_elf(sources[id].name, replaced[id] ? replaced[id] : sources[id].elf);
+	*object = open_elf(sources[id].name, replaced[id] ? replaced[id] : sources[id].elf, types);
 	if (!*object)
 		return failed(-errno, "BPF object %s: %s (%s)", sources[id].name, strerror(errno),
 			      complaint_text());
 	bpf_object__for_each_program(program, *object) bpf_program__set_autoload(program, false);
+	if (types)
+		leave_targets_to_us(*object);
 	return 0;
 }
 

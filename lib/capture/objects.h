@@ -57,8 +57,12 @@ typedef bool (*program_target_fn)(void *self, const struct bpf_program *program,
 /* For tests: another ELF image takes the place of this object's, until NULL is given. */
 void object_replace(enum object_id id, const void *(*elf)(size_t *bytes));
 
-/* Opens an object with no program enabled; enable with bpf_program__set_autoload(), then load. */
-int object_open(struct bpf_object **object, enum object_id id);
+/*
+ * Opens an object with no program enabled; enable with bpf_program__set_autoload(), then load. It is
+ * fitted to the types that `types` has when it is loaded: a path of type information, NULL: the
+ * kernel's own, read as a whole.
+ */
+int object_open(struct bpf_object **object, enum object_id id, const char *types);
 /*
  * Loads what is enabled, functions and tracepoints onto what `target` says, whatever their sections
  * are called: libbpf would search the whole of the kernel's types for each. `first`: the same object loaded before, whose maps it uses; may be NULL. On

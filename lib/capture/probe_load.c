@@ -3,8 +3,11 @@
  * Loads the programs of the probe table. libbpf loads an object whole or not at all: when a program
  * is refused, its rows take their next way or go off, and the object is loaded again with the rest.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/capture/probe_set.h"
@@ -62,13 +65,47 @@ static bool find_target(void *self, const struct bpf_program *program,
 	return false;
 }
 
+/* Writes the types that this object looks into to the file that it will be fitted to. */
+static int write_types(struct probe_set *set, const struct bpf_object *object, int fd)
+{
+	struct btf *types = kernel_names_extract(set->names, bpf_object__btf(object));
+	const void *bytes = NULL;
+	__u32 size = 0;
+	int error = 0;
+
+	if (types)
+		bytes = btf__raw_data(types, &size);
+	if (!bytes)
+		error = failed(-ENOMEM, "no memory for the kernel's types");
+	else if (pwrite(fd, bytes, size, 0) != (ssize_t)size)
+		error = failed(-EIO, "writing the kernel's types: %s", strerror(errno));
+	btf__free(types);
+	return error;
+}
+
+/* The object, to be fitted to a file of types that is written right away. */
+static int open_object(struct probe_set *set, struct bpf_object **object, enum object_id id,
+		       int *types)
+{
+	char path[32];
+	int error;
+
+	*object = NULL;
+	*types = memfd_create("faultline-types", MFD_CLOEXEC);
+	if (*types < 0)
+		return failed(-errno, "a file for the kernel's types: %s", strerror(errno));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", *types);
+	error = object_open(object, id, path);
+	return error ? error : write_types(set, *object, *types);
+}
+
 /* Opens the object for the rows in question; NULL when none is left. */
 static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_COUNT],
-				   enum object_id id)
+				   enum object_id id, int *types)
 {
 	struct bpf_object *object;
 	size_t wanted = 0;
-	int error = object_open(&object, id);
+	int error = open_object(set, &object, id, types);
 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
@@ -85,6 +122,8 @@ static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_
 	if (wanted)
 		return object;
 	bpf_object__close(object);
+	if (*types >= 0)
+		close(*types);
 	return NULL;
 }
 
@@ -133,12 +172,16 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 	bool rows[PROBE_COUNT];
 	struct bpf_object *object;
 	char reason[REASON_TEXT];
+	int types;
 
 	for (int i = 0; i < PROBE_COUNT; i++)
 		rows[i] = lacks_programs(&set->probes[i], id);
-	while ((object = open_for(set, rows, id))) {
-		if (!object_load(object, set->maps, &set->filter, set->objects[id], find_target,
-				 set)) {
+	while ((object = open_for(set, rows, id, &types))) {
+		int error = object_load(object, set->maps, &set->filter, set->objects[id],
+					find_target, set);
+
+		close(types);
+		if (!error) {
 			keep_object(set, id, object);
 			return;
 		}

@@ -20,7 +20,7 @@ static int open_all(void **state)
 {
 	(void)state;
 	for (int id = 0; id < OBJECT_COUNT; id++)
-		if (object_open(&objects[id], id))
+		if (object_open(&objects[id], id, NULL))
 			return -1;
 	return 0;
 }

@@ -212,12 +212,23 @@ static const struct types *types_of(const struct kernel_names *names, const char
 	return NULL;
 }
 
+/* Its types are there before it has come up: until then no program is let onto its functions. */
 static bool is_loaded(const char *module)
 {
-	char path[NAME_TEXT + 32];
+	char path[NAME_TEXT + 32], state[8] = "live";
+	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/kernel/btf/%s", module);
-	return !access(path, F_OK);
+	if (access(path, F_OK))
+		return false;
+	snprintf(path, sizeof(path), "/sys/module/%s/initstate", module);
+	file = fopen(path, "re");
+	if (!file)
+		return true;
+	if (fscanf(file, "%7s", state) != 1)
+		state[0] = '\0';
+	fclose(file);
+	return !strcmp(state, "live");
 }
 
 static const struct kernel_function *find_in(const struct kernel_names *names, size_t number,

@@ -159,10 +159,12 @@ soak: all ## ten minutes of record and inject, memory must stay flat
 
 install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/dashboards
+		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/sim \
+		$(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 faultline faultline-inject $(DESTDIR)$(PREFIX)/bin
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 injectors/jobs/*.ini tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
+	install -m 644 injectors/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
+	install -m 644 tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/sim
 	install -m 644 dashboards/*.gp dashboards/sim.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline-inject: emulated machines and the faults that a job file gives them. */
 #include <argp.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -119,8 +118,8 @@ static int verb_run(int argc, char **argv)
 		parse_run,
 		"JOB",
 		"Runs a job file: starts the machine it describes, once for each point of its "
-		"sweep, injects, and prints one row of results a point. JOB is a file or the name "
-		"of a shipped job.\v"
+		"sweep, injects, and prints one row of results a point. JOB is the name of a "
+		"shipped job or, with a slash or .ini, a file.\v"
 		"EXAMPLES:\n"
 		"  sudo faultline-inject run rtt --short\n"
 		"  sudo faultline-inject run burst-block --csv burst.csv\n"
@@ -212,11 +211,12 @@ static int verb_help(int argc, char **argv)
 }
 
 /* The first comment line of a job file says what it is for. */
-static void print_job(const char *directory, const char *file)
+static void print_job(void *argument, const char *directory, const char *file)
 {
 	char path[PATH_MAX + NAME_MAX + 2], line[256] = "";
 	FILE *job;
 
+	(void)argument;
 	snprintf(path, sizeof(path), "%s/%s", directory, file);
 	job = fopen(path, "re");
 	while (job && fgets(line, sizeof(line), job))
@@ -228,37 +228,17 @@ static void print_job(const char *directory, const char *file)
 	printf("%-20.*s %s\n", (int)strlen(file) - 4, file, line + strspn(line, "; "));
 }
 
-static int is_job(const struct dirent *entry)
-{
-	size_t length = strlen(entry->d_name);
-
-	return length > 4 && !strcmp(entry->d_name + length - 4, ".ini");
-}
-
 static int verb_list(int argc, char **argv)
 {
-	struct dirent **entries;
-	char directory[PATH_MAX];
-	int count;
+	int err;
 
 	(void)argv;
 	if (argc > 1) {
 		fprintf(stderr, "faultline: list: accepted: no arguments\n");
 		return EXIT_USAGE;
 	}
-	if (campaign_directory(directory, sizeof(directory)))
-		return campaign_report_failure(-ENOENT);
-	count = scandir(directory, &entries, is_job, alphasort);
-	if (count < 0) {
-		failed(-errno, "%s: %s", directory, strerror(errno));
-		return campaign_report_failure(-EIO);
-	}
-	for (int i = 0; i < count; i++) {
-		print_job(directory, entries[i]->d_name);
-		free(entries[i]);
-	}
-	free(entries);
-	return EXIT_OK;
+	err = shelf_list(&campaign_shelf, print_job, NULL);
+	return err ? campaign_report_failure(err) : EXIT_OK;
 }
 
 static int verb_recover(int argc, char **argv)

@@ -6,49 +6,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/job/expect.h"
 #include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
-int campaign_directory(char *path, size_t size)
-{
-	static const char *const places[] = {"injectors/jobs", "../injectors/jobs",
-					     "../share/faultline/jobs"};
-	char program[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	char *slash;
-
-	if (length < 0)
-		return failed(-errno, "cannot find this program: %s", strerror(errno));
-	program[length] = '\0';
-	slash = strrchr(program, '/');
-	*slash = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		int written = snprintf(path, size, "%s/%s", program, places[i]);
-
-		if (written > 0 && (size_t)written < size && !access(path, R_OK | X_OK))
-			return 0;
-	}
-	return failed(-ENOENT, "no shipped jobs beside %s", program);
-}
-
-/* A word that is no file may be the name of a shipped job. */
-static void find_job(const char *name, char *path, size_t size)
-{
-	char directory[PATH_MAX];
-
-	snprintf(path, size, "%s", name);
-	if (strchr(name, '/') || !access(name, F_OK) ||
-	    campaign_directory(directory, sizeof(directory)))
-		return;
-	if ((size_t)snprintf(path, size, "%s/%s.ini", directory, name) < size &&
-	    !access(path, R_OK))
-		return;
-	snprintf(path, size, "%s", name);
-}
+const struct shelf campaign_shelf = {"injectors/jobs", "jobs"};
 
 static int apply_options(struct job_text *text, const struct campaign_options *options)
 {
@@ -131,8 +95,9 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 	int err;
 
 	*campaign = (struct campaign){0};
-	find_job(options->job, path, sizeof(path));
-	err = job_text_read(&campaign->text, path);
+	err = shelf_find(&campaign_shelf, options->job, path, sizeof(path));
+	if (!err)
+		err = job_text_read(&campaign->text, path);
 	if (!err)
 		err = apply_options(campaign->text, options);
 	if (!err)

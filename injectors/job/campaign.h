@@ -9,6 +9,7 @@
 #include "injectors/job/plan.h"
 #include "injectors/job/result.h"
 #include "injectors/results.h"
+#include "lib/job/shelf.h"
 #include "lib/job/sweep.h"
 
 #define CAMPAIGN_SETS 64
@@ -60,7 +61,6 @@ int campaign_report_failure(int error);
 /* judge.c: prints a verdict for each expectation into `file`; EXIT_OK or EXIT_EXPECT. */
 int campaign_judge(const struct campaign *campaign, FILE *file);
 
-/* Directory of the shipped jobs: beside the program, or where `make install` puts them. -ENOENT. */
-int campaign_directory(char *path, size_t size);
+extern const struct shelf campaign_shelf;
 
 #endif

@@ -53,7 +53,14 @@ refuses "run: no job" 2 'no job file' "$INJECT" run
 refuses "run: two jobs" 2 'accepted: one job file' "$INJECT" run good.ini good.ini
 refuses "run: unknown option" 2 'unrecognized option' "$INJECT" run good.ini --explode
 refuses "run: job missing" 1 'nowhere.ini: cannot open the job file: No such file' "$INJECT" run nowhere.ini
-refuses "run: job is a directory" 3 'is a directory' "$INJECT" run .
+refuses "run: job is a directory" 3 'is a directory' "$INJECT" run ./
+# A folder or a file of the name, such as make demo leaves, changes nothing.
+mkdir demo
+cp good.ini rtt
+check "a shipped job is found beside a folder of its name" "$INJECT" check demo
+check "a shipped job is found beside a file of its name" grep -q jobs/rtt.ini <("$INJECT" check rtt)
+check "a file without .ini is named with a slash" "$INJECT" check ./rtt
+refuses "run: no such job" 1 'rtz: is no shipped job; accepted: .*concurrent, demo, .*rtt.*\./rtz' "$INJECT" run rtz
 refuses "run: --set without value" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set mix.rate
 refuses "run: --set without key" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set rate=1
 refuses "run: --set names no section" 2 'has no section \[db\]' "$INJECT" run good.ini --set db.rate=1

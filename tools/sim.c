@@ -29,8 +29,8 @@ static const char about[] =
 	"  faultline sim --set devtlb.policy=belady --sweep devtlb.entries=8,16,32,64 \\\n"
 	"      --set devtlb.ways=8 --tenants 1\n"
 	"  faultline sim --trace guest1.flt --trace guest2.flt --tenants 64 --csv out\n"
-	"  faultline sim tools/jobs/scalability.ini\n\n"
-	"A job file has the sections and keys that --keys lists, [sweep], [expect] and [short] as "
+	"  faultline sim scalability --short\n\n"
+	"JOB is the name of a shipped job or, with a slash or .ini, a file. A job file has the sections and keys that --keys lists, [sweep], [expect] and [short] as "
 	"in docs/jobs.md. What is modelled: docs/translation.md.";
 
 /* Points are handed out one by one; each is its own world, so that threads share nothing. */

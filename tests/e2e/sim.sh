@@ -88,6 +88,19 @@ misses() { # ENTRIES
 }
 equal "with its active set in the DevTLB each page misses once ($needed entries)" "$(misses "$needed")" "$distinct"
 check "and with one entry less some more often" test "$(misses $((needed - 1)))" -gt "$distinct"
+# As many tenants as were recorded, unless asked: README's own line, word for word.
+tenants() { awk -F , 'NR > 1' | wc -l; }
+equal "accesses: one disk is one tenant" "$("$FAULTLINE" accesses --trace run.flt --table tenants --csv - | tenants)" 1
+equal "accesses: no page is shared with a copy of itself" \
+	"$("$FAULTLINE" accesses --trace run.flt --table pages --csv - | awk -F , 'NR > 1 && $1 > 0' | wc -l)" 0
+equal "sim: one disk is one tenant" "$("$FAULTLINE" sim --trace run.flt --table tenants --csv - | tenants)" 1
+equal "sim: two recordings are two" \
+	"$("$FAULTLINE" sim --trace run.flt --trace run.flt --table tenants --csv - | tenants)" 2
+equal "sim: a preset changes nothing of that" \
+	"$("$FAULTLINE" sim --preset hypertrio --trace run.flt --table tenants --csv - | tenants)" 1
+equal "sim: asked for by the job, 5 it is" "$("$FAULTLINE" sim --trace run.flt --tenants 5 --table tenants --csv - | tenants)" 5
+equal "sim: by a sweep as well" "$("$FAULTLINE" sim --trace run.flt --sweep trace.tenants=2,3 --table tenants --csv - | tenants)" 5
+equal "sim: made up there are 1024" "$("$FAULTLINE" sim --set trace.packets=2000 --table tenants --csv - | tenants)" 1024
 check "the recording drives the model" "$FAULTLINE" sim --trace run.flt --tenants 16 --preset hypertrio
 
 cat >qemu.log <<'LOG'

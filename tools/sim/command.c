@@ -2,11 +2,13 @@
 #include "tools/sim/command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/memory.h"
 #include "lib/job/expect.h"
+#include "lib/job/shelf.h"
 #include "tools/sim/progress.h"
 
 enum {
@@ -105,7 +107,7 @@ static const struct argp_child children[] = {{&output_argp, 0, NULL, 0}, {0}};
 
 int sim_command_parse(struct sim_command *command, const char *about, int argc, char **argv)
 {
-	const struct argp argp = {options, parse, "[JOB.ini]", about, children, NULL, NULL};
+	const struct argp argp = {options, parse, "[JOB]", about, children, NULL, NULL};
 
 	int err = common_parse(&argp, 0, argc, argv, command);
 
@@ -137,10 +139,13 @@ static int add_sweep(struct sim_command *command, const char *option)
 
 static int read_job(struct sim_command *command)
 {
+	static const struct shelf shelf = {"tools/jobs", "sim"};
+	char path[PATH_MAX];
 	int err = 0;
 
 	if (command->job)
-		err = job_text_read(&command->text, command->job);
+		err = shelf_find(&shelf, command->job, path, sizeof(path))
+			      ?: job_text_read(&command->text, path);
 	else if (!(command->text = job_text_new("the command line")))
 		err = failed(-ENOMEM, "no memory for the job");
 	if (!err && command->shorten && !job_text_section(command->text, "short", NULL))
@@ -226,7 +231,13 @@ int sim_command_read(struct sim_command *command)
 
 	if (!err)
 		err = configure(command);
-	return err ? err : read_recordings(command);
+	if (!err)
+		err = read_recordings(command);
+	/* How many were recorded is known only now. */
+	for (size_t i = 0; !err && command->store && i < command->sweep.points; i++)
+		if (!command->configs[i].tenants)
+			command->configs[i].trace.turns.tenants = store_tenants(command->store);
+	return err;
 }
 
 void sim_command_free(struct sim_command *command)

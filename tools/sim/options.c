@@ -62,8 +62,9 @@ static const struct option_row rows[] = {
 	 .choices = workloads,
 	 .meaning = "page pattern of each tenant, unless recordings are given; the keys below "
 		    "replace single figures of it"},
-	{"trace", "tenants", OPTION_COUNT, TRACE(turns.tenants), 1, MODEL_TENANTS, "1024",
-	 .meaning = "on each device"},
+	{"trace", "tenants", OPTION_COUNT, FIELD(tenants), 1, MODEL_TENANTS, "",
+	 .meaning = "on each device. Unless said, 1024 are made up, and of recordings there are as "
+		    "many as were recorded"},
 	{"trace", "order", OPTION_CHOICE, TRACE(turns.order), .otherwise = "rr", .choices = orders,
 	 .meaning = "whose packet comes next: in turn, drawn, drawn in bursts, drawn by rank"},
 	{"trace", "turn", OPTION_COUNT, TRACE(turns.turn), 1, 1 << 20, "1",

@@ -25,6 +25,7 @@ struct sim_config {
 	__u32 requests; /* of a packet of a recording */
 	bool as_recorded;
 	bool alone, analyze;
+	__u32 tenants;		/* 0: SIM_TENANTS_MADE made up, all that are recorded */
 	__u64 packets;		/* SIM_UNSAID: SIM_PACKETS_MADE made up, all that are recorded */
 	__u64 recorded_packets; /* 0: all */
 	__u64 ring_at, data_at, mailbox_at, first_touch_at; /* SIM_UNSAID: the workload's */
@@ -32,6 +33,7 @@ struct sim_config {
 
 #define SIM_UNSAID	 UINT64_MAX
 #define SIM_PACKETS_MADE 200000
+#define SIM_TENANTS_MADE 1024
 
 enum sim_walk { SIM_WALK_AS_RELEASED, SIM_WALK_NESTED, SIM_WALK_24, SIM_WALK_NONE };
 

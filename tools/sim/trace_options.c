@@ -91,6 +91,7 @@ void sim_complete_trace(struct sim_config *c)
 	if (!c->trace.phase)
 		c->trace.sets = 1;
 	set_places(c);
+	c->trace.turns.tenants = c->tenants ?: SIM_TENANTS_MADE;
 	c->trace.turns.seed = c->trace.seed;
 	c->trace.packets = c->packets == SIM_UNSAID ? SIM_PACKETS_MADE : c->packets;
 	c->recorded_packets = c->packets == SIM_UNSAID ? 0 : c->packets;

@@ -230,14 +230,13 @@ static int start(struct recording *r)
 		error = failed_in(error, "--max-size");
 	if (error)
 		return error;
-	r->fan.sinks[r->fan.count++] = trace_writer_stream(r->writer);
-	r->fan.sinks[r->fan.count++] = (struct stream){&note_ops, r};
-	if (o->triggered) {
-		error = trigger_create(&r->trigger, o);
-		if (error)
-			return error;
-		r->fan.sinks[r->fan.count++] = trigger_stream(r->trigger);
-	}
+	error = stream_fan_add(&r->fan, trace_writer_stream(r->writer))
+			?: stream_fan_add(&r->fan, (struct stream){&note_ops, r});
+	if (!error && o->triggered)
+		error = trigger_create(&r->trigger, o)
+				?: stream_fan_add(&r->fan, trigger_stream(r->trigger));
+	if (error)
+		return error;
 	r->sink = stream_fan(&r->fan);
 	if (o->command) {
 		bool known = !emulator_find(o->capture.emulator, emulator, sizeof(emulator));

@@ -336,12 +336,15 @@ static int check_host(const struct builder *b)
 static void collect_cpus(struct plan *plan)
 {
 	const struct machine_config *machine = &plan->machine;
+	cpu_set_t all;
 
 	CPU_ZERO(&plan->handler_cpus);
+	if (sched_getaffinity(0, sizeof(all), &all))
+		CPU_ZERO(&all);
 	for (__u32 t = 0; t < machine->tenant_count; t++) {
-		if (!CPU_COUNT(&machine->tenants[t].cpus))
-			sched_getaffinity(0, sizeof(plan->handler_cpus), &plan->handler_cpus);
-		CPU_OR(&plan->handler_cpus, &plan->handler_cpus, &machine->tenants[t].cpus);
+		const cpu_set_t *cpus = &machine->tenants[t].cpus;
+
+		CPU_OR(&plan->handler_cpus, &plan->handler_cpus, CPU_COUNT(cpus) ? cpus : &all);
 	}
 }
 

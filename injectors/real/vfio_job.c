@@ -2,6 +2,7 @@
 #include "injectors/real/vfio_job.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
@@ -24,6 +25,18 @@ const char *vfio_action_name(enum vfio_action action)
 	return actions[action].name;
 }
 
+/* "WHAT: accepted: " and every action. */
+static int refuse_action(const char *what)
+{
+	char names[128] = "";
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < VFIO_ACTIONS && used < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+					 actions[i].name);
+	return failed(-EINVAL, "%s: accepted: %s", what, names);
+}
+
 int vfio_parse_action(const char *text, enum vfio_action *action)
 {
 	for (unsigned int i = 0; i < VFIO_ACTIONS; i++) {
@@ -32,8 +45,7 @@ int vfio_parse_action(const char *text, enum vfio_action *action)
 		*action = i;
 		return 0;
 	}
-	return failed(-EINVAL, "%s: accepted: transfer, fault, retry, stale, churn, limit, reset",
-		      text);
+	return refuse_action(text);
 }
 
 int vfio_parse_address(const char *text)
@@ -67,8 +79,7 @@ int vfio_job_check(struct vfio_job *job)
 	int error = 0;
 
 	if (!job->action_given)
-		return failed(-EINVAL, "no action: accepted: transfer, fault, retry, churn, limit, "
-				       "reset");
+		return refuse_action("no action");
 	error = check_devices(job);
 	if (error)
 		return error;

@@ -54,25 +54,26 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 }
 
 /* The session first: others' tables name devices. The faults before who judges with them. */
-static void connect(struct bundle *b)
+static int connect(struct bundle *b)
 {
 	struct analysis *a = &b->parts;
 	struct stream_fan *fan = &b->fan;
+	int error = stream_fan_add(fan, session_stream(a->session));
 
-	fan->sinks[fan->count++] = session_stream(a->session);
-	fan->sinks[fan->count++] = faults_stream(a->faults);
-	fan->sinks[fan->count++] = silent_stream(a->silent);
-	fan->sinks[fan->count++] = invalidations_stream(a->invalidations);
-	fan->sinks[fan->count++] = counts_stream(a->counts);
-	fan->sinks[fan->count++] = ios_stream(a->ios);
-	fan->sinks[fan->count++] = vfio_stream(a->vfio);
-	fan->sinks[fan->count++] = odp_stream(a->odp);
-	fan->sinks[fan->count++] = iommu_faults_stream(a->iommu_faults);
-	fan->sinks[fan->count++] = mappings_stream(a->mappings);
-	if (a->footprint)
-		fan->sinks[fan->count++] = footprint_stream(a->footprint);
-	if (a->slo)
-		fan->sinks[fan->count++] = slo_stream(a->slo);
+	error = error ? error : stream_fan_add(fan, faults_stream(a->faults));
+	error = error ? error : stream_fan_add(fan, silent_stream(a->silent));
+	error = error ? error : stream_fan_add(fan, invalidations_stream(a->invalidations));
+	error = error ? error : stream_fan_add(fan, counts_stream(a->counts));
+	error = error ? error : stream_fan_add(fan, ios_stream(a->ios));
+	error = error ? error : stream_fan_add(fan, vfio_stream(a->vfio));
+	error = error ? error : stream_fan_add(fan, odp_stream(a->odp));
+	error = error ? error : stream_fan_add(fan, iommu_faults_stream(a->iommu_faults));
+	error = error ? error : stream_fan_add(fan, mappings_stream(a->mappings));
+	if (!error && a->footprint)
+		error = stream_fan_add(fan, footprint_stream(a->footprint));
+	if (!error && a->slo)
+		error = stream_fan_add(fan, slo_stream(a->slo));
+	return error;
 }
 
 int analysis_create(struct analysis **analysis, const struct analysis_config *config)
@@ -85,11 +86,12 @@ int analysis_create(struct analysis **analysis, const struct analysis_config *co
 	if (!b)
 		return failed(-ENOMEM, "no memory for an analysis");
 	error = create_parts(&b->parts, config ? config : &defaults);
+	if (!error)
+		error = connect(b);
 	if (error) {
 		analysis_destroy(&b->parts);
 		return error;
 	}
-	connect(b);
 	*analysis = &b->parts;
 	return 0;
 }

@@ -13,13 +13,19 @@
 #include "lib/base/fail.h"
 
 /* Kinds of which every event is counted here, because frames do not bring them twice. */
-#define COUNTED                                                                                \
-	(1ull << EVENT_CPU_FAULT | 1ull << EVENT_IOMMU_MAP | 1ull << EVENT_IOMMU_UNMAP |       \
-	 1ull << EVENT_IOMMU_IO_PAGE_FAULT | 1ull << EVENT_DMA_MAP | 1ull << EVENT_DMA_UNMAP | \
-	 1ull << EVENT_DMA_ALLOC | 1ull << EVENT_IOMMU_FLUSH | 1ull << EVENT_DMA_FREE |        \
-	 1ull << EVENT_DMA_SYNC | 1ull << EVENT_VFIO_MAP | 1ull << EVENT_VFIO_UNMAP |          \
-	 1ull << EVENT_VFIO_PIN | 1ull << EVENT_VFIO_UNPIN | 1ull << EVENT_VFIO_IRQ |          \
-	 1ull << EVENT_INVALIDATE_START | 1ull << EVENT_FAULT_OVERFLOW)
+static const bool counted[EVENT_KIND_MAX] = {
+	[EVENT_CPU_FAULT] = true,      [EVENT_IOMMU_MAP] = true,
+	[EVENT_IOMMU_UNMAP] = true,    [EVENT_IOMMU_IO_PAGE_FAULT] = true,
+	[EVENT_IOMMU_FLUSH] = true,    [EVENT_DMA_MAP] = true,
+	[EVENT_DMA_UNMAP] = true,      [EVENT_DMA_ALLOC] = true,
+	[EVENT_DMA_FREE] = true,       [EVENT_DMA_SYNC] = true,
+	[EVENT_VFIO_MAP] = true,       [EVENT_VFIO_UNMAP] = true,
+	[EVENT_VFIO_PIN] = true,       [EVENT_VFIO_UNPIN] = true,
+	[EVENT_VFIO_IRQ] = true,       [EVENT_INVALIDATE_START] = true,
+	[EVENT_FAULT_OVERFLOW] = true, [EVENT_MM_INVALIDATE] = true,
+	[EVENT_MM_RECLAIM] = true,     [EVENT_MM_MIGRATE] = true,
+	[EVENT_MM_COLLAPSE] = true,    [EVENT_KVM_UNMAP] = true,
+};
 
 #define WINDOWS_BACK 128
 
@@ -195,7 +201,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct event *e = &events[i];
 
-		if (e->kind >= 64 || !(COUNTED >> e->kind & 1))
+		if (e->kind >= EVENT_KIND_MAX || !counted[e->kind])
 			continue;
 		if (!run.first || e->kind != run.first->kind || e->pid != run.first->pid ||
 		    e->device != run.first->device ||

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/base/stream.h"
 
+#include <errno.h>
+
+#include "lib/base/fail.h"
+
 /* Passes one call on to every sink that has it; the first error ends it. */
 #define FAN(call, ...)                                                                          \
 	do {                                                                                    \
@@ -83,6 +87,14 @@ static const struct stream_ops fan_ops = {
 	.tick = fan_tick,
 	.end = fan_end,
 };
+
+int stream_fan_add(struct stream_fan *fan, struct stream sink)
+{
+	if (fan->count == STREAM_FANOUT)
+		return failed(-ENOSPC, "more than %d readers of one stream", STREAM_FANOUT);
+	fan->sinks[fan->count++] = sink;
+	return 0;
+}
 
 struct stream stream_fan(struct stream_fan *fan)
 {

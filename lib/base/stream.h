@@ -174,6 +174,8 @@ struct stream_fan {
 	size_t count;
 };
 struct stream stream_fan(struct stream_fan *fan);
+/* -ENOSPC beyond STREAM_FANOUT. */
+int stream_fan_add(struct stream_fan *fan, struct stream sink);
 
 static inline int stream_events(struct stream s, const struct event *events, size_t count)
 {

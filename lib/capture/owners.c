@@ -163,6 +163,8 @@ static void scan(struct owners *owners, __u64 now_ns)
 			if (MAPPING_PHASE(word) != MAPPING_LIVE)
 				continue;
 			copy = set->slots[i];
+			/* The copy must be complete before the word is read again. */
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
 			/* Gone while we looked: it does not live now. */
 			if (__atomic_load_n(&set->words[i], __ATOMIC_ACQUIRE) == word)
 				add_mapping(owners, &copy, now_ns);

@@ -7,7 +7,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/job/options.h"
 #include "injectors/job/plan.h"
@@ -106,6 +109,38 @@ static void one_section_stands_for_many_members(void **state)
 	assert_int_equal(b.plan.injections[1].id, 2);
 	assert_int_equal(b.plan.injections[1].job->delay_ns, 5000000);
 	assert_int_equal(b.plan.injections[1].job->times, -1);
+	release(&b);
+}
+
+/* Its own or, where it names none, those that this process may use: of all tenants together. */
+static void handlers_run_on_the_cpus_of_every_tenant(void **state)
+{
+	int last = (int)sysconf(_SC_NPROCESSORS_CONF) - 1;
+	cpu_set_t before, first;
+	char text[256];
+	struct built b;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	assert_int_equal(sched_setaffinity(0, sizeof(first), &first), 0);
+	snprintf(text, sizeof(text),
+		 "[tenant one]\ncpus = %d\n[tenant two]\n"
+		 "[device disk]\ntenant = one\n[workload w]\ncount = 1\n",
+		 last);
+	assert_int_equal(build(&b, text), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_true(CPU_ISSET(last, &b.plan.handler_cpus));
+	assert_true(CPU_ISSET(0, &b.plan.handler_cpus));
+	assert_int_equal(CPU_COUNT(&b.plan.handler_cpus), last ? 2 : 1);
+	release(&b);
+	snprintf(text, sizeof(text),
+		 "[tenant one]\ncpus = %d\n[tenant two]\ncpus = 0\n"
+		 "[device disk]\ntenant = one\n[workload w]\ncount = 1\n",
+		 last);
+	assert_int_equal(build(&b, text), 0);
+	assert_int_equal(CPU_COUNT(&b.plan.handler_cpus), last ? 2 : 1);
 	release(&b);
 }
 
@@ -244,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_those_of_the_table),
 		cmocka_unit_test(one_section_stands_for_many_members),
+		cmocka_unit_test(handlers_run_on_the_cpus_of_every_tenant),
 		cmocka_unit_test(values_of_every_type_arrive),
 		cmocka_unit_test(mistakes_name_place_and_what_is_accepted),
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),

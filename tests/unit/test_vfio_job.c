@@ -78,7 +78,7 @@ static void test_what_does_not_go_together(void **state)
 	struct vfio_job job = {0};
 
 	(void)state;
-	refused(job, "no action");
+	refused(job, "no action: accepted: transfer, fault, retry, stale, churn, limit, reset");
 	job = job_of(VFIO_FAULT);
 	job.device_count = 0;
 	refused(job, "no device");

@@ -123,8 +123,8 @@ int watch_live(struct watch *watch)
 	error = trace_writer_open(&writer, &config);
 	if (error)
 		return error;
-	fan.sinks[fan.count++] = trace_writer_stream(writer);
-	error = capture_into(watch, writer, stream_fan(&fan));
+	error = stream_fan_add(&fan, trace_writer_stream(writer));
+	error = error ?: capture_into(watch, writer, stream_fan(&fan));
 	closing = trace_writer_close(writer);
 	return error ? error : closing;
 }

@@ -157,14 +157,6 @@ int common_failed(int err)
 	return exit_code_of(err);
 }
 
-int common_exit(int err, const struct loss_info *loss)
-{
-	if (err)
-		return common_failed(err);
-	return loss->lost || loss->missed || loss->access_lost || loss->state_failed ? EXIT_LOSS
-										     : EXIT_OK;
-}
-
 int common_open_writer(struct writer **writer, const struct output_options *options)
 {
 	struct writer_config config = {
@@ -181,43 +173,36 @@ int common_open_writer(struct writer **writer, const struct output_options *opti
 	return writer_open(writer, &config);
 }
 
-/* CLOCK_MONOTONIC of a wall-clock time by the recording's anchor; what is before boot is 0. */
-static __u64 monotonic_of(const struct clock_anchor *anchor, __u64 realtime_ns)
-{
-	__u64 boot_ns = anchor->realtime_ns - anchor->monotonic_ns;
-
-	return realtime_ns > boot_ns ? realtime_ns - boot_ns : 0;
-}
-
-/* The first such time of day that the recording may hold. */
+/* The first such time of day that the recording may hold, as a wall-clock time. */
 static __u64 time_of_day(const struct trace_summary *summary, __u64 start_ns, __u64 ns)
 {
-	const struct clock_anchor *anchor = &summary->anchor;
-	__u64 boot = anchor->realtime_ns - anchor->monotonic_ns;
-	__u64 start = boot + start_ns, time = start - start % NS_PER_DAY + ns;
+	__u64 start = wall_clock_at(&summary->clock, start_ns);
+	__u64 time = start - start % NS_PER_DAY + ns;
 
-	if (time < start && time + NS_PER_DAY <= boot + summary->last_ns)
+	if (time < start && time + NS_PER_DAY <= wall_clock_at(&summary->clock, summary->last_ns))
 		time += NS_PER_DAY;
-	return monotonic_of(anchor, time);
+	return time;
 }
 
+/* One bound of a window; `monotonic` is wall_clock_since() or wall_clock_until(). */
 static int resolve(const struct trace_summary *summary, const struct units_time *time,
-		   const char *text, __u64 *ns)
+		   const char *text, __u64 (*monotonic)(const struct wall_clock *, __u64),
+		   __u64 *ns)
 {
 	__u64 start_ns = summary->host.start_ns ? summary->host.start_ns : summary->first_ns;
 
 	if ((time->base == UNITS_TIME_REALTIME || time->base == UNITS_TIME_OF_DAY) &&
-	    !summary->anchor.realtime_ns)
+	    !summary->clock.count)
 		return failed(-EINVAL,
 			      "time '%s': the recording knows no wall-clock; use +90s after its "
 			      "start or -10m before its end",
 			      text);
 	switch (time->base) {
 	case UNITS_TIME_REALTIME:
-		*ns = monotonic_of(&summary->anchor, time->ns);
+		*ns = monotonic(&summary->clock, time->ns);
 		break;
 	case UNITS_TIME_OF_DAY:
-		*ns = time_of_day(summary, start_ns, time->ns);
+		*ns = monotonic(&summary->clock, time_of_day(summary, start_ns, time->ns));
 		break;
 	case UNITS_TIME_AFTER_START:
 		*ns = start_ns + time->ns;
@@ -242,10 +227,12 @@ int common_open_recording(const char *path, const struct window_options *window,
 		err = failed(-EINVAL, "--since and --until need a file: standard input has no end "
 				      "that could be known before");
 	if (!err && window->has_since)
-		err = resolve(summary, &window->since, window->since_text, &reading->since_ns);
+		err = resolve(summary, &window->since, window->since_text, wall_clock_since,
+			      &reading->since_ns);
 	if (err || !window->has_until)
 		return err;
-	err = resolve(summary, &window->until, window->until_text, &reading->until_ns);
+	err = resolve(summary, &window->until, window->until_text, wall_clock_until,
+		      &reading->until_ns);
 	if (!err && reading->until_ns <= reading->since_ns)
 		err = failed(-EINVAL, "--until %s is not after %s%s", window->until_text,
 			     window->has_since ? "--since " : "the recording's start",
@@ -264,40 +251,6 @@ struct stream common_clock(struct writer *writer)
 	static const struct stream_ops ops = {.clock = take_clock};
 
 	return (struct stream){&ops, writer};
-}
-
-static int write_time_fact(struct writer *writer, const char *name,
-			   const struct trace_summary *summary, __u64 ns)
-{
-	char text[UNITS_TEXT];
-
-	if (!ns || !summary->anchor.realtime_ns)
-		return 0;
-	units_format_time(summary->anchor.realtime_ns + (ns - summary->anchor.monotonic_ns), text);
-	return writer_fact(writer, name, text);
-}
-
-static int write_count_fact(struct writer *writer, const char *name, __u64 count)
-{
-	char text[UNITS_TEXT];
-
-	snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)count);
-	return writer_fact(writer, name, text);
-}
-
-int common_write_facts(struct writer *writer, const char *path, const struct trace_summary *summary)
-{
-	const struct loss_info *loss = &summary->loss;
-
-	writer_fact(writer, "recording", path);
-	writer_fact(writer, "host", summary->host.hostname);
-	writer_fact(writer, "kernel", summary->host.kernel);
-	write_time_fact(writer, "from", summary, summary->host.start_ns);
-	write_time_fact(writer, "to", summary, summary->last_ns);
-	write_count_fact(writer, "events", summary->events);
-	write_count_fact(writer, "lost", loss->lost + loss->missed + loss->access_lost);
-	write_count_fact(writer, "damaged_bytes", loss->damaged_bytes);
-	return writer_fact(writer, "complete", loss->cut ? "no: the recording was cut" : "yes");
 }
 
 static int show_progress(void *self, const struct event *events, size_t count)

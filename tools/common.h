@@ -45,26 +45,19 @@ void common_option_failed(const struct argp_state *state, const char *option);
 /* Prints the sentence of the last failure once and returns its exit code. */
 int common_failed(int err);
 
-/* The exit code of a verb that has read a recording: its error, loss, or EXIT_OK. */
-int common_exit(int err, const struct loss_info *loss);
-
 /* A writer on standard output or into the directory that the options name. */
 int common_open_writer(struct writer **writer, const struct output_options *options);
 
 /*
  * Fills in `reading` for `path` and the window, whose times may be wall-clock, from the start or
  * before the end. `summary` is filled in for files and all 0 for "-", where only a window after
- * the start makes no sense either: it needs a file.
+ * the start makes no sense either: it needs a file. Free it in any case.
  */
 int common_open_recording(const char *path, const struct window_options *window,
 			  struct trace_read_config *reading, struct trace_summary *summary);
 
 /* A sink that gives the writer its clock; put it before whatever prints. */
 struct stream common_clock(struct writer *writer);
-
-/* Facts every report starts with: recording, host, kernel, from, to, events, loss. */
-int common_write_facts(struct writer *writer, const char *path,
-		       const struct trace_summary *summary);
 
 /*
  * A sink that shows on stderr, if that is a terminal, how far a long read has come: nothing during

@@ -76,20 +76,20 @@ static int write_tables(const struct offline *o)
 	int err = 0;
 
 	if (o->output.format == OUTPUT_TEXT && !any_access(a))
-		return writer_note(w, "No access was recorded: footprints come from the access log "
-				      "of emulated devices, which this recording does not have in "
-				      "the time asked for.");
+		return offline_write_limits(o)
+			       ?: writer_note(
+					  w,
+					  "No access was recorded: footprints come from the access "
+					  "log of emulated devices, which this recording does not "
+					  "have in the time asked for.");
 	if (o->output.format == OUTPUT_JSON && !o->output.table)
-		err = common_write_facts(w, o->path, &o->summary);
+		err = offline_write_facts(o);
 	err = err ? err : footprint_write(a->footprint, a->session, w);
 	err = err ? err
 		  : footprint_write_curve(a->footprint, a->session, w, text ? TEXT_POINTS : 0);
 	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
 	err = err ? err : footprint_write_intervals(a->footprint, a->session, w);
-	if (!err && session_loss(a->session)->access_lost)
-		err = writer_note(w, "%llu access records were lost: these are floors.",
-				  session_loss(a->session)->access_lost);
-	return err;
+	return err ? err : offline_write_limits(o);
 }
 
 int verb_footprint(int argc, char **argv)

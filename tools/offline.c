@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/analyze/session.h"
 
 const struct argp_child offline_children[] = {
@@ -63,19 +64,91 @@ int offline_read(struct offline *o)
 	return 0;
 }
 
+static int write_time_fact(const struct offline *o, const char *name, __u64 ns)
+{
+	char text[UNITS_TEXT];
+
+	if (!ns || !session_wall_time(o->analysis->session, ns, text))
+		return 0;
+	return writer_fact(o->writer, name, text);
+}
+
+static int write_count_fact(const struct offline *o, const char *name, __u64 count)
+{
+	char text[UNITS_TEXT];
+
+	snprintf(text, sizeof(text), "%llu", count);
+	return writer_fact(o->writer, name, text);
+}
+
+int offline_write_facts(const struct offline *o)
+{
+	const struct session *s = o->analysis->session;
+	const struct loss_info *loss = session_loss(s);
+	const struct kept_info *kept = session_kept(s);
+	const struct host_info *host = session_host(s);
+	char floor[FLOOR_TEXT];
+
+	writer_fact(o->writer, "recording", o->path);
+	writer_fact(o->writer, "host", host ? host->hostname : "");
+	writer_fact(o->writer, "kernel", host ? host->kernel : "");
+	write_time_fact(o, "from", session_first_ns(s));
+	write_time_fact(o, "to", session_last_ns(s));
+	write_count_fact(o, "events", session_events(s));
+	write_count_fact(o, "lost",
+			 loss->lost + loss->missed + loss->access_lost + loss->access_missed);
+	write_count_fact(o, "damaged_bytes", loss->damaged_bytes);
+	if (kept->from_ns) {
+		write_time_fact(o, "kept_from", kept->from_ns);
+		write_count_fact(o, "let_go_segments", kept->segments);
+		write_count_fact(o, "let_go_events", kept->events);
+	}
+	writer_fact(o->writer, "floor", *floor_text(floor_of(o->analysis), floor) ? floor : "no");
+	return writer_fact(o->writer, "complete",
+			   loss->cut	   ? "no: the recording was cut"
+			   : kept->from_ns ? "no: what was before kept_from was let go"
+					   : "yes");
+}
+
+int offline_write_limits(const struct offline *o)
+{
+	unsigned int floor = floor_of(o->analysis);
+	char text[FLOOR_TEXT];
+	int err = session_write_kept(o->analysis->session, o->writer);
+
+	if (err || !floor)
+		return err;
+	return writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
+}
+
+/* Loss is no error. Where tables go to files nobody reads notes: there it is said beside them. */
+static int exit_after(const struct offline *o, unsigned int floor)
+{
+	char text[FLOOR_TEXT];
+
+	if (o->damage)
+		return common_failed(o->damage);
+	if (!floor)
+		return EXIT_OK;
+	if (o->output.format != OUTPUT_TEXT || o->output.table)
+		fprintf(stderr, "faultline: counts are floors: %s\n", floor_text(floor, text));
+	return EXIT_LOSS;
+}
+
 int offline_close(struct offline *o, int err)
 {
-	struct loss_info loss = {0};
+	unsigned int floor = 0;
 	int closed;
 
 	if (o->analysis)
-		loss = *session_loss(o->analysis->session);
+		floor = floor_of(o->analysis);
 	if (err) {
 		snprintf(o->sentence, sizeof(o->sentence), "%s", failure_text());
 		o->damage = err;
 	}
 	closed = writer_close(o->writer);
 	analysis_destroy(o->analysis);
+	trace_summary_free(&o->summary);
 	/* What failed first is what the user must hear; closing tells it again or something new. */
 	if (closed && !err) {
 		common_failed(closed);
@@ -91,5 +164,5 @@ int offline_close(struct offline *o, int err)
 	}
 	if (o->damage)
 		failed(o->damage, "%s", o->sentence);
-	return common_exit(o->damage, &loss);
+	return exit_after(o, floor);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/signals.h"
@@ -83,7 +84,7 @@ static const struct stream_ops note_ops = {.loss = note_loss, .probe = note_prob
 
 static __u64 lost_events(const struct loss_info *loss)
 {
-	return loss->lost + loss->missed + loss->access_lost;
+	return loss->lost + loss->missed + loss->access_lost + loss->access_missed;
 }
 
 static void print_progress(struct recording *r, __u64 now)
@@ -103,8 +104,8 @@ static void print_progress(struct recording *r, __u64 now)
 
 static void print_summary(const struct recording *r, const struct trace_writer_stats *stats)
 {
-	char duration[UNITS_TEXT], bytes[UNITS_TEXT];
-	__u64 lost = lost_events(&r->loss);
+	char duration[UNITS_TEXT], bytes[UNITS_TEXT], text[FLOOR_TEXT];
+	unsigned int floor = floor_of_loss(&r->loss, stats->incomplete_windows);
 
 	if (r->options->quiet)
 		return;
@@ -113,11 +114,15 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 		units_format_duration(capture_recorded_ns(r->capture), duration),
 		units_format_size(stats->bytes, bytes),
 		stats->events ? (double)stats->bytes / stats->events : 0.0);
-	if (lost)
-		fprintf(stderr, "%llu lost: numbers are floors%s\n", lost,
-			r->loss.lost ? "; try a larger --ring-size" : "");
+	if (floor)
+		fprintf(stderr, "%llu lost: numbers are floors (%s)%s\n", lost_events(&r->loss),
+			floor_text(floor, text), r->loss.lost ? "; try a larger --ring-size" : "");
 	else
 		fprintf(stderr, "nothing lost\n");
+	if (stats->kept.from_ns)
+		fprintf(stderr, "kept: the last %s; let go before: %llu events in %llu segments\n",
+			units_format_duration(monotonic_ns() - stats->kept.from_ns, duration),
+			stats->kept.events, stats->kept.segments);
 	if (r->command.ended && command_exit_code(&r->command) && !r->terminate_ns)
 		fprintf(stderr, "the command ended with status %d\n",
 			command_exit_code(&r->command));
@@ -323,7 +328,7 @@ int verb_record(int argc, char **argv)
 		status = signals ? EXIT_INTERRUPTED : EXIT_OK;
 	else
 		status = command_exit_code(&r.command);
-	if (!status && lost_events(&r.loss))
+	if (!status && floor_of_loss(&r.loss, stats.incomplete_windows))
 		status = EXIT_LOSS;
 	return end(&r, status);
 }

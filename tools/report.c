@@ -111,7 +111,7 @@ static int write_everything(struct report *report)
 	const struct offline *o = &report->offline;
 	const struct analysis *a = o->analysis;
 	struct writer *w = o->writer;
-	int err = o->output.table ? 0 : common_write_facts(w, o->path, &o->summary);
+	int err = o->output.table ? 0 : offline_write_facts(o);
 
 	err = err ? err : findings_write_summary(report->findings, w, 0);
 	err = err ? err : stages_write(a->stages, a->session, w, true);

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "lib/analyze/session.h"
+#include "lib/analyze/floor.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
 
@@ -79,10 +79,8 @@ static int write_text(const struct offline *o)
 				  total - TEXT_ROWS);
 	if (!err && !total)
 		err = writer_note(o->writer, "No objective was violated%s.",
-				  session_is_floor(a->session)
-					  ? " by what was recorded; something was lost"
-					  : "");
-	return err;
+				  floor_of(a) ? " by what was recorded" : "");
+	return err ? err : offline_write_limits(o);
 }
 
 static int write_tables(const struct offline *o)
@@ -93,7 +91,7 @@ static int write_tables(const struct offline *o)
 	if (o->output.format == OUTPUT_TEXT && !o->output.table)
 		return write_text(o);
 	if (o->output.format == OUTPUT_JSON && !o->output.table)
-		err = common_write_facts(o->writer, o->path, &o->summary);
+		err = offline_write_facts(o);
 	err = err ? err : slo_write(a->slo, a->session, o->writer, 0);
 	return err ? err : slo_write_violations(a->slo, a->session, o->writer);
 }

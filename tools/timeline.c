@@ -138,7 +138,6 @@ static void print_kernel(const struct fault *fault)
 static void print_head(const struct session *session, const struct fault *fault)
 {
 	char name[NAME_TEXT], text[UNITS_TEXT], queue[24] = "", instance[24];
-	struct clock_anchor anchor;
 	__u64 start = fault_first_ns(fault);
 
 	if (fault->queue != QUEUE_NONE)
@@ -146,9 +145,7 @@ static void print_head(const struct session *session, const struct fault *fault)
 	snprintf(instance, sizeof(instance), "%u.%u", fault->group, fault->instance);
 	printf("%s%s  fault %s  iova 0x%llx\n", session_device_name(session, fault->device, name),
 	       queue, instance, fault->address);
-	if (session_clock(session, &anchor) && start)
-		units_format_time(anchor.realtime_ns + (start - anchor.monotonic_ns), text);
-	else
+	if (!start || !session_wall_time(session, start, text))
 		snprintf(text, sizeof(text), "%llu ns", start);
 	printf("%s  %s %s  %s, response %s", text, fault_access_name(fault),
 	       fault_effort_name(fault), fault_state_name(fault->state),
@@ -233,7 +230,7 @@ static int write_all(struct timeline *t)
 		else if (!err && t->count < t->matched && !t->all)
 			err = writer_note(writer, "The slowest %zu of %llu faults.", t->count,
 					  t->matched);
-		return err;
+		return err ? err : offline_write_limits(&t->offline);
 	}
 	if (!t->began)
 		err = writer_begin(writer, &fault_table);

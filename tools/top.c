@@ -181,7 +181,7 @@ static int check(const struct top_options *top)
 static int finish(struct watch *watch, int error)
 {
 	const struct live_summary *summary = &watch->model.summary;
-	bool floors = summary->floor || top_lost(&summary->loss);
+	bool floors = summary->floor;
 	bool left = watch->options->count > watch->intervals;
 	bool interrupted = watch_signal && left;
 	int closing = watch_close(watch);

@@ -8,6 +8,7 @@
 
 #include "lib/analyze/counts.h"
 #include "lib/analyze/fault_table.h"
+#include "lib/analyze/floor.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/ios.h"
 #include "lib/analyze/odp.h"
@@ -106,8 +107,9 @@ static int write_window(const struct session *s, struct writer *writer)
 			"recording %s at %s.",
 			last < session_since_ns(s) ? "ends" : "begins",
 			session_when(s, last < session_since_ns(s) ? last : first, from));
-	return writer_note(writer, "From %s to %s (%s).", session_when(s, first, from),
-			   session_when(s, last, to), units_format_duration(last - first, length));
+	writer_note(writer, "From %s to %s (%s).", session_when(s, first, from),
+		    session_when(s, last, to), units_format_duration(last - first, length));
+	return session_write_kept(s, writer);
 }
 
 static int write_nothing(const struct analysis *a, struct writer *writer)
@@ -172,6 +174,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	__u32 worst = DEVICE_NONE;
 	size_t devices = devices_with_faults(a, &worst);
 	unsigned int slowest;
+	struct stage_times times;
 	struct line line = {0};
 	double share;
 
@@ -188,12 +191,8 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	if (!f->longest_ns)
 		return 0;
 	slowest = fault_slowest_stage(&f->longest);
-	if (slowest < STAGES) {
-		struct stage_times times;
-
-		stage_times(&f->longest, &times);
-		units_format_duration(times.ns[slowest], part);
-	}
+	stage_times(&f->longest, &times);
+	units_format_duration(slowest < STAGES ? times.ns[slowest] : 0, part);
 	return writer_note(writer, "Longest fault: %s on %s at %s, %s of it in %s.",
 			   units_format_duration(f->longest_ns, total),
 			   session_device_name(a->session, f->longest.device, name),
@@ -224,15 +223,21 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 {
 	const struct session *s = f->analysis->session;
 	const struct loss_info *l = session_loss(s);
+	unsigned int reasons = floor_of(f->analysis);
+	char text[FLOOR_TEXT];
 	struct line line = {0};
 
 	if (l->cut && !l->produced)
 		add(&line, "Loss: unknown, the account of it was not recorded any more");
 	else
 		add(&line, "Loss: %llu of %llu events", l->lost + l->missed, l->produced);
-	if (l->access_lost || l->access_received)
-		add(&line, ", %llu of %llu access records", l->access_lost,
-		    l->access_lost + l->access_received);
+	if (l->access_lost || l->access_received || l->access_missed)
+		add(&line, ", %llu of %llu access records", l->access_lost + l->access_missed,
+		    l->access_lost + l->access_missed + l->access_received);
+	if (l->machines_missed)
+		add(&line, ", %llu emulated machines not met", l->machines_missed);
+	if (l->machines_unknown)
+		add(&line, ", %llu that told no total", l->machines_unknown);
 	if (l->state_failed)
 		add(&line, ", %llu groups without instance", l->state_failed);
 	if (l->damaged_bytes || l->damaged_frames)
@@ -243,10 +248,10 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 		    session_windows_incomplete(s));
 	if (l->cut)
 		add(&line, ", the recording ends without its end mark");
-	if (stages_dropped(f->analysis->stages))
-		add(&line, ", too many queues: some rows lack faults");
-	return writer_note(writer, "%s.%s", line.text,
-			   session_is_floor(s) ? " Counts are floors." : "");
+	if (reasons & 1u << FLOOR_TABLES)
+		add(&line, ", too many queues, regions or open faults: some rows lack faults");
+	return writer_note(writer, "%s.%s%s%s", line.text, reasons ? " Counts are floors: " : "",
+			   floor_text(reasons, text), reasons ? "." : "");
 }
 
 static int write_probes(const struct session *s, struct writer *writer)
@@ -311,12 +316,14 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 	struct device_rate rate = rates_device(a->rates, device);
 	unsigned int slowest = STAGES;
 	__u64 sum_ns, worst_ns;
-	char name[NAME_TEXT], span[SPAN_TEXT];
+	char name[NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
+	bool text = writer_is_text(writer), merged;
 	double share = 0;
 
 	queues_device(a->queues, device, &sum_ns, &worst_ns);
 	if (group)
 		slowest = stage_group_slowest(group, &share);
+	merged = slowest < STAGES && group->merged[slowest];
 	return writer_row(
 		writer,
 		(union cell[]){
@@ -330,7 +337,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.count = group ? histogram_percentile(&group->total, 99) : CELL_NONE},
 			{.count = group ? histogram_percentile(&group->total, 99.9) : CELL_NONE},
 			{.count = group ? group->total.max : CELL_NONE},
-			{.text = group ? stage_name(slowest) : "-"},
+			{.text = group ? stage_marked_name(slowest, text && merged, marked) : "-"},
 			{.real = 100 * share},
 			{.text = group ? stage_span(group->seen, span) : "-"},
 			{.count = worst_ns},

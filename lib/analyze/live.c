@@ -7,6 +7,7 @@
 
 #include "lib/analyze/counts.h"
 #include "lib/analyze/faults.h"
+#include "lib/analyze/floor.h"
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/ios.h"
 #include "lib/analyze/queues.h"
@@ -202,6 +203,7 @@ void live_summary(const struct analysis *a, struct live_summary *summary)
 	faults_counts(a->faults, &counts);
 	*summary = (struct live_summary){
 		.host = session_host(a->session),
+		.clock = session_clock(a->session),
 		.loss = *session_loss(a->session),
 		.first_ns = session_first_ns(a->session),
 		.last_ns = session_last_ns(a->session),
@@ -214,10 +216,9 @@ void live_summary(const struct analysis *a, struct live_summary *summary)
 		.overflowed = counts.overflowed,
 		.slo_violations = a->slo ? slo_violations(a->slo) : 0,
 		.devices = session_device_count(a->session),
-		.floor = session_is_floor(a->session),
+		.floor = floor_of(a),
 		.probes_silent = silent_count(a->silent),
 	};
-	session_clock(a->session, &summary->clock);
 	for (size_t i = 0; i < session_probe_count(a->session); i++) {
 		if (session_probe(a->session, i)->state == PROBE_ON)
 			summary->probes_on++;

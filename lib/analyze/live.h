@@ -16,6 +16,7 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/stage.h"
+#include "lib/base/wall_clock.h"
 
 struct live_stage {
 	__u64 count;
@@ -70,8 +71,8 @@ struct live_device {
 };
 
 struct live_summary {
-	const struct host_info *host; /* borrowed, NULL before capture has told */
-	struct clock_anchor clock;    /* newest; zeros if none */
+	const struct host_info *host;	/* borrowed, NULL before capture has told */
+	const struct wall_clock *clock; /* borrowed; it grows, but what it told stays true */
 	struct loss_info loss;
 	__u64 first_ns; /* of the stream: capture's start or first event */
 	__u64 last_ns;	/* newest time seen */
@@ -87,7 +88,7 @@ struct live_summary {
 	size_t probes_on;
 	size_t probes_off;
 	size_t probes_silent; /* of those on: they look at the wrong place (silent.h) */
-	bool floor; /* something was lost: counts are at least, not exactly */
+	unsigned int floor;   /* reasons (lib/analyze/floor.h): counts are at least, not exactly */
 };
 
 /* Last faults a caller may ask for; analysis_config.last_faults says how many are kept. */

@@ -46,6 +46,7 @@ struct queue {
 struct queues {
 	struct queue *queues;
 	const struct faults *faults;
+	__u64 dropped;
 };
 
 static __u64 rest_of_step(__u64 from, __u64 to)
@@ -174,10 +175,13 @@ static void on_began(void *self, const struct fault *fault)
 
 static void on_finished(void *self, const struct fault *fault)
 {
-	struct queue *q = make(self, fault->device, fault->queue);
+	struct queues *queues = self;
+	struct queue *q = make(queues, fault->device, fault->queue);
 
-	if (!q)
+	if (!q) {
+		queues->dropped++;
 		return;
+	}
 	q->faults++;
 	if (fault_begin_ns(fault))
 		unite(q, fault_begin_ns(fault), fault_last_ns(fault));
@@ -296,6 +300,11 @@ static struct queue_blocked total(const struct queue *q)
 			blocked.longest_ns = ns;
 	}
 	return blocked;
+}
+
+__u64 queues_dropped(const struct queues *queues)
+{
+	return queues->dropped;
 }
 
 int queues_get(const struct queues *queues, __u32 device, __u16 queue,

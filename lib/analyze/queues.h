@@ -32,6 +32,8 @@ void queues_destroy(struct queues *queues);
  * of 20 ms. `queue` may be NULL. */
 double queues_blocked_part(const struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,
 			   __u16 *queue);
+/* Queues beyond QUEUES_MAX: how many of their faults were not accounted. */
+__u64 queues_dropped(const struct queues *queues);
 /* Totals of one queue, -ENOENT if it had no fault. */
 int queues_get(const struct queues *queues, __u32 device, __u16 queue,
 	       struct queue_blocked *blocked);

@@ -29,8 +29,9 @@ struct session {
 	struct named_stack *stacks;
 	struct named_process *processes;
 	struct host_info host;
-	struct clock_anchor clock;
+	struct wall_clock clock;
 	struct loss_info loss;
+	struct kept_info kept;
 	struct slots devices; /* struct device_info; handle 0 while unknown */
 	size_t device_count;
 	struct probe_info *probes;
@@ -40,7 +41,7 @@ struct session {
 	__u64 first_ns, last_ns;
 	__u64 since_ns, until_ns;
 	__u64 windows, windows_incomplete;
-	bool has_host, has_clock;
+	bool has_host;
 };
 
 static void note_time(struct session *s, __u64 time_ns)
@@ -66,8 +67,7 @@ static int on_clock(void *self, const struct clock_anchor *anchor)
 {
 	struct session *s = self;
 
-	s->clock = *anchor;
-	s->has_clock = true;
+	wall_clock_add(&s->clock, anchor);
 	return 0;
 }
 
@@ -201,6 +201,14 @@ static int on_loss(void *self, const struct loss_info *loss)
 	return 0;
 }
 
+static int on_kept(void *self, const struct kept_info *kept)
+{
+	struct session *s = self;
+
+	s->kept = *kept;
+	return 0;
+}
+
 int session_create(struct session **session)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -224,6 +232,7 @@ struct stream session_stream(struct session *s)
 		.events = on_events,
 		.aggregate = on_aggregate,
 		.loss = on_loss,
+		.kept = on_kept,
 		.tick = on_tick,
 		.end = on_tick,
 	};
@@ -248,6 +257,7 @@ void session_destroy(struct session *s)
 		free(process);
 	}
 	slots_free(&s->devices);
+	wall_clock_free(&s->clock);
 	free(s->probes);
 	free(s);
 }
@@ -257,10 +267,9 @@ const struct host_info *session_host(const struct session *s)
 	return s->has_host ? &s->host : NULL;
 }
 
-bool session_clock(const struct session *s, struct clock_anchor *anchor)
+const struct wall_clock *session_clock(const struct session *s)
 {
-	*anchor = s->clock;
-	return s->has_clock;
+	return &s->clock;
 }
 
 const struct loss_info *session_loss(const struct session *s)
@@ -268,12 +277,9 @@ const struct loss_info *session_loss(const struct session *s)
 	return &s->loss;
 }
 
-bool session_is_floor(const struct session *s)
+const struct kept_info *session_kept(const struct session *s)
 {
-	const struct loss_info *l = &s->loss;
-
-	return l->cut || l->lost || l->missed || l->state_failed || l->access_lost ||
-	       l->damaged_frames || l->damaged_bytes || s->windows_incomplete;
+	return &s->kept;
 }
 
 const struct device_info *session_device(const struct session *s, __u32 handle)
@@ -360,7 +366,9 @@ __u64 session_since_ns(const struct session *s)
 
 __u64 session_first_ns(const struct session *s)
 {
-	return s->since_ns > s->first_ns ? s->since_ns : s->first_ns;
+	__u64 first = s->kept.from_ns > s->first_ns ? s->kept.from_ns : s->first_ns;
+
+	return s->since_ns > first ? s->since_ns : first;
 }
 
 __u64 session_last_ns(const struct session *s)

@@ -7,6 +7,7 @@
 #define FAULTLINE_SESSION_H
 
 #include "lib/analyze/analyzer.h"
+#include "lib/base/wall_clock.h"
 
 struct session;
 
@@ -16,11 +17,11 @@ void session_destroy(struct session *session);
 
 /* NULL before the stream has told. */
 const struct host_info *session_host(const struct session *session);
-/* Newest anchor; false if there was none. */
-bool session_clock(const struct session *session, struct clock_anchor *anchor);
+/* Every anchor told so far; valid as long as the session is. */
+const struct wall_clock *session_clock(const struct session *session);
 const struct loss_info *session_loss(const struct session *session);
-/* True if some number may be a floor: events lost, skipped, undone by damage, or counts cut. */
-bool session_is_floor(const struct session *session);
+/* What a flight recorder let go; from_ns 0: the recording holds all of its capture. */
+const struct kept_info *session_kept(const struct session *session);
 
 /* NULL if the dictionary does not have it. Handles run from 1 to session_device_end() - 1. */
 const struct device_info *session_device(const struct session *session, __u32 handle);
@@ -42,13 +43,16 @@ __u64 session_events_of(const struct session *session, unsigned int kind);
 /* What was asked for, where that is not all of the stream: --since and --until. 0: not bounded. */
 void session_set_window(struct session *session, __u64 since_ns, __u64 until_ns);
 __u64 session_since_ns(const struct session *session);
-/* First and newest time covered: capture's start or first event, and the newest time seen or the
- * end; within the window if one was set. 0 if nothing came. */
+/* First and newest time covered: capture's start or first event, of a flight recorder the start of
+ * what it kept, and the newest time seen or the end; within the window if one was set. 0 if nothing
+ * came. */
 __u64 session_first_ns(const struct session *session);
 __u64 session_last_ns(const struct session *session);
 /* "2026-11-21 14:02:00.123 UTC", or the time since boot where no wall-clock is known. */
 #define SESSION_WHEN_TEXT 40
 const char *session_when(const struct session *session, __u64 ns, char text[SESSION_WHEN_TEXT]);
+/* The same in ISO 8601 with nanoseconds; false if no wall-clock is known. */
+bool session_wall_time(const struct session *session, __u64 ns, char text[SESSION_WHEN_TEXT]);
 /* Closed windows received, and how many of them had run out of counters. */
 __u64 session_windows(const struct session *session);
 __u64 session_windows_incomplete(const struct session *session);
@@ -56,6 +60,8 @@ __u64 session_windows_incomplete(const struct session *session);
 /* "page request", "CPU page fault", ...: what a human calls a kind of event. */
 const char *event_kind_name(unsigned int kind);
 
+/* A sentence on what was let go; nothing where all is there. */
+int session_write_kept(const struct session *session, struct writer *writer);
 int session_write_devices(const struct session *session, struct writer *writer);
 int session_write_loss(const struct session *session, struct writer *writer);
 int session_write_events(const struct session *session, struct writer *writer);

@@ -9,16 +9,22 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+bool session_wall_time(const struct session *session, __u64 ns, char text[UNITS_TEXT])
+{
+	const struct wall_clock *clock = session_clock(session);
+
+	if (clock->count)
+		units_format_time(wall_clock_at(clock, ns), text);
+	return clock->count;
+}
+
 const char *session_when(const struct session *session, __u64 ns, char text[UNITS_TEXT])
 {
-	struct clock_anchor anchor;
-
-	if (!session_clock(session, &anchor)) {
+	if (!session_wall_time(session, ns, text)) {
 		snprintf(text, UNITS_TEXT, "%llu.%03llu s after boot", ns / 1000000000,
 			 ns / 1000000 % 1000);
 		return text;
 	}
-	units_format_time(anchor.realtime_ns + (ns - anchor.monotonic_ns), text);
 	text[10] = ' ';
 	strcpy(text + 23, " UTC");
 	return text;
@@ -103,6 +109,30 @@ static const char *device_kind_name(__u32 kind)
 	return names[kind < DEVICE_KIND_MAX ? kind : DEVICE_UNKNOWN];
 }
 
+/* How long it was watched before what was kept begins. */
+static __u64 let_go_ns(const struct session *s)
+{
+	const struct host_info *host = session_host(s);
+	__u64 from = session_kept(s)->from_ns, start = host ? host->start_ns : 0;
+
+	return start && from > start ? from - start : 0;
+}
+
+int session_write_kept(const struct session *s, struct writer *writer)
+{
+	const struct kept_info *kept = session_kept(s);
+	char from[UNITS_TEXT], length[UNITS_TEXT];
+
+	if (!kept->from_ns)
+		return 0;
+	return writer_note(writer,
+			   "Kept is what came after %s. Let go before it: %s, with %llu events in "
+			   "%llu segments.",
+			   session_when(s, kept->from_ns, from),
+			   units_format_duration(let_go_ns(s), length), kept->events,
+			   kept->segments);
+}
+
 int session_write_devices(const struct session *s, struct writer *writer)
 {
 	static const struct column columns[] = {
@@ -157,6 +187,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 	};
 	static const struct table table = {"loss", "Loss", columns, COUNT(columns)};
 	const struct loss_info *l = session_loss(s);
+	const struct kept_info *kept = session_kept(s);
 	const struct {
 		const char *what;
 		__u64 count;
@@ -171,8 +202,14 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"access_lost", l->access_lost},
 		{"damaged_bytes", l->damaged_bytes},
 		{"damaged_frames", l->damaged_frames},
+		{"access_missed", l->access_missed},
+		{"machines_missed", l->machines_missed},
+		{"machines_unknown", l->machines_unknown},
 		{"cut", l->cut},
 		{"incomplete_windows", session_windows_incomplete(s)},
+		{"let_go_segments", kept->segments},
+		{"let_go_events", kept->events},
+		{"let_go_ns", let_go_ns(s)},
 	};
 	int error = writer_begin(writer, &table);
 

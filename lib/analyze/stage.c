@@ -17,6 +17,12 @@ const char *stage_name(unsigned int stage)
 	return stage_names[stage < STAGES ? stage : STAGES];
 }
 
+const char *stage_marked_name(unsigned int stage, bool merged, char text[STAGE_MARKED_TEXT])
+{
+	snprintf(text, STAGE_MARKED_TEXT, "%s%s", stage_name(stage), merged ? "*" : "");
+	return text;
+}
+
 const char *timestamp_name(unsigned int index)
 {
 	return index < FAULT_STAGES ? timestamp_names[index] : "none";

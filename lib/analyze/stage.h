@@ -33,6 +33,14 @@ const char *stage_label(__u8 seen, unsigned int stage, char text[STAGE_LABEL]);
 /* "detect", "request", "isr", ...: the timestamp with this index. */
 const char *timestamp_name(unsigned int index);
 
+/*
+ * The same for people: "map*" where the stage holds the time of stages before it that were not seen.
+ * What it means is said by STAGE_MERGED_NOTE.
+ */
+#define STAGE_MARKED_TEXT 12
+#define STAGE_MERGED_NOTE "* holds the time of the stages before it that were not seen."
+const char *stage_marked_name(unsigned int stage, bool merged, char text[STAGE_MARKED_TEXT]);
+
 struct stage_times {
 	__u64 ns[STAGES];
 	__u8 measured; /* bit per stage that has a time */

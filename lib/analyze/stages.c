@@ -234,12 +234,15 @@ static int write_histogram(struct writer *writer, const union cell scope[3], con
 static int write_group(struct writer *writer, const union cell scope[3],
 		       const struct stage_group *group)
 {
+	bool text = writer_is_text(writer);
+	char name[STAGE_MARKED_TEXT];
 	int error = 0;
 
 	for (unsigned int s = 0; !error && s < STAGES; s++)
 		if (group->stages[s].count)
-			error = write_histogram(writer, scope, stage_name(s), &group->stages[s],
-						group->merged[s]);
+			error = write_histogram(
+				writer, scope, stage_marked_name(s, text && group->merged[s], name),
+				&group->stages[s], group->merged[s]);
 	return error ? error : write_histogram(writer, scope, "total", &group->total, 0);
 }
 
@@ -255,6 +258,14 @@ static int by_key(const struct keyed_group *a, const struct keyed_group *b)
 	if (a->key.kind != b->key.kind)
 		return (__u16)(a->key.kind + 1) < (__u16)(b->key.kind + 1) ? -1 : 1;
 	return 0;
+}
+
+static bool any_merged(const struct stage_group *group)
+{
+	for (unsigned int s = 0; s < STAGES; s++)
+		if (group->merged[s])
+			return true;
+	return false;
 }
 
 int stages_write(const struct stages *stages, const struct session *session, struct writer *writer,
@@ -309,5 +320,8 @@ int stages_write(const struct stages *stages, const struct session *session, str
 			},
 			&keyed->group);
 	}
-	return error ? error : writer_end(writer);
+	error = error ? error : writer_end(writer);
+	if (!error && writer_wants(writer, table.name) && any_merged(&stages->all))
+		error = writer_note(writer, STAGE_MERGED_NOTE);
+	return error;
 }

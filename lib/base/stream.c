@@ -64,6 +64,11 @@ static int fan_loss(void *self, const struct loss_info *loss)
 	FAN(loss, loss);
 }
 
+static int fan_kept(void *self, const struct kept_info *kept)
+{
+	FAN(kept, kept);
+}
+
 static int fan_tick(void *self, __u64 now_ns)
 {
 	FAN(tick, now_ns);
@@ -84,6 +89,7 @@ static const struct stream_ops fan_ops = {
 	.events = fan_events,
 	.aggregate = fan_aggregate,
 	.loss = fan_loss,
+	.kept = fan_kept,
 	.tick = fan_tick,
 	.end = fan_end,
 };

@@ -106,7 +106,17 @@ struct probe_info {
 	__u64 missed;  /* runs the kernel skipped because of recursion */
 };
 
-/* Exact account: produced = received + lost + missed. Totals since the start of capture. */
+/* What a flight recorder, or a snapshot of one, does not hold any more of its capture. */
+struct kept_info {
+	__u64 from_ns;	/* CLOCK_MONOTONIC: what is before was let go; 0: nothing was */
+	__u64 segments; /* deleted */
+	__u64 events;	/* recorded one by one and let go */
+};
+
+/*
+ * Exact account: produced = received + lost + missed. Totals since the start of capture. That of the
+ * access logs of emulated machines is of the same form, its produced being the sum.
+ */
 struct loss_info {
 	__u64 produced;
 	__u64 received;
@@ -116,7 +126,10 @@ struct loss_info {
 	__u64 state_failed; /* kernel-side map inserts that failed: some groups have no instance */
 	__u64 access_lost;  /* access-log records the device discarded or we were too slow for */
 	__u64 access_received;
-	__u64 damaged_bytes; /* offline only: bytes of the recording skipped as unreadable */
+	__u64 access_missed;	/* I/Os of machines that ended before they were met */
+	__u64 machines_missed;	/* those machines */
+	__u64 machines_unknown; /* machines not met, or killed, that told no total of their I/Os */
+	__u64 damaged_bytes;	/* offline only: bytes of the recording skipped as unreadable */
 	__u64 damaged_frames;
 	bool cut; /* offline only: the recording has no end, what came last is missing */
 };
@@ -157,6 +170,7 @@ struct stream_ops {
 	int (*events)(void *self, const struct event *events, size_t count);
 	int (*aggregate)(void *self, const struct aggregate_frame *frame);
 	int (*loss)(void *self, const struct loss_info *loss);
+	int (*kept)(void *self, const struct kept_info *kept); /* only from a flight recorder */
 	/* Time has passed up to now_ns though nothing happened: live views and windows advance. */
 	int (*tick)(void *self, __u64 now_ns);
 	int (*end)(void *self, __u64 end_ns);

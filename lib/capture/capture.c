@@ -123,10 +123,11 @@ static int tell_anchor(struct capture *c, struct stream sink, __u64 now)
 {
 	struct clock_anchor anchor;
 
-	if (now < c->next_anchor_ns)
+	host_anchor(&anchor);
+	if (now < c->next_anchor_ns && !host_clock_stepped(&c->anchor, &anchor))
 		return 0;
 	c->next_anchor_ns = now + ANCHOR_NS;
-	host_anchor(&anchor);
+	c->anchor = anchor;
 	return sink.ops->clock ? sink.ops->clock(sink.self, &anchor) : 0;
 }
 

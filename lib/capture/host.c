@@ -52,3 +52,11 @@ void host_anchor(struct clock_anchor *anchor)
 	anchor->realtime_ns = (__u64)wall.tv_sec * NSEC_PER_SEC + (__u64)wall.tv_nsec;
 	anchor->monotonic_ns = before + (monotonic_ns() - before) / 2;
 }
+
+bool host_clock_stepped(const struct clock_anchor *before, const struct clock_anchor *now)
+{
+	__s64 moved = (__s64)((now->realtime_ns - before->realtime_ns) -
+			      (now->monotonic_ns - before->monotonic_ns));
+
+	return moved > (__s64)NSEC_PER_MSEC || moved < -(__s64)NSEC_PER_MSEC;
+}

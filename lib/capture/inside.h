@@ -45,8 +45,9 @@ struct capture {
 	__u64 last_ns;	  /* of all events given to the sink */
 	__u64 next_second_ns;
 	__u64 next_anchor_ns;
-	size_t draining; /* source now drained */
-	int error;	 /* first error inside a callback */
+	struct clock_anchor anchor; /* the newest told */
+	size_t draining;	    /* source now drained */
+	int error;		    /* first error inside a callback */
 	bool attached;
 };
 

@@ -71,11 +71,15 @@ int writer_open(struct writer **writer, const struct writer_config *config);
  * config.only is none of them, -EEXIST if a file of such a name would be in the way.
  */
 int writer_announce(struct writer *writer, const char *const *names);
-/* Anchor for COLUMN_TIME; without one times print as monotonic ns. */
+/* An anchor for COLUMN_TIME (lib/base/wall_clock.h); without any, times print as monotonic ns. */
 void writer_clock(struct writer *writer, const struct clock_anchor *anchor);
 /* A sentence for humans (text only): a finding, a caveat, a negative answer. */
 int writer_note(struct writer *writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Whether people read this output, not programs. */
+bool writer_is_text(const struct writer *writer);
+/* Whether a table of this name is written. */
+bool writer_wants(const struct writer *writer, const char *table);
 /* A named value outside tables: JSON top level; text "name: value"; CSV: ignored. */
 int writer_fact(struct writer *writer, const char *name, const char *value);
 int writer_begin(struct writer *writer, const struct table *table);

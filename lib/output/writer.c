@@ -62,8 +62,7 @@ int writer_announce(struct writer *writer, const char *const *names)
 
 void writer_clock(struct writer *writer, const struct clock_anchor *anchor)
 {
-	writer->anchor = *anchor;
-	writer->anchored = true;
+	wall_clock_add(&writer->clock, anchor);
 }
 
 /* Keeps the first error with its sentence: producers may go on and look only at writer_close(). */
@@ -91,6 +90,16 @@ int writer_note(struct writer *writer, const char *format, ...)
 	vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
 	return keep(writer, writer->ops->note(writer, sentence));
+}
+
+bool writer_is_text(const struct writer *writer)
+{
+	return writer->config.format == OUTPUT_TEXT;
+}
+
+bool writer_wants(const struct writer *writer, const char *table)
+{
+	return !writer->config.only || !strcmp(writer->config.only, table);
 }
 
 int writer_fact(struct writer *writer, const char *name, const char *value)
@@ -136,6 +145,12 @@ int writer_end(struct writer *writer)
 	return err;
 }
 
+static void release(struct writer *writer)
+{
+	wall_clock_free(&writer->clock);
+	free(writer);
+}
+
 int writer_close(struct writer *writer)
 {
 	const char *only;
@@ -152,7 +167,7 @@ int writer_close(struct writer *writer)
 	err = writer->error;
 	if (err)
 		failed(err, "%s", writer->sentence);
-	free(writer);
+	release(writer);
 	return err;
 }
 
@@ -161,17 +176,17 @@ void writer_abandon(struct writer *writer)
 	writer->error = writer->error ?: -ECANCELED;
 	if (writer->ops->close)
 		writer->ops->close(writer);
-	free(writer);
+	release(writer);
 }
 
 bool writer_wall_clock(const struct writer *writer)
 {
-	return writer->anchored && !writer->config.raw_time;
+	return writer->clock.count && !writer->config.raw_time;
 }
 
 __u64 writer_realtime(const struct writer *writer, __u64 monotonic_ns)
 {
-	return writer->anchor.realtime_ns + (monotonic_ns - writer->anchor.monotonic_ns);
+	return wall_clock_at(&writer->clock, monotonic_ns);
 }
 
 const char *writer_unit(const struct writer *writer, const struct column *column)

@@ -9,6 +9,7 @@
 #ifndef FAULTLINE_WRITER_H
 #define FAULTLINE_WRITER_H
 
+#include "lib/base/wall_clock.h"
 #include "lib/output/table.h"
 
 struct writer_ops {
@@ -35,8 +36,7 @@ struct writer {
 	const struct table *table;
 	bool skipped; /* the current table is not the one asked for */
 	bool found;   /* config.only was seen */
-	bool anchored;
-	struct clock_anchor anchor;
+	struct wall_clock clock;
 	size_t tables; /* begun so far */
 	int error;     /* the first met */
 	char sentence[512];

@@ -51,6 +51,7 @@ enum trace_frame_type {
 	TRACE_INDEX = 9,
 	TRACE_STACK = 10,
 	TRACE_PROCESS = 11,
+	TRACE_KEPT = 12,
 };
 
 enum trace_frame_flags {

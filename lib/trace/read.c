@@ -185,6 +185,18 @@ static int read_process(struct reader *reader, struct trace_cursor *cursor)
 	return sink->ops->process ? sink->ops->process(sink->self, &process) : 0;
 }
 
+static int read_kept(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct stream *sink = &reader->sink;
+	struct kept_info kept;
+
+	/* After damage a later segment's is repeated, too; what it let go has been read. */
+	if ((reader->frames.header.flags & TRACE_REPEATED) && reader->last_ns)
+		return 0;
+	trace_get_kept(cursor, &kept);
+	return sink->ops->kept ? sink->ops->kept(sink->self, &kept) : 0;
+}
+
 static int read_record(struct reader *reader, struct trace_cursor *cursor)
 {
 	const struct stream_ops *ops = reader->sink.ops;
@@ -214,6 +226,8 @@ static int read_record(struct reader *reader, struct trace_cursor *cursor)
 	case TRACE_LOSS:
 		trace_get_loss(cursor, &reader->loss);
 		return ops->loss ? ops->loss(self, &reader->loss) : 0;
+	case TRACE_KEPT:
+		return read_kept(reader, cursor);
 	case TRACE_END:
 		reader->has_end = true;
 		reader->end_ns = trace_cursor_u64(cursor);

@@ -192,6 +192,9 @@ void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss)
 	trace_buffer_put_u64(out, loss->access_received);
 	trace_buffer_put_u64(out, loss->damaged_bytes);
 	trace_buffer_put_u64(out, loss->damaged_frames);
+	trace_buffer_put_u64(out, loss->access_missed);
+	trace_buffer_put_u64(out, loss->machines_missed);
+	trace_buffer_put_u64(out, loss->machines_unknown);
 }
 
 void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
@@ -207,6 +210,23 @@ void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
 	loss->access_received = trace_cursor_u64(in);
 	loss->damaged_bytes = trace_cursor_u64(in);
 	loss->damaged_frames = trace_cursor_u64(in);
+	loss->access_missed = trace_cursor_u64(in);
+	loss->machines_missed = trace_cursor_u64(in);
+	loss->machines_unknown = trace_cursor_u64(in);
+}
+
+void trace_put_kept(struct trace_buffer *out, const struct kept_info *kept)
+{
+	trace_buffer_put_u64(out, kept->from_ns);
+	trace_buffer_put_u64(out, kept->segments);
+	trace_buffer_put_u64(out, kept->events);
+}
+
+void trace_get_kept(struct trace_cursor *in, struct kept_info *kept)
+{
+	kept->from_ns = trace_cursor_u64(in);
+	kept->segments = trace_cursor_u64(in);
+	kept->events = trace_cursor_u64(in);
 }
 
 static bool counts_fit(size_t rows, size_t bins, size_t pages)

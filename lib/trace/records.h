@@ -18,6 +18,8 @@ void trace_get_stack(struct trace_cursor *in, struct stack_info *stack);
 void trace_put_process(struct trace_buffer *out, const struct process_info *process);
 void trace_get_process(struct trace_cursor *in, struct process_info *process);
 void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss);
+void trace_put_kept(struct trace_buffer *out, const struct kept_info *kept);
+void trace_get_kept(struct trace_cursor *in, struct kept_info *kept);
 /* 0, or -E2BIG for a frame beyond what a reader accepts. `scratch` grows as needed. */
 int trace_put_aggregate(struct trace_buffer *out, const struct aggregate_frame *frame,
 			struct trace_buffer *scratch);

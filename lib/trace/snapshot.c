@@ -7,14 +7,18 @@
 #include "lib/trace/frames.h"
 #include "lib/trace/index.h"
 #include "lib/trace/pack.h"
+#include "lib/trace/records.h"
 #include "lib/trace/store.h"
 #include "lib/trace/trace.h"
+#include "lib/trace/unpack.h"
 
 struct snapshot {
 	struct trace_frames frames;
 	struct trace_store store;
 	struct trace_index index;
 	struct trace_buffer frame;
+	struct trace_unpacker unpacker;
+	struct kept_info kept;
 	__u64 sequence;
 	__u64 last_ns;
 	bool has_end;
@@ -32,6 +36,25 @@ static int append(struct snapshot *s)
 	return trace_store_append(&s->store, s->frame.bytes, s->frame.size, header->last_ns);
 }
 
+/* What the recorder had let go before: the first such frame tells, the others come after events. */
+static int take_kept(struct snapshot *s)
+{
+	struct trace_cursor cursor;
+	const __u8 *stored;
+	int found, err;
+
+	if (s->kept.from_ns || s->last_ns)
+		return 0;
+	found = trace_frames_payload(&s->frames, &stored);
+	if (found <= 0)
+		return found;
+	err = trace_unpack(&s->unpacker, &s->frames.header, stored, &cursor);
+	if (err)
+		return err == -EBADMSG ? trace_frames_reject(&s->frames) : err;
+	trace_get_kept(&cursor, &s->kept);
+	return 0;
+}
+
 /* The payload as it is, under a header with this recording's numbers. */
 static int copy_frame(struct snapshot *s, __u64 since_ns, __u64 until_ns)
 {
@@ -40,6 +63,12 @@ static int copy_frame(struct snapshot *s, __u64 since_ns, __u64 until_ns)
 	const __u8 *stored;
 	int found;
 
+	if (header.type == TRACE_KEPT)
+		return take_kept(s);
+	if (timed && header.last_ns < since_ns) {
+		s->kept.from_ns = since_ns;
+		s->kept.events += header.type == TRACE_EVENTS ? header.count : 0;
+	}
 	if (header.type == TRACE_INDEX ||
 	    (timed && (header.last_ns < since_ns || header.first_ns >= until_ns)))
 		return 0;
@@ -80,7 +109,12 @@ static int finish(struct snapshot *s)
 	struct trace_buffer raw = {0};
 	int err = 0;
 
-	if (!s->has_end) {
+	if (s->kept.from_ns) {
+		trace_put_kept(&raw, &s->kept);
+		err = put_own(s, TRACE_KEPT, &raw);
+		raw.size = 0;
+	}
+	if (!err && !s->has_end) {
 		trace_buffer_put_u64(&raw, s->index.last_ns);
 		err = put_own(s, TRACE_END, &raw);
 	}
@@ -99,7 +133,8 @@ int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since
 
 	if (err)
 		return err;
-	err = trace_store_open(&s.store, &config);
+	err = trace_unpacker_open(&s.unpacker);
+	err = err ? err : trace_store_open(&s.store, &config);
 	if (!err) {
 		while (!err && (found = trace_frames_next(&s.frames)) > 0)
 			err = copy_frame(&s, since_ns, until_ns ? until_ns : UINT64_MAX);
@@ -110,6 +145,7 @@ int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since
 		err = err ? err : found;
 	}
 	trace_buffer_free(&s.frame);
+	trace_unpacker_close(&s.unpacker);
 	trace_frames_close(&s.frames);
 	return err;
 }

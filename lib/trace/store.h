@@ -21,7 +21,8 @@
 struct trace_segment {
 	__u32 number;
 	__u64 bytes;
-	__u64 last_ns; /* of its newest frame */
+	__u64 last_ns;	       /* of its newest frame */
+	struct kept_info kept; /* what lies before it */
 	struct trace_segment *next;
 };
 

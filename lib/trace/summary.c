@@ -13,7 +13,6 @@ struct summarizer {
 	struct trace_unpacker unpacker;
 	struct trace_summary *summary;
 	bool has_host;
-	bool has_anchor;
 	bool has_end;
 };
 
@@ -33,6 +32,14 @@ static void count(struct summarizer *s)
 		summary->last_ns = header->last_ns;
 }
 
+static void take_anchor(struct trace_summary *summary, struct trace_cursor *cursor)
+{
+	struct clock_anchor anchor;
+
+	trace_get_clock(cursor, &anchor);
+	wall_clock_add(&summary->clock, &anchor);
+}
+
 static int inspect(struct summarizer *s)
 {
 	struct trace_frame_header *header = &s->frames.header;
@@ -41,9 +48,8 @@ static int inspect(struct summarizer *s)
 	int found, err;
 
 	count(s);
-	if (!(header->type == TRACE_HOST && !s->has_host) &&
-	    !(header->type == TRACE_CLOCK && !s->has_anchor) && header->type != TRACE_LOSS &&
-	    header->type != TRACE_END)
+	if (!(header->type == TRACE_HOST && !s->has_host) && header->type != TRACE_CLOCK &&
+	    header->type != TRACE_LOSS && header->type != TRACE_END)
 		return 0;
 	found = trace_frames_payload(&s->frames, &stored);
 	if (found <= 0)
@@ -54,11 +60,10 @@ static int inspect(struct summarizer *s)
 	if (header->type == TRACE_HOST)
 		trace_get_host(&cursor, &s->summary->host);
 	else if (header->type == TRACE_CLOCK)
-		trace_get_clock(&cursor, &s->summary->anchor);
+		take_anchor(s->summary, &cursor);
 	else if (header->type == TRACE_LOSS)
 		trace_get_loss(&cursor, &s->summary->loss);
 	s->has_host |= header->type == TRACE_HOST;
-	s->has_anchor |= header->type == TRACE_CLOCK;
 	s->has_end |= header->type == TRACE_END;
 	return 0;
 }
@@ -84,4 +89,9 @@ int trace_summarize(const char *path, struct trace_summary *summary)
 	trace_unpacker_close(&s.unpacker);
 	trace_frames_close(&s.frames);
 	return err ? err : found;
+}
+
+void trace_summary_free(struct trace_summary *summary)
+{
+	wall_clock_free(&summary->clock);
 }

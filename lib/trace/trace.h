@@ -8,7 +8,7 @@
 #ifndef FAULTLINE_TRACE_H
 #define FAULTLINE_TRACE_H
 
-#include "lib/base/stream.h"
+#include "lib/base/wall_clock.h"
 
 struct trace_writer;
 
@@ -27,6 +27,8 @@ struct trace_writer_stats {
 	__u64 frames;
 	__u64 bytes;
 	__u64 dropped_segments; /* flight recorder: whole segments deleted because of age or size */
+	struct kept_info kept;	/* flight recorder: what that has let go */
+	__u64 incomplete_windows; /* that ran out of counters: their counts are floors */
 };
 
 /*
@@ -73,8 +75,8 @@ int trace_read(const struct trace_read_config *config, struct stream sink);
 /* What can be said about a recording without decompressing its events. */
 struct trace_summary {
 	struct host_info host;
-	struct clock_anchor anchor; /* the first; all 0 if there is none */
-	__u64 first_ns;		    /* of events, aggregates and ticks; 0 if there are none */
+	struct wall_clock clock; /* all anchors */
+	__u64 first_ns;		 /* of events, aggregates and ticks; 0 if there are none */
 	__u64 last_ns;
 	__u64 events;
 	__u64 frames;
@@ -84,6 +86,7 @@ struct trace_summary {
 
 /* -EPROTO as trace_read(); -ESPIPE for "-". Damage is no error here: see summary->loss. */
 int trace_summarize(const char *path, struct trace_summary *summary);
+void trace_summary_free(struct trace_summary *summary);
 
 /*
  * Copies what overlaps [since_ns, until_ns) of a recording into a new ordinary recording, frame by

@@ -29,6 +29,8 @@ struct trace_writer {
 	struct trace_cuts cuts;
 	__u64 sequence;
 	__u64 events_written;
+	__u64 segments; /* begun before the current one */
+	__u64 incomplete;
 	__u64 flush_ns;
 	__u64 flushed_ns; /* when the oldest buffered call can have been made at the earliest */
 	__u64 now_ns;	  /* greatest time seen in the stream */
@@ -73,12 +75,29 @@ static int put_repeated(void *self, __u8 type, const struct trace_buffer *payloa
 	return trace_pack(&writer->packer, &header, payload, NULL, &writer->frame);
 }
 
+/* What is let go should the new segment become the oldest: all that was written before it. */
+static int put_kept(struct trace_writer *writer, __u64 from_ns)
+{
+	struct kept_info *kept = &writer->store.newest->kept;
+
+	*kept = (struct kept_info){
+		.from_ns = from_ns,
+		.segments = ++writer->segments,
+		.events = writer->events_written,
+	};
+	writer->scratch.size = 0;
+	trace_put_kept(&writer->scratch, kept);
+	return put_repeated(writer, TRACE_KEPT, &writer->scratch);
+}
+
 /* Starts a segment that can be read without those before it. */
 static int next_segment(struct trace_writer *writer)
 {
+	__u64 before_ns = writer->store.newest->last_ns;
 	int err = trace_store_next_segment(&writer->store, writer->now_ns);
 
 	writer->frame.size = 0;
+	err = err ? err : put_kept(writer, before_ns);
 	err = err ? err
 		  : trace_preamble_each(&writer->preamble, &writer->scratch, put_repeated, writer);
 	if (err || !writer->frame.size)
@@ -313,6 +332,16 @@ static int write_loss(void *self, const struct loss_info *loss)
 	return end_record(writer, TRACE_LOSS);
 }
 
+static int write_kept(void *self, const struct kept_info *kept)
+{
+	struct trace_writer *writer = self;
+
+	if (begin_record(writer))
+		return writer->error;
+	trace_put_kept(&writer->raw, kept);
+	return end_record(writer, TRACE_KEPT);
+}
+
 static int write_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct aggregate_frame kept = *frame;
@@ -323,6 +352,7 @@ static int write_aggregate(void *self, const struct aggregate_frame *frame)
 		kept.page_count = PAGES_MAX;
 		kept.incomplete = true;
 	}
+	writer->incomplete += kept.incomplete;
 	if (begin_record(writer) ||
 	    keep(writer, trace_put_aggregate(&writer->raw, &kept, &writer->scratch)))
 		return writer->error;
@@ -354,6 +384,7 @@ static const struct stream_ops writer_ops = {
 	.events = write_events,
 	.aggregate = write_aggregate,
 	.loss = write_loss,
+	.kept = write_kept,
 	.tick = write_tick,
 	.end = write_end,
 };
@@ -422,6 +453,8 @@ void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_s
 	stats->frames = writer->sequence;
 	stats->bytes = writer->store.written;
 	stats->dropped_segments = writer->store.dropped;
+	stats->incomplete_windows = writer->incomplete;
+	stats->kept = writer->store.oldest ? writer->store.oldest->kept : (struct kept_info){0};
 }
 
 int trace_writer_close(struct trace_writer *writer)

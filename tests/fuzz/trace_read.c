@@ -79,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	stream_log_free(&log);
 	trace_summarize(path, &summary);
+	trace_summary_free(&summary);
 	return 0;
 }
 

@@ -24,10 +24,11 @@ RECORDS = {  # t: text, I: u32, i: s32, Q: u64
     2: ("clock", "QQ"),
     3: ("probe", "tttIQQQQ"),
     4: ("device", "IIttttiIQQQIQQ"),
-    7: ("loss", "QQQQQQQQQQ"),
+    7: ("loss", "QQQQQQQQQQQQQ"),
     8: ("end", "Q"),
     10: ("stack", "IIt"),
     11: ("process", "IQt"),
+    12: ("kept", "QQQ"),
 }
 EVENTS, AGGREGATE = 5, 6
 

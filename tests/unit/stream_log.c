@@ -106,6 +106,13 @@ static int log_process(void *self, const struct process_info *process)
 	return 0;
 }
 
+static int log_kept(void *self, const struct kept_info *kept)
+{
+	begin(self, LOG_KEPT);
+	put(self, kept, sizeof(*kept));
+	return 0;
+}
+
 static int log_events(void *self, const struct event *events, size_t count)
 {
 	struct stream_log *log = self;
@@ -175,6 +182,7 @@ static const struct stream_ops log_ops = {
 	.events = log_events,
 	.aggregate = log_aggregate,
 	.loss = log_loss,
+	.kept = log_kept,
 	.tick = log_tick,
 	.end = log_end,
 };
@@ -308,6 +316,7 @@ static int push_record(__u64 *seed, __u32 *handle, __u64 now_ns, struct stream s
 				 .lost = stream_log_random(seed)};
 	struct probe_info probe = {.state = PROBE_ON, .hits = stream_log_random(seed)};
 	struct clock_anchor anchor = {now_ns, stream_log_random(seed)};
+	const struct kept_info kept = {now_ns, loss.lost % 97, loss.produced};
 
 	snprintf(probe.name, sizeof(probe.name), "probe%u", (unsigned int)(loss.lost % 5));
 	switch (stream_log_random(seed) % 16) {
@@ -325,6 +334,8 @@ static int push_record(__u64 *seed, __u32 *handle, __u64 now_ns, struct stream s
 		return push_stack(seed, sink);
 	case 6:
 		return push_process(seed, now_ns, sink);
+	case 7:
+		return sink.ops->kept(sink.self, &kept);
 	default:
 		return sink.ops->tick(sink.self, now_ns);
 	}

@@ -22,6 +22,7 @@ enum {
 	LOG_END,
 	LOG_STACK,
 	LOG_PROCESS,
+	LOG_KEPT,
 	LOG_CALLS
 };
 

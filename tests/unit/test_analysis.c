@@ -98,12 +98,12 @@ static struct printed print_all(const struct analysis *a, const struct findings 
 	struct printed printed = {0};
 	struct writer_config config = {.format = format,
 				       .file = open_memstream(&printed.text, &printed.size)};
-	struct clock_anchor anchor;
+	const struct wall_clock *clock = session_clock(a->session);
 	struct writer *writer;
 
 	assert_int_equal(writer_open(&writer, &config), 0);
-	if (session_clock(a->session, &anchor))
-		writer_clock(writer, &anchor);
+	for (size_t i = 0; i < clock->count; i++)
+		writer_clock(writer, &clock->anchors[i]);
 	print_tables(a, findings, writer, format == OUTPUT_TEXT);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(config.file);

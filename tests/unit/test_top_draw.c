@@ -74,6 +74,9 @@ static void fill_faults(struct top_detail *detail)
 	}
 }
 
+static struct clock_anchor anchor = {1, 1795225143000000000};
+static const struct wall_clock clock = {&anchor, 1, 1};
+
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -84,7 +87,7 @@ static int setup(void **state)
 		fill_device(&f->model.devices[i], i);
 	fill_faults(&f->detail);
 	snprintf(f->model.host, sizeof(f->model.host), "moon");
-	f->model.summary.clock = (struct clock_anchor){1, 1795225143000000000};
+	f->model.summary.clock = &clock;
 	f->model.summary.first_ns = 1;
 	f->model.now_ns = 61000000001;
 	f->model.self_cpu_percent = 1.7;

@@ -79,9 +79,9 @@ static void counts_stay_exact_below_a_hundred_thousand(void **state)
 
 static void time_is_utc(void **state)
 {
-	const struct clock_anchor anchor = {.monotonic_ns = 5000000000,
-					    .realtime_ns = 1795225143123456789};
-	const struct clock_anchor unknown = {0};
+	struct clock_anchor first = {.monotonic_ns = 5000000000,
+				     .realtime_ns = 1795225143123456789};
+	const struct wall_clock anchor = {&first, 1, 1}, unknown = {0};
 	char text[CLOCK_TEXT];
 
 	(void)state;

@@ -150,6 +150,7 @@ static void take_away(size_t *calls, size_t *events, size_t frame)
 		[TRACE_PROBE] = LOG_PROBE, [TRACE_DEVICE] = LOG_DEVICE,
 		[TRACE_LOSS] = LOG_LOSS,   [TRACE_AGGREGATE] = LOG_AGGREGATE,
 		[TRACE_STACK] = LOG_STACK, [TRACE_PROCESS] = LOG_PROCESS,
+		[TRACE_KEPT] = LOG_KEPT,
 	};
 	struct trace_frame_header header;
 

@@ -120,10 +120,18 @@ static int print_aggregate(void *self, const struct aggregate_frame *frame)
 
 static int print_loss(void *self, const struct loss_info *loss)
 {
-	fprintf(self, "loss" QUARTET QUARTET PAIR "\n", N(loss->produced), N(loss->received),
-		N(loss->lost), N(loss->missed), N(loss->late), N(loss->state_failed),
-		N(loss->access_lost), N(loss->access_received), N(loss->damaged_bytes),
-		N(loss->damaged_frames));
+	fprintf(self, "loss" QUARTET QUARTET QUARTET " %" PRIu64 "\n", N(loss->produced),
+		N(loss->received), N(loss->lost), N(loss->missed), N(loss->late),
+		N(loss->state_failed), N(loss->access_lost), N(loss->access_received),
+		N(loss->damaged_bytes), N(loss->damaged_frames), N(loss->access_missed),
+		N(loss->machines_missed), N(loss->machines_unknown));
+	return 0;
+}
+
+static int print_kept(void *self, const struct kept_info *kept)
+{
+	fprintf(self, "kept" PAIR " %" PRIu64 "\n", N(kept->from_ns), N(kept->segments),
+		N(kept->events));
 	return 0;
 }
 
@@ -149,6 +157,7 @@ static const struct stream_ops print_ops = {
 	.events = print_events,
 	.aggregate = print_aggregate,
 	.loss = print_loss,
+	.kept = print_kept,
 	.tick = print_tick,
 	.end = print_end,
 };

@@ -478,6 +478,7 @@ static void a_snapshot_is_an_ordinary_recording(void **state)
 	assert_int_equal(order.end_ns, SECOND + order.last * INTERVAL);
 	assert_int_equal(trace_summarize(name, &summary), 0);
 	assert_int_equal(summary.events, order.events);
+	trace_summary_free(&summary);
 	strict.path = name;
 	assert_int_equal(trace_read(&strict, stream_log(&log)), 0);
 	stream_log_free(&log);

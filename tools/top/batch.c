@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/fail.h"
 #include "tools/top/draw.h"
 #include "tools/top/format.h"
@@ -29,6 +30,7 @@ static const struct column columns[] = {
 	{"footprint", NULL, COLUMN_BYTES, 9, true},
 	{"io_rate", "per_s", COLUMN_REAL, 9, true},
 	{"lost", "events", COLUMN_COUNT, 11, true},
+	{"floor", NULL, COLUMN_TEXT, 20, true},
 	{"self_cpu", "percent", COLUMN_REAL, 9, true},
 	{"self_memory", NULL, COLUMN_BYTES, 11, true},
 };
@@ -45,6 +47,8 @@ struct batch {
 	FILE *file;
 	bool text;
 	bool begun;
+	bool marked;	/* a stage of this interval's table */
+	size_t anchors; /* the writer knows so many */
 	size_t rows;
 };
 
@@ -73,11 +77,24 @@ static __u64 or_none(__u64 value, bool known)
 	return known ? value : CELL_NONE;
 }
 
+/* Marked for people; `batch->marked` then owes them what the mark means. */
+static const char *slowest_text(struct batch *batch, const struct live_device *live,
+				char text[STAGE_MARKED_TEXT])
+{
+	bool merged = live->slowest_stage < STAGES && live->stages[live->slowest_stage].merged;
+
+	if (live->slowest_stage == STAGES)
+		return "-";
+	batch->marked |= merged && batch->text;
+	return stage_marked_name(live->slowest_stage, merged && batch->text, text);
+}
+
 static int write_device(struct batch *batch, const struct top_model *model,
 			const struct top_device *device)
 {
 	const struct live_device *live = &device->live;
 	bool any = live->complete > 0;
+	char floor[FLOOR_TEXT], slowest[STAGE_MARKED_TEXT];
 	const union cell cells[COLUMNS] = {
 		{.count = model->now_ns},
 		{.text = device->info.name},
@@ -87,7 +104,7 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.count = or_none(live->p50_ns, any)},
 		{.count = or_none(live->p99_ns, any)},
 		{.count = or_none(live->max_ns, any)},
-		{.text = live->slowest_stage < STAGES ? stage_name(live->slowest_stage) : "-"},
+		{.text = slowest_text(batch, live, slowest)},
 		{.real = live->blocked_percent},
 		{.text = slo_text(live->slo)},
 		{.count = live->open},
@@ -98,6 +115,7 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.count = live->footprint_bytes},
 		{.real = live->io_rate},
 		{.count = top_lost(&model->summary.loss)},
+		{.text = floor_text(model->summary.floor, floor)},
 		{.real = model->self_cpu_percent},
 		{.count = model->self_memory_bytes},
 	};
@@ -135,17 +153,28 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 	const struct live_summary *summary = &model->summary;
 	__u64 lost = top_lost(&summary->loss);
 	char time[CLOCK_TEXT], rate[SHORT_TEXT], memory[SHORT_TEXT], span[SHORT_TEXT];
+	char floor[FLOOR_TEXT];
 
 	writer_note(batch->writer,
 		    "%s UTC: %s faults/s, %llu in %s%s; lost %llu of %llu events; probes %zu on, "
 		    "%zu off%s; self %.1f%% CPU, %s",
-		    clock_text(time, &summary->clock, model->now_ns, false),
+		    clock_text(time, summary->clock, model->now_ns, false),
 		    short_real(rate, model->rate), (unsigned long long)model->faults,
 		    short_span(span, top_elapsed(model)), summary->floor ? " (floors)" : "",
 		    (unsigned long long)lost, (unsigned long long)(summary->loss.received + lost),
 		    summary->probes_on, summary->probes_off,
 		    summary->probes_silent ? ", some silent" : "", model->self_cpu_percent,
 		    short_bytes(memory, model->self_memory_bytes));
+	if (summary->floor)
+		writer_note(batch->writer, "Counts are floors: %s.",
+			    floor_text(summary->floor, floor));
+}
+
+/* The writer keeps what it was told: only what is new. */
+static void tell_clock(struct batch *batch, const struct wall_clock *clock)
+{
+	for (; clock && batch->anchors < clock->count; batch->anchors++)
+		writer_clock(batch->writer, &clock->anchors[batch->anchors]);
 }
 
 int batch_interval(struct batch *batch, const struct top_model *model, const __u32 *order,
@@ -153,8 +182,7 @@ int batch_interval(struct batch *batch, const struct top_model *model, const __u
 {
 	int error = 0;
 
-	if (model->summary.clock.realtime_ns)
-		writer_clock(batch->writer, &model->summary.clock);
+	tell_clock(batch, model->summary.clock);
 	if (batch->text) {
 		write_totals(batch, model);
 		if (!count)
@@ -169,6 +197,9 @@ int batch_interval(struct batch *batch, const struct top_model *model, const __u
 		error = write_device(batch, model, &model->devices[order[i]]);
 	if (batch->text && count)
 		error = writer_end(batch->writer);
+	if (batch->marked)
+		writer_note(batch->writer, STAGE_MERGED_NOTE);
+	batch->marked = false;
 	if (!error && fflush(batch->file))
 		error = failed(-errno, "output cannot be written: %m");
 	return error;

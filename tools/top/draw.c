@@ -109,7 +109,7 @@ static void add_title(struct line *line, const struct top_picture *picture)
 		line_add(line, 0, STYLE_STRONG, "%s", device->info.name);
 	line_add(line, 3, STYLE_PLAIN, "%s", model->host);
 	line_add(line, 2, STYLE_PLAIN, "%s UTC",
-		 clock_text(time, &model->summary.clock, model->now_ns, false));
+		 clock_text(time, model->summary.clock, model->now_ns, false));
 	line_add(line, 4, STYLE_PLAIN, "up %s", short_span(span, top_elapsed(model)));
 	line_add(line, 5, STYLE_DIM, "every %.3gs", picture->view->interval_s);
 }

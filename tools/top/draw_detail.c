@@ -167,7 +167,7 @@ static enum style style_of_fault(const struct fault *fault)
 }
 
 static void fault_line(char *text, size_t size, const struct fault *fault,
-		       const struct clock_anchor *clock)
+		       const struct wall_clock *clock)
 {
 	char time[CLOCK_TEXT], number[SHORT_TEXT] = "-", queue[SHORT_TEXT] = "-";
 	__u64 total = fault_total_ns(fault);
@@ -220,7 +220,7 @@ static void draw_faults(struct canvas *canvas, const struct top_picture *picture
 	for (size_t i = 0; i + 1 < (size_t)area->rows && first + i < detail->fault_count; i++) {
 		const struct fault *fault = &detail->faults[first + i];
 
-		fault_line(text, sizeof(text), fault, &picture->model->summary.clock);
+		fault_line(text, sizeof(text), fault, picture->model->summary.clock);
 		canvas_text(canvas, area->row + 1 + (int)i, area->column, area->columns,
 			    style_of_fault(fault), text);
 	}

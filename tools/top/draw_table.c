@@ -97,8 +97,11 @@ static enum style cell_text(const struct top_device *device, enum top_column id,
 		snprintf(text, size, "%s", device->owner);
 		return STYLE_PLAIN;
 	case TOP_STAGE:
-		snprintf(text, size, "%s",
-			 live->slowest_stage < STAGES ? stage_name(live->slowest_stage) : "-");
+		if (live->slowest_stage == STAGES)
+			snprintf(text, size, "-");
+		else
+			snprintf(text, size, "%s%s", stage_name(live->slowest_stage),
+				 live->stages[live->slowest_stage].merged ? "+" : "");
 		return STYLE_PLAIN;
 	case TOP_SLO:
 		snprintf(text, size, "%s", slo_text(live->slo));

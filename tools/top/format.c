@@ -97,15 +97,13 @@ char *short_span(char *text, __u64 ns)
 	return text;
 }
 
-char *clock_text(char *text, const struct clock_anchor *clock, __u64 monotonic_ns,
-		 bool milliseconds)
+char *clock_text(char *text, const struct wall_clock *clock, __u64 monotonic_ns, bool milliseconds)
 {
-	/* Wraps correctly for instants before the anchor. */
-	__u64 real = clock->realtime_ns + (monotonic_ns - clock->monotonic_ns);
+	__u64 real = clock ? wall_clock_at(clock, monotonic_ns) : 0;
 	time_t seconds = (time_t)(real / 1000000000);
 	struct tm utc;
 
-	if (!clock->realtime_ns || !gmtime_r(&seconds, &utc)) {
+	if (!real || !gmtime_r(&seconds, &utc)) {
 		snprintf(text, CLOCK_TEXT, "%.3f", (double)monotonic_ns / 1e9);
 		return text;
 	}

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#include "lib/base/stream.h"
+#include "lib/base/wall_clock.h"
 
 #define SHORT_TEXT 16
 
@@ -20,9 +20,8 @@ char *short_span(char *text, __u64 ns);
 #define CLOCK_TEXT 40
 /*
  * UTC of a monotonic instant: "2026-11-21 01:59:03", with `milliseconds` "01:59:03.123" alone.
- * Without an anchor: seconds since boot.
+ * Without a clock (NULL) or an anchor: seconds since boot.
  */
-char *clock_text(char *text, const struct clock_anchor *clock, __u64 monotonic_ns,
-		 bool milliseconds);
+char *clock_text(char *text, const struct wall_clock *clock, __u64 monotonic_ns, bool milliseconds);
 
 #endif

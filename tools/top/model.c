@@ -135,5 +135,5 @@ __u64 top_elapsed(const struct top_model *model)
 __u64 top_lost(const struct loss_info *loss)
 {
 	return loss->lost + loss->missed + loss->state_failed + loss->access_lost +
-	       loss->damaged_frames;
+	       loss->access_missed + loss->damaged_frames;
 }

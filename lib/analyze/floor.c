@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/floor.h"
+
+#include <stdio.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/odp.h"
+#include "lib/analyze/queues.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/stages.h"
+
+unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_windows)
+{
+	const bool holds[FLOOR_REASONS] = {
+		[FLOOR_LOST] = loss->lost,
+		[FLOOR_MISSED] = loss->missed,
+		[FLOOR_ACCESS] = loss->access_lost,
+		[FLOOR_MACHINES] =
+			loss->access_missed || loss->machines_missed || loss->machines_unknown,
+		[FLOOR_STATE] = loss->state_failed,
+		[FLOOR_COUNTERS] = incomplete_windows,
+		[FLOOR_CUT] = loss->cut,
+		[FLOOR_DAMAGED] = loss->damaged_bytes || loss->damaged_frames,
+	};
+	unsigned int reasons = 0;
+
+	for (unsigned int i = 0; i < FLOOR_REASONS; i++)
+		reasons |= (unsigned int)holds[i] << i;
+	return reasons;
+}
+
+unsigned int floor_of(const struct analysis *a)
+{
+	unsigned int reasons =
+		floor_of_loss(session_loss(a->session), session_windows_incomplete(a->session));
+	struct faults_counts faults;
+
+	faults_counts(a->faults, &faults);
+	if (faults.given_up || stages_dropped(a->stages) || queues_dropped(a->queues) ||
+	    odp_regions_dropped(a->odp))
+		reasons |= 1u << FLOOR_TABLES;
+	return reasons;
+}
+
+const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
+{
+	static const char *const names[FLOOR_REASONS] = {
+		[FLOOR_LOST] = "events were lost",
+		[FLOOR_MISSED] = "runs of probes were skipped",
+		[FLOOR_ACCESS] = "access records were lost",
+		[FLOOR_MACHINES] = "emulated machines were not met",
+		[FLOOR_STATE] = "groups have no instance",
+		[FLOOR_COUNTERS] = "counting ran out of counters",
+		[FLOOR_CUT] = "the recording has no end",
+		[FLOOR_DAMAGED] = "parts of the recording are unreadable",
+		[FLOOR_TABLES] = "tables of the analysis were full",
+	};
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned int i = 0; i < FLOOR_REASONS; i++)
+		if (reasons & 1u << i)
+			used += (size_t)snprintf(text + used, FLOOR_TEXT - used, "%s%s",
+						 used ? ", " : "", names[i]);
+	return text;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/wall_clock.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANCHORS_MAX (1u << 20) /* two years, were the clock slewed all the time */
+
+/* Index of the first anchor after the time. */
+static size_t after(const struct wall_clock *clock, __u64 monotonic_ns)
+{
+	size_t low = 0, high = clock->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (clock->anchors[middle].monotonic_ns <= monotonic_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static __u64 offset(const struct clock_anchor *anchor)
+{
+	return anchor->realtime_ns - anchor->monotonic_ns;
+}
+
+void wall_clock_add(struct wall_clock *clock, const struct clock_anchor *anchor)
+{
+	size_t at = after(clock, anchor->monotonic_ns);
+	struct clock_anchor *grown;
+
+	if (at && offset(&clock->anchors[at - 1]) == offset(anchor))
+		return;
+	if (at && clock->anchors[at - 1].monotonic_ns == anchor->monotonic_ns) {
+		clock->anchors[at - 1] = *anchor;
+		return;
+	}
+	if (clock->count == ANCHORS_MAX)
+		return;
+	if (clock->count == clock->room) {
+		size_t room = clock->room ? 2 * clock->room : 16;
+
+		grown = realloc(clock->anchors, room * sizeof(*grown));
+		if (!grown)
+			return;
+		clock->anchors = grown;
+		clock->room = room;
+	}
+	memmove(&clock->anchors[at + 1], &clock->anchors[at],
+		(clock->count - at) * sizeof(*clock->anchors));
+	clock->anchors[at] = *anchor;
+	clock->count++;
+}
+
+void wall_clock_free(struct wall_clock *clock)
+{
+	free(clock->anchors);
+	memset(clock, 0, sizeof(*clock));
+}
+
+__u64 wall_clock_at(const struct wall_clock *clock, __u64 monotonic_ns)
+{
+	size_t at = after(clock, monotonic_ns);
+
+	if (!clock->count)
+		return 0;
+	return monotonic_ns + offset(&clock->anchors[at ? at - 1 : 0]);
+}
+
+/* The times for which anchor `i` stands: the first one's from boot on, the last one's for ever. */
+static __u64 begin_of(const struct wall_clock *clock, size_t i)
+{
+	return i ? clock->anchors[i].monotonic_ns : 0;
+}
+
+static __u64 end_of(const struct wall_clock *clock, size_t i)
+{
+	return i + 1 < clock->count ? clock->anchors[i + 1].monotonic_ns : UINT64_MAX;
+}
+
+/* The first time of the anchor's that is this wall-clock time or later. */
+static __u64 within(const struct wall_clock *clock, size_t i, __u64 realtime_ns)
+{
+	__u64 begin = begin_of(clock, i), boot = offset(&clock->anchors[i]);
+
+	return realtime_ns > boot && realtime_ns - boot > begin ? realtime_ns - boot : begin;
+}
+
+__u64 wall_clock_since(const struct wall_clock *clock, __u64 realtime_ns)
+{
+	for (size_t i = 0; i < clock->count; i++) {
+		__u64 time = within(clock, i, realtime_ns);
+
+		if (time < end_of(clock, i))
+			return time;
+	}
+	return 0;
+}
+
+__u64 wall_clock_until(const struct wall_clock *clock, __u64 realtime_ns)
+{
+	for (size_t i = clock->count; i-- > 0;) {
+		__u64 time = within(clock, i, realtime_ns);
+
+		if (time > begin_of(clock, i))
+			return time < end_of(clock, i) ? time : end_of(clock, i);
+	}
+	return 0;
+}

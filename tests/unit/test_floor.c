@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Every reason for which counts are floors, in every verb and form: it ends with 5 and says why. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/floor.h"
+#include "lib/analyze/stages.h"
+#include "lib/base/fail.h"
+#include "lib/trace/trace.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/verbs.h"
+
+#define SECOND 1000000000ull
+#define START  (100 * SECOND)
+#define QUEUES (STAGES_GROUPS_MAX + 1)
+
+/* What a recording lacks. */
+struct lack {
+	const char *name; /* of the reason, as it is said */
+	struct loss_info loss;
+	bool no_end, incomplete, queues;
+};
+
+static const struct lack lacks[] = {
+	{.name = NULL},
+	{.name = "events were lost", .loss.lost = 3},
+	{.name = "runs of probes were skipped", .loss.missed = 1},
+	{.name = "access records were lost", .loss.access_lost = 2},
+	{.name = "emulated machines were not met", .loss.machines_missed = 1},
+	{.name = "emulated machines were not met", .loss.machines_unknown = 1},
+	{.name = "groups have no instance", .loss.state_failed = 5},
+	{.name = "counting ran out of counters", .incomplete = true},
+	{.name = "the recording has no end", .no_end = true},
+	{.name = "tables of the analysis were full", .queues = true},
+};
+#define LACKS (sizeof(lacks) / sizeof(lacks[0]))
+
+static char recording[64], objectives[64];
+
+static void tell_fault(struct stream stream, __u16 queue, __u64 at)
+{
+	struct event e = {.time_ns = at,
+			  .kind = EVENT_FAULT_DETECT,
+			  .device = 1,
+			  .pasid = PASID_NONE,
+			  .group = queue,
+			  .instance = 1,
+			  .queue = queue,
+			  .address = 4096};
+
+	stream_events(stream, &e, 1);
+	e.kind = EVENT_FAULT_RESUME;
+	e.time_ns += 1000;
+	stream_events(stream, &e, 1);
+}
+
+static void record(const struct lack *lack)
+{
+	const struct trace_writer_config config = {.path = recording, .overwrite = true};
+	const struct host_info host = {.hostname = "node", .start_ns = START};
+	const struct clock_anchor anchor = {START, 1795269600ull * SECOND};
+	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
+	const struct aggregate_row row = {
+		.key = {.window = START / SECOND, .device = 1, .kind = EVENT_IO_COMPLETE},
+		.counts.count = 7};
+	const struct aggregate_page page = {
+		.device = 1, .page = 3, .reads = 2, .pasid = PASID_NONE};
+	const struct aggregate_frame frame = {.window = START / SECOND,
+					      .incomplete = lack->incomplete,
+					      .rows = &row,
+					      .row_count = 1,
+					      .pages = &page,
+					      .page_count = 1};
+	struct trace_writer *writer;
+	struct stream stream;
+
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	stream = trace_writer_stream(writer);
+	stream.ops->host(stream.self, &host);
+	stream.ops->clock(stream.self, &anchor);
+	stream.ops->device(stream.self, &device);
+	for (__u32 i = 0; i < (lack->queues ? QUEUES : 3); i++)
+		tell_fault(stream, (__u16)i, START + i * 10000);
+	stream.ops->aggregate(stream.self, &frame);
+	stream.ops->loss(stream.self, &lack->loss);
+	if (!lack->no_end)
+		stream.ops->end(stream.self, START + 2 * SECOND);
+	assert_int_equal(trace_writer_close(writer), 0);
+}
+
+static int setup(void **state)
+{
+	FILE *file;
+
+	if (scratch_make(state))
+		return -1;
+	snprintf(recording, sizeof(recording), "%s/run.flt", scratch);
+	snprintf(objectives, sizeof(objectives), "%s/slo.ini", scratch);
+	file = fopen(objectives, "w");
+	fputs("[slo all]\nlatency_target = 1s\n", file);
+	return fclose(file);
+}
+
+/* Sentences are cut into lines. */
+static void unwrap(char *text)
+{
+	while ((text = strchr(text, '\n')))
+		*text = ' ';
+}
+
+/* The verb in one form; what it says on `out` or `err`, and how it ends. */
+static void check(const struct lack *lack, const char *form, bool by_err)
+{
+	char line[256], said[128] = "";
+	struct verb_run run;
+
+	snprintf(line, sizeof(line), form, recording, objectives);
+	if (lack->name)
+		snprintf(said, sizeof(said), "%s", lack->name);
+	run = verb_run(line);
+	unwrap(run.out);
+	if (run.status != (lack->name ? EXIT_LOSS : EXIT_OK))
+		fail_msg("%s, '%s': ends with %d: %s", line, said, run.status, run.err);
+	if (lack->name && !strstr(by_err ? run.err : run.out, said))
+		fail_msg("%s: does not say '%s': %s%s", line, said, run.out, run.err);
+	if (!lack->name && (strstr(run.out, "loors") || strstr(run.err, "loors")))
+		fail_msg("%s: speaks of floors: %s%s", line, run.out, run.err);
+	verb_run_free(&run);
+}
+
+static void every_reason_in_every_verb_and_form(void **state)
+{
+	static const struct {
+		const char *form; /* of the command: the recording, then the objectives */
+		bool by_err;	  /* said on standard error: nobody reads notes beside tables */
+	} forms[] = {
+		{"slo %s -c %s"},
+		{"slo %s -c %s --json"},
+		{"slo %s -c %s --csv - --table slo", true},
+		{"timeline %s"},
+		{"timeline %s --all"},
+		{"timeline %s --csv -", true},
+		{"timeline %s --json", true},
+		{"footprint %s"},
+		{"footprint %s --json"},
+		{"footprint %s --csv - --table footprint", true},
+		{"report %s --json"},
+		{"report %s --csv - --table summary", true},
+		{"report %s --table summary", true},
+		{"report %s"},
+		{"top -b -i %s --json 1"},
+		{"top -b -i %s --csv 1"},
+		{"top -b -i %s 1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LACKS; i++) {
+		record(&lacks[i]);
+		for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++)
+			check(&lacks[i], forms[k].form, forms[k].by_err);
+	}
+}
+
+/* Each field of the account is a reason of its own, and no reason is without a word. */
+static void every_loss_is_a_reason(void **state)
+{
+	unsigned int all = 0;
+	char text[FLOOR_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < LACKS; i++) {
+		const struct lack *lack = &lacks[i];
+		struct loss_info loss = lack->loss;
+		unsigned int reasons;
+
+		loss.cut = lack->no_end;
+		reasons = floor_of_loss(&loss, lack->incomplete);
+		all |= reasons;
+		assert_int_equal(__builtin_popcount(reasons), lack->name && !lack->queues);
+		if (reasons)
+			assert_string_equal(floor_text(reasons, text), lack->name);
+	}
+	assert_int_equal(floor_of_loss(&(struct loss_info){.damaged_frames = 1}, 0),
+			 1u << FLOOR_DAMAGED);
+	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES;
+	assert_int_equal(all, (1u << FLOOR_REASONS) - 1);
+	assert_true(strlen(floor_text(all, text)) < FLOOR_TEXT - 1);
+	assert_string_equal(floor_text(0, text), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_loss_is_a_reason),
+		cmocka_unit_test(every_reason_in_every_verb_and_form),
+	};
+
+	return cmocka_run_group_tests(tests, setup, scratch_remove);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A flight recorder answers for what it kept and says what it let go: events, segments, time. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/fail.h"
+#include "lib/trace/trace.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/stream_log.h"
+#include "tests/unit/verbs.h"
+
+#define SECOND	 1000000000ull
+#define START	 (100 * SECOND) /* 2026-11-21T14:00:00Z */
+#define INTERVAL 1000000ull
+#define EVENTS	 60007u /* a minute */
+#define KEEP	 (8 * SECOND)
+
+static char recording[64], snapshot[64];
+
+static int setup(void **state)
+{
+	if (scratch_make(state))
+		return -1;
+	snprintf(recording, sizeof(recording), "%s/always.flt", scratch);
+	snprintf(snapshot, sizeof(snapshot), "%s/snapshot.flt", scratch);
+	return 0;
+}
+
+/* A minute of `kind`; with `keep_ns` the recorder holds the end of it. */
+static void record(__u16 kind, __u64 keep_ns, struct kept_info *kept)
+{
+	const struct trace_writer_config config = {
+		.path = recording, .overwrite = true, .keep_ns = keep_ns};
+	const struct host_info host = {.hostname = "node", .start_ns = START};
+	const struct clock_anchor anchor = {START, 1795269600ull * SECOND};
+	const struct loss_info loss = {.produced = EVENTS, .received = EVENTS};
+	struct trace_writer_stats stats;
+	struct trace_writer *writer;
+	struct stream stream;
+
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	stream = trace_writer_stream(writer);
+	stream.ops->host(stream.self, &host);
+	stream.ops->clock(stream.self, &anchor);
+	for (__u32 i = 0; i < EVENTS; i++) {
+		const struct event e = {.time_ns = START + i * INTERVAL, .kind = kind, .pid = 9};
+
+		stream_events(stream, &e, 1);
+		if (i % 499 == 498)
+			assert_int_equal(trace_writer_flush(writer), 0);
+	}
+	stream.ops->loss(stream.self, &loss);
+	stream.ops->end(stream.self, START + EVENTS * INTERVAL);
+	trace_writer_stats(writer, &stats);
+	*kept = stats.kept;
+	assert_int_equal(trace_writer_close(writer), 0);
+}
+
+struct told {
+	struct kept_info kept;
+	size_t calls;
+	__u64 events, first_ns;
+};
+
+static int take_kept(void *self, const struct kept_info *kept)
+{
+	struct told *told = self;
+
+	told->kept = *kept;
+	told->calls++;
+	return 0;
+}
+
+static int take_events(void *self, const struct event *events, size_t count)
+{
+	struct told *told = self;
+
+	if (!told->events)
+		told->first_ns = events[0].time_ns;
+	told->events += count;
+	return 0;
+}
+
+static struct told read_told(const char *path)
+{
+	static const struct stream_ops ops = {.kept = take_kept, .events = take_events};
+	const struct trace_read_config reading = {.path = path};
+	struct told told = {.calls = 0};
+
+	assert_int_equal(trace_read(&reading, (struct stream){&ops, &told}), 0);
+	return told;
+}
+
+/* What was kept and what was let go are everything, and meet where it is said. */
+static void assert_meets(const struct told *told)
+{
+	assert_int_equal(told->calls, 1);
+	assert_true(told->events > 0 && told->kept.events > 0);
+	assert_int_equal(told->events + told->kept.events, EVENTS);
+	assert_int_equal(told->kept.events, (told->first_ns - START) / INTERVAL);
+	assert_true(told->kept.from_ns <= told->first_ns &&
+		    told->kept.from_ns + INTERVAL >= told->first_ns);
+}
+
+static void kept_and_let_go_are_everything(void **state)
+{
+	struct kept_info kept;
+	struct told told;
+
+	(void)state;
+	record(EVENT_CPU_FAULT, KEEP, &kept);
+	told = read_told(recording);
+	assert_meets(&told);
+	assert_true(told.kept.segments > 10);
+	assert_memory_equal(&kept, &told.kept, sizeof(kept));
+	/* A second recorder in the place of the first numbers its segments on, but counts its own. */
+	record(EVENT_CPU_FAULT, 3 * KEEP, &kept);
+	told = read_told(recording);
+	assert_meets(&told);
+	assert_in_range(told.kept.segments, 5, 20);
+}
+
+static void what_lets_nothing_go_says_nothing(void **state)
+{
+	struct kept_info kept;
+	struct told told;
+
+	(void)state;
+	record(EVENT_CPU_FAULT, 0, &kept);
+	told = read_told(recording);
+	assert_int_equal(told.calls, 0);
+	assert_int_equal(told.events, EVENTS);
+	record(EVENT_CPU_FAULT, 1000 * SECOND, &kept);
+	told = read_told(recording);
+	assert_int_equal(told.kept.from_ns, 0);
+	assert_int_equal(told.events, EVENTS);
+	assert_int_equal(kept.from_ns, 0);
+}
+
+static void a_snapshot_says_what_it_leaves_out(void **state)
+{
+	const __u64 since = START + 55 * SECOND;
+	struct kept_info kept;
+	struct told ring, told;
+
+	(void)state;
+	record(EVENT_CPU_FAULT, KEEP, &kept);
+	ring = read_told(recording);
+	assert_int_equal(trace_snapshot(recording, snapshot, true, since, 0), 0);
+	told = read_told(snapshot);
+	assert_int_equal(told.calls, 1);
+	assert_int_equal(told.events + told.kept.events, EVENTS);
+	assert_int_equal(told.kept.segments, ring.kept.segments);
+	assert_int_equal(told.kept.from_ns, since);
+	/* It reaches back beyond what there is: then it holds as much as the recorder. */
+	assert_int_equal(trace_snapshot(recording, snapshot, true, START, 0), 0);
+	told = read_told(snapshot);
+	assert_int_equal(told.calls, 1);
+	assert_memory_equal(&told.kept, &ring.kept, sizeof(told.kept));
+}
+
+static void assert_says(const char *command, const char *path, int status, const char *const *says)
+{
+	char line[256];
+	struct verb_run run;
+
+	snprintf(line, sizeof(line), command, path);
+	run = verb_run(line);
+	for (char *at = run.out; (at = strchr(at, '\n'));)
+		*at = ' ';
+	if (run.status != status)
+		fail_msg("%s ends with %d: %s", line, run.status, run.err);
+	for (; *says; says++)
+		if (!strstr(run.out, *says))
+			fail_msg("%s does not say '%s': %s", line, *says, run.out);
+	verb_run_free(&run);
+}
+
+/* "2026-11-21 14:00:52.123 UTC" */
+static void when(__u64 ns, char text[64])
+{
+	__u64 ms = (ns - START) / 1000000;
+
+	snprintf(text, 64, "2026-11-21 14:%02llu:%02llu.%03llu UTC", ms / 60000, ms / 1000 % 60,
+		 ms % 1000);
+}
+
+static void the_negative_answer_is_of_what_was_kept(void **state)
+{
+	char kept_from[64], zero[128], gone[128], events[64], segments[64];
+	struct kept_info kept;
+	struct told told;
+
+	(void)state;
+	record(EVENT_CPU_FAULT, KEEP, &kept);
+	told = read_told(recording);
+	when(told.kept.from_ns, kept_from);
+	snprintf(zero, sizeof(zero), "0 page requests between %s and 2026-11-21 14:01:00.007 UTC",
+		 kept_from);
+	snprintf(gone, sizeof(gone), "Kept is what came after %s.", kept_from);
+	snprintf(events, sizeof(events), "%llu events in %llu segments", told.kept.events,
+		 told.kept.segments);
+	/* Nothing was lost of it: no floor. */
+	assert_says("report %s", recording, EXIT_OK,
+		    (const char *const[]){zero, gone, events, NULL});
+	assert_says("footprint %s", recording, EXIT_OK, (const char *const[]){gone, events, NULL});
+	assert_says("timeline %s", recording, EXIT_OK, (const char *const[]){gone, events, NULL});
+	snprintf(events, sizeof(events), "\"let_go_events\":\"%llu\"", told.kept.events);
+	snprintf(segments, sizeof(segments), "\"let_go_segments\":\"%llu\"", told.kept.segments);
+	assert_says("report %s --json", recording, EXIT_OK,
+		    (const char *const[]){events, segments, "\"floor\":\"no\"",
+					  "\"complete\":\"no: what was before kept_from", NULL});
+	snprintf(events, sizeof(events), "let_go_events,%llu ", told.kept.events);
+	snprintf(segments, sizeof(segments), "let_go_segments,%llu ", told.kept.segments);
+	assert_says("report %s --csv - --table loss", recording, EXIT_OK,
+		    (const char *const[]){events, segments, "let_go_ns,5", NULL});
+	/* Of a whole recording nothing of the kind is said. */
+	record(EVENT_CPU_FAULT, 0, &kept);
+	assert_says("report %s", recording, EXIT_OK,
+		    (const char *const[]){"between 2026-11-21 14:00:00.000 UTC and", NULL});
+	assert_says("report %s --json", recording, EXIT_OK,
+		    (const char *const[]){"\"complete\":\"yes\"", NULL});
+}
+
+static void a_window_before_it_holds_nothing(void **state)
+{
+	struct kept_info kept;
+
+	(void)state;
+	record(EVENT_CPU_FAULT, KEEP, &kept);
+	assert_says("report %s --since 14:00:01 --until 14:00:02", recording, EXIT_OK,
+		    (const char *const[]){"Nothing was recorded in the time asked for", NULL});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kept_and_let_go_are_everything),
+		cmocka_unit_test(what_lets_nothing_go_says_nothing),
+		cmocka_unit_test(a_snapshot_says_what_it_leaves_out),
+		cmocka_unit_test(the_negative_answer_is_of_what_was_kept),
+		cmocka_unit_test(a_window_before_it_holds_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, setup, scratch_remove);
+}

@@ -262,6 +262,10 @@ enum io_code {
 	IO_ERROR = 1, /* the device reported an error to its driver */
 	IO_FAULTED =
 		1 << 4, /* bit: the I/O itself, or one it queued behind, met an I/O page fault */
+	/* An I/O that touched several ranges of memory has an event for each; the last of them stands
+	 * for the I/O, the others are accesses and no I/Os: */
+	IO_PART = 1 << 5,   /* bit: a range of an I/O whose own event comes next */
+	IO_SOURCE = 1 << 6, /* bit, with IO_PART: read to be copied, the same bytes are written */
 };
 
 #define PASID_BITS  20

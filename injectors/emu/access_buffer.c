@@ -85,9 +85,10 @@ bool access_device_add(struct access_device *device, const struct access_record 
 		.queue = record->queue,
 		.time = record->time_ns - buffer->base_ns,
 		.latency = record->latency < LATENCY_MAX ? record->latency : LATENCY_MAX,
-		.flags = record->flags,
+		.flags = record->code & IO_SOURCE ? 0 : record->flags,
 		.error = !!(record->code & IO_ERROR),
 		.faulted = !!(record->code & IO_FAULTED),
+		.part = !!(record->code & IO_PART),
 	};
 	/* The owner may read it from here on. */
 	__atomic_store_n(&buffer->count, buffer->count + 1, __ATOMIC_RELEASE);
@@ -110,6 +111,12 @@ static void buffer_post(struct access_device *device, struct access_buffer *buff
 	__atomic_store_n(&device->posted, device->posted + 1, __ATOMIC_RELEASE);
 }
 
+static __u8 code_of(const struct access_compact *compact)
+{
+	return (compact->error ? IO_ERROR : IO_OK) | (compact->faulted ? IO_FAULTED : 0) |
+	       (compact->part ? IO_PART : 0) | (compact->flags ? 0 : IO_SOURCE);
+}
+
 bool access_device_peek(struct access_device *device, struct access_record *record)
 {
 	for (;;) {
@@ -127,9 +134,8 @@ bool access_device_peek(struct access_device *device, struct access_record *reco
 				.latency = compact->latency,
 				.device = record->device,
 				.queue = compact->queue,
-				.flags = compact->flags,
-				.code = (compact->error ? IO_ERROR : IO_OK) |
-					(compact->faulted ? IO_FAULTED : 0),
+				.flags = compact->flags ? compact->flags : EVENT_READ,
+				.code = code_of(compact),
 			};
 			return true;
 		}

@@ -22,10 +22,10 @@ struct access_compact {
 	__u64 queue : 6;
 	__u64 time : 29;    /* ns since the buffer's base */
 	__u64 latency : 30; /* in units of 64 ns, saturating at 68 s */
-	__u64 flags : 2;    /* EVENT_READ, EVENT_WRITE */
+	__u64 flags : 2;    /* EVENT_READ, EVENT_WRITE; 0: EVENT_READ of a copy's source */
 	__u64 error : 1;
 	__u64 faulted : 1;
-	__u64 unused : 1;
+	__u64 part : 1;
 };
 
 _Static_assert(sizeof(struct access_compact) == 16, "what the device writes for an I/O");

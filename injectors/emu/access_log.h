@@ -31,7 +31,7 @@ int access_log_create(struct access_log **log, const struct access_log_config *c
 void access_log_stop(struct access_log *log);
 void access_log_destroy(struct access_log *log);
 
-/* One finished I/O of a device, from any of its queue threads. Never blocks for the owner.
+/* One range of a finished I/O of a device, from any of its queue threads. Never blocks for the owner.
  * address and length in multiples of RING_DATA_ALIGN, address below 2^48, length <= 2 MiB. */
 void access_log_add(struct access_log *log, __u32 device, __u16 queue, __u64 address, __u32 length,
 		    __u8 flags, __u8 code, __u64 start_ns, __u64 end_ns);

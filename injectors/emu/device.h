@@ -43,7 +43,8 @@ int port_dma_read(struct port *port, __u16 queue, __u32 pasid, __u64 iova, void 
 int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, const void *from,
 		   size_t bytes);
 
-/* Reports a finished I/O to the access log (lib/capture/access_log.h) and to the truth log. */
+/* Reports a range that a finished I/O touched to the access log (lib/capture/access_log.h) and to
+ * the truth log. code: enum io_code; all but the last range of an I/O with IO_PART. */
 void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8 flags, __u8 code,
 		  __u64 start_ns, __u64 end_ns);
 

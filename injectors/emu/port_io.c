@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A device reports a finished I/O: counters, access log, truth. */
+/* A device reports the ranges of a finished I/O: counters, access log, truth. */
 #include "injectors/emu/port_private.h"
 
 #include "injectors/emu/truth.h"
@@ -16,15 +16,18 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 		.pasid = port->config.pasid,
 		.queue = queue,
 		.who = TRUTH_DEVICE,
-		.what = TRUTH_IO,
+		.what = code & IO_PART ? TRUTH_IO_PART : TRUTH_IO,
 		.code = code,
 		.flags = flags,
 	};
 
-	atomic_fetch_add_explicit(&port->ios, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&port->io_bytes, length, memory_order_relaxed);
-	if (code & IO_ERROR)
-		atomic_fetch_add_explicit(&port->io_errors, 1, memory_order_relaxed);
+	if (!(code & IO_PART)) {
+		atomic_fetch_add_explicit(&port->ios, 1, memory_order_relaxed);
+		if (code & IO_ERROR)
+			atomic_fetch_add_explicit(&port->io_errors, 1, memory_order_relaxed);
+	}
+	if (!(code & IO_SOURCE))
+		atomic_fetch_add_explicit(&port->io_bytes, length, memory_order_relaxed);
 	if (port->config.access_log)
 		access_log_add(port->config.access_log, port->config.device, queue, iova, length,
 			       flags, code, start_ns, end_ns);

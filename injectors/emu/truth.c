@@ -197,6 +197,7 @@ static const char *what_name(unsigned int what)
 		[TRUTH_RESUME] = "resume",
 		[TRUTH_OVERFLOW] = "overflow",
 		[TRUTH_IO] = "io",
+		[TRUTH_IO_PART] = "io_part",
 		[TRUTH_INVALIDATE_ACK] = "invalidate_ack",
 		[TRUTH_ISR] = "isr",
 		[TRUTH_HANDLER] = "handler",

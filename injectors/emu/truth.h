@@ -32,6 +32,7 @@ enum truth_what {
 	TRUTH_RESUME,
 	TRUTH_OVERFLOW,
 	TRUTH_IO,	      /* an I/O completed: address, length, value = latency ns */
+	TRUTH_IO_PART,	      /* likewise, a range of it that comes before its last one */
 	TRUTH_INVALIDATE_ACK, /* token in `fault` */
 	/* service layer */
 	TRUTH_ISR,

@@ -98,7 +98,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i++)
-		if (events[i].kind == EVENT_IO_COMPLETE || events[i].kind == EVENT_BLOCK_COMPLETE)
+		if (event_is_io(&events[i]))
 			error = add(self, &events[i]);
 	return error;
 }

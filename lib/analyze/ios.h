@@ -20,6 +20,13 @@ struct io_device {
 	struct histogram latency; /* of the faulted ones */
 };
 
+/* Whether the event stands for an I/O, and not for a part of one that another event stands for. */
+static inline bool event_is_io(const struct event *event)
+{
+	return event->kind == EVENT_BLOCK_COMPLETE ||
+	       (event->kind == EVENT_IO_COMPLETE && !(event->code & IO_PART));
+}
+
 struct counts;
 struct ios;
 

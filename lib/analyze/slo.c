@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/ios.h"
 #include "lib/analyze/slo_data.h"
 #include "lib/base/fail.h"
 
@@ -286,7 +287,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 		struct device_slo *d;
 		struct slow_io *io;
 
-		if (e->kind != EVENT_IO_COMPLETE && e->kind != EVENT_BLOCK_COMPLETE)
+		if (!event_is_io(e))
 			continue;
 		d = find(slo, e->device);
 		if (!d || e->value <= d->latency_floor)

@@ -24,7 +24,10 @@
 
 #define ACCESS_LOG_MAGIC 0x31474f4c41494fULL /* "OIALOG1" */
 
-/* One DMA request of a device, completed. 32 bytes. */
+/*
+ * One range of memory that a device's finished I/O touched. The last range of an I/O stands for it;
+ * those before it, of the same queue, are marked IO_PART. 32 bytes.
+ */
 struct access_record {
 	__u64 time_ns; /* completion, CLOCK_MONOTONIC */
 	__u64 address; /* IOVA of the first byte */
@@ -33,7 +36,7 @@ struct access_record {
 	__u16 device;  /* index in the machine's hello, not a handle */
 	__u16 queue;
 	__u8 flags; /* EVENT_READ: the device read memory (a block write); EVENT_WRITE: wrote it */
-	__u8 code;  /* enum io_code with IO_FAULTED */
+	__u8 code;  /* enum io_code with its bits */
 	__u16 reserved;
 };
 

@@ -156,6 +156,8 @@ static bool wanted_alone(const struct capture *c, const struct access_record *re
 
 	if (kinds[0] || kinds[1]) /* asked for by name: every one */
 		return true;
+	if (record->code & IO_PART) /* the I/O's own record speaks for it */
+		return false;
 	return record->code != IO_OK || latency_ns > c->config.slow_io_ns;
 }
 
@@ -179,26 +181,38 @@ static int access_event(struct capture *c, __u32 pid, const struct machine_devic
 	return merge_push(c->merge, source_access(c), &event);
 }
 
-static int take_access(void *self, __u32 pid, const struct machine_device *device,
-		       const struct access_record *record)
+/* An I/O counts once, with the bytes it moved: what a copy reads are those that it writes. */
+static int count_access(struct capture *c, __u32 pid, const struct machine_device *device,
+			const struct access_record *record, __u64 latency_ns)
 {
-	struct capture *c = self;
-	__u64 latency_ns = (__u64)record->latency * LATENCY_UNIT_NS;
 	struct aggregate_key key = {
 		.device = device->handle,
 		.pid = pid,
 		.kind = EVENT_IO_COMPLETE,
 		.queue = record->queue,
-		.code = record->code,
+		.code = record->code & (__u8)~IO_PART,
 		.flags = record->flags,
 	};
+
+	if (record->code & IO_SOURCE)
+		return 0;
+	if (record->code & IO_PART)
+		return windows_add_bytes(c->windows, record->time_ns, &key, record->length);
+	return windows_add(c->windows, record->time_ns, &key, record->length, latency_ns);
+}
+
+static int take_access(void *self, __u32 pid, const struct machine_device *device,
+		       const struct access_record *record)
+{
+	struct capture *c = self;
+	__u64 latency_ns = (__u64)record->latency * LATENCY_UNIT_NS;
 	int error;
 
 	if (device->handle == HANDLE_DROPPED || !device->handle ||
 	    !capture_kind_asked(&c->config, EVENT_IO_COMPLETE) ||
 	    capture_was_over(c, record->time_ns))
 		return 0;
-	error = windows_add(c->windows, record->time_ns, &key, record->length, latency_ns);
+	error = count_access(c, pid, device, record, latency_ns);
 	if (!error)
 		error = windows_add_pages(c->windows, record->time_ns, device->handle,
 					  device->hello.pasid, record->address, record->length,

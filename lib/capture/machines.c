@@ -274,7 +274,7 @@ static bool valid(const struct machine *machine, const struct access_record *rec
 	return record->device < machine->device_count && record->length <= ACCESS_BYTES &&
 	       record->length && record->address + record->length > record->address &&
 	       record->flags & access && !(record->flags & ~access) &&
-	       (record->code & ~IO_FAULTED) <= IO_ERROR;
+	       (record->code & ~(IO_FAULTED | IO_PART | IO_SOURCE)) <= IO_ERROR;
 }
 
 static int read_log(struct machines *m, struct machine *machine)

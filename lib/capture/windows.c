@@ -91,6 +91,19 @@ int windows_add(struct windows *windows, __u64 time_ns, const struct aggregate_k
 	return 0;
 }
 
+int windows_add_bytes(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
+		      __u64 bytes)
+{
+	struct aggregate_key full = *key;
+	struct window *window = window_at(windows, time_ns, &full.window);
+	struct window_row *row = window_row(window, &full);
+
+	if (!row)
+		return failed(-ENOMEM, "no memory for aggregate counts");
+	row->counts.bytes += bytes;
+	return 0;
+}
+
 int windows_gauge(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
 		  __u64 count, __u64 bytes)
 {

@@ -26,6 +26,9 @@ void windows_destroy(struct windows *windows);
 /* One I/O of an access log. `key->window` is chosen here, from `time_ns`. */
 int windows_add(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
 		__u64 bytes, __u64 latency_ns);
+/* Further bytes of an I/O that is added as well. */
+int windows_add_bytes(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
+		      __u64 bytes);
 /* What is so at an instant, not what happened: replaces what the window had of the key. */
 int windows_gauge(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
 		  __u64 count, __u64 bytes);

@@ -34,7 +34,7 @@ struct port {
 	bool stopping;
 	__u64 blocked_ns[RING_QUEUES_MAX];
 	/* what port_io_done() was told */
-	__u64 ios, faulted, errors, violations;
+	__u64 accesses, ios, faulted, errors, violations;
 	struct {
 		__u64 iova;
 		__u32 length;
@@ -159,7 +159,8 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 	(void)start_ns;
 	(void)end_ns;
 	pthread_mutex_lock(&port->lock);
-	port->ios++;
+	port->accesses++;
+	port->ios += !(code & IO_PART);
 	port->faulted += !!(code & IO_FAULTED);
 	port->errors += !!(code & IO_ERROR);
 	port->last.iova = iova;

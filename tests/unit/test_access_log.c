@@ -240,6 +240,36 @@ static void long_silences_keep_exact_times(void **state)
 	access_log_destroy(log);
 }
 
+/* A chain's ranges, then a copy's source and destination: what belongs to what comes over. */
+static void parts_of_an_io_are_told_apart(void **state)
+{
+	static const struct {
+		__u8 flags, code;
+	} told[] = {{EVENT_WRITE, IO_PART | IO_FAULTED},
+		    {EVENT_WRITE, IO_FAULTED},
+		    {EVENT_READ, IO_PART | IO_SOURCE},
+		    {EVENT_WRITE, IO_OK},
+		    {EVENT_READ, IO_PART | IO_SOURCE | IO_ERROR},
+		    {EVENT_WRITE, IO_ERROR}};
+	struct access_log_config config = {.devices = 1, .interval_ns = NSEC_PER_SEC};
+	struct consumer consumer;
+	struct access_log *log;
+
+	(void)state;
+	assert_int_equal(access_log_create(&log, &config), 0);
+	for (__u64 i = 0; i < 6; i++)
+		access_log_add(log, 0, 1, i << 12, 4096, told[i].flags, told[i].code, START_NS,
+			       START_NS + i);
+	access_log_stop(log);
+	consumer_open(&consumer, log);
+	assert_int_equal(consumer.ring->head, 6);
+	for (__u64 i = 0; i < 6; i++) {
+		assert_int_equal(consumer.ring->records[i].flags, told[i].flags);
+		assert_int_equal(consumer.ring->records[i].code, told[i].code);
+	}
+	access_log_destroy(log);
+}
+
 static void readers_cannot_change_it(void **state)
 {
 	struct access_log_config config = {.devices = 1};
@@ -261,6 +291,7 @@ int main(void)
 		cmocka_unit_test(every_loss_is_counted),
 		cmocka_unit_test(devices_are_merged_by_time),
 		cmocka_unit_test(long_silences_keep_exact_times),
+		cmocka_unit_test(parts_of_an_io_are_told_apart),
 		cmocka_unit_test(readers_cannot_change_it),
 	};
 

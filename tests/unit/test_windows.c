@@ -106,6 +106,21 @@ static void a_window_is_pushed_once_and_only_when_it_has_closed(void **state)
 	assert_int_equal(seen.frames, 1);
 }
 
+static void further_bytes_are_no_further_io(void **state)
+{
+	const struct aggregate_key key = {
+		.device = 1, .kind = EVENT_IO_COMPLETE, .queue = 0, .flags = EVENT_READ};
+
+	(void)state;
+	assert_int_equal(windows_add_bytes(windows, START, &key, 8192), 0);
+	add(START, 1, 0, 5);
+	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
+	assert_int_equal(seen.rows, 1);
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(seen.bin_total, 1);
+	assert_int_equal(seen.bytes, 3 * 4096);
+}
+
 static void a_record_after_its_window_is_counted_in_the_next(void **state)
 {
 	__u64 later = START + AGGREGATE_WINDOW_NS + WINDOW_GRACE_NS;
@@ -168,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_window_is_pushed_once_and_only_when_it_has_closed),
+		TEST(further_bytes_are_no_further_io),
 		TEST(a_record_after_its_window_is_counted_in_the_next),
 		TEST(a_clock_that_lies_loses_no_count),
 		TEST(pages_of_a_request_are_counted_one_by_one),

@@ -52,7 +52,7 @@ static void accel_report(struct port *port, __u16 queue, const struct engine_req
 {
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
-			     EVENT_READ, code, start_ns, end_ns);
+			     EVENT_READ, code | IO_PART | IO_SOURCE, start_ns, end_ns);
 	port_io_done(port, queue, request->target, request->bytes, EVENT_WRITE, code, start_ns,
 		     end_ns);
 }

@@ -135,7 +135,8 @@ static void block_report(struct port *port, __u16 queue, const struct engine_req
 
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
-			     flags, code, start_ns, end_ns);
+			     flags, i + 1 < request->segments ? code | IO_PART : code, start_ns,
+			     end_ns);
 }
 
 static const struct engine_model block_model = {

@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 240 s
+# Results of runs with prime counts: each column computed again from the truth log, and what a recording
+# of the same run reports.
+. "$(dirname "$0")/lib.sh"
+
+# compare NAME: runs NAME.ini under record and holds its results to its truth log.
+compare() {
+	local name=$1 line
+	"$FAULTLINE" record --as-root --emulator "$INJECT" -o "$name.flt" -- \
+		"$INJECT" run "$name.ini" --csv "$name.csv" --truth "$name.truth" >"$name.out" 2>"$name.err"
+	equal "$name: nothing was lost" $? 0
+	"$FAULTLINE" report "$name.flt" --csv "$name.report" >/dev/null 2>&1
+	python3 "$root/tests/reference/compare_results.py" "$name.csv" "$name.ini" "$name".truth* \
+		--report "$name.report" >verdict 2>&1
+	while IFS= read -r line; do
+		case $line in
+		'ok - '*) ok "$name: ${line#ok - }" ;;
+		'not ok - '*) not_ok "$name: ${line#not ok - }" ;;
+		esac
+	done <verdict
+	grep -q ' passed, ' verdict || not_ok "$name: compared" "$(tail -n 3 verdict)"
+}
+
+# Groups of several requests; devices that share memory; a number of I/Os.
+cat >groups.ini <<'INI'
+[tenant vm]
+count = 2
+memory = 8M
+[device disk]
+count = 3
+queues = 2
+group_pages = 5
+file_bytes = 8M
+[workload mix]
+sizes = 16K:3, 64K:2
+read_percent = 60
+count = 1009
+depth = 3
+rate = 1013/s
+[inject cold]
+action = evict
+kind = major
+pages = 13
+rate = 11/s
+duration = 10s
+[sweep]
+baseline = cold.enabled=no
+group = disk.group_pages: 5, 1
+INI
+compare groups
+
+# A copy reads and writes: one I/O.
+cat >copies.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device engine]
+model = accel
+queues = 2
+group_pages = 3
+[workload copy]
+sizes = 4K:3, 12K:5
+count = 2003
+depth = 3
+rate = 1999/s
+[inject cold]
+action = evict
+pages = 7
+rate = 13/s
+duration = 10s
+INI
+compare copies
+
+# More than the device can do: what was never sent is told, and counts in the latencies.
+cat >overload.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+queues = 3
+medium_latency = 5ms
+[workload mix]
+depth = 2
+rate = 2003/s
+duration = 1500ms
+[expect]
+planned = ios + unsent == 3005
+most_are_never_sent = unsent > 0.5 * (ios + unsent)
+and_that_shows = p50 > 300ms
+INI
+compare overload
+check "I/Os that were never sent are told after the table" \
+	grep -q '^Never sent, as queues were full: [0-9]* of 3005 I/Os that were due' overload.err
+equal "expectations can name them" "$(grep -c '^PASS' overload.err)" 3
+
+# The time that it takes to take pages away is nobody's latency. In a closed loop of one I/O the guest's
+# latency is the device's and two wakeups; whatever the host is busy with, it is not longer at each eviction.
+cat >next.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+medium_latency = 300us
+[workload mix]
+depth = 1
+duration = 2s
+[inject cold]
+action = evict
+pages = 8
+rate = 23/s
+duration = 10s
+INI
+compare next
+check "the latency of I/Os does not contain the eviction of their pages" python3 - next.truth <<'PY'
+import json, sys
+records = [json.loads(line) for line in open(sys.argv[1])]
+of = lambda what: [r for r in records if r["what"] == what]
+guest, device, evicted = of("guest_io"), of("io"), of("evicted")
+assert len(guest) == len(device) > 100 and len(evicted) >= 8 * 30, (len(guest), len(evicted))
+late = sum(g["value"] - d["value"] > 8000000 for g, d in zip(guest, device))
+assert late < len(evicted) / 8 / 3, f"{late} of {len(guest)} I/Os, {len(evicted)} evictions"
+PY
+finish

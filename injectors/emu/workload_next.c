@@ -55,59 +55,118 @@ static void set_state(struct workload *w, enum ahead_state state)
 	pthread_cond_broadcast(&w->ahead_changed);
 }
 
+/* Calls what(w, page) for each page of the data that the I/O touches, until it says true. */
+static bool any_page(struct workload *w, const struct workload_io *io,
+		     bool (*what)(struct workload *w, __u64 page))
+{
+	const __u64 starts[] = {io->memory, io->target};
+	int ranges = io->opcode == RING_COPY ? 2 : 1;
+
+	for (int i = 0; i < ranges; i++) {
+		__u64 start = starts[i] - w->channel->data_address;
+
+		for (__u64 page = start >> PAGE_BITS; page <= (start + io->length - 1) >> PAGE_BITS;
+		     page++)
+			if (what(w, page))
+				return true;
+	}
+	return false;
+}
+
+static bool is_listed(struct workload *w, __u64 page)
+{
+	return w->ahead.listed[page / 64] >> page % 64 & 1;
+}
+
+static bool mark(struct workload *w, __u64 page)
+{
+	w->ahead.listed[page / 64] |= 1ull << page % 64;
+	return false;
+}
+
+static bool unmark(struct workload *w, __u64 page)
+{
+	w->ahead.listed[page / 64] &= ~(1ull << page % 64);
+	return false;
+}
+
+/* True once the list is full. */
+static bool list(struct workload *w, __u64 page)
+{
+	struct ahead *ahead = &w->ahead;
+
+	if (!is_listed(w, page)) {
+		mark(w, page);
+		ahead->pages[ahead->count++] = w->channel->data_address + (page << PAGE_BITS);
+	}
+	return ahead->count == ahead->limit;
+}
+
+/* Those that the device has now: their pages do not come next. */
+static void each_in_flight(struct workload *w, bool (*what)(struct workload *w, __u64 page))
+{
+	for (__u16 q = 0; q < w->channel->config.queues; q++)
+		for (__u32 id = 0; id < w->channel->config.queue_depth; id++)
+			if (w->queue[q].driver.io[id].busy)
+				any_page(w, &w->queue[q].driver.io[id], what);
+}
+
+/* The next of those that were listed; with the last of them all is as it was before. */
+static void next_ahead(struct workload *w, struct workload_io *io)
+{
+	struct ahead *ahead = &w->ahead;
+	__u64 due_ns = io->due_ns;
+
+	*io = ahead->io[ahead->first++];
+	io->due_ns = due_ns;
+	if (ahead->first < ahead->end)
+		return;
+	for (__u32 i = 0; i < ahead->end; i++)
+		any_page(w, &ahead->io[i], unmark);
+	pthread_mutex_lock(&w->lock);
+	set_state(w, AHEAD_NONE);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Another I/O while pages are being taken away: one that touches these waits with the listed. */
+static bool next_beside(struct workload *w, struct workload_io *io)
+{
+	struct ahead *ahead = &w->ahead;
+
+	for (;;) {
+		/* What is listed is part of the count. */
+		if (ahead->end == AHEAD_IOS ||
+		    (w->config.count &&
+		     w->issued + (ahead->end - ahead->first) >= w->config.count) ||
+		    !compose(w, io))
+			return false;
+		if (!any_page(w, io, is_listed))
+			return true;
+		ahead->io[ahead->end++] = *io;
+	}
+}
+
 bool workload_next_io(struct workload *w, struct workload_io *io)
 {
-	struct ahead *ahead = &w->ahead;
-	enum ahead_state state = ahead_state(w);
-
-	if (state == AHEAD_READY) {
-		__u64 due_ns = io->due_ns;
-
-		*io = ahead->io[ahead->first++];
-		io->due_ns = due_ns;
-		if (ahead->first == ahead->end) {
-			pthread_mutex_lock(&w->lock);
-			set_state(w, AHEAD_NONE);
-			pthread_mutex_unlock(&w->lock);
-		}
+	switch (ahead_state(w)) {
+	case AHEAD_READY:
+		next_ahead(w, io);
 		return true;
-	}
-	/* Those that are listed are part of the count. */
-	if (state == AHEAD_LISTED && w->config.count &&
-	    w->issued + (ahead->end - ahead->first) >= w->config.count)
-		return false;
-	return compose(w, io);
-}
-
-/* Adds the pages of one range of guest memory that are not on the list yet. */
-static void list_range(struct workload *w, __u64 address, __u32 length)
-{
-	__u64 base = w->channel->data_address;
-	struct ahead *ahead = &w->ahead;
-
-	for (__u64 page = (address - base) >> PAGE_BITS;
-	     page <= (address - base + length - 1) >> PAGE_BITS && ahead->count < ahead->limit;
-	     page++) {
-		__u64 bit = 1ull << page % 64;
-
-		if (ahead->listed[page / 64] & bit)
-			continue;
-		ahead->listed[page / 64] |= bit;
-		ahead->pages[ahead->count++] = base + (page << PAGE_BITS);
+	case AHEAD_LISTED:
+		return next_beside(w, io);
+	default:
+		return compose(w, io);
 	}
 }
 
-void workload_list_ahead(struct workload *w)
+/* With the lock. */
+static void compose_ahead(struct workload *w)
 {
 	struct ahead *ahead = &w->ahead;
 	__u64 left = w->config.count ? w->config.count - w->issued : AHEAD_IOS;
 
-	pthread_mutex_lock(&w->lock);
-	if (ahead_state(w) != AHEAD_ASKED) { /* who asked has given up */
-		pthread_mutex_unlock(&w->lock);
-		return;
-	}
 	ahead->first = ahead->end = 0;
+	each_in_flight(w, mark);
 	while (ahead->count < ahead->limit && ahead->end < AHEAD_IOS && ahead->end < left) {
 		struct workload_io *io = &ahead->io[ahead->end];
 
@@ -115,16 +174,20 @@ void workload_list_ahead(struct workload *w)
 		if (!compose(w, io))
 			break;
 		ahead->end++;
-		list_range(w, io->memory, io->length);
-		if (io->opcode == RING_COPY)
-			list_range(w, io->target, io->length);
+		any_page(w, io, list);
 	}
-	for (__u32 i = 0; i < ahead->count; i++) {
-		__u64 page = (ahead->pages[i] - w->channel->data_address) >> PAGE_BITS;
+	each_in_flight(w, unmark);
+}
 
-		ahead->listed[page / 64] &= ~(1ull << page % 64);
+void workload_list_ahead(struct workload *w)
+{
+	struct ahead *ahead = &w->ahead;
+
+	pthread_mutex_lock(&w->lock);
+	if (ahead_state(w) == AHEAD_ASKED) { /* else who asked has given up */
+		compose_ahead(w);
+		set_state(w, ahead->count ? AHEAD_LISTED : ahead->end ? AHEAD_READY : AHEAD_NONE);
 	}
-	set_state(w, ahead->end ? AHEAD_LISTED : AHEAD_NONE);
 	pthread_mutex_unlock(&w->lock);
 }
 

@@ -28,7 +28,7 @@ struct ahead {
 	__u64 *pages;		/* the injector's */
 	__u32 limit, count;	/* pages wanted, pages listed */
 	struct workload_io *io; /* AHEAD_IOS, allocated by the first to ask */
-	__u64 *listed;		/* a bit for each page of the data */
+	__u64 *listed;		/* a bit for each page of the data that is being taken away */
 	__u32 first, end;	/* of io */
 };
 

@@ -204,6 +204,34 @@ static void one_list_after_the_other(void **state)
 	bench_close(&bench);
 }
 
+/*
+ * A buffer of 16 pages of which 5 are being taken: nobody touches these meanwhile, who would is sent
+ * after. So a page that is taken is not in use, and the fault that follows is its own.
+ */
+static void what_touches_a_listed_page_waits(void **state)
+{
+	struct workload_config config = plain(0);
+	struct workload_result result;
+	struct bench bench;
+	__u64 pages[5];
+
+	(void)state;
+	bench_open(&bench, &block_device, 1);
+	config.buffer_bytes = 16 * PAGE_BYTES;
+	config.rate = 20011;
+	config.duration_ns = 2 * NSEC_PER_SEC;
+	begin(&bench, &config);
+	assert_int_equal(next_pages(&bench, pages, 5), 5);
+	take_away(&bench, pages, 5);
+	await_ios(&bench, 101);
+	assert_int_equal(__atomic_load_n(&bench.port.faults, __ATOMIC_RELAXED), 0);
+	workload_send_next(bench.workload);
+	result = end(&bench);
+	assert_int_equal(bench.port.faults, 5);
+	assert_int_equal(result.ios + result.unsent, 40022);
+	bench_close(&bench);
+}
+
 static void both_sides_of_verified_copies_are_listed(void **state)
 {
 	struct workload_config config = plain(0);
@@ -277,6 +305,7 @@ int main(void)
 		cmocka_unit_test(what_is_listed_is_part_of_the_count),
 		cmocka_unit_test(the_next_are_none_without_io),
 		cmocka_unit_test(one_list_after_the_other),
+		cmocka_unit_test(what_touches_a_listed_page_waits),
 		cmocka_unit_test(both_sides_of_verified_copies_are_listed),
 		cmocka_unit_test(what_was_never_sent_has_waited),
 	};

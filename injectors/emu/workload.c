@@ -118,7 +118,7 @@ static __u64 end_of_duration(const struct workload *w)
 /* With a rate, I/O number k has time k / rate, and queue k % queues. */
 static __u64 time_of(const struct workload *w, __u64 number)
 {
-	return w->result.start_ns + (__u64)((double)number * (NSEC_PER_SEC / w->config.rate));
+	return w->result.start_ns + (__u64)((double)number * NSEC_PER_SEC / w->config.rate);
 }
 
 /* When queue q's next I/O is due. */

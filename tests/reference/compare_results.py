@@ -117,7 +117,7 @@ class Plan:
         if not self.rate:
             return None
         number = self.count or math.ceil(self.duration / 1e9 * self.rate) + 2
-        times = [int(n * (1e9 / self.rate)) for n in range(number)]
+        times = [int(n * 1e9 / self.rate) for n in range(number)]
         return [t for t in times if not self.duration or t < self.duration]
 
 

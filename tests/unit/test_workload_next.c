@@ -278,10 +278,10 @@ static void what_was_never_sent_has_waited(void **state)
 	begin(&bench, &config);
 	result = end(&bench);
 	histogram_init(&expected);
-	for (__u64 n = 0; (__u64)((double)n * (1e9 / 7919)) < config.duration_ns; n++, planned++)
+	for (__u64 n = 0; (__u64)((double)n * 1e9 / 7919) < config.duration_ns; n++, planned++)
 		if (n >= 3 * config.depth)
 			histogram_add(&expected,
-				      config.duration_ns - (__u64)((double)n * (1e9 / 7919)));
+				      config.duration_ns - (__u64)((double)n * 1e9 / 7919));
 	assert_int_equal(planned, 2376); /* 0.3 s * 7919/s, begun */
 	assert_int_equal(result.ios, 3 * config.depth);
 	assert_int_equal(result.unsent, planned - result.ios);

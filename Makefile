@@ -157,6 +157,9 @@ campaigns: all ## run the shipped campaigns with their full grids
 soak: all ## ten minutes of record and inject, memory must stay flat
 	$(Q)SOAK_SECONDS=600 tests/e2e/soak.sh
 
+kills: all ## SIGKILL four hundred recorders and as many injectors at random instants
+	$(Q)KILLS=400 tests/e2e/kill.sh
+
 install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/sim \
@@ -173,6 +176,6 @@ clean: ## remove everything built
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check lab lab-shell lab-programs bench bench-programs campaigns soak install clean
+.PHONY: all help tests unit demo check lab lab-shell lab-programs bench bench-programs campaigns soak kills install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 180 s
 # Bad job files and bad options: one sentence that names place and accepted values, a typed exit
 # code, nothing started. Each file of tests/data/bad-jobs says in its first line what it must cause:
 # "; exit CODE: PATTERN".
@@ -10,7 +9,7 @@
 refuses() {
 	local name=$1 code=$2 pattern=$3 status
 	shift 3
-	timeout 20 "$@" >out 2>err </dev/null
+	prlimit --cpu=20 "$@" >out 2>err </dev/null
 	status=$?
 	if [ "$status" -ne "$code" ]; then
 		not_ok "$name" "exit $status, expected $code: $(head -c 300 err)"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 600 s
 # The shipped campaigns with their short grids: each reproduces the shape of its experiment, and a
 # table is the same in text, CSV and JSON. `make campaigns` runs the full grids.
 . "$(dirname "$0")/lib.sh"

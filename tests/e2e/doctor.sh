@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # doctor's probe table of this host, held against the kernel's types and symbols and against what a
 # recording attaches.
-# time limit: 120 s
 . "$(dirname "$0")/lib.sh"
 
 reference=$root/tests/reference

@@ -10,7 +10,7 @@ FAULTLINE=${FAULTLINE:-$root/faultline}
 INJECT=${INJECT:-$root/faultline-inject}
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/faultline-$suite.XXXXXX")
 export FAULTLINE_RUN_DIR=/run/faultline-$suite.$$
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 retries=0
 
 ok() {
 	passed=$((passed + 1))
@@ -34,6 +34,12 @@ skip() {
 	fi
 }
 
+# retried NAME WHY: something is tried once more; it is told and counted.
+retried() {
+	retries=$((retries + 1))
+	echo "retried - $1: $2"
+}
+
 # check NAME COMMAND...: one check, its output shown only if it fails.
 check() {
 	local name=$1 output
@@ -55,13 +61,23 @@ equal() {
 	fi
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds.
+# wait_for SECONDS COMMAND...: until it succeeds. SECONDS is about how long it takes on a quiet machine;
+# it has failed when after that nothing that belongs to this suite has run for a minute, or all of it
+# together has used ten times as much CPU time.
 wait_for() {
-	local tries=$(($1 * 20))
+	local tries=$(($1 * 20)) budget=$(($1 * 10000)) still=0 first='' last='' used state
 	shift
 	while ! "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || return 1
+		if [ "$tries" -le 0 ]; then
+			read -r used state < <("$root/tests/watchdog.py" sample $$ "FAULTLINE_RUN_DIR=$FAULTLINE_RUN_DIR")
+			first=${first:-$used}
+			[ $((used - first)) -le $budget ] || return 1
+			still=$((still + 1))
+			[ "$state.$used" = "still.$last" ] || still=0
+			[ $still -lt 60 ] || return 1
+			last=$used tries=20
+		fi
 		sleep 0.05
 	done
 }
@@ -95,7 +111,7 @@ record_start() {
 finish() {
 	rm -rf "$scratch"
 	rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null
-	echo "$suite: $passed passed, $failed failed, $skipped skipped"
+	echo "$suite: $passed passed, $failed failed, $skipped skipped, $retries retried"
 	[ "$failed" -eq 0 ]
 	exit
 }

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 90 s
 # Live numbers equal the recording's: what `top` showed last is what a replay of the recording it
 # made ends with, and what `report` says of it.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 120 s
 # A ring made too small on purpose: what was lost plus what was received is what was produced,
 # exactly, by our counters, by perf's and by the file's own events.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 120 s
 # Pages of an ordinary process are evicted, and every number is held against what the process says
 # of itself: its own fault counters, its own page table, mincore(), and its content.
 . "$(dirname "$0")/lib.sh"

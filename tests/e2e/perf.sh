@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 240 s
 # Counts held against perf's and bpftool's: the same process, the same faults, prime numbers of them.
 . "$(dirname "$0")/lib.sh"
 

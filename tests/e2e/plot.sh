@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 120 s
 # A recording's tables, a sweep's results and a simulation's become plots; what cannot be drawn is said.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 240 s
 # What `record` does to others: to the recording that it replaces, and to the command that it wraps
 # and all that this has started.
 . "$(dirname "$0")/lib.sh"

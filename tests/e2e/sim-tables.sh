@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 120 s
 # The simulator's tables say the same thing: what sets, tenants and stretches of time count adds up to
 # what their point counts.
 . "$(dirname "$0")/lib.sh"

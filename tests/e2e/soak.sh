@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 900 s
 # A machine that faults all the time under a flight recorder and a live view: memory stays flat,
 # the recording stays within its bound, nothing is lost. SOAK_SECONDS says how long (60).
 . "$(dirname "$0")/lib.sh"

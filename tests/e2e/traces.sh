@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 240 s
 # Traces of faultline sim and accesses: recordings of every format merged as an independent reference
 # merges them, keys of made-up traces, memory that does not grow, and input that is no recording.
 . "$(dirname "$0")/lib.sh"
@@ -137,7 +136,7 @@ refused() {
 	local status=$1 words=$2 verb text got
 	shift 2
 	for verb in sim accesses; do
-		text=$(timeout 20 "$FAULTLINE" $verb "$@" 2>&1 >/dev/null)
+		text=$(prlimit --cpu=20 "$FAULTLINE" $verb "$@" 2>&1 >/dev/null)
 		got=$?
 		if [ $got -eq "$status" ] && [[ $text == *"$words"* ]] && [ "$(grep -c . <<<"$text")" -eq 1 ]; then
 			ok "$verb $*: $words"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 420 s
 # Reconstructions held against the truth log: scenarios, every shipped campaign, and with each USDT
 # probe deleted in turn, when the comparison must fail.
 . "$(dirname "$0")/lib.sh"

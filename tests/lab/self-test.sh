@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 240 s
 # The lab itself: scenarios that go wrong in every way are found out, nothing is left of a runner
 # that is killed, two at once do not disturb each other, and a cache that cannot be filled says so.
 . "$(dirname "$0")/../e2e/lib.sh"

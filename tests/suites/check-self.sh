@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The check itself: a skip needs the proof of its reason.
+# The check itself: a skip needs the proof of its reason, what is called is installed, and what hangs is
+# ended on any machine, but nothing that is only slow.
 . "$(dirname "$0")/../e2e/lib.sh"
 tests=$root/tests
 
@@ -46,4 +47,54 @@ PY
 )
 equal "commands behind others, in texts, lists and recipes are seen" "$said" \
 	"bash frob hammer inner nail nicate nice wrench xargs subprocess zstandard"
+
+# What hangs or spins is ended with all that it started; what is slow is not, however busy the machine.
+watchdog=$tests/watchdog.py
+looks() { "$watchdog" run --every 0.2 "$@" 2>watchdog.err; }
+looks --quiet 2 -- sh -c "setsid sleep 86400.$$ & sleep 86401.$$"
+equal "a sleeper is ended" $? 124
+check "and it says why" grep -q '^watchdog: ended: nothing of it ran or printed for 2 s; there were: .*sleep 86401' watchdog.err
+check "with what it left in another session" bash -c "! pgrep -f 'sleep 8640[0-9]\.$$'"
+looks --quiet 600 --cpu 2 -- sh -c 'sh -c "while :; do :; done"'
+equal "a spinner is ended" $? 124
+check "and it says why, too" grep -q '^watchdog: ended: it used [23] s of CPU time without a word' watchdog.err
+looks --quiet 600 --cpu 0.5 -- sh -c 'while :; do i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done; echo; done' >chatter
+equal "one that prints all the time is ended, too" $? 124
+check "when it has used far too much" grep -q 'used [5-9] s of CPU time;' watchdog.err
+burners=()
+for ((i = 0; i < 2 * $(nproc); i++)); do
+	sh -c 'while :; do :; done' &
+	burners+=($!)
+done
+looks --quiet 1 --cpu 60 -- nice -n 10 sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; exit 3'
+equal "one that gets little of a busy machine is not" $? 3
+mine() { setsid nice -n 10 sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; : >slow.done; exec sleep 30'; }
+mine &
+slow=$!
+check "what works is waited for beyond its time" wait_for 1 test -e slow.done
+kill $slow "${burners[@]}"
+wait $slow "${burners[@]}" 2>/dev/null
+looks --quiet 1 --cpu 60 -- sh -c 'for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; done' >chatter
+equal "one that prints and sleeps is not" $? 0
+looks -- sh -c 'kill -9 $$'
+equal "a signal is told as a shell tells it" $? 137
+looks -- sh -c '(true & echo $! >orphan); sleep 0.3; ! kill -0 "$(cat orphan)" 2>/dev/null'
+equal "what it leaves behind is reaped" $? 0
+"$watchdog" run -- sh -c "sleep 86402.$$ & sleep 86403.$$" &
+watched=$!
+wait_for 5 pgrep -f "sleep 86403\.$$"
+kill -TERM $watched
+wait $watched
+equal "one that is stopped" $? 143
+check "takes all of it along" bash -c "! pgrep -f 'sleep 8640[0-9]\.$$'"
+
+# The sum of check.sh tells and counts what was tried again.
+mkdir -p sum/tests/e2e sum/build
+cp "$tests/check.sh" "$tests/watchdog.py" sum/tests
+printf '#!/bin/bash\necho "retried - this: it was late"\necho "truth: 5 passed, 0 failed, 0 skipped, 1 retried"\n' >sum/tests/e2e/truth.sh
+printf '#!/bin/bash\necho "top: 2 passed, 0 failed, 0 skipped"\nexit 1\n' >sum/tests/e2e/top.sh
+sum/tests/check.sh truth top >sum.out
+equal "a suite that fails without a failure fails the sum" $? 1
+check "what was retried is told" grep -q '^    retried - this: it was late' sum.out
+equal "and counted" "$(tail -n 1 sum.out)" "7 passed, 1 failed, 0 skipped, 1 retried"
 finish

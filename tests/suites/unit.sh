@@ -9,7 +9,7 @@ passed=0 failed=0 skipped=0
 for program in "$build"/tests/unit/test_*; do
 	[ -x "$program" ] && [ -f "$program" ] || continue
 	case $program in *.o | *.d) continue ;; esac
-	output=$(timeout 180 "$program" 2>&1)
+	output=$(tests/watchdog.py run --cpu 600 --quiet 120 -- "$program" 2>&1)
 	status=$?
 	echo "$output"
 	p=$(grep -c '^\[       OK \]' <<<"$output")

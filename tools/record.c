@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline record: live capture into a .flt recording. */
 #include "tools/record.h"
+#include "tools/record_answer.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -51,6 +52,7 @@ struct recording {
 	struct trigger *trigger;
 	struct stream_fan fan;
 	struct stream sink;
+	struct record_answer *answer;
 	struct loss_info loss;
 	timer_t timer;
 	bool has_timer;
@@ -109,9 +111,11 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 
 	if (r->options->quiet)
 		return;
-	fprintf(stderr, "%s%s: %llu events in %s, %s, %.1f bytes/event, ",
-		isatty(STDERR_FILENO) ? "\r\033[K" : "", r->options->writer.path, stats->events,
-		units_format_duration(capture_recorded_ns(r->capture), duration),
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	record_answer_print(r->answer);
+	fprintf(stderr, "%s: %llu events in %s, %s, %.1f bytes/event, ", r->options->writer.path,
+		stats->events, units_format_duration(capture_recorded_ns(r->capture), duration),
 		units_format_size(stats->bytes, bytes),
 		stats->events ? (double)stats->bytes / stats->events : 0.0);
 	if (floor)
@@ -236,7 +240,9 @@ static int start(struct recording *r)
 	if (error)
 		return error;
 	error = stream_fan_add(&r->fan, trace_writer_stream(r->writer))
-			?: stream_fan_add(&r->fan, (struct stream){&note_ops, r});
+			?: stream_fan_add(&r->fan, (struct stream){&note_ops, r})
+			?: record_answer_create(&r->answer)
+			?: stream_fan_add(&r->fan, record_answer_stream(r->answer));
 	if (!error && o->triggered)
 		error = trigger_create(&r->trigger, o)
 				?: stream_fan_add(&r->fan, trigger_stream(r->trigger));
@@ -293,6 +299,7 @@ static int end(struct recording *r, int status)
 	if (r->has_timer)
 		timer_delete(r->timer);
 	capture_close(r->capture);
+	record_answer_destroy(r->answer);
 	return status;
 }
 

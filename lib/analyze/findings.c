@@ -19,10 +19,11 @@
 #include "lib/analyze/silent.h"
 #include "lib/analyze/stages.h"
 #include "lib/analyze/vfio.h"
+#include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
-#define LINE_TEXT 768
+#define LINE_TEXT 8192 /* more than all kinds of events with their counts */
 
 struct findings {
 	const struct analysis *analysis;
@@ -66,7 +67,7 @@ void findings_destroy(struct findings *findings)
 	free(findings);
 }
 
-/* Text that grows; what does not fit is left out. */
+/* Text that grows. */
 struct line {
 	char text[LINE_TEXT];
 	size_t used;
@@ -254,25 +255,6 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 			   floor_text(reasons, text), reasons ? "." : "");
 }
 
-static int write_probes(const struct session *s, struct writer *writer)
-{
-	struct line on = {0}, off = {0};
-
-	for (size_t i = 0; i < session_probe_count(s); i++) {
-		const struct probe_info *p = session_probe(s, i);
-
-		if (p->state == PROBE_ON)
-			add(&on, "%s%s", on.used ? ", " : "", p->name);
-		else if (p->state == PROBE_OFF)
-			add(&off, "%s%s (%s)", off.used ? ", " : "", p->name, p->reason);
-		else
-			add(&off, "%s%s (not asked for)", off.used ? ", " : "", p->name);
-	}
-	if (on.used)
-		writer_note(writer, "Watched: %s.", on.text);
-	return off.used ? writer_note(writer, "Not seen on this host: %s.", off.text) : 0;
-}
-
 int findings_write(const struct findings *f, struct writer *writer)
 {
 	const struct analysis *a = f->analysis;
@@ -292,7 +274,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 	silent_write_findings(a->silent, writer);
 	findings_write_loss(f, writer);
 	/* Who asks why nothing was seen must know what could have been. */
-	return counts.began ? 0 : write_probes(a->session, writer);
+	return counts.began ? 0 : watched_write(a->session, a->silent, writer);
 }
 
 struct ranked {

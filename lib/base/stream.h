@@ -22,7 +22,7 @@
 
 #define HOST_TEXT   256
 #define NAME_TEXT   64
-#define REASON_TEXT 160
+#define REASON_TEXT 512
 
 struct host_info {
 	char hostname[NAME_TEXT];

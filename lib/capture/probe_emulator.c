@@ -58,7 +58,7 @@ static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binar
 			probe_turn_on(probe);
 		else if (probe->info.state != PROBE_ON)
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
-				 error ? "%.150s" : "%.120s has no such probe",
+				 error ? "%.500s" : "%.450s has no such probe",
 				 error ? failure_text() : path);
 	}
 	return count;
@@ -128,6 +128,6 @@ void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, 
 			probe_turn_on(probe);
 		else
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
-				 "%.120s has no such probe", path);
+				 "%.450s has no such probe", path);
 	}
 }

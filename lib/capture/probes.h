@@ -75,7 +75,10 @@ struct probe_row {
 	__u8 every;
 	/* Likewise: a probe of the same path none of whose hits comes without one of this. */
 	const char *with;
-	/* Where a kernel does not have it, there is nothing that it would have shown. */
+	/*
+	 * Says nothing of whether its path is shown: without it there is nothing that it would have
+	 * shown, or it has nothing to say without others.
+	 */
 	bool optional;
 	/* The path that it belongs to where that is not its object's; 0: it is. */
 	__u8 path;

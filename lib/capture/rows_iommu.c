@@ -47,7 +47,8 @@ const struct probe_row iommu_rows[] = {
 	    TRACEPOINT(io_page_fault)),
 	ROW(VTD_FAULT, "vtd_fault", EVENT_IOMMU_UNSEEN,
 	    FUNCTION(dmar_fault, "handles_faults", "handled_faults", 0)),
-	ROW(VTD_FAULT_TEXT, "vtd_fault_text", EVENT_IOMMU_FAULT, TRACEPOINT(console)),
+	ROW_WITH(VTD_FAULT_TEXT, "vtd_fault_text", EVENT_IOMMU_FAULT, .optional = true,
+		 TRACEPOINT(console)),
 };
 
 const size_t iommu_row_count = sizeof(iommu_rows) / sizeof(iommu_rows[0]);

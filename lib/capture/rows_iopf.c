@@ -3,7 +3,7 @@
 #include "lib/capture/rows.h"
 
 #define REPORT	     "iommu_report_device_fault"
-#define NO_EMULATION "attaches; no emulated IOMMU raises it, so no test has seen it fire"
+#define NO_EMULATION "attaches; no emulation at hand raises it, so no test has seen it fire"
 
 const struct probe_row iopf_rows[] = {
 	{PROBE_IOPF_REPORT, "iopf_report", OBJECT_IOPF, EVENT_FAULT_ISR, false, NULL,
@@ -58,7 +58,7 @@ const struct probe_row iopf_rows[] = {
 	{PROBE_PASID_DETACH, "pasid_detach", OBJECT_PASID, EVENT_PASID_DETACH, false, NULL,
 	 FUNCTION_PAIR("iommu_detach_device_pasid", "pasid_detach", NULL)},
 	{PROBE_PASID_FIND, "pasid_find", OBJECT_PASID, EVENT_PASID_ATTACH, false, NULL,
-	 FUNCTION_PAIR("iommu_sva_find", NULL, "pasid_find")},
+	 FUNCTION_PAIR("iommu_sva_find", NULL, "pasid_find"), .optional = true},
 	{PROBE_PRQ_INTERRUPT,
 	 "prq_interrupt",
 	 OBJECT_PRQ,

@@ -81,15 +81,20 @@ static int keep(struct writer *writer, int err)
 
 int writer_note(struct writer *writer, const char *format, ...)
 {
-	char sentence[1024];
+	char *sentence;
 	va_list arguments;
+	int length, err;
 
 	if (writer->error || !writer->ops->note)
 		return writer->error;
 	va_start(arguments, format);
-	vsnprintf(sentence, sizeof(sentence), format, arguments);
+	length = vasprintf(&sentence, format, arguments);
 	va_end(arguments);
-	return keep(writer, writer->ops->note(writer, sentence));
+	if (length < 0)
+		return keep(writer, failed(-ENOMEM, "no memory for a sentence"));
+	err = keep(writer, writer->ops->note(writer, sentence));
+	free(sentence);
+	return err;
 }
 
 bool writer_is_text(const struct writer *writer)

@@ -23,7 +23,7 @@ import re
 import subprocess
 import sys
 
-REASON_TEXT = 160 - 1  # longer reasons are cut
+REASON_TEXT = 512 - 1  # longer reasons are cut
 
 
 class Types:

@@ -526,7 +526,7 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 	const struct clock_anchor clock = {SECOND, 1795269600ull * SECOND};
 	const struct probe_info probes[] = {
 		{.name = "fault_detect", .state = PROBE_ON},
-		{.name = "iopf", .state = PROBE_OFF, .reason = "no kprobes here"},
+		{.name = "iopf_report", .state = PROBE_OFF, .reason = "no kprobes here"},
 	};
 	const struct event cpu[] = {{.time_ns = 2 * SECOND, .kind = EVENT_CPU_FAULT, .pid = 4},
 				    {.time_ns = 3 * SECOND, .kind = EVENT_CPU_FAULT, .pid = 4}};
@@ -549,8 +549,8 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 	assert_non_null(strstr(printed.text, "0 page requests between 2026-11-21 14:00:00.000 UTC"
 					     " and"));
 	assert_non_null(strstr(printed.text, "2 x CPU page fault"));
-	assert_non_null(strstr(printed.text, "Watched: fault_detect."));
-	assert_non_null(strstr(printed.text, "Not seen on this host: iopf (no kprobes here)"));
+	assert_non_null(strstr(printed.text, "Watched: emulated machines."));
+	assert_non_null(strstr(printed.text, "Because no kprobes here: page requests in the kernel."));
 	free(printed.text);
 	findings_destroy(findings);
 	analysis_destroy(a);

@@ -223,10 +223,18 @@ static void nothing_seen_is_an_answer(void **state)
 	const char *text;
 
 	f->model.device_count = 0;
+	f->model.watched[PATH_VFIO] = WATCHED_NOT;
+	f->model.watched[PATH_MEMORY] = WATCHED_PARTLY;
+	f->model.watched[PATH_BLOCK] = WATCHED_WHOLE;
 	text = draw(f, 24, 80);
 	assert_non_null(strstr(text, "No I/O page fault"));
-	assert_non_null(strstr(text, "14 probes"));
-	assert_non_null(strstr(text, "faultline doctor"));
+	assert_non_null(strstr(text, "not shown  VFIO"));
+	assert_non_null(strstr(text, "partly     memory"));
+	assert_non_null(strstr(text, "shown      block requests"));
+	assert_null(strstr(text, "iommufd"));
+	assert_non_null(strstr(text, "`faultline doctor` says why"));
+	text = draw(f, 6, 80);
+	assert_non_null(strstr(text, "1 kernel paths are watched, 1 in part, 1 not."));
 	f->model.device_count = DEVICES;
 	strcpy(f->view.filter, "nobody");
 	assert_non_null(strstr(draw(f, 24, 80), "No device matches \"nobody\""));

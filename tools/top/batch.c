@@ -49,6 +49,7 @@ struct batch {
 	bool begun;
 	bool marked;	/* a stage of this interval's table */
 	size_t anchors; /* the writer knows so many */
+	bool told;	/* which paths are watched */
 	size_t rows;
 };
 
@@ -177,6 +178,19 @@ static void tell_clock(struct batch *batch, const struct wall_clock *clock)
 		writer_clock(batch->writer, &clock->anchors[batch->anchors]);
 }
 
+/* Once, as it does not change; then only that there is still nothing. */
+static int write_nothing(struct batch *batch, const struct top_model *model)
+{
+	int error = writer_note(batch->writer, "No device.");
+
+	for (int path = 0; !batch->told && !error && path < PATH_COUNT; path++)
+		if (model->watched[path] != WATCHED_UNKNOWN)
+			error = writer_note(batch->writer, "%s: %s", path_name(path),
+					    watched_state_name(model->watched[path]));
+	batch->told = true;
+	return error;
+}
+
 int batch_interval(struct batch *batch, const struct top_model *model, const __u32 *order,
 		   size_t count)
 {
@@ -186,7 +200,7 @@ int batch_interval(struct batch *batch, const struct top_model *model, const __u
 	if (batch->text) {
 		write_totals(batch, model);
 		if (!count)
-			error = writer_note(batch->writer, "No device.");
+			error = write_nothing(batch, model);
 	}
 	if (!batch->begun && (count || !batch->text))
 		error = writer_begin(batch->writer, &table);

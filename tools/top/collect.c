@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/invalidations.h"
 #include "lib/base/fail.h"
 
@@ -259,6 +260,10 @@ int collect_model(struct collector *collector, struct top_model *model)
 	for (size_t i = 0; i < collector->devices; i++)
 		if (is_shown(collector->filter, collector->rows[i].info))
 			take_device(model, &collector->rows[i], &collector->curves[i]);
+	for (int path = 0; !model->device_count && path < PATH_COUNT; path++)
+		model->watched[path] = watched_path(collector->analysis->session,
+						    collector->analysis->silent, path)
+					       .state;
 	model->self_cpu_percent = collector->cpu_percent;
 	model->self_memory_bytes = resident_bytes();
 	return 0;

@@ -173,6 +173,45 @@ static void draw_heads(struct canvas *canvas, const struct top_picture *picture)
 	}
 }
 
+static size_t paths_in(const struct top_model *model, enum watched_state state)
+{
+	size_t count = 0;
+
+	for (int path = 0; path < PATH_COUNT; path++)
+		count += model->watched[path] == state;
+	return count;
+}
+
+/* With which eyes: a line a path, or a sum where the screen has no room for them. */
+static void draw_watched(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *table = &picture->layout->table;
+	const struct top_model *model = picture->model;
+	size_t known = PATH_COUNT - paths_in(model, WATCHED_UNKNOWN);
+	int row = table->row + 1, last = table->row + table->rows - 1;
+	char text[256];
+
+	if (!known || row > last)
+		return;
+	if ((size_t)(last - row) < known) {
+		snprintf(text, sizeof(text), "%zu kernel paths are watched, %zu in part, %zu not.",
+			 paths_in(model, WATCHED_WHOLE), paths_in(model, WATCHED_PARTLY),
+			 paths_in(model, WATCHED_NOT) + paths_in(model, WATCHED_NOT_WANTED));
+		canvas_text(canvas, row++, 0, table->columns, STYLE_PLAIN, text);
+	} else {
+		for (int path = 0; path < PATH_COUNT; path++) {
+			if (model->watched[path] == WATCHED_UNKNOWN)
+				continue;
+			snprintf(text, sizeof(text), "%-10s %s",
+				 watched_state_name(model->watched[path]), path_name(path));
+			canvas_text(canvas, row++, 0, table->columns, STYLE_PLAIN, text);
+		}
+	}
+	if (row <= last)
+		canvas_text(canvas, row, 0, table->columns, STYLE_PLAIN,
+			    "`faultline doctor` says why, and what would change it.");
+}
+
 /* The negative answer counts: say that nothing was seen, and with which eyes. */
 static void draw_nothing(struct canvas *canvas, const struct top_picture *picture)
 {
@@ -188,13 +227,7 @@ static void draw_nothing(struct canvas *canvas, const struct top_picture *pictur
 	snprintf(text, sizeof(text), "No I/O page fault and no device in %s.",
 		 short_span(span, top_elapsed(model)));
 	canvas_text(canvas, table->row, 0, table->columns, STYLE_STRONG, text);
-	if (table->rows < 3 || model->replay)
-		return;
-	snprintf(text, sizeof(text), "%zu probes are watching.", model->summary.probes_on);
-	canvas_text(canvas, table->row + 1, 0, table->columns, STYLE_PLAIN, text);
-	snprintf(text, sizeof(text), "%zu are off here: `faultline doctor` says which and why.",
-		 model->summary.probes_off);
-	canvas_text(canvas, table->row + 2, 0, table->columns, STYLE_PLAIN, text);
+	draw_watched(canvas, picture);
 }
 
 void draw_table(struct canvas *canvas, const struct top_picture *picture)

@@ -8,6 +8,7 @@
 #define FAULTLINE_TOP_MODEL_H
 
 #include "lib/analyze/live.h"
+#include "lib/analyze/watched.h"
 
 #define TOP_HISTORY    240 /* seconds of rate kept per device */
 #define TOP_FAULTS     LIVE_FAULTS_DEFAULT
@@ -31,12 +32,13 @@ struct top_detail {
 
 struct top_model {
 	char host[NAME_TEXT];
-	struct live_summary summary; /* its host pointer is not valid here */
-	bool replay;		     /* from a recording */
-	bool ended;		     /* the recording is at its end */
-	__u64 now_ns;		     /* CLOCK_MONOTONIC */
-	__u64 interval_ns;	     /* what rates are over */
-	__u64 faults, open;	     /* of the devices shown, as is the rate */
+	struct live_summary summary;		/* its host pointer is not valid here */
+	bool replay;				/* from a recording */
+	bool ended;				/* the recording is at its end */
+	__u64 now_ns;				/* CLOCK_MONOTONIC */
+	__u64 interval_ns;			/* what rates are over */
+	__u64 faults, open;			/* of the devices shown, as is the rate */
+	enum watched_state watched[PATH_COUNT]; /* only while there is no device to show */
 	double rate;
 	double self_cpu_percent; /* of one CPU, over the interval */
 	__u64 self_memory_bytes; /* resident */

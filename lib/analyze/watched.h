@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What was watched and what could not be, by path: the negative answer's other half. Each path is
+ * named once with what it shows, each reason once with the paths that it concerns; nothing is cut.
+ */
+#ifndef FAULTLINE_WATCHED_H
+#define FAULTLINE_WATCHED_H
+
+#include "lib/analyze/session.h"
+#include "lib/capture/paths.h"
+
+enum watched_state {
+	WATCHED_UNKNOWN,    /* the session has none of its probes */
+	WATCHED_WHOLE,	    /* all of its probes that this host can have */
+	WATCHED_PARTLY,	    /* some are off, or silent */
+	WATCHED_NOT,	    /* none */
+	WATCHED_NOT_WANTED, /* left out by who recorded */
+};
+
+/* Probes that this kernel need not have (`optional` in their row) are not counted. */
+struct watched {
+	enum watched_state state;
+	size_t probes, on, silent, waiting; /* waiting: for their module to be loaded */
+};
+
+struct silent;
+
+/* `silent` may be NULL: then no probe is. */
+struct watched watched_path(const struct session *session, const struct silent *silent,
+			    enum path_id path);
+/* "shown", "partly", "not shown", "not asked". */
+const char *watched_state_name(enum watched_state state);
+/*
+ * Why the path is not shown whole: "no program is let onto kernel functions here (...); modules not
+ * loaded: kvm". "" if it is. The caller frees it; NULL without memory.
+ */
+char *watched_reasons(const struct session *session, const struct silent *silent,
+		      enum path_id path);
+/* Sentences: what was watched, in part, not; then each reason. */
+int watched_write(const struct session *session, const struct silent *silent,
+		  struct writer *writer);
+
+#endif

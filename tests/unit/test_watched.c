@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The negative answer: by path what was watched and what not; each reason once; nothing cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/analyze/analysis.h"
+#include "lib/analyze/findings.h"
+#include "lib/analyze/watched.h"
+#include "lib/capture/probes.h"
+
+#define REFUSED "no program is let onto kernel functions here: Operation not permitted"
+
+static struct session *session;
+
+static int setup(void **state)
+{
+	(void)state;
+	return session_create(&session);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	session_destroy(session);
+	return 0;
+}
+
+static void tell(struct stream stream, const char *name, __u32 state, const char *reason)
+{
+	struct probe_info probe = {.state = state};
+
+	snprintf(probe.name, sizeof(probe.name), "%s", name);
+	snprintf(probe.reason, sizeof(probe.reason), "%s", reason);
+	assert_int_equal(stream.ops->probe(stream.self, &probe), 0);
+}
+
+static void probe(const char *name, __u32 state, const char *reason)
+{
+	tell(session_stream(session), name, state, reason);
+}
+
+/* As printed; `joined` gets it with lines joined again. The caller frees both. */
+static char *print(char **joined)
+{
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+	const struct writer_config config = {.format = OUTPUT_TEXT, .file = file};
+	struct writer *writer;
+
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(watched_write(session, NULL, writer), 0);
+	assert_int_equal(writer_close(writer), 0);
+	fclose(file);
+	*joined = strdup(text);
+	for (char *c = *joined; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	return text;
+}
+
+static size_t occurrences(const char *text, const char *what)
+{
+	size_t count = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		count++;
+	return count;
+}
+
+static void paths_and_reasons(void **state)
+{
+	char *text, *joined;
+
+	(void)state;
+	probe("iommu_map", PROBE_ON, "");
+	probe("iommu_map_domain", PROBE_OFF, REFUSED "; this kernel has no __iommu_map");
+	probe("vtd_fault", PROBE_OFF, "this kernel has no dmar_fault");
+	probe("vtd_fault_text", PROBE_ON, ""); /* by itself it shows nothing */
+	probe("mm_fault", PROBE_OFF, REFUSED);
+	probe("kvm_unmap", PROBE_OFF, "module kvm is not loaded");
+	probe("vfio_map", PROBE_OFF, "module vfio_iommu_type1 is not loaded");
+	probe("vfio_msi", PROBE_OFF, "module vfio_pci_core is not loaded");
+	probe("vfio_register", PROBE_ON, "");
+	probe("prq_thread", PROBE_OFF, "this kernel has no prq_event_thread");
+	probe("ppr_thread", PROBE_OFF, "this kernel has no amd_iommu_poll_ppr_log");
+	probe("block_issue", PROBE_ON, "");
+	probe("odp_fault", PROBE_ON, "");
+	probe("mlx5_prefetch", PROBE_OFF, "module mlx5_ib is not loaded");
+	probe("dma_map", PROBE_DISABLED, "left out by --disable-probe");
+	text = print(&joined);
+	/* A driver that is not there takes nothing from a path that others have. */
+	assert_non_null(strstr(joined, "Watched: RDMA on-demand paging; block requests. "));
+	assert_non_null(
+		strstr(joined, "Watched in part: IOMMU mappings and faults (1 of 3 probes). "));
+	assert_non_null(strstr(joined, "Not watched: page request queues of VT-d and AMD; VFIO; "
+				       "memory. "));
+	assert_non_null(strstr(joined, "Not asked for: DMA mappings. "));
+	assert_non_null(strstr(joined, "Because no program is let onto kernel functions here "
+				       "(Operation not permitted): IOMMU mappings and faults; "
+				       "memory. "));
+	assert_non_null(strstr(joined, ": RDMA on-demand paging (mlx5_ib); VFIO "
+				       "(vfio_iommu_type1, vfio_pci_core); memory (kvm). "));
+	assert_non_null(strstr(joined,
+			       "Because this kernel does not have it: page request queues "
+			       "of VT-d and AMD; IOMMU mappings and faults (dmar_fault). "));
+	assert_int_equal(occurrences(joined, "no program is let onto"), 1);
+	assert_int_equal(occurrences(joined, "not loaded"), 1);
+	assert_int_equal(occurrences(joined, "does not have it"), 1);
+	free(text);
+	free(joined);
+}
+
+/* A host that refuses everything with a reason of its own for each: the longest answer there is. */
+static void nothing_is_cut(void **state)
+{
+	char *text, *joined, reason[REASON_TEXT];
+
+	(void)state;
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		snprintf(reason, sizeof(reason), "attaching to number_%d_ failed: %0*d: the end %d",
+			 i, REASON_TEXT - 80, 0, i);
+		probe(probe_row(i)->name, PROBE_OFF, reason);
+	}
+	text = print(&joined);
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		const struct probe_row *row = probe_row(i);
+		char end[32];
+
+		if (row->optional)
+			continue;
+		snprintf(reason, sizeof(reason), "number_%d_ ", i);
+		snprintf(end, sizeof(end), "the end %d)", i);
+		assert_int_equal(occurrences(joined, reason), 1);
+		assert_int_equal(occurrences(joined, end), 1);
+	}
+	for (int path = PATH_NONE + 1; path < PATH_COUNT; path++)
+		assert_non_null(strstr(joined, path_name(path)));
+	free(text);
+	free(joined);
+}
+
+static void lines_fit(void **state)
+{
+	char *text, *joined, *rest, *line;
+
+	(void)state;
+	for (int i = 0; i < PROBE_COUNT; i++)
+		probe(probe_row(i)->name, i % 3 ? PROBE_OFF : PROBE_ON, i % 3 ? REFUSED : "");
+	text = rest = print(&joined);
+	while ((line = strsep(&rest, "\n")))
+		assert_true(strlen(line) <= 80);
+	assert_int_equal(occurrences(joined, "no program is let onto"), 1);
+	free(text);
+	free(joined);
+}
+
+static void every_path_has_a_name_and_probes(void **state)
+{
+	(void)state;
+	for (int path = PATH_NONE + 1; path < PATH_COUNT; path++) {
+		size_t probes = 0;
+
+		assert_true(path_name(path)[0] && path_needs(path)[0]);
+		assert_true(strlen(path_name(path)) < 40);
+		for (int i = 0; i < PROBE_COUNT; i++)
+			probes += path_of(probe_row(i)) == (enum path_id)path &&
+				  !probe_row(i)->optional;
+		assert_true(probes > 0);
+	}
+	for (int i = 0; i < PROBE_COUNT; i++)
+		assert_int_not_equal(path_of(probe_row(i)), PATH_NONE);
+}
+
+/* The answer of a report, whole: what was seen of every kind there is, and then the paths. */
+static void a_report_s_answer_is_whole(void **state)
+{
+	const struct host_info host = {.hostname = "h", .kernel = "k", .start_ns = 1};
+	struct writer_config config = {.format = OUTPUT_TEXT};
+	struct analysis *analysis;
+	struct findings *findings;
+	struct writer *writer;
+	struct stream stream;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(analysis_create(&analysis, NULL), 0);
+	assert_int_equal(findings_create(&findings, analysis), 0);
+	stream = analysis_stream(analysis);
+	stream.ops->host(stream.self, &host);
+	for (int i = 0; i < PROBE_COUNT; i++)
+		tell(stream, probe_row(i)->name, PROBE_OFF, REFUSED);
+	for (__u16 kind = EVENT_CPU_FAULT; kind < EVENT_KIND_MAX; kind++) {
+		struct event e = {.time_ns = 1000 + kind, .kind = kind, .device = DEVICE_NONE};
+
+		assert_int_equal(stream_events(stream, &e, 1), 0);
+	}
+	stream.ops->end(stream.self, 5000);
+	config.file = open_memstream(&text, &size);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(findings_write(findings, writer), 0);
+	assert_int_equal(writer_close(writer), 0);
+	fclose(config.file);
+	for (char *c = text; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	assert_non_null(strstr(text, "x RDMA counter."));
+	assert_non_null(strstr(text, "Not watched: emulated machines; page requests in the"));
+	assert_int_equal(occurrences(text, "no program is let onto"), 1);
+	free(text);
+	findings_destroy(findings);
+	analysis_destroy(analysis);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(paths_and_reasons),
+		CASE(nothing_is_cut),
+		CASE(lines_fit),
+		cmocka_unit_test(every_path_has_a_name_and_probes),
+		cmocka_unit_test(a_report_s_answer_is_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

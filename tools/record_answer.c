@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/record_answer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/analyze/watched.h"
+#include "lib/base/fail.h"
+#include "lib/output/table.h"
+
+struct record_answer {
+	struct session *session; /* of which only the probes are told */
+	__u64 faults;		 /* events of their stages */
+};
+
+int record_answer_create(struct record_answer **answer)
+{
+	struct record_answer *a = calloc(1, sizeof(*a));
+
+	*answer = a;
+	return a ? session_create(&a->session) : failed(-ENOMEM, "no memory for a recording");
+}
+
+static int on_probe(void *self, const struct probe_info *probe)
+{
+	struct stream session = session_stream(((struct record_answer *)self)->session);
+
+	return session.ops->probe(session.self, probe);
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct record_answer *answer = self;
+
+	for (size_t i = 0; i < count; i++)
+		answer->faults += events[i].kind >= EVENT_FAULT_DETECT &&
+				  events[i].kind <= EVENT_FAULT_DISCARD;
+	return 0;
+}
+
+struct stream record_answer_stream(struct record_answer *answer)
+{
+	static const struct stream_ops ops = {.probe = on_probe, .events = on_events};
+
+	return (struct stream){&ops, answer};
+}
+
+void record_answer_print(const struct record_answer *answer)
+{
+	const struct writer_config config = {.format = OUTPUT_TEXT, .file = stderr};
+	struct writer *writer;
+
+	if (answer->faults || writer_open(&writer, &config))
+		return;
+	writer_note(writer, "0 I/O page faults.");
+	watched_write(answer->session, NULL, writer);
+	writer_close(writer);
+}
+
+void record_answer_destroy(struct record_answer *answer)
+{
+	if (!answer)
+		return;
+	session_destroy(answer->session);
+	free(answer);
+}

@@ -78,9 +78,43 @@ static __always_inline struct device_state *emulated_device(struct probe_counter
 	return device ? device : device_enter(counter, &key, &fresh);
 }
 
+static __always_inline void group_stage(struct group_state *group, __u32 kind, __u64 flags)
+{
+	__u32 stages = kind <= EVENT_FAULT_RESUME ? GROUP_STAGE(kind) : 0;
+
+	group->latest = kind;
+	if (kind == EVENT_FAULT_REQUEST) {
+		__sync_fetch_and_add(&group->queued, 1);
+		if (flags & EVENT_LAST)
+			stages |= GROUP_LAST;
+	}
+	__sync_fetch_and_or(&group->stages, stages);
+}
+
+/*
+ * The group's number is free, unless the IOMMU answered it alone: then the host may still have
+ * requests of it, and the device takes the number again once it has thrown all of them away.
+ */
+static __always_inline void group_resumed(const struct group_key *key, struct group_state *group,
+					  __u8 code)
+{
+	__sync_fetch_and_or(&group->stages, GROUP_STAGE(EVENT_FAULT_RESUME));
+	if (code != RESPONSE_AUTOMATIC || !__sync_fetch_and_add(&group->queued, 0))
+		bpf_map_delete_elem(&groups, key);
+}
+
+static __always_inline void group_lost_request(const struct group_key *key,
+					       struct group_state *group)
+{
+	__u32 queued = __sync_fetch_and_add(&group->queued, -1);
+
+	if (queued == 1 && group->stages & GROUP_STAGE(EVENT_FAULT_RESUME))
+		bpf_map_delete_elem(&groups, key);
+}
+
 /*
  * Which fault this is. A detect on a group that has its last request, or has gone beyond being
- * requested, means that the number was reused. A response or resume without a group gets an
+ * requested, means that the number was reused. What comes after the handlers without a group gets an
  * instance of its own and opens nothing: it belongs to a fault whose start nobody saw.
  */
 static __always_inline __u32 group_instance(struct probe_counter *counter,
@@ -111,18 +145,12 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 			return 0;
 	}
 	instance = group->instance;
-	if (kind == EVENT_FAULT_RESUME) {
-		bpf_map_delete_elem(&groups, key);
-		return instance;
-	}
-	group->latest = kind;
-	if (kind <= EVENT_FAULT_RESUME) {
-		__u32 stages = GROUP_STAGE(kind);
-
-		if (kind == EVENT_FAULT_REQUEST && (a->fault.flags_code & EVENT_LAST))
-			stages |= GROUP_LAST;
-		__sync_fetch_and_or(&group->stages, stages);
-	}
+	if (kind == EVENT_FAULT_RESUME)
+		group_resumed(key, group, a->fault.flags_code >> 8);
+	else if (kind == EVENT_FAULT_VOID)
+		group_lost_request(key, group);
+	else
+		group_stage(group, kind, a->fault.flags_code);
 	return instance;
 }
 
@@ -218,7 +246,7 @@ static __always_inline bool take_probe(struct pt_regs *ctx, const struct usdt_si
 		device = emulated_device(counter, (__u32)a.at[0]);
 	if (device_dropped(device))
 		return false;
-	if (kind <= EVENT_FAULT_OVERFLOW)
+	if (kind <= EVENT_FAULT_VOID)
 		fault_stage(counter, event, &a, kind, device);
 	else if (event && is_inject(kind))
 		fill_inject(event, &a, device);

@@ -41,7 +41,8 @@ enum event_kind {
 				     handler value: ns in handle_mm_fault(), code: enum mm_cause */
 	EVENT_FAULT_MAPPED = 6,	  /* IOPT (and PA-BITMAP / DevTLB) updated; value: paddr */
 	EVENT_FAULT_RESPONSE = 7, /* page response sent; EVENT_GROUP; code: enum response_code */
-	EVENT_FAULT_RESUME = 8,	  /* device retried and went on; EVENT_GROUP; code as received */
+	EVENT_FAULT_RESUME = 8,	  /* device retried and went on; EVENT_GROUP; code as received, or
+				     RESPONSE_AUTOMATIC */
 
 	EVENT_FAULT_OVERFLOW = 9,    /* request dropped: the PRQ was full; value: its size */
 	EVENT_FAULT_UNFINISHED = 10, /* capture stopped waiting for the group; EVENT_GROUP;
@@ -53,6 +54,8 @@ enum event_kind {
 	EVENT_FAULT_DISCARD = 13,    /* the groups of one fault queue that still waited for their
 					last request were thrown away (PRQ overflow), each told as
 					unfinished before; value: how many */
+	EVENT_FAULT_VOID = 14,	     /* the host threw this request away with what it had of its
+				    group, which a PRQ overflow left without its end */
 
 	EVENT_INVALIDATE_START =
 		16, /* host wants the range back; value: token of this invalidation */
@@ -183,6 +186,9 @@ enum response_code {
 	RESPONSE_SUCCESS = 0,
 	RESPONSE_INVALID = 1,
 	RESPONSE_FAILURE = 15,
+	/* No code of PCIe's four bits: success, which the IOMMU sent itself because it had dropped the
+	 * group's last request. Nothing was resolved. */
+	RESPONSE_AUTOMATIC = 16,
 };
 
 /* Who takes a page request group from the kernel's IOPF core. */

@@ -26,6 +26,7 @@ enum probe_id {
 	PROBE_FAULT_RESPONSE,
 	PROBE_FAULT_RESUME,
 	PROBE_FAULT_OVERFLOW,
+	PROBE_FAULT_VOID,
 	PROBE_INVALIDATE_START,
 	PROBE_INVALIDATE_DEVICE,
 	PROBE_INVALIDATE_ACK,
@@ -241,6 +242,8 @@ struct group_state {
 	__u32 owner;  /* thread group id */
 	__u16 queue;
 	__u16 latest; /* kind of the newest stage */
+	__u32 queued; /* emulated: requests in the queue or with the host, not thrown away */
+	__u32 unused;
 };
 
 #define GROUP_STAGE(kind) (1u << ((kind)-1 /* EVENT_FAULT_DETECT */))

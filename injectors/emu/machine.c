@@ -179,6 +179,10 @@ static void add_device(struct machine_totals *totals, const struct machine_devic
 	totals->io_bytes += port.io_bytes;
 	totals->faults += port.requests;
 	totals->groups += port.groups;
+	totals->automatic += port.automatic;
+	totals->disabled += port.disabled;
+	totals->refused += port.refused;
+	totals->held_back += port.held_back;
 	totals->violations += port.violations + lookup.order_violations;
 }
 

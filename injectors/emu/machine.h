@@ -30,14 +30,16 @@ struct device_config {
 	char name[64]; /* within its tenant */
 	__u32 tenant;  /* index */
 	enum device_model model;
-	__u16 queues;	   /* 1 to 64 */
-	__u16 queue_depth; /* descriptors per queue, power of two, 2 to 1024 */
-	__u32 group_pages; /* requests per page request group, 1 to GROUP_PAGES_MAX */
+	__u16 queues;	     /* 1 to 64 */
+	__u16 queue_depth;   /* descriptors per queue, power of two, 2 to 1024 */
+	__u32 group_pages;   /* requests per page request group, 1 to GROUP_PAGES_MAX */
+	__u32 page_requests; /* unanswered ones at most, 0: no limit (struct port_config) */
 	enum lookup_kind lookup;
 	struct cache_config
 		devtlb; /* as of struct lookup_config; the seed is made of the machine's */
 	__u64 lookup_delay_ns;
 	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
+	__u64 reenable_ns;	   /* page requests are disabled so long after a FAILURE */
 	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */
 	/* block */
 	char file[256]; /* backing file; empty: an unlinked one of `file_bytes` */
@@ -99,8 +101,9 @@ struct machine_totals {
 	struct lookup_stats lookup;	  /* summed */
 	struct emq_stats emq;
 	__u64 ios, io_errors, io_bytes;
-	__u64 faults;	  /* page requests raised */
-	__u64 groups;	  /* page request groups raised */
+	__u64 faults;				       /* page requests raised */
+	__u64 groups;				       /* page request groups raised */
+	__u64 automatic, disabled, refused, held_back; /* as of struct port_stats */
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
 	struct histogram round_trip; /* ns, detect to resume of a group, as its port measured it */

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "injectors/emu/request_truth.h"
+
 static __u32 machine_tenant_of(void *argument, __u32 device)
 {
 	const struct machine *machine = argument;
@@ -17,16 +19,26 @@ static int resolve_locked(struct machine_device *device, struct tenant *tenant, 
 			  void (*on_resolved)(void *argument, bool major), void *argument)
 {
 	__u64 guest_address = request->address - device->iova_offset;
+	struct truth_record truth;
 	int error;
 
 	error = guest_memory_resolve(tenant->memory, guest_address, index,
 				     request->flags & EVENT_WRITE, major);
 	if (error)
 		return -EIO;
+	truth = request_truth(TRUTH_SERVICE, TRUTH_RESOLVED, request);
+	truth.flags |= *major ? EVENT_MAJOR : 0;
+	truth_log(truth);
 	on_resolved(argument, *major);
 	*physical = tenant->physical + guest_address;
-	return iommu_map(device->domain, request->address, *physical, PAGE_BYTES,
-			 IOMMU_READ | IOMMU_WRITE, false);
+	error = iommu_map(device->domain, request->address, *physical, PAGE_BYTES,
+			  IOMMU_READ | IOMMU_WRITE, false);
+	if (error)
+		return error;
+	truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, request);
+	truth.value = *physical;
+	truth_log(truth);
+	return 0;
 }
 
 static int machine_resolve(void *argument, const struct page_request *request, bool *major,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injectors/emu/request_truth.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 struct group_table {
@@ -116,15 +118,42 @@ int group_table_add(struct group_table *table, const struct page_request *reques
 	return 0;
 }
 
-__u32 group_table_forget(struct group_table *table, const struct page_request *request)
+void page_group_truth(const struct page_group *group, __u8 what, __u8 code)
+{
+	__u64 now = monotonic_ns();
+	struct truth_record truth;
+
+	for (__u32 i = 0; truth_enabled() && i < group->count; i++) {
+		truth = request_truth(TRUTH_SERVICE, what, &group->requests[i]);
+		truth.time_ns = now;
+		truth.flags = EVENT_GROUP;
+		truth.code = code;
+		truth_log(truth);
+	}
+}
+
+static void discard(struct group_table *table, struct page_group *group, group_discarded discarded,
+		    void *argument)
+{
+	HASH_DEL(table->incomplete, group);
+	page_group_truth(group, TRUTH_VOID, 0);
+	discarded(argument, group);
+	group_table_put(table, group);
+}
+
+void group_table_discard(struct group_table *table, const struct page_request *request,
+			 group_discarded discarded, void *argument)
 {
 	struct page_group *group = find(table, key_of(request));
-	__u32 count;
 
-	if (!group)
-		return 0;
-	count = group->count;
-	HASH_DEL(table->incomplete, group);
-	group_table_put(table, group);
-	return count;
+	if (group)
+		discard(table, group, discarded, argument);
+}
+
+void group_table_discard_all(struct group_table *table, group_discarded discarded, void *argument)
+{
+	struct page_group *group, *next;
+
+	HASH_ITER(hh, table->incomplete, group, next)
+		discard(table, group, discarded, argument);
 }

@@ -36,8 +36,16 @@ void group_table_destroy(struct group_table *table);
  */
 int group_table_add(struct group_table *table, const struct page_request *request,
 		    struct page_group **complete);
-/* ISR thread. Forgets what is there of an incomplete group; returns the number of its requests. */
-__u32 group_table_forget(struct group_table *table, const struct page_request *request);
+
+/* Told of a group that is thrown away; the group is borrowed. */
+typedef void (*group_discarded)(void *argument, const struct page_group *group);
+/* ISR thread. Throws away what is there of the request's incomplete group, or of every one. */
+void group_table_discard(struct group_table *table, const struct page_request *request,
+			 group_discarded discarded, void *argument);
+void group_table_discard_all(struct group_table *table, group_discarded discarded, void *argument);
+
+/* Any thread. Logs what happens to the whole group at once, for each of its requests. */
+void page_group_truth(const struct page_group *group, __u8 what, __u8 code);
 
 /* Any thread. Gives a complete group back. */
 void group_table_put(struct group_table *table, struct page_group *group);

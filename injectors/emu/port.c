@@ -16,6 +16,9 @@ int port_create(struct port **port, const struct port_config *config)
 {
 	struct port *new;
 
+	if (config->page_requests > PAGE_REQUESTS_MAX)
+		return failed(-EINVAL, "page_requests=%u: accepted: 0 (no limit) to %d",
+			      config->page_requests, PAGE_REQUESTS_MAX);
 	if (config->group_pages < 1 || config->group_pages > GROUP_PAGES_MAX)
 		return failed(-EINVAL, "group_pages=%u: accepted: 1 to %d", config->group_pages,
 			      GROUP_PAGES_MAX);
@@ -132,6 +135,7 @@ static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
 	fault->access = write ? EVENT_WRITE : EVENT_READ;
 	fault->group_pages = port->config.group_pages;
 	fault->group_limit = GROUP_INDEX_MAX;
+	fault->found_ns = monotonic_ns();
 	monotonic_cond_init(&fault->answered);
 	block(port, queue);
 	while (absent > 0 && !error) {
@@ -142,6 +146,7 @@ static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
 		ease(fault, &overflows);
 		absent = lookup_begin(port->config.lookup, dma->iova, dma->length, write,
 				      fault->pages, DMA_SEGMENTS);
+		fault->found_ns = monotonic_ns();
 	}
 	unblock(port, queue);
 	pthread_cond_destroy(&fault->answered);
@@ -229,6 +234,10 @@ void port_stats(struct port *port, struct port_stats *stats)
 		.requests = atomic_load(&port->requests),
 		.groups = atomic_load(&port->groups_raised),
 		.timeouts = atomic_load(&port->timeouts),
+		.automatic = atomic_load(&port->automatic),
+		.disabled = atomic_load(&port->disabled),
+		.refused = atomic_load(&port->refused),
+		.held_back = atomic_load(&port->held_back),
 		.violations = atomic_load(&port->violations),
 	};
 }

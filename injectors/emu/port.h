@@ -7,6 +7,9 @@
  * one. A group index is in use from its first request to its response. A group whose response does
  * not come in time is given up: its index stays out of use until the late response comes or the
  * service is known to have none for it, and the request is raised anew under another index.
+ *
+ * A response FAILURE disables the device's page requests (PCIe base specification, Page Request
+ * Interface: Response Failure): until the host enables them again, a DMA to an absent page fails.
  */
 #ifndef FAULTLINE_PORT_H
 #define FAULTLINE_PORT_H
@@ -20,9 +23,12 @@ struct port_config {
 	__u16 queues;
 	__u32 pasid; /* the one this device uses, or PASID_NONE */
 	__u32 group_pages;
+	__u32 page_requests;	   /* at most so many unanswered (PCIe: Outstanding Page Request
+				      Allocation), 0: no limit but the group indices */
 	__u32 queue_entries;	   /* of the service's request queue, for overflow events */
 	__u64 response_timeout_ns; /* 0: 1 s */
-	__u64 physical;		   /* host physical base of `memory` */
+	__u64 reenable_ns; /* a FAILURE disables page requests; the host enables them after this */
+	__u64 physical;	   /* host physical base of `memory` */
 	struct guest_memory *memory;
 	struct lookup *lookup;
 	struct service *service;
@@ -42,13 +48,17 @@ void port_respond(struct port *port, __u32 pasid, __u16 group, enum response_cod
 
 struct port_stats {
 	__u64 ios, io_errors, io_bytes;
-	__u64 requests;	  /* page requests raised, those that a full queue dropped included */
-	__u64 groups;	  /* page request groups that they came in */
-	__u64 timeouts;	  /* of them given up */
+	__u64 requests;	 /* page requests raised, those that a full queue dropped included */
+	__u64 groups;	 /* page request groups that they came in */
+	__u64 timeouts;	 /* of them given up */
+	__u64 automatic; /* of them answered by the IOMMU: their last request was dropped */
+	__u64 disabled;	 /* times that a FAILURE disabled page requests */
+	__u64 refused;	 /* DMAs that failed because they were */
+	__u64 held_back; /* times that a group had to wait, or be smaller, for want of page_requests */
 	__u64 violations; /* DMA to an absent frame, or a response nobody waits for */
 };
 void port_stats(struct port *port, struct port_stats *stats);
-/* Adds this port's round trips, ns from detect to resume of a group. */
+/* Adds this port's round trips, ns from detect to resume of a group that the host answered. */
 void port_round_trips(struct port *port, struct histogram *into);
 
 #endif

@@ -5,13 +5,22 @@
 #include <errno.h>
 #include <string.h>
 
-#include "injectors/emu/request_record.h"
+#include "injectors/emu/request_probe.h"
+#include "injectors/emu/request_truth.h"
 #include "injectors/emu/thread.h"
 
 /* With every index in use and no response coming: how often to look for ones that never will. */
 #define SWEEP_NS (10 * NSEC_PER_MSEC)
 
 static atomic_ullong next_fault = 1; /* truth ids, unique in this process */
+
+/* Its index and its requests may be used again. */
+static void free_group(struct port *port, struct port_group *group)
+{
+	group->state = GROUP_FREE;
+	port->outstanding -= group->count;
+	pthread_cond_broadcast(&port->index_freed);
+}
 
 /* Frees the indices that were given up and for which no response can come any more. */
 static bool sweep(struct port *port)
@@ -22,48 +31,71 @@ static bool sweep(struct port *port)
 		if (port->groups[i].state != GROUP_ABANDONED ||
 		    service_pending(port->config.service, port->config.device, i))
 			continue;
-		port->groups[i].state = GROUP_FREE;
+		free_group(port, &port->groups[i]);
 		freed = true;
 	}
 	return freed;
 }
 
-/* The lowest index not in use: numbers are reused as soon as they can be, as devices do. */
-static int take_index(struct port *port, bool may_wait)
+static __u32 requests_left(const struct port *port)
 {
+	return port->config.page_requests ? port->config.page_requests - port->outstanding
+					  : PAGE_REQUESTS_MAX;
+}
+
+/* The lowest index not in use: numbers are reused as soon as they can be, as devices do. */
+static int find_index(const struct port *port)
+{
+	for (int i = 0; i < GROUP_INDEX_MAX && requests_left(port); i++)
+		if (port->groups[i].state == GROUP_FREE)
+			return i;
+	return -EAGAIN;
+}
+
+static int take_index(struct port *port, __u32 count, bool may_wait)
+{
+	int index;
+
+	if (requests_left(port) < count)
+		atomic_fetch_add(&port->held_back, 1);
 	for (;;) {
 		if (port->stopping)
 			return -ESHUTDOWN;
-		for (int i = 0; i < GROUP_INDEX_MAX; i++)
-			if (port->groups[i].state == GROUP_FREE)
-				return i;
-		if (sweep(port))
-			continue;
-		if (!may_wait)
-			return -EAGAIN;
+		if (monotonic_ns() < port->enabled_ns) {
+			atomic_fetch_add(&port->refused, 1);
+			return -EIO;
+		}
+		index = find_index(port);
+		if (index < 0 && sweep(port))
+			index = find_index(port);
+		if (index >= 0 || !may_wait)
+			return index;
 		monotonic_cond_wait_until(&port->index_freed, &port->lock,
 					  monotonic_ns() + SWEEP_NS);
 	}
 }
 
-static int claim_group(struct port *port, struct fault *fault, __u32 first, __u32 count)
+/* A group of up to *count of the fault's pages: fewer, if the device may not ask for so many. */
+static int claim_group(struct port *port, struct fault *fault, __u32 first, __u32 *count)
 {
 	struct port_group *group;
 	int index;
 
 	pthread_mutex_lock(&port->lock);
 	/* One that holds groups must not wait for another: two such queues would wait forever. */
-	index = take_index(port, fault->raised == 0);
+	index = take_index(port, *count, fault->raised == 0);
 	if (index >= 0) {
+		*count = *count < requests_left(port) ? *count : requests_left(port);
+		port->outstanding += *count;
 		group = &port->groups[index];
 		*group = (struct port_group){
 			.state = GROUP_WAITING,
 			.fault = fault,
-			.id = atomic_fetch_add(&next_fault, count),
+			.id = atomic_fetch_add(&next_fault, *count),
 			.detect_ns = monotonic_ns(),
 			.deadline_ns = ~0ull, /* until all of it has been raised */
 			.first = first,
-			.count = count,
+			.count = *count,
 		};
 		fault->groups[fault->raised++] = (__u16)index;
 		fault->unanswered++;
@@ -72,42 +104,52 @@ static int claim_group(struct port *port, struct fault *fault, __u32 first, __u3
 	return index;
 }
 
-static void log_request(__u8 what, __u64 now, const struct page_request *request, __u64 value)
+static enum response_code code_of(const struct port_group *group)
 {
-	struct truth_record truth = request_truth(TRUTH_DEVICE, what, now, request);
-
-	truth.value = value;
-	truth_log(truth);
+	return group->automatic ? RESPONSE_AUTOMATIC : group->code;
 }
 
-static void detect(const struct page_request *request)
+static void log_stage(__u8 what, __u64 time_ns, const struct page_request *request,
+		      const struct port_group *group)
 {
-	struct fault_probe probe = request_probe(request);
-	__u64 now = monotonic_ns();
+	struct truth_record truth;
 
-	FAULT_PROBE(detect, &probe);
-	log_request(TRUTH_DETECT, now, request, 0);
-}
-
-/* False if the queue did not take it. */
-static bool send(struct port *port, const struct page_request *request)
-{
-	struct fault_probe probe = request_probe(request);
-	__u32 depth = 0;
-	__u64 now;
-	bool taken = !service_reserve(port->config.service, request, &depth);
-
-	probe.value = taken ? depth : port->config.queue_entries;
-	now = monotonic_ns();
-	if (taken) {
-		FAULT_PROBE(request, &probe);
-		log_request(TRUTH_REQUEST, now, request, depth);
-		service_post(port->config.service, request);
-	} else {
-		FAULT_PROBE(overflow, &probe);
-		log_request(TRUTH_OVERFLOW, now, request, port->config.queue_entries);
+	for (__u32 i = 0; truth_enabled() && i < group->count; i++) {
+		truth = request_truth(TRUTH_DEVICE, what, request);
+		truth.time_ns = time_ns;
+		truth.fault = group->id + i;
+		truth.address = group->fault->pages[group->first + i];
+		truth.code = code_of(group);
+		truth_log(truth);
 	}
-	return taken;
+}
+
+/* Not served: all requests before this one that the queue took, in an epoch that is over. */
+static void enter_epoch(struct port_group *group, __u32 request, __u64 epoch)
+{
+	for (__u32 i = 0; epoch != group->epoch && i < request; i++)
+		group->unserved[i / 64] |= 1ull << (i % 64);
+	group->epoch = epoch;
+}
+
+/* The group's request number `index`. False if the queue did not take it. */
+static bool send(struct port *port, struct port_group *group, __u32 index,
+		 const struct page_request *request)
+{
+	struct fault_probe probe = request_probe(request);
+	struct request_slot slot;
+
+	if (service_reserve(port->config.service, request, &slot)) {
+		group->unserved[index / 64] |= 1ull << (index % 64);
+		probe.value = port->config.queue_entries;
+		FAULT_PROBE(overflow, &probe);
+		return false;
+	}
+	enter_epoch(group, index, slot.epoch);
+	probe.value = slot.depth;
+	FAULT_PROBE(request, &probe);
+	service_post(port->config.service, request, &slot);
+	return true;
 }
 
 static void answer(struct port_group *group, enum response_code code)
@@ -118,8 +160,28 @@ static void answer(struct port_group *group, enum response_code code)
 		pthread_cond_signal(&group->fault->answered);
 }
 
-/* Raises one group for `count` of the fault's pages, from `first` on. */
-static int raise_group(struct port *port, struct fault *fault, __u32 first, __u32 count)
+/* LAST was dropped: the IOMMU has answered, no page came. */
+static void answered_by_iommu(struct port_group *group)
+{
+	group->fault->overflowed = true;
+	group->automatic = true;
+	memset(group->unserved, 0xff, sizeof(group->unserved));
+	answer(group, RESPONSE_SUCCESS);
+}
+
+static void detect(struct page_request *request, const struct port_group *group)
+{
+	for (__u32 i = 0; i < group->count; i++) {
+		struct fault_probe probe;
+
+		request->address = group->fault->pages[group->first + i];
+		probe = request_probe(request);
+		FAULT_PROBE(detect, &probe);
+	}
+}
+
+/* Raises one group for up to *count of the fault's pages, from `first` on. */
+static int raise_group(struct port *port, struct fault *fault, __u32 first, __u32 *count)
 {
 	int index = claim_group(port, fault, first, count);
 	struct page_request request;
@@ -137,49 +199,41 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 		.queue = fault->queue,
 		.flags = fault->access,
 	};
-	atomic_fetch_add(&port->requests, count);
+	atomic_fetch_add(&port->requests, *count);
 	atomic_fetch_add(&port->groups_raised, 1);
-	for (__u32 i = 0; i < count; i++) {
-		request.address = fault->pages[first + i];
-		request.fault = group->id + i;
-		detect(&request);
-	}
+	log_stage(TRUTH_DETECT, fault->found_ns, &request, group);
+	detect(&request, group);
 	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
 	request.deliver_ns = delay ? monotonic_ns() + delay : 0;
-	for (__u32 i = 0; i < count; i++) {
+	for (__u32 i = 0; i < *count; i++) {
 		request.address = fault->pages[first + i];
 		request.fault = group->id + i;
-		if (i == count - 1)
+		if (i == *count - 1)
 			request.flags |= EVENT_LAST;
-		taken = send(port, &request);
-		if (!taken)
-			group->dropped[i / 64] |= 1ull << (i % 64);
+		taken = send(port, group, i, &request);
 	}
 	pthread_mutex_lock(&port->lock);
 	group->deadline_ns = monotonic_ns() + port->config.response_timeout_ns;
-	if (!taken) { /* LAST was dropped: the IOMMU has answered, no page came */
-		fault->overflowed = true;
-		group->automatic = true;
-		memset(group->dropped, 0xff, sizeof(group->dropped));
-		answer(group, RESPONSE_SUCCESS);
-	}
+	if (!taken)
+		answered_by_iommu(group);
 	pthread_mutex_unlock(&port->lock);
 	return 0;
 }
 
 static int raise_groups(struct port *port, struct fault *fault)
 {
-	__u32 first = 0, count;
+	__u32 first = 0, count, again;
 	int error = 0;
 
 	while (first < fault->count && fault->raised < fault->group_limit && !error) {
 		count = fault->count - first;
 		if (count > fault->group_pages)
 			count = fault->group_pages;
-		error = raise_group(port, fault, first, count);
+		error = raise_group(port, fault, first, &count);
+		again = count;
 		if (!error && !first &&
 		    inject_fire(port->config.injections, INJECT_DUPLICATE, port->config.device))
-			error = raise_group(port, fault, first, count);
+			error = raise_group(port, fault, first, &again);
 		first += count;
 	}
 	/* What found no index is asked for in the next round. */
@@ -215,6 +269,23 @@ static __u64 expire(struct port *port, struct fault *fault, __u64 now)
 	return next;
 }
 
+/* Told as the queue goes on; the groups' answers are taken one by one afterwards. */
+static void log_resume(const struct port *port, const struct fault *fault)
+{
+	__u64 now = monotonic_ns();
+
+	for (__u32 i = 0; truth_enabled() && i < fault->raised; i++) {
+		const struct port_group *group = &port->groups[fault->groups[i]];
+		struct page_request request = {.device = port->config.device,
+					       .pasid = port->config.pasid,
+					       .group = fault->groups[i],
+					       .queue = fault->queue,
+					       .flags = EVENT_GROUP};
+
+		log_stage(TRUTH_RESUME, now, &request, group);
+	}
+}
+
 static int wait_answered(struct port *port, struct fault *fault)
 {
 	__u64 deadline;
@@ -232,29 +303,7 @@ static int wait_answered(struct port *port, struct fault *fault)
 	return error;
 }
 
-/* The truth log has each fault of the group on its own. */
-static void log_resume(struct port *port, const struct fault *fault, __u16 index, __u64 now)
-{
-	const struct port_group *group = &port->groups[index];
-
-	for (__u32 i = 0; truth_enabled() && i < group->count; i++)
-		truth_log((struct truth_record){
-			.time_ns = now,
-			.fault = group->id + i,
-			.address = fault->pages[group->first + i],
-			.length = PAGE_BYTES,
-			.device = port->config.device,
-			.pasid = port->config.pasid,
-			.group = index,
-			.queue = fault->queue,
-			.who = TRUTH_DEVICE,
-			.what = TRUTH_RESUME,
-			.code = (__u8)group->code,
-			.flags = EVENT_GROUP,
-		});
-}
-
-static void resume(struct port *port, const struct fault *fault, __u16 index, __u64 now)
+static void resume(const struct port *port, const struct fault *fault, __u16 index)
 {
 	const struct port_group *group = &port->groups[index];
 	struct fault_probe probe = {
@@ -264,22 +313,21 @@ static void resume(struct port *port, const struct fault *fault, __u16 index, __
 		.group = index,
 		.address = fault->pages[group->first],
 		.length = group->count * PAGE_BYTES,
-		.flags_code = EVENT_GROUP | ((__u64)group->code << 8),
+		.flags_code = EVENT_GROUP | ((__u64)code_of(group) << 8),
 	};
 
 	FAULT_PROBE(resume, &probe);
-	log_resume(port, fault, index, now);
 }
 
 /* What the IOMMU answered itself may still have requests on their way to the host. */
 static void release(struct port *port, __u16 index)
 {
 	struct port_group *group = &port->groups[index];
-	bool pending = group->automatic &&
-		       service_pending(port->config.service, port->config.device, index);
 
-	group->state = pending ? GROUP_ABANDONED : GROUP_FREE;
-	pthread_cond_signal(&port->index_freed);
+	if (group->automatic && service_pending(port->config.service, port->config.device, index))
+		group->state = GROUP_ABANDONED;
+	else
+		free_group(port, group);
 }
 
 /* Takes the answers: from ANSWERED on a group is its waiter's alone. The indices are free again. */
@@ -287,6 +335,7 @@ static int resume_groups(struct port *port, struct fault *fault)
 {
 	int error = 0;
 
+	log_resume(port, fault);
 	for (__u32 i = 0; i < fault->raised; i++) {
 		struct port_group *group = &port->groups[fault->groups[i]];
 		__u64 now = monotonic_ns();
@@ -295,9 +344,12 @@ static int resume_groups(struct port *port, struct fault *fault)
 			error = -EFAULT;
 		else if (group->code != RESPONSE_SUCCESS && !error)
 			error = -EIO;
-		resume(port, fault, fault->groups[i], now);
+		resume(port, fault, fault->groups[i]);
 		pthread_mutex_lock(&port->lock);
-		histogram_add(&port->round_trip, now - group->detect_ns);
+		if (group->automatic)
+			atomic_fetch_add(&port->automatic, 1);
+		else
+			histogram_add(&port->round_trip, now - group->detect_ns);
 		release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}
@@ -306,18 +358,16 @@ static int resume_groups(struct port *port, struct fault *fault)
 
 int port_fault(struct port *port, struct fault *fault)
 {
-	int error, stopped;
+	int refused, error;
 
 	fault->raised = 0;
 	fault->unanswered = 0;
 	fault->overflowed = false;
-	error = raise_groups(port, fault);
-	stopped = wait_answered(port, fault);
+	refused = raise_groups(port, fault);
+	error = wait_answered(port, fault);
 	if (!error)
-		error = stopped;
-	if (!error)
-		return resume_groups(port, fault);
-	return error;
+		error = resume_groups(port, fault);
+	return error ? error : refused;
 }
 
 /* The device learns that the pages may be used. Runs of pages in one call. */
@@ -327,13 +377,13 @@ static void pages_mapped(struct port *port, const struct port_group *group)
 	__u32 start = 0, end;
 
 	while (start < group->count) {
-		if (group->dropped[start / 64] & (1ull << (start % 64))) {
+		if (group->unserved[start / 64] & (1ull << (start % 64))) {
 			start++;
 			continue;
 		}
 		for (end = start + 1; end < group->count; end++)
 			if (pages[end] != pages[end - 1] + PAGE_BYTES ||
-			    group->dropped[end / 64] & (1ull << (end % 64)))
+			    group->unserved[end / 64] & (1ull << (end % 64)))
 				break;
 		lookup_mapped(port->config.lookup, pages[start], (end - start) * PAGE_BYTES);
 		start = end;
@@ -345,6 +395,10 @@ void port_respond(struct port *port, __u32 pasid, __u16 index, enum response_cod
 	struct port_group *group = &port->groups[index % GROUP_INDEX_MAX];
 
 	pthread_mutex_lock(&port->lock);
+	if (code == RESPONSE_FAILURE) {
+		port->enabled_ns = monotonic_ns() + port->config.reenable_ns;
+		atomic_fetch_add(&port->disabled, 1);
+	}
 	if (index >= GROUP_INDEX_MAX || pasid != port->config.pasid || group->state == GROUP_FREE ||
 	    group->state == GROUP_ANSWERED) {
 		atomic_fetch_add(&port->violations, 1);
@@ -353,8 +407,7 @@ void port_respond(struct port *port, __u32 pasid, __u16 index, enum response_cod
 			pages_mapped(port, group);
 		answer(group, code);
 	} else {
-		group->state = GROUP_FREE;
-		pthread_cond_signal(&port->index_freed);
+		free_group(port, group);
 	}
 	pthread_mutex_unlock(&port->lock);
 }

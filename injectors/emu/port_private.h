@@ -24,9 +24,10 @@ struct port_group {
 	struct fault *fault;
 	__u64 id; /* truth's of its first page; the others follow */
 	__u64 detect_ns, deadline_ns;
-	bool automatic;			     /* LAST was dropped, the IOMMU answered */
-	__u32 first, count;		     /* pages of fault->pages */
-	__u64 dropped[GROUP_PAGES_MAX / 64]; /* requests that the queue did not take */
+	bool automatic;			      /* LAST was dropped, the IOMMU answered */
+	__u32 first, count;		      /* pages of fault->pages */
+	__u64 epoch;			      /* of the queue, at the newest request it took */
+	__u64 unserved[GROUP_PAGES_MAX / 64]; /* requests dropped or discarded */
 };
 
 struct port_queue {
@@ -39,9 +40,12 @@ struct port {
 	pthread_mutex_t lock; /* of everything below but the atomics */
 	pthread_cond_t index_freed;
 	struct port_group groups[GROUP_INDEX_MAX];
+	__u32 outstanding; /* requests of groups whose index is in use */
+	__u64 enabled_ns;  /* page requests are disabled before */
 	struct histogram round_trip;
 	bool stopping;
-	_Atomic __u64 ios, io_errors, io_bytes, requests, groups_raised, timeouts, violations;
+	_Atomic __u64 ios, io_errors, io_bytes, requests, groups_raised, timeouts, automatic;
+	_Atomic __u64 disabled, refused, held_back, violations;
 	struct port_queue queues[];
 };
 
@@ -49,6 +53,7 @@ struct port {
 struct fault {
 	__u64 pages[DMA_SEGMENTS];
 	__u32 count;
+	__u64 found_ns; /* when the lookup said so */
 	__u16 queue;
 	__u8 access;		 /* EVENT_READ or EVENT_WRITE */
 	bool overflowed;	 /* a group of the last round was answered automatically */

@@ -35,7 +35,7 @@ struct fault_probe {
 	__u64 device, queue, pasid, group, address, length, flags_code, value;
 };
 
-/* stage: detect request isr handler resolved mapped response resume overflow */
+/* stage: detect request isr handler resolved mapped response resume overflow void */
 #define FAULT_PROBE(stage, p)                                                                  \
 	STAP_PROBE8(faultline, fault_##stage, (p)->device, (p)->queue, (p)->pasid, (p)->group, \
 		    (p)->address, (p)->length, (p)->flags_code, (p)->value)

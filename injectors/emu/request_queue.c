@@ -2,23 +2,34 @@
 #include "injectors/emu/request_queue.h"
 
 #include <errno.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdlib.h>
 
-#include "injectors/emu/timed_queue.h"
+#include "injectors/emu/request_truth.h"
+#include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
 
+struct entry {
+	struct page_request request;
+	bool posted;
+};
+
 struct request_queue {
-	struct timed_queue *queue;
+	pthread_mutex_t lock;
+	pthread_cond_t interrupt;
+	struct entry *ring;
 	__u32 entries;
-	atomic_uint taken;
-	atomic_uint depth_max;
+	__u64 head,
+		tail; /* run freely: a slot's number is its place in the order of all requests */
+	__u64 epoch;
+	bool overflow; /* PRO */
+	bool stopped;
+	struct request_queue_stats stats;
 };
 
 int request_queue_create(struct request_queue **queue, __u32 entries)
 {
 	struct request_queue *new;
-	int error;
 
 	if (entries < 2 || entries > 65536 || (entries & (entries - 1)))
 		return failed(-EINVAL,
@@ -26,14 +37,15 @@ int request_queue_create(struct request_queue **queue, __u32 entries)
 			      "2 to 65536",
 			      entries);
 	new = calloc(1, sizeof(*new));
-	if (!new)
-		return failed(-ENOMEM, "no memory for the request queue");
-	new->entries = entries;
-	error = timed_queue_create(&new->queue, sizeof(struct queue_entry), entries);
-	if (error) {
+	if (new)
+		new->ring = calloc(entries, sizeof(*new->ring));
+	if (!new || !new->ring) {
 		free(new);
-		return error;
+		return failed(-ENOMEM, "no memory for a request queue of %u entries", entries);
 	}
+	new->entries = entries;
+	pthread_mutex_init(&new->lock, NULL);
+	monotonic_cond_init(&new->interrupt);
 	*queue = new;
 	return 0;
 }
@@ -42,59 +54,138 @@ void request_queue_destroy(struct request_queue *queue)
 {
 	if (!queue)
 		return;
-	timed_queue_destroy(queue->queue);
+	pthread_cond_destroy(&queue->interrupt);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue->ring);
 	free(queue);
 }
 
-bool request_queue_reserve(struct request_queue *queue, __u32 *depth)
+static struct entry *entry_of(struct request_queue *queue, __u64 number)
 {
-	unsigned int taken = atomic_load(&queue->taken), max;
-
-	do {
-		if (taken >= queue->entries)
-			return false;
-	} while (!atomic_compare_exchange_weak(&queue->taken, &taken, taken + 1));
-	*depth = taken + 1;
-	max = atomic_load_explicit(&queue->depth_max, memory_order_relaxed);
-	while (max < *depth && !atomic_compare_exchange_weak(&queue->depth_max, &max, *depth))
-		;
-	return true;
+	return &queue->ring[number & (queue->entries - 1)];
 }
 
-int request_queue_post(struct request_queue *queue, const struct page_request *request)
+static void log_request(__u8 what, const struct page_request *request, __u64 value)
 {
-	struct queue_entry entry = {.request = *request};
-	int error = timed_queue_push(queue->queue, request->deliver_ns, &entry);
+	struct truth_record truth = request_truth(TRUTH_IOMMU, what, request);
 
-	if (error)
-		atomic_fetch_sub(&queue->taken, 1);
-	return error;
+	truth.value = value;
+	truth_log(truth);
 }
 
-int request_queue_answered(struct request_queue *queue, const struct page_request *last)
+/* With the lock held. The first one interrupts, as the ISR has to clear the bit. */
+static void drop(struct request_queue *queue, const struct page_request *request)
 {
-	struct queue_entry entry = {.request = *last, .answered = true};
-
-	return timed_queue_push(queue->queue, last->deliver_ns, &entry);
+	queue->stats.overflows++;
+	if (!queue->overflow) {
+		queue->overflow = true;
+		queue->stats.epochs++;
+		pthread_cond_signal(&queue->interrupt);
+	}
+	log_request(TRUTH_OVERFLOW, request, queue->entries);
 }
 
-size_t request_queue_take(struct request_queue *queue, struct queue_entry *entries, size_t limit)
+bool request_queue_reserve(struct request_queue *queue, const struct page_request *request,
+			   bool force, struct request_slot *slot)
 {
-	size_t count = timed_queue_pop(queue->queue, entries, limit);
-	unsigned int freed = 0;
+	bool room;
 
-	for (size_t i = 0; i < count; i++)
-		freed += !entries[i].answered;
-	atomic_fetch_sub(&queue->taken, freed);
+	pthread_mutex_lock(&queue->lock);
+	room = !force && !queue->overflow && queue->tail - queue->head < queue->entries - 1;
+	if (room) {
+		*slot = (struct request_slot){.number = queue->tail++, .epoch = queue->epoch};
+		slot->depth = (__u32)(queue->tail - queue->head);
+		if (slot->depth > queue->stats.depth_max)
+			queue->stats.depth_max = slot->depth;
+		queue->stats.requests++;
+	} else {
+		drop(queue, request);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return room;
+}
+
+void request_queue_post(struct request_queue *queue, const struct request_slot *slot,
+			const struct page_request *request)
+{
+	pthread_mutex_lock(&queue->lock);
+	*entry_of(queue, slot->number) = (struct entry){*request, true};
+	log_request(TRUTH_REQUEST, request, slot->number);
+	if (slot->number == queue->head)
+		pthread_cond_signal(&queue->interrupt);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* The request at the head, NULL if there is none; *due_ns: when its interrupt comes. */
+static const struct page_request *first(struct request_queue *queue, __u64 *due_ns)
+{
+	const struct entry *entry = entry_of(queue, queue->head);
+
+	if (queue->head == queue->tail || !entry->posted)
+		return NULL;
+	*due_ns = queue->stopped ? 0 : entry->request.deliver_ns;
+	return &entry->request;
+}
+
+/* False if stopped and nothing is left. */
+static bool wait_for_interrupt(struct request_queue *queue)
+{
+	__u64 due_ns;
+
+	for (;;) {
+		const struct page_request *request = first(queue, &due_ns);
+
+		if (request && (!due_ns || due_ns <= monotonic_ns()))
+			return true;
+		if (request)
+			monotonic_cond_wait_until(&queue->interrupt, &queue->lock, due_ns);
+		else if (queue->head == queue->tail && (queue->overflow || queue->stopped))
+			return queue->overflow;
+		else
+			pthread_cond_wait(&queue->interrupt, &queue->lock);
+	}
+}
+
+size_t request_queue_take(struct request_queue *queue, struct page_request *requests, size_t limit,
+			  bool *overflowed)
+{
+	const struct page_request *request;
+	__u64 now, due_ns;
+	size_t count = 0;
+
+	pthread_mutex_lock(&queue->lock);
+	if (wait_for_interrupt(queue)) {
+		now = monotonic_ns();
+		while (count < limit && (request = first(queue, &due_ns)) && due_ns <= now) {
+			log_request(TRUTH_ISR, request, queue->head);
+			requests[count++] = *request;
+			entry_of(queue, queue->head++)->posted = false;
+		}
+	}
+	*overflowed = queue->overflow && queue->head == queue->tail;
+	pthread_mutex_unlock(&queue->lock);
 	return count;
+}
+
+void request_queue_clear_overflow(struct request_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->overflow = false;
+	queue->epoch++;
+	pthread_mutex_unlock(&queue->lock);
 }
 
 void request_queue_stop(struct request_queue *queue)
 {
-	timed_queue_stop(queue->queue);
+	pthread_mutex_lock(&queue->lock);
+	queue->stopped = true;
+	pthread_cond_broadcast(&queue->interrupt);
+	pthread_mutex_unlock(&queue->lock);
 }
 
-__u32 request_queue_depth_max(const struct request_queue *queue)
+void request_queue_stats(struct request_queue *queue, struct request_queue_stats *stats)
 {
-	return atomic_load(&queue->depth_max);
+	pthread_mutex_lock(&queue->lock);
+	*stats = queue->stats;
+	pthread_mutex_unlock(&queue->lock);
 }

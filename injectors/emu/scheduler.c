@@ -3,7 +3,7 @@
  * Which thread runs a group's bottom half: the one of the machine, as a stock host does, or one of
  * the faulting tenant on that tenant's own CPUs (VPRI section 6.1).
  */
-#include "injectors/emu/probes.h"
+#include "injectors/emu/truth.h"
 #include "injectors/emu/service_private.h"
 
 #include <errno.h>
@@ -16,8 +16,10 @@ static void *handler_main(void *argument)
 	struct handler *handler = argument;
 	struct page_group *group;
 
-	while (timed_queue_pop(handler->groups, &group, 1))
+	while (timed_queue_pop(handler->groups, &group, 1)) {
+		page_group_truth(group, TRUTH_HANDLER, 0);
 		handle_group(handler->service, group);
+	}
 	return NULL;
 }
 
@@ -81,7 +83,6 @@ void scheduler_dispatch(struct service *service, struct page_group *group)
 	if (!timed_queue_push(handler->groups, due, &group))
 		return;
 	/* No memory to remember it by: as if the response had been lost, the device will ask again. */
-	atomic_fetch_add(&service->discarded, group->count);
-	service_done(service, &group->key, group->count);
+	service_discard(service, group);
 	group_table_put(service->table, group);
 }

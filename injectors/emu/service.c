@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Life of the service, the device's side of its queue, and the ISR thread. */
-#include "injectors/emu/request_record.h"
+#include "injectors/emu/request_probe.h"
 #include "injectors/emu/service_private.h"
 
 #include <errno.h>
@@ -33,34 +33,43 @@ void service_done(struct service *service, const struct group_key *key, __u32 co
 		atomic_fetch_sub(pending_of(service, key->device, key->group), count);
 }
 
-static void discard(struct service *service, const struct page_request *request, __u32 count)
+static void discard(struct service *service, const struct page_request *request)
 {
 	struct group_key key = {request->device, request->pasid, request->group};
+	struct fault_probe probe = request_probe(request);
 
-	atomic_fetch_add(&service->discarded, count);
-	service_done(service, &key, count);
+	FAULT_PROBE(void, &probe);
+	atomic_fetch_add(&service->discarded, 1);
+	service_done(service, &key, 1);
 }
 
-int service_reserve(struct service *service, const struct page_request *request, __u32 *depth)
+void service_discard(struct service *service, const struct page_group *group)
+{
+	for (__u32 i = 0; i < group->count; i++)
+		discard(service, &group->requests[i]);
+}
+
+static void group_discarded_here(void *argument, const struct page_group *group)
+{
+	service_discard(argument, group);
+}
+
+int service_reserve(struct service *service, const struct page_request *request,
+		    struct request_slot *slot)
 {
 	bool forced = inject_fire(service->config.injections, INJECT_OVERFLOW, request->device);
 
-	if (!forced && request_queue_reserve(service->queue, depth)) {
-		if (key_in_range(service, request->device, request->group))
-			atomic_fetch_add(pending_of(service, request->device, request->group), 1);
-		return 0;
-	}
-	atomic_fetch_add(&service->overflows, 1);
-	if (request->flags & EVENT_LAST)
-		request_queue_answered(service->queue, request);
-	return -EOVERFLOW;
+	if (!request_queue_reserve(service->queue, request, forced, slot))
+		return -EOVERFLOW;
+	if (key_in_range(service, request->device, request->group))
+		atomic_fetch_add(pending_of(service, request->device, request->group), 1);
+	return 0;
 }
 
-void service_post(struct service *service, const struct page_request *request)
+void service_post(struct service *service, const struct page_request *request,
+		  const struct request_slot *slot)
 {
-	atomic_fetch_add(&service->requests, 1);
-	if (request_queue_post(service->queue, request))
-		discard(service, request, 1);
+	request_queue_post(service->queue, slot, request);
 }
 
 /* What no well-behaved device sends. The host cannot answer it: the group may not even exist. */
@@ -76,39 +85,40 @@ static void isr_request(struct service *service, const struct page_request *requ
 {
 	struct fault_probe probe = request_probe(request);
 	struct page_group *group = NULL;
-	__u64 now;
 
 	if (malformed(service, request)) {
-		discard(service, request, 1);
+		discard(service, request);
 		return;
 	}
 	probe.value = drained;
-	now = monotonic_ns();
 	FAULT_PROBE(isr, &probe);
-	truth_log(request_truth(TRUTH_SERVICE, TRUTH_ISR, now, request));
-
-	if (group_table_add(service->table, request, &group))
-		discard(service, request, 1 + group_table_forget(service->table, request));
-	else if (group)
+	if (group_table_add(service->table, request, &group)) {
+		group_table_discard(service->table, request, group_discarded_here, service);
+		discard(service, request);
+	} else if (group) {
 		scheduler_dispatch(service, group);
+	}
 }
 
+/*
+ * After an overflow nobody knows which requests of the unfinished groups are missing: all of them go,
+ * before the queue takes another request (Linux: iopf_queue_discard_partial()).
+ */
 static void *isr_main(void *argument)
 {
 	struct service *service = argument;
-	struct queue_entry entries[ISR_BATCH];
+	struct page_request requests[ISR_BATCH];
+	bool overflowed;
 	size_t count;
 
-	while ((count = request_queue_take(service->queue, entries, ISR_BATCH))) {
+	while ((count = request_queue_take(service->queue, requests, ISR_BATCH, &overflowed)) ||
+	       overflowed) {
 		atomic_fetch_add(&service->interrupts, 1);
-		for (size_t i = 0; i < count; i++) {
-			const struct page_request *request = &entries[i].request;
-
-			if (entries[i].answered)
-				discard(service, request,
-					group_table_forget(service->table, request));
-			else
-				isr_request(service, request, count);
+		for (size_t i = 0; i < count; i++)
+			isr_request(service, &requests[i], count);
+		if (overflowed) {
+			group_table_discard_all(service->table, group_discarded_here, service);
+			request_queue_clear_overflow(service->queue);
 		}
 	}
 	return NULL;
@@ -186,14 +196,18 @@ void service_destroy(struct service *service)
 
 void service_stats(const struct service *service, struct service_stats *stats)
 {
+	struct request_queue_stats queue;
+
+	request_queue_stats(service->queue, &queue);
 	*stats = (struct service_stats){
-		.requests = atomic_load(&service->requests),
-		.overflows = atomic_load(&service->overflows),
+		.requests = queue.requests,
+		.overflows = queue.overflows,
+		.overflow_epochs = queue.epochs,
+		.depth_max = queue.depth_max,
 		.interrupts = atomic_load(&service->interrupts),
 		.groups = atomic_load(&service->groups),
 		.discarded = atomic_load(&service->discarded),
 		.off_tenant = atomic_load(&service->off_tenant),
-		.depth_max = request_queue_depth_max(service->queue),
 	};
 	for (size_t code = 0; code < 16; code++)
 		stats->responses[code] = atomic_load(&service->responses[code]);

@@ -14,8 +14,9 @@
 
 #include "injectors/emu/lookup.h"
 
-#define GROUP_INDEX_MAX 512 /* PCIe PRI: 9 bits */
-#define GROUP_PAGES_MAX 512
+#define GROUP_INDEX_MAX	  512 /* PCIe PRI: 9 bits */
+#define GROUP_PAGES_MAX	  512
+#define PAGE_REQUESTS_MAX (GROUP_INDEX_MAX * GROUP_PAGES_MAX)
 
 enum scheduler_kind {
 	SCHEDULER_SERIAL,  /* one handler thread for the machine */
@@ -35,12 +36,21 @@ struct service_config {
 struct page_request {
 	__u64 address;	  /* IOVA of the page */
 	__u64 fault;	  /* truth id; no probe carries it */
-	__u64 deliver_ns; /* the ISR does not see it before; the same for all of a group */
+	__u64 deliver_ns; /* its interrupt comes then: the ISR sees neither it nor what is behind
+			     it before */
 	__u32 device;
 	__u32 pasid;
 	__u16 group;
 	__u16 queue;
 	__u8 flags; /* EVENT_READ/WRITE/EXEC/PRIV/LAST */
+};
+
+/* A place in the page request queue. */
+struct request_slot {
+	__u64 number; /* in the order of all requests of the queue */
+	__u64 epoch;  /* what was accepted in an earlier one and is not answered never will be:
+			 the host has discarded it (request_queue.h) */
+	__u32 depth;  /* requests now queued */
 };
 
 struct service;
@@ -63,14 +73,16 @@ int service_create(struct service **service, const struct service_config *config
 void service_destroy(struct service *service);
 
 /*
- * Device side, first half: room for one request in the queue. 0 with the number of requests now
- * queued, or -EOVERFLOW: the queue was full. As in PCIe PRI the request is then dropped, and for a
- * LAST one the IOMMU itself answers with a success response, so that the device retries (VT-d
- * specification 7.5.2); what the host had of that group is void. That answer is the return value.
+ * Device side, first half: a slot of the queue. 0, or -EOVERFLOW: the queue was full, or has been and
+ * the host has not caught up yet. As in PCIe PRI the request is then dropped, and for a LAST one the
+ * IOMMU itself answers with a success response, so that the device retries (VT-d specification 7.5.2).
+ * That answer is the return value. What the host has of any unfinished group then, it discards.
  */
-int service_reserve(struct service *service, const struct page_request *request, __u32 *depth);
-/* Second half: writes it into the room and rings the interrupt. */
-void service_post(struct service *service, const struct page_request *request);
+int service_reserve(struct service *service, const struct page_request *request,
+		    struct request_slot *slot);
+/* Second half: writes it into the slot and rings the interrupt. */
+void service_post(struct service *service, const struct page_request *request,
+		  const struct request_slot *slot);
 
 /* Has the service still a request of this group, so that a response may come? What a device learns
  * from a stop marker's answer: an index it gave up may be used again. */
@@ -81,9 +93,11 @@ void service_drain(struct service *service);
 
 struct service_stats {
 	__u64 requests, overflows, interrupts, groups;
-	__u64 responses[16]; /* by code, lost ones included */
-	__u64 discarded;     /* requests: malformed, or of groups that the IOMMU answered itself */
-	__u64 off_tenant;    /* handlers that ran on a CPU outside their tenant's set */
+	__u64 overflow_epochs; /* times that the queue's overflow bit was set and cleared again */
+	__u64 responses[16];   /* by code, lost ones included */
+	__u64 discarded;  /* requests taken from the queue and thrown away: malformed, or of a group
+			    that an overflow left without its end */
+	__u64 off_tenant; /* handlers that ran on a CPU outside their tenant's set */
 	__u32 depth_max;
 };
 void service_stats(const struct service *service, struct service_stats *stats);

@@ -32,7 +32,7 @@ struct service {
 	/* per device and group index: requests accepted and not yet answered or discarded */
 	_Atomic __u32 *pending;
 
-	_Atomic __u64 requests, overflows, interrupts, groups, discarded, off_tenant;
+	_Atomic __u64 interrupts, groups, discarded, off_tenant;
 	_Atomic __u64 responses[16];
 };
 
@@ -47,5 +47,7 @@ void handle_group(struct service *service, struct page_group *group);
 
 /* service.c: the service is done with `count` requests of this group. */
 void service_done(struct service *service, const struct group_key *key, __u32 count);
+/* Nobody will answer what is there of this group. */
+void service_discard(struct service *service, const struct page_group *group);
 
 #endif

@@ -181,9 +181,10 @@ void truth_log(struct truth_record record)
 static const char *who_name(unsigned int who)
 {
 	static const char *const names[] = {
-		[TRUTH_DEVICE] = "device",     [TRUTH_SERVICE] = "service",
-		[TRUTH_PAGER] = "pager",       [TRUTH_RECLAIMER] = "reclaimer",
-		[TRUTH_INJECTOR] = "injector", [TRUTH_GUEST] = "guest",
+		[TRUTH_DEVICE] = "device",	 [TRUTH_IOMMU] = "iommu",
+		[TRUTH_SERVICE] = "service",	 [TRUTH_PAGER] = "pager",
+		[TRUTH_RECLAIMER] = "reclaimer", [TRUTH_INJECTOR] = "injector",
+		[TRUTH_GUEST] = "guest",
 	};
 
 	return who < sizeof(names) / sizeof(names[0]) ? names[who] : "unknown";
@@ -193,9 +194,10 @@ static const char *what_name(unsigned int what)
 {
 	static const char *const names[] = {
 		[TRUTH_DETECT] = "detect",
-		[TRUTH_REQUEST] = "request",
 		[TRUTH_RESUME] = "resume",
+		[TRUTH_REQUEST] = "request",
 		[TRUTH_OVERFLOW] = "overflow",
+		[TRUTH_VOID] = "void",
 		[TRUTH_IO] = "io",
 		[TRUTH_IO_PART] = "io_part",
 		[TRUTH_INVALIDATE_ACK] = "invalidate_ack",

@@ -2,9 +2,9 @@
 /*
  * The truth log: what really happened, told by those who did it.
  *
- * The device engines, the service layer, the pager and the reclaimer each log on their own, into a
- * buffer of the calling thread, from code that knows nothing of the USDT probes. Tests hold every
- * reconstruction against it. Format: docs/truth-log.md, one JSON object a line.
+ * The device engines, the page request queue, the service layer, the pager and the reclaimer each log on
+ * their own, into a buffer of the calling thread, at times that they read themselves. Tests hold every
+ * reconstruction against it. Format, and what probes and log share: docs/truth-log.md.
  *
  * Buffers grow in chunks outside of the timed path and are written by truth_close(); a killed
  * machine leaves no truth. With no log open every call is one branch.
@@ -18,6 +18,7 @@
 
 enum truth_who {
 	TRUTH_DEVICE,
+	TRUTH_IOMMU,
 	TRUTH_SERVICE,
 	TRUTH_PAGER,
 	TRUTH_RECLAIMER,
@@ -28,14 +29,16 @@ enum truth_who {
 enum truth_what {
 	/* device engine */
 	TRUTH_DETECT,
-	TRUTH_REQUEST,
 	TRUTH_RESUME,
-	TRUTH_OVERFLOW,
 	TRUTH_IO,	      /* an I/O completed: address, length, value = latency ns */
 	TRUTH_IO_PART,	      /* likewise, a range of it that comes before its last one */
 	TRUTH_INVALIDATE_ACK, /* token in `fault` */
-	/* service layer */
+	/* page request queue */
+	TRUTH_REQUEST,	/* value: its number in the order of the queue, as of TRUTH_ISR */
+	TRUTH_OVERFLOW, /* value: the queue's size */
 	TRUTH_ISR,
+	/* service layer */
+	TRUTH_VOID, /* discarded with its unfinished group */
 	TRUTH_HANDLER,
 	TRUTH_RESOLVED,
 	TRUTH_MAPPED,

@@ -165,6 +165,10 @@ static const struct option_row rows[] = {
 	 .meaning = "descriptors in each queue", .power_of_two = true},
 	{"device", "group_pages", OPTION_COUNT, DEVICE(config.group_pages), 1, GROUP_PAGES_MAX, "1",
 	 .meaning = "page requests that one group may hold"},
+	{"device", "page_requests", OPTION_COUNT, DEVICE(config.page_requests), 0,
+	 PAGE_REQUESTS_MAX, "0",
+	 .meaning = "page requests that the device may have unanswered (PCIe: Outstanding Page "
+		    "Request Allocation); 0: no limit"},
 	{"device", "lookup", OPTION_CHOICE, DEVICE(config.lookup), .otherwise = "pa-bitmap",
 	 .choices = lookups,
 	 .meaning = "how the device knows that a page is absent: VPRI's bitmap, or ATS with a "
@@ -182,6 +186,9 @@ static const struct option_row rows[] = {
 	 .meaning = "busy-waited at every lookup: what slower memory or a link would add"},
 	{"device", "response_timeout", OPTION_TIME, DEVICE(config.response_timeout_ns), 1e6, HOUR,
 	 "1s", .meaning = "a page response that takes longer is given up, the request repeated"},
+	{"device", "reenable_delay", OPTION_TIME, DEVICE(config.reenable_ns), 0, HOUR, "1ms",
+	 .meaning = "a response FAILURE disables the device's page requests; the host enables them "
+		    "again after this"},
 	{"device", "pasid", OPTION_BOOL, DEVICE(config.pasid), .otherwise = "no",
 	 .meaning = "addresses are user addresses under a PASID (model=accel)"},
 	{"device", "file", OPTION_TEXT, DEVICE(config.file), .otherwise = "",

@@ -43,6 +43,20 @@ static void fill_round_trip(struct result *result, const struct histogram *h)
 	v[RESULT_ROUND_TRIP_P99] = percentile(h, 99);
 }
 
+static void fill_emq(struct result *result, const struct emq_stats *emq)
+{
+	double *v = result->values;
+
+	v[RESULT_EMQ_COMMANDS] = (double)(emq->invalidations + emq->maps);
+	v[RESULT_EMQ_DEPTH_MAX] = emq->depth_max;
+	v[RESULT_EMQ_FULL_WAITS] = (double)emq->full_waits;
+	if (!emq->round_trip.count)
+		return;
+	v[RESULT_EMQ_P50] = percentile(&emq->round_trip, 50);
+	v[RESULT_EMQ_P99] = percentile(&emq->round_trip, 99);
+	v[RESULT_EMQ_MAX] = (double)emq->round_trip.max;
+}
+
 static void fill_workloads(struct result *result, const struct result_input *input)
 {
 	double *v = result->values, seconds = 0, queue_ns = 0, blocked_ns = 0, slowest = INFINITY;
@@ -97,6 +111,13 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_GROUPS] = (double)totals->groups;
 	v[RESULT_MAJOR] = (double)(totals->memory.page_in_file + totals->memory.page_in_swap);
 	v[RESULT_OVERFLOWS] = (double)totals->service.overflows;
+	v[RESULT_OVERFLOW_EPOCHS] = (double)totals->service.overflow_epochs;
+	v[RESULT_DISCARDS] = (double)totals->service.discarded;
+	v[RESULT_AUTO_ANSWERED] = (double)totals->automatic;
+	v[RESULT_DISABLES] = (double)totals->disabled;
+	v[RESULT_REFUSED] = (double)totals->refused;
+	v[RESULT_HELD_BACK] = (double)totals->held_back;
+	fill_emq(result, &totals->emq);
 	v[RESULT_OFF_TENANT] = (double)totals->service.off_tenant;
 	v[RESULT_DEVTLB_HITS] = (double)totals->lookup.devtlb_hits;
 	v[RESULT_DEVTLB_MISSES] = (double)totals->lookup.devtlb_misses;

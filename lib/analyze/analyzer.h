@@ -55,6 +55,8 @@ enum fault_state {
 			       begun before the recording */
 	FAULT_INCONSISTENT, /* stages out of order, or a stage without its request */
 	FAULT_OVERFLOWED,   /* its request was dropped by a full queue */
+	FAULT_DISCARDED,    /* its request was in the queue, but the host threw it away with its
+			       group, which an overflow left without its end */
 };
 
 #endif

@@ -67,8 +67,10 @@ static enum fault_state judge(const struct faults *f, const struct group *group,
 	bool resumed = fault_over(fault);
 	bool early = group->first_ns < f->first_ns + f->config.start_ns;
 
-	if (fault->state == FAULT_OVERFLOWED)
-		return FAULT_OVERFLOWED;
+	if (!fault_served(fault))
+		return fault->state;
+	if (resumed && fault->code == RESPONSE_AUTOMATIC)
+		return FAULT_DISCARDED;
 	if (!in_order(fault))
 		return FAULT_INCONSISTENT;
 	if (fault->kernel && fault->ended && (fault->seen & (fault->seen - 1)))
@@ -105,6 +107,9 @@ static void count_state(struct faults *f, const struct fault *fault)
 	case FAULT_INCONSISTENT:
 		f->counts.inconsistent++;
 		break;
+	case FAULT_DISCARDED:
+		f->counts.discarded++;
+		break;
 	default:
 		f->counts.overflowed++;
 	}
@@ -119,6 +124,7 @@ void fault_group_close(struct faults *f, struct group *group)
 		DL_DELETE(f->lingering, group);
 	else
 		DL_DELETE(f->open, group);
+	f->counts.automatic += group->code == RESPONSE_AUTOMATIC;
 	for (request = group->requests; request; request = next) {
 		next = request->next;
 		request->fault.state = (__u8)judge(f, group, &request->fault);

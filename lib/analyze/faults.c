@@ -80,12 +80,37 @@ static void apply(struct faults *f, struct group *group, struct fault *fault, co
 	}
 }
 
+/* Every timestamp that the fault can have was seen. */
+static bool nothing_more(const struct fault *fault)
+{
+	const __u8 dropped = STAGE_BIT(EVENT_FAULT_DETECT) | STAGE_BIT(EVENT_FAULT_RESUME),
+		   taken = STAGE_BIT(EVENT_FAULT_REQUEST) | STAGE_BIT(EVENT_FAULT_ISR);
+
+	switch (fault->state) {
+	case FAULT_OVERFLOWED:
+		return !(dropped & ~fault->seen);
+	case FAULT_DISCARDED:
+		return !((dropped | taken) & ~fault->seen);
+	default:
+		return fault->seen == ALL_STAGES;
+	}
+}
+
+/* The device went on without the host, which still has the request or will find it in the queue. */
+static bool waits_to_be_discarded(const struct fault *fault)
+{
+	return fault->code == RESPONSE_AUTOMATIC && fault_served(fault) &&
+	       fault->seen & STAGE_BIT(EVENT_FAULT_REQUEST);
+}
+
 /* A group that is over leaves at once if nothing more can come, else it waits for late events. */
 static void after_resume(struct faults *f, struct group *group, __u64 now)
 {
 	for (struct request *r = group->requests; r; r = r->next) {
-		if (r->fault.seen == ALL_STAGES || r->fault.state == FAULT_OVERFLOWED)
+		if (nothing_more(&r->fault))
 			continue;
+		if (waits_to_be_discarded(&r->fault))
+			return;
 		if (!group->due_ns) {
 			DL_DELETE(f->open, group);
 			/* Never 0, which means open, whatever times a damaged stream has. */
@@ -118,8 +143,10 @@ static void group_event(struct faults *f, struct group *group, const struct even
 			fault_request_announce(f, request);
 		return;
 	}
+	/* Only the device's going on is told to requests that the host has not. */
 	for (struct request *r = group->requests; r; r = r->next)
-		apply(f, group, &r->fault, e);
+		if (fault_served(&r->fault) || e->kind == EVENT_FAULT_RESUME)
+			apply(f, group, &r->fault, e);
 }
 
 static void request_event(struct faults *f, struct group *group, const struct event *e)
@@ -135,6 +162,8 @@ static void request_event(struct faults *f, struct group *group, const struct ev
 		request->fault.state = FAULT_OVERFLOWED;
 		if (request->fault.overflows < UINT8_MAX)
 			request->fault.overflows++;
+	} else if (e->kind == EVENT_FAULT_VOID) {
+		request->fault.state = FAULT_DISCARDED;
 	} else {
 		apply(f, group, &request->fault, e);
 	}
@@ -261,7 +290,8 @@ static int on_events(void *self, const struct event *events, size_t count)
 				cpu_fault(f, e);
 		} else if (e->kind == EVENT_FAULT_UNFINISHED) {
 			unfinished_event(f, e);
-		} else if (e->kind >= EVENT_FAULT_DETECT && e->kind <= EVENT_FAULT_OVERFLOW) {
+		} else if ((e->kind >= EVENT_FAULT_DETECT && e->kind <= EVENT_FAULT_OVERFLOW) ||
+			   e->kind == EVENT_FAULT_VOID) {
 			fault_event(f, e);
 		} else if (e->kind == EVENT_FAULT_QUEUED || e->kind == EVENT_FAULT_DELIVERED) {
 			group_note(f, e);

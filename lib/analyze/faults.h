@@ -42,6 +42,8 @@ struct faults_counts {
 	__u64 given_up;	  /* closed early: too many open at once */
 	__u64 inconsistent;
 	__u64 overflowed;
+	__u64 discarded;
+	__u64 automatic;  /* groups that the IOMMU answered itself, nothing resolved */
 	__u64 cpu_faults; /* of handlers, credited to a request */
 	__u64 cpu_faults_unmatched;
 };

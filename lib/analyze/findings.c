@@ -146,6 +146,10 @@ static void name_states(const struct faults_counts *counts, struct line *line)
 		add(line, ", %llu inconsistent", counts->inconsistent);
 	if (counts->overflowed)
 		add(line, ", %llu dropped by a full page request queue", counts->overflowed);
+	if (counts->discarded)
+		add(line, ", %llu discarded after it", counts->discarded);
+	if (counts->automatic)
+		add(line, " (%llu groups answered by the IOMMU)", counts->automatic);
 }
 
 static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
@@ -327,6 +331,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.count = counts.unfinished},
 			{.count = counts.inconsistent},
 			{.count = counts.overflowed},
+			{.count = counts.discarded},
 			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
 			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
 		});
@@ -353,6 +358,7 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 		{"unfinished", NULL, COLUMN_COUNT, 10, true},
 		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
 		{"overflowed", NULL, COLUMN_COUNT, 10, true},
+		{"discarded", NULL, COLUMN_COUNT, 9, true},
 		{"first", NULL, COLUMN_TIME, 30, true},
 		{"last", NULL, COLUMN_TIME, 30, true},
 	};

@@ -62,6 +62,9 @@ static void on_finished(void *self, const struct fault *fault)
 	case FAULT_INCONSISTENT:
 		d->counts.inconsistent++;
 		break;
+	case FAULT_DISCARDED:
+		d->counts.discarded++;
+		break;
 	default:
 		d->counts.overflowed++;
 	}

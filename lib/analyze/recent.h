@@ -15,6 +15,7 @@ struct recent_counts {
 	__u64 unfinished;
 	__u64 inconsistent;
 	__u64 overflowed;
+	__u64 discarded;
 };
 
 /* keep: faults per device, 0: 64 */

@@ -130,6 +130,7 @@ const char *fault_state_name(unsigned int state)
 		[FAULT_UNFINISHED] = "unfinished",
 		[FAULT_INCONSISTENT] = "inconsistent",
 		[FAULT_OVERFLOWED] = "overflowed",
+		[FAULT_DISCARDED] = "discarded",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
@@ -146,6 +147,8 @@ bool fault_effort_known(const struct fault *fault)
 
 const char *fault_effort_name(const struct fault *fault)
 {
+	if (!fault_served(fault))
+		return "-";
 	if (fault->flags & EVENT_MAJOR)
 		return "major";
 	return fault_effort_known(fault) ? "minor" : "unknown";
@@ -198,6 +201,8 @@ const char *fault_response_name(const struct fault *fault)
 		return "invalid";
 	case RESPONSE_FAILURE:
 		return "failure";
+	case RESPONSE_AUTOMATIC:
+		return "automatic";
 	default:
 		return "reserved";
 	}

@@ -61,6 +61,11 @@ static inline bool fault_over(const struct fault *fault)
 {
 	return fault->ended || fault->seen & 1u << (EVENT_FAULT_RESUME - EVENT_FAULT_DETECT);
 }
+/* The host served it or may yet: not dropped by a full queue, nor thrown away after one. */
+static inline bool fault_served(const struct fault *fault)
+{
+	return fault->state != FAULT_OVERFLOWED && fault->state != FAULT_DISCARDED;
+}
 /* When it began: detect, from a kernel path the first timestamp seen. 0 if that is missing. */
 __u64 fault_begin_ns(const struct fault *fault);
 /* "detect-resume", "isr-response": between which timestamps a total lies; "none" without any. */
@@ -82,7 +87,8 @@ const char *fault_effort_name(const struct fault *fault);
 const char *fault_cause_name(const struct fault *fault);
 /* "sva", "iommufd", "other"; "-" if unknown. */
 const char *fault_consumer_name(const struct fault *fault);
-/* "success", "invalid", "failure", "-" while there was none, or a number's word. */
+/* "success", "invalid", "failure", "automatic" if the IOMMU answered itself, "-" while there was none,
+ * or a number's word. */
 const char *fault_response_name(const struct fault *fault);
 
 #endif

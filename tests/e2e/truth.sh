@@ -47,6 +47,11 @@ compare everything "$INJECT" "$root/tests/e2e/jobs/everything.ini" --evictions-r
 adopt everything
 check "everything: the IOTLB answered" grep -q '^PASS  iotlb_answers' run.out
 
+compare overflow "$INJECT" "$root/tests/e2e/jobs/overflow.ini" --evictions-race
+adopt overflow
+equal "overflow: the queue overflowed, groups were discarded, requests held back and disabled" \
+	"$(grep -c '^PASS' run.out)" 5
+
 [ -n "${SANITIZED:-}" ] && finish
 for job in ${CAMPAIGNS-rtt burst-block sensitivity-block concurrent lookup}; do
 	compare $job "$INJECT" "$root/injectors/jobs/$job.ini"

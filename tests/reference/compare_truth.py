@@ -20,18 +20,19 @@ import sys
 
 STAGES = ("detect", "request", "isr", "handler", "resolved", "mapped", "response", "resume")
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
-RESPONSES = {0: "success", 1: "invalid", 15: "failure"}
+STATES = ("complete", "unfinished", "inconsistent", "overflowed", "discarded")
+RESPONSES = {0: "success", 1: "invalid", 15: "failure", 16: "automatic"}
 # Kinds counted one to one: truth's word, the event's.
 COUNTED = {
     "detect": "fault detected", "request": "page request", "isr": "page request interrupt",
     "resolved": "fault resolved", "mapped": "fault mapped",
-    "overflow": "page request queue overflow",
+    "overflow": "page request queue overflow", "void": "page request discarded",
     "invalidate_start": "invalidation started", "invalidate_device": "invalidation sent",
     "invalidate_ack": "invalidation acknowledged",
     "invalidate_freed": "invalidated memory freed",
     "inject_start": "injection started", "inject_stop": "injection stopped",
 }
-# Events of a group stand for every request in it: truth has one record a request or one a group.
+# Events of a group stand for every request in it: truth has one record a request, all of one time.
 PER_GROUP = {"handler": "fault handler started", "response": "page response",
              "resume": "device resumed"}
 
@@ -60,16 +61,16 @@ def whole(text):
 
 
 class TruthLog:
-    """One machine's log. Its fault id stands for one group; a request is (fault id, address)."""
+    """One machine's log. A request has an id of its own, `fault`."""
 
     def __init__(self, path):
-        self.requests = collections.defaultdict(dict)  # (fault, address) -> stage -> time
-        self.groups = collections.defaultdict(dict)  # fault -> stage of the group -> time
-        self.where = {}
-        self.code = {}
-        self.major, self.overflowed = set(), set()
+        self.requests = collections.defaultdict(dict)  # fault -> stage -> time
+        self.where, self.code = {}, {}
+        self.major, self.overflowed, self.void = set(), set(), set()
         self.counts = collections.Counter()
+        self.groups = collections.defaultdict(set)  # stage of groups -> (time, group)
         self.ios = collections.Counter()  # device -> I/Os
+        self.places = {"request": [], "isr": []}  # in the queue, in the order of time
         times = []
         with open(path) as file:
             for line in file:
@@ -77,48 +78,46 @@ class TruthLog:
                 what = record["what"]
                 times.append(record["time_ns"])
                 self.counts[what] += 1
+                if what in self.places:
+                    self.places[what].append(record["value"])
                 if what == "io":
                     self.ios[record["device"]] += 1
                 elif what == "overflow":
-                    self.overflowed.add((record["fault"], record["address"]))
-                elif what in PER_GROUP:
-                    self.groups[record["fault"]][what] = record["time_ns"]
-                    if what == "response":
-                        self.code[record["fault"]] = RESPONSES.get(record["code"], "?")
+                    self.overflowed.add(record["fault"])
+                elif what == "void":
+                    self.void.add(record["fault"])
                 elif what in STAGES:
                     self.request(record, what)
         self.begin, self.end = min(times, default=0), max(times, default=0)
-        self.spread()
 
     def request(self, record, what):
-        key = (record["fault"], record["address"])
-        self.requests[key][what] = record["time_ns"]
+        fault = record["fault"]
+        self.requests[fault][what] = record["time_ns"]
         if what == "detect":
-            self.where[key] = (record["device"], record["pasid"], record["group"],
-                               record["address"])
+            self.where[fault] = (record["device"], record["pasid"], record["group"],
+                                 record["address"])
         if what == "resolved" and record["flags"] & 32:
-            self.major.add(key)
+            self.major.add(fault)
+        if what in PER_GROUP:
+            self.groups[what].add((record["time_ns"], record["device"], record["pasid"],
+                                   record["group"]))
+        if what in ("response", "resume"):
+            self.code[fault] = RESPONSES.get(record["code"], "?")
 
-    def spread(self):
-        """What happened to the group happened to each of its requests that reached the queue."""
-        for key, stages in self.requests.items():
-            group = self.groups[key[0]]
-            for stage in PER_GROUP:
-                if stage in group and (stage == "resume" or key not in self.overflowed):
-                    stages[stage] = group[stage]
-
-    def discarded(self, request):
-        """Its group's last request was dropped: the IOMMU answered, nobody will handle the rest."""
-        fault = request[0]
-        return "handler" not in self.groups[fault] and "resume" in self.groups[fault]
+    def state(self, fault):
+        if fault in self.overflowed:
+            return "overflowed"
+        if fault in self.void:
+            return "discarded"
+        return "complete" if "resume" in self.requests[fault] else "unfinished"
 
     def keyed(self):
-        """(device, pasid, group, address) -> requests in order of detection."""
+        """(device, pasid, group, address) -> requests in the order in which they were raised."""
         keyed = collections.defaultdict(list)
         for request, where in self.where.items():
             keyed[where].append(request)
         for requests in keyed.values():
-            requests.sort(key=lambda request: self.requests[request]["detect"])
+            requests.sort()
         return keyed
 
 
@@ -148,10 +147,6 @@ def compare_faults(log, rows, sources, differences, alone):
         found.sort(key=lambda row: int(row["start_ns"] or 0))
         if len(ids) > len(found):
             problems["missed"].append(f"{key}: {len(ids)} happened, {len(found)} reconstructed")
-        drained = [log.requests[request].get("isr", 0) for request in ids
-                   if log.discarded(request)]
-        found = [row for row in found if row["state"] == "complete" or not any(
-            0 <= int(row["start_ns"] or 0) - isr < 20000 for isr in drained)]
         if len(ids) < len(found):
             problems["invented"].append(f"{key}: {len(ids)} happened, {len(found)} reconstructed")
         for fault, row in zip(ids, found):
@@ -162,31 +157,21 @@ def compare_faults(log, rows, sources, differences, alone):
 def compare_fault(log, request, row, problems, differences, alone):
     truth, times = log.requests[request], row_times(row)
     name = f"request {request} {log.where[request]}"
-    if request in log.overflowed:
-        # The queue dropped it: what the rest of its group went through is not its own.
-        if row["state"] != "overflowed":
-            problems["state"].append(f"{name}: dropped by the full queue, but {row['state']}")
-        return
-    if log.discarded(request) and "isr" in truth:
-        # Drained after the automatic response: by then its group number may belong to another,
-        # and what is left of it stands alone as an unfinished row.
-        truth = {stage: time for stage, time in truth.items() if stage != "isr"}
-        times.pop("isr", None)
     lacking = [stage for stage in STAGES if stage in truth and stage not in times]
     extra = [stage for stage in STAGES if stage in times and stage not in truth]
     if lacking or extra:
         problems["stages"].append(f"{name}: lacking {lacking}, invented {extra}, "
                                   f"{row['state']}")
-    if ("resume" in truth) != (row["state"] == "complete"):
-        problems["state"].append(f"{name}: {'' if 'resume' in truth else 'never '}resumed, "
-                                 f"but is {row['state']}")
+    if row["state"] != log.state(request):
+        problems["state"].append(f"{name}: {log.state(request)}, but is {row['state']}")
     order = [times[stage] for stage in STAGES if stage in times]
     if order != sorted(order):
         problems["order"].append(f"{name}: {times}")
-    code = log.code.get(request[0])
-    if code and "handler" in truth and "resume" in truth and row["response"] != code:
+    code = log.code.get(request, "-")
+    if row["response"] != code:
         problems["response"].append(f"{name}: {row['response']}, sent {code}")
-    if (row["kind"] == "major") != (request in log.major) and "resolved" in truth:
+    kind = "major" if request in log.major else "minor"
+    if row["kind"] != (kind if row["state"] in ("complete", "unfinished") else "-"):
         problems["kind"].append(f"{name}: {row['kind']}")
     if request in log.major or (alone and "resolved" in truth):
         inside = row["cpu_fault_ns"] and "handler" in times and "resolved" in times and (
@@ -208,11 +193,34 @@ def compare_counts(logs, directory):
         if seen.get(kind, 0) != total[word]:
             problems.append(f"{kind}: {seen.get(kind, 0)} seen, {total[word]} happened")
     for word, kind in PER_GROUP.items():
-        if total[word] and not 0 < seen.get(kind, 0) <= total[word]:
-            problems.append(f"{kind}: {seen.get(kind, 0)} seen, {total[word]} requests")
+        happened = sum(len(log.groups[word]) for log in logs)
+        if seen.get(kind, 0) != happened:
+            problems.append(f"{kind}: {seen.get(kind, 0)} seen, {happened} groups")
     if total["handler"] and not seen.get("fault handler running", 0):
         problems.append("no handler thread was seen being scheduled")
     return problems
+
+
+def compare_order(logs):
+    """The interrupt handler takes requests by their places in the queue, one after the other."""
+    problems = []
+    for log in logs:
+        if sorted(log.places["request"]) != list(range(len(log.places["request"]))):
+            problems.append("the places of requests in the queue are not 0, 1, 2 ...")
+        problems += [f"request at place {place} taken after {before}" for before, place
+                     in zip(log.places["isr"], log.places["isr"][1:]) if place != before + 1]
+    return problems
+
+
+def compare_summary(logs, directory):
+    """The sums that a reader sees, by state; a request is one of them and counts once."""
+    rows = table(directory, "summary")
+    found = {state: sum(int(row[state]) for row in rows) for state in STATES}
+    states = collections.Counter(log.state(fault) for log in logs for fault in log.where)
+    happened = {state: states[state] for state in STATES}
+    found["faults"] = sum(int(row["faults"]) for row in rows)
+    happened["faults"] = sum(states.values())
+    return [] if found == happened else [f"{found}, happened {happened}"]
 
 
 def compare_ios(logs, devices, directory):
@@ -287,6 +295,8 @@ def main(arguments):
     else:
         result(f"one CPU fault inside each major fault's handler ({majors})",
                problems["cpu"] if len(problems["cpu"]) > majors / 100 else [])
+    result("requests taken in the order of the queue", compare_order(logs))
+    result("what the report says in all", compare_summary(logs, directory))
     result("counts of every kind", compare_counts(logs, directory))
     result(f"I/Os of the access log ({sum(sum(log.ios.values()) for log in logs)})",
            compare_ios(logs, devices, directory))

@@ -102,8 +102,7 @@ static __u8 seen_of(enum fate fate, unsigned int missing)
 	case MISSING:
 		return (__u8) ~(1u << missing);
 	case OVERFLOWED:
-		return (__u8)(1u << STAGE(EVENT_FAULT_DETECT) | 1u << STAGE(EVENT_FAULT_RESPONSE) |
-			      1u << STAGE(EVENT_FAULT_RESUME));
+		return (__u8)(1u << STAGE(EVENT_FAULT_DETECT) | 1u << STAGE(EVENT_FAULT_RESUME));
 	case UNFINISHED:
 	case GIVEN_UP:
 		return (__u8)((1u << STAGE(EVENT_FAULT_RESPONSE)) - 1);
@@ -257,6 +256,8 @@ static void make_group(struct maker *m, unsigned int index, __u64 start)
 	__u8 code = fate == NORMAL && !below(m, 50) ? RESPONSE_INVALID : RESPONSE_SUCCESS;
 	struct fault *f;
 
+	if (fate == OVERFLOWED)
+		code = RESPONSE_AUTOMATIC;
 	/* A group of which only group events are left has no address any more. */
 	if (fate == CUT && missing > 4)
 		missing = 4;

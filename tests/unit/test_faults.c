@@ -341,6 +341,104 @@ static void an_overflow_that_was_retried_completes(void **state)
 	free(found.faults);
 }
 
+/* One event of a group of two pages: page 0 or 1, or EVENT_GROUP. */
+struct step {
+	__u64 time_ns;
+	__u16 kind;
+	__u8 page, flags, code;
+};
+
+static struct faults_counts play(const struct step *steps, size_t count, struct found *found)
+{
+	struct faults_counts counts;
+	struct faults *faults;
+
+	*found = (struct found){0};
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, found});
+	for (size_t i = 0; i < count; i++) {
+		const struct event e = {.time_ns = steps[i].time_ns,
+					.device = 1,
+					.address = 8192 + 4096ull * steps[i].page,
+					.kind = steps[i].kind,
+					.flags = steps[i].flags,
+					.code = steps[i].code};
+
+		stream_events(faults_stream(faults), &e, 1);
+	}
+	faults_counts(faults, &counts);
+	faults_destroy(faults);
+	return counts;
+}
+
+/*
+ * The first request is in the queue, the last was dropped: the IOMMU answers, and the host comes
+ * across the first one ten seconds later, when the device has long gone on.
+ */
+static void what_the_iommu_answered_alone_is_neither_complete_nor_cut(void **state)
+{
+	const struct step steps[] = {
+		{1000, EVENT_FAULT_DETECT, 0, 0, 0},
+		{1100, EVENT_FAULT_DETECT, 1, 0, 0},
+		{1200, EVENT_FAULT_REQUEST, 0, 0, 0},
+		{1300, EVENT_FAULT_OVERFLOW, 1, EVENT_LAST, 0},
+		{1400, EVENT_FAULT_RESUME, 0, EVENT_GROUP, RESPONSE_AUTOMATIC},
+		{10000001500, EVENT_FAULT_ISR, 0, 0, 0},
+		{10000001600, EVENT_FAULT_VOID, 0, 0, 0},
+	};
+	struct faults_counts counts;
+	struct found found;
+
+	(void)state;
+	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
+	assert_int_equal(found.count, 2);
+	assert_int_equal(counts.began, 2);
+	assert_int_equal(counts.complete, 0);
+	assert_int_equal(counts.cut, 0);
+	assert_int_equal(counts.discarded, 1);
+	assert_int_equal(counts.overflowed, 1);
+	assert_int_equal(counts.automatic, 1);
+	assert_int_equal(found.faults[0].state, FAULT_DISCARDED);
+	assert_string_equal(fault_response_name(&found.faults[0]), "automatic");
+	assert_int_equal(found.faults[0].seen, 0x87);
+	assert_int_equal(found.faults[1].state, FAULT_OVERFLOWED);
+	assert_int_equal(found.faults[1].seen, 0x81);
+	free(found.faults);
+}
+
+/* Thrown away in the middle of its group: what the host then did with the rest is not its own. */
+static void a_discarded_request_has_nothing_of_what_became_of_its_group(void **state)
+{
+	const struct step steps[] = {
+		{1000, EVENT_FAULT_DETECT, 0, 0, 0},
+		{1100, EVENT_FAULT_DETECT, 1, 0, 0},
+		{1200, EVENT_FAULT_REQUEST, 0, 0, 0},
+		{1300, EVENT_FAULT_ISR, 0, 0, 0},
+		{1400, EVENT_FAULT_VOID, 0, 0, 0},
+		{1500, EVENT_FAULT_REQUEST, 1, EVENT_LAST, 0},
+		{1600, EVENT_FAULT_ISR, 1, EVENT_LAST, 0},
+		{1700, EVENT_FAULT_HANDLER, 1, EVENT_GROUP, 0},
+		{1800, EVENT_FAULT_RESOLVED, 1, 0, 0},
+		{1900, EVENT_FAULT_MAPPED, 1, 0, 0},
+		{2000, EVENT_FAULT_RESPONSE, 1, EVENT_GROUP, RESPONSE_SUCCESS},
+		{2100, EVENT_FAULT_RESUME, 0, EVENT_GROUP, RESPONSE_SUCCESS},
+	};
+	struct faults_counts counts;
+	struct found found;
+
+	(void)state;
+	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
+	/* All there is has been seen: nobody waits for more. */
+	assert_int_equal(found.count, 2);
+	assert_int_equal(counts.open, 0);
+	assert_int_equal(counts.complete, 1);
+	assert_int_equal(counts.discarded, 1);
+	assert_int_equal(found.faults[0].seen, 0x87);
+	assert_int_equal(found.faults[1].state, FAULT_COMPLETE);
+	assert_int_equal(found.faults[1].seen, 0xff);
+	free(found.faults);
+}
+
 /* Several pages in one group, the CPU fault's address is no IOVA: the page resolved next. */
 static void a_cpu_fault_belongs_to_the_page_resolved_next(void **state)
 {
@@ -463,6 +561,8 @@ int main(void)
 		cmocka_unit_test(time_alone_gives_up_and_releases),
 		cmocka_unit_test(repeated_timestamps_are_counted),
 		cmocka_unit_test(an_overflow_that_was_retried_completes),
+		cmocka_unit_test(what_the_iommu_answered_alone_is_neither_complete_nor_cut),
+		cmocka_unit_test(a_discarded_request_has_nothing_of_what_became_of_its_group),
 		cmocka_unit_test(a_cpu_fault_belongs_to_the_page_resolved_next),
 		cmocka_unit_test(a_missing_stage_goes_to_the_next_seen),
 		cmocka_unit_test(an_endless_group_is_cut_into_bounded_ones),

@@ -122,11 +122,11 @@ static struct page_request page(__u32 device, __u16 group, __u64 number, bool la
 
 static int raise(struct page_request request)
 {
-	__u32 depth;
-	int error = service_reserve(host.service, &request, &depth);
+	struct request_slot slot;
+	int error = service_reserve(host.service, &request, &slot);
 
 	if (!error)
-		service_post(host.service, &request);
+		service_post(host.service, &request, &slot);
 	return error;
 }
 
@@ -267,47 +267,122 @@ static void a_full_queue_drops_and_counts(void **state)
 {
 	struct service_stats stats;
 	struct page_request request = page(1, 0, 0, false);
-	__u32 depth;
+	struct request_slot slot;
 
 	(void)state;
 	build(8, SCHEDULER_SERIAL);
-	fill(0, 0, 7);
-	assert_int_equal(service_reserve(host.service, &request, &depth), 0);
-	assert_int_equal(depth, 8);
+	fill(0, 0, 6);
+	assert_int_equal(service_reserve(host.service, &request, &slot), 0);
+	assert_int_equal(slot.depth, 7);
 	for (int i = 0; i < 11; i++)
 		assert_int_equal(raise(page(2, 0, 0, false)), -EOVERFLOW);
-	service_post(host.service, &request);
+	service_post(host.service, &request, &slot);
 	stats = drained();
 	assert_int_equal(stats.overflows, 11);
-	assert_int_equal(stats.depth_max, 8);
-	assert_int_equal(stats.requests, 8);
+	assert_int_equal(stats.overflow_epochs, 1);
+	assert_int_equal(stats.depth_max, 7);
+	assert_int_equal(stats.requests, 7);
+	assert_int_equal(stats.discarded, 7);
+}
+
+static void arm(enum inject_point point, __s64 times)
+{
+	struct injection injection = {.point = point,
+				      .device = DEVICE_ALL,
+				      .probability = 100,
+				      .interval = 1,
+				      .times = times};
+
+	assert_int_equal(inject_arm(host.injections, &injection), 0);
+}
+
+/* Raises until the overflow bit has been cleared; returns how often that was too early. */
+static __u32 insist(struct page_request request)
+{
+	__u32 refused = 0;
+
+	while (raise(request))
+		refused++;
+	return refused;
 }
 
 /* The host must not mix what it had of that group with the next of the same number. */
-static void a_dropped_last_voids_what_came_before(void **state)
+static void an_overflow_voids_every_unfinished_group(void **state)
 {
-	struct injection overflow = {.point = INJECT_OVERFLOW,
-				     .device = DEVICE_ALL,
-				     .probability = 100,
-				     .interval = 1,
-				     .times = -1};
 	struct service_stats stats;
+	__u64 dropped = 0;
 
 	(void)state;
 	build(64, SCHEDULER_SERIAL);
 	for (__u32 round = 0; round < 31; round++) {
 		assert_int_equal(raise(page(4, 1, 10, false)), 0);
 		assert_int_equal(raise(page(4, 1, 11, false)), 0);
-		assert_int_equal(inject_arm(host.injections, &overflow), 0);
+		assert_int_equal(raise(page(5, 1, 11, false)), 0);
+		arm(INJECT_OVERFLOW, 1);
 		assert_int_equal(raise(page(4, 1, 12, true)), -EOVERFLOW);
 		inject_disarm(host.injections, 0);
+		/* Another device's group, unfinished too, loses what came before as well. */
+		dropped += 1 + insist(page(5, 1, 13, true));
 		assert_int_equal(raise(page(4, 1, 13, true)), 0);
-		wait_responses(round + 1);
-		assert_int_equal(host.responses[round].pages, 1);
+		wait_responses(2 * round + 2);
+		assert_int_equal(host.responses[2 * round].pages, 1);
+		assert_int_equal(host.responses[2 * round + 1].pages, 1);
 	}
 	stats = drained();
-	assert_int_equal(stats.discarded, 62);
+	assert_int_equal(stats.discarded, 93);
+	assert_int_equal(stats.overflow_epochs, 31);
+	assert_int_equal(stats.overflows, dropped);
 	assert_false(service_pending(host.service, 4, 1));
+	assert_false(service_pending(host.service, 5, 1));
+}
+
+/* The bit is sticky: room alone does not help, only the host's clearing does. */
+static void after_an_overflow_requests_are_dropped_until_the_host_has_caught_up(void **state)
+{
+	struct page_request first = page(1, 0, 1, false), last = page(1, 0, 2, true);
+	struct request_slot slot, later;
+	struct service_stats stats;
+
+	(void)state;
+	build(8, SCHEDULER_SERIAL);
+	assert_int_equal(service_reserve(host.service, &first, &slot), 0);
+	arm(INJECT_OVERFLOW, 1);
+	assert_int_equal(raise(last), -EOVERFLOW);
+	/* The queue holds one request of seven; the host waits for its content. */
+	for (int i = 0; i < 13; i++)
+		assert_int_equal(raise(last), -EOVERFLOW);
+	service_post(host.service, &first, &slot);
+	while (service_reserve(host.service, &last, &later))
+		;
+	assert_int_equal(later.epoch, slot.epoch + 1);
+	service_post(host.service, &last, &later);
+	wait_responses(1);
+	assert_int_equal(host.responses[0].pages, 1);
+	stats = drained();
+	assert_int_equal(stats.overflow_epochs, 1);
+	assert_int_equal(stats.discarded, 1);
+}
+
+/* However long each request's interrupt is delayed: the queue has one order, that of its slots. */
+static void requests_are_taken_in_the_order_of_the_queue(void **state)
+{
+	enum { REQUESTS = 2154 };
+
+	(void)state;
+	build(1024, SCHEDULER_SERIAL);
+	for (__u64 n = 0; n < REQUESTS; n++) {
+		struct page_request request = page(n % DEVICES, (n / DEVICES) % 512, n, true);
+
+		request.deliver_ns = monotonic_ns() + n * 7919 % 401 * NSEC_PER_USEC;
+		while (host.count + 900 < n)
+			sleep_until(monotonic_ns() + NSEC_PER_MSEC);
+		assert_int_equal(raise(request), 0);
+	}
+	wait_responses(REQUESTS);
+	for (__u32 n = 0; n < REQUESTS; n++) {
+		assert_int_equal(host.responses[n].device, n % DEVICES);
+		assert_int_equal(host.responses[n].group, (n / DEVICES) % 512);
+	}
 }
 
 static void a_group_is_pending_until_it_has_been_answered(void **state)
@@ -371,7 +446,9 @@ int main(void)
 		HOST_TEST(malformed_requests_are_discarded_and_counted),
 		HOST_TEST(a_group_larger_than_pcie_allows_is_discarded),
 		HOST_TEST(a_full_queue_drops_and_counts),
-		HOST_TEST(a_dropped_last_voids_what_came_before),
+		HOST_TEST(an_overflow_voids_every_unfinished_group),
+		HOST_TEST(after_an_overflow_requests_are_dropped_until_the_host_has_caught_up),
+		HOST_TEST(requests_are_taken_in_the_order_of_the_queue),
 		HOST_TEST(a_group_is_pending_until_it_has_been_answered),
 		HOST_TEST(draining_serves_what_is_queued_however_long_its_delay),
 		HOST_TEST(bad_sizes_are_refused),

@@ -15,7 +15,9 @@ struct rig_config {
 	__u64 memory;			  /* per tenant, 0: 2 MiB */
 	__u16 queues;			  /* 0: 4 */
 	__u32 group_pages, queue_entries; /* 0: 512, 256 */
+	__u32 page_requests;		  /* 0: no limit */
 	__u64 response_timeout_ns;	  /* 0: 10 s */
+	__u64 reenable_ns;
 	enum lookup_kind lookup;
 	enum scheduler_kind scheduler;
 	const cpu_set_t *cpus; /* of every tenant */

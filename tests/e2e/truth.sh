@@ -30,16 +30,7 @@ adopt() {
 	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
 }
 
-# Timestamps on an idle host: neighbours on the same machine may disturb some runs, so one of eight
-# has to hold; a stamp taken in the wrong place fails them all. Programs built with sanitizers are
-# too slow to be held to it, and the rest of this suite takes them too long.
-timing=--timing
-[ -n "${SANITIZED:-}" ] && timing=
-for attempt in {1..8}; do
-	# shellcheck disable=SC2086
-	compare idle "$INJECT" "$root/tests/e2e/jobs/idle.ini" $timing && break
-	echo "    attempt $attempt was disturbed: $(grep -c '^not ok' verdict) checks failed"
-done
+compare idle "$INJECT" "$root/tests/e2e/jobs/idle.ini"
 adopt idle
 equal "idle: nothing was lost" $record_status 0
 

@@ -119,6 +119,16 @@ class TruthLog:
             return "discarded"
         return "complete" if "resume" in self.requests[fault] else "unfinished"
 
+    def effort(self, fault):
+        """Whether storage was read: not known before the page is there, or has been refused."""
+        stages = self.requests[fault]
+        if "overflow" in stages or "void" in stages:
+            return "-"
+        if fault in self.major:
+            return "major"
+        refused = "response" in stages and self.code[fault] != "success"
+        return "minor" if refused or "resolved" in stages else "unknown"
+
     def keyed(self):
         """(device, pasid, group, address) -> requests in the order in which they were raised."""
         keyed = collections.defaultdict(list)
@@ -178,9 +188,8 @@ def compare_fault(log, request, row, problems, alone):
     code = log.code.get(request, "-")
     if row["response"] != code:
         problems["response"].append(f"{name}: {row['response']}, sent {code}")
-    kind = "major" if request in log.major else "minor"
-    if row["kind"] != (kind if row["state"] in ("complete", "unfinished") else "-"):
-        problems["kind"].append(f"{name}: {row['kind']}")
+    if row["kind"] != log.effort(request):
+        problems["kind"].append(f"{name}: {row['kind']}, not {log.effort(request)}")
     if request in log.major or (alone and "resolved" in truth):
         inside = row["cpu_fault_ns"] and "handler" in times and "resolved" in times and (
             times["handler"] <= int(row["cpu_fault_ns"]) <= times["resolved"])

@@ -82,16 +82,37 @@ static void judge_throughput(struct slo *slo, struct device_slo *d, struct judge
 					       .ios = j->ios});
 }
 
+/*
+ * I/Os slower than the target, from all that completed: buckets above the target's count. Those in
+ * its own bucket are on either side of it; the slowest is known exactly.
+ */
+static __u64 count_slow(const struct judged *j, bool *floor)
+{
+	unsigned int own = histogram_bucket(j->objective->latency_target_ns);
+	__u64 slow = 0;
+
+	for (unsigned int i = own + 1; i < HISTOGRAM_BUCKETS; i++)
+		slow += j->latency.buckets[i];
+	*floor = j->latency.buckets[own];
+	if (!slow && j->latency_max_ns > j->objective->latency_target_ns) {
+		slow = 1;
+		*floor = j->latency.buckets[own] > 1;
+	}
+	return slow;
+}
+
 static void judge_latency(struct slo *slo, struct device_slo *d, struct judged *j)
 {
 	const struct slo_objective *o = j->objective;
-	__u64 measured;
+	__u64 measured, slow;
+	bool floor;
 
 	if (!o->latency_target_ns)
 		return;
 	measured = o->latency_percentile >= 100
 			   ? j->latency_max_ns
 			   : histogram_percentile(&j->latency, o->latency_percentile);
+	slow = count_slow(j, &floor);
 	if (measured > o->latency_target_ns)
 		violate(slo, d, j,
 			(struct slo_violation){.metric = SLO_LATENCY,
@@ -99,7 +120,9 @@ static void judge_latency(struct slo *slo, struct device_slo *d, struct judged *
 					       .to_ns = window_start(j, j->window + 1),
 					       .measured = (double)measured,
 					       .target = (double)o->latency_target_ns,
-					       .ios = j->ios});
+					       .ios = j->ios,
+					       .slow_ios = slow,
+					       .slow_floor = floor});
 	histogram_init(&j->latency);
 	j->latency_max_ns = 0;
 }

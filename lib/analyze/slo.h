@@ -69,13 +69,15 @@ struct slo_violation {
 	__u64 from_ns, to_ns;
 	double measured, target; /* ns, per second, bytes per second, faults */
 	__u64 ios;		 /* I/Os of the window */
-	__u64 slow_ios;		 /* of them recorded one by one and slower than the target */
-	__u64 overlapped_ios;	 /* of the slow ones: some fault overlapped */
-	__u64 faults;		 /* that overlapped the slow I/Os or the window */
-	unsigned int stage;	 /* enum stage that took most time of them; STAGES: no fault */
-	__u64 stage_ns;		 /* its time, summed over these faults */
-	__u64 faults_ns;	 /* all their stages, summed */
-	struct fault longest;	 /* of these faults, if there was one */
+	__u64 slow_ios;	 /* of them slower than the target, recorded one by one or only counted */
+	bool slow_floor; /* slow_ios is a floor: some share a bucket with the target */
+	__u64 recorded_ios;   /* of the slow ones recorded one by one: only these have times */
+	__u64 overlapped_ios; /* of the recorded ones: some fault overlapped */
+	__u64 faults;	      /* that overlapped the slow I/Os or the window */
+	unsigned int stage;   /* enum stage that took most time of them; STAGES: no fault */
+	__u64 stage_ns;	      /* its time, summed over these faults */
+	__u64 faults_ns;      /* all their stages, summed */
+	struct fault longest; /* of these faults, if there was one */
 };
 
 struct slo_device_state {

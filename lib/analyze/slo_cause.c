@@ -119,9 +119,12 @@ void slo_explain(const struct slo *slo, const struct device_slo *device, struct 
 		consider(&s, memory_at(&device->faults, i));
 	faults_each_open(slo->reconstruction, consider, &s);
 	for (size_t i = 0; i < kept && v->metric == SLO_LATENCY; i++) {
-		v->slow_ios += is_slow(v, memory_at(&device->ios, device->ios.head + i));
+		v->recorded_ios += is_slow(v, memory_at(&device->ios, device->ios.head + i));
 		v->overlapped_ios += s.overlapped[i];
 	}
+	/* Of those in the target's bucket that are slower some were recorded: so many there are. */
+	if (v->recorded_ios > v->slow_ios)
+		v->slow_ios = v->recorded_ios;
 	v->stage = STAGES;
 	for (unsigned int k = 0; k < STAGES; k++) {
 		v->faults_ns += s.stage_ns[k];
@@ -135,21 +138,30 @@ void slo_explain(const struct slo *slo, const struct device_slo *device, struct 
 
 const char *slo_cause(const struct slo_violation *v, char text[SLO_CAUSE_TEXT])
 {
-	char stage[UNITS_TEXT], all[UNITS_TEXT];
+	char stage[UNITS_TEXT], all[UNITS_TEXT], counted[64] = "";
+	const char *least = v->slow_floor ? "at least " : "";
 	int used = 0;
 
+	if (v->recorded_ios < v->slow_ios)
+		snprintf(counted, sizeof(counted), " (%llu recorded one by one)", v->recorded_ios);
 	if (!v->faults) {
-		if (v->metric == SLO_LATENCY && !v->slow_ios)
+		if (v->metric == SLO_LATENCY && !v->recorded_ios)
 			snprintf(text, SLO_CAUSE_TEXT,
-				 "none of the slow I/Os was recorded one by one; "
-				 "record with a lower slow-I/O limit to learn why");
+				 "none of %s%llu slow I/Os was recorded one by one; "
+				 "record with a lower slow-I/O limit to learn why",
+				 least, v->slow_ios);
+		else if (*counted)
+			snprintf(text, SLO_CAUSE_TEXT,
+				 "no fault overlapped the %llu of %s%llu slow "
+				 "I/Os that were recorded one by one",
+				 v->recorded_ios, least, v->slow_ios);
 		else
 			snprintf(text, SLO_CAUSE_TEXT, "no fault overlapped");
 		return text;
 	}
 	if (v->metric == SLO_LATENCY)
-		used = snprintf(text, SLO_CAUSE_TEXT, "%llu of %llu slow I/Os overlapped ",
-				v->overlapped_ios, v->slow_ios);
+		used = snprintf(text, SLO_CAUSE_TEXT, "%llu of %s%llu slow I/Os%s overlapped ",
+				v->overlapped_ios, least, v->slow_ios, counted);
 	used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used), "%llu fault%s", v->faults,
 			 v->faults == 1 ? "" : "s");
 	if (v->stage < STAGES)

@@ -134,6 +134,89 @@ static void the_fault_that_stood_in_the_way_is_the_cause(void **state)
 	end(&s);
 }
 
+/* A window of one kind of I/Os between target and what is recorded one by one, and of slower ones. */
+static void window_of(struct setup *s, __u64 number, const struct aggregate_bin *bins, __u32 count,
+		      __u64 max_ns)
+{
+	struct aggregate_row row = {
+		.key = {.window = number, .device = 1, .kind = EVENT_IO_COMPLETE},
+		.counts = {.latency_max_ns = max_ns},
+		.bins = count,
+	};
+	const struct aggregate_frame frame = {
+		.window = number, .rows = &row, .row_count = 1, .bins = bins, .bin_count = count};
+
+	for (__u32 i = 0; i < count; i++)
+		row.counts.count += bins[i].count;
+	assert_int_equal(slo_stream(s->slo).ops->aggregate(s->slo, &frame), 0);
+}
+
+static void ios_between_target_and_recording_count_as_slow(void **state)
+{
+	const struct slo_violation *v;
+	char text[SLO_CAUSE_TEXT];
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS, .latency_percentile = 50});
+	/* 13 of 20 ms, which a fault overlapped, and 7 of 7 ms, which were only counted. */
+	fault(&s, 1, 100 * SECOND + 200 * MS);
+	for (int i = 0; i < 13; i++)
+		slow_io(&s, 100 * SECOND + 209 * MS, 20 * MS, 2);
+	window_of(&s, 100,
+		  (struct aggregate_bin[]){{histogram_bucket(MS), 11},
+					   {histogram_bucket(7 * MS), 7},
+					   {histogram_bucket(20 * MS), 13}},
+		  3, 20 * MS);
+	/* Next to the target: nobody knows on which side of it. */
+	window_of(&s, 101,
+		  (struct aggregate_bin[]){{histogram_bucket(5 * MS), 3},
+					   {histogram_bucket(7 * MS), 7}},
+		  2, 7 * MS);
+	/* The slowest is known exactly, though its bucket is the target's. */
+	window_of(&s, 102, (struct aggregate_bin[]){{histogram_bucket(5 * MS), 1}}, 1, 5 * MS + 1);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 3);
+	v = slo_violation(s.slo, 0);
+	assert_int_equal(v->ios, 31);
+	assert_int_equal(v->slow_ios, 20);
+	assert_int_equal(v->recorded_ios, 13);
+	assert_int_equal(v->overlapped_ios, 13);
+	assert_false(v->slow_floor);
+	assert_non_null(strstr(slo_cause(v, text), "13 of 20 slow I/Os (13 recorded one by one) "
+						   "overlapped 1 fault; resolve took"));
+	v = slo_violation(s.slo, 1);
+	assert_int_equal(v->slow_ios, 7);
+	assert_true(v->slow_floor);
+	assert_non_null(strstr(slo_cause(v, text), "none of at least 7 slow I/Os was recorded one "
+						   "by one"));
+	v = slo_violation(s.slo, 2);
+	assert_int_equal(v->slow_ios, 1);
+	assert_false(v->slow_floor);
+	end(&s);
+}
+
+static void a_part_of_an_io_is_no_slow_io(void **state)
+{
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS});
+	fault(&s, 1, 100 * SECOND + 200 * MS);
+	slow_io(&s, 100 * SECOND + 209 * MS, 10 * MS, 2);
+	push(&s, &(struct event){.time_ns = 100 * SECOND + 209 * MS,
+				 .kind = EVENT_IO_COMPLETE,
+				 .device = 1,
+				 .queue = 2,
+				 .value = 10 * MS,
+				 .code = IO_FAULTED | IO_PART | IO_SOURCE});
+	window(&s, 100, 101, 1);
+	finish(&s);
+	assert_int_equal(slo_violation(s.slo, 0)->recorded_ios, 1);
+	assert_int_equal(slo_violation(s.slo, 0)->overlapped_ios, 1);
+	end(&s);
+}
+
 static void no_overlap_is_said(void **state)
 {
 	char text[SLO_CAUSE_TEXT];
@@ -361,6 +444,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_fault_that_stood_in_the_way_is_the_cause),
 		cmocka_unit_test(no_overlap_is_said),
+		cmocka_unit_test(ios_between_target_and_recording_count_as_slow),
+		cmocka_unit_test(a_part_of_an_io_is_no_slow_io),
 		cmocka_unit_test(slow_ios_that_were_only_counted_have_no_known_cause),
 		cmocka_unit_test(a_window_within_its_percentile_is_kept),
 		cmocka_unit_test(a_freeze_is_a_window_without_io),

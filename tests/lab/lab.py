@@ -19,6 +19,7 @@ import scenario
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = image.ROOT
+WATCHDOG = os.path.join(ROOT, "tests", "watchdog.py")
 # What a healthy kernel never says. Both the console and dmesg are searched.
 TROUBLE = re.compile(
     r"BUG[: ]|WARNING: |Oops|Kernel panic|general protection|unable to handle|Call Trace:|cut here"
@@ -26,7 +27,6 @@ TROUBLE = re.compile(
     r"|possible (recursive|circular|irq lock)|lockdep|inconsistent lock|suspicious RCU|sleeping function"
     r"|scheduling while atomic|refcount_t|list_(add|del) corruption|UBSAN|KASAN|KFENCE|DEBUG_LOCKS"
     r"|Bad page|bad: scheduling|Out of memory|invoked oom-killer|segfault at|trap (invalid|divide)")
-BOOT_SECONDS = 60  # a guest that has not come up by then never will
 AGAIN_MAX = 8  # scenarios that may run a second time: more of them are no accident
 
 
@@ -34,7 +34,7 @@ class Report:
     """What the runs showed, counted; prints as it learns."""
 
     def __init__(self):
-        self.passed = self.failed = self.skipped = 0
+        self.passed = self.failed = self.skipped = self.retried = 0
         self.provisional = False  # what fails now runs once more
 
     def ok(self, name):
@@ -44,6 +44,10 @@ class Report:
     def not_ok(self, name, why=""):
         self.failed += 1
         print(f"{'once not ok' if self.provisional else 'not ok'} - {name}" + (f": {why}" if why else ""))
+
+    def retry(self, name, why):
+        self.retried += 1
+        print(f"retried - {name}: {why}")
 
     def counts(self):
         return self.passed, self.failed, self.skipped
@@ -139,9 +143,8 @@ class Runner:
             os.makedirs(directory)
             initramfs = os.path.join(directory, "initramfs")
             image.build(part, tree, release, initramfs)
-            limit = BOOT_SECONDS + sum(part.time_limit(s) + 20 for s in part.scenarios)
             args = machine.command(part, os.path.join(tree, "vmlinuz"), initramfs, directory, False)
-            seconds, wrong = machine.run(args, directory, limit)
+            seconds, wrong = machine.run(args, directory, part.cpu_limits())
             os.unlink(initramfs)
             for disk in part.disks():
                 os.unlink(os.path.join(directory, f"{disk}.disk"))
@@ -153,7 +156,7 @@ class Runner:
             if read(directory, "boot"):
                 remaining = left[1:]
             else:
-                # It did not come up: a second try tells a broken guest from a host that was too busy.
+                # It did not come up: a second try, which is told, tells whether it ever does.
                 remaining = left if tries == 1 else []
         return outcomes
 
@@ -164,7 +167,7 @@ class Runner:
                   (f", up after {int(up[1]) / 1000:.1f} s" if up else "") + f", {directory}")
             console = read(directory, "console")
             if not up and part is not outcomes[-1][0]:
-                print(f"# it did not come up, {wrong or 'ended by itself'}; once more")
+                self.report.retry(f"{part.kernel} {part.name()}", f"it did not come up, {wrong or 'ended by itself'}")
                 self.last_words(console)
                 continue
             if not up:
@@ -197,9 +200,10 @@ class Runner:
     def judge(self, kernel, one, before):
         """A scenario that failed in the first round counts by its second run, alone on a quiet host."""
         if self.report.provisional and self.report.failed > before[1]:
+            failed = self.report.failed - before[1]
             self.report.take_back(before)
             self.again.append((kernel, one))
-            print(f"# {kernel} {one.name}: runs once more, alone")
+            self.report.retry(f"{kernel} {one.name}", f"{failed} checks once not ok, runs once more, alone")
 
     def complaints(self, where, lines, directory):
         if not lines:
@@ -234,9 +238,9 @@ class Runner:
         seconds = re.search(r"^seconds (\d+)", status, re.M)
         print(f"# {where}: {seconds[1] if seconds else '?'} s")
         if one.has_host:
-            run = subprocess.run(["bash", os.path.join(HERE, "host.sh"), one.path, part.kernel],
+            run = subprocess.run([WATCHDOG, "run", "--", "bash", os.path.join(HERE, "host.sh"), one.path, part.kernel],
                                  cwd=os.path.join(directory, one.name), stdin=subprocess.DEVNULL,
-                                 capture_output=True, text=True, errors="replace", check=False, timeout=300)
+                                 capture_output=True, text=True, errors="replace", check=False)
             for line in run.stdout.splitlines():
                 self.report.line(where, line)
             if run.returncode:
@@ -351,7 +355,7 @@ def run_scenarios(options):
     else:
         shutil.rmtree(directory)
     print(f"# {len(boots)} guests in {time.monotonic() - begin:.0f} s")
-    print(f"lab: {report.passed} passed, {report.failed} failed, {report.skipped} skipped")
+    print(f"lab: {report.passed} passed, {report.failed} failed, {report.skipped} skipped, {report.retried} retried")
     return 1 if report.failed else 0
 
 

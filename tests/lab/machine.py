@@ -2,11 +2,16 @@
 """Boots a guest under QEMU's own emulation and sees to it that it ends."""
 import ctypes
 import os
+import re
 import signal
 import subprocess
+import sys
 import time
 
 import scenario
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import watchdog  # noqa: E402
 
 QEMU = os.environ.get("FAULTLINE_LAB_QEMU", "qemu-system-x86_64")
 # An oops ends the guest at once: what ran after it would prove nothing. Warnings reach the console.
@@ -16,6 +21,10 @@ COMMAND_LINE = " ".join((
     "no_timer_check clocksource=tsc tsc=reliable nmi_watchdog=0 watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60",
     "mitigations=off random.trust_cpu=on",
     "preempt=lazy"))  # where a kernel knows it; guest/init says why
+MARK = re.compile(r"faultline-lab: (begin|end) (\S+)")
+OTHER_CPU_SECONDS = 200  # of booting, and of what follows a scenario
+# Inside, init ends a scenario that stands still; this is for guests that cannot any more.
+QUIET_SECONDS, IDLE_SHARE = 300, 0.2
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -48,7 +57,51 @@ def command(boot, vmlinuz, initramfs, directory, interactive):
     return args + boot.devices()
 
 
-def run(args, directory, limit):
+class GuestWatch:
+    """Decides whether a guest hangs or spins, by what the emulator uses and the guest says."""
+
+    def __init__(self, pid, directory, limits):
+        self.pid, self.limits = pid, limits
+        self.paths = [os.path.join(directory, name) for name in ("console", "results.tar")]
+        self.phase, self.base, self.used = "boot", 0.0, 0.0
+        self.said, self.read, self.looked = (), 0, time.monotonic()
+        self.moved = self.looked
+
+    def sizes(self):
+        return tuple(os.path.getsize(path) if os.path.exists(path) else 0 for path in self.paths)
+
+    def follow(self):
+        """Which scenario runs, by the marks on the console; each has a budget of its own."""
+        with open(self.paths[0], "rb") as file:
+            file.seek(self.read)
+            lines = file.read().rpartition(b"\n")[0]
+        self.read += len(lines)
+        marks = MARK.findall(lines.decode(errors="replace"))
+        if marks:
+            what, name = marks[-1]
+            self.phase, self.base = name if what == "begin" else "end", self.used
+
+    def look(self):
+        """What is wrong, or None."""
+        process, now = watchdog.Process(self.pid), time.monotonic()
+        computed, self.used = process.cpu - self.used, process.cpu
+        said = self.sizes()
+        if said != self.said:
+            self.said, self.moved = said, now
+            self.follow()
+        # A guest in which all sleeps still has its timer's ticks.
+        if computed > IDLE_SHARE * (now - self.looked) or process.waits_for_cpu:
+            self.moved = now
+        self.looked = now
+        limit = self.limits.get(self.phase, OTHER_CPU_SECONDS)
+        if self.used - self.base > limit:
+            return f"it used more than {limit} s of CPU time in {self.phase}"
+        if now - self.moved > QUIET_SECONDS:
+            return f"nothing ran in it for {QUIET_SECONDS} s, in {self.phase}"
+        return None
+
+
+def run(args, directory, limits):
     """Runs a guest to its end: (seconds, what went wrong or None)."""
     begin = time.monotonic()
     with open(os.path.join(directory, "qemu.log"), "wb") as log:
@@ -57,12 +110,17 @@ def run(args, directory, limit):
                                      preexec_fn=die_with_parent)
         except OSError as error:
             return 0, f"{args[0]}: {error.strerror}"
+        watch, wrong = GuestWatch(guest.pid, directory, limits), None
         try:
-            guest.wait(timeout=limit)
-            wrong = None if guest.returncode == 0 else f"QEMU ended with {guest.returncode}"
-        except subprocess.TimeoutExpired:
-            wrong = f"the guest was still running after {limit} s"
+            while not wrong:
+                try:
+                    guest.wait(timeout=1)
+                    break
+                except subprocess.TimeoutExpired:
+                    wrong = watch.look()
         finally:
             guest.kill()
             guest.wait()
+        if not wrong and guest.returncode:
+            wrong = f"QEMU ended with {guest.returncode}"
     return time.monotonic() - begin, wrong

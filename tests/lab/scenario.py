@@ -11,7 +11,7 @@ IOMMUS = {
     "virtio": ("", ["-device", "virtio-iommu-pci"]),
 }
 KEYS = ("kernels", "iommu", "command line", "cpus", "memory", "disk", "devices", "modules", "own modules",
-        "programs", "paths", "files", "disabled", "time limit", "alone", "expected message")
+        "programs", "paths", "files", "disabled", "cpu limit", "quiet limit", "alone", "expected message")
 KEY = re.compile(r"^# (%s)(?: (6\.1|6\.12|new))?: *(.*?) *$" % "|".join(KEYS))
 
 
@@ -48,7 +48,7 @@ class Scenario:
         for kernel in KERNELS:
             if self.one("iommu", kernel, "none") not in IOMMUS:
                 raise Wrong(f"{path}: no IOMMU '{self.one('iommu', kernel)}': one of {', '.join(IOMMUS)}")
-            for key in ("cpus", "memory", "time limit"):
+            for key in ("cpus", "memory", "cpu limit", "quiet limit"):
                 self.number(key, kernel, 1)
 
     def check_stages(self):
@@ -142,12 +142,13 @@ class Boot:
                 most[unit] = max(most.get(unit, 0), units.count(unit))
         return [word for unit, count in most.items() for word in unit * count]
 
-    def time_limit(self, scenario):
-        return scenario.number("time limit", self.kernel, 120)
+    def cpu_limits(self):
+        """CPU seconds of the emulator that each scenario may use: many times what it needs."""
+        return {one.name: one.number("cpu limit", self.kernel, 400) for one in self.scenarios}
 
     def plan(self):
-        """What the guest is to do, a scenario a line: name, time limit, probe to leave out."""
-        return "".join(f"{one.name} {self.time_limit(one)} {one.one('disabled', self.kernel)}\n"
+        """What the guest is to do, a scenario a line: name, limit of stillness, probe to leave out."""
+        return "".join(f"{one.name} {one.number('quiet limit', self.kernel, 90)} {one.one('disabled', self.kernel)}\n"
                        for one in self.scenarios)
 
     def name(self):

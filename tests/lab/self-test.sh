@@ -103,7 +103,7 @@ check "and where" grep -q "'iommu_map' is no probe that its table shows on 6.12"
 
 wait $one
 equal "beside another, a good one passes" $? 0
-equal "and its checks are counted" "$(tail -n 1 one.log)" "lab: 4 passed, 0 failed, 0 skipped"
+equal "and its checks are counted" "$(tail -n 1 one.log)" "lab: 4 passed, 0 failed, 0 skipped, 0 retried"
 wait $all
 equal "with bad ones the run fails" $? 1
 said() { check "$1" grep -qE -- "$2" all.log; }
@@ -111,7 +111,8 @@ said "a failed check" "^not ok - 6.1 b_fail: one is two: got '1', expected '2'"
 said "a scenario that checks nothing" "^not ok - 6.1 c_silent: checks something"
 said "a scenario that leaves early" "^not ok - 6.1 d_exits: runs to its end: exit 3"
 said "and what it hangs in" "sleep 1000 , in .*nanosleep"
-said "a scenario that hangs" "^not ok - 6.1 e_hangs: ends in time"
+said "a scenario that hangs" "^not ok - 6.1 e_hangs: ends by itself: nothing ran for 4 s"
+said "a scenario that spins" "^not ok - 6.1 l_spins: ends: it used more than 5 s of CPU time in l_spins"
 said "a warning of the kernel" "^not ok - 6.1 f_warns: the kernel has no complaints"
 said "programs that were left attached" "^ok - 6.1 g_leaves: nothing is left attached"
 said "a stage another produced" "^not ok - 6.1 h_stages: stage page_fault .plain.: produced by 'kernel'"

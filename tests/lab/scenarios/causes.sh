@@ -6,7 +6,6 @@
 # own modules: faultline_device
 # files: build/tests/lab/programs/cause_target
 # disabled: mm_copy
-# time limit: 150
 
 setup() {
 	load faultline_device

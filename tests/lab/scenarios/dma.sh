@@ -8,7 +8,6 @@
 # devices: -device nvme,drive=dma,serial=dma -device virtio-blk-pci,drive=virtio,iommu_platform=on,disable-legacy=on
 # modules: nvme virtio_pci virtio_blk
 # disabled: dma_alloc
-# time limit: 180
 
 reads=37
 tracing=/sys/kernel/tracing

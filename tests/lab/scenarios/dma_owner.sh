@@ -6,7 +6,6 @@
 # own modules: faultline_device
 # files: build/tests/lab/programs/dma_driver
 # disabled: dma_map
-# time limit: 180
 
 record_options="--old-mapping 1s"
 

@@ -7,7 +7,6 @@
 # devices: -device edu
 # modules: vfio-pci vfio_iommu_type1 rdma_rxe
 # files: build/tests/unit/test_refused
-# time limit: 150
 
 # keep NAME: all that the host needs to judge doctor's table of this moment.
 keep() {

@@ -4,7 +4,6 @@
 # cpus: 2
 # own modules: faultline_device
 # disabled: iopf_handler
-# time limit: 150
 
 # raise WHAT OPTION...: its counters are in WHAT.csv, summed over devices; its log is a truth.
 raise() {

@@ -2,7 +2,6 @@
 # Whenever faultline is killed, the kernel takes back every program, map and link of its.
 #
 # iommu: intel
-# time limit: 90
 
 loaded() {
 	bpftool prog list | grep -oE '^[0-9]+: [a-z_]+' | sort

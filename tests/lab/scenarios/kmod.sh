@@ -4,7 +4,6 @@
 # devices that go with requests pending, processes that are killed, loading and unloading.
 # own modules: faultline_device
 # cpus: 2
-# time limit: 90
 
 log=/tmp/iopf.csv
 

@@ -5,7 +5,6 @@
 # modules: null_blk configfs
 # own modules: faultline_device
 # disabled: mm_fault
-# time limit: 90
 
 setup() {
 	load null_blk nr_devices=0

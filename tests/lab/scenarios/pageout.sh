@@ -8,7 +8,6 @@
 # modules: virtio_blk null_blk configfs dm_mod dm_delay
 # files: build/tests/lab/programs/page_target
 # disabled: mm_swap
-# time limit: 150
 
 group=/sys/fs/cgroup/paged
 disk() {
@@ -69,12 +68,12 @@ target_start() {
 	) &
 	exec {in}>in {out}<out
 	asks[$name]=$in answers[$name]=$out
-	read -r -t 30 addresses[$name] pids[$name] <&"$out"
+	read -r addresses[$name] pids[$name] <&"$out"
 }
 # tell NAME WORD: what it says is left in $answer.
 tell() {
 	echo "$2" >&"${asks[$1]}"
-	read -r -t 120 answer <&"${answers[$1]}"
+	read -r answer <&"${answers[$1]}"
 }
 target_end() {
 	exec {asks[$1]}>&- {answers[$1]}<&-

@@ -12,7 +12,6 @@
 # disabled: odp_resolved
 # disabled 6.1: rdma_counters
 # disabled 6.12: rdma_counters
-# time limit: 240
 
 group=/sys/fs/cgroup/paged
 on_demand() { [ "$kernel" = new ]; }

@@ -5,7 +5,6 @@
 # cpus: 2
 # own modules: faultline_device
 # disabled: mm_fault
-# time limit: 150
 
 raise() {
 	local what=$1

@@ -8,7 +8,6 @@
 # modules: nvme
 # files: build/bench/storm
 # disabled: iommu_map
-# time limit: 90
 
 pages=1009 reads=97
 tracing=/sys/kernel/tracing

@@ -6,7 +6,6 @@
 # devices: -device edu -device nvme,drive=vfio,serial=vfio
 # modules: vfio-pci vfio_iommu_type1
 # disabled: vfio_map
-# time limit: 90
 
 edu=$(cd /sys/bus/pci/devices && grep -l 0x11e8 */device | head -n 1 | cut -d/ -f1)
 nvme=$(cd /sys/bus/pci/devices && grep -l 0x010802 */class | head -n 1 | cut -d/ -f1)

@@ -7,7 +7,6 @@
 # devices: -device edu
 # modules: vfio-pci vfio_iommu_type1
 # disabled: vtd_fault
-# time limit: 180
 
 dmas=23
 edu=$(cd /sys/bus/pci/devices && grep -l 0x11e8 */device | head -n 1 | cut -d/ -f1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # kernels: 6.1
-# time limit: 2
+# quiet limit: 4
 guest() {
 	ok "begins"
 	# Deaf to everything but SIGKILL, and so is its child.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 # kernels: 6.1
-# time limit: 20
 guest() {
 	ok "begins"
 	sync

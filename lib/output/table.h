@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whatever is printable is a table of typed columns, written by one of three writers.
+ * Whatever is printable is a table of typed columns, written by one of three writers, or kept as rows.
  *
  * The producer describes the table once and gives rows of cells; text, CSV and JSON come from the
  * same rows, so they never disagree. Text is at most 80 columns wide with human units; CSV is one
@@ -50,10 +50,16 @@ union cell {
 	double real;
 };
 
-enum output_format { OUTPUT_TEXT, OUTPUT_CSV, OUTPUT_JSON };
+enum output_format {
+	OUTPUT_TEXT,
+	OUTPUT_CSV,
+	OUTPUT_JSON,
+	OUTPUT_ROWS, /* into memory: lib/output/rows.h */
+};
 
 /* Where tables go. One writer serves many tables, one after the other. */
 struct writer;
+struct rows;
 
 struct writer_config {
 	enum output_format format;
@@ -62,7 +68,8 @@ struct writer_config {
 	const char *only;      /* write just the table of this name; NULL: all */
 	bool overwrite;	       /* CSV: replace regular files of the tables' names */
 	bool wide;
-	bool raw_time; /* COLUMN_TIME as monotonic ns instead of wall-clock */
+	bool raw_time;	   /* COLUMN_TIME as monotonic ns instead of wall-clock */
+	struct rows *rows; /* OUTPUT_ROWS: where they go */
 };
 
 int writer_open(struct writer **writer, const struct writer_config *config);

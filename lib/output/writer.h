@@ -27,6 +27,7 @@ struct writer_ops {
 extern const struct writer_ops text_writer_ops;
 extern const struct writer_ops csv_writer_ops;
 extern const struct writer_ops json_writer_ops;
+extern const struct writer_ops rows_writer_ops;
 
 struct writer {
 	struct writer_config config;

@@ -120,6 +120,7 @@ static int write_everything(struct report *report)
 	err = err ? err : counts_write_rates(a->counts, a->session, w);
 	err = err ? err : counts_write_totals(a->counts, a->session, w);
 	err = err ? err : iommu_faults_write_totals(a->iommu_faults, w);
+	err = err ? err : iommu_faults_write_devices(a->iommu_faults, w);
 	err = err ? err : iommu_faults_write(a->iommu_faults, w, 0);
 	err = err ? err : mappings_write_devices(a->mappings, a->counts, w);
 	err = err ? err : mappings_write_mappers(a->mappings, w, 0);

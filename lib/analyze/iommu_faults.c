@@ -10,12 +10,17 @@
 
 #define OWNER_BACK 64 /* an owner's fault is among the last so many, by far */
 
+struct device_faults {
+	__u64 faults, owned;
+	struct iommu_fault last;
+};
+
 struct iommu_faults {
 	const struct session *session;
 	struct iommu_fault *kept; /* a ring of IOMMU_FAULTS_KEPT once it is full */
 	size_t count, room;
 	__u64 total;
-	struct slots devices; /* __u64: faults */
+	struct slots devices; /* struct device_faults */
 	struct iommu_faults_counts counts;
 };
 
@@ -26,7 +31,7 @@ static struct iommu_fault *at(const struct iommu_faults *f, __u64 number)
 
 static int keep(struct iommu_faults *f, const struct event *event)
 {
-	__u64 *of_device;
+	struct device_faults *of_device;
 
 	if (f->count == f->room && f->room < IOMMU_FAULTS_KEPT) {
 		size_t room = f->room ? 2 * f->room : 64;
@@ -44,9 +49,23 @@ static int keep(struct iommu_faults *f, const struct event *event)
 	*at(f, f->total++) = (struct iommu_fault){.event = *event};
 	f->counts.seen++;
 	of_device = slots_make(&f->devices, event->device);
-	if (of_device)
-		++*of_device;
+	if (of_device) {
+		of_device->faults++;
+		of_device->last = (struct iommu_fault){.event = *event};
+	}
 	return 0;
+}
+
+/* The last fault of a device is told with its owner, too. */
+static void owner_of_device(struct iommu_faults *f, const struct iommu_fault *fault)
+{
+	struct device_faults *of_device = slots_find(&f->devices, fault->event.device);
+
+	if (!of_device)
+		return;
+	of_device->owned++;
+	if (!memcmp(&of_device->last.event, &fault->event, sizeof(fault->event)))
+		of_device->last = *fault;
 }
 
 /* The owner follows its fault on the same CPU; other CPUs' events may stand between. */
@@ -64,6 +83,7 @@ static void take_owner(struct iommu_faults *f, const struct event *owner)
 		if (owner->code == OWNER_UNMAPPED)
 			session_process(f->session, owner->tid, fault->unmapper);
 		f->counts.owned++;
+		owner_of_device(f, fault);
 		return;
 	}
 }
@@ -101,7 +121,7 @@ int iommu_faults_create(struct iommu_faults **faults, const struct session *sess
 	if (!f)
 		return failed(-ENOMEM, "no memory for IOMMU faults");
 	f->session = session;
-	slots_init(&f->devices, sizeof(__u64));
+	slots_init(&f->devices, sizeof(struct device_faults));
 	return 0;
 }
 
@@ -128,21 +148,16 @@ void iommu_faults_counts(const struct iommu_faults *f, struct iommu_faults_count
 
 const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *f, __u64 *of_device)
 {
-	__u32 worst = DEVICE_NONE;
+	const struct device_faults *worst = NULL;
 
-	*of_device = 0;
 	for (__u32 handle = 0; handle < f->devices.end; handle++) {
-		const __u64 *count = slots_find(&f->devices, handle);
+		const struct device_faults *device = slots_find(&f->devices, handle);
 
-		if (count && *count > *of_device) {
-			*of_device = *count;
-			worst = handle;
-		}
+		if (device && device->faults > (worst ? worst->faults : 0))
+			worst = device;
 	}
-	for (__u64 back = 1; *of_device && back <= f->count; back++)
-		if (at(f, f->total - back)->event.device == worst)
-			return at(f, f->total - back);
-	return NULL;
+	*of_device = worst ? worst->faults : 0;
+	return worst ? &worst->last : NULL;
 }
 
 const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_TEXT])
@@ -227,6 +242,13 @@ static const char *access_name(__u8 flags)
 	return flags & EVENT_READ ? "read" : "interrupt";
 }
 
+static const char *owner_state(const struct iommu_fault *fault)
+{
+	if (fault->owner.kind == EVENT_NONE)
+		return "unknown";
+	return fault->owner.code == OWNER_UNMAPPED ? "unmapped" : "mapped";
+}
+
 static int write_row(const struct iommu_faults *f, struct writer *writer,
 		     const struct iommu_fault *fault)
 {
@@ -247,9 +269,7 @@ static int write_row(const struct iommu_faults *f, struct writer *writer,
 			{.text = iommu_fault_reason(fault, reason)},
 			{.count = event->kind == EVENT_IOMMU_FAULT ? event->code : CELL_NONE},
 			{.text = source_name(event)},
-			{.text = !owned ? "unknown"
-				 : gone ? "unmapped"
-					: "mapped"},
+			{.text = owner_state(fault)},
 			{.text = fault->process},
 			{.count = owned ? owner->pid : CELL_NONE},
 			{.text = owned ? session_device_name(f->session, owner->device, owner_name)
@@ -262,6 +282,62 @@ static int write_row(const struct iommu_faults *f, struct writer *writer,
 			{.count = gone ? owner->tid : CELL_NONE},
 			{.text = owned ? session_stack(f->session, owner->group) : ""},
 		});
+}
+
+static int write_device(const struct iommu_faults *f, struct writer *writer, __u32 handle,
+			const struct device_faults *d)
+{
+	const struct device_info *info = session_device(f->session, handle);
+	const struct iommu_fault *last = &d->last;
+	bool owned = last->owner.kind != EVENT_NONE;
+	char name[NAME_TEXT], reason[NAME_TEXT];
+
+	return writer_row(
+		writer, (union cell[]){
+				{.text = session_device_name(f->session, handle, name)},
+				{.text = info ? info->model : ""},
+				{.count = d->faults},
+				{.count = d->owned},
+				{.count = last->event.time_ns},
+				{.text = access_name(last->event.flags)},
+				{.count = last->event.address},
+				{.text = iommu_fault_reason(last, reason)},
+				{.text = owner_state(last)},
+				{.text = last->process},
+				{.count = owned ? last->owner.pid : CELL_NONE},
+				{.text = last->unmapper},
+				{.text = owned ? session_stack(f->session, last->owner.group) : ""},
+			});
+}
+
+int iommu_faults_write_devices(const struct iommu_faults *f, struct writer *writer)
+{
+	static const struct column columns[] = {
+		{"device", NULL, COLUMN_TEXT, 12, false},
+		{"driver", NULL, COLUMN_TEXT, 12, true},
+		{"faults", NULL, COLUMN_COUNT, 7, false},
+		{"owned", NULL, COLUMN_COUNT, 7, true},
+		{"last", NULL, COLUMN_TIME, 15, false},
+		{"access", NULL, COLUMN_TEXT, 6, false},
+		{"address", NULL, COLUMN_ADDRESS, 14, false},
+		{"reason", NULL, COLUMN_TEXT, 24, true},
+		{"owner", NULL, COLUMN_TEXT, 8, true},
+		{"process", NULL, COLUMN_TEXT, 15, false},
+		{"pid", NULL, COLUMN_COUNT, 7, true},
+		{"unmapper", NULL, COLUMN_TEXT, 15, true},
+		{"stack", NULL, COLUMN_TEXT, 0, true},
+	};
+	static const struct table table = {"iommu_fault_devices", "IOMMU faults by device", columns,
+					   sizeof(columns) / sizeof(columns[0])};
+	int error = writer_begin(writer, &table);
+
+	for (__u32 handle = 0; !error && handle < f->devices.end; handle++) {
+		const struct device_faults *d = slots_find(&f->devices, handle);
+
+		if (d && d->faults)
+			error = write_device(f, writer, handle, d);
+	}
+	return error ? error : writer_end(writer);
 }
 
 int iommu_faults_write(const struct iommu_faults *f, struct writer *writer, size_t limit)

@@ -38,6 +38,8 @@ const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *faults, 
 const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_TEXT]);
 /* Table "iommu_fault_totals". */
 int iommu_faults_write_totals(const struct iommu_faults *faults, struct writer *writer);
+/* Table "iommu_fault_devices": a row a device, with its newest fault. */
+int iommu_faults_write_devices(const struct iommu_faults *faults, struct writer *writer);
 /* Table "iommu_faults", oldest first; limit 0: all that were kept. */
 int iommu_faults_write(const struct iommu_faults *faults, struct writer *writer, size_t limit);
 

@@ -128,13 +128,13 @@ static int write_everything(struct report *report)
 	err = err ? err : ios_write_devices(a->ios, a->counts, a->session, w, 0);
 	err = err ? err : ios_write(a->ios, a->session, w, 0);
 	err = err ? err : invalidations_write(a->invalidations, a->session, w, true);
-	err = err ? err : odp_write(a->odp, w, 0);
+	err = err ? err : odp_write(a->odp, LATENCY_SINCE_START, w, 0);
 	err = err ? err : odp_write_counters(a->odp, w);
 	err = err ? err : footprint_write(a->footprint, a->session, w);
 	err = err ? err : footprint_write_curve(a->footprint, a->session, w, 0);
 	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
 	err = err ? err : footprint_write_intervals(a->footprint, a->session, w);
-	err = err ? err : vfio_write(a->vfio, a->session, w);
+	err = err ? err : vfio_write(a->vfio, a->session, LATENCY_SINCE_START, w);
 	err = err ? err : vfio_write_runs(a->vfio, a->session, w);
 	err = err ? err : vfio_write_failures(a->vfio, a->session, w);
 	err = err ? err : vfio_write_devices(a->vfio, a->session, w);
@@ -188,9 +188,9 @@ static int write_text(struct report *report)
 	if (!err && invalidations_all(a->invalidations)->counts.began)
 		err = invalidations_write(a->invalidations, a->session, w, false);
 	if (!err && vfio_containers(a->vfio))
-		err = vfio_write(a->vfio, a->session, w);
+		err = vfio_write(a->vfio, a->session, LATENCY_SINCE_START, w);
 	if (!err && odp_seen(a->odp))
-		err = odp_write(a->odp, w, TEXT_ROWS);
+		err = odp_write(a->odp, LATENCY_SINCE_START, w, TEXT_ROWS);
 	if (!err && odp_seen(a->odp))
 		err = odp_write_counters(a->odp, w);
 	err = err ? err : write_dma_text(a, w);

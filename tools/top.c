@@ -10,18 +10,23 @@
 #include "tools/top/watch.h"
 #include "tools/verbs.h"
 
-enum { KEY_CSV = 1000, KEY_JSON, KEY_SPEED };
+enum { KEY_CSV = 1000, KEY_JSON, KEY_SPEED, KEY_VIEW, KEY_WINDOW, KEY_SINCE_START };
+
+#define WINDOW_DEFAULT_NS 10000000000ull
+#define WINDOW_MOST_NS	  3600000000000ull
 
 static const char doc[] =
 	"Devices by I/O page fault rate, with latency percentiles, the slowest stage, blocked "
-	"queues and SLO state; live, or from a recording. Batch output when stdout is no "
-	"terminal.\v"
+	"queues and SLO state; unrecoverable IOMMU faults, DMA mappings, VFIO and RDMA (Tab); and "
+	"the worst finding in one sentence. Live, or from a recording. Batch output when stdout "
+	"is no terminal.\v"
 	"EXAMPLES:\n"
 	"  sudo faultline top                    live, every second\n"
 	"  sudo faultline top -d 'tenant0/*' 5   one tenant's devices, every 5 s\n"
 	"  sudo faultline top -b --csv 1 60 > minute.csv\n"
 	"  faultline top -i run.flt --speed 1    a recording, as fast as it happened\n"
-	"  faultline top -i run.flt -b -s p99    a recording, as text\n\n"
+	"  faultline top -i run.flt -b -s p99    a recording, as text\n"
+	"  sudo faultline top --view vfio        who is near a limit of locked memory?\n\n"
 	"Exit status: 0 done; 1 the system refused; 2 wrong option; 3 damaged input;\n"
 	"4 privilege missing; 5 events were lost: numbers are floors; 7 interrupted.";
 
@@ -30,9 +35,14 @@ static const struct argp_option options[] = {
 	 0},
 	{"pid", 'p', "PID", 0, "Only devices of this owner; its CPU faults one by one; repeatable",
 	 0},
+	{"view", KEY_VIEW, "NAME", 0,
+	 "faults (default), iommu, dma, vfio or rdma: shown first, or printed", 0},
+	{"window", KEY_WINDOW, "TIME", 0,
+	 "Latencies of the last TIME, at least an interval (default: 10s)", 0},
+	{"since-start", KEY_SINCE_START, NULL, 0, "Latencies since the start instead", 0},
 	{"sort", 's', "COLUMN", 0,
-	 "rate (default), total, p50, p99, max, blocked, footprint, slo or name; "
-	 "-COLUMN turns the order",
+	 "rate (default), total, p50, p99, max, blocked, footprint, slo or name; in other views "
+	 "a column of theirs; -COLUMN turns the order",
 	 0},
 	{"rows", 'r', "N", 0, "At most N devices", 0},
 	{"batch", 'b', NULL, 0, "Print instead of drawing", 0},
@@ -50,6 +60,7 @@ static const struct argp_option options[] = {
 struct asked {
 	struct top_options top;
 	const char *slo_file;
+	const char *sort;
 };
 
 static int add_device(struct collect_filter *filter, const char *name)
@@ -75,15 +86,57 @@ static int add_pid(struct collect_filter *filter, const char *text)
 	return 0;
 }
 
+/* What a view can be sorted by, as its table calls the columns. */
+static int no_column(const struct view *view, const char *name)
+{
+	char accepted[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < view_column_count(view) && used < sizeof(accepted); i++)
+		used += (size_t)snprintf(accepted + used, sizeof(accepted) - used, "%s%s",
+					 i ? ", " : "", view->columns[i].head);
+	return failed(-EINVAL, "-s %s: no such column of view %s; accepted: %s", name, view->name,
+		      accepted);
+}
+
 static int set_sort(struct top_options *top, const char *name)
 {
-	top->reverse = *name == '-';
-	top->sort = top_sort_from(name + top->reverse);
+	const struct view *view = views[top->view];
+
+	top->reverse = name && *name == '-';
+	if (top->view != VIEW_FAULTS) {
+		top->sort = view_sort_from(view, name ? name + top->reverse : view->sort);
+		return top->sort == VIEW_COLUMNS ? no_column(view, name) : 0;
+	}
+	top->sort = name ? top_sort_from(name + top->reverse) : SORT_RATE;
 	if (top->sort == SORT_COUNT)
 		return failed(-EINVAL,
 			      "-s %s: no such column; accepted: rate, total, p50, p99, max, "
 			      "blocked, footprint, slo, name",
 			      name);
+	return 0;
+}
+
+static int set_view(struct top_options *top, const char *name)
+{
+	top->view = view_from(name);
+	if (top->view == VIEWS)
+		return failed(-EINVAL,
+			      "--view %s: no such view; accepted: faults, iommu, dma, vfio, rdma",
+			      name);
+	return 0;
+}
+
+static int set_window(struct top_options *top, const char *text)
+{
+	__u64 ns;
+	int error = units_parse_duration(text, &ns);
+
+	if (error)
+		return failed_in(error, "--window");
+	if (!ns || ns > WINDOW_MOST_NS)
+		return failed(-EINVAL, "--window %s: accepted: more than 0, at most 1h", text);
+	top->window_ns = ns;
 	return 0;
 }
 
@@ -135,7 +188,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'p':
 		return add_pid(&top->filter, argument);
 	case 's':
-		return set_sort(top, argument);
+		asked->sort = argument;
+		return 0;
+	case KEY_VIEW:
+		return set_view(top, argument);
+	case KEY_WINDOW:
+		return set_window(top, argument);
+	case KEY_SINCE_START:
+		top->span = LATENCY_SINCE_START;
+		return 0;
 	case 'r':
 		error = units_parse_count(argument, 1, UINT32_MAX, &rows);
 		top->rows = error ? 0 : (size_t)rows;
@@ -208,12 +269,16 @@ int verb_top(int argc, char **argv)
 	static const struct argp argp = {options, parse, "[INTERVAL [COUNT]]", doc, NULL,
 					 NULL,	  NULL};
 	static struct slo_set slos;
-	struct asked asked = {.top.interval_s = 1};
+	struct asked asked = {
+		.top = {.interval_s = 1, .span = LATENCY_WINDOW, .window_ns = WINDOW_DEFAULT_NS}};
 	int error;
 
 	error = common_parse(&argp, 0, argc, argv, &asked);
 	if (!error)
 		error = check(&asked.top);
+	/* Which columns there are depends on the view, which may be named later. */
+	if (!error)
+		error = set_sort(&asked.top, asked.sort);
 	if (error) {
 		common_failed(error);
 		return EXIT_USAGE;

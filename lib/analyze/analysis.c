@@ -18,6 +18,7 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
+#include "lib/analyze/stage_window.h"
 #include "lib/analyze/stages.h"
 #include "lib/analyze/vfio.h"
 #include "lib/base/fail.h"
@@ -42,10 +43,12 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 	error = error ? error : counts_create(&a->counts, a->faults, c->history_windows);
 	error = error ? error : recent_create(&a->recent, a->faults, c->last_faults);
 	error = error ? error : ios_create(&a->ios);
-	error = error ? error : vfio_create(&a->vfio);
-	error = error ? error : odp_create(&a->odp, a->session, a->faults);
+	error = error ? error : vfio_create(&a->vfio, c->windowed);
+	error = error ? error : odp_create(&a->odp, a->session, a->faults, c->windowed);
 	error = error ? error : iommu_faults_create(&a->iommu_faults, a->session);
 	error = error ? error : mappings_create(&a->mappings, a->session);
+	if (!error && c->windowed)
+		error = stage_window_create(&a->stage_window, a->faults);
 	if (!error && !c->without_footprint)
 		error = footprint_create(&a->footprint, &footprint);
 	if (!error && c->slos)
@@ -116,6 +119,7 @@ void analysis_destroy(struct analysis *a)
 	counts_destroy(a->counts);
 	rates_destroy(a->rates);
 	queues_destroy(a->queues);
+	stage_window_destroy(a->stage_window);
 	stages_destroy(a->stages);
 	invalidations_destroy(a->invalidations);
 	silent_destroy(a->silent);

@@ -31,6 +31,8 @@ struct analysis_config {
 	const struct slo_set *slos;
 	/* Per-page tables of the footprint are left out; they are what takes memory. */
 	bool without_footprint;
+	/* The newest latencies are kept: live_look() will be called. */
+	bool windowed;
 };
 
 struct session;
@@ -38,6 +40,7 @@ struct silent;
 struct faults;
 struct invalidations;
 struct stages;
+struct stage_window;
 struct queues;
 struct rates;
 struct counts;
@@ -57,6 +60,7 @@ struct analysis {
 	struct silent *silent;		     /* probes that look at the wrong place */
 	struct invalidations *invalidations; /* the other direction */
 	struct stages *stages;		     /* latency per stage */
+	struct stage_window *stage_window;   /* of the newest faults; NULL unless windowed */
 	struct queues *queues;		     /* time each queue was blocked */
 	struct rates *rates;		     /* of faults; peaks, bursts */
 	struct counts *counts;		     /* of everything, per second */

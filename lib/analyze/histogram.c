@@ -29,13 +29,18 @@ static void note(struct histogram *h, __u64 low, __u64 high)
 
 void histogram_add(struct histogram *h, __u64 value)
 {
-	h->count++;
-	h->sum += value;
-	note(h, value, value);
-	bucket_grow(&h->buckets[histogram_bucket(value)], 1);
+	histogram_add_many(h, value, 1);
 }
 
-static __u64 bucket_middle(unsigned int bucket)
+void histogram_add_many(struct histogram *h, __u64 value, __u32 count)
+{
+	h->count += count;
+	h->sum += value * count;
+	note(h, value, value);
+	bucket_grow(&h->buckets[histogram_bucket(value)], count);
+}
+
+__u64 histogram_bucket_middle(unsigned int bucket)
 {
 	__u64 low = histogram_bucket_low(bucket);
 
@@ -48,7 +53,7 @@ void histogram_add_bucket(struct histogram *h, unsigned int bucket, __u32 count)
 
 	if (bucket >= HISTOGRAM_BUCKETS || !count)
 		return;
-	middle = bucket_middle(bucket);
+	middle = histogram_bucket_middle(bucket);
 	h->count += count;
 	h->sum += middle * count;
 	note(h, middle, middle);
@@ -99,7 +104,7 @@ __u64 histogram_percentile(const struct histogram *h, double percent)
 		below += h->buckets[i];
 		if (below < rank)
 			continue;
-		value = bucket_middle(i);
+		value = histogram_bucket_middle(i);
 		if (value < h->min)
 			return h->min;
 		return value > h->max ? h->max : value;

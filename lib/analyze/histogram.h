@@ -18,6 +18,8 @@ struct histogram {
 
 void histogram_init(struct histogram *h);
 void histogram_add(struct histogram *h, __u64 value);
+/* The same value `count` times. */
+void histogram_add_many(struct histogram *h, __u64 value, __u32 count);
 void histogram_add_bucket(struct histogram *h, unsigned int bucket, __u32 count);
 /* `count` values at equal distances from `low` to `high`, which are in one bucket. */
 void histogram_add_spread(struct histogram *h, __u64 low, __u64 high, __u64 count);
@@ -26,6 +28,8 @@ void histogram_merge(struct histogram *into, const struct histogram *from);
  * [min, max]. percent: 0 to 100. */
 __u64 histogram_percentile(const struct histogram *h, double percent);
 double histogram_mean(const struct histogram *h);
+/* What stands for a bucket's values. */
+__u64 histogram_bucket_middle(unsigned int bucket);
 /* Lowest value of a bucket and the first value beyond it. */
 __u64 histogram_bucket_low(unsigned int bucket);
 __u64 histogram_bucket_high(unsigned int bucket);

@@ -16,16 +16,23 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
+#include "lib/analyze/odp.h"
+#include "lib/analyze/stage_window.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/vfio.h"
 
 #define INTERVAL_MIN 10000000ull
 #define INTERVAL_MAX 60000000000ull
 
-static void fill_stages(struct live_device *row, const struct stage_group *group)
+static void fill_latency(struct live_latency *row, const struct stage_group *group)
 {
 	__u64 sum = 0;
 
+	row->slowest_stage = STAGES;
+	if (!group)
+		return;
 	row->slowest_stage = stage_group_slowest(group, NULL);
+	row->count = group->faults;
 	row->mean_ns = (__u64)histogram_mean(&group->total);
 	row->p50_ns = histogram_percentile(&group->total, 50);
 	row->p99_ns = histogram_percentile(&group->total, 99);
@@ -103,7 +110,6 @@ static void fill_slo(const struct analysis *a, struct live_device *row)
 static void fill(const struct analysis *a, const struct device_info *info, __u64 now_ns,
 		 __u64 interval_ns, struct live_device *row)
 {
-	const struct stage_group *stages = stages_of_device(a->stages, info->handle);
 	struct recent_counts counts = recent_counts(a->recent, info->handle);
 	struct device_rate rate = rates_device(a->rates, info->handle);
 
@@ -120,9 +126,9 @@ static void fill(const struct analysis *a, const struct device_info *info, __u64
 	row->peak = rate.peak;
 	row->last_fault_ns = rate.last_ns;
 	row->rate = rates_now(a->rates, info->handle, now_ns, interval_ns);
-	row->slowest_stage = STAGES;
-	if (stages)
-		fill_stages(row, stages);
+	fill_latency(&row->latency[LATENCY_SINCE_START], stages_of_device(a->stages, info->handle));
+	fill_latency(&row->latency[LATENCY_WINDOW],
+		     a->stage_window ? stage_window_of(a->stage_window, info->handle) : NULL);
 	row->blocked_percent =
 		100 * queues_blocked_part(a->queues, info->handle,
 					  now_ns > interval_ns ? now_ns - interval_ns : 0, now_ns,
@@ -137,6 +143,14 @@ static __u64 clamp_interval(__u64 interval_ns)
 	if (interval_ns < INTERVAL_MIN)
 		return INTERVAL_MIN;
 	return interval_ns > INTERVAL_MAX ? INTERVAL_MAX : interval_ns;
+}
+
+bool live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
+{
+	stage_window_look(a->stage_window, now_ns, length_ns);
+	odp_look(a->odp, now_ns, length_ns);
+	vfio_look(a->vfio, now_ns, length_ns);
+	return stage_window_is_cut(a->stage_window);
 }
 
 size_t live_devices(const struct analysis *a, __u64 now_ns, __u64 interval_ns,

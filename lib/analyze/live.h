@@ -9,13 +9,15 @@
  *	live_summary(analysis, &summary);
  *
  * A snapshot copies and allocates nothing. Totals are since capture began; rates and percentages
- * are over the time asked for. A number that loss or a full table has made a floor is marked.
+ * are over the time asked for; latencies are of the faults since capture began and, if
+ * analysis_config.windowed is set and live_look() is called first, of those of the last seconds. A number that loss or a full table has made a floor is marked.
  */
 #ifndef FAULTLINE_LIVE_H
 #define FAULTLINE_LIVE_H
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/stage.h"
+#include "lib/analyze/window.h"
 #include "lib/base/wall_clock.h"
 
 struct live_stage {
@@ -26,6 +28,17 @@ struct live_stage {
 	__u64 p99_ns;
 	__u64 max_ns;
 	double share; /* 0 to 1: of the total time of all stages */
+};
+
+struct live_latency {
+	__u64 count;   /* of complete faults */
+	__u64 mean_ns; /* detect to resume, as are the next four; 0 without any */
+	__u64 p50_ns;
+	__u64 p99_ns;
+	__u64 p999_ns;
+	__u64 max_ns;
+	struct live_stage stages[STAGES];
+	unsigned int slowest_stage; /* enum stage with the largest share, STAGES if none */
 };
 
 enum live_slo_state {
@@ -44,16 +57,10 @@ struct live_device {
 	__u64 unfinished;
 	__u64 inconsistent;
 	__u64 overflowed;
-	__u64 bursts;  /* times that more than burst_faults came within a second */
-	double rate;   /* faults per second over the interval asked for */
-	__u64 peak;    /* most faults within any one second */
-	__u64 mean_ns; /* detect to resume of the complete ones, as are the next four */
-	__u64 p50_ns;
-	__u64 p99_ns;
-	__u64 p999_ns;
-	__u64 max_ns;
-	struct live_stage stages[STAGES];
-	unsigned int slowest_stage; /* enum stage with the largest share, STAGES if none */
+	__u64 bursts; /* times that more than burst_faults came within a second */
+	double rate;  /* faults per second over the interval asked for */
+	__u64 peak;   /* most faults within any one second */
+	struct live_latency latency[LATENCY_SPANS];
 	double blocked_percent; /* of the interval: some fault of a queue was open; worst queue */
 	__u16 blocked_queue;	/* that queue, or QUEUE_NONE */
 	__u64 footprint_bytes;	/* distinct 4 KiB pages touched so far, in bytes */
@@ -94,6 +101,11 @@ struct live_summary {
 /* Last faults a caller may ask for; analysis_config.last_faults says how many are kept. */
 #define LIVE_FAULTS_DEFAULT 64
 
+/*
+ * Before a snapshot: LATENCY_WINDOW is the length_ns before now_ns. What came since the look before
+ * belongs to it. No more than in lib/analyze/window.h is kept: `true` if the window lacks its oldest.
+ */
+bool live_look(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
 /*
  * Fills up to `max` rows in the order of handles, one for each device of the dictionary; returns
  * the number of devices, which may be more than `max`. The interval ends at now_ns

@@ -83,6 +83,17 @@ static bool is_rdma(const struct odp *odp, __u32 device)
 	return info && info->kind == DEVICE_IB;
 }
 
+static void add_newest(struct odp *odp, const struct fault *fault)
+{
+	struct window_sample *sample = window_add(odp->window);
+
+	if (!sample)
+		return;
+	sample->owner = fault->device;
+	sample->part = fault->group;
+	sample->ns[0] = fault_last_ns(fault) - fault_first_ns(fault);
+}
+
 static void on_finished(void *self, const struct fault *fault)
 {
 	struct odp *odp = self;
@@ -105,6 +116,8 @@ static void on_finished(void *self, const struct fault *fault)
 			histogram_add(&totals->latency,
 				      fault_last_ns(fault) - fault_first_ns(fault));
 	}
+	if (fault->seen & (response | mapped))
+		add_newest(odp, fault);
 }
 
 static void span_begins(struct odp_device *device, const struct event *e)
@@ -279,7 +292,48 @@ static int on_process(void *self, const struct process_info *info)
 	return 0;
 }
 
-int odp_create(struct odp **odp, const struct session *session, struct faults *faults)
+/* Histograms of the window are made by those who look, not while the stream passes. */
+static void newest_empty(struct odp_totals *totals)
+{
+	if (totals->newest)
+		histogram_init(totals->newest);
+}
+
+static void newest_add(struct odp_totals *totals, __u64 ns)
+{
+	if (!totals->newest) {
+		totals->newest = malloc(sizeof(*totals->newest));
+		newest_empty(totals);
+	}
+	if (totals->newest)
+		histogram_add(totals->newest, ns);
+}
+
+void odp_look(struct odp *odp, __u64 now_ns, __u64 length_ns)
+{
+	struct odp_entry *entry;
+
+	window_look(odp->window, now_ns, length_ns);
+	for (__u32 h = 0; h < odp->devices.end; h++)
+		if (odp_device_find(odp, h))
+			newest_empty(&odp_device_find(odp, h)->totals);
+	for (entry = odp->regions; entry; entry = entry->hh.next)
+		newest_empty(&entry->region.totals);
+	for (size_t i = 0; i < window_count(odp->window); i++) {
+		const struct window_sample *sample = window_at(odp->window, i);
+		const struct odp_region_key key = {sample->owner, sample->part};
+		struct odp_device *device = odp_device_find(odp, sample->owner);
+
+		if (device)
+			newest_add(&device->totals, sample->ns[0]);
+		HASH_FIND(hh, odp->regions, &key, sizeof(key), entry);
+		if (entry)
+			newest_add(&entry->region.totals, sample->ns[0]);
+	}
+}
+
+int odp_create(struct odp **odp, const struct session *session, struct faults *faults,
+	       bool windowed)
 {
 	struct odp *o = calloc(1, sizeof(*o));
 
@@ -287,6 +341,8 @@ int odp_create(struct odp **odp, const struct session *session, struct faults *f
 	if (!o)
 		return failed(-ENOMEM, "no memory for on-demand paging");
 	o->session = session;
+	if (windowed && !(o->window = window_create()))
+		return failed(-ENOMEM, "no memory for the newest latencies");
 	slots_init(&o->devices, sizeof(struct odp_device *));
 	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, o});
 }
@@ -311,10 +367,17 @@ void odp_destroy(struct odp *odp)
 	}
 	HASH_ITER(hh, odp->regions, entry, next) {
 		HASH_DEL(odp->regions, entry);
+		free(entry->region.totals.newest);
 		free(entry);
 	}
-	for (__u32 h = 0; h < odp->devices.end; h++)
-		free(odp_device_find(odp, h));
+	for (__u32 h = 0; h < odp->devices.end; h++) {
+		struct odp_device *device = odp_device_find(odp, h);
+
+		if (device)
+			free(device->totals.newest);
+		free(device);
+	}
+	window_destroy(odp->window);
 	slots_free(&odp->devices);
 	free(odp);
 }

@@ -11,6 +11,7 @@
 
 #include "lib/analyze/histogram.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/window.h"
 
 struct faults;
 struct odp;
@@ -28,6 +29,8 @@ struct odp_totals {
 	__u64 prefetches;	 /* by advice, not by fault */
 	__u64 prefetched_pages;
 	struct histogram latency; /* of faults, first to last timestamp */
+	struct histogram
+		*newest; /* those in the window of the last look; NULL: there was none yet */
 };
 
 struct odp_region {
@@ -46,9 +49,14 @@ struct odp_counter {
 	__u64 longest_ns; /* such fault */
 };
 
-int odp_create(struct odp **odp, const struct session *session, struct faults *faults);
+/* `windowed`: odp_look() will be called. */
+int odp_create(struct odp **odp, const struct session *session, struct faults *faults,
+	       bool windowed);
 struct stream odp_stream(struct odp *odp);
 void odp_destroy(struct odp *odp);
+
+/* From now on the newest latencies are of the length_ns before now_ns. */
+void odp_look(struct odp *odp, __u64 now_ns, __u64 length_ns);
 
 /* NULL if the device had none. */
 const struct odp_totals *odp_of_device(const struct odp *odp, __u32 device);
@@ -62,8 +70,11 @@ const struct odp_counter *odp_counter(const struct odp *odp, __u32 device,
 /* Whether there is anything to write. */
 bool odp_seen(const struct odp *odp);
 
-/* Table "odp": a row a device with all its regions, then a row a region, most faults first. */
-int odp_write(const struct odp *odp, struct writer *writer, size_t limit);
+/*
+ * Table "odp": a row a device with all its regions, then a row a region, most faults first. `span` is
+ * of latencies; everything else is since the start.
+ */
+int odp_write(const struct odp *odp, enum latency_span span, struct writer *writer, size_t limit);
 /* Table "rdma_counters": those that moved. */
 int odp_write_counters(const struct odp *odp, struct writer *writer);
 /* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */

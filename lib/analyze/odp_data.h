@@ -49,6 +49,7 @@ struct odp {
 	struct odp_entry *regions;
 	struct odp_process *processes;
 	__u64 dropped;
+	struct window *window; /* NULL: nobody looks */
 };
 
 struct odp_device *odp_device_find(const struct odp *odp, __u32 device);

@@ -27,10 +27,10 @@ static const char *process_name(const struct odp *odp, __u32 pid)
 }
 
 static int write_row(struct writer *writer, const char *device, const struct odp_region *region,
-		     const char *process, const struct odp_totals *t)
+		     const char *process, const struct odp_totals *t, enum latency_span span)
 {
-	const struct histogram *l = &t->latency;
-	bool none = !l->count;
+	const struct histogram *l = span == LATENCY_WINDOW ? t->newest : &t->latency;
+	bool none = !l || !l->count;
 
 	return writer_row(writer,
 			  (union cell[]){
@@ -71,7 +71,8 @@ static int most_first(const void *a, const void *b)
 	return (*x)->key < (*y)->key ? -1 : (*x)->key > (*y)->key;
 }
 
-static int write_regions(const struct odp *odp, struct writer *writer, size_t limit)
+static int write_regions(const struct odp *odp, enum latency_span span, struct writer *writer,
+			 size_t limit)
 {
 	size_t count = HASH_COUNT(odp->regions), i = 0;
 	const struct odp_region **sorted = calloc(count + 1, sizeof(const struct odp_region *));
@@ -85,14 +86,14 @@ static int write_regions(const struct odp *odp, struct writer *writer, size_t li
 		sorted[i++] = &entry->region;
 	qsort(sorted, count, sizeof(const struct odp_region *), most_first);
 	for (i = 0; !error && i < count && (!limit || i < limit); i++)
-		error = write_row(writer,
-				  session_device_name(odp->session, sorted[i]->device, text),
-				  sorted[i], process_name(odp, sorted[i]->pid), &sorted[i]->totals);
+		error = write_row(
+			writer, session_device_name(odp->session, sorted[i]->device, text),
+			sorted[i], process_name(odp, sorted[i]->pid), &sorted[i]->totals, span);
 	free(sorted);
 	return error;
 }
 
-int odp_write(const struct odp *odp, struct writer *writer, size_t limit)
+int odp_write(const struct odp *odp, enum latency_span span, struct writer *writer, size_t limit)
 {
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 10, false},
@@ -127,9 +128,9 @@ int odp_write(const struct odp *odp, struct writer *writer, size_t limit)
 
 		if (totals)
 			error = write_row(writer, session_device_name(odp->session, h, text), NULL,
-					  "all", totals);
+					  "all", totals, span);
 	}
-	error = error ? error : write_regions(odp, writer, limit);
+	error = error ? error : write_regions(odp, span, writer, limit);
 	error = error ? error : writer_end(writer);
 	if (!error && limit && HASH_COUNT(odp->regions) > limit)
 		error = writer_note(writer, "... and %zu more regions.",

@@ -32,8 +32,9 @@ struct stages {
 	__u64 dropped;
 };
 
-static void group_init(struct stage_group *group)
+void stage_group_init(struct stage_group *group)
 {
+	memset(group, 0, sizeof(*group));
 	for (unsigned int s = 0; s < STAGES; s++)
 		histogram_init(&group->stages[s]);
 	histogram_init(&group->total);
@@ -57,7 +58,7 @@ static struct keyed_group *make(struct stages *stages, struct group_key key)
 	if (!keyed)
 		return NULL;
 	keyed->key = key;
-	group_init(&keyed->group);
+	stage_group_init(&keyed->group);
 	HASH_ADD(hh, stages->groups, key, sizeof(key), keyed);
 	if (!keyed->hh.tbl) {
 		free(keyed);
@@ -66,18 +67,18 @@ static struct keyed_group *make(struct stages *stages, struct group_key key)
 	return keyed;
 }
 
-static void add(struct stage_group *group, const struct fault *fault,
-		const struct stage_times *times)
+void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_times *times,
+		     __u64 total_ns)
 {
 	group->faults++;
-	group->seen |= fault->seen;
+	group->seen |= seen;
 	for (unsigned int s = 0; s < STAGES; s++) {
 		if (!(times->measured & (1u << s)))
 			continue;
 		histogram_add(&group->stages[s], times->ns[s]);
 		group->merged[s] += (times->merged >> s) & 1;
 	}
-	histogram_add(&group->total, fault_total_ns(fault));
+	histogram_add(&group->total, total_ns);
 }
 
 static void add_keyed(struct stages *stages, struct group_key key, const struct fault *fault,
@@ -88,7 +89,7 @@ static void add_keyed(struct stages *stages, struct group_key key, const struct 
 	if (!keyed)
 		keyed = make(stages, key);
 	if (keyed)
-		add(&keyed->group, fault, times);
+		stage_group_add(&keyed->group, fault->seen, times, fault_total_ns(fault));
 	else
 		stages->dropped++;
 }
@@ -101,7 +102,7 @@ static void on_finished(void *self, const struct fault *fault)
 	if (fault->state != FAULT_COMPLETE)
 		return;
 	stage_times(fault, &times);
-	add(&stages->all, fault, &times);
+	stage_group_add(&stages->all, fault->seen, &times, fault_total_ns(fault));
 	add_keyed(stages, (struct group_key){fault->device, QUEUE_ANY, KIND_ANY}, fault, &times);
 	if (fault->queue != QUEUE_NONE)
 		add_keyed(stages, (struct group_key){fault->device, fault->queue, KIND_ANY}, fault,
@@ -117,7 +118,7 @@ int stages_create(struct stages **stages, struct faults *faults)
 	*stages = s;
 	if (!s)
 		return failed(-ENOMEM, "no memory for the stage histograms");
-	group_init(&s->all);
+	stage_group_init(&s->all);
 	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
 }
 

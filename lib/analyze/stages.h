@@ -35,6 +35,11 @@ struct stage_group {
 	struct histogram total;
 };
 
+void stage_group_init(struct stage_group *group);
+/* One fault more: the timestamps it has, and its times. */
+void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_times *times,
+		     __u64 total_ns);
+
 struct faults;
 struct stages;
 

@@ -12,6 +12,7 @@ struct vfio {
 	struct slots containers; /* struct vfio_container * */
 	struct slots devices;	 /* struct vfio_device_use * */
 	unsigned int container_count;
+	struct window *window; /* NULL: nobody looks */
 	int error;
 };
 
@@ -47,9 +48,8 @@ static struct vfio_container *container(struct vfio *v, __u32 handle)
 	made = make(v, &v->containers, handle, sizeof(*made));
 	if (!made)
 		return NULL;
-	histogram_init(&made->map_ns);
-	histogram_init(&made->unmap_ns);
-	histogram_init(&made->pin_ns);
+	for (unsigned int i = 0; i < VFIO_LATENCIES; i++)
+		histogram_init(&made->latency[i]);
 	v->container_count++;
 	return made;
 }
@@ -94,36 +94,51 @@ static void add_pins(struct vfio_container *c, const struct happening *h)
 	c->run_bytes[h->queue] += h->bytes;
 }
 
-/* The histogram that the latencies of this belong to, NULL: none. */
-static struct histogram *account(struct vfio *v, const struct happening *h)
+/* The latencies that this one's belong to, VFIO_LATENCIES: none. */
+static enum vfio_latency account(struct vfio *v, const struct happening *h)
 {
 	struct vfio_container *c = container(v, h->device);
 
 	if (!c)
-		return NULL;
+		return VFIO_LATENCIES;
 	if (h->code) {
 		add_failure(c, h);
-		return NULL;
+		return VFIO_LATENCIES;
 	}
 	switch (h->kind) {
 	case EVENT_VFIO_MAP:
 		add_maps(c, h);
-		return &c->map_ns;
+		return VFIO_MAP_NS;
 	case EVENT_VFIO_UNMAP:
 		c->unmapped += h->bytes;
 		if (h->flags & EVENT_PRIV) {
 			c->closed += h->count;
-			return NULL;
+			return VFIO_LATENCIES;
 		}
 		c->unmaps += h->count;
-		return &c->unmap_ns;
+		return VFIO_UNMAP_NS;
 	case EVENT_VFIO_PIN:
 		add_pins(c, h);
-		return &c->pin_ns;
+		return VFIO_PIN_NS;
 	default:
 		c->unpinned += h->bytes;
-		return NULL;
+		return VFIO_LATENCIES;
 	}
+}
+
+/* `most_ns`: the greatest of them, which is known better than a bucket's middle; 0: not among these. */
+static void add_newest(struct vfio *v, __u32 device, enum vfio_latency which, __u64 ns,
+		       __u64 most_ns, __u32 count)
+{
+	struct window_sample *sample = window_add(v->window);
+
+	if (!sample)
+		return;
+	sample->owner = device;
+	sample->part = which;
+	sample->ns[0] = ns;
+	sample->ns[1] = most_ns;
+	sample->count = count;
 }
 
 static void add_limit(struct vfio *v, const struct event *e)
@@ -169,16 +184,18 @@ static void add_event(struct vfio *v, const struct event *e)
 {
 	struct happening one = {e->time_ns, 1,	      e->length, e->value, e->device,
 				e->kind,    e->queue, e->code,	 e->flags};
-	struct histogram *histogram;
+	enum vfio_latency which;
 
 	switch (e->kind) {
 	case EVENT_VFIO_MAP:
 	case EVENT_VFIO_UNMAP:
 	case EVENT_VFIO_PIN:
 	case EVENT_VFIO_UNPIN:
-		histogram = account(v, &one);
-		if (histogram)
-			histogram_add(histogram, e->value);
+		which = account(v, &one);
+		if (which == VFIO_LATENCIES)
+			break;
+		histogram_add(&container(v, e->device)->latency[which], e->value);
+		add_newest(v, e->device, which, e->value, e->value, 1);
 		break;
 	case EVENT_VFIO_LIMIT:
 		add_limit(v, e);
@@ -199,16 +216,25 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return v->error;
 }
 
-static void add_bins(struct histogram *histogram, const struct aggregate_frame *frame,
+static void add_bins(struct vfio *v, enum vfio_latency which, const struct aggregate_frame *frame,
 		     const struct aggregate_row *row)
 {
+	struct histogram *histogram = &container(v, row->key.device)->latency[which];
+	/* Buckets know the maximum only to 1.6%; the counter knows it exactly. */
+	__u64 most = row->counts.latency_max_ns > histogram->max ? row->counts.latency_max_ns
+								 : histogram->max;
+
 	if (row->histogram > frame->bin_count || row->bins > frame->bin_count - row->histogram)
 		return;
 	for (__u32 i = 0; i < row->bins; i++) {
 		const struct aggregate_bin *bin = &frame->bins[row->histogram + i];
 
 		histogram_add_bucket(histogram, bin->bucket, bin->count);
+		/* Bins are ordered: the greatest is in the last. */
+		add_newest(v, row->key.device, which, histogram_bucket_middle(bin->bucket),
+			   i + 1 == row->bins ? row->counts.latency_max_ns : 0, bin->count);
 	}
+	histogram->max = most;
 }
 
 static void add_row(struct vfio *v, const struct aggregate_frame *frame,
@@ -225,8 +251,7 @@ static void add_row(struct vfio *v, const struct aggregate_frame *frame,
 				k->code,
 				k->flags};
 	struct vfio_device_use *use;
-	struct histogram *histogram;
-	__u64 most;
+	enum vfio_latency which;
 
 	if (k->kind == EVENT_VFIO_IRQ) {
 		use = make(v, &v->devices, k->device, sizeof(*use));
@@ -234,15 +259,9 @@ static void add_row(struct vfio *v, const struct aggregate_frame *frame,
 			use->interrupts += row->counts.count;
 		return;
 	}
-	histogram = account(v, &sum);
-	if (!histogram)
-		return;
-	/* Buckets know the maximum only to 1.6%; the counter knows it exactly. */
-	most = histogram->max;
-	if (row->counts.latency_max_ns > most)
-		most = row->counts.latency_max_ns;
-	add_bins(histogram, frame, row);
-	histogram->max = most;
+	which = account(v, &sum);
+	if (which != VFIO_LATENCIES)
+		add_bins(v, which, frame, row);
 }
 
 static int on_aggregate(void *self, const struct aggregate_frame *frame)
@@ -258,13 +277,53 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	return v->error;
 }
 
-int vfio_create(struct vfio **vfio)
+static void newest_empty(struct vfio_container *c)
+{
+	for (unsigned int i = 0; c->newest && i < VFIO_LATENCIES; i++)
+		histogram_init(&c->newest[i]);
+}
+
+static void newest_add(struct histogram *h, const struct window_sample *sample)
+{
+	__u64 most = sample->ns[1] > h->max ? sample->ns[1] : h->max;
+
+	histogram_add_many(h, sample->ns[0], sample->count);
+	if (sample->ns[1])
+		h->max = most;
+}
+
+/* Histograms of the window are made by those who look, not while the stream passes. */
+void vfio_look(struct vfio *v, __u64 now_ns, __u64 length_ns)
+{
+	window_look(v->window, now_ns, length_ns);
+	for (__u32 h = 0; h < v->containers.end; h++) {
+		struct vfio_container **slot = slots_find(&v->containers, h);
+
+		if (slot && *slot)
+			newest_empty(*slot);
+	}
+	for (size_t i = 0; i < window_count(v->window); i++) {
+		const struct window_sample *sample = window_at(v->window, i);
+		struct vfio_container *c = container(v, sample->owner);
+
+		if (c && !c->newest) {
+			c->newest = calloc(VFIO_LATENCIES, sizeof(*c->newest));
+			newest_empty(c);
+		}
+		if (c && c->newest)
+			newest_add(&c->newest[sample->part], sample);
+	}
+}
+
+int vfio_create(struct vfio **vfio, bool windowed)
 {
 	struct vfio *v = calloc(1, sizeof(*v));
 
 	*vfio = v;
 	if (!v)
 		return failed(-ENOMEM, "no memory for the account of VFIO");
+	if (windowed && !(v->window = window_create()))
+		return failed(-ENOMEM, "no memory for the newest latencies");
 	slots_init(&v->containers, sizeof(struct vfio_container *));
 	slots_init(&v->devices, sizeof(struct vfio_device_use *));
 	return 0;
@@ -292,6 +351,13 @@ void vfio_destroy(struct vfio *vfio)
 {
 	if (!vfio)
 		return;
+	for (__u32 h = 0; h < vfio->containers.end; h++) {
+		struct vfio_container **slot = slots_find(&vfio->containers, h);
+
+		if (slot && *slot)
+			free((*slot)->newest);
+	}
+	window_destroy(vfio->window);
 	free_all(&vfio->containers);
 	free_all(&vfio->devices);
 	free(vfio);

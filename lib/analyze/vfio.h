@@ -10,6 +10,7 @@
 
 #include "lib/analyze/histogram.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/window.h"
 
 #define VFIO_ORDERS   48 /* 2^47 pages are more than any machine has */
 #define VFIO_FAILURES 16 /* different ones of a container; what comes later counts as the last */
@@ -29,6 +30,8 @@ struct vfio_limit_use {
 	bool exempt; /* the owner may exceed it: CAP_IPC_LOCK */
 };
 
+enum vfio_latency { VFIO_MAP_NS, VFIO_UNMAP_NS, VFIO_PIN_NS, VFIO_LATENCIES };
+
 struct vfio_container {
 	__u64 maps, unmaps; /* that went well */
 	__u64 failed;	    /* requests of any of these */
@@ -37,7 +40,8 @@ struct vfio_container {
 	__u64 runs[VFIO_ORDERS], run_bytes[VFIO_ORDERS];
 	__u64 pins, most_maps; /* maps: within one second */
 	__u64 window, window_maps;
-	struct histogram map_ns, unmap_ns, pin_ns;
+	struct histogram latency[VFIO_LATENCIES];
+	struct histogram *newest; /* likewise, in the window of the last look; NULL: none yet */
 	struct vfio_limit_use limits[VFIO_LIMITS]; /* by enum vfio_limit */
 	struct vfio_failure failures[VFIO_FAILURES];
 	unsigned int failure_count;
@@ -51,20 +55,28 @@ struct vfio_device_use {
 
 struct vfio;
 
-int vfio_create(struct vfio **vfio);
+/* `windowed`: vfio_look() will be called. */
+int vfio_create(struct vfio **vfio, bool windowed);
 struct stream vfio_stream(struct vfio *vfio);
 void vfio_destroy(struct vfio *vfio);
+/* From now on the newest latencies are of the length_ns before now_ns. */
+void vfio_look(struct vfio *vfio, __u64 now_ns, __u64 length_ns);
 /* Containers that were seen; 0: no VFIO in this recording. */
 unsigned int vfio_containers(const struct vfio *vfio);
 /* NULL if the handle is no container that did anything. */
 const struct vfio_container *vfio_container(const struct vfio *vfio, __u32 handle);
 const struct vfio_device_use *vfio_device(const struct vfio *vfio, __u32 handle);
 
+enum vfio_trouble { VFIO_FINE, VFIO_NEAR_LIMIT, VFIO_REFUSED };
+/* The first of the sentences below, without its full stop, of a container with the worst trouble. */
+enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *session, char *text,
+			     size_t size);
 /* Sentences: what was refused, which limits are close. */
 int vfio_write_findings(const struct vfio *vfio, const struct session *session,
 			struct writer *writer);
-/* Table "vfio": a row a container. */
-int vfio_write(const struct vfio *vfio, const struct session *session, struct writer *writer);
+/* Table "vfio": a row a container. `span` is of latencies; everything else is since the start. */
+int vfio_write(const struct vfio *vfio, const struct session *session, enum latency_span span,
+	       struct writer *writer);
 /* Tables "vfio_runs", "vfio_failures", "vfio_devices". */
 int vfio_write_runs(const struct vfio *vfio, const struct session *session, struct writer *writer);
 int vfio_write_failures(const struct vfio *vfio, const struct session *session,

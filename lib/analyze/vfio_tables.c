@@ -9,6 +9,7 @@
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define SENTENCES	5
+#define SENTENCE_TEXT	384
 #define PAGE_BYTES	4096u
 #define LIMIT_UNLIMITED UINT64_MAX
 
@@ -67,41 +68,95 @@ static const char *use_text(const struct vfio_limit_use *use, unsigned int limit
 	return text;
 }
 
-static int tell_failures(const struct vfio_container *c, const struct session *session,
-			 __u32 handle, struct writer *writer)
+/* What one of its failures means, with the limit that explains it. */
+static void failure_text_of(const struct vfio_container *c, const struct session *session,
+			    __u32 handle, unsigned int failure, char *text, size_t size)
 {
+	const struct vfio_failure *f = &c->failures[failure];
 	char name[NAME_TEXT], use[160] = "", limit[128];
-	int error = 0;
 
 	for (unsigned int i = 0; i < VFIO_LIMITS; i++)
 		if (c->limits[i].seen && !c->limits[i].exempt && percent_used(&c->limits[i]) >= 50)
 			snprintf(use, sizeof(use), "; it had %s",
 				 use_text(&c->limits[i], i, limit, sizeof(limit)));
-	for (unsigned int i = 0; !error && i < c->failure_count; i++)
-		if (c->failures[i].kind != EVENT_VFIO_PIN)
-			error = writer_note(
-				writer, "%s of %s: %llu %s request%s refused with %s%s.",
-				session_device_name(session, handle, name), owner(session, handle),
-				c->failures[i].count, request_name(c->failures[i].kind),
-				c->failures[i].count == 1 ? " was" : "s were",
-				error_name(c->failures[i].error), use);
+	snprintf(text, size, "%s of %s: %llu %s request%s refused with %s%s",
+		 session_device_name(session, handle, name), owner(session, handle), f->count,
+		 request_name(f->kind), f->count == 1 ? " was" : "s were", error_name(f->error),
+		 use);
+}
+
+static void limit_text_of(const struct vfio_container *c, const struct session *session,
+			  __u32 handle, unsigned int which, char *text, size_t size)
+{
+	char name[NAME_TEXT], limit[128];
+
+	snprintf(text, size, "%s of %s is close to its limit: %s, %.0f%%",
+		 session_device_name(session, handle, name), owner(session, handle),
+		 use_text(&c->limits[which], which, limit, sizeof(limit)),
+		 percent_used(&c->limits[which]));
+}
+
+static int tell_failures(const struct vfio_container *c, const struct session *session,
+			 __u32 handle, struct writer *writer)
+{
+	char text[SENTENCE_TEXT];
+	int error = 0;
+
+	for (unsigned int i = 0; !error && i < c->failure_count; i++) {
+		if (c->failures[i].kind == EVENT_VFIO_PIN)
+			continue;
+		failure_text_of(c, session, handle, i, text, sizeof(text));
+		error = writer_note(writer, "%s.", text);
+	}
 	return error;
 }
 
 static int tell_limits(const struct vfio_container *c, const struct session *session, __u32 handle,
 		       struct writer *writer)
 {
-	char name[NAME_TEXT], limit[128];
+	char text[SENTENCE_TEXT];
 	int error = 0;
 
-	for (unsigned int i = 0; !error && i < VFIO_LIMITS; i++)
-		if (close_to(&c->limits[i]))
-			error = writer_note(writer, "%s of %s is close to its limit: %s, %.0f%%.",
-					    session_device_name(session, handle, name),
-					    owner(session, handle),
-					    use_text(&c->limits[i], i, limit, sizeof(limit)),
-					    percent_used(&c->limits[i]));
+	for (unsigned int i = 0; !error && i < VFIO_LIMITS; i++) {
+		if (!close_to(&c->limits[i]))
+			continue;
+		limit_text_of(c, session, handle, i, text, sizeof(text));
+		error = writer_note(writer, "%s.", text);
+	}
 	return error;
+}
+
+/* Of one container, if that is worse than `before`. */
+static enum vfio_trouble trouble_of(const struct vfio_container *c, const struct session *session,
+				    __u32 handle, enum vfio_trouble before, char *text, size_t size)
+{
+	for (unsigned int i = 0; before < VFIO_REFUSED && i < c->failure_count; i++) {
+		if (c->failures[i].kind == EVENT_VFIO_PIN)
+			continue;
+		failure_text_of(c, session, handle, i, text, size);
+		return VFIO_REFUSED;
+	}
+	for (unsigned int i = 0; before < VFIO_NEAR_LIMIT && i < VFIO_LIMITS; i++) {
+		if (!close_to(&c->limits[i]))
+			continue;
+		limit_text_of(c, session, handle, i, text, size);
+		return VFIO_NEAR_LIMIT;
+	}
+	return before;
+}
+
+enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *session, char *text,
+			     size_t size)
+{
+	enum vfio_trouble worst = VFIO_FINE;
+
+	for (__u32 h = 0; h == 0 || h < session_device_end(session); h++) {
+		const struct vfio_container *c = vfio_container(vfio, h);
+
+		if (c)
+			worst = trouble_of(c, session, h, worst, text, size);
+	}
+	return worst;
 }
 
 int vfio_write_findings(const struct vfio *vfio, const struct session *session,
@@ -148,8 +203,17 @@ static __u64 difference(__u64 more, __u64 less)
 	return more > less ? more - less : 0;
 }
 
+/* A percentile of a latency, or its maximum for 100. */
+static __u64 latency_cell(const struct vfio_container *c, enum vfio_latency which,
+			  enum latency_span span, double percent)
+{
+	const struct histogram *all = span == LATENCY_WINDOW ? c->newest : c->latency;
+
+	return all && all[which].count ? histogram_percentile(&all[which], percent) : CELL_NONE;
+}
+
 static int write_container(const struct vfio_container *c, const struct session *session,
-			   __u32 handle, struct writer *writer)
+			   enum latency_span span, __u32 handle, struct writer *writer)
 {
 	const struct vfio_limit_use *memlock = &c->limits[LIMIT_MEMLOCK];
 	const struct vfio_limit_use *entries = &c->limits[LIMIT_DMA_ENTRIES];
@@ -157,45 +221,44 @@ static int write_container(const struct vfio_container *c, const struct session 
 	char name[NAME_TEXT];
 	double memlock_percent = percent_used(memlock), entries_percent = percent_used(entries);
 
-	return writer_row(
-		writer,
-		(union cell[]){
-			{.text = session_device_name(session, handle, name)},
-			{.count = info && info->pid ? info->pid : CELL_NONE},
-			{.text = info ? info->comm : ""},
-			{.text = info ? info->model : ""},
-			{.count = c->maps},
-			{.count = c->unmaps},
-			{.count = c->closed},
-			{.count = c->failed},
-			{.count = c->most_maps},
-			{.count = c->mapped},
-			{.count = c->unmapped},
-			{.count = c->pins},
-			{.count = c->pinned},
-			{.count = difference(c->pinned, c->unpinned)},
-			{.count = memlock->seen ? memlock->peak : CELL_NONE},
-			{.count = limit_cell(memlock)},
-			{.real = memlock_percent},
-			{.text = !memlock->seen	   ? ""
-				 : memlock->exempt ? "yes"
-						   : "no"},
-			{.count = entries->seen ? entries->peak : CELL_NONE},
-			{.count = limit_cell(entries)},
-			{.real = entries_percent},
-			{.count = c->maps ? histogram_percentile(&c->map_ns, 50) : CELL_NONE},
-			{.count = c->maps ? histogram_percentile(&c->map_ns, 99) : CELL_NONE},
-			{.count = c->maps ? c->map_ns.max : CELL_NONE},
-			{.count = c->unmaps ? histogram_percentile(&c->unmap_ns, 50) : CELL_NONE},
-			{.count = c->unmaps ? histogram_percentile(&c->unmap_ns, 99) : CELL_NONE},
-			{.count = c->unmaps ? c->unmap_ns.max : CELL_NONE},
-			{.count = c->pins ? histogram_percentile(&c->pin_ns, 50) : CELL_NONE},
-			{.count = c->pins ? histogram_percentile(&c->pin_ns, 99) : CELL_NONE},
-			{.count = run_mean(c)},
-		});
+	return writer_row(writer, (union cell[]){
+					  {.text = session_device_name(session, handle, name)},
+					  {.count = info && info->pid ? info->pid : CELL_NONE},
+					  {.text = info ? info->comm : ""},
+					  {.text = info ? info->model : ""},
+					  {.count = c->maps},
+					  {.count = c->unmaps},
+					  {.count = c->closed},
+					  {.count = c->failed},
+					  {.count = c->most_maps},
+					  {.count = c->mapped},
+					  {.count = c->unmapped},
+					  {.count = c->pins},
+					  {.count = c->pinned},
+					  {.count = difference(c->pinned, c->unpinned)},
+					  {.count = memlock->seen ? memlock->peak : CELL_NONE},
+					  {.count = limit_cell(memlock)},
+					  {.real = memlock_percent},
+					  {.text = !memlock->seen    ? ""
+						   : memlock->exempt ? "yes"
+								     : "no"},
+					  {.count = entries->seen ? entries->peak : CELL_NONE},
+					  {.count = limit_cell(entries)},
+					  {.real = entries_percent},
+					  {.count = latency_cell(c, VFIO_MAP_NS, span, 50)},
+					  {.count = latency_cell(c, VFIO_MAP_NS, span, 99)},
+					  {.count = latency_cell(c, VFIO_MAP_NS, span, 100)},
+					  {.count = latency_cell(c, VFIO_UNMAP_NS, span, 50)},
+					  {.count = latency_cell(c, VFIO_UNMAP_NS, span, 99)},
+					  {.count = latency_cell(c, VFIO_UNMAP_NS, span, 100)},
+					  {.count = latency_cell(c, VFIO_PIN_NS, span, 50)},
+					  {.count = latency_cell(c, VFIO_PIN_NS, span, 99)},
+					  {.count = run_mean(c)},
+				  });
 }
 
-int vfio_write(const struct vfio *vfio, const struct session *session, struct writer *writer)
+int vfio_write(const struct vfio *vfio, const struct session *session, enum latency_span span,
+	       struct writer *writer)
 {
 	static const struct column columns[] = {
 		{"container", NULL, COLUMN_TEXT, 14, false},
@@ -236,7 +299,7 @@ int vfio_write(const struct vfio *vfio, const struct session *session, struct wr
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		if (c)
-			error = write_container(c, session, h, writer);
+			error = write_container(c, session, span, h, writer);
 	}
 	return error ? error : writer_end(writer);
 }

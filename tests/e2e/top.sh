@@ -163,7 +163,31 @@ sees "/ asks for a filter" main '^filter: _'
 type_keys main vm1
 sees "the filter hides the others while it is typed" main '^filter: vm1_'
 equal "only one device is left" "$(screen main | grep -c '^vm[01]/disk')" 1
-type_keys main Escape p
+type_keys main Escape
+# Views: each has its own rows, totals and number; the finding and the loss stay.
+sees "the worst finding is told in a sentence" main '^LOOK: vm0/disk: [0-9]+ faults within a second at '
+for view in "2 iommu:No unrecoverable IOMMU fault" "3 dma:No DMA mapping|^DEVICE +DRIVER" \
+	"4 vfio:No VFIO container" "5 rdma:No RDMA on-demand paging"; do
+	type_keys main Tab
+	sees "Tab shows view ${view%%:*}" main "\\[${view%%:*} [0-9.kMG]+\\]"
+	sees "with its own rows" main "${view#*:}"
+	sees "and the finding and loss" main 'lost 0 '
+	equal "one finding on it" "$(screen main | grep -c '^LOOK: vm0/disk: ')" 1
+done
+type_keys main Tab
+sees "Tab leads back to the faults" main '\[1 faults [0-9]+\]'
+type_keys main BTab
+sees "Shift-Tab goes the other way" main '\[5 rdma 0\]'
+type_keys main 1
+sees "a number goes to its view" main '^vm0/disk '
+sees "latencies are of the window" main 'times over 10s'
+# The machine ended longer ago than the window: it has no latency, its faults had.
+sees "the window has no fault any more" main "^vm0/disk +vm0 +0 +$faults +- +- +- -"
+type_keys main w
+sees "w shows them since the start" main 'times since start'
+sees "where the faults are" main "^vm0/disk +vm0 +0 +$faults +[0-9.]+[mun]s +[0-9.]+[mun]s"
+type_keys main w
+type_keys main p
 sees "p pauses" main 'PAUSED'
 paused=$(screen main | head -n 1)
 sleep 1.5
@@ -178,6 +202,9 @@ for size in "40 10" "120 40" "200 60" "80 24"; do
 	tmux resize-window -t main -x "$columns" -y "$rows"
 	sees "at ${columns}x$rows device, loss and own cost are shown" main 'vm0/disk'
 	equal "nothing wraps at ${columns}x$rows" "$(screen main | grep -c 'DEVICE')" 1
+	type_keys main Tab
+	sees "the next view fits ${columns}x$rows" main 'unrecoverable IOMMU fault'
+	type_keys main BTab
 	sees "loss at ${columns}x$rows" main 'lost 0 +.*self [0-9.]+%'
 done
 tmux resize-window -t main -x 20 -y 4
@@ -242,6 +269,18 @@ sees "with a typed status" main 'status=1'
 
 # 9. Batch.
 check "JSON parses" bash -c "'$FAULTLINE' top --json 0.2 3 | python3 -m json.tool"
+for view in faults iommu dma vfio rdma; do
+	check "view $view as JSON parses" bash -c \
+		"'$FAULTLINE' top --json --view $view 0.2 2 | python3 -m json.tool"
+	check "view $view as CSV is a rectangle with its loss" bash -c \
+		"'$FAULTLINE' top --csv --view $view 0.2 2 | python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+assert len(rows) >= 2 and all(None not in row.values() for row in rows)
+assert all(row[\"lost_events\"] == \"0\" and row[\"time\"] for row in rows)'"
+	check "view $view as text fits 80 columns" bash -c \
+		"'$FAULTLINE' top -b --view $view 0.2 2 | awk 'length > 80 { exit 1 } END { exit NR < 4 }'"
+done
 check "text fits 80 columns" bash -c "'$FAULTLINE' top -b 0.2 2 | awk 'length > 80 { exit 1 }'"
 check "a reader that goes away ends it" bash -c "'$FAULTLINE' top -b 0.2 500 | head -n 1; [ \${PIPESTATUS[0]} -eq 141 ]"
 "$FAULTLINE" top -b 1 100 >/dev/null &

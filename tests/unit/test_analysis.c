@@ -474,9 +474,10 @@ static void snapshots_say_what_the_tables_say(void **state)
 
 		assert_int_equal(rows[i].faults, began[i + 1]);
 		assert_int_equal(rows[i].open, 0);
-		assert_int_equal(rows[i].p99_ns, histogram_percentile(&group->total, 99));
+		assert_int_equal(rows[i].latency[LATENCY_SINCE_START].p99_ns,
+				 histogram_percentile(&group->total, 99));
 		assert_int_equal(rows[i].complete, group->faults);
-		assert_int_equal(rows[i].slowest_stage, STAGE_RESOLVE);
+		assert_int_equal(rows[i].latency[LATENCY_SINCE_START].slowest_stage, STAGE_RESOLVE);
 		assert_true(rows[i].footprint_bytes > 0 && rows[i].footprint_percent > 0);
 		assert_true(rows[i].slo != LIVE_SLO_NONE);
 		assert_int_equal(live_faults(a, rows[i].handle, faults, 200), 64);

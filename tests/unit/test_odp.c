@@ -35,7 +35,7 @@ static void rig_open(struct rig *rig)
 
 	assert_int_equal(session_create(&rig->session), 0);
 	assert_int_equal(faults_create(&rig->faults, NULL), 0);
-	assert_int_equal(odp_create(&rig->odp, rig->session, rig->faults), 0);
+	assert_int_equal(odp_create(&rig->odp, rig->session, rig->faults, false), 0);
 	session = session_stream(rig->session);
 	session.ops->device(session.self, &device);
 }

@@ -39,7 +39,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	if (analysis_create(&f->analysis, NULL) ||
-	    collector_create(&f->collector, f->analysis, &f->filter))
+	    collector_create(&f->collector, f->analysis, &f->filter, 0))
 		return -1;
 	f->to = analysis_stream(f->analysis);
 	f->to.ops->host(f->to.self, &host);

@@ -27,28 +27,29 @@ struct fixture {
 static void fill_device(struct top_device *device, __u32 i)
 {
 	struct live_device *live = &device->live;
+	struct live_latency *latency = &live->latency[LATENCY_SINCE_START];
 
 	live->handle = i + 1;
 	live->rate = 1000.5 / (i + 1);
 	live->faults = 31337 - i;
-	live->complete = 31000;
+	live->complete = latency->count = 31000;
 	live->open = i % 3;
-	live->p50_ns = 41000 + i;
-	live->p99_ns = 97000000;
-	live->max_ns = 1300000000;
+	latency->p50_ns = 41000 + i;
+	latency->p99_ns = 97000000;
+	latency->max_ns = 1300000000;
 	live->blocked_percent = i == 5 ? NAN : 61.0;
-	live->slowest_stage = STAGE_RESOLVE;
+	latency->slowest_stage = STAGE_RESOLVE;
 	live->footprint_bytes = 7 << 20;
 	live->slo = (enum live_slo_state)(i % 4);
 	live->bursts = 3;
 	live->peak = 17;
 	for (unsigned int s = 0; s < STAGES; s++)
-		live->stages[s] = (struct live_stage){.count = 31000,
-						      .p50_ns = 1000ull * (s + 1),
-						      .p99_ns = 9000ull * (s + 1),
-						      .max_ns = 99000ull * (s + 1),
-						      .merged = s == STAGE_DISPATCH,
-						      .share = s == STAGE_RESOLVE ? 0.94 : 0.01};
+		latency->stages[s] = (struct live_stage){.count = 31000,
+							 .p50_ns = 1000ull * (s + 1),
+							 .p99_ns = 9000ull * (s + 1),
+							 .max_ns = 99000ull * (s + 1),
+							 .merged = s == STAGE_DISPATCH,
+							 .share = s == STAGE_RESOLVE ? 0.94 : 0.01};
 	snprintf(device->info.name, sizeof(device->info.name), "tenant%u/disk0", i);
 	snprintf(device->info.vm, sizeof(device->info.vm), "tenant%u", i);
 	snprintf(device->owner, sizeof(device->owner), "tenant%u", i);

@@ -19,12 +19,15 @@ struct fixture {
 	struct top_view view;
 	struct top_rows rows;
 	__u32 order[DEVICES];
+	__u64 ids[DEVICES];
 };
 
 static void refresh(struct fixture *f)
 {
 	f->rows.count =
 		top_order(&f->model, f->view.sort, f->view.reverse, f->view.filter, f->order);
+	for (size_t i = 0; i < f->rows.count; i++)
+		f->ids[i] = f->model.devices[f->order[i]].live.handle;
 }
 
 static int setup(void **state)
@@ -43,7 +46,7 @@ static int setup(void **state)
 		snprintf(device->owner, sizeof(device->owner), "vm%u", i);
 	}
 	top_view_init(&f->view);
-	f->rows = (struct top_rows){&f->model, f->order, 0, PAGE};
+	f->rows = (struct top_rows){f->ids, 0, PAGE};
 	refresh(f);
 	*state = f;
 	return 0;

@@ -7,6 +7,7 @@
 
 #include "lib/analyze/floor.h"
 #include "lib/base/fail.h"
+#include "tools/top/batch_view.h"
 #include "tools/top/draw.h"
 #include "tools/top/format.h"
 
@@ -51,6 +52,7 @@ struct batch {
 	size_t anchors; /* the writer knows so many */
 	bool told;	/* which paths are watched */
 	size_t rows;
+	struct batch_view *view; /* NULL: the devices */
 };
 
 int batch_open(struct batch **batch, const struct top_options *options, FILE *file)
@@ -65,6 +67,9 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 	made->rows = options->rows;
 	made->file = file;
 	error = writer_open(&made->writer, &config);
+	if (!error && options->view != VIEW_FAULTS)
+		error = batch_view_open(&made->view, views[options->view], made->writer, file,
+					made->text);
 	if (error) {
 		free(made);
 		return error;
@@ -79,7 +84,7 @@ static __u64 or_none(__u64 value, bool known)
 }
 
 /* Marked for people; `batch->marked` then owes them what the mark means. */
-static const char *slowest_text(struct batch *batch, const struct live_device *live,
+static const char *slowest_text(struct batch *batch, const struct live_latency *live,
 				char text[STAGE_MARKED_TEXT])
 {
 	bool merged = live->slowest_stage < STAGES && live->stages[live->slowest_stage].merged;
@@ -93,19 +98,20 @@ static const char *slowest_text(struct batch *batch, const struct live_device *l
 static int write_device(struct batch *batch, const struct top_model *model,
 			const struct top_device *device)
 {
+	const struct live_latency *latency = top_latency(model, device);
 	const struct live_device *live = &device->live;
-	bool any = live->complete > 0;
 	char floor[FLOOR_TEXT], slowest[STAGE_MARKED_TEXT];
+	bool any = latency->count > 0;
 	const union cell cells[COLUMNS] = {
 		{.count = model->now_ns},
 		{.text = device->info.name},
 		{.text = device->owner},
 		{.real = live->rate},
 		{.count = live->faults},
-		{.count = or_none(live->p50_ns, any)},
-		{.count = or_none(live->p99_ns, any)},
-		{.count = or_none(live->max_ns, any)},
-		{.text = slowest_text(batch, live, slowest)},
+		{.count = or_none(latency->p50_ns, any)},
+		{.count = or_none(latency->p99_ns, any)},
+		{.count = or_none(latency->max_ns, any)},
+		{.text = slowest_text(batch, latency, slowest)},
 		{.real = live->blocked_percent},
 		{.text = slo_text(live->slo)},
 		{.count = live->open},
@@ -130,10 +136,11 @@ static int write_all(struct batch *batch, const struct top_model *model)
 	struct top_device all = {.live = {.rate = model->rate,
 					  .faults = model->faults,
 					  .open = model->open,
-					  .slowest_stage = STAGES,
 					  .blocked_percent = NAN},
 				 .info = {.name = "all"}};
 
+	for (unsigned int s = 0; s < LATENCY_SPANS; s++)
+		all.live.latency[s].slowest_stage = STAGES;
 	for (size_t i = 0; i < model->device_count; i++) {
 		const struct live_device *live = &model->devices[i].live;
 
@@ -153,22 +160,36 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 {
 	const struct live_summary *summary = &model->summary;
 	__u64 lost = top_lost(&summary->loss);
-	char time[CLOCK_TEXT], rate[SHORT_TEXT], memory[SHORT_TEXT], span[SHORT_TEXT];
+	char time[CLOCK_TEXT], rate[SHORT_TEXT], memory[SHORT_TEXT], elapsed[SHORT_TEXT];
+	char totals[VIEW_TOTALS], span[SPAN_WORDS], times[SPAN_WORDS + 16] = "";
 	char floor[FLOOR_TEXT];
 
+	if (batch->view)
+		snprintf(totals, sizeof(totals), "%s", model->table.totals);
+	else
+		snprintf(totals, sizeof(totals), "%s faults/s, %llu", short_real(rate, model->rate),
+			 (unsigned long long)model->faults);
+	if (views[model->view]->windowed)
+		snprintf(times, sizeof(times), "; times %s", draw_span(model, span));
 	writer_note(batch->writer,
-		    "%s UTC: %s faults/s, %llu in %s%s; lost %llu of %llu events; probes %zu on, "
-		    "%zu off%s; self %.1f%% CPU, %s",
-		    clock_text(time, summary->clock, model->now_ns, false),
-		    short_real(rate, model->rate), (unsigned long long)model->faults,
-		    short_span(span, top_elapsed(model)), summary->floor ? " (floors)" : "",
+		    "%s UTC: %s in %s%s; lost %llu of %llu events; probes %zu on, "
+		    "%zu off%s; self %.1f%% CPU, %s%s",
+		    clock_text(time, summary->clock, model->now_ns, false), totals,
+		    short_span(elapsed, top_elapsed(model)), summary->floor ? " (floors)" : "",
 		    (unsigned long long)lost, (unsigned long long)(summary->loss.received + lost),
 		    summary->probes_on, summary->probes_off,
 		    summary->probes_silent ? ", some silent" : "", model->self_cpu_percent,
-		    short_bytes(memory, model->self_memory_bytes));
+		    short_bytes(memory, model->self_memory_bytes), times);
 	if (summary->floor)
 		writer_note(batch->writer, "Counts are floors: %s.",
 			    floor_text(summary->floor, floor));
+}
+
+static void write_worst(struct batch *batch, const struct top_model *model)
+{
+	char text[FINDING_TEXT];
+
+	writer_note(batch->writer, "%s.", draw_finding_text(&model->worst, text));
 }
 
 /* The writer keeps what it was told: only what is new. */
@@ -191,6 +212,26 @@ static int write_nothing(struct batch *batch, const struct top_model *model)
 	return error;
 }
 
+static int write_devices(struct batch *batch, const struct top_model *model, const __u32 *order,
+			 size_t count)
+{
+	int error = 0;
+
+	if (!batch->begun && (count || !batch->text))
+		error = writer_begin(batch->writer, &table);
+	batch->begun = !batch->text;
+	if (!batch->text)
+		error = write_all(batch, model);
+	for (size_t i = 0; i < count && !error; i++)
+		error = write_device(batch, model, &model->devices[order[i]]);
+	if (batch->text && count)
+		error = writer_end(batch->writer);
+	if (batch->marked)
+		writer_note(batch->writer, STAGE_MERGED_NOTE);
+	batch->marked = false;
+	return error;
+}
+
 int batch_interval(struct batch *batch, const struct top_model *model, const __u32 *order,
 		   size_t count)
 {
@@ -199,21 +240,16 @@ int batch_interval(struct batch *batch, const struct top_model *model, const __u
 	tell_clock(batch, model->summary.clock);
 	if (batch->text) {
 		write_totals(batch, model);
-		if (!count)
+		write_worst(batch, model);
+		if (!count && !batch->view)
 			error = write_nothing(batch, model);
 	}
-	if (!batch->begun && (count || !batch->text))
-		error = writer_begin(batch->writer, &table);
-	batch->begun = !batch->text;
-	if (!batch->text)
-		error = write_all(batch, model);
-	for (size_t i = 0; i < count && (!batch->rows || i < batch->rows) && !error; i++)
-		error = write_device(batch, model, &model->devices[order[i]]);
-	if (batch->text && count)
-		error = writer_end(batch->writer);
-	if (batch->marked)
-		writer_note(batch->writer, STAGE_MERGED_NOTE);
-	batch->marked = false;
+	if (batch->rows && count > batch->rows)
+		count = batch->rows;
+	if (batch->view)
+		error = batch_view_interval(batch->view, model, order, count);
+	else
+		error = write_devices(batch, model, order, count);
 	if (!error && fflush(batch->file))
 		error = failed(-errno, "output cannot be written: %m");
 	return error;
@@ -225,8 +261,9 @@ int batch_close(struct batch *batch)
 
 	if (!batch)
 		return 0;
+	batch_view_close(batch->view);
 	/* A JSON document without any interval is still a document with its table. */
-	if (!batch->begun && !batch->text)
+	if (!batch->begun && !batch->text && !batch->view)
 		batch->begun = !writer_begin(batch->writer, &table);
 	if (batch->begun)
 		writer_end(batch->writer);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The live view without a terminal: one group of rows an interval. Text starts every interval with a
- * line of totals; CSV and JSON are one table "top" with a time column, in which the device "all"
- * stands for the sum, so that an interval without any fault is a row, too.
+ * line of totals; CSV and JSON are one table with a time column. In that of the devices, "top", the
+ * device "all" stands for the sum; in those of other views an interval without rows has an empty one:
+ * so an interval in which nothing was is a row, too.
  */
 #ifndef FAULTLINE_TOP_BATCH_H
 #define FAULTLINE_TOP_BATCH_H

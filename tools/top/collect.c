@@ -33,6 +33,10 @@ struct collector {
 	__u64 now_ns, interval_ns;
 	struct curve *curves; /* by handle */
 	size_t room;
+	struct tables tables;
+	struct worst worst;
+	__u64 window_ns, looked_ns; /* looked_ns: how long it was in the last look */
+	bool window_cut;
 	__u64 curve_ns; /* when the curves last got a value */
 	__u64 cpu_ns;	/* of this process, at... */
 	__u64 wall_ns;	/* ...this time of its own clock */
@@ -48,7 +52,7 @@ static __u64 clock_ns(clockid_t clock)
 }
 
 int collector_create(struct collector **collector, struct analysis *analysis,
-		     const struct collect_filter *filter)
+		     const struct collect_filter *filter, __u64 window_ns)
 {
 	struct collector *made = calloc(1, sizeof(*made));
 
@@ -56,6 +60,7 @@ int collector_create(struct collector **collector, struct analysis *analysis,
 		return failed(-ENOMEM, "no memory for the live view");
 	made->analysis = analysis;
 	made->filter = filter;
+	made->window_ns = made->looked_ns = window_ns;
 	made->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	made->wall_ns = clock_ns(CLOCK_MONOTONIC);
 	*collector = made;
@@ -66,6 +71,7 @@ void collector_destroy(struct collector *collector)
 {
 	if (!collector)
 		return;
+	tables_free(&collector->tables);
 	free(collector->rows);
 	free(collector->curves);
 	free(collector);
@@ -113,12 +119,17 @@ static __u64 start_ns(const struct collector *collector)
 	return summary.host && summary.host->start_ns ? summary.host->start_ns : summary.first_ns;
 }
 
-/* From totals, so that the rates of all intervals add up to the total exactly. */
-static void measure_rates(struct collector *collector, __u64 now_ns)
+/* How long after the look before, or after the start, now_ns is. */
+static __u64 elapsed_ns(const struct collector *collector, __u64 now_ns)
 {
 	__u64 from = collector->now_ns ? collector->now_ns : start_ns(collector);
-	__u64 elapsed = from && now_ns > from ? now_ns - from : collector->interval_ns;
 
+	return from && now_ns > from ? now_ns - from : collector->interval_ns;
+}
+
+/* From totals, so that the rates of all intervals add up to the total exactly. */
+static void measure_rates(struct collector *collector, __u64 elapsed)
+{
 	for (size_t i = 0; i < collector->devices; i++) {
 		struct curve *curve = &collector->curves[i];
 		__u64 faults = collector->rows[i].faults;
@@ -219,21 +230,34 @@ static __u64 resident_bytes(void)
 	return (__u64)pages * (__u64)sysconf(_SC_PAGESIZE);
 }
 
+static void look_at_window(struct collector *collector, __u64 now_ns, __u64 elapsed)
+{
+	if (!collector->window_ns)
+		return;
+	collector->looked_ns = elapsed > collector->window_ns ? elapsed : collector->window_ns;
+	collector->window_cut = live_look(collector->analysis, now_ns, collector->looked_ns);
+}
+
 int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns)
 {
 	size_t devices = live_devices(collector->analysis, now_ns, interval_ns, NULL, 0);
 	int error = make_room(collector, devices);
+	__u64 elapsed;
 
 	if (error)
 		return error;
+	collector->interval_ns = interval_ns;
+	elapsed = elapsed_ns(collector, now_ns);
+	look_at_window(collector, now_ns, elapsed);
 	collector->devices = live_devices(collector->analysis, now_ns, interval_ns, collector->rows,
 					  collector->room);
-	collector->interval_ns = interval_ns;
-	measure_rates(collector, now_ns);
+	error = tables_look(&collector->tables, collector->analysis, elapsed);
+	worst_find(collector->analysis, &collector->worst);
+	measure_rates(collector, elapsed);
 	collector->now_ns = now_ns;
 	extend_curves(collector);
 	measure_self(collector);
-	return 0;
+	return error;
 }
 
 int collect_model(struct collector *collector, struct top_model *model)
@@ -266,7 +290,40 @@ int collect_model(struct collector *collector, struct top_model *model)
 					       .state;
 	model->self_cpu_percent = collector->cpu_percent;
 	model->self_memory_bytes = resident_bytes();
-	return 0;
+	model->window_ns = collector->looked_ns;
+	model->window_cut = collector->window_cut;
+	model->worst = collector->worst;
+	for (unsigned int v = 0; v < VIEWS; v++)
+		model->counts[v] = collector->tables.now[v][LATENCY_SINCE_START].count;
+	return collect_table(collector, model);
+}
+
+int collect_table(struct collector *collector, struct top_model *model)
+{
+	return tables_copy(&collector->tables, model->view, model->span, &model->table);
+}
+
+int collect_row(struct collector *collector, struct top_detail *detail,
+		const struct top_view *shown)
+{
+	const struct view *view = views[shown->view];
+	int error = 0;
+
+	detail->row = shown->selected;
+
+	top_detail_free(detail); /* another view may have more tables */
+	for (int i = 0; !error && i < VIEW_TABLES && view->tables[i]; i++) {
+		struct writer *writer;
+		int closing;
+
+		error = rows_writer(&writer, &detail->tables[i]);
+		if (error)
+			break;
+		error = view->tables[i](collector->analysis, shown->span, writer);
+		closing = writer_close(writer);
+		error = error ? error : closing;
+	}
+	return error;
 }
 
 void collect_detail(struct collector *collector, struct top_detail *detail, __u32 device)
@@ -275,8 +332,8 @@ void collect_detail(struct collector *collector, struct top_detail *detail, __u3
 		invalidations_of(collector->analysis->invalidations, device);
 	size_t open;
 
-	memset(detail, 0, sizeof(*detail));
 	detail->device = device;
+	detail->invalidations = detail->invalidation_p50_ns = detail->invalidation_p99_ns = 0;
 	if (invalidations) {
 		detail->invalidations = invalidations->counts.began;
 		detail->invalidation_p50_ns = histogram_percentile(&invalidations->total, 50);

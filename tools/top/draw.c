@@ -91,6 +91,100 @@ enum style style_of_blocked(double percent)
 	return percent >= 10 ? STYLE_WARN : STYLE_PLAIN;
 }
 
+const char *draw_span(const struct top_model *model, char text[SPAN_WORDS])
+{
+	char length[SHORT_TEXT];
+
+	if (model->span == LATENCY_SINCE_START)
+		return strcpy(text, "since start");
+	snprintf(text, SPAN_WORDS, "%s %s", model->window_cut ? "newest of" : "over",
+		 short_duration(length, model->window_ns));
+	return text;
+}
+
+int draw_sentence(struct canvas *canvas, const struct rectangle *area, int width, enum style style,
+		  const char *text)
+{
+	int row = 0;
+
+	while (*text) {
+		int length = (int)strlen(text), cut = length;
+
+		if (length > width) {
+			cut = width;
+			while (cut > width / 2 && text[cut] != ' ')
+				cut--;
+			if (text[cut] != ' ')
+				cut = width;
+		}
+		if (canvas && row < area->rows) {
+			bool last = row + 1 == area->rows && cut < length;
+
+			canvas_text(canvas, area->row + row, area->column, last ? width : cut,
+				    style, text);
+			if (last)
+				canvas_glyph(canvas, area->row + row, area->column + width - 1, '~',
+					     style);
+		}
+		row++;
+		text += cut;
+		text += strspn(text, " ");
+	}
+	return row;
+}
+
+static void draw_tabs(struct canvas *canvas, const struct top_picture *picture)
+{
+	const struct rectangle *tabs = &picture->layout->tabs;
+	const struct top_model *model = picture->model;
+	int at = tabs->column;
+
+	for (unsigned int v = 0; v < VIEWS && tabs->rows; v++) {
+		__u64 count = v == VIEW_FAULTS ? model->faults : model->counts[v];
+		bool current = v == picture->view->view;
+		char number[SHORT_TEXT], text[64];
+
+		snprintf(text, sizeof(text), current ? "[%u %s %s]" : " %u %s %s ", v + 1,
+			 views[v]->name, short_count(number, count));
+		at += 1 + canvas_text(canvas, tabs->row, at, tabs->column + tabs->columns - at,
+				      current ? STYLE_STRONG
+				      : count ? STYLE_PLAIN
+					      : STYLE_DIM,
+				      text);
+	}
+}
+
+const char *draw_finding_text(const struct worst *worst, char text[FINDING_TEXT])
+{
+	/* Severity differs by words, not only by colour. */
+	static const char *const words[] = {
+		[WORST_NONE] = "",
+		[WORST_NOTE] = "",
+		[WORST_LOOK] = "LOOK: ",
+		[WORST_BAD] = "BAD: ",
+	};
+
+	snprintf(text, FINDING_TEXT, "%s%s", words[worst->severity], worst->text);
+	return text;
+}
+
+static void draw_finding(struct canvas *canvas, const struct top_picture *picture)
+{
+	static const enum style styles[] = {
+		[WORST_NONE] = STYLE_OK,
+		[WORST_NOTE] = STYLE_PLAIN,
+		[WORST_LOOK] = STYLE_WARN,
+		[WORST_BAD] = STYLE_BAD,
+	};
+	const struct rectangle *area = &picture->layout->finding;
+	const struct worst *worst = &picture->model->worst;
+	char text[FINDING_TEXT];
+
+	if (area->rows)
+		draw_sentence(canvas, area, area->columns, styles[worst->severity],
+			      draw_finding_text(worst, text));
+}
+
 static void add_title(struct line *line, const struct top_picture *picture)
 {
 	const struct top_model *model = picture->model;
@@ -98,6 +192,9 @@ static void add_title(struct line *line, const struct top_picture *picture)
 	char time[CLOCK_TEXT], span[SHORT_TEXT];
 
 	line_add(line, 1, STYLE_STRONG, "faultline top");
+	/* Where there is no room for the tabs. */
+	if (!picture->layout->tabs.rows && picture->view->view != VIEW_FAULTS)
+		line_add(line, 0, STYLE_STRONG, "%s", views[picture->view->view]->name);
 	if (picture->view->paused)
 		line_add(line, 0, STYLE_WARN, "PAUSED");
 	if (model->ended)
@@ -119,6 +216,11 @@ static void add_totals(struct line *line, const struct top_picture *picture)
 	const struct top_model *model = picture->model;
 	char rate[SHORT_TEXT], total[SHORT_TEXT], open[SHORT_TEXT];
 
+	if (picture->view->view != VIEW_FAULTS) {
+		line_add(line, 0, STYLE_STRONG, "%s%s", model->table.totals,
+			 model->summary.floor ? " (floor)" : "");
+		return;
+	}
 	line_add(line, 0, STYLE_STRONG, "faults %s/s", short_real(rate, model->rate));
 	line_add(line, 1, STYLE_PLAIN, "total %s%s", short_count(total, model->faults),
 		 model->summary.floor ? " (floor)" : "");
@@ -156,8 +258,13 @@ static void add_honesty(struct line *line, const struct top_picture *picture)
 static void add_order(struct line *line, const struct top_picture *picture)
 {
 	const struct top_view *view = picture->view;
+	char span[SPAN_WORDS];
 
-	line_add(line, 4, STYLE_DIM, "sort %s%s", top_sort_name(view->sort),
+	if (views[view->view]->windowed)
+		line_add(line, 1, STYLE_PLAIN, "times %s", draw_span(picture->model, span));
+	line_add(line, 4, STYLE_DIM, "sort %s%s",
+		 view->view == VIEW_FAULTS ? top_sort_name((enum top_sort)view->sort)
+					   : views[view->view]->columns[view->sort].head,
 		 view->reverse ? " (reversed)" : "");
 	if (view->filter[0])
 		line_add(line, 2, STYLE_WARN, "filter \"%s\"", view->filter);
@@ -167,10 +274,11 @@ void draw_header(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct rectangle *header = &picture->layout->header;
 	struct line title = {0}, totals = {0}, honesty = {0};
+	int lines = header->rows - picture->layout->tabs.rows - picture->layout->finding.rows;
 
 	add_title(&title, picture);
 	line_draw(canvas, header->row, 0, header->columns, &title);
-	if (header->rows > 2) {
+	if (lines > 2) {
 		add_totals(&totals, picture);
 		line_draw(canvas, header->row + 1, 0, header->columns, &totals);
 		add_honesty(&honesty, picture);
@@ -179,7 +287,9 @@ void draw_header(struct canvas *canvas, const struct top_picture *picture)
 		add_honesty(&honesty, picture);
 		line_add(&honesty, 1, STYLE_STRONG, "faults %.1f/s", picture->model->rate);
 	}
-	line_draw(canvas, header->row + header->rows - 1, 0, header->columns, &honesty);
+	line_draw(canvas, header->row + lines - 1, 0, header->columns, &honesty);
+	draw_tabs(canvas, picture);
+	draw_finding(canvas, picture);
 }
 
 void draw_footer(struct canvas *canvas, const struct top_picture *picture)
@@ -194,17 +304,21 @@ void draw_footer(struct canvas *canvas, const struct top_picture *picture)
 	} else if (view->screen == SCREEN_MAIN) {
 		line_add(&line, 0, STYLE_DIM, "q quit");
 		line_add(&line, 1, STYLE_DIM, "h help");
-		line_add(&line, 2, STYLE_DIM, "Enter details");
-		line_add(&line, 3, STYLE_DIM, "s sort");
-		line_add(&line, 4, STYLE_DIM, "/ filter");
-		line_add(&line, 5, STYLE_DIM, "p %s", view->paused ? "go on" : "pause");
-		line_add(&line, 6, STYLE_DIM, "r reverse");
+		line_add(&line, 2, STYLE_DIM, "Tab view");
+		line_add(&line, 3, STYLE_DIM, "Enter details");
+		line_add(&line, 5, STYLE_DIM, "s sort");
+		line_add(&line, 5, STYLE_DIM, "/ filter");
+		line_add(&line, 6, STYLE_DIM, "p %s", view->paused ? "go on" : "pause");
+		if (views[view->view]->windowed)
+			line_add(&line, 4, STYLE_DIM, "w %s",
+				 view->span == LATENCY_WINDOW ? "since start" : "window");
 		line_add(&line, 7, STYLE_DIM, "+ - interval");
 	} else {
 		line_add(&line, 0, STYLE_DIM, "q back");
 		line_add(&line, 1, STYLE_DIM, "h help");
 		line_add(&line, 2, STYLE_DIM, "p %s", view->paused ? "go on" : "pause");
-		line_add(&line, 3, STYLE_DIM, "up/down older faults");
+		line_add(&line, 3, STYLE_DIM,
+			 view->view == VIEW_FAULTS ? "up/down older faults" : "up/down scroll");
 		line_add(&line, 4, STYLE_DIM, "Q quit");
 	}
 	line_draw(canvas, footer->row, 0, footer->columns, &line);
@@ -223,7 +337,7 @@ void draw_screen(struct canvas *canvas, const struct top_picture *picture)
 	if (picture->view->screen == SCREEN_HELP)
 		draw_help(canvas, picture);
 	else if (picture->view->screen == SCREEN_DETAIL)
-		draw_detail(canvas, picture);
+		(picture->view->view == VIEW_FAULTS ? draw_detail : draw_row)(canvas, picture);
 	else
-		draw_table(canvas, picture);
+		(picture->view->view == VIEW_FAULTS ? draw_table : draw_view)(canvas, picture);
 }

@@ -9,7 +9,7 @@
 
 struct top_picture {
 	const struct top_model *model;
-	const struct top_detail *detail; /* of the device on the detail screen */
+	const struct top_detail *detail; /* of the device or row on the detail screen */
 	const struct top_view *view;
 	const struct layout *layout;
 	const __u32 *order; /* rows after sorting and filtering */
@@ -26,6 +26,24 @@ void draw_footer(struct canvas *canvas, const struct top_picture *picture);
 void draw_table(struct canvas *canvas, const struct top_picture *picture);
 void draw_detail(struct canvas *canvas, const struct top_picture *picture);
 void draw_help(struct canvas *canvas, const struct top_picture *picture);
+/* The same for views that are tables: tools/top/draw_view.c. */
+void draw_view(struct canvas *canvas, const struct top_picture *picture);
+void draw_row(struct canvas *canvas, const struct top_picture *picture);
+/* What layout needs to know of a table's columns. */
+void draw_view_wish(const struct top_model *model, struct layout_wish *wish);
+
+/*
+ * A sentence broken at blanks into rows of `width` cells, with its end cut and marked if there are only
+ * `rows`. Returns the rows it needs; a NULL canvas only counts.
+ */
+int draw_sentence(struct canvas *canvas, const struct rectangle *area, int width, enum style style,
+		  const char *text);
+/* "BAD: ..." */
+#define FINDING_TEXT (WORST_TEXT + 16)
+const char *draw_finding_text(const struct worst *worst, char text[FINDING_TEXT]);
+/* What the latencies shown are over: "over 10s" or "since start". */
+#define SPAN_WORDS 32
+const char *draw_span(const struct top_model *model, char text[SPAN_WORDS]);
 
 /*
  * A line of phrases. When they do not all fit, those with the highest rank are left out first, so

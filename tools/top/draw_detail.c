@@ -111,14 +111,14 @@ static void draw_stage(struct canvas *canvas, const struct rectangle *area, int 
 }
 
 static void draw_stages(struct canvas *canvas, const struct top_picture *picture,
-			const struct live_device *live)
+			const struct live_latency *live)
 {
 	const struct rectangle *area = &picture->layout->stages;
-	const struct live_stage whole = {.count = live->complete,
+	const struct live_stage whole = {.count = live->count,
 					 .p50_ns = live->p50_ns,
 					 .p99_ns = live->p99_ns,
 					 .max_ns = live->max_ns,
-					 .share = live->complete ? 1 : 0};
+					 .share = live->count ? 1 : 0};
 
 	if (!area->rows)
 		return;
@@ -237,7 +237,7 @@ void draw_detail(struct canvas *canvas, const struct top_picture *picture)
 	}
 	if (picture->layout->about.rows)
 		draw_about(canvas, picture, device);
-	draw_stages(canvas, picture, &device->live);
+	draw_stages(canvas, picture, top_latency(picture->model, device));
 	draw_history(canvas, picture, device);
 	draw_faults(canvas, picture);
 }

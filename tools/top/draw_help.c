@@ -3,15 +3,17 @@
 
 /* Ordered so that a low terminal shows the keys first. */
 static const char *const lines[] = {
+	"Tab       next view (Shift-Tab the one before; or its number): I/O page",
+	"          faults, unrecoverable IOMMU faults, DMA mappings, VFIO, RDMA",
 	"up down PgUp PgDn Home End   choose a device (also j k g G)",
-	"Enter     one device: stages, rate, last faults     Esc, q  back",
+	"Enter     details of the row; up down scroll        Esc, q  back",
+	"w         times over the window, or since the start",
 	"s S       next / previous sort column               r  reverse",
 	"/         show only devices or owners with a text   Esc  show all",
 	"p, space  hold the screen; events are still taken   + -  interval",
 	"q         back, or quit                              Q  quit at once",
-	"",
 	"FLT/s     faults detected per second in the last interval",
-	"P50 P99 MAX  from detection to the device's resume, since the start",
+	"P50 P99 MAX  from detection to the device's resume",
 	"SLOWEST   stage that took most of the time: request, delivery (to the",
 	"          interrupt), dispatch (to the handler), resolve (memory present),",
 	"          map (translation updated), respond, resume (device went on);",

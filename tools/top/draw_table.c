@@ -41,8 +41,8 @@ static enum top_column sorted_column(enum top_sort sort)
 	return columns[sort];
 }
 
-static enum style number_cell(const struct live_device *live, enum top_column id,
-			      char number[SHORT_TEXT])
+static enum style number_cell(const struct live_device *live, const struct live_latency *latency,
+			      enum top_column id, char number[SHORT_TEXT])
 {
 	snprintf(number, SHORT_TEXT, "-");
 	switch (id) {
@@ -55,10 +55,10 @@ static enum style number_cell(const struct live_device *live, enum top_column id
 	case TOP_P50:
 	case TOP_P99:
 	case TOP_MAX:
-		if (live->max_ns)
-			short_duration(number, id == TOP_P50   ? live->p50_ns
-					       : id == TOP_P99 ? live->p99_ns
-							       : live->max_ns);
+		if (latency->count)
+			short_duration(number, id == TOP_P50   ? latency->p50_ns
+					       : id == TOP_P99 ? latency->p99_ns
+							       : latency->max_ns);
 		return STYLE_PLAIN;
 	case TOP_BLOCKED:
 		if (!isnan(live->blocked_percent))
@@ -82,9 +82,10 @@ static enum style number_cell(const struct live_device *live, enum top_column id
 }
 
 /* Text and severity of one cell of the table. */
-static enum style cell_text(const struct top_device *device, enum top_column id, char *text,
-			    size_t size)
+static enum style cell_text(const struct top_model *model, const struct top_device *device,
+			    enum top_column id, char *text, size_t size)
 {
+	const struct live_latency *latency = top_latency(model, device);
 	const struct live_device *live = &device->live;
 	char number[SHORT_TEXT];
 	enum style style;
@@ -97,17 +98,17 @@ static enum style cell_text(const struct top_device *device, enum top_column id,
 		snprintf(text, size, "%s", device->owner);
 		return STYLE_PLAIN;
 	case TOP_STAGE:
-		if (live->slowest_stage == STAGES)
+		if (latency->slowest_stage == STAGES)
 			snprintf(text, size, "-");
 		else
-			snprintf(text, size, "%s%s", stage_name(live->slowest_stage),
-				 live->stages[live->slowest_stage].merged ? "+" : "");
+			snprintf(text, size, "%s%s", stage_name(latency->slowest_stage),
+				 latency->stages[latency->slowest_stage].merged ? "+" : "");
 		return STYLE_PLAIN;
 	case TOP_SLO:
 		snprintf(text, size, "%s", slo_text(live->slo));
 		return style_of_slo(live->slo);
 	default:
-		style = number_cell(live, id, number);
+		style = number_cell(live, latency, id, number);
 		snprintf(text, size, "%s", number);
 		return style;
 	}
@@ -139,7 +140,8 @@ static void draw_device(struct canvas *canvas, const struct top_picture *picture
 			draw_trend(canvas, device, row, place);
 			continue;
 		}
-		style = cell_text(device, place->id, text, sizeof(text));
+		style = cell_text(picture->model, device, (enum top_column)place->id, text,
+				  sizeof(text));
 		if (looks[place->id].text)
 			canvas_text(canvas, row, place->column, place->width, style, text);
 		else
@@ -168,7 +170,7 @@ static void draw_heads(struct canvas *canvas, const struct top_picture *picture)
 			canvas_text(canvas, row, place->column, place->width, STYLE_HEAD, head);
 		else
 			canvas_right(canvas, row, place->column, place->width, STYLE_HEAD, head);
-		if (place->id == sorted_column(picture->view->sort))
+		if (place->id == (int)sorted_column((enum top_sort)picture->view->sort))
 			canvas_style(canvas, row, place->column, place->width, STYLE_SELECTED);
 	}
 }

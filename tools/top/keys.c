@@ -3,16 +3,36 @@
 
 #include <string.h>
 
+/* The list of a detail screen ends earlier; drawing knows where. */
+#define DETAIL_LINES 4096
+
 void top_view_init(struct top_view *view)
 {
 	memset(view, 0, sizeof(*view));
 	view->interval_s = 1;
+	for (unsigned int v = 0; v < VIEWS; v++)
+		if (views[v]->sort)
+			view->places[v].sort = view_sort_from(views[v], views[v]->sort);
+}
+
+void top_view_show(struct top_view *view, unsigned int which)
+{
+	const struct top_place *place = &view->places[which];
+
+	view->places[view->view] =
+		(struct top_place){view->sort, view->reverse, view->selected, view->first};
+	view->view = which;
+	view->sort = place->sort;
+	view->reverse = place->reverse;
+	view->selected = place->selected;
+	view->first = place->first;
+	view->screen = SCREEN_MAIN;
 }
 
 static int selected_row(const struct top_view *view, const struct top_rows *rows)
 {
 	for (size_t i = 0; i < rows->count; i++)
-		if (rows->model->devices[rows->order[i]].live.handle == view->selected)
+		if (rows->ids[i] == view->selected)
 			return (int)i;
 	return -1;
 }
@@ -42,7 +62,7 @@ static void select_row(struct top_view *view, const struct top_rows *rows, int r
 	if (!rows->count)
 		return;
 	row = scroll_to(view, rows, row);
-	view->selected = rows->model->devices[rows->order[row]].live.handle;
+	view->selected = rows->ids[row];
 }
 
 int top_view_settle(struct top_view *view, const struct top_rows *rows)
@@ -121,7 +141,7 @@ static bool move(struct top_view *view, int key, const struct top_rows *rows)
 		return false;
 	}
 	if (view->screen == SCREEN_DETAIL)
-		view->fault_first = clamp(view->fault_first + step, 0, TOP_FAULTS - 1);
+		view->fault_first = clamp(view->fault_first + step, 0, DETAIL_LINES - 1);
 	else
 		select_row(view, rows, top_view_settle(view, rows) + step);
 	return true;
@@ -164,7 +184,11 @@ static void open_detail(struct top_view *view, const struct top_rows *rows)
 
 static void next_sort(struct top_view *view, int step)
 {
-	view->sort = (enum top_sort)((view->sort + SORT_COUNT + step) % SORT_COUNT);
+	unsigned int count = view->view == VIEW_FAULTS
+				     ? SORT_COUNT
+				     : (unsigned int)view_column_count(views[view->view]);
+
+	view->sort = (view->sort + count + (unsigned int)step) % count;
 	view->reverse = false;
 }
 
@@ -192,6 +216,12 @@ static bool change_screen(struct top_view *view, int key, const struct top_rows 
 	case '?':
 		show_help(view);
 		return true;
+	case '\t':
+		top_view_show(view, (view->view + 1) % VIEWS);
+		return true;
+	case KEY_TOP_BACKTAB:
+		top_view_show(view, (view->view + VIEWS - 1) % VIEWS);
+		return true;
 	case '/':
 		view->screen = SCREEN_MAIN;
 		view->typing = true;
@@ -211,6 +241,10 @@ void top_view_key(struct top_view *view, int key, const struct top_rows *rows)
 		return;
 	if (change_screen(view, key, rows))
 		return;
+	if (key >= '1' && key < '1' + VIEWS) {
+		top_view_show(view, (unsigned int)(key - '1'));
+		return;
+	}
 	switch (key) {
 	case 'p':
 	case ' ':
@@ -226,6 +260,9 @@ void top_view_key(struct top_view *view, int key, const struct top_rows *rows)
 		break;
 	case 'r':
 		view->reverse = !view->reverse;
+		break;
+	case 'w':
+		view->span = view->span == LATENCY_WINDOW ? LATENCY_SINCE_START : LATENCY_WINDOW;
 		break;
 	case '+':
 		change_interval(view, 2);

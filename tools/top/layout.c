@@ -3,25 +3,23 @@
 
 #include <string.h>
 
-#define HEADER_ROWS	 3
-#define HEADER_ROWS_LEAN 2
-#define LEAN_BELOW_ROWS	 12 /* a low terminal gives one header row to the table */
-#define FOOTER_ROWS	 1
-#define ABOUT_ROWS	 2
-#define STAGE_ROWS	 9   /* heading, seven stages, the whole fault */
-#define SIDE_BY_SIDE	 130 /* from this width on, the history stands beside the stages */
-#define STAGES_WIDTH	 80
-#define HISTORY_ROWS	 2
-#define HISTORY_ROWS_MAX 8
-#define FAULTS_ROWS_MIN	 3
-#define TREND_MAX	 60
+#define HEADER_ROWS	   3
+#define HEADER_ROWS_LEAN   2
+#define LEAN_BELOW_ROWS	   12 /* a low terminal gives one header row to the table */
+#define TABS_FROM_ROWS	   16
+#define FINDING_WHOLE_ROWS 24 /* from here on a long sentence may be wrapped */
+#define FINDING_ROWS_MAX   3
+#define FOOTER_ROWS	   1
+#define ABOUT_ROWS	   2
+#define STAGE_ROWS	   9   /* heading, seven stages, the whole fault */
+#define SIDE_BY_SIDE	   130 /* from this width on, the history stands beside the stages */
+#define STAGES_WIDTH	   80
+#define HISTORY_ROWS	   2
+#define HISTORY_ROWS_MAX   8
+#define FAULTS_ROWS_MIN	   3
+#define TREND_MAX	   60
 
-struct column_rule {
-	int least;
-	int rank; /* 0: the last to go */
-};
-
-static const struct column_rule rules[TOP_COLUMNS] = {
+static const struct layout_column rules[TOP_COLUMNS] = {
 	[TOP_DEVICE] = {14, 0}, [TOP_RATE] = {5, 1},	   [TOP_P99] = {5, 2},
 	[TOP_SLO] = {4, 3},	[TOP_STAGE] = {8, 4},	   [TOP_TOTAL] = {5, 5},
 	[TOP_BLOCKED] = {4, 6}, [TOP_MAX] = {5, 7},	   [TOP_P50] = {5, 8},
@@ -58,61 +56,45 @@ static int widen(int have, int limit, int *spare)
 	return have + extra;
 }
 
-static void place_columns(struct layout *layout, int columns, const struct layout_wish *wish)
+static void place_columns(struct layout *layout, int columns, const struct layout_column *rule,
+			  int count)
 {
-	int width[TOP_COLUMNS] = {0};
+	int width[LAYOUT_COLUMNS] = {0};
 	int spare = columns + 1; /* every column is followed by a blank, the last one by the edge */
 	int at = 0;
 
-	for (int rank = 0; rank < TOP_COLUMNS; rank++) {
-		enum top_column id = layout_importance(rank);
+	for (int rank = 0; rank < count; rank++) {
+		int id = 0;
 
-		if (spare < rules[id].least + 1)
+		while (id < count && rule[id].rank != rank)
+			id++;
+		if (id == count || spare < rule[id].least + 1)
 			break;
-		width[id] = rules[id].least;
+		width[id] = rule[id].least;
 		spare -= width[id] + 1;
 	}
-	width[TOP_DEVICE] = widen(width[TOP_DEVICE], wish->name_width, &spare);
-	if (width[TOP_OWNER])
-		width[TOP_OWNER] = widen(width[TOP_OWNER], wish->owner_width, &spare);
-	if (width[TOP_TREND])
-		width[TOP_TREND] = widen(width[TOP_TREND], TREND_MAX, &spare);
+	for (int id = 0; id < count; id++)
+		if (width[id])
+			width[id] = widen(width[id], rule[id].wish, &spare);
 
 	layout->column_count = 0;
-	for (int id = 0; id < TOP_COLUMNS; id++) {
+	for (int id = 0; id < count; id++) {
 		if (!width[id])
 			continue;
-		layout->columns[layout->column_count++] =
-			(struct column_place){(enum top_column)id, at, width[id]};
+		layout->columns[layout->column_count++] = (struct column_place){id, at, width[id]};
 		at += width[id] + 1;
 	}
 }
 
-/* Header, footer and what is between them; false if the terminal is too small for anything. */
-static bool place_frame(struct layout *layout, int rows, int columns)
+static void place_devices(struct layout *layout, int columns, const struct layout_wish *wish)
 {
-	int header = rows < LEAN_BELOW_ROWS ? HEADER_ROWS_LEAN : HEADER_ROWS;
+	struct layout_column wanted[TOP_COLUMNS];
 
-	memset(layout, 0, sizeof(*layout));
-	if (rows < LAYOUT_MIN_ROWS || columns < LAYOUT_MIN_COLUMNS) {
-		layout->too_small = true;
-		return false;
-	}
-	layout->header = (struct rectangle){0, 0, header, columns};
-	layout->footer = (struct rectangle){rows - FOOTER_ROWS, 0, FOOTER_ROWS, columns};
-	layout->body = (struct rectangle){header, 0, rows - header - FOOTER_ROWS, columns};
-	return true;
-}
-
-void layout_main(struct layout *layout, int rows, int columns, const struct layout_wish *wish)
-{
-	const struct rectangle *body = &layout->body;
-
-	if (!place_frame(layout, rows, columns))
-		return;
-	layout->table_head = (struct rectangle){body->row, 0, 1, columns};
-	layout->table = (struct rectangle){body->row + 1, 0, body->rows - 1, columns};
-	place_columns(layout, columns, wish);
+	memcpy(wanted, rules, sizeof(wanted));
+	wanted[TOP_DEVICE].wish = wish->name_width;
+	wanted[TOP_OWNER].wish = wish->owner_width;
+	wanted[TOP_TREND].wish = TREND_MAX;
+	place_columns(layout, columns, wanted, TOP_COLUMNS);
 }
 
 /* Cuts `rows` rows off the top of what is left. */
@@ -126,12 +108,49 @@ static struct rectangle take(struct rectangle *left, int rows)
 	return taken;
 }
 
+/* Header, footer and what is between them; false if the terminal is too small for anything. */
+static bool place_frame(struct layout *layout, int rows, int columns,
+			const struct layout_wish *wish)
+{
+	int header = rows < LEAN_BELOW_ROWS ? HEADER_ROWS_LEAN : HEADER_ROWS;
+	int finding = clamp(wish->finding, 1, rows < FINDING_WHOLE_ROWS ? 1 : FINDING_ROWS_MAX);
+
+	memset(layout, 0, sizeof(*layout));
+	if (rows < LAYOUT_MIN_ROWS || columns < LAYOUT_MIN_COLUMNS) {
+		layout->too_small = true;
+		return false;
+	}
+	layout->footer = (struct rectangle){rows - FOOTER_ROWS, 0, FOOTER_ROWS, columns};
+	layout->body = (struct rectangle){0, 0, rows - FOOTER_ROWS, columns};
+	take(&layout->body, header);
+	if (rows >= TABS_FROM_ROWS)
+		layout->tabs = take(&layout->body, 1);
+	if (rows >= LEAN_BELOW_ROWS)
+		layout->finding = take(&layout->body, finding);
+	layout->header = (struct rectangle){0, 0, layout->body.row, columns};
+	return true;
+}
+
+void layout_main(struct layout *layout, int rows, int columns, const struct layout_wish *wish)
+{
+	const struct rectangle *body = &layout->body;
+
+	if (!place_frame(layout, rows, columns, wish))
+		return;
+	layout->table_head = (struct rectangle){body->row, 0, 1, columns};
+	layout->table = (struct rectangle){body->row + 1, 0, body->rows - 1, columns};
+	if (wish->column_count)
+		place_columns(layout, columns, wish->columns, wish->column_count);
+	else
+		place_devices(layout, columns, wish);
+}
+
 void layout_detail(struct layout *layout, int rows, int columns, const struct layout_wish *wish)
 {
 	struct rectangle left;
 	int faults = wish->faults + 1;
 
-	if (!place_frame(layout, rows, columns))
+	if (!place_frame(layout, rows, columns, wish))
 		return;
 	left = layout->body;
 	/* Stages are what the screen is for: they come before everything else when it is low. */

@@ -40,28 +40,42 @@ enum top_column {
 	TOP_COLUMNS,
 };
 
+#define LAYOUT_COLUMNS 16
+
 struct column_place {
-	enum top_column id;
+	int id;	    /* enum top_column, or of the view's columns */
 	int column; /* on the screen */
 	int width;  /* at least 1; one blank cell follows each but the last */
 };
 
 /* How much text the flexible parts would like to have. */
+struct layout_column {
+	int least;
+	int rank; /* 0: the last to go */
+	int wish; /* cells it would like to have */
+};
+
 struct layout_wish {
 	int name_width;	 /* longest device name */
 	int owner_width; /* longest owner text */
 	int faults;	 /* rows of the detail screen's list */
+	int finding;	 /* rows of the worst finding's sentence */
+	/* Columns of a view's table; 0: those of the devices. */
+	int column_count;
+	struct layout_column columns[LAYOUT_COLUMNS];
 };
 
 struct layout {
 	bool too_small;
-	struct rectangle header;
+	struct rectangle header; /* with the next two */
+	struct rectangle tabs;
+	struct rectangle finding;
 	struct rectangle footer;
 
 	/* main screen */
 	struct rectangle table_head;
 	struct rectangle table;
-	struct column_place columns[TOP_COLUMNS];
+	struct column_place columns[LAYOUT_COLUMNS];
 	int column_count;
 
 	/* detail screen */

@@ -30,11 +30,24 @@ enum top_sort top_sort_from(const char *name)
 void top_model_free(struct top_model *model)
 {
 	free(model->devices);
+	view_table_free(&model->table);
 	memset(model, 0, sizeof(*model));
 }
 
+void top_detail_free(struct top_detail *detail)
+{
+	for (int i = 0; i < VIEW_TABLES; i++)
+		rows_free(&detail->tables[i]);
+}
+
+const struct live_latency *top_latency(const struct top_model *model,
+				       const struct top_device *device)
+{
+	return &device->live.latency[model->span];
+}
+
 struct sorter {
-	const struct top_device *devices;
+	const struct top_model *model;
 	enum top_sort sort;
 	bool reverse;
 };
@@ -55,8 +68,10 @@ static int compare_count(__u64 a, __u64 b)
 static int compare(const void *left, const void *right, void *argument)
 {
 	const struct sorter *sorter = argument;
-	const struct top_device *a = &sorter->devices[*(const __u32 *)left];
-	const struct top_device *b = &sorter->devices[*(const __u32 *)right];
+	const struct top_device *a = &sorter->model->devices[*(const __u32 *)left];
+	const struct top_device *b = &sorter->model->devices[*(const __u32 *)right];
+	const struct live_latency *x = top_latency(sorter->model, a);
+	const struct live_latency *y = top_latency(sorter->model, b);
 	int order = 0;
 
 	switch (sorter->sort) {
@@ -67,13 +82,13 @@ static int compare(const void *left, const void *right, void *argument)
 		order = compare_count(b->live.faults, a->live.faults);
 		break;
 	case SORT_P50:
-		order = compare_count(b->live.p50_ns, a->live.p50_ns);
+		order = compare_count(y->p50_ns, x->p50_ns);
 		break;
 	case SORT_P99:
-		order = compare_count(b->live.p99_ns, a->live.p99_ns);
+		order = compare_count(y->p99_ns, x->p99_ns);
 		break;
 	case SORT_MAX:
-		order = compare_count(b->live.max_ns, a->live.max_ns);
+		order = compare_count(y->max_ns, x->max_ns);
 		break;
 	case SORT_BLOCKED:
 		order = compare_real(b->live.blocked_percent, a->live.blocked_percent);
@@ -102,7 +117,7 @@ static int compare(const void *left, const void *right, void *argument)
 size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse,
 		 const char *filter, __u32 *order)
 {
-	struct sorter sorter = {model->devices, sort, reverse};
+	struct sorter sorter = {model, sort, reverse};
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->device_count; i++) {

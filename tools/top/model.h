@@ -9,6 +9,8 @@
 
 #include "lib/analyze/live.h"
 #include "lib/analyze/watched.h"
+#include "lib/analyze/worst.h"
+#include "tools/top/tables.h"
 
 #define TOP_HISTORY    240 /* seconds of rate kept per device */
 #define TOP_FAULTS     LIVE_FAULTS_DEFAULT
@@ -25,10 +27,15 @@ struct top_device {
 /* More about one device; filled only while its detail screen is open. */
 struct top_detail {
 	__u32 device; /* handle, 0: none */
+	__u64 row;    /* id of a row of a table view, 0: none */
 	__u64 invalidations, invalidation_p50_ns, invalidation_p99_ns;
 	size_t fault_count;
 	struct fault faults[TOP_FAULTS]; /* open ones first, then finished, newest first */
+	/* Of a row of a table view: those of the view's further tables. */
+	struct rows tables[VIEW_TABLES]; /* owned */
 };
+
+void top_detail_free(struct top_detail *detail);
 
 struct top_model {
 	char host[NAME_TEXT];
@@ -42,6 +49,13 @@ struct top_model {
 	double rate;
 	double self_cpu_percent; /* of one CPU, over the interval */
 	__u64 self_memory_bytes; /* resident */
+	enum latency_span span;	 /* of the latencies shown */
+	__u64 window_ns;	 /* how long LATENCY_WINDOW is */
+	bool window_cut;	 /* it lacks its oldest faults: there were too many */
+	struct worst worst;
+	unsigned int view;	 /* what `table` is of; VIEW_FAULTS: nothing */
+	struct view_table table; /* owned */
+	__u64 counts[VIEWS];	 /* the tabs' numbers; the faults' is above */
 	size_t device_count;
 	size_t device_room;
 	struct top_device *devices; /* owned */
@@ -74,6 +88,10 @@ enum top_sort top_sort_from(const char *name);
  */
 size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse,
 		 const char *filter, __u32 *order);
+
+/* The latencies that the screen shows. */
+const struct live_latency *top_latency(const struct top_model *model,
+				       const struct top_device *device);
 
 const struct top_device *top_find(const struct top_model *model, __u32 handle);
 

@@ -13,8 +13,11 @@ struct top_options {
 	const char *output;	    /* live: recorded into this .flt as well, NULL: not */
 	const struct slo_set *slos; /* objectives to judge, NULL: none */
 	double speed;		    /* of a replay; 0: as fast as it can be read */
-	enum top_sort sort;
+	unsigned int view; /* the first to be shown; in batch mode the one that is printed */
+	unsigned int sort; /* enum top_sort, or a column of the view */
 	bool reverse;
+	enum latency_span span;
+	__u64 window_ns;
 	size_t rows; /* at most so many devices, 0: all */
 	bool batch;
 	bool verbose; /* live: what the verifier says goes to stderr */

@@ -160,6 +160,8 @@ static int translate(int key)
 		return KEY_TOP_HOME;
 	case KEY_END:
 		return KEY_TOP_END;
+	case KEY_BTAB:
+		return KEY_TOP_BACKTAB;
 	case KEY_ENTER:
 	case '\r':
 	case '\n':

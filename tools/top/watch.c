@@ -38,19 +38,23 @@ int watch_open(struct watch *watch, const struct top_options *options)
 	const struct analysis_config config = {.history_windows = TOP_HISTORY,
 					       .last_faults = TOP_FAULTS,
 					       .open_faults = OPEN_FAULTS,
+					       .windowed = true,
 					       .slos = options->slos};
 	int error;
 
 	memset(watch, 0, sizeof(*watch));
 	watch->options = options;
 	top_view_init(&watch->view);
+	top_view_show(&watch->view, options->view);
 	watch->view.sort = options->sort;
 	watch->view.reverse = options->reverse;
+	watch->view.span = options->span;
 	watch->view.interval_s = options->interval_s;
 	watch->model.replay = options->input != NULL;
 	error = analysis_create(&watch->analysis, &config);
 	if (!error)
-		error = collector_create(&watch->collector, watch->analysis, &options->filter);
+		error = collector_create(&watch->collector, watch->analysis, &options->filter,
+					 options->window_ns);
 	if (!error && options->batch)
 		error = batch_open(&watch->batch, options, stdout);
 	if (!error)
@@ -90,16 +94,61 @@ bool watch_done(const struct watch *watch)
 	       (watch->options->count && watch->intervals >= watch->options->count);
 }
 
-static int sort_rows(struct watch *watch)
+static int make_room(struct watch *watch)
+{
+	size_t room = watch->model.device_room + 1;
+	__u32 *order;
+	__u64 *ids;
+
+	if (room <= watch->model.table.rows.count)
+		room = watch->model.table.rows.count + 1;
+	if (room <= watch->order_room)
+		return 0;
+	order = reallocarray(watch->order, room, sizeof(*order));
+	if (order)
+		watch->order = order;
+	ids = reallocarray(watch->ids, room, sizeof(*ids));
+	if (ids)
+		watch->ids = ids;
+	if (!order || !ids)
+		return failed(-ENOMEM, "no memory for %zu rows", room);
+	watch->order_room = room;
+	return 0;
+}
+
+static void order_rows(struct watch *watch)
 {
 	const struct top_view *view = &watch->view;
-	__u32 *order = reallocarray(watch->order, watch->model.device_room + 1, sizeof(*order));
+	const struct top_model *model = &watch->model;
+	const struct view_order by = {view->sort, view->reverse, view->filter,
+				      &watch->options->filter};
 
-	if (!order)
-		return failed(-ENOMEM, "no memory for %zu rows", watch->model.device_room);
-	watch->order = order;
-	watch->order_count =
-		top_order(&watch->model, view->sort, view->reverse, view->filter, order);
+	if (view->view == VIEW_FAULTS)
+		watch->order_count = top_order(model, (enum top_sort)view->sort, view->reverse,
+					       view->filter, watch->order);
+	else
+		watch->order_count =
+			view_order(views[view->view], &model->table, &by, watch->order);
+	for (size_t i = 0; i < watch->order_count; i++)
+		watch->ids[i] = view->view == VIEW_FAULTS
+					? model->devices[watch->order[i]].live.handle
+					: model->table.ids[watch->order[i]];
+}
+
+static int sort_rows(struct watch *watch)
+{
+	int error = 0;
+
+	/* Another view, or other latencies: its rows as they were at the last look. */
+	if (watch->model.view != watch->view.view || watch->model.span != watch->view.span) {
+		watch->model.view = watch->view.view;
+		watch->model.span = watch->view.span;
+		error = collect_table(watch->collector, &watch->model);
+	}
+	error = error ? error : make_room(watch);
+	if (error)
+		return error;
+	order_rows(watch);
 	if (watch->options->rows && watch->order_count > watch->options->rows)
 		watch->order_count = watch->options->rows;
 	return 0;
@@ -108,7 +157,14 @@ static int sort_rows(struct watch *watch)
 static struct layout_wish wish_of(const struct watch *watch)
 {
 	struct layout_wish wish = {.faults = (int)watch->detail.fault_count};
+	char finding[FINDING_TEXT];
 
+	draw_finding_text(&watch->model.worst, finding);
+	wish.finding = draw_sentence(NULL, NULL, watch->canvas.columns, STYLE_PLAIN, finding);
+	if (watch->view.view != VIEW_FAULTS) {
+		draw_view_wish(&watch->model, &wish);
+		return wish;
+	}
 	for (size_t i = 0; i < watch->order_count; i++) {
 		const struct top_device *device = &watch->model.devices[watch->order[i]];
 		int name = (int)strlen(device->info.name), owner = (int)strlen(device->owner);
@@ -125,8 +181,25 @@ static struct top_rows rows_of(const struct watch *watch)
 	struct layout layout;
 
 	layout_main(&layout, watch->canvas.rows, watch->canvas.columns, &wish);
-	return (struct top_rows){&watch->model, watch->order, watch->order_count,
-				 layout.table.rows};
+	return (struct top_rows){watch->ids, watch->order_count, layout.table.rows};
+}
+
+static int take_detail(struct watch *watch)
+{
+	const struct top_view *view = &watch->view;
+
+	if (view->screen != SCREEN_DETAIL)
+		return 0;
+	if (view->view != VIEW_FAULTS) {
+		watch->detail.device = 0;
+		return view->paused && watch->detail.row == view->selected
+			       ? 0
+			       : collect_row(watch->collector, &watch->detail, view);
+	}
+	/* A device opened while the screen is paused is shown as it is now. */
+	if (!view->paused || watch->detail.device != view->selected)
+		collect_detail(watch->collector, &watch->detail, (__u32)view->selected);
+	return 0;
 }
 
 int watch_redraw(struct watch *watch)
@@ -144,10 +217,9 @@ int watch_redraw(struct watch *watch)
 	error = sort_rows(watch);
 	if (error)
 		return error;
-	/* A device opened while the screen is paused is shown as it is now. */
-	if (view->screen == SCREEN_DETAIL &&
-	    (!view->paused || watch->detail.device != view->selected))
-		collect_detail(watch->collector, &watch->detail, view->selected);
+	error = take_detail(watch);
+	if (error)
+		return error;
 	wish = wish_of(watch);
 	if (view->screen == SCREEN_DETAIL)
 		layout_detail(&layout, height, width, &wish);
@@ -200,8 +272,11 @@ int watch_interval(struct watch *watch, __u64 now_ns, bool show)
 	int error = collect_observe(watch->collector, now_ns, watch_interval_ns(watch));
 
 	watch->intervals++;
-	if (!error && !watch->view.paused)
+	if (!error && !watch->view.paused) {
+		watch->model.view = watch->view.view;
+		watch->model.span = watch->view.span;
 		error = collect_model(watch->collector, &watch->model);
+	}
 	if (!error && watch->batch)
 		error = sort_rows(watch);
 	if (error)
@@ -223,6 +298,8 @@ int watch_close(struct watch *watch)
 	analysis_destroy(watch->analysis);
 	top_model_free(&watch->model);
 	canvas_free(&watch->canvas);
+	top_detail_free(&watch->detail);
 	free(watch->order);
+	free(watch->ids);
 	return error;
 }

@@ -22,7 +22,9 @@ struct watch {
 	struct top_view view;
 	struct canvas canvas;
 	struct batch *batch; /* NULL: on the terminal */
-	__u32 *order;	     /* rows shown, with room for model.device_room */
+	__u32 *order;	     /* rows shown */
+	__u64 *ids;	     /* of each of them */
+	size_t order_room;
 	size_t order_count;
 	__u64 intervals; /* passed */
 	bool on_terminal;

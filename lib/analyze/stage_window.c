@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/stage_window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/slots.h"
+#include "lib/analyze/window.h"
+#include "lib/base/fail.h"
+
+#define TOTAL STAGES /* the series after the stages' */
+
+struct stage_window {
+	struct window *window;
+	struct slots devices; /* struct stage_group * */
+};
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct stage_window *s = self;
+	struct window_sample *sample;
+	struct stage_times times;
+
+	if (fault->state != FAULT_COMPLETE)
+		return;
+	sample = window_add(s->window);
+	if (!sample)
+		return;
+	stage_times(fault, &times);
+	memcpy(sample->ns, times.ns, sizeof(times.ns));
+	sample->ns[TOTAL] = fault_total_ns(fault);
+	sample->measured = times.measured;
+	sample->merged = times.merged;
+	sample->seen = fault->seen;
+	sample->owner = fault->device;
+}
+
+int stage_window_create(struct stage_window **window, struct faults *faults)
+{
+	struct stage_window *s = calloc(1, sizeof(*s));
+
+	_Static_assert(TOTAL < WINDOW_SERIES, "a sample holds all stages and the total");
+	*window = s;
+	if (s)
+		s->window = window_create();
+	if (!s || !s->window)
+		return failed(-ENOMEM, "no memory for the newest latencies");
+	slots_init(&s->devices, sizeof(struct stage_group *));
+	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
+}
+
+static struct stage_group *group_find(const struct stage_window *s, __u32 device)
+{
+	struct stage_group *const *slot = slots_find(&s->devices, device);
+
+	return slot ? *slot : NULL;
+}
+
+static struct stage_group *group_make(struct stage_window *s, __u32 device)
+{
+	struct stage_group **slot = slots_make(&s->devices, device);
+
+	if (slot && !*slot) {
+		*slot = malloc(sizeof(**slot));
+		if (*slot)
+			stage_group_init(*slot);
+	}
+	return slot ? *slot : NULL;
+}
+
+void stage_window_destroy(struct stage_window *s)
+{
+	if (!s)
+		return;
+	for (__u32 h = 0; h < s->devices.end; h++)
+		free(group_find(s, h));
+	slots_free(&s->devices);
+	window_destroy(s->window);
+	free(s);
+}
+
+void stage_window_look(struct stage_window *s, __u64 now_ns, __u64 length_ns)
+{
+	window_look(s->window, now_ns, length_ns);
+	for (__u32 h = 0; h < s->devices.end; h++) {
+		struct stage_group *group = group_find(s, h);
+
+		if (group && group->faults)
+			stage_group_init(group);
+	}
+	for (size_t i = 0; i < window_count(s->window); i++) {
+		const struct window_sample *sample = window_at(s->window, i);
+		struct stage_group *group = group_make(s, sample->owner);
+		struct stage_times times = {.measured = sample->measured, .merged = sample->merged};
+
+		memcpy(times.ns, sample->ns, sizeof(times.ns));
+		if (group)
+			stage_group_add(group, sample->seen, &times, sample->ns[TOTAL]);
+	}
+}
+
+const struct stage_group *stage_window_of(const struct stage_window *s, __u32 device)
+{
+	const struct stage_group *group = group_find(s, device);
+
+	return group && group->faults ? group : NULL;
+}
+
+bool stage_window_is_cut(const struct stage_window *s)
+{
+	return window_is_cut(s->window);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/worst.h"
+
+#include <stdio.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/iommu_faults.h"
+#include "lib/analyze/mappings.h"
+#include "lib/analyze/odp.h"
+#include "lib/analyze/rates.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/slo.h"
+#include "lib/analyze/stages.h"
+#include "lib/analyze/vfio.h"
+#include "lib/base/units.h"
+
+#define STUCK_NS 1000000000ull /* a fault that has been open for longer keeps somebody waiting */
+
+static const char *plural(__u64 count)
+{
+	return count == 1 ? "" : "s";
+}
+
+typedef enum worst_severity (*look_at)(const struct analysis *analysis, char text[WORST_TEXT]);
+
+static enum worst_severity iommu(const struct analysis *a, char text[WORST_TEXT])
+{
+	char name[NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], owner[64] = "";
+	struct iommu_faults_counts counts;
+	const struct iommu_fault *last;
+	__u64 of_device;
+
+	iommu_faults_counts(a->iommu_faults, &counts);
+	last = iommu_faults_worst(a->iommu_faults, &of_device);
+	if (!last && !counts.unseen)
+		return WORST_NONE;
+	if (!last) {
+		snprintf(text, WORST_TEXT, "%llu unrecoverable IOMMU fault%s, none decoded",
+			 counts.unseen, plural(counts.unseen));
+		return WORST_BAD;
+	}
+	if (last->owner.kind != EVENT_NONE)
+		snprintf(owner, sizeof(owner), ", %s by %s (pid %u)",
+			 last->owner.code == OWNER_UNMAPPED ? "unmapped" : "mapped",
+			 last->owner.code == OWNER_UNMAPPED ? last->unmapper : last->process,
+			 last->owner.code == OWNER_UNMAPPED ? last->owner.tid : last->owner.pid);
+	snprintf(text, WORST_TEXT,
+		 "%s: %llu unrecoverable IOMMU fault%s, the last at %s, address 0x%llx: %s%s",
+		 session_device_name(a->session, last->event.device, name), of_device,
+		 plural(of_device), session_when(a->session, last->event.time_ns, time),
+		 last->event.address, iommu_fault_reason(last, reason), owner);
+	return WORST_BAD;
+}
+
+struct stuck {
+	const struct fault *oldest;
+	size_t count;
+	__u64 now_ns;
+};
+
+static void take_stuck(void *argument, const struct fault *fault)
+{
+	struct stuck *stuck = argument;
+
+	if (fault_over(fault) || fault_begin_ns(fault) + STUCK_NS > stuck->now_ns)
+		return;
+	stuck->count++;
+	if (!stuck->oldest || fault_begin_ns(fault) < fault_begin_ns(stuck->oldest))
+		stuck->oldest = fault;
+}
+
+static enum worst_severity open_faults(const struct analysis *a, char text[WORST_TEXT])
+{
+	struct stuck stuck = {.now_ns = session_last_ns(a->session)};
+	char name[NAME_TEXT], age[UNITS_TEXT];
+
+	faults_each_open(a->faults, take_stuck, &stuck);
+	if (!stuck.count)
+		return WORST_NONE;
+	snprintf(text, WORST_TEXT, "%zu fault%s open for more than 1s, the oldest for %s, on %s",
+		 stuck.count, plural(stuck.count),
+		 units_format_duration(stuck.now_ns - fault_begin_ns(stuck.oldest), age),
+		 session_device_name(a->session, stuck.oldest->device, name));
+	return WORST_BAD;
+}
+
+static enum worst_severity objectives(const struct analysis *a, char text[WORST_TEXT])
+{
+	const struct slo_violation *last = NULL, *next;
+	char name[NAME_TEXT], cause[SLO_CAUSE_TEXT], time[SESSION_WHEN_TEXT];
+	struct slo_device_state state;
+
+	for (size_t i = 0; a->slo && (next = slo_violation(a->slo, i)); i++)
+		if (!last || next->to_ns >= last->to_ns)
+			last = next;
+	if (!last)
+		return WORST_NONE;
+	state = slo_device(a->slo, last->device);
+	snprintf(text, WORST_TEXT, "%s: objective %s broken in %llu window%s, the last at %s; %s",
+		 session_device_name(a->session, last->device, name), slo_metric_name(last->metric),
+		 state.violations, plural(state.violations),
+		 session_when(a->session, last->from_ns, time), slo_cause(last, cause));
+	return state.last_violation < state.last_window ? WORST_LOOK : WORST_BAD;
+}
+
+static enum worst_severity vfio(const struct analysis *a, char text[WORST_TEXT])
+{
+	switch (vfio_worst(a->vfio, a->session, text, WORST_TEXT)) {
+	case VFIO_REFUSED:
+		return WORST_BAD;
+	case VFIO_NEAR_LIMIT:
+		return WORST_LOOK;
+	default:
+		return WORST_NONE;
+	}
+}
+
+static enum worst_severity overflows(const struct analysis *a, char text[WORST_TEXT])
+{
+	struct faults_counts counts;
+
+	faults_counts(a->faults, &counts);
+	if (!counts.overflowed)
+		return WORST_NONE;
+	snprintf(text, WORST_TEXT, "%llu of %llu faults dropped by a full page request queue",
+		 counts.overflowed, counts.began);
+	return WORST_BAD;
+}
+
+static enum worst_severity rdma(const struct analysis *a, char text[WORST_TEXT])
+{
+	static const struct {
+		enum rdma_counter counter;
+		enum worst_severity severity;
+		const char *what;
+	} kinds[] = {
+		{RDMA_RETRY_EXCEEDED, WORST_BAD, "requests given up after all retries"},
+		{RDMA_RNR_EXCEEDED, WORST_BAD, "requests given up, the receiver was not ready"},
+		{RDMA_RETRY, WORST_LOOK, "retransmissions"},
+		{RDMA_RNR_SENT, WORST_LOOK, "receiver-not-ready answers"},
+	};
+	char name[NAME_TEXT], longest[UNITS_TEXT];
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (__u32 h = 1; h < session_device_end(a->session); h++) {
+			const struct odp_counter *c = odp_counter(a->odp, h, kinds[k].counter);
+
+			if (!c || !c->during)
+				continue;
+			snprintf(text, WORST_TEXT,
+				 "%s: %llu %s, %llu of them while on-demand faults were served "
+				 "(the longest %s)",
+				 session_device_name(a->session, h, name), c->moved, kinds[k].what,
+				 c->during, units_format_duration(c->longest_ns, longest));
+			return kinds[k].severity;
+		}
+	return WORST_NONE;
+}
+
+static enum worst_severity loss(const struct analysis *a, char text[WORST_TEXT])
+{
+	const struct loss_info *l = session_loss(a->session);
+	__u64 lost = l->lost + l->missed + l->access_lost;
+
+	if (!session_is_floor(a->session))
+		return WORST_NONE;
+	if (lost)
+		snprintf(text, WORST_TEXT, "%llu event%s lost: counts are floors", lost,
+			 plural(lost));
+	else
+		snprintf(text, WORST_TEXT,
+			 "the account is incomplete: counts are floors; `report` says why");
+	return WORST_LOOK;
+}
+
+static enum worst_severity bursts(const struct analysis *a, char text[WORST_TEXT])
+{
+	char name[NAME_TEXT], time[SESSION_WHEN_TEXT];
+	struct burst worst;
+
+	if (!rates_worst_burst(a->rates, &worst))
+		return WORST_NONE;
+	snprintf(text, WORST_TEXT,
+		 "%s: %llu faults within a second at %s, the worst of %llu burst%s",
+		 session_device_name(a->session, worst.device, name), worst.peak,
+		 session_when(a->session, worst.from_ns, time), rates_bursts(a->rates),
+		 plural(rates_bursts(a->rates)));
+	return WORST_LOOK;
+}
+
+static enum worst_severity old_mappings(const struct analysis *a, char text[WORST_TEXT])
+{
+	struct mappings_device all = mappings_all(a->mappings);
+	char name[NAME_TEXT], bytes[UNITS_TEXT], process[16];
+	const struct event *oldest = mappings_oldest(a->mappings, process);
+
+	if (!all.old || !oldest)
+		return WORST_NONE;
+	snprintf(text, WORST_TEXT,
+		 "%s: %u DMA mapping%s of %s (pid %u) stayed long; %llu in all, %s",
+		 session_device_name(a->session, oldest->device, name), oldest->instance,
+		 plural(oldest->instance), process[0] ? process : "a process", oldest->pid, all.old,
+		 units_format_size(all.old_bytes, bytes));
+	return WORST_LOOK;
+}
+
+static enum worst_severity faults(const struct analysis *a, char text[WORST_TEXT])
+{
+	const struct stage_group *all = stages_all(a->stages);
+	char longest[UNITS_TEXT];
+	unsigned int slowest;
+	double share;
+
+	if (!all->faults)
+		return WORST_NONE;
+	slowest = stage_group_slowest(all, &share);
+	snprintf(
+		text, WORST_TEXT,
+		"%llu I/O page fault%s, the longest took %s; most of the time went into %s (%.0f%%)",
+		all->faults, plural(all->faults), units_format_duration(all->total.max, longest),
+		stage_name(slowest), 100 * share);
+	return WORST_NOTE;
+}
+
+/* Of equal severity the first counts. */
+static const struct {
+	const char *name;
+	look_at look;
+} checks[] = {
+	{"iommu", iommu},      {"open", open_faults}, {"slo", objectives}, {"vfio", vfio},
+	{"queue", overflows},  {"rdma", rdma},	      {"loss", loss},	   {"bursts", bursts},
+	{"dma", old_mappings}, {"faults", faults},
+};
+
+void worst_find(const struct analysis *a, struct worst *worst)
+{
+	size_t on = 0;
+
+	worst->severity = WORST_NONE;
+	worst->name = "none";
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		char text[WORST_TEXT];
+		enum worst_severity severity = checks[i].look(a, text);
+
+		if (severity <= worst->severity)
+			continue;
+		worst->severity = severity;
+		worst->name = checks[i].name;
+		snprintf(worst->text, sizeof(worst->text), "%s", text);
+	}
+	if (worst->severity != WORST_NONE)
+		return;
+	for (size_t i = 0; i < session_probe_count(a->session); i++)
+		on += session_probe(a->session, i)->state == PROBE_ON;
+	snprintf(
+		worst->text, sizeof(worst->text),
+		"no finding: no fault, no refusal, no loss and no limit near in what %zu probes watch",
+		on);
+}

@@ -9,6 +9,7 @@
 #include "lib/analyze/odp.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
 #include "lib/analyze/vfio.h"
@@ -157,6 +158,24 @@ static enum worst_severity rdma(const struct analysis *a, char text[WORST_TEXT])
 	return WORST_NONE;
 }
 
+/* What it should have seen is missing from the numbers. */
+static enum worst_severity silent_probes(const struct analysis *a, char text[WORST_TEXT])
+{
+	size_t count = silent_count(a->silent);
+	char sentence[SILENT_TEXT];
+
+	for (size_t i = 0; i < session_probe_count(a->session); i++) {
+		const struct probe_info *probe = session_probe(a->session, i);
+
+		if (!silent_passed(a->silent, probe, NULL))
+			continue;
+		snprintf(text, WORST_TEXT, "%zu probe%s silent: %s", count, plural(count),
+			 silent_sentence(a->silent, probe, sentence));
+		return WORST_LOOK;
+	}
+	return WORST_NONE;
+}
+
 static enum worst_severity loss(const struct analysis *a, char text[WORST_TEXT])
 {
 	const struct loss_info *l = session_loss(a->session);
@@ -227,9 +246,9 @@ static const struct {
 	const char *name;
 	look_at look;
 } checks[] = {
-	{"iommu", iommu},      {"open", open_faults}, {"slo", objectives}, {"vfio", vfio},
-	{"queue", overflows},  {"rdma", rdma},	      {"loss", loss},	   {"bursts", bursts},
-	{"dma", old_mappings}, {"faults", faults},
+	{"iommu", iommu},     {"open", open_faults}, {"slo", objectives},	{"vfio", vfio},
+	{"queue", overflows}, {"rdma", rdma},	     {"silent", silent_probes}, {"loss", loss},
+	{"bursts", bursts},   {"dma", old_mappings}, {"faults", faults},
 };
 
 void worst_find(const struct analysis *a, struct worst *worst)

@@ -8,7 +8,7 @@
 
 #include "lib/analyze/analysis.h"
 
-#define WORST_TEXT 320
+#define WORST_TEXT 640
 
 enum worst_severity {
 	WORST_NONE, /* nothing was found; the text says so */

@@ -68,9 +68,8 @@ static int begin(struct batch_view *b, const struct rows *rows)
 	add_column(b, (struct column){"lost", "events", COLUMN_COUNT, 11, true});
 	add_column(b, (struct column){"self_cpu", "percent", COLUMN_REAL, 9, true});
 	add_column(b, (struct column){"self_memory", NULL, COLUMN_BYTES, 11, true});
-	b->table = (struct table){.name = b->view->name,
-				  .columns = b->columns,
-				  .column_count = b->column_count};
+	b->table = (struct table){
+		.name = b->view->name, .columns = b->columns, .column_count = b->column_count};
 	b->begun = true;
 	return writer_begin(b->writer, &b->table);
 }

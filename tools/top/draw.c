@@ -211,22 +211,27 @@ static void add_title(struct line *line, const struct top_picture *picture)
 	line_add(line, 5, STYLE_DIM, "every %.3gs", picture->view->interval_s);
 }
 
-static void add_totals(struct line *line, const struct top_picture *picture)
+static void add_faults(struct line *line, const struct top_model *model)
 {
-	const struct top_model *model = picture->model;
 	char rate[SHORT_TEXT], total[SHORT_TEXT], open[SHORT_TEXT];
 
-	if (picture->view->view != VIEW_FAULTS) {
-		line_add(line, 0, STYLE_STRONG, "%s%s", model->table.totals,
-			 model->summary.floor ? " (floor)" : "");
-		return;
-	}
 	line_add(line, 0, STYLE_STRONG, "faults %s/s", short_real(rate, model->rate));
 	line_add(line, 1, STYLE_PLAIN, "total %s%s", short_count(total, model->faults),
 		 model->summary.floor ? " (floor)" : "");
 	line_add(line, 3, model->open ? STYLE_STRONG : STYLE_PLAIN, "open %s",
 		 short_count(open, model->open));
 	line_add(line, 4, STYLE_PLAIN, "devices %zu", model->device_count);
+}
+
+static void add_totals(struct line *line, const struct top_picture *picture)
+{
+	const struct top_model *model = picture->model;
+
+	if (picture->view->view == VIEW_FAULTS)
+		add_faults(line, model);
+	else
+		line_add(line, 0, STYLE_STRONG, "%s%s", model->table.totals,
+			 model->summary.floor ? " (floor)" : "");
 	line_add(line, 2, STYLE_PLAIN, "probes %zu on %zu off", model->summary.probes_on,
 		 model->summary.probes_off);
 	if (model->summary.probes_silent)

@@ -50,7 +50,7 @@ const char *draw_span(const struct top_model *model, char text[SPAN_WORDS]);
  * that what must always be on screen (rank 0) is.
  */
 #define LINE_PHRASES 12
-#define PHRASE_TEXT  96
+#define PHRASE_TEXT  (VIEW_TOTALS + 16)
 struct line {
 	int count;
 	struct {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "lib/analyze/faults.h"
+#include "lib/analyze/floor.h"
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/odp.h"
@@ -176,19 +177,14 @@ static enum worst_severity silent_probes(const struct analysis *a, char text[WOR
 	return WORST_NONE;
 }
 
-static enum worst_severity loss(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity floors(const struct analysis *a, char text[WORST_TEXT])
 {
-	const struct loss_info *l = session_loss(a->session);
-	__u64 lost = l->lost + l->missed + l->access_lost;
+	unsigned int reasons = floor_of(a);
+	char why[FLOOR_TEXT];
 
-	if (!session_is_floor(a->session))
+	if (!reasons)
 		return WORST_NONE;
-	if (lost)
-		snprintf(text, WORST_TEXT, "%llu event%s lost: counts are floors", lost,
-			 plural(lost));
-	else
-		snprintf(text, WORST_TEXT,
-			 "the account is incomplete: counts are floors; `report` says why");
+	snprintf(text, WORST_TEXT, "counts are floors: %s", floor_text(reasons, why));
 	return WORST_LOOK;
 }
 
@@ -247,7 +243,7 @@ static const struct {
 	look_at look;
 } checks[] = {
 	{"iommu", iommu},     {"open", open_faults}, {"slo", objectives},	{"vfio", vfio},
-	{"queue", overflows}, {"rdma", rdma},	     {"silent", silent_probes}, {"loss", loss},
+	{"queue", overflows}, {"rdma", rdma},	     {"silent", silent_probes}, {"floors", floors},
 	{"bursts", bursts},   {"dma", old_mappings}, {"faults", faults},
 };
 

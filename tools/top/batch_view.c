@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/fail.h"
 #include "tools/top/draw.h"
 #include "tools/top/format.h"
@@ -48,7 +49,7 @@ static void add_column(struct batch_view *b, struct column column)
 /* The table is known once the first rows have come. */
 static int begin(struct batch_view *b, const struct rows *rows)
 {
-	size_t most = rows->table.column_count + VIEW_COLUMNS + 4;
+	size_t most = rows->table.column_count + VIEW_COLUMNS + 5;
 
 	b->columns = calloc(most, sizeof(*b->columns));
 	b->cells = calloc(most, sizeof(*b->cells));
@@ -66,6 +67,7 @@ static int begin(struct batch_view *b, const struct rows *rows)
 		add_column(b, (struct column){b->names[i], "per_s", COLUMN_REAL, 9, true});
 	}
 	add_column(b, (struct column){"lost", "events", COLUMN_COUNT, 11, true});
+	add_column(b, (struct column){"floor", NULL, COLUMN_TEXT, 20, true});
 	add_column(b, (struct column){"self_cpu", "percent", COLUMN_REAL, 9, true});
 	add_column(b, (struct column){"self_memory", NULL, COLUMN_BYTES, 11, true});
 	b->table = (struct table){
@@ -86,6 +88,7 @@ static int write_row(struct batch_view *b, const struct top_model *model, size_t
 {
 	const struct view_table *table = &model->table;
 	bool none = row >= table->rows.count;
+	char floor[FLOOR_TEXT];
 	size_t at = 0;
 
 	b->cells[at++].count = model->now_ns;
@@ -100,6 +103,7 @@ static int write_row(struct batch_view *b, const struct top_model *model, size_t
 					      : view_cell(table, row, &b->view->columns[i], &type);
 	}
 	b->cells[at++].count = top_lost(&model->summary.loss);
+	b->cells[at++].text = floor_text(model->summary.floor, floor);
 	b->cells[at++].real = model->self_cpu_percent;
 	b->cells[at].count = model->self_memory_bytes;
 	return writer_row(b->writer, b->cells);

@@ -201,9 +201,30 @@ static void add_memory(struct guest_memory_stats *sum, const struct guest_memory
 	sum->dma_violations += stats.dma_violations;
 }
 
+/* The mean round trip of a tenant's groups; 0: it has not faulted. */
+static double tenant_round_trip(const struct machine *machine, const struct tenant *tenant,
+				struct histogram *scratch)
+{
+	histogram_init(scratch);
+	for (__u32 i = 0; i < tenant->device_count; i++)
+		port_round_trips(machine->devices[tenant->devices[i]].port, scratch);
+	return scratch->count ? histogram_mean(scratch) : 0;
+}
+
+static void add_best_tenant(struct machine_totals *totals, const struct machine *machine)
+{
+	for (__u32 i = 0; i < machine->config.tenant_count; i++) {
+		double mean = tenant_round_trip(machine, &machine->tenants[i], &totals->round_trip);
+
+		if (mean && (!totals->best_round_trip_ns || mean < totals->best_round_trip_ns))
+			totals->best_round_trip_ns = mean;
+	}
+}
+
 void machine_totals(const struct machine *machine, struct machine_totals *totals)
 {
 	*totals = (struct machine_totals){0};
+	add_best_tenant(totals, machine);
 	histogram_init(&totals->round_trip);
 	service_stats(machine->service, &totals->service);
 	emq_stats(machine->emq, &totals->emq);

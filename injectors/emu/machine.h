@@ -38,6 +38,7 @@ struct device_config {
 	struct cache_config
 		devtlb; /* as of struct lookup_config; the seed is made of the machine's */
 	__u64 lookup_delay_ns;
+	__s64 msi_cpu;		   /* where its MSI is registered, -1: its driver polls */
 	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
 	__u64 reenable_ns;	   /* page requests are disabled so long after a FAILURE */
 	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */
@@ -57,7 +58,8 @@ struct machine_config {
 	struct workload_config *workloads; /* injectors/emu/workload.h */
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
-	char directory[256]; /* for backing files; empty: $TMPDIR or /var/tmp */
+	__u32 handler_backlog; /* as of struct service_config */
+	char directory[256];   /* for backing files; empty: $TMPDIR or /var/tmp */
 	struct cache_config
 		iotlb; /* of the IOMMU, for devices with an ats lookup; 0 entries: none */
 	__u64 seed;
@@ -106,6 +108,7 @@ struct machine_totals {
 	__u64 automatic, disabled, refused, held_back; /* as of struct port_stats */
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
+	double best_round_trip_ns;   /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram round_trip; /* ns, detect to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);

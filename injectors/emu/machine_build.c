@@ -224,22 +224,28 @@ static int build_service(struct machine *machine)
 {
 	const struct machine_config *config = &machine->config;
 	cpu_set_t *cpus = calloc(config->tenant_count, sizeof(*cpus));
+	__s32 *msi = calloc(config->device_count, sizeof(*msi));
 	struct service_config service = {
 		.scheduler = config->scheduler,
 		.queue_entries = config->request_queue_entries,
 		.devices = config->device_count,
 		.tenants = config->tenant_count,
 		.tenant_cpus = cpus,
+		.device_msi = msi,
+		.handler_backlog = config->handler_backlog,
 		.injections = machine->injections,
 	};
-	int error;
+	int error =
+		cpus && msi ? 0 : failed(-ENOMEM, "no memory for %u tenants", config->tenant_count);
 
-	if (!cpus)
-		return failed(-ENOMEM, "no memory for %u tenants", config->tenant_count);
-	for (__u32 i = 0; i < config->tenant_count; i++)
+	for (__u32 i = 0; i < config->tenant_count && !error; i++)
 		cpus[i] = config->tenants[i].cpus;
-	error = service_create(&machine->service, &service, &machine_service_ops, machine);
+	for (__u32 i = 0; i < config->device_count && !error; i++)
+		msi[i] = (__s32)config->devices[i].msi_cpu;
+	if (!error)
+		error = service_create(&machine->service, &service, &machine_service_ops, machine);
 	free(cpus);
+	free(msi);
 	return error;
 }
 

@@ -138,6 +138,14 @@ static int prepare(struct service *service)
 	if (config->tenant_cpus)
 		memcpy(service->tenant_cpus, config->tenant_cpus,
 		       config->tenants * sizeof(*service->tenant_cpus));
+	if (config->device_msi) {
+		service->device_msi = calloc(config->devices, sizeof(*service->device_msi));
+		if (!service->device_msi)
+			return failed(-ENOMEM, "no memory for the MSIs of %u devices",
+				      config->devices);
+		memcpy(service->device_msi, config->device_msi,
+		       config->devices * sizeof(*service->device_msi));
+	}
 	error = request_queue_create(&service->queue, config->queue_entries);
 	if (!error)
 		error = group_table_create(&service->table);
@@ -190,6 +198,7 @@ void service_destroy(struct service *service)
 	group_table_destroy(service->table);
 	request_queue_destroy(service->queue);
 	free(service->tenant_cpus);
+	free(service->device_msi);
 	free(service->pending);
 	free(service);
 }
@@ -208,6 +217,9 @@ void service_stats(const struct service *service, struct service_stats *stats)
 		.groups = atomic_load(&service->groups),
 		.discarded = atomic_load(&service->discarded),
 		.off_tenant = atomic_load(&service->off_tenant),
+		.at_msi = atomic_load(&service->at_msi),
+		.off_msi = atomic_load(&service->off_msi),
+		.behind_others = atomic_load(&service->behind_others),
 	};
 	for (size_t code = 0; code < 16; code++)
 		stats->responses[code] = atomic_load(&service->responses[code]);

@@ -19,8 +19,8 @@
 #define PAGE_REQUESTS_MAX (GROUP_INDEX_MAX * GROUP_PAGES_MAX)
 
 enum scheduler_kind {
-	SCHEDULER_SERIAL,  /* one handler thread for the machine */
-	SCHEDULER_AFFINED, /* one handler thread per tenant, bound to the tenant's CPUs (VPRI 6.1) */
+	SCHEDULER_SERIAL, /* one handler thread for the machine */
+	SCHEDULER_AFFINED, /* one handler thread for each CPU of each tenant (VPRI 6.1, scheduler.c) */
 };
 
 struct service_config {
@@ -29,6 +29,9 @@ struct service_config {
 	__u32 devices;
 	__u32 tenants;
 	const cpu_set_t *tenant_cpus; /* per tenant, copied; empty or NULL: all CPUs */
+	const __s32 *device_msi; /* per device, copied: CPU where its MSI is registered, -1 or NULL:
+				    polled */
+	__u32 handler_backlog;	 /* affined: groups at that CPU before another is taken, 0: 8 */
 	struct inject_table *injections;
 };
 
@@ -98,6 +101,9 @@ struct service_stats {
 	__u64 discarded;  /* requests taken from the queue and thrown away: malformed, or of a group
 			    that an overflow left without its end */
 	__u64 off_tenant; /* handlers that ran on a CPU outside their tenant's set */
+	__u64 at_msi, off_msi; /* groups of devices with an MSI, at its CPU, or elsewhere because
+				  the backlog was there */
+	__u64 behind_others;   /* groups that found another tenant's with their handler */
 	__u32 depth_max;
 };
 void service_stats(const struct service *service, struct service_stats *stats);

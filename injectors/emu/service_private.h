@@ -12,10 +12,19 @@
 
 /* One thread that runs bottom halves. */
 struct handler {
+	int cpu;	  /* where it is bound to, -1: nowhere */
+	atomic_uint load; /* groups given to it and not yet answered */
 	struct service *service;
 	struct timed_queue *groups; /* of struct page_group * */
 	pthread_t thread;
 	bool running;
+};
+
+/* How the scheduler sees a tenant. */
+struct service_tenant {
+	__u32 first, count; /* its handlers; of SCHEDULER_SERIAL none */
+	__u32 turn;	    /* ISR thread: where to begin among equals */
+	atomic_uint load;   /* groups of it with any handler */
 };
 
 struct service {
@@ -25,6 +34,8 @@ struct service {
 	struct request_queue *queue;
 	struct group_table *table;
 	cpu_set_t *tenant_cpus;
+	__s32 *device_msi; /* NULL: every device is polled */
+	struct service_tenant *tenants;
 	struct handler *handlers;
 	__u32 handler_count;
 	pthread_t isr;
@@ -32,7 +43,7 @@ struct service {
 	/* per device and group index: requests accepted and not yet answered or discarded */
 	_Atomic __u32 *pending;
 
-	_Atomic __u64 interrupts, groups, discarded, off_tenant;
+	_Atomic __u64 interrupts, groups, discarded, off_tenant, at_msi, off_msi, behind_others;
 	_Atomic __u64 responses[16];
 };
 

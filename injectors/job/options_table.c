@@ -112,10 +112,15 @@ static const struct option_row rows[] = {
 	 .meaning = "how the machine is called in recordings"},
 	{"machine", "scheduler", OPTION_CHOICE, MACHINE(config.scheduler), .otherwise = "serial",
 	 .choices = schedulers,
-	 .meaning = "who runs fault handlers: one thread for all, or one per tenant bound to the "
-		    "tenant's CPUs (VPRI 6.1)"},
+	 .meaning =
+		 "who runs fault handlers: one thread for all, or one for each CPU of each tenant, "
+		 "bound to it (VPRI 6.1)"},
 	{"machine", "request_queue_entries", OPTION_COUNT, MACHINE(config.request_queue_entries), 2,
 	 65536, "1024", .meaning = "size of the page request queue", .power_of_two = true},
+	{"machine", "handler_backlog", OPTION_COUNT, MACHINE(config.handler_backlog), 1, 512, "8",
+	 .meaning =
+		 "scheduler=affined: page request groups at a device's msi_cpu before another CPU "
+		 "of the tenant is chosen"},
 	{"machine", "iotlb_entries", OPTION_COUNT, MACHINE(config.iotlb.entries), 0, 65536, "0",
 	 .meaning = "size of the IOTLB that all devices with lookup=ats share; 0: none, a DevTLB's "
 		    "miss walks the page tables",
@@ -165,6 +170,9 @@ static const struct option_row rows[] = {
 	 .meaning = "descriptors in each queue", .power_of_two = true},
 	{"device", "group_pages", OPTION_COUNT, DEVICE(config.group_pages), 1, GROUP_PAGES_MAX, "1",
 	 .meaning = "page requests that one group may hold"},
+	{"device", "msi_cpu", OPTION_COUNT, DEVICE(config.msi_cpu), -1, 1023, "-1",
+	 .meaning = "scheduler=affined: the tenant's CPU that the device interrupts, where its "
+		    "faults are handled first; -1: it is polled, the least loaded CPU is chosen"},
 	{"device", "page_requests", OPTION_COUNT, DEVICE(config.page_requests), 0,
 	 PAGE_REQUESTS_MAX, "0",
 	 .meaning = "page requests that the device may have unanswered (PCIe: Outstanding Page "

@@ -307,6 +307,28 @@ static int expand_injection(struct builder *b, const struct job_injection *injec
 	return 0;
 }
 
+/* A device interrupts a CPU of its tenant; a tenant without CPUs of its own has none to name. */
+static int check_msi(const struct builder *b)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	char full[JOB_NAME * 2 + 2];
+
+	for (__u32 d = 0; d < machine->device_count; d++) {
+		const struct device_config *device = &machine->devices[d];
+		const cpu_set_t *cpus = &machine->tenants[device->tenant].cpus;
+
+		if (device->msi_cpu < 0 ||
+		    (device->msi_cpu < CPU_SETSIZE && CPU_ISSET((size_t)device->msi_cpu, cpus)))
+			continue;
+		return failed(-EBADMSG,
+			      "%s: msi_cpu=%lld is none of the CPUs of the tenant of %s; accepted: "
+			      "one of its `cpus`, or -1",
+			      b->device_origins[d].where, device->msi_cpu,
+			      device_full_name(b, d, full, sizeof(full)));
+	}
+	return 0;
+}
+
 /* Guest memory is real memory: more of it than there is would end in the OOM killer. */
 static int check_host(const struct builder *b)
 {
@@ -367,6 +389,8 @@ int plan_build(struct plan *plan, const struct job *job)
 		err = expand_injection(&b, &job->injections[i], i + 1);
 	if (!err)
 		err = check_host(&b);
+	if (!err)
+		err = check_msi(&b);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);

@@ -49,6 +49,10 @@ enum result_column {
 	RESULT_FIRED,	/* how often delay, lost response, ... acted */
 	RESULT_BLOCKED, /* share of queue time spent paused on a fault, 0 to 1 */
 	RESULT_OFF_TENANT,
+	RESULT_AT_MSI,
+	RESULT_OFF_MSI,
+	RESULT_BEHIND_OTHERS,
+	RESULT_ROUND_TRIP_BEST,
 	RESULT_DEVTLB_HITS, /* of devices with lookup=ats */
 	RESULT_DEVTLB_MISSES,
 	RESULT_IOTLB_HITS,

@@ -119,6 +119,11 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_HELD_BACK] = (double)totals->held_back;
 	fill_emq(result, &totals->emq);
 	v[RESULT_OFF_TENANT] = (double)totals->service.off_tenant;
+	v[RESULT_AT_MSI] = (double)totals->service.at_msi;
+	v[RESULT_OFF_MSI] = (double)totals->service.off_msi;
+	v[RESULT_BEHIND_OTHERS] = (double)totals->service.behind_others;
+	if (totals->best_round_trip_ns > 0)
+		v[RESULT_ROUND_TRIP_BEST] = totals->best_round_trip_ns;
 	v[RESULT_DEVTLB_HITS] = (double)totals->lookup.devtlb_hits;
 	v[RESULT_DEVTLB_MISSES] = (double)totals->lookup.devtlb_misses;
 	v[RESULT_IOTLB_HITS] = (double)totals->lookup.iotlb_hits;

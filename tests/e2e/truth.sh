@@ -43,8 +43,18 @@ adopt overflow
 equal "overflow: the queue overflowed, groups were discarded, requests held back and disabled" \
 	"$(grep -c '^PASS' run.out)" 5
 
+# Which CPU each handler ran on, as the probes saw it.
+compare isolation "$INJECT" "$root/tests/e2e/jobs/isolation.ini" --evictions-race
+adopt isolation
+check "isolation: each tenant's faults were handled on its own CPU" python3 -c '
+import csv
+rows = [row for row in csv.DictReader(open("csv/faults.csv")) if row["handler_cpu"]]
+ran = {(row["device"], row["handler_cpu"]) for row in rows}
+assert len(rows) > 50 and ran == {("noisy/storm", "0"), ("quiet/disk", "1")}, (len(rows), ran)'
+check "isolation: and none behind another tenant's" grep -q '^PASS  at_home' run.out
+
 [ -n "${SANITIZED:-}" ] && finish
-for job in ${CAMPAIGNS-rtt burst-block sensitivity-block concurrent lookup}; do
+for job in ${CAMPAIGNS-rtt burst-block sensitivity-block concurrent isolation lookup}; do
 	compare $job "$INJECT" "$root/injectors/jobs/$job.ini"
 	adopt $job
 done

@@ -32,6 +32,8 @@ static struct {
 	struct response responses[RESPONSES];
 	__u32 count;
 	__u32 resolved[DEVICES];
+	__u32 inside[CPU_SETSIZE]; /* handlers in resolve, by CPU */
+	__u32 running;
 	bool closed; /* handlers wait in resolve */
 } host = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -46,8 +48,12 @@ static int resolve(void *machine, const struct page_request *request, bool *majo
 {
 	(void)machine;
 	pthread_mutex_lock(&host.lock);
+	host.inside[sched_getcpu()]++;
+	host.running++;
+	pthread_cond_broadcast(&host.changed);
 	while (host.closed)
 		pthread_cond_wait(&host.changed, &host.lock);
+	host.running--;
 	host.resolved[request->device]++;
 	pthread_mutex_unlock(&host.lock);
 	if (request->address >= 1ull << 32)
@@ -72,7 +78,8 @@ static void respond(void *machine, __u32 device, __u32 pasid, __u16 group, enum 
 	pthread_mutex_unlock(&host.lock);
 }
 
-static void build(__u32 entries, enum scheduler_kind scheduler)
+static void build_with(__u32 entries, enum scheduler_kind scheduler, const cpu_set_t *tenant_cpus,
+		       const __s32 *device_msi)
 {
 	static const struct service_ops ops = {
 		.tenant_of = tenant_of, .resolve = resolve, .respond = respond};
@@ -81,11 +88,19 @@ static void build(__u32 entries, enum scheduler_kind scheduler)
 		.queue_entries = entries,
 		.devices = DEVICES,
 		.tenants = 2,
+		.tenant_cpus = tenant_cpus,
+		.device_msi = device_msi,
+		.handler_backlog = 3,
 	};
 
 	assert_int_equal(inject_table_create(&host.injections), 0);
 	config.injections = host.injections;
 	assert_int_equal(service_create(&host.service, &config, &ops, NULL), 0);
+}
+
+static void build(__u32 entries, enum scheduler_kind scheduler)
+{
+	build_with(entries, scheduler, NULL, NULL);
 }
 
 static int teardown(void **state)
@@ -98,6 +113,7 @@ static int teardown(void **state)
 	host.count = 0;
 	host.closed = false;
 	memset(host.resolved, 0, sizeof(host.resolved));
+	memset(host.inside, 0, sizeof(host.inside));
 	return 0;
 }
 
@@ -416,6 +432,115 @@ static void draining_serves_what_is_queued_however_long_its_delay(void **state)
 	assert_int_equal(host.count, 13);
 }
 
+static void wait_running(__u32 count)
+{
+	pthread_mutex_lock(&host.lock);
+	while (host.running < count)
+		pthread_cond_wait(&host.changed, &host.lock);
+	pthread_mutex_unlock(&host.lock);
+}
+
+/* The first two CPUs that this process may use; the same one twice if there is no other. */
+static void two_cpus(int found[2])
+{
+	cpu_set_t all;
+	int count = 0;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	for (int cpu = 0; cpu < CPU_SETSIZE && count < 2; cpu++)
+		if (CPU_ISSET((size_t)cpu, &all))
+			found[count++] = cpu;
+	if (count == 1)
+		found[1] = found[0];
+}
+
+/* Tenant 0 has both CPUs, tenant 1 the second. */
+static void build_on_two_cpus(int cpu[2], const __s32 *device_msi)
+{
+	cpu_set_t sets[2];
+
+	two_cpus(cpu);
+	CPU_ZERO(&sets[0]);
+	CPU_ZERO(&sets[1]);
+	CPU_SET((size_t)cpu[0], &sets[0]);
+	CPU_SET((size_t)cpu[1], &sets[0]);
+	CPU_SET((size_t)cpu[1], &sets[1]);
+	build_with(64, SCHEDULER_AFFINED, sets, device_msi);
+}
+
+static void a_polled_device_is_served_by_the_least_loaded_cpu_of_its_tenant(void **state)
+{
+	struct service_stats stats;
+	int cpu[2];
+
+	(void)state;
+	build_on_two_cpus(cpu, NULL);
+	gate(true);
+	/* Devices of even number are tenant 0's: one group runs on each of its CPUs, six wait. */
+	for (__u16 group = 0; group < 8; group++)
+		assert_int_equal(raise(page(0, group, group, true)), 0);
+	wait_running(cpu[0] == cpu[1] ? 1 : 2);
+	assert_int_equal(host.inside[cpu[0]], 1);
+	assert_int_equal(host.inside[cpu[1]], 1);
+	/* Neither of them holds up the other tenant, not even on the CPU that they share. */
+	assert_int_equal(raise(page(1, 0, 0, true)), 0);
+	wait_running(cpu[0] == cpu[1] ? 2 : 3);
+	gate(false);
+	wait_responses(9);
+	assert_int_equal(host.inside[cpu[1]], cpu[0] == cpu[1] ? 9 : 5);
+	stats = drained();
+	assert_int_equal(stats.off_tenant, 0);
+	assert_int_equal(stats.behind_others, 0);
+	assert_int_equal(stats.at_msi + stats.off_msi, 0);
+}
+
+static void the_cpu_of_a_devices_msi_comes_first_up_to_its_backlog(void **state)
+{
+	struct service_stats stats;
+	__s32 msi[DEVICES];
+	int cpu[2];
+
+	(void)state;
+	two_cpus(cpu);
+	for (int i = 0; i < DEVICES; i++)
+		msi[i] = cpu[1];
+	build_on_two_cpus(cpu, msi);
+	gate(true);
+	for (__u16 group = 0; group < 3; group++)
+		assert_int_equal(raise(page(0, group, group, true)), 0);
+	wait_running(1);
+	/* Three are there, one of them running: the other CPU, although idle, has none yet. */
+	assert_int_equal(host.inside[cpu[1]], 1);
+	assert_int_equal(host.running, 1);
+	assert_int_equal(raise(page(0, 3, 3, true)), 0);
+	if (cpu[0] != cpu[1])
+		wait_running(2);
+	gate(false);
+	wait_responses(4);
+	stats = drained();
+	assert_int_equal(stats.at_msi, 3);
+	assert_int_equal(stats.off_msi, 1);
+	assert_int_equal(stats.off_tenant, 0);
+}
+
+static void a_serial_handler_makes_tenants_wait_for_each_other(void **state)
+{
+	struct service_stats stats;
+
+	(void)state;
+	build(64, SCHEDULER_SERIAL);
+	gate(true);
+	for (__u16 group = 0; group < 5; group++)
+		assert_int_equal(raise(page(0, group, group, true)), 0);
+	for (__u16 group = 0; group < 3; group++)
+		assert_int_equal(raise(page(1, group, group, true)), 0);
+	wait_running(1);
+	gate(false);
+	wait_responses(8);
+	stats = drained();
+	assert_int_equal(stats.behind_others, 3);
+}
+
 static void bad_sizes_are_refused(void **state)
 {
 	static const __u32 sizes[] = {0, 1, 3, 100, 131072};
@@ -451,6 +576,9 @@ int main(void)
 		HOST_TEST(requests_are_taken_in_the_order_of_the_queue),
 		HOST_TEST(a_group_is_pending_until_it_has_been_answered),
 		HOST_TEST(draining_serves_what_is_queued_however_long_its_delay),
+		HOST_TEST(a_polled_device_is_served_by_the_least_loaded_cpu_of_its_tenant),
+		HOST_TEST(the_cpu_of_a_devices_msi_comes_first_up_to_its_backlog),
+		HOST_TEST(a_serial_handler_makes_tenants_wait_for_each_other),
 		HOST_TEST(bad_sizes_are_refused),
 	};
 

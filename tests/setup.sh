@@ -10,7 +10,7 @@ build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev 
        libibverbs-dev)
 demo=("${build[@]}" gnuplot-nox)
 lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
-     rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf)
+     rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf strace)
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-xxhash python3-zstandard tmux clang-format clang-tidy
        libclang-rt-14-dev shfmt util-linux procps man-db e2fsprogs zstd)
 bench=("${check[@]}" fio bpftrace valgrind)

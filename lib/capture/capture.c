@@ -83,6 +83,7 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 		return failed(-errno, "pid %u: cannot be watched: %s (at most %d processes)", pid,
 			      strerror(errno), PIDS_MAX);
 	__atomic_store_n(&capture->maps.state->pid, pid, __ATOMIC_RELAXED);
+	probe_set_expect_processes(capture->probes);
 	return 0;
 }
 
@@ -274,7 +275,7 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 		return 0;
 	c->next_second_ns = now + NSEC_PER_SEC;
 	capture_find_emulator(c);
-	probe_set_look_for_modules(c->probes);
+	probe_set_look_again(c->probes);
 	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
 			     capture_take_unfinished, c);
 	if (!error)

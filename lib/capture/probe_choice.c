@@ -63,20 +63,6 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 		probe->info.state = PROBE_DISABLED;
 }
 
-/* How many mappings a VFIO container gets when it is opened, 0 without the module. */
-static __u64 vfio_entries(void)
-{
-	FILE *file = fopen("/sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "re");
-	char text[32] = "";
-
-	if (!file)
-		return 0;
-	if (!fgets(text, sizeof(text), file))
-		text[0] = '\0';
-	fclose(file);
-	return strtoull(text, NULL, 10);
-}
-
 static void make_filter(struct capture_filter *filter, const struct capture_config *config)
 {
 	bool all = !config->kinds[0] && !config->kinds[1];
@@ -90,7 +76,6 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->slow_block_ns = config->slow_io_ns;
 	filter->iommu_registers = config->iommu_registers;
 	filter->stacks_per_second = STACKS_PER_SECOND;
-	filter->vfio_entries = vfio_entries();
 }
 
 bool probe_required(const char *name)
@@ -128,6 +113,8 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 		s->functions = functions_possible(kernel_names_types(s->names));
 	}
 	make_filter(&s->filter, config);
+	s->processes = config->pid_count;
+	probe_set_choose_again(s); /* none has chosen yet: only looks where we are */
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		s->probes[i].row = probe_row(i);
 		choose(s, &s->probes[i], config);

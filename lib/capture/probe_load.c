@@ -65,6 +65,20 @@ static bool find_target(void *self, const struct bpf_program *program,
 	return false;
 }
 
+/* How many mappings a VFIO container gets when it is opened, 0 without the module. */
+static __u64 vfio_entries(void)
+{
+	FILE *file = fopen("/sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "re");
+	char text[32] = "";
+
+	if (!file)
+		return 0;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	return strtoull(text, NULL, 10);
+}
+
 /* Writes the types that this object looks into to the file that it will be fitted to. */
 static int write_types(struct probe_set *set, const struct bpf_object *object, int fd)
 {
@@ -174,6 +188,8 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 	char reason[REASON_TEXT];
 	int types;
 
+	/* The module may have come a moment ago. */
+	set->filter.vfio_entries = vfio_entries();
 	for (int i = 0; i < PROBE_COUNT; i++)
 		rows[i] = lacks_programs(&set->probes[i], id);
 	while ((object = open_for(set, rows, id, &types))) {

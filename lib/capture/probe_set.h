@@ -17,7 +17,7 @@ struct probe {
 	struct bpf_link *link, *return_link;   /* USDT rows share those of the emulators */
 	char symbol[NAME_TEXT];		       /* of the way: a clone's whole name */
 	bool wanted;			       /* the configuration asks for it */
-	bool waits;			       /* for a module to be loaded */
+	bool waits;			       /* for a module to be loaded, or a place to come */
 	size_t modules;			       /* of its own that were when last looked at */
 	struct probe_info info;
 };
@@ -37,8 +37,10 @@ struct probe_set {
 	struct object_again *again;
 	struct kernel_names *names; /* NULL: the kernel has no type information */
 	const struct shared_maps *maps;
-	int functions;	    /* 0: the kernel lets programs onto its functions, else why not */
-	int many_arguments; /* likewise those of more than six arguments, or UNTRIED */
+	struct places places; /* when last looked */
+	bool processes;	      /* CPU faults of some are wanted */
+	int functions;	      /* 0: the kernel lets programs onto its functions, else why not */
+	int many_arguments;   /* likewise those of more than six arguments, or UNTRIED */
 	struct probe probes[PROBE_COUNT];
 	struct usdt_links emulators[EMULATORS_MAX];
 	size_t emulator_count;
@@ -56,6 +58,11 @@ void probe_turn_off(struct probe *probe, const char *reason);
  * Without any the row is off: `reason` says why the present way failed, NULL: none was tried.
  */
 bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char *reason);
+/*
+ * Looks where we are, and lets the rows that wait choose again if there is news for them. Returns how
+ * many of them have a way now.
+ */
+size_t probe_set_choose_again(struct probe_set *set);
 /* Loads what the rows with a way lack; rows that cannot be loaded are off. */
 void probe_set_load_rows(struct probe_set *set);
 

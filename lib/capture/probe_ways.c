@@ -8,7 +8,10 @@
 #include "lib/capture/functions.h"
 #include "lib/capture/probe_set.h"
 
-#define ARGUMENTS_SURE 6 /* what every kernel manages */
+/* RDMA devices fault on demand through this function of the probe table. */
+#define RDMA_FAULT	   "ib_umem_odp_map_dma_and_lock"
+#define RDMA_FAULT_MODULES "ib_core ib_uverbs"
+#define ARGUMENTS_SURE	   6 /* what every kernel manages */
 
 static const char *const attach_names[] = {"",		"usdt faultline:", "tp_btf ",
 					   "function ", "kprobe ",	   "files "};
@@ -62,7 +65,7 @@ static bool function_exists(struct probe_set *set, struct probe *probe, const st
 {
 	const char *needs = probe->row->needs;
 
-	if (needs && !kernel_names_find(set->names, needs, NULL)) {
+	if (needs && !kernel_names_find(set->names, needs, probe->row->module)) {
 		snprintf(missing, REASON_TEXT, "this kernel has no %s", needs);
 		return false;
 	}
@@ -107,6 +110,30 @@ static bool way_exists(struct probe_set *set, struct probe *probe, const struct 
 	}
 }
 
+/* Whether what exists can fire here. */
+static bool way_in_place(const struct probe_set *set, const struct probe *probe,
+			 const struct probe_way *way, char missing[REASON_TEXT])
+{
+	enum place place = probe->row->place;
+
+	if (set->places.there[place])
+		place = way->place;
+	if (set->places.there[place])
+		return true;
+	snprintf(missing, REASON_TEXT, "%s", place_lacking(place));
+	return false;
+}
+
+/* Whether the row may get another way once a place is there. */
+static bool lacks_place(const struct probe_set *set, const struct probe_row *row)
+{
+	bool lacks = !set->places.there[row->place];
+
+	for (size_t i = 0; i < PROBE_WAYS && row->ways[i].kind; i++)
+		lacks |= !set->places.there[row->ways[i].place];
+	return lacks;
+}
+
 static void describe_way(struct probe *probe, const struct probe_way *way)
 {
 	snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s", attach_names[way->kind],
@@ -125,10 +152,10 @@ static void collect(char *reasons, const char *missing)
 	if (used && !strncmp(reasons, lacks, sizeof(lacks) - 1) &&
 	    !strncmp(missing, lacks, sizeof(lacks) - 1))
 		snprintf(reasons + used, REASON_TEXT - used, " or %s", missing + sizeof(lacks) - 1);
-	else if (used)
-		snprintf(reasons + used, REASON_TEXT - used, "; %s", missing);
-	else
+	else if (!used)
 		snprintf(reasons, REASON_TEXT, "%s", missing);
+	else if (!strstr(reasons, missing))
+		snprintf(reasons + used, REASON_TEXT - used, "; %s", missing);
 }
 
 bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char *reason)
@@ -143,7 +170,8 @@ bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char 
 	for (; set->names && next < PROBE_WAYS && ways[next].kind; next++) {
 		char missing[REASON_TEXT] = "";
 
-		if (way_exists(set, probe, &ways[next], missing)) {
+		if (way_exists(set, probe, &ways[next], missing) &&
+		    way_in_place(set, probe, &ways[next], missing)) {
 			probe->way = &ways[next];
 			probe->waits = false;
 			describe_way(probe, probe->way);
@@ -157,12 +185,42 @@ bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char 
 		snprintf(probe->symbol, sizeof(probe->symbol), "%s", ways[0].symbol);
 		describe_way(probe, &ways[0]);
 		probe->modules = kernel_names_loaded(probe->row->module, unloaded);
-		probe->waits = unloaded[0];
-		if (probe->waits && !probe->modules)
+		probe->waits = unloaded[0] || lacks_place(set, probe->row);
+		if (unloaded[0] && !probe->modules)
 			snprintf(reasons, sizeof(reasons), "module %s is not loaded", unloaded);
 	}
 	probe_turn_off(probe, reasons);
 	return false;
+}
+
+/* What places_look() cannot know: who else resolves device page faults, and who is asked for. */
+static void look_at_places(struct probe_set *set, struct places *places)
+{
+	places_look(places, NULL);
+	if (set->processes ||
+	    (set->names && kernel_names_find(set->names, RDMA_FAULT, RDMA_FAULT_MODULES)))
+		places->there[PLACE_RESOLVERS] = true;
+}
+
+size_t probe_set_choose_again(struct probe_set *set)
+{
+	struct places places;
+	size_t came = 0;
+	bool moved;
+
+	look_at_places(set, &places);
+	moved = memcmp(&places, &set->places, sizeof(places)) != 0;
+	set->places = places;
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+		char missing[NAME_TEXT];
+
+		if (!probe->waits || !probe->wanted)
+			continue;
+		if (moved || kernel_names_loaded(probe->row->module, missing) != probe->modules)
+			came += probe_take_next_way(set, probe, NULL);
+	}
+	return came;
 }
 
 /* The function of a row's way that has types and yet no place for a probe; NULL: none. */

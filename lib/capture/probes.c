@@ -22,6 +22,7 @@ int probe_set_load(struct probe_set *set, const struct shared_maps *maps)
 	set->cpus = maps->cpus;
 	set->counters_fd = maps->counters;
 	set->maps = maps;
+	probe_set_choose_again(set);
 	probe_set_load_rows(set);
 	return 0;
 }
@@ -95,23 +96,17 @@ void probe_set_attach(struct probe_set *set)
 		probe_set_load_rows(set);
 }
 
-void probe_set_look_for_modules(struct probe_set *set)
+void probe_set_look_again(struct probe_set *set)
 {
-	size_t came = 0;
-
-	for (int i = 0; i < PROBE_COUNT; i++) {
-		struct probe *probe = &set->probes[i];
-		char missing[NAME_TEXT];
-
-		if (!probe->waits || !probe->wanted ||
-		    kernel_names_loaded(probe->row->module, missing) == probe->modules)
-			continue;
-		came += probe_take_next_way(set, probe, NULL);
-	}
-	if (!came)
+	if (!probe_set_choose_again(set))
 		return;
 	probe_set_load_rows(set);
 	probe_set_attach(set);
+}
+
+void probe_set_expect_processes(struct probe_set *set)
+{
+	set->processes = true;
 }
 
 void probe_set_detach(struct probe_set *set)

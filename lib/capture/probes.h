@@ -12,6 +12,7 @@
 #include "lib/base/stream.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/objects.h"
+#include "lib/capture/places.h"
 #include "lib/capture/paths.h"
 
 enum attach_kind {
@@ -44,6 +45,7 @@ struct probe_way {
 	 * are at the return then, and which of the two is called need not be known.
 	 */
 	const char *end;
+	enum place place; /* of this way alone, beside that of its row */
 };
 
 #define PROBE_WAYS 4
@@ -82,6 +84,7 @@ struct probe_row {
 	bool optional;
 	/* The path that it belongs to where that is not its object's; 0: it is. */
 	__u8 path;
+	enum place place; /* where it can fire at all; elsewhere it is not even loaded */
 };
 
 /* Where complete faults come from; one may be of several. */
@@ -129,8 +132,13 @@ void probe_set_check_traceable(struct probe_set *set);
 /* For a report that attaches nothing: rows that could be attached are on, with a note. */
 void probe_set_pretend(struct probe_set *set, const char *note);
 void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, const char *path);
-/* Attaches the rows whose module has been loaded since. Cheap when none has. */
-void probe_set_look_for_modules(struct probe_set *set);
+/*
+ * Loads and attaches the rows whose module has been loaded since, or whose place is there now. Cheap
+ * when there are none.
+ */
+void probe_set_look_again(struct probe_set *set);
+/* From now on CPU faults of some process are wanted; rows of use for that are loaded next time. */
+void probe_set_expect_processes(struct probe_set *set);
 void probe_set_detach(struct probe_set *set);
 void probe_set_destroy(struct probe_set *set);
 

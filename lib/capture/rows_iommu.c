@@ -3,17 +3,16 @@
 #include "lib/capture/rows.h"
 
 /* `more` are fields by name. */
-#define ROW_WITH(id, name, kind, more, ...)                                            \
-	{                                                                              \
-		PROBE_##id, name, OBJECT_IOMMU, kind, false, NULL, {__VA_ARGS__}, more \
+#define ROW_AT(place_, id, name, kind, more, ...)                                       \
+	{                                                                               \
+		PROBE_##id, name, OBJECT_IOMMU, kind, false, NULL, {__VA_ARGS__}, more, \
+			.place = place_                                                 \
 	}
-#define ROW(id, name, kind, ...)                                   \
-	{                                                          \
-		PROBE_##id, name, OBJECT_IOMMU, kind, false, NULL, \
-		{                                                  \
-			__VA_ARGS__                                \
-		}                                                  \
-	}
+#define ROW_WITH(id, name, kind, more, ...) ROW_AT(PLACE_IOMMU, id, name, kind, more, __VA_ARGS__)
+#define ROW(id, name, kind, ...)	    ROW_WITH(id, name, kind, .note = NULL, __VA_ARGS__)
+/* What the hardware does is told also where it only remaps interrupts. */
+#define VTD_ROW(id, name, kind, more, ...) \
+	ROW_AT(PLACE_VTD_HARDWARE, id, name, kind, more, __VA_ARGS__)
 #define TRACEPOINT(symbol)                               \
 	{                                                \
 		ATTACH_TP_BTF, #symbol, #symbol, NULL, 0 \
@@ -21,6 +20,12 @@
 #define FUNCTION(symbol, entry, exit, arguments)                 \
 	{                                                        \
 		ATTACH_FUNCTION, #symbol, entry, exit, arguments \
+	}
+
+/* A kernel has the functions of both drivers, a host has one kind of IOMMU. */
+#define DRIVER(driver, symbol, entry, exit)                                    \
+	{                                                                      \
+		ATTACH_FUNCTION, #symbol, entry, exit, .place = PLACE_##driver \
 	}
 
 const struct probe_row iommu_rows[] = {
@@ -35,20 +40,20 @@ const struct probe_row iommu_rows[] = {
 	    FUNCTION(__iommu_attach_device, NULL, "attached_in_two", 2),
 	    FUNCTION(__iommu_attach_device, NULL, "attached_in_three", 3),
 	    TRACEPOINT(attach_device_to_domain)),
-	ROW(IOMMU_FLUSH, "iommu_flush", EVENT_IOMMU_FLUSH,
-	    FUNCTION(qi_submit_sync, "submits_flush", "submitted_flush", 0)),
+	VTD_ROW(IOMMU_FLUSH, "iommu_flush", EVENT_IOMMU_FLUSH, .note = NULL,
+		FUNCTION(qi_submit_sync, "submits_flush", "submitted_flush", 0)),
 	ROW(IOMMU_SYNC, "iommu_sync", EVENT_IOMMU_FLUSH,
-	    FUNCTION(intel_iommu_tlb_sync, "intel_syncs", "intel_synced", 0),
-	    FUNCTION(amd_iommu_iotlb_sync, "amd_syncs", "amd_synced", 0)),
+	    DRIVER(VTD, intel_iommu_tlb_sync, "intel_syncs", "intel_synced"),
+	    DRIVER(AMD_VI, amd_iommu_iotlb_sync, "amd_syncs", "amd_synced")),
 	ROW(IOMMU_FLUSH_ALL, "iommu_flush_all", EVENT_IOMMU_FLUSH,
-	    FUNCTION(intel_flush_iotlb_all, "intel_flushes", "intel_flushed", 0),
-	    FUNCTION(amd_iommu_flush_iotlb_all, "amd_flushes", "amd_flushed", 0)),
+	    DRIVER(VTD, intel_flush_iotlb_all, "intel_flushes", "intel_flushed"),
+	    DRIVER(AMD_VI, amd_iommu_flush_iotlb_all, "amd_flushes", "amd_flushed")),
 	ROW(IOMMU_IO_PAGE_FAULT, "io_page_fault", EVENT_IOMMU_IO_PAGE_FAULT,
 	    TRACEPOINT(io_page_fault)),
-	ROW(VTD_FAULT, "vtd_fault", EVENT_IOMMU_UNSEEN,
-	    FUNCTION(dmar_fault, "handles_faults", "handled_faults", 0)),
-	ROW_WITH(VTD_FAULT_TEXT, "vtd_fault_text", EVENT_IOMMU_FAULT, .optional = true,
-		 TRACEPOINT(console)),
+	VTD_ROW(VTD_FAULT, "vtd_fault", EVENT_IOMMU_UNSEEN, .note = NULL,
+		FUNCTION(dmar_fault, "handles_faults", "handled_faults", 0)),
+	VTD_ROW(VTD_FAULT_TEXT, "vtd_fault_text", EVENT_IOMMU_FAULT, .optional = true,
+		TRACEPOINT(console)),
 };
 
 const size_t iommu_row_count = sizeof(iommu_rows) / sizeof(iommu_rows[0]);

@@ -33,6 +33,7 @@ const struct probe_row rdma_rows[] = {
 	 {{ATTACH_FUNCTION, "hmm_range_fault", "odp_resolved_locked", "odp_resolved_unlocked", 0,
 	   "hmm_range_fault_unlocked_timeout"},
 	  {ATTACH_FUNCTION, "hmm_range_fault", NULL, "odp_resolved"}},
+	 .needs = "ib_umem_odp_map_dma_and_lock",
 	 .every = FROM_ODP},
 	{PROBE_ODP_UNMAP, "odp_unmap", OBJECT_RDMA, EVENT_ODP_INVALIDATE, false, ODP,
 	 BOTH(ib_umem_odp_unmap_dma_pages, odp_unmap), .with = "rxe_invalidate"},

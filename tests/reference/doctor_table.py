@@ -11,6 +11,8 @@ DIRECTORY has, of one moment of one kernel:
     symbols       /proc/kallsyms without addresses and kinds: NAME or NAME [MODULE]
     traceable     available_filter_functions, may be empty
     directories   existing directories that rows may name, one a line
+    iommus        active IOMMUs, one a line: its name in /sys/class/iommu and its features in
+                  hexadecimal (ecap or features), if it tells; a line "DMAR" where ACPI has that table
 
 Every row that is on must name something that is there and that its kind of probe can be put on; every
 row that is off must give a reason that is true. Prints "ok" or "not ok" lines; exit status 1 if any
@@ -50,6 +52,19 @@ class Types:
             self.tracepoints[name] = None if arguments is None else arguments - 1
 
 
+class Iommu:
+    """VT-d's ecap and AMD's extended features; an IOMMU that tells nothing may have all."""
+
+    def __init__(self, name, features=None):
+        self.vtd, self.amd = name.startswith("dmar"), name.startswith("ivhd")
+        bits = int(features.partition(":")[0], 16) if features else -1
+        self.requests = self.pasids = True
+        if self.vtd:
+            self.requests, self.pasids = bool(bits >> 29 & 1), bool(bits >> 40 & 1)
+        elif self.amd:
+            self.requests, self.pasids = bool(bits >> 1 & 1), bool(bits >> 4 & 1)
+
+
 class Kernel:
     def __init__(self, directory):
         base = f"{directory}/btf/vmlinux"
@@ -62,6 +77,10 @@ class Kernel:
             self.traceable = {line.split()[0] for line in file if line.strip()}
         with open(f"{directory}/directories", encoding="ascii") as file:
             self.directories = set(file.read().split())
+        with open(f"{directory}/iommus", encoding="ascii") as file:
+            lines = [line.split() for line in file if line.strip()]
+        self.dmar = ["DMAR"] in lines
+        self.iommus = [Iommu(*line) for line in lines if line != ["DMAR"]]
 
     def functions(self, name):
         return [count for types in self.types for count in types.functions.get(name, [])]
@@ -115,6 +134,21 @@ def wrong_if_on(kernel, usdt, attach):
     return None
 
 
+# What would make each of these reasons untrue. No process is asked for in any recording of these tests.
+LACKING = {
+    "no IOMMU is active": lambda kernel: kernel.iommus,
+    "this host has no VT-d": lambda kernel: kernel.dmar or any(i.vtd for i in kernel.iommus),
+    "no VT-d IOMMU is active": lambda kernel: any(i.vtd for i in kernel.iommus),
+    "no AMD IOMMU is active": lambda kernel: any(i.amd for i in kernel.iommus),
+    "no active IOMMU has PASIDs": lambda kernel: any(i.pasids for i in kernel.iommus),
+    "no active IOMMU takes page requests": lambda kernel: any(i.requests for i in kernel.iommus),
+    "no active VT-d IOMMU takes page requests": lambda kernel: any(i.vtd and i.requests for i in kernel.iommus),
+    "no active AMD IOMMU takes page requests": lambda kernel: any(i.amd and i.requests for i in kernel.iommus),
+    "nothing resolves device page faults in this kernel, and no process was asked for":
+        lambda kernel: any(i.requests for i in kernel.iommus) or kernel.functions("ib_umem_odp_map_dma_and_lock"),
+}
+
+
 def wrong_reason(kernel, reason):
     """What is wrong with one reason of a row that is off, None: it is true."""
     if reason == "this kernel has no kprobes":
@@ -137,6 +171,8 @@ def wrong_reason(kernel, reason):
         return "but it can" if found[1] in kernel.traceable else None
     if found := re.fullmatch(r"there is no (\S+)", reason):
         return "but there is" if found[1] in kernel.directories else None
+    if reason in LACKING:
+        return "but there is" if LACKING[reason](kernel) else None
     if re.fullmatch(r"no program is let onto kernel functions here: .+", reason):
         return "but this kernel has kprobes" if kernel.kprobes else None
     return "is not among those that are known to be true"

@@ -35,6 +35,7 @@ static void load(bool verbose)
 	if (geteuid() || access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
 	object_replace(OBJECT_IOMMU, refused_bpf__elf_bytes);
+	places_replace("/proc/self"); /* an IOMMU or several: something is in there */
 	objects_verbose(verbose);
 	if (shared_maps_create(&maps, 4096) || probe_set_create(&set, &config) ||
 	    probe_set_load(set, &maps))
@@ -47,6 +48,7 @@ static void unload(void)
 	probe_set_destroy(set);
 	shared_maps_destroy(&maps);
 	object_replace(OBJECT_IOMMU, NULL);
+	places_replace(NULL);
 	objects_verbose(false);
 }
 

@@ -19,6 +19,10 @@ keep() {
 	cp /sys/kernel/tracing/available_filter_functions "$to/traceable"
 	ls -d /sys/class/infiniband >"$to/directories" 2>/dev/null
 	echo kprobes >>"$to/directories"
+	for iommu in /sys/class/iommu/*; do
+		[ -e "$iommu" ] && echo "$(basename "$iommu") $(cat "$iommu/intel-iommu/ecap" 2>/dev/null)"
+	done >"$to/iommus"
+	[ -e /sys/firmware/acpi/tables/DMAR ] && echo DMAR >>"$to/iommus"
 }
 
 state_of() { sed -n "s/^$1,\([a-z]*\),.*/\1/p" host.csv; }

@@ -165,6 +165,7 @@ static void add_device(struct machine_totals *totals, const struct machine_devic
 	lookup_stats(device->lookup, &lookup);
 	port_stats(device->port, &port);
 	port_round_trips(device->port, &totals->round_trip);
+	port_lookup_times(device->port, &totals->lookup_time);
 	totals->lookup.lookups += lookup.lookups;
 	totals->lookup.faults += lookup.faults;
 	totals->lookup.read_only_faults += lookup.read_only_faults;
@@ -226,6 +227,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	*totals = (struct machine_totals){0};
 	add_best_tenant(totals, machine);
 	histogram_init(&totals->round_trip);
+	histogram_init(&totals->lookup_time);
 	service_stats(machine->service, &totals->service);
 	emq_stats(machine->emq, &totals->emq);
 	for (__u32 i = 0; i < machine->config.device_count; i++)

@@ -108,8 +108,9 @@ struct machine_totals {
 	__u64 automatic, disabled, refused, held_back; /* as of struct port_stats */
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
-	double best_round_trip_ns;   /* mean of the tenant whose is shortest; 0: nobody faulted */
-	struct histogram round_trip; /* ns, detect to resume of a group, as its port measured it */
+	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
+	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
+	struct histogram round_trip;  /* ns, detect to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */

@@ -60,5 +60,9 @@ struct port_stats {
 void port_stats(struct port *port, struct port_stats *stats);
 /* Adds this port's round trips, ns from detect to resume of a group that the host answered. */
 void port_round_trips(struct port *port, struct histogram *into);
+/* Likewise the time that a DMA's lookup took, ns, of each queue's first and every LOOKUP_TIMED-th
+ * DMA after it. */
+#define LOOKUP_TIMED 64
+void port_lookup_times(struct port *port, struct histogram *into);
 
 #endif

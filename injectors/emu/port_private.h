@@ -33,6 +33,7 @@ struct port_group {
 struct port_queue {
 	_Atomic __u64 blocked_ns;
 	_Atomic __u64 blocked_since; /* 0: not paused now */
+	__u32 lookups;		     /* the queue's own: which of them is timed */
 };
 
 struct port {
@@ -43,6 +44,7 @@ struct port {
 	__u32 outstanding; /* requests of groups whose index is in use */
 	__u64 enabled_ns;  /* page requests are disabled before */
 	struct histogram round_trip;
+	struct histogram lookup_time; /* of every LOOKUP_TIMED-th of a queue */
 	bool stopping;
 	_Atomic __u64 ios, io_errors, io_bytes, requests, groups_raised, timeouts, automatic;
 	_Atomic __u64 disabled, refused, held_back, violations;

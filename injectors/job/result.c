@@ -86,6 +86,12 @@ const struct job_column result_columns[RESULT_COLUMNS] = {
 				  "groups that found another tenant's with their handler"},
 	[RESULT_ROUND_TRIP_BEST] = {"round_trip_best", NULL, "ns", COLUMN_DURATION, 9, true,
 				    "mean round trip of the tenant that fared best"},
+	[RESULT_LOOKUPS] = {"lookups", NULL, NULL, COLUMN_COUNT, 10, true,
+			    "lookups that devices made: at least one for each DMA, of data or of "
+			    "a queue's rings"},
+	[RESULT_LOOKUP_P50] = {"lookup_p50", NULL, "ns", COLUMN_DURATION, 10, true,
+			       "what one of them takes, lookup_delay and a reading of the clock "
+			       "included; one in 64 is timed"},
 	[RESULT_DEVTLB_HITS] = {"devtlb_hits", NULL, NULL, COLUMN_COUNT, 12, true,
 				"pages that a DMA found in its device's DevTLB (lookup=ats)"},
 	[RESULT_DEVTLB_MISSES] =

@@ -124,6 +124,8 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_BEHIND_OTHERS] = (double)totals->service.behind_others;
 	if (totals->best_round_trip_ns > 0)
 		v[RESULT_ROUND_TRIP_BEST] = totals->best_round_trip_ns;
+	v[RESULT_LOOKUPS] = (double)totals->lookup.lookups;
+	v[RESULT_LOOKUP_P50] = percentile(&totals->lookup_time, 50);
 	v[RESULT_DEVTLB_HITS] = (double)totals->lookup.devtlb_hits;
 	v[RESULT_DEVTLB_MISSES] = (double)totals->lookup.devtlb_misses;
 	v[RESULT_IOTLB_HITS] = (double)totals->lookup.iotlb_hits;

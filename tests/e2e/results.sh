@@ -51,6 +51,30 @@ group = disk.group_pages: 5, 1
 INI
 compare groups
 
+# A queue that overflows: what it dropped, what the host discarded, what the IOMMU answered itself.
+cat >overflow.ini <<'INI'
+[machine]
+request_queue_entries = 8
+[tenant vm]
+memory = 32M
+[device disk]
+count = 7
+group_pages = 5
+file_bytes = 8M
+[workload mix]
+sizes = 64K
+count = 211
+depth = 2
+rate = 101/s
+[inject cold]
+action = evict
+pages = 61
+rate = 7/s
+duration = 10s
+[expect]
+it_overflows = overflows > 100 and auto_answered > 20
+INI
+compare overflow
 # A copy reads and writes: one I/O.
 cat >copies.ini <<'INI'
 [tenant vm]

@@ -64,6 +64,7 @@ class Truth:
     def __init__(self, path):
         with open(path) as file:
             self.records = [json.loads(line) for line in file]
+        self.automatic = {r["fault"] for r in self.of("resume") if r["code"] & AUTOMATIC}
 
     def of(self, *whats):
         return [r for r in self.records if r["what"] in whats]
@@ -84,16 +85,12 @@ class Truth:
         assert not group, "groups without a last request"
         return groups
 
-    def automatic(self):
-        return {r["fault"] for r in self.of("resume") if r["code"] & AUTOMATIC}
-
     def round_trips(self):
         """Of groups that the host answered."""
-        automatic = self.automatic()
         detected = {r["fault"]: r["time_ns"] for r in self.of("detect")}
         resumed = {r["fault"]: r["time_ns"] for r in self.of("resume")}
         return [resumed[g[0]] - detected[g[0]] for g in self.groups()
-                if g[0] in resumed and g[0] not in automatic]
+                if g[0] in resumed and g[0] not in self.automatic]
 
     def blocked(self):
         """Over all queues: time in which at least one fault was open."""
@@ -197,7 +194,7 @@ def expected(truth, plan):
         "round_trips": (len(trips), 0, 0),
         "overflows": (len(truth.of("overflow")), 0, 0),
         "discards": (len(truth.of("void")), 0, 0),
-        "auto_answered": (sum(g[0] in truth.automatic() for g in truth.groups()), 0, 0),
+        "auto_answered": (sum(g[0] in truth.automatic for g in truth.groups()), 0, 0),
         "evict_asked": (len(truth.of("evicted", "evict_failed")), 0, 0),
         "evicted": (len(truth.of("evicted")), 0, 0),
         "errors": (sum(r["code"] != 0 for r in ios), 0, 0),

@@ -15,7 +15,7 @@ echo "Meanwhile, in another terminal:  sudo ./faultline top"
 echo
 ./faultline record --as-root -o demo.flt -- ./faultline-inject run injectors/jobs/demo.ini
 echo
-./faultline report demo.flt --csv demo >/dev/null
+./faultline report demo.flt --csv=demo >/dev/null
 ./faultline report demo.flt
 echo
 ./faultline timeline demo.flt --slowest 3

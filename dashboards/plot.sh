@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# plot.sh DIR OUT: draws what `faultline report --csv DIR` or `faultline sim --csv DIR` has written as PNG
+# plot.sh DIR OUT: draws what `faultline report --csv=DIR` or `faultline sim --csv=DIR` has written as PNG
 # files in OUT.
 # plot.sh CSV X Y [LINES] OUT.png: draws a campaign's results: column Y over column X of the sweep.
 # Tables that are missing or empty are left out and named. Exit status: 0 something was drawn,
@@ -16,7 +16,7 @@ usage() {
 	cat <<TEXT
 Usage: $name DIR OUT
        $name CSV X Y [LINES] OUT.png
-Draws the CSV files in DIR (faultline report FILE --csv DIR, faultline sim JOB --csv DIR) as PNG files in
+Draws the CSV files in DIR (faultline report FILE --csv=DIR, faultline sim JOB --csv=DIR) as PNG files in
 OUT, or the results of a campaign (faultline-inject run JOB --csv=CSV): column Y over column X, a line for
 each value of LINES.
 
@@ -38,7 +38,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/faultline-plot.XXXXXX") || fail "no temporary 
 trap 'rm -rf "$work"' EXIT
 if [ $# -eq 2 ]; then
 	csv=$1 out=$2
-	[ -d "$csv" ] || status=2 fail "$csv: no such directory; write it with: faultline report FILE --csv $csv"
+	[ -d "$csv" ] || status=2 fail "$csv: no such directory; write it with: faultline report FILE --csv=$csv"
 	mkdir -p "$out" || fail "$out: cannot be created"
 else
 	[ -s "$1" ] || status=2 fail "$1: no results; write them with: faultline-inject run JOB --csv=$1"

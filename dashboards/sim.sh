@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# Draws what `faultline sim --csv DIR` has written; plot.sh sources it. The last dimension of the sweep
+# Draws what `faultline sim --csv=DIR` has written; plot.sh sources it. The last dimension of the sweep
 # is an axis or a line, every combination of the others a line or a panel.
 
 panels_most=6 lines_most=12

@@ -76,7 +76,8 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (options->job)
-			argp_error(state, "%s: accepted: one job file", argument);
+			argp_error(state, "%s: accepted: one job file%s", argument,
+				   destination_hint(&options->results.to, argument));
 		options->job = argument;
 		break;
 	case ARGP_KEY_END:
@@ -95,6 +96,9 @@ static int load_and_run(const struct run_arguments *arguments)
 	struct campaign campaign;
 	int err = campaign_load(&campaign, &arguments->options), code;
 
+	if (err == -ENOENT)
+		failed(err, "%s%s", failure_text(),
+		       destination_hint(&arguments->options.results.to, arguments->options.job));
 	if (err)
 		return campaign_report_failure(err);
 	if (arguments->dry_run) {
@@ -122,7 +126,7 @@ static int verb_run(int argc, char **argv)
 		"shipped job or, with a slash or .ini, a file.\v"
 		"EXAMPLES:\n"
 		"  sudo faultline-inject run rtt --short\n"
-		"  sudo faultline-inject run burst-block --csv burst.csv\n"
+		"  sudo faultline-inject run burst-block --csv=burst.csv\n"
 		"  sudo faultline-inject run job.ini --set storm.rate=20/s --seed 7\n",
 		NULL,
 		NULL,
@@ -294,7 +298,7 @@ static void usage(FILE *file)
 	fprintf(file,
 		"\nEXAMPLES:\n"
 		"  sudo faultline-inject run demo\n"
-		"  sudo faultline-inject run rtt --short --csv rtt.csv\n"
+		"  sudo faultline-inject run rtt --short --csv=rtt.csv\n"
 		"  faultline-inject help inject.rate\n\n"
 		"`faultline-inject VERB --help` explains a verb; --version prints the version.\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where an injector's results go: --csv [FILE], --json [FILE] and --wide, and the writer behind them.
+ * Where an injector's results go: --csv[=PATH], --json[=PATH] and --wide, and the writer behind them.
  *
  * A verb's argp lists RESULTS_OPTIONS and ends its parser with
  *
@@ -12,13 +12,11 @@
 
 #include <argp.h>
 #include <stdbool.h>
-#include <stdio.h>
 
-#include "lib/output/table.h"
+#include "lib/output/destination.h"
 
 struct results_options {
-	enum output_format format;
-	const char *file; /* NULL or "-": standard output */
+	struct destination to;
 	bool wide;
 };
 
@@ -26,8 +24,13 @@ enum { RESULTS_CSV = 0x400, RESULTS_JSON };
 
 /* Rows of a struct argp_option table, in one of its groups. */
 #define RESULTS_OPTIONS(group)                                                                       \
-	{"csv", RESULTS_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write results as CSV", group},            \
-		{"json", RESULTS_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write results as JSON", group}, \
+	{"csv",                                                                                      \
+	 RESULTS_CSV,                                                                                \
+	 "PATH",                                                                                     \
+	 OPTION_ARG_OPTIONAL,                                                                        \
+	 "Write results as CSV: to standard output, a file (PATH.csv) or a directory",               \
+	 group},                                                                                     \
+		{"json", RESULTS_JSON, "PATH", OPTION_ARG_OPTIONAL, "Write results as JSON", group}, \
 	{                                                                                            \
 		"wide", 'w', NULL, 0, "Show every column", group                                     \
 	}
@@ -36,15 +39,7 @@ enum { RESULTS_CSV = 0x400, RESULTS_JSON };
 error_t results_parse(int key, char *argument, struct argp_state *state,
 		      struct results_options *options);
 
-struct results_output {
-	struct writer *writer;
-	FILE *file;
-	bool own_file;
-};
-
-/* -EEXIST and so on with a sentence; nothing is left open then. */
-int results_open(struct results_output *output, const struct results_options *options);
-/* Returns the first error of any writer call. */
-int results_close(struct results_output *output);
+/* A writer for them. -EEXIST and so on with a sentence. */
+int results_open(struct writer **writer, const struct results_options *options);
 
 #endif

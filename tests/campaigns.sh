@@ -10,7 +10,7 @@ for job in injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)
 	[ "$name" = demo ] && continue
 	rm -f "build/campaigns/$name.csv"
-	if ./faultline-inject run "$job" --csv "build/campaigns/$name.csv"; then
+	if ./faultline-inject run "$job" --csv="build/campaigns/$name.csv"; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))
@@ -19,7 +19,7 @@ done
 for job in tools/jobs/*.ini; do
 	name=sim-$(basename "$job" .ini)
 	rm -rf "build/campaigns/$name"
-	if ./faultline sim "$job" --csv "build/campaigns/$name"; then
+	if ./faultline sim "$job" --csv="build/campaigns/$name"; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))

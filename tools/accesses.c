@@ -11,7 +11,7 @@ static const char about[] =
 	"  sudo faultline record --kind io_complete -o run.flt -- ./workload\n"
 	"  faultline accesses --trace run.flt --set trace.as_recorded=yes \\\n"
 	"      --set trace.requests=1\n"
-	"  faultline accesses --set trace.workload=websearch --tenants 1 --csv out";
+	"  faultline accesses --set trace.workload=websearch --tenants 1 --csv=out";
 
 static int run(struct sim_command *command)
 {

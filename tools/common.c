@@ -28,9 +28,11 @@ enum {
 
 static const struct argp_option output_options[] = {
 	{NULL, 0, NULL, 0, "Output:", 1},
-	{"csv", KEY_CSV, "DIR", 0,
-	 "Write one CSV file per table into DIR (- for one table: stdout)", 0},
-	{"json", KEY_JSON, NULL, 0, "Write one JSON document", 0},
+	{"csv", KEY_CSV, "PATH", OPTION_ARG_OPTIONAL,
+	 "Write CSV: each table as a file of the directory PATH, or one table into PATH.csv or, "
+	 "without PATH, to standard output",
+	 0},
+	{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Write one JSON document", 0},
 	{"table", KEY_TABLE, "NAME", 0, "Write only this table", 0},
 	{"wide", 'w', NULL, 0, "Show all columns and whole names", 0},
 	{"raw-time", KEY_RAW_TIME, NULL, 0, "Print times as monotonic nanoseconds", 0},
@@ -44,12 +46,11 @@ static error_t parse_output(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case KEY_CSV:
-		options->format = OUTPUT_CSV;
-		options->csv = argument;
-		return 0;
 	case KEY_JSON:
-		options->format = OUTPUT_JSON;
-		options->json = true;
+		if (destination_choose(&options->to, key == KEY_CSV ? OUTPUT_CSV : OUTPUT_JSON,
+				       argument,
+				       state->next < state->argc ? state->argv[state->next] : NULL))
+			argp_error(state, "%s", failure_text());
 		return 0;
 	case KEY_TABLE:
 		options->table = argument;
@@ -62,10 +63,6 @@ static error_t parse_output(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_FORCE:
 		options->force = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (options->json && options->csv)
-			argp_error(state, "--csv and --json exclude each other");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -160,7 +157,8 @@ int common_failed(int err)
 int common_open_writer(struct writer **writer, const struct output_options *options)
 {
 	struct writer_config config = {
-		.format = options->format,
+		.format = options->to.format,
+		.path = options->to.path,
 		.file = stdout,
 		.only = options->table,
 		.overwrite = options->force,
@@ -168,8 +166,6 @@ int common_open_writer(struct writer **writer, const struct output_options *opti
 		.raw_time = options->raw_time,
 	};
 
-	if (options->csv && strcmp(options->csv, "-") != 0)
-		config.directory = options->csv;
 	return writer_open(writer, &config);
 }
 

@@ -11,14 +11,13 @@
 
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
+#include "lib/output/destination.h"
 #include "lib/output/table.h"
 #include "lib/trace/trace.h"
 
-/* --csv DIR, --json, --table NAME, --wide, --raw-time, --force */
+/* --csv[=PATH], --json[=PATH], --table NAME, --wide, --raw-time, --force */
 struct output_options {
-	enum output_format format;
-	bool json;
-	const char *csv; /* directory, or "-" for standard output */
+	struct destination to;
 	const char *table;
 	bool wide;
 	bool raw_time;
@@ -45,7 +44,7 @@ void common_option_failed(const struct argp_state *state, const char *option);
 /* Prints the sentence of the last failure once and returns its exit code. */
 int common_failed(int err);
 
-/* A writer on standard output or into the directory that the options name. */
+/* A writer on standard output or into what the options name. */
 int common_open_writer(struct writer **writer, const struct output_options *options);
 
 /*

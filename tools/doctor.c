@@ -40,7 +40,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		doctor->capture.verbose = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", argument);
+		argp_error(state, "unexpected argument '%s'%s", argument,
+			   destination_hint(&doctor->output.to, argument));
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -107,7 +108,7 @@ static int write_host(struct doctor *doctor)
 		{"finding", NULL, COLUMN_TEXT, 0, false},
 		{"remedy", NULL, COLUMN_TEXT, 0, false},
 	};
-	bool text = doctor->output.format == OUTPUT_TEXT;
+	bool text = doctor->output.to.format == OUTPUT_TEXT;
 	struct table table = {"host", "Host", text ? columns : wide, text ? 3 : 4};
 	struct host_check checks[HOST_CHECKS];
 	size_t count = host_checks(checks, doctor->capture.emulator);

@@ -54,7 +54,7 @@ static const struct argp argp = {
 	"EXAMPLES:\n"
 	"  faultline footprint run.flt\n"
 	"  faultline footprint run.flt --threshold 60s\n"
-	"  faultline footprint run.flt --csv tables",
+	"  faultline footprint run.flt --csv=tables",
 	offline_children,
 	NULL,
 	NULL,
@@ -71,18 +71,18 @@ static bool any_access(const struct analysis *a)
 static int write_tables(const struct offline *o)
 {
 	const struct analysis *a = o->analysis;
-	bool text = o->output.format == OUTPUT_TEXT && !o->output.wide && !o->output.table;
+	bool text = o->output.to.format == OUTPUT_TEXT && !o->output.wide && !o->output.table;
 	struct writer *w = o->writer;
 	int err = 0;
 
-	if (o->output.format == OUTPUT_TEXT && !any_access(a))
+	if (o->output.to.format == OUTPUT_TEXT && !any_access(a))
 		return offline_write_limits(o)
 			       ?: writer_note(
 					  w,
 					  "No access was recorded: footprints come from the access "
 					  "log of emulated devices, which this recording does not "
 					  "have in the time asked for.");
-	if (o->output.format == OUTPUT_JSON && !o->output.table)
+	if (o->output.to.format == OUTPUT_JSON && !o->output.table)
 		err = offline_write_facts(o);
 	err = err ? err : footprint_write(a->footprint, a->session, w);
 	err = err ? err

@@ -20,7 +20,8 @@ error_t offline_argument(struct offline *offline, int key, char *argument, struc
 		return 0;
 	case ARGP_KEY_ARG:
 		if (offline->path)
-			argp_error(state, "'%s': one recording at a time", argument);
+			argp_error(state, "'%s': one recording at a time%s", argument,
+				   destination_hint(&offline->output.to, argument));
 		offline->path = argument;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
@@ -35,8 +36,10 @@ int offline_open(struct offline *o, const struct analysis_config *config)
 {
 	int err = common_open_recording(o->path, &o->window, &o->reading, &o->summary);
 
-	if (!err)
-		err = analysis_create(&o->analysis, config);
+	if (err)
+		return failed(err, "%s%s", failure_text(),
+			      destination_hint(&o->output.to, o->path));
+	err = analysis_create(&o->analysis, config);
 	if (err)
 		return err;
 	session_set_window(o->analysis->session, o->reading.since_ns, o->reading.until_ns);
@@ -130,7 +133,7 @@ static int exit_after(const struct offline *o, unsigned int floor)
 		return common_failed(o->damage);
 	if (!floor)
 		return EXIT_OK;
-	if (o->output.format != OUTPUT_TEXT || o->output.table)
+	if (o->output.to.format != OUTPUT_TEXT || o->output.table)
 		fprintf(stderr, "faultline: counts are floors: %s\n", floor_text(floor, text));
 	return EXIT_LOSS;
 }
@@ -146,7 +149,9 @@ int offline_close(struct offline *o, int err)
 		snprintf(o->sentence, sizeof(o->sentence), "%s", failure_text());
 		o->damage = err;
 	}
-	closed = writer_close(o->writer);
+	if (err)
+		writer_abandon(o->writer);
+	closed = err ? 0 : writer_close(o->writer);
 	analysis_destroy(o->analysis);
 	trace_summary_free(&o->summary);
 	/* What failed first is what the user must hear; closing tells it again or something new. */

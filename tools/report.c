@@ -65,7 +65,7 @@ static const struct argp argp = {
 	"EXAMPLES:\n"
 	"  faultline report run.flt\n"
 	"  faultline report run.flt --since 14:02 --until 14:03\n"
-	"  faultline report run.flt --csv tables\n"
+	"  faultline report run.flt --csv=tables\n"
 	"  faultline report run.flt --json --table stages\n\n"
 	"With --csv or --json also every single fault is written (table faults). What every "
 	"column means: docs/analysis.md.",
@@ -200,7 +200,7 @@ static int write_text(struct report *report)
 static int run(struct report *report)
 {
 	struct offline *o = &report->offline;
-	bool text = o->output.format == OUTPUT_TEXT && !o->output.table;
+	bool text = o->output.to.format == OUTPUT_TEXT && !o->output.table;
 	int err;
 
 	/* Nobody reads the per-page tables in the text form: leave out what they cost. */

@@ -28,7 +28,7 @@ static const char about[] =
 	"      --sweep trace.tenants=4,64,1024\n"
 	"  faultline sim --set devtlb.policy=belady --sweep devtlb.entries=8,16,32,64 \\\n"
 	"      --set devtlb.ways=8 --tenants 1\n"
-	"  faultline sim --trace guest1.flt --trace guest2.flt --tenants 64 --csv out\n"
+	"  faultline sim --trace guest1.flt --trace guest2.flt --tenants 64 --csv=out\n"
 	"  faultline sim scalability --short\n\n"
 	"JOB is the name of a shipped job or, with a slash or .ini, a file. A job file has the sections and keys that --keys lists, [sweep], [expect] and [short] as "
 	"in docs/jobs.md. What is modelled: docs/translation.md.";
@@ -132,7 +132,7 @@ static int judge(const struct sim *sim)
 	const struct sim_command *command = &sim->command;
 	const struct expression_scope scope = {&command->sweep, &sim_columns, sim->values};
 	int code = expect_judge(command->text, &scope,
-				command->output.format == OUTPUT_TEXT ? stdout : stderr);
+				command->output.to.format == OUTPUT_TEXT ? stdout : stderr);
 
 	return code == EXIT_OK && command->lossy ? EXIT_LOSS : code;
 }

@@ -58,7 +58,7 @@ static const struct argp argp = {
 	"  burst = 5                   ; no more faults than this within any second\n\n"
 	"EXAMPLES:\n"
 	"  faultline slo run.flt -c slo.ini\n"
-	"  faultline slo run.flt -c slo.ini --csv tables",
+	"  faultline slo run.flt -c slo.ini --csv=tables",
 	offline_children,
 	NULL,
 	NULL,
@@ -88,9 +88,9 @@ static int write_tables(const struct offline *o)
 	const struct analysis *a = o->analysis;
 	int err = 0;
 
-	if (o->output.format == OUTPUT_TEXT && !o->output.table)
+	if (o->output.to.format == OUTPUT_TEXT && !o->output.table)
 		return write_text(o);
-	if (o->output.format == OUTPUT_JSON && !o->output.table)
+	if (o->output.to.format == OUTPUT_JSON && !o->output.table)
 		err = offline_write_facts(o);
 	err = err ? err : slo_write(a->slo, a->session, o->writer, 0);
 	return err ? err : slo_write_violations(a->slo, a->session, o->writer);

@@ -93,7 +93,7 @@ static const struct argp argp = {
 	"  faultline timeline run.flt --slowest 5\n"
 	"  faultline timeline run.flt --device 'tenant0/*' --since +10s --until +11s\n"
 	"  faultline timeline run.flt --fault 12.3\n"
-	"  faultline timeline run.flt --all --csv -\n\n"
+	"  faultline timeline run.flt --all --csv=-\n\n"
 	"A bar shows where in the whole its stage lies. A stage with * holds the time of stages "
 	"before it that were not seen.",
 	offline_children,
@@ -179,7 +179,7 @@ static int put(struct timeline *t, const struct fault *fault)
 	const struct session *session = t->offline.analysis->session;
 	struct writer *writer = t->offline.writer;
 
-	if (t->offline.output.format == OUTPUT_TEXT) {
+	if (t->offline.output.to.format == OUTPUT_TEXT) {
 		print_fault(session, fault);
 		return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
 	}
@@ -224,7 +224,7 @@ static int write_all(struct timeline *t)
 
 	for (size_t i = 0; !err && i < t->count; i++)
 		err = put(t, &t->kept[i]);
-	if (err || t->offline.output.format == OUTPUT_TEXT) {
+	if (err || t->offline.output.to.format == OUTPUT_TEXT) {
 		if (!err && !t->matched)
 			err = writer_note(writer, "No fault matches.");
 		else if (!err && t->count < t->matched && !t->all)

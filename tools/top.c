@@ -51,8 +51,8 @@ static const struct argp_option options[] = {
 	{"speed", KEY_SPEED, "X", 0,
 	 "Replay at X times the speed of life (default: as fast as it can be read)", 0},
 	{"config", 'c', "FILE", 0, "Objectives to judge (SLO file)", 0},
-	{"csv", KEY_CSV, NULL, 0, "Batch output as CSV", 0},
-	{"json", KEY_JSON, NULL, 0, "Batch output as JSON", 0},
+	{"csv", KEY_CSV, "PATH", OPTION_ARG_OPTIONAL, "Batch output as CSV", 0},
+	{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Batch output as JSON", 0},
 	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 0},
 	{0},
 };
@@ -152,13 +152,11 @@ static int parse_real(const char *what, const char *text, double low, double hig
 	return 0;
 }
 
-static int set_format(struct top_options *top, enum output_format format)
+static int set_format(struct top_options *top, enum output_format format, const char *path,
+		      const char *next)
 {
-	if (top->format != OUTPUT_TEXT && top->format != format)
-		return failed(-EINVAL, "--csv and --json exclude each other");
-	top->format = format;
 	top->batch = true;
-	return 0;
+	return destination_choose(&top->to, format, path, next);
 }
 
 static int set_argument(struct top_options *top, unsigned int number, const char *text)
@@ -166,13 +164,14 @@ static int set_argument(struct top_options *top, unsigned int number, const char
 	int error;
 
 	if (number == 0)
-		return parse_real("interval", text, TOP_INTERVAL_MIN, TOP_INTERVAL_MAX,
-				  &top->interval_s);
-	if (number > 1)
-		return failed(-EINVAL, "%s: unexpected; after the options come interval and count",
-			      text);
-	error = units_parse_count(text, 1, UINT64_MAX, &top->count);
-	return error ? failed_in(error, "count") : 0;
+		error = parse_real("interval", text, TOP_INTERVAL_MIN, TOP_INTERVAL_MAX,
+				   &top->interval_s);
+	else if (number > 1)
+		error = failed(-EINVAL, "%s: unexpected; after the options come interval and count",
+			       text);
+	else if ((error = units_parse_count(text, 1, UINT64_MAX, &top->count)))
+		failed_in(error, "count");
+	return error ? failed(error, "%s%s", failure_text(), destination_hint(&top->to, text)) : 0;
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -219,9 +218,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case KEY_SPEED:
 		return parse_real("--speed", argument, 0.001, 1e6, &top->speed);
 	case KEY_CSV:
-		return set_format(top, OUTPUT_CSV);
 	case KEY_JSON:
-		return set_format(top, OUTPUT_JSON);
+		return set_format(top, key == KEY_CSV ? OUTPUT_CSV : OUTPUT_JSON, argument,
+				  state->next < state->argc ? state->argv[state->next] : NULL);
 	case ARGP_KEY_ARG:
 		return set_argument(top, state->arg_num, argument);
 	default:

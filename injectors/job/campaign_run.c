@@ -15,7 +15,7 @@
 #define COLUMNS_MAX (SWEEP_COLUMNS + RESULT_COLUMNS)
 
 struct output {
-	struct results_output results;
+	struct writer *writer;
 	struct column columns[COLUMNS_MAX];
 	struct table table;
 };
@@ -54,14 +54,14 @@ static void build_columns(struct output *output, const struct sweep *sweep)
 static int open_output(struct output *output, const struct campaign *campaign,
 		       const struct campaign_options *options)
 {
-	int err = results_open(&output->results, &options->results);
+	int err = results_open(&output->writer, &options->results);
 
 	if (err)
 		return err;
 	build_columns(output, &campaign->sweep);
-	err = writer_begin(output->results.writer, &output->table);
+	err = writer_begin(output->writer, &output->table);
 	if (err)
-		results_close(&output->results);
+		writer_close(output->writer);
 	return err;
 }
 
@@ -79,11 +79,9 @@ static int write_row(struct output *output, const struct campaign *campaign, siz
 		else
 			cells[count++].count = isnan(value) ? CELL_NONE : (__u64)llround(value);
 	}
-	err = writer_row(output->results.writer, cells);
+	err = writer_row(output->writer, cells);
 	/* A campaign of an hour that is killed has written what it had. */
-	if (!err && fflush(output->results.file))
-		err = failed(-errno, "cannot write the results: %s", strerror(errno));
-	return err;
+	return err ? err : writer_flush(output->writer);
 }
 
 static void show_progress(void *argument, double seconds)
@@ -194,14 +192,13 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 {
 	struct output output;
 	int err = open_output(&output, campaign, options), code;
-	FILE *told =
-		options->results.format == OUTPUT_TEXT && !options->results.file ? stdout : stderr;
+	FILE *told = options->results.to.format == OUTPUT_TEXT ? stdout : stderr;
 
 	if (err)
 		return campaign_report_failure(err == -EINVAL ? -EIO : err);
 	code = run_points(campaign, options, &output);
-	writer_end(output.results.writer);
-	err = results_close(&output.results);
+	writer_end(output.writer);
+	err = writer_close(output.writer);
 	say_unsent(campaign, told);
 	if (err && !code)
 		code = campaign_report_failure(err);

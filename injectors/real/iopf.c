@@ -42,7 +42,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (arguments->has_what)
-			argp_error(state, "%s: accepted: one WHAT", argument);
+			argp_error(state, "%s: accepted: one WHAT%s", argument,
+				   destination_hint(&arguments->options.verb.results.to, argument));
 		arguments->has_what = true;
 		err = iopf_parse_what(argument, &arguments->options);
 		break;
@@ -122,8 +123,8 @@ static int plug_or_unplug(const struct iopf_run *run)
 
 static int run_and_report(struct iopf_run *run)
 {
-	struct results_output output;
-	int stopped, err = results_open(&output, &run->options->verb.results);
+	struct writer *writer;
+	int stopped, err = results_open(&writer, &run->options->verb.results);
 
 	if (err)
 		return verb_report_failure(err);
@@ -137,11 +138,11 @@ static int run_and_report(struct iopf_run *run)
 	/* What was done is reported even if it came to an early end. */
 	if (stopped)
 		fprintf(stderr, "faultline: %s\n", failure_text());
-	err = iopf_report(run, output.writer);
+	err = iopf_report(run, writer);
 	if (!err)
-		err = results_close(&output);
+		err = writer_close(writer);
 	else
-		results_close(&output);
+		writer_close(writer);
 	iopf_plan_free(&run->plan);
 	if (err)
 		return verb_report_failure(err);
@@ -150,13 +151,14 @@ static int run_and_report(struct iopf_run *run)
 
 static int report_status(const struct iopf_run *run)
 {
-	struct results_output output;
-	int err = results_open(&output, &run->options->verb.results);
+	struct writer *writer;
+	int closed, err = results_open(&writer, &run->options->verb.results);
 
-	if (!err)
-		err = iopf_report_status(&run->device, output.writer);
-	if (!err)
-		err = results_close(&output);
+	if (!err) {
+		err = iopf_report_status(&run->device, writer);
+		closed = writer_close(writer);
+		err = err ? err : closed;
+	}
 	return err ? verb_report_failure(err) : EXIT_OK;
 }
 

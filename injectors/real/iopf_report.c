@@ -248,7 +248,7 @@ int iopf_report(struct iopf_run *run, struct writer *writer)
 	if (!err)
 		err = report_counters(run, writer);
 	/* CSV is one table: what took how long can be told from --truth. */
-	if (!err && raises && run->options->verb.results.format != OUTPUT_CSV)
+	if (!err && raises && run->options->verb.results.to.format != OUTPUT_CSV)
 		err = report_phases(writer, entries, count);
 	if (!err && run->options->what == IOPF_IOMMUFD)
 		err = note_iommufd(run, writer);

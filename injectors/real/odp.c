@@ -259,7 +259,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &options->verb;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: accepted: options only", argument);
+		argp_error(state, "%s: accepted: options only%s", argument,
+			   destination_hint(&options->verb.results.to, argument));
 		return 0;
 	case ARGP_KEY_END:
 		if (odp_options_check(options))
@@ -337,7 +338,7 @@ int real_odp(int argc, char **argv)
 		"  sudo faultline-inject odp --device rxe0\n"
 		"  sudo faultline-inject odp --device rxe0 --operation send --late 30ms\n"
 		"  sudo faultline-inject odp --device rxe0 --operation write --evict reclaim \\\n"
-		"       --timeout 9 --csv odp.csv\n"
+		"       --timeout 9 --csv=odp.csv\n"
 		"  sudo faultline-inject odp --device rxe0 --offset 512 --message 64\n",
 		children,
 		NULL,

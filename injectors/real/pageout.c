@@ -210,7 +210,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &options->verb;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: accepted: options only", argument);
+		argp_error(state, "%s: accepted: options only%s", argument,
+			   destination_hint(&options->verb.results.to, argument));
 		return 0;
 	case ARGP_KEY_END:
 		wrong = contradiction(options);

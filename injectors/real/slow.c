@@ -167,17 +167,17 @@ static int announce(const struct slow_options *options, const struct slow_device
 		{.count = options->delay_ns},
 		{.text = options->swap ? "swap" : "device"},
 	};
-	struct results_output output;
-	int err = results_open(&output, &options->verb.results), closed;
+	struct writer *writer;
+	int err = results_open(&writer, &options->verb.results), closed;
 
 	if (err)
 		return err;
-	err = writer_begin(output.writer, &table);
+	err = writer_begin(writer, &table);
 	if (!err)
-		err = writer_row(output.writer, cells);
+		err = writer_row(writer, cells);
 	if (!err)
-		err = writer_end(output.writer);
-	closed = results_close(&output);
+		err = writer_end(writer);
+	closed = writer_close(writer);
 	fflush(stdout);
 	return err ? err : closed;
 }

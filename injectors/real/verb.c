@@ -65,8 +65,8 @@ int verb_require_consent(const struct verb_options *options, const char *name, c
 int verb_run_and_report(const struct verb_options *options, int (*run)(void *argument),
 			int (*report)(void *argument, struct writer *writer), void *argument)
 {
-	struct results_output output;
-	int stopped, err = results_open(&output, &options->results), closed;
+	struct writer *writer;
+	int stopped, err = results_open(&writer, &options->results), closed;
 
 	if (err)
 		return verb_report_failure(err);
@@ -74,8 +74,8 @@ int verb_run_and_report(const struct verb_options *options, int (*run)(void *arg
 	stopped = run(argument);
 	if (stopped)
 		fprintf(stderr, "faultline: %s\n", failure_text());
-	err = report(argument, output.writer);
-	closed = results_close(&output);
+	err = report(argument, writer);
+	closed = writer_close(writer);
 	err = err ? err : closed;
 	return err ? verb_report_failure(err) : (int)exit_code_of(stopped);
 }

@@ -111,7 +111,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (job->action_given)
-			argp_error(state, "%s: accepted: one action", argument);
+			argp_error(state, "%s: accepted: one action%s", argument,
+				   destination_hint(&job->verb.results.to, argument));
 		error = vfio_parse_action(argument, &job->action);
 		job->action_given = true;
 		break;
@@ -278,17 +279,17 @@ static int work(const struct vfio_job *job, struct vfio_run *run, int *acted)
 
 static int run_job(const struct vfio_job *job)
 {
-	struct results_output output = {0};
+	struct writer *writer = NULL;
 	struct vfio_run run = {0};
 	int acted = 0, error = check_consent(job), closed;
 
-	error = error ? error : results_open(&output, &job->verb.results);
+	error = error ? error : results_open(&writer, &job->verb.results);
 	if (error)
 		return verb_report_failure(error);
 	error = work(job, &run, &acted);
 	if (!error && !job->verb.dry_run)
-		error = write_result(output.writer, job, &run);
-	closed = results_close(&output);
+		error = write_result(writer, job, &run);
+	closed = writer_close(writer);
 	if (acted == -EINTR)
 		return EXIT_INTERRUPTED;
 	error = error ? error : closed;

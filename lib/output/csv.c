@@ -22,7 +22,7 @@ struct csv {
 static int csv_open(struct writer *writer)
 {
 	struct csv *csv = calloc(1, sizeof(*csv));
-	const char *directory = writer->config.directory;
+	const char *directory = writer->directory;
 
 	if (!csv)
 		return failed(-ENOMEM, "no memory for a CSV writer");
@@ -78,62 +78,31 @@ static void put_cell(const struct writer *writer, enum column_type type, union c
 			(unsigned long long)cell.count);
 }
 
-/* A table has no name before it is whole, so that nobody takes a part of it for all. */
-static int name_table(const struct writer *writer)
-{
-	const struct csv *csv = writer->state;
-	int err = files_name(fileno(writer->file), csv->directory, csv->name,
-			     writer->config.overwrite);
-
-	return err ? failed_in(err, "%s", writer->config.directory) : 0;
-}
-
 /* Closes the file of the current table; what could not be completed is removed. */
 static int close_table(struct writer *writer, bool complete)
 {
 	struct csv *csv = writer->state;
-	int err = 0;
 
 	if (csv->directory < 0 || !writer->file)
 		return 0;
-	if (complete && (fflush(writer->file) || ferror(writer->file)))
-		err = failed(errno ? -errno : -EIO, "%s: cannot be written: %s", csv->path,
-			     strerror(errno ? errno : EIO));
-	else if (complete)
-		err = name_table(writer);
-	if (err || !complete)
-		files_discard(fileno(writer->file), csv->directory, csv->name,
-			      writer->config.overwrite);
-	if (fclose(writer->file) && complete && !err)
-		err = failed(-errno, "%s: cannot be written: %s", csv->path, strerror(errno));
-	writer->file = NULL;
-	return err;
+	return writer_end_file(writer, csv->directory, csv->name, complete);
 }
 
 static int create_table(struct writer *writer)
 {
 	struct csv *csv = writer->state;
-	int fd;
 
 	snprintf(csv->name, sizeof(csv->name), "%s.csv", writer->table->name);
-	snprintf(csv->path, sizeof(csv->path), "%s/%s", writer->config.directory, csv->name);
-	fd = files_create_unnamed(csv->directory, csv->name, 0666, writer->config.overwrite);
-	if (fd < 0)
-		return failed_in(fd, "%s", writer->config.directory);
-	writer->file = fdopen(fd, "w");
-	if (!writer->file) {
-		close(fd);
-		return failed(-ENOMEM, "%s: no memory to write it", csv->path);
-	}
+	snprintf(csv->path, sizeof(csv->path), "%s/%s", writer->directory, csv->name);
 	writer->path = csv->path;
-	return 0;
+	return writer_create_file(writer, csv->directory, csv->name);
 }
 
 static int several_tables(const char *name)
 {
 	return failed(-EINVAL,
 		      "CSV holds one table a file and this output has several: "
-		      "name a directory (--csv DIR) or one table (--table %s)",
+		      "name a directory (--csv=DIR) or one table (--table %s)",
 		      name);
 }
 
@@ -145,14 +114,14 @@ static int csv_announce(struct writer *writer, const char *name)
 	if (csv->directory < 0 && csv->announced++)
 		return several_tables(name);
 	if (csv->directory >= 0 && faccessat(csv->directory, ".", W_OK, AT_EACCESS))
-		return failed(-errno, "%s: cannot be written to: %s", writer->config.directory,
+		return failed(-errno, "%s: cannot be written to: %s", writer->directory,
 			      strerror(errno));
 	snprintf(file, sizeof(file), "%s.csv", name);
 	if (csv->directory < 0 || writer->config.overwrite ||
 	    faccessat(csv->directory, file, F_OK, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	return failed(-EEXIST, "%s/%s: exists already; choose another name or remove it",
-		      writer->config.directory, file);
+		      writer->directory, file);
 }
 
 static int csv_begin(struct writer *writer)

@@ -63,10 +63,16 @@ struct rows;
 
 struct writer_config {
 	enum output_format format;
-	FILE *file;	       /* text, JSON, and CSV of a single table; not closed */
-	const char *directory; /* CSV: one file per table, O_EXCL|O_NOFOLLOW; NULL: into `file` */
-	const char *only;      /* write just the table of this name; NULL: all */
-	bool overwrite;	       /* CSV: replace regular files of the tables' names */
+	FILE *file; /* where `path` names no other place; not closed */
+	/*
+	 * NULL or "-": into `file`, which takes one table as CSV. CSV: a name that ends in ".csv" is
+	 * that of a file for one table, any other of a directory for a file a table. JSON: a file.
+	 * Files are made O_EXCL|O_NOFOLLOW, and have their names once they are whole.
+	 */
+	const char *path;
+	const char *only; /* write just the table of this name; NULL: all */
+	bool overwrite;	  /* replace regular files of the same names */
+	bool growing;	  /* files have their names at once, for what others read meanwhile */
 	bool wide;
 	bool raw_time;	   /* COLUMN_TIME as monotonic ns instead of wall-clock */
 	struct rows *rows; /* OUTPUT_ROWS: where they go */
@@ -92,6 +98,8 @@ int writer_fact(struct writer *writer, const char *name, const char *value);
 int writer_begin(struct writer *writer, const struct table *table);
 int writer_row(struct writer *writer, const union cell *cells);
 int writer_end(struct writer *writer);
+/* What was written so far is in the file. */
+int writer_flush(struct writer *writer);
 /*
  * Flushes, closes what it opened, frees. Returns the first error met by any call, such as -ENOSPC
  * with the path in the sentence, or -ENOENT if config.only named no table that was written.

@@ -2,11 +2,80 @@
 #include "lib/output/writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
+
+static int in_directory(const struct writer *writer, int err)
+{
+	return err && writer->directory ? failed_in(err, "%s", writer->directory) : err;
+}
+
+int writer_create_file(struct writer *writer, int directory, const char *name)
+{
+	bool overwrite = writer->config.overwrite;
+	int fd = writer->config.growing ? files_create(directory, name, 0666)
+					: files_create_unnamed(directory, name, 0666, overwrite);
+
+	if (fd < 0)
+		return in_directory(writer, fd);
+	writer->file = fdopen(fd, "w");
+	if (writer->file)
+		return 0;
+	files_discard(fd, directory, name, overwrite);
+	close(fd);
+	return failed(-ENOMEM, "%s: no memory to write it", writer->path);
+}
+
+int writer_end_file(struct writer *writer, int directory, const char *name, bool complete)
+{
+	bool overwrite = writer->config.overwrite, growing = writer->config.growing;
+	FILE *file = writer->file;
+	int err = 0;
+
+	if (complete && (fflush(file) || ferror(file)))
+		err = failed(errno ? -errno : -EIO, "%s: cannot be written: %s", writer->path,
+			     strerror(errno ? errno : EIO));
+	else if (complete && !growing)
+		err = in_directory(writer, files_name(fileno(file), directory, name, overwrite));
+	if ((err || !complete) && !growing)
+		files_discard(fileno(file), directory, name, overwrite);
+	if (fclose(file) && complete && !err)
+		err = failed(-errno, "%s: cannot be written: %s", writer->path, strerror(errno));
+	writer->file = NULL;
+	return err;
+}
+
+static bool is_table_file(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 4 && !strcmp(path + length - 4, ".csv");
+}
+
+static int choose_place(struct writer *writer)
+{
+	const struct writer_config *config = &writer->config;
+	const char *path = config->path;
+
+	if (!path || !strcmp(path, "-")) {
+		writer->file = config->file;
+		writer->path = config->file == stdout ? "standard output" : "output file";
+		return 0;
+	}
+	writer->path = path;
+	if (config->format == OUTPUT_CSV && !is_table_file(path)) {
+		writer->directory = path;
+		return 0;
+	}
+	writer->single = true;
+	return writer_create_file(writer, AT_FDCWD, path);
+}
 
 int writer_open(struct writer **writer, const struct writer_config *config)
 {
@@ -23,10 +92,12 @@ int writer_open(struct writer **writer, const struct writer_config *config)
 		return failed(-ENOMEM, "no memory for a writer");
 	w->config = *config;
 	w->ops = formats[config->format];
-	w->file = config->file;
-	w->path = config->file == stdout ? "standard output" : "output file";
-	err = w->ops->open ? w->ops->open(w) : 0;
+	err = choose_place(w);
+	if (!err && w->ops->open)
+		err = w->ops->open(w);
 	if (err) {
+		if (w->single && w->file)
+			writer_end_file(w, AT_FDCWD, w->path, false);
 		free(w);
 		return err;
 	}
@@ -151,6 +222,13 @@ int writer_end(struct writer *writer)
 	return err;
 }
 
+int writer_flush(struct writer *writer)
+{
+	if (!writer->error && writer->file && fflush(writer->file))
+		keep(writer, 0);
+	return writer->error;
+}
+
 static void release(struct writer *writer)
 {
 	wall_clock_free(&writer->clock);
@@ -168,8 +246,11 @@ int writer_close(struct writer *writer)
 	if (only && !writer->found)
 		keep(writer, failed(-ENOENT, "there is no table '%s' in this output", only));
 	keep(writer, writer->ops->close ? writer->ops->close(writer) : 0);
-	if (!writer->error && writer->file && fflush(writer->file))
-		keep(writer, 0);
+	if (writer->single && writer->file)
+		keep(writer,
+		     writer_end_file(writer, AT_FDCWD, writer->config.path, !writer->error));
+	else
+		writer_flush(writer);
 	err = writer->error;
 	if (err)
 		failed(err, "%s", writer->sentence);
@@ -179,9 +260,13 @@ int writer_close(struct writer *writer)
 
 void writer_abandon(struct writer *writer)
 {
+	if (!writer)
+		return;
 	writer->error = writer->error ?: -ECANCELED;
 	if (writer->ops->close)
 		writer->ops->close(writer);
+	if (writer->single && writer->file)
+		writer_end_file(writer, AT_FDCWD, writer->config.path, false);
 	release(writer);
 }
 

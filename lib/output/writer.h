@@ -32,8 +32,10 @@ extern const struct writer_ops rows_writer_ops;
 struct writer {
 	struct writer_config config;
 	const struct writer_ops *ops;
-	FILE *file;	  /* where the current table goes */
-	const char *path; /* its name for sentences */
+	FILE *file;	       /* where the current table goes */
+	bool single;	       /* `file` is ours, for all of the output */
+	const char *directory; /* of a file a table, NULL: there is none */
+	const char *path;      /* its name for sentences */
 	const struct table *table;
 	bool skipped; /* the current table is not the one asked for */
 	bool found;   /* config.only was seen */
@@ -43,6 +45,11 @@ struct writer {
 	char sentence[512];
 	void *state; /* of the format */
 };
+
+/* A new file as the configuration wants it; `path` is for the sentences. */
+int writer_create_file(struct writer *writer, int directory, const char *name);
+/* Closes it: with its name if it is complete, else, unless it was growing, leaving nothing of it. */
+int writer_end_file(struct writer *writer, int directory, const char *name, bool complete);
 
 /* The unit that belongs to a column's name in CSV and JSON, NULL if none. */
 const char *writer_unit(const struct writer *writer, const struct column *column);

@@ -68,12 +68,23 @@ refuses "run: --set value" 2 '--set: rate=fast: accepted' "$INJECT" run good.ini
 refuses "run: --set key" 2 '--set: raet: no such key' "$INJECT" run good.ini --set "workload mix.raet=1"
 refuses "run: bad seed" 2 '--seed: seed=x: accepted' "$INJECT" run good.ini --seed x
 refuses "run: --short without [short]" 3 'has no \[short\] section' "$INJECT" run good.ini --short
-refuses "run: two formats" 2 'accepted: one of them' "$INJECT" run good.ini --csv --json
+refuses "run: two formats" 2 'exclude each other' "$INJECT" run good.ini --csv --json
 : >taken.csv
-refuses "run: output exists" 1 'taken.csv.*exists' "$INJECT" run good.ini --csv taken.csv
-refuses "run: output directory missing" 1 'no/where.csv.*No such file' "$INJECT" run good.ini --csv no/where.csv
+refuses "run: output exists" 1 'taken.csv.*exists' "$INJECT" run good.ini --csv=taken.csv
+refuses "run: output directory missing" 1 'no/where.csv.*No such file' "$INJECT" run good.ini --csv=no/where.csv
 ln -s "$scratch/target" link.csv
-refuses "run: output is a symbolic link" 1 'link.csv' "$INJECT" run good.ini --csv link.csv
+# The path belongs to its option, behind '='; a word that was meant so is answered with that.
+refuses "run: old spelling of --csv" 2 "old.csv: accepted: one job file; a path for the tables follows '=': --csv=old.csv" \
+	"$INJECT" run good.ini --csv old.csv
+refuses "run: old spelling, job behind" 2 "good.ini: accepted: one job file" "$INJECT" run --csv old.csv good.ini
+refuses "run: old spelling, no job" 1 "rtz: is no shipped job.*; a path for the tables follows '=': --json=rtz" "$INJECT" run --json rtz
+refuses "run: two places" 2 'two: accepted: one job file$' "$INJECT" run good.ini --csv=one two
+for verb in pageout odp; do
+	refuses "$verb: old spelling of --csv" 2 "old.csv: accepted: options only; a path .*--csv=old.csv" "$INJECT" $verb --csv old.csv
+done
+refuses "vfio: old spelling of --csv" 2 "old.csv: accepted: one action; a path .*--csv=old.csv" "$INJECT" vfio fault --csv old.csv
+refuses "iopf: old spelling of --csv" 2 "old.csv: accepted: one WHAT; a path .*--csv=old.csv" "$INJECT" iopf burst --csv old.csv
+refuses "run: output is a symbolic link" 1 'link.csv' "$INJECT" run good.ini --csv=link.csv
 : >taken.truth
 refuses "run: truth file exists" 1 'taken.truth.*exists' "$INJECT" run good.ini --truth taken.truth
 refuses "run: backing directory missing" 1 '/nowhere.*No such file' "$INJECT" run good.ini --set machine.directory=/nowhere

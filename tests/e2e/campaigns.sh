@@ -12,7 +12,7 @@ for job in "$root"/injectors/jobs/*.ini; do
 	for attempt in 1 2 3; do
 		begin=$SECONDS
 		rm -f "$name.csv"
-		"$INJECT" run "$job" --short --csv "$name.csv" >out 2>verdicts
+		"$INJECT" run "$job" --short --csv="$name.csv" >out 2>verdicts
 		status=$?
 		[ $status -eq 0 ] && break
 		echo "    $name, attempt $attempt: exit $status"
@@ -58,7 +58,7 @@ times = 13
 baseline = cold.enabled=no
 kind = cold.kind: minor, major
 INI
-"$INJECT" run job.ini --csv 3.csv --truth truth >out 2>err
+"$INJECT" run job.ini --csv=3.csv --truth truth >out 2>err
 equal "exit code" $? 0
 check "I/Os, evictions, faults and page-ins of a job are the numbers asked for" python3 - 3.csv <<'PY'
 import csv, sys
@@ -77,7 +77,7 @@ equal "evictions in the table and in the truth log" \
 equal "each injection begins and ends in the truth log" \
 	"$(cat truth.* | grep -c inject_start) $(cat truth.* | grep -c inject_stop)" "2 2"
 
-"$INJECT" run job.ini --json 3.json 2>err
+"$INJECT" run job.ini --json=3.json 2>err
 check "JSON has the same points" python3 -c '
 import json
 rows = json.load(open("3.json"))["tables"]["results"]

@@ -17,10 +17,10 @@ done >iommus
 [ -e /sys/bus/event_source/devices/kprobe ] && echo kprobes >>directories
 check "doctor ends well" bash -c "$FAULTLINE doctor --emulator '$INJECT' --json --table probes >doctor.json"
 check "a recording ends well" "$FAULTLINE" record -q -o probes.flt --emulator "$INJECT" --duration 1s
-"$FAULTLINE" report --csv - --table probes probes.flt >probes.csv 2>/dev/null
+"$FAULTLINE" report --csv=- --table probes probes.flt >probes.csv 2>/dev/null
 check "every row of the table is true" python3 "$reference/doctor_table.py" . "$INJECT"
 check "what is missing comes with a remedy" bash -c \
-	"$FAULTLINE doctor --csv - --table host | awk -F, '\$2 == \"missing\" && \$NF == \"\" { exit 1 }'"
+	"$FAULTLINE doctor --csv=- --table host | awk -F, '\$2 == \"missing\" && \$NF == \"\" { exit 1 }'"
 check "-v changes nothing on stdout" bash -c \
 	"$FAULTLINE doctor -v --emulator '$INJECT' --json --table probes 2>/dev/null | cmp - doctor.json"
 

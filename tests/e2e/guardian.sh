@@ -100,9 +100,9 @@ done
 
 # Two machines at the same time do not disturb each other.
 sed 's/600s/2s/' machine.ini >short.ini
-"$INJECT" run short.ini --csv one.csv 2>err1 &
+"$INJECT" run short.ini --csv=one.csv 2>err1 &
 one=$!
-"$INJECT" run short.ini --csv two.csv 2>err2 &
+"$INJECT" run short.ini --csv=two.csv 2>err2 &
 two=$!
 wait $one
 equal "exit code of the first of two" $? 0

@@ -15,7 +15,7 @@ equal "the replay ended well" $? 0
 # A window that holds the whole recording must give the same percentiles, by other code.
 "$FAULTLINE" top -b --csv --window 1h -i live.flt >window.csv 2>window.err
 equal "the replay of a window ended well" $? 0
-"$FAULTLINE" report live.flt --csv tables >/dev/null 2>report.err
+"$FAULTLINE" report live.flt --csv=tables >/dev/null 2>report.err
 
 python3 - >verdict <<'PY'
 import csv

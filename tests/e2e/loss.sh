@@ -24,7 +24,7 @@ flood() {
 	record_status=$?
 	wait $perf_pid
 	counted=$(awk -F, '/page_fault_user/ {print $1}' stat.csv)
-	"$FAULTLINE" report run.flt --csv csv >/dev/null 2>&1
+	"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>&1
 	report_status=$?
 	produced=$(total csv/loss.csv produced)
 	received=$(total csv/loss.csv received)

@@ -22,7 +22,7 @@ storm_under() {
 	wait $perf_pid
 	perf_count=$(perf script -i perf.data -F event 2>/dev/null | grep -c page_fault_user)
 	rm -rf csv
-	"$FAULTLINE" report run.flt --csv csv >/dev/null 2>report.err
+	"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>report.err
 	our_count=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24 $storm_pid)
 	wanted=$((pages * rounds))
 }

@@ -42,7 +42,7 @@ rate = cold.rate: 11/s, 29/s
 INI
 "$FAULTLINE" record --as-root -q -o run.flt -- "$INJECT" run --csv=sweep.csv sweep.ini >out 2>err
 equal "a sweep is recorded" "$?" 0
-"$FAULTLINE" report run.flt --csv tables >out 2>err
+"$FAULTLINE" report run.flt --csv=tables >out 2>err
 equal "its tables are written" "$?" 0
 
 check "the tables are drawn" "$plot" tables plots
@@ -77,22 +77,22 @@ design = preset.design: base, hypertrio
 packets = link.packet: 1542, 3K
 tenants = trace.tenants: 1, 8, 64
 INI
-check "a simulation writes its tables" "$FAULTLINE" sim sim.ini --csv sim
+check "a simulation writes its tables" "$FAULTLINE" sim sim.ini --csv=sim
 check "they are drawn" "$plot" sim simulated
 for name in bandwidth conflicts ptb tenants; do
 	check "$name.png is a plot" is_plot "simulated/$name.png"
 done
-check "one over words" "$FAULTLINE" sim --set trace.packets=503 --csv words \
+check "one over words" "$FAULTLINE" sim --set trace.packets=503 --csv=words \
 	--sweep trace.workload=iperf3,websearch
 check "is drawn" "$plot" words worded
 check "bandwidth.png is a plot" is_plot worded/bandwidth.png
-check "one point" "$FAULTLINE" sim --set trace.packets=503 --tenants 3 --csv point
+check "one point" "$FAULTLINE" sim --set trace.packets=503 --tenants 3 --csv=point
 "$plot" point pointed >out 2>err
 equal "is drawn, but for what takes a sweep" "$(cat err)" "plot.sh: bandwidth: not drawn: no sweep"
 equal "and has the other plots" "$(ls pointed | tr '\n' ' ')" "conflicts.png ptb.png tenants.png "
 # More combinations than a plot has room for, and words that are not meant for gnuplot.
 check "a large sweep" "$FAULTLINE" sim --set trace.packets=203 --sweep trace.seed=1,2,3,4,5,6,7 \
-	--sweep trace.order=rr,rand --tenants 3 --csv many
+	--sweep trace.order=rr,rand --tenants 3 --csv=many
 sed -i "s|,rand,|,\"'; system 'touch pwned'; x='\",|" many/results.csv
 "$plot" many drawn >out 2>err
 equal "is drawn in part: exit" $? 0

@@ -9,9 +9,9 @@
 compare() {
 	local name=$1 line
 	"$FAULTLINE" record --as-root --emulator "$INJECT" -o "$name.flt" -- \
-		"$INJECT" run "$name.ini" --csv "$name.csv" --truth "$name.truth" >"$name.out" 2>"$name.err"
+		"$INJECT" run "$name.ini" --csv="$name.csv" --truth "$name.truth" >"$name.out" 2>"$name.err"
 	equal "$name: nothing was lost" $? 0
-	"$FAULTLINE" report "$name.flt" --csv "$name.report" >/dev/null 2>&1
+	"$FAULTLINE" report "$name.flt" --csv="$name.report" >/dev/null 2>&1
 	python3 "$root/tests/reference/compare_results.py" "$name.csv" "$name.ini" "$name".truth* \
 		--report "$name.report" >verdict 2>&1
 	while IFS= read -r line; do
@@ -170,7 +170,7 @@ device = vm/disk
 latency_target = 2ms
 INI
 compare slow
-"$FAULTLINE" slo slow.flt -c slow.ini --csv slow.slo --raw-time >/dev/null 2>&1
+"$FAULTLINE" slo slow.flt -c slow.ini --csv=slow.slo --raw-time >/dev/null 2>&1
 check "slow I/Os of an objective are all that were slow, recorded one by one or not" \
 	python3 - slow.truth slow.slo/violations.csv <<'PY'
 import csv, json, sys

@@ -55,7 +55,7 @@ job ":2: workload=$(printf '%076d' 0)...: accepted: iperf3, mediastream, websear
 	"[trace]\nworkload = $(printf '%03000d' 0)\n"
 job ':2: tenants=4?[31m: accepted: 1 to 65536' '[trace]\ntenants = 4\033[31m\n'
 says 3 "/dev/zero:1: a NUL byte; accepted: $lines" /dev/zero
-says 3 '.: is a directory; accepted: a job file' .
+says 3 './: is a directory; accepted: a job file' ./
 says 1 'nowhere.ini: cannot open the job file: No such file or directory' nowhere.ini
 
 # What does not go together.
@@ -139,33 +139,61 @@ mkdir taken locked
 : >taken/caches.csv
 chmod 555 locked
 chmod 711 "$scratch"
-says 1 'taken/caches.csv: exists already; choose another name or remove it' --csv taken
+says 1 'taken/caches.csv: exists already; choose another name or remove it' --csv=taken
 equal "and nothing was put beside it" "$(ls taken)" caches.csv
-check "--force replaces it" "$FAULTLINE" sim "${small[@]}" --csv taken --force
+check "--force replaces it" "$FAULTLINE" sim "${small[@]}" --csv=taken --force
 check "all tables are there and whole" sh -c 'wc -l taken/results.csv taken/tenants.csv | grep -q "^ *7 total"'
 says 2 '--table result: accepted: results, caches, tenants, ptb, partitions, sets' --table result
-says 2 'CSV holds one table a file and this output has several: name a directory (--csv DIR) or one table (--table caches)' --csv -
+says 2 'CSV holds one table a file and this output has several: name a directory (--csv=DIR) or one table (--table caches)' --csv=-
 equal "a directory that may not be written to is named before the work" "$(setpriv --reuid=65534 --regid=65534 \
-	--clear-groups "$FAULTLINE" sim --set trace.packets=1e15 --csv "$PWD/locked" 2>&1 | sed "s:$PWD/::")" \
+	--clear-groups "$FAULTLINE" sim --set trace.packets=1e15 --csv="$PWD/locked" 2>&1 | sed "s:$PWD/::")" \
 	'faultline: locked: cannot be written to: Permission denied'
-for options in '--json' '--keys' '--csv - --table results' '--wide'; do
+for options in '--json' '--keys' '--csv=- --table results' '--wide'; do
 	# shellcheck disable=SC2086
 	text=$("$FAULTLINE" sim "${small[@]}" $options 2>&1 >/dev/full)
 	equal "a full output is an error with $options" "$? $text" \
 		'1 faultline: standard output: cannot be written: No space left on device'
 done
-for order in '--json --csv both' '--csv both --json'; do
+for order in '--json --csv=both' '--csv=both --json'; do
 	# shellcheck disable=SC2086
 	"$FAULTLINE" sim $order >out 2>err
 	equal "two formats are refused: $order" "$? $(head -n 1 err)" \
 		'2 faultline sim: --csv and --json exclude each other'
+done
+# One convention for both programs: the path belongs to its option, the next word never does.
+"$FAULTLINE" sim "${small[@]}" --csv --table results >out 2>err
+equal "--csv takes no word: what follows is an option still" "$? $(wc -l <out) $(cat err)" "0 2 "
+"$FAULTLINE" sim --table results "${small[@]}" --csv conflicts >out 2>err
+equal "nor the job" "$(head -n 1 out | cut -d , -f 1)" point
+check "a path of .csv is a file" "$FAULTLINE" sim "${small[@]}" --csv=one.csv --table results
+equal "with the table in it" "$(wc -l <one.csv)" 2
+says 2 'CSV holds one table a file and this output has several: name a directory (--csv=DIR) or one table (--table caches)' --csv=two.csv
+equal "which several do not fit into" "$(ls two.csv 2>&1 | grep -c 'No such')" 1
+check "JSON goes into a file as well" "$FAULTLINE" sim "${small[@]}" --json=all.json
+check "and is whole" python3 -c 'import json; assert json.load(open("all.json"))["tables"]["results"]'
+# The old spelling says how it is spelled now.
+"$FAULTLINE" sim --csv old 2>err
+equal "the old spelling of --csv: no job" \
+	"$? $(grep -c "^faultline: old: is no shipped job; .*; a path for the tables follows '=': --csv=old$" err)" "1 1"
+"$FAULTLINE" report nowhere.flt --csv old 2>err
+equal "a second word is refused with it" "$? $(head -n 1 err)" \
+	"2 faultline report: 'old': one recording at a time; a path for the tables follows '=': --csv=old"
+"$FAULTLINE" report --csv nowhere 2>err
+equal "and a recording that is none" "$? $(cat err)" \
+	"1 faultline: nowhere: cannot be opened: No such file or directory; a path for the tables follows '=': --csv=nowhere"
+"$FAULTLINE" report nowhere --csv 2>err
+equal "but nobody else's word" "$? $(cat err)" "1 faultline: nowhere: cannot be opened: No such file or directory"
+for verb in "top -b 1 1" doctor; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $verb --csv old 2>err
+	equal "${verb%% *}: the old spelling" "$? $(grep -c "; a path for the tables follows '=': --csv=old" err)" "2 1"
 done
 for signal in INT TERM HUP; do
 	# A shell's background jobs ignore SIGINT, and what is ignored stays so.
 	python3 - "$FAULTLINE" $signal <<'PY' && ok "SIG$signal ends with 7 and no file" || not_ok "SIG$signal"
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-run = subprocess.Popen([sys.argv[1], "sim", "--set", "trace.packets=1e12", "--csv", "stopped"], stderr=subprocess.PIPE, text=True)
+run = subprocess.Popen([sys.argv[1], "sim", "--set", "trace.packets=1e12", "--csv=stopped"], stderr=subprocess.PIPE, text=True)
 while not os.path.isdir("stopped"):
     time.sleep(0.01)
 time.sleep(0.1)
@@ -177,14 +205,14 @@ assert not os.listdir("stopped")
 PY
 done
 for run in 1 2 3 4; do
-	"$FAULTLINE" sim --tenants 1024 --set trace.packets=20000 --set trace.seed=$run --csv race 2>race.err.$run &
+	"$FAULTLINE" sim --tenants 1024 --set trace.packets=20000 --set trace.seed=$run --csv=race 2>race.err.$run &
 done
 wait
 winner=$(grep -L . race.err.*)
 equal "of four at once one writes the directory, the others say so" \
 	"$(grep -l 'race/results.csv: exists already\|race: results.csv: exists already' race.err.* | wc -l)" 3
 check "and its tables are whole" sh -c "$FAULTLINE sim --tenants 1024 --set trace.packets=20000 --set \
-	trace.seed=${winner##*.} --csv alone && diff -r race alone"
+	trace.seed=${winner##*.} --csv=alone && diff -r race alone"
 
 # Tables.
 long=(--tenants 4 --set trace.packets=9 --sweep more.invalidate_packets=0,100 --sweep trace.first_touches=0,1
@@ -197,7 +225,7 @@ equal "the tables of accesses, too, and tell that they are parts" "$(awk 'length
 These are 20 of 90 pages; --table pages prints all."
 "$FAULTLINE" sim "${long[@]}" --wide >text
 equal "and are whole in wide output" "$(grep -c 'INVALIDATE_PACKETS  FIRST_TOUCHES  WALK ' text)" 1
-"$FAULTLINE" sim "${small[@]}" --sweep trace.packets=5,6 --sweep trace.tenants=2,3 --csv named
+"$FAULTLINE" sim "${small[@]}" --sweep trace.packets=5,6 --sweep trace.tenants=2,3 --csv=named
 for table in named/*.csv; do
 	equal "${table#*/}: no column comes twice" "$(head -n 1 "$table" | tr , '\n' | sort | uniq -d)" ""
 done

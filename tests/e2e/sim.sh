@@ -40,7 +40,7 @@ same() {
 	local name=$1 run
 	shift
 	for run in 1 2 3; do
-		"$FAULTLINE" sim "$@" -j $run --csv "$name.$run" 2>"$name.err" || not_ok "$name" "exit $?"
+		"$FAULTLINE" sim "$@" -j $run --csv="$name.$run" 2>"$name.err" || not_ok "$name" "exit $?"
 	done
 	equal "$name: the same bytes on one thread, two and three" \
 		"$(cat "$name".1/*.csv | sha256sum)" "$(cat "$name".2/*.csv | sha256sum)"
@@ -51,7 +51,7 @@ same sweep --sweep preset.design=base,hypertrio --sweep trace.order=rr,rand,burs
 same oracle --set devtlb.policy=belady --sweep trace.tenants=3,5,7 --set trace.packets=20011
 # What these numbers were when the model was found to agree with the released simulator. They may
 # only change together with the model.
-"$FAULTLINE" sim --preset hypertrio --set trace.packets=20011 --table results --csv - >pinned.csv
+"$FAULTLINE" sim --preset hypertrio --set trace.packets=20011 --table results --csv=- >pinned.csv
 equal "the model's numbers are those of its calibration" \
 	"$(awk -F , 'NR == 2 { print $2, $3, $4, $5, $6 }' pinned.csv)" "1024 20011 60033 3671 1461694080"
 
@@ -70,7 +70,7 @@ export FAULTLINE_RUN_DIR
 "$FAULTLINE" record --kind io_complete -o run.flt -- "$INJECT" run disk.ini >record.out 2>record.err
 equal "accesses of an emulated disk are recorded: exit" $? 0
 check "and looked at" "$FAULTLINE" accesses --trace run.flt --set trace.as_recorded=yes \
-	--set trace.requests=1 --csv accesses
+	--set trace.requests=1 --csv=accesses
 ios=$(sed -n 's/^run.flt: \([0-9]*\) events.*/\1/p' record.err)
 pages=$(awk -F , 'NR > 1 { sum += $4 } END { print sum + 0 }' accesses/classes.csv)
 check "each I/O is a page at least ($ios I/Os, $pages pages)" test "$pages" -ge "${ios:-1}"
@@ -81,7 +81,7 @@ distinct=$(awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "pages") c = 
 	accesses/tenants.csv)
 misses() { # ENTRIES
 	"$FAULTLINE" sim --trace run.flt --set trace.as_recorded=yes --set trace.requests=1 --set devtlb.ways=0 \
-		--set devtlb.policy=lru --set "devtlb.entries=$1" --table caches --csv - | awk -F , '
+		--set devtlb.policy=lru --set "devtlb.entries=$1" --table caches --csv=- | awk -F , '
 		NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "cache") n = i; if ($i == "misses") m = i } }
 		$n == "devtlb" { print $m }'
 }
@@ -89,17 +89,17 @@ equal "with its active set in the DevTLB each page misses once ($needed entries)
 check "and with one entry less some more often" test "$(misses $((needed - 1)))" -gt "$distinct"
 # As many tenants as were recorded, unless asked: README's own line, word for word.
 tenants() { awk -F , 'NR > 1' | wc -l; }
-equal "accesses: one disk is one tenant" "$("$FAULTLINE" accesses --trace run.flt --table tenants --csv - | tenants)" 1
+equal "accesses: one disk is one tenant" "$("$FAULTLINE" accesses --trace run.flt --table tenants --csv=- | tenants)" 1
 equal "accesses: no page is shared with a copy of itself" \
-	"$("$FAULTLINE" accesses --trace run.flt --table pages --csv - | awk -F , 'NR > 1 && $1 > 0' | wc -l)" 0
-equal "sim: one disk is one tenant" "$("$FAULTLINE" sim --trace run.flt --table tenants --csv - | tenants)" 1
+	"$("$FAULTLINE" accesses --trace run.flt --table pages --csv=- | awk -F , 'NR > 1 && $1 > 0' | wc -l)" 0
+equal "sim: one disk is one tenant" "$("$FAULTLINE" sim --trace run.flt --table tenants --csv=- | tenants)" 1
 equal "sim: two recordings are two" \
-	"$("$FAULTLINE" sim --trace run.flt --trace run.flt --table tenants --csv - | tenants)" 2
+	"$("$FAULTLINE" sim --trace run.flt --trace run.flt --table tenants --csv=- | tenants)" 2
 equal "sim: a preset changes nothing of that" \
-	"$("$FAULTLINE" sim --preset hypertrio --trace run.flt --table tenants --csv - | tenants)" 1
-equal "sim: asked for by the job, 5 it is" "$("$FAULTLINE" sim --trace run.flt --tenants 5 --table tenants --csv - | tenants)" 5
-equal "sim: by a sweep as well" "$("$FAULTLINE" sim --trace run.flt --sweep trace.tenants=2,3 --table tenants --csv - | tenants)" 5
-equal "sim: made up there are 1024" "$("$FAULTLINE" sim --set trace.packets=2000 --table tenants --csv - | tenants)" 1024
+	"$("$FAULTLINE" sim --preset hypertrio --trace run.flt --table tenants --csv=- | tenants)" 1
+equal "sim: asked for by the job, 5 it is" "$("$FAULTLINE" sim --trace run.flt --tenants 5 --table tenants --csv=- | tenants)" 5
+equal "sim: by a sweep as well" "$("$FAULTLINE" sim --trace run.flt --sweep trace.tenants=2,3 --table tenants --csv=- | tenants)" 5
+equal "sim: made up there are 1024" "$("$FAULTLINE" sim --set trace.packets=2000 --table tenants --csv=- | tenants)" 1024
 check "the recording drives the model" "$FAULTLINE" sim --trace run.flt --tenants 16 --preset hypertrio
 
 cat >qemu.log <<'LOG'
@@ -108,7 +108,7 @@ vtd_iotlb_page_hit IOTLB page hit sid 0x18 iova 0x34800040 slpte 0x7003 domain 0
 vtd_iotlb_page_hit IOTLB page hit sid 0x18 iova 0xf0000000 slpte 0x7003 domain 0x2
 LOG
 equal "QEMU's lines become packets of three" "$("$FAULTLINE" sim --trace qemu.log --tenants 4 --set \
-	trace.packets=0 --table results --csv - | awk -F , 'NR == 2 { print $2, $3 }')" "4 4"
+	trace.packets=0 --table results --csv=- | awk -F , 'NR == 2 { print $2, $3 }')" "4 4"
 
 # refused EXIT WORD ARGUMENT...: the exit status, and one sentence with the word.
 refused() {

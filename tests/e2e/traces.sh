@@ -11,7 +11,7 @@ merged() {
 	local name=$1 tenants=$2 turn=$3 requests=$4 file args=()
 	shift 4
 	for file in "$@"; do args+=(--trace "$file"); done
-	args+=(--tenants "$tenants" --set trace.turn="$turn" --set trace.requests="$requests" --csv -)
+	args+=(--tenants "$tenants" --set trace.turn="$turn" --set trace.requests="$requests" --csv=-)
 	"$FAULTLINE" sim "${args[@]}" --table tenants | awk -F , 'NR > 1 { print $2, $3 }' >ours
 	"$FAULTLINE" accesses "${args[@]}" --table pages |
 		awk -F , 'NR > 1 { print $1, $2, $3, $5 }' | sort >>ours
@@ -73,7 +73,7 @@ merged "lines that come twice count twice" 2 1 1 twice.log
 
 # packets TENANTS OPTION...: of each tenant, in one line.
 packets() {
-	"$FAULTLINE" sim --tenants "$@" --table tenants --csv - | awk -F , 'NR > 1 { printf "%s%s", c, $3; c = " " }'
+	"$FAULTLINE" sim --tenants "$@" --table tenants --csv=- | awk -F , 'NR > 1 { printf "%s%s", c, $3; c = " " }'
 }
 equal "shares of 1:1:4 in 7 rounds of four, five packets a turn" \
 	"$(packets 5 --set trace.shares=1:1:4 --set trace.turn=5 --set trace.packets=280)" "35 35 140 35 35"
@@ -81,7 +81,7 @@ equal "shares of recordings: who takes most ends the trace" \
 	"$(packets 3 --trace second.bin --set trace.shares=1:3:2 --set trace.requests=1)" "434 1301 867"
 equal "a recording ends where the job says" "$(packets 2 --trace second.bin --set trace.packets=31)" "16 15"
 # Ways for one tenant's pages only: addresses that differ do not conflict, the same do.
-evictions() { "$FAULTLINE" sim --tenants 16 --set trace.packets=50000 --table caches --csv - "$@" |
+evictions() { "$FAULTLINE" sim --tenants 16 --set trace.packets=50000 --table caches --csv=- "$@" |
 	awk -F , '$2 == "devtlb" { print $6 }'; }
 same=$(evictions) apart=$(evictions --set trace.apart=2M)
 check "identical addresses conflict ($same evictions), others less ($apart)" test "$((2 * apart))" -lt "$same"
@@ -90,11 +90,11 @@ check "identical addresses conflict ($same evictions), others less ($apart)" tes
 for workload in "iperf3 6" "mediastream 32" "websearch 34"; do
 	read -r name data <<<"$workload"
 	equal "$name: pages by class" "$("$FAULTLINE" accesses --set trace.workload="$name" --tenants 1 --set trace.packets=700000 \
-		--set trace.first_touches=97 --table classes --csv - | awk -F , 'NR > 1 { print $1, $2, $3 }' | paste -sd' ')" \
+		--set trace.first_touches=97 --table classes --csv=- | awk -F , 'NR > 1 { print $1, $2, $3 }' | paste -sd' ')" \
 		"hot 4096 2 data 2097152 $data startup 4096 70"
 done
 equal "phases: each set is used" "$("$FAULTLINE" accesses --tenants 1 --set trace.phase=1009 --set trace.sets=5 --set \
-	trace.run=7 --table classes --csv - | awk -F , '$1 == "data" { print $3 }')" $((5 * 32))
+	trace.run=7 --table classes --csv=- | awk -F , '$1 == "data" { print $3 }')" $((5 * 32))
 
 # peak COMMAND...: KiB of memory that it had at most.
 peak() {
@@ -196,7 +196,7 @@ writer=$!
 wait_for 5 test -s growing.log
 grew=0
 for ((i = 0; i < 20; i++)); do
-	text=$("$FAULTLINE" accesses --trace growing.log --csv - --table tenants 2>&1 >/dev/null)
+	text=$("$FAULTLINE" accesses --trace growing.log --csv=- --table tenants 2>&1 >/dev/null)
 	case $? in
 	0) ;;
 	3) [[ $text == *growing.log:*"still being written"* ]] || grew=1 ;;

@@ -13,7 +13,7 @@ compare() {
 	"$FAULTLINE" record --as-root --emulator "$emulator" -o run.flt -- \
 		"$emulator" run $grid --truth truth.jsonl "$job" >run.out 2>run.err
 	record_status=$?
-	"$FAULTLINE" report run.flt --csv csv --raw-time >/dev/null 2>report.err
+	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
 	python3 "$root/tests/reference/compare_truth.py" csv truth.jsonl* "$@" >verdict 2>&1
 }
 

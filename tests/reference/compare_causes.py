@@ -4,7 +4,7 @@
 
     compare_causes.py CSVDIR MADE [--fallback KIND=CAUSE]...
 
-CSVDIR is what `faultline report --csv CSVDIR` wrote, MADE what tests/lab/programs/cause_target printed: for each
+CSVDIR is what `faultline report --csv=CSVDIR` wrote, MADE what tests/lab/programs/cause_target printed: for each
 kind of memory what its pagemap and the kernel's counters said, before and after. First these must agree with what
 that kind is; then each page must be one fault with that cause, kind and response, and there are no others.
 --fallback: that kind's cause as documented while a probe is missing. Runs of programs that the kernel

@@ -5,7 +5,7 @@
     compare_requests.py CSVDIR TRUTH... [--reuse N] [--overtaking] [--shared] [--causes A,B,...]
                         [--no-timing] [--lacks STAGE] [--program NAME]
 
-CSVDIR is what `faultline report --csv CSVDIR --raw-time` wrote; TRUTH are the logs of
+CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote; TRUTH are the logs of
 `faultline-inject iopf --truth`, which nothing of Faultline's takes part in. Every request that the
 module gave to the kernel must be one fault, none invented; each must stand in the right group, with
 the response, the process and the time that the module saw. --reuse: each group number of a device

@@ -4,7 +4,7 @@
 
     compare_truth.py CSVDIR TRUTH... [--evictions-race]
 
-CSVDIR is what `faultline report --csv CSVDIR --raw-time` wrote; each TRUTH is one machine's log
+CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote; each TRUTH is one machine's log
 (docs/truth-log.md). Every fault must be there, none invented, every stage seen and in order, every
 count equal, every timestamp between two that the log took elsewhere, and every resolved fault has
 exactly one CPU fault, inside its handler. With --evictions-race, where a page may be taken again

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Holds the tables of `faultline sim --csv DIR` against each other, point by point."""
+"""Holds the tables of `faultline sim --csv=DIR` against each other, point by point."""
 import collections
 import csv
 import sys

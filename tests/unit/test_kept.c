@@ -218,7 +218,7 @@ static void the_negative_answer_is_of_what_was_kept(void **state)
 					  "\"complete\":\"no: what was before kept_from", NULL});
 	snprintf(events, sizeof(events), "let_go_events,%llu ", told.kept.events);
 	snprintf(segments, sizeof(segments), "let_go_segments,%llu ", told.kept.segments);
-	assert_says("report %s --csv - --table loss", recording, EXIT_OK,
+	assert_says("report %s --csv=- --table loss", recording, EXIT_OK,
 		    (const char *const[]){events, segments, "let_go_ns,5", NULL});
 	/* Of a whole recording nothing of the kind is said. */
 	record(EVENT_CPU_FAULT, 0, &kept);

@@ -128,11 +128,11 @@ static void programs_read_plain_names(void **state)
 
 	(void)state;
 	record(EVENT_FAULT_RESOLVED);
-	run = run_on("report %s --csv - --table stages");
+	run = run_on("report %s --csv=- --table stages");
 	assert_int_equal(count(run.out, "*"), 0);
 	assert_int_equal(count(run.out, ",map,3,3,"), 4);
 	verb_run_free(&run);
-	run = run_on("report %s --csv - --table summary");
+	run = run_on("report %s --csv=- --table summary");
 	assert_int_equal(count(run.out, ",map,"), 1);
 	verb_run_free(&run);
 	run = run_on("top -b -i %s --csv 10");

@@ -163,9 +163,9 @@ static void assert_holds(const struct verb_run *run, const char *text, const cha
 static void one_fault_has_one_time_in_every_table(void **state)
 {
 	static const char *const forms[] = {
-		"report %s --csv - --table faults",
+		"report %s --csv=- --table faults",
 		"report %s --json",
-		"timeline %s --all --csv -",
+		"timeline %s --all --csv=-",
 		"timeline %s --all",
 		"timeline %s --json",
 	};
@@ -192,7 +192,7 @@ static void sentences_and_summaries_say_the_same(void **state)
 		     "from");
 	assert_holds(&run, "at 2026-11-21 13:04:30.000 UTC", "longest");
 	verb_run_free(&run);
-	run = run_on("report %s --csv - --table summary", "");
+	run = run_on("report %s --csv=- --table summary", "");
 	assert_holds(&run, faults[0].when, "first");
 	assert_holds(&run, faults[FAULTS - 1].when, "last");
 	verb_run_free(&run);
@@ -203,13 +203,13 @@ static void since_its_own_time_finds_a_fault(void **state)
 	(void)state;
 	for (size_t i = 0; i < FAULTS; i++) {
 		struct verb_run run =
-			run_on("timeline %s --all --csv - --since %s", faults[i].when);
+			run_on("timeline %s --all --csv=- --since %s", faults[i].when);
 
 		assert_holds(&run, faults[i].when, "--since");
 		/* The first is the earliest by any clock: it is left out of all but its own window. */
 		assert_true(!i == !!strstr(run.out, faults[0].when));
 		verb_run_free(&run);
-		run = run_on("timeline %s --all --csv - --until %s", faults[i].when);
+		run = run_on("timeline %s --all --csv=- --until %s", faults[i].when);
 		if (i == 0)
 			assert_null(strstr(run.out, faults[0].when));
 		else

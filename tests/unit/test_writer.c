@@ -212,7 +212,7 @@ static void csv_of_two_tables_needs_a_directory(void **state)
 static void csv_directory_gets_a_file_a_table(void **state)
 {
 	char directory[] = "/tmp/faultline-writer-XXXXXX", path[128], line[256];
-	struct writer_config config = {.format = OUTPUT_CSV, .directory = directory};
+	struct writer_config config = {.format = OUTPUT_CSV, .path = directory};
 	struct writer *writer;
 	FILE *file;
 
@@ -247,6 +247,72 @@ static void csv_directory_gets_a_file_a_table(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
+static size_t lines_of(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	size_t lines = 0;
+	int c;
+
+	if (!file)
+		return 0;
+	while ((c = getc(file)) != EOF)
+		lines += c == '\n';
+	fclose(file);
+	return lines;
+}
+
+static void a_file_takes_one_table_or_a_document(void **state)
+{
+	char directory[] = "/tmp/faultline-writer-XXXXXX", path[128];
+	struct writer_config config = {.format = OUTPUT_CSV, .path = path};
+	struct writer *writer;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/one.csv", directory);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	write_rows(writer, &faults);
+	assert_int_equal(access(path, F_OK), -1); /* until it is whole */
+	assert_int_equal(writer_close(writer), 0);
+	assert_true(lines_of(path) > 2);
+	assert_int_equal(writer_open(&writer, &config), -EEXIST);
+	/* What fails leaves the old one, also where it was to be replaced. */
+	config.overwrite = true;
+	assert_int_equal(writer_open(&writer, &config), 0);
+	write_rows(writer, &faults);
+	write_rows(writer, &others);
+	assert_int_equal(writer_close(writer), -EINVAL);
+	assert_true(lines_of(path) > 2);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(writer_begin(writer, &others), 0);
+	writer_abandon(writer);
+	assert_true(lines_of(path) > 2);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(writer_begin(writer, &others), 0);
+	assert_int_equal(writer_end(writer), 0);
+	assert_int_equal(writer_close(writer), 0);
+	assert_int_equal(lines_of(path), 1);
+	/* One that grows is there from its first row on, and stays. */
+	config = (struct writer_config){.format = OUTPUT_CSV, .path = path, .growing = true};
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(writer_begin(writer, &others), 0);
+	assert_int_equal(writer_flush(writer), 0);
+	assert_int_equal(lines_of(path), 1);
+	writer_abandon(writer);
+	assert_int_equal(lines_of(path), 1);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/document", directory);
+	config = (struct writer_config){.format = OUTPUT_JSON, .path = path};
+	assert_int_equal(writer_open(&writer, &config), 0);
+	write_rows(writer, &faults);
+	write_rows(writer, &others);
+	assert_int_equal(writer_close(writer), 0);
+	assert_true(lines_of(path) > 2);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 static void full_disk_is_reported(void **state)
 {
 	static const enum output_format formats[] = {OUTPUT_TEXT, OUTPUT_CSV, OUTPUT_JSON};
@@ -278,6 +344,7 @@ int main(void)
 		cmocka_unit_test(one_table_may_be_chosen),
 		cmocka_unit_test(csv_of_two_tables_needs_a_directory),
 		cmocka_unit_test(csv_directory_gets_a_file_a_table),
+		cmocka_unit_test(a_file_takes_one_table_or_a_document),
 		cmocka_unit_test(full_disk_is_reported),
 	};
 

@@ -95,7 +95,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (command->job)
-			argp_error(state, "accepted: one job file");
+			argp_error(state, "%s: accepted: one job file%s", argument,
+				   destination_hint(&command->output.to, argument));
 		command->job = argument;
 		return 0;
 	default:
@@ -143,9 +144,11 @@ static int read_job(struct sim_command *command)
 	char path[PATH_MAX];
 	int err = 0;
 
+	if (command->job && (err = shelf_find(&shelf, command->job, path, sizeof(path))))
+		return failed(err, "%s%s", failure_text(),
+			      destination_hint(&command->output.to, command->job));
 	if (command->job)
-		err = shelf_find(&shelf, command->job, path, sizeof(path))
-			      ?: job_text_read(&command->text, path);
+		err = job_text_read(&command->text, path);
 	else if (!(command->text = job_text_new("the command line")))
 		err = failed(-ENOMEM, "no memory for the job");
 	if (!err && command->shorten && !job_text_section(command->text, "short", NULL))
@@ -271,7 +274,7 @@ int sim_command_close(struct writer *writer, int err)
 
 bool sim_command_whole(const struct sim_command *command)
 {
-	return command->output.format != OUTPUT_TEXT || command->output.table;
+	return command->output.to.format != OUTPUT_TEXT || command->output.table;
 }
 
 int sim_command_keys(void)

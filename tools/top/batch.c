@@ -45,7 +45,6 @@ static const struct table table = {
 
 struct batch {
 	struct writer *writer;
-	FILE *file;
 	bool text;
 	bool begun;
 	bool marked;	/* a stage of this interval's table */
@@ -57,15 +56,17 @@ struct batch {
 
 int batch_open(struct batch **batch, const struct top_options *options, FILE *file)
 {
-	const struct writer_config config = {.format = options->format, .file = file};
+	const struct writer_config config = {.format = options->to.format,
+					     .path = options->to.path,
+					     .file = file,
+					     .growing = true};
 	struct batch *made = calloc(1, sizeof(*made));
 	int error;
 
 	if (!made)
 		return failed(-ENOMEM, "no memory for the output");
-	made->text = options->format == OUTPUT_TEXT;
+	made->text = options->to.format == OUTPUT_TEXT;
 	made->rows = options->rows;
-	made->file = file;
 	error = writer_open(&made->writer, &config);
 	if (!error && options->view != VIEW_FAULTS)
 		error = batch_view_open(&made->view, views[options->view], made->writer, file,
@@ -250,9 +251,7 @@ int batch_interval(struct batch *batch, const struct top_model *model, const __u
 		error = batch_view_interval(batch->view, model, order, count);
 	else
 		error = write_devices(batch, model, order, count);
-	if (!error && fflush(batch->file))
-		error = failed(-errno, "output cannot be written: %m");
-	return error;
+	return error ? error : writer_flush(batch->writer);
 }
 
 int batch_close(struct batch *batch)

@@ -4,7 +4,7 @@
 #define FAULTLINE_TOP_OPTIONS_H
 
 #include "lib/analyze/slo.h"
-#include "lib/output/table.h"
+#include "lib/output/destination.h"
 #include "tools/top/collect.h"
 
 struct top_options {
@@ -21,7 +21,7 @@ struct top_options {
 	size_t rows; /* at most so many devices, 0: all */
 	bool batch;
 	bool verbose; /* live: what the verifier says goes to stderr */
-	enum output_format format;
+	struct destination to;
 	double interval_s;
 	__u64 count; /* intervals to show, 0: no limit */
 };

@@ -152,7 +152,7 @@ record_stop() {
 # tables RECORDING
 tables() {
 	rm -rf tables
-	faultline report "$1" --csv tables >report.err 2>&1 || not_ok "report of $1" "exit $?: $(tail -n 3 report.err)"
+	faultline report "$1" --csv=tables >report.err 2>&1 || not_ok "report of $1" "exit $?: $(tail -n 3 report.err)"
 }
 
 # rows TABLE COLUMN...: these columns of a table, tab-separated, one line a row.

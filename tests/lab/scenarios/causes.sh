@@ -61,7 +61,7 @@ teardown() {
 compare() {
 	local recording=$1
 	shift
-	"$FAULTLINE" report "$recording.flt" --csv "$recording" --raw-time >/dev/null
+	"$FAULTLINE" report "$recording.flt" --csv="$recording" --raw-time >/dev/null
 	python3 "$reference/compare_causes.py" "$recording" "$made.made" "$@" || failed=1
 	python3 "$reference/compare_requests.py" "$recording" "$made.truth" --no-timing --program cause_target || failed=1
 }

@@ -45,8 +45,8 @@ guest() {
 	echo "# $(tr '\r' '\n' <record.err | tail -n 2 | tr '\n' ' ')"
 	keep after
 	cp probes.flt "$results"
-	faultline report --csv - --table probes probes.flt >"$results/after/probes.csv" 2>/dev/null
-	faultline doctor --csv - --table host >host.csv 2>/dev/null
+	faultline report --csv=- --table probes probes.flt >"$results/after/probes.csv" 2>/dev/null
+	faultline doctor --csv=- --table host >host.csv 2>/dev/null
 	cp host.csv "$results"
 	case $kernel in new) equal "SVA" "$(state_of SVA)" ok ;; *) equal "SVA, compiled out" "$(state_of SVA)" missing ;; esac
 	equal "iommufd, not built" "$(state_of iommufd)" missing

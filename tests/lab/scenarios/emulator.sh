@@ -19,6 +19,6 @@ guest() {
 }
 
 host() {
-	"$FAULTLINE" report run.flt --csv tables --raw-time >/dev/null
+	"$FAULTLINE" report run.flt --csv=tables --raw-time >/dev/null
 	python3 "$reference/compare_truth.py" tables truth --evictions-race || failed=1
 }

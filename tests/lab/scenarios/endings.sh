@@ -50,7 +50,7 @@ host() {
 	for what in bad-pasid read-only unmapped unmap exit withhold flood; do
 		truths+=" $what.truth"
 	done
-	"$FAULTLINE" report run.flt --csv tables --raw-time >/dev/null
+	"$FAULTLINE" report run.flt --csv=tables --raw-time >/dev/null
 	# shellcheck disable=SC2086
 	python3 "$reference/compare_requests.py" tables $truths --no-timing || failed=1
 }

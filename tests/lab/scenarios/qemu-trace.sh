@@ -34,12 +34,12 @@ host() {
 	# The disk's data in pages of 4K; its queues come on top.
 	[ "$lines" -ge $((reads * 16 + writes)) ] || not_ok "every page of every request is there" "$lines lines"
 	pages=$(sed -E 's/.* iova 0x([0-9a-f]*)[0-9a-f]{3} .*/\1/' $log | sort -u | wc -l)
-	"$FAULTLINE" accesses --trace $log --set trace.as_recorded=yes --set trace.requests=1 --csv accesses ||
+	"$FAULTLINE" accesses --trace $log --set trace.as_recorded=yes --set trace.requests=1 --csv=accesses ||
 		not_ok "accesses reads them" "exit $?"
 	equal "every line is an access" "$(cell accesses/tenants.csv accesses)" "$lines"
 	equal "to as many pages" "$(cell accesses/tenants.csv pages)" "$pages"
 	equal "of one tenant" "$(($(wc -l <accesses/tenants.csv) - 1))" 1
-	"$FAULTLINE" sim --trace $log --tenants 5 --set trace.packets=0 --table results --csv - >results.csv ||
+	"$FAULTLINE" sim --trace $log --tenants 5 --set trace.packets=0 --table results --csv=- >results.csv ||
 		not_ok "sim reads them" "exit $?"
 	equal "five tenants who share it take whole packets of three from it" \
 		"$(cell results.csv packets)" "$((lines / 3 * 5))"

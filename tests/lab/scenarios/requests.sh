@@ -55,9 +55,9 @@ teardown() {
 }
 
 host() {
-	"$FAULTLINE" report run.flt --csv tables --raw-time >/dev/null
+	"$FAULTLINE" report run.flt --csv=tables --raw-time >/dev/null
 	python3 "$reference/compare_requests.py" tables burst.-r1000.truth burst.-r4001.truth mixed.-r503.truth \
 		--overtaking --shared --causes anonymous || failed=1
-	"$FAULTLINE" report without.flt --csv without --raw-time >/dev/null
+	"$FAULTLINE" report without.flt --csv=without --raw-time >/dev/null
 	python3 "$reference/compare_requests.py" without burst.-r1000.without.truth --lacks resolve || failed=1
 }

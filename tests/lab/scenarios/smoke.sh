@@ -20,7 +20,7 @@ setup() {
 	echo 4096 >$tracing/buffer_size_kb
 	echo 1 >$tracing/events/iommu/map/enable
 	echo 1 >$tracing/events/iommu/unmap/enable
-	faultline doctor --csv tables >doctor.out 2>&1
+	faultline doctor --csv=tables >doctor.out 2>&1
 	equal "doctor ends well" $? 0
 	equal "probes that the kernel refused" "$(rows probes probe state reason | grep -c 'verifier')" 0
 }

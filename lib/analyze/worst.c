@@ -269,6 +269,6 @@ void worst_find(const struct analysis *a, struct worst *worst)
 		on += session_probe(a->session, i)->state == PROBE_ON;
 	snprintf(
 		worst->text, sizeof(worst->text),
-		"no finding: no fault, no refusal, no loss and no limit near in what %zu probes watch",
+		"No finding: no fault, no refusal, no loss and no limit near in what %zu probes watch",
 		on);
 }

@@ -517,7 +517,7 @@ static void classic_terminal_shows_every_view(void **state)
 		[VIEW_FAULTS] = {"[1 faults", "BAD: 0000:00:02.0: 5 unrecoverable", "over 3.0s"},
 		[VIEW_IOMMU] = {"[2 iommu 7]", "decoded 7", "0000:00:02.0", "8000", "mapped",
 				"map?[31mper", "0000:00:?[1m3.0"},
-		[VIEW_DMA] = {"[3 dma 53]", "mappings live 53, 212K", "model", "101", "53"},
+		[VIEW_DMA] = {"[3 dma 53]", "mappings live 53, 212K, old 0", "model", "101", "53"},
 		[VIEW_VFIO] = {"[4 vfio 2]", "requests refused 1", "vfio/4001.1", "388K", "400K",
 			       "97.0"},
 		[VIEW_RDMA] = {"[5 rdma 11]", "on-demand faults 11", "rxe0", "110us", "77"},
@@ -537,6 +537,32 @@ static void classic_terminal_shows_every_view(void **state)
 	}
 	show(f, VIEW_VFIO, LATENCY_SINCE_START);
 	needs(draw(f, 24, 80), "since start");
+}
+
+/* Nothing seen where nothing could be is another answer than nothing seen. */
+static void a_view_without_its_path_says_so(void **state)
+{
+	struct probe_info probe = {.name = "odp_fault", .state = PROBE_OFF, .reason = "none"};
+	struct fixture *f = *state;
+	const char *text;
+
+	look(f, START + SECOND);
+	show(f, VIEW_RDMA, LATENCY_WINDOW);
+	text = draw(f, 24, 80);
+	needs(text, "[5 rdma 0]");
+	needs(text, "No RDMA on-demand paging in 00:00:01.");
+	assert_null(strstr(text, "not shown"));
+	assert_int_equal(f->to.ops->probe(f->to.self, &probe), 0);
+	look(f, START + 2 * SECOND);
+	show(f, VIEW_RDMA, LATENCY_WINDOW);
+	text = draw(f, 24, 80);
+	needs(text, "[5 rdma -]");
+	needs(text, "not shown  RDMA on-demand paging");
+	probe.state = PROBE_ON;
+	assert_int_equal(f->to.ops->probe(f->to.self, &probe), 0);
+	look(f, START + 3 * SECOND);
+	show(f, VIEW_RDMA, LATENCY_WINDOW);
+	needs(draw(f, 24, 80), "[5 rdma 0]");
 }
 
 /* Columns in a narrow terminal: the most important ones; in any size nothing is out of bounds. */
@@ -687,7 +713,7 @@ static void the_worst_finding_is_told(void **state)
 
 	look(f, START + SECOND);
 	assert_int_equal(f->model.worst.severity, WORST_NONE);
-	needs(f->model.worst.text, "no finding");
+	needs(f->model.worst.text, "No finding");
 	odp_fault(f, START + SECOND + MS, 10000);
 	look(f, START + 2 * SECOND);
 	assert_int_equal(f->model.worst.severity, WORST_NOTE);
@@ -718,6 +744,7 @@ int main(void)
 		with_analysis(windows_have_what_came_in_them),
 		with_analysis(a_window_over_all_is_since_the_start),
 		with_analysis(classic_terminal_shows_every_view),
+		with_analysis(a_view_without_its_path_says_so),
 		with_analysis(every_size_can_be_drawn),
 		with_analysis(details_show_every_cell_and_what_belongs_to_it),
 		with_analysis(keys_go_round_the_views),

@@ -20,6 +20,7 @@ struct batch_view {
 	FILE *file; /* of text */
 	bool text;
 	bool begun;
+	bool told;
 	struct table table;
 	/* time, those of the view's table, its rates, loss */
 	struct column *columns;
@@ -109,6 +110,19 @@ static int write_row(struct batch_view *b, const struct top_model *model, size_t
 	return writer_row(b->writer, b->cells);
 }
 
+/* Which paths are watched is told once, as it does not change. */
+static int write_nothing(struct batch_view *b, const struct top_model *model)
+{
+	int error = writer_note(b->writer, "%s.", b->view->nothing);
+
+	for (int i = 0; i < VIEW_PATHS && b->view->paths[i] != PATH_NONE && !b->told; i++)
+		if (!error && model->watched[b->view->paths[i]] != WATCHED_UNKNOWN)
+			error = writer_note(b->writer, "%s: %s", path_name(b->view->paths[i]),
+					    watched_state_name(model->watched[b->view->paths[i]]));
+	b->told = true;
+	return error;
+}
+
 static int write_text(struct batch_view *b, const struct top_model *model, const __u32 *order,
 		      size_t count)
 {
@@ -119,7 +133,7 @@ static int write_text(struct batch_view *b, const struct top_model *model, const
 	int rows = (int)count + 1;
 
 	if (!count)
-		return writer_note(b->writer, "%s.", b->view->nothing);
+		return write_nothing(b, model);
 	if (canvas_resize(&b->canvas, rows, TEXT_COLUMNS))
 		return failed(-ENOMEM, "no memory for %zu rows", count);
 	draw_view_wish(model, &wish);

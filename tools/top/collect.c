@@ -284,7 +284,7 @@ int collect_model(struct collector *collector, struct top_model *model)
 	for (size_t i = 0; i < collector->devices; i++)
 		if (is_shown(collector->filter, collector->rows[i].info))
 			take_device(model, &collector->rows[i], &collector->curves[i]);
-	for (int path = 0; !model->device_count && path < PATH_COUNT; path++)
+	for (int path = 0; path < PATH_COUNT; path++)
 		model->watched[path] = watched_path(collector->analysis->session,
 						    collector->analysis->silent, path)
 					       .state;

@@ -145,7 +145,7 @@ static void draw_tabs(struct canvas *canvas, const struct top_picture *picture)
 		char number[SHORT_TEXT], text[64];
 
 		snprintf(text, sizeof(text), current ? "[%u %s %s]" : " %u %s %s ", v + 1,
-			 views[v]->name, short_count(number, count));
+			 views[v]->name, top_is_blind(model, v) ? "-" : short_count(number, count));
 		at += 1 + canvas_text(canvas, tabs->row, at, tabs->column + tabs->columns - at,
 				      current ? STYLE_STRONG
 				      : count ? STYLE_PLAIN

@@ -108,15 +108,28 @@ static void draw_line(struct canvas *canvas, const struct top_picture *picture, 
 static void draw_nothing(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct top_model *model = picture->model;
-	char text[160], span[SHORT_TEXT];
+	const struct view *view = views[model->view];
+	struct rectangle left = picture->layout->table;
+	char text[256], span[SHORT_TEXT];
 
-	if (model->table.rows.count)
-		snprintf(text, sizeof(text), "No row matches what was asked for.");
-	else
-		snprintf(text, sizeof(text), "%s in %s.", views[model->view]->nothing,
-			 short_span(span, top_elapsed(model)));
-	draw_sentence(canvas, &picture->layout->table, picture->layout->table.columns, STYLE_STRONG,
-		      text);
+	if (model->table.rows.count) {
+		draw_sentence(canvas, &left, left.columns, STYLE_STRONG,
+			      "No row matches what was asked for.");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s in %s.", view->nothing,
+		 short_span(span, top_elapsed(model)));
+	draw_sentence(canvas, &left, left.columns, STYLE_STRONG, text);
+	for (int i = 0; i < VIEW_PATHS && view->paths[i] != PATH_NONE; i++) {
+		if (model->watched[view->paths[i]] == WATCHED_UNKNOWN || left.rows < 2)
+			continue;
+		left.row++;
+		left.rows--;
+		snprintf(text, sizeof(text), "%-10s %s",
+			 watched_state_name(model->watched[view->paths[i]]),
+			 path_name(view->paths[i]));
+		draw_sentence(canvas, &left, left.columns, STYLE_PLAIN, text);
+	}
 }
 
 void draw_view(struct canvas *canvas, const struct top_picture *picture)

@@ -46,6 +46,22 @@ const struct live_latency *top_latency(const struct top_model *model,
 	return &device->live.latency[model->span];
 }
 
+bool top_is_blind(const struct top_model *model, unsigned int view)
+{
+	bool blind = false;
+
+	for (int i = 0; i < VIEW_PATHS && views[view]->paths[i] != PATH_NONE; i++)
+		switch (model->watched[views[view]->paths[i]]) {
+		case WATCHED_NOT:
+		case WATCHED_NOT_WANTED:
+			blind = true;
+			break;
+		default:
+			return false;
+		}
+	return blind;
+}
+
 struct sorter {
 	const struct top_model *model;
 	enum top_sort sort;

@@ -93,6 +93,9 @@ size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse
 const struct live_latency *top_latency(const struct top_model *model,
 				       const struct top_device *device);
 
+/* None of the view's paths is watched: that nothing was seen says nothing. */
+bool top_is_blind(const struct top_model *model, unsigned int view);
+
 const struct top_device *top_find(const struct top_model *model, __u32 handle);
 
 /* From the stream's first instant to now. */

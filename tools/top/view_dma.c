@@ -27,7 +27,7 @@ static void totals(const struct analysis *a, char text[VIEW_TOTALS])
 	struct mappings_device all = mappings_all(a->mappings);
 	char live[UNITS_TEXT], old[UNITS_TEXT];
 
-	snprintf(text, VIEW_TOTALS, "mappings live %llu, %s  old %llu, %s  not in the table %llu",
+	snprintf(text, VIEW_TOTALS, "mappings live %llu, %s, old %llu, %s, not in the table %llu",
 		 all.live, units_format_size(all.live_bytes, live), all.old,
 		 units_format_size(all.old_bytes, old), all.refused);
 }
@@ -64,4 +64,5 @@ const struct view view_dma = {
 	.totals = totals,
 	.count = count,
 	.nothing = "No DMA mapping",
+	.paths = {PATH_DMA},
 };

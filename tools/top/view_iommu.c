@@ -23,7 +23,7 @@ static void totals(const struct analysis *a, char text[VIEW_TOTALS])
 
 	iommu_faults_counts(a->iommu_faults, &counts);
 	snprintf(text, VIEW_TOTALS,
-		 "unrecoverable faults decoded %llu  with an owner %llu  unseen %s%llu",
+		 "unrecoverable faults decoded %llu, with an owner %llu, unseen %s%llu",
 		 counts.seen, counts.owned, counts.at_least ? "at least " : "", counts.unseen);
 }
 
@@ -58,4 +58,5 @@ const struct view view_iommu = {
 	.totals = totals,
 	.count = count,
 	.nothing = "No unrecoverable IOMMU fault",
+	.paths = {PATH_IOMMU},
 };

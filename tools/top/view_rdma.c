@@ -39,7 +39,7 @@ static void totals(const struct analysis *a, char text[VIEW_TOTALS])
 	struct sums sums = sums_of(a);
 
 	snprintf(text, VIEW_TOTALS,
-		 "on-demand faults %llu  pages in %llu  taken back %llu  regions %zu", sums.faults,
+		 "on-demand faults %llu, pages in %llu, taken back %llu, regions %zu", sums.faults,
 		 sums.pages, sums.invalidated, odp_region_count(a->odp));
 }
 
@@ -77,4 +77,5 @@ const struct view view_rdma = {
 	.totals = totals,
 	.count = count,
 	.nothing = "No RDMA on-demand paging",
+	.paths = {PATH_RDMA},
 };

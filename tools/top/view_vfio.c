@@ -35,7 +35,7 @@ static __u64 refused(const struct analysis *a)
 
 static void totals(const struct analysis *a, char text[VIEW_TOTALS])
 {
-	snprintf(text, VIEW_TOTALS, "VFIO containers %u  requests refused %llu",
+	snprintf(text, VIEW_TOTALS, "VFIO containers %u, requests refused %llu",
 		 vfio_containers(a->vfio), refused(a));
 }
 
@@ -73,4 +73,5 @@ const struct view view_vfio = {
 	.totals = totals,
 	.count = count,
 	.nothing = "No VFIO container and no address space of iommufd",
+	.paths = {PATH_VFIO, PATH_IOMMUFD},
 };

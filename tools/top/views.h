@@ -8,11 +8,13 @@
 #define FAULTLINE_TOP_VIEWS_H
 
 #include "lib/analyze/live.h"
+#include "lib/capture/paths.h"
 #include "lib/output/rows.h"
 #include "tools/top/filter.h"
 
 #define VIEW_COLUMNS 16
 #define VIEW_TABLES  3
+#define VIEW_PATHS   2
 #define VIEW_TOTALS  160
 
 enum view_value {
@@ -50,6 +52,7 @@ struct view {
 	void (*totals)(const struct analysis *analysis, char text[VIEW_TOTALS]);
 	__u64 (*count)(const struct analysis *analysis); /* the tab's number */
 	const char *nothing;				 /* "No DMA mapping": instead of rows */
+	enum path_id paths[VIEW_PATHS]; /* what must be watched for that to mean something */
 };
 
 enum { VIEW_FAULTS, VIEW_IOMMU, VIEW_DMA, VIEW_VFIO, VIEW_RDMA, VIEWS };

@@ -1,27 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
-/* faultline doctor: what this host can show, probe by probe, and why not. */
-#include <bpf/libbpf.h>
+/* faultline doctor: what this host, or a recording's, can show and what not, path by path, and why. */
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
+#include "lib/analyze/session.h"
+#include "lib/analyze/silent.h"
+#include "lib/base/clock.h"
 #include "lib/capture/capture.h"
 #include "tools/common.h"
 #include "tools/doctor_host.h"
+#include "tools/doctor_paths.h"
 #include "tools/verbs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define PAUSE_NS     20000000
 
 struct doctor {
 	struct output_options output;
 	struct capture_config capture;
+	const char *recording; /* NULL: this host */
+	__u64 watch_ns;	       /* 0: programs are loaded, nothing is attached */
+	struct analysis *analysis;
 	struct writer *writer;
-	size_t on, rows;
+	struct host_check checks[HOST_CHECKS];
+	size_t check_count; /* 0: of a recording */
 };
 
-enum { KEY_EMULATOR = 0x200 };
+enum { KEY_EMULATOR = 0x200, KEY_WATCH };
 
 static const struct argp_option options[] = {
 	{"emulator", KEY_EMULATOR, "PATH", 0, "Binary of the emulated machines", 0},
-	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 0},
+	{"watch", KEY_WATCH, "DURATION", 0,
+	 "Attach the probes for so long and count what they see: finds those that are silent", 0},
+	{"verbose", 'v', NULL, 0,
+	 "Print every probe and all of the host, too, and what the kernel's verifier says of "
+	 "refused programs",
+	 0},
 	{0},
 };
 
@@ -36,12 +51,24 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case KEY_EMULATOR:
 		doctor->capture.emulator = argument;
 		return 0;
+	case KEY_WATCH:
+		if (units_parse_duration(argument, &doctor->watch_ns))
+			common_option_failed(state, "--watch");
+		if (!doctor->watch_ns)
+			argp_error(state, "--watch: nothing is seen in no time");
+		return 0;
 	case 'v':
 		doctor->capture.verbose = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'%s", argument,
-			   destination_hint(&doctor->output.to, argument));
+		if (doctor->recording)
+			argp_error(state, "'%s': one recording at a time%s", argument,
+				   destination_hint(&doctor->output.to, argument));
+		doctor->recording = argument;
+		return 0;
+	case ARGP_KEY_END:
+		if (doctor->recording && doctor->watch_ns)
+			argp_error(state, "--watch watches this host: it takes no recording");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -53,81 +80,165 @@ static const struct argp_child children[] = {{&output_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
 	options,
 	parse,
-	"",
-	"Tells what this host can show: every probe with the way it would be attached, and what is "
-	"missing. Programs are loaded for a moment, nothing is attached or changed.\v"
+	"[FILE]",
+	"Tells what this host can show and what not, a line a path, and what would change it. Programs "
+	"are loaded for a moment, nothing is attached or changed. Of a recording FILE it tells what "
+	"that could show.\v"
 	"EXAMPLES:\n"
 	"  sudo faultline doctor\n"
+	"  sudo faultline doctor --watch 10s\n"
+	"  faultline doctor run.flt\n"
 	"  sudo faultline doctor --json --table probes",
 	children,
 	NULL,
 	NULL,
 };
 
-static int write_probe(void *self, const struct probe_info *probe)
+static int read_recording(struct doctor *doctor)
 {
-	struct doctor *doctor = self;
+	const struct window_options whole = {0};
+	struct trace_read_config reading = {0};
+	struct trace_summary summary = {0};
+	int error = common_open_recording(doctor->recording, &whole, &reading, &summary);
 
-	doctor->rows++;
-	doctor->on += probe->state == PROBE_ON;
-	return writer_row(doctor->writer, (union cell[]){
-						  {.text = probe->name},
-						  {.text = probe->state == PROBE_ON ? "ok" : "off"},
-						  {.text = probe->attach},
-						  {.text = probe->reason},
-					  });
+	if (error)
+		error = failed(error, "%s%s", failure_text(),
+			       destination_hint(&doctor->output.to, doctor->recording));
+	if (!error)
+		error = trace_read(&reading, analysis_stream(doctor->analysis));
+	trace_summary_free(&summary);
+	return error;
+}
+
+/* The host at its work: what is attached can be told from what is hit. */
+static int watch(struct doctor *doctor)
+{
+	struct stream sink = analysis_stream(doctor->analysis);
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
+	struct capture *capture;
+	int error = capture_open(&capture, &doctor->capture);
+
+	if (error)
+		return error;
+	error = capture_attach(capture, sink);
+	for (__u64 end = monotonic_ns() + doctor->watch_ns; !error && monotonic_ns() < end;) {
+		int pushed = capture_poll(capture, sink);
+
+		error = pushed < 0 ? pushed : 0;
+		nanosleep(&pause, NULL);
+	}
+	if (!error)
+		error = capture_finish(capture, sink);
+	capture_close(capture);
+	return error;
+}
+
+static int look(struct doctor *doctor)
+{
+	const struct analysis_config config = {.without_footprint = true};
+	int error = analysis_create(&doctor->analysis, &config);
+
+	if (error)
+		return error;
+	if (doctor->recording)
+		return read_recording(doctor);
+	doctor->check_count = host_checks(doctor->checks, doctor->capture.emulator);
+	return doctor->watch_ns
+		       ? watch(doctor)
+		       : capture_probe_report(&doctor->capture, analysis_stream(doctor->analysis));
 }
 
 static int write_probes(struct doctor *doctor)
 {
 	static const struct column columns[] = {
-		{"probe", NULL, COLUMN_TEXT, 18, false},
-		{"state", NULL, COLUMN_TEXT, 5, false},
-		{"attach", NULL, COLUMN_TEXT, 33, false},
+		{"probe", NULL, COLUMN_TEXT, 18, false}, {"state", NULL, COLUMN_TEXT, 6, false},
+		{"attach", NULL, COLUMN_TEXT, 33, true}, {"hits", NULL, COLUMN_COUNT, 9, true},
 		{"reason", NULL, COLUMN_TEXT, 0, false},
 	};
 	static const struct table table = {"probes", "Probes", columns, COUNT(columns)};
-	static const struct stream_ops ops = {.probe = write_probe};
+	const struct session *session = doctor->analysis->session;
 	int error = writer_begin(doctor->writer, &table);
+	char sentence[SILENT_TEXT];
 
-	if (!error)
-		error = capture_probe_report(&doctor->capture, (struct stream){&ops, doctor});
+	for (size_t i = 0; !error && i < session_probe_count(session); i++) {
+		const struct probe_info *probe = session_probe(session, i);
+
+		silent_sentence(doctor->analysis->silent, probe, sentence);
+		error = writer_row(doctor->writer,
+				   (union cell[]){
+					   {.text = probe->name},
+					   {.text = sentence[0]		       ? "silent"
+						    : probe->state == PROBE_ON ? "ok"
+									       : "off"},
+					   {.text = probe->attach},
+					   {.count = probe->hits},
+					   {.text = sentence[0] ? sentence : probe->reason},
+				   });
+	}
 	return error ? error : writer_end(doctor->writer);
 }
 
-static int write_host(struct doctor *doctor)
+static int write_host(struct doctor *doctor, bool text)
 {
 	static const struct column columns[] = {
 		{"what", NULL, COLUMN_TEXT, 16, false},
 		{"state", NULL, COLUMN_TEXT, 7, false},
 		{"finding", NULL, COLUMN_TEXT, 0, false},
-	};
-	static const struct column wide[] = {
-		{"what", NULL, COLUMN_TEXT, 16, false},
-		{"state", NULL, COLUMN_TEXT, 7, false},
-		{"finding", NULL, COLUMN_TEXT, 0, false},
 		{"remedy", NULL, COLUMN_TEXT, 0, false},
 	};
-	bool text = doctor->output.to.format == OUTPUT_TEXT;
-	struct table table = {"host", "Host", text ? columns : wide, text ? 3 : 4};
-	struct host_check checks[HOST_CHECKS];
-	size_t count = host_checks(checks, doctor->capture.emulator);
+	struct table table = {"host", "Host", columns, COUNT(columns) - (text ? 1 : 0)};
 	int error = writer_begin(doctor->writer, &table);
 
-	for (size_t i = 0; !error && i < count; i++)
+	for (size_t i = 0; !error && i < doctor->check_count; i++)
 		error = writer_row(doctor->writer,
 				   (union cell[]){
-					   {.text = checks[i].name},
-					   {.text = checks[i].good ? "ok" : "missing"},
-					   {.text = checks[i].finding},
-					   {.text = checks[i].remedy},
+					   {.text = doctor->checks[i].name},
+					   {.text = doctor->checks[i].good ? "ok" : "missing"},
+					   {.text = doctor->checks[i].finding},
+					   {.text = doctor->checks[i].remedy},
 				   });
-	if (!error)
-		error = writer_end(doctor->writer);
-	for (size_t i = 0; !error && i < count; i++)
-		if (!checks[i].good)
-			error = writer_note(doctor->writer, "%s, to change that: %s.",
-					    checks[i].name, checks[i].remedy);
+	return error ? error : writer_end(doctor->writer);
+}
+
+/* What concerns no single path; lockdown in any case, as it is what one asks for. */
+static int write_notes(struct doctor *doctor)
+{
+	const struct session *session = doctor->analysis->session;
+	size_t on = 0;
+	int error = writer_note(doctor->writer, "%s", "");
+
+	for (size_t i = 0; !error && i < doctor->check_count; i++) {
+		const struct host_check *check = &doctor->checks[i];
+
+		if (!check->good && !check->path)
+			error = writer_note(doctor->writer, "%s: %s. To change that: %s.",
+					    check->name, check->finding, check->remedy);
+		else if (!strcmp(check->name, "lockdown"))
+			error = writer_note(doctor->writer, "%s: %s.", check->name, check->finding);
+	}
+	error = error ? error : silent_write_findings(doctor->analysis->silent, doctor->writer);
+	for (size_t i = 0; i < session_probe_count(session); i++)
+		on += session_probe(session, i)->state == PROBE_ON;
+	return error ? error
+		     : writer_note(doctor->writer, "%zu of %zu probes %s%s.", on,
+				   session_probe_count(session),
+				   doctor->recording || doctor->watch_ns ? "were attached"
+									 : "can be attached",
+				   doctor->capture.verbose ? "" : "; -v lists them");
+}
+
+static int write_everything(struct doctor *doctor)
+{
+	bool text = doctor->output.to.format == OUTPUT_TEXT;
+	bool whole = !text || doctor->capture.verbose || doctor->output.table;
+	int error = doctor_write_paths(doctor->analysis, doctor->checks, doctor->check_count,
+				       doctor->writer, text);
+
+	error = error ? error : write_notes(doctor);
+	if (!error && whole)
+		error = write_probes(doctor);
+	if (!error && whole)
+		error = write_host(doctor, text);
 	return error;
 }
 
@@ -142,12 +253,10 @@ int verb_doctor(int argc, char **argv)
 	error = common_open_writer(&doctor.writer, &doctor.output);
 	if (error)
 		return common_failed(error);
-	error = write_probes(&doctor);
+	error = look(&doctor);
 	if (!error)
-		error = writer_note(doctor.writer, "%zu of %zu probes can be attached.", doctor.on,
-				    doctor.rows);
-	if (!error)
-		error = write_host(&doctor);
+		error = write_everything(&doctor);
+	analysis_destroy(doctor.analysis);
 	closed = writer_close(doctor.writer);
 	if (error || closed)
 		return common_failed(error ? error : closed);

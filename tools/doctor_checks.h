@@ -12,6 +12,8 @@ void check_bad(struct host_check *check, const char *finding, const char *remedy
 /* Entries of a directory that are not hidden and end in `suffix`; 0 if there is no directory. */
 size_t check_entries(const char *path, const char *suffix);
 
+void check_lockdown(struct host_check *check);
+
 #define KERNEL_CHECKS 9
 
 /* The kernel's paths; `kernel` is its type information, NULL without any. Returns KERNEL_CHECKS. */

@@ -48,19 +48,6 @@ size_t check_entries(const char *path, const char *suffix)
 	return count;
 }
 
-static void read_line(const char *path, char *text, size_t bytes)
-{
-	FILE *file = fopen(path, "re");
-
-	text[0] = '\0';
-	if (!file)
-		return;
-	if (!fgets(text, bytes, file))
-		text[0] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	fclose(file);
-}
-
 static void privileges(struct host_check *check)
 {
 	check->name = "root";
@@ -81,26 +68,12 @@ static void kernel_types(struct host_check *check, const struct btf *kernel)
 			  "a kernel with CONFIG_DEBUG_INFO_BTF=y (every Debian kernel)");
 }
 
-static void lockdown(struct host_check *check)
-{
-	char text[64];
-
-	check->name = "lockdown";
-	read_line("/sys/kernel/security/lockdown", text, sizeof(text));
-	if (strstr(text, "[confidentiality]"))
-		check_bad(check, "confidentiality: BPF may not read kernel memory",
-			  "boot with lockdown=integrity or none");
-	else if (text[0])
-		check_good(check, strstr(text, "[integrity]") ? "integrity: BPF may read" : "none");
-	else
-		check_good(check, "not told (securityfs is not mounted)");
-}
-
 static void emulator(struct host_check *check, const char *asked)
 {
 	char path[PATH_MAX];
 
 	check->name = "emulator";
+	check->path = PATH_EMULATED;
 	if (!emulator_find(asked, path, sizeof(path)))
 		snprintf(check->finding, sizeof(check->finding), "%.150s", path);
 	else
@@ -144,7 +117,7 @@ size_t host_checks(struct host_check checks[HOST_CHECKS], const char *asked)
 	memset(checks, 0, HOST_CHECKS * sizeof(checks[0]));
 	privileges(&checks[count++]);
 	kernel_types(&checks[count++], kernel);
-	lockdown(&checks[count++]);
+	check_lockdown(&checks[count++]);
 	count += kernel_checks(&checks[count], kernel);
 	swap(&checks[count++]);
 	emulator(&checks[count++], asked);

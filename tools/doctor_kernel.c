@@ -82,11 +82,12 @@ static void iommu(struct host_check *check)
 	char names[sizeof(check->finding)];
 
 	check->name = "IOMMU";
+	check->path = PATH_IOMMU;
 	if (!iommu_names(names, sizeof(names)))
 		check_bad(
 			check, "no driver is active: iommu:* probes never fire",
 			"intel_iommu=on or amd_iommu=on on hardware, or in a guest with a vIOMMU");
-	else if (strstr(names, "ivhd") || strstr(names, "smmu"))
+	else if ((check->partial = strstr(names, "ivhd") || strstr(names, "smmu")))
 		check_bad(
 			check,
 			"not Intel's: fault registers are not read, faults come from the "
@@ -99,6 +100,7 @@ static void iommu(struct host_check *check)
 static void page_requests(struct host_check *check, const struct btf *kernel)
 {
 	check->name = "page requests";
+	check->path = PATH_CORE;
 	if (has_function(kernel, "iommu_report_device_fault") ||
 	    has_function(kernel, "iommu_queue_iopf"))
 		check_good(check, "the kernel handles I/O page faults (IOMMU_IOPF)");
@@ -150,6 +152,8 @@ static void shared_addresses(struct host_check *check, const struct btf *kernel)
 	unsigned long length;
 
 	check->name = "SVA";
+	check->path = PATH_CORE;
+	check->partial = true;
 	if (!has_function(kernel, "iommu_sva_bind_device")) {
 		check_bad(check, "not in this kernel: no device shares a process's addresses",
 			  "a kernel with CONFIG_IOMMU_SVA");
@@ -176,7 +180,9 @@ static void shared_addresses(struct host_check *check, const struct btf *kernel)
 static void vtd_page_requests(struct host_check *check, const struct btf *kernel)
 {
 	check->name = "VT-d requests";
-	if (has_function(kernel, "prq_event_thread"))
+	check->path = PATH_QUEUES;
+	check->caveat = has_function(kernel, "prq_event_thread");
+	if (check->caveat)
 		check_good(check, "the interrupt's probes are tested to attach, not to fire: no "
 				  "emulation raises it");
 	else
@@ -187,6 +193,8 @@ static void vtd_page_requests(struct host_check *check, const struct btf *kernel
 static void dma_api(struct host_check *check, const struct btf *kernel)
 {
 	check->name = "DMA API";
+	check->path = PATH_DMA;
+	check->partial = true;
 	if (has(kernel, "btf_trace_dma_map_phys", BTF_KIND_TYPEDEF) ||
 	    has(kernel, "btf_trace_dma_map_page", BTF_KIND_TYPEDEF))
 		check_good(check, "dma:* tracepoints");
@@ -217,6 +225,7 @@ static bool installed(const char *path)
 static void vfio(struct host_check *check)
 {
 	check->name = "VFIO";
+	check->path = PATH_VFIO;
 	if (!access("/sys/module/vfio_iommu_type1", F_OK))
 		check_good(check, "type1");
 	else if (!access("/sys/module/vfio", F_OK))
@@ -230,6 +239,7 @@ static void vfio(struct host_check *check)
 static void iommufd(struct host_check *check)
 {
 	check->name = "iommufd";
+	check->path = PATH_IOMMUFD;
 	if (!access("/sys/module/iommufd", F_OK))
 		check_good(check, "present");
 	else if (installed("drivers/iommu/iommufd/iommufd"))
@@ -242,6 +252,7 @@ static void iommufd(struct host_check *check)
 static void rdma(struct host_check *check, const struct btf *kernel)
 {
 	check->name = "RDMA";
+	check->path = PATH_RDMA;
 	if (!check_entries("/sys/class/infiniband", ""))
 		check_bad(check, "no RDMA device: no on-demand paging to watch",
 			  "an HCA, or `rdma link add rxe0 type rxe netdev DEVICE`");

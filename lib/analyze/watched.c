@@ -65,11 +65,29 @@ static struct reason reason_of(const struct probe_info *probe)
 	return reason;
 }
 
+/* Its hardware is not there: the probe comes with it. What would fire it cannot happen before. */
+static bool lacks_place(const struct reason *reason)
+{
+	for (int place = PLACE_ANYWHERE + 1; place < PLACE_COUNT; place++)
+		if (reason->class == REASON_OTHER &&
+		    reason->length == strlen(place_lacking(place)) &&
+		    !memcmp(reason->text, place_lacking(place), reason->length))
+			return true;
+	return false;
+}
+
 static bool counts(const struct probe_info *probe, enum path_id path)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
 
 	return path_of(row) == path && !(row && row->optional);
+}
+
+static bool is_counted(const struct probe_info *probe)
+{
+	const struct probe_row *row = probe_row_named(probe->name);
+
+	return !row || !row->optional;
 }
 
 struct watched watched_path(const struct session *s, const struct silent *silent, enum path_id path)
@@ -79,13 +97,15 @@ struct watched watched_path(const struct session *s, const struct silent *silent
 
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_info *probe = session_probe(s, i);
+		struct reason reason;
 
 		if (!counts(probe, path))
 			continue;
 		w.probes++;
 		w.on += probe->state == PROBE_ON;
 		w.silent += silent && silent_passed(silent, probe, NULL);
-		w.waiting += reason_of(probe).class == REASON_MODULE;
+		reason = reason_of(probe);
+		w.waiting += reason.class == REASON_MODULE || lacks_place(&reason);
 		unwanted += probe->state == PROBE_DISABLED;
 	}
 	if (!w.probes)
@@ -94,7 +114,7 @@ struct watched watched_path(const struct session *s, const struct silent *silent
 		w.state = WATCHED_NOT_WANTED;
 	else if (!w.on)
 		w.state = WATCHED_NOT;
-	/* What a module would do is nothing while it is not there. */
+	/* What a module or hardware would do is nothing while it is not there. */
 	else if (w.on + w.waiting == w.probes && !w.silent)
 		w.state = WATCHED_WHOLE;
 	else
@@ -246,14 +266,17 @@ static bool same(const struct reason *a, const struct reason *b)
 	       !memcmp(a->text, b->text, a->length);
 }
 
-static bool told_before(const struct session *s, size_t index, const struct reason *reason)
+/* Whether an earlier probe has the same reason; PATH_COUNT: of any path. */
+static bool told_before(const struct session *s, size_t index, const struct reason *reason,
+			enum path_id path)
 {
 	for (size_t i = 0; i < index; i++) {
 		const struct probe_info *probe = session_probe(s, i);
-		const struct probe_row *row = probe_row_named(probe->name);
 		struct reason before = reason_of(probe);
 
-		if (!(row && row->optional) && same(&before, reason))
+		/* Comparing first: looking a row up takes longer. */
+		if (same(&before, reason) &&
+		    (path == PATH_COUNT ? is_counted(probe) : counts(probe, path)))
 			return true;
 	}
 	return false;
@@ -265,27 +288,32 @@ static int write_other(const struct session *s, struct writer *writer, const str
 	struct list paths;
 	size_t head, tail;
 	const char *colon;
-	int error;
+	int error = 0;
 
 	if (!list_open(&paths))
 		return failed(-ENOMEM, "no memory for a sentence");
-	for (int path = 0; path < PATH_COUNT; path++)
+	for (int path = 0; path < PATH_COUNT; path++) {
+		/* A path that is watched whole lacks nothing for want of another maker's IOMMU. */
+		if (lacks_place(reason) && watched_path(s, NULL, path).state == WATCHED_WHOLE)
+			continue;
 		for (size_t i = 0; i < session_probe_count(s); i++) {
 			struct reason here = reason_of(session_probe(s, i));
 
-			if (!counts(session_probe(s, i), path) || !same(&here, reason))
+			if (!same(&here, reason) || !counts(session_probe(s, i), path))
 				continue;
 			fprintf(paths.file, "%s%s", paths.count++ ? "; " : "", path_name(path));
 			break;
 		}
+	}
 	fflush(paths.file);
 	/* "X: Y" is told as "X (Y)": what follows the colon of the sentence are the paths. */
 	colon = memmem(reason->text, reason->length, ": ", 2);
 	head = colon ? (size_t)(colon - reason->text) : reason->length;
 	tail = colon ? reason->length - head - 2 : 0;
-	error = writer_note(writer, "Because %.*s%s%.*s%s: %s.", (int)head, reason->text,
-			    colon ? " (" : "", (int)tail, colon ? colon + 2 : "", colon ? ")" : "",
-			    paths.text);
+	if (paths.count)
+		error = writer_note(writer, "Because %.*s%s%.*s%s: %s.", (int)head, reason->text,
+				    colon ? " (" : "", (int)tail, colon ? colon + 2 : "",
+				    colon ? ")" : "", paths.text);
 	list_close(&paths);
 	return error;
 }
@@ -295,12 +323,10 @@ static int write_others(const struct session *s, struct writer *writer)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
-		const struct probe_info *probe = session_probe(s, i);
-		const struct probe_row *row = probe_row_named(probe->name);
-		struct reason reason = reason_of(probe);
+		struct reason reason = reason_of(session_probe(s, i));
 
-		if (reason.class == REASON_OTHER && !(row && row->optional) &&
-		    !told_before(s, i, &reason))
+		if (reason.class == REASON_OTHER && is_counted(session_probe(s, i)) &&
+		    !told_before(s, i, &reason, PATH_COUNT))
 			error = write_other(s, writer, &reason);
 	}
 	return error;
@@ -357,14 +383,11 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason reason = reason_of(probe);
-		bool told = false;
 
-		for (size_t j = 0; j < i && !told; j++) {
-			struct reason before = reason_of(session_probe(s, j));
-
-			told = counts(session_probe(s, j), path) && same(&before, &reason);
-		}
-		if (counts(probe, path) && reason.class == REASON_OTHER && !told)
+		if (w.state == WATCHED_WHOLE && lacks_place(&reason))
+			continue;
+		if (reason.class == REASON_OTHER && counts(probe, path) &&
+		    !told_before(s, i, &reason, path))
 			fprintf(all.file, "%s%.*s", all.count++ ? "; " : "", (int)reason.length,
 				reason.text);
 	}

@@ -20,7 +20,7 @@ enum watched_state {
 /* Probes that this kernel need not have (`optional` in their row) are not counted. */
 struct watched {
 	enum watched_state state;
-	size_t probes, on, silent, waiting; /* waiting: for their module to be loaded */
+	size_t probes, on, silent, waiting; /* waiting: for their module or hardware */
 };
 
 struct silent;

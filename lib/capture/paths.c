@@ -8,22 +8,21 @@ static const struct {
 } paths[PATH_COUNT] = {
 	[PATH_NONE] = {"other probes", ""},
 	[PATH_EMULATED] = {"emulated machines", "install faultline-inject, or --emulator PATH"},
-	[PATH_CORE] = {"page requests in the kernel",
+	[PATH_CORE] = {"kernel page requests",
 		       "a kernel with CONFIG_IOMMU_IOPF, and a device with PRI"},
-	[PATH_QUEUES] = {"page request queues of VT-d and AMD",
+	[PATH_QUEUES] = {"VT-d and AMD queues",
 			 "a kernel with CONFIG_INTEL_IOMMU_SVM or CONFIG_AMD_IOMMU, and hardware "
 			 "with PRI"},
 	[PATH_RDMA] = {"RDMA on-demand paging",
 		       "an HCA with mlx5_ib, or rdma_rxe on Linux 6.15 or later"},
 	[PATH_IOMMUFD] = {"iommufd", "a kernel with CONFIG_IOMMUFD (none of Debian's)"},
 	[PATH_VFIO] = {"VFIO", "modprobe vfio-pci, with an IOMMU"},
-	[PATH_IOMMU] = {"IOMMU mappings and faults",
-			"intel_iommu=on or amd_iommu=on, on hardware or with a vIOMMU"},
+	[PATH_IOMMU] = {"IOMMU", "intel_iommu=on or amd_iommu=on, on hardware or with a vIOMMU"},
 	[PATH_DMA] = {"DMA mappings", "Linux 6.12 or later, or a kernel with function tracing"},
 	[PATH_MEMORY] = {"memory", "a kernel with function tracing"},
 	[PATH_CPU] = {"CPU page faults", "a kernel with the tracepoints exceptions:page_fault_*"},
 	[PATH_BLOCK] = {"block requests", "a kernel with CONFIG_BLOCK"},
-	[PATH_SCHED] = {"scheduling of fault handlers", "a kernel with the tracepoints sched:*"},
+	[PATH_SCHED] = {"scheduling", "a kernel with the tracepoints sched:*"},
 };
 
 static const unsigned char path_of_object[OBJECT_COUNT] = {

@@ -26,7 +26,7 @@ enum path_id {
 	PATH_COUNT,
 };
 
-/* "page requests in the kernel"; "other probes" for PATH_NONE. */
+/* "kernel page requests"; "other probes" for PATH_NONE. */
 const char *path_name(enum path_id path);
 /* What a kernel or a host must have for it: the remedy where nothing of it is there. */
 const char *path_needs(enum path_id path);

@@ -29,15 +29,23 @@ static void sanitize(char *text)
 			*text = '?';
 }
 
+static bool is_last(const struct writer *writer, size_t index)
+{
+	const struct table *table = writer->table;
+
+	for (size_t i = index + 1; i < table->column_count; i++)
+		if (shown(writer, &table->columns[i]))
+			return false;
+	return true;
+}
+
 static void put_cell(struct writer *writer, size_t index, const char *text)
 {
 	const struct table *table = writer->table;
 	const struct column *column = &table->columns[index];
 	int width = (int)(writer->config.wide && column->whole ? column->whole : column->width);
-	bool last = true;
+	bool last = is_last(writer, index);
 
-	for (size_t i = index + 1; i < table->column_count; i++)
-		last = last && !shown(writer, &table->columns[i]);
 	if (!left_aligned(column))
 		fprintf(writer->file, "%*s", width, text);
 	else if (last)
@@ -116,6 +124,43 @@ static void format_real(double value, char text[UNITS_TEXT])
 			 value);
 }
 
+/* Where a column begins on its line. */
+static size_t begin_of(const struct writer *writer, size_t index)
+{
+	const struct table *table = writer->table;
+	size_t begin = 0;
+
+	for (size_t i = 0; i < index; i++)
+		if (shown(writer, &table->columns[i]))
+			begin += table->columns[i].width + strlen(GAP);
+	return begin;
+}
+
+/* Text of no fixed width at a line's end goes on below its beginning, at a blank. Nothing is cut. */
+static void put_wrapped(struct writer *writer, size_t index, const char *text)
+{
+	size_t begin = begin_of(writer, index), at = begin;
+	bool wraps = !writer->config.wide && begin < LINE_WIDTH / 2 + 4;
+
+	for (text += strspn(text, " "); *text;) {
+		size_t word = strcspn(text, " ");
+
+		if (wraps && at > begin && at + 1 + word > LINE_WIDTH) {
+			fprintf(writer->file, "\n%*s", (int)begin, "");
+			at = begin;
+		} else if (at > begin) {
+			putc(' ', writer->file);
+			at++;
+		}
+		for (size_t i = 0; i < word; i++)
+			putc(isprint((unsigned char)text[i]) && !(text[i] & 0x80) ? text[i] : '?',
+			     writer->file);
+		at += word;
+		text += word + strspn(text + word, " ");
+	}
+	putc('\n', writer->file);
+}
+
 static int text_row(struct writer *writer, const union cell *cells)
 {
 	const struct table *table = writer->table;
@@ -126,6 +171,10 @@ static int text_row(struct writer *writer, const union cell *cells)
 
 		if (!shown(writer, column))
 			continue;
+		if (column->type == COLUMN_TEXT && !column->width && is_last(writer, i)) {
+			put_wrapped(writer, i, cells[i].text ? cells[i].text : "");
+			continue;
+		}
 		if (column->type == COLUMN_TEXT)
 			format_text(writer, column, cells[i].text, text, sizeof(text));
 		else if (column->type == COLUMN_REAL)

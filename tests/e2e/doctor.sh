@@ -21,6 +21,56 @@ check "a recording ends well" "$FAULTLINE" record -q -o probes.flt --emulator "$
 check "every row of the table is true" python3 "$reference/doctor_table.py" . "$INJECT"
 check "what is missing comes with a remedy" bash -c \
 	"$FAULTLINE doctor --csv=- --table host | awk -F, '\$2 == \"missing\" && \$NF == \"\" { exit 1 }'"
+# A line a path, before all else; what is not shown says why, and what would change it.
+"$FAULTLINE" doctor --emulator "$INJECT" >doctor.txt 2>/dev/null
+"$FAULTLINE" doctor --emulator "$INJECT" --csv=- --table paths >paths.csv 2>/dev/null
+check "doctor begins with its paths" bash -c "head -n 1 doctor.txt | grep -q '^What this host can show'"
+paths=$(($(wc -l <paths.csv) - 1))
+check "there are paths" [ "$paths" -ge 10 ]
+check "every path of the table is a line of the text" python3 - <<-'END'
+	import csv
+	text = open("doctor.txt").read().splitlines()
+	for row in csv.DictReader(open("paths.csv")):
+	    assert any(line.startswith(row["path"].ljust(24) + row["state"]) for line in text), row
+	    assert row["state"] in ("shown", "partly", "not shown"), row
+	    assert (row["state"] == "shown") == (row["change"] == ""), row
+	    assert row["state"] == "shown" or row["why"], row
+END
+check "probes come with -v only" bash -c "! grep -q '^fault_detect' doctor.txt && \
+	$FAULTLINE doctor -v --emulator '$INJECT' 2>/dev/null | grep -q '^fault_detect'"
+for how in "" -v "--watch 1s"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" doctor $how --emulator "$INJECT" >lines 2>/dev/null
+	check "no line of doctor $how is longer than 80" bash -c "[ -s lines ] && ! grep -nE '^.{81}' lines"
+	check "no word of doctor $how is cut" bash -c "! grep -n '~$' lines"
+done
+# What a path shows is what its probes show: their states, from the other table, by their names.
+check "paths and probes agree" python3 - <<-'END'
+	import csv, json
+	probes = {row["probe"]: row["state"] for row in json.load(open("doctor.json"))["tables"]["probes"]}
+	paths = {row["path"]: row for row in csv.DictReader(open("paths.csv"))}
+	for path, begin in (("emulated machines", ("fault_", "invalidate_", "inject_")), ("block requests", ("block_",)),
+	                    ("CPU page faults", ("page_fault_",)), ("scheduling", ("sched_",))):
+	    states = [state for name, state in probes.items() if name.startswith(begin)]
+	    assert int(paths[path]["probes"]) == len(states), path
+	    assert int(paths[path]["on"]) == states.count("ok"), path
+	    expected = "shown" if states.count("ok") == len(states) else "partly" if "ok" in states else "not shown"
+	    assert paths[path]["state"] == expected, path
+END
+check "of a recording it tells what that could show" bash -c \
+	"$FAULTLINE doctor probes.flt --csv=- --table probes | cut -d, -f1,2 | sed 's/,on/,ok/' >recorded.states && \
+	$FAULTLINE doctor --emulator '$INJECT' --csv=- --table probes 2>/dev/null | cut -d, -f1,2 | cmp - recorded.states"
+check "watching and a recording exclude each other" bash -c "! $FAULTLINE doctor --watch 1s probes.flt 2>refused && grep -q watch refused"
+
+# Lockdown is told also where securityfs is not mounted: the kernel's own word, from a mount of ours.
+word=$(unshare -m bash -c 'mount -t securityfs none /sys/kernel/security 2>/dev/null
+	sed "s/.*\[\(.*\)\].*/\1/" /sys/kernel/security/lockdown' 2>/dev/null)
+told=$("$FAULTLINE" doctor --csv=- --table host 2>/dev/null | sed -n 's/^lockdown,[a-z]*,\([a-z]*\).*/\1/p')
+if [ -n "$word" ]; then
+	check "lockdown is as the kernel says ($told)" [ "$told" = "$word" ]
+else
+	check "lockdown is told without the kernel's word ($told)" [ "$told" = none ]
+fi
 check "-v changes nothing on stdout" bash -c \
 	"$FAULTLINE doctor -v --emulator '$INJECT' --json --table probes 2>/dev/null | cmp - doctor.json"
 
@@ -34,7 +84,7 @@ lies() { # NAME SED-PROGRAM
 }
 lies "what is off is said to be on" 's/"state":"off"/"state":"ok"/'
 lies "what is there is said to be missing" \
-	's/"state":"ok","attach":"tp_btf sched_switch","reason":""/"state":"off","attach":"tp_btf sched_switch","reason":"this kernel has no tracepoint sched_switch"/'
+	's/"state":"ok","attach":"tp_btf sched_switch","hits":0,"reason":""/"state":"off","attach":"tp_btf sched_switch","hits":0,"reason":"this kernel has no tracepoint sched_switch"/'
 echo smmu3 >>lie/iommus
-lies "an IOMMU is said not to be there" 's/"state":"ok","attach":"tp_btf sched_switch","reason":""/"state":"off","attach":"tp_btf sched_switch","reason":"no IOMMU is active"/'
+lies "an IOMMU is said not to be there" 's/"state":"ok","attach":"tp_btf sched_switch","hits":0,"reason":""/"state":"off","attach":"tp_btf sched_switch","hits":0,"reason":"no IOMMU is active"/'
 finish

@@ -551,7 +551,7 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 					     " and"));
 	assert_non_null(strstr(printed.text, "2 x CPU page fault"));
 	assert_non_null(strstr(printed.text, "Watched: emulated machines."));
-	assert_non_null(strstr(printed.text, "Because no kprobes here: page requests in the kernel."));
+	assert_non_null(strstr(printed.text, "Because no kprobes here: kernel page requests."));
 	free(printed.text);
 	findings_destroy(findings);
 	analysis_destroy(a);

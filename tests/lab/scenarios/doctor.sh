@@ -25,6 +25,7 @@ keep() {
 	[ -e /sys/firmware/acpi/tables/DMAR ] && echo DMAR >>"$to/iommus"
 }
 
+path_state() { sed -n "s/^$1,\([a-z ]*\),.*/\1/p" paths.csv; }
 state_of() { sed -n "s/^$1,\([a-z]*\),.*/\1/p" host.csv; }
 
 guest() {
@@ -46,8 +47,16 @@ guest() {
 	keep after
 	cp probes.flt "$results"
 	faultline report --csv=- --table probes probes.flt >"$results/after/probes.csv" 2>/dev/null
-	faultline doctor --csv=- --table host >host.csv 2>/dev/null
-	cp host.csv "$results"
+	faultline doctor --csv=. 2>/dev/null
+	cp host.csv paths.csv "$results"
+	# On x86 the older kernels have the core, and nobody who could use it.
+	case $kernel in new) equal "kernel page requests" "$(path_state 'kernel page requests')" shown ;; *) equal "kernel page requests" "$(path_state 'kernel page requests')" partly ;; esac
+	equal "path of VFIO" "$(path_state VFIO)" shown
+	equal "path of iommufd" "$(path_state iommufd)" "not shown"
+	equal "path of the IOMMU" "$(path_state IOMMU)" shown
+	equal "path of DMA" "$(path_state 'DMA mappings')" shown
+	equal "path of RDMA, without a device" "$(path_state 'RDMA on-demand paging')" "not shown"
+	sed -n 's/^\(memory\|VT-d and AMD queues\),/# &/p' paths.csv
 	case $kernel in new) equal "SVA" "$(state_of SVA)" ok ;; *) equal "SVA, compiled out" "$(state_of SVA)" missing ;; esac
 	equal "iommufd, not built" "$(state_of iommufd)" missing
 	equal "kernel functions" "$(state_of 'kernel functions')" ok

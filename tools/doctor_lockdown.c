@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How far the kernel is locked down: exactly where it tells, else by what it refuses. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "tools/doctor_checks.h"
+
+/* Text of `file` in `directory`; false if it cannot be read. */
+static bool read_at(int directory, const char *file, char *text, size_t bytes)
+{
+	int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, bytes - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	return got > 0;
+}
+
+/* A mount of our own, in no directory and no one else's sight: it goes with its descriptor. */
+static bool read_unmounted(char *text, size_t bytes)
+{
+	int context = fsopen("securityfs", FSOPEN_CLOEXEC), mount = -1;
+	bool told;
+
+	if (context >= 0 && !fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		mount = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_RDONLY);
+	told = mount >= 0 && read_at(mount, "lockdown", text, bytes);
+	if (mount >= 0)
+		close(mount);
+	if (context >= 0)
+		close(context);
+	return told;
+}
+
+/* Opening these for reading is refused to root by lockdown alone, and does nothing else. */
+static bool refuses(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool refused = fd < 0 && errno == EPERM;
+
+	if (fd >= 0)
+		close(fd);
+	return refused;
+}
+
+void check_lockdown(struct host_check *check)
+{
+	bool root = !geteuid(), told, confidential, integrity;
+	char text[64];
+
+	check->name = "lockdown";
+	told = read_at(AT_FDCWD, "/sys/kernel/security/lockdown", text, sizeof(text)) ||
+	       read_unmounted(text, sizeof(text));
+	confidential =
+		told ? strstr(text, "[confidentiality]") != NULL : root && refuses("/proc/kcore");
+	integrity = told ? strstr(text, "[integrity]") != NULL
+			 : root && (refuses("/dev/mem") || refuses("/dev/port"));
+	if (confidential)
+		check_bad(check, "confidentiality: BPF may not read kernel memory",
+			  "boot with lockdown=integrity or none");
+	else if (integrity)
+		check_good(check, "integrity: BPF may read");
+	else if (told)
+		check_good(check, "none");
+	else if (root)
+		check_good(check, "none that shows: the kernel does not tell (no securityfs), and "
+				  "refuses nothing that lockdown would");
+	else
+		check_bad(check, "cannot be told: securityfs is not mounted",
+			  "sudo faultline doctor");
+}

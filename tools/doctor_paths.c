@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/doctor_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/watched.h"
+#include "lib/base/fail.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct verdict {
+	struct watched watched;
+	char *why;	    /* owned; "" if nothing is missing */
+	const char *change; /* "" likewise */
+	bool functions;	    /* it is what functions need, which is said of the host */
+};
+
+static const struct host_check *missing_for(const struct host_check *checks, size_t count,
+					    enum path_id path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (checks[i].path == path && !checks[i].good)
+			return &checks[i];
+	return NULL;
+}
+
+/* Said of a path although nothing is missing. */
+static const char *caveat_of(const struct host_check *checks, size_t count, enum path_id path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (checks[i].path == path && checks[i].caveat)
+			return checks[i].finding;
+	return NULL;
+}
+
+static const char *remedy_named(const struct host_check *checks, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(checks[i].name, name) && !checks[i].good)
+			return checks[i].remedy;
+	return NULL;
+}
+
+/* What the host lacks tells more than which of the probes would have nothing to see. */
+static bool judge(const struct analysis *a, const struct host_check *checks, size_t count,
+		  enum path_id path, struct verdict *verdict)
+{
+	const struct host_check *missing = missing_for(checks, count, path);
+	const char *functions = remedy_named(checks, count, "kernel functions");
+	const char *caveat = caveat_of(checks, count, path);
+
+	verdict->watched = watched_path(a->session, a->silent, path);
+	verdict->why = watched_reasons(a->session, a->silent, path);
+	verdict->change = "";
+	verdict->functions = false;
+	if (!verdict->why)
+		return false;
+	if (missing) {
+		if (verdict->watched.state == WATCHED_WHOLE ||
+		    verdict->watched.state == WATCHED_PARTLY)
+			verdict->watched.state = missing->partial ? WATCHED_PARTLY : WATCHED_NOT;
+		free(verdict->why);
+		verdict->why = strdup(missing->finding);
+		verdict->change = missing->remedy;
+	} else if (verdict->watched.state == WATCHED_PARTLY ||
+		   verdict->watched.state == WATCHED_NOT) {
+		verdict->functions = functions && strstr(verdict->why, "no program is let onto");
+		verdict->change = verdict->functions ? functions : path_needs(path);
+	} else if (caveat && !verdict->why[0]) {
+		free(verdict->why);
+		verdict->why = strdup(caveat);
+	}
+	return verdict->why;
+}
+
+static int write_path(struct writer *writer, enum path_id path, const struct verdict *v, bool text)
+{
+	char *cell = NULL;
+	int error;
+
+	if (text && v->change[0] &&
+	    asprintf(&cell, "%s. To change that: %s.", v->why,
+		     v->functions ? "see kernel functions, below" : v->change) < 0)
+		return failed(-ENOMEM, "no memory for a path");
+	error = writer_row(writer, (union cell[]){
+					   {.text = path_name(path)},
+					   {.text = watched_state_name(v->watched.state)},
+					   {.count = v->watched.probes},
+					   {.count = v->watched.on},
+					   {.count = v->watched.silent},
+					   {.text = cell ? cell : v->why},
+					   {.text = v->change},
+				   });
+	free(cell);
+	return error;
+}
+
+int doctor_write_paths(const struct analysis *a, const struct host_check *checks, size_t count,
+		       struct writer *writer, bool text)
+{
+	static const struct column columns[] = {
+		{"path", NULL, COLUMN_TEXT, 22, false},	 {"state", NULL, COLUMN_TEXT, 9, false},
+		{"probes", NULL, COLUMN_COUNT, 6, true}, {"on", NULL, COLUMN_COUNT, 6, true},
+		{"silent", NULL, COLUMN_COUNT, 6, true}, {"why", NULL, COLUMN_TEXT, 0, false},
+		{"change", NULL, COLUMN_TEXT, 0, false},
+	};
+	const struct table table = {
+		"paths", count ? "What this host can show" : "What the recording's host could show",
+		columns, COUNT(columns) - (text ? 1 : 0)};
+	int error = writer_begin(writer, &table);
+
+	for (int path = PATH_NONE + 1; !error && path < PATH_COUNT; path++) {
+		struct verdict verdict;
+
+		if (!judge(a, checks, count, path, &verdict))
+			return failed(-ENOMEM, "no memory for a path");
+		error = write_path(writer, path, &verdict, text);
+		free(verdict.why);
+	}
+	return error ? error : writer_end(writer);
+}

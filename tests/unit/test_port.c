@@ -169,17 +169,18 @@ static void a_lost_response_is_given_up_and_asked_anew(void **state)
 	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 2);
 	start = monotonic_ns();
 	assert_int_equal(dma_once(0, 0, 0, 3 * PAGE_BYTES, NULL), 0);
-	assert_in_range(monotonic_ns() - start, 60 * NSEC_PER_MSEC, 2 * NSEC_PER_SEC);
+	assert_true(monotonic_ns() - start >= 60 * NSEC_PER_MSEC);
 	port_stats(rig->devices[0].port, &stats);
-	assert_int_equal(stats.timeouts, 2);
-	assert_int_equal(stats.groups, 3);
-	assert_int_equal(stats.requests, 9);
+	/* On a busy machine one that was not lost may come too late as well. */
+	assert_true(stats.timeouts >= 2);
+	assert_int_equal(stats.groups, stats.timeouts + 1);
+	assert_int_equal(stats.requests, 3 * stats.groups);
 	records = rig_truth(&count);
 	for (size_t i = 0; i < count; i++)
 		if (records[i].what == TRUTH_RESUME)
-			assert_int_equal(records[i].group, 2);
+			assert_true(records[i].group >= 2);
 	assert_int_equal(rig_truth_count(TRUTH_RESUME), 3);
-	assert_int_equal(rig_truth_count(TRUTH_RESPONSE), 9);
+	assert_true(rig_truth_count(TRUTH_RESPONSE) >= 9);
 	assert_int_equal(rig_violations(rig), 0);
 }
 
@@ -346,49 +347,74 @@ static int join(struct waiter *waiter)
 	return waiter->result;
 }
 
+/* Nobody sleeps with an item in hand: all are where the delay holds them, and none beyond. */
 static void delays_of_different_groups_overlap(void **state)
 {
+	static const struct {
+		enum inject_point point;
+		__u8 reached, beyond;
+	} delays[] = {{INJECT_DELIVERY, TRUTH_REQUEST, TRUTH_ISR},
+		      {INJECT_DISPATCH, TRUTH_ISR, TRUTH_HANDLER}};
 	struct waiter waiters[8];
-	__u64 begun;
 
 	(void)state;
-	build((struct rig_config){.devices = 8});
-	rig_arm(rig, INJECT_DELIVERY, 60 * NSEC_PER_MSEC, -1);
-	rig_arm(rig, INJECT_DISPATCH, 60 * NSEC_PER_MSEC, -1);
-	begun = monotonic_ns();
-	for (__u32 i = 0; i < 8; i++)
-		start(&waiters[i], i, 0, i * 3 * PAGE_BYTES, 2 * PAGE_BYTES);
-	for (__u32 i = 0; i < 8; i++)
-		assert_int_equal(join(&waiters[i]), 0);
-	assert_in_range(monotonic_ns() - begun, 120 * NSEC_PER_MSEC, 800 * NSEC_PER_MSEC);
-	assert_stages_in_order(16);
-	assert_int_equal(rig_violations(rig), 0);
+	for (size_t n = 0; n < 2; n++) {
+		build((struct rig_config){.devices = 8});
+		rig_arm(rig, delays[n].point, 3600 * NSEC_PER_SEC, -1);
+		for (__u32 i = 0; i < 8; i++)
+			start(&waiters[i], i, 0, i * 3 * PAGE_BYTES, 2 * PAGE_BYTES);
+		while (rig_truth_count(delays[n].reached) < 16)
+			sleep_until(monotonic_ns() + NSEC_PER_MSEC);
+		assert_int_equal(rig_truth_count(delays[n].beyond), 0);
+		rig_stop(rig);
+		for (__u32 i = 0; i < 8; i++)
+			assert_int_equal(join(&waiters[i]), -ESHUTDOWN);
+		assert_int_equal(rig_violations(rig), 0);
+		if (!n)
+			rig_destroy(rig);
+	}
 }
 
 static void a_serial_handler_serves_one_group_after_the_other(void **state)
 {
+	const struct truth_record *records;
 	struct waiter waiters[5];
-	__u64 serial = 0, affined = 0;
+	int open = 0;
+	size_t count;
 
 	(void)state;
-	for (int round = 0; round < 2; round++) {
-		__u64 begun;
-
-		build((struct rig_config){
-			.tenants = 5, .scheduler = round ? SCHEDULER_AFFINED : SCHEDULER_SERIAL});
-		rig_arm(rig, INJECT_RESPOND, 30 * NSEC_PER_MSEC, -1);
-		begun = monotonic_ns();
-		for (__u32 i = 0; i < 5; i++)
-			start(&waiters[i], i, 0, 0, PAGE_BYTES);
-		for (__u32 i = 0; i < 5; i++)
-			assert_int_equal(join(&waiters[i]), 0);
-		*(round ? &affined : &serial) = monotonic_ns() - begun;
-		assert_int_equal(rig_violations(rig), 0);
-		if (!round)
-			rig_destroy(rig);
+	build((struct rig_config){.tenants = 5});
+	rig_arm(rig, INJECT_RESPOND, NSEC_PER_MSEC, -1);
+	for (__u32 i = 0; i < 5; i++)
+		start(&waiters[i], i, 0, 0, PAGE_BYTES);
+	for (__u32 i = 0; i < 5; i++)
+		assert_int_equal(join(&waiters[i]), 0);
+	records = rig_truth(&count);
+	for (size_t i = 0; i < count; i++) {
+		open += records[i].what == TRUTH_HANDLER;
+		open -= records[i].what == TRUTH_RESPONSE;
+		assert_in_range(open, 0, 1);
 	}
-	assert_true(serial >= 150 * NSEC_PER_MSEC);
-	assert_true(affined < serial / 2);
+	assert_int_equal(rig_truth_count(TRUTH_RESPONSE), 5);
+	assert_int_equal(rig_violations(rig), 0);
+}
+
+static void affined_handlers_serve_tenants_at_once(void **state)
+{
+	struct waiter waiters[5];
+
+	(void)state;
+	build((struct rig_config){.tenants = 5, .scheduler = SCHEDULER_AFFINED});
+	rig_arm(rig, INJECT_RESPOND, 3600 * NSEC_PER_SEC, -1);
+	for (__u32 i = 0; i < 5; i++)
+		start(&waiters[i], i, 0, 0, PAGE_BYTES);
+	while (rig_truth_count(TRUTH_HANDLER) < 5)
+		sleep_until(monotonic_ns() + NSEC_PER_MSEC);
+	assert_int_equal(rig_truth_count(TRUTH_RESPONSE), 0);
+	rig_stop(rig);
+	/* The stop lets the responses go, too. */
+	for (__u32 i = 0; i < 5; i++)
+		assert_int_not_equal(join(&waiters[i]), 1);
 }
 
 static void an_affined_handler_stays_on_its_tenants_cpus(void **state)
@@ -498,6 +524,7 @@ int main(void)
 		RIG_TEST(a_failure_disables_page_requests_until_they_are_enabled),
 		RIG_TEST(delays_of_different_groups_overlap),
 		RIG_TEST(a_serial_handler_serves_one_group_after_the_other),
+		RIG_TEST(affined_handlers_serve_tenants_at_once),
 		RIG_TEST(an_affined_handler_stays_on_its_tenants_cpus),
 		RIG_TEST(stop_ends_waits_in_the_middle_of_faults),
 		RIG_TEST(many_tenants_reuse_group_numbers_at_once),

@@ -211,6 +211,7 @@ enum mm_cause {
 	MM_SWAP,
 	MM_USERFAULTFD,
 	MM_ERROR, /* SIGBUS, out of memory, poisoned */
+	MM_PERMISSION, /* emulated: the page was there and mapped for the device, but read-only */
 };
 
 enum flush_kind {

@@ -68,9 +68,13 @@ static __u64 ats_translate(struct lookup *lookup, struct lookup_lane *lane, __u6
 	enum iotlb_answer answer;
 	int error;
 
-	if (tlb_lookup(ats->devtlb, 0, iova, &page) && !(permissions & ~page.permissions)) {
-		lane_count(&lane->devtlb_hits);
-		return bytes_left(iova, page.page);
+	if (tlb_lookup(ats->devtlb, 0, iova, &page)) {
+		if (!(permissions & ~page.permissions)) {
+			lane_count(&lane->devtlb_hits);
+			return bytes_left(iova, page.page);
+		}
+		/* It grants too little: the device asks anew, and the answer may be a smaller page. */
+		tlb_invalidate(ats->devtlb, 0, iova, PAGE_BYTES);
 	}
 	lane_count(&lane->devtlb_misses);
 	error = iommu_translate(lookup->domain, iova, permissions, &page, &answer);

@@ -6,12 +6,12 @@
 
 #include <errno.h>
 
-static void resolved(void *argument, bool major)
+static void resolved(void *argument, bool major, enum mm_cause cause)
 {
 	const struct page_request *request = argument;
 	struct fault_probe probe = request_probe(request);
 
-	probe.flags_code |= major ? EVENT_MAJOR : 0;
+	probe.flags_code |= (major ? EVENT_MAJOR : 0) | (__u64)cause << 8;
 	FAULT_PROBE(resolved, &probe);
 }
 

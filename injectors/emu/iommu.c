@@ -83,7 +83,7 @@ void iommu_domain_destroy(struct iommu_domain *domain)
  * Puts a table under an entry of `level`. What the entry said holds for all entries of the table, so
  * that a walker beside us finds the same translation before and after.
  */
-static int grow(_Atomic __u64 *entry, unsigned int level)
+static int grow(struct iommu_domain *domain, _Atomic __u64 *entry, unsigned int level)
 {
 	__u64 old = atomic_load_explicit(entry, memory_order_relaxed);
 	__u64 bytes = level_bytes(level - 1);
@@ -99,6 +99,7 @@ static int grow(_Atomic __u64 *entry, unsigned int level)
 		atomic_store_explicit(&table[i], leaf, memory_order_relaxed);
 	}
 	atomic_store_explicit(entry, (__u64)table | PERMISSIONS, memory_order_release);
+	domain->stats.splits += !!(old & PERMISSIONS);
 	return 0;
 }
 
@@ -113,7 +114,7 @@ static _Atomic __u64 *entry_at(struct iommu_domain *domain, __u64 iova, unsigned
 		_Atomic __u64 *entry = &table[level_index(iova, l)];
 
 		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed)) &&
-		    (!create || grow(entry, l)))
+		    (!create || grow(domain, entry, l)))
 			return NULL;
 		table = table_of(atomic_load_explicit(entry, memory_order_relaxed));
 	}
@@ -151,6 +152,7 @@ static __u64 map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __
 		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed))) {
 			if (replace(entry, physical | permissions | ENTRY_HUGE))
 				iotlb_forget(domain, iova, HUGE_BYTES);
+			domain->stats.huge++;
 			return HUGE_BYTES;
 		}
 	}
@@ -205,6 +207,13 @@ static _Atomic __u64 *entry_to_change(struct iommu_domain *domain, __u64 iova, _
 		return entry;
 	*bytes = PAGE_BYTES;
 	return split;
+}
+
+void iommu_domain_stats(struct iommu_domain *domain, struct iommu_domain_stats *stats)
+{
+	pthread_mutex_lock(&domain->update);
+	*stats = domain->stats;
+	pthread_mutex_unlock(&domain->update);
 }
 
 void iommu_withdraw(struct iommu_domain *domain, __u64 iova, __u64 length)

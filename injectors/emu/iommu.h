@@ -48,6 +48,11 @@ __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length);
 int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
 	       struct iommu_translation *translation);
 
+struct iommu_domain_stats {
+	__u64 huge, splits; /* 2 MiB entries written, and of them split into 4 KiB ones */
+};
+void iommu_domain_stats(struct iommu_domain *domain, struct iommu_domain_stats *stats);
+
 /* Of one IOMMU, shared by its domains; as of tlb_create(). It outlives the domains attached to it. */
 struct iotlb;
 int iotlb_create(struct iotlb **iotlb, const struct cache_config *config);

@@ -19,6 +19,7 @@ struct iommu_domain {
 	_Atomic __u64 *root;
 	struct iotlb *iotlb; /* NULL: none */
 	__u32 number;	     /* of this domain in it */
+	struct iommu_domain_stats stats;
 };
 
 /* After the tables have changed for the range, with `update` held: drops what was learnt before. */

@@ -159,13 +159,17 @@ struct inject_table *machine_injections(struct machine *machine)
 
 static void add_device(struct machine_totals *totals, const struct machine_device *device)
 {
+	struct iommu_domain_stats pages;
 	struct lookup_stats lookup;
 	struct port_stats port;
 
 	lookup_stats(device->lookup, &lookup);
 	port_stats(device->port, &port);
+	iommu_domain_stats(device->domain, &pages);
 	port_round_trips(device->port, &totals->round_trip);
 	port_lookup_times(device->port, &totals->lookup_time);
+	totals->huge += pages.huge;
+	totals->splits += pages.splits;
 	totals->lookup.lookups += lookup.lookups;
 	totals->lookup.faults += lookup.faults;
 	totals->lookup.read_only_faults += lookup.read_only_faults;
@@ -230,6 +234,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	histogram_init(&totals->lookup_time);
 	service_stats(machine->service, &totals->service);
 	emq_stats(machine->emq, &totals->emq);
+	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		add_device(totals, &machine->devices[i]);
 	for (__u32 i = 0; i < machine->config.tenant_count; i++)

@@ -38,6 +38,9 @@ struct device_config {
 	struct cache_config
 		devtlb; /* as of struct lookup_config; the seed is made of the machine's */
 	__u64 lookup_delay_ns;
+	bool huge;		   /* the IOPT has 2 MiB entries where they fit (premap) */
+	__u32 read_only_percent;   /* of its data pages, from the first on, are mapped read-only */
+	bool refuse_writes;	   /* to them: INVALID; else they become writable */
 	__s64 msi_cpu;		   /* where its MSI is registered, -1: its driver polls */
 	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
 	__u64 reenable_ns;	   /* page requests are disabled so long after a FAILURE */
@@ -108,6 +111,8 @@ struct machine_totals {
 	__u64 automatic, disabled, refused, held_back; /* as of struct port_stats */
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
+	__u64 upgrades;	  /* read-only pages made writable */
+	__u64 huge, splits;	      /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram round_trip;  /* ns, detect to resume of a group, as its port measured it */

@@ -184,14 +184,40 @@ static int build_channel(struct machine_device *device, const struct tenant *ten
 		.iova_offset = device->iova_offset,
 	};
 
-	return channel_create(&device->channel, &config);
+	int error = channel_create(&device->channel, &config);
+
+	if (error)
+		return error;
+	device->read_only_start =
+		(device->channel->data_address + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	device->read_only_end =
+		device->read_only_start +
+		((device->channel->data_bytes >> PAGE_BITS) * device->config.read_only_percent / 100
+		 << PAGE_BITS);
+	return 0;
+}
+
+/* Guest addresses from `start` to `end`. */
+static int map_range(struct machine_device *device, const struct tenant *tenant, __u64 start,
+		     __u64 end, __u64 permissions)
+{
+	return start == end ? 0
+			    : iommu_map(device->domain, device->iova_offset + start,
+					tenant->physical + start, end - start, permissions,
+					device->config.huge);
 }
 
 static int premap(struct machine_device *device, const struct tenant *tenant)
 {
-	int error = iommu_map(device->domain, device->iova_offset, tenant->physical,
-			      tenant->config.memory, IOMMU_READ | IOMMU_WRITE, false);
+	const __u64 both = IOMMU_READ | IOMMU_WRITE;
+	int error = map_range(device, tenant, 0, device->read_only_start, both);
 
+	if (!error)
+		error = map_range(device, tenant, device->read_only_start, device->read_only_end,
+				  IOMMU_READ);
+	if (!error)
+		error = map_range(device, tenant, device->read_only_end, tenant->config.memory,
+				  both);
 	if (!error)
 		lookup_map_ahead(device->lookup, device->iova_offset, tenant->config.memory);
 	return error;

@@ -32,7 +32,9 @@ struct machine_device {
 	struct lookup *lookup;
 	struct port *port;
 	__u32 pasid;
-	__u64 iova_offset;	   /* IOVA = guest address + this */
+	__u64 iova_offset;     /* IOVA = guest address + this */
+	__u64 read_only_start; /* guest addresses, equal: nothing is */
+	__u64 read_only_end;
 	pthread_mutex_t next_lock; /* evictions of what comes next take turns */
 };
 
@@ -48,6 +50,7 @@ struct machine {
 	struct access_log *access_log;
 	struct registry *registry;
 	atomic_ullong next_token;  /* of invalidations */
+	atomic_ullong upgrades;	   /* read-only pages made writable */
 	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
 	struct reclaimer *reclaimer;
 	bool started, stopped;

@@ -13,51 +13,97 @@ static __u32 machine_tenant_of(void *argument, __u32 device)
 	return machine->devices[device].config.tenant;
 }
 
-/* The page lock keeps evictions of this page out until it is in the IOPT (lookup.h). */
-static int resolve_locked(struct machine_device *device, struct tenant *tenant, __u32 index,
-			  const struct page_request *request, bool *major, __u64 *physical,
-			  void (*on_resolved)(void *argument, bool major), void *argument)
+static bool read_only(const struct machine_device *device, __u64 guest_address)
+{
+	return guest_address >= device->read_only_start && guest_address < device->read_only_end;
+}
+
+/* Only the permission is missing: the entry is there, and not being taken back. */
+static enum mm_cause cause_of(const struct machine_device *device,
+			      const struct page_request *request)
+{
+	struct iommu_translation translation;
+
+	if (request->flags & EVENT_WRITE &&
+	    iommu_walk(device->domain, request->address, IOMMU_WRITE, &translation) == -EACCES)
+		return MM_PERMISSION;
+	return MM_NONE;
+}
+
+/* A write to what is mapped read-only makes it writable, as after copy-on-write or a dirty log. */
+static int map(struct machine *machine, struct machine_device *device,
+	       const struct page_request *request, __u64 physical)
 {
 	__u64 guest_address = request->address - device->iova_offset;
+	__u64 permissions = IOMMU_READ;
 	struct truth_record truth;
 	int error;
 
-	error = guest_memory_resolve(tenant->memory, guest_address, index,
+	if (!read_only(device, guest_address) || request->flags & EVENT_WRITE)
+		permissions |= IOMMU_WRITE;
+	error = iommu_map(device->domain, request->address, physical, PAGE_BYTES, permissions,
+			  false);
+	if (error)
+		return error;
+	if (read_only(device, guest_address) && permissions & IOMMU_WRITE)
+		atomic_fetch_add(&machine->upgrades, 1);
+	truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, request);
+	truth.value = physical;
+	truth_log(truth);
+	return 0;
+}
+
+/* The page lock keeps evictions of this page out until it is in the IOPT (lookup.h). */
+static int resolve_locked(struct machine *machine, const struct page_request *request, bool *major,
+			  __u64 *physical, page_resolved on_resolved, void *argument)
+{
+	struct machine_device *device = &machine->devices[request->device];
+	const struct tenant *tenant = &machine->tenants[device->config.tenant];
+	__u64 guest_address = request->address - device->iova_offset;
+	enum mm_cause cause = cause_of(device, request);
+	struct truth_record truth;
+	int error;
+
+	error = guest_memory_resolve(tenant->memory, guest_address, request->device,
 				     request->flags & EVENT_WRITE, major);
 	if (error)
 		return -EIO;
 	truth = request_truth(TRUTH_SERVICE, TRUTH_RESOLVED, request);
 	truth.flags |= *major ? EVENT_MAJOR : 0;
+	truth.code = (__u8)cause;
 	truth_log(truth);
-	on_resolved(argument, *major);
+	on_resolved(argument, *major, cause);
 	*physical = tenant->physical + guest_address;
-	error = iommu_map(device->domain, request->address, *physical, PAGE_BYTES,
-			  IOMMU_READ | IOMMU_WRITE, false);
-	if (error)
-		return error;
-	truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, request);
-	truth.value = *physical;
-	truth_log(truth);
-	return 0;
+	return map(machine, device, request, *physical);
+}
+
+/* Of another tenant or PASID, outside of memory, or a write to what the guest may only read. */
+static bool refused(const struct machine *machine, const struct page_request *request)
+{
+	const struct machine_device *device = &machine->devices[request->device];
+	__u64 guest_address = request->address - device->iova_offset;
+
+	return request->pasid != device->pasid || request->address < device->iova_offset ||
+	       guest_address >= machine->tenants[device->config.tenant].config.memory ||
+	       (read_only(device, guest_address) && device->config.refuse_writes &&
+		request->flags & EVENT_WRITE);
 }
 
 static int machine_resolve(void *argument, const struct page_request *request, bool *major,
-			   __u64 *physical, void (*on_resolved)(void *argument, bool major),
-			   void *on_resolved_argument)
+			   __u64 *physical, page_resolved on_resolved, void *on_resolved_argument)
 {
 	struct machine *machine = argument;
-	struct machine_device *device = &machine->devices[request->device];
-	struct tenant *tenant = &machine->tenants[device->config.tenant];
-	__u64 guest_address = request->address - device->iova_offset;
+	const struct machine_device *device = &machine->devices[request->device];
+	const struct tenant *tenant = &machine->tenants[device->config.tenant];
+	__u64 page = (request->address - device->iova_offset) >> PAGE_BITS;
 	int error;
 
-	if (request->pasid != device->pasid || request->address < device->iova_offset ||
-	    guest_address >= tenant->config.memory)
+	if (refused(machine, request))
 		return -EFAULT;
-	page_lock(tenant->locks, guest_address >> PAGE_BITS);
-	error = resolve_locked(device, tenant, request->device, request, major, physical,
-			       on_resolved, on_resolved_argument);
-	page_unlock(tenant->locks, guest_address >> PAGE_BITS);
+	page_lock(tenant->locks, page);
+	error = resolve_locked(machine, request, major, physical, on_resolved,
+			       on_resolved_argument);
+	page_unlock(tenant->locks, page);
 	return error;
 }
 

@@ -58,14 +58,16 @@ struct request_slot {
 
 struct service;
 
+typedef void (*page_resolved)(void *argument, bool major, enum mm_cause cause);
+
 /* What the service asks of whoever assembled the machine. */
 struct service_ops {
 	__u32 (*tenant_of)(void *machine, __u32 device);
-	/* Make the page present and mapped: 0 or -EFAULT (-> INVALID), other (-> FAILURE).
-	 * on_resolved() must be called between the two steps. */
+	/* Make the page present and mapped as the request asks: 0 or -EFAULT (-> INVALID), other
+	 * (-> FAILURE). on_resolved() must be called between the two steps; cause: MM_NONE, or
+	 * MM_PERMISSION if it was there and lacked nothing but the permission. */
 	int (*resolve)(void *machine, const struct page_request *request, bool *major,
-		       __u64 *physical, void (*on_resolved)(void *argument, bool major),
-		       void *argument);
+		       __u64 *physical, page_resolved on_resolved, void *argument);
 	/* The response reaches the device's port. */
 	void (*respond)(void *machine, __u32 device, __u32 pasid, __u16 group,
 			enum response_code code);

@@ -29,6 +29,8 @@ static const struct option_choice backends[] = {
 	{"pager", MEMORY_PAGER}, {"swap", MEMORY_SWAP}, {NULL, 0}};
 static const struct option_choice models[] = {
 	{"block", MODEL_BLOCK}, {"accel", MODEL_ACCEL}, {NULL, 0}};
+static const struct option_choice page_sizes[] = {{"4K", false}, {"2M", true}, {NULL, 0}};
+static const struct option_choice writes[] = {{"upgrade", false}, {"invalid", true}, {NULL, 0}};
 static const struct option_choice lookups[] = {
 	{"pa-bitmap", LOOKUP_PA_BITMAP}, {"ats", LOOKUP_ATS}, {NULL, 0}};
 /* Not the oracle: a machine does not know its future. */
@@ -170,6 +172,18 @@ static const struct option_row rows[] = {
 	 .meaning = "descriptors in each queue", .power_of_two = true},
 	{"device", "group_pages", OPTION_COUNT, DEVICE(config.group_pages), 1, GROUP_PAGES_MAX, "1",
 	 .meaning = "page requests that one group may hold"},
+	{"device", "page_size", OPTION_CHOICE, DEVICE(config.huge), .otherwise = "4K",
+	 .choices = page_sizes,
+	 .meaning = "of the IOPT's entries at the start (premap); 2M: where they fit, split when a "
+		    "part of one is evicted or becomes writable"},
+	{"device", "read_only_percent", OPTION_COUNT, DEVICE(config.read_only_percent), 0, 100, "0",
+	 .meaning =
+		 "percent of the device's data pages, from the first on, that are mapped read-only"},
+	{"device", "read_only_write", OPTION_CHOICE, DEVICE(config.refuse_writes),
+	 .otherwise = "upgrade", .choices = writes,
+	 .meaning =
+		 "what becomes of a fault by a write to them: the page becomes writable until it "
+		 "is evicted, or the response is INVALID"},
 	{"device", "msi_cpu", OPTION_COUNT, DEVICE(config.msi_cpu), -1, 1023, "-1",
 	 .meaning = "scheduler=affined: the tenant's CPU that the device interrupts, where its "
 		    "faults are handled first; -1: it is polled, the least loaded CPU is chosen"},

@@ -307,25 +307,27 @@ static int expand_injection(struct builder *b, const struct job_injection *injec
 	return 0;
 }
 
-/* A device interrupts a CPU of its tenant; a tenant without CPUs of its own has none to name. */
-static int check_msi(const struct builder *b)
+/* What a device asks of its tenant and its machine. */
+static int check_device(const struct builder *b, __u32 index)
 {
 	const struct machine_config *machine = &b->plan->machine;
+	const struct device_config *device = &machine->devices[index];
+	const cpu_set_t *cpus = &machine->tenants[device->tenant].cpus;
 	char full[JOB_NAME * 2 + 2];
 
-	for (__u32 d = 0; d < machine->device_count; d++) {
-		const struct device_config *device = &machine->devices[d];
-		const cpu_set_t *cpus = &machine->tenants[device->tenant].cpus;
-
-		if (device->msi_cpu < 0 ||
-		    (device->msi_cpu < CPU_SETSIZE && CPU_ISSET((size_t)device->msi_cpu, cpus)))
-			continue;
+	device_full_name(b, index, full, sizeof(full));
+	if (device->huge && !machine->premap)
+		return failed(
+			-EBADMSG,
+			"%s: page_size=2M of %s is that of entries made at the start; accepted: "
+			"with premap=yes, or 4K",
+			b->device_origins[index].where, full);
+	if (device->msi_cpu >= 0 &&
+	    (device->msi_cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)device->msi_cpu, cpus)))
 		return failed(-EBADMSG,
 			      "%s: msi_cpu=%lld is none of the CPUs of the tenant of %s; accepted: "
 			      "one of its `cpus`, or -1",
-			      b->device_origins[d].where, device->msi_cpu,
-			      device_full_name(b, d, full, sizeof(full)));
-	}
+			      b->device_origins[index].where, device->msi_cpu, full);
 	return 0;
 }
 
@@ -389,8 +391,8 @@ int plan_build(struct plan *plan, const struct job *job)
 		err = expand_injection(&b, &job->injections[i], i + 1);
 	if (!err)
 		err = check_host(&b);
-	if (!err)
-		err = check_msi(&b);
+	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
+		err = check_device(&b, d);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);

@@ -117,6 +117,11 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_DISABLES] = (double)totals->disabled;
 	v[RESULT_REFUSED] = (double)totals->refused;
 	v[RESULT_HELD_BACK] = (double)totals->held_back;
+	v[RESULT_READ_ONLY] = (double)totals->lookup.read_only_faults;
+	v[RESULT_UPGRADES] = (double)totals->upgrades;
+	v[RESULT_INVALID] = (double)totals->service.responses[RESPONSE_INVALID];
+	v[RESULT_HUGE] = (double)totals->huge;
+	v[RESULT_SPLITS] = (double)totals->splits;
 	fill_emq(result, &totals->emq);
 	v[RESULT_OFF_TENANT] = (double)totals->service.off_tenant;
 	v[RESULT_AT_MSI] = (double)totals->service.at_msi;

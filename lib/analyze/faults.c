@@ -69,6 +69,8 @@ static void apply(struct faults *f, struct group *group, struct fault *fault, co
 		fault->handler_cpu = e->cpu;
 		break;
 	case EVENT_FAULT_RESOLVED:
+		if (!fault->kernel)
+			fault->cause = e->code;
 		claim_cpu_faults(f, group, fault);
 		break;
 	case EVENT_FAULT_RESPONSE:

@@ -167,10 +167,11 @@ const char *fault_cause_name(const struct fault *fault)
 		[MM_SWAP] = "swap",
 		[MM_USERFAULTFD] = "userfaultfd",
 		[MM_ERROR] = "error",
+		[MM_PERMISSION] = "permission",
 	};
 
 	/* Brought, but not before our eyes. */
-	if (!fault->kernel || (fault->cause == MM_NONE && fault->code == RESPONSE_SUCCESS))
+	if (fault->cause == MM_NONE && (!fault->kernel || fault->code == RESPONSE_SUCCESS))
 		return "-";
 	return fault->cause < sizeof(names) / sizeof(names[0]) ? names[fault->cause] : "unknown";
 }

@@ -83,7 +83,7 @@ const char *fault_reached_name(const struct fault *fault);
 bool fault_effort_known(const struct fault *fault);
 /* "major", "minor", "unknown": whether storage was read for it. */
 const char *fault_effort_name(const struct fault *fault);
-/* "swap", "anonymous", ...; "-" where no kernel path told. */
+/* "swap", "anonymous", ..., of an emulated device's fault "permission"; "-" where nobody told. */
 const char *fault_cause_name(const struct fault *fault);
 /* "sva", "iommufd", "other"; "-" if unknown. */
 const char *fault_consumer_name(const struct fault *fault);

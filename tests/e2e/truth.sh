@@ -43,6 +43,11 @@ adopt overflow
 equal "overflow: the queue overflowed, groups were discarded, requests held back and disabled" \
 	"$(grep -c '^PASS' run.out)" 5
 
+compare mappings "$INJECT" "$root/tests/e2e/jobs/mappings.ini" --evictions-race
+adopt mappings
+equal "mappings: entries of 2 MiB were split, writes to read-only pages upgraded and refused" \
+	"$(grep -c '^PASS' run.out)" 4
+
 # Which CPU each handler ran on, as the probes saw it.
 compare isolation "$INJECT" "$root/tests/e2e/jobs/isolation.ini" --evictions-race
 adopt isolation

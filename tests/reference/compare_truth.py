@@ -19,6 +19,7 @@ import sys
 STAGES = ("detect", "request", "isr", "handler", "resolved", "mapped", "response", "resume")
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
 STATES = ("complete", "unfinished", "inconsistent", "overflowed", "discarded")
+CAUSES = {0: "-", 10: "permission"}
 RESPONSES = {0: "success", 1: "invalid", 15: "failure", 16: "automatic"}
 # A probe's time lies between two of the log's, taken elsewhere by the same or the next to act
 # (docs/truth-log.md): the last of the first that there is, and the first of the second.
@@ -75,7 +76,7 @@ class TruthLog:
 
     def __init__(self, path):
         self.requests = collections.defaultdict(dict)  # fault -> stage -> time
-        self.where, self.code = {}, {}
+        self.where, self.code, self.cause = {}, {}, {}
         self.major = set()
         self.counts = collections.Counter()
         self.groups = collections.defaultdict(set)  # stage of groups -> (time, group)
@@ -104,8 +105,10 @@ class TruthLog:
         if what == "detect":
             self.where[fault] = (record["device"], record["pasid"], record["group"],
                                  record["address"])
-        if what == "resolved" and record["flags"] & 32:
-            self.major.add(fault)
+        if what == "resolved":
+            self.cause[fault] = CAUSES.get(record["code"], "?")
+            if record["flags"] & 32:
+                self.major.add(fault)
         if what in PER_GROUP:
             self.groups[what].add((record["time_ns"], record["device"], record["pasid"],
                                    record["group"]))
@@ -188,9 +191,13 @@ def compare_fault(log, request, row, problems, alone):
     code = log.code.get(request, "-")
     if row["response"] != code:
         problems["response"].append(f"{name}: {row['response']}, sent {code}")
+    if row["cause"] != log.cause.get(request, "-"):
+        problems["cause"].append(f"{name}: {row['cause']}, not {log.cause.get(request)}")
     if row["kind"] != log.effort(request):
         problems["kind"].append(f"{name}: {row['kind']}, not {log.effort(request)}")
-    if request in log.major or (alone and "resolved" in truth):
+    if log.cause.get(request) == "permission" and row["cpu_faults"] != "0":
+        problems["cpu"].append(f"{name}: {row['cpu_faults']} CPU faults for a page that was there")
+    elif request in log.major or (alone and log.cause.get(request) == "-"):
         inside = row["cpu_fault_ns"] and "handler" in times and "resolved" in times and (
             times["handler"] <= int(row["cpu_fault_ns"]) <= times["resolved"])
         if row["cpu_faults"] != "1" or not inside:
@@ -286,6 +293,7 @@ def main(arguments):
     result("finished and unfinished told apart", problems["state"])
     result("response codes", problems["response"])
     result("minor and major told apart", problems["kind"])
+    result("what was missing, page or permission", problems["cause"])
     held = sum(len(log.major) if not alone else
                sum("resolved" in stages for stages in log.requests.values()) for log in logs)
     result(f"one CPU fault inside each {'resolved' if alone else 'major'} fault's handler ({held})",

@@ -44,7 +44,7 @@ static __u32 tenant_of(void *machine, __u32 device)
 }
 
 static int resolve(void *machine, const struct page_request *request, bool *major, __u64 *physical,
-		   void (*on_resolved)(void *argument, bool major), void *argument)
+		   page_resolved on_resolved, void *argument)
 {
 	(void)machine;
 	pthread_mutex_lock(&host.lock);
@@ -60,7 +60,7 @@ static int resolve(void *machine, const struct page_request *request, bool *majo
 		return -EFAULT;
 	if (request->address >= 1ull << 31)
 		return -EIO;
-	on_resolved(argument, false);
+	on_resolved(argument, false, MM_NONE);
 	*major = false;
 	*physical = request->address;
 	return 0;

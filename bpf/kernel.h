@@ -75,6 +75,12 @@ struct device {
 	const struct bus_type *bus;
 	struct dev_iommu *iommu;
 	struct iommu_group *iommu_group;
+	const struct class *class;
+	__u32 devt;
+};
+
+struct class {
+	const char *name;
 };
 
 struct iommu_group {

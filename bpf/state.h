@@ -158,6 +158,9 @@ enum probe_id {
 	PROBE_BLOCK_ISSUE,
 	PROBE_BLOCK_COMPLETE,
 
+	/* device_gone.bpf.c */
+	PROBE_DEVICE_RELEASE,
+
 	PROBE_COUNT,
 };
 
@@ -191,6 +194,11 @@ struct device_key {
 };
 
 #define DEVICE_BY_ADDRESS 0x100 /* source is a struct device, its kind is in device_state */
+/*
+ * Beside a kind: it has gone, and stays here until user space has taken its name. source is its
+ * device_state.id, owner_start what source was.
+ */
+#define DEVICE_GONE 0x200
 #define DEVICE_OWNER_NAME 0x200 /* no device: the name of a process, which may soon be gone */
 
 /* An IOMMU domain: one of the devices attached to it. */

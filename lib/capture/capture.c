@@ -267,6 +267,13 @@ static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
 	return pushed;
 }
 
+/* Most hosts never lose a device, and none has to be asked about. */
+static void forget_gone(struct capture *c)
+{
+	if (probe_set_info(c->probes, PROBE_DEVICE_RELEASE)->hits)
+		device_table_forget_gone(c->devices);
+}
+
 static int every_second(struct capture *c, struct stream sink, __u64 now)
 {
 	int error;
@@ -276,6 +283,7 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	c->next_second_ns = now + NSEC_PER_SEC;
 	capture_find_emulator(c);
 	probe_set_look_again(c->probes);
+	forget_gone(c);
 	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
 			     capture_take_unfinished, c);
 	if (!error)

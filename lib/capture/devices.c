@@ -21,7 +21,7 @@ struct entry {
 };
 
 struct device_table {
-	int map;
+	int map, domains;
 	struct capture_state *state;
 	const char *const *patterns;
 	size_t pattern_count;
@@ -43,6 +43,7 @@ int device_table_create(struct device_table **table, const struct capture_config
 	if (!t)
 		return failed(-ENOMEM, "no memory for the device dictionary");
 	t->map = maps->devices;
+	t->domains = maps->domains;
 	t->state = maps->state;
 	t->patterns = config->devices;
 	t->pattern_count = config->device_count;
@@ -95,6 +96,32 @@ static bool wanted(const struct device_table *table, const struct device_info *i
 	return false;
 }
 
+/* Whether the kernel side still means this device by this key. */
+static bool is_there(const struct device_table *table, const struct entry *entry)
+{
+	struct device_state state;
+
+	return !bpf_map_lookup_elem(table->map, &entry->key, &state) && state.id == entry->id;
+}
+
+/* The device that is called so now, 0: none. One that has gone may have had the same name. */
+static __u32 present(const struct device_table *table, const struct device_info *info)
+{
+	for (size_t i = 0; i < table->entry_count; i++) {
+		const struct entry *entry = &table->entries[i];
+		const struct device_info *other;
+
+		if (!entry->handle || entry->handle == HANDLE_DROPPED ||
+		    entry->key.kind & DEVICE_GONE)
+			continue;
+		other = &table->infos[entry->handle - 1];
+		if (other->kind == info->kind && !strcmp(other->name, info->name) &&
+		    is_there(table, entry))
+			return entry->handle;
+	}
+	return 0;
+}
+
 static __u32 keep(struct device_table *table, const struct device_key *key, __u32 id,
 		  const struct device_info *info)
 {
@@ -107,9 +134,8 @@ static __u32 keep(struct device_table *table, const struct device_key *key, __u3
 	    !grow(&table->infos, &table->info_room, table->info_count + 1, sizeof(*copy)))
 		return 0;
 	/* The kernel side met it by its place and by its address. */
-	for (size_t i = 0; info->kind == DEVICE_PCI && i < table->info_count && !handle; i++)
-		if (table->infos[i].kind == DEVICE_PCI && !strcmp(table->infos[i].name, info->name))
-			handle = table->infos[i].handle;
+	if (info->kind == DEVICE_PCI && !(key->kind & DEVICE_GONE))
+		handle = present(table, info);
 	if (!handle && wanted(table, info)) {
 		copy = &table->infos[table->info_count++];
 		*copy = *info;
@@ -247,10 +273,16 @@ static void describe(struct device_table *table, const struct device_key *key,
 
 static __u32 meet(struct device_table *table, struct device_key *key, struct device_state *state)
 {
+	struct device_key was = *key;
 	struct device_info info;
 	__u32 handle;
 
-	describe(table, key, state, &info);
+	if (was.kind & DEVICE_GONE) {
+		was.kind &= ~DEVICE_GONE;
+		was.source = was.owner_start;
+		was.owner_start = 0;
+	}
+	describe(table, &was, state, &info);
 	/* Naming may have brought the hello of its machine, and with it this very device. */
 	if (state->id < table->handle_room && table->handles[state->id])
 		return table->handles[state->id];
@@ -308,6 +340,57 @@ void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 ow
 			bpf_map_delete_elem(table->map, &entry->key);
 		else
 			table->entries[kept++] = *entry;
+	}
+	table->entry_count = kept;
+}
+
+/* Domains that were known by a device which has gone: theirs may be another's address by now. */
+static void forget_domains(const struct device_table *table, __u32 device)
+{
+	struct domain_state state;
+	__u64 domain, next;
+	int more = bpf_map_get_next_key(table->domains, NULL, &next);
+
+	while (!more) {
+		domain = next;
+		more = bpf_map_get_next_key(table->domains, &domain, &next);
+		if (!bpf_map_lookup_elem(table->domains, &domain, &state) && state.device == device)
+			bpf_map_delete_elem(table->domains, &domain);
+	}
+}
+
+/* Of the kernel's own devices; of the others who owns them tells. */
+static bool has_gone(const struct device_table *table, const struct entry *entry)
+{
+	switch (entry->key.kind) {
+	case DEVICE_BY_ADDRESS:
+	case PCI_FUNCTION:
+	case DEVICE_BLOCK:
+		return !is_there(table, entry);
+	default:
+		return entry->key.kind & DEVICE_GONE;
+	}
+}
+
+void device_table_forget_gone(struct device_table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->entry_count; i++) {
+		struct entry *entry = &table->entries[i];
+		struct device_key gone = entry->key;
+
+		if (!has_gone(table, entry)) {
+			table->entries[kept++] = *entry;
+			continue;
+		}
+		if (!(gone.kind & DEVICE_GONE)) {
+			gone.kind |= DEVICE_GONE;
+			gone.owner_start = gone.source;
+			gone.source = entry->id;
+		}
+		bpf_map_delete_elem(table->map, &gone);
+		forget_domains(table, entry->id);
 	}
 	table->entry_count = kept;
 }

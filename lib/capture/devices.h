@@ -36,5 +36,10 @@ __u32 device_table_handle(struct device_table *table, __u32 id);
 const struct device_info *device_table_next_new(struct device_table *table);
 /* The owner is gone: the kernel side forgets its devices. Handles stay valid for late events. */
 void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 owner_start);
+/*
+ * The kernel side has forgotten devices because they went: their entries and domains are given back.
+ * Handles stay valid for late events; who comes to such an address or place is another device.
+ */
+void device_table_forget_gone(struct device_table *table);
 
 #endif

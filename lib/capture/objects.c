@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bpf/block.skel.h"
+#include "bpf/device_gone.skel.h"
 #include "bpf/dma.skel.h"
 #include "bpf/emu.skel.h"
 #include "bpf/iommu.skel.h"
@@ -51,6 +52,7 @@ static const struct {
 	[OBJECT_PASID] = {"pasid", pasid_bpf__elf_bytes},
 	[OBJECT_PRQ] = {"prq", prq_bpf__elf_bytes},
 	[OBJECT_MMFAULT] = {"mmfault", mmfault_bpf__elf_bytes},
+	[OBJECT_DEVICE_GONE] = {"device_gone", device_gone_bpf__elf_bytes},
 };
 
 static program_target_fn target_of;
@@ -203,6 +205,7 @@ static int load_maps(struct shared_maps *maps)
 			      complaint_text());
 	maps->counters = bpf_object__find_map_fd_by_name(maps->object, "counters");
 	maps->devices = bpf_object__find_map_fd_by_name(maps->object, "devices");
+	maps->domains = bpf_object__find_map_fd_by_name(maps->object, "domains");
 	maps->groups = bpf_object__find_map_fd_by_name(maps->object, "groups");
 	maps->pids = bpf_object__find_map_fd_by_name(maps->object, "pids");
 	maps->aggregates = bpf_object__find_map_fd_by_name(maps->object, "aggregates");

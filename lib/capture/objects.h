@@ -26,6 +26,7 @@ enum object_id {
 	OBJECT_PASID,
 	OBJECT_PRQ,
 	OBJECT_MMFAULT,
+	OBJECT_DEVICE_GONE,
 	OBJECT_COUNT,
 };
 
@@ -34,7 +35,7 @@ struct shared_maps {
 	int cpus;
 	int *ring_fds; /* one per possible CPU */
 	size_t ring_bytes;
-	int counters, devices, groups, pids, aggregates, aggregate_bins, stacks;
+	int counters, devices, domains, groups, pids, aggregates, aggregate_bins, stacks;
 	const struct mapping_set *mappings; /* mapped, read only */
 	struct capture_state *state;	    /* mapped; both sides update it atomically */
 	size_t state_bytes;

@@ -33,7 +33,7 @@ static const unsigned char path_of_object[OBJECT_COUNT] = {
 	[OBJECT_VFIO] = PATH_VFIO,	 [OBJECT_VFIO_PCI] = PATH_VFIO,
 	[OBJECT_IOMMUFD] = PATH_IOMMUFD, [OBJECT_IOPF] = PATH_CORE,
 	[OBJECT_IOPF_END] = PATH_CORE,	 [OBJECT_PASID] = PATH_CORE,
-	[OBJECT_PRQ] = PATH_QUEUES,
+	[OBJECT_PRQ] = PATH_QUEUES,	 [OBJECT_DEVICE_GONE] = PATH_DMA,
 };
 
 const char *path_name(enum path_id path)

@@ -46,6 +46,33 @@ static bool feeds_others(const struct probe_row *row)
 	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_VOID;
 }
 
+/* Whoever knows devices by what the next one may get must hear when one goes. */
+static bool names_devices(const struct probe *probe)
+{
+	switch (probe->row->object) {
+	case OBJECT_BLOCK:
+	case OBJECT_DMA:
+	case OBJECT_IOMMU:
+	case OBJECT_IOPF:
+	case OBJECT_IOPF_END:
+	case OBJECT_PASID:
+	case OBJECT_VFIO_PCI:
+		return probe->wanted;
+	default:
+		return false;
+	}
+}
+
+static bool is_needed(const struct probe_set *set, const struct probe_row *row)
+{
+	bool needed = feeds_others(row);
+
+	/* The last row: all others have been chosen. */
+	for (int i = 0; row->id == PROBE_DEVICE_RELEASE && i < PROBE_DEVICE_RELEASE; i++)
+		needed |= names_devices(&set->probes[i]);
+	return needed;
+}
+
 static void choose(struct probe_set *set, struct probe *probe, const struct capture_config *config)
 {
 	const struct probe_row *row = probe->row;
@@ -55,7 +82,7 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 	probe->wanted = false;
 	if (named(config->disabled, config->disabled_count, row->name))
 		probe_turn_off(probe, "left out by --disable-probe");
-	else if (!feeds_others(row) && !capture_kind_asked(config, row->kind))
+	else if (!is_needed(set, row) && !capture_kind_asked(config, row->kind))
 		probe_turn_off(probe, "its kind of event was not asked for");
 	else
 		probe->wanted = true;

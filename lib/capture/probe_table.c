@@ -16,7 +16,7 @@ static const struct probe_row *find(bool (*is_it)(const struct probe_row *row, c
 		{sched_rows, sched_row_count}, {iommu_rows, iommu_row_count},
 		{dma_rows, dma_row_count},     {block_rows, block_row_count},
 		{vfio_rows, vfio_row_count},   {rdma_rows, rdma_row_count},
-		{iopf_rows, iopf_row_count},
+		{iopf_rows, iopf_row_count},   {device_rows, device_row_count},
 	};
 
 	for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++)

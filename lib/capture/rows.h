@@ -48,6 +48,8 @@ extern const struct probe_row rdma_rows[];
 extern const size_t rdma_row_count;
 extern const struct probe_row iopf_rows[];
 extern const size_t iopf_row_count;
+extern const struct probe_row device_rows[];
+extern const size_t device_row_count;
 extern const struct probe_row block_rows[];
 extern const size_t block_row_count;
 

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The device dictionary: devices that go, and what comes to their address or place. The maps are real
+ * ones, filled as the kernel side does. Needs root; without it every test is skipped.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/capture/devices.h"
+
+static struct shared_maps maps;
+static struct device_table *table;
+
+static bool know_nothing(void *self, const struct device_key *key, struct device_info *info)
+{
+	(void)self;
+	(void)key;
+	(void)info;
+	return false;
+}
+
+static int begin(void **state)
+{
+	struct capture_config config = {};
+
+	(void)state;
+	if (geteuid())
+		return 0;
+	if (shared_maps_create(&maps, 4096) ||
+	    device_table_create(&table, &config, &maps, know_nothing, NULL)) {
+		fprintf(stderr, "%s\n", failure_text());
+		return -1;
+	}
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	device_table_destroy(table);
+	table = NULL;
+	if (maps.object)
+		shared_maps_destroy(&maps);
+	return 0;
+}
+
+static struct device_key at(__u64 address)
+{
+	return (struct device_key){.kind = DEVICE_BY_ADDRESS, .source = address};
+}
+
+/* The kernel side meets a device; returns its number there. */
+static __u32 meet(__u64 address, const char *bus, const char *name)
+{
+	struct device_state state = {.id = ++maps.state->devices};
+	struct device_key key = at(address);
+	__u64 domain = address + 0x1000;
+	struct domain_state of = {.device = state.id};
+
+	snprintf(state.bus, sizeof(state.bus), "%s", bus);
+	snprintf(state.name, sizeof(state.name), "%s", name);
+	assert_int_equal(bpf_map_update_elem(maps.devices, &key, &state, BPF_NOEXIST), 0);
+	assert_int_equal(bpf_map_update_elem(maps.domains, &domain, &of, BPF_ANY), 0);
+	return state.id;
+}
+
+/* As bpf/device_gone.bpf.c does. */
+static void go(__u64 address)
+{
+	struct device_key key = at(address), gone = key;
+	struct device_state state;
+
+	assert_int_equal(bpf_map_lookup_elem(maps.devices, &key, &state), 0);
+	gone.kind |= DEVICE_GONE;
+	gone.owner_start = key.source;
+	gone.source = state.id;
+	assert_int_equal(bpf_map_update_elem(maps.devices, &gone, &state, BPF_NOEXIST), 0);
+	assert_int_equal(bpf_map_delete_elem(maps.devices, &key), 0);
+}
+
+static bool has_domain(__u64 address)
+{
+	__u64 domain = address + 0x1000;
+	struct domain_state of;
+
+	return !bpf_map_lookup_elem(maps.domains, &domain, &of);
+}
+
+static const char *told(__u32 handle)
+{
+	const struct device_info *info = device_table_next_new(table);
+
+	if (!info)
+		return "nothing";
+	assert_int_equal(info->handle, handle);
+	return info->name;
+}
+
+static void an_address_may_get_another_device(void **state)
+{
+	__u32 first, second;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	first = device_table_handle(table, meet(0x1000, "platform", "one"));
+	assert_string_equal(told(first), "one");
+	go(0x1000);
+	second = device_table_handle(table, meet(0x1000, "platform", "two"));
+	assert_int_not_equal(first, second);
+	assert_string_equal(told(second), "two");
+	/* Events of the first may still be on their way. */
+	assert_int_equal(device_table_handle(table, 1), first);
+}
+
+static void a_place_may_get_another_device(void **state)
+{
+	__u32 first, same, second;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	first = device_table_handle(table, meet(0x1000, "pci", "0000:01:00.0"));
+	assert_string_equal(told(first), "0000:01:00.0");
+	/* Met another way while it is there, it is the same. */
+	same = device_table_handle(table, meet(0x3000, "pci", "0000:01:00.0"));
+	assert_int_equal(same, first);
+	assert_string_equal(told(first), "nothing");
+	go(0x1000);
+	go(0x3000);
+	second = device_table_handle(table, meet(0x5000, "pci", "0000:01:00.0"));
+	assert_int_not_equal(first, second);
+	assert_string_equal(told(second), "0000:01:00.0");
+}
+
+/* Gone before user space has asked for its name, and another is there already. */
+static void a_short_life_leaves_a_name(void **state)
+{
+	__u32 first, second, number;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	number = meet(0x1000, "pci", "0000:01:00.0");
+	go(0x1000);
+	second = device_table_handle(table, meet(0x1000, "pci", "0000:01:00.0"));
+	first = device_table_handle(table, number);
+	assert_true(first && second);
+	assert_int_not_equal(first, second);
+	device_table_forget_gone(table);
+	assert_int_equal(device_table_handle(table, number), first);
+}
+
+static void what_has_gone_gives_its_slots_back(void **state)
+{
+	__u32 stays, late;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	stays = device_table_handle(table, meet(0x9000, "pci", "0000:09:00.0"));
+	/* Many more than the kernel side has room for, one after the other. */
+	for (int i = 0; i < 3 * DOMAINS_MAX; i++) {
+		__u64 address = 0x10000 + (__u64)i * 0x10000;
+
+		assert_true(device_table_handle(table, meet(address, "platform", "guest")));
+		go(address);
+		if (i % 1000 == 0) {
+			assert_true(has_domain(address));
+			device_table_forget_gone(table);
+			assert_false(has_domain(address));
+		}
+		if (i % 1000 == 999)
+			device_table_forget_gone(table);
+	}
+	device_table_forget_gone(table);
+	assert_true(has_domain(0x9000));
+	late = device_table_handle(table, 1);
+	assert_int_equal(late, stays);
+	assert_int_equal(device_table_handle(table, meet(0xa000, "pci", "0000:09:00.0")), stays);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_address_may_get_another_device, begin, end),
+		cmocka_unit_test_setup_teardown(a_place_may_get_another_device, begin, end),
+		cmocka_unit_test_setup_teardown(a_short_life_leaves_a_name, begin, end),
+		cmocka_unit_test_setup_teardown(what_has_gone_gives_its_slots_back, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
+}

@@ -143,10 +143,7 @@ static int set_window(struct top_options *top, const char *text)
 /* A positive decimal number within [low, high]. */
 static int parse_real(const char *what, const char *text, double low, double high, double *value)
 {
-	char *end;
-
-	*value = strtod(text, &end);
-	if (end == text || *end || !(*value >= low && *value <= high))
+	if (units_parse_real(text, value) || !(*value >= low && *value <= high))
 		return failed(-EINVAL, "%s %s: accepted: a number from %g to %g", what, text, low,
 			      high);
 	return 0;

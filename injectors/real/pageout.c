@@ -85,11 +85,11 @@ static int parse_range(const char *text, struct address_range *range)
 
 static int parse_rate(const char *text, double *rate)
 {
-	char *end;
+	int err = units_parse_rate(text, rate);
 
-	errno = 0;
-	*rate = strtod(text, &end);
-	if (errno || end == text || !(*rate > 0) || *rate > 1e7 || (*end && strcmp(end, "/s") != 0))
+	if (err)
+		return failed_in(err, "--rate");
+	if (!(*rate > 0) || *rate > 1e7)
 		return failed(-EINVAL, "--rate %s: accepted: more than 0, at most 10000000 /s",
 			      text);
 	return 0;

@@ -21,16 +21,22 @@ struct reader {
 	int error;
 };
 
-static int parse_real(const char *text, double low, double high, const char *accepted,
-		      double *value)
+static int parse_percentile(const char *text, double *percentile)
 {
-	char *end;
+	int error = units_parse_percent(text, percentile);
 
-	errno = 0;
-	*value = strtod(text, &end);
-	if (end == text || *end || errno || !(*value >= low && *value <= high))
-		return failed(-EINVAL, "%s: accepted: %s", text, accepted);
-	return 0;
+	return !error && !(*percentile > 0 && *percentile <= 100)
+		       ? failed(-EINVAL, "%s: accepted: more than 0, up to 100, such as 99.9", text)
+		       : error;
+}
+
+static int parse_iops(const char *text, double *rate)
+{
+	int error = units_parse_rate(text, rate);
+
+	return !error && !(*rate > 0)
+		       ? failed(-EINVAL, "%s: accepted: more than 0, such as 1000/s", text)
+		       : error;
 }
 
 static int parse_window(const char *text, __u64 *ns)
@@ -82,17 +88,16 @@ static int set_key(struct slo_objective *o, const char *key, const char *value)
 	if (!strcmp(key, "latency_target"))
 		return parse_latency(value, &o->latency_target_ns);
 	if (!strcmp(key, "latency_percentile"))
-		return parse_real(value, 1e-9, 100, "more than 0, up to 100, such as 99.9",
-				  &o->latency_percentile);
+		return parse_percentile(value, &o->latency_percentile);
 	if (!strcmp(key, "latency_window"))
 		return parse_window(value, &o->window_ns);
 	if (!strcmp(key, "min_iops"))
-		return parse_real(value, 1e-9, 1e12, "more than 0, I/Os a second", &o->min_iops);
+		return parse_iops(value, &o->min_iops);
 	if (!strcmp(key, "min_bandwidth"))
 		return parse_bandwidth(value, &o->min_bandwidth);
 	if (!strcmp(key, "fault_rate")) {
 		o->has_fault_rate = true;
-		return parse_real(value, 0, 1e9, "0 or more, faults a second", &o->fault_rate);
+		return units_parse_rate(value, &o->fault_rate);
 	}
 	if (!strcmp(key, "burst")) {
 		error = units_parse_count(value, 1, 1000, &count);

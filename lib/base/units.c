@@ -117,16 +117,94 @@ int units_parse_size(const char *text, __u64 *bytes)
 	return 0;
 }
 
-int units_parse_count(const char *text, __u64 minimum, __u64 maximum, __u64 *count)
+/* Returns what follows the number, NULL if the text does not begin with one. */
+static const char *parse_real(const char *text, double *value)
 {
-	bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-	unsigned long long value;
 	char *end;
 
+	/* strtod also takes blanks, signs, "inf", "nan" and "0x1p3". */
+	if (!isdigit((unsigned char)*text) || !strncasecmp(text, "0x", 2))
+		return NULL;
 	errno = 0;
-	value = strtoull(text, &end, hexadecimal ? 16 : 10);
-	/* strtoull takes blanks and signs; a count has neither. */
-	if (!isdigit((unsigned char)*text) || *end || errno || value < minimum || value > maximum)
+	*value = strtod(text, &end);
+	return errno ? NULL : end;
+}
+
+int units_parse_real(const char *text, double *value)
+{
+	const char *rest = parse_real(text, value);
+
+	if (rest && !*rest)
+		return 0;
+	return failed(-EINVAL, "'%s' is no number; accepted: digits, such as 1.5 or 1e6", text);
+}
+
+int units_parse_rate(const char *text, double *per_s)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"", 1}, {"/s", 1}, {"/m", 60}};
+	const char *rest = parse_real(text, per_s);
+
+	for (size_t i = 0; rest && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(rest, units[i].name) != 0)
+			continue;
+		*per_s /= units[i].seconds;
+		return 0;
+	}
+	return failed(-EINVAL,
+		      "'%s' is no rate; accepted: a number a second, such as 10/s or 600/m", text);
+}
+
+int units_parse_percent(const char *text, double *percent)
+{
+	const char *rest = parse_real(text, percent);
+
+	if (rest && (!*rest || !strcmp(rest, "%")))
+		return 0;
+	return failed(-EINVAL, "'%s' is no percentage; accepted: such as 99.9 or 99.9%%", text);
+}
+
+int units_parse_share(const char *text, double *share)
+{
+	const char *rest = parse_real(text, share);
+
+	if (rest && !strcmp(rest, "%"))
+		*share /= 100;
+	else if (!rest || *rest)
+		return failed(-EINVAL, "'%s' is no share; accepted: such as 0.25 or 25%%", text);
+	return 0;
+}
+
+static bool parse_whole(const char *text, __u64 *value)
+{
+	bool hexadecimal = !strncasecmp(text, "0x", 2);
+	unsigned long long whole;
+	const char *rest;
+	double real;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	whole = strtoull(text, &end, hexadecimal ? 16 : 10);
+	*value = whole;
+	if (!*end)
+		return !errno;
+	/* "1e6": exact as far as doubles are. */
+	rest = hexadecimal ? NULL : parse_real(text, &real);
+	if (!rest || *rest || real > 0x1p53 || real != (double)(__u64)real)
+		return false;
+	*value = (__u64)real;
+	return true;
+}
+
+int units_parse_count(const char *text, __u64 minimum, __u64 maximum, __u64 *count)
+{
+	__u64 value;
+
+	if (!parse_whole(text, &value) || value < minimum || value > maximum)
 		return failed(errno == ERANGE ? -ERANGE : -EINVAL,
 			      "'%s' is out of range; accepted: a number from %llu to %llu", text,
 			      (unsigned long long)minimum, (unsigned long long)maximum);

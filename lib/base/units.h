@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How people write quantities: "100ms", "1.5G", "14:02", and how we print them back.
+ * How people write quantities: "100ms", "1.5G", "10/s", "14:02", and how we print them back: on
+ * command lines, in job files and in SLO files alike.
  *
  * Parsing is strict: the whole text must be one quantity, in range, with a unit where leaving it
  * out would be a guess. Errors are -EINVAL or -ERANGE with a sentence that quotes the text and
@@ -18,7 +19,19 @@ int units_parse_duration(const char *text, __u64 *ns);
 /* "4096", "4K", "1.5G", "64KiB"; powers of 1024, letters of either case, up to "E". */
 int units_parse_size(const char *text, __u64 *bytes);
 
-/* A plain decimal or 0x number in [minimum, maximum]. */
+/* "10", "0.5", "1e6"; neither signs nor "inf", "nan" and hexadecimal digits. */
+int units_parse_real(const char *text, double *value);
+
+/* "10", "10/s", "600/m", all ten a second. */
+int units_parse_rate(const char *text, double *per_s);
+
+/* "99.9", "99.9%": a number of percent. */
+int units_parse_percent(const char *text, double *percent);
+
+/* "0.999", "99.9%": a share of one. */
+int units_parse_share(const char *text, double *share);
+
+/* A whole number in [minimum, maximum]: decimal digits, "1e6", or 0x and hexadecimal digits. */
 int units_parse_count(const char *text, __u64 minimum, __u64 maximum, __u64 *count);
 
 /* What a point in time is counted from. Only the first needs no recording to be understood. */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/job/quantity.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/units.h"
@@ -16,49 +15,39 @@ struct unit {
 	enum quantity_kind kind;
 };
 
-/* In each kind from large to small, so that quantity_text() finds the largest that divides. */
+/* What quantity_text() writes: in each kind from large to small, so that it finds the largest that divides. */
 static const struct unit units[] = {
 	{"G", 1ull << 30, QUANTITY_BYTES}, {"M", 1 << 20, QUANTITY_BYTES},
 	{"K", 1 << 10, QUANTITY_BYTES},	   {"h", 3600e9, QUANTITY_TIME},
 	{"m", 60e9, QUANTITY_TIME},	   {"s", 1e9, QUANTITY_TIME},
 	{"ms", 1e6, QUANTITY_TIME},	   {"us", 1e3, QUANTITY_TIME},
 	{"ns", 1, QUANTITY_TIME},	   {"/s", 1, QUANTITY_RATE},
-	{"/m", 1 / 60.0, QUANTITY_RATE},   {"%", 0.01, QUANTITY_REAL},
 };
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* Count, rate or share: a plain number, then perhaps a unit of its kind. */
-static int parse_plain(const char *text, enum quantity_kind kind, double *value)
-{
-	char *end;
-
-	/* strtod also takes "inf", "nan", "0x1p3" and a sign; none is a quantity. */
-	if (!isdigit((unsigned char)text[0]) || !strncasecmp(text, "0x", 2))
-		return -EINVAL;
-	*value = strtod(text, &end);
-	if (kind == QUANTITY_COUNT && *value != floor(*value))
-		return -EINVAL;
-	if (!*end)
-		return 0;
-	for (size_t i = 0; i < UNITS; i++) {
-		if (units[i].kind != kind || strcmp(units[i].suffix, end) != 0)
-			continue;
-		*value *= units[i].factor;
-		return 0;
-	}
-	return -EINVAL;
-}
-
 int quantity_parse(const char *text, enum quantity_kind kind, double *value)
 {
-	__u64 whole;
+	__u64 whole = 0;
 	int err;
 
-	if (kind != QUANTITY_BYTES && kind != QUANTITY_TIME)
-		return parse_plain(text, kind, value);
-	err = kind == QUANTITY_BYTES ? units_parse_size(text, &whole)
-				     : units_parse_duration(text, &whole);
+	switch (kind) {
+	case QUANTITY_RATE:
+		return units_parse_rate(text, value);
+	case QUANTITY_REAL:
+		return units_parse_share(text, value);
+	case QUANTITY_BYTES:
+		err = units_parse_size(text, &whole);
+		break;
+	case QUANTITY_TIME:
+		err = units_parse_duration(text, &whole);
+		break;
+	default:
+		/* An address in the place of a count is a slip. */
+		if (!strncasecmp(text, "0x", 2))
+			return -EINVAL;
+		err = units_parse_count(text, 0, UINT64_MAX, &whole);
+	}
 	if (!err)
 		*value = (double)whole;
 	return err;

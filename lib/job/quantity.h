@@ -7,7 +7,7 @@
  *	rate	10 10/s 600/m
  *	real	0.99 99%
  *
- * Sizes and times are those of lib/base/units.h.
+ * They are read by lib/base/units.h, as everywhere.
  */
 #ifndef FAULTLINE_QUANTITY_H
 #define FAULTLINE_QUANTITY_H

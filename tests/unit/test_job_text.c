@@ -172,6 +172,8 @@ static void quantities_have_units_and_nothing_else(void **state)
 						 "+3", NULL};
 	     *bad; bad++)
 		assert_int_not_equal(quantity_parse(*bad, QUANTITY_COUNT, &value), 0);
+	assert_int_equal(quantity_parse("1e6", QUANTITY_COUNT, &value), 0);
+	assert_true(value == 1e6);
 	assert_int_not_equal(quantity_parse("5", QUANTITY_TIME, &value), 0);
 	assert_int_not_equal(quantity_parse("5K", QUANTITY_TIME, &value), 0);
 	assert_string_equal(quantity_text(2097152, QUANTITY_BYTES, text, sizeof(text)), "2M");

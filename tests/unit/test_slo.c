@@ -14,6 +14,7 @@
 #include "lib/analyze/histogram.h"
 #include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
+#include "lib/job/quantity.h"
 
 #define SECOND 1000000000ull
 #define MS     1000000ull
@@ -395,6 +396,39 @@ static void a_file_is_read(void **state)
 	assert_int_equal(set.objectives[1].burst, 5);
 }
 
+/* What a job file says of its injections and what it says of its objectives read alike. */
+static void units_are_those_of_job_files(void **state)
+{
+	static const struct {
+		const char *text;
+		double per_s;
+	} rates[] = {{"10", 10},    {"10/s", 10},   {"600/m", 10},
+		     {"6e2/m", 10}, {"0.5/s", 0.5}, {"1e3", 1000}};
+	struct slo_set set;
+	char text[128];
+	double value;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		snprintf(text, sizeof(text), "[slo a]\nfault_rate = %s\nmin_iops = %s\n",
+			 rates[i].text, rates[i].text);
+		assert_int_equal(read_text(text, &set), 0);
+		assert_true(set.objectives[0].fault_rate == rates[i].per_s);
+		assert_true(set.objectives[0].min_iops == rates[i].per_s);
+		assert_int_equal(quantity_parse(rates[i].text, QUANTITY_RATE, &value), 0);
+		assert_true(value == rates[i].per_s);
+	}
+	assert_int_equal(
+		read_text("[slo a]\nlatency_target=1m\nlatency_percentile=99.9%\nburst=1e2\n"
+			  "min_bandwidth=1.5GiB\n",
+			  &set),
+		0);
+	assert_true(set.objectives[0].latency_percentile == 99.9);
+	assert_int_equal(set.objectives[0].burst, 100);
+	assert_int_equal(set.objectives[0].latency_target_ns, 60 * SECOND);
+	assert_int_equal(set.objectives[0].min_bandwidth, 3ull << 29);
+}
+
 static void bad_files_name_line_and_accepted_values(void **state)
 {
 	const struct {
@@ -408,13 +442,18 @@ static void bad_files_name_line_and_accepted_values(void **state)
 		{"[slo a]\nlatency_window=2d\n", -EINVAL, "1s to 1d"},
 		{"[slo a]\nlatency_percentile=101\n", -EINVAL, "up to 100"},
 		{"[slo a]\nlatency_percentile=0\n", -EINVAL, "more than 0"},
-		{"[slo a]\nlatency_percentile=nan\n", -EINVAL, "more than 0"},
-		{"[slo a]\nmin_iops=-1\n", -EINVAL, "more than 0"},
+		{"[slo a]\nlatency_percentile=nan\n", -EINVAL, "accepted: such as 99.9"},
+		{"[slo a]\nlatency_percentile=inf\n", -EINVAL, "accepted: such as 99.9"},
+		{"[slo a]\nmin_iops=0/s\n", -EINVAL, "more than 0"},
+		{"[slo a]\nmin_iops=-1\n", -EINVAL, "accepted: a number a second, such as 10/s"},
+		{"[slo a]\nmin_iops=0x10\n", -EINVAL, ":2: min_iops=0x10"},
+		{"[slo a]\nfault_rate=10/d\n", -EINVAL, "such as 10/s or 600/m"},
+		{"[slo a]\nfault_rate=10 /s\n", -EINVAL, "such as 10/s or 600/m"},
 		{"[slo a]\nmin_iops=many\n", -EINVAL, ":2: min_iops=many"},
 		{"[slo a]\nmin_bandwidth=0\n", -EINVAL, "more than 0"},
 		{"[slo a]\nburst=0\n", -EINVAL, ":2: burst=0"},
 		{"[slo a]\nburst=1001\n", -EINVAL, "1000"},
-		{"[slo a]\nfault_rate=-2\n", -EINVAL, "0 or more"},
+		{"[slo a]\nfault_rate=-2\n", -EINVAL, "accepted: a number a second"},
 		{"[slo a]\nfualt_rate=2\n", -EINVAL, "no such key; accepted: device"},
 		{"[slo a]\ndevice=\nburst=5\n", -EINVAL, ":2: device="},
 		{"[slo a]\ndevice=x\n", -EINVAL, ":1: [slo a] states no objective"},
@@ -447,6 +486,7 @@ int main(void)
 		cmocka_unit_test(ios_between_target_and_recording_count_as_slow),
 		cmocka_unit_test(a_part_of_an_io_is_no_slow_io),
 		cmocka_unit_test(slow_ios_that_were_only_counted_have_no_known_cause),
+		cmocka_unit_test(units_are_those_of_job_files),
 		cmocka_unit_test(a_window_within_its_percentile_is_kept),
 		cmocka_unit_test(a_freeze_is_a_window_without_io),
 		cmocka_unit_test(bandwidth_is_bytes_a_second),

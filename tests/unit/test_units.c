@@ -96,6 +96,16 @@ static void counts_keep_to_their_range(void **state)
 	assert_int_equal(count, 13);
 	assert_int_equal(units_parse_count("0xff", 0, UINT64_MAX, &count), 0);
 	assert_int_equal(count, 255);
+	assert_int_equal(units_parse_count("1e6", 0, UINT64_MAX, &count), 0);
+	assert_int_equal(count, 1000000);
+	assert_int_equal(units_parse_count("2.5e3", 0, UINT64_MAX, &count), 0);
+	assert_int_equal(count, 2500);
+	assert_int_equal(units_parse_count("18446744073709551615", 0, UINT64_MAX, &count), 0);
+	assert_int_equal(count, UINT64_MAX);
+	assert_int_not_equal(units_parse_count("0.5", 0, 13, &count), 0);
+	assert_int_not_equal(units_parse_count("1e300", 0, UINT64_MAX, &count), 0);
+	assert_int_not_equal(units_parse_count("0x", 0, 13, &count), 0);
+	assert_int_not_equal(units_parse_count("0x1p3", 0, 13, &count), 0);
 	assert_int_not_equal(units_parse_count("14", 1, 13, &count), 0);
 	assert_string_equal(failure_text(),
 			    "'14' is out of range; accepted: a number from 1 to 13");
@@ -105,6 +115,39 @@ static void counts_keep_to_their_range(void **state)
 	assert_int_not_equal(units_parse_count("7x", 0, 13, &count), 0);
 	assert_int_not_equal(units_parse_count(" 7", 0, 13, &count), 0);
 	assert_int_not_equal(units_parse_count("18446744073709551616", 0, UINT64_MAX, &count), 0);
+}
+
+static void rates_shares_and_percentages_differ_in_their_units(void **state)
+{
+	static const char *const bad[] = {"",	 "-1",	  "+1", " 1", "1 ", "inf",
+					  "nan", "0x1p3", "x",	"%",  "/s"};
+	double value;
+
+	(void)state;
+	assert_int_equal(units_parse_rate("600/m", &value), 0);
+	assert_true(value == 10);
+	assert_int_equal(units_parse_rate("7", &value), 0);
+	assert_true(value == 7);
+	assert_int_equal(units_parse_share("25%", &value), 0);
+	assert_true(value == 0.25);
+	assert_int_equal(units_parse_share("0.25", &value), 0);
+	assert_true(value == 0.25);
+	assert_int_equal(units_parse_percent("99.9%", &value), 0);
+	assert_true(value == 99.9);
+	assert_int_equal(units_parse_percent("99.9", &value), 0);
+	assert_true(value == 99.9);
+	assert_int_equal(units_parse_real("1.5", &value), 0);
+	assert_true(value == 1.5);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_int_equal(units_parse_rate(bad[i], &value), -EINVAL);
+		assert_int_equal(units_parse_share(bad[i], &value), -EINVAL);
+		assert_int_equal(units_parse_percent(bad[i], &value), -EINVAL);
+		assert_int_equal(units_parse_real(bad[i], &value), -EINVAL);
+		assert_non_null(strstr(failure_text(), "accepted: "));
+	}
+	assert_int_equal(units_parse_rate("5%", &value), -EINVAL);
+	assert_int_equal(units_parse_share("5/s", &value), -EINVAL);
+	assert_int_equal(units_parse_real("5%", &value), -EINVAL);
 }
 
 static void times_have_a_base(void **state)
@@ -218,6 +261,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_powers_of_1024),
 		cmocka_unit_test(wrong_sizes_are_refused),
 		cmocka_unit_test(counts_keep_to_their_range),
+		cmocka_unit_test(rates_shares_and_percentages_differ_in_their_units),
 		cmocka_unit_test(times_have_a_base),
 		cmocka_unit_test(wrong_times_are_refused),
 		cmocka_unit_test(durations_print_three_digits),

@@ -210,7 +210,7 @@ enum mm_cause {
 	MM_HUGETLB,
 	MM_SWAP,
 	MM_USERFAULTFD,
-	MM_ERROR, /* SIGBUS, out of memory, poisoned */
+	MM_ERROR,      /* SIGBUS, out of memory, poisoned */
 	MM_PERMISSION, /* emulated: the page was there and mapped for the device, but read-only */
 };
 

@@ -136,6 +136,10 @@ check: ## install what is missing, build, run every test
 	$(Q)tests/setup.sh check
 	$(Q)tests/check.sh
 
+fresh: ## demo and check in a new Debian 12: FRESH_CACHE=none fetches guest kernels, too
+	$(Q)tests/setup.sh fresh
+	$(Q)tests/fresh.sh
+
 lab: ## run scenarios in guest kernels: KERNEL=6.1|6.12|new (all), SCENARIO=NAME (all)
 	$(Q)tests/setup.sh lab
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all lab-programs
@@ -176,6 +180,6 @@ clean: ## remove everything built
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check lab lab-shell lab-programs bench bench-programs campaigns soak kills install clean
+.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns soak kills install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

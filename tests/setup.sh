@@ -14,7 +14,7 @@ lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 deb
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-xxhash python3-zstandard tmux clang-format clang-tidy
        libclang-rt-14-dev shfmt util-linux procps man-db e2fsprogs zstd)
 bench=("${check[@]}" fio bpftrace valgrind)
-fresh=(debootstrap util-linux)
+fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 
 [ "${1:-}" = list ] && list=yes && shift
 case ${1:-build} in

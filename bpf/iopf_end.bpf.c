@@ -117,11 +117,16 @@ int BPF_PROG(iopf_response, struct iopf_group *group, __u32 status)
 	struct record record;
 	__u32 instance;
 
-	/* Off the list of pending groups it has its answer: the core will not send another. */
-	if (!counter || BPF_CORE_READ(group, pending_node.next) == pending)
+	if (!counter)
+		return 0;
+	object = bpf_map_lookup_elem(&iopf_objects, &address);
+	/*
+	 * Off the list of pending groups it has its answer: the core will not send another. Since 7.3
+	 * it may also be in the hands of user space; that of a group seen before is its first answer.
+	 */
+	if (!object && BPF_CORE_READ(group, pending_node.next) == pending)
 		return 0;
 	record = group_record(counter, EVENT_FAULT_RESPONSE);
-	object = bpf_map_lookup_elem(&iopf_objects, &address);
 	if (object) {
 		key = object->key;
 		instance = object->instance;

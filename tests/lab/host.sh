@@ -22,6 +22,20 @@ equal() {
 	fi
 }
 
+# top_is_report VIEW TABLE: what a replay ends with is what `report` says of the same recording.
+top_is_report() {
+	local said
+	rm -rf tables.host
+	"$FAULTLINE" top -i run.flt --view "$1" --since-start --csv >"top-$1.csv" &&
+		"$FAULTLINE" report run.flt --csv=tables.host >/dev/null
+	# A mean rate of all of it is a column of the report's; the last interval's is the view's.
+	if said=$(python3 "$reference/compare_top.py" "top-$1.csv" "tables.host/$2.csv" 2>&1); then
+		ok "view $1 of top is the report's table $2 ($said)"
+	else
+		not_ok "view $1 of top is the report's table $2" "$said"
+	fi
+}
+
 kernel=$2
 . "$1"
 host

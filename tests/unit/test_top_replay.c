@@ -64,6 +64,35 @@ static void write_dictionary(void)
 	}
 }
 
+/* DMA that the IOMMU refused, of memory that a process had mapped with a stack. */
+static void write_refused_dma(void)
+{
+	const struct process_info process = {.pid = 4711, .comm = "mapper"};
+	const struct stack_info stack = {.id = 5, .depth = 1, .text = "nic_fill+0x20"};
+	const struct event events[] = {
+		{.time_ns = START + 5,
+		 .device = 1,
+		 .address = 0x8000,
+		 .pasid = PASID_NONE,
+		 .kind = EVENT_IOMMU_FAULT,
+		 .code = 5,
+		 .flags = EVENT_WRITE},
+		{.time_ns = START + 6,
+		 .device = 1,
+		 .address = 0x8000,
+		 .length = 4096,
+		 .pid = 4711,
+		 .group = 5,
+		 .value = START,
+		 .kind = EVENT_FAULT_OWNER,
+		 .code = OWNER_MAPPED},
+	};
+
+	to.ops->process(to.self, &process);
+	to.ops->stack(to.self, &stack);
+	assert_int_equal(to.ops->events(to.self, events, 2), 0);
+}
+
 /* One fault; each stage takes 1 us but the resolve stage, which takes 100 us. */
 static void write_fault(__u32 device, __u32 instance, __u64 time_ns)
 {
@@ -113,6 +142,7 @@ static void record(struct fixture *f, __u64 lost, __u64 end_ns)
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	to = trace_writer_stream(writer);
 	write_dictionary();
+	write_refused_dma();
 	write_faults();
 	to.ops->loss(to.self, &loss);
 	to.ops->end(to.self, end_ns);
@@ -276,6 +306,18 @@ static void csv_is_one_rectangle(void **state)
 	assert_int_equal(lines, 1 + SECONDS * (DEVICES + 1));
 }
 
+/* Names and stacks are told by the stream, too: a replay must pass all of it on. */
+static void a_view_of_a_recording_has_names_and_stacks(void **state)
+{
+	struct fixture *f = *state;
+
+	top(f, "-i", f->recording, "--csv", "--view", "iommu", NULL);
+	assert_int_equal(f->status, EXIT_OK);
+	assert_memory_equal(f->text, "time,device,driver,faults,", 26);
+	assert_non_null(strstr(f->text, ",mapped,mapper,4711,"));
+	assert_non_null(strstr(f->text, "nic_fill+0x20"));
+}
+
 static void filters_and_rows_choose_devices(void **state)
 {
 	struct fixture *f = *state;
@@ -412,6 +454,7 @@ int main(void)
 		with_recording(rates_add_up_to_the_total),
 		with_recording(text_fits_eighty_columns),
 		with_recording(csv_is_one_rectangle),
+		with_recording(a_view_of_a_recording_has_names_and_stacks),
 		with_recording(filters_and_rows_choose_devices),
 		with_recording(count_ends_it),
 		with_recording(loss_is_told_and_is_the_exit_status),

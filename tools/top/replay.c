@@ -119,6 +119,27 @@ static int on_device(void *self, const struct device_info *device)
 	return replay->to.ops->device ? replay->to.ops->device(replay->to.self, device) : 0;
 }
 
+static int on_stack(void *self, const struct stack_info *stack)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->stack ? replay->to.ops->stack(replay->to.self, stack) : 0;
+}
+
+static int on_process(void *self, const struct process_info *process)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->process ? replay->to.ops->process(replay->to.self, process) : 0;
+}
+
+static int on_kept(void *self, const struct kept_info *kept)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->kept ? replay->to.ops->kept(replay->to.self, kept) : 0;
+}
+
 static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct replay *replay = self;
@@ -175,11 +196,16 @@ static int on_end(void *self, __u64 end_ns)
 	return error;
 }
 
+_Static_assert(sizeof(struct stream_ops) == 12 * sizeof(void (*)(void)), "all calls are passed on");
+
 static const struct stream_ops replay_ops = {
 	.host = on_host,
 	.clock = on_clock,
 	.probe = on_probe,
 	.device = on_device,
+	.stack = on_stack,
+	.process = on_process,
+	.kept = on_kept,
 	.events = on_events,
 	.aggregate = on_aggregate,
 	.loss = on_loss,

@@ -100,3 +100,7 @@ teardown() {
 	echo 0 >$tracing/events/enable
 	: >$tracing/kprobe_events
 }
+
+host() {
+	top_is_report dma dma
+}

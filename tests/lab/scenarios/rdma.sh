@@ -230,3 +230,7 @@ teardown() {
 	unload mlx5_ib
 	unload null_blk
 }
+
+host() {
+	top_is_report rdma odp
+}

@@ -177,3 +177,7 @@ teardown() {
 	unload vfio_iommu_type1
 	unload vfio
 }
+
+host() {
+	top_is_report vfio vfio
+}

@@ -76,3 +76,7 @@ teardown() {
 	unload vfio-pci
 	unload vfio_iommu_type1
 }
+
+host() {
+	top_is_report iommu iommu_fault_devices
+}

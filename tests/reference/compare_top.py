@@ -18,7 +18,7 @@ def rows_of(path):
 
 def last_interval(rows):
     """Of a table with a time column; one without is whole. An interval without rows has an empty one."""
-    if not rows or "time" not in rows[0]:
+    if not rows or list(rows[0])[0] != "time":
         return rows
     last = [row for row in rows if row["time"] == rows[-1]["time"]]
     key = list(last[0])[1]

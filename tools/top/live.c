@@ -79,6 +79,19 @@ static size_t ring_bytes(void)
 	return bytes;
 }
 
+/*
+ * What came since the last interval is in the recording: shown as one more, however short, as a replay
+ * does; unless as many as were asked for have been shown.
+ */
+static int finish(struct watch *watch, struct capture *capture, struct stream sink)
+{
+	bool all = watch->options->count && watch->intervals >= watch->options->count;
+	int error = capture_finish(capture, sink);
+
+	watch->model.ended = true;
+	return error || all || !watch->batch ? error : watch_interval(watch, now_ns(), true);
+}
+
 /* Captures into `sink` until the view is done; `writer`, if any, is one of its parts. */
 static int capture_into(struct watch *watch, struct trace_writer *writer, struct stream sink)
 {
@@ -106,7 +119,7 @@ static int capture_into(struct watch *watch, struct trace_writer *writer, struct
 	if (!error)
 		error = follow(watch, capture, sink);
 	if (!error && watch->options->output)
-		error = capture_finish(capture, sink);
+		error = finish(watch, capture, sink);
 	capture_close(capture);
 	return error;
 }

@@ -55,6 +55,9 @@ for script in $(find tests bench -name '*.py'); do
 done
 result "Python scripts parse" $bad
 
+python3 tests/suites/promises.py
+result "every promise of README has its tests" $?
+
 bad=0
 for page in docs/man/*.[1-8]; do
 	[ -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)" ] || {

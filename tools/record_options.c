@@ -15,6 +15,7 @@
 enum {
 	OPTION_KIND = 256,
 	OPTION_DISABLE,
+	OPTION_ATTACH,
 	OPTION_SLOW,
 	OPTION_RING,
 	OPTION_DURATION,
@@ -56,6 +57,10 @@ static const struct argp_option option_table[] = {
 	 "Record the CPU page faults of this process one by one (others are counted); repeatable",
 	 1},
 	{"kind", OPTION_KIND, "KIND", 0, "Only these kinds of events: fault, cpu_fault, dma, ...",
+	 1},
+	{"attach", OPTION_ATTACH, "PROBE=FUNCTION", 0,
+	 "Look at this kernel function instead, of the same arguments, where it was renamed; "
+	 "repeatable",
 	 1},
 	{"disable-probe", OPTION_DISABLE, "NAME", 0, "Leave out this probe; repeatable", 1},
 	{"emulator", OPTION_EMULATOR, "PATH", 0, "Binary of the emulated machines to watch", 1},
@@ -110,6 +115,9 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_KIND:
 		check(kinds_parse(text, capture->kinds), "kind", state);
+		return 0;
+	case OPTION_ATTACH:
+		capture->moved[add("attach", &capture->moved_count, text, state)] = text;
 		return 0;
 	case OPTION_DISABLE:
 		capture->disabled[add("disable-probe", &capture->disabled_count, text, state)] =

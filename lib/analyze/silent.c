@@ -146,8 +146,7 @@ static void add_stage(const struct probe_row *row, char *text, size_t size)
 
 	if (row->kind <= EVENT_FAULT_DETECT || row->kind >= EVENT_FAULT_RESUME)
 		return;
-	snprintf(text, size, " Stage %s is merged into %s%s.", stage_name(stage - 1),
-		 stage_name(stage),
+	snprintf(text, size, " Stage %s is merged into the next one seen%s.", stage_name(stage - 1),
 		 row->kind == EVENT_FAULT_RESOLVED
 			 ? ", and whether storage was read is not known of these faults"
 			 : "");

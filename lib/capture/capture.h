@@ -24,6 +24,9 @@ struct capture_config {
 	__u64 kinds[2];			       /* bit per event_kind to record; all 0: every one */
 	const char *disabled[CAPTURE_FILTERS]; /* probe names to leave out */
 	size_t disabled_count;
+	/* "PROBE=FUNCTION": a function of the same arguments to look at instead, if it was renamed. */
+	const char *moved[CAPTURE_FILTERS];
+	size_t moved_count;
 	const char *emulator; /* path of faultline-inject; NULL: beside this program, then $PATH */
 	__u64 slow_io_ns;     /* I/Os slower than this are recorded one by one, 0: 10 ms */
 	size_t ring_bytes;    /* per CPU, power of two; 0: 64 MiB / CPUs, at least 256 KiB */

@@ -146,7 +146,7 @@ static int read_types(struct kernel_names *names, struct btf *btf, __u32 from, c
 	return 0;
 }
 
-int kernel_names_create(struct kernel_names **names)
+int kernel_names_create(struct kernel_names **names, const char *const *more, size_t count)
 {
 	struct kernel_names *n = calloc(1, sizeof(*n));
 	int error;
@@ -168,6 +168,8 @@ int kernel_names_create(struct kernel_names **names)
 			if (way->end)
 				enter_name(n, way->end);
 		}
+	for (size_t i = 0; i < count; i++)
+		enter_name(n, more[i]);
 	error = read_types(n, n->kernel, 1, "", 0);
 	if (error) {
 		kernel_names_destroy(n);

@@ -73,6 +73,87 @@ static bool is_needed(const struct probe_set *set, const struct probe_row *row)
 	return needed;
 }
 
+/* Types list functions also where no program is let onto any. Who may not try believes them. */
+static int functions_possible(const struct btf *kernel)
+{
+	__s32 any = btf__find_by_name_kind(kernel, "handle_mm_fault", BTF_KIND_FUNC);
+
+	return geteuid() || any < 0 ? 0 : function_try(any, 0, false);
+}
+
+/* The last way of a row that is one function: others are for kernels of two. */
+static const struct probe_way *single_function(const struct probe_row *row)
+{
+	const struct probe_way *found = NULL;
+
+	for (size_t i = 0; i < PROBE_WAYS && row->ways[i].kind; i++)
+		if (row->ways[i].kind == ATTACH_FUNCTION && !row->ways[i].end)
+			found = &row->ways[i];
+	return found;
+}
+
+/* "PROBE=FUNCTION": the row's programs on that function. */
+static int move_probe(struct probe_set *set, const char *text)
+{
+	const char *function = strchr(text, '=');
+
+	for (int i = 0; function && function[1] && i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+		const char *name = probe->row->name;
+		size_t length = function - text;
+		const struct probe_way *way = single_function(probe->row);
+
+		if (strlen(name) != length || memcmp(name, text, length) != 0)
+			continue;
+		if (!way)
+			return failed(-EINVAL,
+				      "probe %s is not on a function that could have another "
+				      "name",
+				      name);
+		probe->moved[0] = *way;
+		probe->moved[0].symbol = function + 1;
+		probe->ways = probe->moved;
+		return 0;
+	}
+	return failed(-EINVAL,
+		      "there is no such probe: '%s' should be PROBE=FUNCTION; `faultline "
+		      "doctor -v` lists the probes",
+		      text);
+}
+
+/* The names that probes are moved to, beside those of the table. */
+static void read_names(struct probe_set *set, const struct capture_config *config)
+{
+	const char *names[CAPTURE_FILTERS];
+
+	for (size_t i = 0; i < config->moved_count; i++)
+		names[i] = strchr(config->moved[i], '=') + 1;
+	if (kernel_names_create(&set->names, names, config->moved_count))
+		return;
+	set->multi = usdt_multi_supported(kernel_names_types(set->names));
+	set->many_arguments = UNTRIED;
+	set->functions = functions_possible(kernel_names_types(set->names));
+}
+
+/* Gives the probes their rows, and looks at the names that the configuration has for them. */
+static int check_names(struct probe_set *set, const struct capture_config *config)
+{
+	int error = 0;
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		set->probes[i].row = probe_row(i);
+		set->probes[i].ways = set->probes[i].row->ways;
+	}
+	for (size_t i = 0; i < config->disabled_count; i++)
+		if (!probe_row_named(config->disabled[i]))
+			return failed(-EINVAL,
+				      "there is no probe '%s'; `faultline doctor -v` lists them",
+				      config->disabled[i]);
+	for (size_t i = 0; !error && i < config->moved_count; i++)
+		error = move_probe(set, config->moved[i]);
+	return error;
+}
+
 static void choose(struct probe_set *set, struct probe *probe, const struct capture_config *config)
 {
 	const struct probe_row *row = probe->row;
@@ -112,40 +193,25 @@ bool probe_required(const char *name)
 	return row && row->required;
 }
 
-/* Types list functions also where no program is let onto any. Who may not try believes them. */
-static int functions_possible(const struct btf *kernel)
-{
-	__s32 any = btf__find_by_name_kind(kernel, "handle_mm_fault", BTF_KIND_FUNC);
-
-	return geteuid() || any < 0 ? 0 : function_try(any, 0, false);
-}
-
 int probe_set_create(struct probe_set **set, const struct capture_config *config)
 {
 	struct probe_set *s = calloc(1, sizeof(*s));
+	int error;
 
 	if (!s)
 		return failed(-ENOMEM, "no memory for the probe table");
-	for (size_t i = 0; i < config->disabled_count; i++)
-		if (!probe_row_named(config->disabled[i])) {
-			free(s);
-			return failed(-EINVAL,
-				      "there is no probe '%s'; `faultline doctor` lists them",
-				      config->disabled[i]);
-		}
-	objects_quiet();
-	if (!kernel_names_create(&s->names)) {
-		s->multi = usdt_multi_supported(kernel_names_types(s->names));
-		s->many_arguments = UNTRIED;
-		s->functions = functions_possible(kernel_names_types(s->names));
+	error = check_names(s, config);
+	if (error) {
+		free(s);
+		return error;
 	}
+	objects_quiet();
+	read_names(s, config);
 	make_filter(&s->filter, config);
 	s->processes = config->pid_count;
 	probe_set_choose_again(s); /* none has chosen yet: only looks where we are */
-	for (int i = 0; i < PROBE_COUNT; i++) {
-		s->probes[i].row = probe_row(i);
+	for (int i = 0; i < PROBE_COUNT; i++)
 		choose(s, &s->probes[i], config);
-	}
 	*set = s;
 	return 0;
 }

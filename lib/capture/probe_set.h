@@ -12,7 +12,9 @@
 
 struct probe {
 	const struct probe_row *row;
+	const struct probe_way *ways; /* the row's, or `moved` */
 	const struct probe_way *way;
+	struct probe_way moved[2]; /* a way that the configuration asks for, and the end */
 	struct bpf_program *program, *returns; /* of the way; either may be NULL */
 	struct bpf_link *link, *return_link;   /* USDT rows share those of the emulators */
 	char symbol[NAME_TEXT];		       /* of the way: a clone's whole name */

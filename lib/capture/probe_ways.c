@@ -160,7 +160,7 @@ static void collect(char *reasons, const char *missing)
 
 bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char *reason)
 {
-	const struct probe_way *ways = probe->row->ways;
+	const struct probe_way *ways = probe->ways;
 	size_t next = probe->way ? probe->way - ways + 1 : 0;
 	char reasons[REASON_TEXT] = "", unloaded[NAME_TEXT];
 

@@ -59,6 +59,8 @@ refuses "record: bad pid" 2 'pid' "$FAULTLINE" record -o r.flt -p twelve
 refuses "record: bad kind" 2 'kind' "$FAULTLINE" record -o r.flt --kind sneeze
 refuses "record: bad trigger" 2 'trigger' "$FAULTLINE" record -o r.flt --trigger 'sneeze>1ms'
 refuses "record: unknown probe" 2 'probe' "$FAULTLINE" record -o r.flt --disable-probe sneeze
+refuses "record: a function for no probe" 2 'PROBE=FUNCTION' "$FAULTLINE" record -o r.flt --attach sneeze=cough
+refuses "record: a function for a tracepoint" 2 'not on a function' "$FAULTLINE" record -o r.flt --attach page_fault_user=cough
 refuses "record: bad max size" 2 '1048576' "$FAULTLINE" record -o r.flt --keep 1m --max-size 3
 refuses "record: command missing" 1 'no-such-command' "$FAULTLINE" record -o r.flt -- no-such-command
 rm -f r.flt

@@ -150,7 +150,7 @@ static void a_silent_probe_is_a_finding(void **state)
 	text = print(rig);
 	assert_non_null(strstr(text, "Probe odp_resolved is attached (function of_odp_resolved)"));
 	assert_non_null(strstr(text, "was never hit, while 11 faults passed"));
-	assert_non_null(strstr(text, "Stage resolve is merged into map"));
+	assert_non_null(strstr(text, "Stage resolve is merged into the next one seen"));
 	assert_non_null(strstr(text, "Worst stage: resolve+map"));
 	assert_null(strstr(text, "minor"));
 	assert_int_equal(odp_of_device(rig->analysis->odp, RXE)->unknown, 11);

@@ -53,6 +53,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	const struct cred *cred;
+	struct pid *thread_pid;
 };
 
 struct dev_iommu;
@@ -303,6 +304,7 @@ struct upid {
 };
 
 struct pid {
+	unsigned int level;
 	struct upid numbers[1];
 };
 

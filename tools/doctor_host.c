@@ -13,6 +13,7 @@
 #include "lib/base/fail.h"
 #include "lib/capture/access_log.h"
 #include "lib/capture/emulator.h"
+#include "lib/capture/pid_namespace.h"
 #include "lib/capture/objects.h"
 #include "tools/doctor_checks.h"
 
@@ -89,6 +90,22 @@ static void machines(struct host_check *check)
 		 check_entries(run_directory(), RUN_MACHINE_SUFFIX), run_directory());
 }
 
+/* Events carry the kernel's own numbers of processes; -p, a command and machines are named by ours. */
+static void pids(struct host_check *check)
+{
+	check->name = "pids";
+	if (pid_namespace_is_initial())
+		check_good(check, "those of the host");
+	else if (pid_to_kernel((__u32)getpid()))
+		check_good(
+			check,
+			"of a namespace of its own; the kernel translates, reports show the host's");
+	else
+		check_bad(check,
+			  "of a namespace of its own, and the kernel does not translate them",
+			  "run it in the host's pid namespace (docker: --pid=host)");
+}
+
 static void swap(struct host_check *check)
 {
 	char text[256] = "";
@@ -119,6 +136,7 @@ size_t host_checks(struct host_check checks[HOST_CHECKS], const char *asked)
 	kernel_types(&checks[count++], kernel);
 	check_lockdown(&checks[count++]);
 	count += kernel_checks(&checks[count], kernel);
+	pids(&checks[count++]);
 	swap(&checks[count++]);
 	emulator(&checks[count++], asked);
 	machines(&checks[count++]);

@@ -18,7 +18,7 @@ struct host_check {
 	char remedy[160]; /* "" if good */
 };
 
-#define HOST_CHECKS 15
+#define HOST_CHECKS 16
 
 /* Fills in up to HOST_CHECKS and returns their number. Changes nothing on the host. */
 size_t host_checks(struct host_check checks[HOST_CHECKS], const char *emulator);

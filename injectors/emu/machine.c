@@ -117,6 +117,8 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
  */
 void machine_stop(struct machine *machine)
 {
+	struct access_log_stats stats;
+
 	if (!machine->started)
 		return;
 	inject_stop(machine->injections);
@@ -134,8 +136,8 @@ void machine_stop(struct machine *machine)
 		device->model = NULL;
 	}
 	access_log_stop(machine->access_log);
-	if (machine->registry)
-		registry_close(machine->registry);
+	access_log_stats(machine->access_log, &stats);
+	registry_close(machine->registry, stats.produced);
 	service_drain(machine->service);
 	emq_stop(machine->emq);
 	machine->reclaimer = NULL;

@@ -11,15 +11,19 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "injectors/emu/registry_hello.h"
+#include "injectors/emu/registry_observers.h"
 #include "injectors/emu/registry_socket.h"
 #include "injectors/emu/thread.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/capture/access_log.h"
 
 #define CLIENTS_MAX 64 /* observers at once; more are turned away */
+#define OBSERVER_MS 200
 
 struct registry {
 	char name[32]; /* "PID.machine" */
@@ -32,6 +36,8 @@ struct registry {
 	pthread_t thread;
 	bool running;
 	unsigned int clients;
+	unsigned int heard; /* clients that have read the hello, or gone */
+	struct registry_observers observers;
 	struct pollfd poll[2 + CLIENTS_MAX]; /* wake, listening, clients */
 };
 
@@ -73,18 +79,39 @@ static bool send_hello(const struct registry *registry, int client)
 	return sendmsg(client, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)iov.iov_len;
 }
 
-static void accept_client(struct registry *registry)
+/* False if nobody waits. */
+static bool accept_client(struct registry *registry)
 {
 	int client = accept4(registry->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (client < 0)
-		return;
+		return false;
 	if (registry->clients == CLIENTS_MAX || !peer_is_trusted(client) ||
 	    !send_hello(registry, client)) {
 		close(client);
-		return;
+		return true;
 	}
 	registry->poll[2 + registry->clients++] = (struct pollfd){.fd = client, .events = POLLIN};
+	return true;
+}
+
+/*
+ * A client shuts its side once it has looked at the process that the hello names. It has nothing to
+ * say: whatever else it does ends its connection.
+ */
+static void hear_client(struct registry *registry, unsigned int i)
+{
+	struct pollfd *client = &registry->poll[2 + i];
+	char byte;
+
+	if (client->events)
+		__atomic_fetch_add(&registry->heard, 1, __ATOMIC_RELEASE);
+	if (client->revents == POLLIN && !recv(client->fd, &byte, 1, MSG_DONTWAIT)) {
+		client->events = 0;
+		return;
+	}
+	close(client->fd);
+	*client = registry->poll[2 + --registry->clients];
 }
 
 static void *registry_thread(void *argument)
@@ -96,16 +123,15 @@ static void *registry_thread(void *argument)
 			break;
 		if (registry->poll[0].revents)
 			break;
-		/* A client has nothing to say: whatever it does ends its connection. */
-		for (unsigned int i = registry->clients; i-- > 0;) {
-			if (!registry->poll[2 + i].revents)
-				continue;
-			close(registry->poll[2 + i].fd);
-			registry->poll[2 + i] = registry->poll[2 + --registry->clients];
-		}
+		for (unsigned int i = registry->clients; i-- > 0;)
+			if (registry->poll[2 + i].revents)
+				hear_client(registry, i);
 		if (registry->poll[1].revents)
 			accept_client(registry);
 	}
+	/* Who had connected before the name went is served. */
+	while (accept_client(registry))
+		;
 	return NULL;
 }
 
@@ -144,7 +170,10 @@ int registry_open(struct registry **registry, const struct registry_device *devi
 	new->wake = -1;
 	err = new->directory = run_directory_open(true);
 	if (err >= 0)
-		err = registry_hello(devices, count, &new->hello, &new->hello_bytes);
+		err = registry_observers_tell_begin(&new->observers, new->directory);
+	if (err >= 0)
+		err = registry_hello(devices, count, new->observers.id, &new->hello,
+				     &new->hello_bytes);
 	if (err >= 0) {
 		new->wake = eventfd(0, EFD_CLOEXEC);
 		if (new->wake < 0)
@@ -158,7 +187,7 @@ int registry_open(struct registry **registry, const struct registry_device *devi
 		err = thread_start(&new->thread, NULL, registry_thread, new, "registry");
 	}
 	if (err < 0) {
-		registry_close(new);
+		registry_close(new, 0);
 		return err;
 	}
 	new->running = true;
@@ -166,12 +195,27 @@ int registry_open(struct registry **registry, const struct registry_device *devi
 	return 0;
 }
 
-void registry_close(struct registry *registry)
+/* A machine may be over before an observer that watches has looked again. */
+static void give_time(struct registry *registry)
+{
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+
+	for (unsigned int ms = 0; ms < OBSERVER_MS; ms++) {
+		if (registry_observers_alive(&registry->observers) <=
+		    __atomic_load_n(&registry->heard, __ATOMIC_ACQUIRE))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+void registry_close(struct registry *registry, __u64 produced)
 {
 	__u64 one = 1;
 
 	if (!registry)
 		return;
+	if (registry->running)
+		give_time(registry);
 	/* First the name: nobody finds a machine that is about to end. */
 	if (registry->listening >= 0)
 		unlinkat(registry->directory, registry->name, 0);
@@ -185,6 +229,7 @@ void registry_close(struct registry *registry)
 		close(registry->listening);
 	if (registry->wake >= 0)
 		close(registry->wake);
+	registry_observers_tell_end(&registry->observers, produced);
 	if (registry->directory >= 0)
 		close(registry->directory);
 	free(registry->hello);

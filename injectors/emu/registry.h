@@ -27,10 +27,14 @@ struct registry;
  */
 int registry_open(struct registry **registry, const struct registry_device *devices, __u32 count,
 		  int ring);
-/* Unlinks the socket and ends every connection. */
-void registry_close(struct registry *registry);
+/*
+ * Unlinks the socket, serves who has connected by then, ends every connection, and tells observers
+ * that the machine produced so many I/Os. An observer that watches but has not come yet gets 200 ms.
+ */
+void registry_close(struct registry *registry, __u64 produced);
 
-/* Removes the sockets nobody listens on. Returns their number, or a negative errno. */
+/* Removes the sockets nobody listens on and what dead observers left. Returns their number, or a
+ * negative errno. */
 int registry_remove_stale(void);
 
 #endif

@@ -45,7 +45,8 @@ static json_t *device_object(const struct registry_device *device, __u32 index)
 			 (json_int_t)device->pasid);
 }
 
-int registry_hello(const struct registry_device *devices, __u32 count, char **text, size_t *bytes)
+int registry_hello(const struct registry_device *devices, __u32 count, __u64 id, char **text,
+		   size_t *bytes)
 {
 	json_t *list = json_array(), *hello;
 	__u64 start_time;
@@ -58,8 +59,8 @@ int registry_hello(const struct registry_device *devices, __u32 count, char **te
 	}
 	for (__u32 i = 0; i < count; i++)
 		json_array_append_new(list, device_object(&devices[i], i));
-	hello = json_pack("{s:i, s:i, s:I, s:o}", "faultline", 1, "pid", getpid(), "start_time",
-			  (json_int_t)start_time, "devices", list);
+	hello = json_pack("{s:i, s:I, s:i, s:I, s:o}", "faultline", 1, "id", (json_int_t)id, "pid",
+			  getpid(), "start_time", (json_int_t)start_time, "devices", list);
 	*text = hello && json_array_size(list) == count ? json_dumps(hello, JSON_COMPACT) : NULL;
 	json_decref(hello);
 	if (!*text)

@@ -8,6 +8,7 @@
 #include "injectors/emu/registry.h"
 
 /* The JSON text, to be freed by the caller. -E2BIG if it is longer than HELLO_MAX. */
-int registry_hello(const struct registry_device *devices, __u32 count, char **text, size_t *bytes);
+int registry_hello(const struct registry_device *devices, __u32 count, __u64 id, char **text,
+		   size_t *bytes);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "injectors/emu/registry_socket.h"
 
+#include "injectors/emu/registry_observers.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +84,13 @@ static bool socket_is_dead(int directory, const char *name)
 	return dead;
 }
 
+static bool is_dead(int directory, const char *name)
+{
+	if (strstr(name, RUN_MACHINE_SUFFIX))
+		return socket_is_dead(directory, name);
+	return registry_observer_is_dead(directory, name);
+}
+
 int registry_socket_reap(int directory)
 {
 	const struct dirent *entry;
@@ -99,9 +108,7 @@ int registry_socket_reap(int directory)
 		return err;
 	}
 	while ((entry = readdir(listing)))
-		if (strstr(entry->d_name, RUN_MACHINE_SUFFIX) &&
-		    socket_is_dead(directory, entry->d_name) &&
-		    !unlinkat(directory, entry->d_name, 0))
+		if (is_dead(directory, entry->d_name) && !unlinkat(directory, entry->d_name, 0))
 			count++;
 	closedir(listing);
 	return count;

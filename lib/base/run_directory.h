@@ -8,9 +8,10 @@
 
 #include <stdbool.h>
 
-#define RUN_DIRECTORY	   "/run/faultline"
-#define RUN_DIRECTORY_VAR  "FAULTLINE_RUN_DIR" /* another one, for private runs and tests */
-#define RUN_MACHINE_SUFFIX ".machine"
+#define RUN_DIRECTORY	    "/run/faultline"
+#define RUN_DIRECTORY_VAR   "FAULTLINE_RUN_DIR" /* another one, for private runs and tests */
+#define RUN_MACHINE_SUFFIX  ".machine"
+#define RUN_OBSERVER_SUFFIX ".observer" /* lib/capture/observer.h */
 
 /* RUN_DIRECTORY, or what the environment names instead. */
 const char *run_directory(void);

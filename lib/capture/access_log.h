@@ -54,10 +54,13 @@ struct access_ring {
 /*
  * How a machine is found: RUN_DIRECTORY (root, 0700) holds "PID.machine", a SOCK_SEQPACKET unix
  * socket. A client that connects is sent one message: the hello as JSON, with the access ring's
- * memfd (F_SEAL_SHRINK|F_SEAL_GROW) as SCM_RIGHTS. Then the connection stays open and silent; its
+ * memfd (F_SEAL_SHRINK|F_SEAL_GROW) as SCM_RIGHTS. Then the connection stays open and silent: the client shuts
+ * its own side once it has checked who speaks, for which a machine that is over waits shortly; the other's
  * end is the machine's end. The client trusts SO_PEERCRED, never the file name.
  *
- *	{"faultline":1, "pid":123, "start_time":456 (clock ticks, /proc/PID/stat field 22),
+ * While observers watch, the machine tells them its total (lib/capture/observer.h), under its "id".
+ *
+ *	{"faultline":1, "id":789, "pid":123, "start_time":456 (clock ticks, /proc/PID/stat field 22),
  *	 "devices":[{"index":0,"name":"tenant0/disk0","model":"block","tenant":"tenant0",
  *	             "queues":2,"memory":1073741824,"pasid":2147483648}]}
  */

@@ -13,6 +13,7 @@
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
 #include "lib/capture/inside.h"
+#include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 #include "lib/capture/rdma_counters.h"
 
@@ -75,14 +76,17 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 
 int capture_add_pid(struct capture *capture, __u32 pid)
 {
+	__u32 kernel = process_start(pid) ? pid_to_kernel(pid) : 0;
 	__u8 wanted = 1;
 
 	if (!process_start(pid))
 		return failed(-ESRCH, "pid %u: there is no such process", pid);
-	if (bpf_map_update_elem(capture->maps.pids, &pid, &wanted, BPF_ANY))
+	if (!kernel)
+		return failed_in(-ENOTSUP, "pid %u", pid);
+	if (bpf_map_update_elem(capture->maps.pids, &kernel, &wanted, BPF_ANY))
 		return failed(-errno, "pid %u: cannot be watched: %s (at most %d processes)", pid,
 			      strerror(errno), PIDS_MAX);
-	__atomic_store_n(&capture->maps.state->pid, pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&capture->maps.state->pid, kernel, __ATOMIC_RELAXED);
 	probe_set_expect_processes(capture->probes);
 	return 0;
 }
@@ -143,7 +147,7 @@ static int tell_loss(struct capture *c, struct stream sink)
 	c->loss.missed = totals.missed;
 	c->loss.produced = totals.emitted + totals.lost + totals.missed;
 	c->loss.late = merge_late(c->merge);
-	machines_loss(c->machines, &c->loss.access_received, &c->loss.access_lost);
+	machines_loss(c->machines, &c->loss);
 	c->loss.state_failed = __atomic_load_n(&c->maps.state->state_failed, __ATOMIC_RELAXED);
 	error = tell_probes(c, sink);
 	if (!error && sink.ops->loss)
@@ -397,7 +401,7 @@ int capture_finish(struct capture *capture, struct stream sink)
 	capture->attached = false;
 	error = drain_settled(capture);
 	if (!error)
-		error = machines_poll(capture->machines, monotonic_ns());
+		error = machines_finish(capture->machines);
 	if (!error)
 		error = capture_finish_hardware(capture);
 	end_ns = monotonic_ns();

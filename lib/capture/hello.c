@@ -89,6 +89,8 @@ int hello_parse(const char *text, size_t bytes, struct hello *hello)
 	else if (!get_number(root, "pid", INT32_MAX, &pid) ||
 		 !get_number(root, "start_time", INT64_MAX, &hello->start_time))
 		error = failed(-EPROTO, "hello: needs pid and start_time");
+	else if (json_object_get(root, "id") && !get_number(root, "id", INT64_MAX, &hello->id))
+		error = failed(-EPROTO, "hello: its id is no number");
 	else
 		error = parse_devices(json_object_get(root, "devices"), hello);
 	json_decref(root);

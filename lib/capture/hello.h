@@ -22,6 +22,7 @@ struct hello_device {
 struct hello {
 	__u32 pid;
 	__u64 start_time; /* clock ticks since boot */
+	__u64 id;	  /* in the accounts of observers, 0 if it has none */
 	size_t device_count;
 	struct hello_device *devices; /* by index, without gaps */
 };

@@ -11,16 +11,20 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/capture/access_reader.h"
+#include "lib/capture/observer.h"
+#include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 
-#define MACHINES_MAX  64
+#define MACHINES_MAX  512 /* a socket each, of the 1024 files that a process may have */
 #define SCAN_NS	      (100 * NSEC_PER_MSEC)
 #define MEET_NS	      (50 * NSEC_PER_MSEC)
+#define FINISH_NS     (200 * NSEC_PER_MSEC) /* for what machines are telling just now */
 #define RECORDS	      512
 #define ACCESS_BYTES  (2u << 20) /* the most that one request of a device moves */
 #define FILE_NAME_MAX 32
@@ -40,12 +44,16 @@ struct machine {
 	struct machine_device *devices;
 	size_t device_count;
 	struct access_reader log; /* .ring NULL: it has none, or it was damaged */
+	__u64 id;
+	__u64 seen; /* I/Os received, or lost because their records were invalid */
 };
 
 struct machines {
 	const struct machines_ops *ops;
 	void *self;
+	struct observer *observer; /* NULL: there is no run directory, and so no machine */
 	struct machine list[MACHINES_MAX];
+	__u64 unwatched; /* the most that were there at once beyond what can be watched */
 	size_t count;
 	__u64 created_ticks; /* our own start: machines older than that have a past */
 	__u64 next_scan_ns;
@@ -67,6 +75,8 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
 	m->ops = ops;
 	m->self = self;
 	m->created_ticks = process_start(getpid());
+	if (observer_open(&m->observer))
+		m->observer = NULL;
 	*machines = m;
 	return 0;
 }
@@ -84,6 +94,7 @@ void machines_destroy(struct machines *machines)
 		return;
 	for (size_t i = 0; i < machines->count; i++)
 		release(&machines->list[i]);
+	observer_close(machines->observer);
 	free(machines->text);
 	free(machines);
 }
@@ -128,31 +139,35 @@ static void reap(int directory, const char *file)
 	flock(directory, LOCK_UN);
 }
 
-static void find(struct machines *m, int directory, const char *file)
+/* Whether it is watched, or has gone; false if there is no room for it. */
+static bool find(struct machines *m, int directory, const char *file)
 {
-	struct machine *machine = &m->list[m->count];
+	struct machine *machine;
 	int fd;
 
 	for (size_t i = 0; i < m->count; i++)
 		if (!strcmp(m->list[i].file, file))
-			return;
+			return true;
 	if (m->count == MACHINES_MAX || strlen(file) >= FILE_NAME_MAX)
-		return;
+		return false;
 	fd = connect_to(directory, file);
 	if (fd == -ECONNREFUSED)
 		reap(directory, file);
 	if (fd < 0)
-		return;
+		return fd == -ECONNREFUSED || fd == -ENOENT;
+	machine = &m->list[m->count];
 	memset(machine, 0, sizeof(*machine));
 	strcpy(machine->file, file);
 	machine->socket = fd;
 	m->count++;
+	return true;
 }
 
 static void scan(struct machines *m)
 {
 	int fd = run_directory_open(false);
 	struct dirent *entry;
+	__u64 unwatched = 0;
 	DIR *directory;
 
 	if (fd < 0)
@@ -166,9 +181,11 @@ static void scan(struct machines *m)
 		const char *suffix = strchr(entry->d_name, '.');
 
 		if (suffix && suffix > entry->d_name && !strcmp(suffix, RUN_MACHINE_SUFFIX))
-			find(m, fd, entry->d_name);
+			unwatched += !find(m, fd, entry->d_name);
 	}
 	closedir(directory);
+	if (unwatched > m->unwatched)
+		m->unwatched = unwatched;
 }
 
 /* The hello with the ring's descriptor. Bytes, 0 if it is not there yet, or a negative errno. */
@@ -200,8 +217,11 @@ static long receive(struct machine *machine, char *text, int *ring)
 	return bytes;
 }
 
-/* Is the peer who the hello says, and an emulator? */
-static int believe(struct machines *m, struct machine *machine, const struct hello *hello)
+/*
+ * Is the peer who the hello says, and an emulator? A pid is that of its teller's pid namespace, so
+ * what the hello says is replaced by what the kernel says; the start time is the same everywhere.
+ */
+static int believe(struct machines *m, struct machine *machine, struct hello *hello)
 {
 	socklen_t length = sizeof(struct ucred);
 	struct ucred peer;
@@ -210,9 +230,9 @@ static int believe(struct machines *m, struct machine *machine, const struct hel
 
 	if (getsockopt(machine->socket, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		return failed(-errno, "peer credentials: %s", strerror(errno));
-	if (peer.uid || (__u32)peer.pid != hello->pid)
-		return failed(-EPERM, "process %d of user %u speaks for process %u", peer.pid,
-			      peer.uid, hello->pid);
+	if (peer.uid || peer.pid <= 0)
+		return failed(-EPERM, "process %d of user %u speaks for a machine", peer.pid,
+			      peer.uid);
 	snprintf(path, sizeof(path), "/proc/%d/exe", peer.pid);
 	executable = open(path, O_RDONLY | O_CLOEXEC);
 	if (executable < 0)
@@ -224,12 +244,17 @@ static int believe(struct machines *m, struct machine *machine, const struct hel
 	else
 		error = m->ops->trust(m->self, peer.pid, executable);
 	close(executable);
-	return error;
+	if (error)
+		return error;
+	hello->pid = pid_to_kernel(peer.pid);
+	return hello->pid ? 0 : -ESRCH;
 }
 
 static int know(struct machines *m, struct machine *machine, const struct hello *hello, int ring)
 {
-	bool ours = hello->start_time >= m->created_ticks;
+	/* From its first record on, if it began after us: a process may have run machines before. */
+	bool ours = hello->start_time >= m->created_ticks ||
+		    (m->observer && observer_knows(m->observer, hello->id));
 
 	machine->devices = calloc(hello->device_count + 1, sizeof(machine->devices[0]));
 	if (!machine->devices)
@@ -237,6 +262,9 @@ static int know(struct machines *m, struct machine *machine, const struct hello 
 	machine->pid = hello->pid;
 	machine->start_time = hello->start_time;
 	machine->device_count = hello->device_count;
+	machine->id = hello->id;
+	if (m->observer)
+		observer_met(m->observer, hello->id);
 	for (size_t i = 0; i < hello->device_count; i++) {
 		machine->devices[i].hello = hello->devices[i];
 		machine->devices[i].handle = m->ops->device(m->self, hello, &hello->devices[i]);
@@ -259,6 +287,8 @@ static void await_hello(struct machines *m, struct machine *machine)
 		if (!error)
 			error = know(m, machine, &hello, ring);
 		machine->state = error ? MACHINE_REFUSED : MACHINE_KNOWN;
+		/* It need not stay for us any longer. */
+		shutdown(machine->socket, SHUT_WR);
 		if (error)
 			m->ops->refused(m->self);
 		hello_free(&hello);
@@ -287,6 +317,7 @@ static int read_log(struct machines *m, struct machine *machine)
 		count = access_reader_read(&machine->log, records, RECORDS);
 		if (count < 0) {
 			m->lost += machine->log.lost;
+			machine->seen += machine->log.lost;
 			access_reader_close(&machine->log);
 			memset(&machine->log, 0, sizeof(machine->log));
 			return 0;
@@ -295,6 +326,7 @@ static int read_log(struct machines *m, struct machine *machine)
 			const struct access_record *record = &records[i];
 			int error;
 
+			machine->seen++;
 			if (!valid(machine, record)) {
 				m->lost++;
 				continue;
@@ -333,6 +365,8 @@ static int step(struct machines *m, struct machine *machine, bool *gone)
 	error = read_log(m, machine);
 	if (!error && *gone) {
 		m->lost += machine->log.lost;
+		if (m->observer)
+			observer_gone(m->observer, machine->id, machine->seen + machine->log.lost);
 		error = m->ops->gone(m->self, machine->pid, machine->start_time);
 	}
 	return error;
@@ -356,11 +390,37 @@ static int step_all(struct machines *m)
 
 int machines_poll(struct machines *machines, __u64 now_ns)
 {
-	if (now_ns >= machines->next_scan_ns) {
+	struct observer *observer = machines->observer;
+	int error = observer ? observer_read(observer) : 0;
+
+	if (error)
+		return error;
+	if (now_ns >= machines->next_scan_ns || (observer && observer_awaits(observer))) {
 		machines->next_scan_ns = now_ns + SCAN_NS;
 		scan(machines);
 	}
-	return step_all(machines);
+	error = step_all(machines);
+	/* Whoever had told its end before this pass has served all that was connected to it. */
+	if (observer)
+		observer_settle(observer);
+	return error;
+}
+
+int machines_finish(struct machines *machines)
+{
+	struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+	__u64 now = monotonic_ns(), deadline = now + FINISH_NS;
+	int error = machines_poll(machines, now);
+
+	while (!error && machines->observer && !observer_is_settled(machines->observer) &&
+	       now < deadline) {
+		nanosleep(&pause, NULL);
+		now = monotonic_ns();
+		error = machines_poll(machines, now);
+	}
+	if (!error && machines->observer)
+		observer_finish(machines->observer);
+	return error;
 }
 
 int machines_meet(struct machines *machines, __u32 pid)
@@ -368,7 +428,7 @@ int machines_meet(struct machines *machines, __u32 pid)
 	struct pollfd look = {.events = POLLIN};
 	char file[FILE_NAME_MAX];
 
-	snprintf(file, sizeof(file), "%u%s", pid, RUN_MACHINE_SUFFIX);
+	snprintf(file, sizeof(file), "%u%s", pid_to_local(pid), RUN_MACHINE_SUFFIX);
 	scan(machines);
 	for (size_t i = 0; i < machines->count; i++) {
 		struct machine *machine = &machines->list[i];
@@ -400,10 +460,18 @@ size_t machines_count(const struct machines *machines)
 	return machines->count;
 }
 
-void machines_loss(const struct machines *machines, __u64 *received, __u64 *lost)
+void machines_loss(const struct machines *machines, struct loss_info *loss)
 {
-	*received = machines->received;
-	*lost = machines->lost;
+	struct observer_counts counts = {0};
+
+	if (machines->observer)
+		observer_counts(machines->observer, &counts);
+	loss->access_received = machines->received;
+	loss->access_lost = machines->lost;
 	for (size_t i = 0; i < machines->count; i++)
-		*lost += machines->list[i].log.lost;
+		loss->access_lost += machines->list[i].log.lost;
+	loss->access_missed = counts.missed;
+	loss->machines_missed = counts.machines_missed;
+	loss->machines_unknown =
+		counts.unknown > machines->unwatched ? counts.unknown : machines->unwatched;
 }

@@ -36,7 +36,8 @@ struct machines;
 int machines_create(struct machines **machines, const struct machines_ops *ops, void *self);
 void machines_destroy(struct machines *machines);
 
-/* Looks for new machines (every 100 ms at most), reads the logs of known ones. */
+/* Looks for new machines (every 100 ms, at once if one has told that it began), reads the logs of
+ * known ones. */
 int machines_poll(struct machines *machines, __u64 now_ns);
 /* Looks at once for the machine of this process and waits shortly for its hello. */
 int machines_meet(struct machines *machines, __u32 pid);
@@ -45,7 +46,9 @@ const struct hello_device *machines_find(const struct machines *machines, __u32 
 					 __u64 start_time, __u64 index);
 size_t machines_count(const struct machines *machines);
 
-/* Totals over all machines, those that have ended included. */
-void machines_loss(const struct machines *machines, __u64 *received, __u64 *lost);
+/* The last poll: waits shortly for what machines that have ended are telling. */
+int machines_finish(struct machines *machines);
+/* The part of the account that is theirs, over all machines, those that have ended included. */
+void machines_loss(const struct machines *machines, struct loss_info *loss);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/process.h"
 
+#include "lib/capture/pid_namespace.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,8 +72,9 @@ static __u64 cgroup_id(const char *relative)
 	return 0;
 }
 
-void process_describe(__u32 pid, char comm[16], __u64 *cgroup)
+void process_describe(__u32 kernel_pid, char comm[16], __u64 *cgroup)
 {
+	__u32 pid = pid_to_local(kernel_pid);
 	char text[PATH_MAX], *line;
 
 	if (read_file(pid, "comm", text, 17)) {

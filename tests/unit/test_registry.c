@@ -126,7 +126,7 @@ static void check_hello(__u32 count)
 
 	/* Silent until the machine ends, and then at its end. */
 	assert_int_equal(recv(client, text, sizeof(text), MSG_DONTWAIT), -1);
-	registry_close(registry);
+	registry_close(registry, 0);
 	assert_int_equal(recv(client, text, sizeof(text), 0), 0);
 	close(client);
 	assert_int_equal(try_connect(getpid()), -ENOENT);
@@ -158,7 +158,7 @@ static void second_machine_of_a_process_is_refused(void **state)
 	client = try_connect(getpid());
 	assert_true(client >= 0);
 	close(client);
-	registry_close(first);
+	registry_close(first, 0);
 }
 
 /* Runs a machine in a child until it is killed. */
@@ -222,7 +222,7 @@ static void starting_reaps_too(void **state)
 	assert_int_equal(registry_open(&registry, &device, 1, ring), 0);
 	machine_path(path, sizeof(path), dead);
 	assert_int_equal(access(path, F_OK), -1);
-	registry_close(registry);
+	registry_close(registry, 0);
 }
 
 static void clients_that_come_and_go_do_no_harm(void **state)
@@ -258,7 +258,7 @@ static void clients_that_come_and_go_do_no_harm(void **state)
 	json_decref(receive_hello(clients[0], &received));
 	close(received);
 	close(clients[0]);
-	registry_close(registry);
+	registry_close(registry, 0);
 }
 
 static void directory_of_others_is_refused(void **state)

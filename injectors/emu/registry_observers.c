@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/emu/registry_observers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/run_directory.h"
+#include "lib/capture/observer.h"
+
+static int tell(int fd, const struct machine_record *record)
+{
+	if (write(fd, record, sizeof(*record)) == sizeof(*record))
+		return 0;
+	return failed(errno ? -errno : -EIO, "%s: an observer cannot be told of a machine: %s",
+		      run_directory(), strerror(errno));
+}
+
+static bool is_observer(const char *name)
+{
+	const char *suffix = strchr(name, '.');
+
+	return suffix && !strcmp(suffix, RUN_OBSERVER_SUFFIX);
+}
+
+/* Its owner holds the lock as long as it lives. */
+static bool is_locked(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB))
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+int registry_observers_tell_begin(struct registry_observers *observers, int directory)
+{
+	struct machine_record record = {.what = MACHINE_BEGAN};
+	const struct dirent *entry;
+	int copy, err = 0;
+	DIR *listing;
+
+	if (getrandom(&record.id, sizeof(record.id), 0) != sizeof(record.id))
+		return failed(-errno, "no random numbers: %s", strerror(errno));
+	record.id = (record.id & INT64_MAX) | 1;
+	observers->id = record.id;
+	copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	listing = copy >= 0 ? fdopendir(copy) : NULL;
+	if (!listing) {
+		err = failed(-errno, "%s: cannot list it: %s", run_directory(), strerror(errno));
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	while (!err && observers->count < OBSERVERS_MAX && (entry = readdir(listing))) {
+		int fd = is_observer(entry->d_name)
+				 ? openat(directory, entry->d_name,
+					  O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
+				 : -1;
+
+		if (fd < 0)
+			continue;
+		observers->fds[observers->count++] = fd;
+		err = tell(fd, &record);
+	}
+	closedir(listing);
+	return err;
+}
+
+unsigned int registry_observers_alive(const struct registry_observers *observers)
+{
+	unsigned int alive = 0;
+
+	for (unsigned int i = 0; i < observers->count; i++)
+		alive += is_locked(observers->fds[i]);
+	return alive;
+}
+
+void registry_observers_tell_end(struct registry_observers *observers, __u64 produced)
+{
+	const struct machine_record record = {
+		.id = observers->id, .produced = produced, .what = MACHINE_ENDED};
+
+	for (unsigned int i = 0; i < observers->count; i++) {
+		/* Who cannot be told misses a total, and counts it as unknown. */
+		tell(observers->fds[i], &record);
+		close(observers->fds[i]);
+	}
+	observers->count = 0;
+}
+
+bool registry_observer_is_dead(int directory, const char *name)
+{
+	int fd =
+		is_observer(name) ? openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	bool dead = fd >= 0 && !is_locked(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return dead;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/capture/observer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/run_directory.h"
+
+#define RECORDS_AT_ONCE 128
+#define LOOKS_MAX	100 /* what is not found by then was killed, or there is no room for it */
+#define TAKEN_MAX	(1 << 20) /* bytes of records taken whose memory is kept */
+
+struct account {
+	__u64 id;
+	__u64 produced, seen;
+	unsigned int looks; /* times it was looked for */
+	bool met, gone, ended;
+	UT_hash_handle hh;
+};
+
+struct observer {
+	int directory;
+	int fd;
+	char name[48];
+	off_t offset; /* of the first record not yet taken */
+	off_t given_back;
+	struct account *accounts;
+	struct observer_counts counts;
+};
+
+/* Under the directory's lock, which whoever removes the files of dead observers holds as well. */
+static int create(struct observer *o)
+{
+	int err = 0;
+
+	if (flock(o->directory, LOCK_EX))
+		return failed(-errno, "%s: cannot lock it: %s", run_directory(), strerror(errno));
+	o->fd = openat(o->directory, o->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
+	if (o->fd < 0)
+		err = failed(-errno, "%s/%s: cannot create it: %s", run_directory(), o->name,
+			     strerror(errno));
+	else
+		flock(o->fd, LOCK_EX);
+	flock(o->directory, LOCK_UN);
+	return err;
+}
+
+int observer_open(struct observer **observer)
+{
+	struct observer *o = calloc(1, sizeof(*o));
+	__u64 number = (__u64)getpid();
+	int err;
+
+	*observer = NULL;
+	if (!o)
+		return failed(-ENOMEM, "no memory for the account of machines");
+	o->fd = -1;
+	if (getrandom(&number, sizeof(number), 0) < 0)
+		number ^= (__u64)(uintptr_t)o;
+	snprintf(o->name, sizeof(o->name), "%016llx%s", number, RUN_OBSERVER_SUFFIX);
+	err = o->directory = run_directory_open(true);
+	if (err >= 0)
+		err = create(o);
+	if (err < 0) {
+		observer_close(o);
+		return err;
+	}
+	*observer = o;
+	return 0;
+}
+
+void observer_close(struct observer *o)
+{
+	struct account *account, *next;
+
+	if (!o)
+		return;
+	if (o->fd >= 0) {
+		unlinkat(o->directory, o->name, 0);
+		close(o->fd);
+	}
+	if (o->directory >= 0)
+		close(o->directory);
+	HASH_ITER(hh, o->accounts, account, next) {
+		HASH_DEL(o->accounts, account);
+		free(account);
+	}
+	free(o);
+}
+
+static struct account *find(const struct observer *o, __u64 id)
+{
+	struct account *account;
+
+	HASH_FIND(hh, o->accounts, &id, sizeof(id), account);
+	return account;
+}
+
+static void take(struct observer *o, const struct machine_record *record)
+{
+	struct account *account = find(o, record->id);
+
+	if (record->what == MACHINE_ENDED && account) {
+		account->ended = true;
+		account->produced = record->produced;
+	}
+	if (record->what != MACHINE_BEGAN || account)
+		return;
+	account = calloc(1, sizeof(*account));
+	if (account) {
+		account->id = record->id;
+		HASH_ADD(hh, o->accounts, id, sizeof(account->id), account);
+		if (account->hh.tbl)
+			return;
+	}
+	free(account);
+	o->counts.unknown++;
+}
+
+int observer_read(struct observer *o)
+{
+	struct machine_record records[RECORDS_AT_ONCE];
+	ssize_t bytes;
+
+	do {
+		bytes = pread(o->fd, records, sizeof(records), o->offset);
+		if (bytes < 0)
+			return failed(-errno, "%s/%s: %s", run_directory(), o->name,
+				      strerror(errno));
+		bytes -= bytes % (ssize_t)sizeof(records[0]);
+		for (size_t i = 0; i < (size_t)bytes / sizeof(records[0]); i++)
+			take(o, &records[i]);
+		o->offset += bytes;
+	} while (bytes == sizeof(records));
+	/* A recorder runs for months: what was taken needs no memory any more. */
+	if (o->offset - o->given_back > TAKEN_MAX &&
+	    !fallocate(o->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, o->offset))
+		o->given_back = o->offset;
+	return 0;
+}
+
+bool observer_awaits(struct observer *o)
+{
+	bool awaits = false;
+
+	for (struct account *a = o->accounts; a; a = a->hh.next)
+		awaits |= !a->met && !a->ended && a->looks++ < LOOKS_MAX;
+	return awaits;
+}
+
+bool observer_knows(const struct observer *o, __u64 id)
+{
+	return find(o, id);
+}
+
+void observer_met(struct observer *o, __u64 id)
+{
+	struct account *account = find(o, id);
+
+	if (account)
+		account->met = true;
+}
+
+void observer_gone(struct observer *o, __u64 id, __u64 seen)
+{
+	struct account *account = find(o, id);
+
+	if (!account)
+		return;
+	account->gone = true;
+	account->seen = seen;
+}
+
+void observer_settle(struct observer *o)
+{
+	struct account *account, *next;
+
+	HASH_ITER(hh, o->accounts, account, next) {
+		if (!account->ended || (account->met && !account->gone))
+			continue;
+		o->counts.machines_missed += !account->met;
+		if (account->produced > account->seen)
+			o->counts.missed += account->produced - account->seen;
+		HASH_DEL(o->accounts, account);
+		free(account);
+	}
+}
+
+/* One that was met and goes on has given all it had; the next I/O is after the end. */
+static bool is_open(const struct account *account)
+{
+	return account->gone || !account->met;
+}
+
+bool observer_is_settled(const struct observer *o)
+{
+	for (const struct account *a = o->accounts; a; a = a->hh.next)
+		if (is_open(a))
+			return false;
+	return true;
+}
+
+void observer_finish(struct observer *o)
+{
+	for (const struct account *a = o->accounts; a; a = a->hh.next)
+		o->counts.unknown += is_open(a);
+}
+
+void observer_counts(const struct observer *o, struct observer_counts *counts)
+{
+	*counts = o->counts;
+}

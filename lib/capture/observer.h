@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The account of emulated machines that ran while an observer watched, met or not.
+ *
+ * An observer leaves the file "NUMBER.observer" in the run directory, locked (flock) while it lives.
+ * A machine appends a record to each such file when it begins, before it can be found, and one with
+ * the total of its I/Os when it ends, after its last connection was served. So what a machine
+ * produced is known even if it was too short to be met:
+ *
+ *	produced by all machines = received + lost + missed
+ */
+#ifndef FAULTLINE_OBSERVER_H
+#define FAULTLINE_OBSERVER_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+enum { MACHINE_BEGAN = 1, MACHINE_ENDED = 2 };
+
+/* Appended whole with one write; a reader takes whole ones only. */
+struct machine_record {
+	__u64 id; /* random, nonzero, below 2^63; also in the machine's hello */
+	__u64 produced;
+	__u32 what; /* MACHINE_BEGAN, MACHINE_ENDED */
+	__u32 reserved;
+};
+
+/* Of machines that began after observer_open(). */
+struct observer_counts {
+	__u64 machines_missed; /* ended, never met */
+	__u64 missed;	       /* I/Os that were neither received nor lost */
+	__u64 unknown;	       /* ended, or not met to the last, without telling a total */
+};
+
+struct observer;
+
+/* Leaves the file. Without a run directory that is ours alone there is no machine to count. */
+int observer_open(struct observer **observer);
+void observer_close(struct observer *observer);
+
+/* Takes what machines have told since the last call. */
+int observer_read(struct observer *observer);
+/* Whether a machine began that was neither met nor ended: look for it now, not at leisure. Tires of
+ * one that is not to be found. */
+bool observer_awaits(struct observer *observer);
+bool observer_knows(const struct observer *observer, __u64 id);
+/* The machine is connected to and believed. */
+void observer_met(struct observer *observer, __u64 id);
+/* It has ended; `seen` of its I/Os were received or counted as lost. */
+void observer_gone(struct observer *observer, __u64 id, __u64 seen);
+/* Closes the accounts that are complete: call after each pass over all that was connected. */
+void observer_settle(struct observer *observer);
+/* Whether every machine that is gone has told its total, and every one that is not was met. */
+bool observer_is_settled(const struct observer *observer);
+/* Nothing more will come: what is still open is unknown. */
+void observer_finish(struct observer *observer);
+void observer_counts(const struct observer *observer, struct observer_counts *counts);
+
+#endif

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 240 s
+# Machines that are short, many, or not met at all: what they produced, by their own results, is what the
+# recording says was received, lost or missed, exactly; and what was missed is said.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+
+machine='[tenant vm]\nmemory = 4M\n[device disk]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\n'
+printf "${machine}count = 20\n" >short.ini
+printf "${machine}count = 101\nrate = 5/s\n" >long.ini
+printf "${machine}duration = 60s\nrate = 97/s\n" >endless.ini
+{ cat short.ini; printf '[sweep]\nsizes = w.sizes: 4K, 8K, 16K\ndepth = w.depth: 1, 2, 3, 4, 5, 6, 7\n'; } >sweep.ini
+
+cat >one-by-one <<'END'
+for i in $(seq 60); do "$1" run short.ini --csv >result.$i 2>out.$i || echo "$i: $(cat out.$i)" >>failed; done
+END
+cat >at-once <<'END'
+for i in $(seq 90); do "$1" run long.ini --csv >result.$i 2>out.$i || echo "$i: $(cat out.$i)" >>failed & done
+# How many there were at once.
+most=0
+while [ -n "$(jobs -r)" ]; do
+	there=("$FAULTLINE_RUN_DIR"/*.machine)
+	[ ${#there[@]} -gt "$most" ] && most=${#there[@]}
+	sleep 0.1
+done
+echo "$most" >most
+wait
+END
+cat >sweep <<'END'
+"$1" run sweep.ini --csv >result.1 2>out.1 || cat out.1 >>failed
+END
+
+total() { awk -F, -v what="$1" '$1 == what {print $2}' tables/loss.csv; }
+# The sum of a column over all results.
+produced() { awk -F, 'FNR == 1 {for (i = 1; i <= NF; i++) if ($i == "ios") at = i; next} {n += $at} END {print n + 0}' result.*; }
+
+# account NAME IOS: after a recording: the identity holds, and received is what the tables count.
+account() {
+	local received lost missed
+	rm -rf tables
+	"$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
+	report_status=$?
+	received=$(total access_received) lost=$(total access_lost) missed=$(total access_missed)
+	equal "$1: the machines' own results" "$(produced)" "$2"
+	equal "$1: received + lost + missed is what they produced" "$((received + lost + missed))" "$2"
+	equal "$1: no machine kept its total to itself" "$(total machines_unknown)" 0
+	if [ $((lost + missed)) -gt 0 ]; then
+		equal "$1: the recorder ends with 5" "$record_status" 5
+		equal "$1: the report ends with 5" "$report_status" 5
+		check "$1: and says why" grep -q 'floors: .*\(machines were not met\|access records were lost\)' report.err
+	else
+		equal "$1: the recorder ends with 0" "$record_status" 0
+		equal "$1: the report ends with 0" "$report_status" 0
+	fi
+}
+
+# under_record NAME IOS
+under_record() {
+	rm -f result.* failed
+	"$FAULTLINE" record --force -o run.flt -- bash "$1" "$INJECT" 2>record.err
+	record_status=$?
+	if [ -e failed ]; then not_ok "$1: every machine runs" "$(head -n 3 failed)"; else ok "$1: every machine runs"; fi
+	account "$1" "$2"
+}
+
+under_record one-by-one 1200
+under_record at-once 9090
+equal "at-once: more than 64 machines at once" "$(($(cat most) > 64))" 1
+equal "at-once: more than 64 were watched at once" "$(($(total access_received) > 64 * 101))" 1
+under_record sweep 420
+
+# A recorder that is stopped meets nobody: nothing is received, and every I/O is counted.
+rm -f result.* failed
+record_start || not_ok "a recorder" "$(cat record.err)"
+kill -STOP "$record_pid"
+for i in 1 2 3 4 5; do "$INJECT" run short.ini --csv >result.$i 2>out.$i || not_ok "machine $i" "$(cat out.$i)"; done
+kill -CONT "$record_pid"
+kill -INT "$record_pid"
+wait "$record_pid"
+record_status=$?
+account stopped 100
+equal "stopped: machines that were not met" "$(total machines_missed)" 5
+equal "stopped: their I/Os are missed" "$(total access_missed)" 100
+"$FAULTLINE" report run.flt >text 2>&1
+check "stopped: the report says so" grep -q '5 emulated machines not met' text
+
+# One that is killed tells no total: that is said, too.
+record_start || not_ok "a recorder" "$(cat record.err)"
+"$INJECT" run endless.ini >/dev/null 2>&1 &
+machine=$!
+wait_for 10 bash -c "ls $FAULTLINE_RUN_DIR/*.machine"
+sleep 0.3
+kill -KILL "$(basename "$(ls "$FAULTLINE_RUN_DIR"/*.machine)" .machine)"
+wait "$machine" 2>/dev/null
+sleep 0.3
+kill -INT "$record_pid"
+wait "$record_pid"
+record_status=$?
+rm -rf tables
+"$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
+equal "killed: the recorder ends with 5" "$record_status" 5
+equal "killed: one machine told no total" "$(total machines_unknown)" 1
+
+# What a recorder that was killed leaves goes with the next machine.
+record_start || not_ok "a recorder" "$(cat record.err)"
+kill -KILL "$record_pid"
+wait "$record_pid" 2>/dev/null
+"$INJECT" run short.ini >/dev/null 2>&1
+equal "nothing is left in the run directory" "$(ls -A "$FAULTLINE_RUN_DIR")" ""
+finish

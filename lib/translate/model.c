@@ -20,15 +20,37 @@ static bool buffer_hit(struct model *m, struct model_device *device, const struc
 	return true;
 }
 
+static bool is_in(const struct level *level, __u64 key)
+{
+	return level_find(level, set_of(level, key), key) != CACHE_NO_SLOT;
+}
+
+/* Beside the DevTLB, which `hit` or not. Only who needs the buffer's answer counts as asking for it. */
+static bool buffer_lookup(struct model *m, struct model_device *device, const struct access *a,
+			  __u64 time_ps, bool hit)
+{
+	bool on_miss = m->config.prefetch_trigger == TRIGGER_MISS;
+	bool known = hit ? on_miss && is_in(&device->buffer, a->key) : buffer_hit(m, device, a);
+
+	if (on_miss && !known)
+		model_prefetch_ahead(m, device, a->source, time_ps);
+	return hit || known;
+}
+
 /* DevTLB and prefetch buffer side by side, at `time_ps`; what misses leaves for the IOMMU. */
 static INLINE void device_lookup(struct model *m, struct access *a, __u64 time_ps)
 {
 	struct model_device *device = &m->devices[a->device];
+	bool hit;
 
-	if (m->config.walk == WALK_NONE)
+	if (m->config.walk == WALK_NONE) {
 		schedule(m, EVENT_HIT, time_ps, a);
-	else if (look_up(&device->devtlb, a->key, a->next_use, &a->devtlb) ||
-		 (device->buffer.cache && buffer_hit(m, device, a)))
+		return;
+	}
+	hit = look_up(&device->devtlb, a->key, a->next_use, &a->devtlb);
+	if (device->buffer.cache)
+		hit = buffer_lookup(m, device, a, time_ps, hit);
+	if (hit)
 		schedule(m, EVENT_HIT, time_ps + m->config.devtlb_hit_ps, a);
 	else
 		schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps, a);
@@ -36,14 +58,13 @@ static INLINE void device_lookup(struct model *m, struct access *a, __u64 time_p
 
 static void fill_buffer(struct model *m, struct model_device *device, const struct access *a)
 {
-	const struct level *devtlb = &device->devtlb;
 	bool *used = device->prefetcher.used;
 	struct miss miss = any_miss(&device->buffer, a->key);
 	__u64 evicted;
 	__u32 slot = fill_slot(&device->buffer, &miss, a->key, CACHE_NEVER, &evicted);
 
 	device->prefetcher.under_way--;
-	if (level_find(devtlb, set_of(devtlb, a->key), a->key) != CACHE_NO_SLOT)
+	if (is_in(&device->devtlb, a->key))
 		m->stats.prefetch_late++;
 	if (slot == CACHE_NO_SLOT) {
 		m->stats.prefetch_duplicates++;

@@ -61,6 +61,13 @@ enum model_walk {
 	WALK_COUNT,
 };
 
+/* Which translations ask for what their source's successor will need. */
+enum model_trigger {
+	TRIGGER_ACCESS, /* each, before it looks anything up: what the authors' simulator does */
+	TRIGGER_MISS,	/* one whose page is not in the buffer: what the paper says (section III) */
+	TRIGGER_COUNT,
+};
+
 struct model_config {
 	__u64 packet_bits; /* on the wire, with preamble and gap: 1542 bytes (Table II) */
 	__u64 link_bits_per_s;
@@ -72,6 +79,7 @@ struct model_config {
 	struct model_cache prefetch; /* the prefetch buffer; entries 0: nothing is prefetched */
 	__u32 prefetch_distance;     /* translations from a source to the one predicted by it */
 	__u32 prefetch_pages;	     /* newest requests of a source that are fetched */
+	__u32 prefetch_trigger;	     /* enum model_trigger */
 	/* Beyond the paper; all 0: off. */
 	__u32 devices; /* that share the IOMMU, each with its own link, PTB and DevTLB; 0: 1 */
 	__u32 invalidate_packets; /* after so many packets of a device one of its pages is taken back */

@@ -167,6 +167,9 @@ static int check_caches(const struct model_config *c)
 	if (c->prefetch.cache.policy == REPLACE_BELADY || c->context.cache.policy == REPLACE_BELADY)
 		return failed(-EINVAL, "belady knows the next use of pages: accepted for devtlb, "
 				       "iotlb, level2 and level3");
+	if (c->prefetch_trigger >= TRIGGER_COUNT)
+		return failed(-EINVAL, "prefetch trigger %u: accepted: 0 (access), 1 (miss)",
+			      c->prefetch_trigger);
 	if (c->prefetch.cache.entries > 4096 || !c->prefetch_distance ||
 	    c->prefetch_distance > 1u << 20 || !c->prefetch_pages ||
 	    c->prefetch_pages > MODEL_HISTORY_MAX)

@@ -34,11 +34,15 @@ static void learn(struct prefetcher *p, __u16 source, __u32 distance)
 		p->recent_at = 0;
 }
 
-static void ask(struct model *m, struct model_device *device, __u16 source)
+void model_prefetch_ahead(struct model *m, struct model_device *device, __u16 source, __u64 time_ps)
 {
 	struct prefetcher *p = &device->prefetcher;
-	const struct request_history *h = &p->histories[source];
+	__u32 predicted = p->predicted[source];
+	const struct request_history *h;
 
+	if (predicted == NONE)
+		return;
+	h = &p->histories[predicted];
 	for (__u32 i = 0; i < h->count; i++) {
 		struct access *a;
 
@@ -49,25 +53,23 @@ static void ask(struct model *m, struct model_device *device, __u16 source)
 		a = access_new(m);
 		a->key = h->keys[i];
 		a->next_use = CACHE_NEVER;
-		a->source = source;
+		a->source = (__u16)predicted;
 		a->device = device->number;
 		a->prefetch = true;
 		p->under_way++;
 		m->stats.prefetches++;
-		schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps + m->config.dram_ps, a);
+		schedule(m, EVENT_HISTORY, time_ps + m->config.pcie_ps + m->config.dram_ps, a);
 	}
 }
 
-void model_prefetch(struct model *m, struct model_device *device, const struct access *trigger)
+void model_prefetch(struct model *m, struct model_device *device, const struct access *a)
 {
 	struct prefetcher *p = &device->prefetcher;
-	__u32 source;
 
-	learn(p, trigger->source, m->config.prefetch_distance);
-	source = p->predicted[trigger->source];
-	if (source != NONE)
-		ask(m, device, (__u16)source);
-	remember(p, trigger, m->config.prefetch_pages);
+	learn(p, a->source, m->config.prefetch_distance);
+	if (m->config.prefetch_trigger == TRIGGER_ACCESS)
+		model_prefetch_ahead(m, device, a->source, m->now_ps);
+	remember(p, a, m->config.prefetch_pages);
 }
 
 int model_prefetcher_create(struct prefetcher *p, const struct model_config *config)

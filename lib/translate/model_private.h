@@ -109,8 +109,13 @@ static inline struct access *take(struct model *m, enum model_event kind)
 	return (struct access *)event;
 }
 
-/* model_prefetch.c: a packet's translation tells who will come, and asks for his pages. */
-void model_prefetch(struct model *m, struct model_device *device, const struct access *trigger);
+/*
+ * model_prefetch.c: a packet's translation tells who will come; and, there or from `time_ps` on, for
+ * whose pages to ask.
+ */
+void model_prefetch(struct model *m, struct model_device *device, const struct access *a);
+void model_prefetch_ahead(struct model *m, struct model_device *device, __u16 source,
+			  __u64 time_ps);
 int model_prefetcher_create(struct prefetcher *prefetcher, const struct model_config *config);
 void model_prefetcher_destroy(struct prefetcher *prefetcher);
 

@@ -23,10 +23,13 @@ void slow_after(struct slow_model *m, uint64_t delay_ps, enum slow_kind kind,
 	slow_events_add(&m->events, m->now_ps + delay_ps, kind, access->device, access);
 }
 
-static void ask_ahead(struct slow_model *m, unsigned int number, unsigned int source)
+void slow_ask_ahead(struct slow_model *m, unsigned int number, int successor, uint64_t delay_ps)
 {
 	struct slow_prefetch *p = &m->devices[number].prefetch;
+	unsigned int source = (unsigned int)successor;
 
+	if (successor == -1)
+		return;
 	for (unsigned int i = 0; i < p->newest_count[source]; i++) {
 		struct slow_access *a;
 
@@ -39,7 +42,8 @@ static void ask_ahead(struct slow_model *m, unsigned int number, unsigned int so
 		a->request.next_use = UINT64_MAX;
 		p->under_way++;
 		m->stats.prefetches++;
-		slow_after(m, m->config->pcie_ps + m->config->dram_ps, SLOW_PREFETCHED, a);
+		slow_after(m, delay_ps + m->config->pcie_ps + m->config->dram_ps, SLOW_PREFETCHED,
+			   a);
 	}
 }
 
@@ -59,8 +63,8 @@ static void begin_translation(struct slow_model *m, unsigned int number,
 		int successor = slow_prefetch_learn(&device->prefetch, packet->source,
 						    packet->domain, m->config->prefetch_distance);
 
-		if (successor != -1)
-			ask_ahead(m, number, (unsigned int)successor);
+		if (!m->config->prefetch_on_miss)
+			slow_ask_ahead(m, number, successor, 0);
 		slow_prefetch_remember(&device->prefetch, packet->source, request,
 				       m->config->prefetch_pages);
 	}

@@ -48,6 +48,7 @@ struct slow_config {
 	unsigned int host_shift;
 	struct slow_level_config context, devtlb, iotlb, level2, level3, prefetch;
 	unsigned int prefetch_distance, prefetch_pages;
+	bool prefetch_on_miss; /* of the buffer; else by every translation */
 	unsigned int devices, invalidate_packets, fault_per_million;
 	uint64_t seed;
 };

@@ -36,6 +36,9 @@ uint64_t slow_draw(struct slow_model *m, uint64_t bound);
 void slow_after(struct slow_model *m, uint64_t delay_ps, enum slow_kind kind,
 		struct slow_access *access);
 
+/* What the successor of a source will need is asked for, `delay_ps` from now. */
+void slow_ask_ahead(struct slow_model *m, unsigned int device, int successor, uint64_t delay_ps);
+
 /* slow_path.c: the stations of a translation. `context_ps` is what the context cache still takes. */
 struct slow_access *slow_begin_access(struct slow_model *m, unsigned int device,
 				      unsigned int source, unsigned int domain,

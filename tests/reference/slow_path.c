@@ -42,6 +42,9 @@ void slow_ask_device(struct slow_model *m, struct slow_access *a, uint64_t conte
 	}
 	hit = slow_level_lookup(&device->devtlb, a->domain, unit_2m(a), page_key(a),
 				a->request.next_use);
+	if (device->buffer.cache && m->config->prefetch_on_miss &&
+	    !slow_level_holds(&device->buffer, 0, 0, page_key(a)))
+		slow_ask_ahead(m, a->device, device->prefetch.successor[a->source], context_ps);
 	if (!hit && device->buffer.cache) {
 		hit = slow_level_lookup(&device->buffer, 0, 0, page_key(a), UINT64_MAX);
 		if (hit && slow_prefetch_mark_hit(&device->prefetch, page_key(a)))

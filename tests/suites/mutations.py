@@ -92,8 +92,13 @@ MUTATIONS = [
     ("model*", "= h->keys[i];", "= h->keys[h->count - 1 - i];", REFERENCE),
     ("model*", "p->under_way == MODEL_PREFETCHES", "p->under_way == MODEL_PREFETCHES - 1", REFUSED),
     ("model*", "if (*predicted == NONE) *predicted", "*predicted", REFERENCE),
-    ("model*", "if (source != NONE) ask(m, device, (__u16)source); remember(p, trigger, m->config.prefetch_pages);",
-     "remember(p, trigger, m->config.prefetch_pages); if (source != NONE) ask(m, device, (__u16)source);", REFERENCE),
+    ("model*", "if (m->config.prefetch_trigger == TRIGGER_ACCESS) model_prefetch_ahead(m, device, a->source, m->now_ps); "
+     "remember(p, a, m->config.prefetch_pages);",
+     "remember(p, a, m->config.prefetch_pages); if (m->config.prefetch_trigger == TRIGGER_ACCESS) "
+     "model_prefetch_ahead(m, device, a->source, m->now_ps);", REFERENCE),
+    ("model*", "hit ? on_miss && is_in(&device->buffer, a->key) :", "hit ? on_miss :", REFERENCE),
+    ("model*", "model_prefetch_ahead(m, device, a->source, time_ps);", "model_prefetch_ahead(m, device, a->source, m->now_ps);", REFERENCE),
+    ("model*", "if (m->config.prefetch_trigger == TRIGGER_ACCESS)", "", REFERENCE),
     ("model*", "schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps + m->config.dram_ps,", "schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps,", REFERENCE),
     ("model*", "!a->fill2 ? 1 : !a->fill3 ? 2 : TABLES_LEVELS", "!a->fill2 ? 1 : !a->fill3 ? 3 : TABLES_LEVELS", REFERENCE),
     ("model*", "leaf < 3 ? 3 - leaf : 0", "leaf < 2 ? 3 - leaf : 0", REFERENCE),

@@ -155,6 +155,7 @@ static struct slow_config slow_of(const struct model_config *c)
 		.prefetch = level_of(&c->prefetch),
 		.prefetch_distance = c->prefetch_distance,
 		.prefetch_pages = c->prefetch_pages,
+		.prefetch_on_miss = c->prefetch_trigger == TRIGGER_MISS,
 		.devices = c->devices ? c->devices : 1,
 		.invalidate_packets = c->invalidate_packets,
 		.fault_per_million = c->fault_per_million,

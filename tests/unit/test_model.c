@@ -332,6 +332,7 @@ static void what_cannot_be_is_refused_with_what_can(void **state)
 	REFUSED(bad.level2.cache.entries = 0);
 	REFUSED(bad.prefetch_distance = 0);
 	REFUSED(bad.prefetch_pages = 9);
+	REFUSED(bad.prefetch_trigger = TRIGGER_COUNT);
 	REFUSED(bad.devices = 65);
 	REFUSED(bad.fault_per_million = 1000001);
 	REFUSED(bad.dram_ps = 2000000000000ull);

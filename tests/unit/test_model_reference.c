@@ -202,6 +202,7 @@ static void draw_config(struct model_config *c)
 	c->invalidate_packets = one_in(3) ? 1 + below(40) : 0;
 	c->fault_per_million = one_in(3) ? below(one_in(4) ? 1000001 : 50000) : 0;
 	c->seed = below(1000);
+	c->prefetch_trigger = below(TRIGGER_COUNT);
 }
 
 static void draw_traffic(struct traffic *t, const struct model_config *c)
@@ -242,6 +243,7 @@ static __u64 compare(const char *name, const struct model_config *config,
 static void random_configurations_agree_step_by_step(void **unused)
 {
 	struct model_stats sum = {0}, stats;
+	uint64_t missed = 0;
 
 	(void)unused;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -258,6 +260,8 @@ static void random_configurations_agree_step_by_step(void **unused)
 		sum.faults += stats.faults;
 		sum.invalidations += stats.invalidations;
 		sum.prefetch_useful += stats.prefetch_useful;
+		if (config.prefetch_trigger == TRIGGER_MISS)
+			missed += stats.prefetch_useful;
 		sum.prefetch_unused += stats.prefetch_unused;
 		sum.prefetch_late += stats.prefetch_late;
 		sum.prefetch_duplicates += stats.prefetch_duplicates;
@@ -268,6 +272,7 @@ static void random_configurations_agree_step_by_step(void **unused)
 	assert_true(sum.translations > SEEDS * 2000ull);
 	assert_true(sum.drops > SEEDS && sum.faults > SEEDS && sum.invalidations > SEEDS);
 	assert_true(sum.prefetch_useful > SEEDS && sum.prefetch_unused > SEEDS);
+	assert_true(missed > SEEDS && missed < sum.prefetch_useful - SEEDS);
 	assert_true(sum.prefetch_late > SEEDS && sum.prefetch_duplicates > SEEDS);
 	assert_true(sum.iotlb.cross_evictions > SEEDS && sum.level3.halvings > SEEDS);
 }
@@ -332,7 +337,7 @@ static void the_papers_designs_agree(void **unused)
 	uint64_t number = 0;
 
 	(void)unused;
-	for (unsigned int preset = MODEL_BASE; preset <= MODEL_HYPERTRIO; preset++)
+	for (unsigned int preset = MODEL_BASE; preset <= MODEL_HYPERTRIO + 1; preset++)
 		for (unsigned int walk = 0; walk < WALK_COUNT; walk++)
 			for (size_t s = 0; s < COUNT(sources); s++)
 				for (uint32_t order = 0; order < 3; order++) {
@@ -348,7 +353,11 @@ static void the_papers_designs_agree(void **unused)
 					begin(++number);
 					if (number % EVERY)
 						continue;
-					model_preset(&config, preset);
+					model_preset(&config,
+						     preset ? MODEL_HYPERTRIO : MODEL_BASE);
+					config.prefetch_trigger = preset > MODEL_HYPERTRIO
+									  ? TRIGGER_MISS
+									  : TRIGGER_ACCESS;
 					config.walk = walk;
 					snprintf(name, sizeof(name),
 						 "%s, walk %u, %u sources, order %u",

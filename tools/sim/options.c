@@ -33,6 +33,8 @@ static const struct option_choice walks[] = {{"as-released", SIM_WALK_AS_RELEASE
 					     {"none", SIM_WALK_NONE},
 					     {NULL, 0}};
 
+static const struct option_choice triggers[] = {
+	{"access", TRIGGER_ACCESS}, {"miss", TRIGGER_MISS}, {NULL, 0}};
 static const struct option_choice pages[] = {{"4K", 12}, {"2M", 21}, {"1G", 30}, {NULL, 0}};
 static const struct option_choice host_pages[] = {{"4K", 12}, {"2M", 21}, {NULL, 0}};
 /* belady needs the next use of a page, which a context entry and a page to come do not have. */
@@ -204,6 +206,11 @@ static const struct option_row rows[] = {
 	 .meaning = "translations from a source to the one it predicts"},
 	{"prefetch", "pages", OPTION_COUNT, MODEL(prefetch_pages), 1, 8, "2",
 	 .meaning = "newest requests of a source that are fetched"},
+	{"prefetch", "trigger", OPTION_CHOICE, MODEL(prefetch_trigger), .otherwise = "access",
+	 .choices = triggers,
+	 .meaning =
+		 "which translations ask: each, as in the authors' simulator, or those whose page "
+		 "the buffer does not have, as in the paper"},
 
 	{"more", "devices", OPTION_COUNT, MODEL(devices), 1, SIM_DEVICES, "1",
 	 .meaning = "that share the IOMMU, each with link, PTB, DevTLB and tenants of its own"},

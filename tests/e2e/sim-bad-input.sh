@@ -183,11 +183,10 @@ equal "and a recording that is none" "$? $(cat err)" \
 	"1 faultline: nowhere: cannot be opened: No such file or directory; a path for the tables follows '=': --csv=nowhere"
 "$FAULTLINE" report nowhere --csv 2>err
 equal "but nobody else's word" "$? $(cat err)" "1 faultline: nowhere: cannot be opened: No such file or directory"
-for verb in "top -b 1 1" doctor; do
-	# shellcheck disable=SC2086
-	"$FAULTLINE" $verb --csv old 2>err
-	equal "${verb%% *}: the old spelling" "$? $(grep -c "; a path for the tables follows '=': --csv=old" err)" "2 1"
-done
+"$FAULTLINE" top -b 1 1 --csv old 2>err
+equal "top: the old spelling" "$? $(grep -c "; a path for the tables follows '=': --csv=old" err)" "2 1"
+"$FAULTLINE" doctor --csv old 2>err
+equal "doctor: the old spelling" "$? $(grep -c "; a path for the tables follows '=': --csv=old" err)" "1 1"
 for signal in INT TERM HUP; do
 	# A shell's background jobs ignore SIGINT, and what is ignored stays so.
 	python3 - "$FAULTLINE" $signal <<'PY' && ok "SIG$signal ends with 7 and no file" || not_ok "SIG$signal"

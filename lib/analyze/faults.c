@@ -16,11 +16,12 @@
 
 /*
  * The page is there. If no CPU fault of the handler named it, those since the last page was resolved
- * brought it; else they were the handler's own (its stack, its code).
+ * brought it; else, and if only the permission was missing, they were the handler's own (its stack, its
+ * code).
  */
 static void claim_cpu_faults(struct faults *f, struct group *group, struct fault *fault)
 {
-	if (fault->cpu_faults) {
+	if (fault->cpu_faults || fault->cause == MM_PERMISSION) {
 		f->counts.cpu_faults_unmatched += group->cpu_faults;
 	} else if (group->cpu_faults) {
 		fault->cpu_fault_ns = group->cpu_fault_ns;

@@ -60,7 +60,11 @@ check "isolation: and none behind another tenant's" grep -q '^PASS  at_home' run
 
 [ -n "${SANITIZED:-}" ] && finish
 for job in ${CAMPAIGNS-rtt burst-block sensitivity-block concurrent isolation lookup}; do
-	compare $job "$INJECT" "$root/injectors/jobs/$job.ini"
+	# Its eight queues ask for one page at once: the second handler finds it there.
+	race=
+	[ "$job" = isolation ] && race=--evictions-race
+	# shellcheck disable=SC2086
+	compare $job "$INJECT" "$root/injectors/jobs/$job.ini" $race
 	adopt $job
 done
 

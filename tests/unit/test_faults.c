@@ -406,6 +406,33 @@ static void what_the_iommu_answered_alone_is_neither_complete_nor_cut(void **sta
 	free(found.faults);
 }
 
+/* Nothing had to be brought: what CPU faults there were are the handler's own. */
+static void a_page_that_lacked_the_permission_has_no_cpu_fault(void **state)
+{
+	const struct step steps[] = {
+		{1000, EVENT_FAULT_DETECT, 0, EVENT_WRITE, 0},
+		{1100, EVENT_FAULT_REQUEST, 0, EVENT_WRITE | EVENT_LAST, 0},
+		{1200, EVENT_FAULT_ISR, 0, EVENT_WRITE | EVENT_LAST, 0},
+		{1300, EVENT_FAULT_HANDLER, 0, EVENT_GROUP, 0},
+		{1400, EVENT_CPU_FAULT, 77, 0, 0},
+		{1500, EVENT_FAULT_RESOLVED, 0, EVENT_WRITE, MM_PERMISSION},
+		{1600, EVENT_FAULT_MAPPED, 0, EVENT_WRITE, 0},
+		{1700, EVENT_FAULT_RESPONSE, 0, EVENT_GROUP, RESPONSE_SUCCESS},
+		{1800, EVENT_FAULT_RESUME, 0, EVENT_GROUP, RESPONSE_SUCCESS},
+	};
+	struct faults_counts counts;
+	struct found found;
+
+	(void)state;
+	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.faults[0].state, FAULT_COMPLETE);
+	assert_string_equal(fault_cause_name(&found.faults[0]), "permission");
+	assert_int_equal(found.faults[0].cpu_faults, 0);
+	assert_int_equal(counts.cpu_faults_unmatched, 1);
+	free(found.faults);
+}
+
 /* Thrown away in the middle of its group: what the host then did with the rest is not its own. */
 static void a_discarded_request_has_nothing_of_what_became_of_its_group(void **state)
 {
@@ -563,6 +590,7 @@ int main(void)
 		cmocka_unit_test(an_overflow_that_was_retried_completes),
 		cmocka_unit_test(what_the_iommu_answered_alone_is_neither_complete_nor_cut),
 		cmocka_unit_test(a_discarded_request_has_nothing_of_what_became_of_its_group),
+		cmocka_unit_test(a_page_that_lacked_the_permission_has_no_cpu_fault),
 		cmocka_unit_test(a_cpu_fault_belongs_to_the_page_resolved_next),
 		cmocka_unit_test(a_missing_stage_goes_to_the_next_seen),
 		cmocka_unit_test(an_endless_group_is_cut_into_bounded_ones),

@@ -112,7 +112,7 @@ static int put_frame(struct trace_writer *writer, struct trace_frame_header *hea
 {
 	struct trace_packer *packer = header->type == TRACE_INDEX ? NULL : &writer->packer;
 	struct trace_store *store = &writer->store;
-	__u64 offset;
+	__u64 offset, last_ns;
 	int err;
 
 	writer->frame.size = 0;
@@ -127,9 +127,10 @@ static int put_frame(struct trace_writer *writer, struct trace_frame_header *hea
 		err = err ? err : trace_pack(packer, header, &writer->raw, cuts, &writer->frame);
 	}
 	offset = store->written;
+	/* A window that is closed before its second is over reaches beyond now: nothing is older for it. */
+	last_ns = header->last_ns < writer->now_ns ? header->last_ns : writer->now_ns;
 	err = err ? err
-		  : trace_store_append(store, writer->frame.bytes, writer->frame.size,
-				       header->last_ns);
+		  : trace_store_append(store, writer->frame.bytes, writer->frame.size, last_ns);
 	if (err)
 		return keep(writer, err);
 	writer->sequence++;

@@ -187,7 +187,7 @@ refused 3 "damaged.flt: is damaged" --trace damaged.flt
 head -c $((size * 9 / 10)) two.flt >killed.flt
 "$FAULTLINE" sim --trace killed.flt --tenants 2 >killed.out 2>killed.err
 equal "a recording without end: exit" "$?" 5
-check "and why" grep -q '^faultline: killed.flt: the recording has no end' killed.err
+check "and why" grep -q '^faultline: killed.flt: counts are floors: the recording has no end' killed.err
 check "with results" grep -q GBIT killed.out
 # A log that grows: either it is whole so far, or its last line is named; no line counts in part.
 (for ((i = 0; i < 400; i++)); do while read -r line; do printf '%s' "${line:0:50}"; printf '%s\n' "${line:50}"; done; done \

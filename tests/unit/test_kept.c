@@ -228,6 +228,34 @@ static void the_negative_answer_is_of_what_was_kept(void **state)
 		    (const char *const[]){"\"complete\":\"yes\"", NULL});
 }
 
+/* The second in which a recording ends is closed early: its frame's time lies ahead of all others. */
+static void the_last_window_takes_nothing_away(void **state)
+{
+	const struct trace_writer_config config = {
+		.path = recording, .overwrite = true, .keep_ns = KEEP};
+	const struct aggregate_frame frame = {.window = (START + 60 * SECOND) / SECOND};
+	struct trace_writer_stats before, after;
+	struct trace_writer *writer;
+	struct stream stream;
+
+	(void)state;
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	stream = trace_writer_stream(writer);
+	for (__u32 i = 0; i < 60; i++) {
+		const struct event e = {.time_ns = START + (i + 1) * SECOND,
+					.kind = EVENT_CPU_FAULT};
+
+		stream_events(stream, &e, 1);
+		assert_int_equal(trace_writer_flush(writer), 0);
+	}
+	trace_writer_stats(writer, &before);
+	assert_true(before.kept.from_ns + KEEP <= START + 60 * SECOND);
+	stream.ops->aggregate(stream.self, &frame);
+	trace_writer_stats(writer, &after);
+	assert_memory_equal(&before.kept, &after.kept, sizeof(before.kept));
+	assert_int_equal(trace_writer_close(writer), 0);
+}
+
 static void a_window_before_it_holds_nothing(void **state)
 {
 	struct kept_info kept;
@@ -246,6 +274,7 @@ int main(void)
 		cmocka_unit_test(a_snapshot_says_what_it_leaves_out),
 		cmocka_unit_test(the_negative_answer_is_of_what_was_kept),
 		cmocka_unit_test(a_window_before_it_holds_nothing),
+		cmocka_unit_test(the_last_window_takes_nothing_away),
 	};
 
 	return cmocka_run_group_tests(tests, setup, scratch_remove);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/memory.h"
 #include "lib/job/expect.h"
 #include "lib/job/shelf.h"
@@ -204,13 +205,13 @@ static int configure(struct sim_command *command)
 /* What a recording lost is missing from the trace: the run ends with EXIT_LOSS, and here is why. */
 static void note_loss(struct sim_command *command, const char *path, const struct loss_info *loss)
 {
-	__u64 lost = loss->lost + loss->missed + loss->access_lost;
+	unsigned int floor = floor_of_loss(loss, 0);
+	char text[FLOOR_TEXT];
 
-	if (!lost && !loss->cut)
+	if (!floor)
 		return;
 	command->lossy = true;
-	fprintf(stderr, "faultline: %s: %s; %llu events were lost: counts are floors\n", path,
-		loss->cut ? "the recording has no end" : "it is incomplete", lost);
+	fprintf(stderr, "faultline: %s: counts are floors: %s\n", path, floor_text(floor, text));
 }
 
 static int read_recordings(struct sim_command *command)

@@ -46,7 +46,7 @@ static int make_kernel(void **state)
 	(void)state;
 	kernel = btf__new_empty();
 	for (int i = 0; i < 499; i++) {
-		char name[16];
+		char name[24];
 
 		snprintf(name, sizeof(name), "other%d", i);
 		btf__add_struct(kernel, name, 8);

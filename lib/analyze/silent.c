@@ -33,10 +33,10 @@ static unsigned int sources_of(const struct silent *silent, const struct fault *
 		return fault->seen & STAGE_BIT(EVENT_FAULT_RESPONSE) ? FROM_ODP | FROM_MLX5
 								     : FROM_ODP;
 	sources = FROM_CORE;
-	if (fault->seen & STAGE_BIT(EVENT_FAULT_HANDLER))
-		sources |= FROM_WORKER;
 	if (fault->consumer == CONSUMER_SVA)
 		sources |= FROM_SVA;
+	if (fault->seen & STAGE_BIT(EVENT_FAULT_HANDLER))
+		sources |= FROM_WORKER | (sources & FROM_SVA ? FROM_SVA_WORKER : 0);
 	return sources;
 }
 

@@ -95,8 +95,10 @@ enum fault_origin {
 	FROM_SVA = 1 << 3,	/* of these: in a process's own address space */
 	FROM_ODP = 1 << 4,	/* RDMA on-demand paging */
 	FROM_MLX5 = 1 << 5,	/* of these: answered, which only mlx5 does */
+	FROM_SVA_WORKER =
+		1 << 6, /* FROM_SVA, and the worker was seen: what resolves is watched in it only */
 };
-#define FAULT_ORIGINS 6
+#define FAULT_ORIGINS 7
 
 /* Whether the configuration asks for this kind of event. */
 bool capture_kind_asked(const struct capture_config *config, __u16 kind);

@@ -10,7 +10,7 @@ const struct probe_row mm_rows[] = {
 	/* What was met within it is told with the page: they are on and off with the faults. */
 	{PROBE_MM_FAULT, "mm_fault", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
 	 FUNCTION_PAIR("handle_mm_fault", "mm_fault", "mm_faulted"), NULL, NULL, true,
-	 .every = FROM_SVA, .place = PLACE_RESOLVERS},
+	 .every = FROM_SVA_WORKER, .place = PLACE_RESOLVERS},
 	{PROBE_MM_ANONYMOUS, "mm_anonymous", OBJECT_MMFAULT, EVENT_FAULT_RESOLVED, false, NULL,
 	 FUNCTION_PAIR("do_anonymous_page", "mm_anonymous", NULL), NULL, NULL, true,
 	 .optional = true, .place = PLACE_RESOLVERS},

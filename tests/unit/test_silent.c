@@ -238,13 +238,13 @@ static void conditional_probes_may_be_silent(void **state)
 }
 
 /* A page request of user space's through iommufd has no worker, one of a process has. */
-static void core_faults(struct rig *rig, __u8 consumer)
+static void core_faults(struct rig *rig, __u8 consumer, bool worker)
 {
 	for (int i = 0; i < 5; i++) {
 		rig->instance++;
 		push(rig, PCI, EVENT_FAULT_ISR, EVENT_READ | EVENT_LAST, 0);
 		push(rig, PCI, EVENT_FAULT_QUEUED, EVENT_GROUP, consumer);
-		if (consumer == CONSUMER_SVA)
+		if (worker)
 			push(rig, PCI, EVENT_FAULT_HANDLER, EVENT_GROUP, 0);
 		push(rig, PCI, EVENT_FAULT_RESPONSE, EVENT_GROUP | EVENT_LAST, 0);
 	}
@@ -260,10 +260,22 @@ static void what_must_pass_depends_on_who_is_served(void **state)
 	tell_probe(rig, "iopf_report", PROBE_ON, 5);
 	tell_probe(rig, "mm_fault", PROBE_ON, 0);
 	tell_probe(rig, "iopf_handler", PROBE_ON, 0);
-	core_faults(rig, CONSUMER_IOMMUFD);
+	core_faults(rig, CONSUMER_IOMMUFD, false);
 	assert_int_equal(silent_count(rig->analysis->silent), 0);
-	core_faults(rig, CONSUMER_SVA);
+	core_faults(rig, CONSUMER_SVA, true);
 	assert_int_equal(silent_count(rig->analysis->silent), 2);
+}
+
+/* What resolves is looked at within a worker that was seen, and nowhere else. */
+static void without_the_worker_what_resolves_is_not_expected(void **state)
+{
+	struct rig *rig = *state;
+
+	tell_probe(rig, "iopf_report", PROBE_ON, 5);
+	tell_probe(rig, "mm_fault", PROBE_ON, 0);
+	tell_probe(rig, "iopf_handler", PROBE_DISABLED, 0);
+	core_faults(rig, CONSUMER_SVA, false);
+	assert_int_equal(silent_count(rig->analysis->silent), 0);
 }
 
 static void a_neighbour_s_hits_tell_where_faults_do_not(void **state)
@@ -312,6 +324,7 @@ int main(void)
 		CASE(faults_that_failed_prove_nothing),
 		CASE(conditional_probes_may_be_silent),
 		CASE(what_must_pass_depends_on_who_is_served),
+		CASE(without_the_worker_what_resolves_is_not_expected),
 		CASE(a_neighbour_s_hits_tell_where_faults_do_not),
 		cmocka_unit_test(declarations_name_rows),
 	};

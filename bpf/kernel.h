@@ -80,7 +80,8 @@ struct device {
 	__u32 devt;
 };
 
-struct class {
+struct class
+{
 	const char *name;
 };
 

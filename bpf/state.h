@@ -198,7 +198,7 @@ struct device_key {
  * Beside a kind: it has gone, and stays here until user space has taken its name. source is its
  * device_state.id, owner_start what source was.
  */
-#define DEVICE_GONE 0x200
+#define DEVICE_GONE	  0x200
 #define DEVICE_OWNER_NAME 0x200 /* no device: the name of a process, which may soon be gone */
 
 /* An IOMMU domain: one of the devices attached to it. */

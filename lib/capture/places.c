@@ -96,8 +96,9 @@ const char *place_lacking(enum place place)
 		[PLACE_PAGE_REQUESTS] = "no active IOMMU takes page requests",
 		[PLACE_VTD_REQUESTS] = "no active VT-d IOMMU takes page requests",
 		[PLACE_AMD_VI_REQUESTS] = "no active AMD IOMMU takes page requests",
-		[PLACE_RESOLVERS] = "nothing resolves device page faults in this kernel, and no "
-				    "process was asked for",
+		[PLACE_RESOLVERS] =
+			("nothing resolves device page faults in this kernel, and no process was "
+			 "asked for"),
 	};
 
 	return lacking[place];

@@ -80,7 +80,7 @@ teardown() { unload nvme; }
 host() {
 	local names what
 	read -r -a names <names
-	"$FAULTLINE" report run.flt --csv tables >/dev/null && "$FAULTLINE" report without.flt --csv without.tables >/dev/null ||
+	"$FAULTLINE" report run.flt --csv=tables >/dev/null && "$FAULTLINE" report without.flt --csv=without.tables >/dev/null ||
 		not_ok "the recordings can be read"
 	python3 "$reference/replaced.py" . "" "${names[@]}" || failed=1
 	python3 "$reference/replaced.py" . without. "${names[@]}" >without.out

@@ -8,7 +8,7 @@ differences within a round. Prints a table and writes build/bench.csv:
 name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/performance.md explains
 the rows.
 
-    bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip sim
+    bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip sim start-stop
 """
 import csv
 import json
@@ -23,6 +23,7 @@ import tempfile
 
 from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
 from sim_bench import bench_sim
+from start_stop_bench import bench_start_stop
 
 PAGES = 100003
 PASSES = 7
@@ -215,6 +216,7 @@ PARTS = {
     "block": bench_block,
     "round-trip": bench_round_trip,
     "sim": bench_sim,
+    "start-stop": bench_start_stop,
 }
 
 

@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# time limit: 600 s
+# Every expectation of the shipped campaigns can fail: each job is broken in ways that take away what it is
+# about, and what is listed beside a way must then be false. What no setting breaks, a library does that
+# is loaded before libc. The simulator's jobs are broken in sim.sh.
+. "$(dirname "$0")/lib.sh"
+
+# Threads are bound to no CPU: pthread_attr_setaffinity_np() says yes and does nothing.
+cat >unbound.c <<'C'
+#define _GNU_SOURCE
+#include <pthread.h>
+int pthread_attr_setaffinity_np(pthread_attr_t *a, size_t n, const cpu_set_t *s) { return !a || !n || !s; }
+int pthread_setaffinity_np(pthread_t t, size_t n, const cpu_set_t *s) { return !t || !n || !s; }
+int sched_setaffinity(pid_t p, size_t n, const cpu_set_t *s) { return p < 0 || !n || !s ? -1 : 0; }
+C
+# A clock that ticks every 20 us: what should take 100 ns takes until then.
+cat >coarse.c <<'C'
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t c, struct timespec *t)
+{
+	int result = (int)syscall(SYS_clock_gettime, c, t);
+
+	if (c == CLOCK_MONOTONIC)
+		t->tv_nsec -= t->tv_nsec % 20000;
+	return result;
+}
+C
+# A delay of some milliseconds is computed, not slept: it takes that much CPU time.
+cat >computed.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+static long long ns(clockid_t c)
+{
+	struct timespec t;
+
+	clock_gettime(c, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
+{
+	static int (*wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+	long long left = until->tv_sec * 1000000000ll + until->tv_nsec - ns(CLOCK_MONOTONIC), end;
+
+	if (!wait)
+		wait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+	if (left < 2000000 || left > 7000000)
+		return wait(c, m, until);
+	pthread_mutex_unlock(m);
+	for (end = ns(CLOCK_THREAD_CPUTIME_ID) + left; ns(CLOCK_THREAD_CPUTIME_ID) < end;)
+		;
+	pthread_mutex_lock(m);
+	return ETIMEDOUT;
+}
+C
+for library in unbound coarse computed; do
+	${CC:-cc} -shared -fPIC -o $library.so $library.c || not_ok "$library is built"
+done
+
+failure='[inject broken]
+action = response_failure
+start = 200ms
+times = 5
+duration = 10s'
+slower='[inject slower]
+action = delay
+stage = resolve
+delay = 5ms
+duration = 10s'
+
+# broken JOB "EXPECTATION..." [LIBRARY.so | +SECTION | s/SED/EXPRESSION/] OPTION...: these are false then.
+declare -A seen
+broken() {
+	local job=$1 wanted=$2 preload= status expectation attempt unbroken
+	shift 2
+	cp "$root/injectors/jobs/$job.ini" "$job.ini"
+	case $1 in
+	*.so)
+		preload=$PWD/$1
+		shift
+		;;
+	+*)
+		printf '\n%s\n' "${1#+}" >>"$job.ini"
+		shift
+		;;
+	s/*)
+		sed -i "$1" "$job.ini"
+		shift
+		;;
+	esac
+	# Neighbours on the same machine make latencies of their own, as in campaigns.sh.
+	for attempt in 1 2 3; do
+		LD_PRELOAD=$preload "$INJECT" run "$job.ini" --short "$@" --csv >table 2>verdicts
+		status=$?
+		unbroken=
+		for expectation in $wanted; do
+			grep -q "^FAIL  $expectation:" verdicts || unbroken+=" $expectation"
+		done
+		[ -n "$unbroken" ] && [ $attempt -lt 3 ] || break
+		retried "$job $*" "not false:$unbroken"
+	done
+	for expectation in $wanted; do
+		seen[$job.$expectation]=1
+		if [ $status -eq 6 ] && grep -q "^FAIL  $expectation:" verdicts; then
+			ok "$job: $expectation is false with $preload $*"
+		else
+			not_ok "$job: $expectation is false with $preload $*" "exit $status"
+			grep -A 1 "$expectation" verdicts | cut -c 1-150 | sed 's/^/    /'
+		fi
+	done
+}
+broken burst-block "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no \
+	--set reader.duration=500ms
+broken burst-block "small_blocks_feel_many throughput_falls" --set slow.enabled=no --set reader.duration=2s
+broken burst-block "nobody_suffers_without small_blocks_do_not" --set reader.depth=64 \
+	--set disk.medium_latency=200us --set reader.duration=2s
+# The rates exchanged, and faults so slow that no neighbour's noise is as large.
+broken burst-block "large_blocks_feel_few_faults large_blocks_feel_many" \
+	's/^\(large.*\)(size=2M, rate=10*.s)\(.*\)(size=2M, rate=0)/\1(size=2M, rate=0)\2(size=2M, rate=100\/s)/' \
+	--set slow.delay=50ms --set disk.medium_bandwidth=1000G --set reader.duration=4s
+broken concurrent "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no \
+	--set reader.duration=1s
+broken concurrent serial_grows --set slow.delay=200us --set cold.arrival=random --set reader.duration=5s
+broken concurrent affined_stays_flat computed.so --set reader.duration=5s
+broken concurrent tenants_at_home unbound.so --set reader.duration=1s
+broken isolation "serial_tenants_wait_for_each_other the_quiet_one_gains" --set flood.enabled=no \
+	--set slow.delay=40ms
+broken isolation interrupts_at_home --set cold.rate=1/s
+# Affined handlers have one tenant each, whatever the job says: that the count can be other than 0 is shown by serial ones.
+broken isolation affined_tenants_do_not \
+	's/behind_others(scheduler=affined) == 0/behind_others(scheduler=serial) == 0/'
+broken isolation tenants_at_home unbound.so
+broken isolation nothing_broken "+$failure" --set many.duration=1s --set few.duration=1s
+broken lookup "no_faults_at_all nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=500ms
+broken lookup an_io_has_a_handful --set machine.premap=no --set machine.request_queue_entries=2 \
+	--set reader.sizes=2M --set reader.duration=500ms
+broken lookup control_costs --set reader.rate=100/s --set reader.duration=500ms
+broken lookup "a_lookup_takes_100ns_more a_lookup_takes_10us_more that_is_below_2_percent" coarse.so \
+	--set reader.duration=2s
+broken rtt "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=1s
+broken rtt enough_faults --set fault.rate=20/s --set reader.duration=1s
+broken rtt "load_hurts_the_tail load_hurts_the_mean" "+$slower" --set reader.duration=5s
+broken sensitivity-block "evicted_pages_fault nothing_broken nothing_lost_without_faults" "+$failure" \
+	--set machine.premap=no --set reader.duration=500ms
+broken sensitivity-block heavy_faults_cost --set reader.rate=100/s --set reader.duration=1s
+broken sensitivity-block "paused_is_linear paused_is_rate_times_latency throughput_follows" \
+	--set slow.enabled=no --set sweep.rate="cold.rate: 5/s, 10/s, 20/s, 40/s" \
+	--set sweep.latency="slow.delay: 1ms, 5ms, 10ms" --set reader.duration=1s
+
+for job in "$root"/injectors/jobs/*.ini; do
+	name=$(basename "$job" .ini)
+	lacking=
+	for expectation in $(sed -n '/^\[expect\]/,/^\[/s/^\([a-z0-9_]*\) *=.*/\1/p' "$job"); do
+		[ -n "${seen[$name.$expectation]:-}" ] || lacking+=" $expectation"
+	done
+	equal "$name: no expectation was left out" "$lacking" ""
+done
+finish

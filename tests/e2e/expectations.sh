@@ -68,6 +68,11 @@ action = response_failure
 start = 200ms
 times = 5
 duration = 10s'
+wiped='[inject wipe]
+action = evict
+what = all
+rate = 20/s
+duration = 10s'
 slower='[inject slower]
 action = delay
 stage = resolve
@@ -77,7 +82,7 @@ duration = 10s'
 # broken JOB "EXPECTATION..." [LIBRARY.so | +SECTION | s/SED/EXPRESSION/] OPTION...: these are false then.
 declare -A seen
 broken() {
-	local job=$1 wanted=$2 preload= status expectation attempt unbroken
+	local job=$1 wanted=$2 preload='' status expectation attempt unbroken
 	shift 2
 	cp "$root/injectors/jobs/$job.ini" "$job.ini"
 	case $1 in
@@ -117,7 +122,8 @@ broken() {
 }
 broken burst-block "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no \
 	--set reader.duration=500ms
-broken burst-block "small_blocks_feel_many throughput_falls" --set slow.enabled=no --set reader.duration=2s
+broken burst-block small_blocks_feel_many --set slow.enabled=no --set reader.duration=2s
+broken burst-block throughput_falls --set reader.rate=100/s --set reader.duration=1s
 broken burst-block "nobody_suffers_without small_blocks_do_not" --set reader.depth=64 \
 	--set disk.medium_latency=200us --set reader.duration=2s
 # The rates exchanged, and faults so slow that no neighbour's noise is as large.
@@ -138,7 +144,7 @@ broken isolation affined_tenants_do_not \
 broken isolation tenants_at_home unbound.so
 broken isolation nothing_broken "+$failure" --set many.duration=1s --set few.duration=1s
 broken lookup "no_faults_at_all nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=500ms
-broken lookup an_io_has_a_handful --set machine.premap=no --set machine.request_queue_entries=2 \
+broken lookup an_io_has_a_handful "+$wiped" --set machine.premap=no --set machine.request_queue_entries=2 \
 	--set reader.sizes=2M --set reader.duration=500ms
 broken lookup control_costs --set reader.rate=100/s --set reader.duration=500ms
 broken lookup "a_lookup_takes_100ns_more a_lookup_takes_10us_more that_is_below_2_percent" coarse.so \

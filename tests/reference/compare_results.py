@@ -30,6 +30,8 @@ UNTOLD = {
     "emq_commands": "commands to the PA-BITMAP are not logged", "emq_depth_max": "likewise",
     "emq_full_waits": "likewise", "emq_p50_ns": "likewise", "emq_p99_ns": "likewise",
     "emq_max_ns": "likewise",
+    "read_only": "permissions are not logged", "upgrades": "likewise", "invalid": "likewise",
+    "huge": "entries of the IOPT are not logged", "splits": "likewise",
     "at_msi": "records carry no CPU", "off_msi": "likewise", "behind_others": "likewise",
     "round_trip_best_ns": "records carry a device, not its tenant",
     "mismatches": "data is not logged",

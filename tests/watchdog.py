@@ -131,7 +131,8 @@ def reap():
 
 def kill_all():
     """Whatever is left below this process ends, also what is left by others meanwhile."""
-    while True:
+    looks = 2  # a child that changes its parent while it is looked for is found the second time
+    while looks:
         left = [one for one in below(os.getpid(), processes()) if one.state != "Z"]
         for one in left:
             try:
@@ -139,8 +140,7 @@ def kill_all():
             except ProcessLookupError:
                 pass
         reap()
-        if not left:
-            return
+        looks = 2 if left else looks - 1
         time.sleep(0.05)
 
 
@@ -162,6 +162,15 @@ def run(options):
         signal.signal(number, stop)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     try:
+        return watched(options)
+    except SystemExit:
+        kill_all()
+        raise
+
+
+def watched(options):
+    """The exit status of a command, or ENDED."""
+    try:
         # Python ignores signals that its children shall not.
         child = os.posix_spawnp(options.command[0], options.command, os.environ, setsigmask=(),
                                 setsigdef=(signal.SIGPIPE, signal.SIGXFSZ))
@@ -169,28 +178,24 @@ def run(options):
         print(f"watchdog: {options.command[0]}: {error.strerror}", file=sys.stderr)
         return 127
     watch, next_look = Watch(options.cpu, options.quiet), time.monotonic() + options.every
-    try:
-        while True:
-            signal.sigtimedwait({signal.SIGCHLD}, max(next_look - time.monotonic(), 0.01))
-            ended = reap()
-            if child in ended:
-                tell_used(options.told)
-                return ended[child] if ended[child] >= 0 else 128 - ended[child]
-            if time.monotonic() < next_look:
-                continue
-            mine = below(os.getpid(), processes())
-            used = sum(os.times()[2:4]) + sum(one.cpu for one in mine)
-            wrong = watch.look(used, any(one.waits_for_cpu for one in mine), output_size())
-            if wrong:
-                names = "; ".join(f"{one.pid} {command_of(one.pid)}" for one in mine)
-                print(f"watchdog: ended: {wrong}; there were: {names}", file=sys.stderr, flush=True)
-                kill_all()
-                tell_used(options.told)
-                return ENDED
-            next_look = time.monotonic() + options.every
-    except SystemExit:
-        kill_all()
-        raise
+    while True:
+        signal.sigtimedwait({signal.SIGCHLD}, max(next_look - time.monotonic(), 0.01))
+        ended = reap()
+        if child in ended:
+            tell_used(options.told)
+            return ended[child] if ended[child] >= 0 else 128 - ended[child]
+        if time.monotonic() < next_look:
+            continue
+        mine = below(os.getpid(), processes())
+        used = sum(os.times()[2:4]) + sum(one.cpu for one in mine)
+        wrong = watch.look(used, any(one.waits_for_cpu for one in mine), output_size())
+        if wrong:
+            names = "; ".join(f"{one.pid} {command_of(one.pid)}" for one in mine)
+            print(f"watchdog: ended: {wrong}; there were: {names}", file=sys.stderr, flush=True)
+            kill_all()
+            tell_used(options.told)
+            return ENDED
+        next_look = time.monotonic() + options.every
 
 
 def tell_used(path):

@@ -84,7 +84,7 @@ looks -- sh -c '(true & echo $! >orphan); sleep 0.3; ! kill -0 "$(cat orphan)" 2
 equal "what it leaves behind is reaped" $? 0
 "$watchdog" run -- sh -c "sleep 86402.$$ & sleep 86403.$$" &
 watched=$!
-wait_for 5 pgrep -f "sleep 86403\.$$"
+wait_for 5 pgrep -f "^sleep 86403\.$$"
 kill -TERM $watched
 wait $watched
 equal "one that is stopped" $? 143

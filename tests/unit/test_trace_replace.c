@@ -91,6 +91,7 @@ static __u64 events_at_path(void)
 
 	assert_int_equal(trace_summarize(path, &summary), 0);
 	assert_int_equal(summary.loss.damaged_frames, 0);
+	trace_summary_free(&summary);
 	return summary.events;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/clock.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
@@ -234,6 +235,18 @@ int common_open_recording(const char *path, const struct window_options *window,
 			     window->has_since ? "--since " : "the recording's start",
 			     window->has_since ? window->since_text : "");
 	return err;
+}
+
+int common_limits(const struct output_options *output, const char *kept, unsigned int floor)
+{
+	bool notes = output->to.format == OUTPUT_TEXT && !output->table;
+	char text[FLOOR_TEXT];
+
+	if (!notes && *kept)
+		fprintf(stderr, "faultline: %s\n", kept);
+	if (!notes && floor)
+		fprintf(stderr, "faultline: counts are floors: %s\n", floor_text(floor, text));
+	return floor ? EXIT_LOSS : EXIT_OK;
 }
 
 static int take_clock(void *self, const struct clock_anchor *anchor)

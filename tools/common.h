@@ -48,6 +48,12 @@ int common_failed(int err);
 int common_open_writer(struct writer **writer, const struct output_options *options);
 
 /*
+ * After all output: on stderr, where tables go to files and nobody reads notes, what a flight recorder
+ * let go and why counts are floors (lib/analyze/floor.h). Returns EXIT_LOSS for floors.
+ */
+int common_limits(const struct output_options *output, const char *kept, unsigned int floor);
+
+/*
  * Fills in `reading` for `path` and the window, whose times may be wall-clock, from the start or
  * before the end. `summary` is filled in for files and all 0 for "-", where only a window after
  * the start makes no sense either: it needs a file. Free it in any case.

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/silent.h"
 #include "lib/base/clock.h"
@@ -227,6 +228,21 @@ static int write_notes(struct doctor *doctor)
 				   doctor->capture.verbose ? "" : "; -v lists them");
 }
 
+/* What was lost may have been what a probe would have shown; this host's account is not of a recording. */
+static int write_limits(struct doctor *doctor)
+{
+	unsigned int floor = doctor->recording ? floor_of(doctor->analysis) : 0;
+	char text[FLOOR_TEXT];
+	int error = session_write_kept(doctor->analysis->session, doctor->writer);
+
+	if (error || !floor)
+		return error;
+	return writer_is_text(doctor->writer)
+		       ? writer_note(doctor->writer, "Counts are floors: %s.",
+				     floor_text(floor, text))
+		       : writer_fact(doctor->writer, "floor", floor_text(floor, text));
+}
+
 static int write_everything(struct doctor *doctor)
 {
 	bool text = doctor->output.to.format == OUTPUT_TEXT;
@@ -235,6 +251,7 @@ static int write_everything(struct doctor *doctor)
 				       doctor->writer, text);
 
 	error = error ? error : write_notes(doctor);
+	error = error ? error : write_limits(doctor);
 	if (!error && whole)
 		error = write_probes(doctor);
 	if (!error && whole)
@@ -245,6 +262,8 @@ static int write_everything(struct doctor *doctor)
 int verb_doctor(int argc, char **argv)
 {
 	struct doctor doctor = {};
+	unsigned int floor = 0;
+	char kept[KEPT_TEXT] = "";
 	int error, closed;
 
 	error = common_parse(&argp, 0, argc, argv, &doctor);
@@ -256,9 +275,13 @@ int verb_doctor(int argc, char **argv)
 	error = look(&doctor);
 	if (!error)
 		error = write_everything(&doctor);
+	if (!error && doctor.recording) {
+		floor = floor_of(doctor.analysis);
+		session_kept_text(doctor.analysis->session, kept);
+	}
 	analysis_destroy(doctor.analysis);
 	closed = writer_close(doctor.writer);
 	if (error || closed)
 		return common_failed(error ? error : closed);
-	return EXIT_OK;
+	return common_limits(&doctor.output, kept, floor);
 }

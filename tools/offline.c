@@ -124,27 +124,16 @@ int offline_write_limits(const struct offline *o)
 	return writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
 }
 
-/* Loss is no error. Where tables go to files nobody reads notes: there it is said beside them. */
-static int exit_after(const struct offline *o, unsigned int floor)
-{
-	char text[FLOOR_TEXT];
-
-	if (o->damage)
-		return common_failed(o->damage);
-	if (!floor)
-		return EXIT_OK;
-	if (o->output.to.format != OUTPUT_TEXT || o->output.table)
-		fprintf(stderr, "faultline: counts are floors: %s\n", floor_text(floor, text));
-	return EXIT_LOSS;
-}
-
 int offline_close(struct offline *o, int err)
 {
 	unsigned int floor = 0;
+	char kept[KEPT_TEXT] = "";
 	int closed;
 
-	if (o->analysis)
+	if (o->analysis) {
 		floor = floor_of(o->analysis);
+		session_kept_text(o->analysis->session, kept);
+	}
 	if (err) {
 		snprintf(o->sentence, sizeof(o->sentence), "%s", failure_text());
 		o->damage = err;
@@ -169,5 +158,6 @@ int offline_close(struct offline *o, int err)
 	}
 	if (o->damage)
 		failed(o->damage, "%s", o->sentence);
-	return exit_after(o, floor);
+	/* Loss is no error. */
+	return o->damage ? common_failed(o->damage) : common_limits(&o->output, kept, floor);
 }

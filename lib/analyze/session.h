@@ -60,7 +60,10 @@ __u64 session_windows_incomplete(const struct session *session);
 /* "page request", "CPU page fault", ...: what a human calls a kind of event. */
 const char *event_kind_name(unsigned int kind);
 
-/* A sentence on what was let go; nothing where all is there. */
+/* What was let go, in a sentence; "" where all is there. */
+#define KEPT_TEXT 256
+const char *session_kept_text(const struct session *session, char text[KEPT_TEXT]);
+/* The same as a note. */
 int session_write_kept(const struct session *session, struct writer *writer);
 int session_write_devices(const struct session *session, struct writer *writer);
 int session_write_loss(const struct session *session, struct writer *writer);

@@ -119,19 +119,26 @@ static __u64 let_go_ns(const struct session *s)
 	return start && from > start ? from - start : 0;
 }
 
-int session_write_kept(const struct session *s, struct writer *writer)
+const char *session_kept_text(const struct session *s, char text[KEPT_TEXT])
 {
 	const struct kept_info *kept = session_kept(s);
 	char from[UNITS_TEXT], length[UNITS_TEXT];
 
-	if (!kept->from_ns)
-		return 0;
-	return writer_note(writer,
-			   "Kept is what came after %s. Let go before it: %s, with %llu events in "
-			   "%llu segments.",
-			   session_when(s, kept->from_ns, from),
-			   units_format_duration(let_go_ns(s), length), kept->events,
-			   kept->segments);
+	text[0] = '\0';
+	if (kept->from_ns)
+		snprintf(text, KEPT_TEXT,
+			 "Kept is what came after %s. Let go before it: %s, with %llu events in "
+			 "%llu segments.",
+			 session_when(s, kept->from_ns, from),
+			 units_format_duration(let_go_ns(s), length), kept->events, kept->segments);
+	return text;
+}
+
+int session_write_kept(const struct session *s, struct writer *writer)
+{
+	char text[KEPT_TEXT];
+
+	return *session_kept_text(s, text) ? writer_note(writer, "%s", text) : 0;
 }
 
 int session_write_devices(const struct session *s, struct writer *writer)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/analyze/floor.h"
 #include "lib/analyze/stages.h"
@@ -94,17 +95,22 @@ static void record(const struct lack *lack)
 	assert_int_equal(trace_writer_close(writer), 0);
 }
 
+static void write_objective(const char *objective)
+{
+	FILE *file = fopen(objectives, "w");
+
+	fprintf(file, "[slo all]\n%s\n", objective);
+	fclose(file);
+}
+
 static int setup(void **state)
 {
-	FILE *file;
-
 	if (scratch_make(state))
 		return -1;
 	snprintf(recording, sizeof(recording), "%s/run.flt", scratch);
 	snprintf(objectives, sizeof(objectives), "%s/slo.ini", scratch);
-	file = fopen(objectives, "w");
-	fputs("[slo all]\nlatency_target = 1s\n", file);
-	return fclose(file);
+	write_objective("latency_target = 1s");
+	return 0;
 }
 
 /* Sentences are cut into lines. */
@@ -154,6 +160,9 @@ static void every_reason_in_every_verb_and_form(void **state)
 		{"report %s --csv=- --table summary", true},
 		{"report %s --table summary", true},
 		{"report %s"},
+		{"doctor %s"},
+		{"doctor %s --json"},
+		{"doctor %s --csv=- --table probes", true},
 		{"top -b -i %s --json 1"},
 		{"top -b -i %s --csv 1"},
 		{"top -b -i %s 1"},
@@ -164,6 +173,62 @@ static void every_reason_in_every_verb_and_form(void **state)
 		record(&lacks[i]);
 		for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++)
 			check(&lacks[i], forms[k].form, forms[k].by_err);
+	}
+}
+
+/* A recorder that was killed while it wrote the end; also without an analysis. */
+static void the_last_bytes_are_missed_by_every_verb(void **state)
+{
+	static const struct lack whole = {.name = NULL},
+				 cut = {.name = "parts of the recording are unreadable"};
+	static const char *const forms[] = {
+		"report %s --table summary",
+		"doctor %s --csv=- --table probes",
+		"accesses --trace %s --tenants 1 --set trace.requests=1",
+		"sim --trace %s --tenants 1 --set trace.requests=1",
+	};
+	FILE *file;
+	long size;
+
+	(void)state;
+	record(&whole);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		check(&whole, forms[i], true);
+	file = fopen(recording, "r");
+	fseek(file, 0, SEEK_END);
+	size = ftell(file);
+	fclose(file);
+	for (long bytes = 1; bytes < 8; bytes++) {
+		assert_int_equal(truncate(recording, size - bytes), 0);
+		for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+			check(&cut, forms[i], true);
+	}
+}
+
+/* More faults than allowed were seen, whatever was lost; why that is not all is said beside it. */
+static void a_violation_on_floors_is_one(void **state)
+{
+	static const struct lack lost = {.loss.lost = 3};
+	static const struct {
+		const char *form;
+		bool by_err;
+	} forms[] = {{"slo %s -c %s"},
+		     {"slo %s -c %s --json"},
+		     {"slo %s -c %s --csv=- --table slo", true}};
+	char line[256];
+
+	(void)state;
+	record(&lost);
+	write_objective("burst = 1");
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct verb_run run;
+
+		snprintf(line, sizeof(line), forms[i].form, recording, objectives);
+		run = verb_run(line);
+		assert_int_equal(run.status, EXIT_EXPECT);
+		unwrap(run.out);
+		assert_non_null(strstr(forms[i].by_err ? run.err : run.out, "events were lost"));
+		verb_run_free(&run);
 	}
 }
 
@@ -199,6 +264,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_loss_is_a_reason),
 		cmocka_unit_test(every_reason_in_every_verb_and_form),
+		cmocka_unit_test(the_last_bytes_are_missed_by_every_verb),
+		cmocka_unit_test(a_violation_on_floors_is_one),
 	};
 
 	return cmocka_run_group_tests(tests, setup, scratch_remove);

@@ -266,6 +266,34 @@ static void a_window_before_it_holds_nothing(void **state)
 		    (const char *const[]){"Nothing was recorded in the time asked for", NULL});
 }
 
+/* Nobody reads notes beside tables: there it is said on standard error, and is no loss. */
+static void tables_have_it_said_beside_them(void **state)
+{
+	static const char *const forms[] = {
+		"report %s --csv=- --table summary", "report %s --table summary",
+		"timeline %s --csv=-", "footprint %s --json", "doctor %s --csv=- --table probes"};
+	char line[256], kept_from[64], says[128];
+	struct kept_info kept;
+
+	(void)state;
+	for (int flight = 0; flight < 2; flight++) {
+		record(EVENT_CPU_FAULT, flight ? KEEP : 0, &kept);
+		when(flight ? read_told(recording).kept.from_ns : START, kept_from);
+		snprintf(says, sizeof(says), "faultline: Kept is what came after %s.", kept_from);
+		for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+			struct verb_run run;
+
+			snprintf(line, sizeof(line), forms[i], recording);
+			run = verb_run(line);
+			assert_int_equal(run.status, EXIT_OK);
+			if ((strstr(run.err, says) != NULL) != flight)
+				fail_msg("%s says: %s", line, run.err);
+			assert_true(flight || !*run.err);
+			verb_run_free(&run);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +301,7 @@ int main(void)
 		cmocka_unit_test(what_lets_nothing_go_says_nothing),
 		cmocka_unit_test(a_snapshot_says_what_it_leaves_out),
 		cmocka_unit_test(the_negative_answer_is_of_what_was_kept),
+		cmocka_unit_test(tables_have_it_said_beside_them),
 		cmocka_unit_test(a_window_before_it_holds_nothing),
 		cmocka_unit_test(the_last_window_takes_nothing_away),
 	};

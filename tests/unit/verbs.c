@@ -14,8 +14,10 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } verbs[] = {
-	{"report", verb_report},       {"slo", verb_slo}, {"timeline", verb_timeline},
-	{"footprint", verb_footprint}, {"top", verb_top}, {"accesses", verb_accesses},
+	{"report", verb_report},     {"slo", verb_slo},
+	{"timeline", verb_timeline}, {"footprint", verb_footprint},
+	{"top", verb_top},	     {"accesses", verb_accesses},
+	{"sim", verb_sim},	     {"doctor", verb_doctor},
 };
 
 static char *take(int fd)

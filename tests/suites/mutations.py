@@ -167,7 +167,9 @@ def notices(objects, test, directory):
          "-linih", "-lpci", "-lxxhash", "-lm"], capture_output=True, text=True, check=False)
     if link.returncode:
         return None, link.stderr
-    run = subprocess.run(["prlimit", f"--cpu={SECONDS}", str(program), *chosen], capture_output=True, check=False)
+    # A mutation may make it spin, or wait for ever.
+    run = subprocess.run([str(ROOT / "tests/watchdog.py"), "run", "--cpu", str(SECONDS), "--quiet", "20", "--",
+                          str(program), *chosen], capture_output=True, check=False)
     return run.returncode != 0, ""
 
 

@@ -8,6 +8,7 @@
 # modules: vfio-pci vfio_iommu_type1
 # programs: strace
 # files: build/tests/lab/programs/ticks
+# alone: yes
 # time limit: 150
 
 loaded() { bpftool prog list | grep -E "$tracing_program" | sed -E 's/.* name ([^ ]*) .*/\1/'; }

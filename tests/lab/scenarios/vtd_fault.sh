@@ -20,8 +20,8 @@ setup() {
 
 faults() {
 	dmesg -c >/dev/null
-	rm -f truth
-	faultline-inject vfio fault -d "$edu" --yes-i-mean-it "$edu" --count $dmas --csv=truth 2>inject.err ||
+	rm -f truth.csv
+	faultline-inject vfio fault -d "$edu" --yes-i-mean-it "$edu" --count $dmas --csv=truth.csv 2>inject.err ||
 		not_ok "the driver" "exit $?: $(tail -n 2 inject.err)"
 	dmesg >log
 }
@@ -29,7 +29,7 @@ faults() {
 workload() { faults; }
 
 # Of the driver's only row.
-truth() { awk -F , -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' truth; }
+truth() { awk -F , -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' truth.csv; }
 
 seen() { rows iommu_faults source | grep -c "$1"; }
 unseen() { column iommu_fault_totals count what unseen; }

@@ -24,6 +24,8 @@ static int run(struct sim_command *command)
 		return err;
 	err = sim_accesses(writer, &command->configs[0], command->store,
 			   sim_command_whole(command));
+	if (!err)
+		err = sim_command_left_out(command, 1, writer);
 	return sim_command_close(writer, err);
 }
 

@@ -124,6 +124,8 @@ static int run(struct sim *sim)
 	err = simulate(sim);
 	if (!err)
 		err = sim_write(writer, &command->sweep, sim->outcomes, sim_command_whole(command));
+	if (!err)
+		err = sim_command_left_out(command, command->sweep.points, writer);
 	return sim_command_close(writer, err);
 }
 

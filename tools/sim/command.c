@@ -265,6 +265,42 @@ int sim_command_open(const struct sim_command *command, struct writer **writer,
 	return err;
 }
 
+/* At the end of each tenant whose recording is played. */
+static __u64 left_out(const struct sim_config *config, const struct store *store)
+{
+	__u32 tenants = store_tenants(store);
+	__u64 count = 0;
+
+	if (!config->as_recorded && config->trace.turns.tenants < tenants)
+		tenants = config->trace.turns.tenants;
+	for (__u32 i = 0; i < tenants; i++)
+		count += store_tenant_records(store, i) % config->requests;
+	return count;
+}
+
+int sim_command_left_out(const struct sim_command *command, size_t points, struct writer *writer)
+{
+	char text[64 + MODEL_REQUESTS * 64], *at = text, *end = text + sizeof(text);
+	__u64 told = 0, count; /* `told`: bit per size of a packet */
+
+	for (size_t i = 0; command->store && i < points; i++) {
+		const struct sim_config *config = &command->configs[i];
+
+		if (told & 1ull << config->requests || !(count = left_out(config, command->store)))
+			continue;
+		told |= 1ull << config->requests;
+		at += snprintf(at, (size_t)(end - at), "%s%llu of less than a packet of %u",
+			       at == text ? "" : ", ", count, config->requests);
+	}
+	if (!told)
+		return 0;
+	if (sim_command_whole(command))
+		fprintf(stderr, "faultline: recorded accesses left out at the end: %s\n", text);
+	if (!writer_is_text(writer))
+		return writer_fact(writer, "left_out", text);
+	return writer_note(writer, "Recorded accesses left out at the end: %s.", text);
+}
+
 int sim_command_close(struct writer *writer, int err)
 {
 	if (!err)

@@ -51,6 +51,11 @@ void sim_command_free(struct sim_command *command);
 /* Before the work, so that it is not done for an output that cannot be; the names end with NULL. */
 int sim_command_open(const struct sim_command *command, struct writer **writer,
 		     const char *const *tables);
+/*
+ * After the tables of the first `points`: how many recorded accesses were too few for a packet; as a note,
+ * a fact of JSON, and on stderr where nobody reads notes.
+ */
+int sim_command_left_out(const struct sim_command *command, size_t points, struct writer *writer);
 /* Completes the output, or after an error of ours does not; returns the first error. */
 int sim_command_close(struct writer *writer, int err);
 

@@ -56,7 +56,7 @@ wait_for 10 bash -c "ls $FAULTLINE_RUN_DIR/*.machine" ||
 	not_ok "the emulated machine started" "$(cat inject.err)"
 unreadable=0 attached=0 late=0 full=0 lived=0
 for ((i = 0; i < kills; i++)); do
-	rm -f kill.flt
+	rm -f kill.flt kill.err
 	waited=$(machine_waited_ns)
 	"$FAULTLINE" record -o kill.flt 2>kill.err &
 	recorder=$!

@@ -95,6 +95,7 @@ orphaned_programs() {
 storm_stopped() { grep -q '^State:.T' "/proc/$storm_pid/status"; }
 storm_start() {
 	make -s -C "$root" build/bench/storm >/dev/null || return 1
+	rm -f storm.out
 	"$root/build/bench/storm" "$@" --wait >storm.out &
 	storm_pid=$!
 	wait_for 10 storm_stopped
@@ -102,7 +103,7 @@ storm_start() {
 
 # A recorder into run.flt whose probes are in place: options of `record`.
 record_start() {
-	rm -f run.flt
+	rm -f run.flt record.err # what an earlier one said is not this one's word
 	"$FAULTLINE" record "$@" -o run.flt 2>record.err &
 	record_pid=$!
 	wait_for 20 grep -q 'recording' record.err

@@ -42,6 +42,7 @@ older=0 newer=0 neither=0
 for ((i = 0; i < 24; i++)); do
 	"$FAULTLINE" record -q -o kill.flt --force -- true || not_ok "recording to be replaced"
 	id=$(head -c 24 kill.flt | cksum)
+	rm -f kill.err
 	"$FAULTLINE" record --force -o kill.flt 2>kill.err &
 	recorder=$!
 	if ((i % 3)); then sleep "0.$((RANDOM % 5))"; else wait_for 60 grep -q 'recording into' kill.err; fi

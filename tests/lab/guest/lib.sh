@@ -122,7 +122,8 @@ record_start() {
 	run=plain
 	[ -n "$without" ] && recording=$results/without.flt run="without $without"
 	mkdir -p "$results"
-	rm -f "$recording"
+	# The recorder's own shell empties its file, perhaps after the first look at it.
+	rm -f "$recording" record.err
 	# shellcheck disable=SC2086
 	faultline record ${record_options:-} ${without:+--disable-probe $without} "$@" -o "$recording" 2>record.err &
 	record_pid=$!

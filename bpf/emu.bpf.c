@@ -82,7 +82,10 @@ static __always_inline void group_stage(struct group_state *group, __u32 kind, _
 {
 	__u32 stages = kind <= EVENT_FAULT_RESUME ? GROUP_STAGE(kind) : 0;
 
-	group->latest = kind;
+	if (kind == EVENT_FAULT_ABANDON)
+		stages = GROUP_ABANDONED;
+	else
+		group->latest = kind;
 	if (kind == EVENT_FAULT_REQUEST) {
 		__sync_fetch_and_add(&group->queued, 1);
 		if (flags & EVENT_LAST)
@@ -126,7 +129,8 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 	__u32 instance;
 
 	if (group && kind == EVENT_FAULT_DETECT && (group->stages & ~requested)) {
-		group_unfinished(counter, key, group, now);
+		if (!(group->stages & GROUP_ABANDONED))
+			group_unfinished(counter, key, group, now);
 		bpf_map_delete_elem(&groups, key);
 		group = NULL;
 	}
@@ -164,7 +168,7 @@ static __always_inline void handler_register(void)
 static __always_inline bool is_group_stage(__u32 kind)
 {
 	return kind == EVENT_FAULT_HANDLER || kind == EVENT_FAULT_RESPONSE ||
-	       kind == EVENT_FAULT_RESUME;
+	       kind == EVENT_FAULT_RESUME || kind == EVENT_FAULT_ABANDON;
 }
 
 static __always_inline void fill_fault(struct event *event, const union arguments *a,
@@ -246,7 +250,7 @@ static __always_inline bool take_probe(struct pt_regs *ctx, const struct usdt_si
 		device = emulated_device(counter, (__u32)a.at[0]);
 	if (device_dropped(device))
 		return false;
-	if (kind <= EVENT_FAULT_VOID)
+	if (kind <= EVENT_FAULT_ABANDON)
 		fault_stage(counter, event, &a, kind, device);
 	else if (event && is_inject(kind))
 		fill_inject(event, &a, device);

@@ -56,6 +56,8 @@ enum event_kind {
 					unfinished before; value: how many */
 	EVENT_FAULT_VOID = 14,	     /* the host threw this request away with what it had of its
 				    group, which a PRQ overflow left without its end */
+	EVENT_FAULT_ABANDON = 15,    /* the device gave the group up: no response came in time;
+					EVENT_GROUP. What the host does with it may follow. */
 
 	EVENT_INVALIDATE_START =
 		16, /* host wants the range back; value: token of this invalidation */

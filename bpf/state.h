@@ -27,6 +27,7 @@ enum probe_id {
 	PROBE_FAULT_RESUME,
 	PROBE_FAULT_OVERFLOW,
 	PROBE_FAULT_VOID,
+	PROBE_FAULT_ABANDON,
 	PROBE_INVALIDATE_START,
 	PROBE_INVALIDATE_DEVICE,
 	PROBE_INVALIDATE_ACK,
@@ -256,6 +257,7 @@ struct group_state {
 
 #define GROUP_STAGE(kind) (1u << ((kind)-1 /* EVENT_FAULT_DETECT */))
 #define GROUP_LAST	  (1u << 31)
+#define GROUP_ABANDONED	  (1u << 30) /* its device has given it up */
 
 enum resolving_source {
 	RESOLVING_NONE,

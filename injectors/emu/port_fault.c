@@ -240,11 +240,44 @@ static int raise_groups(struct port *port, struct fault *fault)
 	return error == -EAGAIN ? 0 : error;
 }
 
-static void abandon(struct port *port, struct port_group *group)
+static struct fault_probe group_probe(const struct port *port, const struct fault *fault,
+				      __u16 index)
 {
-	group->state = GROUP_ABANDONED;
-	group->fault->unanswered--;
-	group->fault = NULL;
+	const struct port_group *group = &port->groups[index];
+
+	return (struct fault_probe){
+		.device = port->config.device,
+		.queue = fault->queue,
+		.pasid = port->config.pasid,
+		.group = index,
+		.address = fault->pages[group->first],
+		.length = group->count * PAGE_BYTES,
+		.flags_code = EVENT_GROUP | ((__u64)code_of(group) << 8),
+	};
+}
+
+static void log_group(__u8 what, __u64 time_ns, const struct port *port, const struct fault *fault,
+		      __u16 index)
+{
+	struct page_request request = {.device = port->config.device,
+				       .pasid = port->config.pasid,
+				       .group = index,
+				       .queue = fault->queue,
+				       .flags = EVENT_GROUP};
+
+	log_stage(what, time_ns, &request, &port->groups[index]);
+}
+
+/* With the lock held: nobody takes the index again before everyone knows. */
+static void abandon(struct port *port, struct fault *fault, __u16 index)
+{
+	struct fault_probe probe = group_probe(port, fault, index);
+
+	log_group(TRUTH_ABANDON, monotonic_ns(), port, fault, index);
+	FAULT_PROBE(abandon, &probe);
+	port->groups[index].state = GROUP_ABANDONED;
+	port->groups[index].fault = NULL;
+	fault->unanswered--;
 	atomic_fetch_add(&port->timeouts, 1);
 }
 
@@ -258,7 +291,7 @@ static __u64 expire(struct port *port, struct fault *fault, __u64 now)
 		struct port_group *group = &port->groups[fault->groups[i]];
 
 		if (group->state == GROUP_WAITING && group->deadline_ns <= now) {
-			abandon(port, group);
+			abandon(port, fault, fault->groups[i]);
 			continue;
 		}
 		if (group->state == GROUP_WAITING && group->deadline_ns < next)
@@ -274,16 +307,8 @@ static void log_resume(const struct port *port, const struct fault *fault)
 {
 	__u64 now = monotonic_ns();
 
-	for (__u32 i = 0; truth_enabled() && i < fault->raised; i++) {
-		const struct port_group *group = &port->groups[fault->groups[i]];
-		struct page_request request = {.device = port->config.device,
-					       .pasid = port->config.pasid,
-					       .group = fault->groups[i],
-					       .queue = fault->queue,
-					       .flags = EVENT_GROUP};
-
-		log_stage(TRUTH_RESUME, now, &request, group);
-	}
+	for (__u32 i = 0; i < fault->raised; i++)
+		log_group(TRUTH_RESUME, now, port, fault, fault->groups[i]);
 }
 
 static int wait_answered(struct port *port, struct fault *fault)
@@ -301,22 +326,6 @@ static int wait_answered(struct port *port, struct fault *fault)
 		error = -ESHUTDOWN;
 	pthread_mutex_unlock(&port->lock);
 	return error;
-}
-
-static void resume(const struct port *port, const struct fault *fault, __u16 index)
-{
-	const struct port_group *group = &port->groups[index];
-	struct fault_probe probe = {
-		.device = port->config.device,
-		.queue = fault->queue,
-		.pasid = port->config.pasid,
-		.group = index,
-		.address = fault->pages[group->first],
-		.length = group->count * PAGE_BYTES,
-		.flags_code = EVENT_GROUP | ((__u64)code_of(group) << 8),
-	};
-
-	FAULT_PROBE(resume, &probe);
 }
 
 /* What the IOMMU answered itself may still have requests on their way to the host. */
@@ -338,13 +347,14 @@ static int resume_groups(struct port *port, struct fault *fault)
 	log_resume(port, fault);
 	for (__u32 i = 0; i < fault->raised; i++) {
 		struct port_group *group = &port->groups[fault->groups[i]];
+		struct fault_probe probe = group_probe(port, fault, fault->groups[i]);
 		__u64 now = monotonic_ns();
 
 		if (group->code == RESPONSE_INVALID)
 			error = -EFAULT;
 		else if (group->code != RESPONSE_SUCCESS && !error)
 			error = -EIO;
-		resume(port, fault, fault->groups[i]);
+		FAULT_PROBE(resume, &probe);
 		pthread_mutex_lock(&port->lock);
 		if (group->automatic)
 			atomic_fetch_add(&port->automatic, 1);

@@ -14,7 +14,7 @@
  *	5 length	bytes
  *	6 flags_code	enum event_flags | (code << 8)
  *	7 value		per kind, see bpf/event.h
- * handler, response and resume are once per group, the others once per request.
+ * handler, response, resume and abandon are once per group, the others once per request.
  *
  * Arguments of the invalidation probes: device, pasid, address, length, token, flags.
  * Arguments of inject_start/stop: device (or DEVICE_ALL), point (enum inject_point), id.
@@ -35,7 +35,7 @@ struct fault_probe {
 	__u64 device, queue, pasid, group, address, length, flags_code, value;
 };
 
-/* stage: detect request isr handler resolved mapped response resume overflow void */
+/* stage: detect request isr handler resolved mapped response resume overflow void abandon */
 #define FAULT_PROBE(stage, p)                                                                  \
 	STAP_PROBE8(faultline, fault_##stage, (p)->device, (p)->queue, (p)->pasid, (p)->group, \
 		    (p)->address, (p)->length, (p)->flags_code, (p)->value)

@@ -30,6 +30,7 @@ enum truth_what {
 	/* device engine */
 	TRUTH_DETECT,
 	TRUTH_RESUME,
+	TRUTH_ABANDON,	      /* gave the group up: no response in time */
 	TRUTH_IO,	      /* an I/O completed: address, length, value = latency ns */
 	TRUTH_IO_PART,	      /* likewise, a range of it that comes before its last one */
 	TRUTH_INVALIDATE_ACK, /* token in `fault` */

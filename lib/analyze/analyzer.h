@@ -24,6 +24,7 @@ struct fault {
 	__u64 queued_ns;    /* when it was handed to its consumer, 0 if that was not seen */
 	__u64 mm_ns;	    /* in handle_mm_fault() for its page */
 	__u64 interrupt_ns; /* from the IOMMU's interrupt to isr, 0 if that was not seen */
+	__u64 abandoned_ns; /* when its device gave it up, 0 if it did not */
 	__u64 delivered_ns; /* from the response until the IOMMU had consumed it, likewise */
 	__u32 cpu_faults;   /* how many CPU faults its handler took for this page */
 	__u32 device;
@@ -57,6 +58,7 @@ enum fault_state {
 	FAULT_OVERFLOWED,   /* its request was dropped by a full queue */
 	FAULT_DISCARDED,    /* its request was in the queue, but the host threw it away with its
 			       group, which an overflow left without its end */
+	FAULT_ABANDONED,    /* its device gave it up, as no response came in time */
 };
 
 #endif

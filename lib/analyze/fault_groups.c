@@ -64,7 +64,7 @@ static enum fault_state judge(const struct faults *f, const struct group *group,
 			      const struct fault *fault)
 {
 	bool began = fault->seen & STAGE_BIT(EVENT_FAULT_DETECT);
-	bool resumed = fault_over(fault);
+	bool resumed = fault->ended || fault->seen & STAGE_BIT(EVENT_FAULT_RESUME);
 	bool early = group->first_ns < f->first_ns + f->config.start_ns;
 
 	if (!fault_served(fault))
@@ -75,6 +75,8 @@ static enum fault_state judge(const struct faults *f, const struct group *group,
 		return FAULT_INCONSISTENT;
 	if (fault->kernel && fault->ended && (fault->seen & (fault->seen - 1)))
 		return FAULT_COMPLETE;
+	if (began && fault->abandoned_ns)
+		return FAULT_ABANDONED;
 	if (began)
 		return resumed ? FAULT_COMPLETE : FAULT_UNFINISHED;
 	if (!fault->seen || (fault->kernel && !fault->ended))
@@ -109,6 +111,9 @@ static void count_state(struct faults *f, const struct fault *fault)
 		break;
 	case FAULT_DISCARDED:
 		f->counts.discarded++;
+		break;
+	case FAULT_ABANDONED:
+		f->counts.abandoned++;
 		break;
 	default:
 		f->counts.overflowed++;
@@ -216,6 +221,7 @@ struct request *fault_request_new(struct faults *f, struct group *group, const s
 	fault->handler_tid = group->handler_tid;
 	fault->handler_cpu = group->handler_cpu;
 	fault->code = group->code;
+	fault->abandoned_ns = group->abandoned_ns;
 	for (unsigned int k = 0; k < FAULT_STAGES; k++)
 		if (group->seen & (1u << k))
 			fault_stamp(fault, k, group->at[k]);

@@ -40,6 +40,7 @@ struct group {
 	__u64 due_ns;		/* of a lingering group, else 0 */
 	__u64 at[FAULT_STAGES]; /* group events, for requests that appear after them */
 	__u64 cpu_fault_ns;	/* CPU faults not yet credited to a request */
+	__u64 abandoned_ns;
 	__u32 cpu_faults;
 	__u32 handler_tid;
 	__u16 handler_cpu;

@@ -45,6 +45,7 @@ static const struct column columns[] = {
 	{"queued", NULL, COLUMN_DURATION, 8, true},
 	{"mm_fault", NULL, COLUMN_DURATION, 8, true},
 	{"delivered", NULL, COLUMN_DURATION, 9, true},
+	{"abandoned", NULL, COLUMN_TIME, 15, true},
 };
 
 const struct table fault_table = {"faults", "Faults", columns,
@@ -131,5 +132,6 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 				  or_none(queued, queued),
 				  or_none(fault->mm_ns, fault->mm_ns),
 				  or_none(fault->delivered_ns, fault->delivered_ns),
+				  or_none(fault->abandoned_ns, fault->abandoned_ns),
 			  });
 }

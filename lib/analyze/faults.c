@@ -89,21 +89,27 @@ static bool nothing_more(const struct fault *fault)
 	const __u8 dropped = STAGE_BIT(EVENT_FAULT_DETECT) | STAGE_BIT(EVENT_FAULT_RESUME),
 		   taken = STAGE_BIT(EVENT_FAULT_REQUEST) | STAGE_BIT(EVENT_FAULT_ISR);
 
+	__u8 seen = fault->seen;
+
+	if (fault->abandoned_ns)
+		seen |= STAGE_BIT(EVENT_FAULT_RESUME);
 	switch (fault->state) {
 	case FAULT_OVERFLOWED:
-		return !(dropped & ~fault->seen);
+		return !(dropped & ~seen);
 	case FAULT_DISCARDED:
-		return !((dropped | taken) & ~fault->seen);
+		return !((dropped | taken) & ~seen);
 	default:
-		return fault->seen == ALL_STAGES;
+		return seen == ALL_STAGES;
 	}
 }
 
 /* The device went on without the host, which still has the request or will find it in the queue. */
-static bool waits_to_be_discarded(const struct fault *fault)
+static bool host_has_it(const struct fault *fault)
 {
-	return fault->code == RESPONSE_AUTOMATIC && fault_served(fault) &&
-	       fault->seen & STAGE_BIT(EVENT_FAULT_REQUEST);
+	bool answered = fault->seen & STAGE_BIT(EVENT_FAULT_RESPONSE);
+
+	return (fault->code == RESPONSE_AUTOMATIC || (fault->abandoned_ns && !answered)) &&
+	       fault_served(fault) && fault->seen & STAGE_BIT(EVENT_FAULT_REQUEST);
 }
 
 /* A group that is over leaves at once if nothing more can come, else it waits for late events. */
@@ -112,7 +118,7 @@ static void after_resume(struct faults *f, struct group *group, __u64 now)
 	for (struct request *r = group->requests; r; r = r->next) {
 		if (nothing_more(&r->fault))
 			continue;
-		if (waits_to_be_discarded(&r->fault))
+		if (host_has_it(&r->fault))
 			return;
 		if (!group->due_ns) {
 			DL_DELETE(f->open, group);
@@ -174,6 +180,22 @@ static void request_event(struct faults *f, struct group *group, const struct ev
 		fault_request_announce(f, request);
 }
 
+/* The device waits no more; the host may not know yet. */
+static void abandon_event(struct faults *f, struct group *group, const struct event *e)
+{
+	struct request *request;
+
+	if (!group->abandoned_ns)
+		group->abandoned_ns = e->time_ns;
+	if (!group->requests) {
+		request = fault_request_new(f, group, e);
+		if (request)
+			fault_request_announce(f, request);
+	}
+	for (request = group->requests; request; request = request->next)
+		request->fault.abandoned_ns = group->abandoned_ns;
+}
+
 /* The number was used again: without an instance from the kernel, time tells the two apart. */
 static bool is_successor(const struct group *group, const struct event *e)
 {
@@ -203,7 +225,9 @@ static void fault_event(struct faults *f, const struct event *e)
 		group = fault_group_new(f, e);
 	if (!group)
 		return;
-	if (e->flags & EVENT_GROUP && e->kind <= EVENT_FAULT_RESUME)
+	if (e->kind == EVENT_FAULT_ABANDON)
+		abandon_event(f, group, e);
+	else if (e->flags & EVENT_GROUP && e->kind <= EVENT_FAULT_RESUME)
 		group_event(f, group, e);
 	else
 		request_event(f, group, e);
@@ -294,7 +318,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 		} else if (e->kind == EVENT_FAULT_UNFINISHED) {
 			unfinished_event(f, e);
 		} else if ((e->kind >= EVENT_FAULT_DETECT && e->kind <= EVENT_FAULT_OVERFLOW) ||
-			   e->kind == EVENT_FAULT_VOID) {
+			   e->kind == EVENT_FAULT_VOID || e->kind == EVENT_FAULT_ABANDON) {
 			fault_event(f, e);
 		} else if (e->kind == EVENT_FAULT_QUEUED || e->kind == EVENT_FAULT_DELIVERED) {
 			group_note(f, e);

@@ -43,6 +43,7 @@ struct faults_counts {
 	__u64 inconsistent;
 	__u64 overflowed;
 	__u64 discarded;
+	__u64 abandoned;  /* given up by their devices */
 	__u64 automatic;  /* groups that the IOMMU answered itself, nothing resolved */
 	__u64 cpu_faults; /* of handlers, credited to a request */
 	__u64 cpu_faults_unmatched;

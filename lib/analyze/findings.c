@@ -150,6 +150,8 @@ static void name_states(const struct faults_counts *counts, struct line *line)
 		add(line, ", %llu discarded after it", counts->discarded);
 	if (counts->automatic)
 		add(line, " (%llu groups answered by the IOMMU)", counts->automatic);
+	if (counts->abandoned)
+		add(line, ", %llu abandoned by their device", counts->abandoned);
 }
 
 static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
@@ -332,6 +334,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.count = counts.inconsistent},
 			{.count = counts.overflowed},
 			{.count = counts.discarded},
+			{.count = counts.abandoned},
 			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
 			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
 		});
@@ -359,6 +362,7 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
 		{"overflowed", NULL, COLUMN_COUNT, 10, true},
 		{"discarded", NULL, COLUMN_COUNT, 9, true},
+		{"abandoned", NULL, COLUMN_COUNT, 9, true},
 		{"first", NULL, COLUMN_TIME, 30, true},
 		{"last", NULL, COLUMN_TIME, 30, true},
 	};

@@ -184,7 +184,7 @@ static void on_finished(void *self, const struct fault *fault)
 	}
 	q->faults++;
 	if (fault_begin_ns(fault))
-		unite(q, fault_begin_ns(fault), fault_last_ns(fault));
+		unite(q, fault_begin_ns(fault), fault_end_ns(fault));
 }
 
 int queues_create(struct queues **queues, struct faults *faults)
@@ -220,7 +220,7 @@ static void cover_fault(void *argument, const struct fault *fault)
 {
 	struct cover *cover = argument;
 	__u64 from = fault_begin_ns(fault);
-	__u64 to = fault_over(fault) ? fault_last_ns(fault) : cover->to;
+	__u64 to = fault_over(fault) ? fault_end_ns(fault) : cover->to;
 
 	if (fault->device != cover->open.key.device || fault->queue != cover->open.key.queue ||
 	    !from)

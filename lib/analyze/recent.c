@@ -65,6 +65,9 @@ static void on_finished(void *self, const struct fault *fault)
 	case FAULT_DISCARDED:
 		d->counts.discarded++;
 		break;
+	case FAULT_ABANDONED:
+		d->counts.abandoned++;
+		break;
 	default:
 		d->counts.overflowed++;
 	}

@@ -16,6 +16,7 @@ struct recent_counts {
 	__u64 inconsistent;
 	__u64 overflowed;
 	__u64 discarded;
+	__u64 abandoned;
 };
 
 /* keep: faults per device, 0: 64 */

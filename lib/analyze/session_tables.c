@@ -48,6 +48,7 @@ const char *event_kind_name(unsigned int kind)
 		[EVENT_FAULT_DELIVERED] = "page response consumed",
 		[EVENT_FAULT_DISCARD] = "partial faults discarded",
 		[EVENT_FAULT_VOID] = "page request discarded",
+		[EVENT_FAULT_ABANDON] = "fault abandoned",
 		[EVENT_INVALIDATE_START] = "invalidation started",
 		[EVENT_INVALIDATE_DEVICE] = "invalidation sent",
 		[EVENT_INVALIDATE_ACK] = "invalidation acknowledged",

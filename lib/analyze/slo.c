@@ -251,13 +251,13 @@ static void on_finished(void *self, const struct fault *fault)
 {
 	struct slo *slo = self;
 	struct device_slo *d = find(slo, fault->device);
-	__u64 now = fault_last_ns(fault);
+	__u64 now = fault_end_ns(fault);
 	struct fault *slot;
 
 	if (!d || !now)
 		return;
 	while (d->faults.head < d->faults.tail &&
-	       fault_last_ns(memory_at(&d->faults, d->faults.head)) + SLO_MEMORY_NS < now)
+	       fault_end_ns(memory_at(&d->faults, d->faults.head)) + SLO_MEMORY_NS < now)
 		d->faults.head++;
 	slot = memory_push(&d->faults);
 	if (slot)

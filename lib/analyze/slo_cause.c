@@ -92,7 +92,7 @@ static void consider(void *argument, const struct fault *fault)
 {
 	struct search *s = argument;
 	__u64 from = fault_first_ns(fault);
-	__u64 to = fault_over(fault) ? fault_last_ns(fault) : s->reached_ns;
+	__u64 to = fault_over(fault) ? fault_end_ns(fault) : s->reached_ns;
 	struct stage_times times;
 
 	if (fault->device != s->device->device || !from || !concerns(s, fault, from, to))

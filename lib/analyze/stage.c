@@ -102,6 +102,11 @@ __u64 fault_last_ns(const struct fault *fault)
 	return 0;
 }
 
+__u64 fault_end_ns(const struct fault *fault)
+{
+	return fault->abandoned_ns ? fault->abandoned_ns : fault_last_ns(fault);
+}
+
 __u64 fault_begin_ns(const struct fault *fault)
 {
 	return fault->kernel ? fault_first_ns(fault) : fault->at[0];
@@ -131,6 +136,7 @@ const char *fault_state_name(unsigned int state)
 		[FAULT_INCONSISTENT] = "inconsistent",
 		[FAULT_OVERFLOWED] = "overflowed",
 		[FAULT_DISCARDED] = "discarded",
+		[FAULT_ABANDONED] = "abandoned",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
@@ -147,7 +153,7 @@ bool fault_effort_known(const struct fault *fault)
 
 const char *fault_effort_name(const struct fault *fault)
 {
-	if (!fault_served(fault))
+	if (!fault_served(fault) || fault->abandoned_ns)
 		return "-";
 	if (fault->flags & EVENT_MAJOR)
 		return "major";

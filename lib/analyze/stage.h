@@ -56,10 +56,11 @@ void stage_times(const struct fault *fault, struct stage_times *times);
 __u64 fault_total_ns(const struct fault *fault);
 /* The stage that took longest, STAGES if none has a time. */
 unsigned int fault_slowest_stage(const struct fault *fault);
-/* Nothing more is to come: it has resumed, or ended where its source ends. */
+/* Nobody waits any more: it has resumed or was given up, or ended where its source ends. */
 static inline bool fault_over(const struct fault *fault)
 {
-	return fault->ended || fault->seen & 1u << (EVENT_FAULT_RESUME - EVENT_FAULT_DETECT);
+	return fault->ended || fault->abandoned_ns ||
+	       fault->seen & 1u << (EVENT_FAULT_RESUME - EVENT_FAULT_DETECT);
 }
 /* The host served it or may yet: not dropped by a full queue, nor thrown away after one. */
 static inline bool fault_served(const struct fault *fault)
@@ -74,6 +75,8 @@ const char *stage_span(__u8 seen, char text[SPAN_TEXT]);
 /* First and last timestamp seen, 0 if there is none. */
 __u64 fault_first_ns(const struct fault *fault);
 __u64 fault_last_ns(const struct fault *fault);
+/* Until when its device waited, as far as it was seen: the last timestamp, or when it was given up. */
+__u64 fault_end_ns(const struct fault *fault);
 
 /* "complete", "unfinished", ... */
 const char *fault_state_name(unsigned int state);

@@ -49,7 +49,8 @@ int groups_sweep(int map, __u64 now_ns, __u64 age_ns, __u32 owner, group_given_u
 		    !given_up(&group, now_ns, age_ns, owner) ||
 		    bpf_map_lookup_and_delete_elem(map, &key, &group))
 			continue;
-		if (give) {
+		/* An event of the device has told of it. */
+		if (give && !(group.stages & GROUP_ABANDONED)) {
 			int refused = give_up(&key, &group, now_ns, give, self);
 
 			if (refused)

@@ -25,6 +25,7 @@ static const char *const names[EVENT_KIND_MAX] = {
 	[EVENT_FAULT_DELIVERED] = "fault_delivered",
 	[EVENT_FAULT_DISCARD] = "fault_discard",
 	[EVENT_FAULT_VOID] = "fault_void",
+	[EVENT_FAULT_ABANDON] = "fault_abandon",
 	[EVENT_INVALIDATE_START] = "invalidate_start",
 	[EVENT_INVALIDATE_DEVICE] = "invalidate_device",
 	[EVENT_INVALIDATE_ACK] = "invalidate_ack",
@@ -78,7 +79,7 @@ static const struct {
 	const char *name;
 	unsigned int first, last;
 } groups[] = {
-	{"fault", EVENT_FAULT_DETECT, EVENT_FAULT_VOID},
+	{"fault", EVENT_FAULT_DETECT, EVENT_FAULT_ABANDON},
 	{"invalidate", EVENT_INVALIDATE_START, EVENT_INVALIDATE_FREED},
 	{"io", EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE},
 	{"iommu", EVENT_IOMMU_MAP, EVENT_IOMMU_UNSEEN},

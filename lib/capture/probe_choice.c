@@ -43,7 +43,7 @@ bool capture_kind_asked(const struct capture_config *config, __u16 kind)
 /* Fault stages stay attached whatever is recorded: they keep the account of open groups. */
 static bool feeds_others(const struct probe_row *row)
 {
-	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_VOID;
+	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_ABANDON;
 }
 
 /* Whoever knows devices by what the next one may get must hear when one goes. */

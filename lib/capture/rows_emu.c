@@ -23,6 +23,8 @@ const struct probe_row emu_rows[] = {
 	 USDT(fault_overflow)},
 	{PROBE_FAULT_VOID, "fault_void", OBJECT_EMU, EVENT_FAULT_VOID, false, NULL,
 	 USDT(fault_void)},
+	{PROBE_FAULT_ABANDON, "fault_abandon", OBJECT_EMU, EVENT_FAULT_ABANDON, false, NULL,
+	 USDT(fault_abandon)},
 	{PROBE_INVALIDATE_START, "invalidate_start", OBJECT_EMU, EVENT_INVALIDATE_START, false,
 	 NULL, USDT(invalidate_start)},
 	{PROBE_INVALIDATE_DEVICE, "invalidate_device", OBJECT_EMU, EVENT_INVALIDATE_DEVICE, false,

@@ -75,6 +75,33 @@ duration = 10s
 it_overflows = overflows > 100 and auto_answered > 20
 INI
 compare overflow
+# Responses that never come: the device waits for each until it gives up.
+cat >lost.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+response_timeout = 50ms
+[workload mix]
+count = 401
+depth = 2
+rate = 401/s
+[inject cold]
+action = evict
+what = next
+rate = 31/s
+duration = 10s
+[inject lost]
+action = response_lost
+interval = 3
+duration = 10s
+INI
+compare lost
+check "lost: what devices gave up is told" python3 -c '
+import csv
+rows = list(csv.DictReader(open("lost.report/faults.csv")))
+gone = sum(row["state"] == "abandoned" for row in rows)
+assert gone >= 3 and not any(row["state"] == "unfinished" for row in rows), (gone, len(rows))'
 # A copy reads and writes: one I/O.
 cat >copies.ini <<'INI'
 [tenant vm]

@@ -95,10 +95,10 @@ class Truth:
                 if g[0] in resumed and g[0] not in self.automatic]
 
     def blocked(self):
-        """Over all queues: time in which at least one fault was open."""
+        """Over all queues: time in which at least one fault was open, until its device gave it up."""
         detected = {r["fault"]: r for r in self.of("detect")}
         spans = {}
-        for r in self.of("resume"):
+        for r in self.of("resume", "abandon"):
             begin = detected[r["fault"]]
             spans.setdefault((r["device"], r["queue"]), []).append((begin["time_ns"],
                                                                     r["time_ns"]))
@@ -265,6 +265,10 @@ def compare_report(directory, rows, truths):
     same("memory taken back", int(freed[0]["freed_bytes"]) if freed else 0, len(gone) * PAGE)
     same("memory written out", int(freed[0]["written_out"]) if freed else 0,
          sum(bool(r["flags"] & MAJOR) for r in gone.values()))
+    blocked = sum(int(row["blocked_ns"]) for row in table(directory, "queues"))
+    done = sum(truth.blocked() for truth in truths)
+    result(f"report: blocked time ({blocked} ns)",
+           abs(blocked - done) > 0.2 * done and f"{done} ns by the log")
 
 
 def main(arguments):

@@ -18,7 +18,7 @@ import sys
 
 STAGES = ("detect", "request", "isr", "handler", "resolved", "mapped", "response", "resume")
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
-STATES = ("complete", "unfinished", "inconsistent", "overflowed", "discarded")
+STATES = ("complete", "unfinished", "inconsistent", "overflowed", "discarded", "abandoned")
 CAUSES = {0: "-", 10: "permission"}
 RESPONSES = {0: "success", 1: "invalid", 15: "failure", 16: "automatic"}
 # A probe's time lies between two of the log's, taken elsewhere by the same or the next to act
@@ -45,7 +45,7 @@ COUNTED = {
 }
 # Events of a group stand for every request in it: truth has one record a request, all of one time.
 PER_GROUP = {"handler": "fault handler started", "response": "page response",
-             "resume": "device resumed"}
+             "resume": "device resumed", "abandon": "fault abandoned"}
 
 passed = failed = 0
 
@@ -95,7 +95,7 @@ class TruthLog:
                     self.ios[record["device"]] += 1
                 elif what in ("overflow", "void"):
                     self.requests[record["fault"]][what] = record["time_ns"]
-                elif what in STAGES:
+                elif what in STAGES or what == "abandon":
                     self.request(record, what)
         self.begin, self.end = min(times, default=0), max(times, default=0)
 
@@ -120,12 +120,14 @@ class TruthLog:
             return "overflowed"
         if "void" in self.requests[fault]:
             return "discarded"
+        if "abandon" in self.requests[fault]:
+            return "abandoned"
         return "complete" if "resume" in self.requests[fault] else "unfinished"
 
     def effort(self, fault):
         """Whether storage was read: not known before the page is there, or has been refused."""
         stages = self.requests[fault]
-        if "overflow" in stages or "void" in stages:
+        if "overflow" in stages or "void" in stages or "abandon" in stages:
             return "-"
         if fault in self.major:
             return "major"
@@ -203,6 +205,10 @@ def compare_fault(log, request, row, problems, alone):
         if row["cpu_faults"] != "1" or not inside:
             problems["cpu"].append(f"{name}: {row['cpu_faults']} CPU faults, {times}, "
                                    f"at {row['cpu_fault_ns']}")
+    if bool(row["abandoned_ns"]) != ("abandon" in truth) or (
+            row["abandoned_ns"] and not truth["abandon"] <= int(row["abandoned_ns"]) <= log.end):
+        problems["abandoned"].append(f"{name}: at {row['abandoned_ns']}, not after "
+                                     f"{truth.get('abandon')}")
     for stage, (before, after) in BETWEEN.items():
         earliest = max((truth[mark] for mark in before if mark in truth), default=log.begin)
         latest = min((truth[mark] for mark in after if mark in truth), default=log.end)
@@ -290,6 +296,7 @@ def main(arguments):
     result("every stage seen", problems["stages"])
     result("stages in order", problems["order"])
     result("every timestamp between those of the log", problems["times"])
+    result("when devices gave up", problems["abandoned"])
     result("finished and unfinished told apart", problems["state"])
     result("response codes", problems["response"])
     result("minor and major told apart", problems["kind"])

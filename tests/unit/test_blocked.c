@@ -142,12 +142,36 @@ static void what_was_folded_is_forgotten_in_time(void **state)
 	analysis_destroy(v.analysis);
 }
 
+/* A queue stands still until its device gives up, whether the host ever answers, and no longer. */
+static void a_fault_given_up_blocks_until_then(void **state)
+{
+	struct view v = view_open();
+	struct queue_blocked blocked;
+	struct live_device row;
+
+	(void)state;
+	tell(&v, EVENT_FAULT_DETECT, 1, START);
+	tell(&v, EVENT_FAULT_REQUEST, 1, START + MS);
+	tell(&v, EVENT_FAULT_ABANDON, 1, START + 20 * MS);
+	v.stream.ops->tick(v.stream.self, START + SECOND);
+	assert_true(fabs(blocked_ns(&v, START, START + SECOND) - 20 * MS) < 1);
+	assert_int_equal(live_device(v.analysis, 1, START + SECOND, SECOND, &row), 0);
+	assert_true(fabs(row.blocked_percent - 2) < 1e-6);
+	tell(&v, EVENT_FAULT_RESPONSE, 1, START + SECOND);
+	v.stream.ops->end(v.stream.self, START + 2 * SECOND);
+	assert_int_equal(queues_get(v.analysis->queues, 1, QUEUE, &blocked), 0);
+	assert_int_equal(blocked.blocked_ns, 20 * MS);
+	assert_int_equal(blocked.longest_ns, 20 * MS);
+	analysis_destroy(v.analysis);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_of_one_fault_add_up_to_its_length),
 		cmocka_unit_test(many_short_faults_fill_a_long_window),
 		cmocka_unit_test(what_was_folded_is_forgotten_in_time),
+		cmocka_unit_test(a_fault_given_up_blocks_until_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -406,6 +406,83 @@ static void what_the_iommu_answered_alone_is_neither_complete_nor_cut(void **sta
 	free(found.faults);
 }
 
+/*
+ * The response was lost: the device gives the group up. Its first request was dropped on the way, and
+ * stays that. The device's next group, of the same number, is another fault.
+ */
+static void what_the_device_gave_up_is_over(void **state)
+{
+	const struct step steps[] = {
+		{1000, EVENT_FAULT_DETECT, 0, 0, 0},
+		{1000, EVENT_FAULT_DETECT, 1, 0, 0},
+		{1100, EVENT_FAULT_OVERFLOW, 0, 0, 0},
+		{1100, EVENT_FAULT_REQUEST, 1, EVENT_LAST, 0},
+		{1200, EVENT_FAULT_ISR, 1, EVENT_LAST, 0},
+		{1300, EVENT_FAULT_HANDLER, 1, EVENT_GROUP, 0},
+		{1400, EVENT_FAULT_RESOLVED, 1, EVENT_MAJOR, 0},
+		{1500, EVENT_FAULT_MAPPED, 1, 0, 0},
+		{1600, EVENT_FAULT_RESPONSE, 0, EVENT_GROUP, RESPONSE_SUCCESS},
+		{9000, EVENT_FAULT_ABANDON, 0, EVENT_GROUP, 0},
+	};
+	struct faults_counts counts;
+	struct found found;
+
+	(void)state;
+	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
+	assert_int_equal(found.count, 2);
+	assert_int_equal(counts.open, 0);
+	assert_int_equal(counts.abandoned, 1);
+	assert_int_equal(counts.overflowed, 1);
+	assert_int_equal(found.faults[1].state, FAULT_ABANDONED);
+	assert_string_equal(fault_effort_name(&found.faults[1]), "-");
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(fault_end_ns(&found.faults[i]), 9000);
+	free(found.faults);
+}
+
+/* The host is later than the device waits: what it does then belongs to the same fault. */
+static void what_was_given_up_waits_for_the_host(void **state)
+{
+	const struct step steps[] = {
+		{1000, EVENT_FAULT_DETECT, 0, 0, 0},
+		{1100, EVENT_FAULT_REQUEST, 0, EVENT_LAST, 0},
+		{9000, EVENT_FAULT_ABANDON, 0, EVENT_GROUP, 0},
+		{10000001200, EVENT_FAULT_ISR, 0, EVENT_LAST, 0},
+		{10000001300, EVENT_FAULT_HANDLER, 0, EVENT_GROUP, 0},
+		{10000001400, EVENT_FAULT_RESOLVED, 0, 0, 0},
+		{10000001500, EVENT_FAULT_MAPPED, 0, 0, 0},
+		{10000001600, EVENT_FAULT_RESPONSE, 0, EVENT_GROUP, RESPONSE_SUCCESS},
+	};
+	struct faults_counts counts;
+	struct found found;
+
+	(void)state;
+	counts = play(steps, 3, &found);
+	assert_int_equal(counts.open, 1);
+	free(found.faults);
+	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(counts.open, 0);
+	assert_int_equal(counts.abandoned, 1);
+	assert_int_equal(found.faults[0].seen, 0x7f);
+	assert_int_equal(fault_end_ns(&found.faults[0]), 9000);
+	free(found.faults);
+}
+
+/* It began before: neither made up nor taken for a contradiction. */
+static void what_was_given_up_without_a_beginning_is_cut(void **state)
+{
+	const struct step steps[] = {{9000, EVENT_FAULT_ABANDON, 0, EVENT_GROUP, 0}};
+	struct faults_counts counts;
+	struct found found;
+
+	(void)state;
+	counts = play(steps, 1, &found);
+	assert_int_equal(counts.began, 1);
+	assert_int_equal(counts.abandoned, 0);
+	free(found.faults);
+}
+
 /* Nothing had to be brought: what CPU faults there were are the handler's own. */
 static void a_page_that_lacked_the_permission_has_no_cpu_fault(void **state)
 {
@@ -589,6 +666,9 @@ int main(void)
 		cmocka_unit_test(repeated_timestamps_are_counted),
 		cmocka_unit_test(an_overflow_that_was_retried_completes),
 		cmocka_unit_test(what_the_iommu_answered_alone_is_neither_complete_nor_cut),
+		cmocka_unit_test(what_the_device_gave_up_is_over),
+		cmocka_unit_test(what_was_given_up_waits_for_the_host),
+		cmocka_unit_test(what_was_given_up_without_a_beginning_is_cut),
 		cmocka_unit_test(a_discarded_request_has_nothing_of_what_became_of_its_group),
 		cmocka_unit_test(a_page_that_lacked_the_permission_has_no_cpu_fault),
 		cmocka_unit_test(a_cpu_fault_belongs_to_the_page_resolved_next),

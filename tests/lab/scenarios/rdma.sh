@@ -232,5 +232,6 @@ teardown() {
 }
 
 host() {
-	top_is_report rdma odp
+	# Before Linux 7 soft-RoCE has no on-demand paging: there are no rows to compare.
+	[ "$kernel" != new ] || top_is_report rdma odp
 }

@@ -36,7 +36,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	last_signal = info->si_code == SI_KERNEL ? 0 : number;
 }
 
-/* A consumer that is held up right now must not lengthen what is recorded. */
+/* The kernel has ended it by now, or is about to: this tells the loop. */
 static void on_timer(int number)
 {
 	(void)number;
@@ -209,9 +209,13 @@ static int start_timer(struct recording *r)
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
 	struct itimerspec when = {};
 	__u64 passed_ns, left_ns = 1;
+	int error;
 
 	if (!r->options->duration_ns)
 		return 0;
+	error = capture_stop_after(r->capture, r->options->duration_ns);
+	if (error)
+		return error;
 	timed = r->capture;
 	sigaction(SIGALRM, &action, NULL);
 	if (timer_create(CLOCK_MONOTONIC, &event, &r->timer))

@@ -340,15 +340,6 @@ int capture_run(struct capture *capture, struct stream sink, const volatile sig_
 	return 0;
 }
 
-void capture_stop(struct capture *capture)
-{
-	__u64 not_yet = 0;
-
-	__atomic_store_n(&capture->maps.state->running, 0, __ATOMIC_RELEASE);
-	__atomic_compare_exchange_n(&capture->stopped_ns, &not_yet, monotonic_ns(), false,
-				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
 /*
  * Waits for programs that have begun: the kernel does so whenever a map of maps is changed. Detaching
  * afterwards takes its time and loses nothing.
@@ -360,15 +351,6 @@ static void stop_programs(struct capture *c)
 
 	capture_stop(c);
 	bpf_map_update_elem(rings, &first, &c->maps.ring_fds[0], BPF_ANY);
-}
-
-__u64 capture_recorded_ns(const struct capture *capture)
-{
-	__u64 stopped_ns = __atomic_load_n(&capture->stopped_ns, __ATOMIC_RELAXED);
-
-	if (!capture->start_ns)
-		return 0;
-	return (stopped_ns ? stopped_ns : monotonic_ns()) - capture->start_ns;
 }
 
 /* A program that can sleep may still be writing its record. */
@@ -431,6 +413,7 @@ void capture_close(struct capture *capture)
 {
 	if (!capture)
 		return;
+	capture_forget_deadline(capture);
 	probe_set_destroy(capture->probes);
 	for (int cpu = 0; capture->rings && cpu < capture->maps.cpus; cpu++)
 		ring_close(&capture->rings[cpu]);

@@ -58,6 +58,11 @@ int capture_run(struct capture *capture, struct stream sink, const volatile sig_
  * still to come.
  */
 void capture_stop(struct capture *capture);
+/*
+ * The same when they have been at work for so long, kept by the kernel: also while the caller is held
+ * up, from the return of this call on. Once, after capture_attach().
+ */
+int capture_stop_after(struct capture *capture, __u64 duration_ns);
 /* How long programs were at work, or have been until now. */
 __u64 capture_recorded_ns(const struct capture *capture);
 /*

@@ -49,6 +49,7 @@ struct capture {
 	size_t draining;	    /* source now drained */
 	int error;		    /* first error inside a callback */
 	bool attached;
+	struct deadline_bpf *deadline; /* NULL: nobody asked for an end */
 };
 
 /* Sources of the merge: one per ring, then these. */
@@ -76,6 +77,9 @@ static inline bool capture_was_over(const struct capture *c, __u64 time_ns)
 int capture_accept(struct capture *c, size_t source, const struct event *event);
 /* group_given_up_fn of a struct capture. */
 int capture_take_unfinished(void *self, const struct event *event);
+
+/* deadline.c: the kernel's timer goes, if there is one. */
+void capture_forget_deadline(struct capture *c);
 
 /* hardware.c: what user space reads of devices beside the events. */
 int capture_read_hardware(struct capture *c, __u64 now_ns);

@@ -60,4 +60,21 @@ if flood 100003 4M; then
 	equal "a large ring: exit code" $record_status 0
 	equal "a large ring: as many as perf stat" "$stored" "$counted"
 fi
+# --duration is the kernel's: a recorder that is stopped itself (SIGSTOP) records no longer for it.
+storm_start anon 1000 1000000
+record_start -p $storm_pid --kind cpu_fault --duration 1s
+kill -STOP $record_pid
+kill -CONT $storm_pid
+sleep 4
+check "the recorder stood still" grep -q '^State:.T' /proc/$record_pid/status
+kill -CONT $record_pid
+wait $record_pid
+kill -KILL $storm_pid
+wait $storm_pid 2>/dev/null
+rm -rf csv
+"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>&1
+check "a stopped recorder recorded for a second: $(grep 'events in' record.err)" grep -q ' events in 1\.0[0-9]*s,' record.err
+check "with events ($(total csv/loss.csv received))" test "$(total csv/loss.csv received)" -gt 0
+equal "and counts them: received + lost + missed = produced" \
+	$(($(total csv/loss.csv received) + $(total csv/loss.csv lost) + $(total csv/loss.csv missed))) "$(total csv/loss.csv produced)"
 finish

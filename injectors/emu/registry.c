@@ -23,7 +23,7 @@
 #include "lib/capture/access_log.h"
 
 #define CLIENTS_MAX 64 /* observers at once; more are turned away */
-#define OBSERVER_MS 200
+#define OBSERVER_MS 2000
 
 struct registry {
 	char name[32]; /* "PID.machine" */

@@ -423,17 +423,26 @@ int machines_finish(struct machines *machines)
 	return error;
 }
 
+/* Asked of the kernel: the name of its socket has the pid of the machine's own namespace. */
+static bool speaks_for(const struct machine *machine, __u32 local_pid)
+{
+	socklen_t length = sizeof(struct ucred);
+	struct ucred peer;
+
+	return !getsockopt(machine->socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
+	       peer.pid > 0 && (__u32)peer.pid == local_pid;
+}
+
 int machines_meet(struct machines *machines, __u32 pid)
 {
 	struct pollfd look = {.events = POLLIN};
-	char file[FILE_NAME_MAX];
+	__u32 local = pid_to_local(pid);
 
-	snprintf(file, sizeof(file), "%u%s", pid_to_local(pid), RUN_MACHINE_SUFFIX);
 	scan(machines);
 	for (size_t i = 0; i < machines->count; i++) {
 		struct machine *machine = &machines->list[i];
 
-		if (strcmp(machine->file, file) != 0 || machine->state != MACHINE_CONNECTED)
+		if (machine->state != MACHINE_CONNECTED || !speaks_for(machine, local))
 			continue;
 		look.fd = machine->socket;
 		poll(&look, 1, MEET_NS / NSEC_PER_MSEC);

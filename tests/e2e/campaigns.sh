@@ -15,7 +15,7 @@ for job in "$root"/injectors/jobs/*.ini; do
 		"$INJECT" run "$job" --short --csv="$name.csv" >out 2>verdicts
 		status=$?
 		[ $status -eq 0 ] && break
-		echo "    $name, attempt $attempt: exit $status"
+		[ $attempt -lt 3 ] && retried "$name" "attempt $attempt: exit $status"
 		grep -E '^(FAIL|ERROR)' verdicts | sed 's/^/    /'
 	done
 	if [ $status -eq 0 ] && grep -q '^PASS' verdicts && ! grep -qE '^(FAIL|ERROR)' verdicts; then

@@ -247,10 +247,10 @@ static void a_chain_scatters_one_request(void **state)
 	assert_int_equal(bench.port.memory.bytes[data + 65536 + 511], 'a');
 	assert_int_equal(bench.port.memory.bytes[data + 65536 + 512], 'b');
 	assert_int_equal(bench.port.memory.bytes[data + 65536 + 1536], 'c');
-	/* Four ranges, two I/Os. */
+	bench_close(&bench);
+	/* Four ranges, two I/Os; an I/O is answered before it is logged, so that the device has stopped. */
 	assert_int_equal(bench.port.accesses, 4);
 	assert_int_equal(bench.port.ios, 2);
-	bench_close(&bench);
 	free(queue);
 }
 

@@ -286,10 +286,10 @@ static void copies_are_verified(void **state)
 	result = drive(&bench, &config);
 	assert_int_equal(result.ios, 1009);
 	assert_int_equal(result.errors + result.mismatches, 0);
+	bench_close(&bench);
 	/* A copy is one I/O of two accesses. */
 	assert_int_equal(bench.port.ios, 1009);
 	assert_int_equal(bench.port.accesses, 2 * 1009);
-	bench_close(&bench);
 }
 
 /* Waits until the device has done so many more I/Os, or the workload has ended. */

@@ -10,6 +10,8 @@
 
 #define LOG_BEGIN "-- BEGIN PROG LOAD LOG --"
 #define LOG_END	  "-- END PROG LOAD LOG --"
+/* Linux 7.3 explains its verdict afterwards, over many lines; the verdict itself is before. */
+#define LOG_EXPLAINED "\nVerification failed: "
 
 static char complaint[REASON_TEXT];
 static char program[NAME_TEXT];
@@ -38,8 +40,10 @@ static bool says_something(const char *line, size_t length)
 
 static void keep_last_word(const char *log)
 {
-	const char *end = strstr(log, LOG_END), *line = log;
+	const char *end = strstr(log, LOG_EXPLAINED), *line = log;
 
+	if (!end)
+		end = strstr(log, LOG_END);
 	end = end ? end : log + strlen(log);
 	while (line < end) {
 		size_t length = strcspn(line, "\n");

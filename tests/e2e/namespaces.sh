@@ -16,6 +16,7 @@ file_bytes = 2M
 [workload w]
 sizes = 4K
 count = 101
+rate = 501/s
 [inject cold]
 action = evict
 what = next

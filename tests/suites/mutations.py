@@ -99,7 +99,7 @@ MUTATIONS = [
     ("model*", "hit ? on_miss && is_in(&device->buffer, a->key) :", "hit ? on_miss :", REFERENCE),
     ("model*", "model_prefetch_ahead(m, device, a->source, time_ps);", "model_prefetch_ahead(m, device, a->source, m->now_ps);", REFERENCE),
     ("model*", "if (m->config.prefetch_trigger == TRIGGER_ACCESS)", "", REFERENCE),
-    ("model*", "schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps + m->config.dram_ps,", "schedule(m, EVENT_HISTORY, m->now_ps + m->config.pcie_ps,", REFERENCE),
+    ("model*", "schedule(m, EVENT_HISTORY, time_ps + m->config.pcie_ps + m->config.dram_ps,", "schedule(m, EVENT_HISTORY, time_ps + m->config.pcie_ps,", REFERENCE),
     ("model*", "!a->fill2 ? 1 : !a->fill3 ? 2 : TABLES_LEVELS", "!a->fill2 ? 1 : !a->fill3 ? 3 : TABLES_LEVELS", REFERENCE),
     ("model*", "leaf < 3 ? 3 - leaf : 0", "leaf < 2 ? 3 - leaf : 0", REFERENCE),
     ("model*", "!a->walks || a->prefetch || a->faulted", "a->prefetch || a->faulted", REFERENCE),

@@ -75,10 +75,10 @@ const struct argp output_argp = {output_options, parse_output, NULL, NULL, NULL,
 static const struct argp_option window_options[] = {
 	{NULL, 0, NULL, 0, "Window:", 2},
 	{"since", KEY_SINCE, "TIME", 0,
-	 "Leave out what is before TIME: 2026-11-21T14:02:03Z, 14:02 (UTC), @SECONDS since 1970, "
+	 "Leave out what is before TIME, or began before: 2026-11-21T14:02:03Z, 14:02 (UTC), @SECONDS since 1970, "
 	 "+90s after the start, -10m before the end",
 	 0},
-	{"until", KEY_UNTIL, "TIME", 0, "Leave out what is at TIME or later", 0},
+	{"until", KEY_UNTIL, "TIME", 0, "Leave out what is at TIME or later, or begins then", 0},
 	{0},
 };
 
@@ -237,15 +237,22 @@ int common_open_recording(const char *path, const struct window_options *window,
 	return err;
 }
 
-int common_limits(const struct output_options *output, const char *kept, unsigned int floor)
+void common_aside(const struct output_options *output, const char *sentence)
 {
 	bool notes = output->to.format == OUTPUT_TEXT && !output->table;
-	char text[FLOOR_TEXT];
 
-	if (!notes && *kept)
-		fprintf(stderr, "faultline: %s\n", kept);
-	if (!notes && floor)
-		fprintf(stderr, "faultline: counts are floors: %s\n", floor_text(floor, text));
+	if (!notes && *sentence)
+		fprintf(stderr, "faultline: %s\n", sentence);
+}
+
+int common_limits(const struct output_options *output, const char *kept, unsigned int floor)
+{
+	char text[FLOOR_TEXT], floors[FLOOR_TEXT + 32] = "";
+
+	if (floor)
+		snprintf(floors, sizeof(floors), "counts are floors: %s", floor_text(floor, text));
+	common_aside(output, kept);
+	common_aside(output, floors);
 	return floor ? EXIT_LOSS : EXIT_OK;
 }
 

@@ -47,6 +47,8 @@ int common_failed(int err);
 /* A writer on standard output or into what the options name. */
 int common_open_writer(struct writer **writer, const struct output_options *options);
 
+/* A sentence on stderr, where tables go to files and nobody reads notes; nothing if it is "". */
+void common_aside(const struct output_options *output, const char *sentence);
 /*
  * After all output: on stderr, where tables go to files and nobody reads notes, what a flight recorder
  * let go and why counts are floors (lib/analyze/floor.h). Returns EXIT_LOSS for floors.

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/analyze/faults.h"
 #include "lib/analyze/floor.h"
+#include "lib/analyze/left_out.h"
 #include "lib/analyze/session.h"
 
 const struct argp_child offline_children[] = {
@@ -32,6 +34,18 @@ error_t offline_argument(struct offline *offline, int key, char *argument, struc
 	}
 }
 
+/* All is read, whatever is asked for: what began before the window may be the beginning of something in
+ * it, and what is left out is to be counted. */
+static int create_analysis(struct offline *o, const struct analysis_config *config)
+{
+	struct analysis_config within = *config;
+
+	within.period = (struct period){o->reading.since_ns, o->reading.until_ns};
+	o->reading.since_ns = 0;
+	o->reading.until_ns = 0;
+	return analysis_create(&o->analysis, &within);
+}
+
 int offline_open(struct offline *o, const struct analysis_config *config)
 {
 	int err = common_open_recording(o->path, &o->window, &o->reading, &o->summary);
@@ -39,10 +53,9 @@ int offline_open(struct offline *o, const struct analysis_config *config)
 	if (err)
 		return failed(err, "%s%s", failure_text(),
 			      destination_hint(&o->output.to, o->path));
-	err = analysis_create(&o->analysis, config);
+	err = create_analysis(o, config);
 	if (err)
 		return err;
-	session_set_window(o->analysis->session, o->reading.since_ns, o->reading.until_ns);
 	return common_open_writer(&o->writer, &o->output);
 }
 
@@ -90,7 +103,10 @@ int offline_write_facts(const struct offline *o)
 	const struct loss_info *loss = session_loss(s);
 	const struct kept_info *kept = session_kept(s);
 	const struct host_info *host = session_host(s);
+	struct faults_counts faults;
 	char floor[FLOOR_TEXT];
+
+	faults_counts(o->analysis->faults, &faults);
 
 	writer_fact(o->writer, "recording", o->path);
 	writer_fact(o->writer, "host", host ? host->hostname : "");
@@ -106,6 +122,11 @@ int offline_write_facts(const struct offline *o)
 		write_count_fact(o, "let_go_segments", kept->segments);
 		write_count_fact(o, "let_go_events", kept->events);
 	}
+	if (faults.left_before || faults.left_after) {
+		write_count_fact(o, "left_out_before", faults.left_before);
+		write_count_fact(o, "left_out_across", faults.left_across);
+		write_count_fact(o, "left_out_after", faults.left_after);
+	}
 	writer_fact(o->writer, "floor", *floor_text(floor_of(o->analysis), floor) ? floor : "no");
 	return writer_fact(o->writer, "complete",
 			   loss->cut	   ? "no: the recording was cut"
@@ -119,6 +140,7 @@ int offline_write_limits(const struct offline *o)
 	char text[FLOOR_TEXT];
 	int err = session_write_kept(o->analysis->session, o->writer);
 
+	err = err ? err : left_out_write(o->analysis, o->writer);
 	if (err || !floor)
 		return err;
 	return writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
@@ -127,12 +149,13 @@ int offline_write_limits(const struct offline *o)
 int offline_close(struct offline *o, int err)
 {
 	unsigned int floor = 0;
-	char kept[KEPT_TEXT] = "";
+	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "";
 	int closed;
 
 	if (o->analysis) {
 		floor = floor_of(o->analysis);
 		session_kept_text(o->analysis->session, kept);
+		left_out_text(o->analysis, left_out);
 	}
 	if (err) {
 		snprintf(o->sentence, sizeof(o->sentence), "%s", failure_text());
@@ -158,6 +181,8 @@ int offline_close(struct offline *o, int err)
 	}
 	if (o->damage)
 		failed(o->damage, "%s", o->sentence);
+	else
+		common_aside(&o->output, left_out);
 	/* Loss is no error. */
 	return o->damage ? common_failed(o->damage) : common_limits(&o->output, kept, floor);
 }

@@ -32,7 +32,8 @@ int offline_open(struct offline *offline, const struct analysis_config *config);
 int offline_read(struct offline *offline);
 /* After reading. Facts for JSON: recording, host, kernel, from, to, events, loss, what is missing. */
 int offline_write_facts(const struct offline *offline);
-/* The same in sentences, where something is missing: what was let go, and why counts are floors. */
+/* The same in sentences, where something is missing: what was let go, which faults the window leaves
+ * out, and why counts are floors. */
 int offline_write_limits(const struct offline *offline);
 /* Closes all, prints the sentence of `err` or of the damage; the verb's exit code. -EINVAL means
  * that the options do not fit the recording: a usage error. */

@@ -26,24 +26,30 @@
 struct bundle {
 	struct analysis parts; /* first: what callers hold */
 	struct stream_fan fan;
+	struct stream_fan within; /* who takes each event for itself */
+	struct period_filter filter;
 };
 
 static int create_parts(struct analysis *a, const struct analysis_config *c)
 {
-	const struct faults_config faults = {.open_max = c->open_faults};
-	const struct footprint_config footprint = {c->history_windows, c->simulated_fault_ns};
+	const struct faults_config faults = {.open_max = c->open_faults, .period = c->period};
+	const struct footprint_config footprint = {c->history_windows, c->simulated_fault_ns,
+						   c->period};
 	int error = session_create(&a->session);
+
+	if (!error)
+		session_set_period(a->session, &c->period);
 
 	error = error ? error : faults_create(&a->faults, &faults);
 	error = error ? error : silent_create(&a->silent, a->session, a->faults);
-	error = error ? error : invalidations_create(&a->invalidations);
+	error = error ? error : invalidations_create(&a->invalidations, &c->period);
 	error = error ? error : stages_create(&a->stages, a->faults);
 	error = error ? error : queues_create(&a->queues, a->faults);
 	error = error ? error : rates_create(&a->rates, a->faults, c->burst_faults);
 	error = error ? error : counts_create(&a->counts, a->faults, c->history_windows);
 	error = error ? error : recent_create(&a->recent, a->faults, c->last_faults);
 	error = error ? error : ios_create(&a->ios);
-	error = error ? error : vfio_create(&a->vfio, c->windowed);
+	error = error ? error : vfio_create(&a->vfio, c->windowed, &c->period);
 	error = error ? error : odp_create(&a->odp, a->session, a->faults, c->windowed);
 	error = error ? error : iommu_faults_create(&a->iommu_faults, a->session);
 	error = error ? error : mappings_create(&a->mappings, a->session);
@@ -52,22 +58,31 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 	if (!error && !c->without_footprint)
 		error = footprint_create(&a->footprint, &footprint);
 	if (!error && c->slos)
-		error = slo_create(&a->slo, c->slos, a->faults);
+		error = slo_create(&a->slo, c->slos, a->faults, &c->period);
 	return error;
 }
 
+static int connect_within(struct bundle *b, const struct period *period)
+{
+	struct analysis *a = &b->parts;
+	int error = stream_fan_add(&b->within, session_stream(a->session));
+
+	error = error ? error : stream_fan_add(&b->within, counts_stream(a->counts));
+	error = error ? error : stream_fan_add(&b->within, ios_stream(a->ios));
+	b->filter = (struct period_filter){*period, stream_fan(&b->within)};
+	return error ? error : stream_fan_add(&b->fan, period_stream(&b->filter));
+}
+
 /* The session first: others' tables name devices. The faults before who judges with them. */
-static int connect(struct bundle *b)
+static int connect(struct bundle *b, const struct period *period)
 {
 	struct analysis *a = &b->parts;
 	struct stream_fan *fan = &b->fan;
-	int error = stream_fan_add(fan, session_stream(a->session));
+	int error = connect_within(b, period);
 
 	error = error ? error : stream_fan_add(fan, faults_stream(a->faults));
 	error = error ? error : stream_fan_add(fan, silent_stream(a->silent));
 	error = error ? error : stream_fan_add(fan, invalidations_stream(a->invalidations));
-	error = error ? error : stream_fan_add(fan, counts_stream(a->counts));
-	error = error ? error : stream_fan_add(fan, ios_stream(a->ios));
 	error = error ? error : stream_fan_add(fan, vfio_stream(a->vfio));
 	error = error ? error : stream_fan_add(fan, odp_stream(a->odp));
 	error = error ? error : stream_fan_add(fan, iommu_faults_stream(a->iommu_faults));
@@ -88,9 +103,11 @@ int analysis_create(struct analysis **analysis, const struct analysis_config *co
 	*analysis = NULL;
 	if (!b)
 		return failed(-ENOMEM, "no memory for an analysis");
-	error = create_parts(&b->parts, config ? config : &defaults);
+	if (!config)
+		config = &defaults;
+	error = create_parts(&b->parts, config);
 	if (!error)
-		error = connect(b);
+		error = connect(b, &config->period);
 	if (error) {
 		analysis_destroy(&b->parts);
 		return error;

@@ -13,6 +13,7 @@
 #define FAULTLINE_ANALYSIS_H
 
 #include "lib/analyze/analyzer.h"
+#include "lib/analyze/period.h"
 
 struct slo_set;
 
@@ -29,6 +30,8 @@ struct analysis_config {
 	unsigned int burst_faults;
 	/* Objectives to judge (lib/analyze/slo.h), NULL: none. Borrowed until destroy. */
 	const struct slo_set *slos;
+	/* What to tell of: --since, --until. The whole stream is to be fed all the same. */
+	struct period period;
 	/* Per-page tables of the footprint are left out; they are what takes memory. */
 	bool without_footprint;
 	/* The newest latencies are kept: live_look() will be called. */

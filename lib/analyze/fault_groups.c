@@ -98,13 +98,14 @@ static bool was_cut(const struct fault *fault)
 
 static void count_state(struct faults *f, const struct fault *fault)
 {
+	f->counts.cut += fault->state != FAULT_COMPLETE && fault->state != FAULT_INCONSISTENT &&
+			 was_cut(fault);
 	switch (fault->state) {
 	case FAULT_COMPLETE:
 		f->counts.complete++;
 		break;
 	case FAULT_UNFINISHED:
 		f->counts.unfinished++;
-		f->counts.cut += was_cut(fault);
 		break;
 	case FAULT_INCONSISTENT:
 		f->counts.inconsistent++;
@@ -120,6 +121,20 @@ static void count_state(struct faults *f, const struct fault *fault)
 	}
 }
 
+static void finish(struct faults *f, const struct request *request)
+{
+	const struct fault *fault = &request->fault;
+	__u64 since_ns = f->config.period.since_ns;
+
+	if (!request->left_out)
+		count_state(f, fault);
+	else if (fault_first_ns(fault) < since_ns)
+		f->counts.left_across += !fault_over(fault) || fault_end_ns(fault) >= since_ns;
+	for (size_t i = 0; i < f->sink_count; i++)
+		if (f->sinks[i].finished && (!request->left_out || f->sinks[i].everything))
+			f->sinks[i].finished(f->sinks[i].self, fault);
+}
+
 void fault_group_close(struct faults *f, struct group *group)
 {
 	struct request *request, *next;
@@ -129,15 +144,13 @@ void fault_group_close(struct faults *f, struct group *group)
 		DL_DELETE(f->lingering, group);
 	else
 		DL_DELETE(f->open, group);
-	f->counts.automatic += group->code == RESPONSE_AUTOMATIC;
+	f->counts.automatic +=
+		group->code == RESPONSE_AUTOMATIC && group->requests && !group->requests->left_out;
 	for (request = group->requests; request; request = next) {
 		next = request->next;
 		request->fault.state = (__u8)judge(f, group, &request->fault);
 		f->counts.open--;
-		count_state(f, &request->fault);
-		for (size_t i = 0; i < f->sink_count; i++)
-			if (f->sinks[i].finished)
-				f->sinks[i].finished(f->sinks[i].self, &request->fault);
+		finish(f, request);
 		pool_give(&f->request_pool, request);
 	}
 	pool_give(&f->group_pool, group);
@@ -225,15 +238,24 @@ struct request *fault_request_new(struct faults *f, struct group *group, const s
 	for (unsigned int k = 0; k < FAULT_STAGES; k++)
 		if (group->seen & (1u << k))
 			fault_stamp(fault, k, group->at[k]);
-	f->counts.began++;
 	f->counts.open++;
 	return request;
 }
 
-void fault_request_announce(struct faults *f, const struct request *request)
+void fault_request_announce(struct faults *f, struct request *request, const struct event *e)
 {
+	const struct period *period = &f->config.period;
+	__u64 begin_ns = fault_first_ns(&request->fault) ?: e->time_ns;
+
+	request->left_out = !period_has(period, begin_ns);
+	if (!request->left_out)
+		f->counts.began++;
+	else if (begin_ns < period->since_ns)
+		f->counts.left_before++;
+	else
+		f->counts.left_after++;
 	for (size_t i = 0; i < f->sink_count; i++)
-		if (f->sinks[i].began)
+		if (f->sinks[i].began && (!request->left_out || f->sinks[i].everything))
 			f->sinks[i].began(f->sinks[i].self, &request->fault);
 }
 

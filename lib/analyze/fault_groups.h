@@ -27,6 +27,7 @@ struct group_key {
 struct request {
 	struct fault fault;
 	struct request *next;
+	bool left_out; /* it began outside of the period */
 };
 
 /* Open groups stand in `open` by age; resumed ones that lack a timestamp in `lingering`. */
@@ -88,8 +89,9 @@ struct request *fault_request_find(struct group *group, __u64 address);
  */
 #define SAME_PAGE_MASK ((__u64)((2u << 20) - 4096))
 struct request *fault_request_at(struct group *group, __u64 virtual_address);
-/* Tells the subscribers, once its first timestamp is set. */
-void fault_request_announce(struct faults *faults, const struct request *request);
+/* Counts it and tells the subscribers, once its first timestamp is set. */
+void fault_request_announce(struct faults *faults, struct request *request,
+			    const struct event *event);
 /* Names the process that the fault's PASID means, if it is known by now. */
 void fault_name_process(const struct faults *faults, struct fault *fault);
 /* The first time of a stage stands; further ones are counted. */

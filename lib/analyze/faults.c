@@ -149,7 +149,7 @@ static void group_event(struct faults *f, struct group *group, const struct even
 		struct request *request = fault_request_new(f, group, e);
 
 		if (request)
-			fault_request_announce(f, request);
+			fault_request_announce(f, request, e);
 		return;
 	}
 	/* Only the device's going on is told to requests that the host has not. */
@@ -177,7 +177,7 @@ static void request_event(struct faults *f, struct group *group, const struct ev
 		apply(f, group, &request->fault, e);
 	}
 	if (fresh)
-		fault_request_announce(f, request);
+		fault_request_announce(f, request, e);
 }
 
 /* The device waits no more; the host may not know yet. */
@@ -190,7 +190,7 @@ static void abandon_event(struct faults *f, struct group *group, const struct ev
 	if (!group->requests) {
 		request = fault_request_new(f, group, e);
 		if (request)
-			fault_request_announce(f, request);
+			fault_request_announce(f, request, e);
 	}
 	for (request = group->requests; request; request = request->next)
 		request->fault.abandoned_ns = group->abandoned_ns;
@@ -278,7 +278,7 @@ static void unfinished_event(struct faults *f, const struct event *e)
 		request = group ? fault_request_new(f, group, e) : NULL;
 		if (!request)
 			return;
-		fault_request_announce(f, request);
+		fault_request_announce(f, request, e);
 	}
 	fault_group_close(f, group);
 }

@@ -17,13 +17,15 @@
 #define FAULTLINE_FAULTS_H
 
 #include "lib/analyze/analyzer.h"
+#include "lib/analyze/period.h"
 
 struct faults_config {
-	size_t open_max;  /* requests at once; beyond it the oldest is given up; 0: 262144 */
-	__u64 linger_ns;  /* wait for late events after resume, 0: 200 ms */
-	__u64 give_up_ns; /* age at which a fault is unfinished, 0: 120 s */
-	__u64 start_ns;	  /* a fault without its beginning is cut by the stream's start, not
+	size_t open_max;      /* requests at once; beyond it the oldest is given up; 0: 262144 */
+	__u64 linger_ns;      /* wait for late events after resume, 0: 200 ms */
+	__u64 give_up_ns;     /* age at which a fault is unfinished, 0: 120 s */
+	__u64 start_ns;	      /* a fault without its beginning is cut by the stream's start, not
 			       inconsistent, if seen this early in the stream; 0: 60 s */
+	struct period period; /* a fault that begins outside is left out */
 };
 
 /* Called during events(), tick() or end(); the fault is borrowed. */
@@ -31,14 +33,15 @@ struct fault_sink {
 	void (*began)(void *self, const struct fault *fault); /* its first timestamp is set */
 	void (*finished)(void *self, const struct fault *fault);
 	void *self;
+	bool everything; /* of faults outside of the period, too */
 };
 
+/* Of faults of the period, but for `open` and what was left out. */
 struct faults_counts {
 	__u64 began;
 	__u64 open;
 	__u64 complete;
-	__u64 unfinished; /* with the next two */
-	__u64 cut;	  /* began before the stream did */
+	__u64 unfinished; /* with the next */
 	__u64 given_up;	  /* closed early: too many open at once */
 	__u64 inconsistent;
 	__u64 overflowed;
@@ -47,6 +50,10 @@ struct faults_counts {
 	__u64 automatic;  /* groups that the IOMMU answered itself, nothing resolved */
 	__u64 cpu_faults; /* of handlers, credited to a request */
 	__u64 cpu_faults_unmatched;
+	__u64 cut;	   /* of any state: began before the stream did */
+	__u64 left_before; /* began before the period */
+	__u64 left_across; /* of these: ended in it or later, or not at all */
+	__u64 left_after;  /* began after the period */
 };
 
 #define FAULT_SINKS 12

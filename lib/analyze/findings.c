@@ -11,6 +11,7 @@
 #include "lib/analyze/floor.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/ios.h"
+#include "lib/analyze/left_out.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
@@ -93,6 +94,7 @@ static int write_window(const struct session *s, struct writer *writer)
 {
 	char from[UNITS_TEXT], to[UNITS_TEXT], length[UNITS_TEXT];
 	__u64 first = session_first_ns(s), last = session_last_ns(s);
+	__u64 since_ns = session_period(s)->since_ns;
 	const struct host_info *host = session_host(s);
 
 	if (host)
@@ -102,12 +104,11 @@ static int write_window(const struct session *s, struct writer *writer)
 	if (!first)
 		return writer_note(writer, "The recording holds nothing.");
 	if (first >= last)
-		return writer_note(
-			writer,
-			"Nothing was recorded in the time asked for: the "
-			"recording %s at %s.",
-			last < session_since_ns(s) ? "ends" : "begins",
-			session_when(s, last < session_since_ns(s) ? last : first, from));
+		return writer_note(writer,
+				   "Nothing was recorded in the time asked for: the "
+				   "recording %s at %s.",
+				   last < since_ns ? "ends" : "begins",
+				   session_when(s, last < since_ns ? last : first, from));
 	writer_note(writer, "From %s to %s (%s).", session_when(s, first, from),
 		    session_when(s, last, to), units_format_duration(last - first, length));
 	return session_write_kept(s, writer);
@@ -140,8 +141,6 @@ static void name_states(const struct faults_counts *counts, struct line *line)
 		add(line, ", %llu still open", counts->open);
 	if (counts->unfinished)
 		add(line, ", %llu unfinished", counts->unfinished);
-	if (counts->cut)
-		add(line, " (%llu of them began before)", counts->cut);
 	if (counts->inconsistent)
 		add(line, ", %llu inconsistent", counts->inconsistent);
 	if (counts->overflowed)
@@ -152,6 +151,8 @@ static void name_states(const struct faults_counts *counts, struct line *line)
 		add(line, " (%llu groups answered by the IOMMU)", counts->automatic);
 	if (counts->abandoned)
 		add(line, ", %llu abandoned by their device", counts->abandoned);
+	if (counts->cut)
+		add(line, "; %llu began before the recording", counts->cut);
 }
 
 static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
@@ -268,6 +269,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 
 	faults_counts(a->faults, &counts);
 	write_window(a->session, writer);
+	left_out_write(a, writer);
 	if (counts.began) {
 		write_answer(f, &counts, writer);
 		write_effects(a, writer);

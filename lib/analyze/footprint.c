@@ -87,11 +87,19 @@ static bool touch_page(struct footprint *f, const struct aggregate_page *page, _
 	return first;
 }
 
+static void interval(struct footprint *f, struct device_footprint *d, __u32 windows)
+{
+	histogram_add(&d->intervals, windows);
+	if (windows > f->threshold_windows)
+		d->sums.simulated_faults++;
+}
+
 static bool touch_huge(struct footprint *f, struct device_footprint *d,
 		       const struct aggregate_page *page, __u64 accesses, __u32 window, bool *fresh)
 {
 	struct page_entry *entry =
 		page_table_make(&f->huge, page->device, page->pasid, page->page >> HUGE_PAGES);
+	const struct page_entry *before;
 	__u64 within = accesses;
 	bool first;
 
@@ -99,13 +107,12 @@ static bool touch_huge(struct footprint *f, struct device_footprint *d,
 		return false;
 	*fresh = !entry->accesses;
 	first = *fresh || entry->last != window;
-	if (*fresh) {
+	before = *fresh ? page_table_find(&f->earlier, page->device, page->pasid, entry->page)
+			: entry;
+	if (first) {
 		within--;
-	} else if (first) {
-		histogram_add(&d->intervals, window - entry->last);
-		if (window - entry->last > f->threshold_windows)
-			d->sums.simulated_faults++;
-		within--;
+		if (before)
+			interval(f, d, window - before->last);
 	}
 	/* Further accesses of the window came after less than a window: interval 0. */
 	histogram_add_bucket(&d->intervals, 0, within > UINT32_MAX ? UINT32_MAX : (__u32)within);
@@ -144,9 +151,22 @@ static int touch(struct footprint *f, const struct aggregate_page *page, __u64 w
 	return 0;
 }
 
+static int touch_before(struct footprint *f, const struct aggregate_page *page, __u64 window)
+{
+	struct page_entry *entry =
+		page_table_make(&f->earlier, page->device, page->pasid, page->page >> HUGE_PAGES);
+
+	if (!entry)
+		return failed(-ENOMEM, "no memory for the footprint of device %u", page->device);
+	entry->accesses = 1;
+	entry->last = (__u32)(window - f->first_window);
+	return 0;
+}
+
 static int on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct footprint *f = self;
+	bool within;
 	int error = 0;
 
 	if (!f->begun) {
@@ -154,10 +174,13 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 		f->first_window = frame->window;
 	}
 	/* A window from before the first can only come from a damaged recording. */
-	if (frame->window < f->first_window)
+	if (frame->window < f->first_window ||
+	    period_is_after_window(&f->config.period, frame->window))
 		return 0;
+	within = period_has_window(&f->config.period, frame->window);
 	for (size_t i = 0; !error && i < frame->page_count; i++)
-		error = touch(f, &frame->pages[i], frame->window);
+		error = within ? touch(f, &frame->pages[i], frame->window)
+			       : touch_before(f, &frame->pages[i], frame->window);
 	return error;
 }
 
@@ -199,6 +222,7 @@ void footprint_destroy(struct footprint *f)
 	slots_free(&f->devices);
 	page_table_free(&f->pages);
 	page_table_free(&f->huge);
+	page_table_free(&f->earlier);
 	free(f);
 }
 

@@ -29,7 +29,8 @@ struct footprint {
 	bool begun;
 	struct page_table pages;
 	struct page_table huge;
-	struct slots devices; /* struct device_footprint * */
+	struct page_table earlier; /* 2 MiB pages touched before the period */
+	struct slots devices;	   /* struct device_footprint * */
 };
 
 const struct device_footprint *footprint_find(const struct footprint *footprint, __u32 device);

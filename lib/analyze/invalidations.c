@@ -40,6 +40,7 @@ struct open_invalidation {
 	struct token_key key;
 	struct invalidation step;
 	struct memory_freed *memory;
+	bool left_out; /* it began outside of the period */
 	struct open_invalidation *prev, *next;
 	UT_hash_handle hh;
 };
@@ -48,6 +49,7 @@ struct invalidations {
 	struct open_invalidation *by_token, *by_age;
 	struct memory_freed *memory;
 	struct pool pool, memory_pool;
+	struct period period;
 	struct invalidation_totals all;
 	struct slots devices; /* struct invalidation_totals * */
 };
@@ -135,7 +137,7 @@ static void memory_let_go(struct invalidations *inv, struct memory_freed *memory
 	pool_give(&inv->memory_pool, memory);
 }
 
-static void close_one(struct invalidations *inv, struct open_invalidation *open)
+static void count(struct invalidations *inv, struct open_invalidation *open)
 {
 	struct invalidation_totals *device = totals_of(inv, open->step.device);
 	__u64 complete = inv->all.counts.complete;
@@ -144,6 +146,12 @@ static void close_one(struct invalidations *inv, struct open_invalidation *open)
 	open->memory->counted |= inv->all.counts.complete != complete;
 	if (device)
 		add(device, &open->step, true);
+}
+
+static void close_one(struct invalidations *inv, struct open_invalidation *open)
+{
+	if (!open->left_out)
+		count(inv, open);
 	memory_let_go(inv, open->memory);
 	HASH_DEL(inv->by_token, open);
 	DL_DELETE(inv->by_age, open);
@@ -177,6 +185,9 @@ static struct open_invalidation *begin(struct invalidations *inv, const struct t
 		return NULL;
 	}
 	DL_APPEND(inv->by_age, open);
+	open->left_out = !period_has(&inv->period, e->time_ns);
+	if (open->left_out)
+		return open;
 	inv->all.counts.began++;
 	if (device)
 		device->counts.began++;
@@ -228,13 +239,15 @@ static int on_end(void *self, __u64 end_ns)
 	return 0;
 }
 
-int invalidations_create(struct invalidations **invalidations)
+int invalidations_create(struct invalidations **invalidations, const struct period *period)
 {
 	struct invalidations *inv = calloc(1, sizeof(*inv));
 
 	*invalidations = inv;
 	if (!inv)
 		return failed(-ENOMEM, "no memory for the invalidations");
+	if (period)
+		inv->period = *period;
 	totals_init(&inv->all);
 	pool_init(&inv->pool, sizeof(struct open_invalidation));
 	pool_init(&inv->memory_pool, sizeof(struct memory_freed));

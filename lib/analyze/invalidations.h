@@ -43,7 +43,8 @@ struct invalidation_totals {
 
 struct invalidations;
 
-int invalidations_create(struct invalidations **invalidations);
+/* Those that began outside of `period` (NULL: none are) are left out. */
+int invalidations_create(struct invalidations **invalidations, const struct period *period);
 struct stream invalidations_stream(struct invalidations *invalidations);
 void invalidations_destroy(struct invalidations *invalidations);
 /* All devices together, or one; NULL if it had none. */

@@ -21,6 +21,7 @@ struct iommu_faults {
 	size_t count, room;
 	__u64 total;
 	struct slots devices; /* struct device_faults */
+	struct slots passed;  /* bool by CPU: its newest fault is outside of the period */
 	struct iommu_faults_counts counts;
 };
 
@@ -71,6 +72,10 @@ static void owner_of_device(struct iommu_faults *f, const struct iommu_fault *fa
 /* The owner follows its fault on the same CPU; other CPUs' events may stand between. */
 static void take_owner(struct iommu_faults *f, const struct event *owner)
 {
+	const bool *passed = slots_find(&f->passed, owner->cpu);
+
+	if (passed && *passed)
+		return;
 	for (__u64 back = 1; back <= OWNER_BACK && back <= f->count; back++) {
 		struct iommu_fault *fault = at(f, f->total - back);
 
@@ -88,6 +93,16 @@ static void take_owner(struct iommu_faults *f, const struct event *owner)
 	}
 }
 
+static int take_fault(struct iommu_faults *f, const struct event *event)
+{
+	bool outside = !period_has(session_period(f->session), event->time_ns);
+	bool *passed = slots_make(&f->passed, event->cpu);
+
+	if (passed)
+		*passed = outside;
+	return outside ? 0 : keep(f, event);
+}
+
 static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct iommu_faults *f = self;
@@ -97,12 +112,14 @@ static int on_events(void *self, const struct event *events, size_t count)
 		switch (events[i].kind) {
 		case EVENT_IOMMU_FAULT:
 		case EVENT_IOMMU_IO_PAGE_FAULT:
-			error = keep(f, &events[i]);
+			error = take_fault(f, &events[i]);
 			break;
 		case EVENT_FAULT_OWNER:
 			take_owner(f, &events[i]);
 			break;
 		case EVENT_IOMMU_UNSEEN:
+			if (!period_has(session_period(f->session), events[i].time_ns))
+				break;
 			f->counts.unseen += events[i].value;
 			f->counts.at_least |= events[i].code == UNSEEN_AT_LEAST;
 			break;
@@ -122,6 +139,7 @@ int iommu_faults_create(struct iommu_faults **faults, const struct session *sess
 		return failed(-ENOMEM, "no memory for IOMMU faults");
 	f->session = session;
 	slots_init(&f->devices, sizeof(struct device_faults));
+	slots_init(&f->passed, sizeof(bool));
 	return 0;
 }
 
@@ -137,6 +155,7 @@ void iommu_faults_destroy(struct iommu_faults *f)
 	if (!f)
 		return;
 	slots_free(&f->devices);
+	slots_free(&f->passed);
 	free(f->kept);
 	free(f);
 }

@@ -89,7 +89,8 @@ static int on_events(void *self, const struct event *events, size_t count)
 	int error = 0;
 
 	for (size_t i = 0; i < count && !error; i++) {
-		if (events[i].kind != EVENT_DMA_LIVE)
+		if (events[i].kind != EVENT_DMA_LIVE ||
+		    period_is_after(session_period(m->session), events[i].time_ns))
 			continue;
 		if (events[i].flags & EVENT_LAST)
 			finish_snapshot(m, events[i].time_ns);
@@ -99,7 +100,8 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
-static void take_gauge(struct mappings_device *d, const struct aggregate_row *row)
+/* `before` the period: what lives then lives still as that begins; what happened then is left out. */
+static void take_gauge(struct mappings_device *d, const struct aggregate_row *row, bool before)
 {
 	const struct aggregate_counts *c = &row->counts;
 
@@ -108,7 +110,7 @@ static void take_gauge(struct mappings_device *d, const struct aggregate_row *ro
 		d->window = row->key.window;
 		d->live = c->count;
 		d->live_bytes = c->bytes;
-		if (d->peak_bytes < c->bytes)
+		if (d->peak_bytes < c->bytes || before)
 			d->peak_bytes = c->bytes;
 		break;
 	case LIVE_OLD:
@@ -117,16 +119,16 @@ static void take_gauge(struct mappings_device *d, const struct aggregate_row *ro
 		break;
 	case LIVE_PAGES:
 		d->pages = c->count;
-		if (d->peak_pages < c->count)
+		if (d->peak_pages < c->count || before)
 			d->peak_pages = c->count;
 		break;
 	case LIVE_REFUSED:
-		d->refused += c->count;
-		d->refused_bytes += c->bytes;
+		d->refused += before ? 0 : c->count;
+		d->refused_bytes += before ? 0 : c->bytes;
 		break;
 	case LIVE_UNKNOWN:
-		d->unknown += c->count;
-		d->unknown_bytes += c->bytes;
+		d->unknown += before ? 0 : c->count;
+		d->unknown_bytes += before ? 0 : c->bytes;
 		break;
 	default:
 		break;
@@ -136,7 +138,10 @@ static void take_gauge(struct mappings_device *d, const struct aggregate_row *ro
 static int on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct mappings *m = self;
+	const struct period *period = session_period(m->session);
 
+	if (period_is_after_window(period, frame->window))
+		return 0;
 	for (size_t i = 0; i < frame->row_count; i++) {
 		const struct aggregate_row *row = &frame->rows[i];
 		struct mappings_device *device;
@@ -145,7 +150,7 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 			continue;
 		device = slots_make(&m->devices, row->key.device);
 		if (device)
-			take_gauge(device, row);
+			take_gauge(device, row, !period_has_window(period, frame->window));
 	}
 	return 0;
 }

@@ -120,6 +120,11 @@ static void on_finished(void *self, const struct fault *fault)
 		add_newest(odp, fault);
 }
 
+static bool is_asked_for(const struct odp *odp, __u64 time_ns)
+{
+	return period_has(session_period(odp->session), time_ns);
+}
+
 static void span_begins(struct odp_device *device, const struct event *e)
 {
 	for (size_t i = 0; i < device->open_count; i++)
@@ -143,6 +148,15 @@ static void span_ends(struct odp_device *device, const struct event *e)
 	}
 }
 
+/* When the fault of this event began, as far as it is known. */
+static __u64 begin_of(const struct odp_device *device, const struct event *e)
+{
+	for (size_t i = 0; i < device->open_count; i++)
+		if (device->open[i].instance == e->instance)
+			return device->open[i].begin_ns;
+	return e->time_ns;
+}
+
 static void take_stage(struct odp *odp, const struct event *e)
 {
 	struct odp_device *device;
@@ -152,7 +166,7 @@ static void take_stage(struct odp *odp, const struct event *e)
 	device = device_make(odp, e->device);
 	if (!device)
 		return;
-	if (e->kind == EVENT_FAULT_MAPPED) {
+	if (e->kind == EVENT_FAULT_MAPPED && is_asked_for(odp, begin_of(device, e))) {
 		struct accounts accounts = accounts_of(odp, e->device, (__u32)e->value);
 
 		for (size_t i = 0; i < accounts.count; i++)
@@ -166,8 +180,11 @@ static void take_stage(struct odp *odp, const struct event *e)
 
 static void take_region(struct odp *odp, const struct event *e)
 {
-	struct odp_region *region = region_make(odp, e->device, e->group);
+	struct odp_region *region;
 
+	if (period_is_after(session_period(odp->session), e->time_ns))
+		return;
+	region = region_make(odp, e->device, e->group);
 	if (!region)
 		return;
 	region->pid = e->pid;
@@ -183,8 +200,11 @@ static void take_region(struct odp *odp, const struct event *e)
 
 static void take_invalidation(struct odp *odp, const struct event *e)
 {
-	struct accounts accounts = accounts_of(odp, e->device, e->group);
+	struct accounts accounts;
 
+	if (!is_asked_for(odp, e->time_ns))
+		return;
+	accounts = accounts_of(odp, e->device, e->group);
 	for (size_t i = 0; i < accounts.count; i++) {
 		accounts.both[i]->invalidations++;
 		accounts.both[i]->invalidated_pages += e->instance;
@@ -193,8 +213,11 @@ static void take_invalidation(struct odp *odp, const struct event *e)
 
 static void take_prefetch(struct odp *odp, const struct event *e)
 {
-	struct accounts accounts = accounts_of(odp, e->device, e->group);
+	struct accounts accounts;
 
+	if (!is_asked_for(odp, e->time_ns))
+		return;
+	accounts = accounts_of(odp, e->device, e->group);
 	for (size_t i = 0; i < accounts.count; i++) {
 		accounts.both[i]->prefetches++;
 		accounts.both[i]->prefetched_pages += e->instance;
@@ -225,7 +248,7 @@ static void take_counter(struct odp *odp, const struct event *e)
 	struct odp_counter *counter;
 	__u64 longest;
 
-	if (!device || e->code >= RDMA_COUNTERS)
+	if (!device || e->code >= RDMA_COUNTERS || !is_asked_for(odp, e->time_ns))
 		return;
 	device->counted = true;
 	counter = &device->counters[e->code];

@@ -45,6 +45,17 @@ static int grow(struct page_table *table)
 	return 0;
 }
 
+const struct page_entry *page_table_find(const struct page_table *table, __u32 device, __u32 pasid,
+					 __u64 page)
+{
+	const struct page_entry *entry;
+
+	if (!table->used)
+		return NULL;
+	entry = &table->entries[slot_of(table, device, pasid, page)];
+	return entry->accesses ? entry : NULL;
+}
+
 struct page_entry *page_table_make(struct page_table *table, __u32 device, __u32 pasid, __u64 page)
 {
 	struct page_entry *entry;

@@ -24,6 +24,9 @@ struct page_table {
 	size_t used;
 };
 
+/* NULL if it is not there. */
+const struct page_entry *page_table_find(const struct page_table *table, __u32 device, __u32 pasid,
+					 __u64 page);
 /* The entry of a page, new with accesses 0 if it was not there: the caller sets accesses. NULL
  * without memory. Invalid after the next call. */
 struct page_entry *page_table_make(struct page_table *table, __u32 device, __u32 pasid, __u64 page);

@@ -39,7 +39,7 @@ struct session {
 	__u64 kinds[EVENT_KIND_MAX];
 	__u64 events;
 	__u64 first_ns, last_ns;
-	__u64 since_ns, until_ns;
+	struct period period;
 	__u64 windows, windows_incomplete;
 	bool has_host;
 };
@@ -353,27 +353,26 @@ __u64 session_events_of(const struct session *s, unsigned int kind)
 	return kind < EVENT_KIND_MAX ? s->kinds[kind] : 0;
 }
 
-void session_set_window(struct session *s, __u64 since_ns, __u64 until_ns)
+void session_set_period(struct session *s, const struct period *period)
 {
-	s->since_ns = since_ns;
-	s->until_ns = until_ns == UINT64_MAX ? 0 : until_ns;
+	s->period = *period;
 }
 
-__u64 session_since_ns(const struct session *s)
+const struct period *session_period(const struct session *s)
 {
-	return s->since_ns;
+	return &s->period;
 }
 
 __u64 session_first_ns(const struct session *s)
 {
 	__u64 first = s->kept.from_ns > s->first_ns ? s->kept.from_ns : s->first_ns;
 
-	return s->since_ns > first ? s->since_ns : first;
+	return s->period.since_ns > first ? s->period.since_ns : first;
 }
 
 __u64 session_last_ns(const struct session *s)
 {
-	return s->until_ns && s->until_ns < s->last_ns ? s->until_ns : s->last_ns;
+	return period_is_after(&s->period, s->last_ns) ? s->period.until_ns : s->last_ns;
 }
 
 __u64 session_windows(const struct session *s)

@@ -7,6 +7,7 @@
 #define FAULTLINE_SESSION_H
 
 #include "lib/analyze/analyzer.h"
+#include "lib/analyze/period.h"
 #include "lib/base/wall_clock.h"
 
 struct session;
@@ -40,11 +41,11 @@ const struct probe_info *session_probe(const struct session *session, size_t ind
 
 __u64 session_events(const struct session *session);
 __u64 session_events_of(const struct session *session, unsigned int kind);
-/* What was asked for, where that is not all of the stream: --since and --until. 0: not bounded. */
-void session_set_window(struct session *session, __u64 since_ns, __u64 until_ns);
-__u64 session_since_ns(const struct session *session);
+/* What was asked for, where that is not all of the stream. */
+void session_set_period(struct session *session, const struct period *period);
+const struct period *session_period(const struct session *session);
 /* First and newest time covered: capture's start or first event, of a flight recorder the start of
- * what it kept, and the newest time seen or the end; within the window if one was set. 0 if nothing
+ * what it kept, and the newest time seen or the end; within the period if one was set. 0 if nothing
  * came. */
 __u64 session_first_ns(const struct session *session);
 __u64 session_last_ns(const struct session *session);

@@ -75,7 +75,8 @@ int silent_create(struct silent **silent, const struct session *session, struct 
 	if (!s)
 		return failed(-ENOMEM, "no memory for the judgement of probes");
 	s->session = session;
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
+	/* Counters are of the whole recording, whatever part of it was asked for. */
+	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s, true});
 }
 
 struct stream silent_stream(struct silent *silent)

@@ -24,6 +24,8 @@ static void violate(struct slo *slo, struct device_slo *d, struct judged *j, str
 {
 	v.objective = j->objective;
 	v.device = d->device;
+	if (!period_touches(&slo->period, v.from_ns, v.to_ns))
+		return;
 	j->violations[v.metric]++;
 	slo->total++;
 	d->state.violations++;
@@ -153,7 +155,8 @@ static void to_window(struct slo *slo, struct device_slo *d, struct judged *j, _
 	}
 	j->gathering = true;
 	j->window = window;
-	j->windows++;
+	j->windows +=
+		period_touches(&slo->period, window_start(j, window), window_start(j, window + 1));
 }
 
 static void add_row(struct slo *slo, struct device_slo *d, struct judged *j,
@@ -372,7 +375,8 @@ static int on_end(void *self, __u64 end_ns)
 	return slo->error;
 }
 
-int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults)
+int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults,
+	       const struct period *period)
 {
 	struct slo *s = calloc(1, sizeof(*s));
 
@@ -381,8 +385,11 @@ int slo_create(struct slo **slo, const struct slo_set *set, struct faults *fault
 		return failed(-ENOMEM, "no memory for the objectives");
 	s->set = set;
 	s->reconstruction = faults;
+	if (period)
+		s->period = *period;
 	slots_init(&s->devices, sizeof(struct device_slo));
-	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, s});
+	/* Whole windows are judged, and what stood in the way of an I/O may have begun before. */
+	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, s, true});
 }
 
 struct stream slo_stream(struct slo *slo)

@@ -90,8 +90,10 @@ struct slo_device_state {
 struct faults;
 struct slo;
 
-/* The set is borrowed until destroy; it may be filled in until the first device comes. */
-int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults);
+/* The set is borrowed until destroy; it may be filled in until the first device comes. Told are the
+ * windows that have a part in `period` (NULL: all). */
+int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults,
+	       const struct period *period);
 struct stream slo_stream(struct slo *slo);
 void slo_destroy(struct slo *slo);
 __u64 slo_violations(const struct slo *slo);

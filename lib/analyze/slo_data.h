@@ -55,6 +55,7 @@ struct device_slo {
 struct slo {
 	const struct slo_set *set;
 	struct faults *reconstruction;
+	struct period period;
 	struct slots devices; /* struct device_slo */
 	struct slo_violation *violations;
 	size_t kept, capacity;

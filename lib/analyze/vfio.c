@@ -13,6 +13,7 @@ struct vfio {
 	struct slots devices;	 /* struct vfio_device_use * */
 	unsigned int container_count;
 	struct window *window; /* NULL: nobody looks */
+	struct period period;
 	int error;
 };
 
@@ -153,7 +154,8 @@ static void add_limit(struct vfio *v, const struct event *e)
 	use->used = e->value;
 	use->limit = e->length;
 	use->exempt = e->flags & EVENT_PRIV;
-	if (e->value > use->peak)
+	/* What it was before the period it still is as that begins. */
+	if (e->value > use->peak || e->time_ns < v->period.since_ns)
 		use->peak = e->value;
 }
 
@@ -210,9 +212,16 @@ static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct vfio *v = self;
 
-	for (size_t i = 0; i < count; i++)
-		if (events[i].kind >= EVENT_VFIO_MAP && events[i].kind <= EVENT_VFIO_IRQ)
-			add_event(v, &events[i]);
+	for (size_t i = 0; i < count; i++) {
+		const struct event *e = &events[i];
+
+		if (e->kind < EVENT_VFIO_MAP || e->kind > EVENT_VFIO_IRQ)
+			continue;
+		if (period_has(&v->period, e->time_ns))
+			add_event(v, e);
+		else if (e->kind == EVENT_VFIO_LIMIT && !period_is_after(&v->period, e->time_ns))
+			add_limit(v, e);
+	}
 	return v->error;
 }
 
@@ -268,6 +277,8 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct vfio *v = self;
 
+	if (!period_has_window(&v->period, frame->window))
+		return 0;
 	for (size_t i = 0; i < frame->row_count; i++) {
 		__u16 kind = frame->rows[i].key.kind;
 
@@ -315,7 +326,7 @@ void vfio_look(struct vfio *v, __u64 now_ns, __u64 length_ns)
 	}
 }
 
-int vfio_create(struct vfio **vfio, bool windowed)
+int vfio_create(struct vfio **vfio, bool windowed, const struct period *period)
 {
 	struct vfio *v = calloc(1, sizeof(*v));
 
@@ -324,6 +335,8 @@ int vfio_create(struct vfio **vfio, bool windowed)
 		return failed(-ENOMEM, "no memory for the account of VFIO");
 	if (windowed && !(v->window = window_create()))
 		return failed(-ENOMEM, "no memory for the newest latencies");
+	if (period)
+		v->period = *period;
 	slots_init(&v->containers, sizeof(struct vfio_container *));
 	slots_init(&v->devices, sizeof(struct vfio_device_use *));
 	return 0;

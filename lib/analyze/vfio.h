@@ -55,8 +55,9 @@ struct vfio_device_use {
 
 struct vfio;
 
-/* `windowed`: vfio_look() will be called. */
-int vfio_create(struct vfio **vfio, bool windowed);
+/* `windowed`: vfio_look() will be called. Counted is what happened within `period` (NULL: everything);
+ * how near a limit is stands from before it. */
+int vfio_create(struct vfio **vfio, bool windowed, const struct period *period);
 struct stream vfio_stream(struct vfio *vfio);
 void vfio_destroy(struct vfio *vfio);
 /* From now on the newest latencies are of the length_ns before now_ns. */

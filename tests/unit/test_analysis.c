@@ -617,7 +617,7 @@ static void invalidations_have_their_own_timeline(void **state)
 	struct stream stream;
 
 	(void)state;
-	assert_int_equal(invalidations_create(&inv), 0);
+	assert_int_equal(invalidations_create(&inv, NULL), 0);
 	stream = invalidations_stream(inv);
 	for (unsigned int k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
 		e.kind = (__u16)k;
@@ -673,7 +673,7 @@ static void memory_of_several_devices_is_freed_once(void **state)
 	struct stream stream;
 
 	(void)state;
-	assert_int_equal(invalidations_create(&inv), 0);
+	assert_int_equal(invalidations_create(&inv, NULL), 0);
 	stream = invalidations_stream(inv);
 	/* Two machines with the same tokens: 3 and 2 devices share the memory of each. */
 	for (__u64 token = 1; token <= 7; token++) {

@@ -39,7 +39,7 @@ static void begin(struct setup *s, struct slo_objective objective)
 	s->set.objectives[0] = objective;
 	s->set.count = 1;
 	assert_int_equal(faults_create(&s->faults, NULL), 0);
-	assert_int_equal(slo_create(&s->slo, &s->set, s->faults), 0);
+	assert_int_equal(slo_create(&s->slo, &s->set, s->faults, NULL), 0);
 	slo_stream(s->slo).ops->device(s->slo, &info);
 }
 

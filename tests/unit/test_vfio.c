@@ -50,7 +50,7 @@ static void test_one_by_one(void **state)
 	struct event run;
 
 	(void)state;
-	assert_int_equal(vfio_create(&vfio, false), 0);
+	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	assert_null(vfio_container(vfio, CONTAINER));
 	assert_int_equal(vfio_containers(vfio), 0);
 	push(vfio, event(EVENT_VFIO_MAP, 8192, 1000, 0));
@@ -92,7 +92,7 @@ static void test_sums_are_the_same(void **state)
 	struct vfio *vfio;
 
 	(void)state;
-	assert_int_equal(vfio_create(&vfio, false), 0);
+	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push_sum(vfio, &row, histogram_bucket(1200));
 	row.counts.latency_max_ns = 1230;
 	push_sum(vfio, &row, histogram_bucket(1229));
@@ -119,7 +119,7 @@ static void test_failures(void **state)
 	struct vfio *vfio;
 
 	(void)state;
-	assert_int_equal(vfio_create(&vfio, false), 0);
+	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push(vfio, event(EVENT_VFIO_MAP, 4096, 10, ENOMEM));
 	push(vfio, event(EVENT_VFIO_MAP, 4096, 10, ENOMEM));
 	push(vfio, event(EVENT_VFIO_PIN, 0, 10, ENOMEM));
@@ -145,7 +145,7 @@ static void test_limits(void **state)
 	struct event e;
 
 	(void)state;
-	assert_int_equal(vfio_create(&vfio, false), 0);
+	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push(vfio, event(EVENT_VFIO_LIMIT, 65536, 61440, LIMIT_MEMLOCK));
 	push(vfio, event(EVENT_VFIO_LIMIT, 65536, 4096, LIMIT_MEMLOCK));
 	e = event(EVENT_VFIO_LIMIT, 23, 22, LIMIT_DMA_ENTRIES);
@@ -168,7 +168,7 @@ static void test_devices(void **state)
 	struct event e;
 
 	(void)state;
-	assert_int_equal(vfio_create(&vfio, false), 0);
+	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	e = event(EVENT_VFIO_RESET, 0, 1000, 0);
 	e.device = CARD;
 	push(vfio, e);
@@ -203,7 +203,7 @@ static void test_any_numbers_are_survived(void **state)
 	struct event e = event(EVENT_VFIO_PIN, UINT64_MAX, UINT64_MAX, 0);
 
 	(void)state;
-	assert_int_equal(vfio_create(&vfio, false), 0);
+	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push_sum(vfio, &row, 0);
 	row.key.device = CONTAINER;
 	push_sum(vfio, &row, 0);

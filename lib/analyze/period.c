@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/period.h"
+
+/* Passes one call on as it is. */
+#define PASS(call, ...)                                                                \
+	do {                                                                           \
+		const struct stream *sink = &((struct period_filter *)self)->sink;     \
+		return sink->ops->call ? sink->ops->call(sink->self, __VA_ARGS__) : 0; \
+	} while (0)
+
+static int on_host(void *self, const struct host_info *host)
+{
+	PASS(host, host);
+}
+
+static int on_clock(void *self, const struct clock_anchor *anchor)
+{
+	PASS(clock, anchor);
+}
+
+static int on_probe(void *self, const struct probe_info *probe)
+{
+	PASS(probe, probe);
+}
+
+static int on_device(void *self, const struct device_info *device)
+{
+	PASS(device, device);
+}
+
+static int on_stack(void *self, const struct stack_info *stack)
+{
+	PASS(stack, stack);
+}
+
+static int on_process(void *self, const struct process_info *process)
+{
+	PASS(process, process);
+}
+
+static int on_loss(void *self, const struct loss_info *loss)
+{
+	PASS(loss, loss);
+}
+
+static int on_kept(void *self, const struct kept_info *kept)
+{
+	PASS(kept, kept);
+}
+
+/* In runs: nearly always all of them are within, or none. */
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	const struct period_filter *filter = self;
+	int error = 0;
+
+	for (size_t i = 0, n; i < count && !error; i += n) {
+		bool wanted = period_has(&filter->period, events[i].time_ns);
+
+		n = 1;
+		while (i + n < count &&
+		       period_has(&filter->period, events[i + n].time_ns) == wanted)
+			n++;
+		if (wanted)
+			error = stream_events(filter->sink, events + i, n);
+	}
+	return error;
+}
+
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	const struct period_filter *filter = self;
+
+	if (!period_has_window(&filter->period, frame->window))
+		return 0;
+	PASS(aggregate, frame);
+}
+
+static int on_tick(void *self, __u64 now_ns)
+{
+	const struct period_filter *filter = self;
+
+	if (!period_has(&filter->period, now_ns))
+		return 0;
+	PASS(tick, now_ns);
+}
+
+static int on_end(void *self, __u64 end_ns)
+{
+	const struct period_filter *filter = self;
+	__u64 until_ns = filter->period.until_ns;
+
+	if (until_ns && end_ns > until_ns)
+		end_ns = until_ns;
+	PASS(end, end_ns);
+}
+
+struct stream period_stream(struct period_filter *filter)
+{
+	static const struct stream_ops ops = {
+		.host = on_host,
+		.clock = on_clock,
+		.probe = on_probe,
+		.device = on_device,
+		.stack = on_stack,
+		.process = on_process,
+		.events = on_events,
+		.aggregate = on_aggregate,
+		.loss = on_loss,
+		.kept = on_kept,
+		.tick = on_tick,
+		.end = on_end,
+	};
+
+	return (struct stream){&ops, filter};
+}

@@ -23,6 +23,13 @@
 #define DRAWS	   4  /* where the beginning matters */
 #define DRAWS_MANY 40 /* where the bound is missed because of it */
 #define THREADS	   2
+/* Sanitizers look at each row and at each number of tenants; all numbers are the plain build's. */
+#ifdef __SANITIZE_ADDRESS__
+#define EVERY 4
+#else
+#define EVERY 1
+#endif
+
 /* Here the mailbox shares one of 128 sets with a data page; where the workload has it, with none. */
 #define MAILBOX_AMONG_DATA 0xfee00000
 
@@ -156,6 +163,12 @@ static const struct exception *exception_of(size_t row, size_t column)
 }
 
 static struct cell table[ROWS][COLUMNS];
+
+static bool is_measured(size_t row, size_t column)
+{
+	return published[row][column] != 0 && (row + column) % EVERY == 0;
+}
+
 static size_t next_cell;
 
 static void *measure_cells(void *unused)
@@ -169,7 +182,7 @@ static void *measure_cells(void *unused)
 			      : tenants >= 8 && tenants <= 32		 ? DRAWS
 									 : 1;
 
-		if (published[i / COLUMNS][i % COLUMNS] != 0)
+		if (is_measured(i / COLUMNS, i % COLUMNS))
 			table[i / COLUMNS][i % COLUMNS] =
 				measure(&rows[i / COLUMNS], tenants, draws, 0);
 	}
@@ -216,7 +229,7 @@ static void every_cell_of_the_released_simulators_table_is_met(void **state)
 	}
 	for (size_t row = 0; row < ROWS; row++)
 		for (size_t column = 0; column < COLUMNS; column++)
-			if (published[row][column] != 0)
+			if (is_measured(row, column))
 				check_cell(row, column);
 }
 

@@ -109,6 +109,20 @@ record_start() {
 	wait_for 20 grep -q 'recording' record.err
 }
 
+# perf_start stat|record OPTION...: perf, which counts when this returns: it was told to, and says so.
+perf_start() {
+	local how=$1
+	shift
+	rm -f perf.told perf.says
+	mkfifo perf.told perf.says || return 1
+	perf "$how" -D -1 --control fifo:perf.told,perf.says "$@" 2>perf.err &
+	perf_pid=$!
+	# Opened for both directions: neither waits for the other to come.
+	exec 8<>perf.told 9<>perf.says
+	echo enable >&8
+	wait_for 10 read -r -t 0.1 -u 9
+}
+
 finish() {
 	rm -rf "$scratch"
 	rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null

@@ -8,30 +8,31 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
 
 total() { awk -F, -v what="$2" '$1 == what {print $2}' "$1"; }
 
+# What an emulated machine's handlers touch is an event, too, whose machine it may be. Which of those
+# were lost nobody knows, so there are none: no machine runs this emulator.
+cp "$INJECT" emulator
+
 # flood PAGES RING: faults of one stopped process, counted by perf without a buffer that could fill.
 flood() {
 	storm_start anon "$1" 1 || return 1
-	perf stat -x, -e exceptions:page_fault_user -p $storm_pid -o stat.csv 2>/dev/null &
-	perf_pid=$!
+	perf_start stat -x, -e exceptions:page_fault_user -e exceptions:page_fault_kernel -p $storm_pid -o stat.csv ||
+		return 1
 	rm -rf csv
-	record_start -p $storm_pid --kind cpu_fault --ring-size "$2" || return 1
-	sleep 1 # perf says nothing when it is ready
+	record_start -p $storm_pid --emulator "$scratch/emulator" --kind cpu_fault --ring-size "$2" || return 1
 	kill -CONT $storm_pid
 	wait $storm_pid
-	sleep 0.3
 	kill -INT $record_pid
 	wait $record_pid
 	record_status=$?
 	wait $perf_pid
-	counted=$(awk -F, '/page_fault_user/ {print $1}' stat.csv)
+	counted=$(awk -F, '/page_fault/ {n += $1} END {print n}' stat.csv)
 	"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>&1
 	report_status=$?
 	produced=$(total csv/loss.csv produced)
 	received=$(total csv/loss.csv received)
 	lost=$(total csv/loss.csv lost)
 	missed=$(total csv/loss.csv missed)
-	stored=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24 $storm_pid)
-	others=$(($(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24) - stored))
+	stored=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24)
 }
 
 for case in '100003 4K' '200003 8K'; do
@@ -41,8 +42,10 @@ for case in '100003 4K' '200003 8K'; do
 		continue
 	fi
 	equal "$case: received + lost + missed = produced" $((received + lost + missed)) "$produced"
-	equal "$case: produced is what perf stat counted" $((produced - others)) "$counted"
-	equal "$case: received is what the file holds" "$((stored + others))" "$received"
+	equal "$case: produced is what perf stat counted" "$produced" "$counted"
+	equal "$case: received is what the file holds" "$stored" "$received"
+	equal "$case: all of the one process" "$stored" \
+		"$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24 $storm_pid)"
 	if [ "$lost" -gt 0 ]; then ok "$case: the ring was too small ($lost lost)"
 	else not_ok "$case: the ring was too small" "nothing was lost"; fi
 	equal "$case: the recorder's exit code says so" $record_status 5
@@ -60,12 +63,13 @@ if flood 100003 4M; then
 	equal "a large ring: exit code" $record_status 0
 	equal "a large ring: as many as perf stat" "$stored" "$counted"
 fi
-# --duration is the kernel's: a recorder that is stopped itself (SIGSTOP) records no longer for it.
+# --duration is the kernel's: a recorder that is stopped itself (SIGSTOP) records no longer for it. It
+# stands still for at least two seconds by the clock: a busy machine makes that longer, never shorter.
 storm_start anon 1000 1000000
 record_start -p $storm_pid --kind cpu_fault --duration 1s
 kill -STOP $record_pid
 kill -CONT $storm_pid
-sleep 4
+sleep 2
 check "the recorder stood still" grep -q '^State:.T' /proc/$record_pid/status
 kill -CONT $record_pid
 wait $record_pid

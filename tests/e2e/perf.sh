@@ -7,20 +7,17 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
 
 # storm_under KIND PAGES ROUNDS: one stopped storm, both tools attached by pid, then let go.
 storm_under() {
-	local kind=$1 pages=$2 rounds=$3 perf_pid
+	local kind=$1 pages=$2 rounds=$3
 	storm_start "$kind" "$pages" "$rounds" || return 1
-	perf record -q -e exceptions:page_fault_user -m 4096 -p $storm_pid -o perf.data 2>perf.err &
-	perf_pid=$!
+	perf_start record -q -e exceptions:page_fault_user -e exceptions:page_fault_kernel -m 4096 -p $storm_pid -o perf.data || return 1
 	record_start -p $storm_pid || return 1
-	sleep 1 # perf says nothing when it is ready
 	kill -CONT $storm_pid
 	wait $storm_pid
-	sleep 0.3
 	kill -INT $record_pid
 	wait $record_pid
 	record_status=$?
 	wait $perf_pid
-	perf_count=$(perf script -i perf.data -F event 2>/dev/null | grep -c page_fault_user)
+	perf_count=$(perf script -i perf.data -F event 2>/dev/null | grep -c page_fault_)
 	rm -rf csv
 	"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>report.err
 	our_count=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24 $storm_pid)

@@ -12,9 +12,11 @@
 
 #include "lib/analyze/floor.h"
 #include "lib/base/clock.h"
+#include "lib/base/command.h"
 #include "lib/base/fail.h"
 #include "lib/base/signals.h"
 #include "lib/base/units.h"
+#include "lib/base/user.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/probes.h"
 #include "tools/verbs.h"
@@ -229,10 +231,31 @@ static int start_timer(struct recording *r)
 	return 0;
 }
 
+static bool is_emulator(const char *program, const char *given)
+{
+	char emulator[PATH_MAX];
+	struct stat ours, theirs;
+
+	return !emulator_find(given, emulator, sizeof(emulator)) && !stat(emulator, &theirs) &&
+	       command_find(program, &ours) && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino;
+}
+
+/* As the sudo caller, if there is one; but the emulator can only be run by root. */
+static int prepare_command(struct recording *r)
+{
+	const struct record_options *o = r->options;
+	struct command_user user;
+	bool drop = !o->as_root && user_behind_sudo(&user.uid, &user.gid) &&
+		    !is_emulator(o->command[0], o->capture.emulator);
+
+	return command_prepare(&r->command, o->command, drop ? &user : NULL)
+		       ?: capture_add_pid(r->capture, r->command.pid);
+}
+
 static int start(struct recording *r)
 {
 	struct record_options *o = r->options;
-	char emulator[PATH_MAX];
 	int error;
 
 	o->writer.held = true;
@@ -253,14 +276,8 @@ static int start(struct recording *r)
 	if (error)
 		return error;
 	r->sink = stream_fan(&r->fan);
-	if (o->command) {
-		bool known = !emulator_find(o->capture.emulator, emulator, sizeof(emulator));
-
-		error = command_prepare(&r->command, o->command, o->as_root,
-					known ? emulator : NULL);
-		if (!error)
-			error = capture_add_pid(r->capture, r->command.pid);
-	}
+	if (o->command)
+		error = prepare_command(r);
 	if (!error)
 		error = capture_attach(r->capture, r->sink);
 	r->attached = !error;

@@ -39,7 +39,7 @@ static const char documentation[] =
 	"COMMAND runs as the user who called sudo, unless --as-root is given or it is the emulator, "
 	"which needs root. It starts after the probes are in place, its CPU faults are recorded one "
 	"by one, and it does not outlive the recorder; nor does what it has started, if a limit or a "
-	"signal ends the recording.\n\n"
+	"signal ends the recording, or if the recorder is killed.\n\n"
 	"Exit status: that of COMMAND if it failed; 1 or 4 if it could not be run; else 0, or 5 if events were lost (the numbers "
 	"of the recording are then floors, and it says so).\n\n"
 	"EXAMPLES:\n"

@@ -5,19 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "injectors/real/real.h"
 #include "lib/base/clock.h"
-#include "lib/base/descendants.h"
 #include "lib/base/units.h"
 
-#define NAME_MOST    32
-#define DELAY_MOST   (60 * NSEC_PER_SEC)
-#define WAIT_NS	     (20 * NSEC_PER_MSEC)
-#define NOT_EXECUTED 127
+#define NAME_MOST  32
+#define DELAY_MOST (60 * NSEC_PER_SEC)
 
 enum {
 	OPTION_NAME = 256,
@@ -111,6 +106,8 @@ static const char *contradiction(const struct slow_options *options)
 		return "no --name: the new device's";
 	if (!options->bytes == !options->over)
 		return "accepted: one of --size (null_blk) and --over (dm-delay)";
+	if (!options->delay_ns)
+		return "no --delay: how long an access takes";
 	if (options->over && options->delay_ns % NSEC_PER_MSEC)
 		return "--delay: accepted with --over: whole milliseconds";
 	if (options->priority >= 0 && !options->swap)
@@ -182,43 +179,12 @@ static int announce(const struct slow_options *options, const struct slow_device
 	return err ? err : closed;
 }
 
-static pid_t start_command(char **command)
-{
-	pid_t child = fork();
-
-	if (child)
-		return child;
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	execvp(command[0], command);
-	fprintf(stderr, "faultline: %s: %s\n", command[0], strerror(errno));
-	_exit(NOT_EXECUTED);
-}
-
-/* Its status; told to stop, it is told as well, with all that it has started. */
-static int wait_for_command(char **command)
-{
-	pid_t child = descendants_adopt() ? -1 : start_command(command);
-	bool told = false;
-	int status;
-
-	if (child < 0) {
-		failed(-errno, "%s: cannot be started: %s", command[0], strerror(errno));
-		return verb_report_failure(-EAGAIN);
-	}
-	while (waitpid(child, &status, WNOHANG) == 0) {
-		if (verb_stop && !told)
-			told = descendants_signal(SIGTERM);
-		usleep(WAIT_NS / NSEC_PER_USEC);
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAIL;
-}
-
-static int use(const struct slow_options *options)
+static int use(const struct slow_options *options, struct command *command)
 {
 	__u64 end = monotonic_ns() + options->duration_ns;
 
 	if (options->command)
-		return wait_for_command(options->command);
+		return slow_run_command(command);
 	while (!verb_stop && (!options->duration_ns || monotonic_ns() < end))
 		verb_sleep_until(options->duration_ns ? end : monotonic_ns() + NSEC_PER_SEC);
 	/* Ctrl-C is how one ends what has no duration. */
@@ -232,6 +198,7 @@ static int run(const struct slow_options *options)
 		.log = options->verb.dry_run ? stdout : stderr,
 	};
 	struct slow_device device = {0};
+	struct command command = {0};
 	struct journal *journal;
 	int err, code = EXIT_OK, closed;
 
@@ -239,13 +206,18 @@ static int run(const struct slow_options *options)
 	err = journal_open(&journal, &how);
 	if (err)
 		return verb_report_failure(err);
-	err = slow_build(journal, options, &device);
+	/* First: nothing is built for a command that is not there. */
+	if (options->command && !options->verb.dry_run)
+		err = command_prepare(&command, options->command, NULL);
+	if (!err)
+		err = slow_build(journal, options, &device);
 	if (!err && !options->verb.dry_run)
 		err = announce(options, &device);
 	if (err)
 		code = verb_report_failure(err);
 	else if (!options->verb.dry_run)
-		code = use(options);
+		code = use(options, &command);
+	command_end(&command);
 	closed = journal_close(journal);
 	return closed ? verb_report_failure(closed) : code;
 }

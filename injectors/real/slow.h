@@ -13,6 +13,7 @@
 
 #include "injectors/real/journal.h"
 #include "injectors/real/verb.h"
+#include "lib/base/command.h"
 
 struct slow_options {
 	struct verb_options verb;
@@ -36,5 +37,12 @@ struct slow_device {
  * journal, as everything is. */
 int slow_build(struct journal *journal, const struct slow_options *options,
 	       struct slow_device *device);
+
+/*
+ * Lets a prepared command go and waits for it. A signal to us (verb.h) asks it and all that it has started to
+ * end; what it leaves behind then is killed, for the device is to go; a second one kills the command itself.
+ * Returns its status as a shell would give it, EXIT_INTERRUPTED after a signal, or that of an error, which is said.
+ */
+int slow_run_command(struct command *command);
 
 #endif

@@ -85,7 +85,7 @@ volatile sig_atomic_t verb_stop;
 static void on_stop(int number)
 {
 	(void)number;
-	verb_stop = 1;
+	verb_stop++;
 }
 
 void verb_catch_signals(void)

@@ -45,7 +45,7 @@ int verb_require_consent(const struct verb_options *options, const char *name, c
 int verb_run_and_report(const struct verb_options *options, int (*run)(void *argument),
 			int (*report)(void *argument, struct writer *writer), void *argument);
 
-/* Set by SIGINT, SIGTERM and SIGHUP from verb_catch_signals() on; sleeping calls return EINTR. */
+/* How many of SIGINT, SIGTERM and SIGHUP came since verb_catch_signals(); sleeping calls return EINTR. */
 extern volatile sig_atomic_t verb_stop;
 void verb_catch_signals(void);
 /* Sleeps until the point in CLOCK_MONOTONIC; -EINTR if told to stop before. */

@@ -102,6 +102,18 @@ kill -INT $recorder
 wait $recorder
 equal "a second Ctrl-C ends it" $? 7
 equal "a second Ctrl-C: descendants left" "$(left | wc -l)" 0
+# Killed it can do nothing any more: its keeper does. That one killed, the recorder does.
+run_family
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+gone() { [ "$(left | wc -l)" -eq 0 ]; }
+wait_for 10 gone
+equal "SIGKILL: descendants left" "$(left | wc -l)" 0
+run_family
+pkill -KILL -P $recorder
+wait $recorder
+equal "SIGKILL of the keeper between: the status of the command that died with it" $? 137
+equal "SIGKILL of the keeper: descendants left" "$(left | wc -l)" 0
 for pid in $(left); do kill -KILL "$pid"; done
 
 # A command that ended by itself has left on purpose what it has left.

@@ -8,13 +8,14 @@ setup() {
 	[ -d /sys/kernel/config/nullb ] || mount -t configfs configfs /sys/kernel/config
 }
 
-slow() { faultline-inject slow --name late --size 16M --delay 30ms "$@" 2>slow.err; }
+slow=(faultline-inject slow --name late --size 16M --delay 30ms)
 
-unread() { ! pgrep -f reads-it; }
+readers() { grep -l 'reads-i[t]' /proc/[0-9]*/cmdline 2>/dev/null; }
+unread() { [ -z "$(readers)" ]; }
 nothing_left() {
 	local left
 	left=$(ls /sys/kernel/config/nullb | grep -v features; ls -d /sys/block/late /sys/block/nullb* 2>/dev/null
-		ls /run/faultline 2>/dev/null | grep journal; pgrep -f reads-it)
+		ls /run/faultline 2>/dev/null | grep journal; readers)
 	equal "$1: nothing is left" "$left" ""
 }
 
@@ -32,28 +33,28 @@ SH
 # family_start: slow with a command and what that has started, all of it there.
 family_start() {
 	rm -f there slow.out
-	slow -- bash family.sh "$1" >slow.out &
+	"${slow[@]}" -- bash family.sh "$1" >slow.out 2>slow.err &
 	pid=$!
-	wait_for 60 test -e there
+	wait_for 60 test -e there && [ -n "$(readers)" ] && ok "a command that goes on" || not_ok "a command that goes on" "$(cat slow.err)"
 }
 
 guest() {
 	local device begin took signal
 	setup
-	slow --csv -- true >slow.out
+	"${slow[@]}" --csv -- true >slow.out 2>slow.err
 	equal "a command that ends well" $? 0
 	device=$(sed -n '2s/,.*//p' slow.out)
 	nothing_left "a command that ends well"
-	begin=$(date +%s%N)
-	slow -- dd if="$device" of=/dev/null bs=4096 count=7 iflag=direct >dd.out
+	begin=${EPOCHREALTIME/./}
+	"${slow[@]}" -- dd if="$device" of=/dev/null bs=4096 count=7 iflag=direct >dd.out 2>slow.err
 	equal "seven late reads" $? 0
-	took=$((($(date +%s%N) - begin) / 1000000))
+	took=$(((${EPOCHREALTIME/./} - begin) / 1000))
 	[ $took -ge 210 ] && ok "seven reads of 30 ms took $took ms" || not_ok "seven reads of 30 ms" "$took ms"
-	slow -- bash -c "test -b $device && exit 41" >slow.out
+	"${slow[@]}" -- bash -c "test -b $device && exit 41" >slow.out 2>slow.err
 	equal "the status of the command" $? 41
-	slow -- bash -c 'kill -KILL $$' >slow.out
+	"${slow[@]}" -- bash -c 'kill -KILL $$' >slow.out 2>slow.err
 	equal "a command that was killed" $? 137
-	slow -- nosuchcommand >slow.out
+	"${slow[@]}" -- nosuchcommand >slow.out 2>slow.err
 	equal "no such command" "$? $(cat slow.err)" "1 faultline: nosuchcommand: no such command"
 	nothing_left "no such command"
 	for signal in INT TERM HUP; do
@@ -67,7 +68,7 @@ guest() {
 	kill -KILL $pid
 	wait $pid 2>/dev/null
 	wait_for 60 unread
-	equal "killed: nobody reads the device any more" "$(pgrep -f reads-it)" ""
+	equal "killed: nobody reads the device any more" "$(readers)" ""
 	faultline-inject recover >recover.out
 	equal "killed: recover takes the device down" "$(sed -n 's/.*; \([0-9]* changes* undone\)/\1/p' recover.out)" "2 changes undone"
 	nothing_left "killed, recovered"

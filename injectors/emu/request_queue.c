@@ -65,11 +65,13 @@ static struct entry *entry_of(struct request_queue *queue, __u64 number)
 	return &queue->ring[number & (queue->entries - 1)];
 }
 
-static void log_request(__u8 what, const struct page_request *request, __u64 value)
+/* `time_ns` 0: now. */
+static void log_request(__u8 what, const struct page_request *request, __u64 value, __u64 time_ns)
 {
 	struct truth_record truth = request_truth(TRUTH_IOMMU, what, request);
 
 	truth.value = value;
+	truth.time_ns = time_ns;
 	truth_log(truth);
 }
 
@@ -82,7 +84,7 @@ static void drop(struct request_queue *queue, const struct page_request *request
 		queue->stats.epochs++;
 		pthread_cond_signal(&queue->interrupt);
 	}
-	log_request(TRUTH_OVERFLOW, request, queue->entries);
+	log_request(TRUTH_OVERFLOW, request, queue->entries, 0);
 }
 
 bool request_queue_reserve(struct request_queue *queue, const struct page_request *request,
@@ -94,6 +96,7 @@ bool request_queue_reserve(struct request_queue *queue, const struct page_reques
 	room = !force && !queue->overflow && queue->tail - queue->head < queue->entries - 1;
 	if (room) {
 		*slot = (struct request_slot){.number = queue->tail++, .epoch = queue->epoch};
+		slot->taken_ns = truth_enabled() ? monotonic_ns() : 0;
 		slot->depth = (__u32)(queue->tail - queue->head);
 		if (slot->depth > queue->stats.depth_max)
 			queue->stats.depth_max = slot->depth;
@@ -110,7 +113,7 @@ void request_queue_post(struct request_queue *queue, const struct request_slot *
 {
 	pthread_mutex_lock(&queue->lock);
 	*entry_of(queue, slot->number) = (struct entry){*request, true};
-	log_request(TRUTH_REQUEST, request, slot->number);
+	log_request(TRUTH_REQUEST, request, slot->number, slot->taken_ns);
 	if (slot->number == queue->head)
 		pthread_cond_signal(&queue->interrupt);
 	pthread_mutex_unlock(&queue->lock);
@@ -157,7 +160,7 @@ size_t request_queue_take(struct request_queue *queue, struct page_request *requ
 	if (wait_for_interrupt(queue)) {
 		now = monotonic_ns();
 		while (count < limit && (request = first(queue, &due_ns)) && due_ns <= now) {
-			log_request(TRUTH_ISR, request, queue->head);
+			log_request(TRUTH_ISR, request, queue->head, 0);
 			requests[count++] = *request;
 			entry_of(queue, queue->head++)->posted = false;
 		}

@@ -50,10 +50,11 @@ struct page_request {
 
 /* A place in the page request queue. */
 struct request_slot {
-	__u64 number; /* in the order of all requests of the queue */
-	__u64 epoch;  /* what was accepted in an earlier one and is not answered never will be:
+	__u64 number;	/* in the order of all requests of the queue */
+	__u64 epoch;	/* what was accepted in an earlier one and is not answered never will be:
 			 the host has discarded it (request_queue.h) */
-	__u32 depth;  /* requests now queued */
+	__u64 taken_ns; /* for the truth log: when its place was given; 0 without one */
+	__u32 depth;	/* requests now queued */
 };
 
 struct service;

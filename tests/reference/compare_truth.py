@@ -25,7 +25,7 @@ RESPONSES = {0: "success", 1: "invalid", 15: "failure", 16: "automatic"}
 # (docs/truth-log.md): the last of the first that there is, and the first of the second.
 BETWEEN = {
     "detect": (("detect",), ("overflow", "request")),
-    "request": (("detect",), ("request",)),
+    "request": (("request",), ("isr",)),
     "isr": (("isr",), ("void", "handler")),
     "handler": (("handler",), ("resolved", "response")),
     "resolved": (("resolved",), ("mapped",)),
@@ -90,7 +90,7 @@ class TruthLog:
                 times.append(record["time_ns"])
                 self.counts[what] += 1
                 if what in self.places:
-                    self.places[what].append(record["value"])
+                    self.places[what].append((record["value"], record["time_ns"]))
                 if what == "io":
                     self.ios[record["device"]] += 1
                 elif what in ("overflow", "void"):
@@ -234,13 +234,17 @@ def compare_counts(logs, directory):
 
 
 def compare_order(logs):
-    """The interrupt handler takes requests by their places in the queue, one after the other."""
+    """Requests get their places in the queue in the order of time, none is left out, and the interrupt
+    handler takes them one after the other."""
     problems = []
     for log in logs:
-        if sorted(log.places["request"]) != list(range(len(log.places["request"]))):
-            problems.append("the places of requests in the queue are not 0, 1, 2 ...")
-        problems += [f"request at place {place} taken after {before}" for before, place
-                     in zip(log.places["isr"], log.places["isr"][1:]) if place != before + 1]
+        for what, places in log.places.items():
+            ordered = sorted(places)
+            if [place for place, _ in ordered] != list(range(len(ordered))):
+                problems.append(f"the places of requests at {what} are not 0, 1, 2 ...")
+            problems += [f"{what} of place {place} at {now}, of the one before at {before}"
+                         for (_, before), (place, now) in zip(ordered, ordered[1:])
+                         if now < before]
     return problems
 
 
@@ -305,7 +309,8 @@ def main(arguments):
                sum("resolved" in stages for stages in log.requests.values()) for log in logs)
     result(f"one CPU fault inside each {'resolved' if alone else 'major'} fault's handler ({held})",
            problems["cpu"])
-    result("requests taken in the order of the queue", compare_order(logs))
+    result(f"requests in the order of the queue ({sum(len(log.places['request']) for log in logs)})",
+           compare_order(logs))
     result("what the report says in all", compare_summary(logs, directory))
     result("counts of every kind", compare_counts(logs, directory))
     result(f"I/Os of the access log ({sum(sum(log.ios.values()) for log in logs)})",

@@ -43,6 +43,13 @@ static int start_device(struct machine *machine, struct machine_device *device)
 	return error ? failed_in(error, "device %s", device->config.name) : 0;
 }
 
+static __u64 mapped_at(struct guest_memory *memory, __u64 iova_offset)
+{
+	__u64 start = (__u64)guest_memory_cpu(memory, 0);
+
+	return start > iova_offset ? start - iova_offset : 0;
+}
+
 /* Observers find the machine once all its devices are there. */
 static int announce(struct machine *machine)
 {
@@ -63,6 +70,7 @@ static int announce(struct machine *machine)
 		entries[i].queues = device->config.queues;
 		entries[i].pasid = device->pasid;
 		entries[i].memory = tenant->config.memory;
+		entries[i].mapped_at = mapped_at(tenant->memory, device->iova_offset);
 	}
 	error = registry_open(&machine->registry, entries, count,
 			      access_log_descriptor(machine->access_log));

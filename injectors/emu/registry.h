@@ -15,7 +15,8 @@ struct registry_device {
 	const char *model; /* "block" */
 	__u16 queues;
 	__u32 pasid;
-	__u64 memory; /* bytes of its tenant */
+	__u64 memory;	 /* bytes of its tenant */
+	__u64 mapped_at; /* our address of what the device knows as 0; 0: below any address */
 };
 
 struct registry;

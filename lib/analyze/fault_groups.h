@@ -52,7 +52,8 @@ struct group {
 
 /* What the dictionary says of a device; zero: nothing. */
 struct fault_device {
-	__u32 pid; /* of its owner */
+	__u32 pid;	 /* of its owner */
+	__u64 mapped_at; /* 0: not known */
 	bool kernel;
 };
 

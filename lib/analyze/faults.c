@@ -285,14 +285,18 @@ static void unfinished_event(struct faults *f, const struct event *e)
 
 static void cpu_fault(struct faults *f, const struct event *e)
 {
+	const struct fault_device *device = slots_find(&f->devices, e->device);
+	bool exact = device && device->mapped_at;
 	struct group *group = fault_group_find(f, e);
-	struct request *request;
+	struct request *request = NULL;
 
-	if (!group) {
+	if (group)
+		request = exact ? fault_request_find(group, e->address - device->mapped_at)
+				: fault_request_at(group, e->address);
+	if (!group || (exact && !request)) {
 		f->counts.cpu_faults_unmatched++;
 		return;
 	}
-	request = fault_request_at(group, e->address);
 	if (request) {
 		if (!request->fault.cpu_faults++)
 			request->fault.cpu_fault_ns = e->time_ns;
@@ -335,7 +339,9 @@ static int on_device(void *self, const struct device_info *device)
 	struct fault_device *known = slots_make(&f->devices, device->handle);
 
 	if (known)
-		*known = (struct fault_device){device->pid, device->kind != DEVICE_EMULATED};
+		*known = (struct fault_device){.pid = device->pid,
+					       .mapped_at = device->mapped_at,
+					       .kernel = device->kind != DEVICE_EMULATED};
 	return 0;
 }
 

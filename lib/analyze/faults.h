@@ -7,9 +7,11 @@
  * when every timestamp was seen, else after a short wait for late events. Nothing is dropped: what
  * never resumed is handed over as unfinished, what contradicts itself as inconsistent.
  *
- * CPU faults that a handler took name the group. One is credited to the group's only request, to the
- * request of the same page (shared virtual addressing), else to the request resolved next: a handler
- * resolves the pages of its group one after the other.
+ * CPU faults that a handler took name the group. Where it is known at which address the handler sees the
+ * device's memory, one is credited to the request of its page and to no other: what else a handler
+ * touches (its stack, its code, a sanitizer's shadow) is its own. Elsewhere it is credited to the request
+ * of the same offset in 2 MiB, else to the request resolved next: a handler resolves the pages of its
+ * group one after the other.
  *
  * Other analyzers subscribe and share this one reconstruction.
  */

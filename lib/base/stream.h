@@ -70,6 +70,8 @@ struct device_info {
 	__u32 queues;	       /* 0 if unknown */
 	__u64 memory;	       /* bytes of memory the device can reach, 0 if unknown */
 	__u64 first_ns;
+	__u64 mapped_at; /* what the device knows as 0 is here in its owner's address space, so
+			    that a page has one CPU address; 0: not known */
 };
 
 #define STACK_TEXT 2048

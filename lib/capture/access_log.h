@@ -62,7 +62,8 @@ struct access_ring {
  *
  *	{"faultline":1, "id":789, "pid":123, "start_time":456 (clock ticks, /proc/PID/stat field 22),
  *	 "devices":[{"index":0,"name":"tenant0/disk0","model":"block","tenant":"tenant0",
- *	             "queues":2,"memory":1073741824,"pasid":2147483648}]}
+ *	             "queues":2,"memory":1073741824,"pasid":2147483648,
+ *	             "mapped_at":140000000000000 (what the device knows as 0, in our address space; optional)}]}
  */
 #define HELLO_MAX (1 << 20)
 

@@ -108,6 +108,7 @@ static void describe(const struct hello_device *device, struct device_info *info
 	memcpy(info->vm, device->tenant, sizeof(info->vm));
 	info->queues = device->queues;
 	info->memory = device->memory;
+	info->mapped_at = device->mapped_at;
 }
 
 static __u32 enter_device(void *self, const struct hello *hello, const struct hello_device *device)

@@ -51,6 +51,9 @@ static int parse_device(const json_t *object, size_t index, struct hello_device 
 	    !get_number(object, "pasid", UINT32_MAX, &pasid))
 		return failed(-EPROTO, "hello: device %s needs queues, memory and pasid",
 			      device->name);
+	if (json_object_get(object, "mapped_at") &&
+	    !get_number(object, "mapped_at", INT64_MAX, &device->mapped_at))
+		return failed(-EPROTO, "hello: device %s is mapped nowhere", device->name);
 	device->index = index;
 	device->queues = queues;
 	device->pasid = pasid;

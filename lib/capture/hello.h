@@ -17,6 +17,7 @@ struct hello_device {
 	__u32 queues;
 	__u32 pasid;
 	__u64 memory;
+	__u64 mapped_at; /* 0: not told */
 };
 
 struct hello {

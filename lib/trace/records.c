@@ -129,6 +129,7 @@ void trace_put_device(struct trace_buffer *out, const struct device_info *device
 	trace_buffer_put_u32(out, device->queues);
 	trace_buffer_put_u64(out, device->memory);
 	trace_buffer_put_u64(out, device->first_ns);
+	trace_buffer_put_u64(out, device->mapped_at);
 }
 
 void trace_get_device(struct trace_cursor *in, struct device_info *device)
@@ -148,6 +149,7 @@ void trace_get_device(struct trace_cursor *in, struct device_info *device)
 	device->queues = trace_cursor_u32(in);
 	device->memory = trace_cursor_u64(in);
 	device->first_ns = trace_cursor_u64(in);
+	device->mapped_at = trace_cursor_u64(in);
 }
 
 void trace_put_stack(struct trace_buffer *out, const struct stack_info *stack)

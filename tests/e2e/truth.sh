@@ -17,15 +17,9 @@ compare() {
 	python3 "$root/tests/reference/compare_truth.py" csv truth.jsonl* "$@" >verdict 2>&1
 }
 
-# compared NAME JOB [OPTION...]: as compare, and once more, told and counted, if nothing but a second CPU
-# fault within the handlers of one or two faults is wrong. It was seen in one run of some twenty, with
-# sanitizers on a busy host; why is not known.
+# compared NAME JOB [OPTION...]: as compare.
 compared() {
 	compare "$1" "$INJECT" "${@:2}"
-	if [ "$(grep -c '^not ok' verdict)" = 1 ] && grep -qE '^not ok - one CPU fault inside .*: [12] problems' verdict; then
-		retried "$1" "$(grep -A 2 '^not ok' verdict | paste -sd' ')"
-		compare "$1" "$INJECT" "${@:2}"
-	fi
 	adopt "$1"
 }
 

@@ -23,7 +23,7 @@ RECORDS = {  # t: text, I: u32, i: s32, Q: u64
     1: ("host", "tttttIIQ"),
     2: ("clock", "QQ"),
     3: ("probe", "tttIQQQQ"),
-    4: ("device", "IIttttiIQQQIQQ"),
+    4: ("device", "IIttttiIQQQIQQQ"),
     7: ("loss", "QQQQQQQQQQQQQ"),
     8: ("end", "Q"),
     10: ("stack", "IIt"),

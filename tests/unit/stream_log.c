@@ -85,6 +85,7 @@ static int log_device(void *self, const struct device_info *device)
 	put_u64(self, device->queues);
 	put_u64(self, device->memory);
 	put_u64(self, device->first_ns);
+	put_u64(self, device->mapped_at);
 	return 0;
 }
 
@@ -249,6 +250,7 @@ static int push_device(__u64 *seed, __u32 handle, __u64 now_ns, struct stream si
 		.cgroup = stream_log_random(seed),
 		.memory = 1ull << 40,
 		.first_ns = now_ns,
+		.mapped_at = stream_log_random(seed),
 	};
 
 	snprintf(device.name, sizeof(device.name), "tenant%u/disk\xff", handle);

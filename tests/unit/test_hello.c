@@ -37,6 +37,23 @@ static void a_hello_is_understood(void **state)
 	hello_free(&hello);
 }
 
+static void where_memory_is_mapped_need_not_be_told(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(HELLO(DEVICE("0", "vm0/disk"))), 0);
+	assert_int_equal(hello.devices[0].mapped_at, 0);
+	hello_free(&hello);
+	assert_int_equal(parse(HELLO("{\"mapped_at\":140073414311936,\"index\":0,\"name\":\"d\","
+				     "\"model\":\"m\",\"tenant\":\"t\",\"queues\":1,\"memory\":1,"
+				     "\"pasid\":0}")),
+			 0);
+	assert_int_equal(hello.devices[0].mapped_at, 140073414311936);
+	hello_free(&hello);
+	assert_int_equal(parse(HELLO("{\"mapped_at\":-1,\"index\":0,\"name\":\"d\",\"model\":\"m\","
+				     "\"tenant\":\"t\",\"queues\":1,\"memory\":1,\"pasid\":0}")),
+			 -EPROTO);
+}
+
 static void names_that_would_break_a_terminal_are_defused(void **state)
 {
 	(void)state;
@@ -105,6 +122,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hello_is_understood),
+		cmocka_unit_test(where_memory_is_mapped_need_not_be_told),
 		cmocka_unit_test(names_that_would_break_a_terminal_are_defused),
 		cmocka_unit_test(a_name_without_end_is_cut),
 		cmocka_unit_test(anything_else_is_refused),

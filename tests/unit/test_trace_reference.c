@@ -63,9 +63,9 @@ static int print_device(void *self, const struct device_info *device)
 	print_text(self, device->model);
 	print_text(self, device->vm);
 	print_text(self, device->comm);
-	fprintf(self, " %d %u" PAIR " %" PRIu64 " %u" PAIR "\n", device->iommu_group, device->pid,
-		N(device->pid_start_ns), N(device->cgroup), N(device->source_id), device->queues,
-		N(device->memory), N(device->first_ns));
+	fprintf(self, " %d %u" PAIR " %" PRIu64 " %u" PAIR " %" PRIu64 "\n", device->iommu_group,
+		device->pid, N(device->pid_start_ns), N(device->cgroup), N(device->source_id),
+		device->queues, N(device->memory), N(device->first_ns), N(device->mapped_at));
 	return 0;
 }
 

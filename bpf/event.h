@@ -29,7 +29,9 @@
 enum event_kind {
 	EVENT_NONE = 0,
 
-	EVENT_FAULT_DETECT = 1,	  /* device found the translation missing; flags R/W/X */
+	EVENT_FAULT_DETECT =
+		1, /* device found the translation missing; flags R/W/X; value: when, if it
+				     had to hold its request back until now, else 0 */
 	EVENT_FAULT_REQUEST = 2,  /* page request is in the PRQ/PFQ; flags R/W/X/LAST;
 				     value: requests now queued */
 	EVENT_FAULT_ISR = 3,	  /* interrupt handler or thread took the request and reported it;

@@ -152,6 +152,8 @@ static void print_head(const struct session *session, const struct fault *fault)
 	       fault_response_name(fault));
 	if (fault->handler_tid)
 		printf(", CPU %u", fault->handler_cpu);
+	if (fault->held_ns)
+		printf(", held back %s", units_format_duration(fault->held_ns, text));
 	putchar('\n');
 	if (fault->kernel)
 		print_kernel(fault);

@@ -52,8 +52,20 @@ static int find_index(const struct port *port)
 	return -EAGAIN;
 }
 
-static int take_index(struct port *port, __u32 count, bool may_wait)
+/* The device knows what it wants and may not ask for it yet. */
+static void hold_back(struct port *port, struct fault *fault)
 {
+	if (!fault->held_ns) {
+		fault->held_ns = monotonic_ns();
+		fault->logged_held_ns = monotonic_ns();
+	}
+	monotonic_cond_wait_until(&port->index_freed, &port->lock, monotonic_ns() + SWEEP_NS);
+}
+
+static int take_index(struct port *port, struct fault *fault, __u32 count)
+{
+	/* One that holds groups must not wait for another: two such queues would wait forever. */
+	bool may_wait = fault->raised == 0;
 	int index;
 
 	if (requests_left(port) < count)
@@ -70,8 +82,7 @@ static int take_index(struct port *port, __u32 count, bool may_wait)
 			index = find_index(port);
 		if (index >= 0 || !may_wait)
 			return index;
-		monotonic_cond_wait_until(&port->index_freed, &port->lock,
-					  monotonic_ns() + SWEEP_NS);
+		hold_back(port, fault);
 	}
 }
 
@@ -82,8 +93,7 @@ static int claim_group(struct port *port, struct fault *fault, __u32 first, __u3
 	int index;
 
 	pthread_mutex_lock(&port->lock);
-	/* One that holds groups must not wait for another: two such queues would wait forever. */
-	index = take_index(port, *count, fault->raised == 0);
+	index = take_index(port, fault, *count);
 	if (index >= 0) {
 		*count = *count < requests_left(port) ? *count : requests_left(port);
 		port->outstanding += *count;
@@ -176,6 +186,7 @@ static void detect(struct page_request *request, const struct port_group *group)
 
 		request->address = group->fault->pages[group->first + i];
 		probe = request_probe(request);
+		probe.value = group->fault->held_ns;
 		FAULT_PROBE(detect, &probe);
 	}
 }
@@ -202,6 +213,8 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 	atomic_fetch_add(&port->requests, *count);
 	atomic_fetch_add(&port->groups_raised, 1);
 	log_stage(TRUTH_DETECT, fault->found_ns, &request, group);
+	if (fault->held_ns)
+		log_stage(TRUTH_HELD, fault->logged_held_ns, &request, group);
 	detect(&request, group);
 	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
 	request.deliver_ns = delay ? monotonic_ns() + delay : 0;
@@ -373,6 +386,7 @@ int port_fault(struct port *port, struct fault *fault)
 	fault->raised = 0;
 	fault->unanswered = 0;
 	fault->overflowed = false;
+	fault->held_ns = 0;
 	refused = raise_groups(port, fault);
 	error = wait_answered(port, fault);
 	if (!error)

@@ -56,6 +56,8 @@ struct fault {
 	__u64 pages[DMA_SEGMENTS];
 	__u32 count;
 	__u64 found_ns; /* when the lookup said so */
+	__u64 held_ns; /* of this round: since when it waits, or waited, for page requests; 0: never */
+	__u64 logged_held_ns; /* the same for the truth log */
 	__u16 queue;
 	__u8 access;		 /* EVENT_READ or EVENT_WRITE */
 	bool overflowed;	 /* a group of the last round was answered automatically */

@@ -194,6 +194,7 @@ static const char *what_name(unsigned int what)
 {
 	static const char *const names[] = {
 		[TRUTH_DETECT] = "detect",
+		[TRUTH_HELD] = "held",
 		[TRUTH_RESUME] = "resume",
 		[TRUTH_ABANDON] = "abandon",
 		[TRUTH_REQUEST] = "request",

@@ -29,6 +29,7 @@ enum truth_who {
 enum truth_what {
 	/* device engine */
 	TRUTH_DETECT,
+	TRUTH_HELD, /* no page request was left, the device waits for one */
 	TRUTH_RESUME,
 	TRUTH_ABANDON,	      /* gave the group up: no response in time */
 	TRUTH_IO,	      /* an I/O completed: address, length, value = latency ns */

@@ -24,6 +24,7 @@ struct fault {
 	__u64 queued_ns;    /* when it was handed to its consumer, 0 if that was not seen */
 	__u64 mm_ns;	    /* in handle_mm_fault() for its page */
 	__u64 interrupt_ns; /* from the IOMMU's interrupt to isr, 0 if that was not seen */
+	__u64 held_ns;	    /* how long its device held the request back after detect */
 	__u64 abandoned_ns; /* when its device gave it up, 0 if it did not */
 	__u64 delivered_ns; /* from the response until the IOMMU had consumed it, likewise */
 	__u32 cpu_faults;   /* how many CPU faults its handler took for this page */

@@ -46,6 +46,7 @@ static const struct column columns[] = {
 	{"mm_fault", NULL, COLUMN_DURATION, 8, true},
 	{"delivered", NULL, COLUMN_DURATION, 9, true},
 	{"abandoned", NULL, COLUMN_TIME, 15, true},
+	{"held_back", NULL, COLUMN_DURATION, 9, true},
 };
 
 const struct table fault_table = {"faults", "Faults", columns,
@@ -133,5 +134,6 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 				  or_none(fault->mm_ns, fault->mm_ns),
 				  or_none(fault->delivered_ns, fault->delivered_ns),
 				  or_none(fault->abandoned_ns, fault->abandoned_ns),
+				  or_none(fault->held_ns, fault->held_ns),
 			  });
 }

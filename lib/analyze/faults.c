@@ -46,9 +46,22 @@ static void apply_kernel(struct fault *fault, const struct event *e)
 		fault->ended = true;
 }
 
+/*
+ * A device that may not ask for more pages waits with what it has detected, and can name the fault only
+ * when it may: it tells then how long it knew.
+ */
+static __u64 detect_ns(struct fault *fault, const struct event *e)
+{
+	if (fault->kernel || !e->value || e->value >= e->time_ns)
+		return e->time_ns;
+	fault->held_ns = e->time_ns - e->value;
+	return e->value;
+}
+
 static void apply(struct faults *f, struct group *group, struct fault *fault, const struct event *e)
 {
-	fault_stamp(fault, e->kind - EVENT_FAULT_DETECT, e->time_ns);
+	fault_stamp(fault, e->kind - EVENT_FAULT_DETECT,
+		    e->kind == EVENT_FAULT_DETECT ? detect_ns(fault, e) : e->time_ns);
 	if (fault->kernel)
 		apply_kernel(fault, e);
 	else

@@ -33,6 +33,7 @@ struct findings {
 	struct fault odd[FINDINGS_KEPT];
 	size_t odd_count;
 	__u64 odd_total;
+	__u64 held, held_ns; /* back by their devices */
 };
 
 static void on_finished(void *self, const struct fault *fault)
@@ -40,6 +41,8 @@ static void on_finished(void *self, const struct fault *fault)
 	struct findings *f = self;
 	__u64 total = fault_total_ns(fault);
 
+	f->held += !!fault->held_ns;
+	f->held_ns += fault->held_ns;
 	if (fault->state == FAULT_COMPLETE) {
 		if (total > f->longest_ns) {
 			f->longest_ns = total;
@@ -208,11 +211,18 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 			   stage_label(f->longest.seen, slowest, label));
 }
 
-static int write_effects(const struct analysis *a, struct writer *writer)
+static int write_effects(const struct findings *f, struct writer *writer)
 {
+	const struct analysis *a = f->analysis;
 	char name[NAME_TEXT], time[UNITS_TEXT];
 	struct burst worst;
 
+	if (f->held)
+		writer_note(
+			writer,
+			"%llu fault%s waited for their devices to be allowed more page requests: %s "
+			"in all, part of stage request.",
+			f->held, f->held == 1 ? "" : "s", units_format_duration(f->held_ns, time));
 	if (rates_worst_burst(a->rates, &worst))
 		writer_note(writer,
 			    "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "
@@ -272,7 +282,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 	left_out_write(a, writer);
 	if (counts.began) {
 		write_answer(f, &counts, writer);
-		write_effects(a, writer);
+		write_effects(f, writer);
 	} else if (session_first_ns(a->session) < session_last_ns(a->session)) {
 		write_nothing(a, writer);
 	}

@@ -110,16 +110,20 @@ static void count_burst(struct rates *r, struct device_state *d, __u32 device, _
 	/* The fault burst_faults before this one: if less than a second ago, they are too many. */
 	__u64 *oldest = &d->recent[d->rate.faults % r->burst_faults];
 	bool full = d->rate.faults >= r->burst_faults;
-	bool dense = full && time_ns < *oldest + SECOND_NS;
+	bool dense = full && time_ns < *oldest + SECOND_NS && *oldest < time_ns + SECOND_NS;
 
 	if (dense && !d->burst.faults) {
-		d->burst = (struct burst){device, *oldest, time_ns, r->burst_faults, 0};
+		d->burst = (struct burst){device, *oldest, *oldest, r->burst_faults, 0};
 		d->rate.bursts++;
 		r->bursts_total++;
 	}
 	if (dense) {
 		d->burst.faults++;
-		d->burst.to_ns = time_ns;
+		/* One that was held back begins before those that were told first. */
+		if (time_ns > d->burst.to_ns)
+			d->burst.to_ns = time_ns;
+		if (time_ns < d->burst.from_ns)
+			d->burst.from_ns = time_ns;
 		if (d->in_second > d->burst.peak)
 			d->burst.peak = d->in_second;
 	} else if (d->burst.faults) {

@@ -214,15 +214,21 @@ static void count_burst(struct slo *slo, struct device_slo *d, struct judged *j,
 {
 	unsigned int limit = j->objective->burst;
 	__u64 *oldest = &j->newest[j->faults % limit];
-	bool dense = j->faults >= limit && time_ns < *oldest + SECOND_NS;
+	bool dense = j->faults >= limit && time_ns < *oldest + SECOND_NS &&
+		     *oldest < time_ns + SECOND_NS;
 
 	if (dense) {
 		if (!j->burst_faults) {
 			j->burst_from_ns = *oldest;
+			j->burst_to_ns = *oldest;
 			j->burst_faults = limit;
 		}
 		j->burst_faults++;
-		j->burst_to_ns = time_ns;
+		/* One that was held back begins before those that were told first. */
+		if (time_ns > j->burst_to_ns)
+			j->burst_to_ns = time_ns;
+		if (time_ns < j->burst_from_ns)
+			j->burst_from_ns = time_ns;
 	} else {
 		end_burst(slo, d, j);
 	}

@@ -51,6 +51,11 @@ equal "overflow: the queue overflowed, groups were discarded, requests held back
 python3 "$root/tests/reference/compare_since.py" "$FAULTLINE" run.flt >verdict 2>&1
 adopt "overflow, in parts"
 
+# A device that waits for page requests before it can ask: its faults begin when it found them.
+compared credits "$root/tests/e2e/jobs/credits.ini" --evictions-race
+equal "credits: requests were held back" "$(grep -c '^PASS' run.out)" 2
+check "credits: faults were held back, and the log knows which" grep -qE '^ok - what devices held back \([1-9][0-9]+\)' verdict
+
 compared mappings "$root/tests/e2e/jobs/mappings.ini" --evictions-race
 equal "mappings: entries of 2 MiB were split, writes to read-only pages upgraded and refused" \
 	"$(grep -c '^PASS' run.out)" 4

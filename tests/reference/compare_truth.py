@@ -24,7 +24,7 @@ RESPONSES = {0: "success", 1: "invalid", 15: "failure", 16: "automatic"}
 # A probe's time lies between two of the log's, taken elsewhere by the same or the next to act
 # (docs/truth-log.md): the last of the first that there is, and the first of the second.
 BETWEEN = {
-    "detect": (("detect",), ("overflow", "request")),
+    "detect": (("detect",), ("held", "overflow", "request")),
     "request": (("request",), ("isr",)),
     "isr": (("isr",), ("void", "handler")),
     "handler": (("handler",), ("resolved", "response")),
@@ -93,7 +93,7 @@ class TruthLog:
                     self.places[what].append((record["value"], record["time_ns"]))
                 if what == "io":
                     self.ios[record["device"]] += 1
-                elif what in ("overflow", "void"):
+                elif what in ("overflow", "void", "held"):
                     self.requests[record["fault"]][what] = record["time_ns"]
                 elif what in STAGES or what == "abandon":
                     self.request(record, what)
@@ -167,7 +167,8 @@ def compare_faults(log, rows, sources, alone):
     truth = log.keyed()
     for key in truth.keys() | reconstructed.keys():
         ids, found = truth.get(key, []), reconstructed.get(key, [])
-        found.sort(key=lambda row: int(row["start_ns"] or 0))
+        # By the order in which they got their group index, not by their beginnings: some waited for it.
+        found.sort(key=lambda row: int(row["instance"]))
         if len(ids) > len(found):
             problems["missed"].append(f"{key}: {len(ids)} happened, {len(found)} reconstructed")
         if len(ids) < len(found):
@@ -205,6 +206,8 @@ def compare_fault(log, request, row, problems, alone):
         if row["cpu_faults"] != "1" or not inside:
             problems["cpu"].append(f"{name}: {row['cpu_faults']} CPU faults, {times}, "
                                    f"at {row['cpu_fault_ns']}")
+    if bool(row["held_back_ns"]) != ("held" in truth):
+        problems["held"].append(f"{name}: held back {row['held_back_ns']}, {truth.get('held')}")
     if bool(row["abandoned_ns"]) != ("abandon" in truth) or (
             row["abandoned_ns"] and not truth["abandon"] <= int(row["abandoned_ns"]) <= log.end):
         problems["abandoned"].append(f"{name}: at {row['abandoned_ns']}, not after "
@@ -301,6 +304,8 @@ def main(arguments):
     result("stages in order", problems["order"])
     result("every timestamp between those of the log", problems["times"])
     result("when devices gave up", problems["abandoned"])
+    held = sum("held" in stages for log in logs for stages in log.requests.values())
+    result(f"what devices held back ({held})", problems["held"])
     result("finished and unfinished told apart", problems["state"])
     result("response codes", problems["response"])
     result("minor and major told apart", problems["kind"])

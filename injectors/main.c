@@ -232,30 +232,69 @@ static void print_job(void *argument, const char *directory, const char *file)
 	printf("%-20.*s %s\n", (int)strlen(file) - 4, file, line + strspn(line, "; "));
 }
 
+static error_t parse_bare(int key, char *argument, struct argp_state *state)
+{
+	switch (key) {
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case 'n':
+		((struct journal_options *)state->input)->dry_run = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: accepted: no arguments", argument);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 static int verb_list(int argc, char **argv)
 {
+	static const struct argp_option options[] = {
+		{"help", 'h', NULL, 0, "Show this help", -1},
+		{0},
+	};
+	static const struct argp argp = {options,
+					 parse_bare,
+					 "",
+					 "Lists the shipped jobs, and what each is for.\v"
+					 "EXAMPLES:\n"
+					 "  faultline-inject list\n",
+					 NULL,
+					 NULL,
+					 NULL};
 	int err;
 
-	(void)argv;
-	if (argc > 1) {
-		fprintf(stderr, "faultline: list: accepted: no arguments\n");
-		return EXIT_USAGE;
-	}
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, NULL);
 	err = shelf_list(&campaign_shelf, print_job, NULL);
 	return err ? campaign_report_failure(err) : EXIT_OK;
 }
 
 static int verb_recover(int argc, char **argv)
 {
+	static const struct argp_option known[] = {
+		{"dry-run", 'n', NULL, 0, "Print what would be undone, do nothing", 0},
+		{"help", 'h', NULL, 0, "Show this help", -1},
+		{0},
+	};
+	static const struct argp argp = {known,
+					 parse_bare,
+					 "",
+					 "Undoes what killed programs left behind: changes of the "
+					 "kernel's state that are in their journals, and entries "
+					 "of machines.\v"
+					 "EXAMPLES:\n"
+					 "  sudo faultline-inject recover --dry-run\n"
+					 "  sudo faultline-inject recover\n",
+					 NULL,
+					 NULL,
+					 NULL};
 	struct journal_options options = {.log = stdout};
 	struct journal_recovery recovery;
 	int removed, err;
 
-	options.dry_run = argc == 2 && (!strcmp(argv[1], "--dry-run") || !strcmp(argv[1], "-n"));
-	if (argc > 1 && !options.dry_run) {
-		fprintf(stderr, "faultline: recover: accepted: no arguments, or --dry-run\n");
-		return EXIT_USAGE;
-	}
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &options);
 	err = journal_recover(&options, &recovery);
 	if (err)
 		return campaign_report_failure(err);

@@ -68,6 +68,7 @@ fi
 suite packages     /usr/bin/python3 tests/suites/packages.py
 suite check-self   tests/suites/check-self.sh
 suite style        tests/suites/style.sh
+suite interface    /usr/bin/python3 tests/suites/interface.py
 suite unit-asan    tests/suites/unit.sh build/asan
 suite fuzz         tests/suites/fuzz.sh
 suite mutations    /usr/bin/python3 tests/suites/mutations.py

@@ -31,7 +31,7 @@ static int run(struct sim_command *command)
 
 int verb_accesses(int argc, char **argv)
 {
-	struct sim_command command = {0};
+	struct sim_command command = {.one_trace = true};
 	int err = sim_command_parse(&command, about, argc, argv);
 
 	if (err)

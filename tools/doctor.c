@@ -70,6 +70,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (doctor->recording && doctor->watch_ns)
 			argp_error(state, "--watch watches this host: it takes no recording");
+		if (doctor->recording && doctor->capture.emulator)
+			argp_error(state,
+				   "--emulator %s: accepted: of this host, not with a recording",
+				   doctor->capture.emulator);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

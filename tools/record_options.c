@@ -31,7 +31,9 @@ enum {
 	OPTION_IOMMU_REGISTERS,
 };
 
-#define TRIGGER_SPARE_NS (10 * NSEC_PER_SEC)
+#define TRIGGER_SPARE_NS  (10 * NSEC_PER_SEC)
+#define UNSAID		  UINT64_MAX
+#define AROUND_DEFAULT_NS (5 * NSEC_PER_SEC)
 
 static const char documentation[] =
 	"Records I/O page faults and what surrounds them into a .flt file: around a COMMAND, for a "
@@ -153,10 +155,15 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 /* What a trigger saves must still be there: twice the time around a fault and some to spare. */
 static void settle_trigger(struct record_options *o, struct argp_state *state)
 {
-	__u64 needed = 2 * o->around_ns + TRIGGER_SPARE_NS;
+	__u64 needed;
 
+	if (o->around_ns != UNSAID && !o->triggered)
+		argp_error(state, "--around: accepted: with --trigger STAGE>TIME");
 	if (!o->triggered)
 		return;
+	if (o->around_ns == UNSAID)
+		o->around_ns = AROUND_DEFAULT_NS;
+	needed = 2 * o->around_ns + TRIGGER_SPARE_NS;
 	if (!strcmp(o->writer.path, "-"))
 		argp_error(state, "--trigger: needs a file, not standard output");
 	if (!o->writer.keep_ns)
@@ -206,6 +213,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		o->command = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
+		if (o->as_root && !o->command)
+			argp_error(state, "--as-root: accepted: with a command behind --");
 		settle_trigger(o, state);
 		return 0;
 	default:
@@ -221,7 +230,7 @@ int record_parse(int argc, char **argv, struct record_options *options)
 
 	memset(options, 0, sizeof(*options));
 	options->writer.path = "faultline.flt";
-	options->around_ns = 5000000000ull;
+	options->around_ns = UNSAID;
 	if (common_parse(&argp, ARGP_IN_ORDER, argc, argv, options))
 		return EXIT_USAGE;
 	return -1;

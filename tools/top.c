@@ -227,6 +227,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static int check(const struct top_options *top)
 {
+	if (top->span == LATENCY_SINCE_START && top->window_ns)
+		return failed(-EINVAL, "--window and --since-start exclude each other");
 	if (top->speed > 0 && !top->input)
 		return failed(-EINVAL, "--speed needs a recording: -i FILE");
 	if (top->output && top->input)
@@ -265,8 +267,7 @@ int verb_top(int argc, char **argv)
 	static const struct argp argp = {options, parse, "[INTERVAL [COUNT]]", doc, NULL,
 					 NULL,	  NULL};
 	static struct slo_set slos;
-	struct asked asked = {
-		.top = {.interval_s = 1, .span = LATENCY_WINDOW, .window_ns = WINDOW_DEFAULT_NS}};
+	struct asked asked = {.top = {.interval_s = 1, .span = LATENCY_WINDOW}};
 	int error;
 
 	error = common_parse(&argp, 0, argc, argv, &asked);
@@ -279,6 +280,8 @@ int verb_top(int argc, char **argv)
 		common_failed(error);
 		return EXIT_USAGE;
 	}
+	if (!asked.top.window_ns)
+		asked.top.window_ns = WINDOW_DEFAULT_NS;
 	if (asked.slo_file) {
 		if (slo_read(asked.slo_file, &slos)) {
 			common_failed(-EBADMSG);

@@ -52,6 +52,7 @@ struct iopf_options {
 	__u32 count, live, segments, dma_kind; /* of DMA mappings or accesses */
 	__u64 size, stride;
 	bool keep, forbidden, surprise, all_devices;
+	__u64 given; /* options of the command line, a bit for each of iopf_argp_options */
 	const char *truth, *memory;
 };
 

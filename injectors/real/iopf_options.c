@@ -280,7 +280,60 @@ int iopf_parse_option(int key, const char *text, struct iopf_options *options)
 		err = parse_dma(key, text, options);
 	if (err == -ENOENT)
 		err = parse_common(key, text, options);
+	for (unsigned int i = 0; !err && iopf_argp_options[i].doc; i++)
+		if (iopf_argp_options[i].key == key)
+			options->given |= 1ull << i;
 	return err;
+}
+
+/* Whether an option changes anything of what is done. */
+static bool matters(int key, enum iopf_what what)
+{
+	bool dma = what == IOPF_DMA, accesses = what == IOPF_IO_PAGE_FAULT;
+
+	switch (key) {
+	case 'd':
+	case 's':
+		return true;
+	case OPTION_SURPRISE:
+		return what == IOPF_UNPLUG;
+	case OPTION_LIVE:
+		return dma;
+	case OPTION_STRIDE:
+	case OPTION_FORBIDDEN:
+		return accesses;
+	case OPTION_COUNT:
+	case OPTION_KIND:
+	case OPTION_SIZE:
+	case OPTION_SEGMENTS:
+	case OPTION_KEEP:
+		return dma || accesses;
+	case OPTION_TRUTH:
+		return dma || accesses || iopf_whats[what].raises;
+	default:
+		return iopf_whats[what].raises;
+	}
+}
+
+/* An option that would be ignored is a misunderstanding. */
+static int check_given(const struct iopf_options *options)
+{
+	char names[256] = "";
+	size_t used = 0;
+
+	for (unsigned int i = 0; iopf_argp_options[i].doc; i++) {
+		int key = iopf_argp_options[i].key;
+
+		if (!(options->given & 1ull << i) || matters(key, options->what))
+			continue;
+		for (int what = 0; what < IOPF_WHATS; what++)
+			if (matters(key, (enum iopf_what)what))
+				used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+							 used ? ", " : "", iopf_whats[what].name);
+		return failed(-EINVAL, "--%s: %s has no use for it; accepted: with %s",
+			      iopf_argp_options[i].name, iopf_whats[options->what].name, names);
+	}
+	return 0;
 }
 
 int iopf_parse_what(const char *text, struct iopf_options *options)
@@ -334,6 +387,10 @@ static int check_paused(const struct iopf_options *options)
 
 int iopf_check_options(struct iopf_options *options)
 {
+	int err = check_given(options);
+
+	if (err)
+		return err;
 	if (!options->device_count && (options->what != IOPF_PLUG && options->what != IOPF_UNPLUG))
 		options->device_count = 1;
 	if (options->hold_ns > FAULTLINE_HOLD_MAX_US * 1000ull)

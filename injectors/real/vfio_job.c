@@ -83,6 +83,8 @@ int vfio_job_check(struct vfio_job *job)
 	error = check_devices(job);
 	if (error)
 		return error;
+	if (job->size && job->action != VFIO_CHURN && job->action != VFIO_LIMIT)
+		return failed(-EINVAL, "--size: accepted: with the actions churn and limit");
 	if (!job->count)
 		job->count = actions[job->action].count;
 	if (!job->size)

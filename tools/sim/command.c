@@ -27,15 +27,26 @@ static const struct argp_option options[] = {
 	{"preset", KEY_PRESET, "NAME", 0,
 	 "base, hypertrio, as-released, table2-literal; repeatable", 0},
 	{"set", KEY_SET, "SECTION.KEY=VALUE", 0, "Replace a value of the job; repeatable", 0},
-	{"sweep", KEY_SWEEP, "SECTION.KEY=V1,V2", 0,
-	 "Run every value, with those of other --sweep every combination", 0},
 	{"tenants", KEY_TENANTS, "N", 0, "The same as --set trace.tenants=N", 0},
 	{"trace", KEY_TRACE, "FILE", 0,
 	 "Recording to take translations from instead of making them up; repeatable", 0},
 	{"format", KEY_FORMAT, "NAME", 0, "Of the recordings: auto, flt, hypersio, qemu", 0},
 	{"short", KEY_SHORT, NULL, 0, "Use the smaller grid of the job's [short] section", 0},
-	{"threads", 'j', "N", 0, "Points at a time (all CPUs)", 0},
 	{"keys", KEY_KEYS, NULL, 0, "List every key of a job with its meaning and default", 0},
+	{0},
+};
+
+static const struct argp_option points_options[] = {
+	{"sweep", KEY_SWEEP, "SECTION.KEY=V1,V2", 0,
+	 "Run every value, with those of other --sweep every combination", 0},
+	{"threads", 'j', "N", 0, "Points at a time (all CPUs)", 0},
+	{0},
+};
+
+/* Where there is one trace they are understood, to say what to do instead. */
+static const struct argp_option hidden_options[] = {
+	{"sweep", KEY_SWEEP, "SECTION.KEY=V1,V2", OPTION_HIDDEN, NULL, 0},
+	{"threads", 'j', "N", OPTION_HIDDEN, NULL, 0},
 	{0},
 };
 
@@ -58,22 +69,47 @@ static void parse_format(struct sim_command *command, const char *argument,
 	argp_error(state, "--format %s: accepted: auto, flt, hypersio, qemu", argument);
 }
 
+static error_t parse_points(int key, char *argument, struct argp_state *state)
+{
+	struct sim_command *command = state->input;
+
+	switch (key) {
+	case KEY_SWEEP:
+		if (command->one_trace)
+			argp_error(state,
+				   "--sweep %s: it looks at one trace; accepted: --set "
+				   "SECTION.KEY=VALUE, a run for each value",
+				   argument);
+		add_value(&command->sweeps, argument, state);
+		return 0;
+	case 'j':
+		if (command->one_trace)
+			argp_error(state,
+				   "--threads %s: it looks at one trace, on one CPU; leave "
+				   "it out",
+				   argument);
+		if (units_parse_count(argument, 1, SIM_THREADS_MAX, &command->threads))
+			common_option_failed(state, "--threads");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct sim_command *command = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &command->output;
+		state->child_inputs[0] = command;
+		state->child_inputs[1] = &command->output;
 		return 0;
 	case KEY_PRESET:
 		add_value(&command->presets, argument, state);
 		return 0;
 	case KEY_SET:
 		add_value(&command->sets, argument, state);
-		return 0;
-	case KEY_SWEEP:
-		add_value(&command->sweeps, argument, state);
 		return 0;
 	case KEY_TRACE:
 		add_value(&command->recordings, argument, state);
@@ -90,9 +126,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case KEY_KEYS:
 		command->keys = true;
 		return 0;
-	case 'j':
-		if (units_parse_count(argument, 1, SIM_THREADS_MAX, &command->threads))
-			common_option_failed(state, "--threads");
+	case ARGP_KEY_END:
+		if (command->format != IMPORT_AUTO && !command->recordings.count)
+			argp_error(state, "--format %s: accepted: with --trace FILE",
+				   import_format_name(command->format));
 		return 0;
 	case ARGP_KEY_ARG:
 		if (command->job)
@@ -105,10 +142,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {{&output_argp, 0, NULL, 0}, {0}};
-
 int sim_command_parse(struct sim_command *command, const char *about, int argc, char **argv)
 {
+	const struct argp points = {command->one_trace ? hidden_options : points_options,
+				    parse_points};
+	const struct argp_child children[] = {{&points}, {&output_argp}, {0}};
 	const struct argp argp = {options, parse, "[JOB]", about, children, NULL, NULL};
 
 	int err = common_parse(&argp, 0, argc, argv, command);
@@ -137,6 +175,25 @@ static int add_sweep(struct sim_command *command, const char *option)
 				 option, (int)(equals - dot - 1), dot + 1);
 	snprintf(value, sizeof(value), "%.*s: %s", (int)(equals - option), option, equals + 1);
 	return job_text_set(command->text, target, value, "--sweep");
+}
+
+/* Which of its points would be meant nobody has said. */
+static int check_one_trace(const struct sim_command *command)
+{
+	const struct sweep *sweep = &command->sweep;
+
+	for (size_t i = 0; i < sweep->dimension_count; i++) {
+		const struct sweep_dimension *d = &sweep->dimensions[i];
+
+		if (d->value_count > 1)
+			return failed(
+				-EBADMSG,
+				"%s: %s has %zu values, and accesses are those of one trace; choose "
+				"one: --set 'sweep.%s=%s: %s'",
+				d->where, d->name, d->value_count, d->name, d->target,
+				d->values[0]);
+	}
+	return 0;
 }
 
 static int read_job(struct sim_command *command)
@@ -168,6 +225,8 @@ static int read_job(struct sim_command *command)
 		err = add_sweep(command, command->sweeps.at[i]);
 	if (!err)
 		err = sweep_build(&command->sweep, command->text);
+	if (!err && command->one_trace)
+		err = check_one_trace(command);
 	return err;
 }
 
@@ -192,7 +251,8 @@ static int configure_point(struct sim_command *command, size_t point)
 static int configure(struct sim_command *command)
 {
 	const struct expression_scope scope = {.sweep = &command->sweep, .columns = &sim_columns};
-	int err = expect_check(command->text, &scope);
+	/* What a job expects it expects of all points of a simulation. */
+	int err = command->one_trace ? 0 : expect_check(command->text, &scope);
 
 	command->configs = calloc(command->sweep.points, sizeof(command->configs[0]));
 	if (!command->configs)

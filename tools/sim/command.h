@@ -25,6 +25,7 @@ struct sim_command {
 	const char *tenants;
 	__u64 threads; /* points at a time; 0: as many as there are CPUs */
 	bool keys, shorten;
+	bool one_trace; /* set before: neither --sweep nor --threads, a job of one point */
 
 	/* From the job and the recordings. */
 	struct job_text *text;
@@ -35,7 +36,7 @@ struct sim_command {
 };
 
 /*
- * common_parse() with the options of both verbs into `command`, which is all 0 before. `about` is what
+ * common_parse() with the options of both verbs into `command`, which is all 0 before but for `one_trace`. `about` is what
  * --help says of the verb before its options and, behind \v, after them.
  */
 int sim_command_parse(struct sim_command *command, const char *about, int argc, char **argv);

@@ -208,8 +208,13 @@ for size in "40 10" "120 40" "200 60" "80 24"; do
 	type_keys main BTab
 	sees "loss at ${columns}x$rows" main 'lost 0 +.*self [0-9.]+%'
 done
+tmux resize-window -t main -x 41 -y 11
+sees "at 41x11 what is left out is marked" main '>$'
+sees "at 41x11 the worst finding is there" main '^(BAD|LOOK): |fault took|finding'
 tmux resize-window -t main -x 20 -y 4
-sees "a tiny terminal is told so" main 'terminal too sma'
+sees "a tiny terminal is told so" main '^terminal too small$'
+tmux resize-window -t main -x 10 -y 3
+sees "a tinier one in whole words" main '^too small$'
 tmux resize-window -t main -x 80 -y 24
 sees "and comes back" main '^vm0/disk'
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/screen_words.h"
 #include "tools/top/draw.h"
 
 #define DEVICES 23
@@ -182,13 +183,74 @@ static void loss_and_own_cost_are_always_on_screen(void **state)
 			}
 }
 
+/* In words that are whole. */
 static void small_terminal_says_so(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_non_null(strstr(draw(f, 5, 80), "terminal too small"));
-	assert_non_null(strstr(draw(f, 24, 31), "terminal too small"));
-	draw(f, 1, 1);
+	assert_string_equal(strtok((char *)draw(f, 6, 80), "\n"),
+			    "terminal too small: it takes 32 x 7");
+	for (int rows = 1; rows <= 40; rows++)
+		for (int columns = 1; columns <= 120; columns++) {
+			static const char *const said[] = {"terminal too small: it takes 32 x 7",
+							   "terminal too small", "too small",
+							   "small", "~"};
+			const char *text = draw(f, rows, columns);
+			int i = 0;
+
+			assert_int_equal(f->layout.too_small, rows < 7 || columns < 32);
+			if (!f->layout.too_small)
+				continue;
+			while (columns < (int)strlen(said[i]))
+				i++;
+			assert_string_equal(strtok((char *)text, "\n"), said[i]);
+		}
+}
+
+/* Every size from the least on. */
+static void no_word_is_cut_without_a_mark(void **state)
+{
+	static char whole[TEXT];
+	struct fixture *f = *state;
+
+	f->model.worst = (struct worst){WORST_BAD, 0,
+					"of devices, one has its queue blocked for the most "
+					"part of the last interval by a page that is late"};
+	strcpy(f->model.devices[3].info.name, "a-name-that-is-longer-than-most");
+	f->view.typing = false;
+	for (int screen = SCREEN_MAIN; screen <= SCREEN_HELP; screen++) {
+		f->view.screen = (enum top_screen)screen;
+		strcpy(whole, draw(f, 120, 390));
+		strcat(whole, " rows columns> more on a higher screen faults ");
+		for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows++)
+			for (int columns = LAYOUT_MIN_COLUMNS; columns <= 120; columns++) {
+				const char *cut =
+					screen_cut_word(whole, (char *)draw(f, rows, columns));
+
+				if (cut)
+					fail_msg("%d x %d, screen %d: '%s' is cut", columns, rows,
+						 screen, cut);
+			}
+	}
+}
+
+/* A line that leaves something out says so, and the worst finding is there on every screen. */
+static void what_is_left_out_is_marked(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	f->model.worst = (struct worst){WORST_BAD, 0, "a queue is blocked"};
+	for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows++)
+		for (int columns = LAYOUT_MIN_COLUMNS; columns <= 120; columns++) {
+			text = draw(f, rows, columns);
+			assert_non_null(strstr(text, "BAD: a queue is blocked"));
+			if (!strstr(text, "moon") || !strstr(text, "every"))
+				assert_int_equal(text[columns - 1], CANVAS_MORE);
+		}
+	text = draw(f, 11, 41);
+	assert_non_null(strstr(text, "rows 1-6 of 23"));
+	assert_non_null(strstr(text, ">\n"));
 }
 
 static void detail_shows_every_stage_and_the_last_faults(void **state)
@@ -234,7 +296,7 @@ static void nothing_seen_is_an_answer(void **state)
 	assert_non_null(strstr(text, "shown      block requests"));
 	assert_null(strstr(text, "iommufd"));
 	assert_non_null(strstr(text, "`faultline doctor` says why"));
-	text = draw(f, 6, 80);
+	text = draw(f, LAYOUT_MIN_ROWS, 80);
 	assert_non_null(strstr(text, "1 kernel paths are watched, 1 in part, 1 not."));
 	f->model.device_count = DEVICES;
 	strcpy(f->view.filter, "nobody");
@@ -290,6 +352,8 @@ int main(void)
 		with_model(classic_terminal_shows_the_device_and_its_numbers),
 		with_model(loss_and_own_cost_are_always_on_screen),
 		with_model(small_terminal_says_so),
+		with_model(no_word_is_cut_without_a_mark),
+		with_model(what_is_left_out_is_marked),
 		with_model(detail_shows_every_stage_and_the_last_faults),
 		with_model(detail_of_a_device_that_is_gone_does_not_crash),
 		with_model(nothing_seen_is_an_answer),

@@ -19,6 +19,7 @@
 #include "lib/analyze/odp.h"
 #include "lib/analyze/vfio.h"
 #include "tools/top/collect.h"
+#include "tests/unit/screen_words.h"
 #include "tools/top/draw.h"
 
 #define MS     1000000ull
@@ -590,6 +591,30 @@ static void every_size_can_be_drawn(void **state)
 	}
 }
 
+static void no_word_is_cut_without_a_mark(void **state)
+{
+	static char whole[TEXT + 64];
+	struct fixture *f = *state;
+
+	fill(f);
+	look(f, START + SECOND);
+	for (unsigned int v = VIEW_FAULTS + 1; v < VIEWS; v++) {
+		show(f, v, LATENCY_WINDOW);
+		f->view.screen = SCREEN_MAIN;
+		strcpy(whole, draw(f, 60, 300));
+		snprintf(whole + strlen(whole), 64, " rows columns> faults %s ", views[v]->name);
+		for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows++)
+			for (int columns = LAYOUT_MIN_COLUMNS; columns <= 120; columns++) {
+				const char *cut =
+					screen_cut_word(whole, (char *)draw(f, rows, columns));
+
+				if (cut)
+					fail_msg("%s, %d x %d: '%s' is cut", views[v]->name,
+						 columns, rows, cut);
+			}
+	}
+}
+
 static void details_show_every_cell_and_what_belongs_to_it(void **state)
 {
 	struct fixture *f = *state;
@@ -746,6 +771,7 @@ int main(void)
 		with_analysis(classic_terminal_shows_every_view),
 		with_analysis(a_view_without_its_path_says_so),
 		with_analysis(every_size_can_be_drawn),
+		with_analysis(no_word_is_cut_without_a_mark),
 		with_analysis(details_show_every_cell_and_what_belongs_to_it),
 		with_analysis(keys_go_round_the_views),
 		with_analysis(rows_are_sorted_and_filtered),

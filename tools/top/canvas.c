@@ -59,14 +59,18 @@ void canvas_glyph(struct canvas *canvas, int row, int column, uint32_t glyph, en
 int canvas_text(struct canvas *canvas, int row, int column, int width, enum style style,
 		const char *text)
 {
-	int used = 0;
+	int length = (int)strlen(text), used = 0;
 
-	for (; *text && used < width; text++, used++) {
-		unsigned char byte = (unsigned char)*text;
+	if (width > canvas->columns - column)
+		width = canvas->columns - column;
+	for (; text[used] && used < width; used++) {
+		unsigned char byte = (unsigned char)text[used];
 
 		canvas_glyph(canvas, row, column + used, byte < ' ' || byte > '~' ? '?' : byte,
 			     style);
 	}
+	if (length > used && used)
+		canvas_glyph(canvas, row, column + used - 1, CANVAS_CUT, style);
 	return used;
 }
 

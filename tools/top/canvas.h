@@ -42,11 +42,16 @@ void canvas_free(struct canvas *canvas);
 void canvas_clear(struct canvas *canvas);
 
 void canvas_glyph(struct canvas *canvas, int row, int column, uint32_t glyph, enum style style);
+/* What stands in the last cell of a text that was cut, and at the end of a line that left something out. */
+#define CANVAS_CUT  '~'
+#define CANVAS_MORE '>'
+
 /* Writes at most `width` cells; bytes that are not printable ASCII (names come from other processes)
- * become '?'. Returns the cells used. */
+ * become '?'. Half a word or number would be another one: what is cut ends with CANVAS_CUT. Returns the
+ * cells used. */
 int canvas_text(struct canvas *canvas, int row, int column, int width, enum style style,
 		const char *text);
-/* Right-aligned in `width` cells; too long a text keeps its end out. */
+/* Right-aligned in `width` cells; too long a text is cut at its end. */
 void canvas_right(struct canvas *canvas, int row, int column, int width, enum style style,
 		  const char *text);
 /* Gives all cells of a row within the rectangle this style. */

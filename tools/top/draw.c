@@ -51,8 +51,13 @@ static void drop_least(struct line *line)
 void line_draw(struct canvas *canvas, int row, int column, int width, struct line *line)
 {
 	int end = column + width;
+	bool more = line->more || line_width(line) > width;
 
-	while (line->count > 1 && line_width(line) > width)
+	if (more) {
+		canvas_glyph(canvas, row, end - 1, CANVAS_MORE, STYLE_DIM);
+		end -= 2;
+	}
+	while (line->count > 1 && line_width(line) > end - column)
 		drop_least(line);
 	for (int i = 0; i < line->count; i++)
 		column += PHRASE_GAP + canvas_text(canvas, row, column, end - column,
@@ -105,6 +110,7 @@ const char *draw_span(const struct top_model *model, char text[SPAN_WORDS])
 int draw_sentence(struct canvas *canvas, const struct rectangle *area, int width, enum style style,
 		  const char *text)
 {
+	char part[FINDING_TEXT];
 	int row = 0;
 
 	while (*text) {
@@ -118,13 +124,11 @@ int draw_sentence(struct canvas *canvas, const struct rectangle *area, int width
 				cut = width;
 		}
 		if (canvas && row < area->rows) {
-			bool last = row + 1 == area->rows && cut < length;
+			bool last = row + 1 == area->rows;
 
-			canvas_text(canvas, area->row + row, area->column, last ? width : cut,
-				    style, text);
-			if (last)
-				canvas_glyph(canvas, area->row + row, area->column + width - 1, '~',
-					     style);
+			/* The last row has what is left of it, or so much of that as fits. */
+			snprintf(part, sizeof(part), "%.*s", last ? length : cut, text);
+			canvas_text(canvas, area->row + row, area->column, width, style, part);
 		}
 		row++;
 		text += cut;
@@ -289,12 +293,28 @@ void draw_header(struct canvas *canvas, const struct top_picture *picture)
 		add_honesty(&honesty, picture);
 		add_order(&honesty, picture);
 	} else {
+		/* In place of the line of totals. */
 		add_honesty(&honesty, picture);
 		line_add(&honesty, 1, STYLE_STRONG, "faults %.1f/s", picture->model->rate);
+		honesty.more = true;
 	}
 	line_draw(canvas, header->row + lines - 1, 0, header->columns, &honesty);
 	draw_tabs(canvas, picture);
 	draw_finding(canvas, picture);
+}
+
+/* Which of the rows are on the screen, and how many columns are not. */
+static void add_rest(struct line *line, const struct top_picture *picture)
+{
+	size_t first = (size_t)picture->view->first, rows = (size_t)picture->layout->table.rows;
+	size_t last = first + rows < picture->count ? first + rows : picture->count;
+
+	if (first || last < picture->count)
+		line_add(line, 1, STYLE_PLAIN, "rows %zu-%zu of %zu", first + 1, last,
+			 picture->count);
+	if (picture->layout->more_columns)
+		line_add(line, 2, STYLE_PLAIN, "%d columns%c", picture->layout->more_columns,
+			 CANVAS_MORE);
 }
 
 void draw_footer(struct canvas *canvas, const struct top_picture *picture)
@@ -318,6 +338,7 @@ void draw_footer(struct canvas *canvas, const struct top_picture *picture)
 			line_add(&line, 4, STYLE_DIM, "w %s",
 				 view->span == LATENCY_WINDOW ? "since start" : "window");
 		line_add(&line, 7, STYLE_DIM, "+ - interval");
+		add_rest(&line, picture);
 	} else {
 		line_add(&line, 0, STYLE_DIM, "q back");
 		line_add(&line, 1, STYLE_DIM, "h help");
@@ -329,12 +350,25 @@ void draw_footer(struct canvas *canvas, const struct top_picture *picture)
 	line_draw(canvas, footer->row, 0, footer->columns, &line);
 }
 
+/* In the words that fit. */
+static void draw_too_small(struct canvas *canvas)
+{
+	char least[64];
+	const char *const words[] = {least, "terminal too small", "too small", "small", "~"};
+	int i = 0;
+
+	snprintf(least, sizeof(least), "terminal too small: it takes %d x %d", LAYOUT_MIN_COLUMNS,
+		 LAYOUT_MIN_ROWS);
+	while (i < 4 && (int)strlen(words[i]) > canvas->columns)
+		i++;
+	canvas_text(canvas, canvas->rows / 2, 0, canvas->columns, STYLE_WARN, words[i]);
+}
+
 void draw_screen(struct canvas *canvas, const struct top_picture *picture)
 {
 	canvas_clear(canvas);
 	if (picture->layout->too_small) {
-		canvas_text(canvas, canvas->rows / 2, 0, canvas->columns, STYLE_WARN,
-			    "terminal too small");
+		draw_too_small(canvas);
 		return;
 	}
 	draw_header(canvas, picture);

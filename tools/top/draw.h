@@ -47,12 +47,13 @@ const char *draw_span(const struct top_model *model, char text[SPAN_WORDS]);
 
 /*
  * A line of phrases. When they do not all fit, those with the highest rank are left out first, so
- * that what must always be on screen (rank 0) is.
+ * that what must always be on screen (rank 0) is, and the line ends with CANVAS_MORE.
  */
 #define LINE_PHRASES 12
 #define PHRASE_TEXT  (VIEW_TOTALS + 16)
 struct line {
 	int count;
+	bool more; /* something was left out already */
 	struct {
 		int rank;
 		enum style style;

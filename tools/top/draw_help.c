@@ -28,6 +28,12 @@ void draw_help(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct rectangle *body = &picture->layout->body;
 
-	for (int i = 0; i < body->rows && i < (int)(sizeof(lines) / sizeof(lines[0])); i++)
+	int count = (int)(sizeof(lines) / sizeof(lines[0]));
+	int shown = count > body->rows ? body->rows - 1 : count;
+
+	for (int i = 0; i < shown; i++)
 		canvas_text(canvas, body->row + i, 1, body->columns - 1, STYLE_PLAIN, lines[i]);
+	if (shown < count)
+		canvas_text(canvas, body->row + shown, 0, body->columns, STYLE_DIM,
+			    "> more on a higher screen");
 }

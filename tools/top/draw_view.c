@@ -43,7 +43,6 @@ void draw_view_wish(const struct top_model *model, struct layout_wish *wish)
 	}
 }
 
-/* What does not fit is cut with a mark: half a number would be another number. */
 static void draw_cell(struct canvas *canvas, int row, const struct column_place *place, bool left,
 		      enum style style, const char *text)
 {
@@ -51,8 +50,6 @@ static void draw_cell(struct canvas *canvas, int row, const struct column_place 
 		canvas_text(canvas, row, place->column, place->width, style, text);
 	else
 		canvas_right(canvas, row, place->column, place->width, style, text);
-	if ((int)strlen(text) > place->width)
-		canvas_glyph(canvas, row, place->column + place->width - 1, '~', style);
 }
 
 static enum style style_of(const struct view_table *table, size_t row,
@@ -164,6 +161,7 @@ static void page_text(struct page *page, int column, int width, enum style style
 static void page_pair(struct page *page, int *at, const char *name, const char *value)
 {
 	int width = page->area->columns, names = (int)strlen(name), values = (int)strlen(value);
+	char part[CELL_TEXT];
 
 	if (*at && *at + names + 1 + values > width) {
 		page->line++;
@@ -175,7 +173,8 @@ static void page_pair(struct page *page, int *at, const char *name, const char *
 		values = (int)strlen(value);
 		if (values > width - *at)
 			values = width - *at;
-		page_text(page, *at, values, STYLE_PLAIN, value);
+		snprintf(part, sizeof(part), "%.*s", values, value);
+		page_text(page, *at, values, STYLE_PLAIN, part);
 		*at += values;
 		if (!value[values])
 			break;

@@ -84,6 +84,7 @@ static void place_columns(struct layout *layout, int columns, const struct layou
 		layout->columns[layout->column_count++] = (struct column_place){id, at, width[id]};
 		at += width[id] + 1;
 	}
+	layout->more_columns = count - layout->column_count;
 }
 
 static void place_devices(struct layout *layout, int columns, const struct layout_wish *wish)
@@ -125,8 +126,7 @@ static bool place_frame(struct layout *layout, int rows, int columns,
 	take(&layout->body, header);
 	if (rows >= TABS_FROM_ROWS)
 		layout->tabs = take(&layout->body, 1);
-	if (rows >= LEAN_BELOW_ROWS)
-		layout->finding = take(&layout->body, finding);
+	layout->finding = take(&layout->body, finding);
 	layout->header = (struct rectangle){0, 0, layout->body.row, columns};
 	return true;
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #define LAYOUT_MIN_COLUMNS 32
-#define LAYOUT_MIN_ROWS	   6
+#define LAYOUT_MIN_ROWS	   7
 
 struct rectangle {
 	int row, column;   /* of the upper left cell, from 0 */
@@ -77,6 +77,7 @@ struct layout {
 	struct rectangle table;
 	struct column_place columns[LAYOUT_COLUMNS];
 	int column_count;
+	int more_columns; /* those that a wider screen would have */
 
 	/* detail screen */
 	struct rectangle about;	  /* who the device is, bursts, invalidations */

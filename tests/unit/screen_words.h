@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Whether a screen of text, its rows ended by newlines, shows half of a word as if it were one. */
+#ifndef FAULTLINE_TEST_SCREEN_WORDS_H
+#define FAULTLINE_TEST_SCREEN_WORDS_H
+
+/*
+ * The first word that is none of `whole`, a screen wide and high enough for everything, and does not end with
+ * CANVAS_CUT; NULL if there is none. Cuts `text` into pieces. What has less than two letters is no word.
+ */
+const char *screen_cut_word(const char *whole, char *text);
+
+#endif

@@ -46,10 +46,7 @@ static void apply_kernel(struct fault *fault, const struct event *e)
 		fault->ended = true;
 }
 
-/*
- * A device that may not ask for more pages waits with what it has detected, and can name the fault only
- * when it may: it tells then how long it knew.
- */
+/* A device that may not ask for more pages can name the fault only when it may: it tells since when. */
 static __u64 detect_ns(struct fault *fault, const struct event *e)
 {
 	if (fault->kernel || !e->value || e->value >= e->time_ns)

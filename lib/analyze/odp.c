@@ -200,11 +200,8 @@ static void take_region(struct odp *odp, const struct event *e)
 
 static void take_invalidation(struct odp *odp, const struct event *e)
 {
-	struct accounts accounts;
+	struct accounts accounts = accounts_of(odp, e->device, e->group);
 
-	if (!is_asked_for(odp, e->time_ns))
-		return;
-	accounts = accounts_of(odp, e->device, e->group);
 	for (size_t i = 0; i < accounts.count; i++) {
 		accounts.both[i]->invalidations++;
 		accounts.both[i]->invalidated_pages += e->instance;
@@ -213,11 +210,8 @@ static void take_invalidation(struct odp *odp, const struct event *e)
 
 static void take_prefetch(struct odp *odp, const struct event *e)
 {
-	struct accounts accounts;
+	struct accounts accounts = accounts_of(odp, e->device, e->group);
 
-	if (!is_asked_for(odp, e->time_ns))
-		return;
-	accounts = accounts_of(odp, e->device, e->group);
 	for (size_t i = 0; i < accounts.count; i++) {
 		accounts.both[i]->prefetches++;
 		accounts.both[i]->prefetched_pages += e->instance;
@@ -248,7 +242,7 @@ static void take_counter(struct odp *odp, const struct event *e)
 	struct odp_counter *counter;
 	__u64 longest;
 
-	if (!device || e->code >= RDMA_COUNTERS || !is_asked_for(odp, e->time_ns))
+	if (!device || e->code >= RDMA_COUNTERS)
 		return;
 	device->counted = true;
 	counter = &device->counters[e->code];
@@ -258,6 +252,16 @@ static void take_counter(struct odp *odp, const struct event *e)
 		counter->during += e->value;
 	if (longest > counter->longest_ns)
 		counter->longest_ns = longest;
+}
+
+static void take_counted(struct odp *odp, const struct event *e)
+{
+	if (e->kind == EVENT_ODP_INVALIDATE)
+		take_invalidation(odp, e);
+	else if (e->kind == EVENT_ODP_PREFETCH)
+		take_prefetch(odp, e);
+	else
+		take_counter(odp, e);
 }
 
 static int on_events(void *self, const struct event *events, size_t count)
@@ -278,13 +282,10 @@ static int on_events(void *self, const struct event *events, size_t count)
 			take_region(odp, e);
 			break;
 		case EVENT_ODP_INVALIDATE:
-			take_invalidation(odp, e);
-			break;
 		case EVENT_ODP_PREFETCH:
-			take_prefetch(odp, e);
-			break;
 		case EVENT_RDMA_COUNTER:
-			take_counter(odp, e);
+			if (is_asked_for(odp, e->time_ns))
+				take_counted(odp, e);
 			break;
 		default:
 			break;

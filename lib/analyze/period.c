@@ -54,6 +54,9 @@ static int on_events(void *self, const struct event *events, size_t count)
 	const struct period_filter *filter = self;
 	int error = 0;
 
+	/* A live view asks for everything. */
+	if (!filter->period.since_ns && !filter->period.until_ns)
+		return stream_events(filter->sink, events, count);
 	for (size_t i = 0, n; i < count && !error; i += n) {
 		bool wanted = period_has(&filter->period, events[i].time_ns);
 

@@ -483,6 +483,32 @@ static void what_was_given_up_without_a_beginning_is_cut(void **state)
 	free(found.faults);
 }
 
+/* Of every outcome: a reader is told how many began before the recording. */
+static void what_was_dropped_without_a_beginning_is_cut(void **state)
+{
+	static const struct event events[] = {
+		{.time_ns = 9000, .kind = EVENT_FAULT_OVERFLOW, .device = 1, .address = 4096},
+		{.time_ns = 9100, .kind = EVENT_FAULT_VOID, .device = 1, .address = 8192},
+		{.time_ns = 9200,
+		 .kind = EVENT_FAULT_RESUME,
+		 .device = 1,
+		 .flags = EVENT_GROUP,
+		 .code = RESPONSE_AUTOMATIC},
+	};
+	struct faults_counts counts;
+	struct faults *faults;
+
+	(void)state;
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	stream_events(faults_stream(faults), events, 3);
+	faults_stream(faults).ops->end(faults, 10000);
+	faults_counts(faults, &counts);
+	assert_int_equal(counts.overflowed, 1);
+	assert_int_equal(counts.discarded, 1);
+	assert_int_equal(counts.cut, 2);
+	faults_destroy(faults);
+}
+
 /* Nothing had to be brought: what CPU faults there were are the handler's own. */
 static void a_page_that_lacked_the_permission_has_no_cpu_fault(void **state)
 {
@@ -721,6 +747,7 @@ int main(void)
 		cmocka_unit_test(what_was_given_up_waits_for_the_host),
 		cmocka_unit_test(what_was_given_up_without_a_beginning_is_cut),
 		cmocka_unit_test(a_discarded_request_has_nothing_of_what_became_of_its_group),
+		cmocka_unit_test(what_was_dropped_without_a_beginning_is_cut),
 		cmocka_unit_test(a_page_that_lacked_the_permission_has_no_cpu_fault),
 		cmocka_unit_test(a_handler_s_own_cpu_fault_is_nobody_s),
 		cmocka_unit_test(a_cpu_fault_belongs_to_the_page_resolved_next),

@@ -212,12 +212,12 @@ static int resolve(const struct trace_summary *summary, const struct units_time 
 }
 
 int common_open_recording(const char *path, const struct window_options *window,
-			  struct trace_read_config *reading, struct trace_summary *summary)
+			  struct period *period, struct trace_summary *summary)
 {
 	int err = 0;
 
 	memset(summary, 0, sizeof(*summary));
-	*reading = (struct trace_read_config){.path = path};
+	*period = (struct period){0};
 	if (strcmp(path, "-") != 0)
 		err = trace_summarize(path, summary);
 	else if (window->has_since || window->has_until)
@@ -225,12 +225,12 @@ int common_open_recording(const char *path, const struct window_options *window,
 				      "that could be known before");
 	if (!err && window->has_since)
 		err = resolve(summary, &window->since, window->since_text, wall_clock_since,
-			      &reading->since_ns);
+			      &period->since_ns);
 	if (err || !window->has_until)
 		return err;
 	err = resolve(summary, &window->until, window->until_text, wall_clock_until,
-		      &reading->until_ns);
-	if (!err && reading->until_ns <= reading->since_ns)
+		      &period->until_ns);
+	if (!err && period->until_ns <= period->since_ns)
 		err = failed(-EINVAL, "--until %s is not after %s%s", window->until_text,
 			     window->has_since ? "--since " : "the recording's start",
 			     window->has_since ? window->since_text : "");

@@ -9,6 +9,7 @@
 
 #include <argp.h>
 
+#include "lib/analyze/period.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/output/destination.h"
@@ -56,12 +57,12 @@ void common_aside(const struct output_options *output, const char *sentence);
 int common_limits(const struct output_options *output, const char *kept, unsigned int floor);
 
 /*
- * Fills in `reading` for `path` and the window, whose times may be wall-clock, from the start or
+ * Looks at `path` and fills in what the window asks for, whose times may be wall-clock, from the start or
  * before the end. `summary` is filled in for files and all 0 for "-", where only a window after
  * the start makes no sense either: it needs a file. Free it in any case.
  */
 int common_open_recording(const char *path, const struct window_options *window,
-			  struct trace_read_config *reading, struct trace_summary *summary);
+			  struct period *period, struct trace_summary *summary);
 
 /* A sink that gives the writer its clock; put it before whatever prints. */
 struct stream common_clock(struct writer *writer);

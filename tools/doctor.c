@@ -102,9 +102,10 @@ static const struct argp argp = {
 static int read_recording(struct doctor *doctor)
 {
 	const struct window_options whole = {0};
-	struct trace_read_config reading = {0};
+	const struct trace_read_config reading = {.path = doctor->recording};
 	struct trace_summary summary = {0};
-	int error = common_open_recording(doctor->recording, &whole, &reading, &summary);
+	struct period period;
+	int error = common_open_recording(doctor->recording, &whole, &period, &summary);
 
 	if (error)
 		error = failed(error, "%s%s", failure_text(),

@@ -34,26 +34,16 @@ error_t offline_argument(struct offline *offline, int key, char *argument, struc
 	}
 }
 
-/* All is read, whatever is asked for: what began before the window may be the beginning of something in
- * it, and what is left out is to be counted. */
-static int create_analysis(struct offline *o, const struct analysis_config *config)
-{
-	struct analysis_config within = *config;
-
-	within.period = (struct period){o->reading.since_ns, o->reading.until_ns};
-	o->reading.since_ns = 0;
-	o->reading.until_ns = 0;
-	return analysis_create(&o->analysis, &within);
-}
-
 int offline_open(struct offline *o, const struct analysis_config *config)
 {
-	int err = common_open_recording(o->path, &o->window, &o->reading, &o->summary);
+	int err = common_open_recording(o->path, &o->window, &o->period, &o->summary);
+	struct analysis_config within = *config;
 
 	if (err)
 		return failed(err, "%s%s", failure_text(),
 			      destination_hint(&o->output.to, o->path));
-	err = create_analysis(o, config);
+	within.period = o->period;
+	err = analysis_create(&o->analysis, &within);
 	if (err)
 		return err;
 	return common_open_writer(&o->writer, &o->output);
@@ -61,6 +51,7 @@ int offline_open(struct offline *o, const struct analysis_config *config)
 
 int offline_read(struct offline *o)
 {
+	const struct trace_read_config reading = {.path = o->path};
 	char what[128];
 	struct progress progress = {.what = what, .total = o->summary.events};
 	struct stream_fan fan = {
@@ -71,7 +62,7 @@ int offline_read(struct offline *o)
 	int err;
 
 	snprintf(what, sizeof(what), "reading %s", o->path);
-	err = trace_read(&o->reading, stream_fan(&fan));
+	err = trace_read(&reading, stream_fan(&fan));
 	common_progress_end(&progress);
 	if (err != -EBADMSG)
 		return err;

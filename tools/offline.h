@@ -11,7 +11,7 @@ struct offline {
 	struct window_options window;
 	const char *path;
 
-	struct trace_read_config reading;
+	struct period period; /* what the window's options ask for */
 	struct trace_summary summary;
 	struct analysis *analysis;
 	struct writer *writer;

@@ -20,8 +20,6 @@ struct reader {
 	struct trace_unpacker unpacker;
 	struct trace_buffer memory; /* of an aggregate */
 	struct stream sink;
-	__u64 since_ns;
-	__u64 until_ns;
 	__u64 last_ns;
 	struct loss_info loss;
 	bool has_host;
@@ -31,32 +29,9 @@ struct reader {
 	struct event *events;
 };
 
-static bool within(const struct reader *reader, __u64 time_ns)
+static int push_events(struct reader *reader, const struct event *events, size_t count)
 {
-	return time_ns >= reader->since_ns && time_ns < reader->until_ns;
-}
-
-static bool overlaps(const struct reader *reader, const struct trace_frame_header *header)
-{
-	return header->last_ns >= reader->since_ns && header->first_ns < reader->until_ns;
-}
-
-/* Passes on `count` events, in runs where the window leaves some out. */
-static int push_events(struct reader *reader, const struct event *events, size_t count, bool all)
-{
-	int err = 0;
-
-	if (all)
-		return count ? stream_events(reader->sink, events, count) : 0;
-	for (size_t i = 0, n; i < count && !err; i += n) {
-		bool wanted = within(reader, events[i].time_ns);
-
-		for (n = 1; i + n < count && within(reader, events[i + n].time_ns) == wanted; n++)
-			;
-		if (wanted)
-			err = stream_events(reader->sink, events + i, n);
-	}
-	return err;
+	return count ? stream_events(reader->sink, events, count) : 0;
 }
 
 struct ticks {
@@ -80,14 +55,11 @@ static int push_tick(struct reader *reader, struct ticks *ticks)
 {
 	__u64 now_ns = ticks->block[ticks->next++].now_ns;
 
-	if (!reader->sink.ops->tick || !within(reader, now_ns))
-		return 0;
-	return reader->sink.ops->tick(reader->sink.self, now_ns);
+	return reader->sink.ops->tick ? reader->sink.ops->tick(reader->sink.self, now_ns) : 0;
 }
 
 /* Events and ticks of one frame, in the order in which they were written. */
-static int push_frame(struct reader *reader, struct trace_columns *columns, struct ticks *ticks,
-		      bool all)
+static int push_frame(struct reader *reader, struct trace_columns *columns, struct ticks *ticks)
 {
 	const struct trace_tick *tick;
 	size_t start = 0, n;
@@ -101,11 +73,11 @@ static int push_frame(struct reader *reader, struct trace_columns *columns, stru
 			size_t at = tick->position > start + done ? (size_t)tick->position - start
 								  : done;
 
-			err = push_events(reader, reader->events + done, at - done, all);
+			err = push_events(reader, reader->events + done, at - done);
 			done = at;
 			err = err ? err : push_tick(reader, ticks);
 		}
-		err = err ? err : push_events(reader, reader->events + done, n - done, all);
+		err = err ? err : push_events(reader, reader->events + done, n - done);
 		start += n;
 	} while (n && !err);
 	while (!err && peek_tick(ticks))
@@ -119,13 +91,12 @@ static int read_events(struct reader *reader, struct trace_cursor *cursor)
 	struct trace_columns columns;
 	struct ticks ticks = {0};
 	__u32 tick_count = trace_cursor_u32(cursor);
-	bool all = header->first_ns >= reader->since_ns && header->last_ns < reader->until_ns;
 
 	if (header->count > TRACE_EVENTS_MAX || tick_count > TRACE_EVENTS_MAX ||
 	    trace_columns_open(&columns, &trace_event_layout, header->count, cursor) ||
 	    trace_columns_open(&ticks.columns, &trace_tick_layout, tick_count, cursor))
 		return MALFORMED;
-	return push_frame(reader, &columns, &ticks, all);
+	return push_frame(reader, &columns, &ticks);
 }
 
 static int read_host(struct reader *reader, struct trace_cursor *cursor)
@@ -247,7 +218,7 @@ static int read_frame(struct reader *reader)
 
 	if (timed && header->last_ns > reader->last_ns)
 		reader->last_ns = header->last_ns;
-	if ((timed && !overlaps(reader, header)) || header->type == TRACE_INDEX)
+	if (header->type == TRACE_INDEX)
 		return 0;
 	found = trace_frames_payload(&reader->frames, &stored);
 	if (found <= 0)
@@ -273,8 +244,7 @@ static int finish(struct reader *reader)
 	    ops->loss)
 		err = ops->loss(reader->sink.self, &reader->loss);
 	if (!err && ops->end)
-		err = ops->end(reader->sink.self,
-			       end_ns < reader->until_ns ? end_ns : reader->until_ns);
+		err = ops->end(reader->sink.self, end_ns);
 	if (err || !reader->frames.damaged)
 		return err;
 	return failed(-EBADMSG, "%s: is damaged: %llu bytes were skipped, %llu frames are lost",
@@ -299,8 +269,6 @@ int trace_read(const struct trace_read_config *config, struct stream sink)
 {
 	struct reader reader = {
 		.sink = sink,
-		.since_ns = config->since_ns,
-		.until_ns = config->until_ns ? config->until_ns : UINT64_MAX,
 	};
 	int err = trace_frames_open(&reader.frames, config->path, config->strict);
 

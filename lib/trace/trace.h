@@ -57,18 +57,15 @@ int trace_writer_close(struct trace_writer *writer);
 
 struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */
-	__u64 since_ns;	  /* CLOCK_MONOTONIC, events of [since, until); 0: from the start */
-	__u64 until_ns;	  /* 0 or UINT64_MAX: to the end */
 	bool strict;	  /* stop at the first damage instead of skipping past it */
 };
 
 /*
- * Pushes a recording into `sink`. A window leaves out events, aggregates and ticks outside of it
- * without decompressing their frames, but host, clock, probes, devices and loss always come. Damage
- * is skipped frame by frame and reported through a last loss(); then the result is -EBADMSG, after
- * all that is readable was delivered. A recording that was cut (its recorder was killed, or is still
- * at work) is no error: loss_info.cut says so, and end() comes with the last time that was seen.
- * -EPROTO if this is no recording of a known version; other errors are the sink's or of reading.
+ * Pushes a recording into `sink`. Damage is skipped frame by frame and reported through a last loss();
+ * then the result is -EBADMSG, after all that is readable was delivered. A recording that was cut (its
+ * recorder was killed, or is still at work) is no error: loss_info.cut says so, and end() comes with the
+ * last time that was seen. -EPROTO if this is no recording of a known version; other errors are the
+ * sink's or of reading.
  */
 int trace_read(const struct trace_read_config *config, struct stream sink);
 

@@ -45,16 +45,16 @@ static int discard(void **state)
 }
 
 static int open_and_forget(const char *name, const struct window_options *window,
-			   struct trace_read_config *reading)
+			   struct period *period)
 {
 	struct trace_summary summary;
-	int err = common_open_recording(name, window, reading, &summary);
+	int err = common_open_recording(name, window, period, &summary);
 
 	trace_summary_free(&summary);
 	return err;
 }
 
-static int open_window(const char *since, const char *until, struct trace_read_config *reading)
+static int open_window(const char *since, const char *until, struct period *period)
 {
 	struct window_options window = {.has_since = since, .has_until = until};
 
@@ -64,7 +64,7 @@ static int open_window(const char *since, const char *until, struct trace_read_c
 		assert_int_equal(units_parse_time(since, &window.since), 0);
 	if (until)
 		assert_int_equal(units_parse_time(until, &window.until), 0);
-	return open_and_forget(path, &window, reading);
+	return open_and_forget(path, &window, period);
 }
 
 static void times_become_monotonic(void **state)
@@ -83,37 +83,37 @@ static void times_become_monotonic(void **state)
 		{"-5h", 0},
 		{"2001-01-01", 0},
 	};
-	struct trace_read_config reading;
+	struct period period;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(open_window(cases[i].text, NULL, &reading), 0);
-		assert_int_equal(reading.since_ns, cases[i].ns);
-		assert_int_equal(reading.until_ns, 0);
+		assert_int_equal(open_window(cases[i].text, NULL, &period), 0);
+		assert_int_equal(period.since_ns, cases[i].ns);
+		assert_int_equal(period.until_ns, 0);
 	}
 }
 
 static void empty_windows_are_refused(void **state)
 {
-	struct trace_read_config reading;
+	struct period period;
 
 	(void)state;
-	assert_int_equal(open_window("+5s", "+6s", &reading), 0);
-	assert_int_equal(reading.until_ns, 106 * SECOND);
-	assert_int_equal(open_window("+6s", "+5s", &reading), -EINVAL);
+	assert_int_equal(open_window("+5s", "+6s", &period), 0);
+	assert_int_equal(period.until_ns, 106 * SECOND);
+	assert_int_equal(open_window("+6s", "+5s", &period), -EINVAL);
 	assert_string_equal(failure_text(), "--until +5s is not after --since +6s");
-	assert_int_equal(open_window(NULL, "2001-01-01", &reading), -EINVAL);
+	assert_int_equal(open_window(NULL, "2001-01-01", &period), -EINVAL);
 }
 
 static void stdin_takes_no_window(void **state)
 {
 	struct window_options window = {.has_since = true, .since_text = "+5s"};
-	struct trace_read_config reading;
+	struct period period;
 
 	(void)state;
-	assert_int_equal(open_and_forget("-", &window, &reading), -EINVAL);
+	assert_int_equal(open_and_forget("-", &window, &period), -EINVAL);
 	window.has_since = false;
-	assert_int_equal(open_and_forget("-", &window, &reading), 0);
+	assert_int_equal(open_and_forget("-", &window, &period), 0);
 }
 
 int main(void)

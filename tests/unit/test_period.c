@@ -298,6 +298,86 @@ static void pages_of_a_fault_count_with_it(void **state)
 	assert_int_equal(odp_of_device(analysis->odp, 2)->pages, 6);
 }
 
+struct passed {
+	size_t events, calls, ticks, frames, devices;
+	__u64 end_ns;
+};
+
+static int pass_events(void *self, const struct event *events, size_t count)
+{
+	struct passed *passed = self;
+
+	(void)events;
+	passed->events += count;
+	passed->calls++;
+	return 0;
+}
+
+static int pass_tick(void *self, __u64 now_ns)
+{
+	(void)now_ns;
+	((struct passed *)self)->ticks++;
+	return 0;
+}
+
+static int pass_frame(void *self, const struct aggregate_frame *frame)
+{
+	(void)frame;
+	((struct passed *)self)->frames++;
+	return 0;
+}
+
+static int pass_device(void *self, const struct device_info *device)
+{
+	(void)device;
+	((struct passed *)self)->devices++;
+	return 0;
+}
+
+static int pass_end(void *self, __u64 end_ns)
+{
+	((struct passed *)self)->end_ns = end_ns;
+	return 0;
+}
+
+/* Parts side by side have every event and tick once, and each has all devices. */
+static void parts_have_everything_once(void **state)
+{
+	static const struct stream_ops ops = {.events = pass_events,
+					      .tick = pass_tick,
+					      .aggregate = pass_frame,
+					      .device = pass_device,
+					      .end = pass_end};
+	static const struct period periods[] = {{0, SINCE}, {SINCE, UNTIL}, {UNTIL, 0}, {0, 0}};
+	static const size_t within[] = {200, 100, 100, 400};
+	static const __u64 ends[] = {SINCE, UNTIL, 40 * SECOND, 40 * SECOND};
+	const struct device_info device = {.handle = 1};
+	struct event events[400];
+
+	(void)state;
+	for (size_t i = 0; i < 400; i++)
+		events[i] = (struct event){.time_ns = i * SECOND / 10};
+	for (size_t p = 0; p < 4; p++) {
+		struct passed passed = {0};
+		struct period_filter filter = {periods[p], {&ops, &passed}};
+		struct stream part = period_stream(&filter);
+
+		part.ops->device(part.self, &device);
+		part.ops->events(part.self, events, 400);
+		for (__u64 window = 0; window < 40; window++) {
+			part.ops->tick(part.self, window * SECOND);
+			part.ops->aggregate(part.self, &(struct aggregate_frame){.window = window});
+		}
+		part.ops->end(part.self, 40 * SECOND);
+		assert_int_equal(passed.events, within[p]);
+		assert_int_equal(passed.calls, 1);
+		assert_int_equal(passed.ticks, within[p] / 10);
+		assert_int_equal(passed.frames, within[p] / 10);
+		assert_int_equal(passed.devices, 1);
+		assert_int_equal(passed.end_ns, ends[p]);
+	}
+}
+
 static void seconds_count_with_any_part(void **state)
 {
 	const struct period period = {SINCE + 1, UNTIL + 1};
@@ -325,6 +405,7 @@ int main(void)
 		with_part(pauses_begin_before),
 		with_part(objectives_judge_whole_windows),
 		with_part(pages_of_a_fault_count_with_it),
+		cmocka_unit_test(parts_have_everything_once),
 		cmocka_unit_test(seconds_count_with_any_part),
 	};
 

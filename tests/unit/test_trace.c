@@ -82,47 +82,6 @@ static void reading_equals_writing(void **state)
 	}
 }
 
-static void windows_cut_events_only(void **state)
-{
-	struct random_stream random = {.seed = 7, .events = 60013, .records = true, .end = true};
-	struct trace_writer_config config = {.path = path, .overwrite = true};
-	struct trace_read_config reading = {.path = path};
-	struct stream_log whole, part;
-
-	(void)state;
-	record(&random, &config);
-	assert_int_equal(trace_read(&reading, stream_log(&whole)), 0);
-	reading.since_ns = whole.first_ns + (whole.last_ns - whole.first_ns) / 3;
-	reading.until_ns = whole.first_ns + (whole.last_ns - whole.first_ns) / 3 * 2;
-	assert_int_equal(trace_read(&reading, stream_log(&part)), 0);
-	assert_true(part.first_ns >= reading.since_ns);
-	assert_true(part.last_ns < reading.until_ns);
-	/* Events come evenly, so a third of the time holds a third of them. */
-	assert_in_range(part.events, whole.events * 3 / 10, whole.events * 4 / 10);
-	assert_int_equal(part.calls[LOG_HOST], 1);
-	assert_int_equal(part.calls[LOG_CLOCK], whole.calls[LOG_CLOCK]);
-	assert_int_equal(part.calls[LOG_DEVICE], whole.calls[LOG_DEVICE]);
-	assert_int_equal(part.calls[LOG_PROBE], whole.calls[LOG_PROBE]);
-	assert_int_equal(part.calls[LOG_LOSS], whole.calls[LOG_LOSS]);
-	assert_true(part.calls[LOG_TICK] < whole.calls[LOG_TICK] / 2);
-	assert_int_equal(part.end_ns, reading.until_ns);
-	stream_log_free(&part);
-
-	/* Three windows side by side give every event once. */
-	size_t sum = 0;
-	__u64 edges[4] = {0, reading.since_ns, reading.until_ns, UINT64_MAX};
-
-	for (size_t i = 0; i < 3; i++) {
-		reading.since_ns = edges[i];
-		reading.until_ns = edges[i + 1];
-		assert_int_equal(trace_read(&reading, stream_log(&part)), 0);
-		sum += part.events;
-		stream_log_free(&part);
-	}
-	assert_int_equal(sum, whole.events);
-	stream_log_free(&whole);
-}
-
 static void summary_needs_no_decoding(void **state)
 {
 	struct random_stream random = {.seed = 7, .events = 40009, .records = true, .end = true};
@@ -382,7 +341,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reading_equals_writing),
-		cmocka_unit_test(windows_cut_events_only),
 		cmocka_unit_test(summary_needs_no_decoding),
 		cmocka_unit_test(recordings_stream_through_pipes),
 		cmocka_unit_test(a_closed_pipe_is_reported),

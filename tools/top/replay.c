@@ -215,8 +215,7 @@ static const struct stream_ops replay_ops = {
 
 int watch_replay(struct watch *watch)
 {
-	const struct trace_read_config config = {.path = watch->options->input,
-						 .until_ns = UINT64_MAX};
+	const struct trace_read_config config = {.path = watch->options->input};
 	struct replay replay = {.watch = watch, .to = watch_stream(watch)};
 	int error = watch_start(watch), damage;
 

@@ -122,6 +122,8 @@ static void fill(const struct analysis *a, const struct device_info *info, __u64
 	row->unfinished = counts.unfinished;
 	row->inconsistent = counts.inconsistent;
 	row->overflowed = counts.overflowed;
+	row->discarded = counts.discarded;
+	row->abandoned = counts.abandoned;
 	row->bursts = rate.bursts;
 	row->peak = rate.peak;
 	row->last_fault_ns = rate.last_ns;
@@ -228,6 +230,8 @@ void live_summary(const struct analysis *a, struct live_summary *summary)
 		.unfinished = counts.unfinished,
 		.inconsistent = counts.inconsistent,
 		.overflowed = counts.overflowed,
+		.discarded = counts.discarded,
+		.abandoned = counts.abandoned,
 		.slo_violations = a->slo ? slo_violations(a->slo) : 0,
 		.devices = session_device_count(a->session),
 		.floor = floor_of(a),

@@ -124,8 +124,22 @@ static enum worst_severity overflows(const struct analysis *a, char text[WORST_T
 	faults_counts(a->faults, &counts);
 	if (!counts.overflowed)
 		return WORST_NONE;
-	snprintf(text, WORST_TEXT, "%llu of %llu faults dropped by a full page request queue",
-		 counts.overflowed, counts.began);
+	snprintf(
+		text, WORST_TEXT,
+		"%llu of %llu faults dropped by a full page request queue, %llu discarded after it",
+		counts.overflowed, counts.began, counts.discarded);
+	return WORST_BAD;
+}
+
+static enum worst_severity abandoned(const struct analysis *a, char text[WORST_TEXT])
+{
+	struct faults_counts counts;
+
+	faults_counts(a->faults, &counts);
+	if (!counts.abandoned)
+		return WORST_NONE;
+	snprintf(text, WORST_TEXT, "%llu of %llu faults given up by their devices, unanswered",
+		 counts.abandoned, counts.began);
 	return WORST_BAD;
 }
 
@@ -242,9 +256,10 @@ static const struct {
 	const char *name;
 	look_at look;
 } checks[] = {
-	{"iommu", iommu},     {"open", open_faults}, {"slo", objectives},	{"vfio", vfio},
-	{"queue", overflows}, {"rdma", rdma},	     {"silent", silent_probes}, {"floors", floors},
-	{"bursts", bursts},   {"dma", old_mappings}, {"faults", faults},
+	{"iommu", iommu},   {"open", open_faults},     {"slo", objectives},
+	{"vfio", vfio},	    {"queue", overflows},      {"abandoned", abandoned},
+	{"rdma", rdma},	    {"silent", silent_probes}, {"floors", floors},
+	{"bursts", bursts}, {"dma", old_mappings},     {"faults", faults},
 };
 
 void worst_find(const struct analysis *a, struct worst *worst)

@@ -47,6 +47,21 @@ compared overflow "$root/tests/e2e/jobs/overflow.ini" --evictions-race
 equal "overflow: the queue overflowed, groups were discarded, requests held back and disabled" \
 	"$(grep -c '^PASS' run.out)" 5
 
+# What was never served is in the live view, too, device by device.
+"$FAULTLINE" report run.flt --csv=tables >/dev/null
+"$FAULTLINE" top -b --csv --since-start -i run.flt >top.csv
+equal "overflow: top has the report's overflowed, discarded and abandoned" "$(python3 - <<'PY'
+import csv
+columns = ("overflowed", "discarded", "abandoned", "unfinished", "inconsistent")
+def rows(path):
+    with open(path, newline="") as file:
+        return {row["device"]: [int(row[name]) for name in columns] for row in csv.DictReader(file) if row["device"]}
+report, top = rows("tables/summary.csv"), rows("top.csv")
+sums = [sum(row[i] for name, row in report.items() if name != "all") for i in range(3)]
+print(len(report) > 2 and all(top[name] == row for name, row in report.items()), *(sum_ > 0 for sum_ in sums))
+PY
+)" "True True True True"
+
 # Its recording cut in the middle of faults of every outcome.
 python3 "$root/tests/reference/compare_since.py" "$FAULTLINE" run.flt >verdict 2>&1
 adopt "overflow, in parts"

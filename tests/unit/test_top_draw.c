@@ -314,6 +314,19 @@ static void state_of_the_view_is_told(void **state)
 	assert_non_null(strstr(draw(f, 24, 80), "filter: disk_"));
 	f->model.replay = f->model.ended = true;
 	assert_non_null(strstr(draw(f, 24, 80), "END OF RECORDING"));
+	/* Page requests that were never served: only if there are any. */
+	assert_null(strstr(f->text, "discarded"));
+	f->model.summary.overflowed = 41;
+	f->model.summary.discarded = 17;
+	f->model.summary.abandoned = 5;
+	draw(f, 24, 100);
+	assert_non_null(strstr(f->text, "overflowed 41  discarded 17  abandoned 5"));
+	f->view.screen = SCREEN_DETAIL;
+	f->detail.device = f->model.devices[0].live.handle;
+	f->model.devices[0].live.discarded = 7;
+	f->model.devices[0].live.abandoned = 3;
+	assert_non_null(strstr(draw(f, 24, 120), "discarded 7  abandoned 3"));
+	f->view.screen = SCREEN_MAIN;
 	f->model.summary.floor = true;
 	assert_non_null(strstr(draw(f, 24, 80), "(floor)"));
 }

@@ -27,6 +27,8 @@ static const struct column columns[] = {
 	{"unfinished", NULL, COLUMN_COUNT, 10, true},
 	{"inconsistent", NULL, COLUMN_COUNT, 12, true},
 	{"overflowed", NULL, COLUMN_COUNT, 10, true},
+	{"discarded", NULL, COLUMN_COUNT, 9, true},
+	{"abandoned", NULL, COLUMN_COUNT, 9, true},
 	{"bursts", NULL, COLUMN_COUNT, 6, true},
 	{"footprint", NULL, COLUMN_BYTES, 9, true},
 	{"io_rate", "per_s", COLUMN_REAL, 9, true},
@@ -119,6 +121,8 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.count = live->unfinished},
 		{.count = live->inconsistent},
 		{.count = live->overflowed},
+		{.count = live->discarded},
+		{.count = live->abandoned},
 		{.count = live->bursts},
 		{.count = live->footprint_bytes},
 		{.real = live->io_rate},
@@ -148,6 +152,8 @@ static int write_all(struct batch *batch, const struct top_model *model)
 		all.live.unfinished += live->unfinished;
 		all.live.inconsistent += live->inconsistent;
 		all.live.overflowed += live->overflowed;
+		all.live.discarded += live->discarded;
+		all.live.abandoned += live->abandoned;
 		all.live.bursts += live->bursts;
 		all.live.footprint_bytes += live->footprint_bytes;
 		all.live.io_rate += live->io_rate;

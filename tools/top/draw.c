@@ -215,6 +215,23 @@ static void add_title(struct line *line, const struct top_picture *picture)
 	line_add(line, 5, STYLE_DIM, "every %.3gs", picture->view->interval_s);
 }
 
+/* Page requests that were never served; most of the time there are none. */
+static void add_unserved(struct line *line, const struct live_summary *summary)
+{
+	const struct {
+		const char *what;
+		__u64 count;
+	} unserved[] = {{"overflowed", summary->overflowed},
+			{"discarded", summary->discarded},
+			{"abandoned", summary->abandoned}};
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < sizeof(unserved) / sizeof(unserved[0]); i++)
+		if (unserved[i].count)
+			line_add(line, 2, STYLE_BAD, "%s %s", unserved[i].what,
+				 short_count(text, unserved[i].count));
+}
+
 static void add_faults(struct line *line, const struct top_model *model)
 {
 	char rate[SHORT_TEXT], total[SHORT_TEXT], open[SHORT_TEXT];
@@ -224,6 +241,7 @@ static void add_faults(struct line *line, const struct top_model *model)
 		 model->summary.floor ? " (floor)" : "");
 	line_add(line, 3, model->open ? STYLE_STRONG : STYLE_PLAIN, "open %s",
 		 short_count(open, model->open));
+	add_unserved(line, &model->summary);
 	line_add(line, 4, STYLE_PLAIN, "devices %zu", model->device_count);
 }
 

@@ -50,6 +50,10 @@ static void add_fate(struct line *line, const struct live_device *live,
 			 short_count(text, live->inconsistent));
 	if (live->overflowed)
 		line_add(line, 1, STYLE_BAD, "overflowed %s", short_count(text, live->overflowed));
+	if (live->discarded)
+		line_add(line, 1, STYLE_BAD, "discarded %s", short_count(text, live->discarded));
+	if (live->abandoned)
+		line_add(line, 1, STYLE_BAD, "abandoned %s", short_count(text, live->abandoned));
 	if (live->bursts)
 		line_add(line, 2, STYLE_WARN, "bursts %s (peak %s/s)",
 			 short_count(text, live->bursts), short_count(peak, live->peak));

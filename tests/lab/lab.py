@@ -131,6 +131,7 @@ class Runner:
     def __init__(self, directory, report):
         self.directory, self.report = directory, report
         self.again = []  # (kernel, scenario) that failed in a guest shared with others, or on a busy host
+        self.costs = []  # (kernel, CPU seconds by phase and part) of each guest
         self.number = 0
 
     def boot(self, boot, tree, release, number):
@@ -144,7 +145,8 @@ class Runner:
             initramfs = os.path.join(directory, "initramfs")
             image.build(part, tree, release, initramfs)
             args = machine.command(part, os.path.join(tree, "vmlinuz"), initramfs, directory, False)
-            seconds, wrong = machine.run(args, directory, part.cpu_limits())
+            seconds, wrong, costs = machine.run(args, directory, part.cpu_limits())
+            self.costs.append((boot.kernel, costs))
             os.unlink(initramfs)
             for disk in part.disks():
                 os.unlink(os.path.join(directory, f"{disk}.disk"))
@@ -262,6 +264,24 @@ class Runner:
                 sys.stdout.flush()
 
 
+def tell_costs(guests):
+    """CPU time of the emulators, the dearest first: by scenario and kernel, and what its parts took."""
+    phases, parts = {}, {}
+    for kernel, costs in guests:
+        for phase, seconds in costs.items():
+            row = phases.setdefault("between scenarios" if phase == "end" else phase, {})
+            row[kernel] = row.get(kernel, 0.0) + sum(seconds.values())
+            if phase not in ("boot", "end"):
+                for part, cost in seconds.items():
+                    parts[part] = parts.get(part, 0.0) + cost
+    print(f"# {'CPU seconds':20}" + "".join(f"{kernel:>8}" for kernel in scenario.KERNELS) + f"{'all':>8}")
+    for phase, row in sorted(phases.items(), key=lambda item: -sum(item[1].values())):
+        print(f"# {phase:20}" + "".join(f"{row.get(kernel, 0.0):8.1f}" for kernel in scenario.KERNELS) +
+              f"{sum(row.values()):8.1f}")
+    print("# of the scenarios: " + ", ".join(f"{part} {cost:.1f}" for part, cost in
+                                             sorted(parts.items(), key=lambda item: -item[1])))
+
+
 def build_files(scenarios, kernels):
     """Has make build both programs, and what scenarios take from the build directory: {path: error} of what fails."""
     wanted = {path for one in scenarios for kernel in kernels for path in one.list("files", kernel)
@@ -354,6 +374,7 @@ def run_scenarios(options):
         print(f"# consoles, logs and recordings are in {directory}")
     else:
         shutil.rmtree(directory)
+    tell_costs(runner.costs)
     print(f"# {len(boots)} guests in {time.monotonic() - begin:.0f} s")
     print(f"lab: {report.passed} passed, {report.failed} failed, {report.skipped} skipped, {report.retried} retried")
     return 1 if report.failed else 0

@@ -26,6 +26,9 @@ skip() {
 	echo "skip - $1: $2"
 }
 
+# part NAME: what the guest does from here on, for the runner's account of CPU time.
+part() { echo "faultline-lab: part $1" >/dev/kmsg; }
+
 # check_that NAME COMMAND...: one check, its output shown only if it fails.
 check_that() {
 	local name=$1 output
@@ -56,24 +59,43 @@ between() {
 	fi
 }
 
-# Hundredths of a second in which the guest's CPUs had something to do.
-busy_ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 }' /proc/stat; }
+# Every process that is started costs an emulated CPU tens of ms: what waits or looks again and again
+# starts none. Nobody writes into this pipe.
+[ -p /run/nothing ] || mkfifo /run/nothing
+exec {nothing}<>/run/nothing
+pause() { read -rt "$1" -u $nothing || :; } # SECONDS
+
+# Hundredths of a second in which the guest's CPUs had something to do, into $busy.
+busy_ticks() {
+	local user nice system irq softirq
+	read -r _ user nice system _ _ irq softirq _ </proc/stat
+	busy=$((user + nice + system + irq + softirq))
+}
+
+# says FILE WORDS: they are in it.
+says() {
+	local text
+	read -rd '' text <"$1"
+	[[ $text == *"$2"* ]]
+}
 
 # wait_for SECONDS COMMAND...: until it succeeds. After that time it has failed only if the guest then
 # has nothing to do for ten seconds: on a busy host all takes longer, but goes on.
 wait_for() {
-	local tries=$(($1 * 20)) still=0 before
+	local tries=$(($1 * 20)) still=0 busy before
 	shift
 	while ! "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
 		if [ "$tries" -le 0 ]; then
-			before=$(busy_ticks)
-			sleep 1
+			busy_ticks
+			before=$busy
+			pause 1
 			still=$((still + 1))
-			[ $(($(busy_ticks) - before)) -gt 20 ] && still=0
+			busy_ticks
+			[ $((busy - before)) -gt 20 ] && still=0
 			[ $still -lt 10 ] || return 1
 		fi
-		sleep 0.05
+		pause 0.05
 	done
 }
 
@@ -122,21 +144,24 @@ record_start() {
 	run=plain
 	[ -n "$without" ] && recording=$results/without.flt run="without $without"
 	mkdir -p "$results"
+	part start
 	# The recorder's own shell empties its file, perhaps after the first look at it.
 	rm -f "$recording" record.err
 	# shellcheck disable=SC2086
 	faultline record ${record_options:-} ${without:+--disable-probe $without} "$@" -o "$recording" 2>record.err &
 	record_pid=$!
-	if ! wait_for 60 recorder_began || ! grep -q recording record.err; then
+	if ! wait_for 60 recorder_began || ! says record.err recording; then
 		not_ok "recording begins ($run)" "$(tail -n 3 record.err)"
 		return 1
 	fi
+	part workload
 }
-recorder_began() { grep -q recording record.err || ! kill -0 "$record_pid"; }
+recorder_began() { says record.err recording || ! kill -0 "$record_pid"; }
 
 # Stops it; its tables (docs/analysis.md) are then CSV files in ./tables.
 record_stop() {
 	local status
+	part stop
 	kill -INT "$record_pid" 2>/dev/null
 	wait "$record_pid"
 	status=$?
@@ -145,7 +170,9 @@ record_stop() {
 	else
 		not_ok "recorded $run" "exit $status: $(tail -n 3 record.err)"
 	fi
+	part report
 	tables "$recording"
+	part check
 	# Whoever renames functions does so without a word: every recording is asked.
 	equal "probes attached and silent ($run)" "$(column probes probe state silent | paste -sd' ')" "${silent:-}"
 }
@@ -158,10 +185,30 @@ tables() {
 
 # rows TABLE COLUMN...: these columns of a table, tab-separated, one line a row.
 rows() {
-	local table=tables/$1.csv
+	local table=$1
 	shift
-	awk -v wanted="$*" '
+	select_rows "$table" "$*" "" ""
+}
+
+# column TABLE COLUMN [KEY VALUE]...: that column of the rows whose columns have these values.
+column() {
+	local table=$1 wanted=$2 keys= values=
+	shift 2
+	while [ $# -gt 0 ]; do
+		keys+=" $1" values+="$2"$'\t'
+		shift 2
+	done
+	select_rows "$table" "$wanted" "$keys" "$values"
+}
+
+# select_rows TABLE COLUMNS KEYS VALUES
+select_rows() {
+	awk -v wanted="$2" -v keys="$3" -v values="$4" '
 		function split_line(line, field,    n, at, rest) {
+			if (line !~ /"/) {
+				split(line, field, ",")
+				return
+			}
 			n = 0
 			while (line != "") {
 				n++
@@ -184,27 +231,23 @@ rows() {
 				}
 			}
 		}
-		NR == 1 { split_line($0, title); for (i in title) number[title[i]] = i; count = split(wanted, want, " "); next }
+		NR == 1 {
+			split_line($0, title)
+			for (i in title) number[title[i]] = i
+			count = split(wanted, want, " ")
+			key_count = split(keys, key, " ")
+			next
+		}
 		{
 			split("", field)
 			split_line($0, field)
+			found = ""
+			for (i = 1; i <= key_count; i++) found = found field[number[key[i]]] "\t"
+			if (found != values) next
 			out = field[number[want[1]]]
 			for (i = 2; i <= count; i++) out = out "\t" field[number[want[i]]]
 			print out
-		}' "$table"
-}
-
-# column TABLE COLUMN [KEY VALUE]...: that column of the rows whose columns have these values.
-column() {
-	local table=$1 columns=$2 values=
-	shift 2
-	while [ $# -gt 0 ]; do
-		columns+=" $1" values+="$2"$'\t'
-		shift 2
-	done
-	# shellcheck disable=SC2086
-	rows "$table" $columns | awk -F '\t' -v values="$values" '
-		{ rest = $0 "\t"; sub(/^[^\t]*\t/, "", rest) } rest == values { print $1 }'
+		}' "tables/$1.csv"
 }
 
 # How often a probe's program ran, as the recording says.

@@ -17,6 +17,7 @@ if declare -F guest >/dev/null; then
 	guest
 else
 	mkdir -p /work/results
+	part setup
 	setup
 	prepare
 	record_start
@@ -34,6 +35,7 @@ else
 		check_without "$disabled"
 		without=
 	fi
+	part teardown
 	teardown
 fi
 echo "counted $passed $failed $skipped"

@@ -299,16 +299,30 @@ int BPF_PROG(called_iova_link, struct device *dev, struct dma_iova_state *iova, 
 	return error ? 0 : iova_filled(PROBE_DMA_IOVA_LINK, dev, iova, offset, size, &o);
 }
 
+/* The range that dma_iova_destroy() ends on this CPU: since Linux 7.3 that calls dma_iova_unlink(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} destroyed_ranges SEC(".maps");
+
 SEC("fentry/dma_iova_unlink")
 int BPF_PROG(called_iova_unlink, struct device *dev, struct dma_iova_state *iova, size_t offset,
 	     size_t size, unsigned int direction)
 {
 	struct dma_operation o = {0, size, 0, 0, direction, EVENT_DMA_UNMAP};
+	__u64 *destroyed = bpf_map_lookup_elem(&destroyed_ranges, &(__u32){0});
 
+	if (destroyed && *destroyed == (__u64)iova) {
+		*destroyed = 0;
+		probe_hit(PROBE_DMA_IOVA_UNLINK);
+		return 0;
+	}
 	return iova_filled(PROBE_DMA_IOVA_UNLINK, dev, iova, offset, -(__s64)size, &o);
 }
 
-/* Also called by dma_iova_destroy() for a range without links, which has ended the range already. */
+/* Also called by dma_iova_destroy(), which has ended the range already. */
 SEC("fentry/dma_iova_free")
 int BPF_PROG(called_iova_free, struct device *dev, struct dma_iova_state *iova)
 {
@@ -326,8 +340,11 @@ int BPF_PROG(called_iova_destroy, struct device *dev, struct dma_iova_state *iov
 {
 	struct probe_counter *counter = probe_hit(PROBE_DMA_IOVA_DESTROY);
 	struct dma_operation o = {0, mapped, 0, 0, direction, EVENT_DMA_UNMAP};
+	__u64 *destroyed = bpf_map_lookup_elem(&destroyed_ranges, &(__u32){0});
 	__u32 device;
 
+	if (destroyed)
+		*destroyed = mapped ? (__u64)iova : 0;
 	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	o.address = BPF_CORE_READ(iova, addr);

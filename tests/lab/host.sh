@@ -7,20 +7,9 @@ FAULTLINE=${FAULTLINE:-$root/faultline}
 reference=$root/tests/reference
 # The distribution's Python has the modules that tests/setup.sh installs.
 PATH=/usr/bin:$PATH
-failed=0
-
-ok() { echo "ok - $1"; }
-not_ok() {
-	failed=$((failed + 1))
-	echo "not ok - $1${2:+: $2}"
-}
-equal() {
-	if [ "$2" = "$3" ]; then
-		ok "$1 ($2)"
-	else
-		not_ok "$1" "got '$2', expected '$3'"
-	fi
-}
+results=$PWD
+. "$root/tests/lab/guest/words.sh"
+faultline() { "$FAULTLINE" "$@"; }
 
 # top_is_report VIEW TABLE: what a replay ends with is what `report` says of the same recording.
 top_is_report() {
@@ -36,7 +25,102 @@ top_is_report() {
 	fi
 }
 
+# Who owns each symbol of standard input: "SYMBOL kernel", "SYMBOL kernel:MODULE" for one of the
+# kernel's own modules, "SYMBOL module:MODULE" for one from elsewhere.
+owners_of() {
+	sed '/^$/d; s/.*/ &$/; p; s/\$$/\t/' >patterns
+	[ -s patterns ] || return
+	grep -hE -f patterns <(grep -v ']$' ../kallsyms) symbols | awk '
+		FILENAME == "own-modules" { own["[" $1 "]"] = 1; next }
+		{ print $3, $4 == "" ? "kernel" : (($4 in own) ? "module:" : "kernel:") substr($4, 2, length($4) - 2) }' \
+		own-modules - | sort -u
+}
+
+# The symbol whose code makes a probe fire: a tracepoint's is its definition.
+symbol_of() {
+	case $1 in
+	tp_btf* | raw_tp* | tracepoint*) echo "__tracepoint_${1##*[ :/]}" ;;
+	files*) echo files ;;
+	usdt*) echo "${1##* }" ;;
+	*) echo "${1##*[ :/]}" ;;
+	esac
+}
+
+# stage_table FILE RUN [PROBE]: prints which code produced each stage of a recording and holds it
+# against the scenario's table. Without PROBE its row must be "not seen".
+stage_table() {
+	local run=$2 without=${3:-} stage probe expected attach count symbol actual field seen=0 differ=0
+	local -A symbols=() counts=()
+	while IFS=$'\t' read -r probe count attach; do
+		counts[$probe]=$count
+		[ -n "$attach" ] && symbols[$probe]=$(symbol_of "$attach")
+	done < <(cd "${1%.flt}" && rows probes probe hits attach)
+	case $kernel in 6.1) field=3 ;; 6.12) field=4 ;; new) field=5 ;; esac
+	awk -v field=$field '!/^#/ && NF { print $1, $2, $field }' "$stages" >stages.expected
+	# Of the first recording: what a module had is not there any more where it has gone since.
+	[ -s owners ] || while read -r stage probe expected; do
+		echo "${symbols[$probe]:-}"
+	done <stages.expected | owners_of >owners
+	printf '# %-20s | %s\n' "stage ($run)" "produced by"
+	while read -r stage probe expected; do
+		count=${counts[$probe]:-0}
+		symbol=${symbols[$probe]:-}
+		actual=-
+		if [ "$count" -gt 0 ]; then
+			actual=$(sed -n "s/^$symbol //p" owners | paste -sd+ -)
+			actual=${actual:-unknown}
+			[ "$symbol" = files ] && actual=files
+			seen=$((seen + 1))
+		fi
+		[ "$probe" = "$without" ] && expected=-
+		printf '# %-20s | %-24s %s\n' "$stage" "${actual/#-/not seen}" "${symbol:+$count x }${symbol#__tracepoint_}"
+		if [ "$actual" != "$expected" ]; then
+			not_ok "stage $stage ($run)" "produced by '$actual' (probe $probe), expected '$expected'"
+			differ=$((differ + 1))
+		fi
+		echo "$run,$stage,$probe,$actual,$count,$symbol" >>stages.csv
+	done <stages.expected
+	[ -z "$without" ] && [ $seen -eq 0 ] && not_ok "stages were seen" "none"
+	[ $differ -eq 0 ] && ok "$(wc -l <stages.expected) stages ($run) as in the table"
+}
+
+# recorded FILE RUN SILENT: its tables, beside what the guest kept for it.
+recorded() {
+	tables "../$1"
+	equal "probes attached and silent ($2)" "$(column probes probe state silent | paste -sd' ')" "$3"
+}
+
+in_directory() {
+	cd "$1" || return
+	"${@:2}"
+	cd "$results" || exit
+}
+
+# check_recorded: what a scenario without a `guest` of its own has recorded.
+check_recorded() {
+	local file run
+	while IFS=, read -r file run _ <&3; do
+		case $file in
+		run.flt) stage_table $file "$run" ; in_directory run check ;;
+		without.flt) stage_table $file "$run" "${run#without }" ; in_directory without check_without "${run#without }" ;;
+		esac
+	done 3<recordings
+}
+
 kernel=$2
+stages=${1%.sh}.stages
+check() { :; }
+check_without() { :; }
 . "$1"
-host
+[ -e remembered ] && . ./remembered
+if [ -e recordings ]; then
+	while IFS=, read -r file run silent_probes; do
+		mkdir -p "${file%.flt}"
+		in_directory "${file%.flt}" recorded "$file" "$run" "$silent_probes"
+	done <recordings
+fi
+if ! declare -F guest >/dev/null; then
+	if [ -e recordings ]; then check_recorded; else not_ok "something was recorded"; fi
+fi
+if declare -F host >/dev/null; then host; fi
 [ "$failed" -eq 0 ]

@@ -239,7 +239,7 @@ class Runner:
         self.complaints(where, trouble(read(directory, one.name, "dmesg").splitlines(), known), directory)
         seconds = re.search(r"^seconds (\d+)", status, re.M)
         print(f"# {where}: {seconds[1] if seconds else '?'} s")
-        if one.has_host:
+        if one.has_host or os.path.exists(os.path.join(directory, one.name, "recordings")):
             run = subprocess.run([WATCHDOG, "run", "--", "bash", os.path.join(HERE, "host.sh"), one.path, part.kernel],
                                  cwd=os.path.join(directory, one.name), stdin=subprocess.DEVNULL,
                                  capture_output=True, text=True, errors="replace", check=False)

@@ -41,7 +41,7 @@ class Scenario:
                     raise Wrong(f"{path}: no key '{key}': one of {', '.join(KEYS)}")
         if path.endswith(".sh") and not re.search(r"^guest\(\)", text, re.M):
             self.check_stages()
-        self.has_host = re.search(r"^host\(\)", text, re.M) is not None
+        self.has_host = re.search(r"^host\(\)", text, re.M) is not None or not re.search(r"^guest\(\)", text, re.M)
         for kernel in self.list("kernels", None) or KERNELS:
             if kernel not in KERNELS:
                 raise Wrong(f"{path}: no kernel '{kernel}': one of {', '.join(KERNELS)}")

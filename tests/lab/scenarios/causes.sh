@@ -31,8 +31,9 @@ workload() { make_and_miss "run${without:+.without}"; }
 check() { equal "events lost" "$(column loss count what lost)" 0; }
 
 # What is told while none of the probes that know better are there.
-check_without() {
+look() {
 	local recorder probe options=()
+	[ -n "$without" ] || return
 	for probe in mm_copy mm_swap mm_huge mm_hugetlb mm_userfault; do
 		options+=(--disable-probe "$probe")
 	done

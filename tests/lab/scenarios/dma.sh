@@ -50,7 +50,8 @@ setup() {
 		[ -e "$tracing/events/${pair%:*}" ] && echo "${pair#*:} != 0" >"$tracing/events/${pair%:*}"
 	done
 	[ -d $tracing/events/own ] && echo 1 >$tracing/events/own/enable
-	return 0
+	events=$(own_events)
+	remember events
 }
 
 workload() {
@@ -69,9 +70,11 @@ workload() {
 	unload nvme
 	unload virtio_blk
 	cp $tracing/trace trace
+	keep trace
 }
 
 traced() { grep -c " $1: " trace; }
+sum() { awk '{ n += $1 } END { print n + 0 }'; }
 
 check() {
 	local probe event
@@ -79,12 +82,12 @@ check() {
 	equal "the kernel's tracing lost nothing" "$(grep -c 'LOST' trace)" 0
 	while read -r probe event; do
 		equal "$probe, as traced by the kernel" "$(hits "$probe")" "$(traced "$event")"
-	done < <(own_events)
+	done <<<"$events"
 	between "maps for all reads and writes" \
 		"$(($(hits dma_map) + $(hits dma_map_sg) + $(hits dma_iova_link | sed 's/^$/0/')))" $((4 * reads - 16)) 10000
 	[ "$kernel" != new ] || check_that "ranges were taken" test "$(hits dma_iova_destroy)" -gt 0
-	equal "nothing found no room" "$(rows dma refused | paste -sd+ | bc)" 0
-	equal "no mapping is unknown" "$(rows dma unknown | paste -sd+ | bc)" 0
+	equal "nothing found no room" "$(rows dma refused | sum)" 0
+	equal "no mapping is unknown" "$(rows dma unknown | sum)" 0
 	equal "no live mapping of the disk is left" "$(rows dma driver live | awk '$1 == "nvme" { s += $2 } END { print s + 0 }')" 0
 	equal "no live bytes of the disk are left" \
 		"$(rows dma driver live_size_bytes | awk '$1 == "nvme" { s += $2 } END { print s + 0 }')" 0
@@ -95,7 +98,7 @@ check() {
 
 check_without() {
 	equal "without dma_alloc: frees of unknown memory" \
-		"$(rows dma unknown | paste -sd+ | bc)" "$(traced "$(own_events | awk '$1 == "dma_free" { print $2 }')")"
+		"$(rows dma unknown | sum)" "$(traced "$(awk '$1 == "dma_free" { print $2 }' <<<"$events")")"
 }
 
 teardown() {

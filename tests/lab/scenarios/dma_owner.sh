@@ -14,6 +14,7 @@ setup() { load faultline_device devices=1; }
 workload() {
 	dma_driver work >truth || not_ok "the driver works" "exit $?"
 	sleep 2
+	keep truth
 }
 
 # truth NAME
@@ -58,7 +59,7 @@ check_faults() {
 	equal "the mapping" "$(faults mapping | awk '{ print $2 }')" "$(truth stale)"
 	equal "it was unmapped before each fault" \
 		"$(rows iommu_faults time unmapped | awk -F '\t' '$2 == "" || $2 > $1' | wc -l)" 0
-	faultline report "$results/run.flt" >report.text
+	faultline report ../run.flt >report.text
 	check_that "the report names the owner" \
 		grep -q "that dma_driver (pid $(truth pid)) had mapped" report.text
 	check_that "and the leak" grep -q "13 mappings, 104K, have stayed long" report.text

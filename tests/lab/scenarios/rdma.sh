@@ -42,9 +42,9 @@ setup() {
 
 # The kernel's own statistic.
 statistic() { rdma statistic show link rxe0/1 | tr ' ' '\n' | awk -v name="$1" 'found { print; exit } $0 == name { found = 1 }'; }
-moved() { echo $(($(statistic "$1") - ${before[$1]})); }
+moved() { echo $((${after[$1]} - ${before[$1]})); }
 counted="send_rnr_err rcvd_rnr_err completer_retry_err duplicate_request"
-declare -A before
+declare -A before after
 prepare() {
 	local name
 	for name in $counted; do before[$name]=$(statistic "$name"); done
@@ -90,11 +90,19 @@ stock() {
 }
 
 workload() {
-	if ! on_demand; then
+	local name
+	if on_demand; then
+		paging_traffic
+	else
 		traffic pinned --pinned --evict none --count 19
 		traffic late --pinned --evict none --operation send --count 3 --late 30ms --passes 1
-		return
 	fi
+	for name in $counted; do after[$name]=$(statistic "$name"); done
+	declare -p before after >statistics
+	keep ./*.csv statistics
+}
+
+paging_traffic() {
 	traffic all --count 61
 	traffic two --two-processes --operation write,read-local --count 13 --passes 3 --evictions 2
 	traffic prefetch --operation write,read --count 17 --prefetch
@@ -137,6 +145,14 @@ check_without_paging() {
 		check_that "$probe says why" grep -q "^this kernel has no rxe_ib_" <(column probes reason probe $probe)
 	done
 	equal "on-demand faults" "$(rows odp faults | wc -l)" 0
+}
+
+look() {
+	[ -z "$without" ] || return
+	# Where the lock may be let go, a fault that waits for storage is tried a second time.
+	again=$(grep -q ' hmm_range_fault_unlocked_timeout' /proc/kallsyms && echo 11)
+	remember again
+	! on_demand || return
 	if faultline-inject odp --device rxe0 --count 1 2>refused; then
 		not_ok "traffic over on-demand memory is refused" "it went through"
 	else
@@ -145,7 +161,7 @@ check_without_paging() {
 }
 
 check_faults() {
-	local forced prefetched faults ones again=0
+	local forced prefetched faults ones
 	forced=$(own forced all.csv two.csv prefetch.csv late.csv offset.csv pageout.csv slow.csv)
 	prefetched=$(own prefetched prefetch.csv)
 	faults=$((forced - prefetched))
@@ -157,8 +173,6 @@ check_faults() {
 	for ones in "fault handler started" "fault resolved" "fault mapped"; do
 		equal "events: $ones" "$(column events events kind "$ones")" "$(column odp faults process all)"
 	done
-	# Where the lock may be let go, a fault that waits for storage is tried a second time.
-	grep -q ' hmm_range_fault_unlocked_timeout' /proc/kallsyms && again=11
 	equal "handle_mm_fault within them" "$(hits mm_fault)" $(($(column odp faults process all) + again))
 	equal "prefetches" "$(ours prefetches)" "$(own prefetches prefetch.csv)"
 	equal "pages of prefetches" "$(ours prefetched_pages)" "$prefetched"
@@ -193,10 +207,11 @@ check_slow() {
 		"$(moved completer_retry_err)"
 	between "longest fault beside them, us" $((longest / 1000)) 20000 2000000
 	check_that "report links the two" grep -q "retransmissions, .* between readings in which on-demand faults" \
-		<(faultline report "$recording" | tr '\n' ' ')
+		<(faultline report ../run.flt | tr '\n' ' ')
 }
 
 check() {
+	. ./statistics
 	equal "events lost" "$(column loss count what lost)" 0
 	check_counters
 	check_mlx5

@@ -82,10 +82,11 @@ guest() {
 		silent+=" odp_resolved"
 	fi
 	record_options=$attach
-	record_start && workload && record_stop && check
-	cp "$recording" "$results/silent.flt"
+	other=silent
+	record_start && workload && record_stop && tables "$recording" && check
 	silent=
 	record_options=$off
-	record_start && workload && record_stop && check_off
+	other=off
+	record_start && workload && record_stop && tables "$recording" && check_off
 	teardown
 }

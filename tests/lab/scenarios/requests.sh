@@ -24,6 +24,7 @@ workload() {
 	[ -n "$without" ] && return
 	raise burst -r4001 -G4 -s2
 	raise mixed -r503 -G8 -s3
+	keep inject.out
 }
 
 # Whose code queued and resolved them (docs/kmod.md): the probes are on the workqueue and cannot tell.

@@ -54,10 +54,12 @@ workload() {
 	status=$?
 	written=$(($(swapped_out) - written))
 	equal "the machine ends well: $(tail -n 1 run.err)" $status 0
+	echo "$written" >written
+	keep results.csv written
 }
 
 check() {
-	local evicted
+	local evicted written=$(<written)
 	evicted=$(awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["evicted"] }' results.csv)
 	equal "events lost" "$(column loss count what lost)" 0
 	equal "I/Os, evictions and errors" "$(awk -F , '
@@ -65,7 +67,6 @@ check() {
 		{ print $at["ios"], $at["evicted"] == $at["evict_asked"], $at["errors"], $at["violations"] }' results.csv)" "422 1 0 0"
 	# One that came back and was not written to keeps its place in swap.
 	check_that "the kernel wrote $written pages for $evicted evictions" test "$evicted" -gt 20 -a "$written" -gt 20
-	cp results.csv "$results"
 }
 
 check_without() {

@@ -58,6 +58,7 @@ workload() {
 	sleep 0.2
 	dmesg >log
 	faulting >"$results/${without:-plain}.faulting"
+	keep truth log
 }
 
 lines() { grep -c 'DMAR: \[DMA .*fault addr' log; }
@@ -74,26 +75,24 @@ check() {
 		"$((($(grep -o 'dmar_fault: [0-9]* callbacks' log | grep -o '[0-9]*' | sort -n | tail -n 1) + 10) / 3))" "$burst"
 	equal "the handler ran once a fault" "$(hits vtd_fault)" "$(faulting)"
 	equal "retry: the page came over in the end" "$(truth retry verified_bytes)" 2048
-	check_registers
 }
 
 # All of them decoded, where reading the IOMMU's registers was allowed.
-check_registers() {
-	local recording=$results/registers.flt
-
-	rm -f "$recording"
-	# shellcheck disable=SC2086
-	faultline record $record_options --iommu-registers -o "$recording" 2>registers.err &
-	wait_for 60 grep -q recording registers.err || not_ok "recording with registers" "$(tail -n 2 registers.err)"
+look() {
+	local other=registers
+	[ -z "$without" ] || return
+	record_start --iommu-registers
 	drive registers fault $burst "$nvme"
 	drive stale stale 3 "$nvme"
-	kill -INT $!
-	wait $!
-	tables "$recording"
+	record_stop
+	truth stale pid >"$results/stale.pid"
+	keep truth
+}
+check_registers() {
+	equal "registers: events lost" "$(column loss count what lost)" 0
 	equal "registers: all are decoded" "$(column events events kind "unrecoverable fault")" \
 		"$(($(truth registers faulting) + $(truth stale faulting)))"
 	equal "registers: none is unseen" "$(column events events kind "unrecoverable fault not decoded")" ""
-	truth stale pid >"$results/stale.pid"
 }
 
 check_without() {
@@ -111,6 +110,7 @@ teardown() {
 # The sum of what the events say to be unseen, by the independent reader; and whose the addresses were.
 host() {
 	local sums
+	in_directory registers check_registers
 	sums=$(python3 - "$reference" run.flt without.flt registers.flt "$(cat stale.pid)" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])

@@ -78,12 +78,14 @@ slowly() {
 		-- bash -e slowly
 }
 
+# The port of the stock programs, 18515, in the tables of TCP sockets.
+listening() { grep -q ':4853 .* 0A ' /proc/net/tcp /proc/net/tcp6; }
 # stock PROGRAM OPTION...: as two processes over lo.
 stock() {
 	local program=$1 server
 	"$@" >"$program.server" 2>&1 &
 	server=$!
-	sleep 1
+	wait_for 30 listening || not_ok "$program: server listens" "$(tail -n 1 "$program.server")"
 	check_that "$program: client" "$@" 127.0.0.1
 	wait $server
 	equal "$program: server" $? 0

@@ -9,7 +9,7 @@
 # devices: -device pcie-root-port,id=first,chassis=1,slot=1 -device pcie-root-port,id=second,chassis=2,slot=2 -device nvme,drive=one,serial=one,bus=first -device nvme,drive=two,serial=two,bus=second
 # modules: nvme
 # disabled: device_release
-# kernels: 6.1 new
+# command line 6.12: slub_max_order=0 slub_min_objects=1
 # alone: yes
 # time limit: 150
 

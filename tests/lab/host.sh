@@ -101,9 +101,16 @@ check_recorded() {
 	local file run
 	while IFS=, read -r file run _ <&3; do
 		case $file in
-		run.flt) stage_table $file "$run" ; in_directory run check ;;
-		without.flt) stage_table $file "$run" "${run#without }" ; in_directory without check_without "${run#without }" ;;
+		run.flt)
+			stage_table "$file" "$run"
+			cd run && check
+			;;
+		without.flt)
+			stage_table "$file" "$run" "${run#without }"
+			cd without && check_without "${run#without }"
+			;;
 		esac
+		cd "$results" || exit
 	done 3<recordings
 }
 

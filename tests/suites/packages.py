@@ -142,7 +142,7 @@ class Check:
         else:
             return
         self.shared[path], self.texts[path] = calls, (text, guest)
-        if path.endswith("lib.sh"):
+        if path.endswith(("lib.sh", "words.sh")):
             self.runners.update(calls.runners)
 
     def file(self, path):
@@ -170,13 +170,13 @@ class Check:
 
     def functions(self, path):
         """Those of what it may source or be sourced by: files of its folder, and what suites and scenarios share."""
-        shared = [p for p in self.shared if p.endswith(("lib.sh", "lab/host.sh")) or os.path.dirname(p) == os.path.dirname(path)]
+        shared = [p for p in self.shared if p.endswith(("lib.sh", "words.sh", "lab/host.sh")) or os.path.dirname(p) == os.path.dirname(path)]
         return {"guest", "host", "workload"}.union(*(self.shared[p].functions for p in shared))
 
 
 def main():
     check = Check(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "tests/setup.sh"))
-    paths = sorted(files(), key=lambda path: not path.endswith("lib.sh"))
+    paths = sorted(files(), key=lambda path: not path.endswith(("lib.sh", "words.sh")))
     for path in paths:
         check.read(path)
     for path in check.shared:

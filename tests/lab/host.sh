@@ -99,6 +99,9 @@ in_directory() {
 # check_recorded: what a scenario without a `guest` of its own has recorded.
 check_recorded() {
 	local file run
+	for file in run.flt without.flt; do
+		[ -s $file ] && grep -q "^$file," recordings || not_ok "there is $file"
+	done
 	while IFS=, read -r file run _ <&3; do
 		case $file in
 		run.flt)

@@ -55,7 +55,7 @@ def command(boot, vmlinuz, initramfs, directory, interactive):
         args += ["-serial", "mon:stdio"]
     else:
         args += ["-serial", f"file:{directory}/console"]
-    args += ["-device", "virtio-serial-pci", "-chardev", f"file,id=results,path={directory}/results.tar",
+    args += ["-device", "virtio-serial-pci,ioeventfd=off", "-chardev", f"file,id=results,path={directory}/results.tar",
              "-device", "virtserialport,chardev=results,name=results"]
     for name, size in boot.disks().items():
         path = os.path.join(directory, f"{name}.disk")

@@ -2,6 +2,7 @@
 # How long it takes until a recording of one second begins, and until it is gone: read by
 # bench/start_stop_bench.py, which adds bpftrace and another faultline to compare with.
 # iommu: intel
+# clock: host
 # memory: 1536
 # time limit: 900
 

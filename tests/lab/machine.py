@@ -45,12 +45,14 @@ def command(boot, vmlinuz, initramfs, directory, interactive):
     # iommu comes first: QEMU wants it there before the devices it serves.
     # CPUs take turns: emulated side by side, one may run an instruction that another is just patching
     # (int3 of a function that gets its probe), which is QEMU's and not the kernel's fault.
-    # The guest's clock counts what it computes, a ns an instruction, and sleeps as long as it is told:
-    # how busy the host is changes none of its times, nor what its timer interrupts.
-    args = [QEMU, "-M", "q35,kernel-irqchip=split", "-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu", CPU, "-smp", str(boot.cpus),
+    args = [QEMU, "-M", "q35,kernel-irqchip=split", "-accel", "tcg,thread=single", "-cpu", CPU, "-smp", str(boot.cpus),
             "-m", str(boot.memory), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             *scenario.IOMMUS[boot.iommu][1], "-kernel", vmlinuz, "-initrd", initramfs,
             "-append", " ".join([COMMAND_LINE, boot.command_line(), "-- shell" if interactive else ""]).strip()]
+    if boot.own_clock:
+        # It counts what the guest computes, a ns an instruction, and sleeps as long as it is told: how
+        # busy the host is changes none of its times, nor what its timer interrupts.
+        args += ["-icount", "shift=0"]
     if interactive:
         args += ["-serial", "mon:stdio"]
     else:

@@ -11,7 +11,8 @@ IOMMUS = {
     "virtio": ("", ["-device", "virtio-iommu-pci"]),
 }
 KEYS = ("kernels", "iommu", "command line", "cpus", "memory", "disk", "devices", "modules", "own modules",
-        "programs", "paths", "files", "disabled", "cpu limit", "quiet limit", "alone", "expected message")
+        "programs", "paths", "files", "disabled", "cpu limit", "quiet limit", "alone", "clock",
+        "expected message")
 KEY = re.compile(r"^# (%s)(?: (6\.1|6\.12|new))?: *(.*?) *$" % "|".join(KEYS))
 
 
@@ -48,6 +49,8 @@ class Scenario:
         for kernel in KERNELS:
             if self.one("iommu", kernel, "none") not in IOMMUS:
                 raise Wrong(f"{path}: no IOMMU '{self.one('iommu', kernel)}': one of {', '.join(IOMMUS)}")
+            if self.one("clock", kernel, "own") not in ("own", "host"):
+                raise Wrong(f"{path}: no clock '{self.one('clock', kernel)}': own or host")
             for key in ("cpus", "memory", "cpu limit", "quiet limit"):
                 self.number(key, kernel, 1)
 
@@ -88,7 +91,7 @@ class Scenario:
         """Scenarios that agree in this may follow one another in one guest."""
         alone = self.name if self.one("alone", kernel) == "yes" else ""
         return (kernel, self.one("iommu", kernel, "none"), self.one("command line", kernel),
-                self.number("cpus", kernel, 1), alone)
+                self.number("cpus", kernel, 1), self.one("clock", kernel), alone)
 
 
 class Boot:
@@ -98,6 +101,7 @@ class Boot:
         self.kernel = kernel
         self.scenarios = sorted(scenarios, key=lambda scenario: scenario.name)
         self.iommu = self.scenarios[0].one("iommu", kernel, "none") if scenarios else "none"
+        self.own_clock = not scenarios or self.scenarios[0].one("clock", kernel, "own") == "own"
         self.cpus = max([s.number("cpus", kernel, 1) for s in scenarios], default=1)
         self.memory = max([s.number("memory", kernel, 768) for s in scenarios], default=768)
 

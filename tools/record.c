@@ -21,9 +21,10 @@
 #include "lib/capture/probes.h"
 #include "tools/verbs.h"
 
-#define PROGRESS_NS  (2 * NSEC_PER_SEC)
-#define TERMINATE_NS (2 * NSEC_PER_SEC) /* for a command that was asked to end */
-#define POLL_NS	     (20 * NSEC_PER_MSEC)
+#define PROGRESS_NS	(2 * NSEC_PER_SEC)
+#define TERMINATE_NS	(2 * NSEC_PER_SEC) /* for a command that was asked to end */
+#define EVENTS_FOR_MEAN 1000
+#define POLL_NS		(20 * NSEC_PER_MSEC)
 
 static volatile sig_atomic_t signals;	  /* how many came */
 static volatile sig_atomic_t last_signal; /* to hand on to the command, 0 if it has it already */
@@ -116,10 +117,13 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	record_answer_print(r->answer);
-	fprintf(stderr, "%s: %llu events in %s, %s, %.1f bytes/event, ", r->options->writer.path,
-		stats->events, units_format_duration(capture_recorded_ns(r->capture), duration),
-		units_format_size(stats->bytes, bytes),
-		stats->events ? (double)stats->bytes / stats->events : 0.0);
+	fprintf(stderr, "%s: %llu event%s in %s, %s, ", r->options->writer.path, stats->events,
+		stats->events == 1 ? "" : "s",
+		units_format_duration(capture_recorded_ns(r->capture), duration),
+		units_format_size(stats->bytes, bytes));
+	/* Of a few events it would be the size of what surrounds them. */
+	if (stats->events >= EVENTS_FOR_MEAN)
+		fprintf(stderr, "%.1f bytes/event, ", (double)stats->bytes / stats->events);
 	if (floor)
 		fprintf(stderr, "%llu lost: numbers are floors (%s)%s\n", lost_events(&r->loss),
 			floor_text(floor, text), r->loss.lost ? "; try a larger --ring-size" : "");
@@ -262,6 +266,8 @@ static int start(struct recording *r)
 	error = capture_open(&r->capture, &o->capture);
 	if (!error)
 		error = trace_writer_open(&r->writer, &o->writer);
+	if (error == -EEXIST)
+		error = failed(error, "%s, or let --force replace it", failure_text());
 	if (error == -EINVAL && o->writer.max_bytes)
 		error = failed_in(error, "--max-size");
 	if (error)

@@ -26,6 +26,7 @@ struct timeline {
 	__u64 slowest;
 	struct fault *kept; /* slowest first */
 	size_t count;
+	__u64 seen; /* within the time asked for */
 	__u64 matched;
 	bool began; /* the table, where all faults go out as they come */
 	int error;
@@ -210,6 +211,7 @@ static void on_finished(void *self, const struct fault *fault)
 {
 	struct timeline *t = self;
 
+	t->seen++;
 	if (t->error || !matches(t, fault))
 		return;
 	t->matched++;
@@ -217,6 +219,19 @@ static void on_finished(void *self, const struct fault *fault)
 		t->error = put(t, fault);
 	else
 		keep(t, fault);
+}
+
+/* Whether there was none, or none of this kind. */
+static int write_nothing(const struct timeline *t, struct writer *writer)
+{
+	const char *only = t->device && t->by_id ? "--device and --fault"
+			   : t->device		 ? "--device"
+						 : "--fault";
+
+	if (t->seen)
+		return writer_note(writer, "Of %llu faults none fits %s.", t->seen, only);
+	return writer_note(writer, "No page request was recorded; `faultline report` says what was "
+				   "watched and what was not.");
 }
 
 static int write_all(struct timeline *t)
@@ -228,7 +243,7 @@ static int write_all(struct timeline *t)
 		err = put(t, &t->kept[i]);
 	if (err || t->offline.output.to.format == OUTPUT_TEXT) {
 		if (!err && !t->matched)
-			err = writer_note(writer, "No fault matches.");
+			err = write_nothing(t, writer);
 		else if (!err && t->count < t->matched && !t->all)
 			err = writer_note(writer, "The slowest %zu of %llu faults.", t->count,
 					  t->matched);

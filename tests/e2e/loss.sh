@@ -77,7 +77,7 @@ kill -KILL $storm_pid
 wait $storm_pid 2>/dev/null
 rm -rf csv
 "$FAULTLINE" report run.flt --csv=csv >/dev/null 2>&1
-check "a stopped recorder recorded for a second: $(grep 'events in' record.err)" grep -q ' events in 1\.0[0-9]*s,' record.err
+check "a stopped recorder recorded for a second: $(grep 'events in' record.err)" grep -q ' events\? in 1\.0[0-9]*s,' record.err
 check "with events ($(total csv/loss.csv received))" test "$(total csv/loss.csv received)" -gt 0
 equal "and counts them: received + lost + missed = produced" \
 	$(($(total csv/loss.csv received) + $(total csv/loss.csv lost) + $(total csv/loss.csv missed))) "$(total csv/loss.csv produced)"

@@ -34,8 +34,16 @@ for how in "" "--keep 1m"; do
 	keeps "a directory as command $how" 4 'cannot be run: Permission denied' "$@" -- ./.
 	keeps "no such process $how" 1 'process' "$@" -p 4194303
 done
-keeps "refused unasked" 1 'exists already' "$FAULTLINE" record -o good.flt -- true
+keeps "refused unasked" 1 'exists already; .*--force' "$FAULTLINE" record -o good.flt -- true
 equal "nothing else is left of all these" "$(ls)" "$(printf '%s\n' err good.flt noshell out)"
+
+# What is said when nothing has happened: no mean of no events, and not that something "does not match".
+"$FAULTLINE" record -o nothing.flt -- true 2>err
+check "nothing happened: the recorder's last line" grep -qE '^nothing.flt: [0-9]+ events? in [^,]*, [0-9.]+K, nothing lost$' err
+check "nothing happened: the recorder says so first" grep -q '^0 I/O page faults' err
+equal "nothing happened: timeline" "$("$FAULTLINE" timeline nothing.flt --device none | paste -sd ' ')" \
+	"No page request was recorded; \`faultline report\` says what was watched and what was not."
+rm -f nothing.flt
 
 # Killed at any instant there is one of the two: the old one, or the new one as far as it came.
 older=0 newer=0 neither=0

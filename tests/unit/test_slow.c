@@ -178,21 +178,23 @@ static void a_daemon_goes_on(void **state)
 	expect_nobody(&started);
 }
 
-/* Signals ignored in the command: of a shell's words, those that were ignored before, and SIGPIPE is not. */
+/*
+ * Signals ignored in the command: of a shell's words, those that were ignored before, and SIGPIPE is
+ * not. Of the first 28: 32 and 33 are the C library's own, ignored in what posix_spawn() has started, as
+ * tests/watchdog.py does.
+ */
 static void it_inherits_no_signal_handling(void **state)
 {
 	static const struct {
 		int ignored;
 		const char *mask;
-	} cases[] = {{0, "0000000000000000"},
-		     {SIGHUP, "0000000000000001"},
-		     {SIGPIPE, "0000000000001000"},
-		     {SIGINT, "0000000000000000"}};
+	} cases[] = {
+		{0, "0000000"}, {SIGHUP, "0000001"}, {SIGPIPE, "0001000"}, {SIGINT, "0000000"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct started started =
-			start("exec sed -n 's/^SigIgn:.//p' /proc/self/status", cases[i].ignored);
+		struct started started = start(
+			"exec sed -n 's/^SigIgn:.\\{10\\}//p' /proc/self/status", cases[i].ignored);
 
 		expect_line(&started, cases[i].mask);
 		assert_int_equal(status_of(&started), 0);

@@ -74,20 +74,18 @@ SEC("tp_btf/dma_map_sg")
 int BPF_PROG(dma_map_sg, struct device *dev, struct scatterlist *list, int nents, int mapped,
 	     unsigned int direction)
 {
-	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_MAP},
-			       .purpose = SG_MAP};
+	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_MAP}};
 
-	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk);
+	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, SG_MAP);
 }
 
 SEC("tp_btf/dma_unmap_sg")
 int BPF_PROG(dma_unmap_sg, struct device *dev, struct scatterlist *list, int nents,
 	     unsigned int direction)
 {
-	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP},
-			       .purpose = SG_UNMAP};
+	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP}};
 
-	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk);
+	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, SG_UNMAP);
 }
 
 static __always_inline int alloc_range(void *ctx, __u32 probe, struct device *dev, void *memory,
@@ -155,10 +153,9 @@ static __always_inline int sync_range(__u32 probe, struct device *dev, __u64 add
 static __always_inline int sync_list(void *ctx, __u32 probe, struct device *dev,
 				     struct scatterlist *list, int nents, __u32 direction)
 {
-	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_SYNC},
-			       .purpose = SG_LOOK};
+	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_SYNC}};
 
-	return dma_list(ctx, probe, dev, list, nents, &walk);
+	return dma_list(ctx, probe, dev, list, nents, &walk, SG_LOOK);
 }
 
 #define SYNC_SINGLE(section, name, probe)                                                          \

@@ -140,11 +140,10 @@ struct sg_walk {
 	struct dma_operation sum;
 	__u32 device;
 	__u32 stack;
-	__u32 purpose;
-	__u32 reserved;
 };
 
-static __always_inline void sg_segment(struct sg_walk *walk, __u64 address, __u64 bytes)
+static __always_inline void sg_segment(struct sg_walk *walk, enum sg_purpose purpose, __u64 address,
+				       __u64 bytes)
 {
 	struct mapping_request request = {
 		.address = address,
@@ -156,14 +155,14 @@ static __always_inline void sg_segment(struct sg_walk *walk, __u64 address, __u6
 		.flags = direction_flags(walk->sum.direction),
 	};
 
-	if (walk->purpose == SG_MAP && !mapping_enter(&request))
+	if (purpose == SG_MAP && !mapping_enter(&request))
 		dma_astray(walk->device, LIVE_REFUSED, bytes);
-	else if (walk->purpose == SG_UNMAP && !mapping_leave(walk->device, address, bytes))
+	else if (purpose == SG_UNMAP && !mapping_leave(walk->device, address, bytes))
 		dma_astray(walk->device, LIVE_UNKNOWN, bytes);
 }
 
 /* Takes the next entry; nonzero: it was the last. */
-global_function int sg_take(struct sg_walk *walk)
+static __always_inline int sg_take(struct sg_walk *walk, enum sg_purpose purpose)
 {
 	struct scatterlist *entry;
 	__u64 link, address, bytes;
@@ -185,29 +184,47 @@ global_function int sg_take(struct sg_walk *walk)
 	if (!walk->sum.bytes)
 		walk->sum.address = address;
 	walk->sum.bytes += bytes;
-	if (walk->purpose != SG_LOOK)
-		sg_segment(walk, address, bytes);
+	if (purpose != SG_LOOK)
+		sg_segment(walk, purpose, address, bytes);
 	walk->entry = (__u64)entry + bpf_core_type_size(struct scatterlist);
 	return 0;
 }
 
-static long sg_step(__u32 step, void *walk)
-{
-	return sg_take(walk) ? 1 : 0;
-}
+/* For each purpose: a program is verified with all that what it calls may do. */
+#define SG_STEP(name, purpose)                          \
+	global_function int name(struct sg_walk *walk)  \
+	{                                               \
+		return sg_take(walk, purpose);          \
+	}                                               \
+	static long name##_step(__u32 step, void *walk) \
+	{                                               \
+		return name(walk) ? 1 : 0;              \
+	}
+
+SG_STEP(sg_map, SG_MAP)
+SG_STEP(sg_unmap, SG_UNMAP)
+SG_STEP(sg_look, SG_LOOK)
 
 static __always_inline int dma_list(void *ctx, __u32 probe, struct device *dev,
-				    struct scatterlist *list, int count, struct sg_walk *walk)
+				    struct scatterlist *list, int count, struct sg_walk *walk,
+				    enum sg_purpose purpose)
 {
 	struct probe_counter *counter = probe_hit(probe);
+	__u32 steps;
 
 	if (!counter || count <= 0 || !device_wanted(counter, dev, &walk->device))
 		return 0;
 	walk->entry = (__u64)list;
 	walk->sum.value = count;
-	walk->stack = walk->purpose == SG_MAP ? mapping_stack(ctx) : 0;
-	bpf_loop(count < SG_ENTRIES_MAX ? count : SG_ENTRIES_MAX, sg_step, walk, 0);
-	if (walk->purpose == SG_MAP && count > SG_ENTRIES_MAX)
+	walk->stack = purpose == SG_MAP ? mapping_stack(ctx) : 0;
+	steps = count < SG_ENTRIES_MAX ? count : SG_ENTRIES_MAX;
+	if (purpose == SG_MAP)
+		bpf_loop(steps, sg_map_step, walk, 0);
+	else if (purpose == SG_UNMAP)
+		bpf_loop(steps, sg_unmap_step, walk, 0);
+	else
+		bpf_loop(steps, sg_look_step, walk, 0);
+	if (purpose == SG_MAP && count > SG_ENTRIES_MAX)
 		dma_astray(walk->device, LIVE_REFUSED, 0);
 	return dma_tell(counter, walk->device, &walk->sum);
 }

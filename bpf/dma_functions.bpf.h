@@ -81,18 +81,13 @@ int BPF_PROG(called_map, struct device *dev, void *page, size_t offset, size_t s
 	return address == DMA_FAILED ? 0 : dma_mapped(ctx, PROBE_DMA_MAP, dev, &o);
 }
 
-/* Where dma_iova_* is but no tracepoint of dma_map_resource(), it calls what has one. */
-#define resources_are_traced() bpf_core_type_exists(struct dma_iova_state)
-
 SEC("fexit/dma_map_resource")
 int BPF_PROG(called_map_resource, struct device *dev, __u64 physical, size_t size,
 	     unsigned int direction, unsigned long attributes, __u64 address)
 {
 	struct dma_operation o = {address, size, physical, 0, direction, EVENT_DMA_MAP};
 
-	if (address == DMA_FAILED || resources_are_traced())
-		return 0;
-	return dma_mapped(ctx, PROBE_DMA_MAP_RESOURCE, dev, &o);
+	return address == DMA_FAILED ? 0 : dma_mapped(ctx, PROBE_DMA_MAP_RESOURCE, dev, &o);
 }
 
 /* The table first, the count at the return, where the time is known. */
@@ -143,7 +138,7 @@ int BPF_PROG(called_unmap_resource, struct device *dev, __u64 address, size_t si
 {
 	struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_UNMAP};
 
-	return resources_are_traced() ? 0 : dma_unmapped(PROBE_DMA_UNMAP_RESOURCE, dev, &o);
+	return dma_unmapped(PROBE_DMA_UNMAP_RESOURCE, dev, &o);
 }
 
 SEC("fentry/__dma_map_sg_attrs")
@@ -159,20 +154,18 @@ int BPF_PROG(called_map_sg, struct device *dev, struct scatterlist *list, int ne
 {
 	struct sg_walk walk = {.sum = {.direction = direction,
 				       .kind = EVENT_DMA_MAP,
-				       .latency_ns = call_ends(CALL_MAP_SG, dev, (__u64)list, 0)},
-			       .purpose = SG_MAP};
+				       .latency_ns = call_ends(CALL_MAP_SG, dev, (__u64)list, 0)}};
 
-	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk);
+	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, SG_MAP);
 }
 
 SEC("fentry/dma_unmap_sg_attrs")
 int BPF_PROG(called_unmap_sg, struct device *dev, struct scatterlist *list, int nents,
 	     unsigned int direction)
 {
-	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP},
-			       .purpose = SG_UNMAP};
+	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP}};
 
-	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk);
+	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, SG_UNMAP);
 }
 
 SEC("fentry/dma_alloc_attrs")

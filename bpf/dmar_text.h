@@ -12,6 +12,8 @@
 #ifndef FAULTLINE_DMAR_TEXT_H
 #define FAULTLINE_DMAR_TEXT_H
 
+#include "bpf/bits.h"
+
 #ifdef __bpf__
 #define dmar_function __attribute__((noinline))
 #else
@@ -21,6 +23,7 @@
 #endif
 
 #define DMAR_TEXT 128 /* of a line; a power of two. What follows the reason is prose. */
+#define DMAR_GAP  32  /* more than lies between two things that are looked for */
 
 /* A line and where reading it has come to. */
 struct dmar_scan {
@@ -45,12 +48,12 @@ struct dmar_fault {
 	__u8 reserved[3];
 };
 
-/* Goes to the next place of this character; false if there is none. */
+/* Goes to the next place of this character; false if there is none near. */
 dmar_function int dmar_find(struct dmar_scan *scan, char wanted)
 {
 	if (!scan)
 		return 0;
-	for (int i = 0; i < DMAR_TEXT; i++) {
+	for (int i = 0; i < DMAR_GAP; i++) {
 		char c = scan->text[scan->at & (DMAR_TEXT - 1)];
 
 		if (c == wanted)
@@ -62,6 +65,17 @@ dmar_function int dmar_find(struct dmar_scan *scan, char wanted)
 	return 0;
 }
 
+/* What the character is worth as a hexadecimal digit, 16 if it is none. */
+static inline __u32 dmar_digit(__u8 c)
+{
+	__u64 is_decimal = ((__u64)(__u32)(c - '0') - 10) >> 63;
+	__u64 is_letter = ((__u64)(__u32)(c - 'a') - 6) >> 63;
+
+	bits_opaque(is_decimal);
+	bits_opaque(is_letter);
+	return 16 + is_decimal * (c - '0' - 16) + is_letter * (c - 'a' + 10 - 16);
+}
+
 /* Reads the hexadecimal digits that stand here; false if there is none. */
 dmar_function int dmar_number(struct dmar_scan *scan)
 {
@@ -70,15 +84,11 @@ dmar_function int dmar_number(struct dmar_scan *scan)
 	scan->number = 0;
 	scan->digits = 0;
 	for (int i = 0; i < 16; i++) {
-		__u32 c = (__u8)scan->text[scan->at & (DMAR_TEXT - 1)];
+		__u32 digit = dmar_digit(scan->text[scan->at & (DMAR_TEXT - 1)]);
 
-		if (c - '0' < 10)
-			c -= '0';
-		else if (c - 'a' < 6)
-			c -= 'a' - 10;
-		else
+		if (digit >= 16)
 			break;
-		scan->number = scan->number << 4 | c;
+		scan->number = scan->number << 4 | digit;
 		scan->digits++;
 		scan->at++;
 	}

@@ -237,25 +237,21 @@ static __always_inline bool is_inject(__u32 kind)
 }
 
 /* Follows the arguments; false if the device filter leaves the event out. */
-static __always_inline bool take_probe(struct pt_regs *ctx, const struct usdt_site *site,
+static __always_inline bool take_probe(const union arguments *a, __u32 kind,
 				       struct probe_counter *counter, struct event *event)
 {
 	struct device_state *device = NULL;
-	__u32 kind = site->kind;
-	union arguments a;
 
-	for (int i = 0; i < USDT_ARGUMENTS; i++)
-		a.at[i] = read_argument(ctx, &site->arguments[i]);
-	if (!is_inject(kind) || (__u32)a.inject.device != EVERY)
-		device = emulated_device(counter, (__u32)a.at[0]);
+	if (!is_inject(kind) || (__u32)a->inject.device != EVERY)
+		device = emulated_device(counter, (__u32)a->at[0]);
 	if (device_dropped(device))
 		return false;
 	if (kind <= EVENT_FAULT_ABANDON)
-		fault_stage(counter, event, &a, kind, device);
+		fault_stage(counter, event, a, kind, device);
 	else if (event && is_inject(kind))
-		fill_inject(event, &a, device);
+		fill_inject(event, a, device);
 	else if (event)
-		fill_invalidate(event, &a, device);
+		fill_invalidate(event, a, device);
 	return true;
 }
 
@@ -273,14 +269,17 @@ int emulator(struct pt_regs *ctx)
 	const struct usdt_site *site = bpf_map_lookup_elem(&usdt_sites, &number);
 	struct probe_counter *counter = site ? probe_hit(site->probe) : NULL;
 	struct event *event = NULL;
+	union arguments a;
 
 	if (!counter)
 		return 0;
+	for (int i = 0; i < USDT_ARGUMENTS; i++)
+		a.at[i] = read_argument(ctx, &site->arguments[i]);
 	if (kind_wanted(site->kind))
 		event = event_reserve(counter, site->kind);
 	if (!event)
-		take_probe(ctx, site, counter, NULL);
-	else if (take_probe(ctx, site, counter, event))
+		take_probe(&a, site->kind, counter, NULL);
+	else if (take_probe(&a, site->kind, counter, event))
 		event_submit(counter, event);
 	else
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);

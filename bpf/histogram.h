@@ -10,41 +10,17 @@
 #ifndef FAULTLINE_HISTOGRAM_BITS_H
 #define FAULTLINE_HISTOGRAM_BITS_H
 
-#ifndef __bpf__
-#include <linux/types.h>
-#endif
+#include "bpf/bits.h"
 
 #define HISTOGRAM_SUB_BITS 5
 #define HISTOGRAM_MAX_BITS 40 /* 2^40 ns is 18 minutes */
 #define HISTOGRAM_BUCKETS  (((HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_BITS) + 1) << HISTOGRAM_SUB_BITS)
 
-/* Index of the highest set bit; v != 0. BPF of clang 14 has no clz instruction. */
+/* Index of the highest set bit; v != 0. */
 static inline unsigned int histogram_msb(__u64 v)
 {
 #ifdef __bpf__
-	unsigned int bit = 0;
-
-	if (v >> 32) {
-		v >>= 32;
-		bit += 32;
-	}
-	if (v >> 16) {
-		v >>= 16;
-		bit += 16;
-	}
-	if (v >> 8) {
-		v >>= 8;
-		bit += 8;
-	}
-	if (v >> 4) {
-		v >>= 4;
-		bit += 4;
-	}
-	if (v >> 2) {
-		v >>= 2;
-		bit += 2;
-	}
-	return bit + (v >> 1);
+	return bits_of(v) - 1;
 #else
 	return 63 - (unsigned int)__builtin_clzll(v);
 #endif

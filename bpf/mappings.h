@@ -18,14 +18,22 @@
 #ifndef FAULTLINE_MAPPINGS_H
 #define FAULTLINE_MAPPINGS_H
 
+#include "bpf/bits.h"
+
 #ifdef __bpf__
 #define mapping_inline static __always_inline
+/* Verified once a program, however often it is called. */
+#define mapping_function __attribute__((noinline))
+/* Of loops that are not hot: what is unrolled takes the verifier longer. */
+#define mapping_rolled _Pragma("clang loop unroll(disable)")
 #else
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#define mapping_inline static inline
+#define mapping_inline	 static inline
+#define mapping_function static inline
+#define mapping_rolled
 #endif
 
 #define MAPPING_SLOTS	  8	/* of a set */
@@ -85,38 +93,30 @@ struct mapping_place {
 	__u32 size_class;
 };
 
+/* 1 if the 32-bit numbers are equal, else 0. */
+mapping_inline __u64 mapping_equal(__u64 a, __u64 b)
+{
+	__u64 differ = ((a ^ b) + 0xffffffffull) >> 32;
+
+	bits_opaque(differ);
+	return differ ^ 1;
+}
+
+mapping_inline __u64 mapping_greater(__u64 a, __u64 b)
+{
+	__s64 distance = (__s64)(a - b), below = distance >> 63;
+
+	bits_opaque(below);
+	return a - (distance & below);
+}
+
 /* Exponent of the least power of two that is not below the length, within the classes. */
 mapping_inline __u32 mapping_class(__u64 length)
 {
 	__u64 rest = length ? (length - 1) >> MAPPING_CLASS_MIN : 0;
-	__u32 size_class = MAPPING_CLASS_MIN;
+	__u64 size_class = MAPPING_CLASS_MIN + bits_of(rest);
 
-	if (rest >> 32) {
-		size_class += 32;
-		rest >>= 32;
-	}
-	if (rest >> 16) {
-		size_class += 16;
-		rest >>= 16;
-	}
-	if (rest >> 8) {
-		size_class += 8;
-		rest >>= 8;
-	}
-	if (rest >> 4) {
-		size_class += 4;
-		rest >>= 4;
-	}
-	if (rest >> 2) {
-		size_class += 2;
-		rest >>= 2;
-	}
-	if (rest >> 1) {
-		size_class += 1;
-		rest >>= 1;
-	}
-	size_class += rest;
-	return size_class < MAPPING_CLASS_MAX ? size_class : MAPPING_CLASS_MAX;
+	return size_class + MAPPING_CLASS_MAX - mapping_greater(size_class, MAPPING_CLASS_MAX);
 }
 
 mapping_inline __u64 mapping_mix(__u64 value)
@@ -151,29 +151,6 @@ mapping_inline __u64 mapping_word(__u64 before, __u32 tag, __u32 phase, __u64 no
 	       ((before + (1 << 2)) & 0x3fc) | phase;
 }
 
-/*
- * Choosing among the slots goes without branches: eight words times a few branches are more paths
- * than the kernel's verifier walks. mapping_opaque() keeps the compiler from bringing them back.
- */
-#define mapping_opaque(value) __asm__ volatile("" : "+r"(value))
-
-/* 1 if the 32-bit numbers are equal, else 0. */
-mapping_inline __u64 mapping_equal(__u64 a, __u64 b)
-{
-	__u64 differ = ((a ^ b) + 0xffffffffull) >> 32;
-
-	mapping_opaque(differ);
-	return differ ^ 1;
-}
-
-mapping_inline __u64 mapping_greater(__u64 a, __u64 b)
-{
-	__s64 distance = (__s64)(a - b), below = distance >> 63;
-
-	mapping_opaque(below);
-	return a - (distance & below);
-}
-
 /* How willingly a slot is given to a new mapping; 0: not at all. */
 mapping_inline __u64 mapping_offer(__u64 word, __u32 tag, __u32 now_ticks)
 {
@@ -201,11 +178,13 @@ mapping_inline __u32 mapping_slot_of(__u64 best)
 }
 
 /* The slot of a set that a new mapping should take, or MAPPING_SLOTS. */
-mapping_inline __u32 mapping_choose(const struct mapping_set *set, __u32 tag, __u64 now_ns)
+mapping_function int mapping_choose(const struct mapping_set *set, __u32 tag, __u64 now_ns)
 {
 	__u32 ticks = (now_ns >> 26) & 0x3fffff;
 	__u64 best = 0;
 
+	if (!set)
+		return MAPPING_SLOTS;
 	for (__u32 i = 0; i < MAPPING_SLOTS; i++) {
 		__u64 word = *(const volatile __u64 *)&set->words[i];
 
@@ -216,11 +195,13 @@ mapping_inline __u32 mapping_choose(const struct mapping_set *set, __u32 tag, __
 }
 
 /* The slot of a set that may hold the live mapping, leaving out `but`; or MAPPING_SLOTS. */
-mapping_inline __u32 mapping_candidate(const struct mapping_set *set, __u32 tag, __u32 ticks,
+mapping_function int mapping_candidate(const struct mapping_set *set, __u32 tag, __u32 ticks,
 				       __u32 but)
 {
 	__u64 best = 0;
 
+	if (!set)
+		return MAPPING_SLOTS;
 	for (__u32 i = 0; i < MAPPING_SLOTS; i++) {
 		__u64 word = *(const volatile __u64 *)&set->words[i];
 		__u64 other = mapping_equal(i, but) ^ 1;
@@ -338,6 +319,29 @@ mapping_inline bool mapping_better(const struct mapping *mapping, const struct m
 	return mapping->mapped_ns > best->mapped_ns;
 }
 
+/* Keeps the slot's mapping in *best if it meets the span and is better; false: it does not. */
+mapping_function int mapping_keep(const struct mapping_set *set, __u32 slot_number, __u64 address,
+				  __u32 span, struct mapping *best)
+{
+	__u32 i = slot_number & (MAPPING_SLOTS - 1);
+	const struct mapping *slot;
+	__u64 word;
+
+	if (!set || !best)
+		return false;
+	slot = &set->slots[i];
+	word = *(const volatile __u64 *)&set->words[i];
+	if (MAPPING_PHASE(word) < MAPPING_LIVE || address + span <= slot->address ||
+	    (address > slot->address && address - slot->address >= slot->length) ||
+	    !mapping_better(slot, best))
+		return false;
+	*best = *slot;
+	/* Changed meanwhile: rather none than a mixture of two. */
+	if (*(const volatile __u64 *)&set->words[i] != word)
+		best->length = 0;
+	return true;
+}
+
 /*
  * Keeps in *best (length 0: none yet) the mapping of this set that meets the span of bytes from the
  * address on: a live one if there is, else the one unmapped last. The span lies within one page.
@@ -345,20 +349,10 @@ mapping_inline bool mapping_better(const struct mapping *mapping, const struct m
 mapping_inline void mapping_probe(const struct mapping_set *set, __u32 device, __u64 address,
 				  __u32 span, struct mapping *best)
 {
-	for (__u32 i = 0; i < MAPPING_SLOTS; i++) {
-		__u64 word = *(const volatile __u64 *)&set->words[i];
-		const struct mapping *slot = &set->slots[i];
-
-		if (MAPPING_PHASE(word) != MAPPING_LIVE && MAPPING_PHASE(word) != MAPPING_GONE)
-			continue;
-		if (slot->device != device || address + span <= slot->address ||
-		    (address > slot->address && address - slot->address >= slot->length) ||
-		    !mapping_better(slot, best))
-			continue;
-		*best = *slot;
-		/* Changed meanwhile: rather none than a mixture of two. */
-		if (*(const volatile __u64 *)&set->words[i] != word)
-			best->length = 0;
+	mapping_rolled for (__u32 i = 0; i < MAPPING_SLOTS; i++)
+	{
+		if (*(const volatile __u32 *)&set->slots[i].device == device)
+			mapping_keep(set, i, address, span, best);
 	}
 }
 

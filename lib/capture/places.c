@@ -99,6 +99,7 @@ const char *place_lacking(enum place place)
 		[PLACE_RESOLVERS] =
 			("nothing resolves device page faults in this kernel, and no process was "
 			 "asked for"),
+		[PLACE_DMA_RESOURCES] = "this kernel maps resources like pages: dma_map tells them",
 	};
 
 	return lacking[place];

@@ -11,7 +11,9 @@
 /* RDMA devices fault on demand through this function of the probe table. */
 #define RDMA_FAULT	   "ib_umem_odp_map_dma_and_lock"
 #define RDMA_FAULT_MODULES "ib_core ib_uverbs"
-#define ARGUMENTS_SURE	   6 /* what every kernel manages */
+/* Since there is this, dma_map_resource() calls what dma_map is attached to (Linux 6.18 and later). */
+#define RESOURCES_LIKE_PAGES "dma_iova_try_alloc"
+#define ARGUMENTS_SURE	     6 /* what every kernel manages */
 
 static const char *const attach_names[] = {"",		"usdt faultline:", "tp_btf ",
 					   "function ", "kprobe ",	   "files "};
@@ -193,13 +195,18 @@ bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char 
 	return false;
 }
 
-/* What places_look() cannot know: who else resolves device page faults, and who is asked for. */
+/*
+ * What places_look() cannot know: who else resolves device page faults, who is asked for, and what this
+ * kernel's DMA API ends in.
+ */
 static void look_at_places(struct probe_set *set, struct places *places)
 {
 	places_look(places, NULL);
 	if (set->processes ||
 	    (set->names && kernel_names_find(set->names, RDMA_FAULT, RDMA_FAULT_MODULES)))
 		places->there[PLACE_RESOLVERS] = true;
+	places->there[PLACE_DMA_RESOURCES] =
+		!set->names || !kernel_names_find(set->names, RESOURCES_LIKE_PAGES, NULL);
 }
 
 size_t probe_set_choose_again(struct probe_set *set)

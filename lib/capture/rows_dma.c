@@ -24,11 +24,17 @@
 		ATTACH_FUNCTION, #symbol, entry, exit, 0 \
 	}
 
+/* Where there is no tracepoint, newer kernels have none because these end in other functions. */
+#define RESOURCE(symbol, entry, exit)                                                  \
+	{                                                                              \
+		ATTACH_FUNCTION, #symbol, entry, exit, 0, .place = PLACE_DMA_RESOURCES \
+	}
+
 const struct probe_row dma_rows[] = {
 	DMA_ROW(MAP, "dma_map", EVENT_DMA_MAP, TRACEPOINT(dma_map_phys), TRACEPOINT(dma_map_page),
 		FUNCTION(dma_map_page_attrs, "calls_map", "called_map")),
 	DMA_ROW(MAP_RESOURCE, "dma_map_resource", EVENT_DMA_MAP, TRACEPOINT(dma_map_resource),
-		FUNCTION(dma_map_resource, NULL, "called_map_resource")),
+		RESOURCE(dma_map_resource, NULL, "called_map_resource")),
 	DMA_ROW(MAP_SG, "dma_map_sg", EVENT_DMA_MAP, TRACEPOINT(dma_map_sg),
 		FUNCTION(__dma_map_sg_attrs, "calls_map_sg", "called_map_sg")),
 	DMA_ROW(UNMAP, "dma_unmap", EVENT_DMA_UNMAP, TRACEPOINT(dma_unmap_phys),
@@ -36,7 +42,7 @@ const struct probe_row dma_rows[] = {
 		FUNCTION(dma_unmap_page_attrs, "calls_unmap", "called_unmap")),
 	DMA_ROW(UNMAP_RESOURCE, "dma_unmap_resource", EVENT_DMA_UNMAP,
 		TRACEPOINT(dma_unmap_resource),
-		FUNCTION(dma_unmap_resource, "called_unmap_resource", NULL)),
+		RESOURCE(dma_unmap_resource, "called_unmap_resource", NULL)),
 	DMA_ROW(UNMAP_SG, "dma_unmap_sg", EVENT_DMA_UNMAP, TRACEPOINT(dma_unmap_sg),
 		FUNCTION(dma_unmap_sg_attrs, "called_unmap_sg", NULL)),
 	DMA_ROW(ALLOC, "dma_alloc", EVENT_DMA_ALLOC, TRACEPOINT(dma_alloc),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of a capture that was asked to last so long, kept by a timer of the kernel's: it comes while
- * the recorder is held up, and no program has to look at a clock.
+ * Beginning and end of a capture that was asked to last so long. A timer of the kernel's ends it: also
+ * while the recorder is held up, and no program has to look at a clock. It is set in the same moment in
+ * which the programs are let go: between the two the recorder could be held up, too.
  */
 #include "bpf/kernel.h"
-#include "bpf/state.h"
+#include "bpf/state.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -19,14 +20,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct deadline);
 } deadlines SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct capture_state);
-} state SEC(".maps");
 
 static int stop(void *map, __u32 *key, struct deadline *deadline)
 {
@@ -43,18 +36,23 @@ static int stop(void *map, __u32 *key, struct deadline *deadline)
 	return 0;
 }
 
-/* Run once by user space. */
+/* Run once by user space, which finds in `started_ns` of the state when it began. */
 SEC("syscall")
-int arm(const __u64 *left_ns)
+int begin(const __u64 *duration_ns)
 {
 	__u32 zero = 0;
 	struct deadline *deadline = bpf_map_lookup_elem(&deadlines, &zero);
+	struct capture_state *shared = bpf_map_lookup_elem(&state, &zero);
 	long error;
 
-	if (!deadline)
+	if (!deadline || !shared)
 		return -1;
 	error = bpf_timer_init(&deadline->timer, &deadlines, 1 /* CLOCK_MONOTONIC */);
 	if (!error)
 		error = bpf_timer_set_callback(&deadline->timer, stop);
-	return error ? error : bpf_timer_start(&deadline->timer, *left_ns, 0);
+	if (error)
+		return error;
+	shared->started_ns = bpf_ktime_get_ns();
+	shared->running = 1;
+	return bpf_timer_start(&deadline->timer, *duration_ns, 0);
 }

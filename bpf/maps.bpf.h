@@ -7,6 +7,7 @@
 #define FAULTLINE_MAPS_BPF_H
 
 #include "bpf/event.h"
+#include "bpf/state.bpf.h"
 #include "bpf/state.h"
 
 struct event_ring {
@@ -28,14 +29,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct probe_counter);
 } counters SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct capture_state);
-} state SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -28,8 +28,6 @@
 
 static volatile sig_atomic_t signals;	  /* how many came */
 static volatile sig_atomic_t last_signal; /* to hand on to the command, 0 if it has it already */
-static struct capture *timed;		  /* what the timer of --duration stops */
-static volatile sig_atomic_t time_is_up;
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -37,14 +35,6 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	signals++;
 	/* The terminal's Ctrl-C reaches the whole process group, the command as well. */
 	last_signal = info->si_code == SI_KERNEL ? 0 : number;
-}
-
-/* The kernel has ended it by now, or is about to: this tells the loop. */
-static void on_timer(int number)
-{
-	(void)number;
-	capture_stop(timed);
-	time_is_up = 1;
 }
 
 struct recording {
@@ -57,8 +47,6 @@ struct recording {
 	struct stream sink;
 	struct record_answer *answer;
 	struct loss_info loss;
-	timer_t timer;
-	bool has_timer;
 	__u64 next_progress_ns;
 	__u64 terminate_ns;	  /* when the command gets killed, 0: not asked to end yet */
 	char reason[REASON_TEXT]; /* last one told for a probe that is off */
@@ -142,7 +130,7 @@ static bool limit_reached(const struct recording *r)
 {
 	struct trace_writer_stats stats;
 
-	if (time_is_up)
+	if (capture_is_over(r->capture))
 		return true;
 	if (!r->options->count)
 		return false;
@@ -208,33 +196,6 @@ static void watch_signals(void)
 	signals_catch(&ignore, ignored, 1);
 }
 
-/* Programs have been let go: --duration counts from here. */
-static int start_timer(struct recording *r)
-{
-	struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
-	struct itimerspec when = {};
-	__u64 passed_ns, left_ns = 1;
-	int error;
-
-	if (!r->options->duration_ns)
-		return 0;
-	error = capture_stop_after(r->capture, r->options->duration_ns);
-	if (error)
-		return error;
-	timed = r->capture;
-	sigaction(SIGALRM, &action, NULL);
-	if (timer_create(CLOCK_MONOTONIC, &event, &r->timer))
-		return failed(-errno, "a timer for --duration: %s", strerror(errno));
-	r->has_timer = true;
-	passed_ns = capture_recorded_ns(r->capture);
-	if (passed_ns < r->options->duration_ns)
-		left_ns = r->options->duration_ns - passed_ns;
-	when.it_value = timespec_of_ns(left_ns);
-	timer_settime(r->timer, 0, &when, NULL);
-	return 0;
-}
-
 static bool is_emulator(const char *program, const char *given)
 {
 	char emulator[PATH_MAX];
@@ -287,8 +248,6 @@ static int start(struct recording *r)
 	if (!error)
 		error = capture_attach(r->capture, r->sink);
 	r->attached = !error;
-	if (!error)
-		error = start_timer(r);
 	if (!error && o->command)
 		error = command_go(&r->command);
 	/* Only now there is something to take the place of an earlier recording. */
@@ -296,7 +255,7 @@ static int start(struct recording *r)
 		error = trace_writer_commit(r->writer);
 	if (!error && !o->quiet)
 		fprintf(stderr, "recording into %s%s\n", o->writer.path,
-			o->command || o->duration_ns || o->count ? "" : "; Ctrl-C ends it");
+			o->command || o->capture.duration_ns || o->count ? "" : "; Ctrl-C ends it");
 	return error;
 }
 
@@ -323,8 +282,6 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 /* Last: it waits for the kernel to detach, and everything has been written and said without it. */
 static int end(struct recording *r, int status)
 {
-	if (r->has_timer)
-		timer_delete(r->timer);
 	capture_close(r->capture);
 	record_answer_destroy(r->answer);
 	return status;

@@ -18,7 +18,6 @@ struct trigger_rule {
 struct record_options {
 	struct capture_config capture;
 	struct trace_writer_config writer;
-	__u64 duration_ns; /* 0: no limit */
 	__u64 count;	   /* events, 0: no limit */
 	bool triggered;	   /* by `rule` */
 	struct trigger_rule rule;

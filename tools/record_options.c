@@ -185,7 +185,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		o->writer.overwrite = true;
 		return 0;
 	case OPTION_DURATION:
-		check(units_parse_duration(text, &o->duration_ns), "duration", state);
+		check(units_parse_duration(text, &o->capture.duration_ns), "duration", state);
 		return 0;
 	case OPTION_COUNT:
 		check(units_parse_count(text, 1, UINT64_MAX, &o->count), "count", state);

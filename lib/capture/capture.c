@@ -170,8 +170,10 @@ static int begin(struct capture *c, struct stream sink)
 	int error;
 
 	host_describe(&host);
-	c->start_ns = host.start_ns = monotonic_ns();
-	__atomic_store_n(&c->maps.state->running, 1, __ATOMIC_RELEASE);
+	error = capture_let_go(c);
+	if (error)
+		return error;
+	host.start_ns = c->start_ns;
 	c->attached = true;
 	c->next_second_ns = host.start_ns + NSEC_PER_SEC;
 	error = sink.ops->host ? sink.ops->host(sink.self, &host) : 0;
@@ -198,7 +200,8 @@ int capture_attach(struct capture *capture, struct stream sink)
 		return error;
 	capture->maps.state->sees_anonymous =
 		probe_set_info(capture->probes, PROBE_MM_ANONYMOUS)->state == PROBE_ON;
-	return begin(capture, sink);
+	error = capture_prepare_deadline(capture);
+	return error ? error : begin(capture, sink);
 }
 
 /* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */

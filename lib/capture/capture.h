@@ -34,6 +34,11 @@ struct capture_config {
 	bool iommu_registers; /* VT-d's fault records may be read from its registers */
 	__u64 old_mapping_ns; /* live mappings older than this are told apart, 0: 60 s */
 	__u64 unfinished_ns;  /* age at which an open group is given up, 0: 60 s */
+	/*
+	 * Programs stop by themselves when they have been at work for so long, as after capture_stop(): the
+	 * kernel sees to it, also while the caller is held up. 0: they go on.
+	 */
+	__u64 duration_ns;
 	bool verbose; /* the whole of what the verifier says of refused programs goes to stderr */
 };
 
@@ -58,11 +63,8 @@ int capture_run(struct capture *capture, struct stream sink, const volatile sig_
  * still to come.
  */
 void capture_stop(struct capture *capture);
-/*
- * The same when they have been at work for so long, kept by the kernel: also while the caller is held
- * up, from the return of this call on. Once, after capture_attach().
- */
-int capture_stop_after(struct capture *capture, __u64 duration_ns);
+/* Whether programs do nothing any more: capture_stop() was called, or their time (duration_ns) is over. */
+bool capture_is_over(const struct capture *capture);
 /* How long programs were at work, or have been until now. */
 __u64 capture_recorded_ns(const struct capture *capture);
 /*

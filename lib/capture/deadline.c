@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How a capture ends: at once, or by the kernel's timer (bpf/deadline.bpf.c) when it has lasted so long. */
+/*
+ * How a capture begins and ends: at once, or where it was told how long to last by a program and a timer
+ * of the kernel (bpf/deadline.bpf.c).
+ */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -15,30 +18,54 @@ void capture_stop(struct capture *capture)
 	__u64 not_yet = 0, stopped_ns;
 
 	__atomic_store_n(&state->running, 0, __ATOMIC_RELEASE);
-	stopped_ns = __atomic_load_n(&state->stopped_ns, __ATOMIC_RELAXED);
-	__atomic_compare_exchange_n(&capture->stopped_ns, &not_yet, stopped_ns ?: monotonic_ns(),
-				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	stopped_ns = capture_stopped_ns(capture) ?: monotonic_ns();
+	__atomic_compare_exchange_n(&capture->stopped_ns, &not_yet, stopped_ns, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-int capture_stop_after(struct capture *capture, __u64 duration_ns)
+bool capture_is_over(const struct capture *capture)
 {
-	__u64 passed_ns = capture_recorded_ns(capture);
-	__u64 left_ns = passed_ns < duration_ns ? duration_ns - passed_ns : 1;
-	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &left_ns, .ctx_size_in = sizeof(left_ns));
-	int state = bpf_object__find_map_fd_by_name(capture->maps.object, "state"), error;
-	struct deadline_bpf *deadline = deadline_bpf__open();
+	return capture->start_ns &&
+	       !__atomic_load_n(&capture->maps.state->running, __ATOMIC_ACQUIRE);
+}
 
+int capture_prepare_deadline(struct capture *capture)
+{
+	int state = bpf_object__find_map_fd_by_name(capture->maps.object, "state"), error;
+	struct deadline_bpf *deadline;
+
+	if (!capture->config.duration_ns)
+		return 0;
+	deadline = deadline_bpf__open();
 	if (!deadline)
 		return failed(-errno, "a timer for the end: %s", strerror(errno));
 	capture->deadline = deadline;
 	error = bpf_map__reuse_fd(deadline->maps.state, state);
 	if (!error)
 		error = deadline_bpf__load(deadline);
-	if (!error)
-		error = bpf_prog_test_run_opts(bpf_program__fd(deadline->progs.arm), &options);
+	return error ? failed(error, "a timer for the end: %s", strerror(-error)) : 0;
+}
+
+int capture_let_go(struct capture *capture)
+{
+	struct capture_state *state = capture->maps.state;
+	__u64 duration_ns = capture->config.duration_ns;
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &duration_ns,
+		    .ctx_size_in = sizeof(duration_ns));
+	int error = 0;
+
+	if (!capture->deadline) {
+		capture->start_ns = monotonic_ns();
+		__atomic_store_n(&state->running, 1, __ATOMIC_RELEASE);
+		return 0;
+	}
+	error = bpf_prog_test_run_opts(bpf_program__fd(capture->deadline->progs.begin), &options);
 	if (!error)
 		error = (int)options.retval;
-	return error ? failed(error, "a timer for the end: %s", strerror(-error)) : 0;
+	if (error)
+		return failed(error, "a timer for the end: %s", strerror(-error));
+	capture->start_ns = __atomic_load_n(&state->started_ns, __ATOMIC_ACQUIRE);
+	return 0;
 }
 
 void capture_forget_deadline(struct capture *capture)
@@ -48,7 +75,7 @@ void capture_forget_deadline(struct capture *capture)
 
 __u64 capture_recorded_ns(const struct capture *capture)
 {
-	__u64 stopped_ns = __atomic_load_n(&capture->stopped_ns, __ATOMIC_RELAXED);
+	__u64 stopped_ns = capture_stopped_ns(capture);
 
 	if (!capture->start_ns)
 		return 0;

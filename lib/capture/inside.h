@@ -41,8 +41,8 @@ struct capture {
 	size_t emulator_count;
 	bool emulator_missed; /* none was found when last looked for */
 	__u64 start_ns;	      /* when programs were let go, 0: not yet */
-	__u64 stopped_ns; /* when they were told to stop, 0: not yet; a signal handler may set it */
-	__u64 last_ns;	  /* of all events given to the sink */
+	__u64 stopped_ns;     /* see capture_stopped_ns(); a signal handler may set it */
+	__u64 last_ns;	      /* of all events given to the sink */
 	__u64 next_second_ns;
 	__u64 next_anchor_ns;
 	struct clock_anchor anchor; /* the newest told */
@@ -65,10 +65,18 @@ static inline size_t source_access(const struct capture *c)
 	return c->maps.cpus + 1;
 }
 
-/* Whether this happened after the programs were told to stop: those of the kernel saw nothing then. */
-static inline bool capture_was_over(const struct capture *c, __u64 time_ns)
+/* When programs stopped: told so, or by the kernel because their time was over. 0: not yet. */
+static inline __u64 capture_stopped_ns(const struct capture *c)
 {
 	__u64 stopped_ns = __atomic_load_n(&c->stopped_ns, __ATOMIC_RELAXED);
+
+	return stopped_ns ?: __atomic_load_n(&c->maps.state->stopped_ns, __ATOMIC_RELAXED);
+}
+
+/* Whether this happened after programs had stopped: those of the kernel saw nothing then. */
+static inline bool capture_was_over(const struct capture *c, __u64 time_ns)
+{
+	__u64 stopped_ns = capture_stopped_ns(c);
 
 	return stopped_ns && time_ns > stopped_ns;
 }
@@ -78,7 +86,12 @@ int capture_accept(struct capture *c, size_t source, const struct event *event);
 /* group_given_up_fn of a struct capture. */
 int capture_take_unfinished(void *self, const struct event *event);
 
-/* deadline.c: the kernel's timer goes, if there is one. */
+/*
+ * deadline.c: loads what ends a capture of a given length, if it has one; lets all programs go, the end
+ * being set in the same moment; forgets the kernel's timer.
+ */
+int capture_prepare_deadline(struct capture *c);
+int capture_let_go(struct capture *c);
 void capture_forget_deadline(struct capture *c);
 
 /* hardware.c: what user space reads of devices beside the events. */

@@ -18,6 +18,7 @@
 #include "lib/capture/capture.h"
 
 #define EVENTS_MAX 65536
+#define MSEC	   1000000ull
 
 static struct event *events;
 static size_t event_count;
@@ -25,6 +26,7 @@ static struct loss_info loss;
 static struct device_info device;
 static size_t device_count, aggregated_faults;
 static __u64 began_ns, ended_ns;
+static bool waits_for_the_end;
 static struct capture *capture;
 
 static int take_events(void *self, const struct event *batch, size_t count)
@@ -67,6 +69,9 @@ static int take_host(void *self, const struct host_info *host)
 {
 	(void)self;
 	began_ns = host->start_ns;
+	/* A recorder that is held up as soon as programs were let go. */
+	for (int i = 0; waits_for_the_end && i < 20000 && !capture_is_over(capture); i++)
+		usleep(1000);
 	return 0;
 }
 
@@ -376,6 +381,24 @@ static void nothing_is_recorded_once_it_is_stopped(void **state)
 	assert_true(ended_ns == began_ns + recorded_ns);
 }
 
+/* Its end is set as it begins: nothing that holds the recorder up comes between the two. */
+static void it_ends_in_time_however_late_the_recorder_is(void **state)
+{
+	struct capture_config config = {.duration_ns = 30 * MSEC};
+
+	(void)state;
+	waits_for_the_end = true;
+	begin(&config);
+	waits_for_the_end = false;
+	assert_true(capture_is_over(capture));
+	assert_in_range(capture_recorded_ns(capture), config.duration_ns,
+			10 * 1000 * MSEC); /* of the 20 s that the recorder would have waited */
+	whole_fault(0, 1, 0x1000);
+	end();
+	assert_int_equal(count_kind(EVENT_FAULT_DETECT), 0);
+	assert_true(ended_ns == began_ns + capture_recorded_ns(capture));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +411,7 @@ int main(void)
 		cmocka_unit_test(filters_act_before_the_ring),
 		cmocka_unit_test(a_disabled_probe_is_silent_and_others_go_on),
 		cmocka_unit_test(nothing_is_recorded_once_it_is_stopped),
+		cmocka_unit_test(it_ends_in_time_however_late_the_recorder_is),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, allocate, release);

@@ -2,6 +2,7 @@
 """How long a recording takes to begin and to be gone, in guests of three kernels: times of the guest's clock.
 
 BENCH_BEFORE=PATH: another faultline, run in turn with ours. bpftrace counts calls of the same functions.
+BENCH_COUNTED=1: the guest's clock counts instructions, so that what else the host does changes nothing.
 """
 import collections
 import os
@@ -24,6 +25,8 @@ def scenarios(scratch, before):
     with open(f"{directory}/start-stop.sh", encoding="utf-8") as file:
         text = file.read()
     header = "# programs: bpftrace\n"
+    if os.environ.get("BENCH_COUNTED"):
+        header += "# devices: -icount shift=1,sleep=off\n"
     if before:
         header += f"# paths: {os.path.abspath(before)}\n"
         text = text.replace("other= ", f"other={os.path.abspath(before)} ", 1)

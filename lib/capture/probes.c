@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,12 +110,30 @@ void probe_set_expect_processes(struct probe_set *set)
 	set->processes = true;
 }
 
-void probe_set_detach(struct probe_set *set)
+static void *detach_emulators(void *self)
 {
+	struct probe_set *set = self;
+
 	while (set->emulator_count)
 		usdt_detach(&set->emulators[--set->emulator_count]);
+	return NULL;
+}
+
+/*
+ * The kernel takes uprobes away under another lock than programs on functions, and waits for grace
+ * periods under both: at the same time it is over sooner. More threads are of no use.
+ */
+void probe_set_detach(struct probe_set *set)
+{
+	pthread_t thread;
+	bool beside = set->emulator_count && !pthread_create(&thread, NULL, detach_emulators, set);
+
 	for (int i = 0; i < PROBE_COUNT; i++)
 		detach(&set->probes[i]);
+	if (beside)
+		pthread_join(thread, NULL);
+	else
+		detach_emulators(set);
 }
 
 void probe_set_destroy(struct probe_set *set)

@@ -8,6 +8,8 @@
         prints "CPU_MS STATE" of what runs below PID or has that in its environment, PID itself left out;
         STATE is `busy` if one of them runs or waits for a CPU, `still` if all sleep
 
+What it started is ended with it, also if it is killed itself.
+
 A busy machine makes a process wait, which uses no CPU time, in a state that is not sleep. So a command
 has hung if for `quiet` seconds nothing of it ran, waited for a CPU or printed; and it spins if it has
 used more than `cpu` seconds since it last printed, or ten times as many in all.
@@ -21,7 +23,8 @@ import sys
 import time
 
 TICKS = os.sysconf("SC_CLK_TCK")
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PRCTL = ctypes.CDLL(None).prctl
 ENDED = 124
 
 
@@ -156,8 +159,10 @@ def stop(number, _):
 
 
 def run(options):
-    # What its children leave behind becomes ours: it is counted, reaped and in the end killed, too.
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    # What its children leave behind becomes ours: it is counted, reaped and in the end killed, too. And
+    # this ends as if told to when whoever started it is killed.
+    PRCTL(PR_SET_CHILD_SUBREAPER, 1)
+    PRCTL(PR_SET_PDEATHSIG, signal.SIGTERM)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
@@ -168,15 +173,29 @@ def run(options):
         raise
 
 
+def start(command):
+    """The process of a command, which is killed if this one is, so that it cannot be left to spin."""
+    watchdog = os.getpid()
+    child = os.fork()
+    if child:
+        return child
+    try:
+        PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # Python ignores signals that its children shall not.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if os.getppid() == watchdog:
+            os.execvp(command[0], command)
+    except OSError as error:
+        print(f"watchdog: {command[0]}: {error.strerror}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(127)
+
+
 def watched(options):
     """The exit status of a command, or ENDED."""
-    try:
-        # Python ignores signals that its children shall not.
-        child = os.posix_spawnp(options.command[0], options.command, os.environ, setsigmask=(),
-                                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ))
-    except OSError as error:
-        print(f"watchdog: {options.command[0]}: {error.strerror}", file=sys.stderr)
-        return 127
+    child = start(options.command)
     watch, next_look = Watch(options.cpu, options.quiet), time.monotonic() + options.every
     while True:
         signal.sigtimedwait({signal.SIGCHLD}, max(next_look - time.monotonic(), 0.01))

@@ -90,6 +90,30 @@ wait $watched
 equal "one that is stopped" $? 143
 check "takes all of it along" bash -c "! pgrep -f 'sleep 8640[0-9]\.$$'"
 
+# A watchdog that is killed takes its command along, another watchdog's included, and so does a test the
+# recorder that it would have killed.
+"$watchdog" run -- "$watchdog" run -- sh -c "exec sleep 86404.$$" &
+watched=$!
+check "watchdogs nest" wait_for 5 pgrep -f "^sleep 86404\.$$"
+kill -KILL $watched
+wait $watched 2>/dev/null
+check "one that is killed takes its command along" wait_for 5 eval "! pgrep -f 'sleep 86404\.$$'"
+# As seen while the test itself is stopped: it would kill its recorder after some milliseconds.
+"$root/build/tests/unit/test_trace_ring" >ring.out 2>&1 &
+ring=$!
+recorder_lives() {
+	kill -STOP $ring && recorder=$(pgrep -P $ring -x test_trace_ring) &&
+		folder=$(find "/proc/$recorder/fd" -lname '*faultline-test-*' -printf '%l\n' | head -n 1) && [ -n "$folder" ] ||
+		! kill -CONT $ring
+}
+wait_for 10 recorder_lives
+equal "a test's recorder is there" $? 0
+kill -KILL $ring
+wait $ring 2>/dev/null
+check "and goes with the test" wait_for 5 eval "! grep -q '^State:.[RSD]' /proc/$recorder/status"
+kill -KILL "$recorder" 2>/dev/null
+rm -rf "${folder%/*}"
+
 # The sum of check.sh tells and counts what was tried again.
 mkdir -p sum/tests/e2e sum/build
 cp "$tests/check.sh" "$tests/watchdog.py" sum/tests

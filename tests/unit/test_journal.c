@@ -23,6 +23,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/run_directory.h"
 #include "lib/capture/process.h"
+#include "tests/unit/child.h"
 
 #define CHANGES 4
 
@@ -236,7 +237,7 @@ static void die_after(int changes, char name[JOURNAL_NAME])
 	char byte;
 
 	assert_int_equal(pipe(ready), 0);
-	child = fork();
+	child = child_fork();
 	if (!child) {
 		struct journal *journal;
 		int err = journal_open(&journal, &quiet);
@@ -492,7 +493,7 @@ static void make_all_changes(void)
 /* Kills a process at its n-th entry to or exit from a system call. False: it ended before. */
 static bool kill_at(unsigned int stops)
 {
-	pid_t child = fork();
+	pid_t child = child_fork();
 	int status;
 
 	if (!child)

@@ -25,6 +25,7 @@
 #include "injectors/emu/memory.h"
 #include "injectors/emu/probes.h"
 #include "lib/base/fail.h"
+#include "tests/unit/child.h"
 #include "tests/unit/cpu_faults.h"
 
 #define BYTES	     (4 * HUGE_BYTES)
@@ -320,7 +321,7 @@ static void a_child_does_not_inherit_guest_memory(void **state)
 	pid_t child;
 
 	assert_int_equal(guest_memory_populate(memory, 0, PAGE(1)), 0);
-	child = fork();
+	child = child_fork();
 	if (!child)
 		_exit(mincore(guest_memory_cpu(memory, 0), PAGE_BYTES, &resident) == 0);
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -21,6 +21,7 @@
 #include "injectors/emu/registry.h"
 #include "lib/base/fail.h"
 #include "lib/capture/access_log.h"
+#include "tests/unit/child.h"
 
 #define RING_TEXT "the ring"
 
@@ -171,7 +172,7 @@ static pid_t machine_process(void)
 	char byte;
 
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	child = fork();
+	child = child_fork();
 	if (!child) {
 		fill_devices(&device, 1);
 		if (registry_open(&registry, &device, 1, ring))

@@ -16,6 +16,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/child.h"
 #include "tools/verbs.h"
 
 #define SECOND	  1000000000ull
@@ -198,7 +199,7 @@ static void top(struct fixture *f, ...)
 		argc++;
 	va_end(more);
 	snprintf(errors, sizeof(errors), "%s.errors", f->output);
-	child = fork();
+	child = child_fork();
 	if (!child) {
 		if (!freopen(f->output, "w", stdout) || !freopen(errors, "w", stderr))
 			_exit(99);

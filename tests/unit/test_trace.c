@@ -18,6 +18,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/child.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
@@ -137,7 +138,7 @@ static void recordings_stream_through_pipes(void **state)
 	assert_int_equal(random_stream_push(&random, stream_log(&expected)), 0);
 	assert_int_equal(pipe(ends), 0);
 	fflush(stdout);
-	child = fork();
+	child = child_fork();
 	if (!child) {
 		struct trace_writer_config config = {.path = "-"};
 		struct trace_writer *writer;

@@ -21,6 +21,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/child.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
@@ -187,7 +188,7 @@ static void a_killed_start_leaves_the_old_recording(void **state)
 
 	(void)state;
 	record(&plain, 503);
-	child = fork();
+	child = child_fork();
 	if (!child) {
 		push(open_writer(&config), 20011);
 		_exit(0);

@@ -18,6 +18,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/child.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
@@ -423,7 +424,7 @@ static void a_kill_leaves_a_readable_ring(void **state)
 	for (size_t turn = 0; turn < 43; turn++) {
 		struct order order;
 		size_t segments;
-		pid_t child = fork();
+		pid_t child = child_fork();
 		int status, err;
 
 		if (!child)

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/child.h"
 #include "tools/verbs.h"
 
 static const struct {
@@ -54,7 +55,7 @@ struct verb_run verb_run(const char *line)
 	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid = child_fork();
 	if (!pid)
 		run_here(line, out, err);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)

@@ -6,10 +6,11 @@ cd "$(dirname "$0")/.." || exit 1
 
 logs=build/check
 mkdir -p "$logs"
-sum_passed=0 sum_failed=0 sum_skipped=0 sum_retried=0
+sum_passed=0 sum_failed=0 sum_skipped=0 sum_retried=0 sum_cpu=0
 broken=()
 
-wanted() { [ ${#only[@]} -eq 0 ] || printf '%s\n' "${only[@]}" | grep -qx "$1"; }
+is_among() { [[ " ${*:2} " == *" $1 "* ]]; }
+wanted() { [ ${#only[@]} -eq 0 ] || is_among "$1" "${only[@]}"; }
 
 # execute NAME COMMAND...: into a log, with its exit status, how long it took and the CPU time. No suite
 # has a time to be ready in; one that hangs or spins is ended.
@@ -17,7 +18,8 @@ execute() {
 	local name=$1 begin=$SECONDS
 	shift
 	tests/watchdog.py run --cpu "$cpu_seconds" --told "$logs/$name.cpu" -- "$@" >"$logs/$name.log" 2>&1 </dev/null
-	echo "$? $((SECONDS - begin)) $(cat "$logs/$name.cpu")" >"$logs/$name.status"
+	echo "$? $((SECONDS - begin)) $(cat "$logs/$name.cpu")" >"$logs/$name.status.new"
+	mv "$logs/$name.status.new" "$logs/$name.status"
 }
 
 # tell NAME: a suite's last "N passed, N failed, N skipped" line counts; a suite that prints none, is
@@ -33,7 +35,7 @@ tell() {
 	fi
 	[ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
 	sum_passed=$((sum_passed + p)) sum_failed=$((sum_failed + f)) sum_skipped=$((sum_skipped + s))
-	sum_retried=$((sum_retried + r))
+	sum_retried=$((sum_retried + r)) sum_cpu=$((sum_cpu + cpu))
 	echo "$name: $p passed, $f failed, $s skipped, $r retried ($seconds s, $cpu s of CPU time)"
 	grep -E '^(skip|retried) - ' "$logs/$name.log" | sed 's/^/    /'
 	if [ "$f" -gt 0 ]; then
@@ -44,53 +46,115 @@ tell() {
 	fi
 }
 
-suite() {
-	wanted "$1" || return
-	execute "$@"
-	tell "$1"
+# add NAME COMMAND...: what is added first is told first, whenever it runs.
+add() {
+	local name=$1
+	shift
+	wanted "$name" || return
+	names+=("$name")
+	command[$name]=$(printf '%q ' "$@")
 }
 
-end_to_end() { suite "$1" bash "tests/e2e/$1.sh"; }
+# Expectations of campaigns are about time: whatever else runs, they get the CPU first.
+end_to_end() {
+	case $1 in
+	campaigns | expectations) add "$1" nice -n -10 bash "tests/e2e/$1.sh" ;;
+	*) add "$1" bash "tests/e2e/$1.sh" ;;
+	esac
+}
+
+# await FILE...: until one of them is there, if they are going to be.
+await() {
+	local file
+	wanted build || return
+	while :; do
+		for file in "$@"; do [ -e "$file" ] && return; done
+		sleep 0.2
+	done
+}
+
+# work NAME...: runs suites that no other worker has begun.
+work() {
+	local name words
+	for name in "$@"; do
+		[ -n "${command[$name]:-}" ] && mkdir "$claims/$name" 2>/dev/null || continue
+		case $name in
+		build) ;;
+		*-asan | unit | fuzz | mutations | style | check-self) await "$logs/build.status" ;;
+		*) await "$logs/programs.built" "$logs/build.status" ;;
+		esac
+		eval "words=(${command[$name]})"
+		execute "$name" "${words[@]}"
+	done
+}
+
+# Workers go, and what they run.
+stop_workers() {
+	local workers children
+	workers=$(jobs -p)
+	children=$(for worker in $workers; do pgrep -P "$worker"; done)
+	# shellcheck disable=SC2086
+	[ -z "$workers" ] || kill $workers $children 2>/dev/null
+}
+
+# await_suite NAME: one whose worker is gone without a word has failed.
+await_suite() {
+	while [ ! -e "$logs/$1.status" ] && [ -n "$(jobs -rp)" ]; do sleep 0.2; done
+	[ -e "$logs/$1.status" ] || echo "1 0 0" >"$logs/$1.status"
+}
 
 only=("$@")
-cpu_seconds=900 # without a word, which is many times what any suite needs
-suite build        tests/suites/build.sh
-suite unit         tests/suites/unit.sh build
-
-# Guests mostly compute and most other suites mostly wait: they share the machine. What measures time
-# has it for itself afterwards.
-lab=
-if wanted lab; then
-	cpu_seconds=3600 execute lab nice -n 10 tests/lab/lab.py run &
-	lab=$!
-	trap 'pkill -P "$lab"' EXIT
-fi
-suite packages     /usr/bin/python3 tests/suites/packages.py
-suite check-self   tests/suites/check-self.sh
-suite style        tests/suites/style.sh
-suite interface    /usr/bin/python3 tests/suites/interface.py
-suite unit-asan    tests/suites/unit.sh build/asan
-suite fuzz         tests/suites/fuzz.sh
-suite mutations    /usr/bin/python3 tests/suites/mutations.py
+names=()
+declare -A command
+add build          tests/suites/build.sh "$logs/programs.built"
+add unit           tests/suites/unit.sh build
+add packages       /usr/bin/python3 tests/suites/packages.py
+add check-self     tests/suites/check-self.sh
+add style          tests/suites/style.sh
+add interface      /usr/bin/python3 tests/suites/interface.py
+add unit-asan      tests/suites/unit.sh build/asan
+add fuzz           tests/suites/fuzz.sh
+add mutations      /usr/bin/python3 tests/suites/mutations.py
 for name in bad-input live sim-bad-input traces truth; do
-	suite "$name-asan" env SANITIZED=1 FAULTLINE="$PWD/build/asan/faultline" \
+	add "$name-asan" env SANITIZED=1 FAULTLINE="$PWD/build/asan/faultline" \
 		INJECT="$PWD/build/asan/faultline-inject" bash "tests/e2e/$name.sh"
 done
-alone=(campaigns kill live loss perf top truth)
+last=(campaigns kill live loss perf top truth)
 for script in tests/e2e/*.sh; do
 	name=$(basename "$script" .sh)
-	[ "$name" = lib ] || printf '%s\n' "${alone[@]}" | grep -qx "$name" || end_to_end "$name"
+	is_among "$name" lib "${last[@]}" || end_to_end "$name"
 done
-suite lab-self     tests/lab/self-test.sh
-if [ -n "$lab" ]; then
-	wait "$lab"
-	trap - EXIT
-	tell lab
-fi
-for name in "${alone[@]}"; do
+add lab-self       tests/lab/self-test.sh
+add lab            nice -n 10 tests/lab/lab.py run
+for name in "${last[@]}"; do
 	end_to_end "$name"
 done
+for name in "${only[@]}"; do
+	[ -n "${command[$name]:-}" ] || { echo "check.sh: no suite '$name'" >&2 && exit 2; }
+done
+
+# Guests, what computes and what mostly waits share the machine; the first leave the others the CPU. The
+# lab begins when there are programs. Of what waits there is one more at a time than CPUs, and when all
+# of it has begun these workers compute, too. What takes longest begins first.
+computing=(build unit unit-asan mutations style fuzz packages)
+waiting=(expectations truth campaigns lab-self kill soak record top machines sim truth-asan results)
+mapfile -t waiting < <(printf '%s\n' "${waiting[@]}" "${names[@]}" | grep -vxF -e lab "${computing[@]/#/-e}")
+claims=$(mktemp -d)
+trap 'stop_workers; rm -rf "$claims"' EXIT
+rm -f "$logs/programs.built"
+for name in "${names[@]}"; do rm -f "$logs/$name.status"; done
+(renice -n 5 -p "$BASHPID" >/dev/null; cpu_seconds=900 work "${computing[@]}") &
+(cpu_seconds=3600 work lab) &
+for ((worker = 0; worker <= $(nproc); worker++)); do
+	(cpu_seconds=900 work "${waiting[@]}" packages fuzz style mutations) &
+done
+for name in "${names[@]}"; do
+	await_suite "$name"
+	tell "$name"
+done
+wait
 
 [ ${#broken[@]} -gt 0 ] && echo "failed: ${broken[*]} (whole output in $logs/)"
+echo "all: $SECONDS s, $sum_cpu s of CPU time"
 echo "$sum_passed passed, $sum_failed failed, $sum_skipped skipped, $sum_retried retried"
 [ "$sum_failed" -eq 0 ]

@@ -2,13 +2,17 @@
 # What every end-to-end suite shares. Source it, call ok/not_ok/skip once a check, end with `finish`.
 #
 # A suite runs in a scratch directory of its own with a registry directory of its own, and leaves
-# neither processes nor files. FAULTLINE and INJECT name the programs under test.
+# neither processes nor files. FAULTLINE and INJECT name the programs under test, which it copies: probes
+# are in a file, so recorders see the machines of whoever runs the same one.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 suite=$(basename "$0" .sh)
-FAULTLINE=${FAULTLINE:-$root/faultline}
-INJECT=${INJECT:-$root/faultline-inject}
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/faultline-$suite.XXXXXX")
+mkdir "$scratch/bin"
+cp "${FAULTLINE:-$root/faultline}" "${INJECT:-$root/faultline-inject}" "$scratch/bin"
+ln -s "$root/injectors" "$root/tools" "$scratch/bin" # shipped jobs are beside the programs
+FAULTLINE=$scratch/bin/faultline
+INJECT=$scratch/bin/faultline-inject
 export FAULTLINE_RUN_DIR=/run/faultline-$suite.$$
 passed=0 failed=0 skipped=0 retries=0
 

@@ -8,17 +8,15 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
 
 total() { awk -F, -v what="$2" '$1 == what {print $2}' "$1"; }
 
-# What an emulated machine's handlers touch is an event, too, whose machine it may be. Which of those
-# were lost nobody knows, so there are none: no machine runs this emulator.
-cp "$INJECT" emulator
-
+# What an emulated machine's handlers touch is an event, too, whosever machine it is. Which of those were
+# lost nobody knows, so there are none: no machine runs this suite's emulator.
 # flood PAGES RING: faults of one stopped process, counted by perf without a buffer that could fill.
 flood() {
 	storm_start anon "$1" 1 || return 1
 	perf_start stat -x, -e exceptions:page_fault_user -e exceptions:page_fault_kernel -p $storm_pid -o stat.csv ||
 		return 1
 	rm -rf csv
-	record_start -p $storm_pid --emulator "$scratch/emulator" --kind cpu_fault --ring-size "$2" || return 1
+	record_start -p $storm_pid --kind cpu_fault --ring-size "$2" || return 1
 	kill -CONT $storm_pid
 	wait $storm_pid
 	kill -INT $record_pid

@@ -35,7 +35,7 @@ for how in "" "--keep 1m"; do
 	keeps "no such process $how" 1 'process' "$@" -p 4194303
 done
 keeps "refused unasked" 1 'exists already; .*--force' "$FAULTLINE" record -o good.flt -- true
-equal "nothing else is left of all these" "$(ls)" "$(printf '%s\n' err good.flt noshell out)"
+equal "nothing else is left of all these" "$(ls)" "$(printf '%s\n' bin err good.flt noshell out)"
 
 # What is said when nothing has happened: no mean of no events, and not that something "does not match".
 "$FAULTLINE" record -o nothing.flt -- true 2>err

@@ -101,8 +101,10 @@ class Boot:
         self.kernel = kernel
         self.scenarios = sorted(scenarios, key=lambda scenario: scenario.name)
         self.iommu = self.scenarios[0].one("iommu", kernel, "none") if scenarios else "none"
-        self.own_clock = not scenarios or self.scenarios[0].one("clock", kernel, "own") == "own"
         self.cpus = max([s.number("cpus", kernel, 1) for s in scenarios], default=1)
+        # Linux 6.1 does not come up with two CPUs whose instructions QEMU counts.
+        self.own_clock = (not scenarios or self.scenarios[0].one("clock", kernel, "own") == "own") and \
+            (kernel != "6.1" or self.cpus == 1)
         self.memory = max([s.number("memory", kernel, 768) for s in scenarios], default=768)
 
     def union(self, key):

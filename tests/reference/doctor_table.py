@@ -146,6 +146,7 @@ LACKING = {
     "no active AMD IOMMU takes page requests": lambda kernel: any(i.amd and i.requests for i in kernel.iommus),
     "nothing resolves device page faults in this kernel, and no process was asked for":
         lambda kernel: any(i.requests for i in kernel.iommus) or kernel.functions("ib_umem_odp_map_dma_and_lock"),
+    "this kernel maps resources like pages: dma_map tells them": lambda kernel: not kernel.functions("dma_iova_try_alloc"),
 }
 
 

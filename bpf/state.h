@@ -200,7 +200,10 @@ struct device_key {
  * device_state.id, owner_start what source was.
  */
 #define DEVICE_GONE	  0x200
-#define DEVICE_OWNER_NAME 0x200 /* no device: the name of a process, which may soon be gone */
+#define DEVICE_OWNER_NAME 0x400 /* no device: the name of a process, which may soon be gone */
+_Static_assert(!(DEVICE_BY_ADDRESS & DEVICE_GONE) &&
+		       !(DEVICE_OWNER_NAME & (DEVICE_BY_ADDRESS | DEVICE_GONE)),
+	       "kinds of keys are told apart");
 
 /* An IOMMU domain: one of the devices attached to it. */
 struct domain_state {

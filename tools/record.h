@@ -18,8 +18,8 @@ struct trigger_rule {
 struct record_options {
 	struct capture_config capture;
 	struct trace_writer_config writer;
-	__u64 count;	   /* events, 0: no limit */
-	bool triggered;	   /* by `rule` */
+	__u64 count;	/* events, 0: no limit */
+	bool triggered; /* by `rule` */
 	struct trigger_rule rule;
 	__u64 around_ns; /* kept before and after a fault that matches the trigger */
 	bool as_root;

@@ -66,10 +66,10 @@ equal() {
 }
 
 # wait_for SECONDS COMMAND...: until it succeeds. SECONDS is about how long it takes on a quiet machine;
-# it has failed when after that nothing that belongs to this suite has run for a minute, or all of it
-# together has used ten times as much CPU time.
+# it has failed when after that nothing that belongs to this suite was seen running or waiting for a CPU
+# in a hundred looks, a second apart, or all of it together has used ten times as much CPU time.
 wait_for() {
-	local tries=$(($1 * 20)) budget=$(($1 * 10000)) still=0 first='' last='' used state
+	local tries=$(($1 * 20)) budget=$(($1 * 10000)) still=0 first='' used state
 	shift
 	while ! "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
@@ -78,9 +78,9 @@ wait_for() {
 			first=${first:-$used}
 			[ $((used - first)) -le $budget ] || return 1
 			still=$((still + 1))
-			[ "$state.$used" = "still.$last" ] || still=0
-			[ $still -lt 60 ] || return 1
-			last=$used tries=20
+			[ "$state" = still ] || still=0
+			[ $still -lt 100 ] || return 1
+			tries=20
 		fi
 		sleep 0.05
 	done

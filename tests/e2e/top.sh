@@ -58,7 +58,11 @@ type_keys() { # NAME KEY...
 	shift
 	tmux send-keys -t "$name" "$@"
 }
-run_in() { type_keys "$1" "$2" Enter; }
+# What is typed before the shell is back may be lost in the change of the terminal's modes.
+run_in() {
+	wait_for 6 shows "$1" 'ready> *$'
+	type_keys "$1" "$2" Enter
+}
 
 # sees NAME TERMINAL PATTERN: within a few seconds the terminal shows the pattern.
 sees() {
@@ -222,12 +226,12 @@ sees "and comes back" main '^vm0/disk'
 type_keys main C-z
 sees "Ctrl-Z gives the terminal back" main 'Stopped'
 equal "the first screen is back while it is stopped" "$(tmux display -p -t main '#{alternate_on}')" 0
-run_in main fg
+type_keys main fg Enter
 sees "fg brings the screen back" main '^vm0/disk'
 
 kill -STOP "$(process_in main)"
 sees "a hard stop gives the shell back" main 'Stopped'
-run_in main 'fg'
+type_keys main fg Enter
 sees "fg repaints what the shell wrote over" main '^vm0/disk'
 # What the shell wrote stands among rows that were there before: they say nothing of the repainting.
 check "nothing of the shell is left" wait_for 6 lacks main 'Stopped'

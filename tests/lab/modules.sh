@@ -108,7 +108,10 @@ prepare() {
 	rm -rf "$copy" "$toolchain"
 	mkdir -p "$copy"
 	# Hard links: a file that is changed below is replaced, not written to.
-	cp -al "$tree/usr" "$copy/usr" 2>/dev/null || cp -a "$tree/usr" "$copy/usr"
+	if ! cp -al "$tree/usr" "$copy/usr" 2>/dev/null; then
+		rm -rf "$copy/usr" # whatever could be made of it before the first link was refused
+		cp -a "$tree/usr" "$copy/usr"
+	fi
 	while IFS= read -r file; do
 		sed -i "s#$tree/usr/#$toolchain/usr/#g" "$file"
 	done < <(grep -rlF "$tree/usr/" "$copy/usr/src" --include=Makefile)

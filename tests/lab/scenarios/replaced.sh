@@ -63,10 +63,11 @@ used() {
 
 workload() {
 	local turn
-	# A freed address is mostly given out again at once.
+	# A freed address is mostly given out again at once, or in turn with a second one: so they change their order.
 	for turn in $(seq $turns); do
-		used "$one" "$one_bus" "one.$turn"
+		[ $((turn % 2)) -eq 0 ] || used "$one" "$one_bus" "one.$turn"
 		used "$two" "$two_bus" "two.$turn"
+		[ $((turn % 2)) -eq 1 ] || used "$one" "$one_bus" "one.$turn"
 	done
 	[ -n "$without" ] || wait_for 20 no_device_known
 	bpftool map dump name devices >"$results/${without:+without.}after"

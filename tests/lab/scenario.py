@@ -150,7 +150,7 @@ class Boot:
 
     def cpu_limits(self):
         """CPU seconds of the emulator that each scenario may use: many times what it needs."""
-        return {one.name: one.number("cpu limit", self.kernel, 400) for one in self.scenarios}
+        return {one.name: one.number("cpu limit", self.kernel, 200) for one in self.scenarios}
 
     def plan(self):
         """What the guest is to do, a scenario a line: name, limit of stillness, probe to leave out."""

@@ -20,9 +20,11 @@ record_workload() {
 	record_stop
 }
 
-if declare -F guest >/dev/null; then
-	guest
-else
+whole() {
+	if declare -F guest >/dev/null; then
+		guest
+		return
+	fi
 	mkdir -p /work/results
 	part setup
 	setup
@@ -37,6 +39,14 @@ else
 	fi
 	part teardown
 	teardown
-fi
+}
+
+# An error of bash, as in arithmetic, leaves all functions without a word.
+to_the_end() {
+	whole
+	ended=yes
+}
+to_the_end
+[ -n "${ended:-}" ] || not_ok "the scenario runs to its end" "an error of bash ended it: see its log"
 echo "counted $passed $failed $skipped"
 [ "$failed" -eq 0 ]

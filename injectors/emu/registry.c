@@ -97,16 +97,16 @@ static bool accept_client(struct registry *registry)
 
 /*
  * A client shuts its side once it has looked at the process that the hello names. It has nothing to
- * say: whatever else it does ends its connection.
+ * say: whatever else it does ends its connection. One that only closes has asked whether we live, as each
+ * machine does of the others when it begins: no observer has heard of us by that.
  */
 static void hear_client(struct registry *registry, unsigned int i)
 {
 	struct pollfd *client = &registry->poll[2 + i];
 	char byte;
 
-	if (client->events)
-		__atomic_fetch_add(&registry->heard, 1, __ATOMIC_RELEASE);
 	if (client->revents == POLLIN && !recv(client->fd, &byte, 1, MSG_DONTWAIT)) {
+		__atomic_fetch_add(&registry->heard, 1, __ATOMIC_RELEASE);
 		client->events = 0;
 		return;
 	}

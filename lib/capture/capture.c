@@ -325,6 +325,9 @@ int capture_poll(struct capture *capture, struct stream sink)
 	error = windows_close(capture->windows, now, sink);
 	if (error)
 		return error;
+	/* Polling goes on while what was recorded is ended: that time was not watched. */
+	if (capture_was_over(capture, watermark))
+		watermark = capture_stopped_ns(capture);
 	error = sink.ops->tick ? sink.ops->tick(sink.self, watermark) : 0;
 	return error ? error : pushed;
 }
@@ -389,7 +392,8 @@ int capture_finish(struct capture *capture, struct stream sink)
 		error = machines_finish(capture->machines);
 	if (!error)
 		error = capture_finish_hardware(capture);
-	end_ns = monotonic_ns();
+	/* Not now: who records may have waited since for the command that it has recorded. */
+	end_ns = capture->stopped_ns;
 	if (error)
 		return error;
 	/* A recorder that was held up has more windows open than the two that the last call closes. */

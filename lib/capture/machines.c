@@ -252,10 +252,14 @@ static int believe(struct machines *m, struct machine *machine, struct hello *he
 
 static int know(struct machines *m, struct machine *machine, const struct hello *hello, int ring)
 {
-	/* From its first record on, if it began after us: a process may have run machines before. */
-	bool ours = hello->start_time >= m->created_ticks ||
-		    (m->observer && observer_knows(m->observer, hello->id));
+	bool ours;
 
+	/* One that has begun since we looked has told so before it could be met. What fails fails again soon. */
+	if (m->observer && !observer_knows(m->observer, hello->id))
+		observer_read(m->observer);
+	/* From its first record on, if it began after us: a process may have run machines before. */
+	ours = hello->start_time >= m->created_ticks ||
+	       (m->observer && observer_knows(m->observer, hello->id));
 	machine->devices = calloc(hello->device_count + 1, sizeof(machine->devices[0]));
 	if (!machine->devices)
 		return failed(-ENOMEM, "no memory for %zu devices", hello->device_count);

@@ -27,6 +27,11 @@ done
 echo "$most" >most
 wait
 END
+# Each that begins asks the others whether they live, which is not an observer's visit.
+cat >together <<'END'
+for i in $(seq 29); do "$1" run short.ini --csv >result.$i 2>out.$i || echo "$i: $(cat out.$i)" >>failed & done
+wait
+END
 cat >sweep <<'END'
 "$1" run sweep.ini --csv >result.1 2>out.1 || cat out.1 >>failed
 END
@@ -68,6 +73,9 @@ under_record one-by-one 1200
 under_record at-once 9090
 equal "at-once: more than 64 machines at once" "$(($(cat most) > 64))" 1
 equal "at-once: more than 64 were watched at once" "$(($(total access_received) > 64 * 101))" 1
+under_record together 580
+equal "together: machines that were not met" "$(total machines_missed)" 0
+equal "together: I/Os that were missed" "$(total access_missed)" 0
 under_record sweep 420
 
 # A recorder that is stopped meets nobody: nothing is received, and every I/O is counted.

@@ -99,6 +99,11 @@ run_family --duration 1s
 wait $recorder
 equal "--duration ends well" $? 0
 equal "--duration: descendants left" "$(left | wc -l)" 0
+# Ending the command takes its time, which was not watched.
+"$FAULTLINE" record --force -o ended.flt --duration 300ms -- sh -c 'trap "sleep 1; exit" TERM; while :; do sleep 0.1; done' 2>ended.err
+equal "what is reported lasted as long as what was recorded" \
+	"$("$FAULTLINE" report ended.flt | tr '\n' ' ' | sed -nE 's/.*From [^(]*\(([0-9.]+m?s)\).*/\1/p')" \
+	"$(sed -nE 's/.* events? in ([0-9.]+m?s),.*/\1/p' ended.err)"
 run_family
 kill -TERM $recorder
 wait $recorder

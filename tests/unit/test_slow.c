@@ -229,6 +229,9 @@ int main(void)
 		cmocka_unit_test(an_ignored_hangup_is_nobody_s_end),
 	};
 
+	/* A shell ignores these in what it runs in the background. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	/* A daemon that is left is found as our child. */
 	descendants_adopt();
 	return cmocka_run_group_tests(tests, NULL, NULL);

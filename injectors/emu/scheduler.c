@@ -182,10 +182,10 @@ void scheduler_dispatch(struct service *service, struct page_group *group)
 		&service->tenants[service->ops.tenant_of(service->machine, device)];
 	struct handler *handler = choose_handler(service, tenant, device);
 
-	atomic_fetch_add(&service->groups, 1);
 	/* What is there and not this tenant's own. */
 	if (atomic_fetch_add(&handler->load, 1) > atomic_fetch_add(&tenant->load, 1))
 		atomic_fetch_add(&service->behind_others, 1);
+	atomic_fetch_add(&service->groups, 1);
 	if (!timed_queue_push(handler->groups, delay ? monotonic_ns() + delay : 0, &group))
 		return;
 	/* No memory to remember it by: as if the response had been lost, the device will ask again. */

@@ -534,7 +534,11 @@ static void a_serial_handler_makes_tenants_wait_for_each_other(void **state)
 		assert_int_equal(raise(page(0, group, group, true)), 0);
 	for (__u16 group = 0; group < 3; group++)
 		assert_int_equal(raise(page(1, group, group, true)), 0);
-	wait_running(1);
+	/* All must have found the handler as it is before it goes on. */
+	do {
+		sched_yield();
+		service_stats(host.service, &stats);
+	} while (stats.groups < 8);
 	gate(false);
 	wait_responses(8);
 	stats = drained();

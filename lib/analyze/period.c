@@ -98,6 +98,8 @@ static int on_end(void *self, __u64 end_ns)
 	PASS(end, end_ns);
 }
 
+_Static_assert(sizeof(struct stream_ops) == 12 * sizeof(void (*)(void)), "all calls are passed on");
+
 struct stream period_stream(struct period_filter *filter)
 {
 	static const struct stream_ops ops = {

@@ -137,11 +137,6 @@ whole() {
 	if declare -F host >/dev/null; then host; fi
 }
 
-# An error of bash, as in arithmetic, leaves all functions without a word.
-to_the_end() {
-	whole
-	ended=yes
-}
 to_the_end
 [ -n "${ended:-}" ] || not_ok "its checks on the host run to their end" "an error of bash ended them: see above"
 [ "$failed" -eq 0 ]

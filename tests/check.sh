@@ -125,6 +125,7 @@ for script in tests/e2e/*.sh; do
 	is_among "$name" lib "${last[@]}" || end_to_end "$name"
 done
 add lab-self       tests/lab/self-test.sh
+add lab-runner     /usr/bin/python3 tests/lab/runner_test.py
 add lab            nice -n 10 tests/lab/lab.py run
 for name in "${last[@]}"; do
 	end_to_end "$name"

@@ -4,7 +4,6 @@
 # iommu: intel
 # clock: host
 # memory: 1536
-# time limit: 900
 
 other= # another faultline; the bench fills it in
 

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 600 s
 # Every expectation of the shipped campaigns can fail: each job is broken in ways that take away what it is
 # about, and what is listed beside a way must then be false. What no setting breaks, a library does that
 # is loaded before libc. The simulator's jobs are broken in sim.sh.

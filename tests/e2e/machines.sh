@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 240 s
 # Machines that are short, many, or not met at all: what they produced, by their own results, is what the
 # recording says was received, lost or missed, exactly; and what was missed is said.
 . "$(dirname "$0")/lib.sh"

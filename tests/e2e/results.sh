@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# time limit: 240 s
 # Results of runs with prime counts: each column computed again from the truth log, and what a recording
 # of the same run reports.
 . "$(dirname "$0")/lib.sh"

@@ -5,7 +5,6 @@
 #
 # memory: 1024
 # files: tests/e2e/jobs/overflow.ini
-# time limit: 240
 
 guest() {
 	mkdir -p "$results" /run/faultline

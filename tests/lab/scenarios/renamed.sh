@@ -7,7 +7,6 @@
 # modules: ib_uverbs rdma_rxe
 # programs: rdma ip
 # paths: /usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so /etc/libibverbs.d/rxe.driver
-# time limit: 240
 
 on_demand() { grep -q ' hmm_range_fault_unlocked_timeout' /proc/kallsyms; }
 

@@ -9,7 +9,6 @@
 # modules: nvme
 # disabled: device_release
 # alone: yes
-# time limit: 150
 
 reads=61 turns=3
 pci=/sys/bus/pci/devices

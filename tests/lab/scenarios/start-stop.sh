@@ -9,7 +9,6 @@
 # programs: strace
 # files: build/tests/lab/programs/ticks
 # alone: yes
-# time limit: 150
 
 loaded() { bpftool prog list | grep -E "$tracing_program" | sed -E 's/.* name ([^ ]*) .*/\1/'; }
 none_loaded() { [ -z "$(loaded)" ]; }

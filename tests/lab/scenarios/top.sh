@@ -5,7 +5,6 @@
 # disk: vfio 64M
 # devices: -device edu -device nvme,drive=vfio,serial=vfio
 # modules: nvme vfio-pci vfio_iommu_type1
-# time limit: 240
 
 edu=$(cd /sys/bus/pci/devices && grep -l 0x11e8 */device | head -n 1 | cut -d/ -f1)
 nvme=$(cd /sys/bus/pci/devices && grep -l 0x010802 */class | head -n 1 | cut -d/ -f1)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -118,6 +119,30 @@ static struct chunk *chunk_take(void)
 	return chunk;
 }
 
+static int refuse_path(const char *path, int error)
+{
+	if (error == EEXIST)
+		return failed(-error, "truth log %s exists: name another file", path);
+	return failed(-error, "cannot create truth log %s: %s", path, strerror(error));
+}
+
+int truth_check(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct stat status;
+
+	if (!lstat(path, &status))
+		return refuse_path(path, EEXIST);
+	if (errno != ENOENT || !*path)
+		return refuse_path(path, errno);
+	if (slash && !slash[1])
+		return refuse_path(path, EISDIR);
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
+	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? refuse_path(path, errno) : 0;
+}
+
 int truth_open(const char *path, bool overwrite)
 {
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (overwrite ? O_TRUNC : O_EXCL);
@@ -126,10 +151,8 @@ int truth_open(const char *path, bool overwrite)
 	if (truth_enabled())
 		return failed(-EBUSY, "a truth log is open already");
 	descriptor = open(path, flags, 0644);
-	if (descriptor < 0 && errno == EEXIST)
-		return failed(-EEXIST, "truth log %s exists: name another file", path);
 	if (descriptor < 0)
-		return failed(-errno, "cannot create truth log %s: %s", path, strerror(errno));
+		return refuse_path(path, errno);
 	truth.file = fdopen(descriptor, "w");
 	truth.path = strdup(path);
 	if (!truth.file || !truth.path) {

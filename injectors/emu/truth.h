@@ -81,6 +81,8 @@ struct truth_record {
 	__u8 flags;
 };
 
+/* What truth_open() of PATH would be refused for, without making it. */
+int truth_check(const char *path);
 /* Opens PATH (O_EXCL|O_NOFOLLOW unless overwrite). One log per process. */
 int truth_open(const char *path, bool overwrite);
 /* Fills time_ns (if 0) and tid, appends. Callable from any thread. */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Running a campaign: its points one after the other, the table, the verdicts. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "injectors/emu/truth.h"
 #include "injectors/job/campaign.h"
 #include "injectors/job/point.h"
 #include "lib/base/fail.h"
@@ -98,6 +100,28 @@ static void show_progress(void *argument, double seconds)
 	progress->shown = true;
 }
 
+/* Of the point's log: `path`, which is big enough, or that of the option; NULL without a log. */
+static const char *truth_path(const struct campaign *campaign,
+			      const struct campaign_options *options, size_t index,
+			      char path[PATH_MAX])
+{
+	if (!options->truth || campaign->sweep.points == 1)
+		return options->truth;
+	snprintf(path, PATH_MAX, "%s.%zu", options->truth, index + 1);
+	return path;
+}
+
+/* Of all points, before the first one has begun. */
+static int check_truth(const struct campaign *campaign, const struct campaign_options *options)
+{
+	char path[PATH_MAX];
+	int err = 0;
+
+	for (size_t i = 0; !err && options->truth && i < campaign->sweep.points; i++)
+		err = truth_check(truth_path(campaign, options, i, path));
+	return err;
+}
+
 static int run_point(struct campaign *campaign, const struct campaign_options *options,
 		     size_t index)
 {
@@ -105,14 +129,12 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 	struct campaign_point point;
 	struct point_run run = {
 		.plan = &point.plan, .progress = show_progress, .progress_argument = &progress};
-	char truth[4096], name[256];
+	char truth[PATH_MAX], name[256];
 	int err = campaign_point_load(&point, campaign, index);
 
 	if (err)
 		return err;
-	if (options->truth && campaign->sweep.points > 1)
-		snprintf(truth, sizeof(truth), "%s.%zu", options->truth, index + 1);
-	run.truth = options->truth && campaign->sweep.points > 1 ? truth : options->truth;
+	run.truth = truth_path(campaign, options, index, truth);
 	err = point_run(&run, &campaign->results[index]);
 	if (progress.shown)
 		fprintf(stderr, "\r%79s\r", "");
@@ -191,9 +213,11 @@ static void say_unsent(const struct campaign *campaign, FILE *file)
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)
 {
 	struct output output;
-	int err = open_output(&output, campaign, options), code;
 	FILE *told = options->results.to.format == OUTPUT_TEXT ? stdout : stderr;
+	int err = check_truth(campaign, options), code;
 
+	if (!err)
+		err = open_output(&output, campaign, options);
 	if (err)
 		return campaign_report_failure(err == -EINVAL ? -EIO : err);
 	code = run_points(campaign, options, &output);

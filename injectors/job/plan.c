@@ -331,30 +331,40 @@ static int check_device(const struct builder *b, __u32 index)
 	return 0;
 }
 
+static int check_cpus(const char *where, const char *type, const char *name, const cpu_set_t *cpus)
+{
+	long there = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (int c = (int)there; c < CPU_SETSIZE; c++)
+		if (CPU_ISSET(c, cpus))
+			return failed(-EBADMSG,
+				      "%s: [%s %s] cpus: CPU %d is not there; accepted: 0 to %ld",
+				      where, type, name, c, there - 1);
+	return 0;
+}
+
 /* Guest memory is real memory: more of it than there is would end in the OOM killer. */
 static int check_host(const struct builder *b)
 {
 	const struct machine_config *machine = &b->plan->machine;
 	__u64 host = (__u64)sysconf(_SC_PHYS_PAGES) * PAGE_BYTES, need = 0;
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int err = 0;
 
-	for (__u32 t = 0; t < machine->tenant_count; t++) {
+	for (__u32 t = 0; !err && t < machine->tenant_count; t++) {
 		need += machine->tenants[t].memory;
-		for (int c = (int)cpus; c < CPU_SETSIZE; c++)
-			if (CPU_ISSET(c, &machine->tenants[t].cpus))
-				return failed(-EBADMSG,
-					      "%s: [tenant %s] cpus: CPU %d is not there; "
-					      "accepted: 0 to %ld",
-					      b->tenant_origins[t].where,
-					      b->tenant_origins[t].section, c, cpus - 1);
+		err = check_cpus(b->tenant_origins[t].where, "tenant", b->tenant_origins[t].section,
+				 &machine->tenants[t].cpus);
 	}
-	if (need > host / 10 * 9)
+	for (__u32 i = 0; !err && i < b->job->injection_count; i++)
+		err = check_cpus(b->job->injections[i].where, "inject", b->job->injections[i].name,
+				 &b->job->injections[i].cpus);
+	if (!err && need > host / 10 * 9)
 		return failed(-EBADMSG,
 			      "%s: %u tenants need %llu MiB of memory; accepted: at most "
 			      "90%% of this host's %llu MiB",
 			      b->tenant_origins[0].where, machine->tenant_count, need >> 20,
 			      host >> 20);
-	return 0;
+	return err;
 }
 
 static void collect_cpus(struct plan *plan)

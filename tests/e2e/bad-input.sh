@@ -87,6 +87,13 @@ refuses "iopf: old spelling of --csv" 2 "old.csv: accepted: one WHAT; a path .*-
 refuses "run: output is a symbolic link" 1 'link.csv' "$INJECT" run good.ini --csv=link.csv
 : >taken.truth
 refuses "run: truth file exists" 1 'taken.truth.*exists' "$INJECT" run good.ini --truth taken.truth
+# Before anything has begun: neither a table nor the truth of another point is left.
+refuses "run: truth in no directory" 1 'truth log no/where.jsonl: No such file' "$INJECT" run good.ini --csv=begun.csv --truth no/where.jsonl
+refuses "run: truth is a directory" 1 'truth log ./ exists' "$INJECT" run good.ini --csv=begun.csv --truth ./
+: >swept.2
+{ cat good.ini && printf '[sweep]\nrate = inject mix.rate: 1/s, 2/s\n'; } >swept.ini
+refuses "run: truth file of the second point exists" 1 'swept.2 exists' "$INJECT" run swept.ini --csv=begun.csv --truth swept
+equal "a bad path of the truth is found before the run" "$(ls begun.csv swept.1 2>&1 | grep -v 'No such')" ""
 refuses "run: backing directory missing" 1 '/nowhere.*No such file' "$INJECT" run good.ini --set machine.directory=/nowhere
 refuses "run: backing file missing" 1 '/nowhere/disk.*No such file' "$INJECT" run good.ini --set disk.file=/nowhere/disk
 refuses "check: unknown option" 2 'unrecognized option' "$INJECT" check good.ini --csv

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/job/expect.h"
+#include "lib/job/idle_keys.h"
 #include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
@@ -65,7 +66,7 @@ static int check_objectives(const struct campaign *campaign)
 		return failed(-ENOMEM, "no memory for the objectives");
 	err = slo_read(campaign->text->path, set);
 	free(set);
-	return err == -EINVAL ? -EBADMSG : err;
+	return err;
 }
 
 static int check_expectations(const struct campaign *campaign)
@@ -77,15 +78,21 @@ static int check_expectations(const struct campaign *campaign)
 
 static int check_points(const struct campaign *campaign)
 {
+	struct idle_keys idle = {0};
 	int err = 0;
 
 	for (size_t i = 0; !err && i < campaign->sweep.points; i++) {
 		struct campaign_point point;
 
 		err = campaign_point_load(&point, campaign, i);
-		if (!err)
-			campaign_point_free(&point);
+		if (err)
+			break;
+		err = idle_keys_add(&idle, &job_options, point.text);
+		campaign_point_free(&point);
 	}
+	if (!err)
+		err = idle_keys_refuse(&idle);
+	idle_keys_free(&idle);
 	return err;
 }
 

@@ -89,17 +89,24 @@ static int parse_size(const struct option_row *row, char *word, struct workload_
 static int parse_sizes(const struct option_row *row, const char *text, void *fields)
 {
 	struct workload_config *config = &((struct job_workload *)fields)->config;
-	char copy[256], *word, *rest = copy;
+	char copy[256], *word, *item, *rest = copy;
 	int err = 0;
 
 	if (strlen(text) >= sizeof(copy))
 		return -EINVAL;
 	strcpy(copy, text);
 	config->size_count = 0;
-	while (!err && (word = strsep(&rest, ", \t")))
-		if (*word)
-			err = parse_size(row, word, config);
-	return config->size_count ? err : -EINVAL;
+	while (!err && (word = strsep(&rest, ","))) {
+		__u32 before = config->size_count;
+
+		/* Blanks may stand for commas and around them, but nothing may not stand for a size. */
+		while (!err && (item = strsep(&word, " \t")))
+			if (*item)
+				err = parse_size(row, item, config);
+		if (config->size_count == before)
+			err = err ?: -EINVAL;
+	}
+	return err;
 }
 
 static const struct option_own own_sizes = {
@@ -108,6 +115,9 @@ static const struct option_own own_sizes = {
 	.bytes = true,
 	.parse = parse_sizes,
 };
+
+/* Actions that have candidates. */
+#define ARMED "evict,delay,response_lost,response_failure,overflow,duplicate"
 
 static const struct option_row rows[] = {
 	{"machine", "name", OPTION_TEXT, MACHINE(config.name), .otherwise = "machine",
@@ -120,17 +130,19 @@ static const struct option_row rows[] = {
 	{"machine", "request_queue_entries", OPTION_COUNT, MACHINE(config.request_queue_entries), 2,
 	 65536, "1024", .meaning = "size of the page request queue", .power_of_two = true},
 	{"machine", "handler_backlog", OPTION_COUNT, MACHINE(config.handler_backlog), 1, 512, "8",
-	 .meaning =
-		 "scheduler=affined: page request groups at a device's msi_cpu before another CPU "
-		 "of the tenant is chosen"},
+	 .meaning = "page request groups at a device's msi_cpu before another CPU "
+		    "of the tenant is chosen",
+	 .needs = {{"scheduler", "affined"}}},
 	{"machine", "iotlb_entries", OPTION_COUNT, MACHINE(config.iotlb.entries), 0, 65536, "0",
-	 .meaning = "size of the IOTLB that all devices with lookup=ats share; 0: none, a DevTLB's "
+	 .meaning = "size of the IOTLB that the devices share; 0: none, a DevTLB's "
 		    "miss walks the page tables",
-	 .power_of_two = true},
+	 .power_of_two = true, .needs = {{"device.lookup", "ats"}}},
 	{"machine", "iotlb_ways", OPTION_COUNT, MACHINE(config.iotlb.ways), 1, TLB_WAYS_MAX, "8",
-	 .meaning = "entries in a set of the IOTLB", .power_of_two = true},
+	 .meaning = "entries in a set of the IOTLB", .power_of_two = true,
+	 .needs = {{"iotlb_entries", NULL}}},
 	{"machine", "iotlb_policy", OPTION_CHOICE, MACHINE(config.iotlb.policy), .otherwise = "lru",
-	 .choices = policies, .meaning = "which entry of a set of the IOTLB makes way"},
+	 .choices = policies, .meaning = "which entry of a set of the IOTLB makes way",
+	 .needs = {{"iotlb_entries", NULL}}},
 	{"machine", "directory", OPTION_TEXT, MACHINE(config.directory), .otherwise = "",
 	 .meaning = "where unlinked backing files live; empty: $TMPDIR or /var/tmp"},
 	{"machine", "seed", OPTION_COUNT, MACHINE(config.seed), 0, 9e15, "1",
@@ -142,9 +154,11 @@ static const struct option_row rows[] = {
 	 .meaning = "percent of each tenant's memory that a reclaimer keeps out"},
 	{"machine", "reclaim_kind", OPTION_CHOICE, MACHINE(config.reclaim_kind),
 	 .otherwise = "major", .choices = evictions,
-	 .meaning = "what the reclaimer's pages come back from: a mapping (minor) or storage"},
+	 .meaning = "what the reclaimer's pages come back from: a mapping (minor) or storage",
+	 .needs = {{"reclaim_percent", NULL}}},
 	{"machine", "reclaim_interval", OPTION_TIME, MACHINE(config.reclaim_interval_ns), 1e6, HOUR,
-	 "100ms", .meaning = "time between two passes of the reclaimer"},
+	 "100ms", .meaning = "time between two passes of the reclaimer",
+	 .needs = {{"reclaim_percent", NULL}}},
 	{"machine", "timeout", OPTION_TIME, MACHINE(timeout_ns), SECOND, 24 * HOUR, "10m",
 	 .meaning = "a run that lasts longer is stopped and has failed"},
 
@@ -183,10 +197,12 @@ static const struct option_row rows[] = {
 	 .otherwise = "upgrade", .choices = writes,
 	 .meaning =
 		 "what becomes of a fault by a write to them: the page becomes writable until it "
-		 "is evicted, or the response is INVALID"},
+		 "is evicted, or the response is INVALID",
+	 .needs = {{"read_only_percent", NULL}}},
 	{"device", "msi_cpu", OPTION_COUNT, DEVICE(config.msi_cpu), -1, 1023, "-1",
-	 .meaning = "scheduler=affined: the tenant's CPU that the device interrupts, where its "
-		    "faults are handled first; -1: it is polled, the least loaded CPU is chosen"},
+	 .meaning = "the tenant's CPU that the device interrupts, where its "
+		    "faults are handled first; -1: it is polled, the least loaded CPU is chosen",
+	 .needs = {{"machine.scheduler", "affined"}}},
 	{"device", "page_requests", OPTION_COUNT, DEVICE(config.page_requests), 0,
 	 PAGE_REQUESTS_MAX, "0",
 	 .meaning = "page requests that the device may have unanswered (PCIe: Outstanding Page "
@@ -196,14 +212,15 @@ static const struct option_row rows[] = {
 	 .meaning = "how the device knows that a page is absent: VPRI's bitmap, or ATS with a "
 		    "DevTLB"},
 	{"device", "devtlb_entries", OPTION_COUNT, DEVICE(config.devtlb.entries), 8, 65536, "64",
-	 .meaning = "size of the DevTLB (lookup=ats)", .power_of_two = true},
+	 .meaning = "size of the DevTLB", .power_of_two = true, .needs = {{"lookup", "ats"}}},
 	{"device", "devtlb_ways", OPTION_COUNT, DEVICE(config.devtlb.ways), 1, TLB_WAYS_MAX, "8",
 	 .meaning = "entries in a set of the DevTLB; as many as devtlb_entries: fully associative",
-	 .power_of_two = true},
+	 .power_of_two = true, .needs = {{"lookup", "ats"}}},
 	{"device", "devtlb_policy", OPTION_CHOICE, DEVICE(config.devtlb.policy), .otherwise = "lru",
 	 .choices = policies,
 	 .meaning = "which entry of a set makes way: least recently used, least often hit, drawn, "
-		    "oldest"},
+		    "oldest",
+	 .needs = {{"lookup", "ats"}}},
 	{"device", "lookup_delay", OPTION_TIME, DEVICE(config.lookup_delay_ns), 0, 10e6, "0",
 	 .meaning = "busy-waited at every lookup: what slower memory or a link would add"},
 	{"device", "response_timeout", OPTION_TIME, DEVICE(config.response_timeout_ns), 1e6, HOUR,
@@ -214,29 +231,34 @@ static const struct option_row rows[] = {
 	{"device", "pasid", OPTION_BOOL, DEVICE(config.pasid), .otherwise = "no",
 	 .meaning = "addresses are user addresses under a PASID (model=accel)"},
 	{"device", "file", OPTION_TEXT, DEVICE(config.file), .otherwise = "",
-	 .meaning = "backing file (model=block); empty: an unlinked one of file_bytes"},
+	 .meaning = "backing file; empty: an unlinked one of file_bytes",
+	 .needs = {{"model", "block"}}},
 	{"device", "file_bytes", OPTION_BYTES, DEVICE(config.file_bytes), 2 * MIB, 1024 * GIB,
-	 "64M", .meaning = "size of the unlinked backing file", .multiple = 4 * KIB},
+	 "64M", .meaning = "size of the unlinked backing file", .multiple = 4 * KIB,
+	 .needs = {{"model", "block"}, {"file", ""}}},
 	{"device", "file_direct", OPTION_BOOL, DEVICE(config.file_direct), .otherwise = "no",
-	 .meaning = "reads and writes the backing file with O_DIRECT"},
+	 .meaning = "reads and writes the backing file with O_DIRECT",
+	 .needs = {{"model", "block"}}},
 	{"device", "medium_latency", OPTION_TIME, DEVICE(config.medium_latency_ns), 0, 1e8, "0",
-	 .meaning =
-		 "what the medium takes for each I/O, one at a time in each queue (model=block)"},
+	 .meaning = "what the medium takes for each I/O, one at a time in each queue",
+	 .needs = {{"model", "block"}}},
 	{"device", "medium_bandwidth", OPTION_BYTES, DEVICE(config.medium_bytes_per_s), 16 * MIB,
-	 1024 * GIB, "", .meaning = "bytes per second of the medium, for each queue"},
+	 1024 * GIB, "", .meaning = "bytes per second of the medium, for each queue",
+	 .needs = {{"model", "block"}}},
 
 	{"workload", "device", OPTION_TEXT, WORKLOAD(device), .otherwise = "*",
 	 .meaning = "devices that get this workload, each its own: a [device]'s name or a pattern "
 		    "over TENANT/DEVICE"},
 	{"workload", "read_percent", OPTION_COUNT, WORKLOAD(config.read_percent), 0, 100, "100",
-	 .meaning = "percent of I/Os that read the disk, and so write memory"},
+	 .meaning = "percent of I/Os that read the disk, and so write memory",
+	 .needs = {{"device.model", "block"}}},
 	{"workload", "sizes", OPTION_OWN, WORKLOAD(config.sizes), 4 * KIB, 2 * MIB, "4K",
 	 .own = &own_sizes, .meaning = "I/O sizes with optional weights, such as 4K:70, 64K:30",
 	 .multiple = 4 * KIB},
 	{"workload", "pattern", OPTION_CHOICE, WORKLOAD(config.pattern), .otherwise = "random",
 	 .choices = patterns, .meaning = "order of buffers in memory and of blocks on disk"},
 	{"workload", "zipf_theta", OPTION_REAL, WORKLOAD(config.zipf_theta), 0.01, 1.99, "0.9",
-	 .meaning = "skew of pattern=zipf; not 1"},
+	 .meaning = "skew of the pattern; not 1", .needs = {{"pattern", "zipf"}}},
 	{"workload", "depth", OPTION_COUNT, WORKLOAD(config.depth), 1, 1024, "1",
 	 .meaning = "I/Os in flight per queue"},
 	{"workload", "rate", OPTION_RATE, WORKLOAD(config.rate), 0, 1e7, "0",
@@ -266,43 +288,51 @@ static const struct option_row rows[] = {
 	{"inject", "duration", OPTION_TIME, INJECT(duration_ns), 1e6, 24 * HOUR,
 	 .meaning = "undone after this; or when the workloads are done, whichever is first"},
 	{"inject", "probability", OPTION_COUNT, INJECT(probability), 1, 100, "100",
-	 .meaning = "percent of candidates, as in the kernel's fault_attr"},
+	 .meaning = "percent of candidates, as in the kernel's fault_attr",
+	 .needs = {{"action", ARMED}}},
 	{"inject", "interval", OPTION_COUNT, INJECT(interval), 1, 1e9, "1",
-	 .meaning = "every Nth candidate only"},
+	 .meaning = "every Nth candidate only", .needs = {{"action", ARMED}}},
 	{"inject", "times", OPTION_COUNT, INJECT(times), -1, 1e15, "-1",
-	 .meaning = "at most so often, over all of its devices; -1: no limit"},
+	 .meaning = "at most so often, over all of its devices; -1: no limit",
+	 .needs = {{"action", ARMED}}},
 	{"inject", "seed", OPTION_COUNT, INJECT(seed), 0, 9e15, "0",
-	 .meaning = "0: from the machine's seed"},
+	 .meaning = "0: from the machine's seed", .needs = {{"action", ARMED}}},
 	{"inject", "stage", OPTION_CHOICE, INJECT(stage), .otherwise = "resolve", .choices = stages,
-	 .meaning = "delay: the stage of a fault that it lengthens"},
+	 .meaning = "the stage of a fault that it lengthens", .needs = {{"action", "delay"}}},
 	{"inject", "delay", OPTION_TIME, INJECT(delay_ns), 0, HOUR, "0",
-	 .meaning = "delay: fixed value, uniform's lower bound, exponential's mean"},
+	 .meaning = "fixed value, uniform's lower bound, exponential's mean",
+	 .needs = {{"action", "delay"}}},
 	{"inject", "delay_max", OPTION_TIME, INJECT(delay_max_ns), 0, HOUR, "0",
-	 .meaning = "delay: uniform's upper bound"},
+	 .meaning = "uniform's upper bound",
+	 .needs = {{"action", "delay"}, {"distribution", "uniform"}}},
 	{"inject", "distribution", OPTION_CHOICE, INJECT(distribution), .otherwise = "fixed",
-	 .choices = distributions, .meaning = "delay: how it varies"},
+	 .choices = distributions, .meaning = "how it varies", .needs = {{"action", "delay"}}},
 	{"inject", "what", OPTION_CHOICE, INJECT(what), .otherwise = "next",
 	 .choices = choices_of_pages,
-	 .meaning =
-		 "evict: those that the next I/Os will touch, random ones of the workload, or all "
-		 "of the tenant"},
+	 .meaning = "those that the next I/Os will touch, random ones of the workload, or all "
+		    "of the tenant",
+	 .needs = {{"action", "evict"}}},
 	{"inject", "kind", OPTION_CHOICE, INJECT(evict), .otherwise = "minor", .choices = evictions,
-	 .meaning = "evict: the frame is kept (minor) or its content written out (major)"},
-	{"inject", "pages", OPTION_COUNT, INJECT(pages), 1, 1e6, "1",
-	 .meaning = "evict: pages each time"},
+	 .meaning = "the frame is kept (minor) or its content written out (major)",
+	 .needs = {{"action", "evict"}}},
+	{"inject", "pages", OPTION_COUNT, INJECT(pages), 1, 1e6, "1", .meaning = "pages each time",
+	 .needs = {{"action", "evict"}, {"what", "next,random"}}},
 	{"inject", "rate", OPTION_RATE, INJECT(rate), 0, 1e5, "1/s",
-	 .meaning = "evict: events per second for each device; 0: none"},
+	 .meaning = "events per second for each device; 0: none", .needs = {{"action", "evict"}}},
 	{"inject", "burst", OPTION_COUNT, INJECT(burst), 1, 1000, "1",
-	 .meaning = "evict: evictions at each event, back to back"},
+	 .meaning = "evictions at each event, back to back", .needs = {{"action", "evict"}}},
 	{"inject", "arrival", OPTION_CHOICE, INJECT(arrival), .otherwise = "even",
 	 .choices = arrivals,
-	 .meaning = "evict: at equal distances and at once for all devices, or each at random"},
+	 .meaning = "at equal distances and at once for all devices, or each at random",
+	 .needs = {{"action", "evict"}}},
 	{"inject", "threads", OPTION_COUNT, INJECT(threads), 1, 256, "1",
-	 .meaning = "cpu_hog: threads on each CPU"},
+	 .meaning = "threads on each CPU", .needs = {{"action", "cpu_hog"}}},
 	{"inject", "load", OPTION_CHOICE, INJECT(load), .otherwise = "spin", .choices = loads,
-	 .meaning = "cpu_hog: arithmetic only, or a scan of memory as a compressor does it"},
+	 .meaning = "arithmetic only, or a scan of memory as a compressor does it",
+	 .needs = {{"action", "cpu_hog"}}},
 	{"inject", "cpus", OPTION_CPUS, INJECT(cpus), .otherwise = "",
-	 .meaning = "cpu_hog: where; empty: the CPUs of the tenants, where handlers run"},
+	 .meaning = "where; empty: the CPUs of the tenants, where handlers run",
+	 .needs = {{"action", "cpu_hog"}}},
 };
 
 static const struct option_section sections[] = {

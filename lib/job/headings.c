@@ -47,7 +47,7 @@ static int check_heading(const struct option_table *table, const struct job_text
 	if (known->named && !*section->name)
 		return failed(-EBADMSG, "%s: [%s]: accepted: [%s NAME]", section->where,
 			      section->type, section->type);
-	for (const char *c = section->name; *c; c++)
+	for (const char *c = section->name; *c && !known->any_name; c++)
 		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
 			return failed(-EBADMSG,
 				      "%s: [%s %s]: accepted: names of letters, digits, "

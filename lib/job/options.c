@@ -49,7 +49,8 @@ const char *option_accepted(const struct option_row *row, char *text, size_t siz
 
 	switch (row->type) {
 	case OPTION_TEXT:
-		snprintf(text, size, "up to %zu characters", row->size - 1);
+		snprintf(text, size, row->min > 0 ? "1 to %zu characters" : "up to %zu characters",
+			 row->size - 1);
 		return text;
 	case OPTION_BOOL:
 		return "yes, no";
@@ -162,7 +163,7 @@ static int parse_value(const struct option_row *row, const char *text, void *fie
 
 	switch (row->type) {
 	case OPTION_TEXT:
-		if (strlen(text) >= row->size)
+		if (strlen(text) >= row->size || (double)strlen(text) < row->min)
 			return -ERANGE;
 		memcpy(field, text, strlen(text) + 1);
 		return 0;
@@ -260,15 +261,30 @@ static int bad_value(const struct option_row *row, const struct job_entry *entry
 		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-static const struct job_entry *find_entry(const struct job_section *section, const char *key)
+const char *option_need_text(const struct option_need *need, char text[OPTION_NEED_TEXT])
 {
-	for (size_t i = 0; i < section->entry_count; i++)
-		if (!strcmp(section->entries[i].key, key))
-			return &section->entries[i];
-	return NULL;
+	const char *at = need->values ?: "";
+	size_t used;
+
+	if (!*at) {
+		snprintf(text, OPTION_NEED_TEXT, need->values ? "no %s" : "%s above 0", need->key);
+		return text;
+	}
+	used = (size_t)snprintf(text, OPTION_NEED_TEXT, "%s=", need->key);
+	while (*at && used < OPTION_NEED_TEXT) {
+		const char *comma = strchr(at, ','), *last = comma ? strchr(comma + 1, ',') : NULL;
+
+		used += (size_t)snprintf(text + used, OPTION_NEED_TEXT - used, "%.*s%s",
+					 (int)strcspn(at, ","), at,
+					 !comma ? ""
+					 : last ? ", "
+						: " or ");
+		at = comma ? comma + 1 : "";
+	}
+	return text;
 }
 
-static const struct option_row *find_row(const struct option_table *table, const char *section,
+const struct option_row *option_row_find(const struct option_table *table, const char *section,
 					 const char *key)
 {
 	for (size_t i = 0; i < table->row_count; i++)
@@ -285,7 +301,7 @@ static int fill_defaults(const struct option_table *table, const struct job_sect
 
 		if (strcmp(row->section, section->type) != 0)
 			continue;
-		if (!row->otherwise && !find_entry(section, row->key))
+		if (!row->otherwise && !job_section_entry(section, row->key))
 			return failed(-EBADMSG, "%s: [%s %s] needs %s=: %s", section->where,
 				      section->type, section->name, row->key, row->meaning);
 		if (row->otherwise && (*row->otherwise || row->type == OPTION_TEXT))
@@ -300,8 +316,8 @@ int options_fill(const struct option_table *table, const struct job_section *sec
 
 	for (size_t i = 0; !err && i < section->entry_count; i++) {
 		const struct job_entry *entry = &section->entries[i];
-		const struct option_row *row = find_row(table, section->type, entry->key);
-		const struct job_entry *first = find_entry(section, entry->key);
+		const struct option_row *row = option_row_find(table, section->type, entry->key);
+		const struct job_entry *first = job_section_entry(section, entry->key);
 
 		if (!row)
 			err = unknown_key(table, section, entry);

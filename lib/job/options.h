@@ -39,24 +39,34 @@ struct option_own {
 	int (*parse)(const struct option_row *row, const char *text, void *fields);
 };
 
+/* What a key needs to have an effect: another key of its section, or TYPE.KEY of any section of TYPE. */
+struct option_need {
+	const char *key;
+	const char *values; /* "a,b": one of them, "": empty, NULL: a number above 0 */
+};
+
+#define OPTION_NEEDS 2
+
 struct option_row {
 	const char *section; /* type */
 	const char *key;
 	enum option_type type;
 	size_t offset, size;   /* of the field in the section's struct */
-	double min, max;       /* inclusive, in base units */
+	double min, max;       /* inclusive, in base units; min of a text: characters */
 	const char *otherwise; /* default as one would write it; NULL: the key is mandatory */
 	const struct option_choice *choices;
 	const char *meaning;
 	bool power_of_two;
 	double multiple; /* 0: any */
 	const struct option_own *own;
+	struct option_need needs[OPTION_NEEDS]; /* all of them */
 };
 
 struct option_section {
 	const char *type;
 	const char *meaning; /* one sentence */
 	bool named;	     /* [type NAME], any number of them; else [type], once */
+	bool any_name;	     /* also one that no SECTION.KEY could name */
 };
 
 /* All keys of one kind of job. */
@@ -77,6 +87,14 @@ int options_check_headings(const struct option_table *table, const struct job_te
 /* Fills `fields`, the struct of the section's type, with defaults, then with its entries.
  * -EBADMSG for unknown, repeated or missing keys and for values out of range. */
 int options_fill(const struct option_table *table, const struct job_section *section, void *fields);
+
+/* The row of a key, NULL if there is none. */
+const struct option_row *option_row_find(const struct option_table *table, const char *section,
+					 const char *key);
+
+/* "action=evict", "iotlb_entries above 0" */
+#define OPTION_NEED_TEXT 128
+const char *option_need_text(const struct option_need *need, char text[OPTION_NEED_TEXT]);
 
 /* What a row accepts, in words, in `text` or a constant. */
 const char *option_accepted(const struct option_row *row, char *text, size_t size);

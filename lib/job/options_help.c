@@ -24,6 +24,21 @@ static const char *default_text(const struct option_row *row)
 	return *row->otherwise ? row->otherwise : "none";
 }
 
+#define NEEDS_TEXT ((size_t)OPTION_NEEDS * OPTION_NEED_TEXT)
+
+/* "lookup=ats", "action=delay and distribution=uniform", "" for a row that needs nothing. */
+static const char *needs_text(const struct option_row *row, char text[NEEDS_TEXT])
+{
+	char one[OPTION_NEED_TEXT];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < OPTION_NEEDS && row->needs[i].key; i++)
+		used += (size_t)snprintf(text + used, NEEDS_TEXT - used, "%s%s", i ? " and " : "",
+					 option_need_text(&row->needs[i], one));
+	return text;
+}
+
 /* Behind six blanks, wrapped at 80 columns. */
 static void print_wrapped(FILE *file, const char *text)
 {
@@ -44,12 +59,14 @@ static void print_wrapped(FILE *file, const char *text)
 
 static void print_row(FILE *file, const struct option_row *row)
 {
-	char accepted[256], line[512];
+	char accepted[256], needs[NEEDS_TEXT], line[1024];
 
 	fprintf(file, "  %s.%s\n", row->section, row->key);
 	print_wrapped(file, row->meaning);
 	snprintf(line, sizeof(line), "%s: %s; default: %s", type_name(row),
 		 option_accepted(row, accepted, sizeof(accepted)), default_text(row));
+	if (*needs_text(row, needs))
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), "; only with %s", needs);
 	print_wrapped(file, line);
 }
 
@@ -113,7 +130,7 @@ int options_help(const struct option_table *table, FILE *file, const char *key)
 
 void options_markdown(const struct option_table *table, FILE *file)
 {
-	char accepted[256];
+	char accepted[256], needs[NEEDS_TEXT];
 
 	for (size_t s = 0; s < table->section_count; s++) {
 		bool begun = false;
@@ -130,9 +147,11 @@ void options_markdown(const struct option_table *table, FILE *file)
 				      "|---|---|---|---|---|\n",
 				      file);
 			begun = true;
-			fprintf(file, "| `%s` | %s | %s | %s | %s |\n", row->key, type_name(row),
-				option_accepted(row, accepted, sizeof(accepted)), default_text(row),
-				row->meaning);
+			needs_text(row, needs);
+			fprintf(file, "| `%s` | %s | %s | %s | %s%s%s%s |\n", row->key,
+				type_name(row), option_accepted(row, accepted, sizeof(accepted)),
+				default_text(row), row->meaning, *needs ? "; only with `" : "",
+				needs, *needs ? "`" : "");
 		}
 		if (begun)
 			fputc('\n', file);

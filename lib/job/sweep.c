@@ -34,20 +34,13 @@ static int bad_dimension(const struct job_entry *entry, const char *why)
 		      job_shown(entry->key).text, job_shown(entry->value).text, why);
 }
 
-/* Two dimensions of one value would name points by what they do not have. */
-static int check_target(const struct sweep *sweep, const struct job_entry *entry,
-			const char *target)
+static int check_target(const struct job_entry *entry, const char *target)
 {
 	static const char *const unswept[] = {"sweep.", "expect.", "short."};
 
 	for (size_t i = 0; i < sizeof(unswept) / sizeof(unswept[0]); i++)
 		if (!strncmp(target, unswept[i], strlen(unswept[i])))
 			return bad_dimension(entry, "no point has such a value of its own");
-	for (size_t d = 0; d + 1 < sweep->dimension_count; d++)
-		if (!strcmp(sweep->dimensions[d].target, target))
-			return failed(job_wrong(entry->where),
-				      "%s: %s is already swept at %s; accepted: once", entry->where,
-				      target, sweep->dimensions[d].where);
 	return 0;
 }
 
@@ -105,7 +98,7 @@ static int add_dimension(struct sweep *sweep, const struct job_entry *entry)
 	else if (target)
 		err = bad_dimension(entry, "more than one SECTION.KEY");
 	else
-		err = check_target(sweep, entry, dimension->target);
+		err = check_target(entry, dimension->target);
 	while (!err && (value = next_element(&rest)))
 		err = add_value(dimension, entry, value);
 	free(copy);
@@ -187,22 +180,44 @@ int sweep_find(const struct sweep *sweep, const char *name)
 static int apply_baseline(const struct sweep *sweep, struct job_text *text)
 {
 	char *copy = strdup(sweep->baseline), *rest = copy, *assignment;
+	const char *where = sweep->baseline_where;
+	const struct job_entry *set;
 	int err = copy ? 0 : failed(-ENOMEM, "no memory for the sweep");
 
 	while (!err && (assignment = next_element(&rest))) {
 		char *value = strchr(assignment, '=');
 
 		if (!value) {
-			err = failed(job_wrong(sweep->baseline_where),
-				     "%s: baseline=%s: accepted: SECTION.KEY=VALUE, ...",
-				     sweep->baseline_where, job_shown(sweep->baseline).text);
+			err = failed(job_wrong(where),
+				     "%s: baseline=%s: accepted: SECTION.KEY=VALUE, ...", where,
+				     job_shown(sweep->baseline).text);
 			break;
 		}
 		*value++ = '\0';
-		err = job_text_set(text, assignment, value, sweep->baseline_where);
+		set = job_text_entry(text, assignment);
+		if (set && !strcmp(set->where, where))
+			err = failed(job_wrong(where),
+				     "%s: %s is already set in the baseline; accepted: once", where,
+				     assignment);
+		else
+			err = job_text_set(text, assignment, value, where);
 	}
 	free(copy);
 	return err;
+}
+
+/* Two dimensions of one value, by whatever names, would name points by what they do not have. */
+static int check_unswept(const struct sweep *sweep, size_t dimension, const struct job_text *text)
+{
+	const struct sweep_dimension *d = &sweep->dimensions[dimension];
+	const struct job_entry *set = job_text_entry(text, d->target);
+
+	for (size_t i = 0; set && i < dimension; i++)
+		if (!strcmp(sweep->dimensions[i].where, set->where))
+			return failed(job_wrong(d->where),
+				      "%s: %s is already swept at %s; accepted: once", d->where,
+				      d->target, sweep->dimensions[i].where);
+	return 0;
 }
 
 int sweep_apply(const struct sweep *sweep, size_t point, struct job_text *text)
@@ -214,9 +229,11 @@ int sweep_apply(const struct sweep *sweep, size_t point, struct job_text *text)
 	for (size_t d = 0; !err && d < sweep->dimension_count; d++) {
 		const struct sweep_dimension *dimension = &sweep->dimensions[d];
 
-		err = job_text_set(text, dimension->target,
-				   dimension->values[sweep_index(sweep, point, d)],
-				   dimension->where);
+		err = check_unswept(sweep, d, text);
+		if (!err)
+			err = job_text_set(text, dimension->target,
+					   dimension->values[sweep_index(sweep, point, d)],
+					   dimension->where);
 	}
 	return err;
 }

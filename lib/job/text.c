@@ -310,6 +310,14 @@ struct job_section *job_text_section(const struct job_text *text, const char *ty
 	return NULL;
 }
 
+struct job_entry *job_section_entry(const struct job_section *section, const char *key)
+{
+	for (size_t i = 0; i < section->entry_count; i++)
+		if (!strcmp(section->entries[i].key, key))
+			return &section->entries[i];
+	return NULL;
+}
+
 /* Is `target` (up to `length`) this section's "TYPE NAME", NAME, or, if it has none, TYPE? */
 static bool section_is(const struct job_section *section, const char *target, size_t length)
 {
@@ -340,6 +348,7 @@ int job_text_set(struct job_text *text, const char *target, const char *value, c
 {
 	const char *dot = strchr(target, '.');
 	struct job_section *section = NULL;
+	struct job_entry *entry;
 	char *copy;
 
 	if (!dot || dot == target || !dot[1])
@@ -361,18 +370,25 @@ int job_text_set(struct job_text *text, const char *target, const char *value, c
 	if (!section)
 		return no_section(text, target, where);
 	copy = strdup(where);
-	for (size_t j = 0; copy && j < section->entry_count; j++) {
-		struct job_entry *entry = &section->entries[j];
+	entry = job_section_entry(section, dot + 1);
+	if (!copy || !entry)
+		return append_entry(section, dot + 1, value, copy);
+	free(entry->where);
+	free(entry->value);
+	entry->where = copy;
+	entry->value = strdup(value);
+	return entry->value ? 0 : failed(-ENOMEM, "no memory for the job file");
+}
 
-		if (strcmp(entry->key, dot + 1) != 0)
-			continue;
-		free(entry->where);
-		free(entry->value);
-		entry->where = copy;
-		entry->value = strdup(value);
-		return entry->value ? 0 : failed(-ENOMEM, "no memory for the job file");
-	}
-	return append_entry(section, dot + 1, value, copy);
+struct job_entry *job_text_entry(const struct job_text *text, const char *target)
+{
+	const char *dot = strchr(target, '.');
+	struct job_entry *entry = NULL;
+
+	for (size_t i = 0; !entry && dot && i < text->section_count; i++)
+		if (section_is(&text->sections[i], target, (size_t)(dot - target)))
+			entry = job_section_entry(&text->sections[i], dot + 1);
+	return entry;
 }
 
 int job_text_need(struct job_text *text, const char *type, const char *where)
@@ -385,18 +401,7 @@ int job_text_need(struct job_text *text, const char *type, const char *where)
 int job_text_suggest(struct job_text *text, const char *target, const char *value,
 		     const char *where)
 {
-	const char *dot = strchr(target, '.');
-
-	for (size_t i = 0; dot && i < text->section_count; i++) {
-		const struct job_section *section = &text->sections[i];
-
-		if (!section_is(section, target, (size_t)(dot - target)))
-			continue;
-		for (size_t j = 0; j < section->entry_count; j++)
-			if (!strcmp(section->entries[j].key, dot + 1))
-				return 0;
-	}
-	return job_text_set(text, target, value, where);
+	return job_text_entry(text, target) ? 0 : job_text_set(text, target, value, where);
 }
 
 int job_text_assign(struct job_text *text, const char *assignment)
@@ -429,10 +434,12 @@ int job_text_shorten(struct job_text *text)
 			      text->path);
 	for (size_t j = 0; !err && j < count; j++) {
 		const struct job_entry *entries = job_text_section(text, "short", NULL)->entries;
+		const struct job_entry *set = job_text_entry(text, entries[j].key);
 		const char *where = entries[j].where;
 
-		for (size_t i = 0; i < j; i++)
-			if (!strcmp(entries[i].key, entries[j].key))
+		/* By whatever name of its section: the place tells. */
+		for (size_t i = 0; set && i < j; i++)
+			if (!strcmp(entries[i].where, set->where))
 				return failed(job_wrong(where),
 					      "%s: %s is already set at %s; accepted: once", where,
 					      entries[j].key, entries[i].where);

@@ -54,12 +54,18 @@ void job_text_free(struct job_text *text);
 struct job_section *job_text_section(const struct job_text *text, const char *type,
 				     const char *name);
 
+/* The first entry of that key, NULL if none. */
+struct job_entry *job_section_entry(const struct job_section *section, const char *key);
+
 /*
  * Replaces or adds one value. `target` is SECTION.KEY, where SECTION is a section's name, its type
  * if it has no name, or "TYPE NAME"; [machine] is made if need be. `where` goes into errors about
  * the value. job_wrong() if no or more than one section is meant.
  */
 int job_text_set(struct job_text *text, const char *target, const char *value, const char *where);
+
+/* The entry that job_text_set() of `target` would replace, NULL if it would add one or refuse. */
+struct job_entry *job_text_entry(const struct job_text *text, const char *target);
 
 /* Makes [type] if there is none, so that values may be set in it. */
 int job_text_need(struct job_text *text, const char *type, const char *where);

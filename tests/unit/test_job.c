@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/job/options.h"
+#include "lib/job/idle_keys.h"
 #include "injectors/job/plan.h"
 #include "lib/job/sweep.h"
 #include "lib/base/fail.h"
@@ -239,18 +239,26 @@ static void bad_sweeps_are_refused(void **state)
 		"x = w.rate: 1\nx = w.depth: 1",
 		"baseline = w.rate=1\nbaseline = w.rate=2",
 		"x = w.rate: 1\ny = w.rate: 2",
+		"x = w.rate: 1\ny = workload w.rate: 2",
+		"baseline = w.rate=1, w.depth=2, workload w.rate=1",
 		"x = expect.y: 1, 2",
 		"point = w.rate: 1, 2",
 	};
 	struct job_text *text;
 	struct sweep sweep;
 	char content[256];
+	int err;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		snprintf(content, sizeof(content), "[sweep]\n%s\n", bad[i]);
+		snprintf(content, sizeof(content), "[workload w]\n[sweep]\n%s\n", bad[i]);
 		assert_int_equal(read_job(&text, content), 0);
-		assert_int_equal(sweep_build(&sweep, text), -EBADMSG);
+		err = sweep_build(&sweep, text);
+		if (!err) {
+			err = sweep_apply(&sweep, 0, text);
+			sweep_free(&sweep);
+		}
+		assert_int_equal(err, -EBADMSG);
 		assert_non_null(strstr(failure_text(), "accepted"));
 		job_text_free(text);
 	}
@@ -274,6 +282,108 @@ static void every_row_of_the_table_is_whole(void **state)
 	}
 }
 
+/* Whether all keys of all points of a job do something. */
+static int find_idle(const struct job_text *text)
+{
+	struct idle_keys idle = {0};
+	struct sweep sweep;
+	int err;
+
+	assert_int_equal(sweep_build(&sweep, text), 0);
+	for (size_t i = 0; i < sweep.points; i++) {
+		struct job_text *point = job_text_copy(text);
+
+		assert_int_equal(sweep_apply(&sweep, i, point), 0);
+		assert_int_equal(idle_keys_add(&idle, &job_options, point), 0);
+		job_text_free(point);
+	}
+	err = idle_keys_refuse(&idle);
+	idle_keys_free(&idle);
+	sweep_free(&sweep);
+	return err;
+}
+
+static int idle_in(const char *content, const char *set)
+{
+	struct job_text *text;
+	int err;
+
+	assert_int_equal(read_job(&text, content), 0);
+	if (set)
+		assert_int_equal(job_text_assign(text, set), 0);
+	err = find_idle(text);
+	job_text_free(text);
+	return err;
+}
+
+/* Every key of every action: the list of those that do something is in the documentation, and here. */
+static void an_action_takes_its_own_keys_only(void **state)
+{
+	static const char every[] = " action device enabled start duration ";
+	static const struct {
+		const char *action, *keys;
+	} actions[] = {
+		{"evict", " probability interval times seed what kind pages rate burst arrival "},
+		{"delay", " probability interval times seed stage delay distribution "},
+		{"cpu_hog", " threads load cpus "},
+		{"response_lost", " probability interval times seed "},
+		{"response_failure", " probability interval times seed "},
+		{"overflow", " probability interval times seed "},
+		{"duplicate", " probability interval times seed "},
+	};
+	size_t keys = 0;
+
+	(void)state;
+	for (size_t a = 0; a < sizeof(actions) / sizeof(actions[0]); a++) {
+		for (size_t i = 0; i < job_options.row_count; i++) {
+			const struct option_row *row = &job_options.rows[i];
+			char text[256], key[64];
+			bool taken;
+
+			if (strcmp(row->section, "inject") != 0 || !strcmp(row->key, "action"))
+				continue;
+			snprintf(text, sizeof(text), "[inject x]\naction = %s\n%s = %s\n",
+				 actions[a].action, row->key, row->otherwise ?: "1s");
+			snprintf(key, sizeof(key), " %s ", row->key);
+			taken = strstr(every, key) || strstr(actions[a].keys, key);
+			if (idle_in(text, NULL) != (taken ? 0 : -EBADMSG))
+				fail_msg("%s is %s: %s", text, taken ? "refused" : "taken",
+					 failure_text());
+			keys++;
+		}
+	}
+	assert_int_equal(keys, 7 * 21);
+}
+
+static void a_key_is_idle_if_it_is_at_every_point(void **state)
+{
+	static const char uniform[] = "[inject x]\naction = delay\ndelay_max = 5ms\n"
+				      "distribution = uniform\n";
+	char text[512];
+
+	(void)state;
+	assert_int_equal(idle_in(uniform, NULL), 0);
+	/* An option may switch off what the file has, but not say what then does nothing. */
+	assert_int_equal(idle_in(uniform, "x.distribution=fixed"), 0);
+	assert_int_equal(idle_in(uniform, "x.rate=5/s"), -EINVAL);
+	assert_string_equal(failure_text(), "--set: rate=5/s: has no effect with action=delay; "
+					    "accepted: with action=evict");
+	snprintf(text, sizeof(text), "%s[sweep]\nd = x.distribution: fixed, uniform\n", uniform);
+	assert_int_equal(idle_in(text, NULL), 0);
+	snprintf(text, sizeof(text), "%s[sweep]\nd = x.distribution: fixed, exponential\n",
+		 uniform);
+	assert_int_equal(idle_in(text, NULL), -EBADMSG);
+	assert_string_equal(failure_text(), JOB_PATH
+			    ":3: delay_max=5ms: has no effect with distribution=fixed; accepted: "
+			    "with distribution=uniform");
+	/* Of another section: one of them is enough. */
+	assert_int_equal(idle_in("[machine]\niotlb_entries = 8\n[device a]\n[device b]\n"
+				 "lookup = ats\n",
+				 NULL),
+			 0);
+	assert_int_equal(idle_in("[machine]\niotlb_entries = 8\n[device a]\n", NULL), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +395,8 @@ int main(void)
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),
 		cmocka_unit_test(bad_sweeps_are_refused),
 		cmocka_unit_test(every_row_of_the_table_is_whole),
+		cmocka_unit_test(an_action_takes_its_own_keys_only),
+		cmocka_unit_test(a_key_is_idle_if_it_is_at_every_point),
 	};
 
 	return cmocka_run_group_tests_name("job", tests, NULL, NULL);

@@ -26,6 +26,7 @@
 
 #include "lib/analyze/session.h"
 #include "lib/analyze/stage.h"
+#include "lib/job/options.h"
 
 #define SLO_MAX		    64
 #define SLO_VIOLATIONS_KEPT 100000 /* rows; further ones are counted only */
@@ -50,8 +51,10 @@ struct slo_set {
 };
 
 /* Reads [slo NAME] sections of an INI file; other sections are a job's and are skipped.
- * -EINVAL with "FILE:LINE: ..." and the accepted values, -ENOENT, -ENODATA if it has no [slo]. */
+ * -EBADMSG with "FILE:LINE: ..." and what is accepted, -ENOENT, -ENODATA if it has no [slo]. */
 int slo_read(const char *path, struct slo_set *set);
+/* Its keys and sections. */
+extern const struct option_table slo_options;
 
 enum slo_metric {
 	SLO_LATENCY,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "injectors/job/job.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/histogram.h"
 #include "lib/analyze/slo.h"
@@ -432,38 +433,46 @@ static void units_are_those_of_job_files(void **state)
 static void bad_files_name_line_and_accepted_values(void **state)
 {
 	const struct {
-		const char *text;
-		int error;
-		const char *says;
+		const char *text, *says;
 	} cases[] = {
-		{"[slo a]\nlatency_target=0\n", -EINVAL, ":2: latency_target=0"},
-		{"[slo a]\nlatency_target=5\n", -EINVAL, ":2: latency_target=5"},
-		{"[slo a]\n\nlatency_window=1500ms\n", -EINVAL, ":3: latency_window=1500ms"},
-		{"[slo a]\nlatency_window=2d\n", -EINVAL, "1s to 1d"},
-		{"[slo a]\nlatency_percentile=101\n", -EINVAL, "up to 100"},
-		{"[slo a]\nlatency_percentile=0\n", -EINVAL, "more than 0"},
-		{"[slo a]\nlatency_percentile=nan\n", -EINVAL, "accepted: such as 99.9"},
-		{"[slo a]\nlatency_percentile=inf\n", -EINVAL, "accepted: such as 99.9"},
-		{"[slo a]\nmin_iops=0/s\n", -EINVAL, "more than 0"},
-		{"[slo a]\nmin_iops=-1\n", -EINVAL, "accepted: a number a second, such as 10/s"},
-		{"[slo a]\nmin_iops=0x10\n", -EINVAL, ":2: min_iops=0x10"},
-		{"[slo a]\nfault_rate=10/d\n", -EINVAL, "such as 10/s or 600/m"},
-		{"[slo a]\nfault_rate=10 /s\n", -EINVAL, "such as 10/s or 600/m"},
-		{"[slo a]\nmin_iops=many\n", -EINVAL, ":2: min_iops=many"},
-		{"[slo a]\nmin_bandwidth=0\n", -EINVAL, "more than 0"},
-		{"[slo a]\nburst=0\n", -EINVAL, ":2: burst=0"},
-		{"[slo a]\nburst=1001\n", -EINVAL, "1000"},
-		{"[slo a]\nfault_rate=-2\n", -EINVAL, "accepted: a number a second"},
-		{"[slo a]\nfualt_rate=2\n", -EINVAL, "no such key; accepted: device"},
-		{"[slo a]\ndevice=\nburst=5\n", -EINVAL, ":2: device="},
-		{"[slo a]\ndevice=x\n", -EINVAL, ":1: [slo a] states no objective"},
-		{"[slo a]\n", -EINVAL, ":1: [slo a] states no objective"},
-		{"[slo]\nburst=5\n", -EINVAL, ":1: accepted: [slo NAME]"},
-		{"[slo a]\nburst=5\n[slo a]\nburst=6\n", -EINVAL, ":3: [slo a] stands at line 1"},
-		{"[slo a]\nwhat is this\n", -EINVAL, ":2: accepted: [slo NAME] sections"},
-		{"[slo a\nburst=5\n", -EINVAL, ":1: accepted"},
-		{"burst=5\n", -ENODATA, "no [slo NAME] section"},
-		{"", -ENODATA, "no [slo NAME] section"},
+		{"[slo a]\nlatency_target=0\n", ":2: latency_target=0: accepted: 1ns to 24h"},
+		{"[slo a]\nlatency_target=5\n", ":2: latency_target=5"},
+		{"[slo a]\n\nlatency_window=1500ms\n", ":3: latency_window=1500ms"},
+		{"[slo a]\nlatency_window=2d\n", "1s to 24h, a multiple of 1s"},
+		{"[slo a]\nlatency_percentile=101\n", "more than 0 to 100"},
+		{"[slo a]\nlatency_percentile=0\n", "more than 0 to 100"},
+		{"[slo a]\nlatency_percentile=nan\n", "accepted: such as 99.9"},
+		{"[slo a]\nlatency_percentile=inf\n", "accepted: such as 99.9"},
+		{"[slo a]\nmin_iops=0/s\n", "accepted: 0.001 to"},
+		{"[slo a]\nmin_iops=-1\n", ":2: min_iops=-1: accepted: 0.001 to"},
+		{"[slo a]\nmin_iops=0x10\n", ":2: min_iops=0x10"},
+		{"[slo a]\nfault_rate=10/d\n", ":2: fault_rate=10/d: accepted: 0 to"},
+		{"[slo a]\nfault_rate=10 /s\n", ":2: fault_rate=10 /s: accepted: 0 to"},
+		{"[slo a]\nmin_iops=many\n", ":2: min_iops=many"},
+		{"[slo a]\nmin_bandwidth=0\n", ":2: min_bandwidth=0: accepted: 1 to"},
+		{"[slo a]\nburst=0\n", ":2: burst=0"},
+		{"[slo a]\nburst=1001\n", "1 to 1000"},
+		{"[slo a]\nfault_rate=-2\n", "accepted: 0 to"},
+		{"[slo a]\nfualt_rate=2\n", ":2: fualt_rate: no such key in [slo]; did you mean "
+					    "fault_rate?"},
+		{"[slo a]\nzzzzzzzzzzzzzz=2\n", "no such key in [slo]; accepted: device"},
+		{"[slo a]\ndevice=\nburst=5\n", ":2: device=: accepted: 1 to 63 characters"},
+		{"[slo a]\ndevice=x\n", ":1: [slo a] states no objective"},
+		{"[slo a]\n", ":1: [slo a] states no objective"},
+		{"[slo]\nburst=5\n", ":1: [slo]: accepted: [slo NAME]"},
+		{"[slo a]\nburst=5\n[slo a]\nburst=6\n", ":3: [slo a] is already at "},
+		{"[slo a]\nburst=5\nburst=6\n", ":3: burst is already set at "},
+		{"[slo a]\nburst=5\n[sol b]\nburst=6\n",
+		 ":3: [sol]: accepted: slo, machine, tenant, device, workload, inject, sweep, expect, "
+		 "short; did you mean slo?"},
+		{"[slo a]\nburst=5\n[device b]\n[device b]\n", ":4: [device b] is already at "},
+		{"[slo a]\nburst=5\nlatency_percentile=99\n",
+		 ":3: latency_percentile=99: has no effect with latency_target=; accepted: with "
+		 "latency_target above 0"},
+		{"[slo a]\nwhat is this\n", ":2: accepted: [SECTION], KEY = VALUE"},
+		{"[slo a\nburst=5\n", ":1: [slo a: accepted: [TYPE]"},
+		{"burst=5\n", ":1: burst: accepted: entries after a [SECTION]"},
+		{"", "is empty; accepted: a job file with [SECTION]s"},
 	};
 	struct slo_set set;
 
@@ -471,11 +480,27 @@ static void bad_files_name_line_and_accepted_values(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int error = read_text(cases[i].text, &set);
 
-		if (error != cases[i].error || !strstr(failure_text(), cases[i].says))
+		if (error != -EBADMSG || !strstr(failure_text(), cases[i].says))
 			fail_msg("%s: %d: %s", cases[i].text, error, failure_text());
 	}
+	assert_int_equal(read_text("[device b]\n", &set), -ENODATA);
+	assert_non_null(strstr(failure_text(), "no [slo NAME] section"));
 	assert_int_equal(slo_read("/nonexistent/slo.ini", &set), -ENOENT);
 	assert_non_null(strstr(failure_text(), "/nonexistent/slo.ini"));
+}
+
+/* A job file is one of objectives, too, whatever section it has. */
+static void the_sections_of_a_job_are_known(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < job_options.section_count; i++) {
+		const struct option_section *known =
+			option_section(&slo_options, job_options.sections[i].type);
+
+		assert_non_null(known);
+		assert_int_equal(known->named, job_options.sections[i].named);
+	}
+	assert_int_equal(slo_options.section_count, job_options.section_count);
 }
 
 int main(void)
@@ -494,6 +519,7 @@ int main(void)
 		cmocka_unit_test(other_devices_are_not_judged),
 		cmocka_unit_test(a_file_is_read),
 		cmocka_unit_test(bad_files_name_line_and_accepted_values),
+		cmocka_unit_test(the_sections_of_a_job_are_known),
 	};
 
 	return cmocka_run_group_tests_name("slo", tests, NULL, NULL);

@@ -23,6 +23,7 @@ struct trigger {
 	bool pending;
 	__u64 since_ns, until_ns; /* to be kept */
 	__u64 worst_ns;
+	unsigned int worst_before; /* stages whose time is in it, too */
 	unsigned int saved;
 };
 
@@ -73,8 +74,10 @@ static void fault_finished(void *self, const struct fault *fault)
 	} else if (until - t->since_ns < t->options->writer.keep_ns) {
 		t->until_ns = until;
 	}
-	if (t->worst_ns < ns)
+	if (t->worst_ns < ns) {
 		t->worst_ns = ns;
+		t->worst_before = stage_before(fault->seen, t->rule.stage);
+	}
 }
 
 int trigger_create(struct trigger **trigger, const struct record_options *options)
@@ -123,7 +126,7 @@ static void snapshot_path(const char *recording, unsigned int number, char *path
 
 static int save(struct trigger *t)
 {
-	char path[4096], time[UNITS_TEXT];
+	char path[4096], time[UNITS_TEXT], label[STAGE_LABEL];
 	int error = -EEXIST;
 
 	/* Snapshots of an earlier recorder stay: the next free number is taken. */
@@ -137,7 +140,9 @@ static int save(struct trigger *t)
 		return error;
 	if (!t->options->quiet)
 		fprintf(stderr, "saved %s: %s took %s\n", path,
-			t->rule.stage == STAGES ? "a fault" : stage_name(t->rule.stage),
+			t->rule.stage == STAGES
+				? "a fault"
+				: stage_label(t->rule.stage, t->worst_before, label),
 			units_format_duration(t->worst_ns, time));
 	return 0;
 }

@@ -243,10 +243,17 @@ static int finish(struct watch *watch, int error)
 	bool floors = summary->floor;
 	bool left = watch->options->count > watch->intervals;
 	bool interrupted = watch_signal && left;
-	int closing = watch_close(watch);
+	const struct output_options output = {.to = watch->options->to};
+	bool batch = watch->options->batch;
+	char kept[KEPT_TEXT];
+	int closing;
 
+	snprintf(kept, sizeof(kept), "%s", watch->model.kept);
+	closing = watch_close(watch);
 	if (error || closing)
 		return common_failed(error ? error : closing);
+	if (batch)
+		common_aside(&output, kept);
 	if (interrupted)
 		return EXIT_INTERRUPTED;
 	return floors ? EXIT_LOSS : EXIT_OK;

@@ -208,7 +208,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 			   units_format_duration(f->longest_ns, total),
 			   session_device_name(a->session, f->longest.device, name),
 			   session_when(a->session, fault_begin_ns(&f->longest), time), part,
-			   stage_label(f->longest.seen, slowest, label));
+			   stage_label(slowest, stage_before(f->longest.seen, slowest), label));
 }
 
 static int write_effects(const struct findings *f, struct writer *writer)
@@ -317,13 +317,14 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 	unsigned int slowest = STAGES;
 	__u64 sum_ns, worst_ns;
 	char name[NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
-	bool text = writer_is_text(writer), merged;
+	bool text = writer_is_text(writer);
+	__u64 merged;
 	double share = 0;
 
 	queues_device(a->queues, device, &sum_ns, &worst_ns);
 	if (group)
 		slowest = stage_group_slowest(group, &share);
-	merged = slowest < STAGES && group->merged[slowest];
+	merged = slowest < STAGES ? group->merged[slowest] : 0;
 	return writer_row(
 		writer,
 		(union cell[]){
@@ -349,6 +350,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.count = counts.abandoned},
 			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
 			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
+			{.count = merged},
 		});
 }
 
@@ -377,6 +379,7 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 		{"abandoned", NULL, COLUMN_COUNT, 9, true},
 		{"first", NULL, COLUMN_TIME, 30, true},
 		{"last", NULL, COLUMN_TIME, 30, true},
+		{"merged", NULL, COLUMN_COUNT, 6, true},
 	};
 	static const struct table table = {"summary", "Faults by device", columns,
 					   sizeof(columns) / sizeof(columns[0])};

@@ -79,6 +79,8 @@ struct slo_violation {
 	__u64 faults;	      /* that overlapped the slow I/Os or the window */
 	unsigned int stage;   /* enum stage that took most time of them; STAGES: no fault */
 	__u64 stage_ns;	      /* its time, summed over these faults */
+	__u64 merged;	      /* of these faults: it has the time of stages before it that ... */
+	unsigned int before;  /* ... were not seen, of so many at most */
 	__u64 faults_ns;      /* all their stages, summed */
 	struct fault longest; /* of these faults, if there was one */
 };
@@ -105,8 +107,9 @@ const struct slo_violation *slo_violation(const struct slo *slo, size_t index);
 struct slo_device_state slo_device(const struct slo *slo, __u32 device);
 const char *slo_metric_name(enum slo_metric metric);
 /* One sentence without a full stop: "12 of 13 slow I/Os overlapped 4 faults; resolve took ...". */
-#define SLO_CAUSE_TEXT 256
-const char *slo_cause(const struct slo_violation *violation, char text[SLO_CAUSE_TEXT]);
+#define SLO_CAUSE_TEXT 384
+const char *slo_cause(const struct slo_violation *violation, const struct session *session,
+		      char text[SLO_CAUSE_TEXT]);
 /* Table "slo": a row per objective, device and metric; beyond `limit` (0: none) only the violated. */
 int slo_write(const struct slo *slo, const struct session *session, struct writer *writer,
 	      size_t limit);

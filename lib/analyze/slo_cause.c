@@ -44,7 +44,8 @@ void *memory_push(struct memory *m)
 struct search {
 	struct slo_violation *v;
 	const struct device_slo *device;
-	__u64 stage_ns[STAGES];
+	__u64 stage_ns[STAGES], merged[STAGES];
+	unsigned int before[STAGES]; /* of stages that are merged into this one, at most */
 	__u64 longest_ns;
 	__u64 reached_ns; /* everything unfinished counts up to here */
 	bool *overlapped; /* per slow I/O kept */
@@ -99,8 +100,14 @@ static void consider(void *argument, const struct fault *fault)
 		return;
 	s->v->faults++;
 	stage_times(fault, &times);
-	for (unsigned int k = 0; k < STAGES; k++)
+	for (unsigned int k = 0; k < STAGES; k++) {
+		unsigned int before = stage_before(fault->seen, k);
+
 		s->stage_ns[k] += times.ns[k];
+		s->merged[k] += (times.merged >> k) & 1;
+		if (times.merged & 1u << k && before > s->before[k])
+			s->before[k] = before;
+	}
 	if (s->v->faults == 1 || to - from > s->longest_ns) {
 		s->longest_ns = to - from;
 		s->v->longest = *fault;
@@ -131,44 +138,71 @@ void slo_explain(const struct slo *slo, const struct device_slo *device, struct 
 		if (s.stage_ns[k] && (v->stage == STAGES || s.stage_ns[k] > v->stage_ns)) {
 			v->stage = k;
 			v->stage_ns = s.stage_ns[k];
+			v->merged = s.merged[k];
+			v->before = s.before[k];
 		}
 	}
 	free(s.overlapped);
 }
 
-const char *slo_cause(const struct slo_violation *v, char text[SLO_CAUSE_TEXT])
+/* Why nothing can be said of any fault. */
+static int no_fault(const struct slo_violation *v, const char *counted, bool let_go,
+		    char text[SLO_CAUSE_TEXT])
 {
-	char stage[UNITS_TEXT], all[UNITS_TEXT], counted[64] = "";
 	const char *least = v->slow_floor ? "at least " : "";
+
+	if (v->metric == SLO_LATENCY && !v->recorded_ios && let_go)
+		return snprintf(text, SLO_CAUSE_TEXT,
+				"none of %s%llu slow I/Os is known one by one", least, v->slow_ios);
+	if (v->metric == SLO_LATENCY && !v->recorded_ios)
+		return snprintf(text, SLO_CAUSE_TEXT,
+				"none of %s%llu slow I/Os was recorded one by one; "
+				"record with a lower slow-I/O limit to learn why",
+				least, v->slow_ios);
+	if (*counted)
+		return snprintf(text, SLO_CAUSE_TEXT,
+				"no fault overlapped the %llu of %s%llu slow "
+				"I/Os that were recorded one by one",
+				v->recorded_ios, least, v->slow_ios);
+	return snprintf(text, SLO_CAUSE_TEXT, "no fault overlapped");
+}
+
+static int some_faults(const struct slo_violation *v, const char *counted,
+		       char text[SLO_CAUSE_TEXT])
+{
+	char label[STAGE_LABEL], stage[UNITS_TEXT], all[UNITS_TEXT];
 	int used = 0;
 
-	if (v->recorded_ios < v->slow_ios)
-		snprintf(counted, sizeof(counted), " (%llu recorded one by one)", v->recorded_ios);
-	if (!v->faults) {
-		if (v->metric == SLO_LATENCY && !v->recorded_ios)
-			snprintf(text, SLO_CAUSE_TEXT,
-				 "none of %s%llu slow I/Os was recorded one by one; "
-				 "record with a lower slow-I/O limit to learn why",
-				 least, v->slow_ios);
-		else if (*counted)
-			snprintf(text, SLO_CAUSE_TEXT,
-				 "no fault overlapped the %llu of %s%llu slow "
-				 "I/Os that were recorded one by one",
-				 v->recorded_ios, least, v->slow_ios);
-		else
-			snprintf(text, SLO_CAUSE_TEXT, "no fault overlapped");
-		return text;
-	}
 	if (v->metric == SLO_LATENCY)
 		used = snprintf(text, SLO_CAUSE_TEXT, "%llu of %s%llu slow I/Os%s overlapped ",
-				v->overlapped_ios, least, v->slow_ios, counted);
+				v->overlapped_ios, v->slow_floor ? "at least " : "", v->slow_ios,
+				counted);
 	used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used), "%llu fault%s", v->faults,
 			 v->faults == 1 ? "" : "s");
 	if (v->stage < STAGES)
+		used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
+				 "; %s took %s of their %s (%.0f%%)",
+				 stage_label(v->stage, v->before, label),
+				 units_format_duration(v->stage_ns, stage),
+				 units_format_duration(v->faults_ns, all),
+				 100.0 * (double)v->stage_ns / (double)v->faults_ns);
+	return used;
+}
+
+const char *slo_cause(const struct slo_violation *v, const struct session *session,
+		      char text[SLO_CAUSE_TEXT])
+{
+	__u64 kept_from_ns = session_kept(session)->from_ns;
+	bool let_go = v->from_ns < kept_from_ns; /* of the window, or some of it */
+	char counted[64] = "", time[SESSION_WHEN_TEXT];
+	int used;
+
+	if (v->recorded_ios < v->slow_ios)
+		snprintf(counted, sizeof(counted), " (%llu recorded one by one)", v->recorded_ios);
+	used = v->faults ? some_faults(v, counted, text) : no_fault(v, counted, let_go, text);
+	if (let_go)
 		snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
-			 "; %s took %s of their %s (%.0f%%)", stage_name(v->stage),
-			 units_format_duration(v->stage_ns, stage),
-			 units_format_duration(v->faults_ns, all),
-			 100.0 * (double)v->stage_ns / (double)v->faults_ns);
+			 "; what was recorded one by one before %s was not kept",
+			 session_when(session, kept_from_ns, time));
 	return text;
 }

@@ -67,7 +67,7 @@ struct slo {
 void *memory_push(struct memory *memory);
 void *memory_at(const struct memory *memory, __u64 index);
 
-/* Fills in recorded_ios, overlapped_ios, faults, stage and longest; from, to, metric, device are set. */
+/* Fills in what is known of the cause; objective, metric, device, from, to and slow_ios are set. */
 void slo_explain(const struct slo *slo, const struct device_slo *device,
 		 struct slo_violation *violation);
 

@@ -148,7 +148,8 @@ static int write_violation(const struct slo_violation *v, const struct session *
 					  {.count = f ? f->instance : CELL_NONE},
 					  {.count = f ? f->address : CELL_NONE},
 					  {.count = f ? fault_first_ns(f) : CELL_NONE},
-					  {.text = slo_cause(v, cause)},
+					  {.text = slo_cause(v, session, cause)},
+					  {.count = v->stage < STAGES ? v->merged : CELL_NONE},
 				  });
 }
 
@@ -171,7 +172,7 @@ int slo_write_sentence(const struct slo_violation *v, const struct session *sess
 			   units_format_duration(v->to_ns - v->from_ns, length), v->objective->name,
 			   session_device_name(session, v->device, name), what,
 			   quantity(v->metric, v->measured, measured),
-			   quantity(v->metric, v->target, target), slo_cause(v, cause));
+			   quantity(v->metric, v->target, target), slo_cause(v, session, cause));
 }
 
 int slo_write_violations(const struct slo *slo, const struct session *session,
@@ -199,6 +200,7 @@ int slo_write_violations(const struct slo *slo, const struct session *session,
 		{"address", NULL, COLUMN_ADDRESS, 18, true},
 		{"fault", NULL, COLUMN_TIME, 30, true},
 		{"cause", NULL, COLUMN_TEXT, 0, false},
+		{"merged", NULL, COLUMN_COUNT, 6, true},
 	};
 	static const struct table table = {"violations", "Violations", columns, COUNT(columns)};
 	int error = writer_begin(writer, &table);

@@ -28,15 +28,21 @@ const char *timestamp_name(unsigned int index)
 	return index < FAULT_STAGES ? timestamp_names[index] : "none";
 }
 
-const char *stage_label(__u8 seen, unsigned int stage, char text[STAGE_LABEL])
+unsigned int stage_before(__u8 seen, unsigned int stage)
 {
 	unsigned int first = stage;
-	size_t used = 0;
 
 	/* Stage s lies between the timestamps s and s + 1. Nothing is merged before the first seen. */
 	while (stage < STAGES && first > 0 && !(seen & 1u << first) && seen & ((1u << first) - 1))
 		first--;
-	for (unsigned int s = first; s < stage; s++)
+	return stage - first;
+}
+
+const char *stage_label(unsigned int stage, unsigned int before, char text[STAGE_LABEL])
+{
+	size_t used = 0;
+
+	for (unsigned int s = stage - before; s < stage; s++)
 		used += (size_t)snprintf(text + used, STAGE_LABEL - used, "%s+", stage_name(s));
 	snprintf(text + used, STAGE_LABEL - used, "%s", stage_name(stage));
 	return text;

@@ -24,12 +24,11 @@ enum stage {
 
 /* "request", "delivery", ...; "none" for STAGES. */
 const char *stage_name(unsigned int stage);
-/*
- * The stage with those before it that it has the time of, as these timestamps were seen:
- * "resolve+map".
- */
+/* Of how many stages before it a stage has the time, too, as these timestamps were seen. */
+unsigned int stage_before(__u8 seen, unsigned int stage);
+/* The stage with so many before it: "resolve+map" for sentences. Programs read stage_name(). */
 #define STAGE_LABEL 64
-const char *stage_label(__u8 seen, unsigned int stage, char text[STAGE_LABEL]);
+const char *stage_label(unsigned int stage, unsigned int before, char text[STAGE_LABEL]);
 /* "detect", "request", "isr", ...: the timestamp with this index. */
 const char *timestamp_name(unsigned int index);
 

@@ -76,7 +76,13 @@ void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_ti
 		if (!(times->measured & (1u << s)))
 			continue;
 		histogram_add(&group->stages[s], times->ns[s]);
-		group->merged[s] += (times->merged >> s) & 1;
+		if (times->merged & (1u << s)) {
+			unsigned int before = stage_before(seen, s);
+
+			group->merged[s]++;
+			if (before > group->before[s])
+				group->before[s] = (__u8)before;
+		}
 	}
 	histogram_add(&group->total, total_ns);
 }
@@ -202,7 +208,7 @@ unsigned int stage_group_slowest(const struct stage_group *group, double *share)
 const char *stage_group_label(const struct stage_group *group, unsigned int stage,
 			      char text[STAGE_LABEL])
 {
-	return stage_label(group->seen, stage, text);
+	return stage_label(stage, stage < STAGES ? group->before[stage] : 0, text);
 }
 
 __u64 stages_dropped(const struct stages *stages)

@@ -31,6 +31,7 @@ struct stage_group {
 	__u64 faults;
 	__u8 seen; /* bit per timestamp that any of them has */
 	__u64 merged[STAGES];
+	__u8 before[STAGES]; /* of so many stages before it some fault has the time in it */
 	struct histogram stages[STAGES];
 	struct histogram total;
 };
@@ -55,7 +56,7 @@ const struct stage_group *stages_of_device(const struct stages *stages, __u32 de
 const struct stage_group *stages_of_queue(const struct stages *stages, __u32 device, __u16 queue);
 const struct stage_group *stages_of_kind(const struct stages *stages, __u32 device,
 					 enum fault_kind kind);
-/* Its name with those before it whose time it has in every fault: "resolve+map". */
+/* Its name with those before it whose time it has in some fault: "resolve+map". */
 const char *stage_group_label(const struct stage_group *group, unsigned int stage,
 			      char text[STAGE_LABEL]);
 /* The stage that took most time in sum, STAGES if there is none; its part of it, 0 to 1. */

@@ -101,7 +101,7 @@ static enum worst_severity objectives(const struct analysis *a, char text[WORST_
 	snprintf(text, WORST_TEXT, "%s: objective %s broken in %llu window%s, the last at %s; %s",
 		 session_device_name(a->session, last->device, name), slo_metric_name(last->metric),
 		 state.violations, plural(state.violations),
-		 session_when(a->session, last->from_ns, time), slo_cause(last, cause));
+		 session_when(a->session, last->from_ns, time), slo_cause(last, a->session, cause));
 	return state.last_violation < state.last_window ? WORST_LOOK : WORST_BAD;
 }
 
@@ -236,7 +236,7 @@ static enum worst_severity old_mappings(const struct analysis *a, char text[WORS
 static enum worst_severity faults(const struct analysis *a, char text[WORST_TEXT])
 {
 	const struct stage_group *all = stages_all(a->stages);
-	char longest[UNITS_TEXT];
+	char longest[UNITS_TEXT], label[STAGE_LABEL];
 	unsigned int slowest;
 	double share;
 
@@ -247,7 +247,7 @@ static enum worst_severity faults(const struct analysis *a, char text[WORST_TEXT
 		text, WORST_TEXT,
 		"%llu I/O page fault%s, the longest took %s; most of the time went into %s (%.0f%%)",
 		all->faults, plural(all->faults), units_format_duration(all->total.max, longest),
-		stage_name(slowest), 100 * share);
+		stage_group_label(all, slowest, label), 100 * share);
 	return WORST_NOTE;
 }
 

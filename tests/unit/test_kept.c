@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/histogram.h"
 #include "lib/base/fail.h"
+#include "lib/base/units.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
@@ -17,9 +19,12 @@
 
 #define SECOND	 1000000000ull
 #define START	 (100 * SECOND) /* 2026-11-21T14:00:00Z */
+#define WALL	 (1795269600 * SECOND)
 #define INTERVAL 1000000ull
 #define EVENTS	 60007u /* a minute */
 #define KEEP	 (8 * SECOND)
+#define SLOW	 16800000ull /* an I/O: more than record --slow's 10 ms */
+#define SLOW_IOS 9
 
 static char recording[64], snapshot[64];
 
@@ -38,7 +43,7 @@ static void record(__u16 kind, __u64 keep_ns, struct kept_info *kept)
 	const struct trace_writer_config config = {
 		.path = recording, .overwrite = true, .keep_ns = keep_ns};
 	const struct host_info host = {.hostname = "node", .start_ns = START};
-	const struct clock_anchor anchor = {START, 1795269600ull * SECOND};
+	const struct clock_anchor anchor = {START, WALL};
 	const struct loss_info loss = {.produced = EVENTS, .received = EVENTS};
 	struct trace_writer_stats stats;
 	struct trace_writer *writer;
@@ -228,6 +233,141 @@ static void the_negative_answer_is_of_what_was_kept(void **state)
 		    (const char *const[]){"\"complete\":\"yes\"", NULL});
 }
 
+/*
+ * A minute with nine slow I/Os at the begin of each second, counted when it is over. The time between
+ * them is filled, so that what is kept begins somewhere within a second.
+ */
+static void record_ios(__u64 keep_ns)
+{
+	const struct trace_writer_config config = {
+		.path = recording, .overwrite = true, .keep_ns = keep_ns};
+	const struct host_info host = {.hostname = "node", .start_ns = START};
+	const struct clock_anchor anchor = {START, WALL};
+	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
+	const struct loss_info loss = {.produced = 1, .received = 1};
+	struct trace_writer *writer;
+	struct stream stream;
+
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	stream = trace_writer_stream(writer);
+	stream.ops->host(stream.self, &host);
+	stream.ops->clock(stream.self, &anchor);
+	stream.ops->device(stream.self, &device);
+	for (__u64 at = START; at < START + 60 * SECOND; at += SECOND / 100) {
+		const struct event io = {.time_ns = at + SLOW,
+					 .kind = EVENT_IO_COMPLETE,
+					 .device = 1,
+					 .queue = 1,
+					 .value = SLOW};
+		const struct event other = {.time_ns = at + SLOW, .kind = EVENT_CPU_FAULT};
+		bool slow = at % SECOND / (SECOND / 100) < SLOW_IOS;
+
+		stream_events(stream, slow ? &io : &other, 1);
+		assert_int_equal(trace_writer_flush(writer), 0);
+		if (at % SECOND == 99 * (SECOND / 100)) {
+			const struct aggregate_bin bin = {histogram_bucket(SLOW), SLOW_IOS};
+			const struct aggregate_row row = {
+				.key = {.window = at / SECOND,
+					.device = 1,
+					.kind = EVENT_IO_COMPLETE},
+				.counts = {.count = SLOW_IOS, .latency_max_ns = SLOW},
+				.bins = 1};
+			const struct aggregate_frame frame = {.window = at / SECOND,
+							      .rows = &row,
+							      .row_count = 1,
+							      .bins = &bin,
+							      .bin_count = 1};
+
+			stream.ops->aggregate(stream.self, &frame);
+		}
+	}
+	stream.ops->loss(stream.self, &loss);
+	stream.ops->end(stream.self, START + 60 * SECOND);
+	assert_int_equal(trace_writer_close(writer), 0);
+}
+
+/* That no I/O was recorded one by one is not the fault of the limit: these were, and are not there any more. */
+static void a_cause_that_was_let_go_is_not_made_up(void **state)
+{
+	char kept_from[64], first[192], objectives[128], line[256];
+	struct verb_run run;
+	__u64 from_ns;
+	FILE *file;
+
+	(void)state;
+	snprintf(objectives, sizeof(objectives), "%s/slo.ini", scratch);
+	file = fopen(objectives, "w");
+	assert_non_null(file);
+	fputs("[slo gold]\nlatency_target = 2ms\n", file);
+	fclose(file);
+	record_ios(KEEP);
+	from_ns = read_told(recording).kept.from_ns;
+	/* Within a second, after its slow I/Os: their count is there and they are not. */
+	assert_true(from_ns % SECOND > SECOND / 5);
+	when(from_ns, kept_from);
+	snprintf(first, sizeof(first),
+		 "none of 9 slow I/Os is known one by one; what was recorded one by one before %s "
+		 "was not kept",
+		 kept_from);
+	snprintf(line, sizeof(line), "slo %%s -c %s", objectives);
+	assert_says(line, recording, EXIT_EXPECT,
+		    (const char *const[]){first, "Cause: no fault overlapped.",
+					  "Kept is what came after", NULL});
+	snprintf(line, sizeof(line), "slo %s -c %s --csv=- --table violations", recording,
+		 objectives);
+	run = verb_run(line);
+	assert_int_equal(run.status, EXIT_EXPECT);
+	assert_non_null(strstr(run.out, first));
+	assert_null(strstr(run.out, "lower slow-I/O limit"));
+	/* Of that second only. */
+	assert_null(strstr(strstr(run.out, first) + strlen(first), "was not kept"));
+	assert_non_null(strstr(run.err, "Kept is what came after"));
+	verb_run_free(&run);
+	/* Those that were never recorded one by one are another matter. */
+	record_ios(0);
+	snprintf(line, sizeof(line), "slo %%s -c %s", objectives);
+	assert_says(line, recording, EXIT_EXPECT,
+		    (const char *const[]){"Cause: no fault overlapped.", NULL});
+}
+
+/* top begins where what was kept begins, and says so: the time before it was no time without faults. */
+static void top_is_of_what_was_kept(void **state)
+{
+	char kept_from[64], gone[128];
+	struct kept_info kept;
+	struct verb_run run;
+	__u64 from_ns;
+
+	(void)state;
+	for (int flight = 0; flight < 2; flight++) {
+		char first[UNITS_TEXT], line[256];
+
+		record(EVENT_CPU_FAULT, flight ? KEEP : 0, &kept);
+		from_ns = flight ? read_told(recording).kept.from_ns : START;
+		when(from_ns, kept_from);
+		snprintf(gone, sizeof(gone), "Kept is what came after %s.", kept_from);
+		snprintf(line, sizeof(line), "top -b -i %s 1", recording);
+		run = verb_run(line);
+		assert_int_equal(run.status, EXIT_OK);
+		for (char *at = run.out; (at = strchr(at, '\n'));)
+			*at = ' ';
+		if ((strstr(run.out, gone) != NULL) != flight)
+			fail_msg("%s says: %s", line, run.out);
+		verb_run_free(&run);
+		snprintf(line, sizeof(line), "top -i %s --csv 1", recording);
+		run = verb_run(line);
+		assert_int_equal(run.status, EXIT_OK);
+		if ((strstr(run.err, gone) != NULL) != flight)
+			fail_msg("%s says: %s", line, run.err);
+		/* The first row is of the first second. */
+		units_format_time(WALL + from_ns + SECOND - START, first);
+		assert_non_null(strchr(run.out, '\n'));
+		if (strncmp(strchr(run.out, '\n') + 1, first, strlen(first)) != 0)
+			fail_msg("%s does not begin with %s: %.200s", line, first, run.out);
+		verb_run_free(&run);
+	}
+}
+
 /* The second in which a recording ends is closed early: its frame's time lies ahead of all others. */
 static void the_last_window_takes_nothing_away(void **state)
 {
@@ -302,6 +442,8 @@ int main(void)
 		cmocka_unit_test(a_snapshot_says_what_it_leaves_out),
 		cmocka_unit_test(the_negative_answer_is_of_what_was_kept),
 		cmocka_unit_test(tables_have_it_said_beside_them),
+		cmocka_unit_test(a_cause_that_was_let_go_is_not_made_up),
+		cmocka_unit_test(top_is_of_what_was_kept),
 		cmocka_unit_test(a_window_before_it_holds_nothing),
 		cmocka_unit_test(the_last_window_takes_nothing_away),
 	};

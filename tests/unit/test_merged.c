@@ -8,30 +8,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/analyze/stage.h"
+#include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/verbs.h"
+#include "tools/record.h"
 
 #define SECOND 1000000000ull
 #define START  (100 * SECOND)
 #define MAPPED EVENT_FAULT_MAPPED
 
-static char recording[64];
+static char recording[64], objectives[64];
 
 static int setup(void **state)
 {
+	FILE *file;
+
 	if (scratch_make(state))
 		return -1;
 	snprintf(recording, sizeof(recording), "%s/run.flt", scratch);
-	return 0;
+	snprintf(objectives, sizeof(objectives), "%s/slo.ini", scratch);
+	file = fopen(objectives, "w");
+	if (!file)
+		return -1;
+	fputs("[slo few]\nfault_rate = 1\n", file);
+	return fclose(file);
 }
 
-/* Three faults, most of whose time ends at `mapped`; `without` is a timestamp that is not seen. */
-static void record(unsigned int without)
+/*
+ * Three faults, most of whose time ends at `mapped`, told to `also`, too, if it is not NULL. The last
+ * `lack` of them lack the timestamp `without`.
+ */
+static void record_for(unsigned int without, __u32 lack, const struct stream *also)
 {
-	const struct trace_writer_config config = {.path = recording, .overwrite = true};
+	const struct trace_writer_config config = {
+		.path = recording, .overwrite = true, .keep_ns = also ? 60 * SECOND : 0};
 	const struct host_info host = {.hostname = "node", .start_ns = START};
 	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
 	struct trace_writer *writer;
@@ -53,12 +67,20 @@ static void record(unsigned int without)
 						.instance = 1,
 						.address = 4096};
 
-			if (k != without)
-				stream_events(stream, &e, 1);
+			if (k == without && i + lack >= 3)
+				continue;
+			stream_events(stream, &e, 1);
+			if (also)
+				stream_events(*also, &e, 1);
 		}
 	}
 	stream.ops->end(stream.self, START + SECOND);
 	assert_int_equal(trace_writer_close(writer), 0);
+}
+
+static void record(unsigned int without)
+{
+	record_for(without, 3, NULL);
 }
 
 static struct verb_run run_on(const char *form)
@@ -66,7 +88,7 @@ static struct verb_run run_on(const char *form)
 	char line[128];
 	struct verb_run run;
 
-	snprintf(line, sizeof(line), form, recording);
+	snprintf(line, sizeof(line), form, recording, objectives);
 	run = verb_run(line);
 	/* Sentences are cut into lines. */
 	for (char *at = run.out; (at = strchr(at, '\n'));)
@@ -98,12 +120,73 @@ static void default_text_marks_merged_stages(void **state)
 	assert_int_equal(count(run.out, "respond*"), 0);
 	assert_int_equal(count(run.out, STAGE_MERGED_NOTE), 1);
 	assert_int_equal(count(run.out, "Worst stage: resolve+map, "), 1);
+	assert_int_equal(count(run.out, " of it in resolve+map."), 1);
 	verb_run_free(&run);
 	run = run_on("top -b -i %s 10");
 	assert_int_equal(run.status, 0);
 	assert_int_equal(count(run.out, "map*"), 1);
 	assert_int_equal(count(run.out, STAGE_MERGED_NOTE), 1);
+	assert_int_equal(count(run.out, "went into resolve+map ("), 1);
 	verb_run_free(&run);
+}
+
+static void causes_name_merged_stages(void **state)
+{
+	struct verb_run run;
+
+	(void)state;
+	for (__u32 lack = 0; lack <= 3; lack++) {
+		record_for(EVENT_FAULT_RESOLVED, lack, NULL);
+		run = run_on("slo %s -c %s");
+		assert_int_equal(run.status, EXIT_EXPECT);
+		assert_int_equal(count(run.out, "resolve+map took "), lack ? 1 : 0);
+		assert_int_equal(count(run.out, "map took "), 1);
+		verb_run_free(&run);
+		/* Also where only some of the faults lack it: the table marks these, too. */
+		run = run_on("report %s");
+		assert_int_equal(count(run.out, "Worst stage: resolve+map, "), lack ? 1 : 0);
+		assert_int_equal(count(run.out, "map*"), lack ? 2 : 0);
+		verb_run_free(&run);
+	}
+	/* top judges, too: a violation is its worst finding. */
+	run = run_on("top -b -i %s -c %s 10");
+	assert_int_equal(count(run.out, "objective fault_rate broken"), 1);
+	assert_int_equal(count(run.out, "resolve+map took "), 1);
+	verb_run_free(&run);
+}
+
+/* What record prints when it saves a snapshot. */
+static void a_trigger_names_merged_stages(void **state)
+{
+	const unsigned int without[] = {0, EVENT_FAULT_RESOLVED};
+	const char *const says[] = {": map took 900us\n", ": resolve+map took 901us\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		struct record_options options = {
+			.writer = {.path = recording, .keep_ns = 60 * SECOND}, .around_ns = SECOND};
+		FILE *said = tmpfile();
+		char line[256] = "";
+		struct trigger *trigger;
+		struct stream stream;
+		int before;
+
+		assert_int_equal(trigger_parse("map>500us", &options.rule), 0);
+		assert_int_equal(trigger_create(&trigger, &options), 0);
+		stream = trigger_stream(trigger);
+		record_for(without[i], 3, &stream);
+		stream.ops->end(stream.self, START + SECOND);
+		before = dup(STDERR_FILENO);
+		dup2(fileno(said), STDERR_FILENO);
+		assert_int_equal(trigger_finish(trigger), 0);
+		dup2(before, STDERR_FILENO);
+		close(before);
+		trigger_destroy(trigger);
+		rewind(said);
+		assert_non_null(fgets(line, sizeof(line), said));
+		assert_non_null(strstr(line, says[i]));
+		fclose(said);
+	}
 }
 
 static void nothing_is_marked_where_all_was_seen(void **state)
@@ -132,11 +215,21 @@ static void programs_read_plain_names(void **state)
 	assert_int_equal(count(run.out, "*"), 0);
 	assert_int_equal(count(run.out, ",map,3,3,"), 4);
 	verb_run_free(&run);
+	/* The name of the stage, and of how many faults it holds the time of unseen ones. */
 	run = run_on("report %s --csv=- --table summary");
 	assert_int_equal(count(run.out, ",map,"), 1);
+	assert_int_equal(count(run.out, ",merged "), 1);
+	assert_int_equal(count(run.out, ",100500001000,3 "), 1);
 	verb_run_free(&run);
 	run = run_on("top -b -i %s --csv 10");
 	assert_int_equal(count(run.out, "*"), 0);
+	assert_int_equal(count(run.out, ",map,"), 1);
+	assert_int_equal(count(run.out, ",merged "), 1);
+	verb_run_free(&run);
+	run = run_on("slo %s -c %s --csv=- --table violations");
+	assert_int_equal(count(run.out, ",map,"), 1);
+	assert_int_equal(count(run.out, ",merged "), 1);
+	assert_int_equal(count(run.out, "%),3 "), 1);
 	verb_run_free(&run);
 }
 
@@ -144,6 +237,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(default_text_marks_merged_stages),
+		cmocka_unit_test(causes_name_merged_stages),
+		cmocka_unit_test(a_trigger_names_merged_stages),
 		cmocka_unit_test(nothing_is_marked_where_all_was_seen),
 		cmocka_unit_test(programs_read_plain_names),
 	};

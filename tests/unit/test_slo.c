@@ -22,6 +22,7 @@
 
 struct setup {
 	struct slo_set set;
+	struct session *session;
 	struct faults *faults;
 	struct slo *slo;
 };
@@ -39,6 +40,7 @@ static void begin(struct setup *s, struct slo_objective objective)
 		objective.latency_percentile = 100;
 	s->set.objectives[0] = objective;
 	s->set.count = 1;
+	assert_int_equal(session_create(&s->session), 0);
 	assert_int_equal(faults_create(&s->faults, NULL), 0);
 	assert_int_equal(slo_create(&s->slo, &s->set, s->faults, NULL), 0);
 	slo_stream(s->slo).ops->device(s->slo, &info);
@@ -103,6 +105,7 @@ static void end(struct setup *s)
 {
 	slo_destroy(s->slo);
 	faults_destroy(s->faults);
+	session_destroy(s->session);
 }
 
 static void the_fault_that_stood_in_the_way_is_the_cause(void **state)
@@ -131,8 +134,9 @@ static void the_fault_that_stood_in_the_way_is_the_cause(void **state)
 	assert_int_equal(v->faults, 1);
 	assert_int_equal(v->stage, STAGE_RESOLVE);
 	assert_int_equal(v->longest.instance, 1);
-	assert_string_equal(slo_cause(v, text), "1 of 3 slow I/Os overlapped 1 fault; resolve took "
-						"8.00ms of their 8.01ms (100%)");
+	assert_string_equal(slo_cause(v, s.session, text),
+			    "1 of 3 slow I/Os overlapped 1 fault; resolve took "
+			    "8.00ms of their 8.01ms (100%)");
 	end(&s);
 }
 
@@ -185,13 +189,15 @@ static void ios_between_target_and_recording_count_as_slow(void **state)
 	assert_int_equal(v->recorded_ios, 13);
 	assert_int_equal(v->overlapped_ios, 13);
 	assert_false(v->slow_floor);
-	assert_non_null(strstr(slo_cause(v, text), "13 of 20 slow I/Os (13 recorded one by one) "
-						   "overlapped 1 fault; resolve took"));
+	assert_non_null(strstr(slo_cause(v, s.session, text),
+			       "13 of 20 slow I/Os (13 recorded one by one) "
+			       "overlapped 1 fault; resolve took"));
 	v = slo_violation(s.slo, 1);
 	assert_int_equal(v->slow_ios, 7);
 	assert_true(v->slow_floor);
-	assert_non_null(strstr(slo_cause(v, text), "none of at least 7 slow I/Os was recorded one "
-						   "by one"));
+	assert_non_null(strstr(slo_cause(v, s.session, text),
+			       "none of at least 7 slow I/Os was recorded one "
+			       "by one"));
 	v = slo_violation(s.slo, 2);
 	assert_int_equal(v->slow_ios, 1);
 	assert_false(v->slow_floor);
@@ -231,7 +237,8 @@ static void no_overlap_is_said(void **state)
 	window(&s, 100, 101, 1);
 	finish(&s);
 	assert_int_equal(slo_violations(s.slo), 1);
-	assert_string_equal(slo_cause(slo_violation(s.slo, 0), text), "no fault overlapped");
+	assert_string_equal(slo_cause(slo_violation(s.slo, 0), s.session, text),
+			    "no fault overlapped");
 	end(&s);
 }
 
@@ -246,7 +253,7 @@ static void slow_ios_that_were_only_counted_have_no_known_cause(void **state)
 	window(&s, 100, 101, 1);
 	finish(&s);
 	assert_int_equal(slo_violations(s.slo), 1);
-	assert_non_null(strstr(slo_cause(slo_violation(s.slo, 0), text), "one by one"));
+	assert_non_null(strstr(slo_cause(slo_violation(s.slo, 0), s.session, text), "one by one"));
 	end(&s);
 }
 

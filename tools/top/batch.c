@@ -36,6 +36,7 @@ static const struct column columns[] = {
 	{"floor", NULL, COLUMN_TEXT, 20, true},
 	{"self_cpu", "percent", COLUMN_REAL, 9, true},
 	{"self_memory", NULL, COLUMN_BYTES, 11, true},
+	{"merged", NULL, COLUMN_COUNT, 6, true},
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -52,6 +53,7 @@ struct batch {
 	bool marked;	/* a stage of this interval's table */
 	size_t anchors; /* the writer knows so many */
 	bool told;	/* which paths are watched */
+	bool told_kept; /* what a flight recorder let go */
 	size_t rows;
 	struct batch_view *view; /* NULL: the devices */
 };
@@ -130,6 +132,9 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.text = floor_text(model->summary.floor, floor)},
 		{.real = model->self_cpu_percent},
 		{.count = model->self_memory_bytes},
+		{.count = latency->slowest_stage < STAGES
+				  ? latency->stages[latency->slowest_stage].merged
+				  : 0},
 	};
 
 	return writer_row(batch->writer, cells);
@@ -199,6 +204,14 @@ static void write_worst(struct batch *batch, const struct top_model *model)
 	writer_note(batch->writer, "%s.", draw_finding_text(&model->worst, text));
 }
 
+/* Once: a recording has one beginning. */
+static void tell_kept(struct batch *batch, const struct top_model *model)
+{
+	if (!batch->told_kept && *model->kept)
+		writer_note(batch->writer, "%s", model->kept);
+	batch->told_kept |= *model->kept;
+}
+
 /* The writer keeps what it was told: only what is new. */
 static void tell_clock(struct batch *batch, const struct wall_clock *clock)
 {
@@ -248,6 +261,7 @@ int batch_interval(struct batch *batch, const struct top_model *model, const __u
 	if (batch->text) {
 		write_totals(batch, model);
 		write_worst(batch, model);
+		tell_kept(batch, model);
 		if (!count && !batch->view)
 			error = write_nothing(batch, model);
 	}

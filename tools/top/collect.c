@@ -113,10 +113,13 @@ static void curve_push(struct curve *curve, float value)
 /* Time without any event counts, too: it is the negative answer's. */
 static __u64 start_ns(const struct collector *collector)
 {
+	__u64 kept_from_ns = session_kept(collector->analysis->session)->from_ns, first_ns;
 	struct live_summary summary;
 
 	live_summary(collector->analysis, &summary);
-	return summary.host && summary.host->start_ns ? summary.host->start_ns : summary.first_ns;
+	first_ns =
+		summary.host && summary.host->start_ns ? summary.host->start_ns : summary.first_ns;
+	return kept_from_ns > first_ns ? kept_from_ns : first_ns;
 }
 
 /* How long after the look before, or after the start, now_ns is. */
@@ -276,6 +279,7 @@ int collect_model(struct collector *collector, struct top_model *model)
 		snprintf(model->host, sizeof(model->host), "%s", model->summary.host->hostname);
 	model->summary.host = NULL;
 	model->summary.first_ns = start_ns(collector);
+	session_kept_text(collector->analysis->session, model->kept);
 	model->now_ns = collector->now_ns;
 	model->interval_ns = collector->interval_ns;
 	model->device_count = 0;

@@ -41,6 +41,7 @@ struct top_model {
 	char host[NAME_TEXT];
 	struct live_summary summary;		/* its host pointer is not valid here */
 	bool replay;				/* from a recording */
+	char kept[KEPT_TEXT];			/* what a flight recorder let go; "": nothing */
 	bool ended;				/* the recording is at its end */
 	__u64 now_ns;				/* CLOCK_MONOTONIC */
 	__u64 interval_ns;			/* what rates are over */

@@ -20,6 +20,7 @@ struct replay {
 	struct watch *watch;
 	struct stream to;
 	__u64 next_ns;	/* end of the interval under way, 0 before anything came */
+	__u64 kept_ns;	/* a flight recorder let go what was before */
 	__u64 drawn_ns; /* own clock */
 	bool ended;
 };
@@ -93,8 +94,10 @@ static int on_host(void *self, const struct host_info *host)
 {
 	struct replay *replay = self;
 
+	__u64 from = host->start_ns > replay->kept_ns ? host->start_ns : replay->kept_ns;
+
 	if (host->start_ns)
-		replay->next_ns = host->start_ns + watch_interval_ns(replay->watch);
+		replay->next_ns = from + watch_interval_ns(replay->watch);
 	return replay->to.ops->host ? replay->to.ops->host(replay->to.self, host) : 0;
 }
 
@@ -137,6 +140,7 @@ static int on_kept(void *self, const struct kept_info *kept)
 {
 	struct replay *replay = self;
 
+	replay->kept_ns = kept->from_ns;
 	return replay->to.ops->kept ? replay->to.ops->kept(replay->to.self, kept) : 0;
 }
 

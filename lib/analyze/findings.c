@@ -267,7 +267,8 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 	if (l->cut)
 		add(&line, ", the recording ends without its end mark");
 	if (reasons & 1u << FLOOR_TABLES)
-		add(&line, ", too many queues, regions or open faults: some rows lack faults");
+		add(&line,
+		    ", too many queues, regions or open faults, or some told too late: some rows lack faults");
 	return writer_note(writer, "%s.%s%s%s", line.text, reasons ? " Counts are floors: " : "",
 			   floor_text(reasons, text), reasons ? "." : "");
 }

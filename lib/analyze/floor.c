@@ -6,7 +6,9 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
+#include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
 
 unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_windows)
@@ -37,7 +39,8 @@ unsigned int floor_of(const struct analysis *a)
 
 	faults_counts(a->faults, &faults);
 	if (faults.given_up || stages_dropped(a->stages) || queues_dropped(a->queues) ||
-	    odp_regions_dropped(a->odp))
+	    odp_regions_dropped(a->odp) || rates_dropped(a->rates) ||
+	    (a->slo && slo_dropped(a->slo)))
 		reasons |= 1u << FLOOR_TABLES;
 	return reasons;
 }

@@ -15,30 +15,36 @@
 #define STEPS_SECOND  (SECOND_NS / RATE_STEP_NS)
 #define STEPS	      (60 * STEPS_SECOND) /* of one minute: the longest interval asked for */
 
+/* Steps back to which a fault may be late: the second before it is held, too. */
+#define LATE_STEPS (STEPS - 2 * STEPS_SECOND)
+
 struct device_state {
 	struct device_rate rate;
-	struct burst burst; /* the one that goes on, faults 0 if none */
+	struct bursts bursts;
 	__u64 newest_step;  /* time / RATE_STEP_NS */
 	__u32 in_second;    /* sum of the newest STEPS_SECOND steps */
 	__u32 steps[STEPS]; /* faults by step, modulo */
-	__u64 recent[];	    /* times of the newest burst_faults faults, modulo */
 };
 
 struct rates {
 	unsigned int burst_faults;
 	struct slots devices; /* struct device_state * */
-	struct burst *bursts;
-	size_t burst_count, burst_capacity;
+	struct burst *over;   /* that no fault can join any more, the first BURSTS_KEPT */
+	size_t over_count, over_capacity;
 	__u64 bursts_total;
-	struct burst worst;
+	__u64 dropped;	    /* faults told too late */
+	struct burst worst; /* of those that are over */
 };
 
 static struct device_state *state_of(struct rates *r, __u32 device)
 {
 	struct device_state **slot = slots_make(&r->devices, device);
 
-	if (slot && !*slot)
-		*slot = calloc(1, sizeof(**slot) + r->burst_faults * sizeof((*slot)->recent[0]));
+	if (slot && !*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		if (*slot)
+			bursts_init(&(*slot)->bursts, r->burst_faults, LATE_STEPS * RATE_STEP_NS);
+	}
 	return slot ? *slot : NULL;
 }
 
@@ -49,24 +55,22 @@ static const struct device_state *find_state(const struct rates *r, __u32 device
 	return slot ? *slot : NULL;
 }
 
-static void close_burst(struct rates *r, struct device_state *d)
+static void keep_burst(struct rates *r, const struct burst *burst)
 {
-	if (d->burst.peak > r->worst.peak)
-		r->worst = d->burst;
-	if (r->burst_count < BURSTS_KEPT) {
-		if (r->burst_count == r->burst_capacity) {
-			size_t capacity = r->burst_capacity ? 2 * r->burst_capacity : 64;
-			struct burst *grown = realloc(r->bursts, capacity * sizeof(*grown));
+	if (burst->peak > r->worst.peak)
+		r->worst = *burst;
+	if (r->over_count == BURSTS_KEPT)
+		return;
+	if (r->over_count == r->over_capacity) {
+		size_t capacity = r->over_capacity ? 2 * r->over_capacity : 64;
+		struct burst *grown = realloc(r->over, capacity * sizeof(*grown));
 
-			if (grown) {
-				r->bursts = grown;
-				r->burst_capacity = capacity;
-			}
-		}
-		if (r->burst_count < r->burst_capacity)
-			r->bursts[r->burst_count++] = d->burst;
+		if (!grown)
+			return;
+		r->over = grown;
+		r->over_capacity = capacity;
 	}
-	memset(&d->burst, 0, sizeof(d->burst));
+	r->over[r->over_count++] = *burst;
 }
 
 /* Faults of the steps (newest - STEPS_SECOND, newest]; moves on to the step of a new fault. */
@@ -87,63 +91,75 @@ static void advance(struct device_state *d, __u64 step)
 	}
 }
 
-static void count_step(struct device_state *d, __u64 time_ns)
+/* Faults of the STEPS_SECOND steps that end with this one. */
+static __u32 second_until(const struct device_state *d, __u64 step)
 {
-	__u64 step = time_ns / RATE_STEP_NS;
+	__u32 sum = 0;
+
+	if (step == d->newest_step)
+		return d->in_second;
+	for (__u64 i = 0; i < STEPS_SECOND && i <= step; i++)
+		sum += d->steps[(step - i) % STEPS];
+	return sum;
+}
+
+/* The most faults of any second that has this one. */
+static __u32 count_step(struct device_state *d, __u64 step)
+{
+	__u64 last = step + STEPS_SECOND - 1;
+	__u32 sum, most;
 
 	if (!d->rate.faults || step > d->newest_step)
 		advance(d, step);
-	/* A late event counts where it belongs, if that is still held. */
-	if (d->newest_step - step >= STEPS)
-		return;
 	d->steps[step % STEPS]++;
 	if (d->newest_step - step < STEPS_SECOND)
 		d->in_second++;
-	if (d->in_second > d->rate.peak) {
-		d->rate.peak = d->in_second;
-		d->rate.peak_ns = time_ns;
+	/* A late one counts in the seconds that ended meanwhile, too. */
+	last = last < d->newest_step ? last : d->newest_step;
+	most = sum = second_until(d, last);
+	for (; last > step; last--) {
+		sum -= d->steps[last % STEPS];
+		sum += last >= STEPS_SECOND ? d->steps[(last - STEPS_SECOND) % STEPS] : 0;
+		most = sum > most ? sum : most;
 	}
+	return most;
 }
 
-static void count_burst(struct rates *r, struct device_state *d, __u32 device, __u64 time_ns)
+static void count_burst(struct rates *r, struct device_state *d, __u32 device, __u64 time_ns,
+			__u32 peak)
 {
-	/* The fault burst_faults before this one: if less than a second ago, they are too many. */
-	__u64 *oldest = &d->recent[d->rate.faults % r->burst_faults];
-	bool full = d->rate.faults >= r->burst_faults;
-	bool dense = full && time_ns < *oldest + SECOND_NS && *oldest < time_ns + SECOND_NS;
+	size_t before = d->bursts.open_count;
+	struct burst *burst, over;
 
-	if (dense && !d->burst.faults) {
-		d->burst = (struct burst){device, *oldest, *oldest, r->burst_faults, 0};
-		d->rate.bursts++;
-		r->bursts_total++;
+	if (!bursts_add(&d->bursts, time_ns, &burst))
+		r->dropped++;
+	/* Two that a late fault has united are one less. */
+	r->bursts_total += d->bursts.open_count - before;
+	d->rate.bursts += d->bursts.open_count - before;
+	if (burst) {
+		burst->device = device;
+		burst->peak = peak > burst->peak ? peak : burst->peak;
 	}
-	if (dense) {
-		d->burst.faults++;
-		/* One that was held back begins before those that were told first. */
-		if (time_ns > d->burst.to_ns)
-			d->burst.to_ns = time_ns;
-		if (time_ns < d->burst.from_ns)
-			d->burst.from_ns = time_ns;
-		if (d->in_second > d->burst.peak)
-			d->burst.peak = d->in_second;
-	} else if (d->burst.faults) {
-		close_burst(r, d);
-	}
-	*oldest = time_ns;
+	while (bursts_take_over(&d->bursts, d->bursts.newest_ns, &over))
+		keep_burst(r, &over);
 }
 
 static void on_began(void *self, const struct fault *fault)
 {
 	struct rates *r = self;
 	struct device_state *d = state_of(r, fault->device);
-	__u64 time_ns = fault_first_ns(fault);
+	__u64 time_ns = fault_first_ns(fault), step = time_ns / RATE_STEP_NS;
+	__u32 peak = 0;
 
 	if (!d || !time_ns)
 		return;
-	count_step(d, time_ns);
-	count_burst(r, d, fault->device, time_ns);
+	if (!d->rate.faults || step + LATE_STEPS >= d->newest_step)
+		peak = count_step(d, step);
+	if (peak > d->rate.peak)
+		d->rate.peak = peak;
+	count_burst(r, d, fault->device, time_ns, peak);
 	d->rate.faults++;
-	if (!d->rate.first_ns)
+	if (!d->rate.first_ns || time_ns < d->rate.first_ns)
 		d->rate.first_ns = time_ns;
 	if (time_ns > d->rate.last_ns)
 		d->rate.last_ns = time_ns;
@@ -173,11 +189,13 @@ void rates_destroy(struct rates *r)
 	for (__u32 h = 0; h < r->devices.end; h++) {
 		struct device_state **slot = slots_find(&r->devices, h);
 
-		if (slot)
-			free(*slot);
+		if (!slot || !*slot)
+			continue;
+		bursts_free(&(*slot)->bursts);
+		free(*slot);
 	}
 	slots_free(&r->devices);
-	free(r->bursts);
+	free(r->over);
 	free(r);
 }
 
@@ -215,16 +233,55 @@ unsigned int rates_burst_faults(const struct rates *r)
 	return r->burst_faults;
 }
 
-bool rates_worst_burst(const struct rates *r, struct burst *burst)
+__u64 rates_dropped(const struct rates *r)
 {
-	*burst = r->worst;
+	return r->dropped;
+}
+
+bool rates_worst_burst(const struct rates *r, struct burst *worst)
+{
+	*worst = r->worst;
 	for (__u32 h = 0; h < r->devices.end; h++) {
 		const struct device_state *d = find_state(r, h);
 
-		if (d && d->burst.peak > burst->peak)
-			*burst = d->burst;
+		for (size_t i = 0; d && i < d->bursts.open_count; i++)
+			if (d->bursts.open[i].peak > worst->peak)
+				*worst = d->bursts.open[i];
 	}
-	return burst->faults;
+	return worst->faults;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct burst *x = a, *y = b;
+
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->device < y->device ? -1 : x->device > y->device;
+}
+
+/* Those that are over and those that may go on, by begin. NULL without memory. */
+static struct burst *all_bursts(const struct rates *r, size_t *count)
+{
+	struct burst *all;
+
+	*count = r->over_count;
+	for (__u32 h = 0; h < r->devices.end; h++)
+		*count += find_state(r, h) ? find_state(r, h)->bursts.open_count : 0;
+	all = malloc((*count + 1) * sizeof(*all));
+	if (!all)
+		return NULL;
+	*count = r->over_count;
+	if (r->over_count)
+		memcpy(all, r->over, r->over_count * sizeof(*all));
+	for (__u32 h = 0; h < r->devices.end; h++) {
+		const struct device_state *d = find_state(r, h);
+
+		for (size_t i = 0; d && i < d->bursts.open_count; i++)
+			all[(*count)++] = d->bursts.open[i];
+	}
+	qsort(all, *count, sizeof(*all), by_begin);
+	return all;
 }
 
 static int write_burst(const struct session *session, struct writer *writer,
@@ -254,17 +311,17 @@ int rates_write_bursts(const struct rates *r, const struct session *session, str
 	};
 	static const struct table table = {"bursts", "Bursts", columns,
 					   sizeof(columns) / sizeof(columns[0])};
-	size_t rows = 0;
-	int error = writer_begin(writer, &table);
+	size_t count;
+	struct burst *all = all_bursts(r, &count);
+	int error;
 
-	for (size_t i = 0; !error && i < r->burst_count && (!limit || rows < limit); i++, rows++)
-		error = write_burst(session, writer, &r->bursts[i]);
-	for (__u32 h = 0; !error && h < r->devices.end; h++) {
-		const struct device_state *d = find_state(r, h);
-
-		if (d && d->burst.faults && (!limit || rows++ < limit))
-			error = write_burst(session, writer, &d->burst);
-	}
+	if (!all)
+		return failed(-ENOMEM, "no memory for the bursts");
+	count = limit && count > limit ? limit : count;
+	error = writer_begin(writer, &table);
+	for (size_t i = 0; !error && i < count; i++)
+		error = write_burst(session, writer, &all[i]);
+	free(all);
 	error = error ? error : writer_end(writer);
 	if (!error && limit && r->bursts_total > limit)
 		error = writer_note(writer, "... and %llu more bursts.", r->bursts_total - limit);

@@ -2,14 +2,14 @@
 /*
  * How often devices fault: totals, the newest rate, the peak, and bursts.
  *
- * A burst is more than N faults within one second (VPRI section 2.2: 5), the second sliding: it
- * begins with the first of the faults that made it one and ends with the last fault that still had
- * more than N - 1 others in the second before it. Peaks and the newest rate slide in steps of
- * RATE_STEP_NS.
+ * A burst is more than N faults within one second (VPRI section 2.2: 5), wherever it begins (bursts.h).
+ * Peaks and the newest rate slide in steps of RATE_STEP_NS. All go by when faults began, whenever they
+ * were told, up to some 58 s later.
  */
 #ifndef FAULTLINE_RATES_H
 #define FAULTLINE_RATES_H
 
+#include "lib/analyze/bursts.h"
 #include "lib/analyze/session.h"
 
 #define BURST_FAULTS_MAX 1000
@@ -22,17 +22,9 @@ struct rates;
 struct device_rate {
 	__u64 faults;
 	__u64 peak; /* most faults within any one second */
-	__u64 peak_ns;
 	__u64 bursts;
 	__u64 first_ns; /* of its first and newest fault */
 	__u64 last_ns;
-};
-
-struct burst {
-	__u32 device;
-	__u64 from_ns, to_ns;
-	__u64 faults;
-	__u64 peak; /* most within one second of it */
 };
 
 /* burst_faults: 0: 5. -EINVAL beyond BURST_FAULTS_MAX. */
@@ -43,10 +35,12 @@ struct device_rate rates_device(const struct rates *rates, __u32 device);
 /* Faults per second of the time [now - interval, now); interval up to 60 s. */
 double rates_now(const struct rates *rates, __u32 device, __u64 now_ns, __u64 interval_ns);
 __u64 rates_bursts(const struct rates *rates);
+/* Faults told too late to count in peaks and bursts. */
+__u64 rates_dropped(const struct rates *rates);
 unsigned int rates_burst_faults(const struct rates *rates);
 /* The burst with most faults within a second; false if there was none. */
 bool rates_worst_burst(const struct rates *rates, struct burst *burst);
-/* Table "bursts", at most `limit` rows (0: all kept). */
+/* Table "bursts", by begin, at most `limit` rows (0: all kept). */
 int rates_write_bursts(const struct rates *rates, const struct session *session,
 		       struct writer *writer, size_t limit);
 

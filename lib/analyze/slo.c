@@ -10,8 +10,6 @@
 #include "lib/analyze/slo_data.h"
 #include "lib/base/fail.h"
 
-#define SECOND_NS 1000000000ull
-
 static struct device_slo *find(const struct slo *slo, __u32 device)
 {
 	struct device_slo *d = slots_find(&slo->devices, device);
@@ -180,12 +178,11 @@ static void add_row(struct slo *slo, struct device_slo *d, struct judged *j,
 	}
 }
 
-/* Faults of a window have been counted; a new one, a later frame or the end closes it. */
-static void end_fault_window(struct slo *slo, struct device_slo *d, struct judged *j)
+static void judge_faults(struct slo *slo, struct device_slo *d, struct judged *j, __u64 window)
 {
 	const struct slo_objective *o = j->objective;
-	double rate = (double)j->window_faults * 1e9 / (double)o->window_ns;
-	__u64 from = window_start(j, j->fault_window);
+	__u64 *faults = &j->window_faults[window % SLO_WINDOWS], from = window_start(j, window);
+	double rate = (double)*faults * 1e9 / (double)o->window_ns;
 
 	if (o->has_fault_rate && rate > o->fault_rate)
 		violate(slo, d, j,
@@ -194,46 +191,28 @@ static void end_fault_window(struct slo *slo, struct device_slo *d, struct judge
 					       .to_ns = from + o->window_ns,
 					       .measured = rate,
 					       .target = o->fault_rate});
-	j->window_faults = 0;
+	*faults = 0;
 }
 
-static void end_burst(struct slo *slo, struct device_slo *d, struct judged *j)
+/* It is `now_ns`: what ended longer ago than a fault may be late is judged. */
+static void end_faults(struct slo *slo, struct device_slo *d, struct judged *j, __u64 now_ns)
 {
-	if (!j->burst_faults)
-		return;
-	violate(slo, d, j,
-		(struct slo_violation){.metric = SLO_BURST,
-				       .from_ns = j->burst_from_ns,
-				       .to_ns = j->burst_to_ns,
-				       .measured = (double)j->burst_faults,
-				       .target = j->objective->burst});
-	j->burst_faults = 0;
-}
+	__u64 waits = now_ns > SLO_LATE_NS ? (now_ns - SLO_LATE_NS) / j->objective->window_ns : 0;
+	__u64 first = j->fault_window;
+	struct burst burst;
 
-static void count_burst(struct slo *slo, struct device_slo *d, struct judged *j, __u64 time_ns)
-{
-	unsigned int limit = j->objective->burst;
-	__u64 *oldest = &j->newest[j->faults % limit];
-	bool dense = j->faults >= limit && time_ns < *oldest + SECOND_NS &&
-		     *oldest < time_ns + SECOND_NS;
-
-	if (dense) {
-		if (!j->burst_faults) {
-			j->burst_from_ns = *oldest;
-			j->burst_to_ns = *oldest;
-			j->burst_faults = limit;
-		}
-		j->burst_faults++;
-		/* One that was held back begins before those that were told first. */
-		if (time_ns > j->burst_to_ns)
-			j->burst_to_ns = time_ns;
-		if (time_ns < j->burst_from_ns)
-			j->burst_from_ns = time_ns;
-	} else {
-		end_burst(slo, d, j);
+	if (waits > first) {
+		j->fault_window = waits;
+		for (__u64 w = first; w < waits && w < first + SLO_WINDOWS; w++)
+			judge_faults(slo, d, j, w);
 	}
-	*oldest = time_ns;
-	j->faults++;
+	while (j->objective->has_burst && bursts_take_over(&j->bursts, now_ns, &burst))
+		violate(slo, d, j,
+			(struct slo_violation){.metric = SLO_BURST,
+					       .from_ns = burst.from_ns,
+					       .to_ns = burst.to_ns,
+					       .measured = (double)burst.faults,
+					       .target = j->objective->burst});
 }
 
 static void on_began(void *self, const struct fault *fault)
@@ -241,19 +220,22 @@ static void on_began(void *self, const struct fault *fault)
 	struct slo *slo = self;
 	struct device_slo *d = find(slo, fault->device);
 	__u64 time_ns = fault_first_ns(fault);
+	bool dropped = false;
 
 	for (size_t i = 0; d && time_ns && i < d->count; i++) {
 		struct judged *j = &d->judged[i];
 		__u64 window = time_ns / j->objective->window_ns;
+		struct burst *burst;
 
-		if (j->objective->has_fault_rate && window > j->fault_window) {
-			end_fault_window(slo, d, j);
-			j->fault_window = window;
-		}
-		j->window_faults++;
+		end_faults(slo, d, j, time_ns);
+		if (window >= j->fault_window)
+			j->window_faults[window % SLO_WINDOWS]++;
+		else
+			dropped |= j->objective->has_fault_rate;
 		if (j->objective->has_burst)
-			count_burst(slo, d, j, time_ns);
+			dropped |= !bursts_add(&j->bursts, time_ns, &burst);
 	}
+	slo->dropped += dropped;
 }
 
 static void on_finished(void *self, const struct fault *fault)
@@ -296,12 +278,7 @@ static int on_device(void *self, const struct device_info *info)
 			continue;
 		j->objective = o;
 		histogram_init(&j->latency);
-		if (o->has_burst) {
-			j->newest = calloc(o->burst, sizeof(*j->newest));
-			if (!j->newest)
-				return failed(-ENOMEM, "no memory for the objectives of %s",
-					      info->name);
-		}
+		bursts_init(&j->bursts, o->burst, SLO_LATE_NS);
 		if (o->latency_target_ns && o->latency_target_ns < d->latency_floor)
 			d->latency_floor = o->latency_target_ns;
 		d->state.judged = true;
@@ -347,10 +324,7 @@ static void end_windows(struct slo *slo, __u64 now_ns)
 
 			if (j->gathering && window_start(j, j->window + 1) <= now_ns)
 				end_latency_window(slo, d, j);
-			if (j->window_faults && window_start(j, j->fault_window + 1) <= now_ns)
-				end_fault_window(slo, d, j);
-			if (j->burst_faults && j->burst_to_ns + SECOND_NS <= now_ns)
-				end_burst(slo, d, j);
+			end_faults(slo, d, j, now_ns);
 		}
 	}
 }
@@ -420,7 +394,7 @@ void slo_destroy(struct slo *slo)
 		if (!d || !d->known)
 			continue;
 		for (size_t i = 0; d->judged && i < d->count; i++)
-			free(d->judged[i].newest);
+			bursts_free(&d->judged[i].bursts);
 		free(d->judged);
 		free(d->ios.items);
 		free(d->faults.items);
@@ -445,4 +419,9 @@ struct slo_device_state slo_device(const struct slo *slo, __u32 device)
 	const struct device_slo *d = find(slo, device);
 
 	return d ? d->state : (struct slo_device_state){0};
+}
+
+__u64 slo_dropped(const struct slo *slo)
+{
+	return slo->dropped;
 }

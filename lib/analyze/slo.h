@@ -102,6 +102,8 @@ int slo_create(struct slo **slo, const struct slo_set *set, struct faults *fault
 struct stream slo_stream(struct slo *slo);
 void slo_destroy(struct slo *slo);
 __u64 slo_violations(const struct slo *slo);
+/* Faults told too late to be judged by rate or burst: more than 5 s after they began. */
+__u64 slo_dropped(const struct slo *slo);
 /* Kept rows, oldest first; NULL beyond. */
 const struct slo_violation *slo_violation(const struct slo *slo, size_t index);
 struct slo_device_state slo_device(const struct slo *slo, __u32 device);

@@ -3,14 +3,23 @@
 #ifndef FAULTLINE_SLO_DATA_H
 #define FAULTLINE_SLO_DATA_H
 
+#include "lib/analyze/bursts.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/histogram.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/slots.h"
 
 /* Slow I/Os and finished faults of a device are kept this long to find causes among them. */
-#define SLO_MEMORY_NS  10000000000ull
+#define SLO_MEMORY_NS  15000000000ull
 #define SLO_MEMORY_MAX 4096
+
+/*
+ * A fault that was held back is told after it began. Rates and bursts wait this long for it, and are then
+ * judged: while there is memory of what explains them. A window is a second or longer.
+ */
+#define SLO_LATE_NS 5000000000ull
+#define SLO_WINDOWS \
+	8 /* that may wait: the newest, and those that end within SLO_LATE_NS before it */
 
 struct slow_io {
 	__u64 from_ns, to_ns;
@@ -32,11 +41,10 @@ struct judged {
 	bool gathering;
 	__u64 ios, bytes, latency_max_ns;
 	struct histogram latency;
-	__u64 first_io_ns; /* start of the first second with I/O */
-	__u64 fault_window, window_faults;
-	__u64 faults; /* all, for the burst ring */
-	__u64 burst_from_ns, burst_to_ns, burst_faults;
-	__u64 *newest; /* times of the newest `burst` faults, modulo */
+	__u64 first_io_ns;		  /* start of the first second with I/O */
+	__u64 fault_window;		  /* the oldest that is not judged */
+	__u64 window_faults[SLO_WINDOWS]; /* from it on, modulo */
+	struct bursts bursts;
 	__u64 violations[SLO_METRICS];
 	__u64 windows; /* with I/O that were judged */
 };
@@ -60,6 +68,7 @@ struct slo {
 	struct slo_violation *violations;
 	size_t kept, capacity;
 	__u64 total;
+	__u64 dropped; /* faults told too late to be judged */
 	int error;
 };
 

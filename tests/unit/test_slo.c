@@ -348,6 +348,38 @@ static void fault_rate_and_burst_count_faults(void **state)
 	end(&s);
 }
 
+/* Told after faults that began later: each counts in the window and the burst in which it began. */
+static void held_back_faults_count_when_they_began(void **state)
+{
+	static const struct {
+		__u64 told, found;
+	} faults[] = {{99800, 0},      {99900, 0},	 {100100, 0}, {100300, 99600},
+		      {101200, 99700}, {102300, 100050}, {106000, 0}};
+	struct setup s;
+	struct event e = {.kind = EVENT_FAULT_DETECT, .device = 1};
+
+	(void)state;
+	begin(&s, (struct slo_objective){
+			  .has_fault_rate = true, .fault_rate = 3, .has_burst = true, .burst = 5});
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		e.time_ns = faults[i].told * MS;
+		e.value = faults[i].found * MS;
+		e.instance++;
+		push(&s, &e);
+	}
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct slo_violation *v = slo_violation(s.slo, i);
+
+		assert_int_equal(v->from_ns, (v->metric == SLO_BURST ? 99600 : 99000) * MS);
+		assert_int_equal(v->to_ns, (v->metric == SLO_BURST ? 100100 : 100000) * MS);
+		assert_true(v->measured == (v->metric == SLO_BURST ? 6 : 4));
+	}
+	assert_int_equal(slo_dropped(s.slo), 0);
+	end(&s);
+}
+
 static void other_devices_are_not_judged(void **state)
 {
 	struct setup s;
@@ -523,6 +555,7 @@ int main(void)
 		cmocka_unit_test(a_freeze_is_a_window_without_io),
 		cmocka_unit_test(bandwidth_is_bytes_a_second),
 		cmocka_unit_test(fault_rate_and_burst_count_faults),
+		cmocka_unit_test(held_back_faults_count_when_they_began),
 		cmocka_unit_test(other_devices_are_not_judged),
 		cmocka_unit_test(a_file_is_read),
 		cmocka_unit_test(bad_files_name_line_and_accepted_values),

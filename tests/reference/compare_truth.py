@@ -262,6 +262,33 @@ def compare_summary(logs, directory):
     return [] if found == happened else [f"{found}, happened {happened}"]
 
 
+def compare_bursts(rows, directory):
+    """More than 5 faults of a device within a second, from all of them in the order of their begin; sets
+    that share a fault are one burst."""
+    begins, expected = collections.defaultdict(list), []
+    for row in rows:
+        begins[row["device"]].append(int(row["start_ns"] or 0))
+    for device, times in begins.items():
+        times.sort()
+        last = -1
+        for i in range(len(times) - 5):
+            if times[i + 5] - times[i] >= 10**9:
+                continue
+            if i > last:
+                expected.append([device, times[i], 0, 0])
+            expected[-1][2] = times[i + 5] - expected[-1][1]
+            expected[-1][3] += i + 5 - max(last, i - 1)
+            last = i + 5
+    found = [[row["device"], int(row["from_ns"]), int(row["duration_ns"]), int(row["faults"])]
+             for row in table(directory, "bursts")]
+    problems = [f"burst {burst}" for burst in found if burst not in expected]
+    problems += [f"no burst {burst}" for burst in expected if burst not in found]
+    for row in table(directory, "summary"):
+        if int(row["first_ns"]) != min(begins[row["device"]]):
+            problems.append(f"first of {row['device']}: {row['first_ns']}")
+    return len(expected), problems
+
+
 def compare_ios(logs, devices, directory):
     """I/Os that the access logs told against those that the device engines logged. Loss is counted in
     accesses, of which an I/O has one for each range of memory."""
@@ -317,6 +344,8 @@ def main(arguments):
     result(f"requests in the order of the queue ({sum(len(log.places['request']) for log in logs)})",
            compare_order(logs))
     result("what the report says in all", compare_summary(logs, directory))
+    bursts, wrong = compare_bursts(rows, directory)
+    result(f"bursts by the begin of faults ({bursts})", wrong)
     result("counts of every kind", compare_counts(logs, directory))
     result(f"I/Os of the access log ({sum(sum(log.ios.values()) for log in logs)})",
            compare_ios(logs, devices, directory))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/analyze/asked.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/floor.h"
 #include "lib/analyze/left_out.h"
@@ -102,6 +103,11 @@ int offline_write_facts(const struct offline *o)
 	writer_fact(o->writer, "recording", o->path);
 	writer_fact(o->writer, "host", host ? host->hostname : "");
 	writer_fact(o->writer, "kernel", host ? host->kernel : "");
+	if (!asked_for_everything(s)) {
+		writer_fact(o->writer, "asked_devices", host->devices);
+		writer_fact(o->writer, "asked_kinds", host->kinds);
+		write_count_fact(o, "filtered", loss->filtered);
+	}
 	write_time_fact(o, "from", session_first_ns(s));
 	write_time_fact(o, "to", session_last_ns(s));
 	write_count_fact(o, "events", session_events(s));

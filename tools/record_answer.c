@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/analyze/asked.h"
 #include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
 #include "lib/output/table.h"
 
 struct record_answer {
-	struct session *session; /* of which only the probes are told */
+	struct session *session; /* of which only host, probes and loss are told */
 	__u64 faults;		 /* events of their stages */
 };
 
@@ -28,6 +29,20 @@ static int on_probe(void *self, const struct probe_info *probe)
 	return session.ops->probe(session.self, probe);
 }
 
+static int on_host(void *self, const struct host_info *host)
+{
+	struct stream session = session_stream(((struct record_answer *)self)->session);
+
+	return session.ops->host(session.self, host);
+}
+
+static int on_loss(void *self, const struct loss_info *loss)
+{
+	struct stream session = session_stream(((struct record_answer *)self)->session);
+
+	return session.ops->loss(session.self, loss);
+}
+
 static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct record_answer *answer = self;
@@ -40,7 +55,8 @@ static int on_events(void *self, const struct event *events, size_t count)
 
 struct stream record_answer_stream(struct record_answer *answer)
 {
-	static const struct stream_ops ops = {.probe = on_probe, .events = on_events};
+	static const struct stream_ops ops = {
+		.host = on_host, .probe = on_probe, .events = on_events, .loss = on_loss};
 
 	return (struct stream){&ops, answer};
 }
@@ -52,7 +68,9 @@ void record_answer_print(const struct record_answer *answer)
 
 	if (answer->faults || writer_open(&writer, &config))
 		return;
-	writer_note(writer, "0 I/O page faults.");
+	writer_note(writer, "0 I/O page faults%s.",
+		    asked_for_everything(answer->session) ? "" : " of what was asked for");
+	asked_write(answer->session, writer);
 	watched_write(answer->session, NULL, writer);
 	writer_close(writer);
 }

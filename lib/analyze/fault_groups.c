@@ -11,7 +11,7 @@
 
 struct group *fault_group_find(struct faults *f, const struct event *e)
 {
-	struct group_key key = {e->device, e->pasid, e->group, e->instance};
+	struct fault_group_key key = {e->device, e->pasid, e->group, e->instance};
 	struct group *group;
 
 	HASH_FIND(hh, f->groups, &key, sizeof(key), group);
@@ -26,7 +26,7 @@ struct group *fault_group_new(struct faults *f, const struct event *e)
 		f->error = failed(-ENOMEM, "no memory for another open fault");
 		return NULL;
 	}
-	group->key = (struct group_key){e->device, e->pasid, e->group, e->instance};
+	group->key = (struct fault_group_key){e->device, e->pasid, e->group, e->instance};
 	group->first_ns = e->time_ns;
 	HASH_ADD(hh, f->groups, key, sizeof(group->key), group);
 	if (!group->hh.tbl) {
@@ -96,10 +96,21 @@ static bool was_cut(const struct fault *fault)
 	return !(fault->seen & first);
 }
 
+/* Whether it began before the recording is not known where nobody watched beginnings. */
+static void count_cut(struct faults *f, const struct fault *fault)
+{
+	if (f->begin_off[fault->kernel] && !f->begin_watched[fault->kernel]) {
+		f->counts.unwatched++;
+		f->counts.unwatched_probe = f->begin_off[fault->kernel];
+	} else {
+		f->counts.cut++;
+	}
+}
+
 static void count_state(struct faults *f, const struct fault *fault)
 {
-	f->counts.cut += fault->state != FAULT_COMPLETE && fault->state != FAULT_INCONSISTENT &&
-			 was_cut(fault);
+	if (fault->state != FAULT_COMPLETE && fault->state != FAULT_INCONSISTENT && was_cut(fault))
+		count_cut(f, fault);
 	switch (fault->state) {
 	case FAULT_COMPLETE:
 		f->counts.complete++;

@@ -20,7 +20,7 @@
 /* PCIe knows no bound; one beyond any device's keeps a hostile stream from long searches. */
 #define GROUP_REQUESTS_MAX 4096
 
-struct group_key {
+struct fault_group_key {
 	__u32 device, pasid, group, instance;
 };
 
@@ -32,7 +32,7 @@ struct request {
 
 /* Open groups stand in `open` by age; resumed ones that lack a timestamp in `lingering`. */
 struct group {
-	struct group_key key;
+	struct fault_group_key key;
 	struct request *requests; /* in the order they appeared */
 	struct request *last;
 	size_t count;
@@ -68,6 +68,9 @@ struct faults {
 	struct pasids *pasids;
 	struct faults_counts counts;
 	__u64 first_ns; /* of the stream */
+	/* Probes of a fault's first stages, [1]: of kernel paths: the first that is off; whether one is on. */
+	const char *begin_off[2];
+	bool begin_watched[2];
 	int error;
 };
 

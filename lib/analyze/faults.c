@@ -8,6 +8,8 @@
 #include "lib/analyze/fault_groups.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
+#include "lib/capture/paths.h"
+#include "lib/capture/probes.h"
 
 #define OPEN_DEFAULT	262144
 #define LINGER_DEFAULT	200000000ull
@@ -355,6 +357,22 @@ static int on_device(void *self, const struct device_info *device)
 	return 0;
 }
 
+static int on_probe(void *self, const struct probe_info *probe)
+{
+	const struct probe_row *row = probe_row_named(probe->name);
+	struct faults *f = self;
+	bool kernel = row && path_of(row) != PATH_EMULATED;
+
+	if (!row || (kernel ? row->kind != EVENT_FAULT_ISR && row->kind != EVENT_FAULT_HANDLER
+			    : row->kind != EVENT_FAULT_DETECT))
+		return 0;
+	if (probe->state == PROBE_ON)
+		f->begin_watched[kernel] = true;
+	else if (!f->begin_off[kernel])
+		f->begin_off[kernel] = row->name;
+	return 0;
+}
+
 static int on_tick(void *self, __u64 now_ns)
 {
 	fault_group_expire(self, now_ns);
@@ -410,6 +428,7 @@ int faults_subscribe(struct faults *f, struct fault_sink sink)
 struct stream faults_stream(struct faults *f)
 {
 	static const struct stream_ops ops = {
+		.probe = on_probe,
 		.device = on_device,
 		.events = on_events,
 		.tick = on_tick,

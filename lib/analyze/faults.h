@@ -52,7 +52,9 @@ struct faults_counts {
 	__u64 automatic;  /* groups that the IOMMU answered itself, nothing resolved */
 	__u64 cpu_faults; /* of handlers, credited to a request */
 	__u64 cpu_faults_unmatched;
-	__u64 cut;	   /* of any state: began before the stream did */
+	__u64 cut;	 /* of any state: began before the stream did */
+	__u64 unwatched; /* of any state: its beginning has a probe that is off */
+	const char *unwatched_probe;
 	__u64 left_before; /* began before the period */
 	__u64 left_across; /* of these: ended in it or later, or not at all */
 	__u64 left_after;  /* began after the period */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/asked.h"
 #include "lib/analyze/counts.h"
 #include "lib/analyze/fault_table.h"
 #include "lib/analyze/floor.h"
@@ -132,7 +133,8 @@ static int write_nothing(const struct analysis *a, struct writer *writer)
 			add(&seen, "%s%llu x %s", seen.used ? ", " : "", count,
 			    event_kind_name(kind));
 	}
-	return writer_note(writer, "0 page requests between %s and %s. Seen: %s.",
+	return writer_note(writer, "0 page requests%s between %s and %s. Seen: %s.",
+			   asked_for_everything(s) ? "" : " of what was asked for",
 			   session_when(s, session_first_ns(s), from),
 			   session_when(s, session_last_ns(s), to),
 			   seen.used ? seen.text : "nothing at all");
@@ -156,6 +158,9 @@ static void name_states(const struct faults_counts *counts, struct line *line)
 		add(line, ", %llu abandoned by their device", counts->abandoned);
 	if (counts->cut)
 		add(line, "; %llu began before the recording", counts->cut);
+	if (counts->unwatched)
+		add(line, "; of %llu the beginning was not watched (probe %s is off)",
+		    counts->unwatched, counts->unwatched_probe);
 }
 
 static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
@@ -280,6 +285,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 
 	faults_counts(a->faults, &counts);
 	write_window(a->session, writer);
+	asked_write(a->session, writer);
 	left_out_write(a, writer);
 	if (counts.began) {
 		write_answer(f, &counts, writer);

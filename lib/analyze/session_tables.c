@@ -214,6 +214,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"access_missed", l->access_missed},
 		{"machines_missed", l->machines_missed},
 		{"machines_unknown", l->machines_unknown},
+		{"filtered", l->filtered},
 		{"cut", l->cut},
 		{"incomplete_windows", session_windows_incomplete(s)},
 		{"let_go_segments", kept->segments},

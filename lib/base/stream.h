@@ -33,6 +33,9 @@ struct host_info {
 	__u32 cpus;
 	__u32 page_size;
 	__u64 start_ns; /* CLOCK_MONOTONIC when capture began */
+	/* What capture was asked for, separated by ", "; "": everything. */
+	char devices[HOST_TEXT]; /* names or patterns */
+	char kinds[HOST_TEXT];	 /* of events, as options take them */
 };
 
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC instant: taken at start and again every minute. */
@@ -131,7 +134,8 @@ struct loss_info {
 	__u64 access_missed;	/* I/Os of machines that ended before they were met */
 	__u64 machines_missed;	/* those machines */
 	__u64 machines_unknown; /* machines not met, or killed, that told no total of their I/Os */
-	__u64 damaged_bytes;	/* offline only: bytes of the recording skipped as unreadable */
+	__u64 filtered; /* page requests that were seen and left out: not of the devices or kinds asked for */
+	__u64 damaged_bytes; /* offline only: bytes of the recording skipped as unreadable */
 	__u64 damaged_frames;
 	bool cut; /* offline only: the recording has no end, what came last is missing */
 };

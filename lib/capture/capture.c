@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
 #include "lib/capture/inside.h"
+#include "lib/capture/kinds.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 #include "lib/capture/rdma_counters.h"
@@ -136,6 +138,27 @@ static int tell_anchor(struct capture *c, struct stream sink, __u64 now)
 	return sink.ops->clock ? sink.ops->clock(sink.self, &anchor) : 0;
 }
 
+/* Page requests that were seen and not asked for: those of the stage that has most of them. */
+static __u64 count_filtered(const struct capture *c)
+{
+	__u64 most = 0;
+
+	if (!c->config.device_count && capture_all_kinds(&c->config))
+		return 0;
+	for (int kind = EVENT_FAULT_DETECT; kind <= EVENT_FAULT_HANDLER; kind++) {
+		__u64 filtered = c->dropped[kind - EVENT_FAULT_DETECT];
+
+		for (int i = 0; i < PROBE_COUNT; i++) {
+			const struct probe_info *info = probe_set_info(c->probes, i);
+
+			if (probe_row(i)->kind == kind)
+				filtered += info->hits - info->emitted - info->lost;
+		}
+		most = filtered > most ? filtered : most;
+	}
+	return most;
+}
+
 static int tell_loss(struct capture *c, struct stream sink)
 {
 	struct probe_totals totals;
@@ -147,6 +170,7 @@ static int tell_loss(struct capture *c, struct stream sink)
 	c->loss.missed = totals.missed;
 	c->loss.produced = totals.emitted + totals.lost + totals.missed;
 	c->loss.late = merge_late(c->merge);
+	c->loss.filtered = count_filtered(c);
 	machines_loss(c->machines, &c->loss);
 	c->loss.state_failed = __atomic_load_n(&c->maps.state->state_failed, __ATOMIC_RELAXED);
 	error = tell_probes(c, sink);
@@ -163,6 +187,16 @@ static bool any_probe_on(const struct capture *c)
 	return false;
 }
 
+static void describe_filter(const struct capture_config *config, struct host_info *host)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < config->device_count && used < sizeof(host->devices); i++)
+		used += (size_t)snprintf(host->devices + used, sizeof(host->devices) - used, "%s%s",
+					 i ? ", " : "", config->devices[i]);
+	kinds_format(config->kinds, host->kinds, sizeof(host->kinds));
+}
+
 /* From here on programs do their work: this is when the recording begins. */
 static int begin(struct capture *c, struct stream sink)
 {
@@ -170,6 +204,7 @@ static int begin(struct capture *c, struct stream sink)
 	int error;
 
 	host_describe(&host);
+	describe_filter(&c->config, &host);
 	error = capture_let_go(c);
 	if (error)
 		return error;
@@ -210,8 +245,11 @@ int capture_accept(struct capture *c, size_t source, const struct event *event)
 	struct event copy = *event;
 
 	copy.device = device_table_handle(c->devices, event->device);
-	if (copy.device == HANDLE_DROPPED)
+	if (copy.device == HANDLE_DROPPED) {
+		if (copy.kind >= EVENT_FAULT_DETECT && copy.kind <= EVENT_FAULT_HANDLER)
+			c->dropped[copy.kind - EVENT_FAULT_DETECT]++;
 		return 0;
+	}
 	return merge_push(c->merge, source, &copy);
 }
 

@@ -33,6 +33,8 @@ struct capture {
 	struct event *batch;
 	struct probe_info told[PROBE_COUNT]; /* what the sink knows of the probes */
 	struct loss_info loss;
+	__u64 dropped[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT +
+		      1]; /* by the device filter, here */
 	/* Binaries that carry our probes, by what cannot be renamed. */
 	struct {
 		dev_t device;

@@ -148,6 +148,42 @@ int kinds_parse(const char *text, __u64 set[2])
 	return 0;
 }
 
+static bool has(const __u64 set[2], unsigned int kind)
+{
+	return set[kind / 64] >> (kind % 64) & 1;
+}
+
+/* The group that begins with this kind and is in the set as a whole; -1 if there is none. */
+static int whole_group(const __u64 set[2], unsigned int kind)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		unsigned int k = groups[i].first;
+
+		while (k <= groups[i].last && (!names[k] || has(set, k)))
+			k++;
+		if (groups[i].first == kind && k > groups[i].last)
+			return (int)i;
+	}
+	return -1;
+}
+
+void kinds_format(const __u64 set[2], char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned int kind = 0; kind < EVENT_KIND_MAX && used < size; kind++) {
+		int group = whole_group(set, kind);
+
+		if (!names[kind] || !has(set, kind))
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 group < 0 ? names[kind] : groups[group].name);
+		if (group >= 0)
+			kind = groups[group].last;
+	}
+}
+
 const char *kind_option_name(unsigned int kind)
 {
 	return kind < EVENT_KIND_MAX ? names[kind] : NULL;

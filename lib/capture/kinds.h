@@ -3,6 +3,8 @@
 #ifndef FAULTLINE_KINDS_H
 #define FAULTLINE_KINDS_H
 
+#include <stddef.h>
+
 #include <linux/types.h>
 
 /*
@@ -11,6 +13,8 @@
  * a sentence that lists what is accepted.
  */
 int kinds_parse(const char *text, __u64 set[2]);
+/* The other way: "cpu_fault, dma", groups where all of one are asked for; "" for the empty set. */
+void kinds_format(const __u64 set[2], char *text, size_t size);
 
 /* "fault_detect"; NULL for a number that is no kind. */
 const char *kind_option_name(unsigned int kind);

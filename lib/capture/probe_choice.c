@@ -33,9 +33,14 @@ static bool named(const char *const *names, size_t count, const char *name)
 	return false;
 }
 
+bool capture_all_kinds(const struct capture_config *config)
+{
+	return !config->kinds[0] && !config->kinds[1];
+}
+
 bool capture_kind_asked(const struct capture_config *config, __u16 kind)
 {
-	if (!config->kinds[0] && !config->kinds[1])
+	if (capture_all_kinds(config))
 		return true;
 	return config->kinds[kind / 64] >> (kind % 64) & 1;
 }
@@ -173,7 +178,7 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 
 static void make_filter(struct capture_filter *filter, const struct capture_config *config)
 {
-	bool all = !config->kinds[0] && !config->kinds[1];
+	bool all = capture_all_kinds(config);
 
 	for (size_t i = 0; i < 2; i++) {
 		filter->kinds[i] = all ? ~0ull : config->kinds[i];

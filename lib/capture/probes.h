@@ -102,6 +102,7 @@ enum fault_origin {
 
 /* Whether the configuration asks for this kind of event. */
 bool capture_kind_asked(const struct capture_config *config, __u16 kind);
+bool capture_all_kinds(const struct capture_config *config);
 
 /* The row of this id, never NULL. Rows stand in rows_*.c, a file for each BPF object. */
 const struct probe_row *probe_row(enum probe_id id);

@@ -61,6 +61,8 @@ void trace_put_host(struct trace_buffer *out, const struct host_info *host)
 	trace_buffer_put_u32(out, host->cpus);
 	trace_buffer_put_u32(out, host->page_size);
 	trace_buffer_put_u64(out, host->start_ns);
+	PUT_TEXT(out, host->devices);
+	PUT_TEXT(out, host->kinds);
 }
 
 void trace_get_host(struct trace_cursor *in, struct host_info *host)
@@ -74,6 +76,8 @@ void trace_get_host(struct trace_cursor *in, struct host_info *host)
 	host->cpus = trace_cursor_u32(in);
 	host->page_size = trace_cursor_u32(in);
 	host->start_ns = trace_cursor_u64(in);
+	GET_TEXT(in, host->devices);
+	GET_TEXT(in, host->kinds);
 }
 
 void trace_put_clock(struct trace_buffer *out, const struct clock_anchor *anchor)
@@ -197,6 +201,7 @@ void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss)
 	trace_buffer_put_u64(out, loss->access_missed);
 	trace_buffer_put_u64(out, loss->machines_missed);
 	trace_buffer_put_u64(out, loss->machines_unknown);
+	trace_buffer_put_u64(out, loss->filtered);
 }
 
 void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
@@ -215,6 +220,7 @@ void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
 	loss->access_missed = trace_cursor_u64(in);
 	loss->machines_missed = trace_cursor_u64(in);
 	loss->machines_unknown = trace_cursor_u64(in);
+	loss->filtered = trace_cursor_u64(in);
 }
 
 void trace_put_kept(struct trace_buffer *out, const struct kept_info *kept)

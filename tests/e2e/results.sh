@@ -172,6 +172,47 @@ late = sum(g["value"] - d["value"] > 8000000 for g, d in zip(guest, device))
 assert late < len(evicted) / 8 / 3, f"{late} of {len(guest)} I/Os, {len(evicted)} evictions"
 PY
 
+# What a recording was not asked for is said, and how many faults that were.
+cat >filter.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+[workload mix]
+duration = 400ms
+rate = 1009/s
+[inject cold]
+action = evict
+pages = 8
+rate = 23/s
+duration = 400ms
+INI
+# filtered NAME ASKED OPTION...: what the recorder and the report say against the requests of the truth log
+filtered() {
+	local name=$1 asked=$2 requests
+	shift 2
+	rm -f filter.truth*
+	"$FAULTLINE" record --as-root --force -o filter.flt "$@" -- \
+		"$INJECT" run filter.ini --truth filter.truth >/dev/null 2>filter.err
+	requests=$(grep -ch '"what": *"request"' filter.truth*)
+	check "filter $name: there were requests" test "$requests" -gt 20
+	"$FAULTLINE" report filter.flt 2>&1 | paste -sd ' ' >filter.out
+	paste -sd ' ' filter.err >filter.told
+	for where in told out; do
+		check "filter $name: what was asked for and left out ($where)" \
+			grep -q "Asked for: $asked. Left out: $requests page requests\." filter.$where
+		check "filter $name: no faults of that ($where)" grep -qE '^.*0 (I/O page faults|page requests) of what was asked for' filter.$where
+	done
+	equal "filter $name: JSON" "$("$FAULTLINE" report filter.flt --json 2>/dev/null |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["filtered"])')" "$requests"
+}
+filtered "of devices" 'devices nic\*, other' -d 'nic*' -d other
+filtered "of kinds" 'kinds cpu_fault, dma' --kind dma,cpu_fault
+"$FAULTLINE" record --as-root --force -o filter.flt --disable-probe fault_detect -- "$INJECT" run filter.ini >/dev/null 2>&1
+"$FAULTLINE" report filter.flt 2>&1 | paste -sd ' ' >filter.out
+check "a probe left out is why beginnings are missing" grep -qE ' of [0-9]+ the beginning was not watched \(probe fault_detect is off\)' filter.out
+check "... and not that faults began before the recording" bash -c '! grep -q "before the recording" filter.out'
+
 # All I/Os are slower than the objective's target, and most of them faster than what is recorded one by one.
 cat >slow.ini <<'INI'
 [tenant vm]

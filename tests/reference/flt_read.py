@@ -20,11 +20,11 @@ ROW = [8, 4, 4, 2, 2, 1, 1, 8, 8, 8, 8, 4, 4]
 BIN = [4, 4]
 PAGE = [8, 4, 4, 4, 4]
 RECORDS = {  # t: text, I: u32, i: s32, Q: u64
-    1: ("host", "tttttIIQ"),
+    1: ("host", "tttttIIQtt"),
     2: ("clock", "QQ"),
     3: ("probe", "tttIQQQQ"),
     4: ("device", "IIttttiIQQQIQQQ"),
-    7: ("loss", "QQQQQQQQQQQQQ"),
+    7: ("loss", "QQQQQQQQQQQQQQ"),
     8: ("end", "Q"),
     10: ("stack", "IIt"),
     11: ("process", "IQt"),

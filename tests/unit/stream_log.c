@@ -47,6 +47,8 @@ static int log_host(void *self, const struct host_info *host)
 	put_u64(self, host->cpus);
 	put_u64(self, host->page_size);
 	put_u64(self, host->start_ns);
+	put_text(self, host->devices);
+	put_text(self, host->kinds);
 	return 0;
 }
 
@@ -354,6 +356,8 @@ int random_stream_push(const struct random_stream *random, struct stream sink)
 
 	snprintf(host.hostname, sizeof(host.hostname), "node1");
 	memset(host.kernel, 'k', sizeof(host.kernel) - 1);
+	memset(host.devices, 'd', sizeof(host.devices) - 1);
+	snprintf(host.kinds, sizeof(host.kinds), "fault, cpu_fault");
 	err = sink.ops->host(sink.self, &host);
 	err = err ? err : sink.ops->clock(sink.self, &anchor);
 	for (size_t left = random->events; left && !err;) {

@@ -184,6 +184,35 @@ static void faults_cut_by_the_start_are_unfinished(void **state)
 	synthetic_free(&s);
 }
 
+/* Whether a fault began before is not known where its first probe is off. */
+static void a_beginning_that_nobody_watched_is_no_cut(void **state)
+{
+	static const struct probe_info probes[] = {
+		{.name = "fault_detect", .state = PROBE_DISABLED},
+		{.name = "fault_detect", .state = PROBE_ON},
+		{.name = "fault_request", .state = PROBE_OFF},
+		{.name = "iopf_report", .state = PROBE_OFF}};
+	const struct event e = {.kind = EVENT_FAULT_REQUEST, .device = 1, .time_ns = 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
+		struct faults_counts counts;
+		struct faults *faults;
+		struct stream stream;
+
+		assert_int_equal(faults_create(&faults, NULL), 0);
+		stream = faults_stream(faults);
+		stream.ops->probe(stream.self, &probes[i]);
+		stream_events(stream, &e, 1);
+		stream.ops->end(stream.self, 2);
+		faults_counts(faults, &counts);
+		assert_int_equal(counts.unfinished, 1);
+		assert_int_equal(counts.unwatched, i == 0);
+		assert_int_equal(counts.cut, i != 0);
+		faults_destroy(faults);
+	}
+}
+
 /* Long after the start a missing beginning is no cut: something was lost. */
 static void a_beginning_missing_later_is_inconsistent(void **state)
 {
@@ -736,6 +765,7 @@ int main(void)
 		cmocka_unit_test(missing_timestamps_are_marked_not_guessed),
 		cmocka_unit_test(overflowed_unfinished_inconsistent_are_listed),
 		cmocka_unit_test(faults_cut_by_the_start_are_unfinished),
+		cmocka_unit_test(a_beginning_that_nobody_watched_is_no_cut),
 		cmocka_unit_test(a_beginning_missing_later_is_inconsistent),
 		cmocka_unit_test(everything_at_once_in_batches_of_any_size),
 		cmocka_unit_test(open_faults_are_bounded_and_the_oldest_goes),

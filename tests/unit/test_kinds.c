@@ -32,6 +32,32 @@ static void single_kinds_and_groups_are_understood(void **state)
 	assert_true(set[1] == 1);
 }
 
+/* What is formatted is understood as the same set; a set of which groups are whole is told by them. */
+static void sets_are_told_as_options_take_them(void **state)
+{
+	static const char *const same[] = {"", "cpu_fault", "fault, cpu_fault", "fault_detect, io",
+					   "dma, sched, device_new"};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		char words[64], *to = words;
+
+		for (const char *from = same[i]; *from; from++)
+			if (*from != ' ')
+				*to++ = *from;
+		*to = '\0';
+		set[0] = set[1] = 0;
+		if (*words)
+			assert_int_equal(parse(words), 0);
+		kinds_format(set, text, sizeof(text));
+		assert_string_equal(text, same[i]);
+	}
+	set[0] = set[1] = ~0ull;
+	kinds_format(set, text, 16);
+	assert_int_equal(strlen(text), 15);
+}
+
 static void every_kind_has_a_name_that_is_understood(void **state)
 {
 	size_t named = 0;
@@ -64,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(single_kinds_and_groups_are_understood),
+		cmocka_unit_test(sets_are_told_as_options_take_them),
 		cmocka_unit_test(every_kind_has_a_name_that_is_understood),
 		cmocka_unit_test(other_words_are_refused_with_what_is_accepted),
 	};

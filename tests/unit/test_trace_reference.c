@@ -35,7 +35,10 @@ static int print_host(void *self, const struct host_info *host)
 	print_text(self, host->boot_id);
 	print_text(self, host->version);
 	print_text(self, host->command);
-	fprintf(self, " %u %u %" PRIu64 "\n", host->cpus, host->page_size, N(host->start_ns));
+	fprintf(self, " %u %u %" PRIu64, host->cpus, host->page_size, N(host->start_ns));
+	print_text(self, host->devices);
+	print_text(self, host->kinds);
+	fputc('\n', self);
 	return 0;
 }
 
@@ -120,11 +123,11 @@ static int print_aggregate(void *self, const struct aggregate_frame *frame)
 
 static int print_loss(void *self, const struct loss_info *loss)
 {
-	fprintf(self, "loss" QUARTET QUARTET QUARTET " %" PRIu64 "\n", N(loss->produced),
+	fprintf(self, "loss" QUARTET QUARTET QUARTET PAIR "\n", N(loss->produced),
 		N(loss->received), N(loss->lost), N(loss->missed), N(loss->late),
 		N(loss->state_failed), N(loss->access_lost), N(loss->access_received),
 		N(loss->damaged_bytes), N(loss->damaged_frames), N(loss->access_missed),
-		N(loss->machines_missed), N(loss->machines_unknown));
+		N(loss->machines_missed), N(loss->machines_unknown), N(loss->filtered));
 	return 0;
 }
 

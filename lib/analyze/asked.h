@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a recording was asked for where that is not everything: what it says of the rest is nothing. */
+#ifndef FAULTLINE_ASKED_H
+#define FAULTLINE_ASKED_H
+
+#include "lib/analyze/session.h"
+
+bool asked_for_everything(const struct session *session);
+/*
+ * "Asked for: devices nic*; kinds fault. Left out: 12 page requests." How many other events were left
+ * out is not known. Nothing if everything was asked for.
+ */
+int asked_write(const struct session *session, struct writer *writer);
+
+#endif

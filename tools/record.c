@@ -47,6 +47,7 @@ struct recording {
 	struct stream sink;
 	struct record_answer *answer;
 	struct loss_info loss;
+	__u64 end_ns; /* of the recording, 0: not yet */
 	__u64 next_progress_ns;
 	__u64 terminate_ns;	  /* when the command gets killed, 0: not asked to end yet */
 	char reason[REASON_TEXT]; /* last one told for a probe that is off */
@@ -73,7 +74,13 @@ static int note_probe(void *self, const struct probe_info *probe)
 	return 0;
 }
 
-static const struct stream_ops note_ops = {.loss = note_loss, .probe = note_probe};
+static int note_end(void *self, __u64 end_ns)
+{
+	((struct recording *)self)->end_ns = end_ns;
+	return 0;
+}
+
+static const struct stream_ops note_ops = {.loss = note_loss, .probe = note_probe, .end = note_end};
 
 static __u64 lost_events(const struct loss_info *loss)
 {
@@ -119,7 +126,7 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 		fprintf(stderr, "nothing lost\n");
 	if (stats->kept.from_ns)
 		fprintf(stderr, "kept: the last %s; let go before: %llu events in %llu segments\n",
-			units_format_duration(monotonic_ns() - stats->kept.from_ns, duration),
+			units_format_duration(r->end_ns - stats->kept.from_ns, duration),
 			stats->kept.events, stats->kept.segments);
 	if (r->command.ended && command_exit_code(&r->command) && !r->terminate_ns)
 		fprintf(stderr, "the command ended with status %d\n",

@@ -14,14 +14,14 @@
 #define KIND_ANY  0xffff
 #define QUEUE_ANY 0xfffe
 
-struct fault_group_key {
+struct group_key {
 	__u32 device; /* DEVICE_NONE with both others ANY: all */
 	__u16 queue;
 	__u16 kind;
 };
 
 struct keyed_group {
-	struct fault_group_key key;
+	struct group_key key;
 	struct stage_group group;
 	UT_hash_handle hh;
 };
@@ -40,7 +40,7 @@ void stage_group_init(struct stage_group *group)
 	histogram_init(&group->total);
 }
 
-static struct keyed_group *find(const struct stages *stages, struct fault_group_key key)
+static struct keyed_group *find(const struct stages *stages, struct group_key key)
 {
 	struct keyed_group *keyed;
 
@@ -48,7 +48,7 @@ static struct keyed_group *find(const struct stages *stages, struct fault_group_
 	return keyed;
 }
 
-static struct keyed_group *make(struct stages *stages, struct fault_group_key key)
+static struct keyed_group *make(struct stages *stages, struct group_key key)
 {
 	struct keyed_group *keyed;
 
@@ -87,7 +87,7 @@ void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_ti
 	histogram_add(&group->total, total_ns);
 }
 
-static void add_keyed(struct stages *stages, struct fault_group_key key, const struct fault *fault,
+static void add_keyed(struct stages *stages, struct group_key key, const struct fault *fault,
 		      const struct stage_times *times)
 {
 	struct keyed_group *keyed = find(stages, key);
@@ -109,11 +109,11 @@ static void on_finished(void *self, const struct fault *fault)
 		return;
 	stage_times(fault, &times);
 	stage_group_add(&stages->all, fault->seen, &times, fault_total_ns(fault));
-	add_keyed(stages, (struct fault_group_key){fault->device, QUEUE_ANY, KIND_ANY}, fault, &times);
+	add_keyed(stages, (struct group_key){fault->device, QUEUE_ANY, KIND_ANY}, fault, &times);
 	if (fault->queue != QUEUE_NONE)
-		add_keyed(stages, (struct fault_group_key){fault->device, fault->queue, KIND_ANY}, fault,
+		add_keyed(stages, (struct group_key){fault->device, fault->queue, KIND_ANY}, fault,
 			  &times);
-	add_keyed(stages, (struct fault_group_key){fault->device, QUEUE_ANY, fault_kind_of(fault)}, fault,
+	add_keyed(stages, (struct group_key){fault->device, QUEUE_ANY, fault_kind_of(fault)}, fault,
 		  &times);
 }
 
@@ -165,7 +165,7 @@ const struct stage_group *stages_all(const struct stages *stages)
 	return &stages->all;
 }
 
-static const struct stage_group *group_of(const struct stages *stages, struct fault_group_key key)
+static const struct stage_group *group_of(const struct stages *stages, struct group_key key)
 {
 	const struct keyed_group *keyed = find(stages, key);
 
@@ -174,18 +174,18 @@ static const struct stage_group *group_of(const struct stages *stages, struct fa
 
 const struct stage_group *stages_of_device(const struct stages *stages, __u32 device)
 {
-	return group_of(stages, (struct fault_group_key){device, QUEUE_ANY, KIND_ANY});
+	return group_of(stages, (struct group_key){device, QUEUE_ANY, KIND_ANY});
 }
 
 const struct stage_group *stages_of_queue(const struct stages *stages, __u32 device, __u16 queue)
 {
-	return group_of(stages, (struct fault_group_key){device, queue, KIND_ANY});
+	return group_of(stages, (struct group_key){device, queue, KIND_ANY});
 }
 
 const struct stage_group *stages_of_kind(const struct stages *stages, __u32 device,
 					 enum fault_kind kind)
 {
-	return group_of(stages, (struct fault_group_key){device, QUEUE_ANY, (__u16)kind});
+	return group_of(stages, (struct group_key){device, QUEUE_ANY, (__u16)kind});
 }
 
 unsigned int stage_group_slowest(const struct stage_group *group, double *share)
@@ -315,7 +315,7 @@ int stages_write(const struct stages *stages, const struct session *session, str
 			(union cell[]){{.text = "all"}, {.count = CELL_NONE}, {.text = "all"}},
 			&stages->all);
 	for (keyed = whole ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next) {
-		const struct fault_group_key *key = &keyed->key;
+		const struct group_key *key = &keyed->key;
 		bool queue = key->queue != QUEUE_ANY;
 
 		error = write_group(

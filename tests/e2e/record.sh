@@ -45,6 +45,14 @@ equal "nothing happened: timeline" "$("$FAULTLINE" timeline nothing.flt --device
 	"No page request was recorded; \`faultline report\` says what was watched and what was not."
 rm -f nothing.flt
 
+# How long a flight recorder has kept is one time, whoever tells it.
+"$FAULTLINE" record --keep 500ms -o keep.flt -- sleep 1.5 2>err
+kept=$(sed -n 's/^kept: the last \([^;]*\);.*/\1/p' err)
+check "flight recorder: the recorder says how long it has kept" test -n "$kept"
+equal "flight recorder: the report says the same" \
+	"$("$FAULTLINE" report keep.flt | paste -sd ' ' | sed -n 's/.* UTC to .* UTC (\([^)]*\))\..*/\1/p' | head -1)" "$kept"
+rm -f keep.flt*
+
 # Killed at any instant there is one of the two: the old one, or the new one as far as it came.
 older=0 newer=0 neither=0
 for ((i = 0; i < 24; i++)); do

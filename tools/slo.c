@@ -45,7 +45,7 @@ static const struct argp argp = {
 	parse,
 	"RECORDING -c FILE",
 	"Judges the I/O and the faults of a recording by objectives, and names for each violation "
-	"the faults that stood in the way. Exits with 6 if one was violated.\v"
+	"the faults that stood in the way. Exits with 6 if one was violated, or there was nothing to judge it by.\v"
 	"An objective:\n"
 	"  [slo gold]\n"
 	"  device = tenant0/*          ; pattern of device names, default *\n"
@@ -64,10 +64,31 @@ static const struct argp argp = {
 	NULL,
 };
 
-static int write_text(const struct offline *o)
+/* Objectives that tell nothing: on stdout in text, beside tables on stderr. */
+static size_t tell_unmeasured(const struct slo_verb *verb, struct writer *writer)
 {
+	size_t unmeasured = 0;
+
+	for (size_t i = 0; i < verb->set.count; i++) {
+		char text[SLO_UNMEASURED_TEXT];
+
+		if (!slo_unmeasured(verb->offline.analysis->slo, i, text))
+			continue;
+		unmeasured++;
+		if (writer)
+			writer_note(writer, "Not judged: %s.", text);
+		else
+			common_aside(&verb->offline.output, text);
+	}
+	return unmeasured;
+}
+
+static int write_text(const struct slo_verb *verb)
+{
+	const struct offline *o = &verb->offline;
 	const struct analysis *a = o->analysis;
 	__u64 total = slo_violations(a->slo);
+	size_t unmeasured = 0;
 	int err = slo_write(a->slo, a->session, o->writer, TEXT_ROWS);
 
 	if (!err && total)
@@ -77,19 +98,24 @@ static int write_text(const struct offline *o)
 	if (!err && total > TEXT_ROWS)
 		err = writer_note(o->writer, "... and %llu more violations; --csv has all.",
 				  total - TEXT_ROWS);
+	if (!err)
+		unmeasured = tell_unmeasured(verb, o->writer);
 	if (!err && !total)
 		err = writer_note(o->writer, "No objective was violated%s.",
-				  floor_of(a) ? " by what was recorded" : "");
+				  unmeasured	? " by what was measured"
+				  : floor_of(a) ? " by what was recorded"
+						: "");
 	return err ? err : offline_write_limits(o);
 }
 
-static int write_tables(const struct offline *o)
+static int write_tables(const struct slo_verb *verb)
 {
+	const struct offline *o = &verb->offline;
 	const struct analysis *a = o->analysis;
 	int err = 0;
 
 	if (o->output.to.format == OUTPUT_TEXT && !o->output.table)
-		return write_text(o);
+		return write_text(verb);
 	if (o->output.to.format == OUTPUT_JSON && !o->output.table)
 		err = offline_write_facts(o);
 	err = err ? err : slo_write(a->slo, a->session, o->writer, 0);
@@ -100,7 +126,7 @@ int verb_slo(int argc, char **argv)
 {
 	struct slo_verb verb = {0};
 	struct analysis_config config = {.without_footprint = true, .slos = &verb.set};
-	__u64 violations = 0;
+	__u64 broken = 0;
 	int err = common_parse(&argp, 0, argc, argv, &verb), code;
 
 	if (err)
@@ -111,10 +137,10 @@ int verb_slo(int argc, char **argv)
 		return EXIT_INPUT;
 	}
 	err = err ? err : offline_read(&verb.offline);
-	err = err ? err : write_tables(&verb.offline);
+	err = err ? err : write_tables(&verb);
 	if (!err)
-		violations = slo_violations(verb.offline.analysis->slo);
+		broken = slo_violations(verb.offline.analysis->slo) + tell_unmeasured(&verb, NULL);
 	code = offline_close(&verb.offline, err);
-	/* A violation was seen, whatever else was lost. */
-	return violations && (code == EXIT_OK || code == EXIT_LOSS) ? EXIT_EXPECT : code;
+	/* A violation was seen, whatever else was lost; what nothing was measured of did not hold. */
+	return broken && (code == EXIT_OK || code == EXIT_LOSS) ? EXIT_EXPECT : code;
 }

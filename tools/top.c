@@ -237,8 +237,21 @@ static int check(const struct top_options *top)
 	return 0;
 }
 
+/* How many objectives fit no device that was there: '-' in every row is easily overlooked. */
+static size_t unfit(const struct watch *watch, char (*texts)[SLO_UNMEASURED_TEXT])
+{
+	const struct slo *slo = watch->analysis ? watch->analysis->slo : NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; slo && i < watch->options->slos->count; i++)
+		count += !slo_fits(slo, i) && slo_unmeasured(slo, i, texts[count]);
+	return count;
+}
+
 static int finish(struct watch *watch, int error)
 {
+	static char unmeasured[SLO_MAX][SLO_UNMEASURED_TEXT];
+	size_t objectives = unfit(watch, unmeasured);
 	const struct live_summary *summary = &watch->model.summary;
 	bool floors = summary->floor;
 	bool left = watch->options->count > watch->intervals;
@@ -254,8 +267,12 @@ static int finish(struct watch *watch, int error)
 		return common_failed(error ? error : closing);
 	if (batch)
 		common_aside(&output, kept);
+	for (size_t i = 0; i < objectives; i++)
+		fprintf(stderr, "faultline: %s\n", unmeasured[i]);
 	if (interrupted)
 		return EXIT_INTERRUPTED;
+	if (objectives)
+		return EXIT_EXPECT;
 	return floors ? EXIT_LOSS : EXIT_OK;
 }
 

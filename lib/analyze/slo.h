@@ -106,13 +106,22 @@ __u64 slo_violations(const struct slo *slo);
 __u64 slo_dropped(const struct slo *slo);
 /* Kept rows, oldest first; NULL beyond. */
 const struct slo_violation *slo_violation(const struct slo *slo, size_t index);
+/*
+ * Why the objective of this index tells nothing, or not of all that it asks: "objective gold: no device
+ * fits 'nic*'; nothing was measured". NULL if there was something to judge. Who has seen no fault has
+ * measured their rate; who has seen no I/O has not measured its latency.
+ */
+#define SLO_UNMEASURED_TEXT 256
+const char *slo_unmeasured(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT]);
+/* Whether a device fits the objective of this index. */
+bool slo_fits(const struct slo *slo, size_t objective);
 struct slo_device_state slo_device(const struct slo *slo, __u32 device);
 const char *slo_metric_name(enum slo_metric metric);
 /* One sentence without a full stop: "12 of 13 slow I/Os overlapped 4 faults; resolve took ...". */
 #define SLO_CAUSE_TEXT 384
 const char *slo_cause(const struct slo_violation *violation, const struct session *session,
 		      char text[SLO_CAUSE_TEXT]);
-/* Table "slo": a row per objective, device and metric; beyond `limit` (0: none) only the violated. */
+/* Table "slo": a row per objective, device and metric, one without a device if none fits; beyond `limit` (0: none) only the violated. */
 int slo_write(const struct slo *slo, const struct session *session, struct writer *writer,
 	      size_t limit);
 /* Table "violations". */

@@ -39,9 +39,94 @@ static bool has_metric(const struct slo_objective *o, enum slo_metric metric, do
 	}
 }
 
+static bool is_of_ios(enum slo_metric metric)
+{
+	return metric == SLO_LATENCY || metric == SLO_IOPS || metric == SLO_BANDWIDTH;
+}
+
+/* The objective's devices, and how many windows with I/O they had. */
+static size_t count_devices(const struct slo *slo, const struct slo_objective *o, __u64 *windows)
+{
+	size_t devices = 0;
+
+	*windows = 0;
+	for (__u32 h = 0; h < slo->devices.end; h++) {
+		const struct device_slo *d = slots_find(&slo->devices, h);
+
+		for (size_t i = 0; d && i < d->count; i++) {
+			if (d->judged[i].objective != o)
+				continue;
+			devices++;
+			*windows += d->judged[i].windows;
+		}
+	}
+	return devices;
+}
+
+bool slo_fits(const struct slo *slo, size_t objective)
+{
+	__u64 windows;
+
+	return count_devices(slo, &slo->set->objectives[objective], &windows);
+}
+
+const char *slo_unmeasured(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
+{
+	const struct slo_objective *o = &slo->set->objectives[objective];
+	const char *missing = NULL;
+	__u64 windows;
+	double target;
+
+	if (!count_devices(slo, o, &windows)) {
+		snprintf(text, SLO_UNMEASURED_TEXT,
+			 "objective %s: no device fits '%s'; nothing was measured", o->name,
+			 o->device);
+		return text;
+	}
+	for (unsigned int m = 0; !windows && !missing && m < SLO_METRICS; m++)
+		if (is_of_ios((enum slo_metric)m) && has_metric(o, (enum slo_metric)m, &target))
+			missing = slo_metric_name((enum slo_metric)m);
+	if (!missing)
+		return NULL;
+	snprintf(text, SLO_UNMEASURED_TEXT,
+		 "objective %s: no device that fits '%s' had I/O; its %s was not measured", o->name,
+		 o->device, missing);
+	return text;
+}
+
 struct row_limit {
 	size_t limit, written, left_out;
 };
+
+/* An objective that no device fits. */
+static int write_unfit(const struct slo_objective *o, struct writer *writer)
+{
+	int error = 0;
+
+	for (unsigned int m = 0; !error && m < SLO_METRICS; m++) {
+		double target;
+
+		if (has_metric(o, (enum slo_metric)m, &target))
+			error = writer_row(writer,
+					   (union cell[]){
+						   {.text = o->name},
+						   {.text = ""},
+						   {.text = slo_metric_name((enum slo_metric)m)},
+						   {.real = target},
+						   {.count = 0},
+						   {.count = 0},
+						   {.text = "unfit"},
+					   });
+	}
+	return error;
+}
+
+static const char *state_of(const struct judged *j, enum slo_metric metric)
+{
+	if (j->violations[metric])
+		return "VIOLATED";
+	return is_of_ios(metric) && !j->windows ? "no I/O" : "ok";
+}
 
 static int write_objective(const struct session *session, struct writer *writer,
 			   const struct device_slo *d, const struct judged *j,
@@ -68,7 +153,7 @@ static int write_objective(const struct session *session, struct writer *writer,
 					   {.real = target},
 					   {.count = j->windows},
 					   {.count = j->violations[m]},
-					   {.text = j->violations[m] ? "VIOLATED" : "ok"},
+					   {.text = state_of(j, (enum slo_metric)m)},
 				   });
 	}
 	return error;
@@ -95,6 +180,10 @@ int slo_write(const struct slo *slo, const struct session *session, struct write
 
 		for (size_t i = 0; !error && d && i < d->count; i++)
 			error = write_objective(session, writer, d, &d->judged[i], &rows);
+	}
+	for (size_t i = 0; !error && i < slo->set->count; i++) {
+		if (!slo_fits(slo, i))
+			error = write_unfit(&slo->set->objectives[i], writer);
 	}
 	error = error ? error : writer_end(writer);
 	if (!error && rows.left_out)

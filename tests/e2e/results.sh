@@ -257,4 +257,21 @@ for row in rows:
     seen, recorded = seen + len(slow), recorded + len(alone)
 assert seen == len(ios) == 331 and 20 <= recorded < 200, (seen, len(ios), recorded)
 PY
+
+# What nothing was measured of did not hold.
+printf '[slo held]\ndevice = vm/*\nlatency_target = 100s\n' >held.ini
+printf '[slo unfit]\ndevice = nic*\nlatency_target = 100s\n' >unfit.ini
+for judge in "slo slow.flt" "slo slow.flt --csv --table slo" "slo slow.flt --json" "top -b -i slow.flt" "top -b --json -i slow.flt"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $judge -c held.ini >out 2>&1
+	equal "$judge: an objective that held" $? 0
+	check "$judge: says no more" bash -c '! grep -q "nothing was measured" out'
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $judge -c unfit.ini >out 2>&1
+	equal "$judge: an objective that fits no device" $? 6
+	check "$judge: says so" grep -q "objective unfit: no device fits 'nic\*'; nothing was measured" out
+done
+"$FAULTLINE" slo slow.flt -c held.ini --since +1h 2>&1 | paste -sd ' ' >out
+equal "slo: no I/O in the part asked for" ${PIPESTATUS[0]} 6
+check "slo: says so" grep -q 'latency was not measured' out
 finish

@@ -380,6 +380,45 @@ static void held_back_faults_count_when_they_began(void **state)
 	end(&s);
 }
 
+/* Nothing to judge is no objective that holds; having seen no fault is to have measured their rate. */
+static void an_objective_without_anything_to_judge_says_so(void **state)
+{
+	static const struct {
+		const char *device;
+		struct slo_objective objective;
+		bool io;
+		const char *said;
+	} cases[] = {
+		{"nic*", {.has_burst = true, .burst = 5}, true, "no device fits 'nic*'"},
+		{"*", {.latency_target_ns = MS}, false, "had I/O; its latency was not measured"},
+		{"*", {.min_iops = 1, .has_burst = true, .burst = 5}, false, "its iops was not"},
+		{"*", {.min_bandwidth = 1}, false, "its bandwidth was not measured"},
+		{"*", {.has_burst = true, .burst = 5}, false, NULL},
+		{"*", {.has_fault_rate = true}, false, NULL},
+		{"*", {.latency_target_ns = 20 * MS}, true, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct slo_objective objective = cases[i].objective;
+		char text[SLO_UNMEASURED_TEXT];
+		struct setup s;
+
+		strcpy(objective.device, cases[i].device);
+		begin(&s, objective);
+		if (cases[i].io)
+			window(&s, 100, 10, 0);
+		finish(&s);
+		assert_int_equal(slo_violations(s.slo), 0);
+		assert_int_equal(slo_fits(s.slo, 0), cases[i].device[0] == '*');
+		if (!cases[i].said)
+			assert_null(slo_unmeasured(s.slo, 0, text));
+		else
+			assert_non_null(strstr(slo_unmeasured(s.slo, 0, text), cases[i].said));
+		end(&s);
+	}
+}
+
 static void other_devices_are_not_judged(void **state)
 {
 	struct setup s;
@@ -556,6 +595,7 @@ int main(void)
 		cmocka_unit_test(bandwidth_is_bytes_a_second),
 		cmocka_unit_test(fault_rate_and_burst_count_faults),
 		cmocka_unit_test(held_back_faults_count_when_they_began),
+		cmocka_unit_test(an_objective_without_anything_to_judge_says_so),
 		cmocka_unit_test(other_devices_are_not_judged),
 		cmocka_unit_test(a_file_is_read),
 		cmocka_unit_test(bad_files_name_line_and_accepted_values),

@@ -7,6 +7,7 @@
 
 #include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
+#include "lib/capture/complaint.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -14,7 +15,7 @@ struct verdict {
 	struct watched watched;
 	char *why;	    /* owned; "" if nothing is missing */
 	const char *change; /* "" likewise */
-	bool functions;	    /* it is what functions need, which is said of the host */
+	const char *below;  /* the check of the host that says what would, or NULL */
 };
 
 static const struct host_check *missing_for(const struct host_check *checks, size_t count,
@@ -43,18 +44,39 @@ static const char *remedy_named(const struct host_check *checks, size_t count, c
 	return NULL;
 }
 
+/* Reasons of probes that are a matter of the whole host. */
+static const struct {
+	const char *reason, *check;
+} of_the_host[] = {
+	{"no program is let onto", "kernel functions"},
+	{COMPLAINT_LOCKED_DOWN, "lockdown"},
+};
+
+static void find_change(const struct host_check *checks, size_t count, enum path_id path,
+			struct verdict *verdict)
+{
+	verdict->change = path_needs(path);
+	for (size_t i = 0; i < COUNT(of_the_host) && !verdict->below; i++) {
+		const char *remedy = remedy_named(checks, count, of_the_host[i].check);
+
+		if (!remedy || !strstr(verdict->why, of_the_host[i].reason))
+			continue;
+		verdict->below = of_the_host[i].check;
+		verdict->change = remedy;
+	}
+}
+
 /* What the host lacks tells more than which of the probes would have nothing to see. */
 static bool judge(const struct analysis *a, const struct host_check *checks, size_t count,
 		  enum path_id path, struct verdict *verdict)
 {
 	const struct host_check *missing = missing_for(checks, count, path);
-	const char *functions = remedy_named(checks, count, "kernel functions");
 	const char *caveat = caveat_of(checks, count, path);
 
 	verdict->watched = watched_path(a->session, a->silent, path);
 	verdict->why = watched_reasons(a->session, a->silent, path);
 	verdict->change = "";
-	verdict->functions = false;
+	verdict->below = NULL;
 	if (!verdict->why)
 		return false;
 	if (missing) {
@@ -66,8 +88,7 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 		verdict->change = missing->remedy;
 	} else if (verdict->watched.state == WATCHED_PARTLY ||
 		   verdict->watched.state == WATCHED_NOT) {
-		verdict->functions = functions && strstr(verdict->why, "no program is let onto");
-		verdict->change = verdict->functions ? functions : path_needs(path);
+		find_change(checks, count, path, verdict);
 	} else if (caveat && !verdict->why[0]) {
 		free(verdict->why);
 		verdict->why = strdup(caveat);
@@ -81,8 +102,9 @@ static int write_path(struct writer *writer, enum path_id path, const struct ver
 	int error;
 
 	if (text && v->change[0] &&
-	    asprintf(&cell, "%s. To change that: %s.", v->why,
-		     v->functions ? "see kernel functions, below" : v->change) < 0)
+	    asprintf(&cell,
+		     v->below ? "%s. To change that: see %s, below." : "%s. To change that: %s.",
+		     v->why, v->below ? v->below : v->change) < 0)
 		return failed(-ENOMEM, "no memory for a path");
 	error = writer_row(writer, (union cell[]){
 					   {.text = path_name(path)},

@@ -110,9 +110,16 @@ void complaint_begin(void)
 	verifier_spoke = false;
 }
 
+/* "cannot use helper bpf_probe_read#4", before 6.11 "unknown func bpf_probe_read#4". */
+static bool locked_down(void)
+{
+	return verifier_spoke && strstr(complaint, " bpf_probe_read") &&
+	       (strstr(complaint, "cannot use helper") || strstr(complaint, "unknown func"));
+}
+
 const char *complaint_text(void)
 {
-	return complaint;
+	return locked_down() ? COMPLAINT_LOCKED_DOWN : complaint;
 }
 
 const char *complaint_program(void)

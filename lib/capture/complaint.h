@@ -3,6 +3,10 @@
 #ifndef FAULTLINE_COMPLAINT_H
 #define FAULTLINE_COMPLAINT_H
 
+/* A lockdown of "confidentiality" takes the helpers away that read the kernel's memory
+ * (bpf_tracing_func_proto()); what the verifier says of it is this here. */
+#define COMPLAINT_LOCKED_DOWN "the kernel is locked down: BPF may not read its memory"
+
 /* Forgets what was said, listens from now on. */
 void complaint_begin(void);
 /* The verifier's last word, else libbpf's first; "" if nothing was said. */

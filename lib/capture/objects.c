@@ -322,6 +322,8 @@ int object_load(struct bpf_object *object, const struct shared_maps *maps,
 	target_self = self;
 	error = bpf_object__load(object);
 	target_of = NULL;
+	if (error && !strcmp(complaint_text(), COMPLAINT_LOCKED_DOWN))
+		return failed(error, "%s", COMPLAINT_LOCKED_DOWN);
 	if (error)
 		return failed(error, "%s%s%s", strerror(-error), complaint_text()[0] ? ": " : "",
 			      complaint_text());

@@ -60,6 +60,19 @@ static void a_verdict_may_be_explained_afterwards(void **state)
 	assert_string_equal(complaint_program(), "maps");
 }
 
+/* The words of Linux 6.12 and of 6.1; another helper is another matter. */
+static void a_lockdown_is_named(void **state)
+{
+	(void)state;
+	refuse("0: (85) call bpf_probe_read#4\n"
+	       "program of this type cannot use helper bpf_probe_read#4\n" COUNTS);
+	assert_string_equal(complaint_text(), COMPLAINT_LOCKED_DOWN);
+	refuse("0: (85) call bpf_probe_read_kernel#113\nunknown func bpf_probe_read_kernel#113\n" COUNTS);
+	assert_string_equal(complaint_text(), COMPLAINT_LOCKED_DOWN);
+	refuse("unknown func bpf_timer_init#169\n" COUNTS);
+	assert_string_equal(complaint_text(), "unknown func bpf_timer_init#169");
+}
+
 static void without_a_log_libbpf_speaks_itself(void **state)
 {
 	(void)state;
@@ -74,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_word_of_the_verifier_counts),
 		cmocka_unit_test(a_verdict_may_be_explained_afterwards),
+		cmocka_unit_test(a_lockdown_is_named),
 		cmocka_unit_test(without_a_log_libbpf_speaks_itself),
 	};
 

@@ -84,6 +84,11 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 		if (!options->job)
 			argp_error(state, "no job file; `faultline-inject list` names the shipped "
 					  "ones");
+		if (arguments->dry_run)
+			results_refuse_dry_run(&options->results, state);
+		if (arguments->dry_run && options->truth)
+			argp_error(state, "--truth: accepted: without --dry-run, in which nothing "
+					  "happens");
 		break;
 	default:
 		return results_parse(key, argument, state, &options->results);
@@ -96,9 +101,6 @@ static int load_and_run(const struct run_arguments *arguments)
 	struct campaign campaign;
 	int err = campaign_load(&campaign, &arguments->options), code;
 
-	if (err == -ENOENT)
-		failed(err, "%s%s", failure_text(),
-		       destination_hint(&arguments->options.results.to, arguments->options.job));
 	if (err)
 		return campaign_report_failure(err);
 	if (arguments->dry_run) {
@@ -175,6 +177,11 @@ static error_t parse_help(int key, char *argument, struct argp_state *state)
 		if (arguments->key)
 			argp_error(state, "%s: accepted: one KEY", argument);
 		arguments->key = argument;
+		break;
+	case ARGP_KEY_END:
+		if (arguments->key && arguments->markdown)
+			argp_error(state, "%s: accepted: without --markdown, which explains all",
+				   arguments->key);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -351,6 +358,10 @@ int main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
 		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (verb[0] == '-' && argc > 2) {
+		fprintf(stderr, "faultline: %s: accepted: %s alone\n", argv[2], verb);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(verb, "--help") || !strcmp(verb, "-h")) {

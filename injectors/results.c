@@ -23,6 +23,13 @@ error_t results_parse(int key, char *argument, struct argp_state *state,
 	}
 }
 
+void results_refuse_dry_run(const struct results_options *options, struct argp_state *state)
+{
+	if (options->to.format != OUTPUT_TEXT)
+		argp_error(state, "--%s: accepted: without --dry-run, which has no results",
+			   options->to.format == OUTPUT_JSON ? "json" : "csv");
+}
+
 int results_open(struct writer **writer, const struct results_options *options)
 {
 	/* A campaign of an hour that is killed has written what it had. */

@@ -39,6 +39,9 @@ enum { RESULTS_CSV = 0x400, RESULTS_JSON };
 error_t results_parse(int key, char *argument, struct argp_state *state,
 		      struct results_options *options);
 
+/* For a parser's ARGP_KEY_END: a dry run has no results, so that these options are refused with it. */
+void results_refuse_dry_run(const struct results_options *options, struct argp_state *state);
+
 /* A writer for them. -EEXIST and so on with a sentence. */
 int results_open(struct writer **writer, const struct results_options *options);
 

@@ -40,5 +40,5 @@ int verb_accesses(int argc, char **argv)
 		return sim_command_keys();
 	err = run(&command);
 	sim_command_free(&command);
-	return err ? sim_command_failed(err) : command.lossy ? EXIT_LOSS : EXIT_OK;
+	return err ? common_failed(err) : command.lossy ? EXIT_LOSS : EXIT_OK;
 }

@@ -152,22 +152,33 @@ void common_option_failed(const struct argp_state *state, const char *option)
 int common_failed(int err)
 {
 	fprintf(stderr, "faultline: %s\n", failure_text());
-	return exit_code_of(err);
+	return err == -EINVAL ? EXIT_USAGE : (int)exit_code_of(err);
 }
 
-int common_open_writer(struct writer **writer, const struct output_options *options)
+int common_open_writer(struct writer **writer, const struct output_options *options,
+		       const char *const *inputs, const char *const *tables)
 {
 	struct writer_config config = {
 		.format = options->to.format,
 		.path = options->to.path,
 		.file = stdout,
 		.only = options->table,
+		.inputs = inputs,
 		.overwrite = options->force,
 		.wide = options->wide,
 		.raw_time = options->raw_time,
 	};
 
-	return writer_open(writer, &config);
+	int err = writer_open(writer, &config);
+
+	if (err)
+		return err;
+	err = writer_announce(*writer, tables);
+	if (err)
+		writer_abandon(*writer);
+	if (err)
+		*writer = NULL;
+	return err;
 }
 
 /* The first such time of day that the recording may hold, as a wall-clock time. */
@@ -219,7 +230,7 @@ int common_open_recording(const char *path, const struct window_options *window,
 	memset(summary, 0, sizeof(*summary));
 	*period = (struct period){0};
 	if (strcmp(path, "-") != 0)
-		err = trace_summarize(path, summary);
+		err = failed_input(trace_summarize(path, summary));
 	else if (window->has_since || window->has_until)
 		err = failed(-EINVAL, "--since and --until need a file: standard input has no end "
 				      "that could be known before");

@@ -42,11 +42,16 @@ int common_parse(const struct argp *argp, unsigned int flags, int argc, char **a
 /* For a parser: prints failure_text() behind the option and ends with EXIT_USAGE. */
 void common_option_failed(const struct argp_state *state, const char *option);
 
-/* Prints the sentence of the last failure once and returns its exit code. */
+/* Prints the sentence of the last failure once and returns its exit code; -EINVAL is a wrong option. */
 int common_failed(int err);
 
-/* A writer on standard output or into what the options name. */
-int common_open_writer(struct writer **writer, const struct output_options *options);
+/*
+ * A writer on standard output or into what the options name. `inputs`: files that it may not replace;
+ * `tables`: the names of all that may come, so that what does not fit the options is an error before any
+ * output. Both end with NULL.
+ */
+int common_open_writer(struct writer **writer, const struct output_options *options,
+		       const char *const *inputs, const char *const *tables);
 
 /* A sentence on stderr, where tables go to files and nobody reads notes; nothing if it is "". */
 void common_aside(const struct output_options *output, const char *sentence);

@@ -21,6 +21,7 @@ struct doctor {
 	struct output_options output;
 	struct capture_config capture;
 	const char *recording; /* NULL: this host */
+	const char *inputs[2]; /* the same, NULL at the end */
 	__u64 watch_ns;	       /* 0: programs are loaded, nothing is attached */
 	struct analysis *analysis;
 	struct writer *writer;
@@ -53,10 +54,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		doctor->capture.emulator = argument;
 		return 0;
 	case KEY_WATCH:
-		if (units_parse_duration(argument, &doctor->watch_ns))
+		if (units_parse_duration_within(argument, 1, UNITS_DURATION_MOST,
+						&doctor->watch_ns))
 			common_option_failed(state, "--watch");
-		if (!doctor->watch_ns)
-			argp_error(state, "--watch: nothing is seen in no time");
 		return 0;
 	case 'v':
 		doctor->capture.verbose = true;
@@ -99,21 +99,27 @@ static const struct argp argp = {
 	NULL,
 };
 
-static int read_recording(struct doctor *doctor)
+/* Before the output is begun: whether the recording can be read. */
+static int check_recording(const struct doctor *doctor)
 {
 	const struct window_options whole = {0};
-	const struct trace_read_config reading = {.path = doctor->recording};
 	struct trace_summary summary = {0};
 	struct period period;
-	int error = common_open_recording(doctor->recording, &whole, &period, &summary);
+	int error = doctor->recording
+			    ? common_open_recording(doctor->recording, &whole, &period, &summary)
+			    : 0;
 
-	if (error)
-		error = failed(error, "%s%s", failure_text(),
-			       destination_hint(&doctor->output.to, doctor->recording));
-	if (!error)
-		error = trace_read(&reading, analysis_stream(doctor->analysis));
 	trace_summary_free(&summary);
-	return error;
+	return error ? failed(error, "%s%s", failure_text(),
+			      destination_hint(&doctor->output.to, doctor->recording))
+		     : 0;
+}
+
+static int read_recording(struct doctor *doctor)
+{
+	const struct trace_read_config reading = {.path = doctor->recording};
+
+	return failed_input(trace_read(&reading, analysis_stream(doctor->analysis)));
 }
 
 /* The host at its work: what is attached can be told from what is hit. */
@@ -266,6 +272,7 @@ static int write_everything(struct doctor *doctor)
 
 int verb_doctor(int argc, char **argv)
 {
+	static const char *const tables[] = {"paths", "probes", "host", NULL};
 	struct doctor doctor = {};
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "";
@@ -274,7 +281,10 @@ int verb_doctor(int argc, char **argv)
 	error = common_parse(&argp, 0, argc, argv, &doctor);
 	if (error)
 		return EXIT_USAGE;
-	error = common_open_writer(&doctor.writer, &doctor.output);
+	doctor.inputs[0] = doctor.recording;
+	error = check_recording(&doctor);
+	if (!error)
+		error = common_open_writer(&doctor.writer, &doctor.output, doctor.inputs, tables);
 	if (error)
 		return common_failed(error);
 	error = look(&doctor);
@@ -285,8 +295,12 @@ int verb_doctor(int argc, char **argv)
 		session_kept_text(doctor.analysis->session, kept);
 	}
 	analysis_destroy(doctor.analysis);
+	if (error) {
+		writer_abandon(doctor.writer);
+		return common_failed(error);
+	}
 	closed = writer_close(doctor.writer);
-	if (error || closed)
-		return common_failed(error ? error : closed);
+	if (closed)
+		return common_failed(closed);
 	return common_limits(&doctor.output, kept, floor);
 }

@@ -22,7 +22,7 @@ static const struct verb verbs[] = {
 	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching",
 	 verb_sim},
 	{"accesses", "which pages a trace needs, how soon again, who shares them", verb_accesses},
-	{"doctor", "what this host can show, probe by probe, and why not", verb_doctor},
+	{"doctor", "what this host can show and what not, path by path, and why", verb_doctor},
 };
 
 static void usage(FILE *file)
@@ -35,15 +35,42 @@ static void usage(FILE *file)
 		      "  sudo faultline record -o run.flt -- ./workload\n"
 		      "  faultline report run.flt\n"
 		      "  sudo faultline top\n\n"
-		      "`faultline VERB --help` explains a verb; --version prints the version.\n");
+		      "`faultline help VERB` explains a verb; --version prints the version.\n");
+}
+
+static const struct verb *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (!strcmp(name, verbs[i].name))
+			return &verbs[i];
+	return NULL;
+}
+
+static int run(const struct verb *verb, int argc, char **argv)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "faultline %s", verb->name);
+	argv[0] = name;
+	return verb->run(argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-	char name[64];
+	char help[] = "--help";
+	const struct verb *verb;
 
 	if (argc < 2) {
 		usage(stderr);
+		return EXIT_USAGE;
+	}
+	/* `help report` is `report --help`. */
+	if (argc == 3 && !strcmp(argv[1], "help") && (verb = find(argv[2])))
+		return run(verb, 2, (char *[]){argv[2], help, NULL});
+	if (argc > 2 && (argv[1][0] == '-' || !strcmp(argv[1], "help"))) {
+		fprintf(stderr,
+			"faultline: %s: accepted: `faultline %s` alone, or `faultline help VERB`\n",
+			argv[argc - 1], argv[1]);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
@@ -54,13 +81,9 @@ int main(int argc, char **argv)
 		puts("faultline " FAULTLINE_VERSION);
 		return EXIT_OK;
 	}
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (strcmp(argv[1], verbs[i].name) != 0)
-			continue;
-		snprintf(name, sizeof(name), "faultline %s", verbs[i].name);
-		argv[1] = name;
-		return verbs[i].run(argc - 1, argv + 1);
-	}
+	verb = find(argv[1]);
+	if (verb)
+		return run(verb, argc - 1, argv + 1);
 	fprintf(stderr, "faultline: %s: no such verb; `faultline help` lists them\n", argv[1]);
 	return EXIT_USAGE;
 }

@@ -75,7 +75,7 @@ static int write_tables(const struct offline *o)
 	struct writer *w = o->writer;
 	int err = 0;
 
-	if (o->output.to.format == OUTPUT_TEXT && !any_access(a))
+	if (o->output.to.format == OUTPUT_TEXT && !o->output.table && !any_access(a))
 		return offline_write_limits(o)
 			       ?: writer_note(
 					  w,
@@ -94,12 +94,14 @@ static int write_tables(const struct offline *o)
 
 int verb_footprint(int argc, char **argv)
 {
+	static const char *const tables[] = {"footprint", "footprint_curve", "footprint_accesses",
+					     "footprint_intervals", NULL};
 	struct footprint_verb verb = {0};
 	int err = common_parse(&argp, 0, argc, argv, &verb);
 
 	if (err)
 		return EXIT_USAGE;
-	err = offline_open(&verb.offline, &verb.config);
+	err = offline_open(&verb.offline, &verb.config, tables);
 	err = err ? err : offline_read(&verb.offline);
 	err = err ? err : write_tables(&verb.offline);
 	return offline_close(&verb.offline, err);

@@ -35,7 +35,7 @@ error_t offline_argument(struct offline *offline, int key, char *argument, struc
 	}
 }
 
-int offline_open(struct offline *o, const struct analysis_config *config)
+int offline_open(struct offline *o, const struct analysis_config *config, const char *const *tables)
 {
 	int err = common_open_recording(o->path, &o->window, &o->period, &o->summary);
 	struct analysis_config within = *config;
@@ -47,7 +47,8 @@ int offline_open(struct offline *o, const struct analysis_config *config)
 	err = analysis_create(&o->analysis, &within);
 	if (err)
 		return err;
-	return common_open_writer(&o->writer, &o->output);
+	o->inputs[0] = o->path;
+	return common_open_writer(&o->writer, &o->output, o->inputs, tables);
 }
 
 int offline_read(struct offline *o)
@@ -65,6 +66,9 @@ int offline_read(struct offline *o)
 	snprintf(what, sizeof(what), "reading %s", o->path);
 	err = trace_read(&reading, stream_fan(&fan));
 	common_progress_end(&progress);
+	/* Where standard input is none, that could not be seen before. */
+	if (err == -EISDIR)
+		return failed_input(err);
 	if (err != -EBADMSG)
 		return err;
 	o->damage = err;
@@ -165,16 +169,12 @@ int offline_close(struct offline *o, int err)
 	trace_summary_free(&o->summary);
 	/* What failed first is what the user must hear; closing tells it again or something new. */
 	if (closed && !err) {
-		common_failed(closed);
+		int code = common_failed(closed);
+
 		/* Only --table asks for a table that may not be there. */
 		if (closed == -ENOENT && o->output.table)
 			return EXIT_USAGE;
-		return exit_code_of(closed);
-	}
-	if (err == -EINVAL) {
-		failed(err, "%s", o->sentence);
-		common_failed(err);
-		return EXIT_USAGE;
+		return code;
 	}
 	if (o->damage)
 		failed(o->damage, "%s", o->sentence);

@@ -10,6 +10,8 @@ struct offline {
 	struct output_options output;
 	struct window_options window;
 	const char *path;
+	const char *inputs
+		[3]; /* what is read, so never overwritten: the recording, and [1] of the verb's */
 
 	struct period period; /* what the window's options ask for */
 	struct trace_summary summary;
@@ -26,8 +28,12 @@ extern const struct argp_child offline_children[];
 error_t offline_argument(struct offline *offline, int key, char *argument,
 			 struct argp_state *state);
 
-/* Opens the recording, the writer and the analysis. Nothing is read yet: subscribe now. */
-int offline_open(struct offline *offline, const struct analysis_config *config);
+/*
+ * Opens the recording, the writer and the analysis. Nothing is read yet: subscribe now. `tables`: the names of
+ * all that the verb may write, NULL at the end.
+ */
+int offline_open(struct offline *offline, const struct analysis_config *config,
+		 const char *const *tables);
 /* Reads everything. Damage is kept for offline_close() and is no error here. */
 int offline_read(struct offline *offline);
 /* After reading. Facts for JSON: recording, host, kernel, from, to, events, loss, what is missing. */

@@ -234,7 +234,7 @@ static int start(struct recording *r)
 	error = capture_open(&r->capture, &o->capture);
 	if (!error)
 		error = trace_writer_open(&r->writer, &o->writer);
-	if (error == -EEXIST)
+	if (error == -EEXIST && !o->writer.overwrite)
 		error = failed(error, "%s, or let --force replace it", failure_text());
 	if (error == -EINVAL && o->writer.max_bytes)
 		error = failed_in(error, "--max-size");

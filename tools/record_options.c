@@ -102,6 +102,13 @@ static void check(int error, const char *option, struct argp_state *state)
 		argp_error(state, "--%s: %s", option, failure_text());
 }
 
+/* 0 would be "without a limit" or the default inside: nobody writes it to mean that. */
+static void check_duration(const char *text, __u64 *ns, const char *option,
+			   struct argp_state *state)
+{
+	check(units_parse_duration_within(text, 1, UNITS_DURATION_MOST, ns), option, state);
+}
+
 static error_t parse_filter(int key, char *text, struct argp_state *state)
 {
 	struct capture_config *capture = &((struct record_options *)state->input)->capture;
@@ -132,19 +139,19 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 		capture->emulator = text;
 		return 0;
 	case OPTION_SLOW:
-		check(units_parse_duration(text, &capture->slow_io_ns), "slow", state);
+		check_duration(text, &capture->slow_io_ns, "slow", state);
 		return 0;
 	case OPTION_UNFINISHED:
-		check(units_parse_duration(text, &capture->unfinished_ns), "unfinished", state);
+		check_duration(text, &capture->unfinished_ns, "unfinished", state);
 		return 0;
 	case OPTION_OLD_MAPPING:
-		check(units_parse_duration(text, &capture->old_mapping_ns), "old-mapping", state);
+		check_duration(text, &capture->old_mapping_ns, "old-mapping", state);
 		return 0;
 	case OPTION_IOMMU_REGISTERS:
 		capture->iommu_registers = true;
 		return 0;
 	case OPTION_RING:
-		check(units_parse_size(text, &number), "ring-size", state);
+		check(units_parse_size_within(text, 4096, 1 << 30, &number), "ring-size", state);
 		capture->ring_bytes = number;
 		return 0;
 	default:
@@ -185,23 +192,26 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		o->writer.overwrite = true;
 		return 0;
 	case OPTION_DURATION:
-		check(units_parse_duration(text, &o->capture.duration_ns), "duration", state);
+		check_duration(text, &o->capture.duration_ns, "duration", state);
 		return 0;
 	case OPTION_COUNT:
 		check(units_parse_count(text, 1, UINT64_MAX, &o->count), "count", state);
 		return 0;
 	case OPTION_KEEP:
-		check(units_parse_duration(text, &o->writer.keep_ns), "keep", state);
+		check_duration(text, &o->writer.keep_ns, "keep", state);
 		return 0;
 	case OPTION_MAX_SIZE:
-		check(units_parse_size(text, &o->writer.max_bytes), "max-size", state);
+		check(units_parse_size_within(text, TRACE_RING_MINIMUM, 1ull << 60,
+					      &o->writer.max_bytes),
+		      "max-size", state);
 		return 0;
 	case OPTION_TRIGGER:
 		check(trigger_parse(text, &o->rule), "trigger", state);
 		o->triggered = true;
 		return 0;
 	case OPTION_AROUND:
-		check(units_parse_duration(text, &o->around_ns), "around", state);
+		check(units_parse_duration_within(text, 0, UNITS_DURATION_MOST, &o->around_ns),
+		      "around", state);
 		return 0;
 	case OPTION_AS_ROOT:
 		o->as_root = true;
@@ -213,6 +223,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		o->command = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
+		/* What a variable that is not set leaves of a command is no wish to record for ever. */
+		if (o->command ? !*o->command[0] : state->quoted)
+			argp_error(state, "--: no command behind it; accepted: -- COMMAND, or none "
+					  "of both");
 		if (o->as_root && !o->command)
 			argp_error(state, "--as-root: accepted: with a command behind --");
 		settle_trigger(o, state);

@@ -37,7 +37,8 @@ int trigger_parse(const char *text, struct trigger_rule *rule)
 		const char *name = rule->stage == STAGES ? "total" : stage_name(rule->stage);
 
 		if (length && strlen(name) == length && !strncmp(name, text, length)) {
-			error = units_parse_duration(beyond + 1, &rule->beyond_ns);
+			error = units_parse_duration_within(beyond + 1, 0, UNITS_DURATION_MOST,
+							    &rule->beyond_ns);
 			return error ? failed_in(error, "'%s'", text) : 0;
 		}
 	}

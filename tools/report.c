@@ -144,6 +144,39 @@ static int write_everything(struct report *report)
 	return err ? err : session_write_loss(a->session, w);
 }
 
+/* In the order of write_everything(). */
+static const char *const tables[] = {"faults",
+				     "summary",
+				     "stages",
+				     "queues",
+				     "bursts",
+				     "rates",
+				     "counts",
+				     "iommu_fault_totals",
+				     "iommu_fault_devices",
+				     "iommu_faults",
+				     "dma",
+				     "mappers",
+				     "old_mappings",
+				     "io_devices",
+				     "ios",
+				     "invalidations",
+				     "odp",
+				     "rdma_counters",
+				     "footprint",
+				     "footprint_curve",
+				     "footprint_accesses",
+				     "footprint_intervals",
+				     "vfio",
+				     "vfio_runs",
+				     "vfio_failures",
+				     "vfio_devices",
+				     "devices",
+				     "probes",
+				     "events",
+				     "loss",
+				     NULL};
+
 static int write_dma_text(const struct analysis *a, struct writer *w)
 {
 	struct iommu_faults_counts faults;
@@ -205,7 +238,7 @@ static int run(struct report *report)
 
 	/* Nobody reads the per-page tables in the text form: leave out what they cost. */
 	report->config.without_footprint = text;
-	err = offline_open(o, &report->config);
+	err = offline_open(o, &report->config, tables);
 	err = err ? err : findings_create(&report->findings, o->analysis);
 	if (err)
 		return err;

@@ -158,7 +158,7 @@ int verb_sim(int argc, char **argv)
 	if (sim.command.keys)
 		return sim_command_keys();
 	err = run(&sim);
-	code = err ? sim_command_failed(err) : judge(&sim);
+	code = err ? common_failed(err) : judge(&sim);
 	close_sim(&sim);
 	return code;
 }

@@ -124,6 +124,7 @@ static int write_tables(const struct slo_verb *verb)
 
 int verb_slo(int argc, char **argv)
 {
+	static const char *const tables[] = {"slo", "violations", NULL};
 	struct slo_verb verb = {0};
 	struct analysis_config config = {.without_footprint = true, .slos = &verb.set};
 	__u64 broken = 0;
@@ -131,11 +132,10 @@ int verb_slo(int argc, char **argv)
 
 	if (err)
 		return EXIT_USAGE;
-	err = offline_open(&verb.offline, &config);
-	if (!err && slo_read(verb.file, &verb.set)) {
-		offline_close(&verb.offline, -EBADMSG);
-		return EXIT_INPUT;
-	}
+	if (slo_read(verb.file, &verb.set))
+		return common_failed(-EBADMSG);
+	verb.offline.inputs[1] = verb.file;
+	err = offline_open(&verb.offline, &config, tables);
 	err = err ? err : offline_read(&verb.offline);
 	err = err ? err : write_tables(&verb);
 	if (!err)

@@ -177,12 +177,18 @@ static void print_fault(const struct session *session, const struct fault *fault
 	       units_format_duration(duration(fault), text));
 }
 
+/* Faults drawn one by one; a table is what was asked for by its name. */
+static bool is_text(const struct timeline *t)
+{
+	return t->offline.output.to.format == OUTPUT_TEXT && !t->offline.output.table;
+}
+
 static int put(struct timeline *t, const struct fault *fault)
 {
 	const struct session *session = t->offline.analysis->session;
 	struct writer *writer = t->offline.writer;
 
-	if (t->offline.output.to.format == OUTPUT_TEXT) {
+	if (is_text(t)) {
 		print_fault(session, fault);
 		return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
 	}
@@ -241,7 +247,7 @@ static int write_all(struct timeline *t)
 
 	for (size_t i = 0; !err && i < t->count; i++)
 		err = put(t, &t->kept[i]);
-	if (err || t->offline.output.to.format == OUTPUT_TEXT) {
+	if (err || is_text(t)) {
 		if (!err && !t->matched)
 			err = write_nothing(t, writer);
 		else if (!err && t->count < t->matched && !t->all)
@@ -256,8 +262,9 @@ static int write_all(struct timeline *t)
 
 static int run(struct timeline *t)
 {
+	static const char *const tables[] = {"faults", NULL};
 	const struct analysis_config config = {.without_footprint = true};
-	int err = offline_open(&t->offline, &config);
+	int err = offline_open(&t->offline, &config, tables);
 
 	if (err)
 		return err;

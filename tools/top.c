@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline top: live view of devices by fault rate. This file reads the options. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/common.h"
@@ -27,7 +29,7 @@ static const char doc[] =
 	"  faultline top -i run.flt --speed 1    a recording, as fast as it happened\n"
 	"  faultline top -i run.flt -b -s p99    a recording, as text\n"
 	"  sudo faultline top --view vfio        who is near a limit of locked memory?\n\n"
-	"Exit status: 0 done; 1 the system refused; 2 wrong option; 3 damaged input;\n"
+	"Exit status: 0 done; 1 the system refused; 2 wrong option; 3 missing or damaged input;\n"
 	"4 privilege missing; 5 events were lost: numbers are floors; 7 interrupted.";
 
 static const struct argp_option options[] = {
@@ -196,7 +198,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'r':
 		error = units_parse_count(argument, 1, UINT32_MAX, &rows);
 		top->rows = error ? 0 : (size_t)rows;
-		return error ? failed_in(error, "-r") : 0;
+		return error ? failed_in(error, "--rows") : 0;
 	case 'b':
 		top->batch = true;
 		return 0;
@@ -246,6 +248,21 @@ static size_t unfit(const struct watch *watch, char (*texts)[SLO_UNMEASURED_TEXT
 	for (size_t i = 0; slo && i < watch->options->slos->count; i++)
 		count += !slo_fits(slo, i) && slo_unmeasured(slo, i, texts[count]);
 	return count;
+}
+
+/* Before any output is begun. It is not opened: of a pipe that would be its one reader gone. */
+static int check_input(const char *path)
+{
+	struct stat status;
+	int error = 0;
+
+	if (!path || !strcmp(path, "-"))
+		return 0;
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) || stat(path, &status))
+		error = failed(-errno, "%s: cannot be opened: %s", path, strerror(errno));
+	else if (S_ISDIR(status.st_mode))
+		error = failed(-EISDIR, "%s: is a directory, not a recording", path);
+	return failed_input(error);
 }
 
 static int finish(struct watch *watch, int error)
@@ -304,6 +321,9 @@ int verb_top(int argc, char **argv)
 		common_failed(error);
 		return EXIT_USAGE;
 	}
+	error = check_input(asked.top.input);
+	if (error)
+		return common_failed(error);
 	if (!asked.top.window_ns)
 		asked.top.window_ns = WINDOW_DEFAULT_NS;
 	if (asked.slo_file) {

@@ -105,6 +105,10 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 	err = shelf_find(&campaign_shelf, options->job, path, sizeof(path));
 	if (!err)
 		err = job_text_read(&campaign->text, path);
+	if (err == -ENOENT)
+		failed(err, "%s%s", failure_text(),
+		       destination_hint(&options->results.to, options->job));
+	err = failed_input(err);
 	if (!err)
 		err = apply_options(campaign->text, options);
 	if (!err)

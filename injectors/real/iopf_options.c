@@ -9,6 +9,7 @@
 
 #define PAUSED_REQUESTS_MAX FAULTLINE_GROUP_NUMBERS
 #define FLOOD_QUEUE_MAX	    256u
+#define TIME_MOST	    3600000000000ull
 
 enum {
 	OPTION_ACCESS = 256,
@@ -132,9 +133,9 @@ static int parse_access(const char *text, struct iopf_options *options)
 	return 0;
 }
 
-static int parse_time(const char *option, const char *text, __u64 *ns)
+static int parse_time(const char *option, const char *text, __u64 least, __u64 *ns)
 {
-	int err = units_parse_duration(text, ns);
+	int err = units_parse_duration_within(text, least, TIME_MOST, ns);
 
 	return err ? failed_in(err, "--%s", option) : 0;
 }
@@ -145,7 +146,7 @@ static int parse_withhold(const char *text, struct iopf_options *options)
 		options->withhold = FAULTLINE_WITHHOLD_ALL;
 		return 0;
 	}
-	return parse_number("withhold", text, 0, 1u << 30, &options->withhold);
+	return parse_number("withhold", text, 1, 1u << 30, &options->withhold);
 }
 
 static int parse_requests(int key, const char *text, struct iopf_options *options)
@@ -166,20 +167,20 @@ static int parse_requests(int key, const char *text, struct iopf_options *option
 		options->memory = text;
 		return 0;
 	case OPTION_HOLD:
-		return parse_time("hold", text, &options->hold_ns);
+		return parse_time("hold", text, 0, &options->hold_ns);
 	case OPTION_TIMEOUT:
-		return parse_time("timeout", text, &options->timeout_ns);
+		return parse_time("timeout", text, 1, &options->timeout_ns);
 	case OPTION_DELAY:
-		return parse_time("delay", text, &options->delay_ns);
+		return parse_time("delay", text, 0, &options->delay_ns);
 	case OPTION_WITHHOLD:
 		return parse_withhold(text, options);
 	case OPTION_QUEUE:
 		return parse_number("queue", text, FAULTLINE_PRQ_MIN, FAULTLINE_PRQ_MAX,
 				    &options->prq_size);
 	case OPTION_PAUSE:
-		return parse_time("pause", text, &options->pause_ns);
+		return parse_time("pause", text, 0, &options->pause_ns);
 	case OPTION_WAIT:
-		return parse_time("wait", text, &options->wait_ns);
+		return parse_time("wait", text, 1, &options->wait_ns);
 	default:
 		return -ENOENT;
 	}
@@ -391,6 +392,12 @@ int iopf_check_options(struct iopf_options *options)
 
 	if (err)
 		return err;
+	if (options->verb.results.to.format != OUTPUT_TEXT &&
+	    (options->what == IOPF_CLEAR || options->what == IOPF_PLUG ||
+	     options->what == IOPF_UNPLUG))
+		return failed(-EINVAL, "--%s: %s has no results",
+			      options->verb.results.to.format == OUTPUT_JSON ? "json" : "csv",
+			      iopf_whats[options->what].name);
 	if (!options->device_count && (options->what != IOPF_PLUG && options->what != IOPF_UNPLUG))
 		options->device_count = 1;
 	if (options->hold_ns > FAULTLINE_HOLD_MAX_US * 1000ull)

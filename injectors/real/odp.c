@@ -143,12 +143,10 @@ static int parse_mtu(const char *text, __u32 *mtu)
 	return 0;
 }
 
-static int parse_size(const char *option, const char *text, __u64 most, __u64 *bytes)
+static int parse_size(const char *option, const char *text, __u64 least, __u64 most, __u64 *bytes)
 {
-	int err = units_parse_size(text, bytes);
+	int err = units_parse_size_within(text, least, most, bytes);
 
-	if (!err && *bytes > most)
-		err = failed(-ERANGE, "%s: accepted: at most %llu", text, most);
 	return err ? failed_in(err, "--%s", option) : 0;
 }
 
@@ -160,9 +158,9 @@ static int parse_traffic(int key, const char *argument, struct odp_options *o)
 	case OPTION_COUNT:
 		return parse_number("count", argument, 1, COUNT_MAX, &o->count);
 	case OPTION_MESSAGE:
-		return parse_size("message", argument, MESSAGE_MAX, &o->message);
+		return parse_size("message", argument, 1, MESSAGE_MAX, &o->message);
 	case OPTION_OFFSET:
-		return parse_size("offset", argument, ODP_PAGE - 1, &o->offset);
+		return parse_size("offset", argument, 0, ODP_PAGE - 1, &o->offset);
 	case OPTION_PASSES:
 		return parse_number("passes", argument, 1, ODP_PASSES_MAX, &o->passes);
 	case OPTION_EVICTIONS:
@@ -193,10 +191,10 @@ static int parse_connection(int key, const char *argument, struct odp_options *o
 	case OPTION_RNR_TIMER:
 		return parse_byte("rnr-timer", argument, 31, &o->rnr_timer);
 	case OPTION_LATE:
-		err = units_parse_duration(argument, &o->late_ns);
+		err = units_parse_duration_within(argument, 0, UNITS_DURATION_MOST, &o->late_ns);
 		return err ? failed_in(err, "--late") : 0;
 	case OPTION_HOLD:
-		err = units_parse_duration(argument, &o->hold_ns);
+		err = units_parse_duration_within(argument, 0, UNITS_DURATION_MOST, &o->hold_ns);
 		return err ? failed_in(err, "--hold") : 0;
 	default:
 		return -ENOENT;
@@ -360,11 +358,12 @@ int real_odp(int argc, char **argv)
 		.rnr_timer = 12,
 	};
 	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &run.options);
+	err = require_consent(&run.options);
+	if (err)
+		return verb_report_failure(err);
 	if (run.options.verb.dry_run) {
 		print_plan(&run.options, stdout);
 		return EXIT_OK;
 	}
-	err = require_consent(&run.options);
-	return err ? verb_report_failure(err)
-		   : verb_run_and_report(&run.options.verb, force, report, &run);
+	return verb_run_and_report(&run.options.verb, force, report, &run);
 }

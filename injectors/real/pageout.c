@@ -143,10 +143,12 @@ static int parse_pace(int key, const char *argument, struct pageout_options *opt
 		err = units_parse_count(argument, 1, 1ull << 40, &options->burst);
 		return err ? failed_in(err, "--burst") : 0;
 	case OPTION_EVERY:
-		err = units_parse_duration(argument, &options->every_ns);
+		err = units_parse_duration_within(argument, 1, UNITS_DURATION_MOST,
+						  &options->every_ns);
 		return err ? failed_in(err, "--every") : 0;
 	case OPTION_DURATION:
-		err = units_parse_duration(argument, &options->duration_ns);
+		err = units_parse_duration_within(argument, 1, UNITS_DURATION_MOST,
+						  &options->duration_ns);
 		return err ? failed_in(err, "--duration") : 0;
 	case OPTION_PAGES:
 		err = units_parse_count(argument, 1, 1ull << 40, &options->pages);
@@ -175,7 +177,9 @@ static int parse_way(int key, char *argument, struct pageout_options *options)
 		return choice < 0 ? choice : 0;
 	case OPTION_RECLAIM:
 		options->reclaim = true;
-		err = argument ? units_parse_size(argument, &options->reclaim_bytes) : 0;
+		err = argument ? units_parse_size_within(argument, PAGE_SIZE_4K, 1ull << 60,
+							 &options->reclaim_bytes)
+			       : 0;
 		return err ? failed_in(err, "--reclaim") : 0;
 	case OPTION_CGROUP:
 		options->reclaim = true;

@@ -78,12 +78,11 @@ static int parse_value(int key, char *argument, struct slow_options *options)
 		options->over = argument;
 		return 0;
 	case OPTION_DELAY:
-		err = units_parse_duration(argument, &options->delay_ns);
-		if (!err && options->delay_ns > DELAY_MOST)
-			err = failed(-EINVAL, "%s: accepted: at most 60s", argument);
+		err = units_parse_duration_within(argument, 1, DELAY_MOST, &options->delay_ns);
 		return err ? failed_in(err, "--delay") : 0;
 	case OPTION_DURATION:
-		err = units_parse_duration(argument, &options->duration_ns);
+		err = units_parse_duration_within(argument, 1, UNITS_DURATION_MOST,
+						  &options->duration_ns);
 		return err ? failed_in(err, "--duration") : 0;
 	case OPTION_SWAP:
 		options->swap = true;
@@ -100,8 +99,10 @@ static int parse_value(int key, char *argument, struct slow_options *options)
 	}
 }
 
-static const char *contradiction(const struct slow_options *options)
+static const char *contradiction(const struct slow_options *options, bool quoted)
 {
+	if (options->command ? !*options->command[0] : quoted)
+		return "--: no command behind it; accepted: -- COMMAND, or none of both";
 	if (!options->name)
 		return "no --name: the new device's";
 	if (!options->bytes == !options->over)
@@ -132,7 +133,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:
-		wrong = contradiction(options);
+		wrong = contradiction(options, state->quoted);
 		if (wrong)
 			argp_error(state, "%s", wrong);
 		return 0;

@@ -14,7 +14,8 @@ enum { OPTION_CONSENT = 900 };
 
 static const struct argp_option verb_argp_options[] = {
 	RESULTS_OPTIONS(90),
-	{"dry-run", 'n', NULL, 0, "Print what would be done and written, do nothing", 90},
+	{"dry-run", 'n', NULL, 0,
+	 "Print what would be done and written, do nothing; needs no consent", 90},
 	{"yes-i-mean-it", OPTION_CONSENT, "NAME", 0,
 	 "Consent to touch what Faultline has not started: exactly this; repeatable", 90},
 	{"help", 'h', NULL, 0, "Show this help", -1},
@@ -38,6 +39,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 				   VERB_CONSENTS);
 		options->consents[options->consent_count++] = argument;
 		break;
+	case ARGP_KEY_END:
+		if (options->dry_run)
+			results_refuse_dry_run(&options->results, state);
+		break;
 	default:
 		return results_parse(key, argument, state, &options->results);
 	}
@@ -58,6 +63,11 @@ int verb_require_consent(const struct verb_options *options, const char *name, c
 {
 	if (verb_consented(options, name))
 		return 0;
+	if (options->dry_run) {
+		printf("%s is nothing that Faultline has started: needs --yes-i-mean-it %s\n", what,
+		       name);
+		return 0;
+	}
 	return failed(-EPERM, "%s is nothing that Faultline has started; add --yes-i-mean-it %s",
 		      what, name);
 }

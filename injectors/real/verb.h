@@ -35,7 +35,8 @@ extern const struct argp verb_argp;
 
 /* Whether the user named exactly this: a process, a device, a cgroup. */
 bool verb_consented(const struct verb_options *options, const char *name);
-/* 0, or -EPERM with a sentence that says what to add. `what`: "process 4711 (qemu)". */
+/* 0, or -EPERM with a sentence that says what to add. `what`: "process 4711 (qemu)". A dry run needs none: it
+ * prints which it would need. */
 int verb_require_consent(const struct verb_options *options, const char *name, const char *what);
 
 /*

@@ -48,14 +48,15 @@ static int parse_iommu(const char *text, enum space_kind *kind)
 	else if (!strcmp(text, "iommufd"))
 		*kind = SPACE_IOMMUFD;
 	else
-		return failed(-EINVAL, "%s: accepted: type1, iommufd", text);
+		return failed(-EINVAL, "--iommu %s: accepted: type1, iommufd", text);
 	return 0;
 }
 
 static int parse_device(struct vfio_job *job, const char *text)
 {
 	if (job->device_count == VFIO_DEVICES)
-		return failed(-EINVAL, "%s: accepted: at most %d devices", text, VFIO_DEVICES);
+		return failed(-EINVAL, "--device %s: accepted: at most %d devices", text,
+			      VFIO_DEVICES);
 	job->devices[job->device_count++] = text;
 	return vfio_parse_address(text);
 }
@@ -67,17 +68,22 @@ static int parse_number(struct vfio_job *job, int key, const char *text)
 
 	switch (key) {
 	case OPTION_COUNT:
-		return units_parse_count(text, 1, 100000000, &job->count);
+		error = units_parse_count(text, 1, 100000000, &job->count);
+		return error ? failed_in(error, "--count") : 0;
 	case OPTION_SIZE:
-		return units_parse_size(text, &job->size);
+		error = units_parse_size_within(text, 4096, 1ull << 60, &job->size);
+		return error ? failed_in(error, "--size") : 0;
 	case OPTION_MEMLOCK:
-		return units_parse_size(text, &job->memlock);
+		error = units_parse_size_within(text, 4096, 1ull << 60, &job->memlock);
+		return error ? failed_in(error, "--memlock") : 0;
 	case OPTION_INTERVAL:
-		return units_parse_duration(text, &job->interval_ns);
+		error = units_parse_duration_within(text, 0, UNITS_DURATION_MOST,
+						    &job->interval_ns);
+		return error ? failed_in(error, "--interval") : 0;
 	default:
 		error = units_parse_count(text, 1, MASTER_DEPTH_MAX, &depth);
 		job->depth = (unsigned int)depth;
-		return error;
+		return error ? failed_in(error, "--depth") : 0;
 	}
 }
 
@@ -211,8 +217,7 @@ static int check_consent(const struct vfio_job *job)
 			break;
 		snprintf(what, sizeof(what), "device %s (%s)", job->devices[i],
 			 master_kind_name(kind));
-		if (!job->verb.dry_run)
-			error = verb_require_consent(&job->verb, job->devices[i], what);
+		error = verb_require_consent(&job->verb, job->devices[i], what);
 	}
 	return error;
 }

@@ -56,10 +56,11 @@ int vfio_parse_address(const char *text)
 	for (size_t i = 0; good && shape[i]; i++)
 		good = shape[i] == 'x' ? strchr(hexadecimal, text[i]) != NULL : shape[i] == text[i];
 	if (!good || text[8] > '1' || text[11] > '7')
-		return failed(-EINVAL,
-			      "%s: accepted: a PCI address as in /sys/bus/pci/devices, such as "
-			      "0000:00:02.0",
-			      text);
+		return failed(
+			-EINVAL,
+			"--device %s: accepted: a PCI address as in /sys/bus/pci/devices, such as "
+			"0000:00:02.0",
+			text);
 	return 0;
 }
 

@@ -52,6 +52,21 @@ const char *failure_text(void)
 	return sentence;
 }
 
+int failed_input(int error)
+{
+	switch (error) {
+	case 0:
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
+	case -EINTR:
+	case -EPROTO:
+		return error;
+	default:
+		return -EBADMSG;
+	}
+}
+
 enum exit_code exit_code_of(int error)
 {
 	switch (error) {

@@ -13,9 +13,9 @@
 /* Exit codes of both programs; documented in docs/exit-codes.md and the man pages. */
 enum exit_code {
 	EXIT_OK = 0,
-	EXIT_FAIL = 1,	      /* the system refused something while running */
-	EXIT_USAGE = 2,	      /* an option or argument is wrong */
-	EXIT_INPUT = 3,	      /* a job file, SLO file or recording is wrong or damaged */
+	EXIT_FAIL = 1,	/* the system refused something while running */
+	EXIT_USAGE = 2, /* an option or argument is wrong */
+	EXIT_INPUT = 3, /* a job file, SLO file or recording cannot be read, is wrong or damaged */
 	EXIT_PRIVILEGE = 4,   /* root, a capability, BTF or userfaultfd is missing */
 	EXIT_LOSS = 5,	      /* finished, but events were lost: numbers are floors */
 	EXIT_EXPECT = 6,      /* a campaign's [expect] or an SLO did not hold */
@@ -30,6 +30,12 @@ int failed_in(int error, const char *format, ...) __attribute__((format(printf, 
 
 /* The sentence of this thread's last failure, "" if none. Valid until the next failed(). */
 const char *failure_text(void);
+
+/*
+ * What became of an input file that cannot be opened or read, as an error that ends with EXIT_INPUT:
+ * one code wherever a file is missing. Memory, descriptors and signals are nothing of the file's.
+ */
+int failed_input(int error);
 
 /* The exit code that fits a negative errno where the caller knows nothing better. */
 enum exit_code exit_code_of(int error);

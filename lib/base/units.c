@@ -65,13 +65,16 @@ static bool scale_decimal(__u64 whole, __u64 fraction, __u64 fraction_scale, __u
 	       !__builtin_add_overflow(*result, (__u64)part, result);
 }
 
+static const struct unit time_units[] = {
+	{"ns", 1},	     {"us", 1000},	     {"ms", 1000000},
+	{"s", NSEC_PER_SEC}, {"min", NS_PER_MINUTE}, {"m", NS_PER_MINUTE},
+	{"h", NS_PER_HOUR},  {"d", NS_PER_DAY},
+};
+
+#define TIME_UNITS (sizeof(time_units) / sizeof(time_units[0]))
+
 int units_parse_duration(const char *text, __u64 *ns)
 {
-	static const struct unit units[] = {
-		{"ns", 1},	     {"us", 1000},	   {"ms", 1000000},
-		{"s", NSEC_PER_SEC}, {"m", NS_PER_MINUTE}, {"min", NS_PER_MINUTE},
-		{"h", NS_PER_HOUR},  {"d", NS_PER_DAY},
-	};
 	__u64 whole, fraction, scale;
 	const char *suffix = parse_decimal(text, &whole, &fraction, &scale);
 
@@ -81,15 +84,41 @@ int units_parse_duration(const char *text, __u64 *ns)
 		*ns = 0;
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(suffix, units[i].name) != 0)
+	for (size_t i = 0; i < TIME_UNITS; i++) {
+		if (strcmp(suffix, time_units[i].name) != 0)
 			continue;
-		if (!scale_decimal(whole, fraction, scale, units[i].scale, ns))
+		if (!scale_decimal(whole, fraction, scale, time_units[i].scale, ns))
 			return failed(-ERANGE, "duration '%s' is beyond 584 years", text);
 		return 0;
 	}
 	return failed(-EINVAL, "duration '%s' has %s unit; accepted: " DURATION_ACCEPTED, text,
 		      *suffix ? "an unknown" : "no");
+}
+
+/* All digits, in the largest unit that needs no fraction. */
+static const char *exact_duration(__u64 ns, char text[UNITS_TEXT])
+{
+	size_t unit = TIME_UNITS - 1;
+
+	while (unit && (!ns || ns % time_units[unit].scale))
+		unit--;
+	snprintf(text, UNITS_TEXT, "%llu%s", (unsigned long long)(ns / time_units[unit].scale),
+		 time_units[unit].name);
+	return text;
+}
+
+int units_parse_duration_within(const char *text, __u64 least, __u64 most, __u64 *ns)
+{
+	char low[UNITS_TEXT], high[UNITS_TEXT];
+	__u64 value;
+	int err = units_parse_duration(text, &value);
+
+	if (!err && (value < least || value > most))
+		err = failed(-ERANGE, "'%s' is out of range; accepted: a duration from %s to %s",
+			     text, exact_duration(least, low), exact_duration(most, high));
+	if (!err)
+		*ns = value;
+	return err;
 }
 
 int units_parse_size(const char *text, __u64 *bytes)
@@ -115,6 +144,20 @@ int units_parse_size(const char *text, __u64 *bytes)
 	if (!scale_decimal(whole, fraction, scale, unit, bytes))
 		return failed(-ERANGE, "size '%s' is beyond 16 EiB", text);
 	return 0;
+}
+
+int units_parse_size_within(const char *text, __u64 least, __u64 most, __u64 *bytes)
+{
+	char low[UNITS_TEXT], high[UNITS_TEXT];
+	__u64 value;
+	int err = units_parse_size(text, &value);
+
+	if (!err && (value < least || value > most))
+		err = failed(-ERANGE, "'%s' is out of range; accepted: a size from %s to %s", text,
+			     units_format_size(least, low), units_format_size(most, high));
+	if (!err)
+		*bytes = value;
+	return err;
 }
 
 /* Returns what follows the number, NULL if the text does not begin with one. */

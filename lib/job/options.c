@@ -69,7 +69,7 @@ const char *option_accepted(const struct option_row *row, char *text, size_t siz
 		 quantity_text(row->max, kind, high, sizeof(high)),
 		 row->power_of_two ? ", a power of two" : "",
 		 row->multiple != 0 ? ", a multiple of " : "", row->multiple != 0 ? step : "",
-		 row->type == OPTION_TIME ? "; with a unit: ns us ms s m h" : "");
+		 row->type == OPTION_TIME ? "; with a unit: ns us ms s m h d" : "");
 	return text;
 }
 

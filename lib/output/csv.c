@@ -117,6 +117,12 @@ static int csv_announce(struct writer *writer, const char *name)
 		return failed(-errno, "%s: cannot be written to: %s", writer->directory,
 			      strerror(errno));
 	snprintf(file, sizeof(file), "%s.csv", name);
+	if (csv->directory >= 0) {
+		int err = writer_check_inputs(writer, csv->directory, file);
+
+		if (err)
+			return err;
+	}
 	if (csv->directory < 0 || writer->config.overwrite ||
 	    faccessat(csv->directory, file, F_OK, AT_SYMLINK_NOFOLLOW))
 		return 0;

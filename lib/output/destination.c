@@ -8,8 +8,13 @@
 int destination_choose(struct destination *destination, enum output_format format, const char *path,
 		       const char *next)
 {
+	const char *name = format == OUTPUT_JSON ? "json" : "csv";
+
 	if (destination->format != OUTPUT_TEXT && destination->format != format)
 		return failed(-EINVAL, "--csv and --json exclude each other");
+	if (path && !*path)
+		return failed(-EINVAL, "--%s=: no path behind '='; accepted: --%s=PATH, or --%s",
+			      name, name, name);
 	destination->format = format;
 	destination->path = path;
 	destination->next = path ? NULL : next;

@@ -70,9 +70,10 @@ struct writer_config {
 	 * Files are made O_EXCL|O_NOFOLLOW, and have their names once they are whole.
 	 */
 	const char *path;
-	const char *only; /* write just the table of this name; NULL: all */
-	bool overwrite;	  /* replace regular files of the same names */
-	bool growing;	  /* files have their names at once, for what others read meanwhile */
+	const char *only;	   /* write just the table of this name; NULL: all */
+	const char *const *inputs; /* files that it never replaces, NULL at the end; NULL: none */
+	bool overwrite;		   /* replace regular files of the same names */
+	bool growing; /* files have their names at once, for what others read meanwhile */
 	bool wide;
 	bool raw_time;	   /* COLUMN_TIME as monotonic ns instead of wall-clock */
 	struct rows *rows; /* OUTPUT_ROWS: where they go */

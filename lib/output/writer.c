@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -16,12 +17,42 @@ static int in_directory(const struct writer *writer, int err)
 	return err && writer->directory ? failed_in(err, "%s", writer->directory) : err;
 }
 
+static bool same_file(int directory, const char *name, int flags, const struct stat *input)
+{
+	struct stat status;
+
+	return !fstatat(directory, name, &status, flags) && status.st_dev == input->st_dev &&
+	       status.st_ino == input->st_ino;
+}
+
+int writer_check_inputs(const struct writer *writer, int directory, const char *name)
+{
+	const char *const *input = writer->config.inputs;
+	struct stat status;
+
+	for (; input && *input; input++) {
+		int err =
+			strcmp(*input, "-") ? stat(*input, &status) : fstat(STDIN_FILENO, &status);
+
+		if (!err && same_file(directory, name, 0, &status))
+			return in_directory(
+				writer,
+				failed(-EINVAL,
+				       "%s: is the input %s; choose another name for the output",
+				       name, *input));
+	}
+	return 0;
+}
+
 int writer_create_file(struct writer *writer, int directory, const char *name)
 {
 	bool overwrite = writer->config.overwrite;
-	int fd = writer->config.growing ? files_create(directory, name, 0666)
-					: files_create_unnamed(directory, name, 0666, overwrite);
+	int err = writer_check_inputs(writer, directory, name), fd;
 
+	if (err)
+		return err;
+	fd = writer->config.growing ? files_create(directory, name, 0666)
+				    : files_create_unnamed(directory, name, 0666, overwrite);
 	if (fd < 0)
 		return in_directory(writer, fd);
 	writer->file = fdopen(fd, "w");
@@ -107,7 +138,7 @@ int writer_open(struct writer **writer, const struct writer_config *config)
 
 static int no_table(const char *only, const char *const *names)
 {
-	char list[256] = "";
+	char list[1024] = "";
 	size_t used = 0;
 
 	for (size_t i = 0; names[i] && used < sizeof(list); i++)

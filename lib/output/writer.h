@@ -46,6 +46,8 @@ struct writer {
 	void *state; /* of the format */
 };
 
+/* -EINVAL if a file of this name is one of config.inputs, by whatever name. */
+int writer_check_inputs(const struct writer *writer, int directory, const char *name);
 /* A new file as the configuration wants it; `path` is for the sentences. */
 int writer_create_file(struct writer *writer, int directory, const char *name);
 /* Closes it: with its name if it is complete, else, unless it was growing, leaving nothing of it. */

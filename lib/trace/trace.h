@@ -10,6 +10,8 @@
 
 #include "lib/base/wall_clock.h"
 
+#define TRACE_RING_MINIMUM (1u << 20) /* the least bound of a flight recorder */
+
 struct trace_writer;
 
 struct trace_writer_config {

@@ -51,7 +51,7 @@ check "the job of the option cases is good" "$INJECT" check good.ini
 refuses "run: no job" 2 'no job file' "$INJECT" run
 refuses "run: two jobs" 2 'accepted: one job file' "$INJECT" run good.ini good.ini
 refuses "run: unknown option" 2 'unrecognized option' "$INJECT" run good.ini --explode
-refuses "run: job missing" 1 'nowhere.ini: cannot open the job file: No such file' "$INJECT" run nowhere.ini
+refuses "run: job missing" 3 'nowhere.ini: cannot open the job file: No such file' "$INJECT" run nowhere.ini
 refuses "run: job is a directory" 3 'is a directory' "$INJECT" run ./
 # A folder or a file of the name, such as make demo leaves, changes nothing.
 mkdir demo
@@ -59,7 +59,7 @@ cp good.ini rtt
 check "a shipped job is found beside a folder of its name" "$INJECT" check demo
 check "a shipped job is found beside a file of its name" grep -q jobs/rtt.ini <("$INJECT" check rtt)
 check "a file without .ini is named with a slash" "$INJECT" check ./rtt
-refuses "run: no such job" 1 'rtz: is no shipped job; accepted: .*concurrent, demo, .*rtt.*\./rtz' "$INJECT" run rtz
+refuses "run: no such job" 3 'rtz: is no shipped job; accepted: .*concurrent, demo, .*rtt.*\./rtz' "$INJECT" run rtz
 refuses "run: --set without value" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set mix.rate
 refuses "run: --set without key" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set rate=1
 refuses "run: --set names no section" 2 'has no section \[db\]' "$INJECT" run good.ini --set db.rate=1
@@ -77,7 +77,7 @@ ln -s "$scratch/target" link.csv
 refuses "run: old spelling of --csv" 2 "old.csv: accepted: one job file; a path for the tables follows '=': --csv=old.csv" \
 	"$INJECT" run good.ini --csv old.csv
 refuses "run: old spelling, job behind" 2 "good.ini: accepted: one job file" "$INJECT" run --csv old.csv good.ini
-refuses "run: old spelling, no job" 1 "rtz: is no shipped job.*; a path for the tables follows '=': --json=rtz" "$INJECT" run --json rtz
+refuses "run: old spelling, no job" 3 "rtz: is no shipped job.*; a path for the tables follows '=': --json=rtz" "$INJECT" run --json rtz
 refuses "run: two places" 2 'two: accepted: one job file$' "$INJECT" run good.ini --csv=one two
 for verb in pageout odp; do
 	refuses "$verb: old spelling of --csv" 2 "old.csv: accepted: options only; a path .*--csv=old.csv" "$INJECT" $verb --csv old.csv
@@ -117,6 +117,14 @@ refuses "slow: two backends" 2 'accepted: one of --size' "$INJECT" slow --name a
 refuses "slow: bad size" 2 'whole megabytes' "$INJECT" slow --name a --size 5K --delay 1ms
 refuses "slow: part of a millisecond" 2 'whole milliseconds' "$INJECT" slow --name a --over /dev/null --delay 5us
 refuses "slow: no consent" 4 'add --yes-i-mean-it /dev/null' "$INJECT" slow --name a --over /dev/null --delay 5ms
+# A dry run asks for no consent: it says which one would be needed, and goes on to what it would do.
+refuses "slow: no consent in a dry run" 1 'accepted: a block device' "$INJECT" slow -n --name a --over /dev/null --delay 5ms
+sleep 1000 &
+sleeper=$!
+"$INJECT" pageout -n -p $sleeper >plan 2>err
+equal "pageout: nor there, and the plan is shown" "$? $(grep -c "needs --yes-i-mean-it $sleeper$" plan) $(grep -c MADV_PAGEOUT plan | sed 's/[1-9].*/some/')" "0 1 some"
+kill $sleeper
+refuses "odp: no such device in a dry run" 1 'no RDMA device nosuch' "$INJECT" odp -n -d nosuch
 refuses "slow: no delay" 2 'no --delay' "$INJECT" slow --name a --size 1M
 # An option that would change nothing is no option to be silent about.
 refuses "iopf: --live without dma" 2 '--live: io-page-fault has no use for it; accepted: with dma$' "$INJECT" iopf io-page-fault --live 3

@@ -3,7 +3,7 @@
 # Wrong options and poor environments: one clear sentence, a typed exit code, nothing left behind.
 . "$(dirname "$0")/lib.sh"
 
-# refuses NAME CODE PATTERN COMMAND...: exits with CODE and says, in one line, what PATTERN finds.
+# refuses NAME CODE PATTERN COMMAND...: exits with CODE, up to 3 with nothing printed, and says, in one line, what PATTERN finds.
 refuses() {
 	local name=$1 code=$2 pattern=$3 status lines
 	shift 3
@@ -14,6 +14,8 @@ refuses() {
 		not_ok "$name" "exit $status, expected $code: $(head -n 2 err)"
 	elif ! grep -qiE -- "$pattern" err; then
 		not_ok "$name" "said: $(head -n 2 err)"
+	elif [ -s out ] && [ "$code" -le 3 ]; then
+		not_ok "$name" "printed: $(head -n 2 out)"
 	elif [ "$lines" -gt 3 ]; then
 		not_ok "$name" "$lines lines on stderr: $(head -n 4 err)"
 	else
@@ -43,9 +45,9 @@ for verb in report timeline footprint slo; do
 	refuses "$verb: no file named" 2 'recording|FILE|argument' "$FAULTLINE" $verb
 	objectives=()
 	[ $verb = slo ] && objectives=(-c slo.ini)
-	refuses "$verb: file missing" 1 'nowhere.flt.*No such file' "$FAULTLINE" $verb nowhere.flt "${objectives[@]}"
+	refuses "$verb: file missing" 3 'nowhere.flt.*No such file' "$FAULTLINE" $verb nowhere.flt "${objectives[@]}"
 done
-refuses "report: a directory" 1 'directory' "$FAULTLINE" report .
+refuses "report: a directory" 3 'directory' "$FAULTLINE" report .
 : >empty.flt
 refuses "report: an empty file" 3 'empty|no recording' "$FAULTLINE" report empty.flt
 head -c 4097 /dev/urandom >noise.flt
@@ -61,19 +63,60 @@ refuses "record: bad trigger" 2 'trigger' "$FAULTLINE" record -o r.flt --trigger
 refuses "record: unknown probe" 2 'probe' "$FAULTLINE" record -o r.flt --disable-probe sneeze
 refuses "record: a function for no probe" 2 'PROBE=FUNCTION' "$FAULTLINE" record -o r.flt --attach sneeze=cough
 refuses "record: a function for a tracepoint" 2 'not on a function' "$FAULTLINE" record -o r.flt --attach page_fault_user=cough
-refuses "record: bad max size" 2 '1048576' "$FAULTLINE" record -o r.flt --keep 1m --max-size 3
+refuses "record: bad max size" 2 "--max-size: '3' is out of range; accepted: a size from 1M to 1E" "$FAULTLINE" record -o r.flt --keep 1m --max-size 3
 refuses "record: command missing" 1 'no-such-command' "$FAULTLINE" record -o r.flt -- no-such-command
 rm -f r.flt
 : >taken.flt
 refuses "record: output exists" 1 'taken.flt.*exists' "$FAULTLINE" record -o taken.flt --duration 1s
 ln -s "$scratch/target" link.flt
 refuses "record: output is a symbolic link" 1 'link.flt' "$FAULTLINE" record -o link.flt --duration 1s
+refuses "record: output is no regular file" 1 '/dev/full: exists and is no regular file; choose another name$' \
+	"$FAULTLINE" record --force -o /dev/full --duration 1s
 refuses "record: output directory missing" 1 'No such file' "$FAULTLINE" record -o no/where.flt --duration 1s
 refuses "top: bad interval" 2 'interval' "$FAULTLINE" top -b 0 1
 refuses "top: bad sort" 2 'no such column' "$FAULTLINE" top -b -s colour 1 1
 printf '[slo x]\nlatency_target=soon\n' >bad.ini
 check "record: a fifth of a second" "$FAULTLINE" record -o good.flt --duration 200ms
 refuses "slo: bad objectives" 3 'bad.ini:2' "$FAULTLINE" slo good.flt -c bad.ini
+
+# All arguments are looked at before the first byte of output; what a verb accepts as --table is what it writes.
+for words in "report good.flt" "timeline good.flt" "footprint good.flt" "slo good.flt -c slo.ini" "doctor good.flt" doctor; do
+	# shellcheck disable=SC2086
+	set -- "$FAULTLINE" $words
+	refuses "$words: no such table" 2 '--table nosuch: accepted: ' "$@" --table nosuch
+	tables=$(sed 's/.*accepted: //; s/, /\n/g' err | sort)
+	refuses "$words: no such table as JSON" 2 '--table nosuch: accepted: ' "$@" --json --table nosuch
+	[ "$2" = timeline ] || refuses "$words: several tables in one CSV" 2 'name a directory' "$@" --csv
+	rm -rf tables
+	"$@" --csv=tables >out 2>err
+	equal "$words: the tables that are accepted are those that are written" "$(basename -as .csv tables/* | sort | cksum)" \
+		"$(echo "$tables" | cksum)"
+	"$@" --table "$(echo "$tables" | head -n 1)" >out 2>err
+	equal "$words: one that has no rows is a table, too" "$? $(grep -c . out | sed 's/[1-9].*/lines/')" "0 lines"
+done
+
+# What is read is not written over, by whatever name it goes.
+ln -s good.flt soft.flt
+ln good.flt hard.flt
+ln good.flt hard.csv
+ln good.flt tables/faults.csv -f
+printf '[trace]\ntenants = 4\n' >sim.ini
+inputs=$(cat good.flt slo.ini sim.ini | cksum)
+for verb in report timeline footprint "slo -c slo.ini" doctor; do
+	for name in good.flt soft.flt hard.flt bin/../good.flt "$PWD/good.flt"; do
+		# shellcheck disable=SC2086
+		refuses "$verb: its input as output, $name" 2 "$name: is the input good.flt" "$FAULTLINE" $verb good.flt --json="$name" --force
+	done
+done
+refuses "timeline: its input as a CSV file" 2 'hard.csv: is the input' "$FAULTLINE" timeline good.flt --csv=hard.csv --force
+refuses "report: its input in a CSV directory" 2 'tables: faults.csv: is the input' "$FAULTLINE" report good.flt --csv=tables --force
+refuses "report: its input through standard input" 2 'good.flt: is the input -' \
+	sh -c "exec '$FAULTLINE' report - --json=good.flt --force <good.flt"
+refuses "slo: its objectives as output" 2 'slo.ini: is the input' "$FAULTLINE" slo good.flt -c slo.ini --json=slo.ini --force
+for verb in sim accesses; do
+	refuses "$verb: its job as output" 2 'sim.ini: is the input' "$FAULTLINE" $verb sim.ini --json=sim.ini --force
+done
+equal "and all are what they were" "$(cat good.flt slo.ini sim.ini | cksum)" "$inputs"
 
 # Poor environments.
 chmod 755 "$scratch"

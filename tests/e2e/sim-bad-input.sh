@@ -56,7 +56,7 @@ job ":2: workload=$(printf '%076d' 0)...: accepted: iperf3, mediastream, websear
 job ':2: tenants=4?[31m: accepted: 1 to 65536' '[trace]\ntenants = 4\033[31m\n'
 says 3 "/dev/zero:1: a NUL byte; accepted: $lines" /dev/zero
 says 3 './: is a directory; accepted: a job file' ./
-says 1 'nowhere.ini: cannot open the job file: No such file or directory' nowhere.ini
+says 3 'nowhere.ini: cannot open the job file: No such file or directory' nowhere.ini
 
 # What does not go together.
 job ':2: [devtlb] entries=100, ways=8: accepted: entries that are ways times a power of two, or ways=0' \
@@ -148,9 +148,9 @@ says 2 'CSV holds one table a file and this output has several: name a directory
 equal "a directory that may not be written to is named before the work" "$(setpriv --reuid=65534 --regid=65534 \
 	--clear-groups "$FAULTLINE" sim --set trace.packets=1e15 --csv="$PWD/locked" 2>&1 | sed "s:$PWD/::")" \
 	'faultline: locked: cannot be written to: Permission denied'
-for options in '--json' '--keys' '--csv=- --table results' '--wide'; do
+for options in "${small[*]} --json" '--keys' "${small[*]} --csv=- --table results" "${small[*]} --wide"; do
 	# shellcheck disable=SC2086
-	text=$("$FAULTLINE" sim "${small[@]}" $options 2>&1 >/dev/full)
+	text=$("$FAULTLINE" sim $options 2>&1 >/dev/full)
 	equal "a full output is an error with $options" "$? $text" \
 		'1 faultline: standard output: cannot be written: No space left on device'
 done
@@ -174,19 +174,19 @@ check "and is whole" python3 -c 'import json; assert json.load(open("all.json"))
 # The old spelling says how it is spelled now.
 "$FAULTLINE" sim --csv old 2>err
 equal "the old spelling of --csv: no job" \
-	"$? $(grep -c "^faultline: old: is no shipped job; .*; a path for the tables follows '=': --csv=old$" err)" "1 1"
+	"$? $(grep -c "^faultline: old: is no shipped job; .*; a path for the tables follows '=': --csv=old$" err)" "3 1"
 "$FAULTLINE" report nowhere.flt --csv old 2>err
 equal "a second word is refused with it" "$? $(head -n 1 err)" \
 	"2 faultline report: 'old': one recording at a time; a path for the tables follows '=': --csv=old"
 "$FAULTLINE" report --csv nowhere 2>err
 equal "and a recording that is none" "$? $(cat err)" \
-	"1 faultline: nowhere: cannot be opened: No such file or directory; a path for the tables follows '=': --csv=nowhere"
+	"3 faultline: nowhere: cannot be opened: No such file or directory; a path for the tables follows '=': --csv=nowhere"
 "$FAULTLINE" report nowhere --csv 2>err
-equal "but nobody else's word" "$? $(cat err)" "1 faultline: nowhere: cannot be opened: No such file or directory"
+equal "but nobody else's word" "$? $(cat err)" "3 faultline: nowhere: cannot be opened: No such file or directory"
 "$FAULTLINE" top -b 1 1 --csv old 2>err
 equal "top: the old spelling" "$? $(grep -c "; a path for the tables follows '=': --csv=old" err)" "2 1"
 "$FAULTLINE" doctor --csv old 2>err
-equal "doctor: the old spelling" "$? $(grep -c "; a path for the tables follows '=': --csv=old" err)" "1 1"
+equal "doctor: the old spelling" "$? $(grep -c "; a path for the tables follows '=': --csv=old" err)" "3 1"
 for signal in INT TERM HUP; do
 	# A shell's background jobs ignore SIGINT, and what is ignored stays so.
 	python3 - "$FAULTLINE" $signal <<'PY' && ok "SIG$signal ends with 7 and no file" || not_ok "SIG$signal"

@@ -5,12 +5,15 @@
 Every option in a verb's -h is in its manual page with the same argument, and the other way round; every
 example of -h, of the manual pages and of README is one that the verb understands; every exit code is
 named wherever they are listed; --csv and --json are followed by no word, which would not be their path.
+What all verbs refuse alike is in refusals.py.
 """
 import os
 import re
 import shlex
 import subprocess
 import sys
+
+from refusals import check_all
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 OBSERVER = ("record", "top", "report", "timeline", "footprint", "slo", "sim", "accesses", "doctor")
@@ -223,5 +226,6 @@ check_options()
 check_examples()
 check_codes()
 check_paths()
+check_all(check, VERBS, lambda program, verb: options_of_help(help_of(program, verb)))
 print(f"{passed} passed, {failed} failed, 0 skipped")
 sys.exit(failed > 0)

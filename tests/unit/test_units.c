@@ -57,6 +57,28 @@ static void wrong_durations_are_refused(void **state)
 	assert_int_equal(units_parse_duration("99999999999999999999s", &ns), -EINVAL);
 }
 
+static void a_range_is_held_and_named(void **state)
+{
+	__u64 value = 7;
+
+	(void)state;
+	assert_int_equal(units_parse_duration_within("0", 1, UNITS_DURATION_MOST, &value), -ERANGE);
+	assert_string_equal(failure_text(),
+			    "'0' is out of range; accepted: a duration from 1ns to 36500d");
+	assert_int_equal(units_parse_duration_within("36501d", 1, UNITS_DURATION_MOST, &value),
+			 -ERANGE);
+	assert_int_equal(units_parse_duration_within("61m", 0, 3600000000000, &value), -ERANGE);
+	assert_string_equal(failure_text(),
+			    "'61m' is out of range; accepted: a duration from 0ns to 1h");
+	assert_int_equal(units_parse_size_within("0", 4096, 1 << 30, &value), -ERANGE);
+	assert_string_equal(failure_text(), "'0' is out of range; accepted: a size from 4K to 1G");
+	assert_int_equal(value, 7);
+	assert_int_equal(units_parse_duration_within("36500d", 1, UNITS_DURATION_MOST, &value), 0);
+	assert_int_equal(value, UNITS_DURATION_MOST);
+	assert_int_equal(units_parse_size_within("1G", 4096, 1 << 30, &value), 0);
+	assert_int_equal(value, 1 << 30);
+}
+
 static void sizes_are_powers_of_1024(void **state)
 {
 	static const struct {
@@ -258,6 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_are_exact),
 		cmocka_unit_test(wrong_durations_are_refused),
+		cmocka_unit_test(a_range_is_held_and_named),
 		cmocka_unit_test(sizes_are_powers_of_1024),
 		cmocka_unit_test(wrong_sizes_are_refused),
 		cmocka_unit_test(counts_keep_to_their_range),

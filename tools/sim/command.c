@@ -96,6 +96,16 @@ static error_t parse_points(int key, char *argument, struct argp_state *state)
 	}
 }
 
+static bool only_keys(const struct sim_command *command)
+{
+	const struct output_options *output = &command->output;
+
+	return !command->job && !command->presets.count && !command->sets.count &&
+	       !command->sweeps.count && !command->recordings.count && !command->tenants &&
+	       !command->threads && !command->shorten && output->to.format == OUTPUT_TEXT &&
+	       !output->table;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct sim_command *command = state->input;
@@ -127,6 +137,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		command->keys = true;
 		return 0;
 	case ARGP_KEY_END:
+		if (command->keys && !only_keys(command))
+			argp_error(state,
+				   "--keys lists all keys: accepted: without a job and other "
+				   "options");
 		if (command->format != IMPORT_AUTO && !command->recordings.count)
 			argp_error(state, "--format %s: accepted: with --trace FILE",
 				   import_format_name(command->format));
@@ -199,14 +213,14 @@ static int check_one_trace(const struct sim_command *command)
 static int read_job(struct sim_command *command)
 {
 	static const struct shelf shelf = {"tools/jobs", "sim"};
-	char path[PATH_MAX];
+	char *path = command->job_path;
 	int err = 0;
 
-	if (command->job && (err = shelf_find(&shelf, command->job, path, sizeof(path))))
-		return failed(err, "%s%s", failure_text(),
+	if (command->job && (err = shelf_find(&shelf, command->job, path, PATH_MAX)))
+		return failed(failed_input(err), "%s%s", failure_text(),
 			      destination_hint(&command->output.to, command->job));
 	if (command->job)
-		err = job_text_read(&command->text, path);
+		err = failed_input(job_text_read(&command->text, path));
 	else if (!(command->text = job_text_new("the command line")))
 		err = failed(-ENOMEM, "no memory for the job");
 	if (!err && command->shorten && !job_text_section(command->text, "short", NULL))
@@ -286,7 +300,18 @@ static int read_recordings(struct sim_command *command)
 		if (!err)
 			note_loss(command, command->recordings.at[i], &loss);
 	}
-	return err == -EINVAL ? -EBADMSG : err;
+	return failed_input(err);
+}
+
+/* What the output may not replace. */
+static void list_inputs(struct sim_command *command)
+{
+	const char **input = command->inputs;
+
+	if (command->job)
+		*input++ = command->job_path;
+	for (size_t i = 0; i < command->recordings.count; i++)
+		*input++ = command->recordings.at[i];
 }
 
 int sim_command_read(struct sim_command *command)
@@ -297,6 +322,7 @@ int sim_command_read(struct sim_command *command)
 		err = configure(command);
 	if (!err)
 		err = read_recordings(command);
+	list_inputs(command);
 	/* How many were recorded is known only now. */
 	for (size_t i = 0; !err && command->store && i < command->sweep.points; i++)
 		if (!command->configs[i].tenants)
@@ -315,14 +341,7 @@ void sim_command_free(struct sim_command *command)
 int sim_command_open(const struct sim_command *command, struct writer **writer,
 		     const char *const *tables)
 {
-	int err = common_open_writer(writer, &command->output);
-
-	if (err)
-		return err;
-	err = writer_announce(*writer, tables);
-	if (err)
-		writer_abandon(*writer);
-	return err;
+	return common_open_writer(writer, &command->output, command->inputs, tables);
 }
 
 /* At the end of each tenant whose recording is played. */
@@ -381,12 +400,4 @@ int sim_command_keys(void)
 		return EXIT_OK;
 	return common_failed(
 		failed(-EIO, "standard output: cannot be written: %s", strerror(errno)));
-}
-
-/* What is wrong in a job is -EBADMSG: -EINVAL is left to the options. */
-int sim_command_failed(int err)
-{
-	int code = common_failed(err);
-
-	return err == -EINVAL ? EXIT_USAGE : code;
 }

@@ -6,6 +6,8 @@
 #ifndef FAULTLINE_TOOLS_SIM_COMMAND_H
 #define FAULTLINE_TOOLS_SIM_COMMAND_H
 
+#include <limits.h>
+
 #include "tools/sim/sim.h"
 
 #define SIM_VALUES_MAX	64 /* options of one kind on a command line */
@@ -28,6 +30,8 @@ struct sim_command {
 	bool one_trace; /* set before: neither --sweep nor --threads, a job of one point */
 
 	/* From the job and the recordings. */
+	char job_path[PATH_MAX];
+	const char *inputs[SIM_VALUES_MAX + 2]; /* what is read; NULL at the end */
 	struct job_text *text;
 	struct sweep sweep;
 	struct sim_config *configs; /* one a point */
@@ -64,7 +68,5 @@ int sim_command_close(struct writer *writer, int err);
 bool sim_command_whole(const struct sim_command *command);
 /* Lists every key and column; returns the exit code. */
 int sim_command_keys(void);
-/* Prints the last failure; returns its exit code, EXIT_USAGE for an option. */
-int sim_command_failed(int err);
 
 #endif

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -45,17 +47,57 @@ static int create_segment(struct trace_store *store)
 	return store->fd < 0 ? store->fd : 0;
 }
 
+/* Whether there is something in the place of the recording, and what else than a recording that is. */
+static int open_replaced(struct trace_store *store, bool *there)
+{
+	struct stat opened, named;
+	int fd;
+
+	*there = true;
+	while ((fd = open(store->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) >= 0) {
+		if (fstat(fd, &opened) || !S_ISREG(opened.st_mode))
+			break;
+		if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+			close(fd);
+			return failed(-EBUSY,
+				      "%s: another recorder is writing or about to replace it; "
+				      "choose another name, or end that one first",
+				      store->path);
+		}
+		store->replaced = fd;
+		/* Replaced by another one between open and lock: that is what counts. */
+		if (!stat(store->path, &named) && named.st_dev == opened.st_dev &&
+		    named.st_ino == opened.st_ino)
+			return 0;
+		close(fd);
+		store->replaced = -1;
+	}
+	*there = fd >= 0 || errno != ENOENT;
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
+/*
+ * Of several recorders that are to replace the same file one does: it has locked what is there, or was
+ * the first to make what was not.
+ */
 static int create(struct trace_store *store)
 {
+	int err = store->overwrite ? open_replaced(store, &store->replaces) : 0;
+
+	if (err)
+		return err;
 	store->first = UINT32_MAX;
 	snprintf(store->current, sizeof(store->current), "%s", store->path);
-	store->fd = files_create_unnamed(AT_FDCWD, store->path, 0600, store->overwrite);
+	store->fd = files_create_unnamed(AT_FDCWD, store->path, 0600, store->replaces);
 	if (store->fd < 0)
 		return store->fd;
+	flock(store->fd, LOCK_EX | LOCK_NB);
 	store->unnamed = fcntl(store->fd, F_DUPFD_CLOEXEC, 0);
 	if (store->unnamed >= 0)
 		return 0;
-	files_discard(store->fd, AT_FDCWD, store->path, store->overwrite);
+	files_discard(store->fd, AT_FDCWD, store->path, store->replaces);
 	return failed(-errno, "%s: cannot be created: %s", store->path, strerror(errno));
 }
 
@@ -94,7 +136,7 @@ int trace_store_open(struct trace_store *store, const struct trace_writer_config
 	int err;
 
 	memset(store, 0, sizeof(*store));
-	store->fd = store->unnamed = -1;
+	store->fd = store->unnamed = store->replaced = store->locked = -1;
 	store->ring = config->keep_ns || config->max_bytes;
 	store->overwrite = config->overwrite;
 	store->keep_ns = config->keep_ns;
@@ -238,10 +280,10 @@ int trace_store_commit(struct trace_store *store)
 
 	if (store->unnamed < 0)
 		return 0;
-	err = files_name(store->unnamed, AT_FDCWD, store->path, store->overwrite);
+	err = files_name(store->unnamed, AT_FDCWD, store->path, store->replaces);
 	if (err)
 		return err;
-	close(store->unnamed);
+	store->locked = store->unnamed;
 	store->unnamed = -1;
 	return store->overwrite ? trace_segments_remove(store->path, store->first) : 0;
 }
@@ -254,7 +296,7 @@ static void discard(struct trace_store *store)
 	for (const struct trace_segment *s = store->oldest; s; s = s->next)
 		if (!trace_segment_path(store->path, s->number, name))
 			unlink(name);
-	files_discard(store->unnamed, AT_FDCWD, store->path, store->overwrite);
+	files_discard(store->unnamed, AT_FDCWD, store->path, store->replaces);
 	close(store->unnamed);
 	store->unnamed = -1;
 }
@@ -269,6 +311,11 @@ int trace_store_close(struct trace_store *store)
 	if (store->fd >= 0 && close(store->fd))
 		err = failed(-errno, "%s: cannot be written: %s", store->current, strerror(errno));
 	store->fd = -1;
+	if (store->replaced >= 0)
+		close(store->replaced);
+	if (store->locked >= 0)
+		close(store->locked);
+	store->replaced = store->locked = -1;
 	for (struct trace_segment *s = store->oldest; s; s = next) {
 		next = s->next;
 		free(s);

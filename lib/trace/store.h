@@ -16,7 +16,6 @@
 
 #define TRACE_SEGMENT_DIGITS 6
 #define TRACE_RING_PARTS     8 /* segments that make up the kept time or size */
-#define TRACE_RING_MINIMUM   (1u << 20)
 
 struct trace_segment {
 	__u32 number;
@@ -34,7 +33,10 @@ struct trace_store {
 	int unnamed; /* `path` is still to be given to this descriptor; -1: has happened */
 	bool pipe;   /* not a regular file: what was written cannot be taken back */
 	bool overwrite;
-	__u32 first; /* segments below this number are replaced; the ring's own begin with it */
+	bool replaces; /* something has its name */
+	int replaced; /* the recording that this one takes the place of, locked; -1: none is there */
+	int locked;   /* this one's file, once it has its name: nobody else replaces it meanwhile */
+	__u32 first;  /* segments below this number are replaced; the ring's own begin with it */
 	__u64 keep_ns;
 	__u64 max_bytes;
 	__u64 bytes;	     /* of all files that exist now */

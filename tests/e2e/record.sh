@@ -37,6 +37,30 @@ done
 keeps "refused unasked" 1 'exists already; .*--force' "$FAULTLINE" record -o good.flt -- true
 equal "nothing else is left of all these" "$(ls)" "$(printf '%s\n' bin err good.flt noshell out)"
 
+# Of two that are to write the same file one does and the other one says so, whether there is an older one or not.
+for ((i = 0; i < 4; i++)); do
+	rm -f one.flt pair.*
+	((i % 2)) && cp good.flt one.flt
+	pair=()
+	for how in 1 2; do
+		"$FAULTLINE" record --force -o one.flt 2>pair.$how &
+		pair+=($!)
+		# Both at once, or the second one when the first one records.
+		[ $how$((i / 2)) = 11 ] && wait_for 60 grep -q 'recording into' pair.1
+	done
+	wait_for 60 grep -qsE 'another recorder is writing|exists already' pair.1 pair.2
+	wait_for 60 grep -qs 'recording into' pair.1 pair.2
+	kill "${pair[@]}" 2>/dev/null
+	codes=()
+	for recorder in "${pair[@]}"; do
+		wait "$recorder"
+		codes+=($?)
+	done
+	equal "two recorders of one file, $i: one is refused, one writes it" \
+		"$(printf '%s\n' "${codes[@]}" | sort | paste -sd ' ') $(recording one.flt && echo whole)" "0 1 whole"
+done
+rm -f one.flt pair.*
+
 # What is said when nothing has happened: no mean of no events, and not that something "does not match".
 "$FAULTLINE" record -o nothing.flt -- true 2>err
 check "nothing happened: the recorder's last line" grep -qE '^nothing.flt: [0-9]+ events? in [^,]*, [0-9.]+K, nothing lost$' err

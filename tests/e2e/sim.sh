@@ -147,7 +147,7 @@ refused 3 "entries=0: accepted: 1 to" point.ini
 refused 3 "did you mean bandwidth?" column.ini
 refused 3 "bad.log:1:" --trace bad.log
 refused 3 "neither a .flt recording" --trace noise.bin
-refused 1 "No such file" --trace nowhere.flt
+refused 3 "No such file" --trace nowhere.flt
 refused 2 "accepted: base, hypertrio" --preset hyper
 refused 2 "SECTION.KEY=V1,V2" --sweep devtlb
 refused 2 "accepted: auto" --format csv

@@ -188,7 +188,7 @@ refused 3 "directory: is a directory: accepted: a file" --trace directory
 refused 3 "/dev/zero: is a device" --format qemu --trace /dev/zero
 refused 3 "silent.log: accepted: lines of vtd_iotlb_page_update" --trace silent.log
 refused 3 "is no recording" --format flt --trace "$qemu"
-refused 1 "nowhere: No such file" --trace nowhere
+refused 3 "nowhere: No such file" --trace nowhere
 refused 3 "accepted: 0, or a multiple of the largest recorded page" --trace patched.log --set trace.apart=4K
 # Real page tables cannot hold what a recording may: the others can.
 { head -n 1 "$qemu"; head -n 1 "$qemu" | sed 's/slpte 0x[0-9a-f]*/slpte 0x83/'; } >sizes.log

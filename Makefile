@@ -22,7 +22,7 @@ CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread
 ifeq ($(SANITIZE),1)
-CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1
+CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1 -g1
 LDFLAGS  += -fsanitize=address,undefined
 endif
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \

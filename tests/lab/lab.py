@@ -29,6 +29,7 @@ def kernel_tree(kernel):
         raise image.Missing(f"kernel {kernel} cannot be had: {image.last_words(run)}")
     sys.stderr.write(run.stderr)
     tree = run.stdout.strip()
+    image.kernel_file(tree)  # before several guests ask for it at once
     return tree, os.listdir(os.path.join(tree, "lib", "modules"))[0]
 
 
@@ -136,7 +137,7 @@ def shell(options):
     try:
         initramfs = os.path.join(directory, "initramfs")
         image.build(boot, tree, found, initramfs)
-        args = machine.command(boot, os.path.join(tree, "vmlinuz"), initramfs, directory, True)
+        args = machine.command(boot, image.kernel_file(tree), initramfs, directory, True)
         print(f"{kernel} = {found}; Ctrl-D or Ctrl-A X ends it")
         return subprocess.run(args, preexec_fn=machine.die_with_parent, check=False).returncode
     finally:

@@ -40,14 +40,14 @@ def die_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def command(boot, vmlinuz, initramfs, directory, interactive):
+def command(boot, kernel, initramfs, directory, interactive):
     """QEMU's command line for a boot; disks are made sparse in directory."""
     # iommu comes first: QEMU wants it there before the devices it serves.
     # CPUs take turns: emulated side by side, one may run an instruction that another is just patching
     # (int3 of a function that gets its probe), which is QEMU's and not the kernel's fault.
     args = [QEMU, "-M", "q35,kernel-irqchip=split", "-accel", "tcg,thread=single", "-cpu", CPU, "-smp", str(boot.cpus),
             "-m", str(boot.memory), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            *scenario.IOMMUS[boot.iommu][1], "-kernel", vmlinuz, "-initrd", initramfs,
+            *scenario.IOMMUS[boot.iommu][1], "-kernel", kernel, "-initrd", initramfs,
             "-append", " ".join([COMMAND_LINE, boot.command_line(), "-- shell" if interactive else ""]).strip()]
     if boot.own_clock:
         # It counts what the guest computes, a ns an instruction, and sleeps as long as it is told: how

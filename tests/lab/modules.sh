@@ -30,38 +30,11 @@ needs() {
 	exit 1
 }
 
-# image_elf VMLINUZ TO: the kernel as an ELF file, out of its compressed image.
-image_elf() {
-	python3 - "$1" "$2" <<-'PYTHON'
-		import lzma, subprocess, sys
-		image = open(sys.argv[1], "rb").read()
-		def xz(at):
-		    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(image[at:])
-		def zstd(at):
-		    run = subprocess.run(["zstd", "-dc"], input=image[at:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-		    return run.stdout
-		for magic, unpack in ((b"\xfd7zXZ\0", xz), (b"\x28\xb5\x2f\xfd", zstd)):
-		    at = image.find(magic)
-		    while at >= 0:
-		        try:
-		            kernel = unpack(at)
-		        except lzma.LZMAError:
-		            kernel = b""
-		        if kernel.startswith(b"\x7fELF"):
-		            open(sys.argv[2], "wb").write(kernel)
-		            sys.exit(0)
-		        at = image.find(magic, at + 1)
-		sys.exit(f"no kernel found in {sys.argv[1]}")
-	PYTHON
-}
-
 # give_btf BUILD KERNEL: the kernel's types, where its headers come without.
 give_btf() {
 	local build=$1 vmlinux=$1/vmlinux
 	if [ ! -e "$vmlinux" ]; then
-		image_elf "$("$here/kernels.sh" image "$2")/vmlinuz" "$vmlinux.full"
-		objcopy --only-section=.BTF "$vmlinux.full" "$vmlinux" 2>/dev/null
-		rm "$vmlinux.full"
+		objcopy --only-section=.BTF "$(python3 "$here/image.py" "$("$here/kernels.sh" image "$2")")" "$vmlinux" 2>/dev/null
 	fi
 	# It patches numbers of types into modules that ask for them by name; ours does not.
 	if [ ! -e "$build/tools/bpf/resolve_btfids/resolve_btfids" ]; then

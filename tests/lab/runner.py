@@ -127,7 +127,7 @@ class Runner:
             os.makedirs(directory)
             initramfs = os.path.join(directory, "initramfs")
             image.build(part, tree, release, initramfs)
-            args = machine.command(part, os.path.join(tree, "vmlinuz"), initramfs, directory, False)
+            args = machine.command(part, image.kernel_file(tree), initramfs, directory, False)
             seconds, wrong, costs = machine.run(args, directory, part.cpu_limits())
             self.costs.append((boot.kernel, costs))
             os.unlink(initramfs)

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "injectors/emu/workload_driver.h"
@@ -109,7 +110,7 @@ static int answer(struct bench *bench, struct driver_queue *queue,
 		  const struct ring_descriptor *table, unsigned int count, __u16 id)
 {
 	unsigned int depth = bench->channel->config.queue_depth;
-	__u64 deadline = monotonic_ns() + 10 * NSEC_PER_SEC;
+	clock_t deadline = clock() + 10 * CLOCKS_PER_SEC; /* of CPU time */
 	const struct workload_io *io = NULL;
 	int status = -1;
 
@@ -120,7 +121,7 @@ static int answer(struct bench *bench, struct driver_queue *queue,
 	*(__u16 *)(queue->ring + ring_avail_offset(depth, queue->available++)) = id;
 	queue->unpublished = 1;
 	driver_kick(queue);
-	while (!io && monotonic_ns() < deadline)
+	while (!io && clock() < deadline)
 		io = driver_reap(queue, &status);
 	assert_non_null(io);
 	return status;
@@ -369,7 +370,7 @@ static void stop_interrupts_a_pause(void **state)
 	assert_int_equal(workload_result(workload)->ios, 0);
 	workload_destroy(workload);
 	bench_close(&bench);
-	assert_true(monotonic_ns() - start < NSEC_PER_SEC);
+	assert_true(monotonic_ns() - start < bench.port.fault_ns);
 }
 
 int main(void)

@@ -70,7 +70,7 @@ static int take_host(void *self, const struct host_info *host)
 	(void)self;
 	began_ns = host->start_ns;
 	/* A recorder that is held up as soon as programs were let go. */
-	for (int i = 0; waits_for_the_end && i < 20000 && !capture_is_over(capture); i++)
+	while (waits_for_the_end && !capture_is_over(capture))
 		usleep(1000);
 	return 0;
 }

@@ -57,16 +57,17 @@ static void wait_for_stop(void *argument)
 {
 	struct shared *mine = argument;
 
-	usleep(300000);
+	while (!__atomic_load_n(&mine->progressed, __ATOMIC_ACQUIRE))
+		usleep(1000);
 	kill(getppid(), SIGINT);
-	for (int i = 0; i < 2000 && !guardian_stop; i++)
+	while (!guardian_stop)
 		usleep(1000);
 	mine->stopped = guardian_stop;
 }
 
 static void count_progress(void *argument, double seconds)
 {
-	((struct shared *)argument)->progressed += seconds > 0;
+	__atomic_add_fetch(&((struct shared *)argument)->progressed, seconds > 0, __ATOMIC_RELEASE);
 }
 
 static void a_child_that_ends_is_no_error(void **state)

@@ -244,7 +244,7 @@ static void a_stop_in_the_middle_of_faults_ends_everything(void **state)
 		assert_int_equal(machine_wait(machine, 50 * NSEC_PER_MSEC, &no_stop), -ETIMEDOUT);
 		begun = monotonic_ns();
 		machine_stop(machine);
-		assert_true(monotonic_ns() - begun < 10 * NSEC_PER_SEC);
+		assert_true(monotonic_ns() - begun < slow.delay_ns);
 		machine_totals(machine, &totals);
 		assert_int_equal(totals.violations, 0);
 		assert_true(totals.service.groups > 0);

@@ -195,6 +195,23 @@ static void build(void)
 	}
 }
 
+/* A busy machine may not let all of them run in that time. */
+static bool all_had_their_share(void)
+{
+	struct guest_memory_stats stats;
+	struct lookup_stats looked = {0};
+
+	for (int i = 0; i < DEVICES; i++) {
+		lookup_stats(lookups[i], &looked);
+		if (looked.faults <= 100)
+			return false;
+	}
+	guest_memory_stats(memory, &stats);
+	/* The last device is the ATS one. */
+	return looked.iotlb_hits > 100 && looked.iotlb_misses > 100 && stats.evicted_minor > 100 &&
+	       stats.evicted_major > 100;
+}
+
 static void no_dma_touches_a_reclaimed_frame(void **state)
 {
 	static struct actor actors[ACTORS];
@@ -212,7 +229,9 @@ static void no_dma_touches_a_reclaimed_frame(void **state)
 	}
 	for (uintptr_t i = 0; i < 2; i++)
 		pthread_create(&reclaimers[i], NULL, run_reclaimer, (void *)i);
-	nanosleep(&run, NULL);
+	do
+		nanosleep(&run, NULL);
+	while (!all_had_their_share());
 	atomic_store(&stop, true);
 	for (int i = 0; i < ACTORS; i++)
 		pthread_join(actors[i].thread, NULL);
@@ -227,13 +246,10 @@ static void no_dma_touches_a_reclaimed_frame(void **state)
 	for (int i = 0; i < DEVICES; i++) {
 		lookup_stats(lookups[i], &looked);
 		assert_int_equal(looked.order_violations, 0);
-		assert_true(looked.faults > 100);
 	}
-	assert_true(looked.iotlb_hits > 100 && looked.iotlb_misses > 100); /* the ATS device's */
 	assert_int_equal(misplaced, 0);
 	assert_int_equal(failures, 0);
 	assert_int_equal(stats.dma_violations, 0);
-	assert_true(stats.evicted_minor > 100 && stats.evicted_major > 100);
 	for (int i = 0; i < ACTORS; i++) {
 		for (int page = 0; page < PAGES; page++)
 			assert_int_equal(((__u64 *)guest_memory_cpu(memory, PAGE(page)))[i + 1],

@@ -362,13 +362,22 @@ static void loss_is_told_and_is_the_exit_status(void **state)
 static void gap_in_a_recording_does_not_hang(void **state)
 {
 	struct fixture *f = *state;
+	clock_t begin = clock();
 
 	record(f, 0, START + 365ull * 86400 * SECOND);
-	alarm(20);
 	top(f, "-i", f->recording, "--csv", NULL);
-	alarm(0);
 	assert_int_equal(f->status, EXIT_OK);
+	assert_true(clock() - begin < 20 * CLOCKS_PER_SEC);
 	assert_true(strlen(f->text) < OUTPUT / 2);
+}
+
+/* What the replay asks to sleep, in place of the C library's: how long that takes is up to the machine. */
+static __u64 asked_ns;
+
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	asked_ns += (__u64)time->tv_sec * SECOND + (__u64)time->tv_nsec;
+	return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left) ? -1 : 0;
 }
 
 static void speed_paces_the_replay(void **state)
@@ -377,12 +386,14 @@ static void speed_paces_the_replay(void **state)
 	struct timespec from, to_time;
 	double seconds;
 
+	asked_ns = 0;
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	top(f, "-i", f->recording, "-b", "--speed", "10", NULL);
 	clock_gettime(CLOCK_MONOTONIC, &to_time);
 	seconds = (double)(to_time.tv_sec - from.tv_sec) +
 		  (double)(to_time.tv_nsec - from.tv_nsec) / 1e9;
-	assert_true(seconds >= (SECONDS - 1) / 10.0 && seconds < SECONDS);
+	assert_true(seconds >= (SECONDS - 1) / 10.0);
+	assert_true(asked_ns <= (SECONDS + 1) * SECOND / 10);
 }
 
 static void damage_is_reported_after_what_can_be_read(void **state)

@@ -13,6 +13,7 @@
 #include "lib/base/fail.h"
 #include "lib/capture/access_log.h"
 #include "lib/capture/emulator.h"
+#include "lib/capture/permission.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/objects.h"
 #include "tools/doctor_checks.h"
@@ -53,7 +54,11 @@ static void privileges(struct host_check *check)
 {
 	check->name = "root";
 	if (geteuid())
-		check_bad(check, "not root: nothing can be watched", "sudo faultline doctor");
+		check_bad(check, "not root: this user sees nothing of the above",
+			  permission_remedy());
+	else if (permission_lacking())
+		check_bad(check, "root, but may not load BPF programs: nothing can be watched",
+			  permission_remedy());
 	else
 		check_good(check, "root");
 }

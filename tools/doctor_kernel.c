@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/capture/functions.h"
+#include "lib/capture/permission.h"
 #include "tools/doctor_checks.h"
 
 static bool has(const struct btf *types, const char *name, __u32 kind)
@@ -33,7 +34,7 @@ static bool functions_work(const struct btf *kernel)
 {
 	__s32 any = kernel ? btf__find_by_name_kind(kernel, "handle_mm_fault", BTF_KIND_FUNC) : -1;
 
-	return !geteuid() && any > 0 && !function_try(any, 0, false);
+	return !permission_lacking() && any > 0 && !function_try(any, 0, false);
 }
 
 static void functions(struct host_check *check, const struct btf *kernel)
@@ -44,8 +45,8 @@ static void functions(struct host_check *check, const struct btf *kernel)
 	check->name = "kernel functions";
 	if (fentry)
 		check_good(check, kprobes ? "fentry, kprobes" : "fentry; no kprobes");
-	else if (geteuid())
-		check_bad(check, "only root can try fentry", "sudo faultline doctor");
+	else if (permission_lacking())
+		check_bad(check, "who may not attach to them cannot try", permission_remedy());
 	else if (kprobes)
 		check_bad(check, "no fentry, only kprobes: most kernel stages are unseen",
 			  "a kernel with CONFIG_FUNCTION_TRACER and "

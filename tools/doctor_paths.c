@@ -8,6 +8,7 @@
 #include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
 #include "lib/capture/complaint.h"
+#include "lib/capture/permission.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -72,6 +73,7 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 {
 	const struct host_check *missing = missing_for(checks, count, path);
 	const char *caveat = caveat_of(checks, count, path);
+	const char *lacking = count ? permission_lacking() : NULL; /* of this host */
 
 	verdict->watched = watched_path(a->session, a->silent, path);
 	verdict->why = watched_reasons(a->session, a->silent, path);
@@ -79,7 +81,11 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 	verdict->below = NULL;
 	if (!verdict->why)
 		return false;
-	if (missing) {
+	/* What is there is not this user's: that goes before what some of the path would lack. */
+	if (lacking && strstr(verdict->why, lacking)) {
+		verdict->below = "root";
+		verdict->change = permission_remedy();
+	} else if (missing) {
 		if (verdict->watched.state == WATCHED_WHOLE ||
 		    verdict->watched.state == WATCHED_PARTLY)
 			verdict->watched.state = missing->partial ? WATCHED_PARTLY : WATCHED_NOT;

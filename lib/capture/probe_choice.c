@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/capture/functions.h"
+#include "lib/capture/permission.h"
 #include "lib/capture/probe_set.h"
 
 #define STACKS_PER_SECOND 10000 /* per CPU; a microsecond each: a hundredth of its time at most */
@@ -83,7 +83,7 @@ static int functions_possible(const struct btf *kernel)
 {
 	__s32 any = btf__find_by_name_kind(kernel, "handle_mm_fault", BTF_KIND_FUNC);
 
-	return geteuid() || any < 0 ? 0 : function_try(any, 0, false);
+	return permission_lacking() || any < 0 ? 0 : function_try(any, 0, false);
 }
 
 /* The last way of a row that is one function: others are for kernels of two. */

@@ -2,10 +2,10 @@
 /* Which ways of a row of the probe table exist on this kernel, one after the other. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/capture/functions.h"
+#include "lib/capture/permission.h"
 #include "lib/capture/probe_set.h"
 
 /* RDMA devices fault on demand through this function of the probe table. */
@@ -21,7 +21,7 @@ static const char *const attach_names[] = {"",		"usdt faultline:", "tp_btf ",
 /* Older kernels let no program see a function of more arguments: tried once. */
 static bool many_arguments(struct probe_set *set, const struct kernel_function *function)
 {
-	if (geteuid())
+	if (permission_lacking())
 		return true;
 	if (set->many_arguments == UNTRIED)
 		set->many_arguments = function_try(function->function_id, function->types, true);

@@ -155,7 +155,20 @@ void probe_set_destroy(struct probe_set *set)
 	free(set);
 }
 
-void probe_set_pretend(struct probe_set *set, const char *note)
+void probe_set_refuse(struct probe_set *set, const char *reason)
+{
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+
+		/* Of what is not there its absence is the reason. */
+		if (!probe->way || probe->info.state == PROBE_DISABLED || probe->info.reason[0])
+			continue;
+		probe->info.state = PROBE_OFF;
+		snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
+	}
+}
+
+void probe_set_pretend(struct probe_set *set)
 {
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
@@ -163,7 +176,7 @@ void probe_set_pretend(struct probe_set *set, const char *note)
 		if (!probe->way || probe->way->kind == ATTACH_USDT)
 			continue;
 		probe_turn_on(probe);
-		snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", note);
+		probe->info.reason[0] = '\0';
 	}
 }
 

@@ -132,8 +132,9 @@ void probe_set_no_emulator(struct probe_set *set, const char *reason);
  * list instead (tracefs), which takes it a while to print. Believes the types without that.
  */
 void probe_set_check_traceable(struct probe_set *set);
-/* For a report that attaches nothing: rows that could be attached are on, with a note. */
-void probe_set_pretend(struct probe_set *set, const char *note);
+/* For a report that attaches nothing: rows that could be attached are on; or, for that reason, none. */
+void probe_set_pretend(struct probe_set *set);
+void probe_set_refuse(struct probe_set *set, const char *reason);
 void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, const char *path);
 /*
  * Loads and attaches the rows whose module has been loaded since, or whose place is there now. Cheap

@@ -9,20 +9,24 @@
 #include "lib/capture/capture.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/host.h"
+#include "lib/capture/permission.h"
 #include "lib/capture/probes.h"
 #include "lib/capture/usdt.h"
 
 #define SMALL_RING 4096
 
-/* Loading asks the verifier; who may not load learns what exists. */
-static void try_loading(struct probe_set *set, struct shared_maps *maps)
+/*
+ * Loading asks the verifier; what it lets pass would be attached. NULL, or why nothing would be: who may
+ * not attach learns what there is, and that it is not for them.
+ */
+static const char *try_loading(struct probe_set *set, struct shared_maps *maps)
 {
-	if (geteuid()) {
-		probe_set_pretend(set, "exists; only root can try it");
-		return;
-	}
-	if (!shared_maps_create(maps, SMALL_RING) && !probe_set_load(set, maps))
-		probe_set_pretend(set, "");
+	if (permission_lacking())
+		return permission_lacking();
+	if (shared_maps_create(maps, SMALL_RING) || probe_set_load(set, maps))
+		return failure_text();
+	probe_set_pretend(set);
+	return NULL;
 }
 
 static void look_at_emulator(struct probe_set *set, const char *asked)
@@ -50,6 +54,8 @@ int capture_probe_report(const struct capture_config *config, struct stream sink
 	struct shared_maps maps = {};
 	struct host_info host;
 	struct probe_set *set;
+	char reason[REASON_TEXT];
+	const char *refusal;
 	int error;
 
 	objects_verbose(config->verbose);
@@ -57,8 +63,11 @@ int capture_probe_report(const struct capture_config *config, struct stream sink
 	if (error)
 		return error;
 	probe_set_check_traceable(set);
-	try_loading(set, &maps);
+	refusal = try_loading(set, &maps);
+	snprintf(reason, sizeof(reason), "%s", refusal ?: "");
 	look_at_emulator(set, config->emulator);
+	if (refusal)
+		probe_set_refuse(set, reason);
 	host_describe(&host);
 	error = sink.ops->host ? sink.ops->host(sink.self, &host) : 0;
 	for (int i = 0; !error && i < PROBE_COUNT; i++)

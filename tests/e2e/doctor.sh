@@ -57,6 +57,32 @@ check "paths and probes agree" python3 - <<-'END'
 	    expected = "shown" if states.count("ok") == len(states) else "partly" if "ok" in states else "not shown"
 	    assert paths[path]["state"] == expected, path
 END
+# It tells what its own user can see: nothing, without root, and without what the kernel asks of root.
+seen_by() { # NAME WHY COMMAND...
+	local name=$1 why=$2
+	shift 2
+	"$@" --emulator "$INJECT" --csv=- --table paths >"$name.csv" 2>/dev/null
+	check "doctor shows a $name nothing, and says what would change it" python3 - "$name.csv" "$why" <<-'END'
+		import csv, sys
+		whole = {row["path"]: row for row in csv.DictReader(open("paths.csv"))}
+		rows = list(csv.DictReader(open(sys.argv[1])))
+		assert len(rows) == len(whole)
+		shown = [row for row in rows if whole[row["path"]]["state"] == "shown"]
+		assert len(shown) >= 3, shown
+		for row in rows:
+		    assert row["state"] == "not shown" and row["on"] == "0" and row["why"] and row["change"], row
+		for row in shown:
+		    assert sys.argv[2] in row["why"] and "in this kernel" not in row["why"], row
+	END
+	"$@" --emulator "$INJECT" >"$name.txt" 2>/dev/null
+	check "and counts no probe for a $name" grep -q '^0 of [0-9]* probes can be attached' "$name.txt"
+}
+chmod 755 . && install "$FAULTLINE" "$INJECT" .
+INJECT=$PWD/faultline-inject seen_by user "only root may" \
+	setpriv --reuid=65534 --regid=65534 --clear-groups ./faultline doctor
+seen_by "root without capabilities" "may not load BPF programs" \
+	setpriv --bounding-set=-bpf,-sys_admin,-perfmon ./faultline doctor
+seen_by "root of a user namespace" "may not load BPF programs" unshare --user --map-root-user ./faultline doctor
 check "of a recording it tells what that could show" bash -c \
 	"$FAULTLINE doctor probes.flt --csv=- --table probes | cut -d, -f1,2 | sed 's/,on/,ok/' >recorded.states && \
 	$FAULTLINE doctor --emulator '$INJECT' --csv=- --table probes 2>/dev/null | cut -d, -f1,2 | cmp - recorded.states"

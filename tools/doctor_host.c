@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/proc.h"
 #include "lib/capture/access_log.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/permission.h"
@@ -99,7 +100,15 @@ static void machines(struct host_check *check)
 static void pids(struct host_check *check)
 {
 	check->name = "pids";
-	if (pid_namespace_is_initial())
+	if (!proc_is_ours())
+		check_bad(
+			check,
+			"/proc is of another pid namespace: processes are neither named nor found",
+			"mount that of this one on /proc (unshare --mount-proc)");
+	else if (proc_is_foreign())
+		check_good(check, "of a namespace of its own; /proc is of another, and not what is "
+				  "read: one of our own is");
+	else if (pid_namespace_is_initial())
 		check_good(check, "those of the host");
 	else if (pid_to_kernel((__u32)getpid()))
 		check_good(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "injectors/real/cgroup.h"
+#include "lib/base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ static int own_directory(const struct target *target, char *name, size_t size)
 	if (!base)
 		return failed(-ENOENT, "--reclaim: cgroup v2 is not mounted: mount -t cgroup2 none "
 				       "/sys/fs/cgroup");
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", target->pid);
+	snprintf(path, sizeof(path), "%s/%d/cgroup", proc_root(), target->pid);
 	file = fopen(path, "re");
 	while (file && err && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';

@@ -12,6 +12,7 @@
 
 #include "injectors/real/pages.h"
 #include "lib/base/fail.h"
+#include "lib/base/proc.h"
 
 const char *page_kind_name(enum page_kind kind)
 {
@@ -34,7 +35,7 @@ static enum page_kind kind_of_file(pid_t pid, const struct mapping *mapping)
 	bool known;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, mapping->start,
+	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", proc_root(), pid, mapping->start,
 		 mapping->end);
 	/* O_PATH: opening a device may have effects. */
 	fd = open(path, O_PATH | O_CLOEXEC);
@@ -92,7 +93,7 @@ int mappings_read(struct mappings *mappings, pid_t pid)
 	FILE *file;
 
 	*mappings = (struct mappings){0};
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "%s/%d/maps", proc_root(), pid);
 	file = fopen(path, "re");
 	if (!file)
 		return failed(errno == ENOENT ? -ESRCH : -errno, "%s: %s", path, strerror(errno));

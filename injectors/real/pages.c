@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/proc.h"
 
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
@@ -37,7 +38,7 @@ int pages_open(struct pages *pages, pid_t pid)
 	char path[64];
 
 	*pages = (struct pages){.pid = pid, .pagemap = -1, .flags = -1, .counts = -1};
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	snprintf(path, sizeof(path), "%s/%d/pagemap", proc_root(), pid);
 	pages->pagemap = open_file(path);
 	if (pages->pagemap >= 0)
 		pages->flags = open_file("/proc/kpageflags");
@@ -159,7 +160,7 @@ int pages_cached(pid_t pid, const struct mapping *mapping, __u64 address, size_t
 	void *window;
 	int fd, err;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, mapping->start,
+	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", proc_root(), pid, mapping->start,
 		 mapping->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

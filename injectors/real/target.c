@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/proc.h"
 #include "lib/capture/machines.h"
 #include "lib/capture/process.h"
 
@@ -31,7 +32,7 @@ static bool runs_our_program(pid_t pid)
 	struct stat theirs, ours;
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	snprintf(path, sizeof(path), "%s/%d/exe", proc_root(), pid);
 	if (stat(path, &theirs) || stat("/proc/self/exe", &ours))
 		return false;
 	if (same_file(&theirs, &ours))
@@ -51,7 +52,7 @@ static pid_t parent_of(pid_t pid)
 	pid_t parent = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	snprintf(path, sizeof(path), "%s/%d/stat", proc_root(), pid);
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
@@ -78,7 +79,7 @@ static int require_memory(const struct target *target)
 	FILE *file;
 	int c;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
+	snprintf(path, sizeof(path), "%s/%d/maps", proc_root(), target->pid);
 	file = fopen(path, "re");
 	if (!file)
 		return failed(-errno, "%s: %s", path, strerror(errno));
@@ -111,6 +112,8 @@ int target_open(struct target *target, pid_t pid, const char *device,
 	int err;
 
 	*target = (struct target){.pid = pid, .pidfd = -1, .start = process_start((__u32)pid)};
+	if (!proc_is_ours())
+		return failed_in(-ENOTSUP, "process %d", pid);
 	if (!target->start)
 		return failed(-ESRCH, "there is no process %d", pid);
 	process_describe((__u32)pid, target->name, &cgroup);
@@ -151,7 +154,7 @@ static bool has_open(pid_t pid, dev_t device)
 	bool found = false;
 	DIR *directory;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "%s/%d/fd", proc_root(), pid);
 	directory = opendir(path);
 	while (directory && !found && (entry = readdir(directory)) != NULL)
 		found = !fstatat(dirfd(directory), entry->d_name, &status, 0) &&
@@ -176,7 +179,7 @@ static int holders_of_file(const char *path, pid_t *pids, size_t most)
 			      "(/dev/vfio/12, /dev/infiniband/uverbs0), or the name of an emulated "
 			      "device (tenant/device)",
 			      path);
-	directory = opendir("/proc");
+	directory = opendir(proc_root());
 	while (directory && count < most && (entry = readdir(directory)) != NULL) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 

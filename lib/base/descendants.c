@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/proc.h"
 
 struct process {
 	pid_t pid, parent;
@@ -31,13 +32,13 @@ int descendants_adopt(void)
 /* False for what is gone, or has ended and only waits to be reaped. */
 static bool look_up(pid_t pid, struct process *process)
 {
-	char path[32], text[512];
+	char path[64], text[512];
 	const char *fields;
 	size_t length;
 	FILE *file;
 	char state;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	snprintf(path, sizeof(path), "%s/%d/stat", proc_root(), pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
@@ -60,7 +61,7 @@ static size_t list(struct process **processes)
 {
 	size_t count = 0, room = 0;
 	struct dirent *entry;
-	DIR *directory = opendir("/proc");
+	DIR *directory = opendir(proc_root());
 
 	*processes = NULL;
 	while (directory && (entry = readdir(directory))) {

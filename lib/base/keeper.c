@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/base/descendants.h"
+#include "lib/base/proc.h"
 
 struct keeper {
 	int channel;
@@ -95,6 +96,7 @@ static void close_others(unsigned int channel)
 	if (channel > STDERR_FILENO + 1)
 		close_range(STDERR_FILENO + 1, channel - 1, 0);
 	close_range(channel + 1, ~0u, 0);
+	proc_forget();
 }
 
 _Noreturn void keeper_main(int channel, void (*body)(pid_t keeper, void *argument), void *argument)

@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/proc.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
 #include "lib/capture/inside.h"
@@ -81,6 +82,8 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 	__u32 kernel = process_start(pid) ? pid_to_kernel(pid) : 0;
 	__u8 wanted = 1;
 
+	if (!proc_is_ours())
+		return failed_in(-ENOTSUP, "pid %u", pid);
 	if (!process_start(pid))
 		return failed(-ESRCH, "pid %u: there is no such process", pid);
 	if (!kernel)

@@ -16,6 +16,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/proc.h"
 #include "lib/capture/access_reader.h"
 #include "lib/capture/observer.h"
 #include "lib/capture/pid_namespace.h"
@@ -233,7 +234,7 @@ static int believe(struct machines *m, struct machine *machine, struct hello *he
 	if (peer.uid || peer.pid <= 0)
 		return failed(-EPERM, "process %d of user %u speaks for a machine", peer.pid,
 			      peer.uid);
-	snprintf(path, sizeof(path), "/proc/%d/exe", peer.pid);
+	snprintf(path, sizeof(path), "%s/%d/exe", proc_root(), peer.pid);
 	executable = open(path, O_RDONLY | O_CLOEXEC);
 	if (executable < 0)
 		return failed(-errno, "%s: %s", path, strerror(errno));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/process.h"
 
+#include "lib/base/proc.h"
 #include "lib/capture/pid_namespace.h"
 
 #include <limits.h>
@@ -15,7 +16,7 @@ static bool read_file(__u32 pid, const char *name, char *text, size_t bytes)
 	size_t got;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	snprintf(path, sizeof(path), "%s/%u/%s", proc_root(), pid, name);
 	file = fopen(path, "re");
 	if (!file)
 		return false;

@@ -63,7 +63,11 @@ check "and it is named" grep -q 'pid 4000000: there is no such process' err
 # Recorder and machine in one namespace; then the machine in one of its own, watched from outside.
 check "a machine beside the recorder" "${inside[@]}" "$FAULTLINE" record -o beside.flt -- "$INJECT" run short.ini
 check "a machine in a namespace below the recorder's" "$FAULTLINE" record --as-root -o below.flt -- "${inside[@]}" "$INJECT" run short.ini
-for case in beside below; do
+# A namespace of its own with the /proc of another one: numbers there are other processes.
+foreign=(unshare --pid --fork)
+check "a machine beside the recorder, with the /proc of others" "${foreign[@]}" "$FAULTLINE" record --as-root -o foreign.flt -- "$INJECT" run short.ini
+equal "and its process is named" "$("$FAULTLINE" report foreign.flt --csv=- --table devices | awk -F, '$4 == "emulated" {print $8}')" faultline-injec
+for case in beside below foreign; do
 	equal "$case: the device is there once" "$(emulated $case.flt)" vm/disk
 	equal "$case: it faulted under its name" "$(faulted $case.flt)" vm/disk
 	equal "$case: its I/Os" "$("$FAULTLINE" report $case.flt --csv=- --table loss | sed -n 's/^access_received,//p')" 101
@@ -71,6 +75,17 @@ done
 
 "${inside[@]}" "$FAULTLINE" doctor -v >out 2>&1
 check "doctor says whose numbers these are" grep -q '^pids .*of a namespace of its own' out
+# A number that nobody has out there.
+cat >by-number <<END
+while sleep 1000 & [ -e /proc/\$! ]; do :; done
+"$FAULTLINE" record -q --kind cpu_fault -p \$! --duration 100ms -o number.flt && echo recorded
+kill \$!
+END
+equal "a process that /proc does not list" "$(timeout 60 "${foreign[@]}" bash by-number 2>&1 | tail -n 1)" recorded
+"${foreign[@]}" "$FAULTLINE" doctor -v >out 2>&1
+check "doctor says whose /proc it is" grep -q '^pids  *ok  *of a namespace of its own; /proc is of another' out
+"${foreign[@]}" setpriv --bounding-set=-sys_admin "$FAULTLINE" doctor -v >out 2>&1
+check "and that without one nobody is named" grep -q '^pids  *missing  */proc is of another pid namespace' out
 "$FAULTLINE" doctor -v >out 2>&1
 check "and outside that they are the host's" grep -q '^pids .*those of the host' out
 finish

@@ -17,4 +17,7 @@ guest() {
 	fi
 	unshare --pid --fork --mount-proc faultline doctor -v >doctor.out 2>&1
 	equal "doctor says that the kernel translates" "$(grep -c '^pids  *ok  *of a namespace of its own' doctor.out)" 1
+	# With the /proc of another namespace it reads a mount of its own.
+	unshare --pid --fork faultline doctor -v >foreign.out 2>&1
+	equal "and whose /proc it is" "$(grep -c '^pids  *ok  *of a namespace of its own; /proc is of another' foreign.out)" 1
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/base/proc.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+
+#define NOWHERE "/proc/self/nowhere"
+
+static struct {
+	pthread_once_t once;
+	char root[64];
+	bool foreign;
+	int error; /* of mounting our own */
+} proc = {.once = PTHREAD_ONCE_INIT};
+
+/* The file lists our number in the namespace that is mounted, then in each one below it, down to ours. */
+static bool is_foreign(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	int first = getpid(), second = 0;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "NSpid: %d %d", &first, &second) >= 1)
+			break;
+	if (file)
+		fclose(file);
+	return second || first != getpid();
+}
+
+/* It goes with its descriptor, which is open as long as the program runs. */
+static int mount_own(void)
+{
+	int context = fsopen("proc", FSOPEN_CLOEXEC), mount = -1, error;
+
+	if (context >= 0 && !fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		mount = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_RDONLY);
+	error = mount < 0 ? -errno : mount;
+	if (context >= 0)
+		close(context);
+	return error;
+}
+
+static void look(void)
+{
+	int own = 0;
+
+	snprintf(proc.root, sizeof(proc.root), "/proc");
+	proc.foreign = is_foreign();
+	if (!proc.foreign)
+		return;
+	own = mount_own();
+	if (own < 0) {
+		proc.error = own;
+		snprintf(proc.root, sizeof(proc.root), NOWHERE);
+	} else {
+		/* `self` is right in every namespace that knows us. */
+		snprintf(proc.root, sizeof(proc.root), "/proc/self/fd/%d", own);
+	}
+}
+
+const char *proc_root(void)
+{
+	pthread_once(&proc.once, look);
+	return proc.root;
+}
+
+void proc_forget(void)
+{
+	proc.once = (pthread_once_t)PTHREAD_ONCE_INIT;
+	proc.error = 0;
+}
+
+bool proc_is_ours(void)
+{
+	proc_root();
+	if (proc.error)
+		failed(proc.error,
+		       "/proc is of another pid namespace, and one of our own cannot be mounted: "
+		       "%s; mount it (unshare --mount-proc)",
+		       strerror(-proc.error));
+	return !proc.error;
+}
+
+bool proc_is_foreign(void)
+{
+	proc_root();
+	return proc.foreign;
+}

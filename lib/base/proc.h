@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where to read of processes by their numbers in our own pid namespace. What is mounted at /proc may be
+ * of another one (`unshare --pid --fork` without --mount-proc), where the same number is another process.
+ */
+#ifndef FAULTLINE_PROC_H
+#define FAULTLINE_PROC_H
+
+#include <stdbool.h>
+
+/* "/proc", else a mount of our own that nobody else sees; without either a path that leads nowhere. */
+const char *proc_root(void);
+/* After a child has closed what it did not open: its next look has a mount of its own. */
+void proc_forget(void);
+/* Whether it leads somewhere; the sentence if it does not. */
+bool proc_is_ours(void);
+/* Whether /proc itself is of another namespace, mount of our own or not. */
+bool proc_is_foreign(void);
+
+#endif

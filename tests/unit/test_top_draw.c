@@ -343,6 +343,7 @@ static void no_size_crashes(void **state)
 					f->canvas.unicode = unicode;
 					f->view.screen = (enum top_screen)screen;
 					draw(f, rows, columns);
+					assert_int_equal(f->canvas.overdrawn, 0);
 				}
 }
 

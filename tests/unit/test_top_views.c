@@ -39,6 +39,7 @@ struct fixture {
 	struct top_detail detail;
 	struct top_view view;
 	struct canvas canvas;
+	struct layout layout;
 	__u32 order[64];
 	__u64 ids[64];
 	size_t count;
@@ -482,7 +483,6 @@ static void a_window_over_all_is_since_the_start(void **state)
 static const char *draw(struct fixture *f, int rows, int columns)
 {
 	struct layout_wish wish = {0};
-	struct layout layout;
 	char finding[FINDING_TEXT];
 	size_t used = 0;
 
@@ -492,10 +492,10 @@ static const char *draw(struct fixture *f, int rows, int columns)
 		draw_view_wish(&f->model, &wish);
 	assert_int_equal(canvas_resize(&f->canvas, rows, columns), 0);
 	if (f->view.screen == SCREEN_DETAIL)
-		layout_detail(&layout, rows, columns, &wish);
+		layout_detail(&f->layout, rows, columns, &wish);
 	else
-		layout_main(&layout, rows, columns, &wish);
-	draw_screen(&f->canvas, &(struct top_picture){&f->model, &f->detail, &f->view, &layout,
+		layout_main(&f->layout, rows, columns, &wish);
+	draw_screen(&f->canvas, &(struct top_picture){&f->model, &f->detail, &f->view, &f->layout,
 						      f->order, f->count, 0});
 	for (int row = 0; row < rows; row++) {
 		canvas_read_row(&f->canvas, row, f->text + used, TEXT - used);
@@ -582,12 +582,81 @@ static void every_size_can_be_drawn(void **state)
 				assert_int_equal(collect_row(f->collector, &f->detail, &f->view),
 						 0);
 			for (int rows = 1; rows <= 40; rows += 3)
-				for (int columns = 1; columns <= 200; columns += 7)
+				for (int columns = 1; columns <= 200; columns += 7) {
 					draw(f, rows, columns);
+					assert_int_equal(f->canvas.overdrawn, 0);
+				}
 		}
 		f->view.screen = SCREEN_MAIN;
 		draw(f, 8, 40);
 		needs(f->text, views[v]->name);
+	}
+}
+
+/* What stands between the table's heading and the footer, its rows joined by blanks. */
+static const char *table_of(struct fixture *f)
+{
+	static char text[TEXT];
+	const char *at = f->text;
+	size_t used = 0;
+
+	for (int row = 0; row < f->layout.table.row; row++)
+		at = strchr(at, '\n') + 1;
+	for (int row = 0; row < f->layout.table.rows; row++) {
+		size_t length = strcspn(at, "\n");
+
+		used += (size_t)snprintf(text + used, TEXT - used, "%s%.*s", row ? " " : "",
+					 (int)length, at);
+		at += length + 1;
+	}
+	return text;
+}
+
+/* Of a view without rows: all that it says where there is room, else a mark that some is missing. */
+static void nothing_is_whole_or_marked(struct fixture *f, unsigned int v, int rows, int columns)
+{
+	const struct view *view = views[v];
+	char said[128];
+
+	draw(f, rows, columns);
+	assert_int_equal(f->canvas.overdrawn, 0);
+	if (strpbrk(table_of(f), "~>"))
+		return;
+	snprintf(said, sizeof(said), "%s in 00:00:01.",
+		 v == VIEW_FAULTS ? "No I/O page fault and no device" : view->nothing);
+	if (!strstr(table_of(f), said))
+		fail_msg("%s, %d x %d: '%s' is not whole:\n%s", view->name, columns, rows, said,
+			 f->text);
+	for (int i = 0; v != VIEW_FAULTS && i < VIEW_PATHS && view->paths[i] != PATH_NONE; i++)
+		if (f->model.watched[view->paths[i]] != WATCHED_UNKNOWN)
+			needs(table_of(f), path_name(view->paths[i]));
+}
+
+/* Every view, empty with and without known paths, at every size from the least one on. */
+static void no_text_is_on_another_or_left_out_without_a_mark(void **state)
+{
+	struct fixture *f = *state;
+
+	look(f, START + SECOND);
+	for (unsigned int v = 0; v < VIEWS; v++) {
+		show(f, v, LATENCY_WINDOW);
+		for (int known = 0; known < 2; known++) {
+			for (int path = 0; path < PATH_COUNT; path++)
+				f->model.watched[path] = known ? WATCHED_NOT : WATCHED_UNKNOWN;
+			for (int rows = LAYOUT_MIN_ROWS; rows <= 30; rows++)
+				for (int columns = LAYOUT_MIN_COLUMNS; columns <= 100; columns++)
+					nothing_is_whole_or_marked(f, v, rows, columns);
+		}
+	}
+	/* Every tab is there, or the row of tabs says that it has more. */
+	for (int columns = LAYOUT_MIN_COLUMNS; columns <= 100; columns++) {
+		char row[128];
+
+		draw(f, 24, columns);
+		canvas_read_row(&f->canvas, f->layout.tabs.row, row, sizeof(row));
+		if (!strpbrk(row, "~>"))
+			for (unsigned int v = 0; v < VIEWS; v++)
+				needs(row, views[v]->name);
 	}
 }
 
@@ -771,6 +840,7 @@ int main(void)
 		with_analysis(classic_terminal_shows_every_view),
 		with_analysis(a_view_without_its_path_says_so),
 		with_analysis(every_size_can_be_drawn),
+		with_analysis(no_text_is_on_another_or_left_out_without_a_mark),
 		with_analysis(no_word_is_cut_without_a_mark),
 		with_analysis(details_show_every_cell_and_what_belongs_to_it),
 		with_analysis(keys_go_round_the_views),

@@ -39,6 +39,7 @@ void canvas_clear(struct canvas *canvas)
 {
 	for (int i = 0; i < canvas->rows * canvas->columns; i++)
 		canvas->cells[i] = (struct canvas_cell){' ', STYLE_PLAIN};
+	canvas->overdrawn = 0;
 }
 
 static struct canvas_cell *cell_at(const struct canvas *canvas, int row, int column)
@@ -64,8 +65,10 @@ int canvas_text(struct canvas *canvas, int row, int column, int width, enum styl
 	if (width > canvas->columns - column)
 		width = canvas->columns - column;
 	for (; text[used] && used < width; used++) {
+		const struct canvas_cell *before = cell_at(canvas, row, column + used);
 		unsigned char byte = (unsigned char)text[used];
 
+		canvas->overdrawn += before && before->glyph != ' ';
 		canvas_glyph(canvas, row, column + used, byte < ' ' || byte > '~' ? '?' : byte,
 			     style);
 	}

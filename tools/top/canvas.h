@@ -34,6 +34,8 @@ struct canvas {
 	int rows, columns;
 	bool unicode; /* block elements may be used */
 	struct canvas_cell *cells;
+	unsigned int
+		overdrawn; /* cells of text that a later text took: 0, or the drawing is wrong */
 };
 
 /* -ENOMEM leaves the old size. Contents are blank afterwards. */

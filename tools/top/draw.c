@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/top/format.h"
@@ -137,25 +138,45 @@ int draw_sentence(struct canvas *canvas, const struct rectangle *area, int width
 	return row;
 }
 
+void draw_paragraph(struct canvas *canvas, struct rectangle *left, enum style style,
+		    const char *text)
+{
+	/* The mark has a cell of its own, and a blank before it. */
+	int width = left->columns - 2, rows;
+
+	if (!left->rows) {
+		canvas_glyph(canvas, left->row - 1, left->columns - 1, CANVAS_MORE, STYLE_DIM);
+		return;
+	}
+	rows = draw_sentence(canvas, left, width, style, text);
+	if (rows > left->rows)
+		rows = left->rows;
+	left->row += rows;
+	left->rows -= rows;
+}
+
 static void draw_tabs(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct rectangle *tabs = &picture->layout->tabs;
 	const struct top_model *model = picture->model;
-	int at = tabs->column;
+	int shown = (int)picture->view->view;
+	struct line line = {0};
 
-	for (unsigned int v = 0; v < VIEWS && tabs->rows; v++) {
+	for (int v = 0; v < VIEWS && tabs->rows; v++) {
 		__u64 count = v == VIEW_FAULTS ? model->faults : model->counts[v];
-		bool current = v == picture->view->view;
-		char number[SHORT_TEXT], text[64];
+		bool current = v == shown;
+		char number[SHORT_TEXT];
 
-		snprintf(text, sizeof(text), current ? "[%u %s %s]" : " %u %s %s ", v + 1,
-			 views[v]->name, top_is_blind(model, v) ? "-" : short_count(number, count));
-		at += 1 + canvas_text(canvas, tabs->row, at, tabs->column + tabs->columns - at,
-				      current ? STYLE_STRONG
-				      : count ? STYLE_PLAIN
-					      : STYLE_DIM,
-				      text);
+		/* Where not all fit the current one stays, and its neighbours. */
+		line_add(&line, abs(v - shown),
+			 current ? STYLE_STRONG
+			 : count ? STYLE_PLAIN
+				 : STYLE_DIM,
+			 current ? "[%d %s %s]" : " %d %s %s ", v + 1, views[v]->name,
+			 top_is_blind(model, (unsigned int)v) ? "-" : short_count(number, count));
 	}
+	if (tabs->rows)
+		line_draw(canvas, tabs->row, tabs->column, tabs->columns, &line);
 }
 
 const char *draw_finding_text(const struct worst *worst, char text[FINDING_TEXT])

@@ -38,6 +38,9 @@ void draw_view_wish(const struct top_model *model, struct layout_wish *wish);
  */
 int draw_sentence(struct canvas *canvas, const struct rectangle *area, int width, enum style style,
 		  const char *text);
+/* The next sentence in what is left of a rectangle, which it takes off; without room a mark that there is more. */
+void draw_paragraph(struct canvas *canvas, struct rectangle *left, enum style style,
+		    const char *text);
 /* "BAD: ..." */
 #define FINDING_TEXT (WORST_TEXT + 16)
 const char *draw_finding_text(const struct worst *worst, char text[FINDING_TEXT]);

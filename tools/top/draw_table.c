@@ -185,51 +185,48 @@ static size_t paths_in(const struct top_model *model, enum watched_state state)
 }
 
 /* With which eyes: a line a path, or a sum where the screen has no room for them. */
-static void draw_watched(struct canvas *canvas, const struct top_picture *picture)
+static void draw_watched(struct canvas *canvas, const struct top_model *model,
+			 struct rectangle *left)
 {
-	const struct rectangle *table = &picture->layout->table;
-	const struct top_model *model = picture->model;
 	size_t known = PATH_COUNT - paths_in(model, WATCHED_UNKNOWN);
-	int row = table->row + 1, last = table->row + table->rows - 1;
+	bool room = known < (size_t)left->rows;
 	char text[256];
 
-	if (!known || row > last)
+	if (!known)
 		return;
-	if ((size_t)(last - row) < known) {
+	for (int path = 0; room && path < PATH_COUNT; path++) {
+		if (model->watched[path] == WATCHED_UNKNOWN)
+			continue;
+		snprintf(text, sizeof(text), "%-10s %s", watched_state_name(model->watched[path]),
+			 path_name(path));
+		draw_paragraph(canvas, left, STYLE_PLAIN, text);
+	}
+	if (!room) {
 		snprintf(text, sizeof(text), "%zu kernel paths are watched, %zu in part, %zu not.",
 			 paths_in(model, WATCHED_WHOLE), paths_in(model, WATCHED_PARTLY),
 			 paths_in(model, WATCHED_NOT) + paths_in(model, WATCHED_NOT_WANTED));
-		canvas_text(canvas, row++, 0, table->columns, STYLE_PLAIN, text);
-	} else {
-		for (int path = 0; path < PATH_COUNT; path++) {
-			if (model->watched[path] == WATCHED_UNKNOWN)
-				continue;
-			snprintf(text, sizeof(text), "%-10s %s",
-				 watched_state_name(model->watched[path]), path_name(path));
-			canvas_text(canvas, row++, 0, table->columns, STYLE_PLAIN, text);
-		}
+		draw_paragraph(canvas, left, STYLE_PLAIN, text);
 	}
-	if (row <= last)
-		canvas_text(canvas, row, 0, table->columns, STYLE_PLAIN,
-			    "`faultline doctor` says why, and what would change it.");
+	draw_paragraph(canvas, left, STYLE_PLAIN,
+		       "`faultline doctor` says why, and what would change it.");
 }
 
 /* The negative answer counts: say that nothing was seen, and with which eyes. */
 static void draw_nothing(struct canvas *canvas, const struct top_picture *picture)
 {
-	const struct rectangle *table = &picture->layout->table;
+	struct rectangle left = picture->layout->table;
 	const struct top_model *model = picture->model;
 	char text[256], span[SHORT_TEXT];
 
 	if (model->device_count) {
 		snprintf(text, sizeof(text), "No device matches \"%s\".", picture->view->filter);
-		canvas_text(canvas, table->row, 0, table->columns, STYLE_PLAIN, text);
+		draw_paragraph(canvas, &left, STYLE_PLAIN, text);
 		return;
 	}
 	snprintf(text, sizeof(text), "No I/O page fault and no device in %s.",
 		 short_span(span, top_elapsed(model)));
-	canvas_text(canvas, table->row, 0, table->columns, STYLE_STRONG, text);
-	draw_watched(canvas, picture);
+	draw_paragraph(canvas, &left, STYLE_STRONG, text);
+	draw_watched(canvas, model, &left);
 }
 
 void draw_table(struct canvas *canvas, const struct top_picture *picture)

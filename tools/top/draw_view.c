@@ -110,22 +110,19 @@ static void draw_nothing(struct canvas *canvas, const struct top_picture *pictur
 	char text[256], span[SHORT_TEXT];
 
 	if (model->table.rows.count) {
-		draw_sentence(canvas, &left, left.columns, STYLE_STRONG,
-			      "No row matches what was asked for.");
+		draw_paragraph(canvas, &left, STYLE_STRONG, "No row matches what was asked for.");
 		return;
 	}
 	snprintf(text, sizeof(text), "%s in %s.", view->nothing,
 		 short_span(span, top_elapsed(model)));
-	draw_sentence(canvas, &left, left.columns, STYLE_STRONG, text);
+	draw_paragraph(canvas, &left, STYLE_STRONG, text);
 	for (int i = 0; i < VIEW_PATHS && view->paths[i] != PATH_NONE; i++) {
-		if (model->watched[view->paths[i]] == WATCHED_UNKNOWN || left.rows < 2)
+		if (model->watched[view->paths[i]] == WATCHED_UNKNOWN)
 			continue;
-		left.row++;
-		left.rows--;
 		snprintf(text, sizeof(text), "%-10s %s",
 			 watched_state_name(model->watched[view->paths[i]]),
 			 path_name(view->paths[i]));
-		draw_sentence(canvas, &left, left.columns, STYLE_PLAIN, text);
+		draw_paragraph(canvas, &left, STYLE_PLAIN, text);
 	}
 }
 

@@ -133,7 +133,7 @@ static int verb_run(int argc, char **argv)
 		NULL,
 		NULL,
 		NULL};
-	struct run_arguments arguments = {0};
+	struct run_arguments arguments = {.options.results.growing = true};
 
 	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
 	return load_and_run(&arguments);

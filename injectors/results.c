@@ -30,14 +30,23 @@ void results_refuse_dry_run(const struct results_options *options, struct argp_s
 			   options->to.format == OUTPUT_JSON ? "json" : "csv");
 }
 
-int results_open(struct writer **writer, const struct results_options *options)
+int results_open(struct writer **writer, const struct results_options *options, const char *table)
 {
-	/* A campaign of an hour that is killed has written what it had. */
+	const char *const tables[] = {table, NULL};
 	const struct writer_config config = {.format = options->to.format,
 					     .path = options->to.path,
 					     .file = stdout,
-					     .growing = true,
+					     .growing = options->growing,
 					     .wide = options->wide};
 
-	return writer_open(writer, &config);
+	int err = writer_open(writer, &config);
+
+	if (err)
+		return err;
+	err = writer_announce(*writer, tables);
+	if (!err)
+		return 0;
+	writer_abandon(*writer);
+	*writer = NULL;
+	return err;
 }

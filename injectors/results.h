@@ -18,6 +18,7 @@
 struct results_options {
 	struct destination to;
 	bool wide;
+	bool growing; /* what is killed after an hour has written what it had */
 };
 
 enum { RESULTS_CSV = 0x400, RESULTS_JSON };
@@ -42,7 +43,7 @@ error_t results_parse(int key, char *argument, struct argp_state *state,
 /* For a parser's ARGP_KEY_END: a dry run has no results, so that these options are refused with it. */
 void results_refuse_dry_run(const struct results_options *options, struct argp_state *state);
 
-/* A writer for them. -EEXIST and so on with a sentence. */
-int results_open(struct writer **writer, const struct results_options *options);
+/* A writer for them, the table of this name: -EEXIST and so on with a sentence, before the work. */
+int results_open(struct writer **writer, const struct results_options *options, const char *table);
 
 #endif

@@ -155,6 +155,22 @@ int common_failed(int err)
 	return err == -EINVAL ? EXIT_USAGE : (int)exit_code_of(err);
 }
 
+/* The inputs' own names the writer knows; what a flight recorder keeps has others. */
+static int check_segments(const char *output, const char *const *inputs)
+{
+	struct stat file;
+
+	if (!output || stat(output, &file) || !S_ISREG(file.st_mode))
+		return 0;
+	for (; *inputs; inputs++)
+		if (trace_has_segment(*inputs, &file))
+			return failed(-EINVAL,
+				      "%s: is a part of the input %s; choose another name for the "
+				      "output",
+				      output, *inputs);
+	return 0;
+}
+
 int common_open_writer(struct writer **writer, const struct output_options *options,
 		       const char *const *inputs, const char *const *tables)
 {
@@ -169,8 +185,9 @@ int common_open_writer(struct writer **writer, const struct output_options *opti
 		.raw_time = options->raw_time,
 	};
 
-	int err = writer_open(writer, &config);
+	int err = check_segments(options->to.path, inputs);
 
+	err = err ? err : writer_open(writer, &config);
 	if (err)
 		return err;
 	err = writer_announce(*writer, tables);

@@ -186,6 +186,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case 'o':
+		if (!*text)
+			argp_error(state, "--output '': accepted: a file, or - for stdout");
 		o->writer.path = text;
 		return 0;
 	case 'f':

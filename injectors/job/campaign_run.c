@@ -56,7 +56,7 @@ static void build_columns(struct output *output, const struct sweep *sweep)
 static int open_output(struct output *output, const struct campaign *campaign,
 		       const struct campaign_options *options)
 {
-	int err = results_open(&output->writer, &options->results);
+	int err = results_open(&output->writer, &options->results, "results");
 
 	if (err)
 		return err;

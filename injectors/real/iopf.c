@@ -124,7 +124,8 @@ static int plug_or_unplug(const struct iopf_run *run)
 static int run_and_report(struct iopf_run *run)
 {
 	struct writer *writer;
-	int stopped, err = results_open(&writer, &run->options->verb.results);
+	int stopped, err = results_open(&writer, &run->options->verb.results,
+					iopf_whats[run->options->what].raises ? "requests" : "dma");
 
 	if (err)
 		return verb_report_failure(err);
@@ -152,7 +153,7 @@ static int run_and_report(struct iopf_run *run)
 static int report_status(const struct iopf_run *run)
 {
 	struct writer *writer;
-	int closed, err = results_open(&writer, &run->options->verb.results);
+	int closed, err = results_open(&writer, &run->options->verb.results, "status");
 
 	if (!err) {
 		err = iopf_report_status(&run->device, writer);

@@ -365,5 +365,5 @@ int real_odp(int argc, char **argv)
 		print_plan(&run.options, stdout);
 		return EXIT_OK;
 	}
-	return verb_run_and_report(&run.options.verb, force, report, &run);
+	return verb_run_and_report(&run.options.verb, "odp", force, report, &run);
 }

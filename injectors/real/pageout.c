@@ -280,7 +280,7 @@ int real_pageout(int argc, char **argv)
 		pageout_print(&pageout, stdout);
 		code = EXIT_OK;
 	} else {
-		code = verb_run_and_report(&options.verb, run, report, &pageout);
+		code = verb_run_and_report(&options.verb, "pageout", run, report, &pageout);
 	}
 	pageout_close(&pageout);
 	return code;

@@ -148,7 +148,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 /* One row as soon as the device can be used: scripts wait for it. */
-static int announce(const struct slow_options *options, const struct slow_device *device)
+static int announce(const struct slow_options *options, const struct slow_device *device,
+		    struct writer *writer)
 {
 	static const struct column columns[] = {
 		{.name = "device", .type = COLUMN_TEXT, .width = 20},
@@ -165,12 +166,8 @@ static int announce(const struct slow_options *options, const struct slow_device
 		{.count = options->delay_ns},
 		{.text = options->swap ? "swap" : "device"},
 	};
-	struct writer *writer;
-	int err = results_open(&writer, &options->verb.results), closed;
+	int err = writer_begin(writer, &table), closed;
 
-	if (err)
-		return err;
-	err = writer_begin(writer, &table);
 	if (!err)
 		err = writer_row(writer, cells);
 	if (!err)
@@ -200,6 +197,7 @@ static int run(const struct slow_options *options)
 	};
 	struct slow_device device = {0};
 	struct command command = {0};
+	struct writer *writer = NULL;
 	struct journal *journal;
 	int err, code = EXIT_OK, closed;
 
@@ -207,13 +205,17 @@ static int run(const struct slow_options *options)
 	err = journal_open(&journal, &how);
 	if (err)
 		return verb_report_failure(err);
-	/* First: nothing is built for a command that is not there. */
-	if (options->command && !options->verb.dry_run)
+	/* First: nothing is built for an output that cannot be, nor for a command that is not there. */
+	if (!options->verb.dry_run)
+		err = results_open(&writer, &options->verb.results, "slow");
+	if (!err && options->command && !options->verb.dry_run)
 		err = command_prepare(&command, options->command, NULL);
 	if (!err)
 		err = slow_build(journal, options, &device);
 	if (!err && !options->verb.dry_run)
-		err = announce(options, &device);
+		err = announce(options, &device, writer);
+	else
+		writer_abandon(writer);
 	if (err)
 		code = verb_report_failure(err);
 	else if (!options->verb.dry_run)

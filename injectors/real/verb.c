@@ -72,11 +72,12 @@ int verb_require_consent(const struct verb_options *options, const char *name, c
 		      what, name);
 }
 
-int verb_run_and_report(const struct verb_options *options, int (*run)(void *argument),
+int verb_run_and_report(const struct verb_options *options, const char *table,
+			int (*run)(void *argument),
 			int (*report)(void *argument, struct writer *writer), void *argument)
 {
 	struct writer *writer;
-	int stopped, err = results_open(&writer, &options->results), closed;
+	int stopped, err = results_open(&writer, &options->results, table), closed;
 
 	if (err)
 		return verb_report_failure(err);

@@ -43,7 +43,8 @@ int verb_require_consent(const struct verb_options *options, const char *name, c
  * A verb's work between its two outputs: opens the writer, catches signals, runs, and reports what
  * was done even if that came to an early end. Prints failures; the exit code of the first of them.
  */
-int verb_run_and_report(const struct verb_options *options, int (*run)(void *argument),
+int verb_run_and_report(const struct verb_options *options, const char *table,
+			int (*run)(void *argument),
 			int (*report)(void *argument, struct writer *writer), void *argument);
 
 /* How many of SIGINT, SIGTERM and SIGHUP came since verb_catch_signals(); sleeping calls return EINTR. */

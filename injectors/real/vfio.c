@@ -288,13 +288,15 @@ static int run_job(const struct vfio_job *job)
 	struct vfio_run run = {0};
 	int acted = 0, error = check_consent(job), closed;
 
-	error = error ? error : results_open(&writer, &job->verb.results);
+	error = error ? error : results_open(&writer, &job->verb.results, "vfio");
 	if (error)
 		return verb_report_failure(error);
 	error = work(job, &run, &acted);
 	if (!error && !job->verb.dry_run)
 		error = write_result(writer, job, &run);
-	closed = writer_close(writer);
+	if (error)
+		writer_abandon(writer);
+	closed = error ? 0 : writer_close(writer);
 	if (acted == -EINTR)
 		return EXIT_INTERRUPTED;
 	error = error ? error : closed;

@@ -16,6 +16,7 @@
 #include "lib/base/fail.h"
 #include "lib/trace/pack.h"
 #include "lib/trace/store.h"
+#include "lib/trace/trace.h"
 
 /* The number in "BASE.NNNNNN", 0 if the name is another. */
 static __u32 segment_number(const char *name, const char *base)
@@ -114,4 +115,21 @@ int trace_segments_remove(const char *path, __u32 end)
 	}
 	trace_segments_free(&segments);
 	return err;
+}
+
+bool trace_has_segment(const char *path, const struct stat *file)
+{
+	struct trace_segments segments;
+	struct stat segment;
+	char name[PATH_MAX];
+	bool found = false;
+
+	if (trace_segments_list(path, &segments))
+		return false;
+	for (size_t i = 0; !found && i < segments.count; i++)
+		found = !trace_segment_path(path, segments.numbers[i], name) &&
+			!stat(name, &segment) && segment.st_dev == file->st_dev &&
+			segment.st_ino == file->st_ino;
+	trace_segments_free(&segments);
+	return found;
 }

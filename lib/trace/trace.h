@@ -8,6 +8,8 @@
 #ifndef FAULTLINE_TRACE_H
 #define FAULTLINE_TRACE_H
 
+#include <sys/stat.h>
+
 #include "lib/base/wall_clock.h"
 
 #define TRACE_RING_MINIMUM (1u << 20) /* the least bound of a flight recorder */
@@ -56,6 +58,9 @@ int trace_writer_flush(struct trace_writer *writer);
  * recording whose stream never came to its end() stays marked as cut.
  */
 int trace_writer_close(struct trace_writer *writer);
+
+/* Whether this is a file of the flight recorder at `path`, beside that one itself. */
+bool trace_has_segment(const char *path, const struct stat *file);
 
 struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */

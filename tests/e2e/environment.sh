@@ -92,7 +92,9 @@ for words in "report good.flt" "timeline good.flt" "footprint good.flt" "slo goo
 	equal "$words: the tables that are accepted are those that are written" "$(basename -as .csv tables/* | sort | cksum)" \
 		"$(echo "$tables" | cksum)"
 	"$@" --table "$(echo "$tables" | head -n 1)" >out 2>err
-	equal "$words: one that has no rows is a table, too" "$? $(grep -c . out | sed 's/[1-9].*/lines/')" "0 lines"
+	status=$?
+	[ "$2" = slo ] && [ $status -eq 6 ] && status=0 # no device was there that the objective fits
+	equal "$words: one that has no rows is a table, too" "$status $(grep -c . out | sed 's/[1-9].*/lines/')" "0 lines"
 done
 
 # What is read is not written over, by whatever name it goes.
@@ -112,6 +114,12 @@ refuses "timeline: its input as a CSV file" 2 'hard.csv: is the input' "$FAULTLI
 refuses "report: its input in a CSV directory" 2 'tables: faults.csv: is the input' "$FAULTLINE" report good.flt --csv=tables --force
 refuses "report: its input through standard input" 2 'good.flt: is the input -' \
 	sh -c "exec '$FAULTLINE' report - --json=good.flt --force <good.flt"
+"$FAULTLINE" record -q --keep 1m -o ring.flt --duration 200ms
+refuses "report: a segment of its input" 2 'ring.flt.000001: is a part of the input ring.flt' \
+	"$FAULTLINE" report ring.flt --json=ring.flt.000001 --force
+mkdir full.d
+: >full.d/top.csv
+refuses "top: table exists" 1 'full.d/top.csv: exists already' "$FAULTLINE" top -b -i good.flt --csv=full.d
 refuses "slo: its objectives as output" 2 'slo.ini: is the input' "$FAULTLINE" slo good.flt -c slo.ini --json=slo.ini --force
 for verb in sim accesses; do
 	refuses "$verb: its job as output" 2 'sim.ini: is the input' "$FAULTLINE" $verb sim.ini --json=sim.ini --force
@@ -134,6 +142,18 @@ refuses "inject: no userfaultfd" 4 'userfaultfd' setpriv --bounding-set=-sys_ptr
 	./faultline-inject run job.ini
 refuses "record: no BTF" 4 'BTF' unshare -m bash -c \
 	'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec ./faultline record -o r.flt --duration 1s'
+cp good.flt secret.flt
+cp slo.ini secret.ini
+chmod 600 secret.flt secret.ini
+chmod 644 good.flt slo.ini
+for words in "report secret.flt" "timeline secret.flt" "footprint secret.flt" "slo secret.flt -c slo.ini" "slo good.flt -c secret.ini" \
+	"doctor secret.flt" "top -b -i secret.flt" "top -b -i good.flt -c secret.ini" "sim secret.ini" "sim --trace secret.flt" "accesses --trace secret.flt"; do
+	# shellcheck disable=SC2086
+	refuses "$words: it may not be read" 3 'secret.*Permission denied' \
+		setpriv --reuid=65534 --regid=65534 --clear-groups ./faultline $words
+done
+refuses "run secret.ini: it may not be read" 3 'secret.*Permission denied' \
+	setpriv --reuid=65534 --regid=65534 --clear-groups ./faultline-inject run secret.ini
 check "doctor works without root" setpriv --reuid=65534 --regid=65534 --clear-groups ./faultline doctor
 check "doctor works without BTF" unshare -m bash -c \
 	'mount --bind /dev/null /sys/kernel/btf/vmlinux && ./faultline doctor | grep -i btf'

@@ -42,6 +42,7 @@ MEANINGLESS = [
     (("faultline-inject", "iopf", "unplug", "--csv"), "--csv: unplug has no results"),
     (("faultline", "record", "-f", "-o", "kept", "--"), "no command behind it"),
     (("faultline", "record", "-f", "-o", "kept", "--", ""), "no command behind it"),
+    (("faultline", "record", "-f", "-o", ""), "--output ''"),
     (("faultline-inject", "slow", "--name", "a", "--size", "1M", "--delay", "1ms", "--"), "no command behind it"),
     (("faultline-inject", "slow", "--name", "a", "--size", "1M", "--delay", "1ms", "--", ""), "no command behind it"),
     (("faultline-inject", "vfio", "fault", "-d", "bus"), "--device bus: accepted"),

@@ -64,6 +64,8 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 					     .path = options->to.path,
 					     .file = file,
 					     .growing = true};
+	const char *const tables[] = {
+		options->view == VIEW_FAULTS ? table.name : views[options->view]->name, NULL};
 	struct batch *made = calloc(1, sizeof(*made));
 	int error;
 
@@ -72,6 +74,8 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 	made->text = options->to.format == OUTPUT_TEXT;
 	made->rows = options->rows;
 	error = writer_open(&made->writer, &config);
+	if (!error && (error = writer_announce(made->writer, tables)))
+		writer_abandon(made->writer);
 	if (!error && options->view != VIEW_FAULTS)
 		error = batch_view_open(&made->view, views[options->view], made->writer, file,
 					made->text);

@@ -44,7 +44,8 @@ give_btf() {
 	fi
 }
 
-runs_here() { ! ldd "$1" 2>&1 | grep -q 'not found'; }
+# Not through a pipe: who ends it at the first match has ldd end with a signal, now and then.
+runs_here() { [[ $(ldd "$1" 2>&1) != *"not found"* ]]; }
 
 # give_library FILE...: programs made for a newer C library find it where it was unpacked.
 give_library() {
@@ -188,7 +189,7 @@ headers=$("$here/kernels.sh" headers "$kernel") || exit $?
 key=$({
 	echo "$headers"
 	cat "$headers/Module.symvers"
-	declare -f prepare give_btf give_library write_compiler image_elf
+	declare -f prepare give_btf runs_here give_library write_compiler
 	gcc --version
 	pahole --version
 } | sha256sum | cut -c1-16)

@@ -267,9 +267,7 @@ int common_open_recording(const char *path, const struct window_options *window,
 
 void common_aside(const struct output_options *output, const char *sentence)
 {
-	bool notes = output->to.format == OUTPUT_TEXT && !output->table;
-
-	if (!notes && *sentence)
+	if (output->to.format != OUTPUT_TEXT && *sentence)
 		fprintf(stderr, "faultline: %s\n", sentence);
 }
 

@@ -73,7 +73,7 @@ static int write_tables(const struct offline *o)
 	const struct analysis *a = o->analysis;
 	bool text = o->output.to.format == OUTPUT_TEXT && !o->output.wide && !o->output.table;
 	struct writer *w = o->writer;
-	int err = 0;
+	int err;
 
 	if (o->output.to.format == OUTPUT_TEXT && !o->output.table && !any_access(a))
 		return offline_write_limits(o)
@@ -82,8 +82,7 @@ static int write_tables(const struct offline *o)
 					  "No access was recorded: footprints come from the access "
 					  "log of emulated devices, which this recording does not "
 					  "have in the time asked for.");
-	if (o->output.to.format == OUTPUT_JSON && !o->output.table)
-		err = offline_write_facts(o);
+	err = offline_write_facts(o);
 	err = err ? err : footprint_write(a->footprint, a->session, w);
 	err = err ? err
 		  : footprint_write_curve(a->footprint, a->session, w, text ? TEXT_POINTS : 0);

@@ -102,6 +102,8 @@ int offline_write_facts(const struct offline *o)
 	struct faults_counts faults;
 	char floor[FLOOR_TEXT];
 
+	if (o->output.to.format != OUTPUT_JSON)
+		return 0;
 	faults_counts(o->analysis->faults, &faults);
 
 	writer_fact(o->writer, "recording", o->path);

@@ -36,9 +36,9 @@ int offline_open(struct offline *offline, const struct analysis_config *config,
 		 const char *const *tables);
 /* Reads everything. Damage is kept for offline_close() and is no error here. */
 int offline_read(struct offline *offline);
-/* After reading. Facts for JSON: recording, host, kernel, from, to, events, loss, what is missing. */
+/* After reading. Facts of JSON, whichever tables it has: recording, host, kernel, from, to, events, loss, what is missing. */
 int offline_write_facts(const struct offline *offline);
-/* The same in sentences, where something is missing: what was let go, which faults the window leaves
+/* The same in sentences of text, where something is missing: what was let go, which faults the window leaves
  * out, and why counts are floors. */
 int offline_write_limits(const struct offline *offline);
 /* Closes all, prints the sentence of `err` or of the damage; the verb's exit code. -EINVAL means

@@ -111,7 +111,7 @@ static int write_everything(struct report *report)
 	const struct offline *o = &report->offline;
 	const struct analysis *a = o->analysis;
 	struct writer *w = o->writer;
-	int err = o->output.table ? 0 : offline_write_facts(o);
+	int err = offline_write_facts(o);
 
 	err = err ? err : findings_write_summary(report->findings, w, 0);
 	err = err ? err : stages_write(a->stages, a->session, w, true);
@@ -141,7 +141,8 @@ static int write_everything(struct report *report)
 	err = err ? err : session_write_devices(a->session, w);
 	err = err ? err : silent_write_probes(a->silent, w);
 	err = err ? err : session_write_events(a->session, w);
-	return err ? err : session_write_loss(a->session, w);
+	err = err ? err : session_write_loss(a->session, w);
+	return err ? err : offline_write_limits(o);
 }
 
 /* In the order of write_everything(). */

@@ -112,14 +112,16 @@ static int write_tables(const struct slo_verb *verb)
 {
 	const struct offline *o = &verb->offline;
 	const struct analysis *a = o->analysis;
-	int err = 0;
+	int err;
 
 	if (o->output.to.format == OUTPUT_TEXT && !o->output.table)
 		return write_text(verb);
-	if (o->output.to.format == OUTPUT_JSON && !o->output.table)
-		err = offline_write_facts(o);
+	err = offline_write_facts(o);
 	err = err ? err : slo_write(a->slo, a->session, o->writer, 0);
-	return err ? err : slo_write_violations(a->slo, a->session, o->writer);
+	err = err ? err : slo_write_violations(a->slo, a->session, o->writer);
+	if (!err)
+		tell_unmeasured(verb, o->writer);
+	return err ? err : offline_write_limits(o);
 }
 
 int verb_slo(int argc, char **argv)

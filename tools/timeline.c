@@ -257,7 +257,8 @@ static int write_all(struct timeline *t)
 	}
 	if (!t->began)
 		err = writer_begin(writer, &fault_table);
-	return err ? err : writer_end(writer);
+	err = err ? err : writer_end(writer);
+	return err ? err : offline_write_facts(&t->offline);
 }
 
 static int run(struct timeline *t)

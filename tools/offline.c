@@ -130,6 +130,10 @@ int offline_write_facts(const struct offline *o)
 		write_count_fact(o, "left_out_across", faults.left_across);
 		write_count_fact(o, "left_out_after", faults.left_after);
 	}
+	if (loss->cut) {
+		write_time_fact(o, "counters_as_of", loss->as_of_ns);
+		write_count_fact(o, "unaccounted_ns", loss->unaccounted_ns);
+	}
 	writer_fact(o->writer, "floor", *floor_text(floor_of(o->analysis), floor) ? floor : "no");
 	return writer_fact(o->writer, "complete",
 			   loss->cut	   ? "no: the recording was cut"
@@ -140,25 +144,29 @@ int offline_write_facts(const struct offline *o)
 int offline_write_limits(const struct offline *o)
 {
 	unsigned int floor = floor_of(o->analysis);
-	char text[FLOOR_TEXT];
+	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
 	int err = session_write_kept(o->analysis->session, o->writer);
 
 	err = err ? err : left_out_write(o->analysis, o->writer);
 	if (err || !floor)
 		return err;
-	return writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
+	err = writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
+	if (!err && *session_as_of_text(o->analysis->session, as_of))
+		err = writer_note(o->writer, "%s", as_of);
+	return err;
 }
 
 int offline_close(struct offline *o, int err)
 {
 	unsigned int floor = 0;
-	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "";
+	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "", as_of[AS_OF_TEXT] = "";
 	int closed;
 
 	if (o->analysis) {
 		floor = floor_of(o->analysis);
 		session_kept_text(o->analysis->session, kept);
 		left_out_text(o->analysis, left_out);
+		session_as_of_text(o->analysis->session, as_of);
 	}
 	if (err) {
 		snprintf(o->sentence, sizeof(o->sentence), "%s", failure_text());
@@ -182,6 +190,7 @@ int offline_close(struct offline *o, int err)
 		failed(o->damage, "%s", o->sentence);
 	else
 		common_aside(&o->output, left_out);
+	common_aside(&o->output, as_of);
 	/* Loss is no error. */
 	return o->damage ? common_failed(o->damage) : common_limits(&o->output, kept, floor);
 }

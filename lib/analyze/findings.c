@@ -247,7 +247,7 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 	const struct session *s = f->analysis->session;
 	const struct loss_info *l = session_loss(s);
 	unsigned int reasons = floor_of(f->analysis);
-	char text[FLOOR_TEXT];
+	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
 	struct line line = {0};
 
 	if (l->cut && !l->produced)
@@ -274,8 +274,9 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 	if (reasons & 1u << FLOOR_TABLES)
 		add(&line,
 		    ", too many queues, regions or open faults, or some told too late: some rows lack faults");
-	return writer_note(writer, "%s.%s%s%s", line.text, reasons ? " Counts are floors: " : "",
-			   floor_text(reasons, text), reasons ? "." : "");
+	writer_note(writer, "%s.%s%s%s", line.text, reasons ? " Counts are floors: " : "",
+		    floor_text(reasons, text), reasons ? "." : "");
+	return *session_as_of_text(s, as_of) ? writer_note(writer, "%s", as_of) : 0;
 }
 
 int findings_write(const struct findings *f, struct writer *writer)

@@ -188,6 +188,27 @@ int session_write_devices(const struct session *s, struct writer *writer)
 	return error ? error : writer_end(writer);
 }
 
+const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])
+{
+	const struct loss_info *l = session_loss(s);
+	char as_of[SESSION_WHEN_TEXT], length[UNITS_TEXT], more[UNITS_TEXT + 48] = "";
+
+	text[0] = '\0';
+	if (l->cut && l->as_of_ns && l->unaccounted_ns)
+		snprintf(more, sizeof(more), ", %s before the last event that is there",
+			 units_format_duration(l->unaccounted_ns, length));
+	if (l->cut && l->as_of_ns)
+		snprintf(text, AS_OF_TEXT,
+			 "Loss and the counters of probes are as of %s%s: what was lost later is "
+			 "not known.",
+			 session_when(s, l->as_of_ns, as_of), more);
+	else if (l->cut)
+		snprintf(text, AS_OF_TEXT,
+			 "Loss and the counters of probes are not known: the recording has no "
+			 "account of them.");
+	return text;
+}
+
 int session_write_loss(const struct session *s, struct writer *writer)
 {
 	static const struct column columns[] = {
@@ -216,6 +237,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"machines_unknown", l->machines_unknown},
 		{"filtered", l->filtered},
 		{"cut", l->cut},
+		{"unaccounted_ns", l->unaccounted_ns},
 		{"incomplete_windows", session_windows_incomplete(s)},
 		{"let_go_segments", kept->segments},
 		{"let_go_events", kept->events},

@@ -137,7 +137,11 @@ struct loss_info {
 	__u64 filtered; /* page requests that were seen and left out: not of the devices or kinds asked for */
 	__u64 damaged_bytes; /* offline only: bytes of the recording skipped as unreadable */
 	__u64 damaged_frames;
-	bool cut; /* offline only: the recording has no end, what came last is missing */
+	/* Offline only: the recording has no end, what came last is missing. So is what was lost since
+	 * as_of_ns (0: before any account), the last unaccounted_ns of what is there. */
+	bool cut;
+	__u64 as_of_ns;
+	__u64 unaccounted_ns;
 };
 
 struct aggregate_row {

@@ -20,7 +20,7 @@ struct reader {
 	struct trace_unpacker unpacker;
 	struct trace_buffer memory; /* of an aggregate */
 	struct stream sink;
-	__u64 last_ns;
+	__u64 first_ns, last_ns;
 	struct loss_info loss;
 	bool has_host;
 	bool has_end;
@@ -196,6 +196,7 @@ static int read_record(struct reader *reader, struct trace_cursor *cursor)
 		return read_aggregate(reader, cursor);
 	case TRACE_LOSS:
 		trace_get_loss(cursor, &reader->loss);
+		reader->loss.as_of_ns = reader->frames.header.last_ns;
 		return ops->loss ? ops->loss(self, &reader->loss) : 0;
 	case TRACE_KEPT:
 		return read_kept(reader, cursor);
@@ -216,6 +217,8 @@ static int read_frame(struct reader *reader)
 	const __u8 *stored;
 	int found, err;
 
+	if (timed && !reader->first_ns)
+		reader->first_ns = header->first_ns;
 	if (timed && header->last_ns > reader->last_ns)
 		reader->last_ns = header->last_ns;
 	if (header->type == TRACE_INDEX)
@@ -240,6 +243,8 @@ static int finish(struct reader *reader)
 	reader->loss.damaged_bytes += reader->frames.damaged_bytes;
 	reader->loss.damaged_frames += reader->frames.damaged_frames;
 	reader->loss.cut = !reader->has_end;
+	if (reader->loss.cut && end_ns > reader->loss.as_of_ns)
+		reader->loss.unaccounted_ns = end_ns - (reader->loss.as_of_ns ?: reader->first_ns);
 	if ((reader->frames.damaged_bytes || reader->frames.damaged_frames || reader->loss.cut) &&
 	    ops->loss)
 		err = ops->loss(reader->sink.self, &reader->loss);

@@ -26,6 +26,7 @@ struct lack {
 	const char *name; /* of the reason, as it is said */
 	struct loss_info loss;
 	bool no_end, incomplete, queues;
+	bool goes_on; /* seconds beyond the account of loss */
 };
 
 static const struct lack lacks[] = {
@@ -90,8 +91,10 @@ static void record(const struct lack *lack)
 		tell_fault(stream, (__u16)i, START + i * 10000);
 	stream.ops->aggregate(stream.self, &frame);
 	stream.ops->loss(stream.self, &lack->loss);
+	if (lack->goes_on)
+		tell_fault(stream, 7, START + 3 * SECOND);
 	if (!lack->no_end)
-		stream.ops->end(stream.self, START + 2 * SECOND);
+		stream.ops->end(stream.self, START + 4 * SECOND);
 	assert_int_equal(trace_writer_close(writer), 0);
 }
 
@@ -152,13 +155,16 @@ static void every_reason_in_every_verb_and_form(void **state)
 		{"timeline %s"},
 		{"timeline %s --all"},
 		{"timeline %s --csv=-", true},
-		{"timeline %s --json", true},
+		{"timeline %s --json"},
 		{"footprint %s"},
 		{"footprint %s --json"},
 		{"footprint %s --csv=- --table footprint", true},
 		{"report %s --json"},
 		{"report %s --csv=- --table summary", true},
-		{"report %s --table summary", true},
+		{"report %s --table summary"},
+		{"report %s --json --table summary"},
+		{"footprint %s --table footprint"},
+		{"slo %s -c %s --table slo"},
 		{"report %s"},
 		{"doctor %s"},
 		{"doctor %s --json"},
@@ -182,7 +188,7 @@ static void the_last_bytes_are_missed_by_every_verb(void **state)
 	static const struct lack whole = {.name = NULL},
 				 cut = {.name = "parts of the recording are unreadable"};
 	static const char *const forms[] = {
-		"report %s --table summary",
+		"report %s --csv --table summary",
 		"doctor %s --csv=- --table probes",
 		"accesses --trace %s --tenants 1 --set trace.requests=1",
 		"sim --trace %s --tenants 1 --set trace.requests=1",
@@ -202,6 +208,77 @@ static void the_last_bytes_are_missed_by_every_verb(void **state)
 		assert_int_equal(truncate(recording, size - bytes), 0);
 		for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 			check(&cut, forms[i], true);
+	}
+}
+
+/* Of a killed recorder: the counters are an older snapshot, and say so wherever they are. */
+static void an_account_says_of_when_it_is(void **state)
+{
+	static const struct lack killed = {.no_end = true, .goes_on = true},
+				 ended = {.goes_on = true};
+	static const struct {
+		const char *form, *said;
+		bool by_err;
+	} forms[] = {
+		{"report %s",
+		 "as of 2026-11-21 14:00:00.000 UTC, 3.00s before the last event that is there:"},
+		{"report %s --table loss", ", 3.00s before the last event"},
+		{"report %s --table probes", ", 3.00s before the last event"},
+		{"report %s --json --table loss", "\"unaccounted_ns\":\"2999980000\""},
+		{"report %s --json", "\"counters_as_of\":\"2026-11-21T14:00:00.00002"},
+		{"report %s --csv=- --table loss", "unaccounted_ns,2999980000"},
+		{"report %s --csv=- --table loss", ", 3.00s before the last event", true},
+		{"timeline %s", ", 3.00s before the last event"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(forms) / sizeof(forms[0]); i++) {
+		const struct lack *lack = i % 2 ? &ended : &killed;
+		struct verb_run run;
+		char line[256], *said;
+
+		record(lack);
+		snprintf(line, sizeof(line), forms[i / 2].form, recording);
+		run = verb_run(line);
+		unwrap(run.out);
+		said = forms[i / 2].by_err ? run.err : run.out;
+		assert_int_equal(run.status, lack->no_end ? EXIT_LOSS : EXIT_OK);
+		if (!strstr(said, forms[i / 2].said) == lack->no_end)
+			fail_msg("%s: '%s': %s", line, forms[i / 2].said, said);
+		verb_run_free(&run);
+	}
+}
+
+/* What a window leaves out is said with every table, too. */
+static void what_is_left_out_is_said_beside_a_table(void **state)
+{
+	static const struct lack whole = {.name = NULL};
+	static const struct {
+		const char *form, *said;
+		bool by_err;
+	} forms[] = {
+		{"report %s --since +5us --table summary", "Left out: 1 fault that began before"},
+		{"report %s --since +5us --json --table summary", "\"left_out_before\":\"1\""},
+		{"timeline %s --since +5us --json", "\"left_out_before\":\"1\""},
+		{"slo %s --since +5us -c %s --table slo", "Left out: 1 fault that"},
+		{"footprint %s --since +5us --table footprint", "Left out: 1 fault that"},
+		{"report %s --since +5us --csv --table summary", "Left out: 1 fault that", true},
+	};
+
+	(void)state;
+	write_objective("latency_target = 1s");
+	record(&whole);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct verb_run run;
+		char line[256];
+
+		snprintf(line, sizeof(line), forms[i].form, recording, objectives);
+		run = verb_run(line);
+		unwrap(run.out);
+		assert_int_equal(run.status, EXIT_OK);
+		if (!strstr(forms[i].by_err ? run.err : run.out, forms[i].said))
+			fail_msg("%s: %s", line, run.out);
+		verb_run_free(&run);
 	}
 }
 
@@ -266,6 +343,8 @@ int main(void)
 		cmocka_unit_test(every_reason_in_every_verb_and_form),
 		cmocka_unit_test(the_last_bytes_are_missed_by_every_verb),
 		cmocka_unit_test(a_violation_on_floors_is_one),
+		cmocka_unit_test(an_account_says_of_when_it_is),
+		cmocka_unit_test(what_is_left_out_is_said_beside_a_table),
 	};
 
 	return cmocka_run_group_tests(tests, setup, scratch_remove);

@@ -61,9 +61,9 @@ __u32 port_device(const struct port *port)
 	return port->config.device;
 }
 
-static void block(struct port *port, __u16 queue)
+static void block(struct port *port, __u16 queue, __u64 since_ns)
 {
-	atomic_store(&port->queues[queue].blocked_since, monotonic_ns());
+	atomic_store(&port->queues[queue].blocked_since, since_ns);
 }
 
 static void unblock(struct port *port, __u16 queue)
@@ -138,10 +138,12 @@ static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
 	fault->group_limit = GROUP_INDEX_MAX;
 	fault->found_ns = monotonic_ns();
 	monotonic_cond_init(&fault->answered);
-	block(port, queue);
 	while (absent > 0 && !error) {
 		fault->count = (__u32)absent;
+		/* Blocked is while a fault is open, as analyzers see it: not while it eases off. */
+		block(port, queue, fault->found_ns);
 		error = port_fault(port, fault);
+		unblock(port, queue);
 		if (error)
 			break;
 		ease(fault, &overflows);
@@ -149,7 +151,6 @@ static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
 				      fault->pages, DMA_SEGMENTS);
 		fault->found_ns = monotonic_ns();
 	}
-	unblock(port, queue);
 	pthread_cond_destroy(&fault->answered);
 	return error ? error : absent;
 }

@@ -46,7 +46,7 @@ struct workload_result {
 	__u64 start_ns, end_ns;
 	/* Were due (rate) before the end and not sent: the queue was full, or the guest late. */
 	__u64 unsent;
-	__u64 blocked_ns;	  /* sum over queues of time spent paused on a fault */
+	__u64 blocked_ns;	  /* sum over queues of time in which a fault was open */
 	struct histogram latency; /* ns, as the guest saw it; of ios + unsent */
 	__u64 window_min_ios;	  /* fewest I/Os completed in any whole 100 ms window */
 };

@@ -37,8 +37,9 @@ const struct job_column result_columns[RESULT_COLUMNS] = {
 			  "pages that came back from storage"},
 	[RESULT_ROUND_TRIPS] = {"round_trips", NULL, NULL, COLUMN_COUNT, 7, true,
 				"faulting page request groups that the device saw through"},
-	[RESULT_ROUND_TRIP_MEAN] = {"round_trip_mean", NULL, "ns", COLUMN_DURATION, 9, true,
-				    "detect to resume, measured by the device"},
+	[RESULT_ROUND_TRIP_MEAN] =
+		{"round_trip_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+		 "detect to resume, measured by the device, with the wait for page requests"},
 	[RESULT_ROUND_TRIP_P50] = {"round_trip_p50", "rtt50", "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_ROUND_TRIP_P90] = {"round_trip_p90", "rtt90", "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_ROUND_TRIP_P99] = {"round_trip_p99", "rtt99", "ns", COLUMN_DURATION, 9, false,
@@ -74,8 +75,9 @@ const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
 			  "times that a delay, a lost or failed response, an overflow or a "
 			  "duplicate was injected"},
-	[RESULT_BLOCKED] = {"blocked", NULL, NULL, COLUMN_REAL, 7, false,
-			    "share of the queues' time spent paused on a fault, 0 to 1"},
+	[RESULT_BLOCKED] =
+		{"blocked", NULL, NULL, COLUMN_REAL, 7, false,
+		 "share of the queues' time in which a fault of theirs was open, 0 to 1"},
 	[RESULT_OFF_TENANT] = {"off_tenant", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "handlers that ran on a CPU outside of their tenant's"},
 	[RESULT_AT_MSI] = {"at_msi", NULL, NULL, COLUMN_COUNT, 8, true,

@@ -47,7 +47,7 @@ enum result_column {
 	RESULT_EVICTED,
 	RESULT_EVICT_MISSED,
 	RESULT_FIRED,	/* how often delay, lost response, ... acted */
-	RESULT_BLOCKED, /* share of queue time spent paused on a fault, 0 to 1 */
+	RESULT_BLOCKED, /* share of queue time in which a fault was open, 0 to 1 */
 	RESULT_OFF_TENANT,
 	RESULT_AT_MSI,
 	RESULT_OFF_MSI,

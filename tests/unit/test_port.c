@@ -506,6 +506,58 @@ static void round_trips_are_measured_without_a_truth_log(void **state)
 	assert_true(trips.min >= 5 * NSEC_PER_MSEC);
 }
 
+/* The queue is blocked while a fault is open, not while the device eases off after an overflow. */
+static void easing_off_blocks_no_queue(void **state)
+{
+	const __u64 eased_ns = (127 + 22 * 128) * 10 * NSEC_PER_USEC;
+	__u64 start_ns, took_ns;
+
+	(void)state;
+	build((struct rig_config){0});
+	rig_arm(rig, INJECT_OVERFLOW, 0, 29);
+	start_ns = monotonic_ns();
+	assert_int_equal(dma_once(0, 0, 0, 1, NULL), 0);
+	took_ns = monotonic_ns() - start_ns;
+	assert_int_equal(rig_truth_count(TRUTH_OVERFLOW), 29);
+	assert_true(port_blocked_ns(rig->devices[0].port, 0) > 0);
+	assert_true(port_blocked_ns(rig->devices[0].port, 0) <= took_ns - eased_ns);
+}
+
+/* A round trip has the wait for page requests, as the fault of a recording has it. */
+static void round_trips_begin_when_a_fault_is_held_back(void **state)
+{
+	const struct truth_record *records, *resumed;
+	struct histogram trips;
+	__u64 longest_ns = 0, page = 0;
+	size_t count;
+
+	(void)state;
+	build((struct rig_config){.page_requests = 1});
+	rig_arm(rig, INJECT_RESOLVE, 20 * NSEC_PER_MSEC, -1);
+	while (!rig_truth_count(TRUTH_HELD) && page < 200) {
+		struct waiter waiters[2];
+
+		for (__u16 i = 0; i < 2; i++)
+			start(&waiters[i], 0, i, page++ * PAGE_BYTES, 1);
+		for (__u32 i = 0; i < 2; i++)
+			assert_int_equal(join(&waiters[i]), 0);
+	}
+	assert_true(rig_truth_count(TRUTH_HELD) > 0);
+	records = rig_truth(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (records[i].what != TRUTH_HELD)
+			continue;
+		resumed = rig_truth_find(TRUTH_RESUME, records[i].fault, 0);
+		assert_non_null(resumed);
+		if (resumed->time_ns - records[i].time_ns > longest_ns)
+			longest_ns = resumed->time_ns - records[i].time_ns;
+	}
+	histogram_init(&trips);
+	port_round_trips(rig->devices[0].port, &trips);
+	assert_int_equal(trips.count, page);
+	assert_true(trips.max >= longest_ns && longest_ns > 20 * NSEC_PER_MSEC);
+}
+
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
 
 int main(void)
@@ -532,6 +584,8 @@ int main(void)
 		RIG_TEST(stop_ends_waits_in_the_middle_of_faults),
 		RIG_TEST(many_tenants_reuse_group_numbers_at_once),
 		RIG_TEST(round_trips_are_measured_without_a_truth_log),
+		RIG_TEST(easing_off_blocks_no_queue),
+		RIG_TEST(round_trips_begin_when_a_fault_is_held_back),
 	};
 
 	return cmocka_run_group_tests_name("port", tests, NULL, NULL);

@@ -31,6 +31,7 @@ memory = 8M
 count = 3
 queues = 2
 group_pages = 5
+page_requests = 7
 file_bytes = 8M
 [workload mix]
 sizes = 16K:3, 64K:2

@@ -25,6 +25,7 @@ static const char doc[] =
 	"EXAMPLES:\n"
 	"  sudo faultline top                    live, every second\n"
 	"  sudo faultline top -d 'tenant0/*' 5   one tenant's devices, every 5 s\n"
+	"  sudo faultline top 500ms              twice a second\n"
 	"  sudo faultline top -b --csv 1 60 > minute.csv\n"
 	"  faultline top -i run.flt --speed 1    a recording, as fast as it happened\n"
 	"  faultline top -i run.flt -b -s p99    a recording, as text\n"
@@ -151,6 +152,21 @@ static int parse_real(const char *what, const char *text, double low, double hig
 	return 0;
 }
 
+/* "500ms", "2s", or a bare number of seconds. */
+static int parse_interval(const char *text, double *seconds)
+{
+	__u64 ns;
+
+	if (units_parse_real(text, seconds)) {
+		if (units_parse_duration(text, &ns))
+			return failed_in(-EINVAL, "interval");
+		*seconds = (double)ns / 1e9;
+	}
+	if (!(*seconds >= TOP_INTERVAL_MIN && *seconds <= TOP_INTERVAL_MAX))
+		return failed(-EINVAL, "interval %s: accepted: 100ms to 1h, or seconds", text);
+	return 0;
+}
+
 static int set_format(struct top_options *top, enum output_format format, const char *path,
 		      const char *next)
 {
@@ -163,8 +179,7 @@ static int set_argument(struct top_options *top, unsigned int number, const char
 	int error;
 
 	if (number == 0)
-		error = parse_real("interval", text, TOP_INTERVAL_MIN, TOP_INTERVAL_MAX,
-				   &top->interval_s);
+		error = parse_interval(text, &top->interval_s);
 	else if (number > 1)
 		error = failed(-EINVAL, "%s: unexpected; after the options come interval and count",
 			       text);

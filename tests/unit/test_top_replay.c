@@ -348,6 +348,39 @@ static void count_ends_it(void **state)
 	assert_int_equal(intervals, 3);
 }
 
+/* The first column of a table, without its head. To be freed. */
+static char *times_of(const char *table)
+{
+	char *times = calloc(1, strlen(table) + 1);
+
+	while ((table = strchr(table, '\n')) && *++table)
+		strncat(times, table, strcspn(table, ","));
+	return times;
+}
+
+/* With a unit, or a bare number of seconds. */
+static void intervals_are_durations(void **state)
+{
+	static const char *const same[][2] = {{"0.5", "500ms"}, {"2", "2s"}, {"0.1", "100ms"}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		char *bare, *with_unit;
+
+		/* Times of rows; what watching costs differs. */
+		top(f, "-i", f->recording, "-b", "--csv", same[i][0], "3", NULL);
+		assert_int_equal(f->status, EXIT_OK);
+		bare = times_of(f->text);
+		top(f, "-i", f->recording, "-b", "--csv", same[i][1], "3", NULL);
+		assert_int_equal(f->status, EXIT_OK);
+		with_unit = times_of(f->text);
+		assert_true(strlen(bare) > 90);
+		assert_string_equal(bare, with_unit);
+		free(bare);
+		free(with_unit);
+	}
+}
+
 static void loss_is_told_and_is_the_exit_status(void **state)
 {
 	struct fixture *f = *state;
@@ -433,8 +466,12 @@ static void wrong_options_get_one_sentence(void **state)
 		{"--speed", "0", "--speed 0: accepted"},
 		{"--speed", "nan", "--speed nan: accepted"},
 		{"--speed", "2x", "--speed 2x: accepted"},
-		{"0", "1", "interval 0: accepted: a number from 0.1 to 3600"},
-		{"x", "1", "interval x"},
+		{"0", "1", "interval 0: accepted: 100ms to 1h, or seconds"},
+		{"0s", "1", "interval 0s: accepted: 100ms to 1h, or seconds"},
+		{"99ms", "1", "interval 99ms: accepted: 100ms to 1h, or seconds"},
+		{"61m", "1", "interval 61m: accepted: 100ms to 1h, or seconds"},
+		{"5x", "1", "interval: duration '5x' has an unknown unit"},
+		{"x", "1", "interval: 'x' is no duration"},
 		{"1", "0", "count"},
 		{"1", "1.5", "count"},
 		{"--csv", "--json", "exclude each other"},
@@ -469,6 +506,7 @@ int main(void)
 		with_recording(a_view_of_a_recording_has_names_and_stacks),
 		with_recording(filters_and_rows_choose_devices),
 		with_recording(count_ends_it),
+		with_recording(intervals_are_durations),
 		with_recording(loss_is_told_and_is_the_exit_status),
 		with_recording(gap_in_a_recording_does_not_hang),
 		with_recording(speed_paces_the_replay),

@@ -121,7 +121,7 @@ static const char *contradiction(const struct slow_options *options, bool quoted
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct slow_options *options = state->input;
-	const char *wrong;
+	const char *wrong, *hint;
 	int err;
 
 	switch (key) {
@@ -129,6 +129,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &options->verb;
 		return 0;
 	case ARGP_KEY_ARG:
+		hint = destination_hint(&options->verb.results.to, argument);
+		if (*hint)
+			argp_error(state, "%s: accepted: -- and a command%s", argument, hint);
 		options->command = state->argv + state->next - 1;
 		state->next = state->argc;
 		return 0;

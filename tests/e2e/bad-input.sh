@@ -84,6 +84,10 @@ for verb in pageout odp; do
 done
 refuses "vfio: old spelling of --csv" 2 "old.csv: accepted: one action; a path .*--csv=old.csv" "$INJECT" vfio fault --csv old.csv
 refuses "iopf: old spelling of --csv" 2 "old.csv: accepted: one WHAT; a path .*--csv=old.csv" "$INJECT" iopf burst --csv old.csv
+refuses "slow: old spelling of --csv" 2 "old.csv: accepted: -- and a command; a path .*--csv=old.csv" \
+	"$INJECT" slow --name a --size 1M --delay 1ms --csv old.csv
+refuses "slow: a command behind -- is one" 2 'accepted: --duration, or a command' \
+	"$INJECT" slow --name a --size 1M --delay 1ms --duration 1s --csv -- old.csv
 refuses "run: output is a symbolic link" 1 'link.csv' "$INJECT" run good.ini --csv=link.csv
 : >taken.truth
 refuses "run: truth file exists" 1 'taken.truth.*exists' "$INJECT" run good.ini --truth taken.truth

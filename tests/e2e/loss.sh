@@ -61,6 +61,51 @@ if flood 100003 4M; then
 	equal "a large ring: exit code" $record_status 0
 	equal "a large ring: as many as perf stat" "$stored" "$counted"
 fi
+# More to count than there are counters: a recorder that stands still empties none of them, and each process
+# takes two, for what it reads and for what it writes.
+cat >processes.c <<'C'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	long processes = argc > 1 ? atol(argv[1]) : 0;
+	volatile char *page = mmap(NULL, 8192 * processes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise((void *)page, 8192 * processes, MADV_NOHUGEPAGE);
+	for (; processes--; page += 8192) {
+		pid_t pid = vfork();
+
+		if (!pid) {
+			page[4096] = page[0];
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	return 0;
+}
+C
+${CC:-cc} -O1 -o processes processes.c || not_ok "processes are built"
+counters=$(awk '$2 == "AGGREGATES_MAX" {print $3}' "$root/bpf/state.h")
+for processes in 100 $((counters / 2 + 100)); do
+	record_start --kind cpu_fault
+	kill -STOP $record_pid
+	check "$processes processes" ./processes $processes
+	kill -CONT $record_pid
+	# The window is closed a moment after its end, or at the recorder's.
+	kill -INT $record_pid
+	wait $record_pid
+	record_status=$?
+	if [ $processes -eq 100 ]; then
+		equal "$processes processes: there are counters for all" "$record_status $(grep -c 'nothing lost' record.err)" "0 1"
+	else
+		equal "$processes processes: counters ran out, the recorder ends with 5 and says so" \
+			"$record_status $(grep -c 'floors (counting ran out of counters)' record.err)" "5 1"
+	fi
+done
 # --duration is the kernel's: a recorder that is stopped itself (SIGSTOP) records no longer for it. It
 # stands still for at least two seconds by the clock: a busy machine makes that longer, never shorter.
 storm_start anon 1000 1000000

@@ -61,8 +61,9 @@ struct machine_config {
 	struct workload_config *workloads; /* injectors/emu/workload.h */
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
-	__u32 handler_backlog; /* as of struct service_config */
-	char directory[256];   /* for backing files; empty: $TMPDIR or /var/tmp */
+	__u32 event_queue_entries; /* 0: EMQ_ENTRIES */
+	__u32 handler_backlog;	   /* as of struct service_config */
+	char directory[256];	   /* for backing files; empty: $TMPDIR or /var/tmp */
 	struct cache_config
 		iotlb; /* of the IOMMU, for devices with an ats lookup; 0 entries: none */
 	__u64 seed;

@@ -289,7 +289,7 @@ static int build_devices(struct machine *machine)
 	int error = access_log_create(&machine->access_log, &log);
 
 	if (!error)
-		error = emq_create(&machine->emq, EMQ_ENTRIES);
+		error = emq_create(&machine->emq, machine->config.event_queue_entries);
 	if (!error)
 		error = build_iotlb(machine);
 	for (__u32 i = 0; i < machine->config.tenant_count && !error; i++) {

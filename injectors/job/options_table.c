@@ -129,6 +129,8 @@ static const struct option_row rows[] = {
 		 "bound to it (VPRI 6.1)"},
 	{"machine", "request_queue_entries", OPTION_COUNT, MACHINE(config.request_queue_entries), 2,
 	 65536, "1024", .meaning = "size of the page request queue", .power_of_two = true},
+	{"machine", "event_queue_entries", OPTION_COUNT, MACHINE(config.event_queue_entries), 2,
+	 65536, "256", .meaning = "size of the event message queue", .power_of_two = true},
 	{"machine", "handler_backlog", OPTION_COUNT, MACHINE(config.handler_backlog), 1, 512, "8",
 	 .meaning = "page request groups at a device's msi_cpu before another CPU "
 		    "of the tenant is chosen",

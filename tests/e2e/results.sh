@@ -145,6 +145,36 @@ check "I/Os that were never sent are told after the table" \
 	grep -q '^Never sent, as queues were full: [0-9]* of 3005 I/Os that were due' overload.err
 equal "expectations can name them" "$(grep -c '^PASS' overload.err)" 3
 
+# A small event message queue in front of devices whose DMAs hold pages for milliseconds: it is full, and
+# commands wait for a place in it and for those DMAs.
+cat >events.ini <<'INI'
+[machine]
+event_queue_entries = 2
+[tenant vm]
+count = 7
+memory = 4M
+[device disk]
+file_bytes = 4M
+medium_latency = 2ms
+[workload mix]
+sizes = 16K
+depth = 2
+rate = 211/s
+duration = 2s
+[inject cold]
+action = evict
+what = random
+pages = 17
+rate = 13/s
+duration = 10s
+[expect]
+it_was_full = emq_depth_max == 2 and emq_full_waits > 20
+some_found_a_place = emq_full_waits < emq_commands - 20
+some_waited_for_a_dma = emq_max > 1ms
+INI
+compare events
+equal "events: the event message queue was full" "$(grep -c '^PASS' events.err)" 3
+
 # The time that it takes to take pages away is nobody's latency. In a closed loop of one I/O the guest's
 # latency is the device's and two wakeups; whatever the host is busy with, it is not longer at each eviction.
 cat >next.ini <<'INI'

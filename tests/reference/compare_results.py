@@ -27,9 +27,7 @@ UNTOLD = {
     "lookup_p50_ns": "lookups are not logged",
     "overflow_epochs": "the queue's state is not logged", "disables": "the device's state is not",
     "refused": "of an I/O that fails, why is not logged", "held_back": "credits are not logged",
-    "emq_commands": "commands to the PA-BITMAP are not logged", "emq_depth_max": "likewise",
-    "emq_full_waits": "likewise", "emq_p50_ns": "likewise", "emq_p99_ns": "likewise",
-    "emq_max_ns": "likewise",
+    "emq_depth_max": "the event message queue's state is not logged", "emq_full_waits": "likewise",
     "read_only": "permissions are not logged", "upgrades": "likewise", "invalid": "likewise",
     "huge": "entries of the IOPT are not logged", "splits": "likewise",
     "at_msi": "records carry no CPU", "off_msi": "likewise", "behind_others": "likewise",
@@ -94,6 +92,14 @@ class Truth:
         return [resumed[g[0]] - detected[g[0]] for g in self.groups()
                 if g[0] in resumed and g[0] not in self.automatic]
 
+    def invalidations(self):
+        """How long each took on each device: a little more than the queue took for it."""
+        begun = {(r["fault"], r["device"]): r["time_ns"] for r in self.of("invalidate_start")}
+        told = {(r["fault"], r["device"]) for r in self.of("invalidate_device")}
+        ended = {(r["fault"], r["device"]): r["time_ns"] for r in self.of("invalidate_ack")}
+        assert begun.keys() == told == ended.keys(), "invalidations without a step"
+        return [ended[key] - begun[key] for key in ended]
+
     def blocked(self):
         """Over all queues: time in which at least one fault was open, until its device gave it up."""
         detected = {r["fault"]: r for r in self.of("detect")}
@@ -121,6 +127,8 @@ class Plan:
         job = configparser.ConfigParser(comment_prefixes=(";", "#"), inline_comment_prefixes=(" ;",))
         job.read(path)
         kinds = {name.split()[0]: job[name] for name in job.sections()}
+        self.has_bitmap = kinds["device"].get("lookup", "pa-bitmap") == "pa-bitmap"
+        self.premap = "machine" not in kinds or kinds["machine"].get("premap", "yes") == "yes"
         self.queues = int(kinds["device"].get("queues", "1"))
         self.rate = rate(kinds["workload"].get("rate", "0"))
         self.duration = duration_ns(kinds["workload"].get("duration", "0"))
@@ -208,6 +216,11 @@ def expected(truth, plan):
         columns[f"latency_{name}_ns"] = (percentile(waits, percent), 1 / 64, 1)
         if percent < 99.9:
             columns[f"round_trip_{name}_ns"] = (percentile(trips, percent), 0.1, 50000)
+    posted = sorted(truth.invalidations()) if plan.has_bitmap else []
+    columns["emq_commands"] = (len(posted) + len(starts) * (plan.has_bitmap and plan.premap), 0, 0)
+    for percent, name in ((50, "p50"), (99, "p99")):
+        columns[f"emq_{name}_ns"] = (percentile(posted, percent), 0.1, 50000)
+    columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000)
     columns["round_trip_mean_ns"] = (sum(trips) / len(trips) if trips else None, 0.1, 50000)
     columns["round_trip_max_ns"] = (trips[-1] if trips else None, 0.1, 10_000_000)
     return columns
@@ -231,6 +244,11 @@ def compare_row(row, truth, plan, name):
             result(f"{name}: {column} ({row[column]})",
                    differs(row[column], value, relative, absolute) and
                    f"{row[column]}, the truth log says {value}")
+    order = [int(row[f"emq_{what}_ns"]) for what in ("p50", "p99", "max") if row[f"emq_{what}_ns"]]
+    limits = [columns[f"emq_{what}_ns"][0] for what in ("p50", "p99", "max")]
+    result(f"{name}: times of the event message queue are in order, and within those of the log ({order})",
+           (order != sorted(order) or
+            any(time > limit * 65 / 64 + 1 for time, limit in zip(order, filter(None, limits)))) and limits)
     planned = len(plan.due()) if plan.rate else plan.count
     devices = len(truth.of("guest_start"))
     if planned:

@@ -29,12 +29,14 @@ struct doctor {
 	size_t check_count; /* 0: of a recording */
 };
 
-enum { KEY_EMULATOR = 0x200, KEY_WATCH };
+enum { KEY_EMULATOR = 0x200, KEY_WATCH, KEY_ATTACH };
 
 static const struct argp_option options[] = {
 	{"emulator", KEY_EMULATOR, "PATH", 0, "Binary of the emulated machines", 0},
 	{"watch", KEY_WATCH, "DURATION", 0,
 	 "Attach the probes for so long and count what they see: finds those that are silent", 0},
+	{"attach", KEY_ATTACH, "PROBE=FUNCTION", 0,
+	 "With --watch: look at this kernel function instead, as record does; repeatable", 0},
 	{"verbose", 'v', NULL, 0,
 	 "Print every probe and all of the host, too, and what the kernel's verifier says of "
 	 "refused programs",
@@ -58,6 +60,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 						&doctor->watch_ns))
 			common_option_failed(state, "--watch");
 		return 0;
+	case KEY_ATTACH:
+		if (doctor->capture.moved_count == CAPTURE_FILTERS)
+			argp_error(state, "--attach %s: at most %d of them", argument,
+				   CAPTURE_FILTERS);
+		doctor->capture.moved[doctor->capture.moved_count++] = argument;
+		return 0;
 	case 'v':
 		doctor->capture.verbose = true;
 		return 0;
@@ -70,6 +78,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (doctor->recording && doctor->watch_ns)
 			argp_error(state, "--watch watches this host: it takes no recording");
+		if (doctor->capture.moved_count && !doctor->watch_ns)
+			argp_error(state, "--attach %s: accepted: with --watch",
+				   doctor->capture.moved[0]);
 		if (doctor->recording && doctor->capture.emulator)
 			argp_error(state,
 				   "--emulator %s: accepted: of this host, not with a recording",

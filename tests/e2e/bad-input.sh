@@ -148,6 +148,7 @@ refuses "vfio: --size with fault" 2 '--size: accepted: with the actions churn an
 refuses "record: --around without --trigger" 2 '--around: accepted: with --trigger' "$FAULTLINE" record --around 2s --count 1 -o x.flt
 refuses "record: --as-root without command" 2 '--as-root: accepted: with a command' "$FAULTLINE" record --as-root --count 1 -o x.flt
 refuses "top: two spans" 2 '--window and --since-start exclude each other' "$FAULTLINE" top -b --window 5s --since-start 1 1
+refuses "doctor: --attach without --watch" 2 '--attach mm_fault=f: accepted: with --watch' "$FAULTLINE" doctor --attach mm_fault=f
 refuses "doctor: --emulator with a recording" 2 '--emulator ./e: accepted: of this host' "$FAULTLINE" doctor run.flt --emulator ./e
 refuses "accesses: --threads" 2 '--threads 3: it looks at one trace' "$FAULTLINE" accesses --threads 3
 refuses "accesses: --sweep" 2 '--sweep trace.tenants=4,8: it looks at one trace; accepted: --set' "$FAULTLINE" accesses --sweep trace.tenants=4,8

@@ -135,6 +135,17 @@ static const char *draw(struct fixture *f, int rows, int columns)
 	return f->text;
 }
 
+static void a_silent_probe_is_on_the_screen(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_null(strstr(draw(f, 24, 80), "silent"));
+	f->model.summary.probes_silent = 1;
+	assert_non_null(strstr(draw(f, 24, 80), "1 probe silent: see report"));
+	f->model.summary.probes_silent = 2;
+	assert_non_null(strstr(draw(f, 24, 80), "2 probes silent: see report"));
+}
+
 static void classic_terminal_shows_the_device_and_its_numbers(void **state)
 {
 	struct fixture *f = *state;
@@ -363,6 +374,7 @@ static void hostile_names_cannot_steer_the_terminal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_model(a_silent_probe_is_on_the_screen),
 		with_model(classic_terminal_shows_the_device_and_its_numbers),
 		with_model(loss_and_own_cost_are_always_on_screen),
 		with_model(small_terminal_says_so),

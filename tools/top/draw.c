@@ -278,8 +278,9 @@ static void add_totals(struct line *line, const struct top_picture *picture)
 	line_add(line, 2, STYLE_PLAIN, "probes %zu on %zu off", model->summary.probes_on,
 		 model->summary.probes_off);
 	if (model->summary.probes_silent)
-		line_add(line, 1, STYLE_WARN, "%zu probes silent: see report",
-			 model->summary.probes_silent);
+		line_add(line, 1, STYLE_WARN, "%zu probe%s silent: see report",
+			 model->summary.probes_silent,
+			 model->summary.probes_silent == 1 ? "" : "s");
 }
 
 /* Must be on every screen: whether the numbers are complete and what watching costs. */

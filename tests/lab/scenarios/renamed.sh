@@ -63,6 +63,27 @@ check_off() {
 	check_that "stages and their marks are those of the silent probes" diff marks.silent marks.off
 }
 
+# The same without a recording. Faults come for as long as it watches, whenever it has attached.
+watch() {
+	local pid status rounds=0
+	# shellcheck disable=SC2086
+	faultline doctor --watch 2s -v $attach >"$results/doctor.watch" 2>"$results/doctor.err" &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		faultline-inject iopf burst -r 13 --wait 60s >/dev/null 2>&1 || break
+		rounds=$((rounds + 1))
+		pause 0.5
+	done
+	wait $pid
+	status=$?
+	faultline-inject iopf clear >/dev/null 2>&1
+	equal "doctor --watch ends" $status 0
+	check_that "faults came meanwhile ($rounds times)" test $rounds -gt 0
+	check_that "doctor --watch lists it as silent" grep -q '^mm_fault  *silent' "$results/doctor.watch"
+	check_that "doctor --watch finds it" grep -q "Probe mm_fault is attached (function fixup_user_fault) and was never hit" \
+		<(tr '\n' ' ' <"$results/doctor.watch")
+}
+
 teardown() {
 	faultline-inject iopf unplug >inject.out 2>&1 || not_ok "unplug" "$(cat inject.out)"
 	unload faultline_device
@@ -83,6 +104,7 @@ guest() {
 	record_options=$attach
 	other=silent
 	record_start && workload && record_stop && tables "$recording" && check
+	watch
 	silent=
 	record_options=$off
 	other=off

@@ -93,6 +93,30 @@ for job in ${CAMPAIGNS-rtt burst-block sensitivity-block concurrent isolation lo
 	compared $job "$root/injectors/jobs/$job.ini" $race
 done
 
+# Each stage is stamped by the log elsewhere than by its probe: an emulator that waits on the way from the
+# one to the other shows it in every fault, one that does not wait in no stage.
+cat >apart.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+[workload mix]
+depth = 2
+rate = 211/s
+duration = 1s
+[inject cold]
+action = evict
+what = next
+rate = 83/s
+duration = 1s
+INI
+apart=$(cd "$root" && tests/reference/wait_mutant.py "$scratch/waiting")
+compare apart "$scratch/waiting" apart.ini --evictions-race --apart="$apart"
+adopt "waiting between log and probe"
+compare together "$INJECT" apart.ini --evictions-race --apart="$apart"
+equal "not waiting: log and probe of each stage are close in some fault" \
+	"$(grep -A 9 '^not ok - log and probe' verdict | grep -c 'ns apart in one of')" 8
+
 probes=$(readelf -n "$INJECT" | awk '/Provider: faultline/ {getline; print $2}' | sort -u)
 [ "$(wc -w <<<"$probes")" -ge 15 ] || not_ok "all probes found" "$probes"
 for probe in $probes; do

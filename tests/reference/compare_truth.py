@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Holds a reconstruction against the truth log of the emulated machine.
 
-    compare_truth.py CSVDIR TRUTH... [--evictions-race]
+    compare_truth.py CSVDIR TRUTH... [--evictions-race] [--apart=NS]
 
 CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote; each TRUTH is one machine's log
 (docs/truth-log.md). Every fault must be there, none invented, every stage seen and in order, every
 count equal, every timestamp between two that the log took elsewhere, and every resolved fault has
 exactly one CPU fault, inside its handler. With --evictions-race, where a page may be taken again
 while its handler brings it, or be there already for a duplicate, only faults that read storage are
-held to that. Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
+held to that. With --apart log and probe of each stage must be so far from each other in every fault: an
+emulator that waits between the two is being looked at (wait_mutant.py). Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
 import collections
 import csv
@@ -19,6 +20,7 @@ import sys
 STAGES = ("detect", "request", "isr", "handler", "resolved", "mapped", "response", "resume")
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
 STATES = ("complete", "unfinished", "inconsistent", "overflowed", "discarded", "abandoned")
+APART_FAULTS = 20
 CAUSES = {0: "-", 10: "permission"}
 RESPONSES = {0: "success", 1: "invalid", 15: "failure", 16: "automatic"}
 # A probe's time lies between two of the log's, taken elsewhere by the same or the next to act
@@ -79,6 +81,7 @@ class TruthLog:
         self.where, self.code, self.cause = {}, {}, {}
         self.major = set()
         self.counts = collections.Counter()
+        self.apart = collections.defaultdict(list)  # stage -> between log and probe, a fault each
         self.groups = collections.defaultdict(set)  # stage of groups -> (time, group)
         self.ios = collections.Counter()  # device -> I/Os
         self.places = {"request": [], "isr": []}  # in the queue, in the order of time
@@ -180,6 +183,9 @@ def compare_faults(log, rows, sources, alone):
 
 def compare_fault(log, request, row, problems, alone):
     truth, times = log.requests[request], row_times(row)
+    for stage in STAGES:
+        if stage in times and stage in truth:
+            log.apart[stage].append(abs(times[stage] - truth[stage]))
     name = f"request {request} {log.where[request]}"
     lacking = [stage for stage in STAGES if stage in truth and stage not in times]
     extra = [stage for stage in STAGES if stage in times and stage not in truth]
@@ -218,6 +224,17 @@ def compare_fault(log, request, row, problems, alone):
         if stage in times and not earliest <= times[stage] <= latest:
             problems["times"].append(f"{name}: {stage} at {times[stage]}, not between {earliest} "
                                      f"and {latest}")
+
+
+def compare_apart(logs, apart_ns):
+    problems = []
+    for stage in STAGES:
+        apart = [ns for log in logs for ns in log.apart[stage]]
+        if len(apart) < APART_FAULTS:
+            problems.append(f"{stage}: of {len(apart)} faults only")
+        elif min(apart) < apart_ns:
+            problems.append(f"{stage}: {min(apart)} ns apart in one of {len(apart)} faults")
+    return problems
 
 
 def compare_counts(logs, directory):
@@ -349,6 +366,10 @@ def main(arguments):
     result("counts of every kind", compare_counts(logs, directory))
     result(f"I/Os of the access log ({sum(sum(log.ios.values()) for log in logs)})",
            compare_ios(logs, devices, directory))
+    for option in arguments:
+        if option.startswith("--apart="):
+            result("log and probe of each stage are stamped apart",
+                   compare_apart(logs, int(option.removeprefix("--apart="))))
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

@@ -89,6 +89,10 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 		if (arguments->dry_run && options->truth)
 			argp_error(state, "--truth: accepted: without --dry-run, in which nothing "
 					  "happens");
+		if (options->truth && options->results.to.path &&
+		    !strcmp(options->truth, options->results.to.path))
+			argp_error(state, "--truth %s: the results are to be there",
+				   options->truth);
 		break;
 	default:
 		return results_parse(key, argument, state, &options->results);

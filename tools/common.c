@@ -149,6 +149,12 @@ void common_option_failed(const struct argp_state *state, const char *option)
 	argp_error(state, "%s: %s", option, failure_text());
 }
 
+void common_check_emulator(const char *path, const struct argp_state *state)
+{
+	if (path && access(path, R_OK))
+		argp_error(state, "--emulator '%s': %s", path, strerror(errno));
+}
+
 int common_failed(int err)
 {
 	fprintf(stderr, "faultline: %s\n", failure_text());

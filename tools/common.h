@@ -42,6 +42,9 @@ int common_parse(const struct argp *argp, unsigned int flags, int argc, char **a
 /* For a parser: prints failure_text() behind the option and ends with EXIT_USAGE. */
 void common_option_failed(const struct argp_state *state, const char *option);
 
+/* For a parser's end: a binary of emulated machines that was named (NULL: none was) must be there. */
+void common_check_emulator(const char *path, const struct argp_state *state);
+
 /* Prints the sentence of the last failure once and returns its exit code; -EINVAL is a wrong option. */
 int common_failed(int err);
 

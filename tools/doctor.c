@@ -85,6 +85,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			argp_error(state,
 				   "--emulator %s: accepted: of this host, not with a recording",
 				   doctor->capture.emulator);
+		common_check_emulator(doctor->capture.emulator, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

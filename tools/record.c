@@ -225,13 +225,33 @@ static int prepare_command(struct recording *r)
 		       ?: capture_add_pid(r->capture, r->command.pid);
 }
 
+/* The programs that are recorded are read, too: they are no place for the recording. */
+static int check_place(const struct record_options *o)
+{
+	struct stat place, command, emulator;
+	bool has_command = o->command && command_find(o->command[0], &command);
+	bool has_emulator = o->capture.emulator && !stat(o->capture.emulator, &emulator);
+
+	if (!o->writer.overwrite || stat(o->writer.path, &place))
+		return 0;
+	if ((has_command && command.st_dev == place.st_dev && command.st_ino == place.st_ino) ||
+	    (has_emulator && emulator.st_dev == place.st_dev && emulator.st_ino == place.st_ino))
+		return failed(-EINVAL,
+			      "%s: is the program that is recorded; choose another name for the "
+			      "recording",
+			      o->writer.path);
+	return 0;
+}
+
 static int start(struct recording *r)
 {
 	struct record_options *o = r->options;
 	int error;
 
 	o->writer.held = true;
-	error = capture_open(&r->capture, &o->capture);
+	error = check_place(o);
+	if (!error)
+		error = capture_open(&r->capture, &o->capture);
 	if (!error)
 		error = trace_writer_open(&r->writer, &o->writer);
 	if (error == -EEXIST && !o->writer.overwrite)

@@ -231,6 +231,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 					  "of both");
 		if (o->as_root && !o->command)
 			argp_error(state, "--as-root: accepted: with a command behind --");
+		common_check_emulator(o->capture.emulator, state);
 		settle_trigger(o, state);
 		return 0;
 	default:

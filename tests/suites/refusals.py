@@ -42,7 +42,11 @@ MEANINGLESS = [
     (("faultline-inject", "iopf", "unplug", "--csv"), "--csv: unplug has no results"),
     (("faultline", "record", "-f", "-o", "kept", "--"), "no command behind it"),
     (("faultline", "record", "-f", "-o", "kept", "--", ""), "no command behind it"),
-    (("faultline", "record", "-f", "-o", ""), "--output ''"),
+    (("faultline", "record", "-f", "-o", ""), "--output ''"), (("faultline", "record", "-f", "-o", "kept", "--", "./kept"), "is the program"),
+    (("faultline", "record", "-f", "-o", "kept", "--emulator", "kept", "--", "true"), "is the program"),
+    (("faultline", "record", "--emulator", "nosuch", "--", "true"), "--emulator 'nosuch': No such file"),
+    (("faultline", "doctor", "--emulator", ""), "--emulator '': No such file"),
+    (("faultline-inject", "run", "rtt", "--csv=both.csv", "--truth", "both.csv"), "--truth both.csv: the results"),
     (("faultline-inject", "slow", "--name", "a", "--size", "1M", "--delay", "1ms", "--"), "no command behind it"),
     (("faultline-inject", "slow", "--name", "a", "--size", "1M", "--delay", "1ms", "--", ""), "no command behind it"),
     (("faultline-inject", "vfio", "fault", "-d", "bus"), "--device bus: accepted"),
@@ -98,6 +102,7 @@ def check_all(check, verbs, options_of):
         for name, text in (("slo.ini", "[slo a]\nlatency_target = 1ms\n"), ("kept", "kept")):
             with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
                 file.write(text)
+        os.chmod(os.path.join(directory, "kept"), 0o755)
         os.mkdir(os.path.join(directory, "folder"))
         plain = [verb for verb in verbs if verb[1] not in ("help", "list", "recover")] + \
                 [("faultline-inject", verb) for verb in ("help", "list", "recover")]

@@ -110,7 +110,8 @@ static int add_entry(struct idle_keys *idle, const struct option_table *table,
 	char needed[OPTION_NEED_TEXT];
 	struct idle_key *key;
 
-	if (!need || !need->key)
+	/* What a preset stands for ("[preset] design") nobody has written. */
+	if (!need || !need->key || entry->where[0] == '[')
 		return 0;
 	key = find_or_add(idle, row, section->name);
 	if (!key)

@@ -76,6 +76,15 @@ job ':6: pages up to 0x1000100000000 (data_pages=262144 of 1073741824 bytes), wa
 	'[walk]\nmode = nested\ntables = yes\n[trace]\ndata_page = 1G\ndata_pages = 262144\n'
 job ':2: policy=belady: accepted: lru, lfu, random, fifo' '[context]\npolicy = belady\n'
 
+# What has no effect, at any point of a sweep.
+job ':2: zipf=50: has no effect with order=rr; accepted: with order=zipf' '[trace]\nzipf = 50\n'
+job ':2: tables=yes: has no effect with mode=as-released; accepted: with mode=nested' '[walk]\ntables = yes\n'
+job ':2: pages=3: has no effect with entries=0; accepted: with entries above 0' '[prefetch]\npages = 3\n'
+job ':4: zipf=50: has no effect with order=rr; accepted: with order=zipf' \
+	'[sweep]\nx = trace.order: rr, rand\n[trace]\nzipf = 50\n'
+check "a preset's keys are nobody's" "$FAULTLINE" sim --preset table2-literal --set walk.mode=24 --set trace.packets=20 --tenants 2
+check "and it gives a key its effect" "$FAULTLINE" sim --preset hypertrio --set prefetch.pages=3 --set trace.packets=20 --tenants 2
+
 # Sweeps.
 form='accepted: NAME = SECTION.KEY: VALUE, VALUE ...'
 job ":2: x=: no colon; $form" '[sweep]\nx =\n'
@@ -283,31 +292,42 @@ own = {  # kinds of value that a list or a range does not tell: good ones, bad o
                 ["", "0", "4096", "0x", "0xg", "-0x1", "0x200000000000000", "0x" + 17 * "1", "x", "1G"]),
 }
 kinds = "count|bytes|time|choice|yes/no|address|shares"
-rows = re.findall(rf"^  (\w+)\.(\w+) .* ({kinds}): (.*); default: .*$",
+rows = re.findall(rf"^  (\w+)\.(\w+) .* ({kinds}): (.*); default: (?:.*only with (.*)|.*)$",
                   open("keys").read().replace("\n      ", " "), re.M)
 assert len(rows) >= 66, len(rows)
 wrong = 0
 
-def run(section, key, value, accepted=None):
+def needed(section, needs):  # "phase above 0 and order=zipf": options that make the key one with an effect
+    for need in needs.split(" and ") if needs else []:
+        key, value = re.match(r"(\w+)(?:=(\S+)| above 0)$", need).groups()
+        yield from ("--set", f"{section}.{key}={value or 8}")
+
+def run(section, key, value, accepted=None, needs=""):
     global wrong
+    if needs and accepted is None:  # without them it is refused, whatever its value
+        done = subprocess.run([sys.argv[1], "sim", "--set", f"{section}.{key}={value}"], capture_output=True, text=True)
+        if done.returncode != 2 or f"{section}.{key}={value}: has no effect with " not in f"{section}." + done.stderr.split("--set: ", 1)[-1]:
+            wrong += 1
+            print(f"{section}.{key}={value} without {needs}: exit {done.returncode}: {done.stderr}")
     done = subprocess.run(["prlimit", "--cpu=20", sys.argv[1], "sim", "--set", "trace.tenants=4", "--set", "trace.packets=20",
-                           "--set", f"{section}.{key}={value}"], capture_output=True, text=True)
+                           *needed(section, needs), "--set", f"{section}.{key}={value}"], capture_output=True, text=True)
     said = f"faultline: --set: {key}={value}: accepted: {accepted}"
     if accepted is None:  # fine, or not together with the others
-        good = done.returncode == 0 or (done.returncode == 2 and ", " in done.stderr.split(": accepted")[0])
+        good = done.returncode == 0 or (done.returncode == 2 and (
+            ", " in done.stderr.split(": accepted")[0] or needs and f"{key}={value}: " not in done.stderr))
     else:
         good = done.returncode == 2 and done.stderr.rstrip("\n").split("; did you mean")[0] == said
     if not good:
         wrong += 1
         print(f"{section}.{key}={value}: exit {done.returncode}: {done.stderr}")
 
-for section, key, kind, accepted in rows:
+for section, key, kind, accepted, needs in rows:
     if kind in ("count", "bytes", "time"):
         low, high = map(scale, re.match(r"(\S+) to ([^\s,;]+)", accepted).groups())
         unit = "ns" if kind == "time" else ""
         if high < 10**15:  # packets: nobody waits for so many
-            run(section, key, f"{high}{unit}")
-        run(section, key, f"{low}{unit}")
+            run(section, key, f"{high}{unit}", needs=needs)
+        run(section, key, f"{low}{unit}", needs=needs)
         bad = ["", "-1", "1.5x", "0x10", str(2**64), "abc", "nan", "1e400", "5Q", "1,5", "+5", "5%", f"{high + 1}{unit}"]
         if low:
             bad.append(f"{low - 1}{unit}")
@@ -315,10 +335,10 @@ for section, key, kind, accepted in rows:
     elif kind in own:
         good, bad = own[kind]
         for value in good:
-            run(section, key, value)
+            run(section, key, value, needs=needs)
     else:
         for value in accepted.split(", "):
-            run(section, key, value)
+            run(section, key, value, needs=needs)
         bad = ["", "x", accepted.split(", ")[0] + "x", "maybe"]
     for value in bad:
         run(section, key, value, accepted)

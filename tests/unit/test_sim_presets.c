@@ -13,12 +13,15 @@
 static void configure(struct sim_config *config, const char *const *presets)
 {
 	struct job_text *text = job_text_new("the test");
+	struct idle_keys idle = {0};
 
 	assert_non_null(text);
 	assert_int_equal(sim_complete(text), 0);
 	for (; *presets; presets++)
 		assert_int_equal(sim_preset(text, *presets), 0);
-	assert_int_equal(sim_configure(config, text, false), 0);
+	assert_int_equal(sim_configure(config, text, false, &idle), 0);
+	assert_int_equal(idle_keys_refuse(&idle), 0);
+	idle_keys_free(&idle);
 	job_text_free(text);
 }
 

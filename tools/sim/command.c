@@ -244,7 +244,7 @@ static int read_job(struct sim_command *command)
 	return err;
 }
 
-static int configure_point(struct sim_command *command, size_t point)
+static int configure_point(struct sim_command *command, size_t point, struct idle_keys *idle)
 {
 	struct sim_config *config = &command->configs[point];
 	struct job_text *text = job_text_copy(command->text);
@@ -254,7 +254,7 @@ static int configure_point(struct sim_command *command, size_t point)
 		return failed(-ENOMEM, "no memory for the job");
 	err = sweep_apply(&command->sweep, point, text);
 	if (!err)
-		err = sim_configure(config, text, command->recordings.count);
+		err = sim_configure(config, text, command->recordings.count, idle);
 	job_text_free(text);
 	if (!err && (err = model_check(&config->model)) == -EINVAL)
 		err = -EBADMSG;
@@ -267,12 +267,16 @@ static int configure(struct sim_command *command)
 	const struct expression_scope scope = {.sweep = &command->sweep, .columns = &sim_columns};
 	/* What a job expects it expects of all points of a simulation. */
 	int err = command->one_trace ? 0 : expect_check(command->text, &scope);
+	struct idle_keys idle = {0};
 
 	command->configs = calloc(command->sweep.points, sizeof(command->configs[0]));
 	if (!command->configs)
 		return failed(-ENOMEM, "no memory for %zu points", command->sweep.points);
 	for (size_t i = 0; !err && i < command->sweep.points; i++)
-		err = configure_point(command, i);
+		err = configure_point(command, i, &idle);
+	if (!err)
+		err = idle_keys_refuse(&idle);
+	idle_keys_free(&idle);
 	return err;
 }
 

@@ -72,7 +72,7 @@ static const struct option_row rows[] = {
 	{"trace", "turn", OPTION_COUNT, TRACE(turns.turn), 1, 1 << 20, "1",
 	 .meaning = "packets of a tenant in a row"},
 	{"trace", "zipf", OPTION_COUNT, TRACE(turns.zipf_exponent), 0, 400, "100",
-	 .meaning = "order zipf: exponent in hundredths"},
+	 .meaning = "exponent in hundredths", .needs = {{"order", "zipf"}}},
 	{"trace", "shares", OPTION_OWN, TRACE(turns.shares), 1, TURNS_SHARE_MAX, "",
 	 .own = &sim_shares,
 	 .meaning = "of the turns that tenants take, given to them over and over; none: all alike"},
@@ -93,12 +93,12 @@ static const struct option_row rows[] = {
 	 .meaning =
 		 "packets after which a tenant moves on to its next set of data pages; 0: never"},
 	{"trace", "sets", OPTION_COUNT, TRACE(sets), 1, 1 << 24, "2",
-	 .meaning = "with phases: sets of data pages, used around and around"},
+	 .meaning = "sets of data pages, used around and around", .needs = {{"phase", NULL}}},
 	{"trace", "first_touches", OPTION_COUNT, TRACE(first_touches), 0, 1000, "0",
 	 .meaning = "accesses to each page that is used at the start only (figure 8: below 100); "
 		    "0: there are none"},
 	{"trace", "first_touch_pages", OPTION_COUNT, TRACE(first_touch.count), 1, 1 << 24, "",
-	 .meaning = "used at the start only"},
+	 .meaning = "used at the start only", .needs = {{"first_touches", NULL}}},
 	{"trace", "ring_page", OPTION_CHOICE, TRACE(ring.shift), .otherwise = "4K",
 	 .choices = pages, .meaning = "size of the page that holds the ring"},
 	{"trace", "data_page", OPTION_CHOICE, TRACE(data.shift), .otherwise = "2M",
@@ -106,7 +106,8 @@ static const struct option_row rows[] = {
 	{"trace", "mailbox_page", OPTION_CHOICE, TRACE(mailbox.shift), .otherwise = "4K",
 	 .choices = pages, .meaning = "size of the page that holds the mailbox"},
 	{"trace", "first_touch_page", OPTION_CHOICE, TRACE(first_touch.shift), .otherwise = "4K",
-	 .choices = pages, .meaning = "size of pages that are used at the start only"},
+	 .choices = pages, .meaning = "size of pages that are used at the start only",
+	 .needs = {{"first_touches", NULL}}},
 	{"trace", "ring_at", OPTION_OWN, FIELD(ring_at), 0, ADDRESSES, "", .own = &sim_address,
 	 .meaning = "where the ring is"},
 	{"trace", "data_at", OPTION_OWN, FIELD(data_at), 0, ADDRESSES, "", .own = &sim_address,
@@ -116,7 +117,8 @@ static const struct option_row rows[] = {
 	 .own = &sim_address, .meaning = "where the mailbox is"},
 	{"trace", "first_touch_at", OPTION_OWN, FIELD(first_touch_at), 0, ADDRESSES, "",
 	 .own = &sim_address,
-	 .meaning = "where pages used at the start begin; unless said, behind the mailbox"},
+	 .meaning = "where pages used at the start begin; unless said, behind the mailbox",
+	 .needs = {{"first_touches", NULL}}},
 	{"trace", "apart", OPTION_BYTES, TRACE(apart), 0, 0x1p52, "0",
 	 .meaning =
 		 "from a tenant's pages to the next one's, a multiple of every page size, made up "
@@ -156,9 +158,10 @@ static const struct option_row rows[] = {
 	 .meaning = "reads of a walk: as the authors' simulator counts them, in two dimensions, 24 "
 		    "always, or none: the device is passed through and translates nothing"},
 	{"walk", "tables", OPTION_BOOL, FIELD(walk_tables), .otherwise = "no",
-	 .meaning = "mode nested: read real page tables instead of counting"},
+	 .meaning = "read real page tables instead of counting", .needs = {{"mode", "nested"}}},
 	{"walk", "host_page", OPTION_CHOICE, MODEL(host_shift), .otherwise = "4K",
-	 .choices = host_pages, .meaning = "mode nested: pages of the second dimension"},
+	 .choices = host_pages, .meaning = "pages of the second dimension",
+	 .needs = {{"mode", "nested"}}},
 
 	{"context", "entries", OPTION_COUNT, MODEL(context.cache.entries), 1, CACHE_ENTRIES_MAX,
 	 "1536", .meaning = "fully associative"},
@@ -176,11 +179,11 @@ static const struct option_row rows[] = {
 	{"iotlb", "entries", OPTION_COUNT, MODEL(iotlb.cache.entries), 0, CACHE_ENTRIES_MAX, "0",
 	 .meaning = entries_meaning},
 	{"iotlb", "ways", OPTION_COUNT, MODEL(iotlb.cache.ways), 0, CACHE_ENTRIES_MAX, "8",
-	 .meaning = ways_meaning},
+	 .meaning = ways_meaning, .needs = {{"entries", NULL}}},
 	{"iotlb", "policy", OPTION_CHOICE, MODEL(iotlb.cache.policy), .otherwise = "lfu",
-	 .choices = policies, .meaning = policy_meaning},
+	 .choices = policies, .meaning = policy_meaning, .needs = {{"entries", NULL}}},
 	{"iotlb", "partitions", OPTION_COUNT, MODEL(iotlb.partitions), 1, 65536, "1",
-	 .meaning = partitions_meaning, .power_of_two = true},
+	 .meaning = partitions_meaning, .power_of_two = true, .needs = {{"entries", NULL}}},
 	{"level2", "entries", OPTION_COUNT, MODEL(level2.cache.entries), 1, CACHE_ENTRIES_MAX,
 	 "512", .meaning = entries_meaning},
 	{"level2", "ways", OPTION_COUNT, MODEL(level2.cache.ways), 0, CACHE_ENTRIES_MAX, "16",
@@ -201,16 +204,18 @@ static const struct option_row rows[] = {
 	{"prefetch", "entries", OPTION_COUNT, MODEL(prefetch.cache.entries), 0, 4096, "0",
 	 .meaning = "of the buffer; 0: nothing is prefetched"},
 	{"prefetch", "policy", OPTION_CHOICE, MODEL(prefetch.cache.policy), .otherwise = "lru",
-	 .choices = blind_policies, .meaning = "of the buffer"},
+	 .choices = blind_policies, .meaning = "of the buffer", .needs = {{"entries", NULL}}},
 	{"prefetch", "distance", OPTION_COUNT, MODEL(prefetch_distance), 1, 1 << 20, "48",
-	 .meaning = "translations from a source to the one it predicts"},
+	 .meaning = "translations from a source to the one it predicts",
+	 .needs = {{"entries", NULL}}},
 	{"prefetch", "pages", OPTION_COUNT, MODEL(prefetch_pages), 1, 8, "2",
-	 .meaning = "newest requests of a source that are fetched"},
+	 .meaning = "newest requests of a source that are fetched", .needs = {{"entries", NULL}}},
 	{"prefetch", "trigger", OPTION_CHOICE, MODEL(prefetch_trigger), .otherwise = "access",
 	 .choices = triggers,
 	 .meaning =
 		 "which translations ask: each, as in the authors' simulator, or those whose page "
-		 "the buffer does not have, as in the paper"},
+		 "the buffer does not have, as in the paper",
+	 .needs = {{"entries", NULL}}},
 
 	{"more", "devices", OPTION_COUNT, MODEL(devices), 1, SIM_DEVICES, "1",
 	 .meaning = "that share the IOMMU, each with link, PTB, DevTLB and tenants of its own"},
@@ -366,7 +371,8 @@ static void begin(struct sim_config *config, const struct sim_config *chosen)
 		config->trace.tenant_packets_min = config->trace.tenant_packets_max = 0;
 }
 
-int sim_configure(struct sim_config *config, const struct job_text *text, bool recorded)
+int sim_configure(struct sim_config *config, const struct job_text *text, bool recorded,
+		  struct idle_keys *idle)
 {
 	struct job_text *own = job_text_copy(text);
 	struct sim_config chosen = {.packets = SIM_UNSAID};
@@ -386,6 +392,8 @@ int sim_configure(struct sim_config *config, const struct job_text *text, bool r
 		sim_complete_trace(config);
 		err = sim_check(config, own, recorded);
 	}
+	if (!err)
+		err = idle_keys_add(idle, &sim_options, own);
 	if (!err)
 		set_numbers(config);
 	job_text_free(own);

@@ -3,6 +3,7 @@
 #ifndef FAULTLINE_TOOLS_SIM_H
 #define FAULTLINE_TOOLS_SIM_H
 
+#include "lib/job/idle_keys.h"
 #include "lib/job/options.h"
 #include "lib/job/sweep.h"
 #include "lib/translate/import.h"
@@ -47,7 +48,8 @@ int sim_preset(struct job_text *text, const char *name);
  * From text to numbers; job_wrong() with the place and what is accepted. `recorded`: translations are
  * not made up, so that addresses of [trace] do not matter.
  */
-int sim_configure(struct sim_config *config, const struct job_text *text, bool recorded);
+int sim_configure(struct sim_config *config, const struct job_text *text, bool recorded,
+		  struct idle_keys *idle);
 
 /* Kinds of values that only a trace has: a list of shares, an address. */
 extern const struct option_own sim_shares, sim_address;

@@ -214,6 +214,8 @@ static void the_negative_answer_is_of_what_was_kept(void **state)
 	/* Nothing was lost of it: no floor. */
 	assert_says("report %s", recording, EXIT_OK,
 		    (const char *const[]){zero, gone, events, NULL});
+	assert_says("report %s --table summary", recording, EXIT_OK,
+		    (const char *const[]){gone, events, NULL});
 	assert_says("footprint %s", recording, EXIT_OK, (const char *const[]){gone, events, NULL});
 	assert_says("timeline %s", recording, EXIT_OK, (const char *const[]){gone, events, NULL});
 	snprintf(events, sizeof(events), "\"let_go_events\":\"%llu\"", told.kept.events);
@@ -409,9 +411,9 @@ static void a_window_before_it_holds_nothing(void **state)
 /* Nobody reads notes beside tables: there it is said on standard error, and is no loss. */
 static void tables_have_it_said_beside_them(void **state)
 {
-	static const char *const forms[] = {
-		"report %s --csv=- --table summary", "report %s --table summary",
-		"timeline %s --csv=-", "footprint %s --json", "doctor %s --csv=- --table probes"};
+	static const char *const forms[] = {"report %s --csv=- --table summary",
+					    "timeline %s --csv=-", "footprint %s --json",
+					    "doctor %s --csv=- --table probes"};
 	char line[256], kept_from[64], says[128];
 	struct kept_info kept;
 

@@ -75,17 +75,37 @@ static int await_answers(const struct iopf_run *run)
 	return err;
 }
 
+/* A device gives up in work of its kernel, which a busy machine may hold up: its counters tell. */
+static int await_give_up(const struct iopf_run *run, __u32 device)
+{
+	const struct faultline_counters *before = &run->before[device];
+	__u64 end = monotonic_ns() + run->options->timeout_ns + run->options->wait_ns;
+	struct faultline_counters now = {.device = device};
+	int err;
+
+	for (;;) {
+		err = iopf_call(&run->device, FAULTLINE_IOC_COUNTERS, &now,
+				"cannot read the counters");
+		if (err || now.timeouts - before->timeouts >= now.withheld - before->withheld)
+			return err;
+		if (monotonic_ns() > end)
+			return failed(-ETIME, "%s has not given up its groups within --wait",
+				      iopf_device_name(&run->device, device));
+		if (verb_sleep_until(monotonic_ns() + 5 * NSEC_PER_MSEC))
+			return failed(-EINTR, "interrupted");
+	}
+}
+
 /* The answers come late only when the devices have given up before. */
 static int release(const struct iopf_run *run)
 {
 	const struct iopf_options *options = run->options;
-	__u64 until = monotonic_ns() + options->timeout_ns + 20 * NSEC_PER_MSEC;
 	int err = 0;
 
 	if (!options->withhold)
 		return 0;
-	if (options->timeout_ns && verb_sleep_until(until))
-		return failed(-EINTR, "interrupted");
+	for (__u32 i = 0; i < options->device_count && options->timeout_ns && !err; i++)
+		err = await_give_up(run, options->devices[i]);
 	for (__u32 i = 0; i < options->device_count && !err; i++) {
 		struct faultline_release let = {.device = options->devices[i]};
 

@@ -117,7 +117,7 @@ check_dma() {
 
 # Requests wait in the queue while somebody else does something.
 pending() {
-	iopf clear
+	faultline-inject iopf clear
 	faultline-inject iopf burst -r 53 -p 2 --pause 20s --wait 5s >text 2>&1 &
 	victim=$!
 	wait_for 10 sh -c 'faultline-inject iopf status --json | grep -q "\"pending\": *53"' || not_ok "requests are pending"

@@ -136,7 +136,7 @@ refuses "slow: output exists" 1 'taken.csv: exists already' "$INJECT" slow --nam
 refuses "slow: table exists" 1 'results/slow.csv: exists already' "$INJECT" slow --name a --size 1M --delay 1ms --csv=results
 refuses "slow: no null_blk, or no such command" 1 'null_blk|nosuchcommand' \
 	"$INJECT" slow --name a --size 1M --delay 1ms --json=left.json -- nosuchcommand
-equal "and what came to nothing leaves no file" "$(ls left.json results 2>&1 | grep -v 'No such file')" "$(printf 'results:\nslow.csv')"
+equal "and what came to nothing leaves no file" "$(ls left.json results 2>&1 | grep -v 'No such file' | paste -sd ' ')" "results: slow.csv"
 refuses "slow: no delay" 2 'no --delay' "$INJECT" slow --name a --size 1M
 # An option that would change nothing is no option to be silent about.
 refuses "iopf: --live without dma" 2 '--live: io-page-fault has no use for it; accepted: with dma$' "$INJECT" iopf io-page-fault --live 3

@@ -116,7 +116,8 @@ struct machine_totals {
 	__u64 huge, splits;	      /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
-	struct histogram round_trip;  /* ns, detect (or held back) to resume of a group, as its port measured it */
+	struct histogram
+		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */

@@ -301,9 +301,10 @@ def compare_bursts(rows, directory):
              for row in table(directory, "bursts")]
     problems = [f"burst {burst}" for burst in found if burst not in expected]
     problems += [f"no burst {burst}" for burst in expected if burst not in found]
-    for row in table(directory, "summary"):
-        if int(row["first_ns"]) not in [min(times) for (device, _), times in begins.items() if device == row["device"]]:
-            problems.append(f"first of {row['device']}: {row['first_ns']}")
+    firsts = sorted((device, min(times)) for (device, _), times in begins.items())
+    told = sorted((row["device"], int(row["first_ns"])) for row in table(directory, "summary"))
+    if firsts != told:
+        problems.append(f"first faults {told}, not {firsts}")
     return len(expected), problems
 
 

@@ -102,7 +102,7 @@ static int claim_group(struct port *port, struct fault *fault, __u32 first, __u3
 			.state = GROUP_WAITING,
 			.fault = fault,
 			.id = atomic_fetch_add(&next_fault, *count),
-			.detect_ns = fault->held_ns ?: monotonic_ns(),
+			.detect_ns = fault->found_ns,
 			.deadline_ns = ~0ull, /* until all of it has been raised */
 			.first = first,
 			.count = *count,

@@ -23,6 +23,7 @@ file_bytes = 8M
 device = disk
 sizes = 4K, 64K
 depth = 4
+rate = 4000/s
 duration = 600s
 [inject cold]
 action = evict

@@ -2,7 +2,7 @@
 # A kernel that is locked down step by step: doctor says how far, also where securityfs is not mounted, and
 # what that takes away; a recording has what is left. Nothing lifts a lockdown, so the guest is its own.
 #
-# kernels: 6.1 6.12
+# kernels: 6.12
 # alone: yes
 
 says() { grep -q "^lockdown,$1" host/host.csv; }

@@ -29,13 +29,15 @@ int descendants_adopt(void)
 	return failed(-errno, "adopting what the command starts: %s", strerror(errno));
 }
 
-/* False for what is gone, or has ended and only waits to be reaped. */
+/* False for what is gone, or has ended and only waits to be reaped. The state is the first thread's, and
+ * others may live longer. */
 static bool look_up(pid_t pid, struct process *process)
 {
 	char path[64], text[512];
 	const char *fields;
 	size_t length;
 	FILE *file;
+	long threads;
 	char state;
 
 	snprintf(path, sizeof(path), "%s/%d/stat", proc_root(), pid);
@@ -51,10 +53,10 @@ static bool look_up(pid_t pid, struct process *process)
 	process->ours = false;
 	return fields &&
 	       sscanf(fields + 1,
-		      " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		      " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
 		      "%llu",
-		      &state, &process->parent, &process->started) == 3 &&
-	       state != 'Z' && state != 'X';
+		      &state, &process->parent, &threads, &process->started) == 4 &&
+	       ((state != 'Z' && state != 'X') || threads > 1);
 }
 
 static size_t list(struct process **processes)

@@ -26,33 +26,43 @@ static bool read_file(__u32 pid, const char *name, char *text, size_t bytes)
 	return got > 0;
 }
 
-static __u64 read_stat(__u32 pid, char *state)
+/* Fields of /proc/PID/stat, as proc(5) counts them; the name is the second. */
+enum { STAT_THREADS = 20, STAT_START = 22 };
+
+/* The start, 0 if there is no such process; whether it has ended and only waits to be reaped. */
+static __u64 read_stat(__u32 pid, bool *ended)
 {
+	unsigned long threads = 0;
 	char text[1024], *at;
 
-	*state = '\0';
+	*ended = true;
 	if (!read_file(pid, "stat", text, sizeof(text)))
 		return 0;
 	at = strrchr(text, ')'); /* the name in parentheses may hold anything */
 	if (at && at[1])
-		*state = at[2];
-	for (int field = 2; at && field < 22; field++)
+		*ended = at[2] == 'Z' || at[2] == 'X';
+	for (int field = 3; at && field <= STAT_START; field++) {
 		at = strchr(at + 1, ' ');
+		if (at && field == STAT_THREADS)
+			threads = strtoul(at, NULL, 10);
+	}
+	/* The state is the first thread's, and others may live longer. */
+	*ended = *ended && threads <= 1;
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
 __u64 process_start(__u32 pid)
 {
-	char state;
+	bool ended;
 
-	return read_stat(pid, &state);
+	return read_stat(pid, &ended);
 }
 
 bool process_runs(__u32 pid, __u64 start)
 {
-	char state;
+	bool ended;
 
-	return read_stat(pid, &state) == start && start && state != 'Z' && state != 'X';
+	return read_stat(pid, &ended) == start && start && !ended;
 }
 
 /* A cgroup v2 id is the inode number of its directory. */

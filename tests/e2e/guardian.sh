@@ -39,8 +39,12 @@ INI
 
 alive() { pgrep -f "$scratch/machine.ini" >/dev/null; }
 gone() { ! alive; }
-# A process that is killed has no command line long before its sockets are closed.
-ended() { [ ! -e "/proc/$1" ] || grep -q '^State:.[ZX]' "/proc/$1/status"; }
+# A killed process has no command line, and its first thread is a zombie, long before the last of its threads
+# has closed its sockets.
+ended() {
+	[ ! -e "/proc/$1" ] ||
+		{ grep -q '^State:.[ZX]' "/proc/$1/status" && [ "$(ls "/proc/$1/task" | wc -l)" -le 1 ]; } 2>/dev/null
+}
 empty() { [ -z "$(ls -A "$1" 2>/dev/null)" ]; }
 registered() { ls "$FAULTLINE_RUN_DIR"/*.machine >/dev/null 2>&1; }
 nap() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }

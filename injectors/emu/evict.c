@@ -13,7 +13,7 @@
 #include "injectors/emu/truth.h"
 #include "lib/base/fail.h"
 
-#define EVICT_ROUNDS 16			  /* a page may be faulted in again meanwhile */
+#define EVICT_ROUNDS 1000		  /* a page may be faulted in again meanwhile */
 #define SEND_NS	     (20 * NSEC_PER_MSEC) /* for a workload to send what it was asked for before */
 
 /* One device's part in the eviction of one page. */

@@ -49,10 +49,10 @@ static long evict(struct schedule *schedule, const struct job_injection *job, __
 		schedule->totals.evicted += (__u64)evicted;
 		pthread_mutex_unlock(&schedule->lock);
 		if (evicted != (long)asked)
-			return failed(-EIO,
-				      "asked to evict %u pages of %s/%s, proved the absence of %ld",
-				      asked, machine->tenants[config->tenant].name, config->name,
-				      evicted);
+			return failed_in(
+				-EIO, "asked to evict %u pages of %s/%s, proved the absence of %ld",
+				asked, machine->tenants[config->tenant].name, config->name,
+				evicted);
 	}
 	return aimed;
 }

@@ -23,7 +23,8 @@ struct trigger {
 	bool pending;
 	__u64 since_ns, until_ns; /* to be kept */
 	__u64 worst_ns;
-	unsigned int worst_before; /* stages whose time is in it, too */
+	unsigned int worst_stage,
+		worst_before; /* which took it, how many before it are in it, too */
 	unsigned int saved;
 };
 
@@ -48,21 +49,34 @@ int trigger_parse(const char *text, struct trigger_rule *rule)
 		      text);
 }
 
-static __u64 measured(const struct trigger_rule *rule, const struct fault *fault)
+/* Of a stage that was not seen the time is in the next: better a snapshot too many than none. */
+static unsigned int holder_of(unsigned int stage, const struct stage_times *times, __u8 seen)
+{
+	for (unsigned int s = stage; s < STAGES; s++)
+		if (times->measured & 1u << s)
+			return s - stage_before(seen, s) <= stage ? s : STAGES;
+	return STAGES;
+}
+
+static __u64 measured(const struct trigger_rule *rule, const struct fault *fault,
+		      unsigned int *stage)
 {
 	struct stage_times times;
 
+	*stage = STAGES;
 	if (rule->stage == STAGES)
 		return fault_total_ns(fault);
 	stage_times(fault, &times);
-	return times.ns[rule->stage];
+	*stage = holder_of(rule->stage, &times, fault->seen);
+	return *stage == STAGES ? 0 : times.ns[*stage];
 }
 
 /* What follows shortly is kept in the same snapshot, so that a storm makes one and not hundreds. */
 static void fault_finished(void *self, const struct fault *fault)
 {
 	struct trigger *t = self;
-	__u64 ns = measured(&t->rule, fault), around = t->options->around_ns;
+	unsigned int stage;
+	__u64 ns = measured(&t->rule, fault, &stage), around = t->options->around_ns;
 	__u64 first = fault_first_ns(fault), until = fault_last_ns(fault) + around;
 
 	if (ns <= t->rule.beyond_ns)
@@ -77,7 +91,8 @@ static void fault_finished(void *self, const struct fault *fault)
 	}
 	if (t->worst_ns < ns) {
 		t->worst_ns = ns;
-		t->worst_before = stage_before(fault->seen, t->rule.stage);
+		t->worst_stage = stage;
+		t->worst_before = stage_before(fault->seen, stage);
 	}
 }
 
@@ -141,9 +156,9 @@ static int save(struct trigger *t)
 		return error;
 	if (!t->options->quiet)
 		fprintf(stderr, "saved %s: %s took %s\n", path,
-			t->rule.stage == STAGES
+			t->worst_stage == STAGES
 				? "a fault"
-				: stage_label(t->rule.stage, t->worst_before, label),
+				: stage_label(t->worst_stage, t->worst_before, label),
 			units_format_duration(t->worst_ns, time));
 	return 0;
 }

@@ -11,8 +11,15 @@ mounted() { unmounted && mount -t securityfs none /sys/kernel/security; }
 
 guest() {
 	mounted
+	umount /sys/kernel/security
+	# Without the rights that would show it, nothing is made of a refusal.
+	unshare -U -r faultline doctor --csv=host 2>/dev/null
+	check_that "who cannot know does not say" says "missing,cannot be told"
+	faultline doctor --csv=host --force 2>/dev/null
+	check_that "that none is seen is told" says "ok,none"
+	mounted
 	echo integrity >/sys/kernel/security/lockdown
-	faultline doctor --csv=host 2>/dev/null
+	faultline doctor --csv=host --force 2>/dev/null
 	check_that "integrity is told" says "ok,integrity: BPF may read"
 	umount /sys/kernel/security
 	check_that "securityfs is not mounted" unmounted

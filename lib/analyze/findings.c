@@ -375,7 +375,7 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 		{"p99", NULL, COLUMN_DURATION, 7, false},
 		{"p999", NULL, COLUMN_DURATION, 7, true},
 		{"max", NULL, COLUMN_DURATION, 7, false},
-		{"slowest", NULL, COLUMN_TEXT, 8, false},
+		{"slowest", NULL, COLUMN_TEXT, 9, false},
 		{"share", "percent", COLUMN_REAL, 6, true},
 		{"span", NULL, COLUMN_TEXT, 13, true},
 		{"blocked", NULL, COLUMN_DURATION, 7, true},

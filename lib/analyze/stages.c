@@ -282,7 +282,7 @@ int stages_write(const struct stages *stages, const struct session *session, str
 		{"device", NULL, COLUMN_TEXT, 11, false},
 		{"queue", NULL, COLUMN_COUNT, 5, true},
 		{"kind", NULL, COLUMN_TEXT, 13, false},
-		{"stage", NULL, COLUMN_TEXT, 8, false},
+		{"stage", NULL, COLUMN_TEXT, 9, false},
 		{"count", NULL, COLUMN_COUNT, 6, false},
 		{"merged", NULL, COLUMN_COUNT, 6, true},
 		{"mean", "ns", COLUMN_DURATION, 7, false},

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "tools/top/layout.h"
@@ -155,6 +156,8 @@ static void classic_terminal_shows_all_that_the_issue_names(void **state)
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		assert_true(shows(&layout, needed[i]));
 	assert_true(layout.table.rows >= 17);
+	/* A stage's name is shown with its mark. */
+	assert_true(layout_least_width(TOP_STAGE) >= (int)strlen("dispatch+"));
 
 	layout_detail(&layout, 24, 80, &wishes[2]);
 	assert_int_equal(layout.stages.rows, 9);

@@ -22,6 +22,7 @@
 #define MAPPED EVENT_FAULT_MAPPED
 
 static char recording[64], objectives[64];
+static unsigned int slow = MAPPED; /* the timestamp that most of a fault's time ends at */
 
 static int setup(void **state)
 {
@@ -39,7 +40,7 @@ static int setup(void **state)
 }
 
 /*
- * Three faults, most of whose time ends at `mapped`, told to `also`, too, if it is not NULL. The last
+ * Three faults, most of whose time ends at `slow`, told to `also`, too, if it is not NULL. The last
  * `lack` of them lack the timestamp `without`.
  */
 static void record_for(unsigned int without, __u32 lack, const struct stream *also)
@@ -59,7 +60,7 @@ static void record_for(unsigned int without, __u32 lack, const struct stream *al
 		__u64 at = START + i * SECOND / 4;
 
 		for (unsigned int k = EVENT_FAULT_DETECT; k <= EVENT_FAULT_RESUME; k++) {
-			const struct event e = {.time_ns = at += k == MAPPED ? 900000 : 1000,
+			const struct event e = {.time_ns = at += k == slow ? 900000 : 1000,
 						.kind = (__u16)k,
 						.device = 1,
 						.pasid = PASID_NONE,
@@ -128,6 +129,42 @@ static void default_text_marks_merged_stages(void **state)
 	assert_int_equal(count(run.out, STAGE_MERGED_NOTE), 1);
 	assert_int_equal(count(run.out, "went into resolve+map ("), 1);
 	verb_run_free(&run);
+}
+
+/* No stage's name is so long that its mark is cut away. */
+static void every_stage_is_marked(void **state)
+{
+	static const struct {
+		const char *form;
+		size_t marks; /* in its tables, or in the drawing of each fault */
+		bool note;
+	} runs[] = {
+		{"report %s", 2, true}, {"timeline %s", 3, false}, {"top -b -i %s 10", 1, true}};
+
+	(void)state;
+	for (slow = EVENT_FAULT_ISR; slow <= EVENT_FAULT_RESUME; slow++) {
+		unsigned int stage = slow - EVENT_FAULT_DETECT - 1;
+		char marked[STAGE_MARKED_TEXT], cause[STAGE_LABEL + 8], label[STAGE_LABEL];
+		struct verb_run run;
+
+		record(slow - 1);
+		for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+			/* A drawing has the mark in a column of its own. */
+			snprintf(marked, sizeof(marked), runs[i].note ? "%s*" : "%-8s*",
+				 stage_name(stage));
+			run = run_on(runs[i].form);
+			assert_int_equal(run.status, 0);
+			assert_int_equal(count(run.out, marked), runs[i].marks);
+			assert_int_equal(count(run.out, STAGE_MERGED_NOTE), runs[i].note);
+			assert_int_equal(count(run.out, "~"), 0);
+			verb_run_free(&run);
+		}
+		run = run_on("slo %s -c %s");
+		snprintf(cause, sizeof(cause), "%s took ", stage_label(stage, 1, label));
+		assert_int_equal(count(run.out, cause), 1);
+		verb_run_free(&run);
+	}
+	slow = MAPPED;
 }
 
 static void causes_name_merged_stages(void **state)
@@ -245,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(default_text_marks_merged_stages),
+		cmocka_unit_test(every_stage_is_marked),
 		cmocka_unit_test(causes_name_merged_stages),
 		cmocka_unit_test(a_trigger_names_merged_stages),
 		cmocka_unit_test(nothing_is_marked_where_all_was_seen),

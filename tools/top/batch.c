@@ -13,14 +13,14 @@
 
 static const struct column columns[] = {
 	{"time", NULL, COLUMN_TIME, 30, true},
-	{"device", NULL, COLUMN_TEXT, 14, false},
+	{"device", NULL, COLUMN_TEXT, 13, false},
 	{"owner", NULL, COLUMN_TEXT, 16, true},
 	{"rate", "per_s", COLUMN_REAL, 6, false},
 	{"faults", NULL, COLUMN_COUNT, 6, false},
 	{"p50", NULL, COLUMN_DURATION, 6, false},
 	{"p99", NULL, COLUMN_DURATION, 6, false},
 	{"max", NULL, COLUMN_DURATION, 6, false},
-	{"slowest", NULL, COLUMN_TEXT, 8, false},
+	{"slowest", NULL, COLUMN_TEXT, 9, false},
 	{"blocked", "percent", COLUMN_REAL, 8, false},
 	{"slo", NULL, COLUMN_TEXT, 4, false},
 	{"open", NULL, COLUMN_COUNT, 6, true},

@@ -211,7 +211,7 @@ static int take_access(void *self, __u32 pid, const struct machine_device *devic
 
 	if (device->handle == HANDLE_DROPPED || !device->handle ||
 	    !capture_kind_asked(&c->config, EVENT_IO_COMPLETE) ||
-	    capture_was_over(c, record->time_ns))
+	    !capture_was_on(c, record->time_ns))
 		return 0;
 	error = count_access(c, pid, device, record, latency_ns);
 	if (!error)

@@ -16,15 +16,17 @@
 #include "injectors/emu/probes.h"
 #include "lib/base/fail.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/inside.h"
 
 #define EVENTS_MAX 65536
 #define MSEC	   1000000ull
+#define MACHINE	   4242424 /* no pid */
 
 static struct event *events;
 static size_t event_count;
 static struct loss_info loss;
 static struct device_info device;
-static size_t device_count, aggregated_faults;
+static size_t device_count, aggregated_faults, aggregated_ios;
 static __u64 began_ns, ended_ns;
 static bool waits_for_the_end;
 static struct capture *capture;
@@ -58,10 +60,14 @@ static int take_device(void *self, const struct device_info *info)
 static int take_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	(void)self;
-	for (size_t i = 0; i < frame->row_count; i++)
-		if (frame->rows[i].key.kind == EVENT_CPU_FAULT &&
-		    frame->rows[i].key.pid == (__u32)getpid())
-			aggregated_faults += frame->rows[i].counts.count;
+	for (size_t i = 0; i < frame->row_count; i++) {
+		const struct aggregate_row *row = &frame->rows[i];
+
+		if (row->key.kind == EVENT_CPU_FAULT && row->key.pid == (__u32)getpid())
+			aggregated_faults += row->counts.count;
+		if (row->key.kind == EVENT_IO_COMPLETE && row->key.pid == MACHINE)
+			aggregated_ios += row->counts.count;
+	}
 	return 0;
 }
 
@@ -96,7 +102,7 @@ static void begin(struct capture_config *config)
 {
 	if (geteuid() || access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
-	event_count = device_count = aggregated_faults = 0;
+	event_count = device_count = aggregated_faults = aggregated_ios = 0;
 	config->emulator = "/proc/self/exe";
 	if (capture_open(&capture, config) || capture_attach(capture, sink))
 		fail_msg("%s", failure_text());
@@ -381,6 +387,42 @@ static void nothing_is_recorded_once_it_is_stopped(void **state)
 	assert_true(ended_ns == began_ns + recorded_ns);
 }
 
+static void log_io(__u64 time_ns)
+{
+	const struct machine_device disk = {.handle = 1};
+	const struct access_record record = {
+		.time_ns = time_ns,
+		.length = 4096,
+		.latency = 1u << 20, /* slow: recorded one by one */
+		.flags = EVENT_READ,
+	};
+
+	assert_int_equal(capture_machines_ops.access(capture, MACHINE, &disk, &record), 0);
+}
+
+/* A machine may begin while programs are being attached, and goes on once they are stopped. */
+static void only_ios_of_the_time_between_begin_and_end_count(void **state)
+{
+	struct capture_config config = {0};
+	size_t ios;
+
+	(void)state;
+	begin(&config);
+	log_io(began_ns - 1);
+	log_io(began_ns - 3000 * MSEC);
+	for (__u64 i = 0; i < 5; i++)
+		log_io(began_ns + i);
+	capture_stop(capture);
+	log_io(began_ns + capture_recorded_ns(capture));
+	log_io(began_ns + capture_recorded_ns(capture) + 1);
+	end();
+	ios = count_kind(EVENT_IO_COMPLETE);
+	assert_int_equal(ios, 6);
+	assert_int_equal(aggregated_ios, ios);
+	for (size_t i = 0; i < event_count; i++)
+		assert_in_range(events[i].time_ns, began_ns, ended_ns);
+}
+
 /* Its end is set as it begins: nothing that holds the recorder up comes between the two. */
 static void it_ends_in_time_however_late_the_recorder_is(void **state)
 {
@@ -413,6 +455,7 @@ int main(void)
 		cmocka_unit_test(filters_act_before_the_ring),
 		cmocka_unit_test(a_disabled_probe_is_silent_and_others_go_on),
 		cmocka_unit_test(nothing_is_recorded_once_it_is_stopped),
+		cmocka_unit_test(only_ios_of_the_time_between_begin_and_end_count),
 		cmocka_unit_test(it_ends_in_time_however_late_the_recorder_is),
 	};
 

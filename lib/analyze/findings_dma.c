@@ -8,7 +8,27 @@
 #include "lib/analyze/session.h"
 #include "lib/base/units.h"
 
-#define STACK_SHOWN 160
+#define STACK_SHOWN    160
+#define FRAMES_BETWEEN " < "
+
+/* Bytes of the innermost frames, whole ones, that a sentence has room for. */
+static int frames_shown(const char *stack)
+{
+	int length = (int)strlen(stack);
+	const char *between = stack;
+
+	if (length <= STACK_SHOWN)
+		return length;
+	while ((between = strstr(between + 1, FRAMES_BETWEEN)) && between <= stack + STACK_SHOWN)
+		length = (int)(between - stack);
+	return length;
+}
+
+/* What follows them. */
+static const char *frames_left(const char *stack)
+{
+	return strlen(stack) > STACK_SHOWN ? " ..." : "";
+}
 
 static int write_owner(const struct session *s, const struct iommu_fault *fault,
 		       struct writer *writer)
@@ -32,8 +52,8 @@ static int write_owner(const struct session *s, const struct iommu_fault *fault,
 		writer_note(writer, "The address is in %s that %s (pid %u) mapped %s before.",
 			    length, fault->process[0] ? fault->process : "a process", owner->pid,
 			    since);
-	return stack[0] ? writer_note(writer, "Mapped by %.*s%s.", STACK_SHOWN, stack,
-				      strlen(stack) > STACK_SHOWN ? " ..." : "")
+	return stack[0] ? writer_note(writer, "Mapped by %.*s%s.", frames_shown(stack), stack,
+				      frames_left(stack))
 			: 0;
 }
 
@@ -69,6 +89,7 @@ static int write_mappings(const struct analysis *a, struct writer *writer)
 	struct mappings_device all = mappings_all(a->mappings);
 	char name[NAME_TEXT], bytes[UNITS_TEXT], age[UNITS_TEXT], process[16];
 	const struct event *oldest = mappings_oldest(a->mappings, process);
+	const char *stack = oldest ? session_stack(a->session, oldest->group) : "";
 
 	if (all.window)
 		writer_note(writer,
@@ -87,7 +108,7 @@ static int write_mappings(const struct analysis *a, struct writer *writer)
 	return writer_note(
 		writer,
 		"%llu mappings, %s, have stayed long; most by %s (pid %u) on %s: %u, the oldest "
-		"for %s. %.*s",
+		"for %s. %.*s%s",
 		all.old, units_format_size(all.old_bytes, bytes),
 		process[0] ? process : "a process", oldest->pid,
 		session_device_name(a->session, oldest->device, name), oldest->instance,
@@ -95,7 +116,7 @@ static int write_mappings(const struct analysis *a, struct writer *writer)
 					      ? session_last_ns(a->session) - oldest->value
 					      : 0,
 				      age),
-		STACK_SHOWN, session_stack(a->session, oldest->group));
+		frames_shown(stack), stack, frames_left(stack));
 }
 
 int findings_write_dma(const struct analysis *a, struct writer *writer)

@@ -22,10 +22,26 @@ static size_t read_small(const char *path, char *text, size_t bytes)
 	return got;
 }
 
+/* One that is too long ends after a whole argument, with "...". */
+static void describe_command(char command[HOST_TEXT])
+{
+	static const char more[] = " ...";
+	size_t bytes = read_small("/proc/self/cmdline", command, HOST_TEXT);
+
+	if (bytes == HOST_TEXT - 1 && command[bytes - 1]) {
+		bytes -= sizeof(more);
+		while (bytes > 0 && command[bytes])
+			bytes--;
+		memcpy(command + bytes, more, sizeof(more));
+	}
+	for (size_t i = 0; i + 1 < bytes; i++)
+		if (!command[i])
+			command[i] = ' ';
+}
+
 void host_describe(struct host_info *host)
 {
 	struct utsname name;
-	size_t bytes;
 
 	memset(host, 0, sizeof(*host));
 	uname(&name);
@@ -34,10 +50,7 @@ void host_describe(struct host_info *host)
 	read_small("/proc/sys/kernel/random/boot_id", host->boot_id, sizeof(host->boot_id));
 	host->boot_id[strcspn(host->boot_id, "\n")] = '\0';
 	snprintf(host->version, sizeof(host->version), "%s", FAULTLINE_VERSION);
-	bytes = read_small("/proc/self/cmdline", host->command, sizeof(host->command));
-	for (size_t i = 0; i + 1 < bytes; i++)
-		if (!host->command[i])
-			host->command[i] = ' ';
+	describe_command(host->command);
 	host->cpus = sysconf(_SC_NPROCESSORS_CONF);
 	host->page_size = sysconf(_SC_PAGESIZE);
 	host->start_ns = monotonic_ns();

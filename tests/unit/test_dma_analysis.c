@@ -157,6 +157,35 @@ static void a_fault_names_who_unmapped_its_address(void **state)
 	free(text);
 }
 
+/* A sentence has room for seven of these: the eighth begins within it and is left out whole. */
+static void a_long_stack_is_cut_between_frames(void **state)
+{
+	struct event fault = fault_at(2000, 1, 0x9000, 0);
+	struct event owner = owner_at(2000, 1, 0, OWNER_UNMAPPED);
+	struct stack_info stack = {.id = 6, .depth = 9};
+	char *text, *mapped, *cut;
+
+	(void)state;
+	for (int i = 1; i <= 9; i++)
+		sprintf(stack.text + strlen(stack.text), "%sa_function_%d+0x1234",
+			i > 1 ? "\n" : "", i);
+	stream.ops->stack(stream.self, &stack);
+	owner.group = stack.id;
+	push(&fault);
+	push(&owner);
+	text = told(tell_findings, OUTPUT_TEXT);
+	mapped = strstr(text, "Mapped by ");
+	assert_non_null(mapped);
+	for (char *at = mapped; *at; at++)
+		if (*at == '\n')
+			*at = ' ';
+	cut = strstr(mapped, " ....");
+	assert_non_null(cut);
+	assert_memory_equal(cut - strlen("a_function_7+0x1234"), "a_function_7+0x1234",
+			    strlen("a_function_7+0x1234"));
+	free(text);
+}
+
 static void an_owner_belongs_to_the_fault_of_its_cpu(void **state)
 {
 	struct event first = fault_at(2000, 1, 0x9000, 0), second = fault_at(2000, 2, 0x9000, 1);
@@ -315,6 +344,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_fault_names_who_unmapped_its_address, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_long_stack_is_cut_between_frames, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(an_owner_belongs_to_the_fault_of_its_cpu, setup,
 						teardown),

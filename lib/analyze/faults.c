@@ -438,6 +438,11 @@ struct stream faults_stream(struct faults *f)
 	return (struct stream){&ops, f};
 }
 
+__u64 faults_late_ns(const struct faults *f)
+{
+	return f->config.give_up_ns + f->config.linger_ns;
+}
+
 void faults_counts(const struct faults *f, struct faults_counts *counts)
 {
 	*counts = f->counts;

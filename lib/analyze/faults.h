@@ -68,6 +68,8 @@ int faults_create(struct faults **faults, const struct faults_config *config);
 /* -ENOSPC beyond FAULT_SINKS. Subscribers are called in the order of subscription. */
 int faults_subscribe(struct faults *faults, struct fault_sink sink);
 struct stream faults_stream(struct faults *faults);
+/* How long after its first event a fault is handed over at most. */
+__u64 faults_late_ns(const struct faults *faults);
 void faults_counts(const struct faults *faults, struct faults_counts *counts);
 /* Every fault not yet handed over: open ones, oldest group first, then those that have resumed and
  * wait for late events. */

@@ -13,10 +13,14 @@
 #include "lib/base/fail.h"
 
 /*
- * Faults finish in the order of their resume, so only the newest pieces of the union can still
- * change. Older ones are folded into a sum; a fault that reaches back beyond counts from there.
+ * Most faults are told in the order of their end; one that was given up, thrown away or dropped is told
+ * as late as it stays open. So the pieces that such a fault can reach are held; older ones are folded
+ * into a sum when there is no room. A fault that reaches back beyond the fold counts from there, and is
+ * counted: the union is a floor then.
  */
-#define QUEUE_PIECES 128
+#define PIECES_FIRST 16
+#define PIECES_MAX   65536	 /* of a queue: 1 MiB */
+#define PIECES_TOTAL (1ul << 22) /* of all: 64 MiB */
 /* What was folded is still told by time for live windows, which reach back a minute at most. */
 #define FOLD_STEP_NS 20000000ull
 #define FOLD_STEPS   3072
@@ -32,8 +36,8 @@ struct queue_key {
 
 struct queue {
 	struct queue_key key;
-	struct piece pieces[QUEUE_PIECES]; /* disjoint, ascending */
-	size_t count;
+	struct piece *pieces; /* disjoint, ascending */
+	size_t count, capacity;
 	__u64 folded_to; /* everything before is in the sums */
 	__u64 folded_ns;
 	__u64 folded_longest;
@@ -46,6 +50,8 @@ struct queue {
 struct queues {
 	struct queue *queues;
 	const struct faults *faults;
+	__u64 late_ns;	 /* a fault is told this long after its beginning at most */
+	size_t capacity; /* pieces of all queues */
 	__u64 dropped;
 };
 
@@ -95,49 +101,97 @@ static __u64 folded_within(const struct queue *q, __u64 from, __u64 to)
 	return sum;
 }
 
-static void fold_oldest(struct queue *q)
+static void fold_oldest(struct queue *q, size_t count)
 {
-	__u64 ns = q->pieces[0].to - q->pieces[0].from;
+	if (!count)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct piece *piece = &q->pieces[i];
+		__u64 ns = piece->to - piece->from;
 
-	fold_steps(q, q->pieces[0].from, q->pieces[0].to);
-	q->folded_ns += ns;
-	q->folded_pieces++;
-	q->folded_to = q->pieces[0].to;
-	if (ns > q->folded_longest)
-		q->folded_longest = ns;
-	q->count--;
-	memmove(&q->pieces[0], &q->pieces[1], q->count * sizeof(q->pieces[0]));
+		fold_steps(q, piece->from, piece->to);
+		q->folded_ns += ns;
+		q->folded_pieces++;
+		q->folded_to = piece->to;
+		if (ns > q->folded_longest)
+			q->folded_longest = ns;
+	}
+	q->count -= count;
+	memmove(q->pieces, q->pieces + count, q->count * sizeof(*q->pieces));
 }
 
-static void unite(struct queue *q, __u64 from, __u64 to)
+/* The first piece that ends at `time_ns` or later. */
+static size_t first_from(const struct queue *q, __u64 time_ns)
 {
-	size_t first = q->count, end;
+	size_t low = 0, high = q->count;
 
-	if (from < q->folded_to)
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (q->pieces[middle].to < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool grow(struct queue *q, size_t *total)
+{
+	size_t capacity = q->capacity ? 2 * q->capacity : PIECES_FIRST;
+	struct piece *grown;
+
+	if (capacity > PIECES_MAX || *total + capacity - q->capacity > PIECES_TOTAL)
+		return false;
+	grown = realloc(q->pieces, capacity * sizeof(*grown));
+	if (!grown)
+		return false;
+	*total += capacity - q->capacity;
+	q->pieces = grown;
+	q->capacity = capacity;
+	return true;
+}
+
+/* What no late fault reaches is folded, and if that is little more is held; else the oldest half goes. */
+static bool make_room(struct queue *q, size_t *total, __u64 late_ns)
+{
+	__u64 newest;
+
+	if (q->count < q->capacity)
+		return true;
+	newest = q->count ? q->pieces[q->count - 1].to : 0;
+	if (newest > late_ns)
+		fold_oldest(q, first_from(q, newest - late_ns));
+	if (q->count <= q->capacity / 2 && q->capacity)
+		return true;
+	if (!grow(q, total) && q->count == q->capacity)
+		fold_oldest(q, (q->count + 1) / 2);
+	return q->count < q->capacity;
+}
+
+/* False if a part of it is not in the union. */
+static bool unite(struct queue *q, __u64 from, __u64 to, size_t *total, __u64 late_ns)
+{
+	bool room = make_room(q, total, late_ns), whole = from >= q->folded_to;
+	size_t first, end;
+
+	if (!whole)
 		from = q->folded_to;
 	if (from >= to)
-		return;
-	while (first > 0 && q->pieces[first - 1].to >= from)
-		first--;
+		return whole;
+	first = first_from(q, from);
 	for (end = first; end < q->count && q->pieces[end].from <= to; end++) {
 		if (q->pieces[end].from < from)
 			from = q->pieces[end].from;
 		if (q->pieces[end].to > to)
 			to = q->pieces[end].to;
 	}
-	if (end == first && q->count == QUEUE_PIECES) {
-		fold_oldest(q);
-		if (first > 0)
-			first--;
-		end = first;
-		if (from < q->folded_to)
-			from = q->folded_to;
-		if (from >= to)
-			return;
-	}
+	if (!room && end == first)
+		return false;
 	memmove(&q->pieces[first + 1], &q->pieces[end], (q->count - end) * sizeof(q->pieces[0]));
 	q->pieces[first] = (struct piece){from, to};
 	q->count = q->count - (end - first) + 1;
+	return whole;
 }
 
 static struct queue *find(const struct queues *queues, __u32 device, __u16 number)
@@ -183,8 +237,9 @@ static void on_finished(void *self, const struct fault *fault)
 		return;
 	}
 	q->faults++;
-	if (fault_begin_ns(fault))
-		unite(q, fault_begin_ns(fault), fault_end_ns(fault));
+	if (fault_begin_ns(fault) && !unite(q, fault_begin_ns(fault), fault_end_ns(fault),
+					    &queues->capacity, queues->late_ns))
+		queues->dropped++;
 }
 
 int queues_create(struct queues **queues, struct faults *faults)
@@ -193,6 +248,7 @@ int queues_create(struct queues **queues, struct faults *faults)
 	if (!*queues)
 		return failed(-ENOMEM, "no memory for the queues");
 	(*queues)->faults = faults;
+	(*queues)->late_ns = faults_late_ns(faults);
 	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, *queues});
 }
 
@@ -204,6 +260,7 @@ void queues_destroy(struct queues *queues)
 		return;
 	HASH_ITER(hh, queues->queues, q, next) {
 		HASH_DEL(queues->queues, q);
+		free(q->pieces);
 		free(q->folded_steps);
 		free(q);
 	}
@@ -213,39 +270,37 @@ void queues_destroy(struct queues *queues)
 /* Part of the window that pieces or open faults of one queue cover. */
 struct cover {
 	struct queue open; /* pieces of open faults and of the queue, clipped to the window */
+	size_t capacity;
 	__u64 from, to;
 };
 
+static void cover(struct cover *c, __u64 from, __u64 to)
+{
+	from = from > c->from ? from : c->from;
+	to = to < c->to ? to : c->to;
+	if (from < to)
+		unite(&c->open, from, to, &c->capacity, UINT64_MAX);
+}
+
 static void cover_fault(void *argument, const struct fault *fault)
 {
-	struct cover *cover = argument;
+	struct cover *c = argument;
 	__u64 from = fault_begin_ns(fault);
-	__u64 to = fault_over(fault) ? fault_end_ns(fault) : cover->to;
 
-	if (fault->device != cover->open.key.device || fault->queue != cover->open.key.queue ||
-	    !from)
-		return;
-	from = from > cover->from ? from : cover->from;
-	to = to < cover->to ? to : cover->to;
-	if (from < to)
-		unite(&cover->open, from, to);
+	if (fault->device == c->open.key.device && fault->queue == c->open.key.queue && from)
+		cover(c, from, fault_over(fault) ? fault_end_ns(fault) : c->to);
 }
 
 static double covered(const struct queues *queues, const struct queue *q, __u64 from, __u64 to)
 {
-	struct cover cover = {.open.key = q->key, .from = from, .to = to};
+	struct cover c = {.open.key = q->key, .from = from, .to = to};
 	__u64 sum = 0, before = 0, folded;
 
-	for (size_t i = 0; i < q->count; i++) {
-		__u64 low = q->pieces[i].from > from ? q->pieces[i].from : from;
-		__u64 high = q->pieces[i].to < to ? q->pieces[i].to : to;
-
-		if (low < high)
-			unite(&cover.open, low, high);
-	}
-	faults_each_open(queues->faults, cover_fault, &cover);
-	for (size_t i = 0; i < cover.open.count; i++) {
-		const struct piece *p = &cover.open.pieces[i];
+	for (size_t i = first_from(q, from); i < q->count && q->pieces[i].from < to; i++)
+		cover(&c, q->pieces[i].from, q->pieces[i].to);
+	faults_each_open(queues->faults, cover_fault, &c);
+	for (size_t i = 0; i < c.open.count; i++) {
+		const struct piece *p = &c.open.pieces[i];
 
 		sum += p->to - p->from;
 		if (p->from < q->folded_to)
@@ -254,7 +309,10 @@ static double covered(const struct queues *queues, const struct queue *q, __u64 
 	/* An open fault may reach back over what was folded: the two are one time, not two. */
 	folded = folded_within(q, from, to);
 	sum += folded > before ? folded - before : 0;
-	return (double)(sum + cover.open.folded_ns) / (double)(to - from);
+	sum += c.open.folded_ns;
+	free(c.open.pieces);
+	free(c.open.folded_steps);
+	return (double)sum / (double)(to - from);
 }
 
 double queues_blocked_part(const struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,

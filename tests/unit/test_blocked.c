@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/analyze/live.h"
 #include "lib/analyze/queues.h"
 
@@ -31,16 +33,21 @@ static struct view view_open(void)
 	return v;
 }
 
+static struct event event_of(unsigned int kind, __u32 group, __u64 time_ns)
+{
+	return (struct event){.time_ns = time_ns,
+			      .kind = (__u16)kind,
+			      .device = 1,
+			      .pasid = PASID_NONE,
+			      .group = group,
+			      .instance = 1,
+			      .queue = QUEUE,
+			      .address = 4096};
+}
+
 static void tell(struct view *v, unsigned int kind, __u32 group, __u64 time_ns)
 {
-	const struct event event = {.time_ns = time_ns,
-				    .kind = (__u16)kind,
-				    .device = 1,
-				    .pasid = PASID_NONE,
-				    .group = group,
-				    .instance = 1,
-				    .queue = QUEUE,
-				    .address = 4096};
+	const struct event event = event_of(kind, group, time_ns);
 
 	assert_int_equal(stream_events(v->stream, &event, 1), 0);
 }
@@ -104,24 +111,36 @@ static void windows_of_one_fault_add_up_to_its_length(void **state)
 	}
 }
 
-/* Far more pieces than are held one by one: those that were folded count in the window all the same. */
+/*
+ * Far more pieces than are held one by one: those that were folded count in the window all the same. A
+ * fault that is told only then and reaches back beyond them is missing, and that is said.
+ */
 static void many_short_faults_fill_a_long_window(void **state)
 {
 	struct view v = view_open();
 	__u64 now = START;
 
 	(void)state;
-	for (__u32 i = 0; i < 3001; i++) {
+	tell(&v, EVENT_FAULT_DETECT, 1, START - 3 * MS);
+	tell(&v, EVENT_FAULT_REQUEST, 1, START - 2 * MS);
+	tell(&v, EVENT_FAULT_ABANDON, 1, START - MS);
+	for (__u32 i = 0; i < 70001; i++) {
 		tell(&v, EVENT_FAULT_DETECT, 100 + i, now);
 		tell(&v, EVENT_FAULT_RESUME, 100 + i, now + MS / 2);
 		now += MS;
 	}
 	v.stream.ops->tick(v.stream.self, now + SECOND);
 	/* Half of any time, to within a step at either end. */
-	for (__u64 window = 500 * MS; window <= 3000 * MS; window += 500 * MS)
+	for (__u64 window = 500 * MS; window <= 60 * SECOND; window += 1700 * MS)
 		assert_true(fabs(blocked_ns(&v, now - window, now) - (double)window / 2) < 10 * MS);
-	assert_true(fabs(blocked_ns(&v, START + SECOND, START + 2 * SECOND) - 500 * MS) < 10 * MS);
+	assert_true(fabs(blocked_ns(&v, now - 50 * SECOND, now - 49 * SECOND) - 500 * MS) <
+		    10 * MS);
 	assert_true(blocked_ns(&v, now + SECOND, now + 2 * SECOND) == 0);
+	assert_int_equal(queues_dropped(v.analysis->queues), 0);
+	tell(&v, EVENT_FAULT_RESPONSE, 1, now + SECOND);
+	v.stream.ops->end(v.stream.self, now + 2 * SECOND);
+	assert_int_equal(queues_dropped(v.analysis->queues), 1);
+	assert_true(floor_of(v.analysis) & 1u << FLOOR_TABLES);
 	analysis_destroy(v.analysis);
 }
 
@@ -129,17 +148,98 @@ static void many_short_faults_fill_a_long_window(void **state)
 static void what_was_folded_is_forgotten_in_time(void **state)
 {
 	struct view v = view_open();
-	__u64 now = START;
+	__u64 now = START, folded = 0;
 
 	(void)state;
-	for (__u32 i = 0; i < 1000; i++) {
-		now += i == 500 ? 61440 * MS + 17 : MS; /* the steps come round once */
+	for (__u32 i = 0; i < 99000; i++) {
+		now += i == 33000 ? 61440 * MS + 17 : MS; /* the steps come round once */
 		tell(&v, EVENT_FAULT_DETECT, i, now);
 		tell(&v, EVENT_FAULT_RESUME, i, now + MS / 2);
+		folded = i == 65000 ? now : folded;
 	}
 	v.stream.ops->tick(v.stream.self, now + SECOND);
-	assert_true(fabs(blocked_ns(&v, now - 10 * SECOND, now + MS) - 250 * MS) < 10 * MS);
+	assert_true(fabs(blocked_ns(&v, folded - 10 * SECOND, folded) - 5000 * MS) < 10 * MS);
 	analysis_destroy(v.analysis);
+}
+
+struct span {
+	__u64 from, to;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b; /* the first member of an event and of a span */
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static struct queue_blocked union_of(struct span *spans, size_t count)
+{
+	struct queue_blocked all = {.faults = count};
+	__u64 from = 0, to = 0;
+
+	qsort(spans, count, sizeof(*spans), by_time);
+	for (size_t i = 0; i < count; i++) {
+		if (!i || spans[i].from > to) {
+			from = spans[i].from;
+			to = from;
+			all.pieces++;
+		}
+		if (spans[i].to > to) {
+			all.blocked_ns += spans[i].to - to;
+			to = spans[i].to;
+		}
+		all.longest_ns = to - from > all.longest_ns ? to - from : all.longest_ns;
+	}
+	return all;
+}
+
+/* Whichever way a fault ends and however late it is told, it is in the union, from its beginning on. */
+static void late_faults_are_in_the_union(void **state)
+{
+	enum { FAULTS = 5003, EVENTS = 4 * FAULTS };
+	struct event *events = calloc(EVENTS, sizeof(*events));
+	struct span *spans = calloc(FAULTS, sizeof(*spans));
+	struct queue_blocked got, want;
+	size_t count = 0, late = 0;
+
+	(void)state;
+	assert_true(events && spans);
+	for (unsigned int seed = 1; seed < 4; seed++, count = 0) {
+		struct view v = view_open();
+
+		srandom(seed);
+		for (__u32 i = 0; i < FAULTS; i++) {
+			__u64 from = START + (__u64)random() % 60000 * MS;
+			__u64 to = from + 1 + (__u64)random() % (9 * MS);
+			bool given_up = random() % 4 == 0;
+
+			spans[i] = (struct span){from, to};
+			events[count++] = event_of(EVENT_FAULT_DETECT, i, from);
+			if (given_up && random() % 2)
+				events[count++] = event_of(EVENT_FAULT_RESPONSE, i,
+							   to + (__u64)random() % 50000 * MS);
+			if (given_up)
+				events[count++] = event_of(EVENT_FAULT_REQUEST, i, from + 1);
+			events[count++] = event_of(
+				given_up ? EVENT_FAULT_ABANDON : EVENT_FAULT_RESUME, i, to);
+			late += given_up;
+		}
+		qsort(events, count, sizeof(*events), by_time);
+		assert_int_equal(stream_events(v.stream, events, count), 0);
+		v.stream.ops->end(v.stream.self, START + 200 * SECOND);
+		want = union_of(spans, FAULTS);
+		assert_int_equal(queues_get(v.analysis->queues, 1, QUEUE, &got), 0);
+		assert_int_equal(got.faults, want.faults);
+		assert_int_equal(got.blocked_ns, want.blocked_ns);
+		assert_int_equal(got.longest_ns, want.longest_ns);
+		assert_int_equal(got.pieces, want.pieces);
+		assert_int_equal(queues_dropped(v.analysis->queues), 0);
+		analysis_destroy(v.analysis);
+	}
+	assert_true(late > FAULTS / 2);
+	free(spans);
+	free(events);
 }
 
 /* A queue stands still until its device gives up, whether the host ever answers, and no longer. */
@@ -171,6 +271,7 @@ int main(void)
 		cmocka_unit_test(windows_of_one_fault_add_up_to_its_length),
 		cmocka_unit_test(many_short_faults_fill_a_long_window),
 		cmocka_unit_test(what_was_folded_is_forgotten_in_time),
+		cmocka_unit_test(late_faults_are_in_the_union),
 		cmocka_unit_test(a_fault_given_up_blocks_until_then),
 	};
 

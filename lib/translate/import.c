@@ -54,12 +54,12 @@ static int open_file(const char *path, FILE **file)
 }
 
 int import_file(struct store *store, const char *path, enum import_format format, __u32 number,
-		struct loss_info *loss)
+		struct import_missing *missing)
 {
 	FILE *file = NULL;
 	int error = open_file(path, &file);
 
-	*loss = (struct loss_info){0};
+	*missing = (struct import_missing){0};
 	if (error)
 		return error;
 	if (format == IMPORT_AUTO)
@@ -72,7 +72,7 @@ int import_file(struct store *store, const char *path, enum import_format format
 		error = failed(-EIO, "%s: reading failed", path);
 	fclose(file);
 	if (!error && format == IMPORT_FLT)
-		error = import_flt(store, path, number, loss);
+		error = import_flt(store, path, number, missing);
 	return error;
 }
 

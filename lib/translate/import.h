@@ -19,14 +19,21 @@
 
 enum import_format { IMPORT_AUTO, IMPORT_FLT, IMPORT_HYPERSIO, IMPORT_QEMU, IMPORT_FORMATS };
 
+/* What a .flt recording lacks; zero for other formats. */
+struct import_missing {
+	struct loss_info loss;
+	__u64 taken;	    /* I/Os that it has one by one */
+	__u64 counted_only; /* I/Os that its devices did besides: how many, not where */
+};
+
 /*
  * Adds a file's translations under keys of its own (`number`, 0 to 255, tells files apart), and says in
- * `loss` what a .flt recording lost. -EINVAL with file and line (or record) and what is accepted there;
+ * `missing` what is not in it. -EINVAL with file and line (or record) and what is accepted there;
  * what came before has been added. -EPROTO: no regular file, or one that AUTO does not know.
  * -EBADMSG: a damaged .flt; else what opening and reading it gave.
  */
 int import_file(struct store *store, const char *path, enum import_format format, __u32 number,
-		struct loss_info *loss);
+		struct import_missing *missing);
 /* "auto", "flt", ... */
 const char *import_format_name(enum import_format format);
 

@@ -84,11 +84,11 @@ bool import_flt_knows(const unsigned char *bytes, size_t count)
 }
 
 /* Twice through the file: first which kinds it has, then the best of them. */
-int import_flt(struct store *store, const char *path, __u32 number, struct loss_info *loss)
+int import_flt(struct store *store, const char *path, __u32 number, struct import_missing *missing)
 {
 	static const struct stream_ops ops = {.events = on_events, .loss = on_loss};
 	struct import import = {
-		.store = store, .loss = loss, .number = number, .wanted = WANT_COUNT};
+		.store = store, .loss = &missing->loss, .number = number, .wanted = WANT_COUNT};
 	const struct trace_read_config config = {.path = path};
 	int error = trace_read(&config, (struct stream){&ops, &import});
 
@@ -103,5 +103,10 @@ int import_flt(struct store *store, const char *path, __u32 number, struct loss_
 			"%s holds no accesses: accepted: recordings made with --kind io_complete "
 			"(emulated devices) or --kind dma_map",
 			path);
+	if (import.wanted == WANT_ACCESSES) {
+		missing->taken = import.seen[WANT_ACCESSES];
+		if (missing->loss.access_received > missing->taken)
+			missing->counted_only = missing->loss.access_received - missing->taken;
+	}
 	return trace_read(&config, (struct stream){&ops, &import});
 }

@@ -3,6 +3,7 @@
 #ifndef FAULTLINE_TRANSLATE_IMPORT_PRIVATE_H
 #define FAULTLINE_TRANSLATE_IMPORT_PRIVATE_H
 
+#include "lib/translate/import.h"
 #include <stddef.h>
 #include <stdio.h>
 
@@ -32,7 +33,7 @@ bool import_flt_knows(const unsigned char *bytes, size_t count);
 bool import_hypersio_knows(const unsigned char *bytes, size_t count);
 bool import_qemu_knows(const unsigned char *bytes, size_t count);
 
-int import_flt(struct store *store, const char *path, __u32 number, struct loss_info *loss);
+int import_flt(struct store *store, const char *path, __u32 number, struct import_missing *missing);
 int import_hypersio(struct store *store, const char *path, FILE *file, __u32 number);
 int import_qemu(struct store *store, const char *path, FILE *file, __u32 number);
 

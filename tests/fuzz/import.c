@@ -92,7 +92,7 @@ static void play(const struct store *store, uint8_t choice)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct loss_info loss;
+	struct import_missing missing;
 	struct store *store;
 	int err;
 
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	put_file(data + CHOICES, size - CHOICES);
 	require(!store_create(&store));
-	err = import_file(store, path, data[0] % IMPORT_FORMATS, 0, &loss);
+	err = import_file(store, path, data[0] % IMPORT_FORMATS, 0, &missing);
 	require(!err || err == -EINVAL || err == -EPROTO || err == -EBADMSG);
 	/* Whoever refuses says what would be accepted, or that it is no recording or damaged. */
 	require(err != -EINVAL || strstr(failure_text(), "accepted: "));

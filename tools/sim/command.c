@@ -280,16 +280,24 @@ static int configure(struct sim_command *command)
 	return err;
 }
 
-/* What a recording lost is missing from the trace: the run ends with EXIT_LOSS, and here is why. */
-static void note_loss(struct sim_command *command, const char *path, const struct loss_info *loss)
+/* What is not in a recording is missing from the trace: the run ends with EXIT_LOSS, and here is why. */
+static void note_missing(struct sim_command *command, const char *path,
+			 const struct import_missing *missing)
 {
-	unsigned int floor = floor_of_loss(loss, 0);
+	unsigned int floor = floor_of_loss(&missing->loss, 0);
 	char text[FLOOR_TEXT];
 
-	if (!floor)
-		return;
-	command->lossy = true;
-	fprintf(stderr, "faultline: %s: counts are floors: %s\n", path, floor_text(floor, text));
+	if (floor)
+		fprintf(stderr, "faultline: %s: counts are floors: %s\n", path,
+			floor_text(floor, text));
+	if (missing->counted_only)
+		fprintf(stderr,
+			"faultline: %s: counts are floors: %llu of its %llu I/Os were recorded one by one "
+			"(slow ones and those that faulted), the others only counted; record with --kind "
+			"io_complete to have all\n",
+			path, missing->taken, missing->taken + missing->counted_only);
+	if (floor || missing->counted_only)
+		command->lossy = true;
 }
 
 static int read_recordings(struct sim_command *command)
@@ -297,12 +305,12 @@ static int read_recordings(struct sim_command *command)
 	int err = command->recordings.count ? store_create(&command->store) : 0;
 
 	for (size_t i = 0; !err && i < command->recordings.count; i++) {
-		struct loss_info loss;
+		struct import_missing missing;
 
 		err = import_file(command->store, command->recordings.at[i], command->format,
-				  (__u32)i, &loss);
+				  (__u32)i, &missing);
 		if (!err)
-			note_loss(command, command->recordings.at[i], &loss);
+			note_missing(command, command->recordings.at[i], &missing);
 	}
 	return failed_input(err);
 }

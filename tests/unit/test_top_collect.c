@@ -195,11 +195,22 @@ static void detail_has_the_newest_faults_first(void **state)
 	free(detail);
 }
 
+/* What is on screen before the first interval has gone by. */
+static void the_first_screen_has_a_time_and_a_finding(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(collect_model(f->collector, &f->model), 0);
+	assert_int_equal(f->model.now_ns, START);
+	assert_string_not_equal(f->model.worst.text, "");
+}
+
 #define with_analysis(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_analysis(the_first_screen_has_a_time_and_a_finding),
 		with_analysis(uneven_intervals_give_one_value_a_second),
 		with_analysis(short_intervals_are_gathered_into_seconds),
 		with_analysis(a_long_interval_fills_its_seconds),

@@ -280,7 +280,10 @@ int collect_model(struct collector *collector, struct top_model *model)
 	model->summary.host = NULL;
 	model->summary.first_ns = start_ns(collector);
 	session_kept_text(collector->analysis->session, model->kept);
-	model->now_ns = collector->now_ns;
+	/* The first screen is from before the first interval. */
+	model->now_ns = collector->now_ns ? collector->now_ns : start_ns(collector);
+	if (!collector->now_ns)
+		worst_find(collector->analysis, &collector->worst);
 	model->interval_ns = collector->interval_ns;
 	model->device_count = 0;
 	model->faults = model->open = 0;

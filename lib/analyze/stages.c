@@ -279,7 +279,7 @@ int stages_write(const struct stages *stages, const struct session *session, str
 		 bool whole)
 {
 	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 11, false},
+		{"device", NULL, COLUMN_TEXT, 10, false},
 		{"queue", NULL, COLUMN_COUNT, 5, true},
 		{"kind", NULL, COLUMN_TEXT, 13, false},
 		{"stage", NULL, COLUMN_TEXT, 9, false},

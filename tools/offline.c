@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/asked.h"
@@ -10,6 +11,7 @@
 #include "lib/analyze/floor.h"
 #include "lib/analyze/left_out.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/unknown.h"
 
 const struct argp_child offline_children[] = {
 	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
@@ -100,11 +102,12 @@ int offline_write_facts(const struct offline *o)
 	const struct kept_info *kept = session_kept(s);
 	const struct host_info *host = session_host(s);
 	struct faults_counts faults;
-	char floor[FLOOR_TEXT];
+	char floor[FLOOR_TEXT], *unknown;
 
 	if (o->output.to.format != OUTPUT_JSON)
 		return 0;
 	faults_counts(o->analysis->faults, &faults);
+	unknown = unknown_text(s);
 
 	writer_fact(o->writer, "recording", o->path);
 	writer_fact(o->writer, "host", host ? host->hostname : "");
@@ -114,6 +117,9 @@ int offline_write_facts(const struct offline *o)
 		writer_fact(o->writer, "asked_kinds", host->kinds);
 		write_count_fact(o, "filtered", loss->filtered);
 	}
+	if (unknown && *unknown)
+		writer_fact(o->writer, "unknown", unknown);
+	free(unknown);
 	write_time_fact(o, "from", session_first_ns(s));
 	write_time_fact(o, "to", session_last_ns(s));
 	write_count_fact(o, "events", session_events(s));

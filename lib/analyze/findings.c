@@ -20,6 +20,7 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/silent.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/unknown.h"
 #include "lib/analyze/vfio.h"
 #include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
@@ -140,7 +141,8 @@ static int write_nothing(const struct analysis *a, struct writer *writer)
 			   seen.used ? seen.text : "nothing at all");
 }
 
-static void name_states(const struct faults_counts *counts, struct line *line)
+static void name_states(const struct session *session, const struct faults_counts *counts,
+			struct line *line)
 {
 	if (counts->open)
 		add(line, ", %llu still open", counts->open);
@@ -148,10 +150,14 @@ static void name_states(const struct faults_counts *counts, struct line *line)
 		add(line, ", %llu unfinished", counts->unfinished);
 	if (counts->inconsistent)
 		add(line, ", %llu inconsistent", counts->inconsistent);
-	if (counts->overflowed)
+	if (unknown_probe(session, PROBE_FAULT_OVERFLOW) && counts->discarded)
+		add(line, ", %llu dropped by a full page request queue or discarded after it",
+		    counts->overflowed + counts->discarded);
+	else if (counts->overflowed)
 		add(line, ", %llu dropped by a full page request queue", counts->overflowed);
-	if (counts->discarded)
-		add(line, ", %llu discarded after it", counts->discarded);
+	if (counts->discarded && !unknown_probe(session, PROBE_FAULT_OVERFLOW))
+		add(line, ", %s%llu discarded after it",
+		    unknown_probe(session, PROBE_FAULT_VOID) ? "at least " : "", counts->discarded);
 	if (counts->automatic)
 		add(line, " (%llu groups answered by the IOMMU)", counts->automatic);
 	if (counts->abandoned)
@@ -196,7 +202,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 
 	add(&line, "%zu device%s faulted: %llu I/O page faults, %llu complete", devices,
 	    devices == 1 ? "" : "s", counts->began, counts->complete);
-	name_states(counts, &line);
+	name_states(a->session, counts, &line);
 	add(&line, ". Most: %s, %llu.", session_device_name(a->session, worst, name),
 	    recent_counts(a->recent, worst).began);
 	slowest = stage_group_slowest(all, &share);
@@ -287,6 +293,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 	faults_counts(a->faults, &counts);
 	write_window(a->session, writer);
 	asked_write(a->session, writer);
+	unknown_write(a->session, writer);
 	left_out_write(a, writer);
 	if (counts.began) {
 		write_answer(f, &counts, writer);
@@ -317,6 +324,12 @@ static int most_first(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
+static union cell or_unknown(const struct session *s, __u32 device, enum probe_id probe,
+			     __u64 count)
+{
+	return (union cell){.count = unknown_without(s, device, probe) ? CELL_NONE : count};
+}
+
 static int summary_row(const struct analysis *a, struct writer *writer, __u32 device)
 {
 	const struct stage_group *group = stages_of_device(a->stages, device);
@@ -326,6 +339,10 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 	__u64 sum_ns, worst_ns;
 	char name[NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
 	bool text = writer_is_text(writer);
+	/* Without either of the two probes. */
+	enum probe_id discarded = unknown_without(a->session, device, PROBE_FAULT_OVERFLOW)
+					  ? PROBE_FAULT_OVERFLOW
+					  : PROBE_FAULT_VOID;
 	__u64 merged;
 	double share = 0;
 
@@ -349,13 +366,13 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.text = group ? stage_marked_name(slowest, text && merged, marked) : "-"},
 			{.real = 100 * share},
 			{.text = group ? stage_span(group->seen, span) : "-"},
-			{.count = worst_ns},
+			{.count = unknown_blocked(a->session, device) ? CELL_NONE : worst_ns},
 			{.count = counts.complete},
 			{.count = counts.unfinished},
 			{.count = counts.inconsistent},
-			{.count = counts.overflowed},
-			{.count = counts.discarded},
-			{.count = counts.abandoned},
+			or_unknown(a->session, device, PROBE_FAULT_OVERFLOW, counts.overflowed),
+			or_unknown(a->session, device, discarded, counts.discarded),
+			or_unknown(a->session, device, PROBE_FAULT_ABANDON, counts.abandoned),
 			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
 			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
 			{.count = merged},

@@ -12,6 +12,9 @@
 #include "lib/analyze/pool.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
+#include "lib/capture/probes.h"
+
+#define STEP(kind) (1u << (EVENT_INVALIDATE_##kind - EVENT_INVALIDATE_START))
 
 /* A host that forgets to free leaves its invalidations open; the oldest make room. */
 #define OPEN_MAX 65536
@@ -51,6 +54,7 @@ struct invalidations {
 	struct pool pool, memory_pool;
 	struct period period;
 	struct invalidation_totals all;
+	__u8 off;	      /* bit per step whose probe is off */
 	struct slots devices; /* struct invalidation_totals * */
 };
 
@@ -77,23 +81,38 @@ static struct invalidation_totals *totals_of(struct invalidations *inv, __u32 de
 
 static bool in_order(const struct invalidation *step)
 {
-	for (unsigned int i = 0; i < INVALIDATION_INTERVALS; i++)
-		if (step->at[i + 1] < step->at[i])
+	__u64 before = 0;
+
+	for (unsigned int i = 0; i < INVALIDATION_STEPS; i++) {
+		if (!(step->seen & 1u << i))
+			continue;
+		if (step->at[i] < before)
 			return false;
+		before = step->at[i];
+	}
 	return true;
 }
 
-/* `frees`: its memory counts here. */
-static void add(struct invalidation_totals *totals, const struct invalidation *step, bool frees)
+static void add_times(struct invalidation_totals *totals, const struct invalidation *step)
+{
+	for (unsigned int i = 0; i < INVALIDATION_INTERVALS; i++)
+		if ((step->seen >> i & 3) == 3)
+			histogram_add(&totals->intervals[i], step->at[i + 1] - step->at[i]);
+	if (step->seen & STEP(START) && step->seen & STEP(FREED))
+		histogram_add(&totals->total, step->at[INVALIDATION_STEPS - 1] - step->at[0]);
+}
+
+/* `frees`: its memory counts here. `off`: steps that could not be seen. */
+static void add(struct invalidation_totals *totals, const struct invalidation *step, bool frees,
+		__u8 off)
 {
 	const unsigned int all = (1u << INVALIDATION_STEPS) - 1;
-	const unsigned int freed = 1u << (INVALIDATION_STEPS - 1);
 
-	if (!(step->seen & freed)) {
+	if (!((step->seen | off) & STEP(FREED))) {
 		totals->counts.unfinished++;
 		return;
 	}
-	if (step->seen != all || !in_order(step)) {
+	if ((step->seen | off) != all || !in_order(step)) {
 		totals->counts.inconsistent++;
 		return;
 	}
@@ -102,9 +121,7 @@ static void add(struct invalidation_totals *totals, const struct invalidation *s
 		totals->counts.bytes += step->length;
 		totals->counts.written_out += !!(step->flags & EVENT_MAJOR);
 	}
-	for (unsigned int i = 0; i < INVALIDATION_INTERVALS; i++)
-		histogram_add(&totals->intervals[i], step->at[i + 1] - step->at[i]);
-	histogram_add(&totals->total, step->at[INVALIDATION_STEPS - 1] - step->at[0]);
+	add_times(totals, step);
 }
 
 /* The memory of an invalidation that begins, shared with the other devices that are told. */
@@ -142,10 +159,10 @@ static void count(struct invalidations *inv, struct open_invalidation *open)
 	struct invalidation_totals *device = totals_of(inv, open->step.device);
 	__u64 complete = inv->all.counts.complete;
 
-	add(&inv->all, &open->step, !open->memory->counted);
+	add(&inv->all, &open->step, !open->memory->counted, inv->off);
 	open->memory->counted |= inv->all.counts.complete != complete;
 	if (device)
-		add(device, &open->step, true);
+		add(device, &open->step, true, inv->off);
 }
 
 static void close_one(struct invalidations *inv, struct open_invalidation *open)
@@ -229,6 +246,19 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
+static int on_probe(void *self, const struct probe_info *probe)
+{
+	const struct probe_row *row = probe_row_named(probe->name);
+	struct invalidations *inv = self;
+	unsigned int step;
+
+	if (!row || row->kind < EVENT_INVALIDATE_START || row->kind > EVENT_INVALIDATE_FREED)
+		return 0;
+	step = 1u << (row->kind - EVENT_INVALIDATE_START);
+	inv->off = (__u8)(probe->state == PROBE_ON ? inv->off & ~step : inv->off | step);
+	return 0;
+}
+
 static int on_end(void *self, __u64 end_ns)
 {
 	struct invalidations *inv = self;
@@ -257,7 +287,8 @@ int invalidations_create(struct invalidations **invalidations, const struct peri
 
 struct stream invalidations_stream(struct invalidations *inv)
 {
-	static const struct stream_ops ops = {.events = on_events, .end = on_end};
+	static const struct stream_ops ops = {
+		.probe = on_probe, .events = on_events, .end = on_end};
 
 	return (struct stream){&ops, inv};
 }
@@ -292,26 +323,35 @@ const struct invalidation_totals *invalidations_of(const struct invalidations *i
 	return slot ? *slot : NULL;
 }
 
+static union cell percentile(const struct histogram *h, double percent)
+{
+	return (union cell){.count = h->count ? histogram_percentile(h, percent) : CELL_NONE};
+}
+
+/* `off`: steps without which a number is not known. */
 static int write_totals(struct writer *writer, const char *device,
-			const struct invalidation_totals *t)
+			const struct invalidation_totals *t, __u8 off)
 {
 	const struct histogram *i = t->intervals;
+	bool freed = !(off & STEP(FREED));
 
-	return writer_row(writer, (union cell[]){
-					  {.text = device},
-					  {.count = t->counts.began},
-					  {.count = t->counts.complete},
-					  {.count = t->counts.unfinished},
-					  {.count = t->counts.inconsistent},
-					  {.count = t->counts.written_out},
-					  {.count = t->counts.bytes},
-					  {.count = histogram_percentile(&i[0], 50)},
-					  {.count = histogram_percentile(&i[1], 50)},
-					  {.count = histogram_percentile(&i[2], 50)},
-					  {.count = histogram_percentile(&t->total, 50)},
-					  {.count = histogram_percentile(&t->total, 99)},
-					  {.count = t->total.max},
-				  });
+	return writer_row(
+		writer,
+		(union cell[]){
+			{.text = device},
+			{.count = t->counts.began},
+			{.count = freed ? t->counts.complete : CELL_NONE},
+			{.count = freed ? t->counts.unfinished : CELL_NONE},
+			{.count = freed && !(off & STEP(ACK)) ? t->counts.inconsistent : CELL_NONE},
+			{.count = freed ? t->counts.written_out : CELL_NONE},
+			{.count = freed ? t->counts.bytes : CELL_NONE},
+			percentile(&i[0], 50),
+			percentile(&i[1], 50),
+			percentile(&i[2], 50),
+			percentile(&t->total, 50),
+			percentile(&t->total, 99),
+			{.count = t->total.count ? t->total.max : CELL_NONE},
+		});
 }
 
 int invalidations_write(const struct invalidations *inv, const struct session *session,
@@ -338,12 +378,13 @@ int invalidations_write(const struct invalidations *inv, const struct session *s
 	int error = writer_begin(writer, &table);
 
 	if (!error && inv->all.counts.began)
-		error = write_totals(writer, "all", &inv->all);
+		error = write_totals(writer, "all", &inv->all, inv->off);
 	for (__u32 h = 0; whole && !error && h < inv->devices.end; h++) {
 		const struct invalidation_totals *totals = invalidations_of(inv, h);
 
 		if (totals && totals->counts.began)
-			error = write_totals(writer, session_device_name(session, h, text), totals);
+			error = write_totals(writer, session_device_name(session, h, text), totals,
+					     inv->off);
 	}
 	return error ? error : writer_end(writer);
 }

@@ -28,8 +28,8 @@ struct invalidation {
 
 struct invalidation_counts {
 	__u64 began;
-	__u64 complete;	    /* all four steps seen, in order */
-	__u64 inconsistent; /* freed before the device acknowledged, or a step missing before it */
+	__u64 complete;	    /* all steps seen that are watched, in order */
+	__u64 inconsistent; /* freed before the device acknowledged, or a watched step missing */
 	__u64 unfinished;   /* never freed within the recording */
 	__u64 written_out;  /* pieces of memory, of the complete ones */
 	__u64 bytes;	    /* of memory, of the complete ones */
@@ -37,7 +37,7 @@ struct invalidation_counts {
 
 struct invalidation_totals {
 	struct invalidation_counts counts;
-	struct histogram intervals[INVALIDATION_INTERVALS]; /* complete ones */
+	struct histogram intervals[INVALIDATION_INTERVALS]; /* both of whose ends were seen */
 	struct histogram total;				    /* start to freed */
 };
 

@@ -19,6 +19,7 @@
 #include "lib/analyze/odp.h"
 #include "lib/analyze/stage_window.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/unknown.h"
 #include "lib/analyze/vfio.h"
 
 #define INTERVAL_MIN 10000000ull
@@ -135,6 +136,8 @@ static void fill(const struct analysis *a, const struct device_info *info, __u64
 		100 * queues_blocked_part(a->queues, info->handle,
 					  now_ns > interval_ns ? now_ns - interval_ns : 0, now_ns,
 					  &row->blocked_queue);
+	if (unknown_blocked(a->session, info->handle))
+		row->blocked_percent = NAN;
 	fill_footprint(a, row);
 	fill_ios(a, row);
 	fill_slo(a, row);

@@ -2,6 +2,7 @@
 #include "lib/analyze/queues.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 
 /*
@@ -420,6 +422,7 @@ int queues_write(const struct queues *queues, const struct session *session, str
 	HASH_SORT(sorted->queues, by_key);
 	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
 		struct queue_blocked b = total(q);
+		bool unknown = unknown_blocked(session, b.device);
 
 		if (!b.faults)
 			continue;
@@ -429,10 +432,12 @@ int queues_write(const struct queues *queues, const struct session *session, str
 				{.text = session_device_name(session, b.device, text)},
 				{.count = b.queue == QUEUE_NONE ? CELL_NONE : b.queue},
 				{.count = b.faults},
-				{.count = b.blocked_ns},
-				{.real = span ? 100.0 * (double)b.blocked_ns / (double)span : 0},
-				{.count = b.longest_ns},
-				{.count = b.pieces},
+				{.count = unknown ? CELL_NONE : b.blocked_ns},
+				{.real = unknown ? NAN
+					 : span	 ? 100.0 * (double)b.blocked_ns / (double)span
+						 : 0},
+				{.count = unknown ? CELL_NONE : b.longest_ns},
+				{.count = unknown ? CELL_NONE : b.pieces},
 			});
 	}
 	return error ? error : writer_end(writer);

@@ -167,7 +167,7 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 	probe_take_next_way(set, probe, NULL);
 	probe->wanted = false;
 	if (named(config->disabled, config->disabled_count, row->name))
-		probe_turn_off(probe, "left out by --disable-probe");
+		probe_turn_off(probe, PROBE_LEFT_OUT);
 	else if (!is_needed(set, row) && !capture_kind_asked(config, row->kind))
 		probe_turn_off(probe, "its kind of event was not asked for");
 	else

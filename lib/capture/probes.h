@@ -50,6 +50,8 @@ struct probe_way {
 
 #define PROBE_WAYS 4
 
+#define PROBE_LEFT_OUT "left out by --disable-probe" /* a reason to be off */
+
 struct probe_row {
 	enum probe_id id;
 	const char *name;
@@ -85,6 +87,8 @@ struct probe_row {
 	/* The path that it belongs to where that is not its object's; 0: it is. */
 	__u8 path;
 	enum place place; /* where it can fire at all; elsewhere it is not even loaded */
+	/* What is not known while it is off and others of its path are on; NULL: nothing is said. */
+	const char *without;
 };
 
 /* Where complete faults come from; one may be of several. */

@@ -242,6 +242,11 @@ filtered "of kinds" 'kinds cpu_fault, dma' --kind dma,cpu_fault
 "$FAULTLINE" record --as-root --force -o filter.flt --disable-probe fault_detect -- "$INJECT" run filter.ini >/dev/null 2>&1
 "$FAULTLINE" report filter.flt 2>&1 | paste -sd ' ' >filter.out
 check "a probe left out is why beginnings are missing" grep -qE ' of [0-9]+ the beginning was not watched \(probe fault_detect is off\)' filter.out
+equal "... and how long queues stood still is not known" "$("$FAULTLINE" report filter.flt --json 2>/dev/null |
+	python3 -c 'import json, sys
+d = json.load(sys.stdin)
+rows = d["tables"]["summary"] + d["tables"]["queues"]
+print(len(rows) > 1, {row["blocked_ns"] for row in rows}, "fault_detect: when faults began" in d["unknown"])')" "True {None} True"
 check "... and not that faults began before the recording" bash -c '! grep -q "before the recording" filter.out'
 
 # All I/Os are slower than the objective's target, and most of them faster than what is recorded one by one.

@@ -127,7 +127,9 @@ for probe in $probes; do
 	else
 		not_ok "without $probe: noticed" "the comparison still passes"
 	fi
+	check "without $probe: said" bash -c '"$0" report run.flt | paste -sd " " | grep -q "Probe $1 is off: "' "$FAULTLINE" "$probe"
 done
 compare mutation "$INJECT" "$root/tests/e2e/jobs/mutation.ini" --evictions-race
 adopt "with every probe"
+equal "with every probe: nothing is said of any" "$("$FAULTLINE" report run.flt | grep -c '^Probe .* is off')" 0
 finish

@@ -271,7 +271,8 @@ def compare_order(logs):
 def compare_summary(logs, directory):
     """The sums that a reader sees, by state; a request is one of them and counts once."""
     rows = table(directory, "summary")
-    found = {state: sum(int(row[state]) for row in rows) for state in STATES}
+    # What is told as unknown is no number that could have happened.
+    found = {state: sum(int(row[state] or -1) for row in rows) for state in STATES}
     states = collections.Counter(log.state(fault) for log in logs for fault in log.where)
     happened = {state: states[state] for state in STATES}
     found["faults"] = sum(int(row["faults"]) for row in rows)

@@ -646,6 +646,58 @@ static void invalidations_have_their_own_timeline(void **state)
 	invalidations_destroy(inv);
 }
 
+/* What a step would have told is unknown, not 0, and the other steps say what they did. */
+static void invalidations_without_a_step_are_unknown(void **state)
+{
+	static const char *const rows[] = {
+		"all,2,2,0,0,0,8192,,100,100,,,", /* start */
+		"all,2,2,0,0,0,8192,,,100,300,300,300", "all,2,2,0,,0,8192,100,,,300,300,300",
+		"all,2,,,,,,100,100,,,,", /* freed */
+	};
+	static const char *const names[] = {"invalidate_start", "invalidate_device",
+					    "invalidate_ack", "invalidate_freed"};
+
+	(void)state;
+	for (unsigned int off = 0; off < INVALIDATION_STEPS; off++) {
+		struct probe_info probe = {.state = PROBE_DISABLED};
+		struct writer_config config = {.format = OUTPUT_CSV, .path = "-"};
+		struct invalidations *inv;
+		struct session *session;
+		struct writer *writer;
+		struct stream stream;
+		char *text;
+		size_t size;
+
+		assert_int_equal(session_create(&session), 0);
+		assert_int_equal(invalidations_create(&inv, NULL), 0);
+		stream = invalidations_stream(inv);
+		snprintf(probe.name, sizeof(probe.name), "%s", names[off]);
+		stream.ops->probe(stream.self, &probe);
+		for (__u64 token = 1; token <= 2; token++) {
+			for (unsigned int k = 0; k < INVALIDATION_STEPS; k++) {
+				struct event e = {.time_ns = 1000 * token + 100 * k,
+						  .kind = (__u16)(EVENT_INVALIDATE_START + k),
+						  .device = 1,
+						  .length = 4096,
+						  .value = token};
+
+				if (k != off)
+					stream_events(stream, &e, 1);
+			}
+		}
+		stream.ops->end(stream.self, 5000);
+		config.file = open_memstream(&text, &size);
+		assert_int_equal(writer_open(&writer, &config), 0);
+		assert_int_equal(invalidations_write(inv, session, writer, false), 0);
+		assert_int_equal(writer_close(writer), 0);
+		fclose(config.file);
+		assert_non_null(strstr(text, rows[off]));
+		free(text);
+		invalidations_destroy(inv);
+		session_destroy(session);
+	}
+}
+
 /* Steps [first, last] of one token for `devices` devices of a machine, from handle `from` on. */
 static void tell(struct stream stream, __u32 pid, __u64 token, __u32 from, __u32 devices,
 		 unsigned int first, unsigned int last)
@@ -711,6 +763,7 @@ int main(void)
 		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),
 		cmocka_unit_test(any_bits_are_survived),
 		cmocka_unit_test(invalidations_have_their_own_timeline),
+		cmocka_unit_test(invalidations_without_a_step_are_unknown),
 		cmocka_unit_test(memory_of_several_devices_is_freed_once),
 	};
 

@@ -12,6 +12,7 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/findings.h"
+#include "lib/analyze/unknown.h"
 #include "lib/analyze/watched.h"
 #include "lib/capture/probes.h"
 
@@ -244,6 +245,74 @@ static void a_report_s_answer_is_whole(void **state)
 	analysis_destroy(analysis);
 }
 
+/* What is told of unknown numbers, lines joined. The caller frees it. */
+static char *print_unknown(void)
+{
+	char *text;
+	size_t size;
+	struct writer_config config = {.format = OUTPUT_TEXT, .file = open_memstream(&text, &size)};
+	struct writer *writer;
+
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(unknown_write(session, writer), 0);
+	assert_int_equal(writer_close(writer), 0);
+	fclose(config.file);
+	for (char *c = text; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	return text;
+}
+
+/* Each probe of emulated machines in turn, while the others are on: what is not known is said. */
+static void what_a_probe_would_have_told_is_unknown(void **state)
+{
+	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
+	const struct {
+		__u32 state;
+		const char *reason;
+		bool said;
+	} cases[] = {
+		{PROBE_ON, "", false},
+		{PROBE_DISABLED, PROBE_LEFT_OUT, true},
+		{PROBE_DISABLED, "its kind of event was not asked for", false},
+		{PROBE_OFF, "the emulator has no such probe", true},
+	};
+	size_t probes = 0;
+
+	(void)state;
+	session_stream(session).ops->device(session_stream(session).self, &device);
+	for (int i = 0; i < PROBE_COUNT; i++)
+		probe(probe_row(i)->name, PROBE_ON, "");
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		const struct probe_row *row = probe_row(i);
+
+		if (path_of(row) != PATH_EMULATED)
+			continue;
+		probes++;
+		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+			char *said, *fact, begin[64];
+
+			probe(row->name, cases[k].state, cases[k].reason);
+			said = print_unknown();
+			fact = unknown_text(session);
+			snprintf(begin, sizeof(begin), "Probe %s is off: ", row->name);
+			assert_int_equal(occurrences(said, begin), cases[k].said);
+			assert_int_equal(occurrences(said, " is off: "), cases[k].said);
+			assert_int_equal(occurrences(fact, row->name), cases[k].said);
+			assert_int_equal(unknown_without(session, 1, row->id), cases[k].said);
+			assert_false(unknown_without(session, DEVICE_NONE, row->id));
+			free(said);
+			free(fact);
+		}
+		probe(row->name, PROBE_ON, "");
+	}
+	assert_true(probes >= 17);
+	/* Without any machine there is nothing to tell. */
+	for (int i = 0; i < PROBE_COUNT; i++)
+		probe(probe_row(i)->name, PROBE_OFF, "no emulator");
+	assert_int_equal(strlen(unknown_text(session)), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -253,6 +322,7 @@ int main(void)
 		CASE(what_cannot_be_there_is_not_missed),
 		CASE(nothing_is_cut),
 		CASE(lines_fit),
+		CASE(what_a_probe_would_have_told_is_unknown),
 		cmocka_unit_test(every_path_has_a_name_and_probes),
 		cmocka_unit_test(a_report_s_answer_is_whole),
 	};

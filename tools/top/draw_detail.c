@@ -36,6 +36,11 @@ static void add_identity(struct line *line, const struct device_info *info)
 		line_add(line, 4, STYLE_PLAIN, "reaches %s", short_bytes(text, info->memory));
 }
 
+static const char *duration_or_dash(char *text, __u64 ns)
+{
+	return ns ? short_duration(text, ns) : "-";
+}
+
 /* What became of its faults, and what else happened to it. */
 static void add_fate(struct line *line, const struct live_device *live,
 		     const struct top_detail *detail)
@@ -60,8 +65,8 @@ static void add_fate(struct line *line, const struct live_device *live,
 	if (detail->invalidations)
 		line_add(line, 3, STYLE_PLAIN, "invalidations %s (p50 %s, p99 %s)",
 			 short_count(text, detail->invalidations),
-			 short_duration(peak, detail->invalidation_p50_ns),
-			 short_duration(last, detail->invalidation_p99_ns));
+			 duration_or_dash(peak, detail->invalidation_p50_ns),
+			 duration_or_dash(last, detail->invalidation_p99_ns));
 	if (live->ios)
 		line_add(line, 4, STYLE_PLAIN, "I/O %s/s, %s of %s met a fault",
 			 short_real(text, live->io_rate), short_count(peak, live->faulted_ios),

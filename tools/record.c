@@ -177,8 +177,9 @@ static int run(struct recording *r)
 		__u64 now = monotonic_ns();
 
 		pushed = capture_poll(r->capture, r->sink);
-		if (pushed >= 0 && r->trigger) {
-			int error = trigger_poll(r->trigger, now, r->writer);
+		if (pushed >= 0 && r->trigger && trigger_is_due(r->trigger, now)) {
+			int error = capture_account(r->capture, r->sink)
+					    ?: trigger_save(r->trigger, r->writer);
 
 			if (error)
 				return error;

@@ -38,8 +38,10 @@ struct trigger;
 int trigger_create(struct trigger **trigger, const struct record_options *options);
 void trigger_destroy(struct trigger *trigger);
 struct stream trigger_stream(struct trigger *trigger);
-/* Saves once all that is to be kept has been recorded. */
-int trigger_poll(struct trigger *trigger, __u64 now_ns, struct trace_writer *writer);
+/* Whether something is to be saved and all of it has been recorded. */
+bool trigger_is_due(const struct trigger *trigger, __u64 now_ns);
+/* Saves it. The recording should have an account of loss that is younger than what is saved. */
+int trigger_save(struct trigger *trigger, struct trace_writer *writer);
 /* After the recording was closed: saves what is still pending. */
 int trigger_finish(struct trigger *trigger);
 

@@ -163,13 +163,15 @@ static int save(struct trigger *t)
 	return 0;
 }
 
-int trigger_poll(struct trigger *trigger, __u64 now_ns, struct trace_writer *writer)
+bool trigger_is_due(const struct trigger *trigger, __u64 now_ns)
 {
-	int error;
+	return trigger->pending && now_ns >= trigger->until_ns + SETTLE_NS;
+}
 
-	if (!trigger->pending || now_ns < trigger->until_ns + SETTLE_NS)
-		return 0;
-	error = trace_writer_flush(writer);
+int trigger_save(struct trigger *trigger, struct trace_writer *writer)
+{
+	int error = trace_writer_flush(writer);
+
 	return error ? error : save(trigger);
 }
 

@@ -162,7 +162,13 @@ static __u64 count_filtered(const struct capture *c)
 	return most;
 }
 
-static int tell_loss(struct capture *c, struct stream sink)
+/* While programs run, what they have put into the rings since these were drained is in a later account. */
+static __u64 taken(const struct capture *c, __u64 emitted)
+{
+	return c->attached ? c->loss.received : emitted;
+}
+
+int capture_account(struct capture *c, struct stream sink)
 {
 	struct probe_totals totals;
 	int error = probe_set_count(c->probes, &totals);
@@ -171,7 +177,7 @@ static int tell_loss(struct capture *c, struct stream sink)
 		return error;
 	c->loss.lost = totals.lost;
 	c->loss.missed = totals.missed;
-	c->loss.produced = totals.emitted + totals.lost + totals.missed;
+	c->loss.produced = taken(c, totals.emitted) + totals.lost + totals.missed;
 	c->loss.late = merge_late(c->merge);
 	c->loss.filtered = count_filtered(c);
 	machines_loss(c->machines, &c->loss);
@@ -338,7 +344,7 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 		error = capture_owners_poll(c, now);
 	if (!error)
 		error = tell_anchor(c, sink, now);
-	return error ? error : tell_loss(c, sink);
+	return error ? error : capture_account(c, sink);
 }
 
 int capture_poll(struct capture *capture, struct stream sink)
@@ -449,7 +455,7 @@ int capture_finish(struct capture *capture, struct stream sink)
 		return pushed;
 	error = windows_close(capture->windows, UINT64_MAX, sink);
 	if (!error)
-		error = tell_loss(capture, sink);
+		error = capture_account(capture, sink);
 	/* A program that was running when all were stopped may have stamped its event after that. */
 	end_ns = capture->stopped_ns > capture->last_ns ? capture->stopped_ns : capture->last_ns;
 	if (!error && sink.ops->end)

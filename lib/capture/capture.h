@@ -55,6 +55,11 @@ int capture_attach(struct capture *capture, struct stream sink);
 int capture_add_pid(struct capture *capture, __u32 pid);
 /* One pass: drain, merge, push, close windows. Returns events pushed, or a negative errno. */
 int capture_poll(struct capture *capture, struct stream sink);
+/*
+ * Pushes the counters of probes and the account of loss as of now, which otherwise come once a second and at
+ * the end. It is exact for what was drained from the rings; what still is in them will be in the next.
+ */
+int capture_account(struct capture *capture, struct stream sink);
 /* Polls every poll_ns until *stop becomes nonzero. */
 int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop);
 /*

@@ -77,6 +77,40 @@ equal "flight recorder: the report says the same" \
 	"$("$FAULTLINE" report keep.flt | paste -sd ' ' | sed -n 's/.* UTC to .* UTC (\([^)]*\))\..*/\1/p' | head -1)" "$kept"
 rm -f keep.flt*
 
+# What a trigger saves is saved while probes are busy: its account is exact for what had been taken from the rings.
+cat >busy.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+[workload mix]
+depth = 4
+duration = 600s
+[inject cold]
+action = evict
+what = next
+rate = 900/s
+duration = 600s
+[inject slow]
+action = delay
+stage = resolve
+delay = 700ms
+times = 1
+duration = 600s
+INI
+"$FAULTLINE" record --trigger 'total>600ms' --around 100ms -o busy.flt -- "$INJECT" run busy.ini >busy.out 2>busy.err &
+pid=$!
+saved_or_ended() { grep -qE '^saved|the command ended' busy.err; }
+wait_for 60 saved_or_ended
+grep -q '^saved busy.trigger-001.flt' busy.err
+saved=$?
+kill -TERM $pid
+wait $pid
+equal "what is saved while the recorder goes on: produced - received - lost - missed" "$saved $("$FAULTLINE" \
+	report busy.trigger-001.flt --csv=- --table loss 2>/dev/null | awk -F, '{n[$1] = $2}
+	END {print n["produced"] - n["received"] - n["lost"] - n["missed"], (n["received"] > 100 ? "of many" : "of few")}')" "0 0 of many"
+rm -f busy.*
+
 # Killed at any instant there is one of the two: the old one, or the new one as far as it came.
 older=0 newer=0 neither=0
 for ((i = 0; i < 24; i++)); do

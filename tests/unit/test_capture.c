@@ -423,6 +423,27 @@ static void only_ios_of_the_time_between_begin_and_end_count(void **state)
 		assert_in_range(events[i].time_ns, began_ns, ended_ns);
 }
 
+/* What is saved while a recorder goes on, or is left of one that was killed, ends with such an account. */
+static void an_account_between_is_exact_whatever_the_rings_hold(void **state)
+{
+	struct capture_config config = {0};
+	__u64 received;
+
+	(void)state;
+	begin(&config);
+	whole_fault(0, 1, 0x1000);
+	assert_true(capture_poll(capture, sink) >= 0);
+	for (int i = 2; i < 50; i++)
+		whole_fault(0, i, 0x1000);
+	assert_int_equal(capture_account(capture, sink), 0);
+	received = loss.received;
+	assert_true(received > 0);
+	assert_int_equal(loss.produced, received + loss.lost + loss.missed);
+	end();
+	assert_true(loss.received >= received + (50 - 2) * 8);
+	assert_int_equal(count_kind(EVENT_FAULT_RESUME), 49);
+}
+
 /* Its end is set as it begins: nothing that holds the recorder up comes between the two. */
 static void it_ends_in_time_however_late_the_recorder_is(void **state)
 {
@@ -456,6 +477,7 @@ int main(void)
 		cmocka_unit_test(a_disabled_probe_is_silent_and_others_go_on),
 		cmocka_unit_test(nothing_is_recorded_once_it_is_stopped),
 		cmocka_unit_test(only_ios_of_the_time_between_begin_and_end_count),
+		cmocka_unit_test(an_account_between_is_exact_whatever_the_rings_hold),
 		cmocka_unit_test(it_ends_in_time_however_late_the_recorder_is),
 	};
 

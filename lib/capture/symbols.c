@@ -9,7 +9,12 @@
 #include "lib/base/clock.h"
 
 #define FUNCTION_MAX 0x40000ull /* an address farther behind its symbol is of something unknown */
-#define READ_AGAIN   (10 * NSEC_PER_SEC)
+/*
+ * Behind the last of a module: what is farther may be of one that has gone. Between modules the kernel
+ * leaves a page free.
+ */
+#define LAST_MAX   0x1000ull
+#define READ_AGAIN (10 * NSEC_PER_SEC)
 
 struct symbol {
 	__u64 address;
@@ -113,9 +118,20 @@ static void read_list(struct symbols *s)
 		qsort(s->list, s->count, sizeof(s->list[0]), by_address);
 }
 
+/* How far behind a symbol its code may reach. */
+static __u64 reach_of(const struct symbols *s, size_t index)
+{
+	const char *module = s->names + s->list[index].module;
+
+	if (index + 1 < s->count && !strcmp(module, s->names + s->list[index + 1].module))
+		return FUNCTION_MAX;
+	return LAST_MAX;
+}
+
 static const struct symbol *find(const struct symbols *s, __u64 address)
 {
 	size_t low = 0, high = s->count;
+	__u64 reach;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -125,10 +141,13 @@ static const struct symbol *find(const struct symbols *s, __u64 address)
 		else
 			high = middle;
 	}
+	if (!low)
+		return NULL;
+	reach = reach_of(s, low - 1);
 	/* Of several names of one address the first in the kernel's order. */
 	while (low > 1 && s->list[low - 2].address == s->list[low - 1].address)
 		low--;
-	if (!low || address - s->list[low - 1].address >= FUNCTION_MAX)
+	if (address - s->list[low - 1].address >= reach)
 		return NULL;
 	return &s->list[low - 1];
 }

@@ -9,6 +9,13 @@
 
 #define PAGE_MASK (~(__u64)4095)
 
+enum fault_path fault_device_path(const struct faults *f, __u32 device)
+{
+	const struct fault_device *known = slots_find(&f->devices, device);
+
+	return known ? known->path : FAULT_PATH_EMULATED;
+}
+
 struct group *fault_group_find(struct faults *f, const struct event *e)
 {
 	struct fault_group_key key = {e->device, e->pasid, e->group, e->instance};
@@ -99,9 +106,12 @@ static bool was_cut(const struct fault *fault)
 /* Whether it began before the recording is not known where nobody watched beginnings. */
 static void count_cut(struct faults *f, const struct fault *fault)
 {
-	if (f->begin_off[fault->kernel] && !f->begin_watched[fault->kernel]) {
+	enum fault_path path = fault_device_path(f, fault->device);
+	const char *lacking = fault_watch_lacks(&f->probes.begin[path]);
+
+	if (lacking) {
 		f->counts.unwatched++;
-		f->counts.unwatched_probe = f->begin_off[fault->kernel];
+		f->counts.unwatched_probe = lacking;
 	} else {
 		f->counts.cut++;
 	}
@@ -239,7 +249,7 @@ struct request *fault_request_new(struct faults *f, struct group *group, const s
 	fault->length = e->length;
 	if (device) {
 		fault->pid = device->pid;
-		fault->kernel = device->kernel;
+		fault->kernel = device->path != FAULT_PATH_EMULATED;
 	}
 	fault_name_process(f, fault);
 	fault->handler_tid = group->handler_tid;

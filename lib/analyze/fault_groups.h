@@ -10,6 +10,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "lib/analyze/fault_probes.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/pasids.h"
 #include "lib/analyze/pool.h"
@@ -54,7 +55,7 @@ struct group {
 struct fault_device {
 	__u32 pid;	 /* of its owner */
 	__u64 mapped_at; /* 0: not known */
-	bool kernel;
+	enum fault_path path;
 };
 
 struct faults {
@@ -68,12 +69,12 @@ struct faults {
 	struct pasids *pasids;
 	struct faults_counts counts;
 	__u64 first_ns; /* of the stream */
-	/* Probes of a fault's first stages, [1]: of kernel paths: the first that is off; whether one is on. */
-	const char *begin_off[2];
-	bool begin_watched[2];
+	struct fault_probes probes;
 	int error;
 };
 
+/* Of a device that was not told: emulated. */
+enum fault_path fault_device_path(const struct faults *faults, __u32 device);
 struct group *fault_group_find(struct faults *faults, const struct event *event);
 /* NULL without memory; faults->error says so. The same of fault_request_new(). */
 struct group *fault_group_new(struct faults *faults, const struct event *event);

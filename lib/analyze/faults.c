@@ -8,8 +8,6 @@
 #include "lib/analyze/fault_groups.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
-#include "lib/capture/paths.h"
-#include "lib/capture/probes.h"
 
 #define OPEN_DEFAULT	262144
 #define LINGER_DEFAULT	200000000ull
@@ -353,23 +351,23 @@ static int on_device(void *self, const struct device_info *device)
 	if (known)
 		*known = (struct fault_device){.pid = device->pid,
 					       .mapped_at = device->mapped_at,
-					       .kernel = device->kind != DEVICE_EMULATED};
+					       .path = fault_path_of(device->kind)};
+	return 0;
+}
+
+static int on_host(void *self, const struct host_info *host)
+{
+	struct faults *f = self;
+
+	fault_probes_host(&f->probes, host);
 	return 0;
 }
 
 static int on_probe(void *self, const struct probe_info *probe)
 {
-	const struct probe_row *row = probe_row_named(probe->name);
 	struct faults *f = self;
-	bool kernel = row && path_of(row) != PATH_EMULATED;
 
-	if (!row || (kernel ? row->kind != EVENT_FAULT_ISR && row->kind != EVENT_FAULT_HANDLER
-			    : row->kind != EVENT_FAULT_DETECT))
-		return 0;
-	if (probe->state == PROBE_ON)
-		f->begin_watched[kernel] = true;
-	else if (!f->begin_off[kernel])
-		f->begin_off[kernel] = row->name;
+	fault_probes_add(&f->probes, probe);
 	return 0;
 }
 
@@ -428,6 +426,7 @@ int faults_subscribe(struct faults *f, struct fault_sink sink)
 struct stream faults_stream(struct faults *f)
 {
 	static const struct stream_ops ops = {
+		.host = on_host,
 		.probe = on_probe,
 		.device = on_device,
 		.events = on_events,
@@ -441,6 +440,23 @@ struct stream faults_stream(struct faults *f)
 __u64 faults_late_ns(const struct faults *f)
 {
 	return f->config.give_up_ns + f->config.linger_ns;
+}
+
+const char *faults_unwatched(const struct faults *f, __u32 device)
+{
+	return fault_watch_lacks(&f->probes.any[fault_device_path(f, device)]);
+}
+
+bool faults_watched(const struct faults *f)
+{
+	bool off = false;
+
+	for (int path = 0; path < FAULT_PATHS; path++) {
+		if (f->probes.any[path].on)
+			return true;
+		off |= f->probes.any[path].off != NULL;
+	}
+	return !off;
 }
 
 void faults_counts(const struct faults *f, struct faults_counts *counts)

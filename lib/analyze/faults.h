@@ -53,7 +53,7 @@ struct faults_counts {
 	__u64 cpu_faults; /* of handlers, credited to a request */
 	__u64 cpu_faults_unmatched;
 	__u64 cut;	 /* of any state: began before the stream did */
-	__u64 unwatched; /* of any state: its beginning has a probe that is off */
+	__u64 unwatched; /* of any state: the probe of its beginning is off or was not asked for */
 	const char *unwatched_probe;
 	__u64 left_before; /* began before the period */
 	__u64 left_across; /* of these: ended in it or later, or not at all */
@@ -70,6 +70,13 @@ int faults_subscribe(struct faults *faults, struct fault_sink sink);
 struct stream faults_stream(struct faults *faults);
 /* How long after its first event a fault is handed over at most. */
 __u64 faults_late_ns(const struct faults *faults);
+/*
+ * The probe for want of which no fault of this device is told: it is off, or its kind of event was not
+ * asked for. NULL: its faults are told, or no probe was.
+ */
+const char *faults_unwatched(const struct faults *faults, __u32 device);
+/* Whether faults of any device are. */
+bool faults_watched(const struct faults *faults);
 void faults_counts(const struct faults *faults, struct faults_counts *counts);
 /* Every fault not yet handed over: open ones, oldest group first, then those that have resumed and
  * wait for late events. */

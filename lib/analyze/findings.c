@@ -165,7 +165,8 @@ static void name_states(const struct session *session, const struct faults_count
 	if (counts->cut)
 		add(line, "; %llu began before the recording", counts->cut);
 	if (counts->unwatched)
-		add(line, "; of %llu the beginning was not watched (probe %s is off)",
+		add(line,
+		    "; of %llu the beginning was not watched (probe %s is off or was not asked for)",
 		    counts->unwatched, counts->unwatched_probe);
 }
 

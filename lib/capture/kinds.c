@@ -117,32 +117,31 @@ static bool same(const char *name, const char *word, size_t length)
 	return name && strlen(name) == length && !strncmp(name, word, length);
 }
 
-static int parse_word(const char *word, size_t length, __u64 set[2])
+static bool add_word(const char *word, size_t length, __u64 set[2])
 {
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
 		if (!same(groups[i].name, word, length))
 			continue;
 		for (unsigned int kind = groups[i].first; kind <= groups[i].last; kind++)
 			add(set, kind);
-		return 0;
+		return true;
 	}
 	for (unsigned int kind = 0; kind < EVENT_KIND_MAX; kind++) {
 		if (!same(names[kind], word, length))
 			continue;
 		add(set, kind);
-		return 0;
+		return true;
 	}
-	return refuse(word, length);
+	return false;
 }
 
 int kinds_parse(const char *text, __u64 set[2])
 {
 	do {
 		size_t length = strcspn(text, ",");
-		int error = parse_word(text, length, set);
 
-		if (error)
-			return error;
+		if (!add_word(text, length, set))
+			return refuse(text, length);
 		text += length;
 	} while (*text++);
 	return 0;
@@ -182,6 +181,20 @@ void kinds_format(const __u64 set[2], char *text, size_t size)
 		if (group >= 0)
 			kind = groups[group].last;
 	}
+}
+
+bool kinds_name(const char *text, unsigned int kind)
+{
+	__u64 set[2] = {0};
+
+	if (!*text)
+		return true;
+	for (size_t length; *text; text += length) {
+		text += strspn(text, ", ");
+		length = strcspn(text, ",");
+		add_word(text, length, set);
+	}
+	return has(set, kind);
 }
 
 const char *kind_option_name(unsigned int kind)

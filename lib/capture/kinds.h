@@ -3,6 +3,7 @@
 #ifndef FAULTLINE_KINDS_H
 #define FAULTLINE_KINDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <linux/types.h>
@@ -15,6 +16,9 @@
 int kinds_parse(const char *text, __u64 set[2]);
 /* The other way: "cpu_fault, dma", groups where all of one are asked for; "" for the empty set. */
 void kinds_format(const __u64 set[2], char *text, size_t size);
+
+/* Whether a text of kinds_format() has this kind: "" stands for all. Words it does not know it passes over. */
+bool kinds_name(const char *text, unsigned int kind);
 
 /* "fault_detect"; NULL for a number that is no kind. */
 const char *kind_option_name(unsigned int kind);

@@ -213,6 +213,86 @@ static void a_beginning_that_nobody_watched_is_no_cut(void **state)
 	}
 }
 
+/*
+ * Of a kernel's fault the report is its beginning. Others that are on, of handlers or of other paths, tell
+ * nothing of it.
+ */
+static void a_kernel_s_beginning_that_nobody_watched_is_no_cut(void **state)
+{
+	static const struct {
+		__u32 device;
+		struct probe_info probes[2];
+		const char *kinds, *unwatched;
+	} cases[] = {
+		{DEVICE_PCI,
+		 {{.name = "iopf_report", .state = PROBE_DISABLED},
+		  {.name = "iopf_handler", .state = PROBE_ON}},
+		 "",
+		 "iopf_report"},
+		{DEVICE_PCI,
+		 {{.name = "odp_fault", .state = PROBE_ON},
+		  {.name = "iopf_report", .state = PROBE_OFF}},
+		 "",
+		 "iopf_report"},
+		{DEVICE_PCI,
+		 {{.name = "prq_report", .state = PROBE_ON},
+		  {.name = "iopf_report", .state = PROBE_OFF}},
+		 "",
+		 "iopf_report"},
+		{DEVICE_PCI,
+		 {{.name = "iopf_report", .state = PROBE_ON},
+		  {.name = "iopf_handler", .state = PROBE_OFF}},
+		 "",
+		 NULL},
+		{DEVICE_PCI, {{.name = "iopf_report", .state = PROBE_ON}}, "io, fault", NULL},
+		{DEVICE_PCI,
+		 {{.name = "iopf_report", .state = PROBE_ON}},
+		 "fault_response",
+		 "iopf_report"},
+		{DEVICE_IB,
+		 {{.name = "odp_fault", .state = PROBE_ON},
+		  {.name = "iopf_report", .state = PROBE_OFF}},
+		 "",
+		 NULL},
+		{DEVICE_IB,
+		 {{.name = "odp_fault", .state = PROBE_OFF},
+		  {.name = "iopf_report", .state = PROBE_ON}},
+		 "",
+		 "odp_fault"},
+		{DEVICE_EMULATED,
+		 {{.name = "fault_detect", .state = PROBE_ON}},
+		 "fault_response",
+		 "fault_detect"},
+	};
+	const struct event e = {.kind = EVENT_FAULT_RESPONSE, .device = 1, .time_ns = 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct device_info device = {.handle = 1, .kind = cases[i].device};
+		struct host_info host = {0};
+		struct faults_counts counts;
+		struct faults *faults;
+		struct stream stream;
+
+		assert_int_equal(faults_create(&faults, NULL), 0);
+		stream = faults_stream(faults);
+		strcpy(host.kinds, cases[i].kinds);
+		stream.ops->host(stream.self, &host);
+		for (size_t k = 0; k < 2; k++)
+			stream.ops->probe(stream.self, &cases[i].probes[k]);
+		stream.ops->device(stream.self, &device);
+		stream_events(stream, &e, 1);
+		stream.ops->end(stream.self, 2);
+		faults_counts(faults, &counts);
+		assert_int_equal(counts.unfinished, 1);
+		assert_int_equal(counts.unwatched, !!cases[i].unwatched);
+		assert_int_equal(counts.cut, !cases[i].unwatched);
+		if (cases[i].unwatched)
+			assert_string_equal(counts.unwatched_probe, cases[i].unwatched);
+		faults_destroy(faults);
+	}
+}
+
 /* Long after the start a missing beginning is no cut: something was lost. */
 static void a_beginning_missing_later_is_inconsistent(void **state)
 {
@@ -766,6 +846,7 @@ int main(void)
 		cmocka_unit_test(overflowed_unfinished_inconsistent_are_listed),
 		cmocka_unit_test(faults_cut_by_the_start_are_unfinished),
 		cmocka_unit_test(a_beginning_that_nobody_watched_is_no_cut),
+		cmocka_unit_test(a_kernel_s_beginning_that_nobody_watched_is_no_cut),
 		cmocka_unit_test(a_beginning_missing_later_is_inconsistent),
 		cmocka_unit_test(everything_at_once_in_batches_of_any_size),
 		cmocka_unit_test(open_faults_are_bounded_and_the_oldest_goes),

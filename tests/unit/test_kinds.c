@@ -52,6 +52,9 @@ static void sets_are_told_as_options_take_them(void **state)
 			assert_int_equal(parse(words), 0);
 		kinds_format(set, text, sizeof(text));
 		assert_string_equal(text, same[i]);
+		for (unsigned int kind = 0; kind < EVENT_KIND_MAX; kind++)
+			assert_int_equal(kinds_name(text, kind),
+					 !*text || (set[kind / 64] >> (kind % 64) & 1));
 	}
 	set[0] = set[1] = ~0ull;
 	kinds_format(set, text, 16);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/fault_probes.h"
+
+#include <string.h>
+
+#include "lib/capture/kinds.h"
+#include "lib/capture/paths.h"
+#include "lib/capture/probes.h"
+
+enum fault_path fault_path_of(__u32 device_kind)
+{
+	switch (device_kind) {
+	case DEVICE_EMULATED:
+		return FAULT_PATH_EMULATED;
+	case DEVICE_IB:
+		return FAULT_PATH_RDMA;
+	default:
+		return FAULT_PATH_CORE;
+	}
+}
+
+void fault_probes_host(struct fault_probes *probes, const struct host_info *host)
+{
+	memcpy(probes->kinds, host->kinds, sizeof(probes->kinds));
+}
+
+static void add(struct fault_watch *watch, const struct probe_info *probe,
+		const struct probe_row *row, bool asked)
+{
+	if (probe->state == PROBE_ON && asked)
+		watch->on = true;
+	else if (!watch->off)
+		watch->off = row->name;
+}
+
+static bool any_stage_asked(const char *kinds)
+{
+	for (unsigned int kind = EVENT_FAULT_DETECT; kind <= EVENT_FAULT_RESUME; kind++)
+		if (kinds_name(kinds, kind))
+			return true;
+	return false;
+}
+
+/* Of the core all else goes by what the report told; of others each stage tells of its fault. */
+void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe)
+{
+	const struct probe_row *row = probe_row_named(probe->name);
+	bool any = false, begin = false;
+	enum fault_path path;
+
+	if (!row || row->kind < EVENT_FAULT_DETECT || row->kind > EVENT_FAULT_RESUME)
+		return;
+	switch (path_of(row)) {
+	case PATH_EMULATED:
+		path = FAULT_PATH_EMULATED;
+		any = true;
+		begin = row->kind == EVENT_FAULT_DETECT;
+		break;
+	case PATH_CORE:
+		path = FAULT_PATH_CORE;
+		any = begin = row->kind == EVENT_FAULT_ISR;
+		break;
+	case PATH_RDMA:
+		path = FAULT_PATH_RDMA;
+		any = begin = row->kind == EVENT_FAULT_ISR || row->kind == EVENT_FAULT_HANDLER;
+		break;
+	default:
+		return;
+	}
+	if (any)
+		add(&probes->any[path], probe, row, any_stage_asked(probes->kinds));
+	if (begin)
+		add(&probes->begin[path], probe, row, kinds_name(probes->kinds, row->kind));
+}
+
+const char *fault_watch_lacks(const struct fault_watch *watch)
+{
+	return watch->on ? NULL : watch->off;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Whether faults, and their beginnings, were watched: a probe that sees them was on, and its kind of
+ * event was asked for. Nothing is known where no such probe was told.
+ */
+#ifndef FAULTLINE_FAULT_PROBES_H
+#define FAULTLINE_FAULT_PROBES_H
+
+#include "lib/base/stream.h"
+
+enum fault_path {
+	FAULT_PATH_EMULATED,
+	FAULT_PATH_CORE, /* the kernel's I/O page fault core */
+	FAULT_PATH_RDMA,
+	FAULT_PATHS,
+};
+
+struct fault_watch {
+	const char *off; /* the first of its probes that is off or not asked for; NULL: none */
+	bool on;	 /* one is on */
+};
+
+struct fault_probes {
+	char kinds[HOST_TEXT];
+	struct fault_watch any[FAULT_PATHS], begin[FAULT_PATHS];
+};
+
+enum fault_path fault_path_of(__u32 device_kind);
+/* The host comes before its probes. */
+void fault_probes_host(struct fault_probes *probes, const struct host_info *host);
+void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe);
+/* The probe for want of which nothing is known; NULL: it was watched, or no probe was told. */
+const char *fault_watch_lacks(const struct fault_watch *watch);
+
+#endif

@@ -254,14 +254,14 @@ static int check(const struct top_options *top)
 	return 0;
 }
 
-/* How many objectives fit no device that was there: '-' in every row is easily overlooked. */
-static size_t unfit(const struct watch *watch, char (*texts)[SLO_UNMEASURED_TEXT])
+/* How many objectives had no device, or no probe for its faults: '-' in every row is easily overlooked. */
+static size_t unwatched(const struct watch *watch, char (*texts)[SLO_UNMEASURED_TEXT])
 {
 	const struct slo *slo = watch->analysis ? watch->analysis->slo : NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; slo && i < watch->options->slos->count; i++)
-		count += !slo_fits(slo, i) && slo_unmeasured(slo, i, texts[count]);
+		count += slo_unwatched(slo, i, texts[count]) != NULL;
 	return count;
 }
 
@@ -283,7 +283,7 @@ static int check_input(const char *path)
 static int finish(struct watch *watch, int error)
 {
 	static char unmeasured[SLO_MAX][SLO_UNMEASURED_TEXT];
-	size_t objectives = unfit(watch, unmeasured);
+	size_t objectives = unwatched(watch, unmeasured);
 	const struct live_summary *summary = &watch->model.summary;
 	bool floors = summary->floor;
 	bool left = watch->options->count > watch->intervals;

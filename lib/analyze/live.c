@@ -98,10 +98,8 @@ static void fill_slo(const struct analysis *a, struct live_device *row)
 		return;
 	state = slo_device(a->slo, row->handle);
 	row->slo_violations = state.violations;
-	if (!state.judged)
-		row->slo = LIVE_SLO_NONE;
-	else if (!state.violations)
-		row->slo = LIVE_SLO_OK;
+	if (!state.violations)
+		row->slo = slo_measured(a->slo, row->handle) ? LIVE_SLO_OK : LIVE_SLO_NONE;
 	else if (state.last_violation < state.last_window)
 		row->slo = LIVE_SLO_WARNED;
 	else

@@ -42,7 +42,7 @@ struct live_latency {
 };
 
 enum live_slo_state {
-	LIVE_SLO_NONE,	   /* no objective names this device */
+	LIVE_SLO_NONE,	   /* no objective names this device, or not all was measured */
 	LIVE_SLO_OK,	   /* no violation in the last closed window */
 	LIVE_SLO_WARNED,   /* violated before, not in the last closed window */
 	LIVE_SLO_VIOLATED, /* violated in the last closed window */

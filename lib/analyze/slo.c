@@ -281,7 +281,6 @@ static int on_device(void *self, const struct device_info *info)
 		bursts_init(&j->bursts, o->burst, SLO_LATE_NS);
 		if (o->latency_target_ns && o->latency_target_ns < d->latency_floor)
 			d->latency_floor = o->latency_target_ns;
-		d->state.judged = true;
 		d->count++;
 	}
 	return 0;

@@ -86,7 +86,6 @@ struct slo_violation {
 };
 
 struct slo_device_state {
-	bool judged;	      /* some objective names the device */
 	__u64 violations;     /* so far */
 	__u64 last_window;    /* end of the newest window judged, ns */
 	__u64 last_violation; /* end of the newest window violated, ns */
@@ -108,11 +107,15 @@ __u64 slo_dropped(const struct slo *slo);
 const struct slo_violation *slo_violation(const struct slo *slo, size_t index);
 /*
  * Why the objective of this index tells nothing, or not of all that it asks: "objective gold: no device
- * fits 'nic*'; nothing was measured". NULL if there was something to judge. Who has seen no fault has
- * measured their rate; who has seen no I/O has not measured its latency.
+ * fits 'nic*'; nothing was measured". NULL if there was something to judge. Who has watched for faults
+ * and seen none has measured their rate; who has seen no I/O has not measured its latency.
  */
 #define SLO_UNMEASURED_TEXT 256
 const char *slo_unmeasured(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT]);
+/* Likewise for want of a device or of probes for faults: I/O may still come. */
+const char *slo_unwatched(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT]);
+/* Whether of the device was measured all that its objectives ask for; false if none names it. */
+bool slo_measured(const struct slo *slo, __u32 device);
 /* Whether a device fits the objective of this index. */
 bool slo_fits(const struct slo *slo, size_t objective);
 struct slo_device_state slo_device(const struct slo *slo, __u32 device);

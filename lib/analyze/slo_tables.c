@@ -44,53 +44,85 @@ static bool is_of_ios(enum slo_metric metric)
 	return metric == SLO_LATENCY || metric == SLO_IOPS || metric == SLO_BANDWIDTH;
 }
 
-/* The objective's devices, and how many windows with I/O they had. */
-static size_t count_devices(const struct slo *slo, const struct slo_objective *o, __u64 *windows)
-{
-	size_t devices = 0;
+/* What the devices of an objective had that can be judged. */
+struct measured {
+	size_t devices, watched; /* watched: their faults */
+	__u64 windows;		 /* with I/O */
+	__u64 violations[SLO_METRICS];
+};
 
-	*windows = 0;
+static struct measured measure(const struct slo *slo, const struct slo_objective *o)
+{
+	struct measured m = {0};
+
 	for (__u32 h = 0; h < slo->devices.end; h++) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
 		for (size_t i = 0; d && i < d->count; i++) {
-			if (d->judged[i].objective != o)
+			const struct judged *j = &d->judged[i];
+
+			if (j->objective != o)
 				continue;
-			devices++;
-			*windows += d->judged[i].windows;
+			m.devices++;
+			m.watched += !faults_unwatched(slo->reconstruction, h);
+			m.windows += j->windows;
+			for (unsigned int k = 0; k < SLO_METRICS; k++)
+				m.violations[k] += j->violations[k];
 		}
 	}
-	return devices;
+	return m;
 }
 
 bool slo_fits(const struct slo *slo, size_t objective)
 {
-	__u64 windows;
+	return measure(slo, &slo->set->objectives[objective]).devices;
+}
 
-	return count_devices(slo, &slo->set->objectives[objective], &windows);
+/* The first metric of the kind that was asked for and not violated: SLO_METRICS if there is none. */
+static unsigned int missing(const struct slo_objective *o, const struct measured *m, bool of_ios)
+{
+	unsigned int k = 0;
+	double target;
+
+	while (k < SLO_METRICS && (is_of_ios((enum slo_metric)k) != of_ios || m->violations[k] ||
+				   !has_metric(o, (enum slo_metric)k, &target)))
+		k++;
+	return k;
+}
+
+const char *slo_unwatched(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
+{
+	const struct slo_objective *o = &slo->set->objectives[objective];
+	struct measured m = measure(slo, o);
+	unsigned int metric = missing(o, &m, false);
+
+	if (!m.devices)
+		snprintf(text, SLO_UNMEASURED_TEXT,
+			 "objective %s: no device fits '%s'; nothing was measured", o->name,
+			 o->device);
+	else if (!m.watched && metric < SLO_METRICS)
+		snprintf(text, SLO_UNMEASURED_TEXT,
+			 "objective %s: the faults of '%s' were not watched; its %s was not "
+			 "measured",
+			 o->name, o->device, slo_metric_name((enum slo_metric)metric));
+	else
+		return NULL;
+	return text;
 }
 
 const char *slo_unmeasured(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
 {
 	const struct slo_objective *o = &slo->set->objectives[objective];
-	const char *missing = NULL;
-	__u64 windows;
-	double target;
+	struct measured m = measure(slo, o);
+	unsigned int metric = missing(o, &m, true);
 
-	if (!count_devices(slo, o, &windows)) {
-		snprintf(text, SLO_UNMEASURED_TEXT,
-			 "objective %s: no device fits '%s'; nothing was measured", o->name,
-			 o->device);
+	if (slo_unwatched(slo, objective, text))
 		return text;
-	}
-	for (unsigned int m = 0; !windows && !missing && m < SLO_METRICS; m++)
-		if (is_of_ios((enum slo_metric)m) && has_metric(o, (enum slo_metric)m, &target))
-			missing = slo_metric_name((enum slo_metric)m);
-	if (!missing)
+	if (m.windows || metric == SLO_METRICS)
 		return NULL;
 	snprintf(text, SLO_UNMEASURED_TEXT,
 		 "objective %s: no device that fits '%s' had I/O; its %s was not measured", o->name,
-		 o->device, missing);
+		 o->device, slo_metric_name((enum slo_metric)metric));
 	return text;
 }
 
@@ -121,16 +153,37 @@ static int write_unfit(const struct slo_objective *o, struct writer *writer)
 	return error;
 }
 
-static const char *state_of(const struct judged *j, enum slo_metric metric)
+/* Why nothing was measured of it; NULL if something was. */
+static const char *lacks(const struct slo *slo, const struct judged *j, __u32 device,
+			 enum slo_metric metric)
 {
-	if (j->violations[metric])
-		return "VIOLATED";
-	return is_of_ios(metric) && !j->windows ? "no I/O" : "ok";
+	if (is_of_ios(metric))
+		return j->windows ? NULL : "no I/O";
+	return faults_unwatched(slo->reconstruction, device) ? "no probe" : NULL;
 }
 
-static int write_objective(const struct session *session, struct writer *writer,
-			   const struct device_slo *d, const struct judged *j,
-			   struct row_limit *rows)
+static const char *state_of(const struct slo *slo, const struct judged *j, __u32 device,
+			    enum slo_metric metric)
+{
+	return j->violations[metric] ? "VIOLATED" : lacks(slo, j, device, metric) ?: "ok";
+}
+
+bool slo_measured(const struct slo *slo, __u32 device)
+{
+	const struct device_slo *d = slots_find(&slo->devices, device);
+	double target;
+
+	for (size_t i = 0; d && i < d->count; i++)
+		for (unsigned int m = 0; m < SLO_METRICS; m++)
+			if (has_metric(d->judged[i].objective, (enum slo_metric)m, &target) &&
+			    lacks(slo, &d->judged[i], device, (enum slo_metric)m))
+				return false;
+	return d && d->count;
+}
+
+static int write_objective(const struct slo *slo, const struct session *session,
+			   struct writer *writer, const struct device_slo *d,
+			   const struct judged *j, struct row_limit *rows)
 {
 	char text[NAME_TEXT];
 	int error = 0;
@@ -145,16 +198,16 @@ static int write_objective(const struct session *session, struct writer *writer,
 			continue;
 		}
 		rows->written++;
-		error = writer_row(writer,
-				   (union cell[]){
-					   {.text = j->objective->name},
-					   {.text = session_device_name(session, d->device, text)},
-					   {.text = slo_metric_name((enum slo_metric)m)},
-					   {.real = target},
-					   {.count = j->windows},
-					   {.count = j->violations[m]},
-					   {.text = state_of(j, (enum slo_metric)m)},
-				   });
+		error = writer_row(
+			writer, (union cell[]){
+					{.text = j->objective->name},
+					{.text = session_device_name(session, d->device, text)},
+					{.text = slo_metric_name((enum slo_metric)m)},
+					{.real = target},
+					{.count = j->windows},
+					{.count = j->violations[m]},
+					{.text = state_of(slo, j, d->device, (enum slo_metric)m)},
+				});
 	}
 	return error;
 }
@@ -179,7 +232,7 @@ int slo_write(const struct slo *slo, const struct session *session, struct write
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
 		for (size_t i = 0; !error && d && i < d->count; i++)
-			error = write_objective(session, writer, d, &d->judged[i], &rows);
+			error = write_objective(slo, session, writer, d, &d->judged[i], &rows);
 	}
 	for (size_t i = 0; !error && i < slo->set->count; i++) {
 		if (!slo_fits(slo, i))

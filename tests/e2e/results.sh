@@ -307,6 +307,16 @@ for judge in "slo slow.flt" "slo slow.flt --csv --table slo" "slo slow.flt --jso
 	equal "$judge: an objective that fits no device" $? 6
 	check "$judge: says so" grep -q "objective unfit: no device fits 'nic\*'; nothing was measured" out
 done
+printf '[slo calm]\ndevice = t/*\nfault_rate = 1/s\nburst = 3\n' >calm.ini
+printf '[tenant t]\nmemory = 2M\n[device d]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\ncount = 53\n[inject e]\naction = evict\nwhat = next\nkind = minor\nrate = 53/s\nduration = 1s\n' >faulting.ini
+"$FAULTLINE" record -q --as-root --emulator "$INJECT" -o unasked.flt --kind io -- "$INJECT" run faulting.ini >/dev/null 2>err
+equal "a recording that was not asked for faults" $? 0
+for judge in "slo unasked.flt" "top -b -i unasked.flt"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $judge -c calm.ini >out 2>&1
+	equal "$judge: faults that nobody watched hold no objective" $? 6
+	check "$judge: says so" bash -c 'paste -sd " " out | grep -q "the faults of .t/\*. were not watched" && ! grep -qw ok out'
+done
 "$FAULTLINE" slo slow.flt -c held.ini --since +1h 2>&1 | paste -sd ' ' >out
 equal "slo: no I/O in the part asked for" ${PIPESTATUS[0]} 6
 check "slo: says so" grep -q 'latency was not measured' out

@@ -419,6 +419,74 @@ static void an_objective_without_anything_to_judge_says_so(void **state)
 	}
 }
 
+/* Of faults that no probe sees, or that were not asked for, an objective is not held. */
+static void faults_that_nobody_watched_hold_no_objective(void **state)
+{
+	static const struct {
+		__u32 device;
+		const char *kinds;
+		struct probe_info probes[2];
+		bool watched;
+	} cases[] = {
+		{DEVICE_EMULATED, "", {{.name = "fault_detect", .state = PROBE_ON}}, true},
+		{DEVICE_EMULATED, "fault", {{.name = "fault_detect", .state = PROBE_ON}}, true},
+		{DEVICE_EMULATED, "io", {{.name = "fault_detect", .state = PROBE_ON}}, false},
+		{DEVICE_EMULATED,
+		 "",
+		 {{.name = "fault_detect", .state = PROBE_DISABLED},
+		  {.name = "fault_resume", .state = PROBE_ON}},
+		 true},
+		{DEVICE_EMULATED,
+		 "",
+		 {{.name = "fault_detect", .state = PROBE_DISABLED},
+		  {.name = "iopf_report", .state = PROBE_ON}},
+		 false},
+		{DEVICE_EMULATED, "", {{.name = "fault_detect", .state = PROBE_OFF}}, false},
+		{DEVICE_PCI, "", {{.name = "iopf_report", .state = PROBE_ON}}, true},
+		{DEVICE_PCI,
+		 "",
+		 {{.name = "iopf_report", .state = PROBE_OFF},
+		  {.name = "fault_detect", .state = PROBE_ON}},
+		 false},
+		{DEVICE_IB, "", {{.name = "odp_fault", .state = PROBE_ON}}, true},
+		{DEVICE_IB, "", {{.name = "odp_fault", .state = PROBE_DISABLED}}, false},
+	};
+	static const struct slo_objective objectives[] = {
+		{.has_burst = true, .burst = 5},
+		{.has_fault_rate = true, .fault_rate = 1},
+		{.has_fault_rate = true, .fault_rate = 1, .latency_target_ns = 20 * MS},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < 3 * sizeof(cases) / sizeof(cases[0]); n++) {
+		const struct device_info device = {.handle = 1, .kind = cases[n / 3].device};
+		char text[SLO_UNMEASURED_TEXT];
+		struct host_info host = {0};
+		struct setup s;
+		struct stream faults;
+
+		begin(&s, objectives[n % 3]);
+		faults = faults_stream(s.faults);
+		strcpy(host.kinds, cases[n / 3].kinds);
+		faults.ops->host(faults.self, &host);
+		for (size_t k = 0; k < 2; k++)
+			faults.ops->probe(faults.self, &cases[n / 3].probes[k]);
+		faults.ops->device(faults.self, &device);
+		window(&s, 100, 10, 0);
+		finish(&s);
+		assert_int_equal(slo_measured(s.slo, 1), cases[n / 3].watched);
+		if (cases[n / 3].watched) {
+			assert_null(slo_unmeasured(s.slo, 0, text));
+			assert_null(slo_unwatched(s.slo, 0, text));
+		} else {
+			assert_non_null(strstr(slo_unmeasured(s.slo, 0, text),
+					       "the faults of '*' were not watched; its "));
+			assert_non_null(slo_unwatched(s.slo, 0, text));
+		}
+		end(&s);
+	}
+}
+
 static void other_devices_are_not_judged(void **state)
 {
 	struct setup s;
@@ -429,7 +497,7 @@ static void other_devices_are_not_judged(void **state)
 	window(&s, 100, 101, 1);
 	finish(&s);
 	assert_int_equal(slo_violations(s.slo), 0);
-	assert_false(slo_device(s.slo, 1).judged);
+	assert_false(slo_measured(s.slo, 1));
 	end(&s);
 }
 
@@ -596,6 +664,7 @@ int main(void)
 		cmocka_unit_test(fault_rate_and_burst_count_faults),
 		cmocka_unit_test(held_back_faults_count_when_they_began),
 		cmocka_unit_test(an_objective_without_anything_to_judge_says_so),
+		cmocka_unit_test(faults_that_nobody_watched_hold_no_objective),
 		cmocka_unit_test(other_devices_are_not_judged),
 		cmocka_unit_test(a_file_is_read),
 		cmocka_unit_test(bad_files_name_line_and_accepted_values),

@@ -803,11 +803,18 @@ static void rows_are_sorted_and_filtered(void **state)
 /* The worst so far, one sentence; each thing that comes is worse than the one before. */
 static void the_worst_finding_is_told(void **state)
 {
+	struct probe_info detect = {.name = "fault_detect", .state = PROBE_DISABLED};
 	struct fixture *f = *state;
 
+	assert_int_equal(f->to.ops->probe(f->to.self, &detect), 0);
 	look(f, START + SECOND);
 	assert_int_equal(f->model.worst.severity, WORST_NONE);
-	needs(f->model.worst.text, "No finding");
+	needs(f->model.worst.text, "No finding: no refusal");
+	needs(f->model.worst.text, "; faults were not watched");
+	detect.state = PROBE_ON;
+	assert_int_equal(f->to.ops->probe(f->to.self, &detect), 0);
+	look(f, START + SECOND);
+	needs(f->model.worst.text, "No finding: no fault, no refusal");
 	odp_fault(f, START + SECOND + MS, 10000);
 	look(f, START + 2 * SECOND);
 	assert_int_equal(f->model.worst.severity, WORST_NOTE);

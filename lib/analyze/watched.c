@@ -45,7 +45,7 @@ static struct reason reason_of(const struct probe_info *probe)
 	struct reason reason = {REASON_LACKS, probe->reason, strlen(probe->reason)};
 	const char *at = probe->reason;
 
-	if (probe->state != PROBE_OFF)
+	if (probe->state == PROBE_ON || (probe->state == PROBE_DISABLED && !reason.length))
 		return (struct reason){REASON_NONE, "", 0};
 	while (*at) {
 		size_t length = segment_length(at);

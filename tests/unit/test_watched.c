@@ -99,10 +99,14 @@ static void paths_and_reasons(void **state)
 	probe("iopf_report", PROBE_OFF, "no active IOMMU takes page requests");
 	probe("mm_migrate", PROBE_OFF, "no IOMMU is active");
 	probe("dma_map", PROBE_DISABLED, "left out by --disable-probe");
+	probe("block_complete", PROBE_DISABLED, "left out by --disable-probe");
+	probe("sched_wakeup", PROBE_ON, "");
+	probe("sched_switch", PROBE_DISABLED, "its kind of event was not asked for");
 	text = print(&joined);
 	/* A driver that is not there takes nothing from a path that others have. */
-	assert_non_null(strstr(joined, "Watched: RDMA on-demand paging; block requests. "));
-	assert_non_null(strstr(joined, "Watched in part: IOMMU (1 of 4 probes). "));
+	assert_non_null(strstr(joined, "Watched: RDMA on-demand paging. "));
+	assert_non_null(strstr(joined, "Watched in part: IOMMU (1 of 4 probes); block requests (1 "
+				       "of 2 probes); scheduling (1 of 2 probes). "));
 	assert_non_null(strstr(joined, "Not watched: kernel page requests; VT-d and AMD "
 				       "queues; VFIO; "
 				       "memory. "));
@@ -117,6 +121,10 @@ static void paths_and_reasons(void **state)
 	assert_non_null(strstr(joined, "Because no IOMMU is active: IOMMU; memory. "));
 	assert_non_null(strstr(joined, "Because no active IOMMU takes page requests: kernel page "
 				       "requests. "));
+	assert_non_null(strstr(joined, "Because left out by --disable-probe: DMA mappings; block "
+				       "requests. "));
+	assert_non_null(
+		strstr(joined, "Because its kind of event was not asked for: scheduling. "));
 	assert_int_equal(occurrences(joined, "no program is let onto"), 1);
 	assert_int_equal(occurrences(joined, "not loaded"), 1);
 	assert_int_equal(occurrences(joined, "does not have it"), 1);

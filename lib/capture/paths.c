@@ -9,7 +9,8 @@ static const struct {
 	[PATH_NONE] = {"other probes", ""},
 	[PATH_EMULATED] = {"emulated machines", "install faultline-inject, or --emulator PATH"},
 	[PATH_CORE] = {"kernel page requests",
-		       "a kernel with CONFIG_IOMMU_IOPF, and a device with PRI"},
+		       "a device with PRI behind an IOMMU that takes its requests, and a kernel "
+		       "with CONFIG_IOMMU_IOPF"},
 	[PATH_QUEUES] = {"VT-d and AMD queues",
 			 "a kernel with CONFIG_INTEL_IOMMU_SVM or CONFIG_AMD_IOMMU, and hardware "
 			 "with PRI"},

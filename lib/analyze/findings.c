@@ -141,6 +141,17 @@ static int write_nothing(const struct analysis *a, struct writer *writer)
 			   seen.used ? seen.text : "nothing at all");
 }
 
+/* Where something is missing its first stage may be, too: then nobody knows which of the two it was. */
+static const char *where_cut(const struct session *session)
+{
+	const struct loss_info *l = session_loss(session);
+
+	if (l->lost || l->missed || l->damaged_bytes || l->damaged_frames)
+		return "began before the recording, or their beginning was lost";
+	return session_kept(session)->from_ns ? "began before what was kept"
+					      : "began before the recording";
+}
+
 static void name_states(const struct session *session, const struct faults_counts *counts,
 			struct line *line)
 {
@@ -163,7 +174,7 @@ static void name_states(const struct session *session, const struct faults_count
 	if (counts->abandoned)
 		add(line, ", %llu abandoned by their device", counts->abandoned);
 	if (counts->cut)
-		add(line, "; %llu began before the recording", counts->cut);
+		add(line, "; %llu %s", counts->cut, where_cut(session));
 	if (counts->unwatched)
 		add(line,
 		    "; of %llu the beginning was not watched (probe %s is off or was not asked for)",

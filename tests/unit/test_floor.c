@@ -26,7 +26,8 @@ struct lack {
 	const char *name; /* of the reason, as it is said */
 	struct loss_info loss;
 	bool no_end, incomplete, queues;
-	bool goes_on; /* seconds beyond the account of loss */
+	bool headless; /* of a fault only that it was dropped is there */
+	bool goes_on;  /* seconds beyond the account of loss */
 };
 
 static const struct lack lacks[] = {
@@ -79,6 +80,11 @@ static void record(const struct lack *lack)
 					      .row_count = 1,
 					      .pages = &page,
 					      .page_count = 1};
+	const struct event dropped = {.time_ns = START + 50000,
+				      .kind = EVENT_FAULT_OVERFLOW,
+				      .device = 1,
+				      .pasid = PASID_NONE,
+				      .address = 8192};
 	struct trace_writer *writer;
 	struct stream stream;
 
@@ -89,6 +95,8 @@ static void record(const struct lack *lack)
 	stream.ops->device(stream.self, &device);
 	for (__u32 i = 0; i < (lack->queues ? QUEUES : 3); i++)
 		tell_fault(stream, (__u16)i, START + i * 10000);
+	if (lack->headless)
+		stream_events(stream, &dropped, 1);
 	stream.ops->aggregate(stream.self, &frame);
 	stream.ops->loss(stream.self, &lack->loss);
 	if (lack->goes_on)
@@ -250,6 +258,34 @@ static void an_account_says_of_when_it_is(void **state)
 }
 
 /* What a window leaves out is said with every table, too. */
+/* Of what was lost a part may be beginnings: then nobody says that those faults were older. */
+static void a_missing_beginning_may_have_been_lost(void **state)
+{
+	const struct lack cases[] = {
+		{.headless = true},
+		{.headless = true, .loss.access_lost = 2},
+		{.headless = true, .loss.lost = 3},
+		{.headless = true, .loss.missed = 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool lost = cases[i].loss.lost || cases[i].loss.missed;
+		struct verb_run run;
+		char line[128];
+
+		record(&cases[i]);
+		snprintf(line, sizeof(line), "report %s", recording);
+		run = verb_run(line);
+		unwrap(run.out);
+		if (!strstr(run.out,
+			    lost ? "; 1 began before the recording, or their beginning was lost."
+				 : "; 1 began before the recording."))
+			fail_msg("%zu: %s", i, run.out);
+		verb_run_free(&run);
+	}
+}
+
 static void what_is_left_out_is_said_beside_a_table(void **state)
 {
 	static const struct lack whole = {.name = NULL};
@@ -344,6 +380,7 @@ int main(void)
 		cmocka_unit_test(the_last_bytes_are_missed_by_every_verb),
 		cmocka_unit_test(a_violation_on_floors_is_one),
 		cmocka_unit_test(an_account_says_of_when_it_is),
+		cmocka_unit_test(a_missing_beginning_may_have_been_lost),
 		cmocka_unit_test(what_is_left_out_is_said_beside_a_table),
 	};
 

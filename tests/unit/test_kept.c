@@ -227,6 +227,10 @@ static void the_negative_answer_is_of_what_was_kept(void **state)
 	snprintf(segments, sizeof(segments), "let_go_segments,%llu ", told.kept.segments);
 	assert_says("report %s --csv=- --table loss", recording, EXIT_OK,
 		    (const char *const[]){events, segments, "let_go_ns,5", NULL});
+	/* What has no beginning began before that, and not before the recording. */
+	record(EVENT_FAULT_OVERFLOW, KEEP, &kept);
+	assert_says("report %s", recording, EXIT_OK,
+		    (const char *const[]){" began before what was kept.", NULL});
 	/* Of a whole recording nothing of the kind is said. */
 	record(EVENT_CPU_FAULT, 0, &kept);
 	assert_says("report %s", recording, EXIT_OK,

@@ -336,10 +336,9 @@ static int most_first(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-static union cell or_unknown(const struct session *s, __u32 device, enum probe_id probe,
-			     __u64 count)
+static union cell known(__u64 count, bool is_known)
 {
-	return (union cell){.count = unknown_without(s, device, probe) ? CELL_NONE : count};
+	return (union cell){.count = is_known ? count : CELL_NONE};
 }
 
 static int summary_row(const struct analysis *a, struct writer *writer, __u32 device)
@@ -351,10 +350,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 	__u64 sum_ns, worst_ns;
 	char name[NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
 	bool text = writer_is_text(writer);
-	/* Without either of the two probes. */
-	enum probe_id discarded = unknown_without(a->session, device, PROBE_FAULT_OVERFLOW)
-					  ? PROBE_FAULT_OVERFLOW
-					  : PROBE_FAULT_VOID;
+	unsigned int unknown = unknown_numbers(a->session, device);
 	__u64 merged;
 	double share = 0;
 
@@ -378,13 +374,13 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.text = group ? stage_marked_name(slowest, text && merged, marked) : "-"},
 			{.real = 100 * share},
 			{.text = group ? stage_span(group->seen, span) : "-"},
-			{.count = unknown_blocked(a->session, device) ? CELL_NONE : worst_ns},
+			known(worst_ns, !(unknown & UNKNOWN_BLOCKED)),
 			{.count = counts.complete},
 			{.count = counts.unfinished},
 			{.count = counts.inconsistent},
-			or_unknown(a->session, device, PROBE_FAULT_OVERFLOW, counts.overflowed),
-			or_unknown(a->session, device, discarded, counts.discarded),
-			or_unknown(a->session, device, PROBE_FAULT_ABANDON, counts.abandoned),
+			known(counts.overflowed, !(unknown & UNKNOWN_OVERFLOWED)),
+			known(counts.discarded, !(unknown & UNKNOWN_DISCARDED)),
+			known(counts.abandoned, !(unknown & UNKNOWN_ABANDONED)),
 			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
 			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
 			{.count = merged},

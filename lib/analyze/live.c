@@ -134,7 +134,8 @@ static void fill(const struct analysis *a, const struct device_info *info, __u64
 		100 * queues_blocked_part(a->queues, info->handle,
 					  now_ns > interval_ns ? now_ns - interval_ns : 0, now_ns,
 					  &row->blocked_queue);
-	if (unknown_blocked(a->session, info->handle))
+	row->unknown = unknown_numbers(a->session, info->handle);
+	if (row->unknown & UNKNOWN_BLOCKED)
 		row->blocked_percent = NAN;
 	fill_footprint(a, row);
 	fill_ios(a, row);

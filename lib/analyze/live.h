@@ -56,12 +56,13 @@ struct live_device {
 	__u64 open; /* began and neither resumed nor given up */
 	__u64 unfinished;
 	__u64 inconsistent;
-	__u64 overflowed; /* dropped by a full page request queue */
-	__u64 discarded;  /* by the device, after that */
-	__u64 abandoned;  /* given up by the device */
-	__u64 bursts;	  /* times that more than burst_faults came within a second */
-	double rate;	  /* faults per second over the interval asked for */
-	__u64 peak;	  /* most faults within any one second */
+	__u64 overflowed;     /* dropped by a full page request queue */
+	__u64 discarded;      /* by the device, after that */
+	__u64 abandoned;      /* given up by the device */
+	unsigned int unknown; /* which of these are not known, and what else (unknown.h) */
+	__u64 bursts;	      /* times that more than burst_faults came within a second */
+	double rate;	      /* faults per second over the interval asked for */
+	__u64 peak;	      /* most faults within any one second */
 	struct live_latency latency[LATENCY_SPANS];
 	double blocked_percent; /* of the interval: some fault of a queue was open; worst queue */
 	__u16 blocked_queue;	/* that queue, or QUEUE_NONE */

@@ -422,7 +422,7 @@ int queues_write(const struct queues *queues, const struct session *session, str
 	HASH_SORT(sorted->queues, by_key);
 	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
 		struct queue_blocked b = total(q);
-		bool unknown = unknown_blocked(session, b.device);
+		bool unknown = unknown_numbers(session, b.device) & UNKNOWN_BLOCKED;
 
 		if (!b.faults)
 			continue;

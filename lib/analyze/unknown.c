@@ -6,14 +6,18 @@
 
 #include "lib/analyze/watched.h"
 
-/* NULL: nothing is. What kinds of events were not asked for is said elsewhere. */
+/*
+ * NULL: nothing is. What kinds of events were not asked for is said elsewhere, and by path what a kernel
+ * does not have or let us see (watched.h).
+ */
 static const char *missing(const struct session *s, const struct probe_info *probe)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
 
 	if (probe->state == PROBE_ON || !row || !row->without)
 		return NULL;
-	if (probe->state == PROBE_DISABLED && strcmp(probe->reason, PROBE_LEFT_OUT) != 0)
+	if (probe->state == PROBE_DISABLED ? strcmp(probe->reason, PROBE_LEFT_OUT) != 0
+					   : path_of(row) != PATH_EMULATED)
 		return NULL;
 	return watched_path(s, NULL, path_of(row)).on ? row->without : NULL;
 }
@@ -26,17 +30,27 @@ bool unknown_probe(const struct session *s, enum probe_id id)
 	return false;
 }
 
-bool unknown_without(const struct session *s, __u32 device, enum probe_id id)
+unsigned int unknown_numbers(const struct session *s, __u32 device)
 {
+	static const struct {
+		enum probe_id probe;
+		unsigned int numbers;
+	} rests[] = {
+		{PROBE_FAULT_DETECT, UNKNOWN_BLOCKED},
+		{PROBE_FAULT_RESUME, UNKNOWN_BLOCKED},
+		{PROBE_FAULT_OVERFLOW, UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED},
+		{PROBE_FAULT_VOID, UNKNOWN_DISCARDED},
+		{PROBE_FAULT_ABANDON, UNKNOWN_ABANDONED},
+	};
 	const struct device_info *info = session_device(s, device);
+	unsigned int numbers = 0;
 
-	return info && info->kind == DEVICE_EMULATED && unknown_probe(s, id);
-}
-
-bool unknown_blocked(const struct session *s, __u32 device)
-{
-	return unknown_without(s, device, PROBE_FAULT_DETECT) ||
-	       unknown_without(s, device, PROBE_FAULT_RESUME);
+	if (!info || info->kind != DEVICE_EMULATED)
+		return 0;
+	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++)
+		if (unknown_probe(s, rests[i].probe))
+			numbers |= rests[i].numbers;
+	return numbers;
 }
 
 char *unknown_text(const struct session *s)

@@ -9,11 +9,17 @@
 #include "lib/analyze/session.h"
 #include "lib/capture/probes.h"
 
+/* Numbers of a device that are not known without some probe of emulated machines. */
+enum unknown_number {
+	UNKNOWN_BLOCKED = 1 << 0, /* from its faults' beginning to their end */
+	UNKNOWN_OVERFLOWED = 1 << 1,
+	UNKNOWN_DISCARDED = 1 << 2,
+	UNKNOWN_ABANDONED = 1 << 3,
+};
+
 bool unknown_probe(const struct session *session, enum probe_id probe);
-/* Likewise, and the device is an emulated one, whose numbers come from this probe. */
-bool unknown_without(const struct session *session, __u32 device, enum probe_id probe);
-/* How long its queues stood still: from its faults' beginning to their end. */
-bool unknown_blocked(const struct session *session, __u32 device);
+/* Bit per enum unknown_number; 0 of a device that is not emulated. */
+unsigned int unknown_numbers(const struct session *session, __u32 device);
 /* "fault_void: which faults ...; invalidate_ack: ...", "" if nothing is. The caller frees it; NULL
  * without memory. */
 char *unknown_text(const struct session *session);

@@ -239,14 +239,20 @@ filtered() {
 }
 filtered "of devices" 'devices nic\*, other' -d 'nic*' -d other
 filtered "of kinds" 'kinds cpu_fault, dma' --kind dma,cpu_fault
-"$FAULTLINE" record --as-root --force -o filter.flt --disable-probe fault_detect -- "$INJECT" run filter.ini >/dev/null 2>&1
+"$FAULTLINE" record --as-root --force -o filter.flt --disable-probe fault_detect \
+	--disable-probe fault_overflow -- "$INJECT" run filter.ini >/dev/null 2>&1
 "$FAULTLINE" report filter.flt 2>&1 | paste -sd ' ' >filter.out
 check "a probe left out is why beginnings are missing" grep -qE ' of [0-9]+ the beginning was not watched \(probe fault_detect is off or was not asked for\)' filter.out
-equal "... and how long queues stood still is not known" "$("$FAULTLINE" report filter.flt --json 2>/dev/null |
-	python3 -c 'import json, sys
-d = json.load(sys.stdin)
-rows = d["tables"]["summary"] + d["tables"]["queues"]
-print(len(rows) > 1, {row["blocked_ns"] for row in rows}, "fault_detect: when faults began" in d["unknown"])')" "True {None} True"
+equal "... and what the two would have told is unknown, in report and in top" "$(
+	"$FAULTLINE" report filter.flt --json 2>/dev/null >filter.json
+	"$FAULTLINE" top -b --csv --since-start -i filter.flt 2>/dev/null >filter.top
+	python3 -c 'import csv, json
+report = json.load(open("filter.json"))
+summary, queues = report["tables"]["summary"], report["tables"]["queues"]
+top = [row for row in csv.DictReader(open("filter.top")) if row["device"] in {row["device"] for row in summary}]
+print(len(top) > 0, {row["blocked_ns"] for row in summary + queues}, {(row["overflowed"], row["discarded"]) for row in summary},
+      {(row["blocked_percent"], row["overflowed"], row["discarded"], row["abandoned"]) for row in top},
+      [what.split(":")[0] for what in report["unknown"].split("; ")])')" "True {None} {(None, None)} {('', '', '', '0')} ['fault_detect', 'fault_overflow']"
 check "... and not that faults began before the recording" bash -c '! grep -q "before the recording" filter.out'
 
 # All I/Os are slower than the objective's target, and most of them faster than what is recorded one by one.

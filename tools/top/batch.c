@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/analyze/floor.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "tools/top/batch_view.h"
 #include "tools/top/draw.h"
@@ -126,9 +127,9 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.count = live->open},
 		{.count = live->unfinished},
 		{.count = live->inconsistent},
-		{.count = live->overflowed},
-		{.count = live->discarded},
-		{.count = live->abandoned},
+		{.count = or_none(live->overflowed, !(live->unknown & UNKNOWN_OVERFLOWED))},
+		{.count = or_none(live->discarded, !(live->unknown & UNKNOWN_DISCARDED))},
+		{.count = or_none(live->abandoned, !(live->unknown & UNKNOWN_ABANDONED))},
 		{.count = live->bursts},
 		{.count = live->footprint_bytes},
 		{.real = live->io_rate},
@@ -163,6 +164,7 @@ static int write_all(struct batch *batch, const struct top_model *model)
 		all.live.overflowed += live->overflowed;
 		all.live.discarded += live->discarded;
 		all.live.abandoned += live->abandoned;
+		all.live.unknown |= live->unknown;
 		all.live.bursts += live->bursts;
 		all.live.footprint_bytes += live->footprint_bytes;
 		all.live.io_rate += live->io_rate;

@@ -148,14 +148,15 @@ static int verb_check(int argc, char **argv)
 	static const struct argp argp = {check_options,
 					 parse_run,
 					 "JOB",
-					 "Reads a job file and checks all of it; starts nothing.\v"
+					 "Reads a job file and checks all of it, also what --short "
+					 "makes of it; starts nothing.\v"
 					 "EXAMPLES:\n"
 					 "  faultline-inject check job.ini\n"
 					 "  faultline-inject check rtt --short\n",
 					 NULL,
 					 NULL,
 					 NULL};
-	struct run_arguments arguments = {.check_only = true};
+	struct run_arguments arguments = {.check_only = true, .options.both_grids = true};
 
 	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
 	return load_and_run(&arguments);

@@ -96,6 +96,36 @@ static int check_points(const struct campaign *campaign)
 	return err;
 }
 
+static int check_grid(struct campaign *campaign, const struct campaign_options *options)
+{
+	int err = apply_options(campaign->text, options);
+
+	if (!err)
+		err = sweep_build(&campaign->sweep, campaign->text);
+	if (!err)
+		err = check_points(campaign);
+	if (!err)
+		err = check_objectives(campaign);
+	if (!err)
+		err = check_expectations(campaign);
+	return err;
+}
+
+/* What --short would make of the job, of which `text` is as the file has it. */
+static int check_short_grid(const struct job_text *text, const struct campaign_options *options)
+{
+	struct campaign campaign = {.text = job_text_copy(text)};
+	struct campaign_options shortened = *options;
+	int err;
+
+	if (!campaign.text)
+		return failed(-ENOMEM, "no memory for the job");
+	shortened.shorten = true;
+	err = check_grid(&campaign, &shortened);
+	campaign_free(&campaign);
+	return err;
+}
+
 int campaign_load(struct campaign *campaign, const struct campaign_options *options)
 {
 	char path[PATH_MAX];
@@ -109,16 +139,11 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 		failed(err, "%s%s", failure_text(),
 		       destination_hint(&options->results.to, options->job));
 	err = failed_input(err);
+	if (!err && options->both_grids && !options->shorten &&
+	    job_text_section(campaign->text, "short", NULL))
+		err = check_short_grid(campaign->text, options);
 	if (!err)
-		err = apply_options(campaign->text, options);
-	if (!err)
-		err = sweep_build(&campaign->sweep, campaign->text);
-	if (!err)
-		err = check_points(campaign);
-	if (!err)
-		err = check_objectives(campaign);
-	if (!err)
-		err = check_expectations(campaign);
+		err = check_grid(campaign, options);
 	if (!err) {
 		campaign->results = calloc(campaign->sweep.points, sizeof(*campaign->results));
 		if (!campaign->results)

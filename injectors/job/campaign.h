@@ -17,6 +17,7 @@
 struct campaign_options {
 	const char *job; /* path, or the name of a shipped job */
 	bool shorten;	 /* apply [short] */
+	bool both_grids; /* check the one of [short], too, where it is not applied */
 	const char *seed;
 	const char *sets[CAMPAIGN_SETS]; /* SECTION.KEY=VALUE */
 	size_t set_count;

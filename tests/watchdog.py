@@ -10,11 +10,13 @@
 
 What it started is ended with it, also if it is killed itself.
 
-A busy machine makes a process wait, which uses no CPU time, in a state that is not sleep. So a command
-has hung if for `quiet` seconds nothing of it ran, waited for a CPU or printed; and it spins if it has
-used more than `cpu` seconds since it last printed, or ten times as many in all.
+A busy machine makes a process wait, which uses no CPU time, in a state that is not sleep. What polls uses
+some, and for ever. So a command has hung if in `quiet` seconds it printed nothing, used less than a
+twentieth of one CPU, and was found waiting for a CPU in less than a quarter of the looks; and it spins if
+it has used more than `cpu` seconds since it last printed, or ten times as many in all.
 """
 import argparse
+import collections
 import ctypes
 import glob
 import os
@@ -26,6 +28,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 PRCTL = ctypes.CDLL(None).prctl
 ENDED = 124
+IDLE_SHARE, BUSY_LOOKS = 1 / 20, 1 / 4
 
 
 class Process:
@@ -98,24 +101,32 @@ class Watch:
 
     def __init__(self, cpu, quiet, total=None):
         self.cpu, self.quiet, self.total = cpu, quiet, total or cpu * 10
-        self.moved = time.monotonic()
-        self.used = self.printed_at = 0.0
+        self.looks = collections.deque()  # (time, CPU seconds, busy) of as many as `quiet` takes
+        self.printed_at = 0.0
         self.output = None
 
     def look(self, used, busy, output):
         """What is wrong, or None. used: CPU seconds; busy: is anything runnable; output: changes when it prints."""
-        now = time.monotonic()
         if output != self.output:
-            self.output, self.printed_at, self.moved = output, used, now
-        if busy or used != self.used:
-            self.used, self.moved = used, now
-        if now - self.moved >= self.quiet:
-            return f"nothing of it ran or printed for {self.quiet:g} s"
+            self.output, self.printed_at = output, used
+            self.looks.clear()
+        self.looks.append((time.monotonic(), used, busy))
+        if self.idle():
+            return f"in {self.quiet:g} s it printed nothing and used {used - self.looks[0][1]:.2f} s of CPU time"
         if used - self.printed_at > self.cpu:
             return f"it used {used - self.printed_at:.0f} s of CPU time without a word"
         if used > self.total:
             return f"it used {used:.0f} s of CPU time"
         return None
+
+    def idle(self):
+        """Over the last `quiet` seconds, if it has been looked at for so long."""
+        end, used, _ = self.looks[-1]
+        while len(self.looks) > 1 and end - self.looks[1][0] >= self.quiet:
+            self.looks.popleft()
+        begin, used_before, _ = self.looks[0]
+        return (end - begin >= self.quiet and used - used_before < IDLE_SHARE * (end - begin) and
+                sum(busy for _, _, busy in self.looks) < BUSY_LOOKS * len(self.looks))
 
 
 def reap():

@@ -129,6 +129,7 @@ perf_start() {
 
 finish() {
 	rm -rf "$scratch"
+	[ $((passed + failed + skipped)) -gt 0 ] || not_ok "something is checked"
 	rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null
 	echo "$suite: $passed passed, $failed failed, $skipped skipped, $retries retried"
 	[ "$failed" -eq 0 ]

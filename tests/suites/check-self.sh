@@ -55,8 +55,11 @@ watchdog=$tests/watchdog.py
 looks() { "$watchdog" run --every 0.2 "$@" 2>watchdog.err; }
 looks --quiet 2 -- sh -c "setsid sleep 86400.$$ & sleep 86401.$$"
 equal "a sleeper is ended" $? 124
-check "and it says why" grep -q '^watchdog: ended: nothing of it ran or printed for 2 s; there were: .*sleep 86401' watchdog.err
+check "and it says why" grep -q '^watchdog: ended: in 2 s it printed nothing and used 0.0. s of CPU time; there were: .*sleep 86401' watchdog.err
 check "with what it left in another session" bash -c "! pgrep -f 'sleep 8640[0-9]\.$$'"
+looks --quiet 3 -- nice -n -10 sh -c 'while :; do sleep 0.2; done'
+equal "one that polls for ever is ended" $? 124
+check "as one that hangs" grep -q '^watchdog: ended: in 3 s it printed nothing' watchdog.err
 looks --quiet 600 --cpu 2 -- sh -c 'sh -c "while :; do :; done"'
 equal "a spinner is ended" $? 124
 check "and it says why, too" grep -q '^watchdog: ended: it used [23] s of CPU time without a word' watchdog.err
@@ -114,13 +117,50 @@ check "and goes with the test" wait_for 5 eval "! grep -q '^State:.[RSD]' /proc/
 kill -KILL "$recorder" 2>/dev/null
 rm -rf "${folder%/*}"
 
+# A program of tests that leaves in the middle of them has failed, however it exits.
+mkdir -p programs/tests/unit
+cat >leaves.c <<'C'
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+static void holds(void **state) { (void)state; }
+static void leaves(void **state) { (void)state; exit(0); }
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(holds), cmocka_unit_test(leaves), cmocka_unit_test(holds)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+C
+gcc -o programs/tests/unit/test_leaves leaves.c -lcmocka
+(cd "$root" && tests/suites/unit.sh "$scratch/programs") >unit.out
+equal "a unit test that leaves its program fails" $? 1
+check "and the program is named" grep -q '^not ok - .*/test_leaves began 3 tests and ended 0' unit.out
+printf '#!/bin/sh\n' >programs/tests/unit/test_leaves
+(cd "$root" && tests/suites/unit.sh "$scratch/programs") >unit.out
+equal "so does a program without tests" "$?, $(tail -n 1 unit.out)" "1, 0 passed, 1 failed, 0 skipped"
+rm programs/tests/unit/test_leaves
+(cd "$root" && tests/suites/unit.sh "$scratch/programs") >unit.out
+equal "and a folder without programs" "$?, $(tail -n 1 unit.out)" "1, 0 passed, 1 failed, 0 skipped"
+
+# A suite that checks nothing has failed: by its own account, and by that of check.sh.
+printf '. "%s/e2e/lib.sh"\nfinish\n' "$tests" >idle.sh
+said=$(bash idle.sh)
+equal "a suite that checks nothing fails" $? 1
+equal "and says so" "${said%%$'\n'*}" "not ok - something is checked"
+
 # The sum of check.sh tells and counts what was tried again.
 mkdir -p sum/tests/e2e sum/build
 cp "$tests/check.sh" "$tests/watchdog.py" sum/tests
 printf '#!/bin/bash\necho "retried - this: it was late"\necho "truth: 5 passed, 0 failed, 0 skipped, 1 retried"\n' >sum/tests/e2e/truth.sh
 printf '#!/bin/bash\necho "top: 2 passed, 0 failed, 0 skipped"\nexit 1\n' >sum/tests/e2e/top.sh
+printf '#!/bin/bash\necho "perf: 0 passed, 0 failed, 0 skipped"\n' >sum/tests/e2e/perf.sh
 sum/tests/check.sh truth top >sum.out
 equal "a suite that fails without a failure fails the sum" $? 1
 check "what was retried is told" grep -q '^    retried - this: it was late' sum.out
 equal "and counted" "$(tail -n 1 sum.out)" "7 passed, 1 failed, 0 skipped, 1 retried"
+sum/tests/check.sh perf >sum.out
+equal "a suite that checked nothing fails the sum" "$?, $(tail -n 1 sum.out)" "1, 0 passed, 1 failed, 0 skipped, 0 retried"
 finish

@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Every cmocka program of a build directory; sums their counts. A skip is proven by tests/proofs.sh.
+# Every cmocka program of a build directory; sums their counts. A skip is proven by tests/proofs.sh. All tests
+# that a program begins end by its own account, or it left in the middle, whatever its exit status.
 set -uo pipefail
 build=$1
 export FAULTLINE_RUN_DIR=/run/faultline-unit.$$
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 passed=0 failed=0 skipped=0
+summed() { sed -nE "s/.*\[==========\] $1.*/\1/p" <<<"$output" | awk '{ sum += $1 } END { print sum + 0 }'; }
 for program in "$build"/tests/unit/test_*; do
 	[ -x "$program" ] && [ -f "$program" ] || continue
 	case $program in *.o | *.d) continue ;; esac
@@ -28,8 +30,14 @@ for program in "$build"/tests/unit/test_*; do
 		echo "not ok - $program ended with $status"
 		f=1
 	fi
+	begun=$(summed 'Running ([0-9]+) test\(s\)\.') ended=$(summed '([0-9]+) test\(s\) run\.')
+	if [ "$f" -eq 0 ] && { [ "$begun" -eq 0 ] || [ "$begun" -ne "$ended" ]; }; then
+		echo "not ok - $program began $begun tests and ended $ended"
+		f=1
+	fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
 rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null
+[ $((passed + failed + skipped)) -gt 0 ] || { echo "not ok - no test program in $build/tests/unit" && failed=1; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -139,4 +139,5 @@ whole() {
 
 to_the_end
 [ -n "${ended:-}" ] || not_ok "its checks on the host run to their end" "an error of bash ended them: see above"
+echo "counted $passed $failed $skipped"
 [ "$failed" -eq 0 ]

@@ -22,6 +22,7 @@ TROUBLE = re.compile(
     r"|possible (recursive|circular|irq lock)|lockdep|inconsistent lock|suspicious RCU|sleeping function"
     r"|scheduling while atomic|refcount_t|list_(add|del) corruption|UBSAN|KASAN|KFENCE|DEBUG_LOCKS"
     r"|Bad page|bad: scheduling|Out of memory|invoked oom-killer|segfault at|trap (invalid|divide)")
+COUNTED = re.compile(r"^counted (\d+) (\d+) (\d+)$", re.M)  # the last words of a scenario, in the guest and here
 AGAIN_MAX = 8  # scenarios that may run a second time: more of them are no accident
 
 
@@ -218,7 +219,7 @@ class Runner:
         """What the guest's log alone does not say: how the scenario ended, and the part done here."""
         status = read(directory, one.name, "status")
         log = read(directory, one.name, "log")
-        counted = re.search(r"^counted (\d+) (\d+) (\d+)$", log, re.M)
+        counted = COUNTED.search(log)
         if not counted and "not ok - " not in log:
             self.report.not_ok(f"{where}: runs to its end", status.split("\n")[0])
         elif counted and not int(counted[1]) + int(counted[3]):
@@ -233,9 +234,10 @@ class Runner:
                                  capture_output=True, text=True, errors="replace", check=False)
             for line in run.stdout.splitlines():
                 self.report.line(where, line)
+            # Whatever leaves before it has counted may do so before a check that fails.
+            if not COUNTED.search(run.stdout) and "not ok - " not in run.stdout:
+                self.report.not_ok(f"{where}: its checks on the host run to their end", f"exit {run.returncode}")
             if run.returncode:
-                if "not ok - " not in run.stdout:
-                    self.report.not_ok(f"{where}: its part on the host ends well", f"exit {run.returncode}")
                 self.tail("host", run.stderr)
 
     def run(self, boots, jobs):

@@ -47,12 +47,12 @@ class Scripted(runner.Runner):
             file.write(text)
 
 
-def run(script, boots, once=False):
-    """(what was printed, guests that ran, counts) of guests, each a list of scenarios' names."""
+def run(script, boots, once=False, host=""):
+    """(what was printed, guests that ran, counts) of guests, each a list of scenarios' names; host: their part there."""
     with tempfile.TemporaryDirectory() as directory:
         def one(name):
             path = os.path.join(directory, f"{name}.sh")
-            Scripted.write(directory, f"{name}.sh", "#\nguest() { :; }\n")
+            Scripted.write(directory, f"{name}.sh", f"#\nguest() {{ :; }}\n{host}")
             return scenario.Scenario(path)
         guests = Scripted(directory, dict(script))
         said = io.StringIO()
@@ -95,6 +95,13 @@ def main():
 
     said, ran, counts = run({"a": ["ok"], "console": ["BUG"]}, [["a"]])
     equal("what no scenario caused is said and counts at once", (len(ran), failures(said), counts[1]), (1, ["guest"], 1))
+
+    said, ran, counts = run({"a": ["ok"]}, [["a"]], host="host() { ok it; }\n")
+    equal("a part on the host counts", (failures(said), counts), ([], (4, 0, 0, 0)))
+    for leaves in ("exit 0", "exit 3", "kill -KILL $$"):
+        said, ran, counts = run({"a": ["ok"]}, [["a"]], once=True, host=f"host() {{ {leaves}; not_ok it; }}\n")
+        equal(f"a part on the host that leaves before its checks ({leaves}) fails", (failures(said), counts[1]), (["a"], 1))
+        equal("and why", said.count("its checks on the host run to their end: exit"), 1)
     print(f"{results['passed']} passed, {results['failed']} failed, 0 skipped")
     return 1 if results["failed"] else 0
 

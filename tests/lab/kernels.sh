@@ -19,6 +19,7 @@ cache=${FAULTLINE_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/faultline/lab}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 PATH=$PATH:/usr/sbin:/sbin
 unset MAKEFLAGS
+more_options=()
 
 say() { echo "lab: $*" >&2; }
 unavailable() {
@@ -90,7 +91,7 @@ use_suites() {
 		-o Dir::State::status=/dev/null -o APT::Architecture=amd64 -o APT::Architectures::=amd64
 		-o Acquire::Languages=none -o Acquire::Retries=2
 		-o Acquire::AllowInsecureRepositories=false -o APT::Get::AllowUnauthenticated=false
-		-o Acquire::AllowDowngradeToInsecureRepositories=false)
+		-o Acquire::AllowDowngradeToInsecureRepositories=false "${more_options[@]}")
 	# The cache is private to its user: apt's own user could not write there.
 	[ "$(id -u)" -eq 0 ] && apt_options+=(-o APT::Sandbox::User=root)
 	if [ -z "$(find "$apt_state/updated" -mmin -1440 2>/dev/null)" ]; then
@@ -309,19 +310,22 @@ refresh() {
 }
 
 # A request to the archive, with nothing of what was fetched before: only one that nobody answered
-# counts, and not one whose answer was no good.
+# counts, and not one whose answer was no good. A proxy says with 502, 503 or 504 that nobody answered it;
+# what asks one names the whole address.
 silent() {
 	local suites answers='Could not connect|Could not resolve|Temporary failure|Connection (failed|refused|reset|timed out)'
-	answers+='|Unable to connect|timed out|Network is unreachable|No route to host|No Debian archive|50[234] '
+	answers+='|Unable to connect|timed out|Network is unreachable|No route to host|No Debian archive|response from proxy:? HTTP/[0-9.]+ 50[234] '
 	suites=$(suites_of "$1") || exit
 	cache=$(mktemp -d)
 	trap 'rm -rf "$cache"' EXIT
+	more_options=(-o Debug::Acquire::http=true)
 	# shellcheck disable=SC2086
 	if (use_suites $suites) 2>"$cache/said"; then
 		echo "the archive answers for $suites"
 		return 1
 	fi
 	tail -n 1 "$cache/said" | sed 's/^lab: //'
+	grep -qE '^GET https?://' "$cache"/apt/*/log 2>/dev/null && answers+='| 50[234] '
 	grep -qiE "$answers" "$cache/said"
 }
 

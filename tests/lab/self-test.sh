@@ -54,6 +54,35 @@ FAULTLINE_LAB_CACHE=$scratch/cache2 FAULTLINE_LAB_ARCHIVE=file:$scratch/archive 
 	"$lab/lab.py" run -k 6.12 -s smoke >unsigned.log 2>&1
 equal "an archive that answers, badly, is a failure" $? 1
 check "with what it answered" grep -q '^not ok - kernel 6.12: its reason does not hold .*not signed' unsigned.log
+# What answers 503 is either the archive itself or a proxy that does not reach it.
+python3 - >port <<'PY' &
+import http.server
+
+class Unavailable(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(503)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    do_CONNECT = do_GET
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Unavailable)
+print(server.server_port, flush=True)
+server.serve_forever()
+PY
+server=$!
+check "a server answers" wait_for 5 test -s port
+read -r port <port
+silent() { env no_proxy= "$@" "$lab/kernels.sh" silent 6.12 >silent.out 2>&1; }
+silent FAULTLINE_LAB_ARCHIVE="http://127.0.0.1:$port/debian"
+equal "an archive that answers 503 is not silent" $? 1
+check "and its answer is told" grep -q ' 503 ' silent.out
+for scheme in http https; do
+	silent FAULTLINE_LAB_ARCHIVE=$scheme://archive.invalid/debian ${scheme}_proxy="http://127.0.0.1:$port"
+	equal "one that a proxy does not reach is ($scheme)" $? 0
+	check "and the proxy's answer is told ($scheme)" grep -q ' 503 ' silent.out
+done
+kill $server
+wait $server 2>/dev/null
 
 # One module that cannot be built is a failure of those that need it; a tool that is missing is told last.
 "$lab/lab.py" run --once -j 1 --scenarios "$lab/self" -s a_pass -s k_module >module.log 2>&1

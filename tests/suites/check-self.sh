@@ -43,12 +43,14 @@ import commands
 calls = commands.Calls()
 commands.shell('check() { shift; "$@"; }; check "a name" nice -n 3 frob "$(xargs -n 1 nicate)"; bash -c "x=1 inner -v"', "t", calls)
 commands.python('import subprocess, zstandard\nTOOL = "wrench"\nsubprocess.run([TOOL, "-x"], check=True)', "t", calls)
+commands.shell('taskset -c 1 aa; setpriv --reuid 7 bb; flock x.lock cc; eval "dd -x"; script -q -c "ee" /dev/null; tmux new-session -d "ff 1"', "t", calls)
+commands.python('from subprocess import run\nrun(args=["gg"])\nrun(["hh"])\nrun("ii -x", shell=True)', "t", calls)
 commands.makefile("TOOL := hammer\nall: x\n\t$(Q)+$(TOOL) $(addprefix -k ,$(K)) && $$(nail)\n", "t", calls)
 print(*sorted(calls.commands.keys() - calls.functions), *sorted(calls.imports))
 PY
 )
 equal "commands behind others, in texts, lists and recipes are seen" "$said" \
-	"bash frob hammer inner nail nicate nice wrench xargs subprocess zstandard"
+	"aa bash bb cc dd ee ff flock frob gg hammer hh ii inner nail nicate nice script setpriv taskset tmux wrench xargs subprocess zstandard"
 
 # What hangs or spins is ended with all that it started; what is slow is not, however busy the machine.
 watchdog=$tests/watchdog.py

@@ -9,8 +9,11 @@ import subprocess
 # Commands that run another one, with the number of arguments of their own before it. Options and
 # assignments between are passed over; -c takes a text in the shell's own language.
 RUNNERS = {"exec": 0, "command": 0, "env": 0, "nice": 0, "setsid": 0, "sudo": 0, "nohup": 0, "xargs": 0, "unshare": 0,
-           "timeout": 1, "setpriv": 0, "chroot": 1, "time": 0, "eval": 0, "nsenter": 0}
-WITH_VALUE = {"-n", "-P", "-I", "-d", "-k", "-s", "-g", "-u"}  # options of these whose value is a word of its own
+           "timeout": 1, "setpriv": 0, "chroot": 1, "time": 0, "nsenter": 0, "taskset": 1, "chrt": 1, "ionice": 0, "flock": 1,
+           "runuser": 0, "stdbuf": 0, "prlimit": 0, "strace": 0, "systemd-run": 0}
+# Options of these whose value is a word of its own.
+WITH_VALUE = {"-n", "-P", "-I", "-d", "-k", "-s", "-g", "-u", "-t", "-o", "--reuid", "--regid", "--groups", "--bounding-set", "--inh-caps",
+              "--ambient-caps"}
 SHELLS = ("sh", "bash")
 BUILTINS = set(subprocess.run(["bash", "-c", "compgen -bk"], capture_output=True, text=True, check=True).stdout.split())
 ARGUMENTS = "\1"
@@ -77,8 +80,14 @@ def follow(words, place, calls):
         for at, word in enumerate(rest):
             if word in ("-exec", "-execdir"):
                 follow(rest[at + 1:], place, calls)
-    elif name in ("trap",) and rest:
+    elif name == "trap" and rest:
         shell(rest[0].replace("\0", "x"), place, calls)
+    elif name == "eval":
+        shell(" ".join(rest).replace("\0", "x"), place, calls)
+    elif name in ("script", "flock", "su") and "-c" in rest[:-1]:
+        shell(rest[rest.index("-c") + 1].replace("\0", "x"), place, calls)
+    elif name == "tmux" and rest and " " in rest[-1]:
+        shell(rest[-1].replace("\0", "x"), place, calls)
     elif name == "command" and rest[:1] == ["-v"]:
         for word in rest[1:]:
             calls.command(word, place)
@@ -166,8 +175,17 @@ def python(text, place, calls):
             return node.value
         return constants.get(node.id, "\0") if isinstance(node, ast.Name) else "\0"
 
-    given = {id(node.args[0]) for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args and
-             getattr(node.func, "attr", "") in ("run", "Popen", "call", "check_call", "check_output")}
+    def runs(node):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in ("run", "Popen", "call", "check_call", "check_output")
+
+    ran = [(node, node.args[0] if node.args else keyword.value) for node in ast.walk(tree)
+           if isinstance(node, ast.Call) and runs(node)
+           for keyword in ([None] if node.args else [one for one in node.keywords if one.arg == "args"])]
+    given = {id(argument) for _, argument in ran}
+    for node, argument in ran:
+        if any(one.arg == "shell" for one in node.keywords):
+            shell(word(argument).replace("\0", "x"), place, calls)
     named = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
     named |= {id(node.args[0]) for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args}
     for node in ast.walk(tree):

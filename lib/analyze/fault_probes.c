@@ -27,21 +27,14 @@ void fault_probes_host(struct fault_probes *probes, const struct host_info *host
 static void add(struct fault_watch *watch, const struct probe_info *probe,
 		const struct probe_row *row, bool asked)
 {
+	watch->left_out |= probe->state == PROBE_DISABLED || !asked;
 	if (probe->state == PROBE_ON && asked)
 		watch->on = true;
 	else if (!watch->off)
 		watch->off = row->name;
 }
 
-static bool any_stage_asked(const char *kinds)
-{
-	for (unsigned int kind = EVENT_FAULT_DETECT; kind <= EVENT_FAULT_RESUME; kind++)
-		if (kinds_name(kinds, kind))
-			return true;
-	return false;
-}
-
-/* Of the core all else goes by what the report told; of others each stage tells of its fault. */
+/* Responses are of groups: only who sees requests counts them. Of the core that is its report alone. */
 void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
@@ -53,8 +46,8 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 	switch (path_of(row)) {
 	case PATH_EMULATED:
 		path = FAULT_PATH_EMULATED;
-		any = true;
 		begin = row->kind == EVENT_FAULT_DETECT;
+		any = begin || row->kind == EVENT_FAULT_REQUEST;
 		break;
 	case PATH_CORE:
 		path = FAULT_PATH_CORE;
@@ -68,7 +61,7 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 		return;
 	}
 	if (any)
-		add(&probes->any[path], probe, row, any_stage_asked(probes->kinds));
+		add(&probes->any[path], probe, row, kinds_name(probes->kinds, row->kind));
 	if (begin)
 		add(&probes->begin[path], probe, row, kinds_name(probes->kinds, row->kind));
 }

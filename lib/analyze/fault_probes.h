@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whether faults, and their beginnings, were watched: a probe that sees them was on, and its kind of
- * event was asked for. Nothing is known where no such probe was told.
+ * Whether faults, and their beginnings, were watched: a probe that sees each of them was on, and its kind
+ * of event was asked for. Nothing is known where no such probe was told.
  */
 #ifndef FAULTLINE_FAULT_PROBES_H
 #define FAULTLINE_FAULT_PROBES_H
@@ -18,6 +18,7 @@ enum fault_path {
 struct fault_watch {
 	const char *off; /* the first of its probes that is off or not asked for; NULL: none */
 	bool on;	 /* one is on */
+	bool left_out;	 /* one is off because who recorded wanted so */
 };
 
 struct fault_probes {

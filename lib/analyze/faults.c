@@ -447,16 +447,20 @@ const char *faults_unwatched(const struct faults *f, __u32 device)
 	return fault_watch_lacks(&f->probes.any[fault_device_path(f, device)]);
 }
 
-bool faults_watched(const struct faults *f)
+enum faults_watched faults_watched(const struct faults *f)
 {
-	bool off = false;
+	bool on = false, off = false, left_out = false;
 
 	for (int path = 0; path < FAULT_PATHS; path++) {
-		if (f->probes.any[path].on)
-			return true;
-		off |= f->probes.any[path].off != NULL;
+		const struct fault_watch *watch = &f->probes.any[path];
+
+		on |= watch->on;
+		off |= watch->off != NULL;
+		left_out |= !watch->on && watch->left_out;
 	}
-	return !off;
+	if (!on && off)
+		return FAULTS_NOT_WATCHED;
+	return left_out ? FAULTS_PARTLY_WATCHED : FAULTS_WATCHED;
 }
 
 void faults_counts(const struct faults *f, struct faults_counts *counts)

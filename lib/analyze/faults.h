@@ -71,12 +71,18 @@ struct stream faults_stream(struct faults *faults);
 /* How long after its first event a fault is handed over at most. */
 __u64 faults_late_ns(const struct faults *faults);
 /*
- * The probe for want of which no fault of this device is told: it is off, or its kind of event was not
- * asked for. NULL: its faults are told, or no probe was.
+ * The probe for want of which not each fault of this device is told: it is off, or its kind of event was
+ * not asked for. NULL: its faults are told, or no probe was.
  */
 const char *faults_unwatched(const struct faults *faults, __u32 device);
-/* Whether faults of any device are. */
-bool faults_watched(const struct faults *faults);
+enum faults_watched {
+	FAULTS_WATCHED,
+	FAULTS_PARTLY_WATCHED, /* whoever recorded left out those of some path */
+	FAULTS_NOT_WATCHED,
+};
+
+/* Of all devices; what this host cannot show is not missed where anything is watched. */
+enum faults_watched faults_watched(const struct faults *faults);
 void faults_counts(const struct faults *faults, struct faults_counts *counts);
 /* Every fault not yet handed over: open ones, oldest group first, then those that have resumed and
  * wait for late events. */

@@ -262,22 +262,15 @@ static const struct {
 	{"bursts", bursts}, {"dma", old_mappings},     {"faults", faults},
 };
 
-/* An emulated device's faults have no other witness than its own probes. */
-static bool faults_were_watched(const struct analysis *a)
-{
-	for (__u32 h = 0; h < session_device_end(a->session); h++) {
-		const struct device_info *device = session_device(a->session, h);
-
-		if (device && device->kind == DEVICE_EMULATED && faults_unwatched(a->faults, h))
-			return false;
-	}
-	return faults_watched(a->faults);
-}
-
 void worst_find(const struct analysis *a, struct worst *worst)
 {
+	static const char *const unwatched[] = {
+		[FAULTS_WATCHED] = "",
+		[FAULTS_PARTLY_WATCHED] = "; not all faults were watched",
+		[FAULTS_NOT_WATCHED] = "; faults were not watched",
+	};
+	enum faults_watched watched = faults_watched(a->faults);
 	size_t on = 0;
-	bool watched;
 
 	worst->severity = WORST_NONE;
 	worst->name = "none";
@@ -295,8 +288,7 @@ void worst_find(const struct analysis *a, struct worst *worst)
 		return;
 	for (size_t i = 0; i < session_probe_count(a->session); i++)
 		on += session_probe(a->session, i)->state == PROBE_ON;
-	watched = faults_were_watched(a);
 	snprintf(worst->text, sizeof(worst->text),
 		 "No finding: %sno refusal, no loss and no limit near in what %zu probes watch%s",
-		 watched ? "no fault, " : "", on, watched ? "" : "; faults were not watched");
+		 watched == FAULTS_WATCHED ? "no fault, " : "", on, unwatched[watched]);
 }

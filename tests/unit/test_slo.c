@@ -434,7 +434,7 @@ static void faults_that_nobody_watched_hold_no_objective(void **state)
 		{DEVICE_EMULATED,
 		 "",
 		 {{.name = "fault_detect", .state = PROBE_DISABLED},
-		  {.name = "fault_resume", .state = PROBE_ON}},
+		  {.name = "fault_request", .state = PROBE_ON}},
 		 true},
 		{DEVICE_EMULATED,
 		 "",
@@ -448,6 +448,7 @@ static void faults_that_nobody_watched_hold_no_objective(void **state)
 		 {{.name = "iopf_report", .state = PROBE_OFF},
 		  {.name = "fault_detect", .state = PROBE_ON}},
 		 false},
+		{DEVICE_PCI, "fault_response", {{.name = "iopf_report", .state = PROBE_ON}}, false},
 		{DEVICE_IB, "", {{.name = "odp_fault", .state = PROBE_ON}}, true},
 		{DEVICE_IB, "", {{.name = "odp_fault", .state = PROBE_DISABLED}}, false},
 	};

@@ -804,6 +804,7 @@ static void rows_are_sorted_and_filtered(void **state)
 static void the_worst_finding_is_told(void **state)
 {
 	struct probe_info detect = {.name = "fault_detect", .state = PROBE_DISABLED};
+	struct probe_info report = {.name = "iopf_report", .state = PROBE_DISABLED};
 	struct fixture *f = *state;
 
 	assert_int_equal(f->to.ops->probe(f->to.self, &detect), 0);
@@ -813,6 +814,12 @@ static void the_worst_finding_is_told(void **state)
 	needs(f->model.worst.text, "; faults were not watched");
 	detect.state = PROBE_ON;
 	assert_int_equal(f->to.ops->probe(f->to.self, &detect), 0);
+	assert_int_equal(f->to.ops->probe(f->to.self, &report), 0);
+	look(f, START + SECOND);
+	needs(f->model.worst.text, "No finding: no refusal");
+	needs(f->model.worst.text, "; not all faults were watched");
+	report.state = PROBE_ON;
+	assert_int_equal(f->to.ops->probe(f->to.self, &report), 0);
 	look(f, START + SECOND);
 	needs(f->model.worst.text, "No finding: no fault, no refusal");
 	odp_fault(f, START + SECOND + MS, 10000);

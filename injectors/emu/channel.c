@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -112,21 +113,25 @@ static int channel_check(const struct channel_config *config)
 int channel_create(struct channel **channel, const struct channel_config *config)
 {
 	struct channel *new;
-	size_t bytes;
-	__u64 rings;
+	__u64 rings, *submitted_ns;
+	size_t bytes, stamps;
 	int err;
 
 	err = channel_check(config);
 	if (err)
 		return err;
 	bytes = sizeof(*new) + config->queues * sizeof(new->queue[0]);
-	new = aligned_alloc(64, bytes);
+	stamps = (size_t)config->queues * config->queue_depth * sizeof(*submitted_ns);
+	new = aligned_alloc(64, (bytes + stamps + 63) & ~63ul);
 	if (!new)
 		return failed(-ENOMEM, "no memory for a channel of %u queues", config->queues);
 	*new = (struct channel){.config = *config};
+	submitted_ns = (__u64 *)((char *)new + bytes);
+	memset(submitted_ns, 0, stamps);
 	for (unsigned int q = 0; q < config->queues; q++)
 		new->queue[q] = (struct channel_queue){
 			.ring = config->guest_address + q * ring_bytes(config->queue_depth),
+			.submitted_ns = submitted_ns + (size_t)q * config->queue_depth,
 		};
 	rings = config->queues * ring_bytes(config->queue_depth);
 	new->data_address = config->guest_address + rings;

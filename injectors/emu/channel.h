@@ -34,7 +34,8 @@ __u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns);
 struct channel_queue {
 	struct doorbell doorbell __attribute__((aligned(64))); /* driver to device */
 	__u64 ring;					       /* guest address of the rings */
-	__u64 blocked_ns; /* by the device: time paused on faults so far */
+	__u64 blocked_ns;    /* by the device: time paused on faults so far */
+	__u64 *submitted_ns; /* by the driver, by descriptor id: its clock before it submitted */
 } __attribute__((aligned(64)));
 
 struct channel_config {

@@ -55,6 +55,9 @@ void port_dma_violation(struct port *port, __u64 iova);
 
 /* Time this queue has been paused on faults so far, over all DMA calls. Any thread. */
 __u64 port_blocked_ns(const struct port *port, __u16 queue);
+/* When the last fault of this queue was over for which a page was requested; 0: none yet. For the queue's
+ * own thread. */
+__u64 port_fault_end_ns(const struct port *port, __u16 queue);
 
 /* What a model is started with; copied. */
 struct device_setup {

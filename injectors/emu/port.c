@@ -73,6 +73,11 @@ static void unblock(struct port *port, __u16 queue)
 	atomic_fetch_add(&q->blocked_ns, monotonic_ns() - atomic_exchange(&q->blocked_since, 0));
 }
 
+__u64 port_fault_end_ns(const struct port *port, __u16 queue)
+{
+	return port->queues[queue].fault_end_ns;
+}
+
 __u64 port_blocked_ns(const struct port *port, __u16 queue)
 {
 	__u64 blocked = atomic_load(&port->queues[queue].blocked_ns);

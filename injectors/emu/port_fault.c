@@ -381,6 +381,7 @@ static int resume_groups(struct port *port, struct fault *fault)
 
 int port_fault(struct port *port, struct fault *fault)
 {
+	bool requested;
 	int refused, error;
 
 	fault->raised = 0;
@@ -388,7 +389,11 @@ int port_fault(struct port *port, struct fault *fault)
 	fault->overflowed = false;
 	fault->held_ns = 0;
 	refused = raise_groups(port, fault);
+	requested = fault->raised > 0;
 	error = wait_answered(port, fault);
+	/* Before it is told: what is submitted once the fault is known to be over has not met it. */
+	if (requested)
+		port->queues[fault->queue].fault_end_ns = monotonic_ns();
 	if (!error)
 		error = resume_groups(port, fault);
 	return error ? error : refused;

@@ -33,6 +33,7 @@ struct port_group {
 struct port_queue {
 	_Atomic __u64 blocked_ns;
 	_Atomic __u64 blocked_since; /* 0: not paused now */
+	__u64 fault_end_ns;	     /* the queue's own: when it last went on after page requests */
 	__u32 lookups;		     /* the queue's own: which of them is timed */
 };
 

@@ -159,7 +159,7 @@ static bool submit(struct workload *w, __u16 q, __u64 now, __u64 *due)
 		}
 		if (!workload_next_io(w, &io))
 			break;
-		driver_submit(driver, &io);
+		driver_submit(driver, &io, now);
 		w->queue[q].scheduled++;
 		w->issued++;
 		any = true;
@@ -265,7 +265,7 @@ static void *workload_thread(void *argument)
 	__u64 whole;
 
 	w->result.start_ns = monotonic_ns();
-	log_life(w, w->result.start_ns, TRUTH_GUEST_START, 0);
+	log_life(w, w->result.start_ns, TRUTH_GUEST_START, (__u64)ceil(w->config.rate));
 	run(w);
 	w->result.end_ns = monotonic_ns();
 	if (w->config.rate > 0)

@@ -24,7 +24,7 @@ void driver_init(struct driver_queue *queue, struct channel *channel, __u16 inde
 	memset(queue->ring, 0, ring_bytes(queue->depth));
 }
 
-void driver_submit(struct driver_queue *queue, const struct workload_io *io)
+void driver_submit(struct driver_queue *queue, const struct workload_io *io, __u64 now)
 {
 	const struct channel_config *config = &queue->channel->config;
 	struct ring_descriptor *descriptor;
@@ -34,6 +34,7 @@ void driver_submit(struct driver_queue *queue, const struct workload_io *io)
 	id = queue->free[--queue->free_count];
 	queue->io[id] = *io;
 	queue->io[id].busy = true;
+	queue->registers->submitted_ns[id] = now;
 	if (io->opcode == RING_COPY)
 		target += config->iova_offset;
 	else

@@ -21,8 +21,9 @@ struct driver_queue {
 /* Clears the rings in guest memory. */
 void driver_init(struct driver_queue *queue, struct channel *channel, __u16 index,
 		 struct guest_memory *memory);
-/* Writes a descriptor; in_flight < depth. The device learns of it by driver_kick(). */
-void driver_submit(struct driver_queue *queue, const struct workload_io *io);
+/* Writes a descriptor; in_flight < depth. The device learns of it by driver_kick(). `now` is the guest's
+ * clock, never before that of an earlier one. */
+void driver_submit(struct driver_queue *queue, const struct workload_io *io, __u64 now);
 void driver_kick(struct driver_queue *queue);
 /*
  * Takes one completion: the I/O and its status, or NULL if there is none. It stays valid until the

@@ -12,8 +12,10 @@ while its handler brings it, or be there already for a duplicate, only faults th
 held to that. With --apart log and probe of each stage must be so far from each other in every fault: an
 emulator that waits between the two is being looked at (wait_mutant.py). Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
+import bisect
 import collections
 import csv
+import itertools
 import json
 import sys
 
@@ -21,6 +23,8 @@ STAGES = ("detect", "request", "isr", "handler", "resolved", "mapped", "response
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
 STATES = ("complete", "unfinished", "inconsistent", "overflowed", "discarded", "abandoned")
 APART_FAULTS = 20
+FAULTED = 16  # of an I/O's code
+LATEST = 1 << 64
 CAUSES = {0: "-", 10: "permission"}
 RESPONSES = {0: "success", 1: "invalid", 15: "failure", 16: "automatic"}
 # A probe's time lies between two of the log's, taken elsewhere by the same or the next to act
@@ -79,11 +83,15 @@ class TruthLog:
     def __init__(self, path):
         self.requests = collections.defaultdict(dict)  # fault -> stage -> time
         self.where, self.code, self.cause = {}, {}, {}
-        self.major = set()
+        self.major, self.automatic = set(), set()
         self.counts = collections.Counter()
         self.apart = collections.defaultdict(list)  # stage -> between log and probe, a fault each
         self.groups = collections.defaultdict(set)  # stage of groups -> (time, group)
         self.ios = collections.Counter()  # device -> I/Os
+        self.queues = {}  # fault -> (device, queue)
+        self.done = collections.defaultdict(list)  # (device, queue) -> I/Os as the device had them
+        self.sent = collections.defaultdict(list)  # the same as the guest had them
+        self.rated = set()  # devices whose I/Os are due at times of their own
         self.places = {"request": [], "isr": []}  # in the queue, in the order of time
         times = []
         with open(path) as file:
@@ -96,6 +104,11 @@ class TruthLog:
                     self.places[what].append((record["value"], record["time_ns"]))
                 if what == "io":
                     self.ios[record["device"]] += 1
+                    self.done[record["device"], record["queue"]].append(record)
+                elif what == "guest_io":
+                    self.sent[record["device"], record["queue"]].append(record)
+                elif what == "guest_start" and record["value"]:
+                    self.rated.add(record["device"])
                 elif what in ("overflow", "void", "held"):
                     self.requests[record["fault"]][what] = record["time_ns"]
                 elif what in STAGES or what == "abandon":
@@ -108,6 +121,7 @@ class TruthLog:
         if what == "detect":
             self.where[fault] = (record["device"], record["pasid"], record["group"],
                                  record["address"])
+            self.queues[fault] = (record["device"], record["queue"])
         if what == "resolved":
             self.cause[fault] = CAUSES.get(record["code"], "?")
             if record["flags"] & 32:
@@ -117,6 +131,8 @@ class TruthLog:
                                    record["group"]))
         if what in ("response", "resume"):
             self.code[fault] = RESPONSES.get(record["code"], "?")
+            if what == "resume" and self.code[fault] == "automatic":
+                self.automatic.add(fault)
 
     def state(self, fault):
         if "overflow" in self.requests[fault]:
@@ -327,6 +343,51 @@ def compare_ios(logs, devices, directory):
     return []
 
 
+def open_faults(log):
+    """(device, queue) -> (began, was open until here at least, was over by here at the latest)."""
+    faults = collections.defaultdict(list)
+    for fault, where in log.queues.items():
+        stages = log.requests[fault]
+        over = max(stages.get("resume", 0), stages.get("abandon", 0)) or log.end
+        # What the IOMMU answered itself may still go through the host's stages, and be answered once more.
+        until = ("detect", "request", "overflow", *([] if fault in log.automatic else ["response"]))
+        sure = stages.get("abandon") or max(stages.get(stage, 0) for stage in until)
+        faults[where].append((stages["detect"], sure, over))
+    return faults
+
+
+def met(faults, begin, end, which):
+    """Whether one of a queue's faults was open between the two; `faults` in the order of their begin."""
+    began = bisect.bisect_right(faults, (end, LATEST))
+    return began > 0 and which[began - 1] >= begin
+
+
+def compare_faulted(logs):
+    """I/Os marked as faulted against the faults of their queue between submission and completion. A queue
+    completes in the order in which the guest submits. With a rate the guest's time begins when the I/O was due, which
+    may be before it was submitted: sure is only that it was when the device fetched it."""
+    compared = marked = 0
+    problems = []
+    for log in logs:
+        faults = open_faults(log)
+        for where, done in log.done.items():
+            sent, mine = log.sent[where], sorted(faults[where])
+            if len(sent) != len(done):
+                problems.append(f"{where}: {len(done)} I/Os done, {len(sent)} of them seen by the guest")
+            sure = list(itertools.accumulate((fault[1] for fault in mine), max))
+            over = list(itertools.accumulate((fault[2] for fault in mine), max))
+            for io, guest in zip(done, sent):
+                end, due = io["time_ns"], guest["time_ns"] - guest["value"]
+                submitted = end - io["value"] if where[0] in log.rated else due
+                faulted = bool(io["code"] & FAULTED)
+                compared, marked = compared + 1, marked + faulted
+                if faulted and not met(mine, due, end, over):
+                    problems.append(f"{where}: an I/O from {due} to {end} is marked, no fault was open")
+                if not faulted and met(mine, submitted, end, sure):
+                    problems.append(f"{where}: an I/O from {submitted} to {end} is not marked, a fault was open")
+    return compared, marked, problems
+
+
 def main(arguments):
     alone = "--evictions-race" not in arguments
     directory, *paths = [a for a in arguments if not a.startswith("--")]
@@ -369,6 +430,8 @@ def main(arguments):
     result("counts of every kind", compare_counts(logs, directory))
     result(f"I/Os of the access log ({sum(sum(log.ios.values()) for log in logs)})",
            compare_ios(logs, devices, directory))
+    compared, marked, wrong = compare_faulted(logs)
+    result(f"I/Os that met a fault, or queued behind one ({marked} of {compared})", wrong)
     for option in arguments:
         if option.startswith("--apart="):
             result("log and probe of each stage are stamped apart",

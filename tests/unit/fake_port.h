@@ -32,7 +32,9 @@ struct port {
 	int fail_data; /* what the next data DMAs return, and how many of them */
 	__u32 fail_count;
 	bool stopping;
-	__u64 blocked_ns[RING_QUEUES_MAX];
+	__u64 blocked_ns[RING_QUEUES_MAX], fault_end_ns[RING_QUEUES_MAX];
+	void (*on_io)(void *argument); /* called once an I/O is reported, after its completion */
+	void *argument;
 	/* what port_io_done() was told */
 	__u64 accesses, ios, faulted, errors, violations;
 	struct {
@@ -86,7 +88,8 @@ static int fake_fault(struct port *port, __u16 queue, __u64 first, __u64 last)
 	}
 	for (__u64 page = first; page <= last; page++)
 		__atomic_store_n(&port->absent[page], false, __ATOMIC_RELEASE);
-	port->blocked_ns[queue] += monotonic_ns() - start;
+	port->fault_end_ns[queue] = monotonic_ns();
+	port->blocked_ns[queue] += port->fault_end_ns[queue] - start;
 	return 0;
 }
 
@@ -168,6 +171,8 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 	port->last.flags = flags;
 	port->last.code = code;
 	pthread_mutex_unlock(&port->lock);
+	if (port->on_io)
+		port->on_io(port->argument);
 }
 
 static inline __u64 fake_port_ios(struct port *port)
@@ -189,6 +194,11 @@ void port_dma_violation(struct port *port, __u64 iova)
 __u64 port_blocked_ns(const struct port *port, __u16 queue)
 {
 	return port->blocked_ns[queue];
+}
+
+__u64 port_fault_end_ns(const struct port *port, __u16 queue)
+{
+	return port->fault_end_ns[queue];
 }
 
 /* Runs a workload to its end; ending it once more changes nothing. */

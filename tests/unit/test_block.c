@@ -116,8 +116,10 @@ static int answer(struct bench *bench, struct driver_queue *queue,
 
 	for (unsigned int i = 0; i < count; i++)
 		*(struct ring_descriptor *)(queue->ring + ring_descriptor_offset(i)) = table[i];
-	if (id < depth)
+	if (id < depth) {
 		queue->io[id].busy = true;
+		queue->registers->submitted_ns[id] = monotonic_ns();
+	}
 	*(__u16 *)(queue->ring + ring_avail_offset(depth, queue->available++)) = id;
 	queue->unpublished = 1;
 	driver_kick(queue);
@@ -306,7 +308,7 @@ static void a_paused_queue_holds_up_no_other(void **state)
 					 .length = 4096,
 					 .opcode = RING_READ};
 
-		driver_submit(&queues[0], &io);
+		driver_submit(&queues[0], &io, monotonic_ns());
 	}
 	driver_kick(&queues[0]);
 	while (!__atomic_load_n(&bench.port.faults, __ATOMIC_ACQUIRE))
@@ -326,6 +328,48 @@ static void a_paused_queue_holds_up_no_other(void **state)
 	assert_int_equal(bench.port.faulted, 3);
 	assert_int_equal(bench.port.ios, 101 + 3 + 1);
 	free(queues);
+}
+
+struct sender {
+	struct driver_queue queue;
+	struct workload_io io;
+	int left;
+};
+
+static void send_another(void *argument)
+{
+	struct sender *sender = argument;
+
+	if (!sender->left)
+		return;
+	sender->left--;
+	driver_submit(&sender->queue, &sender->io, monotonic_ns());
+	driver_kick(&sender->queue);
+}
+
+/* A guest whose next I/O is there before the device looks again: it met no fault and waited for none. */
+static void an_answer_to_a_faulted_io_has_met_no_fault(void **state)
+{
+	struct sender *sender = calloc(1, sizeof(*sender));
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, 1, 8);
+	driver_init(&sender->queue, bench.channel, 0, &bench.port.memory);
+	sender->io = (struct workload_io){
+		.memory = bench.channel->data_address, .length = 4096, .opcode = RING_READ};
+	sender->left = 6;
+	bench.port.argument = sender;
+	bench.port.on_io = send_another;
+	bench.port.absent[bench.channel->data_address / PAGE_BYTES] = true;
+	send_another(sender);
+	while (fake_port_ios(&bench.port) < 6)
+		usleep(100);
+	bench_close(&bench);
+	assert_int_equal(bench.port.ios, 6);
+	assert_int_equal(bench.port.faults, 1);
+	assert_int_equal(bench.port.faulted, 1);
+	free(sender);
 }
 
 static void a_failed_dma_fails_its_io_only(void **state)
@@ -383,6 +427,7 @@ int main(void)
 		cmocka_unit_test(a_chain_scatters_one_request),
 		cmocka_unit_test(absent_rings_and_data_only_cost_time),
 		cmocka_unit_test(a_paused_queue_holds_up_no_other),
+		cmocka_unit_test(an_answer_to_a_faulted_io_has_met_no_fault),
 		cmocka_unit_test(a_failed_dma_fails_its_io_only),
 		cmocka_unit_test(stop_interrupts_a_pause),
 	};

@@ -9,30 +9,46 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-/* Whether the queue was paused since the last call. */
-static bool queue_paused(struct engine_queue *q, __u64 *blocked_ns)
+/* Takes note of what the queue's DMA waited for since the last call: whether it met a fault. */
+static bool queue_waited(struct engine_queue *q, __u64 *blocked_ns)
 {
 	struct channel_queue *channel = &q->engine->channel->queue[q->index];
-	__u64 blocked = port_blocked_ns(q->engine->port, q->index);
+	__u64 blocked = port_blocked_ns(q->engine->port, q->index), end_ns;
 
 	if (blocked == *blocked_ns)
 		return false;
 	__atomic_store_n(&channel->blocked_ns, blocked, __ATOMIC_RELAXED);
 	*blocked_ns = blocked;
+	end_ns = port_fault_end_ns(q->engine->port, q->index);
+	if (end_ns == q->fault_end_ns)
+		return false;
+	q->fault_end_ns = end_ns;
+	q->behind = true;
 	return true;
 }
 
 /*
- * One request from its descriptor to its completion. I/O that became available while it was
- * paused has queued behind the fault and is marked like it.
+ * Whether a fault of the queue was open after the request had been submitted: its own, or one that
+ * it queued behind. Requests are taken in the order of submission: behind the first that has met no
+ * fault there is none that has. Before its completion: then its id may be used again.
  */
+static bool queue_faulted(struct engine_queue *q)
+{
+	const struct channel_queue *channel = &q->engine->channel->queue[q->index];
+
+	if (q->behind)
+		q->behind = channel->submitted_ns[q->request.id] <= q->fault_end_ns;
+	return q->behind;
+}
+
+/* One request from its descriptor to its completion. */
 static int queue_serve(struct engine_queue *q, __u16 id, __u64 *blocked_ns)
 {
 	const struct engine_model *operations = q->engine->operations;
 	struct engine *engine = q->engine;
 	__u64 start = monotonic_ns();
 	enum ring_status status;
-	bool paused;
+	bool faulted;
 	__u8 code;
 	int err;
 
@@ -44,23 +60,18 @@ static int queue_serve(struct engine_queue *q, __u16 id, __u64 *blocked_ns)
 					  q->scratch, &status);
 	if (err)
 		return err;
-	paused = queue_paused(q, blocked_ns);
+	queue_waited(q, blocked_ns);
+	faulted = status != RING_INVALID && queue_faulted(q);
 	err = ring_complete(q, status);
 	if (err)
 		return err;
-	paused |= queue_paused(q, blocked_ns);
+	faulted |= queue_waited(q, blocked_ns);
 	doorbell_ring(&engine->channel->interrupt);
-	code = (status == RING_OK ? IO_OK : IO_ERROR) | (paused || q->behind ? IO_FAULTED : 0);
+	code = (status == RING_OK ? IO_OK : IO_ERROR) | (faulted ? IO_FAULTED : 0);
 	if (status != RING_INVALID)
 		operations->report(engine->port, q->index, &q->request, code, start,
 				   monotonic_ns());
-	if (q->behind)
-		q->behind--;
-	if (!paused)
-		return 0;
-	err = ring_poll(q);
-	q->behind = (__u16)(q->available - q->next);
-	return err < 0 ? err : 0;
+	return 0;
 }
 
 static void *queue_thread(void *argument)

@@ -15,11 +15,12 @@ struct engine_queue {
 	void *scratch;
 	pthread_t thread;
 	bool running;
+	bool behind;	    /* the next entry may have been there while a fault was open */
+	__u64 fault_end_ns; /* of the last one */
 	__u16 index;
 	__u16 next;		 /* available entries taken so far */
 	__u16 available;	 /* index that the driver had published when last read */
 	__u16 used;		 /* completions published */
-	__u16 behind;		 /* of the next entries, so many queued behind a fault */
 	__u16 fetched, returned; /* of the batch */
 	__u16 batch[FETCH_BATCH];
 };

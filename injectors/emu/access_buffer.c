@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bpf/event.h"
 #include "lib/base/fail.h"
 
-#define TIME_RANGE  (1ull << 29)
-#define LATENCY_MAX ((1u << 30) - 1)
+#define TIME_RANGE (1ull << 29)
 
 int access_device_init(struct access_device *device, __u32 buffers, __u32 buffer_records)
 {
@@ -47,10 +47,11 @@ static void buffer_close(struct access_device *device, struct access_buffer *buf
 }
 
 /*
- * The buffer that can hold a record of this time, or NULL: none is posted. Queues race from their
- * clock to here, so a time may lie before its predecessor's: the base leaves room on both sides.
+ * The buffer that can hold a record of this time and so many slots, or NULL: none is posted. Queues
+ * race from their clock to here, so a time may lie before its predecessor's: the base leaves room on
+ * both sides.
  */
-static struct access_buffer *buffer_for(struct access_device *device, __u64 time_ns)
+static struct access_buffer *buffer_for(struct access_device *device, __u64 time_ns, __u32 slots)
 {
 	for (;;) {
 		struct access_buffer *buffer = &device->buffer[device->filling % device->buffers];
@@ -61,7 +62,8 @@ static struct access_buffer *buffer_for(struct access_device *device, __u64 time
 			buffer->base_ns = time_ns - TIME_RANGE / 2;
 			return buffer;
 		}
-		if (time_ns - buffer->base_ns < TIME_RANGE)
+		if (time_ns - buffer->base_ns < TIME_RANGE &&
+		    slots <= device->buffer_records - buffer->count)
 			return buffer;
 		buffer_close(device, buffer);
 	}
@@ -69,11 +71,13 @@ static struct access_buffer *buffer_for(struct access_device *device, __u64 time
 
 bool access_device_add(struct access_device *device, const struct access_record *record)
 {
+	__u64 latency = (__u64)record->latency_high << 32 | record->latency;
+	__u32 slots = latency < COMPACT_LONG ? 1 : 2;
 	struct access_buffer *buffer;
 	bool hurry = false;
 
 	pthread_mutex_lock(&device->lock);
-	buffer = buffer_for(device, record->time_ns);
+	buffer = buffer_for(device, record->time_ns, slots);
 	if (!buffer) {
 		__atomic_store_n(&device->discarded, device->discarded + 1, __ATOMIC_RELAXED);
 		pthread_mutex_unlock(&device->lock);
@@ -84,14 +88,16 @@ bool access_device_add(struct access_device *device, const struct access_record 
 		.length = record->length / RING_DATA_ALIGN,
 		.queue = record->queue,
 		.time = record->time_ns - buffer->base_ns,
-		.latency = record->latency < LATENCY_MAX ? record->latency : LATENCY_MAX,
+		.latency = slots == 1 ? latency : COMPACT_LONG,
 		.flags = record->code & IO_SOURCE ? 0 : record->flags,
 		.error = !!(record->code & IO_ERROR),
 		.faulted = !!(record->code & IO_FAULTED),
 		.part = !!(record->code & IO_PART),
 	};
+	if (slots == 2)
+		memcpy(&buffer->records[buffer->count + 1], &latency, sizeof(latency));
 	/* The owner may read it from here on. */
-	__atomic_store_n(&buffer->count, buffer->count + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&buffer->count, buffer->count + slots, __ATOMIC_RELEASE);
 	__atomic_store_n(&device->accepted, device->accepted + 1, __ATOMIC_RELAXED);
 	if (buffer->count == device->buffer_records) {
 		buffer_close(device, buffer);
@@ -117,6 +123,16 @@ static __u8 code_of(const struct access_compact *compact)
 	       (compact->part ? IO_PART : 0) | (compact->flags ? 0 : IO_SOURCE);
 }
 
+/* In units. */
+static __u64 latency_of(const struct access_compact *compact)
+{
+	__u64 latency = compact->latency;
+
+	if (latency == COMPACT_LONG)
+		memcpy(&latency, compact + 1, sizeof(latency));
+	return latency;
+}
+
 bool access_device_peek(struct access_device *device, struct access_record *record)
 {
 	for (;;) {
@@ -127,11 +143,14 @@ bool access_device_peek(struct access_device *device, struct access_record *reco
 		const struct access_compact *compact = &buffer->records[device->taken];
 
 		if (device->taken < count) {
+			__u64 latency = latency_of(compact);
+
 			*record = (struct access_record){
 				.time_ns = buffer->base_ns + compact->time,
 				.address = (__u64)compact->address * RING_DATA_ALIGN,
 				.length = compact->length * RING_DATA_ALIGN,
-				.latency = compact->latency,
+				.latency = (__u32)latency,
+				.latency_high = (__u16)(latency >> 32),
 				.device = record->device,
 				.queue = compact->queue,
 				.flags = compact->flags ? compact->flags : EVENT_READ,
@@ -147,5 +166,7 @@ bool access_device_peek(struct access_device *device, struct access_record *reco
 
 void access_device_take(struct access_device *device)
 {
-	device->taken++;
+	const struct access_buffer *buffer = &device->buffer[device->taking % device->buffers];
+
+	device->taken += buffer->records[device->taken].latency == COMPACT_LONG ? 2 : 1;
 }

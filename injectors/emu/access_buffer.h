@@ -15,14 +15,16 @@
 #include "injectors/emu/ring.h"
 #include "lib/capture/access_log.h"
 
+#define COMPACT_LONG ((1u << 30) - 1) /* 68 s and more */
+
 /* One DMA range of a finished I/O, as it stands in a posted buffer. */
 struct access_compact {
 	__u64 address : 42; /* in units of RING_DATA_ALIGN */
 	__u64 length : 16;  /* in the same units */
 	__u64 queue : 6;
-	__u64 time : 29;    /* ns since the buffer's base */
-	__u64 latency : 30; /* in units of 64 ns, saturating at 68 s */
-	__u64 flags : 2;    /* EVENT_READ, EVENT_WRITE; 0: EVENT_READ of a copy's source */
+	__u64 time : 29; /* ns since the buffer's base */
+	__u64 latency : 30; /* in units of ACCESS_LATENCY_NS; COMPACT_LONG: the next slot has it, whole */
+	__u64 flags : 2; /* EVENT_READ, EVENT_WRITE; 0: EVENT_READ of a copy's source */
 	__u64 error : 1;
 	__u64 faulted : 1;
 	__u64 part : 1;
@@ -34,23 +36,23 @@ _Static_assert(RING_BYTES_MAX / RING_DATA_ALIGN < 1 << 16, "length's bits");
 
 struct access_buffer {
 	__u64 base_ns;
-	__u32 count; /* records complete */
+	__u32 count; /* slots complete: one a record, two if its latency is long */
 	bool closed; /* by the device: it has gone on to the next buffer */
 	struct access_compact *records;
 };
 
 struct access_device {
-	pthread_mutex_t lock; /* of the device's queue threads */
-	__u32 buffers, buffer_records;
-	__u32 posted;		      /* by the owner, free-running */
-	__u32 filling;		      /* by the device, free-running: the buffer it writes */
-	__u64 accepted, discarded;    /* by the device */
-	__u32 taking;		      /* the owner's: the buffer it reads, free-running */
-	__u32 taken;		      /* the owner's: records of it taken */
-	struct access_buffer *buffer; /* `buffers` of them */
+	pthread_mutex_t lock;	       /* of the device's queue threads */
+	__u32 buffers, buffer_records; /* slots of each */
+	__u32 posted;		       /* by the owner, free-running */
+	__u32 filling;		       /* by the device, free-running: the buffer it writes */
+	__u64 accepted, discarded;     /* by the device */
+	__u32 taking;		       /* the owner's: the buffer it reads, free-running */
+	__u32 taken;		       /* the owner's: slots of it taken */
+	struct access_buffer *buffer;  /* `buffers` of them */
 };
 
-/* All buffers are posted. -ENOMEM. */
+/* All buffers are posted. At least two records a buffer. -ENOMEM. */
 int access_device_init(struct access_device *device, __u32 buffers, __u32 buffer_records);
 void access_device_free(struct access_device *device);
 

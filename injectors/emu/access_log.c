@@ -22,7 +22,6 @@
 #define RING_RECORDS	    65536
 #define INTERVAL_NS	    (5 * NSEC_PER_MSEC)
 #define BATCH		    64 /* records published at once: the most that a reader finds torn */
-#define LATENCY_UNIT_NS	    64
 
 /* A device that has records to take, in a heap by the time of its oldest. */
 struct merge_entry {
@@ -179,6 +178,9 @@ static int config_defaults(struct access_log_config *config)
 	if (config->buffers < 2 || config->buffers > 64)
 		return failed(-EINVAL, "access log: %u buffers a device: accepted: 2 to 64",
 			      config->buffers);
+	if (config->buffer_records < 2)
+		return failed(-EINVAL, "access log: %u records a buffer: accepted: from 2",
+			      config->buffer_records);
 	if (config->ring_records < BATCH || config->ring_records & (config->ring_records - 1))
 		return failed(-EINVAL,
 			      "access log: ring of %u records: accepted: powers of two "
@@ -244,12 +246,17 @@ void access_log_destroy(struct access_log *log)
 void access_log_add(struct access_log *log, __u32 device, __u16 queue, __u64 address, __u32 length,
 		    __u8 flags, __u8 code, __u64 start_ns, __u64 end_ns)
 {
-	__u64 latency = end_ns > start_ns ? (end_ns - start_ns) / LATENCY_UNIT_NS : 0;
-	struct access_record record = {
+	__u64 latency = end_ns > start_ns ? (end_ns - start_ns) / ACCESS_LATENCY_NS : 0;
+	struct access_record record;
+
+	if (latency > ACCESS_LATENCY_MAX)
+		latency = ACCESS_LATENCY_MAX;
+	record = (struct access_record){
 		.time_ns = end_ns,
 		.address = address,
 		.length = length,
-		.latency = latency < UINT32_MAX ? (__u32)latency : UINT32_MAX,
+		.latency = (__u32)latency,
+		.latency_high = (__u16)(latency >> 32),
 		.queue = queue,
 		.flags = flags,
 		.code = code,

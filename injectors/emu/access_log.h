@@ -18,10 +18,10 @@
 
 struct access_log_config {
 	__u32 devices;
-	__u32 buffers;	      /* per device, 2 to 64; 0: 8 */
-	__u32 buffer_records; /* 0: 512 for up to 64 devices, 64 beyond */
-	__u32 ring_records;   /* of the broadcast ring, power of two; 0: 65536 */
-	__u64 interval_ns;    /* of the owner thread; 0: 5 ms */
+	__u32 buffers; /* per device, 2 to 64; 0: 8 */
+	__u32 buffer_records; /* from 2; an I/O of 68 s and more takes two; 0: 512 for up to 64 devices, 64 beyond */
+	__u32 ring_records; /* of the broadcast ring, power of two; 0: 65536 */
+	__u64 interval_ns;  /* of the owner thread; 0: 5 ms */
 };
 
 struct access_log;

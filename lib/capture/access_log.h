@@ -32,13 +32,21 @@ struct access_record {
 	__u64 time_ns; /* completion, CLOCK_MONOTONIC */
 	__u64 address; /* IOVA of the first byte */
 	__u32 length;  /* bytes */
-	__u32 latency; /* descriptor fetched to completion, in units of 64 ns, saturating */
+	__u32 latency; /* descriptor fetched to completion in units of 64 ns, its lower 32 bits */
 	__u16 device;  /* index in the machine's hello, not a handle */
 	__u16 queue;
 	__u8 flags; /* EVENT_READ: the device read memory (a block write); EVENT_WRITE: wrote it */
 	__u8 code;  /* enum io_code with its bits */
-	__u16 reserved;
+	__u16 latency_high; /* the next 16 bits: 208 days in all, saturating */
 };
+
+#define ACCESS_LATENCY_NS  64
+#define ACCESS_LATENCY_MAX ((1ull << 48) - 1)
+
+static inline __u64 access_latency_ns(const struct access_record *record)
+{
+	return ((__u64)record->latency_high << 32 | record->latency) * ACCESS_LATENCY_NS;
+}
 
 struct access_ring {
 	__u64 magic;

@@ -16,7 +16,6 @@
 #include "lib/capture/process.h"
 #include "lib/capture/usdt.h"
 
-#define LATENCY_UNIT_NS 64 /* struct access_record */
 /* From an I/O's end until its record is published; later ones come out marked as late. */
 #define ACCESS_DELAY_NS (50 * NSEC_PER_MSEC)
 
@@ -206,7 +205,7 @@ static int take_access(void *self, __u32 pid, const struct machine_device *devic
 		       const struct access_record *record)
 {
 	struct capture *c = self;
-	__u64 latency_ns = (__u64)record->latency * LATENCY_UNIT_NS;
+	__u64 latency_ns = access_latency_ns(record);
 	int error;
 
 	if (device->handle == HANDLE_DROPPED || !device->handle ||

@@ -260,10 +260,45 @@ static void long_silences_keep_exact_times(void **state)
 		assert_int_equal(record->length, 2 << 20);
 		assert_int_equal(record->queue, 63);
 		assert_int_equal(record->code, IO_ERROR | IO_FAULTED);
-		assert_int_equal(record->latency, (1 << 30) - 1); /* saturated */
+		assert_true(access_latency_ns(record) == (record->time_ns - 1) / 64 * 64);
 	}
 	assert_true(consumer.ring->records[5].time_ns == START_NS + 12 * NSEC_PER_SEC);
 	access_log_destroy(log);
+}
+
+/* 68 s do not fit into a compact record, 274 s not into 32 bits: all are whole, in buffers of any filling. */
+static void long_latencies_are_whole(void **state)
+{
+	static const __u64 units[] = {1,       (1 << 30) - 2,	(1 << 30) - 1,
+				      1 << 30, UINT32_MAX,	1ull << 32,
+				      7,       (1ull << 40) + 5};
+	const __u64 count = sizeof(units) / sizeof(units[0]), total = 5 * count;
+	struct access_log_config config = {
+		.devices = 1, .buffers = 40, .buffer_records = 1, .interval_ns = NSEC_PER_SEC};
+	const __u64 end_ns = 1ull << 47;
+	struct consumer consumer;
+	struct access_log *log;
+
+	(void)state;
+	assert_int_equal(access_log_create(&log, &config), -EINVAL);
+	for (config.buffer_records = 2; config.buffer_records < 6; config.buffer_records++) {
+		assert_int_equal(access_log_create(&log, &config), 0);
+		for (__u64 i = 0; i < total; i++)
+			access_log_add(log, 0, i % 64, i * 64, 64, EVENT_WRITE, IO_OK,
+				       end_ns + i - units[i % count] * 64, end_ns + i);
+		access_log_stop(log);
+		consumer_open(&consumer, log);
+		assert_int_equal(consumer.ring->discarded, 0);
+		assert_int_equal(consumer.ring->head, total);
+		for (__u64 i = 0; i < total; i++) {
+			const struct access_record *record = &consumer.ring->records[i];
+
+			assert_true(access_latency_ns(record) == units[i % count] * 64);
+			assert_true(record->time_ns == end_ns + i);
+			assert_true(record->address == i * 64);
+		}
+		access_log_destroy(log);
+	}
 }
 
 /* A chain's ranges, then a copy's source and destination: what belongs to what comes over. */
@@ -317,6 +352,7 @@ int main(void)
 		cmocka_unit_test(every_loss_is_counted),
 		cmocka_unit_test(devices_are_merged_by_time),
 		cmocka_unit_test(long_silences_keep_exact_times),
+		cmocka_unit_test(long_latencies_are_whole),
 		cmocka_unit_test(parts_of_an_io_are_told_apart),
 		cmocka_unit_test(readers_cannot_change_it),
 	};

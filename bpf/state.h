@@ -261,6 +261,7 @@ struct group_state {
 #define GROUP_STAGE(kind) (1u << ((kind)-1 /* EVENT_FAULT_DETECT */))
 #define GROUP_LAST	  (1u << 31)
 #define GROUP_ABANDONED	  (1u << 30) /* its device has given it up */
+#define GROUP_TOLD	  (1u << 29) /* told as unfinished: kept, so that later stages have its instance */
 
 enum resolving_source {
 	RESOLVING_NONE,

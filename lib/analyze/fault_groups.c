@@ -8,6 +8,8 @@
 #include "lib/base/fail.h"
 
 #define PAGE_MASK (~(__u64)4095)
+/* Past groups: more than capture keeps of them, and the oldest is forgotten. */
+#define PAST_MAX 16384
 
 enum fault_path fault_device_path(const struct faults *f, __u32 device)
 {
@@ -156,11 +158,10 @@ static void finish(struct faults *f, const struct request *request)
 			f->sinks[i].finished(f->sinks[i].self, fault);
 }
 
-void fault_group_close(struct faults *f, struct group *group)
+static void hand_over(struct faults *f, struct group *group)
 {
 	struct request *request, *next;
 
-	HASH_DEL(f->groups, group);
 	if (group->due_ns)
 		DL_DELETE(f->lingering, group);
 	else
@@ -174,7 +175,50 @@ void fault_group_close(struct faults *f, struct group *group)
 		finish(f, request);
 		pool_give(&f->request_pool, request);
 	}
+	group->requests = NULL;
+}
+
+void fault_group_close(struct faults *f, struct group *group)
+{
+	hand_over(f, group);
+	HASH_DEL(f->groups, group);
 	pool_give(&f->group_pool, group);
+}
+
+static void forget(struct faults *f, struct group *group)
+{
+	DL_DELETE(f->past, group);
+	f->past_count--;
+	HASH_DEL(f->groups, group);
+	pool_give(&f->group_pool, group);
+}
+
+void fault_group_give_up(struct faults *f, struct group *group)
+{
+	bool of_account = group->requests && !group->requests->left_out &&
+			  !fault_over(&group->requests->fault);
+
+	if (group->due_ns) {
+		fault_group_close(f, group);
+		return;
+	}
+	hand_over(f, group);
+	group->past = true;
+	group->count = of_account ? group->count : 0;
+	DL_APPEND(f->past, group);
+	if (++f->past_count > PAST_MAX)
+		forget(f, f->past);
+}
+
+bool fault_group_went_on(struct faults *f, struct group *group, const struct event *e)
+{
+	if (e->kind == EVENT_FAULT_DETECT) {
+		forget(f, group);
+		return false;
+	}
+	f->counts.went_on += group->count;
+	group->count = 0;
+	return true;
 }
 
 void fault_group_expire(struct faults *f, __u64 now)
@@ -182,7 +226,7 @@ void fault_group_expire(struct faults *f, __u64 now)
 	while (f->lingering && f->lingering->due_ns <= now)
 		fault_group_close(f, f->lingering);
 	while (f->open && f->open->first_ns + f->config.give_up_ns <= now)
-		fault_group_close(f, f->open);
+		fault_group_give_up(f, f->open);
 }
 
 static void make_room(struct faults *f, const struct group *keep)
@@ -195,7 +239,7 @@ static void make_room(struct faults *f, const struct group *keep)
 		if (!oldest)
 			return;
 		f->counts.given_up++;
-		fault_group_close(f, oldest);
+		fault_group_give_up(f, oldest);
 	}
 }
 

@@ -31,12 +31,15 @@ struct request {
 	bool left_out; /* it began outside of the period */
 };
 
-/* Open groups stand in `open` by age; resumed ones that lack a timestamp in `lingering`. */
+/*
+ * Open groups stand in `open` by age; resumed ones that lack a timestamp in `lingering`. Those that were
+ * handed over before they were over stand in `past`, without requests: so their later stages are known.
+ */
 struct group {
 	struct fault_group_key key;
 	struct request *requests; /* in the order they appeared */
 	struct request *last;
-	size_t count;
+	size_t count; /* also of a past group, of what was not left out */
 	struct group *prev, *next;
 	__u64 first_ns;
 	__u64 due_ns;		/* of a lingering group, else 0 */
@@ -48,6 +51,7 @@ struct group {
 	__u16 handler_cpu;
 	__u8 seen;
 	__u8 code;
+	bool past;
 	UT_hash_handle hh;
 };
 
@@ -63,7 +67,8 @@ struct faults {
 	struct fault_sink sinks[FAULT_SINKS];
 	size_t sink_count;
 	struct group *groups;
-	struct group *open, *lingering;
+	struct group *open, *lingering, *past;
+	size_t past_count;
 	struct pool group_pool, request_pool;
 	struct slots devices; /* struct fault_device by handle */
 	struct pasids *pasids;
@@ -80,6 +85,11 @@ struct group *fault_group_find(struct faults *faults, const struct event *event)
 struct group *fault_group_new(struct faults *faults, const struct event *event);
 /* Judges a group's requests, hands them over and forgets the group. */
 void fault_group_close(struct faults *faults, struct group *group);
+/* The same, but stages that come yet are known as the group's. They count unless its device waits no more. */
+void fault_group_give_up(struct faults *faults, struct group *group);
+/* An event of a past group: true for a stage, which is to be left; false, and the group is forgotten, if a
+ * fault begins. */
+bool fault_group_went_on(struct faults *faults, struct group *group, const struct event *event);
 /* Closes what has waited long enough by the time `now`. */
 void fault_group_expire(struct faults *faults, __u64 now);
 

@@ -226,6 +226,11 @@ static void fault_event(struct faults *f, const struct event *e)
 
 	fault_group_expire(f, e->time_ns);
 	group = fault_group_find(f, e);
+	if (group && group->past) {
+		if (fault_group_went_on(f, group, e))
+			return;
+		group = NULL;
+	}
 	if (group && (is_successor(group, e) || is_full(group, e))) {
 		f->counts.given_up += is_full(group, e);
 		fault_group_close(f, group);
@@ -290,7 +295,8 @@ static void unfinished_event(struct faults *f, const struct event *e)
 			return;
 		fault_request_announce(f, request, e);
 	}
-	fault_group_close(f, group);
+	if (!group->past) /* else its number was taken again */
+		fault_group_give_up(f, group);
 }
 
 static void cpu_fault(struct faults *f, const struct event *e)
@@ -300,6 +306,8 @@ static void cpu_fault(struct faults *f, const struct event *e)
 	struct group *group = fault_group_find(f, e);
 	struct request *request = NULL;
 
+	if (group && group->past)
+		group = NULL;
 	if (group)
 		request = exact ? fault_request_find(group, e->address - device->mapped_at)
 				: fault_request_at(group, e->address);

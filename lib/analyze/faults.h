@@ -5,7 +5,8 @@
  * A fault is one page request, known by its group (device, pasid, group, instance) and its address.
  * Group events hold for every request of the group. A group that has resumed is handed over at once
  * when every timestamp was seen, else after a short wait for late events. Nothing is dropped: what
- * never resumed is handed over as unfinished, what contradicts itself as inconsistent.
+ * never resumed is handed over as unfinished, what contradicts itself as inconsistent. A fault is handed
+ * over once: stages that come after it was given up are counted, and left.
  *
  * CPU faults that a handler took name the group. Where it is known at which address the handler sees the
  * device's memory, one is credited to the request of its page and to no other: what else a handler
@@ -45,6 +46,7 @@ struct faults_counts {
 	__u64 complete;
 	__u64 unfinished; /* with the next */
 	__u64 given_up;	  /* closed early: too many open at once */
+	__u64 went_on;	  /* unfinished when they were given up, but then stages came */
 	__u64 inconsistent;
 	__u64 overflowed;
 	__u64 discarded;

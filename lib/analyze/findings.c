@@ -159,6 +159,9 @@ static void name_states(const struct session *session, const struct faults_count
 		add(line, ", %llu still open", counts->open);
 	if (counts->unfinished)
 		add(line, ", %llu unfinished", counts->unfinished);
+	if (counts->went_on)
+		add(line, " (%llu went on after that: record with a longer --unfinished)",
+		    counts->went_on);
 	if (counts->inconsistent)
 		add(line, ", %llu inconsistent", counts->inconsistent);
 	if (unknown_probe(session, PROBE_FAULT_OVERFLOW) && counts->discarded)

@@ -42,6 +42,8 @@ unsigned int floor_of(const struct analysis *a)
 	    odp_regions_dropped(a->odp) || rates_dropped(a->rates) ||
 	    (a->slo && slo_dropped(a->slo)))
 		reasons |= 1u << FLOOR_TABLES;
+	if (faults.went_on)
+		reasons |= 1u << FLOOR_WENT_ON;
 	return reasons;
 }
 
@@ -57,6 +59,7 @@ const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
 		[FLOOR_CUT] = "the recording has no end",
 		[FLOOR_DAMAGED] = "parts of the recording are unreadable",
 		[FLOOR_TABLES] = "tables of the analysis were full",
+		[FLOOR_WENT_ON] = "faults went on after they were given up",
 	};
 	size_t used = 0;
 

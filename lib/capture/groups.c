@@ -13,6 +13,24 @@ static bool given_up(const struct group_state *group, __u64 now_ns, __u64 age_ns
 	return now_ns > group->first_ns && now_ns - group->first_ns >= age_ns;
 }
 
+/*
+ * A group whose later stages would find nothing: they would get another instance and look like another
+ * fault. The number of one that is kept can be taken again all the same: a detect that finds GROUP_TOLD,
+ * or a report that finds GROUP_LAST, begins a group of its own. Where the kernel has an object for the
+ * group, the object knows the instance.
+ */
+static bool needs_keeping(const struct group_key *key, const struct group_state *group)
+{
+	return !key->use && (group->owner || group->stages & GROUP_LAST);
+}
+
+/* Whatever its device does to it meanwhile: a stage lost here only tells whether the number is in use. */
+static bool keep(int map, const struct group_key *key, struct group_state *group)
+{
+	group->stages |= GROUP_TOLD;
+	return !bpf_map_update_elem(map, key, group, BPF_EXIST);
+}
+
 static int give_up(const struct group_key *key, const struct group_state *group, __u64 now_ns,
 		   group_given_up_fn give, void *self)
 {
@@ -39,18 +57,28 @@ int groups_sweep(int map, __u64 now_ns, __u64 age_ns, __u32 owner, group_given_u
 {
 	struct group_key key, next;
 	struct group_state group;
+	size_t kept = 0;
 	int error = bpf_map_get_next_key(map, NULL, &next);
 
 	while (!error) {
+		bool told;
+
 		key = next;
 		/* The successor is fetched first: after a delete there is no way to it. */
 		error = bpf_map_get_next_key(map, &key, &next);
 		if (bpf_map_lookup_elem(map, &key, &group) ||
-		    !given_up(&group, now_ns, age_ns, owner) ||
-		    bpf_map_lookup_and_delete_elem(map, &key, &group))
+		    !given_up(&group, now_ns, age_ns, owner))
 			continue;
-		/* An event of the device has told of it. */
-		if (give && !(group.stages & GROUP_ABANDONED)) {
+		told = group.stages & (GROUP_ABANDONED | GROUP_TOLD);
+		if (!owner && needs_keeping(&key, &group) && kept < GROUPS_KEPT) {
+			kept++;
+			if (group.stages & GROUP_TOLD || !keep(map, &key, &group))
+				continue;
+		} else if (bpf_map_lookup_and_delete_elem(map, &key, &group)) {
+			continue;
+		}
+		/* An event of the device has told of it, or the sweep before. */
+		if (give && !told) {
 			int refused = give_up(&key, &group, now_ns, give, self);
 
 			if (refused)

@@ -7,10 +7,13 @@
 
 typedef int (*group_given_up_fn)(void *self, const struct event *event);
 
+#define GROUPS_KEPT 4096 /* of 65536 */
+
 /*
- * Removes from the kernel's `map` every open group older than `age_ns` at `now_ns`, or of process
- * `owner` (0: none) whatever its age, and hands an EVENT_FAULT_UNFINISHED for it to `give`. Its
- * device is still the kernel-side number. Returns 0 or the first error of `give`.
+ * Hands an EVENT_FAULT_UNFINISHED to `give` for every open group of the kernel's `map` that is older
+ * than `age_ns` at `now_ns`, or of process `owner` (0: none) whatever its age. Those of `owner` are
+ * removed. Of the others GROUPS_KEPT stay, marked, so that stages that come yet are known as theirs. The
+ * event's device is still the kernel-side number. Returns 0 or the first error of `give`.
  */
 int groups_sweep(int map, __u64 now_ns, __u64 age_ns, __u32 owner, group_given_up_fn give,
 		 void *self);

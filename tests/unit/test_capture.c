@@ -292,19 +292,67 @@ static void requests_of_one_group_share_an_instance(void **state)
 		assert_int_equal(nth_of_kind(EVENT_FAULT_REQUEST, i)->instance, 1);
 }
 
-static void what_never_resumes_is_given_up(void **state)
+static void poll_until_given_up(void)
+{
+	for (size_t i = 0; i < 200 && !count_kind(EVENT_FAULT_UNFINISHED); i++) {
+		usleep(20000);
+		assert_true(capture_poll(capture, sink) >= 0);
+	}
+	assert_int_equal(count_kind(EVENT_FAULT_UNFINISHED), 1);
+}
+
+/* What was given up stays the fault that it is: a later stage has its instance, a detect a new one. */
+static void what_goes_on_after_it_was_given_up_is_no_other_fault(void **state)
 {
 	struct capture_config config = {.unfinished_ns = 1};
-	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ | EVENT_LAST);
-	size_t passes = 0;
+	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ);
+	__u32 instance;
 
 	(void)state;
 	begin(&config);
 	FAULT_PROBE(detect, &p);
-	while (!count_kind(EVENT_FAULT_UNFINISHED) && passes++ < 200) {
-		usleep(20000);
-		assert_true(capture_poll(capture, sink) >= 0);
-	}
+	poll_until_given_up();
+	FAULT_PROBE(request, &p);
+	FAULT_PROBE(handler, &p);
+	FAULT_PROBE(resume, &p);
+	FAULT_PROBE(detect, &p);
+	end();
+	instance = nth_of_kind(EVENT_FAULT_DETECT, 0)->instance;
+	assert_int_equal(nth_of_kind(EVENT_FAULT_UNFINISHED, 0)->instance, instance);
+	assert_int_equal(nth_of_kind(EVENT_FAULT_REQUEST, 0)->instance, instance);
+	assert_int_equal(nth_of_kind(EVENT_FAULT_HANDLER, 0)->instance, instance);
+	assert_int_equal(nth_of_kind(EVENT_FAULT_RESUME, 0)->instance, instance);
+	assert_true(nth_of_kind(EVENT_FAULT_DETECT, 1)->instance > instance);
+}
+
+/* The number of a group that was given up is free for the next fault, which is told apart. */
+static void the_number_of_what_was_given_up_can_be_taken_again(void **state)
+{
+	struct capture_config config = {.unfinished_ns = 1};
+	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ);
+	const struct event *again;
+
+	(void)state;
+	begin(&config);
+	FAULT_PROBE(detect, &p);
+	poll_until_given_up();
+	FAULT_PROBE(detect, &p);
+	FAULT_PROBE(resume, &p);
+	end();
+	again = nth_of_kind(EVENT_FAULT_DETECT, 1);
+	assert_true(again->instance != nth_of_kind(EVENT_FAULT_DETECT, 0)->instance);
+	assert_int_equal(nth_of_kind(EVENT_FAULT_RESUME, 0)->instance, again->instance);
+}
+
+static void what_never_resumes_is_given_up(void **state)
+{
+	struct capture_config config = {.unfinished_ns = 1};
+	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ | EVENT_LAST);
+
+	(void)state;
+	begin(&config);
+	FAULT_PROBE(detect, &p);
+	poll_until_given_up();
 	end();
 	assert_int_equal(count_kind(EVENT_FAULT_UNFINISHED), 1);
 	assert_int_equal(nth_of_kind(EVENT_FAULT_UNFINISHED, 0)->code, EVENT_FAULT_DETECT);
@@ -472,6 +520,8 @@ int main(void)
 		cmocka_unit_test(a_reused_number_ends_its_predecessor),
 		cmocka_unit_test(requests_of_one_group_share_an_instance),
 		cmocka_unit_test(what_never_resumes_is_given_up),
+		cmocka_unit_test(what_goes_on_after_it_was_given_up_is_no_other_fault),
+		cmocka_unit_test(the_number_of_what_was_given_up_can_be_taken_again),
 		cmocka_unit_test(loss_of_a_small_ring_is_exact),
 		cmocka_unit_test(filters_act_before_the_ring),
 		cmocka_unit_test(a_disabled_probe_is_silent_and_others_go_on),

@@ -397,6 +397,71 @@ static void time_alone_gives_up_and_releases(void **state)
 	free(found.faults);
 }
 
+/*
+ * A fault that was given up, by capture or by its age, and goes on is told once: its stages are left and
+ * it is counted. Where its number begins a fault again, that one is told.
+ */
+static void what_goes_on_after_it_was_given_up_is_counted(void **state)
+{
+	enum { BY_CAPTURE, BY_AGE, BY_NUMBERS, WAYS };
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		const struct faults_config config = {.open_max = way == BY_NUMBERS ? 1 : 0};
+		struct event e = {.time_ns = 1000, .device = 1, .address = 8192, .instance = 7};
+		struct faults_counts counts;
+		struct found found = {0};
+		struct faults *faults;
+		struct stream stream;
+
+		assert_int_equal(faults_create(&faults, &config), 0);
+		faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
+		stream = faults_stream(faults);
+		e.kind = EVENT_FAULT_DETECT;
+		stream_events(stream, &e, 1);
+		e.time_ns += 121000000000ull;
+		e.kind = EVENT_FAULT_UNFINISHED;
+		if (way == BY_CAPTURE)
+			stream_events(stream, &e, 1);
+		e.kind = EVENT_FAULT_DETECT;
+		e.instance = 8;
+		if (way == BY_NUMBERS)
+			e.time_ns = 2000;
+		stream_events(stream, &e, 1);
+		assert_int_equal(found.count, 1);
+		e.instance = 7;
+		for (unsigned int k = EVENT_FAULT_REQUEST; k <= EVENT_FAULT_RESUME; k++) {
+			e.kind = (__u16)k;
+			e.time_ns += 100;
+			e.flags = k == EVENT_FAULT_HANDLER || k > EVENT_FAULT_MAPPED ? EVENT_GROUP
+										     : 0;
+			stream_events(stream, &e, 1);
+		}
+		/* Told again as its number was taken; then from the beginning. */
+		e.kind = EVENT_FAULT_UNFINISHED;
+		stream_events(stream, &e, 1);
+		faults_counts(faults, &counts);
+		assert_int_equal(found.count, 1);
+		assert_int_equal(counts.began, 2);
+		assert_int_equal(counts.went_on, 1);
+		for (unsigned int k = EVENT_FAULT_DETECT; k <= EVENT_FAULT_RESUME; k++) {
+			e.kind = (__u16)k;
+			e.time_ns += 100;
+			stream_events(stream, &e, 1);
+		}
+		stream.ops->end(stream.self, e.time_ns);
+		faults_counts(faults, &counts);
+		assert_int_equal(found.count, 3);
+		assert_int_equal(counts.began, 3);
+		assert_int_equal(counts.complete, 1);
+		assert_int_equal(counts.unfinished, 2);
+		assert_int_equal(counts.inconsistent, 0);
+		assert_int_equal(counts.went_on, 1);
+		faults_destroy(faults);
+		free(found.faults);
+	}
+}
+
 /* The device asks twice for one page in one group: counted, and the first time stands. */
 static void repeated_timestamps_are_counted(void **state)
 {
@@ -844,6 +909,7 @@ int main(void)
 		cmocka_unit_test(late_events_find_their_fault),
 		cmocka_unit_test(missing_timestamps_are_marked_not_guessed),
 		cmocka_unit_test(overflowed_unfinished_inconsistent_are_listed),
+		cmocka_unit_test(what_goes_on_after_it_was_given_up_is_counted),
 		cmocka_unit_test(faults_cut_by_the_start_are_unfinished),
 		cmocka_unit_test(a_beginning_that_nobody_watched_is_no_cut),
 		cmocka_unit_test(a_kernel_s_beginning_that_nobody_watched_is_no_cut),

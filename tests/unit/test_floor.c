@@ -25,7 +25,7 @@
 struct lack {
 	const char *name; /* of the reason, as it is said */
 	struct loss_info loss;
-	bool no_end, incomplete, queues;
+	bool no_end, incomplete, queues, went_on;
 	bool headless; /* of a fault only that it was dropped is there */
 	bool goes_on;  /* seconds beyond the account of loss */
 };
@@ -41,6 +41,7 @@ static const struct lack lacks[] = {
 	{.name = "counting ran out of counters", .incomplete = true},
 	{.name = "the recording has no end", .no_end = true},
 	{.name = "tables of the analysis were full", .queues = true},
+	{.name = "faults went on after they were given up", .went_on = true},
 };
 #define LACKS (sizeof(lacks) / sizeof(lacks[0]))
 
@@ -61,6 +62,19 @@ static void tell_fault(struct stream stream, __u16 queue, __u64 at)
 	e.kind = EVENT_FAULT_RESUME;
 	e.time_ns += 1000;
 	stream_events(stream, &e, 1);
+}
+
+static void tell_given_up(struct stream stream, __u64 at)
+{
+	static const __u16 kinds[] = {EVENT_FAULT_DETECT, EVENT_FAULT_UNFINISHED,
+				      EVENT_FAULT_RESUME};
+	struct event e = {.device = 1, .pasid = PASID_NONE, .group = 9, .instance = 2};
+
+	for (size_t i = 0; i < 3; i++) {
+		e.time_ns = at + i * 1000;
+		e.kind = kinds[i];
+		stream_events(stream, &e, 1);
+	}
 }
 
 static void record(const struct lack *lack)
@@ -97,6 +111,8 @@ static void record(const struct lack *lack)
 		tell_fault(stream, (__u16)i, START + i * 10000);
 	if (lack->headless)
 		stream_events(stream, &dropped, 1);
+	if (lack->went_on)
+		tell_given_up(stream, START + SECOND);
 	stream.ops->aggregate(stream.self, &frame);
 	stream.ops->loss(stream.self, &lack->loss);
 	if (lack->goes_on)
@@ -360,13 +376,14 @@ static void every_loss_is_a_reason(void **state)
 		loss.cut = lack->no_end;
 		reasons = floor_of_loss(&loss, lack->incomplete);
 		all |= reasons;
-		assert_int_equal(__builtin_popcount(reasons), lack->name && !lack->queues);
+		assert_int_equal(__builtin_popcount(reasons),
+				 lack->name && !lack->queues && !lack->went_on);
 		if (reasons)
 			assert_string_equal(floor_text(reasons, text), lack->name);
 	}
 	assert_int_equal(floor_of_loss(&(struct loss_info){.damaged_frames = 1}, 0),
 			 1u << FLOOR_DAMAGED);
-	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES;
+	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES | 1u << FLOOR_WENT_ON;
 	assert_int_equal(all, (1u << FLOOR_REASONS) - 1);
 	assert_true(strlen(floor_text(all, text)) < FLOOR_TEXT - 1);
 	assert_string_equal(floor_text(0, text), "");

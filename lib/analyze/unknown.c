@@ -24,8 +24,10 @@ static const char *missing(const struct session *s, const struct probe_info *pro
 
 bool unknown_probe(const struct session *s, enum probe_id id)
 {
+	const char *name = probe_row(id)->name;
+
 	for (size_t i = 0; i < session_probe_count(s); i++)
-		if (!strcmp(session_probe(s, i)->name, probe_row(id)->name))
+		if (!strcmp(session_probe(s, i)->name, name))
 			return missing(s, session_probe(s, i));
 	return false;
 }

@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/rows.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The row that `is_it` takes, NULL: none. */
-static const struct probe_row *find(bool (*is_it)(const struct probe_row *row, const void *wanted),
-				    const void *wanted)
+/* Every row, by its id and in the order of names: who reads a recording asks for each probe many times. */
+static const struct probe_row *by_id[PROBE_COUNT], *by_name[PROBE_COUNT];
+static size_t row_count;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct probe_row *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static int compare_name(const void *name, const void *row)
+{
+	const struct probe_row *const *of = row;
+
+	return strcmp(name, (*of)->name);
+}
+
+static void list_rows(void)
 {
 	const struct {
 		const struct probe_row *rows;
@@ -19,33 +37,31 @@ static const struct probe_row *find(bool (*is_it)(const struct probe_row *row, c
 		{iopf_rows, iopf_row_count},   {device_rows, device_row_count},
 	};
 
-	for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++)
-		for (size_t i = 0; i < paths[p].count; i++)
-			if (is_it(&paths[p].rows[i], wanted))
-				return &paths[p].rows[i];
-	return NULL;
-}
+	for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++) {
+		for (size_t i = 0; i < paths[p].count; i++) {
+			const struct probe_row *row = &paths[p].rows[i];
 
-static bool has_id(const struct probe_row *row, const void *wanted)
-{
-	return row->id == *(const enum probe_id *)wanted;
-}
-
-static bool has_name(const struct probe_row *row, const void *wanted)
-{
-	return !strcmp(row->name, wanted);
+			if (by_id[row->id])
+				abort(); /* two rows of an id; test_probe_table looks at every one */
+			by_id[row->id] = by_name[row_count++] = row;
+		}
+	}
+	qsort(by_name, row_count, sizeof(by_name[0]), compare_rows);
 }
 
 const struct probe_row *probe_row(enum probe_id id)
 {
-	const struct probe_row *row = find(has_id, &id);
-
-	if (!row)
+	pthread_once(&once, list_rows);
+	if (!by_id[id])
 		abort(); /* an id without a row: test_probe_table looks at every one */
-	return row;
+	return by_id[id];
 }
 
 const struct probe_row *probe_row_named(const char *name)
 {
-	return find(has_name, name);
+	const struct probe_row *const *found;
+
+	pthread_once(&once, list_rows);
+	found = bsearch(name, by_name, row_count, sizeof(by_name[0]), compare_name);
+	return found ? *found : NULL;
 }

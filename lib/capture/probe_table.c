@@ -6,22 +6,20 @@
 #include <string.h>
 
 /* Every row, by its id and in the order of names: who reads a recording asks for each probe many times. */
-static const struct probe_row *by_id[PROBE_COUNT], *by_name[PROBE_COUNT];
+static const struct probe_row *by_id[PROBE_COUNT];
+static enum probe_id by_name[PROBE_COUNT];
 static size_t row_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct probe_row *const *x = a, *const *y = b;
-
-	return strcmp((*x)->name, (*y)->name);
+	return strcmp(by_id[*(const enum probe_id *)a]->name,
+		      by_id[*(const enum probe_id *)b]->name);
 }
 
-static int compare_name(const void *name, const void *row)
+static int compare_name(const void *name, const void *id)
 {
-	const struct probe_row *const *of = row;
-
-	return strcmp(name, (*of)->name);
+	return strcmp(name, by_id[*(const enum probe_id *)id]->name);
 }
 
 static void list_rows(void)
@@ -43,7 +41,8 @@ static void list_rows(void)
 
 			if (by_id[row->id])
 				abort(); /* two rows of an id; test_probe_table looks at every one */
-			by_id[row->id] = by_name[row_count++] = row;
+			by_id[row->id] = row;
+			by_name[row_count++] = row->id;
 		}
 	}
 	qsort(by_name, row_count, sizeof(by_name[0]), compare_rows);
@@ -59,9 +58,9 @@ const struct probe_row *probe_row(enum probe_id id)
 
 const struct probe_row *probe_row_named(const char *name)
 {
-	const struct probe_row *const *found;
+	const enum probe_id *found;
 
 	pthread_once(&once, list_rows);
 	found = bsearch(name, by_name, row_count, sizeof(by_name[0]), compare_name);
-	return found ? *found : NULL;
+	return found ? by_id[*found] : NULL;
 }

@@ -78,11 +78,6 @@ static union cell stage_cell(const struct stage_times *times, unsigned int stage
 	return (union cell){.count = measured ? times->ns[stage] : CELL_NONE};
 }
 
-static union cell or_none(__u64 value, bool known)
-{
-	return (union cell){.count = known ? value : CELL_NONE};
-}
-
 int fault_table_row(struct writer *writer, const struct session *session, const struct fault *fault)
 {
 	bool handled = fault->seen & 1u << (EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT);
@@ -95,11 +90,11 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 	name_merged(&times, merged, sizeof(merged));
 	return writer_row(writer,
 			  (union cell[]){
-				  or_none(start, start),
+				  cell_if(start, start),
 				  {.text = session_device_name(session, fault->device, name)},
 				  {.count = fault->device},
-				  or_none(fault->queue, fault->queue != QUEUE_NONE),
-				  or_none(fault->pasid, fault->pasid != PASID_NONE),
+				  cell_if(fault->queue != QUEUE_NONE, fault->queue),
+				  cell_if(fault->pasid != PASID_NONE, fault->pasid),
 				  {.count = fault->group},
 				  {.count = fault->instance},
 				  {.count = fault->address},
@@ -109,7 +104,7 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 				  {.text = fault_state_name(fault->state)},
 				  {.text = fault_reached_name(fault)},
 				  {.text = fault_response_name(fault)},
-				  or_none(total, total),
+				  cell_if(total, total),
 				  stage_cell(&times, STAGE_REQUEST),
 				  stage_cell(&times, STAGE_DELIVERY),
 				  stage_cell(&times, STAGE_DISPATCH),
@@ -119,21 +114,21 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 				  stage_cell(&times, STAGE_RESUME),
 				  {.text = merged},
 				  {.count = fault->cpu_faults},
-				  or_none(fault->cpu_fault_ns, fault->cpu_fault_ns),
-				  or_none(fault->handler_cpu, handled),
-				  or_none(fault->handler_tid, handled),
-				  or_none(fault->pid, fault->pid),
+				  cell_if(fault->cpu_fault_ns, fault->cpu_fault_ns),
+				  cell_if(handled, fault->handler_cpu),
+				  cell_if(handled, fault->handler_tid),
+				  cell_if(fault->pid, fault->pid),
 				  {.count = fault->overflows},
 				  {.count = fault->repeats},
 				  {.text = fault->comm[0] ? fault->comm : "-"},
 				  {.text = stage_span(fault->seen, span)},
 				  {.text = fault_cause_name(fault)},
 				  {.text = fault_consumer_name(fault)},
-				  or_none(fault->interrupt_ns, fault->interrupt_ns),
-				  or_none(queued, queued),
-				  or_none(fault->mm_ns, fault->mm_ns),
-				  or_none(fault->delivered_ns, fault->delivered_ns),
-				  or_none(fault->abandoned_ns, fault->abandoned_ns),
-				  or_none(fault->held_ns, fault->held_ns),
+				  cell_if(fault->interrupt_ns, fault->interrupt_ns),
+				  cell_if(queued, queued),
+				  cell_if(fault->mm_ns, fault->mm_ns),
+				  cell_if(fault->delivered_ns, fault->delivered_ns),
+				  cell_if(fault->abandoned_ns, fault->abandoned_ns),
+				  cell_if(fault->held_ns, fault->held_ns),
 			  });
 }

@@ -339,11 +339,6 @@ static int most_first(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-static union cell known(__u64 count, bool is_known)
-{
-	return (union cell){.count = is_known ? count : CELL_NONE};
-}
-
 static int summary_row(const struct analysis *a, struct writer *writer, __u32 device)
 {
 	const struct stage_group *group = stages_of_device(a->stages, device);
@@ -377,13 +372,13 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.text = group ? stage_marked_name(slowest, text && merged, marked) : "-"},
 			{.real = 100 * share},
 			{.text = group ? stage_span(group->seen, span) : "-"},
-			known(worst_ns, !(unknown & UNKNOWN_BLOCKED)),
+			cell_if(!(unknown & UNKNOWN_BLOCKED), worst_ns),
 			{.count = counts.complete},
 			{.count = counts.unfinished},
 			{.count = counts.inconsistent},
-			known(counts.overflowed, !(unknown & UNKNOWN_OVERFLOWED)),
-			known(counts.discarded, !(unknown & UNKNOWN_DISCARDED)),
-			known(counts.abandoned, !(unknown & UNKNOWN_ABANDONED)),
+			cell_if(!(unknown & UNKNOWN_OVERFLOWED), counts.overflowed),
+			cell_if(!(unknown & UNKNOWN_DISCARDED), counts.discarded),
+			cell_if(!(unknown & UNKNOWN_ABANDONED), counts.abandoned),
 			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
 			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
 			{.count = merged},

@@ -325,7 +325,7 @@ const struct invalidation_totals *invalidations_of(const struct invalidations *i
 
 static union cell percentile(const struct histogram *h, double percent)
 {
-	return (union cell){.count = h->count ? histogram_percentile(h, percent) : CELL_NONE};
+	return cell_if(h->count, histogram_percentile(h, percent));
 }
 
 /* `off`: steps without which a number is not known. */
@@ -335,23 +335,22 @@ static int write_totals(struct writer *writer, const char *device,
 	const struct histogram *i = t->intervals;
 	bool freed = !(off & STEP(FREED));
 
-	return writer_row(
-		writer,
-		(union cell[]){
-			{.text = device},
-			{.count = t->counts.began},
-			{.count = freed ? t->counts.complete : CELL_NONE},
-			{.count = freed ? t->counts.unfinished : CELL_NONE},
-			{.count = freed && !(off & STEP(ACK)) ? t->counts.inconsistent : CELL_NONE},
-			{.count = freed ? t->counts.written_out : CELL_NONE},
-			{.count = freed ? t->counts.bytes : CELL_NONE},
-			percentile(&i[0], 50),
-			percentile(&i[1], 50),
-			percentile(&i[2], 50),
-			percentile(&t->total, 50),
-			percentile(&t->total, 99),
-			{.count = t->total.count ? t->total.max : CELL_NONE},
-		});
+	return writer_row(writer,
+			  (union cell[]){
+				  {.text = device},
+				  {.count = t->counts.began},
+				  cell_if(freed, t->counts.complete),
+				  cell_if(freed, t->counts.unfinished),
+				  cell_if(freed && !(off & STEP(ACK)), t->counts.inconsistent),
+				  cell_if(freed, t->counts.written_out),
+				  cell_if(freed, t->counts.bytes),
+				  percentile(&i[0], 50),
+				  percentile(&i[1], 50),
+				  percentile(&i[2], 50),
+				  percentile(&t->total, 50),
+				  percentile(&t->total, 99),
+				  cell_if(t->total.count, t->total.max),
+			  });
 }
 
 int invalidations_write(const struct invalidations *inv, const struct session *session,

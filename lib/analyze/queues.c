@@ -430,14 +430,14 @@ int queues_write(const struct queues *queues, const struct session *session, str
 			writer,
 			(union cell[]){
 				{.text = session_device_name(session, b.device, text)},
-				{.count = b.queue == QUEUE_NONE ? CELL_NONE : b.queue},
+				cell_if(b.queue != QUEUE_NONE, b.queue),
 				{.count = b.faults},
-				{.count = unknown ? CELL_NONE : b.blocked_ns},
+				cell_if(!unknown, b.blocked_ns),
 				{.real = unknown ? NAN
 					 : span	 ? 100.0 * (double)b.blocked_ns / (double)span
 						 : 0},
-				{.count = unknown ? CELL_NONE : b.longest_ns},
-				{.count = unknown ? CELL_NONE : b.pieces},
+				cell_if(!unknown, b.longest_ns),
+				cell_if(!unknown, b.pieces),
 			});
 	}
 	return error ? error : writer_end(writer);

@@ -50,6 +50,12 @@ union cell {
 	double real;
 };
 
+/* A number that may not be known. */
+static inline union cell cell_if(bool known, __u64 count)
+{
+	return (union cell){.count = known ? count : CELL_NONE};
+}
+
 enum output_format {
 	OUTPUT_TEXT,
 	OUTPUT_CSV,

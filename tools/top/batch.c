@@ -88,11 +88,6 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 	return 0;
 }
 
-static __u64 or_none(__u64 value, bool known)
-{
-	return known ? value : CELL_NONE;
-}
-
 /* Marked for people; `batch->marked` then owes them what the mark means. */
 static const char *slowest_text(struct batch *batch, const struct live_latency *live,
 				char text[STAGE_MARKED_TEXT])
@@ -118,18 +113,18 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.text = device->owner},
 		{.real = live->rate},
 		{.count = live->faults},
-		{.count = or_none(latency->p50_ns, any)},
-		{.count = or_none(latency->p99_ns, any)},
-		{.count = or_none(latency->max_ns, any)},
+		cell_if(any, latency->p50_ns),
+		cell_if(any, latency->p99_ns),
+		cell_if(any, latency->max_ns),
 		{.text = slowest_text(batch, latency, slowest)},
 		{.real = live->blocked_percent},
 		{.text = slo_text(live->slo)},
 		{.count = live->open},
 		{.count = live->unfinished},
 		{.count = live->inconsistent},
-		{.count = or_none(live->overflowed, !(live->unknown & UNKNOWN_OVERFLOWED))},
-		{.count = or_none(live->discarded, !(live->unknown & UNKNOWN_DISCARDED))},
-		{.count = or_none(live->abandoned, !(live->unknown & UNKNOWN_ABANDONED))},
+		cell_if(!(live->unknown & UNKNOWN_OVERFLOWED), live->overflowed),
+		cell_if(!(live->unknown & UNKNOWN_DISCARDED), live->discarded),
+		cell_if(!(live->unknown & UNKNOWN_ABANDONED), live->abandoned),
 		{.count = live->bursts},
 		{.count = live->footprint_bytes},
 		{.real = live->io_rate},

@@ -17,7 +17,8 @@
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 
-#define BATCH 4096
+#define BATCH	4096
+#define DEVICES 4
 
 static uint64_t seed;
 
@@ -106,7 +107,7 @@ static void io_faults(struct event *events, size_t count, uint64_t *now)
 		if (stage == FAULT_STAGES) {
 			stage = 0;
 			fault = (struct event){
-				.device = 1 + (uint32_t)(next_random() >> 62),
+				.device = 1 + (uint32_t)(next_random() % DEVICES),
 				.address = (next_random() & 0x3ffff) * 4096,
 				.length = 4096,
 				.pasid = PASID_NONE,
@@ -138,19 +139,42 @@ static const struct shape {
 	{"iofault", io_faults},
 };
 
+static int tell_devices(struct stream stream)
+{
+	int err = 0;
+
+	for (uint32_t handle = 1; !err && handle <= DEVICES; handle++) {
+		struct device_info device = {.handle = handle, .kind = DEVICE_EMULATED};
+
+		snprintf(device.name, sizeof(device.name), "bench/disk%u", handle);
+		err = stream.ops->device(stream.self, &device);
+	}
+	return err;
+}
+
+static int tell_end(struct stream stream, size_t count, uint64_t now)
+{
+	struct loss_info loss = {.produced = count, .received = count};
+	int err = stream.ops->loss(stream.self, &loss);
+
+	return err ? err : stream.ops->end(stream.self, now);
+}
+
 static int write_shape(const struct shape *shape, const char *path, size_t count, double *ns)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true};
 	static struct event events[BATCH];
 	struct trace_writer *writer;
 	uint64_t now = 1000000000, spent = 0, begin;
+	struct stream stream;
 	int err = trace_writer_open(&writer, &config);
 
 	if (err)
 		return err;
+	stream = trace_writer_stream(writer);
+	err = tell_devices(stream);
 	for (size_t left = count; left && !err;) {
 		size_t n = left < BATCH ? left : BATCH;
-		struct stream stream = trace_writer_stream(writer);
 
 		shape->generate(events, n, &now);
 		begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -158,6 +182,7 @@ static int write_shape(const struct shape *shape, const char *path, size_t count
 		spent += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 		left -= n;
 	}
+	err = err ? err : tell_end(stream, count, now);
 	begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (trace_writer_close(writer))
 		err = -1;

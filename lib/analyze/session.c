@@ -34,6 +34,7 @@ struct session {
 	struct kept_info kept;
 	struct slots devices; /* struct device_info; handle 0 while unknown */
 	size_t device_count;
+	__u32 device_end; /* of those that events name */
 	struct probe_info *probes;
 	size_t probe_count;
 	__u64 kinds[EVENT_KIND_MAX];
@@ -159,14 +160,23 @@ static int on_process(void *self, const struct process_info *info)
 	return 0;
 }
 
+/* A damaged recording may have lost the entry of a device, and what it did is there. */
+static void note_device(struct session *s, __u32 handle)
+{
+	if (handle >= s->device_end && handle < SLOTS_MAX)
+		s->device_end = handle + 1;
+}
+
 static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct session *s = self;
 
 	if (!count)
 		return 0;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		s->kinds[events[i].kind < EVENT_KIND_MAX ? events[i].kind : EVENT_NONE]++;
+		note_device(s, events[i].device);
+	}
 	s->events += count;
 	/* Events come in merged order; only late ones lie outside, by little. */
 	note_time(s, events[0].time_ns);
@@ -189,6 +199,8 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 
 	s->windows++;
 	s->windows_incomplete += frame->incomplete;
+	for (size_t i = 0; i < frame->row_count; i++)
+		note_device(s, frame->rows[i].key.device);
 	on_tick(s, frame->window * AGGREGATE_WINDOW_NS);
 	return 0;
 }
@@ -291,7 +303,7 @@ const struct device_info *session_device(const struct session *s, __u32 handle)
 
 __u32 session_device_end(const struct session *s)
 {
-	return s->devices.end;
+	return s->device_end > s->devices.end ? s->device_end : s->devices.end;
 }
 
 size_t session_device_count(const struct session *s)

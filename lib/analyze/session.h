@@ -24,7 +24,10 @@ const struct loss_info *session_loss(const struct session *session);
 /* What a flight recorder let go; from_ns 0: the recording holds all of its capture. */
 const struct kept_info *session_kept(const struct session *session);
 
-/* NULL if the dictionary does not have it. Handles run from 1 to session_device_end() - 1. */
+/*
+ * NULL if the dictionary does not have it. Handles, also those that only events and counts name, run from 1 to
+ * session_device_end() - 1.
+ */
 const struct device_info *session_device(const struct session *session, __u32 handle);
 __u32 session_device_end(const struct session *session);
 size_t session_device_count(const struct session *session);

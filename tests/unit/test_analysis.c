@@ -557,6 +557,34 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 	analysis_destroy(a);
 }
 
+/* Its entry of the dictionary was in a frame that is damaged. */
+static void a_device_without_entry_counts(void **state)
+{
+	const struct event faults[] = {
+		{.time_ns = 2 * SECOND, .kind = EVENT_FAULT_DETECT, .device = 3, .instance = 1},
+		{.time_ns = 3 * SECOND, .kind = EVENT_FAULT_DETECT, .device = 3, .instance = 2},
+		{.time_ns = 4 * SECOND, .kind = EVENT_FAULT_DETECT, .device = ~0u, .instance = 3},
+	};
+	struct findings *findings;
+	struct printed printed;
+	struct stream stream;
+	struct analysis *a;
+
+	(void)state;
+	assert_int_equal(analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
+	assert_int_equal(findings_create(&findings, a), 0);
+	stream = analysis_stream(a);
+	stream_events(stream, faults, 3);
+	stream.ops->end(stream.self, 61 * SECOND);
+	printed = print_all(a, findings, OUTPUT_TEXT);
+	assert_non_null(strstr(printed.text, "1 device faulted: 3 I/O page faults"));
+	assert_non_null(strstr(printed.text, "Most: device 3,\n2."));
+	assert_non_null(strstr(printed.text, "\ndevice 3 "));
+	free(printed.text);
+	findings_destroy(findings);
+	analysis_destroy(a);
+}
+
 /* A damaged or hostile recording: any bits in any field but few devices, every table comes out. */
 static void push_wild(struct stream sink, __u64 seed)
 {
@@ -761,6 +789,7 @@ int main(void)
 		cmocka_unit_test(snapshots_say_what_the_tables_say),
 		cmocka_unit_test(an_open_fault_blocks_its_queue_now),
 		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),
+		cmocka_unit_test(a_device_without_entry_counts),
 		cmocka_unit_test(any_bits_are_survived),
 		cmocka_unit_test(invalidations_have_their_own_timeline),
 		cmocka_unit_test(invalidations_without_a_step_are_unknown),

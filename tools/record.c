@@ -14,6 +14,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 #include "lib/base/signals.h"
 #include "lib/base/units.h"
 #include "lib/base/user.h"
@@ -210,8 +211,7 @@ static bool is_emulator(const char *program, const char *given)
 	struct stat ours, theirs;
 
 	return !emulator_find(given, emulator, sizeof(emulator)) && !stat(emulator, &theirs) &&
-	       command_find(program, &ours) && ours.st_dev == theirs.st_dev &&
-	       ours.st_ino == theirs.st_ino;
+	       command_find(program, &ours) && same_file(&ours, &theirs);
 }
 
 /* As the sudo caller, if there is one; but the emulator can only be run by root. */
@@ -235,8 +235,8 @@ static int check_place(const struct record_options *o)
 
 	if (!o->writer.overwrite || stat(o->writer.path, &place))
 		return 0;
-	if ((has_command && command.st_dev == place.st_dev && command.st_ino == place.st_ino) ||
-	    (has_emulator && emulator.st_dev == place.st_dev && emulator.st_ino == place.st_ino))
+	if ((has_command && same_file(&command, &place)) ||
+	    (has_emulator && same_file(&emulator, &place)))
 		return failed(-EINVAL,
 			      "%s: is the program that is recorded; choose another name for the "
 			      "recording",

@@ -13,17 +13,13 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/files.h"
 #include "lib/base/proc.h"
 #include "lib/capture/machines.h"
 #include "lib/capture/process.h"
 
 #define ANCESTORS_MAX 64
 #define MEET_NS	      (300 * NSEC_PER_MSEC) /* for machines to say hello */
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
 
 /* faultline-inject itself, or the faultline beside it. */
 static bool runs_our_program(pid_t pid)

@@ -13,6 +13,11 @@
 #include "lib/base/fail.h"
 #include "lib/base/user.h"
 
+bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* What `sudo faultline` writes, its caller reads without sudo; on a file system without owners it
  * stays root's. */
 static void hand_over(int fd)

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Creating and writing files as root in directories of others: never through a link, never over
- * what somebody else put there.
+ * what somebody else put there. And whether two names are of one file.
  */
 #ifndef FAULTLINE_FILES_H
 #define FAULTLINE_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+
+/* Whether both are of one file, whatever its names. */
+bool same_file(const struct stat *a, const struct stat *b);
 
 /*
  * Creates `path` (relative to the directory descriptor, or AT_FDCWD) with O_EXCL|O_NOFOLLOW.

@@ -17,24 +17,16 @@ static int in_directory(const struct writer *writer, int err)
 	return err && writer->directory ? failed_in(err, "%s", writer->directory) : err;
 }
 
-static bool same_file(int directory, const char *name, int flags, const struct stat *input)
-{
-	struct stat status;
-
-	return !fstatat(directory, name, &status, flags) && status.st_dev == input->st_dev &&
-	       status.st_ino == input->st_ino;
-}
-
 int writer_check_inputs(const struct writer *writer, int directory, const char *name)
 {
 	const char *const *input = writer->config.inputs;
-	struct stat status;
+	struct stat status, output;
 
 	for (; input && *input; input++) {
 		int err =
 			strcmp(*input, "-") ? stat(*input, &status) : fstat(STDIN_FILENO, &status);
 
-		if (!err && same_file(directory, name, 0, &status))
+		if (!err && !fstatat(directory, name, &output, 0) && same_file(&output, &status))
 			return in_directory(
 				writer,
 				failed(-EINVAL,

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 #include "lib/trace/pack.h"
 #include "lib/trace/store.h"
 #include "lib/trace/trace.h"
@@ -128,8 +129,7 @@ bool trace_has_segment(const char *path, const struct stat *file)
 		return false;
 	for (size_t i = 0; !found && i < segments.count; i++)
 		found = !trace_segment_path(path, segments.numbers[i], name) &&
-			!stat(name, &segment) && segment.st_dev == file->st_dev &&
-			segment.st_ino == file->st_ino;
+			!stat(name, &segment) && same_file(&segment, file);
 	trace_segments_free(&segments);
 	return found;
 }

@@ -66,8 +66,7 @@ static int open_replaced(struct trace_store *store, bool *there)
 		}
 		store->replaced = fd;
 		/* Replaced by another one between open and lock: that is what counts. */
-		if (!stat(store->path, &named) && named.st_dev == opened.st_dev &&
-		    named.st_ino == opened.st_ino)
+		if (!stat(store->path, &named) && same_file(&named, &opened))
 			return 0;
 		close(fd);
 		store->replaced = -1;

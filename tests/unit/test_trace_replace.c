@@ -256,6 +256,25 @@ static void links_and_directories_are_not_replaced(void **state)
 	assert_int_equal(files_here(), 2);
 }
 
+static void two_names_may_be_of_one_file(void **state)
+{
+	struct stat first, second, other;
+	char link_path[160];
+
+	(void)state;
+	snprintf(link_path, sizeof(link_path), "%s/link", scratch);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(link(path, link_path), 0);
+	assert_int_equal(stat(path, &first), 0);
+	assert_int_equal(stat(link_path, &second), 0);
+	assert_int_equal(stat(scratch, &other), 0);
+	assert_true(same_file(&first, &second));
+	assert_false(same_file(&first, &other));
+	/* A number means nothing on another file system. */
+	second.st_dev++;
+	assert_false(same_file(&first, &second));
+}
+
 #define BOTH(test)                                                             \
 	cmocka_unit_test_setup_teardown(test, make_directory, scratch_remove), \
 		cmocka_unit_test_setup_teardown(test, make_directory_of_nfs, scratch_remove)
@@ -270,6 +289,8 @@ int main(void)
 		BOTH(an_unforced_start_refuses_and_leaves_nothing),
 		BOTH(a_failed_snapshot_leaves_the_old_one),
 		BOTH(links_and_directories_are_not_replaced),
+		cmocka_unit_test_setup_teardown(two_names_may_be_of_one_file, make_directory,
+						scratch_remove),
 	};
 
 	return cmocka_run_group_tests_name("trace_replace", tests, NULL, NULL);

@@ -44,21 +44,9 @@ static bool runs_our_program(pid_t pid)
 
 static pid_t parent_of(pid_t pid)
 {
-	char path[64], line[512], *at;
-	pid_t parent = 0;
-	FILE *file;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "%s/%d/stat", proc_root(), pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fgets(line, sizeof(line), file)) {
-		at = strrchr(line, ')'); /* the name before it may hold anything */
-		if (at && strlen(at) > 4)
-			parent = (pid_t)strtol(at + 4, NULL, 10);
-	}
-	fclose(file);
-	return parent;
+	return proc_stat(pid, &stat) ? 0 : stat.parent;
 }
 
 static bool started_by_us(pid_t pid)

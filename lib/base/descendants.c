@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,9 +15,8 @@
 #include "lib/base/proc.h"
 
 struct process {
-	pid_t pid, parent;
-	unsigned long long
-		started; /* clock ticks since boot: tells one from a later one of its number */
+	pid_t pid;
+	struct proc_stat stat;
 	bool ours;
 };
 
@@ -29,34 +27,11 @@ int descendants_adopt(void)
 	return failed(-errno, "adopting what the command starts: %s", strerror(errno));
 }
 
-/* False for what is gone, or has ended and only waits to be reaped. The state is the first thread's, and
- * others may live longer. */
+/* False for what is gone, or has ended and only waits to be reaped. */
 static bool look_up(pid_t pid, struct process *process)
 {
-	char path[64], text[512];
-	const char *fields;
-	size_t length;
-	FILE *file;
-	long threads;
-	char state;
-
-	snprintf(path, sizeof(path), "%s/%d/stat", proc_root(), pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	length = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[length] = '\0';
-	/* The name before may hold anything, brackets as well. */
-	fields = strrchr(text, ')');
-	process->pid = pid;
-	process->ours = false;
-	return fields &&
-	       sscanf(fields + 1,
-		      " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
-		      "%llu",
-		      &state, &process->parent, &threads, &process->started) == 4 &&
-	       ((state != 'Z' && state != 'X') || threads > 1);
+	*process = (struct process){.pid = pid};
+	return !proc_stat(pid, &process->stat) && !process->stat.ended;
 }
 
 static size_t list(struct process **processes)
@@ -104,7 +79,8 @@ static void mark(struct process *processes, size_t count)
 		for (size_t i = 0; i < count; i++) {
 			struct process *p = &processes[i];
 
-			if (!p->ours && (p->parent == self || is_ours(processes, count, p->parent)))
+			if (!p->ours &&
+			    (p->stat.parent == self || is_ours(processes, count, p->stat.parent)))
 				p->ours = found = true;
 		}
 	}
@@ -119,7 +95,7 @@ static bool send(const struct process *process, int number)
 
 	if (fd < 0)
 		return false;
-	sent = look_up(process->pid, &now) && now.started == process->started &&
+	sent = look_up(process->pid, &now) && now.stat.start == process->stat.start &&
 	       !syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
 	close(fd);
 	return sent;

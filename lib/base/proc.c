@@ -93,3 +93,42 @@ bool proc_is_foreign(void)
 	proc_root();
 	return proc.foreign;
 }
+
+static int read_stat(const char *path, struct proc_stat *stat)
+{
+	FILE *file = fopen(path, "re");
+	char text[1024], state;
+	const char *fields;
+	size_t length;
+	long threads;
+
+	if (!file)
+		return -errno;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = '\0';
+	/* The name before may hold anything, brackets as well. */
+	fields = strrchr(text, ')');
+	if (!fields ||
+	    sscanf(fields + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
+		   "%llu",
+		   &state, &stat->parent, &threads, &stat->start) != 4)
+		return -EINVAL;
+	/* The state is the first thread's, and others may live longer. */
+	stat->ended = (state == 'Z' || state == 'X') && threads <= 1;
+	return 0;
+}
+
+int proc_stat(pid_t pid, struct proc_stat *stat)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/%d/stat", proc_root(), pid);
+	return read_stat(path, stat);
+}
+
+int proc_stat_own(struct proc_stat *stat)
+{
+	return read_stat("/proc/self/stat", stat);
+}

@@ -6,7 +6,9 @@
 #ifndef FAULTLINE_PROC_H
 #define FAULTLINE_PROC_H
 
+#include <linux/types.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* "/proc", else a mount of our own that nobody else sees; without either a path that leads nowhere. */
 const char *proc_root(void);
@@ -16,5 +18,16 @@ void proc_forget(void);
 bool proc_is_ours(void);
 /* Whether /proc itself is of another namespace, mount of our own or not. */
 bool proc_is_foreign(void);
+
+struct proc_stat {
+	pid_t parent;
+	__u64 start; /* clock ticks since boot: tells a process from a later one of its number */
+	bool ended;  /* it only waits to be reaped; not while any of its threads lives */
+};
+
+/* What /proc/PID/stat says. Returns 0 or a negative errno, without a sentence. */
+int proc_stat(pid_t pid, struct proc_stat *stat);
+/* Of ourselves, which any /proc tells. */
+int proc_stat_own(struct proc_stat *stat);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -26,43 +25,18 @@ static bool read_file(__u32 pid, const char *name, char *text, size_t bytes)
 	return got > 0;
 }
 
-/* Fields of /proc/PID/stat, as proc(5) counts them; the name is the second. */
-enum { STAT_THREADS = 20, STAT_START = 22 };
-
-/* The start, 0 if there is no such process; whether it has ended and only waits to be reaped. */
-static __u64 read_stat(__u32 pid, bool *ended)
-{
-	unsigned long threads = 0;
-	char text[1024], *at;
-
-	*ended = true;
-	if (!read_file(pid, "stat", text, sizeof(text)))
-		return 0;
-	at = strrchr(text, ')'); /* the name in parentheses may hold anything */
-	if (at && at[1])
-		*ended = at[2] == 'Z' || at[2] == 'X';
-	for (int field = 3; at && field <= STAT_START; field++) {
-		at = strchr(at + 1, ' ');
-		if (at && field == STAT_THREADS)
-			threads = strtoul(at, NULL, 10);
-	}
-	/* The state is the first thread's, and others may live longer. */
-	*ended = *ended && threads <= 1;
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 __u64 process_start(__u32 pid)
 {
-	bool ended;
+	struct proc_stat stat;
 
-	return read_stat(pid, &ended);
+	return proc_stat((pid_t)pid, &stat) ? 0 : stat.start;
 }
 
 bool process_runs(__u32 pid, __u64 start)
 {
-	bool ended;
+	struct proc_stat stat;
 
-	return read_stat(pid, &ended) == start && start && !ended;
+	return !proc_stat((pid_t)pid, &stat) && stat.start == start && start && !stat.ended;
 }
 
 /* A cgroup v2 id is the inode number of its directory. */

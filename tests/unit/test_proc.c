@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A process whose first thread has ended is a zombie by its state, and lives as long as the others do. */
+/*
+ * What /proc says of processes. One whose first thread has ended is a zombie by its state, and lives as
+ * long as the others do.
+ */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,13 +12,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/descendants.h"
+#include "lib/base/proc.h"
 #include "lib/capture/process.h"
+#include "tests/unit/child.h"
 
 static void *stay(void *unused)
 {
@@ -38,7 +47,7 @@ static char state_of(pid_t pid)
 
 static pid_t without_first_thread(void)
 {
-	pid_t pid = fork();
+	pid_t pid = child_fork();
 	pthread_t thread;
 
 	assert_true(pid >= 0);
@@ -78,12 +87,47 @@ static void it_is_signalled_with_its_family(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
+static __u64 ticks_since_boot(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return ((__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec) / PROCESS_TICK_NS;
+}
+
+static void its_name_may_hold_anything(void **state)
+{
+	struct proc_stat child, own;
+	__u64 before, after;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_NAME, ") Z 1 2 (x) R 3"), 0);
+	before = ticks_since_boot();
+	pid = child_fork();
+	if (!pid)
+		_exit(0);
+	after = ticks_since_boot();
+	assert_int_equal(waitid(P_PID, pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_int_equal(proc_stat(pid, &child), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(child.parent, getpid());
+	assert_in_range(child.start, before, after);
+	assert_true(child.ended);
+	assert_int_equal(proc_stat_own(&own), 0);
+	assert_int_equal(own.parent, getppid());
+	assert_in_range(own.start, 1, before);
+	assert_false(own.ended);
+	assert_int_equal(proc_stat(0, &own), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_runs_until_the_last_has_ended),
 		cmocka_unit_test(it_is_signalled_with_its_family),
+		cmocka_unit_test(its_name_may_hold_anything),
 	};
 
-	return cmocka_run_group_tests_name("first_thread", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
 }

@@ -5,11 +5,11 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/mount.h"
 #include "tools/doctor_checks.h"
 
 /* Text of `file` in `directory`; false if it cannot be read. */
@@ -24,19 +24,13 @@ static bool read_at(int directory, const char *file, char *text, size_t bytes)
 	return got > 0;
 }
 
-/* A mount of our own, in no directory and no one else's sight: it goes with its descriptor. */
 static bool read_unmounted(char *text, size_t bytes)
 {
-	int context = fsopen("securityfs", FSOPEN_CLOEXEC), mount = -1;
-	bool told;
+	int mount = mount_unseen("securityfs");
+	bool told = mount >= 0 && read_at(mount, "lockdown", text, bytes);
 
-	if (context >= 0 && !fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-		mount = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_RDONLY);
-	told = mount >= 0 && read_at(mount, "lockdown", text, bytes);
 	if (mount >= 0)
 		close(mount);
-	if (context >= 0)
-		close(context);
 	return told;
 }
 

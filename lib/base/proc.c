@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/mount.h"
 
 #define NOWHERE "/proc/self/nowhere"
 
@@ -34,19 +34,6 @@ static bool is_foreign(void)
 	return second || first != getpid();
 }
 
-/* It goes with its descriptor, which is open as long as the program runs. */
-static int mount_own(void)
-{
-	int context = fsopen("proc", FSOPEN_CLOEXEC), mount = -1, error;
-
-	if (context >= 0 && !fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-		mount = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_RDONLY);
-	error = mount < 0 ? -errno : mount;
-	if (context >= 0)
-		close(context);
-	return error;
-}
-
 static void look(void)
 {
 	int own = 0;
@@ -55,7 +42,7 @@ static void look(void)
 	proc.foreign = is_foreign();
 	if (!proc.foreign)
 		return;
-	own = mount_own();
+	own = mount_unseen("proc"); /* open as long as the program runs */
 	if (own < 0) {
 		proc.error = own;
 		snprintf(proc.root, sizeof(proc.root), NOWHERE);

@@ -4,6 +4,7 @@
  * long as the others do.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +24,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/descendants.h"
+#include "lib/base/mount.h"
 #include "lib/base/proc.h"
 #include "lib/capture/process.h"
 #include "tests/unit/child.h"
@@ -121,12 +125,48 @@ static void its_name_may_hold_anything(void **state)
 	assert_int_equal(proc_stat(0, &own), -ENOENT);
 }
 
+/* In any directory that we see. */
+static bool is_mounted(dev_t device)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "r");
+	unsigned int major, minor;
+	bool found = false;
+	char line[4096];
+
+	assert_non_null(file);
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%*d %*d %u:%u", &major, &minor) == 2 &&
+			makedev(major, minor) == device;
+	fclose(file);
+	return found;
+}
+
+static void a_mount_of_our_own_is_unseen(void **state)
+{
+	int mount = mount_unseen("tmpfs");
+	struct stat seen, unseen;
+
+	(void)state;
+	if (mount == -EPERM)
+		skip();
+	assert_int_equal(fstat(mount, &unseen), 0);
+	assert_int_equal(stat("/proc/self", &seen), 0);
+	assert_true(is_mounted(seen.st_dev));
+	assert_false(is_mounted(unseen.st_dev));
+	assert_int_equal(fcntl(mount, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(openat(mount, "file", O_CREAT | O_WRONLY, 0600), -1);
+	assert_int_equal(errno, EROFS);
+	close(mount);
+	assert_int_equal(mount_unseen("nonsense"), -ENODEV);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_runs_until_the_last_has_ended),
 		cmocka_unit_test(it_is_signalled_with_its_family),
 		cmocka_unit_test(its_name_may_hold_anything),
+		cmocka_unit_test(a_mount_of_our_own_is_unseen),
 	};
 
 	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/command.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/capture/kinds.h"
@@ -183,6 +184,7 @@ static void settle_trigger(struct record_options *o, struct argp_state *state)
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct record_options *o = state->input;
+	const char *missing;
 
 	switch (key) {
 	case 'o':
@@ -225,10 +227,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		o->command = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
-		/* What a variable that is not set leaves of a command is no wish to record for ever. */
-		if (o->command ? !*o->command[0] : state->quoted)
-			argp_error(state, "--: no command behind it; accepted: -- COMMAND, or none "
-					  "of both");
+		missing = command_missing(o->command, state->quoted);
+		if (missing)
+			argp_error(state, "%s", missing);
 		if (o->as_root && !o->command)
 			argp_error(state, "--as-root: accepted: with a command behind --");
 		common_check_emulator(o->capture.emulator, state);

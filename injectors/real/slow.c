@@ -101,8 +101,10 @@ static int parse_value(int key, char *argument, struct slow_options *options)
 
 static const char *contradiction(const struct slow_options *options, bool quoted)
 {
-	if (options->command ? !*options->command[0] : quoted)
-		return "--: no command behind it; accepted: -- COMMAND, or none of both";
+	const char *missing = command_missing(options->command, quoted);
+
+	if (missing)
+		return missing;
 	if (!options->name)
 		return "no --name: the new device's";
 	if (!options->bytes == !options->over)

@@ -23,6 +23,14 @@
 #include "lib/base/keeper.h"
 #include "lib/base/signals.h"
 
+const char *command_missing(char *const *argv, bool quoted)
+{
+	/* What a variable that is not set leaves of a command is no wish to go on without one. */
+	return (argv ? !*argv[0] : quoted)
+		       ? "--: no command behind it; accepted: -- COMMAND, or none of both"
+		       : NULL;
+}
+
 bool command_find(const char *name, struct stat *status)
 {
 	const char *at = getenv("PATH");

@@ -35,6 +35,9 @@ struct command_user {
 	gid_t gid;
 };
 
+/* What is wrong with the command line if no command stands behind its `--`, else NULL. */
+const char *command_missing(char *const *argv, bool quoted);
+
 /* The file that execvp() would run. */
 bool command_find(const char *name, struct stat *status);
 

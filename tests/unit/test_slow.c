@@ -106,6 +106,19 @@ static void what_is_no_command_is_refused(void **state)
 	command_end(&command);
 }
 
+static void a_command_stands_behind_its_dashes(void **state)
+{
+	char *some[] = {(char *)"true", NULL}, *empty[] = {(char *)"", NULL};
+
+	(void)state;
+	assert_null(command_missing(NULL, false));
+	assert_null(command_missing(some, true));
+	assert_null(command_missing(some, false));
+	assert_non_null(command_missing(NULL, true));
+	assert_non_null(command_missing(empty, true));
+	assert_non_null(command_missing(empty, false));
+}
+
 static void each_signal_ends_all_of_it(void **state)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -220,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_status_is_the_command_s),
 		cmocka_unit_test(what_is_no_command_is_refused),
+		cmocka_unit_test(a_command_stands_behind_its_dashes),
 		cmocka_unit_test(each_signal_ends_all_of_it),
 		cmocka_unit_test(a_command_may_end_in_its_own_time),
 		cmocka_unit_test(a_second_signal_kills),

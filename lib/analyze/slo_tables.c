@@ -90,17 +90,16 @@ static unsigned int missing(const struct slo_objective *o, const struct measured
 	return k;
 }
 
-const char *slo_unwatched(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
+static const char *unwatched(const struct slo_objective *o, const struct measured *m,
+			     char text[SLO_UNMEASURED_TEXT])
 {
-	const struct slo_objective *o = &slo->set->objectives[objective];
-	struct measured m = measure(slo, o);
-	unsigned int metric = missing(o, &m, false);
+	unsigned int metric = missing(o, m, false);
 
-	if (!m.devices)
+	if (!m->devices)
 		snprintf(text, SLO_UNMEASURED_TEXT,
 			 "objective %s: no device fits '%s'; nothing was measured", o->name,
 			 o->device);
-	else if (!m.watched && metric < SLO_METRICS)
+	else if (!m->watched && metric < SLO_METRICS)
 		snprintf(text, SLO_UNMEASURED_TEXT,
 			 "objective %s: the faults of '%s' were not watched; its %s was not "
 			 "measured",
@@ -110,13 +109,21 @@ const char *slo_unwatched(const struct slo *slo, size_t objective, char text[SLO
 	return text;
 }
 
+const char *slo_unwatched(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
+{
+	const struct slo_objective *o = &slo->set->objectives[objective];
+	struct measured m = measure(slo, o);
+
+	return unwatched(o, &m, text);
+}
+
 const char *slo_unmeasured(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
 {
 	const struct slo_objective *o = &slo->set->objectives[objective];
 	struct measured m = measure(slo, o);
 	unsigned int metric = missing(o, &m, true);
 
-	if (slo_unwatched(slo, objective, text))
+	if (unwatched(o, &m, text))
 		return text;
 	if (m.windows || metric == SLO_METRICS)
 		return NULL;

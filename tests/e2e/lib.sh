@@ -14,17 +14,8 @@ ln -s "$root/injectors" "$root/tools" "$scratch/bin" # shipped jobs are beside t
 FAULTLINE=$scratch/bin/faultline
 INJECT=$scratch/bin/faultline-inject
 export FAULTLINE_RUN_DIR=/run/faultline-$suite.$$
-passed=0 failed=0 skipped=0 retries=0
-
-ok() {
-	passed=$((passed + 1))
-	echo "ok - $1"
-}
-
-not_ok() {
-	failed=$((failed + 1))
-	echo "not ok - $1${2:+: $2}"
-}
+retries=0
+. "$root/tests/lab/guest/words.sh"
 
 # A skip needs an entry in tests/allowed-skips whose proof shows here and now that its reason holds.
 skip() {
@@ -53,15 +44,6 @@ check() {
 	else
 		not_ok "$name" "exit $?: $*"
 		printf '%s\n' "$output" | tail -n 20 | sed 's/^/    /'
-	fi
-}
-
-# equal NAME ACTUAL EXPECTED
-equal() {
-	if [ "$2" = "$3" ]; then
-		ok "$1 ($2)"
-	else
-		not_ok "$1" "got '$2', expected '$3'"
 	fi
 }
 

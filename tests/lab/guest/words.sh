@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Words of checks, which run inside the guest and on the host: sourced by lib.sh and by host.sh.
+# Words of checks, which run inside the guest and on the host: sourced by lib.sh, by host.sh and by the
+# suites' own tests/e2e/lib.sh.
 
 passed=0 failed=0 skipped=0
 

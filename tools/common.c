@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/analyze/floor.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/clock.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
@@ -275,6 +276,14 @@ void common_aside(const struct output_options *output, const char *sentence)
 {
 	if (output->to.format != OUTPUT_TEXT && *sentence)
 		fprintf(stderr, "faultline: %s\n", sentence);
+}
+
+void common_unknown(const struct output_options *output, const struct session *session)
+{
+	char text[UNKNOWN_TEXT];
+
+	for (size_t i = 0; i < session_probe_count(session); i++)
+		common_aside(output, unknown_sentence(session, i, text));
 }
 
 int common_limits(const struct output_options *output, const char *kept, unsigned int floor)

@@ -16,6 +16,8 @@
 #include "lib/output/table.h"
 #include "lib/trace/trace.h"
 
+struct session;
+
 /* --csv[=PATH], --json[=PATH], --table NAME, --wide, --raw-time, --force */
 struct output_options {
 	struct destination to;
@@ -58,6 +60,8 @@ int common_open_writer(struct writer **writer, const struct output_options *opti
 
 /* A sentence on stderr, where tables go to files and nobody reads notes; nothing if it is "". */
 void common_aside(const struct output_options *output, const char *sentence);
+/* Likewise, for each probe that is off, what is therefore unknown (lib/analyze/unknown.h). */
+void common_unknown(const struct output_options *output, const struct session *session);
 /*
  * After all output: on stderr, where tables go to files and nobody reads notes, what a flight recorder
  * let go and why counts are floors (lib/analyze/floor.h). Returns EXIT_LOSS for floors.

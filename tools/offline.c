@@ -153,6 +153,7 @@ int offline_write_limits(const struct offline *o)
 	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
 	int err = session_write_kept(o->analysis->session, o->writer);
 
+	err = err ? err : unknown_write(o->analysis->session, o->writer);
 	err = err ? err : left_out_write(o->analysis, o->writer);
 	if (err || !floor)
 		return err;
@@ -181,6 +182,8 @@ int offline_close(struct offline *o, int err)
 	if (err)
 		writer_abandon(o->writer);
 	closed = err ? 0 : writer_close(o->writer);
+	if (o->analysis && !err && !closed)
+		common_unknown(&o->output, o->analysis->session);
 	analysis_destroy(o->analysis);
 	trace_summary_free(&o->summary);
 	/* What failed first is what the user must hear; closing tells it again or something new. */

@@ -294,6 +294,8 @@ static int finish(struct watch *watch, int error)
 	int closing;
 
 	snprintf(kept, sizeof(kept), "%s", watch->model.kept);
+	if (batch && watch->analysis && !error)
+		common_unknown(&output, watch->analysis->session);
 	closing = watch_close(watch);
 	if (error || closing)
 		return common_failed(error ? error : closing);

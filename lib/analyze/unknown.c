@@ -4,12 +4,36 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/analyze/fault_probes.h"
 #include "lib/analyze/watched.h"
 
-/*
- * NULL: nothing is. What kinds of events were not asked for is said elsewhere, and by path what a kernel
- * does not have or let us see (watched.h).
- */
+static const struct probe_info *find(const struct session *s, enum probe_id id)
+{
+	const char *name = probe_row(id)->name;
+
+	for (size_t i = 0; i < session_probe_count(s); i++)
+		if (!strcmp(session_probe(s, i)->name, name))
+			return session_probe(s, i);
+	return NULL;
+}
+
+static bool is_on(const struct session *s, enum probe_id id)
+{
+	const struct probe_info *probe = find(s, id);
+
+	return probe && probe->state == PROBE_ON;
+}
+
+/* Whether there are numbers at all that this probe would have made better. */
+static bool others_tell(const struct session *s, const struct probe_row *row)
+{
+	if (path_of(row) == PATH_EMULATED)
+		return watched_path(s, NULL, PATH_EMULATED).on;
+	/* Handlers are looked for only where page requests can come. */
+	return is_on(s, row->id == PROBE_IOPF_REPORT ? PROBE_IOPF_HANDLER : PROBE_IOPF_REPORT);
+}
+
+/* NULL: nothing is. What kinds of events were not asked for is said elsewhere. */
 static const char *missing(const struct session *s, const struct probe_info *probe)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
@@ -17,40 +41,39 @@ static const char *missing(const struct session *s, const struct probe_info *pro
 	if (probe->state == PROBE_ON || !row || !row->without)
 		return NULL;
 	if (probe->state == PROBE_DISABLED ? strcmp(probe->reason, PROBE_LEFT_OUT) != 0
-					   : path_of(row) != PATH_EMULATED)
+					   : !watched_could(probe))
 		return NULL;
-	return watched_path(s, NULL, path_of(row)).on ? row->without : NULL;
+	return others_tell(s, row) ? row->without : NULL;
 }
 
 bool unknown_probe(const struct session *s, enum probe_id id)
 {
-	const char *name = probe_row(id)->name;
+	const struct probe_info *probe = find(s, id);
 
-	for (size_t i = 0; i < session_probe_count(s); i++)
-		if (!strcmp(session_probe(s, i)->name, name))
-			return missing(s, session_probe(s, i));
-	return false;
+	return probe && missing(s, probe);
 }
 
 unsigned int unknown_numbers(const struct session *s, __u32 device)
 {
 	static const struct {
+		enum fault_path path;
 		enum probe_id probe;
 		unsigned int numbers;
 	} rests[] = {
-		{PROBE_FAULT_DETECT, UNKNOWN_BLOCKED},
-		{PROBE_FAULT_RESUME, UNKNOWN_BLOCKED},
-		{PROBE_FAULT_OVERFLOW, UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED},
-		{PROBE_FAULT_VOID, UNKNOWN_DISCARDED},
-		{PROBE_FAULT_ABANDON, UNKNOWN_ABANDONED},
+		{FAULT_PATH_EMULATED, PROBE_FAULT_DETECT, UNKNOWN_BLOCKED},
+		{FAULT_PATH_EMULATED, PROBE_FAULT_RESUME, UNKNOWN_BLOCKED},
+		{FAULT_PATH_EMULATED, PROBE_FAULT_OVERFLOW, UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED},
+		{FAULT_PATH_EMULATED, PROBE_FAULT_VOID, UNKNOWN_DISCARDED},
+		{FAULT_PATH_EMULATED, PROBE_FAULT_ABANDON, UNKNOWN_ABANDONED},
+		{FAULT_PATH_CORE, PROBE_IOPF_RESPONSE, UNKNOWN_BLOCKED},
 	};
 	const struct device_info *info = session_device(s, device);
 	unsigned int numbers = 0;
 
-	if (!info || info->kind != DEVICE_EMULATED)
+	if (!info)
 		return 0;
 	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++)
-		if (unknown_probe(s, rests[i].probe))
+		if (rests[i].path == fault_path_of(info->kind) && unknown_probe(s, rests[i].probe))
 			numbers |= rests[i].numbers;
 	return numbers;
 }
@@ -74,16 +97,24 @@ char *unknown_text(const struct session *s)
 	return fclose(file) ? NULL : text;
 }
 
+const char *unknown_sentence(const struct session *s, size_t index, char text[UNKNOWN_TEXT])
+{
+	const struct probe_info *probe = session_probe(s, index);
+	const char *what = missing(s, probe);
+
+	text[0] = '\0';
+	if (what)
+		snprintf(text, UNKNOWN_TEXT, "Probe %s is off: %s.", probe->name, what);
+	return text;
+}
+
 int unknown_write(const struct session *s, struct writer *writer)
 {
+	char text[UNKNOWN_TEXT];
 	int error = 0;
 
-	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
-		const struct probe_info *probe = session_probe(s, i);
-		const char *what = missing(s, probe);
-
-		if (what)
-			error = writer_note(writer, "Probe %s is off: %s.", probe->name, what);
-	}
+	for (size_t i = 0; !error && i < session_probe_count(s); i++)
+		if (*unknown_sentence(s, i, text))
+			error = writer_note(writer, "%s", text);
 	return error;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a recording cannot tell because a probe was off while others of its path were on. A number that
- * such a probe would have told is unknown, not 0. What is not known is said in the probe's row.
+ * What a recording cannot tell because a probe was off, left out or refused, while others of its path
+ * were on. A number that such a probe would have told is unknown, not 0. What is not known is said in
+ * the probe's row.
  */
 #ifndef FAULTLINE_UNKNOWN_H
 #define FAULTLINE_UNKNOWN_H
@@ -9,21 +10,25 @@
 #include "lib/analyze/session.h"
 #include "lib/capture/probes.h"
 
-/* Numbers of a device that are not known without some probe of emulated machines. */
+/* Numbers of a device that are not known without some probe. */
 enum unknown_number {
 	UNKNOWN_BLOCKED = 1 << 0, /* from its faults' beginning to their end */
 	UNKNOWN_OVERFLOWED = 1 << 1,
 	UNKNOWN_DISCARDED = 1 << 2,
 	UNKNOWN_ABANDONED = 1 << 3,
+	UNKNOWN_FAULTS = 1 << 4, /* of all devices: whether any faulted */
 };
 
 bool unknown_probe(const struct session *session, enum probe_id probe);
-/* Bit per enum unknown_number; 0 of a device that is not emulated. */
+/* Bit per enum unknown_number. */
 unsigned int unknown_numbers(const struct session *session, __u32 device);
 /* "fault_void: which faults ...; invalidate_ack: ...", "" if nothing is. The caller frees it; NULL
  * without memory. */
 char *unknown_text(const struct session *session);
-/* A sentence for each probe. */
+#define UNKNOWN_TEXT 256
+/* Of session_probe(index): "Probe fault_void is off: ....", "" if nothing is missing without it. */
+const char *unknown_sentence(const struct session *session, size_t index, char text[UNKNOWN_TEXT]);
+/* Those of all probes. */
 int unknown_write(const struct session *session, struct writer *writer);
 
 #endif

@@ -76,6 +76,13 @@ static bool lacks_place(const struct reason *reason)
 	return false;
 }
 
+bool watched_could(const struct probe_info *probe)
+{
+	struct reason reason = reason_of(probe);
+
+	return probe->state == PROBE_OFF && reason.class != REASON_MODULE && !lacks_place(&reason);
+}
+
 static bool counts(const struct probe_info *probe, enum path_id path)
 {
 	const struct probe_row *row = probe_row_named(probe->name);

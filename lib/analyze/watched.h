@@ -28,6 +28,11 @@ struct silent;
 /* `silent` may be NULL: then no probe is. */
 struct watched watched_path(const struct session *session, const struct silent *silent,
 			    enum path_id path);
+/*
+ * Off, and yet what the probe would have seen may have happened: not where its module or hardware is
+ * not there. Not of what was left out or not asked for.
+ */
+bool watched_could(const struct probe_info *probe);
 /* "shown", "partly", "not shown", "not asked". */
 const char *watched_state_name(enum watched_state state);
 /*

@@ -13,6 +13,7 @@
 #include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/unknown.h"
 #include "lib/analyze/vfio.h"
 #include "lib/base/units.h"
 
@@ -126,8 +127,9 @@ static enum worst_severity overflows(const struct analysis *a, char text[WORST_T
 		return WORST_NONE;
 	snprintf(
 		text, WORST_TEXT,
-		"%llu of %llu faults dropped by a full page request queue, %llu discarded after it",
-		counts.overflowed, counts.began, counts.discarded);
+		"%llu of %llu faults dropped by a full page request queue, %s%llu discarded after it",
+		counts.overflowed, counts.began,
+		unknown_probe(a->session, PROBE_FAULT_VOID) ? "at least " : "", counts.discarded);
 	return WORST_BAD;
 }
 

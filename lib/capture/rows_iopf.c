@@ -7,7 +7,8 @@
 
 const struct probe_row iopf_rows[] = {
 	{PROBE_IOPF_REPORT, "iopf_report", OBJECT_IOPF, EVENT_FAULT_ISR, false, NULL,
-	 FUNCTION_PAIR(REPORT, "iopf_report", "iopf_reported"), .place = PLACE_PAGE_REQUESTS},
+	 FUNCTION_PAIR(REPORT, "iopf_report", "iopf_reported"), .place = PLACE_PAGE_REQUESTS,
+	 .without = "kernel page requests are not seen, and not counted"},
 	{PROBE_IOPF_QUEUED,
 	 "iopf_queued",
 	 OBJECT_IOPF,
@@ -46,7 +47,9 @@ const struct probe_row iopf_rows[] = {
 	 {{ATTACH_FUNCTION, "iopf_group_response", "iopf_response", "iopf_responded"},
 	  {ATTACH_FUNCTION, "iommu_page_response", "iopf_response_6_1", "iopf_responded_6_1"}},
 	 .with = "iopf_free",
-	 .place = PLACE_PAGE_REQUESTS},
+	 .place = PLACE_PAGE_REQUESTS,
+	 .without =
+		 "whether and when kernel page requests were answered is not known: they stay unfinished"},
 	{PROBE_IOPF_FREE, "iopf_free", OBJECT_IOPF_END, EVENT_FAULT_RESPONSE, false, NULL,
 	 FUNCTION_PAIR("iopf_free_group", "iopf_free", NULL), .every = FROM_CORE, .optional = true,
 	 .place = PLACE_PAGE_REQUESTS},

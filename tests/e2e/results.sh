@@ -253,6 +253,15 @@ top = [row for row in csv.DictReader(open("filter.top")) if row["device"] in {ro
 print(len(top) > 0, {row["blocked_ns"] for row in summary + queues}, {(row["overflowed"], row["discarded"]) for row in summary},
       {(row["blocked_percent"], row["overflowed"], row["discarded"], row["abandoned"]) for row in top},
       [what.split(":")[0] for what in report["unknown"].split("; ")])')" "True {None} {(None, None)} {('', '', '', '0')} ['fault_detect', 'fault_overflow']"
+"$FAULTLINE" report filter.flt 2>/dev/null | paste -sd ' ' | grep -oE 'Probe [a-z_]+ is off: [^.]*\.' >filter.says
+for how in "report filter.flt --csv=filter.tables" "timeline filter.flt --csv" "top -b --csv -i filter.flt"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $how 2>filter.err >/dev/null
+	equal "... also beside the tables of ${how%% *}, once" "$(sed -n 's/^faultline: Probe/Probe/p' filter.err)" "$(cat filter.says)"
+done
+"$FAULTLINE" report filter.flt --csv=first --csv=last 2>/dev/null
+equal "of an option that is given twice the last one counts" "$(ls -d first last 2>/dev/null)" last
+equal "... in as many sentences as probes" "$(wc -l <filter.says)" 2
 check "... and not that faults began before the recording" bash -c '! grep -q "before the recording" filter.out'
 
 # All I/Os are slower than the objective's target, and most of them faster than what is recorded one by one.

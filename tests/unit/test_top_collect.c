@@ -4,10 +4,12 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/unknown.h"
 #include "tools/top/collect.h"
 
 #define SECOND	1000000000ull
@@ -169,6 +171,35 @@ static void owners_are_vm_process_or_kernel(void **state)
 	assert_string_equal(top_find(&f->model, 3)->owner, "kernel");
 }
 
+static void tell_probe(struct fixture *f, const char *name, __u32 state)
+{
+	struct probe_info probe = {.state = state, .reason = "the emulator has no such probe"};
+
+	snprintf(probe.name, sizeof(probe.name), "%s", name);
+	assert_int_equal(f->to.ops->probe(f->to.self, &probe), 0);
+}
+
+/* Of one device, and so of the sum. */
+static void totals_know_what_they_lack(void **state)
+{
+	struct fixture *f = *state;
+	const struct device_info emulated = {.handle = 4, .kind = DEVICE_EMULATED, .name = "vm/d"};
+
+	look(f, START + SECOND);
+	assert_int_equal(f->model.unknown, 0);
+	/* No probe that sees faults: their number is not 0. */
+	tell_probe(f, "fault_detect", PROBE_OFF);
+	look(f, START + 2 * SECOND);
+	assert_int_equal(f->model.unknown, UNKNOWN_FAULTS);
+	assert_true(isnan(f->model.rate));
+	tell_probe(f, "fault_detect", PROBE_ON);
+	tell_probe(f, "fault_abandon", PROBE_OFF);
+	assert_int_equal(f->to.ops->device(f->to.self, &emulated), 0);
+	look(f, START + 3 * SECOND);
+	assert_int_equal(f->model.unknown, UNKNOWN_ABANDONED);
+	assert_true(f->model.rate == 0);
+}
+
 static void filter_takes_names_or_owners(void **state)
 {
 	struct fixture *f = *state;
@@ -215,6 +246,7 @@ int main(void)
 		with_analysis(short_intervals_are_gathered_into_seconds),
 		with_analysis(a_long_interval_fills_its_seconds),
 		with_analysis(history_is_bounded),
+		with_analysis(totals_know_what_they_lack),
 		with_analysis(owners_are_vm_process_or_kernel),
 		with_analysis(filter_takes_names_or_owners),
 		with_analysis(detail_has_the_newest_faults_first),

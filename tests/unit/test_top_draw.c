@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/unknown.h"
 #include "tests/unit/screen_words.h"
 #include "tools/top/draw.h"
 
@@ -332,12 +333,23 @@ static void state_of_the_view_is_told(void **state)
 	f->model.summary.abandoned = 5;
 	draw(f, 24, 100);
 	assert_non_null(strstr(f->text, "overflowed 41  discarded 17  abandoned 5"));
+	/* Or if nobody knows. */
+	f->model.unknown = UNKNOWN_OVERFLOWED | UNKNOWN_ABANDONED;
+	f->model.summary.overflowed = 0;
+	assert_non_null(strstr(draw(f, 24, 100), "overflowed -  discarded 17  abandoned -"));
 	f->view.screen = SCREEN_DETAIL;
 	f->detail.device = f->model.devices[0].live.handle;
 	f->model.devices[0].live.discarded = 7;
 	f->model.devices[0].live.abandoned = 3;
 	assert_non_null(strstr(draw(f, 24, 120), "discarded 7  abandoned 3"));
+	f->model.devices[0].live.unknown = UNKNOWN_DISCARDED;
+	assert_non_null(strstr(draw(f, 24, 120), "discarded -  abandoned 3"));
 	f->view.screen = SCREEN_MAIN;
+	f->model.unknown = UNKNOWN_FAULTS;
+	f->model.rate = NAN;
+	assert_non_null(strstr(draw(f, 24, 80), "faults -/s  not watched"));
+	assert_non_null(strstr(f->text, "[1 faults -]"));
+	f->model.unknown = 0;
 	f->model.summary.floor = true;
 	assert_non_null(strstr(draw(f, 24, 80), "(floor)"));
 }

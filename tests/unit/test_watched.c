@@ -285,6 +285,11 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 		{PROBE_DISABLED, PROBE_LEFT_OUT, true},
 		{PROBE_DISABLED, "its kind of event was not asked for", false},
 		{PROBE_OFF, "the emulator has no such probe", true},
+		{PROBE_OFF, REFUSED, true},
+		{PROBE_OFF, "attaching to do_swap_page failed: Device or resource busy", true},
+		{PROBE_OFF, "this kernel has no do_wp_page", true},
+		{PROBE_OFF, "module iommufd is not loaded", false},
+		{PROBE_OFF, place_lacking(PLACE_PAGE_REQUESTS), false},
 	};
 	static const unsigned int numbers[PROBE_COUNT] = {
 		[PROBE_FAULT_DETECT] = UNKNOWN_BLOCKED,
@@ -292,8 +297,9 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 		[PROBE_FAULT_OVERFLOW] = UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED,
 		[PROBE_FAULT_VOID] = UNKNOWN_DISCARDED,
 		[PROBE_FAULT_ABANDON] = UNKNOWN_ABANDONED,
+		[PROBE_IOPF_RESPONSE] = UNKNOWN_BLOCKED,
 	};
-	size_t probes = 0;
+	size_t probes = 0, kernel = 0;
 	char *nothing;
 
 	(void)state;
@@ -307,9 +313,12 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 		if (path_of(row) != PATH_EMULATED && !row->without)
 			continue;
 		probes += path_of(row) == PATH_EMULATED;
+		kernel += path_of(row) != PATH_EMULATED;
 		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-			bool is_said = cases[k].said && (cases[k].state == PROBE_DISABLED ||
-							 path_of(row) == PATH_EMULATED);
+			bool is_said = cases[k].said;
+			unsigned int missing = is_said ? numbers[row->id] : 0;
+			/* Of which of the two devices. */
+			bool emulated = path_of(row) == PATH_EMULATED;
 			char *said, *fact, begin[64];
 
 			probe(row->name, cases[k].state, cases[k].reason);
@@ -320,15 +329,21 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 			assert_int_equal(occurrences(said, " is off: "), is_said);
 			assert_int_equal(occurrences(fact, row->name), is_said);
 			assert_int_equal(unknown_probe(session, row->id), is_said);
-			assert_int_equal(unknown_numbers(session, 1),
-					 is_said ? numbers[row->id] : 0);
-			assert_int_equal(unknown_numbers(session, 2), 0);
+			assert_int_equal(unknown_numbers(session, 1), emulated ? missing : 0);
+			assert_int_equal(unknown_numbers(session, 2), emulated ? 0 : missing);
 			free(said);
 			free(fact);
 		}
 		probe(row->name, PROBE_ON, "");
 	}
 	assert_true(probes >= 17);
+	assert_true(kernel >= 10);
+	/* What brought pages is a question only where page requests are seen. */
+	probe("iopf_report", PROBE_OFF, place_lacking(PLACE_PAGE_REQUESTS));
+	probe("mm_fault", PROBE_OFF, REFUSED);
+	nothing = unknown_text(session);
+	assert_string_equal(nothing, "");
+	free(nothing);
 	/* Without any machine there is nothing to tell. */
 	for (int i = 0; i < PROBE_COUNT; i++)
 		probe(probe_row(i)->name, PROBE_OFF, "no emulator");

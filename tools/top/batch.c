@@ -106,26 +106,26 @@ static int write_device(struct batch *batch, const struct top_model *model,
 	const struct live_latency *latency = top_latency(model, device);
 	const struct live_device *live = &device->live;
 	char floor[FLOOR_TEXT], slowest[STAGE_MARKED_TEXT];
-	bool any = latency->count > 0;
+	bool any = latency->count > 0, known = !(live->unknown & UNKNOWN_FAULTS);
 	const union cell cells[COLUMNS] = {
 		{.count = model->now_ns},
 		{.text = device->info.name},
 		{.text = device->owner},
 		{.real = live->rate},
-		{.count = live->faults},
+		cell_if(known, live->faults),
 		cell_if(any, latency->p50_ns),
 		cell_if(any, latency->p99_ns),
 		cell_if(any, latency->max_ns),
 		{.text = slowest_text(batch, latency, slowest)},
 		{.real = live->blocked_percent},
 		{.text = slo_text(live->slo)},
-		{.count = live->open},
-		{.count = live->unfinished},
-		{.count = live->inconsistent},
+		cell_if(known, live->open),
+		cell_if(known, live->unfinished),
+		cell_if(known, live->inconsistent),
 		cell_if(!(live->unknown & UNKNOWN_OVERFLOWED), live->overflowed),
 		cell_if(!(live->unknown & UNKNOWN_DISCARDED), live->discarded),
 		cell_if(!(live->unknown & UNKNOWN_ABANDONED), live->abandoned),
-		{.count = live->bursts},
+		cell_if(known, live->bursts),
 		{.count = live->footprint_bytes},
 		{.real = live->io_rate},
 		{.count = top_lost(&model->summary.loss)},
@@ -146,6 +146,7 @@ static int write_all(struct batch *batch, const struct top_model *model)
 	struct top_device all = {.live = {.rate = model->rate,
 					  .faults = model->faults,
 					  .open = model->open,
+					  .unknown = model->unknown & UNKNOWN_FAULTS,
 					  .blocked_percent = NAN},
 				 .info = {.name = "all"}};
 
@@ -179,6 +180,8 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 
 	if (batch->view)
 		snprintf(totals, sizeof(totals), "%s", model->table.totals);
+	else if (model->unknown & UNKNOWN_FAULTS)
+		snprintf(totals, sizeof(totals), "faults were not watched");
 	else
 		snprintf(totals, sizeof(totals), "%s faults/s, %llu", short_real(rate, model->rate),
 			 (unsigned long long)model->faults);

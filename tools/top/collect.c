@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 #include <unistd.h>
 
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/invalidations.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 
 #define SECOND_NS	1000000000ull
@@ -207,6 +210,18 @@ static void take_device(struct top_model *model, const struct live_device *row,
 	model->rate += curve->rate;
 }
 
+/* What a device's number lacks the sum of all lacks, too. */
+static void note_unknown(const struct collector *collector, struct top_model *model)
+{
+	model->unknown = 0;
+	for (size_t i = 0; i < collector->devices; i++)
+		model->unknown |= collector->rows[i].unknown;
+	if (faults_watched(collector->analysis->faults) != FAULTS_NOT_WATCHED)
+		return;
+	model->unknown |= UNKNOWN_FAULTS;
+	model->rate = NAN;
+}
+
 static void measure_self(struct collector *collector)
 {
 	__u64 cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC);
@@ -295,6 +310,7 @@ int collect_model(struct collector *collector, struct top_model *model)
 		model->watched[path] = watched_path(collector->analysis->session,
 						    collector->analysis->silent, path)
 					       .state;
+	note_unknown(collector, model);
 	model->self_cpu_percent = collector->cpu_percent;
 	model->self_memory_bytes = resident_bytes();
 	model->window_ns = collector->looked_ns;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/unknown.h"
 #include "tools/top/format.h"
 
 #define PHRASE_GAP 2
@@ -26,6 +27,16 @@ void line_add(struct line *line, int rank, enum style style, const char *format,
 	va_end(arguments);
 	line->phrases[line->count].rank = rank;
 	line->phrases[line->count++].style = style;
+}
+
+void line_add_bad(struct line *line, int rank, const char *what, __u64 count, bool unknown)
+{
+	char text[SHORT_TEXT];
+
+	if (unknown)
+		line_add(line, rank, STYLE_WARN, "%s -", what);
+	else if (count)
+		line_add(line, rank, STYLE_BAD, "%s %s", what, short_count(text, count));
 }
 
 static int line_width(const struct line *line)
@@ -164,6 +175,8 @@ static void draw_tabs(struct canvas *canvas, const struct top_picture *picture)
 
 	for (int v = 0; v < VIEWS && tabs->rows; v++) {
 		__u64 count = v == VIEW_FAULTS ? model->faults : model->counts[v];
+		bool blind = top_is_blind(model, (unsigned int)v) ||
+			     (v == VIEW_FAULTS && model->unknown & UNKNOWN_FAULTS);
 		bool current = v == shown;
 		char number[SHORT_TEXT];
 
@@ -173,7 +186,7 @@ static void draw_tabs(struct canvas *canvas, const struct top_picture *picture)
 			 : count ? STYLE_PLAIN
 				 : STYLE_DIM,
 			 current ? "[%d %s %s]" : " %d %s %s ", v + 1, views[v]->name,
-			 top_is_blind(model, (unsigned int)v) ? "-" : short_count(number, count));
+			 blind ? "-" : short_count(number, count));
 	}
 	if (tabs->rows)
 		line_draw(canvas, tabs->row, tabs->column, tabs->columns, &line);
@@ -236,33 +249,25 @@ static void add_title(struct line *line, const struct top_picture *picture)
 	line_add(line, 5, STYLE_DIM, "every %.3gs", picture->view->interval_s);
 }
 
-/* Page requests that were never served; most of the time there are none. */
-static void add_unserved(struct line *line, const struct live_summary *summary)
-{
-	const struct {
-		const char *what;
-		__u64 count;
-	} unserved[] = {{"overflowed", summary->overflowed},
-			{"discarded", summary->discarded},
-			{"abandoned", summary->abandoned}};
-	char text[SHORT_TEXT];
-
-	for (size_t i = 0; i < sizeof(unserved) / sizeof(unserved[0]); i++)
-		if (unserved[i].count)
-			line_add(line, 2, STYLE_BAD, "%s %s", unserved[i].what,
-				 short_count(text, unserved[i].count));
-}
-
 static void add_faults(struct line *line, const struct top_model *model)
 {
+	const struct live_summary *all = &model->summary;
 	char rate[SHORT_TEXT], total[SHORT_TEXT], open[SHORT_TEXT];
+	unsigned int unknown = model->unknown;
 
 	line_add(line, 0, STYLE_STRONG, "faults %s/s", short_real(rate, model->rate));
-	line_add(line, 1, STYLE_PLAIN, "total %s%s", short_count(total, model->faults),
-		 model->summary.floor ? " (floor)" : "");
-	line_add(line, 3, model->open ? STYLE_STRONG : STYLE_PLAIN, "open %s",
-		 short_count(open, model->open));
-	add_unserved(line, &model->summary);
+	if (unknown & UNKNOWN_FAULTS) {
+		line_add(line, 1, STYLE_WARN, "not watched");
+	} else {
+		line_add(line, 1, STYLE_PLAIN, "total %s%s", short_count(total, model->faults),
+			 all->floor ? " (floor)" : "");
+		line_add(line, 3, model->open ? STYLE_STRONG : STYLE_PLAIN, "open %s",
+			 short_count(open, model->open));
+	}
+	/* Page requests that were never served; most of the time there are none. */
+	line_add_bad(line, 2, "overflowed", all->overflowed, unknown & UNKNOWN_OVERFLOWED);
+	line_add_bad(line, 2, "discarded", all->discarded, unknown & UNKNOWN_DISCARDED);
+	line_add_bad(line, 2, "abandoned", all->abandoned, unknown & UNKNOWN_ABANDONED);
 	line_add(line, 4, STYLE_PLAIN, "devices %zu", model->device_count);
 }
 
@@ -323,6 +328,7 @@ void draw_header(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct rectangle *header = &picture->layout->header;
 	struct line title = {0}, totals = {0}, honesty = {0};
+	char rate[SHORT_TEXT];
 	int lines = header->rows - picture->layout->tabs.rows - picture->layout->finding.rows;
 
 	add_title(&title, picture);
@@ -335,7 +341,8 @@ void draw_header(struct canvas *canvas, const struct top_picture *picture)
 	} else {
 		/* In place of the line of totals. */
 		add_honesty(&honesty, picture);
-		line_add(&honesty, 1, STYLE_STRONG, "faults %.1f/s", picture->model->rate);
+		line_add(&honesty, 1, STYLE_STRONG, "faults %s/s",
+			 short_real(rate, picture->model->rate));
 		honesty.more = true;
 	}
 	line_draw(canvas, header->row + lines - 1, 0, header->columns, &honesty);

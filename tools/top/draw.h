@@ -64,6 +64,8 @@ struct line {
 	} phrases[LINE_PHRASES];
 };
 
+/* A count of what should not be: nothing if there is none, "-" if nobody knows. */
+void line_add_bad(struct line *line, int rank, const char *what, __u64 count, bool unknown);
 void line_add(struct line *line, int rank, enum style style, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 void line_draw(struct canvas *canvas, int row, int column, int width, struct line *line);

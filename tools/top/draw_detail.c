@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/analyze/unknown.h"
 #include "tools/top/draw.h"
 #include "tools/top/format.h"
 
@@ -50,15 +51,10 @@ static void add_fate(struct line *line, const struct live_device *live,
 	line_add(line, 0, STYLE_PLAIN, "complete %s", short_count(text, live->complete));
 	if (live->unfinished)
 		line_add(line, 1, STYLE_WARN, "unfinished %s", short_count(text, live->unfinished));
-	if (live->inconsistent)
-		line_add(line, 1, STYLE_BAD, "inconsistent %s",
-			 short_count(text, live->inconsistent));
-	if (live->overflowed)
-		line_add(line, 1, STYLE_BAD, "overflowed %s", short_count(text, live->overflowed));
-	if (live->discarded)
-		line_add(line, 1, STYLE_BAD, "discarded %s", short_count(text, live->discarded));
-	if (live->abandoned)
-		line_add(line, 1, STYLE_BAD, "abandoned %s", short_count(text, live->abandoned));
+	line_add_bad(line, 1, "inconsistent", live->inconsistent, false);
+	line_add_bad(line, 1, "overflowed", live->overflowed, live->unknown & UNKNOWN_OVERFLOWED);
+	line_add_bad(line, 1, "discarded", live->discarded, live->unknown & UNKNOWN_DISCARDED);
+	line_add_bad(line, 1, "abandoned", live->abandoned, live->unknown & UNKNOWN_ABANDONED);
 	if (live->bursts)
 		line_add(line, 2, STYLE_WARN, "bursts %s (peak %s/s)",
 			 short_count(text, live->bursts), short_count(peak, live->peak));

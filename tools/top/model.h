@@ -47,7 +47,8 @@ struct top_model {
 	__u64 interval_ns;			/* what rates are over */
 	__u64 faults, open;			/* of the devices shown, as is the rate */
 	enum watched_state watched[PATH_COUNT]; /* only while there is no device to show */
-	double rate;
+	double rate;				/* NAN: not known */
+	unsigned int unknown;	 /* which totals are not known of some device (unknown.h) */
 	double self_cpu_percent; /* of one CPU, over the interval */
 	__u64 self_memory_bytes; /* resident */
 	enum latency_span span;	 /* of the latencies shown */

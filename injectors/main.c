@@ -13,6 +13,7 @@
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
 
 enum { OPTION_TRUTH = 256, OPTION_SET, OPTION_SHORT, OPTION_KEEP_GOING, OPTION_MARKDOWN };
 
@@ -360,6 +361,7 @@ int main(int argc, char **argv)
 	const char *verb = argc > 1 ? argv[1] : "";
 	int code;
 
+	signals_unblock();
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
 		usage(stderr);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
 #include "tools/verbs.h"
 
 struct verb {
@@ -60,6 +61,7 @@ int main(int argc, char **argv)
 	char help[] = "--help";
 	const struct verb *verb;
 
+	signals_unblock();
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

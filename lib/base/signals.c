@@ -6,6 +6,20 @@ static struct {
 	bool changed;
 } before[NSIG];
 
+static sigset_t inherited;
+static bool unblocked;
+
+void signals_unblock(void)
+{
+	static const int heard[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGCONT, SIGBUS};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
+		sigaddset(&set, heard[i]);
+	unblocked = !sigprocmask(SIG_UNBLOCK, &set, &inherited);
+}
+
 bool signals_wanted(int number)
 {
 	struct sigaction action;
@@ -33,4 +47,6 @@ void signals_restore(void)
 	for (int number = 1; number < NSIG; number++)
 		if (before[number].changed)
 			sigaction(number, &before[number].action, NULL);
+	if (unblocked)
+		sigprocmask(SIG_SETMASK, &inherited, NULL);
 }

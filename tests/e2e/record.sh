@@ -143,6 +143,25 @@ equal "signals ignored and blocked in the command" "$(cat wrapped)" "$(cat plain
 (trap '' PIPE; exec "$FAULTLINE" record -q --force -o signals.flt -- grep -E '^SigIgn' /proc/self/status) >wrapped
 equal "SIGPIPE ignored from before stays so" "$((0x$(sed 's/.*\t//' wrapped) >> 12 & 1))" 1
 
+# blocking COMMAND...: started with what is to end us blocked, as by a parent that waits for signals.
+blocking() {
+	exec python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+os.execvp(sys.argv[1], sys.argv[1:])' "$@"
+}
+# blocked PID: what it has of these in its mask.
+blocked() { printf '%x\n' $((0x$(sed -n 's/^SigBlk:\t//p' "/proc/$1/status") & 0x4002)); }
+(blocking "$FAULTLINE" record -q --force -o signals.flt -- grep '^SigBlk' /proc/self/status) >wrapped
+equal "signals blocked from before stay so in the command" "$((0x$(sed 's/.*\t//' wrapped) & 0x4002))" $((0x4002))
+(blocking "$FAULTLINE" record --force -o signals.flt 2>blocked.err) &
+pid=$!
+wait_for 60 grep -q 'recording into' blocked.err
+equal "a recorder that was started with them blocked hears them" "$(blocked $pid)" 0
+kill -TERM $pid
+[ "$(blocked $pid)" = 0 ] || kill -KILL $pid
+wait $pid
+equal "... and ends well" $? 0
+
 # 3. At the end of --duration nothing of the command is left: a child in its group, one in a session of
 #    its own, one that was forked twice, one that ignores SIGTERM.
 cat >family.sh <<SH
@@ -235,6 +254,14 @@ wait_for 60 child_ready
 child=$(pgrep -P $pid)
 equal "nohup run: SIGHUP is not waited for by the guardian, ignored by its machine" \
 	"$(disposition $pid SigBlk) $(disposition "$child" SigIgn) $(disposition "$child" SigCgt)" "0 1 0"
+kill -TERM $pid
+wait $pid 2>/dev/null
+(blocking "$INJECT" run machine.ini >blocked.out 2>&1) &
+pid=$!
+wait_for 60 child_ready
+child=$(pgrep -P $pid)
+# The guardian waits for signals that it has blocked; its machine must hear them.
+equal "run started with SIGINT and SIGTERM blocked: its machine hears them" "$(blocked "$child")" 0
 kill -TERM $pid
 wait $pid 2>/dev/null
 "$FAULTLINE" record -o hup.flt 2>hup.err &

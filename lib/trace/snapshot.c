@@ -36,15 +36,17 @@ static int append(struct snapshot *s)
 	return trace_store_append(&s->store, s->frame.bytes, s->frame.size, header->last_ns);
 }
 
-/* What the recorder had let go before: the first such frame tells, the others come after events. */
+static bool is_timed(const struct trace_frame_header *header)
+{
+	return header->type == TRACE_EVENTS || header->type == TRACE_AGGREGATE;
+}
+
 static int take_kept(struct snapshot *s)
 {
 	struct trace_cursor cursor;
 	const __u8 *stored;
 	int found, err;
 
-	if (s->kept.from_ns || s->last_ns)
-		return 0;
 	found = trace_frames_payload(&s->frames, &stored);
 	if (found <= 0)
 		return found;
@@ -55,22 +57,38 @@ static int take_kept(struct snapshot *s)
 	return 0;
 }
 
+/* What the recorder had let go, and what the snapshot leaves out of the rest. */
+static int find_kept(struct snapshot *s, const char *from, __u64 since_ns)
+{
+	const struct trace_frame_header *header = &s->frames.header;
+	int found = 0, err = trace_frames_open(&s->frames, from, false);
+	bool begun = false;
+
+	if (err)
+		return err;
+	while (!err && (found = trace_frames_next(&s->frames)) > 0) {
+		/* The first such frame tells, the others come after events. */
+		if (header->type == TRACE_KEPT && !begun)
+			err = take_kept(s);
+		begun |= is_timed(header);
+		if (!is_timed(header) || header->last_ns >= since_ns)
+			continue;
+		s->kept.from_ns = since_ns;
+		s->kept.events += header->type == TRACE_EVENTS ? header->count : 0;
+	}
+	trace_frames_close(&s->frames);
+	return err ? err : found;
+}
+
 /* The payload as it is, under a header with this recording's numbers. */
 static int copy_frame(struct snapshot *s, __u64 since_ns, __u64 until_ns)
 {
 	struct trace_frame_header header = s->frames.header;
-	bool timed = header.type == TRACE_EVENTS || header.type == TRACE_AGGREGATE;
 	const __u8 *stored;
 	int found;
 
-	if (header.type == TRACE_KEPT)
-		return take_kept(s);
-	if (timed && header.last_ns < since_ns) {
-		s->kept.from_ns = since_ns;
-		s->kept.events += header.type == TRACE_EVENTS ? header.count : 0;
-	}
-	if (header.type == TRACE_INDEX ||
-	    (timed && (header.last_ns < since_ns || header.first_ns >= until_ns)))
+	if (header.type == TRACE_INDEX || header.type == TRACE_KEPT ||
+	    (is_timed(&header) && (header.last_ns < since_ns || header.first_ns >= until_ns)))
 		return 0;
 	found = trace_frames_payload(&s->frames, &stored);
 	if (found <= 0)
@@ -103,18 +121,27 @@ static int put_own(struct snapshot *s, __u8 type, const struct trace_buffer *raw
 	return err ? err : append(s);
 }
 
+/* First of all, as in a recorder's segments: who replays it begins there. */
+static int put_kept(struct snapshot *s)
+{
+	struct trace_buffer raw = {0};
+	int err;
+
+	if (!s->kept.from_ns)
+		return 0;
+	trace_put_kept(&raw, &s->kept);
+	err = put_own(s, TRACE_KEPT, &raw);
+	trace_buffer_free(&raw);
+	return err;
+}
+
 /* A snapshot is complete in itself, so it ends where the copied frames do. */
 static int finish(struct snapshot *s)
 {
 	struct trace_buffer raw = {0};
 	int err = 0;
 
-	if (s->kept.from_ns) {
-		trace_put_kept(&raw, &s->kept);
-		err = put_own(s, TRACE_KEPT, &raw);
-		raw.size = 0;
-	}
-	if (!err && !s->has_end) {
+	if (!s->has_end) {
 		trace_buffer_put_u64(&raw, s->index.last_ns);
 		err = put_own(s, TRACE_END, &raw);
 	}
@@ -129,13 +156,18 @@ int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since
 {
 	struct trace_writer_config config = {.path = to, .overwrite = overwrite};
 	struct snapshot s = {.sequence = 0};
-	int found = 0, err = trace_frames_open(&s.frames, from, false);
+	int found = 0, err = trace_unpacker_open(&s.unpacker);
 
-	if (err)
+	err = err ? err : find_kept(&s, from, since_ns);
+	if (!err)
+		err = trace_frames_open(&s.frames, from, false);
+	if (err) {
+		trace_unpacker_close(&s.unpacker);
 		return err;
-	err = trace_unpacker_open(&s.unpacker);
-	err = err ? err : trace_store_open(&s.store, &config);
+	}
+	err = trace_store_open(&s.store, &config);
 	if (!err) {
+		err = put_kept(&s);
 		while (!err && (found = trace_frames_next(&s.frames)) > 0)
 			err = copy_frame(&s, since_ns, until_ns ? until_ns : UINT64_MAX);
 		err = err ? err : found;

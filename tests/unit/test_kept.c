@@ -345,14 +345,21 @@ static void top_is_of_what_was_kept(void **state)
 	__u64 from_ns;
 
 	(void)state;
-	for (int flight = 0; flight < 2; flight++) {
+	/* A whole recording, a flight recorder's, and what a trigger saved of it. */
+	for (int how = 0; how < 3; how++) {
+		const char *path = how == 2 ? snapshot : recording;
 		char first[UNITS_TEXT], line[256];
+		int flight = how > 0;
 
 		record(EVENT_CPU_FAULT, flight ? KEEP : 0, &kept);
-		from_ns = flight ? read_told(recording).kept.from_ns : START;
+		if (how == 2)
+			assert_int_equal(
+				trace_snapshot(recording, snapshot, true, START + 57 * SECOND, 0),
+				0);
+		from_ns = flight ? read_told(path).kept.from_ns : START;
 		when(from_ns, kept_from);
 		snprintf(gone, sizeof(gone), "Kept is what came after %s.", kept_from);
-		snprintf(line, sizeof(line), "top -b -i %s 1", recording);
+		snprintf(line, sizeof(line), "top -b -i %s 1", path);
 		run = verb_run(line);
 		assert_int_equal(run.status, EXIT_OK);
 		for (char *at = run.out; (at = strchr(at, '\n'));)
@@ -360,7 +367,7 @@ static void top_is_of_what_was_kept(void **state)
 		if ((strstr(run.out, gone) != NULL) != flight)
 			fail_msg("%s says: %s", line, run.out);
 		verb_run_free(&run);
-		snprintf(line, sizeof(line), "top -i %s --csv 1", recording);
+		snprintf(line, sizeof(line), "top -i %s --csv 1", path);
 		run = verb_run(line);
 		assert_int_equal(run.status, EXIT_OK);
 		if ((strstr(run.err, gone) != NULL) != flight)

@@ -217,6 +217,8 @@ bool fault_group_went_on(struct faults *f, struct group *group, const struct eve
 		return false;
 	}
 	f->counts.went_on += group->count;
+	if (e->time_ns >= group->first_ns + f->config.give_up_ns)
+		f->counts.went_on_late += group->count;
 	group->count = 0;
 	return true;
 }

@@ -44,9 +44,10 @@ struct faults_counts {
 	__u64 began;
 	__u64 open;
 	__u64 complete;
-	__u64 unfinished; /* with the next */
-	__u64 given_up;	  /* closed early: too many open at once */
-	__u64 went_on;	  /* unfinished when they were given up, but then stages came */
+	__u64 unfinished;   /* with the next */
+	__u64 given_up;	    /* closed early: too many open at once */
+	__u64 went_on;	    /* unfinished when they were given up, but then stages came */
+	__u64 went_on_late; /* of these: at an age at which we give up, whoever did before */
 	__u64 inconsistent;
 	__u64 overflowed;
 	__u64 discarded;

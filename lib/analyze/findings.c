@@ -159,9 +159,12 @@ static void name_states(const struct session *session, const struct faults_count
 		add(line, ", %llu still open", counts->open);
 	if (counts->unfinished)
 		add(line, ", %llu unfinished", counts->unfinished);
-	if (counts->went_on)
+	if (counts->went_on > counts->went_on_late)
 		add(line, " (%llu went on after that: record with a longer --unfinished)",
-		    counts->went_on);
+		    counts->went_on - counts->went_on_late);
+	if (counts->went_on_late)
+		add(line, " (%llu went on when older than the 120 s for which faults are waited)",
+		    counts->went_on_late);
 	if (counts->inconsistent)
 		add(line, ", %llu inconsistent", counts->inconsistent);
 	if (unknown_probe(session, PROBE_FAULT_OVERFLOW) && counts->discarded)

@@ -419,7 +419,7 @@ static void what_goes_on_after_it_was_given_up_is_counted(void **state)
 		stream = faults_stream(faults);
 		e.kind = EVENT_FAULT_DETECT;
 		stream_events(stream, &e, 1);
-		e.time_ns += 121000000000ull;
+		e.time_ns += way == BY_CAPTURE ? 61000000000ull : 121000000000ull;
 		e.kind = EVENT_FAULT_UNFINISHED;
 		if (way == BY_CAPTURE)
 			stream_events(stream, &e, 1);
@@ -444,6 +444,7 @@ static void what_goes_on_after_it_was_given_up_is_counted(void **state)
 		assert_int_equal(found.count, 1);
 		assert_int_equal(counts.began, 2);
 		assert_int_equal(counts.went_on, 1);
+		assert_int_equal(counts.went_on_late, way == BY_AGE);
 		for (unsigned int k = EVENT_FAULT_DETECT; k <= EVENT_FAULT_RESUME; k++) {
 			e.kind = (__u16)k;
 			e.time_ns += 100;

@@ -25,7 +25,8 @@
 struct lack {
 	const char *name; /* of the reason, as it is said */
 	struct loss_info loss;
-	bool no_end, incomplete, queues, went_on;
+	bool no_end, incomplete, queues;
+	__u64 went_on; /* the age at which a fault that was given up did */
 	bool headless; /* of a fault only that it was dropped is there */
 	bool goes_on;  /* seconds beyond the account of loss */
 };
@@ -41,7 +42,7 @@ static const struct lack lacks[] = {
 	{.name = "counting ran out of counters", .incomplete = true},
 	{.name = "the recording has no end", .no_end = true},
 	{.name = "tables of the analysis were full", .queues = true},
-	{.name = "faults went on after they were given up", .went_on = true},
+	{.name = "faults went on after they were given up", .went_on = 2000},
 };
 #define LACKS (sizeof(lacks) / sizeof(lacks[0]))
 
@@ -64,14 +65,14 @@ static void tell_fault(struct stream stream, __u16 queue, __u64 at)
 	stream_events(stream, &e, 1);
 }
 
-static void tell_given_up(struct stream stream, __u64 at)
+static void tell_given_up(struct stream stream, __u64 at, __u64 went_on)
 {
 	static const __u16 kinds[] = {EVENT_FAULT_DETECT, EVENT_FAULT_UNFINISHED,
 				      EVENT_FAULT_RESUME};
 	struct event e = {.device = 1, .pasid = PASID_NONE, .group = 9, .instance = 2};
 
 	for (size_t i = 0; i < 3; i++) {
-		e.time_ns = at + i * 1000;
+		e.time_ns = at + (__u64[]){0, 1000, went_on}[i];
 		e.kind = kinds[i];
 		stream_events(stream, &e, 1);
 	}
@@ -112,7 +113,7 @@ static void record(const struct lack *lack)
 	if (lack->headless)
 		stream_events(stream, &dropped, 1);
 	if (lack->went_on)
-		tell_given_up(stream, START + SECOND);
+		tell_given_up(stream, START + SECOND, lack->went_on);
 	stream.ops->aggregate(stream.self, &frame);
 	stream.ops->loss(stream.self, &lack->loss);
 	if (lack->goes_on)
@@ -389,6 +390,29 @@ static void every_loss_is_a_reason(void **state)
 	assert_string_equal(floor_text(0, text), "");
 }
 
+/* What a report itself does not wait for no option of the recorder gives back. */
+static void what_does_not_help_is_not_advised(void **state)
+{
+	static const char longer[] = "1 went on after that: record with a longer --unfinished",
+			  late[] = "1 went on when older than the 120 s";
+
+	(void)state;
+	for (int old = 0; old < 2; old++) {
+		const struct lack lack = {.went_on = (old ? 121 : 119) * SECOND};
+		char line[256];
+		struct verb_run run;
+
+		record(&lack);
+		snprintf(line, sizeof(line), "report %s", recording);
+		run = verb_run(line);
+		unwrap(run.out);
+		assert_int_equal(run.status, EXIT_LOSS);
+		assert_int_equal(strstr(run.out, longer) != NULL, !old);
+		assert_int_equal(strstr(run.out, late) != NULL, old);
+		verb_run_free(&run);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +421,7 @@ int main(void)
 		cmocka_unit_test(the_last_bytes_are_missed_by_every_verb),
 		cmocka_unit_test(a_violation_on_floors_is_one),
 		cmocka_unit_test(an_account_says_of_when_it_is),
+		cmocka_unit_test(what_does_not_help_is_not_advised),
 		cmocka_unit_test(a_missing_beginning_may_have_been_lost),
 		cmocka_unit_test(what_is_left_out_is_said_beside_a_table),
 	};

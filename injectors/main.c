@@ -62,7 +62,8 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 		options->seed = argument;
 		break;
 	case OPTION_TRUTH:
-		options->truth = argument;
+		if (destination_name(&options->truth, "--truth", argument, false))
+			argp_error(state, "%s", failure_text());
 		break;
 	case OPTION_SHORT:
 		options->shorten = true;

@@ -188,9 +188,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case 'o':
-		if (!*text)
-			argp_error(state, "--output '': accepted: a file, or - for stdout");
-		o->writer.path = text;
+		if (destination_name(&o->writer.path, "--output", text, true))
+			argp_error(state, "%s", failure_text());
 		return 0;
 	case 'f':
 		o->writer.overwrite = true;

@@ -224,8 +224,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		top->input = argument;
 		return 0;
 	case 'o':
-		top->output = argument;
-		return 0;
+		return destination_name(&top->output, "--output", argument, false);
 	case 'c':
 		asked->slo_file = argument;
 		return 0;

@@ -266,8 +266,7 @@ static int parse_common(int key, const char *text, struct iopf_options *options)
 		options->surprise = true;
 		return 0;
 	case OPTION_TRUTH:
-		options->truth = text;
-		return 0;
+		return destination_name(&options->truth, "--truth", text, false);
 	default:
 		return -ENOENT;
 	}

@@ -2,23 +2,30 @@
 #include "lib/output/destination.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "lib/base/fail.h"
+
+int destination_name(const char **path, const char *option, const char *text, bool standard_output)
+{
+	if (!*text || (!standard_output && !strcmp(text, "-")))
+		return failed(-EINVAL, "%s '%s': accepted: a path%s", option, text,
+			      standard_output ? ", or - for standard output" : "");
+	*path = text;
+	return 0;
+}
 
 int destination_choose(struct destination *destination, enum output_format format, const char *path,
 		       const char *next)
 {
-	const char *name = format == OUTPUT_JSON ? "json" : "csv";
+	const char *option = format == OUTPUT_JSON ? "--json" : "--csv";
 
 	if (destination->format != OUTPUT_TEXT && destination->format != format)
 		return failed(-EINVAL, "--csv and --json exclude each other");
-	if (path && !*path)
-		return failed(-EINVAL, "--%s=: no path behind '='; accepted: --%s=PATH, or --%s",
-			      name, name, name);
 	destination->format = format;
-	destination->path = path;
+	destination->path = NULL;
 	destination->next = path ? NULL : next;
-	return 0;
+	return path ? destination_name(&destination->path, option, path, true) : 0;
 }
 
 const char *destination_hint(const struct destination *destination, const char *word)

@@ -15,6 +15,12 @@ struct destination {
 };
 
 /*
+ * The path that an option like --output names, in `path`. -EINVAL if it is empty, or "-" where standard
+ * output is not meant.
+ */
+int destination_name(const char **path, const char *option, const char *text, bool standard_output);
+
+/*
  * Takes one of the two options with the path behind its '=', or NULL. `next`: the following word of the
  * command line, NULL if there is none. -EINVAL if the other option was given, too.
  */

@@ -130,7 +130,8 @@ static const struct option_row rows[] = {
 	{"machine", "request_queue_entries", OPTION_COUNT, MACHINE(config.request_queue_entries), 2,
 	 65536, "1024", .meaning = "size of the page request queue", .power_of_two = true},
 	{"machine", "event_queue_entries", OPTION_COUNT, MACHINE(config.event_queue_entries), 2,
-	 65536, "256", .meaning = "size of the event message queue", .power_of_two = true},
+	 65536, "256", .meaning = "size of the event message queue", .power_of_two = true,
+	 .needs = {{"device.lookup", "pa-bitmap"}}},
 	{"machine", "handler_backlog", OPTION_COUNT, MACHINE(config.handler_backlog), 1, 512, "8",
 	 .meaning = "page request groups at a device's msi_cpu before another CPU "
 		    "of the tenant is chosen",
@@ -282,7 +283,8 @@ static const struct option_row rows[] = {
 	 .meaning = "what is done to the machine"},
 	{"inject", "device", OPTION_TEXT, INJECT(device), .otherwise = "*",
 	 .meaning = "devices it is done to, each on its own: a [device]'s name or a pattern over "
-		    "TENANT/DEVICE"},
+		    "TENANT/DEVICE",
+	 .needs = {{"action", ARMED}}},
 	{"inject", "enabled", OPTION_BOOL, INJECT(enabled), .otherwise = "yes",
 	 .meaning = "no: the section is checked and left out, as for a baseline"},
 	{"inject", "start", OPTION_TIME, INJECT(start_ns), 0, 24 * HOUR, "0",

@@ -80,6 +80,7 @@ job ':2: policy=belady: accepted: lru, lfu, random, fifo' '[context]\npolicy = b
 job ':2: zipf=50: has no effect with order=rr; accepted: with order=zipf' '[trace]\nzipf = 50\n'
 job ':2: tables=yes: has no effect with mode=as-released; accepted: with mode=nested' '[walk]\ntables = yes\n'
 job ':2: pages=3: has no effect with entries=0; accepted: with entries above 0' '[prefetch]\npages = 3\n'
+job ':2: fault=50us: has no effect with more.faults_per_million=0; accepted: with more.faults_per_million above 0' '[latency]\nfault = 50us\n'
 job ':4: zipf=50: has no effect with order=rr; accepted: with order=zipf' \
 	'[sweep]\nx = trace.order: rr, rand\n[trace]\nzipf = 50\n'
 check "a preset's keys are nobody's" "$FAULTLINE" sim --preset table2-literal --set walk.mode=24 --set trace.packets=20 --tenants 2
@@ -299,8 +300,8 @@ wrong = 0
 
 def needed(section, needs):  # "phase above 0 and order=zipf": options that make the key one with an effect
     for need in needs.split(" and ") if needs else []:
-        key, value = re.match(r"(\w+)(?:=(\S+)| above 0)$", need).groups()
-        yield from ("--set", f"{section}.{key}={value or 8}")
+        key, value = re.match(r"([\w.]+)(?:=(\S+)| above 0)$", need).groups()
+        yield from ("--set", f"{key if '.' in key else f'{section}.{key}'}={value or 8}")
 
 def run(section, key, value, accepted=None, needs=""):
     global wrong

@@ -319,17 +319,18 @@ static int idle_in(const char *content, const char *set)
 /* Every key of every action: the list of those that do something is in the documentation, and here. */
 static void an_action_takes_its_own_keys_only(void **state)
 {
-	static const char every[] = " action device enabled start duration ";
+	static const char every[] = " action enabled start duration ";
 	static const struct {
 		const char *action, *keys;
 	} actions[] = {
-		{"evict", " probability interval times seed what kind pages rate burst arrival "},
-		{"delay", " probability interval times seed stage delay distribution "},
+		{"evict",
+		 " device probability interval times seed what kind pages rate burst arrival "},
+		{"delay", " device probability interval times seed stage delay distribution "},
 		{"cpu_hog", " threads load cpus "},
-		{"response_lost", " probability interval times seed "},
-		{"response_failure", " probability interval times seed "},
-		{"overflow", " probability interval times seed "},
-		{"duplicate", " probability interval times seed "},
+		{"response_lost", " device probability interval times seed "},
+		{"response_failure", " device probability interval times seed "},
+		{"overflow", " device probability interval times seed "},
+		{"duplicate", " device probability interval times seed "},
 	};
 	size_t keys = 0;
 

@@ -152,7 +152,8 @@ static const struct option_row rows[] = {
 	{"latency", "walk_hit", OPTION_TIME, FIELD(walk_hit_ns), 0, SECOND, "5ns",
 	 .meaning = "IOTLB or walk caches answer without a read"},
 	{"latency", "fault", OPTION_TIME, FIELD(fault_ns), 0, SECOND, "10us",
-	 .meaning = "from a page request to its response"},
+	 .meaning = "from a page request to its response",
+	 .needs = {{"more.faults_per_million", NULL}}},
 
 	{"walk", "mode", OPTION_CHOICE, FIELD(walk), .otherwise = "as-released", .choices = walks,
 	 .meaning = "reads of a walk: as the authors' simulator counts them, in two dimensions, 24 "

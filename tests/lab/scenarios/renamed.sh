@@ -55,8 +55,15 @@ check() {
 	fi
 }
 
-# Without the probes all is marked as with those that are silent.
+# Without the probes all is marked as with those that are silent. What they would have told is said, be it that
+# one was left out or that it found no place.
 check_off() {
+	local probe
+	equal "mm_swap found no place" "$(is_silent mm_swap)" off
+	faultline report "$recording" | tr '\n' ' ' >report.off
+	for probe in mm_fault mm_swap; do
+		check_that "report says what is not known without $probe" grep -q "Probe $probe is off: " report.off
+	done
 	marks >marks.off
 	equal "mm_fault is left out" "$(is_silent mm_fault)" "not asked"
 	equal "rows of stages and their marks" "$(wc -l <marks.off)" "$(wc -l <marks.silent)"
@@ -106,7 +113,7 @@ guest() {
 	record_start && workload && record_stop && tables "$recording" && check
 	watch
 	silent=
-	record_options=$off
+	record_options="$off --attach mm_swap=no_such_function"
 	other=off
 	record_start && workload && record_stop && tables "$recording" && check_off
 	teardown

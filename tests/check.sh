@@ -23,17 +23,29 @@ execute() {
 	mv "$logs/$name.status.new" "$logs/$name.status"
 }
 
-# tell NAME: a suite's last "N passed, N failed, N skipped" line counts; a suite that prints none, has checked
-# nothing, is ended or exits nonzero with no failure counted is itself one failure. What a suite tried again
-# is told.
+printed() { grep -cE "$1" "$logs/$2.log"; }
+greatest() { printf '%s\n' "$@" | sort -n | tail -n 1; }
+
+# own_name NAME: what a suite calls itself, of whatever build: its script's name.
+own_name() {
+	local word
+	for word in ${command[$1]}; do
+		[[ $word == *.sh || $word == *.py ]] && basename "${word%.*}" && return
+	done
+}
+
+# tell NAME: a suite's last line, "N passed, N failed, N skipped" (behind its own name, not that of what it
+# ran), counts; a suite that ends otherwise, has checked nothing, is ended or exits nonzero with no failure
+# counted is itself one failure, and so is what it printed as failed or counted as skipped without having
+# done the other. What a suite tried again is told.
 tell() {
-	local name=$1 status seconds cpu line
+	local name=$1 status seconds cpu p=0 f=1 s=0 r=0
+	local sum='([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?(, ([0-9]+) retried)?'
 	read -r status seconds cpu <"$logs/$name.status"
-	line=$(grep -E '[0-9]+ passed, [0-9]+ failed' "$logs/$name.log" | tail -n 1)
-	if [[ $line =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?(,\ ([0-9]+)\ retried)? ]]; then
-		local p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0} r=${BASH_REMATCH[6]:-0}
-	else
-		local p=0 f=1 s=0 r=0
+	if [[ $(tail -n 1 "$logs/$name.log") =~ ^($(own_name "$name"): )?$sum$ ]]; then
+		p=${BASH_REMATCH[2]} f=${BASH_REMATCH[3]} s=${BASH_REMATCH[5]:-0} r=${BASH_REMATCH[7]:-0}
+		f=$(greatest "$f" "$(printed '^not ok' "$name")")
+		[ "$s" -gt "$(printed '^skip - ' "$name")" ] && f=$((f + 1))
 	fi
 	[ "$f" -eq 0 ] && { [ "$status" -ne 0 ] || [ $((p + s)) -eq 0 ]; } && f=1
 	sum_passed=$((sum_passed + p)) sum_failed=$((sum_failed + f)) sum_skipped=$((sum_skipped + s))

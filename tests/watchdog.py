@@ -179,9 +179,9 @@ def run(options):
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     try:
         return watched(options)
-    except SystemExit:
+    finally:
         kill_all()
-        raise
+        tell_used(options.told)
 
 
 def start(command):
@@ -212,7 +212,6 @@ def watched(options):
         signal.sigtimedwait({signal.SIGCHLD}, max(next_look - time.monotonic(), 0.01))
         ended = reap()
         if child in ended:
-            tell_used(options.told)
             return ended[child] if ended[child] >= 0 else 128 - ended[child]
         if time.monotonic() < next_look:
             continue
@@ -222,8 +221,6 @@ def watched(options):
         if wrong:
             names = "; ".join(f"{one.pid} {command_of(one.pid)}" for one in mine)
             print(f"watchdog: ended: {wrong}; there were: {names}", file=sys.stderr, flush=True)
-            kill_all()
-            tell_used(options.told)
             return ENDED
         next_look = time.monotonic() + options.every
 

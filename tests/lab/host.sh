@@ -134,7 +134,7 @@ whole() {
 	if ! declare -F guest >/dev/null; then
 		if [ -e recordings ]; then check_recorded; else not_ok "something was recorded"; fi
 	fi
-	if declare -F host >/dev/null; then host; fi
+	if declare -F host >/dev/null; then host || failed=$((failed + 1)); fi
 }
 
 to_the_end

@@ -22,6 +22,7 @@ TROUBLE = re.compile(
     r"|possible (recursive|circular|irq lock)|lockdep|inconsistent lock|suspicious RCU|sleeping function"
     r"|scheduling while atomic|refcount_t|list_(add|del) corruption|UBSAN|KASAN|KFENCE|DEBUG_LOCKS"
     r"|Bad page|bad: scheduling|Out of memory|invoked oom-killer|segfault at|trap (invalid|divide)")
+CHECKED = re.compile(r"^(ok|skip) - ", re.M)
 COUNTED = re.compile(r"^counted (\d+) (\d+) (\d+)$", re.M)  # the last words of a scenario, in the guest and here
 AGAIN_MAX = 8  # scenarios that may run a second time: more of them are no accident
 
@@ -235,9 +236,12 @@ class Runner:
             for line in run.stdout.splitlines():
                 self.report.line(where, line)
             # Whatever leaves before it has counted may do so before a check that fails.
-            if not COUNTED.search(run.stdout) and "not ok - " not in run.stdout:
+            failures = "not ok - " in run.stdout
+            if not failures and (not COUNTED.search(run.stdout) or run.returncode or "Traceback" in run.stderr):
                 self.report.not_ok(f"{where}: its checks on the host run to their end", f"exit {run.returncode}")
-            if run.returncode:
+            elif not failures and not CHECKED.search(run.stdout):
+                self.report.not_ok(f"{where}: something is checked on the host", "nothing was")
+            if run.returncode or "Traceback" in run.stderr:
                 self.tail("host", run.stderr)
 
     def run(self, boots, jobs):

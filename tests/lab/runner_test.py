@@ -102,6 +102,10 @@ def main():
         said, ran, counts = run({"a": ["ok"]}, [["a"]], once=True, host=f"host() {{ {leaves}; not_ok it; }}\n")
         equal(f"a part on the host that leaves before its checks ({leaves}) fails", (failures(said), counts[1]), (["a"], 1))
         equal("and why", said.count("its checks on the host run to their end: exit"), 1)
+    for does, why in (("echo 'Traceback (most recent call last):' >&2; ok it", "run to their end: exit 0"),
+                      ("ok it; false", "run to their end: exit 1"), (":", "something is checked on the host: nothing was")):
+        said, ran, counts = run({"a": ["ok"]}, [["a"]], once=True, host=f"host() {{ {does}; }}\n")
+        equal(f"one that does no more than '{does}' fails, and why", (failures(said), said.count(why)), (["a"], 1))
     print(f"{results['passed']} passed, {results['failed']} failed, 0 skipped")
     return 1 if results["failed"] else 0
 

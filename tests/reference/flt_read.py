@@ -19,6 +19,7 @@ TICK = [8, 8]
 ROW = [8, 4, 4, 2, 2, 1, 1, 8, 8, 8, 8, 4, 4]
 BIN = [4, 4]
 PAGE = [8, 4, 4, 4, 4]
+HOST_START = 7  # of a host's fields
 RECORDS = {  # t: text, I: u32, i: s32, Q: u64
     1: ("host", "tttttIIQtt"),
     2: ("clock", "QQ"),

@@ -33,7 +33,7 @@ def main():
     recorded = {}
     for name, fields in flt_read.read(path):
         if name == "host":
-            begin = fields[-1]
+            begin = fields[flt_read.HOST_START]
         elif name == "end":
             end = fields[0]
         elif name == "event" and fields[KIND] == CPU_FAULT and fields[PID] == pid:

@@ -163,6 +163,23 @@ sum/tests/check.sh truth top >sum.out
 equal "a suite that fails without a failure fails the sum" $? 1
 check "what was retried is told" grep -q '^    retried - this: it was late' sum.out
 equal "and counted" "$(tail -n 1 sum.out)" "7 passed, 1 failed, 0 skipped, 1 retried"
+# planted TEXT: what becomes of a suite that does this.
+planted() {
+	printf '#!/bin/bash\n%s\n' "$1" >sum/tests/e2e/top.sh
+	sum/tests/check.sh top >sum.out
+	tail -n 1 sum.out
+}
+equal "the sum of what a suite ran is not its own" "$(planted 'echo "inner: 3 passed, 0 failed, 0 skipped"')" \
+	"0 passed, 1 failed, 0 skipped, 0 retried"
+equal "nor is a sum that more follows" "$(planted 'echo "top: 3 passed, 0 failed, 0 skipped"; echo more')" \
+	"0 passed, 1 failed, 0 skipped, 0 retried"
+equal "a failure that was not counted counts" \
+	"$(planted '(echo "not ok - lost"; echo "not ok - twice") | cat; echo "top: 3 passed, 0 failed, 0 skipped"')" \
+	"3 passed, 2 failed, 0 skipped, 0 retried"
+equal "a skip that nobody saw is a failure" "$(planted 'echo "top: 3 passed, 0 failed, 7 skipped"')" \
+	"3 passed, 1 failed, 7 skipped, 0 retried"
+planted "setsid sleep 86405.$$ & echo 'top: 1 passed, 0 failed, 0 skipped'" >/dev/null
+check "what a suite leaves behind ends with it" bash -c "! pgrep -f 'sleep 86405\.$$'"
 sum/tests/check.sh perf >sum.out
 equal "a suite that checked nothing fails the sum" "$?, $(tail -n 1 sum.out)" "1, 0 passed, 1 failed, 0 skipped, 0 retried"
 finish

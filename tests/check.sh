@@ -94,7 +94,7 @@ work() {
 		[ -n "${command[$name]:-}" ] && mkdir "$claims/$name" 2>/dev/null || continue
 		case $name in
 		build) ;;
-		*-asan | unit | fuzz | mutations | style | check-self) await "$logs/build.status" ;;
+		*-asan | unit | fuzz | hostile | mutations | style | check-self) await "$logs/build.status" ;;
 		*) await "$logs/programs.built" "$logs/build.status" ;;
 		esac
 		eval "words=(${command[$name]})"
@@ -138,6 +138,7 @@ for script in tests/e2e/*.sh; do
 	name=$(basename "$script" .sh)
 	is_among "$name" lib "${last[@]}" || end_to_end "$name"
 done
+add hostile        tests/suites/hostile.sh
 add lab-self       tests/lab/self-test.sh
 add lab-runner     /usr/bin/python3 tests/lab/runner_test.py
 add lab            nice -n 10 tests/lab/lab.py run

@@ -172,7 +172,7 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 injectors/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
 	install -m 644 tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/sim
-	install -m 644 dashboards/*.gp dashboards/sim.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
+	install -m 644 dashboards/*.gp dashboards/*.py $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 
 clean: ## remove everything built

@@ -2,10 +2,12 @@
 # How full the pending translation buffer is over virtual time: a panel for each combination of the
 # sweep's dimensions but the last, a line for each value of that, or eight of them. Time is logarithmic: filling caches
 # takes microseconds, the run a thousand times as long.
-# data: blocks (combination by combination, value by value) of: us, translations in flight
-load here . "/style.gp"
-heading = "Pending translations over time" . by . " (model)"
-load here . "/panels.gp"
+# ptb: blocks (combination by combination, value by value) of: us, translations in flight
+load "style.gp"
+heading = "Pending translations over time" . content("by") . " (model)"
+titles = content("titles")
+names = content("names")
+load "panels.gp"
 set logscale x
 step = (places + 7) / 8
 set yrange [0:*]
@@ -15,8 +17,8 @@ do for [i = 0:panels - 1] {
 	set xlabel is_bottom(i) ? "virtual time, logarithmic" : ""
 	set ylabel is_left(i) ? "translations in flight" : ""
 	eval "set xtics (" . (columns > 2 ? few_times : times) . ")"
-	if (i == 0) { set key at screen 0.99,top right top vertical title last }
-	plot for [j = (places - 1) % step:places - 1:step] data index (i * places + j) using 1:2 with fsteps \
+	if (i == 0) { set key at screen 0.99,top right top vertical title content("last") }
+	plot for [j = (places - 1) % step:places - 1:step] "ptb" index (i * places + j) using 1:2 with fsteps \
 	     linetype (j / step + 1) linewidth 1.5 title word(names, j + 1)
 	unset key
 	unset label 1

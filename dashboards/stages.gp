@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # Where the time of a fault goes. Left: the mean fault of each device, stage on stage (means add up,
 # percentiles do not), with the whole fault's p50 and p99. Right: p50 and p99 of each stage.
-# data.devices: device, faults, p50, p99, mean of the seven stages (us); `scale` and `unit` make the
+# stages.devices: device, faults, p50, p99, mean of the seven stages (us); `scale` and "unit" make the
 # linear axis readable.
-# data.stages:  stage, p50, p99, max (us), all devices together
-load here . "/style.gp"
-devices = data . ".devices"
-stages = data . ".stages"
+# stages.stages:  stage, p50, p99, max (us), all devices together
+load "style.gp"
+devices = "stages.devices"
+stages = "stages.stages"
 set multiplot layout 1,2 title "I/O page faults: where the time goes" font "sans,13"
 
 set style data histograms
@@ -14,7 +14,7 @@ set style histogram rowstacked
 set style fill solid 0.9 border rgb "white"
 set boxwidth 0.7
 set title "mean fault of each device, by stage"
-set ylabel "time (" . unit . ")"
+set ylabel "time (" . content("unit") . ")"
 set yrange [0:*]
 set xtics rotate by -30
 set key outside below horizontal

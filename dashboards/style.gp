@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# What all plots share. Variables `data` (prepared by plot.sh) and `out` come from the command line.
+# What all plots share. gnuplot runs in the folder that plot.py has made: these files, the data beside them,
+# and a file for each text. Variables from the command line are numbers.
+content(name) = system("cat text." . name)
 set terminal pngcairo size 1000,600 font "sans,11" background rgb "white" linewidth 1.4
-set output out
+set output "plot.png"
 set border 3 linecolor rgb "#444444"
 set tics nomirror textcolor rgb "#222222"
 set grid ytics linecolor rgb "#dddddd" linetype 1 linewidth 0.6

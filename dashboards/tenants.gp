@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # How unlike tenants fare: the share of them that get at most a bandwidth, and that wait at most a time for
 # a translation. A line for each combination of the sweep's dimensions but the last.
-# data.bandwidth, data.mean, data.p99: blocks (one a combination) of: `unit` or us in order, percent
-load here . "/style.gp"
+# tenants.bandwidth, .mean, .p99: blocks (one a combination) of: "unit" or us in order, percent
+load "style.gp"
 panels = 2
-heading = "Tenants" . at . " (model)"
-load here . "/panels.gp"
+heading = "Tenants" . content("at") . " (model)"
+titles = content("titles")
+load "panels.gp"
 set yrange [0:100]
 set grid xtics
 set xrange [0:*]
-set xlabel "bandwidth (" . unit . ")"
+set xlabel "bandwidth (" . content("unit") . ")"
 set ylabel "tenants with at most that (%)"
 set title "bandwidth"
-set key at screen 0.99,top right top vertical title others
-plot for [i = 0:lines - 1] data . ".bandwidth" index i using 1:2 with steps linetype (i + 1) linewidth 2 \
+set key at screen 0.99,top right top vertical title content("others")
+plot for [i = 0:lines - 1] "tenants.bandwidth" index i using 1:2 with steps linetype (i + 1) linewidth 2 \
      title word(titles, i + 1)
 unset key
 unset label 1
@@ -23,6 +24,6 @@ set ylabel ""
 set logscale x
 set xrange [*:*]
 eval "set xtics (" . times . ")"
-plot for [i = 0:lines - 1] data . ".mean" index i using 1:2 with steps linetype (i + 1) linewidth 2, \
-     for [i = 0:lines - 1] data . ".p99" index i using 1:2 with steps linetype (i + 1) linewidth 2 dashtype 3
+plot for [i = 0:lines - 1] "tenants.mean" index i using 1:2 with steps linetype (i + 1) linewidth 2, \
+     for [i = 0:lines - 1] "tenants.p99" index i using 1:2 with steps linetype (i + 1) linewidth 2 dashtype 3
 unset multiplot

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline-inject: emulated machines and the faults that a job file gives them. */
-#include <argp.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,6 +8,8 @@
 
 #include "injectors/emu/registry.h"
 #include "injectors/job/campaign.h"
+#include "lib/base/printable.h"
+#include "lib/base/usage.h"
 #include "lib/job/options.h"
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
@@ -63,7 +64,7 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_TRUTH:
 		if (destination_name(&options->truth, "--truth", argument, false))
-			argp_error(state, "%s", failure_text());
+			usage_error(state, "%s", failure_text());
 		break;
 	case OPTION_SHORT:
 		options->shorten = true;
@@ -73,28 +74,28 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_SET:
 		if (options->set_count == CAMPAIGN_SETS)
-			argp_error(state, "--set: accepted: at most %d times", CAMPAIGN_SETS);
+			usage_error(state, "--set: accepted: at most %d times", CAMPAIGN_SETS);
 		options->sets[options->set_count++] = argument;
 		break;
 	case ARGP_KEY_ARG:
 		if (options->job)
-			argp_error(state, "%s: accepted: one job file%s", argument,
-				   destination_hint(&options->results.to, argument));
+			usage_error(state, "%s: accepted: one job file%s", argument,
+				    destination_hint(&options->results.to, argument));
 		options->job = argument;
 		break;
 	case ARGP_KEY_END:
 		if (!options->job)
-			argp_error(state, "no job file; `faultline-inject list` names the shipped "
-					  "ones");
+			usage_error(state, "no job file; `faultline-inject list` names the shipped "
+					   "ones");
 		if (arguments->dry_run)
 			results_refuse_dry_run(&options->results, state);
 		if (arguments->dry_run && options->truth)
-			argp_error(state, "--truth: accepted: without --dry-run, in which nothing "
-					  "happens");
+			usage_error(state, "--truth: accepted: without --dry-run, in which nothing "
+					   "happens");
 		if (options->truth && options->results.to.path &&
 		    !strcmp(options->truth, options->results.to.path))
-			argp_error(state, "--truth %s: the results are to be there",
-				   options->truth);
+			usage_error(state, "--truth %s: the results are to be there",
+				    options->truth);
 		break;
 	default:
 		return results_parse(key, argument, state, &options->results);
@@ -113,7 +114,7 @@ static int load_and_run(const struct run_arguments *arguments)
 		err = campaign_print(&campaign, stdout);
 		code = err ? campaign_report_failure(err) : EXIT_OK;
 	} else if (arguments->check_only) {
-		printf("%s: %zu point%s, nothing wrong\n", campaign.text->path,
+		printf("%s: %zu point%s, nothing wrong\n", printable_of(campaign.text->path).text,
 		       campaign.sweep.points, campaign.sweep.points == 1 ? "" : "s");
 		code = EXIT_OK;
 	} else {
@@ -141,7 +142,7 @@ static int verb_run(int argc, char **argv)
 		NULL};
 	struct run_arguments arguments = {.options.results.growing = true};
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
 	return load_and_run(&arguments);
 }
 
@@ -160,7 +161,7 @@ static int verb_check(int argc, char **argv)
 					 NULL};
 	struct run_arguments arguments = {.check_only = true, .options.both_grids = true};
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
 	return load_and_run(&arguments);
 }
 
@@ -182,13 +183,13 @@ static error_t parse_help(int key, char *argument, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (arguments->key)
-			argp_error(state, "%s: accepted: one KEY", argument);
+			usage_error(state, "%s: accepted: one KEY", argument);
 		arguments->key = argument;
 		break;
 	case ARGP_KEY_END:
 		if (arguments->key && arguments->markdown)
-			argp_error(state, "%s: accepted: without --markdown, which explains all",
-				   arguments->key);
+			usage_error(state, "%s: accepted: without --markdown, which explains all",
+				    arguments->key);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -218,7 +219,7 @@ static int verb_help(int argc, char **argv)
 	struct help_arguments arguments = {0};
 	int err = 0;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
 	if (arguments.markdown)
 		options_markdown(&job_options, stdout);
 	else
@@ -256,7 +257,7 @@ static error_t parse_bare(int key, char *argument, struct argp_state *state)
 		((struct journal_options *)state->input)->dry_run = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: accepted: no arguments", argument);
+		usage_error(state, "%s: accepted: no arguments", argument);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -280,7 +281,7 @@ static int verb_list(int argc, char **argv)
 					 NULL};
 	int err;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, NULL);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, NULL);
 	err = shelf_list(&campaign_shelf, print_job, NULL);
 	return err ? campaign_report_failure(err) : EXIT_OK;
 }
@@ -308,7 +309,7 @@ static int verb_recover(int argc, char **argv)
 	struct journal_recovery recovery;
 	int removed, err;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &options);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &options);
 	err = journal_recover(&options, &recovery);
 	if (err)
 		return campaign_report_failure(err);
@@ -369,7 +370,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (verb[0] == '-' && argc > 2) {
-		fprintf(stderr, "faultline: %s: accepted: %s alone\n", argv[2], verb);
+		fprintf(stderr, "faultline: %s: accepted: %s alone\n", printable_of(argv[2]).text,
+			printable_of(verb).text);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(verb, "--help") || !strcmp(verb, "-h")) {
@@ -393,6 +395,6 @@ int main(int argc, char **argv)
 		return code;
 	}
 	fprintf(stderr, "faultline: %s: no such verb; `faultline-inject --help` lists them\n",
-		verb);
+		printable_of(verb).text);
 	return EXIT_USAGE;
 }

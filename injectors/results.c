@@ -16,7 +16,7 @@ error_t results_parse(int key, char *argument, struct argp_state *state,
 	case RESULTS_JSON:
 		if (destination_choose(&options->to, key == RESULTS_CSV ? OUTPUT_CSV : OUTPUT_JSON,
 				       argument, next))
-			argp_error(state, "%s", failure_text());
+			usage_error(state, "%s", failure_text());
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -26,8 +26,8 @@ error_t results_parse(int key, char *argument, struct argp_state *state,
 void results_refuse_dry_run(const struct results_options *options, struct argp_state *state)
 {
 	if (options->to.format != OUTPUT_TEXT)
-		argp_error(state, "--%s: accepted: without --dry-run, which has no results",
-			   options->to.format == OUTPUT_JSON ? "json" : "csv");
+		usage_error(state, "--%s: accepted: without --dry-run, which has no results",
+			    options->to.format == OUTPUT_JSON ? "json" : "csv");
 }
 
 int results_open(struct writer **writer, const struct results_options *options, const char *table)

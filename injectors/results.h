@@ -10,9 +10,9 @@
 #ifndef FAULTLINE_RESULTS_H
 #define FAULTLINE_RESULTS_H
 
-#include <argp.h>
 #include <stdbool.h>
 
+#include "lib/base/usage.h"
 #include "lib/output/destination.h"
 
 struct results_options {

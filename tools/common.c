@@ -11,6 +11,7 @@
 #include "lib/analyze/floor.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/clock.h"
+#include "lib/base/printable.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
 
@@ -52,7 +53,7 @@ static error_t parse_output(int key, char *argument, struct argp_state *state)
 		if (destination_choose(&options->to, key == KEY_CSV ? OUTPUT_CSV : OUTPUT_JSON,
 				       argument,
 				       state->next < state->argc ? state->argv[state->next] : NULL))
-			argp_error(state, "%s", failure_text());
+			usage_error(state, "%s", failure_text());
 		return 0;
 	case KEY_TABLE:
 		options->table = argument;
@@ -142,18 +143,18 @@ int common_parse(const struct argp *argp, unsigned int flags, int argc, char **a
 	const struct argp all = {help_options, parse_help, NULL, NULL, verb, NULL, NULL};
 
 	argp_err_exit_status = EXIT_USAGE;
-	return argp_parse(&all, argc, argv, flags | ARGP_NO_HELP, NULL, input);
+	return usage_parse(&all, argc, argv, flags | ARGP_NO_HELP, input);
 }
 
 void common_option_failed(const struct argp_state *state, const char *option)
 {
-	argp_error(state, "%s: %s", option, failure_text());
+	usage_error(state, "%s: %s", option, failure_text());
 }
 
 void common_check_emulator(const char *path, const struct argp_state *state)
 {
 	if (path && access(path, R_OK))
-		argp_error(state, "--emulator '%s': %s", path, strerror(errno));
+		usage_error(state, "--emulator '%s': %s", path, strerror(errno));
 }
 
 int common_failed(int err)
@@ -275,7 +276,7 @@ int common_open_recording(const char *path, const struct window_options *window,
 void common_aside(const struct output_options *output, const char *sentence)
 {
 	if (output->to.format != OUTPUT_TEXT && *sentence)
-		fprintf(stderr, "faultline: %s\n", sentence);
+		fprintf(stderr, "faultline: %s\n", printable_of(sentence).text);
 }
 
 void common_unknown(const struct output_options *output, const struct session *session)

@@ -7,11 +7,10 @@
 #ifndef FAULTLINE_TOOLS_COMMON_H
 #define FAULTLINE_TOOLS_COMMON_H
 
-#include <argp.h>
-
 #include "lib/analyze/period.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
+#include "lib/base/usage.h"
 #include "lib/output/destination.h"
 #include "lib/output/table.h"
 #include "lib/trace/trace.h"

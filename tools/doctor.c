@@ -62,8 +62,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_ATTACH:
 		if (doctor->capture.moved_count == CAPTURE_FILTERS)
-			argp_error(state, "--attach %s: at most %d of them", argument,
-				   CAPTURE_FILTERS);
+			usage_error(state, "--attach %s: at most %d of them", argument,
+				    CAPTURE_FILTERS);
 		doctor->capture.moved[doctor->capture.moved_count++] = argument;
 		return 0;
 	case 'v':
@@ -71,20 +71,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (doctor->recording)
-			argp_error(state, "'%s': one recording at a time%s", argument,
-				   destination_hint(&doctor->output.to, argument));
+			usage_error(state, "'%s': one recording at a time%s", argument,
+				    destination_hint(&doctor->output.to, argument));
 		doctor->recording = argument;
 		return 0;
 	case ARGP_KEY_END:
 		if (doctor->recording && doctor->watch_ns)
-			argp_error(state, "--watch watches this host: it takes no recording");
+			usage_error(state, "--watch watches this host: it takes no recording");
 		if (doctor->capture.moved_count && !doctor->watch_ns)
-			argp_error(state, "--attach %s: accepted: with --watch",
-				   doctor->capture.moved[0]);
+			usage_error(state, "--attach %s: accepted: with --watch",
+				    doctor->capture.moved[0]);
 		if (doctor->recording && doctor->capture.emulator)
-			argp_error(state,
-				   "--emulator %s: accepted: of this host, not with a recording",
-				   doctor->capture.emulator);
+			usage_error(state,
+				    "--emulator %s: accepted: of this host, not with a recording",
+				    doctor->capture.emulator);
 		common_check_emulator(doctor->capture.emulator, state);
 		return 0;
 	default:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/printable.h"
 #include "lib/base/signals.h"
 #include "tools/verbs.h"
 
@@ -72,7 +73,7 @@ int main(int argc, char **argv)
 	if (argc > 2 && (argv[1][0] == '-' || !strcmp(argv[1], "help"))) {
 		fprintf(stderr,
 			"faultline: %s: accepted: `faultline %s` alone, or `faultline help VERB`\n",
-			argv[argc - 1], argv[1]);
+			printable_of(argv[argc - 1]).text, printable_of(argv[1]).text);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
@@ -86,6 +87,7 @@ int main(int argc, char **argv)
 	verb = find(argv[1]);
 	if (verb)
 		return run(verb, argc - 1, argv + 1);
-	fprintf(stderr, "faultline: %s: no such verb; `faultline help` lists them\n", argv[1]);
+	fprintf(stderr, "faultline: %s: no such verb; `faultline help` lists them\n",
+		printable_of(argv[1]).text);
 	return EXIT_USAGE;
 }

@@ -35,10 +35,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			common_option_failed(state, "--threshold");
 		if (!*threshold || *threshold % AGGREGATE_WINDOW_NS ||
 		    *threshold > 1000000 * AGGREGATE_WINDOW_NS)
-			argp_error(state,
-				   "--threshold: '%s': accepted: whole seconds, 1s to "
-				   "1000000s, as accesses are counted by the second",
-				   argument);
+			usage_error(state,
+				    "--threshold: '%s': accepted: whole seconds, 1s to "
+				    "1000000s, as accesses are counted by the second",
+				    argument);
 		return 0;
 	default:
 		return offline_argument(&verb->offline, key, argument, state);

@@ -12,6 +12,7 @@
 #include "lib/analyze/left_out.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/unknown.h"
+#include "lib/base/printable.h"
 
 const struct argp_child offline_children[] = {
 	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
@@ -25,12 +26,12 @@ error_t offline_argument(struct offline *offline, int key, char *argument, struc
 		return 0;
 	case ARGP_KEY_ARG:
 		if (offline->path)
-			argp_error(state, "'%s': one recording at a time%s", argument,
-				   destination_hint(&offline->output.to, argument));
+			usage_error(state, "'%s': one recording at a time%s", argument,
+				    destination_hint(&offline->output.to, argument));
 		offline->path = argument;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which recording? Give a .flt file, or - for standard input");
+		usage_error(state, "which recording? Give a .flt file, or - for standard input");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -56,7 +57,7 @@ int offline_open(struct offline *o, const struct analysis_config *config, const 
 int offline_read(struct offline *o)
 {
 	const struct trace_read_config reading = {.path = o->path};
-	char what[128];
+	char what[sizeof(struct printable) + 16];
 	struct progress progress = {.what = what, .total = o->summary.events};
 	struct stream_fan fan = {
 		.sinks = {common_clock(o->writer), common_progress(&progress),
@@ -65,7 +66,7 @@ int offline_read(struct offline *o)
 	};
 	int err;
 
-	snprintf(what, sizeof(what), "reading %s", o->path);
+	snprintf(what, sizeof(what), "reading %s", printable_of(o->path).text);
 	err = trace_read(&reading, stream_fan(&fan));
 	common_progress_end(&progress);
 	/* Where standard input is none, that could not be seen before. */

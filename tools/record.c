@@ -15,6 +15,7 @@
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
+#include "lib/base/printable.h"
 #include "lib/base/signals.h"
 #include "lib/base/units.h"
 #include "lib/base/user.h"
@@ -71,7 +72,8 @@ static int note_probe(void *self, const struct probe_info *probe)
 	    !strcmp(probe->reason, r->reason))
 		return 0;
 	snprintf(r->reason, sizeof(r->reason), "%s", probe->reason);
-	fprintf(stderr, "faultline: %s and others are off: %s\n", probe->name, probe->reason);
+	fprintf(stderr, "faultline: %s and others are off: %s\n", printable_of(probe->name).text,
+		printable_of(probe->reason).text);
 	return 0;
 }
 
@@ -113,8 +115,8 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	record_answer_print(r->answer);
-	fprintf(stderr, "%s: %llu event%s in %s, %s, ", r->options->writer.path, stats->events,
-		stats->events == 1 ? "" : "s",
+	fprintf(stderr, "%s: %llu event%s in %s, %s, ", printable_of(r->options->writer.path).text,
+		stats->events, stats->events == 1 ? "" : "s",
 		units_format_duration(capture_recorded_ns(r->capture), duration),
 		units_format_size(stats->bytes, bytes));
 	/* Of a few events it would be the size of what surrounds them. */
@@ -282,7 +284,7 @@ static int start(struct recording *r)
 	if (!error)
 		error = trace_writer_commit(r->writer);
 	if (!error && !o->quiet)
-		fprintf(stderr, "recording into %s%s\n", o->writer.path,
+		fprintf(stderr, "recording into %s%s\n", printable_of(o->writer.path).text,
 			o->command || o->capture.duration_ns || o->count ? "" : "; Ctrl-C ends it");
 	return error;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <argp.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
+#include "lib/base/usage.h"
 #include "lib/capture/kinds.h"
 #include "tools/common.h"
 #include "tools/record.h"
@@ -93,14 +93,14 @@ static const struct argp_option option_table[] = {
 static int add(const char *option, size_t *count, const char *text, struct argp_state *state)
 {
 	if (*count == CAPTURE_FILTERS)
-		argp_error(state, "--%s %s: at most %d of them", option, text, CAPTURE_FILTERS);
+		usage_error(state, "--%s %s: at most %d of them", option, text, CAPTURE_FILTERS);
 	return (*count)++;
 }
 
 static void check(int error, const char *option, struct argp_state *state)
 {
 	if (error)
-		argp_error(state, "--%s: %s", option, failure_text());
+		usage_error(state, "--%s: %s", option, failure_text());
 }
 
 /* 0 would be "without a limit" or the default inside: nobody writes it to mean that. */
@@ -166,19 +166,19 @@ static void settle_trigger(struct record_options *o, struct argp_state *state)
 	__u64 needed;
 
 	if (o->around_ns != UNSAID && !o->triggered)
-		argp_error(state, "--around: accepted: with --trigger STAGE>TIME");
+		usage_error(state, "--around: accepted: with --trigger STAGE>TIME");
 	if (!o->triggered)
 		return;
 	if (o->around_ns == UNSAID)
 		o->around_ns = AROUND_DEFAULT_NS;
 	needed = 2 * o->around_ns + TRIGGER_SPARE_NS;
 	if (!strcmp(o->writer.path, "-"))
-		argp_error(state, "--trigger: needs a file, not standard output");
+		usage_error(state, "--trigger: needs a file, not standard output");
 	if (!o->writer.keep_ns)
 		o->writer.keep_ns = needed;
 	if (o->writer.keep_ns < needed)
-		argp_error(state, "--keep: with --around this trigger needs at least %llus",
-			   needed / NSEC_PER_SEC);
+		usage_error(state, "--keep: with --around this trigger needs at least %llus",
+			    needed / NSEC_PER_SEC);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -189,7 +189,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	switch (key) {
 	case 'o':
 		if (destination_name(&o->writer.path, "--output", text, true))
-			argp_error(state, "%s", failure_text());
+			usage_error(state, "%s", failure_text());
 		return 0;
 	case 'f':
 		o->writer.overwrite = true;
@@ -228,9 +228,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_END:
 		missing = command_missing(o->command, state->quoted);
 		if (missing)
-			argp_error(state, "%s", missing);
+			usage_error(state, "%s", missing);
 		if (o->as_root && !o->command)
-			argp_error(state, "--as-root: accepted: with a command behind --");
+			usage_error(state, "--as-root: accepted: with a command behind --");
 		common_check_emulator(o->capture.emulator, state);
 		settle_trigger(o, state);
 		return 0;

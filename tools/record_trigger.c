@@ -9,6 +9,7 @@
 #include "lib/analyze/stage.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/printable.h"
 #include "lib/base/units.h"
 #include "tools/record.h"
 
@@ -155,7 +156,7 @@ static int save(struct trigger *t)
 	if (error)
 		return error;
 	if (!t->options->quiet)
-		fprintf(stderr, "saved %s: %s took %s\n", path,
+		fprintf(stderr, "saved %s: %s took %s\n", printable_of(path).text,
 			t->worst_stage == STAGES
 				? "a fault"
 				: stage_label(t->worst_stage, t->worst_before, label),

@@ -32,8 +32,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!verb->file)
-			argp_error(state,
-				   "which objectives? Give -c FILE with [slo NAME] sections");
+			usage_error(state,
+				    "which objectives? Give -c FILE with [slo NAME] sections");
 		return 0;
 	default:
 		return offline_argument(&verb->offline, key, argument, state);

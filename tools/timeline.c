@@ -9,6 +9,7 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/stage_bar.h"
+#include "lib/base/printable.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
 
@@ -78,7 +79,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (timeline->all && timeline->slowest)
-			argp_error(state, "--all and --slowest exclude each other");
+			usage_error(state, "--all and --slowest exclude each other");
 		return 0;
 	default:
 		return offline_argument(&timeline->offline, key, argument, state);
@@ -129,7 +130,8 @@ static void print_kernel(const struct fault *fault)
 	else
 		printf("no PASID");
 	if (fault->pid)
-		printf(" of %s, pid %u", fault->comm[0] ? fault->comm : "-", fault->pid);
+		printf(" of %s, pid %u", fault->comm[0] ? printable_of(fault->comm).text : "-",
+		       fault->pid);
 	printf("; consumer %s, cause %s", fault_consumer_name(fault), fault_cause_name(fault));
 	if (fault->mm_ns)
 		printf(", %s in handle_mm_fault", units_format_duration(fault->mm_ns, text));
@@ -144,8 +146,9 @@ static void print_head(const struct session *session, const struct fault *fault)
 	if (fault->queue != QUEUE_NONE)
 		snprintf(queue, sizeof(queue), " queue %u", fault->queue);
 	snprintf(instance, sizeof(instance), "%u.%u", fault->group, fault->instance);
-	printf("%s%s  fault %s  iova 0x%llx\n", session_device_name(session, fault->device, name),
-	       queue, instance, fault->address);
+	printf("%s%s  fault %s  iova 0x%llx\n",
+	       printable_of(session_device_name(session, fault->device, name)).text, queue,
+	       instance, fault->address);
 	if (!start || !session_wall_time(session, start, text))
 		snprintf(text, sizeof(text), "%llu ns", start);
 	printf("%s  %s %s  %s, response %s", text, fault_access_name(fault),

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/printable.h"
 #include "tools/common.h"
 #include "tools/top/keys.h"
 #include "tools/top/watch.h"
@@ -301,7 +302,7 @@ static int finish(struct watch *watch, int error)
 	if (batch)
 		common_aside(&output, kept);
 	for (size_t i = 0; i < objectives; i++)
-		fprintf(stderr, "faultline: %s\n", unmeasured[i]);
+		fprintf(stderr, "faultline: %s\n", printable_of(unmeasured[i]).text);
 	if (interrupted)
 		return EXIT_INTERRUPTED;
 	if (objectives)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/printable.h"
 #include "lib/job/expect.h"
 #include "lib/job/idle_keys.h"
 #include "lib/analyze/slo.h"
@@ -204,7 +205,7 @@ int campaign_print(const struct campaign *campaign, FILE *file)
 		machine = &point.plan.machine;
 		sweep_point_name(&campaign->sweep, i, name, sizeof(name));
 		fprintf(file, "point %zu of %zu%s%s\n", i + 1, campaign->sweep.points,
-			*name ? ": " : "", name);
+			*name ? ": " : "", printable_of(name).text);
 		fprintf(file, "  machine %s: %u tenants, %u devices, %u workloads, scheduler %s\n",
 			machine->name, machine->tenant_count, machine->device_count,
 			machine->workload_count,

@@ -11,6 +11,7 @@
 #include "injectors/job/campaign.h"
 #include "injectors/job/point.h"
 #include "lib/base/fail.h"
+#include "lib/base/printable.h"
 #include "lib/job/expect.h"
 #include "lib/job/sweep_table.h"
 
@@ -96,7 +97,7 @@ static void show_progress(void *argument, double seconds)
 		return;
 	sweep_point_name(sweep, progress->point, name, sizeof(name));
 	fprintf(stderr, "\rpoint %zu of %zu  %.50s  %.0f s ", progress->point + 1, sweep->points,
-		name, seconds);
+		printable_of(name).text, seconds);
 	progress->shown = true;
 }
 

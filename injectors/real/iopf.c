@@ -42,14 +42,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (arguments->has_what)
-			argp_error(state, "%s: accepted: one WHAT%s", argument,
-				   destination_hint(&arguments->options.verb.results.to, argument));
+			usage_error(
+				state, "%s: accepted: one WHAT%s", argument,
+				destination_hint(&arguments->options.verb.results.to, argument));
 		arguments->has_what = true;
 		err = iopf_parse_what(argument, &arguments->options);
 		break;
 	case ARGP_KEY_END:
 		if (!arguments->has_what)
-			argp_error(state, "say WHAT: `faultline-inject iopf -h` lists it");
+			usage_error(state, "say WHAT: `faultline-inject iopf -h` lists it");
 		err = iopf_check_options(&arguments->options);
 		break;
 	default:
@@ -58,7 +59,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	if (err == -ENOENT)
 		return ARGP_ERR_UNKNOWN;
 	if (err)
-		argp_error(state, "%s", failure_text());
+		usage_error(state, "%s", failure_text());
 	return 0;
 }
 
@@ -226,7 +227,7 @@ int real_iopf(int argc, char **argv)
 	int err;
 
 	iopf_defaults(&arguments.options);
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &arguments);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
 	run.options = &arguments.options;
 	err = iopf_open(&run.device);
 	if (err)

@@ -11,6 +11,7 @@
 #include "injectors/real/journal_file.h"
 #include "injectors/real/mapper.h"
 #include "lib/base/fail.h"
+#include "lib/base/printable.h"
 
 #define NO_OVERRIDE  "(null)" /* how the kernel shows an empty driver_override */
 #define REMOVE_TRIES 20
@@ -131,20 +132,22 @@ static void print(const struct journal_record *record, FILE *log)
 
 	switch (record->type) {
 	case JOURNAL_SET:
-		fprintf(log, "write \"%s\" to %s\n", strcmp(texts[1], NO_OVERRIDE) ? texts[1] : "",
-			texts[0]);
+		fprintf(log, "write \"%s\" to %s\n",
+			strcmp(texts[1], NO_OVERRIDE) ? printable_of(texts[1]).text : "",
+			printable_of(texts[0]).text);
 		break;
 	case JOURNAL_ACT:
-		fprintf(log, "write \"%s\" to %s\n", texts[1], texts[0]);
+		fprintf(log, "write \"%s\" to %s\n", printable_of(texts[1]).text,
+			printable_of(texts[0]).text);
 		break;
 	case JOURNAL_DIRECTORY:
-		fprintf(log, "rmdir %s\n", texts[0]);
+		fprintf(log, "rmdir %s\n", printable_of(texts[0]).text);
 		break;
 	case JOURNAL_SWAP:
-		fprintf(log, "swapoff %s\n", texts[0]);
+		fprintf(log, "swapoff %s\n", printable_of(texts[0]).text);
 		break;
 	default:
-		fprintf(log, "remove device mapper's %s\n", texts[0]);
+		fprintf(log, "remove device mapper's %s\n", printable_of(texts[0]).text);
 	}
 }
 

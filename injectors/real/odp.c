@@ -257,12 +257,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &options->verb;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: accepted: options only%s", argument,
-			   destination_hint(&options->verb.results.to, argument));
+		usage_error(state, "%s: accepted: options only%s", argument,
+			    destination_hint(&options->verb.results.to, argument));
 		return 0;
 	case ARGP_KEY_END:
 		if (odp_options_check(options))
-			argp_error(state, "%s", failure_text());
+			usage_error(state, "%s", failure_text());
 		return 0;
 	default:
 		break;
@@ -275,7 +275,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	if (err == -ENOENT)
 		return ARGP_ERR_UNKNOWN;
 	if (err)
-		argp_error(state, "%s", failure_text());
+		usage_error(state, "%s", failure_text());
 	return 0;
 }
 
@@ -357,7 +357,7 @@ int real_odp(int argc, char **argv)
 		.retries = 7,
 		.rnr_timer = 12,
 	};
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &run.options);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &run.options);
 	err = require_consent(&run.options);
 	if (err)
 		return verb_report_failure(err);

@@ -214,13 +214,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &options->verb;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: accepted: options only%s", argument,
-			   destination_hint(&options->verb.results.to, argument));
+		usage_error(state, "%s: accepted: options only%s", argument,
+			    destination_hint(&options->verb.results.to, argument));
 		return 0;
 	case ARGP_KEY_END:
 		wrong = contradiction(options);
 		if (wrong)
-			argp_error(state, "%s", wrong);
+			usage_error(state, "%s", wrong);
 		return 0;
 	default:
 		break;
@@ -233,7 +233,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	if (err == -ENOENT)
 		return ARGP_ERR_UNKNOWN;
 	if (err)
-		argp_error(state, "%s", failure_text());
+		usage_error(state, "%s", failure_text());
 	return 0;
 }
 
@@ -272,7 +272,7 @@ int real_pageout(int argc, char **argv)
 	int err, code;
 
 	options.seed = 1;
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &options);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &options);
 	err = pageout_open(&pageout, &options);
 	if (err)
 		return verb_report_failure(err);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "injectors/real/pageout.h"
+#include "lib/base/printable.h"
 #include "lib/base/units.h"
 
 enum { FIXED_COLUMNS = 6, COLUMNS = FIXED_COLUMNS + PAGE_OUTCOMES };
@@ -22,8 +23,9 @@ void pageout_print(const struct pageout *pageout, FILE *file)
 		const struct aim *aim = &pageout->aims[i];
 
 		fprintf(file, "process %d (%s)%s: %llu pages in %zu range%s\n", aim->target.pid,
-			aim->target.name, aim->target.ours ? ", started by Faultline" : "",
-			aim->pages, aim->range_count, aim->range_count == 1 ? "" : "s");
+			printable_of(aim->target.name).text,
+			aim->target.ours ? ", started by Faultline" : "", aim->pages,
+			aim->range_count, aim->range_count == 1 ? "" : "s");
 		for (size_t r = 0; r < aim->range_count; r++) {
 			const struct mapping *mapping =
 				mappings_find(&aim->evictor.mappings, aim->ranges[r].start);
@@ -32,10 +34,11 @@ void pageout_print(const struct pageout *pageout, FILE *file)
 				options->advice == EVICT_COLD ? "MADV_COLD" : "MADV_PAGEOUT",
 				aim->ranges[r].start, aim->ranges[r].end,
 				page_kind_name(mapping ? mapping->kind : KIND_NONE),
-				mapping ? mapping->name : "");
+				printable_of(mapping ? mapping->name : "").text);
 		}
 		if (aim->cgroup[0])
-			fprintf(file, "  write %s/memory.reclaim after each batch\n", aim->cgroup);
+			fprintf(file, "  write %s/memory.reclaim after each batch\n",
+				printable_of(aim->cgroup).text);
 	}
 	fprintf(file, "order %s, seed %llu; nothing was done\n", order_name(options->order),
 		options->seed);

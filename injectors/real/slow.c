@@ -133,21 +133,21 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		hint = destination_hint(&options->verb.results.to, argument);
 		if (*hint)
-			argp_error(state, "%s: accepted: -- and a command%s", argument, hint);
+			usage_error(state, "%s: accepted: -- and a command%s", argument, hint);
 		options->command = state->argv + state->next - 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:
 		wrong = contradiction(options, state->quoted);
 		if (wrong)
-			argp_error(state, "%s", wrong);
+			usage_error(state, "%s", wrong);
 		return 0;
 	default:
 		err = parse_value(key, argument, options);
 		if (err == -ENOENT)
 			return ARGP_ERR_UNKNOWN;
 		if (err)
-			argp_error(state, "%s", failure_text());
+			usage_error(state, "%s", failure_text());
 		return 0;
 	}
 }
@@ -253,6 +253,6 @@ int real_slow(int argc, char **argv)
 	static struct slow_options options = {.priority = -1};
 
 	/* In order: what follows the command is its own. */
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &options);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_IN_ORDER, &options);
 	return run(&options);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/base/files.h"
+#include "lib/base/printable.h"
 #include "lib/base/signals.h"
 
 enum { OPTION_CONSENT = 900 };
@@ -35,8 +36,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_CONSENT:
 		if (options->consent_count == VERB_CONSENTS)
-			argp_error(state, "--yes-i-mean-it: accepted: at most %d times",
-				   VERB_CONSENTS);
+			usage_error(state, "--yes-i-mean-it: accepted: at most %d times",
+				    VERB_CONSENTS);
 		options->consents[options->consent_count++] = argument;
 		break;
 	case ARGP_KEY_END:
@@ -64,8 +65,8 @@ int verb_require_consent(const struct verb_options *options, const char *name, c
 	if (verb_consented(options, name))
 		return 0;
 	if (options->dry_run) {
-		printf("%s is nothing that Faultline has started: needs --yes-i-mean-it %s\n", what,
-		       name);
+		printf("%s is nothing that Faultline has started: needs --yes-i-mean-it %s\n",
+		       printable_of(what).text, printable_of(name).text);
 		return 0;
 	}
 	return failed(-EPERM, "%s is nothing that Faultline has started; add --yes-i-mean-it %s",

@@ -12,7 +12,6 @@
 #ifndef FAULTLINE_REAL_VERB_H
 #define FAULTLINE_REAL_VERB_H
 
-#include <argp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +19,7 @@
 
 #include "injectors/results.h"
 #include "lib/base/fail.h"
+#include "lib/base/usage.h"
 
 #define VERB_CONSENTS 64
 

@@ -117,8 +117,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (job->action_given)
-			argp_error(state, "%s: accepted: one action%s", argument,
-				   destination_hint(&job->verb.results.to, argument));
+			usage_error(state, "%s: accepted: one action%s", argument,
+				    destination_hint(&job->verb.results.to, argument));
 		error = vfio_parse_action(argument, &job->action);
 		job->action_given = true;
 		break;
@@ -129,7 +129,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	}
 	if (error)
-		argp_error(state, "%s", failure_text());
+		usage_error(state, "%s", failure_text());
 	return 0;
 }
 
@@ -328,7 +328,7 @@ int real_vfio(int argc, char **argv)
 	};
 	struct vfio_job job = {0};
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &job);
+	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &job);
 	verb_catch_signals();
 	return run_job(&job);
 }

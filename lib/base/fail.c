@@ -6,17 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/printable.h"
+
 #define FAIL_TEXT 1024
 
 static _Thread_local char sentence[FAIL_TEXT];
-
-/* What came from a file or a command line may hold anything: a sentence is one line of text. */
-static void make_plain(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == '\x7f')
-			*text = '?';
-}
 
 int failed(int error, const char *format, ...)
 {
@@ -27,21 +21,21 @@ int failed(int error, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	make_plain(text);
-	memcpy(sentence, text, sizeof(sentence));
+	/* What came from a file or a command line may hold anything: a sentence is one line of text. */
+	printable(text, sentence, sizeof(sentence));
 	return error;
 }
 
 int failed_in(int error, const char *format, ...)
 {
-	char context[FAIL_TEXT / 2], text[FAIL_TEXT + FAIL_TEXT / 2 + 4];
+	char context[FAIL_TEXT / 2], plain[FAIL_TEXT / 2], text[FAIL_TEXT + FAIL_TEXT / 2 + 4];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(context, sizeof(context), format, arguments);
 	va_end(arguments);
-	make_plain(context);
-	snprintf(text, sizeof(text), "%s: %s", context, sentence);
+	printable(context, plain, sizeof(plain));
+	snprintf(text, sizeof(text), "%s: %s", plain, sentence);
 	text[FAIL_TEXT - 1] = '\0';
 	memcpy(sentence, text, sizeof(sentence));
 	return error;

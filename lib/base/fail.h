@@ -5,7 +5,8 @@
  *	return failed(-EINVAL, "%s:%d: queue_depth=%llu: accepted: 1 to 1024", file, line, depth);
  *
  * The sentence names the values and what to do; main() prints it once as "faultline: SENTENCE" and
- * turns the errno or a typed status into the exit code. The text is per thread.
+ * turns the errno or a typed status into the exit code. The text is per thread, one line, and printable()
+ * whatever the values hold.
  */
 #ifndef FAULTLINE_FAIL_H
 #define FAULTLINE_FAIL_H

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/printable.h"
 
 int expect_check(const struct job_text *text, const struct expression_scope *scope)
 {
@@ -38,12 +39,13 @@ int expect_judge(const struct job_text *text, const struct expression_scope *sco
 		int verdict = expression_evaluate(entry->value, scope, measured, sizeof(measured));
 
 		if (verdict < 0)
-			fprintf(file, "ERROR %s: %s\n      %s\n", entry->key, entry->value,
-				failure_text());
+			fprintf(file, "ERROR %s: %s\n      %s\n", printable_of(entry->key).text,
+				printable_of(entry->value).text, failure_text());
 		else
 			fprintf(file, "%s %s: %s\n      %s\n",
-				verdict == EXPECT_HOLDS ? "PASS " : "FAIL ", entry->key,
-				entry->value, measured);
+				verdict == EXPECT_HOLDS ? "PASS " : "FAIL ",
+				printable_of(entry->key).text, printable_of(entry->value).text,
+				printable_of(measured).text);
 		if (verdict != EXPECT_HOLDS)
 			code = EXIT_EXPECT;
 	}

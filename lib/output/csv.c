@@ -9,6 +9,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
+#include "lib/base/printable.h"
 #include "lib/base/units.h"
 #include "lib/output/writer.h"
 
@@ -17,6 +18,7 @@ struct csv {
 	char name[NAME_TEXT + 8];
 	char path[512];
 	size_t announced; /* for config.file */
+	bool terminal;	  /* the current table goes to one */
 };
 
 static int csv_open(struct writer *writer)
@@ -41,7 +43,7 @@ static int csv_open(struct writer *writer)
 	return 0;
 }
 
-static void put_text(FILE *file, const char *text)
+static void put_quoted(FILE *file, const char *text)
 {
 	if (!strpbrk(text, ",\"\r\n")) {
 		fputs(text, file);
@@ -56,12 +58,22 @@ static void put_text(FILE *file, const char *text)
 	putc('"', file);
 }
 
+/* A name has its own bytes, so that other tools' words match it; only a terminal gets it escaped. */
+static void put_text(const struct writer *writer, const char *text)
+{
+	const struct csv *csv = writer->state;
+	char *copy = csv->terminal ? printable_copy(text) : NULL;
+
+	put_quoted(writer->file, copy ? copy : csv->terminal ? "" : text);
+	free(copy);
+}
+
 static void put_cell(const struct writer *writer, enum column_type type, union cell cell)
 {
 	char text[UNITS_TEXT];
 
 	if (type == COLUMN_TEXT) {
-		put_text(writer->file, cell.text ? cell.text : "");
+		put_text(writer, cell.text ? cell.text : "");
 		return;
 	}
 	if (type == COLUMN_REAL) {
@@ -144,11 +156,11 @@ static int csv_begin(struct writer *writer)
 	} else if (writer->tables > 1) {
 		return several_tables(table->name);
 	}
+	csv->terminal = isatty(fileno(writer->file));
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (i)
 			putc(',', writer->file);
-		put_text(writer->file,
-			 writer_field(writer, &table->columns[i], field, sizeof(field)));
+		put_text(writer, writer_field(writer, &table->columns[i], field, sizeof(field)));
 	}
 	putc('\n', writer->file);
 	return 0;

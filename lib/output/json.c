@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/printable.h"
 #include "lib/base/units.h"
 #include "lib/output/writer.h"
 
-#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(10))
+/* In ASCII, so that it can be looked at in any terminal. */
+#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(10))
 
 struct json {
 	json_t *facts;
@@ -34,19 +36,30 @@ static int json_open(struct writer *writer)
 	return 0;
 }
 
-/* Names of tasks and devices are bytes of strangers; JSON must be UTF-8. */
+/* Names of tasks and devices are bytes of strangers; JSON must be UTF-8: bytes that are none become \xNN. */
 static json_t *json_text(const char *text)
 {
 	json_t *value = json_string(text);
-	char copy[1024];
+	char *copy, *end;
+	__u32 character;
 
 	if (value)
 		return value;
-	snprintf(copy, sizeof(copy), "%s", text);
-	for (char *c = copy; *c; c++)
-		if (*c & 0x80)
-			*c = '?';
-	return json_string(copy);
+	end = copy = malloc(PRINTABLE_MOST * strlen(text) + 1);
+	if (!copy)
+		return NULL;
+	while (*text) {
+		size_t length = utf8_character(text, &character);
+
+		if (length)
+			end = mempcpy(end, text, length);
+		else
+			end += sprintf(end, "\\x%02x", (unsigned char)*text);
+		text += length ? length : 1;
+	}
+	value = json_stringn(copy, (size_t)(end - copy));
+	free(copy);
+	return value;
 }
 
 static json_t *json_count(__u64 count)

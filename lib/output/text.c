@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Text for people: at most 80 columns, human units, numbers right-aligned, words left-aligned. */
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/fail.h"
+#include "lib/base/printable.h"
 #include "lib/base/units.h"
 #include "lib/output/writer.h"
 
@@ -16,17 +20,14 @@ static bool shown(const struct writer *writer, const struct column *column)
 	return !column->wide || writer->config.wide;
 }
 
+static int no_memory(void)
+{
+	return failed(-ENOMEM, "no memory for a text");
+}
+
 static bool left_aligned(const struct column *column)
 {
 	return column->type == COLUMN_TEXT || column->type == COLUMN_TIME;
-}
-
-/* Names come from strangers: whatever could steer a terminal is shown as '?'. */
-static void sanitize(char *text)
-{
-	for (; *text; text++)
-		if (!isprint((unsigned char)*text) || (*text & 0x80))
-			*text = '?';
 }
 
 static bool is_last(const struct writer *writer, size_t index)
@@ -65,8 +66,7 @@ static void cut(const struct writer *writer, const struct column *column, char *
 static void format_text(const struct writer *writer, const struct column *column, const char *value,
 			char *text, size_t size)
 {
-	snprintf(text, size, "%s", value ? value : "");
-	sanitize(text);
+	printable(value ? value : "", text, size);
 	cut(writer, column, text);
 }
 
@@ -137,11 +137,15 @@ static size_t begin_of(const struct writer *writer, size_t index)
 }
 
 /* Text of no fixed width at a line's end goes on below its beginning, at a blank. Nothing is cut. */
-static void put_wrapped(struct writer *writer, size_t index, const char *text)
+static int put_wrapped(struct writer *writer, size_t index, const char *value)
 {
 	size_t begin = begin_of(writer, index), at = begin;
 	bool wraps = !writer->config.wide && begin < LINE_WIDTH / 2 + 4;
+	char *copy = printable_copy(value);
+	const char *text = copy;
 
+	if (!copy)
+		return no_memory();
 	for (text += strspn(text, " "); *text;) {
 		size_t word = strcspn(text, " ");
 
@@ -152,19 +156,20 @@ static void put_wrapped(struct writer *writer, size_t index, const char *text)
 			putc(' ', writer->file);
 			at++;
 		}
-		for (size_t i = 0; i < word; i++)
-			putc(isprint((unsigned char)text[i]) && !(text[i] & 0x80) ? text[i] : '?',
-			     writer->file);
+		fwrite(text, 1, word, writer->file);
 		at += word;
 		text += word + strspn(text + word, " ");
 	}
 	putc('\n', writer->file);
+	free(copy);
+	return 0;
 }
 
 static int text_row(struct writer *writer, const union cell *cells)
 {
 	const struct table *table = writer->table;
 	char text[512];
+	int err = 0;
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		const struct column *column = &table->columns[i];
@@ -172,7 +177,7 @@ static int text_row(struct writer *writer, const union cell *cells)
 		if (!shown(writer, column))
 			continue;
 		if (column->type == COLUMN_TEXT && !column->width && is_last(writer, i)) {
-			put_wrapped(writer, i, cells[i].text ? cells[i].text : "");
+			err = put_wrapped(writer, i, cells[i].text ? cells[i].text : "");
 			continue;
 		}
 		if (column->type == COLUMN_TEXT)
@@ -185,7 +190,7 @@ static int text_row(struct writer *writer, const union cell *cells)
 			format_number(writer, column, cells[i].count, text);
 		put_cell(writer, i, text);
 	}
-	return 0;
+	return err;
 }
 
 static int text_begin(struct writer *writer)
@@ -227,10 +232,14 @@ static int text_end(struct writer *writer)
 }
 
 /* Wraps at blanks. */
-static int text_note(struct writer *writer, const char *sentence)
+static int text_note(struct writer *writer, const char *value)
 {
+	char *copy = printable_copy(value);
+	const char *sentence = copy;
 	size_t column = 0;
 
+	if (!copy)
+		return no_memory();
 	while (*sentence) {
 		size_t word = strcspn(sentence, " ");
 
@@ -241,15 +250,12 @@ static int text_note(struct writer *writer, const char *sentence)
 			putc(' ', writer->file);
 			column++;
 		}
-		for (size_t i = 0; i < word; i++) {
-			unsigned char c = (unsigned char)sentence[i];
-
-			putc(c < 0x80 && (isprint(c) || c == '\n') ? c : '?', writer->file);
-		}
+		fwrite(sentence, 1, word, writer->file);
 		column += word;
 		sentence += word + strspn(sentence + word, " ");
 	}
 	putc('\n', writer->file);
+	free(copy);
 	return 0;
 }
 
@@ -257,9 +263,7 @@ static int text_fact(struct writer *writer, const char *name, const char *value)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "%s", value);
-	sanitize(text);
-	fprintf(writer->file, "%s: %s\n", name, text);
+	fprintf(writer->file, "%s: %s\n", name, printable(value, text, sizeof(text)));
 	return 0;
 }
 

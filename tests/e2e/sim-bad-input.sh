@@ -53,7 +53,7 @@ job ':2: tenant: no such key in [trace]; did you mean tenants?' '[trace]\ntenant
 job ':2: tenants=: accepted: 1 to 65536' '[trace]\ntenants =\n'
 job ":2: workload=$(printf '%076d' 0)...: accepted: iperf3, mediastream, websearch" \
 	"[trace]\nworkload = $(printf '%03000d' 0)\n"
-job ':2: tenants=4?[31m: accepted: 1 to 65536' '[trace]\ntenants = 4\033[31m\n'
+job ':2: tenants=4\x1b[31m: accepted: 1 to 65536' '[trace]\ntenants = 4\033[31m\n'
 says 3 "/dev/zero:1: a NUL byte; accepted: $lines" /dev/zero
 says 3 './: is a directory; accepted: a job file' ./
 says 3 'nowhere.ini: cannot open the job file: No such file or directory' nowhere.ini
@@ -122,7 +122,7 @@ says 2 '--set a: accepted: SECTION.KEY=VALUE' --set a
 says 2 '--set: =: accepted: SECTION.KEY=VALUE' --set =
 says 2 "--set: tlb.x: the command line has no section [tlb]; accepted: $sections" --set tlb.x=1
 says 2 '--set: tenants=0: accepted: 1 to 65536' --set ' trace.tenants = 0 '
-says 2 '--set: tenants=4?5: accepted: 1 to 65536' --set $'trace.tenants=4\n5'
+says 2 '--set: tenants=4\n5: accepted: 1 to 65536' --set $'trace.tenants=4\n5'
 says 2 '--tenants: tenants=65537: accepted: 1 to 65536' --tenants 65537
 says 2 '--sweep tenants=4: accepted: SECTION.KEY=V1,V2' --sweep tenants=4
 says 2 '--sweep trace.seed: 1,: an empty value; accepted: SECTION.KEY=V1,V2' --sweep trace.seed=1,

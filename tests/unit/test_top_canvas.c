@@ -43,14 +43,17 @@ static void text_is_clipped_on_every_side(void **state)
 }
 
 /* Names come from other processes: an escape sequence must not reach the terminal. */
-static void unprintable_bytes_are_replaced(void **state)
+static void unprintable_bytes_are_escaped(void **state)
 {
 	struct canvas *canvas = *state;
 	char row[32];
 
-	canvas_text(canvas, 0, 0, 11, STYLE_PLAIN, "a\033[31m\xff\tb");
+	canvas_text(canvas, 0, 0, 11, STYLE_PLAIN, "a\033[m\tb");
 	canvas_read_row(canvas, 0, row, sizeof(row));
-	assert_string_equal(row, "a?[31m??b");
+	assert_string_equal(row, "a\\x1b[m\\tb");
+	canvas_text(canvas, 1, 0, 11, STYLE_PLAIN, "a\xff\xe2\x80\xae");
+	canvas_read_row(canvas, 1, row, sizeof(row));
+	assert_string_equal(row, "a\\xff\\u202e");
 }
 
 static int filled(const struct canvas *canvas, int row)
@@ -105,7 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(text_is_clipped_on_every_side, setup, teardown),
-		cmocka_unit_test_setup_teardown(unprintable_bytes_are_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(unprintable_bytes_are_escaped, setup, teardown),
 		cmocka_unit_test_setup_teardown(bar_is_proportional_and_never_hides_a_little, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(sparkline_ends_at_the_right_with_the_newest, setup,

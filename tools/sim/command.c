@@ -8,6 +8,7 @@
 
 #include "lib/analyze/floor.h"
 #include "lib/base/memory.h"
+#include "lib/base/printable.h"
 #include "lib/job/expect.h"
 #include "lib/job/shelf.h"
 #include "tools/sim/progress.h"
@@ -53,7 +54,7 @@ static const struct argp_option hidden_options[] = {
 static void add_value(struct sim_values *values, const char *value, struct argp_state *state)
 {
 	if (values->count == SIM_VALUES_MAX)
-		argp_error(state, "more than %d options of one kind", SIM_VALUES_MAX);
+		usage_error(state, "more than %d options of one kind", SIM_VALUES_MAX);
 	else
 		values->at[values->count++] = value;
 }
@@ -66,7 +67,7 @@ static void parse_format(struct sim_command *command, const char *argument,
 			command->format = format;
 			return;
 		}
-	argp_error(state, "--format %s: accepted: auto, flt, hypersio, qemu", argument);
+	usage_error(state, "--format %s: accepted: auto, flt, hypersio, qemu", argument);
 }
 
 static error_t parse_points(int key, char *argument, struct argp_state *state)
@@ -76,18 +77,18 @@ static error_t parse_points(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_SWEEP:
 		if (command->one_trace)
-			argp_error(state,
-				   "--sweep %s: it looks at one trace; accepted: --set "
-				   "SECTION.KEY=VALUE, a run for each value",
-				   argument);
+			usage_error(state,
+				    "--sweep %s: it looks at one trace; accepted: --set "
+				    "SECTION.KEY=VALUE, a run for each value",
+				    argument);
 		add_value(&command->sweeps, argument, state);
 		return 0;
 	case 'j':
 		if (command->one_trace)
-			argp_error(state,
-				   "--threads %s: it looks at one trace, on one CPU; leave "
-				   "it out",
-				   argument);
+			usage_error(state,
+				    "--threads %s: it looks at one trace, on one CPU; leave "
+				    "it out",
+				    argument);
 		if (units_parse_count(argument, 1, SIM_THREADS_MAX, &command->threads))
 			common_option_failed(state, "--threads");
 		return 0;
@@ -138,17 +139,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (command->keys && !only_keys(command))
-			argp_error(state,
-				   "--keys lists all keys: accepted: without a job and other "
-				   "options");
+			usage_error(state,
+				    "--keys lists all keys: accepted: without a job and other "
+				    "options");
 		if (command->format != IMPORT_AUTO && !command->recordings.count)
-			argp_error(state, "--format %s: accepted: with --trace FILE",
-				   import_format_name(command->format));
+			usage_error(state, "--format %s: accepted: with --trace FILE",
+				    import_format_name(command->format));
 		return 0;
 	case ARGP_KEY_ARG:
 		if (command->job)
-			argp_error(state, "%s: accepted: one job file%s", argument,
-				   destination_hint(&command->output.to, argument));
+			usage_error(state, "%s: accepted: one job file%s", argument,
+				    destination_hint(&command->output.to, argument));
 		command->job = argument;
 		return 0;
 	default:
@@ -288,14 +289,15 @@ static void note_missing(struct sim_command *command, const char *path,
 	char text[FLOOR_TEXT];
 
 	if (floor)
-		fprintf(stderr, "faultline: %s: counts are floors: %s\n", path,
+		fprintf(stderr, "faultline: %s: counts are floors: %s\n", printable_of(path).text,
 			floor_text(floor, text));
 	if (missing->counted_only)
 		fprintf(stderr,
 			"faultline: %s: counts are floors: %llu of its %llu I/Os were recorded one by one "
 			"(slow ones and those that faulted), the others only counted; record with --kind "
 			"io_complete to have all\n",
-			path, missing->taken, missing->taken + missing->counted_only);
+			printable_of(path).text, missing->taken,
+			missing->taken + missing->counted_only);
 	if (floor || missing->counted_only)
 		command->lossy = true;
 }

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/printable.h"
+
 #define LOWER_EIGHTH 0x2581 /* ▁, up to █ at +7 */
 #define LEFT_EIGHTH  0x258f /* ▏, down to █ at -7 */
 #define FULL_BLOCK   0x2588
+
+#define CANVAS_TEXT 1024 /* more than any screen is wide */
 
 int canvas_resize(struct canvas *canvas, int rows, int columns)
 {
@@ -58,19 +62,18 @@ void canvas_glyph(struct canvas *canvas, int row, int column, uint32_t glyph, en
 }
 
 int canvas_text(struct canvas *canvas, int row, int column, int width, enum style style,
-		const char *text)
+		const char *value)
 {
-	int length = (int)strlen(text), used = 0;
+	char text[CANVAS_TEXT];
+	int length = (int)strlen(printable(value, text, sizeof(text))), used = 0;
 
 	if (width > canvas->columns - column)
 		width = canvas->columns - column;
 	for (; text[used] && used < width; used++) {
 		const struct canvas_cell *before = cell_at(canvas, row, column + used);
-		unsigned char byte = (unsigned char)text[used];
 
 		canvas->overdrawn += before && before->glyph != ' ';
-		canvas_glyph(canvas, row, column + used, byte < ' ' || byte > '~' ? '?' : byte,
-			     style);
+		canvas_glyph(canvas, row, column + used, (unsigned char)text[used], style);
 	}
 	if (length > used && used)
 		canvas_glyph(canvas, row, column + used - 1, CANVAS_CUT, style);

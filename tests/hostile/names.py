@@ -25,7 +25,7 @@ from forge import SHELF, Claim, Recording, raw
 # Of a name there is room for 63 bytes, and a NUL would end it.
 NAMES = [raw(text)[:63] for text in SHELF.values() if text]
 SLO = "[slo \x1b[2J\x07\u202e]\nlatency_target = 1us\nfault_rate = 0\n[slo rest]\nburst = 1\ndevice = \x1b]0;owned*\n"
-# A verb, its arguments, whether it has --json and --csv=DIR.
+# A verb, its arguments, whether it has JSON and tables in a folder.
 VERBS = [
     ("report", [], True), ("report", ["--wide"], False), ("timeline", [], False), ("timeline", ["--all"], True),
     ("footprint", [], True), ("slo", ["-c", "names.slo"], True), ("top", ["-b", "-i"], True),

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/capture/event_order.h"
 
-/* Events of one source that wait, sorted by time, in queue[head, tail). */
+/* Events of one source that wait in queue[head, tail), in order of time up to `sorted`. */
 struct merge_source {
 	struct event *queue;
-	size_t head, tail, room;
+	size_t head, sorted, tail, room;
 	__u64 last_ns; /* newest event ever pushed */
 	__u64 low_ns;  /* promise */
 };
@@ -20,6 +21,9 @@ struct merge {
 	__u64 released_ns; /* the merge has passed this time */
 	__u64 late;
 	size_t held;
+	__u64 work;
+	struct event *scratch; /* to put in order what waits: half the room of any source */
+	size_t scratch_room;
 	size_t heap_size;
 	size_t *heap; /* indices of sources that wait, by the time of their first event */
 	struct merge_source sources[];
@@ -46,19 +50,36 @@ void merge_destroy(struct merge *merge)
 		return;
 	for (size_t i = 0; i < merge->count; i++)
 		free(merge->sources[i].queue);
+	free(merge->scratch);
 	free(merge->heap);
 	free(merge);
 }
 
-static int make_room(struct merge_source *source)
+static int make_scratch(struct merge *merge, size_t room)
+{
+	if (room <= merge->scratch_room)
+		return 0;
+	free(merge->scratch);
+	merge->scratch = malloc(room * sizeof(merge->scratch[0]));
+	merge->scratch_room = merge->scratch ? room : 0;
+	if (!merge->scratch)
+		return failed(-ENOMEM, "no memory to put %zu events in order", room);
+	return 0;
+}
+
+static int make_room(struct merge *merge, struct merge_source *source)
 {
 	size_t used = source->tail - source->head;
 	size_t room = source->room ? source->room * 2 : 1024;
 	struct event *queue;
+	int error;
 
 	if (source->head && source->head >= source->room / 2) {
 		memmove(source->queue, source->queue + source->head, used * sizeof(*queue));
 	} else {
+		error = make_scratch(merge, room / 2);
+		if (error)
+			return error;
 		queue = malloc(room * sizeof(*queue));
 		if (!queue)
 			return failed(-ENOMEM, "no memory for %zu waiting events", room);
@@ -68,35 +89,50 @@ static int make_room(struct merge_source *source)
 		source->queue = queue;
 		source->room = room;
 	}
+	source->sorted -= source->head;
 	source->head = 0;
 	source->tail = used;
 	return 0;
 }
 
+/* Whether this one may stand behind what waits in order already. */
+static bool goes_on(const struct merge_source *s, __u64 time_ns)
+{
+	return s->sorted == s->tail &&
+	       (s->head == s->tail || s->queue[s->tail - 1].time_ns <= time_ns);
+}
+
 int merge_push(struct merge *merge, size_t source, const struct event *event)
 {
 	struct merge_source *s = &merge->sources[source];
-	size_t at;
 
 	if (s->tail == s->room) {
-		int error = make_room(s);
+		int error = make_room(merge, s);
 
 		if (error)
 			return error;
 	}
-	/* Nearly sorted: the place is almost always the end. */
-	for (at = s->tail; at > s->head && s->queue[at - 1].time_ns > event->time_ns; at--)
-		s->queue[at] = s->queue[at - 1];
-	s->queue[at] = *event;
+	s->queue[s->tail] = *event;
 	if (event->time_ns < merge->released_ns) {
-		s->queue[at].flags |= EVENT_LATE;
+		s->queue[s->tail].flags |= EVENT_LATE;
 		merge->late++;
 	}
 	if (s->last_ns < event->time_ns)
 		s->last_ns = event->time_ns;
+	s->sorted += goes_on(s, event->time_ns);
 	s->tail++;
 	merge->held++;
 	return 0;
+}
+
+/* Put off until events are taken: what several machines bring one after the other is ordered once. */
+static void put_in_order(struct merge *merge, struct merge_source *s)
+{
+	if (s->sorted == s->tail)
+		return;
+	merge->work += event_order(s->queue + s->head, s->sorted - s->head, s->tail - s->head,
+				   merge->scratch);
+	s->sorted = s->tail;
 }
 
 void merge_promise(struct merge *merge, size_t source, __u64 low_ns)
@@ -153,9 +189,11 @@ static void sift_down(struct merge *merge, size_t at)
 static void build_heap(struct merge *merge)
 {
 	merge->heap_size = 0;
-	for (size_t i = 0; i < merge->count; i++)
+	for (size_t i = 0; i < merge->count; i++) {
+		put_in_order(merge, &merge->sources[i]);
 		if (merge->sources[i].head < merge->sources[i].tail)
 			merge->heap[merge->heap_size++] = i;
+	}
 	for (size_t i = merge->heap_size / 2; i-- > 0;)
 		sift_down(merge, i);
 }
@@ -184,7 +222,7 @@ size_t merge_take(struct merge *merge, __u64 watermark_ns, struct event *events,
 			events[taken++] = s->queue[s->head++];
 		} while (taken < room && s->head < s->tail && s->queue[s->head].time_ns <= due);
 		if (s->head == s->tail) {
-			s->head = s->tail = 0;
+			s->head = s->sorted = s->tail = 0;
 			merge->heap[0] = merge->heap[--merge->heap_size];
 		}
 		sift_down(merge, 0);
@@ -205,4 +243,9 @@ __u64 merge_late(const struct merge *merge)
 size_t merge_held(const struct merge *merge)
 {
 	return merge->held;
+}
+
+__u64 merge_work(const struct merge *merge)
+{
+	return merge->work;
 }

@@ -25,7 +25,11 @@ struct merge;
 int merge_create(struct merge **merge, size_t sources);
 void merge_destroy(struct merge *merge);
 
-/* Adds an event of a source. Memory grows to the largest backlog once, then is reused. */
+/*
+ * Adds an event of a source, in constant time. Memory grows to the largest backlog once, then is reused: a
+ * source may hold several streams, one behind the other (the logs of all emulated machines do), and is
+ * put in order as its events are taken.
+ */
 int merge_push(struct merge *merge, size_t source, const struct event *event);
 
 /* After draining `source`: nothing older than `low_ns` will come from it. Monotonic per source. */
@@ -42,6 +46,8 @@ __u64 merge_watermark(const struct merge *merge, __u64 now_ns);
  */
 size_t merge_take(struct merge *merge, __u64 watermark_ns, struct event *events, size_t room);
 
+/* Comparisons and moves of events that putting sources in order has taken so far. */
+__u64 merge_work(const struct merge *merge);
 __u64 merge_late(const struct merge *merge);
 size_t merge_held(const struct merge *merge);
 

@@ -119,6 +119,76 @@ static void small_disorder_within_a_source_is_repaired(void **state)
 	assert_int_equal(merge_late(merge), 0);
 }
 
+/* As after a recorder stood still: the logs of all machines come through one source, one behind the other. */
+static void backlogs_of_many_machines_are_ordered_in_time(void **state)
+{
+	enum { MACHINES = 16, EACH = 8192, DOUBLINGS = 4 /* 2^4 machines */ };
+	struct event *out = malloc(MACHINES * EACH * sizeof(*out));
+	const __u64 events = (__u64)MACHINES * EACH;
+
+	(void)state;
+	assert_non_null(out);
+	for (size_t machine = 0; machine < MACHINES; machine++)
+		for (size_t i = 0; i < EACH; i++)
+			push(2, START + i * MACHINES + machine);
+	assert_int_equal(merge_take(merge, UINT64_MAX, out, events), events);
+	for (size_t i = 0; i < events; i++)
+		assert_int_equal(out[i].time_ns, START + i);
+	/* One look at each for the runs, a move for each doubling; an insertion each took 10^9 of them. */
+	assert_in_range(merge_work(merge), events, events * (DOUBLINGS + 2));
+	free(out);
+}
+
+/* While all is watched, each pass brings a little of each machine behind what waits already. */
+static void little_by_little_costs_no_more(void **state)
+{
+	enum { MACHINES = 16, PASSES = 500, EACH = 20 };
+	const __u64 events = (__u64)MACHINES * PASSES * EACH;
+	struct event out[4096];
+	__u64 taken = 0;
+
+	(void)state;
+	for (size_t pass = 0; pass < PASSES; pass++) {
+		__u64 begin = START + pass * EACH * MACHINES;
+
+		for (size_t machine = 0; machine < MACHINES; machine++)
+			for (size_t i = 0; i < EACH; i++)
+				push(2, begin + i * MACHINES + machine);
+		/* Three passes behind: what waits is more than what comes. */
+		taken += merge_take(merge, begin - 3 * EACH * MACHINES, out, 4096);
+	}
+	assert_true(taken < events);
+	assert_in_range(merge_work(merge), events, events * (4 + 3));
+}
+
+/* Any order, many of one time: as a stable sort has it, whatever was taken in between. */
+static void any_order_comes_out_sorted_and_stable(void **state)
+{
+	struct event out[700];
+	__u64 seed = 11;
+
+	(void)state;
+	for (size_t round = 0; round < 200; round++) {
+		size_t count = 1 + round * 3, back = 1 + round % 40, taken;
+
+		for (size_t i = 0; i < count; i++) {
+			struct event event = {.instance = i};
+
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			event.time_ns = START + i / 4 + back - (seed >> 33) % back;
+			assert_int_equal(merge_push(merge, round % 3, &event), 0);
+			if (i % 50 == 49)
+				assert_int_equal(merge_take(merge, 0, out, 1), 0);
+		}
+		taken = merge_take(merge, UINT64_MAX, out, count);
+		assert_int_equal(taken, count);
+		for (size_t i = 1; i < count; i++)
+			assert_true(out[i - 1].time_ns < out[i].time_ns ||
+				    (out[i - 1].time_ns == out[i].time_ns &&
+				     out[i - 1].instance < out[i].instance));
+	}
+}
+
 static void a_backlog_is_taken_in_portions(void **state)
 {
 	struct event out[13];
@@ -150,6 +220,9 @@ int main(void)
 		TEST(a_record_in_the_making_does_not_hold_others_for_ever),
 		TEST(a_late_event_is_kept_marked_and_counted),
 		TEST(small_disorder_within_a_source_is_repaired),
+		TEST(backlogs_of_many_machines_are_ordered_in_time),
+		TEST(little_by_little_costs_no_more),
+		TEST(any_order_comes_out_sorted_and_stable),
 		TEST(a_backlog_is_taken_in_portions),
 	};
 

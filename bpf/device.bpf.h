@@ -30,21 +30,65 @@ static __always_inline void device_announce(struct probe_counter *counter,
 	event_submit(counter, event);
 }
 
-/* Enters a device at first sight; `fresh` holds its names. NULL and counted if there is no room. */
+/* The account of a process's slots, made at its first device; NULL if there are too many of them. */
+static __always_inline struct owner_share *owner_of(const struct device_key *key)
+{
+	struct owner_key owner = {.pid = key->owner, .start = key->owner_start};
+	struct owner_share *known = bpf_map_lookup_elem(&owners, &owner);
+	struct owner_share none = {};
+
+	if (known)
+		return known;
+	bpf_map_update_elem(&owners, &owner, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&owners, &owner);
+}
+
+/*
+ * Whether there may be one more device of this key's owner. One that invents devices takes its own share
+ * and leaves the others theirs; the kernel's own devices have no owner.
+ */
+static __always_inline bool owner_has_room(const struct device_key *key)
+{
+	struct owner_share *owner;
+
+	if (!key->owner)
+		return true;
+	owner = owner_of(key);
+	return owner && owner->devices < OWNER_DEVICES_MAX;
+}
+
+static __always_inline void owner_has_more(const struct device_key *key)
+{
+	struct owner_share *owner = key->owner ? owner_of(key) : NULL;
+
+	if (owner)
+		__sync_fetch_and_add(&owner->devices, 1);
+}
+
+/* Enters a device at first sight; `fresh` holds its names. NULL if there is no room. */
+static __always_inline struct device_state *
+device_try(struct probe_counter *counter, const struct device_key *key, struct device_state *fresh)
+{
+	struct capture_state *shared = shared_state();
+
+	if (!shared || !owner_has_room(key))
+		return NULL;
+	fresh->id = __sync_fetch_and_add(&shared->devices, 1) + 1;
+	/* Another CPU may have been first: then its entry counts and our number stays unused. */
+	if (!bpf_map_update_elem(&devices, key, fresh, BPF_NOEXIST)) {
+		owner_has_more(key);
+		device_announce(counter, key, fresh->id);
+	}
+	return bpf_map_lookup_elem(&devices, key);
+}
+
+/* Likewise; that there was none is counted. */
 static __always_inline struct device_state *device_enter(struct probe_counter *counter,
 							 const struct device_key *key,
 							 struct device_state *fresh)
 {
-	struct capture_state *shared = shared_state();
-	struct device_state *device;
+	struct device_state *device = device_try(counter, key, fresh);
 
-	if (!shared)
-		return NULL;
-	fresh->id = __sync_fetch_and_add(&shared->devices, 1) + 1;
-	/* Another CPU may have been first: then its entry counts and our number stays unused. */
-	if (!bpf_map_update_elem(&devices, key, fresh, BPF_NOEXIST))
-		device_announce(counter, key, fresh->id);
-	device = bpf_map_lookup_elem(&devices, key);
 	if (!device)
 		state_failed();
 	return device;

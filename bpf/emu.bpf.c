@@ -75,7 +75,7 @@ static __always_inline struct device_state *emulated_device(struct probe_counter
 	struct device_state *device = bpf_map_lookup_elem(&devices, &key);
 	struct device_state fresh = {};
 
-	return device ? device : device_enter(counter, &key, &fresh);
+	return device ? device : device_try(counter, &key, &fresh);
 }
 
 static __always_inline void group_stage(struct group_state *group, __u32 kind, __u64 flags)
@@ -236,52 +236,76 @@ static __always_inline bool is_inject(__u32 kind)
 	return kind == EVENT_INJECT_START || kind == EVENT_INJECT_STOP;
 }
 
-/* Follows the arguments; false if the device filter leaves the event out. */
-static __always_inline bool take_probe(const union arguments *a, __u32 kind,
-				       struct probe_counter *counter, struct event *event)
+/*
+ * Emulated machines are root's, or of who records. Whoever else may read the emulator's binary may map
+ * it and call its probes, as often as they like: that costs them a count here and nobody else anything.
+ */
+static __always_inline bool may_be_machine(void)
 {
-	struct device_state *device = NULL;
+	__u32 user = bpf_get_current_uid_gid();
 
-	if (!is_inject(kind) || (__u32)a->inject.device != EVERY)
-		device = emulated_device(counter, (__u32)a->at[0]);
-	if (device_dropped(device))
-		return false;
+	return !user || user == filter.machine_user;
+}
+
+static __always_inline bool names_device(const union arguments *a, __u32 kind)
+{
+	return !is_inject(kind) || (__u32)a->inject.device != EVERY;
+}
+
+/* `event` is NULL as above. */
+static __always_inline void take_probe(const union arguments *a, __u32 kind,
+				       struct probe_counter *counter, struct event *event,
+				       const struct device_state *device)
+{
 	if (kind <= EVENT_FAULT_ABANDON)
 		fault_stage(counter, event, a, kind, device);
 	else if (event && is_inject(kind))
 		fill_inject(event, a, device);
 	else if (event)
 		fill_invalidate(event, a, device);
-	return true;
 }
 
 /*
  * All probes of the emulator lead here: one program on many sites has one link, and taking it away
  * waits for one grace period of the kernel (0.1 s) instead of one a probe.
  *
- * The record is tested once only: the verifier of Linux 6.1 believes that one which was found there
- * may be NULL when it is tested again, and then misses its release.
+ * A device that got no slot would mix its faults with those of others that got none: its events are lost,
+ * and counted. The record is tested once only: the verifier of Linux 6.1 believes that one which was
+ * found there may be NULL when it is tested again, and then misses its release.
  */
 SEC("uprobe")
 int emulator(struct pt_regs *ctx)
 {
 	__u32 number = bpf_get_attach_cookie(ctx);
 	const struct usdt_site *site = bpf_map_lookup_elem(&usdt_sites, &number);
-	struct probe_counter *counter = site ? probe_hit(site->probe) : NULL;
+	struct probe_counter *counter = site ? probe_again(site->probe) : NULL;
+	struct device_state *device = NULL;
 	struct event *event = NULL;
 	union arguments a;
 
 	if (!counter)
 		return 0;
+	if (!may_be_machine()) {
+		count_up(counter->turned_away);
+		return 0;
+	}
+	count_up(counter->hits);
 	for (int i = 0; i < USDT_ARGUMENTS; i++)
 		a.at[i] = read_argument(ctx, &site->arguments[i]);
+	if (names_device(&a, site->kind)) {
+		device = emulated_device(counter, (__u32)a.at[0]);
+		if (!device && kind_wanted(site->kind))
+			count_up(counter->lost);
+		if (!device || device_dropped(device))
+			return 0;
+	}
 	if (kind_wanted(site->kind))
 		event = event_reserve(counter, site->kind);
-	if (!event)
-		take_probe(&a, site->kind, counter, NULL);
-	else if (take_probe(&a, site->kind, counter, event))
+	if (!event) {
+		take_probe(&a, site->kind, counter, NULL, device);
+	} else {
+		take_probe(&a, site->kind, counter, event, device);
 		event_submit(counter, event);
-	else
-		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
+	}
 	return 0;
 }

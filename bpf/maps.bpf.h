@@ -38,6 +38,23 @@ struct {
 	__type(value, struct device_state);
 } devices SEC(".maps");
 
+/* By pid. Any user may start processes that have names: the newest are remembered. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PROCESS_NAMES_MAX);
+	__type(key, __u32);
+	__type(value, struct process_name);
+} process_names SEC(".maps");
+
+/* Who has slots among the devices; user space takes them back when the process has ended. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, OWNERS_MAX);
+	__type(key, struct owner_key);
+	__type(value, struct owner_share);
+} owners SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

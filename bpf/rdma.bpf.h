@@ -129,19 +129,15 @@ static __always_inline struct device_state *rdma_device(struct probe_counter *co
 }
 
 /* The process gets a name now: it may be gone before user space could ask. */
-static __always_inline void owner_meet(struct probe_counter *counter, struct ib_umem_odp *umem,
-				       __u32 pid)
+static __always_inline void owner_meet(struct ib_umem_odp *umem, __u32 pid)
 {
 	struct task_struct *task = BPF_CORE_READ(umem, umem.owning_mm, owner);
-	struct device_key key = {.kind = DEVICE_OWNER_NAME, .owner = pid};
-	struct device_state fresh = {};
+	struct process_name name = {};
 
 	if (!task || (__u32)BPF_CORE_READ(task, tgid) != pid)
 		return;
-	key.owner_start = BPF_CORE_READ(task, group_leader, start_boottime) / NS_PER_TICK;
-	BPF_CORE_READ_STR_INTO(&fresh.name, task, group_leader, comm);
-	if (!bpf_map_lookup_elem(&devices, &key))
-		device_enter(counter, &key, &fresh);
+	BPF_CORE_READ_STR_INTO(&name.comm, task, group_leader, comm);
+	bpf_map_update_elem(&process_names, &pid, &name, BPF_ANY);
 }
 
 static __always_inline void region_key(struct ib_umem_odp *umem, struct odp_region *region)
@@ -192,7 +188,7 @@ static __always_inline struct odp_region *region_meet(struct probe_counter *coun
 	region.device = device ? device->id : DEVICE_NONE;
 	region.owner = BPF_CORE_READ(umem, tgid, numbers[0].nr);
 	region_key(umem, &region);
-	owner_meet(counter, umem, region.owner);
+	owner_meet(umem, region.owner);
 	if (bpf_map_update_elem(&odp_regions, &address, &region, BPF_ANY)) {
 		state_failed();
 		return NULL;

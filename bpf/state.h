@@ -171,6 +171,7 @@ struct probe_counter {
 	__u64 hits;
 	__u64 emitted;
 	__u64 lost;
+	__u64 turned_away; /* calls by processes that may not be emulated machines: no hits */
 };
 
 /* What the kernel side leaves out, constant while attached (rodata). Bit k of a set is kind k. */
@@ -181,10 +182,13 @@ struct capture_filter {
 	__u64 iommu_registers;	 /* nonzero: fault records may be read from VT-d's registers */
 	__u64 stacks_per_second; /* stacks of mappings taken per CPU; 0: none */
 	__u64 vfio_entries;	 /* dma_entry_limit, for containers older than we; 0: not known */
+	__u64 machine_user;	 /* beside root: whose processes may be emulated machines */
 };
 
-#define DEVICES_MAX 8192
-#define DEVICE_TEXT 48
+#define DEVICES_MAX	  16384
+#define OWNERS_MAX	  4096
+#define OWNER_DEVICES_MAX 2048 /* that the kernel side enters for one process */
+#define DEVICE_TEXT	  48
 
 /* Who a device is to the kernel side. Owner and its start tell a reused pid or machine index. */
 struct device_key {
@@ -194,16 +198,32 @@ struct device_key {
 	__u64 source;	   /* index in its machine, dev_t, or address of struct device */
 };
 
+/* A process that has devices: their owner in device_key. */
+struct owner_key {
+	__u32 pid;
+	__u32 reserved;
+	__u64 start;
+};
+
+struct owner_share {
+	__u32 devices; /* entered for it */
+	__u32 reserved;
+};
+
 #define DEVICE_BY_ADDRESS 0x100 /* source is a struct device, its kind is in device_state */
 /*
  * Beside a kind: it has gone, and stays here until user space has taken its name. source is its
  * device_state.id, owner_start what source was.
  */
-#define DEVICE_GONE	  0x200
-#define DEVICE_OWNER_NAME 0x400 /* no device: the name of a process, which may soon be gone */
-_Static_assert(!(DEVICE_BY_ADDRESS & DEVICE_GONE) &&
-		       !(DEVICE_OWNER_NAME & (DEVICE_BY_ADDRESS | DEVICE_GONE)),
-	       "kinds of keys are told apart");
+#define DEVICE_GONE 0x200
+_Static_assert(!(DEVICE_BY_ADDRESS & DEVICE_GONE), "kinds of keys are told apart");
+
+/* Of a process that may be gone before user space could ask. */
+struct process_name {
+	char comm[16];
+};
+
+#define PROCESS_NAMES_MAX 4096
 
 /* An IOMMU domain: one of the devices attached to it. */
 struct domain_state {

@@ -127,6 +127,9 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 			floor_text(floor, text), r->loss.lost ? "; try a larger --ring-size" : "");
 	else
 		fprintf(stderr, "nothing lost\n");
+	if (r->loss.turned_away)
+		fprintf(stderr, "turned away: %llu calls of probes by other users' processes\n",
+			r->loss.turned_away);
 	if (stats->kept.from_ns)
 		fprintf(stderr, "kept: the last %s; let go before: %llu events in %llu segments\n",
 			units_format_duration(r->end_ns - stats->kept.from_ns, duration),

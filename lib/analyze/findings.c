@@ -287,6 +287,9 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 		add(&line, ", %llu that told no total", l->machines_unknown);
 	if (l->state_failed)
 		add(&line, ", %llu groups without instance", l->state_failed);
+	if (l->turned_away)
+		add(&line, ", %llu calls of probes by other users' processes turned away",
+		    l->turned_away);
 	if (l->damaged_bytes || l->damaged_frames)
 		add(&line, ", %llu bytes in %llu frames of the recording unreadable",
 		    l->damaged_bytes, l->damaged_frames);

@@ -236,6 +236,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"machines_missed", l->machines_missed},
 		{"machines_unknown", l->machines_unknown},
 		{"filtered", l->filtered},
+		{"turned_away", l->turned_away},
 		{"cut", l->cut},
 		{"unaccounted_ns", l->unaccounted_ns},
 		{"incomplete_windows", session_windows_incomplete(s)},

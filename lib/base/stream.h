@@ -119,13 +119,13 @@ struct kept_info {
 };
 
 /*
- * Exact account: produced = received + lost + missed. Totals since the start of capture. That of the
- * access logs of emulated machines is of the same form, its produced being the sum.
+ * Exact account: produced = received + lost + missed + turned_away. Totals since the start of capture.
+ * That of the access logs of emulated machines is of the same form, its produced being the sum.
  */
 struct loss_info {
 	__u64 produced;
 	__u64 received;
-	__u64 lost;	    /* ring full, summed over probes */
+	__u64 lost;	    /* ring full, or its device has no slot; summed over probes */
 	__u64 missed;	    /* recursion */
 	__u64 late;	    /* received after the merge had passed their time (kept, flagged) */
 	__u64 state_failed; /* kernel-side map inserts that failed: some groups have no instance */
@@ -135,6 +135,7 @@ struct loss_info {
 	__u64 machines_missed;	/* those machines */
 	__u64 machines_unknown; /* machines not met, or killed, that told no total of their I/Os */
 	__u64 filtered; /* page requests that were seen and left out: not of the devices or kinds asked for */
+	__u64 turned_away; /* calls of an emulator's probes by processes that may not be machines: no loss */
 	__u64 damaged_bytes; /* offline only: bytes of the recording skipped as unreadable */
 	__u64 damaged_frames;
 	/* Offline only: the recording has no end, what came last is missing. So is what was lost since

@@ -177,7 +177,9 @@ int capture_account(struct capture *c, struct stream sink)
 		return error;
 	c->loss.lost = totals.lost;
 	c->loss.missed = totals.missed;
-	c->loss.produced = taken(c, totals.emitted) + totals.lost + totals.missed;
+	c->loss.turned_away = totals.turned_away;
+	c->loss.produced =
+		taken(c, totals.emitted) + totals.lost + totals.missed + totals.turned_away;
 	c->loss.late = merge_late(c->merge);
 	c->loss.filtered = count_filtered(c);
 	machines_loss(c->machines, &c->loss);
@@ -338,8 +340,10 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	capture_find_emulator(c);
 	probe_set_look_again(c->probes);
 	forget_gone(c);
-	error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
-			     capture_take_unfinished, c);
+	error = capture_return_slots(c);
+	if (!error)
+		error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
+				     capture_take_unfinished, c);
 	if (!error)
 		error = capture_owners_poll(c, now);
 	if (!error)

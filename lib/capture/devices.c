@@ -21,7 +21,8 @@ struct entry {
 };
 
 struct device_table {
-	int map, domains;
+	int map, owners, domains;
+	bool unplaced; /* some device got no slot: the kernel side may meet it again */
 	struct capture_state *state;
 	const char *const *patterns;
 	size_t pattern_count;
@@ -43,6 +44,7 @@ int device_table_create(struct device_table **table, const struct capture_config
 	if (!t)
 		return failed(-ENOMEM, "no memory for the device dictionary");
 	t->map = maps->devices;
+	t->owners = maps->owners;
 	t->domains = maps->domains;
 	t->state = maps->state;
 	t->patterns = config->devices;
@@ -86,8 +88,6 @@ static bool wanted(const struct device_table *table, const struct device_info *i
 {
 	const char *name = info->name;
 
-	if (info->kind == DEVICE_OWNER_NAME)
-		return false;
 	if (!table->pattern_count)
 		return true;
 	for (size_t i = 0; i < table->pattern_count; i++)
@@ -122,11 +122,25 @@ static __u32 present(const struct device_table *table, const struct device_info 
 	return 0;
 }
 
+/* What this key meant when there was no slot for it, 0: nothing. */
+static __u32 without_slot(const struct device_table *table, const struct device_key *key)
+{
+	for (size_t i = 0; table->unplaced && key->owner && i < table->entry_count; i++)
+		if (!memcmp(&table->entries[i].key, key, sizeof(*key)))
+			return table->entries[i].handle;
+	return 0;
+}
+
+static bool is_met(const struct device_table *table, __u32 id)
+{
+	return id < table->handle_room && table->handles[id];
+}
+
 static __u32 keep(struct device_table *table, const struct device_key *key, __u32 id,
 		  const struct device_info *info)
 {
+	__u32 handle = without_slot(table, key);
 	struct device_info *copy;
-	__u32 handle = 0;
 
 	if (!grow(&table->handles, &table->handle_room, id + 1, sizeof(__u32)) ||
 	    !grow(&table->entries, &table->entry_room, table->entry_count + 1,
@@ -159,9 +173,10 @@ __u32 device_table_enter(struct device_table *table, const struct device_key *ke
 		state.verdict = DEVICE_DROP;
 	if (!bpf_map_update_elem(table->map, key, &state, BPF_NOEXIST))
 		return keep(table, key, state.id, info);
+	/* Its I/O is seen all the same; what the kernel side sees of it is counted as lost. */
 	if (errno != EEXIST || bpf_map_lookup_elem(table->map, key, &state))
-		return 0;
-	if (state.id < table->handle_room && table->handles[state.id])
+		table->unplaced = true;
+	if (is_met(table, state.id))
 		return table->handles[state.id];
 	return keep(table, key, state.id, info);
 }
@@ -247,11 +262,6 @@ static void describe(struct device_table *table, const struct device_key *key,
 			 (__u32)key->source);
 		return;
 	}
-	if (key->kind == DEVICE_OWNER_NAME) {
-		snprintf(info->comm, sizeof(info->comm), "%.15s", state->name);
-		table->namer(table->namer_self, key, info);
-		return;
-	}
 	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
 		return;
 	if (key->kind == DEVICE_BY_ADDRESS)
@@ -284,7 +294,7 @@ static __u32 meet(struct device_table *table, struct device_key *key, struct dev
 	}
 	describe(table, &was, state, &info);
 	/* Naming may have brought the hello of its machine, and with it this very device. */
-	if (state->id < table->handle_room && table->handles[state->id])
+	if (is_met(table, state->id))
 		return table->handles[state->id];
 	handle = keep(table, key, state->id, &info);
 	if (handle == HANDLE_DROPPED) {
@@ -304,7 +314,7 @@ static void meet_new(struct device_table *table)
 		previous = &key;
 		if (bpf_map_lookup_elem(table->map, &key, &state))
 			continue;
-		if (state.id >= table->handle_room || !table->handles[state.id])
+		if (!is_met(table, state.id))
 			meet(table, &key, &state);
 	}
 }
@@ -313,7 +323,7 @@ __u32 device_table_handle(struct device_table *table, __u32 id)
 {
 	if (id == DEVICE_NONE)
 		return DEVICE_NONE;
-	if (id < table->handle_room && table->handles[id])
+	if (is_met(table, id))
 		return table->handles[id];
 	/* Ids that were never given out come only from damaged state: no endless search. */
 	if (id > __atomic_load_n(&table->state->devices, __ATOMIC_RELAXED))
@@ -329,16 +339,37 @@ const struct device_info *device_table_next_new(struct device_table *table)
 	return &table->infos[table->info_told++];
 }
 
+/* Meets what of this owner was not asked for yet, for events that are still on their way; gives its slots back. */
+static void return_slots(struct device_table *table, const struct owner_key *owner)
+{
+	struct device_key key, next;
+	struct device_state state;
+	int end = bpf_map_get_next_key(table->map, NULL, &next);
+
+	while (!end) {
+		key = next;
+		end = bpf_map_get_next_key(table->map, &key, &next);
+		if (key.owner != owner->pid || key.owner_start != owner->start ||
+		    bpf_map_lookup_elem(table->map, &key, &state))
+			continue;
+		if (!is_met(table, state.id))
+			meet(table, &key, &state);
+		bpf_map_delete_elem(table->map, &key);
+	}
+}
+
 void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 owner_start)
 {
+	const struct owner_key gone = {.pid = owner, .start = owner_start};
 	size_t kept = 0;
 
+	/* First its account: what it enters from now on makes another one, and will be looked at. */
+	bpf_map_delete_elem(table->owners, &gone);
+	return_slots(table, &gone);
 	for (size_t i = 0; i < table->entry_count; i++) {
-		struct entry *entry = &table->entries[i];
+		const struct entry *entry = &table->entries[i];
 
-		if (entry->key.owner == owner && entry->key.owner_start == owner_start)
-			bpf_map_delete_elem(table->map, &entry->key);
-		else
+		if (entry->key.owner != owner || entry->key.owner_start != owner_start)
 			table->entries[kept++] = *entry;
 	}
 	table->entry_count = kept;

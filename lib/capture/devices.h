@@ -25,8 +25,8 @@ int device_table_create(struct device_table **table, const struct capture_config
 void device_table_destroy(struct device_table *table);
 
 /*
- * Enters a device before the kernel side meets it. Returns its handle, HANDLE_DROPPED, or 0 if the
- * kernel side has no room.
+ * Enters a device before the kernel side meets it. Returns its handle, also if the kernel side has no
+ * room for it; HANDLE_DROPPED, or 0 without memory.
  */
 __u32 device_table_enter(struct device_table *table, const struct device_key *key,
 			 const struct device_info *info);

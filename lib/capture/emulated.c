@@ -7,12 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/inside.h"
-#include "lib/capture/owners_inside.h"
+#include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 #include "lib/capture/usdt.h"
 
@@ -138,10 +140,6 @@ bool capture_name_device(void *self, const struct device_key *key, struct device
 	struct capture *c = self;
 	const struct hello_device *device;
 
-	if (key->kind == DEVICE_OWNER_NAME) {
-		owners_name(c->owners, key->owner, info->comm);
-		return false;
-	}
 	machines_meet(c->machines, key->owner);
 	device = machines_find(c->machines, key->owner, key->owner_start, key->source);
 	if (device)
@@ -229,6 +227,30 @@ static int machine_gone(void *self, __u32 pid, __u64 start_time)
 				 capture_take_unfinished, c);
 
 	device_table_forget_owner(c->devices, pid, start_time);
+	return error;
+}
+
+/* One of another pid namespace cannot be asked for: its slots stay taken, and are no more than its share. */
+static bool runs(const struct owner_key *owner)
+{
+	__u32 local = pid_to_local(owner->pid);
+
+	return local ? process_runs(local, owner->start) : !pid_namespace_is_initial();
+}
+
+int capture_return_slots(struct capture *c)
+{
+	struct owner_key owner, next;
+	int error = 0, end = bpf_map_get_next_key(c->maps.owners, NULL, &next);
+
+	while (!end && !error) {
+		owner = next;
+		/* The successor is fetched first: after a delete there is no way to it. */
+		end = bpf_map_get_next_key(c->maps.owners, &owner, &next);
+		/* Whom we are connected to tells us. */
+		if (!machines_knows(c->machines, owner.pid, owner.start) && !runs(&owner))
+			error = machine_gone(c, owner.pid, owner.start);
+	}
 	return error;
 }
 

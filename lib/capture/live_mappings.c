@@ -10,6 +10,7 @@ int capture_owners_create(struct capture *c)
 	const struct owners_config config = {
 		.table = c->maps.mappings,
 		.stacks = c->maps.stacks,
+		.names = c->maps.process_names,
 		.old_ns = c->config.old_mapping_ns ? c->config.old_mapping_ns : OLD_MAPPING,
 		.devices = c->devices,
 	};

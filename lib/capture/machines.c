@@ -306,9 +306,10 @@ static bool valid(const struct machine *machine, const struct access_record *rec
 {
 	const unsigned int access = EVENT_READ | EVENT_WRITE;
 
-	return record->device < machine->device_count && record->length <= ACCESS_BYTES &&
-	       record->length && record->address + record->length > record->address &&
-	       record->flags & access && !(record->flags & ~access) &&
+	return record->device < machine->device_count && machine->devices[record->device].handle &&
+	       record->length <= ACCESS_BYTES && record->length &&
+	       record->address + record->length > record->address && record->flags & access &&
+	       !(record->flags & ~access) &&
 	       (record->code & ~(IO_FAULTED | IO_PART | IO_SOURCE)) <= IO_ERROR;
 }
 
@@ -456,17 +457,30 @@ int machines_meet(struct machines *machines, __u32 pid)
 	return 0;
 }
 
-const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
-					 __u64 start_time, __u64 index)
+static const struct machine *machine_of(const struct machines *machines, __u32 pid,
+					__u64 start_time)
 {
 	for (size_t i = 0; i < machines->count; i++) {
 		const struct machine *machine = &machines->list[i];
 
 		if (machine->state == MACHINE_KNOWN && machine->pid == pid &&
-		    machine->start_time == start_time && index < machine->device_count)
-			return &machine->devices[index].hello;
+		    machine->start_time == start_time)
+			return machine;
 	}
 	return NULL;
+}
+
+const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
+					 __u64 start_time, __u64 index)
+{
+	const struct machine *machine = machine_of(machines, pid, start_time);
+
+	return machine && index < machine->device_count ? &machine->devices[index].hello : NULL;
+}
+
+bool machines_knows(const struct machines *machines, __u32 pid, __u64 start_time)
+{
+	return machine_of(machines, pid, start_time);
 }
 
 size_t machines_count(const struct machines *machines)

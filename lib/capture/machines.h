@@ -44,6 +44,8 @@ int machines_meet(struct machines *machines, __u32 pid);
 /* A device of a machine that is believed, NULL if there is none. */
 const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
 					 __u64 start_time, __u64 index);
+/* Whether this process is a machine that is believed and has not ended. */
+bool machines_knows(const struct machines *machines, __u32 pid, __u64 start_time);
 size_t machines_count(const struct machines *machines);
 
 /* The last poll: waits shortly for what machines that have ended are telling. */

@@ -205,6 +205,8 @@ static int load_maps(struct shared_maps *maps)
 			      complaint_text());
 	maps->counters = bpf_object__find_map_fd_by_name(maps->object, "counters");
 	maps->devices = bpf_object__find_map_fd_by_name(maps->object, "devices");
+	maps->owners = bpf_object__find_map_fd_by_name(maps->object, "owners");
+	maps->process_names = bpf_object__find_map_fd_by_name(maps->object, "process_names");
 	maps->domains = bpf_object__find_map_fd_by_name(maps->object, "domains");
 	maps->groups = bpf_object__find_map_fd_by_name(maps->object, "groups");
 	maps->pids = bpf_object__find_map_fd_by_name(maps->object, "pids");

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
+#include "bpf/state.h"
 #include "lib/base/clock.h"
 #include "lib/capture/owners_inside.h"
 #include "lib/capture/process.h"
@@ -29,12 +30,20 @@ static bool names_stack(const struct event *event)
 	return event->group && (event->kind == EVENT_DMA_LIVE || event->kind == EVENT_FAULT_OWNER);
 }
 
-void owners_notice(struct owners *owners, const struct event *event)
+/* The kernel side has kept the name of the process that registered a region. */
+static void notice_process(struct owners *owners, __u32 pid)
+{
+	struct process_name name;
+
+	if (!bpf_map_lookup_elem(owners->config.names, &pid, &name))
+		owners_name(owners, pid, name.comm);
+}
+
+/* The table of mappings has kept the names of who mapped a faulted address and who unmapped it. */
+static void notice_mapping(struct owners *owners, const struct event *event)
 {
 	struct mapping best = {.length = 0};
 
-	if (event->kind != EVENT_FAULT_OWNER)
-		return;
 	for (__u32 step = 0; step < MAPPING_PROBES; step++) {
 		struct mapping_step at;
 
@@ -48,6 +57,14 @@ void owners_notice(struct owners *owners, const struct event *event)
 		owners_name(owners, best.pid, best.comm);
 	if (best.length && best.unmapped_ns && best.unmapper == event->tid)
 		owners_name(owners, best.unmapper, best.unmapper_comm);
+}
+
+void owners_notice(struct owners *owners, const struct event *event)
+{
+	if (event->kind == EVENT_FAULT_OWNER)
+		notice_mapping(owners, event);
+	else if (event->kind == EVENT_ODP_REGION)
+		notice_process(owners, event->pid);
 }
 
 static int tell_stack(struct owners *owners, __u32 id, struct stream sink)

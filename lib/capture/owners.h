@@ -17,6 +17,7 @@ struct owners;
 struct owners_config {
 	const struct mapping_set *table; /* MAPPING_SETS of them, mapped or of a test */
 	int stacks;			 /* descriptor of the map of stacks */
+	int names;			 /* of the map of process names */
 	__u64 old_ns;			 /* a mapping older than this is worth a look */
 	struct device_table *devices;	 /* NULL: device numbers are handles (tests) */
 };

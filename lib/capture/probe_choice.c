@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/capture/functions.h"
@@ -189,6 +190,7 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->slow_block_ns = config->slow_io_ns;
 	filter->iommu_registers = config->iommu_registers;
 	filter->stacks_per_second = STACKS_PER_SECOND;
+	filter->machine_user = geteuid();
 }
 
 bool probe_required(const char *name)

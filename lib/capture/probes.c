@@ -221,6 +221,7 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 			info->hits += set->counters[cpu].hits;
 			info->emitted += set->counters[cpu].emitted;
 			info->lost += set->counters[cpu].lost;
+			sum.turned_away += set->counters[cpu].turned_away;
 		}
 		info->missed = missed_of(&set->probes[i]);
 		sum.emitted += info->emitted;

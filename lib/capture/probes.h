@@ -152,7 +152,7 @@ void probe_set_destroy(struct probe_set *set);
 
 /* Reads the kernel-side counters into the rows; `totals` (may be NULL) gets the sums. */
 struct probe_totals {
-	__u64 emitted, lost, missed;
+	__u64 emitted, lost, missed, turned_away;
 };
 int probe_set_count(struct probe_set *set, struct probe_totals *totals);
 /* What a row without a program has to tell of its reading. */

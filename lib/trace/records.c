@@ -202,6 +202,7 @@ void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss)
 	trace_buffer_put_u64(out, loss->machines_missed);
 	trace_buffer_put_u64(out, loss->machines_unknown);
 	trace_buffer_put_u64(out, loss->filtered);
+	trace_buffer_put_u64(out, loss->turned_away);
 }
 
 void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
@@ -221,6 +222,7 @@ void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
 	loss->machines_missed = trace_cursor_u64(in);
 	loss->machines_unknown = trace_cursor_u64(in);
 	loss->filtered = trace_cursor_u64(in);
+	loss->turned_away = trace_cursor_u64(in);
 }
 
 void trace_put_kept(struct trace_buffer *out, const struct kept_info *kept)

@@ -25,7 +25,7 @@ RECORDS = {  # t: text, I: u32, i: s32, Q: u64
     2: ("clock", "QQ"),
     3: ("probe", "tttIQQQQ"),
     4: ("device", "IIttttiIQQQIQQQ"),
-    7: ("loss", "QQQQQQQQQQQQQQ"),
+    7: ("loss", "QQQQQQQQQQQQQQQ"),
     8: ("end", "Q"),
     10: ("stack", "IIt"),
     11: ("process", "IQt"),

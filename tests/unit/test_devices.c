@@ -188,6 +188,69 @@ static void what_has_gone_gives_its_slots_back(void **state)
 	assert_int_equal(device_table_handle(table, meet(0xa000, "pci", "0000:09:00.0")), stays);
 }
 
+/* The kernel side meets a process's device; returns its number there. */
+static __u32 meet_of(const struct owner_key *owner, __u64 index)
+{
+	struct device_key key = {DEVICE_EMULATED, owner->pid, owner->start, index};
+	struct device_state state = {.id = ++maps.state->devices};
+	struct owner_share account = {.devices = 1};
+
+	assert_int_equal(bpf_map_update_elem(maps.devices, &key, &state, BPF_NOEXIST), 0);
+	assert_int_equal(bpf_map_update_elem(maps.owners, owner, &account, BPF_ANY), 0);
+	return state.id;
+}
+
+static void what_processes_had_is_given_back(void **state)
+{
+	const struct owner_key stays = {.pid = 7, .start = 70};
+	struct owner_share account;
+	__u32 before, number, late;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	before = device_table_handle(table, meet_of(&stays, 0));
+	/* Many more than there is room for, nobody asked for the names of most. */
+	for (__u32 i = 0; i < 2 * DEVICES_MAX / 16; i++) {
+		struct owner_key owner = {.pid = 100 + i, .start = i};
+
+		for (__u64 index = 0; index < 16; index++)
+			number = meet_of(&owner, index);
+		device_table_forget_owner(table, owner.pid, owner.start);
+		assert_int_not_equal(bpf_map_lookup_elem(maps.owners, &owner, &account), 0);
+	}
+	/* Events of what has gone may still be on their way, and what stays is what it was. */
+	late = device_table_handle(table, number);
+	assert_true(late && late != before);
+	assert_int_equal(device_table_handle(table, 1), before);
+	assert_int_equal(bpf_map_lookup_elem(maps.owners, &stays, &account), 0);
+}
+
+static void a_device_without_slot_is_known_all_the_same(void **state)
+{
+	const struct device_key key = {DEVICE_EMULATED, 7, 70, 3};
+	struct device_info info = {.kind = DEVICE_EMULATED, .name = "vm/disk"};
+	struct device_state met = {0};
+	struct device_key in_the_way;
+	__u32 handle;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (__u64 i = 0; i < DEVICES_MAX; i++) {
+		in_the_way = at(i + 1);
+		assert_int_equal(bpf_map_update_elem(maps.devices, &in_the_way, &met, BPF_ANY), 0);
+	}
+	handle = device_table_enter(table, &key, &info);
+	assert_true(handle && handle != HANDLE_DROPPED);
+	assert_string_equal(told(handle), "vm/disk");
+	/* Now there is room: the kernel side meets it, and it is no other. */
+	assert_int_equal(bpf_map_delete_elem(maps.devices, &in_the_way), 0);
+	met.id = ++maps.state->devices;
+	assert_int_equal(bpf_map_update_elem(maps.devices, &key, &met, BPF_NOEXIST), 0);
+	assert_int_equal(device_table_handle(table, met.id), handle);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +258,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_place_may_get_another_device, begin, end),
 		cmocka_unit_test_setup_teardown(a_short_life_leaves_a_name, begin, end),
 		cmocka_unit_test_setup_teardown(what_has_gone_gives_its_slots_back, begin, end),
+		cmocka_unit_test_setup_teardown(what_processes_had_is_given_back, begin, end),
+		cmocka_unit_test_setup_teardown(a_device_without_slot_is_known_all_the_same, begin,
+						end),
 	};
 
 	return cmocka_run_group_tests_name("devices", tests, NULL, NULL);

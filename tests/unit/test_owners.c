@@ -34,7 +34,7 @@ static struct told told;
 
 static int setup(void **state)
 {
-	struct owners_config config = {.old_ns = 60 * SECOND, .stacks = -1};
+	struct owners_config config = {.old_ns = 60 * SECOND, .stacks = -1, .names = -1};
 
 	(void)state;
 	table = calloc(MAPPING_SETS, sizeof(*table));

@@ -196,6 +196,10 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 		    summary->probes_on, summary->probes_off,
 		    summary->probes_silent ? ", some silent" : "", model->self_cpu_percent,
 		    short_bytes(memory, model->self_memory_bytes), times);
+	if (summary->loss.turned_away)
+		writer_note(batch->writer,
+			    "Turned away: %llu calls of probes by other users' processes.",
+			    summary->loss.turned_away);
 	if (summary->floor)
 		writer_note(batch->writer, "Counts are floors: %s.",
 			    floor_text(summary->floor, floor));

@@ -293,13 +293,16 @@ static void add_honesty(struct line *line, const struct top_picture *picture)
 {
 	const struct top_model *model = picture->model;
 	__u64 lost = top_lost(&model->summary.loss);
-	char text[SHORT_TEXT], received[SHORT_TEXT];
+	char text[SHORT_TEXT], received[SHORT_TEXT], away[SHORT_TEXT];
 	enum style cpu = STYLE_PLAIN;
 
 	if (model->self_cpu_percent > SELF_CPU_WARN)
 		cpu = model->self_cpu_percent > SELF_CPU_BAD ? STYLE_BAD : STYLE_WARN;
 	line_add(line, 0, lost ? STYLE_BAD : STYLE_OK, lost ? "LOST %s" : "lost %s",
 		 short_count(text, lost));
+	if (model->summary.loss.turned_away)
+		line_add(line, 2, STYLE_WARN, "turned away %s",
+			 short_count(away, model->summary.loss.turned_away));
 	line_add(line, 3, STYLE_PLAIN, "received %s",
 		 short_count(received, model->summary.loss.received));
 	line_add(line, 0, cpu, "self %.1f%%", model->self_cpu_percent);

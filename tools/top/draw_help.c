@@ -21,6 +21,7 @@ static const char *const lines[] = {
 	"BLK%      share of the last interval a queue spent waiting for faults",
 	"FOOT      memory the device has touched         SLO  ok, warn, BAD",
 	"lost      events that did not arrive: numbers are then floors",
+	"turned away: calls of an emulator's probes by other users' processes",
 	"self      what this program costs: share of one CPU, memory",
 };
 

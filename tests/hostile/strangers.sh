@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Whoever may read the emulator's binary may map it and call its probes, for thousands of devices that are not there.
+# A recorder of root's sees root's machine as if nobody had, and counts every call that it turned away.
+. "$(dirname "$0")/../e2e/lib.sh"
+
+make -s -C "$root" build/tests/lab/programs/knock >/dev/null || not_ok "knock is built"
+cp "$root/build/tests/lab/programs/knock" bin
+chmod 755 . bin bin/*
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+cat >machine.ini <<'END'
+[tenant vm]
+memory = 4M
+[device disk]
+file_bytes = 2M
+[workload w]
+sizes = 4K
+count = 503
+rate = 503/s
+[inject cold]
+action = evict
+what = next
+rate = 211/s
+duration = 1s
+END
+
+total() { awk -F, -v what="$1" '$1 == what {print $2; n++} END {if (!n) print "missing"}' csv/loss.csv; }
+stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+
+# knock_start DEVICES ROUNDS [AS...]: who waits to be let go (kill -CONT $knock_pid), then calls all sites, and
+# with stay=yes waits once more.
+knock_start() {
+	"${@:3}" "$scratch/bin/knock" "$INJECT" "$1" "$2" ${stay:+stay} >knock.out 2>knock.err &
+	knock_pid=$!
+	wait_for 10 stopped $knock_pid || not_ok "a stranger" "$(cat knock.err)"
+}
+# knock_end: how many calls it made, in $calls.
+knock_end() {
+	wait $knock_pid || not_ok "the stranger calls" "$(cat knock.err)"
+	calls=$(tail -n 1 knock.out)
+}
+record_end() {
+	kill -INT $record_pid
+	wait $record_pid
+	record_status=$?
+	rm -rf csv
+	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
+	report_status=$?
+}
+run_machine() {
+	rm -f truth.jsonl
+	check "a machine of root's runs" "$INJECT" run --truth truth.jsonl machine.ini
+}
+# exact: the account holds, and is that of the file's own events.
+exact() {
+	equal "$1: received + lost + missed + turned away is what was produced" \
+		$(($(total received) + $(total lost) + $(total missed) + $(total turned_away))) "$(total produced)"
+	equal "$1: received is what the file holds" "$(total received)" "$(/usr/bin/python3 - <<PY
+import sys
+sys.path.insert(0, "$root/tests/reference")
+import flt_read
+print(sum(name == "event" and fields[10] not in $not_from_rings for name, fields in flt_read.read("run.flt")))
+PY
+)"
+}
+# What user space tells of groups, access logs and live mappings.
+not_from_rings='(10, 28)'
+
+# Before the machine begins, and while it runs: 5003 devices, of which the kernel side would have room for some.
+record_start || not_ok "a recorder" "$(cat record.err)"
+knock_start 5003 1 "${nobody[@]}"
+kill -CONT $knock_pid
+knock_end
+before=$calls
+knock_start 5003 1000000 "${nobody[@]}"
+kill -CONT $knock_pid
+run_machine
+kill -TERM $knock_pid
+knock_end
+record_end
+equal "a stranger: every call was turned away" "$(total turned_away)" $((before + calls))
+exact "a stranger"
+equal "a stranger: nothing was lost, the recorder ends with" "$record_status" 0
+equal "a stranger: so does the report" "$report_status" 0
+equal "a stranger: the only emulated device" "$(awk -F, '$4 == "emulated" {print $1}' csv/devices.csv | xargs | head -c 99)" vm/disk
+equal "a stranger: its I/Os" "$(total access_received)" 503
+python3 "$root/tests/reference/compare_truth.py" csv truth.jsonl >verdict 2>&1
+check "a stranger: every fault of the machine, and no other ($(grep -c '^ok' verdict) comparisons)" \
+	bash -c "grep -q passed verdict && ! grep -q '^not ok' verdict"
+check "the recorder says so" grep -q "^turned away: $((before + calls)) calls of probes by other users" record.err
+"$FAULTLINE" report run.flt >text 2>&1
+check "the report says so" bash -c "tr -s '\n ' ' ' <text | grep -q ' $((before + calls)) calls of probes by other users. processes turned away'"
+equal "the report's JSON says so" "$("$FAULTLINE" report run.flt --json 2>/dev/null |
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["turned_away"])')" $((before + calls))
+"$FAULTLINE" top -b -i run.flt >top.text 2>&1
+check "top says so" grep -q "Turned away: $((before + calls)) calls" top.text
+
+# Root's own process that invents devices takes its share and no more; what found no room is lost, and counted.
+# The machine beside has its slot, though it came later.
+share=$(awk '$2 == "OWNER_DEVICES_MAX" {print $3}' "$root/bpf/state.h")
+stages=$(printf 'fault_%s,' detect request isr handler resolved mapped response resume)io
+record_start --kind "$stages" --ring-size 16M || not_ok "a recorder" "$(cat record.err)"
+stay=yes knock_start $((share + 53)) 1
+kill -CONT $knock_pid
+wait_for 20 stopped $knock_pid
+run_machine
+# slots PID: of the recorder's, this process's share of them, by the kernel's own word.
+slots() {
+	/usr/bin/python3 - $record_pid "$1" <<'PY'
+import glob, json, subprocess, sys
+recorder, owner = map(int, sys.argv[1:])
+def ask(*words):
+    return json.loads(subprocess.run(["bpftool", "-j", "map", *words], capture_output=True, text=True, check=True).stdout)
+held = {int(line.split()[1]) for path in glob.glob(f"/proc/{recorder}/fdinfo/*")
+        for line in open(path) if line.startswith("map_id:")}
+for number in held:
+    if ask("show", "id", str(number)).get("name") == "devices":
+        print(sum(int.from_bytes(bytes(int(byte, 16) for byte in entry["key"][4:8]), "little") == owner
+                  for entry in ask("dump", "id", str(number))))
+PY
+}
+returned() { [ "$(slots $knock_pid)" = 0 ]; }
+equal "many devices: one that lives has its slots" "$(slots $knock_pid)" "$share"
+kill -CONT $knock_pid
+knock_end
+check "the slots of one that has ended are given back" wait_for 10 returned
+record_end
+exact "many devices"
+equal "many devices: the share of one process" \
+	"$(awk -F, -v pid=$knock_pid '$4 == "emulated" && $7 == pid' csv/devices.csv | wc -l)" "$share"
+check "many devices: what found no room was lost ($(total lost))" test "$(total lost)" -gt 0
+equal "many devices: of nobody was it turned away" "$(total turned_away)" 0
+equal "many devices: the recorder ends with" "$record_status" 5
+equal "many devices: the machine's I/Os" "$(total access_received)" 503
+equal "many devices: the machine faulted under its name" \
+	"$(awk -F, '$1 == "vm/disk" {print ($2 + 0 > 0)}' csv/summary.csv)" 1
+finish

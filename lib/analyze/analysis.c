@@ -44,7 +44,7 @@ static int create_parts(struct analysis *a, const struct analysis_config *c)
 	error = error ? error : silent_create(&a->silent, a->session, a->faults);
 	error = error ? error : invalidations_create(&a->invalidations, &c->period);
 	error = error ? error : stages_create(&a->stages, a->faults);
-	error = error ? error : queues_create(&a->queues, a->faults);
+	error = error ? error : queues_create(&a->queues, a->session, a->faults);
 	error = error ? error : rates_create(&a->rates, a->faults, c->burst_faults);
 	error = error ? error : counts_create(&a->counts, a->faults, c->history_windows);
 	error = error ? error : recent_create(&a->recent, a->faults, c->last_faults);

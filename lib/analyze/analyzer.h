@@ -12,6 +12,8 @@
 #include "lib/base/stream.h"
 #include "lib/output/table.h"
 
+#define WAITED_TO_END UINT64_MAX
+
 /*
  * The life of one page request. at[k - EVENT_FAULT_DETECT] is the time of stage k, 0 if that stage
  * was not seen; a missing stage is merged into its neighbour and marked, never guessed.
@@ -26,6 +28,7 @@ struct fault {
 	__u64 interrupt_ns; /* from the IOMMU's interrupt to isr, 0 if that was not seen */
 	__u64 held_ns;	    /* how long its device held the request back after detect */
 	__u64 abandoned_ns; /* when its device gave it up, 0 if it did not */
+	__u64 waited_ns; /* open until the recorder gave it up, WAITED_TO_END: until the end; else 0 */
 	__u64 delivered_ns; /* from the response until the IOMMU had consumed it, likewise */
 	__u32 cpu_faults;   /* how many CPU faults its handler took for this page */
 	__u32 device;

@@ -55,7 +55,7 @@ static bool only_beginning_missing(__u8 seen)
 	return first > 0 && seen == (__u8)(ALL_STAGES << first);
 }
 
-static bool in_order(const struct fault *fault)
+bool fault_in_order(const struct fault *fault)
 {
 	__u64 before = 0;
 
@@ -80,7 +80,7 @@ static enum fault_state judge(const struct faults *f, const struct group *group,
 		return fault->state;
 	if (resumed && fault->code == RESPONSE_AUTOMATIC)
 		return FAULT_DISCARDED;
-	if (!in_order(fault))
+	if (!fault_in_order(fault))
 		return FAULT_INCONSISTENT;
 	if (fault->kernel && fault->ended && (fault->seen & (fault->seen - 1)))
 		return FAULT_COMPLETE;
@@ -95,8 +95,7 @@ static enum fault_state judge(const struct faults *f, const struct group *group,
 	return FAULT_INCONSISTENT;
 }
 
-/* Its first stage is missing: a kernel path's fault begins with its report, or its handler. */
-static bool was_cut(const struct fault *fault)
+bool fault_was_cut(const struct fault *fault)
 {
 	__u8 first = STAGE_BIT(EVENT_FAULT_DETECT);
 
@@ -121,7 +120,8 @@ static void count_cut(struct faults *f, const struct fault *fault)
 
 static void count_state(struct faults *f, const struct fault *fault)
 {
-	if (fault->state != FAULT_COMPLETE && fault->state != FAULT_INCONSISTENT && was_cut(fault))
+	if (fault->state != FAULT_COMPLETE && fault->state != FAULT_INCONSISTENT &&
+	    fault_was_cut(fault))
 		count_cut(f, fault);
 	switch (fault->state) {
 	case FAULT_COMPLETE:

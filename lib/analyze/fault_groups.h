@@ -78,6 +78,10 @@ struct faults {
 	int error;
 };
 
+/* The first stage of a fault is missing: a kernel path's begins with its report, or its handler. */
+bool fault_was_cut(const struct fault *fault);
+/* Its stages that were seen are in the order of their kinds. */
+bool fault_in_order(const struct fault *fault);
 /* Of a device that was not told: emulated. */
 enum fault_path fault_device_path(const struct faults *faults, __u32 device);
 struct group *fault_group_find(struct faults *faults, const struct event *event);

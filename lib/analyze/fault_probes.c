@@ -38,7 +38,7 @@ static void add(struct fault_watch *watch, const struct probe_info *probe,
 void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
-	bool any = false, begin = false;
+	bool any = false, begin = false, end = false;
 	enum fault_path path;
 
 	if (!row || row->kind < EVENT_FAULT_DETECT || row->kind > EVENT_FAULT_RESUME)
@@ -48,10 +48,12 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 		path = FAULT_PATH_EMULATED;
 		begin = row->kind == EVENT_FAULT_DETECT;
 		any = begin || row->kind == EVENT_FAULT_REQUEST;
+		end = row->kind == EVENT_FAULT_RESUME;
 		break;
 	case PATH_CORE:
 		path = FAULT_PATH_CORE;
 		any = begin = row->kind == EVENT_FAULT_ISR;
+		end = row->kind == EVENT_FAULT_RESPONSE;
 		break;
 	case PATH_RDMA:
 		path = FAULT_PATH_RDMA;
@@ -64,6 +66,8 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 		add(&probes->any[path], probe, row, kinds_name(probes->kinds, row->kind));
 	if (begin)
 		add(&probes->begin[path], probe, row, kinds_name(probes->kinds, row->kind));
+	if (end)
+		add(&probes->end[path], probe, row, kinds_name(probes->kinds, row->kind));
 }
 
 const char *fault_watch_lacks(const struct fault_watch *watch)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whether faults, and their beginnings, were watched: a probe that sees each of them was on, and its kind
+ * Whether faults, their beginnings and their ends were watched: a probe that sees each of them was on, and its kind
  * of event was asked for. Nothing is known where no such probe was told.
  */
 #ifndef FAULTLINE_FAULT_PROBES_H
@@ -23,7 +23,7 @@ struct fault_watch {
 
 struct fault_probes {
 	char kinds[HOST_TEXT];
-	struct fault_watch any[FAULT_PATHS], begin[FAULT_PATHS];
+	struct fault_watch any[FAULT_PATHS], begin[FAULT_PATHS], end[FAULT_PATHS];
 };
 
 enum fault_path fault_path_of(__u32 device_kind);

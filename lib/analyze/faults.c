@@ -280,6 +280,13 @@ static void pasid_event(struct faults *f, const struct event *e)
 			fault_name_process(f, &r->fault);
 }
 
+static void still_open(struct group *group, __u64 now)
+{
+	for (struct request *r = group->requests; r; r = r->next)
+		if (!fault_over(&r->fault))
+			r->fault.waited_ns = now;
+}
+
 static void unfinished_event(struct faults *f, const struct event *e)
 {
 	struct group *group;
@@ -295,8 +302,12 @@ static void unfinished_event(struct faults *f, const struct event *e)
 			return;
 		fault_request_announce(f, request, e);
 	}
-	if (!group->past) /* else its number was taken again */
-		fault_group_give_up(f, group);
+	if (group->past) /* its number was taken again */
+		return;
+	/* The recorder found it open; the kernel side, that it is over without our having seen its end. */
+	if (!e->tid)
+		still_open(group, e->time_ns);
+	fault_group_give_up(f, group);
 }
 
 static void cpu_fault(struct faults *f, const struct event *e)
@@ -392,8 +403,10 @@ static int on_end(void *self, __u64 end_ns)
 	(void)end_ns;
 	while (f->lingering)
 		fault_group_close(f, f->lingering);
-	while (f->open)
+	while (f->open) {
+		still_open(f->open, WAITED_TO_END);
 		fault_group_close(f, f->open);
+	}
 	return f->error;
 }
 
@@ -453,6 +466,21 @@ __u64 faults_late_ns(const struct faults *f)
 const char *faults_unwatched(const struct faults *f, __u32 device)
 {
 	return fault_watch_lacks(&f->probes.any[fault_device_path(f, device)]);
+}
+
+bool faults_began_before(const struct faults *f, const struct fault *fault)
+{
+	enum fault_path path = fault_device_path(f, fault->device);
+
+	return fault_was_cut(fault) && fault_in_order(fault) &&
+	       !fault_watch_lacks(&f->probes.begin[path]);
+}
+
+bool faults_end_watched(const struct faults *f, const struct fault *fault)
+{
+	enum fault_path path = fault_device_path(f, fault->device);
+
+	return path != FAULT_PATH_RDMA && !fault_watch_lacks(&f->probes.end[path]);
 }
 
 enum faults_watched faults_watched(const struct faults *f)

@@ -73,6 +73,10 @@ int faults_subscribe(struct faults *faults, struct fault_sink sink);
 struct stream faults_stream(struct faults *faults);
 /* How long after its first event a fault is handed over at most. */
 __u64 faults_late_ns(const struct faults *faults);
+/* Whether it had begun before its device was watched: its first stage was not seen, though all were looked for. */
+bool faults_began_before(const struct faults *faults, const struct fault *fault);
+/* Whether its end would have been seen: if not, that it has none tells nothing. Nobody knows of RDMA. */
+bool faults_end_watched(const struct faults *faults, const struct fault *fault);
 /*
  * The probe for want of which not each fault of this device is told: it is off, or its kind of event was
  * not asked for. NULL: its faults are told, or no probe was.

@@ -40,17 +40,20 @@ struct queue {
 	struct queue_key key;
 	struct piece *pieces; /* disjoint, ascending */
 	size_t count, capacity;
-	__u64 folded_to; /* everything before is in the sums */
+	__u64 folded_from, folded_to; /* everything before is in the sums */
 	__u64 folded_ns;
 	__u64 folded_longest;
 	__u64 folded_pieces;
 	__u32 *folded_steps; /* ns folded by step, modulo FOLD_STEPS; NULL before the first */
 	__u64 faults;
+	__u64 cut_to;	 /* the last end of those that had begun before their device was watched */
+	__u64 open_from; /* the first beginning of those open at the recording's end */
 	UT_hash_handle hh;
 };
 
 struct queues {
 	struct queue *queues;
+	const struct session *session;
 	const struct faults *faults;
 	__u64 late_ns;	 /* a fault is told this long after its beginning at most */
 	size_t capacity; /* pieces of all queues */
@@ -107,6 +110,8 @@ static void fold_oldest(struct queue *q, size_t count)
 {
 	if (!count)
 		return;
+	if (!q->folded_pieces)
+		q->folded_from = q->pieces[0].from;
 	for (size_t i = 0; i < count; i++) {
 		const struct piece *piece = &q->pieces[i];
 		__u64 ns = piece->to - piece->from;
@@ -229,26 +234,43 @@ static void on_began(void *self, const struct fault *fault)
 	make(self, fault->device, fault->queue);
 }
 
+/* What is known of it only if nothing was lost is not united with the rest: that turns out later. */
+static void note_borders(const struct queues *queues, struct queue *q, const struct fault *fault,
+			 __u64 to)
+{
+	__u64 from = fault_known_ns(fault);
+
+	if (to > q->cut_to && faults_began_before(queues->faults, fault))
+		q->cut_to = to;
+	if (from && fault->waited_ns == WAITED_TO_END && (!q->open_from || from < q->open_from) &&
+	    faults_end_watched(queues->faults, fault))
+		q->open_from = from;
+}
+
 static void on_finished(void *self, const struct fault *fault)
 {
 	struct queues *queues = self;
 	struct queue *q = make(queues, fault->device, fault->queue);
+	__u64 from = fault_known_ns(fault), to = fault_end_ns(fault);
 
 	if (!q) {
 		queues->dropped++;
 		return;
 	}
 	q->faults++;
-	if (fault_begin_ns(fault) && !unite(q, fault_begin_ns(fault), fault_end_ns(fault),
-					    &queues->capacity, queues->late_ns))
+	if (fault->waited_ns != WAITED_TO_END && fault->waited_ns > to)
+		to = fault->waited_ns;
+	note_borders(queues, q, fault, to);
+	if (from && !unite(q, from, to, &queues->capacity, queues->late_ns))
 		queues->dropped++;
 }
 
-int queues_create(struct queues **queues, struct faults *faults)
+int queues_create(struct queues **queues, const struct session *session, struct faults *faults)
 {
 	*queues = calloc(1, sizeof(**queues));
 	if (!*queues)
 		return failed(-ENOMEM, "no memory for the queues");
+	(*queues)->session = session;
 	(*queues)->faults = faults;
 	(*queues)->late_ns = faults_late_ns(faults);
 	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, *queues});
@@ -269,11 +291,32 @@ void queues_destroy(struct queues *queues)
 	free(queues);
 }
 
+/* Then each beginning and each end was seen of what was watched. */
+static bool nothing_lost(const struct queues *queues)
+{
+	const struct loss_info *loss = session_loss(queues->session);
+
+	return !loss->lost && !loss->missed && !loss->state_failed && !loss->damaged_bytes &&
+	       !loss->damaged_frames;
+}
+
+/* The kernel's own devices were watched from the first moment on, an emulated one since it was met. */
+static __u64 watched_from(const struct queues *queues, __u32 device)
+{
+	const struct device_info *info = session_device(queues->session, device);
+	__u64 first = session_first_ns(queues->session);
+
+	return info && info->kind == DEVICE_EMULATED && info->first_ns > first ? info->first_ns
+									       : first;
+}
+
 /* Part of the window that pieces or open faults of one queue cover. */
 struct cover {
 	struct queue open; /* pieces of open faults and of the queue, clipped to the window */
 	size_t capacity;
 	__u64 from, to;
+	const struct queues *queues;
+	__u64 watched; /* since when; 0: what began before cannot be told */
 };
 
 static void cover(struct cover *c, __u64 from, __u64 to)
@@ -287,19 +330,27 @@ static void cover(struct cover *c, __u64 from, __u64 to)
 static void cover_fault(void *argument, const struct fault *fault)
 {
 	struct cover *c = argument;
-	__u64 from = fault_begin_ns(fault);
+	__u64 from = fault_known_ns(fault);
 
-	if (fault->device == c->open.key.device && fault->queue == c->open.key.queue && from)
+	if (fault->device != c->open.key.device || fault->queue != c->open.key.queue)
+		return;
+	if (c->watched && c->watched < from && faults_began_before(c->queues->faults, fault))
+		from = c->watched;
+	if (from)
 		cover(c, from, fault_over(fault) ? fault_end_ns(fault) : c->to);
 }
 
 static double covered(const struct queues *queues, const struct queue *q, __u64 from, __u64 to)
 {
-	struct cover c = {.open.key = q->key, .from = from, .to = to};
+	struct cover c = {.open.key = q->key, .from = from, .to = to, .queues = queues};
 	__u64 sum = 0, before = 0, folded;
 
 	for (size_t i = first_from(q, from); i < q->count && q->pieces[i].from < to; i++)
 		cover(&c, q->pieces[i].from, q->pieces[i].to);
+	if (nothing_lost(queues))
+		c.watched = watched_from(queues, q->key.device);
+	if (c.watched)
+		cover(&c, c.watched, q->cut_to);
 	faults_each_open(queues->faults, cover_fault, &c);
 	for (size_t i = 0; i < c.open.count; i++) {
 		const struct piece *p = &c.open.pieces[i];
@@ -341,7 +392,43 @@ double queues_blocked_part(const struct queues *queues, __u32 device, __u64 from
 	return worst;
 }
 
-static struct queue_blocked total(const struct queue *q)
+/* Spans come by their beginning. */
+static void count_piece(struct queue_blocked *blocked, struct piece *last, const struct piece *next)
+{
+	__u64 from = next->from > last->to ? next->from : last->to;
+
+	if (next->from >= next->to)
+		return;
+	if (next->from > last->to || !last->to) {
+		last->from = next->from;
+		blocked->pieces++;
+	}
+	if (next->to > from) {
+		blocked->blocked_ns += next->to - from;
+		last->to = next->to;
+	}
+	if (last->to - last->from > blocked->longest_ns)
+		blocked->longest_ns = last->to - last->from;
+}
+
+/* From when its device was watched; to the end of the recording. Empty if that is not known. */
+static void find_borders(const struct queues *queues, const struct queue *q, struct piece *first,
+			 struct piece *last)
+{
+	*first = *last = (struct piece){0, 0};
+	if (!nothing_lost(queues))
+		return;
+	if (q->cut_to)
+		*first = (struct piece){watched_from(queues, q->key.device), q->cut_to};
+	if (q->folded_pieces && first->to > q->folded_from)
+		first->to = q->folded_from;
+	if (q->open_from)
+		*last = (struct piece){q->open_from, session_last_ns(queues->session)};
+	if (last->from < q->folded_to)
+		last->from = q->folded_to;
+}
+
+static struct queue_blocked total(const struct queues *queues, const struct queue *q)
 {
 	struct queue_blocked blocked = {
 		.device = q->key.device,
@@ -349,16 +436,20 @@ static struct queue_blocked total(const struct queue *q)
 		.faults = q->faults,
 		.blocked_ns = q->folded_ns,
 		.longest_ns = q->folded_longest,
-		.pieces = q->folded_pieces + q->count,
+		.pieces = q->folded_pieces,
 	};
+	struct piece first, last, counted = {0, 0};
+	size_t i = 0;
 
-	for (size_t i = 0; i < q->count; i++) {
-		__u64 ns = q->pieces[i].to - q->pieces[i].from;
-
-		blocked.blocked_ns += ns;
-		if (ns > blocked.longest_ns)
-			blocked.longest_ns = ns;
-	}
+	find_borders(queues, q, &first, &last);
+	for (; i < q->count && q->pieces[i].from < first.from; i++)
+		count_piece(&blocked, &counted, &q->pieces[i]);
+	count_piece(&blocked, &counted, &first);
+	for (; i < q->count && q->pieces[i].from < last.from; i++)
+		count_piece(&blocked, &counted, &q->pieces[i]);
+	count_piece(&blocked, &counted, &last);
+	for (; i < q->count; i++)
+		count_piece(&blocked, &counted, &q->pieces[i]);
 	return blocked;
 }
 
@@ -374,7 +465,7 @@ int queues_get(const struct queues *queues, __u32 device, __u16 queue,
 
 	if (!q)
 		return -ENOENT;
-	*blocked = total(q);
+	*blocked = total(queues, q);
 	return 0;
 }
 
@@ -387,7 +478,7 @@ void queues_device(const struct queues *queues, __u32 device, __u64 *sum_ns, __u
 
 		if (q->key.device != device)
 			continue;
-		ns = total(q).blocked_ns;
+		ns = total(queues, q).blocked_ns;
 		*sum_ns += ns;
 		if (ns > *worst_ns)
 			*worst_ns = ns;
@@ -421,7 +512,7 @@ int queues_write(const struct queues *queues, const struct session *session, str
 
 	HASH_SORT(sorted->queues, by_key);
 	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
-		struct queue_blocked b = total(q);
+		struct queue_blocked b = total(queues, q);
 		bool unknown = unknown_numbers(session, b.device) & UNKNOWN_BLOCKED;
 
 		if (!b.faults)

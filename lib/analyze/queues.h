@@ -4,7 +4,11 @@
  *
  * A device that pauses a queue on a fault (VPRI section 5.2) does no I/O on it in that time. For a
  * device that goes on out of order it is the time during which at least one fault was outstanding.
- * Faults that never resumed count up to the last timestamp seen of them.
+ * One that had begun before its device was watched counts from then on: from the recording's beginning, or
+ * that of what was kept of it; of an emulated device not before it was met. One that is open at the end of the
+ * recording counts until then, one that the recorder gave up until it did so. Once events were lost nobody knows
+ * whether a beginning or an end was among them: such faults count between the timestamps that were seen
+ * then, as those do whose end nobody watched. That is too little rather than too much.
  */
 #ifndef FAULTLINE_QUEUES_H
 #define FAULTLINE_QUEUES_H
@@ -25,7 +29,7 @@ struct queue_blocked {
 	__u64 pieces;
 };
 
-int queues_create(struct queues **queues, struct faults *faults);
+int queues_create(struct queues **queues, const struct session *session, struct faults *faults);
 void queues_destroy(struct queues *queues);
 /* Of the worst queue of a device: the part of [from, to) in which it was blocked, 0 to 1. Exact for
  * the newest 32768 pieces at least and what has not been handed over; of older ones a minute is held, by

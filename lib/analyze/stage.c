@@ -118,6 +118,11 @@ __u64 fault_begin_ns(const struct fault *fault)
 	return fault->kernel ? fault_first_ns(fault) : fault->at[0];
 }
 
+__u64 fault_known_ns(const struct fault *fault)
+{
+	return fault_begin_ns(fault) ?: fault_first_ns(fault);
+}
+
 const char *stage_span(__u8 seen, char text[SPAN_TEXT])
 {
 	if (!seen)

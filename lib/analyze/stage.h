@@ -68,6 +68,8 @@ static inline bool fault_served(const struct fault *fault)
 }
 /* When it began: detect, from a kernel path the first timestamp seen. 0 if that is missing. */
 __u64 fault_begin_ns(const struct fault *fault);
+/* Since when it is known to have been there: its beginning, else the first timestamp seen, else 0. */
+__u64 fault_known_ns(const struct fault *fault);
 /* "detect-resume", "isr-response": between which timestamps a total lies; "none" without any. */
 #define SPAN_TEXT 24
 const char *stage_span(__u8 seen, char text[SPAN_TEXT]);

@@ -65,10 +65,11 @@ static void take_stuck(void *argument, const struct fault *fault)
 {
 	struct stuck *stuck = argument;
 
-	if (fault_over(fault) || fault_begin_ns(fault) + STUCK_NS > stuck->now_ns)
+	if (fault_over(fault) || !fault_known_ns(fault) ||
+	    fault_known_ns(fault) + STUCK_NS > stuck->now_ns)
 		return;
 	stuck->count++;
-	if (!stuck->oldest || fault_begin_ns(fault) < fault_begin_ns(stuck->oldest))
+	if (!stuck->oldest || fault_known_ns(fault) < fault_known_ns(stuck->oldest))
 		stuck->oldest = fault;
 }
 
@@ -82,7 +83,7 @@ static enum worst_severity open_faults(const struct analysis *a, char text[WORST
 		return WORST_NONE;
 	snprintf(text, WORST_TEXT, "%zu fault%s open for more than 1s, the oldest for %s, on %s",
 		 stuck.count, plural(stuck.count),
-		 units_format_duration(stuck.now_ns - fault_begin_ns(stuck.oldest), age),
+		 units_format_duration(stuck.now_ns - fault_known_ns(stuck.oldest), age),
 		 session_device_name(a->session, stuck.oldest->device, name));
 	return WORST_BAD;
 }

@@ -265,6 +265,138 @@ static void a_fault_given_up_blocks_until_then(void **state)
 	analysis_destroy(v.analysis);
 }
 
+/* A recording from START on; its device was met `met` after that. */
+static struct view recording_open(__u64 met)
+{
+	const struct host_info host = {.start_ns = START};
+	const struct device_info info = {
+		.handle = 1, .kind = DEVICE_EMULATED, .first_ns = START + met, .name = "disk"};
+	struct view v = view_open();
+
+	v.stream.ops->host(v.stream.self, &host);
+	v.stream.ops->device(v.stream.self, &info);
+	return v;
+}
+
+static void total_is(struct view *v, __u64 blocked_ns, __u64 longest_ns, __u64 pieces)
+{
+	struct queue_blocked blocked;
+	__u64 sum, worst;
+
+	assert_int_equal(queues_get(v->analysis->queues, 1, QUEUE, &blocked), 0);
+	assert_int_equal(blocked.blocked_ns, blocked_ns);
+	assert_int_equal(blocked.longest_ns, longest_ns);
+	assert_int_equal(blocked.pieces, pieces);
+	queues_device(v->analysis->queues, 1, &sum, &worst);
+	assert_int_equal(worst, blocked_ns);
+	analysis_destroy(v->analysis);
+}
+
+/* Whatever is seen of its end, and whichever stages before: its queue stood still since it was watched. */
+static void a_fault_begun_before_blocks_from_the_beginning(void **state)
+{
+	static const struct {
+		unsigned int kinds[3];
+		__u64 met, minutes;
+	} cases[] = {
+		{{EVENT_FAULT_RESUME}, 0, 0},
+		{{EVENT_FAULT_RESPONSE, EVENT_FAULT_RESUME}, 0, 0},
+		{{EVENT_FAULT_ABANDON}, 0, 0},
+		{{EVENT_FAULT_OVERFLOW, EVENT_FAULT_RESUME}, 0, 0},
+		{{EVENT_FAULT_VOID, EVENT_FAULT_RESUME}, 0, 0},
+		{{EVENT_FAULT_ISR, EVENT_FAULT_ABANDON, EVENT_FAULT_RESPONSE}, 0, 0},
+		{{EVENT_FAULT_RESUME}, 5 * MS, 0},
+		{{EVENT_FAULT_RESPONSE, EVENT_FAULT_RESUME}, 0, 3},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct view v = recording_open(cases[i].met);
+		__u64 now = START + cases[i].minutes * 60 * SECOND + 50 * MS, blocked = 0;
+		struct live_device row;
+
+		for (size_t k = 0; k < 3 && cases[i].kinds[k]; k++, now += MS) {
+			tell(&v, cases[i].kinds[k], 1, now);
+			if (cases[i].kinds[k] == EVENT_FAULT_RESUME ||
+			    cases[i].kinds[k] == EVENT_FAULT_ABANDON)
+				blocked = now - START - cases[i].met;
+		}
+		tell(&v, EVENT_FAULT_DETECT, 2, START + 200 * SECOND);
+		tell(&v, EVENT_FAULT_RESUME, 2, START + 200 * SECOND + 3 * MS);
+		if (!cases[i].minutes) {
+			assert_int_equal(live_device(v.analysis, 1, START + SECOND, SECOND, &row),
+					 0);
+			assert_true(fabs(row.blocked_percent - (double)blocked / 1e7) < 1e-6);
+		}
+		v.stream.ops->end(v.stream.self, START + 300 * SECOND);
+		total_is(&v, blocked + 3 * MS, blocked, 2);
+	}
+}
+
+/* The on-call case: hung before the recorder came, and still. Only one stage of the fault is seen, if any. */
+static void a_queue_hung_all_the_time_is_blocked_all_the_time(void **state)
+{
+	struct view v = recording_open(0);
+	struct live_device row;
+
+	(void)state;
+	tell(&v, EVENT_FAULT_ISR, 1, START + 5 * MS);
+	v.stream.ops->tick(v.stream.self, START + SECOND);
+	assert_int_equal(live_device(v.analysis, 1, START + SECOND, SECOND, &row), 0);
+	assert_true(fabs(row.blocked_percent - 100) < 1e-6);
+	v.stream.ops->end(v.stream.self, START + 2 * SECOND);
+	total_is(&v, 2 * SECOND, 2 * SECOND, 1);
+}
+
+static void a_fault_open_at_the_end_blocks_until_then(void **state)
+{
+	struct view v = recording_open(0);
+
+	(void)state;
+	tell(&v, EVENT_FAULT_DETECT, 1, START + SECOND);
+	tell(&v, EVENT_FAULT_RESUME, 1, START + SECOND + MS);
+	tell(&v, EVENT_FAULT_DETECT, 2, START + 2 * SECOND);
+	tell(&v, EVENT_FAULT_DETECT, 3, START + 2 * SECOND + MS);
+	tell(&v, EVENT_FAULT_REQUEST, 2, START + 2 * SECOND + 2 * MS);
+	v.stream.ops->end(v.stream.self, START + 5 * SECOND);
+	total_is(&v, 3 * SECOND + MS, 3 * SECOND, 2);
+}
+
+/* The recorder's word that it was open still; of the kernel side's that its number was taken again it is not. */
+static void one_given_up_blocks_until_then(void **state)
+{
+	(void)state;
+	for (__u32 tid = 0; tid < 2; tid++) {
+		struct view v = recording_open(0);
+		struct event event = event_of(EVENT_FAULT_UNFINISHED, 1, START + 61 * SECOND);
+
+		event.flags = EVENT_GROUP;
+		event.tid = tid;
+		tell(&v, EVENT_FAULT_DETECT, 1, START + SECOND);
+		tell(&v, EVENT_FAULT_REQUEST, 1, START + SECOND + MS);
+		assert_int_equal(stream_events(v.stream, &event, 1), 0);
+		v.stream.ops->end(v.stream.self, START + 70 * SECOND);
+		total_is(&v, tid ? MS : 60 * SECOND, tid ? MS : 60 * SECOND, 1);
+	}
+}
+
+/* After a loss the beginning or the end may be among what was lost: only what was seen counts, a floor. */
+static void a_lost_beginning_or_end_is_not_made_up(void **state)
+{
+	const struct loss_info loss = {.lost = 1};
+	struct view v = recording_open(0);
+
+	(void)state;
+	tell(&v, EVENT_FAULT_RESPONSE, 1, START + 50 * MS);
+	tell(&v, EVENT_FAULT_RESUME, 1, START + 51 * MS);
+	tell(&v, EVENT_FAULT_DETECT, 2, START + 60 * MS);
+	tell(&v, EVENT_FAULT_REQUEST, 2, START + 62 * MS);
+	v.stream.ops->loss(v.stream.self, &loss);
+	v.stream.ops->end(v.stream.self, START + SECOND);
+	assert_true(floor_of(v.analysis));
+	total_is(&v, 3 * MS, 2 * MS, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +405,11 @@ int main(void)
 		cmocka_unit_test(what_was_folded_is_forgotten_in_time),
 		cmocka_unit_test(late_faults_are_in_the_union),
 		cmocka_unit_test(a_fault_given_up_blocks_until_then),
+		cmocka_unit_test(a_fault_begun_before_blocks_from_the_beginning),
+		cmocka_unit_test(a_queue_hung_all_the_time_is_blocked_all_the_time),
+		cmocka_unit_test(a_fault_open_at_the_end_blocks_until_then),
+		cmocka_unit_test(one_given_up_blocks_until_then),
+		cmocka_unit_test(a_lost_beginning_or_end_is_not_made_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "lib/analyze/floor.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/clock.h"
+#include "lib/base/memory.h"
 #include "lib/base/printable.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
@@ -26,6 +27,7 @@ enum {
 	KEY_FORCE,
 	KEY_SINCE,
 	KEY_UNTIL,
+	KEY_MAX_MEMORY,
 	KEY_USAGE
 };
 
@@ -108,6 +110,38 @@ static error_t parse_window(int key, char *argument, struct argp_state *state)
 
 const struct argp window_argp = {window_options, parse_window, NULL, NULL, NULL, NULL, NULL};
 
+static const struct argp_option memory_options[] = {
+	{NULL, 0, NULL, 0, "Memory:", 4},
+	{"max-memory", KEY_MAX_MEMORY, "SIZE", 0,
+	 "Stop where what is counted would need more than SIZE, such as 500M or 4G; counts are floors then "
+	 "(half of the machine's memory)",
+	 0},
+	{0},
+};
+
+static error_t parse_memory(int key, char *argument, struct argp_state *state)
+{
+	__u64 bytes;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		memory_limit(memory_limit_default());
+		return 0;
+	case KEY_MAX_MEMORY:
+		if (units_parse_size_within(argument, MEMORY_LIMIT_LEAST, 1ull << 60, &bytes))
+			common_option_failed(state, "--max-memory");
+		memory_limit(bytes);
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		memory_keep_to(UINT64_MAX);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp memory_argp = {memory_options, parse_memory, NULL, NULL, NULL, NULL, NULL};
+
 static const struct argp_option help_options[] = {
 	{"help", 'h', NULL, 0, "Give this help", -1},
 	{"usage", KEY_USAGE, NULL, 0, "Give a short usage message", -1},
@@ -159,6 +193,11 @@ void common_check_emulator(const char *path, const struct argp_state *state)
 
 int common_failed(int err)
 {
+	char most[UNITS_TEXT];
+
+	if (err == -ENOMEM && memory_limit_now() != UINT64_MAX)
+		failed(err, "%s; --max-memory is %s", failure_text(),
+		       units_format_size(memory_limit_now(), most));
 	fprintf(stderr, "faultline: %s\n", failure_text());
 	return err == -EINVAL ? EXIT_USAGE : (int)exit_code_of(err);
 }

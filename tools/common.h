@@ -37,6 +37,12 @@ struct window_options {
 
 extern const struct argp window_argp;
 
+/*
+ * --max-memory SIZE: the limit of lib/base/memory.h, half of the machine's memory unless it is given. What it
+ * does not count is kept to the memory that is available.
+ */
+extern const struct argp memory_argp;
+
 /* argp_parse() with -h, --usage and -V, whose own errors end the program with EXIT_USAGE. Returns 0 or an errno. */
 int common_parse(const struct argp *argp, unsigned int flags, int argc, char **argv, void *input);
 

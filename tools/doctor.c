@@ -8,6 +8,7 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/silent.h"
 #include "lib/base/clock.h"
+#include "lib/base/memory.h"
 #include "lib/capture/capture.h"
 #include "tools/common.h"
 #include "tools/doctor_host.h"
@@ -131,6 +132,7 @@ static int read_recording(struct doctor *doctor)
 {
 	const struct trace_read_config reading = {.path = doctor->recording};
 
+	memory_limit(memory_limit_default());
 	return failed_input(trace_read(&reading, analysis_stream(doctor->analysis)));
 }
 

@@ -12,10 +12,11 @@
 #include "lib/analyze/left_out.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/unknown.h"
+#include "lib/base/memory.h"
 #include "lib/base/printable.h"
 
 const struct argp_child offline_children[] = {
-	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {0}};
+	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {&memory_argp, 0, NULL, 0}, {0}};
 
 error_t offline_argument(struct offline *offline, int key, char *argument, struct argp_state *state)
 {
@@ -138,15 +139,18 @@ int offline_write_facts(const struct offline *o)
 		write_count_fact(o, "left_out_across", faults.left_across);
 		write_count_fact(o, "left_out_after", faults.left_after);
 	}
+	if (memory_ran_out())
+		write_time_fact(o, "stopped", session_last_ns(s));
 	if (loss->cut) {
 		write_time_fact(o, "counters_as_of", loss->as_of_ns);
 		write_count_fact(o, "unaccounted_ns", loss->unaccounted_ns);
 	}
 	writer_fact(o->writer, "floor", *floor_text(floor_of(o->analysis), floor) ? floor : "no");
 	return writer_fact(o->writer, "complete",
-			   loss->cut	   ? "no: the recording was cut"
-			   : kept->from_ns ? "no: what was before kept_from was let go"
-					   : "yes");
+			   memory_ran_out() ? "no: memory ran out before the recording's end"
+			   : loss->cut	    ? "no: the recording was cut"
+			   : kept->from_ns  ? "no: what was before kept_from was let go"
+					    : "yes");
 }
 
 int offline_write_limits(const struct offline *o)
@@ -169,6 +173,7 @@ int offline_close(struct offline *o, int err)
 {
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "", as_of[AS_OF_TEXT] = "";
+	char stopped[STOPPED_TEXT] = "";
 	int closed;
 
 	if (o->analysis) {
@@ -176,6 +181,7 @@ int offline_close(struct offline *o, int err)
 		session_kept_text(o->analysis->session, kept);
 		left_out_text(o->analysis, left_out);
 		session_as_of_text(o->analysis->session, as_of);
+		session_stopped_text(o->analysis->session, stopped);
 	}
 	if (err) {
 		snprintf(o->sentence, sizeof(o->sentence), "%s", failure_text());
@@ -202,6 +208,7 @@ int offline_close(struct offline *o, int err)
 	else
 		common_aside(&o->output, left_out);
 	common_aside(&o->output, as_of);
+	common_aside(&o->output, stopped);
 	/* Loss is no error. */
 	return o->damage ? common_failed(o->damage) : common_limits(&o->output, kept, floor);
 }

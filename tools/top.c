@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/memory.h"
 #include "lib/base/printable.h"
 #include "tools/common.h"
 #include "tools/top/keys.h"
@@ -60,6 +61,8 @@ static const struct argp_option options[] = {
 	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 0},
 	{0},
 };
+
+static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
 
 struct asked {
 	struct top_options top;
@@ -285,22 +288,26 @@ static int finish(struct watch *watch, int error)
 	static char unmeasured[SLO_MAX][SLO_UNMEASURED_TEXT];
 	size_t objectives = unwatched(watch, unmeasured);
 	const struct live_summary *summary = &watch->model.summary;
-	bool floors = summary->floor;
+	bool floors = summary->floor || memory_ran_out();
 	bool left = watch->options->count > watch->intervals;
 	bool interrupted = watch_signal && left;
 	const struct output_options output = {.to = watch->options->to};
 	bool batch = watch->options->batch;
-	char kept[KEPT_TEXT];
+	char kept[KEPT_TEXT], stopped[STOPPED_TEXT] = "";
 	int closing;
 
 	snprintf(kept, sizeof(kept), "%s", watch->model.kept);
 	if (batch && watch->analysis && !error)
 		common_unknown(&output, watch->analysis->session);
+	if (watch->analysis)
+		session_stopped_text(watch->analysis->session, stopped);
 	closing = watch_close(watch);
 	if (error || closing)
 		return common_failed(error ? error : closing);
 	if (batch)
 		common_aside(&output, kept);
+	if (*stopped)
+		fprintf(stderr, "faultline: %s\n", stopped);
 	for (size_t i = 0; i < objectives; i++)
 		fprintf(stderr, "faultline: %s\n", printable_of(unmeasured[i]).text);
 	if (interrupted)
@@ -322,7 +329,7 @@ static int run(const struct top_options *top)
 
 int verb_top(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "[INTERVAL [COUNT]]", doc, NULL,
+	static const struct argp argp = {options, parse, "[INTERVAL [COUNT]]", doc, children,
 					 NULL,	  NULL};
 	static struct slo_set slos;
 	struct asked asked = {.top = {.interval_s = 1, .span = LATENCY_WINDOW}};

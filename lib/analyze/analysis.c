@@ -22,6 +22,7 @@
 #include "lib/analyze/stages.h"
 #include "lib/analyze/vfio.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 struct bundle {
 	struct analysis parts; /* first: what callers hold */
@@ -97,7 +98,7 @@ static int connect(struct bundle *b, const struct period *period)
 int analysis_create(struct analysis **analysis, const struct analysis_config *config)
 {
 	static const struct analysis_config defaults;
-	struct bundle *b = calloc(1, sizeof(*b));
+	struct bundle *b = memory_calloc(1, sizeof(*b));
 	int error;
 
 	*analysis = NULL;
@@ -105,6 +106,7 @@ int analysis_create(struct analysis **analysis, const struct analysis_config *co
 		return failed(-ENOMEM, "no memory for an analysis");
 	if (!config)
 		config = &defaults;
+	b->fan.stops = true;
 	error = create_parts(&b->parts, config);
 	if (!error)
 		error = connect(b, &config->period);
@@ -142,5 +144,5 @@ void analysis_destroy(struct analysis *a)
 	silent_destroy(a->silent);
 	faults_destroy(a->faults);
 	session_destroy(a->session);
-	free(a);
+	memory_free(a);
 }

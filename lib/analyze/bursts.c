@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/memory.h"
+
 void bursts_init(struct bursts *b, unsigned int limit, __u64 late_ns)
 {
 	*b = (struct bursts){.limit = limit, .late_ns = late_ns};
@@ -11,8 +13,8 @@ void bursts_init(struct bursts *b, unsigned int limit, __u64 late_ns)
 
 void bursts_free(struct bursts *b)
 {
-	free(b->times);
-	free(b->open);
+	memory_free(b->times);
+	memory_free(b->open);
 }
 
 /* A late fault looks at the second before it, too. */
@@ -55,7 +57,7 @@ static bool make_room(struct bursts *b)
 	compact(b);
 	if (b->capacity && b->count <= b->capacity / 2)
 		return true;
-	grown = realloc(b->times, 2 * capacity * sizeof(*grown));
+	grown = memory_realloc(b->times, 2 * capacity * sizeof(*grown));
 	if (grown) {
 		b->times = grown;
 		b->capacity = 2 * capacity;
@@ -112,7 +114,7 @@ static struct burst *unite(struct bursts *b, size_t first, size_t last)
 	}
 	if (low == high && b->open_count == b->open_capacity) {
 		size_t capacity = b->open_capacity ? 2 * b->open_capacity : 4;
-		struct burst *grown = realloc(b->open, capacity * sizeof(*grown));
+		struct burst *grown = memory_realloc(b->open, capacity * sizeof(*grown));
 
 		if (!grown)
 			return NULL;

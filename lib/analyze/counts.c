@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "lib/analyze/faults.h"
+#include "lib/analyze/hash.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 
@@ -81,13 +79,13 @@ static struct series *make_series(struct counts *c, unsigned int kind, __u32 dev
 
 	if (series)
 		return series;
-	series = calloc(1, sizeof(*series));
+	series = memory_calloc(1, sizeof(*series));
 	if (!series)
 		return NULL;
 	series->key = (struct series_key){device, kind};
 	HASH_ADD(hh, c->series, key, sizeof(series->key), series);
 	if (!series->hh.tbl) {
-		free(series);
+		memory_free(series);
 		return NULL;
 	}
 	return series;
@@ -114,7 +112,7 @@ static struct counts_point *point_at(struct counts *c, struct series *series, __
 	if (series->count == series->capacity) {
 		size_t capacity = series->capacity ? 2 * series->capacity : 16;
 		struct counts_point *grown =
-			realloc(series->points, capacity * sizeof(series->points[0]));
+			memory_realloc(series->points, capacity * sizeof(series->points[0]));
 
 		if (!grown)
 			return NULL;
@@ -162,13 +160,13 @@ static void add_total(struct counts *c, struct total_key key, const struct aggre
 		HASH_FIND(hh, c->totals, &key, sizeof(key), total);
 	}
 	if (!total) {
-		total = calloc(1, sizeof(*total));
+		total = memory_calloc(1, sizeof(*total));
 		if (!total)
 			return;
 		total->key = key;
 		HASH_ADD(hh, c->totals, key, sizeof(total->key), total);
 		if (!total->hh.tbl) {
-			free(total);
+			memory_free(total);
 			return;
 		}
 	}
@@ -223,7 +221,7 @@ static void add_bins(struct series *series, const struct aggregate_frame *frame,
 	    row->bins > frame->bin_count - row->histogram)
 		return;
 	if (!series->latency) {
-		series->latency = malloc(sizeof(*series->latency));
+		series->latency = memory_calloc(1, sizeof(*series->latency));
 		if (!series->latency)
 			return;
 		histogram_init(series->latency);
@@ -247,15 +245,16 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	for (size_t i = 0; i < frame->row_count; i++) {
 		const struct aggregate_row *row = &frame->rows[i];
 		const struct aggregate_key *key = &row->key;
+		__u16 kind = key->kind < EVENT_KIND_MAX ? key->kind : EVENT_NONE;
 		struct series *series;
 
 		/* Gauges, which do not add up over time (lib/analyze/mappings.h). */
-		if (key->kind == EVENT_DMA_LIVE)
+		if (kind == EVENT_DMA_LIVE)
 			continue;
-		series = add_series(c, key->kind, key->device, frame->window, &row->counts);
+		series = add_series(c, kind, key->device, frame->window, &row->counts);
 		if (series)
 			add_bins(series, frame, row);
-		add_total(c, (struct total_key){key->kind, key->device, key->pid, key->code},
+		add_total(c, (struct total_key){kind, key->device, key->pid, key->code},
 			  &row->counts);
 	}
 	return c->error;
@@ -273,7 +272,7 @@ static void on_began(void *self, const struct fault *fault)
 
 int counts_create(struct counts **counts, struct faults *faults, size_t history_windows)
 {
-	struct counts *c = calloc(1, sizeof(*c));
+	struct counts *c = memory_calloc(1, sizeof(*c));
 
 	*counts = c;
 	if (!c)
@@ -298,15 +297,15 @@ void counts_destroy(struct counts *c)
 		return;
 	HASH_ITER(hh, c->series, series, next_series) {
 		HASH_DEL(c->series, series);
-		free(series->points);
-		free(series->latency);
-		free(series);
+		memory_free(series->points);
+		memory_free(series->latency);
+		memory_free(series);
 	}
 	HASH_ITER(hh, c->totals, total, next_total) {
 		HASH_DEL(c->totals, total);
-		free(total);
+		memory_free(total);
 	}
-	free(c);
+	memory_free(c);
 }
 
 __u64 counts_of_kind(const struct counts *c, unsigned int kind)

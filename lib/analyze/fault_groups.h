@@ -6,12 +6,11 @@
 #ifndef FAULTLINE_FAULT_GROUPS_H
 #define FAULTLINE_FAULT_GROUPS_H
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 #include <utlist.h>
 
 #include "lib/analyze/fault_probes.h"
 #include "lib/analyze/faults.h"
+#include "lib/analyze/hash.h"
 #include "lib/analyze/pasids.h"
 #include "lib/analyze/pool.h"
 #include "lib/analyze/slots.h"

@@ -8,6 +8,7 @@
 #include "lib/analyze/fault_groups.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define OPEN_DEFAULT	262144
 #define LINGER_DEFAULT	200000000ull
@@ -412,7 +413,7 @@ static int on_end(void *self, __u64 end_ns)
 
 int faults_create(struct faults **faults, const struct faults_config *config)
 {
-	struct faults *f = calloc(1, sizeof(*f));
+	struct faults *f = memory_calloc(1, sizeof(*f));
 
 	*faults = f;
 	if (!f)
@@ -524,5 +525,5 @@ void faults_destroy(struct faults *f)
 	pool_free(&f->request_pool);
 	slots_free(&f->devices);
 	pasids_destroy(f->pasids);
-	free(f);
+	memory_free(f);
 }

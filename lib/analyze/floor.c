@@ -10,6 +10,7 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
+#include "lib/base/memory.h"
 
 unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_windows)
 {
@@ -39,9 +40,11 @@ unsigned int floor_of(const struct analysis *a)
 
 	faults_counts(a->faults, &faults);
 	if (faults.given_up || stages_dropped(a->stages) || queues_dropped(a->queues) ||
-	    odp_regions_dropped(a->odp) || rates_dropped(a->rates) ||
+	    odp_regions_dropped(a->odp) || rates_dropped(a->rates) || session_dropped(a->session) ||
 	    (a->slo && slo_dropped(a->slo)))
 		reasons |= 1u << FLOOR_TABLES;
+	if (memory_ran_out())
+		reasons |= 1u << FLOOR_MEMORY;
 	if (faults.went_on)
 		reasons |= 1u << FLOOR_WENT_ON;
 	return reasons;
@@ -59,6 +62,7 @@ const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
 		[FLOOR_CUT] = "the recording has no end",
 		[FLOOR_DAMAGED] = "parts of the recording are unreadable",
 		[FLOOR_TABLES] = "tables of the analysis were full",
+		[FLOOR_MEMORY] = "memory ran out",
 		[FLOOR_WENT_ON] = "faults went on after they were given up",
 	};
 	size_t used = 0;

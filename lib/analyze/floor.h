@@ -18,6 +18,7 @@ enum floor_reason {
 	FLOOR_CUT,	/* the recording has no end */
 	FLOOR_DAMAGED,	/* parts of the recording are unreadable */
 	FLOOR_TABLES,	/* bounded tables of the analysis were full */
+	FLOOR_MEMORY,	/* the limit of memory was reached: the rest was not read */
 	FLOOR_WENT_ON,	/* faults were given up before they were over */
 	FLOOR_REASONS,
 };

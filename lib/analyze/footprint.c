@@ -8,6 +8,7 @@
 
 #include "lib/analyze/footprint_data.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define SIMULATED_DEFAULT 300000000000ull
 #define HUGE_PAGES	  (FOOTPRINT_HUGE_SHIFT - FOOTPRINT_PAGE_SHIFT)
@@ -17,7 +18,7 @@ static struct device_footprint *make_device(struct footprint *f, __u32 device)
 	struct device_footprint **slot = slots_make(&f->devices, device);
 
 	if (slot && !*slot) {
-		*slot = calloc(1, sizeof(**slot));
+		*slot = memory_calloc(1, sizeof(**slot));
 		if (*slot)
 			histogram_init(&(*slot)->intervals);
 	}
@@ -53,7 +54,7 @@ static struct footprint_point *point_of(struct footprint *f, struct device_footp
 	if (d->count == d->capacity) {
 		size_t capacity = d->capacity ? 2 * d->capacity : 16;
 
-		grown = realloc(d->points, capacity * sizeof(d->points[0]));
+		grown = memory_realloc(d->points, capacity * sizeof(d->points[0]));
 		if (!grown)
 			return NULL;
 		d->points = grown;
@@ -186,7 +187,7 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 
 int footprint_create(struct footprint **footprint, const struct footprint_config *config)
 {
-	struct footprint *f = calloc(1, sizeof(*f));
+	struct footprint *f = memory_calloc(1, sizeof(*f));
 
 	*footprint = f;
 	if (!f)
@@ -216,14 +217,14 @@ void footprint_destroy(struct footprint *f)
 
 		if (!slot || !*slot)
 			continue;
-		free((*slot)->points);
-		free(*slot);
+		memory_free((*slot)->points);
+		memory_free(*slot);
 	}
 	slots_free(&f->devices);
 	page_table_free(&f->pages);
 	page_table_free(&f->huge);
 	page_table_free(&f->earlier);
-	free(f);
+	memory_free(f);
 }
 
 struct footprint_device footprint_device(const struct footprint *f, __u32 device)

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 #include <utlist.h>
 
+#include "lib/analyze/hash.h"
 #include "lib/analyze/pool.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
@@ -72,7 +70,7 @@ static struct invalidation_totals *totals_of(struct invalidations *inv, __u32 de
 	if (!slot)
 		return NULL;
 	if (!*slot) {
-		*slot = calloc(1, sizeof(**slot));
+		*slot = memory_calloc(1, sizeof(**slot));
 		if (*slot)
 			totals_init(*slot);
 	}
@@ -271,7 +269,7 @@ static int on_end(void *self, __u64 end_ns)
 
 int invalidations_create(struct invalidations **invalidations, const struct period *period)
 {
-	struct invalidations *inv = calloc(1, sizeof(*inv));
+	struct invalidations *inv = memory_calloc(1, sizeof(*inv));
 
 	*invalidations = inv;
 	if (!inv)
@@ -305,10 +303,10 @@ void invalidations_destroy(struct invalidations *inv)
 		struct invalidation_totals **slot = slots_find(&inv->devices, h);
 
 		if (slot)
-			free(*slot);
+			memory_free(*slot);
 	}
 	slots_free(&inv->devices);
-	free(inv);
+	memory_free(inv);
 }
 
 const struct invalidation_totals *invalidations_all(const struct invalidations *inv)

@@ -7,6 +7,7 @@
 
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define OWNER_BACK 64 /* an owner's fault is among the last so many, by far */
 
@@ -40,7 +41,7 @@ static int keep(struct iommu_faults *f, const struct event *event)
 
 		if (room > IOMMU_FAULTS_KEPT)
 			room = IOMMU_FAULTS_KEPT;
-		grown = realloc(f->kept, room * sizeof(*grown));
+		grown = memory_realloc(f->kept, room * sizeof(*grown));
 		if (!grown)
 			return failed(-ENOMEM, "no memory for another IOMMU fault");
 		f->kept = grown;
@@ -132,7 +133,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 
 int iommu_faults_create(struct iommu_faults **faults, const struct session *session)
 {
-	struct iommu_faults *f = calloc(1, sizeof(*f));
+	struct iommu_faults *f = memory_calloc(1, sizeof(*f));
 
 	*faults = f;
 	if (!f)
@@ -156,8 +157,8 @@ void iommu_faults_destroy(struct iommu_faults *f)
 		return;
 	slots_free(&f->devices);
 	slots_free(&f->passed);
-	free(f->kept);
-	free(f);
+	memory_free(f->kept);
+	memory_free(f);
 }
 
 void iommu_faults_counts(const struct iommu_faults *f, struct iommu_faults_counts *counts)

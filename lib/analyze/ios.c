@@ -8,6 +8,7 @@
 #include "lib/analyze/counts.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 struct ios {
 	struct slots devices; /* struct io_device * */
@@ -75,7 +76,7 @@ static int add(struct ios *ios, const struct event *e)
 	if (!slot)
 		return 0;
 	if (!*slot) {
-		*slot = calloc(1, sizeof(**slot));
+		*slot = memory_calloc(1, sizeof(**slot));
 		if (!*slot)
 			return failed(-ENOMEM, "no memory for the I/Os of another device");
 		histogram_init(&(*slot)->latency);
@@ -105,11 +106,11 @@ static int on_events(void *self, const struct event *events, size_t count)
 
 int ios_create(struct ios **ios)
 {
-	struct ios *i = calloc(1, sizeof(*i));
+	struct ios *i = memory_calloc(1, sizeof(*i));
 
 	*ios = i;
 	if (i)
-		i->heap = malloc(IOS_KEPT * sizeof(*i->heap));
+		i->heap = memory_calloc(1, IOS_KEPT * sizeof(*i->heap));
 	if (!i || !i->heap)
 		return failed(-ENOMEM, "no memory for the slowest I/Os");
 	slots_init(&i->devices, sizeof(struct io_device *));
@@ -131,11 +132,11 @@ void ios_destroy(struct ios *ios)
 		struct io_device **slot = slots_find(&ios->devices, h);
 
 		if (slot)
-			free(*slot);
+			memory_free(*slot);
 	}
 	slots_free(&ios->devices);
-	free(ios->heap);
-	free(ios);
+	memory_free(ios->heap);
+	memory_free(ios);
 }
 
 const struct io_device *ios_device(const struct ios *ios, __u32 device)

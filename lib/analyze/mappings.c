@@ -8,6 +8,7 @@
 #include "lib/analyze/counts.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define GROUPS_MOST 4096 /* of one snapshot; the recorder writes fewer */
 
@@ -31,7 +32,7 @@ struct mappings {
 
 int mappings_create(struct mappings **mappings, const struct session *session)
 {
-	struct mappings *m = calloc(1, sizeof(*m));
+	struct mappings *m = memory_calloc(1, sizeof(*m));
 
 	*mappings = m;
 	if (!m)
@@ -46,9 +47,9 @@ void mappings_destroy(struct mappings *m)
 	if (!m)
 		return;
 	slots_free(&m->devices);
-	free(m->last.groups);
-	free(m->next.groups);
-	free(m);
+	memory_free(m->last.groups);
+	memory_free(m->next.groups);
+	memory_free(m);
 }
 
 static int take_group(struct mappings *m, const struct event *event)
@@ -61,7 +62,7 @@ static int take_group(struct mappings *m, const struct event *event)
 
 		if (s->room >= GROUPS_MOST)
 			return 0;
-		grown = realloc(s->groups, room * sizeof(*grown));
+		grown = memory_realloc(s->groups, room * sizeof(*grown));
 		if (!grown)
 			return failed(-ENOMEM, "no memory for another group of mappings");
 		s->groups = grown;

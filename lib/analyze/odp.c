@@ -9,6 +9,7 @@
 #include "lib/analyze/odp_data.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define REGIONS_MAX 4096
 
@@ -24,7 +25,7 @@ static struct odp_device *device_make(struct odp *odp, __u32 device)
 	struct odp_device **slot = slots_make(&odp->devices, device);
 
 	if (slot && !*slot) {
-		*slot = calloc(1, sizeof(**slot));
+		*slot = memory_calloc(1, sizeof(**slot));
 		if (*slot)
 			histogram_init(&(*slot)->totals.latency);
 	}
@@ -39,7 +40,7 @@ static struct odp_region *region_make(struct odp *odp, __u32 device, __u32 key)
 	HASH_FIND(hh, odp->regions, &wanted, sizeof(wanted), entry);
 	if (entry)
 		return &entry->region;
-	entry = HASH_COUNT(odp->regions) < REGIONS_MAX ? calloc(1, sizeof(*entry)) : NULL;
+	entry = HASH_COUNT(odp->regions) < REGIONS_MAX ? memory_calloc(1, sizeof(*entry)) : NULL;
 	if (entry) {
 		entry->key = wanted;
 		HASH_ADD(hh, odp->regions, key, sizeof(entry->key), entry);
@@ -49,7 +50,7 @@ static struct odp_region *region_make(struct odp *odp, __u32 device, __u32 key)
 			histogram_init(&entry->region.totals.latency);
 			return &entry->region;
 		}
-		free(entry);
+		memory_free(entry);
 	}
 	odp->dropped++;
 	return NULL;
@@ -301,13 +302,13 @@ static int on_process(void *self, const struct process_info *info)
 
 	HASH_FIND(hh, odp->processes, &info->pid, sizeof(info->pid), process);
 	if (!process && HASH_COUNT(odp->processes) < REGIONS_MAX) {
-		process = calloc(1, sizeof(*process));
+		process = memory_calloc(1, sizeof(*process));
 		if (!process)
 			return 0;
 		process->pid = info->pid;
 		HASH_ADD(hh, odp->processes, pid, sizeof(process->pid), process);
 		if (!process->hh.tbl) {
-			free(process);
+			memory_free(process);
 			return 0;
 		}
 	}
@@ -326,7 +327,7 @@ static void newest_empty(struct odp_totals *totals)
 static void newest_add(struct odp_totals *totals, __u64 ns)
 {
 	if (!totals->newest) {
-		totals->newest = malloc(sizeof(*totals->newest));
+		totals->newest = memory_calloc(1, sizeof(*totals->newest));
 		newest_empty(totals);
 	}
 	if (totals->newest)
@@ -359,7 +360,7 @@ void odp_look(struct odp *odp, __u64 now_ns, __u64 length_ns)
 int odp_create(struct odp **odp, const struct session *session, struct faults *faults,
 	       bool windowed)
 {
-	struct odp *o = calloc(1, sizeof(*o));
+	struct odp *o = memory_calloc(1, sizeof(*o));
 
 	*odp = o;
 	if (!o)
@@ -387,23 +388,23 @@ void odp_destroy(struct odp *odp)
 		return;
 	HASH_ITER(hh, odp->processes, process, after) {
 		HASH_DEL(odp->processes, process);
-		free(process);
+		memory_free(process);
 	}
 	HASH_ITER(hh, odp->regions, entry, next) {
 		HASH_DEL(odp->regions, entry);
-		free(entry->region.totals.newest);
-		free(entry);
+		memory_free(entry->region.totals.newest);
+		memory_free(entry);
 	}
 	for (__u32 h = 0; h < odp->devices.end; h++) {
 		struct odp_device *device = odp_device_find(odp, h);
 
 		if (device)
-			free(device->totals.newest);
-		free(device);
+			memory_free(device->totals.newest);
+		memory_free(device);
 	}
 	window_destroy(odp->window);
 	slots_free(&odp->devices);
-	free(odp);
+	memory_free(odp);
 }
 
 const struct odp_totals *odp_of_device(const struct odp *odp, __u32 device)

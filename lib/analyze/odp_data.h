@@ -3,9 +3,7 @@
 #ifndef FAULTLINE_ODP_DATA_H
 #define FAULTLINE_ODP_DATA_H
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "lib/analyze/hash.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/slots.h"
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "lib/base/memory.h"
+
 #define CAPACITY_FIRST 1024
 
 static size_t slot_of(const struct page_table *table, __u32 device, __u32 pasid, __u64 page)
@@ -31,7 +33,7 @@ static int grow(struct page_table *table)
 		.used = table->used,
 	};
 
-	larger.entries = calloc(larger.capacity, sizeof(*larger.entries));
+	larger.entries = memory_calloc(larger.capacity, sizeof(*larger.entries));
 	if (!larger.entries)
 		return -1;
 	for (size_t i = 0; i < table->capacity; i++) {
@@ -40,7 +42,7 @@ static int grow(struct page_table *table)
 		if (e->accesses)
 			larger.entries[slot_of(&larger, e->device, e->pasid, e->page)] = *e;
 	}
-	free(table->entries);
+	memory_free(table->entries);
 	*table = larger;
 	return 0;
 }
@@ -72,6 +74,6 @@ struct page_entry *page_table_make(struct page_table *table, __u32 device, __u32
 
 void page_table_free(struct page_table *table)
 {
-	free(table->entries);
+	memory_free(table->entries);
 	memset(table, 0, sizeof(*table));
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/pasids.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "lib/analyze/hash.h"
 
 #define PASIDS_KEPT 65536
 
@@ -26,13 +24,13 @@ struct pasids {
 
 struct pasids *pasids_create(void)
 {
-	return calloc(1, sizeof(struct pasids));
+	return memory_calloc(1, sizeof(struct pasids));
 }
 
 static void forget(struct pasids *pasids, struct meaning *meaning)
 {
 	HASH_DEL(pasids->meanings, meaning);
-	free(meaning);
+	memory_free(meaning);
 }
 
 void pasids_destroy(struct pasids *pasids)
@@ -41,7 +39,7 @@ void pasids_destroy(struct pasids *pasids)
 		return;
 	while (pasids->meanings)
 		forget(pasids, pasids->meanings);
-	free(pasids);
+	memory_free(pasids);
 }
 
 static struct meaning *find(const struct pasids *pasids, __u32 device, __u32 pasid)
@@ -59,14 +57,14 @@ static struct meaning *make(struct pasids *pasids, __u32 device, __u32 pasid)
 
 	if (HASH_COUNT(pasids->meanings) >= PASIDS_KEPT)
 		return NULL;
-	meaning = calloc(1, sizeof(*meaning));
+	meaning = memory_calloc(1, sizeof(*meaning));
 	if (!meaning)
 		return NULL;
 	meaning->key = (struct pasid_key){device, pasid};
 	HASH_ADD(hh, pasids->meanings, key, sizeof(meaning->key), meaning);
 	if (meaning->hh.tbl)
 		return meaning;
-	free(meaning);
+	memory_free(meaning);
 	return NULL;
 }
 

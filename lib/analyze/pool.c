@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/memory.h"
+
 #define POOL_CHUNK 256
 
 void pool_init(struct pool *pool, size_t size)
@@ -16,13 +18,14 @@ void *pool_take(struct pool *pool)
 	void *item = pool->free;
 
 	if (!item) {
-		void **chunks = realloc(pool->chunks, (pool->chunk_count + 1) * sizeof(*chunks));
+		void **chunks =
+			memory_realloc(pool->chunks, (pool->chunk_count + 1) * sizeof(*chunks));
 		char *chunk;
 
 		if (!chunks)
 			return NULL;
 		pool->chunks = chunks;
-		chunk = malloc(POOL_CHUNK * pool->size);
+		chunk = memory_calloc(1, POOL_CHUNK * pool->size);
 		if (!chunk)
 			return NULL;
 		chunks[pool->chunk_count++] = chunk;
@@ -46,6 +49,6 @@ void pool_give(struct pool *pool, void *item)
 void pool_free(struct pool *pool)
 {
 	for (size_t i = 0; i < pool->chunk_count; i++)
-		free(pool->chunks[i]);
-	free(pool->chunks);
+		memory_free(pool->chunks[i]);
+	memory_free(pool->chunks);
 }

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "lib/analyze/faults.h"
+#include "lib/analyze/hash.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
@@ -74,7 +72,7 @@ static void fold_steps(struct queue *q, __u64 from, __u64 to)
 	__u64 step = q->folded_to / FOLD_STEP_NS + 1;
 
 	if (!q->folded_steps)
-		q->folded_steps = calloc(FOLD_STEPS, sizeof(*q->folded_steps));
+		q->folded_steps = memory_calloc(FOLD_STEPS, sizeof(*q->folded_steps));
 	if (!q->folded_steps)
 		return;
 	for (step = step > oldest ? step : oldest; step <= to / FOLD_STEP_NS; step++)
@@ -150,7 +148,7 @@ static bool grow(struct queue *q, size_t *total)
 
 	if (capacity > PIECES_MAX || *total + capacity - q->capacity > PIECES_TOTAL)
 		return false;
-	grown = realloc(q->pieces, capacity * sizeof(*grown));
+	grown = memory_realloc(q->pieces, capacity * sizeof(*grown));
 	if (!grown)
 		return false;
 	*total += capacity - q->capacity;
@@ -216,13 +214,13 @@ static struct queue *make(struct queues *queues, __u32 device, __u16 number)
 
 	if (q || HASH_COUNT(queues->queues) >= QUEUES_MAX)
 		return q;
-	q = calloc(1, sizeof(*q));
+	q = memory_calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
 	q->key = (struct queue_key){device, number};
 	HASH_ADD(hh, queues->queues, key, sizeof(q->key), q);
 	if (!q->hh.tbl) {
-		free(q);
+		memory_free(q);
 		return NULL;
 	}
 	return q;
@@ -267,7 +265,7 @@ static void on_finished(void *self, const struct fault *fault)
 
 int queues_create(struct queues **queues, const struct session *session, struct faults *faults)
 {
-	*queues = calloc(1, sizeof(**queues));
+	*queues = memory_calloc(1, sizeof(**queues));
 	if (!*queues)
 		return failed(-ENOMEM, "no memory for the queues");
 	(*queues)->session = session;
@@ -284,11 +282,11 @@ void queues_destroy(struct queues *queues)
 		return;
 	HASH_ITER(hh, queues->queues, q, next) {
 		HASH_DEL(queues->queues, q);
-		free(q->pieces);
-		free(q->folded_steps);
-		free(q);
+		memory_free(q->pieces);
+		memory_free(q->folded_steps);
+		memory_free(q);
 	}
-	free(queues);
+	memory_free(queues);
 }
 
 /* Then each beginning and each end was seen of what was watched. */
@@ -363,8 +361,8 @@ static double covered(const struct queues *queues, const struct queue *q, __u64 
 	folded = folded_within(q, from, to);
 	sum += folded > before ? folded - before : 0;
 	sum += c.open.folded_ns;
-	free(c.open.pieces);
-	free(c.open.folded_steps);
+	memory_free(c.open.pieces);
+	memory_free(c.open.folded_steps);
 	return (double)sum / (double)(to - from);
 }
 

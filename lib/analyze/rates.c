@@ -9,6 +9,7 @@
 #include "lib/analyze/slots.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define SECOND_NS     1000000000ull
 #define BURST_DEFAULT 5
@@ -41,7 +42,7 @@ static struct device_state *state_of(struct rates *r, __u32 device)
 	struct device_state **slot = slots_make(&r->devices, device);
 
 	if (slot && !*slot) {
-		*slot = calloc(1, sizeof(**slot));
+		*slot = memory_calloc(1, sizeof(**slot));
 		if (*slot)
 			bursts_init(&(*slot)->bursts, r->burst_faults, LATE_STEPS * RATE_STEP_NS);
 	}
@@ -63,7 +64,7 @@ static void keep_burst(struct rates *r, const struct burst *burst)
 		return;
 	if (r->over_count == r->over_capacity) {
 		size_t capacity = r->over_capacity ? 2 * r->over_capacity : 64;
-		struct burst *grown = realloc(r->over, capacity * sizeof(*grown));
+		struct burst *grown = memory_realloc(r->over, capacity * sizeof(*grown));
 
 		if (!grown)
 			return;
@@ -173,7 +174,7 @@ int rates_create(struct rates **rates, struct faults *faults, unsigned int burst
 	if (burst_faults > BURST_FAULTS_MAX)
 		return failed(-EINVAL, "a burst of more than %u faults: accepted: 1 to %d",
 			      burst_faults, BURST_FAULTS_MAX);
-	r = calloc(1, sizeof(*r));
+	r = memory_calloc(1, sizeof(*r));
 	*rates = r;
 	if (!r)
 		return failed(-ENOMEM, "no memory for the rates");
@@ -192,11 +193,11 @@ void rates_destroy(struct rates *r)
 		if (!slot || !*slot)
 			continue;
 		bursts_free(&(*slot)->bursts);
-		free(*slot);
+		memory_free(*slot);
 	}
 	slots_free(&r->devices);
-	free(r->over);
-	free(r);
+	memory_free(r->over);
+	memory_free(r);
 }
 
 struct device_rate rates_device(const struct rates *r, __u32 device)

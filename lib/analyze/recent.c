@@ -7,6 +7,7 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define KEEP_DEFAULT 64
 
@@ -25,7 +26,7 @@ static struct device_recent *make(struct recent *r, __u32 device)
 	struct device_recent **slot = slots_make(&r->devices, device);
 
 	if (slot && !*slot)
-		*slot = calloc(1, sizeof(**slot) + r->keep * sizeof((*slot)->faults[0]));
+		*slot = memory_calloc(1, sizeof(**slot) + r->keep * sizeof((*slot)->faults[0]));
 	return slot ? *slot : NULL;
 }
 
@@ -75,7 +76,7 @@ static void on_finished(void *self, const struct fault *fault)
 
 int recent_create(struct recent **recent, struct faults *faults, size_t keep)
 {
-	struct recent *r = calloc(1, sizeof(*r));
+	struct recent *r = memory_calloc(1, sizeof(*r));
 
 	*recent = r;
 	if (!r)
@@ -93,10 +94,10 @@ void recent_destroy(struct recent *r)
 		struct device_recent **slot = slots_find(&r->devices, h);
 
 		if (slot)
-			free(*slot);
+			memory_free(*slot);
 	}
 	slots_free(&r->devices);
-	free(r);
+	memory_free(r);
 }
 
 size_t recent_faults(const struct recent *r, __u32 device, struct fault *faults, size_t max)

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "lib/analyze/hash.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
 
-#define NAMED_MAX 65536 /* stacks and processes each: more is no recording of ours */
+#define NAMED_MAX  65536 /* stacks and processes each: more is no recording of ours */
+#define PROBES_MAX 1024	 /* likewise; they are looked through one by one */
 
 struct named_stack {
 	__u32 id;
@@ -42,6 +41,7 @@ struct session {
 	__u64 first_ns, last_ns;
 	struct period period;
 	__u64 windows, windows_incomplete;
+	__u64 dropped;
 	bool has_host;
 };
 
@@ -84,7 +84,11 @@ static int on_probe(void *self, const struct probe_info *probe)
 			return 0;
 		}
 	}
-	probes = realloc(s->probes, (s->probe_count + 1) * sizeof(*probes));
+	if (s->probe_count == PROBES_MAX) {
+		s->dropped++;
+		return 0;
+	}
+	probes = memory_realloc(s->probes, (s->probe_count + 1) * sizeof(*probes));
 	if (!probes)
 		return failed(-ENOMEM, "no memory for the probe table");
 	s->probes = probes;
@@ -97,8 +101,10 @@ static int on_device(void *self, const struct device_info *device)
 	struct session *s = self;
 	struct device_info *slot = slots_make(&s->devices, device->handle);
 
-	if (!slot)
+	if (!slot) {
+		s->dropped++;
 		return 0;
+	}
 	if (!slot->handle)
 		s->device_count++;
 	*slot = *device;
@@ -108,7 +114,7 @@ static int on_device(void *self, const struct device_info *device)
 /* Lines become one, so that a stack is a cell of a table. */
 static char *in_one_line(const char *text)
 {
-	char *line = malloc(3 * strlen(text) + 1), *to = line;
+	char *line = memory_calloc(1, 3 * strlen(text) + 1), *to = line;
 
 	for (; line && *text; text++) {
 		if (*text == '\n')
@@ -127,13 +133,17 @@ static int on_stack(void *self, const struct stack_info *info)
 	struct named_stack *stack;
 
 	HASH_FIND(hh, s->stacks, &info->id, sizeof(info->id), stack);
-	if (stack || HASH_COUNT(s->stacks) >= NAMED_MAX)
+	if (stack)
 		return 0;
-	stack = calloc(1, sizeof(*stack));
+	if (HASH_COUNT(s->stacks) >= NAMED_MAX) {
+		s->dropped++;
+		return 0;
+	}
+	stack = memory_calloc(1, sizeof(*stack));
 	if (stack)
 		stack->text = in_one_line(info->text);
 	if (!stack || !stack->text) {
-		free(stack);
+		memory_free(stack);
 		return failed(-ENOMEM, "no memory for a stack");
 	}
 	stack->id = info->id;
@@ -147,10 +157,12 @@ static int on_process(void *self, const struct process_info *info)
 	struct named_process *process;
 
 	HASH_FIND(hh, s->processes, &info->pid, sizeof(info->pid), process);
-	if (!process && HASH_COUNT(s->processes) >= NAMED_MAX)
+	if (!process && HASH_COUNT(s->processes) >= NAMED_MAX) {
+		s->dropped++;
 		return 0;
+	}
 	if (!process) {
-		process = calloc(1, sizeof(*process));
+		process = memory_calloc(1, sizeof(*process));
 		if (!process)
 			return failed(-ENOMEM, "no memory for a process");
 		process->pid = info->pid;
@@ -223,7 +235,7 @@ static int on_kept(void *self, const struct kept_info *kept)
 
 int session_create(struct session **session)
 {
-	struct session *s = calloc(1, sizeof(*s));
+	struct session *s = memory_calloc(1, sizeof(*s));
 
 	*session = s;
 	if (!s)
@@ -261,17 +273,17 @@ void session_destroy(struct session *s)
 		return;
 	HASH_ITER(hh, s->stacks, stack, next_stack) {
 		HASH_DEL(s->stacks, stack);
-		free(stack->text);
-		free(stack);
+		memory_free(stack->text);
+		memory_free(stack);
 	}
 	HASH_ITER(hh, s->processes, process, next_process) {
 		HASH_DEL(s->processes, process);
-		free(process);
+		memory_free(process);
 	}
 	slots_free(&s->devices);
 	wall_clock_free(&s->clock);
-	free(s->probes);
-	free(s);
+	memory_free(s->probes);
+	memory_free(s);
 }
 
 const struct host_info *session_host(const struct session *s)
@@ -385,6 +397,11 @@ __u64 session_first_ns(const struct session *s)
 __u64 session_last_ns(const struct session *s)
 {
 	return period_is_after(&s->period, s->last_ns) ? s->period.until_ns : s->last_ns;
+}
+
+__u64 session_dropped(const struct session *s)
+{
+	return s->dropped;
 }
 
 __u64 session_windows(const struct session *s)

@@ -60,14 +60,19 @@ bool session_wall_time(const struct session *session, __u64 ns, char text[SESSIO
 /* Closed windows received, and how many of them had run out of counters. */
 __u64 session_windows(const struct session *session);
 __u64 session_windows_incomplete(const struct session *session);
+/* Devices, probes, stacks and processes told that its dictionaries had no room for. */
+__u64 session_dropped(const struct session *session);
 
 /* "page request", "CPU page fault", ...: what a human calls a kind of event. */
 const char *event_kind_name(unsigned int kind);
 
+/* Where reading stopped for want of memory, in a sentence; "" where it did not. */
+#define STOPPED_TEXT 320
+const char *session_stopped_text(const struct session *session, char text[STOPPED_TEXT]);
 /* What was let go, in a sentence; "" where all is there. */
 #define KEPT_TEXT 256
 const char *session_kept_text(const struct session *session, char text[KEPT_TEXT]);
-/* The same as a note. */
+/* Both as notes. */
 int session_write_kept(const struct session *session, struct writer *writer);
 int session_write_devices(const struct session *session, struct writer *writer);
 /* "Loss and the counters of probes are as of ...": of a recording without its end; "" of others. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/base/memory.h"
 #include "lib/base/units.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -135,11 +136,29 @@ const char *session_kept_text(const struct session *s, char text[KEPT_TEXT])
 	return text;
 }
 
+const char *session_stopped_text(const struct session *s, char text[STOPPED_TEXT])
+{
+	char why[MEMORY_TEXT], when[SESSION_WHEN_TEXT];
+
+	text[0] = '\0';
+	if (memory_ran_out())
+		snprintf(text, STOPPED_TEXT,
+			 "Stopped at %s, as %s: what comes later in the recording is not counted. "
+			 "Raise the limit, or ask for a part with --until.",
+			 session_when(s, session_last_ns(s), when), memory_ran_out_text(why));
+	return text;
+}
+
 int session_write_kept(const struct session *s, struct writer *writer)
 {
-	char text[KEPT_TEXT];
+	char kept[KEPT_TEXT], stopped[STOPPED_TEXT];
+	int error = 0;
 
-	return *session_kept_text(s, text) ? writer_note(writer, "%s", text) : 0;
+	if (*session_kept_text(s, kept))
+		error = writer_note(writer, "%s", kept);
+	if (!error && *session_stopped_text(s, stopped))
+		error = writer_note(writer, "%s", stopped);
+	return error;
 }
 
 int session_write_devices(const struct session *s, struct writer *writer)

@@ -8,6 +8,7 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 #include "lib/capture/probes.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
@@ -69,7 +70,7 @@ static int on_end(void *self, __u64 end_ns)
 
 int silent_create(struct silent **silent, const struct session *session, struct faults *faults)
 {
-	struct silent *s = calloc(1, sizeof(*s));
+	struct silent *s = memory_calloc(1, sizeof(*s));
 
 	*silent = s;
 	if (!s)
@@ -88,7 +89,7 @@ struct stream silent_stream(struct silent *silent)
 
 void silent_destroy(struct silent *silent)
 {
-	free(silent);
+	memory_free(silent);
 }
 
 static __u64 faults_of(const struct silent *silent, unsigned int sources)

@@ -9,6 +9,7 @@
 #include "lib/analyze/ios.h"
 #include "lib/analyze/slo_data.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 static struct device_slo *find(const struct slo *slo, __u32 device)
 {
@@ -36,7 +37,7 @@ static void violate(struct slo *slo, struct device_slo *d, struct judged *j, str
 	if (slo->kept == slo->capacity) {
 		size_t capacity = slo->capacity ? 2 * slo->capacity : 64;
 		struct slo_violation *grown =
-			realloc(slo->violations, capacity * sizeof(*slo->violations));
+			memory_realloc(slo->violations, capacity * sizeof(*slo->violations));
 
 		if (!grown) {
 			slo->error = failed(-ENOMEM, "no memory for another SLO violation");
@@ -267,7 +268,7 @@ static int on_device(void *self, const struct device_info *info)
 	d->latency_floor = UINT64_MAX;
 	d->ios.size = sizeof(struct slow_io);
 	d->faults.size = sizeof(struct fault);
-	d->judged = calloc(slo->set->count, sizeof(*d->judged));
+	d->judged = memory_calloc(slo->set->count, sizeof(*d->judged));
 	if (!d->judged)
 		return failed(-ENOMEM, "no memory for the objectives of %s", info->name);
 	for (size_t i = 0; i < slo->set->count; i++) {
@@ -357,7 +358,7 @@ static int on_end(void *self, __u64 end_ns)
 int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults,
 	       const struct period *period)
 {
-	struct slo *s = calloc(1, sizeof(*s));
+	struct slo *s = memory_calloc(1, sizeof(*s));
 
 	*slo = s;
 	if (!s)
@@ -394,13 +395,13 @@ void slo_destroy(struct slo *slo)
 			continue;
 		for (size_t i = 0; d->judged && i < d->count; i++)
 			bursts_free(&d->judged[i].bursts);
-		free(d->judged);
-		free(d->ios.items);
-		free(d->faults.items);
+		memory_free(d->judged);
+		memory_free(d->ios.items);
+		memory_free(d->faults.items);
 	}
 	slots_free(&slo->devices);
-	free(slo->violations);
-	free(slo);
+	memory_free(slo->violations);
+	memory_free(slo);
 }
 
 __u64 slo_violations(const struct slo *slo)

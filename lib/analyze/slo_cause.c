@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/analyze/slo_data.h"
+#include "lib/base/memory.h"
 #include "lib/base/units.h"
 
 void *memory_at(const struct memory *m, __u64 index)
@@ -17,12 +18,12 @@ static int memory_grow(struct memory *m)
 	struct memory larger = *m;
 
 	larger.capacity = m->capacity ? 2 * m->capacity : 16;
-	larger.items = malloc(larger.capacity * m->size);
+	larger.items = memory_calloc(1, larger.capacity * m->size);
 	if (!larger.items)
 		return -1;
 	for (__u64 i = m->head; i < m->tail; i++)
 		memcpy(memory_at(&larger, i), memory_at(m, i), m->size);
-	free(m->items);
+	memory_free(m->items);
 	*m = larger;
 	return 0;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/memory.h"
+
 void slots_init(struct slots *slots, size_t size)
 {
 	memset(slots, 0, sizeof(*slots));
@@ -28,7 +30,7 @@ void *slots_make(struct slots *slots, __u32 handle)
 		return NULL;
 	chunk = &slots->chunks[handle / SLOTS_CHUNK];
 	if (!*chunk)
-		*chunk = calloc(SLOTS_CHUNK, slots->size);
+		*chunk = memory_calloc(SLOTS_CHUNK, slots->size);
 	if (!*chunk)
 		return NULL;
 	if (handle >= slots->end)
@@ -39,7 +41,7 @@ void *slots_make(struct slots *slots, __u32 handle)
 void slots_free(struct slots *slots)
 {
 	for (size_t i = 0; i < SLOTS_MAX / SLOTS_CHUNK; i++)
-		free(slots->chunks[i]);
+		memory_free(slots->chunks[i]);
 	memset(slots->chunks, 0, sizeof(slots->chunks));
 	slots->end = 0;
 }

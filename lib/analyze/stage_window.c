@@ -9,6 +9,7 @@
 #include "lib/analyze/slots.h"
 #include "lib/analyze/window.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 #define TOTAL STAGES /* the series after the stages' */
 
@@ -39,7 +40,7 @@ static void on_finished(void *self, const struct fault *fault)
 
 int stage_window_create(struct stage_window **window, struct faults *faults)
 {
-	struct stage_window *s = calloc(1, sizeof(*s));
+	struct stage_window *s = memory_calloc(1, sizeof(*s));
 
 	_Static_assert(TOTAL < WINDOW_SERIES, "a sample holds all stages and the total");
 	*window = s;
@@ -63,7 +64,7 @@ static struct stage_group *group_make(struct stage_window *s, __u32 device)
 	struct stage_group **slot = slots_make(&s->devices, device);
 
 	if (slot && !*slot) {
-		*slot = malloc(sizeof(**slot));
+		*slot = memory_calloc(1, sizeof(**slot));
 		if (*slot)
 			stage_group_init(*slot);
 	}
@@ -75,10 +76,10 @@ void stage_window_destroy(struct stage_window *s)
 	if (!s)
 		return;
 	for (__u32 h = 0; h < s->devices.end; h++)
-		free(group_find(s, h));
+		memory_free(group_find(s, h));
 	slots_free(&s->devices);
 	window_destroy(s->window);
-	free(s);
+	memory_free(s);
 }
 
 void stage_window_look(struct stage_window *s, __u64 now_ns, __u64 length_ns)

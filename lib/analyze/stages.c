@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "lib/analyze/faults.h"
+#include "lib/analyze/hash.h"
 #include "lib/base/fail.h"
 
 #define KIND_ANY  0xffff
@@ -54,14 +52,14 @@ static struct keyed_group *make(struct stages *stages, struct group_key key)
 
 	if (HASH_COUNT(stages->groups) >= STAGES_GROUPS_MAX)
 		return NULL;
-	keyed = calloc(1, sizeof(*keyed));
+	keyed = memory_calloc(1, sizeof(*keyed));
 	if (!keyed)
 		return NULL;
 	keyed->key = key;
 	stage_group_init(&keyed->group);
 	HASH_ADD(hh, stages->groups, key, sizeof(key), keyed);
 	if (!keyed->hh.tbl) {
-		free(keyed);
+		memory_free(keyed);
 		return NULL;
 	}
 	return keyed;
@@ -119,7 +117,7 @@ static void on_finished(void *self, const struct fault *fault)
 
 int stages_create(struct stages **stages, struct faults *faults)
 {
-	struct stages *s = calloc(1, sizeof(*s));
+	struct stages *s = memory_calloc(1, sizeof(*s));
 
 	*stages = s;
 	if (!s)
@@ -136,9 +134,9 @@ void stages_destroy(struct stages *stages)
 		return;
 	HASH_ITER(hh, stages->groups, keyed, next) {
 		HASH_DEL(stages->groups, keyed);
-		free(keyed);
+		memory_free(keyed);
 	}
-	free(stages);
+	memory_free(stages);
 }
 
 enum fault_kind fault_kind_of(const struct fault *fault)

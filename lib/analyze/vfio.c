@@ -7,6 +7,7 @@
 
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 
 struct vfio {
 	struct slots containers; /* struct vfio_container * */
@@ -33,7 +34,7 @@ static void *make(struct vfio *v, struct slots *slots, __u32 handle, size_t size
 	if (!slot)
 		return NULL;
 	if (!*slot)
-		*slot = calloc(1, size);
+		*slot = memory_calloc(1, size);
 	if (*slot)
 		return *slot;
 	v->error = failed(-ENOMEM, "no memory for the account of a VFIO container");
@@ -318,7 +319,7 @@ void vfio_look(struct vfio *v, __u64 now_ns, __u64 length_ns)
 		struct vfio_container *c = container(v, sample->owner);
 
 		if (c && !c->newest) {
-			c->newest = calloc(VFIO_LATENCIES, sizeof(*c->newest));
+			c->newest = memory_calloc(VFIO_LATENCIES, sizeof(*c->newest));
 			newest_empty(c);
 		}
 		if (c && c->newest)
@@ -328,7 +329,7 @@ void vfio_look(struct vfio *v, __u64 now_ns, __u64 length_ns)
 
 int vfio_create(struct vfio **vfio, bool windowed, const struct period *period)
 {
-	struct vfio *v = calloc(1, sizeof(*v));
+	struct vfio *v = memory_calloc(1, sizeof(*v));
 
 	*vfio = v;
 	if (!v)
@@ -355,7 +356,7 @@ static void free_all(struct slots *slots)
 		void **slot = slots_find(slots, h);
 
 		if (slot)
-			free(*slot);
+			memory_free(*slot);
 	}
 	slots_free(slots);
 }
@@ -368,12 +369,12 @@ void vfio_destroy(struct vfio *vfio)
 		struct vfio_container **slot = slots_find(&vfio->containers, h);
 
 		if (slot && *slot)
-			free((*slot)->newest);
+			memory_free((*slot)->newest);
 	}
 	window_destroy(vfio->window);
 	free_all(&vfio->containers);
 	free_all(&vfio->devices);
-	free(vfio);
+	memory_free(vfio);
 }
 
 unsigned int vfio_containers(const struct vfio *vfio)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/memory.h"
+
 #define ROOM_FIRST 1024
 
 struct window {
@@ -17,14 +19,14 @@ struct window {
 
 struct window *window_create(void)
 {
-	return calloc(1, sizeof(struct window));
+	return memory_calloc(1, sizeof(struct window));
 }
 
 void window_destroy(struct window *window)
 {
 	if (window)
-		free(window->samples);
-	free(window);
+		memory_free(window->samples);
+	memory_free(window);
 }
 
 static struct window_sample *at(const struct window *w, size_t index)
@@ -35,13 +37,14 @@ static struct window_sample *at(const struct window *w, size_t index)
 static bool grow(struct window *w)
 {
 	size_t room = w->room ? 2 * w->room : ROOM_FIRST;
-	struct window_sample *grown = w->room < WINDOW_MOST ? malloc(room * sizeof(*grown)) : NULL;
+	struct window_sample *grown =
+		w->room < WINDOW_MOST ? memory_calloc(1, room * sizeof(*grown)) : NULL;
 
 	if (!grown)
 		return false;
 	for (size_t i = 0; i < w->count; i++)
 		grown[i] = *at(w, i);
-	free(w->samples);
+	memory_free(w->samples);
 	w->samples = grown;
 	w->room = room;
 	w->first = 0;

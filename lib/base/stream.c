@@ -4,17 +4,25 @@
 #include <errno.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
+
+static bool has_stopped(const struct stream_fan *fan)
+{
+	return fan->stops && memory_ran_out();
+}
 
 /* Passes one call on to every sink that has it; the first error ends it. */
 #define FAN(call, ...)                                                                          \
 	do {                                                                                    \
 		struct stream_fan *fan = self;                                                  \
+		if (has_stopped(fan))                                                           \
+			return 0;                                                               \
 		for (size_t i = 0; i < fan->count; i++) {                                       \
 			const struct stream *sink = &fan->sinks[i];                             \
 			int error =                                                             \
 				sink->ops->call ? sink->ops->call(sink->self, __VA_ARGS__) : 0; \
 			if (error)                                                              \
-				return error;                                                   \
+				return has_stopped(fan) ? 0 : error;                            \
 		}                                                                               \
 		return 0;                                                                       \
 	} while (0)
@@ -74,9 +82,19 @@ static int fan_tick(void *self, __u64 now_ns)
 	FAN(tick, now_ns);
 }
 
+/* Whatever one says, all are told: each has what it holds to hand over. */
 static int fan_end(void *self, __u64 end_ns)
 {
-	FAN(end, end_ns);
+	struct stream_fan *fan = self;
+	int error = 0;
+
+	for (size_t i = 0; i < fan->count; i++) {
+		const struct stream *sink = &fan->sinks[i];
+		int told = sink->ops->end ? sink->ops->end(sink->self, end_ns) : 0;
+
+		error = error ? error : told;
+	}
+	return has_stopped(fan) ? 0 : error;
 }
 
 static const struct stream_ops fan_ops = {

@@ -158,6 +158,10 @@ struct aggregate_bin {
 	__u32 count;
 };
 
+/* What capture counts in one window at most: beyond it the frame is `incomplete`. */
+#define AGGREGATE_ROWS_MAX  (1u << 17)
+#define AGGREGATE_PAGES_MAX (1u << 20)
+
 /* Everything counted in one closed window, a consistent whole. */
 struct aggregate_frame {
 	__u64 window;	 /* start_ns / AGGREGATE_WINDOW_NS */
@@ -192,11 +196,15 @@ struct stream {
 	void *self;
 };
 
-/* A stream that passes every call to up to STREAM_FANOUT sinks, in order; first error wins. */
+/* A stream that passes every call to up to STREAM_FANOUT sinks, in order; the first error wins, and ends
+ * all calls but end(), which every sink gets. */
 #define STREAM_FANOUT 16
 struct stream_fan {
 	struct stream sinks[STREAM_FANOUT];
 	size_t count;
+	/* Where memory ran out (lib/base/memory.h) its sinks take no more, which is no error: others beside
+	 * them go on, and whoever reads asks memory_ran_out(). end() still comes. */
+	bool stops;
 };
 struct stream stream_fan(struct stream_fan *fan);
 /* -ENOSPC beyond STREAM_FANOUT. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define ANCHORS_MAX (1u << 20) /* two years, were the clock slewed all the time */
+#define LATE_MAX    1024       /* places back that one is inserted: more is no recording of ours */
 
 /* Index of the first anchor after the time. */
 static size_t after(const struct wall_clock *clock, __u64 monotonic_ns)
@@ -39,7 +40,7 @@ void wall_clock_add(struct wall_clock *clock, const struct clock_anchor *anchor)
 		clock->anchors[at - 1] = *anchor;
 		return;
 	}
-	if (clock->count == ANCHORS_MAX)
+	if (clock->count == ANCHORS_MAX || clock->count - at > LATE_MAX)
 		return;
 	if (clock->count == clock->room) {
 		size_t room = clock->room ? 2 * clock->room : 16;

@@ -99,7 +99,7 @@ static struct window_row *new_row(struct window *window, const struct aggregate_
 	return row;
 }
 
-struct window_row *window_row(struct window *window, const struct aggregate_key *key)
+struct window_row *window_row(struct window *window, const struct aggregate_key *key, size_t limit)
 {
 	const struct window_index *index = &window->row_index;
 
@@ -111,6 +111,10 @@ struct window_row *window_row(struct window *window, const struct aggregate_key 
 			if (!memcmp(&row->key, key, sizeof(*key)))
 				return row;
 		}
+	if (window->row_count >= limit) {
+		window->incomplete = true;
+		return NULL;
+	}
 	return new_row(window, key);
 }
 

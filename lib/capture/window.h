@@ -27,8 +27,8 @@ struct window {
 	bool incomplete;
 };
 
-/* Find or make. NULL without memory; for pages also beyond `limit`, and then incomplete. */
-struct window_row *window_row(struct window *window, const struct aggregate_key *key);
+/* Find or make. NULL without memory, or beyond `limit`: then the window is incomplete. */
+struct window_row *window_row(struct window *window, const struct aggregate_key *key, size_t limit);
 struct aggregate_page *window_page(struct window *window, __u32 device, __u32 pasid, __u64 page,
 				   size_t limit);
 void window_reset(struct window *window);

@@ -8,10 +8,14 @@
 #include <string.h>
 
 #include "bpf/histogram.h"
+#include "bpf/state.h"
 #include "lib/base/fail.h"
 #include "lib/capture/window.h"
 
 #define PAGE_BITS 12
+/* Rows of one window beside the kernel's: 300 MiB with their histograms. */
+#define OWN_ROWS_MAX 65536
+_Static_assert(OWN_ROWS_MAX + AGGREGATES_MAX <= AGGREGATE_ROWS_MAX, "a frame holds both");
 
 struct windows {
 	const struct shared_maps *maps;
@@ -73,15 +77,25 @@ static struct window *window_at(struct windows *windows, __u64 time_ns, __u64 *n
 	return &windows->open[*number & 1];
 }
 
-int windows_add(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
-		__u64 bytes, __u64 latency_ns)
+/* The row of an instant: NULL without an error if the window has no room for it, which it tells. */
+static int row_at(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
+		  struct window_row **row)
 {
 	struct aggregate_key full = *key;
 	struct window *window = window_at(windows, time_ns, &full.window);
-	struct window_row *row = window_row(window, &full);
+
+	*row = window_row(window, &full, OWN_ROWS_MAX);
+	return *row || window->incomplete ? 0 : failed(-ENOMEM, "no memory for aggregate counts");
+}
+
+int windows_add(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
+		__u64 bytes, __u64 latency_ns)
+{
+	struct window_row *row;
+	int error = row_at(windows, time_ns, key, &row);
 
 	if (!row)
-		return failed(-ENOMEM, "no memory for aggregate counts");
+		return error;
 	row->counts.count++;
 	row->counts.bytes += bytes;
 	row->counts.latency_sum_ns += latency_ns;
@@ -94,12 +108,11 @@ int windows_add(struct windows *windows, __u64 time_ns, const struct aggregate_k
 int windows_add_bytes(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
 		      __u64 bytes)
 {
-	struct aggregate_key full = *key;
-	struct window *window = window_at(windows, time_ns, &full.window);
-	struct window_row *row = window_row(window, &full);
+	struct window_row *row;
+	int error = row_at(windows, time_ns, key, &row);
 
 	if (!row)
-		return failed(-ENOMEM, "no memory for aggregate counts");
+		return error;
 	row->counts.bytes += bytes;
 	return 0;
 }
@@ -107,12 +120,11 @@ int windows_add_bytes(struct windows *windows, __u64 time_ns, const struct aggre
 int windows_gauge(struct windows *windows, __u64 time_ns, const struct aggregate_key *key,
 		  __u64 count, __u64 bytes)
 {
-	struct aggregate_key full = *key;
-	struct window *window = window_at(windows, time_ns, &full.window);
-	struct window_row *row = window_row(window, &full);
+	struct window_row *row;
+	int error = row_at(windows, time_ns, key, &row);
 
 	if (!row)
-		return failed(-ENOMEM, "no memory for aggregate counts");
+		return error;
 	row->counts = (struct aggregate_counts){.count = count, .bytes = bytes};
 	return 0;
 }
@@ -125,7 +137,7 @@ int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u3
 
 	for (__u64 page = address >> PAGE_BITS; bytes && page <= last; page++) {
 		struct aggregate_page *at =
-			window_page(window, device, pasid, page, WINDOW_PAGES_MAX);
+			window_page(window, device, pasid, page, AGGREGATE_PAGES_MAX);
 
 		if (!at && !window->incomplete)
 			return failed(-ENOMEM, "no memory for the footprint");

@@ -13,8 +13,7 @@
 #include "lib/base/stream.h"
 #include "lib/capture/devices.h"
 
-#define WINDOW_GRACE_NS	 200000000ull
-#define WINDOW_PAGES_MAX (1u << 20) /* distinct pages counted per window */
+#define WINDOW_GRACE_NS 200000000ull
 
 struct windows;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 #include "lib/trace/columns.h"
 #include "lib/trace/frames.h"
 #include "lib/trace/records.h"
@@ -14,6 +15,11 @@
 
 #define MALFORMED    1		/* unlike any errno that a sink may return */
 #define SEEN_HANDLES (1u << 20) /* devices that are told once; more is no recording of ours */
+/*
+ * A device is told before it is named, so a handle costs a frame of its own. Of those that are not, some
+ * are believed: their frames may be damaged. Whoever names more has made them up.
+ */
+#define UNTOLD_MAX 256
 
 struct reader {
 	struct trace_frames frames;
@@ -26,8 +32,25 @@ struct reader {
 	bool has_end;
 	__u64 end_ns;
 	__u8 *seen; /* bit per device handle that was delivered */
+	__u32 untold[UNTOLD_MAX];
+	unsigned int untold_count;
+	bool stopped; /* no more memory for what is read */
 	struct event *events;
 };
+
+static bool believe(struct reader *reader, __u32 device)
+{
+	if (device == DEVICE_NONE ||
+	    (device < SEEN_HANDLES && reader->seen[device / 8] >> device % 8 & 1))
+		return true;
+	for (unsigned int i = 0; i < reader->untold_count; i++)
+		if (reader->untold[i] == device)
+			return true;
+	if (reader->untold_count == UNTOLD_MAX)
+		return false;
+	reader->untold[reader->untold_count++] = device;
+	return true;
+}
 
 static int push_events(struct reader *reader, const struct event *events, size_t count)
 {
@@ -69,6 +92,9 @@ static int push_frame(struct reader *reader, struct trace_columns *columns, stru
 		size_t done = 0;
 
 		n = trace_columns_next(columns, reader->events);
+		for (size_t i = 0; i < n; i++)
+			if (!believe(reader, reader->events[i].device))
+				return MALFORMED;
 		while (!err && (tick = peek_tick(ticks)) && tick->position < start + n) {
 			size_t at = tick->position > start + done ? (size_t)tick->position - start
 								  : done;
@@ -126,6 +152,17 @@ static int read_device(struct reader *reader, struct trace_cursor *cursor)
 	return reader->sink.ops->device ? reader->sink.ops->device(reader->sink.self, &device) : 0;
 }
 
+static bool believe_all(struct reader *reader, const struct aggregate_frame *frame)
+{
+	for (size_t i = 0; i < frame->row_count; i++)
+		if (!believe(reader, frame->rows[i].key.device))
+			return false;
+	for (size_t i = 0; i < frame->page_count; i++)
+		if (!believe(reader, frame->pages[i].device))
+			return false;
+	return true;
+}
+
 static int read_aggregate(struct reader *reader, struct trace_cursor *cursor)
 {
 	struct aggregate_frame frame;
@@ -133,6 +170,8 @@ static int read_aggregate(struct reader *reader, struct trace_cursor *cursor)
 
 	if (err)
 		return err == -EBADMSG ? MALFORMED : err;
+	if (!believe_all(reader, &frame))
+		return MALFORMED;
 	if (!reader->sink.ops->aggregate)
 		return 0;
 	return reader->sink.ops->aggregate(reader->sink.self, &frame);
@@ -242,7 +281,7 @@ static int finish(struct reader *reader)
 
 	reader->loss.damaged_bytes += reader->frames.damaged_bytes;
 	reader->loss.damaged_frames += reader->frames.damaged_frames;
-	reader->loss.cut = !reader->has_end;
+	reader->loss.cut = !reader->has_end && !reader->stopped;
 	if (reader->loss.cut && end_ns > reader->loss.as_of_ns)
 		reader->loss.unaccounted_ns = end_ns - (reader->loss.as_of_ns ?: reader->first_ns);
 	if ((reader->frames.damaged_bytes || reader->frames.damaged_frames || reader->loss.cut) &&
@@ -266,6 +305,9 @@ static int read_all(struct reader *reader)
 		if (found <= 0)
 			return found ? found : finish(reader);
 		err = read_frame(reader);
+		reader->stopped = !err && memory_ran_out();
+		if (reader->stopped)
+			return finish(reader);
 	}
 	return err;
 }

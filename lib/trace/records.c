@@ -241,9 +241,8 @@ void trace_get_kept(struct trace_cursor *in, struct kept_info *kept)
 
 static bool counts_fit(size_t rows, size_t bins, size_t pages)
 {
-	return rows <= TRACE_RAW_MAX / sizeof(struct aggregate_row) &&
-	       bins <= TRACE_RAW_MAX / sizeof(struct aggregate_bin) &&
-	       pages <= TRACE_RAW_MAX / sizeof(struct aggregate_page);
+	return rows <= AGGREGATE_ROWS_MAX && pages <= AGGREGATE_PAGES_MAX &&
+	       bins <= TRACE_RAW_MAX / sizeof(struct aggregate_bin);
 }
 
 int trace_put_aggregate(struct trace_buffer *out, const struct aggregate_frame *frame,

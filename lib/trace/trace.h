@@ -71,7 +71,8 @@ struct trace_read_config {
  * Pushes a recording into `sink`. Damage is skipped frame by frame and reported through a last loss();
  * then the result is -EBADMSG, after all that is readable was delivered. A recording that was cut (its
  * recorder was killed, or is still at work) is no error: loss_info.cut says so, and end() comes with the
- * last time that was seen. -EPROTO if this is no recording of a known version; other errors are the
+ * last time that was seen. Likewise where the limit of memory is reached (lib/base/memory.h): the rest is
+ * not read, end() comes, and memory_ran_out() tells. -EPROTO if this is no recording of a known version; other errors are the
  * sink's or of reading.
  */
 int trace_read(const struct trace_read_config *config, struct stream sink);

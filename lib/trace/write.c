@@ -15,8 +15,7 @@
 #include "lib/trace/records.h"
 #include "lib/trace/store.h"
 
-#define FLUSH_NS  500000000ull
-#define PAGES_MAX (2u << 20) /* of one window: 8 GiB touched in a second; more is a floor */
+#define FLUSH_NS 500000000ull
 
 struct trace_writer {
 	struct trace_store store;
@@ -349,8 +348,8 @@ static int write_aggregate(void *self, const struct aggregate_frame *frame)
 	struct trace_frame_header header;
 	struct trace_writer *writer = self;
 
-	if (kept.page_count > PAGES_MAX) {
-		kept.page_count = PAGES_MAX;
+	if (kept.page_count > AGGREGATE_PAGES_MAX) {
+		kept.page_count = AGGREGATE_PAGES_MAX;
 		kept.incomplete = true;
 	}
 	writer->incomplete += kept.incomplete;

@@ -12,6 +12,8 @@
 #include <uthash.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
+#include "lib/base/units.h"
 
 #define NO_RECORD    UINT32_MAX
 #define GROW_FIRST   (1ul << 20)
@@ -108,9 +110,16 @@ static int grow(struct store *s)
 			    : s->bytes < GROW_MOST ? s->bytes
 						   : GROW_MOST;
 	size_t bytes = s->bytes + more_bytes;
-	int error = posix_fallocate(s->fd, (off_t)s->bytes, (off_t)more_bytes);
+	char most[UNITS_TEXT];
 	void *more;
+	int error;
 
+	/* A few hundred bytes of a recording may name as many pages as a disk has room for. */
+	if (bytes > memory_limit_now())
+		return failed(-EDQUOT,
+			      "no room for more than %u translations, as --max-memory is %s",
+			      s->count, units_format_size(memory_limit_now(), most));
+	error = posix_fallocate(s->fd, (off_t)s->bytes, (off_t)more_bytes);
 	if (error)
 		return failed(-error, "a temporary file of %zu MiB: %s", bytes >> 20,
 			      strerror(error));

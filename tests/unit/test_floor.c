@@ -384,7 +384,7 @@ static void every_loss_is_a_reason(void **state)
 	}
 	assert_int_equal(floor_of_loss(&(struct loss_info){.damaged_frames = 1}, 0),
 			 1u << FLOOR_DAMAGED);
-	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES | 1u << FLOOR_WENT_ON;
+	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES | 1u << FLOOR_MEMORY | 1u << FLOOR_WENT_ON;
 	assert_int_equal(all, (1u << FLOOR_REASONS) - 1);
 	assert_true(strlen(floor_text(all, text)) < FLOOR_TEXT - 1);
 	assert_string_equal(floor_text(0, text), "");

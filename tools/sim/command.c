@@ -161,14 +161,14 @@ int sim_command_parse(struct sim_command *command, const char *about, int argc, 
 {
 	const struct argp points = {command->one_trace ? hidden_options : points_options,
 				    parse_points};
-	const struct argp_child children[] = {{&points}, {&output_argp}, {0}};
+	const struct argp_child children[] = {{&points}, {&output_argp}, {&memory_argp}, {0}};
 	const struct argp argp = {options, parse, "[JOB]", about, children, NULL, NULL};
 
 	int err = common_parse(&argp, 0, argc, argv, command);
 
 	if (err)
 		return err;
-	memory_keep_to_available();
+	memory_keep_to(memory_limit_now());
 	progress_end_on_signals();
 	return 0;
 }
@@ -313,6 +313,12 @@ static int read_recordings(struct sim_command *command)
 				  (__u32)i, &missing);
 		if (!err)
 			note_missing(command, command->recordings.at[i], &missing);
+		if (err == -EDQUOT) {
+			fprintf(stderr, "faultline: %s: counts are floors: %s\n",
+				command->recordings.at[i], failure_text());
+			command->lossy = true;
+			return 0;
+		}
 	}
 	return failed_input(err);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/memory.h"
 #include "lib/capture/capture.h"
 #include "lib/trace/trace.h"
 #include "tools/top/watch.h"
@@ -46,7 +47,7 @@ static int follow(struct watch *watch, struct capture *capture, struct stream si
 	__u64 next = now_ns() + watch_interval_ns(watch);
 	int error = 0;
 
-	while (!error && !watch_done(watch)) {
+	while (!error && !watch_done(watch) && !memory_ran_out()) {
 		__u64 interval = watch_interval_ns(watch);
 		__u64 now;
 

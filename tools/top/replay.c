@@ -11,9 +11,10 @@
 #include "lib/trace/trace.h"
 #include "tools/top/watch.h"
 
-#define FRAME_NS     50000000ull /* between drawings when reading as fast as possible */
-#define KEYS_MS	     50
-#define SKIP_BEYOND  3600 /* intervals without anything: a gap of the recording is not shown */
+#define FRAME_NS 50000000ull /* between drawings when reading as fast as possible */
+#define KEYS_MS	 50
+/* Time without a word, not even that it passed: a gap of the recording, or a claim, is not shown. */
+#define GAP_NS	     10000000000ull
 #define PACE_STEP_NS 100000000ull
 
 struct replay {
@@ -77,7 +78,7 @@ static int reach(struct replay *replay, __u64 time_ns)
 
 	if (!replay->next_ns)
 		replay->next_ns = time_ns + interval;
-	if (time_ns > replay->next_ns && (time_ns - replay->next_ns) / interval > SKIP_BEYOND)
+	if (time_ns > replay->next_ns && time_ns - replay->next_ns > GAP_NS + interval)
 		replay->next_ns = time_ns - (time_ns - replay->next_ns) % interval;
 	while (!error && time_ns >= replay->next_ns) {
 		error = watch_interval(watch, replay->next_ns, is_due(replay));

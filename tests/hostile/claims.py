@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings that name far more than they hold.
+
+    claims.py DIRECTORY    writes NAME.flt for each function below
+
+Each is a few kilobytes of columns without a plane, so that what a frame says is in it is a claim.
+"""
+import pathlib
+import sys
+
+from forge import DETECT, DMA_MAP, IO_COMPLETE, PASID_NONE, READ, SECOND, START_NS, Claim, Recording
+
+PAGES = 1 << 20  # of one window, at most: AGGREGATE_PAGES_MAX
+ROWS = 1 << 17  # AGGREGATE_ROWS_MAX
+BIN = [{"bucket": 5, "count": 1}]
+
+
+def pages():
+    """Twenty seconds, in each of which a device touched 4 GiB that it had not touched before."""
+    r = Recording().device(name="vm0/disk", memory=1 << 40).faults(count=3)
+    for i in range(20):
+        r.aggregate(pages=Claim(PAGES, page=(i * PAGES, 1), device=1, reads=1))
+    return r
+
+
+def too_many_pages():
+    r = Recording().device()
+    for i in range(20):
+        r.aggregate(pages=Claim(2_700_000, page=(i << 32, 1), device=1, reads=1))
+    return r
+
+
+def too_many_rows():
+    r = Recording().device()
+    for _ in range(20):
+        r.aggregate(rows=Claim(900_000, device=(1, 1), kind=IO_COMPLETE, count=1, bins=1), bins=BIN)
+    return r
+
+
+def rows_of_no_device():
+    r = Recording().device()
+    for i in range(20):
+        r.aggregate(rows=Claim(ROWS, device=(i * ROWS, 1), kind=IO_COMPLETE, count=1, bins=1), bins=BIN)
+    return r
+
+
+def rows_of_no_kind():
+    r = Recording().device()
+    for _ in range(20):
+        r.aggregate(rows=Claim(ROWS, device=1, kind=(0, 1), pid=(1, 1), count=1, latency_sum=9, latency_max=9,
+                               bins=1), bins=BIN)
+    return r
+
+
+def events_of_no_device():
+    """Faults, I/O and DMA mappings of 65536 devices, none of which is told."""
+    r = Recording().device()
+    for kind in DETECT, 2, 8, 16, 38, 48, IO_COMPLETE, DMA_MAP, 75:
+        for first in range(0, 65536, 16384):
+            r.events(Claim(16384, time=(r.now, 1000), device=(first, 1), kind=kind, group=(1, 1), queue=(0, 1),
+                           pasid=PASID_NONE, instance=1, value=5_000_000, length=4096, flags=READ),
+                     last=r.now + 16384 * 1000)
+    return r
+
+
+def probes():
+    r = Recording().device()
+    for i in range(3_000):
+        r.probe("fault_detect", attach=f"usdt {i}")
+    return r
+
+
+def ios():
+    """I/Os of a GiB each: a quarter of a million pages for 64 bytes that are not even there."""
+    r = Recording().device()
+    for _ in range(4):
+        r.events(Claim(16384, time=(r.now, 1000), device=1, kind=IO_COMPLETE, address=(0, 1 << 30),
+                       length=1 << 30, value=5_000_000, pasid=PASID_NONE, flags=READ), last=r.now + 16384 * 1000)
+    return r
+
+
+def ticks():
+    r = Recording().device().faults(count=1)
+    for i in range(4):
+        first = START_NS + i * 16384 * 3600 * SECOND
+        r.events([], ticks=Claim(16384, now=(first, 3600 * SECOND)), first=first, last=first + 16384 * 3600 * SECOND)
+    return r
+
+
+def windows():
+    """Seconds years apart: what lies between them is nothing."""
+    r = Recording().device()
+    for i in range(100):
+        r.aggregate(window=1000 + i * 10_000_000, rows=[{"device": 1, "kind": IO_COMPLETE, "count": 1, "bytes": 4096}])
+    return r.faults(count=1)
+
+
+ALL = [pages, too_many_pages, too_many_rows, rows_of_no_device, rows_of_no_kind, events_of_no_device, probes,
+       ios, ticks, windows]
+
+if __name__ == "__main__":
+    for make in ALL:
+        recording = make().end()
+        recording.write(pathlib.Path(sys.argv[1]) / f"{make.__name__}.flt")
+        print(make.__name__, len(recording.bytes))

@@ -34,6 +34,8 @@ struct device_table {
 	size_t entry_count, entry_room;
 	struct device_info *infos; /* by handle - 1 */
 	size_t info_count, info_room, info_told;
+	__u32 *renamed; /* handles to be told again */
+	size_t renamed_count, renamed_room;
 };
 
 int device_table_create(struct device_table **table, const struct capture_config *config,
@@ -62,6 +64,7 @@ void device_table_destroy(struct device_table *table)
 	free(table->handles);
 	free(table->entries);
 	free(table->infos);
+	free(table->renamed);
 	free(table);
 }
 
@@ -163,6 +166,37 @@ static __u32 keep(struct device_table *table, const struct device_key *key, __u3
 	return handle;
 }
 
+/* Met by an event before its machine's hello was read: it has a name now, and the filter another answer. */
+static __u32 name_late(struct device_table *table, const struct device_key *key,
+		       struct device_state *state, const struct device_info *info)
+{
+	__u32 handle = table->handles[state->id];
+	struct device_info *known;
+	__u64 first_ns;
+	size_t i = 0;
+
+	if (handle == HANDLE_DROPPED && wanted(table, info)) {
+		while (i < table->entry_count && table->entries[i].id != state->id)
+			i++;
+		if (i < table->entry_count)
+			table->entries[i] = table->entries[--table->entry_count];
+		state->verdict = DEVICE_PASS;
+		bpf_map_update_elem(table->map, key, state, BPF_EXIST);
+		return keep(table, key, state->id, info);
+	}
+	known = handle == HANDLE_DROPPED ? NULL : &table->infos[handle - 1];
+	if (!known || !strcmp(known->name, info->name) ||
+	    !grow(&table->renamed, &table->renamed_room, table->renamed_count + 1, sizeof(__u32)))
+		return handle;
+	if (handle <= table->info_told)
+		table->renamed[table->renamed_count++] = handle;
+	first_ns = known->first_ns;
+	*known = *info;
+	known->handle = handle;
+	known->first_ns = first_ns;
+	return handle;
+}
+
 __u32 device_table_enter(struct device_table *table, const struct device_key *key,
 			 const struct device_info *info)
 {
@@ -177,7 +211,7 @@ __u32 device_table_enter(struct device_table *table, const struct device_key *ke
 	if (errno != EEXIST || bpf_map_lookup_elem(table->map, key, &state))
 		table->unplaced = true;
 	if (is_met(table, state.id))
-		return table->handles[state.id];
+		return name_late(table, key, &state, info);
 	return keep(table, key, state.id, info);
 }
 
@@ -334,6 +368,8 @@ __u32 device_table_handle(struct device_table *table, __u32 id)
 
 const struct device_info *device_table_next_new(struct device_table *table)
 {
+	if (table->renamed_count)
+		return &table->infos[table->renamed[--table->renamed_count] - 1];
 	if (table->info_told == table->info_count)
 		return NULL;
 	return &table->infos[table->info_told++];

@@ -32,7 +32,7 @@ __u32 device_table_enter(struct device_table *table, const struct device_key *ke
 			 const struct device_info *info);
 /* The handle for a kernel-side number, 0 for one nobody knows. Cheap. */
 __u32 device_table_handle(struct device_table *table, __u32 id);
-/* Devices entered since the last call, in the order of their handles; NULL when there are none. */
+/* Devices entered or named since the last call, new ones in the order of their handles; NULL: no more. */
 const struct device_info *device_table_next_new(struct device_table *table);
 /* The owner is gone: the kernel side forgets its devices. Handles stay valid for late events. */
 void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 owner_start);

@@ -251,6 +251,53 @@ static void a_device_without_slot_is_known_all_the_same(void **state)
 	assert_int_equal(device_table_handle(table, met.id), handle);
 }
 
+/* An event of its came before the hello of its machine: what it is called, and the filter, wait for that. */
+static void a_late_hello_names_what_was_met(void **state)
+{
+	const struct capture_config config = {.devices = {"t0/*"}, .device_count = 1};
+	const struct owner_key owner = {.pid = 7, .start = 70};
+	const struct device_key key = {DEVICE_EMULATED, 7, 70, 0},
+				other = {DEVICE_EMULATED, 7, 70, 1};
+	const struct device_info *info;
+	struct device_info named = {.kind = DEVICE_EMULATED, .name = "t0/disk", .queues = 3};
+	struct device_state met;
+	__u32 handle;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	handle = device_table_handle(table, meet_of(&owner, 0));
+	info = device_table_next_new(table);
+	assert_string_equal(info->name, "emulated:7/0");
+	named.first_ns = info->first_ns + 99;
+	assert_int_equal(device_table_enter(table, &key, &named), handle);
+	info = device_table_next_new(table);
+	assert_non_null(info);
+	assert_string_equal(info->name, "t0/disk");
+	assert_int_equal(info->handle, handle);
+	assert_int_equal(info->queues, 3);
+	assert_int_equal(info->first_ns, named.first_ns - 99);
+	assert_int_equal(device_table_enter(table, &key, &named), handle);
+	assert_string_equal(told(0), "nothing");
+
+	device_table_forget_owner(table, 7, 70);
+	device_table_destroy(table);
+	assert_int_equal(device_table_create(&table, &config, &maps, know_nothing, NULL), 0);
+	assert_int_equal(device_table_handle(table, meet_of(&owner, 0)), HANDLE_DROPPED);
+	assert_int_equal(device_table_handle(table, meet_of(&owner, 1)), HANDLE_DROPPED);
+	handle = device_table_enter(table, &key, &named);
+	assert_int_not_equal(handle, HANDLE_DROPPED);
+	assert_string_equal(told(handle), "t0/disk");
+	assert_int_equal(bpf_map_lookup_elem(maps.devices, &key, &met), 0);
+	assert_int_equal(met.verdict, DEVICE_PASS);
+	assert_int_equal(device_table_handle(table, met.id), handle);
+	snprintf(named.name, sizeof(named.name), "t1/disk");
+	assert_int_equal(device_table_enter(table, &other, &named), HANDLE_DROPPED);
+	assert_int_equal(bpf_map_lookup_elem(maps.devices, &other, &met), 0);
+	assert_int_equal(met.verdict, DEVICE_DROP);
+	assert_string_equal(told(0), "nothing");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +306,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_short_life_leaves_a_name, begin, end),
 		cmocka_unit_test_setup_teardown(what_has_gone_gives_its_slots_back, begin, end),
 		cmocka_unit_test_setup_teardown(what_processes_had_is_given_back, begin, end),
+		cmocka_unit_test_setup_teardown(a_late_hello_names_what_was_met, begin, end),
 		cmocka_unit_test_setup_teardown(a_device_without_slot_is_known_all_the_same, begin,
 						end),
 	};

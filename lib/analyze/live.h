@@ -114,7 +114,7 @@ bool live_look(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
 /*
  * Fills up to `max` rows in the order of handles, one for each device of the dictionary; returns
  * the number of devices, which may be more than `max`. The interval ends at now_ns
- * (CLOCK_MONOTONIC) and is interval_ns long: 10 ms to 60 s, clamped.
+ * (CLOCK_MONOTONIC) and is interval_ns long, 10 ms at least; `rate` is of its last minute.
  */
 size_t live_devices(const struct analysis *analysis, __u64 now_ns, __u64 interval_ns,
 		    struct live_device *rows, size_t max);

@@ -86,14 +86,31 @@ static void fold_steps(struct queue *q, __u64 from, __u64 to)
 	}
 }
 
+/* Of what is older than the steps tell only the sum is known: the window has its share. */
+static __u64 folded_before(const struct queue *q, __u64 from, __u64 to, __u64 oldest_ns)
+{
+	__u64 sum = q->folded_ns;
+
+	to = to < oldest_ns ? to : oldest_ns;
+	if (oldest_ns <= q->folded_from || from >= to || !q->folded_steps)
+		return 0;
+	for (size_t i = 0; i < FOLD_STEPS; i++)
+		sum -= sum > q->folded_steps[i] ? q->folded_steps[i] : sum;
+	from = from > q->folded_from ? from : q->folded_from;
+	return from < to ? (__u64)((double)sum * (double)(to - from) /
+				   (double)(oldest_ns - q->folded_from))
+			 : 0;
+}
+
 /* Of what was folded, the part within the window; a step that the window cuts counts by its share. */
 static __u64 folded_within(const struct queue *q, __u64 from, __u64 to)
 {
 	__u64 newest = q->folded_to / FOLD_STEP_NS, sum = 0;
 	__u64 oldest = newest >= FOLD_STEPS ? newest - FOLD_STEPS + 1 : 0;
 
-	from = from > oldest * FOLD_STEP_NS ? from : oldest * FOLD_STEP_NS;
 	to = to < q->folded_to ? to : q->folded_to;
+	sum = folded_before(q, from, to, oldest * FOLD_STEP_NS);
+	from = from > oldest * FOLD_STEP_NS ? from : oldest * FOLD_STEP_NS;
 	while (q->folded_steps && from < to) {
 		__u64 part = rest_of_step(from, to), step = from / FOLD_STEP_NS;
 		__u64 width = step == newest ? q->folded_to % FOLD_STEP_NS : FOLD_STEP_NS;

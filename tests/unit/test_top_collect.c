@@ -13,6 +13,7 @@
 #include "tools/top/collect.h"
 
 #define SECOND	1000000000ull
+#define MS	1000000ull
 #define START	(77 * SECOND)
 #define SECONDS 11
 #define RATE	97 /* faults of the first device in each second */
@@ -137,6 +138,35 @@ static void short_intervals_are_gathered_into_seconds(void **state)
 	assert_in_range(top_find(&f->model, 1)->history_count, SECONDS - 1, SECONDS);
 }
 
+/* Of the time since the look before, whatever interval was asked for: a last one is shorter, and some take hours. */
+static void blocked_is_of_the_time_since_the_look_before(void **state)
+{
+	static const __u64 looks[] = {1000, 1100, 2000, 3602000}, blocked_ms[] = {0, 80, 900, 40};
+	struct fixture *f = *state;
+	struct event event = {.time_ns = START + 1020 * MS,
+			      .kind = EVENT_FAULT_ISR,
+			      .device = 1,
+			      .pasid = PASID_NONE,
+			      .group = 1,
+			      .instance = 1};
+
+	for (int i = 0; i < 4; i++) {
+		__u64 elapsed = looks[i] - (i ? looks[i - 1] : 0);
+		double percent;
+
+		if (i == 3) {
+			event.kind = EVENT_FAULT_RESPONSE;
+			event.flags = EVENT_LAST;
+			event.time_ns = START + 2040 * MS;
+		}
+		if (i == 1 || i == 3)
+			assert_int_equal(f->to.ops->events(f->to.self, &event, 1), 0);
+		look(f, START + looks[i] * MS);
+		percent = top_find(&f->model, 1)->live.blocked_percent;
+		assert_true(fabs(percent / 100 * (double)elapsed - (double)blocked_ms[i]) < 1e-6);
+	}
+}
+
 static void a_long_interval_fills_its_seconds(void **state)
 {
 	struct fixture *f = *state;
@@ -244,6 +274,7 @@ int main(void)
 		with_analysis(the_first_screen_has_a_time_and_a_finding),
 		with_analysis(uneven_intervals_give_one_value_a_second),
 		with_analysis(short_intervals_are_gathered_into_seconds),
+		with_analysis(blocked_is_of_the_time_since_the_look_before),
 		with_analysis(a_long_interval_fills_its_seconds),
 		with_analysis(history_is_bounded),
 		with_analysis(totals_know_what_they_lack),

@@ -267,7 +267,7 @@ int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns
 	collector->interval_ns = interval_ns;
 	elapsed = elapsed_ns(collector, now_ns);
 	look_at_window(collector, now_ns, elapsed);
-	collector->devices = live_devices(collector->analysis, now_ns, interval_ns, collector->rows,
+	collector->devices = live_devices(collector->analysis, now_ns, elapsed, collector->rows,
 					  collector->room);
 	error = tables_look(&collector->tables, collector->analysis, elapsed);
 	worst_find(collector->analysis, &collector->worst);

@@ -189,9 +189,9 @@ static int write_dma_text(const struct analysis *a, struct writer *w)
 		err = iommu_faults_write(a->iommu_faults, w, TEXT_ROWS);
 	if (!err && all.window)
 		err = mappings_write_devices(a->mappings, a->counts, w);
-	if (!err && all.live)
+	if (!err && all.live && !mappings_unknown(a->mappings))
 		err = mappings_write_mappers(a->mappings, w, TEXT_ROWS / 2);
-	if (!err && all.old)
+	if (!err && all.old && !mappings_unknown(a->mappings))
 		err = mappings_write_old(a->mappings, w, TEXT_ROWS / 2);
 	return err;
 }

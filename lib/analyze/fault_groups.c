@@ -115,6 +115,7 @@ static void count_cut(struct faults *f, const struct fault *fault)
 		f->counts.unwatched_probe = lacking;
 	} else {
 		f->counts.cut++;
+		f->counts.cut_core += path == FAULT_PATH_CORE;
 	}
 }
 

@@ -56,6 +56,7 @@ struct faults_counts {
 	__u64 cpu_faults; /* of handlers, credited to a request */
 	__u64 cpu_faults_unmatched;
 	__u64 cut;	 /* of any state: began before the stream did */
+	__u64 cut_core;	 /* of these: of the kernel's own page requests */
 	__u64 unwatched; /* of any state: the probe of its beginning is off or was not asked for */
 	const char *unwatched_probe;
 	__u64 left_before; /* began before the period */

@@ -152,6 +152,24 @@ static const char *where_cut(const struct session *session)
 					      : "began before the recording";
 }
 
+/* Page requests whose report is attached and silent did not begin before the recording. */
+static void name_cut(const struct session *session, const struct faults_counts *counts,
+		     struct line *line)
+{
+	bool silent = !counts->unwatched && unknown_probe(session, PROBE_IOPF_REPORT);
+	__u64 cut = counts->cut - (silent ? counts->cut_core : 0);
+
+	if (cut)
+		add(line, "; %llu %s", cut, where_cut(session));
+	if (counts->unwatched)
+		add(line,
+		    "; of %llu the beginning was not watched (probe %s is off or was not asked for)",
+		    counts->unwatched, counts->unwatched_probe);
+	else if (silent && counts->cut_core)
+		add(line, "; of %llu the beginning was not seen (probe %s is silent)",
+		    counts->cut_core, probe_row(PROBE_IOPF_REPORT)->name);
+}
+
 static void name_states(const struct session *session, const struct faults_counts *counts,
 			struct line *line)
 {
@@ -179,12 +197,7 @@ static void name_states(const struct session *session, const struct faults_count
 		add(line, " (%llu groups answered by the IOMMU)", counts->automatic);
 	if (counts->abandoned)
 		add(line, ", %llu abandoned by their device", counts->abandoned);
-	if (counts->cut)
-		add(line, "; %llu %s", counts->cut, where_cut(session));
-	if (counts->unwatched)
-		add(line,
-		    "; of %llu the beginning was not watched (probe %s is off or was not asked for)",
-		    counts->unwatched, counts->unwatched_probe);
+	name_cut(session, counts, line);
 }
 
 static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
@@ -218,8 +231,10 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	struct line line = {0};
 	double share;
 
-	add(&line, "%zu device%s faulted: %llu I/O page faults, %llu complete", devices,
-	    devices == 1 ? "" : "s", counts->began, counts->complete);
+	add(&line, "%zu device%s faulted: %s%llu I/O page faults, %llu complete", devices,
+	    devices == 1 ? "" : "s",
+	    unknown_probe(a->session, PROBE_IOPF_REPORT) ? "at least " : "", counts->began,
+	    counts->complete);
 	name_states(a->session, counts, &line);
 	add(&line, ". Most: %s, %llu.", session_device_name(a->session, worst, name),
 	    recent_counts(a->recent, worst).began);
@@ -366,9 +381,9 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 		writer,
 		(union cell[]){
 			{.text = session_device_name(a->session, device, name)},
-			{.count = counts.began},
-			{.count = rate.peak},
-			{.count = rate.bursts},
+			cell_if(!(unknown & UNKNOWN_BEGAN), counts.began),
+			cell_if(!(unknown & UNKNOWN_BEGAN), rate.peak),
+			cell_if(!(unknown & UNKNOWN_BEGAN), rate.bursts),
 			{.count = group ? (__u64)histogram_mean(&group->total) : CELL_NONE},
 			{.count = group ? histogram_percentile(&group->total, 50) : CELL_NONE},
 			{.count = group ? histogram_percentile(&group->total, 90) : CELL_NONE},

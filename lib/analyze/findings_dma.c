@@ -91,7 +91,7 @@ static int write_mappings(const struct analysis *a, struct writer *writer)
 	const struct event *oldest = mappings_oldest(a->mappings, process);
 	const char *stack = oldest ? session_stack(a->session, oldest->group) : "";
 
-	if (all.window)
+	if (all.window && !mappings_unknown(a->mappings))
 		writer_note(writer,
 			    "%llu DMA mappings live at the end, %s; %llu huge pages in use.",
 			    all.live, units_format_size(all.live_bytes, bytes), all.pages);

@@ -2,11 +2,13 @@
 #include "lib/analyze/mappings.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/counts.h"
 #include "lib/analyze/slots.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -194,10 +196,23 @@ struct mappings_device mappings_all(const struct mappings *m)
 	return sum;
 }
 
+bool mappings_unknown(const struct mappings *m)
+{
+	static const __u16 kinds[] = {EVENT_DMA_MAP, EVENT_DMA_UNMAP, EVENT_DMA_ALLOC,
+				      EVENT_DMA_FREE};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (unknown_kind(m->session, kinds[i]))
+			return true;
+	return false;
+}
+
 const struct event *mappings_oldest(const struct mappings *m, char process[16])
 {
 	const struct group *most = NULL;
 
+	if (mappings_unknown(m))
+		return NULL;
 	for (size_t i = 0; i < m->last.count; i++)
 		if (m->last.groups[i].event.code == LIVE_OLD &&
 		    (!most || m->last.groups[i].event.length > most->event.length))
@@ -206,6 +221,13 @@ const struct event *mappings_oldest(const struct mappings *m, char process[16])
 		return NULL;
 	memcpy(process, most->process, sizeof(most->process));
 	return &most->event;
+}
+
+/* A count of calls of which some probe saw none is unknown. */
+static union cell calls(const struct mappings *m, const struct counts *counts, __u16 kind,
+			__u32 device)
+{
+	return cell_if(!unknown_kind(m->session, kind), counts_device(counts, kind, device).count);
 }
 
 static __u64 mean_latency(const struct counts *counts, unsigned int kind, __u32 device)
@@ -225,35 +247,41 @@ static int device_row(const struct mappings *m, const struct counts *counts, str
 	__u64 allocs = counts_device(counts, EVENT_DMA_ALLOC, handle).count;
 	__u64 frees = counts_device(counts, EVENT_DMA_FREE, handle).count;
 	double seconds = (double)(session_last_ns(m->session) - session_first_ns(m->session)) / 1e9;
+	bool mapped = !unknown_kind(m->session, EVENT_DMA_MAP);
+	bool any_mapping = mapped && !unknown_kind(m->session, EVENT_DMA_ALLOC);
+	bool known = !mappings_unknown(m);
+	double rate = NAN;
 	char name[NAME_TEXT];
 
 	if (!d.window && !d.refused && !d.unknown && !maps && !unmaps && !allocs && !frees)
 		return 0;
-	return writer_row(writer,
-			  (union cell[]){
-				  {.text = session_device_name(m->session, handle, name)},
-				  {.text = info ? info->model : ""},
-				  {.count = maps},
-				  {.count = unmaps},
-				  {.count = allocs},
-				  {.count = frees},
-				  {.count = counts_device(counts, EVENT_DMA_SYNC, handle).count},
-				  {.real = seconds > 0 ? (double)(maps + allocs) / seconds : 0},
-				  {.count = counts_device(counts, EVENT_DMA_MAP, handle).bytes},
-				  {.count = mean_latency(counts, EVENT_DMA_MAP, handle)},
-				  {.count = mean_latency(counts, EVENT_DMA_UNMAP, handle)},
-				  {.count = d.live},
-				  {.count = d.live_bytes},
-				  {.count = d.peak_bytes},
-				  {.count = d.old},
-				  {.count = d.old_bytes},
-				  {.count = d.pages},
-				  {.count = d.peak_pages},
-				  {.count = d.refused},
-				  {.count = d.refused_bytes},
-				  {.count = d.unknown},
-				  {.count = d.unknown_bytes},
-			  });
+	if (any_mapping)
+		rate = seconds > 0 ? (double)(maps + allocs) / seconds : 0;
+	return writer_row(
+		writer, (union cell[]){
+				{.text = session_device_name(m->session, handle, name)},
+				{.text = info ? info->model : ""},
+				calls(m, counts, EVENT_DMA_MAP, handle),
+				calls(m, counts, EVENT_DMA_UNMAP, handle),
+				calls(m, counts, EVENT_DMA_ALLOC, handle),
+				calls(m, counts, EVENT_DMA_FREE, handle),
+				calls(m, counts, EVENT_DMA_SYNC, handle),
+				{.real = rate},
+				cell_if(mapped, counts_device(counts, EVENT_DMA_MAP, handle).bytes),
+				{.count = mean_latency(counts, EVENT_DMA_MAP, handle)},
+				{.count = mean_latency(counts, EVENT_DMA_UNMAP, handle)},
+				cell_if(known, d.live),
+				cell_if(known, d.live_bytes),
+				cell_if(known, d.peak_bytes),
+				cell_if(known, d.old),
+				cell_if(known, d.old_bytes),
+				cell_if(known, d.pages),
+				cell_if(known, d.peak_pages),
+				{.count = d.refused},
+				{.count = d.refused_bytes},
+				{.count = d.unknown},
+				{.count = d.unknown_bytes},
+			});
 }
 
 int mappings_write_devices(const struct mappings *m, const struct counts *counts,
@@ -300,6 +328,10 @@ static int write_groups(const struct mappings *m, struct writer *writer, const s
 {
 	int error = writer_begin(writer, table);
 	size_t written = 0;
+
+	/* Who has mapped what nobody saw unmapped is no finding. */
+	if (mappings_unknown(m))
+		return error ? error : writer_end(writer);
 
 	for (size_t i = 0; !error && i < m->last.count && (!limit || written < limit); i++) {
 		const struct group *group = &m->last.groups[i];

@@ -27,6 +27,8 @@ void mappings_destroy(struct mappings *mappings);
 
 /* All zero if nothing is known of the device. */
 struct mappings_device mappings_device(const struct mappings *mappings, __u32 device);
+/* Whether what maps or unmaps was not all watched: then what lives, and who has mapped it, is not known. */
+bool mappings_unknown(const struct mappings *mappings);
 /* Sum over all devices. */
 struct mappings_device mappings_all(const struct mappings *mappings);
 /* The group of old mappings with the most bytes in the last snapshot; NULL if there is none. */

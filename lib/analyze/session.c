@@ -24,6 +24,11 @@ struct named_process {
 	UT_hash_handle hh;
 };
 
+struct session_probe {
+	struct probe_info info;
+	bool silent;
+};
+
 struct session {
 	struct named_stack *stacks;
 	struct named_process *processes;
@@ -34,7 +39,7 @@ struct session {
 	struct slots devices; /* struct device_info; handle 0 while unknown */
 	size_t device_count;
 	__u32 device_end; /* of those that events name */
-	struct probe_info *probes;
+	struct session_probe *probes;
 	size_t probe_count;
 	__u64 kinds[EVENT_KIND_MAX];
 	__u64 events;
@@ -75,12 +80,12 @@ static int on_clock(void *self, const struct clock_anchor *anchor)
 static int on_probe(void *self, const struct probe_info *probe)
 {
 	struct session *s = self;
-	struct probe_info *probes;
+	struct session_probe *probes;
 
 	for (size_t i = 0; i < s->probe_count; i++) {
-		if (!strcmp(s->probes[i].name, probe->name) &&
-		    !strcmp(s->probes[i].attach, probe->attach)) {
-			s->probes[i] = *probe;
+		if (!strcmp(s->probes[i].info.name, probe->name) &&
+		    !strcmp(s->probes[i].info.attach, probe->attach)) {
+			s->probes[i].info = *probe;
 			return 0;
 		}
 	}
@@ -92,7 +97,7 @@ static int on_probe(void *self, const struct probe_info *probe)
 	if (!probes)
 		return failed(-ENOMEM, "no memory for the probe table");
 	s->probes = probes;
-	s->probes[s->probe_count++] = *probe;
+	s->probes[s->probe_count++] = (struct session_probe){.info = *probe};
 	return 0;
 }
 
@@ -364,7 +369,18 @@ size_t session_probe_count(const struct session *s)
 
 const struct probe_info *session_probe(const struct session *s, size_t index)
 {
-	return index < s->probe_count ? &s->probes[index] : NULL;
+	return index < s->probe_count ? &s->probes[index].info : NULL;
+}
+
+bool session_probe_is_silent(const struct session *s, size_t index)
+{
+	return index < s->probe_count && s->probes[index].silent;
+}
+
+void session_set_silent(struct session *s, size_t index, bool silent)
+{
+	if (index < s->probe_count)
+		s->probes[index].silent = silent;
 }
 
 __u64 session_events(const struct session *s)

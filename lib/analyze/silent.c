@@ -7,6 +7,7 @@
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
+#include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 #include "lib/capture/probes.h"
@@ -15,7 +16,7 @@
 #define STAGE_BIT(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
 
 struct silent {
-	const struct session *session;
+	struct session *session;
 	__u64 completed[FAULT_ORIGINS];
 	__u64 judged[FAULT_ORIGINS]; /* of these: when the counters were told last */
 };
@@ -59,6 +60,10 @@ static int on_loss(void *self, const struct loss_info *loss)
 
 	(void)loss;
 	memcpy(silent->judged, silent->completed, sizeof(silent->judged));
+	for (size_t i = 0; i < session_probe_count(silent->session); i++)
+		session_set_silent(silent->session, i,
+				   silent_passed(silent, session_probe(silent->session, i), NULL) !=
+					   0);
 	return 0;
 }
 
@@ -68,7 +73,7 @@ static int on_end(void *self, __u64 end_ns)
 	return on_loss(self, NULL);
 }
 
-int silent_create(struct silent **silent, const struct session *session, struct faults *faults)
+int silent_create(struct silent **silent, struct session *session, struct faults *faults)
 {
 	struct silent *s = memory_calloc(1, sizeof(*s));
 
@@ -102,20 +107,81 @@ static __u64 faults_of(const struct silent *silent, unsigned int sources)
 	return most;
 }
 
-static __u64 hits_of(const struct silent *silent, const char *name)
+static const struct probe_info *find(const struct silent *silent, const char *name, size_t length)
 {
 	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
 		const struct probe_info *probe = session_probe(silent->session, i);
 
-		if (!strcmp(probe->name, name))
-			return probe->state == PROBE_ON ? probe->hits : 0;
+		if (strlen(probe->name) == length && !memcmp(probe->name, name, length))
+			return probe;
 	}
-	return 0;
+	return NULL;
 }
 
-__u64 silent_passed(const struct silent *silent, const struct probe_info *probe, bool *faults)
+static __u64 hits_of(const struct probe_info *probe)
+{
+	return probe && probe->state == PROBE_ON ? probe->hits : 0;
+}
+
+/* The one of `with` that was hit most. */
+static const struct probe_info *nearest(const struct silent *silent, const char *with)
+{
+	const struct probe_info *most = NULL;
+
+	while (with && *with) {
+		size_t length = strcspn(with, " ");
+		const struct probe_info *probe = find(silent, with, length);
+
+		if (probe && (!most || hits_of(probe) > hits_of(most)))
+			most = probe;
+		with += length;
+		with += strspn(with, " ");
+	}
+	return most;
+}
+
+/* Takes what came through another probe from the hits of the one that both lead to. */
+static __u64 without_those_of(__u64 hits, const struct probe_row *other,
+			      const struct probe_info *probe)
+{
+	__u64 explained;
+
+	if (!probe)
+		return hits;
+	if (probe->state != PROBE_ON)
+		return other->optional || !(probe->state == PROBE_DISABLED || watched_could(probe))
+			       ? hits
+			       : 0;
+	explained = probe->hits + probe->missed;
+	if (explained >= hits || (other->many && explained))
+		return 0;
+	return hits - explained;
+}
+
+/*
+ * Hits of what is shared that came through no other probe. Where others explain most of them the rest
+ * may be of the time while probes were being attached.
+ */
+static __u64 unexplained(const struct silent *silent, const struct probe_row *row)
+{
+	__u64 all = hits_of(find(silent, row->shares, strlen(row->shares))), hits = all;
+
+	for (int i = 0; i < PROBE_COUNT && hits; i++) {
+		const struct probe_row *other = probe_row(i);
+
+		if (other != row && other->shares && !strcmp(other->shares, row->shares))
+			hits = without_those_of(hits, other,
+						find(silent, other->name, strlen(other->name)));
+	}
+	return 2 * hits >= all ? hits : 0;
+}
+
+/* What passed, and where: NULL is faults. */
+static __u64 passed_by(const struct silent *silent, const struct probe_info *probe,
+		       const char **neighbour)
 {
 	const struct probe_row *row;
+	const struct probe_info *other;
 	__u64 passed;
 
 	if (probe->state != PROBE_ON || probe->hits || probe->missed)
@@ -123,13 +189,26 @@ __u64 silent_passed(const struct silent *silent, const struct probe_info *probe,
 	row = probe_row_named(probe->name);
 	if (!row)
 		return 0;
+	*neighbour = NULL;
 	passed = faults_of(silent, row->every);
-	if (faults)
-		*faults = passed >= SILENT_FAULTS;
 	if (passed >= SILENT_FAULTS)
 		return passed;
-	passed = row->with ? hits_of(silent, row->with) : 0;
+	other = nearest(silent, row->with);
+	if (hits_of(other) < SILENT_HITS)
+		return 0;
+	*neighbour = row->shares ? row->shares : other->name;
+	passed = row->shares ? unexplained(silent, row) : other->hits;
 	return passed >= SILENT_HITS ? passed : 0;
+}
+
+__u64 silent_passed(const struct silent *silent, const struct probe_info *probe, bool *faults)
+{
+	const char *neighbour = NULL;
+	__u64 passed = passed_by(silent, probe, &neighbour);
+
+	if (faults)
+		*faults = passed && !neighbour;
+	return passed;
 }
 
 size_t silent_count(const struct silent *silent)
@@ -159,17 +238,17 @@ const char *silent_sentence(const struct silent *silent, const struct probe_info
 {
 	const struct probe_row *row = probe_row_named(probe->name);
 	char passed[128], lost[160] = "";
-	bool faults = false;
-	__u64 count = silent_passed(silent, probe, &faults);
+	const char *neighbour = NULL;
+	__u64 count = passed_by(silent, probe, &neighbour);
 
 	text[0] = '\0';
 	if (!count || !row)
 		return text;
-	if (faults) {
+	if (!neighbour) {
 		snprintf(passed, sizeof(passed), "%llu faults passed its neighbours", count);
 		add_stage(row, lost, sizeof(lost));
 	} else {
-		snprintf(passed, sizeof(passed), "its neighbour %s was hit %llu times", row->with,
+		snprintf(passed, sizeof(passed), "its neighbour %s was hit %llu times", neighbour,
 			 count);
 	}
 	snprintf(text, SILENT_TEXT,

@@ -2,7 +2,8 @@
 /*
  * Probes that are attached and silent: on, never hit, although faults completed that must have passed
  * them, or a neighbour was hit that is never hit without them. A kernel that calls another function
- * than it used to leaves the old one in place: a probe on it attaches, and counts nothing.
+ * than it used to leaves the old one in place: a probe on it attaches, and counts nothing. What such a
+ * probe would have told is unknown, as without it (lib/analyze/unknown.h).
  *
  * What must have passed is declared in the probe's row (lib/capture/probes.h). Counters are judged
  * when capture tells them, against what had completed until then, so that live and offline agree.
@@ -19,8 +20,8 @@
 struct faults;
 struct silent;
 
-/* Subscribes to the faults; its stream must be fed after theirs. */
-int silent_create(struct silent **silent, const struct session *session, struct faults *faults);
+/* Subscribes to the faults; its stream must be fed after theirs. Tells the session which are silent. */
+int silent_create(struct silent **silent, struct session *session, struct faults *faults);
 struct stream silent_stream(struct silent *silent);
 void silent_destroy(struct silent *silent);
 

@@ -7,19 +7,19 @@
 #include "lib/analyze/fault_probes.h"
 #include "lib/analyze/watched.h"
 
-static const struct probe_info *find(const struct session *s, enum probe_id id)
+static size_t find(const struct session *s, enum probe_id id)
 {
 	const char *name = probe_row(id)->name;
+	size_t i = 0;
 
-	for (size_t i = 0; i < session_probe_count(s); i++)
-		if (!strcmp(session_probe(s, i)->name, name))
-			return session_probe(s, i);
-	return NULL;
+	while (i < session_probe_count(s) && strcmp(session_probe(s, i)->name, name) != 0)
+		i++;
+	return i;
 }
 
 static bool is_on(const struct session *s, enum probe_id id)
 {
-	const struct probe_info *probe = find(s, id);
+	const struct probe_info *probe = session_probe(s, find(s, id));
 
 	return probe && probe->state == PROBE_ON;
 }
@@ -27,19 +27,24 @@ static bool is_on(const struct session *s, enum probe_id id)
 /* Whether there are numbers at all that this probe would have made better. */
 static bool others_tell(const struct session *s, const struct probe_row *row)
 {
-	if (path_of(row) == PATH_EMULATED)
-		return watched_path(s, NULL, PATH_EMULATED).on;
+	if (path_of(row) == PATH_EMULATED || row->kind < EVENT_FAULT_DETECT ||
+	    row->kind > EVENT_FAULT_DISCARD ||
+	    (path_of(row) != PATH_CORE && path_of(row) != PATH_MEMORY))
+		return watched_path(s, NULL, path_of(row)).on;
 	/* Handlers are looked for only where page requests can come. */
 	return is_on(s, row->id == PROBE_IOPF_REPORT ? PROBE_IOPF_HANDLER : PROBE_IOPF_REPORT);
 }
 
 /* NULL: nothing is. What kinds of events were not asked for is said elsewhere. */
-static const char *missing(const struct session *s, const struct probe_info *probe)
+static const char *missing(const struct session *s, size_t index)
 {
-	const struct probe_row *row = probe_row_named(probe->name);
+	const struct probe_info *probe = session_probe(s, index);
+	const struct probe_row *row = probe ? probe_row_named(probe->name) : NULL;
 
-	if (probe->state == PROBE_ON || !row || !row->without)
+	if (!row || !row->without)
 		return NULL;
+	if (probe->state == PROBE_ON)
+		return session_probe_is_silent(s, index) ? row->without : NULL;
 	if (probe->state == PROBE_DISABLED ? strcmp(probe->reason, PROBE_LEFT_OUT) != 0
 					   : !watched_could(probe))
 		return NULL;
@@ -48,9 +53,18 @@ static const char *missing(const struct session *s, const struct probe_info *pro
 
 bool unknown_probe(const struct session *s, enum probe_id id)
 {
-	const struct probe_info *probe = find(s, id);
+	return missing(s, find(s, id));
+}
 
-	return probe && missing(s, probe);
+bool unknown_kind(const struct session *s, __u16 kind)
+{
+	for (size_t i = 0; i < session_probe_count(s); i++) {
+		const struct probe_row *row = probe_row_named(session_probe(s, i)->name);
+
+		if (row && row->kind == kind && missing(s, i))
+			return true;
+	}
+	return false;
 }
 
 unsigned int unknown_numbers(const struct session *s, __u32 device)
@@ -65,6 +79,7 @@ unsigned int unknown_numbers(const struct session *s, __u32 device)
 		{FAULT_PATH_EMULATED, PROBE_FAULT_OVERFLOW, UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED},
 		{FAULT_PATH_EMULATED, PROBE_FAULT_VOID, UNKNOWN_DISCARDED},
 		{FAULT_PATH_EMULATED, PROBE_FAULT_ABANDON, UNKNOWN_ABANDONED},
+		{FAULT_PATH_CORE, PROBE_IOPF_REPORT, UNKNOWN_BLOCKED | UNKNOWN_BEGAN},
 		{FAULT_PATH_CORE, PROBE_IOPF_RESPONSE, UNKNOWN_BLOCKED},
 	};
 	const struct device_info *info = session_device(s, device);
@@ -89,7 +104,7 @@ char *unknown_text(const struct session *s)
 		return NULL;
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_info *probe = session_probe(s, i);
-		const char *what = missing(s, probe);
+		const char *what = missing(s, i);
 
 		if (what)
 			fprintf(file, "%s%s: %s", count++ ? "; " : "", probe->name, what);
@@ -100,11 +115,12 @@ char *unknown_text(const struct session *s)
 const char *unknown_sentence(const struct session *s, size_t index, char text[UNKNOWN_TEXT])
 {
 	const struct probe_info *probe = session_probe(s, index);
-	const char *what = missing(s, probe);
+	const char *what = missing(s, index);
 
 	text[0] = '\0';
 	if (what)
-		snprintf(text, UNKNOWN_TEXT, "Probe %s is off: %s.", probe->name, what);
+		snprintf(text, UNKNOWN_TEXT, "Probe %s is %s: %s.", probe->name,
+			 probe->state == PROBE_ON ? "silent" : "off", what);
 	return text;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a recording cannot tell because a probe was off, left out or refused, while others of its path
+ * What a recording cannot tell because a probe was off, left out, refused or silent, while others of its path
  * were on. A number that such a probe would have told is unknown, not 0. What is not known is said in
  * the probe's row.
  */
@@ -17,9 +17,12 @@ enum unknown_number {
 	UNKNOWN_DISCARDED = 1 << 2,
 	UNKNOWN_ABANDONED = 1 << 3,
 	UNKNOWN_FAULTS = 1 << 4, /* of all devices: whether any faulted */
+	UNKNOWN_BEGAN = 1 << 5,	 /* how many faulted, and how many in a second */
 };
 
 bool unknown_probe(const struct session *session, enum probe_id probe);
+/* Whether that is so of a probe that gives this kind of event: counts of it lack some. */
+bool unknown_kind(const struct session *session, __u16 kind);
 /* Bit per enum unknown_number. */
 unsigned int unknown_numbers(const struct session *session, __u32 device);
 /* "fault_void: which faults ...; invalidate_ack: ...", "" if nothing is. The caller frees it; NULL

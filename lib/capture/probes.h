@@ -77,8 +77,18 @@ struct probe_row {
 	 * A probe that is on and was not hit by any of them looks at the wrong place.
 	 */
 	__u8 every;
-	/* Likewise: a probe of the same path none of whose hits comes without one of this. */
+	/*
+	 * Likewise: probes of the same path, separated by spaces, none of whose hits comes without one
+	 * of this.
+	 */
 	const char *with;
+	/*
+	 * Or `with` begins what this one ends, which need not come, and this is a probe that both this
+	 * and others of the same `shares` lead to: its hits that none of those explains had to pass
+	 * here. `many`: one hit of this may lead to several there.
+	 */
+	const char *shares;
+	bool many;
 	/*
 	 * Says nothing of whether its path is shown: without it there is nothing that it would have
 	 * shown, or it has nothing to say without others.

@@ -16,6 +16,9 @@
 #include "lib/analyze/odp.h"
 #include "lib/analyze/silent.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/mappings.h"
+#include "lib/analyze/unknown.h"
+#include "lib/capture/paths.h"
 #include "lib/capture/probes.h"
 
 #define US  1000ull
@@ -46,6 +49,8 @@ static void tell_probe(struct rig *rig, const char *name, __u32 state, __u64 hit
 
 	snprintf(probe.name, sizeof(probe.name), "%s", name);
 	snprintf(probe.attach, sizeof(probe.attach), "function of_%s", name);
+	if (state == PROBE_DISABLED)
+		snprintf(probe.reason, sizeof(probe.reason), "%s", PROBE_LEFT_OUT);
 	assert_int_equal(rig->stream.ops->probe(rig->stream.self, &probe), 0);
 }
 
@@ -292,24 +297,195 @@ static void a_neighbour_s_hits_tell_where_faults_do_not(void **state)
 	assert_non_null(strstr(print(rig), "its neighbour iommu_map was hit 16 times"));
 }
 
-/* The rows' declarations name what exists. */
-static void declarations_name_rows(void **state)
+/* No fault begins without its report, and none is complete without its response. */
+static void the_first_and_the_last_probe_are_judged_by_the_other(void **state)
 {
-	unsigned int every = 0, with = 0;
+	struct rig *rig = *state;
+	const char *text;
+
+	tell_probe(rig, "iopf_report", PROBE_ON, 0);
+	tell_probe(rig, "iopf_handler", PROBE_ON, 0);
+	tell_probe(rig, "iopf_response", PROBE_ON, SILENT_HITS - 1);
+	for (int i = 0; i < 30; i++) {
+		rig->instance++;
+		push(rig, PCI, EVENT_FAULT_RESPONSE, EVENT_GROUP | EVENT_LAST, 0);
+	}
+	tell_loss(rig);
+	assert_int_equal(silent_count(rig->analysis->silent), 0);
+	tell_probe(rig, "iopf_handler", PROBE_ON, 30);
+	tell_probe(rig, "iopf_response", PROBE_ON, 30);
+	tell_loss(rig);
+	assert_int_equal(silent_count(rig->analysis->silent), 1);
+	assert_int_equal(unknown_numbers(rig->analysis->session, PCI),
+			 UNKNOWN_BLOCKED | UNKNOWN_BEGAN);
+	assert_int_equal(unknown_numbers(rig->analysis->session, EMU), 0);
+	text = print(rig);
+	assert_non_null(strstr(text, "its neighbour iopf_response was hit 30 times"));
+	assert_non_null(strstr(text, "Probe iopf_report is silent: kernel page requests are not"));
+	assert_non_null(strstr(text, "at least 30 I/O page faults"));
+	assert_non_null(strstr(text, "of 30 the beginning was not seen (probe iopf_report is"));
+	assert_null(strstr(text, "began before"));
+	/* The other end. */
+	tell_probe(rig, "iopf_report", PROBE_ON, 78);
+	tell_probe(rig, "iopf_response", PROBE_ON, 0);
+	tell_loss(rig);
+	assert_int_equal(silent_count(rig->analysis->silent), 1);
+	assert_int_equal(unknown_numbers(rig->analysis->session, PCI), UNKNOWN_BLOCKED);
+	free(rig->text);
+	text = print(rig);
+	assert_non_null(strstr(text, "its neighbour iopf_handler was hit 30 times"));
+	assert_non_null(strstr(text, "Probe iopf_response is silent: whether and when"));
+}
+
+static void tell_live(struct rig *rig, __u64 count)
+{
+	struct aggregate_row row = {
+		.key = {.window = 1, .device = PCI, .kind = EVENT_DMA_LIVE, .code = LIVE_ALL},
+		.counts = {.count = count, .bytes = count * 4096}};
+	const struct aggregate_frame frame = {.window = 1, .rows = &row, .row_count = 1};
+
+	assert_int_equal(rig->stream.ops->aggregate(rig->stream.self, &frame), 0);
+}
+
+/* A mapping need not be unmapped; the IOMMU's unmaps must be somebody's. */
+static void unmaps_of_nobody_are_those_of_a_silent_probe(void **state)
+{
+	struct rig *rig = *state;
+	const struct {
+		__u64 maps, lists, iommu, vfio;
+		__u32 list_state;
+		bool silent;
+	} cases[] = {
+		{53, 0, 53, 0, PROBE_ON, true},	       {53, 0, 0, 0, PROBE_ON, false},
+		{53, 0, 15, 0, PROBE_ON, false},       {0, 0, 53, 0, PROBE_ON, false},
+		{53, 53, 53, 0, PROBE_ON, false},      {53, 20, 73, 0, PROBE_ON, true},
+		{53, 1000, 1053, 0, PROBE_ON, false},  {53, 0, 53, 1, PROBE_ON, false},
+		{53, 0, 53, 0, PROBE_DISABLED, false},
+	};
+
+	tell_live(rig, 53);
+	tell_probe(rig, "dma_unmap", PROBE_ON, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		tell_probe(rig, "dma_map", PROBE_ON, cases[i].maps);
+		tell_probe(rig, "dma_unmap_sg", cases[i].list_state, cases[i].lists);
+		tell_probe(rig, "iommu_unmap", PROBE_ON, cases[i].iommu);
+		tell_probe(rig, "vfio_remove", PROBE_ON, cases[i].vfio);
+		tell_loss(rig);
+		assert_int_equal(silent_count(rig->analysis->silent), cases[i].silent);
+		assert_int_equal(mappings_unknown(rig->analysis->mappings),
+				 cases[i].silent || cases[i].list_state != PROBE_ON);
+	}
+	tell_probe(rig, "dma_unmap_sg", PROBE_ON, 0);
+	tell_loss(rig);
+	assert_non_null(strstr(print(rig), "its neighbour iommu_unmap was hit 53 times"));
+	assert_null(strstr(rig->text, "live at the end"));
+	free(rig->text);
+	tell_probe(rig, "dma_unmap", PROBE_ON, 1);
+	tell_loss(rig);
+	assert_non_null(strstr(print(rig), "53 DMA mappings live at the end"));
+}
+
+/* Probes that nothing else's hits accuse, and why. Those of our own emulator have no other name. */
+static const struct {
+	const char *probe, *why;
+} unaccused[] = {
+	{"iopf_remove", "a device is seldom removed"},
+	{"iopf_discard", "a queue is seldom discarded"},
+	{"pasid_attach", "a process may be bound before the recording"},
+	{"pasid_detach", "a process may stay bound"},
+	{"prq_interrupt", "no emulation raises it"},
+	{"prq_thread", "no emulation raises it"},
+	{"prq_report", "no emulation raises it"},
+	{"prq_submit", "no emulation raises it"},
+	{"prq_delivered", "no emulation raises it"},
+	{"ppr_thread", "no emulation raises it"},
+	{"ppr_delivered", "no emulation raises it"},
+	{"odp_region", "regions may be registered before the recording"},
+	{"odp_release", "regions may stay"},
+	{"rxe_invalidate", "what is registered need not be invalidated"},
+	{"rxe_prefetch", "nobody need prefetch"},
+	{"rxe_prefetch_work", "a prefetch need not be asynchronous"},
+	{"mlx5_fault_event", "no emulation raises it"},
+	{"mlx5_fault_queued", "no emulation raises it"},
+	{"mlx5_fault_handler", "no emulation raises it"},
+	{"mlx5_invalidate", "no emulation raises it"},
+	{"mlx5_prefetch", "no emulation raises it"},
+	{"mlx5_prefetch_work", "no emulation raises it"},
+	{"rdma_counters", "files, not a function"},
+	{"iommufd_map", "a mapping may be made before the recording, and pinned in it"},
+	{"iommufd_unmap", "a mapping may stay"},
+	{"iommufd_pin", "a mapping without a device is not pinned"},
+	{"vfio_open", "a container may be opened before the recording"},
+	{"vfio_release", "a container may stay open"},
+	{"vfio_attach", "a group may be attached before the recording"},
+	{"vfio_detach", "a group may stay attached"},
+	{"vfio_unmap", "closing a container unmaps, too"},
+	{"vfio_reset", "a device need not be reset"},
+	{"vfio_vectors", "vectors may be set before the recording"},
+	{"vfio_msi", "a device need not interrupt"},
+	{"vfio_intx", "a device need not interrupt"},
+	{"iommu_attach", "a device may be attached before the recording"},
+	{"iommu_flush", "no call need flush"},
+	{"iommu_sync", "no call need flush"},
+	{"iommu_flush_all", "no call need flush"},
+	{"io_page_fault", "nothing need fail"},
+	{"vtd_fault", "nothing need fail"},
+	{"dma_sync_cpu", "nothing need be synced"},
+	{"dma_sync_device", "nothing need be synced"},
+	{"dma_sync_sg_cpu", "nothing need be synced"},
+	{"dma_sync_sg_device", "nothing need be synced"},
+};
+
+static bool is_unaccused(const struct probe_row *row)
+{
+	for (size_t i = 0; i < sizeof(unaccused) / sizeof(unaccused[0]); i++)
+		if (!strcmp(unaccused[i].probe, row->name))
+			return true;
+	return false;
+}
+
+/* What surrounds faults may or may not happen. */
+static bool is_of_a_path(const struct probe_row *row)
+{
+	enum path_id path = path_of(row);
+
+	return path != PATH_EMULATED && path != PATH_MEMORY && path != PATH_CPU &&
+	       path != PATH_BLOCK && path != PATH_SCHED;
+}
+
+/* The rows' declarations name what exists, and each row of a kernel path has one or has a reason. */
+static void every_row_is_judged_or_has_a_reason(void **state)
+{
+	unsigned int every = 0, with = 0, excused = 0;
 
 	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
 		every += row->every != 0;
+		with += row->with != NULL;
 		assert_true(row->every < 1u << FAULT_ORIGINS);
-		if (!row->with)
+		for (const char *name = row->with; name && *name;) {
+			char one[NAME_TEXT];
+			size_t length = strcspn(name, " ");
+
+			snprintf(one, sizeof(one), "%.*s", (int)length, name);
+			assert_non_null(probe_row_named(one));
+			assert_string_not_equal(one, row->name);
+			name += length;
+			name += strspn(name, " ");
+		}
+		assert_true(!row->shares || probe_row_named(row->shares));
+		if (!is_of_a_path(row) || row->optional)
 			continue;
-		with++;
-		assert_non_null(probe_row_named(row->with));
-		assert_string_not_equal(row->with, row->name);
+		if (is_unaccused(row) == (row->every || row->with))
+			fail_msg("%s: %s", row->name,
+				 is_unaccused(row) ? "judged, and excused"
+						   : "nothing tells that it is silent");
+		excused += is_unaccused(row);
 	}
-	assert_true(every >= 10 && with >= 3);
+	assert_int_equal(excused, sizeof(unaccused) / sizeof(unaccused[0]));
+	assert_true(every >= 10 && with >= 20);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -326,7 +502,9 @@ int main(void)
 		CASE(what_must_pass_depends_on_who_is_served),
 		CASE(without_the_worker_what_resolves_is_not_expected),
 		CASE(a_neighbour_s_hits_tell_where_faults_do_not),
-		cmocka_unit_test(declarations_name_rows),
+		CASE(the_first_and_the_last_probe_are_judged_by_the_other),
+		CASE(unmaps_of_nobody_are_those_of_a_silent_probe),
+		cmocka_unit_test(every_row_is_judged_or_has_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,14 @@ static void totals(const struct analysis *a, char text[VIEW_TOTALS])
 	struct mappings_device all = mappings_all(a->mappings);
 	char live[UNITS_TEXT], old[UNITS_TEXT];
 
-	snprintf(text, VIEW_TOTALS, "mappings live %llu, %s, old %llu, %s, not in the table %llu",
-		 all.live, units_format_size(all.live_bytes, live), all.old,
-		 units_format_size(all.old_bytes, old), all.refused);
+	if (mappings_unknown(a->mappings))
+		snprintf(text, VIEW_TOTALS, "mappings live not known, not in the table %llu",
+			 all.refused);
+	else
+		snprintf(text, VIEW_TOTALS,
+			 "mappings live %llu, %s, old %llu, %s, not in the table %llu", all.live,
+			 units_format_size(all.live_bytes, live), all.old,
+			 units_format_size(all.old_bytes, old), all.refused);
 }
 
 static __u64 count(const struct analysis *a)

@@ -91,6 +91,26 @@ watch() {
 		<(tr '\n' ' ' <"$results/doctor.watch")
 }
 
+# The first and the last probe of a path: what they would have told is unknown, not that faults began before or wait.
+check_end() { # PROBE, what else is said
+	faultline report "$recording" | tr '\n' ' ' >report.txt
+	equal "$1" "$(is_silent "$1") $(hits "$1")" "silent 0"
+	check_that "report finds $1" grep -q "Probe $1 is attached (function device_rename) and was never hit, while its neighbour" report.txt
+	check_that "report says what is unknown without $1" grep -q "Probe $1 is silent: $2" report.txt
+	check_that "report does not say that faults began before" sh -c "! grep -q 'began before the recording' report.txt"
+	equal "time that queues stood still, without $1" "$(rows summary device blocked_ns | grep -v rxe0 | grep -c '[0-9]$')" 0
+}
+
+ends() {
+	other=silent
+	silent=iopf_response
+	record_options="--attach iopf_response=device_rename"
+	record_start && workload && record_stop && tables "$recording" && check_end iopf_response "whether and when"
+	silent=iopf_report
+	record_options="--attach iopf_report=device_rename"
+	record_start && workload && record_stop && tables "$recording" && check_end iopf_report "kernel page requests are not seen"
+}
+
 teardown() {
 	faultline-inject iopf unplug >inject.out 2>&1 || not_ok "unplug" "$(cat inject.out)"
 	unload faultline_device
@@ -116,5 +136,6 @@ guest() {
 	record_options="$off --attach mm_swap=no_such_function"
 	other=off
 	record_start && workload && record_stop && tables "$recording" && check_off
+	ends
 	teardown
 }

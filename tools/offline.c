@@ -159,7 +159,7 @@ int offline_write_limits(const struct offline *o)
 	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
 	int err = session_write_kept(o->analysis->session, o->writer);
 
-	err = err ? err : unknown_write(o->analysis->session, o->writer);
+	err = err ? err : unknown_write_of_faults(o->analysis->session, o->writer);
 	err = err ? err : left_out_write(o->analysis, o->writer);
 	if (err || !floor)
 		return err;

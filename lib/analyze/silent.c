@@ -149,9 +149,10 @@ static __u64 without_those_of(__u64 hits, const struct probe_row *other,
 	if (!probe)
 		return hits;
 	if (probe->state != PROBE_ON)
-		return other->optional || !(probe->state == PROBE_DISABLED || watched_could(probe))
-			       ? hits
-			       : 0;
+		return probe->state == PROBE_DISABLED ||
+				       (watched_could(probe) && !watched_absent(probe))
+			       ? 0
+			       : hits;
 	explained = probe->hits + probe->missed;
 	if (explained >= hits || (other->many && explained))
 		return 0;

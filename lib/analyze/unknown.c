@@ -24,11 +24,16 @@ static bool is_on(const struct session *s, enum probe_id id)
 	return probe && probe->state == PROBE_ON;
 }
 
+/* A stage of a fault is passed whatever function serves it; what surrounds faults is not called then. */
+static bool is_stage(const struct probe_row *row)
+{
+	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_DISCARD;
+}
+
 /* Whether there are numbers at all that this probe would have made better. */
 static bool others_tell(const struct session *s, const struct probe_row *row)
 {
-	if (path_of(row) == PATH_EMULATED || row->kind < EVENT_FAULT_DETECT ||
-	    row->kind > EVENT_FAULT_DISCARD ||
+	if (path_of(row) == PATH_EMULATED || !is_stage(row) ||
 	    (path_of(row) != PATH_CORE && path_of(row) != PATH_MEMORY))
 		return watched_path(s, NULL, path_of(row)).on;
 	/* Handlers are looked for only where page requests can come. */
@@ -47,6 +52,8 @@ static const char *missing(const struct session *s, size_t index)
 		return session_probe_is_silent(s, index) ? row->without : NULL;
 	if (probe->state == PROBE_DISABLED ? strcmp(probe->reason, PROBE_LEFT_OUT) != 0
 					   : !watched_could(probe))
+		return NULL;
+	if (path_of(row) != PATH_EMULATED && !is_stage(row) && watched_absent(probe))
 		return NULL;
 	return others_tell(s, row) ? row->without : NULL;
 }
@@ -122,6 +129,21 @@ const char *unknown_sentence(const struct session *s, size_t index, char text[UN
 		snprintf(text, UNKNOWN_TEXT, "Probe %s is %s: %s.", probe->name,
 			 probe->state == PROBE_ON ? "silent" : "off", what);
 	return text;
+}
+
+int unknown_write_of_faults(const struct session *s, struct writer *writer)
+{
+	char text[UNKNOWN_TEXT];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
+		const struct probe_row *row = probe_row_named(session_probe(s, i)->name);
+
+		if (row && (path_of(row) == PATH_EMULATED || is_stage(row)) &&
+		    *unknown_sentence(s, i, text))
+			error = writer_note(writer, "%s", text);
+	}
+	return error;
 }
 
 int unknown_write(const struct session *s, struct writer *writer)

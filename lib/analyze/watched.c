@@ -83,6 +83,12 @@ bool watched_could(const struct probe_info *probe)
 	return probe->state == PROBE_OFF && reason.class != REASON_MODULE && !lacks_place(&reason);
 }
 
+bool watched_absent(const struct probe_info *probe)
+{
+	return probe->state == PROBE_OFF && probe->reason[0] &&
+	       reason_of(probe).class == REASON_LACKS;
+}
+
 static bool counts(const struct probe_info *probe, enum path_id path)
 {
 	const struct probe_row *row = probe_row_named(probe->name);

@@ -33,6 +33,8 @@ struct watched watched_path(const struct session *session, const struct silent *
  * not there. Not of what was left out or not asked for.
  */
 bool watched_could(const struct probe_info *probe);
+/* Off, because this kernel has none of the functions that would do: nor, as a rule, callers of them. */
+bool watched_absent(const struct probe_info *probe);
 /* "shown", "partly", "not shown", "not asked". */
 const char *watched_state_name(enum watched_state state);
 /*

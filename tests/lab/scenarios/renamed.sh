@@ -102,10 +102,11 @@ check_end() { # PROBE, what else is said
 }
 
 ends() {
-	other=silent
+	other=silent_end
 	silent=iopf_response
 	record_options="--attach iopf_response=device_rename"
 	record_start && workload && record_stop && tables "$recording" && check_end iopf_response "whether and when"
+	other=silent_begin
 	silent=iopf_report
 	record_options="--attach iopf_report=device_rename"
 	record_start && workload && record_stop && tables "$recording" && check_end iopf_report "kernel page requests are not seen"

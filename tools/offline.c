@@ -128,6 +128,7 @@ int offline_write_facts(const struct offline *o)
 	write_count_fact(o, "lost",
 			 loss->lost + loss->missed + loss->access_lost + loss->access_missed);
 	write_count_fact(o, "turned_away", loss->turned_away);
+	write_count_fact(o, "unwritten_events", loss->unwritten_events);
 	write_count_fact(o, "damaged_bytes", loss->damaged_bytes);
 	if (kept->from_ns) {
 		write_time_fact(o, "kept_from", kept->from_ns);

@@ -305,6 +305,9 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 	if (l->turned_away)
 		add(&line, ", %llu calls of probes by other users' processes turned away",
 		    l->turned_away);
+	if (l->unwritten_events || l->unwritten_windows)
+		add(&line, ", %llu events and %llu seconds of counts not written for want of room",
+		    l->unwritten_events, l->unwritten_windows);
 	if (l->damaged_bytes || l->damaged_frames)
 		add(&line, ", %llu bytes in %llu frames of the recording unreadable",
 		    l->damaged_bytes, l->damaged_frames);

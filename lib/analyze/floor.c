@@ -24,6 +24,7 @@ unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_window
 		[FLOOR_COUNTERS] = incomplete_windows,
 		[FLOOR_CUT] = loss->cut,
 		[FLOOR_DAMAGED] = loss->damaged_bytes || loss->damaged_frames,
+		[FLOOR_UNWRITTEN] = loss->unwritten_events || loss->unwritten_windows,
 	};
 	unsigned int reasons = 0;
 
@@ -61,6 +62,7 @@ const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
 		[FLOOR_COUNTERS] = "counting ran out of counters",
 		[FLOOR_CUT] = "the recording has no end",
 		[FLOOR_DAMAGED] = "parts of the recording are unreadable",
+		[FLOOR_UNWRITTEN] = "the recorder had no room to write",
 		[FLOOR_TABLES] = "tables of the analysis were full",
 		[FLOOR_MEMORY] = "memory ran out",
 		[FLOOR_WENT_ON] = "faults went on after they were given up",

@@ -9,17 +9,18 @@
 #include "lib/analyze/analysis.h"
 
 enum floor_reason {
-	FLOOR_LOST,	/* events found no room in a ring */
-	FLOOR_MISSED,	/* the kernel skipped runs of a probe */
-	FLOOR_ACCESS,	/* access records were discarded or overwritten */
-	FLOOR_MACHINES, /* emulated machines ended before they were met, or told no total */
-	FLOOR_STATE,	/* groups got no instance */
-	FLOOR_COUNTERS, /* seconds of counting ran out of counters */
-	FLOOR_CUT,	/* the recording has no end */
-	FLOOR_DAMAGED,	/* parts of the recording are unreadable */
-	FLOOR_TABLES,	/* bounded tables of the analysis were full */
-	FLOOR_MEMORY,	/* the limit of memory was reached: the rest was not read */
-	FLOOR_WENT_ON,	/* faults were given up before they were over */
+	FLOOR_LOST,	 /* events found no room in a ring */
+	FLOOR_MISSED,	 /* the kernel skipped runs of a probe */
+	FLOOR_ACCESS,	 /* access records were discarded or overwritten */
+	FLOOR_MACHINES,	 /* emulated machines ended before they were met, or told no total */
+	FLOOR_STATE,	 /* groups got no instance */
+	FLOOR_COUNTERS,	 /* seconds of counting ran out of counters */
+	FLOOR_CUT,	 /* the recording has no end */
+	FLOOR_DAMAGED,	 /* parts of the recording are unreadable */
+	FLOOR_TABLES,	 /* bounded tables of the analysis were full */
+	FLOOR_MEMORY,	 /* the limit of memory was reached: the rest was not read */
+	FLOOR_UNWRITTEN, /* the recorder had no room to write */
+	FLOOR_WENT_ON,	 /* faults were given up before they were over */
 	FLOOR_REASONS,
 };
 

@@ -256,6 +256,8 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"machines_unknown", l->machines_unknown},
 		{"filtered", l->filtered},
 		{"turned_away", l->turned_away},
+		{"unwritten_events", l->unwritten_events},
+		{"unwritten_windows", l->unwritten_windows},
 		{"cut", l->cut},
 		{"unaccounted_ns", l->unaccounted_ns},
 		{"incomplete_windows", session_windows_incomplete(s)},

@@ -136,6 +136,10 @@ struct loss_info {
 	__u64 machines_unknown; /* machines not met, or killed, that told no total of their I/Os */
 	__u64 filtered; /* page requests that were seen and left out: not of the devices or kinds asked for */
 	__u64 turned_away; /* calls of an emulator's probes by processes that may not be machines: no loss */
+	/* What came while the recorder had no room to write it: events of those received, and seconds of
+	 * counts. */
+	__u64 unwritten_events;
+	__u64 unwritten_windows;
 	__u64 damaged_bytes; /* offline only: bytes of the recording skipped as unreadable */
 	__u64 damaged_frames;
 	/* Offline only: the recording has no end, what came last is missing. So is what was lost since

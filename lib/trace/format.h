@@ -52,11 +52,14 @@ enum trace_frame_type {
 	TRACE_STACK = 10,
 	TRACE_PROCESS = 11,
 	TRACE_KEPT = 12,
+	TRACE_RECORDS =
+		13, /* several records of other types, told again where a segment needs them */
 };
 
 enum trace_frame_flags {
 	TRACE_COMPRESSED = 1 << 0, /* the payload is one zstd frame of raw_length bytes */
 	TRACE_REPEATED = 1 << 1,   /* written again at the start of a segment */
+	TRACE_NAMED = 1 << 2,	   /* written again because its segment uses it */
 };
 
 struct trace_frame_header {

@@ -41,11 +41,11 @@ static int open_segment(struct trace_frames *frames)
 		ssize_t n;
 
 		trace_source_close(&frames->source);
-		err = trace_segment_path(frames->path, frames->segments.numbers[frames->segment++],
+		err = trace_segment_path(frames->path, frames->segments.all[frames->segment++],
 					 name);
 		err = err ? err : trace_source_open(&frames->source, name);
-		if (err == -ENOENT)
-			continue; /* the recorder has deleted it since */
+		if (err == -ENOENT || err == -EISDIR)
+			continue; /* the recorder has deleted it since; it is none */
 		if (err)
 			return err;
 		n = trace_source_need(&frames->source, frames->path, FILE_HEADER);
@@ -311,5 +311,5 @@ int trace_frames_reject(struct trace_frames *frames)
 void trace_frames_close(struct trace_frames *frames)
 {
 	trace_source_close(&frames->source);
-	trace_segments_free(&frames->segments);
+	numbers_free(&frames->segments);
 }

@@ -15,7 +15,7 @@
 struct trace_frames {
 	const char *path;
 	struct trace_source source;
-	struct trace_segments segments;
+	struct numbers segments;
 	size_t segment; /* index of the next to open */
 	bool ring;
 	bool strict;

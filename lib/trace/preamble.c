@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/trace/dictionary.h"
 #include "lib/trace/format.h"
 #include "lib/trace/records.h"
-
-static int append(struct trace_buffer *array, const void *record, size_t size)
-{
-	trace_buffer_put(array, record, size);
-	return array->failed ? failed(-ENOMEM, "no memory for the recording's dictionary") : 0;
-}
 
 int trace_preamble_probe(struct trace_preamble *preamble, const struct probe_info *probe)
 {
@@ -25,63 +20,34 @@ int trace_preamble_probe(struct trace_preamble *preamble, const struct probe_inf
 		known[i] = *probe;
 		return 0;
 	}
-	return append(&preamble->probes, probe, sizeof(*probe));
-}
-
-int trace_preamble_device(struct trace_preamble *preamble, const struct device_info *device)
-{
-	struct device_info *known = (struct device_info *)preamble->devices.bytes;
-	size_t count = preamble->devices.size / sizeof(*known);
-
-	/* Handles are dense from 1, so a device's own is nearly always the next. */
-	if (device->handle && device->handle <= count &&
-	    known[device->handle - 1].handle == device->handle) {
-		known[device->handle - 1] = *device;
-		return 0;
-	}
-	return append(&preamble->devices, device, sizeof(*device));
-}
-
-int trace_preamble_record(struct trace_preamble *preamble, __u8 type,
-			  const struct trace_buffer *payload)
-{
-	trace_buffer_put_u8(&preamble->records, type);
-	trace_buffer_put_u32(&preamble->records, (__u32)payload->size);
-	return append(&preamble->records, payload->bytes, payload->size);
-}
-
-static int each_record(const struct trace_preamble *preamble, struct trace_buffer *payload,
-		       trace_preamble_put put, void *self)
-{
-	const struct trace_buffer *records = &preamble->records;
-	int err = 0;
-
-	for (size_t at = 0; !err && at < records->size;) {
-		__u8 type = records->bytes[at];
-		__u32 length;
-
-		memcpy(&length, records->bytes + at + 1, sizeof(length));
-		at += 1 + sizeof(length);
-		payload->size = 0;
-		trace_buffer_put(payload, records->bytes + at, length);
-		err = put(self, type, payload);
-		at += length;
-	}
-	return err;
+	trace_buffer_put(&preamble->probes, probe, sizeof(*probe));
+	return preamble->probes.failed ? failed(-ENOMEM, "no memory for the recording's probes")
+				       : 0;
 }
 
 void trace_preamble_free(struct trace_preamble *preamble)
 {
 	trace_buffer_free(&preamble->probes);
-	trace_buffer_free(&preamble->devices);
-	trace_buffer_free(&preamble->records);
+}
+
+/* There are many and they are alike: one frame compresses them to a tenth. */
+static void put_probes(const struct trace_preamble *preamble, struct trace_buffer *payload)
+{
+	const struct probe_info *probes = (const void *)preamble->probes.bytes;
+	struct trace_buffer probe = {0};
+
+	for (size_t i = 0; i < preamble->probes.size / sizeof(*probes); i++) {
+		probe.size = 0;
+		trace_put_probe(&probe, &probes[i]);
+		trace_put_record(payload, TRACE_PROBE, probe.bytes, probe.size);
+		payload->failed |= probe.failed;
+	}
+	trace_buffer_free(&probe);
 }
 
 int trace_preamble_each(const struct trace_preamble *preamble, struct trace_buffer *payload,
 			trace_preamble_put put, void *self)
 {
-	const struct probe_info *probes = (const void *)preamble->probes.bytes;
-	const struct device_info *devices = (const void *)preamble->devices.bytes;
 	int err = 0;
 
 	payload->size = 0;
@@ -94,17 +60,11 @@ int trace_preamble_each(const struct trace_preamble *preamble, struct trace_buff
 		trace_put_clock(payload, &preamble->anchor);
 		err = put(self, TRACE_CLOCK, payload);
 	}
-	for (size_t i = 0; !err && i < preamble->probes.size / sizeof(*probes); i++) {
-		payload->size = 0;
-		trace_put_probe(payload, &probes[i]);
-		err = put(self, TRACE_PROBE, payload);
+	payload->size = 0;
+	if (!err && preamble->probes.size) {
+		put_probes(preamble, payload);
+		err = put(self, TRACE_RECORDS, payload);
 	}
-	for (size_t i = 0; !err && i < preamble->devices.size / sizeof(*devices); i++) {
-		payload->size = 0;
-		trace_put_device(payload, &devices[i]);
-		err = put(self, TRACE_DEVICE, payload);
-	}
-	err = err ? err : each_record(preamble, payload, put, self);
 	payload->size = 0;
 	if (!err && preamble->has_loss) {
 		trace_put_loss(payload, &preamble->loss);

@@ -6,25 +6,19 @@
 #include "lib/base/stream.h"
 #include "lib/trace/buffer.h"
 
-/* The newest host, clock, probes, devices, stacks, processes and loss, kept only in ring mode. */
+/* The newest host, clock, probes and loss, kept only in ring mode. */
 struct trace_preamble {
 	struct host_info host;
 	struct clock_anchor anchor;
 	struct loss_info loss;
 	bool has_host, has_anchor, has_loss;
-	struct trace_buffer probes;  /* array of struct probe_info, one a name */
-	struct trace_buffer devices; /* array of struct device_info, one a handle */
-	struct trace_buffer records; /* stacks and processes: u8 type, u32 length, payload each */
+	struct trace_buffer probes; /* array of struct probe_info, one a name */
 };
 
 int trace_preamble_probe(struct trace_preamble *preamble, const struct probe_info *probe);
-int trace_preamble_device(struct trace_preamble *preamble, const struct device_info *device);
-/* A record that is told once and never changes; its payload is kept as it is. */
-int trace_preamble_record(struct trace_preamble *preamble, __u8 type,
-			  const struct trace_buffer *payload);
 void trace_preamble_free(struct trace_preamble *preamble);
 
-/* Calls `put` for each record with its frame type and payload. First error wins. */
+/* Calls `put` for each frame with its type and payload. First error wins. */
 typedef int (*trace_preamble_put)(void *self, __u8 type, const struct trace_buffer *payload);
 int trace_preamble_each(const struct trace_preamble *preamble, struct trace_buffer *payload,
 			trace_preamble_put put, void *self);

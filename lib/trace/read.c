@@ -8,15 +8,18 @@
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 #include "lib/trace/columns.h"
+#include "lib/trace/dictionary.h"
 #include "lib/trace/frames.h"
 #include "lib/trace/records.h"
 #include "lib/trace/trace.h"
 #include "lib/trace/unpack.h"
 
-#define MALFORMED    1		/* unlike any errno that a sink may return */
-#define SEEN_HANDLES (1u << 20) /* devices that are told once; more is no recording of ours */
+#define MALFORMED 1	     /* unlike any errno that a sink may return */
+#define TOLD_IDS  (1u << 22) /* of each type told once; there are no more pids */
+#define HANDLES	  (1u << 20) /* of devices; more is no recording of ours */
+#define DENSEST	  256	     /* records compress to this part of them, and not to less */
 /*
- * A device is told before it is named, so a handle costs a frame of its own. Of those that are not, some
+ * A device is told before it is named, so a handle costs a record of its own. Of those that are not, some
  * are believed: their frames may be damaged. Whoever names more has made them up.
  */
 #define UNTOLD_MAX 256
@@ -31,17 +34,18 @@ struct reader {
 	bool has_host;
 	bool has_end;
 	__u64 end_ns;
-	__u8 *seen; /* bit per device handle that was delivered */
 	__u32 untold[UNTOLD_MAX];
 	unsigned int untold_count;
-	bool stopped; /* no more memory for what is read */
+	bool stopped;  /* no more memory for what is read */
+	bool repeated; /* the current record may have been delivered before */
+	__u8 *told[3]; /* a bit for each device, stack and process that was delivered */
 	struct event *events;
 };
 
 static bool believe(struct reader *reader, __u32 device)
 {
 	if (device == DEVICE_NONE ||
-	    (device < SEEN_HANDLES && reader->seen[device / 8] >> device % 8 & 1))
+	    (device < HANDLES && reader->told[0][device / 8] >> device % 8 & 1))
 		return true;
 	for (unsigned int i = 0; i < reader->untold_count; i++)
 		if (reader->untold[i] == device)
@@ -125,12 +129,26 @@ static int read_events(struct reader *reader, struct trace_cursor *cursor)
 	return push_frame(reader, &columns, &ticks);
 }
 
+/* What is repeated is told to those who have not heard it: its first telling may be gone. */
+static bool told_before(struct reader *reader, enum trace_frame_type type, __u32 id)
+{
+	unsigned int which = type == TRACE_DEVICE ? 0 : type == TRACE_STACK ? 1 : 2;
+	__u8 *byte = reader->told[which] + id / 8, bit = (__u8)(1 << id % 8);
+	bool told;
+
+	if (id >= TOLD_IDS)
+		return false;
+	told = *byte & bit;
+	*byte |= bit;
+	return told && reader->repeated;
+}
+
 static int read_host(struct reader *reader, struct trace_cursor *cursor)
 {
 	struct host_info host;
 
 	trace_get_host(cursor, &host);
-	if ((reader->frames.header.flags & TRACE_REPEATED) && reader->has_host)
+	if (reader->repeated && reader->has_host)
 		return 0;
 	reader->has_host = true;
 	return reader->sink.ops->host ? reader->sink.ops->host(reader->sink.self, &host) : 0;
@@ -139,16 +157,10 @@ static int read_host(struct reader *reader, struct trace_cursor *cursor)
 static int read_device(struct reader *reader, struct trace_cursor *cursor)
 {
 	struct device_info device;
-	__u8 bit;
 
 	trace_get_device(cursor, &device);
-	if (device.handle < SEEN_HANDLES) {
-		bit = (__u8)(1 << device.handle % 8);
-		if ((reader->frames.header.flags & TRACE_REPEATED) &&
-		    (reader->seen[device.handle / 8] & bit))
-			return 0;
-		reader->seen[device.handle / 8] |= bit;
-	}
+	if (told_before(reader, TRACE_DEVICE, device.handle))
+		return 0;
 	return reader->sink.ops->device ? reader->sink.ops->device(reader->sink.self, &device) : 0;
 }
 
@@ -183,6 +195,8 @@ static int read_stack(struct reader *reader, struct trace_cursor *cursor)
 	struct stack_info stack;
 
 	trace_get_stack(cursor, &stack);
+	if (told_before(reader, TRACE_STACK, stack.id))
+		return 0;
 	return sink->ops->stack ? sink->ops->stack(sink->self, &stack) : 0;
 }
 
@@ -192,6 +206,8 @@ static int read_process(struct reader *reader, struct trace_cursor *cursor)
 	struct process_info process;
 
 	trace_get_process(cursor, &process);
+	if (told_before(reader, TRACE_PROCESS, process.pid))
+		return 0;
 	return sink->ops->process ? sink->ops->process(sink->self, &process) : 0;
 }
 
@@ -201,20 +217,20 @@ static int read_kept(struct reader *reader, struct trace_cursor *cursor)
 	struct kept_info kept;
 
 	/* After damage a later segment's is repeated, too; what it let go has been read. */
-	if ((reader->frames.header.flags & TRACE_REPEATED) && reader->last_ns)
+	if (reader->repeated && reader->last_ns)
 		return 0;
 	trace_get_kept(cursor, &kept);
 	return sink->ops->kept ? sink->ops->kept(sink->self, &kept) : 0;
 }
 
-static int read_record(struct reader *reader, struct trace_cursor *cursor)
+static int read_record(struct reader *reader, __u8 type, struct trace_cursor *cursor)
 {
 	const struct stream_ops *ops = reader->sink.ops;
 	void *self = reader->sink.self;
 	struct clock_anchor anchor;
 	struct probe_info probe;
 
-	switch (reader->frames.header.type) {
+	switch (type) {
 	case TRACE_HOST:
 		return read_host(reader, cursor);
 	case TRACE_CLOCK:
@@ -229,10 +245,6 @@ static int read_record(struct reader *reader, struct trace_cursor *cursor)
 		return read_stack(reader, cursor);
 	case TRACE_PROCESS:
 		return read_process(reader, cursor);
-	case TRACE_EVENTS:
-		return read_events(reader, cursor);
-	case TRACE_AGGREGATE:
-		return read_aggregate(reader, cursor);
 	case TRACE_LOSS:
 		trace_get_loss(cursor, &reader->loss);
 		reader->loss.as_of_ns = reader->frames.header.last_ns;
@@ -245,6 +257,41 @@ static int read_record(struct reader *reader, struct trace_cursor *cursor)
 		return 0;
 	default:
 		return 0; /* the index, or what a later version has added */
+	}
+}
+
+static int read_records(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct trace_frame_header *header = &reader->frames.header;
+	struct trace_cursor record;
+	int err = 0;
+	__u8 type;
+
+	/* What a file makes us remember is bounded by what it has. */
+	if (header->raw_length / DENSEST > header->stored_length)
+		return MALFORMED;
+	while (!err && cursor->left) {
+		if (!trace_get_record(cursor, &type, &record))
+			return MALFORMED;
+		err = read_record(reader, type, &record);
+	}
+	return err;
+}
+
+static int read_payload(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct trace_frame_header *header = &reader->frames.header;
+
+	reader->repeated = header->flags & (TRACE_REPEATED | TRACE_NAMED);
+	switch (header->type) {
+	case TRACE_EVENTS:
+		return read_events(reader, cursor);
+	case TRACE_AGGREGATE:
+		return read_aggregate(reader, cursor);
+	case TRACE_RECORDS:
+		return read_records(reader, cursor);
+	default:
+		return read_record(reader, header->type, cursor);
 	}
 }
 
@@ -268,7 +315,7 @@ static int read_frame(struct reader *reader)
 	err = trace_unpack(&reader->unpacker, header, stored, &cursor);
 	if (err == -EBADMSG)
 		return trace_frames_reject(&reader->frames);
-	err = err ? err : read_record(reader, &cursor);
+	err = err ? err : read_payload(reader, &cursor);
 	return err == MALFORMED ? trace_frames_reject(&reader->frames) : err;
 }
 
@@ -321,15 +368,17 @@ int trace_read(const struct trace_read_config *config, struct stream sink)
 
 	if (err)
 		return err;
-	reader.seen = calloc(1, SEEN_HANDLES / 8);
+	for (size_t i = 0; i < 3; i++)
+		reader.told[i] = calloc(1, TOLD_IDS / 8);
 	reader.events = calloc(TRACE_BLOCK, sizeof(*reader.events));
 	err = trace_unpacker_open(&reader.unpacker);
-	if (!err && (!reader.seen || !reader.events))
+	if (!err && (!reader.told[0] || !reader.told[1] || !reader.told[2] || !reader.events))
 		err = failed(-ENOMEM, "no memory to read a recording");
 	err = err ? err : read_all(&reader);
 	trace_unpacker_close(&reader.unpacker);
 	trace_buffer_free(&reader.memory);
-	free(reader.seen);
+	for (size_t i = 0; i < 3; i++)
+		free(reader.told[i]);
 	free(reader.events);
 	trace_frames_close(&reader.frames);
 	return err;

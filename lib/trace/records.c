@@ -203,6 +203,8 @@ void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss)
 	trace_buffer_put_u64(out, loss->machines_unknown);
 	trace_buffer_put_u64(out, loss->filtered);
 	trace_buffer_put_u64(out, loss->turned_away);
+	trace_buffer_put_u64(out, loss->unwritten_events);
+	trace_buffer_put_u64(out, loss->unwritten_windows);
 }
 
 void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
@@ -223,6 +225,8 @@ void trace_get_loss(struct trace_cursor *in, struct loss_info *loss)
 	loss->machines_unknown = trace_cursor_u64(in);
 	loss->filtered = trace_cursor_u64(in);
 	loss->turned_away = trace_cursor_u64(in);
+	loss->unwritten_events = trace_cursor_u64(in);
+	loss->unwritten_windows = trace_cursor_u64(in);
 }
 
 void trace_put_kept(struct trace_buffer *out, const struct kept_info *kept)

@@ -3,17 +3,26 @@
 #ifndef FAULTLINE_TRACE_SEGMENTS_H
 #define FAULTLINE_TRACE_SEGMENTS_H
 
-#include <linux/types.h>
-#include <stddef.h>
+#include <stdbool.h>
 
-struct trace_segments {
-	__u32 *numbers; /* ascending */
-	size_t count;
+#include "lib/base/numbered_files.h"
+#include "lib/trace/format.h"
+
+/* "PATH.000007". Returns 0 or -ENAMETOOLONG. */
+int trace_segment_path(const char *path, __u32 number, char name[PATH_MAX]);
+/* Lists PATH.NNNNNN. No match is no error. */
+int trace_segments_list(const char *path, struct numbers *numbers);
+
+/* A file with a flight recorder's name, and nobody's who is writing it now. */
+struct trace_segment_file {
+	struct trace_file_header header; /* all 0: it was cut inside its header */
+	__u64 bytes;
+	__u64 modified_ns; /* CLOCK_REALTIME */
 };
 
-/* Lists PATH.NNNNNN. No match is no error. */
-int trace_segments_list(const char *path, struct trace_segments *segments);
-void trace_segments_free(struct trace_segments *segments);
+/* False for whatever else has that name: it is left alone. */
+bool trace_segment_look(const char *name, struct trace_segment_file *file);
+
 /* Deletes an earlier flight recorder's segments, those below `end`; anything but segments stays. */
 int trace_segments_remove(const char *path, __u32 end);
 

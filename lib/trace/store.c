@@ -15,14 +15,8 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 #include "lib/trace/pack.h"
-#include "lib/trace/segments.h"
-
-int trace_segment_path(const char *path, __u32 number, char name[PATH_MAX])
-{
-	int length = snprintf(name, PATH_MAX, "%s.%0*u", path, TRACE_SEGMENT_DIGITS, number);
-
-	return length < PATH_MAX ? 0 : failed(-ENAMETOOLONG, "%s: the name is too long", path);
-}
+#include "lib/trace/room.h"
+#include "lib/trace/set_aside.h"
 
 static int write_file_header(struct trace_store *store, __u32 flags, __u32 segment)
 {
@@ -39,12 +33,6 @@ static int write_file_header(struct trace_store *store, __u32 flags, __u32 segme
 	store->written += sizeof(*header);
 	store->segment_bytes = sizeof(*header);
 	return 0;
-}
-
-static int create_segment(struct trace_store *store)
-{
-	store->fd = files_create(AT_FDCWD, store->current, 0600);
-	return store->fd < 0 ? store->fd : 0;
 }
 
 /* Whether there is something in the place of the recording, and what else than a recording that is. */
@@ -79,14 +67,16 @@ static int open_replaced(struct trace_store *store, bool *there)
 
 /*
  * Of several recorders that are to replace the same file one does: it has locked what is there, or was
- * the first to make what was not.
+ * the first to make what was not. A flight recorder that died does not stand in the way of the next one.
  */
 static int create(struct trace_store *store)
 {
-	int err = store->overwrite ? open_replaced(store, &store->replaces) : 0;
+	int err = store->overwrite || store->ring ? open_replaced(store, &store->replaces) : 0;
 
 	if (err)
 		return err;
+	if (!store->overwrite)
+		store->replaces = store->replaced >= 0 && trace_is_abandoned(store->path);
 	store->first = UINT32_MAX;
 	snprintf(store->current, sizeof(store->current), "%s", store->path);
 	store->fd = files_create_unnamed(AT_FDCWD, store->path, 0600, store->replaces);
@@ -100,26 +90,21 @@ static int create(struct trace_store *store)
 	return failed(-errno, "%s: cannot be created: %s", store->path, strerror(errno));
 }
 
-/* The number of a ring's first segment: behind those of a recorder that is to be replaced. */
+/* The number of a ring's first segment: behind those of whatever recorder was there before. */
 static int choose_first(struct trace_store *store)
 {
-	struct trace_segments segments;
-	int err;
+	struct numbered_files files;
+	int err = numbered_files_behind(&files, store->path);
 
-	store->first = 1;
-	if (!store->overwrite)
-		return 0;
-	err = trace_segments_list(store->path, &segments);
-	if (!err && segments.count)
-		store->first = segments.numbers[segments.count - 1] + 1;
-	trace_segments_free(&segments);
+	err = err ? err : numbered_files_next(&files, &store->first);
+	store->next = store->first;
 	return err;
 }
 
 /* The ring's own name: a header that says where to look. Nothing else is ever written to it. */
 static int open_ring(struct trace_store *store)
 {
-	int err = create(store);
+	int err = trace_room_plan(store) ?: create(store);
 
 	if (err)
 		return err;
@@ -169,100 +154,123 @@ int trace_store_open(struct trace_store *store, const struct trace_writer_config
 
 bool trace_store_segment_is_full(const struct trace_store *store, size_t size, __u64 now_ns)
 {
-	if (!store->ring || store->segment_bytes == sizeof(store->header))
+	if (!store->ring)
 		return false;
-	if (store->max_bytes && store->segment_bytes + size > store->max_bytes / TRACE_RING_PARTS)
+	if (store->fd < 0)
+		return true;
+	if (store->segment_bytes <= store->start_bytes)
+		return false;
+	if (store->segment_bytes + size > store->segment_now)
 		return true;
 	return store->keep_ns && store->segment_start && now_ns > store->segment_start &&
 	       now_ns - store->segment_start > store->keep_ns / TRACE_RING_PARTS;
 }
 
-/* Deletes the oldest segment; the current one stays. */
-static bool drop_oldest(struct trace_store *store)
+bool trace_store_has_no_room(int err)
 {
-	struct trace_segment *segment = store->oldest;
-	char name[PATH_MAX];
-
-	if (!segment || segment == store->newest)
-		return false;
-	if (!trace_segment_path(store->path, segment->number, name))
-		unlink(name);
-	store->bytes -= segment->bytes;
-	store->dropped++;
-	store->oldest = segment->next;
-	free(segment);
-	return true;
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
 }
 
-static int make_room(struct trace_store *store, size_t size, __u64 now_ns)
+/* The file with its header, or nothing. */
+static int create_segment(struct trace_store *store)
 {
-	while (store->keep_ns && store->oldest && now_ns > store->oldest->last_ns &&
-	       now_ns - store->oldest->last_ns > store->keep_ns && drop_oldest(store))
-		;
-	while (store->max_bytes && store->bytes + size > store->max_bytes)
-		if (!drop_oldest(store))
-			return failed(-EFBIG,
-				      "%s: %zu bytes at once do not fit into a recorder bounded "
-				      "to %llu bytes; raise its size",
-				      store->path, size, (unsigned long long)store->max_bytes);
-	return 0;
+	int err = trace_segment_path(store->path, store->next, store->current);
+
+	if (err)
+		return err;
+	store->fd = files_create(AT_FDCWD, store->current, 0600);
+	if (store->fd < 0) {
+		err = store->fd;
+		store->fd = -1;
+		return err;
+	}
+	/* Whoever looks for what a recorder that died has left leaves it alone. */
+	flock(store->fd, LOCK_EX | LOCK_NB);
+	err = write_file_header(store, TRACE_FILE_SEGMENT, store->next);
+	if (!err)
+		return 0;
+	close(store->fd);
+	store->fd = -1;
+	unlink(store->current);
+	return err;
+}
+
+/* Gives up the oldest until it fits; a name that somebody else has taken is left to them. */
+static int create_next(struct trace_store *store)
+{
+	int err;
+
+	do {
+		err = create_segment(store);
+		if (err == -EEXIST && store->next < UINT32_MAX) {
+			store->next++;
+			continue;
+		}
+		if (!trace_store_has_no_room(err) || !trace_room_give_up(store))
+			return err;
+	} while (true);
 }
 
 int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 {
-	__u32 number = store->newest ? store->newest->number + 1 : store->first;
-	struct trace_segment *segment;
+	struct trace_segment *segment = calloc(1, sizeof(*segment));
 	int err;
 
+	if (!segment)
+		return failed(-ENOMEM, "no memory for the next segment");
 	if (store->fd >= 0)
 		close(store->fd);
 	store->fd = -1;
-	err = make_room(store, sizeof(store->header), now_ns);
-	err = err ? err : trace_segment_path(store->path, number, store->current);
-	err = err ? err : create_segment(store);
-	if (err)
+	trace_room_grow(store);
+	err = trace_room_make(store, sizeof(store->header), now_ns);
+	err = err ? err : create_next(store);
+	if (err) {
+		free(segment);
 		return err;
-	segment = calloc(1, sizeof(*segment));
-	if (!segment)
-		return failed(-ENOMEM, "no memory for the next segment");
-	segment->number = number;
+	}
+	segment->number = store->next++;
 	segment->last_ns = now_ns;
+	segment->bytes = store->segment_bytes;
 	if (store->newest)
 		store->newest->next = segment;
 	else
 		store->oldest = segment;
 	store->newest = segment;
 	store->segment_start = now_ns;
-	err = write_file_header(store, TRACE_FILE_SEGMENT, number);
-	segment->bytes = store->segment_bytes;
+	store->start_bytes = store->segment_bytes;
+	store->begun++;
+	return 0;
+}
+
+/* All of it or nothing. */
+static int append_whole(struct trace_store *store, const void *bytes, size_t size)
+{
+	off_t end = store->pipe ? 0 : lseek(store->fd, 0, SEEK_CUR);
+	size_t written;
+	int err = files_write(store->fd, store->current, bytes, size, &written);
+
+	if (err && !store->pipe && written && ftruncate(store->fd, end) == 0)
+		lseek(store->fd, end, SEEK_SET);
 	return err;
 }
 
 int trace_store_append(struct trace_store *store, const void *bytes, size_t size, __u64 last_ns)
 {
-	size_t written;
-	off_t end = 0;
-	int err = make_room(store, size, last_ns);
+	int err = trace_room_make(store, size, last_ns);
 
 	if (err)
 		return err;
-	if (!store->pipe)
-		end = lseek(store->fd, 0, SEEK_CUR);
-	err = files_write(store->fd, store->current, bytes, size, &written);
-	while (err == -ENOSPC && store->ring && !store->pipe && drop_oldest(store)) {
-		/* A full disk: a flight recorder gives up its oldest instead. */
-		if (ftruncate(store->fd, end) || lseek(store->fd, end, SEEK_SET) != end)
-			break;
-		err = files_write(store->fd, store->current, bytes, size, &written);
-	}
-	if (err) {
-		if (!store->pipe && written && ftruncate(store->fd, end) == 0)
-			lseek(store->fd, end, SEEK_SET);
+	/* A full disk: a flight recorder gives up its oldest instead. One file is too large by itself. */
+	do
+		err = append_whole(store, bytes, size);
+	while (trace_store_has_no_room(err) && err != -EFBIG && trace_room_give_up(store));
+	if (err)
 		return err;
-	}
 	store->bytes += size;
 	store->written += size;
 	store->segment_bytes += size;
+	if (last_ns > store->last_ns)
+		store->last_ns = last_ns;
 	if (store->newest) {
 		store->newest->bytes += size;
 		if (last_ns > store->newest->last_ns)
@@ -279,12 +287,18 @@ int trace_store_commit(struct trace_store *store)
 
 	if (store->unnamed < 0)
 		return 0;
-	err = files_name(store->unnamed, AT_FDCWD, store->path, store->replaces);
+	err = store->ring && !store->overwrite
+		      ? trace_set_aside(store->path, store->first, &store->set_aside)
+		      : 0;
+	err = err ?: files_name(store->unnamed, AT_FDCWD, store->path, store->replaces);
 	if (err)
 		return err;
 	store->locked = store->unnamed;
 	store->unnamed = -1;
-	return store->overwrite ? trace_segments_remove(store->path, store->first) : 0;
+	err = store->overwrite ? trace_segments_remove(store->path, store->first) : 0;
+	if (!err && store->ring)
+		err = trace_room_take_over(store) ?: trace_room_make(store, 0, store->last_ns);
+	return err;
 }
 
 /* What never got its name goes. */
@@ -302,7 +316,6 @@ static void discard(struct trace_store *store)
 
 int trace_store_close(struct trace_store *store)
 {
-	struct trace_segment *next;
 	int err = 0;
 
 	if (store->unnamed >= 0)
@@ -315,10 +328,6 @@ int trace_store_close(struct trace_store *store)
 	if (store->locked >= 0)
 		close(store->locked);
 	store->replaced = store->locked = -1;
-	for (struct trace_segment *s = store->oldest; s; s = next) {
-		next = s->next;
-		free(s);
-	}
-	store->oldest = store->newest = NULL;
+	trace_room_free(store);
 	return err;
 }

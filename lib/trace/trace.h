@@ -30,17 +30,31 @@ struct trace_writer_stats {
 	__u64 events;
 	__u64 frames;
 	__u64 bytes;
-	__u64 dropped_segments; /* flight recorder: whole segments deleted because of age or size */
-	struct kept_info kept;	/* flight recorder: what that has let go */
 	__u64 incomplete_windows; /* that ran out of counters: their counts are floors */
+	/* Of a flight recorder: */
+	__u64 dropped_segments;	 /* deleted because of age or size, or for want of room */
+	__u64 given_up_segments; /* of these, for want of room: the disk was full */
+	struct kept_info kept;	 /* what that has let go */
+	__u64 unwritten_events;	 /* for which there was no room */
+	__u64 unwritten_windows; /* seconds of counts, likewise */
+	bool waiting;		 /* there is none now: what comes is counted there */
+	__u32 set_aside; /* N: what a recorder that died has left is STEM.crashed-N.flt now */
 };
 
 /*
- * Creates with O_EXCL|O_NOFOLLOW, mode 0600. With keep_ns or max_bytes `path` becomes a flight
- * recorder: a small file beside its segments path.000001, path.000002, ... that hold the frames.
- * It keeps at least the last keep_ns (and at most an eighth more) unless max_bytes, which no instant
- * exceeds, is reached first; numbers go on behind those of a recorder that is replaced. After an error every later call returns it; the file then ends with
- * its last whole frame.
+ * Creates with O_EXCL|O_NOFOLLOW, mode 0600. After an error every later call returns it; the file then
+ * ends with its last whole frame.
+ *
+ * With keep_ns or max_bytes `path` becomes a flight recorder: a small file beside its segments
+ * path.000001, path.000002, ... that hold the frames. It keeps at least the last keep_ns (and at most an
+ * eighth more) unless max_bytes, which no instant exceeds, is reached first; a second of counts that is
+ * larger than half of that is cut and marked as incomplete. A full disk, or a limit of the files' size, is
+ * no error: the oldest segments go, and what finds no room even then is counted as unwritten; that is tried
+ * every second.
+ *
+ * Numbers of segments go on behind those that are there. Without `overwrite` the files of a flight recorder
+ * that died are set aside at the commit as STEM.crashed-001.flt and so on; both bounds are then of all of
+ * these together, and the oldest go first.
  */
 int trace_writer_open(struct trace_writer **writer, const struct trace_writer_config *config);
 struct stream trace_writer_stream(struct trace_writer *writer);
@@ -61,6 +75,9 @@ int trace_writer_close(struct trace_writer *writer);
 
 /* Whether this is a file of the flight recorder at `path`, beside that one itself. */
 bool trace_has_segment(const char *path, const struct stat *file);
+
+/* Whether this is an ordinary recording, by its header, which nobody is writing; and its size. */
+bool trace_is_recording(const char *path, __u64 *bytes);
 
 struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */

@@ -9,30 +9,19 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/trace/columns.h"
-#include "lib/trace/index.h"
-#include "lib/trace/pack.h"
-#include "lib/trace/preamble.h"
+#include "lib/trace/output.h"
 #include "lib/trace/records.h"
-#include "lib/trace/store.h"
 
 #define FLUSH_NS 500000000ull
 
 struct trace_writer {
-	struct trace_store store;
-	struct trace_packer packer;
-	struct trace_preamble preamble;
-	struct trace_index index;
-	struct trace_buffer raw;   /* payload before compression */
-	struct trace_buffer frame; /* what one write() takes */
+	struct trace_output output;
+	struct trace_buffer raw; /* payload before compression */
 	struct trace_buffer scratch;
 	struct trace_cuts cuts;
-	__u64 sequence;
-	__u64 events_written;
-	__u64 segments; /* begun before the current one */
 	__u64 incomplete;
 	__u64 flush_ns;
 	__u64 flushed_ns; /* when the oldest buffered call can have been made at the earliest */
-	__u64 now_ns;	  /* greatest time seen in the stream */
 	size_t events_max;
 	size_t event_count;
 	size_t tick_count;
@@ -52,89 +41,15 @@ static int keep(struct trace_writer *writer, int err)
 	return writer->error;
 }
 
-static struct trace_frame_header header_of(const struct trace_writer *writer, __u8 type, __u8 flags)
+static struct trace_frame_header header_of(const struct trace_writer *writer, __u8 type)
 {
 	return (struct trace_frame_header){
 		.type = type,
-		.flags = flags,
-		.recording = writer->store.header.recording,
+		.recording = writer->output.store.header.recording,
 		.count = 1,
-		.sequence = writer->sequence,
-		.first_ns = writer->now_ns,
-		.last_ns = writer->now_ns,
+		.first_ns = writer->output.now_ns,
+		.last_ns = writer->output.now_ns,
 	};
-}
-
-static int put_repeated(void *self, __u8 type, const struct trace_buffer *payload)
-{
-	struct trace_writer *writer = self;
-	struct trace_frame_header header = header_of(writer, type, TRACE_REPEATED);
-
-	writer->sequence++;
-	return trace_pack(&writer->packer, &header, payload, NULL, &writer->frame);
-}
-
-/* What is let go should the new segment become the oldest: all that was written before it. */
-static int put_kept(struct trace_writer *writer, __u64 from_ns)
-{
-	struct kept_info *kept = &writer->store.newest->kept;
-
-	*kept = (struct kept_info){
-		.from_ns = from_ns,
-		.segments = ++writer->segments,
-		.events = writer->events_written,
-	};
-	writer->scratch.size = 0;
-	trace_put_kept(&writer->scratch, kept);
-	return put_repeated(writer, TRACE_KEPT, &writer->scratch);
-}
-
-/* Starts a segment that can be read without those before it. */
-static int next_segment(struct trace_writer *writer)
-{
-	__u64 before_ns = writer->store.newest->last_ns;
-	int err = trace_store_next_segment(&writer->store, writer->now_ns);
-
-	writer->frame.size = 0;
-	err = err ? err : put_kept(writer, before_ns);
-	err = err ? err
-		  : trace_preamble_each(&writer->preamble, &writer->scratch, put_repeated, writer);
-	if (err || !writer->frame.size)
-		return err;
-	return trace_store_append(&writer->store, writer->frame.bytes, writer->frame.size,
-				  writer->now_ns);
-}
-
-/* Packs writer->raw as one frame and appends it. */
-static int put_frame(struct trace_writer *writer, struct trace_frame_header *header,
-		     const struct trace_cuts *cuts)
-{
-	struct trace_packer *packer = header->type == TRACE_INDEX ? NULL : &writer->packer;
-	struct trace_store *store = &writer->store;
-	__u64 offset, last_ns;
-	int err;
-
-	writer->frame.size = 0;
-	header->sequence = writer->sequence;
-	err = trace_pack(packer, header, &writer->raw, cuts, &writer->frame);
-	if (!err && trace_store_segment_is_full(store, writer->frame.size, writer->now_ns)) {
-		err = next_segment(writer);
-		/* Packed again, now with the number that follows the new segment's start. */
-		writer->frame.size = 0;
-		header->sequence = writer->sequence;
-		header->flags &= (__u8)~TRACE_COMPRESSED;
-		err = err ? err : trace_pack(packer, header, &writer->raw, cuts, &writer->frame);
-	}
-	offset = store->written;
-	/* A window that is closed before its second is over reaches beyond now: nothing is older for it. */
-	last_ns = header->last_ns < writer->now_ns ? header->last_ns : writer->now_ns;
-	err = err ? err
-		  : trace_store_append(store, writer->frame.bytes, writer->frame.size, last_ns);
-	if (err)
-		return keep(writer, err);
-	writer->sequence++;
-	trace_index_add(&writer->index, header, offset);
-	return 0;
 }
 
 static void times_of(const struct trace_writer *writer, struct trace_frame_header *header)
@@ -159,7 +74,9 @@ static void times_of(const struct trace_writer *writer, struct trace_frame_heade
 
 int trace_writer_flush(struct trace_writer *writer)
 {
-	struct trace_frame_header header = header_of(writer, TRACE_EVENTS, 0);
+	struct trace_frame_header header = header_of(writer, TRACE_EVENTS);
+	const struct trace_content content = {
+		.raw = &writer->raw, .cuts = &writer->cuts, .events = writer->events};
 	int err;
 
 	if (writer->error || (!writer->event_count && !writer->tick_count))
@@ -173,8 +90,7 @@ int trace_writer_flush(struct trace_writer *writer)
 			     writer->column, &writer->raw, &writer->cuts);
 	trace_columns_encode(&trace_tick_layout, writer->ticks, writer->tick_count, writer->column,
 			     &writer->raw, NULL);
-	err = put_frame(writer, &header, &writer->cuts);
-	writer->events_written += writer->event_count;
+	err = keep(writer, trace_output_put(&writer->output, &header, &content));
 	writer->event_count = 0;
 	writer->tick_count = 0;
 	return err;
@@ -193,8 +109,8 @@ static int flush_if_due(struct trace_writer *writer)
 
 static void advance(struct trace_writer *writer, __u64 time_ns)
 {
-	if (time_ns > writer->now_ns)
-		writer->now_ns = time_ns;
+	if (time_ns > writer->output.now_ns)
+		writer->output.now_ns = time_ns;
 }
 
 static int write_events(void *self, const struct event *events, size_t count)
@@ -239,9 +155,10 @@ static int begin_record(struct trace_writer *writer)
 
 static int end_record(struct trace_writer *writer, __u8 type)
 {
-	struct trace_frame_header header = header_of(writer, type, 0);
+	struct trace_frame_header header = header_of(writer, type);
+	const struct trace_content content = {.raw = &writer->raw};
 
-	return put_frame(writer, &header, NULL);
+	return keep(writer, trace_output_put(&writer->output, &header, &content));
 }
 
 static int write_host(void *self, const struct host_info *host)
@@ -251,8 +168,8 @@ static int write_host(void *self, const struct host_info *host)
 	if (begin_record(writer))
 		return writer->error;
 	advance(writer, host->start_ns);
-	writer->preamble.host = *host;
-	writer->preamble.has_host = true;
+	writer->output.preamble.host = *host;
+	writer->output.preamble.has_host = true;
 	trace_put_host(&writer->raw, host);
 	return end_record(writer, TRACE_HOST);
 }
@@ -264,8 +181,8 @@ static int write_clock(void *self, const struct clock_anchor *anchor)
 	if (begin_record(writer))
 		return writer->error;
 	advance(writer, anchor->monotonic_ns);
-	writer->preamble.anchor = *anchor;
-	writer->preamble.has_anchor = true;
+	writer->output.preamble.anchor = *anchor;
+	writer->output.preamble.has_anchor = true;
 	trace_put_clock(&writer->raw, anchor);
 	return end_record(writer, TRACE_CLOCK);
 }
@@ -276,59 +193,73 @@ static int write_probe(void *self, const struct probe_info *probe)
 
 	if (begin_record(writer))
 		return writer->error;
-	if (writer->store.ring && keep(writer, trace_preamble_probe(&writer->preamble, probe)))
+	if (writer->output.store.ring &&
+	    keep(writer, trace_preamble_probe(&writer->output.preamble, probe)))
 		return writer->error;
 	trace_put_probe(&writer->raw, probe);
 	return end_record(writer, TRACE_PROBE);
+}
+
+/* What events name needs no order among events that do not. */
+static int begin_name(struct trace_writer *writer)
+{
+	if (!writer->output.store.ring)
+		return begin_record(writer);
+	writer->raw.size = 0;
+	return writer->error;
+}
+
+/* One that events name. A flight recorder's go with the next frame, and again with what uses them. */
+static int end_name(struct trace_writer *writer, __u8 type, __u32 id)
+{
+	if (!writer->output.store.ring)
+		return end_record(writer, type);
+	return keep(writer,
+		    trace_dictionary_put(&writer->output.dictionary, type, id, &writer->raw));
 }
 
 static int write_device(void *self, const struct device_info *device)
 {
 	struct trace_writer *writer = self;
 
-	if (begin_record(writer))
-		return writer->error;
-	if (writer->store.ring && keep(writer, trace_preamble_device(&writer->preamble, device)))
+	if (begin_name(writer))
 		return writer->error;
 	trace_put_device(&writer->raw, device);
-	return end_record(writer, TRACE_DEVICE);
+	return end_name(writer, TRACE_DEVICE, device->handle);
 }
 
 static int write_stack(void *self, const struct stack_info *stack)
 {
 	struct trace_writer *writer = self;
 
-	if (begin_record(writer))
+	if (begin_name(writer))
 		return writer->error;
 	trace_put_stack(&writer->raw, stack);
-	if (writer->store.ring &&
-	    keep(writer, trace_preamble_record(&writer->preamble, TRACE_STACK, &writer->raw)))
-		return writer->error;
-	return end_record(writer, TRACE_STACK);
+	return end_name(writer, TRACE_STACK, stack->id);
 }
 
 static int write_process(void *self, const struct process_info *process)
 {
 	struct trace_writer *writer = self;
 
-	if (begin_record(writer))
+	if (begin_name(writer))
 		return writer->error;
 	trace_put_process(&writer->raw, process);
-	if (writer->store.ring &&
-	    keep(writer, trace_preamble_record(&writer->preamble, TRACE_PROCESS, &writer->raw)))
-		return writer->error;
-	return end_record(writer, TRACE_PROCESS);
+	return end_name(writer, TRACE_PROCESS, process->pid);
 }
 
 static int write_loss(void *self, const struct loss_info *loss)
 {
 	struct trace_writer *writer = self;
+	struct loss_info told = *loss;
 
 	if (begin_record(writer))
 		return writer->error;
-	writer->preamble.loss = *loss;
-	writer->preamble.has_loss = true;
-	trace_put_loss(&writer->raw, loss);
+	told.unwritten_events += writer->output.unwritten_events;
+	told.unwritten_windows += writer->output.unwritten_windows;
+	writer->output.preamble.loss = *loss;
+	writer->output.preamble.has_loss = true;
+	trace_put_loss(&writer->raw, &told);
 	return end_record(writer, TRACE_LOSS);
 }
 
@@ -342,25 +273,59 @@ static int write_kept(void *self, const struct kept_info *kept)
 	return end_record(writer, TRACE_KEPT);
 }
 
+/* The first half of its pages, or without any of its rows. */
+static bool halve(struct aggregate_frame *frame)
+{
+	bool more = frame->page_count || frame->row_count;
+
+	frame->incomplete = true;
+	if (frame->page_count) {
+		frame->page_count /= 2;
+		return true;
+	}
+	frame->row_count /= 2;
+	frame->bin_count = 0;
+	for (size_t i = 0; i < frame->row_count; i++) {
+		size_t end = frame->rows[i].histogram + frame->rows[i].bins;
+
+		frame->bin_count = end > frame->bin_count ? end : frame->bin_count;
+	}
+	return more;
+}
+
+/* What is too large for a recorder is cut until it fits: its counts are floors then. */
+static int put_window(struct trace_writer *writer, struct aggregate_frame *frame)
+{
+	const struct trace_content content = {.raw = &writer->raw, .frame = frame};
+	int err;
+
+	do {
+		struct trace_frame_header header = header_of(writer, TRACE_AGGREGATE);
+
+		header.first_ns = frame->window * AGGREGATE_WINDOW_NS;
+		header.last_ns = header.first_ns + AGGREGATE_WINDOW_NS - 1;
+		advance(writer, header.first_ns);
+		writer->raw.size = 0;
+		err = trace_put_aggregate(&writer->raw, frame, &writer->scratch)
+			      ?: trace_output_put(&writer->output, &header, &content);
+	} while (err == -E2BIG && halve(frame));
+	return keep(writer, err);
+}
+
 static int write_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct aggregate_frame kept = *frame;
-	struct trace_frame_header header;
 	struct trace_writer *writer = self;
 
+	if (begin_record(writer))
+		return writer->error;
 	if (kept.page_count > AGGREGATE_PAGES_MAX) {
 		kept.page_count = AGGREGATE_PAGES_MAX;
 		kept.incomplete = true;
 	}
+	put_window(writer, &kept);
 	writer->incomplete += kept.incomplete;
-	if (begin_record(writer) ||
-	    keep(writer, trace_put_aggregate(&writer->raw, &kept, &writer->scratch)))
-		return writer->error;
-	header = header_of(writer, TRACE_AGGREGATE, 0);
-	header.first_ns = frame->window * AGGREGATE_WINDOW_NS;
-	header.last_ns = header.first_ns + AGGREGATE_WINDOW_NS - 1;
-	advance(writer, header.first_ns);
-	return put_frame(writer, &header, NULL);
+	return writer->error;
 }
 
 static int write_end(void *self, __u64 end_ns)
@@ -396,10 +361,7 @@ struct stream trace_writer_stream(struct trace_writer *writer)
 
 static void free_writer(struct trace_writer *writer)
 {
-	trace_packer_close(&writer->packer);
-	trace_preamble_free(&writer->preamble);
 	trace_buffer_free(&writer->raw);
-	trace_buffer_free(&writer->frame);
 	trace_buffer_free(&writer->scratch);
 	free(writer->column);
 	free(writer->events);
@@ -428,12 +390,10 @@ int trace_writer_open(struct trace_writer **writer, const struct trace_writer_co
 	w->column = calloc(2 * w->events_max, sizeof(*w->column));
 	w->events = calloc(w->events_max, sizeof(*w->events));
 	w->ticks = calloc(w->events_max, sizeof(*w->ticks));
-	err = trace_packer_open(&w->packer, config->level);
-	if (!err && (!w->column || !w->events || !w->ticks))
+	if (!w->column || !w->events || !w->ticks)
 		err = failed(-ENOMEM, "no memory for the recorder's buffers");
-	err = err ? err : trace_store_open(&w->store, config);
-	if (!err && !config->held && (err = trace_store_commit(&w->store)))
-		trace_store_close(&w->store);
+	else
+		err = trace_output_open(&w->output, config);
 	if (err) {
 		free_writer(w);
 		return err;
@@ -444,17 +404,30 @@ int trace_writer_open(struct trace_writer **writer, const struct trace_writer_co
 
 int trace_writer_commit(struct trace_writer *writer)
 {
-	return keep(writer, writer->error ?: trace_store_commit(&writer->store));
+	return keep(writer, writer->error ?: trace_store_commit(&writer->output.store));
 }
 
 void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_stats *stats)
 {
-	stats->events = writer->events_written + writer->event_count;
-	stats->frames = writer->sequence;
-	stats->bytes = writer->store.written;
-	stats->dropped_segments = writer->store.dropped;
-	stats->incomplete_windows = writer->incomplete;
-	stats->kept = writer->store.oldest ? writer->store.oldest->kept : (struct kept_info){0};
+	const struct trace_output *output = &writer->output;
+	const struct trace_segment *oldest = output->store.oldest;
+
+	while (oldest && oldest->set_aside)
+		oldest = oldest->next;
+	*stats = (struct trace_writer_stats){
+		.events = output->events + writer->event_count,
+		.frames = output->sequence,
+		.bytes = output->store.written,
+		.dropped_segments = output->store.dropped,
+		.given_up_segments = output->store.given_up,
+		.incomplete_windows = writer->incomplete,
+		.unwritten_events = output->unwritten_events,
+		.unwritten_windows = output->unwritten_windows,
+		.set_aside = output->store.set_aside,
+		.waiting = output->full,
+	};
+	if (oldest)
+		stats->kept = oldest->kept;
 }
 
 int trace_writer_close(struct trace_writer *writer)
@@ -463,11 +436,11 @@ int trace_writer_close(struct trace_writer *writer)
 
 	if (!writer)
 		return 0;
-	if (!begin_record(writer) && !writer->store.ring) {
-		trace_put_index(&writer->raw, &writer->index);
+	if (!begin_record(writer) && !writer->output.store.ring) {
+		trace_put_index(&writer->raw, &writer->output.index);
 		end_record(writer, TRACE_INDEX);
 	}
-	keep(writer, trace_store_close(&writer->store));
+	keep(writer, trace_output_close(&writer->output));
 	err = writer->error;
 	if (err)
 		failed(err, "%s", writer->sentence);

@@ -25,13 +25,14 @@ RECORDS = {  # t: text, I: u32, i: s32, Q: u64
     2: ("clock", "QQ"),
     3: ("probe", "tttIQQQQ"),
     4: ("device", "IIttttiIQQQIQQQ"),
-    7: ("loss", "QQQQQQQQQQQQQQQ"),
+    7: ("loss", "QQQQQQQQQQQQQQQQQ"),
     8: ("end", "Q"),
     10: ("stack", "IIt"),
     11: ("process", "IQt"),
     12: ("kept", "QQQ"),
 }
-EVENTS, AGGREGATE = 5, 6
+EVENTS, AGGREGATE, SEVERAL = 5, 6, 13
+NAMES = {4, 10, 11}  # device, stack, process: the first field tells one from another
 
 
 class Cursor:
@@ -91,18 +92,33 @@ def aggregate(cursor):
             yield name, record
 
 
-def decode(kind, count, cursor):
+def record(kind, cursor, told, again):
+    """Devices, stacks and processes that are told again are for those who have not heard of them."""
+    name, codes = RECORDS[kind]
+    fields = [cursor.field(code) for code in codes]
+    if not (again and (kind, fields[0]) in told):
+        yield name, fields
+    if kind in NAMES:
+        told.add((kind, fields[0]))
+
+
+def decode(kind, again, count, cursor, told):
     if kind == EVENTS:
         yield from events(cursor, count)
     elif kind == AGGREGATE:
         yield from aggregate(cursor)
     elif kind in RECORDS:
-        name, codes = RECORDS[kind]
-        yield name, [cursor.field(code) for code in codes]
+        yield from record(kind, cursor, told, again)
+    elif kind == SEVERAL:
+        while cursor.at < len(cursor.data):
+            kind, size = cursor.number("B"), cursor.number("I")
+            payload = Cursor(cursor.take(size))
+            if kind in RECORDS:
+                yield from record(kind, payload, told, again)
 
 
 def frames(data, recording):
-    """Payloads as (type, count, bytes), up to where the file was cut."""
+    """Payloads as (type, repeated, count, bytes), up to where the file was cut."""
     at, sequence = 40, 0
     while at + 64 <= len(data):
         (magic, number, kind, flags, _, count, found, raw, stored, _, _, payload_sum,
@@ -118,7 +134,7 @@ def frames(data, recording):
             raise ValueError(f"payload checksum at byte {at}")
         if flags & 1:
             payload = zstandard.ZstdDecompressor().decompress(payload, max_output_size=raw)
-        yield kind, count, payload
+        yield kind, bool(flags & 6), count, payload
         at += 64 + stored
         sequence += 1
 
@@ -133,8 +149,9 @@ def read(path):
         raise ValueError("no recording of format 1")
     if xxhash.xxh3_64_intdigest(data[:32]) != checksum:
         raise ValueError("file header checksum")
-    for kind, count, payload in frames(data, recording):
-        yield from decode(kind, count, Cursor(payload))
+    told = set()
+    for kind, again, count, payload in frames(data, recording):
+        yield from decode(kind, again, count, Cursor(payload), told)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ static const struct lack lacks[] = {
 	{.name = "emulated machines were not met", .loss.machines_unknown = 1},
 	{.name = "groups have no instance", .loss.state_failed = 5},
 	{.name = "counting ran out of counters", .incomplete = true},
+	{.name = "the recorder had no room to write", .loss.unwritten_events = 6},
 	{.name = "the recording has no end", .no_end = true},
 	{.name = "tables of the analysis were full", .queues = true},
 	{.name = "faults went on after they were given up", .went_on = 2000},

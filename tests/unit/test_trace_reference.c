@@ -123,12 +123,12 @@ static int print_aggregate(void *self, const struct aggregate_frame *frame)
 
 static int print_loss(void *self, const struct loss_info *loss)
 {
-	fprintf(self, "loss" QUARTET QUARTET QUARTET PAIR " %" PRIu64 "\n", N(loss->produced),
+	fprintf(self, "loss" QUARTET QUARTET QUARTET QUARTET " %" PRIu64 "\n", N(loss->produced),
 		N(loss->received), N(loss->lost), N(loss->missed), N(loss->late),
 		N(loss->state_failed), N(loss->access_lost), N(loss->access_received),
 		N(loss->damaged_bytes), N(loss->damaged_frames), N(loss->access_missed),
 		N(loss->machines_missed), N(loss->machines_unknown), N(loss->filtered),
-		N(loss->turned_away));
+		N(loss->turned_away), N(loss->unwritten_events), N(loss->unwritten_windows));
 	return 0;
 }
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/trace/dictionary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "lib/base/fail.h"
+#include "lib/trace/format.h"
+
+struct trace_name {
+	__u64 key;
+	__u32 segment; /* that holds it */
+	__u32 size;
+	__u8 *payload;
+	UT_hash_handle hh;
+};
+
+static __u64 key_of(__u8 type, __u32 id)
+{
+	return (__u64)type << 32 | id;
+}
+
+static struct trace_name *add(struct trace_dictionary *dictionary, __u64 key)
+{
+	struct trace_name *name = calloc(1, sizeof(*name));
+
+	if (!name)
+		return NULL;
+	name->key = key;
+	HASH_ADD(hh, dictionary->names, key, sizeof(name->key), name);
+	return name;
+}
+
+int trace_dictionary_put(struct trace_dictionary *dictionary, __u8 type, __u32 id,
+			 const struct trace_buffer *payload)
+{
+	__u64 key = key_of(type, id);
+	struct trace_name *name;
+	__u8 *copy;
+
+	HASH_FIND(hh, dictionary->names, &key, sizeof(key), name);
+	name = name ? name : add(dictionary, key);
+	copy = name ? realloc(name->payload, payload->size) : NULL;
+	if (!copy)
+		return failed(-ENOMEM, "no memory for the recording's dictionary");
+	memcpy(copy, payload->bytes, payload->size);
+	name->payload = copy;
+	name->size = (__u32)payload->size;
+	name->segment = dictionary->segment;
+	trace_put_record(&dictionary->news, type, payload->bytes, payload->size);
+	return 0;
+}
+
+void trace_dictionary_next_segment(struct trace_dictionary *dictionary)
+{
+	dictionary->segment++;
+	memset(dictionary->told, 0, sizeof(dictionary->told));
+}
+
+static void use(struct trace_dictionary *dictionary, __u8 type, __u32 id, struct trace_buffer *out)
+{
+	__u64 key = key_of(type, id), *told = &dictionary->told[(id + 911u * type) % TRACE_TOLD];
+	struct trace_name *name;
+
+	if (*told == key)
+		return;
+	*told = key;
+	HASH_FIND(hh, dictionary->names, &key, sizeof(key), name);
+	if (!name || name->segment == dictionary->segment)
+		return;
+	name->segment = dictionary->segment;
+	trace_put_record(out, type, name->payload, name->size);
+}
+
+void trace_dictionary_use_events(struct trace_dictionary *dictionary, const struct event *events,
+				 size_t count, struct trace_buffer *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct event *event = &events[i];
+
+		use(dictionary, TRACE_DEVICE, event->device, out);
+		if (event->kind == EVENT_DMA_LIVE || event->kind == EVENT_FAULT_OWNER)
+			use(dictionary, TRACE_STACK, event->group, out);
+		use(dictionary, TRACE_PROCESS, event->pid, out);
+		if (event->tid != event->pid)
+			use(dictionary, TRACE_PROCESS, event->tid, out);
+	}
+}
+
+void trace_dictionary_use_frame(struct trace_dictionary *dictionary,
+				const struct aggregate_frame *frame, struct trace_buffer *out)
+{
+	for (size_t i = 0; i < frame->row_count; i++) {
+		use(dictionary, TRACE_DEVICE, frame->rows[i].key.device, out);
+		use(dictionary, TRACE_PROCESS, frame->rows[i].key.pid, out);
+	}
+	for (size_t i = 0; i < frame->page_count; i++)
+		if (!i || frame->pages[i].device != frame->pages[i - 1].device)
+			use(dictionary, TRACE_DEVICE, frame->pages[i].device, out);
+}
+
+void trace_dictionary_free(struct trace_dictionary *dictionary)
+{
+	struct trace_name *name, *next;
+
+	HASH_ITER(hh, dictionary->names, name, next) {
+		HASH_DEL(dictionary->names, name);
+		free(name->payload);
+		free(name);
+	}
+	trace_buffer_free(&dictionary->news);
+}
+
+void trace_put_record(struct trace_buffer *out, __u8 type, const void *payload, size_t size)
+{
+	trace_buffer_put_u8(out, type);
+	trace_buffer_put_u32(out, (__u32)size);
+	trace_buffer_put(out, payload, size);
+}
+
+bool trace_get_record(struct trace_cursor *in, __u8 *type, struct trace_cursor *payload)
+{
+	__u32 size;
+
+	*type = trace_cursor_u8(in);
+	size = trace_cursor_u32(in);
+	*payload = (struct trace_cursor){.next = trace_cursor_take(in, size), .left = size};
+	return !in->short_of;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/trace/set_aside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/files.h"
+#include "lib/trace/pack.h"
+#include "lib/trace/segments.h"
+#include "lib/trace/trace.h"
+
+#define WORD "crashed"
+
+int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX])
+{
+	struct numbered_files files;
+
+	return numbered_files_beside(&files, path, WORD)
+		       ?: numbered_files_path(&files, number, name);
+}
+
+int trace_set_aside_list(const char *path, struct numbers *numbers)
+{
+	struct numbered_files files;
+
+	*numbers = (struct numbers){0};
+	return numbered_files_beside(&files, path, WORD) ?: numbered_files_list(&files, numbers);
+}
+
+/* A file that holds a ring's name and nothing else. */
+static bool read_ring(const char *path, struct trace_file_header *header)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char more;
+	bool ours;
+
+	if (fd < 0)
+		return false;
+	ours = read(fd, header, sizeof(*header)) == sizeof(*header) && !read(fd, &more, 1) &&
+	       trace_file_header_is_sound(header) && (header->flags & TRACE_FILE_RING);
+	close(fd);
+	return ours;
+}
+
+void trace_set_aside_forget(const char *path)
+{
+	struct trace_file_header header;
+
+	if (read_ring(path, &header))
+		unlink(path);
+}
+
+/* Whether anything was recorded in it, and whether the recorder came to its end. */
+static bool look_into(const char *name, bool *ended)
+{
+	struct trace_summary summary;
+	bool recorded;
+
+	*ended = false;
+	if (trace_summarize(name, &summary))
+		return false;
+	recorded = summary.last_ns;
+	*ended = !summary.loss.cut;
+	trace_summary_free(&summary);
+	return recorded;
+}
+
+bool trace_is_abandoned(const char *path)
+{
+	struct trace_segment_file file;
+	struct trace_file_header ring;
+	struct numbers numbers;
+	char name[PATH_MAX];
+	bool ended = false, found = false;
+
+	if (!read_ring(path, &ring) || trace_segments_list(path, &numbers))
+		return false;
+	for (size_t i = numbers.count; i-- > 0 && !found;) {
+		if (trace_segment_path(path, numbers.all[i], name) ||
+		    !trace_segment_look(name, &file) || file.header.recording != ring.recording)
+			continue;
+		found = true;
+		look_into(name, &ended);
+	}
+	numbers_free(&numbers);
+	return !ended;
+}
+
+/* A file for the segments of that recording. */
+static int create_ring(const char *path, __u32 recording, __u32 *number, char name[PATH_MAX])
+{
+	struct trace_file_header header = {
+		.version = TRACE_VERSION,
+		.event_version = EVENT_VERSION,
+		.recording = recording,
+		.flags = TRACE_FILE_RING,
+	};
+	struct numbered_files files;
+	int fd, err = numbered_files_beside(&files, path, WORD);
+
+	err = err ? err : numbered_files_next(&files, number);
+	err = err ? err : numbered_files_path(&files, *number, name);
+	if (err)
+		return err;
+	fd = files_create(AT_FDCWD, name, 0600);
+	if (fd < 0)
+		return fd;
+	trace_seal_file(&header);
+	err = files_write(fd, name, &header, sizeof(header), NULL);
+	close(fd);
+	if (err)
+		unlink(name);
+	return err;
+}
+
+static int move(const char *name, const char *ring, __u32 number)
+{
+	char to[PATH_MAX];
+	int err = trace_segment_path(ring, number, to);
+
+	if (!err && rename(name, to))
+		err = failed(-errno, "%s: cannot be set aside: %s", name, strerror(errno));
+	return err;
+}
+
+int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
+{
+	struct trace_segment_file file;
+	char name[PATH_MAX], ring[PATH_MAX];
+	struct numbers numbers;
+	__u32 recording = 0;
+	bool ended;
+	int err = trace_segments_list(path, &numbers);
+
+	*set_aside = 0;
+	for (size_t i = 0; !err && i < numbers.count && numbers.all[i] < end; i++) {
+		err = trace_segment_path(path, numbers.all[i], name);
+		if (err || !trace_segment_look(name, &file))
+			continue;
+		if (file.bytes <= sizeof(file.header) || !look_into(name, &ended)) {
+			unlink(name);
+			continue;
+		}
+		if (!*set_aside || file.header.recording != recording)
+			err = create_ring(path, file.header.recording, set_aside, ring);
+		recording = file.header.recording;
+		err = err ? err : move(name, ring, numbers.all[i]);
+	}
+	numbers_free(&numbers);
+	return err;
+}

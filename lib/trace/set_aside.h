@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside lib/trace: what a flight recorder that died has left, out of the way of the next one.
+ *
+ * "always.flt" becomes "always.crashed-001.flt", a flight recorder's file like any other, beside its
+ * segments. Segments of a recorder that died before it had recorded anything are deleted.
+ */
+#ifndef FAULTLINE_TRACE_SET_ASIDE_H
+#define FAULTLINE_TRACE_SET_ASIDE_H
+
+#include <stdbool.h>
+
+#include "lib/base/numbered_files.h"
+
+/* Whether this is the file of a flight recorder that ended without its end. */
+bool trace_is_abandoned(const char *path);
+/* Sets the segments below `end` aside. *set_aside: the number of the last ring, 0 if nothing was. */
+int trace_set_aside(const char *path, __u32 end, __u32 *set_aside);
+
+int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX]);
+int trace_set_aside_list(const char *path, struct numbers *numbers);
+/* Deletes the file of a ring whose segments are gone; of anything else nothing. */
+void trace_set_aside_forget(const char *path);
+
+#endif

@@ -2,6 +2,7 @@
 /* faultline record: live capture into a .flt recording. */
 #include "tools/record.h"
 #include "tools/record_answer.h"
+#include "tools/record_room.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -48,6 +49,7 @@ struct recording {
 	struct stream_fan fan;
 	struct stream sink;
 	struct record_answer *answer;
+	struct record_room room;
 	struct loss_info loss;
 	__u64 end_ns; /* of the recording, 0: not yet */
 	__u64 next_progress_ns;
@@ -134,6 +136,9 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 		fprintf(stderr, "kept: the last %s; let go before: %llu events in %llu segments\n",
 			units_format_duration(r->end_ns - stats->kept.from_ns, duration),
 			stats->kept.events, stats->kept.segments);
+	if (stats->unwritten_events || stats->unwritten_windows)
+		fprintf(stderr, "not kept for want of room: %llu events, %llu seconds of counts\n",
+			stats->unwritten_events, stats->unwritten_windows);
 	if (r->command.ended && command_exit_code(&r->command) && !r->terminate_ns)
 		fprintf(stderr, "the command ended with status %d\n",
 			command_exit_code(&r->command));
@@ -190,6 +195,7 @@ static int run(struct recording *r)
 			if (error)
 				return error;
 		}
+		record_room_tell(&r->room, r->writer, r->options->writer.path);
 		print_progress(r, now);
 		if (finished(r, now))
 			break;
@@ -200,14 +206,14 @@ static int run(struct recording *r)
 
 static void watch_signals(void)
 {
-	static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, ignored[] = {SIGPIPE};
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, ignored[] = {SIGPIPE, SIGXFSZ};
 	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
-	/* Writing to a closed pipe is an error like any other. */
+	/* Writing to a closed pipe, or beyond the limit of a file's size, is an error like any other. */
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	signals = 0;
 	signals_catch(&action, ending, 3);
-	signals_catch(&ignore, ignored, 1);
+	signals_catch(&ignore, ignored, 2);
 }
 
 static bool is_emulator(const char *program, const char *given)
@@ -287,6 +293,8 @@ static int start(struct recording *r)
 	if (!error)
 		error = trace_writer_commit(r->writer);
 	if (!error && !o->quiet)
+		record_room_tell_set_aside(r->writer, o->writer.path);
+	if (!error && !o->quiet)
 		fprintf(stderr, "recording into %s%s\n", printable_of(o->writer.path).text,
 			o->command || o->capture.duration_ns || o->count ? "" : "; Ctrl-C ends it");
 	return error;
@@ -301,15 +309,40 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 	if (r->attached && !error)
 		error = capture_finish(r->capture, r->sink);
 	if (r->writer) {
+		trace_writer_flush(r->writer);
 		trace_writer_stats(r->writer, stats);
+		r->loss.unwritten_events = stats->unwritten_events;
+		r->loss.unwritten_windows = stats->unwritten_windows;
 		more = trace_writer_close(r->writer);
 		if (!error)
 			error = more;
 	}
 	if (r->trigger && r->attached && !error)
-		error = trigger_finish(r->trigger);
-	trigger_destroy(r->trigger);
+		trigger_finish(r->trigger);
 	return error;
+}
+
+/* A snapshot that could not be saved ended nothing, and is no success either. */
+static int status_of(const struct recording *r, const struct trace_writer_stats *stats)
+{
+	struct snapshots_result snapshots = {0};
+	int status;
+
+	/* A command that was made to end says nothing by its status. */
+	if (r->terminate_ns)
+		status = signals ? EXIT_INTERRUPTED : EXIT_OK;
+	else
+		status = command_exit_code(&r->command);
+	if (r->trigger)
+		snapshots = trigger_result(r->trigger);
+	if (snapshots.failed) {
+		fprintf(stderr, "faultline: %llu of %llu snapshots could not be saved\n",
+			snapshots.failed, snapshots.saved + snapshots.failed);
+		return status ?: EXIT_FAIL;
+	}
+	if (!status && floor_of_loss(&r->loss, stats->incomplete_windows))
+		status = EXIT_LOSS;
+	return status;
 }
 
 /* Last: it waits for the kernel to detach, and everything has been written and said without it. */
@@ -317,6 +350,7 @@ static int end(struct recording *r, int status)
 {
 	capture_close(r->capture);
 	record_answer_destroy(r->answer);
+	trigger_destroy(r->trigger);
 	return status;
 }
 
@@ -347,12 +381,5 @@ int verb_record(int argc, char **argv)
 		return end(&r, error == -EINVAL ? EXIT_USAGE : exit_code_of(error));
 	}
 	print_summary(&r, &stats);
-	/* A command that was made to end says nothing by its status. */
-	if (r.terminate_ns)
-		status = signals ? EXIT_INTERRUPTED : EXIT_OK;
-	else
-		status = command_exit_code(&r.command);
-	if (!status && floor_of_loss(&r.loss, stats.incomplete_windows))
-		status = EXIT_LOSS;
-	return end(&r, status);
+	return end(&r, status_of(&r, &stats));
 }

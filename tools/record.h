@@ -8,6 +8,7 @@
 
 #include "lib/capture/capture.h"
 #include "lib/trace/trace.h"
+#include "tools/record_snapshots.h"
 
 /* "resolve>100ms" */
 struct trigger_rule {
@@ -22,6 +23,7 @@ struct record_options {
 	bool triggered; /* by `rule` */
 	struct trigger_rule rule;
 	__u64 around_ns; /* kept before and after a fault that matches the trigger */
+	struct snapshots_config snapshots;
 	bool as_root;
 	bool quiet;
 	char **command; /* NULL terminated; NULL: none */
@@ -40,9 +42,13 @@ void trigger_destroy(struct trigger *trigger);
 struct stream trigger_stream(struct trigger *trigger);
 /* Whether something is to be saved and all of it has been recorded. */
 bool trigger_is_due(const struct trigger *trigger, __u64 now_ns);
-/* Saves it. The recording should have an account of loss that is younger than what is saved. */
+/*
+ * Saves it. The recording should have an account of loss that is younger than what is saved. An error is
+ * one of the recorder; that something could not be saved is none.
+ */
 int trigger_save(struct trigger *trigger, struct trace_writer *writer);
 /* After the recording was closed: saves what is still pending. */
-int trigger_finish(struct trigger *trigger);
+void trigger_finish(struct trigger *trigger);
+struct snapshots_result trigger_result(const struct trigger *trigger);
 
 #endif

@@ -25,6 +25,8 @@ enum {
 	OPTION_MAX_SIZE,
 	OPTION_TRIGGER,
 	OPTION_AROUND,
+	OPTION_SNAPSHOTS,
+	OPTION_SNAPSHOTS_SIZE,
 	OPTION_AS_ROOT,
 	OPTION_EMULATOR,
 	OPTION_UNFINISHED,
@@ -35,6 +37,8 @@ enum {
 #define TRIGGER_SPARE_NS  (10 * NSEC_PER_SEC)
 #define UNSAID		  UINT64_MAX
 #define AROUND_DEFAULT_NS (5 * NSEC_PER_SEC)
+#define SNAPSHOTS	  100
+#define SNAPSHOTS_BYTES	  (1ull << 30)
 
 static const char documentation[] =
 	"Records I/O page faults and what surrounds them into a .flt file: around a COMMAND, for a "
@@ -83,6 +87,10 @@ static const struct argp_option option_table[] = {
 	 "respond, resume or total) took longer; implies --keep",
 	 4},
 	{"around", OPTION_AROUND, "TIME", 0, "How much to save before and after (5s)", 4},
+	{"snapshots", OPTION_SNAPSHOTS, "N", 0, "Of what was saved keep at most this many (100)",
+	 4},
+	{"snapshots-size", OPTION_SNAPSHOTS_SIZE, "SIZE", 0,
+	 "and at most this much (1G): the oldest go", 4},
 	{"as-root", OPTION_AS_ROOT, NULL, 0, "Run COMMAND as root even under sudo", 5},
 	{"quiet", 'q', NULL, 0, "No progress and no summary", 5},
 	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 5},
@@ -167,8 +175,14 @@ static void settle_trigger(struct record_options *o, struct argp_state *state)
 
 	if (o->around_ns != UNSAID && !o->triggered)
 		usage_error(state, "--around: accepted: with --trigger STAGE>TIME");
+	if ((o->snapshots.count || o->snapshots.bytes) && !o->triggered)
+		usage_error(state, "--snapshots%s: accepted: with --trigger STAGE>TIME",
+			    o->snapshots.count ? "" : "-size");
 	if (!o->triggered)
 		return;
+	o->snapshots.recording = o->writer.path;
+	o->snapshots.count = o->snapshots.count ?: SNAPSHOTS;
+	o->snapshots.bytes = o->snapshots.bytes ?: SNAPSHOTS_BYTES;
 	if (o->around_ns == UNSAID)
 		o->around_ns = AROUND_DEFAULT_NS;
 	needed = 2 * o->around_ns + TRIGGER_SPARE_NS;
@@ -215,6 +229,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_AROUND:
 		check(units_parse_duration_within(text, 0, UNITS_DURATION_MOST, &o->around_ns),
 		      "around", state);
+		return 0;
+	case OPTION_SNAPSHOTS:
+		check(units_parse_count(text, 1, UINT32_MAX, &o->snapshots.count), "snapshots",
+		      state);
+		return 0;
+	case OPTION_SNAPSHOTS_SIZE:
+		check(units_parse_size_within(text, 1, 1ull << 60, &o->snapshots.bytes),
+		      "snapshots-size", state);
 		return 0;
 	case OPTION_AS_ROOT:
 		o->as_root = true;

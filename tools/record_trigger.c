@@ -13,7 +13,6 @@
 #include "lib/base/units.h"
 #include "tools/record.h"
 
-#define SNAPSHOTS_MAX 999
 /* From the end of what is kept until the merge and the reconstruction have surely passed it. */
 #define SETTLE_NS NSEC_PER_SEC
 
@@ -26,7 +25,7 @@ struct trigger {
 	__u64 worst_ns;
 	unsigned int worst_stage,
 		worst_before; /* which took it, how many before it are in it, too */
-	unsigned int saved;
+	struct snapshots_result result;
 };
 
 int trigger_parse(const char *text, struct trigger_rule *rule)
@@ -131,37 +130,19 @@ struct stream trigger_stream(struct trigger *trigger)
 	return faults_stream(trigger->faults);
 }
 
-/* "always.flt" -> "always.trigger-001.flt" */
-static void snapshot_path(const char *recording, unsigned int number, char *path, size_t bytes)
+static void save(struct trigger *t)
 {
-	size_t length = strlen(recording);
+	char path[PATH_MAX], time[UNITS_TEXT], label[STAGE_LABEL];
+	bool saved =
+		snapshots_save(&t->options->snapshots, t->since_ns, t->until_ns, path, &t->result);
 
-	if (length > 4 && !strcmp(recording + length - 4, ".flt"))
-		length -= 4;
-	snprintf(path, bytes, "%.*s.trigger-%03u.flt", (int)length, recording, number);
-}
-
-static int save(struct trigger *t)
-{
-	char path[4096], time[UNITS_TEXT], label[STAGE_LABEL];
-	int error = -EEXIST;
-
-	/* Snapshots of an earlier recorder stay: the next free number is taken. */
-	while (error == -EEXIST && t->saved < SNAPSHOTS_MAX) {
-		snapshot_path(t->options->writer.path, ++t->saved, path, sizeof(path));
-		error = trace_snapshot(t->options->writer.path, path, false, t->since_ns,
-				       t->until_ns);
-	}
 	t->pending = false;
-	if (error)
-		return error;
-	if (!t->options->quiet)
+	if (saved && !t->options->quiet)
 		fprintf(stderr, "saved %s: %s took %s\n", printable_of(path).text,
 			t->worst_stage == STAGES
 				? "a fault"
 				: stage_label(t->worst_stage, t->worst_before, label),
 			units_format_duration(t->worst_ns, time));
-	return 0;
 }
 
 bool trigger_is_due(const struct trigger *trigger, __u64 now_ns)
@@ -173,10 +154,18 @@ int trigger_save(struct trigger *trigger, struct trace_writer *writer)
 {
 	int error = trace_writer_flush(writer);
 
-	return error ? error : save(trigger);
+	if (!error)
+		save(trigger);
+	return error;
 }
 
-int trigger_finish(struct trigger *trigger)
+void trigger_finish(struct trigger *trigger)
 {
-	return trigger->pending ? save(trigger) : 0;
+	if (trigger->pending)
+		save(trigger);
+}
+
+struct snapshots_result trigger_result(const struct trigger *trigger)
+{
+	return trigger->result;
 }

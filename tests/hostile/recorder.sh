@@ -1,0 +1,186 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The always-on recorder stays on: many devices in a small bound, a full disk, limits of files, failed snapshots
+# and what recorders that died have left. It keeps what it can, and says what it could not.
+. "$(dirname "$0")/../e2e/lib.sh"
+
+mkdir disk
+trap 'umount -l disk 2>/dev/null; rm -rf "$scratch"' EXIT
+# disk SIZE: an empty disk of that size in place of the one before.
+disk() {
+	umount -l disk 2>/dev/null
+	mount -t tmpfs -o "size=$1" none disk
+}
+bytes() { cat "$@" 2>/dev/null | wc -c; }
+# value FILE NAME: a row of its account.
+value() { "$FAULTLINE" report "$1" --csv=- --table loss 2>/dev/null | sed -n "s/^$2,//p"; }
+# account FILE SAID: what is missing of what was written, and of what its recorder said was not; of what was produced.
+account() {
+	local there written unwritten
+	there=$("$FAULTLINE" report "$1" --csv=- --table events 2>/dev/null | awk -F, 'NR > 1 {n += $3} END {print n + 0}')
+	written=$(sed -nE 's/^[^ ]+: ([0-9]+) events? in .*/\1/p' "$2")
+	unwritten=$(sed -nE 's/^not kept for want of room: ([0-9]+) events.*/\1/p' "$2")
+	echo $((written - there - $(value "$1" let_go_events))) $((${unwritten:-0} - $(value "$1" unwritten_events))) \
+		$(($(value "$1" produced) - $(value "$1" received) - $(value "$1" lost) - $(value "$1" missed)))
+}
+# machine NAME COUNT DURATION RATE
+machine() {
+	cat >"$1" <<-INI
+	[tenant vm]
+	count = $2
+	memory = 2M
+	[device disk]
+	file_bytes = 2M
+	[workload mix]
+	rate = $4
+	duration = $3
+	[inject cold]
+	action = evict
+	what = next
+	rate = $4
+	duration = $3
+	INI
+}
+begun() { grep -q 'recording into' "$1"; }
+told() { grep -qE "$2" "$1"; }
+
+# 1. Segments hold the names that they use, not those of every device ever seen.
+machine many.ini 400 300ms 4/s
+"$FAULTLINE" record --max-size 1M -o many.flt -- sh -c "for i in 1 2 3; do '$INJECT' run '$PWD/many.ini' >/dev/null; done" 2>many.err
+equal "many devices: the recorder ends well" $? 0
+written=$(sed -nE 's/.* events? in [^,]*, ([0-9.]+)([KMG]),.*/\1 \2/p' many.err | awk '{print $1 * ($2 == "K" ? 1 : $2 == "M" ? 1024 : 1048576)}')
+kept=$(bytes many.flt many.flt.*)
+check "many devices: what was written ($written K) is about what was kept ($kept bytes)" \
+	awk -v w="$written" -v k="$kept" 'BEGIN {exit !(k > 150000 && k <= 1048576 && w * 1024 < 3 * k)}'
+check "many devices: faults were kept" \
+	test "$("$FAULTLINE" report many.flt --csv=- --table devices | wc -l)" -gt 400
+rm -f many.*
+
+# 2. A full disk takes the oldest part, whatever the bounds would allow.
+machine busy.ini 2 600s 250/s
+"$INJECT" run busy.ini >busy.out 2>busy.err &
+machine=$!
+wait_for 20 bash -c "ls $FAULTLINE_RUN_DIR/*.machine" || not_ok "the machine started" "$(cat busy.err)"
+disk 200K
+"$FAULTLINE" record --keep 1h -o disk/full.flt 2>full.err &
+recorder=$!
+wait_for 60 told full.err 'the oldest part of it goes'
+wait_for 60 test -e disk/full.flt.000004
+kill -INT $recorder
+wait $recorder
+equal "full disk: the recorder ends well" "$? $(account disk/full.flt full.err)" "0 0 0 0"
+check "full disk: it is told what was let go" grep -q '^kept: the last .* let go before: [1-9]' full.err
+check "full disk: much of it is the recording" test "$(bytes disk/full.flt.*)" -gt 60000
+rm -f full.err
+
+# 3. Somebody else takes all that there is, and what the recorder gives up: it waits, and goes on.
+disk 200K
+"$FAULTLINE" record --keep 1h -o disk/wait.flt 2>wait.err &
+recorder=$!
+wait_for 60 bash -c '[ $(cat disk/wait.flt.* | wc -c) -gt 30000 ]'
+# Whoever reads a file keeps its room.
+tail -F -c +1 disk/wait.flt.000001 disk/wait.flt.00000{2..9} >/dev/null 2>&1 &
+reader=$!
+cat /dev/zero >disk/filler 2>/dev/null
+wait_for 60 told wait.err 'no older part of it'
+sleep 1
+kill $reader
+wait $reader 2>/dev/null
+rm -f disk/filler
+wait_for 60 told wait.err 'there is room again: [1-9]'
+sleep 1
+kill -INT $recorder
+wait $recorder
+equal "no room at all: what was not kept is a loss, counted to the last event" "$? $(account disk/wait.flt wait.err)" "5 0 0 0"
+check "no room at all: the report says so" grep -q 'the recorder had no room to write' \
+	<("$FAULTLINE" report disk/wait.flt | paste -sd ' ')
+grep -vE 'are off:' wait.err >wait.told
+equal "no room at all: it is told once that it begins, and once that it ends" \
+	"$(grep -c 'no older part of it' wait.told) $(grep -c 'there is room again' wait.told)" "1 1"
+
+# 4. ulimit -f: an ordinary recording ends with a sentence, a flight recorder goes on in the next file.
+disk 8M
+(ulimit -f 128; exec "$FAULTLINE" record -o disk/limit.flt 2>limit.err)
+equal "ulimit -f: an ordinary recording ends with a sentence" \
+	"$? $(grep -c '^faultline: disk/limit.flt: cannot be written: File too large' limit.err)" "1 1"
+"$FAULTLINE" report disk/limit.flt >/dev/null 2>&1
+equal "ulimit -f: and can be read up to there" $? 5
+(ulimit -f 128; exec "$FAULTLINE" record --keep 1h -o disk/ring.flt 2>ring.err) &
+recorder=$!
+wait_for 60 test -e disk/ring.flt.000003
+kill -INT $recorder
+wait $recorder
+equal "ulimit -f: a flight recorder goes on" "$? $(account disk/ring.flt ring.err)" "0 0 0 0"
+(ulimit -f 8; exec "$FAULTLINE" record --keep 1h -o disk/small.flt 2>small.err)
+equal "ulimit -f: too little for anything is said" "$? $(grep -c '^faultline: .*ulimit -f' small.err) $(ls disk | grep -c small)" "1 1 0"
+
+# 5. Snapshots: the one behind 999, the oldest that go, and those that fail end nothing.
+disk 8M
+"$FAULTLINE" record -q -o disk/t.trigger-998.flt -- true
+cp disk/t.trigger-998.flt disk/t.trigger-999.flt
+echo "nothing of the recorder's" >disk/t.trigger-001.flt
+"$FAULTLINE" record --trigger 'total>1ns' --around 50ms --snapshots 2 -o disk/t.flt 2>t.err &
+recorder=$!
+wait_for 60 told t.err '^saved disk/t.trigger-1001.flt'
+kill -INT $recorder
+wait $recorder
+equal "the 1000th snapshot: the recorder goes on" $? 0
+left=$(ls disk | grep trigger | paste -sd ' ')
+last=$(ls disk | grep -o 'trigger-[0-9]*' | cut -c 9- | sort -n | tail -n 1)
+equal "of snapshots the last two are left, and what is none" "$left" \
+	"$(printf '%s\n' 001 $((last - 1)) "$last" | sed 's/.*/t.trigger-&.flt/' | sort | paste -sd ' ')"
+"$FAULTLINE" record --trigger 'total>1ns' --around 50ms --snapshots-size 1 -o disk/u.flt 2>u.err &
+recorder=$!
+wait_for 60 told u.err 'could not be saved: .*--snapshots-size'
+kill -0 $recorder && kill -INT $recorder
+wait $recorder
+equal "a snapshot that fails is told, ends nothing and is no success" \
+	"$? $(tail -n 1 u.err | grep -cE '^faultline: ([0-9]+) of \1 snapshots could not be saved$') $(ls disk | grep -c 'u.trigger')" "1 1 0"
+check "and the recorder has its end" grep -q '^complete,' <("$FAULTLINE" report disk/u.flt --json | python3 -c '
+import json, sys
+print("complete,", json.load(sys.stdin)["complete"])')
+
+# 6. A start that fails, or is killed, leaves nothing in the way of the next.
+disk 8M
+"$FAULTLINE" record --max-size 1M -o disk/a.flt -p 4194303 2>/dev/null
+equal "a start that fails leaves nothing" "$(ls disk)" ""
+for ((i = 0; i < 4; i++)); do
+	"$FAULTLINE" record --max-size 1M -o disk/a.flt 2>a.err &
+	recorder=$!
+	wait_for 20 test -e disk/a.flt.000001 -o -e disk/a.flt
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+done
+"$FAULTLINE" record --max-size 1M -o disk/a.flt 2>a.err &
+recorder=$!
+wait_for 60 begun a.err
+wait_for 60 bash -c '[ $(cat disk/a.flt.* | wc -c) -gt 50000 ]'
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+events_of() { "$FAULTLINE" report "$1" --csv=- --table events 2>/dev/null | grep -v ',0$' | tail -n +2 | sort | paste -sd ' '; }
+before=$(events_of disk/a.flt)
+
+# 7. Nor does one that died: what it had kept is set aside. A living one is left alone, asked to replace it or not.
+"$FAULTLINE" record --max-size 1M -o disk/a.flt 2>a.err &
+recorder=$!
+wait_for 60 begun a.err
+aside=$(sed -n 's/.*its last recorder died; what that had kept is now //p' a.err)
+[ -n "$before" ] && [ "$(events_of "$aside")" = "$before" ] && ok "what a recorder that died had kept is set aside" ||
+	not_ok "what a recorder that died had kept is set aside" "'$before' and in '$aside' '$(events_of "$aside")'"
+for how in "" --force; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" record $how --max-size 1M -o disk/a.flt 2>second.err
+	equal "a second recorder of it is refused ${how:-unforced}" \
+		"$? $(grep -c '^faultline: disk/a.flt: another recorder is writing' second.err)" "1 1"
+done
+check "the first one goes on" kill -0 $recorder
+kill -INT $recorder
+wait $recorder
+equal "and ends well" $? 0
+"$FAULTLINE" record --max-size 1M -o disk/a.flt 2>second.err
+equal "one that came to its end is replaced only if asked for" "$? $(grep -c 'exists already' second.err)" "1 1"
+
+kill -INT $machine
+wait $machine 2>/dev/null
+umount disk
+finish

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/record_room.h"
+
+#include <stdio.h>
+
+#include "lib/base/numbered_files.h"
+#include "lib/base/printable.h"
+
+void record_room_tell(struct record_room *room, const struct trace_writer *writer, const char *path)
+{
+	struct trace_writer_stats stats;
+
+	trace_writer_stats(writer, &stats);
+	if (stats.given_up_segments && !room->full)
+		fprintf(stderr, "faultline: %s: no room for more: the oldest part of it goes\n",
+			printable_of(path).text);
+	room->full = stats.given_up_segments;
+	if (stats.waiting == room->waiting)
+		return;
+	room->waiting = stats.waiting;
+	if (stats.waiting) {
+		fprintf(stderr,
+			"faultline: %s: no room for more, and no older part of it to let go: what "
+			"happens now is not kept; trying again every second\n",
+			printable_of(path).text);
+		room->told = stats;
+		return;
+	}
+	fprintf(stderr,
+		"faultline: %s: there is room again: %llu events and %llu seconds of counts were "
+		"not kept\n",
+		printable_of(path).text, stats.unwritten_events - room->told.unwritten_events,
+		stats.unwritten_windows - room->told.unwritten_windows);
+}
+
+void record_room_tell_set_aside(const struct trace_writer *writer, const char *path)
+{
+	struct trace_writer_stats stats;
+	struct numbered_files files;
+	char name[PATH_MAX];
+
+	trace_writer_stats(writer, &stats);
+	if (stats.set_aside && !numbered_files_beside(&files, path, "crashed") &&
+	    !numbered_files_path(&files, stats.set_aside, name))
+		fprintf(stderr, "%s: its last recorder died; what that had kept is now %s\n",
+			printable_of(path).text, printable_of(name).text);
+}

@@ -63,8 +63,43 @@ static __always_inline __u64 read_argument(struct pt_regs *ctx, const struct usd
 	return value >> (from->shift & 63);
 }
 
+/*
+ * Emulated machines are root's, or of who records. Whoever else may read the emulator's binary may map
+ * it and call its probes, as often as they like: that costs them a count here and nobody else anything.
+ */
+static __always_inline bool may_be_machine(struct probe_counter *counter)
+{
+	__u32 user = bpf_get_current_uid_gid();
+
+	if (!user || user == filter.machine_user)
+		return true;
+	count_up(counter->turned_away);
+	return false;
+}
+
+/*
+ * Enters a device of a process that may have some. NULL: this one may not, or there is no room; without a
+ * slot its faults would mix with those of others that got none, so its events are lost.
+ */
+static __attribute__((noinline)) struct device_state *
+meet_device(struct probe_counter *counter, const struct device_key *key, __u32 kind)
+{
+	struct device_state fresh = {}, *device;
+
+	if (!may_be_machine(counter))
+		return NULL;
+	device = device_try(counter, key, &fresh);
+	if (device)
+		return device;
+	count_up(counter->hits);
+	if (kind_wanted(kind))
+		count_up(counter->lost);
+	return NULL;
+}
+
+/* Who has a device here was looked at when it was entered. */
 static __always_inline struct device_state *emulated_device(struct probe_counter *counter,
-							    __u64 index)
+							    __u64 index, __u32 kind)
 {
 	struct device_key key = {
 		.kind = EMULATED,
@@ -73,9 +108,8 @@ static __always_inline struct device_state *emulated_device(struct probe_counter
 		.source = index,
 	};
 	struct device_state *device = bpf_map_lookup_elem(&devices, &key);
-	struct device_state fresh = {};
 
-	return device ? device : device_try(counter, &key, &fresh);
+	return device ? device : meet_device(counter, &key, kind);
 }
 
 static __always_inline void group_stage(struct group_state *group, __u32 kind, __u64 flags)
@@ -236,17 +270,6 @@ static __always_inline bool is_inject(__u32 kind)
 	return kind == EVENT_INJECT_START || kind == EVENT_INJECT_STOP;
 }
 
-/*
- * Emulated machines are root's, or of who records. Whoever else may read the emulator's binary may map
- * it and call its probes, as often as they like: that costs them a count here and nobody else anything.
- */
-static __always_inline bool may_be_machine(void)
-{
-	__u32 user = bpf_get_current_uid_gid();
-
-	return !user || user == filter.machine_user;
-}
-
 static __always_inline bool names_device(const union arguments *a, __u32 kind)
 {
 	return !is_inject(kind) || (__u32)a->inject.device != EVERY;
@@ -269,9 +292,8 @@ static __always_inline void take_probe(const union arguments *a, __u32 kind,
  * All probes of the emulator lead here: one program on many sites has one link, and taking it away
  * waits for one grace period of the kernel (0.1 s) instead of one a probe.
  *
- * A device that got no slot would mix its faults with those of others that got none: its events are lost,
- * and counted. The record is tested once only: the verifier of Linux 6.1 believes that one which was
- * found there may be NULL when it is tested again, and then misses its release.
+ * The record is tested once only: the verifier of Linux 6.1 believes that one which was found there
+ * may be NULL when it is tested again, and then misses its release.
  */
 SEC("uprobe")
 int emulator(struct pt_regs *ctx)
@@ -285,20 +307,18 @@ int emulator(struct pt_regs *ctx)
 
 	if (!counter)
 		return 0;
-	if (!may_be_machine()) {
-		count_up(counter->turned_away);
-		return 0;
-	}
-	count_up(counter->hits);
 	for (int i = 0; i < USDT_ARGUMENTS; i++)
 		a.at[i] = read_argument(ctx, &site->arguments[i]);
 	if (names_device(&a, site->kind)) {
-		device = emulated_device(counter, (__u32)a.at[0]);
-		if (!device && kind_wanted(site->kind))
-			count_up(counter->lost);
-		if (!device || device_dropped(device))
+		device = emulated_device(counter, (__u32)a.at[0], site->kind);
+		if (!device)
 			return 0;
+	} else if (!may_be_machine(counter)) {
+		return 0;
 	}
+	count_up(counter->hits);
+	if (device_dropped(device))
+		return 0;
 	if (kind_wanted(site->kind))
 		event = event_reserve(counter, site->kind);
 	if (!event) {

@@ -218,6 +218,12 @@ struct owner_share {
 #define DEVICE_GONE 0x200
 _Static_assert(!(DEVICE_BY_ADDRESS & DEVICE_GONE), "kinds of keys are told apart");
 
+/* A container of VFIO is new with each open, though the kernel may use the same memory for it again. */
+struct container_key {
+	__u64 address;
+	__u64 owner; /* its pid; 0 where its end is seen */
+};
+
 /* Of a process that may be gone before user space could ask. */
 struct process_name {
 	char comm[16];

@@ -15,12 +15,6 @@
 #define IOMMUFD_NUMBERS (1ull << 32)   /* apart from those of type1, which are counted elsewhere */
 #define ERROR_POINTERS	(~0ull - 4094) /* include/linux/err.h */
 
-/* A container is new with each open, though the kernel may use the same memory for it again. */
-struct container_key {
-	__u64 address;
-	__u64 owner; /* 0 where its end is seen */
-};
-
 struct container_limit {
 	__u64 used;
 	__u64 limit;

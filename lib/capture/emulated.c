@@ -7,14 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/inside.h"
-#include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 #include "lib/capture/usdt.h"
 
@@ -227,30 +224,6 @@ static int machine_gone(void *self, __u32 pid, __u64 start_time)
 				 capture_take_unfinished, c);
 
 	device_table_forget_owner(c->devices, pid, start_time);
-	return error;
-}
-
-/* One of another pid namespace cannot be asked for: its slots stay taken, and are no more than its share. */
-static bool runs(const struct owner_key *owner)
-{
-	__u32 local = pid_to_local(owner->pid);
-
-	return local ? process_runs(local, owner->start) : !pid_namespace_is_initial();
-}
-
-int capture_return_slots(struct capture *c)
-{
-	struct owner_key owner, next;
-	int error = 0, end = bpf_map_get_next_key(c->maps.owners, NULL, &next);
-
-	while (!end && !error) {
-		owner = next;
-		/* The successor is fetched first: after a delete there is no way to it. */
-		end = bpf_map_get_next_key(c->maps.owners, &owner, &next);
-		/* Whom we are connected to tells us. */
-		if (!machines_knows(c->machines, owner.pid, owner.start) && !runs(&owner))
-			error = machine_gone(c, owner.pid, owner.start);
-	}
 	return error;
 }
 

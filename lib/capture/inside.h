@@ -111,7 +111,7 @@ extern const struct machines_ops capture_machines_ops;
 bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
 /* Attaches to the configured emulator, at first and whenever another file has taken its place. */
 void capture_find_emulator(struct capture *c);
-/* Takes back the slots of processes that have ended and were no machine that we knew. */
+/* slots.c: once a second, of processes that have ended and were no machine that we knew. */
 int capture_return_slots(struct capture *c);
 /* live_mappings.c: the table of who owns an IOVA. */
 int capture_owners_create(struct capture *c);

@@ -240,6 +240,11 @@ void probe_set_read(struct probe_set *set, enum probe_id id, __u64 reads, __u64 
 	set->probes[id].info.emitted = events;
 }
 
+int probe_set_map(const struct probe_set *set, enum object_id id, const char *name)
+{
+	return set->objects[id] ? bpf_object__find_map_fd_by_name(set->objects[id], name) : -1;
+}
+
 const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id)
 {
 	return &set->probes[id].info;

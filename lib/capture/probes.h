@@ -167,6 +167,8 @@ struct probe_totals {
 int probe_set_count(struct probe_set *set, struct probe_totals *totals);
 /* What a row without a program has to tell of its reading. */
 void probe_set_read(struct probe_set *set, enum probe_id id, __u64 reads, __u64 events);
+/* A map of this object's own, -1: it is not loaded. */
+int probe_set_map(const struct probe_set *set, enum object_id id, const char *name);
 const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id);
 
 #endif

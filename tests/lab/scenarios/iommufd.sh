@@ -22,7 +22,10 @@ setup() {
 workload() {
 	faultline-inject iopf iommufd -r 211 -g 1-8 -G 4 --seed 5 --truth "$results/iommufd${without:+.without}.truth" >text
 	keep text
+	[ -n "$without" ] || check_that "what it had is given back once it has ended" wait_for 10 given_back
 }
+# The recorder's own: address spaces that it knows, and processes that have slots of devices.
+given_back() { [ "$(bpftool -j map dump name containers)$(bpftool -j map dump name owners)" = '[][]' ]; }
 
 # What the program at the other end says: groups answered, pages mapped, groups refused, pages seen.
 said() {

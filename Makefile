@@ -17,13 +17,21 @@ else
 msg :=
 endif
 
-CPPFLAGS := -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BUILD) -MMD -MP
+# What the kernel gets has no sanitizers: other builds take that of the plain one.
+BPF_BUILD := $(if $(filter build/%,$(BUILD)),build,$(BUILD))
+
+CPPFLAGS := -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BPF_BUILD) -MMD -MP
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread
 ifeq ($(SANITIZE),1)
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1 -g1
 LDFLAGS  += -fsanitize=address,undefined
+endif
+ifeq ($(SANITIZE),fuzz)
+CFLAGS   += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow \
+            -fno-sanitize-recover=undefined -O1 -g1 -w
+LDFLAGS  += -fsanitize=fuzzer,address,undefined
 endif
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
              -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
@@ -37,7 +45,7 @@ sources = $(sort $(foreach d,$(1),$(wildcard $(d)/*.c)))
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
-BPF_SKEL := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(BPF_SRC))
+BPF_SKEL := $(patsubst %.bpf.c,$(BPF_BUILD)/%.skel.h,$(BPF_SRC))
 LIB_SRC  := $(call sources,lib/base lib/capture lib/trace lib/analyze lib/translate lib/output lib/job)
 TOOL_SRC := $(call sources,tools tools/top tools/sim)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
@@ -55,12 +63,12 @@ all: $(if $(wildcard tools/faultline.c),$(OUT)/faultline) $(if $(wildcard inject
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(BUILD)/%.bpf.o: %.bpf.c Makefile
+$(BPF_BUILD)/%.bpf.o: %.bpf.c Makefile
 	@mkdir -p $(@D)
 	$(call msg,BPF,$<)
 	$(Q)$(CLANG) $(BPF_FLAGS) -c $< -o $@
 
-$(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
+$(BPF_BUILD)/%.skel.h: $(BPF_BUILD)/%.bpf.o
 	$(call msg,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@.tmp && mv $@.tmp $@
 
@@ -90,23 +98,23 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_S
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
 
-$(BUILD)/bench/programs_bench.o: | $(BUILD)/bench/peers.skel.h
+$(BUILD)/bench/programs_bench.o: | $(BPF_BUILD)/bench/peers.skel.h
 $(BUILD)/bench/programs_bench: $(BUILD)/bench/program_arguments.o
 $(BUILD)/bench/slow_model_bench: $(call objects,$(call sources,tests/reference))
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 
-# Fuzz targets are built by clang from source, so that all of the code under test is instrumented.
-FUZZ_SRC := $(call sources,lib/base lib/trace) $(wildcard lib/translate/import*.c) \
-            $(addprefix lib/translate/,pages.c store.c turns.c) tests/unit/stream_log.c
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) Makefile
-	@mkdir -p $@.corpus
+# Fuzz targets: all of the code is instrumented, so it is built once more, by clang, in a folder of its own:
+# make CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs
+FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(call sources,tests/fuzz))
+fuzz-programs: $(FUZZ_PROGRAMS)
+$(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz/made) tests/unit/stream_log.c) \
+		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
+		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
+	@mkdir -p $(@D)
 	$(call msg,FUZZ,$@)
-	$(Q)$(CLANG) $(filter-out -MMD -MP,$(CPPFLAGS)) -O1 -g -std=gnu11 -pthread \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-		-o $@ $(filter %.c,$^) $(LIB_LIBS)
-	$(Q)$@ --seeds $@.corpus
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS) $(TOOL_LIBS)
 
 # Programs that scenarios run in guests.
 LAB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/lab/programs)) $(BUILD)/tests/unit/test_refused
@@ -117,7 +125,7 @@ lab-programs: $(LAB_PROGRAMS)
 
 bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c bench/%.bpf.c,$(sort $(wildcard bench/*.c))))
 
-$(BUILD)/tests/unit/test_refused.o: | $(BUILD)/tests/bpf/refused.skel.h
+$(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
 $(addprefix $(BUILD)/tests/unit/test_,port evict): $(BUILD)/tests/unit/rig/rig.o
@@ -164,6 +172,17 @@ soak: all ## ten minutes of record and inject, memory must stay flat
 kills: all ## SIGKILL four hundred recorders and as many injectors at random instants
 	$(Q)KILLS=400 tests/e2e/kill.sh
 
+fuzz-long: ## fuzz for FUZZ_SECONDS a target (3600), count the inputs in the file FUZZ_COUNT
+	$(Q)tests/setup.sh check
+	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) FUZZ_COUNT=$(or $(FUZZ_COUNT),$(HOME)/.cache/faultline/fuzz-count) \
+		tests/suites/fuzz.sh
+
+hostile: ## the longer form of suite `hostile`: what strangers give to root's programs
+	$(Q)tests/setup.sh check
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=1 all
+	$(Q)HOSTILE=long tests/check.sh hostile
+
 install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/sim \
@@ -178,8 +197,8 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 clean: ## remove everything built
 	rm -rf build faultline faultline-inject
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(sort $(BUILD) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns soak kills install clean
+.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns soak kills fuzz-programs fuzz-long hostile install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -23,8 +23,9 @@ static bool is_one_of(const char *value, const char *values)
 
 	while (strncmp(values, value, length) != 0 || (values[length] && values[length] != ',')) {
 		values = strchr(values, ',');
-		if (!values++)
+		if (!values)
 			return false;
+		values++;
 	}
 	return true;
 }

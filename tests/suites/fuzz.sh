@@ -1,21 +1,74 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Fuzz targets, each for a few seconds with a fixed seed: a crash, a hang or a leak fails. An input that
-# takes minutes by the clock hangs on any machine.
+# Fuzz targets (tests/fuzz/*.c), each for FUZZ_SECONDS: a crash, a hang, a leak or too much memory fails. An input
+# that takes minutes by the clock hangs on any machine. Arguments name some of them.
+#
+# A short run begins with the same seed and the inputs that the target makes. With FUZZ_COUNT, a file that lies
+# elsewhere, `make fuzz-long`: a new seed; as many targets at a time as there are CPUs; how many inputs each had is
+# added there; what has been found is kept beside that file, as small as it covers the same; what fails lies there.
 set -uo pipefail
-seconds=${FUZZ_SECONDS:-15}
+seconds=${FUZZ_SECONDS:-6} count=${FUZZ_COUNT:-}
+bin=build/fuzz/bin
+export ASAN_OPTIONS=quarantine_size_mb=64
 passed=0 failed=0
-for source in tests/fuzz/*.c; do
-	[ -e "$source" ] || continue
-	name=$(basename "$source" .c)
-	if make -s "build/fuzz/$name" && "build/fuzz/$name" -seed=1 -max_total_time="$seconds" -timeout=200 \
-		-rss_limit_mb=2048 "build/fuzz/$name.corpus"; then
+
+make -s -j"$(nproc)" CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs || { echo "not ok - fuzz targets build"; exit 1; }
+targets=("$@")
+[ $# -gt 0 ] || mapfile -t targets < <(basename -s .c tests/fuzz/*.c)
+keep=build/fuzz
+if [ -n "$count" ]; then
+	keep=$(dirname "$count")/fuzz
+	mkdir -p "$keep" && touch "$count" || exit 1
+fi
+
+fuzz() { # TARGET SEED
+	local corpus=$keep/$1.corpus
+	[ -n "$count" ] || rm -rf "$corpus"
+	mkdir -p "$corpus"
+	"$bin/$1" --seeds "$corpus" &&
+		"$bin/$1" -seed="$2" -max_total_time="$seconds" -timeout=200 -rss_limit_mb=2048 -malloc_limit_mb=1024 \
+			-print_final_stats=1 -artifact_prefix="$keep/$1." "$corpus"
+}
+
+# smaller TARGET: the corpus is what covers as much as all that was found.
+smaller() {
+	mkdir -p "$keep/$1.smaller" && "$bin/$1" -merge=1 -rss_limit_mb=2048 "$keep/$1.smaller" "$keep/$1.corpus" >/dev/null 2>&1 &&
+		rm -rf "$keep/$1.corpus" && mv "$keep/$1.smaller" "$keep/$1.corpus"
+}
+
+tell() { # TARGET STATUS
+	local inputs
+	inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$1.log")
+	# A target that ran nothing has found nothing, and not because there is nothing.
+	if [ "$2" -eq 0 ] && [ "${inputs:-0}" -gt 0 ]; then
 		passed=$((passed + 1))
-		echo "ok - $name: $seconds s"
+		echo "ok - $1: $inputs inputs in $seconds s"
 	else
 		failed=$((failed + 1))
-		echo "not ok - $name"
+		tail -n 60 "build/fuzz/$1.log"
+		echo "not ok - $1: exit $2"
 	fi
-done
+	[ -z "$count" ] || echo "$(date -u +%FT%TZ) $(git rev-parse --short HEAD 2>/dev/null) $1 ${inputs:-0} $seconds $2" >>"$count"
+}
+
+if [ -z "$count" ]; then
+	for target in "${targets[@]}"; do
+		fuzz "$target" 1 >"build/fuzz/$target.log" 2>&1
+		tell "$target" $?
+	done
+else
+	for ((at = 0; at < ${#targets[@]}; at += $(nproc))); do
+		some=("${targets[@]:at:$(nproc)}") pids=()
+		for target in "${some[@]}"; do
+			{ fuzz "$target" $((RANDOM * 32768 + RANDOM + 1)) && smaller "$target"; } >"build/fuzz/$target.log" 2>&1 &
+			pids+=($!)
+		done
+		for i in "${!some[@]}"; do
+			wait "${pids[i]}"
+			tell "${some[i]}" $?
+		done
+	done
+	awk '{ of[$3] += $4; all += $4 } END { for (name in of) print "  " of[name], name; print all " inputs in all, of 100000000" }' "$count"
+fi
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -13,7 +13,9 @@
 #include "lib/job/options.h"
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
+#include "lib/base/descriptors.h"
 #include "lib/base/fail.h"
+#include "lib/base/limits.h"
 #include "lib/base/signals.h"
 
 enum { OPTION_TRUTH = 256, OPTION_SET, OPTION_SHORT, OPTION_KEEP_GOING, OPTION_MARKDOWN };
@@ -363,7 +365,10 @@ int main(int argc, char **argv)
 	const char *verb = argc > 1 ? argv[1] : "";
 	int code;
 
+	descriptors_keep_standard();
 	signals_unblock();
+	if (limits_need_stack())
+		return campaign_report_failure(-ENOMEM);
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
 		usage(stderr);

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/descriptors.h"
 #include "lib/base/fail.h"
+#include "lib/base/limits.h"
 #include "lib/base/printable.h"
 #include "lib/base/signals.h"
 #include "tools/verbs.h"
@@ -62,7 +64,12 @@ int main(int argc, char **argv)
 	char help[] = "--help";
 	const struct verb *verb;
 
+	descriptors_keep_standard();
 	signals_unblock();
+	if (limits_need_stack()) {
+		fprintf(stderr, "faultline: %s\n", failure_text());
+		return EXIT_FAIL;
+	}
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

@@ -19,7 +19,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "injectors/emu/presence.h"
 #include "injectors/emu/probes.h"
 #include "lib/base/fail.h"
+#include "lib/base/limits.h"
 
 #define PAGER_STACK	(256u << 10)
 #define PAGER_MESSAGES	16
@@ -290,17 +290,6 @@ static int pager_start(struct guest_memory *memory)
 	return 0;
 }
 
-/* Hundreds of tenants need more than the usual soft limit of 1024. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int pager_create(struct guest_memory *memory, const struct guest_memory_config *config)
 {
 	__u64 words = ((memory->bytes >> PAGE_BITS) + 63) / 64;
@@ -309,8 +298,10 @@ static int pager_create(struct guest_memory *memory, const struct guest_memory_c
 	memory->stored = calloc(words, sizeof(*memory->stored));
 	if (!memory->stored)
 		return failed(-ENOMEM, "no memory for %llu words", words);
-	raise_descriptor_limit();
-	error = backing_open(memory, config->directory);
+	/* Hundreds of tenants need more than the usual soft limit of 1024. */
+	error = limits_need_files("a tenant", PAGER_DESCRIPTORS);
+	if (!error)
+		error = backing_open(memory, config->directory);
 	if (error)
 		return error;
 	error = views_create(memory);

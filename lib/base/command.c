@@ -21,6 +21,7 @@
 #include "lib/base/descendants.h"
 #include "lib/base/fail.h"
 #include "lib/base/keeper.h"
+#include "lib/base/limits.h"
 #include "lib/base/signals.h"
 
 const char *command_missing(char *const *argv, bool quoted)
@@ -94,6 +95,7 @@ static void be_command(pid_t keeper, void *argument)
 	char word;
 
 	signals_restore();
+	limits_restore();
 	/* These are handed on, also where we were started with them ignored. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);

@@ -61,6 +61,18 @@ int failed_input(int error)
 	}
 }
 
+int failed_system(int error)
+{
+	switch (error) {
+	case -EINVAL:
+	case -EBADMSG:
+	case -EPROTO:
+		return -EIO;
+	default:
+		return error;
+	}
+}
+
 enum exit_code exit_code_of(int error)
 {
 	switch (error) {

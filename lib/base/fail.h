@@ -38,6 +38,12 @@ const char *failure_text(void);
  */
 int failed_input(int error);
 
+/*
+ * What the kernel has refused, as an error that is neither an option's nor an input's whatever number it
+ * came with: it ends with EXIT_FAIL, or with EXIT_PRIVILEGE for want of a right.
+ */
+int failed_system(int error);
+
 /* The exit code that fits a negative errno where the caller knows nothing better. */
 enum exit_code exit_code_of(int error);
 

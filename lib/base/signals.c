@@ -11,6 +11,8 @@ static bool unblocked;
 
 void signals_unblock(void)
 {
+	static const int file_too_large = SIGXFSZ;
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 	static const int heard[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGCONT, SIGBUS};
 	sigset_t set;
 
@@ -18,6 +20,7 @@ void signals_unblock(void)
 	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
 		sigaddset(&set, heard[i]);
 	unblocked = !sigprocmask(SIG_UNBLOCK, &set, &inherited);
+	signals_catch(&ignore, &file_too_large, 1);
 }
 
 bool signals_wanted(int number)

@@ -9,7 +9,7 @@
 
 /*
  * First of all: whoever started us may have blocked what is to end us, or what a fault of the machine's
- * own memory raises.
+ * own memory raises. A file beyond RLIMIT_FSIZE is a write that fails, with its sentence.
  */
 void signals_unblock(void);
 

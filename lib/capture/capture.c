@@ -45,9 +45,9 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 	if (!c->config.unfinished_ns)
 		c->config.unfinished_ns = UNFINISHED;
 	objects_verbose(config->verbose);
-	error = shared_maps_create(&c->maps, config->ring_bytes);
+	error = probe_set_create(&c->probes, &c->config);
 	if (!error)
-		error = probe_set_create(&c->probes, &c->config);
+		error = shared_maps_create(&c->maps, config->ring_bytes);
 	if (!error)
 		error = merge_create(&c->merge, c->maps.cpus + SOURCES_BESIDE_RINGS);
 	if (!error)
@@ -89,7 +89,8 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 	if (!kernel)
 		return failed_in(-ENOTSUP, "pid %u", pid);
 	if (bpf_map_update_elem(capture->maps.pids, &kernel, &wanted, BPF_ANY))
-		return failed(-errno, "pid %u: cannot be watched: %s (at most %d processes)", pid,
+		return failed(failed_system(-errno),
+			      "pid %u: cannot be watched: %s (at most %d processes)", pid,
 			      strerror(errno), PIDS_MAX);
 	__atomic_store_n(&capture->maps.state->pid, kernel, __ATOMIC_RELAXED);
 	probe_set_expect_processes(capture->probes);
@@ -198,6 +199,18 @@ static bool any_probe_on(const struct capture *c)
 	return false;
 }
 
+/* Emulated machines could be watched almost anywhere: why they cannot is the reason told. */
+static int nothing_watched(const struct capture *c)
+{
+	const struct probe_info *first = NULL;
+
+	for (int i = 0; i < PROBE_COUNT && !first; i++)
+		if (probe_set_info(c->probes, i)->state == PROBE_OFF)
+			first = probe_set_info(c->probes, i);
+	return failed(-ENODEV, "no probe could be attached%s%s; `faultline doctor` tells of each",
+		      first ? ", the first for this: " : "", first ? first->reason : "");
+}
+
 static void describe_filter(const struct capture_config *config, struct host_info *host)
 {
 	size_t used = 0;
@@ -240,7 +253,7 @@ int capture_attach(struct capture *capture, struct stream sink)
 	capture_find_emulator(capture);
 	probe_set_attach(capture->probes);
 	if (!any_probe_on(capture))
-		return failed(-ENODEV, "no probe could be attached; `faultline doctor` tells why");
+		return nothing_watched(capture);
 	error = capture_read_hardware(capture, monotonic_ns());
 	if (error)
 		return error;

@@ -38,12 +38,13 @@ int capture_prepare_deadline(struct capture *capture)
 		return 0;
 	deadline = deadline_bpf__open();
 	if (!deadline)
-		return failed(-errno, "a timer for the end: %s", strerror(errno));
+		return failed(failed_system(-errno), "a timer for the end: %s", strerror(errno));
 	capture->deadline = deadline;
 	error = bpf_map__reuse_fd(deadline->maps.state, state);
 	if (!error)
 		error = deadline_bpf__load(deadline);
-	return error ? failed(error, "a timer for the end: %s", strerror(-error)) : 0;
+	return error ? failed(failed_system(error), "a timer for the end: %s", strerror(-error))
+		     : 0;
 }
 
 int capture_let_go(struct capture *capture)
@@ -63,7 +64,7 @@ int capture_let_go(struct capture *capture)
 	if (!error)
 		error = (int)options.retval;
 	if (error)
-		return failed(error, "a timer for the end: %s", strerror(-error));
+		return failed(failed_system(error), "a timer for the end: %s", strerror(-error));
 	capture->start_ns = __atomic_load_n(&state->started_ns, __ATOMIC_ACQUIRE);
 	return 0;
 }

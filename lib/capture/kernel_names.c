@@ -13,10 +13,11 @@
 #include "lib/capture/core_types.h"
 #include "lib/capture/probes.h"
 
-#define NAMES_MAX   (PROBE_COUNT * PROBE_WAYS * 2)
-#define SLOTS	    4096
-#define TRACEPOINTS "btf_trace_"
-#define TYPES_MAX   16 /* the kernel's, and those of the modules that rows name */
+#define NAMES_MAX    (PROBE_COUNT * PROBE_WAYS * 2)
+#define SLOTS	     4096
+#define TRACEPOINTS  "btf_trace_"
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+#define TYPES_MAX    16 /* the kernel's, and those of the modules that rows name */
 
 _Static_assert(NAMES_MAX < SLOTS / 2, "the index stays half empty");
 
@@ -153,9 +154,13 @@ int kernel_names_create(struct kernel_names **names, const char *const *more, si
 
 	if (!n)
 		return failed(-ENOMEM, "no memory for the names of the probe table");
-	n->kernel = btf__load_vmlinux_btf();
+	n->kernel = btf__load_vmlinux_btf() ?: btf__parse_raw(KERNEL_TYPES);
 	if (!n->kernel) {
+		error = -errno; /* of the very file: the other tries several, and says nothing of any */
 		free(n);
+		if (!access(KERNEL_TYPES, R_OK))
+			return failed(error == -EPERM ? -EIO : failed_system(error),
+				      KERNEL_TYPES " cannot be read: %s", strerror(-error));
 		return failed(-EPERM,
 			      "/sys/kernel/btf/vmlinux has no type information (BTF): a kernel "
 			      "built with CONFIG_DEBUG_INFO_BTF is needed");

@@ -28,7 +28,8 @@ struct kernel_function {
 	int types; /* descriptor of a module's type information, 0: the kernel's own */
 };
 
-/* Takes in all names of the probe table, and `more`. -EPERM: the kernel has no type information. */
+/* Takes in all names of the probe table, and `more`. -EPERM: the kernel has no type information.
+ * Any other error: it could not be read. */
 int kernel_names_create(struct kernel_names **names, const char *const *more, size_t count);
 void kernel_names_destroy(struct kernel_names *names);
 

@@ -130,7 +130,7 @@ static size_t power_of_two_below(size_t value)
 	return power;
 }
 
-static int create_rings(struct shared_maps *maps, size_t ring_bytes)
+static int choose_ring_size(struct shared_maps *maps, size_t ring_bytes)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
@@ -144,16 +144,21 @@ static int create_rings(struct shared_maps *maps, size_t ring_bytes)
 			      "ring size of %zu bytes: accepted: powers of two from %zu to 1 GiB",
 			      ring_bytes, page);
 	maps->ring_bytes = ring_bytes;
+	return 0;
+}
+
+static int create_rings(struct shared_maps *maps)
+{
 	maps->ring_fds = malloc(maps->cpus * sizeof(int));
 	if (!maps->ring_fds)
 		return failed(-ENOMEM, "no memory for %d rings", maps->cpus);
 	memset(maps->ring_fds, 0xff, maps->cpus * sizeof(int));
 	for (int cpu = 0; cpu < maps->cpus; cpu++) {
 		maps->ring_fds[cpu] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "faultline_ring", 0, 0,
-						     ring_bytes, NULL);
+						     maps->ring_bytes, NULL);
 		if (maps->ring_fds[cpu] < 0)
 			return failed(-errno, "creating an event ring of %zu bytes for CPU %d: %s",
-				      ring_bytes, cpu, strerror(errno));
+				      maps->ring_bytes, cpu, strerror(errno));
 	}
 	return 0;
 }
@@ -225,7 +230,10 @@ int shared_maps_create(struct shared_maps *maps, size_t ring_bytes)
 	if (maps->cpus < 1)
 		return failed(maps->cpus, "cannot tell the number of CPUs: %s",
 			      strerror(-maps->cpus));
-	error = create_rings(maps, ring_bytes);
+	error = choose_ring_size(maps, ring_bytes);
+	if (error)
+		return error;
+	error = create_rings(maps);
 	if (!error)
 		error = load_maps(maps);
 	if (!error)
@@ -234,7 +242,7 @@ int shared_maps_create(struct shared_maps *maps, size_t ring_bytes)
 		error = map_state(maps);
 	if (error)
 		shared_maps_destroy(maps);
-	return error;
+	return failed_system(error);
 }
 
 void shared_maps_destroy(struct shared_maps *maps)

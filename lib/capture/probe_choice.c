@@ -6,16 +6,23 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/limits.h"
 #include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
 #include "lib/capture/probe_set.h"
 
 #define STACKS_PER_SECOND 10000 /* per CPU; a microsecond each: a hundredth of its time at most */
 
+/* Descriptors at most: a program and its link; maps and types of an object; all else. */
+#define PROGRAM_DESCRIPTORS 2
+#define OBJECT_DESCRIPTORS  24
+#define OTHER_DESCRIPTORS   64 /* and a ring for each CPU */
+
 void probe_turn_off(struct probe *probe, const char *reason)
 {
 	probe->info.state = PROBE_OFF;
 	probe->way = NULL;
+	probe->program = probe->returns = NULL; /* their object may be gone */
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 }
 
@@ -127,18 +134,21 @@ static int move_probe(struct probe_set *set, const char *text)
 		      text);
 }
 
-/* The names that probes are moved to, beside those of the table. */
-static void read_names(struct probe_set *set, const struct capture_config *config)
+/* The names that probes are moved to, beside those of the table. A kernel without any is no error. */
+static int read_names(struct probe_set *set, const struct capture_config *config)
 {
 	const char *names[CAPTURE_FILTERS];
+	int error;
 
 	for (size_t i = 0; i < config->moved_count; i++)
 		names[i] = strchr(config->moved[i], '=') + 1;
-	if (kernel_names_create(&set->names, names, config->moved_count))
-		return;
+	error = kernel_names_create(&set->names, names, config->moved_count);
+	if (error)
+		return error == -EPERM ? 0 : error;
 	set->multi = usdt_multi_supported(kernel_names_types(set->names));
 	set->many_arguments = UNTRIED;
 	set->functions = functions_possible(kernel_names_types(set->names));
+	return 0;
 }
 
 /* Gives the probes their rows, and looks at the names that the configuration has for them. */
@@ -200,6 +210,27 @@ bool probe_required(const char *name)
 	return row && row->required;
 }
 
+/* Ahead of all loading: with too few of them now this, now that could not be watched. */
+static int need_descriptors(const struct probe_set *set)
+{
+	int cpus = libbpf_num_possible_cpus();
+	unsigned long count = OTHER_DESCRIPTORS + (cpus > 0 ? cpus : 0);
+	bool objects[OBJECT_COUNT] = {};
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		const struct probe *probe = &set->probes[i];
+
+		if (!probe->wanted || !probe->way)
+			continue;
+		count += probe->way->program ? PROGRAM_DESCRIPTORS : 0;
+		count += probe->way->returns ? PROGRAM_DESCRIPTORS : 0;
+		if (!objects[probe->row->object])
+			count += OBJECT_DESCRIPTORS;
+		objects[probe->row->object] = true;
+	}
+	return limits_need_files("watching the kernel", count);
+}
+
 int probe_set_create(struct probe_set **set, const struct capture_config *config)
 {
 	struct probe_set *s = calloc(1, sizeof(*s));
@@ -207,18 +238,25 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 
 	if (!s)
 		return failed(-ENOMEM, "no memory for the probe table");
+	objects_quiet();
 	error = check_names(s, config);
+	if (!error)
+		error = need_descriptors(s);
+	if (!error)
+		error = read_names(s, config);
 	if (error) {
 		free(s);
 		return error;
 	}
-	objects_quiet();
-	read_names(s, config);
 	make_filter(&s->filter, config);
 	s->processes = config->pid_count;
 	probe_set_choose_again(s); /* none has chosen yet: only looks where we are */
 	for (int i = 0; i < PROBE_COUNT; i++)
 		choose(s, &s->probes[i], config);
-	*set = s;
-	return 0;
+	error = need_descriptors(s);
+	if (error)
+		probe_set_destroy(s);
+	else
+		*set = s;
+	return error;
 }

@@ -23,8 +23,10 @@ static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt
 
 	if (error)
 		return error;
-	if (set->sites == USDT_SITES_MAX || bpf_map_update_elem(map, &set->sites, &site, BPF_ANY))
+	if (set->sites == USDT_SITES_MAX)
 		return failed(-ENOSPC, "more than %d probe sites", USDT_SITES_MAX);
+	if (bpf_map_update_elem(map, &set->sites, &site, BPF_ANY))
+		return failed(-errno, "handing a probe site to the kernel: %s", strerror(errno));
 	place->offset = note->offset;
 	place->semaphore = note->semaphore;
 	place->cookie = set->sites++;
@@ -32,12 +34,12 @@ static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt
 }
 
 /*
- * All sites of all wanted probes in the binary; a row without any is off. The last stage comes
- * first: sites go live one by one, and a fault without its beginning is easier to tell from a
- * broken one than a fault without its end.
+ * All sites of all wanted probes in the binary, and which rows have any; a row without is off. The last
+ * stage comes first: sites go live one by one, and a fault without its beginning is easier to tell from
+ * a broken one than a fault without its end.
  */
 static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binary, const char *path,
-			  struct usdt_place_at *places)
+			  struct usdt_place_at *places, bool rows[PROBE_COUNT])
 {
 	size_t count = 0;
 
@@ -54,9 +56,8 @@ static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binar
 			error = enter_site(set, i, &binary->notes[n], &places[count]);
 			count += !error;
 		}
-		if (count > before && !error)
-			probe_turn_on(probe);
-		else if (probe->info.state != PROBE_ON)
+		rows[i] = count > before && !error;
+		if (!rows[i] && probe->info.state != PROBE_ON)
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
 				 error ? "%.500s" : "%.450s has no such probe",
 				 error ? failure_text() : path);
@@ -77,6 +78,7 @@ int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path)
 {
 	struct usdt_place_at *places;
 	struct usdt_binary binary;
+	bool rows[PROBE_COUNT] = {};
 	char file[64];
 	size_t count;
 	int error;
@@ -94,7 +96,7 @@ int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path)
 		usdt_free(&binary);
 		return failed(-ENOMEM, "no memory for %zu probe sites", binary.count);
 	}
-	count = enter_sites(set, &binary, path, places);
+	count = enter_sites(set, &binary, path, places, rows);
 	/* The very file that was read, whatever its name leads to by now. */
 	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
 	if (count)
@@ -102,6 +104,9 @@ int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path)
 				    file, places, count);
 	if (!error && count)
 		set->emulator_count++;
+	for (int i = 0; !error && i < PROBE_COUNT; i++)
+		if (rows[i])
+			probe_turn_on(&set->probes[i]);
 	free(places);
 	usdt_free(&binary);
 	return error ? error : (int)count;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 #include "lib/capture/probe_set.h"
 
 static bool lacks_programs(const struct probe *probe, enum object_id id)
@@ -91,8 +92,8 @@ static int write_types(struct probe_set *set, const struct bpf_object *object, i
 		bytes = btf__raw_data(types, &size);
 	if (!bytes)
 		error = failed(-ENOMEM, "no memory for the kernel's types");
-	else if (pwrite(fd, bytes, size, 0) != (ssize_t)size)
-		error = failed(-EIO, "writing the kernel's types: %s", strerror(errno));
+	else
+		error = files_write(fd, "a file for the kernel's types", bytes, size, NULL);
 	btf__free(types);
 	return error;
 }
@@ -166,19 +167,20 @@ static bool blame(struct probe_set *set, const bool rows[PROBE_COUNT], const cha
 	return found;
 }
 
-static void keep_object(struct probe_set *set, enum object_id id, struct bpf_object *object)
+static int keep_object(struct probe_set *set, enum object_id id, struct bpf_object *object)
 {
 	struct object_again *again;
 
 	if (!set->objects[id]) {
 		set->objects[id] = object;
-		return;
+		return 0;
 	}
 	again = malloc(sizeof(*again));
 	if (!again)
-		abort(); /* a few bytes: nothing else would work either */
+		return failed(-ENOMEM, "no memory for a BPF object");
 	*again = (struct object_again){set->again, object};
 	set->again = again;
+	return 0;
 }
 
 static void load_rows_of(struct probe_set *set, enum object_id id)
@@ -197,10 +199,10 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 					find_target, set);
 
 		close(types);
-		if (!error) {
-			keep_object(set, id, object);
+		if (!error)
+			error = keep_object(set, id, object);
+		if (!error)
 			return;
-		}
 		snprintf(reason, sizeof(reason), "%s", failure_text());
 		bpf_object__close(object);
 		if (blame(set, rows, reason))

@@ -214,8 +214,8 @@ int probe_set_count(struct probe_set *set, struct probe_totals *totals)
 		if (!set->probes[i].program && !set->probes[i].returns)
 			continue;
 		if (bpf_map_lookup_elem(set->counters_fd, &i, set->counters))
-			return failed(-errno, "reading the counters of probe %s: %s", info->name,
-				      strerror(errno));
+			return failed(failed_system(-errno), "reading the counters of probe %s: %s",
+				      info->name, strerror(errno));
 		info->hits = info->emitted = info->lost = 0;
 		for (int cpu = 0; cpu < set->cpus; cpu++) {
 			info->hits += set->counters[cpu].hits;

@@ -16,13 +16,13 @@ int ring_open(struct ring *ring, int fd, size_t bytes)
 
 	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (consumer == MAP_FAILED)
-		return failed(-errno, "mapping an event ring: %s", strerror(errno));
+		return failed(failed_system(-errno), "mapping an event ring: %s", strerror(errno));
 	producer = mmap(NULL, page + 2 * bytes, PROT_READ, MAP_SHARED, fd, page);
 	if (producer == MAP_FAILED) {
 		int error = -errno;
 
 		munmap(consumer, page);
-		return failed(error, "mapping an event ring of %zu bytes: %s", bytes,
+		return failed(failed_system(error), "mapping an event ring of %zu bytes: %s", bytes,
 			      strerror(-error));
 	}
 	*ring = (struct ring){

@@ -11,6 +11,7 @@
 #include "lib/base/memory.h"
 
 #define OPEN_DEFAULT	262144
+#define NAMED_BACK	1024 /* groups that opened before the name of their PASID was told */
 #define LINGER_DEFAULT	200000000ull
 #define GIVE_UP_DEFAULT 120000000000ull
 #define START_DEFAULT	60000000000ull
@@ -268,17 +269,22 @@ static void group_note(struct faults *f, const struct event *e)
 	}
 }
 
-/* A PASID that was attached before the recording is told with its first fault. */
+/* A PASID that was attached before the recording is told with its first fault: one of the newest. */
 static void pasid_event(struct faults *f, const struct event *e)
 {
-	struct group *lists[] = {f->open, f->lingering}, *group;
+	struct group *lists[] = {f->open, f->lingering};
 
 	pasids_event(f->pasids, e);
-	for (size_t i = 0; e->kind == EVENT_PASID_ATTACH && i < 2; i++)
-		DL_FOREACH(lists[i], group)
-	for (struct request *r = group->requests; r; r = r->next)
-		if (r->fault.kernel && !r->fault.pid && r->fault.pasid == e->pasid)
-			fault_name_process(f, &r->fault);
+	for (size_t i = 0; e->kind == EVENT_PASID_ATTACH && i < 2; i++) {
+		struct group *group = lists[i] ? lists[i]->prev : NULL;
+
+		for (size_t back = 0; group && back < NAMED_BACK; back++) {
+			for (struct request *r = group->requests; r; r = r->next)
+				if (r->fault.kernel && !r->fault.pid && r->fault.pasid == e->pasid)
+					fault_name_process(f, &r->fault);
+			group = group == lists[i] ? NULL : group->prev;
+		}
+	}
 }
 
 static void still_open(struct group *group, __u64 now)

@@ -13,6 +13,7 @@
 #include "lib/analyze/counts.h"
 #include "lib/analyze/fault_table.h"
 #include "lib/analyze/findings.h"
+#include "lib/analyze/floor.h"
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
 #include "lib/analyze/ios.h"
@@ -23,6 +24,7 @@
 #include "lib/analyze/silent.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
+#include "lib/base/memory.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/stream_log.h"
 #include "tests/unit/synthetic.h"
@@ -642,6 +644,61 @@ static void any_bits_are_survived(void **state)
 	}
 }
 
+/* A sink that counts what it is given. */
+static int count_events(void *self, const struct event *events, size_t count)
+{
+	(void)events;
+	*(size_t *)self += count;
+	return 0;
+}
+
+/* Any allocation may be the first that is refused: all is told up to there, and all is given back. */
+static void any_limit_of_memory_is_survived(void **state)
+{
+	static const struct stream_ops counting = {.events = count_events};
+	const struct random_stream records = {
+		.seed = 3, .events = 5003, .wild = true, .records = true, .end = true};
+	const __u64 before = memory_used();
+	unsigned int stopped = 0;
+	__u64 all, created;
+
+	(void)state;
+	for (__u64 part = 0; part <= 64; part++) {
+		const struct analysis_config config = {.slos = &objectives, .windowed = true};
+		struct findings *findings;
+		struct printed printed;
+		struct stream_fan fan;
+		struct analysis *a;
+		size_t seen = 0;
+
+		memory_limit(UINT64_MAX);
+		assert_int_equal(analysis_create(&a, &config), 0);
+		assert_int_equal(findings_create(&findings, a), 0);
+		created = memory_used();
+		if (part)
+			memory_limit(created + (all - created) * part / 64 - 1);
+		fan = (struct stream_fan){.sinks = {analysis_stream(a), {&counting, &seen}},
+					  .count = 2};
+		assert_int_equal(random_stream_push(&records, stream_fan(&fan)), 0);
+		push_wild(stream_fan(&fan), 3);
+		live_look(a, 60 * SECOND, 10 * SECOND);
+		assert_int_equal(stream_fan(&fan).ops->end(&fan, 61 * SECOND), 0);
+		/* Whoever reads beside the analysis misses nothing. */
+		assert_int_equal(seen, 5003 + 31 * 1009);
+		all = part ? all : memory_used();
+		stopped += memory_ran_out();
+		assert_int_equal(!!(floor_of(a) & 1u << FLOOR_MEMORY), memory_ran_out());
+		printed = print_all(a, findings, OUTPUT_JSON);
+		assert_true(printed.size > 100);
+		free(printed.text);
+		findings_destroy(findings);
+		analysis_destroy(a);
+		assert_int_equal(memory_used(), before);
+	}
+	memory_limit(UINT64_MAX);
+	assert_int_equal(stopped, 64);
+}
+
 static void invalidations_have_their_own_timeline(void **state)
 {
 	struct event e = {.device = 1, .address = 4096, .length = 4096, .value = 77};
@@ -796,6 +853,7 @@ int main(void)
 		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),
 		cmocka_unit_test(a_device_without_entry_counts),
 		cmocka_unit_test(any_bits_are_survived),
+		cmocka_unit_test(any_limit_of_memory_is_survived),
 		cmocka_unit_test(invalidations_have_their_own_timeline),
 		cmocka_unit_test(invalidations_without_a_step_are_unknown),
 		cmocka_unit_test(memory_of_several_devices_is_freed_once),

@@ -18,7 +18,7 @@ static struct {
 	size_t frames, rows, pages;
 	__u64 window, count, bytes, sum, max, bin_total, reads, writes;
 	struct aggregate_page first, last;
-	bool sorted;
+	bool sorted, incomplete;
 } seen;
 
 static int take(void *self, const struct aggregate_frame *frame)
@@ -29,6 +29,7 @@ static int take(void *self, const struct aggregate_frame *frame)
 	seen.rows = frame->row_count;
 	seen.pages = frame->page_count;
 	seen.sorted = true;
+	seen.incomplete = frame->incomplete;
 	for (size_t i = 0; i < frame->row_count; i++) {
 		const struct aggregate_row *row = &frame->rows[i];
 
@@ -177,6 +178,17 @@ static void many_pages_and_rows_keep_their_counts(void **state)
 	assert_true(seen.sorted);
 }
 
+/* So many counters that a frame would not hold them: the second says that it is a floor. */
+static void more_rows_than_a_frame_holds_are_a_floor(void **state)
+{
+	(void)state;
+	for (__u32 device = 1; device <= 70000; device++)
+		add(START, device, 0, 1);
+	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
+	assert_int_equal(seen.rows, 65536);
+	assert_true(seen.incomplete);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
 
 int main(void)
@@ -188,6 +200,7 @@ int main(void)
 		TEST(a_clock_that_lies_loses_no_count),
 		TEST(pages_of_a_request_are_counted_one_by_one),
 		TEST(many_pages_and_rows_keep_their_counts),
+		TEST(more_rows_than_a_frame_holds_are_a_floor),
 	};
 
 	return cmocka_run_group_tests_name("windows", tests, NULL, NULL);

@@ -45,6 +45,7 @@ static const struct argp_option run_options[] = {
 	 0},
 	RESULTS_OPTIONS(0),
 	{"keep-going", OPTION_KEEP_GOING, NULL, 0, "Go on with the other points if one fails", 0},
+	CONSENT_OPTIONS(0),
 	{"help", 'h', NULL, 0, "Show this help", -1},
 	{0},
 };
@@ -73,6 +74,9 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 		break;
 	case OPTION_KEEP_GOING:
 		options->keep_going = true;
+		break;
+	case CONSENT_OPTION:
+		consent_add(&options->consents, argument, state);
 		break;
 	case OPTION_SET:
 		if (options->set_count == CAMPAIGN_SETS)
@@ -113,7 +117,7 @@ static int load_and_run(const struct run_arguments *arguments)
 	if (err)
 		return campaign_report_failure(err);
 	if (arguments->dry_run) {
-		err = campaign_print(&campaign, stdout);
+		err = campaign_print(&campaign, &arguments->options, stdout);
 		code = err ? campaign_report_failure(err) : EXIT_OK;
 	} else if (arguments->check_only) {
 		printf("%s: %zu point%s, nothing wrong\n", printable_of(campaign.text->path).text,

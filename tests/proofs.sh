@@ -42,6 +42,21 @@ no_tmpfs() {
 	return $status
 }
 
+# No loop device can be made of a file.
+no_loop() {
+	local file loop
+	file=$(mktemp) || return 1
+	truncate -s 1M "$file"
+	if loop=$(losetup --find --show "$file" 2>&1); then
+		losetup -d "$loop"
+		loop="$loop can be made of a file"
+		set -- 1
+	fi
+	rm -f "$file"
+	echo "$loop"
+	return "${1:-0}"
+}
+
 # perf_event_open() refuses the counter of page faults.
 no_fault_counter() {
 	python3 - <<-'PYTHON'

@@ -63,9 +63,11 @@ __u64 port_fault_end_ns(const struct port *port, __u16 queue);
 struct device_setup {
 	struct channel *channel; /* outlives the device */
 	/* block */
-	const char *file; /* backing file; NULL or "": an unlinked one of `file_bytes` */
-	__u64 file_bytes; /* 0 with a file: its size */
-	bool file_direct; /* O_DIRECT */
+	const char *file;    /* backing file; NULL or "": an unlinked one of `file_bytes` */
+	bool file_writable;  /* a given file may be written; else it is opened for reading alone */
+	bool file_consented; /* also if it is a block device */
+	__u64 file_bytes;    /* 0 with a file: its size */
+	bool file_direct;    /* O_DIRECT */
 	__u64 medium_latency_ns, medium_bytes_per_s;
 	const char *directory; /* for the unlinked file; NULL or "": $TMPDIR or /var/tmp */
 };

@@ -32,7 +32,9 @@ static int start_device(struct machine *machine, struct machine_device *device)
 	struct device_setup setup = {
 		.channel = device->channel,
 		.file = device->config.file,
-		.file_bytes = device->config.file_bytes,
+		.file_writable = device->config.file_writable,
+		.file_consented = device->config.file_consented,
+		.file_bytes = *device->config.file ? 0 : device->config.file_bytes,
 		.file_direct = device->config.file_direct,
 		.medium_latency_ns = device->config.medium_latency_ns,
 		.medium_bytes_per_s = device->config.medium_bytes_per_s,

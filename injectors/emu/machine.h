@@ -46,9 +46,11 @@ struct device_config {
 	__u64 reenable_ns;	   /* page requests are disabled so long after a FAILURE */
 	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */
 	/* block */
-	char file[256]; /* backing file; empty: an unlinked one of `file_bytes` */
-	__u64 file_bytes;
-	bool file_direct;	 /* O_DIRECT */
+	char file[256];	     /* backing file; empty: an unlinked one of `file_bytes` */
+	bool file_writable;  /* a given file may be written; else it is opened for reading alone */
+	bool file_consented; /* also if it is a block device */
+	__u64 file_bytes;    /* of an unlinked one */
+	bool file_direct;    /* O_DIRECT */
 	__u64 medium_latency_ns; /* what the medium takes for an I/O, besides the file's own time */
 	__u64 medium_bytes_per_s; /* and its bandwidth, 0: no limit; per queue */
 };

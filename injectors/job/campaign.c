@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/base/printable.h"
 #include "lib/job/expect.h"
@@ -191,7 +192,31 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 	fputc('\n', file);
 }
 
-int campaign_print(const struct campaign *campaign, FILE *file)
+/* Files that are not the machine's own. */
+static void print_given_files(FILE *file, const struct machine_config *machine,
+			      const struct consents *consents)
+{
+	for (__u32 d = 0; d < machine->device_count; d++) {
+		const struct device_config *device = &machine->devices[d];
+		const struct printable shown = printable_of(device->file);
+		struct stat status;
+		bool block;
+
+		if (!*device->file)
+			continue;
+		block = device->file_writable && !stat(device->file, &status) &&
+			S_ISBLK(status.st_mode);
+		fprintf(file, "  %s/%s: %s %s%s%s%s\n", machine->tenants[device->tenant].name,
+			device->name, device->file_writable ? "WRITES" : "reads", shown.text,
+			block ? ", a block device" : "",
+			block && !consent_given(consents, device->file) ? ": needs --yes-i-mean-it "
+									: "",
+			block && !consent_given(consents, device->file) ? shown.text : "");
+	}
+}
+
+int campaign_print(const struct campaign *campaign, const struct campaign_options *options,
+		   FILE *file)
 {
 	char name[512];
 
@@ -210,6 +235,7 @@ int campaign_print(const struct campaign *campaign, FILE *file)
 			machine->name, machine->tenant_count, machine->device_count,
 			machine->workload_count,
 			machine->scheduler == SCHEDULER_SERIAL ? "serial" : "affined");
+		print_given_files(file, machine, &options->consents);
 		for (__u32 k = 0; k < point.plan.injection_count; k++)
 			print_injection(file, &point.plan.injections[k]);
 		campaign_point_free(&point);

@@ -6,6 +6,7 @@
 #ifndef FAULTLINE_JOB_CAMPAIGN_H
 #define FAULTLINE_JOB_CAMPAIGN_H
 
+#include "injectors/consent.h"
 #include "injectors/job/plan.h"
 #include "injectors/job/result.h"
 #include "injectors/results.h"
@@ -21,8 +22,9 @@ struct campaign_options {
 	const char *seed;
 	const char *sets[CAMPAIGN_SETS]; /* SECTION.KEY=VALUE */
 	size_t set_count;
-	const char *truth; /* path; with several points ".N" is appended */
-	bool keep_going;   /* past a point that failed */
+	const char *truth;	  /* path; with several points ".N" is appended */
+	bool keep_going;	  /* past a point that failed */
+	struct consents consents; /* block devices that may be written */
 	struct results_options results;
 };
 
@@ -49,8 +51,9 @@ int campaign_point_load(struct campaign_point *point, const struct campaign *cam
 			size_t index);
 void campaign_point_free(struct campaign_point *point);
 
-/* Prints what each point would start and inject. */
-int campaign_print(const struct campaign *campaign, FILE *file);
+/* Prints what each point would start, inject, read and write. */
+int campaign_print(const struct campaign *campaign, const struct campaign_options *options,
+		   FILE *file);
 
 /* Runs all points, writes the table, judges the expectations. Returns an enum exit_code and has
  * printed its errors. */

@@ -135,6 +135,11 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 
 	if (err)
 		return err;
+	for (__u32 d = 0; d < point.plan.machine.device_count; d++) {
+		struct device_config *device = &point.plan.machine.devices[d];
+
+		device->file_consented = consent_given(&options->consents, device->file);
+	}
 	run.truth = truth_path(campaign, options, index, truth);
 	err = point_run(&run, &campaign->results[index]);
 	if (progress.shown)

@@ -204,6 +204,11 @@ static int check_fit(const struct builder *b, const struct job_workload *workloa
 	if (data_bytes(b, device, &available))
 		return failed_in(-EBADMSG, "%s: [workload %s] on %s", workload->where,
 				 workload->name, device->name);
+	if (*device->file && !device->file_writable && config->read_percent < 100)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] would write %s, the file of %s; accepted: "
+			      "read_percent=100, or writable=yes of the device",
+			      workload->where, workload->name, device->file, device->name);
 	for (__u32 i = 0; i < config->size_count; i++)
 		largest = config->sizes[i] > largest ? config->sizes[i] : largest;
 	/* A copy needs room for source and destination. */

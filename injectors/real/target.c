@@ -82,7 +82,7 @@ static int require_consent(const struct target *target, const char *device,
 {
 	char name[16], what[64];
 
-	if (target->ours || (device && verb_consented(options, device)))
+	if (target->ours || (device && consent_given(&options->consents, device)))
 		return 0;
 	snprintf(name, sizeof(name), "%d", target->pid);
 	snprintf(what, sizeof(what), "process %d (%s)", target->pid, target->name);

@@ -11,14 +11,11 @@
 #include "lib/base/printable.h"
 #include "lib/base/signals.h"
 
-enum { OPTION_CONSENT = 900 };
-
 static const struct argp_option verb_argp_options[] = {
 	RESULTS_OPTIONS(90),
 	{"dry-run", 'n', NULL, 0,
 	 "Print what would be done and written, do nothing; needs no consent", 90},
-	{"yes-i-mean-it", OPTION_CONSENT, "NAME", 0,
-	 "Consent to touch what Faultline has not started: exactly this; repeatable", 90},
+	CONSENT_OPTIONS(90),
 	{"help", 'h', NULL, 0, "Show this help", -1},
 	{0},
 };
@@ -34,11 +31,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'n':
 		options->dry_run = true;
 		break;
-	case OPTION_CONSENT:
-		if (options->consent_count == VERB_CONSENTS)
-			usage_error(state, "--yes-i-mean-it: accepted: at most %d times",
-				    VERB_CONSENTS);
-		options->consents[options->consent_count++] = argument;
+	case CONSENT_OPTION:
+		consent_add(&options->consents, argument, state);
 		break;
 	case ARGP_KEY_END:
 		if (options->dry_run)
@@ -52,17 +46,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 const struct argp verb_argp = {verb_argp_options, parse, NULL, NULL, NULL, NULL, NULL};
 
-bool verb_consented(const struct verb_options *options, const char *name)
-{
-	for (size_t i = 0; i < options->consent_count; i++)
-		if (!strcmp(options->consents[i], name))
-			return true;
-	return false;
-}
-
 int verb_require_consent(const struct verb_options *options, const char *name, const char *what)
 {
-	if (verb_consented(options, name))
+	if (consent_given(&options->consents, name))
 		return 0;
 	if (options->dry_run) {
 		printf("%s is nothing that Faultline has started: needs --yes-i-mean-it %s\n",

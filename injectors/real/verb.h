@@ -17,24 +17,20 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "injectors/consent.h"
 #include "injectors/results.h"
 #include "lib/base/fail.h"
 #include "lib/base/usage.h"
 
-#define VERB_CONSENTS 64
-
 struct verb_options {
 	struct results_options results;
 	bool dry_run;
-	const char *consents[VERB_CONSENTS]; /* each --yes-i-mean-it as it was written */
-	size_t consent_count;
+	struct consents consents;
 };
 
 /* --csv, --json, --wide, --dry-run, --yes-i-mean-it and -h; its input is a struct verb_options. */
 extern const struct argp verb_argp;
 
-/* Whether the user named exactly this: a process, a device, a cgroup. */
-bool verb_consented(const struct verb_options *options, const char *name);
 /* 0, or -EPERM with a sentence that says what to add. `what`: "process 4711 (qemu)". A dry run needs none: it
  * prints which it would need. */
 int verb_require_consent(const struct verb_options *options, const char *name, const char *what);

@@ -34,6 +34,8 @@ static bool satisfies(const struct option_need *need, const char *value)
 {
 	double number;
 
+	if (need->values && !strcmp(need->values, "*"))
+		return *value;
 	if (need->values)
 		return is_one_of(value, need->values);
 	return !quantity_parse_any(value, &number) && number > 0;

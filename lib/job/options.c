@@ -266,8 +266,12 @@ const char *option_need_text(const struct option_need *need, char text[OPTION_NE
 	const char *at = need->values ?: "";
 	size_t used;
 
-	if (!*at) {
-		snprintf(text, OPTION_NEED_TEXT, need->values ? "no %s" : "%s above 0", need->key);
+	if (!*at || !strcmp(at, "*")) {
+		snprintf(text, OPTION_NEED_TEXT,
+			 !need->values ? "%s above 0"
+			 : *at	       ? "a %s"
+				       : "no %s",
+			 need->key);
 		return text;
 	}
 	used = (size_t)snprintf(text, OPTION_NEED_TEXT, "%s=", need->key);

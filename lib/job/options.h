@@ -42,7 +42,8 @@ struct option_own {
 /* What a key needs to have an effect: another key of its section, or TYPE.KEY of any section of TYPE. */
 struct option_need {
 	const char *key;
-	const char *values; /* "a,b": one of them, "": empty, NULL: a number above 0 */
+	const char
+		*values; /* "a,b": one of them, "": empty, "*": any text, NULL: a number above 0 */
 };
 
 #define OPTION_NEEDS 2

@@ -75,7 +75,7 @@ def follow(words, place, calls):
     if name in SHELLS and "-c" in rest[:-1]:
         shell(rest[rest.index("-c") + 1].replace("\0", "x"), place, calls)
     elif name == "python3" and "-c" in rest[:-1]:
-        python(rest[rest.index("-c") + 1], place, calls)
+        python(rest[rest.index("-c") + 1].replace("\0", "x"), place, calls)
     elif name == "find":
         for at, word in enumerate(rest):
             if word in ("-exec", "-execdir"):
@@ -140,7 +140,7 @@ def shell(text, place, calls):
             if any(word.endswith("python3") for word in words):
                 for redirection in node["Redirs"]:
                     if redirection.get("Hdoc"):
-                        python(re.sub(r"(?m)^\t+", "", text_of(redirection["Hdoc"])), place, calls)
+                        python(re.sub(r"(?m)^\t+", "", text_of(redirection["Hdoc"]).replace("\0", "x")), place, calls)
 
 
 def makefile(text, place, calls):

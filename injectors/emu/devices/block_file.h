@@ -11,7 +11,10 @@ struct block_file {
 	bool zeroed; /* it is new: every sector reads as zero */
 };
 
-/* A given file is never created, grown or shrunk. Errors come with a sentence. */
+/*
+ * A given file is never created, grown or shrunk, and opened for writing only if the setup says so; a
+ * block device then with O_EXCL, and -EPERM without consent. Errors come with a sentence.
+ */
 int block_file_open(struct block_file *file, const struct device_setup *setup);
 void block_file_close(struct block_file *file);
 

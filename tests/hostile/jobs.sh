@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A stranger's job file writes nothing that it does not name as writable, and no block device without
+# consent or that is in use.
+. "$(dirname "$0")/../e2e/lib.sh"
+
+truncate -s 16M disk.img
+printf 'precious' | dd of=disk.img conv=notrunc status=none
+sum() { sha256sum <"$1"; }
+untouched=$(sum disk.img)
+cat >job.ini <<JOB
+[tenant t]
+memory = 64M
+[device disk]
+tenant = t
+model = block
+file = $PWD/disk.img
+[workload w]
+device = disk
+read_percent = 50
+count = 997
+[inject i]
+action = evict
+JOB
+sed -i '/^\[inject/,$d' job.ini
+run_job() { "$INJECT" run job.ini --csv=- "$@" >out 2>err; }
+
+run_job
+equal "a job that would write a file, and does not say so, is refused" "$? $(grep -c '^faultline: job.ini:7: .*writable=yes' err)" "3 1"
+equal "and nothing was written" "$(sum disk.img)" "$untouched"
+run_job --set w.read_percent=100
+equal "reading needs no more" "$?" 0
+equal "and writes nothing" "$(sum disk.img)" "$untouched"
+"$INJECT" run job.ini --dry-run --set disk.writable=yes >out
+check "a dry run names what would be written" grep -qxF "  t/disk: WRITES $PWD/disk.img" out
+"$INJECT" run job.ini --dry-run --set w.read_percent=100 >out
+check "and what would be read" grep -qxF "  t/disk: reads $PWD/disk.img" out
+run_job --set disk.writable=yes --set disk.file= --set w.read_percent=100
+equal "of a disk's own file nothing is to be said" "$? $(grep -c 'writable=yes: has no effect' err)" "2 1"
+cp disk.img other.img
+run_job --set disk.writable=yes --set "disk.file=$PWD/other.img"
+equal "a file that is writable is written" "$? $([ "$(sum other.img)" = "$untouched" ] || echo other)" "0 other"
+
+mkfifo pipe
+for file in "$PWD/pipe" "$PWD" /dev/null /dev/zero; do
+	run_job --set "disk.file=$file" --set w.read_percent=100
+	equal "$file is no disk" "$(grep -c 'a disk needs a regular file or a block device' err)" 1
+done
+
+# The name of a shipped job is never that of a file beside it.
+cp job.ini rtt
+"$INJECT" check rtt >out
+check "a shipped job is not shadowed" grep -q '/rtt.ini: .* nothing wrong' out
+
+if loop=$(losetup --find --show disk.img 2>/dev/null); then
+	on_exit() { umount mounted 2>/dev/null; losetup -d "$loop"; }
+	trap 'on_exit; rm -rf "$scratch"' EXIT
+	written=(--set disk.writable=yes --set "disk.file=$loop")
+	"$INJECT" run job.ini --dry-run "${written[@]}" >out
+	check "a dry run names the consent that a block device needs" \
+		grep -qxF "  t/disk: WRITES $loop, a block device: needs --yes-i-mean-it $loop" out
+	run_job "${written[@]}"
+	equal "without it nothing is done" "$? $(grep -c "add --yes-i-mean-it $loop" err)" "4 1"
+	run_job "${written[@]}" --yes-i-mean-it /dev/null
+	equal "nor with another's" "$?" 4
+	equal "nothing at all" "$(sum "$loop")" "$untouched"
+	run_job --set disk.writable=yes
+	equal "nor by way of the file that the device is made of" "$? $(grep -c "$loop is made of it" err)" "1 1"
+	mkfs.ext2 -q "$loop" && mkdir mounted && mount "$loop" mounted && echo precious >mounted/file && sync
+	in_use=$(sum "$loop")
+	run_job "${written[@]}" --yes-i-mean-it "$loop"
+	equal "a mounted one is not written with it either" "$? $(grep -c 'it is mounted' err)" "1 1"
+	equal "nothing at all of it" "$(sum "$loop") $(cat mounted/file)" "$in_use precious"
+	umount mounted
+	run_job "${written[@]}" --yes-i-mean-it "$loop"
+	equal "one that is free is, with it" "$? $([ "$(sum "$loop")" = "$in_use" ] || echo other)" "0 other"
+else
+	skip "no loop device can be made" "losetup: $(losetup --find --show disk.img 2>&1)"
+fi
+finish

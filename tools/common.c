@@ -322,6 +322,7 @@ void common_unknown(const struct output_options *output, const struct session *s
 {
 	char text[UNKNOWN_TEXT];
 
+	common_aside(output, unknown_kinds(session, text));
 	for (size_t i = 0; i < session_probe_count(session); i++)
 		common_aside(output, unknown_sentence(session, i, text));
 }

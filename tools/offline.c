@@ -105,6 +105,7 @@ int offline_write_facts(const struct offline *o)
 	const struct host_info *host = session_host(s);
 	struct faults_counts faults;
 	char floor[FLOOR_TEXT], *unknown;
+	__u64 filtered;
 
 	if (o->output.to.format != OUTPUT_JSON)
 		return 0;
@@ -117,7 +118,8 @@ int offline_write_facts(const struct offline *o)
 	if (!asked_for_everything(s)) {
 		writer_fact(o->writer, "asked_devices", host->devices);
 		writer_fact(o->writer, "asked_kinds", host->kinds);
-		write_count_fact(o, "filtered", loss->filtered);
+		if (asked_left_out(s, &filtered))
+			write_count_fact(o, "filtered", filtered);
 	}
 	if (unknown && *unknown)
 		writer_fact(o->writer, "unknown", unknown);

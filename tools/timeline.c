@@ -9,6 +9,7 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/stage_bar.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/printable.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
@@ -152,7 +153,8 @@ static void print_head(const struct session *session, const struct fault *fault)
 	if (!start || !session_wall_time(session, start, text))
 		snprintf(text, sizeof(text), "%llu ns", start);
 	printf("%s  %s %s  %s, response %s", text, fault_access_name(fault),
-	       fault_effort_name(fault), fault_state_name(fault->state),
+	       fault_effort_name(fault),
+	       unknown_state_name(unknown_numbers(session, fault->device), fault->state),
 	       fault_response_name(fault));
 	if (fault->handler_tid)
 		printf(", CPU %u", fault->handler_cpu);

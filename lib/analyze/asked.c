@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/asked.h"
 
+#include <stdio.h>
+
+#include "lib/analyze/unknown.h"
+#include "lib/capture/kinds.h"
+
 bool asked_for_everything(const struct session *s)
 {
 	const struct host_info *host = session_host(s);
@@ -8,16 +13,32 @@ bool asked_for_everything(const struct session *s)
 	return !host || (!host->devices[0] && !host->kinds[0]);
 }
 
+bool asked_left_out(const struct session *s, __u64 *count)
+{
+	const struct host_info *host = session_host(s);
+	bool some = false;
+
+	*count = session_loss(s)->filtered;
+	for (unsigned int kind = EVENT_FAULT_DETECT; kind <= EVENT_FAULT_ABANDON; kind++)
+		some |= host && host->kinds[0] && kinds_name(host->kinds, kind);
+	return !some || !(unknown_of_all(s) & UNKNOWN_FAULTS);
+}
+
 int asked_write(const struct session *s, struct writer *writer)
 {
 	const struct host_info *host = session_host(s);
-	__u64 filtered = session_loss(s)->filtered;
+	char left_out[32] = "an unknown number of";
+	__u64 filtered;
 
 	if (asked_for_everything(s))
 		return 0;
-	return writer_note(writer, "Asked for: %s%s%s%s%s. Left out: %llu page request%s.",
+	if (asked_left_out(s, &filtered))
+		snprintf(left_out, sizeof(left_out), "%llu", filtered);
+	else
+		filtered = 0;
+	return writer_note(writer, "Asked for: %s%s%s%s%s. Left out: %s page request%s.",
 			   host->devices[0] ? "devices " : "", host->devices,
 			   host->devices[0] && host->kinds[0] ? "; " : "",
-			   host->kinds[0] ? "kinds " : "", host->kinds, filtered,
+			   host->kinds[0] ? "kinds " : "", host->kinds, left_out,
 			   filtered == 1 ? "" : "s");
 }

@@ -6,6 +6,8 @@
 #include "lib/analyze/session.h"
 
 bool asked_for_everything(const struct session *session);
+/* How many page requests were seen and left out; false: not known, some were told in part. */
+bool asked_left_out(const struct session *session, __u64 *count);
 /*
  * "Asked for: devices nic*; kinds fault. Left out: 12 page requests." How many other events were left
  * out is not known. Nothing if everything was asked for.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analyze/stage.h"
+#include "lib/analyze/unknown.h"
 
 /* In text: when, who, what and how long; CSV and JSON have every stage. */
 static const struct column columns[] = {
@@ -84,6 +85,7 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 	__u64 start = fault_first_ns(fault), total = fault_total_ns(fault);
 	__u64 queued = fault->queued_ns > start && start ? fault->queued_ns - start : 0;
 	char name[NAME_TEXT], merged[NAME_TEXT], span[SPAN_TEXT];
+	unsigned int unknown = unknown_numbers(session, fault->device);
 	struct stage_times times;
 
 	stage_times(fault, &times);
@@ -101,7 +103,7 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 				  {.count = fault->length},
 				  {.text = fault_access_name(fault)},
 				  {.text = fault_effort_name(fault)},
-				  {.text = fault_state_name(fault->state)},
+				  {.text = unknown_state_name(unknown, fault->state)},
 				  {.text = fault_reached_name(fault)},
 				  {.text = fault_response_name(fault)},
 				  cell_if(total, total),
@@ -118,7 +120,7 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 				  cell_if(handled, fault->handler_cpu),
 				  cell_if(handled, fault->handler_tid),
 				  cell_if(fault->pid, fault->pid),
-				  {.count = fault->overflows},
+				  cell_if(!(unknown & UNKNOWN_OVERFLOWED), fault->overflows),
 				  {.count = fault->repeats},
 				  {.text = fault->comm[0] ? fault->comm : "-"},
 				  {.text = stage_span(fault->seen, span)},

@@ -170,9 +170,9 @@ static void name_cut(const struct session *session, const struct faults_counts *
 		    counts->cut_core, probe_row(PROBE_IOPF_REPORT)->name);
 }
 
-static void name_states(const struct session *session, const struct faults_counts *counts,
-			struct line *line)
+static void name_outcome(const struct faults_counts *counts, struct line *line)
 {
+	add(line, ", %llu complete", counts->complete);
 	if (counts->open)
 		add(line, ", %llu still open", counts->open);
 	if (counts->unfinished)
@@ -185,17 +185,29 @@ static void name_states(const struct session *session, const struct faults_count
 		    counts->went_on_late);
 	if (counts->inconsistent)
 		add(line, ", %llu inconsistent", counts->inconsistent);
+}
+
+static void name_states(const struct session *session, const struct faults_counts *counts,
+			struct line *line)
+{
+	unsigned int unknown = unknown_of_all(session);
+
+	if (unknown & UNKNOWN_STATES)
+		add(line, ", how many of them complete is not known");
+	else
+		name_outcome(counts, line);
 	if (unknown_probe(session, PROBE_FAULT_OVERFLOW) && counts->discarded)
 		add(line, ", %llu dropped by a full page request queue or discarded after it",
 		    counts->overflowed + counts->discarded);
 	else if (counts->overflowed)
-		add(line, ", %llu dropped by a full page request queue", counts->overflowed);
+		add(line, ", %s%llu dropped by a full page request queue",
+		    unknown & UNKNOWN_OVERFLOWED ? "at most " : "", counts->overflowed);
 	if (counts->discarded && !unknown_probe(session, PROBE_FAULT_OVERFLOW))
 		add(line, ", %s%llu discarded after it",
-		    unknown_probe(session, PROBE_FAULT_VOID) ? "at least " : "", counts->discarded);
+		    unknown & UNKNOWN_DISCARDED ? "at least " : "", counts->discarded);
 	if (counts->automatic)
 		add(line, " (%llu groups answered by the IOMMU)", counts->automatic);
-	if (counts->abandoned)
+	if (counts->abandoned && !(unknown & UNKNOWN_ABANDONED))
 		add(line, ", %llu abandoned by their device", counts->abandoned);
 	name_cut(session, counts, line);
 }
@@ -231,10 +243,8 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	struct line line = {0};
 	double share;
 
-	add(&line, "%zu device%s faulted: %s%llu I/O page faults, %llu complete", devices,
-	    devices == 1 ? "" : "s",
-	    unknown_probe(a->session, PROBE_IOPF_REPORT) ? "at least " : "", counts->began,
-	    counts->complete);
+	add(&line, "%zu device%s faulted: %s%llu I/O page faults", devices, devices == 1 ? "" : "s",
+	    unknown_of_all(a->session) & UNKNOWN_FAULTS ? "at least " : "", counts->began);
 	name_states(a->session, counts, &line);
 	add(&line, ". Most: %s, %llu.", session_device_name(a->session, worst, name),
 	    recent_counts(a->recent, worst).began);
@@ -373,6 +383,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 	char name[NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
 	bool text = writer_is_text(writer);
 	unsigned int unknown = unknown_numbers(a->session, device);
+	bool told = !(unknown & UNKNOWN_FAULTS), judged = !(unknown & UNKNOWN_STATES);
 	__u64 merged;
 	double share = 0;
 
@@ -384,9 +395,9 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 		writer,
 		(union cell[]){
 			{.text = session_device_name(a->session, device, name)},
-			cell_if(!(unknown & UNKNOWN_BEGAN), counts.began),
-			cell_if(!(unknown & UNKNOWN_BEGAN), rate.peak),
-			cell_if(!(unknown & UNKNOWN_BEGAN), rate.bursts),
+			cell_if(told, counts.began),
+			cell_if(told, rate.peak),
+			cell_if(told, rate.bursts),
 			{.count = group ? (__u64)histogram_mean(&group->total) : CELL_NONE},
 			{.count = group ? histogram_percentile(&group->total, 50) : CELL_NONE},
 			{.count = group ? histogram_percentile(&group->total, 90) : CELL_NONE},
@@ -397,14 +408,14 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 			{.real = 100 * share},
 			{.text = group ? stage_span(group->seen, span) : "-"},
 			cell_if(!(unknown & UNKNOWN_BLOCKED), worst_ns),
-			{.count = counts.complete},
-			{.count = counts.unfinished},
-			{.count = counts.inconsistent},
+			cell_if(judged, counts.complete),
+			cell_if(judged, counts.unfinished),
+			cell_if(judged, counts.inconsistent),
 			cell_if(!(unknown & UNKNOWN_OVERFLOWED), counts.overflowed),
 			cell_if(!(unknown & UNKNOWN_DISCARDED), counts.discarded),
 			cell_if(!(unknown & UNKNOWN_ABANDONED), counts.abandoned),
-			{.count = rate.first_ns ? rate.first_ns : CELL_NONE},
-			{.count = rate.last_ns ? rate.last_ns : CELL_NONE},
+			cell_if(told && rate.first_ns, rate.first_ns),
+			cell_if(told && rate.last_ns, rate.last_ns),
 			{.count = merged},
 		});
 }
@@ -467,7 +478,8 @@ int findings_write_odd(const struct findings *f, struct writer *writer)
 	struct column *columns;
 	int error;
 
-	if (!f->odd_count)
+	/* Which they are is not known then. */
+	if (!f->odd_count || unknown_of_all(f->analysis->session) & UNKNOWN_STATES)
 		return 0;
 	columns = malloc(table.column_count * sizeof(*columns));
 	if (!columns)

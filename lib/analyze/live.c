@@ -134,10 +134,14 @@ static void fill(const struct analysis *a, const struct device_info *info, __u64
 					  now_ns > interval_ns ? now_ns - interval_ns : 0, now_ns,
 					  &row->blocked_queue);
 	row->unknown = unknown_numbers(a->session, info->handle);
+	if (row->unknown & UNKNOWN_FAULTS)
+		row->rate = NAN;
 	if (row->unknown & UNKNOWN_BLOCKED)
 		row->blocked_percent = NAN;
 	fill_footprint(a, row);
 	fill_ios(a, row);
+	if (row->unknown & UNKNOWN_IO)
+		row->io_rate = NAN;
 	fill_slo(a, row);
 }
 

@@ -528,7 +528,8 @@ int queues_write(const struct queues *queues, const struct session *session, str
 	HASH_SORT(sorted->queues, by_key);
 	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
 		struct queue_blocked b = total(queues, q);
-		bool unknown = unknown_numbers(session, b.device) & UNKNOWN_BLOCKED;
+		unsigned int numbers = unknown_numbers(session, b.device);
+		bool unknown = numbers & UNKNOWN_BLOCKED;
 
 		if (!b.faults)
 			continue;
@@ -537,7 +538,7 @@ int queues_write(const struct queues *queues, const struct session *session, str
 			(union cell[]){
 				{.text = session_device_name(session, b.device, text)},
 				cell_if(b.queue != QUEUE_NONE, b.queue),
-				{.count = b.faults},
+				cell_if(!(numbers & UNKNOWN_FAULTS), b.faults),
 				cell_if(!unknown, b.blocked_ns),
 				{.real = unknown ? NAN
 					 : span	 ? 100.0 * (double)b.blocked_ns / (double)span

@@ -48,6 +48,7 @@ struct session {
 	__u64 windows, windows_incomplete;
 	__u64 dropped;
 	bool has_host;
+	struct session_unknown unknown;
 };
 
 static void note_time(struct session *s, __u64 time_ns)
@@ -64,6 +65,7 @@ static int on_host(void *self, const struct host_info *host)
 
 	s->host = *host;
 	s->has_host = true;
+	s->unknown = (struct session_unknown){0};
 	if (host->start_ns)
 		note_time(s, host->start_ns);
 	return 0;
@@ -85,6 +87,9 @@ static int on_probe(void *self, const struct probe_info *probe)
 	for (size_t i = 0; i < s->probe_count; i++) {
 		if (!strcmp(s->probes[i].info.name, probe->name) &&
 		    !strcmp(s->probes[i].info.attach, probe->attach)) {
+			if (s->probes[i].info.state != probe->state ||
+			    strcmp(s->probes[i].info.reason, probe->reason) != 0)
+				s->unknown = (struct session_unknown){0};
 			s->probes[i].info = *probe;
 			return 0;
 		}
@@ -98,6 +103,7 @@ static int on_probe(void *self, const struct probe_info *probe)
 		return failed(-ENOMEM, "no memory for the probe table");
 	s->probes = probes;
 	s->probes[s->probe_count++] = (struct session_probe){.info = *probe};
+	s->unknown = (struct session_unknown){0};
 	return 0;
 }
 
@@ -291,6 +297,11 @@ void session_destroy(struct session *s)
 	memory_free(s);
 }
 
+struct session_unknown *session_unknown(const struct session *s)
+{
+	return &((struct session *)s)->unknown;
+}
+
 const struct host_info *session_host(const struct session *s)
 {
 	return s->has_host ? &s->host : NULL;
@@ -379,8 +390,10 @@ bool session_probe_is_silent(const struct session *s, size_t index)
 
 void session_set_silent(struct session *s, size_t index, bool silent)
 {
-	if (index < s->probe_count)
-		s->probes[index].silent = silent;
+	if (index >= s->probe_count || s->probes[index].silent == silent)
+		return;
+	s->probes[index].silent = silent;
+	s->unknown = (struct session_unknown){0};
 }
 
 __u64 session_events(const struct session *s)

@@ -7,6 +7,7 @@
 #define FAULTLINE_SESSION_H
 
 #include "lib/analyze/analyzer.h"
+#include "lib/analyze/fault_probes.h"
 #include "lib/analyze/period.h"
 #include "lib/base/wall_clock.h"
 
@@ -60,6 +61,12 @@ __u64 session_last_ns(const struct session *session);
 const char *session_when(const struct session *session, __u64 ns, char text[SESSION_WHEN_TEXT]);
 /* The same in ISO 8601 with nanoseconds; false if no wall-clock is known. */
 bool session_wall_time(const struct session *session, __u64 ns, char text[SESSION_WHEN_TEXT]);
+/* Remembered by unknown.h until a probe's state changes. */
+struct session_unknown {
+	bool judged[FAULT_PATHS];
+	unsigned int numbers[FAULT_PATHS];
+};
+struct session_unknown *session_unknown(const struct session *session);
 /* Closed windows received, and how many of them had run out of counters. */
 __u64 session_windows(const struct session *session);
 __u64 session_windows_incomplete(const struct session *session);

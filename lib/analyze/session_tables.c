@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of a session: devices, probes, loss, events by kind. */
+#include "lib/analyze/asked.h"
 #include "lib/analyze/session.h"
 
 #include <math.h>
@@ -236,6 +237,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 	};
 	static const struct table table = {"loss", "Loss", columns, COUNT(columns)};
 	const struct loss_info *l = session_loss(s);
+	__u64 filtered;
 	const struct kept_info *kept = session_kept(s);
 	const struct {
 		const char *what;
@@ -254,7 +256,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"access_missed", l->access_missed},
 		{"machines_missed", l->machines_missed},
 		{"machines_unknown", l->machines_unknown},
-		{"filtered", l->filtered},
+		{"filtered", asked_left_out(s, &filtered) ? filtered : CELL_NONE},
 		{"turned_away", l->turned_away},
 		{"unwritten_events", l->unwritten_events},
 		{"unwritten_windows", l->unwritten_windows},

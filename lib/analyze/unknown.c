@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "lib/analyze/fault_probes.h"
+#include "lib/analyze/stage.h"
 #include "lib/analyze/watched.h"
+#include "lib/capture/kinds.h"
+
+#define FATES (UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED | UNKNOWN_ABANDONED | UNKNOWN_STATES)
 
 static size_t find(const struct session *s, enum probe_id id)
 {
@@ -40,7 +44,7 @@ static bool others_tell(const struct session *s, const struct probe_row *row)
 	return is_on(s, row->id == PROBE_IOPF_REPORT ? PROBE_IOPF_HANDLER : PROBE_IOPF_REPORT);
 }
 
-/* NULL: nothing is. What kinds of events were not asked for is said elsewhere. */
+/* NULL: nothing is, or only as its kind of event was not asked for. */
 static const char *missing(const struct session *s, size_t index)
 {
 	const struct probe_info *probe = session_probe(s, index);
@@ -58,9 +62,24 @@ static const char *missing(const struct session *s, size_t index)
 	return others_tell(s, row) ? row->without : NULL;
 }
 
+static bool is_asked(const struct session *s, unsigned int kind)
+{
+	const struct host_info *host = session_host(s);
+
+	return !host || kinds_name(host->kinds, kind);
+}
+
+/* A probe of a fault's stages stays on where its kind was not asked for: its events were left out. */
+static bool is_left_out(const struct session *s, const struct probe_row *row)
+{
+	return row && row->without && !is_asked(s, row->kind) && others_tell(s, row);
+}
+
 bool unknown_probe(const struct session *s, enum probe_id id)
 {
-	return missing(s, find(s, id));
+	size_t index = find(s, id);
+
+	return missing(s, index) || (session_probe(s, index) && is_left_out(s, probe_row(id)));
 }
 
 bool unknown_kind(const struct session *s, __u16 kind)
@@ -74,30 +93,112 @@ bool unknown_kind(const struct session *s, __u16 kind)
 	return false;
 }
 
-unsigned int unknown_numbers(const struct session *s, __u32 device)
+/* Pages are told by their detect, else by what became of their requests. */
+static unsigned int of_emulated(const struct session *s)
 {
 	static const struct {
-		enum fault_path path;
 		enum probe_id probe;
 		unsigned int numbers;
 	} rests[] = {
-		{FAULT_PATH_EMULATED, PROBE_FAULT_DETECT, UNKNOWN_BLOCKED},
-		{FAULT_PATH_EMULATED, PROBE_FAULT_RESUME, UNKNOWN_BLOCKED},
-		{FAULT_PATH_EMULATED, PROBE_FAULT_OVERFLOW, UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED},
-		{FAULT_PATH_EMULATED, PROBE_FAULT_VOID, UNKNOWN_DISCARDED},
-		{FAULT_PATH_EMULATED, PROBE_FAULT_ABANDON, UNKNOWN_ABANDONED},
-		{FAULT_PATH_CORE, PROBE_IOPF_REPORT, UNKNOWN_BLOCKED | UNKNOWN_BEGAN},
-		{FAULT_PATH_CORE, PROBE_IOPF_RESPONSE, UNKNOWN_BLOCKED},
+		{PROBE_FAULT_DETECT, UNKNOWN_BLOCKED | UNKNOWN_ABANDONED | UNKNOWN_STATES},
+		{PROBE_FAULT_REQUEST, UNKNOWN_OVERFLOWED | UNKNOWN_STATES},
+		{PROBE_FAULT_RESUME,
+		 UNKNOWN_BLOCKED | UNKNOWN_DISCARDED | UNKNOWN_ABANDONED | UNKNOWN_STATES},
+		{PROBE_FAULT_OVERFLOW, FATES},
+		{PROBE_FAULT_VOID, UNKNOWN_DISCARDED | UNKNOWN_ABANDONED | UNKNOWN_STATES},
+		{PROBE_FAULT_ABANDON, UNKNOWN_BLOCKED | UNKNOWN_ABANDONED | UNKNOWN_STATES},
 	};
-	const struct device_info *info = session_device(s, device);
+	bool request = unknown_probe(s, PROBE_FAULT_REQUEST),
+	     overflow = unknown_probe(s, PROBE_FAULT_OVERFLOW);
 	unsigned int numbers = 0;
 
-	if (!info)
-		return 0;
 	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++)
-		if (rests[i].path == fault_path_of(info->kind) && unknown_probe(s, rests[i].probe))
+		if (unknown_probe(s, rests[i].probe))
 			numbers |= rests[i].numbers;
+	if (!is_asked(s, EVENT_IO_COMPLETE))
+		numbers |= UNKNOWN_IO;
+	/* Capture's own: whom it gave up is unfinished whatever comes of it. */
+	if (!is_asked(s, EVENT_FAULT_UNFINISHED))
+		numbers |= UNKNOWN_STATES;
+	if (unknown_probe(s, PROBE_FAULT_DETECT) && (request || overflow))
+		numbers |= UNKNOWN_FAULTS | FATES;
 	return numbers;
+}
+
+/* Told by their report; of RDMA by their event or their handler. */
+static unsigned int of_kernel(const struct session *s, enum fault_path path)
+{
+	unsigned int numbers = is_asked(s, EVENT_BLOCK_COMPLETE) ? 0 : UNKNOWN_IO;
+	bool rdma = path == FAULT_PATH_RDMA, handler = is_asked(s, EVENT_FAULT_HANDLER);
+
+	if (rdma ? !is_asked(s, EVENT_FAULT_ISR) || !handler : unknown_probe(s, PROBE_IOPF_REPORT))
+		numbers |= UNKNOWN_FAULTS | UNKNOWN_BLOCKED | (handler ? 0 : FATES);
+	if (rdma ? !is_asked(s, EVENT_FAULT_RESPONSE) : unknown_probe(s, PROBE_IOPF_RESPONSE))
+		numbers |= UNKNOWN_BLOCKED | UNKNOWN_DISCARDED | UNKNOWN_STATES;
+	return numbers;
+}
+
+unsigned int unknown_numbers(const struct session *s, __u32 device)
+{
+	const struct device_info *info = session_device(s, device);
+	enum fault_path path = info ? fault_path_of(info->kind) : FAULT_PATH_EMULATED;
+	struct session_unknown *known = session_unknown(s);
+
+	if (!known->judged[path]) {
+		known->judged[path] = true;
+		known->numbers[path] =
+			path == FAULT_PATH_EMULATED ? of_emulated(s) : of_kernel(s, path);
+	}
+	return known->numbers[path];
+}
+
+unsigned int unknown_of_all(const struct session *s)
+{
+	unsigned int numbers = 0;
+
+	for (__u32 h = 0; h < session_device_end(s); h++)
+		if (session_device(s, h))
+			numbers |= unknown_numbers(s, h);
+	return numbers;
+}
+
+const char *unknown_state_name(unsigned int numbers, unsigned int state)
+{
+	static const unsigned int rests[] = {
+		[FAULT_OVERFLOWED] = UNKNOWN_OVERFLOWED,
+		[FAULT_DISCARDED] = UNKNOWN_DISCARDED,
+		[FAULT_ABANDONED] = UNKNOWN_ABANDONED,
+	};
+	unsigned int rest = state < sizeof(rests) / sizeof(rests[0]) ? rests[state] : 0;
+
+	return numbers & (rest ? rest : UNKNOWN_STATES) ? "unknown" : fault_state_name(state);
+}
+
+const char *unknown_kinds(const struct session *s, char text[UNKNOWN_TEXT])
+{
+	static const struct {
+		unsigned int number;
+		const char *what;
+	} words[] = {
+		{UNKNOWN_FAULTS, "faults"},	    {UNKNOWN_STATES, "what became of them"},
+		{UNKNOWN_OVERFLOWED, "overflowed"}, {UNKNOWN_DISCARDED, "discarded"},
+		{UNKNOWN_ABANDONED, "abandoned"},   {UNKNOWN_BLOCKED, "blocked"},
+		{UNKNOWN_IO, "I/Os and footprint"},
+	};
+	const struct host_info *host = session_host(s);
+	unsigned int numbers = host && host->kinds[0] ? unknown_of_all(s) : 0;
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (numbers & words[i].number)
+			used += (size_t)snprintf(
+				text + used, UNKNOWN_TEXT - used, "%s%s",
+				used ? ", " : "Unknown from the kinds of events asked for: ",
+				words[i].what);
+	if (used)
+		snprintf(text + used, UNKNOWN_TEXT - used, ".");
+	return text;
 }
 
 char *unknown_text(const struct session *s)
@@ -105,6 +206,7 @@ char *unknown_text(const struct session *s)
 	char *text;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
+	char kinds[UNKNOWN_TEXT];
 	size_t count = 0;
 
 	if (!file)
@@ -116,6 +218,8 @@ char *unknown_text(const struct session *s)
 		if (what)
 			fprintf(file, "%s%s: %s", count++ ? "; " : "", probe->name, what);
 	}
+	if (*unknown_kinds(s, kinds))
+		fprintf(file, "%skinds: %s", count ? "; " : "", kinds);
 	return fclose(file) ? NULL : text;
 }
 
@@ -134,7 +238,7 @@ const char *unknown_sentence(const struct session *s, size_t index, char text[UN
 int unknown_write_of_faults(const struct session *s, struct writer *writer)
 {
 	char text[UNKNOWN_TEXT];
-	int error = 0;
+	int error = *unknown_kinds(s, text) ? writer_note(writer, "%s", text) : 0;
 
 	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
 		const struct probe_row *row = probe_row_named(session_probe(s, i)->name);
@@ -149,7 +253,7 @@ int unknown_write_of_faults(const struct session *s, struct writer *writer)
 int unknown_write(const struct session *s, struct writer *writer)
 {
 	char text[UNKNOWN_TEXT];
-	int error = 0;
+	int error = *unknown_kinds(s, text) ? writer_note(writer, "%s", text) : 0;
 
 	for (size_t i = 0; !error && i < session_probe_count(s); i++)
 		if (*unknown_sentence(s, i, text))

@@ -121,16 +121,17 @@ static enum worst_severity vfio(const struct analysis *a, char text[WORST_TEXT])
 
 static enum worst_severity overflows(const struct analysis *a, char text[WORST_TEXT])
 {
+	unsigned int unknown = unknown_of_all(a->session);
 	struct faults_counts counts;
 
 	faults_counts(a->faults, &counts);
-	if (!counts.overflowed)
+	if (!counts.overflowed || unknown & UNKNOWN_OVERFLOWED)
 		return WORST_NONE;
 	snprintf(
 		text, WORST_TEXT,
 		"%llu of %llu faults dropped by a full page request queue, %s%llu discarded after it",
-		counts.overflowed, counts.began,
-		unknown_probe(a->session, PROBE_FAULT_VOID) ? "at least " : "", counts.discarded);
+		counts.overflowed, counts.began, unknown & UNKNOWN_DISCARDED ? "at least " : "",
+		counts.discarded);
 	return WORST_BAD;
 }
 
@@ -139,7 +140,7 @@ static enum worst_severity abandoned(const struct analysis *a, char text[WORST_T
 	struct faults_counts counts;
 
 	faults_counts(a->faults, &counts);
-	if (!counts.abandoned)
+	if (!counts.abandoned || unknown_of_all(a->session) & UNKNOWN_ABANDONED)
 		return WORST_NONE;
 	snprintf(text, WORST_TEXT, "%llu of %llu faults given up by their devices, unanswered",
 		 counts.abandoned, counts.began);

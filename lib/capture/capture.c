@@ -142,6 +142,17 @@ static int tell_anchor(struct capture *c, struct stream sink, __u64 now)
 	return sink.ops->clock ? sink.ops->clock(sink.self, &anchor) : 0;
 }
 
+/* Of its path's page requests, those are told that begin with what was asked for. */
+static bool tells_requests(const struct capture *c, int i)
+{
+	bool emulated = path_of(probe_row(i)) == PATH_EMULATED;
+	__u16 first = emulated ? EVENT_FAULT_DETECT : EVENT_FAULT_ISR;
+
+	return capture_kind_asked(&c->config, probe_row(i)->kind) ||
+	       !(capture_kind_asked(&c->config, first) ||
+		 capture_kind_asked(&c->config, first + 1));
+}
+
 /* Page requests that were seen and not asked for: those of the stage that has most of them. */
 static __u64 count_filtered(const struct capture *c)
 {
@@ -155,7 +166,7 @@ static __u64 count_filtered(const struct capture *c)
 		for (int i = 0; i < PROBE_COUNT; i++) {
 			const struct probe_info *info = probe_set_info(c->probes, i);
 
-			if (probe_row(i)->kind == kind)
+			if (probe_row(i)->kind == kind && tells_requests(c, i))
 				filtered += info->hits - info->emitted - info->lost;
 		}
 		most = filtered > most ? filtered : most;

@@ -251,8 +251,8 @@ report = json.load(open("filter.json"))
 summary, queues = report["tables"]["summary"], report["tables"]["queues"]
 top = [row for row in csv.DictReader(open("filter.top")) if row["device"] in {row["device"] for row in summary}]
 print(len(top) > 0, {row["blocked_ns"] for row in summary + queues}, {(row["overflowed"], row["discarded"]) for row in summary},
-      {(row["blocked_percent"], row["overflowed"], row["discarded"], row["abandoned"]) for row in top},
-      [what.split(":")[0] for what in report["unknown"].split("; ")])')" "True {None} {(None, None)} {('', '', '', '0')} ['fault_detect', 'fault_overflow']"
+      {(row["faults"], row["blocked_percent"], row["overflowed"], row["discarded"], row["abandoned"]) for row in top},
+      [what.split(":")[0] for what in report["unknown"].split("; ")])')" "True {None} {(None, None)} {('', '', '', '', '')} ['fault_detect', 'fault_overflow']"
 "$FAULTLINE" report filter.flt 2>/dev/null | paste -sd ' ' | grep -oE 'Probe [a-z_]+ is off: [^.]*\.' >filter.says
 for how in "report filter.flt --csv=filter.tables" "timeline filter.flt --csv" "top -b --csv -i filter.flt"; do
 	# shellcheck disable=SC2086
@@ -326,6 +326,33 @@ printf '[slo calm]\ndevice = t/*\nfault_rate = 1/s\nburst = 3\n' >calm.ini
 printf '[tenant t]\nmemory = 2M\n[device d]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\ncount = 53\n[inject e]\naction = evict\nwhat = next\nkind = minor\nrate = 53/s\nduration = 1s\n' >faulting.ini
 "$FAULTLINE" record -q --as-root --emulator "$INJECT" -o unasked.flt --kind io -- "$INJECT" run faulting.ini >/dev/null 2>err
 equal "a recording that was not asked for faults" $? 0
+# Some kinds of fault events: what they do not tell is unknown, and what they tell is not left out besides.
+"$FAULTLINE" record -q --as-root --emulator "$INJECT" -o some.flt --kind fault_detect,fault_resume -- "$INJECT" run filter.ini >/dev/null 2>err
+for kind in some unasked; do
+	"$FAULTLINE" report $kind.flt --json 2>/dev/null >$kind.json
+	"$FAULTLINE" top -b --csv --since-start -i $kind.flt 2>$kind.err >$kind.top
+	check "kinds of $kind: said beside top's CSV" grep -q 'Unknown from the kinds of events asked for: ' $kind.err
+done
+"$FAULTLINE" timeline some.flt --csv --all >some.faults 2>/dev/null
+equal "... the numbers that rest on the others are empty in report, timeline and top" "$(python3 - <<'PY'
+import csv, json
+some, unasked = json.load(open("some.json")), json.load(open("unasked.json"))
+names = ("complete", "unfinished", "inconsistent", "overflowed", "discarded", "abandoned")
+summary, queues = some["tables"]["summary"], some["tables"]["queues"]
+faults = list(csv.DictReader(open("some.faults")))
+print(summary[0]["faults"] == len(faults) > 9, {row[name] for row in summary for name in names}, {row["blocked_ns"] for row in summary + queues},
+      {row["state"] for row in faults}, int(some["filtered"]), int(unasked["filtered"]) > 0)
+top = list(csv.DictReader(open("some.top")))
+print({(row["footprint_bytes"], row["io_rate_per_s"]) for row in top})
+for name in "some", "unasked":
+    rows = [row for row in csv.DictReader(open(name + ".top")) if row["device"] in ("t/d", "vm/disk")]
+    print({row["faults"] == "" for row in rows}, {row["rate_per_s"] == "" for row in rows},
+          {row[name] for row in rows for name in ("open", "blocked_percent") + names[1:]})
+PY
+)" "True {None} {None} {'unknown'} 0 True
+{('', '')}
+{False} {False} {''}
+{True} {True} {''}"
 for judge in "slo unasked.flt" "top -b -i unasked.flt"; do
 	# shellcheck disable=SC2086
 	"$FAULTLINE" $judge -c calm.ini >out 2>&1

@@ -220,13 +220,13 @@ static void totals_know_what_they_lack(void **state)
 	/* No probe that sees faults: their number is not 0. */
 	tell_probe(f, "fault_detect", PROBE_OFF);
 	look(f, START + 2 * SECOND);
-	assert_int_equal(f->model.unknown, UNKNOWN_FAULTS);
+	assert_int_equal(f->model.unknown, UNKNOWN_FAULTS | UNKNOWN_STATES);
 	assert_true(isnan(f->model.rate));
 	tell_probe(f, "fault_detect", PROBE_ON);
 	tell_probe(f, "fault_abandon", PROBE_OFF);
 	assert_int_equal(f->to.ops->device(f->to.self, &emulated), 0);
 	look(f, START + 3 * SECOND);
-	assert_int_equal(f->model.unknown, UNKNOWN_ABANDONED);
+	assert_int_equal(f->model.unknown, UNKNOWN_ABANDONED | UNKNOWN_BLOCKED | UNKNOWN_STATES);
 	assert_true(f->model.rate == 0);
 }
 

@@ -106,7 +106,8 @@ static int write_device(struct batch *batch, const struct top_model *model,
 	const struct live_latency *latency = top_latency(model, device);
 	const struct live_device *live = &device->live;
 	char floor[FLOOR_TEXT], slowest[STAGE_MARKED_TEXT];
-	bool any = latency->count > 0, known = !(live->unknown & UNKNOWN_FAULTS);
+	bool any = latency->count > 0, known = !(live->unknown & UNKNOWN_FAULTS),
+	     judged = !(live->unknown & UNKNOWN_STATES);
 	const union cell cells[COLUMNS] = {
 		{.count = model->now_ns},
 		{.text = device->info.name},
@@ -119,14 +120,14 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.text = slowest_text(batch, latency, slowest)},
 		{.real = live->blocked_percent},
 		{.text = slo_text(live->slo)},
-		cell_if(known, live->open),
-		cell_if(known, live->unfinished),
-		cell_if(known, live->inconsistent),
+		cell_if(judged, live->open),
+		cell_if(judged, live->unfinished),
+		cell_if(judged, live->inconsistent),
 		cell_if(!(live->unknown & UNKNOWN_OVERFLOWED), live->overflowed),
 		cell_if(!(live->unknown & UNKNOWN_DISCARDED), live->discarded),
 		cell_if(!(live->unknown & UNKNOWN_ABANDONED), live->abandoned),
 		cell_if(known, live->bursts),
-		{.count = live->footprint_bytes},
+		cell_if(!(live->unknown & UNKNOWN_IO), live->footprint_bytes),
 		{.real = live->io_rate},
 		{.count = top_lost(&model->summary.loss)},
 		{.text = floor_text(model->summary.floor, floor)},
@@ -146,7 +147,7 @@ static int write_all(struct batch *batch, const struct top_model *model)
 	struct top_device all = {.live = {.rate = model->rate,
 					  .faults = model->faults,
 					  .open = model->open,
-					  .unknown = model->unknown & UNKNOWN_FAULTS,
+					  .unknown = model->unknown,
 					  .blocked_percent = NAN},
 				 .info = {.name = "all"}};
 
@@ -181,7 +182,8 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 	if (batch->view)
 		snprintf(totals, sizeof(totals), "%s", model->table.totals);
 	else if (model->unknown & UNKNOWN_FAULTS)
-		snprintf(totals, sizeof(totals), "faults were not watched");
+		snprintf(totals, sizeof(totals), "faults were not %swatched",
+			 model->faults ? "all " : "");
 	else
 		snprintf(totals, sizeof(totals), "%s faults/s, %llu", short_real(rate, model->rate),
 			 (unsigned long long)model->faults);

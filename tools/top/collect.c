@@ -201,7 +201,7 @@ static void take_device(struct top_model *model, const struct live_device *row,
 	device->live = *row;
 	device->info = *row->info;
 	device->live.info = NULL;
-	device->live.rate = curve->rate;
+	device->live.rate = row->unknown & UNKNOWN_FAULTS ? NAN : curve->rate;
 	describe_owner(device->owner, sizeof(device->owner), &device->info);
 	device->history_count = curve->count;
 	memcpy(device->history, curve->values, sizeof(device->history));
@@ -216,10 +216,10 @@ static void note_unknown(const struct collector *collector, struct top_model *mo
 	model->unknown = 0;
 	for (size_t i = 0; i < collector->devices; i++)
 		model->unknown |= collector->rows[i].unknown;
-	if (faults_watched(collector->analysis->faults) != FAULTS_NOT_WATCHED)
-		return;
-	model->unknown |= UNKNOWN_FAULTS;
-	model->rate = NAN;
+	if (faults_watched(collector->analysis->faults) == FAULTS_NOT_WATCHED)
+		model->unknown |= UNKNOWN_FAULTS | UNKNOWN_STATES;
+	if (model->unknown & UNKNOWN_FAULTS)
+		model->rate = NAN;
 }
 
 static void measure_self(struct collector *collector)

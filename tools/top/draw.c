@@ -257,12 +257,12 @@ static void add_faults(struct line *line, const struct top_model *model)
 
 	line_add(line, 0, STYLE_STRONG, "faults %s/s", short_real(rate, model->rate));
 	if (unknown & UNKNOWN_FAULTS) {
-		line_add(line, 1, STYLE_WARN, "not watched");
+		line_add(line, 1, STYLE_WARN, "not %swatched", model->faults ? "all " : "");
 	} else {
 		line_add(line, 1, STYLE_PLAIN, "total %s%s", short_count(total, model->faults),
 			 all->floor ? " (floor)" : "");
 		line_add(line, 3, model->open ? STYLE_STRONG : STYLE_PLAIN, "open %s",
-			 short_count(open, model->open));
+			 unknown & UNKNOWN_STATES ? "-" : short_count(open, model->open));
 	}
 	/* Page requests that were never served; most of the time there are none. */
 	line_add_bad(line, 2, "overflowed", all->overflowed, unknown & UNKNOWN_OVERFLOWED);

@@ -48,10 +48,13 @@ static void add_fate(struct line *line, const struct live_device *live,
 {
 	char text[SHORT_TEXT], peak[SHORT_TEXT], last[SHORT_TEXT];
 
-	line_add(line, 0, STYLE_PLAIN, "complete %s", short_count(text, live->complete));
-	if (live->unfinished)
+	bool judged = !(live->unknown & UNKNOWN_STATES);
+
+	line_add(line, 0, STYLE_PLAIN, "complete %s",
+		 judged ? short_count(text, live->complete) : "-");
+	if (live->unfinished && judged)
 		line_add(line, 1, STYLE_WARN, "unfinished %s", short_count(text, live->unfinished));
-	line_add_bad(line, 1, "inconsistent", live->inconsistent, false);
+	line_add_bad(line, 1, "inconsistent", live->inconsistent, !judged);
 	line_add_bad(line, 1, "overflowed", live->overflowed, live->unknown & UNKNOWN_OVERFLOWED);
 	line_add_bad(line, 1, "discarded", live->discarded, live->unknown & UNKNOWN_DISCARDED);
 	line_add_bad(line, 1, "abandoned", live->abandoned, live->unknown & UNKNOWN_ABANDONED);
@@ -171,7 +174,7 @@ static enum style style_of_fault(const struct fault *fault)
 	return fault->state == FAULT_COMPLETE ? STYLE_PLAIN : STYLE_WARN;
 }
 
-static void fault_line(char *text, size_t size, const struct fault *fault,
+static void fault_line(char *text, size_t size, const struct fault *fault, unsigned int unknown,
 		       const struct wall_clock *clock)
 {
 	char time[CLOCK_TEXT], number[SHORT_TEXT] = "-", queue[SHORT_TEXT] = "-";
@@ -202,13 +205,15 @@ static void fault_line(char *text, size_t size, const struct fault *fault,
 	}
 	if (used < size)
 		snprintf(text + used, size - used, "  %s, response %s",
-			 fault_state_name(fault->state), fault_response_name(fault));
+			 unknown_state_name(unknown, fault->state), fault_response_name(fault));
 }
 
 static void draw_faults(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct rectangle *area = &picture->layout->faults;
 	const struct top_detail *detail = picture->detail;
+	const struct top_device *device = top_find(picture->model, detail->device);
+	unsigned int unknown = device ? device->live.unknown : 0;
 	size_t first = (size_t)picture->view->fault_first;
 	char text[192];
 
@@ -225,7 +230,7 @@ static void draw_faults(struct canvas *canvas, const struct top_picture *picture
 	for (size_t i = 0; i + 1 < (size_t)area->rows && first + i < detail->fault_count; i++) {
 		const struct fault *fault = &detail->faults[first + i];
 
-		fault_line(text, sizeof(text), fault, picture->model->summary.clock);
+		fault_line(text, sizeof(text), fault, unknown, picture->model->summary.clock);
 		canvas_text(canvas, area->row + 1 + (int)i, area->column, area->columns,
 			    style_of_fault(fault), text);
 	}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/analyze/unknown.h"
 #include "tools/top/draw.h"
 #include "tools/top/format.h"
 
@@ -50,7 +51,8 @@ static enum style number_cell(const struct live_device *live, const struct live_
 		short_real(number, live->rate);
 		return live->rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
 	case TOP_TOTAL:
-		short_count(number, live->faults);
+		if (!(live->unknown & UNKNOWN_FAULTS))
+			short_count(number, live->faults);
 		return STYLE_PLAIN;
 	case TOP_P50:
 	case TOP_P99:
@@ -65,12 +67,17 @@ static enum style number_cell(const struct live_device *live, const struct live_
 			snprintf(number, SHORT_TEXT, "%.0f", live->blocked_percent);
 		return style_of_blocked(live->blocked_percent);
 	case TOP_FOOTPRINT:
-		short_bytes(number, live->footprint_bytes);
+		if (!(live->unknown & UNKNOWN_IO))
+			short_bytes(number, live->footprint_bytes);
 		return STYLE_PLAIN;
 	case TOP_OPEN:
+		if (live->unknown & UNKNOWN_STATES)
+			return STYLE_PLAIN;
 		short_count(number, live->open);
 		return live->open ? STYLE_STRONG : STYLE_PLAIN;
 	case TOP_BURSTS:
+		if (live->unknown & UNKNOWN_FAULTS)
+			return STYLE_PLAIN;
 		short_count(number, live->bursts);
 		return live->bursts ? STYLE_WARN : STYLE_PLAIN;
 	case TOP_IOS:

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Of whatever kinds of fault events were asked for: each number that is told is that of all of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/queues.h"
+#include "lib/analyze/recent.h"
+#include "lib/analyze/stage.h"
+#include "lib/analyze/unknown.h"
+#include "lib/capture/kinds.h"
+#include "lib/capture/probes.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MS	     1000000ull
+#define FAULTS_MAX   32
+#define ALL	     EVENT_GROUP, RESPONSE_SUCCESS
+#define AUTOMATIC    EVENT_GROUP, RESPONSE_AUTOMATIC
+#define PAGE	     0, 0
+
+static const __u16 kinds[] = {
+	EVENT_FAULT_DETECT,   EVENT_FAULT_REQUEST,    EVENT_FAULT_ISR,	    EVENT_FAULT_HANDLER,
+	EVENT_FAULT_RESOLVED, EVENT_FAULT_MAPPED,     EVENT_FAULT_RESPONSE, EVENT_FAULT_RESUME,
+	EVENT_FAULT_OVERFLOW, EVENT_FAULT_UNFINISHED, EVENT_FAULT_VOID,	    EVENT_FAULT_ABANDON,
+};
+
+/* What becomes of page requests: of group and page, in the order of time. */
+static const struct step {
+	__u8 group, page;
+	__u16 kind;
+	__u8 flags, code;
+} steps[] = {
+	/* 1: two pages are served. */
+	{1, 0, EVENT_FAULT_DETECT, PAGE},
+	{1, 1, EVENT_FAULT_DETECT, PAGE},
+	{1, 0, EVENT_FAULT_REQUEST, PAGE},
+	{1, 1, EVENT_FAULT_REQUEST, PAGE},
+	{1, 0, EVENT_FAULT_ISR, PAGE},
+	{1, 1, EVENT_FAULT_ISR, PAGE},
+	{1, 0, EVENT_FAULT_HANDLER, ALL},
+	{1, 0, EVENT_FAULT_RESOLVED, PAGE},
+	{1, 1, EVENT_FAULT_RESOLVED, PAGE},
+	{1, 0, EVENT_FAULT_MAPPED, ALL},
+	{1, 0, EVENT_FAULT_RESPONSE, ALL},
+	{1, 0, EVENT_FAULT_RESUME, ALL},
+	/* 2: one page is dropped, the IOMMU answers. */
+	{2, 0, EVENT_FAULT_DETECT, PAGE},
+	{2, 0, EVENT_FAULT_OVERFLOW, PAGE},
+	{2, 0, EVENT_FAULT_RESUME, AUTOMATIC},
+	/* 3: of three pages one is dropped, one thrown away, one was served. */
+	{3, 0, EVENT_FAULT_DETECT, PAGE},
+	{3, 1, EVENT_FAULT_DETECT, PAGE},
+	{3, 2, EVENT_FAULT_DETECT, PAGE},
+	{3, 0, EVENT_FAULT_REQUEST, PAGE},
+	{3, 1, EVENT_FAULT_REQUEST, PAGE},
+	{3, 2, EVENT_FAULT_OVERFLOW, PAGE},
+	{3, 0, EVENT_FAULT_VOID, PAGE},
+	{3, 2, EVENT_FAULT_RESUME, AUTOMATIC},
+	/* 4: given up by its device. */
+	{4, 0, EVENT_FAULT_DETECT, PAGE},
+	{4, 0, EVENT_FAULT_REQUEST, PAGE},
+	{4, 0, EVENT_FAULT_ABANDON, ALL},
+	/* 5: dropped, asked for again, served. */
+	{5, 0, EVENT_FAULT_DETECT, PAGE},
+	{5, 0, EVENT_FAULT_OVERFLOW, PAGE},
+	{5, 0, EVENT_FAULT_REQUEST, PAGE},
+	{5, 0, EVENT_FAULT_RESPONSE, ALL},
+	{5, 0, EVENT_FAULT_RESUME, ALL},
+	/* 6: of two pages one is dropped, and the other's answer is that of both. */
+	{6, 0, EVENT_FAULT_DETECT, PAGE},
+	{6, 1, EVENT_FAULT_DETECT, PAGE},
+	{6, 0, EVENT_FAULT_OVERFLOW, PAGE},
+	{6, 1, EVENT_FAULT_REQUEST, PAGE},
+	{6, 1, EVENT_FAULT_RESPONSE, ALL},
+	{6, 1, EVENT_FAULT_RESUME, ALL},
+	/* 7, 8: dropped or thrown away, and given up, as the answer was lost. */
+	{7, 0, EVENT_FAULT_DETECT, PAGE},
+	{7, 0, EVENT_FAULT_OVERFLOW, PAGE},
+	{7, 0, EVENT_FAULT_ABANDON, ALL},
+	{8, 0, EVENT_FAULT_DETECT, PAGE},
+	{8, 0, EVENT_FAULT_REQUEST, PAGE},
+	{8, 0, EVENT_FAULT_VOID, PAGE},
+	{8, 0, EVENT_FAULT_ABANDON, ALL},
+	/* 9: capture gave it up, and it went on. */
+	{9, 0, EVENT_FAULT_DETECT, PAGE},
+	{9, 0, EVENT_FAULT_REQUEST, PAGE},
+	{9, 0, EVENT_FAULT_UNFINISHED, ALL},
+	{9, 0, EVENT_FAULT_RESPONSE, ALL},
+	{9, 0, EVENT_FAULT_RESUME, ALL},
+	/* 10: given up while the answer was on its way. */
+	{10, 0, EVENT_FAULT_DETECT, PAGE},
+	{10, 0, EVENT_FAULT_REQUEST, PAGE},
+	{10, 0, EVENT_FAULT_ABANDON, ALL},
+	{10, 0, EVENT_FAULT_RESPONSE, ALL},
+	{10, 0, EVENT_FAULT_RESUME, ALL},
+	/* 11: nothing becomes of it. */
+	{11, 0, EVENT_FAULT_DETECT, PAGE},
+	{11, 0, EVENT_FAULT_REQUEST, PAGE},
+};
+
+struct found {
+	struct recent_counts counts;
+	__u64 blocked_ns;
+	unsigned int unknown;
+	char said[UNKNOWN_TEXT];
+	struct fault faults[FAULTS_MAX];
+	size_t count;
+};
+
+static void on_finished(void *self, const struct fault *fault)
+{
+	struct found *found = self;
+
+	assert_true(found->count < FAULTS_MAX);
+	found->faults[found->count++] = *fault;
+}
+
+static void tell(struct stream stream, const struct host_info *host)
+{
+	static const struct device_info device = {
+		.handle = 1, .kind = DEVICE_EMULATED, .name = "d"};
+
+	if (stream.ops->host)
+		stream.ops->host(stream.self, host);
+	for (int i = 0; stream.ops->probe && i < PROBE_COUNT; i++) {
+		struct probe_info probe = {.state = PROBE_ON};
+
+		if (path_of(probe_row(i)) != PATH_EMULATED)
+			continue;
+		snprintf(probe.name, sizeof(probe.name), "%s", probe_row(i)->name);
+		assert_int_equal(stream.ops->probe(stream.self, &probe), 0);
+	}
+	stream.ops->device(stream.self, &device);
+}
+
+/* Bit i of the subset: kinds[i] is recorded. Kinds "": not asked for by name. */
+static void play(unsigned int subset, const char *asked, struct found *found)
+{
+	struct host_info host = {0};
+	struct session *session;
+	struct faults *faults;
+	struct recent *recent;
+	struct queues *queues;
+	struct queue_blocked blocked;
+
+	*found = (struct found){0};
+	snprintf(host.kinds, sizeof(host.kinds), "%s", asked);
+	assert_int_equal(session_create(&session), 0);
+	assert_int_equal(faults_create(&faults, NULL), 0);
+	assert_int_equal(recent_create(&recent, faults, 1), 0);
+	assert_int_equal(queues_create(&queues, session, faults), 0);
+	faults_subscribe(faults, (struct fault_sink){.finished = on_finished, .self = found});
+	tell(session_stream(session), &host);
+	tell(faults_stream(faults), &host);
+	for (size_t i = 0; i < COUNT(steps); i++) {
+		/* One without an end blocks as far as it was seen, which any stage tells: a queue of their own. */
+		bool endless = steps[i].group == 9 || steps[i].group == 11;
+		const struct event e = {.time_ns = (1000 + i) * MS,
+					.device = 1,
+					.queue = endless,
+					.pasid = PASID_NONE,
+					.group = steps[i].group,
+					.address = steps[i].group << 20 | steps[i].page << 12,
+					.kind = steps[i].kind,
+					.flags = steps[i].flags,
+					.code = steps[i].code};
+
+		for (size_t k = 0; k < COUNT(kinds); k++)
+			if (kinds[k] == e.kind && subset >> k & 1)
+				stream_events(faults_stream(faults), &e, 1);
+	}
+	faults_stream(faults).ops->end(faults, 2000 * MS);
+	found->counts = recent_counts(recent, 1);
+	if (!queues_get(queues, 1, 0, &blocked))
+		found->blocked_ns = blocked.blocked_ns;
+	found->unknown = unknown_numbers(session, 1);
+	unknown_kinds(session, found->said);
+	queues_destroy(queues);
+	recent_destroy(recent);
+	faults_destroy(faults);
+	session_destroy(session);
+}
+
+static void same_states(const struct found *some, const struct found *whole)
+{
+	for (size_t i = 0; i < some->count; i++) {
+		const struct fault *fault = &some->faults[i];
+		const char *name = unknown_state_name(some->unknown, fault->state);
+		size_t k = 0;
+
+		if (!strcmp(name, "unknown"))
+			continue;
+		while (k < whole->count && whole->faults[k].address != fault->address)
+			k++;
+		assert_true(k < whole->count);
+		assert_string_equal(name, fault_state_name(whole->faults[k].state));
+	}
+}
+
+static void what_is_told_of_some_kinds_is_true(void **state)
+{
+	static const struct {
+		unsigned int number;
+		const char *name;
+		size_t offset;
+		/* Subsets that suffice, of each 128: of detect, request, resume, overflow, void, abandon and unfinished. */
+		unsigned int suffice;
+	} numbers[] = {
+#define FOUND(field) offsetof(struct found, field)
+		{UNKNOWN_FAULTS, "faults", FOUND(counts.began), 80},
+		{UNKNOWN_STATES, "complete", FOUND(counts.complete), 1},
+		{UNKNOWN_STATES, "unfinished", FOUND(counts.unfinished), 1},
+		{UNKNOWN_STATES, "inconsistent", FOUND(counts.inconsistent), 1},
+		{UNKNOWN_OVERFLOWED, "overflowed", FOUND(counts.overflowed), 32},
+		{UNKNOWN_DISCARDED, "discarded", FOUND(counts.discarded), 12},
+		{UNKNOWN_ABANDONED, "abandoned", FOUND(counts.abandoned), 4},
+		{UNKNOWN_BLOCKED, "blocked", FOUND(blocked_ns), 16},
+	};
+	unsigned int told[COUNT(numbers)] = {0}, all = (1u << COUNT(kinds)) - 1;
+	struct found whole, some;
+
+	(void)state;
+	play(all, "", &whole);
+	assert_int_equal(whole.unknown, 0);
+	assert_string_equal(whole.said, "");
+	assert_int_equal(whole.counts.began, 15);
+	assert_int_equal(whole.counts.overflowed, 4);
+	for (unsigned int subset = 0; subset <= all; subset++) {
+		__u64 set[2] = {1ull << EVENT_IO_COMPLETE};
+		char asked[HOST_TEXT];
+
+		for (size_t k = 0; k < COUNT(kinds); k++)
+			set[0] |= (__u64)(subset >> k & 1) << kinds[k];
+		kinds_format(set, asked, sizeof(asked));
+		play(subset, asked, &some);
+		for (size_t i = 0; i < COUNT(numbers); i++) {
+			__u64 is = *(__u64 *)((char *)&some + numbers[i].offset);
+			__u64 should = *(__u64 *)((char *)&whole + numbers[i].offset);
+
+			if (some.unknown & numbers[i].number)
+				continue;
+			told[i]++;
+			if (is != should)
+				fail_msg("%s: %s is %llu, should be %llu", asked, numbers[i].name,
+					 is, should);
+		}
+		assert_int_equal(!*some.said, !some.unknown);
+		same_states(&some, &whole);
+	}
+	for (size_t i = 0; i < COUNT(numbers); i++)
+		assert_int_equal(told[i], numbers[i].suffice * (all + 1) / 128);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_told_of_some_kinds_is_true),
+	};
+
+	return cmocka_run_group_tests_name("unknown", tests, NULL, NULL);
+}

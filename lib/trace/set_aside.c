@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,4 +153,40 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
 	}
 	numbers_free(&numbers);
 	return err;
+}
+
+/* The oldest segment of one recorder. */
+static bool delete_first(const char *path, __u32 end)
+{
+	struct trace_segment_file file;
+	struct numbers numbers;
+	char name[PATH_MAX];
+	bool gone = false;
+
+	if (trace_segments_list(path, &numbers))
+		return false;
+	for (size_t i = 0; !gone && i < numbers.count && numbers.all[i] < end; i++)
+		gone = !trace_segment_path(path, numbers.all[i], name) &&
+		       trace_segment_look(name, &file) && !unlink(name);
+	numbers_free(&numbers);
+	return gone;
+}
+
+bool trace_set_aside_give_up(const char *path, __u32 end)
+{
+	struct numbers numbers;
+	char ring[PATH_MAX];
+	bool gone = false;
+
+	if (trace_set_aside_list(path, &numbers))
+		return false;
+	for (size_t i = 0; !gone && i < numbers.count; i++) {
+		if (trace_set_aside_path(path, numbers.all[i], ring))
+			continue;
+		gone = delete_first(ring, UINT32_MAX);
+		if (!gone)
+			trace_set_aside_forget(ring);
+	}
+	numbers_free(&numbers);
+	return gone || delete_first(path, end);
 }

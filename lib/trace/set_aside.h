@@ -17,6 +17,12 @@ bool trace_is_abandoned(const char *path);
 /* Sets the segments below `end` aside. *set_aside: the number of the last ring, 0 if nothing was. */
 int trace_set_aside(const char *path, __u32 end, __u32 *set_aside);
 
+/*
+ * The disk is full: deletes the oldest segment of those set aside, or else of those of `path` below `end`,
+ * whose recorder must be known to be dead. False: there is none.
+ */
+bool trace_set_aside_give_up(const char *path, __u32 end);
+
 int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX]);
 int trace_set_aside_list(const char *path, struct numbers *numbers);
 /* Deletes the file of a ring whose segments are gone; of anything else nothing. */

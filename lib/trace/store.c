@@ -115,7 +115,7 @@ static int open_ring(struct trace_store *store)
 	return err ? err : trace_store_next_segment(store, 0);
 }
 
-int trace_store_open(struct trace_store *store, const struct trace_writer_config *config)
+static int try_open(struct trace_store *store, const struct trace_writer_config *config)
 {
 	int err;
 
@@ -149,6 +149,23 @@ int trace_store_open(struct trace_store *store, const struct trace_writer_config
 		err = write_file_header(store, 0, 0);
 	if (err)
 		trace_store_close(store);
+	return err;
+}
+
+/* The dead do not keep the living from beginning: on a full disk their oldest goes at once. */
+static bool has_made_room(const struct trace_store *store, int err)
+{
+	return store->ring && !store->overwrite && trace_store_has_no_room(err) &&
+	       trace_set_aside_give_up(store->path, store->first);
+}
+
+int trace_store_open(struct trace_store *store, const struct trace_writer_config *config)
+{
+	int err;
+
+	do
+		err = try_open(store, config);
+	while (has_made_room(store, err));
 	return err;
 }
 
@@ -287,9 +304,11 @@ int trace_store_commit(struct trace_store *store)
 
 	if (store->unnamed < 0)
 		return 0;
-	err = store->ring && !store->overwrite
-		      ? trace_set_aside(store->path, store->first, &store->set_aside)
-		      : 0;
+	do
+		err = store->ring && !store->overwrite
+			      ? trace_set_aside(store->path, store->first, &store->set_aside)
+			      : 0;
+	while (has_made_room(store, err));
 	err = err ?: files_name(store->unnamed, AT_FDCWD, store->path, store->replaces);
 	if (err)
 		return err;

@@ -570,6 +570,43 @@ static void each_that_died_has_its_place(void **state)
 	assert_int_equal(files_like("always.crashed*flt"), 3);
 }
 
+/* On a full disk the next one begins all the same, in the room of what died. */
+static void the_dead_make_room(void **state)
+{
+	const struct trace_writer_config config = {.path = path, .max_bytes = 16 * MIB};
+	struct trace_writer *writer;
+	struct heard heard;
+	char filler[64];
+
+	(void)state;
+	snprintf(filler, sizeof(filler), "%s/filler", scratch);
+	killed_after(&config, COMMITTED, 20011);
+	killed_after(&config, COMMITTED, 20011);
+	for (int turn = 0; turn < 5; turn++) {
+		fill_disk(filler);
+		killed_after(&config, COMMITTED, 5003);
+		assert_int_equal(hear(path, &heard), 0);
+		/* Each leaves less, as the filler takes the rest. */
+		assert_in_range(heard.events, turn < 2 ? 5003 : 97, 5003);
+		assert_int_equal(heard.last, 5002);
+	}
+	unlink(filler);
+	/* But not in that of one that lives, or came to its end. */
+	writer = open_writer(&config);
+	tell_events(writer, 0, 5003);
+	fill_disk(filler);
+	assert_int_equal(trace_writer_open(&(struct trace_writer *){NULL}, &config), -EBUSY);
+	assert_int_equal(hear(path, &heard), 0);
+	assert_int_equal(heard.events, 5003);
+	unlink(filler);
+	tell_end(writer, 5003);
+	assert_int_equal(trace_writer_close(writer), 0);
+	fill_disk(filler);
+	assert_int_equal(trace_writer_open(&writer, &config), -EEXIST);
+	assert_int_equal(hear(path, &heard), 0);
+	assert_int_equal(heard.events, 5003);
+}
+
 /* Age is the age of the files: what was recorded before the recorder died gets old as well. */
 static void what_was_set_aside_gets_old(void **state)
 {
@@ -654,6 +691,7 @@ int main(void)
 		ON_A_DISK(a_start_that_was_killed_leaves_no_obstacle),
 		ON_A_DISK(what_died_is_set_aside),
 		ON_A_DISK(each_that_died_has_its_place),
+		ON_A_DISK(the_dead_make_room),
 		ON_A_DISK(what_was_set_aside_gets_old),
 		ON_A_DISK(a_living_recorder_is_left_alone),
 		ON_A_DISK(names_of_others_are_stepped_over),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Holds docs/trust.md to README's "What to trust" and to the tests that it names.
+"""Holds docs/trust.md to README's "What to trust", and it and docs/security.md to the tests that they name.
 
 Every sentence of that section has a row and every row is a sentence of it, word by word; each row names
 at least one test, and each test named is there: a check that an end-to-end suite or a scenario of the lab
@@ -11,6 +11,7 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+FOLDERS = {"e2e": "e2e", "hostile": "hostile", "lab": "lab/scenarios"}
 PEERS = ("perf record", "bpftrace", "fio")
 
 
@@ -37,16 +38,39 @@ def rows():
     for line in read("docs", "trust.md").split("\n"):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| ") and len(cells) == 2 and cells[0] != "README says":
-            found[words(cells[0])] = re.findall(r"`(?:(unit|e2e|lab)/([\w-]+)|(style)): ([^`]+)`", cells[1])
+            found[words(cells[0])] = tests_of(cells[1])
     return found
+
+
+def tests_of(cell):
+    return re.findall(r"`(?:(unit|e2e|hostile|lab)/([\w-]+)|(style)): ([^`]+)`", cell)
+
+
+def security_rows():
+    found = {}
+    for line in read("docs", "security.md").split("\n"):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and len(cells) == 3 and cells[0] != "who":
+            found[words(cells[1])] = tests_of(cells[2])
+    return found
+
+
+def missing_tests(kept):
+    for sentence, tests in kept.items():
+        if not tests:
+            yield f"no test is named for: {sentence}"
+        for kind, suite, style, name in tests:
+            wrong = is_there(kind or style, suite, name)
+            if wrong:
+                yield f"{wrong}, which is to show: {sentence}"
 
 
 def is_there(kind, suite, name):
     if kind == "unit":
         path = ("tests", "unit", f"test_{suite}.c")
         pattern = rf"(?:cmocka_unit_test\w*|TEST|CASE|with_\w+)\({re.escape(name)}\b"
-    elif kind in ("e2e", "lab"):
-        path = ("tests", "e2e" if kind == "e2e" else os.path.join("lab", "scenarios"), f"{suite}.sh")
+    elif kind in FOLDERS:
+        path = ("tests", FOLDERS[kind], f"{suite}.sh")
         pattern = r"^\s*(?:if |then |else )?(?:ok|equal|check|check_that|sees|adopt)\b.*" + re.escape(name)
     else:
         path, pattern = ("tests", "suites", "promises.py"), re.escape(name)
@@ -67,12 +91,10 @@ def unkept():
     for sentence, tests in kept.items():
         if sentence not in promised:
             yield f"README does not say: {sentence}"
-        if not tests:
-            yield f"no test is named for: {sentence}"
-        for kind, suite, style, name in tests:
-            wrong = is_there(kind or style, suite, name)
-            if wrong:
-                yield f"{wrong}, which is to show: {sentence}"
+    yield from missing_tests(kept)
+    if len(security_rows()) < 12:
+        yield f"docs/security.md promises only {len(security_rows())} sentences: it was not understood"
+    yield from missing_tests(security_rows())
 
 
 def without_peers():

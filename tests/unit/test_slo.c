@@ -577,6 +577,36 @@ static void units_are_those_of_job_files(void **state)
 	assert_int_equal(set.objectives[0].min_bandwidth, 3ull << 29);
 }
 
+/*
+ * What inih takes for a heading and what our own look at the line does must be the same: entries went to the
+ * objective before the first once, where a mark or blank of another kind stood before "[".
+ */
+static void what_stands_before_a_section_is_no_objective(void **state)
+{
+	static const char *const marks[] = {"",	  "\xef\xbb\xbf", "\v", "\f", "\r", " ",
+					    "\t", "\xc2\xa0",	  ";",	"]",  "="};
+	struct slo_set set;
+	char text[128];
+	unsigned int read = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		for (size_t j = 0; j < sizeof(marks) / sizeof(marks[0]); j++)
+			for (int line = 0; line < 2; line++) {
+				snprintf(text, sizeof(text),
+					 "%s%s%s[slo a]%s\nburst=5\n%s[slo b]\nburst=7\n",
+					 line ? "\n" : "", marks[i], marks[j], marks[j], marks[i]);
+				if (read_text(text, &set))
+					continue;
+				read++;
+				assert_true(set.count <= 2);
+				for (unsigned int k = 0; k < set.count; k++)
+					assert_int_equal(set.objectives[k].burst,
+							 set.objectives[k].name[0] == 'a' ? 5 : 7);
+			}
+	assert_true(read > 20);
+}
+
 static void bad_files_name_line_and_accepted_values(void **state)
 {
 	const struct {
@@ -668,6 +698,7 @@ int main(void)
 		cmocka_unit_test(faults_that_nobody_watched_hold_no_objective),
 		cmocka_unit_test(other_devices_are_not_judged),
 		cmocka_unit_test(a_file_is_read),
+		cmocka_unit_test(what_stands_before_a_section_is_no_objective),
 		cmocka_unit_test(bad_files_name_line_and_accepted_values),
 		cmocka_unit_test(the_sections_of_a_job_are_known),
 	};

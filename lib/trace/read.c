@@ -36,23 +36,31 @@ struct reader {
 	__u64 end_ns;
 	__u32 untold[UNTOLD_MAX];
 	unsigned int untold_count;
-	bool stopped;  /* no more memory for what is read */
-	bool repeated; /* the current record may have been delivered before */
-	__u8 *told[3]; /* a bit for each device, stack and process that was delivered */
+	__u32 believed; /* the last, which is most often the next */
+	bool stopped;	/* no more memory for what is read */
+	bool repeated;	/* the current record may have been delivered before */
+	__u8 *told[3];	/* a bit for each device, stack and process that was delivered */
 	struct event *events;
 };
 
+static bool was_told(const struct reader *reader, __u32 device)
+{
+	return device < HANDLES && reader->told[0][device / 8] >> device % 8 & 1;
+}
+
 static bool believe(struct reader *reader, __u32 device)
 {
-	if (device == DEVICE_NONE ||
-	    (device < HANDLES && reader->told[0][device / 8] >> device % 8 & 1))
-		return true;
-	for (unsigned int i = 0; i < reader->untold_count; i++)
-		if (reader->untold[i] == device)
-			return true;
-	if (reader->untold_count == UNTOLD_MAX)
-		return false;
-	reader->untold[reader->untold_count++] = device;
+	unsigned int i = 0;
+
+	if (device != DEVICE_NONE && !was_told(reader, device)) {
+		while (i < reader->untold_count && reader->untold[i] != device)
+			i++;
+		if (i == UNTOLD_MAX)
+			return false;
+		if (i == reader->untold_count)
+			reader->untold[reader->untold_count++] = device;
+	}
+	reader->believed = device;
 	return true;
 }
 
@@ -97,7 +105,8 @@ static int push_frame(struct reader *reader, struct trace_columns *columns, stru
 
 		n = trace_columns_next(columns, reader->events);
 		for (size_t i = 0; i < n; i++)
-			if (!believe(reader, reader->events[i].device))
+			if (reader->events[i].device != reader->believed &&
+			    !believe(reader, reader->events[i].device))
 				return MALFORMED;
 		while (!err && (tick = peek_tick(ticks)) && tick->position < start + n) {
 			size_t at = tick->position > start + done ? (size_t)tick->position - start

@@ -64,6 +64,17 @@ def events_of_no_device():
     return r
 
 
+def pasids():
+    """Faults of the kernel's that stay open, and the names of as many PASIDs that none of them has."""
+    r = Recording().device(kind=2)
+    for first in range(0, 65536, 16384):
+        r.events(Claim(16384, time=(r.now, 1000), device=1, kind=3, group=(first, 1), pasid=1, instance=1,
+                       address=(0, 4096), length=4096, flags=READ), last=r.now + 16384 * 1000)
+    for _ in range(4):
+        r.events(Claim(16384, time=(r.now, 1000), device=1, kind=36, pasid=(2, 1), pid=77), last=r.now + 16384 * 1000)
+    return r
+
+
 def probes():
     r = Recording().device()
     for i in range(3_000):
@@ -96,7 +107,7 @@ def windows():
     return r.faults(count=1)
 
 
-ALL = [pages, too_many_pages, too_many_rows, rows_of_no_device, rows_of_no_kind, events_of_no_device, probes,
+ALL = [pages, too_many_pages, too_many_rows, rows_of_no_device, rows_of_no_kind, events_of_no_device, pasids, probes,
        ios, ticks, windows]
 
 if __name__ == "__main__":

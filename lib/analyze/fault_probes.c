@@ -38,10 +38,11 @@ static void add(struct fault_watch *watch, const struct probe_info *probe,
 void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
+	struct fault_watch *request = NULL;
 	bool any = false, begin = false, end = false;
 	enum fault_path path;
 
-	if (!row || row->kind < EVENT_FAULT_DETECT || row->kind > EVENT_FAULT_RESUME)
+	if (!row || row->kind < EVENT_FAULT_DETECT || row->kind > EVENT_FAULT_OVERFLOW)
 		return;
 	switch (path_of(row)) {
 	case PATH_EMULATED:
@@ -49,6 +50,10 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 		begin = row->kind == EVENT_FAULT_DETECT;
 		any = begin || row->kind == EVENT_FAULT_REQUEST;
 		end = row->kind == EVENT_FAULT_RESUME;
+		if (row->kind == EVENT_FAULT_REQUEST)
+			request = &probes->queued;
+		if (row->kind == EVENT_FAULT_OVERFLOW)
+			request = &probes->dropped;
 		break;
 	case PATH_CORE:
 		path = FAULT_PATH_CORE;
@@ -62,6 +67,8 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 	default:
 		return;
 	}
+	if (request)
+		add(request, probe, row, kinds_name(probes->kinds, row->kind));
 	if (any)
 		add(&probes->any[path], probe, row, kinds_name(probes->kinds, row->kind));
 	if (begin)
@@ -73,4 +80,13 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 const char *fault_watch_lacks(const struct fault_watch *watch)
 {
 	return watch->on ? NULL : watch->off;
+}
+
+const char *fault_probes_lack(const struct fault_probes *probes, enum fault_path path)
+{
+	if (path != FAULT_PATH_EMULATED)
+		return fault_watch_lacks(&probes->any[path]);
+	return fault_watch_lacks(&probes->queued) || fault_watch_lacks(&probes->dropped)
+		       ? fault_watch_lacks(&probes->begin[path])
+		       : NULL;
 }

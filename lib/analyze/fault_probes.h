@@ -24,6 +24,7 @@ struct fault_watch {
 struct fault_probes {
 	char kinds[HOST_TEXT];
 	struct fault_watch any[FAULT_PATHS], begin[FAULT_PATHS], end[FAULT_PATHS];
+	struct fault_watch queued, dropped; /* requests of emulated devices: both are all */
 };
 
 enum fault_path fault_path_of(__u32 device_kind);
@@ -32,5 +33,7 @@ void fault_probes_host(struct fault_probes *probes, const struct host_info *host
 void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe);
 /* The probe for want of which nothing is known; NULL: it was watched, or no probe was told. */
 const char *fault_watch_lacks(const struct fault_watch *watch);
+/* The probe for want of which not each fault of this path is told. */
+const char *fault_probes_lack(const struct fault_probes *probes, enum fault_path path);
 
 #endif

@@ -472,7 +472,7 @@ __u64 faults_late_ns(const struct faults *f)
 
 const char *faults_unwatched(const struct faults *f, __u32 device)
 {
-	return fault_watch_lacks(&f->probes.any[fault_device_path(f, device)]);
+	return fault_probes_lack(&f->probes, fault_device_path(f, device));
 }
 
 bool faults_began_before(const struct faults *f, const struct fault *fault)

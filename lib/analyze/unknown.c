@@ -117,9 +117,9 @@ static unsigned int of_emulated(const struct session *s)
 			numbers |= rests[i].numbers;
 	if (!is_asked(s, EVENT_IO_COMPLETE))
 		numbers |= UNKNOWN_IO;
-	/* Capture's own: whom it gave up is unfinished whatever comes of it. */
+	/* Capture's own: whom it gave up is unfinished, and blocks until then, whatever comes of it. */
 	if (!is_asked(s, EVENT_FAULT_UNFINISHED))
-		numbers |= UNKNOWN_STATES;
+		numbers |= UNKNOWN_STATES | UNKNOWN_BLOCKED;
 	if (unknown_probe(s, PROBE_FAULT_DETECT) && (request || overflow))
 		numbers |= UNKNOWN_FAULTS | FATES;
 	return numbers;

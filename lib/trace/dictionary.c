@@ -30,6 +30,7 @@ static struct trace_name *add(struct trace_dictionary *dictionary, __u64 key)
 		return NULL;
 	name->key = key;
 	HASH_ADD(hh, dictionary->names, key, sizeof(name->key), name);
+	dictionary->processes += key >> 32 == TRACE_PROCESS;
 	return name;
 }
 
@@ -77,12 +78,18 @@ static void use(struct trace_dictionary *dictionary, __u8 type, __u32 id, struct
 void trace_dictionary_use_events(struct trace_dictionary *dictionary, const struct event *events,
 				 size_t count, struct trace_buffer *out)
 {
+	__u32 device = DEVICE_NONE;
+
 	for (size_t i = 0; i < count; i++) {
 		const struct event *event = &events[i];
 
-		use(dictionary, TRACE_DEVICE, event->device, out);
+		if (event->device != device)
+			use(dictionary, TRACE_DEVICE, event->device, out);
+		device = event->device;
 		if (event->kind == EVENT_DMA_LIVE || event->kind == EVENT_FAULT_OWNER)
 			use(dictionary, TRACE_STACK, event->group, out);
+		if (!dictionary->processes)
+			continue;
 		use(dictionary, TRACE_PROCESS, event->pid, out);
 		if (event->tid != event->pid)
 			use(dictionary, TRACE_PROCESS, event->tid, out);

@@ -15,7 +15,8 @@ struct trace_name;
 
 struct trace_dictionary {
 	struct trace_name *names;
-	__u32 segment; /* counts up */
+	size_t processes; /* of the names */
+	__u32 segment;	  /* counts up */
 	__u64 told[TRACE_TOLD];
 	struct trace_buffer news; /* records that no segment holds */
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/capture/kinds.h"
 #include "lib/trace/format.h"
 #include "lib/trace/trace.h"
 #include "lib/translate/import_private.h"
@@ -17,6 +18,7 @@ struct import {
 	struct store *store;
 	struct loss_info *loss;
 	__u32 number;
+	bool all_ios; /* were asked for one by one */
 	__u64 seen[WANT_COUNT];
 	enum wanted wanted; /* what is taken in the second pass; WANT_COUNT: only counting */
 };
@@ -70,6 +72,14 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
+static int on_host(void *self, const struct host_info *host)
+{
+	struct import *import = self;
+
+	import->all_ios = host->kinds[0] && kinds_name(host->kinds, EVENT_IO_COMPLETE);
+	return 0;
+}
+
 static int on_loss(void *self, const struct loss_info *loss)
 {
 	const struct import *import = self;
@@ -86,7 +96,8 @@ bool import_flt_knows(const unsigned char *bytes, size_t count)
 /* Twice through the file: first which kinds it has, then the best of them. */
 int import_flt(struct store *store, const char *path, __u32 number, struct import_missing *missing)
 {
-	static const struct stream_ops ops = {.events = on_events, .loss = on_loss};
+	static const struct stream_ops ops = {
+		.host = on_host, .events = on_events, .loss = on_loss};
 	struct import import = {
 		.store = store, .loss = &missing->loss, .number = number, .wanted = WANT_COUNT};
 	const struct trace_read_config config = {.path = path};
@@ -105,7 +116,8 @@ int import_flt(struct store *store, const char *path, __u32 number, struct impor
 			path);
 	if (import.wanted == WANT_ACCESSES) {
 		missing->taken = import.seen[WANT_ACCESSES];
-		if (missing->loss.access_received > missing->taken)
+		/* What its devices did before and after it is in their account, and not missing. */
+		if (!import.all_ios && missing->loss.access_received > missing->taken)
 			missing->counted_only = missing->loss.access_received - missing->taken;
 	}
 	return trace_read(&config, (struct stream){&ops, &import});

@@ -313,12 +313,16 @@ static int verb_recover(int argc, char **argv)
 					 NULL};
 	struct journal_options options = {.log = stdout};
 	struct journal_recovery recovery;
-	int removed, err;
+	int removed, err, code;
 
 	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &options);
 	err = journal_recover(&options, &recovery);
-	if (err)
-		return campaign_report_failure(err);
+	if (err) {
+		code = campaign_report_failure(err);
+		if (!options.dry_run)
+			registry_remove_stale();
+		return code;
+	}
 	if (options.dry_run) {
 		printf("%u change%s to undo\n", recovery.left, recovery.left == 1 ? "" : "s");
 		return EXIT_OK;

@@ -23,6 +23,7 @@ struct journal {
 	int directory, file;
 	__u64 start;
 	__u32 sequence;
+	off_t last; /* where the record of the last change begins */
 };
 
 static int make_file(struct journal *journal)
@@ -106,7 +107,7 @@ int journal_close(struct journal *journal)
 		failed_in(err, "not everything could be undone (when that is mended, run "
 			       "faultline-inject recover)");
 	else if (!journal->options.dry_run)
-		unlinkat(journal->directory, journal->name, 0);
+		err = journal_remove(journal->directory, journal->name);
 	release(journal);
 	return err;
 }
@@ -117,19 +118,17 @@ static int record(struct journal *journal, enum journal_type type, const char *f
 {
 	const char *const texts[JOURNAL_TEXTS] = {first, second, third};
 
+	journal->last = lseek(journal->file, 0, SEEK_END);
 	return journal_append(journal->file, type, journal->sequence++, texts);
 }
 
 /* The change recorded last was refused: it must not be undone, as it may be another's. */
 static int withdraw(struct journal *journal, int error)
 {
-	char sequence[16], sentence[512];
-	const char *const texts[JOURNAL_TEXTS] = {sequence};
-
-	snprintf(sentence, sizeof(sentence), "%s", failure_text());
-	snprintf(sequence, sizeof(sequence), "%u", journal->sequence - 1);
-	journal_append(journal->file, JOURNAL_UNDONE, journal->sequence++, texts);
-	return failed(error, "%s", sentence);
+	/* Cutting takes no room, which may be all used. */
+	if (ftruncate(journal->file, journal->last))
+		failed_in(error, "still in the journal (%s)", strerror(errno));
+	return error;
 }
 
 static bool only_print(const struct journal *journal, const char *format, const char *first,

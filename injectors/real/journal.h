@@ -11,6 +11,8 @@
  *   changes). If it cannot be written, the change is not made.
  * - Undoing goes from the last change to the first and stops at the first that fails, as those
  *   before may carry it (a swap, its device, the attributes of that): what is left stays on file.
+ * - Undoing needs no room: what is undone is cut off the file. Where the file cannot be changed at
+ *   all, undoing goes on, and that it stays is an error once all is undone.
  * - Undoing twice is harmless. A change that was recorded but never made, because of a crash
  *   between the two, is found to be undone already.
  * - An attribute gets back the value it had before; if somebody else has changed it meanwhile, the

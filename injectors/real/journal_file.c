@@ -94,16 +94,15 @@ static void mark_undone(struct journal_content *content, const char *sequence)
 			content->records[i].undone = true;
 }
 
-static void take(struct journal_content *content, const struct head *head, const char *texts)
+static void take(struct journal_content *content, const struct head *head, const char *texts,
+		 size_t at)
 {
 	struct journal_record *record = &content->records[content->count];
 
-	*record = (struct journal_record){.type = (enum journal_type)head->type,
-					  .sequence = head->sequence};
+	*record = (struct journal_record){
+		.type = (enum journal_type)head->type, .sequence = head->sequence, .at = at};
 	for (__u32 i = 0; i < head->texts; i++, texts += strlen(texts) + 1)
 		record->texts[i] = texts;
-	if (head->sequence >= content->next_sequence)
-		content->next_sequence = head->sequence + 1;
 	if (record->type == JOURNAL_UNDONE)
 		mark_undone(content, record->texts[0]);
 	else
@@ -128,7 +127,7 @@ int journal_parse(const char *bytes, size_t size, struct journal_content *conten
 		}
 		if (at != content->valid)
 			content->damaged = true;
-		take(content, &head, bytes + at + sizeof(head));
+		take(content, &head, bytes + at + sizeof(head), at);
 		at += length;
 		content->valid = at;
 	}

@@ -26,12 +26,13 @@ enum journal_type {
 	JOURNAL_DIRECTORY, /* path */
 	JOURNAL_SWAP,	   /* path */
 	JOURNAL_MAPPER,	   /* name, uuid */
-	JOURNAL_UNDONE,	   /* sequence of the record that was undone */
+	JOURNAL_UNDONE, /* sequence of the record that was undone: of older versions, read only */
 };
 
 struct journal_record {
 	enum journal_type type;
 	__u32 sequence;
+	size_t at; /* where it begins */
 	bool undone;
 	const char *texts[JOURNAL_TEXTS]; /* into the bytes that were parsed; NULL: fewer */
 };
@@ -41,7 +42,6 @@ struct journal_content {
 	size_t count;
 	size_t valid; /* bytes up to the end of the last whole record */
 	bool damaged; /* something between whole records is none */
-	__u32 next_sequence;
 };
 
 /* Appends one record (NULL ends the texts early) and syncs. On failure the file is as it was. */

@@ -54,8 +54,11 @@ static int recover_file(int directory, const char *name, const struct journal_op
 			struct journal_recovery *recovery)
 {
 	unsigned int undone = recovery->undone, left = recovery->left;
-	int file = openat(directory, name, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC), err = 0;
+	int file = openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC), err = 0;
 
+	/* Undoing needs no more than to read. */
+	if (file < 0)
+		file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (file < 0)
 		return errno == ENOENT ? 0 : failed(-errno, "%s: %s", name, strerror(errno));
 	/* Held by its owner while it lives, and by whoever recovers it just now. */
@@ -67,19 +70,22 @@ static int recover_file(int directory, const char *name, const struct journal_op
 	if (is_of_this_boot(file))
 		err = journal_replay(file, options->dry_run, options->log, &recovery->undone,
 				     &recovery->left);
+	if (err)
+		failed_in(err, "%s/%s", run_directory(), name);
 	if (!err && !options->dry_run && recovery->left == left)
-		unlinkat(directory, name, 0);
+		err = journal_remove(directory, name);
 	if (options->log && recovery->undone > undone)
 		fprintf(options->log, "%u change%s undone that process %.*s left behind\n",
 			recovery->undone - undone, recovery->undone - undone == 1 ? "" : "s",
 			(int)strcspn(name, "-"), name);
 	close(file);
-	return err ? failed_in(err, "%s/%s", run_directory(), name) : 0;
+	return err;
 }
 
 int journal_recover(const struct journal_options *options, struct journal_recovery *recovery)
 {
 	int directory = run_directory_open(false), err = 0, this;
+	char sentence[512] = "";
 	struct dirent *entry;
 	__u64 start;
 	__u32 pid;
@@ -97,8 +103,11 @@ int journal_recover(const struct journal_options *options, struct journal_recove
 		if (!parse_name(entry->d_name, &pid, &start) || process_runs(pid, start))
 			continue;
 		this = recover_file(directory, entry->d_name, options, recovery);
+		if (this && !err)
+			snprintf(sentence, sizeof(sentence), "%s", failure_text());
 		err = err ? err : this;
 	}
 	closedir(list);
-	return err;
+	/* Whatever was refused and did not matter since then has a sentence, too. */
+	return err ? failed(err, "%s", sentence) : 0;
 }

@@ -12,6 +12,7 @@
 #include "injectors/real/mapper.h"
 #include "lib/base/fail.h"
 #include "lib/base/printable.h"
+#include "lib/base/run_directory.h"
 
 #define NO_OVERRIDE  "(null)" /* how the kernel shows an empty driver_override */
 #define REMOVE_TRIES 20
@@ -25,6 +26,14 @@ void journal_name(char name[JOURNAL_NAME], __u32 pid, __u64 start)
 int journal_boot(char boot[48])
 {
 	return attribute_read("/proc/sys/kernel/random/boot_id", boot, 48);
+}
+
+int journal_remove(int directory, const char *name)
+{
+	if (!unlinkat(directory, name, 0))
+		return 0;
+	return failed(-errno, "%s/%s: cannot be removed, though all that it holds is undone: %s",
+		      run_directory(), name, strerror(errno));
 }
 
 int attribute_read(const char *path, char *value, size_t size)
@@ -161,11 +170,8 @@ static bool is_whole(const struct journal_record *record)
 	return needed && record->texts[needed - 1];
 }
 
-static int replay_record(int file, struct journal_content *content, struct journal_record *record,
-			 bool dry_run, FILE *log)
+static int replay_record(int file, struct journal_record *record, bool dry_run, FILE *log)
 {
-	char sequence[16];
-	const char *const texts[JOURNAL_TEXTS] = {sequence};
 	int err;
 
 	if (dry_run) {
@@ -176,8 +182,10 @@ static int replay_record(int file, struct journal_content *content, struct journ
 	if (err)
 		return err;
 	record->undone = true;
-	snprintf(sequence, sizeof(sequence), "%u", record->sequence);
-	return journal_append(file, JOURNAL_UNDONE, content->next_sequence++, texts);
+	/* Takes no room, which may be all used; if it fails all the same: undoing twice is harmless. */
+	if (ftruncate(file, (off_t)record->at) && log)
+		fprintf(log, "a change is undone and stays on file: %s\n", strerror(errno));
+	return 0;
 }
 
 static unsigned int count_left(const struct journal_content *content)
@@ -201,16 +209,12 @@ int journal_replay(int file, bool dry_run, FILE *log, unsigned int *undone, unsi
 		return err;
 	err = journal_parse(bytes, size, &content);
 	if (!err) {
-		/* What a crash cut off must not stand between whole records. */
-		if (!dry_run && content.valid < size && ftruncate(file, (off_t)content.valid))
-			err = failed(-errno, "journal: %s", strerror(errno));
 		if (content.damaged && log)
 			fprintf(log, "the journal is damaged: some of its changes are not known\n");
 		before = count_left(&content);
 		for (size_t i = content.count; i-- > 0 && !err;)
 			if (is_whole(&content.records[i]) && !content.records[i].undone)
-				err = replay_record(file, &content, &content.records[i], dry_run,
-						    log);
+				err = replay_record(file, &content.records[i], dry_run, log);
 		*left += count_left(&content);
 		*undone += before - count_left(&content);
 		journal_content_free(&content);

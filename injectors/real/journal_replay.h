@@ -17,10 +17,13 @@ void journal_name(char name[JOURNAL_NAME], __u32 pid, __u64 start);
 int journal_boot(char boot[48]);
 
 /*
- * Undoes from the last record to the first, marking each in the file; stops at the first that
- * fails. `dry_run`: prints only. Adds to *undone and *left.
+ * Undoes from the last record to the first, cutting each off the file; stops at the first that
+ * fails. A file that cannot be cut hinders nothing. `dry_run`: prints only. Adds to *undone and *left.
  */
 int journal_replay(int file, bool dry_run, FILE *log, unsigned int *undone, unsigned int *left);
+
+/* Once all of it is undone. */
+int journal_remove(int directory, const char *name);
 
 /* The current value of an attribute without its newline; -errno with a sentence. */
 int attribute_read(const char *path, char *value, size_t size);

@@ -28,13 +28,15 @@ int run_directory_open(bool create)
 	if (create && mkdir(path, 0700) && errno != EEXIST)
 		return failed(-errno, "%s: cannot create it: %s", path, strerror(errno));
 	directory = files_open_directory(path, false);
-	if (directory < 0)
+	if (directory < 0 && directory != -ENOTDIR && directory != -ELOOP)
 		return directory;
-	if (fstat(directory, &status) || status.st_uid != 0 || (status.st_mode & 07777) != 0700) {
-		close(directory);
+	if (directory < 0 || fstat(directory, &status) || status.st_uid != 0 ||
+	    (status.st_mode & 07777) != 0700) {
+		if (directory >= 0)
+			close(directory);
 		return failed(-EPERM,
-			      "%s: must belong to root with mode 0700: nothing there can "
-			      "be trusted otherwise",
+			      "%s: must be a directory, no link, of root with mode 0700: nothing "
+			      "there can be trusted otherwise",
 			      path);
 	}
 	return directory;

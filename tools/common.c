@@ -191,6 +191,13 @@ void common_check_emulator(const char *path, const struct argp_state *state)
 		usage_error(state, "--emulator '%s': %s", path, strerror(errno));
 }
 
+int common_check_pattern(const char *pattern)
+{
+	return *pattern ? 0
+			: failed(-EINVAL, "'' fits no device; accepted: a name or a shell pattern, "
+					  "such as 'tenant0/*'");
+}
+
 int common_failed(int err)
 {
 	char most[UNITS_TEXT];

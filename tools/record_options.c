@@ -125,6 +125,7 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case 'd':
+		check(common_check_pattern(text), "device", state);
 		capture->devices[add("device", &capture->device_count, text, state)] = text;
 		return 0;
 	case 'p':

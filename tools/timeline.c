@@ -73,6 +73,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		timeline->all = true;
 		return 0;
 	case 'd':
+		if (common_check_pattern(argument))
+			common_option_failed(state, "--device");
 		timeline->device = argument;
 		return 0;
 	case KEY_FAULT:

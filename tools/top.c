@@ -72,6 +72,8 @@ struct asked {
 
 static int add_device(struct collect_filter *filter, const char *name)
 {
+	if (common_check_pattern(name))
+		return failed_in(-EINVAL, "-d");
 	if (filter->device_count == COLLECT_FILTERS)
 		return failed(-EINVAL, "-d %s: at most %d devices can be named; use a pattern",
 			      name, COLLECT_FILTERS);

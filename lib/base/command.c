@@ -32,22 +32,28 @@ const char *command_missing(char *const *argv, bool quoted)
 		       : NULL;
 }
 
-bool command_find(const char *name, struct stat *status)
+static bool find(const char *name, char path[PATH_MAX], struct stat *status)
 {
 	const char *at = getenv("PATH");
-	char path[PATH_MAX];
 
 	if (strchr(name, '/'))
-		return !stat(name, status);
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && !stat(name, status);
 	while (at && *at) {
 		size_t length = strcspn(at, ":");
 
-		snprintf(path, sizeof(path), "%.*s/%s", (int)length, at, name);
-		if (!access(path, X_OK) && !stat(path, status))
+		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, name) < PATH_MAX &&
+		    !access(path, X_OK) && !stat(path, status) && S_ISREG(status->st_mode))
 			return true;
 		at += length + (at[length] == ':');
 	}
 	return false;
+}
+
+bool command_find(const char *name, struct stat *status)
+{
+	char path[PATH_MAX];
+
+	return find(name, path, status);
 }
 
 /* Becomes that user for good; false if the system refused any of it. */
@@ -75,6 +81,7 @@ struct refusal {
 
 /* What the child needs of us. */
 struct child {
+	const char *path;
 	char **argv;
 	const struct command_user *user;
 	int held; /* read end */
@@ -107,7 +114,8 @@ static void be_command(pid_t keeper, void *argument)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != keeper)
 		_exit(0);
-	execvp(child->argv[0], child->argv);
+	/* Not execvp(): that hands whatever is no program to the shell, line by line. */
+	execv(child->path, child->argv);
 	refuse(child->told, false);
 }
 
@@ -160,13 +168,14 @@ static int await_start(struct command *command)
 
 int command_prepare(struct command *command, char **argv, const struct command_user *user)
 {
+	char path[PATH_MAX];
 	struct stat program;
 	struct ends ends;
 	int err;
 
 	memset(command, 0, sizeof(*command));
 	command->name = argv[0];
-	if (!command_find(argv[0], &program))
+	if (!find(argv[0], path, &program))
 		return failed(-ENOENT, "%s: no such command", argv[0]);
 	err = descendants_adopt();
 	if (!err)
@@ -175,7 +184,7 @@ int command_prepare(struct command *command, char **argv, const struct command_u
 		return err;
 	command->keeper = fork();
 	if (!command->keeper) {
-		struct child child = {argv, user, ends.hold[0], ends.tell[1]};
+		struct child child = {path, argv, user, ends.hold[0], ends.tell[1]};
 
 		close(ends.hold[1]);
 		close(ends.tell[0]);

@@ -38,7 +38,7 @@ struct command_user {
 /* What is wrong with the command line if no command stands behind its `--`, else NULL. */
 const char *command_missing(char *const *argv, bool quoted);
 
-/* The file that execvp() would run. */
+/* The file that a command is, found in $PATH if its name has no slash. */
 bool command_find(const char *name, struct stat *status);
 
 /*

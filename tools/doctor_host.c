@@ -53,15 +53,15 @@ size_t check_entries(const char *path, const char *suffix)
 
 static void privileges(struct host_check *check)
 {
-	check->name = "root";
-	if (geteuid())
-		check_bad(check, "not root: this user sees nothing of the above",
-			  permission_remedy());
-	else if (permission_lacking())
-		check_bad(check, "root, but may not load BPF programs: nothing can be watched",
-			  permission_remedy());
+	char lacking[sizeof(check->finding)];
+
+	check->name = "rights";
+	if (permission_lacking())
+		check_bad(check, permission_lacking(), permission_remedy());
+	else if (permission_describe(lacking, sizeof(lacking)))
+		check_good(check, "all that are of use");
 	else
-		check_good(check, "root");
+		check_bad(check, lacking, "sudo faultline");
 }
 
 static void kernel_types(struct host_check *check, const struct btf *kernel)

@@ -14,7 +14,7 @@ struct host_check {
 	bool caveat;	   /* what it found is to be said with its path although it is good */
 	bool partial;	   /* where it is missing, some of the path is shown all the same */
 	enum path_id path; /* that shows nothing, or less, without it; 0: the host as a whole */
-	char finding[160];
+	char finding[256];
 	char remedy[160]; /* "" if good */
 };
 

@@ -83,7 +83,7 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 		return false;
 	/* What is there is not this user's: that goes before what some of the path would lack. */
 	if (lacking && strstr(verdict->why, lacking)) {
-		verdict->below = "root";
+		verdict->below = "rights";
 		verdict->change = permission_remedy();
 	} else if (missing) {
 		if (verdict->watched.state == WATCHED_WHOLE ||

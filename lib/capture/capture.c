@@ -16,6 +16,7 @@
 #include "lib/capture/host.h"
 #include "lib/capture/inside.h"
 #include "lib/capture/kinds.h"
+#include "lib/capture/permission.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 #include "lib/capture/rdma_counters.h"
@@ -32,8 +33,9 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 	struct capture *c;
 	int error;
 
-	if (geteuid())
-		return failed(-EPERM, "watching the kernel needs root; run it with sudo");
+	objects_quiet();
+	if (permission_lacking())
+		return failed(-EPERM, "%s; %s", permission_lacking(), permission_remedy());
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return failed(-ENOMEM, "no memory for a capture");

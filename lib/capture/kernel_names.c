@@ -139,8 +139,10 @@ static int read_types(struct kernel_names *names, struct btf *btf, __u32 from, c
 		else if (number)
 			take_tracepoint(btf, id, &types->found[number - 1]);
 	}
-	for (size_t i = 0; i < names->count; i++)
+	for (size_t i = 0; i < names->count; i++) {
 		types->found[i].types = fd;
+		types->found[i].of_module = *module;
+	}
 	types->btf = btf;
 	types->next = names->types;
 	names->types = types;
@@ -158,9 +160,8 @@ int kernel_names_create(struct kernel_names **names, const char *const *more, si
 	if (!n->kernel) {
 		error = -errno; /* of the very file: the other tries several, and says nothing of any */
 		free(n);
-		if (!access(KERNEL_TYPES, R_OK))
-			return failed(error == -EPERM ? -EIO : failed_system(error),
-				      KERNEL_TYPES " cannot be read: %s", strerror(-error));
+		if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
+			return failed(error, KERNEL_TYPES " cannot be read: %s", strerror(-error));
 		return failed(-EPERM,
 			      "/sys/kernel/btf/vmlinux has no type information (BTF): a kernel "
 			      "built with CONFIG_DEBUG_INFO_BTF is needed");

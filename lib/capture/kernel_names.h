@@ -25,7 +25,8 @@ struct kernel_function {
 	__u32 arguments;
 	__u32 tracepoint_id; /* 0: there is no tracepoint of that name */
 	__u32 tracepoint_arguments;
-	int types; /* descriptor of a module's type information, 0: the kernel's own */
+	int types;	/* descriptor of a module's type information, 0: the kernel's own */
+	bool of_module; /* without a descriptor nothing can be put on it */
 };
 
 /* Takes in all names of the probe table, and `more`. -EPERM: the kernel has no type information.

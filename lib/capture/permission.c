@@ -3,16 +3,49 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct right {
+	int capability;
+	const char *name;
+	const char *gives; /* NULL: nothing can be watched without */
+};
+
+static const struct right rights[] = {
+	{CAP_BPF, "CAP_BPF", NULL},
+	{CAP_PERFMON, "CAP_PERFMON", NULL},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "functions of modules"},
+	{CAP_SYSLOG, "CAP_SYSLOG", "names of stacks"},
+};
+
+/* CAP_SYS_ADMIN of old includes what has a name of its own since Linux 5.8. */
+static bool has(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+	__u64 effective;
+
+	if (syscall(SYS_capget, &header, data))
+		return !geteuid();
+	effective = data[0].effective | (__u64)data[1].effective << 32;
+	if (capability == CAP_BPF || capability == CAP_PERFMON)
+		effective |= effective >> CAP_SYS_ADMIN & 1 ? 1ull << capability : 0;
+	return effective >> capability & 1;
+}
 
 /*
  * A tracing program that does nothing is loaded, and attached to nothing: a user namespace has every
  * capability in /proc and none that the kernel would take for this.
  */
-static bool refused_to_root(void)
+static bool is_refused(void)
 {
 	static const struct bpf_insn nothing[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
@@ -23,8 +56,8 @@ static bool refused_to_root(void)
 
 	if (answer >= 0)
 		return answer;
-	fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL", nothing,
-			   sizeof(nothing) / sizeof(nothing[0]), NULL);
+	fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL", nothing, COUNT(nothing),
+			   NULL);
 	answer = fd == -EPERM;
 	if (fd >= 0)
 		close(fd);
@@ -33,14 +66,58 @@ static bool refused_to_root(void)
 
 const char *permission_lacking(void)
 {
-	if (geteuid())
-		return "there, but only root may try to attach to it";
-	return refused_to_root() ? "there, but this root may not load BPF programs" : NULL;
+	static char text[160];
+	const char *between = "";
+	size_t used;
+
+	if (!is_refused())
+		return NULL;
+	used = (size_t)snprintf(text, sizeof(text), "this process may not load BPF programs: ");
+	for (size_t i = 0; i < COUNT(rights) && !rights[i].gives; i++) {
+		if (has(rights[i].capability))
+			continue;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+					 *between ? between : "it lacks ", rights[i].name);
+		between = " and ";
+	}
+	if (!*between)
+		snprintf(text + used, sizeof(text) - used,
+			 "its capabilities are those of another user namespace, or kept from it");
+	return text;
+}
+
+bool permission_lacks_modules(void)
+{
+	return !is_refused() && !has(CAP_SYS_ADMIN);
+}
+
+bool permission_lacks_machines(void)
+{
+	return !is_refused() && geteuid();
 }
 
 const char *permission_remedy(void)
 {
-	return geteuid()
-		       ? "run it as root: sudo faultline"
-		       : "CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN of the host (docker: --privileged)";
+	return "sudo faultline; or CAP_BPF and CAP_PERFMON of the host (docker: --privileged)";
+}
+
+bool permission_describe(char *text, size_t bytes)
+{
+	size_t used = 0;
+	bool all = true;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < COUNT(rights) && used < bytes; i++) {
+		if (!rights[i].gives || has(rights[i].capability))
+			continue;
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s (%s)",
+					 all ? "may watch the kernel, but lacks " : ", ",
+					 rights[i].name, rights[i].gives);
+		all = false;
+	}
+	if (permission_lacks_machines() && used < bytes)
+		snprintf(text + used, bytes - used, "%sis not root (%s)",
+			 all ? "may watch the kernel, but " : ", and ",
+			 "names and I/Os of emulated machines");
+	return all && !permission_lacks_machines();
 }

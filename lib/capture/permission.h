@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Whether this process may attach anything to the kernel: what doctor may say of it, and not of root. */
+/*
+ * What this process may attach to the kernel: what doctor says of it, and a probe that is off. It is asked for
+ * rights, not for root: CAP_BPF and CAP_PERFMON are enough for the kernel itself.
+ */
 #ifndef FAULTLINE_PERMISSION_H
 #define FAULTLINE_PERMISSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PERMISSION_MODULES "functions of modules need CAP_SYS_ADMIN"
+#define PERMISSION_MACHINES \
+	"devices have no names and I/Os are not counted: root's machines tell them to root alone"
 
 /* NULL if it may; else why nothing of what is in the kernel can be attached to, as a probe's reason. */
 const char *permission_lacking(void);
 /* What would give it. */
 const char *permission_remedy(void);
+/* Whether it may, but not to what modules have: their types are found by number. */
+bool permission_lacks_modules(void);
+/* Whether it may, but root's emulated machines cannot be asked for names and I/Os. */
+bool permission_lacks_machines(void);
+/* Which rights beside those are lacking, and what each would give; true: none is. */
+bool permission_describe(char *text, size_t bytes);
 
 #endif

@@ -28,9 +28,12 @@ void probe_turn_off(struct probe *probe, const char *reason)
 
 void probe_turn_on(struct probe *probe)
 {
+	const char *note = probe->row->note;
+
+	if (probe->way->kind == ATTACH_USDT && permission_lacks_machines())
+		note = PERMISSION_MACHINES;
 	probe->info.state = PROBE_ON;
-	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s",
-		 probe->row->note ? probe->row->note : "");
+	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", note ? note : "");
 }
 
 static bool named(const char *const *names, size_t count, const char *name)

@@ -45,6 +45,8 @@ static bool symbol_exists(struct probe_set *set, const struct probe_row *row,
 			 tracepoint ? "tracepoint " : "", symbol);
 	else if (tracepoint && row->module && !kernel_names_loaded(row->module, unloaded))
 		snprintf(missing, REASON_TEXT, "module %s is not loaded", unloaded);
+	else if (found->of_module && !found->types && permission_lacks_modules())
+		snprintf(missing, REASON_TEXT, "%s", PERMISSION_MODULES);
 	else if (way->arguments && way->arguments != arguments)
 		snprintf(missing, REASON_TEXT, "%s has %u arguments here, not %u", symbol,
 			 arguments, way->arguments);

@@ -78,7 +78,7 @@ seen_by() { # NAME WHY COMMAND...
 	check "and counts no probe for a $name" grep -q '^0 of [0-9]* probes can be attached' "$name.txt"
 }
 chmod 755 . && install "$FAULTLINE" "$INJECT" .
-INJECT=$PWD/faultline-inject seen_by user "only root may" \
+INJECT=$PWD/faultline-inject seen_by user "may not load BPF programs: it lacks CAP_BPF and CAP_PERFMON" \
 	setpriv --reuid=65534 --regid=65534 --clear-groups ./faultline doctor
 seen_by "root without capabilities" "may not load BPF programs" \
 	setpriv --bounding-set=-bpf,-sys_admin,-perfmon ./faultline doctor

@@ -132,9 +132,9 @@ cp "$FAULTLINE" faultline
 cp "$INJECT" faultline-inject
 printf '[machine]\n[tenant vm]\nmemory=4M\n[device d]\ntenant=vm\nmodel=block\nfile_bytes=4M\n[workload w]\ndevice=d\nduration=1s\n' >job.ini
 chmod 644 job.ini
-refuses "record: not root" 4 'root|CAP_BPF|privilege' setpriv --reuid=65534 --regid=65534 \
+refuses "record: no rights" 4 'it lacks CAP_BPF and CAP_PERFMON; sudo faultline' setpriv --reuid=65534 --regid=65534 \
 	--clear-groups ./faultline record -o /tmp/never.flt --duration 1s
-refuses "top: not root" 4 'root|CAP_BPF|privilege' setpriv --reuid=65534 --regid=65534 \
+refuses "top: no rights" 4 'it lacks CAP_BPF and CAP_PERFMON; sudo faultline' setpriv --reuid=65534 --regid=65534 \
 	--clear-groups ./faultline top -b 1 1
 refuses "inject: not root" 4 'root|userfaultfd|CAP_SYS_PTRACE|privilege' setpriv --reuid=65534 --regid=65534 \
 	--clear-groups ./faultline-inject run job.ini

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+# With CAP_BPF and CAP_PERFMON a user attaches to all of the kernel itself that root does; what modules have is named
+# as lacking CAP_SYS_ADMIN, and is there with it. Root raises a hard limit of open files.
+#
+# iommu: intel
+# modules: vfio-pci vfio_iommu_type1
+# programs: setpriv prlimit
+
+recorded_by() { # NAME COMMAND...
+	local name=$1
+	shift
+	"$@" faultline record -q --duration 500ms -o "user/$name.flt" 2>"$name.err"
+	equal "recorded by $name" "$(($? % 5))" 0
+	cat "$name.err"
+	cp "user/$name.flt" "$results"
+}
+
+guest() {
+	mkdir -p "$results" user
+	chmod 1777 user
+	load vfio-pci
+	load vfio_iommu_type1
+	local user="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	recorded_by root
+	recorded_by two $user --inh-caps +bpf,+perfmon --ambient-caps +bpf,+perfmon
+	recorded_by three $user --inh-caps +bpf,+perfmon,+sys_admin --ambient-caps +bpf,+perfmon,+sys_admin
+	$user faultline record -q --duration 500ms -o user/none.flt 2>none.err
+	equal "without rights" $? 4
+	check_that "says which" says none.err "it lacks CAP_BPF and CAP_PERFMON"
+	recorded_by limited prlimit --nofile=100 --
+}
+
+host() {
+	local name
+	for name in root two three limited; do
+		"$FAULTLINE" doctor "$name.flt" --csv=- --table probes >"$name.csv" 2>/dev/null
+	done
+	python3 - <<'PY' || failed=1
+import csv, sys
+def probes(name): return {row["probe"]: row for row in csv.DictReader(open(name + ".csv"))}
+root, two, three, limited = (probes(name) for name in ("root", "two", "three", "limited"))
+def on(rows): return {name for name, row in rows.items() if row["state"] in ("on", "ok")}
+print(f"# on: root {len(on(root))}, two rights {len(on(two))}, three {len(on(three))}, 100 files {len(on(limited))}")
+lacking = on(root) - on(two)
+wrong = {name: two[name]["reason"] for name in lacking if "functions of modules need CAP_SYS_ADMIN" not in two[name]["reason"]}
+for what, good, detail in (("many are on", len(on(root)) > 40, len(on(root))),
+                           ("what lacks a right names it", lacking and not wrong, wrong),
+                           ("with it all are on", on(three) == on(root), on(root) ^ on(three)),
+                           ("root raises its limit", on(limited) == on(root), on(root) ^ on(limited))):
+    print(f"{'ok' if good else 'not ok'} - {what}" + ("" if good else f": {detail}"))
+    if not good: sys.exit(1)
+PY
+}

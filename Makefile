@@ -177,11 +177,10 @@ fuzz-long: ## fuzz for FUZZ_SECONDS a target (3600), count the inputs in the fil
 	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) FUZZ_COUNT=$(or $(FUZZ_COUNT),$(HOME)/.cache/faultline/fuzz-count) \
 		tests/suites/fuzz.sh
 
-hostile: ## the longer form of suite `hostile`: what strangers give to root's programs
+hostile: ## what strangers give to root's programs: the longer form of suites `hostile` and `fuzz`
 	$(Q)tests/setup.sh check
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
-	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=1 all
-	$(Q)HOSTILE=long tests/check.sh hostile
+	$(Q)HOSTILE=long FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) tests/check.sh hostile fuzz
 
 install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	file = open_memstream(&text, &length);
-	err = campaign_print(&campaign, file);
+	err = campaign_print(&campaign, &options, file);
 	campaign_judge(&campaign, file);
 	fclose(file);
 	if (err)

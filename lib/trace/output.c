@@ -14,9 +14,10 @@ int trace_output_open(struct trace_output *output, const struct trace_writer_con
 	int err = trace_packer_open(&output->packer, config->level);
 
 	err = err ? err : trace_store_open(&output->store, config);
-	if (err || config->held || !(err = trace_store_commit(&output->store)))
-		return err;
-	trace_store_close(&output->store);
+	if (!err && !config->held && (err = trace_store_commit(&output->store)))
+		trace_store_close(&output->store);
+	if (err)
+		trace_packer_close(&output->packer);
 	return err;
 }
 

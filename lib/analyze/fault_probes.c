@@ -86,7 +86,6 @@ const char *fault_probes_lack(const struct fault_probes *probes, enum fault_path
 {
 	if (path != FAULT_PATH_EMULATED)
 		return fault_watch_lacks(&probes->any[path]);
-	return fault_watch_lacks(&probes->queued) || fault_watch_lacks(&probes->dropped)
-		       ? fault_watch_lacks(&probes->begin[path])
-		       : NULL;
+	return probes->queued.on && probes->dropped.on ? NULL
+						       : fault_watch_lacks(&probes->begin[path]);
 }

@@ -425,7 +425,7 @@ static void faults_that_nobody_watched_hold_no_objective(void **state)
 	static const struct {
 		__u32 device;
 		const char *kinds;
-		struct probe_info probes[2];
+		struct probe_info probes[3];
 		bool watched;
 	} cases[] = {
 		{DEVICE_EMULATED, "", {{.name = "fault_detect", .state = PROBE_ON}}, true},
@@ -434,8 +434,16 @@ static void faults_that_nobody_watched_hold_no_objective(void **state)
 		{DEVICE_EMULATED,
 		 "",
 		 {{.name = "fault_detect", .state = PROBE_DISABLED},
-		  {.name = "fault_request", .state = PROBE_ON}},
+		  {.name = "fault_request", .state = PROBE_ON},
+		  {.name = "fault_overflow", .state = PROBE_ON}},
 		 true},
+		/* Those that a full queue dropped are told by nobody. */
+		{DEVICE_EMULATED,
+		 "fault_request,fault_resume",
+		 {{.name = "fault_detect", .state = PROBE_ON},
+		  {.name = "fault_request", .state = PROBE_ON},
+		  {.name = "fault_overflow", .state = PROBE_ON}},
+		 false},
 		{DEVICE_EMULATED,
 		 "",
 		 {{.name = "fault_detect", .state = PROBE_DISABLED},
@@ -470,7 +478,7 @@ static void faults_that_nobody_watched_hold_no_objective(void **state)
 		faults = faults_stream(s.faults);
 		strcpy(host.kinds, cases[n / 3].kinds);
 		faults.ops->host(faults.self, &host);
-		for (size_t k = 0; k < 2; k++)
+		for (size_t k = 0; k < 3; k++)
 			faults.ops->probe(faults.self, &cases[n / 3].probes[k]);
 		faults.ops->device(faults.self, &device);
 		window(&s, 100, 10, 0);

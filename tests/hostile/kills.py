@@ -3,7 +3,7 @@
 """SIGKILL at random instants, of a flight recorder and of `recover`: kills.py WHAT ARGUMENT...
 
     kills.py recorder FAULTLINE DIRECTORY KILLS BOUND
-    kills.py recover INJECT RUN_DIRECTORY DIRECTORY KILLS
+    kills.py recover INJECT RUN_DIRECTORY DIRECTORY KILLS [FILLER]
 
 recorder: `record --max-size BOUND` of one name in DIRECTORY, killed and started again without a word of what
 was there. Afterwards every frame of every file is whole but for the last one of the file that was being
@@ -11,7 +11,8 @@ written, files are within their bound, no name is another than the recorder's ow
 it from there. On a full disk a start may be refused with one sentence.
 
 recover: a journal of changes that a dead program left, undone by `recover`, which is killed, and by another
-one, which is not. Afterwards each file has what it had before the changes, and nothing is left.
+one, which is not. Afterwards each file has what it had before the changes, and nothing is left. With a file
+FILLER the disk of RUN_DIRECTORY is full meanwhile: no mark can be written.
 
 Prints one line a failure, then what was met.
 """
@@ -173,8 +174,8 @@ class Recorder(Driver):
 class Recovery(Driver):
     CHANGES = 24
 
-    def __init__(self, program, run_directory, directory):
-        self.program = program
+    def __init__(self, program, run_directory, directory, filler=None):
+        self.program, self.filler = program, filler
         self.journals = pathlib.Path(run_directory)
         self.directory = pathlib.Path(directory)
         self.boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -192,10 +193,31 @@ class Recovery(Driver):
         gone.wait()
         data = self.record(1, 0, str(gone.pid), str(turn + 1), self.boot)
         for i in range(self.CHANGES):
-            path = self.directory / f"attribute{i}"
-            data += self.record(2, i + 1, str(path), f"old{i}", f"new{i}")
-            path.write_text(f"new{i}\n")
+            path, new = self.directory / f"attribute{i}", f"new{i}"
+            record = self.record(2, i + 1, str(path), f"old{i}", new)
+            # The last page of the journal is full: a mark takes another one.
+            if i == self.CHANGES - 1:
+                new += "." * (-len(data + record) % 4096)
+                record = self.record(2, i + 1, str(path), f"old{i}", new)
+            data += record
+            path.write_text(new + "\n")
         (self.journals / f"{gone.pid}-{turn + 1}.journal").write_bytes(data)
+        if self.filler:
+            self.fill()
+
+    def fill(self):
+        with open(self.journals / self.filler, "ab", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass  # there is no more room
+        self.met["full"] += not os.statvfs(self.journals).f_bfree
+
+    def empty(self):
+        if self.filler:
+            (self.journals / self.filler).unlink()
+        return not list(self.journals.iterdir())
 
     def run(self, kills):
         # How long it takes by itself, so that the instants are spread over all of it.
@@ -203,6 +225,7 @@ class Recovery(Driver):
         before = time.monotonic()
         subprocess.run([self.program, "recover"], stdout=subprocess.DEVNULL, check=True)
         whole = time.monotonic() - before
+        self.empty()
         for turn in self.turns(kills):
             self.leave(turn + 1)
             process = subprocess.Popen([self.program, "recover"], stdout=subprocess.DEVNULL,
@@ -215,9 +238,9 @@ class Recovery(Driver):
             run = subprocess.run([self.program, "recover"], capture_output=True, text=True)
             values = [(self.directory / f"attribute{i}").read_text().strip()
                       for i in range(self.CHANGES)]
-            left = [path.name for path in self.journals.iterdir()]
-            if run.returncode or left or values != [f"old{i}" for i in range(self.CHANGES)]:
-                self.fail(turn, f"exit {run.returncode}, left {left}, {values}: {run.stderr}")
+            undone = values == [f"old{i}" for i in range(self.CHANGES)]
+            if not self.empty() or run.returncode or not undone:
+                self.fail(turn, f"exit {run.returncode}, {values}: {run.stderr}")
         return self.met
 
 
@@ -227,8 +250,8 @@ if __name__ == "__main__":
         program, directory, kills, bound = arguments
         met = Recorder(program, directory, bound).run(int(kills))
     else:
-        program, run_directory, directory, kills = arguments
-        met = Recovery(program, run_directory, directory).run(int(kills))
+        program, run_directory, directory, kills, *filler = arguments
+        met = Recovery(program, run_directory, directory, *filler).run(int(kills))
     # Kills that hit nothing prove nothing.
     if not met["with events"] + met["in the middle"]:
         print("none was killed with something to lose")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# SIGKILL at random instants of a flight recorder, also on a full disk, and of `recover`: every complete frame is
+# SIGKILL at random instants of a flight recorder and of `recover`, also on full disks: every complete frame is
 # readable, the next one begins, what was changed is undone, nothing is left. A thousand of them in the longer form.
 . "$(dirname "$0")/../e2e/lib.sh"
 
@@ -8,10 +8,11 @@ kills() { /usr/bin/python3 -B "$root/tests/hostile/kills.py" "$@"; }
 recorders=6 recoveries=12
 [ "${HOSTILE:-}" != long ] || recorders=250 recoveries=250
 
-mkdir disk small run attributes
-trap 'umount -l small 2>/dev/null; rm -rf "$scratch"' EXIT
+mkdir disk small run attributes full
+trap 'umount -l small full 2>/dev/null; rm -rf "$scratch"' EXIT
 mount -t tmpfs -o size=300K none small
-chmod 700 run
+mount -t tmpfs -o size=64K none full
+chmod 700 run full
 programs_before=$(orphaned_programs)
 programs_gone() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
 
@@ -49,7 +50,10 @@ kill -INT $machine
 wait $machine 2>/dev/null
 
 FAULTLINE_RUN_DIR=$PWD/run killed "killed recoveries" recover "$INJECT" run attributes $recoveries
+# What is undone is marked in the journal: where that has no room, undoing comes first.
+FAULTLINE_RUN_DIR=$PWD/full killed "killed recoveries in a full run directory" \
+	recover "$INJECT" full attributes $((recoveries / 2)) filler
 [ "${HOSTILE:-}" != long ] || check "killed injectors and recorders of ordinary recordings" \
 	env KILLS=200 FAULTLINE="$FAULTLINE" INJECT="$INJECT" bash "$root/tests/e2e/kill.sh"
-umount small
+umount small full
 finish

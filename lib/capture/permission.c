@@ -96,6 +96,13 @@ bool permission_lacks_machines(void)
 	return !is_refused() && geteuid();
 }
 
+const char *permission_of_perf_events(int error)
+{
+	if ((error != EACCES && error != EPERM) || permission_lacking() || has(CAP_SYS_ADMIN))
+		return "";
+	return "; where kernel.perf_event_paranoid is above 2 (Debian's) this needs CAP_SYS_ADMIN";
+}
+
 const char *permission_remedy(void)
 {
 	return "sudo faultline; or CAP_BPF and CAP_PERFMON of the host (docker: --privileged)";

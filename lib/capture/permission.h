@@ -21,6 +21,8 @@ const char *permission_remedy(void);
 bool permission_lacks_modules(void);
 /* Whether it may, but root's emulated machines cannot be asked for names and I/Os. */
 bool permission_lacks_machines(void);
+/* What to say behind an errno of a uprobe or kprobe that is a perf event: "" or the right that is lacking. */
+const char *permission_of_perf_events(int error);
 /* Which rights beside those are lacking, and what each would give; true: none is. */
 bool permission_describe(char *text, size_t bytes);
 

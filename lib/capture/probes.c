@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/capture/permission.h"
 
 #define ENOTSUPP 524 /* of the kernel, not meant for user space: BPF trampolines return it */
 
@@ -76,6 +77,7 @@ static size_t attach_rows(struct probe_set *set)
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 		char reason[REASON_TEXT];
+		int error;
 
 		if (!is_loaded(probe) || probe->link || probe->return_link)
 			continue;
@@ -83,8 +85,10 @@ static size_t attach_rows(struct probe_set *set)
 			probe_turn_on(probe);
 			continue;
 		}
-		snprintf(reason, sizeof(reason), "attaching to %s failed: %s", probe->symbol,
-			 errno == ENOTSUPP ? "not supported by this kernel" : strerror(errno));
+		error = errno;
+		snprintf(reason, sizeof(reason), "attaching to %s failed: %s%s", probe->symbol,
+			 error == ENOTSUPP ? "not supported by this kernel" : strerror(error),
+			 probe->way->kind == ATTACH_KPROBE ? permission_of_perf_events(error) : "");
 		detach(probe);
 		again += probe_take_next_way(set, probe, reason);
 	}

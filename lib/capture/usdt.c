@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/capture/permission.h"
 
 /* From the UAPI of Linux 6.6, newer than the headers we build with: enum bpf_attach_type and the
  * uprobe_multi part of bpf_attr.link_create. */
@@ -89,8 +90,12 @@ static int attach_each(struct usdt_links *links, const struct bpf_program *progr
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, -1, path,
 									places[i].offset, &options);
 
-		if (!link)
-			return failed(-errno, "attaching to %s: %s", path, strerror(errno));
+		if (!link) {
+			int error = errno;
+
+			return failed(-error, "attaching to %s: %s%s", path, strerror(error),
+				      permission_of_perf_events(error));
+		}
 		links->sites[links->site_count++] = link;
 	}
 	return 0;

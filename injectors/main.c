@@ -15,6 +15,7 @@
 #include "injectors/real/real.h"
 #include "lib/base/descriptors.h"
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 #include "lib/base/limits.h"
 #include "lib/base/signals.h"
 
@@ -375,6 +376,7 @@ int main(int argc, char **argv)
 
 	descriptors_keep_standard();
 	signals_unblock();
+	files_keep_owner();
 	if (limits_need_stack())
 		return campaign_report_failure(-ENOMEM);
 	argp_err_exit_status = EXIT_USAGE;

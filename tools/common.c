@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
+#include "lib/base/run_directory.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
 
@@ -196,6 +197,12 @@ int common_check_pattern(const char *pattern)
 	return *pattern ? 0
 			: failed(-EINVAL, "'' fits no device; accepted: a name or a shell pattern, "
 					  "such as 'tenant0/*'");
+}
+
+void common_tell_foreign_run_directory(void)
+{
+	if (run_directory_is_foreign())
+		fprintf(stderr, "faultline: %s; emulated machines are not seen\n", failure_text());
 }
 
 int common_failed(int err)

@@ -12,6 +12,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/base/proc.h"
+#include "lib/base/run_directory.h"
 #include "lib/capture/access_log.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/permission.h"
@@ -91,9 +92,12 @@ static void emulator(struct host_check *check, const char *asked)
 static void machines(struct host_check *check)
 {
 	check->name = "machines";
-	check->good = true; /* there need not be any */
-	snprintf(check->finding, sizeof(check->finding), "%zu emulated machines in %.100s",
-		 check_entries(run_directory(), RUN_MACHINE_SUFFIX), run_directory());
+	check->good = !run_directory_is_foreign(); /* there need not be any */
+	if (!check->good)
+		check_bad(check, failure_text(), "remove it");
+	else
+		snprintf(check->finding, sizeof(check->finding), "%zu emulated machines in %.100s",
+			 check_entries(run_directory(), RUN_MACHINE_SUFFIX), run_directory());
 }
 
 /* Events carry the kernel's own numbers of processes; -p, a command and machines are named by ours. */

@@ -5,6 +5,7 @@
 
 #include "lib/base/descriptors.h"
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 #include "lib/base/limits.h"
 #include "lib/base/printable.h"
 #include "lib/base/signals.h"
@@ -66,6 +67,7 @@ int main(int argc, char **argv)
 
 	descriptors_keep_standard();
 	signals_unblock();
+	files_keep_owner();
 	if (limits_need_stack()) {
 		fprintf(stderr, "faultline: %s\n", failure_text());
 		return EXIT_FAIL;

@@ -22,6 +22,7 @@
 #include "lib/base/user.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/probes.h"
+#include "tools/common.h"
 #include "tools/verbs.h"
 
 #define PROGRESS_NS	(2 * NSEC_PER_SEC)
@@ -272,6 +273,7 @@ static int start(struct recording *r)
 		error = failed_in(error, "--max-size");
 	if (error)
 		return error;
+	common_tell_foreign_run_directory();
 	error = stream_fan_add(&r->fan, trace_writer_stream(r->writer))
 			?: stream_fan_add(&r->fan, (struct stream){&note_ops, r})
 			?: record_answer_create(&r->answer)

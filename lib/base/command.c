@@ -21,6 +21,7 @@
 #include "lib/base/descendants.h"
 #include "lib/base/fail.h"
 #include "lib/base/keeper.h"
+#include "lib/base/files.h"
 #include "lib/base/limits.h"
 #include "lib/base/signals.h"
 
@@ -103,6 +104,7 @@ static void be_command(pid_t keeper, void *argument)
 
 	signals_restore();
 	limits_restore();
+	files_restore_umask();
 	/* These are handed on, also where we were started with them ignored. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);

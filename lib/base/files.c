@@ -13,6 +13,22 @@
 #include "lib/base/fail.h"
 #include "lib/base/user.h"
 
+static mode_t inherited;
+static bool changed;
+
+void files_keep_owner(void)
+{
+	inherited = umask(077);
+	umask(inherited & ~0700u);
+	changed = true;
+}
+
+void files_restore_umask(void)
+{
+	if (changed)
+		umask(inherited);
+}
+
 bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;

@@ -11,6 +11,13 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+/*
+ * First of all: whatever umask we were started with, what we make is its owner's to use. The rest of the
+ * umask holds. files_restore_umask() is for a child, ahead of its exec.
+ */
+void files_keep_owner(void);
+void files_restore_umask(void);
+
 /* Whether both are of one file, whatever its names. */
 bool same_file(const struct stat *a, const struct stat *b);
 

@@ -41,3 +41,12 @@ int run_directory_open(bool create)
 	}
 	return directory;
 }
+
+bool run_directory_is_foreign(void)
+{
+	int directory = run_directory_open(false);
+
+	if (directory >= 0)
+		close(directory);
+	return directory == -EPERM;
+}

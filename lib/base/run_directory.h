@@ -22,4 +22,7 @@ const char *run_directory(void);
  */
 int run_directory_open(bool create);
 
+/* Whether whatever has its name is not to be trusted, with the sentence; a missing one is none. */
+bool run_directory_is_foreign(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include "lib/base/memory.h"
 #include "lib/capture/capture.h"
 #include "lib/trace/trace.h"
+#include "tools/common.h"
 #include "tools/top/watch.h"
 
 #define POLL_MS 20 /* how often the rings are drained; keys are seen at once */
@@ -112,6 +113,7 @@ static int capture_into(struct watch *watch, struct trace_writer *writer, struct
 	error = capture_open(&capture, &config);
 	if (error)
 		return error;
+	common_tell_foreign_run_directory();
 	error = capture_attach(capture, sink);
 	if (!error && writer)
 		error = trace_writer_commit(writer);

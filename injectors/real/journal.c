@@ -90,10 +90,15 @@ int journal_open(struct journal **journal, const struct journal_options *options
 int journal_undo(struct journal *journal)
 {
 	unsigned int undone = 0, left = 0;
+	char said[512];
+	int err;
 
 	if (journal->options.dry_run)
 		return 0;
-	return journal_replay(journal->file, false, journal->options.log, &undone, &left);
+	/* Why we end is said after us: what is gone already and needs no undoing must not take its place. */
+	snprintf(said, sizeof(said), "%s", failure_text());
+	err = journal_replay(journal->file, false, journal->options.log, &undone, &left);
+	return err ? err : failed(0, "%s", said);
 }
 
 int journal_close(struct journal *journal)

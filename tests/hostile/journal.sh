@@ -89,6 +89,12 @@ prlimit --fsize=100 -- "${vfio[@]}" 2>&1 | cat >out
 equal "an injector whose files may have 100 bytes: a sentence" \
 	"${PIPESTATUS[0]} $(grep -c 'journal: cannot be written: File too large' out) $(given_back && journals)" "1 1 0"
 
+# What is gone already and needs no undoing is not what is said.
+arrange
+rm /sys/bus/pci/drivers/vfio-pci/unbind
+"${vfio[@]}" >out 2>err
+equal "the sentence is that of what has failed" "$? $(grep -c 'vfio-pci did not take it' err) $(given_back && journals)" "1 1 0"
+
 # instants LOG: the system calls from the first look at a journal on, each as strace(1) counts it: NAME/N.
 instants() { awk -F '[ (]+' '{ n[$2]++ } /\.journal", O_RDWR/ { on = 1 } on && $2 ~ /^[a-z]/ { print $2 "/" n[$2] }' "$1"; }
 # killed INSTANT COMMAND...

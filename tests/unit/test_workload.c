@@ -311,7 +311,7 @@ static void wrong_data_is_found(void **state)
 	struct workload_config config = plain();
 	char path[] = "/var/tmp/faultline-test-XXXXXX";
 	int file = mkstemp(path);
-	struct device_setup setup = {.file = path};
+	struct device_setup setup = {.file = path, .file_writable = true};
 	struct workload_result result;
 	struct workload *workload;
 	struct bench bench;

@@ -66,7 +66,8 @@ if loop=$(losetup --find --show disk.img 2>/dev/null); then
 	equal "nothing at all" "$(sum "$loop")" "$untouched"
 	run_job --set disk.writable=yes
 	equal "nor by way of the file that the device is made of" "$? $(grep -c "$loop is made of it" err)" "1 1"
-	mkfs.ext2 -q "$loop" && mkdir mounted && mount "$loop" mounted && echo precious >mounted/file && sync
+	mkfs.ext2 -q "$loop" && mkdir mounted && mount "$loop" mounted && echo precious >mounted/file && umount mounted
+	mount -o ro "$loop" mounted # so that the kernel does not write it either
 	in_use=$(sum "$loop")
 	run_job "${written[@]}" --yes-i-mean-it "$loop"
 	equal "a mounted one is not written with it either" "$? $(grep -c 'it is mounted' err)" "1 1"

@@ -57,6 +57,16 @@ no_loop() {
 	return "${1:-0}"
 }
 
+# No user namespace may be made; the kernel lets nobody make one below a chroot, as `make fresh` is.
+no_user_namespace() {
+	local said
+	if said=$(unshare --user --map-root-user true 2>&1); then
+		echo "a user namespace can be made"
+		return 1
+	fi
+	echo "$said"
+}
+
 # perf_event_open() refuses the counter of page faults.
 no_fault_counter() {
 	python3 - <<-'PYTHON'

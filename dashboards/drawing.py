@@ -155,6 +155,8 @@ class Plotter:
         try:
             if done.returncode:
                 raise OSError(" ".join(done.stderr.split()[:40]))
+            if pathlib.Path(file).is_symlink():
+                pathlib.Path(file).unlink()  # of a plot, not what somebody let it point to
             shutil.copyfile(self.work / "plot.png", file)
         except OSError as error:
             say(f"{name}: {error}")

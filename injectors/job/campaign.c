@@ -232,9 +232,12 @@ int campaign_print(const struct campaign *campaign, const struct campaign_option
 		fprintf(file, "point %zu of %zu%s%s\n", i + 1, campaign->sweep.points,
 			*name ? ": " : "", printable_of(name).text);
 		fprintf(file, "  machine %s: %u tenants, %u devices, %u workloads, scheduler %s\n",
-			machine->name, machine->tenant_count, machine->device_count,
-			machine->workload_count,
+			printable_of(machine->name).text, machine->tenant_count,
+			machine->device_count, machine->workload_count,
 			machine->scheduler == SCHEDULER_SERIAL ? "serial" : "affined");
+		if (*machine->directory)
+			fprintf(file, "  files of its memory and disks in %s\n",
+				printable_of(machine->directory).text);
 		print_given_files(file, machine, &options->consents);
 		for (__u32 k = 0; k < point.plan.injection_count; k++)
 			print_injection(file, &point.plan.injections[k]);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,6 +102,16 @@ static int expand_tenants(struct builder *b)
 	return 0;
 }
 
+/* What is consented to and written is a file, not a link that may point elsewhere a moment later. */
+static void resolve_file(struct device_config *config)
+{
+	char resolved[PATH_MAX];
+
+	if (*config->file && config->file_writable && realpath(config->file, resolved) &&
+	    strlen(resolved) < sizeof(config->file))
+		strcpy(config->file, resolved);
+}
+
 static int add_devices(struct builder *b, const struct job_device *device, __u32 tenant)
 {
 	struct machine_config *machine = &b->plan->machine;
@@ -126,6 +137,7 @@ static int add_devices(struct builder *b, const struct job_device *device, __u32
 
 		*config = device->config;
 		config->tenant = tenant;
+		resolve_file(config);
 		b->tenant_devices[tenant]++;
 		member_name(config->name, sizeof(config->name), device->name, device->count, k);
 		origins[machine->device_count++] = (struct origin){device->name, device->where};

@@ -55,19 +55,21 @@ void trace_set_aside_forget(const char *path)
 		unlink(path);
 }
 
-/* Whether anything was recorded in it, and whether the recorder came to its end. */
-static bool look_into(const char *name, bool *ended)
+/*
+ * Whether anything was recorded in it, and whether the recorder came to its end. What cannot be looked into, for
+ * want of memory or descriptors, may hold everything: an error.
+ */
+static int look_into(const char *name, bool *recorded, bool *ended)
 {
 	struct trace_summary summary;
-	bool recorded;
+	int err = trace_summarize(name, &summary);
 
-	*ended = false;
-	if (trace_summarize(name, &summary))
-		return false;
-	recorded = summary.last_ns;
+	if (err)
+		return err;
+	*recorded = summary.last_ns;
 	*ended = !summary.loss.cut;
 	trace_summary_free(&summary);
-	return recorded;
+	return 0;
 }
 
 bool trace_is_abandoned(const char *path)
@@ -76,7 +78,8 @@ bool trace_is_abandoned(const char *path)
 	struct trace_file_header ring;
 	struct numbers numbers;
 	char name[PATH_MAX];
-	bool ended = false, found = false;
+	bool ended = false, recorded, found = false;
+	int err = 0;
 
 	if (!read_ring(path, &ring) || trace_segments_list(path, &numbers))
 		return false;
@@ -85,10 +88,10 @@ bool trace_is_abandoned(const char *path)
 		    !trace_segment_look(name, &file) || file.header.recording != ring.recording)
 			continue;
 		found = true;
-		look_into(name, &ended);
+		err = look_into(name, &recorded, &ended);
 	}
 	numbers_free(&numbers);
-	return !ended;
+	return !err && !ended;
 }
 
 /* A file for the segments of that recording. */
@@ -134,7 +137,7 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
 	char name[PATH_MAX], ring[PATH_MAX];
 	struct numbers numbers;
 	__u32 recording = 0;
-	bool ended;
+	bool recorded, ended;
 	int err = trace_segments_list(path, &numbers);
 
 	*set_aside = 0;
@@ -142,7 +145,9 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
 		err = trace_segment_path(path, numbers.all[i], name);
 		if (err || !trace_segment_look(name, &file))
 			continue;
-		if (file.bytes <= sizeof(file.header) || !look_into(name, &ended)) {
+		/* What cannot be looked into is set aside like what holds something. */
+		if (file.bytes <= sizeof(file.header) ||
+		    (!look_into(name, &recorded, &ended) && !recorded)) {
 			unlink(name);
 			continue;
 		}

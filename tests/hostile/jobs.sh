@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # A stranger's job file writes nothing that it does not name as writable, and no block device without
 # consent or that is in use.
+if [ -z "${HOSTILE_MOUNTS:-}" ]; then
+	HOSTILE_MOUNTS=ours exec unshare -m -- bash "$0" "$@" # what is mounted goes with us
+fi
 . "$(dirname "$0")/../e2e/lib.sh"
 
 truncate -s 16M disk.img
@@ -19,10 +22,7 @@ file = $PWD/disk.img
 device = disk
 read_percent = 50
 count = 997
-[inject i]
-action = evict
 JOB
-sed -i '/^\[inject/,$d' job.ini
 run_job() { "$INJECT" run job.ini --csv=- "$@" >out 2>err; }
 
 run_job
@@ -41,6 +41,10 @@ cp disk.img other.img
 run_job --set disk.writable=yes --set "disk.file=$PWD/other.img"
 equal "a file that is writable is written" "$? $([ "$(sum other.img)" = "$untouched" ] || echo other)" "0 other"
 
+ln -s other.img link.img
+"$INJECT" run job.ini --dry-run --set disk.writable=yes --set "disk.file=$PWD/link.img" >out
+check "a link is named as what it leads to" grep -qxF "  t/disk: WRITES $PWD/other.img" out
+
 mkfifo pipe
 for file in "$PWD/pipe" "$PWD" /dev/null /dev/zero; do
 	run_job --set "disk.file=$file" --set w.read_percent=100
@@ -52,7 +56,7 @@ cp job.ini rtt
 "$INJECT" check rtt >out
 check "a shipped job is not shadowed" grep -q '/rtt.ini: .* nothing wrong' out
 
-if loop=$(losetup --find --show disk.img 2>/dev/null); then
+if loop=$(losetup --find --show disk.img 2>&1); then
 	on_exit() { umount mounted 2>/dev/null; losetup -d "$loop"; }
 	trap 'on_exit; rm -rf "$scratch"' EXIT
 	written=(--set disk.writable=yes --set "disk.file=$loop")
@@ -76,6 +80,6 @@ if loop=$(losetup --find --show disk.img 2>/dev/null); then
 	run_job "${written[@]}" --yes-i-mean-it "$loop"
 	equal "one that is free is, with it" "$? $([ "$(sum "$loop")" = "$in_use" ] || echo other)" "0 other"
 else
-	skip "no loop device can be made" "losetup: $(losetup --find --show disk.img 2>&1)"
+	skip "no loop device can be made" "$loop"
 fi
 finish

@@ -12,7 +12,7 @@
 if [ "${HOSTILE:-}" = long ]; then many=90 short=60 still=10 slow=20; else many=9 short=5 still=1 slow=2; fi
 make -s -C "$root" build/tests/lab/programs/knock >/dev/null || not_ok "knock is built"
 cp "$root/build/tests/lab/programs/knock" bin
-chmod 755 . bin bin/*
+chmod 755 . bin bin/knock bin/faultline*
 
 cat >machine.ini <<'END'
 [tenant vm]

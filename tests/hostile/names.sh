@@ -66,6 +66,8 @@ equal "every plot of it" "$(ls sim.plots | wc -l)" 4
 equal "and runs nothing either" "$(find . -name pwned)" ""
 
 # A job's and an SLO file's own words.
+"$INJECT" run demo --dry-run --set machine.name=$'\e]0;owned\a' --set machine.directory=$'/\e[2J' >plan
+check "a plan shows a job's names escaped" bash -c "grep -q '^  machine .x1b]0;owned.x07: ' plan && ! LC_ALL=C grep -q '[^ -~]' plan"
 /usr/bin/python3 -B "$here/forge.py" ini stranger.ini '[tenant vm]' '[device disk]' '[workload mix]' 'count = 1' '[expect]' \
 	'a\x1b[2J = \x1b]0;owned\x07' '\xe2\x80\xae = 1' '[sweep]' '\x1b[2J = machine.\x9b2J: 1, 2'
 for verb in "check" "run --dry-run"; do

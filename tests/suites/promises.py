@@ -94,6 +94,10 @@ def unkept():
     yield from missing_tests(kept)
     if len(security_rows()) < 12:
         yield f"docs/security.md promises only {len(security_rows())} sentences: it was not understood"
+    named = {suite for tests in security_rows().values() for kind, suite, _, _ in tests if kind == "hostile"}
+    for theme in sorted(file[:-3] for file in os.listdir(os.path.join(ROOT, "tests", "hostile")) if file.endswith(".sh")):
+        if theme not in named:
+            yield f"docs/security.md names no test of tests/hostile/{theme}.sh"
     yield from missing_tests(security_rows())
 
 

@@ -80,12 +80,12 @@ static void any_bytes_become_ascii(void **state)
 
 	(void)state;
 	for (unsigned int n = 1; n < 1u << 24; n += 251) {
-		const char *c;
+		struct printable shown;
 
 		memcpy(text, &n, 3);
-		c = printable_of(text).text;
-		assert_true(strlen(c) <= PRINTABLE_MOST * strlen(text));
-		for (; *c; c++)
+		shown = printable_of(text);
+		assert_true(strlen(shown.text) <= PRINTABLE_MOST * strlen(text));
+		for (const char *c = shown.text; *c; c++)
 			assert_in_range(*c, ' ', '~');
 	}
 }

@@ -86,7 +86,8 @@ static int open_checked(const struct device_setup *setup, struct stat *status)
 	err = refuse_kind(status, setup->file);
 	if (err)
 		return err;
-	flags |= setup->file_writable ? O_RDWR : O_RDONLY;
+	/* One that is written was resolved before anybody consented. */
+	flags |= setup->file_writable ? O_RDWR | O_NOFOLLOW : O_RDONLY;
 	if (S_ISBLK(status->st_mode) && setup->file_writable) {
 		if (!setup->file_consented)
 			return failed(-EPERM,
@@ -95,14 +96,13 @@ static int open_checked(const struct device_setup *setup, struct stat *status)
 				      setup->file, setup->file);
 		flags |= O_EXCL;
 	}
-	err = setup->file_writable ? refuse_loop_backing(status, setup->file) : 0;
-	if (err)
-		return err;
 	descriptor = open(setup->file, flags);
 	if (descriptor < 0)
 		return cannot_open(setup, errno);
 	err = fstat(descriptor, status) ? cannot_open(setup, errno)
 					: refuse_kind(status, setup->file);
+	if (!err && setup->file_writable)
+		err = refuse_loop_backing(status, setup->file);
 	if (!err && S_ISBLK(status->st_mode) && setup->file_writable && !(flags & O_EXCL))
 		err = failed(-EBUSY, "%s: has become a block device meanwhile", setup->file);
 	if (!err)

@@ -58,7 +58,10 @@ wait_for() {
 load() {
 	local name=${1//-/_} path need
 	shift
-	[ -d "/sys/module/$name" ] && return
+	if [ -d "/sys/module/$name" ]; then
+		[ $# -eq 0 ] || not_ok "module $name" "is there already, from another scenario, and not with $*"
+		return
+	fi
 	path=/lib/modules/$name.ko
 	if [ -e "$path" ]; then
 		for need in $(sed -n "s/^$name //p" /lib/modules/needs); do

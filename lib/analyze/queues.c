@@ -312,7 +312,7 @@ static bool nothing_lost(const struct queues *queues)
 	const struct loss_info *loss = session_loss(queues->session);
 
 	return !loss->lost && !loss->missed && !loss->state_failed && !loss->damaged_bytes &&
-	       !loss->damaged_frames;
+	       !loss->damaged_frames && !loss->unwritten_events;
 }
 
 /* The kernel's own devices were watched from the first moment on, an emulated one since it was met. */

@@ -64,12 +64,10 @@ static int look_into(const char *name, bool *recorded, bool *ended)
 	struct trace_summary summary;
 	int err = trace_summarize(name, &summary);
 
-	if (err)
-		return err;
 	*recorded = summary.last_ns;
-	*ended = !summary.loss.cut;
+	*ended = !err && !summary.loss.cut;
 	trace_summary_free(&summary);
-	return 0;
+	return err;
 }
 
 bool trace_is_abandoned(const char *path)
@@ -91,7 +89,8 @@ bool trace_is_abandoned(const char *path)
 		err = look_into(name, &recorded, &ended);
 	}
 	numbers_free(&numbers);
-	return !err && !ended;
+	/* Of another version: its recorder is gone, or it would hold the lock, and what it left is set aside. */
+	return (!err || err == -EPROTO) && !ended;
 }
 
 /* A file for the segments of that recording. */

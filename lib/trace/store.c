@@ -152,10 +152,13 @@ static int try_open(struct trace_store *store, const struct trace_writer_config 
 	return err;
 }
 
-/* The dead do not keep the living from beginning: on a full disk their oldest goes at once. */
+/*
+ * The dead do not keep the living from beginning: on a full disk their oldest goes at once. Without them files
+ * may be no longer than before, so that a limit of that is no reason.
+ */
 static bool has_made_room(const struct trace_store *store, int err)
 {
-	return store->ring && !store->overwrite && trace_store_has_no_room(err) &&
+	return store->ring && !store->overwrite && trace_store_has_no_room(err) && err != -EFBIG &&
 	       trace_set_aside_give_up(store->path, store->first);
 }
 

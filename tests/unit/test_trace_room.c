@@ -24,6 +24,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/trace/pack.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/child.h"
 #include "tests/unit/scratch.h"
@@ -608,6 +609,48 @@ static void the_dead_make_room(void **state)
 }
 
 /* Age is the age of the files: what was recorded before the recorder died gets old as well. */
+/* Of another version here; without memory or descriptors, or after an error of the disk, it is the same. */
+static void what_cannot_be_looked_into_is_not_deleted(void **state)
+{
+	const struct trace_writer_config config = {.path = path, .max_bytes = 2 * MIB};
+	struct trace_file_header header;
+	struct trace_writer *writer;
+	char segment[96];
+	int fd;
+
+	(void)state;
+	killed_after(&config, COMMITTED, 5003);
+	snprintf(segment, sizeof(segment), "%s.000001", path);
+	fd = open(segment, O_RDWR | O_CLOEXEC);
+	assert_int_equal(read(fd, &header, sizeof(header)), sizeof(header));
+	header.event_version++;
+	trace_seal_file(&header);
+	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+	close(fd);
+	writer = open_writer(&config);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(files_like("always.crashed-001.flt.*"), 1);
+}
+
+/* A limit of what a file may hold is not made good by deleting others. */
+static void a_limit_of_files_deletes_nothing(void **state)
+{
+	const struct trace_writer_config config = {.path = path, .max_bytes = 2 * MIB};
+	struct rlimit before, least;
+	struct trace_writer *writer;
+
+	(void)state;
+	killed_after(&config, COMMITTED, 5003);
+	assert_int_equal(trace_writer_close(open_writer(&config)), 0);
+	assert_int_equal(files_like("always.crashed*"), 2);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	least = (struct rlimit){.rlim_cur = 32768, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+	assert_int_equal(trace_writer_open(&writer, &config), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(files_like("always.crashed*"), 2);
+}
+
 static void what_was_set_aside_gets_old(void **state)
 {
 	const struct trace_writer_config config = {.path = path, .keep_ns = 5 * SECOND};
@@ -692,6 +735,8 @@ int main(void)
 		ON_A_DISK(what_died_is_set_aside),
 		ON_A_DISK(each_that_died_has_its_place),
 		ON_A_DISK(the_dead_make_room),
+		ON_A_DISK(what_cannot_be_looked_into_is_not_deleted),
+		ON_A_DISK(a_limit_of_files_deletes_nothing),
 		ON_A_DISK(what_was_set_aside_gets_old),
 		ON_A_DISK(a_living_recorder_is_left_alone),
 		ON_A_DISK(names_of_others_are_stepped_over),

@@ -315,7 +315,7 @@ static int read_recordings(struct sim_command *command)
 			note_missing(command, command->recordings.at[i], &missing);
 		if (err == -EDQUOT) {
 			fprintf(stderr, "faultline: %s: counts are floors: %s\n",
-				command->recordings.at[i], failure_text());
+				printable_of(command->recordings.at[i]).text, failure_text());
 			command->lossy = true;
 			return 0;
 		}

@@ -323,7 +323,7 @@ for judge in "slo slow.flt" "slo slow.flt --csv --table slo" "slo slow.flt --jso
 	check "$judge: says so" grep -q "objective unfit: no device fits 'nic\*'; nothing was measured" out
 done
 printf '[slo calm]\ndevice = t/*\nfault_rate = 1/s\nburst = 3\n' >calm.ini
-printf '[tenant t]\nmemory = 2M\n[device d]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\ncount = 53\n[inject e]\naction = evict\nwhat = next\nkind = minor\nrate = 53/s\nduration = 1s\n' >faulting.ini
+printf '[tenant t]\nmemory = 2M\n[device d]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\ncount = 53\nrate = 53/s\n[inject e]\naction = evict\nwhat = next\nkind = minor\nrate = 53/s\nduration = 1s\n' >faulting.ini
 "$FAULTLINE" record -q --as-root --emulator "$INJECT" -o unasked.flt --kind io -- "$INJECT" run faulting.ini >/dev/null 2>err
 equal "a recording that was not asked for faults" $? 0
 # Some kinds of fault events: what they do not tell is unknown, and what they tell is not left out besides.

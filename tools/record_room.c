@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "lib/base/numbered_files.h"
 #include "lib/base/printable.h"
 
 void record_room_tell(struct record_room *room, const struct trace_writer *writer, const char *path)
@@ -36,12 +35,10 @@ void record_room_tell(struct record_room *room, const struct trace_writer *write
 void record_room_tell_set_aside(const struct trace_writer *writer, const char *path)
 {
 	struct trace_writer_stats stats;
-	struct numbered_files files;
 	char name[PATH_MAX];
 
 	trace_writer_stats(writer, &stats);
-	if (stats.set_aside && !numbered_files_beside(&files, path, "crashed") &&
-	    !numbered_files_path(&files, stats.set_aside, name))
+	if (stats.set_aside && !trace_set_aside_path(path, stats.set_aside, name))
 		fprintf(stderr, "%s: its last recorder died; what that had kept is now %s\n",
 			printable_of(path).text, printable_of(name).text);
 }

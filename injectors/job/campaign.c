@@ -200,18 +200,17 @@ static void print_given_files(FILE *file, const struct machine_config *machine,
 		const struct device_config *device = &machine->devices[d];
 		const struct printable shown = printable_of(device->file);
 		struct stat status;
-		bool block;
+		bool block, lacks;
 
 		if (!*device->file)
 			continue;
 		block = device->file_writable && !stat(device->file, &status) &&
 			S_ISBLK(status.st_mode);
+		lacks = block && !consent_given(consents, device->file);
 		fprintf(file, "  %s/%s: %s %s%s%s%s\n", machine->tenants[device->tenant].name,
 			device->name, device->file_writable ? "WRITES" : "reads", shown.text,
-			block ? ", a block device" : "",
-			block && !consent_given(consents, device->file) ? ": needs --yes-i-mean-it "
-									: "",
-			block && !consent_given(consents, device->file) ? shown.text : "");
+			block ? ", a block device" : "", lacks ? ": needs --yes-i-mean-it " : "",
+			lacks ? shown.text : "");
 	}
 }
 

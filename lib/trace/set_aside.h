@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "lib/base/numbered_files.h"
+#include "lib/trace/trace.h"
 
 /* Whether this is the file of a flight recorder that ended without its end. */
 bool trace_is_abandoned(const char *path);
@@ -23,7 +24,6 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside);
  */
 bool trace_set_aside_give_up(const char *path, __u32 end);
 
-int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX]);
 int trace_set_aside_list(const char *path, struct numbers *numbers);
 /* Deletes the file of a ring whose segments are gone; of anything else nothing. */
 void trace_set_aside_forget(const char *path);

@@ -8,6 +8,7 @@
 #ifndef FAULTLINE_TRACE_H
 #define FAULTLINE_TRACE_H
 
+#include <limits.h>
 #include <sys/stat.h>
 
 #include "lib/base/wall_clock.h"
@@ -65,6 +66,8 @@ struct stream trace_writer_stream(struct trace_writer *writer);
  */
 int trace_writer_commit(struct trace_writer *writer);
 void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_stats *stats);
+/* The file that number `set_aside` of those is, beside `path`. */
+int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX]);
 /* Writes what is buffered, so that a reader of the file sees every call made so far. */
 int trace_writer_flush(struct trace_writer *writer);
 /*

@@ -3,10 +3,14 @@
 #
 # A suite runs in a scratch directory of its own with a registry directory of its own, and leaves
 # neither processes nor files. FAULTLINE and INJECT name the programs under test, which it copies: probes
-# are in a file, so recorders see the machines of whoever runs the same one.
+# are in a file, so recorders see the machines of whoever runs the same one. One that mounts says
+# own_mounts=yes before: what it mounts is seen by nobody else and goes with it, however it ends.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 suite=$(basename "$0" .sh)
+if [ "${own_mounts:-}" = yes ] && [ "${OWN_MOUNTS_OF:-}" != "$suite" ]; then
+	OWN_MOUNTS_OF=$suite exec unshare -m -- bash "$0" "$@"
+fi
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/faultline-$suite.XXXXXX")
 mkdir "$scratch/bin"
 cp "${FAULTLINE:-$root/faultline}" "${INJECT:-$root/faultline-inject}" "$scratch/bin"

@@ -236,6 +236,7 @@ INI
 under_nohup() {
 	local name=$1 pattern=$2 pid
 	shift 2
+	rm -f nohup.out nohup.err
 	(trap '' HUP; exec "$@" >nohup.out 2>nohup.err) &
 	pid=$!
 	wait_for 60 grep -qE "$pattern" nohup.err nohup.out

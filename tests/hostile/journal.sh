@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # What an injector has changed is undone when the run directory is full, files may not grow, or it is killed, and
 # whoever undoes it as well. A tree of plain files stands for the attributes of a PCI device.
-if [ -z "${JOURNAL_MOUNTS:-}" ]; then
-	JOURNAL_MOUNTS=ours exec unshare -m -- bash "$0" "$@" # what is mounted goes with us
-fi
+own_mounts=yes
 . "$(dirname "$0")/../e2e/lib.sh"
 RANDOM=3120
 kills=20

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # SIGKILL at random instants of a flight recorder and of `recover`, also on full disks: every complete frame is
 # readable, the next one begins, what was changed is undone, nothing is left. A thousand of them in the longer form.
-if [ -z "${HOSTILE_MOUNTS:-}" ]; then
-	HOSTILE_MOUNTS=ours exec unshare -m -- bash "$0" "$@" # what is mounted goes with us
-fi
+own_mounts=yes
 . "$(dirname "$0")/../e2e/lib.sh"
 
 kills() { /usr/bin/python3 -B "$root/tests/hostile/kills.py" "$@"; }

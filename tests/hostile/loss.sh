@@ -10,62 +10,28 @@
 . "$(dirname "$0")/../e2e/lib.sh"
 
 if [ "${HOSTILE:-}" = long ]; then many=90 short=60 still=10 slow=20; else many=9 short=5 still=1 slow=2; fi
-make -s -C "$root" build/tests/lab/programs/knock >/dev/null || not_ok "knock is built"
-cp "$root/build/tests/lab/programs/knock" bin
-chmod 755 . bin bin/knock bin/faultline*
-
-cat >machine.ini <<'END'
-[tenant vm]
-memory = 4M
-[device disk]
-file_bytes = 2M
-[workload w]
-sizes = 4K
-count = 151
-rate = 151/s
-[inject cold]
-action = evict
-what = next
-rate = 97/s
-duration = 1s
-END
+. "$root/tests/hostile/stranger/words.sh"
+machine_ini 151 97
 sed '/^rate = 151/d' machine.ini | sed '/^\[inject/,$d' >short.ini
 
-total() { awk -F, -v what="$1" '$1 == what {print $2; n++} END {if (!n) print "missing"}' csv/loss.csv; }
 results() { awk -F, 'FNR == 1 {for (i = 1; i <= NF; i++) if ($i == "ios") at = i; next} {n += $at} END {print n + 0}' result.*; }
-stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
 # A stranger who calls round after round until it is told to stop, and says how often it did.
-knock_start() {
-	rm -f result.* knock.stop
-	setpriv --reuid 65534 --regid 65534 --clear-groups "$scratch/bin/knock" "$INJECT" 997 1000000 >knock.out 2>knock.err &
-	knock_pid=$!
-	wait_for 10 stopped $knock_pid || not_ok "a stranger" "$(cat knock.err)"
+strangers_come() {
+	rm -f result.*
+	knock_start 997 1000000 "${nobody[@]}"
 	kill -CONT $knock_pid
 }
-knock_end() {
+strangers_go() {
 	kill -TERM $knock_pid
-	wait $knock_pid || not_ok "the stranger calls" "$(cat knock.err)"
-	calls=$(tail -n 1 knock.out)
+	knock_end
 }
 run() { "$INJECT" run "$1" --csv >"result.$2" 2>"out.$2" || not_ok "machine $2" "$(cat "out.$2")"; }
 
 # account NAME IOS
 account() {
-	rm -rf csv
-	"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>report.err
-	report_status=$?
-	equal "$1: events: received + lost + missed + turned away" \
-		$(($(total received) + $(total lost) + $(total missed) + $(total turned_away))) "$(total produced)"
-	equal "$1: received is what the file holds" "$(total received)" "$(/usr/bin/python3 - <<PY
-import sys
-sys.path.insert(0, "$root/tests/reference")
-import flt_read
-# What user space tells of groups, access logs and live mappings comes through no ring.
-print(sum(name == "event" and fields[10] not in (10, 28, $(awk '$1 == "EVENT_DMA_LIVE" {print $3 + 0}' "$root/bpf/event.h"))
-          for name, fields in flt_read.read("run.flt")))
-PY
-)"
+	read_account
+	exact "$1"
 	equal "$1: turned away is what the stranger counted" "$(total turned_away)" "$calls"
 	equal "$1: the machines' own results" "$(results)" "$2"
 	equal "$1: I/Os: received + lost + missed" \
@@ -75,29 +41,23 @@ PY
 	equal "$1: recorder and report end with 5 if something was lost ($lost)" "$record_status $report_status" \
 		"$([ $lost -eq 0 ] && echo 0 0 || echo 5 5)"
 }
-record_end() {
-	kill -INT $record_pid
-	wait $record_pid
-	record_status=$?
-}
-
 record_start || not_ok "a recorder" "$(cat record.err)"
-knock_start
+strangers_come
 for i in $(seq $many); do run machine.ini $i & machines[i]=$!; done
 wait "${machines[@]}"
-knock_end
+strangers_go
 record_end
 account "$many at once" $((many * 151))
 
 record_start || not_ok "a recorder" "$(cat record.err)"
-knock_start
+strangers_come
 for i in $(seq $short); do run short.ini $i; done
-knock_end
+strangers_go
 record_end
 account "$short short ones" $((short * 151))
 
 record_start || not_ok "a recorder" "$(cat record.err)"
-knock_start
+strangers_come
 machines=()
 for i in 1 2 3; do run machine.ini $i & machines[i]=$!; done
 sleep 0.3
@@ -105,7 +65,7 @@ kill -STOP $record_pid
 sleep $still
 kill -CONT $record_pid
 wait "${machines[@]}"
-knock_end
+strangers_go
 record_end
 account "$still s of standing still" $((3 * 151))
 
@@ -119,13 +79,14 @@ END
 mkfifo pipe
 python3 slowly 0.02 <pipe >run.flt &
 reader=$!
+rm record.err # what an earlier one said
 "$FAULTLINE" record -o - >pipe 2>record.err &
 record_pid=$!
 wait_for 20 grep -q recording record.err || not_ok "a recorder" "$(cat record.err)"
-knock_start
+strangers_come
 for i in $(seq $slow); do run machine.ini $i & machines[i]=$!; done
 wait "${machines[@]}"
-knock_end
+strangers_go
 record_end
 wait $reader
 account "a slow pipe" $((slow * 151))

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The always-on recorder stays on: many devices in a small bound, a full disk, limits of files, failed snapshots
 # and what recorders that died have left. It keeps what it can, and says what it could not.
-if [ -z "${HOSTILE_MOUNTS:-}" ]; then
-	HOSTILE_MOUNTS=ours exec unshare -m -- bash "$0" "$@" # what is mounted goes with us
-fi
+own_mounts=yes
 . "$(dirname "$0")/../e2e/lib.sh"
 
 mkdir disk

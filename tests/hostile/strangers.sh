@@ -4,69 +4,13 @@
 # A recorder of root's sees root's machine as if nobody had, and counts every call that it turned away.
 . "$(dirname "$0")/../e2e/lib.sh"
 
-make -s -C "$root" build/tests/lab/programs/knock >/dev/null || not_ok "knock is built"
-cp "$root/build/tests/lab/programs/knock" bin
-chmod 755 . bin bin/knock bin/faultline*
-nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+. "$root/tests/hostile/stranger/words.sh"
 
-cat >machine.ini <<'END'
-[tenant vm]
-memory = 4M
-[device disk]
-file_bytes = 2M
-[workload w]
-sizes = 4K
-count = 503
-rate = 503/s
-[inject cold]
-action = evict
-what = next
-rate = 211/s
-duration = 1s
-END
-
-total() { awk -F, -v what="$1" '$1 == what {print $2; n++} END {if (!n) print "missing"}' csv/loss.csv; }
-stopped() { grep -q '^State:.T' "/proc/$1/status"; }
-
-# knock_start DEVICES ROUNDS [AS...]: who waits to be let go (kill -CONT $knock_pid), then calls all sites, and
-# with stay=yes waits once more.
-knock_start() {
-	"${@:3}" "$scratch/bin/knock" "$INJECT" "$1" "$2" ${stay:+stay} >knock.out 2>knock.err &
-	knock_pid=$!
-	wait_for 10 stopped $knock_pid || not_ok "a stranger" "$(cat knock.err)"
-}
-# knock_end: how many calls it made, in $calls.
-knock_end() {
-	wait $knock_pid || not_ok "the stranger calls" "$(cat knock.err)"
-	calls=$(tail -n 1 knock.out)
-}
-record_end() {
-	kill -INT $record_pid
-	wait $record_pid
-	record_status=$?
-	rm -rf csv
-	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
-	report_status=$?
-}
+machine_ini 503 211
 run_machine() {
 	rm -f truth.jsonl
 	check "a machine of root's runs" "$INJECT" run --truth truth.jsonl machine.ini
 }
-# exact: the account holds, and is that of the file's own events.
-exact() {
-	equal "$1: received + lost + missed + turned away is what was produced" \
-		$(($(total received) + $(total lost) + $(total missed) + $(total turned_away))) "$(total produced)"
-	equal "$1: received is what the file holds" "$(total received)" "$(/usr/bin/python3 - <<PY
-import sys
-sys.path.insert(0, "$root/tests/reference")
-import flt_read
-print(sum(name == "event" and fields[10] not in $not_from_rings for name, fields in flt_read.read("run.flt")))
-PY
-)"
-}
-# What user space tells of groups, access logs and live mappings.
-not_from_rings="(10, 28, $(awk '$1 == "EVENT_DMA_LIVE" { print $3 + 0 }' "$root/bpf/event.h"))"
-
 # Before the machine begins, and while it runs: 5003 devices, of which the kernel side would have room for some.
 record_start || not_ok "a recorder" "$(cat record.err)"
 knock_start 5003 1 "${nobody[@]}"
@@ -79,6 +23,7 @@ run_machine
 kill -TERM $knock_pid
 knock_end
 record_end
+read_account
 equal "a stranger: every call was turned away" "$(total turned_away)" $((before + calls))
 exact "a stranger"
 equal "a stranger: nothing was lost, the recorder ends with" "$record_status" 0
@@ -126,6 +71,7 @@ kill -CONT $knock_pid
 knock_end
 check "the slots of one that has ended are given back" wait_for 10 returned
 record_end
+read_account
 exact "many devices"
 equal "many devices: the share of one process" \
 	"$(awk -F, -v pid=$knock_pid '$4 == "emulated" && $7 == pid' csv/devices.csv | wc -l)" "$share"

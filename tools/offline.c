@@ -55,6 +55,16 @@ int offline_open(struct offline *o, const struct analysis_config *config, const 
 	return common_open_writer(&o->writer, &o->output, o->inputs, tables);
 }
 
+int offline_read_devices(struct offline *o)
+{
+	const struct trace_read_config reading = {.path = o->path, .untimed = true};
+	int err = 0;
+
+	if (strcmp(o->path, "-") != 0)
+		err = trace_read(&reading, session_dictionary(o->analysis->session));
+	return err == -EBADMSG ? 0 : err;
+}
+
 int offline_read(struct offline *o)
 {
 	const struct trace_read_config reading = {.path = o->path};

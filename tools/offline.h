@@ -34,6 +34,8 @@ error_t offline_argument(struct offline *offline, int key, char *argument,
  */
 int offline_open(struct offline *offline, const struct analysis_config *config,
 		 const char *const *tables);
+/* Before it, for who writes names while it reads (session_dictionary()). Standard input is not read twice. */
+int offline_read_devices(struct offline *offline);
 /* Reads everything. Damage is kept for offline_close() and is no error here. */
 int offline_read(struct offline *offline);
 /* After reading. Facts of JSON, whichever tables it has: recording, host, kernel, from, to, events, loss, what is missing. */

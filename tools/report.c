@@ -99,6 +99,7 @@ static int read_with_faults(struct report *report)
 	int err = faults_subscribe(o->analysis->faults,
 				   (struct fault_sink){NULL, write_fault, report});
 
+	err = err ? err : offline_read_devices(o);
 	err = err ? err : offline_read(o);
 	err = err ? err : report->error;
 	if (!err && !report->began)
@@ -211,6 +212,7 @@ static int write_text(struct report *report)
 		err = writer_note(w, "%s", "");
 	if (!err && faults.began)
 		err = findings_write_summary(report->findings, w, TEXT_ROWS);
+	err = err ? err : session_write_shared_names(a->session, w);
 	if (!err && stages_all(a->stages)->faults)
 		err = stages_write(a->stages, a->session, w, false);
 	if (!err && rates_bursts(a->rates))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline timeline: single faults, stage by stage. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,13 +108,11 @@ static const struct argp argp = {
 static bool matches(const struct timeline *t, const struct fault *fault)
 {
 	const struct session *session = t->offline.analysis->session;
-	char name[NAME_TEXT];
 
 	if (t->by_id &&
 	    (fault->group != t->group || (t->instance && fault->instance != t->instance)))
 		return false;
-	return !t->device ||
-	       !fnmatch(t->device, session_device_name(session, fault->device, name), 0);
+	return !t->device || session_device_fits(session, fault->device, t->device);
 }
 
 static __u64 duration(const struct fault *fault)
@@ -143,7 +140,7 @@ static void print_kernel(const struct fault *fault)
 
 static void print_head(const struct session *session, const struct fault *fault)
 {
-	char name[NAME_TEXT], text[UNITS_TEXT], queue[24] = "", instance[24];
+	char name[DEVICE_NAME_TEXT], text[UNITS_TEXT], queue[24] = "", instance[24];
 	__u64 start = fault_first_ns(fault);
 
 	if (fault->queue != QUEUE_NONE)
@@ -283,6 +280,8 @@ static int run(struct timeline *t)
 		return failed(-ENOMEM, "no memory for the %llu slowest faults", t->slowest);
 	err = faults_subscribe(t->offline.analysis->faults,
 			       (struct fault_sink){NULL, on_finished, t});
+	if (!err && t->all)
+		err = offline_read_devices(&t->offline);
 	err = err ? err : offline_read(&t->offline);
 	err = err ? err : t->error;
 	return err ? err : write_all(t);

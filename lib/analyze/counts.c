@@ -370,7 +370,7 @@ int counts_write_rates(const struct counts *c, const struct session *session, st
 	static const struct table table = {"rates", "Per second", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	struct counts *sorted = (struct counts *)c;
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	HASH_SORT(sorted->series, by_series);
@@ -418,7 +418,7 @@ int counts_write_totals(const struct counts *c, const struct session *session,
 	static const struct table table = {"counts", "Counted", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	struct counts *sorted = (struct counts *)c;
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	HASH_SORT(sorted->totals, by_total);

@@ -84,7 +84,7 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 	bool handled = fault->seen & 1u << (EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT);
 	__u64 start = fault_first_ns(fault), total = fault_total_ns(fault);
 	__u64 queued = fault->queued_ns > start && start ? fault->queued_ns - start : 0;
-	char name[NAME_TEXT], merged[NAME_TEXT], span[SPAN_TEXT];
+	char name[DEVICE_NAME_TEXT], merged[NAME_TEXT], span[SPAN_TEXT];
 	unsigned int unknown = unknown_numbers(session, fault->device);
 	struct stage_times times;
 

@@ -234,7 +234,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 {
 	const struct analysis *a = f->analysis;
 	const struct stage_group *all = stages_all(a->stages);
-	char name[NAME_TEXT], time[UNITS_TEXT], total[UNITS_TEXT], part[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], time[UNITS_TEXT], total[UNITS_TEXT], part[UNITS_TEXT];
 	char label[STAGE_LABEL];
 	__u32 worst = DEVICE_NONE;
 	size_t devices = devices_with_faults(a, &worst);
@@ -268,7 +268,7 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 static int write_effects(const struct findings *f, struct writer *writer)
 {
 	const struct analysis *a = f->analysis;
-	char name[NAME_TEXT], time[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], time[UNITS_TEXT];
 	struct burst worst;
 
 	if (f->held)
@@ -380,7 +380,7 @@ static int summary_row(const struct analysis *a, struct writer *writer, __u32 de
 	struct device_rate rate = rates_device(a->rates, device);
 	unsigned int slowest = STAGES;
 	__u64 sum_ns, worst_ns;
-	char name[NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
+	char name[DEVICE_NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
 	bool text = writer_is_text(writer);
 	unsigned int unknown = unknown_numbers(a->session, device);
 	bool told = !(unknown & UNKNOWN_FAULTS), judged = !(unknown & UNKNOWN_STATES);

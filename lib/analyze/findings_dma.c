@@ -59,7 +59,7 @@ static int write_owner(const struct session *s, const struct iommu_fault *fault,
 
 static int write_faults(const struct analysis *a, struct writer *writer)
 {
-	char name[NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], unseen[96] = "";
+	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], unseen[96] = "";
 	struct iommu_faults_counts counts;
 	const struct iommu_fault *worst;
 	__u64 of_device;
@@ -87,7 +87,7 @@ static int write_faults(const struct analysis *a, struct writer *writer)
 static int write_mappings(const struct analysis *a, struct writer *writer)
 {
 	struct mappings_device all = mappings_all(a->mappings);
-	char name[NAME_TEXT], bytes[UNITS_TEXT], age[UNITS_TEXT], process[16];
+	char name[DEVICE_NAME_TEXT], bytes[UNITS_TEXT], age[UNITS_TEXT], process[16];
 	const struct event *oldest = mappings_oldest(a->mappings, process);
 	const char *stack = oldest ? session_stack(a->session, oldest->group) : "";
 

@@ -30,7 +30,7 @@ int footprint_write(const struct footprint *f, const struct session *session, st
 	};
 	static const struct table table = {"footprint", "Memory that devices touched", columns,
 					   COUNT(columns)};
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; !error && h < f->devices.end; h++) {
@@ -72,7 +72,7 @@ int footprint_write_curve(const struct footprint *f, const struct session *sessi
 	};
 	static const struct table table = {"footprint_curve", "Footprint over time", columns,
 					   COUNT(columns)};
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; h < f->devices.end; h++) {
@@ -172,7 +172,7 @@ int footprint_write_accesses(const struct footprint *f, const struct session *se
 	const unsigned int shifts[] = {FOOTPRINT_PAGE_SHIFT, FOOTPRINT_HUGE_SHIFT};
 	__u32 end = f->devices.end;
 	struct class_counts *devices;
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	for (size_t t = 0; !error && t < COUNT(tables); t++) {
@@ -200,7 +200,7 @@ int footprint_write_intervals(const struct footprint *f, const struct session *s
 	static const struct table table = {
 		"footprint_intervals", "Accesses to 2 MiB pages by the time since the one before",
 		columns, COUNT(columns)};
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; h < f->devices.end; h++) {

@@ -371,7 +371,7 @@ int invalidations_write(const struct invalidations *inv, const struct session *s
 	};
 	static const struct table table = {"invalidations", "Invalidations (memory taken back)",
 					   columns, sizeof(columns) / sizeof(columns[0])};
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	if (!error && inv->all.counts.began)

@@ -275,7 +275,7 @@ static int write_row(const struct iommu_faults *f, struct writer *writer,
 	const struct device_info *device = session_device(f->session, fault->event.device);
 	const struct event *event = &fault->event, *owner = &fault->owner;
 	bool owned = owner->kind != EVENT_NONE, gone = owned && owner->code == OWNER_UNMAPPED;
-	char name[NAME_TEXT], reason[NAME_TEXT], owner_name[NAME_TEXT];
+	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT], owner_name[DEVICE_NAME_TEXT];
 
 	return writer_row(
 		writer,
@@ -310,7 +310,7 @@ static int write_device(const struct iommu_faults *f, struct writer *writer, __u
 	const struct device_info *info = session_device(f->session, handle);
 	const struct iommu_fault *last = &d->last;
 	bool owned = last->owner.kind != EVENT_NONE;
-	char name[NAME_TEXT], reason[NAME_TEXT];
+	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT];
 
 	return writer_row(
 		writer, (union cell[]){

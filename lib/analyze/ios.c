@@ -200,7 +200,7 @@ int ios_write_devices(const struct ios *ios, const struct counts *counts,
 					   sizeof(columns) / sizeof(columns[0])};
 	static const unsigned int kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 	size_t rows = 0, left_out = 0;
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; !error && h < session_device_end(session); h++) {
@@ -245,7 +245,7 @@ int ios_write(struct ios *ios, const struct session *session, struct writer *wri
 	};
 	static const struct table table = {"ios", "Slowest I/Os, recorded one by one", columns,
 					   sizeof(columns) / sizeof(columns[0])};
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	/* Sorted to print; reversed below it is a heap again, with the least slow on top. */

@@ -251,7 +251,7 @@ static int device_row(const struct mappings *m, const struct counts *counts, str
 	bool any_mapping = mapped && !unknown_kind(m->session, EVENT_DMA_ALLOC);
 	bool known = !mappings_unknown(m);
 	double rate = NAN;
-	char name[NAME_TEXT];
+	char name[DEVICE_NAME_TEXT];
 
 	if (!d.window && !d.refused && !d.unknown && !maps && !unmaps && !allocs && !frees)
 		return 0;
@@ -337,7 +337,7 @@ static int write_groups(const struct mappings *m, struct writer *writer, const s
 		const struct group *group = &m->last.groups[i];
 		const struct event *event = &group->event;
 		const struct device_info *info = session_device(m->session, event->device);
-		char name[NAME_TEXT];
+		char name[DEVICE_NAME_TEXT];
 
 		if (event->code != code)
 			continue;

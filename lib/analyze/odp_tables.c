@@ -77,7 +77,7 @@ static int write_regions(const struct odp *odp, enum latency_span span, struct w
 	size_t count = HASH_COUNT(odp->regions), i = 0;
 	const struct odp_region **sorted = calloc(count + 1, sizeof(const struct odp_region *));
 	const struct odp_entry *entry;
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = 0;
 
 	if (!sorted)
@@ -120,7 +120,7 @@ int odp_write(const struct odp *odp, enum latency_span span, struct writer *writ
 	};
 	static const struct table table = {"odp", "RDMA on-demand paging by device and region",
 					   columns, sizeof(columns) / sizeof(columns[0])};
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; !error && h < odp->devices.end; h++) {
@@ -151,7 +151,7 @@ int odp_write_counters(const struct odp *odp, struct writer *writer)
 	};
 	static const struct table table = {"rdma_counters", "What RDMA devices counted", columns,
 					   sizeof(columns) / sizeof(columns[0])};
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; h < odp->devices.end; h++) {
@@ -178,7 +178,7 @@ static int write_coincidence(const struct odp *odp, struct writer *writer, __u32
 			     enum rdma_counter counter, const char *what)
 {
 	const struct odp_counter *c = odp_counter(odp, device, counter);
-	char name[NAME_TEXT], longest[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], longest[UNITS_TEXT];
 
 	if (!c)
 		return 0;
@@ -197,7 +197,7 @@ static int write_coincidence(const struct odp *odp, struct writer *writer, __u32
 static int write_device(const struct odp *odp, struct writer *writer, __u32 device)
 {
 	const struct odp_totals *t = odp_of_device(odp, device);
-	char name[NAME_TEXT], p99[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], p99[UNITS_TEXT];
 	int error = 0;
 
 	if (t && t->faults)

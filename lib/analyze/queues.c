@@ -522,7 +522,7 @@ int queues_write(const struct queues *queues, const struct session *session, str
 					   sizeof(columns) / sizeof(columns[0])};
 	__u64 span = session_last_ns(session) - session_first_ns(session);
 	struct queues *sorted = (struct queues *)queues;
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	HASH_SORT(sorted->queues, by_key);

@@ -288,7 +288,7 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 static int write_burst(const struct session *session, struct writer *writer,
 		       const struct burst *burst)
 {
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 
 	return writer_row(writer,
 			  (union cell[]){

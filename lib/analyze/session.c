@@ -2,9 +2,11 @@
 #include "lib/analyze/session.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/device_names.h"
 #include "lib/analyze/hash.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
@@ -37,6 +39,7 @@ struct session {
 	struct loss_info loss;
 	struct kept_info kept;
 	struct slots devices; /* struct device_info; handle 0 while unknown */
+	struct device_name *names;
 	size_t device_count;
 	__u32 device_end; /* of those that events name */
 	struct session_probe *probes;
@@ -116,10 +119,12 @@ static int on_device(void *self, const struct device_info *device)
 		s->dropped++;
 		return 0;
 	}
-	if (!slot->handle)
+	if (slot->handle)
+		device_names_remove(&s->names, slot);
+	else
 		s->device_count++;
 	*slot = *device;
-	return 0;
+	return device_names_add(&s->names, device);
 }
 
 /* Lines become one, so that a stack is a cell of a table. */
@@ -275,6 +280,13 @@ struct stream session_stream(struct session *s)
 	return (struct stream){&ops, s};
 }
 
+struct stream session_dictionary(struct session *s)
+{
+	static const struct stream_ops ops = {.device = on_device};
+
+	return (struct stream){&ops, s};
+}
+
 void session_destroy(struct session *s)
 {
 	struct named_stack *stack, *next_stack;
@@ -291,6 +303,7 @@ void session_destroy(struct session *s)
 		HASH_DEL(s->processes, process);
 		memory_free(process);
 	}
+	device_names_free(&s->names);
 	slots_free(&s->devices);
 	wall_clock_free(&s->clock);
 	memory_free(s->probes);
@@ -339,16 +352,26 @@ size_t session_device_count(const struct session *s)
 	return s->device_count;
 }
 
-const char *session_device_name(const struct session *s, __u32 handle, char text[NAME_TEXT])
+const char *session_device_name(const struct session *s, __u32 handle, char text[DEVICE_NAME_TEXT])
 {
 	const struct device_info *info = session_device(s, handle);
 
 	if (handle == DEVICE_NONE)
 		return "-";
 	if (info && info->name[0])
-		return info->name;
-	snprintf(text, NAME_TEXT, "device %u", handle);
+		return device_names_shown(s->names, info, text);
+	snprintf(text, DEVICE_NAME_TEXT, "device %u", handle);
 	return text;
+}
+
+bool session_device_fits(const struct session *s, __u32 handle, const char *pattern)
+{
+	const struct device_info *info = session_device(s, handle);
+	char text[DEVICE_NAME_TEXT];
+
+	if (info && info->name[0])
+		return device_name_fits(info, pattern);
+	return !fnmatch(pattern, session_device_name(s, handle, text), 0);
 }
 
 const char *session_stack(const struct session *s, __u32 id)

@@ -9,12 +9,18 @@
 #include "lib/analyze/analyzer.h"
 #include "lib/analyze/fault_probes.h"
 #include "lib/analyze/period.h"
+#include "lib/base/device_name.h"
 #include "lib/base/wall_clock.h"
 
 struct session;
 
 int session_create(struct session **session);
 struct stream session_stream(struct session *session);
+/*
+ * Told ahead of the stream, every device is called as it will be at its end. For who writes names while
+ * he reads: until a second device of a name is met, the first bears it alone.
+ */
+struct stream session_dictionary(struct session *session);
 void session_destroy(struct session *session);
 
 /* NULL before the stream has told. */
@@ -32,8 +38,14 @@ const struct kept_info *session_kept(const struct session *session);
 const struct device_info *session_device(const struct session *session, __u32 handle);
 __u32 session_device_end(const struct session *session);
 size_t session_device_count(const struct session *session);
-/* Never NULL: "-" for DEVICE_NONE, "device N" (in `text`) if the dictionary does not have it. */
-const char *session_device_name(const struct session *session, __u32 handle, char text[NAME_TEXT]);
+/*
+ * What every table and sentence calls it: its name, followed by what tells it from others of this name
+ * (device_name.h). Never NULL: "-" for DEVICE_NONE, "device N" if the dictionary does not have it.
+ */
+const char *session_device_name(const struct session *session, __u32 handle,
+				char text[DEVICE_NAME_TEXT]);
+/* Whether a pattern that a user gave means this device. */
+bool session_device_fits(const struct session *session, __u32 handle, const char *pattern);
 
 /* Frames of a stack in one line, innermost first; "" for one that was not told. */
 const char *session_stack(const struct session *session, __u32 id);
@@ -85,6 +97,8 @@ const char *session_kept_text(const struct session *session, char text[KEPT_TEXT
 /* Both as notes. */
 int session_write_kept(const struct session *session, struct writer *writer);
 int session_write_devices(const struct session *session, struct writer *writer);
+/* What tells devices of one name apart, as a note; nothing if no name is that of several. */
+int session_write_shared_names(const struct session *session, struct writer *writer);
 /* "Loss and the counters of probes are as of ...": of a recording without its end; "" of others. */
 #define AS_OF_TEXT 192
 const char *session_as_of_text(const struct session *session, char text[AS_OF_TEXT]);

@@ -181,6 +181,7 @@ int session_write_devices(const struct session *s, struct writer *writer)
 	};
 	static const struct table table = {"devices", "Devices", columns, COUNT(columns)};
 	int error = writer_begin(writer, &table);
+	char name[DEVICE_NAME_TEXT];
 
 	for (__u32 h = 1; !error && h < session_device_end(s); h++) {
 		const struct device_info *d = session_device(s, h);
@@ -190,7 +191,7 @@ int session_write_devices(const struct session *s, struct writer *writer)
 		error = writer_row(
 			writer,
 			(union cell[]){
-				{.text = d->name},
+				{.text = session_device_name(s, h, name)},
 				{.count = d->handle},
 				{.count = d->source_id},
 				{.text = device_kind_name(d->kind)},
@@ -205,7 +206,24 @@ int session_write_devices(const struct session *s, struct writer *writer)
 				{.count = d->first_ns ? d->first_ns : CELL_NONE},
 			});
 	}
-	return error ? error : writer_end(writer);
+	error = error ? error : writer_end(writer);
+	return error ? error : session_write_shared_names(s, writer);
+}
+
+int session_write_shared_names(const struct session *s, struct writer *writer)
+{
+	char text[DEVICE_NAME_TEXT];
+	bool shared = false;
+
+	for (__u32 h = 1; !shared && h < session_device_end(s); h++) {
+		const struct device_info *d = session_device(s, h);
+
+		shared = d && d->name[0] && strcmp(session_device_name(s, h, text), d->name) != 0;
+	}
+	if (!shared)
+		return 0;
+	return writer_note(writer, "Where several devices have one name, # is the process of the "
+				   "machine, of what no process owns the handle.");
 }
 
 const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])

@@ -2,7 +2,6 @@
 #include "lib/analyze/slo.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,7 +274,7 @@ static int on_device(void *self, const struct device_info *info)
 		const struct slo_objective *o = &slo->set->objectives[i];
 		struct judged *j = &d->judged[d->count];
 
-		if (fnmatch(o->device, info->name, 0))
+		if (!device_name_fits(info, o->device))
 			continue;
 		j->objective = o;
 		histogram_init(&j->latency);

@@ -192,7 +192,7 @@ static int write_objective(const struct slo *slo, const struct session *session,
 			   struct writer *writer, const struct device_slo *d,
 			   const struct judged *j, struct row_limit *rows)
 {
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error = 0;
 
 	for (unsigned int m = 0; !error && m < SLO_METRICS; m++) {
@@ -273,7 +273,8 @@ static const char *quantity(enum slo_metric metric, double value, char text[UNIT
 static int write_violation(const struct slo_violation *v, const struct session *session,
 			   struct writer *writer)
 {
-	char name[NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT], target[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT],
+		target[UNITS_TEXT];
 	const struct fault *f = v->faults ? &v->longest : NULL;
 
 	return writer_row(writer, (union cell[]){
@@ -305,7 +306,8 @@ static int write_violation(const struct slo_violation *v, const struct session *
 int slo_write_sentence(const struct slo_violation *v, const struct session *session,
 		       struct writer *writer)
 {
-	char name[NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT], target[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT],
+		target[UNITS_TEXT];
 	char time[UNITS_TEXT], length[UNITS_TEXT], what[NAME_TEXT];
 
 	snprintf(what, sizeof(what), "%s", slo_metric_name(v->metric));

@@ -298,7 +298,7 @@ int stages_write(const struct stages *stages, const struct session *session, str
 	const struct table table = {"stages", "Stages", whole ? columns : brief, count};
 	struct stages *sorted = (struct stages *)stages;
 	struct keyed_group *keyed;
-	char text[NAME_TEXT];
+	char text[DEVICE_NAME_TEXT];
 	int error;
 
 	/* What says `all` in every row says nothing. */

@@ -73,7 +73,7 @@ static void failure_text_of(const struct vfio_container *c, const struct session
 			    __u32 handle, unsigned int failure, char *text, size_t size)
 {
 	const struct vfio_failure *f = &c->failures[failure];
-	char name[NAME_TEXT], use[160] = "", limit[128];
+	char name[DEVICE_NAME_TEXT], use[160] = "", limit[128];
 
 	for (unsigned int i = 0; i < VFIO_LIMITS; i++)
 		if (c->limits[i].seen && !c->limits[i].exempt && percent_used(&c->limits[i]) >= 50)
@@ -88,7 +88,7 @@ static void failure_text_of(const struct vfio_container *c, const struct session
 static void limit_text_of(const struct vfio_container *c, const struct session *session,
 			  __u32 handle, unsigned int which, char *text, size_t size)
 {
-	char name[NAME_TEXT], limit[128];
+	char name[DEVICE_NAME_TEXT], limit[128];
 
 	snprintf(text, size, "%s of %s is close to its limit: %s, %.0f%%",
 		 session_device_name(session, handle, name), owner(session, handle),
@@ -218,7 +218,7 @@ static int write_container(const struct vfio_container *c, const struct session 
 	const struct vfio_limit_use *memlock = &c->limits[LIMIT_MEMLOCK];
 	const struct vfio_limit_use *entries = &c->limits[LIMIT_DMA_ENTRIES];
 	const struct device_info *info = session_device(session, handle);
-	char name[NAME_TEXT];
+	char name[DEVICE_NAME_TEXT];
 	double memlock_percent = percent_used(memlock), entries_percent = percent_used(entries);
 
 	return writer_row(writer, (union cell[]){
@@ -316,7 +316,7 @@ int vfio_write_runs(const struct vfio *vfio, const struct session *session, stru
 	static const struct table table = {"vfio_runs", "Contiguous memory pinned at once", columns,
 					   COUNT(columns)};
 	int error = writer_begin(writer, &table);
-	char name[NAME_TEXT];
+	char name[DEVICE_NAME_TEXT];
 
 	for (__u32 h = 0; h == 0 || h < session_device_end(session); h++) {
 		const struct vfio_container *c = vfio_container(vfio, h);
@@ -349,7 +349,7 @@ int vfio_write_failures(const struct vfio *vfio, const struct session *session,
 	static const struct table table = {"vfio_failures", "VFIO requests refused", columns,
 					   COUNT(columns)};
 	int error = writer_begin(writer, &table);
-	char name[NAME_TEXT];
+	char name[DEVICE_NAME_TEXT];
 
 	for (__u32 h = 0; h == 0 || h < session_device_end(session); h++) {
 		const struct vfio_container *c = vfio_container(vfio, h);
@@ -383,7 +383,7 @@ int vfio_write_devices(const struct vfio *vfio, const struct session *session,
 	static const struct table table = {"vfio_devices", "Devices behind VFIO", columns,
 					   COUNT(columns)};
 	int error = writer_begin(writer, &table);
-	char name[NAME_TEXT];
+	char name[DEVICE_NAME_TEXT];
 
 	for (__u32 h = 0; !error && (h == 0 || h < session_device_end(session)); h++) {
 		const struct vfio_device_use *use = vfio_device(vfio, h);

@@ -28,7 +28,7 @@ typedef enum worst_severity (*look_at)(const struct analysis *analysis, char tex
 
 static enum worst_severity iommu(const struct analysis *a, char text[WORST_TEXT])
 {
-	char name[NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], owner[64] = "";
+	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], owner[64] = "";
 	struct iommu_faults_counts counts;
 	const struct iommu_fault *last;
 	__u64 of_device;
@@ -76,7 +76,7 @@ static void take_stuck(void *argument, const struct fault *fault)
 static enum worst_severity open_faults(const struct analysis *a, char text[WORST_TEXT])
 {
 	struct stuck stuck = {.now_ns = session_last_ns(a->session)};
-	char name[NAME_TEXT], age[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], age[UNITS_TEXT];
 
 	faults_each_open(a->faults, take_stuck, &stuck);
 	if (!stuck.count)
@@ -91,7 +91,7 @@ static enum worst_severity open_faults(const struct analysis *a, char text[WORST
 static enum worst_severity objectives(const struct analysis *a, char text[WORST_TEXT])
 {
 	const struct slo_violation *last = NULL, *next;
-	char name[NAME_TEXT], cause[SLO_CAUSE_TEXT], time[SESSION_WHEN_TEXT];
+	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], time[SESSION_WHEN_TEXT];
 	struct slo_device_state state;
 
 	for (size_t i = 0; a->slo && (next = slo_violation(a->slo, i)); i++)
@@ -159,7 +159,7 @@ static enum worst_severity rdma(const struct analysis *a, char text[WORST_TEXT])
 		{RDMA_RETRY, WORST_LOOK, "retransmissions"},
 		{RDMA_RNR_SENT, WORST_LOOK, "receiver-not-ready answers"},
 	};
-	char name[NAME_TEXT], longest[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], longest[UNITS_TEXT];
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
 		for (__u32 h = 1; h < session_device_end(a->session); h++) {
@@ -208,7 +208,7 @@ static enum worst_severity floors(const struct analysis *a, char text[WORST_TEXT
 
 static enum worst_severity bursts(const struct analysis *a, char text[WORST_TEXT])
 {
-	char name[NAME_TEXT], time[SESSION_WHEN_TEXT];
+	char name[DEVICE_NAME_TEXT], time[SESSION_WHEN_TEXT];
 	struct burst worst;
 
 	if (!rates_worst_burst(a->rates, &worst))
@@ -224,7 +224,7 @@ static enum worst_severity bursts(const struct analysis *a, char text[WORST_TEXT
 static enum worst_severity old_mappings(const struct analysis *a, char text[WORST_TEXT])
 {
 	struct mappings_device all = mappings_all(a->mappings);
-	char name[NAME_TEXT], bytes[UNITS_TEXT], process[16];
+	char name[DEVICE_NAME_TEXT], bytes[UNITS_TEXT], process[16];
 	const struct event *oldest = mappings_oldest(a->mappings, process);
 
 	if (!all.old || !oldest)

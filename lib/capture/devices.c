@@ -3,12 +3,12 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/device_name.h"
 #include "lib/base/fail.h"
 #include "lib/capture/process.h"
 #include "lib/capture/rdma_counters.h"
@@ -89,12 +89,10 @@ static bool grow(void *array, size_t *room, size_t needed, size_t size)
 
 static bool wanted(const struct device_table *table, const struct device_info *info)
 {
-	const char *name = info->name;
-
 	if (!table->pattern_count)
 		return true;
 	for (size_t i = 0; i < table->pattern_count; i++)
-		if (!fnmatch(table->patterns[i], name, 0))
+		if (device_name_fits(info, table->patterns[i]))
 			return true;
 	return false;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/device_name.h"
 #include "lib/base/fail.h"
 #include "lib/base/printable.h"
 #include "lib/base/units.h"
@@ -56,11 +57,21 @@ static void put_cell(struct writer *writer, size_t index, const char *text)
 	fputs(last ? "\n" : GAP, writer->file);
 }
 
-/* A word that is too long is cut with a mark, unless the reader asked for all of it. */
+/*
+ * A word that is too long is cut with a mark, unless the reader asked for all of it: at its end, but before
+ * what tells devices of one name apart.
+ */
 static void cut(const struct writer *writer, const struct column *column, char *text)
 {
-	if (column->width && !writer->config.wide && strlen(text) > column->width)
-		strcpy(text + column->width - 1, "~");
+	size_t width = column->width, length = strlen(text);
+	size_t tail = device_name_tail(text);
+
+	if (!width || writer->config.wide || length <= width)
+		return;
+	if (tail + 2 > width)
+		tail = 0;
+	text[width - tail - 1] = '~';
+	memmove(text + width - tail, text + length - tail, tail + 1);
 }
 
 static void format_text(const struct writer *writer, const struct column *column, const char *value,

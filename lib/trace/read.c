@@ -37,6 +37,7 @@ struct reader {
 	__u32 untold[UNTOLD_MAX];
 	unsigned int untold_count;
 	__u32 believed; /* the last, which is most often the next */
+	bool untimed;	/* of trace_read_config */
 	bool stopped;	/* no more memory for what is read */
 	bool repeated;	/* the current record may have been delivered before */
 	__u8 *told[3];	/* a bit for each device, stack and process that was delivered */
@@ -316,7 +317,7 @@ static int read_frame(struct reader *reader)
 		reader->first_ns = header->first_ns;
 	if (timed && header->last_ns > reader->last_ns)
 		reader->last_ns = header->last_ns;
-	if (header->type == TRACE_INDEX)
+	if (header->type == TRACE_INDEX || (timed && reader->untimed))
 		return 0;
 	found = trace_frames_payload(&reader->frames, &stored);
 	if (found <= 0)
@@ -372,6 +373,7 @@ int trace_read(const struct trace_read_config *config, struct stream sink)
 {
 	struct reader reader = {
 		.sink = sink,
+		.untimed = config->untimed,
 	};
 	int err = trace_frames_open(&reader.frames, config->path, config->strict);
 

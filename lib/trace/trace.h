@@ -85,6 +85,7 @@ bool trace_is_recording(const char *path, __u64 *bytes);
 struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */
 	bool strict;	  /* stop at the first damage instead of skipping past it */
+	bool untimed;	  /* neither events nor windows, which are not even read */
 };
 
 /*

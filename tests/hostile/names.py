@@ -8,7 +8,9 @@
     names.py csv PROGRAM FILE DIR  is CSV by RFC 4180 with every name as it is
     names.py terminal PROGRAM FILE CSV on a terminal is escaped, too
     names.py screen PROGRAM FILE   `top` on a terminal
+    names.py shared PROGRAM FILE   writes a recording of devices that share names: who has which is told everywhere
 """
+import collections
 import csv
 import io
 import json
@@ -196,7 +198,73 @@ def screen(program, path):
     not_steered("top", output, rb"\x1b")
 
 
+# By handle. Two machines, a machine that has the process of one before it, and what was plugged in again.
+SHARED = {1: "vm/disk#4711", 2: "vm/disk#4712", 3: "0000:00:05.0#3", 4: "0000:00:05.0#4", 5: "vm/nic",
+          6: "vm/late#4713.6", 7: "vm/late#4713.7", 8: "vm/quite-a-long-name#4711", 9: "vm/quite-a-long-name#4712"}
+FAULTS = {name: 10 + handle for handle, name in SHARED.items()}
+
+
+def make_shared(path):
+    r = Recording()
+    for name in ("fault_detect", "fault_request", "fault_isr", "fault_handler", "fault_resolved", "fault_mapped",
+                 "fault_response", "fault_resume", "io_complete"):
+        r.probe(name, hits=1000, emitted=1000)
+    for handle, shown in SHARED.items():
+        name, _, number = shown.partition("#")
+        kernel = name[0] == "0"
+        # What one did is written before the next of its name is met; a later segment tells it again.
+        for _ in range(2):
+            r.device(handle, name=name, kind=2 if kernel else 1, pid=0 if kernel else int(number.split(".")[0] or 4711))
+        r.faults(count=FAULTS[shown]).ios(count=11)
+        window = r.now // 10**9 + 1
+        r.aggregate(rows=[dict(window=window, device=handle, kind=28, queue=0, count=11, bytes=4096,
+                               latency_sum=11_000_000, latency_max=1_000_000)],
+                    pages=Claim(5, page=(0, 1), device=handle, reads=1))
+    r.loss(10000, 10000).end().write(path)
+
+
+def told(program, verb, arguments, path, table):
+    """Of each name the rows of a table, of `top` those of its last look."""
+    rows = json.loads(run(program, verb, ["--json", *arguments], path).stdout)["tables"][table]
+    return collections.Counter(row["device"] for row in rows if row.get("time") == rows[-1].get("time"))
+
+
+def same(what, found, expected):
+    if found != expected:
+        sys.exit(f"{what}: {found}, not {expected}")
+
+
+def shared(program, path):
+    """One whose name is its own keeps it; the others are told apart in all that names them."""
+    make_shared(path)
+    names = set(SHARED.values())
+    for table in ("summary", "stages", "queues", "bursts", "io_devices", "ios", "rates", "counts", "footprint",
+                  "footprint_curve", "devices"):
+        same(table, set(told(program, "report", [], path, table)) - {"all", "-"}, names)
+    same("faults", told(program, "report", [], path, "faults"), FAULTS)
+    same("timeline", told(program, "timeline", ["--all"], path, "faults"), FAULTS)
+    same("footprint", set(told(program, "footprint", [], path, "footprint")) - {"all"}, names)
+    # In text, too, also where the name is longer than its column; what `top` said before it knew all is its own.
+    for verb, arguments in (("report", []), ("timeline", ["--all"]), ("footprint", []), ("top", ["-b", "-i"])):
+        output = run(program, verb, arguments, path).stdout.decode()
+        output = output[output.rindex("DEVICE") if verb == "top" else 0:]
+        for name in names:
+            base, mark, tail = name.partition("#")
+            if not re.search(rf"{re.escape(base[:5])}[^ #]*{mark}{re.escape(tail)}(?![^ \n:,.])", output):
+                sys.exit(f"{verb}: {name} is not shown: {output[-2000:]}")
+            if mark and re.search(rf"{re.escape(base)}(?![^ \n:,])", output):
+                sys.exit(f"{verb}: {base} is not told apart: {output[-2000:]}")
+    # A pattern fits all of a name, or, with #, one of them; without, what it does not show is no part of a name.
+    for pattern, fits in (("vm/disk", (1, 2)), ("vm/disk#4712", (2,)), ("*#4711", (1, 5, 8)), ("vm/late#4713", (6, 7)),
+                          ("vm/late#4713.7", (7,)), ("0000:00:05.0", (3, 4)), ("0000:00:05.0#4", (4,)), ("*2", ())):
+        expected = {SHARED[handle] for handle in fits}
+        same(f"timeline -d {pattern}", set(told(program, "timeline", ["--all", "-d", pattern], path, "faults")), expected)
+        same(f"top -d {pattern}", set(told(program, "top", ["-b", "-d", pattern, "-i"], path, "top")) - {"all"}, expected)
+        pathlib.Path("shared.slo").write_text(f"[slo few]\nfault_rate = 1/s\ndevice = {pattern}\n", encoding="utf-8")
+        same(f"slo of {pattern}", set(told(program, "slo", ["-c", "shared.slo"], path, "slo")) - {""}, expected)
+
+
 if __name__ == "__main__":
     assert unicodedata.category("\u202e") == "Cf"
     {"make": make, "text": text, "json": as_json, "csv": as_csv, "terminal": terminal,
-     "screen": screen}[sys.argv[1]](*sys.argv[2:])
+     "screen": screen, "shared": shared}[sys.argv[1]](*sys.argv[2:])

@@ -12,6 +12,7 @@ check "JSON is JSON, with each of them" names json "$FAULTLINE" names.flt
 check "CSV is RFC 4180, with each of them as it is" names csv "$FAULTLINE" names.flt tables
 check "CSV on a terminal shows them escaped" names terminal "$FAULTLINE" names.flt
 check "top shows them escaped" names screen "$FAULTLINE" names.flt
+check "devices that share a name are told apart wherever it stands" names shared "$FAULTLINE" shared.flt
 
 plot=$root/dashboards/plot.sh
 check "the tables are drawn" "$plot" tables plots

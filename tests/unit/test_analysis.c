@@ -840,6 +840,67 @@ static void memory_of_several_devices_is_freed_once(void **state)
 	invalidations_destroy(inv);
 }
 
+static void meet(struct session *session, __u32 handle, __u32 pid, const char *name)
+{
+	struct device_info info = {.handle = handle, .kind = DEVICE_EMULATED, .pid = pid};
+	struct stream stream = session_stream(session);
+
+	snprintf(info.name, sizeof(info.name), "%s", name);
+	assert_int_equal(stream.ops->device(stream.self, &info), 0);
+}
+
+static void is_called(const struct session *session, __u32 handle, const char *name)
+{
+	char text[DEVICE_NAME_TEXT];
+
+	assert_string_equal(session_device_name(session, handle, text), name);
+}
+
+static void shared_names_are_told_apart(void **state)
+{
+	const char longest[NAME_TEXT] =
+		"a-name-as-long-as-there-is-room-for-one-which-is-63-characters-";
+	struct session *session;
+	char text[DEVICE_NAME_TEXT];
+
+	(void)state;
+	assert_int_equal(session_create(&session), 0);
+	meet(session, 1, 4711, "vm/disk");
+	/* Told again, as each segment of a flight recorder does. */
+	meet(session, 1, 4711, "vm/disk");
+	is_called(session, 1, "vm/disk");
+	/* One that had no name when it was met. */
+	meet(session, 2, 4712, "emulated:4712/0");
+	is_called(session, 1, "vm/disk");
+	meet(session, 2, 4712, "vm/disk");
+	is_called(session, 1, "vm/disk#4711");
+	is_called(session, 2, "vm/disk#4712");
+	meet(session, 2, 4712, "vm/other");
+	is_called(session, 1, "vm/disk");
+	is_called(session, 2, "vm/other");
+	/* Somebody calls his so: nobody passes for another. */
+	meet(session, 2, 4712, "vm/disk");
+	meet(session, 3, 4713, "vm/disk#4711");
+	is_called(session, 1, "vm/disk#4711.1");
+	is_called(session, 3, "vm/disk#4711#4713");
+	meet(session, 4, 4294967295, longest);
+	meet(session, 65535, 4294967295, longest);
+	snprintf(text, sizeof(text), "%s#4294967295.65535", longest);
+	is_called(session, 65535, text);
+	assert_true(session_device_fits(session, 65535, text));
+	/* Nameless ones have a handle anyway. */
+	meet(session, 6, 1, "");
+	meet(session, 7, 2, "");
+	is_called(session, 6, "device 6");
+	assert_true(session_device_fits(session, 7, "device 7"));
+	/* Who has met only one of a name finds it by what would tell it apart, and by nothing else. */
+	meet(session, 8, 77, "vm/nic");
+	is_called(session, 8, "vm/nic");
+	assert_true(session_device_fits(session, 8, "vm/nic#77"));
+	assert_false(session_device_fits(session, 8, "*7"));
+	session_destroy(session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -857,6 +918,7 @@ int main(void)
 		cmocka_unit_test(invalidations_have_their_own_timeline),
 		cmocka_unit_test(invalidations_without_a_step_are_unknown),
 		cmocka_unit_test(memory_of_several_devices_is_freed_once),
+		cmocka_unit_test(shared_names_are_told_apart),
 	};
 
 	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);

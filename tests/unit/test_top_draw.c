@@ -52,7 +52,7 @@ static void fill_device(struct top_device *device, __u32 i)
 							 .max_ns = 99000ull * (s + 1),
 							 .merged = s == STAGE_DISPATCH,
 							 .share = s == STAGE_RESOLVE ? 0.94 : 0.01};
-	snprintf(device->info.name, sizeof(device->info.name), "tenant%u/disk0", i);
+	snprintf(device->name, sizeof(device->name), "tenant%u/disk0", i);
 	snprintf(device->info.vm, sizeof(device->info.vm), "tenant%u", i);
 	snprintf(device->owner, sizeof(device->owner), "tenant%u", i);
 	device->history_count = TOP_HISTORY;
@@ -228,7 +228,7 @@ static void no_word_is_cut_without_a_mark(void **state)
 	f->model.worst = (struct worst){WORST_BAD, 0,
 					"of devices, one has its queue blocked for the most "
 					"part of the last interval by a page that is late"};
-	strcpy(f->model.devices[3].info.name, "a-name-that-is-longer-than-most");
+	strcpy(f->model.devices[3].name, "a-name-that-is-longer-than-most");
 	f->view.typing = false;
 	for (int screen = SCREEN_MAIN; screen <= SCREEN_HELP; screen++) {
 		f->view.screen = (enum top_screen)screen;
@@ -374,7 +374,7 @@ static void hostile_names_cannot_steer_the_terminal(void **state)
 {
 	struct fixture *f = *state;
 
-	strcpy(f->model.devices[0].info.name, "\033[2Jevil");
+	strcpy(f->model.devices[0].name, "\033[2Jevil");
 	strcpy(f->model.host, "\033]0;x\a");
 	draw(f, 24, 80);
 	for (int i = 0; i < f->canvas.rows * f->canvas.columns; i++)

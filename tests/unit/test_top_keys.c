@@ -42,7 +42,7 @@ static int setup(void **state)
 		device->live.handle = i + 1;
 		device->live.rate = (double)(i * 7 % DEVICES);
 		device->live.faults = 100 + i;
-		snprintf(device->info.name, sizeof(device->info.name), "tenant%u/disk0", i);
+		snprintf(device->name, sizeof(device->name), "tenant%u/disk0", i);
 		snprintf(device->owner, sizeof(device->owner), "vm%u", i);
 	}
 	top_view_init(&f->view);

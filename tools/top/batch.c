@@ -110,7 +110,7 @@ static int write_device(struct batch *batch, const struct top_model *model,
 	     judged = !(live->unknown & UNKNOWN_STATES);
 	const union cell cells[COLUMNS] = {
 		{.count = model->now_ns},
-		{.text = device->info.name},
+		{.text = device->name},
 		{.text = device->owner},
 		{.real = live->rate},
 		cell_if(known, live->faults),
@@ -149,7 +149,7 @@ static int write_all(struct batch *batch, const struct top_model *model)
 					  .open = model->open,
 					  .unknown = model->unknown,
 					  .blocked_percent = NAN},
-				 .info = {.name = "all"}};
+				 .name = "all"};
 
 	for (unsigned int s = 0; s < LATENCY_SPANS; s++)
 		all.live.latency[s].slowest_stage = STAGES;

@@ -2,7 +2,6 @@
 #include "tools/top/collect.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,7 +176,7 @@ static bool is_shown(const struct collect_filter *filter, const struct device_in
 	bool shown = !filter->device_count && !filter->pid_count;
 
 	for (size_t i = 0; i < filter->device_count; i++)
-		shown |= !fnmatch(filter->devices[i], info->name, 0);
+		shown |= device_name_fits(info, filter->devices[i]);
 	for (size_t i = 0; i < filter->pid_count; i++)
 		shown |= filter->pids[i] == info->pid;
 	return shown;
@@ -193,11 +192,15 @@ static void describe_owner(char *text, size_t size, const struct device_info *in
 		snprintf(text, size, "kernel");
 }
 
-static void take_device(struct top_model *model, const struct live_device *row,
-			const struct curve *curve)
+static void take_device(const struct collector *collector, struct top_model *model,
+			const struct live_device *row, const struct curve *curve)
 {
+	const struct session *session = collector->analysis->session;
 	struct top_device *device = &model->devices[model->device_count++];
+	char text[DEVICE_NAME_TEXT];
 
+	snprintf(device->name, sizeof(device->name), "%s",
+		 session_device_name(session, row->handle, text));
 	device->live = *row;
 	device->info = *row->info;
 	device->live.info = NULL;
@@ -305,7 +308,7 @@ int collect_model(struct collector *collector, struct top_model *model)
 	model->rate = 0;
 	for (size_t i = 0; i < collector->devices; i++)
 		if (is_shown(collector->filter, collector->rows[i].info))
-			take_device(model, &collector->rows[i], &collector->curves[i]);
+			take_device(collector, model, &collector->rows[i], &collector->curves[i]);
 	for (int path = 0; path < PATH_COUNT; path++)
 		model->watched[path] = watched_path(collector->analysis->session,
 						    collector->analysis->silent, path)

@@ -241,7 +241,7 @@ static void add_title(struct line *line, const struct top_picture *picture)
 		line_add(line, 0, STYLE_STRONG, "REPLAY");
 	/* A low screen has no room for the line that says whose details these are. */
 	if (picture->view->screen == SCREEN_DETAIL && !picture->layout->about.rows && device)
-		line_add(line, 0, STYLE_STRONG, "%s", device->info.name);
+		line_add(line, 0, STYLE_STRONG, "%s", device->name);
 	line_add(line, 3, STYLE_PLAIN, "%s", model->host);
 	line_add(line, 2, STYLE_PLAIN, "%s UTC",
 		 clock_text(time, model->summary.clock, model->now_ns, false));

@@ -14,15 +14,16 @@
 #define SHARE_DOMINANT 0.5
 
 /* Who the device is. */
-static void add_identity(struct line *line, const struct device_info *info)
+static void add_identity(struct line *line, const struct top_device *device)
 {
+	const struct device_info *info = &device->info;
 	static const char *const kinds[DEVICE_KIND_MAX] = {
 		"device", "emulated",	    "PCI",	    "platform", "block", "IB",
 		"netdev", "VFIO container", "IOMMU domain",
 	};
 	char text[SHORT_TEXT];
 
-	line_add(line, 0, STYLE_STRONG, "%s", info->name);
+	line_add(line, 0, STYLE_STRONG, "%s", device->name);
 	line_add(line, 2, STYLE_PLAIN, "%s %s",
 		 kinds[info->kind < DEVICE_KIND_MAX ? info->kind : DEVICE_UNKNOWN], info->model);
 	if (info->vm[0])
@@ -81,7 +82,7 @@ static void draw_about(struct canvas *canvas, const struct top_picture *picture,
 	const struct rectangle *about = &picture->layout->about;
 	struct line who = {0}, what = {0};
 
-	add_identity(&who, &device->info);
+	add_identity(&who, device);
 	line_draw(canvas, about->row, 0, about->columns, &who);
 	if (about->rows < 2)
 		return;

@@ -99,7 +99,7 @@ static enum style cell_text(const struct top_model *model, const struct top_devi
 
 	switch (id) {
 	case TOP_DEVICE:
-		snprintf(text, size, "%s", device->info.name);
+		snprintf(text, size, "%s", device->name);
 		return live->rate > 0 ? STYLE_STRONG : STYLE_PLAIN;
 	case TOP_OWNER:
 		snprintf(text, size, "%s", device->owner);
@@ -137,7 +137,7 @@ static void draw_device(struct canvas *canvas, const struct top_picture *picture
 			const struct top_device *device, bool selected)
 {
 	const struct layout *layout = picture->layout;
-	char text[TOP_OWNER_TEXT];
+	char text[DEVICE_NAME_TEXT];
 
 	for (int i = 0; i < layout->column_count; i++) {
 		const struct column_place *place = &layout->columns[i];

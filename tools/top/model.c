@@ -116,7 +116,7 @@ static int compare(const void *left, const void *right, void *argument)
 		order = compare_count(b->live.slo, a->live.slo);
 		break;
 	case SORT_NAME:
-		order = strverscmp(a->info.name, b->info.name);
+		order = strverscmp(a->name, b->name);
 		break;
 	case SORT_COUNT:
 		break;
@@ -126,7 +126,7 @@ static int compare(const void *left, const void *right, void *argument)
 	if (!order && sorter->sort != SORT_TOTAL)
 		order = compare_count(b->live.faults, a->live.faults);
 	if (!order)
-		order = strverscmp(a->info.name, b->info.name);
+		order = strverscmp(a->name, b->name);
 	return order ? order : compare_count(a->live.handle, b->live.handle);
 }
 
@@ -139,7 +139,7 @@ size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse
 	for (size_t i = 0; i < model->device_count; i++) {
 		const struct top_device *device = &model->devices[i];
 
-		if (filter && *filter && !strcasestr(device->info.name, filter) &&
+		if (filter && *filter && !strcasestr(device->name, filter) &&
 		    !strcasestr(device->owner, filter))
 			continue;
 		order[count++] = (__u32)i;

@@ -19,7 +19,8 @@
 struct top_device {
 	struct live_device live; /* its info pointer is not valid here: */
 	struct device_info info;
-	char owner[TOP_OWNER_TEXT]; /* VM, else comm:pid, else "kernel" */
+	char name[DEVICE_NAME_TEXT]; /* as it is shown: unlike any other's */
+	char owner[TOP_OWNER_TEXT];  /* VM, else comm:pid, else "kernel" */
 	__u32 history_count;
 	float history[TOP_HISTORY]; /* faults in each whole second, newest last */
 };

@@ -2,11 +2,11 @@
 #include "tools/top/views.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/device_name.h"
 #include "lib/base/fail.h"
 #include "tools/top/format.h"
 
@@ -259,7 +259,7 @@ static bool is_shown(const struct rows *rows, const union cell *cells,
 	bool shown = !filter || (!filter->device_count && !filter->pid_count);
 
 	for (size_t i = 0; !shown && i < filter->device_count; i++)
-		shown = !fnmatch(filter->devices[i], cells[0].text, 0);
+		shown = device_name_shown_fits(cells[0].text, filter->devices[i]);
 	for (size_t i = 0; !shown && pid < rows->table.column_count && i < filter->pid_count; i++)
 		shown = cells[pid].count == filter->pids[i];
 	return shown;

@@ -167,7 +167,7 @@ static struct layout_wish wish_of(const struct watch *watch)
 	}
 	for (size_t i = 0; i < watch->order_count; i++) {
 		const struct top_device *device = &watch->model.devices[watch->order[i]];
-		int name = (int)strlen(device->info.name), owner = (int)strlen(device->owner);
+		int name = (int)strlen(device->name), owner = (int)strlen(device->owner);
 
 		wish.name_width = name > wish.name_width ? name : wish.name_width;
 		wish.owner_width = owner > wish.owner_width ? owner : wish.owner_width;

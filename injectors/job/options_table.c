@@ -121,7 +121,8 @@ static const struct option_own own_sizes = {
 
 static const struct option_row rows[] = {
 	{"machine", "name", OPTION_TEXT, MACHINE(config.name), .otherwise = "machine",
-	 .meaning = "how the plan of --dry-run calls the machine; recordings call it by its process"},
+	 .meaning =
+		 "how the plan of --dry-run calls the machine; recordings call it by its process"},
 	{"machine", "scheduler", OPTION_CHOICE, MACHINE(config.scheduler), .otherwise = "serial",
 	 .choices = schedulers,
 	 .meaning =

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/trace/cut.h"
 #include "lib/trace/frames.h"
 #include "lib/trace/index.h"
 #include "lib/trace/pack.h"
@@ -18,10 +19,15 @@ struct snapshot {
 	struct trace_index index;
 	struct trace_buffer frame;
 	struct trace_unpacker unpacker;
+	struct trace_packer packer;
+	struct trace_cut cut;
+	struct trace_cuts cuts;
+	struct trace_buffer raw; /* of a frame that is cut, as are `cuts` and: */
+	struct trace_frame_header header;
 	struct kept_info kept;
 	__u64 sequence;
 	__u64 last_ns;
-	bool has_end;
+	__u64 end_ns; /* of what there is to copy */
 };
 
 static int append(struct snapshot *s)
@@ -41,24 +47,58 @@ static bool is_timed(const struct trace_frame_header *header)
 	return header->type == TRACE_EVENTS || header->type == TRACE_AGGREGATE;
 }
 
-static int take_kept(struct snapshot *s)
+static int take_kept(struct snapshot *s, struct trace_cursor *cursor)
+{
+	trace_get_kept(cursor, &s->kept);
+	return 0;
+}
+
+static int take_end(struct snapshot *s, struct trace_cursor *cursor)
+{
+	s->end_ns = trace_cursor_u64(cursor);
+	return 0;
+}
+
+/* What the current frame has of the span, in s->raw and s->header. */
+static int take_cut(struct snapshot *s, struct trace_cursor *cursor)
+{
+	s->header = s->frames.header;
+	return trace_cut_events(&s->cut, cursor, &s->header, &s->raw, &s->cuts);
+}
+
+static int read_frame(struct snapshot *s,
+		      int (*take)(struct snapshot *s, struct trace_cursor *cursor))
 {
 	struct trace_cursor cursor;
 	const __u8 *stored;
 	int found, err;
 
+	s->raw.size = 0;
 	found = trace_frames_payload(&s->frames, &stored);
 	if (found <= 0)
 		return found;
 	err = trace_unpack(&s->unpacker, &s->frames.header, stored, &cursor);
-	if (err)
-		return err == -EBADMSG ? trace_frames_reject(&s->frames) : err;
-	trace_get_kept(&cursor, &s->kept);
+	err = err ? err : take(s, &cursor);
+	return err == -EBADMSG ? trace_frames_reject(&s->frames) : err;
+}
+
+/* Windows are whole: one that begins before the span is not left out. */
+static int leave_out(struct snapshot *s)
+{
+	const struct trace_frame_header *header = &s->frames.header;
+	bool events = header->type == TRACE_EVENTS;
+
+	if ((events ? header->first_ns : header->last_ns) >= s->cut.since_ns)
+		return 0;
+	s->kept.from_ns = s->cut.since_ns;
+	if (events && header->last_ns >= s->cut.since_ns)
+		return read_frame(s, take_cut);
+	s->kept.events += events ? header->count : 0;
 	return 0;
 }
 
 /* What the recorder had let go, and what the snapshot leaves out of the rest. */
-static int find_kept(struct snapshot *s, const char *from, __u64 since_ns)
+static int find_kept(struct snapshot *s, const char *from)
 {
 	const struct trace_frame_header *header = &s->frames.header;
 	int found = 0, err = trace_frames_open(&s->frames, from, false);
@@ -69,39 +109,71 @@ static int find_kept(struct snapshot *s, const char *from, __u64 since_ns)
 	while (!err && (found = trace_frames_next(&s->frames)) > 0) {
 		/* The first such frame tells, the others come after events. */
 		if (header->type == TRACE_KEPT && !begun)
-			err = take_kept(s);
+			err = read_frame(s, take_kept);
 		begun |= is_timed(header);
-		if (!is_timed(header) || header->last_ns >= since_ns)
-			continue;
-		s->kept.from_ns = since_ns;
-		s->kept.events += header->type == TRACE_EVENTS ? header->count : 0;
+		if (!err && is_timed(header))
+			err = leave_out(s);
 	}
+	s->kept.events += s->cut.before;
 	trace_frames_close(&s->frames);
 	return err ? err : found;
 }
 
+static void number(struct snapshot *s, struct trace_frame_header *header)
+{
+	header->recording = s->store.header.recording;
+	header->sequence = s->sequence;
+	s->frame.size = 0;
+}
+
 /* The payload as it is, under a header with this recording's numbers. */
-static int copy_frame(struct snapshot *s, __u64 since_ns, __u64 until_ns)
+static int copy_whole(struct snapshot *s)
 {
 	struct trace_frame_header header = s->frames.header;
 	const __u8 *stored;
-	int found;
+	int found = trace_frames_payload(&s->frames, &stored);
 
-	if (header.type == TRACE_INDEX || header.type == TRACE_KEPT ||
-	    (is_timed(&header) && (header.last_ns < since_ns || header.first_ns >= until_ns)))
-		return 0;
-	found = trace_frames_payload(&s->frames, &stored);
 	if (found <= 0)
 		return found;
-	header.recording = s->store.header.recording;
-	header.sequence = s->sequence;
+	number(s, &header);
 	header.flags &= (__u8)~TRACE_REPEATED;
 	trace_seal(&header, stored);
-	s->has_end |= header.type == TRACE_END;
-	s->frame.size = 0;
 	trace_buffer_put(&s->frame, &header, sizeof(header));
 	trace_buffer_put(&s->frame, stored, header.stored_length);
 	return s->frame.failed ? failed(-ENOMEM, "no memory for a frame") : append(s);
+}
+
+static int copy_cut(struct snapshot *s)
+{
+	int err = read_frame(s, take_cut);
+
+	if (err || !s->raw.size)
+		return err;
+	number(s, &s->header);
+	s->header.flags = 0;
+	err = trace_pack(&s->packer, &s->header, &s->raw, &s->cuts, &s->frame);
+	return err ? err : append(s);
+}
+
+static int copy_frame(struct snapshot *s)
+{
+	const struct trace_frame_header *header = &s->frames.header;
+	__u64 since_ns = s->cut.since_ns, until_ns = s->cut.until_ns;
+
+	if (header->type == TRACE_INDEX || header->type == TRACE_KEPT)
+		return 0;
+	if (header->type == TRACE_END)
+		return read_frame(s, take_end);
+	if (!is_timed(header))
+		return copy_whole(s);
+	if (header->type == TRACE_EVENTS && header->last_ns > s->end_ns)
+		s->end_ns = header->last_ns;
+	if (header->last_ns < since_ns || header->first_ns >= until_ns)
+		return 0;
+	if (header->type == TRACE_EVENTS &&
+	    (header->first_ns < since_ns || header->last_ns >= until_ns))
+		return copy_cut(s);
+	return copy_whole(s);
 }
 
 static int put_own(struct snapshot *s, __u8 type, const struct trace_buffer *raw)
@@ -135,16 +207,15 @@ static int put_kept(struct snapshot *s)
 	return err;
 }
 
-/* A snapshot is complete in itself, so it ends where the copied frames do. */
+/* A snapshot is complete in itself: it ends where its span does, or where there was no more. */
 static int finish(struct snapshot *s)
 {
+	__u64 end_ns = s->end_ns ? s->end_ns : s->index.last_ns;
 	struct trace_buffer raw = {0};
-	int err = 0;
+	int err;
 
-	if (!s->has_end) {
-		trace_buffer_put_u64(&raw, s->index.last_ns);
-		err = put_own(s, TRACE_END, &raw);
-	}
+	trace_buffer_put_u64(&raw, end_ns < s->cut.until_ns ? end_ns : s->cut.until_ns);
+	err = put_own(s, TRACE_END, &raw);
 	raw.size = 0;
 	trace_put_index(&raw, &s->index);
 	err = err ? err : put_own(s, TRACE_INDEX, &raw);
@@ -152,32 +223,40 @@ static int finish(struct snapshot *s)
 	return err;
 }
 
+static int copy(struct snapshot *s)
+{
+	int found = 0, err = put_kept(s);
+
+	while (!err && (found = trace_frames_next(&s->frames)) > 0)
+		err = copy_frame(s);
+	err = err ? err : found;
+	err = err ? err : finish(s);
+	return err ? err : trace_store_commit(&s->store);
+}
+
 int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since_ns, __u64 until_ns)
 {
 	struct trace_writer_config config = {.path = to, .overwrite = overwrite};
 	struct snapshot s = {.sequence = 0};
-	int found = 0, err = trace_unpacker_open(&s.unpacker);
+	int err = trace_unpacker_open(&s.unpacker), closed;
 
-	err = err ? err : find_kept(&s, from, since_ns);
-	if (!err)
-		err = trace_frames_open(&s.frames, from, false);
-	if (err) {
-		trace_unpacker_close(&s.unpacker);
-		return err;
-	}
-	err = trace_store_open(&s.store, &config);
+	err = err ? err : trace_packer_open(&s.packer, config.level);
+	err = err ? err : trace_cut_open(&s.cut, since_ns, until_ns ? until_ns : UINT64_MAX);
+	err = err ? err : find_kept(&s, from);
+	err = err ? err : trace_frames_open(&s.frames, from, false);
 	if (!err) {
-		err = put_kept(&s);
-		while (!err && (found = trace_frames_next(&s.frames)) > 0)
-			err = copy_frame(&s, since_ns, until_ns ? until_ns : UINT64_MAX);
-		err = err ? err : found;
-		err = err ? err : finish(&s);
-		err = err ? err : trace_store_commit(&s.store);
-		found = trace_store_close(&s.store);
-		err = err ? err : found;
+		err = trace_store_open(&s.store, &config);
+		if (!err) {
+			err = copy(&s);
+			closed = trace_store_close(&s.store);
+			err = err ? err : closed;
+		}
+		trace_frames_close(&s.frames);
 	}
+	trace_buffer_free(&s.raw);
 	trace_buffer_free(&s.frame);
+	trace_cut_close(&s.cut);
+	trace_packer_close(&s.packer);
 	trace_unpacker_close(&s.unpacker);
-	trace_frames_close(&s.frames);
 	return err;
 }

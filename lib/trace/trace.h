@@ -115,9 +115,10 @@ int trace_summarize(const char *path, struct trace_summary *summary);
 void trace_summary_free(struct trace_summary *summary);
 
 /*
- * Copies what overlaps [since_ns, until_ns) of a recording into a new ordinary recording, frame by
- * frame without decompressing; meant for flight recorders that go on recording meanwhile
- * (trace_writer_flush() first). Host, clock, probes, devices and loss come along.
+ * Copies what came in [since_ns, until_ns) of a recording into a new ordinary recording that ends at until_ns,
+ * or where there was no more: frames without decompressing them, but for those of events at both ends. Windows
+ * are whole. Meant for flight recorders that go on recording meanwhile (trace_writer_flush() first). Host,
+ * clock, probes, devices and loss come along. until_ns 0: to the end.
  */
 int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since_ns,
 		   __u64 until_ns);

@@ -96,7 +96,8 @@ action = delay
 stage = resolve
 delay = 700ms
 times = 1
-duration = 600s
+start = 1s
+duration = 599s
 INI
 "$FAULTLINE" record --trigger 'total>600ms' --around 100ms -o busy.flt -- "$INJECT" run busy.ini >busy.out 2>busy.err &
 pid=$!
@@ -109,6 +110,11 @@ wait $pid
 equal "what is saved while the recorder goes on: produced - received - lost - missed" "$saved $("$FAULTLINE" \
 	report busy.trigger-001.flt --csv=- --table loss 2>/dev/null | awk -F, '{n[$1] = $2}
 	END {print n["produced"] - n["received"] - n["lost"] - n["missed"], (n["received"] > 100 ? "of many" : "of few")}')" "0 0 of many"
+# And it is of the span that it says: all that began in it, and nothing else.
+"$FAULTLINE" timeline busy.flt --all --csv --raw-time >busy.csv 2>busy.err
+compared=$("$root/tests/reference/compare_span.py" busy.trigger-001.flt busy.csv 100 2>&1)
+equal "what is saved is of the span that it says ($compared)" \
+	"$(grep -cE '^[1-9][0-9]+ faults inside, [1-9][0-9]+ outside$' <<<"$compared")" 1
 rm -f busy.*
 
 # Killed at any instant there is one of the two: the old one, or the new one as far as it came.

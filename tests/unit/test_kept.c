@@ -150,7 +150,8 @@ static void what_lets_nothing_go_says_nothing(void **state)
 
 static void a_snapshot_says_what_it_leaves_out(void **state)
 {
-	const __u64 since = START + 55 * SECOND;
+	/* Within a frame. */
+	const __u64 since = START + 55 * SECOND + 7 * INTERVAL / 2;
 	struct kept_info kept;
 	struct told ring, told;
 
@@ -163,6 +164,7 @@ static void a_snapshot_says_what_it_leaves_out(void **state)
 	assert_int_equal(told.events + told.kept.events, EVENTS);
 	assert_int_equal(told.kept.segments, ring.kept.segments);
 	assert_int_equal(told.kept.from_ns, since);
+	assert_int_equal(told.first_ns, since + INTERVAL / 2);
 	/* It reaches back beyond what there is: then it holds as much as the recorder. */
 	assert_int_equal(trace_snapshot(recording, snapshot, true, START, 0), 0);
 	told = read_told(snapshot);

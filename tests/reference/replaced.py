@@ -48,7 +48,11 @@ def main():
     check("only what is there is known by its address", not wrong, f"{len(wrong)} others")
     left = [value["name"] for _, value in load("after")]
     check("all slots are given back", not left, f"{len(left)} left")
-    devices = collections.Counter(row["device"] for row in table("devices"))
+    # Where a name is that of several, each is told by its handle.
+    shown = [(*row["device"].partition("#"), row["handle"]) for row in table("devices")]
+    devices = collections.Counter(name for name, _, _, _ in shown)
+    wrong = [row for row in shown if row[2] != (row[3] if devices[row[0]] > 1 else "")]
+    check("those of one name are told apart", not wrong, wrong or len(shown))
     for which, name in names.items():
         check(f"{which} was there {turns} times", devices[name] == int(turns), devices[name])
     disks = sum(1 for row in table("devices") if row["kind"] == "block")

@@ -61,8 +61,8 @@ equal "the others are drawn" "$(ls fewer | tr '\n' ' ')" "rate.png stages.png "
 
 # Names are bytes of strangers: quotes, commas, blanks, gnuplot's own signs.
 mkdir hostile
-sed 's|vm0/disk|"a ""b"", $(touch pwned) `touch pwned` {x_1}"|' tables/stages.csv >hostile/stages.csv
-sed 's|vm0/disk|"a ""b"", $(touch pwned) `touch pwned` {x_1}"|' tables/rates.csv >hostile/rates.csv
+sed -E 's|vm0/disk(#[0-9]+)?|"a ""b"", $(touch pwned) `touch pwned` {x_1}"|' tables/stages.csv >hostile/stages.csv
+sed -E 's|vm0/disk(#[0-9]+)?|"a ""b"", $(touch pwned) `touch pwned` {x_1}"|' tables/rates.csv >hostile/rates.csv
 check "hostile names are drawn" "$plot" hostile drawn
 check "hostile/stages.png is a plot" is_plot drawn/stages.png
 check "and not executed" test ! -e pwned

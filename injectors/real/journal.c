@@ -14,6 +14,7 @@
 #include "injectors/real/journal_replay.h"
 #include "injectors/real/mapper.h"
 #include "lib/base/fail.h"
+#include "lib/base/printable.h"
 #include "lib/base/run_directory.h"
 #include "lib/capture/process.h"
 
@@ -140,7 +141,8 @@ static bool only_print(const struct journal *journal, const char *format, const 
 		       const char *second)
 {
 	if (journal->options.dry_run && journal->options.log) {
-		fprintf(journal->options.log, format, first, second);
+		fprintf(journal->options.log, format, printable_of(first).text,
+			printable_of(second).text);
 		putc('\n', journal->options.log);
 	}
 	return journal->options.dry_run;

@@ -84,7 +84,7 @@ static int undo_set(const char *path, const char *before, const char *wrote, FIL
 		fprintf(log,
 			"%s was \"%s\" by now, neither what it had been nor what it was set "
 			"to\n",
-			path, now);
+			printable_of(path).text, printable_of(now).text);
 	return attribute_write(path, strcmp(before, NO_OVERRIDE) ? before : "");
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "injectors/real/real.h"
+#include "lib/base/printable.h"
 #include "lib/base/units.h"
 
 const char *const odp_operation_names[ODP_OPERATIONS + 1] = {"write",	   "read",	  "send",
@@ -297,7 +298,7 @@ static int require_consent(const struct odp_options *options)
 
 static void print_plan(const struct odp_options *o, FILE *file)
 {
-	fprintf(file, "On %s, from %s to %s:\n", o->device, "this process",
+	fprintf(file, "On %s, from this process to %s:\n", printable_of(o->device).text,
 		o->two_processes ? "a second one" : "itself");
 	for (int i = 0; i < ODP_OPERATIONS; i++)
 		if (o->operations & 1u << i)
@@ -308,7 +309,7 @@ static void print_plan(const struct odp_options *o, FILE *file)
 				i == ODP_ATOMIC ? 8ull : o->message, o->evictions,
 				odp_eviction_names[o->eviction]);
 	if (o->file)
-		fprintf(file, "  %s is overwritten\n", o->file);
+		fprintf(file, "  %s is overwritten\n", printable_of(o->file).text);
 }
 
 static int force(void *argument)

@@ -9,6 +9,7 @@
 
 #include "injectors/emu/truth.h"
 #include "injectors/job/campaign.h"
+#include "injectors/job/guardian.h"
 #include "injectors/job/point.h"
 #include "lib/base/fail.h"
 #include "lib/base/printable.h"
@@ -170,7 +171,7 @@ static int run_points(struct campaign *campaign, const struct campaign_options *
 		}
 		err = write_row(output, campaign, i);
 		if (err)
-			return campaign_report_failure(err);
+			return campaign_report_failure(guardian_stop ? -EINTR : err);
 	}
 	return code;
 }
@@ -213,15 +214,17 @@ static void say_unsent(const struct campaign *campaign, FILE *file)
 		campaign->results[worst].values[RESULT_UNSENT],
 		campaign->results[worst].values[RESULT_UNSENT] +
 			campaign->results[worst].values[RESULT_IOS],
-		*name ? " (" : "", name, *name ? ")" : "");
+		*name ? " (" : "", printable_of(name).text, *name ? ")" : "");
 }
 
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)
 {
 	struct output output;
 	FILE *told = options->results.to.format == OUTPUT_TEXT ? stdout : stderr;
-	int err = check_truth(campaign, options), code;
+	int err, code;
 
+	guardian_catch_stops();
+	err = check_truth(campaign, options);
 	if (!err)
 		err = open_output(&output, campaign, options);
 	if (err)

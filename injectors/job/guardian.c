@@ -23,6 +23,13 @@ volatile sig_atomic_t guardian_stop;
 static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
 
+/* In the campaign's own process, which ends as soon as it looks. */
+static void on_stop_between(int number)
+{
+	(void)number;
+	guardian_stop = 1;
+}
+
 static void on_stop(int number)
 {
 	(void)number;
@@ -30,6 +37,13 @@ static void on_stop(int number)
 	if (!guardian_stop)
 		alarm(STOP_SECONDS);
 	guardian_stop = 1;
+}
+
+void guardian_catch_stops(void)
+{
+	const struct sigaction action = {.sa_handler = on_stop_between};
+
+	signals_catch(&action, stop_signals, STOP_SIGNALS);
 }
 
 static void child_main(const struct guardian_task *task, pid_t guardian, const sigset_t *mask)
@@ -46,6 +60,11 @@ static void child_main(const struct guardian_task *task, pid_t guardian, const s
 	_exit(EXIT_OK);
 }
 
+int guardian_stopped(void)
+{
+	return failed(-EINTR, "stopped by a signal; everything injected is undone");
+}
+
 static int outcome(int status, bool stopped)
 {
 	registry_remove_stale();
@@ -54,9 +73,7 @@ static int outcome(int status, bool stopped)
 			      WTERMSIG(status), strsignal(WTERMSIG(status)),
 			      WTERMSIG(status) == SIGKILL ? "; was it killed, or out of memory?"
 							  : "");
-	if (stopped)
-		return failed(-EINTR, "stopped by a signal; everything injected is undone");
-	return 0;
+	return stopped ? guardian_stopped() : 0;
 }
 
 /* Waits for the child; passes on signals, ends it by force if it does not stop. */
@@ -64,15 +81,17 @@ static int watch(const struct guardian_task *task, pid_t child, const sigset_t *
 {
 	const struct timespec interval = {.tv_nsec = PROGRESS_NS};
 	__u64 begin = monotonic_ns(), kill_at = UINT64_MAX;
-	bool stopped = false;
+	bool told, stopped = false;
 	int status;
 
 	for (;;) {
 		int number = sigtimedwait(signals, NULL, &interval);
 
+		/* It is ours now, even if the child has ended meanwhile: nobody else will hear of it. */
+		told = number > 0 && number != SIGCHLD;
 		if (waitpid(child, &status, WNOHANG) == child)
-			return outcome(status, stopped);
-		if (number > 0 && number != SIGCHLD && !stopped) {
+			return outcome(status, told || stopped);
+		if (told && !stopped) {
 			stopped = true;
 			kill(child, SIGTERM);
 			kill_at = monotonic_ns() + (STOP_SECONDS + 1) * (__u64)NS_A_SECOND;
@@ -99,6 +118,10 @@ int guardian_run(const struct guardian_task *task, pid_t *pid)
 			sigaddset(&signals, stop_signals[i]);
 	/* Blocked from before the fork: one that comes now is seen by watch(), or by the child. */
 	pthread_sigmask(SIG_BLOCK, &signals, &before);
+	if (guardian_stop) {
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		return guardian_stopped();
+	}
 	child = fork();
 	if (child < 0) {
 		err = failed(-errno, "cannot start the machine's process: %s", strerror(errno));

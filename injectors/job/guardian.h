@@ -11,8 +11,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Set in the child by SIGINT, SIGTERM and SIGHUP. */
+/* Set by SIGINT, SIGTERM and SIGHUP: in the child, and after guardian_catch_stops() in the guardian. */
 extern volatile sig_atomic_t guardian_stop;
+
+/*
+ * Once, ahead of several guardian_run(): a stop that comes between two of them is neither lost nor the
+ * end of us. Not blocked, as what is written between them may wait for its reader.
+ */
+void guardian_catch_stops(void);
+/* -EINTR with its sentence. */
+int guardian_stopped(void);
 
 struct guardian_task {
 	/* Runs in the child; its return value is seen only through memory that both share. */
@@ -24,7 +32,7 @@ struct guardian_task {
 
 /*
  * Runs the task to its end. 0 if the child ended by itself, -EINTR if we were told to stop (the
- * child has ended then, too), -EIO with a sentence if it died of a signal. *pid: the child's.
+ * child has ended then, too, or was not even started), -EIO with a sentence if it died of a signal. *pid: the child's.
  */
 int guardian_run(const struct guardian_task *task, pid_t *pid);
 

@@ -24,7 +24,7 @@ static int wait_for_workloads(struct machine *machine, const struct plan *plan)
 	int err = machine_wait(machine, plan->timeout_ns, &guardian_stop);
 
 	if (guardian_stop)
-		return failed(-EINTR, "stopped by a signal; everything injected is undone");
+		return guardian_stopped();
 	if (err == -ETIMEDOUT)
 		return failed(err,
 			      "the workloads are not done after %.0f s; accepted: a shorter one, "

@@ -105,6 +105,32 @@ for signal in INT TERM HUP; do
 	check "SIG$signal leaves no process" gone
 done
 
+# Between two points, where a campaign may wait for whoever reads its rows.
+cat >sweep.ini <<'JOB'
+[tenant vm]
+memory = 2M
+[device d]
+file_bytes = 2M
+[workload w]
+count = 1
+[sweep]
+s = w.seed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
+t = machine.seed: 1, 2, 3, 4
+JOB
+cat >stop.py <<'PY'
+import fcntl, os, signal, subprocess, sys, time
+read, write = os.pipe()
+fcntl.fcntl(write, 1031, 4096)  # F_SETPIPE_SZ
+run = subprocess.Popen(sys.argv[1:], stdout=write)
+while run.poll() is None and "pipe_write" not in open(f"/proc/{run.pid}/wchan").read():
+    time.sleep(.02)
+run.send_signal(signal.SIGTERM)
+print(run.wait())
+PY
+equal "exit code after a stop between two points" \
+	"$(python3 stop.py "$INJECT" run sweep.ini --csv=- 2>err)" 7
+check "which leaves no process" gone
+
 # Two machines at the same time do not disturb each other.
 sed 's/600s/2s/' machine.ini >short.ini
 "$INJECT" run short.ini --csv=one.csv 2>err1 &

@@ -114,7 +114,8 @@ $(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz
 		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	@mkdir -p $(@D)
 	$(call msg,FUZZ,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS) $(TOOL_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=trace_unpack,--wrap=trace_get_aggregate \
+		-o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS) $(TOOL_LIBS)
 
 # Programs that scenarios run in guests.
 LAB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call sources,tests/lab/programs)) $(BUILD)/tests/unit/test_refused

@@ -9,6 +9,7 @@
 
 #include "lib/capture/hello.h"
 #include "tests/fuzz/made/bytes.h"
+#include "tests/fuzz/made/seeds.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -92,17 +93,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char seed[] =
-		"\1{\"faultline\":1,\"pid\":4711,\"start_time\":123457,\"id\":3,\"devices\":[{\"index\":0,"
+		"{\"faultline\":1,\"pid\":4711,\"start_time\":123457,\"id\":3,\"devices\":[{\"index\":0,"
 		"\"name\":\"vm0/disk\",\"model\":\"block\",\"tenant\":\"vm0\",\"queues\":2,"
 		"\"memory\":67108864,\"pasid\":2147483648,\"mapped_at\":140073414311936}]}";
-	char name[256];
-	FILE *file;
+	const char *directory = seeds_directory(*argc, *argv);
 
-	if (*argc != 3 || strcmp((*argv)[1], "--seeds") != 0)
+	if (!directory)
 		return 0;
-	snprintf(name, sizeof(name), "%s/hello", (*argv)[2]);
-	file = fopen(name, "w");
-	if (!file || fputs(seed, file) == EOF || fclose(file))
-		abort();
+	seed_write(directory, "hello", 0, seed, sizeof(seed) - 1);
+	seeds_write_random(directory, 255, 16);
 	exit(0);
 }

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/trace/buffer.h"
 #include "lib/trace/trace.h"
 #include "lib/translate/import.h"
 #include "lib/translate/pages.h"
+#include "tests/fuzz/made/seeds.h"
 
 #define CHOICES	  2
 #define PACKETS	  5000
@@ -114,14 +116,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void write_seed(const char *directory, const char *name, enum import_format format,
 		       const void *bytes, size_t size)
 {
-	const uint8_t choices[CHOICES] = {(uint8_t)format, 0x31};
-	char file_name[256];
-	FILE *file;
+	struct trace_buffer seed = {0};
 
-	snprintf(file_name, sizeof(file_name), "%s/%s", directory, name);
-	file = fopen(file_name, "w");
-	require(file && fwrite(choices, 1, CHOICES, file) == CHOICES);
-	require(fwrite(bytes, 1, size, file) == size && !fclose(file));
+	trace_buffer_put_u8(&seed, 0x31); /* how packets are made */
+	trace_buffer_put(&seed, bytes, size);
+	seed_write(directory, name, (uint8_t)format, seed.bytes, seed.size);
+	trace_buffer_free(&seed);
 }
 
 static void write_flt(const char *directory)
@@ -156,21 +156,26 @@ static void write_seeds(const char *directory)
 		"0x1516d003 level 0x2 domain 0x4\n"
 		"vtd_iotlb_page_hit IOTLB page hit sid 0x11 iova 0xffffe040 pmask 0xfffffffffffff000 "
 		"slpte 0x87 domain 0x4\nsomething else\n";
+	static char long_line[1100]; /* more than a line may have */
 	static const __u64 records[2][6] = {
 		{4ull << 48 | 16ull << 32 | 1, 0xbbe00000, ~0ull << 21, 2, 0x87, ~0ull},
 		{5ull << 48 | 17ull << 32 | 1, 0x34800000, ~0ull << 12, 1, 0x3, 0},
 	};
 
 	write_seed(directory, "lines", IMPORT_QEMU, lines, sizeof(lines) - 1);
+	memset(long_line, 'x', sizeof(long_line) - 1);
+	long_line[sizeof(long_line) - 1] = '\n';
+	write_seed(directory, "long", IMPORT_QEMU, long_line, sizeof(long_line));
 	write_seed(directory, "records", IMPORT_HYPERSIO, records, sizeof(records));
 	write_flt(directory);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	if (*argc == 3 && !strcmp((*argv)[1], "--seeds")) {
-		write_seeds((*argv)[2]);
-		exit(0);
-	}
-	return 0;
+	const char *directory = seeds_directory(*argc, *argv);
+
+	if (!directory)
+		return 0;
+	write_seeds(directory);
+	exit(0);
 }

@@ -10,6 +10,7 @@
 #include "injectors/job/job.h"
 #include "lib/base/fail.h"
 #include "tests/fuzz/made/ini.h"
+#include "tests/fuzz/made/seeds.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -62,9 +63,10 @@ static const char *const seeds[] = {
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	if (*argc == 3 && !strcmp((*argv)[1], "--seeds")) {
-		write_ini_seeds((*argv)[2], seeds, sizeof(seeds) / sizeof(seeds[0]));
-		exit(0);
-	}
-	return 0;
+	const char *directory = seeds_directory(*argc, *argv);
+
+	if (!directory)
+		return 0;
+	write_ini_seeds(directory, seeds, sizeof(seeds) / sizeof(seeds[0]));
+	exit(0);
 }

@@ -14,6 +14,7 @@
 #include "injectors/real/journal_file.h"
 #include "injectors/real/journal_replay.h"
 #include "tests/fuzz/made/bytes.h"
+#include "tests/fuzz/made/seeds.h"
 
 #define MAGIC	0x314a4c46u
 #define RECORDS 64
@@ -27,22 +28,24 @@ static void put_record(FILE *file, struct bytes *in, __u32 sequence)
 		__u32 magic;
 		__u16 type, texts;
 		__u32 sequence, bytes;
-		char content[256];
+		char content[512];
 	} record = {.magic = MAGIC, .sequence = sequence};
 	__u64 checksum;
 	char text[64];
 
 	record.type = take_below(in, 9);
-	record.texts = take_below(in, 5);
+	record.texts = take_below(in, JOURNAL_TEXTS + 3);
 	if (take_byte(in) == 255)
 		record.sequence = (__u32)take_number(in);
-	for (int i = 0; i < record.texts && i < 3; i++) {
+	for (int i = 0; i < record.texts; i++) {
 		take_text(in, text, sizeof(text));
 		memcpy(record.content + record.bytes, text, strlen(text) + 1);
 		record.bytes += (__u32)strlen(text) + 1;
 	}
 	if (take_byte(in) == 255 && record.bytes)
 		record.bytes--; /* without the last NUL */
+	if (take_byte(in) == 255)
+		record.texts++; /* one more than there are */
 	checksum = XXH64(&record, 16 + record.bytes, 0);
 	fwrite(&record, 1, 16, file);
 	fwrite(&checksum, 1, 8, file);
@@ -97,17 +100,20 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	static const char *const owner[JOURNAL_TEXTS] = {"4711", "123457", "boot"};
 	static const char *const set[JOURNAL_TEXTS] = {"/sys/a", "old", "new"};
 	static const char *const undone[JOURNAL_TEXTS] = {"1"};
-	char name[256];
-	FILE *file;
+	const char *directory = seeds_directory(*argc, *argv);
+	char bytes[4096];
+	ssize_t size;
+	int file;
 
-	if (*argc != 3 || strcmp((*argv)[1], "--seeds") != 0)
+	if (!directory)
 		return 0;
-	snprintf(name, sizeof(name), "%s/journal", (*argv)[2]);
-	file = fopen(name, "w");
-	if (!file || fputc(1, file) == EOF || fflush(file) ||
-	    journal_append(fileno(file), JOURNAL_OWNER, 0, owner) ||
-	    journal_append(fileno(file), JOURNAL_SET, 1, set) ||
-	    journal_append(fileno(file), JOURNAL_UNDONE, 2, undone) || fclose(file))
+	file = memfd_create("seed", MFD_CLOEXEC);
+	if (file < 0 || journal_append(file, JOURNAL_OWNER, 0, owner) ||
+	    journal_append(file, JOURNAL_SET, 1, set) ||
+	    journal_append(file, JOURNAL_UNDONE, 2, undone))
 		abort();
+	size = pread(file, bytes, sizeof(bytes), 0);
+	seed_write(directory, "journal", 0, bytes, (size_t)size);
+	seeds_write_random(directory, 255, 16);
 	exit(0);
 }

@@ -8,6 +8,7 @@
 
 #include "lib/base/fail.h"
 #include "tests/fuzz/made/ini.h"
+#include "tests/fuzz/made/seeds.h"
 #include "tools/sim/command.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -37,9 +38,10 @@ static const char *const seeds[] = {
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	if (*argc == 3 && !strcmp((*argv)[1], "--seeds")) {
-		write_ini_seeds((*argv)[2], seeds, sizeof(seeds) / sizeof(seeds[0]));
-		exit(0);
-	}
-	return 0;
+	const char *directory = seeds_directory(*argc, *argv);
+
+	if (!directory)
+		return 0;
+	write_ini_seeds(directory, seeds, sizeof(seeds) / sizeof(seeds[0]));
+	exit(0);
 }

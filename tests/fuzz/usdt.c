@@ -13,9 +13,12 @@
 
 #include "lib/capture/usdt.h"
 #include "tests/fuzz/made/bytes.h"
+#include "tests/fuzz/made/seeds.h"
 
-#define NOTES	 24
-#define PROVIDER "faultline"
+#define ARGUMENTS 64  /* first byte of a text of arguments */
+#define PROGRAM	  128 /* first byte of a program */
+#define NOTES	  24
+#define PROVIDER  "faultline"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,16 +39,29 @@ static void put_padded(FILE *file, const void *bytes, size_t size)
 		putc(0, file);
 }
 
+/* A number of build, which may be longer than any. */
+static void put_build_id(FILE *file, struct bytes *in)
+{
+	Elf64_Nhdr note = {.n_namesz = sizeof("GNU"), .n_type = NT_GNU_BUILD_ID};
+	char id[64];
+
+	note.n_descsz = take_below(in, sizeof(id));
+	take_bytes(in, id, sizeof(id));
+	fwrite(&note, 1, sizeof(note), file);
+	put_padded(file, "GNU", sizeof("GNU"));
+	put_padded(file, id, note.n_descsz);
+}
+
 /* A note of three addresses and three texts, of which anything may be missing. */
 static void put_note(FILE *file, struct bytes *in)
 {
 	static const char *const arguments[] = {"8@%rax -4@$-5 4@-16(%rbp)", "8@(%rax,%rdx)", "",
 						"1@%al 2@%r9w 4@%r12d", "8@24(%rbx,%r11,8)"};
-	unsigned int which = take_byte(in);
+	unsigned int which = take_byte(in), how = take_byte(in);
 	Elf64_Nhdr note = {.n_namesz = sizeof("stapsdt"), .n_type = 3};
 	char body[512], text[200];
 	__u64 address[3] = {0x1000 + take_number(in), take_number(in), take_number(in)};
-	size_t used = sizeof(address);
+	size_t used = sizeof(address), written;
 
 	memcpy(body, address, sizeof(address));
 	used += (size_t)sprintf(body + used, "%s", which & 1 ? PROVIDER : "other") + 1;
@@ -53,12 +69,19 @@ static void put_note(FILE *file, struct bytes *in)
 	used += (size_t)sprintf(body + used, "%s", text) + 1;
 	take_text(in, text, sizeof(text));
 	used += (size_t)sprintf(body + used, "%s", which & 2 ? arguments[which % 5] : text) + 1;
-	note.n_descsz = (Elf64_Word)(which > 250 ? take_number(in) : which > 240 ? used - 1 : used);
-	if (which == 240)
+	/* What it says it has, and what there is of that. */
+	note.n_descsz = (Elf64_Word)(how > 250	 ? take_number(in)
+				     : how > 230 ? used - how % 64
+						 : used);
+	written = note.n_descsz < used ? note.n_descsz : used;
+	if (how == 230)
 		note.n_namesz = (Elf64_Word)take_number(in);
 	fwrite(&note, 1, sizeof(note), file);
 	put_padded(file, "stapsdt", sizeof("stapsdt"));
-	put_padded(file, body, used);
+	if (how & 1)
+		put_padded(file, body, written);
+	else
+		fwrite(body, 1, written, file);
 }
 
 static void put_program(FILE *file, struct bytes *in)
@@ -85,8 +108,12 @@ static void put_program(FILE *file, struct bytes *in)
 			    .p_filesz = take_number(in)},
 	};
 
-	for (int i = 0; in->left && i < NOTES; i++)
-		put_note(list, in);
+	for (int i = 0; in->left && i < NOTES; i++) {
+		if (take_byte(in) < 16)
+			put_build_id(list, in);
+		else
+			put_note(list, in);
+	}
 	fclose(list);
 	memcpy(head.names, section_names, sizeof(section_names));
 	head.sections[1] = (Elf64_Shdr){.sh_name = 1,
@@ -127,8 +154,15 @@ static void read_program(const char *bytes, size_t size)
 	err = usdt_read(memory, "a program", PROVIDER, &binary);
 	if (err && err != -ENOEXEC)
 		abort();
-	for (size_t i = 0; !err && i < binary.count; i++)
-		parse_arguments(binary.notes[i].arguments);
+	for (size_t i = 0; !err && i < binary.count; i++) {
+		const struct usdt_note *note = &binary.notes[i];
+
+		/* Behind the end of one there is the other, which no sanitizer minds. */
+		if (strnlen(note->name, sizeof(note->name)) == sizeof(note->name) ||
+		    strnlen(note->arguments, sizeof(note->arguments)) == sizeof(note->arguments))
+			abort();
+		parse_arguments(note->arguments);
+	}
 	usdt_free(&binary);
 }
 
@@ -140,12 +174,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FILE *file = open_memstream(&bytes, &length);
 	uint8_t how = take_byte(&in);
 
-	if (how < 128)
+	if (how < PROGRAM)
 		fwrite(in.next, 1, in.left, file);
 	else
 		put_program(file, &in);
 	fclose(file);
-	if (how >= 64 && how < 128)
+	if (how >= ARGUMENTS && how < PROGRAM)
 		parse_arguments(bytes);
 	else
 		read_program(bytes, length);
@@ -155,24 +189,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const char *const seeds[] = {
-		"\x40"
-		"8@%rax -4@$-5 4@-16(%rbp) 1@(%r12) 2@%r9w",
-		"\x40"
-		"8@%rcx 8@24(%rbx,%r11,8) 8@(%rax,%rdx)",
-		"\xff"
-		"aaaaaaaabbbbbbbbccccccccddddddddeeeeeeeeffffffffgggggggg"};
-	char name[256];
+	static const char *const texts[] = {"8@%rax -4@$-5 4@-16(%rbp) 1@(%r12) 2@%r9w",
+					    "8@%rcx 8@24(%rbx,%r11,8) 8@(%rax,%rdx)"};
+	const char *directory = seeds_directory(*argc, *argv);
 
-	if (*argc != 3 || strcmp((*argv)[1], "--seeds") != 0)
+	if (!directory)
 		return 0;
-	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
-		FILE *file;
-
-		snprintf(name, sizeof(name), "%s/usdt%zu", (*argv)[2], i);
-		file = fopen(name, "w");
-		if (!file || fputs(seeds[i], file) == EOF || fclose(file))
-			abort();
-	}
+	seed_write(directory, "arguments0", ARGUMENTS, texts[0], strlen(texts[0]));
+	seed_write(directory, "arguments1", ARGUMENTS, texts[1], strlen(texts[1]));
+	seeds_write_random(directory, PROGRAM, 16);
 	exit(0);
 }

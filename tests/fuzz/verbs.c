@@ -13,6 +13,7 @@
 
 #include "lib/base/fail.h"
 #include "tests/fuzz/made/recording.h"
+#include "tests/fuzz/made/seeds.h"
 #include "tools/verbs.h"
 
 #define WORDS_MOST 12
@@ -170,25 +171,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* A line of bytes for each command line: they differ enough to begin with. */
-static void write_seeds(const char *directory)
-{
-	for (size_t line = 0; line < LINES; line++) {
-		unsigned int seed = (unsigned int)line;
-		uint8_t bytes[400];
-		char name[256];
-		FILE *file;
-
-		for (size_t i = 0; i < sizeof(bytes); i++)
-			bytes[i] = (uint8_t)(rand_r(&seed) >> 8);
-		bytes[0] = (uint8_t)line;
-		snprintf(name, sizeof(name), "%s/line%02zu", directory, line);
-		file = fopen(name, "w");
-		require(file && fwrite(bytes, 1, sizeof(bytes), file) == sizeof(bytes));
-		require(!fclose(file));
-	}
-}
-
 static void print_recording(const char *path)
 {
 	struct trace_buffer out = {0};
@@ -208,13 +190,14 @@ static void print_recording(const char *path)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	if (*argc != 3)
-		return 0;
-	if (!strcmp((*argv)[1], "--seeds"))
-		write_seeds((*argv)[2]);
-	else if (!strcmp((*argv)[1], "--print"))
+	const char *directory = seeds_directory(*argc, *argv);
+
+	/* One of each command line: they differ enough to begin with. */
+	for (uint8_t line = 0; directory && line < LINES; line++)
+		seeds_write_random(directory, line, 1);
+	if (*argc == 3 && !strcmp((*argv)[1], "--print"))
 		print_recording((*argv)[2]);
-	else
+	else if (!directory)
 		return 0;
 	exit(0);
 }

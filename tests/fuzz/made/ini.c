@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/fuzz/made/seeds.h"
+
 #define LINES 64
 
 static const char *const words[] = {
@@ -136,13 +138,11 @@ void make_ini(const struct option_table *table, const uint8_t *data, size_t size
 
 void write_ini_seeds(const char *directory, const char *const *files, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		char name[256];
-		FILE *file;
+	char name[32];
 
-		snprintf(name, sizeof(name), "%s/file%zu", directory, i);
-		file = fopen(name, "w");
-		if (!file || fputc(0, file) == EOF || fputs(files[i], file) == EOF || fclose(file))
-			abort();
+	for (size_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "file%zu", i);
+		seed_write(directory, name, 0, files[i], strlen(files[i]));
 	}
+	seeds_write_random(directory, 255, 16);
 }

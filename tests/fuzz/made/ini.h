@@ -13,7 +13,7 @@
 
 /* Puts it into a memory file and its name into `path`. */
 void make_ini(const struct option_table *table, const uint8_t *data, size_t size, char path[64]);
-/* First inputs: each of these files as it is. */
+/* First inputs: each of these files as it is, and files made of random bytes. */
 void write_ini_seeds(const char *directory, const char *const *files, size_t count);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "bpf/histogram.h"
 #include "lib/capture/probes.h"
+#include "lib/trace/dictionary.h"
 #include "lib/trace/pack.h"
 #include "lib/trace/records.h"
 
@@ -23,10 +24,21 @@ struct maker {
 	__u32 group;
 };
 
+/* What is told again where a segment needs it lies in a frame of several. */
+static enum trace_frame_type wrap(struct maker *m, enum trace_frame_type type)
+{
+	m->scratch.size = 0;
+	trace_put_record(&m->scratch, (__u8)type, m->payload.bytes, m->payload.size);
+	m->payload.size = 0;
+	trace_buffer_put(&m->payload, m->scratch.bytes, m->scratch.size);
+	return TRACE_RECORDS;
+}
+
 static void put_frame(struct maker *m, enum trace_frame_type type, __u32 count, __u64 first_ns)
 {
+	__u8 how = take_byte(&m->in), wrapped = (__u8)(how < 8 ? wrap(m, type) : type);
 	struct trace_frame_header header = {
-		.type = (__u8)type,
+		.type = wrapped,
 		.count = count,
 		.recording = 7,
 		.sequence = m->sequence++,
@@ -36,7 +48,7 @@ static void put_frame(struct maker *m, enum trace_frame_type type, __u32 count, 
 		.last_ns = m->now_ns,
 	};
 
-	if (take_byte(&m->in) == 255)
+	if (how == 255)
 		header.flags = TRACE_REPEATED;
 	trace_seal(&header, m->payload.bytes);
 	trace_buffer_put(m->out, &header, sizeof(header));
@@ -231,7 +243,7 @@ static void put_aggregate(struct maker *m)
 		rows[i].counts =
 			(struct aggregate_counts){take_number(&m->in), take_number(&m->in),
 						  take_number(&m->in), take_number(&m->in)};
-		rows[i].histogram = i;
+		rows[i].histogram = take_byte(&m->in) > 250 ? (__u32)take_number(&m->in) : i;
 		rows[i].bins = take_byte(&m->in) & 1;
 	}
 	for (__u32 i = 0; i < ROWS; i++) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Breaks lib/translate in small ways, one at a time, and asks whether a unit test notices.
+"""Breaks code in small ways, one at a time, and asks whether a unit test notices: lib/translate, and the bounds
+that readers of strangers' files check.
 
-Each mutation replaces one text in one file, compiles what sees that file and links the test named
-for it with that in the place of the good one. Blanks and line ends in the text match any, and the
-name may be a pattern, if the text stands in just one of the files: code that moves stays found. A
-mutation that no test notices is a failure. Arguments are the numbers of those to try; none: all.
+Each mutation replaces one text in one file (of lib/translate, if it names no other folder), compiles what sees
+that file and links the test named for it with that in the place of the good one. Blanks and line ends in the
+text match any, and the name may be a pattern, if the text stands in just one of the files: code that moves
+stays found. A mutation that no test notices is a failure. Arguments are the numbers of those to try; none: all.
 """
 import concurrent.futures
 import os
@@ -24,6 +25,7 @@ REFERENCE, ORACLE = "model_reference random*", "model_reference the_oracle*"
 REFUSED = "model_reference prefetches*"
 TURNS, TENANTS, STORE, IMPORT = "turns", "tenants", "store", "import"
 REUSE, PAGES = "reuse", "pages"
+RECORDS, HELLO = "records", "hello"
 
 MUTATIONS = [
     ("cache_set.h", "record->order >> (4 * (cache->ways - 1)) & 0xf", "record->order & 0xf", CACHE),
@@ -122,6 +124,20 @@ MUTATIONS = [
     ("tables.c", "for (__u64 done = 0;", "for (__u64 done = 1ull << host_shift;", TABLES),
     ("tables.c", "return is_leaf(entry, level) ? 0 : overlaps(iova, shift);", "return 0;", TABLES),
     ("tables.c", "address >> level_shift(level) & (ENTRIES - 1)", "address >> level_shift(level) & (ENTRIES / 2 - 1)", TABLES),
+    # Bounds of what a stranger's file claims.
+    ("lib/trace/records.c", "frame->rows[i].histogram > frame->bin_count ||", "", RECORDS),
+    ("lib/trace/records.c", "frame->rows[i].bins > frame->bin_count - frame->rows[i].histogram", "false", RECORDS),
+    ("lib/trace/records.c", "if (frame->bins[i].bucket >= HISTOGRAM_BUCKETS)", "if (false)", RECORDS),
+    ("lib/trace/records.c", "rows <= AGGREGATE_ROWS_MAX &&", "", RECORDS),
+    ("lib/trace/records.c", "&& pages <= AGGREGATE_PAGES_MAX", "", RECORDS),
+    ("lib/trace/columns.c", "if (cursor->short_of) return -EBADMSG;", "", RECORDS),
+    ("lib/trace/buffer.c", "if (size > cursor->left) {", "if (size > cursor->left + 1) {", RECORDS),
+    ("lib/trace/read.c", "header->count > TRACE_EVENTS_MAX ||", "", RECORDS),
+    ("lib/trace/read.c", "tick_count > TRACE_EVENTS_MAX ||", "", RECORDS),
+    ("lib/capture/hello.c", "|| number != index", "", HELLO),
+    ("lib/capture/hello.c", "|| count > HELLO_DEVICES_MAX", "", HELLO),
+    ("lib/capture/hello.c", "|| (__u64)signed_value > maximum", "", HELLO),
+    ("lib/capture/hello.c", "i < NAME_TEXT - 1", "i < NAME_TEXT", HELLO),
 ]
 
 
@@ -133,19 +149,19 @@ def seconds_for(test):
 def find(name, old):
     """The one file that has the text, and where; or why there is none."""
     text = r"\s+".join(re.escape(word) for word in old.split())
-    places = [(path, match) for path in sorted((ROOT / "lib/translate").glob(name))
+    places = [(path, match) for path in sorted(ROOT.glob(name if "/" in name else f"lib/translate/{name}"))
               if path.suffix in (".c", ".h") for match in re.finditer(text, path.read_text())]
     if len(places) != 1:
         return None, f"stands {len(places)} times"
     return places[0], ""
 
 
-def compile_mutated(directory, name):
+def compile_mutated(directory, mutated):
     """Objects of every source that sees the mutated file, as the build's dependencies know it."""
     objects = []
-    for source in sorted((directory / "lib/translate").glob("*.c")):
-        known = BUILD / "lib/translate" / (source.stem + ".d")
-        if f"lib/translate/{name}" not in re.split(r"[\s:]+", known.read_text()):
+    for source in sorted((directory / mutated).parent.glob("*.c")):
+        known = BUILD / mutated.parent / (source.stem + ".d")
+        if str(mutated) not in re.split(r"[\s:]+", known.read_text()):
             continue
         target = directory / (source.stem + ".o")
         done = subprocess.run(
@@ -162,7 +178,8 @@ def notices(objects, test, directory):
     """Links the test with the mutated objects first: the archive then does not give the good ones."""
     test, *chosen = test.split()
     program = directory / f"test_{test}"
-    helpers = [*map(str, (BUILD / "tests/reference").glob("*.o")), str(BUILD / "tests/unit/model_runs.o")]
+    helpers = [*map(str, (BUILD / "tests/reference").glob("*.o")),
+               *(str(BUILD / f"tests/unit/{name}.o") for name in ("model_runs", "stream_log"))]
     if chosen:
         helpers.append(str(BUILD / "tests/unit/model_pair.o"))
     link = subprocess.run(
@@ -185,14 +202,15 @@ def try_mutation(number, name, old, new, test):
     path, match = place
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(temporary)
-        folder = directory / "lib/translate"
+        mutated = path.relative_to(ROOT)
+        folder = directory / mutated.parent
         folder.mkdir(parents=True)
-        for source in (ROOT / "lib/translate").glob("*.[ch]"):
+        for source in path.parent.glob("*.[ch]"):
             os.symlink(source, folder / source.name)
         text = path.read_text()
         (folder / path.name).unlink()
         (folder / path.name).write_text(text[:match.start()] + new + text[match.end():])
-        objects, error = compile_mutated(directory, path.name)
+        objects, error = compile_mutated(directory, mutated)
         if objects is None:
             return False, f"{label}: does not compile: {error.splitlines()[0]}"
         noticed, error = notices(objects, test, directory)

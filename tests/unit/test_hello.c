@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/capture/hello.h"
@@ -109,6 +110,30 @@ static void anything_else_is_refused(void **state)
 	}
 }
 
+static void more_devices_than_any_machine_has_are_refused(void **state)
+{
+	size_t length;
+	char *text;
+
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		FILE *file = open_memstream(&text, &length);
+
+		fputs("{\"faultline\":1,\"pid\":1,\"start_time\":1,\"devices\":[", file);
+		for (int i = 0; i < HELLO_DEVICES_MAX + more; i++)
+			fprintf(file,
+				"%s{\"index\":%d,\"name\":\"d\",\"model\":\"m\",\"tenant\":\"t\","
+				"\"queues\":1,\"memory\":1,\"pasid\":0}",
+				i ? "," : "", i);
+		fputs("]}", file);
+		fclose(file);
+		assert_int_equal(parse(text), more ? -EPROTO : 0);
+		assert_int_equal(hello.device_count, more ? 0 : HELLO_DEVICES_MAX);
+		hello_free(&hello);
+		free(text);
+	}
+}
+
 static void every_cut_of_a_hello_is_refused(void **state)
 {
 	static const char whole[] = HELLO(DEVICE("0", "vm0/disk"));
@@ -126,6 +151,7 @@ int main(void)
 		cmocka_unit_test(names_that_would_break_a_terminal_are_defused),
 		cmocka_unit_test(a_name_without_end_is_cut),
 		cmocka_unit_test(anything_else_is_refused),
+		cmocka_unit_test(more_devices_than_any_machine_has_are_refused),
 		cmocka_unit_test(every_cut_of_a_hello_is_refused),
 	};
 

@@ -73,6 +73,7 @@ static void other_forms_are_refused_by_name(void **state)
 		"8@(%rax,",
 		"8@(%rax,%rbx,",
 		"8@4(%rax,%rbx,16)",
+		"8@(%rax)4@%rbx",
 	};
 
 	(void)state;

@@ -42,6 +42,16 @@ no_tmpfs() {
 	return $status
 }
 
+# No tmpfs may be mounted in a mount namespace of its own, or no such namespace may be made.
+no_tmpfs_of_its_own() {
+	local said
+	if said=$(unshare --mount mount -t tmpfs -o size=64k none /tmp 2>&1); then
+		echo "a tmpfs can be mounted in a namespace of its own"
+		return 1
+	fi
+	echo "$said"
+}
+
 # No loop device can be made of a file.
 no_loop() {
 	local file loop

@@ -5,7 +5,10 @@
 
 #include <sys/types.h>
 
-/* fork(); a test that is killed takes the child along, which may be one that goes on until it is killed. */
+/*
+ * fork(); a test that is killed takes the child along, which may be one that goes on until it is killed. An
+ * assertion that fails in the child ends it by SIGABRT.
+ */
 pid_t child_fork(void);
 
 #endif

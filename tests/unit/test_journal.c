@@ -253,6 +253,7 @@ static void die_after(int changes, char name[JOURNAL_NAME])
 	journal_name(name, (__u32)child, process_start((__u32)child));
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, SIGKILL);
 	close(ready[0]);
 	close(ready[1]);
 }

@@ -490,7 +490,7 @@ static void killed_after(const struct trace_writer_config *config, enum how_far 
 		kill(getpid(), SIGKILL);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSIGNALED(status));
+	assert_int_equal(status, SIGKILL); /* and not by an assertion */
 }
 
 static void a_start_that_was_killed_leaves_no_obstacle(void **state)
@@ -720,6 +720,20 @@ static void names_of_others_are_stepped_over(void **state)
 	assert_non_null(strstr(failure_text(), "leaves no number"));
 }
 
+/* In a namespace of this process, as a container may not have one. */
+static bool own_mounts(void)
+{
+	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", "/tmp", "tmpfs", 0, "size=64k") && !umount2("/tmp", MNT_DETACH);
+}
+
+/* Stands for all tests where there is none. */
+static void a_small_disk_can_be_mounted(void **state)
+{
+	(void)state;
+	skip();
+}
+
 #define ON_A_DISK(test) cmocka_unit_test_setup_teardown(test, make_disk, remove_disk)
 
 int main(void)
@@ -742,9 +756,9 @@ int main(void)
 		ON_A_DISK(names_of_others_are_stepped_over),
 	};
 
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
-		perror("a disk of its own");
-		return 1;
-	}
+	const struct CMUnitTest none[] = {cmocka_unit_test(a_small_disk_can_be_mounted)};
+
+	if (!own_mounts())
+		return cmocka_run_group_tests_name("trace room", none, NULL, NULL);
 	return cmocka_run_group_tests_name("trace room", tests, NULL, NULL);
 }

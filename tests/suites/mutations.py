@@ -25,7 +25,7 @@ REFERENCE, ORACLE = "model_reference random*", "model_reference the_oracle*"
 REFUSED = "model_reference prefetches*"
 TURNS, TENANTS, STORE, IMPORT = "turns", "tenants", "store", "import"
 REUSE, PAGES = "reuse", "pages"
-RECORDS, HELLO = "records", "hello"
+RECORDS, HELLO, JOURNAL = "records", "hello", "journal_file"
 
 MUTATIONS = [
     ("cache_set.h", "record->order >> (4 * (cache->ways - 1)) & 0xf", "record->order & 0xf", CACHE),
@@ -138,6 +138,12 @@ MUTATIONS = [
     ("lib/capture/hello.c", "|| count > HELLO_DEVICES_MAX", "", HELLO),
     ("lib/capture/hello.c", "|| (__u64)signed_value > maximum", "", HELLO),
     ("lib/capture/hello.c", "i < NAME_TEXT - 1", "i < NAME_TEXT", HELLO),
+    ("injectors/real/journal_file.c", "if (head->texts > JOURNAL_TEXTS || ", "if (", JOURNAL),
+    ("injectors/real/journal_file.c", "|| head->bytes > JOURNAL_TEXT_BYTES", "", JOURNAL),
+    ("injectors/real/journal_file.c", "return ends == head->texts && ", "return ", JOURNAL),
+    ("injectors/real/journal_file.c", "&& (!head->bytes || !texts[head->bytes - 1])", "", JOURNAL),
+    ("injectors/real/journal_file.c", "head->bytes > size - sizeof(*head) ||", "", JOURNAL),
+    ("injectors/real/journal_file.c", "|| head->type > JOURNAL_UNDONE", "", JOURNAL),
 ]
 
 

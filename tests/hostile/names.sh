@@ -4,7 +4,8 @@
 # called: not through text, messages and `top`, not through its CSV files and their plots.
 . "$(dirname "$0")/../e2e/lib.sh"
 here=$root/tests/hostile
-names() { /usr/bin/python3 -B "$here/names.py" "$@"; }
+# What waits for a terminal may wait for ever.
+names() { "$root/tests/watchdog.py" run --cpu 600 --quiet 300 -- /usr/bin/python3 -B "$here/names.py" "$@"; }
 
 check "a recording of strange names is made" names make names.flt
 check "text and messages show them escaped" names text "$FAULTLINE" names.flt

@@ -25,7 +25,7 @@ REFERENCE, ORACLE = "model_reference random*", "model_reference the_oracle*"
 REFUSED = "model_reference prefetches*"
 TURNS, TENANTS, STORE, IMPORT = "turns", "tenants", "store", "import"
 REUSE, PAGES = "reuse", "pages"
-RECORDS, HELLO, JOURNAL = "records", "hello", "journal_file"
+RECORDS, HELLO, JOURNAL, FILES = "records", "hello", "journal_file", "file_bounds"
 
 MUTATIONS = [
     ("cache_set.h", "record->order >> (4 * (cache->ways - 1)) & 0xf", "record->order & 0xf", CACHE),
@@ -144,6 +144,12 @@ MUTATIONS = [
     ("injectors/real/journal_file.c", "&& (!head->bytes || !texts[head->bytes - 1])", "", JOURNAL),
     ("injectors/real/journal_file.c", "head->bytes > size - sizeof(*head) ||", "", JOURNAL),
     ("injectors/real/journal_file.c", "|| head->type > JOURNAL_UNDONE", "", JOURNAL),
+    ("lib/analyze/slo_file.c", "if (set->count == SLO_MAX)", "if (set->count > SLO_MAX)", FILES),
+    ("lib/job/options.c", "strlen(text) >= row->size ||", "strlen(text) > row->size ||", FILES),
+    ("lib/job/options.c", "if (last >= CPU_SETSIZE) return -EINVAL;", "", FILES),
+    ("lib/job/sweep.c", "dimension->value_count == SWEEP_VALUES", "dimension->value_count > SWEEP_VALUES", FILES),
+    ("lib/job/sweep.c", "sweep->dimension_count == SWEEP_DIMENSIONS", "sweep->dimension_count > SWEEP_DIMENSIONS", FILES),
+    ("lib/job/sweep.c", "> SWEEP_POINTS)", "> SWEEP_POINTS * 2)", FILES),
 ]
 
 
@@ -185,7 +191,7 @@ def notices(objects, test, directory):
     test, *chosen = test.split()
     program = directory / f"test_{test}"
     helpers = [*map(str, (BUILD / "tests/reference").glob("*.o")),
-               *(str(BUILD / f"tests/unit/{name}.o") for name in ("model_runs", "stream_log"))]
+               *(str(BUILD / f"tests/unit/{name}.o") for name in ("model_runs", "stream_log", "job_files"))]
     if chosen:
         helpers.append(str(BUILD / "tests/unit/model_pair.o"))
     link = subprocess.run(

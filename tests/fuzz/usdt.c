@@ -78,7 +78,7 @@ static void put_note(FILE *file, struct bytes *in)
 		note.n_namesz = (Elf64_Word)take_number(in);
 	fwrite(&note, 1, sizeof(note), file);
 	put_padded(file, "stapsdt", sizeof("stapsdt"));
-	if (how & 1)
+	if (how & 7)
 		put_padded(file, body, written);
 	else
 		fwrite(body, 1, written, file);
@@ -103,9 +103,10 @@ static void put_program(FILE *file, struct bytes *in)
 			 .e_shentsize = sizeof(Elf64_Shdr),
 			 .e_shnum = 4,
 			 .e_shstrndx = 3},
+		/* Most have what notes point at. */
 		.segment = {.p_type = PT_LOAD,
-			    .p_vaddr = take_number(in),
-			    .p_filesz = take_number(in)},
+			    .p_vaddr = take_byte(in) & 3 ? 0 : take_number(in),
+			    .p_filesz = take_byte(in) & 3 ? 1 << 20 : take_number(in)},
 	};
 
 	for (int i = 0; in->left && i < NOTES; i++) {

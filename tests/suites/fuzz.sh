@@ -5,12 +5,14 @@
 #
 # A short run begins with the same seed and the inputs that the target makes. With FUZZ_COUNT, a file that lies
 # elsewhere, `make fuzz-long`: a new seed; as many targets at a time as there are CPUs; how many inputs each had is
-# added there; what has been found is kept beside that file, as small as it covers the same; what fails lies there.
+# added there, also of those that are stopped (Ctrl-C, SIGTERM); what has been found is kept beside that file, as
+# small as it covers the same; what fails lies there.
 set -uo pipefail
 seconds=${FUZZ_SECONDS:-6} count=${FUZZ_COUNT:-}
 bin=build/fuzz/bin
 export ASAN_OPTIONS=quarantine_size_mb=64
-passed=0 failed=0
+passed=0 failed=0 stopped=no pids=()
+INTERRUPTED=72 # how libFuzzer ends when it is told to
 
 make -s -j"$(nproc)" CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs || { echo "not ok - fuzz targets build"; exit 1; }
 targets=("$@")
@@ -37,33 +39,43 @@ smaller() {
 }
 
 tell() { # TARGET STATUS
-	local inputs
+	local inputs took=$((SECONDS - began))
 	inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$1.log")
+	[ "$stopped,$2" != "yes,$INTERRUPTED" ] || set -- "$1" 0
 	# A target that ran nothing has found nothing, and not because there is nothing.
 	if [ "$2" -eq 0 ] && [ "${inputs:-0}" -gt 0 ]; then
 		passed=$((passed + 1))
-		echo "ok - $1: $inputs inputs in $seconds s"
+		echo "ok - $1: $inputs inputs in $took s"
 	else
 		failed=$((failed + 1))
 		tail -n 60 "build/fuzz/$1.log"
 		echo "not ok - $1: exit $2"
 	fi
-	[ -z "$count" ] || echo "$(date -u +%FT%TZ) $(git rev-parse --short HEAD 2>/dev/null) $1 ${inputs:-0} $seconds $2" >>"$count"
+	[ -z "$count" ] || echo "$(date -u +%FT%TZ) $(git rev-parse --short HEAD 2>/dev/null) $1 ${inputs:-0} $took $2" >>"$count"
 }
 
 if [ -z "$count" ]; then
 	for target in "${targets[@]}"; do
+		began=$SECONDS
 		fuzz "$target" 1 >"build/fuzz/$target.log" 2>&1
 		tell "$target" $?
 	done
 else
+	stop() {
+		stopped=yes
+		for pid in "${pids[@]}"; do pkill -INT -P "$pid"; done
+	}
+	trap stop INT TERM
 	for ((at = 0; at < ${#targets[@]}; at += $(nproc))); do
-		some=("${targets[@]:at:$(nproc)}") pids=()
+		[ $stopped = no ] || break
+		some=("${targets[@]:at:$(nproc)}") pids=() began=$SECONDS
 		for target in "${some[@]}"; do
 			{ fuzz "$target" $((RANDOM * 32768 + RANDOM + 1)) && smaller "$target"; } >"build/fuzz/$target.log" 2>&1 &
 			pids+=($!)
 		done
 		for i in "${!some[@]}"; do
+			# A signal ends the wait, and not who is waited for.
+			while kill -0 "${pids[i]}" 2>/dev/null; do wait "${pids[i]}"; done
 			wait "${pids[i]}"
 			tell "${some[i]}" $?
 		done

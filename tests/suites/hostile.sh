@@ -11,7 +11,8 @@ output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 for theme in "${themes[@]}"; do
 	echo "== $theme"
-	bash "tests/hostile/$theme.sh" 2>&1 | tee "$output"
+	# Machines that run for an hour end with it, however it ends.
+	tests/watchdog.py run --cpu 3600 --quiet 900 -- bash "tests/hostile/$theme.sh" 2>&1 | tee "$output"
 	status=${PIPESTATUS[0]}
 	# A theme that does not come to its last line has failed, whatever it has printed.
 	if [[ $(tail -n 1 "$output") =~ ^[^:]*:\ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped,\ ([0-9]+)\ retried$ ]]; then

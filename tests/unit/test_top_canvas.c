@@ -42,6 +42,28 @@ static void text_is_clipped_on_every_side(void **state)
 	assert_string_equal(row, "    42");
 }
 
+/* Processes that start one after the other have numbers that differ in their last digit. */
+static void what_tells_devices_apart_is_not_cut(void **state)
+{
+	static const struct {
+		int width;
+		const char *name, *shown;
+	} cells[] = {
+		{11, "vm/d#203471", "vm/d#203471"},	 {11, "vm0/disk#2034711", "vm~#2034711"},
+		{10, "vm0/disk#2034711", "v~#2034711"},	 {9, "vm0/disk#2034711", "vm0/disk~"},
+		{11, "vm0/disk#4711.13", "vm~#4711.13"}, {8, "vm0/disk#x11", "vm0/dis~"},
+	};
+	struct canvas *canvas = *state;
+	char row[32];
+
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		canvas_clear(canvas);
+		canvas_text(canvas, 0, 0, cells[i].width, STYLE_PLAIN, cells[i].name);
+		canvas_read_row(canvas, 0, row, sizeof(row));
+		assert_string_equal(row, cells[i].shown);
+	}
+}
+
 /* Names come from other processes: an escape sequence must not reach the terminal. */
 static void unprintable_bytes_are_escaped(void **state)
 {
@@ -108,6 +130,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(text_is_clipped_on_every_side, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_tells_devices_apart_is_not_cut, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(unprintable_bytes_are_escaped, setup, teardown),
 		cmocka_unit_test_setup_teardown(bar_is_proportional_and_never_hides_a_little, setup,
 						teardown),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/device_name.h"
 #include "lib/base/printable.h"
 
 #define LOWER_EIGHTH 0x2581 /* ▁, up to █ at +7 */
@@ -65,18 +66,24 @@ int canvas_text(struct canvas *canvas, int row, int column, int width, enum styl
 		const char *value)
 {
 	char text[CANVAS_TEXT];
-	int length = (int)strlen(printable(value, text, sizeof(text))), used = 0;
+	int length = (int)strlen(printable(value, text, sizeof(text))), used = 0, tail = 0;
 
 	if (width > canvas->columns - column)
 		width = canvas->columns - column;
+	/* What tells devices of one name apart stays. */
+	if (length > width)
+		tail = (int)device_name_tail(text);
+	if (tail + 2 > width)
+		tail = 0;
 	for (; text[used] && used < width; used++) {
 		const struct canvas_cell *before = cell_at(canvas, row, column + used);
+		int from = used < width - tail ? used : length - (width - used);
 
 		canvas->overdrawn += before && before->glyph != ' ';
-		canvas_glyph(canvas, row, column + used, (unsigned char)text[used], style);
+		canvas_glyph(canvas, row, column + used, (unsigned char)text[from], style);
 	}
 	if (length > used && used)
-		canvas_glyph(canvas, row, column + used - 1, CANVAS_CUT, style);
+		canvas_glyph(canvas, row, column + used - tail - 1, CANVAS_CUT, style);
 	return used;
 }
 

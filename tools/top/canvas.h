@@ -48,8 +48,8 @@ void canvas_glyph(struct canvas *canvas, int row, int column, uint32_t glyph, en
 #define CANVAS_CUT  '~'
 #define CANVAS_MORE '>'
 
-/* Writes at most `width` cells of printable(text), as names come from other processes. Half a word or number would be another one: what is cut ends with CANVAS_CUT. Returns the
- * cells used. */
+/* Writes at most `width` cells of printable(text), as names come from other processes. Half a word or number would be another one: what is cut ends with CANVAS_CUT,
+ * or has it before what tells devices of one name apart (device_name.h). Returns the cells used. */
 int canvas_text(struct canvas *canvas, int row, int column, int width, enum style style,
 		const char *text);
 /* Right-aligned in `width` cells; too long a text is cut at its end. */

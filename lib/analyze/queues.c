@@ -8,26 +8,10 @@
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/hash.h"
+#include "lib/analyze/spans.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
-
-/*
- * Most faults are told in the order of their end; one that was given up, thrown away or dropped is told
- * as late as it stays open. So the pieces that such a fault can reach are held; older ones are folded
- * into a sum when there is no room. A fault that reaches back beyond the fold counts from there, and is
- * counted: the union is a floor then.
- */
-#define PIECES_FIRST 16
-#define PIECES_MAX   65536	 /* of a queue: 1 MiB */
-#define PIECES_TOTAL (1ul << 22) /* of all: 64 MiB */
-/* What was folded is still told by time for live windows, which reach back a minute at most. */
-#define FOLD_STEP_NS 20000000ull
-#define FOLD_STEPS   3072
-
-struct piece {
-	__u64 from, to;
-};
 
 struct queue_key {
 	__u32 device;
@@ -36,13 +20,7 @@ struct queue_key {
 
 struct queue {
 	struct queue_key key;
-	struct piece *pieces; /* disjoint, ascending */
-	size_t count, capacity;
-	__u64 folded_from, folded_to; /* everything before is in the sums */
-	__u64 folded_ns;
-	__u64 folded_longest;
-	__u64 folded_pieces;
-	__u32 *folded_steps; /* ns folded by step, modulo FOLD_STEPS; NULL before the first */
+	struct spans blocked;
 	__u64 faults;
 	__u64 cut_to;	 /* the last end of those that had begun before their device was watched */
 	__u64 open_from; /* the first beginning of those open at the recording's end */
@@ -57,164 +35,6 @@ struct queues {
 	size_t capacity; /* pieces of all queues */
 	__u64 dropped;
 };
-
-static __u64 rest_of_step(__u64 from, __u64 to)
-{
-	__u64 rest = FOLD_STEP_NS - from % FOLD_STEP_NS;
-
-	return rest < to - from ? rest : to - from;
-}
-
-/* Enters a piece that follows all folded ones; steps that are passed over held nothing. */
-static void fold_steps(struct queue *q, __u64 from, __u64 to)
-{
-	__u64 oldest = to / FOLD_STEP_NS >= FOLD_STEPS ? to / FOLD_STEP_NS - FOLD_STEPS + 1 : 0;
-	__u64 step = q->folded_to / FOLD_STEP_NS + 1;
-
-	if (!q->folded_steps)
-		q->folded_steps = memory_calloc(FOLD_STEPS, sizeof(*q->folded_steps));
-	if (!q->folded_steps)
-		return;
-	for (step = step > oldest ? step : oldest; step <= to / FOLD_STEP_NS; step++)
-		q->folded_steps[step % FOLD_STEPS] = 0;
-	from = from > oldest * FOLD_STEP_NS ? from : oldest * FOLD_STEP_NS;
-	while (from < to) {
-		__u64 part = rest_of_step(from, to);
-
-		q->folded_steps[from / FOLD_STEP_NS % FOLD_STEPS] += (__u32)part;
-		from += part;
-	}
-}
-
-/* Of what is older than the steps tell only the sum is known: the window has its share. */
-static __u64 folded_before(const struct queue *q, __u64 from, __u64 to, __u64 oldest_ns)
-{
-	__u64 sum = q->folded_ns;
-
-	to = to < oldest_ns ? to : oldest_ns;
-	if (oldest_ns <= q->folded_from || from >= to || !q->folded_steps)
-		return 0;
-	for (size_t i = 0; i < FOLD_STEPS; i++)
-		sum -= sum > q->folded_steps[i] ? q->folded_steps[i] : sum;
-	from = from > q->folded_from ? from : q->folded_from;
-	return from < to ? (__u64)((double)sum * (double)(to - from) /
-				   (double)(oldest_ns - q->folded_from))
-			 : 0;
-}
-
-/* Of what was folded, the part within the window; a step that the window cuts counts by its share. */
-static __u64 folded_within(const struct queue *q, __u64 from, __u64 to)
-{
-	__u64 newest = q->folded_to / FOLD_STEP_NS, sum = 0;
-	__u64 oldest = newest >= FOLD_STEPS ? newest - FOLD_STEPS + 1 : 0;
-
-	to = to < q->folded_to ? to : q->folded_to;
-	sum = folded_before(q, from, to, oldest * FOLD_STEP_NS);
-	from = from > oldest * FOLD_STEP_NS ? from : oldest * FOLD_STEP_NS;
-	while (q->folded_steps && from < to) {
-		__u64 part = rest_of_step(from, to), step = from / FOLD_STEP_NS;
-		__u64 width = step == newest ? q->folded_to % FOLD_STEP_NS : FOLD_STEP_NS;
-
-		sum += q->folded_steps[step % FOLD_STEPS] * part / width;
-		from += part;
-	}
-	return sum;
-}
-
-static void fold_oldest(struct queue *q, size_t count)
-{
-	if (!count)
-		return;
-	if (!q->folded_pieces)
-		q->folded_from = q->pieces[0].from;
-	for (size_t i = 0; i < count; i++) {
-		const struct piece *piece = &q->pieces[i];
-		__u64 ns = piece->to - piece->from;
-
-		fold_steps(q, piece->from, piece->to);
-		q->folded_ns += ns;
-		q->folded_pieces++;
-		q->folded_to = piece->to;
-		if (ns > q->folded_longest)
-			q->folded_longest = ns;
-	}
-	q->count -= count;
-	memmove(q->pieces, q->pieces + count, q->count * sizeof(*q->pieces));
-}
-
-/* The first piece that ends at `time_ns` or later. */
-static size_t first_from(const struct queue *q, __u64 time_ns)
-{
-	size_t low = 0, high = q->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (q->pieces[middle].to < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static bool grow(struct queue *q, size_t *total)
-{
-	size_t capacity = q->capacity ? 2 * q->capacity : PIECES_FIRST;
-	struct piece *grown;
-
-	if (capacity > PIECES_MAX || *total + capacity - q->capacity > PIECES_TOTAL)
-		return false;
-	grown = memory_realloc(q->pieces, capacity * sizeof(*grown));
-	if (!grown)
-		return false;
-	*total += capacity - q->capacity;
-	q->pieces = grown;
-	q->capacity = capacity;
-	return true;
-}
-
-/* What no late fault reaches is folded, and if that is little more is held; else the oldest half goes. */
-static bool make_room(struct queue *q, size_t *total, __u64 late_ns)
-{
-	__u64 newest;
-
-	if (q->count < q->capacity)
-		return true;
-	newest = q->count ? q->pieces[q->count - 1].to : 0;
-	if (newest > late_ns)
-		fold_oldest(q, first_from(q, newest - late_ns));
-	if (q->count <= q->capacity / 2 && q->capacity)
-		return true;
-	if (!grow(q, total) && q->count == q->capacity)
-		fold_oldest(q, (q->count + 1) / 2);
-	return q->count < q->capacity;
-}
-
-/* False if a part of it is not in the union. */
-static bool unite(struct queue *q, __u64 from, __u64 to, size_t *total, __u64 late_ns)
-{
-	bool room = make_room(q, total, late_ns), whole = from >= q->folded_to;
-	size_t first, end;
-
-	if (!whole)
-		from = q->folded_to;
-	if (from >= to)
-		return whole;
-	first = first_from(q, from);
-	for (end = first; end < q->count && q->pieces[end].from <= to; end++) {
-		if (q->pieces[end].from < from)
-			from = q->pieces[end].from;
-		if (q->pieces[end].to > to)
-			to = q->pieces[end].to;
-	}
-	if (!room && end == first)
-		return false;
-	memmove(&q->pieces[first + 1], &q->pieces[end], (q->count - end) * sizeof(q->pieces[0]));
-	q->pieces[first] = (struct piece){from, to};
-	q->count = q->count - (end - first) + 1;
-	return whole;
-}
 
 static struct queue *find(const struct queues *queues, __u32 device, __u16 number)
 {
@@ -276,7 +96,7 @@ static void on_finished(void *self, const struct fault *fault)
 	if (fault->waited_ns != WAITED_TO_END && fault->waited_ns > to)
 		to = fault->waited_ns;
 	note_borders(queues, q, fault, to);
-	if (from && !unite(q, from, to, &queues->capacity, queues->late_ns))
+	if (from && !spans_unite(&q->blocked, from, to, &queues->capacity, queues->late_ns))
 		queues->dropped++;
 }
 
@@ -299,8 +119,7 @@ void queues_destroy(struct queues *queues)
 		return;
 	HASH_ITER(hh, queues->queues, q, next) {
 		HASH_DEL(queues->queues, q);
-		memory_free(q->pieces);
-		memory_free(q->folded_steps);
+		spans_free(&q->blocked);
 		memory_free(q);
 	}
 	memory_free(queues);
@@ -327,7 +146,8 @@ static __u64 watched_from(const struct queues *queues, __u32 device)
 
 /* Part of the window that pieces or open faults of one queue cover. */
 struct cover {
-	struct queue open; /* pieces of open faults and of the queue, clipped to the window */
+	struct queue_key key;
+	struct spans open; /* pieces of open faults and of the queue, clipped to the window */
 	size_t capacity;
 	__u64 from, to;
 	const struct queues *queues;
@@ -339,7 +159,7 @@ static void cover(struct cover *c, __u64 from, __u64 to)
 	from = from > c->from ? from : c->from;
 	to = to < c->to ? to : c->to;
 	if (from < to)
-		unite(&c->open, from, to, &c->capacity, UINT64_MAX);
+		spans_unite(&c->open, from, to, &c->capacity, UINT64_MAX);
 }
 
 static void cover_fault(void *argument, const struct fault *fault)
@@ -347,7 +167,7 @@ static void cover_fault(void *argument, const struct fault *fault)
 	struct cover *c = argument;
 	__u64 from = fault_known_ns(fault);
 
-	if (fault->device != c->open.key.device || fault->queue != c->open.key.queue)
+	if (fault->device != c->key.device || fault->queue != c->key.queue)
 		return;
 	if (c->watched && c->watched < from && faults_began_before(c->queues->faults, fault))
 		from = c->watched;
@@ -357,11 +177,12 @@ static void cover_fault(void *argument, const struct fault *fault)
 
 static double covered(const struct queues *queues, const struct queue *q, __u64 from, __u64 to)
 {
-	struct cover c = {.open.key = q->key, .from = from, .to = to, .queues = queues};
+	struct cover c = {.key = q->key, .from = from, .to = to, .queues = queues};
 	__u64 sum = 0, before = 0, folded;
 
-	for (size_t i = first_from(q, from); i < q->count && q->pieces[i].from < to; i++)
-		cover(&c, q->pieces[i].from, q->pieces[i].to);
+	for (size_t i = spans_first_from(&q->blocked, from);
+	     i < q->blocked.count && q->blocked.pieces[i].from < to; i++)
+		cover(&c, q->blocked.pieces[i].from, q->blocked.pieces[i].to);
 	if (nothing_lost(queues))
 		c.watched = watched_from(queues, q->key.device);
 	if (c.watched)
@@ -371,15 +192,15 @@ static double covered(const struct queues *queues, const struct queue *q, __u64 
 		const struct piece *p = &c.open.pieces[i];
 
 		sum += p->to - p->from;
-		if (p->from < q->folded_to)
-			before += (p->to < q->folded_to ? p->to : q->folded_to) - p->from;
+		if (p->from < q->blocked.folded_to)
+			before += (p->to < q->blocked.folded_to ? p->to : q->blocked.folded_to) -
+				  p->from;
 	}
 	/* An open fault may reach back over what was folded: the two are one time, not two. */
-	folded = folded_within(q, from, to);
+	folded = spans_folded_within(&q->blocked, from, to);
 	sum += folded > before ? folded - before : 0;
 	sum += c.open.folded_ns;
-	memory_free(c.open.pieces);
-	memory_free(c.open.folded_steps);
+	spans_free(&c.open);
 	return (double)sum / (double)(to - from);
 }
 
@@ -435,12 +256,12 @@ static void find_borders(const struct queues *queues, const struct queue *q, str
 		return;
 	if (q->cut_to)
 		*first = (struct piece){watched_from(queues, q->key.device), q->cut_to};
-	if (q->folded_pieces && first->to > q->folded_from)
-		first->to = q->folded_from;
+	if (q->blocked.folded_pieces && first->to > q->blocked.folded_from)
+		first->to = q->blocked.folded_from;
 	if (q->open_from)
 		*last = (struct piece){q->open_from, session_last_ns(queues->session)};
-	if (last->from < q->folded_to)
-		last->from = q->folded_to;
+	if (last->from < q->blocked.folded_to)
+		last->from = q->blocked.folded_to;
 }
 
 static struct queue_blocked total(const struct queues *queues, const struct queue *q)
@@ -449,22 +270,22 @@ static struct queue_blocked total(const struct queues *queues, const struct queu
 		.device = q->key.device,
 		.queue = (__u16)q->key.queue,
 		.faults = q->faults,
-		.blocked_ns = q->folded_ns,
-		.longest_ns = q->folded_longest,
-		.pieces = q->folded_pieces,
+		.blocked_ns = q->blocked.folded_ns,
+		.longest_ns = q->blocked.folded_longest,
+		.pieces = q->blocked.folded_pieces,
 	};
 	struct piece first, last, counted = {0, 0};
 	size_t i = 0;
 
 	find_borders(queues, q, &first, &last);
-	for (; i < q->count && q->pieces[i].from < first.from; i++)
-		count_piece(&blocked, &counted, &q->pieces[i]);
+	for (; i < q->blocked.count && q->blocked.pieces[i].from < first.from; i++)
+		count_piece(&blocked, &counted, &q->blocked.pieces[i]);
 	count_piece(&blocked, &counted, &first);
-	for (; i < q->count && q->pieces[i].from < last.from; i++)
-		count_piece(&blocked, &counted, &q->pieces[i]);
+	for (; i < q->blocked.count && q->blocked.pieces[i].from < last.from; i++)
+		count_piece(&blocked, &counted, &q->blocked.pieces[i]);
 	count_piece(&blocked, &counted, &last);
-	for (; i < q->count; i++)
-		count_piece(&blocked, &counted, &q->pieces[i]);
+	for (; i < q->blocked.count; i++)
+		count_piece(&blocked, &counted, &q->blocked.pieces[i]);
 	return blocked;
 }
 

@@ -142,6 +142,9 @@ enum event_kind {
 
 	EVENT_DEVICE_NEW = 64, /* first sight of a device; device: its handle, pid: its owner;
 				  value: the source's own id (BDF, dev_t, emulated index) */
+	EVENT_DEVICE_GONE =
+		65, /* capture's own, of a device with faults that were given up: it or its
+				   machine has gone, nothing of it is open any more */
 
 	EVENT_MM_INVALIDATE = 66, /* MMU notifier: the range is taken from devices; address: VA;
 				     code: the kernel's mmu_notifier_event */

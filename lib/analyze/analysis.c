@@ -82,6 +82,7 @@ static int connect(struct bundle *b, const struct period *period)
 	int error = connect_within(b, period);
 
 	error = error ? error : stream_fan_add(fan, faults_stream(a->faults));
+	error = error ? error : stream_fan_add(fan, queues_stream(a->queues));
 	error = error ? error : stream_fan_add(fan, silent_stream(a->silent));
 	error = error ? error : stream_fan_add(fan, invalidations_stream(a->invalidations));
 	error = error ? error : stream_fan_add(fan, vfio_stream(a->vfio));

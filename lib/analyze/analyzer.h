@@ -29,6 +29,7 @@ struct fault {
 	__u64 held_ns;	    /* how long its device held the request back after detect */
 	__u64 abandoned_ns; /* when its device gave it up, 0 if it did not */
 	__u64 waited_ns; /* open until the recorder gave it up, WAITED_TO_END: until the end; else 0 */
+	__u64 given_up_ns;  /* when it was given up though its end may still come; else 0 */
 	__u64 delivered_ns; /* from the response until the IOMMU had consumed it, likewise */
 	__u32 cpu_faults;   /* how many CPU faults its handler took for this page */
 	__u32 device;

@@ -186,15 +186,45 @@ void fault_group_close(struct faults *f, struct group *group)
 	pool_give(&f->group_pool, group);
 }
 
-static void forget(struct faults *f, struct group *group)
+void fault_group_ended(struct faults *f, struct group *group, __u64 now, bool seen)
 {
+	const struct fault_end end = {
+		.device = group->key.device,
+		.queue = group->queue,
+		.seen = seen,
+		.faults = group->hanging,
+		.given_up_ns = group->given_up_ns,
+		.time_ns = now,
+	};
+
+	group->hanging = 0;
+	for (size_t i = 0; end.faults && i < f->sink_count; i++)
+		if (f->sinks[i].ended)
+			f->sinks[i].ended(f->sinks[i].self, &end);
+}
+
+static void forget(struct faults *f, struct group *group, __u64 now)
+{
+	fault_group_ended(f, group, now, false);
 	DL_DELETE(f->past, group);
 	f->past_count--;
 	HASH_DEL(f->groups, group);
 	pool_give(&f->group_pool, group);
 }
 
-void fault_group_give_up(struct faults *f, struct group *group)
+static void note_hanging(struct group *group, __u64 now)
+{
+	group->given_up_ns = now;
+	group->queue = group->requests ? group->requests->fault.queue : QUEUE_NONE;
+	for (struct request *r = group->requests; r; r = r->next) {
+		if (!now || fault_over(&r->fault))
+			continue;
+		r->fault.given_up_ns = now;
+		group->hanging += !r->left_out;
+	}
+}
+
+void fault_group_give_up(struct faults *f, struct group *group, __u64 now)
 {
 	bool of_account = group->requests && !group->requests->left_out &&
 			  !fault_over(&group->requests->fault);
@@ -203,20 +233,31 @@ void fault_group_give_up(struct faults *f, struct group *group)
 		fault_group_close(f, group);
 		return;
 	}
+	note_hanging(group, now);
 	hand_over(f, group);
 	group->past = true;
 	group->count = of_account ? group->count : 0;
 	DL_APPEND(f->past, group);
 	if (++f->past_count > PAST_MAX)
-		forget(f, f->past);
+		forget(f, f->past, 0);
+}
+
+/* Of a kernel path LAST is on the last stage that it shows. */
+static bool is_end(const struct faults *f, const struct group *group, const struct event *e)
+{
+	if (fault_device_path(f, group->key.device) == FAULT_PATH_EMULATED)
+		return e->kind == EVENT_FAULT_RESUME || e->kind == EVENT_FAULT_ABANDON;
+	return e->kind > EVENT_FAULT_HANDLER && e->flags & EVENT_LAST;
 }
 
 bool fault_group_went_on(struct faults *f, struct group *group, const struct event *e)
 {
 	if (e->kind == EVENT_FAULT_DETECT) {
-		forget(f, group);
+		forget(f, group, e->time_ns);
 		return false;
 	}
+	if (is_end(f, group, e))
+		fault_group_ended(f, group, e->time_ns, true);
 	f->counts.went_on += group->count;
 	if (e->time_ns >= group->first_ns + f->config.give_up_ns)
 		f->counts.went_on_late += group->count;
@@ -229,10 +270,10 @@ void fault_group_expire(struct faults *f, __u64 now)
 	while (f->lingering && f->lingering->due_ns <= now)
 		fault_group_close(f, f->lingering);
 	while (f->open && f->open->first_ns + f->config.give_up_ns <= now)
-		fault_group_give_up(f, f->open);
+		fault_group_give_up(f, f->open, f->open->first_ns + f->config.give_up_ns);
 }
 
-static void make_room(struct faults *f, const struct group *keep)
+static void make_room(struct faults *f, const struct group *keep, __u64 now)
 {
 	while (f->counts.open >= f->config.open_max) {
 		struct group *oldest = f->lingering ? f->lingering : f->open;
@@ -242,7 +283,7 @@ static void make_room(struct faults *f, const struct group *keep)
 		if (!oldest)
 			return;
 		f->counts.given_up++;
-		fault_group_give_up(f, oldest);
+		fault_group_give_up(f, oldest, now);
 	}
 }
 
@@ -274,7 +315,7 @@ struct request *fault_request_new(struct faults *f, struct group *group, const s
 	struct fault *fault;
 	const struct fault_device *device = slots_find(&f->devices, e->device);
 
-	make_room(f, group);
+	make_room(f, group, e->time_ns);
 	request = pool_take(&f->request_pool);
 	if (!request) {
 		f->error = failed(-ENOMEM, "no memory for another open fault");

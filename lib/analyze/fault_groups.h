@@ -45,9 +45,12 @@ struct group {
 	__u64 at[FAULT_STAGES]; /* group events, for requests that appear after them */
 	__u64 cpu_fault_ns;	/* CPU faults not yet credited to a request */
 	__u64 abandoned_ns;
+	__u64 given_up_ns; /* of a past group whose end may still come, else 0 */
+	__u64 hanging;	   /* its faults then, of the period */
 	__u32 cpu_faults;
 	__u32 handler_tid;
 	__u16 handler_cpu;
+	__u16 queue; /* of a past group */
 	__u8 seen;
 	__u8 code;
 	bool past;
@@ -88,8 +91,13 @@ struct group *fault_group_find(struct faults *faults, const struct event *event)
 struct group *fault_group_new(struct faults *faults, const struct event *event);
 /* Judges a group's requests, hands them over and forgets the group. */
 void fault_group_close(struct faults *faults, struct group *group);
-/* The same, but stages that come yet are known as the group's. They count unless its device waits no more. */
-void fault_group_give_up(struct faults *faults, struct group *group);
+/*
+ * The same, but stages that come yet are known as the group's. They count unless its device waits no more. Its
+ * subscribers are told when it ends after all, but not if it was already over at `now`, which is 0 then.
+ */
+void fault_group_give_up(struct faults *faults, struct group *group, __u64 now);
+/* A past group is over, at the latest by the time `now`; 0: nobody looks for its end any more. */
+void fault_group_ended(struct faults *faults, struct group *group, __u64 now, bool seen);
 /* An event of a past group: true for a stage, which is to be left; false, and the group is forgotten, if a
  * fault begins. */
 bool fault_group_went_on(struct faults *faults, struct group *group, const struct event *event);

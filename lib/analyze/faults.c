@@ -309,12 +309,14 @@ static void unfinished_event(struct faults *f, const struct event *e)
 			return;
 		fault_request_announce(f, request, e);
 	}
-	if (group->past) /* its number was taken again */
-		return;
 	/* The recorder found it open; the kernel side, that it is over without our having seen its end. */
-	if (!e->tid)
-		still_open(group, e->time_ns);
-	fault_group_give_up(f, group);
+	if (group->past && e->tid) {
+		fault_group_ended(f, group, e->time_ns, false);
+	} else if (!group->past) {
+		if (!e->tid)
+			still_open(group, e->time_ns);
+		fault_group_give_up(f, group, e->tid ? 0 : e->time_ns);
+	}
 }
 
 static void cpu_fault(struct faults *f, const struct event *e)

@@ -31,12 +31,23 @@ struct faults_config {
 	struct period period; /* a fault that begins outside is left out */
 };
 
+/* How a group ends that was given up before: its faults have been handed over. */
+struct fault_end {
+	__u32 device;
+	__u16 queue;
+	bool seen;	   /* its end was; else only that it has ended, by then at the latest */
+	__u64 faults;	   /* of the period */
+	__u64 given_up_ns; /* as in struct fault */
+	__u64 time_ns;	   /* 0: nobody looks for its end any more */
+};
+
 /* Called during events(), tick() or end(); the fault is borrowed. */
 struct fault_sink {
 	void (*began)(void *self, const struct fault *fault); /* its first timestamp is set */
 	void (*finished)(void *self, const struct fault *fault);
 	void *self;
 	bool everything; /* of faults outside of the period, too */
+	void (*ended)(void *self, const struct fault_end *end); /* after all; may be NULL */
 };
 
 /* Of faults of the period, but for `open` and what was left out. */

@@ -277,6 +277,7 @@ static int write_effects(const struct findings *f, struct writer *writer)
 			"%llu fault%s waited for their devices to be allowed more page requests: %s "
 			"in all, part of stage request.",
 			f->held, f->held == 1 ? "" : "s", units_format_duration(f->held_ns, time));
+	queues_write_findings(a->queues, a->session, writer);
 	if (rates_worst_burst(a->rates, &worst))
 		writer_note(writer,
 			    "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "

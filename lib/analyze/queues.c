@@ -2,39 +2,11 @@
 #include "lib/analyze/queues.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lib/analyze/faults.h"
-#include "lib/analyze/hash.h"
-#include "lib/analyze/spans.h"
+#include "lib/analyze/queues_data.h"
 #include "lib/analyze/stage.h"
-#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
-
-struct queue_key {
-	__u32 device;
-	__u32 queue;
-};
-
-struct queue {
-	struct queue_key key;
-	struct spans blocked;
-	__u64 faults;
-	__u64 cut_to;	 /* the last end of those that had begun before their device was watched */
-	__u64 open_from; /* the first beginning of those open at the recording's end */
-	UT_hash_handle hh;
-};
-
-struct queues {
-	struct queue *queues;
-	const struct session *session;
-	const struct faults *faults;
-	__u64 late_ns;	 /* a fault is told this long after its beginning at most */
-	size_t capacity; /* pieces of all queues */
-	__u64 dropped;
-};
 
 static struct queue *find(const struct queues *queues, __u32 device, __u16 number)
 {
@@ -63,14 +35,63 @@ static struct queue *make(struct queues *queues, __u32 device, __u16 number)
 	return q;
 }
 
-/* A queue is known from its first fault on, so that one stuck in it shows while it is open. */
+/* Then each beginning and each end was seen of what was watched. */
+static bool nothing_lost(const struct queues *queues)
+{
+	const struct loss_info *loss = session_loss(queues->session);
+
+	return !loss->lost && !loss->missed && !loss->state_failed && !loss->damaged_bytes &&
+	       !loss->damaged_frames && !loss->unwritten_events;
+}
+
+/* `seen`: its end was. After a loss that may have been lost, too, and long before. */
+static void hang_ends(struct queues *queues, struct queue *q, __u64 until, bool seen)
+{
+	__u64 from = q->hang.from;
+
+	if (nothing_lost(queues) && until > from) {
+		q->assumed_ns += seen ? 0 : until - from;
+		if (!spans_unite(&q->blocked, from, until, &queues->capacity, queues->late_ns))
+			queues->dropped++;
+	}
+	q->hang = (struct hang){0};
+	queues->hanging--;
+}
+
+/* What a queue does after it was given up shows that it goes on. */
+static void is_alive(struct queues *queues, struct queue *q, __u64 time_ns)
+{
+	if (!q->hang.faults || time_ns <= q->hang.given_up)
+		return;
+	q->alive_ns = time_ns;
+	hang_ends(queues, q, time_ns, false);
+}
+
+/*
+ * A queue is known from its first fault on, so that one stuck in it shows while it is open. A fault that its
+ * device held back may have begun, and waited, before the queue was given up.
+ */
 static void on_began(void *self, const struct fault *fault)
 {
-	make(self, fault->device, fault->queue);
+	struct queue *q = make(self, fault->device, fault->queue);
+
+	if (q)
+		is_alive(self, q, fault_over(fault) ? fault_end_ns(fault) : fault_begin_ns(fault));
+}
+
+static void hang_on(struct queues *queues, struct queue *q, const struct fault *fault, __u64 to)
+{
+	struct hang *hang = &q->hang;
+
+	queues->hanging += !hang->faults;
+	if (!hang->faults++ || to < hang->from)
+		hang->from = to;
+	if (fault->given_up_ns > hang->given_up)
+		hang->given_up = fault->given_up_ns;
 }
 
 /* What is known of it only if nothing was lost is not united with the rest: that turns out later. */
-static void note_borders(const struct queues *queues, struct queue *q, const struct fault *fault,
+static void note_borders(struct queues *queues, struct queue *q, const struct fault *fault,
 			 __u64 to)
 {
 	__u64 from = fault_known_ns(fault);
@@ -80,6 +101,8 @@ static void note_borders(const struct queues *queues, struct queue *q, const str
 	if (from && fault->waited_ns == WAITED_TO_END && (!q->open_from || from < q->open_from) &&
 	    faults_end_watched(queues->faults, fault))
 		q->open_from = from;
+	if (from && fault->given_up_ns && faults_end_watched(queues->faults, fault))
+		hang_on(queues, q, fault, to);
 }
 
 static void on_finished(void *self, const struct fault *fault)
@@ -100,6 +123,78 @@ static void on_finished(void *self, const struct fault *fault)
 		queues->dropped++;
 }
 
+static void on_ended(void *self, const struct fault_end *end)
+{
+	struct queues *queues = self;
+	struct queue *q = find(queues, end->device, end->queue);
+	struct hang *hang = q ? &q->hang : NULL;
+
+	/* Those that were given up before the queue was seen to be alive have been settled then. */
+	if (!hang || !hang->faults || end->given_up_ns <= q->alive_ns)
+		return;
+	if (end->time_ns > hang->until)
+		hang->until = end->time_ns;
+	hang->faults -= end->faults < hang->faults ? end->faults : hang->faults;
+	if (!hang->faults)
+		hang_ends(queues, q, hang->until, end->seen);
+}
+
+/* With the device all of its queues are over. */
+static void device_gone(struct queues *queues, const struct event *e)
+{
+	for (struct queue *q = queues->queues; q; q = q->hh.next)
+		if (q->key.device == e->device && q->hang.faults)
+			hang_ends(queues, q, e->time_ns, true);
+}
+
+/* An I/O that the device took after the queue was given up shows so from then on. */
+static void io_done(struct queues *queues, const struct event *e)
+{
+	struct queue *q = find(queues, e->device, e->queue);
+	__u64 taken = e->time_ns > e->value ? e->time_ns - e->value : 0;
+
+	if (q)
+		is_alive(queues, q, taken > q->hang.given_up ? taken : e->time_ns);
+}
+
+static int on_events(void *self, const struct event *events, size_t count)
+{
+	struct queues *queues = self;
+
+	for (size_t i = 0; queues->hanging && i < count; i++) {
+		if (events[i].kind == EVENT_DEVICE_GONE)
+			device_gone(queues, &events[i]);
+		else if (events[i].kind == EVENT_IO_COMPLETE)
+			io_done(queues, &events[i]);
+	}
+	return 0;
+}
+
+/* I/Os that were neither slow nor faulted are told by the second. */
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct queues *queues = self;
+	__u64 from = frame->window * AGGREGATE_WINDOW_NS;
+
+	for (size_t i = 0; queues->hanging && i < frame->row_count; i++) {
+		const struct aggregate_key *key = &frame->rows[i].key;
+		struct queue *q = key->kind == EVENT_IO_COMPLETE
+					  ? find(queues, key->device, key->queue)
+					  : NULL;
+
+		if (q)
+			is_alive(queues, q, from);
+	}
+	return 0;
+}
+
+struct stream queues_stream(struct queues *queues)
+{
+	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+
+	return (struct stream){&ops, queues};
+}
+
 int queues_create(struct queues **queues, const struct session *session, struct faults *faults)
 {
 	*queues = memory_calloc(1, sizeof(**queues));
@@ -108,7 +203,10 @@ int queues_create(struct queues **queues, const struct session *session, struct 
 	(*queues)->session = session;
 	(*queues)->faults = faults;
 	(*queues)->late_ns = faults_late_ns(faults);
-	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, *queues});
+	return faults_subscribe(faults, (struct fault_sink){.began = on_began,
+							    .finished = on_finished,
+							    .ended = on_ended,
+							    .self = *queues});
 }
 
 void queues_destroy(struct queues *queues)
@@ -125,15 +223,6 @@ void queues_destroy(struct queues *queues)
 	memory_free(queues);
 }
 
-/* Then each beginning and each end was seen of what was watched. */
-static bool nothing_lost(const struct queues *queues)
-{
-	const struct loss_info *loss = session_loss(queues->session);
-
-	return !loss->lost && !loss->missed && !loss->state_failed && !loss->damaged_bytes &&
-	       !loss->damaged_frames && !loss->unwritten_events;
-}
-
 /* The kernel's own devices were watched from the first moment on, an emulated one since it was met. */
 static __u64 watched_from(const struct queues *queues, __u32 device)
 {
@@ -142,6 +231,14 @@ static __u64 watched_from(const struct queues *queues, __u32 device)
 
 	return info && info->kind == DEVICE_EMULATED && info->first_ns > first ? info->first_ns
 									       : first;
+}
+
+/* Since when a fault of it is open that was handed over: given up, or at the recording's end; 0: none is. */
+static __u64 open_since(const struct queue *q)
+{
+	if (!q->hang.faults || (q->open_from && q->open_from < q->hang.from))
+		return q->open_from;
+	return q->hang.from;
 }
 
 /* Part of the window that pieces or open faults of one queue cover. */
@@ -187,6 +284,8 @@ static double covered(const struct queues *queues, const struct queue *q, __u64 
 		c.watched = watched_from(queues, q->key.device);
 	if (c.watched)
 		cover(&c, c.watched, q->cut_to);
+	if (c.watched && open_since(q))
+		cover(&c, open_since(q), to);
 	faults_each_open(queues->faults, cover_fault, &c);
 	for (size_t i = 0; i < c.open.count; i++) {
 		const struct piece *p = &c.open.pieces[i];
@@ -247,7 +346,7 @@ static void count_piece(struct queue_blocked *blocked, struct piece *last, const
 		blocked->longest_ns = last->to - last->from;
 }
 
-/* From when its device was watched; to the end of the recording. Empty if that is not known. */
+/* From when its device was watched; to the end of the recording. Both are empty if that is not known. */
 static void find_borders(const struct queues *queues, const struct queue *q, struct piece *first,
 			 struct piece *last)
 {
@@ -258,13 +357,13 @@ static void find_borders(const struct queues *queues, const struct queue *q, str
 		*first = (struct piece){watched_from(queues, q->key.device), q->cut_to};
 	if (q->blocked.folded_pieces && first->to > q->blocked.folded_from)
 		first->to = q->blocked.folded_from;
-	if (q->open_from)
-		*last = (struct piece){q->open_from, session_last_ns(queues->session)};
+	if (open_since(q))
+		*last = (struct piece){open_since(q), session_last_ns(queues->session)};
 	if (last->from < q->blocked.folded_to)
 		last->from = q->blocked.folded_to;
 }
 
-static struct queue_blocked total(const struct queues *queues, const struct queue *q)
+struct queue_blocked queues_total(const struct queues *queues, const struct queue *q)
 {
 	struct queue_blocked blocked = {
 		.device = q->key.device,
@@ -273,6 +372,7 @@ static struct queue_blocked total(const struct queues *queues, const struct queu
 		.blocked_ns = q->blocked.folded_ns,
 		.longest_ns = q->blocked.folded_longest,
 		.pieces = q->blocked.folded_pieces,
+		.assumed_ns = q->assumed_ns,
 	};
 	struct piece first, last, counted = {0, 0};
 	size_t i = 0;
@@ -286,7 +386,26 @@ static struct queue_blocked total(const struct queues *queues, const struct queu
 	count_piece(&blocked, &counted, &last);
 	for (; i < q->blocked.count; i++)
 		count_piece(&blocked, &counted, &q->blocked.pieces[i]);
+	if (q->hang.faults && last.to > q->hang.from)
+		blocked.assumed_ns += last.to - q->hang.from;
 	return blocked;
+}
+
+bool queues_hangs(const struct queues *queues, struct queues_hangs *hangs)
+{
+	*hangs = (struct queues_hangs){0};
+	for (const struct queue *q = queues->queues; q; q = q->hh.next) {
+		struct queue_blocked b = queues_total(queues, q);
+
+		if (!b.assumed_ns)
+			continue;
+		hangs->queues++;
+		hangs->still += !!q->hang.faults;
+		hangs->assumed_ns += b.assumed_ns;
+		if (b.assumed_ns > hangs->worst.assumed_ns)
+			hangs->worst = b;
+	}
+	return hangs->queues;
 }
 
 __u64 queues_dropped(const struct queues *queues)
@@ -301,7 +420,7 @@ int queues_get(const struct queues *queues, __u32 device, __u16 queue,
 
 	if (!q)
 		return -ENOENT;
-	*blocked = total(queues, q);
+	*blocked = queues_total(queues, q);
 	return 0;
 }
 
@@ -314,59 +433,9 @@ void queues_device(const struct queues *queues, __u32 device, __u64 *sum_ns, __u
 
 		if (q->key.device != device)
 			continue;
-		ns = total(queues, q).blocked_ns;
+		ns = queues_total(queues, q).blocked_ns;
 		*sum_ns += ns;
 		if (ns > *worst_ns)
 			*worst_ns = ns;
 	}
-}
-
-static int by_key(const struct queue *a, const struct queue *b)
-{
-	if (a->key.device != b->key.device)
-		return a->key.device < b->key.device ? -1 : 1;
-	return a->key.queue < b->key.queue ? -1 : a->key.queue > b->key.queue;
-}
-
-int queues_write(const struct queues *queues, const struct session *session, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 24, false},
-		{"queue", NULL, COLUMN_COUNT, 5, false},
-		{"faults", NULL, COLUMN_COUNT, 8, false},
-		{"blocked", "ns", COLUMN_DURATION, 8, false},
-		{"blocked", "percent", COLUMN_REAL, 8, false},
-		{"longest", "ns", COLUMN_DURATION, 8, false},
-		{"pieces", NULL, COLUMN_COUNT, 8, true},
-	};
-	static const struct table table = {"queues", "Queues that stood still", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	__u64 span = session_last_ns(session) - session_first_ns(session);
-	struct queues *sorted = (struct queues *)queues;
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
-
-	HASH_SORT(sorted->queues, by_key);
-	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
-		struct queue_blocked b = total(queues, q);
-		unsigned int numbers = unknown_numbers(session, b.device);
-		bool unknown = numbers & UNKNOWN_BLOCKED;
-
-		if (!b.faults)
-			continue;
-		error = writer_row(
-			writer,
-			(union cell[]){
-				{.text = session_device_name(session, b.device, text)},
-				cell_if(b.queue != QUEUE_NONE, b.queue),
-				cell_if(!(numbers & UNKNOWN_FAULTS), b.faults),
-				cell_if(!unknown, b.blocked_ns),
-				{.real = unknown ? NAN
-					 : span	 ? 100.0 * (double)b.blocked_ns / (double)span
-						 : 0},
-				cell_if(!unknown, b.longest_ns),
-				cell_if(!unknown, b.pieces),
-			});
-	}
-	return error ? error : writer_end(writer);
 }

@@ -88,6 +88,7 @@ const char *event_kind_name(unsigned int kind)
 		[EVENT_INJECT_START] = "injection started",
 		[EVENT_INJECT_STOP] = "injection stopped",
 		[EVENT_DEVICE_NEW] = "device seen",
+		[EVENT_DEVICE_GONE] = "device gone",
 		[EVENT_MM_INVALIDATE] = "memory taken from devices",
 		[EVENT_MM_RECLAIM] = "direct reclaim",
 		[EVENT_MM_MIGRATE] = "page migration",

@@ -8,6 +8,7 @@
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/odp.h"
+#include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/silent.h"
@@ -85,6 +86,22 @@ static enum worst_severity open_faults(const struct analysis *a, char text[WORST
 		 stuck.count, plural(stuck.count),
 		 units_format_duration(stuck.now_ns - fault_known_ns(stuck.oldest), age),
 		 session_device_name(a->session, stuck.oldest->device, name));
+	return WORST_BAD;
+}
+
+/* Given up, they are open no more; their queue may still be blocked. */
+static enum worst_severity hangs(const struct analysis *a, char text[WORST_TEXT])
+{
+	char name[NAME_TEXT], assumed[UNITS_TEXT];
+	struct queues_hangs hangs;
+
+	if (!queues_hangs(a->queues, &hangs) || !hangs.still ||
+	    unknown_of_all(a->session) & UNKNOWN_BLOCKED)
+		return WORST_NONE;
+	snprintf(text, WORST_TEXT,
+		 "%zu queue%s blocked by a fault that was given up, for %s more in all, most on %s",
+		 hangs.still, plural(hangs.still), units_format_duration(hangs.assumed_ns, assumed),
+		 session_device_name(a->session, hangs.worst.device, name));
 	return WORST_BAD;
 }
 
@@ -260,10 +277,11 @@ static const struct {
 	const char *name;
 	look_at look;
 } checks[] = {
-	{"iommu", iommu},   {"open", open_faults},     {"slo", objectives},
-	{"vfio", vfio},	    {"queue", overflows},      {"abandoned", abandoned},
-	{"rdma", rdma},	    {"silent", silent_probes}, {"floors", floors},
-	{"bursts", bursts}, {"dma", old_mappings},     {"faults", faults},
+	{"iommu", iommu},	  {"open", open_faults}, {"hang", hangs},
+	{"slo", objectives},	  {"vfio", vfio},	 {"queue", overflows},
+	{"abandoned", abandoned}, {"rdma", rdma},	 {"silent", silent_probes},
+	{"floors", floors},	  {"bursts", bursts},	 {"dma", old_mappings},
+	{"faults", faults},
 };
 
 void worst_find(const struct analysis *a, struct worst *worst)

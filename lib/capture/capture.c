@@ -306,7 +306,21 @@ int capture_take_unfinished(void *self, const struct event *event)
 {
 	struct capture *c = self;
 
+	device_table_gave_up(c->devices, event->device);
 	return capture_accept(c, source_local(c), event);
+}
+
+int capture_tell_gone(struct capture *c, __u64 now_ns)
+{
+	struct event event = {.time_ns = now_ns,
+			      .kind = EVENT_DEVICE_GONE,
+			      .pasid = PASID_NONE,
+			      .queue = QUEUE_NONE};
+	int error = 0;
+
+	while (!error && (event.device = device_table_next_gone(c->devices)))
+		error = merge_push(c->merge, source_local(c), &event);
+	return error;
 }
 
 static void drain(struct capture *c, __u64 now)
@@ -350,10 +364,12 @@ static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
 }
 
 /* Most hosts never lose a device, and none has to be asked about. */
-static void forget_gone(struct capture *c)
+static int forget_gone(struct capture *c, __u64 now)
 {
-	if (probe_set_info(c->probes, PROBE_DEVICE_RELEASE)->hits)
-		device_table_forget_gone(c->devices);
+	if (!probe_set_info(c->probes, PROBE_DEVICE_RELEASE)->hits)
+		return 0;
+	device_table_forget_gone(c->devices);
+	return capture_tell_gone(c, now);
 }
 
 static int every_second(struct capture *c, struct stream sink, __u64 now)
@@ -365,8 +381,8 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	c->next_second_ns = now + NSEC_PER_SEC;
 	capture_find_emulator(c);
 	probe_set_look_again(c->probes);
-	forget_gone(c);
-	error = capture_return_slots(c);
+	error = forget_gone(c, now);
+	error = error ? error : capture_return_slots(c);
 	if (!error)
 		error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
 				     capture_take_unfinished, c);

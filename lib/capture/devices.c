@@ -30,12 +30,16 @@ struct device_table {
 	void *namer_self;
 	__u32 *handles; /* by kernel-side number */
 	size_t handle_room;
+	bool *gave_up; /* likewise: a fault of it was */
+	size_t gave_up_room;
 	struct entry *entries;
 	size_t entry_count, entry_room;
 	struct device_info *infos; /* by handle - 1 */
 	size_t info_count, info_room, info_told;
 	__u32 *renamed; /* handles to be told again */
 	size_t renamed_count, renamed_room;
+	__u32 *gone; /* handles to be told so */
+	size_t gone_count, gone_room;
 };
 
 int device_table_create(struct device_table **table, const struct capture_config *config,
@@ -65,6 +69,8 @@ void device_table_destroy(struct device_table *table)
 	free(table->entries);
 	free(table->infos);
 	free(table->renamed);
+	free(table->gave_up);
+	free(table->gone);
 	free(table);
 }
 
@@ -392,6 +398,25 @@ static void return_slots(struct device_table *table, const struct owner_key *own
 	}
 }
 
+void device_table_gave_up(struct device_table *table, __u32 id)
+{
+	if (grow(&table->gave_up, &table->gave_up_room, id + 1, sizeof(bool)))
+		table->gave_up[id] = true;
+}
+
+__u32 device_table_next_gone(struct device_table *table)
+{
+	return table->gone_count ? table->gone[--table->gone_count] : 0;
+}
+
+static void tell_gone(struct device_table *table, const struct entry *entry)
+{
+	if (entry->id < table->gave_up_room && table->gave_up[entry->id] &&
+	    entry->handle != HANDLE_DROPPED &&
+	    grow(&table->gone, &table->gone_room, table->gone_count + 1, sizeof(__u32)))
+		table->gone[table->gone_count++] = entry->handle;
+}
+
 void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 owner_start)
 {
 	const struct owner_key gone = {.pid = owner, .start = owner_start};
@@ -405,6 +430,8 @@ void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 ow
 
 		if (entry->key.owner != owner || entry->key.owner_start != owner_start)
 			table->entries[kept++] = *entry;
+		else
+			tell_gone(table, entry);
 	}
 	table->entry_count = kept;
 }
@@ -456,6 +483,7 @@ void device_table_forget_gone(struct device_table *table)
 		}
 		bpf_map_delete_elem(table->map, &gone);
 		forget_domains(table, entry->id);
+		tell_gone(table, entry);
 	}
 	table->entry_count = kept;
 }

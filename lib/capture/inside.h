@@ -93,6 +93,8 @@ static inline bool capture_was_on(const struct capture *c, __u64 time_ns)
 int capture_accept(struct capture *c, size_t source, const struct event *event);
 /* group_given_up_fn of a struct capture. */
 int capture_take_unfinished(void *self, const struct event *event);
+/* Devices that are gone, of which faults were given up. */
+int capture_tell_gone(struct capture *capture, __u64 now_ns);
 
 /*
  * deadline.c: loads what ends a capture of a given length, if it has one; lets all programs go, the end

@@ -63,6 +63,7 @@ static const char *const names[EVENT_KIND_MAX] = {
 	[EVENT_INJECT_START] = "inject_start",
 	[EVENT_INJECT_STOP] = "inject_stop",
 	[EVENT_DEVICE_NEW] = "device_new",
+	[EVENT_DEVICE_GONE] = "device_gone",
 	[EVENT_MM_INVALIDATE] = "mm_invalidate",
 	[EVENT_MM_RECLAIM] = "mm_reclaim",
 	[EVENT_MM_MIGRATE] = "mm_migrate",

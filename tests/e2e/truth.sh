@@ -118,6 +118,93 @@ for job in ${CAMPAIGNS-rtt burst-block sensitivity-block concurrent isolation lo
 	compared $job "$root/injectors/jobs/$job.ini" $race
 done
 
+# A lost response: its queue hangs for 6 s, twelve times as long as faults are waited for.
+cat >hang.ini <<'INI'
+[tenant vm]
+memory = 8M
+[device hung]
+file_bytes = 8M
+queues = 2
+response_timeout = 6s
+[workload mix]
+sizes = 4K
+duration = 2s
+rate = 53/s
+[inject cold]
+action = evict
+what = next
+rate = 31/s
+duration = 2s
+[inject lose]
+action = response_lost
+start = 500ms
+times = 1
+duration = 2s
+INI
+"$FAULTLINE" record -q --as-root --emulator "$INJECT" --unfinished 500ms -o hang.flt -- \
+	"$INJECT" run hang.ini --truth hang.truth >run.out 2>run.err
+"$FAULTLINE" report hang.flt --csv=hang.tables >/dev/null 2>&1
+"$FAULTLINE" top -b --json -i hang.flt 1 >hang.top 2>/dev/null
+equal "a queue that hung is blocked for as long as the log says, in report and every second in top" "$(python3 - <<'PY'
+import csv, json
+log = list(map(json.loads, open("hang.truth")))
+detect = {r["fault"]: r for r in log if r["what"] == "detect"}
+spans = [(r["time_ns"] - detect[r["fault"]]["time_ns"], r["queue"]) for r in log if r["what"] in ("resume", "abandon")]
+length, queue = max(spans)
+rows = {int(row["queue"]): row for row in csv.DictReader(open("hang.tables/queues.csv"))}
+# Log and probe of its two ends are some steps of the device apart.
+print(length > 5.9e9, abs(int(rows[queue]["longest_ns"]) - length) < 1e9, {int(row["assumed_ns"]) for row in rows.values()})
+full = "".join("+" if row["blocked_percent"] and row["blocked_percent"] > 99.99 else "-"
+               for row in json.load(open("hang.top"))["tables"]["top"] if row["device"] == "vm/hung")
+print(full.count("+") >= 4, "+-+" in full)
+PY
+)" "True True {0}
+True False"
+# One recording ends while it hangs, the other goes on when its machine is killed.
+sed -i 's/response_timeout = 6s/response_timeout = 1h/' hang.ini
+"$FAULTLINE" record --unfinished 500ms -o still.flt 2>still.err &
+still=$!
+"$FAULTLINE" record --unfinished 500ms -o gone.flt 2>gone.err &
+gone=$!
+for name in still gone; do
+	wait_for 60 grep -q 'recording into' $name.err
+done
+"$INJECT" run hang.ini >run.out 2>run.err &
+machine=$!
+for name in still gone; do
+	wait_for 60 bash -c '"$0" report $1.flt | paste -sd " " | grep -q "1 unfinished"' "$FAULTLINE" $name
+done
+sleep 1.5
+kill -INT $still
+wait $still
+kill -KILL $machine
+wait $machine 2>/dev/null
+sleep 2
+kill -INT $gone
+wait $gone
+for name in still gone; do
+	"$FAULTLINE" report $name.flt --json >$name.json 2>/dev/null
+	"$FAULTLINE" report $name.flt 2>/dev/null | paste -sd ' ' >$name.out
+	"$FAULTLINE" top -b -i $name.flt 1 2>/dev/null | paste -sd ' ' >$name.top
+done
+equal "it hangs to the end of a recording, and no longer than its machine lives" "$(python3 - <<'PY'
+import datetime, json
+def seconds(text):
+    return datetime.datetime.fromisoformat(text[:26]).timestamp()
+for name in "still", "gone":
+    report = json.load(open(name + ".json"))
+    faults, queues = (report["tables"][table] for table in ("faults", "queues"))
+    fault = next(f for f in faults if f["state"] == "unfinished")
+    row = next(q for q in queues if q["queue"] == fault["queue"])
+    left = seconds(report["to"]) - seconds(fault["start"]) - row["longest_ns"] / 1e9
+    print(row["longest_ns"] > 1e9, left > 1, abs(left) < 1e-3, row["assumed_ns"] > 0)
+PY
+)" "True False True True
+True True False False"
+check "... what is assumed is said" grep -q '1 queue hung on after a fault was given up (--unfinished), 1 to the end' still.out
+check "... by top, too" grep -q 'BAD: 1 queue blocked by a fault that was given up' still.top
+check "... and nothing where its end was seen" bash -c '! grep -q "hung on after" gone.out'
+
 # Each stage is stamped by the log elsewhere than by its probe: an emulator that waits on the way from the
 # one to the other shows it in every fault, one that does not wait in no stage.
 cat >apart.ini <<'INI'

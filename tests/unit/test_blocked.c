@@ -365,7 +365,7 @@ static void a_fault_open_at_the_end_blocks_until_then(void **state)
 }
 
 /* The recorder's word that it was open still; of the kernel side's that its number was taken again it is not. */
-static void one_given_up_blocks_until_then(void **state)
+static void one_given_up_blocks_on_if_it_was_open(void **state)
 {
 	(void)state;
 	for (__u32 tid = 0; tid < 2; tid++) {
@@ -378,8 +378,139 @@ static void one_given_up_blocks_until_then(void **state)
 		tell(&v, EVENT_FAULT_REQUEST, 1, START + SECOND + MS);
 		assert_int_equal(stream_events(v.stream, &event, 1), 0);
 		v.stream.ops->end(v.stream.self, START + 70 * SECOND);
-		total_is(&v, tid ? MS : 60 * SECOND, tid ? MS : 60 * SECOND, 1);
+		total_is(&v, tid ? MS : 69 * SECOND, tid ? MS : 69 * SECOND, 1);
 	}
+}
+
+/* What comes `after` a hang, and until when its queue was blocked by it: from START + SECOND on. */
+struct sequel {
+	const char *name;
+	struct event event;
+	__u64 window;	  /* or a second of I/Os that were neither slow nor faulted */
+	__u64 blocked_ns; /* in all */
+	__u64 assumed_ns; /* of these */
+	bool lost;
+	__u64 other_queue;
+};
+
+static struct event later(unsigned int kind, __u64 at, __u32 group)
+{
+	return event_of(kind, group, START + at * SECOND);
+}
+
+static void tell_window(struct view *v, __u64 window, __u16 queue)
+{
+	const struct aggregate_row row = {
+		.key = {.window = window, .device = 1, .kind = EVENT_IO_COMPLETE, .queue = queue},
+		.counts = {.count = 7, .bytes = 7 * 4096}};
+	const struct aggregate_frame frame = {.window = window, .row_count = 1, .rows = &row};
+
+	assert_int_equal(v->stream.ops->aggregate(v->stream.self, &frame), 0);
+}
+
+/*
+ * A fault that was given up after a minute still blocks: until its end comes after all, its number is taken
+ * again, its queue goes on or its device is gone, else to the end of the recording; live and afterwards.
+ */
+static void a_hang_goes_on_after_it_was_given_up(void **state)
+{
+	const __u64 end = 200, hung = end - 1;
+	const struct sequel sequels[] = {
+		{"nothing", {0}, 0, hung, end - 61},
+		{"its resume", later(EVENT_FAULT_RESUME, 90, 1), 0, 89, 0},
+		{"its device gives up", later(EVENT_FAULT_ABANDON, 90, 1), 0, 89, 0},
+		{"its response: the device waits on", later(EVENT_FAULT_RESPONSE, 90, 1), 0, hung,
+		 end - 61},
+		{"its number again", later(EVENT_FAULT_UNFINISHED, 90, 1), 0, 89, 29},
+		{"a fault of the queue", later(EVENT_FAULT_OVERFLOW, 90, 2), 0, hung, end - 61},
+		{"a fault of the queue", later(EVENT_FAULT_DETECT, 90, 2), 0, hung, 29},
+		{"an I/O of the queue", later(EVENT_IO_COMPLETE, 90, 0), 0, 89, 29},
+		{"fast I/Os of the queue", {0}, 50 + 90, 89, 29},
+		{"its device is gone", later(EVENT_DEVICE_GONE, 90, 0), 0, 89, 0},
+		{"nothing, but a loss", {0}, 0, 60, 0, .lost = true},
+		{"its resume, and a loss", later(EVENT_FAULT_RESUME, 90, 1), 0, 60, 0,
+		 .lost = true},
+		{"others of the device", later(EVENT_IO_COMPLETE, 90, 0), 0, hung, end - 61,
+		 .other_queue = 1},
+		{"others of the device", later(EVENT_FAULT_DETECT, 90, 2), 0, hung, end - 61,
+		 .other_queue = 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sequels) / sizeof(sequels[0]); i++) {
+		const struct sequel *sequel = &sequels[i];
+		const struct loss_info loss = {.lost = 1};
+		struct event given_up = later(EVENT_FAULT_UNFINISHED, 61, 1), event = sequel->event;
+		bool hangs_on = sequel->blocked_ns == hung;
+		struct view v = recording_open(0);
+		struct queue_blocked blocked;
+
+		given_up.flags = EVENT_GROUP;
+		tell(&v, EVENT_FAULT_DETECT, 1, START + SECOND);
+		tell(&v, EVENT_FAULT_REQUEST, 1, START + SECOND + MS);
+		assert_int_equal(stream_events(v.stream, &given_up, 1), 0);
+		if (sequel->lost)
+			v.stream.ops->loss(v.stream.self, &loss);
+		v.stream.ops->tick(v.stream.self, START + 80 * SECOND);
+		assert_true(fabs(blocked_ns(&v, START + 70 * SECOND, START + 80 * SECOND) -
+				 (sequel->lost ? 0 : 10 * SECOND)) < 1);
+		event.tid = event.kind == EVENT_FAULT_UNFINISHED; /* by the kernel side */
+		event.queue += sequel->other_queue;
+		if (event.kind)
+			assert_int_equal(stream_events(v.stream, &event, 1), 0);
+		if (sequel->window)
+			tell_window(&v, sequel->window, QUEUE);
+		v.stream.ops->tick(v.stream.self, START + 100 * SECOND);
+		assert_true(fabs(blocked_ns(&v, START + 95 * SECOND, START + 100 * SECOND) -
+				 (hangs_on ? 5 * SECOND : 0)) < 1);
+		v.stream.ops->end(v.stream.self, START + end * SECOND);
+		assert_int_equal(queues_get(v.analysis->queues, 1, QUEUE, &blocked), 0);
+		if (blocked.blocked_ns != sequel->blocked_ns * SECOND ||
+		    blocked.assumed_ns != sequel->assumed_ns * SECOND)
+			fail_msg("%s: %g s blocked, %g s of it assumed", sequel->name,
+				 (double)blocked.blocked_ns / SECOND,
+				 (double)blocked.assumed_ns / SECOND);
+		analysis_destroy(v.analysis);
+	}
+}
+
+/* One of two faults that hang ends: the other still blocks. One that was settled ends nothing of the next. */
+static void hangs_of_a_queue_end_one_by_one(void **state)
+{
+	struct view v = recording_open(0);
+	struct event event;
+
+	(void)state;
+	for (__u32 group = 1; group <= 2; group++)
+		tell(&v, EVENT_FAULT_DETECT, group, START + group * SECOND);
+	for (__u32 group = 1; group <= 2; group++) {
+		event = later(EVENT_FAULT_UNFINISHED, 61, group);
+		assert_int_equal(stream_events(v.stream, &event, 1), 0);
+	}
+	tell(&v, EVENT_FAULT_RESUME, 1, START + 70 * SECOND);
+	assert_true(fabs(blocked_ns(&v, START + 70 * SECOND, START + 80 * SECOND) - 10 * SECOND) <
+		    1);
+	event = later(EVENT_IO_COMPLETE, 80, 0);
+	assert_int_equal(stream_events(v.stream, &event, 1), 0);
+	tell(&v, EVENT_FAULT_DETECT, 3, START + 81 * SECOND);
+	event = later(EVENT_FAULT_UNFINISHED, 141, 3);
+	assert_int_equal(stream_events(v.stream, &event, 1), 0);
+	tell(&v, EVENT_FAULT_RESUME, 2, START + 142 * SECOND);
+	v.stream.ops->end(v.stream.self, START + 151 * SECOND);
+	total_is(&v, (79 + 70) * SECOND, 79 * SECOND, 2);
+}
+
+/* Without a recorder that tells, as of an older one: 120 s after it began. */
+static void a_fault_too_old_to_wait_for_hangs_on(void **state)
+{
+	struct view v = recording_open(0);
+
+	(void)state;
+	tell(&v, EVENT_FAULT_DETECT, 1, START + SECOND);
+	v.stream.ops->tick(v.stream.self, START + 300 * SECOND);
+	assert_true(fabs(blocked_ns(&v, START + 299 * SECOND, START + 300 * SECOND) - SECOND) < 1);
+	v.stream.ops->end(v.stream.self, START + 301 * SECOND);
+	total_is(&v, 300 * SECOND, 300 * SECOND, 1);
 }
 
 /* After a loss the beginning or the end may be among what was lost: only what was seen counts, a floor. */
@@ -410,7 +541,10 @@ int main(void)
 		cmocka_unit_test(a_fault_begun_before_blocks_from_the_beginning),
 		cmocka_unit_test(a_queue_hung_all_the_time_is_blocked_all_the_time),
 		cmocka_unit_test(a_fault_open_at_the_end_blocks_until_then),
-		cmocka_unit_test(one_given_up_blocks_until_then),
+		cmocka_unit_test(one_given_up_blocks_on_if_it_was_open),
+		cmocka_unit_test(a_hang_goes_on_after_it_was_given_up),
+		cmocka_unit_test(hangs_of_a_queue_end_one_by_one),
+		cmocka_unit_test(a_fault_too_old_to_wait_for_hangs_on),
 		cmocka_unit_test(a_lost_beginning_or_end_is_not_made_up),
 	};
 

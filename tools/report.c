@@ -215,7 +215,7 @@ static int write_text(struct report *report)
 	err = err ? err : session_write_shared_names(a->session, w);
 	if (!err && stages_all(a->stages)->faults)
 		err = stages_write(a->stages, a->session, w, false);
-	if (!err && rates_bursts(a->rates))
+	if (!err && rates_bursts(a->rates, a->session))
 		err = rates_write_bursts(a->rates, a->session, w, TEXT_ROWS);
 	if (!err && ios_events(a->ios))
 		err = ios_write_devices(a->ios, a->counts, a->session, w, TEXT_ROWS);

@@ -8,6 +8,7 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/hash.h"
 #include "lib/analyze/stage.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 
 /* Kinds of which every event is counted here, because frames do not bring them twice. */
@@ -356,6 +357,25 @@ static int by_series(const struct series *a, const struct series *b)
 	return a->key.device < b->key.device ? -1 : a->key.device > b->key.device;
 }
 
+/* By kind; to be asked in the order of kinds, as each answer looks through all probes. */
+struct told {
+	const struct session *session;
+	unsigned int kind;
+	bool all;
+};
+
+/* Whether each of them was: faults by their device, what maps for DMA by its probes. */
+static bool is_told(struct told *told, unsigned int kind, __u32 device)
+{
+	if (kind == EVENT_FAULT_DETECT)
+		return !(unknown_numbers(told->session, device) & UNKNOWN_FAULTS);
+	if (kind != told->kind)
+		*told = (struct told){told->session, kind,
+				      kind < EVENT_DMA_MAP || kind > EVENT_DMA_SYNC ||
+					      !unknown_kind(told->session, (__u16)kind)};
+	return told->all;
+}
+
 int counts_write_rates(const struct counts *c, const struct session *session, struct writer *writer)
 {
 	static const struct column columns[] = {
@@ -370,11 +390,14 @@ int counts_write_rates(const struct counts *c, const struct session *session, st
 	static const struct table table = {"rates", "Per second", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	struct counts *sorted = (struct counts *)c;
+	struct told told = {.session = session, .all = true};
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	HASH_SORT(sorted->series, by_series);
 	for (const struct series *s = c->series; s; s = s->hh.next) {
+		bool all = is_told(&told, s->key.kind, s->key.device);
+
 		for (size_t i = 0; !error && i < s->count; i++) {
 			const struct counts_point *p = &s->points[i];
 			bool timed = p->latency_max_ns && p->count;
@@ -385,8 +408,8 @@ int counts_write_rates(const struct counts *c, const struct session *session, st
 					{.count = p->window * AGGREGATE_WINDOW_NS},
 					{.text = series_name(s->key.kind)},
 					{.text = session_device_name(session, s->key.device, text)},
-					{.count = p->count},
-					{.count = p->bytes},
+					cell_if(all, p->count),
+					cell_if(all, p->bytes),
 					{.count = timed ? p->latency_sum_ns / p->count : CELL_NONE},
 					{.count = timed ? p->latency_max_ns : CELL_NONE},
 				});
@@ -418,19 +441,23 @@ int counts_write_totals(const struct counts *c, const struct session *session,
 	static const struct table table = {"counts", "Counted", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	struct counts *sorted = (struct counts *)c;
+	struct told told = {.session = session, .all = true};
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
 	HASH_SORT(sorted->totals, by_total);
-	for (const struct total *t = c->totals; !error && t; t = t->hh.next)
+	for (const struct total *t = c->totals; !error && t; t = t->hh.next) {
+		bool all = is_told(&told, t->key.kind, t->key.device);
+
 		error = writer_row(
 			writer, (union cell[]){
 					{.text = event_kind_name(t->key.kind)},
 					{.text = session_device_name(session, t->key.device, text)},
 					{.count = t->key.pid ? t->key.pid : CELL_NONE},
 					{.count = t->key.code},
-					{.count = t->count},
-					{.count = t->bytes ? t->bytes : CELL_NONE},
+					cell_if(all, t->count),
+					cell_if(all && t->bytes, t->bytes),
 				});
+	}
 	return error ? error : writer_end(writer);
 }

@@ -278,11 +278,12 @@ static int write_effects(const struct findings *f, struct writer *writer)
 			"in all, part of stage request.",
 			f->held, f->held == 1 ? "" : "s", units_format_duration(f->held_ns, time));
 	queues_write_findings(a->queues, a->session, writer);
-	if (rates_worst_burst(a->rates, &worst))
+	if (rates_worst_burst(a->rates, a->session, &worst))
 		writer_note(writer,
 			    "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "
 			    "%s at %s.",
-			    rates_bursts(a->rates), rates_bursts(a->rates) == 1 ? "" : "s",
+			    rates_bursts(a->rates, a->session),
+			    rates_bursts(a->rates, a->session) == 1 ? "" : "s",
 			    rates_burst_faults(a->rates), worst.peak,
 			    session_device_name(a->session, worst.device, name),
 			    session_when(a->session, worst.from_ns, time));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/analyze/slots.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -221,6 +222,12 @@ const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_T
 	return text;
 }
 
+static bool all_decoded(const struct iommu_faults *f)
+{
+	return !unknown_kind(f->session, EVENT_IOMMU_FAULT) &&
+	       !unknown_kind(f->session, EVENT_IOMMU_IO_PAGE_FAULT);
+}
+
 int iommu_faults_write_totals(const struct iommu_faults *f, struct writer *writer)
 {
 	static const struct column columns[] = {
@@ -229,20 +236,24 @@ int iommu_faults_write_totals(const struct iommu_faults *f, struct writer *write
 	};
 	static const struct table table = {"iommu_fault_totals", "Unrecoverable IOMMU faults",
 					   columns, sizeof(columns) / sizeof(columns[0])};
+	bool decoded = all_decoded(f);
+	bool unseen = !unknown_kind(f->session, EVENT_IOMMU_UNSEEN);
 	const struct {
 		const char *what;
 		__u64 count;
+		bool known;
 	} rows[] = {
-		{"decoded", f->counts.seen},
-		{"with owner", f->counts.owned},
-		{"unseen", f->counts.unseen},
-		{"unseen is a floor", f->counts.at_least},
+		{"decoded", f->counts.seen, decoded},
+		{"with owner", f->counts.owned,
+		 decoded && !unknown_kind(f->session, EVENT_FAULT_OWNER)},
+		{"unseen", f->counts.unseen, unseen},
+		{"unseen is a floor", f->counts.at_least, unseen},
 	};
 	int error = writer_begin(writer, &table);
 
 	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(rows[0]); i++)
-		error = writer_row(
-			writer, (union cell[]){{.text = rows[i].what}, {.count = rows[i].count}});
+		error = writer_row(writer, (union cell[]){{.text = rows[i].what},
+							  cell_if(rows[i].known, rows[i].count)});
 	return error ? error : writer_end(writer);
 }
 
@@ -310,14 +321,15 @@ static int write_device(const struct iommu_faults *f, struct writer *writer, __u
 	const struct device_info *info = session_device(f->session, handle);
 	const struct iommu_fault *last = &d->last;
 	bool owned = last->owner.kind != EVENT_NONE;
+	bool decoded = all_decoded(f);
 	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT];
 
 	return writer_row(
 		writer, (union cell[]){
 				{.text = session_device_name(f->session, handle, name)},
 				{.text = info ? info->model : ""},
-				{.count = d->faults},
-				{.count = d->owned},
+				cell_if(decoded, d->faults),
+				cell_if(decoded, d->owned),
 				{.count = last->event.time_ns},
 				{.text = access_name(last->event.flags)},
 				{.count = last->event.address},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analyze/odp_data.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
@@ -26,8 +27,30 @@ static const char *process_name(const struct odp *odp, __u32 pid)
 	return process ? process->comm : "-";
 }
 
+/* What is known of any device and region. */
+struct known {
+	bool faults, failed, pages, invalidations, invalidated, prefetches;
+};
+
+static struct known known_of(const struct session *s, __u32 device)
+{
+	bool faults = !(unknown_numbers(s, device) & UNKNOWN_FAULTS);
+	bool told =
+		!unknown_probe(s, PROBE_RXE_INVALIDATE) && !unknown_probe(s, PROBE_MLX5_INVALIDATE);
+
+	return (struct known){
+		.faults = faults,
+		.failed = faults && !unknown_probe(s, PROBE_MLX5_FAULT_RESUME),
+		.pages = faults && !unknown_probe(s, PROBE_MLX5_FAULT_MAPPED),
+		.invalidations = told,
+		.invalidated = told && !unknown_probe(s, PROBE_ODP_UNMAP),
+		.prefetches = !unknown_kind(s, EVENT_ODP_PREFETCH),
+	};
+}
+
 static int write_row(struct writer *writer, const char *device, const struct odp_region *region,
-		     const char *process, const struct odp_totals *t, enum latency_span span)
+		     const char *process, const struct odp_totals *t, enum latency_span span,
+		     const struct known *known)
 {
 	const struct histogram *l = span == LATENCY_WINDOW ? t->newest : &t->latency;
 	bool none = !l || !l->count;
@@ -43,15 +66,15 @@ static int write_row(struct writer *writer, const char *device, const struct odp
 				  {.text = !region	      ? "-"
 					   : region->implicit ? "implicit"
 							      : "explicit"},
-				  {.count = t->faults},
-				  {.count = t->failed},
-				  {.count = t->major || !t->unknown ? t->major : CELL_NONE},
-				  {.count = t->pages},
-				  {.count = t->bytes},
-				  {.count = t->invalidations},
-				  {.count = t->invalidated_pages},
-				  {.count = t->prefetches},
-				  {.count = t->prefetched_pages},
+				  cell_if(known->faults, t->faults),
+				  cell_if(known->failed, t->failed),
+				  cell_if(known->faults && (t->major || !t->unknown), t->major),
+				  cell_if(known->pages, t->pages),
+				  cell_if(known->faults, t->bytes),
+				  cell_if(known->invalidations, t->invalidations),
+				  cell_if(known->invalidated, t->invalidated_pages),
+				  cell_if(known->prefetches, t->prefetches),
+				  cell_if(known->prefetches, t->prefetched_pages),
 				  {.count = none ? CELL_NONE : (__u64)histogram_mean(l)},
 				  {.count = none ? CELL_NONE : histogram_percentile(l, 50)},
 				  {.count = none ? CELL_NONE : histogram_percentile(l, 90)},
@@ -85,10 +108,14 @@ static int write_regions(const struct odp *odp, enum latency_span span, struct w
 	for (entry = odp->regions; entry; entry = entry->hh.next)
 		sorted[i++] = &entry->region;
 	qsort(sorted, count, sizeof(const struct odp_region *), most_first);
-	for (i = 0; !error && i < count && (!limit || i < limit); i++)
-		error = write_row(
-			writer, session_device_name(odp->session, sorted[i]->device, text),
-			sorted[i], process_name(odp, sorted[i]->pid), &sorted[i]->totals, span);
+	for (i = 0; !error && i < count && (!limit || i < limit); i++) {
+		const struct odp_region *region = sorted[i];
+		struct known known = known_of(odp->session, region->device);
+
+		error = write_row(writer, session_device_name(odp->session, region->device, text),
+				  region, process_name(odp, region->pid), &region->totals, span,
+				  &known);
+	}
 	free(sorted);
 	return error;
 }
@@ -125,10 +152,13 @@ int odp_write(const struct odp *odp, enum latency_span span, struct writer *writ
 
 	for (__u32 h = 0; !error && h < odp->devices.end; h++) {
 		const struct odp_totals *totals = odp_of_device(odp, h);
+		struct known known;
 
-		if (totals)
-			error = write_row(writer, session_device_name(odp->session, h, text), NULL,
-					  "all", totals, span);
+		if (!totals)
+			continue;
+		known = known_of(odp->session, h);
+		error = write_row(writer, session_device_name(odp->session, h, text), NULL, "all",
+				  totals, span, &known);
 	}
 	error = error ? error : write_regions(odp, span, writer, limit);
 	error = error ? error : writer_end(writer);
@@ -155,20 +185,21 @@ int odp_write_counters(const struct odp *odp, struct writer *writer)
 	int error = writer_begin(writer, &table);
 
 	for (__u32 h = 0; h < odp->devices.end; h++) {
+		bool told = !(unknown_numbers(odp->session, h) & UNKNOWN_FAULTS);
+
 		for (unsigned int k = 0; !error && k < RDMA_COUNTERS; k++) {
 			const struct odp_counter *c = odp_counter(odp, h, (enum rdma_counter)k);
 
 			if (c)
 				error = writer_row(
-					writer,
-					(union cell[]){
-						{.text = session_device_name(odp->session, h,
-									     text)},
-						{.text = counter_names[k]},
-						{.count = c->moved},
-						{.count = c->during},
-						{.count = c->during ? c->longest_ns : CELL_NONE},
-					});
+					writer, (union cell[]){
+							{.text = session_device_name(odp->session,
+										     h, text)},
+							{.text = counter_names[k]},
+							{.count = c->moved},
+							cell_if(told, c->during),
+							cell_if(told && c->during, c->longest_ns),
+						});
 		}
 	}
 	return error ? error : writer_end(writer);
@@ -182,6 +213,9 @@ static int write_coincidence(const struct odp *odp, struct writer *writer, __u32
 
 	if (!c)
 		return 0;
+	if (unknown_numbers(odp->session, device) & UNKNOWN_FAULTS)
+		return writer_note(writer, "%s counted %llu %s.",
+				   session_device_name(odp->session, device, name), c->moved, what);
 	if (!c->during)
 		return writer_note(writer,
 				   "%s counted %llu %s, none while an on-demand fault of it was "
@@ -197,17 +231,24 @@ static int write_coincidence(const struct odp *odp, struct writer *writer, __u32
 static int write_device(const struct odp *odp, struct writer *writer, __u32 device)
 {
 	const struct odp_totals *t = odp_of_device(odp, device);
-	char name[DEVICE_NAME_TEXT], p99[UNITS_TEXT];
+	struct known known = known_of(odp->session, device);
+	char name[DEVICE_NAME_TEXT], p99[UNITS_TEXT], taken[96] = "", advised[64] = "";
 	int error = 0;
 
+	if (known.invalidated)
+		snprintf(taken, sizeof(taken),
+			 "; the host took back %llu pages in %llu invalidations",
+			 t ? t->invalidated_pages : 0, t ? t->invalidations : 0);
+	if (known.prefetches)
+		snprintf(advised, sizeof(advised), "; %llu pages came by advice",
+			 t ? t->prefetched_pages : 0);
 	if (t && t->faults)
 		error = writer_note(
-			writer,
-			"%s: %llu on-demand faults brought %llu pages (p99 %s); the host took back "
-			"%llu pages in %llu invalidations; %llu pages came by advice.",
-			session_device_name(odp->session, device, name), t->faults, t->pages,
-			units_format_duration(histogram_percentile(&t->latency, 99), p99),
-			t->invalidated_pages, t->invalidations, t->prefetched_pages);
+			writer, "%s: %s%llu on-demand faults brought %llu pages (p99 %s)%s%s.",
+			session_device_name(odp->session, device, name),
+			known.pages ? "" : "at least ", t->faults, t->pages,
+			units_format_duration(histogram_percentile(&t->latency, 99), p99), taken,
+			advised);
 	if (!error)
 		error = write_coincidence(odp, writer, device, RDMA_RETRY, "retransmissions");
 	if (!error)

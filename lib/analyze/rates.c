@@ -8,6 +8,7 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/slots.h"
 #include "lib/analyze/stage.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -19,9 +20,10 @@
 /* Steps back to which a fault may be late: the second before it is held, too. */
 #define LATE_STEPS (STEPS - 2 * STEPS_SECOND)
 
-struct device_state {
+struct device_faults {
 	struct device_rate rate;
 	struct bursts bursts;
+	struct burst worst; /* of those that are over */
 	__u64 newest_step;  /* time / RATE_STEP_NS */
 	__u32 in_second;    /* sum of the newest STEPS_SECOND steps */
 	__u32 steps[STEPS]; /* faults by step, modulo */
@@ -29,17 +31,15 @@ struct device_state {
 
 struct rates {
 	unsigned int burst_faults;
-	struct slots devices; /* struct device_state * */
+	struct slots devices; /* struct device_faults * */
 	struct burst *over;   /* that no fault can join any more, the first BURSTS_KEPT */
 	size_t over_count, over_capacity;
-	__u64 bursts_total;
-	__u64 dropped;	    /* faults told too late */
-	struct burst worst; /* of those that are over */
+	__u64 dropped; /* faults told too late */
 };
 
-static struct device_state *state_of(struct rates *r, __u32 device)
+static struct device_faults *state_of(struct rates *r, __u32 device)
 {
-	struct device_state **slot = slots_make(&r->devices, device);
+	struct device_faults **slot = slots_make(&r->devices, device);
 
 	if (slot && !*slot) {
 		*slot = memory_calloc(1, sizeof(**slot));
@@ -49,17 +49,17 @@ static struct device_state *state_of(struct rates *r, __u32 device)
 	return slot ? *slot : NULL;
 }
 
-static const struct device_state *find_state(const struct rates *r, __u32 device)
+static const struct device_faults *find_state(const struct rates *r, __u32 device)
 {
-	struct device_state *const *slot = slots_find(&r->devices, device);
+	struct device_faults *const *slot = slots_find(&r->devices, device);
 
 	return slot ? *slot : NULL;
 }
 
-static void keep_burst(struct rates *r, const struct burst *burst)
+static void keep_burst(struct rates *r, struct device_faults *d, const struct burst *burst)
 {
-	if (burst->peak > r->worst.peak)
-		r->worst = *burst;
+	if (burst->peak > d->worst.peak)
+		d->worst = *burst;
 	if (r->over_count == BURSTS_KEPT)
 		return;
 	if (r->over_count == r->over_capacity) {
@@ -75,7 +75,7 @@ static void keep_burst(struct rates *r, const struct burst *burst)
 }
 
 /* Faults of the steps (newest - STEPS_SECOND, newest]; moves on to the step of a new fault. */
-static void advance(struct device_state *d, __u64 step)
+static void advance(struct device_faults *d, __u64 step)
 {
 	__u64 gone = step - d->newest_step;
 
@@ -93,7 +93,7 @@ static void advance(struct device_state *d, __u64 step)
 }
 
 /* Faults of the STEPS_SECOND steps that end with this one. */
-static __u32 second_until(const struct device_state *d, __u64 step)
+static __u32 second_until(const struct device_faults *d, __u64 step)
 {
 	__u32 sum = 0;
 
@@ -105,7 +105,7 @@ static __u32 second_until(const struct device_state *d, __u64 step)
 }
 
 /* The most faults of any second that has this one. */
-static __u32 count_step(struct device_state *d, __u64 step)
+static __u32 count_step(struct device_faults *d, __u64 step)
 {
 	__u64 last = step + STEPS_SECOND - 1;
 	__u32 sum, most;
@@ -126,7 +126,7 @@ static __u32 count_step(struct device_state *d, __u64 step)
 	return most;
 }
 
-static void count_burst(struct rates *r, struct device_state *d, __u32 device, __u64 time_ns,
+static void count_burst(struct rates *r, struct device_faults *d, __u32 device, __u64 time_ns,
 			__u32 peak)
 {
 	size_t before = d->bursts.open_count;
@@ -135,20 +135,19 @@ static void count_burst(struct rates *r, struct device_state *d, __u32 device, _
 	if (!bursts_add(&d->bursts, time_ns, &burst))
 		r->dropped++;
 	/* Two that a late fault has united are one less. */
-	r->bursts_total += d->bursts.open_count - before;
 	d->rate.bursts += d->bursts.open_count - before;
 	if (burst) {
 		burst->device = device;
 		burst->peak = peak > burst->peak ? peak : burst->peak;
 	}
 	while (bursts_take_over(&d->bursts, d->bursts.newest_ns, &over))
-		keep_burst(r, &over);
+		keep_burst(r, d, &over);
 }
 
 static void on_began(void *self, const struct fault *fault)
 {
 	struct rates *r = self;
-	struct device_state *d = state_of(r, fault->device);
+	struct device_faults *d = state_of(r, fault->device);
 	__u64 time_ns = fault_first_ns(fault), step = time_ns / RATE_STEP_NS;
 	__u32 peak = 0;
 
@@ -179,7 +178,7 @@ int rates_create(struct rates **rates, struct faults *faults, unsigned int burst
 	if (!r)
 		return failed(-ENOMEM, "no memory for the rates");
 	r->burst_faults = burst_faults ? burst_faults : BURST_DEFAULT;
-	slots_init(&r->devices, sizeof(struct device_state *));
+	slots_init(&r->devices, sizeof(struct device_faults *));
 	return faults_subscribe(faults, (struct fault_sink){on_began, NULL, r});
 }
 
@@ -188,7 +187,7 @@ void rates_destroy(struct rates *r)
 	if (!r)
 		return;
 	for (__u32 h = 0; h < r->devices.end; h++) {
-		struct device_state **slot = slots_find(&r->devices, h);
+		struct device_faults **slot = slots_find(&r->devices, h);
 
 		if (!slot || !*slot)
 			continue;
@@ -202,14 +201,14 @@ void rates_destroy(struct rates *r)
 
 struct device_rate rates_device(const struct rates *r, __u32 device)
 {
-	const struct device_state *d = find_state(r, device);
+	const struct device_faults *d = find_state(r, device);
 
 	return d ? d->rate : (struct device_rate){0};
 }
 
 double rates_now(const struct rates *r, __u32 device, __u64 now_ns, __u64 interval_ns)
 {
-	const struct device_state *d = find_state(r, device);
+	const struct device_faults *d = find_state(r, device);
 	__u64 now = now_ns / RATE_STEP_NS, wanted = interval_ns / RATE_STEP_NS, sum = 0;
 
 	if (!d || !d->rate.faults)
@@ -224,9 +223,20 @@ double rates_now(const struct rates *r, __u32 device, __u64 now_ns, __u64 interv
 	return (double)sum * 1e9 / (double)(wanted * RATE_STEP_NS);
 }
 
-__u64 rates_bursts(const struct rates *r)
+/* Which faults were near each other is not known of those that were not all seen. */
+static bool is_known(const struct session *session, __u32 device)
 {
-	return r->bursts_total;
+	return !(unknown_numbers(session, device) & UNKNOWN_FAULTS);
+}
+
+__u64 rates_bursts(const struct rates *r, const struct session *session)
+{
+	__u64 sum = 0;
+
+	for (__u32 h = 0; h < r->devices.end; h++)
+		if (find_state(r, h) && is_known(session, h))
+			sum += find_state(r, h)->rate.bursts;
+	return sum;
 }
 
 unsigned int rates_burst_faults(const struct rates *r)
@@ -239,13 +249,17 @@ __u64 rates_dropped(const struct rates *r)
 	return r->dropped;
 }
 
-bool rates_worst_burst(const struct rates *r, struct burst *worst)
+bool rates_worst_burst(const struct rates *r, const struct session *session, struct burst *worst)
 {
-	*worst = r->worst;
+	*worst = (struct burst){0};
 	for (__u32 h = 0; h < r->devices.end; h++) {
-		const struct device_state *d = find_state(r, h);
+		const struct device_faults *d = find_state(r, h);
 
-		for (size_t i = 0; d && i < d->bursts.open_count; i++)
+		if (!d || !is_known(session, h))
+			continue;
+		if (d->worst.peak > worst->peak)
+			*worst = d->worst;
+		for (size_t i = 0; i < d->bursts.open_count; i++)
 			if (d->bursts.open[i].peak > worst->peak)
 				*worst = d->bursts.open[i];
 	}
@@ -276,7 +290,7 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 	if (r->over_count)
 		memcpy(all, r->over, r->over_count * sizeof(*all));
 	for (__u32 h = 0; h < r->devices.end; h++) {
-		const struct device_state *d = find_state(r, h);
+		const struct device_faults *d = find_state(r, h);
 
 		for (size_t i = 0; d && i < d->bursts.open_count; i++)
 			all[(*count)++] = d->bursts.open[i];
@@ -312,19 +326,23 @@ int rates_write_bursts(const struct rates *r, const struct session *session, str
 	};
 	static const struct table table = {"bursts", "Bursts", columns,
 					   sizeof(columns) / sizeof(columns[0])};
-	size_t count;
+	__u64 known = rates_bursts(r, session);
+	size_t count, written = 0;
 	struct burst *all = all_bursts(r, &count);
 	int error;
 
 	if (!all)
 		return failed(-ENOMEM, "no memory for the bursts");
-	count = limit && count > limit ? limit : count;
 	error = writer_begin(writer, &table);
-	for (size_t i = 0; !error && i < count; i++)
+	for (size_t i = 0; !error && i < count && (!limit || written < limit); i++) {
+		if (!is_known(session, all[i].device))
+			continue;
 		error = write_burst(session, writer, &all[i]);
+		written++;
+	}
 	free(all);
 	error = error ? error : writer_end(writer);
-	if (!error && limit && r->bursts_total > limit)
-		error = writer_note(writer, "... and %llu more bursts.", r->bursts_total - limit);
+	if (!error && limit && known > limit)
+		error = writer_note(writer, "... and %llu more bursts.", known - limit);
 	return error;
 }

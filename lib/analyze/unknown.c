@@ -84,6 +84,8 @@ bool unknown_probe(const struct session *s, enum probe_id id)
 
 bool unknown_kind(const struct session *s, __u16 kind)
 {
+	if (!is_asked(s, kind))
+		return true;
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_row *row = probe_row_named(session_probe(s, i)->name);
 
@@ -131,7 +133,9 @@ static unsigned int of_kernel(const struct session *s, enum fault_path path)
 	unsigned int numbers = is_asked(s, EVENT_BLOCK_COMPLETE) ? 0 : UNKNOWN_IO;
 	bool rdma = path == FAULT_PATH_RDMA, handler = is_asked(s, EVENT_FAULT_HANDLER);
 
-	if (rdma ? !is_asked(s, EVENT_FAULT_ISR) || !handler : unknown_probe(s, PROBE_IOPF_REPORT))
+	if (rdma ? !is_asked(s, EVENT_FAULT_ISR) || !handler || unknown_probe(s, PROBE_ODP_FAULT) ||
+			    unknown_probe(s, PROBE_MLX5_FAULT_HANDLER)
+		 : unknown_probe(s, PROBE_IOPF_REPORT))
 		numbers |= UNKNOWN_FAULTS | UNKNOWN_BLOCKED | (handler ? 0 : FATES);
 	if (rdma ? !is_asked(s, EVENT_FAULT_RESPONSE) : unknown_probe(s, PROBE_IOPF_RESPONSE))
 		numbers |= UNKNOWN_BLOCKED | UNKNOWN_DISCARDED | UNKNOWN_STATES;

@@ -23,7 +23,7 @@ enum unknown_number {
 
 /* Whether its events were not recorded one by one, though some may have come. */
 bool unknown_probe(const struct session *session, enum probe_id probe);
-/* Whether that is so of a probe that gives this kind of event: counts of it lack some. */
+/* Whether it was not asked for, or that is so of a probe that gives it: counts of it lack some. */
 bool unknown_kind(const struct session *session, __u16 kind);
 /* Bit per enum unknown_number. */
 unsigned int unknown_numbers(const struct session *session, __u32 device);

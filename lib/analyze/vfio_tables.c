@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
@@ -203,6 +204,26 @@ static __u64 difference(__u64 more, __u64 less)
 	return more > less ? more - less : 0;
 }
 
+/* What of a container is known, by the probes of its kind. */
+struct known {
+	bool maps, unmaps, closed, pins, unpins;
+};
+
+static struct known known_of(const struct session *s, const struct device_info *info)
+{
+	if (info && !strcmp(info->model, "iommufd"))
+		return (struct known){.maps = !unknown_probe(s, PROBE_IOMMUFD_MAP),
+				      .unmaps = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
+				      .closed = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
+				      .pins = !unknown_probe(s, PROBE_IOMMUFD_PIN),
+				      .unpins = true};
+	return (struct known){.maps = !unknown_probe(s, PROBE_VFIO_MAP),
+			      .unmaps = !unknown_probe(s, PROBE_VFIO_UNMAP),
+			      .closed = !unknown_probe(s, PROBE_VFIO_REMOVE),
+			      .pins = !unknown_probe(s, PROBE_VFIO_PIN),
+			      .unpins = !unknown_probe(s, PROBE_VFIO_UNPIN)};
+}
+
 /* A percentile of a latency, or its maximum for 100. */
 static __u64 latency_cell(const struct vfio_container *c, enum vfio_latency which,
 			  enum latency_span span, double percent)
@@ -220,41 +241,44 @@ static int write_container(const struct vfio_container *c, const struct session 
 	const struct device_info *info = session_device(session, handle);
 	char name[DEVICE_NAME_TEXT];
 	double memlock_percent = percent_used(memlock), entries_percent = percent_used(entries);
+	struct known known = known_of(session, info);
 
-	return writer_row(writer, (union cell[]){
-					  {.text = session_device_name(session, handle, name)},
-					  {.count = info && info->pid ? info->pid : CELL_NONE},
-					  {.text = info ? info->comm : ""},
-					  {.text = info ? info->model : ""},
-					  {.count = c->maps},
-					  {.count = c->unmaps},
-					  {.count = c->closed},
-					  {.count = c->failed},
-					  {.count = c->most_maps},
-					  {.count = c->mapped},
-					  {.count = c->unmapped},
-					  {.count = c->pins},
-					  {.count = c->pinned},
-					  {.count = difference(c->pinned, c->unpinned)},
-					  {.count = memlock->seen ? memlock->peak : CELL_NONE},
-					  {.count = limit_cell(memlock)},
-					  {.real = memlock_percent},
-					  {.text = !memlock->seen    ? ""
-						   : memlock->exempt ? "yes"
-								     : "no"},
-					  {.count = entries->seen ? entries->peak : CELL_NONE},
-					  {.count = limit_cell(entries)},
-					  {.real = entries_percent},
-					  {.count = latency_cell(c, VFIO_MAP_NS, span, 50)},
-					  {.count = latency_cell(c, VFIO_MAP_NS, span, 99)},
-					  {.count = latency_cell(c, VFIO_MAP_NS, span, 100)},
-					  {.count = latency_cell(c, VFIO_UNMAP_NS, span, 50)},
-					  {.count = latency_cell(c, VFIO_UNMAP_NS, span, 99)},
-					  {.count = latency_cell(c, VFIO_UNMAP_NS, span, 100)},
-					  {.count = latency_cell(c, VFIO_PIN_NS, span, 50)},
-					  {.count = latency_cell(c, VFIO_PIN_NS, span, 99)},
-					  {.count = run_mean(c)},
-				  });
+	return writer_row(
+		writer,
+		(union cell[]){
+			{.text = session_device_name(session, handle, name)},
+			{.count = info && info->pid ? info->pid : CELL_NONE},
+			{.text = info ? info->comm : ""},
+			{.text = info ? info->model : ""},
+			cell_if(known.maps, c->maps),
+			cell_if(known.unmaps, c->unmaps),
+			cell_if(known.closed, c->closed),
+			cell_if(known.maps && known.unmaps && known.pins, c->failed),
+			cell_if(known.maps, c->most_maps),
+			cell_if(known.maps, c->mapped),
+			cell_if(known.unmaps, c->unmapped),
+			cell_if(known.pins, c->pins),
+			cell_if(known.pins, c->pinned),
+			cell_if(known.pins && known.unpins, difference(c->pinned, c->unpinned)),
+			{.count = memlock->seen ? memlock->peak : CELL_NONE},
+			{.count = limit_cell(memlock)},
+			{.real = memlock_percent},
+			{.text = !memlock->seen	   ? ""
+				 : memlock->exempt ? "yes"
+						   : "no"},
+			{.count = entries->seen ? entries->peak : CELL_NONE},
+			{.count = limit_cell(entries)},
+			{.real = entries_percent},
+			{.count = latency_cell(c, VFIO_MAP_NS, span, 50)},
+			{.count = latency_cell(c, VFIO_MAP_NS, span, 99)},
+			{.count = latency_cell(c, VFIO_MAP_NS, span, 100)},
+			{.count = latency_cell(c, VFIO_UNMAP_NS, span, 50)},
+			{.count = latency_cell(c, VFIO_UNMAP_NS, span, 99)},
+			{.count = latency_cell(c, VFIO_UNMAP_NS, span, 100)},
+			{.count = latency_cell(c, VFIO_PIN_NS, span, 50)},
+			{.count = latency_cell(c, VFIO_PIN_NS, span, 99)},
+			{.count = run_mean(c)},
+		});
 }
 
 int vfio_write(const struct vfio *vfio, const struct session *session, enum latency_span span,
@@ -382,6 +406,10 @@ int vfio_write_devices(const struct vfio *vfio, const struct session *session,
 	};
 	static const struct table table = {"vfio_devices", "Devices behind VFIO", columns,
 					   COUNT(columns)};
+	bool resets = !unknown_probe(session, PROBE_VFIO_RESET);
+	bool vectors = !unknown_probe(session, PROBE_VFIO_VECTORS);
+	bool interrupts =
+		!unknown_probe(session, PROBE_VFIO_MSI) && !unknown_probe(session, PROBE_VFIO_INTX);
 	int error = writer_begin(writer, &table);
 	char name[DEVICE_NAME_TEXT];
 
@@ -393,14 +421,14 @@ int vfio_write_devices(const struct vfio *vfio, const struct session *session,
 				writer,
 				(union cell[]){
 					{.text = session_device_name(session, h, name)},
-					{.count = use->resets},
-					{.count = use->reset_failed},
+					cell_if(resets, use->resets),
+					cell_if(resets, use->reset_failed),
 					{.count = use->resets ? use->reset_ns / use->resets
 							      : CELL_NONE},
 					{.count = use->resets ? use->reset_max_ns : CELL_NONE},
-					{.count = use->vectors},
-					{.count = use->vectors_failed},
-					{.count = use->interrupts},
+					cell_if(vectors, use->vectors),
+					cell_if(vectors, use->vectors_failed),
+					cell_if(interrupts, use->interrupts),
 				});
 	}
 	return error ? error : writer_end(writer);

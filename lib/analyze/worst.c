@@ -60,6 +60,7 @@ struct stuck {
 	const struct fault *oldest;
 	size_t count;
 	__u64 now_ns;
+	const struct session *session;
 };
 
 static void take_stuck(void *argument, const struct fault *fault)
@@ -67,7 +68,8 @@ static void take_stuck(void *argument, const struct fault *fault)
 	struct stuck *stuck = argument;
 
 	if (fault_over(fault) || !fault_known_ns(fault) ||
-	    fault_known_ns(fault) + STUCK_NS > stuck->now_ns)
+	    fault_known_ns(fault) + STUCK_NS > stuck->now_ns ||
+	    unknown_numbers(stuck->session, fault->device) & UNKNOWN_STATES)
 		return;
 	stuck->count++;
 	if (!stuck->oldest || fault_known_ns(fault) < fault_known_ns(stuck->oldest))
@@ -76,7 +78,7 @@ static void take_stuck(void *argument, const struct fault *fault)
 
 static enum worst_severity open_faults(const struct analysis *a, char text[WORST_TEXT])
 {
-	struct stuck stuck = {.now_ns = session_last_ns(a->session)};
+	struct stuck stuck = {.now_ns = session_last_ns(a->session), .session = a->session};
 	char name[DEVICE_NAME_TEXT], age[UNITS_TEXT];
 
 	faults_each_open(a->faults, take_stuck, &stuck);
@@ -92,7 +94,7 @@ static enum worst_severity open_faults(const struct analysis *a, char text[WORST
 /* Given up, they are open no more; their queue may still be blocked. */
 static enum worst_severity hangs(const struct analysis *a, char text[WORST_TEXT])
 {
-	char name[NAME_TEXT], assumed[UNITS_TEXT];
+	char name[DEVICE_NAME_TEXT], assumed[UNITS_TEXT];
 	struct queues_hangs hangs;
 
 	if (!queues_hangs(a->queues, &hangs) || !hangs.still ||
@@ -228,13 +230,13 @@ static enum worst_severity bursts(const struct analysis *a, char text[WORST_TEXT
 	char name[DEVICE_NAME_TEXT], time[SESSION_WHEN_TEXT];
 	struct burst worst;
 
-	if (!rates_worst_burst(a->rates, &worst))
+	if (!rates_worst_burst(a->rates, a->session, &worst))
 		return WORST_NONE;
 	snprintf(text, WORST_TEXT,
 		 "%s: %llu faults within a second at %s, the worst of %llu burst%s",
 		 session_device_name(a->session, worst.device, name), worst.peak,
-		 session_when(a->session, worst.from_ns, time), rates_bursts(a->rates),
-		 plural(rates_bursts(a->rates)));
+		 session_when(a->session, worst.from_ns, time), rates_bursts(a->rates, a->session),
+		 plural(rates_bursts(a->rates, a->session)));
 	return WORST_LOOK;
 }
 
@@ -266,8 +268,9 @@ static enum worst_severity faults(const struct analysis *a, char text[WORST_TEXT
 	slowest = stage_group_slowest(all, &share);
 	snprintf(
 		text, WORST_TEXT,
-		"%llu I/O page fault%s, the longest took %s; most of the time went into %s (%.0f%%)",
-		all->faults, plural(all->faults), units_format_duration(all->total.max, longest),
+		"%s%llu I/O page fault%s, the longest took %s; most of the time went into %s (%.0f%%)",
+		unknown_of_all(a->session) & UNKNOWN_FAULTS ? "at least " : "", all->faults,
+		plural(all->faults), units_format_duration(all->total.max, longest),
 		stage_group_label(all, slowest, label), 100 * share);
 	return WORST_NOTE;
 }

@@ -111,10 +111,10 @@ static void a_burst_lasts_from_the_first_to_the_last(void **state)
 	for (__u32 i = 0; i < 5; i++)
 		fault(1, i, 10 * SECOND + i * 50 * MS, 0);
 	fault(1, 5, 10 * SECOND + 250 * MS, 8 * SECOND);
-	assert_int_equal(rates_bursts(analysis->rates), 0);
+	assert_int_equal(rates_bursts(analysis->rates, analysis->session), 0);
 	for (__u32 i = 0; i < 8; i++)
 		fault(1, 10 + i, 20 * SECOND + i * 50 * MS, i == 7 ? 20 * SECOND - 100 * MS : 0);
-	assert_true(rates_worst_burst(analysis->rates, &worst));
+	assert_true(rates_worst_burst(analysis->rates, analysis->session, &worst));
 	assert_int_equal(worst.from_ns, 20 * SECOND - 100 * MS);
 	assert_int_equal(worst.to_ns, 20 * SECOND + 300 * MS);
 	assert_int_equal(worst.faults, 8);
@@ -252,7 +252,7 @@ static void bursts_equal_a_plain_count(unsigned int seed)
 	qsort(told, FAULTS, sizeof(*told), by_found);
 	count = plain_rows(told, plain);
 	assert_true(late > FAULTS / 10 && count > 20 && count < FAULTS / LIMIT);
-	assert_int_equal(rates_bursts(analysis->rates), count);
+	assert_int_equal(rates_bursts(analysis->rates, analysis->session), count);
 	assert_int_equal(told_rows(rows), count);
 	for (size_t i = 0; i < count; i++) {
 		peak = plain[i].peak > peak ? plain[i].peak : peak;

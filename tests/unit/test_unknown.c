@@ -4,15 +4,23 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "lib/analyze/analysis.h"
+#include "lib/analyze/counts.h"
 #include "lib/analyze/faults.h"
+#include "lib/analyze/iommu_faults.h"
+#include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
+#include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
+#include "lib/analyze/vfio.h"
 #include "lib/capture/kinds.h"
 #include "lib/capture/probes.h"
 
@@ -256,10 +264,154 @@ static void what_is_told_of_some_kinds_is_true(void **state)
 		assert_int_equal(told[i], numbers[i].suffice * (all + 1) / 128);
 }
 
+/* A table as CSV of a recording with one event of each kind, its probe `off` and of its kinds only those `asked`. */
+static char *table_of(enum probe_id off, const char *asked, const char *table)
+{
+	static const struct device_info devices[] = {
+		{.handle = 1, .kind = DEVICE_VFIO_CONTAINER, .name = "c", .model = "type1"},
+		{.handle = 2, .kind = DEVICE_PCI, .name = "p"},
+		{.handle = 3, .kind = DEVICE_IB, .name = "i"},
+		{.handle = 4, .kind = DEVICE_EMULATED, .name = "e"},
+		{.handle = 5, .kind = DEVICE_VFIO_CONTAINER, .name = "d", .model = "iommufd"},
+	};
+	struct host_info host = {.start_ns = 900 * MS};
+	struct writer_config config = {.format = OUTPUT_CSV, .only = table};
+	struct analysis *a;
+	struct stream stream;
+	struct writer *writer;
+	char *text = NULL;
+	size_t size;
+
+	snprintf(host.kinds, sizeof(host.kinds), "%s", asked);
+	assert_int_equal(analysis_create(&a, NULL), 0);
+	stream = analysis_stream(a);
+	stream.ops->host(stream.self, &host);
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct probe_info probe = {.state = i == (int)off ? PROBE_DISABLED : PROBE_ON,
+					   .hits = 1};
+
+		snprintf(probe.name, sizeof(probe.name), "%s", probe_row(i)->name);
+		snprintf(probe.reason, sizeof(probe.reason), "%s",
+			 i == (int)off ? PROBE_LEFT_OUT : "");
+		stream.ops->probe(stream.self, &probe);
+	}
+	for (size_t i = 0; i < COUNT(devices); i++)
+		stream.ops->device(stream.self, &devices[i]);
+	for (__u16 kind = EVENT_FAULT_DETECT; kind < EVENT_KIND_MAX; kind++)
+		for (__u32 i = 0; i < 12 * COUNT(devices); i++) {
+			const struct event e = {.time_ns = (1000 + kind) * MS + i,
+						.kind = kind,
+						.device = 1 + i % COUNT(devices),
+						.group = i,
+						.pasid = PASID_NONE,
+						.queue = kind == EVENT_VFIO_PIN ? 1 : QUEUE_NONE,
+						.address = i << 12,
+						.length = 4096,
+						.value = 1};
+
+			assert_int_equal(stream_events(stream, &e, 1), 0);
+		}
+	stream.ops->end(stream.self, 3000 * MS);
+	config.file = open_memstream(&text, &size);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	vfio_write(a->vfio, a->session, LATENCY_SINCE_START, writer);
+	vfio_write_devices(a->vfio, a->session, writer);
+	odp_write(a->odp, LATENCY_SINCE_START, writer, 0);
+	odp_write_counters(a->odp, writer);
+	iommu_faults_write_totals(a->iommu_faults, writer);
+	iommu_faults_write_devices(a->iommu_faults, writer);
+	rates_write_bursts(a->rates, a->session, writer, 0);
+	counts_write_rates(a->counts, a->session, writer);
+	counts_write_totals(a->counts, a->session, writer);
+	assert_int_equal(writer_close(writer), 0);
+	fclose(config.file);
+	analysis_destroy(a);
+	return text;
+}
+
+/* The n-th cell (from 0) of a line of CSV without quotes. */
+static const char *cell(const char *line, unsigned int n)
+{
+	while (n--)
+		line = strchr(line, ',') + 1;
+	return line;
+}
+
+/* How many of the rows that begin with `row` have something in that column. */
+static unsigned int filled(const char *csv, const char *row, const char *column)
+{
+	unsigned int n = 0, count = 0;
+
+	while (strncmp(cell(csv, n), column, strlen(column)) != 0 ||
+	       !strchr(",\r\n", cell(csv, n)[strlen(column)]))
+		n++;
+	for (const char *line = strchr(csv, '\n'); line && line[1]; line = strchr(line + 1, '\n'))
+		if (!strncmp(line + 1, row, strlen(row)))
+			count += !strchr(",\r\n", *cell(line + 1, n));
+	return count;
+}
+
+/* Each number that rests on a probe is there with it, and unknown without it or if its kind was not asked for. */
+static void a_number_without_its_probe_is_unknown(void **state)
+{
+	static const struct {
+		enum probe_id probe;
+		const char *table, *row, *columns;
+	} rests[] = {
+		{PROBE_VFIO_MAP, "vfio", "c,", "maps failed most_maps_per_s mapped_bytes"},
+		{PROBE_VFIO_UNMAP, "vfio", "c,", "unmaps failed unmapped_bytes"},
+		{PROBE_VFIO_PIN, "vfio", "c,", "pins pinned_bytes still_pinned_bytes failed"},
+		{PROBE_VFIO_UNPIN, "vfio", "c,", "still_pinned_bytes"},
+		{PROBE_VFIO_REMOVE, "vfio", "c,", "closed"},
+		{PROBE_IOMMUFD_MAP, "vfio", "d,", "maps failed most_maps_per_s mapped_bytes"},
+		{PROBE_IOMMUFD_UNMAP, "vfio", "d,", "unmaps closed failed unmapped_bytes"},
+		{PROBE_IOMMUFD_PIN, "vfio", "d,", "pins pinned_bytes still_pinned_bytes failed"},
+		{PROBE_VFIO_RESET, "vfio_devices", "p,", "resets reset_failed"},
+		{PROBE_VFIO_VECTORS, "vfio_devices", "p,", "vectors vectors_failed"},
+		{PROBE_VFIO_MSI, "vfio_devices", "p,", "interrupts"},
+		{PROBE_VFIO_INTX, "vfio_devices", "p,", "interrupts"},
+		{PROBE_ODP_FAULT, "odp", "i,", "faults failed pages faulted_bytes"},
+		{PROBE_ODP_FAULT, "rdma_counters", "i,", "during_faults"},
+		{PROBE_MLX5_FAULT_MAPPED, "odp", "i,", "pages"},
+		{PROBE_RXE_INVALIDATE, "odp", "i,", "invalidations invalidated_pages"},
+		{PROBE_ODP_UNMAP, "odp", "i,", "invalidated_pages"},
+		{PROBE_RXE_PREFETCH, "odp", "i,", "prefetches prefetched_pages"},
+		{PROBE_IOMMU_IO_PAGE_FAULT, "iommu_fault_totals", "decoded", "count"},
+		{PROBE_IOMMU_IO_PAGE_FAULT, "iommu_fault_totals", "with owner", "count"},
+		{PROBE_IOMMU_IO_PAGE_FAULT, "iommu_fault_devices", "p,", "faults owned"},
+		{PROBE_VTD_FAULT, "iommu_fault_totals", "unseen", "count"},
+		{PROBE_IOPF_REPORT, "bursts", "p,", "faults peak_per_s"},
+		{PROBE_DMA_MAP_SG, "counts", "DMA map,", "count transferred_bytes"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rests); i++) {
+		char *with = table_of(PROBE_COUNT, "", rests[i].table);
+		char *without = table_of(rests[i].probe, "", rests[i].table);
+		char *unasked = table_of(PROBE_COUNT, "cpu_fault,invalidate", rests[i].table);
+		char columns[128], *rest = columns, *column;
+
+		snprintf(columns, sizeof(columns), "%s", rests[i].columns);
+		while ((column = strsep(&rest, " "))) {
+			if (!filled(with, rests[i].row, column))
+				fail_msg("%s: %s is not there at all", rests[i].table, column);
+			if (filled(without, rests[i].row, column))
+				fail_msg("%s: %s without %s", rests[i].table, column,
+					 probe_row(rests[i].probe)->name);
+			if (filled(unasked, rests[i].row, column))
+				fail_msg("%s: %s, not asked for", rests[i].table, column);
+		}
+		free(with);
+		free(without);
+		free(unasked);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_told_of_some_kinds_is_true),
+		cmocka_unit_test(a_number_without_its_probe_is_unknown),
 	};
 
 	return cmocka_run_group_tests_name("unknown", tests, NULL, NULL);

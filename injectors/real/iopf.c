@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "injectors/real/iopf_options.h"
+#include "injectors/real/memory_file.h"
 #include "injectors/real/real.h"
 
 const struct iopf_what_info iopf_whats[IOPF_WHATS] = {
@@ -232,9 +233,12 @@ int real_iopf(int argc, char **argv)
 	err = iopf_open(&run.device);
 	if (err)
 		return verb_report_failure(err);
-	if (arguments.options.verb.dry_run) {
+	if (arguments.options.memory)
+		err = memory_file_consent(&arguments.options.verb, arguments.options.memory);
+	if (err) {
+		err = verb_report_failure(err);
+	} else if (arguments.options.verb.dry_run) {
 		print_plan(&run, stdout);
-		err = EXIT_OK;
 	} else {
 		err = act(&run);
 	}

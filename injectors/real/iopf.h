@@ -123,6 +123,7 @@ struct iopf_run {
 	struct iopf_device device;
 	struct iopf_plan plan;
 	struct iopf_process *processes;
+	int memory;			    /* descriptor of --memory, -1: none */
 	__u64 log_first;		    /* id of the run's first entry */
 	int ready[2], gates[IOPF_GATES][2]; /* pipes */
 	bool ended;

@@ -43,7 +43,9 @@ const struct argp_option iopf_argp_options[] = {
 	{"access", OPTION_ACCESS, "RIGHTS", 0,
 	 "Letters of r, w, x and p for privileged (default rw)", 1},
 	{"memory", OPTION_MEMORY, "FILE", 0,
-	 "Of this file or block device, mapped shared, instead of fresh memory", 1},
+	 "Of this file or block device, mapped shared, instead of fresh memory; a block device "
+	 "needs consent",
+	 1},
 	{"hold", OPTION_HOLD, "TIME", 0,
 	 "Every other process keeps its mmap_lock for TIME again and again: its requests resolve "
 	 "slowly, those of others overtake them",

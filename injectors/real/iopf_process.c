@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "injectors/real/iopf.h"
+#include "injectors/real/memory_file.h"
 
 #define PAGE	       4096ull
 #define NOBODYS_PASID  0xf0000u /* beyond those that are given out */
@@ -31,27 +32,35 @@ struct holder {
 	volatile bool stop;
 };
 
-static int map_file(const char *path, unsigned char *at, size_t bytes)
+static int map_file(const struct iopf_run *run, unsigned char *at, size_t bytes)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC), err = 0;
-	off_t size;
-
-	if (fd < 0)
-		return failed(-errno, "--memory %s: %s", path, strerror(errno));
-	size = lseek(fd, 0, SEEK_END);
-	if (size < 0 || (size_t)size < bytes)
-		err = failed(-EINVAL, "--memory %s: needs %zu bytes for this many requests", path,
-			     bytes);
-	else if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-		 MAP_FAILED)
-		err = failed(-errno, "--memory %s: cannot map it: %s", path, strerror(errno));
-	else
-		madvise(at, bytes, MADV_RANDOM);
-	close(fd);
-	return err;
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, run->memory, 0) ==
+	    MAP_FAILED)
+		return failed(-errno, "--memory %s: cannot map it: %s", run->options->memory,
+			      strerror(errno));
+	madvise(at, bytes, MADV_RANDOM);
+	return 0;
 }
 
-static int map_areas(const struct iopf_options *options, const struct iopf_share *share,
+/* Once, for all processes: as big as the one needs that asks for most. */
+static int open_memory(struct iopf_run *run)
+{
+	size_t bytes = 0;
+
+	run->memory = -1;
+	if (!run->options->memory)
+		return 0;
+	for (__u32 i = 0; i < run->options->processes; i++) {
+		size_t wanted = run->plan.shares[i].pages[IOPF_PAGE_GOOD] * PAGE;
+
+		bytes = wanted > bytes ? wanted : bytes;
+	}
+	run->memory = memory_file_open(&run->options->verb, "--memory", run->options->memory, bytes,
+				       false);
+	return run->memory < 0 ? run->memory : 0;
+}
+
+static int map_areas(const struct iopf_run *run, const struct iopf_share *share,
 		     struct areas *areas)
 {
 	unsigned char *base;
@@ -76,9 +85,8 @@ static int map_areas(const struct iopf_options *options, const struct iopf_share
 			 PROT_READ);
 	if (areas->bytes[IOPF_PAGE_UNMAPPED])
 		munmap(areas->start[IOPF_PAGE_UNMAPPED], areas->bytes[IOPF_PAGE_UNMAPPED]);
-	if (options->memory && areas->bytes[IOPF_PAGE_GOOD])
-		return map_file(options->memory, areas->start[IOPF_PAGE_GOOD],
-				areas->bytes[IOPF_PAGE_GOOD]);
+	if (run->memory >= 0 && areas->bytes[IOPF_PAGE_GOOD])
+		return map_file(run, areas->start[IOPF_PAGE_GOOD], areas->bytes[IOPF_PAGE_GOOD]);
 	return 0;
 }
 
@@ -233,7 +241,7 @@ static int live(struct iopf_run *run, const struct iopf_device *device, __u32 in
 	int err = bind_devices(run->options, device, process);
 
 	if (!err)
-		err = map_areas(run->options, &run->plan.shares[index], &areas);
+		err = map_areas(run, &run->plan.shares[index], &areas);
 	if (err)
 		return err;
 	tell_ready(run);
@@ -274,7 +282,10 @@ int iopf_processes_start(struct iopf_run *run)
 	size_t bytes = IOPF_PROCESSES_MAX * sizeof(*run->processes);
 
 	void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int err = open_memory(run);
 
+	if (err)
+		return err;
 	if (shared == MAP_FAILED || pipe2(run->ready, O_CLOEXEC) ||
 	    pipe2(run->gates[IOPF_GATE_RAISE], O_CLOEXEC) ||
 	    pipe2(run->gates[IOPF_GATE_END], O_CLOEXEC))
@@ -366,6 +377,8 @@ int iopf_processes_end(struct iopf_run *run, bool at_once)
 		if (!err)
 			err = ended;
 	}
+	if (run->memory >= 0)
+		close(run->memory);
 	close(run->ready[0]);
 	for (int gate = 0; gate < IOPF_GATES; gate++)
 		close(run->gates[gate][0]);

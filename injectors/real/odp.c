@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "injectors/real/memory_file.h"
 #include "injectors/real/real.h"
 #include "lib/base/printable.h"
 #include "lib/base/units.h"
@@ -62,7 +63,9 @@ static const struct argp_option options_of_odp[] = {
 	 2},
 	{"evictions", OPTION_EVICTIONS, "N", 0, "So many passes begin with an eviction (1)", 2},
 	{"file", OPTION_FILE, "FILE", 0,
-	 "Memory of this file or block device instead of anonymous memory; overwritten", 2},
+	 "Memory of this file or block device instead of anonymous memory; overwritten. A block "
+	 "device needs consent",
+	 2},
 	{"cgroup", OPTION_CGROUP, "DIRECTORY", 0, "Reclaim from this one, with --evict reclaim", 2},
 	{"pinned", OPTION_PINNED, NULL, 0, "For comparison: nothing pages on demand", 2},
 	{"prefetch", OPTION_PREFETCH, NULL, 0, "Bring the pages by advice (ibv_advise_mr) first",
@@ -360,6 +363,8 @@ int real_odp(int argc, char **argv)
 	};
 	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &run.options);
 	err = require_consent(&run.options);
+	if (!err && run.options.file)
+		err = memory_file_consent(&run.options.verb, run.options.file);
 	if (err)
 		return verb_report_failure(err);
 	if (run.options.verb.dry_run) {

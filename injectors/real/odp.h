@@ -45,6 +45,7 @@ struct odp_options {
 	struct verb_options verb;
 	const char *device;
 	const char *file;   /* memory of this file or block device; NULL: anonymous */
+	int descriptor;	    /* of it, while odp_run() is at work */
 	const char *cgroup; /* directory; NULL: the own one */
 	__u32 operations;   /* bit per enum odp_operation */
 	enum odp_eviction eviction;
@@ -72,7 +73,7 @@ int odp_parse_operations(const char *text, __u32 *operations);
 struct odp_memory {
 	char *start;
 	size_t bytes;
-	int file; /* -1: anonymous */
+	int file; /* that of the options, -1: anonymous */
 	int pagemap;
 	int reclaim; /* memory.reclaim, -1 unless it is needed */
 };
@@ -105,6 +106,9 @@ struct odp_side {
 	size_t stride; /* bytes from one operation's memory to the next */
 };
 
+/* Of one operation's memory to the next, and of all of a side. */
+size_t odp_stride(const struct odp_options *options);
+size_t odp_bytes(const struct odp_options *options);
 /* Its memory holds a pattern that belongs to `seed`, and is there. */
 int odp_side_open(struct odp_side *side, const struct odp_options *options, bool on_demand,
 		  __u64 seed);
@@ -116,6 +120,9 @@ __u64 odp_side_sum(const struct odp_side *side, __u64 number);
 int odp_side_receive(struct odp_side *side, __u64 number);
 /* Waits for one completion. 0, its status (positive), or a negative errno. */
 int odp_side_wait(struct odp_side *side);
+/* The whole region in pieces whose length advice can name; how many. */
+#define ODP_PIECES 72 /* of 1 GiB: more than the options allow */
+int odp_side_pieces(const struct odp_side *side, struct ibv_sge pieces[ODP_PIECES]);
 /* Advice to bring all of the region, synchronously; one call. */
 int odp_side_prefetch(struct odp_side *side, bool write);
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,34 +58,15 @@ static int open_reclaim(const struct odp_options *options)
 	return fd;
 }
 
-static int map_file(struct odp_memory *memory, const char *path)
-{
-	struct stat about;
-
-	memory->file = open(path, O_RDWR | O_CLOEXEC);
-	if (memory->file < 0 || fstat(memory->file, &about))
-		return failed(-errno, "%s: %s", path, strerror(errno));
-	if (S_ISREG(about.st_mode) && about.st_size < (off_t)memory->bytes &&
-	    ftruncate(memory->file, (off_t)memory->bytes))
-		return failed(-errno, "%s: cannot be made %zu bytes: %s", path, memory->bytes,
-			      strerror(errno));
-	memory->start =
-		mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory->file, 0);
-	return 0;
-}
-
 int odp_memory_open(struct odp_memory *memory, const struct odp_options *options)
 {
 	int err = 0;
 
-	memory->file = memory->pagemap = memory->reclaim = -1;
-	if (options->file)
-		err = map_file(memory, options->file);
-	else
-		memory->start = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (err)
-		return err;
+	memory->file = options->file ? options->descriptor : -1;
+	memory->pagemap = memory->reclaim = -1;
+	memory->start =
+		mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
+		     options->file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, memory->file, 0);
 	if (memory->start == MAP_FAILED) {
 		memory->start = NULL;
 		return failed(-errno, "%zu bytes of memory: %s", memory->bytes, strerror(errno));
@@ -108,8 +88,6 @@ void odp_memory_close(struct odp_memory *memory)
 {
 	if (memory->start)
 		munmap(memory->start, memory->bytes);
-	if (memory->file >= 0)
-		close(memory->file);
 	if (memory->pagemap >= 0)
 		close(memory->pagemap);
 	if (memory->reclaim >= 0)

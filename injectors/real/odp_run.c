@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "injectors/real/memory_file.h"
 #include "injectors/real/odp.h"
 #include "lib/base/clock.h"
 
@@ -259,7 +261,7 @@ static int one_operation(struct odp_run *run, enum odp_operation operation)
 	return err;
 }
 
-int odp_run(struct odp_run *run)
+static int all_operations(struct odp_run *run)
 {
 	int err = odp_far_begin(&run->far, &run->options);
 
@@ -267,5 +269,21 @@ int odp_run(struct odp_run *run)
 		if (run->options.operations & 1u << i)
 			err = one_operation(run, (enum odp_operation)i);
 	odp_far_end(&run->far);
+	return err;
+}
+
+int odp_run(struct odp_run *run)
+{
+	struct odp_options *options = &run->options;
+	int err;
+
+	if (!options->file)
+		return all_operations(run);
+	options->descriptor =
+		memory_file_open(&options->verb, "--file", options->file, odp_bytes(options), true);
+	if (options->descriptor < 0)
+		return options->descriptor;
+	err = all_operations(run);
+	close(options->descriptor);
 	return err;
 }

@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 
 #define QUEUE_DEPTH 16
+#define PIECE	    ((size_t)1 << 30) /* the kernel's length of a piece has 32 bits */
 #define POLL_NS	    20000
 #define PATIENCE_NS (60 * NSEC_PER_SEC) /* without any completion */
 
@@ -131,16 +132,25 @@ static void fill(const struct odp_side *side, __u64 seed)
 		words[i] = (i + 1) * 0x9e3779b97f4a7c15ull ^ seed << 48;
 }
 
+size_t odp_stride(const struct odp_options *options)
+{
+	return (options->offset + options->message + ODP_PAGE - 1) / ODP_PAGE * ODP_PAGE;
+}
+
+size_t odp_bytes(const struct odp_options *options)
+{
+	return odp_stride(options) * options->count;
+}
+
 int odp_side_open(struct odp_side *side, const struct odp_options *options, bool on_demand,
 		  __u64 seed)
 {
-	size_t bytes = options->offset + options->message;
 	int err;
 
 	memset(side, 0, sizeof(*side));
 	side->options = options;
-	side->stride = (bytes + ODP_PAGE - 1) / ODP_PAGE * ODP_PAGE;
-	side->memory.bytes = side->stride * options->count;
+	side->stride = odp_stride(options);
+	side->memory.bytes = odp_bytes(options);
 	err = odp_memory_open(&side->memory, options);
 	if (!err)
 		fill(side, seed);
@@ -269,13 +279,11 @@ static struct ib_uverbs_attr attribute(__u16 id, __u16 length, __u64 data)
 }
 
 /* rxe's provider library knows nothing of advice, though its driver does: asked without the library. */
-static int advise_rxe(const struct odp_side *side, bool write)
+static int advise_rxe(const struct odp_side *side, bool write, const struct ibv_sge *pieces,
+		      int count)
 {
-	struct ib_uverbs_sge range = {
-		.addr = (__u64)side->memory.start,
-		.length = (__u32)side->memory.bytes,
-		.lkey = side->region->lkey,
-	};
+	/* The kernel's own struct has the same layout. */
+	_Static_assert(sizeof(*pieces) == sizeof(struct ib_uverbs_sge), "as the kernel's");
 	struct {
 		struct ib_uverbs_ioctl_hdr header;
 		struct ib_uverbs_attr attributes[4];
@@ -296,25 +304,38 @@ static int advise_rxe(const struct odp_side *side, bool write)
 						: IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH);
 	command.attributes[2] = attribute(UVERBS_ATTR_ADVISE_MR_FLAGS, sizeof(__u32),
 					  IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
-	command.attributes[3] =
-		attribute(UVERBS_ATTR_ADVISE_MR_SGE_LIST, sizeof(range), (__u64)&range);
+	command.attributes[3] = attribute(UVERBS_ATTR_ADVISE_MR_SGE_LIST,
+					  (__u16)((size_t)count * sizeof(*pieces)), (__u64)pieces);
 	return ioctl(side->context->cmd_fd, RDMA_VERBS_IOCTL, &command) ? errno : 0;
+}
+
+int odp_side_pieces(const struct odp_side *side, struct ibv_sge pieces[ODP_PIECES])
+{
+	int count = 0;
+
+	for (size_t at = 0; at < side->memory.bytes && count < ODP_PIECES; at += PIECE) {
+		size_t left = side->memory.bytes - at;
+
+		pieces[count++] = (struct ibv_sge){
+			.addr = (__u64)side->memory.start + at,
+			.length = (__u32)(left < PIECE ? left : PIECE),
+			.lkey = side->region->lkey,
+		};
+	}
+	return count;
 }
 
 int odp_side_prefetch(struct odp_side *side, bool write)
 {
-	struct ibv_sge range = {
-		.addr = (__u64)side->memory.start,
-		.length = (__u32)side->memory.bytes,
-		.lkey = side->region->lkey,
-	};
+	struct ibv_sge pieces[ODP_PIECES];
+	int count = odp_side_pieces(side, pieces);
 	int err = ibv_advise_mr(side->domain,
 				write ? IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE
 				      : IBV_ADVISE_MR_ADVICE_PREFETCH,
-				IBV_ADVISE_MR_FLAG_FLUSH, &range, 1);
+				IBV_ADVISE_MR_FLAG_FLUSH, pieces, (__u32)count);
 
 	if (err == EOPNOTSUPP)
-		err = advise_rxe(side, write);
+		err = advise_rxe(side, write, pieces, count);
 	return err ? failed(-err, "%s: prefetch by advice: %s", side->options->device,
 			    strerror(err))
 		   : 0;

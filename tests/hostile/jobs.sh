@@ -46,7 +46,7 @@ check "a link is named as what it leads to" grep -qxF "  t/disk: WRITES $PWD/oth
 mkfifo pipe
 for file in "$PWD/pipe" "$PWD" /dev/null /dev/zero; do
 	run_job --set "disk.file=$file" --set w.read_percent=100
-	equal "$file is no disk" "$(grep -c 'a disk needs a regular file or a block device' err)" 1
+	equal "$file is no disk" "$(grep -c 'neither a regular file nor a block device' err)" 1
 done
 
 # The name of a shipped job is never that of a file beside it.

@@ -364,6 +364,31 @@ static void test_options(void **state)
 	assert_true(odp_aligned(&o));
 }
 
+/* A length has 32 bits in advice, a region more: none of it is left out. */
+static void test_pieces(void **state)
+{
+	static const size_t sizes[] = {ODP_PAGE, (size_t)1 << 30, (size_t)4 << 30,
+				       ((size_t)5 << 30) + ODP_PAGE,
+				       65536 * ((1u << 20) + (size_t)ODP_PAGE)};
+	struct ibv_mr region = {.lkey = 7};
+	struct ibv_sge pieces[ODP_PIECES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct odp_side side = {.region = &region,
+					.memory = {.start = (char *)0x10000, .bytes = sizes[i]}};
+		int count = odp_side_pieces(&side, pieces);
+		__u64 next = 0x10000;
+
+		for (int k = 0; k < count; k++) {
+			assert_int_equal(pieces[k].addr, next);
+			assert_int_equal(pieces[k].lkey, 7);
+			next += pieces[k].length;
+		}
+		assert_int_equal(next, 0x10000 + sizes[i]);
+	}
+}
+
 /* Memory of our own: evicted is what pagemap says. */
 static void test_memory(void **state)
 {
@@ -397,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ setup() {
 
 # late MS REQUESTS: one request a group, so that each waits for its own page only.
 late() {
-	local slow
+	local slow device
 	rm -f late.csv
 	faultline-inject slow --name late --size 16M --delay "$1ms" --csv=late.csv 2>late.err &
 	slow=$!
@@ -22,7 +22,8 @@ late() {
 		not_ok "slow device, $1 ms" "$(cat late.err)"
 		return
 	fi
-	faultline-inject iopf burst -r "$2" -g 1 --memory "$(sed -n '2s/,.*//p' late.csv)" --wait 60s --csv=iopf.csv \
+	device=$(sed -n '2s/,.*//p' late.csv)
+	faultline-inject iopf burst -r "$2" -g 1 --memory "$device" --yes-i-mean-it "$device" --wait 60s --csv=iopf.csv \
 		2>iopf.err || not_ok "$2 requests at $1 ms" "$(tail -n 3 iopf.err)"
 	equal "$1 ms: requests answered with success, as the module counted" "$(awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "success") column = i; next } { n += $column } END { print n }' iopf.csv)" "$2"

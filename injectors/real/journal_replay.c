@@ -88,10 +88,20 @@ static int undo_set(const char *path, const char *before, const char *wrote, FIL
 	return attribute_write(path, strcmp(before, NO_OVERRIDE) ? before : "");
 }
 
+static bool ends_in(const char *path, const char *end)
+{
+	size_t length = strlen(path), tail = strlen(end);
+
+	return length >= tail && !strcmp(path + length - tail, end);
+}
+
 static int undo_act(const char *path, const char *value)
 {
 	int err = attribute_write(path, value);
 
+	/* A device that has its driver, or by now another one, is not bound. */
+	if (err == -EBUSY && ends_in(path, "/bind"))
+		return 0;
 	return err == -ENOENT || err == -ENODEV ? 0 : err;
 }
 

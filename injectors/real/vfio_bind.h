@@ -6,8 +6,8 @@
 #include "injectors/real/journal.h"
 
 /*
- * -ENODEV: vfio-pci is not loaded; -EBUSY: a disk behind the device is in use. Nothing is changed
- * then. Nothing is done if the device has vfio-pci already.
+ * -ENODEV: vfio-pci is not loaded; -EBUSY: a disk behind the device is in use; -ENOENT and others:
+ * whether it is cannot be told. Nothing is changed then. Nothing is done if the device has vfio-pci already.
  */
 int vfio_bind(struct journal *journal, const char *address, bool dry_run);
 

@@ -21,16 +21,17 @@ echo 0x1234 >"$device/vendor" # QEMU's edu
 echo 0x11e8 >"$device/device"
 echo 0x00ff00 >"$device/class"
 
-# What a device looks like that nobody has touched; `probed`: it was given back to whatever driver fits.
+# What a device looks like that nobody has touched.
 arrange() {
 	echo '(null)' >"$device/driver_override"
 	: >/sys/bus/pci/drivers_probe
 	: >/sys/bus/pci/drivers/nvme/unbind
+	: >/sys/bus/pci/drivers/nvme/bind
 	: >/sys/bus/pci/drivers/vfio-pci/unbind
 }
 changed() { grep -q vfio "$device/driver_override"; }
 given_back() {
-	! grep -q vfio "$device/driver_override" && { [ ! -s /sys/bus/pci/drivers/nvme/unbind ] || grep -q $address /sys/bus/pci/drivers_probe; }
+	! grep -q vfio "$device/driver_override" && { [ ! -s /sys/bus/pci/drivers/nvme/unbind ] || grep -q $address /sys/bus/pci/drivers/nvme/bind; }
 }
 journals() { find "$run" -name '*.journal' | wc -l; }
 fill() { dd if=/dev/zero of="$run/fill" bs=4k status=none 2>/dev/null; }
@@ -92,6 +93,46 @@ arrange
 rm /sys/bus/pci/drivers/vfio-pci/unbind
 "${vfio[@]}" >out 2>err
 equal "the sentence is that of what has failed" "$? $(grep -c 'vfio-pci did not take it' err) $(given_back && journals)" "1 1 0"
+
+# A device without a driver is given back without one.
+arrange
+rm "$device/driver"
+strace -qq -y -o log -e trace=write "${vfio[@]}" >out 2>err
+equal "of a device without a driver the override is given back" "$? $(given_back && journals)" "1 0"
+equal "and no driver is looked for but vfio-pci" \
+	"$(grep -c 'drivers_probe>' log) $(cat /sys/bus/pci/drivers/nvme/{bind,unbind})" "1 "
+ln -s ../../drivers/nvme "$device/driver"
+
+# With native multipath the controller has paths only; their head is the disk.
+arrange
+mkdir -p "$device/nvme/nvme93/nvme93c93n1"
+"${vfio[@]}" >out 2>err
+equal "a disk of which nobody knows whether it is in use: refused" \
+	"$? $(grep -c '/dev/nvme93n1 is in use cannot be told' err) $(cat /sys/bus/pci/drivers_probe)" "1 1 "
+truncate -s 1M multipath.img
+if loop=$(losetup --find --show multipath.img 2>&1); then
+	trap 'umount mounted 2>/dev/null; losetup -d "$loop"; rm -rf "$scratch"' EXIT
+	mkdir dev mounted
+	mount -t tmpfs dev dev
+	cp -a /dev/{null,zero,full,kmsg,urandom} "$loop" dev/
+	mv "dev/${loop##*/}" dev/nvme93n1
+	mkfs.ext2 -q "$loop"
+	mount -o ro "$loop" mounted
+	mount --bind dev /dev
+	"${vfio[@]}" >out 2>err
+	equal "a mounted disk with several paths: refused" \
+		"$? $(grep -c 'disk /dev/nvme93n1 is in use; unmount it' err) $(cat /sys/bus/pci/drivers_probe)" "1 1 "
+	umount mounted
+	"${vfio[@]}" >out 2>err
+	equal "one that is free is taken, and given back" \
+		"$? $(grep -c 'vfio-pci did not take it' err) $(cat /sys/bus/pci/drivers_probe) $(given_back && journals)" "1 1 $address 0"
+	umount /dev dev
+	losetup -d "$loop"
+	trap 'rm -rf "$scratch"' EXIT
+else
+	skip "no loop device can be made" "$loop"
+fi
+rm -r "$device/nvme"
 
 # instants LOG: the system calls from the first look at a journal on, each as strace(1) counts it: NAME/N.
 instants() { awk -F '[ (]+' '{ n[$2]++ } /\.journal", O_RDWR/ { on = 1 } on && $2 ~ /^[a-z]/ { print $2 "/" n[$2] }' "$1"; }

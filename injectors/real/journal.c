@@ -155,13 +155,16 @@ int journal_set(struct journal *journal, const char *path, const char *value)
 
 	if (only_print(journal, "write \"%s\" to %s", value, path))
 		return 0;
-	err = attribute_read(path, before, sizeof(before));
+	err = journal_refuse_set(journal->directory, journal->name, path);
+	err = err ? err : attribute_read(path, before, sizeof(before));
 	if (err)
 		return err;
 	err = record(journal, JOURNAL_SET, path, before, value);
 	if (err)
 		return err;
-	err = attribute_write(path, value);
+	/* Of two at the same time at least one finds the other. */
+	err = journal_refuse_set(journal->directory, journal->name, path);
+	err = err ? err : attribute_write(path, value);
 	return err ? withdraw(journal, err) : 0;
 }
 

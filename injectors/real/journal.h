@@ -15,6 +15,7 @@
  *   all, undoing goes on, and that it stays is an error once all is undone.
  * - Undoing twice is harmless. A change that was recorded but never made, because of a crash
  *   between the two, is found to be undone already.
+ * - An attribute that another journal has set is refused, as both could not give it back.
  * - An attribute gets back the value it had before; if somebody else has changed it meanwhile, the
  *   log says so, and it is still given back. A device, directory or swap is removed only if its
  *   change was recorded, and a name that exists already is refused before anything is recorded.
@@ -52,17 +53,18 @@ int journal_undo(struct journal *journal);
 
 /*
  * Writes a value to an attribute that can be read back, and its old value when undone ("(null)", as
- * driver_override shows no value, is given back as an empty line).
+ * driver_override shows no value, is given back as an empty line). -EBUSY if the journal of another
+ * process has set it.
  */
 int journal_set(struct journal *journal, const char *path, const char *value);
 
 /*
  * Writes a value to an attribute that only acts, such as bind, unbind and drivers_probe. When
  * undone, `undo_value` is written to `undo_path`; NULL: there is nothing to undo. With path NULL
- * nothing is written now. Undone with ENODEV or ENOENT counts as undone. To give a PCI device to
- * vfio-pci and back to whatever driver it had:
+ * nothing is written now. Undone with ENODEV or ENOENT counts as undone, and with EBUSY that of
+ * .../bind. To give a PCI device to vfio-pci and back to the driver it had:
  *
- *	journal_act(j, NULL, NULL, "/sys/bus/pci/drivers_probe", bdf);	last to be undone
+ *	journal_act(j, NULL, NULL, "/sys/bus/pci/drivers/nvme/bind", bdf);	last to be undone
  *	journal_set(j, ".../driver_override", "vfio-pci");
  *	journal_act(j, ".../driver/unbind", bdf, NULL, NULL);
  *	journal_act(j, "/sys/bus/pci/drivers_probe", bdf, "/sys/bus/pci/drivers/vfio-pci/unbind", bdf);

@@ -82,6 +82,58 @@ static int recover_file(int directory, const char *name, const struct journal_op
 	return err;
 }
 
+static bool has_set(int file, const char *path)
+{
+	struct journal_content content;
+	bool found = false;
+	char *bytes;
+	size_t size;
+
+	if (journal_read(file, &bytes, &size))
+		return false;
+	if (!journal_parse(bytes, size, &content)) {
+		for (size_t i = 0; i < content.count && !found; i++)
+			found = content.records[i].type == JOURNAL_SET &&
+				content.records[i].texts[0] && !content.records[i].undone &&
+				!strcmp(content.records[i].texts[0], path);
+		journal_content_free(&content);
+	}
+	free(bytes);
+	return found;
+}
+
+int journal_refuse_set(int directory, const char *own, const char *path)
+{
+	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *list = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	__u64 start;
+	__u32 pid;
+
+	if (!list) {
+		err = failed(-errno, "%s: %s", run_directory(), strerror(errno));
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	while (!err && (entry = readdir(list)) != NULL) {
+		int file;
+
+		if (!strcmp(entry->d_name, own) || !parse_name(entry->d_name, &pid, &start))
+			continue;
+		file = openat(directory, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (file >= 0 && has_set(file, path))
+			err = failed(-EBUSY,
+				     "%s: process %u has set it and will give it back; wait until "
+				     "that ends, or run faultline-inject recover if it was killed",
+				     path, pid);
+		if (file >= 0)
+			close(file);
+	}
+	closedir(list);
+	return err;
+}
+
 int journal_recover(const struct journal_options *options, struct journal_recovery *recovery)
 {
 	int directory = run_directory_open(false), err = 0, this;

@@ -22,6 +22,12 @@ int journal_boot(char boot[48]);
  */
 int journal_replay(int file, bool dry_run, FILE *log, unsigned int *undone, unsigned int *left);
 
+/*
+ * -EBUSY with a sentence if another journal than `own`, of a living owner or one that could not be undone,
+ * has set this attribute: given back in any order but one it would keep a value that nobody wanted.
+ */
+int journal_refuse_set(int directory, const char *own, const char *path);
+
 /* Once all of it is undone. */
 int journal_remove(int directory, const char *name);
 

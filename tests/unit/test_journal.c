@@ -363,6 +363,47 @@ static void test_the_next_start_recovers_and_says_so(void **state)
 	free(text);
 }
 
+/* Two injectors that both set it would give it back in the wrong order: the second is refused. */
+static void test_what_another_has_set_is_refused(void **state)
+{
+	int ready[2], status;
+	char byte;
+	struct journal *journal;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	pid = child_fork();
+	if (!pid) {
+		if (journal_open(&journal, &quiet) || journal_set(journal, first, "two"))
+			_exit(1);
+		close(ready[0]);
+		close(ready[1]);
+		pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0);
+	close(ready[0]);
+	assert_int_equal(journal_open(&journal, &quiet), 0);
+	assert_int_equal(journal_set(journal, first, "three"), -EBUSY);
+	assert_non_null(strstr(failure_text(), "has set it"));
+	expect(first, "two");
+	/* What it has not set is free. */
+	assert_int_equal(journal_set(journal, second, "vfio-pci"), 0);
+	assert_int_equal(journal_close(journal), 0);
+	expect(second, "");
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	/* A dead one's is given back first; and one sets its own as often as it likes. */
+	assert_int_equal(journal_open(&journal, &quiet), 0);
+	expect(first, "one");
+	assert_int_equal(journal_set(journal, first, "three"), 0);
+	assert_int_equal(journal_set(journal, first, "four"), 0);
+	assert_int_equal(journal_close(journal), 0);
+	expect(first, "one");
+}
+
 /* Cut at every byte: what is wholly on file is undone, and its change may or may not have been
  * made. */
 static void test_cut_at_every_byte(void **state)
@@ -549,6 +590,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_living_owner_is_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kill_and_recover, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_next_start_recovers_and_says_so, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_another_has_set_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_cut_at_every_byte, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_at_every_byte, setup, teardown),

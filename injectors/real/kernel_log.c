@@ -53,7 +53,8 @@ int kernel_log_read(struct kernel_log *log)
 		bytes = read(log->fd, line, sizeof(line) - 1);
 		if (bytes < 0 && errno == EAGAIN)
 			return 0;
-		/* EPIPE: lines were overwritten before we came; the next read goes on after them. */
+		/* The next read goes on after the lines that were overwritten before we came. */
+		log->overwritten += bytes < 0 && errno == EPIPE;
 		if (bytes < 0 && errno != EPIPE && errno != EINTR)
 			return failed(-errno, "/dev/kmsg: %s", strerror(errno));
 		if (bytes <= 0)

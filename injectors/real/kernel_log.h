@@ -11,6 +11,7 @@ struct kernel_log {
 	__u64 faults;	  /* lines with a fault's address */
 	__u64 suppressed; /* what the kernel's rate limit says it has left out */
 	__u64 newest;	  /* address of the newest fault */
+	__u64 overwritten; /* how often lines were gone before they were read: what is counted is a floor */
 };
 
 /* From the newest line on. */

@@ -88,10 +88,11 @@ static void on_stop(int number)
 
 void verb_catch_signals(void)
 {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	const struct sigaction action = {.sa_handler = on_stop};
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP}, pipe = SIGPIPE;
+	const struct sigaction action = {.sa_handler = on_stop}, ignore = {.sa_handler = SIG_IGN};
 
 	signals_catch(&action, numbers, sizeof(numbers) / sizeof(numbers[0]));
+	signals_catch(&ignore, &pipe, 1);
 }
 
 int verb_sleep_until(__u64 monotonic)
@@ -103,6 +104,14 @@ int verb_sleep_until(__u64 monotonic)
 		if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != EINTR)
 			return 0;
 	return -EINTR;
+}
+
+int verb_end(int error, int acted)
+{
+	if (!error && acted == -EINTR)
+		return EXIT_INTERRUPTED;
+	error = error ? error : acted;
+	return error ? verb_report_failure(error) : EXIT_OK;
 }
 
 int verb_report_failure(int error)

@@ -43,12 +43,18 @@ int verb_run_and_report(const struct verb_options *options, const char *table,
 			int (*run)(void *argument),
 			int (*report)(void *argument, struct writer *writer), void *argument);
 
-/* How many of SIGINT, SIGTERM and SIGHUP came since verb_catch_signals(); sleeping calls return EINTR. */
+/*
+ * How many of SIGINT, SIGTERM and SIGHUP came since verb_catch_signals(); sleeping calls return EINTR. From then
+ * on SIGPIPE is ignored: a reader that is gone is a failed write, after which everything is still undone.
+ */
 extern volatile sig_atomic_t verb_stop;
 void verb_catch_signals(void);
 /* Sleeps until the point in CLOCK_MONOTONIC; -EINTR if told to stop before. */
 int verb_sleep_until(__u64 monotonic);
 
+/* The exit code of a verb whose work came to `acted` (-EINTR: told to stop), and all around it, undoing too, to
+ * `error`, which must not hide behind a stop. Prints the sentence of a failure. */
+int verb_end(int error, int acted);
 /* Prints the sentence of a failure on stderr; its exit code, with EXIT_USAGE for -EINVAL. */
 int verb_report_failure(int error);
 

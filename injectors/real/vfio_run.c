@@ -136,7 +136,7 @@ int vfio_run_act(struct vfio_run *run)
 		[VFIO_RESET] = vfio_act_reset,
 	};
 	__u64 began = monotonic_ns();
-	int error = actions[run->job->action](run);
+	int error = actions[run->job->action](run), logged;
 
 	run->result.duration_ns = monotonic_ns() - began;
 	vfio_run_peak(run);
@@ -144,8 +144,8 @@ int vfio_run_act(struct vfio_run *run)
 		run->result.dmas += run->masters[i].dmas;
 		run->result.refused += run->masters[i].refused;
 	}
-	kernel_log_read(&run->log);
+	logged = kernel_log_read(&run->log);
 	run->result.reported = run->log.faults;
 	run->result.suppressed = run->log.suppressed;
-	return error;
+	return error ? error : logged;
 }

@@ -215,6 +215,28 @@ static void it_inherits_no_signal_handling(void **state)
 	}
 }
 
+/* What is printed for nobody is an error, after which what was built is taken down. */
+static void a_reader_that_is_gone_is_no_end(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		int ends[2];
+
+		signal(SIGPIPE, SIG_DFL);
+		verb_catch_signals();
+		if (pipe(ends) || close(ends[0]))
+			_exit(1);
+		_exit(write(ends[1], "x", 1) < 0 && errno == EPIPE ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* Under nohup(1) the end of a session ends neither us nor the command. */
 static void an_ignored_hangup_is_nobody_s_end(void **state)
 {
@@ -240,6 +262,7 @@ int main(void)
 		cmocka_unit_test(killed_it_leaves_nobody),
 		cmocka_unit_test(a_daemon_goes_on),
 		cmocka_unit_test(it_inherits_no_signal_handling),
+		cmocka_unit_test(a_reader_that_is_gone_is_no_end),
 		cmocka_unit_test(an_ignored_hangup_is_nobody_s_end),
 	};
 

@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "injectors/real/kernel_log.h"
-#include "injectors/real/vfio_job.h"
+#include "injectors/real/vfio_run.h"
 
 static struct vfio_job job_of(enum vfio_action action)
 {
@@ -127,12 +129,77 @@ static void test_kernel_log(void **state)
 	assert_int_equal(log.suppressed, 181);
 }
 
+#define SCRIPTED 9999 /* a descriptor of a log that read() below plays */
+
+static int script;
+
+/* For the whole program, as what reads the log is in an archive. */
+ssize_t read(int fd, void *bytes, size_t size)
+{
+	static const char line[] =
+		"3,9,1,-;DMAR: [DMA Read NO_PASID] Request device [00:02.0] fault "
+		"addr 0xa001000 [fault reason 0x06] x";
+
+	if (fd != SCRIPTED)
+		return syscall(SYS_read, fd, bytes, size);
+	switch (script++) {
+	case 0:
+	case 2:
+		errno = EPIPE;
+		return -1;
+	case 1:
+	case 3:
+		memcpy(bytes, line, sizeof(line) - 1);
+		return sizeof(line) - 1;
+	default:
+		errno = EAGAIN;
+		return -1;
+	}
+}
+
+static void test_an_overwritten_log_is_told(void **state)
+{
+	struct kernel_log log = {.fd = SCRIPTED};
+
+	(void)state;
+	assert_int_equal(kernel_log_read(&log), 0);
+	assert_int_equal(log.faults, 2);
+	assert_int_equal(log.overwritten, 2);
+}
+
+static void test_a_log_that_cannot_be_read_is_told(void **state)
+{
+	const struct vfio_job job = {.action = VFIO_CHURN};
+	struct vfio_run run = {.job = &job, .log.fd = -1};
+
+	(void)state;
+	assert_int_equal(vfio_run_act(&run), -EBADF);
+	assert_non_null(strstr(failure_text(), "/dev/kmsg"));
+}
+
+/* A stop does not hide that something could not be undone. */
+static void test_the_end(void **state)
+{
+	(void)state;
+	failed(0, "this is a test");
+	assert_int_equal(verb_end(0, 0), EXIT_OK);
+	assert_int_equal(verb_end(0, -EINTR), EXIT_INTERRUPTED);
+	assert_int_equal(verb_end(-EBUSY, -EINTR), EXIT_FAIL);
+	assert_int_equal(verb_end(0, -EIO), EXIT_FAIL);
+	assert_int_equal(verb_end(-EPERM, -EIO), EXIT_PRIVILEGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses),  cmocka_unit_test(test_actions),
-		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_what_does_not_go_together),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_actions),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_what_does_not_go_together),
 		cmocka_unit_test(test_kernel_log),
+		cmocka_unit_test(test_an_overwritten_log_is_told),
+		cmocka_unit_test(test_a_log_that_cannot_be_read_is_told),
+		cmocka_unit_test(test_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,23 @@ equal "of every size of a sweep" "$(cat err)" "faultline: recorded accesses left
 "$FAULTLINE" sim --trace rest.bin --tenants 1 --csv=- --table tenants >/dev/null 2>err
 equal "of who is played" "$(cat err)" "faultline: recorded accesses left out at the end: 2 of less than a packet of 3"
 
+# What turns do not reach once the first recording has ended: 23 accesses are 7 packets of three, and as many are taken of
+# 512, which have 489 more in whole packets. Both have 2 that are no packet.
+/usr/bin/python3 "$translations" write uneven.bin 0x18:9:23:0x34800000:1 0x20:2:512:0xbbe00000:2
+uneven=(--trace uneven.bin --set trace.requests=3)
+"$FAULTLINE" accesses "${uneven[@]}" --csv=- --table tenants 2>err >uneven.csv
+equal "of 23 and 512 accesses in turns, each row adds up" "$(awk -F , '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ print $at["recorded"], $at["accesses"] + $at["left_out"] == $at["recorded"]; n += $at["left_out"]; a += $at["accesses"] }
+	END { print n, a }' uneven.csv | sort | paste -sd ' ')" "23 1 493 42 512 1"
+"$FAULTLINE" accesses "${uneven[@]}" >text 2>err
+check "... and what was not reached is said" bash -c 'paste -sd " " text | grep -q "Recorded accesses that were not reached: 489 of 535, as tenants take turns"'
+equal "... in JSON" "$("$FAULTLINE" accesses "${uneven[@]}" --json 2>err | /usr/bin/python3 -c '
+import json, sys; said = json.load(sys.stdin); print(said["not_reached"].split(",")[0], "|", said["left_out"])')" \
+	"489 of 535 | 4 of less than a packet of 3"
+"$FAULTLINE" accesses "${uneven[@]}" --set trace.as_recorded=yes >text 2>err
+check "... and nothing as recorded, where all are" bash -c '! grep -q "not reached" text'
+
 # packets TENANTS OPTION...: of each tenant, in one line.
 packets() {
 	"$FAULTLINE" sim --tenants "$@" --table tenants --csv=- | awk -F , 'NR > 1 { printf "%s%s", c, $3; c = " " }'

@@ -74,8 +74,15 @@ static int end_part(struct writer *writer, const char *table, size_t limit, size
 			   table, table);
 }
 
+/* What was recorded of a tenant; more tenants than were recorded use recordings again. */
+static __u64 recorded_of(const struct store *store, __u32 tenant)
+{
+	return store_tenant_records(store, tenant % store_tenants(store));
+}
+
+/* `store`: NULL if the trace is made up. */
 static int write_tenants(struct writer *writer, const struct tenant_use *tenants, size_t count,
-			 size_t limit)
+			 size_t limit, const struct store *store)
 {
 	static const struct column columns[] = {
 		{"tenant", NULL, COLUMN_COUNT, 6, false},
@@ -87,21 +94,63 @@ static int write_tenants(struct writer *writer, const struct tenant_use *tenants
 		{"active_99", "entries", COLUMN_COUNT, 17, false},
 		{"active_999", "entries", COLUMN_COUNT, 18, true},
 		{"active_all", "entries", COLUMN_COUNT, 18, true},
+		{"recorded", NULL, COLUMN_COUNT, 10, true},
+		{"left_out", NULL, COLUMN_COUNT, 10, true},
 	};
 	static const struct table table = {"tenants", "Tenants", columns, COUNT(columns)};
 	int err = writer_begin(writer, &table);
 
-	for (size_t i = 0; !err && i < count && i < limit; i++)
-		err = writer_row(writer, (union cell[]){{.count = tenants[i].tenant},
-							{.count = tenants[i].accesses},
-							{.count = tenants[i].pages},
-							{.count = tenants[i].cold},
-							{.real = (double)tenants[i].run / 1000},
-							{.count = tenants[i].reuse_median},
-							{.count = tenants[i].active99},
-							{.count = tenants[i].active999},
-							{.count = tenants[i].active_all}});
+	for (size_t i = 0; !err && i < count && i < limit; i++) {
+		__u64 recorded = store ? recorded_of(store, tenants[i].tenant) : 0;
+
+		err = writer_row(writer,
+				 (union cell[]){{.count = tenants[i].tenant},
+						{.count = tenants[i].accesses},
+						{.count = tenants[i].pages},
+						{.count = tenants[i].cold},
+						{.real = (double)tenants[i].run / 1000},
+						{.count = tenants[i].reuse_median},
+						{.count = tenants[i].active99},
+						{.count = tenants[i].active999},
+						{.count = tenants[i].active_all},
+						cell_if(store, recorded),
+						cell_if(store, recorded - tenants[i].accesses)});
+	}
 	return err ? err : end_part(writer, "tenants", limit, count);
+}
+
+/*
+ * The trace ends with the first recording that does, or after trace.packets: what others have yet is in no
+ * number. Less than a packet at the end of each is told by sim_command_left_out().
+ */
+static int write_not_reached(struct writer *writer, const struct sim_config *config,
+			     const struct store *store, const struct pages *pages)
+{
+	__u32 tenants = config->as_recorded ? store_tenants(store) : config->trace.turns.tenants;
+	__u64 recorded = 0, whole = 0, used = 0;
+	const struct tenant_use *uses;
+	char text[160];
+	size_t count;
+
+	for (__u32 i = 0; i < tenants; i++) {
+		__u64 of_tenant = recorded_of(store, i);
+
+		recorded += of_tenant;
+		whole += of_tenant - of_tenant % config->requests;
+	}
+	uses = pages_tenants(pages, &count);
+	for (size_t i = 0; i < count; i++)
+		used += uses[i].accesses;
+	if (used >= whole)
+		return 0;
+	snprintf(
+		text, sizeof(text),
+		"%llu of %llu, as tenants take turns until the first recording ends or trace.packets "
+		"were taken",
+		whole - used, recorded);
+	if (!writer_is_text(writer))
+		return writer_fact(writer, "not_reached", text);
+	return writer_note(writer, "Recorded accesses that were not reached: %s.", text);
 }
 
 static int write_pages(struct writer *writer, const struct page_use *uses, size_t count,
@@ -147,7 +196,8 @@ static int write_distances(struct writer *writer, const __u64 *distances)
 	return err ? err : writer_end(writer);
 }
 
-static int write_tables(struct writer *writer, const struct pages *pages, bool whole)
+static int write_tables(struct writer *writer, const struct pages *pages, const struct store *store,
+			bool whole)
 {
 	size_t uses_count, tenants_count, limit = whole ? SIZE_MAX : TEXT_ROWS;
 	const struct page_use *uses = pages_uses(pages, &uses_count);
@@ -155,7 +205,7 @@ static int write_tables(struct writer *writer, const struct pages *pages, bool w
 	int err = write_classes(writer, uses, uses_count);
 
 	if (!err)
-		err = write_tenants(writer, tenants, tenants_count, limit);
+		err = write_tenants(writer, tenants, tenants_count, limit, store);
 	if (!err)
 		err = write_pages(writer, uses, uses_count, limit);
 	if (!err && whole)
@@ -177,7 +227,9 @@ int sim_accesses(struct writer *writer, const struct sim_config *config, const s
 	progress_end();
 	if (err)
 		return err;
-	err = write_tables(writer, pages, whole);
+	err = write_tables(writer, pages, store, whole);
+	if (!err && store)
+		err = write_not_reached(writer, config, store, pages);
 	pages_destroy(pages);
 	return err;
 }

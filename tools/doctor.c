@@ -7,6 +7,7 @@
 #include "lib/analyze/floor.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/silent.h"
+#include "lib/analyze/watched.h"
 #include "lib/base/clock.h"
 #include "lib/base/memory.h"
 #include "lib/capture/capture.h"
@@ -242,6 +243,7 @@ static int write_notes(struct doctor *doctor)
 		else if (!strcmp(check->name, "lockdown"))
 			error = writer_note(doctor->writer, "%s: %s.", check->name, check->finding);
 	}
+	error = error ? error : watched_write_since(doctor->analysis->session, doctor->writer);
 	error = error ? error : silent_write_findings(doctor->analysis->silent, doctor->writer);
 	for (size_t i = 0; i < session_probe_count(session); i++)
 		on += session_probe(session, i)->state == PROBE_ON;

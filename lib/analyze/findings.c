@@ -345,6 +345,7 @@ int findings_write(const struct findings *f, struct writer *writer)
 	write_window(a->session, writer);
 	asked_write(a->session, writer);
 	unknown_write(a->session, writer);
+	watched_write_since(a->session, writer);
 	left_out_write(a, writer);
 	if (counts.began) {
 		write_answer(f, &counts, writer);

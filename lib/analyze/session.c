@@ -28,6 +28,7 @@ struct named_process {
 
 struct session_probe {
 	struct probe_info info;
+	__u64 since_ns; /* it was off before; 0: it was not */
 	bool silent;
 };
 
@@ -93,6 +94,10 @@ static int on_probe(void *self, const struct probe_info *probe)
 			if (s->probes[i].info.state != probe->state ||
 			    strcmp(s->probes[i].info.reason, probe->reason) != 0)
 				s->unknown = (struct session_unknown){0};
+			if (probe->state != PROBE_ON)
+				s->probes[i].since_ns = 0;
+			else if (s->probes[i].info.state != PROBE_ON)
+				s->probes[i].since_ns = s->last_ns;
 			s->probes[i].info = *probe;
 			return 0;
 		}
@@ -404,6 +409,11 @@ size_t session_probe_count(const struct session *s)
 const struct probe_info *session_probe(const struct session *s, size_t index)
 {
 	return index < s->probe_count ? &s->probes[index].info : NULL;
+}
+
+__u64 session_probe_since(const struct session *s, size_t index)
+{
+	return index < s->probe_count ? s->probes[index].since_ns : 0;
 }
 
 bool session_probe_is_silent(const struct session *s, size_t index)

@@ -54,6 +54,8 @@ void session_process(const struct session *session, __u32 pid, char comm[16]);
 
 size_t session_probe_count(const struct session *session);
 const struct probe_info *session_probe(const struct session *session, size_t index);
+/* When it came, if it was off before: with its module, its hardware or its emulator. Else 0. */
+__u64 session_probe_since(const struct session *session, size_t index);
 /* On, and not hit by what must have passed it: as lib/analyze/silent.h judges. */
 bool session_probe_is_silent(const struct session *session, size_t index);
 void session_set_silent(struct session *session, size_t index, bool silent);

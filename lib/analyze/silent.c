@@ -291,6 +291,7 @@ int silent_write_probes(const struct silent *silent, struct writer *writer)
 		{"hits", NULL, COLUMN_COUNT, 12, false}, {"emitted", NULL, COLUMN_COUNT, 12, true},
 		{"lost", NULL, COLUMN_COUNT, 8, false},	 {"missed", NULL, COLUMN_COUNT, 8, false},
 		{"attach", NULL, COLUMN_TEXT, 40, true}, {"reason", NULL, COLUMN_TEXT, 0, false},
+		{"since", NULL, COLUMN_TIME, 30, true},
 	};
 	static const struct table table = {"probes", "Probes", columns, COUNT(columns)};
 	int error = writer_begin(writer, &table);
@@ -298,6 +299,7 @@ int silent_write_probes(const struct silent *silent, struct writer *writer)
 
 	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
 		const struct probe_info *p = session_probe(silent->session, i);
+		__u64 since = session_probe_since(silent->session, i);
 
 		silent_sentence(silent, p, text);
 		error = writer_row(writer, (union cell[]){
@@ -309,6 +311,7 @@ int silent_write_probes(const struct silent *silent, struct writer *writer)
 						   {.count = p->missed},
 						   {.text = p->attach},
 						   {.text = text[0] ? text : p->reason},
+						   cell_if(since, since),
 					   });
 	}
 	return error ? error : writer_end(writer);

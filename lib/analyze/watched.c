@@ -384,6 +384,42 @@ int watched_write(const struct session *s, const struct silent *silent, struct w
 		     : write_class(s, writer, REASON_LACKS, "Because this kernel does not have it");
 }
 
+int watched_write_since(const struct session *s, struct writer *writer)
+{
+	char when[SESSION_WHEN_TEXT];
+	struct list paths;
+	int error = 0;
+
+	if (!list_open(&paths))
+		return failed(-ENOMEM, "no memory for a sentence");
+	for (int path = 0; path < PATH_COUNT; path++) {
+		__u64 since_ns = 0, late = 0;
+
+		for (size_t i = 0; i < session_probe_count(s); i++) {
+			__u64 since = session_probe_since(s, i);
+
+			if (!since || path_of(probe_row_named(session_probe(s, i)->name)) !=
+					      (enum path_id)path)
+				continue;
+			late++;
+			since_ns = since > since_ns ? since : since_ns;
+		}
+		if (late)
+			fprintf(paths.file, "%s%s since %s (%llu probes)",
+				paths.count++ ? "; " : "", path_name(path),
+				session_when(s, since_ns, when), late);
+	}
+	fflush(paths.file);
+	if (paths.count)
+		error = writer_note(
+			writer,
+			"Watched only from a part of the recording on: %s. What was before "
+			"is not known.",
+			paths.text);
+	list_close(&paths);
+	return error;
+}
+
 char *watched_reasons(const struct session *s, const struct silent *silent, enum path_id path)
 {
 	struct watched w = watched_path(s, silent, path);

@@ -264,6 +264,30 @@ equal "of an option that is given twice the last one counts" "$(ls -d first last
 equal "... in as many sentences as probes" "$(grep -c "^Probe fault_" filter.says)" 2
 check "... and not that faults began before the recording" bash -c '! grep -q "before the recording" filter.out'
 
+# An emulator that comes while a recording runs: its probes come with it, and what was before is not known.
+mkdir late
+cp "$FAULTLINE" late/faultline
+env PATH=/usr/sbin:/usr/bin:/sbin:/bin late/faultline record -o late.flt 2>late.err &
+recorder=$!
+wait_for 60 grep -q 'recording into' late.err
+cp "$INJECT" late/comes
+mv late/comes late/faultline-inject
+"$FAULTLINE" report late.flt >out 2>&1
+check "an emulator that is not there is not watched" bash -c '! grep -q "Watched only from" out'
+late_watches() { "$FAULTLINE" report late.flt --csv=- --table probes 2>/dev/null | grep -q '^fault_detect,on,'; }
+check "its probes come" wait_for 60 late_watches
+kill -INT $recorder
+wait $recorder
+equal "... and since when is told of each of them" "$("$FAULTLINE" report late.flt --json 2>/dev/null | python3 -c '
+import json, sys
+report = json.load(sys.stdin)
+since = {row["probe"]: row["since"] for row in report["tables"]["probes"]}
+print(report["from"] < since["fault_detect"] < report["to"], since["fault_resume"] == since["fault_detect"], since["sched_switch"])')" "True True None"
+for verb in report doctor; do
+	check "... and in a sentence of $verb" bash -c '"$0" "$1" late.flt 2>&1 | paste -sd " " |
+		grep -q "Watched only from a part of the recording on: emulated machines since 2.* What was before is not known"' "$FAULTLINE" $verb
+done
+
 # All I/Os are slower than the objective's target, and most of them faster than what is recorded one by one.
 cat >slow.ini <<'INI'
 [tenant vm]

@@ -58,7 +58,7 @@ check "many devices: faults were kept" \
 rm -f many.*
 
 # 2. A full disk takes the oldest part, whatever the bounds would allow.
-machine busy.ini 2 600s 250/s
+machine busy.ini 2 3600s 250/s
 "$INJECT" run busy.ini >busy.out 2>busy.err &
 machine=$!
 wait_for 20 bash -c "ls $FAULTLINE_RUN_DIR/*.machine" || not_ok "the machine started" "$(cat busy.err)"

@@ -31,7 +31,7 @@ done
 equal "nothing is left of them" "$(ls user)" ""
 
 # A machine of root's at work; what root's recorder and the user's see of it in the same second.
-printf '[tenant vm]\nmemory = 8M\n[device disk]\nfile_bytes = 4M\n[workload w]\nsizes = 4K\nrate = 500/s\nduration = 60s\n[inject cold]\naction = evict\nkind = minor\npages = 40\nrate = 50/s\nduration = 60s\n' >job.ini
+printf '[tenant vm]\nmemory = 8M\n[device disk]\nfile_bytes = 4M\n[workload w]\nsizes = 4K\nrate = 500/s\nduration = 3600s\n[inject cold]\naction = evict\nkind = minor\npages = 40\nrate = 50/s\nduration = 3600s\n' >job.ini
 "$INJECT" run ./job.ini >machine.out 2>&1 &
 machine=$!
 begun() { ls "$FAULTLINE_RUN_DIR"/*.machine >/dev/null; }

@@ -173,6 +173,7 @@ int offline_write_limits(const struct offline *o)
 	int err = session_write_kept(o->analysis->session, o->writer);
 
 	err = err ? err : unknown_write_of_faults(o->analysis->session, o->writer);
+	err = err ? err : asked_write(o->analysis->session, o->writer);
 	err = err ? err : left_out_write(o->analysis, o->writer);
 	if (err || !floor)
 		return err;
@@ -186,12 +187,13 @@ int offline_close(struct offline *o, int err)
 {
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "", as_of[AS_OF_TEXT] = "";
-	char stopped[STOPPED_TEXT] = "";
+	char stopped[STOPPED_TEXT] = "", asked[ASKED_TEXT] = "";
 	int closed;
 
 	if (o->analysis) {
 		floor = floor_of(o->analysis);
 		session_kept_text(o->analysis->session, kept);
+		asked_text(o->analysis->session, asked);
 		left_out_text(o->analysis, left_out);
 		session_as_of_text(o->analysis->session, as_of);
 		session_stopped_text(o->analysis->session, stopped);
@@ -220,6 +222,7 @@ int offline_close(struct offline *o, int err)
 		failed(o->damage, "%s", o->sentence);
 	else
 		common_aside(&o->output, left_out);
+	common_aside(&o->output, asked);
 	common_aside(&o->output, as_of);
 	common_aside(&o->output, stopped);
 	/* Loss is no error. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/asked.h"
 #include "lib/analyze/fault_table.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/session.h"
@@ -240,8 +241,11 @@ static int write_nothing(const struct timeline *t, struct writer *writer)
 
 	if (t->seen)
 		return writer_note(writer, "Of %llu faults none fits %s.", t->seen, only);
-	return writer_note(writer, "No page request was recorded; `faultline report` says what was "
-				   "watched and what was not.");
+	return writer_note(
+		writer,
+		"No page request%s was recorded; `faultline report` says what was "
+		"watched and what was not.",
+		asked_for_everything(t->offline.analysis->session) ? "" : " of what was asked for");
 }
 
 static int write_all(struct timeline *t)

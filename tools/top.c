@@ -295,7 +295,7 @@ static int finish(struct watch *watch, int error)
 	bool interrupted = watch_signal && left;
 	const struct output_options output = {.to = watch->options->to};
 	bool batch = watch->options->batch;
-	char kept[KEPT_TEXT], stopped[STOPPED_TEXT] = "";
+	char kept[KEPT_TEXT], stopped[STOPPED_TEXT] = "", asked[ASKED_TEXT] = "";
 	int closing;
 
 	snprintf(kept, sizeof(kept), "%s", watch->model.kept);
@@ -303,11 +303,15 @@ static int finish(struct watch *watch, int error)
 		common_unknown(&output, watch->analysis->session);
 	if (watch->analysis)
 		session_stopped_text(watch->analysis->session, stopped);
+	if (watch->analysis)
+		asked_text(watch->analysis->session, asked);
 	closing = watch_close(watch);
 	if (error || closing)
 		return common_failed(error ? error : closing);
-	if (batch)
+	if (batch) {
 		common_aside(&output, kept);
+		common_aside(&output, asked);
+	}
 	if (*stopped)
 		fprintf(stderr, "faultline: %s\n", stopped);
 	for (size_t i = 0; i < objectives; i++)

@@ -24,21 +24,29 @@ bool asked_left_out(const struct session *s, __u64 *count)
 	return !some || !(unknown_of_all(s) & UNKNOWN_FAULTS);
 }
 
-int asked_write(const struct session *s, struct writer *writer)
+const char *asked_text(const struct session *s, char text[ASKED_TEXT])
 {
 	const struct host_info *host = session_host(s);
 	char left_out[32] = "an unknown number of";
 	__u64 filtered;
 
+	text[0] = '\0';
 	if (asked_for_everything(s))
-		return 0;
+		return text;
 	if (asked_left_out(s, &filtered))
 		snprintf(left_out, sizeof(left_out), "%llu", filtered);
 	else
 		filtered = 0;
-	return writer_note(writer, "Asked for: %s%s%s%s%s. Left out: %s page request%s.",
-			   host->devices[0] ? "devices " : "", host->devices,
-			   host->devices[0] && host->kinds[0] ? "; " : "",
-			   host->kinds[0] ? "kinds " : "", host->kinds, left_out,
-			   filtered == 1 ? "" : "s");
+	snprintf(text, ASKED_TEXT, "Asked for: %s%s%s%s%s. Left out: %s page request%s",
+		 host->devices[0] ? "devices " : "", host->devices,
+		 host->devices[0] && host->kinds[0] ? "; " : "", host->kinds[0] ? "kinds " : "",
+		 host->kinds, left_out, filtered == 1 ? "" : "s");
+	return text;
+}
+
+int asked_write(const struct session *s, struct writer *writer)
+{
+	char text[ASKED_TEXT];
+
+	return *asked_text(s, text) ? writer_note(writer, "%s.", text) : 0;
 }

@@ -8,10 +8,13 @@
 bool asked_for_everything(const struct session *session);
 /* How many page requests were seen and left out; false: not known, some were told in part. */
 bool asked_left_out(const struct session *session, __u64 *count);
+#define ASKED_TEXT (2 * HOST_TEXT + 96)
 /*
- * "Asked for: devices nic*; kinds fault. Left out: 12 page requests." How many other events were left
- * out is not known. Nothing if everything was asked for.
+ * "Asked for: devices nic*; kinds fault. Left out: 12 page requests", without its last full stop. How
+ * many other events were left out is not known. "" if everything was asked for.
  */
+const char *asked_text(const struct session *session, char text[ASKED_TEXT]);
+/* The same as a note. */
 int asked_write(const struct session *session, struct writer *writer);
 
 #endif

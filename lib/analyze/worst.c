@@ -2,6 +2,7 @@
 #include "lib/analyze/worst.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/floor.h"
@@ -287,7 +288,7 @@ static const struct {
 	{"faults", faults},
 };
 
-void worst_find(const struct analysis *a, struct worst *worst)
+static void no_finding(const struct analysis *a, char text[WORST_TEXT])
 {
 	static const char *const unwatched[] = {
 		[FAULTS_WATCHED] = "",
@@ -295,7 +296,22 @@ void worst_find(const struct analysis *a, struct worst *worst)
 		[FAULTS_NOT_WATCHED] = "; faults were not watched",
 	};
 	enum faults_watched watched = faults_watched(a->faults);
+	bool everything = asked_for_everything(a->session);
 	size_t on = 0;
+
+	for (size_t i = 0; i < session_probe_count(a->session); i++)
+		on += session_probe(a->session, i)->state == PROBE_ON;
+	snprintf(text, WORST_TEXT,
+		 "No finding%s: %sno refusal, no loss and no limit near in what %zu probes watch%s",
+		 everything ? "" : " in what was asked for",
+		 everything && watched == FAULTS_WATCHED ? "no fault, " : "", on,
+		 unwatched[watched]);
+}
+
+void worst_find(const struct analysis *a, struct worst *worst)
+{
+	char asked[ASKED_TEXT];
+	size_t used;
 
 	worst->severity = WORST_NONE;
 	worst->name = "none";
@@ -309,11 +325,9 @@ void worst_find(const struct analysis *a, struct worst *worst)
 		worst->name = checks[i].name;
 		snprintf(worst->text, sizeof(worst->text), "%s", text);
 	}
-	if (worst->severity != WORST_NONE)
-		return;
-	for (size_t i = 0; i < session_probe_count(a->session); i++)
-		on += session_probe(a->session, i)->state == PROBE_ON;
-	snprintf(worst->text, sizeof(worst->text),
-		 "No finding: %sno refusal, no loss and no limit near in what %zu probes watch%s",
-		 watched == FAULTS_WATCHED ? "no fault, " : "", on, unwatched[watched]);
+	if (worst->severity == WORST_NONE)
+		no_finding(a, worst->text);
+	used = strlen(worst->text);
+	if (*asked_text(a->session, asked))
+		snprintf(worst->text + used, sizeof(worst->text) - used, ". %s", asked);
 }

@@ -7,8 +7,10 @@
 #define FAULTLINE_WORST_H
 
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/asked.h"
 
-#define WORST_TEXT 640
+/* A finding, and what it is a finding of where not everything was asked for. */
+#define WORST_TEXT (640 + ASKED_TEXT)
 
 enum worst_severity {
 	WORST_NONE, /* nothing was found; the text says so */

@@ -234,11 +234,37 @@ filtered() {
 			grep -q "Asked for: $asked. Left out: $requests page requests\." filter.$where
 		check "filter $name: no faults of that ($where)" grep -qE '^.*0 (I/O page faults|page requests) of what was asked for' filter.$where
 	done
+	for how in "timeline" "timeline --csv" "top -b -i" "top -b --json -i" "footprint" "report --force --csv=left.tables"; do
+		# shellcheck disable=SC2086
+		"$FAULTLINE" $how filter.flt 2>filter.err >filter.page
+		[[ $how == *-[cj]* ]] || mv filter.page filter.err
+		paste -sd ' ' filter.err | tr -s ' ' >filter.out
+		check "filter $name: $how says what was asked for and left out" \
+			grep -q "Asked for: $asked. Left out: $requests page requests" filter.out
+		check "filter $name: $how does not say that there was none" \
+			bash -c '! grep -qE "no fault|[Nn]o page request was" filter.out'
+	done
 	equal "filter $name: JSON" "$("$FAULTLINE" report filter.flt --json 2>/dev/null |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["filtered"])')" "$requests"
 }
 filtered "of devices" 'devices nic\*, other' -d 'nic*' -d other
 filtered "of kinds" 'kinds cpu_fault, dma' --kind dma,cpu_fault
+# A live view is a capture, too: of the devices asked for.
+"$FAULTLINE" top -b -d 'nic*' -d other 200ms >filter.live 2>&1 &
+live=$!
+wait_for 20 grep -q 'No finding' filter.live
+rm -f filter.truth*
+"$INJECT" run filter.ini --truth filter.truth >/dev/null 2>&1
+requests=$(grep -ch '"what": *"request"' filter.truth*)
+left_out() {
+	paste -sd ' ' filter.live | tr -s ' ' |
+		grep -q "No finding in what was asked for: .* Asked for: devices nic\*, other\. Left out: $requests page requests\."
+}
+check "filter, live: there were requests" test "$requests" -gt 20
+check "filter, live: top says what was asked for and left out" wait_for 20 left_out
+kill "$live"
+wait "$live"
+equal "filter, live: top never says that there was none" "$(paste -sd ' ' filter.live | tr -s ' ' | grep -c 'no fault')" 0
 "$FAULTLINE" record --as-root --force -o filter.flt --disable-probe fault_detect \
 	--disable-probe fault_overflow -- "$INJECT" run filter.ini >/dev/null 2>&1
 "$FAULTLINE" report filter.flt 2>&1 | paste -sd ' ' >filter.out

@@ -14,6 +14,7 @@
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
 #include "lib/base/run_directory.h"
+#include "lib/capture/emulator.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
 
@@ -188,8 +189,8 @@ void common_option_failed(const struct argp_state *state, const char *option)
 
 void common_check_emulator(const char *path, const struct argp_state *state)
 {
-	if (path && access(path, R_OK))
-		usage_error(state, "--emulator '%s': %s", path, strerror(errno));
+	if (path && emulator_check(path))
+		usage_error(state, "--%s", failure_text());
 }
 
 int common_check_pattern(const char *pattern)
@@ -199,9 +200,14 @@ int common_check_pattern(const char *pattern)
 					  "such as 'tenant0/*'");
 }
 
-void common_tell_foreign_run_directory(void)
+int common_check_run_directory(void)
 {
-	if (run_directory_is_foreign())
+	return failed_input(run_directory_check());
+}
+
+void common_tell_run_directory(void)
+{
+	if (run_directory_is_missed())
 		fprintf(stderr, "faultline: %s; emulated machines are not seen\n", failure_text());
 }
 

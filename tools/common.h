@@ -54,8 +54,13 @@ void common_check_emulator(const char *path, const struct argp_state *state);
 /* -EINVAL for an empty pattern of devices: what a variable that is not set leaves of one is no wish. */
 int common_check_pattern(const char *pattern);
 
-/* Says it if emulated machines cannot be found since what should be their directory is not to be trusted. */
-void common_tell_foreign_run_directory(void);
+/* Of machines' directory that the environment names: -EBADMSG with a sentence for a relative path. */
+int common_check_run_directory(void);
+/*
+ * Says it if emulated machines cannot be found: what should be their directory is not to be trusted, or
+ * is named and cannot be had.
+ */
+void common_tell_run_directory(void);
 
 /* Prints the sentence of the last failure once and returns its exit code; -EINVAL is a wrong option. */
 int common_failed(int err);

@@ -119,9 +119,7 @@ static int check_recording(const struct doctor *doctor)
 	const struct window_options whole = {0};
 	struct trace_summary summary = {0};
 	struct period period;
-	int error = doctor->recording
-			    ? common_open_recording(doctor->recording, &whole, &period, &summary)
-			    : 0;
+	int error = common_open_recording(doctor->recording, &whole, &period, &summary);
 
 	trace_summary_free(&summary);
 	return error ? failed(error, "%s%s", failure_text(),
@@ -298,7 +296,7 @@ int verb_doctor(int argc, char **argv)
 	if (error)
 		return EXIT_USAGE;
 	doctor.inputs[0] = doctor.recording;
-	error = check_recording(&doctor);
+	error = doctor.recording ? check_recording(&doctor) : common_check_run_directory();
 	if (!error)
 		error = common_open_writer(&doctor.writer, &doctor.output, doctor.inputs, tables);
 	if (error)

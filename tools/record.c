@@ -256,6 +256,18 @@ static int check_place(const struct record_options *o)
 	return 0;
 }
 
+static int open_writer(struct recording *r)
+{
+	const struct record_options *o = r->options;
+	int error = trace_writer_open(&r->writer, &o->writer);
+
+	if (error == -EEXIST && !o->writer.overwrite)
+		error = failed(error, "%s, or let --force replace it", failure_text());
+	if (error == -EINVAL && o->writer.max_bytes)
+		error = failed_in(error, "--max-size");
+	return error;
+}
+
 static int start(struct recording *r)
 {
 	struct record_options *o = r->options;
@@ -264,16 +276,14 @@ static int start(struct recording *r)
 	o->writer.held = true;
 	error = check_place(o);
 	if (!error)
+		error = common_check_run_directory();
+	if (!error)
 		error = capture_open(&r->capture, &o->capture);
 	if (!error)
-		error = trace_writer_open(&r->writer, &o->writer);
-	if (error == -EEXIST && !o->writer.overwrite)
-		error = failed(error, "%s, or let --force replace it", failure_text());
-	if (error == -EINVAL && o->writer.max_bytes)
-		error = failed_in(error, "--max-size");
+		error = open_writer(r);
 	if (error)
 		return error;
-	common_tell_foreign_run_directory();
+	common_tell_run_directory();
 	error = stream_fan_add(&r->fan, trace_writer_stream(r->writer))
 			?: stream_fan_add(&r->fan, (struct stream){&note_ops, r})
 			?: record_answer_create(&r->answer)

@@ -17,14 +17,23 @@ const char *run_directory(void)
 	return other && *other ? other : RUN_DIRECTORY;
 }
 
+int run_directory_check(void)
+{
+	const char *path = run_directory();
+
+	return path[0] == '/' ? 0
+			      : failed(-EINVAL, "%s=%s: must be an absolute path",
+				       RUN_DIRECTORY_VAR, path);
+}
+
 int run_directory_open(bool create)
 {
 	const char *path = run_directory();
 	struct stat status;
-	int directory;
+	int directory, err = run_directory_check();
 
-	if (path[0] != '/')
-		return failed(-EINVAL, "%s=%s: must be an absolute path", RUN_DIRECTORY_VAR, path);
+	if (err)
+		return err;
 	if (create && mkdir(path, 0700) && errno != EEXIST)
 		return failed(-errno, "%s: cannot create it: %s", path, strerror(errno));
 	directory = files_open_directory(path, false);
@@ -49,4 +58,14 @@ bool run_directory_is_foreign(void)
 	if (directory >= 0)
 		close(directory);
 	return directory == -EPERM;
+}
+
+bool run_directory_is_missed(void)
+{
+	int directory = run_directory_open(false);
+
+	if (directory >= 0)
+		close(directory);
+	return directory == -EPERM ||
+	       (directory < 0 && strcmp(run_directory(), RUN_DIRECTORY) != 0);
 }

@@ -16,6 +16,9 @@
 /* RUN_DIRECTORY, or what the environment names instead. */
 const char *run_directory(void);
 
+/* -EINVAL with a sentence if that is no absolute path. */
+int run_directory_check(void);
+
 /*
  * Opens it (O_CLOEXEC), after making it if it is missing and `create` is set. -EPERM with a
  * sentence unless it is a directory, no link, of root with mode 0700; -ENOENT if it is missing.
@@ -24,5 +27,7 @@ int run_directory_open(bool create);
 
 /* Whether whatever has its name is not to be trusted, with the sentence; a missing one is none. */
 bool run_directory_is_foreign(void);
+/* Whether that is so, or it was named by the environment and cannot be had, with the sentence. */
+bool run_directory_is_missed(void);
 
 #endif

@@ -51,7 +51,7 @@ void capture_find_emulator(struct capture *c)
 	if (!error && !stat(path, &file) && known_emulator(c, &file))
 		return;
 	if (!error) {
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd < 0 || fstat(fd, &file))
 			error = failed(-errno, "%s: %s", path, strerror(errno));
 		else

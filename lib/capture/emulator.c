@@ -7,9 +7,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+
+/* Reading of a pipe would wait for whoever writes to it. */
+static int refused(const char *path, int mode)
+{
+	struct stat status;
+
+	if (access(path, mode) || stat(path, &status))
+		return -errno;
+	return S_ISREG(status.st_mode) ? 0 : -EINVAL;
+}
+
+int emulator_check(const char *path)
+{
+	int error = refused(path, R_OK);
+
+	return error ? failed(error, "emulator '%s': %s", path,
+			      error == -EINVAL ? "is no regular file" : strerror(-error))
+		     : 0;
+}
 
 static bool beside_ourselves(char *path, size_t bytes)
 {
@@ -25,7 +45,7 @@ static bool beside_ourselves(char *path, size_t bytes)
 		return false;
 	*slash = '\0';
 	return (size_t)snprintf(path, bytes, "%s/%s", self, EMULATOR_NAME) < bytes &&
-	       !access(path, X_OK);
+	       !refused(path, X_OK);
 }
 
 static bool in_path(char *path, size_t bytes)
@@ -38,7 +58,7 @@ static bool in_path(char *path, size_t bytes)
 		if (length &&
 		    (size_t)snprintf(path, bytes, "%.*s/%s", (int)length, at, EMULATOR_NAME) <
 			    bytes &&
-		    !access(path, X_OK))
+		    !refused(path, X_OK))
 			return true;
 		at += length + (at[length] == ':');
 	}
@@ -48,10 +68,8 @@ static bool in_path(char *path, size_t bytes)
 int emulator_find(const char *asked, char *path, size_t bytes)
 {
 	if (asked) {
-		if (access(asked, R_OK))
-			return failed(-errno, "emulator %s: %s", asked, strerror(errno));
 		snprintf(path, bytes, "%s", asked);
-		return 0;
+		return emulator_check(asked);
 	}
 	if (beside_ourselves(path, bytes) || in_path(path, bytes))
 		return 0;

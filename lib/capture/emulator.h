@@ -7,6 +7,9 @@
 
 #define EMULATOR_NAME "faultline-inject"
 
+/* Whether it is a file that can be read; what it holds is another matter. */
+int emulator_check(const char *path);
+
 /*
  * The emulator's path: `asked` if given, else faultline-inject beside this program, else in $PATH.
  * -ENOENT with a sentence if there is none.

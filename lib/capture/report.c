@@ -36,7 +36,7 @@ static void look_at_emulator(struct probe_set *set, const char *asked)
 	int fd = -1, error = emulator_find(asked, path, sizeof(path));
 
 	if (!error) {
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		error = usdt_read(fd, path, "faultline", &binary);
 	}
 	if (fd >= 0)

@@ -86,12 +86,26 @@ static json_t *json_cell(const struct writer *writer, enum column_type type, uni
 	return json_string(text);
 }
 
+/* jansson takes DEL, which is only in strings, for a character that can be looked at. */
+static int put_visible(const char *bytes, size_t size, void *file)
+{
+	const char *end = bytes + size, *delete;
+
+	while ((delete = memchr(bytes, '\x7f', (size_t)(end - bytes)))) {
+		fwrite(bytes, 1, (size_t)(delete - bytes), file);
+		fputs("\\u007f", file);
+		bytes = delete + 1;
+	}
+	fwrite(bytes, 1, (size_t)(end - bytes), file);
+	return ferror(file) ? -1 : 0;
+}
+
 static int dump(struct writer *writer, const json_t *value, size_t extra)
 {
 	errno = 0;
 	if (!value)
 		return failed(-ENOMEM, "no memory for a JSON value");
-	if (json_dumpf(value, writer->file, DUMP | extra))
+	if (json_dump_callback(value, put_visible, writer->file, DUMP | extra))
 		return failed(errno ? -errno : -EIO, "%s: cannot be written: %s", writer->path,
 			      strerror(errno ? errno : EIO));
 	return 0;

@@ -50,6 +50,53 @@ done
 refused "an empty -p of record" 2 "pid: ''" "$FAULTLINE" record -f -p '' --duration 50ms -o good.flt
 refused "an empty -p of top" 2 "p: ''" "$FAULTLINE" top -p '' good.flt -b 1
 
+refused "--max-size is not blamed for another option" 2 "^faultline: there is no probe 'x'" \
+	"$FAULTLINE" record --max-size 1M -o wrong.flt --disable-probe x
+
+# Nobody will ever write into this pipe.
+mkfifo pipe
+for words in "record -qf --duration 50ms -o good.flt" doctor "doctor --watch 50ms"; do
+	# shellcheck disable=SC2086
+	refused "${words%% *}: a pipe is no emulator" 2 "--emulator 'pipe': is no regular file" \
+		timeout 60 "$FAULTLINE" $words --emulator=pipe
+done
+mkdir pipes
+mkfifo -m 755 pipes/faultline-inject
+ln -s "$FAULTLINE" pipes/faultline
+(
+	mkdir alone
+	cp "$FAULTLINE" alone
+	PATH=$PWD/pipes:$PATH exec timeout 60 alone/faultline doctor --json >out 2>err
+)
+equal "nor one in \$PATH" "$? $(grep -o 'no faultline-inject beside this program' out | sort -u | wc -l)" "0 1"
+
+# Sizes that a short cannot hold: 0 is how the program ends, by its own key.
+cat >sizes.py <<'PY'
+import fcntl, os, pty, select, struct, sys, termios
+SIZES = [(24, 65535), (65535, 80), (24, 32768), (32768, 80)]
+for first in SIZES:
+    child, terminal = pty.fork()
+    if not child:
+        os.environ["TERM"] = "xterm"
+        os.environ.pop("LINES", None), os.environ.pop("COLUMNS", None)
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", *first, 0, 0))
+        os.execv(sys.argv[1], sys.argv[1:])
+    steps = SIZES[:2] + [(24, 80), "q"]
+    try:
+        # Once something was drawn, and each time that nothing more of it comes, the next step.
+        while os.read(terminal, 65536):
+            while steps and not select.select([terminal], [], [], 0.3)[0]:
+                step = steps.pop(0)
+                if step == "q":
+                    os.write(terminal, b"q")
+                else:
+                    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", *step, 0, 0))
+    except OSError:
+        pass
+    print(os.waitpid(child, 0)[1], len(steps), end=" ")
+PY
+equal "top outlives sizes of any terminal" "$(timeout 300 python3 sizes.py "$FAULTLINE" top -i good.flt)" "$(printf '0 0 %.0s' 1 2 3 4)"
+
 # What the kernel does not run is not handed to a shell.
 printf 'touch ran\n' >text
 printf '\177ELF\002\001\001' >elf

@@ -122,8 +122,8 @@ def as_json(program, path):
         if not tables:
             continue
         output = run(program, verb, arguments, path, "--json").stdout
-        if re.search(rb"[^\n -\x7f]", output):
-            sys.exit(f"{verb}: not in ASCII")
+        if re.search(rb"[^\n -~]", output):
+            sys.exit(f"{verb}: not in visible ASCII")
         found = json.loads(output)
         if verb == "report":
             names = {row["device"] for row in found["tables"]["devices"]}

@@ -35,6 +35,22 @@ for kind in other link file open unusable; do
 	rm -rf "$FAULTLINE_RUN_DIR" elsewhere
 done
 
+# Another directory than the usual one is named on purpose: that it cannot be had is told.
+FAULTLINE_RUN_DIR=relative
+for words in "$FAULTLINE record -q --duration 20ms -o y.flt" "$FAULTLINE top -b 0.1 1" "$FAULTLINE doctor" "$INJECT run machine.ini"; do
+	# shellcheck disable=SC2086
+	$words >out 2>err
+	equal "relative: ${words#"$scratch"/bin/}" "$? $(grep -c 'FAULTLINE_RUN_DIR=relative: must be an absolute path' err)" "3 1"
+done
+equal "relative: nothing was made" "$(ls -d relative y.flt 2>/dev/null)" ""
+FAULTLINE_RUN_DIR=$scratch/none/where
+for words in "record -q --duration 20ms -o y.flt" "top -b 0.1 1"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $words >out 2>err
+	equal "missing: ${words%% *}" "$? $(grep -c "$scratch/none/where: .*; emulated machines are not seen" err)" "0 1"
+done
+FAULTLINE_RUN_DIR=/run/faultline-$suite.$$
+
 for mask in 777 277; do
 	rm -rf x.flt x.csv "$FAULTLINE_RUN_DIR"
 	(

@@ -110,10 +110,10 @@ static int capture_into(struct watch *watch, struct trace_writer *writer, struct
 		config.devices[i] = filter->devices[i];
 	for (size_t i = 0; i < filter->pid_count; i++)
 		config.pids[i] = filter->pids[i];
-	error = capture_open(&capture, &config);
+	error = common_check_run_directory() ?: capture_open(&capture, &config);
 	if (error)
 		return error;
-	common_tell_foreign_run_directory();
+	common_tell_run_directory();
 	error = capture_attach(capture, sink);
 	if (!error && writer)
 		error = trace_writer_commit(writer);

@@ -6,8 +6,10 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Wide functions; without their macros, which would shadow common words. */
@@ -16,6 +18,8 @@
 #include <ncurses.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
+#include "lib/base/units.h"
 #include "tools/top/keys.h"
 
 #define ESCAPE_DELAY_MS 25
@@ -32,6 +36,33 @@ static struct {
 	attr_t looks[STYLE_COUNT];
 	short pairs[STYLE_COUNT];
 } terminal;
+
+/* ncurses holds sizes in shorts, and crashes where one wraps; no screen is as wide or as high. */
+#define SIZE_MOST 1000
+
+/* As ncurses has it: the environment's word before the terminal's, and neither before the default. */
+static int length_of(const char *variable, int told, int now)
+{
+	const char *text = getenv(variable);
+	__u64 wanted;
+
+	if (text && !units_parse_count(text, 1, INT32_MAX, &wanted))
+		told = (int)wanted;
+	return told <= 0 ? now : told < SIZE_MOST ? told : SIZE_MOST;
+}
+
+/* Sizes are ours to ask for: ncurses must see none that it cannot hold. */
+static void follow_size(void)
+{
+	struct winsize size = {0};
+	int rows, columns;
+
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	rows = length_of("LINES", size.ws_row, getmaxy(stdscr));
+	columns = length_of("COLUMNS", size.ws_col, getmaxx(stdscr));
+	if (is_term_resized(rows, columns))
+		resizeterm(rows, columns);
+}
 
 static void set_looks(void)
 {
@@ -61,8 +92,15 @@ static void set_looks(void)
 	terminal.looks[STYLE_BAD] = A_BOLD;
 }
 
+/* It ends poll(). */
+static void on_new_size(int number)
+{
+	(void)number;
+}
+
 int terminal_open(void)
 {
+	static const struct sigaction noticed = {.sa_handler = on_new_size};
 	static bool registered;
 	FILE *input = stdin;
 
@@ -75,6 +113,9 @@ int terminal_open(void)
 					       "cannot be opened; use -b");
 		input = terminal.keys;
 	}
+	/* Whoever is in ncurses' place for the signal of a new size keeps it from asking. */
+	signals_catch(&noticed, (const int[]){SIGWINCH}, 1);
+	use_env(FALSE);
 	terminal.screen = newterm(NULL, stdout, input);
 	if (!terminal.screen) {
 		const char *type = getenv("TERM");
@@ -95,6 +136,7 @@ int terminal_open(void)
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	curs_set(0);
+	follow_size();
 	set_looks();
 	return 0;
 }
@@ -120,6 +162,7 @@ void terminal_resume(void)
 
 void terminal_size(int *rows, int *columns)
 {
+	follow_size();
 	getmaxyx(stdscr, *rows, *columns);
 }
 

@@ -32,23 +32,6 @@ JOB
 equal "a campaign shows the names of its points escaped" \
 	"$(grep -c $'\033' out) $(grep -cF ' points, most in x=\x1b[3' out)" "0 1"
 
-# What a stranger's job says of itself: its queues are full all the time.
-cat >evil.ini <<JOB
-[tenant vm]
-memory = 16M
-[device d]
-file_bytes = 16M
-medium_latency = 20ms
-[workload w]
-rate = 100000/s
-duration = 300ms
-[sweep]
-x = machine.name: $(printf '\033')[31m, $(printf '\033')[32m
-JOB
-"$INJECT" run evil.ini >out 2>&1
-equal "a campaign shows the names of its points escaped" \
-	"$(grep -c $'\033' out) $(grep -cF ' points, most in x=\x1b[3' out)" "0 1"
-
 plot=$root/dashboards/plot.sh
 check "the tables are drawn" "$plot" tables plots
 equal "all of them" "$(ls plots | tr '\n' ' ')" "footprint.png latency-cdf.png rate.png stages.png "

@@ -395,16 +395,16 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 
 int capture_poll(struct capture *capture, struct stream sink)
 {
-	__u64 now = monotonic_ns();
-	__u64 watermark;
+	const __u64 logs_ns = monotonic_ns();
+	__u64 now, watermark;
 	int pushed, error;
 
-	error = every_second(capture, sink, now);
+	error = every_second(capture, sink, logs_ns);
 	if (error)
 		return error;
-	error = machines_poll(capture->machines, now);
+	error = machines_poll(capture->machines, logs_ns);
 	if (!error)
-		error = capture_read_hardware(capture, now);
+		error = capture_read_hardware(capture, logs_ns);
 	if (error)
 		return error;
 	now = monotonic_ns();
@@ -415,7 +415,7 @@ int capture_poll(struct capture *capture, struct stream sink)
 	pushed = release(capture, sink, watermark);
 	if (pushed < 0)
 		return pushed;
-	error = windows_close(capture->windows, now, sink);
+	error = windows_close(capture->windows, logs_ns, sink);
 	if (error)
 		return error;
 	/* Polling goes on while what was recorded is ended: that time was not watched. */

@@ -13,15 +13,19 @@
 #include "lib/capture/window.h"
 
 #define PAGE_BITS 12
-/* Rows of one window beside the kernel's: 300 MiB with their histograms. */
+/* Rows of one window beside the kernel's: 300 MiB with their histograms. All that are open have twice that. */
 #define OWN_ROWS_MAX 65536
+/* Open at once: two, but for a recorder that was held up and finds the logs of all these seconds. */
+#define OPEN_MAX 64
 _Static_assert(OWN_ROWS_MAX + AGGREGATES_MAX <= AGGREGATE_ROWS_MAX, "a frame holds both");
 
 struct windows {
 	const struct shared_maps *maps;
 	struct device_table *devices;
-	struct window open[2]; /* of `oldest` and its successor */
-	__u64 oldest;	       /* first window not yet closed */
+	struct window open[OPEN_MAX]; /* by number modulo */
+	__u64 oldest;		      /* first window not yet closed */
+	__u64 newest;		      /* last window that has something */
+	size_t own_rows, pages;	      /* of all that are open */
 	__u64 aggregate_failed;
 	struct aggregate_counts *per_cpu; /* one value of the kernel's per-CPU map */
 	struct aggregate_key *keys;	  /* of the kernel's closed windows */
@@ -47,7 +51,7 @@ int windows_create(struct windows **windows, const struct shared_maps *maps,
 	}
 	w->maps = maps;
 	w->devices = devices;
-	w->oldest = now_ns / AGGREGATE_WINDOW_NS;
+	w->oldest = w->newest = now_ns / AGGREGATE_WINDOW_NS;
 	*windows = w;
 	return 0;
 }
@@ -56,8 +60,8 @@ void windows_destroy(struct windows *windows)
 {
 	if (!windows)
 		return;
-	window_free(&windows->open[0]);
-	window_free(&windows->open[1]);
+	for (size_t i = 0; i < OPEN_MAX; i++)
+		window_free(&windows->open[i]);
 	free(windows->per_cpu);
 	free(windows->keys);
 	free(windows->bin_keys);
@@ -69,12 +73,28 @@ void windows_destroy(struct windows *windows)
 /* The window of an instant, or the nearest that is open. */
 static struct window *window_at(struct windows *windows, __u64 time_ns, __u64 *number)
 {
+	const __u64 last = windows->oldest + OPEN_MAX - 1;
+	struct window *window;
+
 	*number = time_ns / AGGREGATE_WINDOW_NS;
 	if (*number < windows->oldest)
 		*number = windows->oldest;
-	if (*number > windows->oldest + 1)
-		*number = windows->oldest + 1;
-	return &windows->open[*number & 1];
+	window = &windows->open[(*number < last ? *number : last) % OPEN_MAX];
+	if (*number > last) {
+		*number = last;
+		window->incomplete = true;
+	}
+	if (*number > windows->newest)
+		windows->newest = *number;
+	return window;
+}
+
+/* How many elements a window may have: those of one, as long as all together stay below those of two. */
+static size_t limit_of(size_t mine, size_t all, size_t limit)
+{
+	size_t left = all < 2 * limit ? 2 * limit - all : 0;
+
+	return mine + left < limit ? mine + left : limit;
 }
 
 /* The row of an instant: NULL without an error if the window has no room for it, which it tells. */
@@ -83,8 +103,10 @@ static int row_at(struct windows *windows, __u64 time_ns, const struct aggregate
 {
 	struct aggregate_key full = *key;
 	struct window *window = window_at(windows, time_ns, &full.window);
+	size_t before = window->row_count;
 
-	*row = window_row(window, &full, OWN_ROWS_MAX);
+	*row = window_row(window, &full, limit_of(before, windows->own_rows, OWN_ROWS_MAX));
+	windows->own_rows += window->row_count - before;
 	return *row || window->incomplete ? 0 : failed(-ENOMEM, "no memory for aggregate counts");
 }
 
@@ -136,9 +158,12 @@ int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u3
 	struct window *window = window_at(windows, time_ns, &number);
 
 	for (__u64 page = address >> PAGE_BITS; bytes && page <= last; page++) {
+		size_t before = window->page_count;
 		struct aggregate_page *at =
-			window_page(window, device, pasid, page, AGGREGATE_PAGES_MAX);
+			window_page(window, device, pasid, page,
+				    limit_of(before, windows->pages, AGGREGATE_PAGES_MAX));
 
+		windows->pages += window->page_count - before;
 		if (!at && !window->incomplete)
 			return failed(-ENOMEM, "no memory for the footprint");
 		if (!at)
@@ -340,7 +365,7 @@ static int push(struct windows *w, struct stream sink, const struct aggregate_fr
 
 static int close_window(struct windows *w, struct stream sink)
 {
-	struct window *window = &w->open[w->oldest & 1];
+	struct window *window = &w->open[w->oldest % OPEN_MAX];
 	struct aggregate_frame frame = {.window = w->oldest, .incomplete = window->incomplete};
 	int error = 0;
 
@@ -362,21 +387,29 @@ static int close_window(struct windows *w, struct stream sink)
 	frame.page_count = window->page_count;
 	if (frame.row_count || frame.page_count || frame.incomplete)
 		error = push(w, sink, &frame);
-	window_reset(window);
+	w->own_rows -= window->row_count;
+	w->pages -= window->page_count;
+	/* What a backlog needed is not kept. */
+	if (w->newest > w->oldest + 1)
+		window_free(window);
+	else
+		window_reset(window);
 	w->oldest++;
 	return error;
 }
 
 int windows_close(struct windows *windows, __u64 now_ns, struct stream sink)
 {
-	__u64 last = windows->oldest + 1;
+	__u64 last;
 	int error = 0;
 
 	if (now_ns != UINT64_MAX)
 		last = now_ns < WINDOW_GRACE_NS ? 0
 						: (now_ns - WINDOW_GRACE_NS) / AGGREGATE_WINDOW_NS;
+	else if (windows->newest > windows->oldest)
+		last = windows->newest + 1;
 	else
-		last++;
+		last = windows->oldest + 2; /* the kernel's own may be newer than any of ours */
 	while (!error && windows->oldest < last)
 		error = close_window(windows, sink);
 	return error;

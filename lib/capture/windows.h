@@ -5,7 +5,9 @@
  * A window that has closed is read once, deleted in the kernel, and pushed as one frame; nobody
  * else looks into the maps, so that live views and recordings see the same numbers. A window closes
  * WINDOW_GRACE_NS after its end, for access logs that arrive with a delay; a record that comes even
- * later is counted in the oldest window still open, so that no count is lost.
+ * later is counted in the oldest window still open, so that no count is lost. A recorder that was
+ * held up finds the logs of up to 64 seconds, each in its own window; what is newer is counted in the
+ * last of them, which is incomplete.
  */
 #ifndef FAULTLINE_WINDOWS_H
 #define FAULTLINE_WINDOWS_H
@@ -35,7 +37,10 @@ int windows_gauge(struct windows *windows, __u64 time_ns, const struct aggregate
 int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u32 pasid,
 		      __u64 address, __u64 bytes, __u8 flags);
 
-/* Pushes the frame of every window that has closed by now_ns; UINT64_MAX closes all. */
+/*
+ * Pushes the frame of every window that has closed by now_ns, a time before the logs were read last;
+ * UINT64_MAX closes all.
+ */
 int windows_close(struct windows *windows, __u64 now_ns, struct stream sink);
 
 #endif

@@ -359,6 +359,28 @@ for row in rows:
 assert seen == len(ios) == 331 and 20 <= recorded < 200, (seen, len(ios), recorded)
 PY
 
+# Seconds that a recorder stood still are each what they were.
+printf '[tenant vm]\nmemory = 4M\n[device disk]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\nrate = 401/s\nduration = 4s\n' >steady.ini
+record_start || not_ok "a recorder" "$(cat record.err)"
+"$INJECT" run steady.ini --truth steady.truth >/dev/null 2>err &
+machine=$!
+sleep 0.7
+kill -STOP $record_pid
+wait $machine
+kill -CONT $record_pid
+sleep 0.3
+kill -INT $record_pid
+wait $record_pid
+equal "a recorder that stood still ends with" $? 0
+"$FAULTLINE" report run.flt --csv=steady --raw-time >/dev/null 2>err
+check "seconds that a recorder stood still are each what they were" python3 - steady.truth steady/rates.csv <<'PY'
+import collections, csv, json, sys
+happened = collections.Counter(row["time_ns"] // 10**9 for row in map(json.loads, open(sys.argv[1])) if row["what"] == "io")
+said = {int(row["window_ns"]) // 10**9: int(row["rate_per_s"]) for row in csv.DictReader(open(sys.argv[2])) if row["device"] == "vm/disk"}
+assert sum(happened.values()) > 1500 and len(happened) >= 4, happened
+assert happened == said, (happened, said)
+PY
+
 # What nothing was measured of did not hold.
 printf '[slo held]\ndevice = vm/*\nlatency_target = 100s\n' >held.ini
 printf '[slo unfit]\ndevice = nic*\nlatency_target = 100s\n' >unfit.ini

@@ -19,6 +19,7 @@ static struct {
 	__u64 window, count, bytes, sum, max, bin_total, reads, writes;
 	struct aggregate_page first, last;
 	bool sorted, incomplete;
+	__u64 of[128]; /* windows from START's on */
 } seen;
 
 static int take(void *self, const struct aggregate_frame *frame)
@@ -35,6 +36,7 @@ static int take(void *self, const struct aggregate_frame *frame)
 
 		assert_int_equal(row->key.window, frame->window);
 		seen.count += row->counts.count;
+		seen.of[frame->window - START / AGGREGATE_WINDOW_NS] += row->counts.count;
 		seen.bytes += row->counts.bytes;
 		seen.sum += row->counts.latency_sum_ns;
 		if (seen.max < row->counts.latency_max_ns)
@@ -135,6 +137,65 @@ static void a_record_after_its_window_is_counted_in_the_next(void **state)
 	assert_int_equal(seen.count, 1);
 }
 
+/* A recorder that was stopped finds the logs of many seconds at once. */
+static void what_a_recorder_finds_late_is_counted_in_its_second(void **state)
+{
+	const int ios[] = {101, 0, 103, 107, 109, 113};
+
+	(void)state;
+	for (__u64 i = 0; i < 6; i++)
+		for (int io = 0; io < ios[i]; io++)
+			add(START + i * AGGREGATE_WINDOW_NS + io, 1, 0, 5);
+	assert_int_equal(
+		windows_close(windows, START + 5 * AGGREGATE_WINDOW_NS + WINDOW_GRACE_NS, sink), 0);
+	assert_int_equal(seen.frames, 4);
+	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
+	assert_int_equal(seen.frames, 5);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(seen.of[i], ios[i]);
+	assert_false(seen.incomplete);
+}
+
+static void beyond_what_is_kept_open_the_last_second_is_a_floor(void **state)
+{
+	(void)state;
+	for (__u64 i = 0; i < 67; i++) {
+		add(START + i * AGGREGATE_WINDOW_NS, 1, 0, 5);
+		assert_int_equal(windows_add_pages(windows, START + i * AGGREGATE_WINDOW_NS, 1, 0,
+						   i << 12, 1, EVENT_READ),
+				 0);
+	}
+	assert_int_equal(
+		windows_close(windows, START + 63 * AGGREGATE_WINDOW_NS + WINDOW_GRACE_NS, sink),
+		0);
+	assert_int_equal(seen.frames, 63);
+	assert_false(seen.incomplete);
+	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
+	assert_int_equal(seen.frames, 64);
+	assert_true(seen.incomplete);
+	assert_int_equal(seen.of[63], 4);
+	assert_int_equal(seen.reads, 67);
+	/* And on it goes. */
+	add(START + 65 * AGGREGATE_WINDOW_NS, 1, 0, 5);
+	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
+	assert_int_equal(seen.of[65], 1);
+	assert_false(seen.incomplete);
+}
+
+/* All windows together have no more than two of them may have. */
+static void pages_of_many_open_windows_have_one_limit(void **state)
+{
+	(void)state;
+	for (__u64 i = 0; i < 3; i++)
+		for (__u64 page = 0; page < AGGREGATE_PAGES_MAX; page++)
+			assert_int_equal(windows_add_pages(windows, START + i * AGGREGATE_WINDOW_NS,
+							   1, 0, page << 12, 1, EVENT_READ),
+					 0);
+	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
+	assert_int_equal(seen.reads, 2 * AGGREGATE_PAGES_MAX);
+	assert_true(seen.incomplete);
+}
+
 static void a_clock_that_lies_loses_no_count(void **state)
 {
 	(void)state;
@@ -197,6 +258,9 @@ int main(void)
 		TEST(a_window_is_pushed_once_and_only_when_it_has_closed),
 		TEST(further_bytes_are_no_further_io),
 		TEST(a_record_after_its_window_is_counted_in_the_next),
+		TEST(what_a_recorder_finds_late_is_counted_in_its_second),
+		TEST(beyond_what_is_kept_open_the_last_second_is_a_floor),
+		TEST(pages_of_many_open_windows_have_one_limit),
 		TEST(a_clock_that_lies_loses_no_count),
 		TEST(pages_of_a_request_are_counted_one_by_one),
 		TEST(many_pages_and_rows_keep_their_counts),

@@ -6,10 +6,12 @@
 #include <glob.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <linux/loop.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -39,6 +41,34 @@ static int cannot_open(const struct medium_request *request, int error)
 		      error == EBUSY ? " (it is mounted, or somebody else's)" : "");
 }
 
+/* By identity: the kernel's name of the file is one of another mount namespace, or of a link that is gone. */
+static bool loop_is_made_of(const char *device, const struct stat *status)
+{
+	const __u64 number = (minor(status->st_dev) & 0xff) | major(status->st_dev) << 8 |
+			     (__u64)(minor(status->st_dev) & ~0xffu) << 12;
+	int descriptor = open(device, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct loop_info64 info = {};
+	bool known = descriptor >= 0 && !ioctl(descriptor, LOOP_GET_STATUS64, &info);
+
+	if (descriptor >= 0)
+		close(descriptor);
+	return known && info.lo_device == number && info.lo_inode == status->st_ino;
+}
+
+/* For a loop device that has no node here, or that may not be opened. */
+static bool names_file(const char *attribute, const struct stat *status)
+{
+	char backing[PATH_MAX] = "";
+	FILE *file = fopen(attribute, "re");
+	struct stat theirs;
+
+	if (file && fgets(backing, sizeof(backing), file))
+		backing[strcspn(backing, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	return !stat(backing, &theirs) && same_file(&theirs, status);
+}
+
 /* A disk of which loop devices are made is theirs: they are written behind the back of what is mounted on them. */
 static int refuse_loop_backing(const struct stat *status, const char *path)
 {
@@ -48,18 +78,12 @@ static int refuse_loop_backing(const struct stat *status, const char *path)
 	if (glob("/sys/block/loop*/loop/backing_file", 0, NULL, &loops))
 		return 0;
 	for (size_t i = 0; !err && i < loops.gl_pathc; i++) {
-		char backing[PATH_MAX] = "", device[32];
-		FILE *file = fopen(loops.gl_pathv[i], "re");
-		struct stat theirs;
+		char name[32], device[64];
 
-		if (file && fgets(backing, sizeof(backing), file))
-			backing[strcspn(backing, "\n")] = '\0';
-		if (file)
-			fclose(file);
-		sscanf(loops.gl_pathv[i], "/sys/block/%31[^/]", device);
-		if (!stat(backing, &theirs) && same_file(&theirs, status))
-			err = failed(-EBUSY,
-				     "%s: /dev/%s is made of it; detach that first (losetup -d)",
+		sscanf(loops.gl_pathv[i], "/sys/block/%31[^/]", name);
+		snprintf(device, sizeof(device), "/dev/%s", name);
+		if (loop_is_made_of(device, status) || names_file(loops.gl_pathv[i], status))
+			err = failed(-EBUSY, "%s: %s is made of it; detach that first (losetup -d)",
 				     path, device);
 	}
 	globfree(&loops);

@@ -43,8 +43,8 @@ static int open_segment(struct trace_frames *frames)
 		trace_source_close(&frames->source);
 		err = trace_segment_path(frames->path, frames->segments.all[frames->segment++],
 					 name);
-		err = err ? err : trace_source_open(&frames->source, name);
-		if (err == -ENOENT || err == -EISDIR)
+		err = err ? err : trace_source_open_segment(&frames->source, name);
+		if (err == -ENOENT)
 			continue; /* the recorder has deleted it since; it is none */
 		if (err)
 			return err;

@@ -13,25 +13,45 @@
 #define READ_AHEAD	(64u << 10)
 #define READ_AFTER_SEEK (4u << 10)
 
-int trace_source_open(struct trace_source *source, const char *path)
+static int begin(struct trace_source *source, const char *path, struct stat *status)
 {
-	struct stat status;
-
 	source->start = source->end = 0;
 	source->ended = false;
 	source->sought = false;
+	if (source->fd < 0)
+		return failed(-errno, "%s: cannot be opened: %s", path, strerror(errno));
+	if (fstat(source->fd, status))
+		return failed(-errno, "%s: %s", path, strerror(errno));
+	source->seekable = S_ISREG(status->st_mode);
+	return 0;
+}
+
+int trace_source_open(struct trace_source *source, const char *path)
+{
+	struct stat status;
+	int err;
+
 	if (strcmp(path, "-") != 0)
 		source->fd = open(path, O_RDONLY | O_CLOEXEC);
 	else
 		source->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (source->fd < 0)
-		return failed(-errno, "%s: cannot be opened: %s", path, strerror(errno));
-	if (fstat(source->fd, &status))
-		return failed(-errno, "%s: %s", path, strerror(errno));
-	if (S_ISDIR(status.st_mode))
+	err = begin(source, path, &status);
+	if (!err && S_ISDIR(status.st_mode))
 		return failed(-EISDIR, "%s: is a directory, not a recording", path);
-	source->seekable = S_ISREG(status.st_mode);
-	return 0;
+	return err;
+}
+
+int trace_source_open_segment(struct trace_source *source, const char *path)
+{
+	struct stat status;
+	int err;
+
+	source->fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (source->fd < 0 &&
+	    (errno == ENOENT || errno == ELOOP || errno == ENXIO || errno == ENODEV))
+		return -ENOENT;
+	err = begin(source, path, &status);
+	return !err && !source->seekable ? -ENOENT : err;
 }
 
 /* Moves the window to the front and makes room for `size` bytes and some read-ahead. */

@@ -20,6 +20,11 @@ struct trace_source {
 
 int trace_source_open(struct trace_source *source, const char *path);
 /*
+ * A further segment, whose name nobody has given but that is taken from a folder, which may be anybody's: only
+ * a regular file is one. -ENOENT without a sentence where there is none, or a FIFO, a link or a device.
+ */
+int trace_source_open_segment(struct trace_source *source, const char *path);
+/*
  * Makes at least `size` bytes available, fewer only at the end of the file. Returns how many there
  * are, or a negative errno. Pointers into the window are valid until the next call.
  */

@@ -68,6 +68,21 @@ if loop=$(losetup --find --show disk.img 2>&1); then
 	equal "nothing at all" "$(sum "$loop")" "$untouched"
 	run_job --set disk.writable=yes
 	equal "nor by way of the file that the device is made of" "$? $(grep -c "$loop is made of it" err)" "1 1"
+	ln disk.img second.img && mv disk.img gone.img && rm gone.img
+	run_job --set disk.writable=yes --set "disk.file=$PWD/second.img"
+	equal "nor by another link of that" "$? $(grep -c "$loop is made of it" err)" "1 1"
+	mv second.img disk.img
+	mkdir inside outside && mv disk.img inside
+	run_inside() { unshare -m -- sh -c 'mount --bind inside outside && losetup -d "$1" && losetup "$1" outside/disk.img && exec sleep 600' sh "$loop"; }
+	run_inside & holder=$!
+	elsewhere() { losetup "$loop" 2>&1 | grep -q outside; }
+	wait_for 20 elsewhere || not_ok "a loop device of another mount namespace"
+	run_job --set disk.writable=yes --set "disk.file=$PWD/inside/disk.img"
+	equal "nor where a container has given it" "$? $(grep -c "$loop is made of it" err)" "1 1"
+	kill $holder
+	wait $holder 2>/dev/null
+	mv inside/disk.img .
+	losetup -d "$loop" && losetup "$loop" disk.img
 	mkfs.ext2 -q "$loop" && mkdir mounted && mount "$loop" mounted && echo precious >mounted/file && umount mounted
 	mount -o ro "$loop" mounted # so that the kernel does not write it either
 	in_use=$(sum "$loop")

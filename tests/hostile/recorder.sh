@@ -181,6 +181,35 @@ equal "and ends well" $? 0
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>second.err
 equal "one that came to its end is replaced only if asked for" "$? $(grep -c 'exists already' second.err)" "1 1"
 
+# 8. What others put where the next segments would be is none of the recording: nobody waits for it or follows it.
+disk 8M
+mkfifo disk/b.flt.000002
+ln -s /dev/zero disk/b.flt.000003
+mkdir disk/b.flt.000004
+"$FAULTLINE" record --max-size 1M --trigger 'total>1ns' --around 50ms --snapshots 3 -o disk/b.flt 2>b.err &
+recorder=$!
+wait_for 60 test -e disk/b.flt.000005
+wait_for 60 told b.err '^saved disk/b.trigger-'
+kill -INT $recorder
+wait $recorder
+equal "a stranger's FIFO among segments: the recorder ends well" "$? $(account disk/b.flt b.err)" "0 0 0 0"
+"$FAULTLINE" report "$(ls disk/b.trigger-*.flt | head -n 1)" >/dev/null 2>&1
+equal "a stranger's FIFO among segments: its snapshots can be read" $? 0
+for how in "report" "timeline" "footprint" "top -b -i" "doctor"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $how disk/b.flt >out 2>&1
+	equal "a stranger's FIFO among segments: ${how%% *} ends" $? 0
+done
+"$FAULTLINE" record --max-size 1M -o disk/c.flt 2>c.err &
+recorder=$!
+wait_for 60 test -e disk/c.flt.000002
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+rm -f disk/c.flt.000001
+mkfifo disk/c.flt.000001
+"$FAULTLINE" report disk/c.flt >out 2>&1
+equal "a FIFO in place of a segment is one that is not there" $? 5
+
 kill -INT $machine
 wait $machine 2>/dev/null
 umount disk

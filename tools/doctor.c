@@ -29,6 +29,8 @@ struct doctor {
 	struct writer *writer;
 	struct host_check checks[HOST_CHECKS];
 	size_t check_count; /* 0: of a recording */
+	int damage;	    /* of the recording: -EBADMSG, with the sentence */
+	char sentence[1024];
 };
 
 enum { KEY_EMULATOR = 0x200, KEY_WATCH, KEY_ATTACH };
@@ -130,9 +132,16 @@ static int check_recording(const struct doctor *doctor)
 static int read_recording(struct doctor *doctor)
 {
 	const struct trace_read_config reading = {.path = doctor->recording};
+	int error;
 
 	memory_limit(memory_limit_default());
-	return failed_input(trace_read(&reading, analysis_stream(doctor->analysis)));
+	error = trace_read(&reading, analysis_stream(doctor->analysis));
+	/* What a damaged one still holds is told, and then what is wrong with it. */
+	if (error != -EBADMSG)
+		return failed_input(error);
+	doctor->damage = error;
+	snprintf(doctor->sentence, sizeof(doctor->sentence), "%s", failure_text());
+	return 0;
 }
 
 /* The host at its work: what is attached can be told from what is hit. */
@@ -290,7 +299,7 @@ int verb_doctor(int argc, char **argv)
 	struct doctor doctor = {};
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "";
-	int error, closed;
+	int error, status;
 
 	error = common_parse(&argp, 0, argc, argv, &doctor);
 	if (error)
@@ -313,8 +322,11 @@ int verb_doctor(int argc, char **argv)
 		writer_abandon(doctor.writer);
 		return common_failed(error);
 	}
-	closed = writer_close(doctor.writer);
-	if (closed)
-		return common_failed(closed);
-	return common_limits(&doctor.output, kept, floor);
+	status = writer_close(doctor.writer);
+	if (status)
+		return common_failed(status);
+	status = common_limits(&doctor.output, kept, floor);
+	if (doctor.damage)
+		status = common_failed(failed(doctor.damage, "%s", doctor.sentence));
+	return status;
 }

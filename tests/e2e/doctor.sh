@@ -117,4 +117,18 @@ lies "what is there is said to be missing" \
 	's/"state":"ok","attach":"tp_btf sched_switch","hits":0,"reason":""/"state":"off","attach":"tp_btf sched_switch","hits":0,"reason":"this kernel has no tracepoint sched_switch"/'
 echo smmu3 >>lie/iommus
 lies "an IOMMU is said not to be there" 's/"state":"ok","attach":"tp_btf sched_switch","hits":0,"reason":""/"state":"off","attach":"tp_btf sched_switch","hits":0,"reason":"no IOMMU is active"/'
+# A damaged recording is told as far as it goes, as other verbs do.
+printf '[tenant vm]\nmemory = 4M\n[device disk]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\ncount = 2000\n' >machine.ini
+"$FAULTLINE" record -q --force --kind io -o whole.flt -- "$INJECT" run machine.ini >/dev/null 2>&1
+python3 -c 'import sys
+data = bytearray(open("whole.flt", "rb").read())
+for i in range(len(data) // 2, len(data) // 2 + 40):
+    data[i] ^= 0x5a
+open("damaged.flt", "wb").write(data)'
+for words in doctor report "doctor --json"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $words damaged.flt >out 2>err
+	equal "a damaged recording: $words" "$? $(grep -cE 'parts of the recording are unreadable' out) $(grep -c '^faultline: damaged.flt: is damaged' err)" "3 1 1"
+done
+check "and every path is told" python3 -c 'import json; exit(len(json.load(open("out"))["tables"]["paths"]) < 12)'
 finish

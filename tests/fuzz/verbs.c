@@ -183,6 +183,7 @@ static void print_recording(const char *path)
 	require(size > 0);
 	make_recording(&out, bytes + 1, size - 1);
 	fwrite(out.bytes, 1, out.size, stdout);
+	trace_buffer_free(&out);
 	for (size_t i = 0; lines[bytes[0] % LINES].words[i]; i++)
 		fprintf(stderr, "%s ", lines[bytes[0] % LINES].words[i]);
 	fputc('\n', stderr);

@@ -14,6 +14,7 @@
 #define EVENTS	 32
 #define ROWS	 12
 #define STEPS	 256
+#define LENGTH	 (4u << 20)
 #define CLAIMED	 5000	       /* records of a claim at most, each of no bytes */
 #define JUMP	 0x7fffffffull /* in time, at most: `top` shows each second of it */
 
@@ -150,6 +151,14 @@ static void put_counters(struct maker *m, enum trace_frame_type type)
 	put_frame(m, type, 1, m->now_ns);
 }
 
+/* Any, but seldom one that becomes more pages than a fuzzer has time for. */
+static __u64 take_length(struct maker *m)
+{
+	__u64 length = take_number(&m->in);
+
+	return take_byte(&m->in) < 250 ? length & (LENGTH - 1) : length;
+}
+
 static void take_event(struct maker *m, struct event *event)
 {
 	*event = (struct event){
@@ -160,7 +169,7 @@ static void take_event(struct maker *m, struct event *event)
 		.instance = take_below(&m->in, 3),
 		.pasid = take_byte(&m->in) & 3 ? PASID_NONE : take_byte(&m->in),
 		.address = take_number(&m->in) << 12,
-		.length = take_number(&m->in),
+		.length = take_length(m),
 		.value = take_number(&m->in),
 		.pid = take_below(&m->in, 5),
 		.tid = take_below(&m->in, 5),

@@ -318,7 +318,8 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 		add(&line, ", the recording ends without its end mark");
 	if (reasons & 1u << FLOOR_TABLES)
 		add(&line,
-		    ", too many queues, regions or open faults, or some told too late: some rows lack faults");
+		    ", too many queues, regions or open faults, or some told too late: some rows lack "
+		    "faults, or causes");
 	writer_note(writer, "%s.%s%s%s", line.text, reasons ? " Counts are floors: " : "",
 		    floor_text(reasons, text), reasons ? "." : "");
 	return *session_as_of_text(s, as_of) ? writer_note(writer, "%s", as_of) : 0;

@@ -46,6 +46,7 @@ static void violate(struct slo *slo, struct device_slo *d, struct judged *j, str
 		slo->capacity = capacity;
 	}
 	slo_explain(slo, d, &v);
+	slo->dropped += v.not_kept_ios || v.not_kept_faults;
 	slo->violations[slo->kept++] = v;
 }
 
@@ -238,6 +239,39 @@ static void on_began(void *self, const struct fault *fault)
 	slo->dropped += dropped;
 }
 
+static __u64 io_until_ns(const void *item)
+{
+	return ((const struct slow_io *)item)->to_ns;
+}
+
+/* One that was given up may have stood in the way for as long as somebody saw it open. */
+static __u64 fault_until_ns(const void *item)
+{
+	const struct fault *fault = item;
+	__u64 end = fault_end_ns(fault);
+	bool waited = !fault_over(fault) && fault->waited_ns != WAITED_TO_END;
+
+	return waited && fault->waited_ns > end ? fault->waited_ns : end;
+}
+
+/* What ended before may be forgotten when it is `now_ns`: no window and no burst that is yet to be judged has it. */
+static __u64 wanted_since(const struct device_slo *d, __u64 now_ns)
+{
+	__u64 since = now_ns > SLO_MEMORY_NS ? now_ns - SLO_MEMORY_NS : 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const struct judged *j = &d->judged[i];
+
+		if (j->gathering && window_start(j, j->window) < since)
+			since = window_start(j, j->window);
+		if (j->objective->has_fault_rate && window_start(j, j->fault_window) < since)
+			since = window_start(j, j->fault_window);
+		if (j->bursts.open_count && j->bursts.open[0].from_ns < since)
+			since = j->bursts.open[0].from_ns;
+	}
+	return since;
+}
+
 static void on_finished(void *self, const struct fault *fault)
 {
 	struct slo *slo = self;
@@ -247,9 +281,7 @@ static void on_finished(void *self, const struct fault *fault)
 
 	if (!d || !now)
 		return;
-	while (d->faults.head < d->faults.tail &&
-	       fault_end_ns(memory_at(&d->faults, d->faults.head)) + SLO_MEMORY_NS < now)
-		d->faults.head++;
+	memory_expire(&d->faults, wanted_since(d, now));
 	slot = memory_push(&d->faults);
 	if (slot)
 		*slot = *fault;
@@ -266,7 +298,9 @@ static int on_device(void *self, const struct device_info *info)
 	d->device = info->handle;
 	d->latency_floor = UINT64_MAX;
 	d->ios.size = sizeof(struct slow_io);
+	d->ios.until_ns = io_until_ns;
 	d->faults.size = sizeof(struct fault);
+	d->faults.until_ns = fault_until_ns;
 	d->judged = memory_calloc(slo->set->count, sizeof(*d->judged));
 	if (!d->judged)
 		return failed(-ENOMEM, "no memory for the objectives of %s", info->name);
@@ -300,10 +334,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 		d = find(slo, e->device);
 		if (!d || e->value <= d->latency_floor)
 			continue;
-		while (d->ios.head < d->ios.tail &&
-		       ((struct slow_io *)memory_at(&d->ios, d->ios.head))->to_ns + SLO_MEMORY_NS <
-			       e->time_ns)
-			d->ios.head++;
+		memory_expire(&d->ios, wanted_since(d, e->time_ns));
 		io = memory_push(&d->ios);
 		if (io)
 			*io = (struct slow_io){e->time_ns > e->value ? e->time_ns - e->value : 0,

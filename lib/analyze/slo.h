@@ -83,6 +83,9 @@ struct slo_violation {
 	unsigned int before;  /* ... were not seen, of so many at most */
 	__u64 faults_ns;      /* all their stages, summed */
 	struct fault longest; /* of these faults, if there was one */
+	/* Let go before it was explained, of this window or older: then what is above are floors. */
+	__u64 not_kept_ios, not_kept_faults;
+	__u64 not_kept_ns; /* the last of them ended */
 };
 
 struct slo_device_state {
@@ -101,7 +104,10 @@ int slo_create(struct slo **slo, const struct slo_set *set, struct faults *fault
 struct stream slo_stream(struct slo *slo);
 void slo_destroy(struct slo *slo);
 __u64 slo_violations(const struct slo *slo);
-/* Faults told too late to be judged by rate or burst: more than 5 s after they began. */
+/*
+ * Faults told too late to be judged by rate or burst, more than 5 s after they began, and violations
+ * whose causes were searched among a part of the slow I/Os or faults.
+ */
 __u64 slo_dropped(const struct slo *slo);
 /* Kept rows, oldest first; NULL beyond. */
 const struct slo_violation *slo_violation(const struct slo *slo, size_t index);

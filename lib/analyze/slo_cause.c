@@ -2,44 +2,17 @@
 /* Which faults stood in the way: overlap of faults with slow I/Os, or with a window. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/analyze/slo_data.h"
 #include "lib/base/memory.h"
 #include "lib/base/units.h"
 
-void *memory_at(const struct memory *m, __u64 index)
-{
-	return (char *)m->items + (index & (m->capacity - 1)) * m->size;
-}
-
-static int memory_grow(struct memory *m)
-{
-	struct memory larger = *m;
-
-	larger.capacity = m->capacity ? 2 * m->capacity : 16;
-	larger.items = memory_calloc(1, larger.capacity * m->size);
-	if (!larger.items)
-		return -1;
-	for (__u64 i = m->head; i < m->tail; i++)
-		memcpy(memory_at(&larger, i), memory_at(m, i), m->size);
-	memory_free(m->items);
-	*m = larger;
-	return 0;
-}
-
-void *memory_push(struct memory *m)
-{
-	if (m->tail - m->head == m->capacity) {
-		if (m->capacity < SLO_MEMORY_MAX) {
-			if (memory_grow(m))
-				return NULL;
-		} else {
-			m->head++;
-		}
-	}
-	return memory_at(m, m->tail++);
-}
+/* A slow I/O of the violated window. */
+struct slow {
+	struct slow_io io;
+	__u64 least_ns; /* that it or one that ended later began */
+	bool overlapped;
+};
 
 /* What is being gathered about one violation. */
 struct search {
@@ -49,7 +22,8 @@ struct search {
 	unsigned int before[STAGES]; /* of stages that are merged into this one, at most */
 	__u64 longest_ns;
 	__u64 reached_ns; /* everything unfinished counts up to here */
-	bool *overlapped; /* per slow I/O kept */
+	struct slow *slow;
+	size_t count;
 };
 
 static bool is_slow(const struct slo_violation *v, const struct slow_io *io)
@@ -58,20 +32,55 @@ static bool is_slow(const struct slo_violation *v, const struct slow_io *io)
 	       io->to_ns - io->from_ns > v->objective->latency_target_ns;
 }
 
-static bool overlaps_io(const struct search *s, const struct fault *fault, __u64 from, __u64 to)
+static int by_end(const void *a, const void *b)
+{
+	const struct slow *x = a, *y = b;
+
+	return x->io.to_ns < y->io.to_ns ? -1 : x->io.to_ns > y->io.to_ns;
+}
+
+/* The slow I/Os that are kept, by their end. False without memory. */
+static bool gather(struct search *s)
 {
 	const struct memory *ios = &s->device->ios;
+	__u64 least = UINT64_MAX;
+
+	if (ios->head == ios->tail || s->v->metric != SLO_LATENCY)
+		return true;
+	s->slow = memory_calloc((size_t)(ios->tail - ios->head), sizeof(*s->slow));
+	if (!s->slow)
+		return false;
+	for (__u64 i = ios->head; i < ios->tail; i++)
+		if (is_slow(s->v, memory_at(ios, i)))
+			s->slow[s->count++].io = *(struct slow_io *)memory_at(ios, i);
+	qsort(s->slow, s->count, sizeof(*s->slow), by_end);
+	for (size_t i = s->count; i-- > 0;) {
+		least = s->slow[i].io.from_ns < least ? s->slow[i].io.from_ns : least;
+		s->slow[i].least_ns = least;
+	}
+	return true;
+}
+
+static bool overlaps_io(const struct search *s, const struct fault *fault, __u64 from, __u64 to)
+{
+	size_t first = 0, end = s->count;
 	bool any = false;
 
-	for (__u64 i = ios->head; i < ios->tail; i++) {
-		const struct slow_io *io = memory_at(ios, i);
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
 
-		if (io->to_ns < from || io->from_ns > to || !is_slow(s->v, io))
+		if (s->slow[middle].io.to_ns < from)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	for (size_t i = first; i < s->count && s->slow[i].least_ns <= to; i++) {
+		const struct slow_io *io = &s->slow[i].io;
+
+		if (io->from_ns > to || (io->queue != fault->queue && io->queue != QUEUE_NONE &&
+					 fault->queue != QUEUE_NONE))
 			continue;
-		if (io->queue != fault->queue && io->queue != QUEUE_NONE &&
-		    fault->queue != QUEUE_NONE)
-			continue;
-		s->overlapped[i - ios->head] = true;
+		s->slow[i].overlapped = true;
 		any = true;
 	}
 	return any;
@@ -115,25 +124,46 @@ static void consider(void *argument, const struct fault *fault)
 	}
 }
 
+/* What was let go and may have been of this window, or have stood in the way of its I/Os. */
+static void count_not_kept(const struct search *s)
+{
+	const struct memory *ios = &s->device->ios, *faults = &s->device->faults;
+	struct slo_violation *v = s->v;
+	__u64 since = v->from_ns;
+
+	if (s->count && s->slow[0].least_ns < since)
+		since = s->slow[0].least_ns;
+	if (v->metric == SLO_LATENCY && ios->let_go && ios->let_go_ns >= v->from_ns) {
+		v->not_kept_ios = ios->let_go;
+		v->not_kept_ns = ios->let_go_ns;
+	}
+	if (faults->let_go && faults->let_go_ns >= since) {
+		v->not_kept_faults = faults->let_go;
+		if (faults->let_go_ns > v->not_kept_ns)
+			v->not_kept_ns = faults->let_go_ns;
+	}
+}
+
 void slo_explain(const struct slo *slo, const struct device_slo *device, struct slo_violation *v)
 {
-	size_t kept = (size_t)(device->ios.tail - device->ios.head);
 	struct search s = {.v = v, .device = device, .reached_ns = v->to_ns};
 
-	s.overlapped = calloc(kept ? kept : 1, sizeof(*s.overlapped));
-	if (!s.overlapped)
+	v->stage = STAGES;
+	if (!gather(&s)) {
+		v->not_kept_ios = device->ios.tail - device->ios.head;
+		v->not_kept_ns = v->to_ns;
 		return;
+	}
+	count_not_kept(&s);
 	for (__u64 i = device->faults.head; i < device->faults.tail; i++)
 		consider(&s, memory_at(&device->faults, i));
 	faults_each_open(slo->reconstruction, consider, &s);
-	for (size_t i = 0; i < kept && v->metric == SLO_LATENCY; i++) {
-		v->recorded_ios += is_slow(v, memory_at(&device->ios, device->ios.head + i));
-		v->overlapped_ios += s.overlapped[i];
-	}
+	v->recorded_ios = s.count;
+	for (size_t i = 0; i < s.count; i++)
+		v->overlapped_ios += s.slow[i].overlapped;
 	/* Of those in the target's bucket that are slower some were recorded: so many there are. */
 	if (v->recorded_ios > v->slow_ios)
 		v->slow_ios = v->recorded_ios;
-	v->stage = STAGES;
 	for (unsigned int k = 0; k < STAGES; k++) {
 		v->faults_ns += s.stage_ns[k];
 		if (s.stage_ns[k] && (v->stage == STAGES || s.stage_ns[k] > v->stage_ns)) {
@@ -143,7 +173,7 @@ void slo_explain(const struct slo *slo, const struct device_slo *device, struct 
 			v->before = s.before[k];
 		}
 	}
-	free(s.overlapped);
+	memory_free(s.slow);
 }
 
 /* Why nothing can be said of any fault. */
@@ -151,8 +181,9 @@ static int no_fault(const struct slo_violation *v, const char *counted, bool let
 		    char text[SLO_CAUSE_TEXT])
 {
 	const char *least = v->slow_floor ? "at least " : "";
+	const char *kept = v->not_kept_faults ? " that was kept" : "";
 
-	if (v->metric == SLO_LATENCY && !v->recorded_ios && let_go)
+	if (v->metric == SLO_LATENCY && !v->recorded_ios && (let_go || v->not_kept_ios))
 		return snprintf(text, SLO_CAUSE_TEXT,
 				"none of %s%llu slow I/Os is known one by one", least, v->slow_ios);
 	if (v->metric == SLO_LATENCY && !v->recorded_ios)
@@ -162,24 +193,26 @@ static int no_fault(const struct slo_violation *v, const char *counted, bool let
 				least, v->slow_ios);
 	if (*counted)
 		return snprintf(text, SLO_CAUSE_TEXT,
-				"no fault overlapped the %llu of %s%llu slow "
-				"I/Os that were recorded one by one",
-				v->recorded_ios, least, v->slow_ios);
-	return snprintf(text, SLO_CAUSE_TEXT, "no fault overlapped");
+				"no fault%s overlapped the %llu of %s%llu slow "
+				"I/Os that were %s one by one",
+				kept, v->recorded_ios, least, v->slow_ios,
+				v->not_kept_ios ? "kept" : "recorded");
+	return snprintf(text, SLO_CAUSE_TEXT, "no fault%s overlapped", kept);
 }
 
 static int some_faults(const struct slo_violation *v, const char *counted,
 		       char text[SLO_CAUSE_TEXT])
 {
 	char label[STAGE_LABEL], stage[UNITS_TEXT], all[UNITS_TEXT];
+	const char *least = v->not_kept_ios || v->not_kept_faults ? "at least " : "";
 	int used = 0;
 
 	if (v->metric == SLO_LATENCY)
-		used = snprintf(text, SLO_CAUSE_TEXT, "%llu of %s%llu slow I/Os%s overlapped ",
-				v->overlapped_ios, v->slow_floor ? "at least " : "", v->slow_ios,
-				counted);
-	used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used), "%llu fault%s", v->faults,
-			 v->faults == 1 ? "" : "s");
+		used = snprintf(text, SLO_CAUSE_TEXT, "%s%llu of %s%llu slow I/Os%s overlapped ",
+				least, v->overlapped_ios, v->slow_floor ? "at least " : "",
+				v->slow_ios, counted);
+	used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used), "%s%llu fault%s", least,
+			 v->faults, v->faults == 1 ? "" : "s");
 	if (v->stage < STAGES)
 		used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
 				 "; %s took %s of their %s (%.0f%%)",
@@ -199,8 +232,14 @@ const char *slo_cause(const struct slo_violation *v, const struct session *sessi
 	int used;
 
 	if (v->recorded_ios < v->slow_ios)
-		snprintf(counted, sizeof(counted), " (%llu recorded one by one)", v->recorded_ios);
+		snprintf(counted, sizeof(counted), " (%llu %s one by one)", v->recorded_ios,
+			 v->not_kept_ios ? "kept" : "recorded");
 	used = v->faults ? some_faults(v, counted, text) : no_fault(v, counted, let_go, text);
+	if (v->not_kept_ios || v->not_kept_faults)
+		used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
+				 "; %llu slow I/Os and %llu faults that ended by %s were not kept",
+				 v->not_kept_ios, v->not_kept_faults,
+				 session_when(session, v->not_kept_ns, time));
 	if (let_go)
 		snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
 			 "; what was recorded one by one before %s was not kept",

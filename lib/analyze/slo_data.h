@@ -9,9 +9,12 @@
 #include "lib/analyze/slo.h"
 #include "lib/analyze/slots.h"
 
-/* Slow I/Os and finished faults of a device are kept this long to find causes among them. */
+/*
+ * Slow I/Os and finished faults of a device are kept to find causes among them: this long, and as long as a
+ * window or burst that they may explain is not judged; the newest so many of each.
+ */
 #define SLO_MEMORY_NS  15000000000ull
-#define SLO_MEMORY_MAX 4096
+#define SLO_MEMORY_MAX 65536
 
 /*
  * A fault that was held back is told after it began. Rates and bursts wait this long for it, and are then
@@ -30,8 +33,11 @@ struct slow_io {
 struct memory {
 	void *items;
 	size_t size; /* of one item */
+	__u64 (*until_ns)(const void *item);
 	size_t capacity;
 	__u64 head, tail; /* free-running: [head, tail) is kept */
+	__u64 let_go;	  /* so many that are not kept any more ... */
+	__u64 let_go_ns;  /* ... and that lasted until then at most */
 };
 
 /* One objective for one device. */
@@ -68,12 +74,14 @@ struct slo {
 	struct slo_violation *violations;
 	size_t kept, capacity;
 	__u64 total;
-	__u64 dropped; /* faults told too late to be judged */
+	__u64 dropped; /* faults told too late to be judged, violations explained by a part */
 	int error;
 };
 
-/* A new item at the tail, the oldest overwritten when SLO_MEMORY_MAX are kept; NULL w/o memory. */
+/* A new item at the tail, the oldest let go when SLO_MEMORY_MAX are kept; NULL without memory. */
 void *memory_push(struct memory *memory);
+/* Lets go of the oldest that lasted until before this time. */
+void memory_expire(struct memory *memory, __u64 since_ns);
 void *memory_at(const struct memory *memory, __u64 index);
 
 /* Fills in what is known of the cause; objective, metric, device, from, to and slow_ios are set. */

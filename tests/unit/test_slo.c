@@ -257,6 +257,90 @@ static void slow_ios_that_were_only_counted_have_no_known_cause(void **state)
 	end(&s);
 }
 
+/*
+ * I/Os behind faults, each alone on its queue, and later in the window `others` of both that have nothing to do with
+ * each other: faults of queue 2, I/Os of queue 3.
+ */
+static void crowded_window(struct setup *s, const char *cause, __u64 dropped, __u32 others)
+{
+	const struct slo_violation *v;
+	char text[SLO_CAUSE_TEXT];
+
+	begin(s, (struct slo_objective){.latency_target_ns = 5 * MS});
+	for (__u32 i = 0; i < 4; i++) {
+		fault(s, i + 1, 100 * SECOND + i * (100 * MS));
+		slow_io(s, 100 * SECOND + i * (100 * MS) + 9 * MS, 10 * MS, 2);
+	}
+	for (__u32 i = 0; i < others; i++) {
+		fault(s, i + 10, 100 * SECOND + 500 * MS + i * 5000ull);
+		slow_io(s, 100 * SECOND + 511 * MS + i * 5000ull, 10 * MS, 3);
+	}
+	window(s, 100, others + 13, others + 4);
+	finish(s);
+	assert_int_equal(slo_violations(s->slo), 1);
+	v = slo_violation(s->slo, 0);
+	if (!strstr(slo_cause(v, s->session, text), cause))
+		fail_msg("%s", text);
+	assert_int_equal(slo_dropped(s->slo), dropped);
+	assert_int_equal(v->not_kept_ios != 0, dropped);
+	assert_int_equal(v->not_kept_faults != 0, dropped);
+	end(s);
+}
+
+static void what_came_later_makes_no_fault_forgotten(void **state)
+{
+	struct setup s;
+
+	(void)state;
+	crowded_window(&s, "4 of 20004 slow I/Os overlapped 4 faults; resolve took 32.0ms of", 0,
+		       20000);
+}
+
+/* Neither acquitted nor called not recorded, and the numbers are floors. */
+static void what_was_not_kept_is_said(void **state)
+{
+	struct setup s;
+
+	(void)state;
+	crowded_window(&s,
+		       "no fault that was kept overlapped the 65536 of 66004 slow I/Os that were "
+		       "kept one by one; 468 slow I/Os and 468 faults that ended by ",
+		       1, 66000);
+}
+
+/* Until it is judged, what a window or a burst began with is not forgotten, however long it lasts. */
+static void long_windows_keep_their_causes(void **state)
+{
+	const struct slo_violation *v;
+	char text[SLO_CAUSE_TEXT];
+	struct setup s;
+
+	(void)state;
+	begin(&s, (struct slo_objective){.min_iops = 100,
+					 .has_burst = true,
+					 .burst = 5,
+					 .latency_target_ns = 5 * MS,
+					 .window_ns = 50 * SECOND});
+	window(&s, 49, 1, 0);
+	for (__u32 i = 0; i < 1000; i++)
+		fault(&s, i + 1, 50 * SECOND + i * (100 * MS));
+	slow_io(&s, 151 * SECOND, 100 * SECOND, 2);
+	window(&s, 150, 101, 1);
+	window(&s, 200, 101, 0);
+	finish(&s);
+	assert_int_equal(slo_violations(s.slo), 4);
+	for (size_t i = 0; i < 4; i++) {
+		v = slo_violation(s.slo, i);
+		slo_cause(v, s.session, text);
+		if (v->metric == SLO_BURST || v->from_ns == 50 * SECOND)
+			assert_int_equal(v->faults, 1000);
+		else if (v->metric == SLO_LATENCY) /* most of it long before its window */
+			assert_int_equal(v->overlapped_ios, 1);
+		assert_int_equal(strstr(text, "at least") != NULL, v->not_kept_faults != 0);
+	}
+	end(&s);
+}
+
 static void a_window_within_its_percentile_is_kept(void **state)
 {
 	struct setup s;
@@ -698,6 +782,9 @@ int main(void)
 		cmocka_unit_test(slow_ios_that_were_only_counted_have_no_known_cause),
 		cmocka_unit_test(units_are_those_of_job_files),
 		cmocka_unit_test(a_window_within_its_percentile_is_kept),
+		cmocka_unit_test(what_came_later_makes_no_fault_forgotten),
+		cmocka_unit_test(what_was_not_kept_is_said),
+		cmocka_unit_test(long_windows_keep_their_causes),
 		cmocka_unit_test(a_freeze_is_a_window_without_io),
 		cmocka_unit_test(bandwidth_is_bytes_a_second),
 		cmocka_unit_test(fault_rate_and_burst_count_faults),

@@ -34,6 +34,26 @@ static void add(struct fault_watch *watch, const struct probe_info *probe,
 		watch->off = row->name;
 }
 
+static void add_to_groups(struct fault_probes *probes, const struct probe_row *row, bool off)
+{
+	switch (row->id) {
+	case PROBE_FAULT_DETECT:
+		probes->detect_off = off;
+		break;
+	case PROBE_FAULT_REQUEST:
+		probes->request_off = off;
+		break;
+	case PROBE_FAULT_RESUME:
+		probes->resume_off = off;
+		break;
+	case PROBE_FAULT_ABANDON:
+		probes->abandon_off = off;
+		break;
+	default:
+		break;
+	}
+}
+
 /* Responses are of groups: only who sees requests counts them. Of the core that is its report alone. */
 void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe)
 {
@@ -42,6 +62,8 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 	bool any = false, begin = false, end = false;
 	enum fault_path path;
 
+	if (row)
+		add_to_groups(probes, row, probe->state != PROBE_ON);
 	if (!row || row->kind < EVENT_FAULT_DETECT || row->kind > EVENT_FAULT_OVERFLOW)
 		return;
 	switch (path_of(row)) {
@@ -82,10 +104,20 @@ const char *fault_watch_lacks(const struct fault_watch *watch)
 	return watch->on ? NULL : watch->off;
 }
 
+bool fault_probes_begin(const struct fault_probes *probes, unsigned int kind)
+{
+	if ((probes->request_off || probes->resume_off) && probes->begin[FAULT_PATH_EMULATED].on)
+		return kind == EVENT_FAULT_DETECT;
+	if (probes->detect_off && probes->queued.on && probes->dropped.on)
+		return kind == EVENT_FAULT_REQUEST || kind == EVENT_FAULT_OVERFLOW;
+	return true;
+}
+
 const char *fault_probes_lack(const struct fault_probes *probes, enum fault_path path)
 {
 	if (path != FAULT_PATH_EMULATED)
 		return fault_watch_lacks(&probes->any[path]);
-	return probes->queued.on && probes->dropped.on ? NULL
-						       : fault_watch_lacks(&probes->begin[path]);
+	return probes->queued.on && probes->dropped.on && !probes->detect_off
+		       ? NULL
+		       : fault_watch_lacks(&probes->begin[path]);
 }

@@ -25,6 +25,12 @@ struct fault_probes {
 	char kinds[HOST_TEXT];
 	struct fault_watch any[FAULT_PATHS], begin[FAULT_PATHS], end[FAULT_PATHS];
 	struct fault_watch queued, dropped; /* requests of emulated devices: both are all */
+	/*
+	 * Of emulated devices. Capture tells groups apart by the probes that are on, whatever kinds were asked
+	 * for: without one of these it takes a number's next use for the same group, or a group's late stages
+	 * for another.
+	 */
+	bool detect_off, request_off, resume_off, abandon_off;
 };
 
 enum fault_path fault_path_of(__u32 device_kind);
@@ -33,6 +39,8 @@ void fault_probes_host(struct fault_probes *probes, const struct host_info *host
 void fault_probes_add(struct fault_probes *probes, const struct probe_info *probe);
 /* The probe for want of which nothing is known; NULL: it was watched, or no probe was told. */
 const char *fault_watch_lacks(const struct fault_watch *watch);
+/* Whether a page of an emulated device may be first told by an event of this kind, as the probes are. */
+bool fault_probes_begin(const struct fault_probes *probes, unsigned int kind);
 /* The probe for want of which not each fault of this path is told. */
 const char *fault_probes_lack(const struct fault_probes *probes, enum fault_path path);
 

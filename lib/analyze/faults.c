@@ -208,13 +208,37 @@ static void abandon_event(struct faults *f, struct group *group, const struct ev
 		request->fault.abandoned_ns = group->abandoned_ns;
 }
 
-/* The number was used again: without an instance from the kernel, time tells the two apart. */
-static bool is_successor(const struct group *group, const struct event *e)
+static bool emulated(const struct faults *f, const struct event *e)
+{
+	return fault_device_path(f, e->device) == FAULT_PATH_EMULATED;
+}
+
+/*
+ * The number was used again: without an instance from the kernel, time tells the two apart, or where not
+ * each end of a group was seen, that a page is asked for anew.
+ */
+static bool is_successor(const struct faults *f, struct group *group, const struct event *e)
 {
 	const unsigned int resume = EVENT_FAULT_RESUME - EVENT_FAULT_DETECT;
+	const struct request *request;
 
-	return e->kind == EVENT_FAULT_DETECT && group->seen & (1u << resume) &&
-	       e->time_ns > group->at[resume];
+	if (e->kind != EVENT_FAULT_DETECT)
+		return false;
+	if (group->seen & (1u << resume))
+		return e->time_ns > group->at[resume];
+	if (!emulated(f, e) || !(f->probes.resume_off || f->probes.abandon_off))
+		return false;
+	request = fault_request_find(group, e->address);
+	return request && request->fault.seen & STAGE_BIT(EVENT_FAULT_DETECT);
+}
+
+/* It is of no page that was told, and tells of none by itself. */
+static bool is_stray(const struct faults *f, struct group *group, const struct event *e)
+{
+	bool of_group = e->flags & EVENT_GROUP || e->kind == EVENT_FAULT_ABANDON;
+
+	return emulated(f, e) && !fault_probes_begin(&f->probes, e->kind) &&
+	       !(group && (of_group ? group->requests : fault_request_find(group, e->address)));
 }
 
 static bool is_full(const struct group *group, const struct event *e)
@@ -233,7 +257,9 @@ static void fault_event(struct faults *f, const struct event *e)
 			return;
 		group = NULL;
 	}
-	if (group && (is_successor(group, e) || is_full(group, e))) {
+	if (is_stray(f, group, e))
+		return;
+	if (group && (is_successor(f, group, e) || is_full(group, e))) {
 		f->counts.given_up += is_full(group, e);
 		fault_group_close(f, group);
 		group = NULL;
@@ -300,6 +326,8 @@ static void unfinished_event(struct faults *f, const struct event *e)
 
 	fault_group_expire(f, e->time_ns);
 	group = fault_group_find(f, e);
+	if (is_stray(f, group, e))
+		return;
 	if (!group) {
 		struct request *request;
 

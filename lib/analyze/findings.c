@@ -179,18 +179,20 @@ static void name_states(const struct session *session, const struct faults_count
 			struct line *line)
 {
 	unsigned int unknown = unknown_of_all(session);
+	unsigned int untold = unknown_groups(session) ? unknown : 0; /* by any bound */
 
 	if (unknown & UNKNOWN_STATES)
 		add(line, ", how many of them complete is not known");
 	else
 		name_outcome(counts, line);
-	if (unknown_probe(session, PROBE_FAULT_OVERFLOW) && counts->discarded)
+	if (unknown_probe(session, PROBE_FAULT_OVERFLOW) && counts->discarded && !untold)
 		add(line, ", %llu dropped by a full page request queue or discarded after it",
 		    counts->overflowed + counts->discarded);
-	else if (counts->overflowed)
+	else if (counts->overflowed && !(untold & UNKNOWN_OVERFLOWED))
 		add(line, ", %s%llu dropped by a full page request queue",
 		    unknown & UNKNOWN_OVERFLOWED ? "at most " : "", counts->overflowed);
-	if (counts->discarded && !unknown_probe(session, PROBE_FAULT_OVERFLOW))
+	if (counts->discarded && !unknown_probe(session, PROBE_FAULT_OVERFLOW) &&
+	    !(untold & UNKNOWN_DISCARDED))
 		add(line, ", %s%llu discarded after it",
 		    unknown & UNKNOWN_DISCARDED ? "at least " : "", counts->discarded);
 	if (counts->automatic)
@@ -232,7 +234,10 @@ static int write_answer(const struct findings *f, const struct faults_counts *co
 	double share;
 
 	add(&line, "%zu device%s faulted: %s%llu I/O page faults", devices, devices == 1 ? "" : "s",
-	    unknown_of_all(a->session) & UNKNOWN_FAULTS ? "at least " : "", counts->began);
+	    !(unknown_of_all(a->session) & UNKNOWN_FAULTS) ? ""
+	    : unknown_groups(a->session)		   ? "about "
+							   : "at least ",
+	    counts->began);
 	name_states(a->session, counts, &line);
 	add(&line, ". Most: %s, %llu.", session_device_name(a->session, worst, name),
 	    recent_counts(a->recent, worst).began);

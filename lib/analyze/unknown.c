@@ -9,7 +9,8 @@
 #include "lib/analyze/watched.h"
 #include "lib/capture/kinds.h"
 
-#define FATES (UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED | UNKNOWN_ABANDONED | UNKNOWN_STATES)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define FATES	     (UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED | UNKNOWN_ABANDONED | UNKNOWN_STATES)
 
 static size_t find(const struct session *s, enum probe_id id)
 {
@@ -95,6 +96,30 @@ bool unknown_kind(const struct session *s, __u16 kind)
 	return false;
 }
 
+static bool is_missing(const struct session *s, enum probe_id id)
+{
+	return missing(s, find(s, id));
+}
+
+/* A probe that is off tells capture nothing either, which then takes one group for another. */
+static const struct {
+	enum probe_id probe;
+	unsigned int numbers;
+} of_groups[] = {
+	{PROBE_FAULT_DETECT, UNKNOWN_FAULTS | FATES},
+	{PROBE_FAULT_REQUEST, UNKNOWN_DISCARDED},
+	{PROBE_FAULT_RESPONSE, UNKNOWN_ABANDONED | UNKNOWN_STATES},
+	{PROBE_FAULT_RESUME, UNKNOWN_OVERFLOWED},
+};
+
+bool unknown_groups(const struct session *s)
+{
+	for (size_t i = 0; i < COUNT(of_groups); i++)
+		if (is_missing(s, of_groups[i].probe))
+			return true;
+	return false;
+}
+
 /* Pages are told by their detect, else by what became of their requests. */
 static unsigned int of_emulated(const struct session *s)
 {
@@ -117,6 +142,9 @@ static unsigned int of_emulated(const struct session *s)
 	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++)
 		if (unknown_probe(s, rests[i].probe))
 			numbers |= rests[i].numbers;
+	for (size_t i = 0; i < COUNT(of_groups); i++)
+		if (is_missing(s, of_groups[i].probe))
+			numbers |= of_groups[i].numbers;
 	if (!is_asked(s, EVENT_IO_COMPLETE))
 		numbers |= UNKNOWN_IO;
 	/* Capture's own: whom it gave up is unfinished, and blocks until then, whatever comes of it. */

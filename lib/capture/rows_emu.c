@@ -6,11 +6,11 @@ const struct probe_row emu_rows[] = {
 	{PROBE_FAULT_DETECT, "fault_detect", OBJECT_EMU, EVENT_FAULT_DETECT, true, NULL,
 	 USDT(fault_detect),
 	 .without =
-		 "when faults began is not known, nor their total times and how long queues stood still"},
+		 "how many faults there were and when they began is not known, nor what became of them, their total times and how long queues stood still"},
 	{PROBE_FAULT_REQUEST, "fault_request", OBJECT_EMU, EVENT_FAULT_REQUEST, true, NULL,
 	 USDT(fault_request),
 	 .without =
-		 "stage request is part of the next one seen, and a fault whose request got through after an overflow is told as overflowed"},
+		 "stage request is part of the next one seen, a fault whose request got through after an overflow is told as overflowed, and which were discarded is not known"},
 	{PROBE_FAULT_ISR, "fault_isr", OBJECT_EMU, EVENT_FAULT_ISR, false, NULL, USDT(fault_isr),
 	 .every = FROM_EMULATED, .without = "stage delivery is part of the next one seen"},
 	{PROBE_FAULT_HANDLER, "fault_handler", OBJECT_EMU, EVENT_FAULT_HANDLER, false, NULL,
@@ -30,7 +30,7 @@ const struct probe_row emu_rows[] = {
 	{PROBE_FAULT_RESUME, "fault_resume", OBJECT_EMU, EVENT_FAULT_RESUME, true, NULL,
 	 USDT(fault_resume),
 	 .without =
-		 "whether and when devices went on is not known: faults stay unfinished, without a total time"},
+		 "whether and when devices went on is not known: faults stay unfinished, without a total time, and how many overflowed is not known"},
 	{PROBE_FAULT_OVERFLOW, "fault_overflow", OBJECT_EMU, EVENT_FAULT_OVERFLOW, false, NULL,
 	 USDT(fault_overflow),
 	 .without =

@@ -10,7 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/analyze/faults.h"
 #include "lib/analyze/floor.h"
+#include "lib/analyze/odp.h"
+#include "lib/analyze/queues.h"
+#include "lib/analyze/rates.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/slo.h"
+#include "lib/analyze/slots.h"
 #include "lib/analyze/stages.h"
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
@@ -391,6 +398,119 @@ static void every_loss_is_a_reason(void **state)
 	assert_string_equal(floor_text(0, text), "");
 }
 
+static void detect(struct analysis *a, __u32 number, __u64 at, __u64 found)
+{
+	const struct event e = {.time_ns = at,
+				.kind = EVENT_FAULT_DETECT,
+				.device = 1,
+				.pasid = PASID_NONE,
+				.group = number,
+				.instance = number + 1,
+				.queue = (__u16)number,
+				.value = found};
+
+	stream_events(analysis_stream(a), &e, 1);
+}
+
+static void too_many_open(struct analysis *a)
+{
+	for (__u32 i = 0; i < 18; i++)
+		detect(a, i % 9, START + i, 0);
+}
+
+static void too_many_stages(struct analysis *a)
+{
+	for (__u32 i = 0; i < QUEUES; i++)
+		tell_fault(analysis_stream(a), (__u16)i, START + i * 10000);
+}
+
+/* Faults without an end have no stages. */
+static void too_many_queues(struct analysis *a)
+{
+	struct event e = {.device = 1, .kind = EVENT_FAULT_UNFINISHED, .pasid = PASID_NONE};
+
+	for (__u32 i = 0; i <= QUEUES_MAX; i++) {
+		detect(a, i, START + i, 0);
+		e.group = i;
+		e.instance = i + 1;
+		e.time_ns = START + i;
+		stream_events(analysis_stream(a), &e, 1);
+	}
+}
+
+static void too_many_regions(struct analysis *a)
+{
+	struct event e = {.device = 1, .kind = EVENT_ODP_PREFETCH};
+
+	for (e.group = 0; e.group <= 4096; e.group++) {
+		e.time_ns = START + e.group;
+		stream_events(analysis_stream(a), &e, 1);
+	}
+}
+
+/* Held back for longer than seconds are open. */
+static void told_late_for_rates(struct analysis *a)
+{
+	detect(a, 0, START, 0);
+	detect(a, 1, START + 1, START - 70 * SECOND);
+}
+
+static void too_many_devices(struct analysis *a)
+{
+	const struct device_info device = {.handle = SLOTS_MAX, .kind = DEVICE_EMULATED};
+
+	analysis_stream(a).ops->device(analysis_stream(a).self, &device);
+}
+
+static void told_late_for_objectives(struct analysis *a)
+{
+	detect(a, 0, START, 0);
+	detect(a, 1, START + 1, START - 10 * SECOND);
+}
+
+/* Each table that can be full is a reason, also if no other is. */
+static void every_full_table_is_a_reason(void **state)
+{
+	static void (*const fill[])(struct analysis * a) = {
+		too_many_open,	     too_many_stages,  too_many_queues,		 too_many_regions,
+		told_late_for_rates, too_many_devices, told_late_for_objectives,
+	};
+	static const struct slo_set set = {.objectives[0] = {.device = "*",
+							     .window_ns = SECOND,
+							     .burst = 5,
+							     .has_burst = true},
+					   .count = 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fill) / sizeof(fill[0]); i++) {
+		const struct analysis_config config = {
+			.open_faults = fill[i] == too_many_open ? 8 : 0,
+			.slos = fill[i] == told_late_for_objectives ? &set : NULL};
+		const struct device_info device = {
+			.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
+		struct faults_counts faults;
+		struct analysis *a;
+		struct stream stream;
+
+		assert_int_equal(analysis_create(&a, &config), 0);
+		stream = analysis_stream(a);
+		stream.ops->device(stream.self, &device);
+		assert_int_equal(floor_of(a), 0);
+		fill[i](a);
+		stream.ops->end(stream.self, START + SECOND);
+		faults_counts(a->faults, &faults);
+		assert_int_equal(!!faults.given_up, i == 0);
+		assert_int_equal(!!stages_dropped(a->stages), i == 1);
+		assert_int_equal(!!queues_dropped(a->queues), i == 2);
+		assert_int_equal(!!odp_regions_dropped(a->odp), i == 3);
+		assert_int_equal(!!rates_dropped(a->rates), i == 4);
+		assert_int_equal(!!session_dropped(a->session), i == 5);
+		assert_int_equal(a->slo && slo_dropped(a->slo), i == 6);
+		assert_int_equal(floor_of(a), 1u << FLOOR_TABLES);
+		analysis_destroy(a);
+	}
+}
+
 /* What a report itself does not wait for no option of the recorder gives back. */
 static void what_does_not_help_is_not_advised(void **state)
 {
@@ -418,6 +538,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_loss_is_a_reason),
+		cmocka_unit_test(every_full_table_is_a_reason),
 		cmocka_unit_test(every_reason_in_every_verb_and_form),
 		cmocka_unit_test(the_last_bytes_are_missed_by_every_verb),
 		cmocka_unit_test(a_violation_on_floors_is_one),

@@ -5,6 +5,7 @@
 
 #include "bpf/emit.bpf.h"
 
+#define IB	    5		/* DEVICE_IB of lib/base/stream.h */
 #define NS_PER_TICK 10000000ull /* USER_HZ is 100 on every architecture we know */
 
 static __always_inline __u64 owner_start_ticks(void)
@@ -44,42 +45,92 @@ static __always_inline struct owner_share *owner_of(const struct device_key *key
 }
 
 /*
- * Whether there may be one more device of this key's owner. One that invents devices takes its own share
- * and leaves the others theirs; the kernel's own devices have no owner.
+ * Takes a slot for one more device of this key's owner, before anything else is given out for it. One that
+ * invents devices takes its own share and leaves the others theirs; the kernel's own devices have no owner.
  */
-static __always_inline bool owner_has_room(const struct device_key *key)
+static __always_inline bool slot_take(const struct device_key *key)
 {
-	struct owner_share *owner;
+	struct capture_state *shared = shared_state();
+	struct owner_share *owner = NULL;
 
-	if (!key->owner)
-		return true;
-	owner = owner_of(key);
-	return owner && owner->devices < OWNER_DEVICES_MAX;
+	if (!shared || shared->slots >= DEVICES_MAX)
+		return false;
+	if (key->owner) {
+		owner = owner_of(key);
+		if (!owner || owner->devices >= OWNER_DEVICES_MAX)
+			return false;
+		__sync_fetch_and_add(&owner->devices, 1);
+		__sync_fetch_and_add(&owner->entered, 1);
+	}
+	__sync_fetch_and_add(&shared->slots, 1);
+	return true;
 }
 
-static __always_inline void owner_has_more(const struct device_key *key)
+/* Also if there was no more than the slot, or another CPU had entered the device meanwhile. */
+static __always_inline void slot_return(const struct device_key *key)
 {
-	struct owner_share *owner = key->owner ? owner_of(key) : NULL;
+	struct owner_key owner_key = {.pid = key->owner, .start = key->owner_start};
+	struct capture_state *shared = shared_state();
+	struct owner_share *owner = NULL;
 
+	if (key->owner)
+		owner = bpf_map_lookup_elem(&owners, &owner_key);
 	if (owner)
-		__sync_fetch_and_add(&owner->devices, 1);
+		__sync_fetch_and_add(&owner->devices, -1);
+	if (shared)
+		__sync_fetch_and_add(&shared->slots, -1);
+}
+
+/*
+ * Enters a device that has a slot, under a number of its own; `fresh` holds its names. NULL: it has none
+ * any more, as another CPU was first, or there was no memory.
+ */
+static __always_inline struct device_state *device_insert(const struct device_key *key,
+							  struct device_state *fresh)
+{
+	struct capture_state *shared = shared_state();
+
+	if (shared)
+		fresh->id = __sync_fetch_and_add(&shared->devices, 1) + 1;
+	if (shared && !bpf_map_update_elem(&devices, key, fresh, BPF_NOEXIST))
+		return bpf_map_lookup_elem(&devices, key);
+	slot_return(key);
+	return NULL;
 }
 
 /* Enters a device at first sight; `fresh` holds its names. NULL if there is no room. */
 static __always_inline struct device_state *
 device_try(struct probe_counter *counter, const struct device_key *key, struct device_state *fresh)
 {
-	struct capture_state *shared = shared_state();
+	struct device_state *device;
 
-	if (!shared || !owner_has_room(key))
+	if (!slot_take(key))
 		return NULL;
-	fresh->id = __sync_fetch_and_add(&shared->devices, 1) + 1;
-	/* Another CPU may have been first: then its entry counts and our number stays unused. */
-	if (!bpf_map_update_elem(&devices, key, fresh, BPF_NOEXIST)) {
-		owner_has_more(key);
-		device_announce(counter, key, fresh->id);
-	}
-	return bpf_map_lookup_elem(&devices, key);
+	device = device_insert(key, fresh);
+	if (!device)
+		return bpf_map_lookup_elem(&devices, key);
+	device_announce(counter, key, fresh->id);
+	return device;
+}
+
+/* The device is no more: its slot is the next one's, its name is kept for who has not asked for it yet. */
+static __always_inline void device_leave(const struct device_key *key)
+{
+	struct device_state *device = bpf_map_lookup_elem(&devices, key);
+	struct capture_state *shared = shared_state();
+	struct device_past past = {.key = *key};
+	__u32 id;
+
+	if (!device || !shared)
+		return;
+	past.state = *device;
+	id = past.state.id;
+	if (bpf_map_update_elem(&devices_gone, &id, &past, BPF_ANY))
+		state_failed();
+	if (bpf_map_delete_elem(&devices, key))
+		return;
+	slot_return(key);
+	__sync_fetch_and_add(&shared->gone, 1);
 }
 
 /* Likewise; that there was none is counted. */
@@ -101,14 +152,20 @@ static __always_inline void domain_learn(__u64 domain, __u32 device)
 	struct capture_state *shared = shared_state();
 	struct domain_state fresh = {.device = device};
 
-	if (known) {
-		known->device = device;
+	if (!known && !bpf_map_update_elem(&domains, &domain, &fresh, BPF_NOEXIST)) {
+		known = bpf_map_lookup_elem(&domains, &domain);
+		/* Only what has room gets a number. */
+		if (known && shared)
+			known->number = __sync_fetch_and_add(&shared->domains, 1) + 1;
 		return;
 	}
-	if (!shared)
-		return;
-	fresh.number = __sync_fetch_and_add(&shared->domains, 1) + 1;
-	bpf_map_update_elem(&domains, &domain, &fresh, BPF_NOEXIST);
+	/* Another CPU may have been first. */
+	if (!known)
+		known = bpf_map_lookup_elem(&domains, &domain);
+	if (known)
+		known->device = device;
+	else
+		state_failed();
 }
 
 /* A device attached to this domain, DEVICE_NONE if none is known. */
@@ -144,7 +201,8 @@ static __attribute__((noinline)) int device_place(__u32 id, struct device *kerne
 	if (group && bpf_core_field_exists(group->domain) && BPF_CORE_READ(group, domain))
 		domain_learn((__u64)BPF_CORE_READ(group, domain), id);
 	function.group = (__u64)group;
-	bpf_map_update_elem(&pci_functions, &rid, &function, BPF_ANY);
+	if (bpf_map_update_elem(&pci_functions, &rid, &function, BPF_ANY))
+		state_failed();
 	return 0;
 }
 
@@ -174,6 +232,19 @@ static __always_inline struct device_state *device_by_address(struct probe_count
 	    !fresh.bus[3])
 		device_place(device->id, kernel_device);
 	return device;
+}
+
+/*
+ * RDMA devices are known by name, which user space has too when it reads their counters; the key
+ * has room for a number: FNV-1a, as in rdma_device_source() of lib/capture/rdma_counters.c.
+ */
+static __always_inline __u64 name_number(const char *name)
+{
+	__u64 hash = 0xcbf29ce484222325ull;
+
+	for (int i = 0; i < DEVICE_TEXT - 1 && name[i]; i++)
+		hash = (hash ^ (__u8)name[i]) * 0x100000001b3ull;
+	return hash;
 }
 
 /* The number of a PCI function that only a fault has named so far; user space knows its name. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices that go. They are known by the address of their struct device, disks by their number, which
- * the next one may get: all that is kept by them, or by the place on the bus, is forgotten as the last
- * reference goes. Until then a driver that is being unbound still gives its mappings back.
+ * Devices that go. They are known by the address of their struct device, disks by their number, RDMA
+ * devices by their name, which the next one may get: all that is kept by them, or by the place on the bus,
+ * is forgotten as the last reference goes. Until then a driver that is being unbound still gives its mappings back.
  */
 #include "bpf/kernel.h"
 
@@ -12,34 +12,32 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define BLOCK 4 /* DEVICE_BLOCK of lib/base/stream.h */
 
-static __always_inline void forget_key(const struct device_key *key,
-				       const struct device_state *device)
+static __always_inline bool is_called(const char *name, const char *wanted, int bytes)
 {
-	struct device_key gone = {
-		.kind = DEVICE_GONE | key->kind,
-		.owner_start = key->source,
-		.source = device->id,
-	};
+	char text[16] = "";
 
-	/* User space may not have asked for its name yet. */
-	if (bpf_map_update_elem(&devices, &gone, device, BPF_NOEXIST))
-		state_failed();
-	bpf_map_delete_elem(&devices, key);
+	bpf_probe_read_kernel_str(text, sizeof(text), name);
+	for (int i = 0; i < bytes; i++)
+		if (text[i] != wanted[i])
+			return false;
+	return true;
 }
 
+#define IS_CALLED(name, wanted) is_called(name, wanted, sizeof(wanted))
+
+/* `id`: of the device that goes; DEVICE_NONE if no more than its place can be known. */
 static __always_inline void forget_place(struct device *kernel_device, __u32 id)
 {
 	__u32 rid = pci_rid(kernel_device);
 	struct device_key key = {.kind = PCI_FUNCTION, .source = rid};
 	struct pci_function *function = bpf_map_lookup_elem(&pci_functions, &rid);
-	struct device_state *device = bpf_map_lookup_elem(&devices, &key);
 
 	/* What has come to this place meanwhile keeps it. */
 	if (function && function->device != id)
 		return;
 	bpf_map_delete_elem(&pci_functions, &rid);
-	if (device)
-		forget_key(&key, device);
+	if (bpf_map_lookup_elem(&devices, &key) && probe_hit(PROBE_DEVICE_RELEASE))
+		device_leave(&key);
 }
 
 static __always_inline void forget_address(struct device *kernel_device)
@@ -50,28 +48,33 @@ static __always_inline void forget_address(struct device *kernel_device)
 	};
 	struct device_state *device = bpf_map_lookup_elem(&devices, &key);
 
-	if (!device || !probe_hit(PROBE_DEVICE_RELEASE))
+	if (!probe_again(PROBE_DEVICE_RELEASE))
 		return;
-	if (device->bus[0] == 'p' && device->bus[1] == 'c' && device->bus[2] == 'i' &&
-	    !device->bus[3])
-		forget_place(kernel_device, device->id);
-	forget_key(&key, device);
+	if (IS_CALLED(BPF_CORE_READ(kernel_device, bus, name), "pci"))
+		forget_place(kernel_device, device ? device->id : DEVICE_NONE);
+	if (device && probe_hit(PROBE_DEVICE_RELEASE))
+		device_leave(&key);
 }
 
-static __always_inline void forget_disk(struct device *kernel_device)
+/* Of those that are known by a number or a name of their class. */
+static __always_inline void forget_by_class(struct device *kernel_device)
 {
-	struct device_key key = {.kind = BLOCK, .source = BPF_CORE_READ(kernel_device, devt)};
-	struct device_state *device = bpf_map_lookup_elem(&devices, &key);
-	char class[6] = "";
+	struct device_key disk = {.kind = BLOCK, .source = BPF_CORE_READ(kernel_device, devt)};
+	struct device_key adapter = {.kind = IB};
+	const char *class = BPF_CORE_READ(kernel_device, class, name);
+	char name[DEVICE_TEXT] = "";
 
-	if (!device)
-		return;
 	/* Numbers of disks and of character devices are not the same. */
-	bpf_probe_read_kernel_str(class, sizeof(class), BPF_CORE_READ(kernel_device, class, name));
-	if (class[0] != 'b' || class[1] != 'l' || class[2] != 'o' || class[3] != 'c' ||
-	    class[4] != 'k' || !probe_hit(PROBE_DEVICE_RELEASE))
-		return;
-	forget_key(&key, device);
+	if (IS_CALLED(class, "block")) {
+		if (bpf_map_lookup_elem(&devices, &disk) && probe_hit(PROBE_DEVICE_RELEASE))
+			device_leave(&disk);
+	} else if (IS_CALLED(class, "infiniband")) {
+		bpf_probe_read_kernel_str(name, sizeof(name),
+					  BPF_CORE_READ(kernel_device, kobj.name));
+		adapter.source = name_number(name);
+		if (bpf_map_lookup_elem(&devices, &adapter) && probe_hit(PROBE_DEVICE_RELEASE))
+			device_leave(&adapter);
+	}
 }
 
 SEC("fentry/device_release")
@@ -80,7 +83,7 @@ int BPF_PROG(device_released, struct kobject *kobj)
 	struct device *kernel_device = (void *)kobj - bpf_core_field_offset(struct device, kobj);
 
 	forget_address(kernel_device);
-	forget_disk(kernel_device);
+	forget_by_class(kernel_device);
 	return 0;
 }
 

@@ -36,8 +36,10 @@ static __always_inline int domain_begins(__u64 domain, __u64 iova)
 	struct domain_call *call = bpf_task_storage_get(&domain_calls, bpf_get_current_task_btf(),
 							NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!call)
+	if (!call) {
+		state_failed();
 		return 0;
+	}
 	call->domain = domain;
 	call->iova = iova;
 	call->started_ns = bpf_ktime_get_ns();
@@ -165,6 +167,16 @@ int BPF_PROG(attach_device_to_domain, struct device *dev)
 	return attached(dev, NULL, 0);
 }
 
+SEC("fentry/iommu_domain_free")
+int BPF_PROG(domain_freed, void *domain)
+{
+	__u64 key = (__u64)domain;
+
+	if (probe_hit(PROBE_IOMMU_DOMAIN_FREE))
+		bpf_map_delete_elem(&domains, &key);
+	return 0;
+}
+
 SEC("tp_btf/io_page_fault")
 int BPF_PROG(io_page_fault, struct device *dev, unsigned long iova, int flags)
 {
@@ -210,8 +222,10 @@ static __always_inline void flush_begins(bool submit, __u64 what)
 							 NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct flush_call *call = calls ? submit ? &calls->submit : &calls->sync : NULL;
 
-	if (!call)
+	if (!call) {
+		state_failed();
 		return;
+	}
 	call->what = what;
 	call->started_ns = bpf_ktime_get_ns();
 }

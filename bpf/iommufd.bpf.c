@@ -9,7 +9,10 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Its end is not seen: the owner's pid tells whether memory was used again. */
+/*
+ * Its end is seen only if its owner brings it about; of one that others go on using, the owner's pid tells
+ * whether memory was used again.
+ */
 static __always_inline struct container_key space_key(const void *space)
 {
 	return (struct container_key){
@@ -105,5 +108,16 @@ int BPF_PROG(space_pin_end, struct pfn_reader_user *user, void *pages, unsigned 
 		o.bytes = (BPF_CORE_READ(user, upages_end) - BPF_CORE_READ(user, upages_start))
 			  << PAGE_BITS;
 	tell(counter, &o);
+	return 0;
+}
+
+/* After its mappings: nothing of it is left. */
+SEC("fentry/iopt_destroy_table")
+int BPF_PROG(space_release, void *space)
+{
+	struct container_key key = space_key(space);
+
+	if (probe_hit(PROBE_IOMMUFD_RELEASE))
+		container_leave(&key);
 	return 0;
 }

@@ -38,6 +38,14 @@ struct {
 	__type(value, struct device_state);
 } devices SEC(".maps");
 
+/* By device_state.id. What is gone for longest is forgotten first: its events have no device, and are counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, DEVICES_GONE_MAX);
+	__type(key, __u32);
+	__type(value, struct device_past);
+} devices_gone SEC(".maps");
+
 /* By pid. Any user may start processes that have names: the newest are remembered. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

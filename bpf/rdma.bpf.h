@@ -5,8 +5,6 @@
 
 #include "bpf/device.bpf.h"
 
-#define IB 5 /* DEVICE_IB of lib/base/stream.h */
-
 #define ODP_REGIONS_MAX 65536
 #define MLX5_FAULTS_MAX 16384
 
@@ -99,19 +97,6 @@ static __always_inline struct odp_task *odp_task_make(void)
 static __always_inline struct event *odp_event(struct probe_counter *counter, __u16 kind)
 {
 	return kind_wanted(kind) ? event_reserve(counter, kind) : NULL;
-}
-
-/*
- * RDMA devices are known by name, which user space has too when it reads their counters; the key
- * has room for a number: FNV-1a, as in rdma_device_source() of lib/capture/rdma_counters.c.
- */
-static __always_inline __u64 name_number(const char *name)
-{
-	__u64 hash = 0xcbf29ce484222325ull;
-
-	for (int i = 0; i < DEVICE_TEXT - 1 && name[i]; i++)
-		hash = (hash ^ (__u8)name[i]) * 0x100000001b3ull;
-	return hash;
 }
 
 static __always_inline struct device_state *rdma_device(struct probe_counter *counter,

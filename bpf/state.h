@@ -87,6 +87,7 @@ enum probe_id {
 	PROBE_IOMMU_MAP_DOMAIN,
 	PROBE_IOMMU_UNMAP_DOMAIN,
 	PROBE_IOMMU_ATTACH,
+	PROBE_IOMMU_DOMAIN_FREE,
 	PROBE_IOMMU_FLUSH,
 	PROBE_IOMMU_SYNC,
 	PROBE_IOMMU_FLUSH_ALL,
@@ -106,6 +107,7 @@ enum probe_id {
 	PROBE_IOMMUFD_MAP,
 	PROBE_IOMMUFD_UNMAP,
 	PROBE_IOMMUFD_PIN,
+	PROBE_IOMMUFD_RELEASE,
 	PROBE_VFIO_RESET,
 	PROBE_VFIO_VECTORS,
 	PROBE_VFIO_REGISTER,
@@ -186,8 +188,9 @@ struct capture_filter {
 };
 
 #define DEVICES_MAX	  16384
+#define DEVICES_GONE_MAX  4096
 #define OWNERS_MAX	  4096
-#define OWNER_DEVICES_MAX 2048 /* that the kernel side enters for one process */
+#define OWNER_DEVICES_MAX 2048 /* at once, of those that the kernel side enters for one process */
 #define DEVICE_TEXT	  48
 
 /* Who a device is to the kernel side. Owner and its start tell a reused pid or machine index. */
@@ -206,18 +209,11 @@ struct owner_key {
 };
 
 struct owner_share {
-	__u32 devices; /* entered for it */
-	__u32 reserved;
+	__u32 devices; /* slots it has */
+	__u32 entered; /* slots it ever had: what user space has to have met */
 };
 
 #define DEVICE_BY_ADDRESS 0x100 /* source is a struct device, its kind is in device_state */
-/*
- * Beside a kind: it has gone, and stays here until user space has taken its name. source is its
- * device_state.id, owner_start what source was.
- */
-#define DEVICE_GONE 0x200
-_Static_assert(!(DEVICE_BY_ADDRESS & DEVICE_GONE), "kinds of keys are told apart");
-
 /* A container of VFIO is new with each open, though the kernel may use the same memory for it again. */
 struct container_key {
 	__u64 address;
@@ -259,6 +255,12 @@ struct device_state {
 	char bus[16];  /* of a VFIO container: its owner's comm */
 	char name[DEVICE_TEXT];
 	char driver[DEVICE_TEXT];
+};
+
+/* A device that has given its slot back, for who has not asked for its name yet. */
+struct device_past {
+	struct device_key key;
+	struct device_state state;
 };
 
 #define GROUPS_MAX 65536
@@ -379,7 +381,9 @@ struct capture_state {
 	__u32 resolvers;	/* tasks that resolve a fault of the kernel's */
 	__u32 sees_anonymous;	/* the probe on do_anonymous_page() is on */
 	__u32 domains;		/* IOMMU domains numbered */
-	__u64 state_failed;	/* inserts that failed: group, device or task state */
+	__u32 slots;		/* of the map of devices that are taken */
+	__u32 gone;		/* devices that have given theirs back by themselves */
+	__u64 state_failed;	/* inserts that failed: group, device, domain or task state */
 	__u64 aggregate_failed; /* counts that found their map full */
 	__u64 mapping_classes;	/* bit per size class that some mapping had (bpf/mappings.h) */
 	__u64 started_ns; /* when the kernel began it, which then ends it, too; 0: it has not */

@@ -41,7 +41,7 @@ int BPF_PROG(container_release, struct vfio_iommu *iommu)
 	struct container_key key = {.address = (__u64)iommu};
 
 	if (counter)
-		bpf_map_delete_elem(&containers, &key);
+		container_leave(&key);
 	return 0;
 }
 

@@ -25,6 +25,7 @@ struct container_limit {
 struct container {
 	__u32 id; /* device_state.id */
 	__u32 reserved;
+	struct device_key device;
 	__u64 entries; /* what dma_avail began with, 0 if it was not seen */
 	struct container_limit limits[2];
 };
@@ -152,21 +153,21 @@ static __always_inline void tell(struct probe_counter *counter, const struct vfi
 	event_submit(counter, event);
 }
 
-static __always_inline struct container *
-container_enter(struct probe_counter *counter, const struct container_key *key, bool iommufd)
+/* Gives it a device, under a new number, if there is a slot for one. */
+static __always_inline bool container_name(struct probe_counter *counter,
+					   struct container *container, bool iommufd)
 {
 	struct device_key device = {
 		.kind = VFIO_CONTAINER,
 		.owner = bpf_get_current_pid_tgid() >> 32,
 		.owner_start = owner_start_ticks(),
 	};
-	struct container fresh = {};
-	struct device_state names = {}, *state;
+	struct device_state names = {};
 	__u32 zero = 0;
 	__u64 *number = bpf_map_lookup_elem(&container_numbers, &zero);
 
-	if (!number)
-		return NULL;
+	if (!number || !slot_take(&device))
+		return false;
 	device.source = __sync_fetch_and_add(number, 1) + 1;
 	if (iommufd) {
 		device.source += IOMMUFD_NUMBERS;
@@ -175,13 +176,40 @@ container_enter(struct probe_counter *counter, const struct container_key *key, 
 		__builtin_memcpy(names.driver, "type1", sizeof("type1"));
 	}
 	bpf_get_current_comm(names.bus, sizeof(names.bus));
-	state = device_enter(counter, &device, &names);
-	if (!state)
-		return NULL;
-	fresh.id = state->id;
-	if (bpf_map_update_elem(&containers, key, &fresh, BPF_ANY))
-		state_failed();
-	return bpf_map_lookup_elem(&containers, key);
+	if (!device_insert(&device, &names))
+		return false;
+	container->device = device;
+	container->id = names.id;
+	device_announce(counter, &device, names.id);
+	return true;
+}
+
+/* First its place among the containers: without one it would be another device with each request. */
+static __always_inline struct container *
+container_enter(struct probe_counter *counter, const struct container_key *key, bool iommufd)
+{
+	struct container fresh = {}, *container;
+
+	bpf_map_update_elem(&containers, key, &fresh, BPF_ANY);
+	container = bpf_map_lookup_elem(&containers, key);
+	if (container && container_name(counter, container, iommufd))
+		return container;
+	state_failed();
+	bpf_map_delete_elem(&containers, key);
+	return NULL;
+}
+
+/* It is closed: what it took is free for the next. */
+static __always_inline void container_leave(const struct container_key *key)
+{
+	struct container *container = bpf_map_lookup_elem(&containers, key);
+	struct device_key device;
+
+	if (!container)
+		return;
+	device = container->device;
+	if (!bpf_map_delete_elem(&containers, key))
+		device_leave(&device);
 }
 
 /* The container behind an address in the kernel, entered at first sight. */

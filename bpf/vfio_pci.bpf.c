@@ -165,6 +165,19 @@ int BPF_PROG(vector_register, unsigned int irq, void *handler, void *thread, uns
 	return 0;
 }
 
+/* What was refused is never freed. */
+SEC("fexit/request_threaded_irq")
+int BPF_PROG(vector_registered, unsigned int irq, void *handler, void *thread, unsigned long flags,
+	     const char *name, void *token, int error)
+{
+	struct vector_key key = {.irq = irq, .token = (__u64)token};
+	struct pci_call *call = error ? pci_call(0) : NULL;
+
+	if (call && call->wiring)
+		bpf_map_delete_elem(&vectors, &key);
+	return 0;
+}
+
 SEC("fentry/free_irq")
 int BPF_PROG(vector_free, unsigned int irq, void *token)
 {

@@ -306,7 +306,8 @@ int findings_write_loss(const struct findings *f, struct writer *writer)
 	if (l->machines_unknown)
 		add(&line, ", %llu that told no total", l->machines_unknown);
 	if (l->state_failed)
-		add(&line, ", %llu groups without instance", l->state_failed);
+		add(&line, ", %llu entries that found no room in the kernel's maps",
+		    l->state_failed);
 	if (l->turned_away)
 		add(&line, ", %llu calls of probes by other users' processes turned away",
 		    l->turned_away);

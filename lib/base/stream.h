@@ -125,11 +125,11 @@ struct kept_info {
 struct loss_info {
 	__u64 produced;
 	__u64 received;
-	__u64 lost;	    /* ring full, or its device has no slot; summed over probes */
-	__u64 missed;	    /* recursion */
-	__u64 late;	    /* received after the merge had passed their time (kept, flagged) */
-	__u64 state_failed; /* kernel-side map inserts that failed: some groups have no instance */
-	__u64 access_lost;  /* access-log records the device discarded or we were too slow for */
+	__u64 lost;   /* ring full, or its device has no slot; summed over probes */
+	__u64 missed; /* recursion */
+	__u64 late;   /* received after the merge had passed their time (kept, flagged) */
+	__u64 state_failed; /* kernel-side map inserts that failed: some groups have no instance, events no device */
+	__u64 access_lost; /* access-log records the device discarded or we were too slow for */
 	__u64 access_received;
 	__u64 access_missed;	/* I/Os of machines that ended before they were met */
 	__u64 machines_missed;	/* those machines */

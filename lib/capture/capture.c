@@ -99,29 +99,6 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 	return 0;
 }
 
-static bool probe_changed(const struct probe_info *before, const struct probe_info *now)
-{
-	return before->state != now->state || before->hits != now->hits ||
-	       before->lost != now->lost || before->missed != now->missed ||
-	       strcmp(before->reason, now->reason) != 0 || !before->name[0];
-}
-
-static int tell_probes(struct capture *c, struct stream sink)
-{
-	for (int i = 0; i < PROBE_COUNT; i++) {
-		const struct probe_info *info = probe_set_info(c->probes, i);
-		int error;
-
-		if (!probe_changed(&c->told[i], info))
-			continue;
-		c->told[i] = *info;
-		error = sink.ops->probe ? sink.ops->probe(sink.self, info) : 0;
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
 static int tell_devices(struct capture *c, struct stream sink)
 {
 	const struct device_info *info;
@@ -142,66 +119,6 @@ static int tell_anchor(struct capture *c, struct stream sink, __u64 now)
 	c->next_anchor_ns = now + ANCHOR_NS;
 	c->anchor = anchor;
 	return sink.ops->clock ? sink.ops->clock(sink.self, &anchor) : 0;
-}
-
-/* Of its path's page requests, those are told that begin with what was asked for. */
-static bool tells_requests(const struct capture *c, int i)
-{
-	bool emulated = path_of(probe_row(i)) == PATH_EMULATED;
-	__u16 first = emulated ? EVENT_FAULT_DETECT : EVENT_FAULT_ISR;
-
-	return capture_kind_asked(&c->config, probe_row(i)->kind) ||
-	       !(capture_kind_asked(&c->config, first) ||
-		 capture_kind_asked(&c->config, first + 1));
-}
-
-/* Page requests that were seen and not asked for: those of the stage that has most of them. */
-static __u64 count_filtered(const struct capture *c)
-{
-	__u64 most = 0;
-
-	if (!c->config.device_count && capture_all_kinds(&c->config))
-		return 0;
-	for (int kind = EVENT_FAULT_DETECT; kind <= EVENT_FAULT_HANDLER; kind++) {
-		__u64 filtered = c->dropped[kind - EVENT_FAULT_DETECT];
-
-		for (int i = 0; i < PROBE_COUNT; i++) {
-			const struct probe_info *info = probe_set_info(c->probes, i);
-
-			if (probe_row(i)->kind == kind && tells_requests(c, i))
-				filtered += info->hits - info->emitted - info->lost;
-		}
-		most = filtered > most ? filtered : most;
-	}
-	return most;
-}
-
-/* While programs run, what they have put into the rings since these were drained is in a later account. */
-static __u64 taken(const struct capture *c, __u64 emitted)
-{
-	return c->attached ? c->loss.received : emitted;
-}
-
-int capture_account(struct capture *c, struct stream sink)
-{
-	struct probe_totals totals;
-	int error = probe_set_count(c->probes, &totals);
-
-	if (error)
-		return error;
-	c->loss.lost = totals.lost;
-	c->loss.missed = totals.missed;
-	c->loss.turned_away = totals.turned_away;
-	c->loss.produced =
-		taken(c, totals.emitted) + totals.lost + totals.missed + totals.turned_away;
-	c->loss.late = merge_late(c->merge);
-	c->loss.filtered = count_filtered(c);
-	machines_loss(c->machines, &c->loss);
-	c->loss.state_failed = __atomic_load_n(&c->maps.state->state_failed, __ATOMIC_RELAXED);
-	error = tell_probes(c, sink);
-	if (!error && sink.ops->loss)
-		error = sink.ops->loss(sink.self, &c->loss);
-	return error;
 }
 
 static bool any_probe_on(const struct capture *c)
@@ -254,7 +171,7 @@ static int begin(struct capture *c, struct stream sink)
 	/* Devices that are there already belong into the dictionary even if they stay silent. */
 	if (!error)
 		error = machines_poll(c->machines, host.start_ns);
-	return error ? error : tell_probes(c, sink);
+	return error ? error : capture_tell_probes(c, sink);
 }
 
 int capture_attach(struct capture *capture, struct stream sink)
@@ -363,15 +280,6 @@ static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
 	return pushed;
 }
 
-/* Most hosts never lose a device, and none has to be asked about. */
-static int forget_gone(struct capture *c, __u64 now)
-{
-	if (!probe_set_info(c->probes, PROBE_DEVICE_RELEASE)->hits)
-		return 0;
-	device_table_forget_gone(c->devices);
-	return capture_tell_gone(c, now);
-}
-
 static int every_second(struct capture *c, struct stream sink, __u64 now)
 {
 	int error;
@@ -381,10 +289,9 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	c->next_second_ns = now + NSEC_PER_SEC;
 	capture_find_emulator(c);
 	probe_set_look_again(c->probes);
-	error = forget_gone(c, now);
-	error = error ? error : capture_return_slots(c);
+	error = capture_return_slots(c);
 	if (!error)
-		error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, 0,
+		error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, NULL,
 				     capture_take_unfinished, c);
 	if (!error)
 		error = capture_owners_poll(c, now);
@@ -403,6 +310,8 @@ int capture_poll(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	error = machines_poll(capture->machines, logs_ns);
+	if (!error)
+		error = capture_forget_ended(capture);
 	if (!error)
 		error = capture_read_hardware(capture, logs_ns);
 	if (error)
@@ -484,6 +393,8 @@ int capture_finish(struct capture *capture, struct stream sink)
 	if (!error)
 		error = machines_finish(capture->machines);
 	if (!error)
+		error = capture_forget_ended(capture);
+	if (!error)
 		error = capture_finish_hardware(capture);
 	/* Not now: who records may have waited since for the command that it has recorded. */
 	end_ns = capture->stopped_ns;
@@ -525,6 +436,7 @@ void capture_close(struct capture *capture)
 	rdma_counters_destroy(capture->rdma);
 	machines_destroy(capture->machines);
 	device_table_destroy(capture->devices);
+	free(capture->ended.list);
 	shared_maps_destroy(&capture->maps);
 	free(capture);
 }

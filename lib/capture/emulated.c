@@ -219,12 +219,7 @@ static int take_access(void *self, __u32 pid, const struct machine_device *devic
 
 static int machine_gone(void *self, __u32 pid, __u64 start_time)
 {
-	struct capture *c = self;
-	__u64 now = monotonic_ns();
-	int error = groups_sweep(c->maps.groups, now, UINT64_MAX, pid, capture_take_unfinished, c);
-
-	device_table_forget_owner(c->devices, pid, start_time);
-	return error ? error : capture_tell_gone(c, now);
+	return capture_process_ended(self, pid, start_time);
 }
 
 void capture_promise_access(struct capture *c, __u64 now_ns)

@@ -3,14 +3,40 @@
 
 #include <bpf/bpf.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
-#include "bpf/state.h"
-
-static bool given_up(const struct group_state *group, __u64 now_ns, __u64 age_ns, __u32 owner)
+static int by_process(const void *a, const void *b)
 {
-	if (owner && group->owner == owner)
+	const struct owner_key *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int is_of(const void *pid, const void *process)
+{
+	const __u32 x = *(const __u32 *)pid, y = ((const struct owner_key *)process)->pid;
+
+	return (x > y) - (x < y);
+}
+
+static bool given_up(const struct group_state *group, __u64 now_ns, __u64 age_ns,
+		     const struct owner_set *ended)
+{
+	if (owner_set_has(ended, group->owner))
 		return true;
 	return now_ns > group->first_ns && now_ns - group->first_ns >= age_ns;
+}
+
+void owner_set_sort(struct owner_set *set)
+{
+	qsort(set->list, set->count, sizeof(set->list[0]), by_process);
+}
+
+bool owner_set_has(const struct owner_set *set, __u32 pid)
+{
+	return set && pid && bsearch(&pid, set->list, set->count, sizeof(set->list[0]), is_of);
 }
 
 /*
@@ -52,8 +78,8 @@ static int give_up(const struct group_key *key, const struct group_state *group,
 	return give(self, &event);
 }
 
-int groups_sweep(int map, __u64 now_ns, __u64 age_ns, __u32 owner, group_given_up_fn give,
-		 void *self)
+int groups_sweep(int map, __u64 now_ns, __u64 age_ns, const struct owner_set *ended,
+		 group_given_up_fn give, void *self)
 {
 	struct group_key key, next;
 	struct group_state group;
@@ -67,10 +93,10 @@ int groups_sweep(int map, __u64 now_ns, __u64 age_ns, __u32 owner, group_given_u
 		/* The successor is fetched first: after a delete there is no way to it. */
 		error = bpf_map_get_next_key(map, &key, &next);
 		if (bpf_map_lookup_elem(map, &key, &group) ||
-		    !given_up(&group, now_ns, age_ns, owner))
+		    !given_up(&group, now_ns, age_ns, ended))
 			continue;
 		told = group.stages & (GROUP_ABANDONED | GROUP_TOLD);
-		if (!owner && needs_keeping(&key, &group) && kept < GROUPS_KEPT) {
+		if (!ended && needs_keeping(&key, &group) && kept < GROUPS_KEPT) {
 			kept++;
 			if (group.stages & GROUP_TOLD || !keep(map, &key, &group))
 				continue;

@@ -8,6 +8,7 @@
 
 #include "lib/capture/capture.h"
 #include "lib/capture/devices.h"
+#include "lib/capture/groups.h"
 #include "lib/capture/machines.h"
 #include "lib/capture/merge.h"
 #include "lib/capture/objects.h"
@@ -26,6 +27,7 @@ struct capture {
 	struct machines *machines;
 	struct windows *windows;
 	struct owners *owners;
+	struct owner_set ended; /* processes since they were last forgotten */
 	struct merge *merge;
 	struct rdma_counters *rdma; /* NULL while not read */
 	__u64 rdma_events;
@@ -113,8 +115,13 @@ extern const struct machines_ops capture_machines_ops;
 bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
 /* Attaches to the configured emulator, at first and whenever another file has taken its place. */
 void capture_find_emulator(struct capture *c);
-/* slots.c: once a second, of processes that have ended and were no machine that we knew. */
+/* slots.c: a process has ended; what it had goes back with that of all others, by capture_forget_ended(). */
+int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time);
+int capture_forget_ended(struct capture *c);
+/* Once a second: devices that have gone, and processes that have ended and were no machine that we knew. */
 int capture_return_slots(struct capture *c);
+/* account.c: probes whose state or counters have changed since. */
+int capture_tell_probes(struct capture *c, struct stream sink);
 /* live_mappings.c: the table of who owns an IOVA. */
 int capture_owners_create(struct capture *c);
 /* Once a second, and at the end once all probes are detached. */

@@ -210,6 +210,7 @@ static int load_maps(struct shared_maps *maps)
 			      complaint_text());
 	maps->counters = bpf_object__find_map_fd_by_name(maps->object, "counters");
 	maps->devices = bpf_object__find_map_fd_by_name(maps->object, "devices");
+	maps->devices_gone = bpf_object__find_map_fd_by_name(maps->object, "devices_gone");
 	maps->owners = bpf_object__find_map_fd_by_name(maps->object, "owners");
 	maps->process_names = bpf_object__find_map_fd_by_name(maps->object, "process_names");
 	maps->domains = bpf_object__find_map_fd_by_name(maps->object, "domains");

@@ -35,8 +35,8 @@ struct shared_maps {
 	int cpus;
 	int *ring_fds; /* one per possible CPU */
 	size_t ring_bytes;
-	int counters, devices, owners, process_names, domains, groups, pids, aggregates,
-		aggregate_bins, stacks;
+	int counters, devices, devices_gone, owners, process_names, domains, groups, pids,
+		aggregates, aggregate_bins, stacks;
 	const struct mapping_set *mappings; /* mapped, read only */
 	struct capture_state *state;	    /* mapped; both sides update it atomically */
 	size_t state_bytes;

@@ -50,6 +50,8 @@ const struct probe_row iommu_rows[] = {
 		 FUNCTION(__iommu_attach_device, NULL, "attached_in_two", 2),
 		 FUNCTION(__iommu_attach_device, NULL, "attached_in_three", 3),
 		 TRACEPOINT(attach_device_to_domain)),
+	ROW_WITH(IOMMU_DOMAIN_FREE, "iommu_domain_free", EVENT_IOMMU_ATTACH, .optional = true,
+		 FUNCTION(iommu_domain_free, "domain_freed", NULL, 0)),
 	VTD_ROW(IOMMU_FLUSH, "iommu_flush", EVENT_IOMMU_FLUSH, .without = FLUSHES,
 		FUNCTION(qi_submit_sync, "submits_flush", "submitted_flush", 0)),
 	ROW_WITH(IOMMU_SYNC, "iommu_sync", EVENT_IOMMU_FLUSH, .without = FLUSHES,

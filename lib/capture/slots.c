@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What processes have on the kernel side goes back when they have ended. */
+/* What processes have on the kernel side goes back when they have ended: of all that have, in one pass. */
 #include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
 
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/capture/groups.h"
 #include "lib/capture/inside.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
@@ -14,8 +19,25 @@ static bool runs(const struct owner_key *owner)
 	return local ? process_runs(local, owner->start) : !pid_namespace_is_initial();
 }
 
-/* The end of an address space of iommufd is not seen by itself. */
-static void forget_spaces(const struct capture *c, __u32 pid)
+int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time)
+{
+	struct owner_set *ended = &c->ended;
+	size_t room = ended->room ? ended->room * 2 : 64;
+	struct owner_key *grown;
+
+	if (ended->count == ended->room) {
+		grown = realloc(ended->list, room * sizeof(*grown));
+		if (!grown)
+			return failed(-ENOMEM, "no memory for %zu processes that have ended", room);
+		ended->list = grown;
+		ended->room = room;
+	}
+	ended->list[ended->count++] = (struct owner_key){.pid = pid, .start = start_time};
+	return 0;
+}
+
+/* The end of an address space of iommufd is not seen if it is another process that brings it about. */
+static void forget_spaces(const struct capture *c)
 {
 	int map = probe_set_map(c->probes, OBJECT_IOMMUFD, "containers");
 	struct container_key key, next;
@@ -23,10 +45,27 @@ static void forget_spaces(const struct capture *c, __u32 pid)
 
 	while (!end) {
 		key = next;
+		/* The successor is fetched first: after a delete there is no way to it. */
 		end = bpf_map_get_next_key(map, &key, &next);
-		if (key.owner == pid)
+		if (owner_set_has(&c->ended, key.owner))
 			bpf_map_delete_elem(map, &key);
 	}
+}
+
+int capture_forget_ended(struct capture *c)
+{
+	int error;
+
+	if (!c->ended.count)
+		return 0;
+	owner_set_sort(&c->ended);
+	error = groups_sweep(c->maps.groups, monotonic_ns(), UINT64_MAX, &c->ended,
+			     capture_take_unfinished, c);
+	forget_spaces(c);
+	for (size_t i = 0; i < c->ended.count; i++)
+		device_table_forget_owner(c->devices, c->ended.list[i].pid, c->ended.list[i].start);
+	c->ended.count = 0;
+	return error ? error : capture_tell_gone(c, monotonic_ns());
 }
 
 int capture_return_slots(struct capture *c)
@@ -34,15 +73,14 @@ int capture_return_slots(struct capture *c)
 	struct owner_key owner, next;
 	int error = 0, end = bpf_map_get_next_key(c->maps.owners, NULL, &next);
 
+	device_table_forget_gone(c->devices);
+	error = capture_tell_gone(c, monotonic_ns());
 	while (!end && !error) {
 		owner = next;
-		/* The successor is fetched first: after a delete there is no way to it. */
 		end = bpf_map_get_next_key(c->maps.owners, &owner, &next);
 		/* Whom we are connected to tells us. */
-		if (machines_knows(c->machines, owner.pid, owner.start) || runs(&owner))
-			continue;
-		forget_spaces(c, owner.pid);
-		error = capture_machines_ops.gone(c, owner.pid, owner.start);
+		if (!machines_knows(c->machines, owner.pid, owner.start) && !runs(&owner))
+			error = capture_process_ended(c, owner.pid, owner.start);
 	}
-	return error;
+	return error ? error : capture_forget_ended(c);
 }

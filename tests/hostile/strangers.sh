@@ -50,23 +50,33 @@ stay=yes knock_start $((share + 53)) 1
 kill -CONT $knock_pid
 wait_for 20 stopped $knock_pid
 run_machine
-# slots PID: of the recorder's, this process's share of them, by the kernel's own word.
-slots() {
+# kept PID: of the recorder's slots of devices, by the kernel's own word: those that this process has, those that are
+# taken, those that are said to be taken, and how many numbers of devices were ever given out.
+kept() {
 	/usr/bin/python3 - $record_pid "$1" <<'PY'
 import glob, json, subprocess, sys
 recorder, owner = map(int, sys.argv[1:])
 def ask(*words):
     return json.loads(subprocess.run(["bpftool", "-j", "map", *words], capture_output=True, text=True, check=True).stdout)
+def lines(path):
+    try:
+        return open(path).readlines()
+    except FileNotFoundError: # closed meanwhile: no map
+        return []
 held = {int(line.split()[1]) for path in glob.glob(f"/proc/{recorder}/fdinfo/*")
-        for line in open(path) if line.startswith("map_id:")}
-for number in held:
-    if ask("show", "id", str(number)).get("name") == "devices":
-        print(sum(int.from_bytes(bytes(int(byte, 16) for byte in entry["key"][4:8]), "little") == owner
-                  for entry in ask("dump", "id", str(number))))
+        for line in lines(path) if line.startswith("map_id:")}
+maps = {ask("show", "id", str(number)).get("name"): number for number in held}
+owners = [int.from_bytes(bytes(int(byte, 16) for byte in entry["key"][4:8]), "little")
+          for entry in ask("dump", "id", str(maps["devices"]))]
+state = ask("dump", "id", str(maps["state"]))[0]["formatted"]["value"]
+print(owners.count(owner), len(owners), state["slots"], state["devices"])
 PY
 }
+slots() { kept "$1" | cut -d' ' -f1; }
 returned() { [ "$(slots $knock_pid)" = 0 ]; }
-equal "many devices: one that lives has its slots" "$(slots $knock_pid)" "$share"
+read -r has taken said _ < <(kept $knock_pid)
+equal "many devices: one that lives has its slots" "$has" "$share"
+equal "many devices: as many slots are taken as are said to be" "$said" "$taken"
 kill -CONT $knock_pid
 knock_end
 check "the slots of one that has ended are given back" wait_for 10 returned
@@ -81,4 +91,33 @@ equal "many devices: the recorder ends with" "$record_status" 5
 equal "many devices: the machine's I/Os" "$(total access_received)" 503
 equal "many devices: the machine faulted under its name" \
 	"$(awk -F, '$1 == "vm/disk" {print ($2 + 0 > 0)}' csv/summary.csv)" 1
+
+# As many as there is room for, and one more: it gets none, nor a number. All of it comes back, and serves who comes then.
+all=$(awk '$2 == "DEVICES_MAX" {print $3}' "$root/bpf/state.h")
+record_start --kind fault_detect --ring-size 16M || not_ok "a recorder" "$(cat record.err)"
+takers=()
+for taker in $(seq 0 $((all / share))); do
+	stay=yes knock_start "$share" 1
+	kill -CONT $knock_pid
+	wait_for 20 stopped $knock_pid || not_ok "process $taker calls"
+	takers+=("$knock_pid")
+done
+equal "a full table: the last one's slots, and numbers of devices given out" "$(kept $knock_pid)" "0 $all $all $all"
+for taker in "${takers[@]}"; do
+	kill -CONT "$taker"
+	wait "$taker"
+done
+empty() { [ "$(kept 0)" = "0 0 0 $all" ]; }
+check "a full table: all of it comes back" wait_for 20 empty
+stay=yes knock_start 61 1
+kill -CONT $knock_pid
+wait_for 20 stopped $knock_pid
+equal "a full table: the next one's slots" "$(kept $knock_pid)" "61 61 61 $((all + 61))"
+kill -CONT $knock_pid
+wait $knock_pid
+record_end
+read_account
+exact "a full table"
+equal "a full table: whoever had a slot is in the recording" "$(awk -F, '$4 == "emulated"' csv/devices.csv | wc -l)" $((all + 61))
+check "a full table: who had none is counted ($(total lost))" test "$(total lost)" -ge "$share"
 finish

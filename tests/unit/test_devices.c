@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -69,21 +70,28 @@ static __u32 meet(__u64 address, const char *bus, const char *name)
 	snprintf(state.name, sizeof(state.name), "%s", name);
 	assert_int_equal(bpf_map_update_elem(maps.devices, &key, &state, BPF_NOEXIST), 0);
 	assert_int_equal(bpf_map_update_elem(maps.domains, &domain, &of, BPF_ANY), 0);
+	maps.state->slots++;
 	return state.id;
 }
 
-/* As bpf/device_gone.bpf.c does. */
+/* As device_leave() of bpf/device.bpf.h does. */
+static void leave(const struct device_key *key)
+{
+	struct device_past past = {.key = *key};
+
+	assert_int_equal(bpf_map_lookup_elem(maps.devices, key, &past.state), 0);
+	assert_int_equal(bpf_map_update_elem(maps.devices_gone, &past.state.id, &past, BPF_NOEXIST),
+			 0);
+	assert_int_equal(bpf_map_delete_elem(maps.devices, key), 0);
+	maps.state->slots--;
+	maps.state->gone++;
+}
+
 static void go(__u64 address)
 {
-	struct device_key key = at(address), gone = key;
-	struct device_state state;
+	struct device_key key = at(address);
 
-	assert_int_equal(bpf_map_lookup_elem(maps.devices, &key, &state), 0);
-	gone.kind |= DEVICE_GONE;
-	gone.owner_start = key.source;
-	gone.source = state.id;
-	assert_int_equal(bpf_map_update_elem(maps.devices, &gone, &state, BPF_NOEXIST), 0);
-	assert_int_equal(bpf_map_delete_elem(maps.devices, &key), 0);
+	leave(&key);
 }
 
 static bool has_domain(__u64 address)
@@ -188,16 +196,25 @@ static void what_has_gone_gives_its_slots_back(void **state)
 	assert_int_equal(device_table_handle(table, meet(0xa000, "pci", "0000:09:00.0")), stays);
 }
 
+static __u32 meet_kind(__u32 kind, const struct owner_key *owner, __u64 index)
+{
+	struct device_key key = {kind, owner->pid, owner->start, index};
+	struct device_state state = {.id = ++maps.state->devices};
+	struct owner_share account = {0};
+
+	bpf_map_lookup_elem(maps.owners, owner, &account);
+	account.devices++;
+	account.entered++;
+	assert_int_equal(bpf_map_update_elem(maps.devices, &key, &state, BPF_NOEXIST), 0);
+	assert_int_equal(bpf_map_update_elem(maps.owners, owner, &account, BPF_ANY), 0);
+	maps.state->slots++;
+	return state.id;
+}
+
 /* The kernel side meets a process's device; returns its number there. */
 static __u32 meet_of(const struct owner_key *owner, __u64 index)
 {
-	struct device_key key = {DEVICE_EMULATED, owner->pid, owner->start, index};
-	struct device_state state = {.id = ++maps.state->devices};
-	struct owner_share account = {.devices = 1};
-
-	assert_int_equal(bpf_map_update_elem(maps.devices, &key, &state, BPF_NOEXIST), 0);
-	assert_int_equal(bpf_map_update_elem(maps.owners, owner, &account, BPF_ANY), 0);
-	return state.id;
+	return meet_kind(DEVICE_EMULATED, owner, index);
 }
 
 static void what_processes_had_is_given_back(void **state)
@@ -224,6 +241,116 @@ static void what_processes_had_is_given_back(void **state)
 	assert_true(late && late != before);
 	assert_int_equal(device_table_handle(table, 1), before);
 	assert_int_equal(bpf_map_lookup_elem(maps.owners, &stays, &account), 0);
+	assert_int_equal(maps.state->slots, 1);
+}
+
+/* What a process has opened and closed is known by its name, and taken from it only once. */
+static void what_was_closed_is_known(void **state)
+{
+	const struct owner_key owner = {.pid = 7, .start = 70};
+	__u32 first, seen;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (__u64 i = 1; i <= 3 * OWNER_DEVICES_MAX; i++) {
+		struct device_key key = {DEVICE_VFIO_CONTAINER, 7, 70, i};
+		__u32 number = meet_kind(DEVICE_VFIO_CONTAINER, &owner, i);
+		char name[32];
+
+		/* Every other one before anybody asks. */
+		if (i % 2)
+			leave(&key);
+		seen = device_table_handle(table, number);
+		snprintf(name, sizeof(name), "vfio/7.%llu", i);
+		assert_string_equal(told(seen), name);
+		if (i % 2 == 0)
+			leave(&key);
+		if (i % 1000 == 0)
+			device_table_forget_gone(table);
+	}
+	/* One that was closed and nobody asks for; one that is open as the process ends, likewise. */
+	meet_kind(DEVICE_VFIO_CONTAINER, &owner, 0);
+	leave(&(struct device_key){DEVICE_VFIO_CONTAINER, 7, 70, 0});
+	first = meet_kind(DEVICE_VFIO_CONTAINER, &owner, 1);
+	assert_int_equal(maps.state->slots, 1);
+	device_table_forget_owner(table, 7, 70);
+	assert_int_equal(maps.state->slots, 0);
+	assert_true(device_table_handle(table, first));
+}
+
+/* Its name was needed after that of thousands of others: it is no other's, and counted. */
+static void a_forgotten_name_is_counted(void **state)
+{
+	__u32 number;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	number = meet(0x1000, "platform", "one");
+	go(0x1000);
+	assert_int_equal(bpf_map_delete_elem(maps.devices_gone, &number), 0);
+	assert_int_equal(device_table_handle(table, number), DEVICE_NONE);
+	assert_int_equal(device_table_handle(table, number), DEVICE_NONE);
+	assert_int_equal(maps.state->state_failed, 1);
+	assert_string_equal(told(0), "nothing");
+}
+
+/* Calls of the kernel about its devices: each is counted here before it is made. */
+static unsigned int calls;
+
+int bpf_map_get_next_key(int map, const void *key, void *next)
+{
+	union bpf_attr attr = {.map_fd = map, .key = (__u64)key, .next_key = (__u64)next};
+
+	calls++;
+	return (int)syscall(SYS_bpf, BPF_MAP_GET_NEXT_KEY, &attr, sizeof(attr));
+}
+
+int bpf_map_lookup_elem(int map, const void *key, void *value)
+{
+	union bpf_attr attr = {.map_fd = map, .key = (__u64)key, .value = (__u64)value};
+
+	calls++;
+	return (int)syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr));
+}
+
+int bpf_map_lookup_batch(int map, void *in, void *out, void *keys, void *values, __u32 *count,
+			 const struct bpf_map_batch_opts *options)
+{
+	union bpf_attr attr = {.batch = {.map_fd = map,
+					 .in_batch = (__u64)in,
+					 .out_batch = (__u64)out,
+					 .keys = (__u64)keys,
+					 .values = (__u64)values,
+					 .count = *count}};
+	int result = (int)syscall(SYS_bpf, BPF_MAP_LOOKUP_BATCH, &attr, sizeof(attr));
+
+	(void)options;
+	calls++;
+	*count = attr.batch.count;
+	return result;
+}
+
+/* What one process had is looked for among its own, whatever others have. */
+static void an_end_costs_what_it_had(void **state)
+{
+	const struct owner_key stays = {.pid = 7, .start = 70};
+	unsigned int before;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (__u64 index = 0; index < 4096; index++)
+		assert_true(device_table_handle(table, meet_of(&stays, index)));
+	for (__u32 i = 0; i < 1000; i++)
+		assert_true(device_table_handle(
+			table, meet_of(&(struct owner_key){.pid = 100 + i, .start = i}, 0)));
+	before = calls;
+	for (__u32 i = 0; i < 1000; i++)
+		device_table_forget_owner(table, 100 + i, i);
+	assert_in_range(calls - before, 1, 4 * 1000);
+	assert_int_equal(maps.state->slots, 4096);
 }
 
 static void a_device_without_slot_is_known_all_the_same(void **state)
@@ -306,6 +433,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_short_life_leaves_a_name, begin, end),
 		cmocka_unit_test_setup_teardown(what_has_gone_gives_its_slots_back, begin, end),
 		cmocka_unit_test_setup_teardown(what_processes_had_is_given_back, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_closed_is_known, begin, end),
+		cmocka_unit_test_setup_teardown(a_forgotten_name_is_counted, begin, end),
+		cmocka_unit_test_setup_teardown(an_end_costs_what_it_had, begin, end),
 		cmocka_unit_test_setup_teardown(a_late_hello_names_what_was_met, begin, end),
 		cmocka_unit_test_setup_teardown(a_device_without_slot_is_known_all_the_same, begin,
 						end),

@@ -45,7 +45,7 @@ static const struct lack lacks[] = {
 	{.name = "access records were lost", .loss.access_lost = 2},
 	{.name = "emulated machines were not met", .loss.machines_missed = 1},
 	{.name = "emulated machines were not met", .loss.machines_unknown = 1},
-	{.name = "groups have no instance", .loss.state_failed = 5},
+	{.name = "the kernel's maps had no room", .loss.state_failed = 5},
 	{.name = "counting ran out of counters", .incomplete = true},
 	{.name = "the recorder had no room to write", .loss.unwritten_events = 6},
 	{.name = "the recording has no end", .no_end = true},

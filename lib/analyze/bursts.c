@@ -95,8 +95,10 @@ static __u64 count_outside(const struct bursts *b, size_t first, size_t last, si
 /* The faults [first, last] are one burst, with all bursts that have one of them. NULL without memory. */
 static struct burst *unite(struct bursts *b, size_t first, size_t last)
 {
-	struct burst all = {
-		.from_ns = b->times[first], .to_ns = b->times[last], .peak = b->limit + 1ull};
+	struct burst all = {.from_ns = b->times[first],
+			    .to_ns = b->times[last],
+			    .peak_ns = b->times[first],
+			    .peak = b->limit + 1ull};
 	size_t high = b->open_count, low;
 
 	while (high && b->open[high - 1].from_ns > all.to_ns)
@@ -110,7 +112,10 @@ static struct burst *unite(struct bursts *b, size_t first, size_t last)
 		all.faults += part->faults;
 		all.from_ns = part->from_ns < all.from_ns ? part->from_ns : all.from_ns;
 		all.to_ns = part->to_ns > all.to_ns ? part->to_ns : all.to_ns;
-		all.peak = part->peak > all.peak ? part->peak : all.peak;
+		if (part->peak > all.peak) {
+			all.peak = part->peak;
+			all.peak_ns = part->peak_ns;
+		}
 	}
 	if (low == high && b->open_count == b->open_capacity) {
 		size_t capacity = b->open_capacity ? 2 * b->open_capacity : 4;

@@ -24,6 +24,7 @@ struct burst {
 	__u32 device;
 	__u64 from_ns, to_ns;
 	__u64 faults;
+	__u64 peak_ns; /* since then, for a second: about the peak */
 	__u64 peak; /* most within one second of it, as far as its keeper counts them; at least limit + 1 */
 };
 

@@ -279,7 +279,7 @@ static int write_effects(const struct findings *f, struct writer *writer)
 			    rates_bursts(a->rates, a->session) == 1 ? "" : "s",
 			    rates_burst_faults(a->rates), worst.peak,
 			    session_device_name(a->session, worst.device, name),
-			    session_when(a->session, worst.from_ns, time));
+			    session_when(a->session, worst.peak_ns, time));
 	if (ios_faulted(a->ios))
 		writer_note(writer, "%llu I/Os met a fault, or queued behind one that did.",
 			    ios_faulted(a->ios));

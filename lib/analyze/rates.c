@@ -104,8 +104,8 @@ static __u32 second_until(const struct device_faults *d, __u64 step)
 	return sum;
 }
 
-/* The most faults of any second that has this one. */
-static __u32 count_step(struct device_faults *d, __u64 step)
+/* The most faults of any second that has this one, and the last step of that second. */
+static __u32 count_step(struct device_faults *d, __u64 step, __u64 *peak_step)
 {
 	__u64 last = step + STEPS_SECOND - 1;
 	__u32 sum, most;
@@ -118,16 +118,20 @@ static __u32 count_step(struct device_faults *d, __u64 step)
 	/* A late one counts in the seconds that ended meanwhile, too. */
 	last = last < d->newest_step ? last : d->newest_step;
 	most = sum = second_until(d, last);
+	*peak_step = last;
 	for (; last > step; last--) {
 		sum -= d->steps[last % STEPS];
 		sum += last >= STEPS_SECOND ? d->steps[(last - STEPS_SECOND) % STEPS] : 0;
-		most = sum > most ? sum : most;
+		if (sum > most) {
+			most = sum;
+			*peak_step = last - 1;
+		}
 	}
 	return most;
 }
 
 static void count_burst(struct rates *r, struct device_faults *d, __u32 device, __u64 time_ns,
-			__u32 peak)
+			__u32 peak, __u64 peak_step)
 {
 	size_t before = d->bursts.open_count;
 	struct burst *burst, over;
@@ -138,7 +142,13 @@ static void count_burst(struct rates *r, struct device_faults *d, __u32 device, 
 	d->rate.bursts += d->bursts.open_count - before;
 	if (burst) {
 		burst->device = device;
-		burst->peak = peak > burst->peak ? peak : burst->peak;
+		if (peak > burst->peak) {
+			__u64 since = (peak_step + 1) * RATE_STEP_NS;
+
+			since = since > SECOND_NS ? since - SECOND_NS : 0;
+			burst->peak = peak;
+			burst->peak_ns = since > burst->from_ns ? since : burst->from_ns;
+		}
 	}
 	while (bursts_take_over(&d->bursts, d->bursts.newest_ns, &over))
 		keep_burst(r, d, &over);
@@ -149,15 +159,16 @@ static void on_began(void *self, const struct fault *fault)
 	struct rates *r = self;
 	struct device_faults *d = state_of(r, fault->device);
 	__u64 time_ns = fault_first_ns(fault), step = time_ns / RATE_STEP_NS;
+	__u64 peak_step = step;
 	__u32 peak = 0;
 
 	if (!d || !time_ns)
 		return;
 	if (!d->rate.faults || step + LATE_STEPS >= d->newest_step)
-		peak = count_step(d, step);
+		peak = count_step(d, step, &peak_step);
 	if (peak > d->rate.peak)
 		d->rate.peak = peak;
-	count_burst(r, d, fault->device, time_ns, peak);
+	count_burst(r, d, fault->device, time_ns, peak, peak_step);
 	d->rate.faults++;
 	if (!d->rate.first_ns || time_ns < d->rate.first_ns)
 		d->rate.first_ns = time_ns;

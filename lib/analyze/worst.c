@@ -236,7 +236,7 @@ static enum worst_severity bursts(const struct analysis *a, char text[WORST_TEXT
 	snprintf(text, WORST_TEXT,
 		 "%s: %llu faults within a second at %s, the worst of %llu burst%s",
 		 session_device_name(a->session, worst.device, name), worst.peak,
-		 session_when(a->session, worst.from_ns, time), rates_bursts(a->rates, a->session),
+		 session_when(a->session, worst.peak_ns, time), rates_bursts(a->rates, a->session),
 		 plural(rates_bursts(a->rates, a->session)));
 	return WORST_LOOK;
 }

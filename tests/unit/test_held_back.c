@@ -102,6 +102,25 @@ static void without_a_time_it_was_found_as_it_is_told(void **state)
 	assert_int_equal(last.held_ns, 0);
 }
 
+/* A burst that goes on for long is worst somewhere: that second is told, not the burst's first. */
+static void the_worst_second_is_told_by_its_own_time(void **state)
+{
+	struct burst worst;
+	__u32 n = 0;
+
+	(void)state;
+	for (; n < 70; n++)
+		fault(1, n, 10 * SECOND + n * 100 * MS, 0);
+	for (; n < 100; n++)
+		fault(1, n, 17 * SECOND + (n - 70) * 10 * MS, 0);
+	for (; n < 130; n++)
+		fault(1, n, 17 * SECOND + 300 * MS + (n - 100) * 100 * MS, 0);
+	assert_true(rates_worst_burst(analysis->rates, analysis->session, &worst));
+	assert_int_equal(worst.from_ns, 10 * SECOND);
+	assert_in_range(worst.peak, 36, 38);
+	assert_in_range(worst.peak_ns, 16 * SECOND + 300 * MS, 17 * SECOND);
+}
+
 static void a_burst_lasts_from_the_first_to_the_last(void **state)
 {
 	struct burst worst;
@@ -294,6 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_analysis(a_fault_begins_when_it_was_found),
 		with_analysis(without_a_time_it_was_found_as_it_is_told),
+		with_analysis(the_worst_second_is_told_by_its_own_time),
 		with_analysis(a_burst_lasts_from_the_first_to_the_last),
 		with_analysis(bursts_go_by_when_faults_began),
 		with_analysis(a_fault_told_a_minute_late_is_said),

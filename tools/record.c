@@ -137,9 +137,11 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 		fprintf(stderr, "kept: the last %s; let go before: %llu events in %llu segments\n",
 			units_format_duration(r->end_ns - stats->kept.from_ns, duration),
 			stats->kept.events, stats->kept.segments);
-	if (stats->unwritten_events || stats->unwritten_windows)
-		fprintf(stderr, "not kept for want of room: %llu events, %llu seconds of counts\n",
-			stats->unwritten_events, stats->unwritten_windows);
+	if (stats->unwritten_events || stats->unwritten_windows || stats->waiting)
+		fprintf(stderr,
+			"not kept for want of room: %llu events, %llu seconds of counts%s\n",
+			stats->unwritten_events, stats->unwritten_windows,
+			stats->waiting ? ", and the recording's end with its account" : "");
 	if (r->command.ended && command_exit_code(&r->command) && !r->terminate_ns)
 		fprintf(stderr, "the command ended with status %d\n",
 			command_exit_code(&r->command));
@@ -325,6 +327,7 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 		trace_writer_stats(r->writer, stats);
 		r->loss.unwritten_events = stats->unwritten_events;
 		r->loss.unwritten_windows = stats->unwritten_windows;
+		r->loss.cut |= stats->waiting;
 		more = trace_writer_close(r->writer);
 		if (!error)
 			error = more;

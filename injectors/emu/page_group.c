@@ -107,6 +107,10 @@ int group_table_add(struct group_table *table, const struct page_request *reques
 		group->key = key_of(request);
 		group->count = 0;
 		HASH_ADD(hh, table->incomplete, key, sizeof(group->key), group);
+		if (!group->hh.tbl) {
+			group_table_put(table, group);
+			return -ENOMEM;
+		}
 	}
 	if (group->count == GROUP_PAGES_MAX)
 		return -E2BIG;

@@ -6,6 +6,7 @@
 #ifndef FAULTLINE_PAGE_GROUP_H
 #define FAULTLINE_PAGE_GROUP_H
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "injectors/emu/service.h"

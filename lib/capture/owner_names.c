@@ -21,6 +21,10 @@ void owners_name(struct owners *owners, __u32 pid, const char comm[16])
 			return;
 		name->pid = pid;
 		HASH_ADD(hh, owners->names, pid, sizeof(pid), name);
+		if (!name->hh.tbl) {
+			free(name);
+			return;
+		}
 	}
 	memcpy(name->comm, comm, sizeof(name->comm) - 1);
 }

@@ -73,7 +73,10 @@ static struct live_device *device_of(struct owners *owners, __u32 handle)
 		return NULL;
 	device->device = handle;
 	HASH_ADD(hh, owners->devices, device, sizeof(handle), device);
-	return device;
+	if (device->hh.tbl)
+		return device;
+	free(device);
+	return NULL;
 }
 
 /* Counts the 2 MiB pages of a mapping that no other of its device has counted. */
@@ -100,6 +103,11 @@ static void add_pages(struct owners *owners, struct live_device *device,
 			return;
 		*page = fresh;
 		HASH_ADD(hh, owners->pages, key, sizeof(page->key), page);
+		if (!page->hh.tbl) {
+			free(page);
+			owners->lost_memory = true;
+			return;
+		}
 		device->pages++;
 	}
 }
@@ -117,6 +125,11 @@ static void add_group(struct owners *owners, const struct mapping *mapping, __u3
 			return;
 		*group = fresh;
 		HASH_ADD(hh, owners->groups, key, sizeof(group->key), group);
+		if (!group->hh.tbl) {
+			free(group);
+			owners->lost_memory = true;
+			return;
+		}
 	}
 	group->count++;
 	group->bytes += mapping->bytes;

@@ -3,6 +3,7 @@
 #ifndef FAULTLINE_OWNERS_INSIDE_H
 #define FAULTLINE_OWNERS_INSIDE_H
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "bpf/mappings.h"

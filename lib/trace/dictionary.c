@@ -4,10 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "lib/base/fail.h"
 #include "lib/trace/format.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define NEWS_MOST (16u << 20) /* of what is told while there is no room to write it */
 
 struct trace_name {
 	__u64 key;
@@ -30,6 +34,10 @@ static struct trace_name *add(struct trace_dictionary *dictionary, __u64 key)
 		return NULL;
 	name->key = key;
 	HASH_ADD(hh, dictionary->names, key, sizeof(name->key), name);
+	if (!name->hh.tbl) {
+		free(name);
+		return NULL;
+	}
 	dictionary->processes += key >> 32 == TRACE_PROCESS;
 	return name;
 }
@@ -49,6 +57,8 @@ int trace_dictionary_put(struct trace_dictionary *dictionary, __u8 type, __u32 i
 	memcpy(copy, payload->bytes, payload->size);
 	name->payload = copy;
 	name->size = (__u32)payload->size;
+	if (dictionary->news.size > NEWS_MOST)
+		trace_dictionary_forget_told(dictionary);
 	name->segment = dictionary->segment;
 	trace_put_record(&dictionary->news, type, payload->bytes, payload->size);
 	return 0;
@@ -58,6 +68,12 @@ void trace_dictionary_next_segment(struct trace_dictionary *dictionary)
 {
 	dictionary->segment++;
 	memset(dictionary->told, 0, sizeof(dictionary->told));
+}
+
+void trace_dictionary_forget_told(struct trace_dictionary *dictionary)
+{
+	trace_dictionary_next_segment(dictionary);
+	dictionary->news.size = 0;
 }
 
 static void use(struct trace_dictionary *dictionary, __u8 type, __u32 id, struct trace_buffer *out)

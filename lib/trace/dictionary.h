@@ -26,6 +26,8 @@ int trace_dictionary_put(struct trace_dictionary *dictionary, __u8 type, __u32 i
 			 const struct trace_buffer *payload);
 /* Nothing is told in the segment that begins. */
 void trace_dictionary_next_segment(struct trace_dictionary *dictionary);
+/* Nothing is told, in this segment either: what is new is told with what uses it. */
+void trace_dictionary_forget_told(struct trace_dictionary *dictionary);
 /* Appends to `out` the records that these name and the current segment does not hold; it does then. */
 void trace_dictionary_use_events(struct trace_dictionary *dictionary, const struct event *events,
 				 size_t count, struct trace_buffer *out);

@@ -111,8 +111,8 @@ static int next_segment(struct trace_output *output, bool news)
 }
 
 /* The frame, behind what is new to the dictionary and the names that its segment does not hold. */
-static int pack_frame(struct trace_output *output, struct trace_frame_header *header,
-		      const struct trace_content *content)
+static int pack_with_names(struct trace_output *output, struct trace_frame_header *header,
+			   const struct trace_content *content)
 {
 	struct trace_dictionary *dictionary = &output->dictionary;
 	int err = 0;
@@ -128,12 +128,23 @@ static int pack_frame(struct trace_output *output, struct trace_frame_header *he
 		err = pack_record(output, TRACE_RECORDS, 0, &dictionary->news);
 	if (!err && (output->names.size || output->names.failed))
 		err = pack_record(output, TRACE_RECORDS, TRACE_NAMED, &output->names);
-	err = err ? err : pack(output, header, content->raw, content->cuts);
-	if (err || !output->store.ring || output->frame.size <= output->store.frame_most)
-		return err;
-	/* Names are told with what uses them, then. */
-	trace_dictionary_next_segment(dictionary);
-	dictionary->news.size = 0;
+	return err ? err : pack(output, header, content->raw, content->cuts);
+}
+
+static int pack_frame(struct trace_output *output, struct trace_frame_header *header,
+		      const struct trace_content *content)
+{
+	bool again;
+	int err;
+
+	do {
+		again = output->dictionary.news.size;
+		err = pack_with_names(output, header, content);
+		if (err || !output->store.ring || output->frame.size <= output->store.frame_most)
+			return err;
+		/* Names are told with what uses them, then. */
+		trace_dictionary_forget_told(&output->dictionary);
+	} while (again);
 	return failed(-E2BIG, "a frame of %zu bytes is too large for this recorder",
 		      output->frame.size);
 }
@@ -176,13 +187,11 @@ int trace_output_put(struct trace_output *output, struct trace_frame_header *hea
 	bool ring = output->store.ring;
 	int err;
 
-	if (output->full && monotonic_ns() < output->retry_ns) {
+	if (output->full && !output->ending && monotonic_ns() < output->retry_ns) {
 		leave_out(output, header);
 		return 0;
 	}
 	err = place(output, header, content, output->full);
-	if (err == -E2BIG && !content->frame)
-		err = place(output, header, content, false);
 	/* The segment itself has filled the disk: it goes as well. */
 	if (ring && !output->full && trace_store_has_no_room(err))
 		err = place(output, header, content, true);

@@ -4,8 +4,8 @@
  * becomes of them while there is no room.
  *
  * A flight recorder on a full disk gives up its oldest segments, and the current one if it comes to that.
- * What does not fit even then is left out and counted; a new segment is tried every second, and tells what
- * is missing.
+ * What does not fit even then is left out and counted; a new segment is tried every second, and at the end, and
+ * tells what is missing.
  */
 #ifndef FAULTLINE_TRACE_OUTPUT_H
 #define FAULTLINE_TRACE_OUTPUT_H
@@ -32,6 +32,7 @@ struct trace_output {
 	__u64 unwritten_events;
 	__u64 unwritten_windows;
 	bool full;	   /* there was no room for the last frame */
+	bool ending;	   /* what comes now is the last: it is tried whatever retry_ns says */
 	__u64 retry_ns;	   /* when the next is tried */
 	__u8 repeat_flags; /* of what a segment begins with */
 };

@@ -231,6 +231,25 @@ static int create_next(struct trace_store *store)
 	} while (true);
 }
 
+/* The newest segment, where nothing but its header found room. */
+static void remove_empty(struct trace_store *store)
+{
+	struct trace_segment **last = &store->oldest;
+	char name[PATH_MAX];
+
+	if (!store->newest || store->newest->bytes > sizeof(store->header))
+		return;
+	if (!trace_segment_path(store->path, store->newest->number, name))
+		unlink(name);
+	store->bytes -= store->newest->bytes;
+	store->begun--;
+	store->newest = NULL;
+	for (; (*last)->next; last = &(*last)->next)
+		store->newest = *last;
+	free(*last);
+	*last = NULL;
+}
+
 int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 {
 	struct trace_segment *segment = calloc(1, sizeof(*segment));
@@ -241,6 +260,7 @@ int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 	if (store->fd >= 0)
 		close(store->fd);
 	store->fd = -1;
+	remove_empty(store);
 	trace_room_grow(store);
 	err = trace_room_make(store, sizeof(store->header), now_ns);
 	err = err ? err : create_next(store);

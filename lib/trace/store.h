@@ -49,7 +49,7 @@ struct trace_store {
 	__u64 start_bytes;   /* with which every segment begins */
 	__u64 segment_start; /* time of its first frame */
 	__u64 last_ns;	     /* of the newest frame */
-	__u64 begun;	     /* segments */
+	__u64 begun;	     /* segments, without those that hold nothing but a header */
 	__u64 dropped;	     /* segments deleted */
 	__u64 given_up;	     /* of these, because the disk was full */
 	__u32 set_aside;     /* number of the ring that was set aside at the commit; 0: none was */

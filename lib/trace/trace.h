@@ -38,7 +38,7 @@ struct trace_writer_stats {
 	struct kept_info kept;	 /* what that has let go */
 	__u64 unwritten_events;	 /* for which there was no room */
 	__u64 unwritten_windows; /* seconds of counts, likewise */
-	bool waiting;		 /* there is none now: what comes is counted there */
+	bool waiting; /* there is none now: what comes is counted there; after end(): it is not written */
 	__u32 set_aside; /* N: what a recorder that died has left is STEM.crashed-N.flt now */
 };
 

@@ -332,6 +332,7 @@ static int write_end(void *self, __u64 end_ns)
 {
 	struct trace_writer *writer = self;
 
+	writer->output.ending = true;
 	if (begin_record(writer))
 		return writer->error;
 	advance(writer, end_ns);

@@ -335,12 +335,15 @@ static int count_sharers(struct pages *pages)
 		HASH_FIND(hh, sharers, &key, sizeof(key), sharer);
 		if (!sharer) {
 			sharer = calloc(1, sizeof(*sharer));
-			if (!sharer) {
+			if (sharer) {
+				sharer->key = key;
+				HASH_ADD(hh, sharers, key, sizeof(key), sharer);
+			}
+			if (!sharer || !sharer->hh.tbl) {
+				free(sharer);
 				err = failed(-ENOMEM, "no memory for the pages of a trace");
 				break;
 			}
-			sharer->key = key;
-			HASH_ADD(hh, sharers, key, sizeof(key), sharer);
 		}
 		sharer->tenants++;
 	}

@@ -99,6 +99,25 @@ grep -vE 'are off:' wait.err >wait.told
 equal "no room at all: it is told once that it begins, and once that it ends" \
 	"$(grep -c 'no older part of it' wait.told) $(grep -c 'there is room again' wait.told)" "1 1"
 
+# And one that ends while there is none has no end, and says so.
+disk 200K
+"$FAULTLINE" record --keep 1h -o disk/never.flt 2>never.err &
+recorder=$!
+wait_for 60 bash -c '[ $(cat disk/never.flt.* | wc -c) -gt 30000 ]'
+held=()
+for segment in disk/never.flt.*; do
+	exec {fd}<"$segment"
+	held+=("$fd")
+done
+cat /dev/zero >disk/filler 2>/dev/null
+wait_for 60 told never.err 'no older part of it'
+kill -INT $recorder
+wait $recorder
+equal "no room for the end: it is a loss" "$?" 5
+check "no room for the end: the summary says so" grep -qE '^not kept for want of room: .* and the recording.s end' never.err
+check "no room for the end: and why numbers are floors" grep -q 'the recording has no end' never.err
+for fd in "${held[@]}"; do exec {fd}<&-; done
+
 # 4. ulimit -f: an ordinary recording ends with a sentence, a flight recorder goes on in the next file.
 disk 8M
 (ulimit -f 128; exec "$FAULTLINE" record -o disk/limit.flt 2>limit.err)

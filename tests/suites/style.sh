@@ -44,6 +44,12 @@ done
 result "what is read without a lock is fenced before it is looked at again" $bad
 
 bad=0
+for table in $(grep -rlE 'include <uthash.h>' lib tools injectors); do
+	grep -q '^#define HASH_NONFATAL_OOM[[:space:]]*1$' "$table" || { echo "$table: ends the program where memory ends"; bad=1; }
+done
+result "no hash table ends the program without a sentence" $bad
+
+bad=0
 for script in $(find tests dashboards .ci -name '*.sh') .ci/run; do
 	bash -n "$script" || bad=1
 done

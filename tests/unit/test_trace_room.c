@@ -334,6 +334,35 @@ static void a_window_too_large_is_cut(void **state)
 	free(rows);
 }
 
+/* Names that are new make a window too large at most once: without them it is whole. */
+static void a_window_is_not_cut_for_new_names(void **state)
+{
+	const struct trace_writer_config config = {
+		.path = path, .overwrite = true, .max_bytes = MIB};
+	struct aggregate_page pages[499];
+	const struct aggregate_frame frame = {.window = 1, .pages = pages, .page_count = 499};
+	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer_stats stats;
+	struct heard heard;
+
+	(void)state;
+	for (size_t i = 0; i < 499; i++)
+		pages[i] = (struct aggregate_page){
+			.page = stream_log_random(&seed) >> 20, .device = 1, .reads = 1};
+	/* What names them is more than half of the recorder's bound. */
+	for (__u32 i = 1; i < 40000; i++)
+		tell_device(writer, i % DEVICES ?: 1);
+	assert_int_equal(trace_writer_stream(writer).ops->aggregate(writer, &frame), 0);
+	tell_end(writer, 0);
+	trace_writer_stats(writer, &stats);
+	assert_int_equal(stats.incomplete_windows, 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(hear(path, &heard), 0);
+	assert_int_equal(heard.pages, 499);
+	assert_int_equal(heard.incomplete, 0);
+	assert_int_equal(heard.told, 1);
+}
+
 /* Takes what room there is. */
 static void fill_disk(const char *name)
 {
@@ -458,6 +487,122 @@ static void a_limit_of_files_begins_the_next(void **state)
 	assert_int_equal(trace_writer_open(&writer, &config), -EFBIG);
 	assert_non_null(strstr(failure_text(), "ulimit -f"));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+}
+
+/* Probes that say much: what a segment begins with is longer than `least`. */
+static void tell_probes(struct trace_writer *writer, size_t least)
+{
+	for (size_t i = 0; i * sizeof(((struct probe_info *)NULL)->reason) < 2 * least; i++) {
+		struct probe_info probe = {.state = 2};
+
+		snprintf(probe.name, sizeof(probe.name), "probe%zu", i);
+		for (size_t k = 0; k + 1 < sizeof(probe.reason); k++)
+			probe.reason[k] = (char)('!' + stream_log_random(&seed) % 90);
+		assert_int_equal(trace_writer_stream(writer).ops->probe(writer, &probe), 0);
+	}
+}
+
+static void limit_files(rlim_t bytes)
+{
+	const struct rlimit limit = {bytes, RLIM_INFINITY};
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Until there is no room for anything but a segment's header. Returns how many events were told. */
+static __u32 record_into_a_wall(struct trace_writer **writer)
+{
+	const struct trace_writer_config config = {
+		.path = path, .overwrite = true, .keep_ns = 3600 * SECOND, .max_bytes = MIB};
+	struct trace_writer_stats stats;
+
+	*writer = open_writer(&config);
+	tell_device(*writer, 1);
+	tell_probes(*writer, 4 * KIB);
+	tell_events(*writer, 0, 4001);
+	limit_files(2 * KIB);
+	tell_events(*writer, 4001, 4001);
+	trace_writer_stats(*writer, &stats);
+	assert_true(stats.waiting);
+	assert_true(stats.unwritten_events > 0);
+	return 8002;
+}
+
+/* Room that comes back within the second before the next try is room for the account and the end. */
+static void the_end_is_tried_at_once(void **state)
+{
+	struct trace_writer *writer;
+	struct trace_writer_stats stats;
+	struct heard heard;
+	__u32 n = record_into_a_wall(&writer);
+
+	(void)state;
+	limit_files(RLIM_INFINITY);
+	tell_end(writer, n);
+	trace_writer_stats(writer, &stats);
+	assert_false(stats.waiting);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(hear(path, &heard), 0);
+	assert_false(heard.loss.cut);
+	assert_int_equal(heard.loss.produced, n);
+	assert_int_equal(heard.loss.unwritten_events, stats.unwritten_events);
+	assert_int_equal(heard.events + heard.loss.unwritten_events, n);
+}
+
+/* Where there is none the writer says so, as the recording does. */
+static void an_end_without_room_is_said(void **state)
+{
+	struct trace_writer *writer;
+	struct trace_writer_stats stats;
+	struct heard heard;
+	__u32 n = record_into_a_wall(&writer);
+
+	(void)state;
+	tell_end(writer, n);
+	trace_writer_stats(writer, &stats);
+	assert_true(stats.waiting);
+	assert_int_equal(trace_writer_close(writer), 0);
+	limit_files(RLIM_INFINITY);
+	assert_int_equal(hear(path, &heard), 0);
+	assert_true(heard.loss.cut);
+	assert_int_equal(heard.events + stats.unwritten_events, n);
+}
+
+/* A segment of which only the header found room is none: it goes, and is not counted. */
+static void segments_without_content_are_not_counted(void **state)
+{
+	struct trace_writer *writer;
+	char newest[96];
+	struct heard heard;
+	__u32 n = record_into_a_wall(&writer);
+	struct stat status;
+	size_t files = 0;
+
+	(void)state;
+	for (int turn = 0; turn < 2; turn++) {
+		usleep(1100000);
+		tell_events(writer, n, 101);
+		n += 101;
+	}
+	limit_files(RLIM_INFINITY);
+	tell_end(writer, n);
+	assert_int_equal(trace_writer_close(writer), 0);
+	for (unsigned int number = 1; number < 99; number++) {
+		char name[96];
+
+		snprintf(name, sizeof(name), "%s.%06u", path, number);
+		if (stat(name, &status))
+			continue;
+		assert_true((size_t)status.st_size > sizeof(struct trace_file_header));
+		snprintf(newest, sizeof(newest), "%s", name);
+		files++;
+	}
+	assert_in_range(files, 2, 8);
+	assert_int_equal(hear(newest, &heard), 0);
+	assert_int_equal(heard.kept.segments, files - 1);
+	assert_int_equal(hear(path, &heard), 0);
+	assert_false(heard.loss.cut);
 }
 
 /* A recorder that gets so far and is killed. */
@@ -742,9 +887,13 @@ int main(void)
 		ON_A_DISK(segments_hold_the_names_that_they_use),
 		ON_A_DISK(every_segment_can_be_read_alone),
 		ON_A_DISK(a_window_too_large_is_cut),
+		ON_A_DISK(a_window_is_not_cut_for_new_names),
 		ON_A_DISK(a_full_disk_takes_the_oldest),
 		ON_A_DISK(a_disk_filled_by_others_is_waited_for),
 		ON_A_DISK(a_limit_of_files_begins_the_next),
+		ON_A_DISK(the_end_is_tried_at_once),
+		ON_A_DISK(an_end_without_room_is_said),
+		ON_A_DISK(segments_without_content_are_not_counted),
 		ON_A_DISK(a_start_that_was_killed_leaves_no_obstacle),
 		ON_A_DISK(what_died_is_set_aside),
 		ON_A_DISK(each_that_died_has_its_place),

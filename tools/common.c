@@ -195,9 +195,13 @@ void common_check_emulator(const char *path, const struct argp_state *state)
 
 int common_check_pattern(const char *pattern)
 {
-	return *pattern ? 0
-			: failed(-EINVAL, "'' fits no device; accepted: a name or a shell pattern, "
-					  "such as 'tenant0/*'");
+	if (!*pattern)
+		return failed(-EINVAL, "'' fits no device; accepted: a name or a shell pattern, "
+				       "such as 'tenant0/*'");
+	if (strlen(pattern) > CAPTURE_PATTERN_MOST)
+		return failed(-EINVAL, "'%.32s...' has %zu characters; accepted: up to %d", pattern,
+			      strlen(pattern), CAPTURE_PATTERN_MOST);
+	return 0;
 }
 
 int common_check_run_directory(void)
@@ -345,6 +349,14 @@ void common_unknown(const struct output_options *output, const struct session *s
 	common_aside(output, unknown_kinds(session, text));
 	for (size_t i = 0; i < session_probe_count(session); i++)
 		common_aside(output, unknown_sentence(session, i, text));
+}
+
+const char *common_complete(const struct session *session)
+{
+	return memory_ran_out()			? "no: memory ran out before the recording's end"
+	       : session_loss(session)->cut	? "no: the recording was cut"
+	       : session_kept(session)->from_ns ? "no: what was before kept_from was let go"
+						: "yes";
 }
 
 int common_limits(const struct output_options *output, const char *kept, unsigned int floor)

@@ -77,6 +77,8 @@ int common_open_writer(struct writer **writer, const struct output_options *opti
 void common_aside(const struct output_options *output, const char *sentence);
 /* Likewise, for each probe that is off, what is therefore unknown (lib/analyze/unknown.h). */
 void common_unknown(const struct output_options *output, const struct session *session);
+/* "yes", or why the recording is not all there: a fact of JSON. */
+const char *common_complete(const struct session *session);
 /*
  * After all output: on stderr, where tables go to files and nobody reads notes, what a flight recorder
  * let go and why counts are floors (lib/analyze/floor.h). Returns EXIT_LOSS for floors.

@@ -89,6 +89,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 			usage_error(state,
 				    "--emulator %s: accepted: of this host, not with a recording",
 				    doctor->capture.emulator);
+		if (!doctor->recording && memory_limit_now() != memory_limit_default())
+			usage_error(state, "--max-memory: accepted: with a recording");
 		common_check_emulator(doctor->capture.emulator, state);
 		return 0;
 	default:
@@ -96,7 +98,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {{&output_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {
+	{&output_argp, 0, NULL, 0}, {&memory_argp, 0, NULL, 0}, {0}};
 
 static const struct argp argp = {
 	options,
@@ -134,7 +137,6 @@ static int read_recording(struct doctor *doctor)
 	const struct trace_read_config reading = {.path = doctor->recording};
 	int error;
 
-	memory_limit(memory_limit_default());
 	error = trace_read(&reading, analysis_stream(doctor->analysis));
 	/* What a damaged one still holds is told, and then what is wrong with it. */
 	if (error != -EBADMSG)
@@ -269,6 +271,9 @@ static int write_limits(struct doctor *doctor)
 	char text[FLOOR_TEXT];
 	int error = session_write_kept(doctor->analysis->session, doctor->writer);
 
+	if (!error && doctor->recording && doctor->output.to.format == OUTPUT_JSON)
+		error = writer_fact(doctor->writer, "complete",
+				    common_complete(doctor->analysis->session));
 	if (error || !floor)
 		return error;
 	return writer_is_text(doctor->writer)
@@ -298,7 +303,7 @@ int verb_doctor(int argc, char **argv)
 	static const char *const tables[] = {"paths", "probes", "host", NULL};
 	struct doctor doctor = {};
 	unsigned int floor = 0;
-	char kept[KEPT_TEXT] = "";
+	char kept[KEPT_TEXT] = "", stopped[STOPPED_TEXT] = "";
 	int error, status;
 
 	error = common_parse(&argp, 0, argc, argv, &doctor);
@@ -316,6 +321,7 @@ int verb_doctor(int argc, char **argv)
 	if (!error && doctor.recording) {
 		floor = floor_of(doctor.analysis);
 		session_kept_text(doctor.analysis->session, kept);
+		session_stopped_text(doctor.analysis->session, stopped);
 	}
 	analysis_destroy(doctor.analysis);
 	if (error) {
@@ -325,6 +331,7 @@ int verb_doctor(int argc, char **argv)
 	status = writer_close(doctor.writer);
 	if (status)
 		return common_failed(status);
+	common_aside(&doctor.output, stopped);
 	status = common_limits(&doctor.output, kept, floor);
 	if (doctor.damage)
 		status = common_failed(failed(doctor.damage, "%s", doctor.sentence));

@@ -159,11 +159,7 @@ int offline_write_facts(const struct offline *o)
 		write_count_fact(o, "unaccounted_ns", loss->unaccounted_ns);
 	}
 	writer_fact(o->writer, "floor", *floor_text(floor_of(o->analysis), floor) ? floor : "no");
-	return writer_fact(o->writer, "complete",
-			   memory_ran_out() ? "no: memory ran out before the recording's end"
-			   : loss->cut	    ? "no: the recording was cut"
-			   : kept->from_ns  ? "no: what was before kept_from was let go"
-					    : "yes");
+	return writer_fact(o->writer, "complete", common_complete(s));
 }
 
 int offline_write_limits(const struct offline *o)

@@ -22,7 +22,7 @@ struct fault_watch {
 };
 
 struct fault_probes {
-	char kinds[HOST_TEXT];
+	char kinds[FILTER_TEXT];
 	struct fault_watch any[FAULT_PATHS], begin[FAULT_PATHS], end[FAULT_PATHS];
 	struct fault_watch queued, dropped; /* requests of emulated devices: both are all */
 	/*

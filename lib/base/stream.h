@@ -21,6 +21,7 @@
 #include "bpf/event.h"
 
 #define HOST_TEXT   256
+#define FILTER_TEXT 4096 /* more than all devices or kinds that can be asked for */
 #define NAME_TEXT   64
 #define REASON_TEXT 512
 
@@ -34,8 +35,8 @@ struct host_info {
 	__u32 page_size;
 	__u64 start_ns; /* CLOCK_MONOTONIC when capture began */
 	/* What capture was asked for, separated by ", "; "": everything. */
-	char devices[HOST_TEXT]; /* names or patterns */
-	char kinds[HOST_TEXT];	 /* of events, as options take them */
+	char devices[FILTER_TEXT]; /* names or patterns */
+	char kinds[FILTER_TEXT];   /* of events, as options take them */
 };
 
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC instant: taken at start and again every minute. */

@@ -13,7 +13,8 @@
 
 #include "lib/base/stream.h"
 
-#define CAPTURE_FILTERS 16
+#define CAPTURE_FILTERS	     16
+#define CAPTURE_PATTERN_MOST 250 /* characters of a device's name or pattern */
 
 struct capture_config {
 	const char *devices[CAPTURE_FILTERS]; /* names or fnmatch patterns; none: all */

@@ -58,9 +58,23 @@ check "more memory reaches farther" more touched_4k_bytes
 takes "timeline needs no pages" 0 $FIXED timeline pages.flt --max-memory 16M
 takes "slo needs no pages" 6 $FIXED slo -c slo.ini pages.flt --max-memory 16M
 
+# Open faults: what doctor looks through, too.
+takes "doctor in 16M" 5 $((16 + FIXED)) doctor pasids.flt --max-memory 16M
+check "says where it stopped and why" grep -qE "^Stopped at 2026.* --max-memory 16M was" out
+takes "doctor in 16M, as JSON" 5 $((16 + FIXED)) doctor pasids.flt --max-memory 16M --json
+check "says so beside it" grep -qE "^faultline: Stopped at 2026.* --max-memory 16M was" err
+equal "and in it" "$(jq -r '.floor, .complete' out | paste -sd '|')" "memory ran out|no: memory ran out before the recording's end"
+takes "doctor where there is room" 0 90 doctor pasids.flt --json
+equal "says that it is complete" "$(jq -r '.floor, .complete' out | paste -sd '|')" "null|yes"
+takes "doctor of this host has no such limit" 2 $FIXED doctor --max-memory 16M
+
 # A translation is 16 bytes of a file; a model is not cut, but its trace may be.
 takes "sim: I/Os of a GiB" 5 $((64 + FIXED)) sim --preset base --trace ios.flt --max-memory 64M
 check "says how many there was room for" grep -q 'ios.flt: counts are floors: no room for more than 4194304 translations, as --max-memory is 64M' err
+takes "sim: traces behind one that there is no room for" 5 $((64 + FIXED)) \
+	sim --preset base --trace ios.flt --trace windows.flt --trace pages.flt --max-memory 64M
+equal "says of each that it is not read" \
+	"$(grep -oE '^faultline: [a-z]+.flt: counts are floors: not read' err | cut -d ' ' -f 2 | paste -sd ' ')" "windows.flt: pages.flt:"
 takes "accesses: the pages of a trace" 1 $((64 + FIXED)) accesses --trace ios.flt --max-memory 64M
 check "says what it is that ended it" grep -q 'no memory for .*; --max-memory is 64M' err
 

@@ -9,6 +9,7 @@
 
 #include "bpf/event.h"
 #include "lib/base/fail.h"
+#include "lib/base/stream.h"
 #include "lib/capture/kinds.h"
 
 static __u64 set[2];
@@ -61,6 +62,35 @@ static void sets_are_told_as_options_take_them(void **state)
 	assert_int_equal(strlen(text), 15);
 }
 
+/* The longest of all: everything but one kind of each group, which therefore is told kind by kind. */
+static void a_recording_has_room_for_every_kind_asked_for(void **state)
+{
+	static const char *const groups[] = {"fault", "invalidate", "io",     "iommu", "dma",
+					     "vfio",  "sched",	    "inject", "mm",    "rdma"};
+	struct host_info host;
+	__u64 asked[2] = {~0ull, ~0ull};
+	size_t words = 1;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		unsigned int kind = 0;
+
+		assert_int_equal(parse(groups[i]), 0);
+		while (!(set[kind / 64] >> kind % 64 & 1))
+			kind++;
+		asked[kind / 64] &= ~(1ull << kind % 64);
+	}
+	kinds_format(asked, host.kinds, sizeof(host.kinds));
+	assert_in_range(strlen(host.kinds), 500, sizeof(host.kinds) - 2);
+	for (const char *c = host.kinds; *c; c++)
+		words += *c == ',';
+	assert_int_equal(words, 62 - sizeof(groups) / sizeof(groups[0]));
+	for (unsigned int kind = 0; kind < EVENT_KIND_MAX; kind++)
+		if (kind_option_name(kind))
+			assert_int_equal(kinds_name(host.kinds, kind),
+					 asked[kind / 64] >> kind % 64 & 1);
+}
+
 static void every_kind_has_a_name_that_is_understood(void **state)
 {
 	size_t named = 0;
@@ -94,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(single_kinds_and_groups_are_understood),
 		cmocka_unit_test(sets_are_told_as_options_take_them),
+		cmocka_unit_test(a_recording_has_room_for_every_kind_asked_for),
 		cmocka_unit_test(every_kind_has_a_name_that_is_understood),
 		cmocka_unit_test(other_words_are_refused_with_what_is_accepted),
 	};

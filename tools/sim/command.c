@@ -302,6 +302,18 @@ static void note_missing(struct sim_command *command, const char *path,
 		command->lossy = true;
 }
 
+/* Before the end of that one, and of those behind it nothing. */
+static void note_no_room(struct sim_command *command, size_t at)
+{
+	fprintf(stderr, "faultline: %s: counts are floors: %s\n",
+		printable_of(command->recordings.at[at]).text, failure_text());
+	while (++at < command->recordings.count)
+		fprintf(stderr,
+			"faultline: %s: counts are floors: not read, as there is no room left\n",
+			printable_of(command->recordings.at[at]).text);
+	command->lossy = true;
+}
+
 static int read_recordings(struct sim_command *command)
 {
 	int err = command->recordings.count ? store_create(&command->store) : 0;
@@ -311,12 +323,10 @@ static int read_recordings(struct sim_command *command)
 
 		err = import_file(command->store, command->recordings.at[i], command->format,
 				  (__u32)i, &missing);
-		if (!err)
+		if (!err || err == -EDQUOT)
 			note_missing(command, command->recordings.at[i], &missing);
 		if (err == -EDQUOT) {
-			fprintf(stderr, "faultline: %s: counts are floors: %s\n",
-				printable_of(command->recordings.at[i]).text, failure_text());
-			command->lossy = true;
+			note_no_room(command, i);
 			return 0;
 		}
 	}

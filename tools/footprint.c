@@ -62,7 +62,7 @@ static const struct argp argp = {
 
 static bool any_access(const struct analysis *a)
 {
-	for (__u32 h = 0; h < session_device_end(a->session) || h == 0; h++)
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h))
 		if (footprint_device(a->footprint, h).accesses)
 			return true;
 	return false;

@@ -296,6 +296,7 @@ static int finish(struct watch *watch, int error)
 	const struct output_options output = {.to = watch->options->to};
 	bool batch = watch->options->batch;
 	char kept[KEPT_TEXT], stopped[STOPPED_TEXT] = "", asked[ASKED_TEXT] = "";
+	__u64 left_out = watch->left_out;
 	int closing;
 
 	snprintf(kept, sizeof(kept), "%s", watch->model.kept);
@@ -314,6 +315,11 @@ static int finish(struct watch *watch, int error)
 	}
 	if (*stopped)
 		fprintf(stderr, "faultline: %s\n", stopped);
+	if (left_out)
+		fprintf(stderr,
+			"faultline: %llu intervals are not shown one by one: more than a recording "
+			"of this size can tell of\n",
+			left_out);
 	for (size_t i = 0; i < objectives; i++)
 		fprintf(stderr, "faultline: %s\n", printable_of(unmeasured[i]).text);
 	if (interrupted)

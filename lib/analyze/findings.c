@@ -207,7 +207,7 @@ static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
 	__u64 most = 0;
 	size_t count = 0;
 
-	for (__u32 h = 0; h < session_device_end(a->session) || h == 0; h++) {
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h)) {
 		__u64 began = recent_counts(a->recent, h).began;
 
 		count += !!began;

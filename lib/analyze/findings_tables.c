@@ -105,16 +105,19 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 	static const struct table table = {"summary", "Faults by device", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	const struct analysis *a = f->analysis;
-	__u32 end = session_device_end(a->session);
-	struct ranked *ranked = calloc((size_t)end + 1, sizeof(*ranked));
-	size_t count = 0;
+	size_t count = 0, at = 0;
+	struct ranked *ranked;
 	int error;
+
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h))
+		count += recent_counts(a->recent, h).began != 0;
+	ranked = calloc(count + 1, sizeof(*ranked));
 
 	if (!ranked)
 		return failed(-ENOMEM, "no memory for the summary");
-	for (__u32 h = 0; h < end || h == 0; h++) {
-		ranked[count] = (struct ranked){h, recent_counts(a->recent, h).began};
-		count += !!ranked[count].began;
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h)) {
+		ranked[at] = (struct ranked){h, recent_counts(a->recent, h).began};
+		at += !!ranked[at].began;
 	}
 	qsort(ranked, count, sizeof(*ranked), most_first);
 	error = writer_begin(writer, &table);

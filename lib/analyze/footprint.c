@@ -212,7 +212,7 @@ void footprint_destroy(struct footprint *f)
 {
 	if (!f)
 		return;
-	for (__u32 h = 0; h < f->devices.end; h++) {
+	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		struct device_footprint **slot = slots_find(&f->devices, h);
 
 		if (!slot || !*slot)

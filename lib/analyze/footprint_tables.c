@@ -33,7 +33,7 @@ int footprint_write(const struct footprint *f, const struct session *session, st
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; !error && h < f->devices.end; h++) {
+	for (__u32 h = 0; !error && h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
 		if (!d)
@@ -75,7 +75,7 @@ int footprint_write_curve(const struct footprint *f, const struct session *sessi
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; h < f->devices.end; h++) {
+	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 		size_t step =
 			d && points && d->count > points ? (d->count + points - 1) / points : 1;
@@ -203,7 +203,7 @@ int footprint_write_intervals(const struct footprint *f, const struct session *s
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; h < f->devices.end; h++) {
+	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
 		for (unsigned int b = 0; !error && d && b < HISTOGRAM_BUCKETS; b++) {

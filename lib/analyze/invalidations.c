@@ -299,7 +299,7 @@ void invalidations_destroy(struct invalidations *inv)
 	HASH_CLEAR(hh, inv->memory);
 	pool_free(&inv->pool);
 	pool_free(&inv->memory_pool);
-	for (__u32 h = 0; h < inv->devices.end; h++) {
+	for (__u32 h = 0; h < inv->devices.end; h = slots_next(&inv->devices, h)) {
 		struct invalidation_totals **slot = slots_find(&inv->devices, h);
 
 		if (slot)
@@ -376,7 +376,8 @@ int invalidations_write(const struct invalidations *inv, const struct session *s
 
 	if (!error && inv->all.counts.began)
 		error = write_totals(writer, "all", &inv->all, inv->off);
-	for (__u32 h = 0; whole && !error && h < inv->devices.end; h++) {
+	for (__u32 h = 0; whole && !error && h < inv->devices.end;
+	     h = slots_next(&inv->devices, h)) {
 		const struct invalidation_totals *totals = invalidations_of(inv, h);
 
 		if (totals && totals->counts.began)

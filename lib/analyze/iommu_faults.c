@@ -171,7 +171,7 @@ const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *f, __u64
 {
 	const struct device_faults *worst = NULL;
 
-	for (__u32 handle = 0; handle < f->devices.end; handle++) {
+	for (__u32 handle = 0; handle < f->devices.end; handle = slots_next(&f->devices, handle)) {
 		const struct device_faults *device = slots_find(&f->devices, handle);
 
 		if (device && device->faults > (worst ? worst->faults : 0))
@@ -363,7 +363,8 @@ int iommu_faults_write_devices(const struct iommu_faults *f, struct writer *writ
 					   sizeof(columns) / sizeof(columns[0])};
 	int error = writer_begin(writer, &table);
 
-	for (__u32 handle = 0; !error && handle < f->devices.end; handle++) {
+	for (__u32 handle = 0; !error && handle < f->devices.end;
+	     handle = slots_next(&f->devices, handle)) {
 		const struct device_faults *d = slots_find(&f->devices, handle);
 
 		if (d && d->faults)

@@ -128,7 +128,7 @@ void ios_destroy(struct ios *ios)
 {
 	if (!ios)
 		return;
-	for (__u32 h = 0; h < ios->devices.end; h++) {
+	for (__u32 h = 0; h < ios->devices.end; h = slots_next(&ios->devices, h)) {
 		struct io_device **slot = slots_find(&ios->devices, h);
 
 		if (slot)
@@ -203,7 +203,7 @@ int ios_write_devices(const struct ios *ios, const struct counts *counts,
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; !error && h < session_device_end(session); h++) {
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		for (size_t k = 0; !error && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 			struct counts_point all = counts_device(counts, kinds[k], h);
 

@@ -161,11 +161,11 @@ bool live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 size_t live_devices(const struct analysis *a, __u64 now_ns, __u64 interval_ns,
 		    struct live_device *rows, size_t max)
 {
-	__u32 end = session_device_end(a->session);
+	__u32 h = 0;
 	size_t count = 0;
 
 	interval_ns = clamp_interval(interval_ns);
-	for (__u32 h = 1; h < end; h++) {
+	while ((h = session_device_next(a->session, h)) < SESSION_DEVICES) {
 		const struct device_info *info = session_device(a->session, h);
 
 		if (!info)

@@ -176,7 +176,7 @@ struct mappings_device mappings_all(const struct mappings *m)
 {
 	struct mappings_device sum = {0};
 
-	for (__u32 handle = 0; handle < m->devices.end; handle++) {
+	for (__u32 handle = 0; handle < m->devices.end; handle = slots_next(&m->devices, handle)) {
 		struct mappings_device d = mappings_device(m, handle);
 
 		if (sum.window < d.window)
@@ -314,12 +314,9 @@ int mappings_write_devices(const struct mappings *m, const struct counts *counts
 	static const struct table table = {"dma", "DMA mappings by device", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	int error = writer_begin(writer, &table);
-	__u32 end = session_device_end(m->session);
 
-	if (end < m->devices.end)
-		end = m->devices.end;
-	for (__u32 handle = 0; !error && (handle < end || !handle); handle++)
-		error = device_row(m, counts, writer, handle);
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(m->session, h))
+		error = device_row(m, counts, writer, h);
 	return error ? error : writer_end(writer);
 }
 

@@ -339,7 +339,7 @@ void odp_look(struct odp *odp, __u64 now_ns, __u64 length_ns)
 	struct odp_entry *entry;
 
 	window_look(odp->window, now_ns, length_ns);
-	for (__u32 h = 0; h < odp->devices.end; h++)
+	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h))
 		if (odp_device_find(odp, h))
 			newest_empty(&odp_device_find(odp, h)->totals);
 	for (entry = odp->regions; entry; entry = entry->hh.next)
@@ -395,7 +395,7 @@ void odp_destroy(struct odp *odp)
 		memory_free(entry->region.totals.newest);
 		memory_free(entry);
 	}
-	for (__u32 h = 0; h < odp->devices.end; h++) {
+	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		struct odp_device *device = odp_device_find(odp, h);
 
 		if (device)
@@ -447,7 +447,7 @@ bool odp_seen(const struct odp *odp)
 {
 	if (odp->regions)
 		return true;
-	for (__u32 h = 0; h < odp->devices.end; h++) {
+	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		const struct odp_device *device = odp_device_find(odp, h);
 
 		if (device && (device->paged || device->counted))

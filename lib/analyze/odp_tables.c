@@ -150,7 +150,7 @@ int odp_write(const struct odp *odp, enum latency_span span, struct writer *writ
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; !error && h < odp->devices.end; h++) {
+	for (__u32 h = 0; !error && h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		const struct odp_totals *totals = odp_of_device(odp, h);
 		struct known known;
 
@@ -184,7 +184,7 @@ int odp_write_counters(const struct odp *odp, struct writer *writer)
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; h < odp->devices.end; h++) {
+	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		bool told = !(unknown_numbers(odp->session, h) & UNKNOWN_FAULTS);
 
 		for (unsigned int k = 0; !error && k < RDMA_COUNTERS; k++) {
@@ -264,7 +264,7 @@ int odp_write_findings(const struct odp *odp, struct writer *writer)
 {
 	int error = 0;
 
-	for (__u32 h = 0; !error && h < odp->devices.end; h++)
+	for (__u32 h = 0; !error && h < odp->devices.end; h = slots_next(&odp->devices, h))
 		if (odp_device_find(odp, h))
 			error = write_device(odp, writer, h);
 	return error;

@@ -197,7 +197,7 @@ void rates_destroy(struct rates *r)
 {
 	if (!r)
 		return;
-	for (__u32 h = 0; h < r->devices.end; h++) {
+	for (__u32 h = 0; h < r->devices.end; h = slots_next(&r->devices, h)) {
 		struct device_faults **slot = slots_find(&r->devices, h);
 
 		if (!slot || !*slot)
@@ -244,7 +244,7 @@ __u64 rates_bursts(const struct rates *r, const struct session *session)
 {
 	__u64 sum = 0;
 
-	for (__u32 h = 0; h < r->devices.end; h++)
+	for (__u32 h = 0; h < r->devices.end; h = slots_next(&r->devices, h))
 		if (find_state(r, h) && is_known(session, h))
 			sum += find_state(r, h)->rate.bursts;
 	return sum;
@@ -263,7 +263,7 @@ __u64 rates_dropped(const struct rates *r)
 bool rates_worst_burst(const struct rates *r, const struct session *session, struct burst *worst)
 {
 	*worst = (struct burst){0};
-	for (__u32 h = 0; h < r->devices.end; h++) {
+	for (__u32 h = 0; h < r->devices.end; h = slots_next(&r->devices, h)) {
 		const struct device_faults *d = find_state(r, h);
 
 		if (!d || !is_known(session, h))
@@ -292,7 +292,7 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 	struct burst *all;
 
 	*count = r->over_count;
-	for (__u32 h = 0; h < r->devices.end; h++)
+	for (__u32 h = 0; h < r->devices.end; h = slots_next(&r->devices, h))
 		*count += find_state(r, h) ? find_state(r, h)->bursts.open_count : 0;
 	all = malloc((*count + 1) * sizeof(*all));
 	if (!all)
@@ -300,7 +300,7 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 	*count = r->over_count;
 	if (r->over_count)
 		memcpy(all, r->over, r->over_count * sizeof(*all));
-	for (__u32 h = 0; h < r->devices.end; h++) {
+	for (__u32 h = 0; h < r->devices.end; h = slots_next(&r->devices, h)) {
 		const struct device_faults *d = find_state(r, h);
 
 		for (size_t i = 0; d && i < d->bursts.open_count; i++)

@@ -90,7 +90,7 @@ void recent_destroy(struct recent *r)
 {
 	if (!r)
 		return;
-	for (__u32 h = 0; h < r->devices.end; h++) {
+	for (__u32 h = 0; h < r->devices.end; h = slots_next(&r->devices, h)) {
 		struct device_recent **slot = slots_find(&r->devices, h);
 
 		if (slot)

@@ -42,7 +42,8 @@ struct session {
 	struct slots devices; /* struct device_info; handle 0 while unknown */
 	struct device_name *names;
 	size_t device_count;
-	__u32 device_end; /* of those that events name */
+	/* A bit for each device that was told, or that events or counts name. */
+	__u64 named[SLOTS_MAX / 64];
 	struct session_probe *probes;
 	size_t probe_count;
 	__u64 kinds[EVENT_KIND_MAX];
@@ -115,6 +116,13 @@ static int on_probe(void *self, const struct probe_info *probe)
 	return 0;
 }
 
+/* A damaged recording may have lost the entry of a device, and what it did is there. */
+static void note_device(struct session *s, __u32 handle)
+{
+	if (handle < SLOTS_MAX)
+		s->named[handle / 64] |= 1ull << handle % 64;
+}
+
 static int on_device(void *self, const struct device_info *device)
 {
 	struct session *s = self;
@@ -129,6 +137,7 @@ static int on_device(void *self, const struct device_info *device)
 	else
 		s->device_count++;
 	*slot = *device;
+	note_device(s, device->handle);
 	return device_names_add(&s->names, device);
 }
 
@@ -193,13 +202,6 @@ static int on_process(void *self, const struct process_info *info)
 	return 0;
 }
 
-/* A damaged recording may have lost the entry of a device, and what it did is there. */
-static void note_device(struct session *s, __u32 handle)
-{
-	if (handle >= s->device_end && handle < SLOTS_MAX)
-		s->device_end = handle + 1;
-}
-
 static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct session *s = self;
@@ -234,6 +236,8 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	s->windows_incomplete += frame->incomplete;
 	for (size_t i = 0; i < frame->row_count; i++)
 		note_device(s, frame->rows[i].key.device);
+	for (size_t i = 0; i < frame->page_count; i++)
+		note_device(s, frame->pages[i].device);
 	on_tick(s, frame->window * AGGREGATE_WINDOW_NS);
 	return 0;
 }
@@ -347,9 +351,14 @@ const struct device_info *session_device(const struct session *s, __u32 handle)
 	return slot && slot->handle ? slot : NULL;
 }
 
-__u32 session_device_end(const struct session *s)
+__u32 session_device_next(const struct session *s, __u32 handle)
 {
-	return s->device_end > s->devices.end ? s->device_end : s->devices.end;
+	__u32 word = ++handle / 64;
+	__u64 bits = handle < SLOTS_MAX ? s->named[word] & ~0ull << handle % 64 : 0;
+
+	while (!bits && ++word < SLOTS_MAX / 64)
+		bits = s->named[word];
+	return bits ? word * 64 + (__u32)__builtin_ctzll(bits) : SESSION_DEVICES;
 }
 
 size_t session_device_count(const struct session *s)

@@ -9,6 +9,7 @@
 #include "lib/analyze/analyzer.h"
 #include "lib/analyze/fault_probes.h"
 #include "lib/analyze/period.h"
+#include "lib/analyze/slots.h"
 #include "lib/base/device_name.h"
 #include "lib/base/wall_clock.h"
 
@@ -31,12 +32,14 @@ const struct loss_info *session_loss(const struct session *session);
 /* What a flight recorder let go; from_ns 0: the recording holds all of its capture. */
 const struct kept_info *session_kept(const struct session *session);
 
-/*
- * NULL if the dictionary does not have it. Handles, also those that only events and counts name, run from 1 to
- * session_device_end() - 1.
- */
+/* NULL if the dictionary does not have it. */
 const struct device_info *session_device(const struct session *session, __u32 handle);
-__u32 session_device_end(const struct session *session);
+/*
+ * The next device behind this handle that was told, or that events or counts name; SESSION_DEVICES behind the
+ * last. Begun with 0 (DEVICE_NONE), it takes steps by how many there are, not by how high they are numbered.
+ */
+#define SESSION_DEVICES SLOTS_MAX
+__u32 session_device_next(const struct session *session, __u32 handle);
 size_t session_device_count(const struct session *session);
 /*
  * What every table and sentence calls it: its name, followed by what tells it from others of this name

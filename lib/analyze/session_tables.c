@@ -184,7 +184,7 @@ int session_write_devices(const struct session *s, struct writer *writer)
 	int error = writer_begin(writer, &table);
 	char name[DEVICE_NAME_TEXT];
 
-	for (__u32 h = 1; !error && h < session_device_end(s); h++) {
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h)) {
 		const struct device_info *d = session_device(s, h);
 
 		if (!d)
@@ -216,7 +216,7 @@ int session_write_shared_names(const struct session *s, struct writer *writer)
 	char text[DEVICE_NAME_TEXT];
 	bool shared = false;
 
-	for (__u32 h = 1; !shared && h < session_device_end(s); h++) {
+	for (__u32 h = 0; !shared && h < SESSION_DEVICES; h = session_device_next(s, h)) {
 		const struct device_info *d = session_device(s, h);
 
 		shared = d && d->name[0] && strcmp(session_device_name(s, h, text), d->name) != 0;

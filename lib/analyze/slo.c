@@ -346,7 +346,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 /* Ends what a frame of window `now_ns` shows to be over, of every device. */
 static void end_windows(struct slo *slo, __u64 now_ns)
 {
-	for (__u32 h = 0; h < slo->devices.end; h++) {
+	for (__u32 h = 0; h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		struct device_slo *d = find(slo, h);
 
 		for (size_t i = 0; d && i < d->count; i++) {
@@ -418,7 +418,7 @@ void slo_destroy(struct slo *slo)
 {
 	if (!slo)
 		return;
-	for (__u32 h = 0; h < slo->devices.end; h++) {
+	for (__u32 h = 0; h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		struct device_slo *d = slots_find(&slo->devices, h);
 
 		if (!d || !d->known)

@@ -55,7 +55,7 @@ static struct measured measure(const struct slo *slo, const struct slo_objective
 {
 	struct measured m = {0};
 
-	for (__u32 h = 0; h < slo->devices.end; h++) {
+	for (__u32 h = 0; h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
 		for (size_t i = 0; d && i < d->count; i++) {
@@ -235,7 +235,7 @@ int slo_write(const struct slo *slo, const struct session *session, struct write
 	struct row_limit rows = {.limit = limit};
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; !error && h < slo->devices.end; h++) {
+	for (__u32 h = 0; !error && h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
 		for (size_t i = 0; !error && d && i < d->count; i++)

@@ -38,6 +38,19 @@ void *slots_make(struct slots *slots, __u32 handle)
 	return (char *)*chunk + handle % SLOTS_CHUNK * slots->size;
 }
 
+__u32 slots_next(const struct slots *slots, __u32 handle)
+{
+	__u32 chunk = ++handle / SLOTS_CHUNK;
+
+	if (handle >= slots->end)
+		return SLOTS_MAX;
+	if (slots->chunks[chunk])
+		return handle;
+	while (!slots->chunks[chunk])
+		chunk++;
+	return chunk * SLOTS_CHUNK;
+}
+
 void slots_free(struct slots *slots)
 {
 	for (size_t i = 0; i < SLOTS_MAX / SLOTS_CHUNK; i++)

@@ -26,6 +26,11 @@ void slots_init(struct slots *slots, size_t size);
 void *slots_make(struct slots *slots, __u32 handle);
 /* The slot if there is one, else NULL; slots of unseen handles between seen ones are zero. */
 void *slots_find(const struct slots *slots, __u32 handle);
+/*
+ * The next handle that may have a slot; SLOTS_MAX behind the last. From 0 to there it takes steps by how many
+ * there are, not by how high they are numbered.
+ */
+__u32 slots_next(const struct slots *slots, __u32 handle);
 /* Frees the slots, not what they point to. */
 void slots_free(struct slots *slots);
 

@@ -75,7 +75,7 @@ void stage_window_destroy(struct stage_window *s)
 {
 	if (!s)
 		return;
-	for (__u32 h = 0; h < s->devices.end; h++)
+	for (__u32 h = 0; h < s->devices.end; h = slots_next(&s->devices, h))
 		memory_free(group_find(s, h));
 	slots_free(&s->devices);
 	window_destroy(s->window);
@@ -85,7 +85,7 @@ void stage_window_destroy(struct stage_window *s)
 void stage_window_look(struct stage_window *s, __u64 now_ns, __u64 length_ns)
 {
 	window_look(s->window, now_ns, length_ns);
-	for (__u32 h = 0; h < s->devices.end; h++) {
+	for (__u32 h = 0; h < s->devices.end; h = slots_next(&s->devices, h)) {
 		struct stage_group *group = group_find(s, h);
 
 		if (group && group->faults)

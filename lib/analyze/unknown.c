@@ -188,7 +188,7 @@ unsigned int unknown_of_all(const struct session *s)
 {
 	unsigned int numbers = 0;
 
-	for (__u32 h = 0; h < session_device_end(s); h++)
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(s, h))
 		if (session_device(s, h))
 			numbers |= unknown_numbers(s, h);
 	return numbers;

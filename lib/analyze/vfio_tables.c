@@ -151,7 +151,7 @@ enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *sess
 {
 	enum vfio_trouble worst = VFIO_FINE;
 
-	for (__u32 h = 0; h == 0 || h < session_device_end(session); h++) {
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		if (c)
@@ -166,7 +166,7 @@ int vfio_write_findings(const struct vfio *vfio, const struct session *session,
 	unsigned int told = 0, more = 0;
 	int error = 0;
 
-	for (__u32 h = 0; !error && (h == 0 || h < session_device_end(session)); h++) {
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		if (!c || (!c->failed && !close_to(&c->limits[0]) && !close_to(&c->limits[1])))
@@ -319,7 +319,7 @@ int vfio_write(const struct vfio *vfio, const struct session *session, enum late
 	static const struct table table = {"vfio", "VFIO containers", columns, COUNT(columns)};
 	int error = writer_begin(writer, &table);
 
-	for (__u32 h = 0; !error && (h == 0 || h < session_device_end(session)); h++) {
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		if (c)
@@ -342,7 +342,7 @@ int vfio_write_runs(const struct vfio *vfio, const struct session *session, stru
 	int error = writer_begin(writer, &table);
 	char name[DEVICE_NAME_TEXT];
 
-	for (__u32 h = 0; h == 0 || h < session_device_end(session); h++) {
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		for (unsigned int i = 0; c && !error && i < VFIO_ORDERS; i++)
@@ -375,7 +375,7 @@ int vfio_write_failures(const struct vfio *vfio, const struct session *session,
 	int error = writer_begin(writer, &table);
 	char name[DEVICE_NAME_TEXT];
 
-	for (__u32 h = 0; h == 0 || h < session_device_end(session); h++) {
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		for (unsigned int i = 0; c && !error && i < c->failure_count; i++)
@@ -413,7 +413,7 @@ int vfio_write_devices(const struct vfio *vfio, const struct session *session,
 	int error = writer_begin(writer, &table);
 	char name[DEVICE_NAME_TEXT];
 
-	for (__u32 h = 0; !error && (h == 0 || h < session_device_end(session)); h++) {
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_device_use *use = vfio_device(vfio, h);
 
 		if (use)

@@ -181,8 +181,10 @@ static enum worst_severity rdma(const struct analysis *a, char text[WORST_TEXT])
 	};
 	char name[DEVICE_NAME_TEXT], longest[UNITS_TEXT];
 
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		for (__u32 h = 1; h < session_device_end(a->session); h++) {
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		__u32 h = 0;
+
+		while ((h = session_device_next(a->session, h)) < SESSION_DEVICES) {
 			const struct odp_counter *c = odp_counter(a->odp, h, kinds[k].counter);
 
 			if (!c || !c->during)
@@ -194,6 +196,7 @@ static enum worst_severity rdma(const struct analysis *a, char text[WORST_TEXT])
 				 c->during, units_format_duration(c->longest_ns, longest));
 			return kinds[k].severity;
 		}
+	}
 	return WORST_NONE;
 }
 

@@ -107,8 +107,33 @@ def windows():
     return r.faults(count=1)
 
 
+def high_number():
+    """A device whose number is the highest there is, in 81 events of which each comes 9 s after the one before."""
+    r = Recording().device(65535)
+    for i in range(81):
+        r.events(r.fault(at=START_NS + i * 9 * SECOND, stages=1))
+    return r
+
+
+def days():
+    """A week in which it is said every 9 s that time passes, in a kilobyte; and a day of events as far apart."""
+    r = Recording().device().faults(count=1)
+    for i in range(4):
+        first = START_NS + i * 16384 * 9 * SECOND
+        r.events([], ticks=Claim(16384, now=(first, 9 * SECOND)), first=first, last=first + 16384 * 9 * SECOND)
+    return r.events(Claim(10000, time=(r.now, 9 * SECOND), device=1, kind=DETECT, group=(2, 1), pasid=PASID_NONE,
+                          instance=1, length=4096), last=r.now + 90000 * SECOND)
+
+
+def end_of_time():
+    """The last nanoseconds that a clock of 64 bits can count."""
+    last = (1 << 64) - 1
+    return Recording().device().events([{"time": last - 2, "device": 1, "kind": IO_COMPLETE, "value": 5}],
+                                       ticks=[{"now": last - 1, "position": 1}], first=0, last=0)
+
+
 ALL = [pages, too_many_pages, too_many_rows, rows_of_no_device, rows_of_no_kind, events_of_no_device, pasids, probes,
-       ios, ticks, windows]
+       ios, ticks, windows, high_number, days, end_of_time]
 
 if __name__ == "__main__":
     for make in ALL:

@@ -81,6 +81,13 @@ check "says what it is that ended it" grep -q 'no memory for .*; --max-memory is
 # Time that nothing happened in costs nothing.
 takes "top: hours between ticks" 0 $FIXED top -b -i ticks.flt
 takes "top: years between seconds" 0 $FIXED top -b -i windows.flt
+takes "top: time at its end" 0 $FIXED top -b -i end_of_time.flt 100ms
+takes "top: a device of a high number" 0 $FIXED top -b -i high_number.flt 100ms
+equal "top: shows all of its intervals" "$(grep -c " UTC: " out)" 7201
+takes "top: a week in a kilobyte" 0 $FIXED top -b -i days.flt 100ms
+check "top: says how much of it is not shown" grep -qE '^faultline: [0-9]{7} intervals are not shown' err
+takes "top: ordinary recordings are shown whole" 0 $FIXED top -b -i windows.flt 100ms
+equal "top: and nothing else is said" "$(cat err)" ""
 takes "slo: years between seconds" 6 $FIXED slo -c slo.ini windows.flt
 
 # The limit is one, and does nothing else.

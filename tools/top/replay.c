@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 #include "tools/top/watch.h"
@@ -16,6 +17,12 @@
 /* Time without a word, not even that it passed: a gap of the recording, or a claim, is not shown. */
 #define GAP_NS	     10000000000ull
 #define PACE_STEP_NS 100000000ull
+/*
+ * That time passes is a claim, too: a frame of a few hundred bytes may tell of days. A recorder writes some 500 bytes
+ * a second while nothing happens; whoever asks for more rows than so many for each byte has made them up.
+ */
+#define ROWS_MOST     50000
+#define ROWS_PER_BYTE 32
 
 struct replay {
 	struct watch *watch;
@@ -23,8 +30,21 @@ struct replay {
 	__u64 next_ns;	/* end of the interval under way, 0 before anything came */
 	__u64 kept_ns;	/* a flight recorder let go what was before */
 	__u64 drawn_ns; /* own clock */
-	bool ended;
+	__u64 rows;	/* that may still be shown */
+	__u64 left_out; /* intervals, for want of these */
 };
+
+/* Of a pipe it is not known how much there is, nor will it be: all of its time is shown. */
+static __u64 rows_of(const char *path)
+{
+	struct trace_summary summary;
+	__u64 rows = UINT64_MAX;
+
+	if (!trace_summarize(path, &summary))
+		rows = ROWS_MOST + ROWS_PER_BYTE * summary.bytes;
+	trace_summary_free(&summary);
+	return rows;
+}
 
 static __u64 own_clock_ns(void)
 {
@@ -69,6 +89,27 @@ static bool is_due(struct replay *replay)
 	return true;
 }
 
+/* Takes the rows of an interval from those that are left: false if there are not as many. */
+static bool may_show(struct replay *replay)
+{
+	__u64 rows = 1 + session_device_count(replay->watch->analysis->session);
+
+	if (replay->rows < rows)
+		return false;
+	replay->rows -= rows;
+	return true;
+}
+
+/* What is not shown of these intervals is part of the next that is. */
+static void pass_over(struct replay *replay, __u64 time_ns, __u64 interval)
+{
+	__u64 intervals = (time_ns - replay->next_ns) / interval + 1;
+
+	replay->rows = 0;
+	replay->left_out += intervals;
+	replay->next_ns += intervals * interval;
+}
+
 /* The recording has come to time_ns: shows every interval that ends there or before. */
 static int reach(struct replay *replay, __u64 time_ns)
 {
@@ -76,11 +117,17 @@ static int reach(struct replay *replay, __u64 time_ns)
 	__u64 interval = watch_interval_ns(watch);
 	int error = 0;
 
+	if (time_ns > UINT64_MAX - 2 * interval)
+		time_ns = UINT64_MAX - 2 * interval;
 	if (!replay->next_ns)
 		replay->next_ns = time_ns + interval;
 	if (time_ns > replay->next_ns && time_ns - replay->next_ns > GAP_NS + interval)
 		replay->next_ns = time_ns - (time_ns - replay->next_ns) % interval;
 	while (!error && time_ns >= replay->next_ns) {
+		if (!may_show(replay)) {
+			pass_over(replay, time_ns, interval);
+			break;
+		}
 		error = watch_interval(watch, replay->next_ns, is_due(replay));
 		replay->next_ns += watch_interval_ns(watch);
 		if (!error)
@@ -221,12 +268,14 @@ static const struct stream_ops replay_ops = {
 int watch_replay(struct watch *watch)
 {
 	const struct trace_read_config config = {.path = watch->options->input};
-	struct replay replay = {.watch = watch, .to = watch_stream(watch)};
+	struct replay replay = {
+		.watch = watch, .to = watch_stream(watch), .rows = rows_of(watch->options->input)};
 	int error = watch_start(watch), damage;
 
 	if (error)
 		return error;
 	damage = trace_read(&config, (struct stream){&replay_ops, &replay});
+	watch->left_out = replay.left_out;
 	if (damage == -ECANCELED)
 		return 0;
 	if (damage && damage != -EBADMSG)

@@ -22,7 +22,7 @@ static struct sums sums_of(const struct analysis *a)
 {
 	struct sums sums = {0};
 
-	for (__u32 h = 0; h == 0 || h < session_device_end(a->session); h++) {
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h)) {
 		const struct odp_totals *totals = odp_of_device(a->odp, h);
 
 		if (!totals)

@@ -25,7 +25,7 @@ static __u64 refused(const struct analysis *a)
 {
 	__u64 sum = 0;
 
-	for (__u32 h = 0; h == 0 || h < session_device_end(a->session); h++) {
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h)) {
 		const struct vfio_container *container = vfio_container(a->vfio, h);
 
 		sum += container ? container->failed : 0;

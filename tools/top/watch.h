@@ -27,6 +27,7 @@ struct watch {
 	size_t order_room;
 	size_t order_count;
 	__u64 intervals; /* passed */
+	__u64 left_out;	 /* more than a recording of its size has */
 	bool on_terminal;
 };
 

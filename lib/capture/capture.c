@@ -145,7 +145,7 @@ static void describe_filter(const struct capture_config *config, struct host_inf
 {
 	size_t used = 0;
 
-	_Static_assert(CAPTURE_FILTERS * (CAPTURE_PATTERN_MOST + 2) < sizeof(host->devices),
+	_Static_assert((size_t)CAPTURE_FILTERS * (CAPTURE_PATTERN_MOST + 2) < sizeof(host->devices),
 		       "all filters fit");
 	for (size_t i = 0; i < config->device_count && used < sizeof(host->devices); i++)
 		used += (size_t)snprintf(host->devices + used, sizeof(host->devices) - used, "%s%s",

@@ -10,6 +10,7 @@
 #include "lib/analyze/hash.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
+#include "lib/capture/probes.h"
 
 #define NAMED_MAX  65536 /* stacks and processes each: more is no recording of ours */
 #define PROBES_MAX 1024	 /* likewise; they are looked through one by one */
@@ -28,7 +29,8 @@ struct named_process {
 
 struct session_probe {
 	struct probe_info info;
-	__u64 since_ns; /* it was off before; 0: it was not */
+	__u64 since_ns;		     /* it was off before; 0: it was not */
+	const struct probe_row *row; /* NULL: of another version */
 	bool silent;
 };
 
@@ -46,6 +48,8 @@ struct session {
 	__u64 named[SLOTS_MAX / 64];
 	struct session_probe *probes;
 	size_t probe_count;
+	size_t of_row[PROBE_COUNT]; /* the first probe of a row, counted from 1; 0: none */
+	__u64 probe_changes;
 	__u64 kinds[EVENT_KIND_MAX];
 	__u64 events;
 	__u64 first_ns, last_ns;
@@ -84,22 +88,33 @@ static int on_clock(void *self, const struct clock_anchor *anchor)
 	return 0;
 }
 
+static void change_probe(struct session *s, struct session_probe *changed,
+			 const struct probe_info *probe)
+{
+	const struct probe_info *known = &changed->info;
+
+	if (known->state != probe->state || strcmp(known->reason, probe->reason) != 0)
+		s->unknown = (struct session_unknown){0};
+	s->probe_changes += known->state != probe->state || known->hits != probe->hits ||
+			    known->missed != probe->missed;
+	if (probe->state != PROBE_ON)
+		changed->since_ns = 0;
+	else if (known->state != PROBE_ON)
+		changed->since_ns = s->last_ns;
+	changed->info = *probe;
+}
+
 static int on_probe(void *self, const struct probe_info *probe)
 {
 	struct session *s = self;
 	struct session_probe *probes;
+	const struct probe_row *row;
 
 	for (size_t i = 0; i < s->probe_count; i++) {
-		if (!strcmp(s->probes[i].info.name, probe->name) &&
-		    !strcmp(s->probes[i].info.attach, probe->attach)) {
-			if (s->probes[i].info.state != probe->state ||
-			    strcmp(s->probes[i].info.reason, probe->reason) != 0)
-				s->unknown = (struct session_unknown){0};
-			if (probe->state != PROBE_ON)
-				s->probes[i].since_ns = 0;
-			else if (s->probes[i].info.state != PROBE_ON)
-				s->probes[i].since_ns = s->last_ns;
-			s->probes[i].info = *probe;
+		const struct probe_info *known = &s->probes[i].info;
+
+		if (!strcmp(known->name, probe->name) && !strcmp(known->attach, probe->attach)) {
+			change_probe(s, &s->probes[i], probe);
 			return 0;
 		}
 	}
@@ -110,8 +125,12 @@ static int on_probe(void *self, const struct probe_info *probe)
 	probes = memory_realloc(s->probes, (s->probe_count + 1) * sizeof(*probes));
 	if (!probes)
 		return failed(-ENOMEM, "no memory for the probe table");
+	row = probe_row_named(probe->name);
 	s->probes = probes;
-	s->probes[s->probe_count++] = (struct session_probe){.info = *probe};
+	s->probes[s->probe_count++] = (struct session_probe){.info = *probe, .row = row};
+	if (row && !s->of_row[row->id])
+		s->of_row[row->id] = s->probe_count;
+	s->probe_changes++;
 	s->unknown = (struct session_unknown){0};
 	return 0;
 }
@@ -423,6 +442,21 @@ const struct probe_info *session_probe(const struct session *s, size_t index)
 __u64 session_probe_since(const struct session *s, size_t index)
 {
 	return index < s->probe_count ? s->probes[index].since_ns : 0;
+}
+
+const struct probe_row *session_probe_row(const struct session *s, size_t index)
+{
+	return index < s->probe_count ? s->probes[index].row : NULL;
+}
+
+const struct probe_info *session_probe_of(const struct session *s, unsigned int id)
+{
+	return id < PROBE_COUNT && s->of_row[id] ? session_probe(s, s->of_row[id] - 1) : NULL;
+}
+
+__u64 session_probe_changes(const struct session *s)
+{
+	return s->probe_changes;
 }
 
 bool session_probe_is_silent(const struct session *s, size_t index)

@@ -59,6 +59,13 @@ size_t session_probe_count(const struct session *session);
 const struct probe_info *session_probe(const struct session *session, size_t index);
 /* When it came, if it was off before: with its module, its hardware or its emulator. Else 0. */
 __u64 session_probe_since(const struct session *session, size_t index);
+/* Its row of the probe table; NULL: there is none, as in recordings of another version. */
+struct probe_row;
+const struct probe_row *session_probe_row(const struct session *session, size_t index);
+/* The first probe of that row (enum probe_id); NULL: none was told. */
+const struct probe_info *session_probe_of(const struct session *session, unsigned int id);
+/* Counts how often a probe was new, or its state, hits or missed runs others than before. */
+__u64 session_probe_changes(const struct session *session);
 /* On, and not hit by what must have passed it: as lib/analyze/silent.h judges. */
 bool session_probe_is_silent(const struct session *session, size_t index);
 void session_set_silent(struct session *session, size_t index, bool silent);

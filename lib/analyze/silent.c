@@ -14,9 +14,18 @@
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define STAGE_BIT(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
+#define WITH_MOST	4 /* probes that a row names as its neighbours */
+
+/* Rows that another names, so that nothing is looked for by name when it is judged; PROBE_COUNT: none. */
+struct neighbours {
+	enum probe_id with[WITH_MOST];
+	enum probe_id shares;
+};
 
 struct silent {
 	struct session *session;
+	struct neighbours neighbours[PROBE_COUNT];
+	__u64 changes; /* of the session's probes: when they were judged last */
 	__u64 completed[FAULT_ORIGINS];
 	__u64 judged[FAULT_ORIGINS]; /* of these: when the counters were told last */
 };
@@ -54,49 +63,6 @@ static void on_finished(void *self, const struct fault *fault)
 		silent->completed[i] += sources >> i & 1;
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
-{
-	struct silent *silent = self;
-
-	(void)loss;
-	memcpy(silent->judged, silent->completed, sizeof(silent->judged));
-	for (size_t i = 0; i < session_probe_count(silent->session); i++)
-		session_set_silent(silent->session, i,
-				   silent_passed(silent, session_probe(silent->session, i), NULL) !=
-					   0);
-	return 0;
-}
-
-static int on_end(void *self, __u64 end_ns)
-{
-	(void)end_ns;
-	return on_loss(self, NULL);
-}
-
-int silent_create(struct silent **silent, struct session *session, struct faults *faults)
-{
-	struct silent *s = memory_calloc(1, sizeof(*s));
-
-	*silent = s;
-	if (!s)
-		return failed(-ENOMEM, "no memory for the judgement of probes");
-	s->session = session;
-	/* Counters are of the whole recording, whatever part of it was asked for. */
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s, true});
-}
-
-struct stream silent_stream(struct silent *silent)
-{
-	static const struct stream_ops ops = {.loss = on_loss, .end = on_end};
-
-	return (struct stream){&ops, silent};
-}
-
-void silent_destroy(struct silent *silent)
-{
-	memory_free(silent);
-}
-
 static __u64 faults_of(const struct silent *silent, unsigned int sources)
 {
 	__u64 most = 0;
@@ -107,35 +73,22 @@ static __u64 faults_of(const struct silent *silent, unsigned int sources)
 	return most;
 }
 
-static const struct probe_info *find(const struct silent *silent, const char *name, size_t length)
-{
-	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
-		const struct probe_info *probe = session_probe(silent->session, i);
-
-		if (strlen(probe->name) == length && !memcmp(probe->name, name, length))
-			return probe;
-	}
-	return NULL;
-}
-
 static __u64 hits_of(const struct probe_info *probe)
 {
 	return probe && probe->state == PROBE_ON ? probe->hits : 0;
 }
 
-/* The one of `with` that was hit most. */
-static const struct probe_info *nearest(const struct silent *silent, const char *with)
+/* The neighbour that was hit most. */
+static const struct probe_info *nearest(const struct silent *silent, const struct probe_row *row)
 {
 	const struct probe_info *most = NULL;
 
-	while (with && *with) {
-		size_t length = strcspn(with, " ");
-		const struct probe_info *probe = find(silent, with, length);
+	for (size_t i = 0; i < WITH_MOST; i++) {
+		const struct probe_info *probe =
+			session_probe_of(silent->session, silent->neighbours[row->id].with[i]);
 
 		if (probe && (!most || hits_of(probe) > hits_of(most)))
 			most = probe;
-		with += length;
-		with += strspn(with, " ");
 	}
 	return most;
 }
@@ -165,36 +118,28 @@ static __u64 without_those_of(__u64 hits, const struct probe_row *other,
  */
 static __u64 unexplained(const struct silent *silent, const struct probe_row *row)
 {
-	__u64 all = hits_of(find(silent, row->shares, strlen(row->shares))), hits = all;
+	enum probe_id shares = silent->neighbours[row->id].shares;
+	__u64 all = hits_of(session_probe_of(silent->session, shares)), hits = all;
 
-	for (int i = 0; i < PROBE_COUNT && hits; i++) {
-		const struct probe_row *other = probe_row(i);
-
-		if (other != row && other->shares && !strcmp(other->shares, row->shares))
-			hits = without_those_of(hits, other,
-						find(silent, other->name, strlen(other->name)));
-	}
+	for (int i = 0; i < PROBE_COUNT && hits; i++)
+		if (i != (int)row->id && silent->neighbours[i].shares == shares)
+			hits = without_those_of(hits, probe_row(i),
+						session_probe_of(silent->session, i));
 	return 2 * hits >= all ? hits : 0;
 }
 
-/* What passed, and where: NULL is faults. */
-static __u64 passed_by(const struct silent *silent, const struct probe_info *probe,
-		       const char **neighbour)
+/* What passed where this row looks, and who saw it: NULL is faults. */
+static __u64 passed_row(const struct silent *silent, const struct probe_row *row,
+			const char **neighbour)
 {
-	const struct probe_row *row;
 	const struct probe_info *other;
 	__u64 passed;
 
-	if (probe->state != PROBE_ON || probe->hits || probe->missed)
-		return 0;
-	row = probe_row_named(probe->name);
-	if (!row)
-		return 0;
 	*neighbour = NULL;
 	passed = faults_of(silent, row->every);
 	if (passed >= SILENT_FAULTS)
 		return passed;
-	other = nearest(silent, row->with);
+	other = nearest(silent, row);
 	if (hits_of(other) < SILENT_HITS)
 		return 0;
 	*neighbour = row->shares ? row->shares : other->name;
@@ -202,10 +147,112 @@ static __u64 passed_by(const struct silent *silent, const struct probe_info *pro
 	return passed >= SILENT_HITS ? passed : 0;
 }
 
+static bool saw_nothing(const struct probe_info *probe)
+{
+	return probe->state == PROBE_ON && !probe->hits && !probe->missed;
+}
+
+static __u64 passed_by(const struct silent *silent, const struct probe_info *probe,
+		       const struct probe_row *row, const char **neighbour)
+{
+	return row && saw_nothing(probe) ? passed_row(silent, row, neighbour) : 0;
+}
+
+/* Whether what completed since shows more than what had until the counters were told last. */
+static bool take_completed(struct silent *silent)
+{
+	bool more = false;
+
+	for (unsigned int i = 0; i < FAULT_ORIGINS; i++)
+		more |= silent->judged[i] < SILENT_FAULTS && silent->completed[i] >= SILENT_FAULTS;
+	memcpy(silent->judged, silent->completed, sizeof(silent->judged));
+	return more;
+}
+
+static int on_loss(void *self, const struct loss_info *loss)
+{
+	struct silent *silent = self;
+	__u64 changes = session_probe_changes(silent->session);
+	bool passed[PROBE_COUNT];
+	const char *neighbour;
+
+	(void)loss;
+	if (!take_completed(silent) && changes == silent->changes)
+		return 0;
+	silent->changes = changes;
+	/* A recording may have many probes of one row. */
+	for (int i = 0; i < PROBE_COUNT; i++)
+		passed[i] = passed_row(silent, probe_row(i), &neighbour);
+	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
+		const struct probe_row *row = session_probe_row(silent->session, i);
+
+		session_set_silent(silent->session, i,
+				   row && passed[row->id] &&
+					   saw_nothing(session_probe(silent->session, i)));
+	}
+	return 0;
+}
+
+static int on_end(void *self, __u64 end_ns)
+{
+	(void)end_ns;
+	return on_loss(self, NULL);
+}
+
+static enum probe_id id_of(const char *name, size_t length)
+{
+	char text[NAME_TEXT];
+	const struct probe_row *row;
+
+	snprintf(text, sizeof(text), "%.*s", (int)length, name);
+	row = probe_row_named(text);
+	return row ? row->id : PROBE_COUNT;
+}
+
+static void find_neighbours(struct neighbours *neighbours, const struct probe_row *row)
+{
+	const char *with = row->with ?: "";
+
+	for (size_t i = 0; i < WITH_MOST; i++) {
+		size_t length = strcspn(with, " ");
+
+		neighbours->with[i] = id_of(with, length);
+		with += length;
+		with += strspn(with, " ");
+	}
+	neighbours->shares = row->shares ? id_of(row->shares, strlen(row->shares)) : PROBE_COUNT;
+}
+
+int silent_create(struct silent **silent, struct session *session, struct faults *faults)
+{
+	struct silent *s = memory_calloc(1, sizeof(*s));
+
+	*silent = s;
+	if (!s)
+		return failed(-ENOMEM, "no memory for the judgement of probes");
+	s->session = session;
+	for (int i = 0; i < PROBE_COUNT; i++)
+		find_neighbours(&s->neighbours[i], probe_row(i));
+	/* Counters are of the whole recording, whatever part of it was asked for. */
+	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s, true});
+}
+
+struct stream silent_stream(struct silent *silent)
+{
+	static const struct stream_ops ops = {.loss = on_loss, .end = on_end};
+
+	return (struct stream){&ops, silent};
+}
+
+void silent_destroy(struct silent *silent)
+{
+	memory_free(silent);
+}
+
 __u64 silent_passed(const struct silent *silent, const struct probe_info *probe, bool *faults)
 {
 	const char *neighbour = NULL;
-	__u64 passed = passed_by(silent, probe, &neighbour);
+	__u64 passed = passed_by(silent, probe, probe_row_named(probe->name), &neighbour);
 
 	if (faults)
 		*faults = passed && !neighbour;
@@ -214,10 +261,12 @@ __u64 silent_passed(const struct silent *silent, const struct probe_info *probe,
 
 size_t silent_count(const struct silent *silent)
 {
+	const char *neighbour;
 	size_t count = 0;
 
 	for (size_t i = 0; i < session_probe_count(silent->session); i++)
-		count += silent_passed(silent, session_probe(silent->session, i), NULL) != 0;
+		count += passed_by(silent, session_probe(silent->session, i),
+				   session_probe_row(silent->session, i), &neighbour) != 0;
 	return count;
 }
 
@@ -240,7 +289,7 @@ const char *silent_sentence(const struct silent *silent, const struct probe_info
 	const struct probe_row *row = probe_row_named(probe->name);
 	char passed[128], lost[160] = "";
 	const char *neighbour = NULL;
-	__u64 count = passed_by(silent, probe, &neighbour);
+	__u64 count = passed_by(silent, probe, probe_row_named(probe->name), &neighbour);
 
 	text[0] = '\0';
 	if (!count || !row)

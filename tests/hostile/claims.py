@@ -7,9 +7,12 @@
 Each is a few kilobytes of columns without a plane, so that what a frame says is in it is a claim.
 """
 import pathlib
+import random
+import struct
 import sys
 
-from forge import DETECT, DMA_MAP, IO_COMPLETE, PASID_NONE, READ, SECOND, START_NS, Claim, Recording
+from forge import (DETECT, DMA_MAP, IO_COMPLETE, LOSS, PASID_NONE, PROBE, READ, RECORDS, SECOND, START_NS, Claim,
+                   Recording, packed)
 
 PAGES = 1 << 20  # of one window, at most: AGGREGATE_PAGES_MAX
 ROWS = 1 << 17  # AGGREGATE_ROWS_MAX
@@ -82,6 +85,34 @@ def probes():
     return r
 
 
+def accounts(changed):
+    """Probes as many as there may be, attached and never hit, and 300,000 accounts of loss, half a byte each."""
+    r = Recording().device()
+    names = "fault_detect", "fault_request", "iommu_map", "dma_map", "vfio_map", "odp_fault", "mm_fault"
+    for i in range(1024):
+        r.probe(names[i % len(names)], attach=f"usdt {i}", hits=0)
+    loss, probe = bytes(14 * 8), packed("tttIQQQQ", names[0], "usdt 0", "", 1, 0, 0, 0, 0)
+    body = b""
+    for i in range(1000):
+        if changed:
+            probe = packed("tttIQQQQ", names[0], "usdt 0", "", 1, i & 1, 0, 0, 0)
+            body += struct.pack("<BI", PROBE, len(probe)) + probe
+        body += struct.pack("<BI", LOSS, len(loss)) + loss
+    # No denser than a reader believes: a record of no type there is, which does not compress.
+    filler = random.Random(1).randbytes(len(body) // 250)
+    for _ in range(300):
+        r.frame(RECORDS, body + struct.pack("<BI", 99, len(filler)) + filler, compress=True)
+    return r
+
+
+def accounts_of_the_same():
+    return accounts(False)
+
+
+def accounts_of_changes():
+    return accounts(True)
+
+
 def ios():
     """I/Os of a GiB each: a quarter of a million pages for 64 bytes that are not even there."""
     r = Recording().device()
@@ -133,7 +164,8 @@ def end_of_time():
 
 
 ALL = [pages, too_many_pages, too_many_rows, rows_of_no_device, rows_of_no_kind, events_of_no_device, pasids, probes,
-       ios, ticks, windows, high_number, days, end_of_time]
+       ios, ticks, windows, high_number, days, end_of_time, accounts_of_the_same,
+       accounts_of_changes]
 
 if __name__ == "__main__":
     for make in ALL:

@@ -40,6 +40,8 @@ takes "report: kinds that there are not" 0 $FIXED report rows_of_no_kind.flt --j
 takes "report: probes" 5 $FIXED report probes.flt --json
 equal "the probes that there was room for" "$(grep -c '"probe":' out)" 1024
 check "and why counts are floors" grep -q 'tables of the analysis were full' err
+takes "report: accounts of loss, nothing new in each" 0 $FIXED report accounts_of_the_same.flt
+takes "report: accounts of loss, a probe changed in each" 0 $FIXED report accounts_of_changes.flt
 takes "report: names of PASIDs" 0 90 report pasids.flt
 
 # Twenty million pages, which a device may well touch: some 1.2 GB, unless less is allowed.

@@ -14,11 +14,11 @@
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define STAGE_BIT(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
-#define WITH_MOST	4 /* probes that a row names as its neighbours */
+#define NEIGHBOURS	4 /* probes that a row names as its neighbours */
 
 /* Rows that another names, so that nothing is looked for by name when it is judged; PROBE_COUNT: none. */
 struct neighbours {
-	enum probe_id with[WITH_MOST];
+	enum probe_id with[NEIGHBOURS];
 	enum probe_id shares;
 };
 
@@ -83,7 +83,7 @@ static const struct probe_info *nearest(const struct silent *silent, const struc
 {
 	const struct probe_info *most = NULL;
 
-	for (size_t i = 0; i < WITH_MOST; i++) {
+	for (size_t i = 0; i < NEIGHBOURS; i++) {
 		const struct probe_info *probe =
 			session_probe_of(silent->session, silent->neighbours[row->id].with[i]);
 
@@ -213,13 +213,15 @@ static void find_neighbours(struct neighbours *neighbours, const struct probe_ro
 {
 	const char *with = row->with ?: "";
 
-	for (size_t i = 0; i < WITH_MOST; i++) {
+	for (size_t i = 0; i < NEIGHBOURS; i++) {
 		size_t length = strcspn(with, " ");
 
 		neighbours->with[i] = id_of(with, length);
 		with += length;
 		with += strspn(with, " ");
 	}
+	if (*with)
+		abort(); /* a row names more: every test that analyzes looks at all of them */
 	neighbours->shares = row->shares ? id_of(row->shares, strlen(row->shares)) : PROBE_COUNT;
 }
 

@@ -8,7 +8,7 @@
 bool asked_for_everything(const struct session *session);
 /* How many page requests were seen and left out; false: not known, some were told in part. */
 bool asked_left_out(const struct session *session, __u64 *count);
-#define ASKED_TEXT (2 * FILTER_TEXT + 96)
+#define ASKED_TEXT (2 * HOST_FILTER_TEXT + 96)
 /*
  * "Asked for: devices nic*; kinds fault. Left out: 12 page requests", without its last full stop. How
  * many other events were left out is not known. "" if everything was asked for.

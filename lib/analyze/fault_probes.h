@@ -22,7 +22,7 @@ struct fault_watch {
 };
 
 struct fault_probes {
-	char kinds[FILTER_TEXT];
+	char kinds[HOST_FILTER_TEXT];
 	struct fault_watch any[FAULT_PATHS], begin[FAULT_PATHS], end[FAULT_PATHS];
 	struct fault_watch queued, dropped; /* requests of emulated devices: both are all */
 	/*

@@ -20,10 +20,10 @@
 #include "bpf/aggregate.h"
 #include "bpf/event.h"
 
-#define HOST_TEXT   256
-#define FILTER_TEXT 4096 /* more than all devices or kinds that can be asked for */
-#define NAME_TEXT   64
-#define REASON_TEXT 512
+#define HOST_TEXT	 256
+#define HOST_FILTER_TEXT 4096 /* more than all devices or kinds that can be asked for */
+#define NAME_TEXT	 64
+#define REASON_TEXT	 512
 
 struct host_info {
 	char hostname[NAME_TEXT];
@@ -35,8 +35,8 @@ struct host_info {
 	__u32 page_size;
 	__u64 start_ns; /* CLOCK_MONOTONIC when capture began */
 	/* What capture was asked for, separated by ", "; "": everything. */
-	char devices[FILTER_TEXT]; /* names or patterns */
-	char kinds[FILTER_TEXT];   /* of events, as options take them */
+	char devices[HOST_FILTER_TEXT]; /* names or patterns */
+	char kinds[HOST_FILTER_TEXT];	/* of events, as options take them */
 };
 
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC instant: taken at start and again every minute. */

@@ -321,7 +321,7 @@ static void what_is_told_of_some_kinds_is_true(void **state)
 	assert_int_equal(whole.counts.overflowed, 4);
 	for (unsigned int subset = 0; subset <= all; subset++) {
 		__u64 set[2] = {1ull << EVENT_IO_COMPLETE};
-		char asked[FILTER_TEXT];
+		char asked[HOST_FILTER_TEXT];
 
 		for (size_t k = 0; k < COUNT(kinds); k++)
 			set[0] |= (__u64)(subset >> k & 1) << kinds[k];

@@ -42,7 +42,10 @@ static struct device_owner *get_owner(struct device_table *table, const struct d
 		return NULL;
 	owner->key = owner_key_of(key);
 	HASH_ADD(hh, table->owners, key, sizeof(owner->key), owner);
-	return owner;
+	if (owner->hh.tbl)
+		return owner;
+	free(owner);
+	return NULL;
 }
 
 struct entry *device_entry_find(const struct device_table *table, const struct device_key *key)
@@ -66,6 +69,10 @@ struct entry *device_entry_get(struct device_table *table, const struct device_k
 		return NULL;
 	entry->key = *key;
 	HASH_ADD(hh, table->entries, key, sizeof(entry->key), entry);
+	if (!entry->hh.tbl) {
+		free(entry);
+		return NULL;
+	}
 	DL_APPEND2(owner->entries, entry, previous, next);
 	return entry;
 }

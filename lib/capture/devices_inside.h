@@ -3,6 +3,7 @@
 #ifndef FAULTLINE_DEVICES_INSIDE_H
 #define FAULTLINE_DEVICES_INSIDE_H
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "lib/capture/devices.h"

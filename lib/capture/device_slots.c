@@ -161,8 +161,11 @@ static void forget_domains(struct device_table *table)
 {
 	struct domain_state state;
 	__u64 domain, next;
-	int end = !table->former_count || bpf_map_get_next_key(table->domains, NULL, &next);
+	int end;
 
+	if (!table->former_count)
+		return;
+	end = bpf_map_get_next_key(table->domains, NULL, &next);
 	qsort(table->former, table->former_count, sizeof(table->former[0]), by_number);
 	while (!end) {
 		domain = next;

@@ -363,6 +363,21 @@ static int push(struct windows *w, struct stream sink, const struct aggregate_fr
 	return sink.ops->aggregate(sink.self, frame);
 }
 
+/* Two windows are open, most of the time, and have what memory they need; what a backlog needed is not kept. */
+static void pass_memory_on(struct windows *w, struct window *closed)
+{
+	struct window *next = &w->open[(w->oldest + 2) % OPEN_MAX];
+
+	if (w->newest > w->oldest + 1) {
+		window_free(closed);
+		return;
+	}
+	window_reset(closed);
+	window_free(next);
+	*next = *closed;
+	*closed = (struct window){};
+}
+
 static int close_window(struct windows *w, struct stream sink)
 {
 	struct window *window = &w->open[w->oldest % OPEN_MAX];
@@ -389,11 +404,7 @@ static int close_window(struct windows *w, struct stream sink)
 		error = push(w, sink, &frame);
 	w->own_rows -= window->row_count;
 	w->pages -= window->page_count;
-	/* What a backlog needed is not kept. */
-	if (w->newest > w->oldest + 1)
-		window_free(window);
-	else
-		window_reset(window);
+	pass_memory_on(w, window);
 	w->oldest++;
 	return error;
 }

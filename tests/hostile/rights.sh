@@ -13,6 +13,8 @@ as_user() { # CAPABILITIES COMMAND...
 	setpriv --reuid=65534 --regid=65534 --clear-groups ${rights:+--inh-caps="$rights" --ambient-caps="$rights"} "$@"
 }
 enough=+bpf,+perfmon
+# said: 1 if err has nothing but the one sentence that root's run directory is root's.
+said() { sed 's/^faultline: .*: cannot open the directory: Permission denied; emulated machines are not seen$/1/' err; }
 
 for rights in '' +bpf +perfmon +sys_ptrace,+dac_override; do
 	case $rights in
@@ -38,7 +40,7 @@ begun() { ls "$FAULTLINE_RUN_DIR"/*.machine >/dev/null; }
 check "a machine of root's runs" wait_for 20 begun
 "$FAULTLINE" record -q -o root.flt --duration 1s &
 as_user $enough "$FAULTLINE" record -q -o user/run.flt --duration 1s 2>err
-equal "a user with two rights records" "$(($? % 5)) $(cat err)" "0 "
+equal "a user with two rights records" "$(($? % 5)) $(said)" "0 1"
 wait $!
 equal "into a file of the user's" "$(stat -c %U user/run.flt)" nobody
 probes() { "$FAULTLINE" doctor "$1" --csv=- --table probes 2>/dev/null; }
@@ -66,7 +68,7 @@ assert names("root/devices.csv") == ["vm/disk"], names("root/devices.csv")
 assert names("user/tables/devices.csv")[0].startswith("emulated:"), names("user/tables/devices.csv")
 PY
 as_user $enough "$FAULTLINE" top -b 0.2 1 >out 2>err
-equal "top with two rights" "$(($? % 5)) $(grep -c 'probes' out | sed 's/^[1-9].*/told/') $(cat err)" "0 told "
+equal "top with two rights" "$(($? % 5)) $(grep -c 'probes' out | sed 's/^[1-9].*/told/') $(said)" "0 told 1"
 kill $machine
 wait $machine 2>/dev/null
 

@@ -291,7 +291,7 @@ def compare_summary(logs, directory):
     found = {state: sum(int(row[state] or -1) for row in rows) for state in STATES}
     states = collections.Counter(log.state(fault) for log in logs for fault in log.where)
     happened = {state: states[state] for state in STATES}
-    found["faults"] = sum(int(row["faults"]) for row in rows)
+    found["faults"] = sum(int(row["faults"] or -1) for row in rows)
     happened["faults"] = sum(states.values())
     return [] if found == happened else [f"{found}, happened {happened}"]
 

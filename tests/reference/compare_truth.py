@@ -319,7 +319,7 @@ def compare_bursts(rows, directory):
     problems = [f"burst {burst}" for burst in found if burst not in expected]
     problems += [f"no burst {burst}" for burst in expected if burst not in found]
     firsts = sorted((device, min(times)) for (device, _), times in begins.items())
-    told = sorted((row["device"], int(row["first_ns"])) for row in table(directory, "summary"))
+    told = sorted((row["device"], int(row["first_ns"] or -1)) for row in table(directory, "summary"))
     if firsts != told:
         problems.append(f"first faults {told}, not {firsts}")
     return len(expected), problems

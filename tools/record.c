@@ -108,6 +108,25 @@ static void print_progress(struct recording *r, __u64 now)
 		units_format_count(lost_events(&r->loss), 12, lost));
 }
 
+/* What became of what was written. */
+static void print_kept(const struct recording *r, const struct trace_writer_stats *stats)
+{
+	char duration[UNITS_TEXT];
+
+	if (stats->kept.from_ns)
+		fprintf(stderr, "kept: the last %s; let go before: %llu events in %llu segments\n",
+			units_format_duration(r->end_ns - stats->kept.from_ns, duration),
+			stats->kept.events, stats->kept.segments);
+	if (stats->unwritten_events || stats->unwritten_windows || stats->waiting)
+		fprintf(stderr,
+			"not kept for want of room: %llu events, %llu seconds of counts%s\n",
+			stats->unwritten_events, stats->unwritten_windows,
+			stats->waiting ? ", and the recording's end with its account" : "");
+	if (stats->unsynced_segments)
+		fprintf(stderr, "may not be on the disk: %llu segment%s\n",
+			stats->unsynced_segments, stats->unsynced_segments == 1 ? "" : "s");
+}
+
 static void print_summary(const struct recording *r, const struct trace_writer_stats *stats)
 {
 	char duration[UNITS_TEXT], bytes[UNITS_TEXT], text[FLOOR_TEXT];
@@ -133,15 +152,7 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 	if (r->loss.turned_away)
 		fprintf(stderr, "turned away: %llu calls of probes by other users' processes\n",
 			r->loss.turned_away);
-	if (stats->kept.from_ns)
-		fprintf(stderr, "kept: the last %s; let go before: %llu events in %llu segments\n",
-			units_format_duration(r->end_ns - stats->kept.from_ns, duration),
-			stats->kept.events, stats->kept.segments);
-	if (stats->unwritten_events || stats->unwritten_windows || stats->waiting)
-		fprintf(stderr,
-			"not kept for want of room: %llu events, %llu seconds of counts%s\n",
-			stats->unwritten_events, stats->unwritten_windows,
-			stats->waiting ? ", and the recording's end with its account" : "");
+	print_kept(r, stats);
 	if (r->command.ended && command_exit_code(&r->command) && !r->terminate_ns)
 		fprintf(stderr, "the command ended with status %d\n",
 			command_exit_code(&r->command));
@@ -323,7 +334,8 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 	if (r->attached && !error)
 		error = capture_finish(r->capture, r->sink);
 	if (r->writer) {
-		trace_writer_flush(r->writer);
+		trace_writer_settle(r->writer);
+		record_room_tell(&r->room, r->writer, r->options->writer.path);
 		trace_writer_stats(r->writer, stats);
 		r->loss.unwritten_events = stats->unwritten_events;
 		r->loss.unwritten_windows = stats->unwritten_windows;
@@ -355,6 +367,8 @@ static int status_of(const struct recording *r, const struct trace_writer_stats 
 			snapshots.failed, snapshots.saved + snapshots.failed);
 		return status ?: EXIT_FAIL;
 	}
+	if (!status && stats->unsynced_segments)
+		status = EXIT_FAIL;
 	if (!status && floor_of_loss(&r->loss, stats->incomplete_windows))
 		status = EXIT_LOSS;
 	return status;

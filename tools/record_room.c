@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tools/record_room.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/printable.h"
 
-void record_room_tell(struct record_room *room, const struct trace_writer *writer, const char *path)
+/* The first one; the summary has how many there were. */
+static void tell_unsynced(struct record_room *room, const struct trace_writer_stats *stats,
+			  const char *path)
+{
+	if (room->unsynced || !stats->unsynced_segments)
+		return;
+	room->unsynced = true;
+	fprintf(stderr, "faultline: %s.%06u: may not be on the disk: %s; the recorder goes on\n",
+		printable_of(path).text, stats->unsynced_number,
+		stats->unsynced_error == -EAGAIN ? "too many before it wait for that"
+						 : strerror(-stats->unsynced_error));
+}
+
+void record_room_tell(struct record_room *room, struct trace_writer *writer, const char *path)
 {
 	struct trace_writer_stats stats;
 
 	trace_writer_stats(writer, &stats);
+	tell_unsynced(room, &stats, path);
 	if (stats.given_up_segments && !room->full)
 		fprintf(stderr, "faultline: %s: no room for more: the oldest part of it goes\n",
 			printable_of(path).text);
@@ -32,7 +48,7 @@ void record_room_tell(struct record_room *room, const struct trace_writer *write
 		stats.unwritten_windows - room->told.unwritten_windows);
 }
 
-void record_room_tell_set_aside(const struct trace_writer *writer, const char *path)
+void record_room_tell_set_aside(struct trace_writer *writer, const char *path)
 {
 	struct trace_writer_stats stats;
 	char name[PATH_MAX];

@@ -108,6 +108,49 @@ int files_create_unnamed(int directory, const char *path, mode_t mode, bool over
 	return files_create(directory, name, mode);
 }
 
+/* What a file system keeps nowhere need not get there. */
+static int sync_whole(int fd)
+{
+	while (fsync(fd))
+		if (errno != EINTR)
+			return errno == EINVAL || errno == EROFS ? 0 : -errno;
+	return 0;
+}
+
+int files_sync(int fd, const char *path)
+{
+	int err = sync_whole(fd);
+
+	return err ? failed(err, "%s: cannot be written to the disk: %s", path, strerror(-err)) : 0;
+}
+
+int files_sync_directory(int directory, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	int fd, err;
+
+	if (strlen(path) >= PATH_MAX)
+		return failed(-ENAMETOOLONG, "%.64s...: the name is too long", path);
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
+	fd = openat(directory, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Files can be made in a folder that may not be read; nobody can wait for their names then. */
+	if (fd < 0 && errno == EACCES)
+		return 0;
+	err = fd < 0 ? -errno : sync_whole(fd);
+	if (fd >= 0)
+		close(fd);
+	return err ? failed(err, "%s: its name cannot be written to the disk: %s", path,
+			    strerror(-err))
+		   : 0;
+}
+
+int files_close(int fd, const char *path)
+{
+	return close(fd) ? failed(-errno, "%s: cannot be written: %s", path, strerror(errno)) : 0;
+}
+
 static bool is_named(int fd)
 {
 	struct stat status;
@@ -115,7 +158,7 @@ static bool is_named(int fd)
 	return !fstat(fd, &status) && status.st_nlink;
 }
 
-int files_name(int fd, int directory, const char *path, bool overwrite)
+static int give_name(int fd, int directory, const char *path, bool overwrite)
 {
 	bool named = is_named(fd);
 	char link[32], temporary[PATH_MAX];
@@ -135,6 +178,13 @@ int files_name(int fd, int directory, const char *path, bool overwrite)
 	err = failed(-errno, "%s: cannot be replaced: %s", path, strerror(errno));
 	unlinkat(directory, temporary, 0);
 	return err;
+}
+
+int files_name(int fd, int directory, const char *path, bool overwrite)
+{
+	return files_sync(fd, path)
+		       ?: give_name(fd, directory, path, overwrite)
+		       ?: files_sync_directory(directory, path);
 }
 
 void files_discard(int fd, int directory, const char *path, bool overwrite)

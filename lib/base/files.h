@@ -37,6 +37,9 @@ int files_create(int directory, const char *path, mode_t mode);
  * Where the file system knows no files without a name the first step makes "PATH.new-PID" (with
  * `overwrite`) or gives the file its name at once. All three want the same `path` and `overwrite`,
  * by the same process.
+ *
+ * What the file holds is on the disk before it gets its name, and the name before files_name() returns: a
+ * power failure leaves what was there or the whole of what takes its place.
  */
 int files_create_unnamed(int directory, const char *path, mode_t mode, bool overwrite);
 int files_name(int fd, int directory, const char *path, bool overwrite);
@@ -45,6 +48,17 @@ void files_discard(int fd, int directory, const char *path, bool overwrite);
 
 /* Creates the directory if it is missing and opens it; a link in its place is refused. */
 int files_open_directory(const char *path, bool create);
+
+/*
+ * Waits until what was written to the file is on its disk, or a file's name in its folder is. Returns 0 or a
+ * negative errno: also of what the kernel could not write since the file was opened. Where there is no such
+ * disk it is 0.
+ */
+int files_sync(int fd, const char *path);
+int files_sync_directory(int directory, const char *path);
+
+/* Closes it in any case; a server's files are written only here. Returns 0 or a negative errno. */
+int files_close(int fd, const char *path);
 
 /*
  * Writes all bytes, over EINTR and short writes. Returns 0 or a negative errno; `path` is for the

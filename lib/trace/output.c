@@ -210,6 +210,31 @@ int trace_output_put(struct trace_output *output, struct trace_frame_header *hea
 	return 0;
 }
 
+void trace_output_stats(struct trace_output *output, struct trace_writer_stats *stats)
+{
+	const struct trace_sync_result synced = trace_sync_result(&output->store.sync);
+	const struct trace_segment *oldest = output->store.oldest;
+
+	while (oldest && oldest->set_aside)
+		oldest = oldest->next;
+	*stats = (struct trace_writer_stats){
+		.events = output->events,
+		.frames = output->sequence,
+		.bytes = output->store.written,
+		.dropped_segments = output->store.dropped,
+		.given_up_segments = output->store.given_up,
+		.unwritten_events = output->unwritten_events,
+		.unwritten_windows = output->unwritten_windows,
+		.set_aside = output->store.set_aside,
+		.waiting = output->full,
+		.unsynced_segments = synced.unsynced,
+		.unsynced_number = synced.number,
+		.unsynced_error = synced.error,
+	};
+	if (oldest)
+		stats->kept = oldest->kept;
+}
+
 int trace_output_close(struct trace_output *output)
 {
 	int err = trace_store_close(&output->store);

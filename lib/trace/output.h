@@ -52,6 +52,8 @@ int trace_output_open(struct trace_output *output, const struct trace_writer_con
  */
 int trace_output_put(struct trace_output *output, struct trace_frame_header *header,
 		     const struct trace_content *content);
+/* All but what only the writer knows. */
+void trace_output_stats(struct trace_output *output, struct trace_writer_stats *stats);
 int trace_output_close(struct trace_output *output);
 
 #endif

@@ -95,6 +95,8 @@ bool trace_room_give_up(struct trace_store *store)
 
 	if (!store->ring)
 		return false;
+	/* Deleted or not, what is open keeps its room. */
+	trace_sync_wait(&store->sync);
 	store->calm = 0;
 	if (part < SEGMENT_LEAST)
 		part = SEGMENT_LEAST;

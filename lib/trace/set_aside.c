@@ -103,7 +103,7 @@ static int create_ring(const char *path, __u32 recording, __u32 *number, char na
 		.flags = TRACE_FILE_RING,
 	};
 	struct numbered_files files;
-	int fd, err = numbered_files_beside(&files, path, WORD);
+	int fd, closed, err = numbered_files_beside(&files, path, WORD);
 
 	err = err ? err : numbered_files_next(&files, number);
 	err = err ? err : numbered_files_path(&files, *number, name);
@@ -113,8 +113,9 @@ static int create_ring(const char *path, __u32 recording, __u32 *number, char na
 	if (fd < 0)
 		return fd;
 	trace_seal_file(&header);
-	err = files_write(fd, name, &header, sizeof(header), NULL);
-	close(fd);
+	err = files_write(fd, name, &header, sizeof(header), NULL) ?: files_sync(fd, name);
+	closed = files_close(fd, name);
+	err = err ? err : closed;
 	if (err)
 		unlink(name);
 	return err;

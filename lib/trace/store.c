@@ -120,6 +120,7 @@ static int try_open(struct trace_store *store, const struct trace_writer_config 
 	int err;
 
 	memset(store, 0, sizeof(*store));
+	trace_sync_open(&store->sync, store->path);
 	store->fd = store->unnamed = store->replaced = store->locked = -1;
 	store->ring = config->keep_ns || config->max_bytes;
 	store->overwrite = config->overwrite;
@@ -237,8 +238,6 @@ static void remove_empty(struct trace_store *store)
 	struct trace_segment **last = &store->oldest;
 	char name[PATH_MAX];
 
-	if (!store->newest || store->newest->bytes > sizeof(store->header))
-		return;
 	if (!trace_segment_path(store->path, store->newest->number, name))
 		unlink(name);
 	store->bytes -= store->newest->bytes;
@@ -250,6 +249,29 @@ static void remove_empty(struct trace_store *store)
 	*last = NULL;
 }
 
+static void finish_segment(struct trace_store *store)
+{
+	bool empty = store->newest && store->newest->bytes <= sizeof(store->header);
+
+	if (store->fd >= 0 && !empty)
+		trace_sync_put(&store->sync, store->fd, store->newest->number);
+	else if (store->fd >= 0)
+		close(store->fd);
+	store->fd = -1;
+	if (empty)
+		remove_empty(store);
+}
+
+/* A server may say only now that it has no room for what was written. */
+static void make_room_for_unsynced(struct trace_store *store)
+{
+	struct trace_sync_result result = trace_sync_result(&store->sync);
+
+	if (result.unsynced > store->unsynced && trace_store_has_no_room(result.error))
+		trace_room_give_up(store);
+	store->unsynced = result.unsynced;
+}
+
 int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 {
 	struct trace_segment *segment = calloc(1, sizeof(*segment));
@@ -257,10 +279,8 @@ int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 
 	if (!segment)
 		return failed(-ENOMEM, "no memory for the next segment");
-	if (store->fd >= 0)
-		close(store->fd);
-	store->fd = -1;
-	remove_empty(store);
+	finish_segment(store);
+	make_room_for_unsynced(store);
 	trace_room_grow(store);
 	err = trace_room_make(store, sizeof(store->header), now_ns);
 	err = err ? err : create_next(store);
@@ -358,13 +378,19 @@ static void discard(struct trace_store *store)
 
 int trace_store_close(struct trace_store *store)
 {
-	int err = 0;
+	bool named = store->unnamed < 0;
+	int err = 0, closed = 0;
 
-	if (store->unnamed >= 0)
+	if (!named)
 		discard(store);
-	if (store->fd >= 0 && close(store->fd))
-		err = failed(-errno, "%s: cannot be written: %s", store->current, strerror(errno));
+	if (store->fd >= 0 && named && !store->pipe)
+		err = files_sync(store->fd, store->current)
+			      ?: files_sync_directory(AT_FDCWD, store->current);
+	if (store->fd >= 0)
+		closed = files_close(store->fd, store->current);
+	err = err ? err : closed;
 	store->fd = -1;
+	trace_sync_close(&store->sync);
 	if (store->replaced >= 0)
 		close(store->replaced);
 	if (store->locked >= 0)

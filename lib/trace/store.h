@@ -11,6 +11,7 @@
 
 #include "lib/trace/format.h"
 #include "lib/trace/segments.h"
+#include "lib/trace/sync.h"
 #include "lib/trace/trace.h"
 
 #define TRACE_RING_PARTS 8 /* segments that make up the kept time or size */
@@ -53,11 +54,17 @@ struct trace_store {
 	__u64 dropped;	     /* segments deleted */
 	__u64 given_up;	     /* of these, because the disk was full */
 	__u32 set_aside;     /* number of the ring that was set aside at the commit; 0: none was */
+	struct trace_sync sync; /* of a ring's finished segments */
+	__u64 unsynced;		/* of its result, as far as room was made for it */
 	struct trace_file_header header;
 	struct trace_segment *oldest, *newest;
 };
 
-/* The recording has no name, and what it replaces stays, until trace_store_commit(). */
+/*
+ * What has its name is on the disk as far as it was written by then, and all of it after a close without an
+ * error; a ring's finished segments get there meanwhile, and the unfinished one when the kernel thinks fit.
+ * The recording has no name, and what it replaces stays, until trace_store_commit().
+ */
 int trace_store_open(struct trace_store *store, const struct trace_writer_config *config);
 int trace_store_commit(struct trace_store *store);
 /* Whether `size` more bytes at time `now` belong into a new segment. */

@@ -38,6 +38,9 @@ struct trace_writer_stats {
 	struct kept_info kept;	 /* what that has let go */
 	__u64 unwritten_events;	 /* for which there was no room */
 	__u64 unwritten_windows; /* seconds of counts, likewise */
+	__u64 unsynced_segments; /* finished ones that may not be on the disk */
+	__u32 unsynced_number;	 /* of the newest of these */
+	int unsynced_error;	 /* likewise, a negative errno; -EAGAIN: the disk is behind */
 	bool waiting; /* there is none now: what comes is counted there; after end(): it is not written */
 	__u32 set_aside; /* N: what a recorder that died has left is STEM.crashed-N.flt now */
 };
@@ -51,7 +54,7 @@ struct trace_writer_stats {
  * eighth more) unless max_bytes, which no instant exceeds, is reached first; a second of counts that is
  * larger than half of that is cut and marked as incomplete. A full disk, or a limit of the files' size, is
  * no error: the oldest segments go, and what finds no room even then is counted as unwritten; that is tried
- * every second.
+ * every second. Finished segments are brought to the disk meanwhile; one that fails to get there is counted.
  *
  * Numbers of segments go on behind those that are there. Without `overwrite` the files of a flight recorder
  * that died are set aside at the commit as STEM.crashed-001.flt and so on; both bounds are then of all of
@@ -65,13 +68,15 @@ struct stream trace_writer_stream(struct trace_writer *writer);
  * recorder's segments, which belong to no recording then.
  */
 int trace_writer_commit(struct trace_writer *writer);
-void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_stats *stats);
+void trace_writer_stats(struct trace_writer *writer, struct trace_writer_stats *stats);
 /* The file that number `set_aside` of those is, beside `path`. */
 int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX]);
 /* Writes what is buffered, so that a reader of the file sees every call made so far. */
 int trace_writer_flush(struct trace_writer *writer);
+/* The same, and waits for a flight recorder's finished segments: then the stats know what became of them. */
+int trace_writer_settle(struct trace_writer *writer);
 /*
- * Writes what is buffered and the index; frees. Returns the first error met by any call. A
+ * Writes what is buffered and the index, to the disk; frees. Returns the first error met by any call. A
  * recording whose stream never came to its end() stays marked as cut.
  */
 int trace_writer_close(struct trace_writer *writer);

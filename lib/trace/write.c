@@ -96,6 +96,14 @@ int trace_writer_flush(struct trace_writer *writer)
 	return err;
 }
 
+int trace_writer_settle(struct trace_writer *writer)
+{
+	int err = trace_writer_flush(writer);
+
+	trace_sync_wait(&writer->output.store.sync);
+	return err;
+}
+
 /* Called once per call that buffers. */
 static int flush_if_due(struct trace_writer *writer)
 {
@@ -408,27 +416,11 @@ int trace_writer_commit(struct trace_writer *writer)
 	return keep(writer, writer->error ?: trace_store_commit(&writer->output.store));
 }
 
-void trace_writer_stats(const struct trace_writer *writer, struct trace_writer_stats *stats)
+void trace_writer_stats(struct trace_writer *writer, struct trace_writer_stats *stats)
 {
-	const struct trace_output *output = &writer->output;
-	const struct trace_segment *oldest = output->store.oldest;
-
-	while (oldest && oldest->set_aside)
-		oldest = oldest->next;
-	*stats = (struct trace_writer_stats){
-		.events = output->events + writer->event_count,
-		.frames = output->sequence,
-		.bytes = output->store.written,
-		.dropped_segments = output->store.dropped,
-		.given_up_segments = output->store.given_up,
-		.incomplete_windows = writer->incomplete,
-		.unwritten_events = output->unwritten_events,
-		.unwritten_windows = output->unwritten_windows,
-		.set_aside = output->store.set_aside,
-		.waiting = output->full,
-	};
-	if (oldest)
-		stats->kept = oldest->kept;
+	trace_output_stats(&writer->output, stats);
+	stats->events += writer->event_count;
+	stats->incomplete_windows = writer->incomplete;
 }
 
 int trace_writer_close(struct trace_writer *writer)

@@ -229,6 +229,36 @@ mkfifo disk/c.flt.000001
 "$FAULTLINE" report disk/c.flt >out 2>&1
 equal "a FIFO in place of a segment is one that is not there" $? 5
 
+# 9. A disk that fails what seemed to be written: it is told and counted, and is no success; what has its name is there.
+disk 8M
+# failing ERROR NAME OPTION...: a recorder into disk/NAME.flt of which those calls fail.
+failing() {
+	strace -f -qq -o /dev/null -e trace=fsync,close "${@:3}" -e "inject=$1" \
+		"$FAULTLINE" record --trigger 'total>1ns' --around 50ms --max-size 1M -o "disk/$2.flt" 2>"$2.err" &
+	tracer=$!
+	wait_for 60 begun "$2.err"
+	recorder=$(pgrep -P $tracer)
+}
+for how in fsync:error=EIO close:error=ENOSPC; do
+	name=${how%%:*}
+	failing "$how" "$name" -P "$PWD/disk/$name.flt.000001"
+	wait_for 60 test -e "disk/$name.flt.000003"
+	wait_for 60 told "$name.err" 'may not be on the disk'
+	kill -INT "$recorder"
+	wait $tracer
+	equal "$name of a finished segment fails: it is told once, counted, and no success" \
+		"$? $(grep -c "^faultline: disk/$name.flt.000001: may not be on the disk: .*; the recorder goes on$" "$name.err") $(grep -c '^may not be on the disk: 1 segment$' "$name.err")" "1 1 1"
+done
+# The recording's own file and its folder come first.
+failing fsync:error=EIO:when=3+ named
+wait_for 60 told named.err 'could not be saved: .*cannot be written to the disk'
+kill -INT "$recorder"
+wait $tracer
+equal "a snapshot that is not on the disk has no name" "$? $(ls disk | grep -c 'named.trigger')" "1 0"
+strace -qq -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when=3 "$FAULTLINE" record -q -o disk/whole.flt -- true 2>whole.err
+equal "a recording that is not on the disk is no success" "$? $(cat whole.err)" \
+	"1 faultline: disk/whole.flt: cannot be written to the disk: Input/output error"
+
 kill -INT $machine
 wait $machine 2>/dev/null
 umount disk

@@ -171,6 +171,7 @@ for ((i = 0; i < 4; i++)); do
 	kill -KILL $recorder
 	wait $recorder 2>/dev/null
 done
+rm -f a.err # what an earlier one said
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>a.err &
 recorder=$!
 wait_for 60 begun a.err
@@ -181,6 +182,7 @@ events_of() { "$FAULTLINE" report "$1" --csv=- --table events 2>/dev/null | grep
 before=$(events_of disk/a.flt)
 
 # 7. Nor does one that died: what it had kept is set aside. A living one is left alone, asked to replace it or not.
+rm -f a.err # what an earlier one said
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>a.err &
 recorder=$!
 wait_for 60 begun a.err

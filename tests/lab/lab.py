@@ -110,6 +110,8 @@ def run_scenarios(options):
     report = runner.Report()
     kernels = options.kernel or scenario.KERNELS
     chosen = scenario.load(options.scenarios, options.scenario or ())
+    for one in chosen if options.sample else ():
+        one.keep_sample()
     boots = plan_boots(chosen, kernels, report)
     directory = tempfile.mkdtemp(prefix="faultline-lab.", dir=os.environ.get("TMPDIR", "/var/tmp"))
     guests = runner.Runner(directory, report)
@@ -152,6 +154,7 @@ def parse():
     parser.add_argument("-j", "--jobs", type=int, default=int(os.environ.get("FAULTLINE_LAB_JOBS") or
                                                               min(3, os.cpu_count() + 1)), help="guests at once; they wait more than they compute (3)")
     parser.add_argument("--scenarios", default=os.path.join(HERE, "scenarios"), help="directory of the scenarios")
+    parser.add_argument("--sample", action="store_true", help="each on the kernels of its sample only")
     parser.add_argument("--once", action="store_true", help="what fails is not run a second time")
     parser.add_argument("--keep", action="store_true", help="keep consoles, logs and recordings of a run that passed")
     return parser.parse_args()

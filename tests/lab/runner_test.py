@@ -106,6 +106,24 @@ def main():
                       ("ok it; false", "run to their end: exit 1"), (":", "something is checked on the host: nothing was")):
         said, ran, counts = run({"a": ["ok"]}, [["a"]], once=True, host=f"host() {{ {does}; }}\n")
         equal(f"one that does no more than '{does}' fails, and why", (failures(said), said.count(why)), (["a"], 1))
+
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "a.sh")
+
+        def runs(header):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/bash\n{header}\nguest() {{ :; }}\n")
+            try:
+                one = scenario.Scenario(path)
+            except scenario.Wrong as error:
+                return str(error).split(": ", 1)[1]
+            whole = [kernel for kernel in scenario.KERNELS if one.runs_on(kernel)]
+            one.keep_sample()
+            return whole, [kernel for kernel in scenario.KERNELS if one.runs_on(kernel)]
+
+        equal("without a sample it is all", runs("# kernels: 6.12 new"), (["6.12", "new"], ["6.12", "new"]))
+        equal("a sample is a part", runs("# kernels: 6.12 new\n# sample: new"), (["6.12", "new"], ["new"]))
+        equal("and of what it runs on", runs("# kernels: 6.12 new\n# sample: 6.1"), "sample: '6.1' is no kernel that it runs on")
     print(f"{results['passed']} passed, {results['failed']} failed, 0 skipped")
     return 1 if results["failed"] else 0
 

@@ -10,7 +10,7 @@ IOMMUS = {
     "intel": ("intel_iommu=on", ["-device", "intel-iommu,intremap=on,device-iotlb=on"]),
     "virtio": ("", ["-device", "virtio-iommu-pci"]),
 }
-KEYS = ("kernels", "iommu", "command line", "cpus", "memory", "disk", "devices", "modules", "own modules",
+KEYS = ("kernels", "sample", "iommu", "command line", "cpus", "memory", "disk", "devices", "modules", "own modules",
         "programs", "paths", "files", "disabled", "cpu limit", "quiet limit", "alone", "clock",
         "expected message")
 KEY = re.compile(r"^# (%s)(?: (6\.1|6\.12|new))?: *(.*?) *$" % "|".join(KEYS))
@@ -44,6 +44,9 @@ class Scenario:
         for kernel in self.list("kernels", None) or KERNELS:
             if kernel not in KERNELS:
                 raise Wrong(f"{path}: no kernel '{kernel}': one of {', '.join(KERNELS)}")
+        for kernel in self.list("sample", None):
+            if not self.runs_on(kernel):
+                raise Wrong(f"{path}: sample: '{kernel}' is no kernel that it runs on")
         for kernel in KERNELS:
             if self.one("iommu", kernel, "none") not in IOMMUS:
                 raise Wrong(f"{path}: no IOMMU '{self.one('iommu', kernel)}': one of {', '.join(IOMMUS)}")
@@ -84,6 +87,10 @@ class Scenario:
 
     def runs_on(self, kernel):
         return kernel in (self.list("kernels", None) or KERNELS)
+
+    def keep_sample(self):
+        """Runs on the kernels of its sample only."""
+        self.values[("kernels", None)] = self.values.get(("sample", None), self.values.get(("kernels", None), []))
 
     def boot_key(self, kernel):
         """Scenarios that agree in this may follow one another in one guest."""

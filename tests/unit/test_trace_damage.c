@@ -19,7 +19,14 @@
 #include "lib/trace/trace.h"
 #include "tests/unit/stream_log.h"
 
-#define FLIPS 2003
+/* Sanitizers see what one damaged file in so many shows; every cut is read without them. */
+#ifdef __SANITIZE_ADDRESS__
+#define FLIPS	 307
+#define CUT_STEP 7
+#else
+#define FLIPS	 2003
+#define CUT_STEP 1
+#endif
 
 /* A file in memory: on disk, replacing a file's content some thousand times waits for it. */
 static char path[64];
@@ -103,7 +110,7 @@ static size_t frame_of(size_t at)
 static void every_cut_reads_up_to_itself(void **state)
 {
 	(void)state;
-	for (size_t cut = 0; cut < whole_size; cut++) {
+	for (size_t cut = 0; cut < whole_size; cut += CUT_STEP) {
 		struct stream_log log;
 		size_t last;
 		int err;

@@ -3,6 +3,7 @@
 # discarded request as its truth log has them. The programs for its probes are the same on every kernel, the
 # verifiers are not.
 #
+# sample: 6.1
 # memory: 1024
 # files: tests/e2e/jobs/overflow.ini
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Whenever faultline is killed, the kernel takes back every program, map and link of its.
 #
+# sample: new
 # iommu: intel
 
 loaded() {

@@ -2,6 +2,7 @@
 # Pages leave for swap and storage that answers as late as it was told, and come back as late: the
 # process's own clock and fault counters against the delay, the report of `pageout` and the faults
 # recorded. null_blk completes from a timer and never early; dm-delay counts ticks of 4 ms.
+# sample: new
 # iommu: intel
 # disk: late 64M
 # devices: -device virtio-blk-pci,drive=late,serial=late

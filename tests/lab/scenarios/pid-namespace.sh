@@ -2,6 +2,7 @@
 # In a pid namespace of its own the recorder translates numbers of processes by a BPF iterator over tasks: each kernel
 # has its own layout of what that reads.
 #
+# sample: 6.12
 # files: build/bench/storm
 
 guest() {

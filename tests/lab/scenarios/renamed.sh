@@ -3,6 +3,7 @@
 # For page requests handle_mm_fault() is looked for in fixup_user_fault(), which has as many arguments and which no
 # fault handler calls; on the newest kernel ODP's in hmm_range_fault(), which was the function until 7.3. The
 # recording must say so, and be marked like one without these probes: nothing is minor that nobody has seen.
+# sample: new
 # own modules: faultline_device
 # modules: ib_uverbs rdma_rxe
 # programs: rdma ip

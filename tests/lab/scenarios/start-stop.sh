@@ -3,6 +3,7 @@
 # was told, only programs that can fire here are loaded, those of a module when the module comes, and
 # when `record` returns nothing is left attached.
 #
+# sample: 6.12
 # iommu: intel
 # devices: -device edu
 # modules: vfio-pci vfio_iommu_type1

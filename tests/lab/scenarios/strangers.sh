@@ -2,6 +2,7 @@
 # Who may call the emulator's probes is decided in the kernel, before anything else is done: another user's calls are
 # counted and that is all, root's process that invents devices gets no more than its share.
 #
+# sample: new
 # memory: 1024
 # programs: setpriv
 # files: tests/e2e/jobs/idle.ini build/tests/lab/programs/knock

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The live view's tables while drivers map, pin, are refused and fault: what three of them showed last
 # is what replays of their own recordings end with, number by number, and what the drivers counted.
+# sample: 6.12
 # iommu: intel
 # disk: vfio 64M
 # devices: -device edu -device nvme,drive=vfio,serial=vfio

@@ -246,7 +246,7 @@ static int write_notes(struct doctor *doctor)
 	for (size_t i = 0; !error && i < doctor->check_count; i++) {
 		const struct host_check *check = &doctor->checks[i];
 
-		if (!check->good && !check->path)
+		if (!check->good && !check->path && !check->untold)
 			error = writer_note(doctor->writer, "%s: %s. To change that: %s.",
 					    check->name, check->finding, check->remedy);
 		else if (!strcmp(check->name, "lockdown"))

@@ -9,6 +9,8 @@
 
 void check_good(struct host_check *check, const char *finding);
 void check_bad(struct host_check *check, const char *finding, const char *remedy);
+/* It cannot be looked for: this directory is not mounted. */
+void check_unmounted(struct host_check *check, const char *directory);
 /* Entries of a directory that are not hidden and end in `suffix`; 0 if there is no directory. */
 size_t check_entries(const char *path, const char *suffix);
 

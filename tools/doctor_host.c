@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/mount.h"
 #include "lib/base/proc.h"
 #include "lib/base/run_directory.h"
 #include "lib/capture/access_log.h"
@@ -50,6 +51,31 @@ size_t check_entries(const char *path, const char *suffix)
 	}
 	closedir(directory);
 	return count;
+}
+
+static void mounts(struct host_check *check)
+{
+	check->name = CHECK_MOUNTS;
+	if (mount_lacking())
+		check_bad(check, mount_lacking(), mount_remedy());
+	else
+		check_good(check, "/sys and /proc");
+}
+
+void check_unmounted(struct host_check *check, const char *directory)
+{
+	snprintf(check->finding, sizeof(check->finding), "cannot be told: %s is not mounted",
+		 directory);
+	snprintf(check->remedy, sizeof(check->remedy), "%s", mount_remedy());
+	check->untold = true;
+}
+
+/* What was not found where nothing is mounted may be there all the same. */
+static void doubt(struct host_check *checks, size_t count, const char *directory)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!checks[i].good)
+			check_unmounted(&checks[i], directory);
 }
 
 static void privileges(struct host_check *check)
@@ -145,18 +171,25 @@ static void swap(struct host_check *check)
 size_t host_checks(struct host_check checks[HOST_CHECKS], const char *asked)
 {
 	struct btf *kernel;
-	size_t count = 0;
+	size_t count = 0, first;
 
 	objects_quiet();
 	kernel = btf__load_vmlinux_btf();
 	memset(checks, 0, HOST_CHECKS * sizeof(checks[0]));
+	mounts(&checks[count++]);
 	privileges(&checks[count++]);
-	kernel_types(&checks[count++], kernel);
 	check_lockdown(&checks[count++]);
+	first = count;
+	kernel_types(&checks[count++], kernel);
 	count += kernel_checks(&checks[count], kernel);
+	if (!mount_has_sys())
+		doubt(&checks[first], count - first, "/sys");
+	first = count;
 	pids(&checks[count++]);
 	swap(&checks[count++]);
 	emulator(&checks[count++], asked);
+	if (!mount_has_proc())
+		doubt(&checks[first], count - first, "/proc");
 	machines(&checks[count++]);
 	btf__free(kernel);
 	return count;

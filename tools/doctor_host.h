@@ -11,6 +11,7 @@
 struct host_check {
 	const char *name;
 	bool good;
+	bool untold;	   /* it cannot be looked for: the mounts' check says why */
 	bool caveat;	   /* what it found is to be said with its path although it is good */
 	bool partial;	   /* where it is missing, some of the path is shown all the same */
 	enum path_id path; /* that shows nothing, or less, without it; 0: the host as a whole */
@@ -18,7 +19,9 @@ struct host_check {
 	char remedy[160]; /* "" if good */
 };
 
-#define HOST_CHECKS 16
+#define CHECK_MOUNTS "mounts" /* the first: it explains what others find missing */
+
+#define HOST_CHECKS 17
 
 /* Fills in up to HOST_CHECKS and returns their number. Changes nothing on the host. */
 size_t host_checks(struct host_check checks[HOST_CHECKS], const char *emulator);

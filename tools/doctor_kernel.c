@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What doctor finds of the kernel's own paths: each may be missing for a reason of its own. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/base/mount.h"
 #include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
 #include "tools/doctor_checks.h"
@@ -57,15 +59,21 @@ static void functions(struct host_check *check, const struct btf *kernel)
 			  "kernel), not locked down");
 }
 
-/* Names of the IOMMUs in use: dmar0 (Intel), ivhd0 (AMD), smmu3.0x... (Arm). */
-static size_t iommu_names(char *names, size_t bytes)
+/*
+ * Names of the IOMMUs in use: dmar0 (Intel), ivhd0 (AMD), smmu3.0x... (Arm). Returns their number, or a
+ * negative errno: -ENOENT of a kernel that can drive none.
+ */
+static int iommu_names(char *names, size_t bytes)
 {
 	DIR *directory = opendir("/sys/class/iommu");
 	struct dirent *entry;
-	size_t count = 0, used = 0;
+	size_t used = 0;
+	int count = 0;
 
 	names[0] = '\0';
-	while (directory && (entry = readdir(directory))) {
+	if (!directory)
+		return -errno;
+	while ((entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		if (used < bytes)
@@ -73,18 +81,23 @@ static size_t iommu_names(char *names, size_t bytes)
 					 entry->d_name);
 		count++;
 	}
-	if (directory)
-		closedir(directory);
+	closedir(directory);
 	return count;
 }
 
 static void iommu(struct host_check *check)
 {
 	char names[sizeof(check->finding)];
+	int count = iommu_names(names, sizeof(names));
 
 	check->name = "IOMMU";
 	check->path = PATH_IOMMU;
-	if (!iommu_names(names, sizeof(names)))
+	if (count == -ENOENT)
+		check_bad(check, "this kernel has no support for IOMMUs",
+			  "a kernel with CONFIG_IOMMU_API");
+	else if (count < 0)
+		check_bad(check, strerror(-count), "let this process open /sys/class/iommu");
+	else if (!count)
 		check_bad(
 			check, "no driver is active: iommu:* probes never fire",
 			"intel_iommu=on or amd_iommu=on on hardware, or in a guest with a vIOMMU");
@@ -165,7 +178,9 @@ static void shared_addresses(struct host_check *check, const struct btf *kernel)
 		return;
 	}
 	length = geteuid() ? 0 : function_length("iommu_sva_bind_device");
-	if (!length)
+	if (!mount_has_proc())
+		check_unmounted(check, "/proc");
+	else if (!length)
 		check_bad(check, "cannot be told: the symbols' addresses are hidden",
 			  "sudo faultline doctor");
 	else if (length < REFUSAL_BYTES)

@@ -82,6 +82,8 @@ void check_lockdown(struct host_check *check)
 	else if (able)
 		check_good(check, "none that shows: the kernel does not tell (no securityfs), and "
 				  "refuses nothing that lockdown would");
+	else if (!mount_has_proc())
+		check_unmounted(check, "/proc");
 	else
 		check_bad(
 			check, "cannot be told: securityfs is not mounted",

@@ -73,6 +73,7 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 {
 	const struct host_check *missing = missing_for(checks, count, path);
 	const char *caveat = caveat_of(checks, count, path);
+	const char *unmounted = remedy_named(checks, count, CHECK_MOUNTS);
 	const char *lacking = count ? permission_lacking() : NULL; /* of this host */
 
 	verdict->watched = watched_path(a->session, a->silent, path);
@@ -81,8 +82,13 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 	verdict->below = NULL;
 	if (!verdict->why)
 		return false;
-	/* What is there is not this user's: that goes before what some of the path would lack. */
-	if (lacking && strstr(verdict->why, lacking)) {
+	/* Where one looks goes before what is found there, and whose it is before what it lacks. */
+	if (unmounted && verdict->watched.state != WATCHED_WHOLE) {
+		verdict->below = CHECK_MOUNTS;
+		verdict->change = unmounted;
+		free(verdict->why);
+		verdict->why = strdup(checks[0].finding);
+	} else if (lacking && strstr(verdict->why, lacking)) {
 		verdict->below = "rights";
 		verdict->change = permission_remedy();
 	} else if (missing) {

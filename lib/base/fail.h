@@ -17,7 +17,7 @@ enum exit_code {
 	EXIT_FAIL = 1,	/* the system refused something while running */
 	EXIT_USAGE = 2, /* an option or argument is wrong */
 	EXIT_INPUT = 3, /* a job file, SLO file or recording cannot be read, is wrong or damaged */
-	EXIT_PRIVILEGE = 4,   /* root, a capability, BTF or userfaultfd is missing */
+	EXIT_PRIVILEGE = 4,   /* root, a capability, BTF, userfaultfd or a mount is missing */
 	EXIT_LOSS = 5,	      /* finished, but events were lost: numbers are floors */
 	EXIT_EXPECT = 6,      /* a campaign's [expect] or an SLO did not hold */
 	EXIT_INTERRUPTED = 7, /* stopped by a signal before the work was complete */

@@ -67,6 +67,10 @@ void proc_forget(void)
 bool proc_is_ours(void)
 {
 	proc_root();
+	if (!mount_has_proc()) {
+		failed(-ENOENT, "/proc is not mounted: %s", mount_remedy());
+		return false;
+	}
 	if (proc.error)
 		failed(proc.error,
 		       "/proc is of another pid namespace, and one of our own cannot be mounted: "

@@ -14,7 +14,7 @@
 const char *proc_root(void);
 /* After a child has closed what it did not open: its next look has a mount of its own. */
 void proc_forget(void);
-/* Whether it leads somewhere; the sentence if it does not. */
+/* Whether /proc is mounted, and leads somewhere; the sentence if not. */
 bool proc_is_ours(void);
 /* Whether /proc itself is of another namespace, mount of our own or not. */
 bool proc_is_foreign(void);

@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/mount.h"
 #include "lib/base/proc.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
@@ -36,6 +37,9 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 	objects_quiet();
 	if (permission_lacking())
 		return failed(-EPERM, "%s; %s", permission_lacking(), permission_remedy());
+	if (mount_lacking())
+		return failed(-EPERM, "%s, so nothing can be watched: %s", mount_lacking(),
+			      mount_remedy());
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return failed(-ENOMEM, "no memory for a capture");

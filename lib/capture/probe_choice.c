@@ -7,6 +7,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/base/limits.h"
+#include "lib/base/mount.h"
 #include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
 #include "lib/capture/probe_set.h"
@@ -143,6 +144,9 @@ static int read_names(struct probe_set *set, const struct capture_config *config
 	const char *names[CAPTURE_FILTERS];
 	int error;
 
+	/* Types are found in /sys, and handed to libbpf by a name in /proc. */
+	if (mount_lacking())
+		return 0;
 	for (size_t i = 0; i < config->moved_count; i++)
 		names[i] = strchr(config->moved[i], '=') + 1;
 	error = kernel_names_create(&set->names, names, config->moved_count);

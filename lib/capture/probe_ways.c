@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/mount.h"
 #include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
 #include "lib/capture/probe_set.h"
@@ -184,13 +185,14 @@ bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char 
 		collect(reasons, missing);
 	}
 	if (!set->names)
-		snprintf(reasons, sizeof(reasons), "this kernel has no type information (BTF)");
+		snprintf(reasons, sizeof(reasons), "%s",
+			 mount_lacking() ?: "this kernel has no type information (BTF)");
 	if (!reason) {
 		snprintf(probe->symbol, sizeof(probe->symbol), "%s", ways[0].symbol);
 		describe_way(probe, &ways[0]);
 		probe->modules = kernel_names_loaded(probe->row->module, unloaded);
 		probe->waits = unloaded[0] || lacks_place(set, probe->row);
-		if (unloaded[0] && !probe->modules)
+		if (set->names && unloaded[0] && !probe->modules)
 			snprintf(reasons, sizeof(reasons), "module %s is not loaded", unloaded);
 	}
 	probe_turn_off(probe, reasons);

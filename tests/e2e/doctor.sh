@@ -101,6 +101,48 @@ if [ -n "$word" ]; then
 else
 	check "lockdown is told without the kernel's word ($told)" [ "$told" = none ]
 fi
+
+# Where /sys or /proc is not mounted, what is not found there is no answer: that is said first, and nothing else.
+lacks() { # SAID REMEDY NEED HOW
+	local said=$1 remedy=$2 need=$3 how=$4 words
+	for words in "record -o never.flt --duration 1s" "record -o never.flt -- true" "record -o never.flt -p 1" \
+		"top -b 0.1 1" "doctor --watch 1s"; do
+		# shellcheck disable=SC2086
+		unshare -m bash -c "$how"' && exec "$@"' bash "$FAULTLINE" $words >out 2>err
+		equal "$how: ${words%% -o*}" "$? $(cat err)" "4 faultline: $said, so nothing can be watched: $remedy"
+	done
+	unshare -m bash -c "$how"' && "$@" --table paths >unmounted.csv && "$@" --table host >unmounted-host.csv && "$@" --table probes >unmounted-probes.csv' \
+		bash "$FAULTLINE" doctor --csv=- 2>err
+	check "$how: doctor has that as the reason of everything, and tells nothing else" python3 - "$said" "$remedy" "$need" <<-'END'
+		import csv, sys
+		said, remedy, need = sys.argv[1:]
+		def rows(name): return list(csv.DictReader(open(name)))
+		paths = rows("unmounted.csv")
+		assert len(paths) == len(rows("paths.csv")) >= 10
+		for row in paths:
+		    assert (row["state"], row["why"], row["change"]) == ("not shown", said, remedy), row
+		host = {row["what"]: row for row in rows("unmounted-host.csv")}
+		assert (host["mounts"]["state"], host["mounts"]["finding"], host["mounts"]["remedy"]) == ("missing", said, remedy)
+		for what in need.split(","):
+		    assert host[what]["state"] == "missing" and host[what]["remedy"] == remedy, host[what]
+		    assert host[what]["finding"].startswith("cannot be told: /"), host[what]
+		assert {row["reason"] for row in rows("unmounted-probes.csv")} == {said}
+	END
+	unshare -m bash -c "$how"' && exec "$@"' bash "$FAULTLINE" doctor >out 2>err
+	equal "$how: the text says once what would change it" "$(sed -n 3p out | grep -cF "${said% mounted}") $(grep -c '^mounts: ' out)" "1 1"
+}
+of_sys=BTF,IOMMU,VFIO,iommufd,RDMA of_proc=pids,swap,emulator
+lacks "/sys is not mounted" "mount -t sysfs sysfs /sys" "$of_sys" "umount -R -l /sys"
+lacks "/sys is not mounted" "mount -t sysfs sysfs /sys" "$of_sys" \
+	"mount -t tmpfs none /sys && mkdir -p /sys/devices/system/cpu && echo 0 >/sys/devices/system/cpu/possible"
+lacks "/proc is not mounted" "mount -t proc proc /proc" "$of_proc" "umount -R -l /proc"
+lacks "/sys and /proc are not mounted" "mount -t sysfs sysfs /sys; mount -t proc proc /proc" "$of_sys,$of_proc" \
+	"umount -R -l /sys /proc"
+equal "all is mounted here" "$("$FAULTLINE" doctor --csv=- --table host | grep '^mounts,')" "mounts,ok,/sys and /proc,"
+# No folder is not an empty one.
+equal "a kernel that knows no IOMMU" "$(unshare -m bash -c 'mount -t tmpfs none /sys/class && exec "$@"' bash \
+	"$FAULTLINE" doctor --csv=- --table host | grep '^IOMMU,' | cut -d, -f2,3)" "missing,this kernel has no support for IOMMUs"
+
 check "-v changes nothing on stdout" bash -c \
 	"$FAULTLINE doctor -v --emulator '$INJECT' --json --table probes 2>/dev/null | cmp - doctor.json"
 

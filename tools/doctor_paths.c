@@ -51,6 +51,7 @@ static const struct {
 } of_the_host[] = {
 	{"no program is let onto", "kernel functions"},
 	{COMPLAINT_LOCKED_DOWN, "lockdown"},
+	{"CAP_SYS_ADMIN", "rights"},
 };
 
 static void find_change(const struct host_check *checks, size_t count, enum path_id path,

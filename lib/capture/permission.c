@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,11 +97,33 @@ bool permission_lacks_machines(void)
 	return !is_refused() && geteuid();
 }
 
+/* Tried with an event that counts nothing: what a paranoid of 3 forbids, only Debian's kernels know. */
+bool permission_lacks_perf_events(void)
+{
+	struct perf_event_attr nothing = {.type = PERF_TYPE_SOFTWARE,
+					  .size = sizeof(nothing),
+					  .config = PERF_COUNT_SW_DUMMY,
+					  .disabled = 1};
+	static int answer = -1;
+	int fd;
+
+	if (answer >= 0)
+		return answer;
+	answer = false;
+	if (is_refused() || has(CAP_SYS_ADMIN))
+		return answer;
+	fd = (int)syscall(SYS_perf_event_open, &nothing, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	answer = fd < 0 && (errno == EACCES || errno == EPERM);
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
 const char *permission_of_perf_events(int error)
 {
 	if ((error != EACCES && error != EPERM) || permission_lacking() || has(CAP_SYS_ADMIN))
 		return "";
-	return "; where kernel.perf_event_paranoid is above 2 (Debian's) this needs CAP_SYS_ADMIN";
+	return "; " PERMISSION_PERF_EVENTS;
 }
 
 const char *permission_remedy(void)
@@ -117,9 +140,13 @@ bool permission_describe(char *text, size_t bytes)
 	for (size_t i = 0; i < COUNT(rights) && used < bytes; i++) {
 		if (!rights[i].gives || has(rights[i].capability))
 			continue;
-		used += (size_t)snprintf(text + used, bytes - used, "%s%s (%s)",
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s (%s%s)",
 					 all ? "may watch the kernel, but lacks " : ", ",
-					 rights[i].name, rights[i].gives);
+					 rights[i].name, rights[i].gives,
+					 rights[i].capability == CAP_SYS_ADMIN &&
+							 permission_lacks_perf_events()
+						 ? "; perf events"
+						 : "");
 		all = false;
 	}
 	if (permission_lacks_machines() && used < bytes)

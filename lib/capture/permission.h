@@ -13,6 +13,9 @@
 #define PERMISSION_MACHINES \
 	"devices have no names and I/Os are not counted: root's machines tell them to root alone"
 
+#define PERMISSION_PERF_EVENTS \
+	"where kernel.perf_event_paranoid is above 2 (Debian's) this needs CAP_SYS_ADMIN"
+
 /* NULL if it may; else why nothing of what is in the kernel can be attached to, as a probe's reason. */
 const char *permission_lacking(void);
 /* What would give it. */
@@ -21,6 +24,8 @@ const char *permission_remedy(void);
 bool permission_lacks_modules(void);
 /* Whether it may, but root's emulated machines cannot be asked for names and I/Os. */
 bool permission_lacks_machines(void);
+/* Whether it may, but opens no perf event, which kprobes are, and uprobes of older kernels. */
+bool permission_lacks_perf_events(void);
 /* What to say behind an errno of a uprobe or kprobe that is a perf event: "" or the right that is lacking. */
 const char *permission_of_perf_events(int error);
 /* Which rights beside those are lacking, and what each would give; true: none is. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/capture/permission.h"
 #include "lib/capture/probe_set.h"
 
 static bool usdt_wanted(const struct probe *probe)
@@ -129,7 +130,10 @@ void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, 
 
 		if (!probe->way || probe->way->kind != ATTACH_USDT)
 			continue;
-		if (usdt_has(binary, probe->way->symbol))
+		if (!set->multi && permission_lacks_perf_events())
+			snprintf(probe->info.reason, sizeof(probe->info.reason),
+				 "uprobes are perf events in this kernel; " PERMISSION_PERF_EVENTS);
+		else if (usdt_has(binary, probe->way->symbol))
 			probe_turn_on(probe);
 		else
 			snprintf(probe->info.reason, sizeof(probe->info.reason),

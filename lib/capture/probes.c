@@ -179,6 +179,10 @@ void probe_set_pretend(struct probe_set *set)
 
 		if (!probe->way || probe->way->kind == ATTACH_USDT)
 			continue;
+		if (probe->way->kind == ATTACH_KPROBE && permission_lacks_perf_events()) {
+			probe_turn_off(probe, "kprobes are perf events; " PERMISSION_PERF_EVENTS);
+			continue;
+		}
 		probe_turn_on(probe);
 		probe->info.reason[0] = '\0';
 	}

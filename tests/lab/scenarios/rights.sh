@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # With CAP_BPF and CAP_PERFMON a user attaches to all of the kernel itself that root does; what modules have, and on
-# Debian's 6.1 the emulator, is named as lacking CAP_SYS_ADMIN, and is there with it. Root raises a hard limit of open files.
+# Debian's 6.1 the emulator, is named as lacking CAP_SYS_ADMIN, and is there with it. Plain `doctor` says of each what its
+# recording then has. Root raises a hard limit of open files.
 #
 # iommu: intel
 # modules: vfio-pci vfio_iommu_type1
@@ -12,6 +13,8 @@ recorded_by() { # NAME COMMAND...
 	"$@" faultline record -q --duration 500ms -o "user/$name.flt" 2>"$name.err"
 	equal "recorded by $name" "$(($? % 5))" 0
 	cat "$name.err"
+	"$@" faultline doctor --csv=- --table probes >"$results/$name-probes.csv"
+	"$@" faultline doctor --csv=- --table paths >"$results/$name-paths.csv"
 	cp "user/$name.flt" "$results"
 }
 
@@ -36,16 +39,27 @@ host() {
 	for name in root two three limited; do
 		"$FAULTLINE" doctor "$name.flt" --csv=- --table probes >"$name.csv" 2>/dev/null
 	done
-	python3 - <<'PY' || failed=1
+	python3 - "$kernel" <<'PY' || failed=1
 import csv, sys
-def probes(name): return {row["probe"]: row for row in csv.DictReader(open(name + ".csv"))}
+def table(name, key): return {row[key]: row for row in csv.DictReader(open(name + ".csv"))}
+def probes(name): return table(name, "probe")
 root, two, three, limited = (probes(name) for name in ("root", "two", "three", "limited"))
 def on(rows): return {name for name, row in rows.items() if row["state"] in ("on", "ok")}
 print(f"# on: root {len(on(root))}, two rights {len(on(two))}, three {len(on(three))}, 100 files {len(on(limited))}")
 lacking = on(root) - on(two)
+told = {name: on(probes(name + "-probes")) for name in ("root", "two", "three", "limited")}
+false = {name: sorted(told[name] ^ on(rows)) for name, rows in
+         (("root", root), ("two", two), ("three", three), ("limited", limited)) if told[name] != on(rows)}
+machines = table("two-paths", "path")["emulated machines"]
+lacks = "fault_detect" in lacking
 wrong = {name: two[name]["reason"] for name in lacking if "CAP_SYS_ADMIN" not in two[name]["reason"]}
 for what, good, detail in (("many are on", len(on(root)) > 40, len(on(root))),
                            ("what lacks a right names it", lacking and not wrong, wrong),
+                           ("doctor tells each beforehand what is recorded then", not false, false),
+                           ("on 6.1 that is the emulator, too", lacks == (sys.argv[1] == "6.1"), lacks),
+                           ("doctor says so by path, and what would change it",
+                            not lacks or (machines["state"], machines["change"]) == ("not shown", "sudo faultline")
+                            and "CAP_SYS_ADMIN" in machines["why"], machines),
                            ("with it all are on", on(three) == on(root), on(root) ^ on(three)),
                            ("root raises its limit", on(limited) == on(root), on(root) ^ on(limited))):
     print(f"{'ok' if good else 'not ok'} - {what}" + ("" if good else f": {detail}"))

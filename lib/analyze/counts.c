@@ -357,22 +357,24 @@ static int by_series(const struct series *a, const struct series *b)
 	return a->key.device < b->key.device ? -1 : a->key.device > b->key.device;
 }
 
-/* By kind; to be asked in the order of kinds, as each answer looks through all probes. */
+/* To be asked in the order of kinds, as each answer looks through all probes. */
 struct told {
 	const struct session *session;
-	unsigned int kind;
+	struct series_key key;
 	bool all;
 };
 
-/* Whether each of them was: faults by their device, what maps for DMA by its probes. */
+/* Whether each of them was: faults by their device, all else by the probes that count it. */
 static bool is_told(struct told *told, unsigned int kind, __u32 device)
 {
 	if (kind == EVENT_FAULT_DETECT)
 		return !(unknown_numbers(told->session, device) & UNKNOWN_FAULTS);
-	if (kind != told->kind)
-		*told = (struct told){told->session, kind,
-				      kind < EVENT_DMA_MAP || kind > EVENT_DMA_SYNC ||
-					      !unknown_kind(told->session, (__u16)kind)};
+	if (kind < EVENT_VFIO_MAP || kind > EVENT_VFIO_PIN)
+		device = DEVICE_NONE; /* alike for all */
+	if (kind != told->key.kind || device != told->key.device)
+		*told = (struct told){told->session,
+				      {device, kind},
+				      !unknown_count(told->session, (__u16)kind, device)};
 	return told->all;
 }
 

@@ -96,6 +96,34 @@ bool unknown_kind(const struct session *s, __u16 kind)
 	return false;
 }
 
+/* Of which several probes have the kind and not all count it: others tell whose it is, or count other devices'. */
+static const struct {
+	__u16 kind;
+	bool space; /* of iommufd */
+	enum probe_id counts[2];
+} counted_by[] = {
+	{EVENT_IOMMU_MAP, false, {PROBE_IOMMU_MAP, PROBE_IOMMU_MAP}},
+	{EVENT_IOMMU_UNMAP, false, {PROBE_IOMMU_UNMAP, PROBE_IOMMU_UNMAP}},
+	{EVENT_VFIO_MAP, false, {PROBE_VFIO_MAP, PROBE_VFIO_MAP}},
+	{EVENT_VFIO_MAP, true, {PROBE_IOMMUFD_MAP, PROBE_IOMMUFD_MAP}},
+	{EVENT_VFIO_UNMAP, false, {PROBE_VFIO_UNMAP, PROBE_VFIO_REMOVE}},
+	{EVENT_VFIO_UNMAP, true, {PROBE_IOMMUFD_UNMAP, PROBE_IOMMUFD_UNMAP}},
+	{EVENT_VFIO_PIN, false, {PROBE_VFIO_PIN, PROBE_VFIO_PIN}},
+	{EVENT_VFIO_PIN, true, {PROBE_IOMMUFD_PIN, PROBE_IOMMUFD_PIN}},
+};
+
+bool unknown_count(const struct session *s, __u16 kind, __u32 device)
+{
+	const struct device_info *info = session_device(s, device);
+	bool space = kind >= EVENT_VFIO_MAP && info && !strcmp(info->model, "iommufd");
+
+	for (size_t i = 0; i < COUNT(counted_by); i++)
+		if (counted_by[i].kind == kind && counted_by[i].space == space)
+			return unknown_probe(s, counted_by[i].counts[0]) ||
+			       unknown_probe(s, counted_by[i].counts[1]);
+	return unknown_kind(s, kind);
+}
+
 static bool is_missing(const struct session *s, enum probe_id id)
 {
 	return missing(s, find(s, id));

@@ -25,6 +25,8 @@ enum unknown_number {
 bool unknown_probe(const struct session *session, enum probe_id probe);
 /* Whether it was not asked for, or that is so of a probe that gives it: counts of it lack some. */
 bool unknown_kind(const struct session *session, __u16 kind);
+/* Likewise of this device's: not for want of a probe that counts other devices', or tells whose it is. */
+bool unknown_count(const struct session *session, __u16 kind, __u32 device);
 /* Whether groups of emulated devices were not told apart, so that numbers may be too high or too low. */
 bool unknown_groups(const struct session *session);
 /* Bit per enum unknown_number. */

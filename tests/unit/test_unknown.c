@@ -418,7 +418,15 @@ static const char *cell(const char *line, unsigned int n)
 	return line;
 }
 
-/* How many of the rows that begin with `row` have something in that column. */
+/* Whether the line begins with `row`, or has it anywhere if that begins with a comma. */
+static bool is_row(const char *line, const char *row)
+{
+	const char *found = strstr(line, row);
+
+	return found && (found == line || (*row == ',' && found < strchr(line, '\n')));
+}
+
+/* How many of these rows have something in that column. */
 static unsigned int filled(const char *csv, const char *row, const char *column)
 {
 	unsigned int n = 0, count = 0;
@@ -427,7 +435,7 @@ static unsigned int filled(const char *csv, const char *row, const char *column)
 	       !strchr(",\r\n", cell(csv, n)[strlen(column)]))
 		n++;
 	for (const char *line = strchr(csv, '\n'); line && line[1]; line = strchr(line + 1, '\n'))
-		if (!strncmp(line + 1, row, strlen(row)))
+		if (is_row(line + 1, row))
 			count += !strchr(",\r\n", *cell(line + 1, n));
 	return count;
 }
@@ -463,13 +471,26 @@ static void a_number_without_its_probe_is_unknown(void **state)
 		{PROBE_VTD_FAULT, "iommu_fault_totals", "unseen", "count"},
 		{PROBE_IOPF_REPORT, "bursts", "p,", "faults peak_per_s"},
 		{PROBE_DMA_MAP_SG, "counts", "DMA map,", "count transferred_bytes"},
+		{PROBE_IOMMU_MAP, "counts", "IOMMU map,", "count transferred_bytes"},
+		{PROBE_IOMMU_UNMAP, "counts", "IOMMU unmap,", "count"},
+		{PROBE_IOMMU_SYNC, "counts", "IOMMU flush,", "count"},
+		{PROBE_PAGE_FAULT_USER, "counts", "CPU page fault,", "count"},
+		{PROBE_PAGE_FAULT_KERNEL, "counts", "CPU page fault,", "count"},
+		{PROBE_VFIO_MAP, "counts", "VFIO map,c,", "count transferred_bytes"},
+		{PROBE_VFIO_REMOVE, "counts", "VFIO unmap,c,", "count"},
+		{PROBE_IOMMUFD_MAP, "counts", "VFIO map,d,", "count transferred_bytes"},
+		{PROBE_VFIO_INTX, "counts", "VFIO interrupt,", "count"},
+		{PROBE_MM_MIGRATE, "counts", "page migration,", "count"},
+		{PROBE_INVALIDATE_START, "counts", "invalidation started,", "count"},
+		{PROBE_IOMMU_MAP, "rates", ",IOMMU map,", "rate_per_s bandwidth_bytes_per_s"},
+		{PROBE_PAGE_FAULT_KERNEL, "rates", ",CPU page fault,", "rate_per_s"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rests); i++) {
 		char *with = table_of(PROBE_COUNT, "", rests[i].table);
 		char *without = table_of(rests[i].probe, "", rests[i].table);
-		char *unasked = table_of(PROBE_COUNT, "cpu_fault,invalidate", rests[i].table);
+		char *unasked = table_of(PROBE_COUNT, "sched", rests[i].table);
 		char columns[128], *rest = columns, *column;
 
 		snprintf(columns, sizeof(columns), "%s", rests[i].columns);
@@ -485,6 +506,32 @@ static void a_number_without_its_probe_is_unknown(void **state)
 		free(with);
 		free(without);
 		free(unasked);
+	}
+}
+
+/* Probes of the same kind of event that count what other devices do, or tell only whose it is. */
+static void a_number_without_another_s_probe_is_known(void **state)
+{
+	static const struct {
+		enum probe_id probe;
+		const char *row;
+	} rests[] = {
+		{PROBE_IOMMU_MAP_DOMAIN, "IOMMU map,"}, {PROBE_IOMMU_UNMAP_DOMAIN, "IOMMU unmap,"},
+		{PROBE_IOMMUFD_MAP, "VFIO map,c,"},	{PROBE_VFIO_MAP, "VFIO map,d,"},
+		{PROBE_VFIO_ATTACH, "VFIO map,c,"},	{PROBE_VFIO_REMOVE, "VFIO unmap,d,"},
+		{PROBE_PAGE_FAULT_USER, "IOMMU map,"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rests); i++) {
+		char *with = table_of(PROBE_COUNT, "", "counts");
+		char *without = table_of(rests[i].probe, "", "counts");
+
+		assert_int_not_equal(filled(with, rests[i].row, "count"), 0);
+		assert_int_equal(filled(without, rests[i].row, "count"),
+				 filled(with, rests[i].row, "count"));
+		free(with);
+		free(without);
 	}
 }
 
@@ -523,6 +570,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_told_of_some_kinds_is_true),
 		cmocka_unit_test(a_number_without_its_probe_is_unknown),
+		cmocka_unit_test(a_number_without_another_s_probe_is_known),
 		cmocka_unit_test(what_is_told_by_some_probes_is_true),
 	};
 

@@ -83,6 +83,24 @@ static void add(struct line *line, const char *format, ...)
 		line->used = sizeof(line->text) - 1;
 }
 
+/* Each time is right and yet one may be later than the next: said, or they look wrong. */
+static void write_step(const struct session *s, struct writer *writer)
+{
+	char by[UNITS_TEXT], to[UNITS_TEXT], more[48] = "";
+	struct wall_clock_step step;
+
+	if (!wall_clock_step(session_clock(s), session_first_ns(s), session_last_ns(s), &step))
+		return;
+	if (step.count > 1)
+		snprintf(more, sizeof(more), ", the greatest of %zu steps", step.count);
+	writer_note(writer,
+		    "The clock was set %s by %s, to %s%s; times are told by the clock as it was "
+		    "then.",
+		    step.by_ns < 0 ? "back" : "forward",
+		    units_format_duration((__u64)llabs(step.by_ns), by),
+		    session_when(s, step.at_ns, to), more);
+}
+
 static int write_window(const struct session *s, struct writer *writer)
 {
 	char from[UNITS_TEXT], to[UNITS_TEXT], length[UNITS_TEXT];
@@ -104,6 +122,7 @@ static int write_window(const struct session *s, struct writer *writer)
 				   session_when(s, last < since_ns ? last : first, from));
 	writer_note(writer, "From %s to %s (%s).", session_when(s, first, from),
 		    session_when(s, last, to), units_format_duration(last - first, length));
+	write_step(s, writer);
 	return session_write_kept(s, writer);
 }
 

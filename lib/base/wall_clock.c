@@ -72,6 +72,27 @@ __u64 wall_clock_at(const struct wall_clock *clock, __u64 monotonic_ns)
 	return monotonic_ns + offset(&clock->anchors[at ? at - 1 : 0]);
 }
 
+bool wall_clock_step(const struct wall_clock *clock, __u64 since_ns, __u64 until_ns,
+		     struct wall_clock_step *step)
+{
+	*step = (struct wall_clock_step){0};
+	for (size_t i = after(clock, since_ns); i < clock->count; i++) {
+		const struct clock_anchor *now = &clock->anchors[i];
+		__s64 by = i ? (__s64)(offset(now) - offset(now - 1)) : 0;
+
+		if (now->monotonic_ns >= until_ns)
+			break;
+		if (llabs(by) < WALL_CLOCK_STEP_NS)
+			continue;
+		step->count++;
+		if (llabs(by) > llabs(step->by_ns)) {
+			step->at_ns = now->monotonic_ns;
+			step->by_ns = by;
+		}
+	}
+	return step->count;
+}
+
 /* The times for which anchor `i` stands: the first one's from boot on, the last one's for ever. */
 static __u64 begin_of(const struct wall_clock *clock, size_t i)
 {

@@ -11,6 +11,8 @@
 #ifndef FAULTLINE_WALL_CLOCK_H
 #define FAULTLINE_WALL_CLOCK_H
 
+#include <stdbool.h>
+
 #include "lib/base/stream.h"
 
 struct wall_clock {
@@ -21,6 +23,19 @@ struct wall_clock {
 /* Anchors beyond the memory there is, or of a stream that cannot be sound, are left out. */
 void wall_clock_add(struct wall_clock *clock, const struct clock_anchor *anchor);
 void wall_clock_free(struct wall_clock *clock);
+
+/* Offsets that differ by less are slewed (a minute of adjtime() makes 30 ms), not set. */
+#define WALL_CLOCK_STEP_NS 100000000
+
+struct wall_clock_step {
+	__u64 at_ns; /* CLOCK_MONOTONIC, when it was seen */
+	__s64 by_ns; /* negative: back */
+	size_t count;
+};
+
+/* The greatest step, and how many there were, between two times of CLOCK_MONOTONIC; false: none. */
+bool wall_clock_step(const struct wall_clock *clock, __u64 since_ns, __u64 until_ns,
+		     struct wall_clock_step *step);
 
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC time; 0 if there is no anchor. */
 __u64 wall_clock_at(const struct wall_clock *clock, __u64 monotonic_ns);

@@ -218,6 +218,57 @@ static void since_its_own_time_finds_a_fault(void **state)
 	}
 }
 
+/* A report whose From is later than its longest fault says that the clock was set, when, and by how much. */
+static void a_report_says_that_the_clock_was_set(void **state)
+{
+	static const struct {
+		const char *until, *said;
+	} parts[] = {
+		{"+60s", NULL},
+		{"+90s", "The clock was set back by 30.0s, to 2026-11-21 12:00:30.000 UTC; times"},
+		{"+4m", "The clock was set forward by 1h00m, to 2026-11-21 13:01:30.000 UTC, the "
+			"greatest of 2 steps; times"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct verb_run run = run_on("report %s --until %s", parts[i].until);
+
+		for (char *at = run.out; (at = strchr(at, '\n'));)
+			*at = ' ';
+		if (parts[i].said)
+			assert_holds(&run, parts[i].said, parts[i].until);
+		else
+			assert_null(strstr(run.out, "clock was set"));
+		verb_run_free(&run);
+	}
+}
+
+static void what_is_slewed_is_no_step(void **state)
+{
+	struct wall_clock clock = {0};
+	struct wall_clock_step step;
+
+	(void)state;
+	for (__u64 i = 0; i < 100; i++) {
+		const struct clock_anchor slewed = {START + i * MINUTE,
+						    NOON + i * (MINUTE - 30 * SECOND / 1000)};
+
+		wall_clock_add(&clock, &slewed);
+	}
+	assert_int_equal(clock.count, 100);
+	assert_false(wall_clock_step(&clock, 0, UINT64_MAX, &step));
+	wall_clock_free(&clock);
+	clock = stepped();
+	/* Of those within alone: a step at the very end changes no time. */
+	assert_false(wall_clock_step(&clock, START, START + MINUTE, &step));
+	assert_true(wall_clock_step(&clock, START, START + MINUTE + 1, &step));
+	assert_int_equal(step.at_ns, START + MINUTE);
+	assert_true(step.by_ns == -(__s64)(30 * SECOND));
+	assert_false(wall_clock_step(&clock, START + 2 * MINUTE, UINT64_MAX, &step));
+	wall_clock_free(&clock);
+}
+
 static void a_step_is_told_from_slewing(void **state)
 {
 	const struct clock_anchor before = {SECOND, NOON},
@@ -239,6 +290,8 @@ int main(void)
 		cmocka_unit_test(one_fault_has_one_time_in_every_table),
 		cmocka_unit_test(sentences_and_summaries_say_the_same),
 		cmocka_unit_test(since_its_own_time_finds_a_fault),
+		cmocka_unit_test(a_report_says_that_the_clock_was_set),
+		cmocka_unit_test(what_is_slewed_is_no_step),
 		cmocka_unit_test(a_step_is_told_from_slewing),
 	};
 

@@ -54,6 +54,7 @@ struct recording {
 	struct loss_info loss;
 	__u64 end_ns; /* of the recording, 0: not yet */
 	__u64 next_progress_ns;
+	__u64 refused;		  /* machines, told */
 	__u64 terminate_ns;	  /* when the command gets killed, 0: not asked to end yet */
 	char reason[REASON_TEXT]; /* last one told for a probe that is off */
 	int handed_on;		  /* signals given to the command */
@@ -158,6 +159,21 @@ static void print_summary(const struct recording *r, const struct trace_writer_s
 			command_exit_code(&r->command));
 }
 
+static void tell_refused(struct recording *r)
+{
+	const struct capture_refusals *refusals = capture_refusals(r->capture);
+	__u64 told = r->refused;
+
+	r->refused = refusals->count;
+	if (r->options->quiet || r->refused == told)
+		return;
+	fprintf(stderr, "faultline: an emulated machine is not met: %s",
+		printable_of(refusals->last).text);
+	if (r->refused - told > 1)
+		fprintf(stderr, "; nor are %llu others", r->refused - told - 1);
+	fputc('\n', stderr);
+}
+
 static bool limit_reached(const struct recording *r)
 {
 	struct trace_writer_stats stats;
@@ -209,6 +225,7 @@ static int run(struct recording *r)
 			if (error)
 				return error;
 		}
+		tell_refused(r);
 		record_room_tell(&r->room, r->writer, r->options->writer.path);
 		print_progress(r, now);
 		if (finished(r, now))
@@ -333,6 +350,8 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 	command_end(&r->command);
 	if (r->attached && !error)
 		error = capture_finish(r->capture, r->sink);
+	if (r->attached)
+		tell_refused(r);
 	if (r->writer) {
 		trace_writer_settle(r->writer);
 		record_room_tell(&r->room, r->writer, r->options->writer.path);

@@ -22,6 +22,14 @@ static int tell(int fd, const struct machine_record *record)
 		      run_directory(), strerror(errno));
 }
 
+/* As long as we live: who is killed tells no end, and is known to be dead by that (lib/capture/observer.h). */
+static bool hold(int fd, __u64 id)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)id, .l_len = 1};
+
+	return !fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 static bool is_observer(const char *name)
 {
 	const char *suffix = strchr(name, '.');
@@ -66,6 +74,7 @@ int registry_observers_tell_begin(struct registry_observers *observers, int dire
 		if (fd < 0)
 			continue;
 		observers->fds[observers->count++] = fd;
+		record.held = hold(fd, record.id);
 		err = tell(fd, &record);
 	}
 	closedir(listing);

@@ -195,6 +195,12 @@ static int trust(void *self, __u32 pid, int executable)
 	return 0;
 }
 
+static void leave(void *self, int binary)
+{
+	(void)self;
+	(void)binary;
+}
+
 static void refused(void *self)
 {
 	(void)self;
@@ -224,8 +230,8 @@ static int machine_gone(void *self, __u32 pid, __u64 start_time)
 
 static int holder_of_emulated(const char *device, pid_t *pid)
 {
-	static const struct machines_ops ops = {trust, refused, device_seen, access_seen,
-						machine_gone};
+	static const struct machines_ops ops = {trust,	     leave,	  refused,
+						device_seen, access_seen, machine_gone};
 	struct machine_search search = {.device = device};
 	__u64 until = monotonic_ns() + MEET_NS;
 	struct machines *machines = NULL;

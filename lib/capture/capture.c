@@ -294,6 +294,7 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 		return 0;
 	c->next_second_ns = now + NSEC_PER_SEC;
 	capture_find_emulator(c);
+	capture_forget_idle_binaries(c);
 	probe_set_look_again(c->probes);
 	error = capture_return_slots(c);
 	if (!error)

@@ -73,6 +73,12 @@ void capture_stop(struct capture *capture);
 bool capture_is_over(const struct capture *capture);
 /* How long programs were at work, or have been until now. */
 __u64 capture_recorded_ns(const struct capture *capture);
+/* Emulated machines that were not believed, found no room, or whose I/Os cannot be read, and why the last was not. */
+struct capture_refusals {
+	__u64 count;
+	char last[REASON_TEXT];
+};
+const struct capture_refusals *capture_refusals(const struct capture *capture);
 /*
  * Stops all programs, drains what is left, closes the open windows, pushes loss and end. What is
  * attached goes with capture_close(), which takes the kernel up to 0.1 s for each function.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What capture does with emulated machines: their binaries, devices and I/O. */
+/* What capture does with emulated machines: whom it believes, their devices and I/O. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +8,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-#include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/inside.h"
 #include "lib/capture/process.h"
@@ -17,53 +15,6 @@
 
 /* From an I/O's end until its record is published; later ones come out marked as late. */
 #define ACCESS_DELAY_NS (50 * NSEC_PER_MSEC)
-
-static bool known_emulator(const struct capture *c, const struct stat *file)
-{
-	for (size_t i = 0; i < c->emulator_count; i++)
-		if (c->emulators[i].device == file->st_dev && c->emulators[i].inode == file->st_ino)
-			return true;
-	return false;
-}
-
-static int adopt(struct capture *c, int fd, const struct stat *file, const char *path)
-{
-	int error;
-
-	if (c->emulator_count == EMULATORS_KNOWN)
-		return failed(-ENOSPC, "%s: at most %d different emulators are watched", path,
-			      EMULATORS_KNOWN);
-	error = probe_set_attach_emulator(c->probes, fd, path);
-	if (error < 0)
-		return error;
-	c->emulators[c->emulator_count].device = file->st_dev;
-	c->emulators[c->emulator_count++].inode = file->st_ino;
-	return 0;
-}
-
-void capture_find_emulator(struct capture *c)
-{
-	struct stat file;
-	char path[PATH_MAX];
-	int fd = -1, error;
-
-	error = emulator_find(c->config.emulator, path, sizeof(path));
-	if (!error && !stat(path, &file) && known_emulator(c, &file))
-		return;
-	if (!error) {
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &file))
-			error = failed(-errno, "%s: %s", path, strerror(errno));
-		else
-			error = adopt(c, fd, &file, path);
-	}
-	if (fd >= 0)
-		close(fd);
-	/* Said once: later reasons, such as a machine that is refused, tell more. */
-	if (error && !c->emulator_missed)
-		probe_set_no_emulator(c->probes, failure_text());
-	c->emulator_missed = error;
-}
 
 /* Files that only root, or who owns this very program, can have made. */
 static bool trustworthy(const struct stat *file)
@@ -75,19 +26,32 @@ static bool trustworthy(const struct stat *file)
 	return !file->st_uid || (!stat("/proc/self/exe", &own) && own.st_uid == file->st_uid);
 }
 
+/* As its starter called it, as far as the kernel still knows it. */
+static void name_executable(__u32 pid, int executable, char name[REASON_TEXT])
+{
+	char path[PATH_MAX], link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", executable);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	snprintf(name, REASON_TEXT, "process %u, %.300s", pid, path);
+}
+
 static int trust(void *self, __u32 pid, int executable)
 {
 	struct capture *c = self;
 	struct usdt_binary binary;
+	char name[REASON_TEXT];
 	struct stat file;
-	char name[64];
-	int error;
+	int place, error;
 
-	snprintf(name, sizeof(name), "executable of process %u", pid);
+	name_executable(pid, executable, name);
 	if (fstat(executable, &file))
 		return failed(-errno, "%s: %s", name, strerror(errno));
-	if (known_emulator(c, &file))
-		return 0;
+	place = capture_binary_enter(c, &file);
+	if (place >= 0)
+		return place;
 	if (!trustworthy(&file))
 		return failed(-EPERM, "%s: others than root can write it", name);
 	error = usdt_read(executable, name, "faultline", &binary);
@@ -96,7 +60,7 @@ static int trust(void *self, __u32 pid, int executable)
 	if (!binary.build_id_bytes || !usdt_has(&binary, "fault_detect"))
 		error = failed(-EPERM, "%s: is no emulator (no build id or no probes)", name);
 	usdt_free(&binary);
-	return error ? error : adopt(c, executable, &file, name);
+	return error ? error : capture_binary_adopt(c, executable, &file, name);
 }
 
 static void describe(const struct hello_device *device, struct device_info *info)
@@ -234,12 +198,20 @@ static void machine_refused(void *self)
 {
 	struct capture *c = self;
 
+	c->refusals.count++;
+	snprintf(c->refusals.last, sizeof(c->refusals.last), "%s", failure_text());
 	probe_set_no_emulator(c->probes, failure_text());
+}
+
+const struct capture_refusals *capture_refusals(const struct capture *capture)
+{
+	return &capture->refusals;
 }
 
 const struct machines_ops capture_machines_ops = {
 	.refused = machine_refused,
 	.trust = trust,
+	.leave = capture_binary_leave,
 	.device = enter_device,
 	.access = take_access,
 	.gone = machine_gone,

@@ -4,7 +4,9 @@
 #define FAULTLINE_CAPTURE_INSIDE_H
 
 #include <limits.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "lib/capture/capture.h"
 #include "lib/capture/devices.h"
@@ -17,7 +19,15 @@
 #include "lib/capture/ring.h"
 #include "lib/capture/windows.h"
 
-#define EMULATORS_KNOWN 8
+/* A binary that carries our probes, by what cannot be renamed. */
+struct emulator_binary {
+	dev_t device;
+	ino_t inode; /* 0: the place is free */
+	off_t bytes;
+	struct timespec written;
+	size_t machines; /* that run it */
+	__u64 used_ns;	 /* by the last of them */
+};
 
 struct capture {
 	struct capture_config config;
@@ -37,16 +47,13 @@ struct capture {
 	struct loss_info loss;
 	__u64 dropped[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT +
 		      1]; /* by the device filter, here */
-	/* Binaries that carry our probes, by what cannot be renamed. */
-	struct {
-		dev_t device;
-		ino_t inode;
-	} emulators[EMULATORS_KNOWN];
-	size_t emulator_count;
-	bool emulator_missed; /* none was found when last looked for */
-	__u64 start_ns;	      /* when programs were let go, 0: not yet */
-	__u64 stopped_ns;     /* see capture_stopped_ns(); a signal handler may set it */
-	__u64 last_ns;	      /* of all events given to the sink */
+	struct emulator_binary emulators[EMULATORS_MAX];
+	int emulator; /* the place of the one that is configured; negative: none was found */
+	bool emulator_missed; /* that was said */
+	struct capture_refusals refusals;
+	__u64 start_ns;	  /* when programs were let go, 0: not yet */
+	__u64 stopped_ns; /* see capture_stopped_ns(); a signal handler may set it */
+	__u64 last_ns;	  /* of all events given to the sink */
 	__u64 next_second_ns;
 	__u64 next_anchor_ns;
 	struct clock_anchor anchor; /* the newest told */
@@ -113,8 +120,17 @@ int capture_finish_hardware(struct capture *c);
 /* emulated.c: what comes from emulated machines. */
 extern const struct machines_ops capture_machines_ops;
 bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
-/* Attaches to the configured emulator, at first and whenever another file has taken its place. */
+/*
+ * binaries.c: those of emulators that probes are attached to. The configured one always, at first and whenever another
+ * file has taken its place; those that machines run as long as one does.
+ */
 void capture_find_emulator(struct capture *c);
+void capture_forget_idle_binaries(struct capture *c);
+/* One more machine runs the open file `fd`: the place of its binary. -ENOENT: no probe is on it. */
+int capture_binary_enter(struct capture *c, const struct stat *file);
+/* Likewise, having attached to it. */
+int capture_binary_adopt(struct capture *c, int fd, const struct stat *file, const char *path);
+void capture_binary_leave(void *capture, int place);
 /* slots.c: a process has ended; what it had goes back with that of all others, by capture_forget_ended(). */
 int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time);
 int capture_forget_ended(struct capture *c);

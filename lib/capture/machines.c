@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,9 +16,11 @@
 #include "lib/base/fail.h"
 #include "lib/base/proc.h"
 #include "lib/capture/access_reader.h"
+#include "lib/capture/machine_socket.h"
 #include "lib/capture/observer.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
+#include "lib/capture/unmet.h"
 
 #define MACHINES_MAX  512 /* a socket each, of the 1024 files that a process may have */
 #define SCAN_NS	      (100 * NSEC_PER_MSEC)
@@ -44,6 +44,8 @@ struct machine {
 	__u64 start_time;
 	struct machine_device *devices;
 	size_t device_count;
+	int binary;		  /* that it runs, -1: not known yet */
+	bool unaccounted;	  /* it will tell us no total */
 	struct access_reader log; /* .ring NULL: it has none, or it was damaged */
 	__u64 id;
 	__u64 seen; /* I/Os received, or lost because their records were invalid */
@@ -54,7 +56,8 @@ struct machines {
 	void *self;
 	struct observer *observer; /* NULL: there is no run directory, and so no machine */
 	struct machine list[MACHINES_MAX];
-	__u64 unwatched; /* the most that were there at once beyond what can be watched */
+	struct unmet unmet;
+	__u64 uncounted; /* that told us no total, and of which not all was received */
 	size_t count;
 	__u64 created_ticks; /* our own start: machines older than that have a past */
 	__u64 next_scan_ns;
@@ -62,6 +65,74 @@ struct machines {
 	__u64 lost; /* of machines that have ended, and of records that were invalid */
 	char *text; /* room for a hello */
 };
+
+static void release(const struct machines *m, struct machine *machine)
+{
+	if (machine->binary >= 0)
+		m->ops->leave(m->self, machine->binary);
+	close(machine->socket);
+	free(machine->devices);
+	access_reader_close(&machine->log);
+}
+
+void machines_destroy(struct machines *machines)
+{
+	if (!machines)
+		return;
+	for (size_t i = 0; i < machines->count; i++)
+		release(machines, &machines->list[i]);
+	unmet_clear(&machines->unmet);
+	observer_close(machines->observer);
+	free(machines->text);
+	free(machines);
+}
+
+/* Whether it is watched, or has gone; false if there is no room for it, or it has none for us. */
+static bool find(struct machines *m, int directory, const char *file, bool unaccounted)
+{
+	struct machine *machine;
+	int fd;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (!strcmp(m->list[i].file, file))
+			return true;
+	if (m->count == MACHINES_MAX || strlen(file) >= FILE_NAME_MAX)
+		return false;
+	fd = machine_socket_connect(directory, file);
+	if (fd < 0)
+		return fd == -ECONNREFUSED || fd == -ENOENT;
+	machine = &m->list[m->count++];
+	*machine = (struct machine){.socket = fd, .binary = -1};
+	strcpy(machine->file, file);
+	machine->unaccounted = unmet_take(&m->unmet, file) || unaccounted;
+	return true;
+}
+
+/* `unaccounted`: those that are found only now have told us of neither beginning nor end. */
+static void scan(struct machines *m, bool unaccounted)
+{
+	int fd = run_directory_open(false);
+	struct dirent *entry;
+	DIR *directory;
+
+	if (fd < 0)
+		return; /* none, or not root's alone: nothing in it is believed */
+	directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return;
+	}
+	unmet_look_begin(&m->unmet);
+	while ((entry = readdir(directory))) {
+		const char *suffix = strchr(entry->d_name, '.');
+
+		if (suffix && suffix > entry->d_name && !strcmp(suffix, RUN_MACHINE_SUFFIX) &&
+		    !find(m, fd, entry->d_name, unaccounted))
+			unmet_wait(&m->unmet, entry->d_name, unaccounted);
+	}
+	unmet_look_end(&m->unmet);
+	closedir(directory);
+}
 
 int machines_create(struct machines **machines, const struct machines_ops *ops, void *self)
 {
@@ -78,144 +149,10 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
 	m->created_ticks = process_start(getpid());
 	if (observer_open(&m->observer))
 		m->observer = NULL;
+	/* They began before the account of them did. */
+	scan(m, true);
 	*machines = m;
 	return 0;
-}
-
-static void release(struct machine *machine)
-{
-	close(machine->socket);
-	free(machine->devices);
-	access_reader_close(&machine->log);
-}
-
-void machines_destroy(struct machines *machines)
-{
-	if (!machines)
-		return;
-	for (size_t i = 0; i < machines->count; i++)
-		release(&machines->list[i]);
-	observer_close(machines->observer);
-	free(machines->text);
-	free(machines);
-}
-
-static void socket_address(int directory, const char *file, struct sockaddr_un *address)
-{
-	memset(address, 0, sizeof(*address));
-	address->sun_family = AF_UNIX;
-	/* Through the descriptor: the directory that was checked, however long its path. */
-	snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s", directory,
-		 file);
-}
-
-static int connect_to(int directory, const char *file)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
-	int error;
-
-	if (fd < 0)
-		return -errno;
-	socket_address(directory, file, &address);
-	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
-		return fd;
-	error = -errno;
-	close(fd);
-	return error;
-}
-
-/* Removes a socket that nobody listens on; under the lock that its maker holds as well. */
-static void reap(int directory, const char *file)
-{
-	int fd;
-
-	if (flock(directory, LOCK_EX | LOCK_NB))
-		return;
-	fd = connect_to(directory, file);
-	if (fd == -ECONNREFUSED)
-		unlinkat(directory, file, 0);
-	else if (fd >= 0)
-		close(fd);
-	flock(directory, LOCK_UN);
-}
-
-/* Whether it is watched, or has gone; false if there is no room for it. */
-static bool find(struct machines *m, int directory, const char *file)
-{
-	struct machine *machine;
-	int fd;
-
-	for (size_t i = 0; i < m->count; i++)
-		if (!strcmp(m->list[i].file, file))
-			return true;
-	if (m->count == MACHINES_MAX || strlen(file) >= FILE_NAME_MAX)
-		return false;
-	fd = connect_to(directory, file);
-	if (fd == -ECONNREFUSED)
-		reap(directory, file);
-	if (fd < 0)
-		return fd == -ECONNREFUSED || fd == -ENOENT;
-	machine = &m->list[m->count];
-	memset(machine, 0, sizeof(*machine));
-	strcpy(machine->file, file);
-	machine->socket = fd;
-	m->count++;
-	return true;
-}
-
-static void scan(struct machines *m)
-{
-	int fd = run_directory_open(false);
-	struct dirent *entry;
-	__u64 unwatched = 0;
-	DIR *directory;
-
-	if (fd < 0)
-		return; /* none, or not root's alone: nothing in it is believed */
-	directory = fdopendir(fd);
-	if (!directory) {
-		close(fd);
-		return;
-	}
-	while ((entry = readdir(directory))) {
-		const char *suffix = strchr(entry->d_name, '.');
-
-		if (suffix && suffix > entry->d_name && !strcmp(suffix, RUN_MACHINE_SUFFIX))
-			unwatched += !find(m, fd, entry->d_name);
-	}
-	closedir(directory);
-	if (unwatched > m->unwatched)
-		m->unwatched = unwatched;
-}
-
-/* The hello with the ring's descriptor. Bytes, 0 if it is not there yet, or a negative errno. */
-static long receive(struct machine *machine, char *text, int *ring)
-{
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = {text, HELLO_MAX};
-	struct msghdr message = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.buffer,
-		.msg_controllen = sizeof(control.buffer),
-	};
-	ssize_t bytes = recvmsg(machine->socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *header;
-
-	*ring = -1;
-	if (bytes < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	header = CMSG_FIRSTHDR(&message);
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ring, CMSG_DATA(header), sizeof(int));
-	if (!bytes || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-		return -EPROTO;
-	return bytes;
 }
 
 /*
@@ -227,7 +164,7 @@ static int believe(struct machines *m, struct machine *machine, struct hello *he
 	socklen_t length = sizeof(struct ucred);
 	struct ucred peer;
 	char path[64];
-	int executable, error;
+	int executable, binary;
 
 	if (getsockopt(machine->socket, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		return failed(-errno, "peer credentials: %s", strerror(errno));
@@ -240,27 +177,50 @@ static int believe(struct machines *m, struct machine *machine, struct hello *he
 		return failed(-errno, "%s: %s", path, strerror(errno));
 	/* Asked after opening: then the file belongs to the process that the hello means. */
 	if (process_start(peer.pid) != hello->start_time)
-		error = failed(-EPERM, "process %d did not start at tick %llu", peer.pid,
-			       hello->start_time);
+		binary = failed(-EPERM, "process %d did not start at tick %llu", peer.pid,
+				hello->start_time);
 	else
-		error = m->ops->trust(m->self, peer.pid, executable);
+		binary = m->ops->trust(m->self, peer.pid, executable);
 	close(executable);
-	if (error)
-		return error;
+	if (binary < 0)
+		return binary;
+	machine->binary = binary;
 	hello->pid = pid_to_kernel(peer.pid);
-	return hello->pid ? 0 : -ESRCH;
+	return hello->pid ? 0 : failed(-ESRCH, "process %d has ended", peer.pid);
+}
+
+/* Not all that it produces will be received, for the reason that was told last. */
+static void falls_short(struct machines *m, struct machine *machine)
+{
+	m->uncounted += machine->unaccounted;
+	machine->unaccounted = false;
+	m->ops->refused(m->self);
+}
+
+/* The faults of one without are seen all the same; of its I/Os nothing is, as if it had not been met. */
+static void open_log(struct machines *m, struct machine *machine, const struct hello *hello,
+		     int ring, bool from_start)
+{
+	int error = ring < 0 ? failed(-EPROTO, "access log: was not handed over")
+			     : access_reader_open(&machine->log, ring, from_start);
+
+	if (error) {
+		machine->log.ring = NULL;
+		failed_in(error, "process %u", hello->pid);
+		falls_short(m, machine);
+	} else if (m->observer) {
+		observer_met(m->observer, hello->id);
+	}
 }
 
 static int know(struct machines *m, struct machine *machine, const struct hello *hello, int ring)
 {
-	bool ours;
+	bool told;
 
 	/* One that has begun since we looked has told so before it could be met. What fails fails again soon. */
 	if (m->observer && !observer_knows(m->observer, hello->id))
 		observer_read(m->observer);
-	/* From its first record on, if it began after us: a process may have run machines before. */
-	ours = hello->start_time >= m->created_ticks ||
-	       (m->observer && observer_knows(m->observer, hello->id));
+	told = m->observer && observer_knows(m->observer, hello->id);
 	machine->devices = calloc(hello->device_count + 1, sizeof(machine->devices[0]));
 	if (!machine->devices)
 		return failed(-ENOMEM, "no memory for %zu devices", hello->device_count);
@@ -268,14 +228,13 @@ static int know(struct machines *m, struct machine *machine, const struct hello 
 	machine->start_time = hello->start_time;
 	machine->device_count = hello->device_count;
 	machine->id = hello->id;
-	if (m->observer)
-		observer_met(m->observer, hello->id);
+	machine->unaccounted = !told;
 	for (size_t i = 0; i < hello->device_count; i++) {
 		machine->devices[i].hello = hello->devices[i];
 		machine->devices[i].handle = m->ops->device(m->self, hello, &hello->devices[i]);
 	}
-	if (ring >= 0 && access_reader_open(&machine->log, ring, ours))
-		machine->log.ring = NULL; /* its faults are seen all the same */
+	/* From its first record on, if it began after us: a process may have run machines before. */
+	open_log(m, machine, hello, ring, told || hello->start_time >= m->created_ticks);
 	return 0;
 }
 
@@ -283,7 +242,7 @@ static void await_hello(struct machines *m, struct machine *machine)
 {
 	struct hello hello = {};
 	int ring, error;
-	long bytes = receive(machine, m->text, &ring);
+	long bytes = machine_socket_receive(machine->socket, m->text, &ring);
 
 	if (bytes) {
 		error = bytes < 0 ? (int)bytes : hello_parse(m->text, bytes, &hello);
@@ -295,7 +254,7 @@ static void await_hello(struct machines *m, struct machine *machine)
 		/* It need not stay for us any longer. */
 		shutdown(machine->socket, SHUT_WR);
 		if (error)
-			m->ops->refused(m->self);
+			falls_short(m, machine);
 		hello_free(&hello);
 	}
 	if (ring >= 0)
@@ -324,6 +283,8 @@ static int read_log(struct machines *m, struct machine *machine)
 		if (count < 0) {
 			m->lost += machine->log.lost;
 			machine->seen += machine->log.lost;
+			failed_in((int)count, "process %u", machine->pid);
+			falls_short(m, machine);
 			access_reader_close(&machine->log);
 			memset(&machine->log, 0, sizeof(machine->log));
 			return 0;
@@ -385,7 +346,10 @@ static int step_all(struct machines *m)
 		int error = step(m, &m->list[i], &gone);
 
 		if (gone) {
-			release(&m->list[i]);
+			/* Before its hello, and it had told nothing else. */
+			m->uncounted +=
+				m->list[i].state == MACHINE_CONNECTED && m->list[i].unaccounted;
+			release(m, &m->list[i]);
 			m->list[i] = m->list[--m->count];
 		}
 		if (error)
@@ -403,7 +367,7 @@ int machines_poll(struct machines *machines, __u64 now_ns)
 		return error;
 	if (now_ns >= machines->next_scan_ns || (observer && observer_awaits(observer))) {
 		machines->next_scan_ns = now_ns + SCAN_NS;
-		scan(machines);
+		scan(machines, !observer);
 	}
 	error = step_all(machines);
 	/* Whoever had told its end before this pass has served all that was connected to it. */
@@ -444,7 +408,7 @@ int machines_meet(struct machines *machines, __u32 pid)
 	struct pollfd look = {.events = POLLIN};
 	__u32 local = pid_to_local(pid);
 
-	scan(machines);
+	scan(machines, !machines->observer);
 	for (size_t i = 0; i < machines->count; i++) {
 		struct machine *machine = &machines->list[i];
 
@@ -501,5 +465,5 @@ void machines_loss(const struct machines *machines, struct loss_info *loss)
 	loss->access_missed = counts.missed;
 	loss->machines_missed = counts.machines_missed;
 	loss->machines_unknown =
-		counts.unknown > machines->unwatched ? counts.unknown : machines->unwatched;
+		counts.unknown + machines->uncounted + unmet_count(&machines->unmet);
 }

@@ -18,9 +18,11 @@ struct machine_device {
 
 /* What capture does about machines. A nonzero return is the first error and ends the call. */
 struct machines_ops {
-	/* A process claims to be a machine; its executable is open. <0: it is not to be believed. */
+	/* A process claims to be a machine; its executable is open. <0: it is not to be believed; else the
+	 * number of its binary, which it uses until leave(). */
 	int (*trust)(void *self, __u32 pid, int executable);
-	/* It was not believed; failure_text() says why. */
+	void (*leave)(void *self, int binary);
+	/* It was not believed, or its I/Os cannot be read; failure_text() says why. */
 	void (*refused)(void *self);
 	/* A device of a machine that is believed; returns its handle. */
 	__u32 (*device)(void *self, const struct hello *hello, const struct hello_device *device);

@@ -26,6 +26,8 @@ struct account {
 	__u64 produced, seen;
 	unsigned int looks; /* times it was looked for */
 	bool met, gone, ended;
+	bool held; /* a lock, while it lives */
+	bool dead; /* when last looked at: what it had told is read by the next time */
 	UT_hash_handle hh;
 };
 
@@ -121,6 +123,7 @@ static void take(struct observer *o, const struct machine_record *record)
 	account = calloc(1, sizeof(*account));
 	if (account) {
 		account->id = record->id;
+		account->held = record->held;
 		HASH_ADD(hh, o->accounts, id, sizeof(account->id), account);
 		if (account->hh.tbl)
 			return;
@@ -183,25 +186,44 @@ void observer_gone(struct observer *o, __u64 id, __u64 seen)
 	account->seen = seen;
 }
 
+/* One that was met and goes on has given all it had; the next I/O is after the end. */
+static bool is_open(const struct account *account)
+{
+	return account->gone || !account->met;
+}
+
+static bool is_held(const struct observer *o, const struct account *account)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)account->id, .l_len = 1};
+
+	return fcntl(o->fd, F_OFD_GETLK, &lock) || lock.l_type != F_UNLCK;
+}
+
+/* Whether nothing can come of it any more. Whoever was dead before the last read has told nothing since. */
+static bool is_over(const struct observer *o, struct account *account)
+{
+	bool was_dead = account->dead;
+
+	if (account->ended || !account->held)
+		return account->ended;
+	account->dead = !is_held(o, account);
+	return was_dead;
+}
+
 void observer_settle(struct observer *o)
 {
 	struct account *account, *next;
 
 	HASH_ITER(hh, o->accounts, account, next) {
-		if (!account->ended || (account->met && !account->gone))
+		if (!is_open(account) || !is_over(o, account))
 			continue;
-		o->counts.machines_missed += !account->met;
+		o->counts.unknown += !account->ended;
+		o->counts.machines_missed += account->ended && !account->met;
 		if (account->produced > account->seen)
 			o->counts.missed += account->produced - account->seen;
 		HASH_DEL(o->accounts, account);
 		free(account);
 	}
-}
-
-/* One that was met and goes on has given all it had; the next I/O is after the end. */
-static bool is_open(const struct account *account)
-{
-	return account->gone || !account->met;
 }
 
 bool observer_is_settled(const struct observer *o)

@@ -8,6 +8,10 @@
  * produced is known even if it was too short to be met:
  *
  *	produced by all machines = received + lost + missed
+ *
+ * From before the first record on it holds a lock (F_OFD_SETLK) of the byte of the file whose offset is its id,
+ * far behind the records: who is killed tells no end, and the kernel takes the lock from him, also if
+ * he is of another pid namespace, where his number says nothing.
  */
 #ifndef FAULTLINE_OBSERVER_H
 #define FAULTLINE_OBSERVER_H
@@ -22,14 +26,14 @@ struct machine_record {
 	__u64 id; /* random, nonzero, below 2^63; also in the machine's hello */
 	__u64 produced;
 	__u32 what; /* MACHINE_BEGAN, MACHINE_ENDED */
-	__u32 reserved;
+	__u32 held; /* of the first: its lock is (below) */
 };
 
 /* Of machines that began after observer_open(). */
 struct observer_counts {
 	__u64 machines_missed; /* ended, never met */
 	__u64 missed;	       /* I/Os that were neither received nor lost */
-	__u64 unknown;	       /* ended, or not met to the last, without telling a total */
+	__u64 unknown;	       /* killed, or not met to the last, without telling a total */
 };
 
 struct observer;
@@ -48,7 +52,7 @@ bool observer_knows(const struct observer *observer, __u64 id);
 void observer_met(struct observer *observer, __u64 id);
 /* It has ended; `seen` of its I/Os were received or counted as lost. */
 void observer_gone(struct observer *observer, __u64 id, __u64 seen);
-/* Closes the accounts that are complete: call after each pass over all that was connected. */
+/* Closes the accounts that are complete, or never will be: call after each pass over all that was connected. */
 void observer_settle(struct observer *observer);
 /* Whether every machine that is gone has told its total, and every one that is not was met. */
 bool observer_is_settled(const struct observer *observer);

@@ -2,7 +2,6 @@
 /* The USDT rows of the probe table and the emulators that they are attached to. */
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
@@ -15,8 +14,8 @@ static bool usdt_wanted(const struct probe *probe)
 }
 
 /* Tells the kernel side where the arguments of one site are. */
-static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt_note *note,
-		      struct usdt_place_at *place)
+static int enter_site(struct probe_set *set, __u32 number, enum probe_id id,
+		      const struct usdt_note *note, struct usdt_place_at *place)
 {
 	struct usdt_site site = {.probe = id, .kind = set->probes[id].row->kind};
 	int map = bpf_object__find_map_fd_by_name(set->objects[OBJECT_EMU], "usdt_sites");
@@ -24,13 +23,11 @@ static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt
 
 	if (error)
 		return error;
-	if (set->sites == USDT_SITES_MAX)
-		return failed(-ENOSPC, "more than %d probe sites", USDT_SITES_MAX);
-	if (bpf_map_update_elem(map, &set->sites, &site, BPF_ANY))
+	if (bpf_map_update_elem(map, &number, &site, BPF_ANY))
 		return failed(-errno, "handing a probe site to the kernel: %s", strerror(errno));
 	place->offset = note->offset;
 	place->semaphore = note->semaphore;
-	place->cookie = set->sites++;
+	place->cookie = number;
 	return 0;
 }
 
@@ -39,8 +36,9 @@ static int enter_site(struct probe_set *set, enum probe_id id, const struct usdt
  * stage comes first: sites go live one by one, and a fault without its beginning is easier to tell from
  * a broken one than a fault without its end.
  */
-static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binary, const char *path,
-			  struct usdt_place_at *places, bool rows[PROBE_COUNT])
+static size_t enter_sites(struct probe_set *set, __u32 first, const struct usdt_binary *binary,
+			  const char *path, struct usdt_place_at places[EMULATOR_SITES],
+			  bool rows[PROBE_COUNT])
 {
 	size_t count = 0;
 
@@ -54,7 +52,11 @@ static size_t enter_sites(struct probe_set *set, const struct usdt_binary *binar
 		for (size_t n = 0; n < binary->count && !error; n++) {
 			if (strcmp(binary->notes[n].name, probe->way->symbol) != 0)
 				continue;
-			error = enter_site(set, i, &binary->notes[n], &places[count]);
+			if (count == EMULATOR_SITES)
+				error = failed(-ENOSPC, "more than %d probe sites", EMULATOR_SITES);
+			else
+				error = enter_site(set, first + count, i, &binary->notes[n],
+						   &places[count]);
 			count += !error;
 		}
 		rows[i] = count > before && !error;
@@ -75,9 +77,42 @@ static const struct bpf_program *emulator_program(const struct probe_set *set)
 	return NULL;
 }
 
-int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path)
+static void *detach(void *emulator)
 {
-	struct usdt_place_at *places;
+	usdt_detach(&((struct probe_emulator *)emulator)->links);
+	return NULL;
+}
+
+static void await(struct probe_emulator *emulator)
+{
+	if (emulator->is_detaching)
+		pthread_join(emulator->detaching, NULL);
+	emulator->is_detaching = false;
+}
+
+/* Linux 6.1 takes each site away behind a grace period of its own: seconds in which rings would not be read. */
+void probe_set_detach_emulator(struct probe_set *set, int place)
+{
+	struct probe_emulator *emulator = &set->emulators[place];
+
+	await(emulator);
+	if (!emulator->links.is_multi && !emulator->links.sites)
+		return;
+	emulator->is_detaching = !pthread_create(&emulator->detaching, NULL, detach, emulator);
+	if (!emulator->is_detaching)
+		detach(emulator);
+}
+
+void probe_emulators_await(struct probe_set *set)
+{
+	for (int place = 0; place < EMULATORS_MAX; place++)
+		await(&set->emulators[place]);
+}
+
+int probe_set_attach_emulator(struct probe_set *set, int place, int fd, const char *path)
+{
+	struct probe_emulator *emulator = &set->emulators[place];
+	struct usdt_place_at places[EMULATOR_SITES];
 	struct usdt_binary binary;
 	bool rows[PROBE_COUNT] = {};
 	char file[64];
@@ -86,30 +121,19 @@ int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path)
 
 	if (!set->objects[OBJECT_EMU])
 		return 0;
-	if (set->emulator_count == EMULATORS_MAX)
-		return failed(-ENOSPC, "%s: at most %d different emulators are watched", path,
-			      EMULATORS_MAX);
+	await(emulator); /* its sites are in use until then */
 	error = usdt_read(fd, path, "faultline", &binary);
 	if (error)
 		return error;
-	places = calloc(binary.count + 1, sizeof(*places));
-	if (!places) {
-		usdt_free(&binary);
-		return failed(-ENOMEM, "no memory for %zu probe sites", binary.count);
-	}
-	count = enter_sites(set, &binary, path, places, rows);
+	count = enter_sites(set, place * EMULATOR_SITES, &binary, path, places, rows);
+	usdt_free(&binary);
 	/* The very file that was read, whatever its name leads to by now. */
 	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
 	if (count)
-		error = usdt_attach(&set->emulators[set->emulator_count], emulator_program(set),
-				    file, places, count);
-	if (!error && count)
-		set->emulator_count++;
+		error = usdt_attach(&emulator->links, emulator_program(set), file, places, count);
 	for (int i = 0; !error && i < PROBE_COUNT; i++)
 		if (rows[i])
 			probe_turn_on(&set->probes[i]);
-	free(places);
-	usdt_free(&binary);
 	return error ? error : (int)count;
 }
 

@@ -3,12 +3,15 @@
 #ifndef FAULTLINE_PROBE_SET_H
 #define FAULTLINE_PROBE_SET_H
 
+#include <pthread.h>
+
 #include "lib/capture/kernel_names.h"
 #include "lib/capture/probes.h"
 #include "lib/capture/usdt.h"
 
-#define UNTRIED	      1
-#define EMULATORS_MAX 8 /* different binaries at once */
+#define UNTRIED 1
+#define EMULATOR_SITES \
+	(USDT_SITES_MAX / EMULATORS_MAX) /* of one binary: those of each have their place */
 
 struct probe {
 	const struct probe_row *row;
@@ -44,14 +47,19 @@ struct probe_set {
 	int functions;	      /* 0: the kernel lets programs onto its functions, else why not */
 	int many_arguments;   /* likewise those of more than six arguments, or UNTRIED */
 	struct probe probes[PROBE_COUNT];
-	struct usdt_links emulators[EMULATORS_MAX];
-	size_t emulator_count;
+	struct probe_emulator {
+		struct usdt_links links;
+		pthread_t detaching;
+		bool is_detaching;
+	} emulators[EMULATORS_MAX];
 	bool multi;			/* uprobe_multi links are used */
-	__u32 sites;			/* of all emulators, numbers given out */
 	struct probe_counter *counters; /* one per CPU, to read one row */
 	int cpus;
 	int counters_fd;
 };
+
+/* Waits until all that were detached are. */
+void probe_emulators_await(struct probe_set *set);
 
 void probe_turn_on(struct probe *probe);
 void probe_turn_off(struct probe *probe, const char *reason);

@@ -3,7 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,30 +113,17 @@ void probe_set_expect_processes(struct probe_set *set)
 	set->processes = true;
 }
 
-static void *detach_emulators(void *self)
-{
-	struct probe_set *set = self;
-
-	while (set->emulator_count)
-		usdt_detach(&set->emulators[--set->emulator_count]);
-	return NULL;
-}
-
 /*
  * The kernel takes uprobes away under another lock than programs on functions, and waits for grace
- * periods under both: at the same time it is over sooner. More threads are of no use.
+ * periods under both: at the same time it is over sooner.
  */
 void probe_set_detach(struct probe_set *set)
 {
-	pthread_t thread;
-	bool beside = set->emulator_count && !pthread_create(&thread, NULL, detach_emulators, set);
-
+	for (int place = 0; place < EMULATORS_MAX; place++)
+		probe_set_detach_emulator(set, place);
 	for (int i = 0; i < PROBE_COUNT; i++)
 		detach(&set->probes[i]);
-	if (beside)
-		pthread_join(thread, NULL);
-	else
-		detach_emulators(set);
+	probe_emulators_await(set);
 }
 
 void probe_set_destroy(struct probe_set *set)

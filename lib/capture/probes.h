@@ -125,6 +125,8 @@ const struct probe_row *probe_row_named(const char *name);
 /* Whether the row of this name is one that fault timelines cannot do without. */
 bool probe_required(const char *name);
 
+#define EMULATORS_MAX 8 /* different binaries at once */
+
 struct probe_set;
 struct usdt_binary;
 
@@ -135,10 +137,12 @@ int probe_set_load(struct probe_set *set, const struct shared_maps *maps);
 /* Attaches what needs no binary (all but USDT). */
 void probe_set_attach(struct probe_set *set);
 /*
- * Attaches the USDT rows to an emulator's binary, for processes that run it now or later. `fd` is
+ * Attaches the USDT rows to an emulator's binary, for processes that run it now or later. It gets a
+ * place of its own below EMULATORS_MAX, given back by the second, which does not wait for the kernel. `fd` is
  * the open file, `path` a name for it in sentences. Returns probes attached or a negative errno.
  */
-int probe_set_attach_emulator(struct probe_set *set, int fd, const char *path);
+int probe_set_attach_emulator(struct probe_set *set, int place, int fd, const char *path);
+void probe_set_detach_emulator(struct probe_set *set, int place);
 /* Why there is no emulator, for rows that are off because of it. */
 void probe_set_no_emulator(struct probe_set *set, const char *reason);
 /*

@@ -72,7 +72,8 @@ static int attach_multi(struct usdt_links *links, const struct bpf_program *prog
 		columns[2 * count + i] = places[i].cookie;
 	}
 	links->multi = syscall(__NR_bpf, BPF_LINK_CREATE, &link, sizeof(link));
-	if (links->multi < 0)
+	links->is_multi = links->multi >= 0;
+	if (!links->is_multi)
 		error = failed(-errno, "attaching to %s: %s", path, strerror(errno));
 	free(columns);
 	return error;
@@ -108,7 +109,7 @@ int usdt_attach(struct usdt_links *links, const struct bpf_program *program, con
 		     (enum bpf_attach_type)TRACE_UPROBE_MULTI;
 	int error;
 
-	*links = (struct usdt_links){.multi = -1};
+	*links = (struct usdt_links){};
 	error = multi ? attach_multi(links, program, path, places, count)
 		      : attach_each(links, program, path, places, count);
 	if (error)
@@ -118,10 +119,10 @@ int usdt_attach(struct usdt_links *links, const struct bpf_program *program, con
 
 void usdt_detach(struct usdt_links *links)
 {
-	if (links->multi >= 0)
+	if (links->is_multi)
 		close(links->multi);
 	for (size_t i = 0; i < links->site_count; i++)
 		bpf_link__destroy(links->sites[i]);
 	free(links->sites);
-	*links = (struct usdt_links){.multi = -1};
+	*links = (struct usdt_links){};
 }

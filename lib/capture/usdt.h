@@ -41,9 +41,10 @@ bool usdt_has(const struct usdt_binary *binary, const char *name);
 /* "8@-16(%rbp) -4@$5 ...": fills up to USDT_ARGUMENTS places. -EINVAL names what is not understood. */
 int usdt_parse_arguments(const char *text, struct usdt_argument arguments[USDT_ARGUMENTS]);
 
-/* Links made by one usdt_attach(): one in all, or one per site on older kernels. */
+/* Links made by one usdt_attach(): one in all, or one per site on older kernels. Zeroes are none. */
 struct usdt_links {
-	int multi;		 /* descriptor, -1: none */
+	bool is_multi;
+	int multi;		 /* descriptor, if it is */
 	struct bpf_link **sites; /* the other way */
 	size_t site_count;
 };

@@ -1,25 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How many machines are watched at once: that there are more is said, not passed over. */
+/* Machines that are not met, wholly or in part, and in the end or for now: that is said, not passed over. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "injectors/emu/registry.h"
 #include "injectors/emu/registry_observers.h"
 #include "injectors/emu/registry_socket.h"
 #include "lib/base/clock.h"
+#include "lib/base/fail.h"
 #include "lib/base/run_directory.h"
+#include "lib/capture/machine_socket.h"
 #include "lib/capture/machines.h"
 
 #define WATCHED 512
 #define BEYOND	3
 
+#define KILLED 5
+
+static unsigned int refusals, devices;
+static char reason[REASON_TEXT];
 static char path[64];
 static int directory;
 
@@ -51,12 +64,33 @@ static int trust(void *self, __u32 pid, int executable)
 	return 0;
 }
 
+static void leave(void *self, int binary)
+{
+	(void)self;
+	(void)binary;
+}
+
 static void refused(void *self)
 {
 	(void)self;
+	refusals++;
+	snprintf(reason, sizeof(reason), "%s", failure_text());
 }
 
-static const struct machines_ops ops = {.trust = trust, .refused = refused};
+static __u32 device(void *self, const struct hello *hello, const struct hello_device *entered)
+{
+	(void)self, (void)hello, (void)entered;
+	return ++devices;
+}
+
+static int gone(void *self, __u32 pid, __u64 start_time)
+{
+	(void)self, (void)pid, (void)start_time;
+	return 0;
+}
+
+static const struct machines_ops ops = {
+	.trust = trust, .leave = leave, .refused = refused, .device = device, .gone = gone};
 
 static void more_machines_than_can_be_watched_are_told(void **state)
 {
@@ -76,14 +110,128 @@ static void more_machines_than_can_be_watched_are_told(void **state)
 	machines_loss(machines, &loss);
 	assert_int_equal(machines_count(machines), WATCHED);
 	assert_int_equal(loss.machines_unknown, BEYOND);
-	/* Room that is free again is used; what was not watched before stays told. */
+	/* None of them has said a word to us, connected or not. */
 	for (int i = 0; i < WATCHED + BEYOND; i++)
 		close(listening[i]);
 	assert_int_equal(machines_poll(machines, monotonic_ns()), 0);
 	assert_int_equal(machines_count(machines), 0);
 	assert_int_equal(machines_poll(machines, monotonic_ns() + NSEC_PER_SEC), 0);
 	machines_loss(machines, &loss);
-	assert_int_equal(loss.machines_unknown, BEYOND);
+	assert_int_equal(loss.machines_unknown, WATCHED + BEYOND);
+	machines_destroy(machines);
+}
+
+/* More wait for it than it has room for: it is asked again, and one that is met is missed no more. */
+static void one_that_has_no_room_for_us_at_once_is_met_later(void **state)
+{
+	int listening = registry_socket_listen(directory, "7" RUN_MACHINE_SUFFIX), others[2];
+	__u64 now = monotonic_ns();
+	struct machines *machines;
+	struct loss_info loss;
+
+	(void)state;
+	assert_return_code(listen(listening, 0), errno);
+	others[0] = machine_socket_connect(directory, "7" RUN_MACHINE_SUFFIX);
+	assert_true(others[0] >= 0);
+	assert_int_equal(machine_socket_connect(directory, "7" RUN_MACHINE_SUFFIX), -EAGAIN);
+	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
+	assert_int_equal(machines_poll(machines, now), 0);
+	assert_int_equal(machines_count(machines), 0);
+	machines_loss(machines, &loss);
+	assert_int_equal(loss.machines_unknown, 1);
+	others[1] = accept(listening, NULL, NULL);
+	assert_true(others[1] >= 0);
+	assert_int_equal(machines_poll(machines, now + NSEC_PER_SEC), 0);
+	assert_int_equal(machines_count(machines), 1);
+	machines_loss(machines, &loss);
+	assert_int_equal(loss.machines_unknown, 0);
+	machines_destroy(machines);
+	for (int i = 0; i < 2; i++)
+		close(others[i]);
+	close(listening);
+	unlinkat(directory, "7" RUN_MACHINE_SUFFIX, 0);
+}
+
+/* It begins, tells so, and is killed before it can be met. */
+static pid_t killed_machine(void)
+{
+	struct registry_observers observers = {0};
+	pid_t child = fork();
+
+	if (!child) {
+		registry_observers_tell_begin(&observers, directory);
+		raise(SIGKILL);
+	}
+	return child;
+}
+
+static void killed_machines_are_counted_once_and_forgotten(void **state)
+{
+	struct registry_observers lives = {0};
+	struct machines *machines;
+	struct loss_info loss;
+	(void)state;
+	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
+	assert_int_equal(registry_observers_tell_begin(&lives, directory), 0);
+	for (int i = 0; i < KILLED; i++)
+		assert_int_equal(waitpid(killed_machine(), NULL, 0) > 0, 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(machines_poll(machines, monotonic_ns()), 0);
+	machines_loss(machines, &loss);
+	assert_int_equal(loss.machines_unknown, KILLED);
+	registry_observers_tell_end(&lives, 31);
+	assert_int_equal(machines_poll(machines, monotonic_ns()), 0);
+	assert_int_equal(machines_finish(machines), 0);
+	machines_loss(machines, &loss);
+	assert_int_equal(loss.machines_unknown, KILLED);
+	assert_int_equal(loss.machines_missed, 1);
+	assert_int_equal(loss.access_missed, 31);
+	machines_destroy(machines);
+}
+
+/* A machine of this very process whose ring is no ring. */
+static void meet_machine_without_log(struct machines **machines, bool before,
+				     struct loss_info *loss)
+{
+	const struct registry_device device = {
+		.tenant = "vm", .name = "disk", .model = "block", .queues = 1};
+	int ring = memfd_create("ring", MFD_CLOEXEC);
+	struct registry *registry;
+	__u64 now = monotonic_ns();
+
+	refusals = devices = 0;
+	if (!before)
+		assert_int_equal(machines_create(machines, &ops, NULL), 0);
+	assert_int_equal(registry_open(&registry, &device, 1, ring), 0);
+	if (before)
+		assert_int_equal(machines_create(machines, &ops, NULL), 0);
+	while (!refusals)
+		assert_int_equal(machines_poll(*machines, now += NSEC_PER_SEC), 0);
+	assert_int_equal(devices, 1);
+	assert_non_null(strstr(reason, "access log: is not sealed"));
+	registry_close(registry, 1009);
+	while (machines_count(*machines))
+		assert_int_equal(machines_poll(*machines, now += NSEC_PER_SEC), 0);
+	machines_loss(*machines, loss);
+	assert_int_equal(refusals, 1);
+	close(ring);
+}
+
+static void without_its_log_a_machine_is_not_met(void **state)
+{
+	struct machines *machines;
+	struct loss_info loss;
+
+	(void)state;
+	meet_machine_without_log(&machines, false, &loss);
+	assert_int_equal(loss.machines_missed, 1);
+	assert_int_equal(loss.access_missed, 1009);
+	assert_int_equal(loss.machines_unknown, 0);
+	machines_destroy(machines);
+	/* One that told nobody that it began. */
+	meet_machine_without_log(&machines, true, &loss);
+	assert_int_equal(loss.machines_missed, 0);
+	assert_int_equal(loss.machines_unknown, 1);
 	machines_destroy(machines);
 }
 
@@ -124,6 +272,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(machines_that_are_not_met_are_counted),
 		cmocka_unit_test(more_machines_than_can_be_watched_are_told),
+		cmocka_unit_test(one_that_has_no_room_for_us_at_once_is_met_later),
+		cmocka_unit_test(killed_machines_are_counted_once_and_forgotten),
+		cmocka_unit_test(without_its_log_a_machine_is_not_met),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

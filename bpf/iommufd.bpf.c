@@ -9,24 +9,12 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/*
- * Its end is seen only if its owner brings it about; of one that others go on using, the owner's pid tells
- * whether memory was used again.
- */
-static __always_inline struct container_key space_key(const void *space)
-{
-	return (struct container_key){
-		.address = (__u64)space,
-		.owner = bpf_get_current_pid_tgid() >> 32,
-	};
-}
-
 /* A change of how much is pinned. */
 static __always_inline int tell_space(struct probe_counter *counter, const void *space,
 				      bool refused)
 {
-	struct container_key key = space_key(space);
-	struct container *container = bpf_map_lookup_elem(&containers, &key);
+	__u64 address = (__u64)space;
+	struct container *container = bpf_map_lookup_elem(&containers, &address);
 
 	if (container)
 		tell_user_memlock(counter, container, refused);
@@ -36,9 +24,7 @@ static __always_inline int tell_space(struct probe_counter *counter, const void 
 SEC("fentry/iopt_map_user_pages")
 int BPF_PROG(space_map_begin, void *context, void *space)
 {
-	struct container_key key = space_key(space);
-
-	return request_begin(&key, true, STEP_MAP, PROBE_IOMMUFD_MAP);
+	return request_begin((__u64)space, true, STEP_MAP, PROBE_IOMMUFD_MAP);
 }
 
 /* Seven arguments: more than 6.1 can hand over, which has no iommufd. */
@@ -62,9 +48,7 @@ int BPF_PROG(space_map_end, void *context, void *space, unsigned long *iova, voi
 SEC("fentry/iopt_unmap_iova")
 int BPF_PROG(space_unmap_begin, void *space)
 {
-	struct container_key key = space_key(space);
-
-	return request_begin(&key, true, STEP_UNMAP, PROBE_IOMMUFD_UNMAP);
+	return request_begin((__u64)space, true, STEP_UNMAP, PROBE_IOMMUFD_UNMAP);
 }
 
 SEC("fexit/iopt_unmap_iova")
@@ -111,13 +95,11 @@ int BPF_PROG(space_pin_end, struct pfn_reader_user *user, void *pages, unsigned 
 	return 0;
 }
 
-/* After its mappings: nothing of it is left. */
+/* After its mappings, whoever brings it about: nothing of it is left. */
 SEC("fentry/iopt_destroy_table")
 int BPF_PROG(space_release, void *space)
 {
-	struct container_key key = space_key(space);
-
 	if (probe_hit(PROBE_IOMMUFD_RELEASE))
-		container_leave(&key);
+		container_leave((__u64)space);
 	return 0;
 }

@@ -214,10 +214,21 @@ struct owner_share {
 };
 
 #define DEVICE_BY_ADDRESS 0x100 /* source is a struct device, its kind is in device_state */
-/* A container of VFIO is new with each open, though the kernel may use the same memory for it again. */
-struct container_key {
-	__u64 address;
-	__u64 owner; /* its pid; 0 where its end is seen */
+
+struct container_limit {
+	__u64 used;
+	__u64 limit;
+	__u64 peak;
+	__u64 told_ns; /* 0: never */
+};
+
+/* A container of VFIO or an address space of iommufd, by its address until it is closed or destroyed. */
+struct container {
+	__u32 id; /* device_state.id */
+	__u32 reserved;
+	struct device_key device; /* owner: who used it first */
+	__u64 entries;		  /* what dma_avail began with, 0 if it was not seen */
+	struct container_limit limits[2];
 };
 
 /* Of a process that may be gone before user space could ask. */

@@ -16,16 +16,16 @@ char LICENSE[] SEC("license") = "GPL";
 SEC("fexit/vfio_iommu_type1_open")
 int BPF_PROG(container_open, unsigned long type, struct vfio_iommu *iommu)
 {
-	struct container_key key = {.address = (__u64)iommu};
+	__u64 address = (__u64)iommu;
 	struct container *container;
 	struct probe_counter *counter;
 
-	if (!iommu || key.address >= ERROR_POINTERS)
+	if (!iommu || address >= ERROR_POINTERS)
 		return 0;
 	counter = probe_hit(PROBE_VFIO_OPEN);
 	if (!counter)
 		return 0;
-	container = container_enter(counter, &key, false);
+	container = container_enter(counter, address, false);
 	if (!container)
 		return 0;
 	container->entries = BPF_CORE_READ(iommu, dma_avail);
@@ -38,10 +38,10 @@ SEC("fexit/vfio_iommu_type1_release")
 int BPF_PROG(container_release, struct vfio_iommu *iommu)
 {
 	struct probe_counter *counter = probe_hit(PROBE_VFIO_RELEASE);
-	struct container_key key = {.address = (__u64)iommu};
+	__u64 address = (__u64)iommu;
 
 	if (counter)
-		container_leave(&key);
+		container_leave(address);
 	return 0;
 }
 
@@ -49,7 +49,7 @@ int BPF_PROG(container_release, struct vfio_iommu *iommu)
 SEC("fexit/vfio_iommu_type1_attach_group")
 int BPF_PROG(group_attach, void *iommu, void *group, int type, int result)
 {
-	struct container_key key = {.address = (__u64)iommu};
+	__u64 address = (__u64)iommu;
 	struct container *container;
 	struct probe_counter *counter;
 
@@ -58,7 +58,7 @@ int BPF_PROG(group_attach, void *iommu, void *group, int type, int result)
 	counter = probe_hit(PROBE_VFIO_ATTACH);
 	if (!counter)
 		return 0;
-	container = container_get(counter, &key, false);
+	container = container_get(counter, address, false);
 	if (container)
 		mapping_space_set((__u64)group, container->id);
 	return 0;
@@ -76,8 +76,8 @@ int BPF_PROG(group_detach, void *iommu, void *group)
 static __always_inline int tell_limits(struct probe_counter *counter, struct vfio_iommu *iommu,
 				       bool refused)
 {
-	struct container_key key = {.address = (__u64)iommu};
-	struct container *container = bpf_map_lookup_elem(&containers, &key);
+	__u64 address = (__u64)iommu;
+	struct container *container = bpf_map_lookup_elem(&containers, &address);
 
 	if (!container)
 		return 0;
@@ -89,10 +89,11 @@ static __always_inline int tell_limits(struct probe_counter *counter, struct vfi
 SEC("fentry/vfio_iommu_type1_ioctl")
 int BPF_PROG(map_begin, void *iommu, unsigned int command)
 {
-	struct container_key key = {.address = (__u64)iommu};
+	__u64 address = (__u64)iommu;
 
-	return command == VFIO_IOMMU_MAP_DMA ? request_begin(&key, false, STEP_MAP, PROBE_VFIO_MAP)
-					     : 0;
+	return command == VFIO_IOMMU_MAP_DMA
+		       ? request_begin(address, false, STEP_MAP, PROBE_VFIO_MAP)
+		       : 0;
 }
 
 /* A later fault of the address names who mapped it. */
@@ -138,10 +139,10 @@ int BPF_PROG(map_end, void *iommu, unsigned int command, unsigned long argument,
 SEC("fentry/vfio_iommu_type1_ioctl")
 int BPF_PROG(unmap_begin, void *iommu, unsigned int command)
 {
-	struct container_key key = {.address = (__u64)iommu};
+	__u64 address = (__u64)iommu;
 
 	return command == VFIO_IOMMU_UNMAP_DMA
-		       ? request_begin(&key, false, STEP_UNMAP, PROBE_VFIO_UNMAP)
+		       ? request_begin(address, false, STEP_UNMAP, PROBE_VFIO_UNMAP)
 		       : 0;
 }
 
@@ -170,14 +171,14 @@ int BPF_PROG(unmap_end, void *iommu, unsigned int command, unsigned long argumen
 SEC("fentry/vfio_remove_dma")
 int BPF_PROG(remove_begin, struct vfio_iommu *iommu, struct vfio_dma *dma)
 {
-	struct container_key key = {.address = (__u64)iommu};
+	__u64 address = (__u64)iommu;
 	struct vfio_call *call = vfio_call_begin();
 	struct container *container;
 	__u64 bytes;
 
 	if (!call)
 		return 0;
-	container = bpf_map_lookup_elem(&containers, &key);
+	container = bpf_map_lookup_elem(&containers, &address);
 	bytes = BPF_CORE_READ(dma, size);
 	if (container)
 		mapping_leave(container->id, BPF_CORE_READ(dma, iova), bytes);

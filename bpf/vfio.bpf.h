@@ -15,26 +15,11 @@
 #define IOMMUFD_NUMBERS (1ull << 32)   /* apart from those of type1, which are counted elsewhere */
 #define ERROR_POINTERS	(~0ull - 4094) /* include/linux/err.h */
 
-struct container_limit {
-	__u64 used;
-	__u64 limit;
-	__u64 peak;
-	__u64 told_ns; /* 0: never */
-};
-
-struct container {
-	__u32 id; /* device_state.id */
-	__u32 reserved;
-	struct device_key device;
-	__u64 entries; /* what dma_avail began with, 0 if it was not seen */
-	struct container_limit limits[2];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, CONTAINERS_MAX);
-	__type(key, struct container_key);
+	__type(key, __u64);
 	__type(value, struct container);
 } containers SEC(".maps");
 
@@ -185,45 +170,45 @@ static __always_inline bool container_name(struct probe_counter *counter,
 }
 
 /* First its place among the containers: without one it would be another device with each request. */
-static __always_inline struct container *
-container_enter(struct probe_counter *counter, const struct container_key *key, bool iommufd)
+static __always_inline struct container *container_enter(struct probe_counter *counter,
+							 __u64 address, bool iommufd)
 {
 	struct container fresh = {}, *container;
 
-	bpf_map_update_elem(&containers, key, &fresh, BPF_ANY);
-	container = bpf_map_lookup_elem(&containers, key);
+	bpf_map_update_elem(&containers, &address, &fresh, BPF_ANY);
+	container = bpf_map_lookup_elem(&containers, &address);
 	if (container && container_name(counter, container, iommufd))
 		return container;
 	state_failed();
-	bpf_map_delete_elem(&containers, key);
+	bpf_map_delete_elem(&containers, &address);
 	return NULL;
 }
 
 /* It is closed: what it took is free for the next. */
-static __always_inline void container_leave(const struct container_key *key)
+static __always_inline void container_leave(__u64 address)
 {
-	struct container *container = bpf_map_lookup_elem(&containers, key);
+	struct container *container = bpf_map_lookup_elem(&containers, &address);
 	struct device_key device;
 
 	if (!container)
 		return;
 	device = container->device;
-	if (!bpf_map_delete_elem(&containers, key))
+	if (!bpf_map_delete_elem(&containers, &address))
 		device_leave(&device);
 }
 
 /* The container behind an address in the kernel, entered at first sight. */
-static __always_inline struct container *
-container_get(struct probe_counter *counter, const struct container_key *key, bool iommufd)
+static __always_inline struct container *container_get(struct probe_counter *counter, __u64 address,
+						       bool iommufd)
 {
-	struct container *container = bpf_map_lookup_elem(&containers, key);
+	struct container *container = bpf_map_lookup_elem(&containers, &address);
 
-	return container ? container : container_enter(counter, key, iommufd);
+	return container ? container : container_enter(counter, address, iommufd);
 }
 
 /* A request begins: what it pins and unpins belongs to this container. */
-static __always_inline int request_begin(const struct container_key *key, bool iommufd,
-					 enum vfio_step step, __u32 probe)
+static __always_inline int request_begin(__u64 address, bool iommufd, enum vfio_step step,
+					 __u32 probe)
 {
 	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
 	struct vfio_call *call = vfio_call_begin();
@@ -231,7 +216,7 @@ static __always_inline int request_begin(const struct container_key *key, bool i
 
 	if (!call || !counter)
 		return 0;
-	container = container_get(counter, key, iommufd);
+	container = container_get(counter, address, iommufd);
 	call->container = container ? container->id : DEVICE_NONE;
 	step_begin(call, step);
 	return 0;

@@ -36,19 +36,21 @@ int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time)
 	return 0;
 }
 
-/* The end of an address space of iommufd is not seen if it is another process that brings it about. */
+/* An address space of iommufd lives on if others have it: it is a new one with their first request. */
 static void forget_spaces(const struct capture *c)
 {
 	int map = probe_set_map(c->probes, OBJECT_IOMMUFD, "containers");
-	struct container_key key, next;
+	struct container container;
+	__u64 address, next;
 	int end = map < 0 || bpf_map_get_next_key(map, NULL, &next);
 
 	while (!end) {
-		key = next;
+		address = next;
 		/* The successor is fetched first: after a delete there is no way to it. */
-		end = bpf_map_get_next_key(map, &key, &next);
-		if (owner_set_has(&c->ended, key.owner))
-			bpf_map_delete_elem(map, &key);
+		end = bpf_map_get_next_key(map, &address, &next);
+		if (!bpf_map_lookup_elem(map, &address, &container) &&
+		    owner_set_has(&c->ended, container.device.owner))
+			bpf_map_delete_elem(map, &address);
 	}
 }
 

@@ -35,7 +35,7 @@ workload() {
 	containers "$group" $turns &
 	user=$!
 	wait_for 60 stopped || not_ok "containers are opened and closed"
-	equal "while it lives: containers kept" "$(kept containers '"address"')" 0
+	equal "while it lives: containers kept" "$(kept containers '"key"')" 0
 	equal "devices of its kept" "$(kept devices '"type1"')" 0
 	equal "its share" "$(kept owners '"devices":0')" 1
 	check_that "as many numbers of devices were given out as were entered ($(counted devices))" \

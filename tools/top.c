@@ -281,7 +281,7 @@ static int check_input(const char *path)
 	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) || stat(path, &status))
 		error = failed(-errno, "%s: cannot be opened: %s", path, strerror(errno));
 	else if (S_ISDIR(status.st_mode))
-		error = failed(-EISDIR, "%s: is a directory, not a recording", path);
+		error = failed(-EISDIR, "%s: is a directory; accepted: a recording", path);
 	return failed_input(error);
 }
 

@@ -195,6 +195,41 @@ void files_discard(int fd, int directory, const char *path, bool overwrite)
 		unlinkat(directory, overwrite ? temporary : path, 0);
 }
 
+const char *files_kind(const struct stat *status)
+{
+	if (S_ISREG(status->st_mode))
+		return NULL;
+	if (S_ISDIR(status->st_mode))
+		return "a directory";
+	return S_ISFIFO(status->st_mode) ? "a pipe" : "a device or socket";
+}
+
+static bool is_own_descriptor(const char *path)
+{
+	return !strcmp(path, "/dev/stdin") || !strncmp(path, "/dev/fd/", 8) ||
+	       !strncmp(path, "/proc/self/fd/", 14);
+}
+
+int files_open_input(const char *path, const char *accepted)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
+	bool given = is_own_descriptor(path);
+	struct stat status;
+
+	if (fd < 0)
+		return -errno;
+	err = fstat(fd, &status) ? -errno : 0;
+	if (!err && files_kind(&status) && (!given || S_ISDIR(status.st_mode)))
+		err = failed(S_ISDIR(status.st_mode) ? -EISDIR : -EPROTO, "%s: is %s; accepted: %s",
+			     path, files_kind(&status), accepted);
+	if (!err && given && fcntl(fd, F_SETFL, 0))
+		err = -errno;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
 int files_open_directory(const char *path, bool create)
 {
 	int fd;

@@ -46,6 +46,18 @@ int files_name(int fd, int directory, const char *path, bool overwrite);
 /* Instead of the second step: leaves nothing behind, and what was there as it was. */
 void files_discard(int fd, int directory, const char *path, bool overwrite);
 
+/* "a directory", "a pipe", "a device or socket"; NULL of a regular file. */
+const char *files_kind(const struct stat *status);
+
+/*
+ * Opens for reading what somebody named: a regular file, or one of the descriptors that we were given
+ * (/dev/stdin, /dev/fd/63 of a shell's <()). Whatever else is there may make us wait for ever, or do something by
+ * being opened: it is refused with -EISDIR or -EPROTO and a sentence that ends with what is `accepted`.
+ * Returns a descriptor (O_CLOEXEC), or a negative errno; any other one is why it cannot be opened, without a
+ * sentence.
+ */
+int files_open_input(const char *path, const char *accepted);
+
 /* Creates the directory if it is missing and opens it; a link in its place is refused. */
 int files_open_directory(const char *path, bool create);
 

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 
 /*
  * The reader stands between the file and inih: the packaged library reports neither line numbers
@@ -228,20 +229,29 @@ struct job_text *job_text_new(const char *path)
 	return NULL;
 }
 
+static int open_file(const char *path, FILE **file)
+{
+	int fd = files_open_input(path, "a job file"), err = 0;
+
+	if (fd == -EISDIR || fd == -EPROTO)
+		return -EBADMSG;
+	if (fd >= 0 && !(*file = fdopen(fd, "r"))) {
+		err = -errno;
+		close(fd);
+	}
+	err = fd < 0 ? fd : err;
+	return err ? failed(err, "%s: cannot open the job file: %s", path, strerror(-err)) : 0;
+}
+
 int job_text_read(struct job_text **text, const char *path)
 {
 	struct reader reader = {.text = job_text_new(path)};
-	struct stat status;
-	int err = 0;
+	int err;
 
 	if (!reader.text)
 		return failed(-ENOMEM, "no memory for the job file");
-	reader.file = fopen(path, "re");
-	if (!reader.file) {
-		err = failed(-errno, "%s: cannot open the job file: %s", path, strerror(errno));
-	} else if (fstat(fileno(reader.file), &status) || S_ISDIR(status.st_mode)) {
-		err = failed(-EBADMSG, "%s: is a directory; accepted: a job file", path);
-	} else {
+	err = open_file(path, &reader.file);
+	if (!err) {
 		err = parse(&reader);
 		if (!err && !reader.text->section_count)
 			err = failed(-EBADMSG, "%s: is empty; accepted: a job file with [SECTION]s",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 
 #define READ_AHEAD	(64u << 10)
 #define READ_AFTER_SEEK (4u << 10)
@@ -32,12 +33,16 @@ int trace_source_open(struct trace_source *source, const char *path)
 	int err;
 
 	if (strcmp(path, "-") != 0)
-		source->fd = open(path, O_RDONLY | O_CLOEXEC);
-	else
-		source->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+		source->fd = files_open_input(path, "a recording");
+	else if ((source->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)) < 0)
+		source->fd = -errno;
+	if (source->fd == -EISDIR || source->fd == -EPROTO)
+		return source->fd;
+	if (source->fd < 0)
+		errno = -source->fd;
 	err = begin(source, path, &status);
 	if (!err && S_ISDIR(status.st_mode))
-		return failed(-EISDIR, "%s: is a directory, not a recording", path);
+		return failed(-EISDIR, "%s: is a directory; accepted: a recording", path);
 	return err;
 }
 

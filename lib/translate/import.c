@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 #include "lib/translate/import_private.h"
 
 /* By the first bytes. */
@@ -40,11 +41,8 @@ static int open_file(const char *path, FILE **file)
 	if (fd < 0)
 		return failed(-errno, "%s: %s", path, strerror(errno));
 	error = fstat(fd, &status) ? failed(-errno, "%s: %s", path, strerror(errno)) : 0;
-	if (!error && !S_ISREG(status.st_mode))
-		error = failed(-EPROTO, "%s: is %s: accepted: a file", path,
-			       S_ISDIR(status.st_mode)	  ? "a directory"
-			       : S_ISFIFO(status.st_mode) ? "a pipe"
-							  : "a device or socket");
+	if (!error && files_kind(&status))
+		error = failed(-EPROTO, "%s: is %s: accepted: a file", path, files_kind(&status));
 	*file = error ? NULL : fdopen(fd, "r");
 	if (!error && !*file)
 		error = failed(-errno, "%s: %s", path, strerror(errno));

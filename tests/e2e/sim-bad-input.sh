@@ -54,7 +54,7 @@ job ':2: tenants=: accepted: 1 to 65536' '[trace]\ntenants =\n'
 job ":2: workload=$(printf '%076d' 0)...: accepted: iperf3, mediastream, websearch" \
 	"[trace]\nworkload = $(printf '%03000d' 0)\n"
 job ':2: tenants=4\x1b[31m: accepted: 1 to 65536' '[trace]\ntenants = 4\033[31m\n'
-says 3 "/dev/zero:1: a NUL byte; accepted: $lines" /dev/zero
+says 3 "/dev/zero: is a device or socket; accepted: a job file" /dev/zero
 says 3 './: is a directory; accepted: a job file' ./
 says 3 'nowhere.ini: cannot open the job file: No such file or directory' nowhere.ini
 

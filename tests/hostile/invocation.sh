@@ -60,6 +60,22 @@ for words in "record -qf --duration 50ms -o good.flt" doctor "doctor --watch 50m
 	refused "${words%% *}: a pipe is no emulator" 2 "--emulator 'pipe': is no regular file" \
 		timeout 60 "$FAULTLINE" $words --emulator=pipe
 done
+# Nor into one that is read: of a job, of objectives, of a recording or of a trace.
+for words in "slo good.flt -c pipe" "top -b -i good.flt -c pipe" "top -b -i pipe" "report pipe" "timeline pipe" \
+	"footprint pipe" "doctor pipe" "sim ./pipe" "sim --trace pipe" "accesses ./pipe"; do
+	# shellcheck disable=SC2086
+	timeout -s KILL 60 "$FAULTLINE" $words >out 2>err </dev/null
+	equal "$words: a pipe is nothing to wait for" "$? $(grep -cE '^faultline: (\./)?pipe: is a pipe[:;] accepted: ' err)" "3 1"
+done
+for verb in check run "run --dry-run"; do
+	# shellcheck disable=SC2086
+	timeout -s KILL 60 "$INJECT" $verb ./pipe >out 2>err </dev/null
+	equal "$verb ./pipe: a pipe is nothing to wait for" "$? $(grep -c '^faultline: ./pipe: is a pipe; accepted: a job file$' err)" "3 1"
+done
+for given in /dev/stdin <(cat job.ini); do
+	check "but a descriptor that was given to us is read (${given%%[0-9]*})" timeout -s KILL 60 "$INJECT" check "$given" < <(cat job.ini)
+done
+
 mkdir pipes
 mkfifo -m 755 pipes/faultline-inject
 ln -s "$FAULTLINE" pipes/faultline

@@ -10,6 +10,7 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/unknown.h"
 #include "lib/base/memory.h"
 
 unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_windows)
@@ -46,6 +47,8 @@ unsigned int floor_of(const struct analysis *a)
 		reasons |= 1u << FLOOR_TABLES;
 	if (memory_ran_out())
 		reasons |= 1u << FLOOR_MEMORY;
+	if (unknown_unwatched(a->session))
+		reasons |= 1u << FLOOR_UNWATCHED;
 	if (faults.went_on)
 		reasons |= 1u << FLOOR_WENT_ON;
 	return reasons;
@@ -66,6 +69,7 @@ const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
 		[FLOOR_TABLES] = "tables of the analysis were full",
 		[FLOOR_MEMORY] = "memory ran out",
 		[FLOOR_WENT_ON] = "faults went on after they were given up",
+		[FLOOR_UNWATCHED] = "not each fault was watched",
 	};
 	size_t used = 0;
 

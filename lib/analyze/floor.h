@@ -21,6 +21,7 @@ enum floor_reason {
 	FLOOR_MEMORY,	 /* the limit of memory was reached: the rest was not read */
 	FLOOR_UNWRITTEN, /* the recorder had no room to write */
 	FLOOR_WENT_ON,	 /* faults were given up before they were over */
+	FLOOR_UNWATCHED, /* a probe that tells each fault was silent, or could not be on */
 	FLOOR_REASONS,
 };
 

@@ -222,6 +222,20 @@ unsigned int unknown_of_all(const struct session *s)
 	return numbers;
 }
 
+bool unknown_unwatched(const struct session *s)
+{
+	static const enum probe_id telling[] = {PROBE_FAULT_DETECT, PROBE_IOPF_REPORT,
+						PROBE_ODP_FAULT, PROBE_MLX5_FAULT_HANDLER};
+
+	for (size_t i = 0; i < COUNT(telling); i++) {
+		size_t index = find(s, telling[i]);
+
+		if (missing(s, index) && session_probe(s, index)->state != PROBE_DISABLED)
+			return unknown_of_all(s) & UNKNOWN_FAULTS;
+	}
+	return false;
+}
+
 const char *unknown_state_name(unsigned int numbers, unsigned int state)
 {
 	static const unsigned int rests[] = {

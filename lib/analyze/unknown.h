@@ -33,6 +33,8 @@ bool unknown_groups(const struct session *session);
 unsigned int unknown_numbers(const struct session *session, __u32 device);
 /* Of any device. */
 unsigned int unknown_of_all(const struct session *session);
+/* Whether faults that nobody left out were not all told: a probe that tells each is silent, or could not be on. */
+bool unknown_unwatched(const struct session *session);
 /* "complete", ...; "unknown" where what would contradict that was not recorded. */
 const char *unknown_state_name(unsigned int numbers, unsigned int state);
 /* "fault_void: which faults ...; invalidate_ack: ...", "" if nothing is. The caller frees it; NULL

@@ -216,6 +216,7 @@ def make_shared(path):
         for _ in range(2):
             r.device(handle, name=name, kind=2 if kernel else 1, pid=0 if kernel else int(number.split(".")[0] or 4711))
         r.faults(count=FAULTS[shown]).ios(count=11)
+        r.now += 300_000_000  # intervals of `top`
         window = r.now // 10**9 + 1
         r.aggregate(rows=[dict(window=window, device=handle, kind=28, queue=0, count=11, bytes=4096,
                                latency_sum=11_000_000, latency_max=1_000_000)],
@@ -254,6 +255,12 @@ def shared(program, path):
                 sys.exit(f"{verb}: {name} is not shown: {output[-2000:]}")
             if mark and re.search(rf"{re.escape(base)}(?![^ \n:,])", output):
                 sys.exit(f"{verb}: {base} is not told apart: {output[-2000:]}")
+    # A row of `top` changes its name when a second device of that is met, and keeps its handle.
+    rows = json.loads(run(program, "top", ["-b", "--json", "-i"], path, "100ms").stdout)["tables"]["top"]
+    called = {(int(row["handle"]), row["device"]) for row in rows if row["device"] != "all"}
+    same("top's handles of devices", {handle for handle, _ in called}, set(SHARED))
+    same("top's names of handles", called - set(SHARED.items()),
+         {(handle, name.split("#")[0]) for handle, name in SHARED.items() if handle in (3, 6, 8)})
     # A pattern fits all of a name, or, with #, one of them; without, what it does not show is no part of a name.
     for pattern, fits in (("vm/disk", (1, 2)), ("vm/disk#4712", (2,)), ("*#4711", (1, 5, 8)), ("vm/late#4713", (6, 7)),
                           ("vm/late#4713.7", (7,)), ("0000:00:05.0", (3, 4)), ("0000:00:05.0#4", (4,)), ("*2", ())):

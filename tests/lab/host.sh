@@ -86,6 +86,7 @@ stage_table() {
 
 # recorded FILE RUN SILENT: its tables, beside what the guest kept for it.
 recorded() {
+	local silent=$3
 	tables "../$1"
 	equal "probes attached and silent ($2)" "$(column probes probe state silent | paste -sd' ')" "$3"
 }

@@ -20,6 +20,7 @@
 #include "lib/analyze/slots.h"
 #include "lib/analyze/stages.h"
 #include "lib/base/fail.h"
+#include "lib/capture/probes.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/verbs.h"
@@ -40,9 +41,10 @@ struct lack {
 	const char *name; /* of the reason, as it is said */
 	struct loss_info loss;
 	bool no_end, incomplete, queues;
-	__u64 went_on; /* the age at which a fault that was given up did */
-	bool headless; /* of a fault only that it was dropped is there */
-	bool goes_on;  /* seconds beyond the account of loss */
+	__u64 went_on;	    /* the age at which a fault that was given up did */
+	bool headless;	    /* of a fault only that it was dropped is there */
+	bool goes_on;	    /* seconds beyond the account of loss */
+	const char *report; /* what the probe of page requests is: nothing hits it */
 };
 
 static const struct lack lacks[] = {
@@ -58,6 +60,9 @@ static const struct lack lacks[] = {
 	{.name = "the recording has no end", .no_end = true},
 	{.name = "tables of the analysis were full", .queues = true},
 	{.name = "faults went on after they were given up", .went_on = 2000},
+	{.name = "not each fault was watched", .report = "on"},
+	{.name = "not each fault was watched", .report = "refused by the kernel"},
+	{.name = NULL, .report = PROBE_LEFT_OUT},
 };
 #define LACKS (sizeof(lacks) / sizeof(lacks[0]))
 
@@ -91,6 +96,28 @@ static void tell_given_up(struct stream stream, __u64 at, __u64 went_on)
 		e.kind = kinds[i];
 		stream_events(stream, &e, 1);
 	}
+}
+
+/* Page requests of a kernel's device, of which handler and response were seen. */
+static void tell_unwatched(struct stream stream, const char *report)
+{
+	static const struct device_info device = {
+		.handle = 2, .kind = DEVICE_PCI, .name = "0000:1"};
+	struct probe_info probes[] = {
+		{.name = "iopf_handler", .state = PROBE_ON, .hits = 30},
+		{.name = "iopf_response", .state = PROBE_ON, .hits = 30},
+		{.name = "iopf_report", .state = PROBE_OFF},
+	};
+
+	if (!strcmp(report, "on"))
+		probes[2].state = PROBE_ON;
+	else
+		snprintf(probes[2].reason, sizeof(probes[2].reason), "%s", report);
+	if (!strcmp(report, PROBE_LEFT_OUT))
+		probes[2].state = PROBE_DISABLED;
+	stream.ops->device(stream.self, &device);
+	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
+		stream.ops->probe(stream.self, &probes[i]);
 }
 
 static void record(const struct lack *lack)
@@ -129,6 +156,8 @@ static void record(const struct lack *lack)
 		stream_events(stream, &dropped, 1);
 	if (lack->went_on)
 		tell_given_up(stream, START + SECOND, lack->went_on);
+	if (lack->report)
+		tell_unwatched(stream, lack->report);
 	stream.ops->aggregate(stream.self, &frame);
 	stream.ops->loss(stream.self, &lack->loss);
 	if (lack->goes_on)
@@ -393,13 +422,14 @@ static void every_loss_is_a_reason(void **state)
 		reasons = floor_of_loss(&loss, lack->incomplete);
 		all |= reasons;
 		assert_int_equal(__builtin_popcount(reasons),
-				 lack->name && !lack->queues && !lack->went_on);
+				 lack->name && !lack->queues && !lack->went_on && !lack->report);
 		if (reasons)
 			assert_string_equal(floor_text(reasons, text), lack->name);
 	}
 	assert_int_equal(floor_of_loss(&(struct loss_info){.damaged_frames = 1}, 0),
 			 1u << FLOOR_DAMAGED);
-	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES | 1u << FLOOR_MEMORY | 1u << FLOOR_WENT_ON;
+	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES | 1u << FLOOR_MEMORY | 1u << FLOOR_WENT_ON |
+	       1u << FLOOR_UNWATCHED;
 	assert_int_equal(all, (1u << FLOOR_REASONS) - 1);
 	assert_true(strlen(floor_text(all, text)) < FLOOR_TEXT - 1);
 	assert_string_equal(floor_text(0, text), "");

@@ -38,6 +38,7 @@ static const struct column columns[] = {
 	{"self_cpu", "percent", COLUMN_REAL, 9, true},
 	{"self_memory", NULL, COLUMN_BYTES, 11, true},
 	{"merged", NULL, COLUMN_COUNT, 6, true},
+	{"handle", NULL, COLUMN_COUNT, 6, true},
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -136,6 +137,7 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		{.count = latency->slowest_stage < STAGES
 				  ? latency->stages[latency->slowest_stage].merged
 				  : 0},
+		cell_if(live->handle, live->handle),
 	};
 
 	return writer_row(batch->writer, cells);

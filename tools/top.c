@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
 #include "tools/common.h"
@@ -290,12 +291,12 @@ static int finish(struct watch *watch, int error)
 	static char unmeasured[SLO_MAX][SLO_UNMEASURED_TEXT];
 	size_t objectives = unwatched(watch, unmeasured);
 	const struct live_summary *summary = &watch->model.summary;
-	bool floors = summary->floor || memory_ran_out();
+	unsigned int floor = summary->floor | (memory_ran_out() ? 1u << FLOOR_MEMORY : 0);
 	bool left = watch->options->count > watch->intervals;
 	bool interrupted = watch_signal && left;
 	const struct output_options output = {.to = watch->options->to};
 	bool batch = watch->options->batch;
-	char kept[KEPT_TEXT], stopped[STOPPED_TEXT] = "", asked[ASKED_TEXT] = "";
+	char kept[KEPT_TEXT], stopped[STOPPED_TEXT] = "", asked[ASKED_TEXT] = "", why[FLOOR_TEXT];
 	__u64 left_out = watch->left_out;
 	int closing;
 
@@ -320,13 +321,16 @@ static int finish(struct watch *watch, int error)
 			"faultline: %llu intervals are not shown one by one: more than a recording "
 			"of this size can tell of\n",
 			left_out);
+	/* What was lost last may be in the end's account alone, behind all that was shown. */
+	if (floor)
+		fprintf(stderr, "faultline: counts are floors: %s\n", floor_text(floor, why));
 	for (size_t i = 0; i < objectives; i++)
 		fprintf(stderr, "faultline: %s\n", printable_of(unmeasured[i]).text);
 	if (interrupted)
 		return EXIT_INTERRUPTED;
 	if (objectives)
 		return EXIT_EXPECT;
-	return floors ? EXIT_LOSS : EXIT_OK;
+	return floor ? EXIT_LOSS : EXIT_OK;
 }
 
 static int run(const struct top_options *top)

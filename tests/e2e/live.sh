@@ -4,17 +4,33 @@
 # made ends with, and what `report` says of it.
 . "$(dirname "$0")/lib.sh"
 
+# ended NAME STATUS FILE: well, else what it said, and what the recording has to say of a loss. CPU page faults of
+# all the host's processes are counted: where top is held up for seconds while thousands of them come and go, the
+# counters run out, and that is all that may be said, and takes nothing from what is compared here.
+ended() {
+	local why processes
+	[ "$2" -eq 0 ] && ok "$1" && return
+	why=$(sed -n 's/^faultline: counts are floors: //p' "$3")
+	processes=$("$FAULTLINE" report live.flt --csv=- --table counts 2>/dev/null | grep -c '^CPU page fault,')
+	if [ "$2 $why" = "5 counting ran out of counters" ] && [ "$processes" -ge 1000 ]; then
+		ok "$1, and tells that $processes processes used up the counters"
+	else
+		not_ok "$1" "exit $2: $(paste -sd' ' "$3"); $processes processes; $("$FAULTLINE" report live.flt \
+			--csv=- --table loss 2>/dev/null | grep -v ',0$' | paste -sd' ')"
+	fi
+}
+
 "$FAULTLINE" top -b --csv --since-start -o live.flt 1 9 >live.csv 2>top.err &
 top=$!
 sleep 1
 "$INJECT" run "$root/tests/e2e/jobs/mutation.ini" >/dev/null 2>run.err
 wait $top
-equal "top ended well" $? 0
+ended "top ended well" $? top.err
 "$FAULTLINE" top -b --csv --since-start -i live.flt >replay.csv 2>replay.err
-equal "the replay ended well" $? 0
+ended "the replay ended well" $? replay.err
 # A window that holds the whole recording must give the same percentiles, by other code.
 "$FAULTLINE" top -b --csv --window 1h -i live.flt >window.csv 2>window.err
-equal "the replay of a window ended well" $? 0
+ended "the replay of a window ended well" $? window.err
 "$FAULTLINE" report live.flt --csv=tables >/dev/null 2>report.err
 
 python3 - >verdict <<'PY'

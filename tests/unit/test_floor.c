@@ -241,6 +241,10 @@ static void every_reason_in_every_verb_and_form(void **state)
 		{"top -b -i %s --json 1"},
 		{"top -b -i %s --csv 1"},
 		{"top -b -i %s 1"},
+		{"top -b -i %s 1", true},
+		{"top -b -i %s --csv 1", true},
+		{"top -b -i %s --json 1", true},
+		{"top -b --view dma -i %s --csv 1", true},
 	};
 
 	(void)state;

@@ -399,6 +399,33 @@ static void rates_add_up_to_the_total(void **state)
 	assert_true(fabs(sum - (double)made) < 0.001);
 }
 
+/* The row of one that had its name alone is another's from then on: what it had done is no rate of that second. */
+static void a_row_that_is_renamed_has_no_false_rate(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int renamed = 0, told = 0;
+
+	for (unsigned int second = 0; second < 5; second++) {
+		if (!second || second == 2)
+			add_device(f, 40 + second, DEVICE_PCI, "0000:00:09.0", 0);
+		for (__u32 device = 40; device <= (second < 2 ? 40 : 42); device += 2)
+			dma_maps(f, START / SECOND + second, device, second ? 7 : 1000, 1);
+		look(f, START + (second + 1) * SECOND);
+		show(f, VIEW_DMA, LATENCY_SINCE_START);
+		for (size_t row = 0; row < f->count; row++) {
+			if (strncmp(cell(f, row, "device").text, "0000:00:09.0", 12) != 0)
+				continue;
+			told++;
+			if (isnan(rate(f, row, "maps")))
+				renamed++;
+			else if (second)
+				assert_true(fabs(rate(f, row, "maps") - 7) < 0.001);
+		}
+	}
+	assert_int_equal(told, 2 + 3 * 2);
+	assert_int_equal(renamed, 2);
+}
+
 static int by_value(const void *a, const void *b)
 {
 	const __u64 *x = a, *y = b;
@@ -849,6 +876,7 @@ int main(void)
 		with_analysis(numbers_are_those_of_the_report),
 		with_analysis(numbers_are_those_of_the_events),
 		with_analysis(rates_add_up_to_the_total),
+		with_analysis(a_row_that_is_renamed_has_no_false_rate),
 		with_analysis(windows_have_what_came_in_them),
 		with_analysis(a_window_over_all_is_since_the_start),
 		with_analysis(classic_terminal_shows_every_view),

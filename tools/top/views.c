@@ -130,6 +130,12 @@ static const union cell *row_before(const struct view_table *before, __u64 id, s
 	return NULL;
 }
 
+/* Of those that share a name from now on one had it alone, so that a row may not be as new as it looks. */
+static bool may_be_renamed(const union cell *row)
+{
+	return strchr(row[0].text, '#');
+}
+
 static void take_rates(struct view_table *table, const struct view *view, size_t row,
 		       const union cell *before, __u64 elapsed_ns)
 {
@@ -142,9 +148,10 @@ static void take_rates(struct view_table *table, const struct view *view, size_t
 
 		if (view->columns[i].value != VIEW_RATE)
 			continue;
-		rates[c] = elapsed_ns ? ((double)now[c].count - (double)from) * 1e9 /
-						(double)elapsed_ns
-				      : NAN;
+		rates[c] =
+			elapsed_ns && (before || !may_be_renamed(now))
+				? ((double)now[c].count - (double)from) * 1e9 / (double)elapsed_ns
+				: NAN;
 	}
 }
 

@@ -348,7 +348,7 @@ struct faultline_iommufd_attach {
 #define FAULTLINE_IOC_RAISE _IOWR(FAULTLINE_IOC, 3, struct faultline_raise)
 /*
  * Waits until every closed group of the device was answered and that answer delivered, withheld or
- * given up. ETIME: some were not within the time.
+ * given up, and the host has dealt with an overflow. ETIME: not within the time.
  */
 #define FAULTLINE_IOC_WAIT	_IOWR(FAULTLINE_IOC, 4, struct faultline_wait)
 #define FAULTLINE_IOC_CONFIGURE _IOW(FAULTLINE_IOC, 5, struct faultline_configure)

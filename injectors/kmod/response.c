@@ -227,9 +227,11 @@ void groups_abort(struct accelerator *accelerator, bool queued_only)
 	made_progress();
 }
 
+/* What an overflow cut is thrown away only once the queue is empty, maybe after all have their answer. */
 static bool all_through(struct accelerator *accelerator)
 {
-	return !READ_ONCE(accelerator->waiting) || !READ_ONCE(accelerator->plugged);
+	return (!READ_ONCE(accelerator->waiting) && !READ_ONCE(faultline.prq.overflow)) ||
+	       !READ_ONCE(accelerator->plugged);
 }
 
 int wait_for_answers(struct accelerator *accelerator, struct faultline_wait *wait)

@@ -48,14 +48,15 @@ enum event_kind {
 
 	EVENT_FAULT_OVERFLOW = 9,    /* request dropped: the PRQ was full; value: its size */
 	EVENT_FAULT_UNFINISHED = 10, /* capture stopped waiting for the group; EVENT_GROUP;
-					value: age in ns; code: last stage seen (a kind) */
+					value: age in ns; code: last stage seen (a kind),
+					EVENT_FAULT_DISCARD: the host threw it away */
 	EVENT_FAULT_QUEUED = 11,     /* kernel: the group was handed to its consumer; EVENT_GROUP;
 					code: enum fault_consumer */
 	EVENT_FAULT_DELIVERED = 12,  /* the IOMMU has consumed the queued page group response;
 					EVENT_GROUP; value: ns since it was submitted */
 	EVENT_FAULT_DISCARD = 13,    /* the groups of one fault queue that still waited for their
 					last request were thrown away (PRQ overflow), each told as
-					unfinished before; value: how many */
+					unfinished by this kind before; value: how many */
 	EVENT_FAULT_VOID = 14,	     /* the host threw this request away with what it had of its
 				    group, which a PRQ overflow left without its end */
 	EVENT_FAULT_ABANDON = 15,    /* the device gave the group up: no response came in time;

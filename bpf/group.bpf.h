@@ -16,10 +16,12 @@ static __always_inline __u32 instance_new(void)
 	return shared ? __sync_fetch_and_add(&shared->instances, 1) + 1 : 0;
 }
 
-/* Nothing more comes for this group: its number was taken again, or the kernel has let it go. */
-static __always_inline void group_unfinished(struct probe_counter *counter,
-					     const struct group_key *key,
-					     const struct group_state *group, __u64 now)
+/*
+ * Nothing more comes for this group: its number was taken again, or the kernel has let it go. `last`:
+ * the kind that it ended with.
+ */
+static __always_inline void group_over(struct probe_counter *counter, const struct group_key *key,
+				       const struct group_state *group, __u64 now, __u8 last)
 {
 	struct event *event;
 
@@ -35,9 +37,16 @@ static __always_inline void group_unfinished(struct probe_counter *counter,
 	event->group = key->group;
 	event->instance = group->instance;
 	event->queue = group->queue;
-	event->code = group->latest;
+	event->code = last;
 	event->flags = EVENT_GROUP;
 	event_submit(counter, event);
+}
+
+static __always_inline void group_unfinished(struct probe_counter *counter,
+					     const struct group_key *key,
+					     const struct group_state *group, __u64 now)
+{
+	group_over(counter, key, group, now, group->latest);
 }
 
 /* Enters `fresh` with an instance of its own. NULL and counted if there is no room. */

@@ -237,7 +237,8 @@ static long drop_partial(void *map, const struct group_key *key, const struct gr
 	if (partial->fault_queue &&
 	    (group->fault_queue != partial->fault_queue || group->stages & GROUP_LAST))
 		return 0;
-	group_unfinished(partial->counter, &copy, group, partial->now);
+	group_over(partial->counter, &copy, group, partial->now,
+		   partial->fault_queue ? EVENT_FAULT_DISCARD : group->latest);
 	bpf_map_delete_elem(&groups, &copy);
 	partial->dropped++;
 	return 0;

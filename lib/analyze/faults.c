@@ -337,6 +337,9 @@ static void unfinished_event(struct faults *f, const struct event *e)
 			return;
 		fault_request_announce(f, request, e);
 	}
+	for (struct request *r = e->code == EVENT_FAULT_DISCARD ? group->requests : NULL; r;
+	     r = r->next)
+		r->fault.state = FAULT_DISCARDED;
 	/* The recorder found it open; the kernel side, that it is over without our having seen its end. */
 	if (group->past && e->tid) {
 		fault_group_ended(f, group, e->time_ns, false);

@@ -212,8 +212,11 @@ static void name_states(const struct session *session, const struct faults_count
 		    unknown & UNKNOWN_OVERFLOWED ? "at most " : "", counts->overflowed);
 	if (counts->discarded && !unknown_probe(session, PROBE_FAULT_OVERFLOW) &&
 	    !(untold & UNKNOWN_DISCARDED))
-		add(line, ", %s%llu discarded after it",
-		    unknown & UNKNOWN_DISCARDED ? "at least " : "", counts->discarded);
+		add(line, ", %s%llu discarded after %s",
+		    unknown & UNKNOWN_DISCARDED ? "at least " : "", counts->discarded,
+		    counts->overflowed && !(untold & UNKNOWN_OVERFLOWED)
+			    ? "it"
+			    : "a page request queue overflowed");
 	if (counts->automatic)
 		add(line, " (%llu groups answered by the IOMMU)", counts->automatic);
 	if (counts->abandoned && !(unknown & UNKNOWN_ABANDONED))

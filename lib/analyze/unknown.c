@@ -193,6 +193,9 @@ static unsigned int of_kernel(const struct session *s, enum fault_path path)
 			    unknown_probe(s, PROBE_MLX5_FAULT_HANDLER)
 		 : unknown_probe(s, PROBE_IOPF_REPORT))
 		numbers |= UNKNOWN_FAULTS | UNKNOWN_BLOCKED | (handler ? 0 : FATES);
+	if (!rdma && (unknown_probe(s, PROBE_IOPF_REPORT) || is_missing(s, PROBE_IOPF_DISCARD) ||
+		      !is_asked(s, EVENT_FAULT_UNFINISHED)))
+		numbers |= UNKNOWN_DISCARDED;
 	if (rdma ? !is_asked(s, EVENT_FAULT_RESPONSE) : unknown_probe(s, PROBE_IOPF_RESPONSE))
 		numbers |= UNKNOWN_BLOCKED | UNKNOWN_DISCARDED | UNKNOWN_STATES;
 	return numbers;

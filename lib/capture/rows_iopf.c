@@ -61,7 +61,7 @@ const struct probe_row iopf_rows[] = {
 	{PROBE_IOPF_DISCARD, "iopf_discard", OBJECT_IOPF_END, EVENT_FAULT_DISCARD, false, NULL,
 	 FUNCTION_PAIR("iopf_queue_discard_partial", "iopf_discard", NULL),
 	 .place = PLACE_PAGE_REQUESTS,
-	 .without = "discarded kernel page requests are not known as such"},
+	 .without = "discarded kernel page requests are not known as such: they stay unfinished"},
 	{PROBE_PASID_ATTACH,
 	 "pasid_attach",
 	 OBJECT_PASID,

@@ -3,16 +3,16 @@
 """Holds recorded page requests against the log of the module that raised them.
 
     compare_requests.py CSVDIR TRUTH... [--reuse N] [--overtaking] [--shared] [--causes A,B,...]
-                        [--no-timing] [--lacks STAGE] [--program NAME]
+                        [--no-timing] [--discards] [--lacks STAGE] [--program NAME]
 
 CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote; TRUTH are the logs of
 `faultline-inject iopf --truth`, which nothing of Faultline's takes part in. Every request that the
 module gave to the kernel must be one fault, none invented; each must stand in the right group, with
 the response, the process and the time that the module saw. --reuse: each group number of a device
 must have been used that often; --overtaking: groups must have been answered in another order than
-they were reported; --shared: PASIDs must be on two devices at least. --lacks: that stage must be
-missing in every fault. --program: who raised them, as the kernel names it. Prints "ok - ..." and
-"not ok - ..." lines.
+they were reported; --shared: PASIDs must be on two devices at least; --discards: the host must
+have thrown requests away. --lacks: that stage must be missing in every fault. --program: who raised
+them, as the kernel names it. Prints "ok - ..." and "not ok - ..." lines.
 """
 import argparse
 import collections
@@ -91,7 +91,7 @@ def about(fault):
 
 
 def expected_state(entry):
-    return "complete" if entry["state"] == "answered" else "unfinished"
+    return {"answered": "complete", "discarded": "discarded"}.get(entry["state"], "unfinished")
 
 
 def compare_one_by_one(pairs, program):
@@ -203,6 +203,7 @@ def main():
     parser.add_argument("--shared", action="store_true")
     parser.add_argument("--causes")
     parser.add_argument("--no-timing", action="store_true")
+    parser.add_argument("--discards", action="store_true")
     parser.add_argument("--lacks")
     parser.add_argument("--program", default=PROGRAM)
     options = parser.parse_args()
@@ -221,6 +222,9 @@ def main():
         check_shared(truth)
     if options.causes:
         check_causes(pairs, options.causes.split(","))
+    if options.discards:
+        discards = sum(entry["state"] == "discarded" for entry in truth)
+        result(f"{discards} requests were discarded", [] if discards else ["none"])
     if options.lacks:
         result(f"no fault has the stage {options.lacks}",
                [about(f) for f in faults if f[f"{options.lacks}_ns"]])

@@ -246,10 +246,12 @@ static void one_answer_is_for_all_of_a_group(void **state)
 		assert_int_equal(at(&rig, FIRST, 9, page << 12)->code, RESPONSE_INVALID);
 }
 
-/* The last request never comes, or is thrown away with its queue. */
-static void a_partial_group_is_unfinished(void **state)
+/* The last request never comes, or its device goes, or the host throws it away with its queue. */
+static void a_partial_group_is_unfinished_or_discarded(void **state)
 {
-	const struct flight waits = {FIRST, 5, 1, 1}, thrown = {FIRST, 5, 2, 2};
+	const struct flight waits = {FIRST, 5, 1, 1}, thrown = {FIRST, 5, 2, 2},
+			    removed = {FIRST, 5, 3, 4};
+	struct event *over;
 	struct faults_counts counts;
 	struct rig rig;
 
@@ -258,14 +260,23 @@ static void a_partial_group_is_unfinished(void **state)
 	report(&rig, waits, 0x1000, false);
 	report(&rig, thrown, 0x2000, false);
 	report(&rig, thrown, 0x3000, false);
-	put(&rig, stage(thrown, EVENT_FAULT_UNFINISHED, EVENT_GROUP));
+	over = stage(thrown, EVENT_FAULT_UNFINISHED, EVENT_GROUP);
+	over->code = EVENT_FAULT_DISCARD;
+	put(&rig, over);
 	assert_int_equal(rig.count, 2);
+	report(&rig, removed, 0x4000, false);
+	over = stage(removed, EVENT_FAULT_UNFINISHED, EVENT_GROUP);
+	over->code = EVENT_FAULT_ISR;
+	put(&rig, over);
 	whole(&rig, (struct flight){FIRST, 5, 2, 3}, 0x2000);
 	counts = end(&rig);
-	assert_int_equal(counts.unfinished, 3);
+	assert_int_equal(counts.unfinished, 2);
+	assert_int_equal(counts.discarded, 2);
 	assert_int_equal(counts.cut, 0);
 	assert_int_equal(counts.complete, 1);
-	assert_int_equal(at(&rig, FIRST, 2, 0x3000)->state, FAULT_UNFINISHED);
+	assert_int_equal(at(&rig, FIRST, 2, 0x2000)->state, FAULT_DISCARDED);
+	assert_int_equal(at(&rig, FIRST, 2, 0x3000)->state, FAULT_DISCARDED);
+	assert_int_equal(at(&rig, FIRST, 4, 0x4000)->state, FAULT_UNFINISHED);
 	assert_int_equal(at(&rig, FIRST, 3, 0x2000)->state, FAULT_COMPLETE);
 	assert_int_equal(fault_total_ns(at(&rig, FIRST, 1, 0x1000)), 0);
 }
@@ -395,7 +406,7 @@ int main(void)
 		cmocka_unit_test(the_response_completes_a_fault),
 		cmocka_unit_test(a_number_in_use_twice_is_two_groups),
 		cmocka_unit_test(one_answer_is_for_all_of_a_group),
-		cmocka_unit_test(a_partial_group_is_unfinished),
+		cmocka_unit_test(a_partial_group_is_unfinished_or_discarded),
 		cmocka_unit_test(an_invalid_request_is_complete),
 		cmocka_unit_test(an_unanswered_group_is_unfinished),
 		cmocka_unit_test(a_response_alone_was_cut),

@@ -90,20 +90,22 @@ int offline_read(struct offline *o)
 	return 0;
 }
 
-static int write_time_fact(const struct offline *o, const char *name, __u64 ns)
-{
-	char text[UNITS_TEXT];
-
-	if (!ns || !session_wall_time(o->analysis->session, ns, text))
-		return 0;
-	return writer_fact(o->writer, name, text);
-}
-
 static int write_count_fact(const struct offline *o, const char *name, __u64 count)
 {
 	char text[UNITS_TEXT];
 
 	snprintf(text, sizeof(text), "%llu", count);
+	return writer_fact(o->writer, name, text);
+}
+
+static int write_time_fact(const struct offline *o, const char *name, __u64 ns)
+{
+	char text[UNITS_TEXT];
+
+	if (o->output.raw_time)
+		return ns ? write_count_fact(o, name, ns) : 0;
+	if (!ns || !session_wall_time(o->analysis->session, ns, text))
+		return 0;
 	return writer_fact(o->writer, name, text);
 }
 

@@ -172,7 +172,7 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 /* What a trigger saves must still be there: twice the time around a fault and some to spare. */
 static void settle_trigger(struct record_options *o, struct argp_state *state)
 {
-	__u64 needed;
+	__u64 needed, needed_ms;
 
 	if (o->around_ns != UNSAID && !o->triggered)
 		usage_error(state, "--around: accepted: with --trigger STAGE>TIME");
@@ -191,9 +191,11 @@ static void settle_trigger(struct record_options *o, struct argp_state *state)
 		usage_error(state, "--trigger: needs a file, not standard output");
 	if (!o->writer.keep_ns)
 		o->writer.keep_ns = needed;
+	needed_ms = (needed + NSEC_PER_SEC / 1000 - 1) / (NSEC_PER_SEC / 1000);
 	if (o->writer.keep_ns < needed)
-		usage_error(state, "--keep: with --around this trigger needs at least %llus",
-			    needed / NSEC_PER_SEC);
+		usage_error(state, "--keep: with --around this trigger needs at least %llu%s",
+			    needed_ms % 1000 ? needed_ms : needed_ms / 1000,
+			    needed_ms % 1000 ? "ms" : "s");
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)

@@ -146,6 +146,9 @@ refuses "iopf: --surprise with plug" 2 '--surprise: plug has no use for it; acce
 refuses "iopf: --truth with status" 2 '--truth: status has no use for it' "$INJECT" iopf status --truth x
 refuses "vfio: --size with fault" 2 '--size: accepted: with the actions churn and limit' "$INJECT" vfio fault -d 0000:00:04.0 --size 64K
 refuses "record: --around without --trigger" 2 '--around: accepted: with --trigger' "$FAULTLINE" record --around 2s --count 1 -o x.flt
+refuses "record: --keep short of --around" 2 'needs at least 11400ms$' "$FAULTLINE" record --keep 11s --trigger 'total>100ms' --around 700ms --count 1 -o x.flt
+refuses "record: --keep short by a little" 2 'needs at least 10999ms$' "$FAULTLINE" record --keep 10998ms --trigger 'total>100ms' --around 499001us --count 1 -o x.flt
+refuses "record: --keep short of whole seconds" 2 'needs at least 12s$' "$FAULTLINE" record --keep 11s --trigger 'total>100ms' --around 1s --count 1 -o x.flt
 refuses "record: --as-root without command" 2 '--as-root: accepted: with a command' "$FAULTLINE" record --as-root --count 1 -o x.flt
 refuses "top: two spans" 2 '--window and --since-start exclude each other' "$FAULTLINE" top -b --window 5s --since-start 1 1
 refuses "doctor: --attach without --watch" 2 '--attach mm_fault=f: accepted: with --watch' "$FAULTLINE" doctor --attach mm_fault=f
@@ -167,4 +170,26 @@ PY
 else
 	not_ok "docs/jobs.md has the tables of the program"
 fi
+
+# A recording whose newest account of events is damaged: what is there has been received all the same.
+/usr/bin/python3 -B "$root/tests/hostile/forge.py" flt whole.flt device=vm0/disk faults=5 kept=3 faults=7
+python3 - <<'PY'
+data = bytearray(open("whole.flt", "rb").read())
+data[-250] ^= 0xff
+open("damaged.flt", "wb").write(data)
+PY
+events=$("$FAULTLINE" report damaged.flt --json 2>err | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])')
+check "a recording of one damaged frame" grep -q '1 frames are lost' err
+check "... of $events events: lost 1 of one more" bash -c '
+	"$0" top -b -i damaged.flt 2>/dev/null | paste -sd " " | grep -q "; lost 1 of $1 events"' "$FAULTLINE" $((events + 1))
+check "... which are some" [ "$events" -gt 20 ]
+
+# Facts and tables have the same times: faults are within the recording, and it is what was kept.
+equal "raw times of facts and tables can be compared" "$("$FAULTLINE" report whole.flt --json --raw-time 2>/dev/null | python3 -c '
+import json, sys
+report = json.load(sys.stdin)
+first, last, kept = (int(report[fact]) for fact in ("from", "to", "kept_from"))
+bursts = [row["from_ns"] for row in report["tables"]["bursts"]]
+faults = [row["start_ns"] for row in report["tables"]["faults"]]
+print(len(bursts), len(faults) > 0, all(time <= last for time in bursts + faults), first == kept, max(faults) > first)')" "1 True True True True"
 finish

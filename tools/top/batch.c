@@ -196,7 +196,7 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 		    "%zu off%s; self %.1f%% CPU, %s%s",
 		    clock_text(time, summary->clock, model->now_ns, false), totals,
 		    short_span(elapsed, top_elapsed(model)), summary->floor ? " (floors)" : "",
-		    (unsigned long long)lost, (unsigned long long)(summary->loss.received + lost),
+		    (unsigned long long)lost, (unsigned long long)(top_received(summary) + lost),
 		    summary->probes_on, summary->probes_off,
 		    summary->probes_silent ? ", some silent" : "", model->self_cpu_percent,
 		    short_bytes(memory, model->self_memory_bytes), times);

@@ -304,7 +304,7 @@ static void add_honesty(struct line *line, const struct top_picture *picture)
 		line_add(line, 2, STYLE_WARN, "turned away %s",
 			 short_count(away, model->summary.loss.turned_away));
 	line_add(line, 3, STYLE_PLAIN, "received %s",
-		 short_count(received, model->summary.loss.received));
+		 short_count(received, top_received(&model->summary)));
 	line_add(line, 0, cpu, "self %.1f%%", model->self_cpu_percent);
 	line_add(line, 0, STYLE_PLAIN, "%s", short_bytes(text, model->self_memory_bytes));
 	if (model->summary.loss.late)

@@ -163,6 +163,11 @@ __u64 top_elapsed(const struct top_model *model)
 	return first && model->now_ns > first ? model->now_ns - first : 0;
 }
 
+__u64 top_received(const struct live_summary *summary)
+{
+	return summary->loss.received > summary->events ? summary->loss.received : summary->events;
+}
+
 __u64 top_lost(const struct loss_info *loss)
 {
 	return loss->lost + loss->missed + loss->state_failed + loss->access_lost +

@@ -104,6 +104,8 @@ const struct top_device *top_find(const struct top_model *model, __u32 handle);
 /* From the stream's first instant to now. */
 __u64 top_elapsed(const struct top_model *model);
 
+/* Events that did arrive: of a damaged recording the newest account of them may be missing. */
+__u64 top_received(const struct live_summary *summary);
 /* Events that did not arrive, of any sort: what makes numbers floors. */
 __u64 top_lost(const struct loss_info *loss);
 

@@ -135,17 +135,32 @@ static void *registry_thread(void *argument)
 	return NULL;
 }
 
-/* Takes the name in the directory, after the dead have been removed from it. */
+static int lock_directory(const struct registry *registry)
+{
+	return flock(registry->directory, LOCK_EX)
+		       ? failed(-errno, "%s: cannot lock it: %s", run_directory(), strerror(errno))
+		       : 0;
+}
+
+/* Before observers are told, of whom there is room for some: not for what dead ones have left. */
+static int remove_dead(struct registry *registry)
+{
+	int err = lock_directory(registry);
+
+	if (err)
+		return err;
+	err = registry_socket_reap(registry->directory);
+	flock(registry->directory, LOCK_UN);
+	return err < 0 ? failed_in(err, "%s", run_directory()) : 0;
+}
+
 static int take_name(struct registry *registry)
 {
-	int err;
+	int err = lock_directory(registry);
 
-	if (flock(registry->directory, LOCK_EX))
-		return failed(-errno, "%s: cannot lock it: %s", run_directory(), strerror(errno));
-	err = registry_socket_reap(registry->directory);
-	if (err < 0) {
-		failed_in(err, "%s", run_directory());
-	} else if (!faccessat(registry->directory, registry->name, F_OK, AT_SYMLINK_NOFOLLOW)) {
+	if (err)
+		return err;
+	if (!faccessat(registry->directory, registry->name, F_OK, AT_SYMLINK_NOFOLLOW)) {
 		err = failed(-EEXIST, "%s/%s: this process announces a machine already",
 			     run_directory(), registry->name);
 	} else {
@@ -169,6 +184,8 @@ int registry_open(struct registry **registry, const struct registry_device *devi
 	new->listening = -1;
 	new->wake = -1;
 	err = new->directory = run_directory_open(true);
+	if (err >= 0)
+		err = remove_dead(new);
 	if (err >= 0)
 		err = registry_observers_tell_begin(&new->observers, new->directory);
 	if (err >= 0)

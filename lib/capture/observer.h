@@ -21,13 +21,20 @@
 
 enum { MACHINE_BEGAN = 1, MACHINE_ENDED = 2 };
 
-/* Appended whole with one write; a reader takes whole ones only. */
+/*
+ * Appended whole with one write; a reader takes whole ones only. A page holds a whole number of them: where there is
+ * no room for another page, or a file may be no longer, none is written in part and all behind it stay where
+ * they are looked for.
+ */
 struct machine_record {
 	__u64 id; /* random, nonzero, below 2^63; also in the machine's hello */
 	__u64 produced;
 	__u32 what; /* MACHINE_BEGAN, MACHINE_ENDED */
-	__u32 held; /* of the first: its lock is (below) */
+	__u32 held; /* of the first: its lock is (above) */
+	__u64 reserved;
 };
+
+_Static_assert(4096 % sizeof(struct machine_record) == 0, "no record crosses a page");
 
 /* Of machines that began after observer_open(). */
 struct observer_counts {

@@ -189,6 +189,64 @@ static void killed_machines_are_counted_once_and_forgotten(void **state)
 	machines_destroy(machines);
 }
 
+/* Room that ends in the middle of what a machine tells: what comes when there is some again is understood. */
+static void a_full_run_directory_garbles_no_account(void **state)
+{
+	const struct rlimit page = {4096, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+	struct registry_observers told = {0}, untold = {0};
+	struct machines *machines;
+	struct loss_info loss;
+	int begun = 0;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &page), 0);
+	while (!registry_observers_tell_begin(&told, directory)) {
+		registry_observers_tell_end(&told, 0);
+		begun++;
+	}
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	assert_true(begun > 0);
+	close(told.fds[0]);
+	assert_int_equal(registry_observers_tell_begin(&untold, directory), 0);
+	registry_observers_tell_end(&untold, 43);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(machines_poll(machines, monotonic_ns()), 0);
+	machines_loss(machines, &loss);
+	assert_int_equal(loss.access_missed, 43);
+	assert_int_equal(loss.machines_missed + loss.machines_unknown, begun + 1);
+	machines_destroy(machines);
+}
+
+/* Recorders that were killed have left more than a machine tells, whichever it finds first. */
+static void dead_observers_keep_nobody_from_being_told(void **state)
+{
+	const struct registry_device device = {
+		.tenant = "vm", .name = "disk", .model = "block", .queues = 1};
+	int ring = memfd_create("ring", MFD_CLOEXEC);
+	struct registry *registry;
+	struct machines *machines;
+	struct loss_info loss;
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < 2 * OBSERVERS_MAX; i++) {
+		if (i == OBSERVERS_MAX)
+			assert_int_equal(machines_create(&machines, &ops, NULL), 0);
+		snprintf(name, sizeof(name), "%d%s", i, RUN_OBSERVER_SUFFIX);
+		close(openat(directory, name, O_RDWR | O_CREAT, 0600));
+	}
+	assert_int_equal(registry_open(&registry, &device, 1, ring), 0);
+	registry_close(registry, 1013);
+	assert_int_equal(machines_poll(machines, monotonic_ns()), 0);
+	machines_loss(machines, &loss);
+	assert_int_equal(loss.machines_missed, 1);
+	assert_int_equal(loss.access_missed, 1013);
+	machines_destroy(machines);
+	close(ring);
+}
+
 /* A machine of this very process whose ring is no ring. */
 static void meet_machine_without_log(struct machines **machines, bool before,
 				     struct loss_info *loss)
@@ -273,6 +331,8 @@ int main(void)
 		cmocka_unit_test(machines_that_are_not_met_are_counted),
 		cmocka_unit_test(more_machines_than_can_be_watched_are_told),
 		cmocka_unit_test(one_that_has_no_room_for_us_at_once_is_met_later),
+		cmocka_unit_test(a_full_run_directory_garbles_no_account),
+		cmocka_unit_test(dead_observers_keep_nobody_from_being_told),
 		cmocka_unit_test(killed_machines_are_counted_once_and_forgotten),
 		cmocka_unit_test(without_its_log_a_machine_is_not_met),
 	};

@@ -124,14 +124,17 @@ static bool touch_huge(struct footprint *f, struct device_footprint *d,
 
 static int touch(struct footprint *f, const struct aggregate_page *page, __u64 window)
 {
-	struct device_footprint *d = make_device(f, page->device);
-	struct footprint_point *point = d ? point_of(f, d, window) : NULL;
 	__u64 accesses = (__u64)page->reads + page->writes;
 	__u32 relative = (__u32)(window - f->first_window);
 	bool fresh = false, fresh_huge = false;
+	struct footprint_point *point;
+	struct device_footprint *d;
 
-	if (!accesses)
+	/* What no device can have has no footprint; the session counts it as left out. */
+	if (!accesses || page->device >= SLOTS_MAX)
 		return 0;
+	d = make_device(f, page->device);
+	point = d ? point_of(f, d, window) : NULL;
 	if (!point)
 		return failed(-ENOMEM, "no memory for the footprint of device %u", page->device);
 	if (touch_page(f, page, accesses, relative, &fresh))

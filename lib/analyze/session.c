@@ -135,11 +135,16 @@ static int on_probe(void *self, const struct probe_info *probe)
 	return 0;
 }
 
-/* A damaged recording may have lost the entry of a device, and what it did is there. */
+/*
+ * A damaged recording may have lost the entry of a device, and what it did is there; what one of a handle that
+ * no table has did is in none.
+ */
 static void note_device(struct session *s, __u32 handle)
 {
 	if (handle < SLOTS_MAX)
 		s->named[handle / 64] |= 1ull << handle % 64;
+	else
+		s->dropped++;
 }
 
 static int on_device(void *self, const struct device_info *device)

@@ -67,6 +67,28 @@ def events_of_no_device():
     return r
 
 
+def device_of_no_table(**does):
+    """What device 1 does, and what one does whose handle is the first that there is no table for."""
+    r = Recording().device().faults(count=3)
+    return r.aggregate(pages=[{"page": 7, "device": 1, "reads": 1}]).aggregate(**does)
+
+
+def pages_of_no_table():
+    return device_of_no_table(pages=[{"page": 1, "device": 65536, "reads": 1}])
+
+
+def rows_of_no_table():
+    return device_of_no_table(rows=[{"device": 65536, "kind": IO_COMPLETE, "count": 1}])
+
+
+def events_of_no_table():
+    r = device_of_no_table()
+    for device in 65536, 2**32 - 1:
+        for kind in range(1, 90):
+            r.events([dict(time=r.now + 1, device=device, kind=kind, instance=1, value=9, length=4096)])
+    return r
+
+
 def pasids():
     """Faults of the kernel's that stay open, and the names of as many PASIDs that none of them has."""
     r = Recording().device(kind=2)
@@ -163,7 +185,8 @@ def end_of_time():
                                        ticks=[{"now": last - 1, "position": 1}], first=0, last=0)
 
 
-ALL = [pages, too_many_pages, too_many_rows, rows_of_no_device, rows_of_no_kind, events_of_no_device, pasids, probes,
+ALL = [pages, too_many_pages, too_many_rows, rows_of_no_device, rows_of_no_kind, events_of_no_device, pages_of_no_table,
+       rows_of_no_table, events_of_no_table, pasids, probes,
        ios, ticks, windows, high_number, days, end_of_time, accounts_of_the_same,
        accounts_of_changes]
 

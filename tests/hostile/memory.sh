@@ -40,6 +40,18 @@ takes "report: kinds that there are not" 0 $FIXED report rows_of_no_kind.flt --j
 takes "report: probes" 5 $FIXED report probes.flt --json
 equal "the probes that there was room for" "$(grep -c '"probe":' out)" 1024
 check "and why counts are floors" grep -q 'tables of the analysis were full' err
+# What has a handle beyond the tables is left out of them, which makes floors and ends nothing.
+for file in pages_of_no_table rows_of_no_table events_of_no_table; do
+	for verb in "report --json" "report --csv=- --table devices" "footprint --json" "top -b 1 -i"; do
+		# shellcheck disable=SC2086
+		takes "$verb: $file" 5 $FIXED $verb $file.flt
+		case $verb in
+		*--json) check "and why counts are floors" grep -q 'tables of the analysis were full' <(jq -r '.floor' out) ;;
+		esac
+	done
+	"$FAULTLINE" report $file.flt --json >out 2>/dev/null
+	equal "the tables are there: $file" "$(jq -r '.tables | (.faults | length >= 3), .footprint[0].touched_4k_bytes' out | paste -sd ' ')" "true 4096"
+done
 takes "report: accounts of loss, nothing new in each" 0 $FIXED report accounts_of_the_same.flt
 takes "report: accounts of loss, a probe changed in each" 0 $FIXED report accounts_of_changes.flt
 takes "report: names of PASIDs" 0 90 report pasids.flt

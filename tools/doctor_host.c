@@ -117,13 +117,18 @@ static void emulator(struct host_check *check, const char *asked)
 
 static void machines(struct host_check *check)
 {
+	char finding[sizeof(check->finding)];
+
 	check->name = "machines";
-	check->good = !run_directory_is_foreign(); /* there need not be any */
-	if (!check->good)
+	snprintf(finding, sizeof(finding), "%zu emulated machines in %.100s",
+		 check_entries(run_directory(), RUN_MACHINE_SUFFIX), run_directory());
+	if (run_directory_is_foreign())
 		check_bad(check, failure_text(), "remove it");
+	else if (run_directory_is_homeless())
+		check_bad(check, failure_text(),
+			  "make that, or set " RUN_DIRECTORY_VAR " to another place");
 	else
-		snprintf(check->finding, sizeof(check->finding), "%zu emulated machines in %.100s",
-			 check_entries(run_directory(), RUN_MACHINE_SUFFIX), run_directory());
+		check_good(check, finding); /* there need not be any */
 }
 
 /* Events carry the kernel's own numbers of processes; -p, a command and machines are named by ours. */

@@ -2,6 +2,8 @@
 #include "lib/base/run_directory.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +60,25 @@ bool run_directory_is_foreign(void)
 	if (directory >= 0)
 		close(directory);
 	return directory == -EPERM;
+}
+
+bool run_directory_is_homeless(void)
+{
+	const char *path = run_directory(), *end = path + strlen(path);
+	char parent[PATH_MAX];
+	struct stat status;
+
+	while (end > path && end[-1] == '/')
+		end--;
+	while (end > path && end[-1] != '/')
+		end--;
+	if (end == path || (size_t)(end - path) >= sizeof(parent) || !stat(path, &status))
+		return false;
+	snprintf(parent, sizeof(parent), "%.*s", (int)(end - path), path);
+	if (!stat(parent, &status) || errno != ENOENT)
+		return false;
+	failed(-ENOENT, "%s: cannot be made: there is no %s", path, parent);
+	return true;
 }
 
 bool run_directory_is_missed(void)

@@ -27,6 +27,8 @@ int run_directory_open(bool create);
 
 /* Whether whatever has its name is not to be trusted, with the sentence; a missing one is none. */
 bool run_directory_is_foreign(void);
+/* Whether it is missing and nobody can make it, as what it would be in is missing, too; with the sentence. */
+bool run_directory_is_homeless(void);
 /* Whether that is so, or it was named by the environment and cannot be had, with the sentence. */
 bool run_directory_is_missed(void);
 

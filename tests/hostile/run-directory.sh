@@ -49,6 +49,15 @@ for words in "record -q --duration 20ms -o y.flt" "top -b 0.1 1"; do
 	"$FAULTLINE" $words >out 2>err
 	equal "missing: ${words%% *}" "$? $(grep -c "$scratch/none/where: .*; emulated machines are not seen" err)" "0 1"
 done
+for given in "$FAULTLINE_RUN_DIR" "$scratch/none/where//"; do
+	FAULTLINE_RUN_DIR=$given "$FAULTLINE" doctor --csv=- --table host 2>err | grep '^machines,' >out
+	equal "missing: doctor names what is missing, and the remedy" \
+		"$(grep -c "^machines,missing,$given: cannot be made: there is no $scratch/none/," out)" 1
+done
+mkdir none
+check "missing: but its folder, and there may be machines yet" \
+	grep -q '^machines,ok,0 emulated machines in ' <("$FAULTLINE" doctor --csv=- --table host 2>/dev/null)
+rmdir none
 FAULTLINE_RUN_DIR=/run/faultline-$suite.$$
 
 for mask in 777 277; do

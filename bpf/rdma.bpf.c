@@ -238,6 +238,36 @@ int BPF_PROG(odp_release, struct ib_umem_odp *umem)
 	return 0;
 }
 
+/* Its name is what it is known by: under another one it is another device. */
+SEC("fentry/ib_device_rename")
+int BPF_PROG(rdma_rename_entry, struct ib_device *kernel_device)
+{
+	struct odp_task *task = odp_task_make();
+	char name[DEVICE_TEXT] = "";
+
+	if (!task)
+		return 0;
+	bpf_probe_read_kernel_str(name, sizeof(name), kernel_device->name);
+	task->renames = name_number(name);
+	return 0;
+}
+
+SEC("fexit/ib_device_rename")
+int BPF_PROG(rdma_rename_return, struct ib_device *kernel_device, const char *wanted, int error)
+{
+	struct device_key key = {.kind = IB};
+	struct odp_task *task = odp_task_find();
+	char name[DEVICE_TEXT] = "";
+
+	if (!task || error)
+		return 0;
+	key.source = task->renames;
+	bpf_probe_read_kernel_str(name, sizeof(name), kernel_device->name);
+	if (name_number(name) != key.source && probe_hit(PROBE_RDMA_RENAME))
+		device_leave(&key);
+	return 0;
+}
+
 /* What an invalidation takes from the device: exact, the region's lock is held. */
 SEC("fentry/ib_umem_odp_unmap_dma_pages")
 int BPF_PROG(odp_unmap_entry, struct ib_umem_odp *umem, __u64 start, __u64 end)

@@ -21,7 +21,8 @@ struct odp_task {
 	__u64 address, length; /* asked for */
 	__u64 pagefault;       /* of mlx5: the struct mlx5_pagefault, 0: none */
 	__u64 invalidate_ns;
-	__u32 call; /* enum odp_call */
+	__u64 renames; /* the device of this name, as name_number() */
+	__u32 call;    /* enum odp_call */
 	__u32 device;
 	__u32 group;
 	__u32 instance;

@@ -73,6 +73,7 @@ static bool names_devices(const struct probe *probe)
 	case OBJECT_IOPF:
 	case OBJECT_IOPF_END:
 	case OBJECT_PASID:
+	case OBJECT_RDMA:
 	case OBJECT_VFIO_PCI:
 		return probe->wanted;
 	default:
@@ -82,7 +83,8 @@ static bool names_devices(const struct probe *probe)
 
 static bool is_needed(const struct probe_set *set, const struct probe_row *row)
 {
-	bool needed = feeds_others(row);
+	/* RDMA devices are known by name wherever their faults are, which feed others. */
+	bool needed = feeds_others(row) || row->id == PROBE_RDMA_RENAME;
 
 	/* The last row: all others have been chosen. */
 	for (int i = 0; row->id == PROBE_DEVICE_RELEASE && i < PROBE_DEVICE_RELEASE; i++)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -42,6 +43,7 @@ struct port {
 
 struct device {
 	char name[RDMA_NAME_TEXT];
+	ino_t inode; /* of its directory, whatever its name */
 	__u64 cache_ns;
 	__u64 read_ns; /* when last read */
 	size_t port_count;
@@ -150,10 +152,36 @@ static struct device *find(const struct rdma_counters *c, const char *name)
 	return device;
 }
 
+/* 0: it has none. */
+static ino_t inode_of(const struct rdma_counters *c, const char *name)
+{
+	char path[PATH_MAX + RDMA_NAME_TEXT + 16];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/%s", c->directory, name);
+	return stat(path, &status) ? 0 : status.st_ino;
+}
+
+/* One that we know, under whatever name; it has this one now. */
+static bool is_renamed(struct rdma_counters *c, const char *name, ino_t inode)
+{
+	struct device *device = c->devices;
+
+	while (device && (device->gone || device->inode != inode))
+		device = device->next;
+	if (device && strlen(name) < RDMA_NAME_TEXT)
+		snprintf(device->name, sizeof(device->name), "%s", name);
+	return device;
+}
+
 static int meet(struct rdma_counters *c, const char *name, __u64 now_ns)
 {
-	struct device *device = find(c, name);
+	ino_t inode = inode_of(c, name);
+	struct device *device;
 
+	if (is_renamed(c, name, inode))
+		return 0;
+	device = find(c, name);
 	if ((device && !device->gone) || strlen(name) >= RDMA_NAME_TEXT ||
 	    (!device && c->count == DEVICES_KNOWN))
 		return 0;
@@ -167,6 +195,7 @@ static int meet(struct rdma_counters *c, const char *name, __u64 now_ns)
 		c->count++;
 	}
 	device->gone = false;
+	device->inode = inode;
 	device->read_ns = now_ns;
 	memset(device->ports, 0, sizeof(device->ports));
 	device->cache_ns = cache_time(c, name);
@@ -188,6 +217,15 @@ static int scan(struct rdma_counters *c, __u64 now_ns)
 		closedir(directory);
 	c->begun = true;
 	return error;
+}
+
+/* Its files stay open when a device is renamed: what they say is told of the name that it has. */
+static int follow_names(struct rdma_counters *c, __u64 now_ns)
+{
+	for (const struct device *device = c->devices; device; device = device->next)
+		if (!device->gone && inode_of(c, device->name) != device->inode)
+			return scan(c, now_ns);
+	return 0;
 }
 
 int rdma_counters_create(struct rdma_counters **counters, const char *directory, bool fresh,
@@ -287,7 +325,9 @@ int rdma_counters_poll(struct rdma_counters *counters, __u64 now_ns, rdma_counte
 	if (error || now_ns < counters->next_read_ns)
 		return error;
 	counters->next_read_ns = now_ns + RDMA_READ_NS;
-	return counters->count ? read_all(counters, give, self) : 0;
+	if (!counters->count)
+		return 0;
+	return follow_names(counters, now_ns) ?: read_all(counters, give, self);
 }
 
 int rdma_counters_finish(struct rdma_counters *counters, rdma_counter_fn give, void *self)
@@ -302,7 +342,7 @@ int rdma_counters_finish(struct rdma_counters *counters, rdma_counter_fn give, v
 		return 0;
 	pause = timespec_of_ns(longest_ns + NSEC_PER_MSEC);
 	nanosleep(&pause, NULL);
-	return read_all(counters, give, self);
+	return follow_names(counters, monotonic_ns()) ?: read_all(counters, give, self);
 }
 
 size_t rdma_counters_devices(const struct rdma_counters *counters)

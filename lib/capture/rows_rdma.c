@@ -90,6 +90,8 @@ const struct probe_row rdma_rows[] = {
 	{PROBE_MLX5_PREFETCH_WORK, "mlx5_prefetch_work", OBJECT_RDMA, EVENT_ODP_PREFETCH, false,
 	 MLX5, BOTH(mlx5_ib_prefetch_mr_work, mlx5_prefetch_work), .note = UNSEEN,
 	 .without = "which faults of mlx5 are prefetches is not known"},
+	{PROBE_RDMA_RENAME, "rdma_rename", OBJECT_RDMA, EVENT_DEVICE_NEW, false, "ib_core",
+	 BOTH(ib_device_rename, rdma_rename), .optional = true},
 	{PROBE_RDMA_COUNTERS,
 	 "rdma_counters",
 	 OBJECT_RDMA,

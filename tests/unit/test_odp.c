@@ -296,6 +296,40 @@ static void test_counter_files(void **state)
 	rdma_counters_destroy(counters);
 }
 
+/* Its files go on under the new name: nothing is told twice, and nothing of another one that gets the old name. */
+static void test_a_renamed_device(void **state)
+{
+	struct rdma_counters *counters;
+	struct told told = {0};
+	__u64 now_ns = monotonic_ns();
+	char from[128], to[128];
+
+	(void)state;
+	snprintf(from, sizeof(from), "%s/rxe0", root);
+	snprintf(to, sizeof(to), "%s/other", root);
+	make_device("rxe0");
+	put("rxe0", "completer_retry_err", "17\n");
+	assert_int_equal(rdma_counters_create(&counters, root, false, now_ns), 0);
+	put("rxe0", "completer_retry_err", "40\n");
+	assert_int_equal(rename(from, to), 0);
+	/* Long before directories are looked through again. */
+	assert_int_equal(rdma_counters_poll(counters, now_ns + RDMA_READ_NS, take, &told), 0);
+	assert_int_equal(told.sums[RDMA_RETRY], 23);
+	assert_string_equal(told.name, "other");
+	assert_int_equal(rdma_counters_devices(counters), 1);
+	make_device("rxe0");
+	put("rxe0", "completer_retry_err", "5\n");
+	assert_int_equal(rdma_counters_poll(counters, now_ns + 20 * RDMA_READ_NS, take, &told), 0);
+	assert_string_equal(told.name, "rxe0");
+	assert_int_equal(rdma_counters_told(counters, "rxe0", RDMA_RETRY), 5);
+	assert_int_equal(rdma_counters_told(counters, "other", RDMA_RETRY), 23);
+	assert_int_equal(rdma_counters_devices(counters), 2);
+	put("other", "completer_retry_err", "41\n");
+	assert_int_equal(rdma_counters_finish(counters, take, &told), 0);
+	assert_int_equal(told.sums[RDMA_RETRY], 23 + 5 + 1);
+	rdma_counters_destroy(counters);
+}
+
 static void test_no_devices(void **state)
 {
 	struct rdma_counters *counters;
@@ -418,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test_setup_teardown(test_counter_files, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_a_renamed_device, make_root, remove_root),
 		cmocka_unit_test(test_no_devices),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_options),

@@ -170,7 +170,10 @@ static int evict_alone(struct machine *machine, __u32 tenant_index, __u64 guest_
 		      guest_address, tenant->config.name);
 }
 
-/* One eviction of a page at a time: another's withdrawal does not say that its DMAs have drained. */
+/*
+ * One eviction of a page at a time: another's withdrawal does not say that its DMAs have drained. Who waited for
+ * another finds the page gone, which then is the other's.
+ */
 int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
 	       enum evict_kind kind)
 {
@@ -178,7 +181,9 @@ int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
 	int error;
 
 	page_lock(tenant->evictions, guest_address >> PAGE_BITS);
-	error = evict_alone(machine, tenant_index, guest_address, kind);
+	error = guest_memory_present(tenant->memory, guest_address)
+			? evict_alone(machine, tenant_index, guest_address, kind)
+			: EVICT_GONE;
 	page_unlock(tenant->evictions, guest_address >> PAGE_BITS);
 	return error;
 }
@@ -204,10 +209,10 @@ __u64 choose(__u64 *state, __u64 below)
 static long aim_at(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind,
 		   __u32 *asked)
 {
-	if (!guest_memory_present(machine->tenants[tenant].memory, guest_address))
-		return 0;
-	(*asked)++;
-	return evict_page(machine, tenant, guest_address, kind) == 0;
+	int result = evict_page(machine, tenant, guest_address, kind);
+
+	*asked += result != EVICT_GONE;
+	return result == 0;
 }
 
 /* The workload that drives a device, NULL if none does. */

@@ -65,7 +65,11 @@ void machine_dismantle(struct machine *machine);
 /* machine_service.c */
 extern const struct service_ops machine_service_ops;
 
-/* evict.c: takes one page of a tenant in the safe order. 0 once its absence is proven, -EBUSY. */
+/*
+ * evict.c: takes one page of a tenant in the safe order. 0 once its absence is proven, EVICT_GONE if it
+ * was absent already or another's eviction took it meanwhile, -EBUSY.
+ */
+#define EVICT_GONE 1
 int evict_page(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind);
 /* A sequence of random choices, from the machine's seed; below: 1 to 2^32. */
 __u64 choice_begin(struct machine *machine);

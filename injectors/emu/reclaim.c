@@ -57,8 +57,7 @@ static bool reclaim_tenant(struct reclaimer *reclaimer, __u32 index)
 
 		if (out + evicted >= target || evicted == RECLAIM_BATCH || stopping(reclaimer))
 			break;
-		if (guest_memory_present(tenant->memory, address) &&
-		    !evict_page(machine, index, address, machine->config.reclaim_kind))
+		if (!evict_page(machine, index, address, machine->config.reclaim_kind))
 			evicted++;
 	}
 	return out + evicted < target && evicted;

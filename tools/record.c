@@ -295,6 +295,9 @@ static int open_writer(struct recording *r)
 		error = failed(error, "%s, or let --force replace it", failure_text());
 	if (error == -EINVAL && o->writer.max_bytes)
 		error = failed_in(error, "--max-size");
+	/* What had to go for it is told even if it does not come to record anything. */
+	if (!error)
+		record_room_tell(&r->room, r->writer, o->writer.path);
 	return error;
 }
 

@@ -20,11 +20,25 @@ static void tell_unsynced(struct record_room *room, const struct trace_writer_st
 						 : strerror(-stats->unsynced_error));
 }
 
+static void tell_displaced(struct record_room *room, const struct trace_writer_stats *stats,
+			   const char *path)
+{
+	__u64 more = stats->displaced_segments - room->displaced;
+
+	room->displaced = stats->displaced_segments;
+	if (more)
+		fprintf(stderr,
+			"faultline: %s: no room to begin: the oldest part of what its last "
+			"recorder had kept is deleted (%llu segment%s)\n",
+			printable_of(path).text, more, more == 1 ? "" : "s");
+}
+
 void record_room_tell(struct record_room *room, struct trace_writer *writer, const char *path)
 {
 	struct trace_writer_stats stats;
 
 	trace_writer_stats(writer, &stats);
+	tell_displaced(room, &stats, path);
 	tell_unsynced(room, &stats, path);
 	if (stats.given_up_segments && !room->full)
 		fprintf(stderr, "faultline: %s: no room for more: the oldest part of it goes\n",

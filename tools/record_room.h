@@ -8,6 +8,7 @@
 struct record_room {
 	bool full;			/* told: the oldest goes */
 	bool waiting;			/* told: what comes is not kept */
+	__u64 displaced;		/* told: so many segments of the dead are gone */
 	bool unsynced;			/* told: a segment may not be on the disk */
 	struct trace_writer_stats told; /* when that was told */
 };

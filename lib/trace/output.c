@@ -225,6 +225,7 @@ void trace_output_stats(struct trace_output *output, struct trace_writer_stats *
 		.given_up_segments = output->store.given_up,
 		.unwritten_events = output->unwritten_events,
 		.unwritten_windows = output->unwritten_windows,
+		.displaced_segments = output->store.displaced,
 		.set_aside = output->store.set_aside,
 		.waiting = output->full,
 		.unsynced_segments = synced.unsynced,

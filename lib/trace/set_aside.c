@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -15,6 +16,8 @@
 #include "lib/trace/trace.h"
 
 #define WORD "crashed"
+/* What a start needs, of files and of blocks: the ring's own and a segment. */
+#define START_LEAST 2
 
 int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX])
 {
@@ -160,8 +163,49 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
 	return err;
 }
 
-/* The oldest segment of one recorder. */
-static bool delete_first(const char *path, __u32 end)
+/* Adds what is there of one recorder: files, and their blocks. */
+static void measure(const char *path, __u32 end, __u64 block, __u64 *files, __u64 *blocks)
+{
+	struct trace_segment_file file;
+	struct numbers numbers;
+	char name[PATH_MAX];
+
+	if (trace_segments_list(path, &numbers))
+		return;
+	for (size_t i = 0; i < numbers.count && numbers.all[i] < end; i++) {
+		if (trace_segment_path(path, numbers.all[i], name) ||
+		    !trace_segment_look(name, &file))
+			continue;
+		++*files;
+		*blocks += (file.bytes + block - 1) / block;
+	}
+	numbers_free(&numbers);
+}
+
+bool trace_set_aside_has_room(const char *path, __u32 end)
+{
+	const char *slash = strrchr(path, '/');
+	__u64 files = 0, blocks = 0;
+	char name[PATH_MAX] = ".";
+	struct numbers numbers;
+	struct statvfs disk;
+
+	if (slash)
+		snprintf(name, sizeof(name), "%.*s", (int)(slash - path) + 1, path);
+	if (statvfs(name, &disk) || !disk.f_frsize || trace_set_aside_list(path, &numbers))
+		return false;
+	for (size_t i = 0; i < numbers.count; i++)
+		if (!trace_set_aside_path(path, numbers.all[i], name))
+			measure(name, UINT32_MAX, disk.f_frsize, &files, &blocks);
+	numbers_free(&numbers);
+	measure(path, end, disk.f_frsize, &files, &blocks);
+	/* A file system may have no bound of files. */
+	return (!disk.f_files || disk.f_favail + files >= START_LEAST) &&
+	       disk.f_bavail + blocks >= START_LEAST;
+}
+
+/* The oldest segment of one recorder; counted if anything was in it. */
+static bool delete_first(const char *path, __u32 end, __u64 *deleted)
 {
 	struct trace_segment_file file;
 	struct numbers numbers;
@@ -173,11 +217,12 @@ static bool delete_first(const char *path, __u32 end)
 	for (size_t i = 0; !gone && i < numbers.count && numbers.all[i] < end; i++)
 		gone = !trace_segment_path(path, numbers.all[i], name) &&
 		       trace_segment_look(name, &file) && !unlink(name);
+	*deleted += gone && file.bytes > sizeof(file.header);
 	numbers_free(&numbers);
 	return gone;
 }
 
-bool trace_set_aside_give_up(const char *path, __u32 end)
+bool trace_set_aside_give_up(const char *path, __u32 end, __u64 *deleted)
 {
 	struct numbers numbers;
 	char ring[PATH_MAX];
@@ -188,10 +233,10 @@ bool trace_set_aside_give_up(const char *path, __u32 end)
 	for (size_t i = 0; !gone && i < numbers.count; i++) {
 		if (trace_set_aside_path(path, numbers.all[i], ring))
 			continue;
-		gone = delete_first(ring, UINT32_MAX);
+		gone = delete_first(ring, UINT32_MAX, deleted);
 		if (!gone)
 			trace_set_aside_forget(ring);
 	}
 	numbers_free(&numbers);
-	return gone || delete_first(path, end);
+	return gone || delete_first(path, end, deleted);
 }

@@ -20,9 +20,11 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside);
 
 /*
  * The disk is full: deletes the oldest segment of those set aside, or else of those of `path` below `end`,
- * whose recorder must be known to be dead. False: there is none.
+ * whose recorder must be known to be dead. False: there is none. *deleted counts those that held anything.
  */
-bool trace_set_aside_give_up(const char *path, __u32 end);
+bool trace_set_aside_give_up(const char *path, __u32 end, __u64 *deleted);
+/* Whether a start finds room at all once all of that is gone: if not it is deleted in vain. */
+bool trace_set_aside_has_room(const char *path, __u32 end);
 
 int trace_set_aside_list(const char *path, struct numbers *numbers);
 /* Deletes the file of a ring whose segments are gone; of anything else nothing. */

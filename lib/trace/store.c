@@ -154,22 +154,37 @@ static int try_open(struct trace_store *store, const struct trace_writer_config 
 }
 
 /*
- * The dead do not keep the living from beginning: on a full disk their oldest goes at once. Without them files
- * may be no longer than before, so that a limit of that is no reason.
+ * The dead do not keep the living from beginning: on a full disk their oldest goes at once, unless it could
+ * not begin even so. Without them files may be no longer than before, so that a limit of that is no reason.
  */
-static bool has_made_room(const struct trace_store *store, int err)
+static bool has_made_room(const struct trace_store *store, int err, __u64 *deleted)
 {
-	return store->ring && !store->overwrite && trace_store_has_no_room(err) && err != -EFBIG &&
-	       trace_set_aside_give_up(store->path, store->first);
+	char sentence[PATH_MAX];
+	bool made;
+
+	if (!store->ring || store->overwrite || !trace_store_has_no_room(err) || err == -EFBIG)
+		return false;
+	snprintf(sentence, sizeof(sentence), "%s", failure_text());
+	made = trace_set_aside_has_room(store->path, store->first) &&
+	       trace_set_aside_give_up(store->path, store->first, deleted);
+	if (!made)
+		failed(err, "%s", sentence);
+	return made;
 }
 
 int trace_store_open(struct trace_store *store, const struct trace_writer_config *config)
 {
+	__u64 deleted = 0;
 	int err;
 
 	do
 		err = try_open(store, config);
-	while (has_made_room(store, err));
+	while (has_made_room(store, err, &deleted));
+	store->displaced = deleted;
+	if (err && deleted)
+		failed_in(err,
+			  "for room %llu segments of a recorder that died were deleted, in vain",
+			  deleted);
 	return err;
 }
 
@@ -351,7 +366,7 @@ int trace_store_commit(struct trace_store *store)
 		err = store->ring && !store->overwrite
 			      ? trace_set_aside(store->path, store->first, &store->set_aside)
 			      : 0;
-	while (has_made_room(store, err));
+	while (has_made_room(store, err, &store->displaced));
 	err = err ?: files_name(store->unnamed, AT_FDCWD, store->path, store->replaces);
 	if (err)
 		return err;

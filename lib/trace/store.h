@@ -53,7 +53,8 @@ struct trace_store {
 	__u64 begun;	     /* segments, without those that hold nothing but a header */
 	__u64 dropped;	     /* segments deleted */
 	__u64 given_up;	     /* of these, because the disk was full */
-	__u32 set_aside;     /* number of the ring that was set aside at the commit; 0: none was */
+	__u64 displaced; /* segments of recorders that died, deleted so that this one could begin */
+	__u32 set_aside; /* number of the ring that was set aside at the commit; 0: none was */
 	struct trace_sync sync; /* of a ring's finished segments */
 	__u64 unsynced;		/* of its result, as far as room was made for it */
 	struct trace_file_header header;

@@ -202,6 +202,19 @@ equal "and ends well" $? 0
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>second.err
 equal "one that came to its end is replaced only if asked for" "$? $(grep -c 'exists already' second.err)" "1 1"
 
+# On a full disk it begins in the room of what had died, and says what went.
+disk 200K
+"$FAULTLINE" record --keep 1h -o disk/d.flt 2>d.err &
+recorder=$!
+wait_for 60 begun d.err
+wait_for 60 bash -c '[ $(cat disk/d.flt.* | wc -c) -gt 10000 ]'
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+cat /dev/zero >disk/filler 2>/dev/null
+"$FAULTLINE" record -q --keep 1h --duration 100ms -o disk/d.flt 2>d.err
+equal "full disk: what died goes with a word" \
+	"$(($? % 5)) $(grep -cE '^faultline: disk/d.flt: no room to begin: .* had kept is deleted \(1 segment\)$' d.err)" "0 1"
+
 # 8. What others put where the next segments would be is none of the recording: nobody waits for it or follows it.
 disk 8M
 mkfifo disk/b.flt.000002

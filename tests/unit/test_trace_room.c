@@ -753,6 +753,34 @@ static void the_dead_make_room(void **state)
 	assert_int_equal(heard.events, 5003);
 }
 
+/* What had to go is counted; where it could not begin even so, nothing goes. */
+static void the_dead_go_with_a_word_and_not_in_vain(void **state)
+{
+	const struct trace_writer_config config = {.path = path, .max_bytes = 16 * MIB};
+	struct trace_writer_stats stats;
+	struct trace_writer *writer;
+	struct heard heard;
+	char filler[64];
+
+	(void)state;
+	snprintf(filler, sizeof(filler), "%s/filler", scratch);
+	killed_after(&config, COMMITTED, 5003);
+	assert_int_equal(files_like("always.flt.*"), 1);
+	/* The folder, the ring, its segment and the filler are all the files that there may be. */
+	fill_disk(filler);
+	assert_int_equal(mount(NULL, scratch, "tmpfs", MS_REMOUNT, "size=6m,nr_inodes=4"), 0);
+	assert_int_equal(trace_writer_open(&writer, &config), -ENOSPC);
+	assert_non_null(strstr(failure_text(), "No space left"));
+	assert_int_equal(hear(path, &heard), 0);
+	assert_int_equal(heard.events, 5003);
+	assert_int_equal(mount(NULL, scratch, "tmpfs", MS_REMOUNT, "size=6m,nr_inodes=100"), 0);
+	writer = open_writer(&config);
+	trace_writer_stats(writer, &stats);
+	assert_int_equal(stats.displaced_segments, 1);
+	tell_end(writer, 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+}
+
 /* Age is the age of the files: what was recorded before the recorder died gets old as well. */
 /* Of another version here; without memory or descriptors, or after an error of the disk, it is the same. */
 static void what_cannot_be_looked_into_is_not_deleted(void **state)
@@ -898,6 +926,7 @@ int main(void)
 		ON_A_DISK(what_died_is_set_aside),
 		ON_A_DISK(each_that_died_has_its_place),
 		ON_A_DISK(the_dead_make_room),
+		ON_A_DISK(the_dead_go_with_a_word_and_not_in_vain),
 		ON_A_DISK(what_cannot_be_looked_into_is_not_deleted),
 		ON_A_DISK(a_limit_of_files_deletes_nothing),
 		ON_A_DISK(what_was_set_aside_gets_old),

@@ -209,10 +209,16 @@ int common_check_run_directory(void)
 	return failed_input(run_directory_check());
 }
 
-void common_tell_run_directory(void)
+void common_tell_run_directory(const struct capture *capture)
 {
+	const char *no_account = capture_no_account(capture);
+
 	if (run_directory_is_missed())
 		fprintf(stderr, "faultline: %s; emulated machines are not seen\n", failure_text());
+	else if (no_account[0])
+		fprintf(stderr,
+			"faultline: %s; emulated machines that end before they are met are not counted\n",
+			printable_of(no_account).text);
 }
 
 int common_failed(int err)

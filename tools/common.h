@@ -56,11 +56,12 @@ int common_check_pattern(const char *pattern);
 
 /* Of machines' directory that the environment names: -EBADMSG with a sentence for a relative path. */
 int common_check_run_directory(void);
+struct capture;
 /*
  * Says it if emulated machines cannot be found: what should be their directory is not to be trusted, or
- * is named and cannot be had.
+ * is named and cannot be had; or if no account of those can be kept that end soon.
  */
-void common_tell_run_directory(void);
+void common_tell_run_directory(const struct capture *capture);
 
 /* Prints the sentence of the last failure once and returns its exit code; -EINVAL is a wrong option. */
 int common_failed(int err);

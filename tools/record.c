@@ -316,7 +316,7 @@ static int start(struct recording *r)
 		error = open_writer(r);
 	if (error)
 		return error;
-	common_tell_run_directory();
+	common_tell_run_directory(r->capture);
 	error = stream_fan_add(&r->fan, trace_writer_stream(r->writer))
 			?: stream_fan_add(&r->fan, (struct stream){&note_ops, r})
 			?: record_answer_create(&r->answer)

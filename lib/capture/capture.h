@@ -79,6 +79,8 @@ struct capture_refusals {
 	char last[REASON_TEXT];
 };
 const struct capture_refusals *capture_refusals(const struct capture *capture);
+/* Why emulated machines that end before they are met are not counted, "" if they are. */
+const char *capture_no_account(const struct capture *capture);
 /*
  * Stops all programs, drains what is left, closes the open windows, pushes loss and end. What is
  * attached goes with capture_close(), which takes the kernel up to 0.1 s for each function.

@@ -208,6 +208,11 @@ const struct capture_refusals *capture_refusals(const struct capture *capture)
 	return &capture->refusals;
 }
 
+const char *capture_no_account(const struct capture *capture)
+{
+	return machines_no_account(capture->machines);
+}
+
 const struct machines_ops capture_machines_ops = {
 	.refused = machine_refused,
 	.trust = trust,

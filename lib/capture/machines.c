@@ -54,7 +54,9 @@ struct machine {
 struct machines {
 	const struct machines_ops *ops;
 	void *self;
-	struct observer *observer; /* NULL: there is no run directory, and so no machine */
+	struct observer *
+		observer; /* NULL: there is no run directory, and so no machine, or no room in it */
+	char no_account[REASON_TEXT];
 	struct machine list[MACHINES_MAX];
 	struct unmet unmet;
 	__u64 uncounted; /* that told us no total, and of which not all was received */
@@ -134,6 +136,26 @@ static void scan(struct machines *m, bool unaccounted)
 	closedir(directory);
 }
 
+/* Where there is a directory there will be machines: that they are not accounted for is worth a sentence. */
+static void keep_no_account(struct machines *m)
+{
+	char reason[REASON_TEXT];
+	int directory;
+
+	m->observer = NULL;
+	snprintf(reason, sizeof(reason), "%s", failure_text());
+	directory = run_directory_open(false);
+	if (directory < 0)
+		return;
+	close(directory);
+	snprintf(m->no_account, sizeof(m->no_account), "%s", reason);
+}
+
+const char *machines_no_account(const struct machines *machines)
+{
+	return machines->no_account;
+}
+
 int machines_create(struct machines **machines, const struct machines_ops *ops, void *self)
 {
 	struct machines *m = calloc(1, sizeof(*m));
@@ -148,7 +170,7 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
 	m->self = self;
 	m->created_ticks = process_start(getpid());
 	if (observer_open(&m->observer))
-		m->observer = NULL;
+		keep_no_account(m);
 	/* They began before the account of them did. */
 	scan(m, true);
 	*machines = m;

@@ -48,6 +48,8 @@ const struct hello_device *machines_find(const struct machines *machines, __u32 
 					 __u64 start_time, __u64 index);
 /* Whether this process is a machine that is believed and has not ended. */
 bool machines_knows(const struct machines *machines, __u32 pid, __u64 start_time);
+/* Why those that end before they are met are not counted, "" if they are. */
+const char *machines_no_account(const struct machines *machines);
 size_t machines_count(const struct machines *machines);
 
 /* The last poll: waits shortly for what machines that have ended are telling. */

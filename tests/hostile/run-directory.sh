@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # A run directory that is not root's alone is believed in nothing, and said; a umask that takes everything away
 # takes nothing from us; and a command that we start gets umask and signals as we got them.
+own_mounts=yes
 . "$(dirname "$0")/../e2e/lib.sh"
 printf '[tenant vm]\nmemory = 4M\n[device disk]\nfile_bytes = 2M\n[workload w]\nsizes = 4K\ncount = 20\n' >machine.ini
 not_ours='must be a directory, no link, of root with mode 0700'
@@ -34,6 +35,15 @@ for kind in other link file open unusable; do
 	equal "$kind: nothing is in it" "$(ls -A "$FAULTLINE_RUN_DIR/" 2>/dev/null)" ""
 	rm -rf "$FAULTLINE_RUN_DIR" elsewhere
 done
+
+# It is root's, and has no room for one more file.
+mkdir "$FAULTLINE_RUN_DIR" && mount -t tmpfs -o nr_inodes=1,mode=700 none "$FAULTLINE_RUN_DIR" || not_ok "full: is there"
+for words in "record -q --duration 20ms -o z.flt" "top -b 0.1 1"; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $words >out 2>err
+	equal "full: ${words%% *}" "$? $(grep -c "$FAULTLINE_RUN_DIR/.*: cannot create it: No space left on device; .* that end before they are met are not counted" err)" "0 1"
+done
+umount "$FAULTLINE_RUN_DIR" && rmdir "$FAULTLINE_RUN_DIR"
 
 # Another directory than the usual one is named on purpose: that it cannot be had is told.
 FAULTLINE_RUN_DIR=relative

@@ -113,7 +113,7 @@ static int capture_into(struct watch *watch, struct trace_writer *writer, struct
 	error = common_check_run_directory() ?: capture_open(&capture, &config);
 	if (error)
 		return error;
-	common_tell_run_directory();
+	common_tell_run_directory(capture);
 	error = capture_attach(capture, sink);
 	if (!error && writer)
 		error = trace_writer_commit(writer);

@@ -170,7 +170,7 @@ static bool is_renamed(struct rdma_counters *c, const char *name, ino_t inode)
 	while (device && (device->gone || device->inode != inode))
 		device = device->next;
 	if (device && strlen(name) < RDMA_NAME_TEXT)
-		snprintf(device->name, sizeof(device->name), "%s", name);
+		snprintf(device->name, sizeof(device->name), "%.*s", RDMA_NAME_TEXT - 1, name);
 	return device;
 }
 

@@ -6,59 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/analyze/device_names.h"
-#include "lib/analyze/hash.h"
-#include "lib/analyze/slots.h"
+#include "lib/analyze/session_data.h"
 #include "lib/base/fail.h"
-#include "lib/capture/probes.h"
 
-#define NAMED_MAX  65536 /* stacks and processes each: more is no recording of ours */
-#define PROBES_MAX 1024	 /* likewise; they are looked through one by one */
-
-struct named_stack {
-	__u32 id;
-	char *text; /* frames in one line, innermost first */
-	UT_hash_handle hh;
-};
-
-struct named_process {
-	__u32 pid;
-	char comm[16];
-	UT_hash_handle hh;
-};
-
-struct session_probe {
-	struct probe_info info;
-	__u64 since_ns;		     /* it was off before; 0: it was not */
-	const struct probe_row *row; /* NULL: of another version */
-	bool silent;
-};
-
-struct session {
-	struct named_stack *stacks;
-	struct named_process *processes;
-	struct host_info host;
-	struct wall_clock clock;
-	struct loss_info loss;
-	struct kept_info kept;
-	struct slots devices; /* struct device_info; handle 0 while unknown */
-	struct device_name *names;
-	size_t device_count;
-	/* A bit for each device that was told, or that events or counts name. */
-	__u64 named[SLOTS_MAX / 64];
-	struct session_probe *probes;
-	size_t probe_count;
-	size_t of_row[PROBE_COUNT]; /* the first probe of a row, counted from 1; 0: none */
-	__u64 probe_changes;
-	__u64 kinds[EVENT_KIND_MAX];
-	__u64 events;
-	__u64 first_ns, last_ns;
-	struct period period;
-	__u64 windows, windows_incomplete;
-	__u64 dropped;
-	bool has_host;
-	struct session_unknown unknown;
-};
+#define NAMED_MAX 65536 /* stacks and processes each: more is no recording of ours */
 
 static void note_time(struct session *s, __u64 time_ns)
 {
@@ -85,53 +36,6 @@ static int on_clock(void *self, const struct clock_anchor *anchor)
 	struct session *s = self;
 
 	wall_clock_add(&s->clock, anchor);
-	return 0;
-}
-
-static void change_probe(struct session *s, struct session_probe *changed,
-			 const struct probe_info *probe)
-{
-	const struct probe_info *known = &changed->info;
-
-	if (known->state != probe->state || strcmp(known->reason, probe->reason) != 0)
-		s->unknown = (struct session_unknown){0};
-	s->probe_changes += known->state != probe->state || known->hits != probe->hits ||
-			    known->missed != probe->missed;
-	if (probe->state != PROBE_ON)
-		changed->since_ns = 0;
-	else if (known->state != PROBE_ON)
-		changed->since_ns = s->last_ns;
-	changed->info = *probe;
-}
-
-static int on_probe(void *self, const struct probe_info *probe)
-{
-	struct session *s = self;
-	struct session_probe *probes;
-	const struct probe_row *row;
-
-	for (size_t i = 0; i < s->probe_count; i++) {
-		const struct probe_info *known = &s->probes[i].info;
-
-		if (!strcmp(known->name, probe->name) && !strcmp(known->attach, probe->attach)) {
-			change_probe(s, &s->probes[i], probe);
-			return 0;
-		}
-	}
-	if (s->probe_count == PROBES_MAX) {
-		s->dropped++;
-		return 0;
-	}
-	probes = memory_realloc(s->probes, (s->probe_count + 1) * sizeof(*probes));
-	if (!probes)
-		return failed(-ENOMEM, "no memory for the probe table");
-	row = probe_row_named(probe->name);
-	s->probes = probes;
-	s->probes[s->probe_count++] = (struct session_probe){.info = *probe, .row = row};
-	if (row && !s->of_row[row->id])
-		s->of_row[row->id] = s->probe_count;
-	s->probe_changes++;
-	s->unknown = (struct session_unknown){0};
 	return 0;
 }
 
@@ -298,7 +202,7 @@ struct stream session_stream(struct session *s)
 	static const struct stream_ops ops = {
 		.host = on_host,
 		.clock = on_clock,
-		.probe = on_probe,
+		.probe = session_on_probe,
 		.device = on_device,
 		.stack = on_stack,
 		.process = on_process,
@@ -432,49 +336,6 @@ void session_process(const struct session *s, __u32 pid, char comm[16])
 	HASH_FIND(hh, s->processes, &pid, sizeof(pid), process);
 	if (process)
 		memcpy(comm, process->comm, sizeof(process->comm));
-}
-
-size_t session_probe_count(const struct session *s)
-{
-	return s->probe_count;
-}
-
-const struct probe_info *session_probe(const struct session *s, size_t index)
-{
-	return index < s->probe_count ? &s->probes[index].info : NULL;
-}
-
-__u64 session_probe_since(const struct session *s, size_t index)
-{
-	return index < s->probe_count ? s->probes[index].since_ns : 0;
-}
-
-const struct probe_row *session_probe_row(const struct session *s, size_t index)
-{
-	return index < s->probe_count ? s->probes[index].row : NULL;
-}
-
-const struct probe_info *session_probe_of(const struct session *s, unsigned int id)
-{
-	return id < PROBE_COUNT && s->of_row[id] ? session_probe(s, s->of_row[id] - 1) : NULL;
-}
-
-__u64 session_probe_changes(const struct session *s)
-{
-	return s->probe_changes;
-}
-
-bool session_probe_is_silent(const struct session *s, size_t index)
-{
-	return index < s->probe_count && s->probes[index].silent;
-}
-
-void session_set_silent(struct session *s, size_t index, bool silent)
-{
-	if (index >= s->probe_count || s->probes[index].silent == silent)
-		return;
-	s->probes[index].silent = silent;
-	s->unknown = (struct session_unknown){0};
 }
 
 __u64 session_events(const struct session *s)

@@ -317,7 +317,7 @@ static void the_first_and_the_last_probe_are_judged_by_the_other(void **state)
 	tell_loss(rig);
 	assert_int_equal(silent_count(rig->analysis->silent), 1);
 	assert_int_equal(unknown_numbers(rig->analysis->session, PCI),
-			 UNKNOWN_BLOCKED | UNKNOWN_FAULTS);
+			 UNKNOWN_BLOCKED | UNKNOWN_DISCARDED | UNKNOWN_FAULTS);
 	assert_int_equal(unknown_numbers(rig->analysis->session, EMU), 0);
 	text = print(rig);
 	assert_non_null(strstr(text, "its neighbour iopf_response was hit 30 times"));

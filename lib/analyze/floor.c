@@ -19,8 +19,8 @@ unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_window
 		[FLOOR_LOST] = loss->lost,
 		[FLOOR_MISSED] = loss->missed,
 		[FLOOR_ACCESS] = loss->access_lost,
-		[FLOOR_MACHINES] =
-			loss->access_missed || loss->machines_missed || loss->machines_unknown,
+		[FLOOR_MACHINES] = loss->access_missed || loss->machines_missed,
+		[FLOOR_TOTALS] = loss->machines_unknown,
 		[FLOOR_STATE] = loss->state_failed,
 		[FLOOR_COUNTERS] = incomplete_windows,
 		[FLOOR_CUT] = loss->cut,
@@ -61,6 +61,7 @@ const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
 		[FLOOR_MISSED] = "runs of probes were skipped",
 		[FLOOR_ACCESS] = "access records were lost",
 		[FLOOR_MACHINES] = "emulated machines were not met",
+		[FLOOR_TOTALS] = "emulated machines told no total of their I/Os",
 		[FLOOR_STATE] = "the kernel's maps had no room",
 		[FLOOR_COUNTERS] = "counting ran out of counters",
 		[FLOOR_CUT] = "the recording has no end",

@@ -27,7 +27,25 @@ static int check(const struct access_ring *ring, size_t bytes, __u32 capacity)
 	return 0;
 }
 
-int access_reader_open(struct access_reader *reader, int fd, bool from_start)
+/* Looks at all there are: a record whose device was held up stands behind younger ones. */
+static void skip_older(struct access_reader *reader, __u64 since_ns)
+{
+	const struct access_ring *ring = reader->ring;
+	__u64 head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	__u64 oldest = head > reader->capacity ? head - reader->capacity : 0;
+
+	reader->discarded = __atomic_load_n(&ring->discarded, __ATOMIC_RELAXED);
+	reader->cursor = head;
+	if (since_ns == READ_FROM_NOW)
+		return;
+	reader->cursor = oldest;
+	while (reader->cursor < head &&
+	       ring->records[reader->cursor & (reader->capacity - 1)].time_ns < since_ns)
+		reader->cursor++;
+	reader->late = reader->discarded || (oldest && reader->cursor == oldest);
+}
+
+int access_reader_open(struct access_reader *reader, int fd, __u64 since_ns)
 {
 	int seals = fcntl(fd, F_GET_SEALS), error;
 	const struct access_ring *ring;
@@ -53,10 +71,8 @@ int access_reader_open(struct access_reader *reader, int fd, bool from_start)
 		.bytes = status.st_size,
 		.capacity = capacity,
 	};
-	if (!from_start) {
-		reader->cursor = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-		reader->discarded = __atomic_load_n(&ring->discarded, __ATOMIC_RELAXED);
-	}
+	if (since_ns)
+		skip_older(reader, since_ns);
 	return 0;
 }
 

@@ -39,22 +39,36 @@ static bool tells_requests(const struct capture *c, int i)
 		 capture_kind_asked(&c->config, first + 1));
 }
 
+/*
+ * Of one stage. What its probes emitted beside it, such as first sights of devices, is no request: those
+ * that are told are what came, and what is in rings yet may be all of them.
+ */
+static __u64 count_filtered_of(const struct capture *c, int kind, __u64 undrained)
+{
+	__u64 told = c->taken[kind - EVENT_FAULT_DETECT] + undrained, seen = 0, emitted = 0;
+
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		const struct probe_info *info = probe_set_info(c->probes, i);
+
+		if (probe_row(i)->kind != kind || !tells_requests(c, i))
+			continue;
+		seen += info->hits - info->lost;
+		emitted += info->emitted;
+	}
+	told = told < emitted ? told : emitted;
+	return c->dropped[kind - EVENT_FAULT_DETECT] + (seen > told ? seen - told : 0);
+}
+
 /* Page requests that were seen and not asked for: those of the stage that has most of them. */
-static __u64 count_filtered(const struct capture *c)
+static __u64 count_filtered(const struct capture *c, __u64 emitted)
 {
 	__u64 most = 0;
 
 	if (!c->config.device_count && capture_all_kinds(&c->config))
 		return 0;
 	for (int kind = EVENT_FAULT_DETECT; kind <= EVENT_FAULT_HANDLER; kind++) {
-		__u64 filtered = c->dropped[kind - EVENT_FAULT_DETECT];
+		__u64 filtered = count_filtered_of(c, kind, emitted - c->loss.received);
 
-		for (int i = 0; i < PROBE_COUNT; i++) {
-			const struct probe_info *info = probe_set_info(c->probes, i);
-
-			if (probe_row(i)->kind == kind && tells_requests(c, i))
-				filtered += info->hits - info->emitted - info->lost;
-		}
 		most = filtered > most ? filtered : most;
 	}
 	return most;
@@ -64,6 +78,15 @@ static __u64 count_filtered(const struct capture *c)
 static __u64 taken(const struct capture *c, __u64 emitted)
 {
 	return c->attached ? c->loss.received : emitted;
+}
+
+/* A machine of another run directory tells nobody here of itself; those that are counted may be among them. */
+static void count_strangers(const struct capture *c, struct loss_info *loss)
+{
+	__u64 strangers = device_table_strangers(c->devices);
+
+	if (strangers > loss->machines_missed + loss->machines_unknown)
+		loss->machines_unknown = strangers - loss->machines_missed;
 }
 
 int capture_account(struct capture *c, struct stream sink)
@@ -79,8 +102,9 @@ int capture_account(struct capture *c, struct stream sink)
 	c->loss.produced =
 		taken(c, totals.emitted) + totals.lost + totals.missed + totals.turned_away;
 	c->loss.late = merge_late(c->merge);
-	c->loss.filtered = count_filtered(c);
+	c->loss.filtered = count_filtered(c, totals.emitted);
 	machines_loss(c->machines, &c->loss);
+	count_strangers(c, &c->loss);
 	c->loss.state_failed = __atomic_load_n(&c->maps.state->state_failed, __ATOMIC_RELAXED);
 	error = capture_tell_probes(c, sink);
 	if (!error && sink.ops->loss)

@@ -165,6 +165,7 @@ static int begin(struct capture *c, struct stream sink)
 
 	host_describe(&host);
 	describe_filter(&c->config, &host);
+	machines_greet(c->machines);
 	error = capture_let_go(c);
 	if (error)
 		return error;
@@ -219,6 +220,8 @@ static void take_event(void *self, const struct event *event)
 	int error;
 
 	c->loss.received++;
+	if (event->kind >= EVENT_FAULT_DETECT && event->kind <= EVENT_FAULT_HANDLER)
+		c->taken[event->kind - EVENT_FAULT_DETECT]++;
 	owners_notice(c->owners, event);
 	error = capture_accept(c, c->draining, event);
 	if (error && !c->error)

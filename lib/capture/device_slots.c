@@ -120,6 +120,27 @@ void device_has_gone(struct device_table *table, const struct entry *entry)
 		add_number(&table->gone, &table->gone_room, &table->gone_count, entry->handle);
 }
 
+/* What is left out is not asked for. A hello always names the model. */
+static bool is_stranger(const struct device_table *table, const struct device_owner *owner)
+{
+	const struct entry *entry;
+
+	for (entry = owner->entries; entry; entry = entry->next)
+		if (entry->key.kind == DEVICE_EMULATED && entry->handle &&
+		    entry->handle != HANDLE_DROPPED && !table->infos[entry->handle - 1].model[0])
+			return true;
+	return false;
+}
+
+__u64 device_table_strangers(const struct device_table *table)
+{
+	__u64 count = table->strangers;
+
+	for (const struct device_owner *o = table->owners; o; o = o->hh.next)
+		count += is_stranger(table, o);
+	return count;
+}
+
 void device_table_forget_owner(struct device_table *table, __u32 pid, __u64 start)
 {
 	const struct owner_key key = {.pid = pid, .start = start};
@@ -137,6 +158,7 @@ void device_table_forget_owner(struct device_table *table, __u32 pid, __u64 star
 	owner = find_owner(table, &key);
 	if (!owner)
 		return;
+	table->strangers += is_stranger(table, owner);
 	DL_FOREACH_SAFE2(owner->entries, entry, next, next)
 	{
 		if (!bpf_map_delete_elem(table->map, &entry->key))

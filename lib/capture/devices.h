@@ -42,6 +42,9 @@ void device_table_forget_owner(struct device_table *table, __u32 owner, __u64 ow
  */
 void device_table_forget_gone(struct device_table *table);
 
+/* Processes whose emulated devices no machine's hello has named: their faults are seen, their I/Os are not. */
+__u64 device_table_strangers(const struct device_table *table);
+
 /* A fault of the device with this kernel-side number was given up: that the device goes will be told. */
 void device_table_gave_up(struct device_table *table, __u32 id);
 /* The handle of such a device that was forgotten since the last call, 0: no more. */

@@ -56,6 +56,7 @@ struct device_table {
 	size_t gone_count, gone_room;
 	__u32 *former; /* kernel-side numbers whose domains are another's */
 	size_t former_count, former_room;
+	__u64 strangers; /* owners that have gone, see device_table_strangers() */
 	__u32 gone_seen; /* capture_state.gone when looked at last */
 };
 

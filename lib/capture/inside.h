@@ -46,7 +46,8 @@ struct capture {
 	struct probe_info told[PROBE_COUNT]; /* what the sink knows of the probes */
 	struct loss_info loss;
 	__u64 dropped[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT +
-		      1]; /* by the device filter, here */
+		      1];					   /* by the device filter, here */
+	__u64 taken[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT + 1]; /* from rings, those included */
 	struct emulator_binary emulators[EMULATORS_MAX];
 	int emulator; /* the place of the one that is configured; negative: none was found */
 	bool emulator_missed; /* that was said */

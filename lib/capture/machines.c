@@ -62,6 +62,7 @@ struct machines {
 	__u64 uncounted; /* that told us no total, and of which not all was received */
 	size_t count;
 	__u64 created_ticks; /* our own start: machines older than that have a past */
+	__u64 since_ns;	     /* of machines with a past: what completed since then is read */
 	__u64 next_scan_ns;
 	__u64 received;
 	__u64 lost; /* of machines that have ended, and of records that were invalid */
@@ -168,6 +169,7 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
 	}
 	m->ops = ops;
 	m->self = self;
+	m->since_ns = READ_FROM_NOW;
 	m->created_ticks = process_start(getpid());
 	if (observer_open(&m->observer))
 		keep_no_account(m);
@@ -221,10 +223,10 @@ static void falls_short(struct machines *m, struct machine *machine)
 
 /* The faults of one without are seen all the same; of its I/Os nothing is, as if it had not been met. */
 static void open_log(struct machines *m, struct machine *machine, const struct hello *hello,
-		     int ring, bool from_start)
+		     int ring, __u64 since_ns)
 {
 	int error = ring < 0 ? failed(-EPROTO, "access log: was not handed over")
-			     : access_reader_open(&machine->log, ring, from_start);
+			     : access_reader_open(&machine->log, ring, since_ns);
 
 	if (error) {
 		machine->log.ring = NULL;
@@ -233,6 +235,7 @@ static void open_log(struct machines *m, struct machine *machine, const struct h
 	} else if (m->observer) {
 		observer_met(m->observer, hello->id);
 	}
+	m->uncounted += machine->log.late;
 }
 
 static int know(struct machines *m, struct machine *machine, const struct hello *hello, int ring)
@@ -256,7 +259,8 @@ static int know(struct machines *m, struct machine *machine, const struct hello 
 		machine->devices[i].handle = m->ops->device(m->self, hello, &hello->devices[i]);
 	}
 	/* From its first record on, if it began after us: a process may have run machines before. */
-	open_log(m, machine, hello, ring, told || hello->start_time >= m->created_ticks);
+	open_log(m, machine, hello, ring,
+		 told || hello->start_time >= m->created_ticks ? 0 : m->since_ns);
 	return 0;
 }
 
@@ -380,11 +384,20 @@ static int step_all(struct machines *m)
 	return 0;
 }
 
+void machines_greet(struct machines *machines)
+{
+	for (size_t i = 0; i < machines->count; i++)
+		if (machines->list[i].state == MACHINE_CONNECTED)
+			await_hello(machines, &machines->list[i]);
+}
+
 int machines_poll(struct machines *machines, __u64 now_ns)
 {
 	struct observer *observer = machines->observer;
 	int error = observer ? observer_read(observer) : 0;
 
+	if (machines->since_ns == READ_FROM_NOW)
+		machines->since_ns = now_ns;
 	if (error)
 		return error;
 	if (now_ns >= machines->next_scan_ns || (observer && observer_awaits(observer))) {

@@ -38,8 +38,11 @@ struct machines;
 int machines_create(struct machines **machines, const struct machines_ops *ops, void *self);
 void machines_destroy(struct machines *machines);
 
+/* Takes the hellos of those that run, and where their logs are now: call it last before the recording begins. */
+void machines_greet(struct machines *machines);
 /* Looks for new machines (every 100 ms, at once if one has told that it began), reads the logs of
- * known ones. */
+ * known ones. The recording began at the `now_ns` of the first call: what completed since is delivered,
+ * of machines that began before the observer did; of others everything. */
 int machines_poll(struct machines *machines, __u64 now_ns);
 /* Looks at once for the machine of this process and waits shortly for its hello. */
 int machines_meet(struct machines *machines, __u32 pid);

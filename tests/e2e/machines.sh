@@ -108,6 +108,48 @@ rm -rf tables
 "$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
 equal "killed: the recorder ends with 5" "$record_status" 5
 equal "killed: one machine told no total" "$(total machines_unknown)" 1
+equal "killed: it was met, and that is what is said" "$(grep -o 'floors: [^.]*' report.err)" "floors: emulated machines told no total of their I/Os"
+
+# One of another run directory: its faults are seen, its I/Os are not, and that is said.
+cat >stranger.ini <<'END'
+[tenant vm]
+memory = 8M
+[device disk]
+queues = 1
+[workload mix]
+rate = 1009/s
+duration = 400ms
+[inject cold]
+action = evict
+pages = 8
+rate = 23/s
+duration = 400ms
+END
+mkdir -m 700 elsewhere
+# stranger OPTION...: the machine as the recorder's command, and what the recording says of it.
+stranger() {
+	rm -rf tables stranger.truth*
+	"$FAULTLINE" record --force -o run.flt "$@" -- env FAULTLINE_RUN_DIR="$PWD/elsewhere" \
+		"$INJECT" run stranger.ini --truth stranger.truth >/dev/null 2>record.err
+	record_status=$?
+	"$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
+	requests=$(grep -ch '"what": *"request"' stranger.truth*)
+}
+stranger
+equal "a stranger: its faults are seen" "$(($(wc -l <tables/faults.csv) - 1 > 20))" 1
+equal "a stranger: none of its I/Os is" "$(total access_received)" 0
+equal "a stranger: it is counted" "$(total machines_unknown) $(total machines_missed)" "1 0"
+equal "a stranger: the recorder ends with 5" "$record_status" 5
+equal "a stranger: the report says why" "$(grep -o 'floors: [^.]*' report.err)" "floors: emulated machines told no total of their I/Os"
+# The one probe that counts them sees it first: that is no request. What is not asked for is not missed.
+without=()
+for probe in invalidate_start invalidate_device invalidate_ack invalidate_freed fault_request fault_isr fault_handler; do
+	without+=(--disable-probe "$probe")
+done
+stranger -d 'nic*' "${without[@]}"
+check "a stranger left out: there were requests" test "$requests" -gt 20
+equal "a stranger left out: its requests are counted" "$(total filtered)" "$requests"
+equal "a stranger left out: nothing is missed" "$record_status $(total machines_unknown)" "0 0"
 
 # What a recorder that was killed leaves goes with the next machine.
 record_start || not_ok "a recorder" "$(cat record.err)"

@@ -61,7 +61,7 @@ static void every_record_arrives_once_and_in_order(void **state)
 	__u64 expected = 0;
 
 	(void)state;
-	assert_int_equal(access_reader_open(&reader, fd, true), 0);
+	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	for (int round = 0; round < 101; round++) {
 		long count;
 
@@ -79,7 +79,7 @@ static void a_late_reader_begins_with_what_comes(void **state)
 	(void)state;
 	publish(31);
 	ring->discarded = 5;
-	assert_int_equal(access_reader_open(&reader, fd, false), 0);
+	assert_int_equal(access_reader_open(&reader, fd, READ_FROM_NOW), 0);
 	assert_int_equal(access_reader_read(&reader, out, 128), 0);
 	publish(3);
 	assert_int_equal(access_reader_read(&reader, out, 128), 3);
@@ -87,10 +87,48 @@ static void a_late_reader_begins_with_what_comes(void **state)
 	assert_int_equal(reader.lost, 0);
 }
 
+/* What completed since: one that was held up (2) is behind younger ones, and none of ours is passed over. */
+static void a_reader_of_old_begins_where_it_is_told(void **state)
+{
+	static const __u64 times[] = {3, 9, 12, 2, 15, 16};
+
+	(void)state;
+	publish(6);
+	for (size_t i = 0; i < 6; i++)
+		ring->records[i].time_ns = times[i];
+	assert_int_equal(access_reader_open(&reader, fd, 11), 0);
+	assert_int_equal(access_reader_read(&reader, out, 128), 4);
+	assert_int_equal(out[0].time_ns, 12);
+	assert_int_equal(reader.lost, 0);
+	assert_false(reader.late);
+	access_reader_close(&reader);
+	assert_int_equal(access_reader_open(&reader, fd, 17), 0);
+	assert_int_equal(access_reader_read(&reader, out, 128), 0);
+	assert_false(reader.late);
+}
+
+/* What is there is all younger: what was there before may have been, too. */
+static void a_reader_that_comes_too_late_says_so(void **state)
+{
+	(void)state;
+	publish(CAPACITY + 5); /* times are 5 and up */
+	assert_int_equal(access_reader_open(&reader, fd, 6), 0);
+	assert_int_equal(access_reader_read(&reader, out, 128), CAPACITY - 1);
+	assert_false(reader.late);
+	access_reader_close(&reader);
+	assert_int_equal(access_reader_open(&reader, fd, 5), 0);
+	assert_int_equal(access_reader_read(&reader, out, 128), CAPACITY);
+	assert_true(reader.late);
+	access_reader_close(&reader);
+	ring->discarded = 1;
+	assert_int_equal(access_reader_open(&reader, fd, 6), 0);
+	assert_true(reader.late);
+}
+
 static void what_was_overwritten_or_discarded_is_lost_exactly(void **state)
 {
 	(void)state;
-	assert_int_equal(access_reader_open(&reader, fd, true), 0);
+	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	publish(CAPACITY + 13);
 	ring->discarded = 7;
 	assert_int_equal(access_reader_read(&reader, out, 128), CAPACITY);
@@ -101,7 +139,7 @@ static void what_was_overwritten_or_discarded_is_lost_exactly(void **state)
 static void records_that_may_be_torn_are_left_out(void **state)
 {
 	(void)state;
-	assert_int_equal(access_reader_open(&reader, fd, true), 0);
+	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	publish(CAPACITY);
 	ring->reserved += 11; /* the producer is writing over the eleven oldest */
 	assert_int_equal(access_reader_read(&reader, out, 128), CAPACITY - 11);
@@ -116,7 +154,7 @@ static void a_head_that_goes_back_is_damage(void **state)
 {
 	(void)state;
 	publish(29);
-	assert_int_equal(access_reader_open(&reader, fd, true), 0);
+	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	assert_int_equal(access_reader_read(&reader, out, 128), 29);
 	ring->head = 3;
 	assert_int_equal(access_reader_read(&reader, out, 128), -EPROTO);
@@ -125,7 +163,7 @@ static void a_head_that_goes_back_is_damage(void **state)
 static void absurd_positions_never_read_outside(void **state)
 {
 	(void)state;
-	assert_int_equal(access_reader_open(&reader, fd, true), 0);
+	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	ring->head = INT64_MAX;
 	ring->reserved = UINT64_MAX;
 	ring->capacity = 1u << 31; /* changed after it was checked */
@@ -136,7 +174,7 @@ static void absurd_positions_never_read_outside(void **state)
 
 static void assert_refused(void)
 {
-	assert_int_equal(access_reader_open(&reader, fd, true), -EPROTO);
+	assert_int_equal(access_reader_open(&reader, fd, 0), -EPROTO);
 	assert_null(reader.ring);
 }
 
@@ -163,9 +201,9 @@ static void memory_that_could_shrink_is_refused(void **state)
 
 	(void)state;
 	assert_int_equal(ftruncate(open_fd, ring_bytes(CAPACITY)), 0);
-	assert_int_equal(access_reader_open(&reader, open_fd, true), -EPROTO);
+	assert_int_equal(access_reader_open(&reader, open_fd, 0), -EPROTO);
 	assert_int_equal(fcntl(open_fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	assert_int_equal(access_reader_open(&reader, open_fd, true), -EPROTO); /* no magic */
+	assert_int_equal(access_reader_open(&reader, open_fd, 0), -EPROTO); /* no magic */
 	close(open_fd);
 }
 
@@ -176,6 +214,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_record_arrives_once_and_in_order),
 		TEST(a_late_reader_begins_with_what_comes),
+		TEST(a_reader_of_old_begins_where_it_is_told),
+		TEST(a_reader_that_comes_too_late_says_so),
 		TEST(what_was_overwritten_or_discarded_is_lost_exactly),
 		TEST(records_that_may_be_torn_are_left_out),
 		TEST(a_head_that_goes_back_is_damage),

@@ -53,7 +53,7 @@ static const struct lack lacks[] = {
 	{.name = "runs of probes were skipped", .loss.missed = 1},
 	{.name = "access records were lost", .loss.access_lost = 2},
 	{.name = "emulated machines were not met", .loss.machines_missed = 1},
-	{.name = "emulated machines were not met", .loss.machines_unknown = 1},
+	{.name = "emulated machines told no total of their I/Os", .loss.machines_unknown = 1},
 	{.name = "the kernel's maps had no room", .loss.state_failed = 5},
 	{.name = "counting ran out of counters", .incomplete = true},
 	{.name = "the recorder had no room to write", .loss.unwritten_events = 6},

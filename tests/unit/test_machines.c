@@ -31,7 +31,10 @@
 
 #define KILLED 5
 
-static unsigned int refusals, devices;
+#define DELIVERIES 16
+
+static unsigned int refusals, devices, deliveries;
+static __u64 delivered[DELIVERIES];
 static char reason[REASON_TEXT];
 static char path[64];
 static int directory;
@@ -83,14 +86,26 @@ static __u32 device(void *self, const struct hello *hello, const struct hello_de
 	return ++devices;
 }
 
+static int take_access(void *self, __u32 pid, const struct machine_device *of,
+		       const struct access_record *record)
+{
+	(void)self, (void)pid, (void)of;
+	delivered[deliveries++ % DELIVERIES] = record->time_ns;
+	return 0;
+}
+
 static int gone(void *self, __u32 pid, __u64 start_time)
 {
 	(void)self, (void)pid, (void)start_time;
 	return 0;
 }
 
-static const struct machines_ops ops = {
-	.trust = trust, .leave = leave, .refused = refused, .device = device, .gone = gone};
+static const struct machines_ops ops = {.trust = trust,
+					.leave = leave,
+					.refused = refused,
+					.device = device,
+					.access = take_access,
+					.gone = gone};
 
 static void more_machines_than_can_be_watched_are_told(void **state)
 {
@@ -325,9 +340,95 @@ static void machines_that_are_not_met_are_counted(void **state)
 	registry_observers_tell_end(&observers[1], 1);
 }
 
+#define RING_RECORDS 16
+
+static void publish(struct access_ring *ring, __u64 time_ns)
+{
+	ring->reserved++;
+	ring->records[ring->head & (RING_RECORDS - 1)] = (struct access_record){
+		.time_ns = time_ns, .address = 4096, .length = 512, .flags = EVENT_READ};
+	ring->head++;
+}
+
+static struct access_ring *make_ring(int *fd)
+{
+	size_t bytes = sizeof(struct access_ring) + RING_RECORDS * sizeof(struct access_record);
+	struct access_ring *ring;
+
+	*fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(*fd, (off_t)bytes), 0);
+	ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	assert_ptr_not_equal(ring, MAP_FAILED);
+	ring->magic = ACCESS_LOG_MAGIC;
+	ring->capacity = RING_RECORDS;
+	ring->record_size = sizeof(struct access_record);
+	assert_int_equal(fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	return ring;
+}
+
+/* A recorder younger than the machine; what it was given as bits, one a time in tens. */
+static int recorder_of(struct access_ring *ring, bool greets)
+{
+	struct machines *machines;
+	int bits = 0;
+
+	alarm(60); /* who never gets a hello fails */
+	if (machines_create(&machines, &ops, NULL))
+		return 255;
+	if (greets)
+		while (!devices)
+			machines_greet(machines);
+	publish(ring, 20); /* before all programs were let go, and since */
+	publish(ring, 30);
+	publish(ring, 40);
+	do
+		if (machines_poll(machines, 25))
+			return 255;
+	while (!devices);
+	publish(ring, 50);
+	if (machines_poll(machines, 60))
+		return 255;
+	for (unsigned int i = 0; i < deliveries && i < DELIVERIES; i++)
+		bits |= 1 << delivered[i] / 10;
+	machines_destroy(machines);
+	return bits;
+}
+
+/* From the moment when all programs were let go (25) nothing is passed over, whenever the hello comes. */
+static void a_machine_of_old_is_read_from_the_beginning(void **state)
+{
+	const struct registry_device device = {
+		.tenant = "vm", .name = "disk", .model = "block", .queues = 1};
+
+	(void)state;
+	for (int greets = 0; greets < 2; greets++) {
+		struct registry *registry;
+		int fd, status;
+		struct access_ring *ring = make_ring(&fd);
+		pid_t child;
+
+		publish(ring, 10);
+		devices = deliveries = 0;
+		assert_int_equal(registry_open(&registry, &device, 1, fd), 0);
+		usleep(30000); /* of a process a tick younger */
+		child = fork();
+		if (!child)
+			_exit(recorder_of(ring, greets));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		/* Greeted, all that comes is its own; who takes it knows what was before. */
+		assert_int_equal(WEXITSTATUS(status),
+				 1 << 3 | 1 << 4 | 1 << 5 | (greets ? 1 << 2 : 0));
+		registry_close(registry, 5);
+		munmap(ring, sizeof(*ring) + RING_RECORDS * sizeof(ring->records[0]));
+		close(fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_machine_of_old_is_read_from_the_beginning),
 		cmocka_unit_test(machines_that_are_not_met_are_counted),
 		cmocka_unit_test(more_machines_than_can_be_watched_are_told),
 		cmocka_unit_test(one_that_has_no_room_for_us_at_once_is_met_later),

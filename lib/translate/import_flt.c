@@ -18,7 +18,8 @@ struct import {
 	struct store *store;
 	struct loss_info *loss;
 	__u32 number;
-	bool all_ios; /* were asked for one by one */
+	bool all_ios;		/* were asked for one by one */
+	__u64 ios, ios_counted; /* one by one, and all of the recording */
 	__u64 seen[WANT_COUNT];
 	enum wanted wanted; /* what is taken in the second pass; WANT_COUNT: only counting */
 };
@@ -64,12 +65,24 @@ static int on_events(void *self, const struct event *events, size_t count)
 	for (size_t i = 0; !error && i < count; i++) {
 		enum wanted class = class_of(&events[i]);
 
-		if (import->wanted == WANT_COUNT && class < WANT_COUNT)
+		if (import->wanted == WANT_COUNT && class < WANT_COUNT) {
 			import->seen[class]++;
-		else if (class == import->wanted && class < WANT_COUNT)
+			/* What a copy reads is a part of the I/O that writes it. */
+			import->ios += class == WANT_ACCESSES && !(events[i].code & IO_PART);
+		} else if (class == import->wanted && class < WANT_COUNT)
 			error = take(import, &events[i]);
 	}
 	return error;
+}
+
+static int on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	struct import *import = self;
+
+	for (size_t i = 0; import->wanted == WANT_COUNT && i < frame->row_count; i++)
+		if (frame->rows[i].key.kind == EVENT_IO_COMPLETE)
+			import->ios_counted += frame->rows[i].counts.count;
+	return 0;
 }
 
 static int on_host(void *self, const struct host_info *host)
@@ -97,7 +110,7 @@ bool import_flt_knows(const unsigned char *bytes, size_t count)
 int import_flt(struct store *store, const char *path, __u32 number, struct import_missing *missing)
 {
 	static const struct stream_ops ops = {
-		.host = on_host, .events = on_events, .loss = on_loss};
+		.host = on_host, .events = on_events, .aggregate = on_aggregate, .loss = on_loss};
 	struct import import = {
 		.store = store, .loss = &missing->loss, .number = number, .wanted = WANT_COUNT};
 	const struct trace_read_config config = {.path = path};
@@ -115,10 +128,9 @@ int import_flt(struct store *store, const char *path, __u32 number, struct impor
 			"(emulated devices) or --kind dma_map",
 			path);
 	if (import.wanted == WANT_ACCESSES) {
-		missing->taken = import.seen[WANT_ACCESSES];
-		/* What its devices did before and after it is in their account, and not missing. */
-		if (!import.all_ios && missing->loss.access_received > missing->taken)
-			missing->counted_only = missing->loss.access_received - missing->taken;
+		missing->taken = import.ios;
+		if (!import.all_ios && import.ios_counted > import.ios)
+			missing->counted_only = import.ios_counted - import.ios;
 	}
 	return trace_read(&config, (struct stream){&ops, &import});
 }

@@ -277,7 +277,8 @@ static void add_stage(const struct probe_row *row, char *text, size_t size)
 {
 	unsigned int stage = row->kind - EVENT_FAULT_DETECT;
 
-	if (row->kind <= EVENT_FAULT_DETECT || row->kind >= EVENT_FAULT_RESUME)
+	/* Another probe gives the stage, and this one what has no other (its `without`). */
+	if (row->optional || row->kind <= EVENT_FAULT_DETECT || row->kind >= EVENT_FAULT_RESUME)
 		return;
 	snprintf(text, size, " Stage %s is merged into the next one seen%s.", stage_name(stage - 1),
 		 row->kind == EVENT_FAULT_RESOLVED

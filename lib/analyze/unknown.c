@@ -58,7 +58,8 @@ static const char *missing(const struct session *s, size_t index)
 	if (probe->state == PROBE_DISABLED ? strcmp(probe->reason, PROBE_LEFT_OUT) != 0
 					   : !watched_could(probe))
 		return NULL;
-	if (path_of(row) != PATH_EMULATED && !is_stage(row) && watched_absent(probe))
+	if (path_of(row) != PATH_EMULATED && (!is_stage(row) || row->optional) &&
+	    watched_absent(probe))
 		return NULL;
 	return others_tell(s, row) ? row->without : NULL;
 }

@@ -91,7 +91,7 @@ struct probe_row {
 	bool many;
 	/*
 	 * Says nothing of whether its path is shown: without it there is nothing that it would have
-	 * shown, or it has nothing to say without others.
+	 * shown, or it has nothing to say without others. A kernel that has none of it lacks nothing.
 	 */
 	bool optional;
 	/* The path that it belongs to where that is not its object's; 0: it is. */

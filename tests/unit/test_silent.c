@@ -258,6 +258,23 @@ static void core_faults(struct rig *rig, __u8 consumer, bool worker)
 	tell_loss(rig);
 }
 
+/* It gives no stage of its own: what only it tells is said instead. */
+static void a_silent_probe_that_no_stage_rests_on_says_what_it_lacks(void **state)
+{
+	struct rig *rig = *state;
+	const char *text;
+
+	tell_probe(rig, "iopf_report", PROBE_ON, 40);
+	tell_probe(rig, "iopf_response", PROBE_ON, 40);
+	tell_probe(rig, "iopf_free", PROBE_ON, 0);
+	core_faults(rig, CONSUMER_SVA, true);
+	assert_int_equal(silent_count(rig->analysis->silent), 1);
+	text = print(rig);
+	assert_non_null(strstr(text, "Probe iopf_free is attached"));
+	assert_null(strstr(text, "merged into"));
+	assert_non_null(strstr(text, "Probe iopf_free is silent: kernel page requests that went"));
+}
+
 static void what_must_pass_depends_on_who_is_served(void **state)
 {
 	struct rig *rig = *state;
@@ -500,6 +517,7 @@ int main(void)
 		CASE(few_faults_say_nothing),
 		CASE(faults_that_failed_prove_nothing),
 		CASE(conditional_probes_may_be_silent),
+		CASE(a_silent_probe_that_no_stage_rests_on_says_what_it_lacks),
 		CASE(what_must_pass_depends_on_who_is_served),
 		CASE(without_the_worker_what_resolves_is_not_expected),
 		CASE(a_neighbour_s_hits_tell_where_faults_do_not),

@@ -218,9 +218,9 @@ static int run(struct recording *r)
 		__u64 now = monotonic_ns();
 
 		pushed = capture_poll(r->capture, r->sink);
-		if (pushed >= 0 && r->trigger && trigger_is_due(r->trigger, now)) {
+		if (pushed >= 0 && r->trigger && trigger_is_due(r->trigger, r->writer, now)) {
 			int error = capture_account(r->capture, r->sink)
-					    ?: trigger_save(r->trigger, r->writer);
+					    ?: trigger_save(r->trigger, r->writer, now);
 
 			if (error)
 				return error;
@@ -367,7 +367,7 @@ static int finish(struct recording *r, int error, struct trace_writer_stats *sta
 			error = more;
 	}
 	if (r->trigger && r->attached && !error)
-		trigger_finish(r->trigger);
+		trigger_finish(r->trigger, stats->kept.from_ns);
 	return error;
 }
 

@@ -40,15 +40,15 @@ struct trigger;
 int trigger_create(struct trigger **trigger, const struct record_options *options);
 void trigger_destroy(struct trigger *trigger);
 struct stream trigger_stream(struct trigger *trigger);
-/* Whether something is to be saved and all of it has been recorded. */
-bool trigger_is_due(const struct trigger *trigger, __u64 now_ns);
+/* Whether something is to be saved and all of it has been recorded, or its beginning is about to go. */
+bool trigger_is_due(const struct trigger *trigger, struct trace_writer *writer, __u64 now_ns);
 /*
  * Saves it. The recording should have an account of loss that is younger than what is saved. An error is
  * one of the recorder; that something could not be saved is none.
  */
-int trigger_save(struct trigger *trigger, struct trace_writer *writer);
-/* After the recording was closed: saves what is still pending. */
-void trigger_finish(struct trigger *trigger);
+int trigger_save(struct trigger *trigger, struct trace_writer *writer, __u64 now_ns);
+/* After the recording was closed, which holds what is newer than `kept_ns`: saves what is still pending. */
+void trigger_finish(struct trigger *trigger, __u64 kept_ns);
 struct snapshots_result trigger_result(const struct trigger *trigger);
 
 #endif

@@ -210,6 +210,17 @@ int trace_output_put(struct trace_output *output, struct trace_frame_header *hea
 	return 0;
 }
 
+/* Of what is let go with the next two segments: whoever wants it has at least the time of one. */
+static __u64 next_from_ns(const struct trace_store *store, const struct trace_segment *oldest)
+{
+	bool full = store->given_up ||
+		    (store->max_bytes && store->bytes + store->segment_now > store->max_bytes);
+
+	if (!full || !oldest || oldest != store->oldest || !oldest->next)
+		return 0;
+	return oldest->next->next ? oldest->next->next->kept.from_ns : oldest->next->kept.from_ns;
+}
+
 void trace_output_stats(struct trace_output *output, struct trace_writer_stats *stats)
 {
 	const struct trace_sync_result synced = trace_sync_result(&output->store.sync);
@@ -234,6 +245,7 @@ void trace_output_stats(struct trace_output *output, struct trace_writer_stats *
 	};
 	if (oldest)
 		stats->kept = oldest->kept;
+	stats->next_from_ns = next_from_ns(&output->store, oldest);
 }
 
 int trace_output_close(struct trace_output *output)

@@ -36,6 +36,7 @@ struct trace_writer_stats {
 	__u64 dropped_segments;	 /* deleted because of age or size, or for want of room */
 	__u64 given_up_segments; /* of these, for want of room: the disk was full */
 	struct kept_info kept;	 /* what that has let go */
+	__u64 next_from_ns;	 /* up to here it is let go soon, for want of room; 0: nothing is */
 	__u64 unwritten_events;	 /* for which there was no room */
 	__u64 unwritten_windows; /* seconds of counts, likewise */
 	__u64 unsynced_segments; /* finished ones that may not be on the disk */

@@ -160,6 +160,17 @@ check "and the recorder has its end" grep -q '^complete,' <("$FAULTLINE" report 
 import json, sys
 print("complete,", json.load(sys.stdin)["complete"])')
 
+# A storm: what surrounds its first faults is saved while it lasts, before the recorder lets it go, and then what follows.
+disk 8M
+"$FAULTLINE" record --trigger 'total>1ns' --keep 1h --max-size 1M --around 50ms -o disk/s.flt 2>s.err &
+recorder=$!
+wait_for 120 told s.err '^saved disk/s.trigger-003.flt'
+kill -INT $recorder
+wait $recorder
+equal "a storm: its beginning is saved while it lasts, and whole" "$? $(grep -c 'had been let go' s.err)" "0 0"
+period() { "$FAULTLINE" report "$1" 2>/dev/null | sed -nE "s/^From (.*) UTC to (.*) UTC.*/\\$2/p"; }
+equal "a storm: the next one goes on where it ends" "$(period disk/s.trigger-001.flt 2)" "$(period disk/s.trigger-002.flt 1)"
+
 # 6. A start that fails, or is killed, leaves nothing in the way of the next.
 disk 8M
 "$FAULTLINE" record --max-size 1M -o disk/a.flt -p 4194303 2>/dev/null

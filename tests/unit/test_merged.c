@@ -225,7 +225,7 @@ static void a_trigger_names_merged_stages(void **state)
 		stream.ops->end(stream.self, START + SECOND);
 		before = dup(STDERR_FILENO);
 		dup2(fileno(said), STDERR_FILENO);
-		trigger_finish(trigger);
+		trigger_finish(trigger, 0);
 		dup2(before, STDERR_FILENO);
 		close(before);
 		trigger_destroy(trigger);

@@ -288,16 +288,14 @@ struct counts_point counts_device(const struct counts *c, unsigned int kind, __u
 	return series ? series->total : (struct counts_point){0};
 }
 
-struct counts_point counts_newest(const struct counts *c, unsigned int kind, __u32 device)
+__u64 counts_before(const struct counts *c, unsigned int kind, __u32 device, __u64 window)
 {
 	const struct series *series = find_series(c, kind, device);
+	__u64 count = series ? series->total.count : 0;
 
-	for (size_t i = series ? series->count : 0; i-- > 0;)
-		if (series->points[i].window <= c->newest_window)
-			return series->points[i].window == c->newest_window
-				       ? series->points[i]
-				       : (struct counts_point){0};
-	return (struct counts_point){0};
+	for (size_t i = series ? series->count : 0; i-- > 0 && series->points[i].window >= window;)
+		count -= series->points[i].count;
+	return count;
 }
 
 const struct histogram *counts_latency(const struct counts *c, unsigned int kind, __u32 device)

@@ -33,8 +33,8 @@ void counts_destroy(struct counts *counts);
 __u64 counts_of_kind(const struct counts *counts, unsigned int kind);
 /* Sum over one device. */
 struct counts_point counts_device(const struct counts *counts, unsigned int kind, __u32 device);
-/* The newest closed window, zeros if the device did nothing in it. */
-struct counts_point counts_newest(const struct counts *counts, unsigned int kind, __u32 device);
+/* How many of that were in windows before this one. */
+__u64 counts_before(const struct counts *counts, unsigned int kind, __u32 device, __u64 window);
 /* Latencies of a device's kind, NULL if frames carried none. Buckets, so sums are approximate. */
 const struct histogram *counts_latency(const struct counts *counts, unsigned int kind,
 				       __u32 device);

@@ -55,25 +55,32 @@ static void fill_latency(struct live_latency *row, const struct stage_group *gro
 	}
 }
 
+static const unsigned int io_kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
+
 static void fill_ios(const struct analysis *a, struct live_device *row)
 {
-	static const unsigned int kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 	const struct io_device *slow = ios_device(a->ios, row->handle);
-	const double seconds = (double)AGGREGATE_WINDOW_NS / 1e9;
 
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-		struct counts_point all = counts_device(a->counts, kinds[k], row->handle);
-		struct counts_point newest = counts_newest(a->counts, kinds[k], row->handle);
+	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++) {
+		struct counts_point all = counts_device(a->counts, io_kinds[k], row->handle);
 
 		row->ios += all.count;
 		row->io_bytes += all.bytes;
-		row->io_rate += (double)newest.count / seconds;
-		row->io_bandwidth += (double)newest.bytes / seconds;
 	}
 	if (slow) {
 		row->slow_ios = slow->events;
 		row->faulted_ios = slow->faulted;
 	}
+}
+
+__u64 live_ios_before(const struct analysis *a, __u32 handle, __u64 time_ns)
+{
+	__u64 count = 0;
+
+	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++)
+		count += counts_before(a->counts, io_kinds[k], handle,
+				       time_ns / AGGREGATE_WINDOW_NS);
+	return count;
 }
 
 static void fill_footprint(const struct analysis *a, struct live_device *row)
@@ -140,8 +147,6 @@ static void fill(const struct analysis *a, const struct device_info *info, __u64
 		row->blocked_percent = NAN;
 	fill_footprint(a, row);
 	fill_ios(a, row);
-	if (row->unknown & UNKNOWN_IO)
-		row->io_rate = NAN;
 	fill_slo(a, row);
 }
 

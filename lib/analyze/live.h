@@ -71,9 +71,7 @@ struct live_device {
 	double footprint_percent;   /* of the device's memory, NAN if that is unknown */
 	__u64 ios;		    /* completed I/Os, from aggregate frames */
 	__u64 io_bytes;
-	double io_rate;	     /* per second in the last closed window */
-	double io_bandwidth; /* bytes per second in the last closed window */
-	__u64 slow_ios;	     /* I/Os recorded one by one because slow or faulted */
+	__u64 slow_ios; /* I/Os recorded one by one because slow or faulted */
 	__u64 faulted_ios;
 	__u64 last_fault_ns; /* start of the newest fault, 0 if none */
 	enum live_slo_state slo;
@@ -121,6 +119,8 @@ size_t live_devices(const struct analysis *analysis, __u64 now_ns, __u64 interva
 /* One device; -ENOENT if the dictionary does not have it. */
 int live_device(const struct analysis *analysis, __u32 handle, __u64 now_ns, __u64 interval_ns,
 		struct live_device *row);
+/* Completed I/Os of the aggregate windows that were over at time_ns, as far as their frames have come. */
+__u64 live_ios_before(const struct analysis *analysis, __u32 handle, __u64 time_ns);
 /* Its last finished faults, newest first; returns how many were filled. */
 size_t live_faults(const struct analysis *analysis, __u32 handle, struct fault *faults, size_t max);
 /* Its faults that are still open, oldest first. */

@@ -47,7 +47,7 @@ def last(path):
 live, replay, window = last("live.csv"), last("replay.csv"), last("window.csv")
 # Totals since the start; rates belong to an interval and intervals begin elsewhere.
 totals = ("faults", "p50_ns", "p99_ns", "max_ns", "slowest", "unfinished", "inconsistent",
-          "overflowed", "discarded", "abandoned", "bursts", "footprint_bytes")
+          "overflowed", "discarded", "abandoned", "bursts", "footprint_bytes", "ios")
 print("devices", len(live), len(replay))
 for name in sorted(live.keys() | replay.keys()):
     for column in totals:

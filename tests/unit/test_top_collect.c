@@ -96,7 +96,7 @@ static void fault_until(struct fixture *f, __u64 until_ns)
 
 static void look(struct fixture *f, __u64 now_ns)
 {
-	assert_int_equal(collect_observe(f->collector, now_ns, SECOND), 0);
+	assert_int_equal(collect_observe(f->collector, now_ns, SECOND, false), 0);
 	assert_int_equal(collect_model(f->collector, &f->model), 0);
 }
 
@@ -256,6 +256,73 @@ static void detail_has_the_newest_faults_first(void **state)
 	free(detail);
 }
 
+#define BEGIN (START + 400 * MS)
+#define END   (START + 5200 * MS)
+
+/* I/Os of the first device by the second, whose first and last it is there for a part of, as capture tells of them. */
+static void tell_ios(struct fixture *f, __u64 *told, __u64 now_ns)
+{
+	static const __u64 counts[] = {600, 1000, 3000, 0, 500, 200};
+
+	for (; *told < sizeof(counts) / sizeof(counts[0]) &&
+	       (now_ns == END || START + (*told + 1) * SECOND + 250 * MS <= now_ns);
+	     ++*told) {
+		const struct aggregate_row row = {
+			.key = {.device = 1, .kind = EVENT_IO_COMPLETE, .queue = QUEUE_NONE},
+			.counts = {.count = counts[*told]}};
+		const struct aggregate_frame frame = {
+			.window = START / SECOND + *told, .rows = &row, .row_count = 1};
+
+		assert_int_equal(f->to.ops->aggregate(f->to.self, &frame), 0);
+	}
+}
+
+static double ios_per_s(__u64 now_ns, __u64 interval_ns)
+{
+	if (now_ns == END)
+		return interval_ns > END - BEGIN ? 5300 / 4.8 : 700 / 1.2;
+	if (now_ns < START + 2300 * MS)
+		return NAN;
+	if (interval_ns == 2 * SECOND)
+		return now_ns < START + 4 * SECOND ? 1600 / 1.6 : 3000 / 2.0;
+	return now_ns < START + 3300 * MS ? 1000 : now_ns < START + 4300 * MS ? 3000 : 0;
+}
+
+/* Of all whole seconds since the last, not of the newest alone; the last interval has what is left. */
+static void ios_are_of_the_seconds_told_since_the_look_before(void **state)
+{
+	static const __u64 intervals[] = {200 * MS, SECOND, 2 * SECOND, 10 * SECOND};
+	const struct host_info host = {.hostname = "moon", .start_ns = BEGIN};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
+		struct fixture *f;
+		__u64 told = 0, now = BEGIN;
+		int looks = 0;
+
+		assert_int_equal(setup((void **)&f), 0);
+		f->to.ops->host(f->to.self, &host);
+		while (now < END) {
+			const struct top_device *device;
+			double rate;
+
+			now = now + intervals[i] < END ? now + intervals[i] : END;
+			rate = ios_per_s(now, intervals[i]);
+			tell_ios(f, &told, now);
+			assert_int_equal(
+				collect_observe(f->collector, now, intervals[i], now == END), 0);
+			assert_int_equal(collect_model(f->collector, &f->model), 0);
+			device = top_find(&f->model, 1);
+			assert_int_equal(isnan(device->io_rate), isnan(rate));
+			assert_true(isnan(rate) || fabs(device->io_rate - rate) < 1e-6);
+			looks++;
+		}
+		assert_int_equal(looks, (END - BEGIN + intervals[i] - 1) / intervals[i]);
+		assert_int_equal(top_find(&f->model, 1)->ios, 5300);
+		teardown((void **)&f);
+	}
+}
+
 /* What is on screen before the first interval has gone by. */
 static void the_first_screen_has_a_time_and_a_finding(void **state)
 {
@@ -274,6 +341,7 @@ int main(void)
 		with_analysis(the_first_screen_has_a_time_and_a_finding),
 		with_analysis(uneven_intervals_give_one_value_a_second),
 		with_analysis(short_intervals_are_gathered_into_seconds),
+		cmocka_unit_test(ios_are_of_the_seconds_told_since_the_look_before),
 		with_analysis(blocked_is_of_the_time_since_the_look_before),
 		with_analysis(a_long_interval_fills_its_seconds),
 		with_analysis(history_is_bounded),

@@ -188,7 +188,7 @@ static void look(struct fixture *f, __u64 now_ns)
 {
 	/* Without more events, time hands over what waits for late ones. */
 	assert_int_equal(f->to.ops->tick(f->to.self, now_ns), 0);
-	assert_int_equal(collect_observe(f->collector, now_ns, SECOND), 0);
+	assert_int_equal(collect_observe(f->collector, now_ns, SECOND, false), 0);
 	f->model.view = f->view.view;
 	f->model.span = f->view.span;
 	assert_int_equal(collect_model(f->collector, &f->model), 0);

@@ -39,6 +39,7 @@ static const struct column columns[] = {
 	{"self_memory", NULL, COLUMN_BYTES, 11, true},
 	{"merged", NULL, COLUMN_COUNT, 6, true},
 	{"handle", NULL, COLUMN_COUNT, 6, true},
+	{"ios", NULL, COLUMN_COUNT, 6, true},
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -129,7 +130,7 @@ static int write_device(struct batch *batch, const struct top_model *model,
 		cell_if(!(live->unknown & UNKNOWN_ABANDONED), live->abandoned),
 		cell_if(known, live->bursts),
 		cell_if(!(live->unknown & UNKNOWN_IO), live->footprint_bytes),
-		{.real = live->io_rate},
+		{.real = device->io_rate},
 		{.count = top_lost(&model->summary.loss)},
 		{.text = floor_text(model->summary.floor, floor)},
 		{.real = model->self_cpu_percent},
@@ -138,6 +139,7 @@ static int write_device(struct batch *batch, const struct top_model *model,
 				  ? latency->stages[latency->slowest_stage].merged
 				  : 0},
 		cell_if(live->handle, live->handle),
+		cell_if(!(live->unknown & UNKNOWN_IO), device->ios),
 	};
 
 	return writer_row(batch->writer, cells);
@@ -166,7 +168,8 @@ static int write_all(struct batch *batch, const struct top_model *model)
 		all.live.unknown |= live->unknown;
 		all.live.bursts += live->bursts;
 		all.live.footprint_bytes += live->footprint_bytes;
-		all.live.io_rate += live->io_rate;
+		all.io_rate += model->devices[i].io_rate;
+		all.ios += model->devices[i].ios;
 		if (live->slo > all.live.slo)
 			all.live.slo = live->slo;
 	}

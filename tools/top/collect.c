@@ -17,12 +17,17 @@
 
 #define SECOND_NS	1000000000ull
 #define SECOND_SLACK_NS 50000000ull
+/* Capture has told of a second's I/Os so long after it: its own grace and time to read them. */
+#define TOLD_AFTER_NS 300000000ull
 
 /* Rate of a device by the second; the model's copy may be frozen while this goes on. */
 struct curve {
 	__u64 observed; /* faults at the last observation */
 	double rate;	/* between the last two */
 	__u64 faults;	/* when the curve last got a value */
+	__u64 ios;	/* of the seconds told so far */
+	double io_rate; /* of those told at last */
+	bool io_known;
 	__u32 count;
 	float values[TOP_HISTORY];
 };
@@ -40,6 +45,7 @@ struct collector {
 	__u64 window_ns, looked_ns; /* looked_ns: how long it was in the last look */
 	bool window_cut;
 	__u64 curve_ns; /* when the curves last got a value */
+	__u64 told_ns;	/* the end of the seconds whose I/Os were told */
 	__u64 cpu_ns;	/* of this process, at... */
 	__u64 wall_ns;	/* ...this time of its own clock */
 	double cpu_percent;
@@ -145,6 +151,33 @@ static void measure_rates(struct collector *collector, __u64 elapsed)
 }
 
 /*
+ * I/Os are told by the second, so their rate is over the seconds told since the last look, whole ones: a shorter
+ * interval has the rate of the newest. At the end all are told.
+ */
+static void measure_ios(struct collector *collector, __u64 now_ns, bool ended)
+{
+	__u64 from = collector->told_ns ? collector->told_ns : start_ns(collector);
+	__u64 to = now_ns > TOLD_AFTER_NS ? now_ns - TOLD_AFTER_NS : 0;
+	__u64 span;
+
+	to = ended ? now_ns : to - to % AGGREGATE_WINDOW_NS;
+	span = to > from ? to - from : 0;
+	if (!ended && span < AGGREGATE_WINDOW_NS)
+		return;
+	collector->told_ns = to;
+	for (size_t i = 0; i < collector->devices; i++) {
+		struct curve *curve = &collector->curves[i];
+		__u64 ios = live_ios_before(collector->analysis, collector->rows[i].handle,
+					    ended ? UINT64_MAX : to);
+
+		if (span)
+			curve->io_rate = (double)(ios - curve->ios) * 1e9 / (double)span;
+		curve->io_known |= !!span;
+		curve->ios = ios;
+	}
+}
+
+/*
  * Every second that has passed since the last call that found one gets the mean rate of that time.
  * Intervals of a second are a little longer or shorter than that, which must not cost a value.
  */
@@ -204,6 +237,8 @@ static void take_device(const struct collector *collector, struct top_model *mod
 	device->live = *row;
 	device->info = *row->info;
 	device->live.info = NULL;
+	device->ios = curve->ios;
+	device->io_rate = row->unknown & UNKNOWN_IO || !curve->io_known ? NAN : curve->io_rate;
 	device->live.rate = row->unknown & UNKNOWN_FAULTS ? NAN : curve->rate;
 	describe_owner(device->owner, sizeof(device->owner), &device->info);
 	device->history_count = curve->count;
@@ -259,7 +294,7 @@ static void look_at_window(struct collector *collector, __u64 now_ns, __u64 elap
 	collector->window_cut = live_look(collector->analysis, now_ns, collector->looked_ns);
 }
 
-int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns)
+int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns, bool ended)
 {
 	size_t devices = live_devices(collector->analysis, now_ns, interval_ns, NULL, 0);
 	int error = make_room(collector, devices);
@@ -275,6 +310,7 @@ int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns
 	error = tables_look(&collector->tables, collector->analysis, elapsed);
 	worst_find(collector->analysis, &collector->worst);
 	measure_rates(collector, elapsed);
+	measure_ios(collector, now_ns, ended);
 	collector->now_ns = now_ns;
 	extend_curves(collector);
 	measure_self(collector);

@@ -17,9 +17,9 @@ void collector_destroy(struct collector *collector);
 
 /*
  * Looks at the analysis as of now_ns (CLOCK_MONOTONIC), with rates over interval_ns: extends the
- * curves and measures this process. Called every interval, also while the screen is paused. -ENOMEM.
+ * curves and measures this process. ended: the stream is, so that nothing more will be told. Called every interval, also while the screen is paused. -ENOMEM.
  */
-int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns);
+int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns, bool ended);
 /* Fills the model with what the last collect_observe() saw, and with the table of model->view. -ENOMEM. */
 int collect_model(struct collector *collector, struct top_model *model);
 /* Fills just the table of model->view, with latencies of model->span. -ENOMEM. */

@@ -44,9 +44,10 @@ static const char *duration_or_dash(char *text, __u64 ns)
 }
 
 /* What became of its faults, and what else happened to it. */
-static void add_fate(struct line *line, const struct live_device *live,
+static void add_fate(struct line *line, const struct top_device *device,
 		     const struct top_detail *detail)
 {
+	const struct live_device *live = &device->live;
 	char text[SHORT_TEXT], peak[SHORT_TEXT], last[SHORT_TEXT];
 
 	bool judged = !(live->unknown & UNKNOWN_STATES);
@@ -69,7 +70,7 @@ static void add_fate(struct line *line, const struct live_device *live,
 			 duration_or_dash(last, detail->invalidation_p99_ns));
 	if (live->ios)
 		line_add(line, 4, STYLE_PLAIN, "I/O %s/s, %s of %s met a fault",
-			 short_real(text, live->io_rate), short_count(peak, live->faulted_ios),
+			 short_real(text, device->io_rate), short_count(peak, live->faulted_ios),
 			 short_count(last, live->ios));
 	if (live->slo != LIVE_SLO_NONE)
 		line_add(line, 1, style_of_slo(live->slo), "SLO %s, %s violations",
@@ -86,7 +87,7 @@ static void draw_about(struct canvas *canvas, const struct top_picture *picture,
 	line_draw(canvas, about->row, 0, about->columns, &who);
 	if (about->rows < 2)
 		return;
-	add_fate(&what, &device->live, picture->detail);
+	add_fate(&what, device, picture->detail);
 	line_draw(canvas, about->row + 1, 0, about->columns, &what);
 }
 

@@ -42,9 +42,11 @@ static enum top_column sorted_column(enum top_sort sort)
 	return columns[sort];
 }
 
-static enum style number_cell(const struct live_device *live, const struct live_latency *latency,
+static enum style number_cell(const struct top_device *device, const struct live_latency *latency,
 			      enum top_column id, char number[SHORT_TEXT])
 {
+	const struct live_device *live = &device->live;
+
 	snprintf(number, SHORT_TEXT, "-");
 	switch (id) {
 	case TOP_RATE:
@@ -81,7 +83,7 @@ static enum style number_cell(const struct live_device *live, const struct live_
 		short_count(number, live->bursts);
 		return live->bursts ? STYLE_WARN : STYLE_PLAIN;
 	case TOP_IOS:
-		short_real(number, live->io_rate);
+		short_real(number, device->io_rate);
 		return STYLE_PLAIN;
 	default:
 		return STYLE_PLAIN;
@@ -115,7 +117,7 @@ static enum style cell_text(const struct top_model *model, const struct top_devi
 		snprintf(text, size, "%s", slo_text(live->slo));
 		return style_of_slo(live->slo);
 	default:
-		style = number_cell(live, latency, id, number);
+		style = number_cell(device, latency, id, number);
 		snprintf(text, size, "%s", number);
 		return style;
 	}

@@ -21,6 +21,8 @@ struct top_device {
 	struct device_info info;
 	char name[DEVICE_NAME_TEXT]; /* as it is shown: unlike any other's */
 	char owner[TOP_OWNER_TEXT];  /* VM, else comm:pid, else "kernel" */
+	double io_rate;		     /* I/Os per second, of whole seconds; NAN: not known */
+	__u64 ios;		     /* since the start, of the seconds that were told */
 	__u32 history_count;
 	float history[TOP_HISTORY]; /* faults in each whole second, newest last */
 };

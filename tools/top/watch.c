@@ -269,7 +269,8 @@ int watch_keys(struct watch *watch, int timeout_ms)
 
 int watch_interval(struct watch *watch, __u64 now_ns, bool show)
 {
-	int error = collect_observe(watch->collector, now_ns, watch_interval_ns(watch));
+	int error = collect_observe(watch->collector, now_ns, watch_interval_ns(watch),
+				    watch->model.ended);
 
 	watch->intervals++;
 	if (!error && !watch->view.paused) {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/base/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,7 +90,71 @@ static int temporary_name(const char *path, char name[PATH_MAX])
 	return failed(-ENAMETOOLONG, "%.64s...: the name is too long", path);
 }
 
-int files_create_unnamed(int directory, const char *path, mode_t mode, bool overwrite)
+/* The process in "BASE.new-PID", 0 if that is another name. */
+static pid_t maker_of(const char *name, const char *base)
+{
+	size_t length = strlen(base);
+	char written[NAME_MAX + 1];
+	long pid;
+
+	if (strncmp(name, base, length) != 0 || strncmp(name + length, ".new-", 5) != 0)
+		return 0;
+	pid = strtol(name + length + 5, NULL, 10);
+	snprintf(written, sizeof(written), "%s.new-%ld", base, pid);
+	return pid > 0 && pid <= INT_MAX && !strcmp(name, written) ? (pid_t)pid : 0;
+}
+
+static bool is_ours(const struct stat *status)
+{
+	uid_t user;
+	gid_t group;
+
+	return S_ISREG(status->st_mode) &&
+	       (status->st_uid == geteuid() ||
+		(user_behind_sudo(&user, &group) && status->st_uid == user));
+}
+
+/* A process of another PID namespace is not seen; it has locked its file. */
+static void remove_leftover(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &status) && is_ours(&status) && !flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(folder, name, 0);
+	close(fd);
+}
+
+/* Files that processes were about to put in the place of `path` when they were killed. */
+static void remove_leftovers(int directory, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	char folder[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir;
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
+	fd = openat(directory, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		pid_t maker = maker_of(entry->d_name, base);
+
+		if (maker && kill(maker, 0) && errno == ESRCH)
+			remove_leftover(fd, entry->d_name);
+	}
+	closedir(dir);
+}
+
+static int create_unnamed(int directory, const char *path, mode_t mode, bool overwrite)
 {
 	const char *slash = strrchr(path, '/');
 	char name[PATH_MAX];
@@ -106,6 +174,17 @@ int files_create_unnamed(int directory, const char *path, mode_t mode, bool over
 		return files_create(directory, path, mode);
 	temporary_name(path, name);
 	return files_create(directory, name, mode);
+}
+
+int files_create_unnamed(int directory, const char *path, mode_t mode, bool overwrite)
+{
+	int fd;
+
+	remove_leftovers(directory, path);
+	fd = create_unnamed(directory, path, mode, overwrite);
+	if (fd >= 0)
+		flock(fd, LOCK_EX | LOCK_NB);
+	return fd;
 }
 
 /* What a file system keeps nowhere need not get there. */

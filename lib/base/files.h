@@ -38,6 +38,8 @@ int files_create(int directory, const char *path, mode_t mode);
  * `overwrite`) or gives the file its name at once. All three want the same `path` and `overwrite`,
  * by the same process.
  *
+ * The first step removes files of that name, our own, whose process was killed between the two.
+ *
  * What the file holds is on the disk before it gets its name, and the name before files_name() returns: a
  * power failure leaves what was there or the whole of what takes its place.
  */

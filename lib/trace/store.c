@@ -82,7 +82,6 @@ static int create(struct trace_store *store)
 	store->fd = files_create_unnamed(AT_FDCWD, store->path, 0600, store->replaces);
 	if (store->fd < 0)
 		return store->fd;
-	flock(store->fd, LOCK_EX | LOCK_NB);
 	store->unnamed = fcntl(store->fd, F_DUPFD_CLOEXEC, 0);
 	if (store->unnamed >= 0)
 		return 0;

@@ -192,6 +192,23 @@ wait $recorder 2>/dev/null
 events_of() { "$FAULTLINE" report "$1" --csv=- --table events 2>/dev/null | grep -v ',0$' | tail -n +2 | sort | paste -sd ' '; }
 before=$(events_of disk/a.flt)
 
+# One that was killed as it was to replace another leaves a file whose name no later one would have: it goes, others' stay.
+"$FAULTLINE" record -q --duration 1ms -o disk/k.flt
+strace -f -qq -o /dev/null -e trace=renameat -e inject=renameat:signal=SIGKILL \
+	"$FAULTLINE" record -q -f --duration 1ms -o disk/k.flt 2>/dev/null
+left=$(ls disk | grep -c 'k.flt.new-')
+touch disk/k.flt.new-$$ disk/k.flt.new-04194303 disk/k.flt.new- disk/kk.flt.new-4194303
+mkdir disk/k.flt.new-4194302
+touch disk/k.flt.new-4194301 disk/k.flt.new-4194300
+chown 65534 disk/k.flt.new-4194301
+exec {fd}<disk/k.flt.new-4194300
+flock -x $fd
+"$FAULTLINE" record -q -f --duration 1ms -o disk/k.flt
+equal "killed before it took the place of another: what it left goes, and nothing else" \
+	"$left $(cd disk && echo k*.flt.new-* | sed "s/-$$\\>/-self/" | tr ' ' '\n' | sort | paste -sd ' ')" \
+	"1 $(printf 'k.flt.new-%s\n' '' 04194303 4194300 4194301 4194302 self | sed '$a kk.flt.new-4194303' | sort | paste -sd ' ')"
+exec {fd}<&-
+
 # 7. Nor does one that died: what it had kept is set aside. A living one is left alone, asked to replace it or not.
 rm -f a.err # what an earlier one said
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>a.err &

@@ -65,6 +65,7 @@ static int write_out(struct trace_output *output, __u64 last_ns)
 	int err = trace_store_append(&output->store, output->frame.bytes, output->frame.size,
 				     last_ns);
 
+	output->refused = err;
 	if (!err)
 		output->sequence += output->packed;
 	return err;
@@ -96,6 +97,7 @@ static int next_segment(struct trace_output *output, bool news)
 	__u64 before_ns = store->last_ns;
 	int err = trace_store_next_segment(store, output->now_ns);
 
+	output->refused = err;
 	if (err)
 		return err;
 	trace_dictionary_next_segment(&output->dictionary);
@@ -191,12 +193,14 @@ int trace_output_put(struct trace_output *output, struct trace_frame_header *hea
 		leave_out(output, header);
 		return 0;
 	}
+	output->refused = 0;
 	err = place(output, header, content, output->full);
 	/* The segment itself has filled the disk: it goes as well. */
 	if (ring && !output->full && trace_store_has_no_room(err))
 		err = place(output, header, content, true);
-	if (ring && trace_store_has_no_room(err)) {
+	if (ring && err == output->refused && trace_store_may_pass(err)) {
 		output->full = true;
+		output->unwritten_error = err;
 		output->retry_ns = monotonic_ns() + RETRY_NS;
 		leave_out(output, header);
 		return 0;
@@ -239,6 +243,7 @@ void trace_output_stats(struct trace_output *output, struct trace_writer_stats *
 		.displaced_segments = output->store.displaced,
 		.set_aside = output->store.set_aside,
 		.waiting = output->full,
+		.unwritten_error = output->unwritten_error,
 		.unsynced_segments = synced.unsynced,
 		.unsynced_number = synced.number,
 		.unsynced_error = synced.error,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Inside lib/trace: frames on their way into files: their numbers, the segments that they begin, and what
- * becomes of them while there is no room.
+ * becomes of them while there is no room, or the system refuses what it may allow later.
  *
  * A flight recorder on a full disk gives up its oldest segments, and the current one if it comes to that.
  * What does not fit even then is left out and counted; a new segment is tried every second, and at the end, and
@@ -31,10 +31,12 @@ struct trace_output {
 	__u64 events;	/* written */
 	__u64 unwritten_events;
 	__u64 unwritten_windows;
-	bool full;	   /* there was no room for the last frame */
-	bool ending;	   /* what comes now is the last: it is tried whatever retry_ns says */
-	__u64 retry_ns;	   /* when the next is tried */
-	__u8 repeat_flags; /* of what a segment begins with */
+	int unwritten_error; /* why, the last time */
+	int refused;	     /* what the store said of the last frame */
+	bool full;	     /* there was no room for the last frame */
+	bool ending;	     /* what comes now is the last: it is tried whatever retry_ns says */
+	__u64 retry_ns;	     /* when the next is tried */
+	__u8 repeat_flags;   /* of what a segment begins with */
 };
 
 /* What is packed: the payload, where zstd blocks end, and what it names. */

@@ -206,6 +206,12 @@ bool trace_store_has_no_room(int err)
 	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
 }
 
+bool trace_store_may_pass(int err)
+{
+	return trace_store_has_no_room(err) || err == -ENFILE || err == -EMFILE || err == -ENOMEM ||
+	       err == -EINTR || err == -EIO;
+}
+
 /* The file with its header, or nothing. */
 static int create_segment(struct trace_store *store)
 {

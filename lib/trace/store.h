@@ -82,5 +82,7 @@ int trace_store_close(struct trace_store *store);
 
 /* Whether an error of the last two says that there is no room, which may come back. */
 bool trace_store_has_no_room(int err);
+/* Whether it passes in time: that, or what the system is short of just now. */
+bool trace_store_may_pass(int err);
 
 #endif

@@ -42,6 +42,7 @@ struct trace_writer_stats {
 	__u64 unsynced_segments; /* finished ones that may not be on the disk */
 	__u32 unsynced_number;	 /* of the newest of these */
 	int unsynced_error;	 /* likewise, a negative errno; -EAGAIN: the disk is behind */
+	int unwritten_error; /* why nothing could be written the last time, a negative errno; 0: it could */
 	bool waiting; /* there is none now: what comes is counted there; after end(): it is not written */
 	__u64 displaced_segments; /* of recorders that died, deleted so that this one could begin */
 	__u32 set_aside; /* N: what a recorder that died has left is STEM.crashed-N.flt now */

@@ -292,6 +292,22 @@ for how in fsync:error=EIO close:error=ENOSPC; do
 	equal "$name of a finished segment fails: it is told once, counted, and no success" \
 		"$? $(grep -c "^faultline: disk/$name.flt.000001: may not be on the disk: .*; the recorder goes on$" "$name.err") $(grep -c '^may not be on the disk: 1 segment$' "$name.err")" "1 1 1"
 done
+# What passes in time ends nothing: it is told when it begins and when it ends, and counted.
+for how in openat:error=ENFILE:when=1..2 write:error=EIO:when=3..4; do
+	name=${how%%:*}
+	segment=disk/$name.flt.000002
+	strace -f -qq -o /dev/null -e trace=openat,write -e "inject=$how" -P "$segment" -P "$PWD/$segment" \
+		"$FAULTLINE" record --max-size 1M -o "disk/$name.flt" 2>"$name.err" &
+	tracer=$!
+	wait_for 60 begun "$name.err"
+	recorder=$(pgrep -P $tracer)
+	wait_for 60 told "$name.err" 'it can be written again: '
+	kill -INT "$recorder"
+	wait $tracer
+	equal "$name fails for a while: it is told, what was not kept is counted, and it goes on" \
+		"$? $(grep -cE ': (Too many open files in system|Input/output error): what happens now is not kept; trying again every second$' "$name.err") $(
+			account "disk/$name.flt" "$name.err" | cut -d ' ' -f 1,3)" "5 1 0 0"
+done
 # The recording's own file and its folder come first.
 failing fsync:error=EIO:when=3+ named
 wait_for 60 told named.err 'could not be saved: .*cannot be written to the disk'

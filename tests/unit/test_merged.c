@@ -271,7 +271,7 @@ static void programs_read_plain_names(void **state)
 	run = run_on("top -b -i %s --csv 10");
 	assert_int_equal(count(run.out, "*"), 0);
 	assert_int_equal(count(run.out, ",map,"), 1);
-	assert_int_equal(count(run.out, ",merged "), 1);
+	assert_int_equal(count(run.out, ",merged,"), 1);
 	verb_run_free(&run);
 	run = run_on("slo %s -c %s --csv=- --table violations");
 	assert_int_equal(count(run.out, ",map,"), 1);

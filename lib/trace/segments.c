@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -91,6 +94,30 @@ int trace_segments_remove(const char *path, __u32 end)
 	}
 	numbers_free(&numbers);
 	return err;
+}
+
+bool trace_segment_is_of_living(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	unsigned long number = dot ? strtoul(dot + 1, NULL, 10) : 0;
+	struct trace_file_header header;
+	char ring[PATH_MAX], name[PATH_MAX];
+	bool living;
+	int fd;
+
+	if (!number || number > UINT32_MAX)
+		return false;
+	snprintf(ring, sizeof(ring), "%.*s", (int)(dot - path), path);
+	if (trace_segment_path(ring, (__u32)number, name) || strcmp(name, path) != 0)
+		return false;
+	fd = open(ring, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	living = read(fd, &header, sizeof(header)) == sizeof(header) &&
+		 trace_file_header_is_sound(&header) && (header.flags & TRACE_FILE_RING) &&
+		 flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return living;
 }
 
 bool trace_has_segment(const char *path, const struct stat *file)

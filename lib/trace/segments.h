@@ -23,6 +23,9 @@ struct trace_segment_file {
 /* False for whatever else has that name: it is left alone. */
 bool trace_segment_look(const char *name, struct trace_segment_file *file);
 
+/* Whether that is the name of a segment, there or not, of a flight recorder that is recording now. */
+bool trace_segment_is_of_living(const char *path);
+
 /* Deletes an earlier flight recorder's segments, those below `end`; anything but segments stays. */
 int trace_segments_remove(const char *path, __u32 end);
 

@@ -71,8 +71,14 @@ static int open_replaced(struct trace_store *store, bool *there)
  */
 static int create(struct trace_store *store)
 {
-	int err = store->overwrite || store->ring ? open_replaced(store, &store->replaces) : 0;
+	int err;
 
+	if (trace_segment_is_of_living(store->path))
+		return failed(-EBUSY,
+			      "%s: is a segment of a flight recorder that is writing; choose "
+			      "another name",
+			      store->path);
+	err = store->overwrite || store->ring ? open_replaced(store, &store->replaces) : 0;
 	if (err)
 		return err;
 	if (!store->overwrite)

@@ -223,6 +223,14 @@ for how in "" --force; do
 	equal "a second recorder of it is refused ${how:-unforced}" \
 		"$? $(grep -c '^faultline: disk/a.flt: another recorder is writing' second.err)" "1 1"
 done
+# Nor does another take the name of one of its segments, finished or to come.
+wait_for 60 bash -c '[ $(ls disk/a.flt.* | wc -l) -gt 1 ]'
+for segment in "$(ls disk/a.flt.* | head -n 1)" disk/a.flt.000999; do
+	before=$(stat -c %i "$segment" 2>&1)
+	"$FAULTLINE" record -q --force --duration 1ms -o "$segment" 2>second.err
+	equal "a living recorder's segment is nobody's to replace: ${segment##*.}" \
+		"$? $(grep -c "^faultline: $segment: is a segment of a flight recorder that is writing" second.err) $(stat -c %i "$segment" 2>&1)" "1 1 $before"
+done
 check "the first one goes on" kill -0 $recorder
 kill -INT $recorder
 wait $recorder

@@ -51,6 +51,9 @@ totals = ("faults", "p50_ns", "p99_ns", "max_ns", "slowest", "unfinished", "inco
 print("devices", len(live), len(replay))
 for name in sorted(live.keys() | replay.keys()):
     for column in totals:
+        # The host's disks go on behind the last interval that was asked for; no device that faults does.
+        if (name, column) == ("all", "ios"):
+            continue
         a, b = live.get(name, {}).get(column), replay.get(name, {}).get(column)
         print("same" if a == b and a is not None else "differs", name, column, a, b)
         b = window.get(name, {}).get(column)

@@ -127,7 +127,7 @@ check "what it says" grep -q "memory: 'much' is not a positive number" wrong.log
 printf '# SPDX-License-Identifier: GPL-2.0\n# time limit: 240\nguest() { :; }\n' >wrong/wrong.sh
 "$lab/lab.py" run --scenarios wrong >wrong.log 2>&1
 equal "a key that nobody reads" $? 2
-check "and which there are" grep -q "no key 'time limit': one of kernels, iommu" wrong.log
+check "and which there are" grep -q "no key 'time limit': one of kernels, sample, iommu" wrong.log
 printf '# SPDX-License-Identifier: GPL-2.0\n# disabled: iommu_map\nworkload() { :; }\n' >wrong/wrong.sh
 printf 'map iommu_map kernel -  kernel\n' >wrong/wrong.stages
 "$lab/lab.py" run --scenarios wrong >wrong.log 2>&1

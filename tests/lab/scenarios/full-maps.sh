@@ -63,6 +63,7 @@ guest() {
 	equal "and says why" "$counted" "the kernel's maps had no room"
 	echo "$failures" >"$results/turned-away"
 	echo "$edu" >/sys/bus/pci/devices/$edu/driver/unbind
+	echo >/sys/bus/pci/devices/$edu/driver_override
 	unload vfio-pci
 	unload vfio_pci_core
 	unload vfio_iommu_type1

@@ -71,4 +71,5 @@ teardown() {
 	rdma link delete rxe0
 	ip link delete dummy0
 	unload rdma_rxe
+	unload dummy
 }

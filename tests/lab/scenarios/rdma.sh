@@ -244,6 +244,7 @@ teardown() {
 	ip link delete dummy0 2>/dev/null
 	rmdir $group
 	unload rdma_rxe
+	unload dummy
 	unload mlx5_ib
 	unload null_blk
 }

@@ -188,21 +188,15 @@ int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
 	return error;
 }
 
-__u64 choice_begin(struct machine *machine)
+struct random choice_begin(struct machine *machine)
 {
-	return machine->config.seed * 0xd1342543de82ef95ull +
-	       atomic_fetch_add(&machine->next_choice, 1);
+	return (struct random){machine->config.seed * 0xd1342543de82ef95ull +
+			       atomic_fetch_add(&machine->next_choice, 1)};
 }
 
-/* SplitMix64, scaled by multiplication: no division, no modulo bias worth speaking of. */
-__u64 choose(__u64 *state, __u64 below)
+__u64 choose(struct random *random, __u64 below)
 {
-	__u64 z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	z ^= z >> 31;
-	return ((z >> 32) * below) >> 32;
+	return ((random_next(random) >> 32) * below) >> 32;
 }
 
 /* Evicts the page if there is anything to evict. Returns pages evicted: 0 or 1. */
@@ -261,7 +255,7 @@ static long evict_random(struct machine *machine, __u32 index, __u32 count, enum
 	__u32 tenant = machine->devices[index].config.tenant;
 	__u64 start = machine->devices[index].channel->data_address;
 	__u64 pages = buffer_bytes(machine, index) >> PAGE_BITS;
-	__u64 random = choice_begin(machine);
+	struct random random = choice_begin(machine);
 	__u64 tries = 64 + 16ull * count; /* most may be out already */
 	long evicted = 0;
 

@@ -10,12 +10,13 @@
 #include "injectors/emu/probes.h"
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
+#include "lib/base/random.h"
 
 #define INJECT_MAX 64
 
 struct armed {
 	struct injection injection;
-	__u64 random;	  /* generator's state */
+	struct random random;
 	__u64 candidates; /* asked so far */
 	__u64 fired;
 	bool used;
@@ -54,29 +55,14 @@ void inject_table_destroy(struct inject_table *table)
 	free(table);
 }
 
-/* SplitMix64: any seed is good, neighbouring seeds give unrelated sequences. */
-static __u64 random_next(__u64 *state)
-{
-	__u64 z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-static double random_unit(__u64 *state) /* (0, 1] */
-{
-	return (double)((random_next(state) >> 11) + 1) * 0x1p-53;
-}
-
 /* Injections of equal seed must not fire together: a failure response that is always lost, too. */
-static __u64 random_begin(const struct injection *injection)
+static struct random random_begin(const struct injection *injection)
 {
-	__u64 state = injection->seed;
+	struct random random = {injection->seed};
 
-	state = random_next(&state) ^ injection->id;
-	state = random_next(&state) ^ (__u64)injection->point;
-	return random_next(&state);
+	random.state = random_next(&random) ^ injection->id;
+	random.state = random_next(&random) ^ (__u64)injection->point;
+	return (struct random){random_next(&random)};
 }
 
 static int check(const struct injection *injection)
@@ -174,9 +160,10 @@ static __u64 delay_of(struct armed *armed)
 	case INJECT_UNIFORM:
 		span = injection->delay_max_ns - injection->delay_ns;
 		return injection->delay_ns +
-		       (__u64)((double)span * (1.0 - random_unit(&armed->random)));
+		       (__u64)((double)span * (1.0 - random_unit_above_0(&armed->random)));
 	case INJECT_EXPONENTIAL:
-		return (__u64)(-log(random_unit(&armed->random)) * (double)injection->delay_ns);
+		return (__u64)(-log(random_unit_above_0(&armed->random)) *
+			       (double)injection->delay_ns);
 	case INJECT_FIXED:
 		break;
 	}

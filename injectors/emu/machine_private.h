@@ -12,6 +12,7 @@
 #include "injectors/emu/page_lock.h"
 #include "injectors/emu/port.h"
 #include "injectors/emu/registry.h"
+#include "lib/base/random.h"
 
 struct tenant {
 	struct tenant_config config;
@@ -72,8 +73,8 @@ extern const struct service_ops machine_service_ops;
 #define EVICT_GONE 1
 int evict_page(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind);
 /* A sequence of random choices, from the machine's seed; below: 1 to 2^32. */
-__u64 choice_begin(struct machine *machine);
-__u64 choose(__u64 *state, __u64 below);
+struct random choice_begin(struct machine *machine);
+__u64 choose(struct random *random, __u64 below);
 
 /* reclaim.c: evicts in a thread of its own until stopped. Nothing to do: *reclaimer is NULL. */
 int reclaimer_start(struct reclaimer **reclaimer, struct machine *machine);

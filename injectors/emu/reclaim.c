@@ -17,7 +17,7 @@ struct reclaimer {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
-	__u64 random;
+	struct random random;
 };
 
 /* Pages of a tenant that are not present, from what went and what came back. */

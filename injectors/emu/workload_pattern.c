@@ -3,26 +3,6 @@
 
 #include <math.h>
 
-__u64 random_next(struct random *random)
-{
-	__u64 z = random->state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-double random_unit(struct random *random)
-{
-	return (double)(random_next(random) >> 11) * 0x1p-53;
-}
-
-__u64 random_below(struct random *random, __u64 limit)
-{
-	/* Multiply-shift: the bias is below limit / 2^64. */
-	return (__u64)(((unsigned __int128)random_next(random) * limit) >> 64);
-}
-
 /* Integral of x^-theta from 1, and its inverse. */
 static double zipf_integral(const struct zipf *zipf, double x)
 {

@@ -4,17 +4,7 @@
 #define FAULTLINE_WORKLOAD_PATTERN_H
 
 #include "injectors/emu/workload.h"
-
-/* A small generator (splitmix64): any seed is good, the state is one word. */
-struct random {
-	__u64 state;
-};
-
-__u64 random_next(struct random *random);
-/* Uniform in [0, 1). */
-double random_unit(struct random *random);
-/* Uniform in [0, limit), limit > 0. */
-__u64 random_below(struct random *random, __u64 limit);
+#include "lib/base/random.h"
 
 /*
  * Ranks 1..items with probability proportional to rank^-theta, for any theta > 0 but 1, in constant

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "injectors/emu/workload_pattern.h"
 #include "lib/base/fail.h"
+#include "lib/base/random.h"
 
 #define WORDS		   (PAGE_BYTES / sizeof(__u64))
 #define GENERATION_UNKNOWN 0xffffffffu /* a write failed: anything may be there */

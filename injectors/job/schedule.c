@@ -217,7 +217,7 @@ static int allocate(struct schedule *schedule, const struct plan *plan)
 	if (!schedule->workers || !schedule->draws)
 		return failed(-ENOMEM, "no memory for %zu injection threads", workers);
 	for (__u32 i = 0; i < plan->injection_count; i++)
-		schedule->draws[i].random = plan->injections[i].seed;
+		schedule->draws[i].random.state = plan->injections[i].seed;
 	return 0;
 }
 

@@ -15,19 +15,9 @@
 struct arrival_state {
 	__u64 due_ns, following_ns; /* the event, and the one after it */
 	__u64 try_ns;
-	__u64 random;
+	struct random random;
 	bool open; /* it is due, was drawn, and has found nothing to evict yet */
 };
-
-/* SplitMix64, as in the injection table. */
-static __u64 random_next(__u64 *state)
-{
-	__u64 z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
 
 /* One event for one device: `burst` evictions back to back. Pages aimed at, or a negative errno. */
 static long evict(struct schedule *schedule, const struct job_injection *job, __u32 device)
@@ -81,7 +71,7 @@ static void advance(const struct job_injection *job, struct arrival_state *state
 	double gap = NSEC_PER_SEC / job->rate;
 
 	if (job->arrival == ARRIVAL_RANDOM)
-		gap *= -log((double)((random_next(&state->random) >> 11) + 1) * 0x1p-53);
+		gap *= -log(random_unit_above_0(&state->random));
 	state->due_ns = state->following_ns;
 	state->following_ns += (__u64)gap;
 	state->try_ns = state->due_ns;
@@ -164,7 +154,7 @@ void schedule_evict(struct worker *worker, __u64 begin_ns, __u64 end_ns)
 	}
 	for (__u32 d = worker->first; d < planned->device_count; d += worker->step) {
 		states[d] = (struct arrival_state){.following_ns = begin_ns,
-						   .random = planned->seed + (d + 1) * 7919ull};
+						   .random = {planned->seed + (d + 1) * 7919ull}};
 		/* Even arrivals begin at once, random ones a random gap later. */
 		advance(job, &states[d]);
 		if (job->arrival == ARRIVAL_RANDOM)

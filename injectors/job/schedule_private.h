@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "injectors/job/schedule.h"
+#include "lib/base/random.h"
 
 #define SENTENCE 512
 
@@ -34,7 +35,8 @@ struct schedule {
 
 /* What the devices of one eviction share: fault_attr counts for all of them together. */
 struct draw {
-	__u64 random, candidates, drawn;
+	struct random random;
+	__u64 candidates, drawn;
 };
 
 /* Keeps the first failure of all, with the thread's sentence; `error` as failed() gave it. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/emu/workload_pattern.h"
 #include "injectors/real/iopf.h"
+#include "lib/base/random.h"
 
 static __u32 between(struct random *random, __u32 least, __u32 most)
 {

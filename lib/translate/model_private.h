@@ -3,9 +3,9 @@
 #ifndef FAULTLINE_TRANSLATE_MODEL_PRIVATE_H
 #define FAULTLINE_TRANSLATE_MODEL_PRIVATE_H
 
+#include "lib/base/random.h"
 #include "lib/translate/model_level.h"
 #include "lib/translate/model_queue.h"
-#include "lib/translate/random.h"
 #include "lib/translate/tables.h"
 
 #define MODEL_DEVICES_MAX 64

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/base/fail.h"
-#include "lib/translate/random.h"
+#include "lib/base/random.h"
 
 #define STREAMS_MAX  4096
 #define PAGES_MAX    (1u << 24) /* of one kind */

@@ -80,7 +80,7 @@ static __u32 draw_tenant(struct turns *t)
 
 	if (!t->chances)
 		return random_below(&t->random, t->config.tenants);
-	drawn = (__u64)((unsigned __int128)random_next(&t->random) * t->chances[high] >> 64);
+	drawn = random_below(&t->random, t->chances[high]);
 	while (low < high) {
 		__u32 middle = low + (high - low) / 2;
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "lib/translate/random.h"
+#include "lib/base/random.h"
 
 #define TURNS_TENANTS	65536
 #define TURNS_SHARES	64

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "lib/base/random.h"
 #include "lib/translate/pages.h"
-#include "lib/translate/random.h"
 
 #define PAGES	4999
 #define TENANTS 3

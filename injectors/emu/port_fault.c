@@ -143,8 +143,8 @@ static void enter_epoch(struct port_group *group, __u32 request, __u64 epoch)
 }
 
 /* The group's request number `index`. False if the queue did not take it. */
-static bool send(struct port *port, struct port_group *group, __u32 index,
-		 const struct page_request *request)
+static bool send_request(struct port *port, struct port_group *group, __u32 index,
+			 const struct page_request *request)
 {
 	struct fault_probe probe = request_probe(request);
 	struct request_slot slot;
@@ -223,7 +223,7 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 		request.fault = group->id + i;
 		if (i == *count - 1)
 			request.flags |= EVENT_LAST;
-		taken = send(port, group, i, &request);
+		taken = send_request(port, group, i, &request);
 	}
 	pthread_mutex_lock(&port->lock);
 	group->deadline_ns = monotonic_ns() + port->config.response_timeout_ns;

@@ -75,7 +75,7 @@ static int connect_within(struct bundle *b, const struct period *period)
 }
 
 /* The session first: others' tables name devices. The faults before who judges with them. */
-static int connect(struct bundle *b, const struct period *period)
+static int connect_all(struct bundle *b, const struct period *period)
 {
 	struct analysis *a = &b->parts;
 	struct stream_fan *fan = &b->fan;
@@ -110,7 +110,7 @@ int analysis_create(struct analysis **analysis, const struct analysis_config *co
 	b->fan.stops = true;
 	error = create_parts(&b->parts, config);
 	if (!error)
-		error = connect(b, &config->period);
+		error = connect_all(b, &config->period);
 	if (error) {
 		analysis_destroy(&b->parts);
 		return error;

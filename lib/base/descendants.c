@@ -87,7 +87,7 @@ static void mark(struct process *processes, size_t count)
 }
 
 /* Through a descriptor, so that a number that was given to another process since hits nobody. */
-static bool send(const struct process *process, int number)
+static bool send_signal(const struct process *process, int number)
 {
 	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	struct process now;
@@ -110,7 +110,7 @@ unsigned int descendants_signal(int number)
 	mark(processes, count);
 	for (size_t i = 0; i < count; i++)
 		if (processes[i].ours)
-			sent += send(&processes[i], number);
+			sent += send_signal(&processes[i], number);
 	free(processes);
 	return sent;
 }

@@ -72,7 +72,7 @@ static size_t keep_program(const char *text)
 	return end + 3 - text;
 }
 
-static int listen(enum libbpf_print_level level, const char *format, va_list arguments)
+static int on_libbpf_text(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	const char *log;
 	char *text;
@@ -94,7 +94,7 @@ static int listen(enum libbpf_print_level level, const char *format, va_list arg
 
 void objects_quiet(void)
 {
-	libbpf_set_print(listen);
+	libbpf_set_print(on_libbpf_text);
 }
 
 void objects_verbose(bool whole)

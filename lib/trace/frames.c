@@ -211,7 +211,7 @@ static bool belongs(const struct trace_frames *frames, const struct trace_frame_
 	       (!frames->counted || header->sequence >= frames->sequence);
 }
 
-static int accept(struct trace_frames *frames, const struct trace_frame_header *header)
+static int frames_accept(struct trace_frames *frames, const struct trace_frame_header *header)
 {
 	__u64 missed = frames->counted ? header->sequence - frames->sequence : 0;
 
@@ -250,7 +250,7 @@ static int next_in_file(struct trace_frames *frames)
 			return end_of_file(frames, (size_t)n);
 		memcpy(&header, trace_source_bytes(&frames->source), HEADER);
 		if (belongs(frames, &header))
-			return accept(frames, &header);
+			return frames_accept(frames, &header);
 		err = skip_damage(frames);
 		if (err)
 			return err;

@@ -136,7 +136,7 @@ static struct page_request page(__u32 device, __u16 group, __u64 number, bool la
 	};
 }
 
-static int raise(struct page_request request)
+static int raise_request(struct page_request request)
 {
 	struct request_slot slot;
 	int error = service_reserve(host.service, &request, &slot);
@@ -172,7 +172,7 @@ static void interleaved_groups_of_many_devices_come_together(void **state)
 	/* Device d's group has d + 1 pages; one page of each device in turn. */
 	for (__u64 n = 0; n < DEVICES; n++)
 		for (__u32 device = (__u32)n; device < DEVICES; device++)
-			assert_int_equal(raise(page(device, 5, n, n == device)), 0);
+			assert_int_equal(raise_request(page(device, 5, n, n == device)), 0);
 	wait_responses(DEVICES);
 	for (__u32 i = 0; i < DEVICES; i++) {
 		assert_int_equal(host.responses[i].pages, host.responses[i].device + 1);
@@ -193,13 +193,13 @@ static void a_number_is_another_group_in_another_pasid(void **state)
 	(void)state;
 	build(64, SCHEDULER_AFFINED);
 	two.pasid = 9;
-	assert_int_equal(raise(one), 0);
-	assert_int_equal(raise(two), 0);
+	assert_int_equal(raise_request(one), 0);
+	assert_int_equal(raise_request(two), 0);
 	wait_responses(1);
 	assert_int_equal(host.responses[0].pasid, 9);
 	assert_int_equal(host.responses[0].pages, 1);
 	one.flags |= EVENT_LAST;
-	assert_int_equal(raise(one), 0);
+	assert_int_equal(raise_request(one), 0);
 	wait_responses(2);
 	assert_int_equal(host.responses[1].pasid, PASID_NONE);
 	assert_int_equal(host.responses[1].pages, 2);
@@ -210,8 +210,8 @@ static void numbers_are_reused_after_the_response(void **state)
 	(void)state;
 	build(64, SCHEDULER_AFFINED);
 	for (__u32 round = 0; round < 101; round++) {
-		assert_int_equal(raise(page(0, 0, round, false)), 0);
-		assert_int_equal(raise(page(0, 0, round + 1, true)), 0);
+		assert_int_equal(raise_request(page(0, 0, round, false)), 0);
+		assert_int_equal(raise_request(page(0, 0, round + 1, true)), 0);
 		wait_responses(round + 1);
 		assert_int_equal(host.responses[round].pages, 2);
 	}
@@ -221,13 +221,13 @@ static void the_worst_page_decides_the_code(void **state)
 {
 	(void)state;
 	build(64, SCHEDULER_SERIAL);
-	assert_int_equal(raise(page(0, 0, 1, false)), 0);
-	assert_int_equal(raise(page(0, 0, 1 << 20, true)), 0);
+	assert_int_equal(raise_request(page(0, 0, 1, false)), 0);
+	assert_int_equal(raise_request(page(0, 0, 1 << 20, true)), 0);
 	wait_responses(1);
 	assert_int_equal(host.responses[0].code, RESPONSE_INVALID);
-	assert_int_equal(raise(page(0, 0, 1 << 20, false)), 0);
-	assert_int_equal(raise(page(0, 0, 1 << 19, false)), 0);
-	assert_int_equal(raise(page(0, 0, 1, true)), 0);
+	assert_int_equal(raise_request(page(0, 0, 1 << 20, false)), 0);
+	assert_int_equal(raise_request(page(0, 0, 1 << 19, false)), 0);
+	assert_int_equal(raise_request(page(0, 0, 1, true)), 0);
 	wait_responses(2);
 	assert_int_equal(host.responses[1].code, RESPONSE_FAILURE);
 }
@@ -243,11 +243,11 @@ static void malformed_requests_are_discarded_and_counted(void **state)
 	unaligned.address++;
 	pasid.pasid = 1 << 20;
 	access.flags = EVENT_LAST;
-	assert_int_equal(raise(unaligned), 0);
-	assert_int_equal(raise(pasid), 0);
-	assert_int_equal(raise(access), 0);
-	assert_int_equal(raise(page(DEVICES, 0, 1, true)), 0);
-	assert_int_equal(raise(page(0, GROUP_INDEX_MAX, 1, true)), 0);
+	assert_int_equal(raise_request(unaligned), 0);
+	assert_int_equal(raise_request(pasid), 0);
+	assert_int_equal(raise_request(access), 0);
+	assert_int_equal(raise_request(page(DEVICES, 0, 1, true)), 0);
+	assert_int_equal(raise_request(page(0, GROUP_INDEX_MAX, 1, true)), 0);
 	stats = drained();
 	assert_int_equal(stats.requests, 5);
 	assert_int_equal(stats.discarded, 5);
@@ -262,7 +262,7 @@ static void a_group_larger_than_pcie_allows_is_discarded(void **state)
 	(void)state;
 	build(1024, SCHEDULER_SERIAL);
 	for (__u64 n = 0; n <= GROUP_PAGES_MAX; n++)
-		assert_int_equal(raise(page(1, 2, n, false)), 0);
+		assert_int_equal(raise_request(page(1, 2, n, false)), 0);
 	stats = drained();
 	assert_int_equal(stats.discarded, GROUP_PAGES_MAX + 1);
 	assert_false(service_pending(host.service, 1, 2));
@@ -275,7 +275,7 @@ static void fill(__u32 device, __u16 group, __u32 count)
 		struct page_request request = page(device, group, n, false);
 
 		request.deliver_ns = monotonic_ns() + 3600 * NSEC_PER_SEC;
-		assert_int_equal(raise(request), 0);
+		assert_int_equal(raise_request(request), 0);
 	}
 }
 
@@ -291,7 +291,7 @@ static void a_full_queue_drops_and_counts(void **state)
 	assert_int_equal(service_reserve(host.service, &request, &slot), 0);
 	assert_int_equal(slot.depth, 7);
 	for (int i = 0; i < 11; i++)
-		assert_int_equal(raise(page(2, 0, 0, false)), -EOVERFLOW);
+		assert_int_equal(raise_request(page(2, 0, 0, false)), -EOVERFLOW);
 	service_post(host.service, &request, &slot);
 	stats = drained();
 	assert_int_equal(stats.overflows, 11);
@@ -317,7 +317,7 @@ static __u32 insist(struct page_request request)
 {
 	__u32 refused = 0;
 
-	while (raise(request))
+	while (raise_request(request))
 		refused++;
 	return refused;
 }
@@ -331,15 +331,15 @@ static void an_overflow_voids_every_unfinished_group(void **state)
 	(void)state;
 	build(64, SCHEDULER_SERIAL);
 	for (__u32 round = 0; round < 31; round++) {
-		assert_int_equal(raise(page(4, 1, 10, false)), 0);
-		assert_int_equal(raise(page(4, 1, 11, false)), 0);
-		assert_int_equal(raise(page(5, 1, 11, false)), 0);
+		assert_int_equal(raise_request(page(4, 1, 10, false)), 0);
+		assert_int_equal(raise_request(page(4, 1, 11, false)), 0);
+		assert_int_equal(raise_request(page(5, 1, 11, false)), 0);
 		arm(INJECT_OVERFLOW, 1);
-		assert_int_equal(raise(page(4, 1, 12, true)), -EOVERFLOW);
+		assert_int_equal(raise_request(page(4, 1, 12, true)), -EOVERFLOW);
 		inject_disarm(host.injections, 0);
 		/* Another device's group, unfinished too, loses what came before as well. */
 		dropped += 1 + insist(page(5, 1, 13, true));
-		assert_int_equal(raise(page(4, 1, 13, true)), 0);
+		assert_int_equal(raise_request(page(4, 1, 13, true)), 0);
 		wait_responses(2 * round + 2);
 		assert_int_equal(host.responses[2 * round].pages, 1);
 		assert_int_equal(host.responses[2 * round + 1].pages, 1);
@@ -363,10 +363,10 @@ static void after_an_overflow_requests_are_dropped_until_the_host_has_caught_up(
 	build(8, SCHEDULER_SERIAL);
 	assert_int_equal(service_reserve(host.service, &first, &slot), 0);
 	arm(INJECT_OVERFLOW, 1);
-	assert_int_equal(raise(last), -EOVERFLOW);
+	assert_int_equal(raise_request(last), -EOVERFLOW);
 	/* The queue holds one request of seven; the host waits for its content. */
 	for (int i = 0; i < 13; i++)
-		assert_int_equal(raise(last), -EOVERFLOW);
+		assert_int_equal(raise_request(last), -EOVERFLOW);
 	service_post(host.service, &first, &slot);
 	while (service_reserve(host.service, &last, &later))
 		;
@@ -392,7 +392,7 @@ static void requests_are_taken_in_the_order_of_the_queue(void **state)
 		request.deliver_ns = monotonic_ns() + n * 7919 % 401 * NSEC_PER_USEC;
 		while (host.count + 900 < n)
 			sleep_until(monotonic_ns() + NSEC_PER_MSEC);
-		assert_int_equal(raise(request), 0);
+		assert_int_equal(raise_request(request), 0);
 	}
 	wait_responses(REQUESTS);
 	for (__u32 n = 0; n < REQUESTS; n++) {
@@ -407,7 +407,7 @@ static void a_group_is_pending_until_it_has_been_answered(void **state)
 	build(64, SCHEDULER_SERIAL);
 	gate(true);
 	assert_false(service_pending(host.service, 2, 9));
-	assert_int_equal(raise(page(2, 9, 0, true)), 0);
+	assert_int_equal(raise_request(page(2, 9, 0, true)), 0);
 	assert_true(service_pending(host.service, 2, 9));
 	gate(false);
 	wait_responses(1);
@@ -425,7 +425,7 @@ static void draining_serves_what_is_queued_however_long_its_delay(void **state)
 		struct page_request request = page(group % 3, group, group, true);
 
 		request.deliver_ns = monotonic_ns() + 3600 * NSEC_PER_SEC;
-		assert_int_equal(raise(request), 0);
+		assert_int_equal(raise_request(request), 0);
 	}
 	stats = drained();
 	assert_int_equal(stats.groups, 13);
@@ -478,12 +478,12 @@ static void a_polled_device_is_served_by_the_least_loaded_cpu_of_its_tenant(void
 	gate(true);
 	/* Devices of even number are tenant 0's: one group runs on each of its CPUs, six wait. */
 	for (__u16 group = 0; group < 8; group++)
-		assert_int_equal(raise(page(0, group, group, true)), 0);
+		assert_int_equal(raise_request(page(0, group, group, true)), 0);
 	wait_running(cpu[0] == cpu[1] ? 1 : 2);
 	assert_int_equal(host.inside[cpu[0]], 1);
 	assert_int_equal(host.inside[cpu[1]], 1);
 	/* Neither of them holds up the other tenant, not even on the CPU that they share. */
-	assert_int_equal(raise(page(1, 0, 0, true)), 0);
+	assert_int_equal(raise_request(page(1, 0, 0, true)), 0);
 	wait_running(cpu[0] == cpu[1] ? 2 : 3);
 	gate(false);
 	wait_responses(9);
@@ -507,12 +507,12 @@ static void the_cpu_of_a_devices_msi_comes_first_up_to_its_backlog(void **state)
 	build_on_two_cpus(cpu, msi);
 	gate(true);
 	for (__u16 group = 0; group < 3; group++)
-		assert_int_equal(raise(page(0, group, group, true)), 0);
+		assert_int_equal(raise_request(page(0, group, group, true)), 0);
 	wait_running(1);
 	/* Three are there, one of them running: the other CPU, although idle, has none yet. */
 	assert_int_equal(host.inside[cpu[1]], 1);
 	assert_int_equal(host.running, 1);
-	assert_int_equal(raise(page(0, 3, 3, true)), 0);
+	assert_int_equal(raise_request(page(0, 3, 3, true)), 0);
 	if (cpu[0] != cpu[1])
 		wait_running(2);
 	gate(false);
@@ -531,9 +531,9 @@ static void a_serial_handler_makes_tenants_wait_for_each_other(void **state)
 	build(64, SCHEDULER_SERIAL);
 	gate(true);
 	for (__u16 group = 0; group < 5; group++)
-		assert_int_equal(raise(page(0, group, group, true)), 0);
+		assert_int_equal(raise_request(page(0, group, group, true)), 0);
 	for (__u16 group = 0; group < 3; group++)
-		assert_int_equal(raise(page(1, group, group, true)), 0);
+		assert_int_equal(raise_request(page(1, group, group, true)), 0);
 	/* All must have found the handler as it is before it goes on. */
 	do {
 		sched_yield();

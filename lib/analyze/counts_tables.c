@@ -38,7 +38,7 @@ static bool is_told(struct told *told, unsigned int kind, __u32 device)
 	return told->all;
 }
 
-int counts_write_rates(const struct counts *c, const struct session *session, struct writer *writer)
+int counts_write_rates(struct counts *c, const struct session *session, struct writer *writer)
 {
 	static const struct column columns[] = {
 		{"window", NULL, COLUMN_TIME, 8, false},
@@ -51,12 +51,11 @@ int counts_write_rates(const struct counts *c, const struct session *session, st
 	};
 	static const struct table table = {"rates", "Per second", columns,
 					   sizeof(columns) / sizeof(columns[0])};
-	struct counts *sorted = (struct counts *)c;
 	struct told told = {.session = session, .all = true};
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	HASH_SORT(sorted->series, by_series);
+	HASH_SORT(c->series, by_series);
 	for (const struct series *s = c->series; s; s = s->hh.next) {
 		bool all = is_told(&told, s->key.kind, s->key.device);
 
@@ -89,8 +88,7 @@ static int by_total(const struct total *a, const struct total *b)
 	return memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-int counts_write_totals(const struct counts *c, const struct session *session,
-			struct writer *writer)
+int counts_write_totals(struct counts *c, const struct session *session, struct writer *writer)
 {
 	static const struct column columns[] = {
 		{"kind", NULL, COLUMN_TEXT, 20, false},
@@ -102,12 +100,11 @@ int counts_write_totals(const struct counts *c, const struct session *session,
 	};
 	static const struct table table = {"counts", "Counted", columns,
 					   sizeof(columns) / sizeof(columns[0])};
-	struct counts *sorted = (struct counts *)c;
 	struct told told = {.session = session, .all = true};
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	HASH_SORT(sorted->totals, by_total);
+	HASH_SORT(c->totals, by_total);
 	for (const struct total *t = c->totals; !error && t; t = t->hh.next) {
 		bool all = is_told(&told, t->key.kind, t->key.device);
 

@@ -12,7 +12,7 @@ static int by_key(const struct queue *a, const struct queue *b)
 	return a->key.queue < b->key.queue ? -1 : a->key.queue > b->key.queue;
 }
 
-int queues_write(const struct queues *queues, const struct session *session, struct writer *writer)
+int queues_write(struct queues *queues, const struct session *session, struct writer *writer)
 {
 	static const struct column columns[] = {
 		{"device", NULL, COLUMN_TEXT, 24, false},
@@ -27,11 +27,10 @@ int queues_write(const struct queues *queues, const struct session *session, str
 	static const struct table table = {"queues", "Queues that stood still", columns,
 					   sizeof(columns) / sizeof(columns[0])};
 	__u64 span = session_last_ns(session) - session_first_ns(session);
-	struct queues *sorted = (struct queues *)queues;
 	char text[DEVICE_NAME_TEXT];
 	int error = writer_begin(writer, &table);
 
-	HASH_SORT(sorted->queues, by_key);
+	HASH_SORT(queues->queues, by_key);
 	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
 		struct queue_blocked b = queues_total(queues, q);
 		unsigned int numbers = unknown_numbers(session, b.device);

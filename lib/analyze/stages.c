@@ -273,7 +273,7 @@ static bool any_merged(const struct stage_group *group)
 	return false;
 }
 
-int stages_write(const struct stages *stages, const struct session *session, struct writer *writer,
+int stages_write(struct stages *stages, const struct session *session, struct writer *writer,
 		 bool whole)
 {
 	static const struct column columns[] = {
@@ -296,7 +296,6 @@ int stages_write(const struct stages *stages, const struct session *session, str
 	const size_t count = sizeof(columns) / sizeof(columns[0]);
 	struct column brief[sizeof(columns) / sizeof(columns[0])];
 	const struct table table = {"stages", "Stages", whole ? columns : brief, count};
-	struct stages *sorted = (struct stages *)stages;
 	struct keyed_group *keyed;
 	char text[DEVICE_NAME_TEXT];
 	int error;
@@ -305,7 +304,7 @@ int stages_write(const struct stages *stages, const struct session *session, str
 	memcpy(brief, columns, sizeof(brief));
 	brief[0].wide = true;
 	brief[2].wide = true;
-	HASH_SORT(sorted->groups, by_key);
+	HASH_SORT(stages->groups, by_key);
 	error = writer_begin(writer, &table);
 	if (!error && stages->all.faults)
 		error = write_group(

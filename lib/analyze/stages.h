@@ -64,7 +64,7 @@ unsigned int stage_group_slowest(const struct stage_group *group, double *share)
 __u64 stages_dropped(const struct stages *stages);
 
 /* Table "stages": a row per group and stage; unless `whole` only those of all faults together. */
-int stages_write(const struct stages *stages, const struct session *session, struct writer *writer,
+int stages_write(struct stages *stages, const struct session *session, struct writer *writer,
 		 bool whole);
 
 #endif

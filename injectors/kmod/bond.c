@@ -9,8 +9,9 @@ static struct bond *find(struct client *client, struct accelerator *accelerator)
 {
 	struct bond *bond;
 
-	list_for_each_entry(bond, &client->bonds, in_file) if (bond->accelerator == accelerator &&
-							       bond->mm == current->mm) return bond;
+	list_for_each_entry(bond, &client->bonds, in_file)
+		if (bond->accelerator == accelerator && bond->mm == current->mm)
+			return bond;
 	return NULL;
 }
 
@@ -49,9 +50,9 @@ static bool is_last_of_pasid(const struct bond *bond)
 {
 	const struct bond *other;
 
-	list_for_each_entry(other, &bond->accelerator->bonds,
-			    in_device) if (other != bond &&
-					   other->pasid == bond->pasid) return false;
+	list_for_each_entry(other, &bond->accelerator->bonds, in_device)
+		if (other != bond && other->pasid == bond->pasid)
+			return false;
 	return true;
 }
 
@@ -99,7 +100,8 @@ void bonds_of_client_remove(struct client *client)
 	struct bond *bond, *next;
 
 	lockdep_assert_held(&faultline.mutex);
-	list_for_each_entry_safe(bond, next, &client->bonds, in_file) remove(bond);
+	list_for_each_entry_safe(bond, next, &client->bonds, in_file)
+		remove(bond);
 }
 
 void bonds_of_device_remove(struct accelerator *accelerator)
@@ -107,5 +109,6 @@ void bonds_of_device_remove(struct accelerator *accelerator)
 	struct bond *bond, *next;
 
 	lockdep_assert_held(&faultline.mutex);
-	list_for_each_entry_safe(bond, next, &accelerator->bonds, in_device) remove(bond);
+	list_for_each_entry_safe(bond, next, &accelerator->bonds, in_device)
+		remove(bond);
 }

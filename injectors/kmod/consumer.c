@@ -156,8 +156,7 @@ static void resolve_group(struct work_struct *work)
 	enum iommu_page_response_code code = IOMMU_PAGE_RESP_SUCCESS;
 	struct iopf_fault *request;
 
-	list_for_each_entry(request, &group->faults, list)
-	{
+	list_for_each_entry(request, &group->faults, list) {
 		if (resolve_request(mm, &request->fault.prm))
 			continue;
 		code = IOMMU_PAGE_RESP_INVALID;
@@ -199,7 +198,9 @@ static struct space *space_get(struct device *dev, struct mm_struct *mm)
 {
 	struct space *space;
 
-	list_for_each_entry(space, &spaces, list) if (space->mm == mm) return space;
+	list_for_each_entry(space, &spaces, list)
+		if (space->mm == mm)
+			return space;
 	return space_new(dev, mm);
 }
 

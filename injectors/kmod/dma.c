@@ -31,8 +31,9 @@ static void free_list(struct mapping *mapping)
 	struct scatterlist *segment;
 	u32 i;
 
-	for_each_sg(mapping->table.sgl, segment, mapping->segments, i) if (sg_page(segment))
-		__free_pages(sg_page(segment), get_order(mapping->size));
+	for_each_sg(mapping->table.sgl, segment, mapping->segments, i)
+		if (sg_page(segment))
+			__free_pages(sg_page(segment), get_order(mapping->size));
 	sg_free_table(&mapping->table);
 }
 
@@ -44,8 +45,7 @@ static int alloc_list(struct mapping *mapping)
 
 	if (err)
 		return err;
-	for_each_sg(mapping->table.sgl, segment, mapping->segments, i)
-	{
+	for_each_sg(mapping->table.sgl, segment, mapping->segments, i) {
 		struct page *page = alloc_pages(GFP_KERNEL | __GFP_ZERO, get_order(mapping->size));
 
 		if (!page) {
@@ -240,8 +240,9 @@ static u32 unmap_every(struct accelerator *accelerator)
 	unsigned long handle;
 	u32 unmapped = 0;
 
-	xa_for_each(&accelerator->mappings, handle, mapping) if (!unmap_one(accelerator, handle))
-		unmapped++;
+	xa_for_each(&accelerator->mappings, handle, mapping)
+		if (!unmap_one(accelerator, handle))
+			unmapped++;
 	return unmapped;
 }
 
@@ -258,9 +259,9 @@ void dma_unmap_of_client(struct client *client)
 
 	lockdep_assert_held(&faultline.mutex);
 	for (u32 i = 0; i < faultline.devices; i++)
-		xa_for_each(&faultline.accelerators[i].mappings, handle,
-			    mapping) if (mapping->client == client)
-			unmap_one(&faultline.accelerators[i], handle);
+		xa_for_each(&faultline.accelerators[i].mappings, handle, mapping)
+			if (mapping->client == client)
+				unmap_one(&faultline.accelerators[i], handle);
 }
 
 static int unmap_next(struct accelerator *accelerator, struct faultline_dma_unmap *unmap)

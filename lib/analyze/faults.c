@@ -551,8 +551,8 @@ void faults_each_open(const struct faults *f,
 
 	for (size_t i = 0; i < 2; i++)
 		DL_FOREACH(lists[i], group)
-	for (const struct request *r = group->requests; r; r = r->next)
-		each(argument, &r->fault);
+			for (const struct request *r = group->requests; r; r = r->next)
+				each(argument, &r->fault);
 }
 
 void faults_destroy(struct faults *f)

@@ -159,8 +159,7 @@ void device_table_forget_owner(struct device_table *table, __u32 pid, __u64 star
 	if (!owner)
 		return;
 	table->strangers += is_stranger(table, owner);
-	DL_FOREACH_SAFE2(owner->entries, entry, next, next)
-	{
+	DL_FOREACH_SAFE2(owner->entries, entry, next, next) {
 		if (!bpf_map_delete_elem(table->map, &entry->key))
 			__atomic_fetch_sub(&table->state->slots, 1, __ATOMIC_RELAXED);
 		device_has_gone(table, entry);

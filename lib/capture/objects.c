@@ -102,8 +102,7 @@ static void leave_targets_to_us(struct bpf_object *object)
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, object)
-	{
+	bpf_object__for_each_program(program, object) {
 		if (bpf_program__type(program) == BPF_PROG_TYPE_TRACING)
 			bpf_program__set_attach_target(program, 1, NULL);
 	}
@@ -275,7 +274,8 @@ int object_open(struct bpf_object **object, enum object_id id, const char *types
 	if (!*object)
 		return failed(-errno, "BPF object %s: %s (%s)", sources[id].name, strerror(errno),
 			      complaint_text());
-	bpf_object__for_each_program(program, *object) bpf_program__set_autoload(program, false);
+	bpf_object__for_each_program(program, *object)
+		bpf_program__set_autoload(program, false);
 	if (types)
 		leave_targets_to_us(*object);
 	return 0;
@@ -287,8 +287,7 @@ static int share_maps(struct bpf_object *object, const struct shared_maps *maps,
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map(map, object) {
 		const char *name = bpf_map__name(map);
 		int fd = -1, error;
 

@@ -197,8 +197,7 @@ static int json_close(struct writer *writer)
 	if (!writer->error) {
 		open_document(writer);
 		fputs("}", writer->file);
-		json_object_foreach(json->facts, name, value)
-		{
+		json_object_foreach(json->facts, name, value) {
 			if (!strcmp(name, "tables"))
 				continue;
 			fputs(",\n", writer->file);

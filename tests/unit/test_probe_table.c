@@ -103,8 +103,7 @@ static void every_program_belongs_to_a_row(void **state)
 	for (int id = 0; id < OBJECT_COUNT; id++) {
 		struct bpf_program *program;
 
-		bpf_object__for_each_program(program, objects[id])
-		{
+		bpf_object__for_each_program(program, objects[id]) {
 			size_t i = 0;
 
 			while (i < used_count && used[i] != program)

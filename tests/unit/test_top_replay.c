@@ -268,10 +268,9 @@ static void rates_add_up_to_the_total(void **state)
 
 	top(f, "-i", f->recording, "--json", NULL);
 	root = rows_of(f);
-	json_array_foreach(
-		json_object_get(json_object_get(root, "tables"), "top"), i,
-		row) if (!strcmp(json_string_value(json_object_get(row, "device")), "all")) sum +=
-		json_number_value(json_object_get(row, "rate_per_s"));
+	json_array_foreach(json_object_get(json_object_get(root, "tables"), "top"), i, row)
+		if (!strcmp(json_string_value(json_object_get(row, "device")), "all"))
+			sum += json_number_value(json_object_get(row, "rate_per_s"));
 	assert_true(sum > 160.999 && sum < 161.001);
 	json_decref(root);
 }

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mount.h"
 #include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
@@ -140,14 +141,8 @@ static unsigned long function_length(const char *function)
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%lx %*c %255s", &address, name) != 2 || strchr(line, '['))
 			continue;
-		if (count == room) {
-			unsigned long *more =
-				realloc(addresses, (room = room * 2 + 4096) * sizeof(*more));
-
-			if (!more)
-				break;
-			addresses = more;
-		}
+		if (!array_grow(&addresses, &room, count + 1, sizeof(*addresses), ARRAY_PLAIN))
+			break;
 		addresses[count++] = address;
 		if (!strcmp(name, function))
 			begin = address;

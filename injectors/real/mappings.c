@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "injectors/real/pages.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/proc.h"
 
@@ -98,16 +99,10 @@ int mappings_read(struct mappings *mappings, pid_t pid)
 	if (!file)
 		return failed(errno == ENOENT ? -ESRCH : -errno, "%s: %s", path, strerror(errno));
 	while (!err && getline(&line, &bytes, file) > 0) {
-		if (mappings->count == room) {
-			struct mapping *more;
-
-			room = room ? 2 * room : 64;
-			more = realloc(mappings->all, room * sizeof(*more));
-			if (!more) {
-				err = failed(-ENOMEM, "no memory for %zu mappings", room);
-				break;
-			}
-			mappings->all = more;
+		if (!array_grow(&mappings->all, &room, mappings->count + 1, sizeof(*mappings->all),
+				ARRAY_PLAIN)) {
+			err = failed(-ENOMEM, "no memory for %zu mappings", mappings->count + 1);
+			break;
 		}
 		line[strcspn(line, "\n")] = '\0';
 		if (parse_line(line, pid, &mappings->all[mappings->count]))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/memory.h"
 
 void bursts_init(struct bursts *b, unsigned int limit, __u64 late_ns)
@@ -117,15 +118,9 @@ static struct burst *unite(struct bursts *b, size_t first, size_t last)
 			all.peak_ns = part->peak_ns;
 		}
 	}
-	if (low == high && b->open_count == b->open_capacity) {
-		size_t capacity = b->open_capacity ? 2 * b->open_capacity : 4;
-		struct burst *grown = memory_realloc(b->open, capacity * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		b->open = grown;
-		b->open_capacity = capacity;
-	}
+	if (low == high && !array_grow(&b->open, &b->open_capacity, b->open_count + 1,
+				       sizeof(*b->open), ARRAY_LIMITED))
+		return NULL;
 	if (high != low + 1) {
 		memmove(&b->open[low + 1], &b->open[high],
 			(b->open_count - high) * sizeof(*b->open));

@@ -8,6 +8,7 @@
 #include "lib/analyze/counts_data.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 
 /* Kinds of which every event is counted here, because frames do not bring them twice. */
@@ -72,16 +73,9 @@ static struct counts_point *point_at(struct counts *c, struct series *series, __
 		series->count -= c->history;
 		i = i > c->history ? i - c->history : 0;
 	}
-	if (series->count == series->capacity) {
-		size_t capacity = series->capacity ? 2 * series->capacity : 16;
-		struct counts_point *grown =
-			memory_realloc(series->points, capacity * sizeof(series->points[0]));
-
-		if (!grown)
-			return NULL;
-		series->points = grown;
-		series->capacity = capacity;
-	}
+	if (!array_grow(&series->points, &series->capacity, series->count + 1,
+			sizeof(*series->points), ARRAY_LIMITED))
+		return NULL;
 	memmove(&series->points[i + 1], &series->points[i],
 		(series->count - i) * sizeof(series->points[0]));
 	series->points[i] = (struct counts_point){.window = window};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/analyze/footprint_data.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -46,20 +47,11 @@ static void drop_old_points(const struct footprint *f, struct device_footprint *
 static struct footprint_point *point_of(struct footprint *f, struct device_footprint *d,
 					__u64 window)
 {
-	struct footprint_point *grown;
-
 	if (d->count && d->points[d->count - 1].window >= window)
 		return &d->points[d->count - 1];
 	drop_old_points(f, d);
-	if (d->count == d->capacity) {
-		size_t capacity = d->capacity ? 2 * d->capacity : 16;
-
-		grown = memory_realloc(d->points, capacity * sizeof(d->points[0]));
-		if (!grown)
-			return NULL;
-		d->points = grown;
-		d->capacity = capacity;
-	}
+	if (!array_grow(&d->points, &d->capacity, d->count + 1, sizeof(*d->points), ARRAY_LIMITED))
+		return NULL;
 	d->points[d->count] = (struct footprint_point){.window = window};
 	return &d->points[d->count++];
 }

@@ -9,6 +9,7 @@
 #include "lib/analyze/counts.h"
 #include "lib/analyze/slots.h"
 #include "lib/analyze/unknown.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -58,18 +59,10 @@ static int take_group(struct mappings *m, const struct event *event)
 {
 	struct snapshot *s = &m->next;
 
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		struct group *grown;
-
-		if (s->room >= GROUPS_MOST)
-			return 0;
-		grown = memory_realloc(s->groups, room * sizeof(*grown));
-		if (!grown)
-			return failed(-ENOMEM, "no memory for another group of mappings");
-		s->groups = grown;
-		s->room = room;
-	}
+	if (s->count >= GROUPS_MOST)
+		return 0;
+	if (!array_grow(&s->groups, &s->room, s->count + 1, sizeof(*s->groups), ARRAY_LIMITED))
+		return failed(-ENOMEM, "no memory for another group of mappings");
 	s->groups[s->count] = (struct group){.event = *event};
 	session_process(m->session, event->pid, s->groups[s->count++].process);
 	return 0;

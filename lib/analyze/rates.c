@@ -9,6 +9,7 @@
 #include "lib/analyze/slots.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -62,15 +63,9 @@ static void keep_burst(struct rates *r, struct device_faults *d, const struct bu
 		d->worst = *burst;
 	if (r->over_count == BURSTS_KEPT)
 		return;
-	if (r->over_count == r->over_capacity) {
-		size_t capacity = r->over_capacity ? 2 * r->over_capacity : 64;
-		struct burst *grown = memory_realloc(r->over, capacity * sizeof(*grown));
-
-		if (!grown)
-			return;
-		r->over = grown;
-		r->over_capacity = capacity;
-	}
+	if (!array_grow(&r->over, &r->over_capacity, r->over_count + 1, sizeof(*r->over),
+			ARRAY_LIMITED))
+		return;
 	r->over[r->over_count++] = *burst;
 }
 

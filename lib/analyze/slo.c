@@ -7,6 +7,7 @@
 
 #include "lib/analyze/ios.h"
 #include "lib/analyze/slo_data.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -33,17 +34,10 @@ static void violate(struct slo *slo, struct device_slo *d, struct judged *j, str
 		d->state.last_window = v.to_ns;
 	if (slo->kept == SLO_VIOLATIONS_KEPT)
 		return;
-	if (slo->kept == slo->capacity) {
-		size_t capacity = slo->capacity ? 2 * slo->capacity : 64;
-		struct slo_violation *grown =
-			memory_realloc(slo->violations, capacity * sizeof(*slo->violations));
-
-		if (!grown) {
-			slo->error = failed(-ENOMEM, "no memory for another SLO violation");
-			return;
-		}
-		slo->violations = grown;
-		slo->capacity = capacity;
+	if (!array_grow(&slo->violations, &slo->capacity, slo->kept + 1, sizeof(*slo->violations),
+			ARRAY_LIMITED)) {
+		slo->error = failed(-ENOMEM, "no memory for another SLO violation");
+		return;
 	}
 	slo_explain(slo, d, &v);
 	slo->dropped += v.not_kept_ios || v.not_kept_faults;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/proc.h"
 
@@ -44,15 +45,8 @@ static size_t list(struct process **processes)
 	while (directory && (entry = readdir(directory))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (count == room) {
-			struct process *more;
-
-			room = room ? 2 * room : 256;
-			more = realloc(*processes, room * sizeof(*more));
-			if (!more)
-				break;
-			*processes = more;
-		}
+		if (!array_grow(processes, &room, count + 1, sizeof(**processes), ARRAY_PLAIN))
+			break;
 		count += look_up((pid_t)strtol(entry->d_name, NULL, 10), &(*processes)[count]);
 	}
 	if (directory)

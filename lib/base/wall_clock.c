@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 #define ANCHORS_MAX (1u << 20) /* two years, were the clock slewed all the time */
 #define LATE_MAX    1024       /* places back that one is inserted: more is no recording of ours */
 
@@ -32,7 +34,6 @@ static __u64 offset(const struct clock_anchor *anchor)
 void wall_clock_add(struct wall_clock *clock, const struct clock_anchor *anchor)
 {
 	size_t at = after(clock, anchor->monotonic_ns);
-	struct clock_anchor *grown;
 
 	if (at && offset(&clock->anchors[at - 1]) == offset(anchor))
 		return;
@@ -42,15 +43,9 @@ void wall_clock_add(struct wall_clock *clock, const struct clock_anchor *anchor)
 	}
 	if (clock->count == ANCHORS_MAX || clock->count - at > LATE_MAX)
 		return;
-	if (clock->count == clock->room) {
-		size_t room = clock->room ? 2 * clock->room : 16;
-
-		grown = realloc(clock->anchors, room * sizeof(*grown));
-		if (!grown)
-			return;
-		clock->anchors = grown;
-		clock->room = room;
-	}
+	if (!array_grow(&clock->anchors, &clock->room, clock->count + 1, sizeof(*anchor),
+			ARRAY_PLAIN))
+		return;
 	memmove(&clock->anchors[at + 1], &clock->anchors[at],
 		(clock->count - at) * sizeof(*clock->anchors));
 	clock->anchors[at] = *anchor;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "lib/base/array.h"
+
 #define FLAVOUR "___"
 
 /* Copies types of one source: numbers there to numbers here, 0: not copied yet. */
@@ -27,16 +29,10 @@ void type_index_add(struct type_index *index, const struct btf *btf, __u32 id)
 
 	if (!name || !*name || index->failed)
 		return;
-	if (index->count == index->room) {
-		size_t room = index->room ? index->room * 2 : 1024;
-		void *grown = realloc(index->entries, room * sizeof(index->entries[0]));
-
-		index->failed = !grown;
-		if (!grown)
-			return;
-		index->entries = grown;
-		index->room = room;
-	}
+	index->failed = !array_grow(&index->entries, &index->room, index->count + 1,
+				    sizeof(index->entries[0]), ARRAY_PLAIN);
+	if (index->failed)
+		return;
 	index->entries[index->count++] = (struct indexed_type){XXH3_64bits(name, strlen(name)), id};
 	index->sorted = false;
 }

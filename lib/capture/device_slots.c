@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "lib/base/array.h"
 #include "lib/capture/devices_inside.h"
 
 static struct owner_key owner_key_of(const struct device_key *key)
@@ -95,7 +96,8 @@ bool device_is_there(const struct device_table *table, const struct entry *entry
 
 void device_table_gave_up(struct device_table *table, __u32 id)
 {
-	if (device_table_grow(&table->gave_up, &table->gave_up_room, (size_t)id + 1, sizeof(bool)))
+	if (array_grow(&table->gave_up, &table->gave_up_room, (size_t)id + 1, sizeof(bool),
+		       ARRAY_ZEROED))
 		table->gave_up[id] = true;
 }
 
@@ -106,7 +108,7 @@ __u32 device_table_next_gone(struct device_table *table)
 
 static void add_number(__u32 **list, size_t *room, size_t *count, __u32 number)
 {
-	if (!device_table_grow(list, room, *count + 1, sizeof(number)))
+	if (!array_grow(list, room, *count + 1, sizeof(number), ARRAY_ZEROED))
 		return;
 	(*list)[(*count)++] = number;
 }

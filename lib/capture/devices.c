@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/device_name.h"
 #include "lib/base/fail.h"
 #include "lib/capture/devices_inside.h"
@@ -62,24 +63,6 @@ void device_table_destroy(struct device_table *table)
 	free(table);
 }
 
-bool device_table_grow(void *array, size_t *room, size_t needed, size_t size)
-{
-	size_t more = *room ? *room * 2 : 64;
-	char *grown;
-
-	if (needed <= *room)
-		return true;
-	if (more < needed)
-		more = needed;
-	grown = realloc(*(void **)array, more * size);
-	if (!grown)
-		return false;
-	memset(grown + *room * size, 0, (more - *room) * size);
-	*(void **)array = grown;
-	*room = more;
-	return true;
-}
-
 static bool wanted(const struct device_table *table, const struct device_info *info)
 {
 	if (!table->pattern_count)
@@ -117,10 +100,10 @@ static bool is_met(const struct device_table *table, __u32 id)
 
 static bool has_room(struct device_table *table, __u32 id)
 {
-	return device_table_grow(&table->handles, &table->handle_room, (size_t)id + 1,
-				 sizeof(__u32)) &&
-	       device_table_grow(&table->infos, &table->info_room, table->info_count + 1,
-				 sizeof(struct device_info));
+	return array_grow(&table->handles, &table->handle_room, (size_t)id + 1, sizeof(__u32),
+			  ARRAY_ZEROED) &&
+	       array_grow(&table->infos, &table->info_room, table->info_count + 1,
+			  sizeof(struct device_info), ARRAY_ZEROED);
 }
 
 /* From now on this number means this handle; 0: one of its own, unless the filter leaves it out. */
@@ -188,8 +171,8 @@ static __u32 name_late(struct device_table *table, const struct device_key *key,
 	}
 	known = handle == HANDLE_DROPPED ? NULL : &table->infos[handle - 1];
 	if (!known || !strcmp(known->name, info->name) ||
-	    !device_table_grow(&table->renamed, &table->renamed_room, table->renamed_count + 1,
-			       sizeof(__u32)))
+	    !array_grow(&table->renamed, &table->renamed_room, table->renamed_count + 1,
+			sizeof(__u32), ARRAY_ZEROED))
 		return handle;
 	if (handle <= table->info_told)
 		table->renamed[table->renamed_count++] = handle;

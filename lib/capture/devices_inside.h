@@ -60,8 +60,6 @@ struct device_table {
 	__u32 gone_seen; /* capture_state.gone when looked at last */
 };
 
-/* Grows an array to hold `needed` elements; new ones are zero. */
-bool device_table_grow(void *array, size_t *room, size_t needed, size_t size);
 /* Meets what the kernel side has and nobody has asked for yet. */
 void device_table_meet_new(struct device_table *table);
 

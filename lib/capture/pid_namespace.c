@@ -11,6 +11,7 @@
 
 #include "bpf/pids.h"
 #include "bpf/pids.skel.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -54,15 +55,9 @@ static int load(void)
 
 static int add(const struct pid_pair *pairs, size_t count)
 {
-	if (table.count + count > table.room) {
-		size_t room = 2 * (table.count + count);
-		struct pid_pair *grown = realloc(table.pairs, room * sizeof(*grown));
-
-		if (!grown)
-			return failed(-ENOMEM, "no memory for %zu processes", room);
-		table.pairs = grown;
-		table.room = room;
-	}
+	if (!array_grow(&table.pairs, &table.room, table.count + count, sizeof(*pairs),
+			ARRAY_PLAIN))
+		return failed(-ENOMEM, "no memory for %zu processes", table.count + count);
 	memcpy(table.pairs + table.count, pairs, count * sizeof(*pairs));
 	table.count += count;
 	return 0;

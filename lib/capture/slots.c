@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/capture/groups.h"
@@ -22,16 +23,11 @@ static bool runs(const struct owner_key *owner)
 int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time)
 {
 	struct owner_set *ended = &c->ended;
-	size_t room = ended->room ? ended->room * 2 : 64;
-	struct owner_key *grown;
 
-	if (ended->count == ended->room) {
-		grown = realloc(ended->list, room * sizeof(*grown));
-		if (!grown)
-			return failed(-ENOMEM, "no memory for %zu processes that have ended", room);
-		ended->list = grown;
-		ended->room = room;
-	}
+	if (!array_grow(&ended->list, &ended->room, ended->count + 1, sizeof(*ended->list),
+			ARRAY_PLAIN))
+		return failed(-ENOMEM, "no memory for %zu processes that have ended",
+			      ended->count + 1);
 	ended->list[ended->count++] = (struct owner_key){.pid = pid, .start = start_time};
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
 #define FUNCTION_MAX 0x40000ull /* an address farther behind its symbol is of something unknown */
@@ -49,29 +50,13 @@ void symbols_destroy(struct symbols *symbols)
 	free(symbols);
 }
 
-static bool room_for(void *array, size_t *room, size_t needed, size_t size)
-{
-	size_t more = *room ? *room : 4096;
-	void *grown;
-
-	if (needed <= *room)
-		return true;
-	while (more < needed)
-		more *= 2;
-	grown = realloc(*(void **)array, more * size);
-	if (!grown)
-		return false;
-	*(void **)array = grown;
-	*room = more;
-	return true;
-}
-
 static bool add(struct symbols *s, __u64 address, const char *name, const char *module)
 {
 	size_t length = strlen(name) + 1, module_length = strlen(module) + 1;
 
-	if (!room_for(&s->list, &s->room, s->count + 1, sizeof(s->list[0])) ||
-	    !room_for(&s->names, &s->names_room, s->names_size + length + module_length, 1))
+	if (!array_grow(&s->list, &s->room, s->count + 1, sizeof(s->list[0]), ARRAY_PLAIN) ||
+	    !array_grow(&s->names, &s->names_room, s->names_size + length + module_length, 1,
+			ARRAY_PLAIN))
 		return false;
 	s->list[s->count++] = (struct symbol){address, s->names_size, s->names_size + length};
 	memcpy(s->names + s->names_size, name, length);

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "bpf/histogram.h"
+#include "lib/base/array.h"
 
 #define SLOTS_MIN 1024
 
@@ -61,33 +62,18 @@ static int make_slots(struct window_index *index, size_t count, bool *emptied)
 	return 0;
 }
 
-static void *grow(void *array, size_t *room, size_t count, size_t size)
-{
-	size_t more = *room ? *room * 2 : 64;
-	void *grown;
-
-	if (count < *room)
-		return array;
-	grown = realloc(array, more * size);
-	if (!grown)
-		return NULL;
-	memset((char *)grown + *room * size, 0, (more - *room) * size);
-	*room = more;
-	return grown;
-}
-
 static struct window_row *new_row(struct window *window, const struct aggregate_key *key)
 {
-	struct window_row *rows, *row;
+	struct window_row *row;
 	bool emptied;
 
-	rows = grow(window->rows, &window->row_room, window->row_count, sizeof(*rows));
-	if (!rows || make_slots(&window->row_index, window->row_count, &emptied))
+	if (!array_grow(&window->rows, &window->row_room, window->row_count + 1, sizeof(*row),
+			ARRAY_ZEROED) ||
+	    make_slots(&window->row_index, window->row_count, &emptied))
 		return NULL;
-	window->rows = rows;
 	for (size_t i = 0; emptied && i < window->row_count; i++)
-		enter(&window->row_index, row_hash(&rows[i].key), i);
-	row = &rows[window->row_count];
+		enter(&window->row_index, row_hash(&window->rows[i].key), i);
+	row = &window->rows[window->row_count];
 	if (!row->buckets)
 		row->buckets = malloc(HISTOGRAM_BUCKETS * sizeof(__u32));
 	if (!row->buckets)
@@ -123,10 +109,11 @@ static struct aggregate_page *new_page(struct window *window, __u32 device, __u3
 	struct aggregate_page *pages;
 	bool emptied;
 
-	pages = grow(window->pages, &window->page_room, window->page_count, sizeof(*pages));
-	if (!pages || make_slots(&window->page_index, window->page_count, &emptied))
+	if (!array_grow(&window->pages, &window->page_room, window->page_count + 1, sizeof(*pages),
+			ARRAY_PLAIN) ||
+	    make_slots(&window->page_index, window->page_count, &emptied))
 		return NULL;
-	window->pages = pages;
+	pages = window->pages;
 	for (size_t i = 0; emptied && i < window->page_count; i++)
 		enter(&window->page_index,
 		      page_hash(pages[i].device, pages[i].pasid, pages[i].page), i);

@@ -9,6 +9,7 @@
 
 #include "bpf/histogram.h"
 #include "bpf/state.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/capture/window.h"
 
@@ -174,25 +175,10 @@ int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u3
 	return 0;
 }
 
-/* Grows an array of the frame for one more element; false without memory. */
-static bool room_for(void *array, size_t *room, size_t count, size_t size)
-{
-	size_t more = *room ? *room * 2 : 256;
-	void *grown;
-
-	if (count < *room)
-		return true;
-	grown = realloc(*(void **)array, more * size);
-	if (!grown)
-		return false;
-	*(void **)array = grown;
-	*room = more;
-	return true;
-}
-
 static bool add_bin(struct windows *w, struct aggregate_frame *frame, __u32 bucket, __u64 count)
 {
-	if (!room_for(&w->bins, &w->bin_room, frame->bin_count, sizeof(w->bins[0])))
+	if (!array_grow(&w->bins, &w->bin_room, frame->bin_count + 1, sizeof(w->bins[0]),
+			ARRAY_PLAIN))
 		return false;
 	w->bins[frame->bin_count++] = (struct aggregate_bin){bucket, count};
 	return true;
@@ -201,7 +187,8 @@ static bool add_bin(struct windows *w, struct aggregate_frame *frame, __u32 buck
 static bool add_row(struct windows *w, struct aggregate_frame *frame,
 		    const struct aggregate_key *key, const struct aggregate_counts *counts)
 {
-	if (!room_for(&w->rows, &w->row_room, frame->row_count, sizeof(w->rows[0])))
+	if (!array_grow(&w->rows, &w->row_room, frame->row_count + 1, sizeof(w->rows[0]),
+			ARRAY_PLAIN))
 		return false;
 	w->rows[frame->row_count++] = (struct aggregate_row){
 		.key = *key, .counts = *counts, .histogram = frame->bin_count};
@@ -248,7 +235,7 @@ static bool collect_keys(struct windows *w, __u64 window, size_t *key_count, siz
 		previous = &key;
 		if (key.window > window)
 			continue;
-		if (!room_for(&w->keys, &w->key_room, *key_count, sizeof(key)))
+		if (!array_grow(&w->keys, &w->key_room, *key_count + 1, sizeof(key), ARRAY_PLAIN))
 			return false;
 		w->keys[(*key_count)++] = key;
 	}
@@ -256,7 +243,8 @@ static bool collect_keys(struct windows *w, __u64 window, size_t *key_count, siz
 		previous_bin = &bin;
 		if (bin.aggregate.window > window)
 			continue;
-		if (!room_for(&w->bin_keys, &w->bin_key_room, *bin_count, sizeof(bin)))
+		if (!array_grow(&w->bin_keys, &w->bin_key_room, *bin_count + 1, sizeof(bin),
+				ARRAY_PLAIN))
 			return false;
 		w->bin_keys[(*bin_count)++] = bin;
 	}

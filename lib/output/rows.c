@@ -5,30 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/output/writer.h"
 
 static int no_memory(const struct rows *rows)
 {
 	return failed(-ENOMEM, "no memory for the rows of table %s", rows->table.name);
-}
-
-/* Doubles what `*room` elements of `size` bytes stand at, until `needed` fit. */
-static int grow(void **memory, size_t *room, size_t needed, size_t size)
-{
-	size_t more = *room ? *room : 256;
-	void *grown;
-
-	if (needed <= *room)
-		return 0;
-	while (more < needed)
-		more *= 2;
-	grown = reallocarray(*memory, more, size);
-	if (!grown)
-		return -ENOMEM;
-	*memory = grown;
-	*room = more;
-	return 0;
 }
 
 /* The columns may be the producer's local variables. */
@@ -53,7 +36,7 @@ static int keep_text(struct rows *rows, union cell *cell, const char *text)
 {
 	size_t length = strlen(text) + 1;
 
-	if (grow((void **)&rows->text, &rows->text_room, rows->text_used + length, 1))
+	if (!array_grow(&rows->text, &rows->text_room, rows->text_used + length, 1, ARRAY_PLAIN))
 		return no_memory(rows);
 	memcpy(rows->text + rows->text_used, text, length);
 	cell->count = rows->text_used;
@@ -68,8 +51,8 @@ static int rows_add(struct writer *writer, const union cell *cells)
 	union cell *row;
 	int error = 0;
 
-	if (grow((void **)&rows->cells, &rows->cell_room, (rows->count + 1) * columns,
-		 sizeof(*rows->cells)))
+	if (!array_grow(&rows->cells, &rows->cell_room, (rows->count + 1) * columns,
+			sizeof(*rows->cells), ARRAY_PLAIN))
 		return no_memory(rows);
 	row = rows->cells + rows->count * columns;
 	for (size_t i = 0; !error && i < columns; i++) {
@@ -114,8 +97,8 @@ int rows_copy(struct rows *to, const struct rows *from)
 	if (!heads)
 		return no_memory(from);
 	to->columns = heads;
-	if (grow((void **)&to->cells, &to->cell_room, cells, sizeof(*to->cells)) ||
-	    grow((void **)&to->text, &to->text_room, from->text_used, 1))
+	if (!array_grow(&to->cells, &to->cell_room, cells, sizeof(*to->cells), ARRAY_PLAIN) ||
+	    !array_grow(&to->text, &to->text_room, from->text_used, 1, ARRAY_PLAIN))
 		return no_memory(from);
 	to->table = from->table;
 	to->table.columns = heads;

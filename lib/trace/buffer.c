@@ -4,25 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 void *trace_buffer_reserve(struct trace_buffer *buffer, size_t more)
 {
-	size_t needed = buffer->size + more, capacity = buffer->capacity;
-	__u8 *bytes;
+	size_t needed = buffer->size + more;
 
 	if (buffer->failed)
 		return NULL;
-	if (needed <= capacity)
+	if (array_grow(&buffer->bytes, &buffer->capacity, needed, 1, ARRAY_PLAIN))
 		return buffer->bytes + buffer->size;
-	while (capacity < needed)
-		capacity = capacity ? capacity * 2 : 4096;
-	bytes = realloc(buffer->bytes, capacity);
-	if (!bytes) {
-		buffer->failed = true;
-		return NULL;
-	}
-	buffer->bytes = bytes;
-	buffer->capacity = capacity;
-	return bytes + buffer->size;
+	buffer->failed = true;
+	return NULL;
 }
 
 void trace_buffer_put(struct trace_buffer *buffer, const void *bytes, size_t size)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 
 #define ENTRIES	      512
@@ -174,15 +175,9 @@ static int guest_table_new(struct tables *t, struct domain *domain, __u64 *guest
 	if (error)
 		return error;
 	*guest = domain->guest_next;
-	if (*guest >> TABLE_SHIFT >= domain->room) {
-		size_t room = domain->room ? 2 * domain->room : 16;
-		__u64 *more = realloc(domain->places, room * sizeof(more[0]));
-
-		if (!more)
-			return -ENOMEM;
-		domain->places = more;
-		domain->room = room;
-	}
+	if (!array_grow(&domain->places, &domain->room, (*guest >> TABLE_SHIFT) + 1,
+			sizeof(*domain->places), ARRAY_PLAIN))
+		return -ENOMEM;
 	domain->places[*guest >> TABLE_SHIFT] = host;
 	domain->guest_next += 1ull << TABLE_SHIFT;
 	return host_map(t, domain->host_root, *guest, host, TABLE_SHIFT);

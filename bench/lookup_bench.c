@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "injectors/emu/lookup.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define WINDOW	(16ull << 30)
@@ -21,14 +22,6 @@
 #define DEVTLB	64
 #define FAR	(1000003 * PAGE_BYTES) /* odd in pages: visits every page, none soon again */
 
-static __u64 clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
 /* DMAs of `bytes`, each `stride` behind the last; returns ns each, of the least disturbed batch. */
 static double dmas(struct lookup *lookup, unsigned int rounds, __u64 bytes, __u64 stride)
 {
@@ -36,14 +29,14 @@ static double dmas(struct lookup *lookup, unsigned int rounds, __u64 bytes, __u6
 	const unsigned int each = rounds / BATCHES;
 
 	for (int batch = 0; batch < BATCHES; batch++) {
-		start = clock_ns();
+		start = monotonic_ns();
 		for (unsigned int i = 0; i < each; i++) {
 			if (lookup_begin(lookup, iova, bytes, true, absent, 1))
 				return -1;
 			lookup_end(lookup, iova, bytes);
 			iova = (iova + stride) & (WINDOW - 1);
 		}
-		taken = clock_ns() - start;
+		taken = monotonic_ns() - start;
 		least = taken < least ? taken : least;
 	}
 	return (double)least / each;
@@ -56,7 +49,7 @@ static double bit_tests(const _Atomic __u64 *bits, unsigned int rounds, __u64 st
 	const unsigned int each = rounds / BATCHES;
 
 	for (int batch = 0; batch < BATCHES; batch++) {
-		start = clock_ns();
+		start = monotonic_ns();
 		for (unsigned int i = 0; i < each; i++) {
 			__u64 page = iova / PAGE_BYTES;
 
@@ -66,7 +59,7 @@ static double bit_tests(const _Atomic __u64 *bits, unsigned int rounds, __u64 st
 				return -1;
 			iova = (iova + stride) & (WINDOW - 1);
 		}
-		taken = clock_ns() - start;
+		taken = monotonic_ns() - start;
 		least = taken < least ? taken : least;
 	}
 	return (double)least / each;
@@ -91,10 +84,10 @@ static double invalidations(struct lookup *lookup, unsigned int rounds)
 
 	if (pthread_create(&thread, NULL, run_beside, &stop))
 		return -1;
-	start = clock_ns();
+	start = monotonic_ns();
 	for (unsigned int i = 0; i < rounds; i++)
 		lookup_invalidate(lookup, i * PAGE_BYTES, PAGE_BYTES, NULL, NULL);
-	start = clock_ns() - start;
+	start = monotonic_ns() - start;
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
 	return (double)start / rounds;

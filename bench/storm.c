@@ -16,15 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
+
 #define PAGE 4096ul
-
-static uint64_t time_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static char *storm_region(const char *kind, size_t bytes)
 {
@@ -95,18 +89,18 @@ int main(int argc, char **argv)
 	if (has_option(argc, argv, "--scatter"))
 		order = storm_order(pages);
 	storm_touch(region, 1, NULL);
-	time_ns(CLOCK_MONOTONIC);
+	monotonic_ns();
 	if (has_option(argc, argv, "--wait"))
 		raise(SIGSTOP);
 	for (size_t round = 0; round < rounds; round++) {
 		madvise(region, pages * PAGE, MADV_DONTNEED);
 		if (!strcmp(argv[1], "shmem"))
 			madvise(region, pages * PAGE, MADV_REMOVE);
-		begin = time_ns(CLOCK_MONOTONIC);
-		begin_cpu = time_ns(CLOCK_THREAD_CPUTIME_ID);
+		begin = monotonic_ns();
+		begin_cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		storm_touch(region, pages, order);
-		cpu += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu;
-		busy += time_ns(CLOCK_MONOTONIC) - begin;
+		cpu += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu;
+		busy += monotonic_ns() - begin;
 	}
 	printf("%zu %llu %llu\n", pages * rounds, (unsigned long long)busy,
 	       (unsigned long long)cpu);

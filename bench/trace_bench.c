@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 
@@ -29,14 +30,6 @@ static uint64_t next_random(void)
 	seed ^= seed << 25;
 	seed ^= seed >> 27;
 	return seed * 0x2545f4914f6cdd1d;
-}
-
-static uint64_t time_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* How long a fault takes: mostly near 700 ns, sometimes interrupted. */
@@ -177,16 +170,16 @@ static int write_shape(const struct shape *shape, const char *path, size_t count
 		size_t n = left < BATCH ? left : BATCH;
 
 		shape->generate(events, n, &now);
-		begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
+		begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		err = stream_events(stream, events, n);
-		spent += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+		spent += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 		left -= n;
 	}
 	err = err ? err : tell_end(stream, count, now);
-	begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
+	begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (trace_writer_close(writer))
 		err = -1;
-	spent += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	spent += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	*ns = (double)spent / (double)count;
 	return err;
 }
@@ -204,10 +197,10 @@ static int read_shape(const char *path, size_t count, double *ns)
 {
 	static const struct stream_ops ops = {.events = count_events};
 	struct trace_read_config config = {.path = path};
-	uint64_t sum = 0, begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t sum = 0, begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int err = trace_read(&config, (struct stream){&ops, &sum});
 
-	*ns = (double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / (double)count;
+	*ns = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / (double)count;
 	if (!err && sum != count)
 		err = failed(-1, "read %llu of %zu events", (unsigned long long)sum, count);
 	return err;

@@ -19,16 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
+
 #define PAGE  4096ul
 #define PAGES 20011ul
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void give_up(const char *what)
 {
@@ -97,10 +91,10 @@ int main(void)
 	if (pthread_create(&thread, NULL, resolve, &descriptor))
 		give_up("no second thread");
 	for (size_t i = 0; i < PAGES; i++) {
-		uint64_t begin = now_ns();
+		uint64_t begin = monotonic_ns();
 
 		region[i * PAGE] = 2;
-		taken[i] = now_ns() - begin;
+		taken[i] = monotonic_ns() - begin;
 	}
 	pthread_join(thread, NULL);
 	qsort(taken, PAGES, sizeof(taken[0]), by_value);

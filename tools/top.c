@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/analyze/floor.h"
+#include "lib/base/clock.h"
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
 #include "tools/common.h"
@@ -17,7 +18,7 @@
 
 enum { KEY_CSV = 1000, KEY_JSON, KEY_SPEED, KEY_VIEW, KEY_WINDOW, KEY_SINCE_START };
 
-#define WINDOW_DEFAULT_NS 10000000000ull
+#define WINDOW_DEFAULT_NS (10 * NSEC_PER_SEC)
 #define WINDOW_MOST_NS	  3600000000000ull
 
 static const char doc[] =

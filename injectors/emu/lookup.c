@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define HELD_BITS	 28 /* for the number of pages: 1 TiB */
@@ -145,14 +146,10 @@ static _Atomic __u64 *lane_slot(struct lookup_lane *lane, __u64 value)
 
 static void busy_wait(__u64 ns)
 {
-	struct timespec now;
-	__u64 end;
+	__u64 end = monotonic_ns() + ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = now.tv_sec * 1000000000ull + now.tv_nsec + ns;
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while (now.tv_sec * 1000000000ull + now.tv_nsec < end);
+	while (monotonic_ns() < end)
+		;
 }
 
 /* The pages that [iova, iova + length) touches, false if it leaves the window. */

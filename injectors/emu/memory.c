@@ -11,24 +11,16 @@
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/probes.h"
 #include "injectors/emu/truth.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define MEMORY_MAX     (64ull << 30)
 #define PHYSICAL_ALIGN (1ull << 30)
 #define CONTENT_FACTOR 0x9e3779b97f4a7c15ull /* odd: no two addresses share their content */
 
-__u64 memory_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
 void memory_sleep(__u64 ns)
 {
-	struct timespec left = {.tv_sec = (time_t)(ns / 1000000000),
-				.tv_nsec = (long)(ns % 1000000000)};
+	struct timespec left = timespec_of_ns(ns);
 
 	while (ns && clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
 		;
@@ -214,7 +206,7 @@ void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 devic
 	atomic_fetch_add(counters[origin], 1);
 	if (!truth_enabled())
 		return;
-	record.time_ns = memory_clock();
+	record.time_ns = monotonic_ns();
 	record.value = record.time_ns - start_ns;
 	truth_log(record);
 }
@@ -256,7 +248,7 @@ static int resolve_once(struct guest_memory *memory, struct pending_resolve *pen
 		return state;
 	if (!memory->running || state < PAGE_NEVER)
 		sleep_rest(memory, pending);
-	start_ns = memory_clock();
+	start_ns = monotonic_ns();
 	if (touch(memory, pending, write))
 		return failed(-EFAULT, "page 0x%llx cannot be read back from its store",
 			      pending->page_address);

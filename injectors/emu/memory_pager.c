@@ -25,6 +25,7 @@
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/presence.h"
 #include "injectors/emu/probes.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/limits.h"
 
@@ -129,7 +130,7 @@ static int place_page(struct guest_memory *memory, void *page, __u64 page_addres
 /* EAGAIN: the address space changes just now. ENOMEM: the kernel is short of memory, for now. */
 static void bring_page(struct guest_memory *memory, void *page, __u64 page_address)
 {
-	__u64 start_ns = memory_clock();
+	__u64 start_ns = monotonic_ns();
 	bool stored;
 	__u32 device;
 	int error;
@@ -137,7 +138,7 @@ static void bring_page(struct guest_memory *memory, void *page, __u64 page_addre
 	inject_sleep(memory->injections, memory_take_delay(memory, page_address, &device));
 	while ((error = place_page(memory, page, page_address, &stored)) == EAGAIN ||
 	       error == ENOMEM)
-		memory_sleep(error == ENOMEM ? 10000000 : 0);
+		memory_sleep(error == ENOMEM ? 10 * NSEC_PER_MSEC : 0);
 	if (error && error != EEXIST) {
 		page_in_failed(memory, page_address, error);
 		return;

@@ -86,7 +86,6 @@ void pager_wait_eviction(struct guest_memory *memory);
 /* Content as populate gives it: derived from each word's address. */
 void memory_fill(void *buffer, __u64 guest_address, __u64 bytes);
 void memory_sleep(__u64 ns);
-__u64 memory_clock(void);
 
 static inline bool memory_range_valid(const struct guest_memory *memory, __u64 guest_address,
 				      __u64 bytes)

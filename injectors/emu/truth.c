@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "injectors/emu/probes.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define CHUNK_BYTES   (256u << 10)
@@ -180,14 +181,10 @@ bool truth_enabled(void)
 
 void truth_log(struct truth_record record)
 {
-	struct timespec now;
-
 	if (!truth_enabled())
 		return;
-	if (!record.time_ns) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		record.time_ns = now.tv_sec * 1000000000ull + now.tv_nsec;
-	}
+	if (!record.time_ns)
+		record.time_ns = monotonic_ns();
 	if (!mine.tid)
 		mine.tid = gettid();
 	record.tid = mine.tid;

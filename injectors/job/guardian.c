@@ -11,12 +11,12 @@
 
 #include "injectors/emu/registry.h"
 #include "injectors/emu/thread.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/signals.h"
 
 #define STOP_SECONDS 4 /* for the child to stop by itself once it was told to */
-#define PROGRESS_NS  250000000
-#define NS_A_SECOND  1000000000.0
+#define PROGRESS_NS  (NSEC_PER_SEC / 4)
 
 volatile sig_atomic_t guardian_stop;
 
@@ -94,13 +94,13 @@ static int watch(const struct guardian_task *task, pid_t child, const sigset_t *
 		if (told && !stopped) {
 			stopped = true;
 			kill(child, SIGTERM);
-			kill_at = monotonic_ns() + (STOP_SECONDS + 1) * (__u64)NS_A_SECOND;
+			kill_at = monotonic_ns() + (STOP_SECONDS + 1) * NSEC_PER_SEC;
 		}
 		if (monotonic_ns() > kill_at)
 			kill(child, SIGKILL);
 		if (number < 0 && task->progress && !stopped)
 			task->progress(task->progress_argument,
-				       (double)(monotonic_ns() - begin) / NS_A_SECOND);
+				       (double)(monotonic_ns() - begin) / NSEC_PER_SEC);
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include "injectors/job/job.h"
 #include "injectors/job/result.h"
+#include "lib/base/clock.h"
 #include "lib/job/quantity.h"
 #include "lib/translate/tlb.h"
 
@@ -15,11 +16,10 @@
 #define WORKLOAD(member)    FIELD(struct job_workload, member)
 #define INJECT(member)	    FIELD(struct job_injection, member)
 
-#define KIB    1024.0
-#define MIB    (1024 * KIB)
-#define GIB    (1024 * MIB)
-#define SECOND 1e9
-#define HOUR   (3600 * SECOND)
+#define KIB  1024.0
+#define MIB  (1024 * KIB)
+#define GIB  (1024 * MIB)
+#define HOUR (3600 * NSEC_PER_SEC)
 
 static const struct option_choice schedulers[] = {
 	{"serial", SCHEDULER_SERIAL}, {"affined", SCHEDULER_AFFINED}, {NULL, 0}};
@@ -163,7 +163,7 @@ static const struct option_row rows[] = {
 	{"machine", "reclaim_interval", OPTION_TIME, MACHINE(config.reclaim_interval_ns), 1e6, HOUR,
 	 "100ms", .meaning = "time between two passes of the reclaimer",
 	 .needs = {{"reclaim_percent", NULL}}},
-	{"machine", "timeout", OPTION_TIME, MACHINE(timeout_ns), SECOND, 24 * HOUR, "10m",
+	{"machine", "timeout", OPTION_TIME, MACHINE(timeout_ns), NSEC_PER_SEC, 24 * HOUR, "10m",
 	 .meaning = "a run that lasts longer is stopped and has failed"},
 
 	{"tenant", "count", OPTION_COUNT, TENANT(count), 1, MACHINE_TENANTS_MAX, "",

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/files.h"
 #include "lib/base/printable.h"
 #include "lib/base/signals.h"
@@ -97,8 +98,7 @@ void verb_catch_signals(void)
 
 int verb_sleep_until(__u64 monotonic)
 {
-	struct timespec until = {.tv_sec = (time_t)(monotonic / 1000000000u),
-				 .tv_nsec = (long)(monotonic % 1000000000u)};
+	struct timespec until = timespec_of_ns(monotonic);
 
 	while (!verb_stop)
 		if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != EINTR)

@@ -10,12 +10,12 @@
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/array.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
-#define SECOND_NS     1000000000ull
 #define BURST_DEFAULT 5
-#define STEPS_SECOND  (SECOND_NS / RATE_STEP_NS)
+#define STEPS_SECOND  (NSEC_PER_SEC / RATE_STEP_NS)
 #define STEPS	      (60 * STEPS_SECOND) /* of one minute: the longest interval asked for */
 
 /* Steps back to which a fault may be late: the second before it is held, too. */
@@ -140,7 +140,7 @@ static void count_burst(struct rates *r, struct device_faults *d, __u32 device, 
 		if (peak > burst->peak) {
 			__u64 since = (peak_step + 1) * RATE_STEP_NS;
 
-			since = since > SECOND_NS ? since - SECOND_NS : 0;
+			since = since > NSEC_PER_SEC ? since - NSEC_PER_SEC : 0;
 			burst->peak = peak;
 			burst->peak_ns = since > burst->from_ns ? since : burst->from_ns;
 		}

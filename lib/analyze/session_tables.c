@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/memory.h"
 #include "lib/base/units.h"
 
@@ -23,8 +24,8 @@ bool session_wall_time(const struct session *session, __u64 ns, char text[UNITS_
 const char *session_when(const struct session *session, __u64 ns, char text[UNITS_TEXT])
 {
 	if (!session_wall_time(session, ns, text)) {
-		snprintf(text, UNITS_TEXT, "%llu.%03llu s after boot", ns / 1000000000,
-			 ns / 1000000 % 1000);
+		snprintf(text, UNITS_TEXT, "%llu.%03llu s after boot", ns / NSEC_PER_SEC,
+			 ns / NSEC_PER_MSEC % 1000);
 		return text;
 	}
 	text[10] = ' ';

@@ -5,15 +5,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/job/idle_keys.h"
 
 #define FIELD(member) \
 	offsetof(struct slo_objective, member), sizeof(((struct slo_objective *)0)->member)
-#define SECOND 1e9
-#define DAY    (86400 * SECOND)
-#define TIB    0x1p40
+#define DAY (86400 * NSEC_PER_SEC)
+#define TIB 0x1p40
 
 static int parse_percentile(const struct option_row *row, const char *text, void *fields)
 {
@@ -41,7 +41,7 @@ static const struct option_row rows[] = {
 	{"slo", "latency_percentile", OPTION_OWN, FIELD(latency_percentile), 0, 100, "100",
 	 .own = &own_percentile, .meaning = "percent of a window's I/Os that must keep to it",
 	 .needs = {{"latency_target", NULL}}},
-	{"slo", "latency_window", OPTION_TIME, FIELD(window_ns), SECOND, DAY, "1s",
+	{"slo", "latency_window", OPTION_TIME, FIELD(window_ns), NSEC_PER_SEC, DAY, "1s",
 	 .meaning = "of all objectives of the section, as I/Os are counted by the second",
 	 .multiple = AGGREGATE_WINDOW_NS},
 	{"slo", "min_iops", OPTION_RATE, FIELD(min_iops), 0.001, 1e12, "",

@@ -17,9 +17,10 @@
 #include "lib/analyze/stages.h"
 #include "lib/analyze/unknown.h"
 #include "lib/analyze/vfio.h"
+#include "lib/base/clock.h"
 #include "lib/base/units.h"
 
-#define STUCK_NS 1000000000ull /* a fault that has been open for longer keeps somebody waiting */
+#define STUCK_NS NSEC_PER_SEC /* a fault that has been open for longer keeps somebody waiting */
 
 static const char *plural(__u64 count)
 {

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/descendants.h"
 #include "lib/base/proc.h"
 
@@ -46,7 +47,7 @@ static bool reap(struct keeper *keeper)
 /* We have gone without an end. What is forked meanwhile is found by the next round. */
 static _Noreturn void end_all(struct keeper *keeper)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
 
 	while (reap(keeper)) {
 		descendants_signal(SIGKILL);

@@ -13,6 +13,8 @@
 #include <linux/types.h>
 #include <stddef.h>
 
+#include "lib/base/clock.h"
+
 /* "10m", "1.5s", "100ms", "5us", "20ns", "2h", "1d"; "0" needs no unit, any other number does. */
 int units_parse_duration(const char *text, __u64 *ns);
 
@@ -20,7 +22,7 @@ int units_parse_duration(const char *text, __u64 *ns);
 int units_parse_duration_within(const char *text, __u64 least, __u64 most, __u64 *ns);
 
 /* A hundred years: what may be added to any clock without going beyond 64 bits. */
-#define UNITS_DURATION_MOST (36500ull * 86400 * 1000000000)
+#define UNITS_DURATION_MOST (36500ull * 86400 * NSEC_PER_SEC)
 
 /* "4096", "4K", "1.5G", "64KiB"; powers of 1024, letters of either case, up to "E". */
 int units_parse_size(const char *text, __u64 *bytes);

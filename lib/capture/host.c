@@ -59,10 +59,8 @@ void host_describe(struct host_info *host)
 void host_anchor(struct clock_anchor *anchor)
 {
 	__u64 before = monotonic_ns();
-	struct timespec wall;
 
-	clock_gettime(CLOCK_REALTIME, &wall);
-	anchor->realtime_ns = (__u64)wall.tv_sec * NSEC_PER_SEC + (__u64)wall.tv_nsec;
+	anchor->realtime_ns = clock_ns(CLOCK_REALTIME);
 	anchor->monotonic_ns = before + (monotonic_ns() - before) / 2;
 }
 

@@ -120,12 +120,9 @@ void trace_room_grow(struct trace_store *store)
 /* The file's time as one of the recording's clock. */
 static __u64 monotonic_of(__u64 realtime_ns)
 {
-	struct timespec now;
-	__u64 real, monotonic = monotonic_ns(), age;
+	__u64 monotonic = monotonic_ns(), real = clock_ns(CLOCK_REALTIME);
+	__u64 age = real > realtime_ns ? real - realtime_ns : 0;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	real = (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
-	age = real > realtime_ns ? real - realtime_ns : 0;
 	return monotonic > age ? monotonic - age : 1;
 }
 

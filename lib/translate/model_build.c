@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/translate/model_private.h"
 
-#define PS_PER_S 1000000000000ull
-#define PS_MAX	 PS_PER_S /* of any one latency: virtual time stays far from its end */
+#define PS_MAX PSEC_PER_SEC /* of any one latency: virtual time stays far from its end */
 
 void model_preset(struct model_config *config, enum model_preset preset)
 {
@@ -183,7 +183,7 @@ static int check_caches(const struct model_config *c)
 
 static __u64 slot_of(const struct model_config *c)
 {
-	return (__u64)((unsigned __int128)c->packet_bits * PS_PER_S / c->link_bits_per_s);
+	return (__u64)((unsigned __int128)c->packet_bits * PSEC_PER_SEC / c->link_bits_per_s);
 }
 
 /* Walks of tables are nested. */

@@ -24,6 +24,7 @@
 #include "injectors/emu/inject.h"
 #include "injectors/emu/memory.h"
 #include "injectors/emu/probes.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "tests/unit/child.h"
 #include "tests/unit/cpu_faults.h"
@@ -259,14 +260,6 @@ static void guests_writing_beside_evictions_lose_nothing(void **state)
 		assert_int_equal(counter[i], guests[i].written);
 }
 
-static __u64 clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
 /* Time that a resolve takes; the least of several, for a busy host only ever adds to it. */
 static __u64 resolve_ns(struct guest_memory *memory, __u32 device, int kind, __u64 enough)
 {
@@ -276,9 +269,9 @@ static __u64 resolve_ns(struct guest_memory *memory, __u32 device, int kind, __u
 	for (int tries = 0; tries < 20 && least >= enough; tries++) {
 		if (kind >= 0)
 			assert_int_equal(guest_memory_evict(memory, 0, kind), 0);
-		start = clock_ns();
+		start = monotonic_ns();
 		assert_int_equal(guest_memory_resolve(memory, 0, device, false, &major), 0);
-		took = clock_ns() - start;
+		took = monotonic_ns() - start;
 		least = took < least ? took : least;
 	}
 	return least;

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define KEYS	   11
 #define TABLE_BITS 48
-#define PS_PER_S   1000000000000ull
 
 /* Where a key of a section was written by somebody; NULL for a default and what a preset stands for. */
 static const char *written_at(const struct job_text *text, const char *type, const char *key)
@@ -68,7 +68,7 @@ static int check_link(const struct job_text *text, const struct sim_config *c)
 {
 	static const char *const keys[KEYS] = {"packet", "mbit_per_s"};
 
-	if (8 * PS_PER_S * c->packet_bytes >= c->link_mbit_per_s * 1000000ull)
+	if (8 * PSEC_PER_SEC * c->packet_bytes >= c->link_mbit_per_s * 1000000ull)
 		return 0;
 	return refuse(text, "link", keys,
 		      "packet=%u, mbit_per_s=%u: accepted: a picosecond a packet and more",

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "tools/sim/check.h"
 
@@ -12,7 +13,6 @@
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define PS_PER_NS     1000
 #define KIB	      1024.0
-#define SECOND	      1e9
 #define ADDRESSES     0x1p57
 
 static const struct option_choice policies[] = {{"lru", REPLACE_LRU},	    {"lfu", REPLACE_LFU},
@@ -141,17 +141,17 @@ static const struct option_row rows[] = {
 	{"ptb", "entries", OPTION_COUNT, MODEL(ptb_entries), 1, 65536, "1",
 	 .meaning = "translations in flight; a packet enters while fewer are"},
 
-	{"latency", "pcie", OPTION_TIME, FIELD(pcie_ns), 0, SECOND, "450ns",
+	{"latency", "pcie", OPTION_TIME, FIELD(pcie_ns), 0, NSEC_PER_SEC, "450ns",
 	 .meaning = "one way between device and IOMMU"},
-	{"latency", "dram", OPTION_TIME, FIELD(dram_ns), 0, SECOND, "50ns",
+	{"latency", "dram", OPTION_TIME, FIELD(dram_ns), 0, NSEC_PER_SEC, "50ns",
 	 .meaning = "one page-table read"},
-	{"latency", "devtlb_hit", OPTION_TIME, FIELD(devtlb_hit_ns), 0, SECOND, "2ns",
+	{"latency", "devtlb_hit", OPTION_TIME, FIELD(devtlb_hit_ns), 0, NSEC_PER_SEC, "2ns",
 	 .meaning = "DevTLB or prefetch buffer answers"},
-	{"latency", "context_hit", OPTION_TIME, FIELD(context_hit_ns), 0, SECOND, "1ns",
+	{"latency", "context_hit", OPTION_TIME, FIELD(context_hit_ns), 0, NSEC_PER_SEC, "1ns",
 	 .meaning = "context cache answers"},
-	{"latency", "walk_hit", OPTION_TIME, FIELD(walk_hit_ns), 0, SECOND, "5ns",
+	{"latency", "walk_hit", OPTION_TIME, FIELD(walk_hit_ns), 0, NSEC_PER_SEC, "5ns",
 	 .meaning = "IOTLB or walk caches answer without a read"},
-	{"latency", "fault", OPTION_TIME, FIELD(fault_ns), 0, SECOND, "10us",
+	{"latency", "fault", OPTION_TIME, FIELD(fault_ns), 0, NSEC_PER_SEC, "10us",
 	 .meaning = "from a page request to its response",
 	 .needs = {{"more.faults_per_million", NULL}}},
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "tools/sim/origin.h"
 
-#define PS_PER_S 1000000000000ull
 #define POINT_PS 1000000 /* stretches of the PTB's curve: 1 us, doubled as needed */
 
 struct run {
@@ -28,7 +28,7 @@ static __u64 bits_per_s(const struct sim_config *c, __u64 packets, __u64 time_ps
 {
 	if (!time_ps)
 		return 0;
-	return (__u64)((unsigned __int128)packets * c->model.packet_bits * PS_PER_S / time_ps);
+	return (__u64)((unsigned __int128)packets * c->model.packet_bits * PSEC_PER_SEC / time_ps);
 }
 
 static void fill_traffic(struct sim_outcome *o, const struct sim_config *c)

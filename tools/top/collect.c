@@ -13,10 +13,10 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/invalidations.h"
 #include "lib/analyze/unknown.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define SECOND_NS	1000000000ull
-#define SECOND_SLACK_NS 50000000ull
+#define SECOND_SLACK_NS (NSEC_PER_SEC / 20)
 /* Capture has told of a second's I/Os so long after it: its own grace and time to read them. */
 #define TOLD_AFTER_NS 300000000ull
 
@@ -50,14 +50,6 @@ struct collector {
 	__u64 wall_ns;	/* ...this time of its own clock */
 	double cpu_percent;
 };
-
-static __u64 clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (__u64)now.tv_sec * SECOND_NS + (__u64)now.tv_nsec;
-}
 
 int collector_create(struct collector **collector, struct analysis *analysis,
 		     const struct collect_filter *filter, __u64 window_ns)
@@ -189,7 +181,7 @@ static void extend_curves(struct collector *collector)
 	if (!collector->curve_ns)
 		collector->curve_ns = start_ns(collector);
 	elapsed = now_ns > collector->curve_ns ? now_ns - collector->curve_ns : 0;
-	seconds = (elapsed + SECOND_SLACK_NS) / SECOND_NS;
+	seconds = (elapsed + SECOND_SLACK_NS) / NSEC_PER_SEC;
 	if (!seconds)
 		return;
 	collector->curve_ns = now_ns;
@@ -265,7 +257,7 @@ static void measure_self(struct collector *collector)
 	__u64 cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC);
 
 	/* Too short a time would show the cost of one drawing as if it went on all the time. */
-	if (wall - collector->wall_ns < SECOND_NS / 20)
+	if (wall - collector->wall_ns < NSEC_PER_SEC / 20)
 		return;
 	collector->cpu_percent =
 		(double)(cpu - collector->cpu_ns) * 100 / (double)(wall - collector->wall_ns);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/base/clock.h"
+
 /* One decimal below ten of a unit, none above. */
 static char *scaled(char *text, double value, const char *unit)
 {
@@ -87,7 +89,7 @@ char *short_real(char *text, double value)
 
 char *short_span(char *text, __u64 ns)
 {
-	__u64 seconds = (ns + 500000000) / 1000000000;
+	__u64 seconds = (ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
 	__u64 hours = seconds / 3600;
 
 	if (hours > 9999)
@@ -100,7 +102,7 @@ char *short_span(char *text, __u64 ns)
 char *clock_text(char *text, const struct wall_clock *clock, __u64 monotonic_ns, bool milliseconds)
 {
 	__u64 real = clock ? wall_clock_at(clock, monotonic_ns) : 0;
-	time_t seconds = (time_t)(real / 1000000000);
+	time_t seconds = (time_t)(real / NSEC_PER_SEC);
 	struct tm utc;
 
 	if (!real || !gmtime_r(&seconds, &utc)) {
@@ -109,7 +111,7 @@ char *clock_text(char *text, const struct wall_clock *clock, __u64 monotonic_ns,
 	}
 	if (milliseconds)
 		snprintf(text, CLOCK_TEXT, "%02d:%02d:%02d.%03u", utc.tm_hour, utc.tm_min,
-			 utc.tm_sec, (unsigned int)(real / 1000000 % 1000));
+			 utc.tm_sec, (unsigned int)(real / NSEC_PER_MSEC % 1000));
 	else
 		strftime(text, CLOCK_TEXT, "%Y-%m-%d %H:%M:%S", &utc);
 	return text;

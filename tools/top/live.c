@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 #include "lib/capture/capture.h"
@@ -20,18 +21,10 @@
 #define RINGS_BYTES (8u << 20)
 #define RING_LEAST  (256u << 10)
 
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
-}
-
 static int wait_until(struct watch *watch, __u64 next)
 {
-	__u64 now = now_ns();
-	int timeout = next <= now ? 0 : (int)((next - now) / 1000000 + 1);
+	__u64 now = monotonic_ns();
+	int timeout = next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC + 1);
 	struct timespec pause;
 
 	if (timeout > POLL_MS)
@@ -45,7 +38,7 @@ static int wait_until(struct watch *watch, __u64 next)
 
 static int follow(struct watch *watch, struct capture *capture, struct stream sink)
 {
-	__u64 next = now_ns() + watch_interval_ns(watch);
+	__u64 next = monotonic_ns() + watch_interval_ns(watch);
 	int error = 0;
 
 	while (!error && !watch_done(watch) && !memory_ran_out()) {
@@ -56,7 +49,7 @@ static int follow(struct watch *watch, struct capture *capture, struct stream si
 		if (error < 0)
 			break;
 		error = 0;
-		now = now_ns();
+		now = monotonic_ns();
 		/* The user may have made the interval shorter. */
 		if (next > now + interval)
 			next = now + interval;
@@ -91,7 +84,7 @@ static int finish(struct watch *watch, struct capture *capture, struct stream si
 	int error = capture_finish(capture, sink);
 
 	watch->model.ended = true;
-	return error || all || !watch->batch ? error : watch_interval(watch, now_ns(), true);
+	return error || all || !watch->batch ? error : watch_interval(watch, monotonic_ns(), true);
 }
 
 /* Captures into `sink` until the view is done; `writer`, if any, is one of its parts. */

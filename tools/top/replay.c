@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/analyze/analysis.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 #include "tools/top/watch.h"
@@ -15,7 +16,7 @@
 #define FRAME_NS 50000000ull /* between drawings when reading as fast as possible */
 #define KEYS_MS	 50
 /* Time without a word, not even that it passed: a gap of the recording, or a claim, is not shown. */
-#define GAP_NS	     10000000000ull
+#define GAP_NS	     (10 * NSEC_PER_SEC)
 #define PACE_STEP_NS 100000000ull
 /*
  * That time passes is a claim, too: a frame of a few hundred bytes may tell of days. A recorder writes some 500 bytes
@@ -46,26 +47,18 @@ static __u64 rows_of(const char *path)
 	return rows;
 }
 
-static __u64 own_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
-}
-
 /* Waits as long as the interval lasts at the speed asked for, and while the screen is paused. */
 static int pace(struct replay *replay)
 {
 	struct watch *watch = replay->watch;
 	double speed = watch->options->speed;
-	__u64 until = own_clock_ns();
+	__u64 until = monotonic_ns();
 	int error = 0;
 
 	if (speed > 0)
 		until += (__u64)(watch->view.interval_s / speed * 1e9);
 	do {
-		__u64 now = own_clock_ns();
+		__u64 now = monotonic_ns();
 		__u64 left = until > now ? until - now : 0;
 
 		if (left > PACE_STEP_NS || (!watch->batch && watch->view.paused))
@@ -73,15 +66,15 @@ static int pace(struct replay *replay)
 		if (watch->batch)
 			nanosleep(&(struct timespec){0, (long)left}, NULL);
 		else
-			error = watch_keys(watch, (int)(left / 1000000));
-	} while (!error && !watch_done(watch) && (watch->view.paused || own_clock_ns() < until));
+			error = watch_keys(watch, (int)(left / NSEC_PER_MSEC));
+	} while (!error && !watch_done(watch) && (watch->view.paused || monotonic_ns() < until));
 	return error;
 }
 
 /* Drawing every interval would take longer than reading the recording. */
 static bool is_due(struct replay *replay)
 {
-	__u64 now = own_clock_ns();
+	__u64 now = monotonic_ns();
 
 	if (replay->watch->options->speed <= 0 && now < replay->drawn_ns + FRAME_NS)
 		return false;

@@ -16,9 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/page.h"
 #include "lib/base/clock.h"
-
-#define PAGE 4096ul
 
 static char *storm_region(const char *kind, size_t bytes)
 {
@@ -43,7 +42,7 @@ static char *storm_region(const char *kind, size_t bytes)
 static void storm_touch(volatile char *region, size_t pages, const size_t *order)
 {
 	for (size_t i = 0; i < pages; i++)
-		region[(order ? order[i] : i) * PAGE] = 1;
+		region[(order ? order[i] : i) * PAGE_BYTES] = 1;
 }
 
 static size_t *storm_order(size_t pages)
@@ -79,7 +78,7 @@ int main(int argc, char **argv)
 	}
 	pages = strtoul(argv[2], NULL, 10);
 	rounds = strtoul(argv[3], NULL, 10);
-	region = storm_region(argv[1], pages * PAGE);
+	region = storm_region(argv[1], pages * PAGE_BYTES);
 	if (!region || !pages) {
 		fprintf(stderr, "storm: cannot map %zu pages of %s: %s\n", pages, argv[1],
 			strerror(errno));
@@ -93,9 +92,9 @@ int main(int argc, char **argv)
 	if (has_option(argc, argv, "--wait"))
 		raise(SIGSTOP);
 	for (size_t round = 0; round < rounds; round++) {
-		madvise(region, pages * PAGE, MADV_DONTNEED);
+		madvise(region, pages * PAGE_BYTES, MADV_DONTNEED);
 		if (!strcmp(argv[1], "shmem"))
-			madvise(region, pages * PAGE, MADV_REMOVE);
+			madvise(region, pages * PAGE_BYTES, MADV_REMOVE);
 		begin = monotonic_ns();
 		begin_cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		storm_touch(region, pages, order);

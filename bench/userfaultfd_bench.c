@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/page.h"
 #include "lib/base/clock.h"
 
-#define PAGE  4096ul
 #define PAGES 20011ul
 
 static void give_up(const char *what)
@@ -41,8 +41,8 @@ static void *resolve(void *argument)
 
 		if (read(descriptor, &message, sizeof(message)) != sizeof(message))
 			give_up("reading a fault");
-		map.range.start = message.arg.pagefault.address & ~(PAGE - 1);
-		map.range.len = PAGE;
+		map.range.start = message.arg.pagefault.address & ~(PAGE_BYTES - 1);
+		map.range.len = PAGE_BYTES;
 		if (ioctl(descriptor, UFFDIO_CONTINUE, &map))
 			give_up("mapping a page");
 	}
@@ -65,15 +65,15 @@ static int watch(volatile char **region)
 	int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	char *filler;
 
-	if (memory < 0 || descriptor < 0 || ftruncate(memory, PAGES * PAGE))
+	if (memory < 0 || descriptor < 0 || ftruncate(memory, PAGES * PAGE_BYTES))
 		return -1;
-	filler = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	*region = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	filler = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	*region = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	if (filler == MAP_FAILED || *region == MAP_FAILED)
 		return -1;
-	memset(filler, 1, PAGES * PAGE);
+	memset(filler, 1, PAGES * PAGE_BYTES);
 	watched.range.start = (uintptr_t)*region;
-	watched.range.len = PAGES * PAGE;
+	watched.range.len = PAGES * PAGE_BYTES;
 	if (ioctl(descriptor, UFFDIO_API, &api) || ioctl(descriptor, UFFDIO_REGISTER, &watched))
 		return -1;
 	return descriptor;
@@ -93,7 +93,7 @@ int main(void)
 	for (size_t i = 0; i < PAGES; i++) {
 		uint64_t begin = monotonic_ns();
 
-		region[i * PAGE] = 2;
+		region[i * PAGE_BYTES] = 2;
 		taken[i] = monotonic_ns() - begin;
 	}
 	pthread_join(thread, NULL);

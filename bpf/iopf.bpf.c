@@ -7,13 +7,13 @@
  * has built a group, its struct iopf_group tells which one is meant, on whatever thread.
  */
 #include "bpf/kernel.h"
+#include "bpf/page.h"
 
 #include "bpf/iopf.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define PAGE_BYTES 4096
-#define EINVAL	   22
+#define EINVAL 22
 
 static __always_inline __u8 request_flags(const struct iommu_fault_page_request *prm)
 {

@@ -239,7 +239,7 @@ global_function int mapping_owner(__u32 device, __u64 address, __u32 span, struc
 	search.best = best;
 	search.classes = shared->mapping_classes;
 	/* Most systems map no part of a page: then nine tenths of the steps would be in vain. */
-	if (search.classes & ((1ull << MAPPING_PAGE_BITS) - 1))
+	if (search.classes & ((1ull << PAGE_BITS) - 1))
 		bpf_loop(MAPPING_SMALL_STEPS, mapping_search_small, &search, 0);
 	bpf_loop(MAPPING_PROBES - MAPPING_SMALL_STEPS, mapping_search_large, &search, 0);
 	return best->length > 0;

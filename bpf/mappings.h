@@ -19,6 +19,7 @@
 #define FAULTLINE_MAPPINGS_H
 
 #include "bpf/bits.h"
+#include "bpf/page.h"
 
 #ifdef __bpf__
 #define mapping_inline static __always_inline
@@ -47,11 +48,10 @@
  * Steps of a search, each a set: faults name pages, and many mappings may begin in one of them. So
  * classes below a page look at all blocks of the page and the one before, others at two blocks.
  */
-#define MAPPING_PAGE_BITS   12
-#define MAPPING_PAGE	    (1u << MAPPING_PAGE_BITS)
+#define MAPPING_PAGE	    (1u << PAGE_BITS)
 #define MAPPING_PAGE_STEPS  ((MAPPING_PAGE / 64 + 1) * 2)
-#define MAPPING_SMALL_STEPS ((MAPPING_PAGE_BITS - MAPPING_CLASS_MIN) * MAPPING_PAGE_STEPS)
-#define MAPPING_PROBES	    (MAPPING_SMALL_STEPS + (MAPPING_CLASS_MAX - MAPPING_PAGE_BITS + 1) * 4)
+#define MAPPING_SMALL_STEPS ((PAGE_BITS - MAPPING_CLASS_MIN) * MAPPING_PAGE_STEPS)
+#define MAPPING_PROBES	    (MAPPING_SMALL_STEPS + (MAPPING_CLASS_MAX - PAGE_BITS + 1) * 4)
 
 struct mapping {
 	__u64 address;
@@ -300,7 +300,7 @@ mapping_inline void mapping_step(struct mapping_step *at, __u64 address, __u32 s
 		at->size_class = MAPPING_CLASS_MIN + step / MAPPING_PAGE_STEPS;
 		block = step % MAPPING_PAGE_STEPS / 2;
 	} else {
-		at->size_class = MAPPING_PAGE_BITS + (step - MAPPING_SMALL_STEPS) / 4;
+		at->size_class = PAGE_BITS + (step - MAPPING_SMALL_STEPS) / 4;
 		block = ((step - MAPPING_SMALL_STEPS) >> 1) & 1;
 	}
 	at->choice = step & 1;

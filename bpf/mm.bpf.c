@@ -6,11 +6,10 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/page.h"
 #include "bpf/resolving.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-#define PAGE_BYTES 4096
 
 static __always_inline __u8 access_flags(__u64 error_code, bool kernel)
 {

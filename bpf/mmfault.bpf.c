@@ -6,13 +6,13 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/page.h"
 #include "bpf/resolving.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 #define FAULT_FLAG_WRITE       0x001 /* include/linux/mm_types.h */
 #define FAULT_FLAG_INSTRUCTION 0x100
-#define PAGE_MASK	       (~4095ull)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -64,7 +64,7 @@ int BPF_PROG(mm_fault, struct vm_area_struct *vma, unsigned long address, unsign
 		return 0;
 	}
 	/* A fault that let the lock go comes back for the same page: that is still the same. */
-	if (!task->before_ns || (task->address ^ address) & PAGE_MASK) {
+	if (!task->before_ns || (task->address ^ address) & ~(PAGE_BYTES - 1)) {
 		task->before_ns = 0;
 		task->met = 0;
 		task->major = 0;

@@ -7,10 +7,10 @@
 #define FAULTLINE_VFIO_BPF_H
 
 #include "bpf/device.bpf.h"
+#include "bpf/page.h"
 
 #define CONTAINERS_MAX	1024
-#define LIMIT_QUIET_NS	100000000ull /* of a limit that moves but makes no new peak */
-#define PAGE_BITS	12
+#define LIMIT_QUIET_NS	100000000ull   /* of a limit that moves but makes no new peak */
 #define VFIO_CONTAINER	7	       /* DEVICE_VFIO_CONTAINER of lib/base/stream.h */
 #define IOMMUFD_NUMBERS (1ull << 32)   /* apart from those of type1, which are counted elsewhere */
 #define ERROR_POINTERS	(~0ull - 4094) /* include/linux/err.h */

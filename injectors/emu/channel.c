@@ -9,13 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bpf/page.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define PAGE_SIZE_GUEST 4096ull
-#define DATA_BYTES_MIN	65536
-#define POLL_START_NS	5000
-#define POLL_MAX_NS	50000
+#define DATA_BYTES_MIN 65536
+#define POLL_START_NS  5000
+#define POLL_MAX_NS    50000
 
 static long futex(__u32 *word, int operation, __u32 value, const struct timespec *deadline)
 {
@@ -97,7 +97,7 @@ static int channel_check(const struct channel_config *config)
 	if (depth < 2 || depth > RING_DEPTH_MAX || (depth & (depth - 1)))
 		return failed(-EINVAL, "queue_depth=%u: accepted: powers of two from 2 to %d",
 			      depth, RING_DEPTH_MAX);
-	if (config->guest_address % PAGE_SIZE_GUEST || config->bytes % PAGE_SIZE_GUEST)
+	if (config->guest_address % PAGE_BYTES || config->bytes % PAGE_BYTES)
 		return failed(-EINVAL, "device memory at 0x%llx, %llu bytes: not whole pages",
 			      config->guest_address, config->bytes);
 	rings = config->queues * ring_bytes(depth);

@@ -17,10 +17,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "bpf/page.h"
 #include "injectors/emu/inject.h"
 
-#define PAGE_BITS  12
-#define PAGE_BYTES (1ul << PAGE_BITS)
 #define HUGE_BYTES (1ul << 21)
 
 enum memory_backend { MEMORY_PAGER, MEMORY_SWAP };

@@ -182,10 +182,10 @@ static size_t gather(const struct batch *batch, struct iovec *ranges)
 		if (visit->outcome != UNDECIDED || is_repeated(batch, i))
 			continue;
 		if (last && (__u64)(uintptr_t)last->iov_base + last->iov_len == visit->address)
-			last->iov_len += PAGE_SIZE_4K;
+			last->iov_len += PAGE_BYTES;
 		else
 			ranges[count++] =
-				(struct iovec){(void *)(uintptr_t)visit->address, PAGE_SIZE_4K};
+				(struct iovec){(void *)(uintptr_t)visit->address, PAGE_BYTES};
 	}
 	return count;
 }

@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bpf/page.h"
 #include "injectors/real/iommufd_abi.h"
 #include "injectors/real/iopf.h"
 
-#define PAGE	    4096ull
 #define FIRST_IOVA  0x100000000ull
 #define NOWHERE	    0x700000000ull /* IOVAs that the handler has nothing for */
 #define BATCH	    32
@@ -103,18 +103,18 @@ static int attach(struct handler *handler, __u32 number)
 
 static int map_page(struct handler *handler, __u64 iova)
 {
-	__u64 offset = (iova - FIRST_IOVA) & ~(PAGE - 1);
+	__u64 offset = (iova - FIRST_IOVA) & ~(PAGE_BYTES - 1);
 	struct iommufd_ioas_map map = {
 		.size = sizeof(map),
 		.flags = IOMMUFD_MAP_FIXED_IOVA | IOMMUFD_MAP_WRITEABLE | IOMMUFD_MAP_READABLE,
 		.ioas_id = handler->ioas,
 		.user_va = (uintptr_t)(handler->buffer + offset),
-		.length = PAGE,
+		.length = PAGE_BYTES,
 		.iova = FIRST_IOVA + offset,
 	};
 	int err;
 
-	if (iova < FIRST_IOVA || offset >= handler->pages * PAGE) {
+	if (iova < FIRST_IOVA || offset >= handler->pages * PAGE_BYTES) {
 		handler->refuse = true;
 		return 0;
 	}
@@ -185,7 +185,7 @@ static int raise_all(const struct iopf_run *run)
 		__u64 base = planned->kind == IOPF_PAGE_GOOD ? FIRST_IOVA : NOWHERE;
 
 		requests[raise.count++] = (struct faultline_request){
-			.address = base + planned->page * PAGE,
+			.address = base + planned->page * PAGE_BYTES,
 			.group = FAULTLINE_GROUP_ANY,
 			.permissions = run->options->permissions,
 			.flags = FAULTLINE_NO_PASID | (planned->last ? FAULTLINE_LAST : 0),
@@ -208,13 +208,13 @@ static int write_all(struct iopf_run *run, const struct handler *handler)
 	for (__u64 page = 0; page < handler->pages && !err; page++) {
 		struct faultline_access access = {.device = run->options->devices[0],
 						  .write = 1,
-						  .iova = FIRST_IOVA + page * PAGE,
+						  .iova = FIRST_IOVA + page * PAGE_BYTES,
 						  .count = 1,
 						  .value = STAMP(page)};
 		__u64 seen;
 
 		err = iopf_call(&run->device, FAULTLINE_IOC_ACCESS, &access, "cannot access");
-		memcpy(&seen, handler->buffer + page * PAGE, sizeof(seen));
+		memcpy(&seen, handler->buffer + page * PAGE_BYTES, sizeof(seen));
 		run->written_pages += !err && !access.faults && seen == STAMP(page);
 	}
 	return err;
@@ -260,7 +260,7 @@ int iopf_run_iommufd(struct iopf_run *run)
 	if (err)
 		return err;
 	handler.pages = run->plan.shares[0].pages[IOPF_PAGE_GOOD];
-	handler.buffer = mmap(NULL, (handler.pages + 1) * PAGE, PROT_READ | PROT_WRITE,
+	handler.buffer = mmap(NULL, (handler.pages + 1) * PAGE_BYTES, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	err = handler.buffer == MAP_FAILED ? failed(-errno, "cannot map a buffer")
 					   : attach(&handler, run->options->devices[0]);

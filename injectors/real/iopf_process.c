@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bpf/page.h"
 #include "injectors/real/iopf.h"
 #include "injectors/real/memory_file.h"
 
-#define PAGE	       4096ull
 #define NOBODYS_PASID  0xf0000u /* beyond those that are given out */
 #define WATCH_EVERY_MS 200
 
@@ -51,7 +51,7 @@ static int open_memory(struct iopf_run *run)
 	if (!run->options->memory)
 		return 0;
 	for (__u32 i = 0; i < run->options->processes; i++) {
-		size_t wanted = run->plan.shares[i].pages[IOPF_PAGE_GOOD] * PAGE;
+		size_t wanted = run->plan.shares[i].pages[IOPF_PAGE_GOOD] * PAGE_BYTES;
 
 		bytes = wanted > bytes ? wanted : bytes;
 	}
@@ -67,8 +67,8 @@ static int map_areas(const struct iopf_run *run, const struct iopf_share *share,
 	size_t bytes = 0;
 
 	for (int kind = 0; kind < IOPF_PAGE_KINDS; kind++) {
-		areas->bytes[kind] = share->pages[kind] * PAGE;
-		bytes += areas->bytes[kind] + PAGE;
+		areas->bytes[kind] = share->pages[kind] * PAGE_BYTES;
+		bytes += areas->bytes[kind] + PAGE_BYTES;
 	}
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -78,7 +78,7 @@ static int map_areas(const struct iopf_run *run, const struct iopf_share *share,
 	madvise(base, bytes, MADV_NOHUGEPAGE);
 	for (int kind = 0; kind < IOPF_PAGE_KINDS; kind++) {
 		areas->start[kind] = base;
-		base += areas->bytes[kind] + PAGE;
+		base += areas->bytes[kind] + PAGE_BYTES;
 	}
 	if (areas->bytes[IOPF_PAGE_READ_ONLY])
 		mprotect(areas->start[IOPF_PAGE_READ_ONLY], areas->bytes[IOPF_PAGE_READ_ONLY],
@@ -110,7 +110,7 @@ static struct faultline_request request_of(const struct iopf_options *options,
 					   const struct iopf_process *process)
 {
 	struct faultline_request request = {
-		.address = (uintptr_t)areas->start[planned->kind] + planned->page * PAGE,
+		.address = (uintptr_t)areas->start[planned->kind] + planned->page * PAGE_BYTES,
 		.pasid = process->pasid[planned->device],
 		.group = FAULTLINE_GROUP_ANY,
 		.permissions = options->permissions,
@@ -166,8 +166,8 @@ static int raise_share(const struct iopf_run *run, const struct iopf_device *dev
 /* /proc/self/pagemap tells which pages are there, whatever the devices were told. */
 static int count_resident(const struct areas *areas, struct iopf_process *process)
 {
-	size_t pages = areas->bytes[IOPF_PAGE_GOOD] / PAGE;
-	off_t at = (off_t)((uintptr_t)areas->start[IOPF_PAGE_GOOD] / PAGE * sizeof(__u64));
+	size_t pages = areas->bytes[IOPF_PAGE_GOOD] / PAGE_BYTES;
+	off_t at = (off_t)((uintptr_t)areas->start[IOPF_PAGE_GOOD] / PAGE_BYTES * sizeof(__u64));
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), err = 0;
 	__u64 entry;
 

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/page.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define LINE_BYTES 8192
-#define PAGE_MASK  (~0xfffull)
 
 int kernel_log_open(struct kernel_log *log)
 {
@@ -72,7 +72,7 @@ bool kernel_log_wait(struct kernel_log *log, __u64 address, __u64 timeout_ns)
 	for (;;) {
 		if (kernel_log_read(log))
 			return false;
-		if (log->faults != before && log->newest == (address & PAGE_MASK))
+		if (log->faults != before && log->newest == (address & ~(PAGE_BYTES - 1)))
 			return true;
 		if (monotonic_ns() >= until)
 			return false;

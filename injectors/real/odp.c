@@ -164,7 +164,7 @@ static int parse_traffic(int key, const char *argument, struct odp_options *o)
 	case OPTION_MESSAGE:
 		return parse_size("message", argument, 1, MESSAGE_MAX, &o->message);
 	case OPTION_OFFSET:
-		return parse_size("offset", argument, 0, ODP_PAGE - 1, &o->offset);
+		return parse_size("offset", argument, 0, PAGE_BYTES - 1, &o->offset);
 	case OPTION_PASSES:
 		return parse_number("passes", argument, 1, ODP_PASSES_MAX, &o->passes);
 	case OPTION_EVICTIONS:
@@ -352,7 +352,7 @@ int real_odp(int argc, char **argv)
 		.operations = ALL_OPERATIONS,
 		.eviction = ODP_EVICT_DONTNEED,
 		.count = 61,
-		.message = ODP_PAGE,
+		.message = PAGE_BYTES,
 		.passes = 2,
 		.evictions = 1,
 		.gid = -1,

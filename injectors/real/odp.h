@@ -15,10 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "bpf/page.h"
 #include "injectors/real/verb.h"
 #include "lib/analyze/histogram.h"
-
-#define ODP_PAGE 4096u
 
 enum odp_operation {
 	ODP_WRITE,	 /* RDMA WRITE into the far region */

@@ -97,7 +97,7 @@ void odp_memory_close(struct odp_memory *memory)
 
 long odp_memory_present(const struct odp_memory *memory)
 {
-	size_t first = (size_t)memory->start / ODP_PAGE, pages = memory->bytes / ODP_PAGE;
+	size_t first = (size_t)memory->start / PAGE_BYTES, pages = memory->bytes / PAGE_BYTES;
 	__u64 entries[512];
 	long present = 0;
 

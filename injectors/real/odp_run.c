@@ -20,7 +20,7 @@ static bool near_pages(enum odp_operation operation)
 
 bool odp_aligned(const struct odp_options *options)
 {
-	return !options->offset && (options->message <= ODP_PAGE || options->mtu == ODP_PAGE);
+	return !options->offset && (options->message <= PAGE_BYTES || options->mtu == PAGE_BYTES);
 }
 
 static int ask(struct odp_run *run, enum odp_request request, __u64 value)
@@ -192,7 +192,7 @@ static int prepare(struct odp_run *run, struct odp_pass *pass)
 	there = err ? err : present(run, pass);
 	if (there < 0)
 		return (int)there;
-	pass->forced = run->near.memory.bytes / ODP_PAGE - (__u64)there;
+	pass->forced = run->near.memory.bytes / PAGE_BYTES - (__u64)there;
 	return run->options.prefetch && pass->pass <= run->options.evictions ? prefetch(run, pass)
 									     : 0;
 }

@@ -134,7 +134,7 @@ static void fill(const struct odp_side *side, __u64 seed)
 
 size_t odp_stride(const struct odp_options *options)
 {
-	return (options->offset + options->message + ODP_PAGE - 1) / ODP_PAGE * ODP_PAGE;
+	return (options->offset + options->message + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
 size_t odp_bytes(const struct odp_options *options)

@@ -78,8 +78,8 @@ static int parse_range(const char *text, struct address_range *range)
 			"--range %s: accepted: START-END or START+LENGTH with START below END, "
 			"such as 0x7f0000000000+64M",
 			text);
-	range->start &= ~(PAGE_SIZE_4K - 1);
-	range->end = (range->end + PAGE_SIZE_4K - 1) & ~(PAGE_SIZE_4K - 1);
+	range->start &= ~(PAGE_BYTES - 1);
+	range->end = (range->end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static int parse_way(int key, char *argument, struct pageout_options *options)
 		return choice < 0 ? choice : 0;
 	case OPTION_RECLAIM:
 		options->reclaim = true;
-		err = argument ? units_parse_size_within(argument, PAGE_SIZE_4K, 1ull << 60,
+		err = argument ? units_parse_size_within(argument, PAGE_BYTES, 1ull << 60,
 							 &options->reclaim_bytes)
 			       : 0;
 		return err ? failed_in(err, "--reclaim") : 0;

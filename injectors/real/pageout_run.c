@@ -21,7 +21,7 @@ static int add_range(struct aim *aim, struct address_range range)
 		return failed(-ENOMEM, "no memory for %zu ranges", aim->range_count + 1);
 	aim->ranges = more;
 	aim->ranges[aim->range_count++] = range;
-	aim->pages += (range.end - range.start) / PAGE_SIZE_4K;
+	aim->pages += (range.end - range.start) / PAGE_BYTES;
 	return 0;
 }
 
@@ -129,11 +129,11 @@ static __u64 address_of(const struct aim *aim, __u64 page)
 {
 	const struct address_range *range = aim->ranges;
 
-	while (page >= (range->end - range->start) / PAGE_SIZE_4K) {
-		page -= (range->end - range->start) / PAGE_SIZE_4K;
+	while (page >= (range->end - range->start) / PAGE_BYTES) {
+		page -= (range->end - range->start) / PAGE_BYTES;
 		range++;
 	}
-	return range->start + page * PAGE_SIZE_4K;
+	return range->start + page * PAGE_BYTES;
 }
 
 static struct aim *aim_of(struct pageout *pageout, __u64 item)
@@ -166,7 +166,7 @@ static int evict_next(struct pageout *pageout, size_t count)
 			continue;
 		aim->evictor.reclaim_bytes = pageout->options->reclaim_bytes
 						     ? pageout->options->reclaim_bytes
-						     : counts[i] * PAGE_SIZE_4K;
+						     : counts[i] * PAGE_BYTES;
 		err = evict_pages(&aim->evictor, addresses[i], counts[i]);
 		if (err == -ESRCH) {
 			aim->gone = true;

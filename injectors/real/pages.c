@@ -112,8 +112,7 @@ static size_t run_length(const __u64 *addresses, size_t count)
 {
 	size_t run = 1;
 
-	while (run < count && run < RUN_PAGES &&
-	       addresses[run] == addresses[run - 1] + PAGE_SIZE_4K)
+	while (run < count && run < RUN_PAGES && addresses[run] == addresses[run - 1] + PAGE_BYTES)
 		run++;
 	return run;
 }
@@ -124,7 +123,7 @@ int pages_read(const struct pages *pages, const __u64 *addresses, size_t count,
 	__u64 entries[RUN_PAGES];
 
 	for (size_t at = 0, run; at < count; at += run) {
-		off_t offset = (off_t)((addresses[at] >> PAGE_SHIFT_4K) * sizeof(__u64));
+		off_t offset = (off_t)((addresses[at] >> PAGE_BITS) * sizeof(__u64));
 		ssize_t got;
 
 		run = run_length(addresses + at, count - at);
@@ -165,12 +164,12 @@ int pages_cached(pid_t pid, const struct mapping *mapping, __u64 address, size_t
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -ENOENT;
-	window = mmap(NULL, count * PAGE_SIZE_4K, PROT_NONE, MAP_SHARED, fd,
+	window = mmap(NULL, count * PAGE_BYTES, PROT_NONE, MAP_SHARED, fd,
 		      (off_t)(mapping->offset + (address - mapping->start)));
 	close(fd);
 	if (window == MAP_FAILED)
 		return -ENOENT;
-	err = mincore(window, count * PAGE_SIZE_4K, cached) ? -ENOENT : 0;
-	munmap(window, count * PAGE_SIZE_4K);
+	err = mincore(window, count * PAGE_BYTES, cached) ? -ENOENT : 0;
+	munmap(window, count * PAGE_BYTES);
 	return err;
 }

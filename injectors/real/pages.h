@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define PAGE_SHIFT_4K 12
-#define PAGE_SIZE_4K  (1ull << PAGE_SHIFT_4K)
+#include "bpf/page.h"
 
 enum page_kind {
 	KIND_ANONYMOUS,	    /* also a file's page once it was copied on write */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "bpf/page.h"
 #include "injectors/real/slow.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 
 #define NULL_BLK      "/sys/kernel/config/nullb"
 #define PAGE_CLUSTER  "/proc/sys/vm/page-cluster"
-#define PAGE	      4096u
 #define NODE_TRIES    100 /* for devtmpfs to make the node */
 #define NODE_WAIT     10000
 #define SECTOR	      512u
@@ -165,15 +165,15 @@ static int write_swap_header(const struct slow_device *device)
 	struct {
 		char boot[1024];
 		__u32 version, last_page, bad_pages;
-	} head = {.version = 1, .last_page = (__u32)(device->bytes / PAGE - 1)};
-	_Alignas(PAGE) char page[PAGE] = {0};
+	} head = {.version = 1, .last_page = (__u32)(device->bytes / PAGE_BYTES - 1)};
+	_Alignas(PAGE_BYTES) char page[PAGE_BYTES] = {0};
 	int disk = open(device->node, O_WRONLY | O_EXCL | O_CLOEXEC), err;
 
 	if (disk < 0)
 		return failed(-errno, "%s: %s", device->node, strerror(errno));
 	memcpy(page, &head, sizeof(head));
-	memcpy(page + PAGE - (sizeof(signature) - 1), signature, sizeof(signature) - 1);
-	err = files_write(disk, device->node, page, PAGE, NULL);
+	memcpy(page + PAGE_BYTES - (sizeof(signature) - 1), signature, sizeof(signature) - 1);
+	err = files_write(disk, device->node, page, PAGE_BYTES, NULL);
 	if (!err && fsync(disk))
 		err = failed(-errno, "%s: %s", device->node, strerror(errno));
 	close(disk);

@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/page.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 
-#define PAGE_MASK (~(__u64)4095)
+#define PAGE_MASK (~((__u64)PAGE_BYTES - 1))
 /* Past groups: more than capture keeps of them, and the oldest is forgotten. */
 #define PAST_MAX 16384
 

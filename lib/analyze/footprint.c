@@ -12,7 +12,7 @@
 #include "lib/base/memory.h"
 
 #define SIMULATED_DEFAULT 300000000000ull
-#define HUGE_PAGES	  (FOOTPRINT_HUGE_SHIFT - FOOTPRINT_PAGE_SHIFT)
+#define HUGE_PAGES	  (FOOTPRINT_HUGE_SHIFT - PAGE_BITS)
 
 static struct device_footprint *make_device(struct footprint *f, __u32 device)
 {
@@ -130,11 +130,11 @@ static int touch(struct footprint *f, const struct aggregate_page *page, __u64 w
 	if (!point)
 		return failed(-ENOMEM, "no memory for the footprint of device %u", page->device);
 	if (touch_page(f, page, accesses, relative, &fresh))
-		point->window_bytes += 1ull << FOOTPRINT_PAGE_SHIFT;
+		point->window_bytes += 1ull << PAGE_BITS;
 	if (touch_huge(f, d, page, accesses, relative, &fresh_huge))
 		point->window_huge_bytes += 1ull << FOOTPRINT_HUGE_SHIFT;
 	if (fresh)
-		d->sums.bytes += 1ull << FOOTPRINT_PAGE_SHIFT;
+		d->sums.bytes += 1ull << PAGE_BITS;
 	if (fresh_huge)
 		d->sums.huge_bytes += 1ull << FOOTPRINT_HUGE_SHIFT;
 	d->sums.reads += page->reads;

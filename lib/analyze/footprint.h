@@ -11,10 +11,10 @@
 #ifndef FAULTLINE_FOOTPRINT_H
 #define FAULTLINE_FOOTPRINT_H
 
+#include "bpf/page.h"
 #include "lib/analyze/histogram.h"
 #include "lib/analyze/session.h"
 
-#define FOOTPRINT_PAGE_SHIFT 12
 #define FOOTPRINT_HUGE_SHIFT 21
 
 struct footprint_config {

@@ -169,7 +169,7 @@ int footprint_write_accesses(const struct footprint *f, const struct session *se
 	static const struct table table = {"footprint_accesses", "Pages by number of accesses",
 					   columns, COUNT(columns)};
 	const struct page_table *const tables[] = {&f->pages, &f->huge};
-	const unsigned int shifts[] = {FOOTPRINT_PAGE_SHIFT, FOOTPRINT_HUGE_SHIFT};
+	const unsigned int shifts[] = {PAGE_BITS, FOOTPRINT_HUGE_SHIFT};
 	__u32 end = f->devices.end;
 	struct class_counts *devices;
 	char text[DEVICE_NAME_TEXT];

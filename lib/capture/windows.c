@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "bpf/histogram.h"
+#include "bpf/page.h"
 #include "bpf/state.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/capture/window.h"
 
-#define PAGE_BITS 12
 /* Rows of one window beside the kernel's: 300 MiB with their histograms. All that are open have twice that. */
 #define OWN_ROWS_MAX 65536
 /* Open at once: two, but for a recorder that was held up and finds the logs of all these seconds. */

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/page.h"
 #include "lib/base/fail.h"
 #include "lib/capture/kinds.h"
 #include "lib/trace/format.h"
 #include "lib/trace/trace.h"
 #include "lib/translate/import_private.h"
 
-#define PAGE_SHIFT  12
 #define MAGIC_BYTES 8
 #define LENGTH_MAX  (1ull << 30) /* of one I/O: a damaged one must not become a million pages */
 
@@ -44,12 +44,12 @@ static int take(struct import *import, const struct event *event)
 	__u64 key = (__u64)import->number << IMPORT_FILE_KEY_BITS ^ (__u64)event->device << 32 ^
 		    event->pasid;
 	__u64 length = event->length < LENGTH_MAX ? event->length : LENGTH_MAX;
-	__u64 first = event->address >> PAGE_SHIFT;
-	__u64 last = (event->address + (length ? length - 1 : 0)) >> PAGE_SHIFT;
+	__u64 first = event->address >> PAGE_BITS;
+	__u64 last = (event->address + (length ? length - 1 : 0)) >> PAGE_BITS;
 
-	for (__u64 page = first; page <= last && !(page >> (IMPORT_ADDRESS_BITS - PAGE_SHIFT));
+	for (__u64 page = first; page <= last && !(page >> (IMPORT_ADDRESS_BITS - PAGE_BITS));
 	     page++) {
-		int error = store_add(import->store, key, page << PAGE_SHIFT, PAGE_SHIFT);
+		int error = store_add(import->store, key, page << PAGE_BITS, PAGE_BITS);
 
 		if (error)
 			return error;

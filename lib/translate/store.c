@@ -11,6 +11,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "bpf/page.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 #include "lib/base/units.h"
@@ -19,7 +20,7 @@
 #define GROW_FIRST   (1ul << 20)
 #define GROW_MOST    (64ul << 20)
 #define SHIFT_MASK   0x3full
-#define PAGE_OFFSET  0xfffull
+#define PAGE_OFFSET  (PAGE_BYTES - 1)
 #define ADDRESS_BITS 57
 #define RELEASE	     65536 /* packets played, or records added, between two calls of release() */
 

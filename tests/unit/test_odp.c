@@ -401,9 +401,9 @@ static void test_options(void **state)
 /* A length has 32 bits in advice, a region more: none of it is left out. */
 static void test_pieces(void **state)
 {
-	static const size_t sizes[] = {ODP_PAGE, (size_t)1 << 30, (size_t)4 << 30,
-				       ((size_t)5 << 30) + ODP_PAGE,
-				       65536 * ((1u << 20) + (size_t)ODP_PAGE)};
+	static const size_t sizes[] = {PAGE_BYTES, (size_t)1 << 30, (size_t)4 << 30,
+				       ((size_t)5 << 30) + PAGE_BYTES,
+				       65536 * ((1u << 20) + (size_t)PAGE_BYTES)};
 	struct ibv_mr region = {.lkey = 7};
 	struct ibv_sge pieces[ODP_PIECES];
 
@@ -427,7 +427,7 @@ static void test_pieces(void **state)
 static void test_memory(void **state)
 {
 	const struct odp_options options = {.eviction = ODP_EVICT_DONTNEED};
-	struct odp_memory memory = {.bytes = 13 * (size_t)ODP_PAGE};
+	struct odp_memory memory = {.bytes = 13 * (size_t)PAGE_BYTES};
 	__u64 calls;
 
 	(void)state;

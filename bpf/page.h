@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The page of CPUs, IOMMUs and devices, in kernel and user space alike: the smallest that is mapped. */
+#ifndef FAULTLINE_PAGE_H
+#define FAULTLINE_PAGE_H
+
+#define PAGE_BITS  12
+#define PAGE_BYTES (1ul << PAGE_BITS)
+
+#endif

@@ -116,10 +116,10 @@ static int load_and_run(const struct run_arguments *arguments)
 	int err = campaign_load(&campaign, &arguments->options), code;
 
 	if (err)
-		return campaign_report_failure(err);
+		return failure_report(err);
 	if (arguments->dry_run) {
 		err = campaign_print(&campaign, &arguments->options, stdout);
-		code = err ? campaign_report_failure(err) : EXIT_OK;
+		code = err ? failure_report(err) : EXIT_OK;
 	} else if (arguments->check_only) {
 		printf("%s: %zu point%s, nothing wrong\n", printable_of(campaign.text->path).text,
 		       campaign.sweep.points, campaign.sweep.points == 1 ? "" : "s");
@@ -232,7 +232,7 @@ static int verb_help(int argc, char **argv)
 	else
 		err = options_help(&job_options, stdout, arguments.key);
 	if (err)
-		fprintf(stderr, "faultline: %s\n", failure_text());
+		failure_report(err);
 	return err ? EXIT_USAGE : EXIT_OK;
 }
 
@@ -290,7 +290,7 @@ static int verb_list(int argc, char **argv)
 
 	usage_parse(&argp, argc, argv, ARGP_NO_HELP, NULL);
 	err = shelf_list(&campaign_shelf, print_job, NULL);
-	return err ? campaign_report_failure(err) : EXIT_OK;
+	return err ? failure_report(err) : EXIT_OK;
 }
 
 static int verb_recover(int argc, char **argv)
@@ -319,7 +319,7 @@ static int verb_recover(int argc, char **argv)
 	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &options);
 	err = journal_recover(&options, &recovery);
 	if (err) {
-		code = campaign_report_failure(err);
+		code = failure_report(err);
 		if (!options.dry_run)
 			registry_remove_stale();
 		return code;
@@ -330,7 +330,7 @@ static int verb_recover(int argc, char **argv)
 	}
 	removed = registry_remove_stale();
 	if (removed < 0)
-		return campaign_report_failure(removed);
+		return failure_report(removed);
 	printf("%d stale entr%s removed; %u change%s undone\n", removed, removed == 1 ? "y" : "ies",
 	       recovery.undone, recovery.undone == 1 ? "" : "s");
 	return EXIT_OK;
@@ -378,7 +378,7 @@ int main(int argc, char **argv)
 	signals_unblock();
 	files_keep_owner();
 	if (limits_need_stack())
-		return campaign_report_failure(-ENOMEM);
+		return failure_report(-ENOMEM);
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
 		usage(stderr);
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
 		code = verbs[i].run(argc - 1, argv + 1);
 		if (fflush(stdout) && !code) {
 			failed(-errno, "cannot write to standard output: %s", strerror(errno));
-			code = campaign_report_failure(-EIO);
+			code = failure_report(-EIO);
 		}
 		return code;
 	}

@@ -228,8 +228,7 @@ int common_failed(int err)
 	if (err == -ENOMEM && memory_limit_now() != UINT64_MAX)
 		failed(err, "%s; --max-memory is %s", failure_text(),
 		       units_format_size(memory_limit_now(), most));
-	fprintf(stderr, "faultline: %s\n", failure_text());
-	return err == -EINVAL ? EXIT_USAGE : (int)exit_code_of(err);
+	return failure_report(err);
 }
 
 /* The inputs' own names the writer knows; what a flight recorder keeps has others. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline: observes I/O page faults. This file only finds the verb. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,10 +69,8 @@ int main(int argc, char **argv)
 	descriptors_keep_standard();
 	signals_unblock();
 	files_keep_owner();
-	if (limits_need_stack()) {
-		fprintf(stderr, "faultline: %s\n", failure_text());
-		return EXIT_FAIL;
-	}
+	if (limits_need_stack())
+		return failure_report(-ENOMEM);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

@@ -59,9 +59,6 @@ int campaign_print(const struct campaign *campaign, const struct campaign_option
  * printed its errors. */
 int campaign_run(struct campaign *campaign, const struct campaign_options *options);
 
-/* How to write a failure of loading or running on stderr and which exit code it has. */
-int campaign_report_failure(int error);
-
 /* judge.c: prints a verdict for each expectation into `file`; EXIT_OK or EXIT_EXPECT. */
 int campaign_judge(const struct campaign *campaign, FILE *file);
 

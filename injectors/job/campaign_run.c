@@ -30,12 +30,6 @@ struct progress {
 	bool shown;
 };
 
-int campaign_report_failure(int error)
-{
-	fprintf(stderr, "faultline: %s\n", failure_text());
-	return error == -EINVAL ? EXIT_USAGE : (int)exit_code_of(error);
-}
-
 static void build_columns(struct output *output, const struct sweep *sweep)
 {
 	size_t count = sweep_columns(output->columns, sweep);
@@ -163,7 +157,7 @@ static int run_points(struct campaign *campaign, const struct campaign_options *
 		int err = run_point(campaign, options, i);
 
 		if (err) {
-			int this = campaign_report_failure(err == -EINVAL ? -EBADMSG : err);
+			int this = failure_report(err == -EINVAL ? -EBADMSG : err);
 
 			code = code ? code : this;
 			if (!options->keep_going || err == -EINTR)
@@ -171,7 +165,7 @@ static int run_points(struct campaign *campaign, const struct campaign_options *
 		}
 		err = write_row(output, campaign, i);
 		if (err)
-			return campaign_report_failure(guardian_stop ? -EINTR : err);
+			return failure_report(guardian_stop ? -EINTR : err);
 	}
 	return code;
 }
@@ -228,13 +222,13 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 	if (!err)
 		err = open_output(&output, campaign, options);
 	if (err)
-		return campaign_report_failure(err == -EINVAL ? -EIO : err);
+		return failure_report(err == -EINVAL ? -EIO : err);
 	code = run_points(campaign, options, &output);
 	writer_end(output.writer);
 	err = writer_close(output.writer);
 	say_unsent(campaign, told);
 	if (err && !code)
-		code = campaign_report_failure(err);
+		code = failure_report(err);
 	if (!code || (options->keep_going && code != EXIT_INTERRUPTED)) {
 		int judged = campaign_judge(campaign, told);
 

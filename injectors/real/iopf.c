@@ -130,7 +130,7 @@ static int run_and_report(struct iopf_run *run)
 					iopf_whats[run->options->what].raises ? "requests" : "dma");
 
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	verb_catch_signals();
 	if (run->options->what == IOPF_IOMMUFD)
 		stopped = iopf_run_iommufd(run);
@@ -140,7 +140,7 @@ static int run_and_report(struct iopf_run *run)
 		stopped = iopf_run_dma(run);
 	/* What was done is reported even if it came to an early end. */
 	if (stopped)
-		fprintf(stderr, "faultline: %s\n", failure_text());
+		failure_report(stopped);
 	err = iopf_report(run, writer);
 	if (!err)
 		err = writer_close(writer);
@@ -148,7 +148,7 @@ static int run_and_report(struct iopf_run *run)
 		writer_close(writer);
 	iopf_plan_free(&run->plan);
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	return exit_code_of(stopped);
 }
 
@@ -162,7 +162,7 @@ static int report_status(const struct iopf_run *run)
 		closed = writer_close(writer);
 		err = err ? err : closed;
 	}
-	return err ? verb_report_failure(err) : EXIT_OK;
+	return err ? failure_report(err) : EXIT_OK;
 }
 
 static int act(struct iopf_run *run)
@@ -185,7 +185,7 @@ static int act(struct iopf_run *run)
 		if (!err)
 			return run_and_report(run);
 	}
-	return err ? verb_report_failure(err) : EXIT_OK;
+	return err ? failure_report(err) : EXIT_OK;
 }
 
 /* The list of WHAT stands in the help, from the same table. */
@@ -232,11 +232,11 @@ int real_iopf(int argc, char **argv)
 	run.options = &arguments.options;
 	err = iopf_open(&run.device);
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	if (arguments.options.memory)
 		err = memory_file_consent(&arguments.options.verb, arguments.options.memory);
 	if (err) {
-		err = verb_report_failure(err);
+		err = failure_report(err);
 	} else if (arguments.options.verb.dry_run) {
 		print_plan(&run, stdout);
 	} else {

@@ -366,7 +366,7 @@ int real_odp(int argc, char **argv)
 	if (!err && run.options.file)
 		err = memory_file_consent(&run.options.verb, run.options.file);
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	if (run.options.verb.dry_run) {
 		print_plan(&run.options, stdout);
 		return EXIT_OK;

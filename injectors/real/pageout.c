@@ -275,7 +275,7 @@ int real_pageout(int argc, char **argv)
 	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &options);
 	err = pageout_open(&pageout, &options);
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	if (options.verb.dry_run) {
 		pageout_print(&pageout, stdout);
 		code = EXIT_OK;

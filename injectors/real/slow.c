@@ -209,7 +209,7 @@ static int run(const struct slow_options *options)
 	verb_catch_signals();
 	err = journal_open(&journal, &how);
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	/* First: nothing is built for an output that cannot be, nor for a command that is not there. */
 	if (!options->verb.dry_run)
 		err = results_open(&writer, &options->verb.results, "slow");
@@ -222,12 +222,12 @@ static int run(const struct slow_options *options)
 	else
 		writer_abandon(writer);
 	if (err)
-		code = verb_report_failure(err);
+		code = failure_report(err);
 	else if (!options->verb.dry_run)
 		code = use(options, &command);
 	command_end(&command);
 	closed = journal_close(journal);
-	return closed ? verb_report_failure(closed) : code;
+	return closed ? failure_report(closed) : code;
 }
 
 int real_slow(int argc, char **argv)

@@ -29,7 +29,7 @@ int slow_run_command(struct command *command)
 	int err = verb_stop ? 0 : command_go(command);
 
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	wait_for_end(command);
 	command_end(command);
 	return verb_stop ? EXIT_INTERRUPTED : command_exit_code(command);

@@ -68,15 +68,15 @@ int verb_run_and_report(const struct verb_options *options, const char *table,
 	int stopped, err = results_open(&writer, &options->results, table), closed;
 
 	if (err)
-		return verb_report_failure(err);
+		return failure_report(err);
 	verb_catch_signals();
 	stopped = run(argument);
 	if (stopped)
-		fprintf(stderr, "faultline: %s\n", failure_text());
+		failure_report(stopped);
 	err = report(argument, writer);
 	closed = writer_close(writer);
 	err = err ? err : closed;
-	return err ? verb_report_failure(err) : (int)exit_code_of(stopped);
+	return err ? failure_report(err) : (int)exit_code_of(stopped);
 }
 
 volatile sig_atomic_t verb_stop;
@@ -111,11 +111,5 @@ int verb_end(int error, int acted)
 	if (!error && acted == -EINTR)
 		return EXIT_INTERRUPTED;
 	error = error ? error : acted;
-	return error ? verb_report_failure(error) : EXIT_OK;
-}
-
-int verb_report_failure(int error)
-{
-	fprintf(stderr, "faultline: %s\n", failure_text());
-	return error == -EINVAL ? EXIT_USAGE : (int)exit_code_of(error);
+	return error ? failure_report(error) : EXIT_OK;
 }

@@ -55,7 +55,5 @@ int verb_sleep_until(__u64 monotonic);
 /* The exit code of a verb whose work came to `acted` (-EINTR: told to stop), and all around it, undoing too, to
  * `error`, which must not hide behind a stop. Prints the sentence of a failure. */
 int verb_end(int error, int acted);
-/* Prints the sentence of a failure on stderr; its exit code, with EXIT_USAGE for -EINVAL. */
-int verb_report_failure(int error);
 
 #endif

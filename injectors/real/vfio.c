@@ -296,7 +296,7 @@ static int run_job(const struct vfio_job *job)
 
 	error = error ? error : results_open(&writer, &job->verb.results, "vfio");
 	if (error)
-		return verb_report_failure(error);
+		return failure_report(error);
 	error = work(job, &run, &acted);
 	if (!error && !job->verb.dry_run)
 		error = write_result(writer, job, &run);

@@ -90,3 +90,9 @@ enum exit_code exit_code_of(int error)
 		return EXIT_FAIL;
 	}
 }
+
+int failure_report(int error)
+{
+	fprintf(stderr, "faultline: %s\n", sentence);
+	return error == -EINVAL ? EXIT_USAGE : (int)exit_code_of(error);
+}

@@ -47,4 +47,7 @@ int failed_system(int error);
 /* The exit code that fits a negative errno where the caller knows nothing better. */
 enum exit_code exit_code_of(int error);
 
+/* Prints the recorded sentence on stderr; returns its exit code, which is EXIT_USAGE for -EINVAL. */
+int failure_report(int error);
+
 #endif

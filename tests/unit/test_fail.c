@@ -53,6 +53,8 @@ static void codes_are_typed(void **state)
 	assert_int_equal(exit_code_of(-EPERM), EXIT_PRIVILEGE);
 	assert_int_equal(exit_code_of(-EBADMSG), EXIT_INPUT);
 	assert_int_equal(exit_code_of(-ENOSPC), EXIT_FAIL);
+	assert_int_equal(failure_report(failed(-EINVAL, "depth=0")), EXIT_USAGE);
+	assert_int_equal(failure_report(failed(-ENOSPC, "disk full")), EXIT_FAIL);
 }
 
 int main(void)

@@ -238,14 +238,11 @@ static int run(struct recording *r)
 
 static void watch_signals(void)
 {
-	static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, ignored[] = {SIGPIPE, SIGXFSZ};
 	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
-	/* Writing to a closed pipe, or beyond the limit of a file's size, is an error like any other. */
-	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	signals = 0;
-	signals_catch(&action, ending, 3);
-	signals_catch(&ignore, ignored, 2);
+	signals_catch_end(&action);
+	signals_ignore(SIGPIPE);
 }
 
 static bool is_emulator(const char *program, const char *given)

@@ -2,7 +2,6 @@
 #include "injectors/emu/thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <sys/prctl.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
 
 #define THREAD_STACK (256u << 10)
 
@@ -29,33 +29,17 @@ static void *thread_main(void *argument)
 	return birth.main(birth.argument);
 }
 
-/*
- * Signals belong to the thread that runs the campaign: they are blocked before the thread exists.
- * Not so those that an instruction raises: SIGBUS is how a DMA to an absent page is caught.
- */
-static void asynchronous_signals(sigset_t *set)
-{
-	static const int synchronous[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
-
-	sigfillset(set);
-	for (size_t i = 0; i < sizeof(synchronous) / sizeof(synchronous[0]); i++)
-		sigdelset(set, synchronous[i]);
-}
-
+/* Signals belong to the thread that runs the campaign. SIGBUS is how a DMA to an absent page is caught. */
 static int create_blocked(pthread_t *thread, const cpu_set_t *cpus, struct thread_birth *birth)
 {
 	pthread_attr_t attributes;
-	sigset_t blocked, before;
 	int error;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
 	if (cpus && CPU_COUNT(cpus))
 		pthread_attr_setaffinity_np(&attributes, sizeof(*cpus), cpus);
-	asynchronous_signals(&blocked);
-	pthread_sigmask(SIG_BLOCK, &blocked, &before);
-	error = pthread_create(thread, &attributes, thread_main, birth);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	error = signals_start_thread(thread, &attributes, thread_main, birth);
 	pthread_attr_destroy(&attributes);
 	return -error;
 }

@@ -20,9 +20,6 @@
 
 volatile sig_atomic_t guardian_stop;
 
-static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
-#define STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
-
 /* In the campaign's own process, which ends as soon as it looks. */
 static void on_stop_between(int number)
 {
@@ -43,14 +40,14 @@ void guardian_catch_stops(void)
 {
 	const struct sigaction action = {.sa_handler = on_stop_between};
 
-	signals_catch(&action, stop_signals, STOP_SIGNALS);
+	signals_catch_end(&action);
 }
 
 static void child_main(const struct guardian_task *task, pid_t guardian, const sigset_t *mask)
 {
 	const struct sigaction action = {.sa_handler = on_stop};
 
-	signals_catch(&action, stop_signals, STOP_SIGNALS);
+	signals_catch_end(&action);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	/* It may have died before prctl() was there to tell us. */
 	if (getppid() != guardian)
@@ -113,9 +110,9 @@ int guardian_run(const struct guardian_task *task, pid_t *pid)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	/* One that is ignored would be waited for all the same. */
-	for (size_t i = 0; i < STOP_SIGNALS; i++)
-		if (signals_wanted(stop_signals[i]))
-			sigaddset(&signals, stop_signals[i]);
+	for (size_t i = 0; i < SIGNALS_END; i++)
+		if (signals_wanted(signals_end[i]))
+			sigaddset(&signals, signals_end[i]);
 	/* Blocked from before the fork: one that comes now is seen by watch(), or by the child. */
 	pthread_sigmask(SIG_BLOCK, &signals, &before);
 	if (guardian_stop) {

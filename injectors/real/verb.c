@@ -89,11 +89,10 @@ static void on_stop(int number)
 
 void verb_catch_signals(void)
 {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP}, pipe = SIGPIPE;
-	const struct sigaction action = {.sa_handler = on_stop}, ignore = {.sa_handler = SIG_IGN};
+	const struct sigaction action = {.sa_handler = on_stop};
 
-	signals_catch(&action, numbers, sizeof(numbers) / sizeof(numbers[0]));
-	signals_catch(&ignore, &pipe, 1);
+	signals_catch_end(&action);
+	signals_ignore(SIGPIPE);
 }
 
 int verb_sleep_until(__u64 monotonic)

@@ -3,6 +3,7 @@
 #ifndef FAULTLINE_SIGNALS_H
 #define FAULTLINE_SIGNALS_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +17,26 @@ void signals_unblock(void);
 /* False for a SIGHUP that was ignored when we were started: nohup(1) means that we stay. */
 bool signals_wanted(int number);
 
+/* True if whoever started us, or signals_ignore(), has it ignored. */
+bool signals_ignored(int number);
+
 /* Installs `action` for those of the signals that are wanted. */
 void signals_catch(const struct sigaction *action, const int *numbers, size_t count);
+
+/* The same for all that ask a program to end: SIGINT, SIGTERM, SIGHUP. */
+#define SIGNALS_END 3
+extern const int signals_end[SIGNALS_END];
+void signals_catch_end(const struct sigaction *action);
+
+/* Writing to a closed pipe (SIGPIPE) or beyond a limit (SIGXFSZ) is then an error like any other. */
+void signals_ignore(int number);
+
+/*
+ * pthread_create() of a thread that leaves signals to the others, but for those that its own instructions
+ * raise. 0 or an errno.
+ */
+int signals_start_thread(pthread_t *thread, const pthread_attr_t *attributes,
+			 void *(*main)(void *argument), void *argument);
 
 /* What signals_catch() and signals_unblock() have changed as it was: for a child, ahead of its exec. */
 void signals_restore(void);

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/files.h"
+#include "lib/base/signals.h"
 #include "lib/trace/segments.h"
 
 void trace_sync_open(struct trace_sync *sync, const char *path)
@@ -73,14 +73,7 @@ static void *sync_all(void *self)
 /* Signals are for the thread that records. */
 static bool start(struct trace_sync *sync)
 {
-	sigset_t all, before;
-
-	if (sync->started)
-		return true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	sync->started = !pthread_create(&sync->thread, NULL, sync_all, sync);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	sync->started = sync->started || !signals_start_thread(&sync->thread, NULL, sync_all, sync);
 	return sync->started;
 }
 

@@ -9,6 +9,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/signals.h"
 #include "lib/base/units.h"
 
 #define PATIENCE_NS (2 * NSEC_PER_SEC)
@@ -32,13 +33,12 @@ static void on_signal(int signal)
 
 void progress_end_on_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	const struct sigaction action = {.sa_handler = on_signal};
-	struct sigaction before;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
+	/* A simulation in the background of a script stays when the terminal ends what is in front of it. */
+	for (size_t i = 0; i < SIGNALS_END; i++)
+		if (!signals_ignored(signals_end[i]))
+			signals_catch(&action, &signals_end[i], 1);
 }
 
 void progress_add(__u64 count)

@@ -26,11 +26,12 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT};
+	static const int others[] = {SIGQUIT, SIGCONT};
 	/* No SA_RESTART: a signal must end poll(). */
 	const struct sigaction action = {.sa_handler = on_signal};
 
-	signals_catch(&action, signals, sizeof(signals) / sizeof(signals[0]));
+	signals_catch_end(&action);
+	signals_catch(&action, others, sizeof(others) / sizeof(others[0]));
 }
 
 int watch_open(struct watch *watch, const struct top_options *options)

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "injectors/emu/registry.h"
 #include "injectors/emu/thread.h"
+#include "lib/base/child.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/signals.h"
@@ -43,15 +43,11 @@ void guardian_catch_stops(void)
 	signals_catch_end(&action);
 }
 
-static void child_main(const struct guardian_task *task, pid_t guardian, const sigset_t *mask)
+static void child_main(const struct guardian_task *task, const sigset_t *mask)
 {
 	const struct sigaction action = {.sa_handler = on_stop};
 
 	signals_catch_end(&action);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	/* It may have died before prctl() was there to tell us. */
-	if (getppid() != guardian)
-		_exit(EXIT_INTERRUPTED);
 	pthread_sigmask(SIG_SETMASK, mask, NULL);
 	task->body(task->argument);
 	_exit(EXIT_OK);
@@ -103,8 +99,8 @@ static int watch(const struct guardian_task *task, pid_t child, const sigset_t *
 
 int guardian_run(const struct guardian_task *task, pid_t *pid)
 {
-	pid_t guardian = getpid(), child;
 	sigset_t signals, before;
+	pid_t child;
 	int err;
 
 	sigemptyset(&signals);
@@ -119,11 +115,11 @@ int guardian_run(const struct guardian_task *task, pid_t *pid)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return guardian_stopped();
 	}
-	child = fork();
+	child = child_start(SIGTERM);
 	if (child < 0) {
 		err = failed(-errno, "cannot start the machine's process: %s", strerror(errno));
 	} else if (!child) {
-		child_main(task, guardian, &before);
+		child_main(task, &before);
 	} else {
 		*pid = child;
 		err = watch(task, child, &signals);

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bpf/page.h"
 #include "injectors/real/iopf.h"
 #include "injectors/real/memory_file.h"
+#include "lib/base/child.h"
 
 #define NOBODYS_PASID  0xf0000u /* beyond those that are given out */
 #define WATCH_EVERY_MS 200
@@ -262,7 +262,6 @@ static void child(struct iopf_run *run, __u32 index)
 	struct iopf_device device;
 	int err;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Of its own, so that its end is that of its bonds. */
 	close(run->device.fd);
 	for (int gate = 0; gate < IOPF_GATES; gate++)
@@ -292,7 +291,7 @@ int iopf_processes_start(struct iopf_run *run)
 		return failed(-errno, "cannot start processes: %s", strerror(errno));
 	run->processes = shared;
 	for (__u32 i = 0; i < run->options->processes; i++) {
-		int pid = fork();
+		pid_t pid = child_start(SIGKILL);
 
 		if (!pid)
 			child(run, i);
@@ -346,10 +345,8 @@ int iopf_await_ready(struct iopf_run *run)
 
 static int end_of(const struct iopf_process *process)
 {
-	int status = 0;
+	int status = child_await(process->pid);
 
-	while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
-		;
 	if (process->error)
 		return failed(process->error, "process %d: %s", process->pid, process->sentence);
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM)

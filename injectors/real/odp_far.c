@@ -4,12 +4,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "injectors/real/odp.h"
+#include "lib/base/child.h"
 
 static int serve(struct odp_far *far, struct odp_message *m)
 {
@@ -70,7 +69,6 @@ static void be_far(struct odp_far *far)
 
 	/* Ctrl-C reaches both; the near side says when to end. */
 	signal(SIGINT, SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (!transfer(far->socket, &message, false)) {
 		message.result = serve(far, &message);
 		message.sentence[0] = '\0';
@@ -96,7 +94,7 @@ int odp_far_begin(struct odp_far *far, const struct odp_options *options)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return failed(-errno, "no socket to the second process: %s", strerror(errno));
 	fflush(NULL);
-	far->process = fork();
+	far->process = child_start(SIGKILL);
 	if (far->process < 0) {
 		close(ends[0]);
 		close(ends[1]);
@@ -135,6 +133,6 @@ void odp_far_end(struct odp_far *far)
 	/* While the near side is still there: a peer that is asked to close answers. */
 	odp_far_ask(far, ODP_FAR_CLOSE, &message);
 	close(far->socket);
-	waitpid(far->process, NULL, 0);
+	child_await(far->process);
 	far->process = 0;
 }

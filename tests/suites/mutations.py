@@ -172,9 +172,10 @@ def compile_mutated(directory, mutated):
     """Objects of every source that sees the mutated file, as the build's dependencies know it."""
     objects = []
     # What is in lib/base is seen by lib/translate, which the tests look at.
-    seen_by = ROOT / "lib/translate" if mutated.parent.name == "base" else (directory / mutated).parent
-    for source in sorted(seen_by.glob("*.c")):
-        known = BUILD / "lib" / seen_by.name / (source.stem + ".d")
+    folder = pathlib.Path("lib/translate") if mutated.parent.name == "base" else mutated.parent
+    sources = ROOT / folder if mutated.parent.name == "base" else directory / folder
+    for source in sorted(sources.glob("*.c")):
+        known = BUILD / folder / (source.stem + ".d")
         if str(mutated) not in re.split(r"[\s:]+", known.read_text()):
             continue
         target = directory / (source.stem + ".o")

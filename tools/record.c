@@ -120,8 +120,8 @@ static void print_kept(const struct recording *r, const struct trace_writer_stat
 			stats->kept.events, stats->kept.segments);
 	if (stats->unwritten_events || stats->unwritten_windows || stats->waiting)
 		fprintf(stderr, "not kept %s: %llu events, %llu seconds of counts%s\n",
-			record_room_is_short(stats) ? "for want of room"
-						    : "as it could not be written",
+			trace_has_no_room(stats->unwritten_error) ? "for want of room"
+								  : "as it could not be written",
 			stats->unwritten_events, stats->unwritten_windows,
 			stats->waiting ? ", and the recording's end with its account" : "");
 	if (stats->unsynced_segments)

@@ -191,7 +191,7 @@ static void settle_trigger(struct record_options *o, struct argp_state *state)
 		usage_error(state, "--trigger: needs a file, not standard output");
 	if (!o->writer.keep_ns)
 		o->writer.keep_ns = needed;
-	needed_ms = (needed + NSEC_PER_SEC / 1000 - 1) / (NSEC_PER_SEC / 1000);
+	needed_ms = (needed + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
 	if (o->writer.keep_ns < needed)
 		usage_error(state, "--keep: with --around this trigger needs at least %llu%s",
 			    needed_ms % 1000 ? needed_ms : needed_ms / 1000,

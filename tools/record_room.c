@@ -33,13 +33,6 @@ static void tell_displaced(struct record_room *room, const struct trace_writer_s
 			printable_of(path).text, more, more == 1 ? "" : "s");
 }
 
-bool record_room_is_short(const struct trace_writer_stats *stats)
-{
-	int err = stats->unwritten_error;
-
-	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
-}
-
 void record_room_tell(struct record_room *room, struct trace_writer *writer, const char *path)
 {
 	struct trace_writer_stats stats;
@@ -59,9 +52,10 @@ void record_room_tell(struct record_room *room, struct trace_writer *writer, con
 			"faultline: %s: %s: what happens now is not kept; trying again every "
 			"second\n",
 			printable_of(path).text,
-			record_room_is_short(&stats) ? "no room for more, and no older part of it "
-						       "to let go"
-						     : strerror(-stats.unwritten_error));
+			trace_has_no_room(stats.unwritten_error)
+				? "no room for more, and no older part of it "
+				  "to let go"
+				: strerror(-stats.unwritten_error));
 		room->told = stats;
 		return;
 	}
@@ -69,7 +63,7 @@ void record_room_tell(struct record_room *room, struct trace_writer *writer, con
 		"faultline: %s: %s again: %llu events and %llu seconds of counts were "
 		"not kept\n",
 		printable_of(path).text,
-		record_room_is_short(&stats) ? "there is room" : "it can be written",
+		trace_has_no_room(stats.unwritten_error) ? "there is room" : "it can be written",
 		stats.unwritten_events - room->told.unwritten_events,
 		stats.unwritten_windows - room->told.unwritten_windows);
 }

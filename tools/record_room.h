@@ -13,8 +13,6 @@ struct record_room {
 	struct trace_writer_stats told; /* when that was told */
 };
 
-/* Whether it was room that what could not be written last found none of. */
-bool record_room_is_short(const struct trace_writer_stats *stats);
 /* To be called whenever the writer may have written. */
 void record_room_tell(struct record_room *room, struct trace_writer *writer, const char *path);
 /* Once it has its name: where the recording of one that died is now, if there was one. */

@@ -21,6 +21,7 @@
 #include "injectors/emu/probes.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 
 #define CHUNK_BYTES   (256u << 10)
 #define CHUNK_RECORDS ((CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct truth_record))
@@ -139,9 +140,9 @@ int truth_check(const char *path)
 		return refuse_path(path, errno);
 	if (slash && !slash[1])
 		return refuse_path(path, EISDIR);
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
-		 slash ? path : ".");
-	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? refuse_path(path, errno) : 0;
+	return faccessat(AT_FDCWD, files_folder(path, folder), W_OK | X_OK, AT_EACCESS)
+		       ? refuse_path(path, errno)
+		       : 0;
 }
 
 int truth_open(const char *path, bool overwrite)

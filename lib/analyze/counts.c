@@ -197,8 +197,6 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct counts *c = self;
 
-	if (frame->window > c->newest_window)
-		c->newest_window = frame->window;
 	for (size_t i = 0; i < frame->row_count; i++) {
 		const struct aggregate_row *row = &frame->rows[i];
 		const struct aggregate_key *key = &row->key;

@@ -39,7 +39,6 @@ struct counts {
 	size_t history;
 	struct series *series;
 	struct total *totals;
-	__u64 newest_window; /* of the frames */
 	int error;
 };
 

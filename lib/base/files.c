@@ -90,6 +90,14 @@ static int temporary_name(const char *path, char name[PATH_MAX])
 	return failed(-ENAMETOOLONG, "%.64s...: the name is too long", path);
 }
 
+const char *files_folder(const char *path, char folder[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+	return folder;
+}
+
 /* The process in "BASE.new-PID", 0 if that is another name. */
 static pid_t maker_of(const char *name, const char *base)
 {
@@ -136,9 +144,7 @@ static void remove_leftovers(int directory, const char *path)
 	DIR *dir;
 	int fd;
 
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
-		 slash ? path : ".");
-	fd = openat(directory, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(directory, files_folder(path, folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		if (fd >= 0)
@@ -156,16 +162,13 @@ static void remove_leftovers(int directory, const char *path)
 
 static int create_unnamed(int directory, const char *path, mode_t mode, bool overwrite)
 {
-	const char *slash = strrchr(path, '/');
 	char name[PATH_MAX];
 	int fd, err = check_place(directory, path, overwrite);
 
 	err = err ? err : temporary_name(path, name);
 	if (err)
 		return err;
-	if (slash)
-		name[slash - path + 1] = '\0';
-	fd = openat(directory, slash ? name : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	fd = openat(directory, files_folder(path, name), O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 	if (fd >= 0) {
 		hand_over(fd);
 		return fd;
@@ -205,15 +208,12 @@ int files_sync(int fd, const char *path)
 
 int files_sync_directory(int directory, const char *path)
 {
-	const char *slash = strrchr(path, '/');
 	char folder[PATH_MAX];
 	int fd, err;
 
 	if (strlen(path) >= PATH_MAX)
 		return failed(-ENAMETOOLONG, "%.64s...: the name is too long", path);
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
-		 slash ? path : ".");
-	fd = openat(directory, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(directory, files_folder(path, folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* Files can be made in a folder that may not be read; nobody can wait for their names then. */
 	if (fd < 0 && errno == EACCES)
 		return 0;

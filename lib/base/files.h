@@ -6,6 +6,7 @@
 #ifndef FAULTLINE_FILES_H
 #define FAULTLINE_FILES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -47,6 +48,9 @@ int files_create_unnamed(int directory, const char *path, mode_t mode, bool over
 int files_name(int fd, int directory, const char *path, bool overwrite);
 /* Instead of the second step: leaves nothing behind, and what was there as it was. */
 void files_discard(int fd, int directory, const char *path, bool overwrite);
+
+/* The folder of a path shorter than PATH_MAX, "." if it names none; returns `folder`. */
+const char *files_folder(const char *path, char folder[PATH_MAX]);
 
 /* "a directory", "a pipe", "a device or socket"; NULL of a regular file. */
 const char *files_kind(const struct stat *status);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/files.h"
 
 static int too_long(const char *path)
 {
@@ -80,16 +81,13 @@ int numbered_files_list(const struct numbered_files *files, struct numbers *numb
 {
 	const char *slash = strrchr(files->before, '/');
 	const char *before = slash ? slash + 1 : files->before;
-	char directory[PATH_MAX] = ".";
+	char directory[PATH_MAX];
 	struct dirent *entry;
 	int err = 0;
 	DIR *dir;
 
 	*numbers = (struct numbers){0};
-	if (slash)
-		snprintf(directory, sizeof(directory), "%.*s", (int)(slash - files->before) + 1,
-			 files->before);
-	dir = opendir(directory);
+	dir = opendir(files_folder(files->before, directory));
 	if (!dir)
 		return failed(-errno, "%s: cannot be listed: %s", directory, strerror(errno));
 	while (!err && (entry = readdir(dir))) {

@@ -196,7 +196,7 @@ int trace_output_put(struct trace_output *output, struct trace_frame_header *hea
 	output->refused = 0;
 	err = place(output, header, content, output->full);
 	/* The segment itself has filled the disk: it goes as well. */
-	if (ring && !output->full && trace_store_has_no_room(err))
+	if (ring && !output->full && trace_has_no_room(err))
 		err = place(output, header, content, true);
 	if (ring && err == output->refused && trace_store_may_pass(err)) {
 		output->full = true;

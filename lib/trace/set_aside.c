@@ -184,15 +184,13 @@ static void measure(const char *path, __u32 end, __u64 block, __u64 *files, __u6
 
 bool trace_set_aside_has_room(const char *path, __u32 end)
 {
-	const char *slash = strrchr(path, '/');
 	__u64 files = 0, blocks = 0;
-	char name[PATH_MAX] = ".";
+	char name[PATH_MAX];
 	struct numbers numbers;
 	struct statvfs disk;
 
-	if (slash)
-		snprintf(name, sizeof(name), "%.*s", (int)(slash - path) + 1, path);
-	if (statvfs(name, &disk) || !disk.f_frsize || trace_set_aside_list(path, &numbers))
+	if (statvfs(files_folder(path, name), &disk) || !disk.f_frsize ||
+	    trace_set_aside_list(path, &numbers))
 		return false;
 	for (size_t i = 0; i < numbers.count; i++)
 		if (!trace_set_aside_path(path, numbers.all[i], name))

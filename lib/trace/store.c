@@ -167,7 +167,7 @@ static bool has_made_room(const struct trace_store *store, int err, __u64 *delet
 	char sentence[PATH_MAX];
 	bool made;
 
-	if (!store->ring || store->overwrite || !trace_store_has_no_room(err) || err == -EFBIG)
+	if (!store->ring || store->overwrite || !trace_has_no_room(err) || err == -EFBIG)
 		return false;
 	snprintf(sentence, sizeof(sentence), "%s", failure_text());
 	made = trace_set_aside_has_room(store->path, store->first) &&
@@ -207,14 +207,14 @@ bool trace_store_segment_is_full(const struct trace_store *store, size_t size, _
 	       now_ns - store->segment_start > store->keep_ns / TRACE_RING_PARTS;
 }
 
-bool trace_store_has_no_room(int err)
+bool trace_has_no_room(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
 }
 
 bool trace_store_may_pass(int err)
 {
-	return trace_store_has_no_room(err) || err == -ENFILE || err == -EMFILE || err == -ENOMEM ||
+	return trace_has_no_room(err) || err == -ENFILE || err == -EMFILE || err == -ENOMEM ||
 	       err == -EINTR || err == -EIO;
 }
 
@@ -253,7 +253,7 @@ static int create_next(struct trace_store *store)
 			store->next++;
 			continue;
 		}
-		if (!trace_store_has_no_room(err) || !trace_room_give_up(store))
+		if (!trace_has_no_room(err) || !trace_room_give_up(store))
 			return err;
 	} while (true);
 }
@@ -293,7 +293,7 @@ static void make_room_for_unsynced(struct trace_store *store)
 {
 	struct trace_sync_result result = trace_sync_result(&store->sync);
 
-	if (result.unsynced > store->unsynced && trace_store_has_no_room(result.error))
+	if (result.unsynced > store->unsynced && trace_has_no_room(result.error))
 		trace_room_give_up(store);
 	store->unsynced = result.unsynced;
 }
@@ -349,7 +349,7 @@ int trace_store_append(struct trace_store *store, const void *bytes, size_t size
 	/* A full disk: a flight recorder gives up its oldest instead. One file is too large by itself. */
 	do
 		err = append_whole(store, bytes, size);
-	while (trace_store_has_no_room(err) && err != -EFBIG && trace_room_give_up(store));
+	while (trace_has_no_room(err) && err != -EFBIG && trace_room_give_up(store));
 	if (err)
 		return err;
 	store->bytes += size;

@@ -80,9 +80,7 @@ int trace_store_append(struct trace_store *store, const void *bytes, size_t size
 /* Without a commit, also takes away what is there. */
 int trace_store_close(struct trace_store *store);
 
-/* Whether an error of the last two says that there is no room, which may come back. */
-bool trace_store_has_no_room(int err);
-/* Whether it passes in time: that, or what the system is short of just now. */
+/* Whether an error of the last two passes in time: no room, or what the system is short of just now. */
 bool trace_store_may_pass(int err);
 
 #endif

@@ -72,6 +72,8 @@ struct stream trace_writer_stream(struct trace_writer *writer);
  */
 int trace_writer_commit(struct trace_writer *writer);
 void trace_writer_stats(struct trace_writer *writer, struct trace_writer_stats *stats);
+/* Whether an error of writing, such as stats.unwritten_error, says that there is no room, which may come back. */
+bool trace_has_no_room(int err);
 /* The file that number `set_aside` of those is, beside `path`. */
 int trace_set_aside_path(const char *path, __u32 number, char name[PATH_MAX]);
 /* Writes what is buffered, so that a reader of the file sees every call made so far. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # An RDMA device is renamed while it is recorded, and another one gets its old name: what each counted is told of the
 # name that it had then, once, and nothing is kept of a name that no device has.
+# sample: new
 # modules: ib_uverbs rdma_rxe dummy
 # modules 6.1: ib_uverbs rdma_rxe dummy crc32_generic
 # modules 6.12: ib_uverbs rdma_rxe dummy crc32_generic

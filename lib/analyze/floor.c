@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "lib/analyze/faults.h"
+#include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
@@ -38,9 +39,11 @@ unsigned int floor_of(const struct analysis *a)
 {
 	unsigned int reasons =
 		floor_of_loss(session_loss(a->session), session_windows_incomplete(a->session));
+	struct iommu_faults_counts unrecoverable;
 	struct faults_counts faults;
 
 	faults_counts(a->faults, &faults);
+	iommu_faults_counts(a->iommu_faults, &unrecoverable);
 	if (faults.given_up || stages_dropped(a->stages) || queues_dropped(a->queues) ||
 	    odp_regions_dropped(a->odp) || rates_dropped(a->rates) || session_dropped(a->session) ||
 	    (a->slo && slo_dropped(a->slo)))
@@ -51,6 +54,8 @@ unsigned int floor_of(const struct analysis *a)
 		reasons |= 1u << FLOOR_UNWATCHED;
 	if (faults.went_on)
 		reasons |= 1u << FLOOR_WENT_ON;
+	if (unrecoverable.at_least)
+		reasons |= 1u << FLOOR_UNSEEN;
 	return reasons;
 }
 
@@ -71,6 +76,7 @@ const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
 		[FLOOR_MEMORY] = "memory ran out",
 		[FLOOR_WENT_ON] = "faults went on after they were given up",
 		[FLOOR_UNWATCHED] = "not each fault was watched",
+		[FLOOR_UNSEEN] = "not each fault of the IOMMU was seen",
 	};
 	size_t used = 0;
 

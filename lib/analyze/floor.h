@@ -23,6 +23,7 @@ enum floor_reason {
 	FLOOR_UNWRITTEN, /* the recorder had no room to write */
 	FLOOR_WENT_ON,	 /* faults were given up before they were over */
 	FLOOR_UNWATCHED, /* a probe that tells each fault was silent, or could not be on */
+	FLOOR_UNSEEN,	 /* the IOMMU had unrecoverable faults that nobody could count */
 	FLOOR_REASONS,
 };
 

@@ -45,6 +45,7 @@ struct lack {
 	bool headless;	    /* of a fault only that it was dropped is there */
 	bool goes_on;	    /* seconds beyond the account of loss */
 	const char *report; /* what the probe of page requests is: nothing hits it */
+	bool unseen;	    /* an unrecoverable fault of the IOMMU, or more */
 };
 
 static const struct lack lacks[] = {
@@ -63,6 +64,7 @@ static const struct lack lacks[] = {
 	{.name = "not each fault was watched", .report = "on"},
 	{.name = "not each fault was watched", .report = "refused by the kernel"},
 	{.name = NULL, .report = PROBE_LEFT_OUT},
+	{.name = "not each fault of the IOMMU was seen", .unseen = true},
 };
 #define LACKS (sizeof(lacks) / sizeof(lacks[0]))
 
@@ -142,6 +144,10 @@ static void record(const struct lack *lack)
 				      .device = 1,
 				      .pasid = PASID_NONE,
 				      .address = 8192};
+	const struct event unseen = {.time_ns = START + 60000,
+				     .kind = EVENT_IOMMU_UNSEEN,
+				     .code = UNSEEN_AT_LEAST,
+				     .value = 1};
 	struct trace_writer *writer;
 	struct stream stream;
 
@@ -154,6 +160,8 @@ static void record(const struct lack *lack)
 		tell_fault(stream, (__u16)i, START + i * 10000);
 	if (lack->headless)
 		stream_events(stream, &dropped, 1);
+	if (lack->unseen)
+		stream_events(stream, &unseen, 1);
 	if (lack->went_on)
 		tell_given_up(stream, START + SECOND, lack->went_on);
 	if (lack->report)
@@ -426,14 +434,15 @@ static void every_loss_is_a_reason(void **state)
 		reasons = floor_of_loss(&loss, lack->incomplete);
 		all |= reasons;
 		assert_int_equal(__builtin_popcount(reasons),
-				 lack->name && !lack->queues && !lack->went_on && !lack->report);
+				 lack->name && !lack->queues && !lack->went_on && !lack->report &&
+					 !lack->unseen);
 		if (reasons)
 			assert_string_equal(floor_text(reasons, text), lack->name);
 	}
 	assert_int_equal(floor_of_loss(&(struct loss_info){.damaged_frames = 1}, 0),
 			 1u << FLOOR_DAMAGED);
 	all |= 1u << FLOOR_DAMAGED | 1u << FLOOR_TABLES | 1u << FLOOR_MEMORY | 1u << FLOOR_WENT_ON |
-	       1u << FLOOR_UNWATCHED;
+	       1u << FLOOR_UNWATCHED | 1u << FLOOR_UNSEEN;
 	assert_int_equal(all, (1u << FLOOR_REASONS) - 1);
 	assert_true(strlen(floor_text(all, text)) < FLOOR_TEXT - 1);
 	assert_string_equal(floor_text(0, text), "");

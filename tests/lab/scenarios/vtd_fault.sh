@@ -44,6 +44,7 @@ check() {
 	equal "DMAs that faulted, as the driver counts them" "$(truth faulting)" $dmas
 	equal "interrupts of faults" "$(hits vtd_fault)" $dmas
 	equal "decoded from the kernel's lines" "$(seen console)" "$printed"
+	equal "what is unseen is a floor" "$(column iommu_fault_totals count what "unseen is a floor")" 1
 	equal "seen and unseen" "$(($(seen console) + ${unseen:-0}))" $dmas
 	equal "who faulted" "$(rows iommu_faults device | sort -u)" "$edu"
 	equal "why" "$(rows iommu_faults reason_code | sort -u)" 5

@@ -460,6 +460,33 @@ static void bursts_and_peaks_equal_a_plain_count(void **state)
 	synthetic_free(&s);
 }
 
+static void notes_say_what_tables_leave_out(void **state)
+{
+	struct printed printed = {0};
+	struct writer_config config = {.format = OUTPUT_TEXT,
+				       .file = open_memstream(&printed.text, &printed.size)};
+	struct findings *findings;
+	struct writer *writer;
+	struct analysis *a;
+	struct synthetic s;
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	a = analysis_of(&s);
+	assert_int_equal(findings_create(&findings, a), 0);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(findings_write(findings, writer), 0);
+	assert_int_equal(findings_write_summary(findings, writer, 2), 0);
+	assert_int_equal(writer_close(writer), 0);
+	fclose(config.file);
+	assert_non_null(strstr(printed.text, "(more than 5 faults in 1 s). Worst: "));
+	assert_non_null(strstr(printed.text, "... and 3 more devices."));
+	free(printed.text);
+	findings_destroy(findings);
+	analysis_destroy(a);
+	synthetic_free(&s);
+}
+
 static void snapshots_say_what_the_tables_say(void **state)
 {
 	struct live_device rows[8], row;
@@ -909,6 +936,7 @@ int main(void)
 		cmocka_unit_test(stages_equal_the_truth),
 		cmocka_unit_test(blocked_time_is_the_union),
 		cmocka_unit_test(bursts_and_peaks_equal_a_plain_count),
+		cmocka_unit_test(notes_say_what_tables_leave_out),
 		cmocka_unit_test(snapshots_say_what_the_tables_say),
 		cmocka_unit_test(an_open_fault_blocks_its_queue_now),
 		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),

@@ -849,6 +849,7 @@ static void the_worst_finding_is_told(void **state)
 	assert_int_equal(f->to.ops->probe(f->to.self, &report), 0);
 	look(f, START + SECOND);
 	needs(f->model.worst.text, "No finding: no fault, no refusal");
+	needs(f->model.worst.text, "no limit near in what 2 probes watch");
 	odp_fault(f, START + SECOND + MS, 10000);
 	look(f, START + 2 * SECOND);
 	assert_int_equal(f->model.worst.severity, WORST_NOTE);

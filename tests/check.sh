@@ -128,7 +128,7 @@ add style          tests/suites/style.sh
 add interface      /usr/bin/python3 tests/suites/interface.py
 add unit-asan      tests/suites/unit.sh build/asan
 add fuzz           tests/suites/fuzz.sh
-add mutations      /usr/bin/python3 tests/suites/mutations.py
+add mutations      /usr/bin/python3 tests/mutate/mutate.py --sample
 for name in bad-input live sim-bad-input traces truth; do
 	add "$name-asan" env SANITIZED=1 FAULTLINE="$PWD/build/asan/faultline" \
 		INJECT="$PWD/build/asan/faultline-inject" bash "tests/e2e/$name.sh"

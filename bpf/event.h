@@ -284,8 +284,9 @@ enum io_code {
 };
 
 #define PASID_BITS  20
-#define PASID_NONE  (1u << 31) /* request without PASID: the device's default domain */
-#define DEVICE_NONE 0	       /* the event carries no device; attribution is never guessed */
+#define PASID_NONE  (1u << 31)	/* request without PASID: the device's default domain */
+#define DEVICE_NONE 0		/* the event carries no device; attribution is never guessed */
+#define DEVICE_ALL  0xffffffffu /* of an injection: it aims at every device */
 #define QUEUE_NONE  0xffff
 
 /*

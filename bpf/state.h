@@ -10,6 +10,7 @@
 #define FAULTLINE_STATE_H
 
 #include "bpf/aggregate.h"
+#include "bpf/device_kind.h"
 
 /*
  * One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. A block
@@ -199,7 +200,8 @@ struct device_key {
 	__u32 kind;	   /* enum device_kind */
 	__u32 owner;	   /* thread group id of the emulating process, 0 if the kernel */
 	__u64 owner_start; /* its start in clock ticks since boot (/proc/PID/stat field 22) */
-	__u64 source;	   /* index in its machine, dev_t, or address of struct device */
+	/* Index in its machine, dev_t, place on the PCI bus, or address of struct device. */
+	__u64 source;
 };
 
 /* A process that has devices: their owner in device_key. */
@@ -252,7 +254,6 @@ struct pci_function {
 	__u64 group; /* its struct iommu_group */
 };
 
-#define PCI_FUNCTION	  2 /* DEVICE_PCI of lib/base/stream.h; source: as below */
 #define DOMAINS_MAX	  4096
 #define PCI_FUNCTIONS_MAX 8192
 

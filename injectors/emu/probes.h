@@ -29,8 +29,6 @@
 
 #include "bpf/event.h"
 
-#define DEVICE_ALL 0xffffffffu
-
 struct fault_probe {
 	__u64 device, queue, pasid, group, address, length, flags_code, value;
 };

@@ -11,6 +11,7 @@
 
 #include "bpf/aggregate.h"
 #include "bpf/device_kind.h"
+#include "bpf/kind_set.h"
 
 /*
  * One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. A block
@@ -178,10 +179,10 @@ struct probe_counter {
 	__u64 turned_away; /* calls by processes that may not be emulated machines: no hits */
 };
 
-/* What the kernel side leaves out, constant while attached (rodata). Bit k of a set is kind k. */
+/* What the kernel side leaves out, constant while attached (rodata). */
 struct capture_filter {
-	__u64 kinds[2];	  /* kinds to emit */
-	__u64 singles[2]; /* kinds to emit one by one although they are counted by default */
+	struct kind_set kinds;	 /* kinds to emit */
+	struct kind_set singles; /* kinds to emit one by one although they are counted by default */
 	__u64 slow_block_ns;
 	__u64 iommu_registers;	 /* nonzero: fault records may be read from VT-d's registers */
 	__u64 stacks_per_second; /* stacks of mappings taken per CPU; 0: none */
@@ -299,7 +300,7 @@ struct group_state {
 	__u32 unused;
 };
 
-#define GROUP_STAGE(kind) (1u << ((kind)-1 /* EVENT_FAULT_DETECT */))
+#define GROUP_STAGE(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
 #define GROUP_LAST	  (1u << 31)
 #define GROUP_ABANDONED	  (1u << 30) /* its device has given it up */
 #define GROUP_TOLD	  (1u << 29) /* told as unfinished: kept, so that later stages have its instance */

@@ -11,6 +11,7 @@
 #include "lib/analyze/period.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/device_name.h"
+#include "lib/base/kinds.h"
 #include "lib/base/wall_clock.h"
 
 struct session;
@@ -96,9 +97,6 @@ __u64 session_windows(const struct session *session);
 __u64 session_windows_incomplete(const struct session *session);
 /* Devices, probes, stacks and processes told that its dictionaries had no room for. */
 __u64 session_dropped(const struct session *session);
-
-/* "page request", "CPU page fault", ...: what a human calls a kind of event. */
-const char *event_kind_name(unsigned int kind);
 
 /* Where reading stopped for want of memory, in a sentence; "" where it did not. */
 #define STOPPED_TEXT 320

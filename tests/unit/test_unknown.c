@@ -21,7 +21,7 @@
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
 #include "lib/analyze/vfio.h"
-#include "lib/capture/kinds.h"
+#include "lib/base/kinds.h"
 #include "lib/capture/probes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -320,12 +320,14 @@ static void what_is_told_of_some_kinds_is_true(void **state)
 	assert_int_equal(whole.counts.began, 15);
 	assert_int_equal(whole.counts.overflowed, 4);
 	for (unsigned int subset = 0; subset <= all; subset++) {
-		__u64 set[2] = {1ull << EVENT_IO_COMPLETE};
+		struct kind_set set = {0};
 		char asked[HOST_FILTER_TEXT];
 
+		kind_set_add(&set, EVENT_IO_COMPLETE);
 		for (size_t k = 0; k < COUNT(kinds); k++)
-			set[0] |= (__u64)(subset >> k & 1) << kinds[k];
-		kinds_format(set, asked, sizeof(asked));
+			if (subset >> k & 1)
+				kind_set_add(&set, kinds[k]);
+		kinds_format(&set, asked, sizeof(asked));
 		play(subset, asked, &some);
 		for (size_t i = 0; i < COUNT(numbers); i++) {
 			__u64 is = *(__u64 *)((char *)&some + numbers[i].offset);

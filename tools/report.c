@@ -78,7 +78,8 @@ static const struct argp argp = {
 static int begin_faults(struct report *report)
 {
 	report->began = true;
-	return writer_begin(report->offline.writer, &fault_table);
+	return writer_begin_with(report->offline.writer, fault_table,
+				 report->offline.analysis->session);
 }
 
 static void write_fault(void *self, const struct fault *fault)

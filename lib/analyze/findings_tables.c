@@ -132,7 +132,7 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 
 int findings_write_odd(const struct findings *f, struct writer *writer)
 {
-	struct table table = fault_table;
+	struct table table = *fault_table;
 	struct column *columns;
 	int error;
 
@@ -150,7 +150,7 @@ int findings_write_odd(const struct findings *f, struct writer *writer)
 	table.name = "odd_faults";
 	table.title = "Faults that did not complete";
 	table.columns = columns;
-	error = writer_begin(writer, &table);
+	error = writer_begin_with(writer, &table, f->analysis->session);
 	for (size_t i = 0; !error && i < f->odd_count; i++)
 		error = fault_table_row(writer, f->analysis->session, &f->odd[i]);
 	error = error ? error : writer_end(writer);

@@ -50,15 +50,9 @@ static __u64 queued_ns(const struct fault_row *row)
 	return count_if(row->start && fault->queued_ns > row->start, fault->queued_ns - row->start);
 }
 
-/* Of what is 0 where it was not seen. */
-static __u64 seen(__u64 value)
-{
-	return count_if(value, value);
-}
-
 /* In text: when, who, what and how long; CSV and JSON have every stage. */
 #define FAULTS(COLUMN)                                                                            \
-	COLUMN(start, none, TIME, 15, SHOWN, seen(row->start))                                    \
+	COLUMN(start, none, TIME, 15, SHOWN, count_or_none(row->start))                           \
 	COLUMN(device, none, TEXT, 16, SHOWN,                                                     \
 	       session_device_name(context, row->fault->device, text))                            \
 	COLUMN(handle, none, COUNT, 6, WIDE, row->fault->device)                                  \
@@ -75,7 +69,7 @@ static __u64 seen(__u64 value)
 	COLUMN(state, none, TEXT, 12, SHOWN, unknown_state_name(row->unknown, row->fault->state)) \
 	COLUMN(reached, none, TEXT, 8, WIDE, fault_reached_name(row->fault))                      \
 	COLUMN(response, none, TEXT, 8, WIDE, fault_response_name(row->fault))                    \
-	COLUMN(total, none, DURATION, 8, SHOWN, seen(row->total))                                 \
+	COLUMN(total, none, DURATION, 8, SHOWN, count_or_none(row->total))                        \
 	COLUMN(request, none, DURATION, 8, WIDE, stage_ns(row, STAGE_REQUEST))                    \
 	COLUMN(delivery, none, DURATION, 8, WIDE, stage_ns(row, STAGE_DELIVERY))                  \
 	COLUMN(dispatch, none, DURATION, 8, WIDE, stage_ns(row, STAGE_DISPATCH))                  \
@@ -85,12 +79,12 @@ static __u64 seen(__u64 value)
 	COLUMN(resume, none, DURATION, 8, WIDE, stage_ns(row, STAGE_RESUME))                      \
 	COLUMN(merged, none, TEXT, 16, WIDE, name_merged(&row->times, text))                      \
 	COLUMN(cpu_faults, none, COUNT, 10, WIDE, row->fault->cpu_faults)                         \
-	COLUMN(cpu_fault, none, TIME, 15, WIDE, seen(row->fault->cpu_fault_ns))                   \
+	COLUMN(cpu_fault, none, TIME, 15, WIDE, count_or_none(row->fault->cpu_fault_ns))          \
 	COLUMN(handler_cpu, none, COUNT, 11, WIDE,                                                \
 	       count_if(handled(row->fault), row->fault->handler_cpu))                            \
 	COLUMN(handler_tid, none, COUNT, 11, WIDE,                                                \
 	       count_if(handled(row->fault), row->fault->handler_tid))                            \
-	COLUMN(pid, none, COUNT, 8, WIDE, seen(row->fault->pid))                                  \
+	COLUMN(pid, none, COUNT, 8, WIDE, count_or_none(row->fault->pid))                         \
 	COLUMN(overflows, none, COUNT, 9, WIDE,                                                   \
 	       count_if(!(row->unknown & UNKNOWN_OVERFLOWED), row->fault->overflows))             \
 	COLUMN(repeats, none, COUNT, 7, WIDE, row->fault->repeats)                                \
@@ -98,12 +92,12 @@ static __u64 seen(__u64 value)
 	COLUMN(span, none, TEXT, 13, WIDE, stage_span(row->fault->seen, text))                    \
 	COLUMN(cause, none, TEXT, 13, WIDE, fault_cause_name(row->fault))                         \
 	COLUMN(consumer, none, TEXT, 8, WIDE, fault_consumer_name(row->fault))                    \
-	COLUMN(interrupt, none, DURATION, 9, WIDE, seen(row->fault->interrupt_ns))                \
+	COLUMN(interrupt, none, DURATION, 9, WIDE, count_or_none(row->fault->interrupt_ns))       \
 	COLUMN(queued, none, DURATION, 8, WIDE, queued_ns(row))                                   \
-	COLUMN(mm_fault, none, DURATION, 8, WIDE, seen(row->fault->mm_ns))                        \
-	COLUMN(delivered, none, DURATION, 9, WIDE, seen(row->fault->delivered_ns))                \
-	COLUMN(abandoned, none, TIME, 15, WIDE, seen(row->fault->abandoned_ns))                   \
-	COLUMN(held_back, none, DURATION, 9, WIDE, seen(row->fault->held_ns))
+	COLUMN(mm_fault, none, DURATION, 8, WIDE, count_or_none(row->fault->mm_ns))               \
+	COLUMN(delivered, none, DURATION, 9, WIDE, count_or_none(row->fault->delivered_ns))       \
+	COLUMN(abandoned, none, TIME, 15, WIDE, count_or_none(row->fault->abandoned_ns))          \
+	COLUMN(held_back, none, DURATION, 9, WIDE, count_or_none(row->fault->held_ns))
 TABLE(faults, "Faults", FAULTS, struct fault_row, struct session)
 
 const struct table *const fault_table = &faults_table;

@@ -92,50 +92,30 @@ int session_write_kept(const struct session *s, struct writer *writer)
 	return error;
 }
 
+#define DEVICES(COLUMN)                                                                        \
+	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->handle, text)) \
+	COLUMN(handle, none, COUNT, 6, WIDE, row->handle)                                      \
+	COLUMN(source_id, none, COUNT, 9, WIDE, row->source_id)                                \
+	COLUMN(kind, none, TEXT, 9, SHOWN, device_kind_name(row->kind))                        \
+	COLUMN(model, none, TEXT, 10, SHOWN, row->model)                                       \
+	COLUMN(vm, none, TEXT, 12, SHOWN, row->vm)                                             \
+	COLUMN(pid, none, COUNT, 8, SHOWN, count_or_none(row->pid))                            \
+	COLUMN(comm, none, TEXT, 16, WIDE, row->comm)                                          \
+	COLUMN(queues, none, COUNT, 6, WIDE, count_or_none(row->queues))                       \
+	COLUMN(memory, bytes, BYTES, 9, SHOWN, count_or_none(row->memory))                     \
+	COLUMN(iommu_group, none, COUNT, 11, WIDE,                                             \
+	       count_if(row->iommu_group >= 0, (__u64)row->iommu_group))                       \
+	COLUMN(cgroup, none, COUNT, 11, WIDE, count_or_none(row->cgroup))                      \
+	COLUMN(first_seen, none, TIME, 29, WIDE, count_or_none(row->first_ns))
+TABLE(devices, "Devices", DEVICES, struct device_info, struct session)
+
 int session_write_devices(const struct session *s, struct writer *writer)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 20, false},
-		{"handle", NULL, COLUMN_COUNT, 6, true},
-		{"source_id", NULL, COLUMN_COUNT, 9, true},
-		{"kind", NULL, COLUMN_TEXT, 9, false},
-		{"model", NULL, COLUMN_TEXT, 10, false},
-		{"vm", NULL, COLUMN_TEXT, 12, false},
-		{"pid", NULL, COLUMN_COUNT, 8, false},
-		{"comm", NULL, COLUMN_TEXT, 16, true},
-		{"queues", NULL, COLUMN_COUNT, 6, true},
-		{"memory", "bytes", COLUMN_BYTES, 9, false},
-		{"iommu_group", NULL, COLUMN_COUNT, 11, true},
-		{"cgroup", NULL, COLUMN_COUNT, 11, true},
-		{"first_seen", NULL, COLUMN_TIME, 29, true},
-	};
-	static const struct table table = {"devices", "Devices", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
-	char name[DEVICE_NAME_TEXT];
+	int error = writer_begin_with(writer, &devices_table, s);
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h)) {
-		const struct device_info *d = session_device(s, h);
-
-		if (!d)
-			continue;
-		error = writer_row(
-			writer,
-			(union cell[]){
-				{.text = session_device_name(s, h, name)},
-				{.count = d->handle},
-				{.count = d->source_id},
-				{.text = device_kind_name(d->kind)},
-				{.text = d->model},
-				{.text = d->vm},
-				{.count = d->pid ? d->pid : CELL_NONE},
-				{.text = d->comm},
-				{.count = d->queues ? d->queues : CELL_NONE},
-				{.count = d->memory ? d->memory : CELL_NONE},
-				{.count = d->iommu_group < 0 ? CELL_NONE : (__u64)d->iommu_group},
-				{.count = d->cgroup ? d->cgroup : CELL_NONE},
-				{.count = d->first_ns ? d->first_ns : CELL_NONE},
-			});
-	}
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h))
+		if (session_device(s, h))
+			error = writer_row(writer, session_device(s, h));
 	error = error ? error : writer_end(writer);
 	return error ? error : session_write_shared_names(s, writer);
 }
@@ -177,20 +157,22 @@ const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])
 	return text;
 }
 
+struct loss_row {
+	const char *what;
+	__u64 count;
+};
+
+#define LOSS(COLUMN)                                   \
+	COLUMN(what, none, TEXT, 24, SHOWN, row->what) \
+	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
+TABLE(loss, "Loss", LOSS, struct loss_row, void)
+
 int session_write_loss(const struct session *s, struct writer *writer)
 {
-	static const struct column columns[] = {
-		{"what", NULL, COLUMN_TEXT, 24, false},
-		{"count", NULL, COLUMN_COUNT, 16, false},
-	};
-	static const struct table table = {"loss", "Loss", columns, COUNT(columns)};
 	const struct loss_info *l = session_loss(s);
 	__u64 filtered;
 	const struct kept_info *kept = session_kept(s);
-	const struct {
-		const char *what;
-		__u64 count;
-	} rows[] = {
+	const struct loss_row rows[] = {
 		{"produced", l->produced},
 		{"received", l->received},
 		{"lost", l->lost},
@@ -215,30 +197,25 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"let_go_events", kept->events},
 		{"let_go_ns", let_go_ns(s)},
 	};
-	int error = writer_begin(writer, &table);
+	int error = writer_begin(writer, &loss_table);
 
 	for (size_t i = 0; !error && i < COUNT(rows); i++)
-		error = writer_row(
-			writer, (union cell[]){{.text = rows[i].what}, {.count = rows[i].count}});
+		error = writer_row(writer, &rows[i]);
 	return error ? error : writer_end(writer);
 }
 
+#define EVENTS(COLUMN)                                             \
+	COLUMN(kind, none, TEXT, 27, SHOWN, event_kind_name(*row)) \
+	COLUMN(code, none, COUNT, 4, WIDE, *row)                   \
+	COLUMN(events, none, COUNT, 14, SHOWN, session_events_of(context, *row))
+TABLE(events, "Events one by one", EVENTS, unsigned int, struct session)
+
 int session_write_events(const struct session *s, struct writer *writer)
 {
-	static const struct column columns[] = {
-		{"kind", NULL, COLUMN_TEXT, 27, false},
-		{"code", NULL, COLUMN_COUNT, 4, true},
-		{"events", NULL, COLUMN_COUNT, 14, false},
-	};
-	static const struct table table = {"events", "Events one by one", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
+	int error = writer_begin_with(writer, &events_table, s);
 
 	for (unsigned int kind = 0; !error && kind < EVENT_KIND_MAX; kind++)
 		if (session_events_of(s, kind))
-			error = writer_row(writer, (union cell[]){
-							   {.text = event_kind_name(kind)},
-							   {.count = kind},
-							   {.count = session_events_of(s, kind)},
-						   });
+			error = writer_row(writer, &kind);
 	return error ? error : writer_end(writer);
 }

@@ -40,12 +40,18 @@ static inline __u64 count_if(bool known, __u64 count)
 	return known ? count : CELL_NONE;
 }
 
+/* One that is 0 where it was not seen. */
+static inline __u64 count_or_none(__u64 count)
+{
+	return count_if(count, count);
+}
+
 static inline union cell cell_if(bool known, __u64 count)
 {
 	return (union cell){.count = count_if(known, count)};
 }
 
-#define CELL_ROOM 128 /* room for a text that a getter makes; one that stays is only pointed to */
+#define CELL_ROOM 512 /* room for a text that a getter makes; one that stays is only pointed to */
 
 /*
  * The value of a column: of a row, within the context of its table (writer_begin_with()). A text may
@@ -78,20 +84,23 @@ struct table {
  *		COLUMN(peak, per_s, COUNT, 7, WIDE, count_if(context->known, row->peak))
  *	TABLE(bursts, "Bursts", BURSTS, struct burst, struct session)
  *
- * defines bursts_table, a `static const struct table` named "bursts". COLUMN(name, unit, type, width,
- * SHOWN or WIDE, value): the value is an expression of the column's type, in which `row` is a const
- * pointer to the row's struct, `context` to the context's, and `text` room for a text. A unit is one of
- * UNIT_ below. The place of TABLE() in its file keeps the names of its getters apart from those of others.
+ * defines bursts_table, a `static const struct table` named "bursts", and bursts_columns, their number.
+ * COLUMN(name, unit, type, width, SHOWN or WIDE, value): the value is an expression of the column's type,
+ * in which `row` is a const pointer to the row's struct, `context` to the context's, and `text` room for
+ * a text. A unit is one of UNIT_ below. The place of TABLE() in its file keeps the names of its getters apart from those of others.
  */
-#define TABLE(id, heading, COLUMNS, row_type, context_type)                           \
-	typedef row_type TABLE_PLACE(table_row_, __LINE__);                           \
-	typedef context_type TABLE_PLACE(table_context_, __LINE__);                   \
-	COLUMNS(TABLE_GETTER)                                                         \
-	static const struct column TABLE_PLACE(table_columns_,                        \
-					       __LINE__)[] = {COLUMNS(TABLE_COLUMN)}; \
-	static const struct table id##_table = {                                      \
-		#id, heading, TABLE_PLACE(table_columns_, __LINE__),                  \
-		sizeof(TABLE_PLACE(table_columns_, __LINE__)) / sizeof(struct column)};
+#define TABLE(id, heading, COLUMNS, row_type, context_type)                                   \
+	typedef row_type TABLE_PLACE(table_row_, __LINE__);                                   \
+	typedef context_type TABLE_PLACE(table_context_, __LINE__);                           \
+	COLUMNS(TABLE_GETTER)                                                                 \
+	static const struct column TABLE_PLACE(table_columns_,                                \
+					       __LINE__)[] = {COLUMNS(TABLE_COLUMN)};         \
+	enum {                                                                                \
+		id##_columns =                                                                \
+			sizeof(TABLE_PLACE(table_columns_, __LINE__)) / sizeof(struct column) \
+	};                                                                                    \
+	static const struct table id##_table = {                                              \
+		#id, heading, TABLE_PLACE(table_columns_, __LINE__), id##_columns};
 
 #define UNIT_none	 NULL
 #define UNIT_ns		 "ns"
@@ -101,6 +110,13 @@ struct table {
 #define UNIT_percent	 "percent"
 #define UNIT_per_s	 "per_s"
 #define UNIT_bytes_per_s "bytes_per_s"
+#define UNIT_bits_per_s	 "bits_per_s"
+#define UNIT_ps		 "ps"
+#define UNIT_milli	 "milli"
+#define UNIT_accesses	 "accesses"
+#define UNIT_entries	 "entries"
+#define UNIT_tenants	 "tenants"
+#define UNIT_per_page	 "per_page"
 
 #define TABLE_JOIN(a, b)  a##b
 #define TABLE_PLACE(a, b) TABLE_JOIN(a, b)

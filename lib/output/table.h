@@ -46,11 +46,6 @@ static inline __u64 count_or_none(__u64 count)
 	return count_if(count, count);
 }
 
-static inline union cell cell_if(bool known, __u64 count)
-{
-	return (union cell){.count = count_if(known, count)};
-}
-
 #define CELL_ROOM 512 /* room for a text that a getter makes; one that stays is only pointed to */
 
 /*

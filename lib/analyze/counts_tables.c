@@ -2,6 +2,7 @@
 /* Tables rates and counts. */
 #include <string.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/counts_data.h"
 #include "lib/analyze/unknown.h"
 
@@ -62,11 +63,15 @@ static bool timed(const struct counts_point *point)
 	       count_if(timed(row->point), row->point->latency_max_ns))
 TABLE(rates, "Per second", RATES, struct rate_row, struct session)
 
-int counts_write_rates(struct counts *c, const struct session *session, struct writer *writer)
+int counts_write_rates(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
+	struct counts *c = analysis->counts;
+	const struct session *session = analysis->session;
 	struct told told = {.session = session, .all = true};
 	int error = writer_begin_with(writer, &rates_table, session);
 
+	(void)wish;
 	HASH_SORT(c->series, by_series);
 	for (const struct series *s = c->series; s; s = s->hh.next) {
 		bool all = is_told(&told, s->key.kind, s->key.device);
@@ -102,11 +107,15 @@ struct count_row {
 	       count_if(row->told && row->total->bytes, row->total->bytes))
 TABLE(counts, "Counted", COUNTS, struct count_row, struct session)
 
-int counts_write_totals(struct counts *c, const struct session *session, struct writer *writer)
+int counts_write_totals(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
+	struct counts *c = analysis->counts;
+	const struct session *session = analysis->session;
 	struct told told = {.session = session, .all = true};
 	int error = writer_begin_with(writer, &counts_table, session);
 
+	(void)wish;
 	HASH_SORT(c->totals, by_total);
 	for (const struct total *t = c->totals; !error && t; t = t->hh.next) {
 		bool all = is_told(&told, t->key.kind, t->key.device);
@@ -115,3 +124,16 @@ int counts_write_totals(struct counts *c, const struct session *session, struct 
 	}
 	return error ? error : writer_end(writer);
 }
+
+static int create_counts(struct analysis *a, const struct analysis_config *config)
+{
+	return counts_create(&a->counts, a->faults, config->history_windows);
+}
+
+static const struct analyzer_table tables[] = {
+	{&rates_table, counts_write_rates},
+	{&counts_table, counts_write_totals},
+	{0},
+};
+
+ANALYZER(counts, .tables = tables, .of_period = true)

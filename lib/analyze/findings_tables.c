@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/analyze/fault_table.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/findings_data.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
@@ -111,9 +112,10 @@ static int write_summary_row(const struct analysis *a, struct writer *writer, __
 	return writer_row(writer, &row);
 }
 
-int findings_write_summary(const struct findings *f, struct writer *writer, size_t limit)
+/* Table "summary": a row per device that faulted, most faults first; limit 0: all. */
+static int findings_write_summary(const struct analysis *a, struct writer *writer,
+				  const struct table_wish *wish)
 {
-	const struct analysis *a = f->analysis;
 	size_t count = 0, at = 0;
 	struct ranked *ranked;
 	int error;
@@ -130,12 +132,12 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 	}
 	qsort(ranked, count, sizeof(*ranked), most_first);
 	error = writer_begin_with(writer, &summary_table, a->session);
-	for (size_t i = 0; !error && i < count && (!limit || i < limit); i++)
+	for (size_t i = 0; !error && i < count && (!wish->limit || i < wish->limit); i++)
 		error = write_summary_row(a, writer, ranked[i].device);
 	free(ranked);
 	error = error ? error : writer_end(writer);
-	if (!error && limit && count > limit)
-		error = writer_note(writer, "... and %zu more devices.", count - limit);
+	if (!error && wish->limit && count > wish->limit)
+		error = writer_note(writer, "... and %zu more devices.", count - wish->limit);
 	return error;
 }
 
@@ -168,3 +170,26 @@ int findings_write_odd(const struct findings *f, struct writer *writer)
 		error = writer_note(writer, "... and %llu more.", f->odd_total - f->odd_count);
 	return error;
 }
+
+static bool has_faults(const struct analysis *a)
+{
+	struct faults_counts counts;
+
+	faults_counts(a->faults, &counts);
+	return counts.began;
+}
+
+static int write_shared_names(const struct analysis *a, struct writer *writer,
+			      const struct table_wish *wish)
+{
+	(void)wish;
+	return session_write_shared_names(a->session, writer);
+}
+
+static const struct analyzer_table tables[] = {
+	{&summary_table, findings_write_summary, 1, REPORT_ROWS, has_faults},
+	{NULL, write_shared_names, 2},
+	{0},
+};
+
+const struct analyzer findings_analyzer = {.tables = tables};

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/footprint_data.h"
 #include "lib/base/fail.h"
 
@@ -34,10 +35,14 @@ struct device_row {
 	COLUMN(interval_p99, ns, DURATION, 12, WIDE, interval(row->footprint, 99))
 TABLE(footprint, "Memory that devices touched", FOOTPRINT, struct device_row, struct session)
 
-int footprint_write(const struct footprint *f, const struct session *session, struct writer *writer)
+/* "footprint": a row per device. */
+static int footprint_write(const struct analysis *analysis, struct writer *writer,
+			   const struct table_wish *wish)
 {
-	int error = writer_begin_with(writer, &footprint_table, session);
+	const struct footprint *f = analysis->footprint;
+	int error = writer_begin_with(writer, &footprint_table, analysis->session);
 
+	(void)wish;
 	for (__u32 h = 0; !error && h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
@@ -65,10 +70,14 @@ struct point_row {
 	COLUMN(simulated_faults, none, COUNT, 16, WIDE, row->point->simulated_faults)
 TABLE(footprint_curve, "Footprint over time", CURVE, struct point_row, struct session)
 
-int footprint_write_curve(const struct footprint *f, const struct session *session,
-			  struct writer *writer, size_t points)
+/* "footprint_curve": a row per device and window, or every so many that at most `points` (0: all)
+ * per device and the newest remain. */
+static int footprint_write_curve(const struct analysis *analysis, struct writer *writer,
+				 const struct table_wish *wish)
 {
-	int error = writer_begin_with(writer, &footprint_curve_table, session);
+	const struct footprint *f = analysis->footprint;
+	size_t points = wish->limit;
+	int error = writer_begin_with(writer, &footprint_curve_table, analysis->session);
 
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
@@ -149,15 +158,18 @@ static int write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
 	return error;
 }
 
-int footprint_write_accesses(const struct footprint *f, const struct session *session,
-			     struct writer *writer)
+/* "footprint_accesses": pages by how often they were touched, both granularities. */
+static int footprint_write_accesses(const struct analysis *analysis, struct writer *writer,
+				    const struct table_wish *wish)
 {
+	const struct footprint *f = analysis->footprint;
 	const struct page_table *const tables[] = {&f->pages, &f->huge};
 	const unsigned int shifts[] = {PAGE_BITS, FOOTPRINT_HUGE_SHIFT};
 	__u32 end = f->devices.end;
 	struct class_counts *devices;
-	int error = writer_begin_with(writer, &footprint_accesses_table, session);
+	int error = writer_begin_with(writer, &footprint_accesses_table, analysis->session);
 
+	(void)wish;
 	for (size_t t = 0; !error && t < COUNT(tables); t++) {
 		devices = calloc(end ? end : 1, sizeof(*devices));
 		if (!devices)
@@ -186,11 +198,14 @@ struct interval_row {
 TABLE(footprint_intervals, "Accesses to 2 MiB pages by the time since the one before", INTERVALS,
       struct interval_row, struct session)
 
-int footprint_write_intervals(const struct footprint *f, const struct session *session,
-			      struct writer *writer)
+/* "footprint_intervals": accesses by the time since the page's access before. */
+static int footprint_write_intervals(const struct analysis *analysis, struct writer *writer,
+				     const struct table_wish *wish)
 {
-	int error = writer_begin_with(writer, &footprint_intervals_table, session);
+	const struct footprint *f = analysis->footprint;
+	int error = writer_begin_with(writer, &footprint_intervals_table, analysis->session);
 
+	(void)wish;
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
@@ -203,3 +218,21 @@ int footprint_write_intervals(const struct footprint *f, const struct session *s
 	}
 	return error ? error : writer_end(writer);
 }
+
+static int create_footprint(struct analysis *a, const struct analysis_config *config)
+{
+	const struct footprint_config own = {config->history_windows, config->simulated_fault_ns,
+					     config->period};
+
+	return config->without_footprint ? 0 : footprint_create(&a->footprint, &own);
+}
+
+static const struct analyzer_table tables[] = {
+	{&footprint_table, footprint_write},
+	{&footprint_curve_table, footprint_write_curve},
+	{&footprint_accesses_table, footprint_write_accesses},
+	{&footprint_intervals_table, footprint_write_intervals},
+	{0},
+};
+
+ANALYZER(footprint, .tables = tables)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/invalidations.h"
 
 #include <errno.h>
@@ -355,21 +356,22 @@ struct invalidation_row {
 TABLE(invalidations, "Invalidations (memory taken back)", INVALIDATIONS, struct invalidation_row,
       struct session)
 
-int invalidations_write(const struct invalidations *inv, const struct session *session,
-			struct writer *writer, bool whole)
+int invalidations_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
+	const struct invalidations *inv = analysis->invalidations;
 	struct invalidation_row row = {
 		.all = true,
 		.freed = !(inv->off & STEP(FREED)),
 		.acked = !(inv->off & STEP(ACK)),
 		.totals = &inv->all,
 	};
-	int error = writer_begin_with(writer, &invalidations_table, session);
+	int error = writer_begin_with(writer, &invalidations_table, analysis->session);
 
 	if (!error && inv->all.counts.began)
 		error = writer_row(writer, &row);
 	row.all = false;
-	for (__u32 h = 0; whole && !error && h < inv->devices.end;
+	for (__u32 h = 0; !wish->brief && !error && h < inv->devices.end;
 	     h = slots_next(&inv->devices, h)) {
 		row.device = h;
 		row.totals = invalidations_of(inv, h);
@@ -378,3 +380,18 @@ int invalidations_write(const struct invalidations *inv, const struct session *s
 	}
 	return error ? error : writer_end(writer);
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return invalidations_all(a->invalidations)->counts.began;
+}
+
+static int create_invalidations(struct analysis *a, const struct analysis_config *config)
+{
+	return invalidations_create(&a->invalidations, &config->period);
+}
+
+static const struct analyzer_table tables[] = {
+	{&invalidations_table, invalidations_write, 7, 0, has_rows}, {0}};
+
+ANALYZER(invalidations, .tables = tables)

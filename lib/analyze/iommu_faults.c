@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/iommu_faults.h"
 
 #include <errno.h>
@@ -238,8 +239,10 @@ struct total_row {
 	COLUMN(count, none, COUNT, 12, SHOWN, row->count)
 TABLE(iommu_fault_totals, "Unrecoverable IOMMU faults", TOTALS, struct total_row, void)
 
-int iommu_faults_write_totals(const struct iommu_faults *f, struct writer *writer)
+int iommu_faults_write_totals(const struct analysis *analysis, struct writer *writer,
+			      const struct table_wish *wish)
 {
+	const struct iommu_faults *f = analysis->iommu_faults;
 	bool decoded = all_decoded(f), unseen = !unknown_kind(f->session, EVENT_IOMMU_UNSEEN);
 	bool owned = decoded && !unknown_kind(f->session, EVENT_FAULT_OWNER);
 	const struct total_row rows[] = {
@@ -250,6 +253,7 @@ int iommu_faults_write_totals(const struct iommu_faults *f, struct writer *write
 	};
 	int error = writer_begin(writer, &iommu_fault_totals_table);
 
+	(void)wish;
 	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(rows[0]); i++)
 		error = writer_row(writer, &rows[i]);
 	return error ? error : writer_end(writer);
@@ -329,11 +333,14 @@ struct device_row {
 	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, &row->faults->last))
 TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct device_row, struct session)
 
-int iommu_faults_write_devices(const struct iommu_faults *f, struct writer *writer)
+int iommu_faults_write_devices(const struct analysis *analysis, struct writer *writer,
+			       const struct table_wish *wish)
 {
+	const struct iommu_faults *f = analysis->iommu_faults;
 	bool decoded = all_decoded(f);
 	int error = writer_begin_with(writer, &iommu_fault_devices_table, f->session);
 
+	(void)wish;
 	for (__u32 handle = 0; !error && handle < f->devices.end;
 	     handle = slots_next(&f->devices, handle)) {
 		const struct device_faults *d = slots_find(&f->devices, handle);
@@ -371,13 +378,15 @@ int iommu_faults_write_devices(const struct iommu_faults *f, struct writer *writ
 	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, row))
 TABLE(iommu_faults, "IOMMU faults", IOMMU_FAULTS, struct iommu_fault, struct session)
 
-int iommu_faults_write(const struct iommu_faults *f, struct writer *writer, size_t limit)
+int iommu_faults_write(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
+	const struct iommu_faults *f = analysis->iommu_faults;
 	__u64 first = f->total - f->count;
 	int error = writer_begin_with(writer, &iommu_faults_table, f->session);
 
-	if (limit && f->total - first > limit)
-		first = f->total - limit;
+	if (wish->limit && f->total - first > wish->limit)
+		first = f->total - wish->limit;
 	for (__u64 number = first; !error && number < f->total; number++)
 		error = writer_row(writer, at(f, number));
 	error = error ? error : writer_end(writer);
@@ -385,3 +394,23 @@ int iommu_faults_write(const struct iommu_faults *f, struct writer *writer, size
 		error = writer_note(writer, "... and %llu before.", first);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return a->iommu_faults->counts.seen;
+}
+
+static int create_iommu_faults(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return iommu_faults_create(&a->iommu_faults, a->session);
+}
+
+static const struct analyzer_table tables[] = {
+	{&iommu_fault_totals_table, iommu_faults_write_totals},
+	{&iommu_fault_devices_table, iommu_faults_write_devices},
+	{&iommu_faults_table, iommu_faults_write, 10, REPORT_ROWS, has_rows},
+	{0},
+};
+
+ANALYZER(iommu_faults, .tables = tables)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/ios.h"
 
 #include <errno.h>
@@ -189,22 +190,26 @@ static const struct histogram *faulted(const struct device_row *row)
 	COLUMN(faulted_max, ns, DURATION, 11, WIDE, faulted(row) ? faulted(row)->max : CELL_NONE)
 TABLE(io_devices, "I/O of the devices", DEVICES, struct device_row, struct session)
 
-int ios_write_devices(const struct ios *ios, const struct counts *counts,
-		      const struct session *session, struct writer *writer, size_t limit)
+/* Table "io_devices": all I/Os of a device beside the faulted ones; with a limit (0: none) only so
+ * many devices, those without I/Os recorded one by one left out. */
+static int ios_write_devices(const struct analysis *analysis, struct writer *writer,
+			     const struct table_wish *wish)
 {
+	const struct ios *ios = analysis->ios;
+	const struct session *session = analysis->session;
 	static const unsigned int kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 	size_t rows = 0, left_out = 0;
 	int error = writer_begin_with(writer, &io_devices_table, session);
 
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		for (size_t k = 0; !error && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-			const struct device_row row = {h, counts_device(counts, kinds[k], h),
-						       counts_latency(counts, kinds[k], h),
-						       ios_device(ios, h)};
+			const struct device_row row = {
+				h, counts_device(analysis->counts, kinds[k], h),
+				counts_latency(analysis->counts, kinds[k], h), ios_device(ios, h)};
 
 			if (!row.all.count)
 				continue;
-			if (limit && (!row.one_by_one || rows == limit)) {
+			if (wish->limit && (!row.one_by_one || rows == wish->limit)) {
 				left_out++;
 				continue;
 			}
@@ -240,15 +245,37 @@ static bool is_io(const struct event *event)
 	COLUMN(error, none, COUNT, 5, WIDE, is_io(row) ? row->code & ~(__u64)IO_FAULTED : row->code)
 TABLE(ios, "Slowest I/Os, recorded one by one", IOS, struct event, struct session)
 
-int ios_write(struct ios *ios, const struct session *session, struct writer *writer, size_t limit)
+/* Table "ios", slowest first, at most `limit` rows (0: all kept). */
+static int ios_write(const struct analysis *analysis, struct writer *writer,
+		     const struct table_wish *wish)
 {
-	int error = writer_begin_with(writer, &ios_table, session);
+	struct ios *ios = analysis->ios;
+	int error = writer_begin_with(writer, &ios_table, analysis->session);
 
 	/* Sorted to print; reversed below it is a heap again, with the least slow on top. */
 	qsort(ios->heap, ios->count, sizeof(ios->heap[0]), slowest_first);
-	for (size_t i = 0; !error && i < ios->count && (!limit || i < limit); i++)
+	for (size_t i = 0; !error && i < ios->count && (!wish->limit || i < wish->limit); i++)
 		error = writer_row(writer, &ios->heap[i]);
 	for (size_t i = 0; i < ios->count / 2; i++)
 		swap(&ios->heap[i], &ios->heap[ios->count - 1 - i]);
 	return error ? error : writer_end(writer);
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return ios_events(a->ios);
+}
+
+static int create_ios(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return ios_create(&a->ios);
+}
+
+static const struct analyzer_table tables[] = {
+	{&io_devices_table, ios_write_devices, 5, REPORT_ROWS, has_rows},
+	{&ios_table, ios_write, 6, REPORT_ROWS / 2, has_rows},
+	{0},
+};
+
+ANALYZER(ios, .tables = tables, .of_period = true)

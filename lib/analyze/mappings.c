@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/mappings.h"
 
 #include <errno.h>
@@ -303,12 +304,15 @@ static bool did_anything(const struct device_row *row)
 	       calls(row, EVENT_DMA_FREE).count;
 }
 
-int mappings_write_devices(const struct mappings *m, const struct counts *counts,
-			   struct writer *writer)
+int mappings_write_devices(const struct analysis *analysis, struct writer *writer,
+			   const struct table_wish *wish)
 {
-	struct device_row row = {.mappings = m, .counts = counts, .known = !mappings_unknown(m)};
+	const struct mappings *m = analysis->mappings;
+	struct device_row row = {
+		.mappings = m, .counts = analysis->counts, .known = !mappings_unknown(m)};
 	int error = writer_begin_with(writer, &dma_table, m->session);
 
+	(void)wish;
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(m->session, h)) {
 		row.device = h;
 		row.mapped = mappings_device(m, h);
@@ -356,12 +360,44 @@ static int write_groups(const struct mappings *m, struct writer *writer, const s
 	return error ? error : writer_end(writer);
 }
 
-int mappings_write_mappers(const struct mappings *m, struct writer *writer, size_t limit)
+int mappings_write_mappers(const struct analysis *analysis, struct writer *writer,
+			   const struct table_wish *wish)
 {
-	return write_groups(m, writer, &mappers_table, LIVE_ALL, limit);
+	return write_groups(analysis->mappings, writer, &mappers_table, LIVE_ALL, wish->limit);
 }
 
-int mappings_write_old(const struct mappings *m, struct writer *writer, size_t limit)
+int mappings_write_old(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
-	return write_groups(m, writer, &old_mappings_table, LIVE_OLD, limit);
+	return write_groups(analysis->mappings, writer, &old_mappings_table, LIVE_OLD, wish->limit);
 }
+
+static bool has_window(const struct analysis *a)
+{
+	return mappings_all(a->mappings).window;
+}
+
+static bool has_live(const struct analysis *a)
+{
+	return mappings_all(a->mappings).live && !mappings_unknown(a->mappings);
+}
+
+static bool has_old(const struct analysis *a)
+{
+	return mappings_all(a->mappings).old && !mappings_unknown(a->mappings);
+}
+
+static int create_mappings(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return mappings_create(&a->mappings, a->session);
+}
+
+static const struct analyzer_table tables[] = {
+	{&dma_table, mappings_write_devices, 11, 0, has_window},
+	{&mappers_table, mappings_write_mappers, 12, REPORT_ROWS / 2, has_live},
+	{&old_mappings_table, mappings_write_old, 13, REPORT_ROWS / 2, has_old},
+	{0},
+};
+
+ANALYZER(mappings, .tables = tables)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/odp_data.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
@@ -145,21 +146,22 @@ static int write_regions(const struct odp *odp, enum latency_span span, struct w
 	return error;
 }
 
-int odp_write(const struct odp *odp, enum latency_span span, struct writer *writer, size_t limit)
+int odp_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
 {
+	const struct odp *odp = analysis->odp;
 	int error = writer_begin_with(writer, &odp_table, odp);
 
 	for (__u32 h = 0; !error && h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		const struct odp_totals *totals = odp_of_device(odp, h);
 
 		if (totals)
-			error = write_row(odp, writer, h, NULL, totals, span);
+			error = write_row(odp, writer, h, NULL, totals, wish->span);
 	}
-	error = error ? error : write_regions(odp, span, writer, limit);
+	error = error ? error : write_regions(odp, wish->span, writer, wish->limit);
 	error = error ? error : writer_end(writer);
-	if (!error && limit && HASH_COUNT(odp->regions) > limit)
+	if (!error && wish->limit && HASH_COUNT(odp->regions) > wish->limit)
 		error = writer_note(writer, "... and %zu more regions.",
-				    (size_t)HASH_COUNT(odp->regions) - limit);
+				    (size_t)HASH_COUNT(odp->regions) - wish->limit);
 	if (!error && odp->dropped)
 		error = writer_note(writer, "Too many regions: some count for their device only.");
 	return error;
@@ -182,10 +184,13 @@ struct counter_row {
 	       count_if(row->faults_known && row->value->during, row->value->longest_ns))
 TABLE(rdma_counters, "What RDMA devices counted", COUNTERS, struct counter_row, struct session)
 
-int odp_write_counters(const struct odp *odp, struct writer *writer)
+int odp_write_counters(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
+	const struct odp *odp = analysis->odp;
 	int error = writer_begin_with(writer, &rdma_counters_table, odp->session);
 
+	(void)wish;
 	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		bool known = !(unknown_numbers(odp->session, h) & UNKNOWN_FAULTS);
 
@@ -263,3 +268,21 @@ int odp_write_findings(const struct odp *odp, struct writer *writer)
 			error = write_device(odp, writer, h);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return odp_seen(a->odp);
+}
+
+static int create_odp(struct analysis *a, const struct analysis_config *config)
+{
+	return odp_create(&a->odp, a->session, a->faults, config->windowed);
+}
+
+static const struct analyzer_table tables[] = {
+	{&odp_table, odp_write, 9, REPORT_ROWS, has_rows},
+	{&rdma_counters_table, odp_write_counters, 9, 0, has_rows},
+	{0},
+};
+
+ANALYZER(odp, .tables = tables)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <math.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/queues_data.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
@@ -43,11 +44,15 @@ static double blocked_percent(const struct queue_row *row)
 	COLUMN(assumed, ns, DURATION, 8, WIDE, blocked(row, row->queue.assumed_ns))
 TABLE(queues, "Queues that stood still", QUEUES, struct queue_row, struct session)
 
-int queues_write(struct queues *queues, const struct session *session, struct writer *writer)
+static int queues_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
+	struct queues *queues = analysis->queues;
+	const struct session *session = analysis->session;
 	__u64 span = session_last_ns(session) - session_first_ns(session);
 	int error = writer_begin_with(writer, &queues_table, session);
 
+	(void)wish;
 	HASH_SORT(queues->queues, by_key);
 	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
 		struct queue_row row = {queues_total(queues, q), span, true, true};
@@ -80,3 +85,13 @@ int queues_write_findings(const struct queues *queues, const struct session *ses
 		units_format_duration(hangs.assumed_ns, assumed),
 		session_device_name(session, hangs.worst.device, name), number);
 }
+
+static int create_queues(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return queues_create(&a->queues, a->session, a->faults);
+}
+
+static const struct analyzer_table tables[] = {{&queues_table, queues_write}, {0}};
+
+ANALYZER(queues, .tables = tables)

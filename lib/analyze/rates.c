@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/rates.h"
 
 #include <errno.h>
@@ -313,9 +314,11 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 	COLUMN(peak, per_s, COUNT, 7, SHOWN, row->peak)
 TABLE(bursts, "Bursts", BURSTS, struct burst, struct session)
 
-int rates_write_bursts(const struct rates *r, const struct session *session, struct writer *writer,
-		       size_t limit)
+int rates_write_bursts(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
+	const struct rates *r = analysis->rates;
+	const struct session *session = analysis->session;
 	__u64 known = rates_bursts(r, session);
 	size_t count, written = 0;
 	struct burst *all = all_bursts(r, &count);
@@ -324,7 +327,7 @@ int rates_write_bursts(const struct rates *r, const struct session *session, str
 	if (!all)
 		return failed(-ENOMEM, "no memory for the bursts");
 	error = writer_begin_with(writer, &bursts_table, session);
-	for (size_t i = 0; !error && i < count && (!limit || written < limit); i++) {
+	for (size_t i = 0; !error && i < count && (!wish->limit || written < wish->limit); i++) {
 		if (!is_known(session, all[i].device))
 			continue;
 		error = writer_row(writer, &all[i]);
@@ -332,7 +335,22 @@ int rates_write_bursts(const struct rates *r, const struct session *session, str
 	}
 	free(all);
 	error = error ? error : writer_end(writer);
-	if (!error && limit && known > limit)
-		error = writer_note(writer, "... and %llu more bursts.", known - limit);
+	if (!error && wish->limit && known > wish->limit)
+		error = writer_note(writer, "... and %llu more bursts.", known - wish->limit);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return rates_bursts(a->rates, a->session);
+}
+
+static int create_rates(struct analysis *a, const struct analysis_config *config)
+{
+	return rates_create(&a->rates, a->faults, config->burst_faults);
+}
+
+static const struct analyzer_table tables[] = {
+	{&bursts_table, rates_write_bursts, 4, REPORT_ROWS, has_rows}, {0}};
+
+ANALYZER_OF_FAULTS(rates, .tables = tables)

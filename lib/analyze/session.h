@@ -106,13 +106,12 @@ const char *session_stopped_text(const struct session *session, char text[STOPPE
 const char *session_kept_text(const struct session *session, char text[KEPT_TEXT]);
 /* Both as notes. */
 int session_write_kept(const struct session *session, struct writer *writer);
-int session_write_devices(const struct session *session, struct writer *writer);
 /* What tells devices of one name apart, as a note; nothing if no name is that of several. */
 int session_write_shared_names(const struct session *session, struct writer *writer);
 /* "Loss and the counters of probes are as of ...": of a recording without its end; "" of others. */
 #define AS_OF_TEXT 192
 const char *session_as_of_text(const struct session *session, char text[AS_OF_TEXT]);
-int session_write_loss(const struct session *session, struct writer *writer);
-int session_write_events(const struct session *session, struct writer *writer);
+
+extern const struct analyzer session_analyzer, devices_analyzer, account_analyzer;
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of a session: devices, probes, loss, events by kind. */
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/asked.h"
 #include "lib/analyze/session.h"
 
@@ -109,10 +110,13 @@ int session_write_kept(const struct session *s, struct writer *writer)
 	COLUMN(first_seen, none, TIME, 29, WIDE, count_or_none(row->first_ns))
 TABLE(devices, "Devices", DEVICES, struct device_info, struct session)
 
-int session_write_devices(const struct session *s, struct writer *writer)
+static int session_write_devices(const struct analysis *analysis, struct writer *writer,
+				 const struct table_wish *wish)
 {
+	const struct session *s = analysis->session;
 	int error = writer_begin_with(writer, &devices_table, s);
 
+	(void)wish;
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h))
 		if (session_device(s, h))
 			error = writer_row(writer, session_device(s, h));
@@ -167,8 +171,10 @@ struct loss_row {
 	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
 TABLE(loss, "Loss", LOSS, struct loss_row, void)
 
-int session_write_loss(const struct session *s, struct writer *writer)
+static int session_write_loss(const struct analysis *analysis, struct writer *writer,
+			      const struct table_wish *wish)
 {
+	const struct session *s = analysis->session;
 	const struct loss_info *l = session_loss(s);
 	__u64 filtered;
 	const struct kept_info *kept = session_kept(s);
@@ -199,6 +205,7 @@ int session_write_loss(const struct session *s, struct writer *writer)
 	};
 	int error = writer_begin(writer, &loss_table);
 
+	(void)wish;
 	for (size_t i = 0; !error && i < COUNT(rows); i++)
 		error = writer_row(writer, &rows[i]);
 	return error ? error : writer_end(writer);
@@ -210,12 +217,26 @@ int session_write_loss(const struct session *s, struct writer *writer)
 	COLUMN(events, none, COUNT, 14, SHOWN, session_events_of(context, *row))
 TABLE(events, "Events one by one", EVENTS, unsigned int, struct session)
 
-int session_write_events(const struct session *s, struct writer *writer)
+static int session_write_events(const struct analysis *analysis, struct writer *writer,
+				const struct table_wish *wish)
 {
+	const struct session *s = analysis->session;
 	int error = writer_begin_with(writer, &events_table, s);
 
+	(void)wish;
 	for (unsigned int kind = 0; !error && kind < EVENT_KIND_MAX; kind++)
 		if (session_events_of(s, kind))
 			error = writer_row(writer, &kind);
 	return error ? error : writer_end(writer);
 }
+
+/* The session itself is the first analyzer; its tables are the last but those of its probes. */
+static const struct analyzer_table devices[] = {{&devices_table, session_write_devices}, {0}};
+static const struct analyzer_table account[] = {
+	{&events_table, session_write_events},
+	{&loss_table, session_write_loss},
+	{0},
+};
+
+const struct analyzer devices_analyzer = {.tables = devices};
+const struct analyzer account_analyzer = {.tables = account};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/silent.h"
 
 #include <errno.h>
@@ -353,10 +354,13 @@ static const char *state_name(const struct silent_row *row)
 	COLUMN(since, none, TIME, 30, WIDE, count_or_none(row->since))
 TABLE(probes, "Probes", PROBES, struct silent_row, void)
 
-int silent_write_probes(const struct silent *silent, struct writer *writer)
+int silent_write_probes(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
+	const struct silent *silent = analysis->silent;
 	int error = writer_begin(writer, &probes_table);
 
+	(void)wish;
 	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
 		struct silent_row row = {session_probe(silent->session, i),
 					 session_probe_since(silent->session, i), ""};
@@ -366,3 +370,13 @@ int silent_write_probes(const struct silent *silent, struct writer *writer)
 	}
 	return error ? error : writer_end(writer);
 }
+
+static int create_silent(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return silent_create(&a->silent, a->session, a->faults);
+}
+
+static const struct analyzer_table tables[] = {{&probes_table, silent_write_probes}, {0}};
+
+ANALYZER(silent, .tables = tables)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of the objectives: one row per objective and device, one row per violation. */
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/slo_data.h"
 
 #include <math.h>
@@ -218,11 +219,11 @@ static int write_objective(const struct slo *slo, struct writer *writer, const s
 	return error;
 }
 
-int slo_write(const struct slo *slo, const struct session *session, struct writer *writer,
-	      size_t limit)
+int slo_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
 {
-	struct row_limit rows = {.limit = limit};
-	int error = writer_begin_with(writer, &slo_table, session);
+	const struct slo *slo = analysis->slo;
+	struct row_limit rows = {.limit = wish->limit};
+	int error = writer_begin_with(writer, &slo_table, analysis->session);
 
 	for (__u32 h = 0; !error && h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
@@ -313,12 +314,27 @@ static const struct fault *longest(const struct slo_violation *violation)
 	COLUMN(merged, none, COUNT, 6, WIDE, count_if(row->stage < STAGES, row->merged))
 TABLE(violations, "Violations", VIOLATIONS, struct slo_violation, struct session)
 
-int slo_write_violations(const struct slo *slo, const struct session *session,
-			 struct writer *writer)
+int slo_write_violations(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
-	int error = writer_begin_with(writer, &violations_table, session);
+	const struct slo *slo = analysis->slo;
+	int error = writer_begin_with(writer, &violations_table, analysis->session);
 
+	(void)wish;
 	for (size_t i = 0; !error && slo_violation(slo, i); i++)
 		error = writer_row(writer, slo_violation(slo, i));
 	return error ? error : writer_end(writer);
 }
+
+static int create_slo(struct analysis *a, const struct analysis_config *config)
+{
+	return config->slos ? slo_create(&a->slo, config->slos, a->faults, &config->period) : 0;
+}
+
+static const struct analyzer_table tables[] = {
+	{&slo_table, slo_write},
+	{&violations_table, slo_write_violations},
+	{0},
+};
+
+ANALYZER(slo, .tables = tables, .of_a_verb = true)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/stages.h"
 
 #include <errno.h>
@@ -290,9 +291,11 @@ static bool any_merged(const struct stage_group *group)
 	return false;
 }
 
-int stages_write(struct stages *stages, const struct session *session, struct writer *writer,
-		 bool whole)
+/* Table "stages": a row per group and stage; unless `whole` only those of all faults together. */
+static int stages_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
+	struct stages *stages = analysis->stages;
 	struct column columns[stages_columns];
 	struct table table = stages_table;
 	struct keyed_group *keyed;
@@ -301,17 +304,32 @@ int stages_write(struct stages *stages, const struct session *session, struct wr
 	/* What says `all` in every row says nothing. */
 	memcpy(columns, table.columns, sizeof(columns));
 	for (size_t i = 0; i < stages_columns; i++)
-		columns[i].wide |= !whole && (!strcmp(columns[i].name, "device") ||
-					      !strcmp(columns[i].name, "kind"));
+		columns[i].wide |= !!wish->brief && (!strcmp(columns[i].name, "device") ||
+						     !strcmp(columns[i].name, "kind"));
 	table.columns = columns;
 	HASH_SORT(stages->groups, by_key);
-	error = writer_begin_with(writer, &table, session);
+	error = writer_begin_with(writer, &table, analysis->session);
 	if (!error && stages->all.faults)
 		error = write_group(writer, NULL, &stages->all);
-	for (keyed = whole ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next)
+	for (keyed = !wish->brief ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next)
 		error = write_group(writer, &keyed->key, &keyed->group);
 	error = error ? error : writer_end(writer);
 	if (!error && writer_wants(writer, table.name) && any_merged(&stages->all))
 		error = writer_note(writer, STAGE_MERGED_NOTE);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return stages_all(a->stages)->faults;
+}
+
+static int create_stages(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return stages_create(&a->stages, a->faults);
+}
+
+static const struct analyzer_table tables[] = {{&stages_table, stages_write, 3, 0, has_rows}, {0}};
+
+ANALYZER_OF_FAULTS(stages, .tables = tables)

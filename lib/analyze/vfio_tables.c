@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables and sentences of lib/analyze/vfio.c. */
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/vfio.h"
 
 #include <math.h>
@@ -301,9 +302,11 @@ static const char *exempt(const struct vfio_limit_use *use)
 	COLUMN(run_mean, none, BYTES, 8, WIDE, run_mean(row->use))
 TABLE(vfio, "VFIO containers", VFIO, struct container_row, struct session)
 
-int vfio_write(const struct vfio *vfio, const struct session *session, enum latency_span span,
-	       struct writer *writer)
+int vfio_write(const struct analysis *analysis, struct writer *writer,
+	       const struct table_wish *wish)
 {
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
 	int error = writer_begin_with(writer, &vfio_table, session);
 
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
@@ -311,9 +314,9 @@ int vfio_write(const struct vfio *vfio, const struct session *session, enum late
 		const struct device_info *info = session_device(session, h);
 
 		if (use)
-			error = writer_row(writer,
-					   &(struct container_row){h, use, info,
-								   known_of(session, info), span});
+			error = writer_row(writer, &(struct container_row){h, use, info,
+									   known_of(session, info),
+									   wish->span});
 	}
 	return error ? error : writer_end(writer);
 }
@@ -332,10 +335,14 @@ struct run_row {
 	COLUMN(pinned, none, BYTES, 10, SHOWN, row->use->run_bytes[row->order])
 TABLE(vfio_runs, "Contiguous memory pinned at once", RUNS, struct run_row, struct session)
 
-int vfio_write_runs(const struct vfio *vfio, const struct session *session, struct writer *writer)
+int vfio_write_runs(const struct analysis *analysis, struct writer *writer,
+		    const struct table_wish *wish)
 {
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
 	int error = writer_begin_with(writer, &vfio_runs_table, session);
 
+	(void)wish;
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
@@ -359,11 +366,14 @@ struct failure_row {
 	COLUMN(count, none, COUNT, 10, SHOWN, row->failure->count)
 TABLE(vfio_failures, "VFIO requests refused", FAILURES, struct failure_row, struct session)
 
-int vfio_write_failures(const struct vfio *vfio, const struct session *session,
-			struct writer *writer)
+int vfio_write_failures(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
 	int error = writer_begin_with(writer, &vfio_failures_table, session);
 
+	(void)wish;
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
@@ -393,9 +403,11 @@ struct device_row {
 	COLUMN(interrupts, none, COUNT, 10, SHOWN, count_if(row->interrupts, row->use->interrupts))
 TABLE(vfio_devices, "Devices behind VFIO", DEVICES, struct device_row, struct session)
 
-int vfio_write_devices(const struct vfio *vfio, const struct session *session,
-		       struct writer *writer)
+int vfio_write_devices(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
 	struct device_row row = {
 		.resets = !unknown_probe(session, PROBE_VFIO_RESET),
 		.vectors = !unknown_probe(session, PROBE_VFIO_VECTORS),
@@ -404,6 +416,7 @@ int vfio_write_devices(const struct vfio *vfio, const struct session *session,
 	};
 	int error = writer_begin_with(writer, &vfio_devices_table, session);
 
+	(void)wish;
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		row.handle = h;
 		row.use = vfio_device(vfio, h);
@@ -412,3 +425,23 @@ int vfio_write_devices(const struct vfio *vfio, const struct session *session,
 	}
 	return error ? error : writer_end(writer);
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return vfio_containers(a->vfio);
+}
+
+static int create_vfio(struct analysis *a, const struct analysis_config *config)
+{
+	return vfio_create(&a->vfio, config->windowed, &config->period);
+}
+
+static const struct analyzer_table tables[] = {
+	{&vfio_table, vfio_write, 8, 0, has_rows},
+	{&vfio_runs_table, vfio_write_runs},
+	{&vfio_failures_table, vfio_write_failures},
+	{&vfio_devices_table, vfio_write_devices},
+	{0},
+};
+
+ANALYZER(vfio, .tables = tables)

@@ -287,22 +287,22 @@ typedef int (*report_table)(const struct fixture *f, struct writer *writer);
 
 static int report_iommu(const struct fixture *f, struct writer *w)
 {
-	return iommu_faults_write_devices(f->analysis->iommu_faults, w);
+	return iommu_faults_write_devices(f->analysis, w, &(struct table_wish){0});
 }
 
 static int report_dma(const struct fixture *f, struct writer *w)
 {
-	return mappings_write_devices(f->analysis->mappings, f->analysis->counts, w);
+	return mappings_write_devices(f->analysis, w, &(struct table_wish){0});
 }
 
 static int report_vfio(const struct fixture *f, struct writer *w)
 {
-	return vfio_write(f->analysis->vfio, f->analysis->session, LATENCY_SINCE_START, w);
+	return vfio_write(f->analysis, w, &(struct table_wish){0});
 }
 
 static int report_rdma(const struct fixture *f, struct writer *w)
 {
-	return odp_write(f->analysis->odp, LATENCY_SINCE_START, w, 0);
+	return odp_write(f->analysis, w, &(struct table_wish){0});
 }
 
 /* Every cell of every row is what the writer of `report` gives; that was counted before it compares. */

@@ -24,6 +24,8 @@
 #include "lib/base/kinds.h"
 #include "lib/capture/probes.h"
 
+static const struct table_wish everything;
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MS	     1000000ull
 #define FAULTS_MAX   32
@@ -397,15 +399,15 @@ static char *table_of(enum probe_id off, const char *asked, const char *table)
 	stream.ops->end(stream.self, 3000 * MS);
 	config.file = open_memstream(&text, &size);
 	assert_int_equal(writer_open(&writer, &config), 0);
-	vfio_write(a->vfio, a->session, LATENCY_SINCE_START, writer);
-	vfio_write_devices(a->vfio, a->session, writer);
-	odp_write(a->odp, LATENCY_SINCE_START, writer, 0);
-	odp_write_counters(a->odp, writer);
-	iommu_faults_write_totals(a->iommu_faults, writer);
-	iommu_faults_write_devices(a->iommu_faults, writer);
-	rates_write_bursts(a->rates, a->session, writer, 0);
-	counts_write_rates(a->counts, a->session, writer);
-	counts_write_totals(a->counts, a->session, writer);
+	vfio_write(a, writer, &everything);
+	vfio_write_devices(a, writer, &everything);
+	odp_write(a, writer, &everything);
+	odp_write_counters(a, writer, &everything);
+	iommu_faults_write_totals(a, writer, &everything);
+	iommu_faults_write_devices(a, writer, &everything);
+	rates_write_bursts(a, writer, &everything);
+	counts_write_rates(a, writer, &everything);
+	counts_write_totals(a, writer, &everything);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(config.file);
 	analysis_destroy(a);

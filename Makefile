@@ -178,6 +178,11 @@ fuzz-long: ## fuzz for FUZZ_SECONDS a target (3600), count the inputs in the fil
 	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) FUZZ_COUNT=$(or $(FUZZ_COUNT),$(HOME)/.cache/faultline/fuzz-count) \
 		tests/suites/fuzz.sh
 
+mutate: ## break the code in every small way, most of a day: MUTATE=FILE... (all)
+	$(Q)tests/setup.sh check
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) tests
+	$(Q)/usr/bin/python3 tests/mutate/mutate.py $(MUTATE)
+
 hostile: ## what strangers give to root's programs: the longer form of suites `hostile` and `fuzz`
 	$(Q)tests/setup.sh check
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
@@ -199,6 +204,6 @@ clean: ## remove everything built
 
 -include $(shell find $(sort $(BUILD) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns soak kills fuzz-programs fuzz-long hostile install clean
+.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns soak kills fuzz-programs fuzz-long mutate hostile install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -320,10 +320,11 @@ static int find_memory(struct peers_bpf *peers)
 /* Counted as by default, and with every kind emitted one by one. */
 static void measure_all(double nothing)
 {
-	struct capture_filter counted = {.kinds = {~0ull, ~0ull}, .slow_block_ns = ~0ull};
-	struct capture_filter emitted = counted;
+	struct capture_filter counted = {.slow_block_ns = ~0ull}, emitted;
 
-	memset(emitted.singles, 0xff, sizeof(emitted.singles));
+	memset(&counted.kinds, 0xff, sizeof(counted.kinds));
+	emitted = counted;
+	emitted.singles = counted.kinds;
 	for (int id = 0; id < OBJECT_COUNT; id++) {
 		if (id == OBJECT_EMU)
 			continue;

@@ -9,8 +9,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define BLOCK 4 /* DEVICE_BLOCK of lib/base/stream.h */
-
 /* When a request was issued. Requests are reused from a fixed pool, so are their entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -35,7 +33,7 @@ static __always_inline struct device_state *disk_of(struct probe_counter *counte
 						    struct request *request)
 {
 	struct gendisk *disk = BPF_CORE_READ(request, q, disk);
-	struct device_key key = {.kind = BLOCK};
+	struct device_key key = {.kind = DEVICE_BLOCK};
 	struct device_state fresh = {}, *device;
 
 	if (!disk)

@@ -5,7 +5,6 @@
 
 #include "bpf/emit.bpf.h"
 
-#define IB	    5		/* DEVICE_IB of lib/base/stream.h */
 #define NS_PER_TICK 10000000ull /* USER_HZ is 100 on every architecture we know */
 
 static __always_inline __u64 owner_start_ticks(void)
@@ -250,7 +249,7 @@ static __always_inline __u64 name_number(const char *name)
 /* The number of a PCI function that only a fault has named so far; user space knows its name. */
 static __always_inline __u32 device_by_rid(struct probe_counter *counter, __u32 rid)
 {
-	struct device_key key = {.kind = PCI_FUNCTION, .source = rid};
+	struct device_key key = {.kind = DEVICE_PCI, .source = rid};
 	struct device_state fresh = {}, *device = bpf_map_lookup_elem(&devices, &key);
 
 	if (!device)

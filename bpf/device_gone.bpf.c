@@ -10,8 +10,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define BLOCK 4 /* DEVICE_BLOCK of lib/base/stream.h */
-
 static __always_inline bool is_called(const char *name, const char *wanted, int bytes)
 {
 	char text[16] = "";
@@ -29,7 +27,7 @@ static __always_inline bool is_called(const char *name, const char *wanted, int 
 static __always_inline void forget_place(struct device *kernel_device, __u32 id)
 {
 	__u32 rid = pci_rid(kernel_device);
-	struct device_key key = {.kind = PCI_FUNCTION, .source = rid};
+	struct device_key key = {.kind = DEVICE_PCI, .source = rid};
 	struct pci_function *function = bpf_map_lookup_elem(&pci_functions, &rid);
 
 	/* What has come to this place meanwhile keeps it. */
@@ -59,8 +57,9 @@ static __always_inline void forget_address(struct device *kernel_device)
 /* Of those that are known by a number or a name of their class. */
 static __always_inline void forget_by_class(struct device *kernel_device)
 {
-	struct device_key disk = {.kind = BLOCK, .source = BPF_CORE_READ(kernel_device, devt)};
-	struct device_key adapter = {.kind = IB};
+	struct device_key disk = {.kind = DEVICE_BLOCK,
+				  .source = BPF_CORE_READ(kernel_device, devt)};
+	struct device_key adapter = {.kind = DEVICE_IB};
 	const char *class = BPF_CORE_READ(kernel_device, class, name);
 	char name[DEVICE_TEXT] = "";
 

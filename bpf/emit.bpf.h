@@ -20,16 +20,14 @@
 
 #define SPACES_MAX 4096
 
-#define in_set(set, kind) (((set)[((kind) / 64) & 1] >> ((kind) % 64)) & 1)
-
 static __always_inline bool kind_wanted(__u32 kind)
 {
-	return in_set(filter.kinds, kind);
+	return kind_set_has(&filter.kinds, kind);
 }
 
 static __always_inline bool kind_single(__u32 kind)
 {
-	return in_set(filter.singles, kind);
+	return kind_set_has(&filter.singles, kind);
 }
 
 /*

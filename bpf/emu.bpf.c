@@ -11,9 +11,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define EMULATED 1	     /* DEVICE_EMULATED of lib/base/stream.h */
-#define EVERY	 0xffffffffu /* an injection aims at all devices */
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, USDT_SITES_MAX);
@@ -102,7 +99,7 @@ static __always_inline struct device_state *emulated_device(struct probe_counter
 							    __u64 index, __u32 kind)
 {
 	struct device_key key = {
-		.kind = EMULATED,
+		.kind = DEVICE_EMULATED,
 		.owner = bpf_get_current_pid_tgid() >> 32,
 		.owner_start = owner_start_ticks(),
 		.source = index,
@@ -272,7 +269,7 @@ static __always_inline bool is_inject(__u32 kind)
 
 static __always_inline bool names_device(const union arguments *a, __u32 kind)
 {
-	return !is_inject(kind) || (__u32)a->inject.device != EVERY;
+	return !is_inject(kind) || (__u32)a->inject.device != DEVICE_ALL;
 }
 
 /* `event` is NULL as above. */

@@ -18,162 +18,17 @@
 
 #define EVENT_VERSION 1
 
-/*
- * What happened. The eight fault stages are contiguous and in the order in which one fault passes
- * them (VPRI section 5.2; NPF section 4, figure 3): a kind's distance from EVENT_FAULT_DETECT is its
- * index in a timeline.
- *
- * "address"/"length" are an IOVA range of the device (or a user VA for SVA) unless a kind says
- * otherwise. A field that a kind does not name is 0.
- */
+/* What happened: the numbers and what each kind's fields mean are in bpf/event_kinds.def. */
+#define EVENT_KIND(name, number, ...) EVENT_##name = number,
 enum event_kind {
 	EVENT_NONE = 0,
-
-	EVENT_FAULT_DETECT =
-		1, /* device found the translation missing; flags R/W/X; value: when, if it
-				     had to hold its request back until now, else 0 */
-	EVENT_FAULT_REQUEST = 2,  /* page request is in the PRQ/PFQ; flags R/W/X/LAST;
-				     value: requests now queued */
-	EVENT_FAULT_ISR = 3,	  /* interrupt handler or thread took the request and reported it;
-				     value: requests drained; from the kernel's own core: ns since
-				     the IOMMU's interrupt, 0 if that was not seen; flags
-				     R/W/X/PRIV/LAST */
-	EVENT_FAULT_HANDLER = 4,  /* bottom half starts; EVENT_GROUP */
-	EVENT_FAULT_RESOLVED = 5, /* memory is present; MAJOR if it came from storage; from a kernel
-				     handler value: ns in handle_mm_fault(), code: enum mm_cause */
-	EVENT_FAULT_MAPPED = 6,	  /* IOPT (and PA-BITMAP / DevTLB) updated; value: paddr */
-	EVENT_FAULT_RESPONSE = 7, /* page response sent; EVENT_GROUP; code: enum response_code */
-	EVENT_FAULT_RESUME = 8,	  /* device retried and went on; EVENT_GROUP; code as received, or
-				     RESPONSE_AUTOMATIC */
-
-	EVENT_FAULT_OVERFLOW = 9,    /* request dropped: the PRQ was full; value: its size */
-	EVENT_FAULT_UNFINISHED = 10, /* capture stopped waiting for the group; EVENT_GROUP;
-					value: age in ns; code: last stage seen (a kind),
-					EVENT_FAULT_DISCARD: the host threw it away */
-	EVENT_FAULT_QUEUED = 11,     /* kernel: the group was handed to its consumer; EVENT_GROUP;
-					code: enum fault_consumer */
-	EVENT_FAULT_DELIVERED = 12,  /* the IOMMU has consumed the queued page group response;
-					EVENT_GROUP; value: ns since it was submitted */
-	EVENT_FAULT_DISCARD = 13,    /* the groups of one fault queue that still waited for their
-					last request were thrown away (PRQ overflow), each told as
-					unfinished by this kind before; value: how many */
-	EVENT_FAULT_VOID = 14,	     /* the host threw this request away with what it had of its
-				    group, which a PRQ overflow left without its end */
-	EVENT_FAULT_ABANDON = 15,    /* the device gave the group up: no response came in time;
-					EVENT_GROUP. What the host does with it may follow. */
-
-	EVENT_INVALIDATE_START =
-		16, /* host wants the range back; value: token of this invalidation */
-	EVENT_INVALIDATE_DEVICE = 17, /* device was told; value: token */
-	EVENT_INVALIDATE_ACK =
-		18, /* no DMA of the device touches the range any more; value: token */
-	EVENT_INVALIDATE_FREED =
-		19, /* IOPT entry gone, frame free; value: token; MAJOR: written out */
-
-	EVENT_CPU_FAULT = 24, /* exceptions:page_fault_user/kernel; address: VA; value: error code;
-				 PRIV: raised in kernel mode. Inside a fault handler device, pasid,
-				 group and instance name the fault being resolved. */
-	EVENT_MM_FAULT = 25,  /* handle_mm_fault() outside any I/O fault, for a process asked for;
-				   address: VA; value: ns it took; code: enum mm_cause; MAJOR */
-
-	EVENT_IO_COMPLETE = 28,	   /* an emulated device's I/O that was slow or met a fault;
-				      time_ns: completion; value: latency ns; code: enum io_code */
-	EVENT_BLOCK_COMPLETE = 29, /* block layer request slower than its target; address: sector;
-				      value: issue-to-complete ns */
-
-	EVENT_IOMMU_MAP =
-		32, /* iommu:map; value: paddr; device: one attached to the domain, or 0 if
-				   that is not known; frames have the time it took where it is */
-	EVENT_IOMMU_UNMAP =
-		33, /* iommu:unmap; length and value: bytes unmapped; device: likewise */
-	EVENT_IOMMU_IO_PAGE_FAULT = 34, /* iommu:io_page_fault; value: fault flags of the driver */
-	EVENT_IOMMU_ATTACH = 35, /* device attached to a domain; value: the domain's number in the
-				    order of appearance, 0 if not known; code: the kernel's type */
-	EVENT_PASID_ATTACH =
-		36, /* a PASID of the device means a process, told when it begins to or,
-				    if it did before, with its first fault; pid: that process;
-				    address and length: the 16 bytes of its name; DEVICE_NONE: of
-				    every device (Linux 6.1) */
-	EVENT_PASID_DETACH = 37,
-	EVENT_IOMMU_FAULT = 38,	 /* unrecoverable fault, decoded; flags R/W/X/PRIV, none: of an
-				    interrupt; code: the IOMMU's fault reason; value: enum
-				    fault_source */
-	EVENT_IOMMU_UNSEEN = 39, /* unrecoverable faults known to have happened but not decoded;
-				    value: how many; code: enum unseen_code */
-
-	EVENT_DMA_MAP = 40,   /* dma:dma_map_*; address: DMA address; value: physical address */
-	EVENT_DMA_UNMAP = 41, /* dma:dma_unmap_* */
-	EVENT_DMA_ALLOC = 42,
-	EVENT_DMA_FREE = 43,
-	EVENT_DMA_SYNC = 44,
-	EVENT_DMA_LIVE = 45,	/* mappings that live, one event for those of the same device, pid
-				   and stack: length: bytes mapped, instance: how many mappings,
-				   address and value: of the oldest, and when it was mapped; group:
-				   stack id; pid: who mapped; code: enum live_code. Told every
-				   ten seconds and at the end; EVENT_LAST ends one such snapshot.
-				   In aggregate frames: what LIVE_ALL and the codes after say */
-	EVENT_IOMMU_FLUSH = 46, /* IOTLB or device-TLB invalidation; value: ns it took; code: enum
-				   flush_kind */
-	EVENT_FAULT_OWNER = 47, /* right after an EVENT_IOMMU_FAULT or EVENT_IOMMU_IO_PAGE_FAULT, of
-				   the same CPU: who owned the address. device: whose address space
-				   (a container's, perhaps); address, length and flags: of the
-				   mapping; pid: who mapped it; tid: the process that unmapped it;
-				   value: when mapped, or unmapped; group: stack id of the mapping;
-				   code: enum owner_state */
-
-	EVENT_VFIO_MAP = 48,	/* device: the container; address: IOVA; length: bytes asked for;
-				   value: ns; code: errno; flags R/W */
-	EVENT_VFIO_UNMAP = 49,	/* likewise; length: bytes unmapped; PRIV: not asked for, the kernel
-				   took back one mapping as the container was closed */
-	EVENT_VFIO_PIN = 50,	/* one contiguous run pinned; address: VA; length: bytes; value: ns;
-				   code: errno; queue: log2 of its pages (iommufd: none, a batch) */
-	EVENT_VFIO_UNPIN = 51,	/* address: IOVA; length: bytes */
-	EVENT_VFIO_LIMIT = 52,	/* how much of a limit is used; value: used; length: the limit, all
-				   ones: none; code: enum vfio_limit; PRIV: not held to it */
-	EVENT_VFIO_RESET = 53,	/* device reset; value: ns; code: errno; MAJOR: its slot or bus */
-	EVENT_VFIO_VECTOR = 54, /* interrupt vectors wired; address: first; value: how many, 0: all
-				   off; length: errno; code: index (0 INTx, 1 MSI, 2 MSI-X) */
-	EVENT_VFIO_IRQ = 55,	/* the device interrupted, its eventfd was signalled; value: IRQ */
-
-	EVENT_SCHED_WAKEUP = 56, /* a fault handler thread was woken; tid: the handler */
-	EVENT_SCHED_RUN = 57,	 /* a fault handler thread got a CPU; value: ns since its wakeup */
-
-	EVENT_INJECT_START = 60, /* an injection begins; code: enum inject_point; value: its id */
-	EVENT_INJECT_STOP = 61,
-
-	EVENT_DEVICE_NEW = 64, /* first sight of a device; device: its handle, pid: its owner;
-				  value: the source's own id (BDF, dev_t, emulated index) */
-	EVENT_DEVICE_GONE =
-		65, /* capture's own, of a device with faults that were given up: it or its
-				   machine has gone, nothing of it is open any more */
-
-	EVENT_MM_INVALIDATE = 66, /* MMU notifier: the range is taken from devices; address: VA;
-				     code: the kernel's mmu_notifier_event */
-	EVENT_MM_RECLAIM = 67,	  /* direct reclaim; value: ns; length: bytes freed */
-	EVENT_MM_MIGRATE = 68,	  /* pages migrated; value: how many; code: the kernel's reason */
-	EVENT_MM_COLLAPSE = 69,	  /* khugepaged built a huge page; code: the kernel's status */
-	EVENT_KVM_UNMAP = 70,	  /* KVM's stage two loses the range; address: VA */
-	EVENT_UFFD_WAIT = 71,	  /* a fault waited for userfaultfd; value: ns */
-
-	/*
-	 * RDMA on-demand paging. A fault of the device uses the stages above: group is the key of
-	 * the memory region (of mlx5's work queue faults: the queue's number), instance the call of
-	 * the kernel's page-fault service, address and length what it was asked for, pid the owner of
-	 * the region. Its FAULT_MAPPED carries in value the region's key, and << 32 the pages that
-	 * were entered; it is EVENT_LAST on rxe. A call that failed ends with a FAULT_RESPONSE
-	 * instead. In the following kinds group is the region's key and pid its owner.
-	 */
-	EVENT_ODP_REGION = 72,	   /* memory region that pages on demand; code: enum
-				      odp_region_state */
-	EVENT_ODP_INVALIDATE = 73, /* the host takes a part of a region back; value: ns; instance:
-				      pages that the device lost; code: mmu_notifier_event */
-	EVENT_ODP_PREFETCH = 74, /* brought in by advice; value: ns; instance: pages; code: errno */
-	EVENT_RDMA_COUNTER = 75, /* a hardware counter moved; value: by how much; length: ns since
-				      it was last read; queue: port; code: enum rdma_counter */
-	EVENT_KIND_MAX = 76,
+#include "bpf/event_kinds.def"
+	EVENT_KIND_MAX, /* one more than the last */
 };
+#undef EVENT_KIND
 
 #define FAULT_STAGES 8
+_Static_assert(EVENT_FAULT_RESUME == EVENT_FAULT_DETECT + FAULT_STAGES - 1, "a stage's index");
 
 /* struct event's flags. R, W and X are the access that faulted or that an I/O made. */
 enum event_flags {
@@ -284,8 +139,9 @@ enum io_code {
 };
 
 #define PASID_BITS  20
-#define PASID_NONE  (1u << 31) /* request without PASID: the device's default domain */
-#define DEVICE_NONE 0	       /* the event carries no device; attribution is never guessed */
+#define PASID_NONE  (1u << 31)	/* request without PASID: the device's default domain */
+#define DEVICE_NONE 0		/* the event carries no device; attribution is never guessed */
+#define DEVICE_ALL  0xffffffffu /* of an injection: it aims at every device */
 #define QUEUE_NONE  0xffff
 
 /*

@@ -255,7 +255,7 @@ int BPF_PROG(rdma_rename_entry, struct ib_device *kernel_device)
 SEC("fexit/ib_device_rename")
 int BPF_PROG(rdma_rename_return, struct ib_device *kernel_device, const char *wanted, int error)
 {
-	struct device_key key = {.kind = IB};
+	struct device_key key = {.kind = DEVICE_IB};
 	struct odp_task *task = odp_task_find();
 	char name[DEVICE_TEXT] = "";
 

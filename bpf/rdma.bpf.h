@@ -103,7 +103,7 @@ static __always_inline struct event *odp_event(struct probe_counter *counter, __
 static __always_inline struct device_state *rdma_device(struct probe_counter *counter,
 							struct ib_device *kernel_device)
 {
-	struct device_key key = {.kind = IB};
+	struct device_key key = {.kind = DEVICE_IB};
 	struct device_state fresh = {}, *device;
 
 	if (!kernel_device)

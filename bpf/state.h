@@ -10,6 +10,8 @@
 #define FAULTLINE_STATE_H
 
 #include "bpf/aggregate.h"
+#include "bpf/device_kind.h"
+#include "bpf/kind_set.h"
 
 /*
  * One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. A block
@@ -177,10 +179,10 @@ struct probe_counter {
 	__u64 turned_away; /* calls by processes that may not be emulated machines: no hits */
 };
 
-/* What the kernel side leaves out, constant while attached (rodata). Bit k of a set is kind k. */
+/* What the kernel side leaves out, constant while attached (rodata). */
 struct capture_filter {
-	__u64 kinds[2];	  /* kinds to emit */
-	__u64 singles[2]; /* kinds to emit one by one although they are counted by default */
+	struct kind_set kinds;	 /* kinds to emit */
+	struct kind_set singles; /* kinds to emit one by one although they are counted by default */
 	__u64 slow_block_ns;
 	__u64 iommu_registers;	 /* nonzero: fault records may be read from VT-d's registers */
 	__u64 stacks_per_second; /* stacks of mappings taken per CPU; 0: none */
@@ -199,7 +201,8 @@ struct device_key {
 	__u32 kind;	   /* enum device_kind */
 	__u32 owner;	   /* thread group id of the emulating process, 0 if the kernel */
 	__u64 owner_start; /* its start in clock ticks since boot (/proc/PID/stat field 22) */
-	__u64 source;	   /* index in its machine, dev_t, or address of struct device */
+	/* Index in its machine, dev_t, place on the PCI bus, or address of struct device. */
+	__u64 source;
 };
 
 /* A process that has devices: their owner in device_key. */
@@ -252,7 +255,6 @@ struct pci_function {
 	__u64 group; /* its struct iommu_group */
 };
 
-#define PCI_FUNCTION	  2 /* DEVICE_PCI of lib/base/stream.h; source: as below */
 #define DOMAINS_MAX	  4096
 #define PCI_FUNCTIONS_MAX 8192
 
@@ -298,7 +300,7 @@ struct group_state {
 	__u32 unused;
 };
 
-#define GROUP_STAGE(kind) (1u << ((kind)-1 /* EVENT_FAULT_DETECT */))
+#define GROUP_STAGE(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
 #define GROUP_LAST	  (1u << 31)
 #define GROUP_ABANDONED	  (1u << 30) /* its device has given it up */
 #define GROUP_TOLD	  (1u << 29) /* told as unfinished: kept, so that later stages have its instance */

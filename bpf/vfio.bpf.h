@@ -11,7 +11,6 @@
 
 #define CONTAINERS_MAX	1024
 #define LIMIT_QUIET_NS	100000000ull   /* of a limit that moves but makes no new peak */
-#define VFIO_CONTAINER	7	       /* DEVICE_VFIO_CONTAINER of lib/base/stream.h */
 #define IOMMUFD_NUMBERS (1ull << 32)   /* apart from those of type1, which are counted elsewhere */
 #define ERROR_POINTERS	(~0ull - 4094) /* include/linux/err.h */
 
@@ -143,7 +142,7 @@ static __always_inline bool container_name(struct probe_counter *counter,
 					   struct container *container, bool iommufd)
 {
 	struct device_key device = {
-		.kind = VFIO_CONTAINER,
+		.kind = DEVICE_VFIO_CONTAINER,
 		.owner = bpf_get_current_pid_tgid() >> 32,
 		.owner_start = owner_start_ticks(),
 	};

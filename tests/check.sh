@@ -94,7 +94,7 @@ work() {
 		[ -n "${command[$name]:-}" ] && mkdir "$claims/$name" 2>/dev/null || continue
 		case $name in
 		build) ;;
-		*-asan | unit | fuzz | hostile | mutations | style | check-self) await "$logs/build.status" ;;
+		*-asan | unit | fuzz | hostile | mutations | extension | style | check-self) await "$logs/build.status" ;;
 		*) await "$logs/programs.built" "$logs/build.status" ;;
 		esac
 		eval "words=(${command[$name]})"
@@ -128,7 +128,8 @@ add style          tests/suites/style.sh
 add interface      /usr/bin/python3 tests/suites/interface.py
 add unit-asan      tests/suites/unit.sh build/asan
 add fuzz           tests/suites/fuzz.sh
-add mutations      /usr/bin/python3 tests/suites/mutations.py
+add extension      /usr/bin/python3 tests/suites/extension.py
+add mutations      /usr/bin/python3 tests/mutate/mutate.py --sample
 for name in bad-input live sim-bad-input traces truth; do
 	add "$name-asan" env SANITIZED=1 FAULTLINE="$PWD/build/asan/faultline" \
 		INJECT="$PWD/build/asan/faultline-inject" bash "tests/e2e/$name.sh"
@@ -152,7 +153,7 @@ done
 # Guests, what computes and what mostly waits share the machine; the first leave the others the CPU. The
 # lab begins when there are programs. Of what waits there is one more at a time than CPUs, and when all
 # of it has begun these workers compute, too. What takes longest begins first.
-computing=(build unit unit-asan mutations style fuzz packages)
+computing=(build unit unit-asan mutations extension style fuzz packages)
 waiting=(expectations truth campaigns lab-self kill soak record top machines sim truth-asan results)
 mapfile -t waiting < <(printf '%s\n' "${waiting[@]}" "${names[@]}" | grep -vxF -e lab "${computing[@]/#/-e}")
 claims=$(mktemp -d)
@@ -164,7 +165,7 @@ cpu_seconds=900 quiet_seconds=300
 # What fetches kernels over a slow network uses little CPU. Guests have watches of their own.
 (cpu_seconds=3600 quiet_seconds=1800 work lab) &
 for ((worker = 0; worker <= $(nproc); worker++)); do
-	(work "${waiting[@]}" packages fuzz style mutations) &
+	(work "${waiting[@]}" packages fuzz style extension mutations) &
 done
 for name in "${names[@]}"; do
 	await_suite "$name"

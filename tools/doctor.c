@@ -16,8 +16,7 @@
 #include "tools/doctor_paths.h"
 #include "tools/verbs.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define PAUSE_NS     20000000
+#define PAUSE_NS 20000000
 
 struct doctor {
 	struct output_options output;
@@ -184,55 +183,56 @@ static int look(struct doctor *doctor)
 		       : capture_probe_report(&doctor->capture, analysis_stream(doctor->analysis));
 }
 
+struct probe_line {
+	const struct probe_info *probe;
+	char silent[SILENT_TEXT]; /* what it says if it is; else "" */
+};
+
+static const char *probe_state(const struct probe_line *row)
+{
+	if (row->silent[0])
+		return "silent";
+	return row->probe->state == PROBE_ON ? "ok" : "off";
+}
+
+#define PROBES(COLUMN)                                           \
+	COLUMN(probe, none, TEXT, 18, SHOWN, row->probe->name)   \
+	COLUMN(state, none, TEXT, 6, SHOWN, probe_state(row))    \
+	COLUMN(attach, none, TEXT, 33, WIDE, row->probe->attach) \
+	COLUMN(hits, none, COUNT, 9, WIDE, row->probe->hits)     \
+	COLUMN(reason, none, TEXT, 0, SHOWN, row->silent[0] ? row->silent : row->probe->reason)
+TABLE(probes, "Probes", PROBES, struct probe_line, void)
+
 static int write_probes(struct doctor *doctor)
 {
-	static const struct column columns[] = {
-		{"probe", NULL, COLUMN_TEXT, 18, false}, {"state", NULL, COLUMN_TEXT, 6, false},
-		{"attach", NULL, COLUMN_TEXT, 33, true}, {"hits", NULL, COLUMN_COUNT, 9, true},
-		{"reason", NULL, COLUMN_TEXT, 0, false},
-	};
-	static const struct table table = {"probes", "Probes", columns, COUNT(columns)};
 	const struct session *session = doctor->analysis->session;
-	int error = writer_begin(doctor->writer, &table);
-	char sentence[SILENT_TEXT];
+	int error = writer_begin(doctor->writer, &probes_table);
 
 	for (size_t i = 0; !error && i < session_probe_count(session); i++) {
-		const struct probe_info *probe = session_probe(session, i);
+		struct probe_line row = {session_probe(session, i), ""};
 
-		silent_sentence(doctor->analysis->silent, probe, sentence);
-		error = writer_row(doctor->writer,
-				   (union cell[]){
-					   {.text = probe->name},
-					   {.text = sentence[0]		       ? "silent"
-						    : probe->state == PROBE_ON ? "ok"
-									       : "off"},
-					   {.text = probe->attach},
-					   {.count = probe->hits},
-					   {.text = sentence[0] ? sentence : probe->reason},
-				   });
+		silent_sentence(doctor->analysis->silent, row.probe, row.silent);
+		error = writer_row(doctor->writer, &row);
 	}
 	return error ? error : writer_end(doctor->writer);
 }
 
+#define HOST(COLUMN)                                                      \
+	COLUMN(what, none, TEXT, 16, SHOWN, row->name)                    \
+	COLUMN(state, none, TEXT, 7, SHOWN, row->good ? "ok" : "missing") \
+	COLUMN(finding, none, TEXT, 0, SHOWN, row->finding)               \
+	COLUMN(remedy, none, TEXT, 0, SHOWN, row->remedy)
+TABLE(host, "Host", HOST, struct host_check, void)
+
 static int write_host(struct doctor *doctor, bool text)
 {
-	static const struct column columns[] = {
-		{"what", NULL, COLUMN_TEXT, 16, false},
-		{"state", NULL, COLUMN_TEXT, 7, false},
-		{"finding", NULL, COLUMN_TEXT, 0, false},
-		{"remedy", NULL, COLUMN_TEXT, 0, false},
-	};
-	struct table table = {"host", "Host", columns, COUNT(columns) - (text ? 1 : 0)};
-	int error = writer_begin(doctor->writer, &table);
+	struct table table = host_table;
+	int error;
 
+	table.column_count -= text; /* without its remedies */
+	error = writer_begin(doctor->writer, &table);
 	for (size_t i = 0; !error && i < doctor->check_count; i++)
-		error = writer_row(doctor->writer,
-				   (union cell[]){
-					   {.text = doctor->checks[i].name},
-					   {.text = doctor->checks[i].good ? "ok" : "missing"},
-					   {.text = doctor->checks[i].finding},
-					   {.text = doctor->checks[i].remedy},
-				   });
+		error = writer_row(doctor->writer, &doctor->checks[i]);
 	return error ? error : writer_end(doctor->writer);
 }
 

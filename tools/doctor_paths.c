@@ -109,43 +109,46 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 	return verdict->why;
 }
 
+struct path_row {
+	enum path_id path;
+	const struct verdict *verdict;
+	const char *why; /* in text with what to do */
+};
+
+#define PATHS(COLUMN)                                                                        \
+	COLUMN(path, none, TEXT, 22, SHOWN, path_name(row->path))                            \
+	COLUMN(state, none, TEXT, 9, SHOWN, watched_state_name(row->verdict->watched.state)) \
+	COLUMN(probes, none, COUNT, 6, WIDE, row->verdict->watched.probes)                   \
+	COLUMN(on, none, COUNT, 6, WIDE, row->verdict->watched.on)                           \
+	COLUMN(silent, none, COUNT, 6, WIDE, row->verdict->watched.silent)                   \
+	COLUMN(why, none, TEXT, 0, SHOWN, row->why)                                          \
+	COLUMN(change, none, TEXT, 0, SHOWN, row->verdict->change)
+TABLE(paths, NULL, PATHS, struct path_row, void)
+
 static int write_path(struct writer *writer, enum path_id path, const struct verdict *v, bool text)
 {
-	char *cell = NULL;
+	char *change = NULL;
 	int error;
 
 	if (text && v->change[0] &&
-	    asprintf(&cell,
+	    asprintf(&change,
 		     v->below ? "%s. To change that: see %s, below." : "%s. To change that: %s.",
 		     v->why, v->below ? v->below : v->change) < 0)
 		return failed(-ENOMEM, "no memory for a path");
-	error = writer_row(writer, (union cell[]){
-					   {.text = path_name(path)},
-					   {.text = watched_state_name(v->watched.state)},
-					   {.count = v->watched.probes},
-					   {.count = v->watched.on},
-					   {.count = v->watched.silent},
-					   {.text = cell ? cell : v->why},
-					   {.text = v->change},
-				   });
-	free(cell);
+	error = writer_row(writer, &(struct path_row){path, v, change ?: v->why});
+	free(change);
 	return error;
 }
 
 int doctor_write_paths(const struct analysis *a, const struct host_check *checks, size_t count,
 		       struct writer *writer, bool text)
 {
-	static const struct column columns[] = {
-		{"path", NULL, COLUMN_TEXT, 22, false},	 {"state", NULL, COLUMN_TEXT, 9, false},
-		{"probes", NULL, COLUMN_COUNT, 6, true}, {"on", NULL, COLUMN_COUNT, 6, true},
-		{"silent", NULL, COLUMN_COUNT, 6, true}, {"why", NULL, COLUMN_TEXT, 0, false},
-		{"change", NULL, COLUMN_TEXT, 0, false},
-	};
-	const struct table table = {
-		"paths", count ? "What this host can show" : "What the recording's host could show",
-		columns, COUNT(columns) - (text ? 1 : 0)};
-	int error = writer_begin(writer, &table);
+	struct table table = paths_table;
+	int error;
 
+	table.title = count ? "What this host can show" : "What the recording's host could show";
+	table.column_count -= text; /* `change` stands in `why` */
+	error = writer_begin(writer, &table);
 	for (int path = PATH_NONE + 1; !error && path < PATH_COUNT; path++) {
 		struct verdict verdict;
 

@@ -83,23 +83,21 @@ static int write_tables(const struct offline *o)
 					  "log of emulated devices, which this recording does not "
 					  "have in the time asked for.");
 	err = offline_write_facts(o);
-	err = err ? err : footprint_write(a->footprint, a->session, w);
 	err = err ? err
-		  : footprint_write_curve(a->footprint, a->session, w, text ? TEXT_POINTS : 0);
-	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
-	err = err ? err : footprint_write_intervals(a->footprint, a->session, w);
+		  : analysis_write(a, &footprint_analyzer, w,
+				   &(struct table_wish){.limit = text ? TEXT_POINTS : 0});
 	return err ? err : offline_write_limits(o);
 }
 
 int verb_footprint(int argc, char **argv)
 {
-	static const char *const tables[] = {"footprint", "footprint_curve", "footprint_accesses",
-					     "footprint_intervals", NULL};
+	const char *tables[ANALYSIS_TABLES] = {0};
 	struct footprint_verb verb = {0};
 	int err = common_parse(&argp, 0, argc, argv, &verb);
 
 	if (err)
 		return EXIT_USAGE;
+	analysis_tables(&footprint_analyzer, tables);
 	err = offline_open(&verb.offline, &verb.config, tables);
 	err = err ? err : offline_read(&verb.offline);
 	err = err ? err : write_tables(&verb.offline);

@@ -7,9 +7,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
+#include "lib/base/kinds.h"
 #include "lib/base/units.h"
 #include "lib/base/usage.h"
-#include "lib/capture/kinds.h"
 #include "tools/common.h"
 #include "tools/record.h"
 
@@ -133,7 +133,7 @@ static error_t parse_filter(int key, char *text, struct argp_state *state)
 		capture->pids[add("pid", &capture->pid_count, text, state)] = number;
 		return 0;
 	case OPTION_KIND:
-		check(kinds_parse(text, capture->kinds), "kind", state);
+		check(kinds_parse(text, &capture->kinds), "kind", state);
 		return 0;
 	case OPTION_ATTACH:
 		capture->moved[add("attach", &capture->moved_count, text, state)] = text;

@@ -3,26 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/analyze/counts.h"
 #include "lib/analyze/fault_table.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/findings.h"
-#include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
-#include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/ios.h"
-#include "lib/analyze/mappings.h"
-#include "lib/analyze/odp.h"
-#include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
-#include "lib/analyze/session.h"
-#include "lib/analyze/silent.h"
-#include "lib/analyze/stages.h"
-#include "lib/analyze/vfio.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
-
-#define TEXT_ROWS 20
 
 struct report {
 	struct offline offline;
@@ -78,7 +66,8 @@ static const struct argp argp = {
 static int begin_faults(struct report *report)
 {
 	report->began = true;
-	return writer_begin(report->offline.writer, &fault_table);
+	return writer_begin_with(report->offline.writer, fault_table,
+				 report->offline.analysis->session);
 }
 
 static void write_fault(void *self, const struct fault *fault)
@@ -107,102 +96,11 @@ static int read_with_faults(struct report *report)
 	return err ? err : writer_end(o->writer);
 }
 
-static int write_everything(struct report *report)
-{
-	const struct offline *o = &report->offline;
-	const struct analysis *a = o->analysis;
-	struct writer *w = o->writer;
-	int err = offline_write_facts(o);
-
-	err = err ? err : findings_write_summary(report->findings, w, 0);
-	err = err ? err : stages_write(a->stages, a->session, w, true);
-	err = err ? err : queues_write(a->queues, a->session, w);
-	err = err ? err : rates_write_bursts(a->rates, a->session, w, 0);
-	err = err ? err : counts_write_rates(a->counts, a->session, w);
-	err = err ? err : counts_write_totals(a->counts, a->session, w);
-	err = err ? err : iommu_faults_write_totals(a->iommu_faults, w);
-	err = err ? err : iommu_faults_write_devices(a->iommu_faults, w);
-	err = err ? err : iommu_faults_write(a->iommu_faults, w, 0);
-	err = err ? err : mappings_write_devices(a->mappings, a->counts, w);
-	err = err ? err : mappings_write_mappers(a->mappings, w, 0);
-	err = err ? err : mappings_write_old(a->mappings, w, 0);
-	err = err ? err : ios_write_devices(a->ios, a->counts, a->session, w, 0);
-	err = err ? err : ios_write(a->ios, a->session, w, 0);
-	err = err ? err : invalidations_write(a->invalidations, a->session, w, true);
-	err = err ? err : odp_write(a->odp, LATENCY_SINCE_START, w, 0);
-	err = err ? err : odp_write_counters(a->odp, w);
-	err = err ? err : footprint_write(a->footprint, a->session, w);
-	err = err ? err : footprint_write_curve(a->footprint, a->session, w, 0);
-	err = err ? err : footprint_write_accesses(a->footprint, a->session, w);
-	err = err ? err : footprint_write_intervals(a->footprint, a->session, w);
-	err = err ? err : vfio_write(a->vfio, a->session, LATENCY_SINCE_START, w);
-	err = err ? err : vfio_write_runs(a->vfio, a->session, w);
-	err = err ? err : vfio_write_failures(a->vfio, a->session, w);
-	err = err ? err : vfio_write_devices(a->vfio, a->session, w);
-	err = err ? err : session_write_devices(a->session, w);
-	err = err ? err : silent_write_probes(a->silent, w);
-	err = err ? err : session_write_events(a->session, w);
-	err = err ? err : session_write_loss(a->session, w);
-	return err ? err : offline_write_limits(o);
-}
-
-/* In the order of write_everything(). */
-static const char *const tables[] = {"faults",
-				     "summary",
-				     "stages",
-				     "queues",
-				     "bursts",
-				     "rates",
-				     "counts",
-				     "iommu_fault_totals",
-				     "iommu_fault_devices",
-				     "iommu_faults",
-				     "dma",
-				     "mappers",
-				     "old_mappings",
-				     "io_devices",
-				     "ios",
-				     "invalidations",
-				     "odp",
-				     "rdma_counters",
-				     "footprint",
-				     "footprint_curve",
-				     "footprint_accesses",
-				     "footprint_intervals",
-				     "vfio",
-				     "vfio_runs",
-				     "vfio_failures",
-				     "vfio_devices",
-				     "devices",
-				     "probes",
-				     "events",
-				     "loss",
-				     NULL};
-
-static int write_dma_text(const struct analysis *a, struct writer *w)
-{
-	struct iommu_faults_counts faults;
-	struct mappings_device all = mappings_all(a->mappings);
-	int err = 0;
-
-	iommu_faults_counts(a->iommu_faults, &faults);
-	if (faults.seen)
-		err = iommu_faults_write(a->iommu_faults, w, TEXT_ROWS);
-	if (!err && all.window)
-		err = mappings_write_devices(a->mappings, a->counts, w);
-	if (!err && all.live && !mappings_unknown(a->mappings))
-		err = mappings_write_mappers(a->mappings, w, TEXT_ROWS / 2);
-	if (!err && all.old && !mappings_unknown(a->mappings))
-		err = mappings_write_old(a->mappings, w, TEXT_ROWS / 2);
-	return err;
-}
-
 /* In text only what there is: an empty table is one more thing to read during an outage. */
 static int write_text(struct report *report)
 {
-	const struct offline *o = &report->offline;
-	const struct analysis *a = o->analysis;
-	struct writer *w = o->writer;
+	const struct analysis *a = report->offline.analysis;
+	struct writer *w = report->offline.writer;
 	struct faults_counts faults;
 	int err = findings_write(report->findings, w);
 
@@ -210,45 +108,37 @@ static int write_text(struct report *report)
 	if (!err && (faults.began || ios_events(a->ios) ||
 		     invalidations_all(a->invalidations)->counts.began))
 		err = writer_note(w, "%s", "");
-	if (!err && faults.began)
-		err = findings_write_summary(report->findings, w, TEXT_ROWS);
-	err = err ? err : session_write_shared_names(a->session, w);
-	if (!err && stages_all(a->stages)->faults)
-		err = stages_write(a->stages, a->session, w, false);
-	if (!err && rates_bursts(a->rates, a->session))
-		err = rates_write_bursts(a->rates, a->session, w, TEXT_ROWS);
-	if (!err && ios_events(a->ios))
-		err = ios_write_devices(a->ios, a->counts, a->session, w, TEXT_ROWS);
-	if (!err && ios_events(a->ios))
-		err = ios_write(a->ios, a->session, w, TEXT_ROWS / 2);
-	if (!err && invalidations_all(a->invalidations)->counts.began)
-		err = invalidations_write(a->invalidations, a->session, w, false);
-	if (!err && vfio_containers(a->vfio))
-		err = vfio_write(a->vfio, a->session, LATENCY_SINCE_START, w);
-	if (!err && odp_seen(a->odp))
-		err = odp_write(a->odp, LATENCY_SINCE_START, w, TEXT_ROWS);
-	if (!err && odp_seen(a->odp))
-		err = odp_write_counters(a->odp, w);
-	err = err ? err : write_dma_text(a, w);
+	err = err ? err : analysis_write_text(a, w);
 	return err ? err : findings_write_odd(report->findings, w);
+}
+
+static int write_tables(struct report *report)
+{
+	static const struct table_wish everything;
+	struct offline *o = &report->offline;
+	int err = read_with_faults(report);
+
+	err = err ? err : offline_write_facts(o);
+	err = err ? err : analysis_write(o->analysis, NULL, o->writer, &everything);
+	return err ? err : offline_write_limits(o);
 }
 
 static int run(struct report *report)
 {
 	struct offline *o = &report->offline;
 	bool text = o->output.to.format == OUTPUT_TEXT && !o->output.table;
+	const char *tables[ANALYSIS_TABLES] = {"faults"};
 	int err;
 
 	/* Nobody reads the per-page tables in the text form: leave out what they cost. */
 	report->config.without_footprint = text;
+	analysis_tables(NULL, tables);
 	err = offline_open(o, &report->config, tables);
 	err = err ? err : findings_create(&report->findings, o->analysis);
 	if (err)
 		return err;
-	if (!text) {
-		err = read_with_faults(report);
-		return err ? err : write_everything(report);
-	}
+	if (!text)
+		return write_tables(report);
 	err = offline_read(o);
 	return err ? err : write_text(report);
 }

@@ -89,7 +89,7 @@ static int write_text(const struct slo_verb *verb)
 	const struct analysis *a = o->analysis;
 	__u64 total = slo_violations(a->slo);
 	size_t unmeasured = 0;
-	int err = slo_write(a->slo, a->session, o->writer, TEXT_ROWS);
+	int err = slo_write(a, o->writer, &(struct table_wish){.limit = TEXT_ROWS});
 
 	if (!err && total)
 		err = writer_note(o->writer, "%s", "");
@@ -110,15 +110,14 @@ static int write_text(const struct slo_verb *verb)
 
 static int write_tables(const struct slo_verb *verb)
 {
+	static const struct table_wish everything;
 	const struct offline *o = &verb->offline;
-	const struct analysis *a = o->analysis;
 	int err;
 
 	if (o->output.to.format == OUTPUT_TEXT && !o->output.table)
 		return write_text(verb);
 	err = offline_write_facts(o);
-	err = err ? err : slo_write(a->slo, a->session, o->writer, 0);
-	err = err ? err : slo_write_violations(a->slo, a->session, o->writer);
+	err = err ? err : analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
 	if (!err)
 		tell_unmeasured(verb, o->writer);
 	return err ? err : offline_write_limits(o);
@@ -126,7 +125,7 @@ static int write_tables(const struct slo_verb *verb)
 
 int verb_slo(int argc, char **argv)
 {
-	static const char *const tables[] = {"slo", "violations", NULL};
+	const char *tables[ANALYSIS_TABLES] = {0};
 	struct slo_verb verb = {0};
 	struct analysis_config config = {.without_footprint = true, .slos = &verb.set};
 	__u64 broken = 0;
@@ -137,6 +136,7 @@ int verb_slo(int argc, char **argv)
 	if (slo_read(verb.file, &verb.set))
 		return common_failed(-EBADMSG);
 	verb.offline.inputs[1] = verb.file;
+	analysis_tables(&slo_analyzer, tables);
 	err = offline_open(&verb.offline, &config, tables);
 	err = err ? err : offline_read(&verb.offline);
 	err = err ? err : write_tables(&verb);

@@ -197,7 +197,7 @@ static int put(struct timeline *t, const struct fault *fault)
 		print_fault(session, fault);
 		return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
 	}
-	if (!t->began && writer_begin(writer, &fault_table))
+	if (!t->began && writer_begin_with(writer, fault_table, session))
 		return -EIO;
 	t->began = true;
 	return fault_table_row(writer, session, fault);
@@ -264,7 +264,7 @@ static int write_all(struct timeline *t)
 		return err ? err : offline_write_limits(&t->offline);
 	}
 	if (!t->began)
-		err = writer_begin(writer, &fault_table);
+		err = writer_begin_with(writer, fault_table, t->offline.analysis->session);
 	err = err ? err : writer_end(writer);
 	return err ? err : offline_write_facts(&t->offline);
 }

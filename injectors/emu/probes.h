@@ -13,7 +13,7 @@
  *	4 address	IOVA of the page; of the first page where the probe is per group
  *	5 length	bytes
  *	6 flags_code	enum event_flags | (code << 8)
- *	7 value		per kind, see bpf/event.h; a time is CLOCK_MONOTONIC
+ *	7 value		per kind, see bpf/event_kinds.def; a time is CLOCK_MONOTONIC
  * handler, response, resume and abandon are once per group, the others once per request.
  *
  * Arguments of the invalidation probes: device, pasid, address, length, token, flags.
@@ -28,8 +28,6 @@
 #include <sys/sdt.h>
 
 #include "bpf/event.h"
-
-#define DEVICE_ALL 0xffffffffu
 
 struct fault_probe {
 	__u64 device, queue, pasid, group, address, length, flags_code, value;

@@ -151,54 +151,41 @@ static bool phase_of(const struct faultline_log_entry *entry, enum phase phase, 
 	return true;
 }
 
-static __u64 at_percentile(const __u64 *sorted, size_t count, unsigned int percent)
+struct phase_row {
+	const char *name;
+	const __u64 *sorted; /* how long each request took */
+	size_t count;
+};
+
+static __u64 at_percentile(const struct phase_row *row, unsigned int percent)
 {
-	return sorted[(count - 1) * percent / 100];
+	return row->count ? row->sorted[(row->count - 1) * percent / 100] : CELL_NONE;
 }
 
-static int write_phase(struct writer *writer, const char *name, __u64 *samples, size_t count)
-{
-	union cell cells[7] = {{.text = name}, {.count = count}};
-
-	qsort(samples, count, sizeof(*samples), by_value);
-	for (int i = 2; i < 7; i++)
-		cells[i].count = CELL_NONE;
-	if (count) {
-		cells[2].count = samples[0];
-		cells[3].count = at_percentile(samples, count, 50);
-		cells[4].count = at_percentile(samples, count, 90);
-		cells[5].count = at_percentile(samples, count, 99);
-		cells[6].count = samples[count - 1];
-	}
-	return writer_row(writer, cells);
-}
+#define PHASE_COLUMNS(COLUMN)                                         \
+	COLUMN(phase, none, TEXT, 10, SHOWN, row->name)               \
+	COLUMN(requests, none, COUNT, 9, SHOWN, row->count)           \
+	COLUMN(min, none, DURATION, 9, SHOWN, at_percentile(row, 0))  \
+	COLUMN(p50, none, DURATION, 9, SHOWN, at_percentile(row, 50)) \
+	COLUMN(p90, none, DURATION, 9, SHOWN, at_percentile(row, 90)) \
+	COLUMN(p99, none, DURATION, 9, SHOWN, at_percentile(row, 99)) \
+	COLUMN(max, none, DURATION, 9, SHOWN, at_percentile(row, 100))
+TABLE(phases, "How long requests took", PHASE_COLUMNS, struct phase_row, void)
 
 static int report_phases(struct writer *writer, const struct faultline_log_entry *entries,
 			 size_t count)
 {
 	static const char *const names[] = {"queued", "kernel", "delivery"};
-	static const struct column columns[] = {
-		{.name = "phase", .type = COLUMN_TEXT, .width = 10},
-		{.name = "requests", .type = COLUMN_COUNT, .width = 9},
-		{.name = "min", .type = COLUMN_DURATION, .width = 9},
-		{.name = "p50", .type = COLUMN_DURATION, .width = 9},
-		{.name = "p90", .type = COLUMN_DURATION, .width = 9},
-		{.name = "p99", .type = COLUMN_DURATION, .width = 9},
-		{.name = "max", .type = COLUMN_DURATION, .width = 9},
-	};
-	static const struct table table = {.name = "phases",
-					   .title = "How long requests took",
-					   .columns = columns,
-					   .column_count = SIZE(columns)};
 	__u64 *samples = calloc(count + 1, sizeof(*samples));
-	int err = samples ? writer_begin(writer, &table) : failed(-ENOMEM, "out of memory");
+	int err = samples ? writer_begin(writer, &phases_table) : failed(-ENOMEM, "out of memory");
 
 	for (int phase = 0; phase < PHASES && !err; phase++) {
 		size_t taken = 0;
 
 		for (size_t i = 0; i < count; i++)
 			taken += phase_of(&entries[i], (enum phase)phase, &samples[taken]);
-		err = write_phase(writer, names[phase], samples, taken);
+		qsort(samples, taken, sizeof(*samples), by_value);
+		err = writer_row(writer, &(struct phase_row){names[phase], samples, taken});
 	}
 	free(samples);
 	return err ? err : writer_end(writer);

@@ -3,54 +3,30 @@
 
 #include "injectors/real/odp.h"
 
-static int write_pass(const struct odp_run *run, const struct odp_pass *pass, struct writer *writer)
-{
-	const struct odp_options *o = &run->options;
-	const struct histogram *latency = &pass->latency;
-
-	return writer_row(writer, (union cell[]){
-					  {.text = odp_operation_names[pass->operation]},
-					  {.count = pass->pass},
-					  {.text = o->pinned ? "pinned" : "on-demand"},
-					  {.count = pass->forced},
-					  {.count = pass->evictions},
-					  {.count = pass->prefetches},
-					  {.count = pass->prefetched},
-					  {.count = pass->posted},
-					  {.count = pass->completed},
-					  {.count = pass->failed},
-					  {.count = pass->wrong},
-					  {.count = histogram_percentile(latency, 50)},
-					  {.count = histogram_percentile(latency, 99)},
-					  {.count = latency->max},
-				  });
-}
+#define OPERATIONS(COLUMN)                                                                    \
+	COLUMN(operation, none, TEXT, 11, SHOWN, odp_operation_names[row->operation])         \
+	COLUMN(pass, none, COUNT, 4, SHOWN, row->pass)                                        \
+	COLUMN(region, none, TEXT, 9, WIDE, context->options.pinned ? "pinned" : "on-demand") \
+	COLUMN(forced, none, COUNT, 6, SHOWN, row->forced)                                    \
+	COLUMN(evictions, none, COUNT, 9, WIDE, row->evictions)                               \
+	COLUMN(prefetches, none, COUNT, 10, WIDE, row->prefetches)                            \
+	COLUMN(prefetched, none, COUNT, 10, SHOWN, row->prefetched)                           \
+	COLUMN(posted, none, COUNT, 6, SHOWN, row->posted)                                    \
+	COLUMN(completed, none, COUNT, 9, SHOWN, row->completed)                              \
+	COLUMN(failed, none, COUNT, 6, WIDE, row->failed)                                     \
+	COLUMN(wrong, none, COUNT, 5, SHOWN, row->wrong)                                      \
+	COLUMN(p50, none, DURATION, 7, SHOWN, histogram_percentile(&row->latency, 50))        \
+	COLUMN(p99, none, DURATION, 7, SHOWN, histogram_percentile(&row->latency, 99))        \
+	COLUMN(max, none, DURATION, 7, SHOWN, row->latency.max)
+TABLE(odp, "Operations", OPERATIONS, struct odp_pass, struct odp_run)
 
 int odp_report(const struct odp_run *run, struct writer *writer)
 {
-	static const struct column columns[] = {
-		{"operation", NULL, COLUMN_TEXT, 11, false},
-		{"pass", NULL, COLUMN_COUNT, 4, false},
-		{"region", NULL, COLUMN_TEXT, 9, true},
-		{"forced", NULL, COLUMN_COUNT, 6, false},
-		{"evictions", NULL, COLUMN_COUNT, 9, true},
-		{"prefetches", NULL, COLUMN_COUNT, 10, true},
-		{"prefetched", NULL, COLUMN_COUNT, 10, false},
-		{"posted", NULL, COLUMN_COUNT, 6, false},
-		{"completed", NULL, COLUMN_COUNT, 9, false},
-		{"failed", NULL, COLUMN_COUNT, 6, true},
-		{"wrong", NULL, COLUMN_COUNT, 5, false},
-		{"p50", NULL, COLUMN_DURATION, 7, false},
-		{"p99", NULL, COLUMN_DURATION, 7, false},
-		{"max", NULL, COLUMN_DURATION, 7, false},
-	};
-	static const struct table table = {"odp", "Operations", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	int err = writer_begin(writer, &table);
+	int err = writer_begin_with(writer, &odp_table, run);
 	__u64 wrong = 0;
 
 	for (size_t i = 0; !err && i < run->pass_count; i++) {
-		err = write_pass(run, &run->passes[i], writer);
+		err = writer_row(writer, &run->passes[i]);
 		wrong += run->passes[i].wrong;
 	}
 	err = err ? err : writer_end(writer);

@@ -152,29 +152,22 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
+#define SLOW(COLUMN)                                                                    \
+	COLUMN(device, none, TEXT, 20, SHOWN, row->node)                                \
+	COLUMN(backend, none, TEXT, 8, SHOWN, context->bytes ? "null_blk" : "dm-delay") \
+	COLUMN(size, none, BYTES, 8, SHOWN, row->bytes)                                 \
+	COLUMN(delay, none, DURATION, 8, SHOWN, context->delay_ns)                      \
+	COLUMN(use, none, TEXT, 6, SHOWN, context->swap ? "swap" : "device")
+TABLE(slow, "Slow device", SLOW, struct slow_device, struct slow_options)
+
 /* One row as soon as the device can be used: scripts wait for it. */
 static int announce(const struct slow_options *options, const struct slow_device *device,
 		    struct writer *writer)
 {
-	static const struct column columns[] = {
-		{.name = "device", .type = COLUMN_TEXT, .width = 20},
-		{.name = "backend", .type = COLUMN_TEXT, .width = 8},
-		{.name = "size", .type = COLUMN_BYTES, .width = 8},
-		{.name = "delay", .type = COLUMN_DURATION, .width = 8},
-		{.name = "use", .type = COLUMN_TEXT, .width = 6},
-	};
-	static const struct table table = {"slow", "Slow device", columns, 5};
-	const union cell cells[] = {
-		{.text = device->node},
-		{.text = options->bytes ? "null_blk" : "dm-delay"},
-		{.count = device->bytes},
-		{.count = options->delay_ns},
-		{.text = options->swap ? "swap" : "device"},
-	};
-	int err = writer_begin(writer, &table), closed;
+	int err = writer_begin_with(writer, &slow_table, options), closed;
 
 	if (!err)
-		err = writer_row(writer, cells);
+		err = writer_row(writer, device);
 	if (!err)
 		err = writer_end(writer);
 	closed = writer_close(writer);

@@ -133,74 +133,51 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
+/* What its masters counted together. */
+struct run_row {
+	const struct vfio_run *run;
+	__u64 vectors, interrupts, resets;
+};
+
+#define RUN(COLUMN)                                                                      \
+	COLUMN(action, none, TEXT, 8, SHOWN, vfio_action_name(context->action))          \
+	COLUMN(pid, none, COUNT, 7, WIDE, (__u64)getpid())                               \
+	COLUMN(iommu, none, TEXT, 7, WIDE, space_kind_name(context->iommu))              \
+	COLUMN(devices, none, COUNT, 7, WIDE, context->device_count)                     \
+	COLUMN(dmas, none, COUNT, 7, SHOWN, row->run->result.dmas)                       \
+	COLUMN(refused, none, COUNT, 7, WIDE, row->run->result.refused)                  \
+	COLUMN(faulting, none, COUNT, 8, SHOWN, row->run->result.faulting)               \
+	COLUMN(reported, none, COUNT, 8, SHOWN, row->run->result.reported)               \
+	COLUMN(suppressed, none, COUNT, 10, WIDE, row->run->result.suppressed)           \
+	COLUMN(retried, none, COUNT, 7, WIDE, row->run->result.retried)                  \
+	COLUMN(verified, none, BYTES, 8, SHOWN, row->run->result.verified)               \
+	COLUMN(wrong, none, BYTES, 6, WIDE, row->run->result.wrong)                      \
+	COLUMN(maps, none, COUNT, 7, SHOWN, row->run->space.counts.maps)                 \
+	COLUMN(maps_failed, none, COUNT, 11, WIDE, row->run->space.counts.maps_failed)   \
+	COLUMN(map_errno, none, COUNT, 9, WIDE, (__u64)row->run->space.counts.map_errno) \
+	COLUMN(unmaps, none, COUNT, 7, SHOWN, row->run->space.counts.unmaps)             \
+	COLUMN(mapped, none, BYTES, 8, WIDE, row->run->space.counts.mapped)              \
+	COLUMN(unmapped, none, BYTES, 8, WIDE, row->run->space.counts.unmapped)          \
+	COLUMN(locked, none, BYTES, 7, WIDE, row->run->result.locked)                    \
+	COLUMN(pinned, none, BYTES, 7, WIDE, row->run->result.pinned)                    \
+	COLUMN(vectors, none, COUNT, 7, WIDE, row->vectors)                              \
+	COLUMN(interrupts, none, COUNT, 10, WIDE, row->interrupts)                       \
+	COLUMN(resets, none, COUNT, 6, WIDE, row->resets)                                \
+	COLUMN(duration, none, DURATION, 8, SHOWN, row->run->result.duration_ns)
+TABLE(vfio, "What the driver did", RUN, struct run_row, struct vfio_job)
+
 static int write_result(struct writer *writer, const struct vfio_job *job,
 			const struct vfio_run *run)
 {
-	static const struct column columns[] = {
-		{"action", NULL, COLUMN_TEXT, 8, false},
-		{"pid", NULL, COLUMN_COUNT, 7, true},
-		{"iommu", NULL, COLUMN_TEXT, 7, true},
-		{"devices", NULL, COLUMN_COUNT, 7, true},
-		{"dmas", NULL, COLUMN_COUNT, 7, false},
-		{"refused", NULL, COLUMN_COUNT, 7, true},
-		{"faulting", NULL, COLUMN_COUNT, 8, false},
-		{"reported", NULL, COLUMN_COUNT, 8, false},
-		{"suppressed", NULL, COLUMN_COUNT, 10, true},
-		{"retried", NULL, COLUMN_COUNT, 7, true},
-		{"verified", NULL, COLUMN_BYTES, 8, false},
-		{"wrong", NULL, COLUMN_BYTES, 6, true},
-		{"maps", NULL, COLUMN_COUNT, 7, false},
-		{"maps_failed", NULL, COLUMN_COUNT, 11, true},
-		{"map_errno", NULL, COLUMN_COUNT, 9, true},
-		{"unmaps", NULL, COLUMN_COUNT, 7, false},
-		{"mapped", NULL, COLUMN_BYTES, 8, true},
-		{"unmapped", NULL, COLUMN_BYTES, 8, true},
-		{"locked", NULL, COLUMN_BYTES, 7, true},
-		{"pinned", NULL, COLUMN_BYTES, 7, true},
-		{"vectors", NULL, COLUMN_COUNT, 7, true},
-		{"interrupts", NULL, COLUMN_COUNT, 10, true},
-		{"resets", NULL, COLUMN_COUNT, 6, true},
-		{"duration", NULL, COLUMN_DURATION, 8, false},
-	};
-	static const struct table table = {"vfio", "What the driver did", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	const struct space_counts *counts = &run->space.counts;
-	const struct vfio_result *r = &run->result;
-	__u64 vectors = 0, interrupts = 0, resets = 0;
-	int error = writer_begin(writer, &table);
+	struct run_row row = {.run = run};
+	int error = writer_begin_with(writer, &vfio_table, job);
 
 	for (unsigned int i = 0; i < run->master_count; i++) {
-		vectors += run->masters[i].device.vectors;
-		interrupts += run->masters[i].device.interrupts;
-		resets += run->masters[i].device.resets;
+		row.vectors += run->masters[i].device.vectors;
+		row.interrupts += run->masters[i].device.interrupts;
+		row.resets += run->masters[i].device.resets;
 	}
-	error = error ? error
-		      : writer_row(writer, (union cell[]){
-						   {.text = vfio_action_name(job->action)},
-						   {.count = (__u64)getpid()},
-						   {.text = space_kind_name(job->iommu)},
-						   {.count = job->device_count},
-						   {.count = r->dmas},
-						   {.count = r->refused},
-						   {.count = r->faulting},
-						   {.count = r->reported},
-						   {.count = r->suppressed},
-						   {.count = r->retried},
-						   {.count = r->verified},
-						   {.count = r->wrong},
-						   {.count = counts->maps},
-						   {.count = counts->maps_failed},
-						   {.count = (__u64)counts->map_errno},
-						   {.count = counts->unmaps},
-						   {.count = counts->mapped},
-						   {.count = counts->unmapped},
-						   {.count = r->locked},
-						   {.count = r->pinned},
-						   {.count = vectors},
-						   {.count = interrupts},
-						   {.count = resets},
-						   {.count = r->duration_ns},
-					   });
+	error = error ? error : writer_row(writer, &row);
 	/* Not in the table: programs that read that must not miss it either. */
 	if (run->log.overwritten)
 		fprintf(stderr,

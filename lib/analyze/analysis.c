@@ -6,6 +6,7 @@
 
 #include "lib/analyze/counts.h"
 #include "lib/analyze/faults.h"
+#include "lib/analyze/findings.h"
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
 #include "lib/analyze/iommu_faults.h"
@@ -31,68 +32,47 @@ struct bundle {
 	struct period_filter filter;
 };
 
-static int create_parts(struct analysis *a, const struct analysis_config *c)
+/*
+ * In the order in which they are created, fed and have their tables. The session first: others' tables name
+ * devices. The faults before who judges with them.
+ */
+static const struct analyzer *const analyzers[] = {
+	&session_analyzer,	&faults_analyzer,    &findings_analyzer,
+	&stages_analyzer,	&queues_analyzer,    &rates_analyzer,
+	&counts_analyzer,	&recent_analyzer,    &iommu_faults_analyzer,
+	&mappings_analyzer,	&ios_analyzer,	     &invalidations_analyzer,
+	&odp_analyzer,		&footprint_analyzer, &vfio_analyzer,
+	&devices_analyzer,	&silent_analyzer,    &account_analyzer,
+	&stage_window_analyzer, &slo_analyzer,
+};
+#define ANALYZERS (sizeof(analyzers) / sizeof(analyzers[0]))
+
+/* Those of the period are fed first. Who was not created has no stream. */
+static int connect_all(struct bundle *b, const struct period *period)
 {
-	const struct faults_config faults = {.open_max = c->open_faults, .period = c->period};
-	const struct footprint_config footprint = {c->history_windows, c->simulated_fault_ns,
-						   c->period};
-	int error = session_create(&a->session);
+	int error;
 
-	if (!error)
-		session_set_period(a->session, &c->period);
+	b->filter = (struct period_filter){*period, stream_fan(&b->within)};
+	error = stream_fan_add(&b->fan, period_stream(&b->filter));
+	for (size_t i = 0; !error && i < ANALYZERS; i++) {
+		struct stream stream = {0};
 
-	error = error ? error : faults_create(&a->faults, &faults);
-	error = error ? error : silent_create(&a->silent, a->session, a->faults);
-	error = error ? error : invalidations_create(&a->invalidations, &c->period);
-	error = error ? error : stages_create(&a->stages, a->faults);
-	error = error ? error : queues_create(&a->queues, a->session, a->faults);
-	error = error ? error : rates_create(&a->rates, a->faults, c->burst_faults);
-	error = error ? error : counts_create(&a->counts, a->faults, c->history_windows);
-	error = error ? error : recent_create(&a->recent, a->faults, c->last_faults);
-	error = error ? error : ios_create(&a->ios);
-	error = error ? error : vfio_create(&a->vfio, c->windowed, &c->period);
-	error = error ? error : odp_create(&a->odp, a->session, a->faults, c->windowed);
-	error = error ? error : iommu_faults_create(&a->iommu_faults, a->session);
-	error = error ? error : mappings_create(&a->mappings, a->session);
-	if (!error && c->windowed)
-		error = stage_window_create(&a->stage_window, a->faults);
-	if (!error && !c->without_footprint)
-		error = footprint_create(&a->footprint, &footprint);
-	if (!error && c->slos)
-		error = slo_create(&a->slo, c->slos, a->faults, &c->period);
+		if (analyzers[i]->stream)
+			stream = analyzers[i]->stream(&b->parts);
+		if (stream.self)
+			error = stream_fan_add(analyzers[i]->of_period ? &b->within : &b->fan,
+					       stream);
+	}
 	return error;
 }
 
-static int connect_within(struct bundle *b, const struct period *period)
+static int create_parts(struct analysis *a, const struct analysis_config *config)
 {
-	struct analysis *a = &b->parts;
-	int error = stream_fan_add(&b->within, session_stream(a->session));
+	int error = 0;
 
-	error = error ? error : stream_fan_add(&b->within, counts_stream(a->counts));
-	error = error ? error : stream_fan_add(&b->within, ios_stream(a->ios));
-	b->filter = (struct period_filter){*period, stream_fan(&b->within)};
-	return error ? error : stream_fan_add(&b->fan, period_stream(&b->filter));
-}
-
-/* The session first: others' tables name devices. The faults before who judges with them. */
-static int connect_all(struct bundle *b, const struct period *period)
-{
-	struct analysis *a = &b->parts;
-	struct stream_fan *fan = &b->fan;
-	int error = connect_within(b, period);
-
-	error = error ? error : stream_fan_add(fan, faults_stream(a->faults));
-	error = error ? error : stream_fan_add(fan, queues_stream(a->queues));
-	error = error ? error : stream_fan_add(fan, silent_stream(a->silent));
-	error = error ? error : stream_fan_add(fan, invalidations_stream(a->invalidations));
-	error = error ? error : stream_fan_add(fan, vfio_stream(a->vfio));
-	error = error ? error : stream_fan_add(fan, odp_stream(a->odp));
-	error = error ? error : stream_fan_add(fan, iommu_faults_stream(a->iommu_faults));
-	error = error ? error : stream_fan_add(fan, mappings_stream(a->mappings));
-	if (!error && a->footprint)
-		error = stream_fan_add(fan, footprint_stream(a->footprint));
-	if (!error && a->slo)
-		error = stream_fan_add(fan, slo_stream(a->slo));
+	for (size_t i = 0; !error && i < ANALYZERS; i++)
+		if (analyzers[i]->create)
+			error = analyzers[i]->create(a, config);
 	return error;
 }
 
@@ -128,22 +108,57 @@ void analysis_destroy(struct analysis *a)
 {
 	if (!a)
 		return;
-	vfio_destroy(a->vfio);
-	slo_destroy(a->slo);
-	footprint_destroy(a->footprint);
-	odp_destroy(a->odp);
-	mappings_destroy(a->mappings);
-	iommu_faults_destroy(a->iommu_faults);
-	ios_destroy(a->ios);
-	recent_destroy(a->recent);
-	counts_destroy(a->counts);
-	rates_destroy(a->rates);
-	queues_destroy(a->queues);
-	stage_window_destroy(a->stage_window);
-	stages_destroy(a->stages);
-	invalidations_destroy(a->invalidations);
-	silent_destroy(a->silent);
-	faults_destroy(a->faults);
-	session_destroy(a->session);
+	for (size_t i = ANALYZERS; i-- > 0;)
+		if (analyzers[i]->destroy)
+			analyzers[i]->destroy(a);
 	memory_free(a);
+}
+
+void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS_TABLES])
+{
+	size_t count = 0;
+
+	while (names[count])
+		count++;
+	for (size_t i = 0; i < ANALYZERS; i++) {
+		const struct analyzer_table *t = analyzers[i]->tables;
+
+		if (analyzer ? analyzer != analyzers[i] : analyzers[i]->of_a_verb)
+			continue;
+		for (; t && t->write && count < ANALYSIS_TABLES - 1; t++)
+			if (t->table)
+				names[count++] = t->table->name;
+	}
+}
+
+int analysis_write(const struct analysis *a, const struct analyzer *analyzer, struct writer *writer,
+		   const struct table_wish *wish)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < ANALYZERS; i++) {
+		const struct analyzer_table *t = analyzers[i]->tables;
+
+		if (analyzer ? analyzer != analyzers[i] : analyzers[i]->of_a_verb)
+			continue;
+		for (; !error && t && t->write; t++)
+			if (t->table)
+				error = t->write(a, writer, wish);
+	}
+	return error;
+}
+
+int analysis_write_text(const struct analysis *a, struct writer *writer)
+{
+	int error = 0;
+
+	for (unsigned int place = 1; !error && place <= REPORT_PLACES; place++)
+		for (size_t i = 0; i < ANALYZERS; i++)
+			for (const struct analyzer_table *t = analyzers[i]->tables;
+			     !error && t && t->write; t++)
+				if (t->place == place && (!t->has_rows || t->has_rows(a)))
+					error = t->write(a, writer,
+							 &(struct table_wish){.limit = t->rows,
+									      .brief = true});
+	return error;
 }

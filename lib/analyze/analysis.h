@@ -82,4 +82,13 @@ int analysis_create(struct analysis **analysis, const struct analysis_config *co
 struct stream analysis_stream(struct analysis *analysis);
 void analysis_destroy(struct analysis *analysis);
 
+#define ANALYSIS_TABLES 64
+/* Adds the names of an analyzer's tables, or (NULL) of all that a report has, to those; NULL at the end. */
+void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS_TABLES]);
+/* Writes the same. */
+int analysis_write(const struct analysis *analysis, const struct analyzer *analyzer,
+		   struct writer *writer, const struct table_wish *wish);
+/* What of them the text of a report has: in the order of their places, those that have rows. */
+int analysis_write_text(const struct analysis *analysis, struct writer *writer);
+
 #endif

@@ -2,8 +2,10 @@
 /*
  * Analyzers are pure consumers: a stream in, tables out; the same code live and offline.
  *
- * Each analyzer has NAME_create(config), NAME_stream() to feed it, NAME_write(writer) to print its
- * tables, NAME_destroy(), and typed accessors for the live view. Nothing in events() allocates per
+ * Each analyzer has NAME_create(), NAME_stream() to feed it, NAME_destroy(), typed accessors for the live
+ * view and for others' sentences, a function for each of its tables, and a struct analyzer that says so.
+ * A new one is a file with that, a member of struct analysis, and a line in the list of analysis.c:
+ * report, JSON, CSV and the names of --table have its tables then. Nothing in events() allocates per
  * event once its tables are warm; memory is bounded by devices, open faults and footprint pages.
  */
 #ifndef FAULTLINE_ANALYZER_H
@@ -13,6 +15,61 @@
 #include "lib/output/table.h"
 
 #define WAITED_TO_END UINT64_MAX
+
+struct analysis;
+struct analysis_config;
+
+enum latency_span { LATENCY_SINCE_START, LATENCY_WINDOW, LATENCY_SPANS };
+
+/* What is to be in a table; all zero: everything. */
+struct table_wish {
+	size_t limit;		/* rows at most, 0: all */
+	bool brief;		/* of all devices together only */
+	enum latency_span span; /* of latencies; all else is since the start */
+};
+
+/* Writes a table. */
+typedef int analyzer_write(const struct analysis *analysis, struct writer *writer,
+			   const struct table_wish *wish);
+
+struct analyzer_table {
+	const struct table *table; /* NULL: a note that only text has */
+	analyzer_write *write;	   /* NULL: the end of the list */
+	/* Of the text of a report, which has only tables with rows: its place there from 1 on, 0: none. */
+	unsigned int place;
+	size_t rows;					   /* of text at most, 0: all */
+	bool (*has_rows)(const struct analysis *analysis); /* NULL: it is always there */
+};
+
+#define REPORT_ROWS   20 /* of a table in text */
+#define REPORT_PLACES 13
+
+/* One that needs no instance of its own has tables only. */
+struct analyzer {
+	int (*create)(struct analysis *analysis, const struct analysis_config *config);
+	struct stream (*stream)(struct analysis *analysis); /* NULL: others feed it */
+	void (*destroy)(struct analysis *analysis);
+	bool of_period; /* it is fed with what is in the period only */
+	bool of_a_verb; /* a report has none of its tables */
+	const struct analyzer_table *tables;
+};
+
+/* PART_analyzer, of member `part` of struct analysis, made by create_PART(); then what else it has. */
+#define ANALYZER(part, ...)                                              \
+	static struct stream stream_of_##part(struct analysis *analysis) \
+	{                                                                \
+		return part##_stream(analysis->part);                    \
+	}                                                                \
+	ANALYZER_OF_FAULTS(part, .stream = stream_of_##part, ##__VA_ARGS__)
+
+/* One that lives on the faults that have been reconstructed, not on the stream. */
+#define ANALYZER_OF_FAULTS(part, ...)                         \
+	static void destroy_##part(struct analysis *analysis) \
+	{                                                     \
+		part##_destroy(analysis->part);               \
+	}                                                     \
+	const struct analyzer part##_analyzer = {             \
+		.create = create_##part, .destroy = destroy_##part, ##__VA_ARGS__};
 
 /*
  * The life of one page request. at[k - EVENT_FAULT_DETECT] is the time of stage k, 0 if that stage

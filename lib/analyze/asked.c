@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "lib/analyze/unknown.h"
-#include "lib/capture/kinds.h"
+#include "lib/base/kinds.h"
 
 bool asked_for_everything(const struct session *s)
 {

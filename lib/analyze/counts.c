@@ -10,21 +10,14 @@
 #include "lib/analyze/stage.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
+#include "lib/base/kinds.h"
 
 /* Kinds of which every event is counted here, because frames do not bring them twice. */
+#define EVENT_KIND(c_name, number, name, group, counting, ...) [number] = EVENT_##counting,
 static const bool counted[EVENT_KIND_MAX] = {
-	[EVENT_CPU_FAULT] = true,      [EVENT_IOMMU_MAP] = true,
-	[EVENT_IOMMU_UNMAP] = true,    [EVENT_IOMMU_IO_PAGE_FAULT] = true,
-	[EVENT_IOMMU_FLUSH] = true,    [EVENT_DMA_MAP] = true,
-	[EVENT_DMA_UNMAP] = true,      [EVENT_DMA_ALLOC] = true,
-	[EVENT_DMA_FREE] = true,       [EVENT_DMA_SYNC] = true,
-	[EVENT_VFIO_MAP] = true,       [EVENT_VFIO_UNMAP] = true,
-	[EVENT_VFIO_PIN] = true,       [EVENT_VFIO_UNPIN] = true,
-	[EVENT_VFIO_IRQ] = true,       [EVENT_INVALIDATE_START] = true,
-	[EVENT_FAULT_OVERFLOW] = true, [EVENT_MM_INVALIDATE] = true,
-	[EVENT_MM_RECLAIM] = true,     [EVENT_MM_MIGRATE] = true,
-	[EVENT_MM_COLLAPSE] = true,    [EVENT_KVM_UNMAP] = true,
+#include "bpf/event_kinds.def"
 };
+#undef EVENT_KIND
 
 #define WINDOWS_BACK 128
 

@@ -39,8 +39,8 @@ __u64 counts_before(const struct counts *counts, unsigned int kind, __u32 device
 const struct histogram *counts_latency(const struct counts *counts, unsigned int kind,
 				       __u32 device);
 /* Tables "rates" (a row per second, kind and device) and "counts" (totals). */
-int counts_write_rates(struct counts *counts, const struct session *session, struct writer *writer);
-int counts_write_totals(struct counts *counts, const struct session *session,
-			struct writer *writer);
+analyzer_write counts_write_rates, counts_write_totals;
+
+extern const struct analyzer counts_analyzer;
 
 #endif

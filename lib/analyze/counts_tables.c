@@ -2,6 +2,7 @@
 /* Tables rates and counts. */
 #include <string.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/counts_data.h"
 #include "lib/analyze/unknown.h"
 
@@ -38,43 +39,45 @@ static bool is_told(struct told *told, unsigned int kind, __u32 device)
 	return told->all;
 }
 
-int counts_write_rates(struct counts *c, const struct session *session, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"window", NULL, COLUMN_TIME, 8, false},
-		{"kind", NULL, COLUMN_TEXT, 20, false},
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"rate", "per_s", COLUMN_COUNT, 9, false},
-		{"bandwidth", "bytes_per_s", COLUMN_COUNT, 12, true},
-		{"latency_mean", "ns", COLUMN_DURATION, 12, true},
-		{"latency_max", "ns", COLUMN_DURATION, 11, true},
-	};
-	static const struct table table = {"rates", "Per second", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	struct told told = {.session = session, .all = true};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+struct rate_row {
+	const struct series *series;
+	const struct counts_point *point;
+	bool told;
+};
 
+static bool timed(const struct counts_point *point)
+{
+	return point->latency_max_ns && point->count;
+}
+
+#define RATES(COLUMN)                                                                           \
+	COLUMN(window, none, TIME, 8, SHOWN, row->point->window *AGGREGATE_WINDOW_NS)           \
+	COLUMN(kind, none, TEXT, 20, SHOWN, series_name(row->series->key.kind))                 \
+	COLUMN(device, none, TEXT, 16, SHOWN,                                                   \
+	       session_device_name(context, row->series->key.device, text))                     \
+	COLUMN(rate, per_s, COUNT, 9, SHOWN, count_if(row->told, row->point->count))            \
+	COLUMN(bandwidth, bytes_per_s, COUNT, 12, WIDE, count_if(row->told, row->point->bytes)) \
+	COLUMN(latency_mean, ns, DURATION, 12, WIDE,                                            \
+	       timed(row->point) ? row->point->latency_sum_ns / row->point->count : CELL_NONE)  \
+	COLUMN(latency_max, ns, DURATION, 11, WIDE,                                             \
+	       count_if(timed(row->point), row->point->latency_max_ns))
+TABLE(rates, "Per second", RATES, struct rate_row, struct session)
+
+int counts_write_rates(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
+{
+	struct counts *c = analysis->counts;
+	const struct session *session = analysis->session;
+	struct told told = {.session = session, .all = true};
+	int error = writer_begin_with(writer, &rates_table, session);
+
+	(void)wish;
 	HASH_SORT(c->series, by_series);
 	for (const struct series *s = c->series; s; s = s->hh.next) {
 		bool all = is_told(&told, s->key.kind, s->key.device);
 
-		for (size_t i = 0; !error && i < s->count; i++) {
-			const struct counts_point *p = &s->points[i];
-			bool timed = p->latency_max_ns && p->count;
-
-			error = writer_row(
-				writer,
-				(union cell[]){
-					{.count = p->window * AGGREGATE_WINDOW_NS},
-					{.text = series_name(s->key.kind)},
-					{.text = session_device_name(session, s->key.device, text)},
-					cell_if(all, p->count),
-					cell_if(all, p->bytes),
-					{.count = timed ? p->latency_sum_ns / p->count : CELL_NONE},
-					{.count = timed ? p->latency_max_ns : CELL_NONE},
-				});
-		}
+		for (size_t i = 0; !error && i < s->count; i++)
+			error = writer_row(writer, &(struct rate_row){s, &s->points[i], all});
 	}
 	return error ? error : writer_end(writer);
 }
@@ -88,35 +91,49 @@ static int by_total(const struct total *a, const struct total *b)
 	return memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-int counts_write_totals(struct counts *c, const struct session *session, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"kind", NULL, COLUMN_TEXT, 20, false},
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"pid", NULL, COLUMN_COUNT, 8, false},
-		{"code", NULL, COLUMN_COUNT, 4, true},
-		{"count", NULL, COLUMN_COUNT, 11, false},
-		{"transferred", NULL, COLUMN_BYTES, 11, false},
-	};
-	static const struct table table = {"counts", "Counted", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	struct told told = {.session = session, .all = true};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+struct count_row {
+	const struct total *total;
+	bool told;
+};
 
+#define COUNTS(COLUMN)                                                                \
+	COLUMN(kind, none, TEXT, 20, SHOWN, event_kind_name(row->total->key.kind))    \
+	COLUMN(device, none, TEXT, 16, SHOWN,                                         \
+	       session_device_name(context, row->total->key.device, text))            \
+	COLUMN(pid, none, COUNT, 8, SHOWN, count_or_none(row->total->key.pid))        \
+	COLUMN(code, none, COUNT, 4, WIDE, row->total->key.code)                      \
+	COLUMN(count, none, COUNT, 11, SHOWN, count_if(row->told, row->total->count)) \
+	COLUMN(transferred, none, BYTES, 11, SHOWN,                                   \
+	       count_if(row->told && row->total->bytes, row->total->bytes))
+TABLE(counts, "Counted", COUNTS, struct count_row, struct session)
+
+int counts_write_totals(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
+{
+	struct counts *c = analysis->counts;
+	const struct session *session = analysis->session;
+	struct told told = {.session = session, .all = true};
+	int error = writer_begin_with(writer, &counts_table, session);
+
+	(void)wish;
 	HASH_SORT(c->totals, by_total);
 	for (const struct total *t = c->totals; !error && t; t = t->hh.next) {
 		bool all = is_told(&told, t->key.kind, t->key.device);
 
-		error = writer_row(
-			writer, (union cell[]){
-					{.text = event_kind_name(t->key.kind)},
-					{.text = session_device_name(session, t->key.device, text)},
-					{.count = t->key.pid ? t->key.pid : CELL_NONE},
-					{.count = t->key.code},
-					cell_if(all, t->count),
-					cell_if(all && t->bytes, t->bytes),
-				});
+		error = writer_row(writer, &(struct count_row){t, all});
 	}
 	return error ? error : writer_end(writer);
 }
+
+static int create_counts(struct analysis *a, const struct analysis_config *config)
+{
+	return counts_create(&a->counts, a->faults, config->history_windows);
+}
+
+static const struct analyzer_table tables[] = {
+	{&rates_table, counts_write_rates},
+	{&counts_table, counts_write_totals},
+	{0},
+};
+
+ANALYZER(counts, .tables = tables, .of_period = true)

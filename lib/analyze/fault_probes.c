@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/capture/kinds.h"
+#include "lib/base/kinds.h"
 #include "lib/capture/paths.h"
 #include "lib/capture/probes.h"
 

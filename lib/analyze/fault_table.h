@@ -5,7 +5,7 @@
 
 #include "lib/analyze/session.h"
 
-extern const struct table fault_table;
+extern const struct table *const fault_table; /* begins with its session as context */
 
 int fault_table_row(struct writer *writer, const struct session *session,
 		    const struct fault *fault);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/faults.h"
 
 #include <errno.h>
@@ -566,3 +567,13 @@ void faults_destroy(struct faults *f)
 	pasids_destroy(f->pasids);
 	memory_free(f);
 }
+
+static int create_faults(struct analysis *a, const struct analysis_config *config)
+{
+	const struct faults_config own = {.open_max = config->open_faults,
+					  .period = config->period};
+
+	return faults_create(&a->faults, &own);
+}
+
+ANALYZER(faults)

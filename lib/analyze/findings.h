@@ -21,11 +21,11 @@ void findings_destroy(struct findings *findings);
 int findings_write(const struct findings *findings, struct writer *writer);
 /* Sentences on unrecoverable IOMMU faults and on DMA mappings; none if there were none. */
 int findings_write_dma(const struct analysis *analysis, struct writer *writer);
-/* Table "summary": a row per device that faulted, most faults first; limit 0: all. */
-int findings_write_summary(const struct findings *findings, struct writer *writer, size_t limit);
 /* Table "odd_faults": the first unfinished, inconsistent and overflowed ones. Nothing if none. */
 int findings_write_odd(const struct findings *findings, struct writer *writer);
 /* One sentence on loss, always. */
 int findings_write_loss(const struct findings *findings, struct writer *writer);
+
+extern const struct analyzer findings_analyzer;
 
 #endif

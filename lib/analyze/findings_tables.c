@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/analyze/fault_table.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/findings_data.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
@@ -28,83 +29,93 @@ static int most_first(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-static int summary_row(const struct analysis *a, struct writer *writer, __u32 device)
-{
-	const struct stage_group *group = stages_of_device(a->stages, device);
-	struct recent_counts counts = recent_counts(a->recent, device);
-	struct device_rate rate = rates_device(a->rates, device);
-	unsigned int slowest = STAGES;
-	__u64 sum_ns, worst_ns;
-	char name[DEVICE_NAME_TEXT], span[SPAN_TEXT], marked[STAGE_MARKED_TEXT];
-	bool text = writer_is_text(writer);
-	unsigned int unknown = unknown_numbers(a->session, device);
-	bool told = !(unknown & UNKNOWN_FAULTS), judged = !(unknown & UNKNOWN_STATES);
-	__u64 merged;
-	double share = 0;
+struct summary_row {
+	__u32 device;
+	const struct stage_group *group; /* NULL: no fault of it is complete */
+	struct recent_counts counts;
+	struct device_rate rate;
+	unsigned int slowest;
+	double share; /* of the slowest stage */
+	__u64 merged; /* into it */
+	__u64 blocked_ns;
+	unsigned int unknown; /* numbers of the device */
+	bool text;
+};
 
-	queues_device(a->queues, device, &sum_ns, &worst_ns);
-	if (group)
-		slowest = stage_group_slowest(group, &share);
-	merged = slowest < STAGES ? group->merged[slowest] : 0;
-	return writer_row(
-		writer,
-		(union cell[]){
-			{.text = session_device_name(a->session, device, name)},
-			cell_if(told, counts.began),
-			cell_if(told, rate.peak),
-			cell_if(told, rate.bursts),
-			{.count = group ? (__u64)histogram_mean(&group->total) : CELL_NONE},
-			{.count = group ? histogram_percentile(&group->total, 50) : CELL_NONE},
-			{.count = group ? histogram_percentile(&group->total, 90) : CELL_NONE},
-			{.count = group ? histogram_percentile(&group->total, 99) : CELL_NONE},
-			{.count = group ? histogram_percentile(&group->total, 99.9) : CELL_NONE},
-			{.count = group ? group->total.max : CELL_NONE},
-			{.text = group ? stage_marked_name(slowest, text && merged, marked) : "-"},
-			{.real = 100 * share},
-			{.text = group ? stage_span(group->seen, span) : "-"},
-			cell_if(!(unknown & UNKNOWN_BLOCKED), worst_ns),
-			cell_if(judged, counts.complete),
-			cell_if(judged, counts.unfinished),
-			cell_if(judged, counts.inconsistent),
-			cell_if(!(unknown & UNKNOWN_OVERFLOWED), counts.overflowed),
-			cell_if(!(unknown & UNKNOWN_DISCARDED), counts.discarded),
-			cell_if(!(unknown & UNKNOWN_ABANDONED), counts.abandoned),
-			cell_if(told && rate.first_ns, rate.first_ns),
-			cell_if(told && rate.last_ns, rate.last_ns),
-			{.count = merged},
-		});
+static __u64 known(const struct summary_row *row, unsigned int number, __u64 value)
+{
+	return count_if(!(row->unknown & number), value);
 }
 
-int findings_write_summary(const struct findings *f, struct writer *writer, size_t limit)
+static __u64 percentile(const struct summary_row *row, double percent)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"faults", NULL, COLUMN_COUNT, 7, false},
-		{"peak", "per_s", COLUMN_COUNT, 6, false},
-		{"bursts", NULL, COLUMN_COUNT, 6, false},
-		{"mean", NULL, COLUMN_DURATION, 7, true},
-		{"p50", NULL, COLUMN_DURATION, 7, false},
-		{"p90", NULL, COLUMN_DURATION, 7, true},
-		{"p99", NULL, COLUMN_DURATION, 7, false},
-		{"p999", NULL, COLUMN_DURATION, 7, true},
-		{"max", NULL, COLUMN_DURATION, 7, false},
-		{"slowest", NULL, COLUMN_TEXT, 9, false},
-		{"share", "percent", COLUMN_REAL, 6, true},
-		{"span", NULL, COLUMN_TEXT, 13, true},
-		{"blocked", NULL, COLUMN_DURATION, 7, true},
-		{"complete", NULL, COLUMN_COUNT, 8, true},
-		{"unfinished", NULL, COLUMN_COUNT, 10, true},
-		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
-		{"overflowed", NULL, COLUMN_COUNT, 10, true},
-		{"discarded", NULL, COLUMN_COUNT, 9, true},
-		{"abandoned", NULL, COLUMN_COUNT, 9, true},
-		{"first", NULL, COLUMN_TIME, 30, true},
-		{"last", NULL, COLUMN_TIME, 30, true},
-		{"merged", NULL, COLUMN_COUNT, 6, true},
+	return row->group ? histogram_percentile(&row->group->total, percent) : CELL_NONE;
+}
+
+static const char *slowest(const struct summary_row *row, char *text)
+{
+	return row->group ? stage_marked_name(row->slowest, row->text && row->merged, text) : "-";
+}
+
+#define SUMMARY(COLUMN)                                                                           \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))    \
+	COLUMN(faults, none, COUNT, 7, SHOWN, known(row, UNKNOWN_FAULTS, row->counts.began))      \
+	COLUMN(peak, per_s, COUNT, 6, SHOWN, known(row, UNKNOWN_FAULTS, row->rate.peak))          \
+	COLUMN(bursts, none, COUNT, 6, SHOWN, known(row, UNKNOWN_FAULTS, row->rate.bursts))       \
+	COLUMN(mean, none, DURATION, 7, WIDE,                                                     \
+	       row->group ? (__u64)histogram_mean(&row->group->total) : CELL_NONE)                \
+	COLUMN(p50, none, DURATION, 7, SHOWN, percentile(row, 50))                                \
+	COLUMN(p90, none, DURATION, 7, WIDE, percentile(row, 90))                                 \
+	COLUMN(p99, none, DURATION, 7, SHOWN, percentile(row, 99))                                \
+	COLUMN(p999, none, DURATION, 7, WIDE, percentile(row, 99.9))                              \
+	COLUMN(max, none, DURATION, 7, SHOWN, row->group ? row->group->total.max : CELL_NONE)     \
+	COLUMN(slowest, none, TEXT, 9, SHOWN, slowest(row, text))                                 \
+	COLUMN(share, percent, REAL, 6, WIDE, 100 * row->share)                                   \
+	COLUMN(span, none, TEXT, 13, WIDE, row->group ? stage_span(row->group->seen, text) : "-") \
+	COLUMN(blocked, none, DURATION, 7, WIDE, known(row, UNKNOWN_BLOCKED, row->blocked_ns))    \
+	COLUMN(complete, none, COUNT, 8, WIDE, known(row, UNKNOWN_STATES, row->counts.complete))  \
+	COLUMN(unfinished, none, COUNT, 10, WIDE,                                                 \
+	       known(row, UNKNOWN_STATES, row->counts.unfinished))                                \
+	COLUMN(inconsistent, none, COUNT, 12, WIDE,                                               \
+	       known(row, UNKNOWN_STATES, row->counts.inconsistent))                              \
+	COLUMN(overflowed, none, COUNT, 10, WIDE,                                                 \
+	       known(row, UNKNOWN_OVERFLOWED, row->counts.overflowed))                            \
+	COLUMN(discarded, none, COUNT, 9, WIDE,                                                   \
+	       known(row, UNKNOWN_DISCARDED, row->counts.discarded))                              \
+	COLUMN(abandoned, none, COUNT, 9, WIDE,                                                   \
+	       known(row, UNKNOWN_ABANDONED, row->counts.abandoned))                              \
+	COLUMN(first, none, TIME, 30, WIDE,                                                       \
+	       known(row, UNKNOWN_FAULTS, count_or_none(row->rate.first_ns)))                     \
+	COLUMN(last, none, TIME, 30, WIDE,                                                        \
+	       known(row, UNKNOWN_FAULTS, count_or_none(row->rate.last_ns)))                      \
+	COLUMN(merged, none, COUNT, 6, WIDE, row->merged)
+TABLE(summary, "Faults by device", SUMMARY, struct summary_row, struct session)
+
+static int write_summary_row(const struct analysis *a, struct writer *writer, __u32 device)
+{
+	struct summary_row row = {
+		.device = device,
+		.group = stages_of_device(a->stages, device),
+		.counts = recent_counts(a->recent, device),
+		.rate = rates_device(a->rates, device),
+		.slowest = STAGES,
+		.unknown = unknown_numbers(a->session, device),
+		.text = writer_is_text(writer),
 	};
-	static const struct table table = {"summary", "Faults by device", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	const struct analysis *a = f->analysis;
+	__u64 sum_ns;
+
+	queues_device(a->queues, device, &sum_ns, &row.blocked_ns);
+	if (row.group)
+		row.slowest = stage_group_slowest(row.group, &row.share);
+	if (row.slowest < STAGES)
+		row.merged = row.group->merged[row.slowest];
+	return writer_row(writer, &row);
+}
+
+/* Table "summary": a row per device that faulted, most faults first; limit 0: all. */
+static int findings_write_summary(const struct analysis *a, struct writer *writer,
+				  const struct table_wish *wish)
+{
 	size_t count = 0, at = 0;
 	struct ranked *ranked;
 	int error;
@@ -120,19 +131,19 @@ int findings_write_summary(const struct findings *f, struct writer *writer, size
 		at += !!ranked[at].began;
 	}
 	qsort(ranked, count, sizeof(*ranked), most_first);
-	error = writer_begin(writer, &table);
-	for (size_t i = 0; !error && i < count && (!limit || i < limit); i++)
-		error = summary_row(a, writer, ranked[i].device);
+	error = writer_begin_with(writer, &summary_table, a->session);
+	for (size_t i = 0; !error && i < count && (!wish->limit || i < wish->limit); i++)
+		error = write_summary_row(a, writer, ranked[i].device);
 	free(ranked);
 	error = error ? error : writer_end(writer);
-	if (!error && limit && count > limit)
-		error = writer_note(writer, "... and %zu more devices.", count - limit);
+	if (!error && wish->limit && count > wish->limit)
+		error = writer_note(writer, "... and %zu more devices.", count - wish->limit);
 	return error;
 }
 
 int findings_write_odd(const struct findings *f, struct writer *writer)
 {
-	struct table table = fault_table;
+	struct table table = *fault_table;
 	struct column *columns;
 	int error;
 
@@ -150,7 +161,7 @@ int findings_write_odd(const struct findings *f, struct writer *writer)
 	table.name = "odd_faults";
 	table.title = "Faults that did not complete";
 	table.columns = columns;
-	error = writer_begin(writer, &table);
+	error = writer_begin_with(writer, &table, f->analysis->session);
 	for (size_t i = 0; !error && i < f->odd_count; i++)
 		error = fault_table_row(writer, f->analysis->session, &f->odd[i]);
 	error = error ? error : writer_end(writer);
@@ -159,3 +170,26 @@ int findings_write_odd(const struct findings *f, struct writer *writer)
 		error = writer_note(writer, "... and %llu more.", f->odd_total - f->odd_count);
 	return error;
 }
+
+static bool has_faults(const struct analysis *a)
+{
+	struct faults_counts counts;
+
+	faults_counts(a->faults, &counts);
+	return counts.began;
+}
+
+static int write_shared_names(const struct analysis *a, struct writer *writer,
+			      const struct table_wish *wish)
+{
+	(void)wish;
+	return session_write_shared_names(a->session, writer);
+}
+
+static const struct analyzer_table tables[] = {
+	{&summary_table, findings_write_summary, 1, REPORT_ROWS, has_faults},
+	{NULL, write_shared_names, 2},
+	{0},
+};
+
+const struct analyzer findings_analyzer = {.tables = tables};

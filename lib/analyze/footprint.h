@@ -45,18 +45,6 @@ const struct histogram *footprint_intervals(const struct footprint *footprint, _
 /* Percent of the device's memory, NAN if that is unknown. */
 double footprint_percent(const struct session *session, __u32 device, __u64 bytes);
 
-/* "footprint": a row per device. */
-int footprint_write(const struct footprint *footprint, const struct session *session,
-		    struct writer *writer);
-/* "footprint_curve": a row per device and window, or every so many that at most `points` (0: all)
- * per device and the newest remain. */
-int footprint_write_curve(const struct footprint *footprint, const struct session *session,
-			  struct writer *writer, size_t points);
-/* "footprint_accesses": pages by how often they were touched, both granularities. */
-int footprint_write_accesses(const struct footprint *footprint, const struct session *session,
-			     struct writer *writer);
-/* "footprint_intervals": accesses by the time since the page's access before. */
-int footprint_write_intervals(const struct footprint *footprint, const struct session *session,
-			      struct writer *writer);
+extern const struct analyzer footprint_analyzer;
 
 #endif

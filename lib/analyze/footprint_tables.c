@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/footprint_data.h"
 #include "lib/base/fail.h"
 
@@ -13,91 +14,79 @@ static __u64 interval(const struct device_footprint *d, double percent)
 	return histogram_percentile(&d->intervals, percent) * AGGREGATE_WINDOW_NS;
 }
 
-int footprint_write(const struct footprint *f, const struct session *session, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"touched_4k", "bytes", COLUMN_BYTES, 10, false},
-		{"touched_2m", "bytes", COLUMN_BYTES, 10, false},
-		{"memory", "percent", COLUMN_REAL, 7, false},
-		{"memory_2m", "percent", COLUMN_REAL, 9, true},
-		{"accesses", NULL, COLUMN_COUNT, 9, false},
-		{"reads", NULL, COLUMN_COUNT, 11, true},
-		{"writes", NULL, COLUMN_COUNT, 11, true},
-		{"simulated_faults", NULL, COLUMN_COUNT, 16, false},
-		{"interval_p50", "ns", COLUMN_DURATION, 12, true},
-		{"interval_p99", "ns", COLUMN_DURATION, 12, true},
-	};
-	static const struct table table = {"footprint", "Memory that devices touched", columns,
-					   COUNT(columns)};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+struct device_row {
+	__u32 device;
+	const struct device_footprint *footprint;
+};
 
+#define FOOTPRINT(COLUMN)                                                                       \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))  \
+	COLUMN(touched_4k, bytes, BYTES, 10, SHOWN, row->footprint->sums.bytes)                 \
+	COLUMN(touched_2m, bytes, BYTES, 10, SHOWN, row->footprint->sums.huge_bytes)            \
+	COLUMN(memory, percent, REAL, 7, SHOWN,                                                 \
+	       footprint_percent(context, row->device, row->footprint->sums.bytes))             \
+	COLUMN(memory_2m, percent, REAL, 9, WIDE,                                               \
+	       footprint_percent(context, row->device, row->footprint->sums.huge_bytes))        \
+	COLUMN(accesses, none, COUNT, 9, SHOWN, row->footprint->sums.accesses)                  \
+	COLUMN(reads, none, COUNT, 11, WIDE, row->footprint->sums.reads)                        \
+	COLUMN(writes, none, COUNT, 11, WIDE, row->footprint->sums.writes)                      \
+	COLUMN(simulated_faults, none, COUNT, 16, SHOWN, row->footprint->sums.simulated_faults) \
+	COLUMN(interval_p50, ns, DURATION, 12, WIDE, interval(row->footprint, 50))              \
+	COLUMN(interval_p99, ns, DURATION, 12, WIDE, interval(row->footprint, 99))
+TABLE(footprint, "Memory that devices touched", FOOTPRINT, struct device_row, struct session)
+
+/* "footprint": a row per device. */
+static int footprint_write(const struct analysis *analysis, struct writer *writer,
+			   const struct table_wish *wish)
+{
+	const struct footprint *f = analysis->footprint;
+	int error = writer_begin_with(writer, &footprint_table, analysis->session);
+
+	(void)wish;
 	for (__u32 h = 0; !error && h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
-		if (!d)
-			continue;
-		error = writer_row(
-			writer, (union cell[]){
-					{.text = session_device_name(session, h, text)},
-					{.count = d->sums.bytes},
-					{.count = d->sums.huge_bytes},
-					{.real = footprint_percent(session, h, d->sums.bytes)},
-					{.real = footprint_percent(session, h, d->sums.huge_bytes)},
-					{.count = d->sums.accesses},
-					{.count = d->sums.reads},
-					{.count = d->sums.writes},
-					{.count = d->sums.simulated_faults},
-					{.count = interval(d, 50)},
-					{.count = interval(d, 99)},
-				});
+		if (d)
+			error = writer_row(writer, &(struct device_row){h, d});
 	}
 	return error ? error : writer_end(writer);
 }
 
-int footprint_write_curve(const struct footprint *f, const struct session *session,
-			  struct writer *writer, size_t points)
+struct point_row {
+	__u32 device;
+	const struct footprint_point *point;
+};
+
+#define CURVE(COLUMN)                                                                          \
+	COLUMN(window, none, TIME, 8, SHOWN, row->point->window *AGGREGATE_WINDOW_NS)          \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(touched_4k, bytes, BYTES, 10, SHOWN, row->point->bytes)                         \
+	COLUMN(touched_2m, bytes, BYTES, 10, WIDE, row->point->huge_bytes)                     \
+	COLUMN(memory, percent, REAL, 7, SHOWN,                                                \
+	       footprint_percent(context, row->device, row->point->bytes))                     \
+	COLUMN(window_4k, bytes, BYTES, 9, SHOWN, row->point->window_bytes)                    \
+	COLUMN(window_2m, bytes, BYTES, 9, WIDE, row->point->window_huge_bytes)                \
+	COLUMN(accesses, none, COUNT, 9, WIDE, row->point->accesses)                           \
+	COLUMN(simulated_faults, none, COUNT, 16, WIDE, row->point->simulated_faults)
+TABLE(footprint_curve, "Footprint over time", CURVE, struct point_row, struct session)
+
+/* "footprint_curve": a row per device and window, or every so many that at most `points` (0: all)
+ * per device and the newest remain. */
+static int footprint_write_curve(const struct analysis *analysis, struct writer *writer,
+				 const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"window", NULL, COLUMN_TIME, 8, false},
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"touched_4k", "bytes", COLUMN_BYTES, 10, false},
-		{"touched_2m", "bytes", COLUMN_BYTES, 10, true},
-		{"memory", "percent", COLUMN_REAL, 7, false},
-		{"window_4k", "bytes", COLUMN_BYTES, 9, false},
-		{"window_2m", "bytes", COLUMN_BYTES, 9, true},
-		{"accesses", NULL, COLUMN_COUNT, 9, true},
-		{"simulated_faults", NULL, COLUMN_COUNT, 16, true},
-	};
-	static const struct table table = {"footprint_curve", "Footprint over time", columns,
-					   COUNT(columns)};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	const struct footprint *f = analysis->footprint;
+	size_t points = wish->limit;
+	int error = writer_begin_with(writer, &footprint_curve_table, analysis->session);
 
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 		size_t step =
 			d && points && d->count > points ? (d->count + points - 1) / points : 1;
 
-		for (size_t i = 0; !error && d && i < d->count; i++) {
-			const struct footprint_point *p = &d->points[i];
-
-			if (i % step && i + 1 < d->count)
-				continue;
-			error = writer_row(
-				writer, (union cell[]){
-						{.count = p->window * AGGREGATE_WINDOW_NS},
-						{.text = session_device_name(session, h, text)},
-						{.count = p->bytes},
-						{.count = p->huge_bytes},
-						{.real = footprint_percent(session, h, p->bytes)},
-						{.count = p->window_bytes},
-						{.count = p->window_huge_bytes},
-						{.count = p->accesses},
-						{.count = p->simulated_faults},
-					});
-		}
+		for (size_t i = 0; !error && d && i < d->count; i++)
+			if (i % step == 0 || i + 1 == d->count)
+				error = writer_row(writer, &(struct point_row){h, &d->points[i]});
 	}
 	return error ? error : writer_end(writer);
 }
@@ -133,91 +122,117 @@ static void classify(const struct page_table *table, struct class_counts *device
 	}
 }
 
-static int write_classes(struct writer *writer, const char *device, __u64 page_bytes,
-			 const struct class_counts *d)
+struct class_row {
+	__u32 device;
+	__u64 page_bytes;
+	const struct class_counts *counts;
+	size_t class;
+	__u64 up_to; /* pages of this class and those below */
+};
+
+static double percent(__u64 part, __u64 whole)
 {
-	__u64 below = 0;
+	return 100.0 * (double)part / (double)whole;
+}
+
+#define ACCESSES(COLUMN)                                                                           \
+	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->device, text))     \
+	COLUMN(page, bytes, BYTES, 5, SHOWN, row->page_bytes)                                      \
+	COLUMN(accesses, none, TEXT, 9, SHOWN, class_names[row->class])                            \
+	COLUMN(pages, none, COUNT, 9, SHOWN, row->counts->pages[row->class])                       \
+	COLUMN(pages_up_to, percent, REAL, 11, SHOWN, percent(row->up_to, row->counts->all_pages)) \
+	COLUMN(of_accesses, percent, REAL, 11, SHOWN,                                              \
+	       percent(row->counts->accesses[row->class], row->counts->all_accesses))
+TABLE(footprint_accesses, "Pages by number of accesses", ACCESSES, struct class_row, struct session)
+
+static int write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
+			 const struct class_counts *counts)
+{
+	struct class_row row = {device, page_bytes, counts, 0, 0};
 	int error = 0;
 
-	for (size_t c = 0; !error && c < CLASSES && d->all_pages; c++) {
-		below += d->pages[c];
-		error = writer_row(
-			writer,
-			(union cell[]){
-				{.text = device},
-				{.count = page_bytes},
-				{.text = class_names[c]},
-				{.count = d->pages[c]},
-				{.real = 100.0 * (double)below / (double)d->all_pages},
-				{.real = 100.0 * (double)d->accesses[c] / (double)d->all_accesses},
-			});
+	for (; !error && row.class < CLASSES && counts->all_pages; row.class ++) {
+		row.up_to += counts->pages[row.class];
+		error = writer_row(writer, &row);
 	}
 	return error;
 }
 
-int footprint_write_accesses(const struct footprint *f, const struct session *session,
-			     struct writer *writer)
+/* "footprint_accesses": pages by how often they were touched, both granularities. */
+static int footprint_write_accesses(const struct analysis *analysis, struct writer *writer,
+				    const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 20, false},
-		{"page", "bytes", COLUMN_BYTES, 5, false},
-		{"accesses", NULL, COLUMN_TEXT, 9, false},
-		{"pages", NULL, COLUMN_COUNT, 9, false},
-		{"pages_up_to", "percent", COLUMN_REAL, 11, false},
-		{"of_accesses", "percent", COLUMN_REAL, 11, false},
-	};
-	static const struct table table = {"footprint_accesses", "Pages by number of accesses",
-					   columns, COUNT(columns)};
+	const struct footprint *f = analysis->footprint;
 	const struct page_table *const tables[] = {&f->pages, &f->huge};
 	const unsigned int shifts[] = {PAGE_BITS, FOOTPRINT_HUGE_SHIFT};
 	__u32 end = f->devices.end;
 	struct class_counts *devices;
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	int error = writer_begin_with(writer, &footprint_accesses_table, analysis->session);
 
+	(void)wish;
 	for (size_t t = 0; !error && t < COUNT(tables); t++) {
 		devices = calloc(end ? end : 1, sizeof(*devices));
 		if (!devices)
 			return failed(-ENOMEM, "no memory for the access counts");
 		classify(tables[t], devices, end);
 		for (__u32 h = 0; !error && h < end; h++)
-			error = write_classes(writer, session_device_name(session, h, text),
-					      1ull << shifts[t], &devices[h]);
+			error = write_classes(writer, h, 1ull << shifts[t], &devices[h]);
 		free(devices);
 	}
 	return error ? error : writer_end(writer);
 }
 
-int footprint_write_intervals(const struct footprint *f, const struct session *session,
-			      struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 20, false},
-		{"from", "ns", COLUMN_DURATION, 10, false},
-		{"to", "ns", COLUMN_DURATION, 10, false},
-		{"accesses", NULL, COLUMN_COUNT, 12, false},
-	};
-	static const struct table table = {
-		"footprint_intervals", "Accesses to 2 MiB pages by the time since the one before",
-		columns, COUNT(columns)};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+struct interval_row {
+	__u32 device;
+	unsigned int bucket;
+	__u64 accesses;
+};
 
+#define INTERVALS(COLUMN)                                                                      \
+	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(from, ns, DURATION, 10, SHOWN,                                                  \
+	       histogram_bucket_low(row->bucket) * AGGREGATE_WINDOW_NS)                        \
+	COLUMN(to, ns, DURATION, 10, SHOWN,                                                    \
+	       histogram_bucket_high(row->bucket) * AGGREGATE_WINDOW_NS)                       \
+	COLUMN(accesses, none, COUNT, 12, SHOWN, row->accesses)
+TABLE(footprint_intervals, "Accesses to 2 MiB pages by the time since the one before", INTERVALS,
+      struct interval_row, struct session)
+
+/* "footprint_intervals": accesses by the time since the page's access before. */
+static int footprint_write_intervals(const struct analysis *analysis, struct writer *writer,
+				     const struct table_wish *wish)
+{
+	const struct footprint *f = analysis->footprint;
+	int error = writer_begin_with(writer, &footprint_intervals_table, analysis->session);
+
+	(void)wish;
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
 		for (unsigned int b = 0; !error && d && b < HISTOGRAM_BUCKETS; b++) {
-			if (!d->intervals.buckets[b])
-				continue;
-			error = writer_row(
-				writer,
-				(union cell[]){
-					{.text = session_device_name(session, h, text)},
-					{.count = histogram_bucket_low(b) * AGGREGATE_WINDOW_NS},
-					{.count = histogram_bucket_high(b) * AGGREGATE_WINDOW_NS},
-					{.count = d->intervals.buckets[b]},
-				});
+			struct interval_row row = {h, b, d->intervals.buckets[b]};
+
+			if (row.accesses)
+				error = writer_row(writer, &row);
 		}
 	}
 	return error ? error : writer_end(writer);
 }
+
+static int create_footprint(struct analysis *a, const struct analysis_config *config)
+{
+	const struct footprint_config own = {config->history_windows, config->simulated_fault_ns,
+					     config->period};
+
+	return config->without_footprint ? 0 : footprint_create(&a->footprint, &own);
+}
+
+static const struct analyzer_table tables[] = {
+	{&footprint_table, footprint_write},
+	{&footprint_curve_table, footprint_write_curve},
+	{&footprint_accesses_table, footprint_write_accesses},
+	{&footprint_intervals_table, footprint_write_intervals},
+	{0},
+};
+
+ANALYZER(footprint, .tables = tables)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/invalidations.h"
 
 #include <errno.h>
@@ -321,68 +322,76 @@ const struct invalidation_totals *invalidations_of(const struct invalidations *i
 	return slot ? *slot : NULL;
 }
 
-static union cell percentile(const struct histogram *h, double percent)
+static __u64 percentile(const struct histogram *h, double percent)
 {
-	return cell_if(h->count, histogram_percentile(h, percent));
+	return count_if(h->count, histogram_percentile(h, percent));
 }
 
-/* `off`: steps without which a number is not known. */
-static int write_totals(struct writer *writer, const char *device,
-			const struct invalidation_totals *t, __u8 off)
-{
-	const struct histogram *i = t->intervals;
-	bool freed = !(off & STEP(FREED));
+struct invalidation_row {
+	__u32 device;
+	bool all;	   /* devices */
+	bool freed, acked; /* whether these steps were watched */
+	const struct invalidation_totals *totals;
+};
 
-	return writer_row(writer,
-			  (union cell[]){
-				  {.text = device},
-				  {.count = t->counts.began},
-				  cell_if(freed, t->counts.complete),
-				  cell_if(freed, t->counts.unfinished),
-				  cell_if(freed && !(off & STEP(ACK)), t->counts.inconsistent),
-				  cell_if(freed, t->counts.written_out),
-				  cell_if(freed, t->counts.bytes),
-				  percentile(&i[0], 50),
-				  percentile(&i[1], 50),
-				  percentile(&i[2], 50),
-				  percentile(&t->total, 50),
-				  percentile(&t->total, 99),
-				  cell_if(t->total.count, t->total.max),
-			  });
-}
+#define INVALIDATIONS(COLUMN)                                                                      \
+	COLUMN(device, none, TEXT, 16, SHOWN,                                                      \
+	       row->all ? "all" : session_device_name(context, row->device, text))                 \
+	COLUMN(began, none, COUNT, 7, SHOWN, row->totals->counts.began)                            \
+	COLUMN(complete, none, COUNT, 8, WIDE, count_if(row->freed, row->totals->counts.complete)) \
+	COLUMN(unfinished, none, COUNT, 10, WIDE,                                                  \
+	       count_if(row->freed, row->totals->counts.unfinished))                               \
+	COLUMN(inconsistent, none, COUNT, 12, WIDE,                                                \
+	       count_if(row->freed && row->acked, row->totals->counts.inconsistent))               \
+	COLUMN(written_out, none, COUNT, 11, WIDE,                                                 \
+	       count_if(row->freed, row->totals->counts.written_out))                              \
+	COLUMN(freed, none, BYTES, 7, SHOWN, count_if(row->freed, row->totals->counts.bytes))      \
+	COLUMN(told_p50, ns, DURATION, 8, SHOWN, percentile(&row->totals->intervals[0], 50))       \
+	COLUMN(acked_p50, ns, DURATION, 9, SHOWN, percentile(&row->totals->intervals[1], 50))      \
+	COLUMN(freed_p50, ns, DURATION, 9, SHOWN, percentile(&row->totals->intervals[2], 50))      \
+	COLUMN(total_p50, ns, DURATION, 9, WIDE, percentile(&row->totals->total, 50))              \
+	COLUMN(total_p99, ns, DURATION, 9, WIDE, percentile(&row->totals->total, 99))              \
+	COLUMN(total_max, ns, DURATION, 9, SHOWN,                                                  \
+	       count_if(row->totals->total.count, row->totals->total.max))
+TABLE(invalidations, "Invalidations (memory taken back)", INVALIDATIONS, struct invalidation_row,
+      struct session)
 
-int invalidations_write(const struct invalidations *inv, const struct session *session,
-			struct writer *writer, bool whole)
+int invalidations_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"began", NULL, COLUMN_COUNT, 7, false},
-		{"complete", NULL, COLUMN_COUNT, 8, true},
-		{"unfinished", NULL, COLUMN_COUNT, 10, true},
-		{"inconsistent", NULL, COLUMN_COUNT, 12, true},
-		{"written_out", NULL, COLUMN_COUNT, 11, true},
-		{"freed", NULL, COLUMN_BYTES, 7, false},
-		{"told_p50", "ns", COLUMN_DURATION, 8, false},
-		{"acked_p50", "ns", COLUMN_DURATION, 9, false},
-		{"freed_p50", "ns", COLUMN_DURATION, 9, false},
-		{"total_p50", "ns", COLUMN_DURATION, 9, true},
-		{"total_p99", "ns", COLUMN_DURATION, 9, true},
-		{"total_max", "ns", COLUMN_DURATION, 9, false},
+	const struct invalidations *inv = analysis->invalidations;
+	struct invalidation_row row = {
+		.all = true,
+		.freed = !(inv->off & STEP(FREED)),
+		.acked = !(inv->off & STEP(ACK)),
+		.totals = &inv->all,
 	};
-	static const struct table table = {"invalidations", "Invalidations (memory taken back)",
-					   columns, sizeof(columns) / sizeof(columns[0])};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	int error = writer_begin_with(writer, &invalidations_table, analysis->session);
 
 	if (!error && inv->all.counts.began)
-		error = write_totals(writer, "all", &inv->all, inv->off);
-	for (__u32 h = 0; whole && !error && h < inv->devices.end;
+		error = writer_row(writer, &row);
+	row.all = false;
+	for (__u32 h = 0; !wish->brief && !error && h < inv->devices.end;
 	     h = slots_next(&inv->devices, h)) {
-		const struct invalidation_totals *totals = invalidations_of(inv, h);
-
-		if (totals && totals->counts.began)
-			error = write_totals(writer, session_device_name(session, h, text), totals,
-					     inv->off);
+		row.device = h;
+		row.totals = invalidations_of(inv, h);
+		if (row.totals && row.totals->counts.began)
+			error = writer_row(writer, &row);
 	}
 	return error ? error : writer_end(writer);
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return invalidations_all(a->invalidations)->counts.began;
+}
+
+static int create_invalidations(struct analysis *a, const struct analysis_config *config)
+{
+	return invalidations_create(&a->invalidations, &config->period);
+}
+
+static const struct analyzer_table tables[] = {
+	{&invalidations_table, invalidations_write, 7, 0, has_rows}, {0}};
+
+ANALYZER(invalidations, .tables = tables)

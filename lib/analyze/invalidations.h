@@ -52,7 +52,8 @@ const struct invalidation_totals *invalidations_all(const struct invalidations *
 const struct invalidation_totals *invalidations_of(const struct invalidations *invalidations,
 						   __u32 device);
 /* Table "invalidations": all devices together and, if `whole`, each. */
-int invalidations_write(const struct invalidations *invalidations, const struct session *session,
-			struct writer *writer, bool whole);
+analyzer_write invalidations_write;
+
+extern const struct analyzer invalidations_analyzer;
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/iommu_faults.h"
 
 #include <errno.h>
@@ -228,32 +229,33 @@ static bool all_decoded(const struct iommu_faults *f)
 	       !unknown_kind(f->session, EVENT_IOMMU_IO_PAGE_FAULT);
 }
 
-int iommu_faults_write_totals(const struct iommu_faults *f, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"what", NULL, COLUMN_TEXT, 24, false},
-		{"count", NULL, COLUMN_COUNT, 12, false},
-	};
-	static const struct table table = {"iommu_fault_totals", "Unrecoverable IOMMU faults",
-					   columns, sizeof(columns) / sizeof(columns[0])};
-	bool decoded = all_decoded(f);
-	bool unseen = !unknown_kind(f->session, EVENT_IOMMU_UNSEEN);
-	const struct {
-		const char *what;
-		__u64 count;
-		bool known;
-	} rows[] = {
-		{"decoded", f->counts.seen, decoded},
-		{"with owner", f->counts.owned,
-		 decoded && !unknown_kind(f->session, EVENT_FAULT_OWNER)},
-		{"unseen", f->counts.unseen, unseen},
-		{"unseen is a floor", f->counts.at_least, unseen},
-	};
-	int error = writer_begin(writer, &table);
+struct total_row {
+	const char *what;
+	__u64 count;
+};
 
+#define TOTALS(COLUMN)                                 \
+	COLUMN(what, none, TEXT, 24, SHOWN, row->what) \
+	COLUMN(count, none, COUNT, 12, SHOWN, row->count)
+TABLE(iommu_fault_totals, "Unrecoverable IOMMU faults", TOTALS, struct total_row, void)
+
+int iommu_faults_write_totals(const struct analysis *analysis, struct writer *writer,
+			      const struct table_wish *wish)
+{
+	const struct iommu_faults *f = analysis->iommu_faults;
+	bool decoded = all_decoded(f), unseen = !unknown_kind(f->session, EVENT_IOMMU_UNSEEN);
+	bool owned = decoded && !unknown_kind(f->session, EVENT_FAULT_OWNER);
+	const struct total_row rows[] = {
+		{"decoded", count_if(decoded, f->counts.seen)},
+		{"with owner", count_if(owned, f->counts.owned)},
+		{"unseen", count_if(unseen, f->counts.unseen)},
+		{"unseen is a floor", count_if(unseen, f->counts.at_least)},
+	};
+	int error = writer_begin(writer, &iommu_fault_totals_table);
+
+	(void)wish;
 	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(rows[0]); i++)
-		error = writer_row(writer, (union cell[]){{.text = rows[i].what},
-							  cell_if(rows[i].known, rows[i].count)});
+		error = writer_row(writer, &rows[i]);
 	return error ? error : writer_end(writer);
 }
 
@@ -280,134 +282,135 @@ static const char *owner_state(const struct iommu_fault *fault)
 	return fault->owner.code == OWNER_UNMAPPED ? "unmapped" : "mapped";
 }
 
-static int write_row(const struct iommu_faults *f, struct writer *writer,
-		     const struct iommu_fault *fault)
+static const char *driver_name(const struct session *session, __u32 device)
 {
-	const struct device_info *device = session_device(f->session, fault->event.device);
-	const struct event *event = &fault->event, *owner = &fault->owner;
-	bool owned = owner->kind != EVENT_NONE, gone = owned && owner->code == OWNER_UNMAPPED;
-	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT], owner_name[DEVICE_NAME_TEXT];
+	const struct device_info *info = session_device(session, device);
 
-	return writer_row(
-		writer,
-		(union cell[]){
-			{.count = event->time_ns},
-			{.text = session_device_name(f->session, event->device, name)},
-			{.text = device ? device->model : ""},
-			{.text = access_name(event->flags)},
-			{.count = event->address},
-			{.count = event->pasid == PASID_NONE ? CELL_NONE : event->pasid},
-			{.text = iommu_fault_reason(fault, reason)},
-			{.count = event->kind == EVENT_IOMMU_FAULT ? event->code : CELL_NONE},
-			{.text = source_name(event)},
-			{.text = owner_state(fault)},
-			{.text = fault->process},
-			{.count = owned ? owner->pid : CELL_NONE},
-			{.text = owned ? session_device_name(f->session, owner->device, owner_name)
-				       : ""},
-			{.count = owned ? owner->address : CELL_NONE},
-			{.count = owned ? owner->length : CELL_NONE},
-			{.count = owned && !gone ? owner->value : CELL_NONE},
-			{.count = gone ? owner->value : CELL_NONE},
-			{.text = fault->unmapper},
-			{.count = gone ? owner->tid : CELL_NONE},
-			{.text = owned ? session_stack(f->session, owner->group) : ""},
-		});
+	return info ? info->model : "";
 }
 
-static int write_device(const struct iommu_faults *f, struct writer *writer, __u32 handle,
-			const struct device_faults *d)
+static bool is_owned(const struct iommu_fault *fault)
 {
-	const struct device_info *info = session_device(f->session, handle);
-	const struct iommu_fault *last = &d->last;
-	bool owned = last->owner.kind != EVENT_NONE;
+	return fault->owner.kind != EVENT_NONE;
+}
+
+/* Its mapping is gone. */
+static bool is_gone(const struct iommu_fault *fault)
+{
+	return is_owned(fault) && fault->owner.code == OWNER_UNMAPPED;
+}
+
+static const char *stack(const struct session *session, const struct iommu_fault *fault)
+{
+	return is_owned(fault) ? session_stack(session, fault->owner.group) : "";
+}
+
+static const char *space(const struct session *session, const struct iommu_fault *fault, char *text)
+{
+	return is_owned(fault) ? session_device_name(session, fault->owner.device, text) : "";
+}
+
+struct device_row {
+	__u32 device;
+	const struct device_faults *faults;
+	bool decoded;
+};
+
+#define DEVICES(COLUMN)                                                                        \
+	COLUMN(device, none, TEXT, 12, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->device))                \
+	COLUMN(faults, none, COUNT, 7, SHOWN, count_if(row->decoded, row->faults->faults))     \
+	COLUMN(owned, none, COUNT, 7, WIDE, count_if(row->decoded, row->faults->owned))        \
+	COLUMN(last, none, TIME, 15, SHOWN, row->faults->last.event.time_ns)                   \
+	COLUMN(access, none, TEXT, 6, SHOWN, access_name(row->faults->last.event.flags))       \
+	COLUMN(address, none, ADDRESS, 14, SHOWN, row->faults->last.event.address)             \
+	COLUMN(reason, none, TEXT, 24, WIDE, iommu_fault_reason(&row->faults->last, text))     \
+	COLUMN(owner, none, TEXT, 8, WIDE, owner_state(&row->faults->last))                    \
+	COLUMN(process, none, TEXT, 15, SHOWN, row->faults->last.process)                      \
+	COLUMN(pid, none, COUNT, 7, WIDE,                                                      \
+	       count_if(is_owned(&row->faults->last), row->faults->last.owner.pid))            \
+	COLUMN(unmapper, none, TEXT, 15, WIDE, row->faults->last.unmapper)                     \
+	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, &row->faults->last))
+TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct device_row, struct session)
+
+int iommu_faults_write_devices(const struct analysis *analysis, struct writer *writer,
+			       const struct table_wish *wish)
+{
+	const struct iommu_faults *f = analysis->iommu_faults;
 	bool decoded = all_decoded(f);
-	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT];
+	int error = writer_begin_with(writer, &iommu_fault_devices_table, f->session);
 
-	return writer_row(
-		writer, (union cell[]){
-				{.text = session_device_name(f->session, handle, name)},
-				{.text = info ? info->model : ""},
-				cell_if(decoded, d->faults),
-				cell_if(decoded, d->owned),
-				{.count = last->event.time_ns},
-				{.text = access_name(last->event.flags)},
-				{.count = last->event.address},
-				{.text = iommu_fault_reason(last, reason)},
-				{.text = owner_state(last)},
-				{.text = last->process},
-				{.count = owned ? last->owner.pid : CELL_NONE},
-				{.text = last->unmapper},
-				{.text = owned ? session_stack(f->session, last->owner.group) : ""},
-			});
-}
-
-int iommu_faults_write_devices(const struct iommu_faults *f, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 12, false},
-		{"driver", NULL, COLUMN_TEXT, 12, true},
-		{"faults", NULL, COLUMN_COUNT, 7, false},
-		{"owned", NULL, COLUMN_COUNT, 7, true},
-		{"last", NULL, COLUMN_TIME, 15, false},
-		{"access", NULL, COLUMN_TEXT, 6, false},
-		{"address", NULL, COLUMN_ADDRESS, 14, false},
-		{"reason", NULL, COLUMN_TEXT, 24, true},
-		{"owner", NULL, COLUMN_TEXT, 8, true},
-		{"process", NULL, COLUMN_TEXT, 15, false},
-		{"pid", NULL, COLUMN_COUNT, 7, true},
-		{"unmapper", NULL, COLUMN_TEXT, 15, true},
-		{"stack", NULL, COLUMN_TEXT, 0, true},
-	};
-	static const struct table table = {"iommu_fault_devices", "IOMMU faults by device", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	int error = writer_begin(writer, &table);
-
+	(void)wish;
 	for (__u32 handle = 0; !error && handle < f->devices.end;
 	     handle = slots_next(&f->devices, handle)) {
 		const struct device_faults *d = slots_find(&f->devices, handle);
 
 		if (d && d->faults)
-			error = write_device(f, writer, handle, d);
+			error = writer_row(writer, &(struct device_row){handle, d, decoded});
 	}
 	return error ? error : writer_end(writer);
 }
 
-int iommu_faults_write(const struct iommu_faults *f, struct writer *writer, size_t limit)
-{
-	static const struct column columns[] = {
-		{"time", NULL, COLUMN_TIME, 15, false},
-		{"device", NULL, COLUMN_TEXT, 12, false},
-		{"driver", NULL, COLUMN_TEXT, 12, true},
-		{"access", NULL, COLUMN_TEXT, 6, false},
-		{"address", NULL, COLUMN_ADDRESS, 14, false},
-		{"pasid", NULL, COLUMN_COUNT, 7, true},
-		{"reason", NULL, COLUMN_TEXT, 24, true},
-		{"reason_code", NULL, COLUMN_COUNT, 6, true},
-		{"source", NULL, COLUMN_TEXT, 10, true},
-		{"owner", NULL, COLUMN_TEXT, 8, false},
-		{"process", NULL, COLUMN_TEXT, 15, false},
-		{"pid", NULL, COLUMN_COUNT, 7, true},
-		{"space", NULL, COLUMN_TEXT, 16, true},
-		{"mapping", NULL, COLUMN_ADDRESS, 14, true},
-		{"length", NULL, COLUMN_BYTES, 9, true},
-		{"mapped", NULL, COLUMN_TIME, 30, true},
-		{"unmapped", NULL, COLUMN_TIME, 30, true},
-		{"unmapper", NULL, COLUMN_TEXT, 15, true},
-		{"unmapper_pid", NULL, COLUMN_COUNT, 7, true},
-		{"stack", NULL, COLUMN_TEXT, 0, true},
-	};
-	static const struct table table = {"iommu_faults", "IOMMU faults", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	__u64 first = f->total - f->count;
-	int error = writer_begin(writer, &table);
+#define IOMMU_FAULTS(COLUMN)                                                                  \
+	COLUMN(time, none, TIME, 15, SHOWN, row->event.time_ns)                               \
+	COLUMN(device, none, TEXT, 12, SHOWN,                                                 \
+	       session_device_name(context, row->event.device, text))                         \
+	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->event.device))         \
+	COLUMN(access, none, TEXT, 6, SHOWN, access_name(row->event.flags))                   \
+	COLUMN(address, none, ADDRESS, 14, SHOWN, row->event.address)                         \
+	COLUMN(pasid, none, COUNT, 7, WIDE,                                                   \
+	       count_if(row->event.pasid != PASID_NONE, row->event.pasid))                    \
+	COLUMN(reason, none, TEXT, 24, WIDE, iommu_fault_reason(row, text))                   \
+	COLUMN(reason_code, none, COUNT, 6, WIDE,                                             \
+	       count_if(row->event.kind == EVENT_IOMMU_FAULT, row->event.code))               \
+	COLUMN(source, none, TEXT, 10, WIDE, source_name(&row->event))                        \
+	COLUMN(owner, none, TEXT, 8, SHOWN, owner_state(row))                                 \
+	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                  \
+	COLUMN(pid, none, COUNT, 7, WIDE, count_if(is_owned(row), row->owner.pid))            \
+	COLUMN(space, none, TEXT, 16, WIDE, space(context, row, text))                        \
+	COLUMN(mapping, none, ADDRESS, 14, WIDE, count_if(is_owned(row), row->owner.address)) \
+	COLUMN(length, none, BYTES, 9, WIDE, count_if(is_owned(row), row->owner.length))      \
+	COLUMN(mapped, none, TIME, 30, WIDE,                                                  \
+	       count_if(is_owned(row) && !is_gone(row), row->owner.value))                    \
+	COLUMN(unmapped, none, TIME, 30, WIDE, count_if(is_gone(row), row->owner.value))      \
+	COLUMN(unmapper, none, TEXT, 15, WIDE, row->unmapper)                                 \
+	COLUMN(unmapper_pid, none, COUNT, 7, WIDE, count_if(is_gone(row), row->owner.tid))    \
+	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, row))
+TABLE(iommu_faults, "IOMMU faults", IOMMU_FAULTS, struct iommu_fault, struct session)
 
-	if (limit && f->total - first > limit)
-		first = f->total - limit;
+int iommu_faults_write(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
+{
+	const struct iommu_faults *f = analysis->iommu_faults;
+	__u64 first = f->total - f->count;
+	int error = writer_begin_with(writer, &iommu_faults_table, f->session);
+
+	if (wish->limit && f->total - first > wish->limit)
+		first = f->total - wish->limit;
 	for (__u64 number = first; !error && number < f->total; number++)
-		error = write_row(f, writer, at(f, number));
+		error = writer_row(writer, at(f, number));
 	error = error ? error : writer_end(writer);
 	if (!error && first)
 		error = writer_note(writer, "... and %llu before.", first);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return a->iommu_faults->counts.seen;
+}
+
+static int create_iommu_faults(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return iommu_faults_create(&a->iommu_faults, a->session);
+}
+
+static const struct analyzer_table tables[] = {
+	{&iommu_fault_totals_table, iommu_faults_write_totals},
+	{&iommu_fault_devices_table, iommu_faults_write_devices},
+	{&iommu_faults_table, iommu_faults_write, 10, REPORT_ROWS, has_rows},
+	{0},
+};
+
+ANALYZER(iommu_faults, .tables = tables)

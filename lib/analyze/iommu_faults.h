@@ -37,10 +37,12 @@ const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *faults, 
 /* "write to a page that may not be written" or "reason 0x7f". */
 const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_TEXT]);
 /* Table "iommu_fault_totals". */
-int iommu_faults_write_totals(const struct iommu_faults *faults, struct writer *writer);
+analyzer_write iommu_faults_write_totals;
 /* Table "iommu_fault_devices": a row a device, with its newest fault. */
-int iommu_faults_write_devices(const struct iommu_faults *faults, struct writer *writer);
+analyzer_write iommu_faults_write_devices;
 /* Table "iommu_faults", oldest first; limit 0: all that were kept. */
-int iommu_faults_write(const struct iommu_faults *faults, struct writer *writer, size_t limit);
+analyzer_write iommu_faults_write;
+
+extern const struct analyzer iommu_faults_analyzer;
 
 #endif

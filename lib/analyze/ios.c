@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/ios.h"
 
 #include <errno.h>
@@ -156,67 +157,64 @@ __u64 ios_faulted(const struct ios *ios)
 	return ios->faulted;
 }
 
-static int write_device(struct writer *writer, const char *name, const struct counts_point *all,
-			const struct histogram *latency, const struct io_device *d)
-{
-	bool faulted = d && d->faulted;
+struct device_row {
+	__u32 device;
+	struct counts_point all;
+	const struct histogram *latency;    /* NULL: of none */
+	const struct io_device *one_by_one; /* NULL: none was recorded so */
+};
 
-	return writer_row(
-		writer,
-		(union cell[]){
-			{.text = name},
-			{.count = all->count},
-			{.count = all->bytes},
-			{.count = latency ? histogram_percentile(latency, 50) : CELL_NONE},
-			{.count = latency ? histogram_percentile(latency, 99) : CELL_NONE},
-			{.count = latency ? histogram_percentile(latency, 99.9) : CELL_NONE},
-			{.count = latency ? latency->max : CELL_NONE},
-			{.count = d ? d->events : 0},
-			{.count = d ? d->errors : 0},
-			{.count = d ? d->faulted : 0},
-			{.count = faulted ? histogram_percentile(&d->latency, 50) : CELL_NONE},
-			{.count = faulted ? d->latency.max : CELL_NONE},
-		});
+static __u64 percentile(const struct histogram *latency, double percent)
+{
+	return latency ? histogram_percentile(latency, percent) : CELL_NONE;
 }
 
-int ios_write_devices(const struct ios *ios, const struct counts *counts,
-		      const struct session *session, struct writer *writer, size_t limit)
+/* Of the I/Os that met a fault; NULL: none did. */
+static const struct histogram *faulted(const struct device_row *row)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"ios", NULL, COLUMN_COUNT, 9, false},
-		{"transferred", NULL, COLUMN_BYTES, 11, true},
-		{"p50", "ns", COLUMN_DURATION, 7, false},
-		{"p99", "ns", COLUMN_DURATION, 7, false},
-		{"p999", "ns", COLUMN_DURATION, 7, false},
-		{"max", "ns", COLUMN_DURATION, 7, false},
-		{"one_by_one", NULL, COLUMN_COUNT, 10, true},
-		{"errors", NULL, COLUMN_COUNT, 6, true},
-		{"faulted", NULL, COLUMN_COUNT, 7, false},
-		{"faulted_p50", "ns", COLUMN_DURATION, 11, true},
-		{"faulted_max", "ns", COLUMN_DURATION, 11, true},
-	};
-	static const struct table table = {"io_devices", "I/O of the devices", columns,
-					   sizeof(columns) / sizeof(columns[0])};
+	return row->one_by_one && row->one_by_one->faulted ? &row->one_by_one->latency : NULL;
+}
+
+#define DEVICES(COLUMN)                                                                          \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))   \
+	COLUMN(ios, none, COUNT, 9, SHOWN, row->all.count)                                       \
+	COLUMN(transferred, none, BYTES, 11, WIDE, row->all.bytes)                               \
+	COLUMN(p50, ns, DURATION, 7, SHOWN, percentile(row->latency, 50))                        \
+	COLUMN(p99, ns, DURATION, 7, SHOWN, percentile(row->latency, 99))                        \
+	COLUMN(p999, ns, DURATION, 7, SHOWN, percentile(row->latency, 99.9))                     \
+	COLUMN(max, ns, DURATION, 7, SHOWN, row->latency ? row->latency->max : CELL_NONE)        \
+	COLUMN(one_by_one, none, COUNT, 10, WIDE, row->one_by_one ? row->one_by_one->events : 0) \
+	COLUMN(errors, none, COUNT, 6, WIDE, row->one_by_one ? row->one_by_one->errors : 0)      \
+	COLUMN(faulted, none, COUNT, 7, SHOWN, row->one_by_one ? row->one_by_one->faulted : 0)   \
+	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, percentile(faulted(row), 50))                \
+	COLUMN(faulted_max, ns, DURATION, 11, WIDE, faulted(row) ? faulted(row)->max : CELL_NONE)
+TABLE(io_devices, "I/O of the devices", DEVICES, struct device_row, struct session)
+
+/* Table "io_devices": all I/Os of a device beside the faulted ones; with a limit (0: none) only so
+ * many devices, those without I/Os recorded one by one left out. */
+static int ios_write_devices(const struct analysis *analysis, struct writer *writer,
+			     const struct table_wish *wish)
+{
+	const struct ios *ios = analysis->ios;
+	const struct session *session = analysis->session;
 	static const unsigned int kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 	size_t rows = 0, left_out = 0;
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	int error = writer_begin_with(writer, &io_devices_table, session);
 
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		for (size_t k = 0; !error && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-			struct counts_point all = counts_device(counts, kinds[k], h);
+			const struct device_row row = {
+				h, counts_device(analysis->counts, kinds[k], h),
+				counts_latency(analysis->counts, kinds[k], h), ios_device(ios, h)};
 
-			if (!all.count)
+			if (!row.all.count)
 				continue;
-			if (limit && (!ios_device(ios, h) || rows == limit)) {
+			if (wish->limit && (!row.one_by_one || rows == wish->limit)) {
 				left_out++;
 				continue;
 			}
 			rows++;
-			error = write_device(writer, session_device_name(session, h, text), &all,
-					     counts_latency(counts, kinds[k], h),
-					     ios_device(ios, h));
+			error = writer_row(writer, &row);
 		}
 	}
 	error = error ? error : writer_end(writer);
@@ -230,44 +228,54 @@ static int slowest_first(const void *a, const void *b)
 	return slower(a, b) ? -1 : slower(b, a);
 }
 
-int ios_write(struct ios *ios, const struct session *session, struct writer *writer, size_t limit)
+static bool is_io(const struct event *event)
 {
-	static const struct column columns[] = {
-		{"completed", NULL, COLUMN_TIME, 15, false},
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"queue", NULL, COLUMN_COUNT, 5, false},
-		{"latency", "ns", COLUMN_DURATION, 8, false},
-		{"faulted", NULL, COLUMN_TEXT, 7, false},
-		{"kind", NULL, COLUMN_TEXT, 14, true},
-		{"address", NULL, COLUMN_ADDRESS, 18, true},
-		{"length", "bytes", COLUMN_BYTES, 6, false},
-		{"error", NULL, COLUMN_COUNT, 5, true},
-	};
-	static const struct table table = {"ios", "Slowest I/Os, recorded one by one", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	return event->kind == EVENT_IO_COMPLETE;
+}
+
+#define IOS(COLUMN)                                                                                \
+	COLUMN(completed, none, TIME, 15, SHOWN, row->time_ns)                                     \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))     \
+	COLUMN(queue, none, COUNT, 5, SHOWN, count_if(row->queue != QUEUE_NONE, row->queue))       \
+	COLUMN(latency, ns, DURATION, 8, SHOWN, row->value)                                        \
+	COLUMN(faulted, none, TEXT, 7, SHOWN, is_io(row) && row->code & IO_FAULTED ? "yes" : "no") \
+	COLUMN(kind, none, TEXT, 14, WIDE, event_kind_name(row->kind))                             \
+	COLUMN(address, none, ADDRESS, 18, WIDE, row->address)                                     \
+	COLUMN(length, bytes, BYTES, 6, SHOWN, row->length)                                        \
+	COLUMN(error, none, COUNT, 5, WIDE, is_io(row) ? row->code & ~(__u64)IO_FAULTED : row->code)
+TABLE(ios, "Slowest I/Os, recorded one by one", IOS, struct event, struct session)
+
+/* Table "ios", slowest first, at most `limit` rows (0: all kept). */
+static int ios_write(const struct analysis *analysis, struct writer *writer,
+		     const struct table_wish *wish)
+{
+	struct ios *ios = analysis->ios;
+	int error = writer_begin_with(writer, &ios_table, analysis->session);
 
 	/* Sorted to print; reversed below it is a heap again, with the least slow on top. */
 	qsort(ios->heap, ios->count, sizeof(ios->heap[0]), slowest_first);
-	for (size_t i = 0; !error && i < ios->count && (!limit || i < limit); i++) {
-		const struct event *e = &ios->heap[i];
-		bool io = e->kind == EVENT_IO_COMPLETE;
-
-		error = writer_row(writer,
-				   (union cell[]){
-					   {.count = e->time_ns},
-					   {.text = session_device_name(session, e->device, text)},
-					   {.count = e->queue == QUEUE_NONE ? CELL_NONE : e->queue},
-					   {.count = e->value},
-					   {.text = io && e->code & IO_FAULTED ? "yes" : "no"},
-					   {.text = event_kind_name(e->kind)},
-					   {.count = e->address},
-					   {.count = e->length},
-					   {.count = io ? e->code & ~(__u64)IO_FAULTED : e->code},
-				   });
-	}
+	for (size_t i = 0; !error && i < ios->count && (!wish->limit || i < wish->limit); i++)
+		error = writer_row(writer, &ios->heap[i]);
 	for (size_t i = 0; i < ios->count / 2; i++)
 		swap(&ios->heap[i], &ios->heap[ios->count - 1 - i]);
 	return error ? error : writer_end(writer);
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return ios_events(a->ios);
+}
+
+static int create_ios(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return ios_create(&a->ios);
+}
+
+static const struct analyzer_table tables[] = {
+	{&io_devices_table, ios_write_devices, 5, REPORT_ROWS, has_rows},
+	{&ios_table, ios_write, 6, REPORT_ROWS / 2, has_rows},
+	{0},
+};
+
+ANALYZER(ios, .tables = tables, .of_period = true)

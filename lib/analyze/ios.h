@@ -37,11 +37,7 @@ void ios_destroy(struct ios *ios);
 const struct io_device *ios_device(const struct ios *ios, __u32 device);
 __u64 ios_events(const struct ios *ios);
 __u64 ios_faulted(const struct ios *ios);
-/* Table "io_devices": all I/Os of a device beside the faulted ones; with a limit (0: none) only so
- * many devices, those without I/Os recorded one by one left out. */
-int ios_write_devices(const struct ios *ios, const struct counts *counts,
-		      const struct session *session, struct writer *writer, size_t limit);
-/* Table "ios", slowest first, at most `limit` rows (0: all kept). */
-int ios_write(struct ios *ios, const struct session *session, struct writer *writer, size_t limit);
+
+extern const struct analyzer ios_analyzer;
 
 #endif

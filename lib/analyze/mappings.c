@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/mappings.h"
 
 #include <errno.h>
@@ -216,107 +217,134 @@ const struct event *mappings_oldest(const struct mappings *m, char process[16])
 	return &most->event;
 }
 
-/* A count of calls of which some probe saw none is unknown. */
-static union cell calls(const struct mappings *m, const struct counts *counts, __u16 kind,
-			__u32 device)
+struct device_row {
+	const struct mappings *mappings;
+	const struct counts *counts;
+	__u32 device;
+	struct mappings_device mapped;
+	bool known; /* which mappings live */
+};
+
+static const char *driver_name(const struct session *session, __u32 device)
 {
-	return cell_if(!unknown_kind(m->session, kind), counts_device(counts, kind, device).count);
+	const struct device_info *info = session_device(session, device);
+
+	return info ? info->model : "";
 }
 
-static __u64 mean_latency(const struct counts *counts, unsigned int kind, __u32 device)
+static bool saw_all(const struct device_row *row, __u16 kind)
 {
-	const struct histogram *latency = counts_latency(counts, kind, device);
+	return !unknown_kind(row->mappings->session, kind);
+}
+
+static struct counts_point calls(const struct device_row *row, __u16 kind)
+{
+	return counts_device(row->counts, kind, row->device);
+}
+
+/* A count of calls of which some probe saw none is unknown. */
+static __u64 call_count(const struct device_row *row, __u16 kind)
+{
+	return count_if(saw_all(row, kind), calls(row, kind).count);
+}
+
+static __u64 mean_latency(const struct device_row *row, __u16 kind)
+{
+	const struct histogram *latency = counts_latency(row->counts, kind, row->device);
 
 	return latency ? (__u64)histogram_mean(latency) : CELL_NONE;
 }
 
-static int device_row(const struct mappings *m, const struct counts *counts, struct writer *writer,
-		      __u32 handle)
+/* Of mappings, in a second. */
+static double rate(const struct device_row *row)
 {
-	const struct device_info *info = session_device(m->session, handle);
-	struct mappings_device d = mappings_device(m, handle);
-	__u64 maps = counts_device(counts, EVENT_DMA_MAP, handle).count;
-	__u64 unmaps = counts_device(counts, EVENT_DMA_UNMAP, handle).count;
-	__u64 allocs = counts_device(counts, EVENT_DMA_ALLOC, handle).count;
-	__u64 frees = counts_device(counts, EVENT_DMA_FREE, handle).count;
-	double seconds = (double)(session_last_ns(m->session) - session_first_ns(m->session)) / 1e9;
-	bool mapped = !unknown_kind(m->session, EVENT_DMA_MAP);
-	bool any_mapping = mapped && !unknown_kind(m->session, EVENT_DMA_ALLOC);
-	bool known = !mappings_unknown(m);
-	double rate = NAN;
-	char name[DEVICE_NAME_TEXT];
+	const struct session *s = row->mappings->session;
+	double seconds = (double)(session_last_ns(s) - session_first_ns(s)) / 1e9;
+	__u64 count = calls(row, EVENT_DMA_MAP).count + calls(row, EVENT_DMA_ALLOC).count;
 
-	if (!d.window && !d.refused && !d.unknown && !maps && !unmaps && !allocs && !frees)
-		return 0;
-	if (any_mapping)
-		rate = seconds > 0 ? (double)(maps + allocs) / seconds : 0;
-	return writer_row(
-		writer, (union cell[]){
-				{.text = session_device_name(m->session, handle, name)},
-				{.text = info ? info->model : ""},
-				calls(m, counts, EVENT_DMA_MAP, handle),
-				calls(m, counts, EVENT_DMA_UNMAP, handle),
-				calls(m, counts, EVENT_DMA_ALLOC, handle),
-				calls(m, counts, EVENT_DMA_FREE, handle),
-				calls(m, counts, EVENT_DMA_SYNC, handle),
-				{.real = rate},
-				cell_if(mapped, counts_device(counts, EVENT_DMA_MAP, handle).bytes),
-				{.count = mean_latency(counts, EVENT_DMA_MAP, handle)},
-				{.count = mean_latency(counts, EVENT_DMA_UNMAP, handle)},
-				cell_if(known, d.live),
-				cell_if(known, d.live_bytes),
-				cell_if(known, d.peak_bytes),
-				cell_if(known, d.old),
-				cell_if(known, d.old_bytes),
-				cell_if(known, d.pages),
-				cell_if(known, d.peak_pages),
-				{.count = d.refused},
-				{.count = d.refused_bytes},
-				{.count = d.unknown},
-				{.count = d.unknown_bytes},
-			});
+	if (!saw_all(row, EVENT_DMA_MAP) || !saw_all(row, EVENT_DMA_ALLOC))
+		return NAN;
+	return seconds > 0 ? (double)count / seconds : 0;
 }
 
-int mappings_write_devices(const struct mappings *m, const struct counts *counts,
-			   struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"driver", NULL, COLUMN_TEXT, 12, true},
-		{"maps", NULL, COLUMN_COUNT, 9, false},
-		{"unmaps", NULL, COLUMN_COUNT, 9, false},
-		{"allocs", NULL, COLUMN_COUNT, 7, true},
-		{"frees", NULL, COLUMN_COUNT, 7, true},
-		{"syncs", NULL, COLUMN_COUNT, 7, true},
-		{"rate", "per_s", COLUMN_REAL, 9, false},
-		{"mapped", NULL, COLUMN_BYTES, 9, true},
-		{"map_mean", NULL, COLUMN_DURATION, 9, true},
-		{"unmap_mean", NULL, COLUMN_DURATION, 9, true},
-		{"live", NULL, COLUMN_COUNT, 7, false},
-		{"live_size", NULL, COLUMN_BYTES, 9, false},
-		{"peak_size", NULL, COLUMN_BYTES, 9, true},
-		{"old", NULL, COLUMN_COUNT, 7, true},
-		{"old_size", NULL, COLUMN_BYTES, 9, true},
-		{"huge_pages", NULL, COLUMN_COUNT, 10, true},
-		{"peak_huge_pages", NULL, COLUMN_COUNT, 10, true},
-		{"refused", NULL, COLUMN_COUNT, 7, true},
-		{"refused_size", NULL, COLUMN_BYTES, 9, true},
-		{"unknown", NULL, COLUMN_COUNT, 7, true},
-		{"unknown_size", NULL, COLUMN_BYTES, 9, true},
-	};
-	static const struct table table = {"dma", "DMA mappings by device", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	int error = writer_begin(writer, &table);
+#define DMA(COLUMN)                                                                            \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->device))                \
+	COLUMN(maps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_MAP))                    \
+	COLUMN(unmaps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_UNMAP))                \
+	COLUMN(allocs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_ALLOC))                 \
+	COLUMN(frees, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_FREE))                   \
+	COLUMN(syncs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_SYNC))                   \
+	COLUMN(rate, per_s, REAL, 9, SHOWN, rate(row))                                         \
+	COLUMN(mapped, none, BYTES, 9, WIDE,                                                   \
+	       count_if(saw_all(row, EVENT_DMA_MAP), calls(row, EVENT_DMA_MAP).bytes))         \
+	COLUMN(map_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_MAP))            \
+	COLUMN(unmap_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_UNMAP))        \
+	COLUMN(live, none, COUNT, 7, SHOWN, count_if(row->known, row->mapped.live))            \
+	COLUMN(live_size, none, BYTES, 9, SHOWN, count_if(row->known, row->mapped.live_bytes)) \
+	COLUMN(peak_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.peak_bytes))  \
+	COLUMN(old, none, COUNT, 7, WIDE, count_if(row->known, row->mapped.old))               \
+	COLUMN(old_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.old_bytes))    \
+	COLUMN(huge_pages, none, COUNT, 10, WIDE, count_if(row->known, row->mapped.pages))     \
+	COLUMN(peak_huge_pages, none, COUNT, 10, WIDE,                                         \
+	       count_if(row->known, row->mapped.peak_pages))                                   \
+	COLUMN(refused, none, COUNT, 7, WIDE, row->mapped.refused)                             \
+	COLUMN(refused_size, none, BYTES, 9, WIDE, row->mapped.refused_bytes)                  \
+	COLUMN(unknown, none, COUNT, 7, WIDE, row->mapped.unknown)                             \
+	COLUMN(unknown_size, none, BYTES, 9, WIDE, row->mapped.unknown_bytes)
+TABLE(dma, "DMA mappings by device", DMA, struct device_row, struct session)
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(m->session, h))
-		error = device_row(m, counts, writer, h);
+/* Whether there is something to say of a device. */
+static bool did_anything(const struct device_row *row)
+{
+	const struct mappings_device *d = &row->mapped;
+
+	return d->window || d->refused || d->unknown || calls(row, EVENT_DMA_MAP).count ||
+	       calls(row, EVENT_DMA_UNMAP).count || calls(row, EVENT_DMA_ALLOC).count ||
+	       calls(row, EVENT_DMA_FREE).count;
+}
+
+int mappings_write_devices(const struct analysis *analysis, struct writer *writer,
+			   const struct table_wish *wish)
+{
+	const struct mappings *m = analysis->mappings;
+	struct device_row row = {
+		.mappings = m, .counts = analysis->counts, .known = !mappings_unknown(m)};
+	int error = writer_begin_with(writer, &dma_table, m->session);
+
+	(void)wish;
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(m->session, h)) {
+		row.device = h;
+		row.mapped = mappings_device(m, h);
+		if (did_anything(&row))
+			error = writer_row(writer, &row);
+	}
 	return error ? error : writer_end(writer);
 }
+
+static __u64 oldest_ns(const struct mappings *m, const struct event *event)
+{
+	return m->last.time_ns > event->value ? m->last.time_ns - event->value : 0;
+}
+
+#define GROUPS(COLUMN)                                                                         \
+	COLUMN(device, none, TEXT, 16, SHOWN,                                                  \
+	       session_device_name(context->session, row->event.device, text))                 \
+	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context->session, row->event.device)) \
+	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                   \
+	COLUMN(pid, none, COUNT, 7, SHOWN, row->event.pid)                                     \
+	COLUMN(mappings, none, COUNT, 8, SHOWN, row->event.instance)                           \
+	COLUMN(size, none, BYTES, 9, SHOWN, row->event.length)                                 \
+	COLUMN(oldest, none, DURATION, 8, SHOWN, oldest_ns(context, &row->event))              \
+	COLUMN(address, none, ADDRESS, 14, WIDE, row->event.address)                           \
+	COLUMN(stack, none, TEXT, 0, WIDE, session_stack(context->session, row->event.group))
+TABLE(mappers, "Who has mapped most", GROUPS, struct group, struct mappings)
+TABLE(old_mappings, "Mappings that have stayed long", GROUPS, struct group, struct mappings)
 
 static int write_groups(const struct mappings *m, struct writer *writer, const struct table *table,
 			__u8 code, size_t limit)
 {
-	int error = writer_begin(writer, table);
+	int error = writer_begin_with(writer, table, m);
 	size_t written = 0;
 
 	/* Who has mapped what nobody saw unmapped is no finding. */
@@ -324,54 +352,52 @@ static int write_groups(const struct mappings *m, struct writer *writer, const s
 		return error ? error : writer_end(writer);
 
 	for (size_t i = 0; !error && i < m->last.count && (!limit || written < limit); i++) {
-		const struct group *group = &m->last.groups[i];
-		const struct event *event = &group->event;
-		const struct device_info *info = session_device(m->session, event->device);
-		char name[DEVICE_NAME_TEXT];
-
-		if (event->code != code)
+		if (m->last.groups[i].event.code != code)
 			continue;
 		written++;
-		error = writer_row(
-			writer,
-			(union cell[]){
-				{.text = session_device_name(m->session, event->device, name)},
-				{.text = info ? info->model : ""},
-				{.text = group->process},
-				{.count = event->pid},
-				{.count = event->instance},
-				{.count = event->length},
-				{.count = m->last.time_ns > event->value
-						  ? m->last.time_ns - event->value
-						  : 0},
-				{.count = event->address},
-				{.text = session_stack(m->session, event->group)},
-			});
+		error = writer_row(writer, &m->last.groups[i]);
 	}
 	return error ? error : writer_end(writer);
 }
 
-static const struct column group_columns[] = {
-	{"device", NULL, COLUMN_TEXT, 16, false},    {"driver", NULL, COLUMN_TEXT, 12, true},
-	{"process", NULL, COLUMN_TEXT, 15, false},   {"pid", NULL, COLUMN_COUNT, 7, false},
-	{"mappings", NULL, COLUMN_COUNT, 8, false},  {"size", NULL, COLUMN_BYTES, 9, false},
-	{"oldest", NULL, COLUMN_DURATION, 8, false}, {"address", NULL, COLUMN_ADDRESS, 14, true},
-	{"stack", NULL, COLUMN_TEXT, 0, true},
+int mappings_write_mappers(const struct analysis *analysis, struct writer *writer,
+			   const struct table_wish *wish)
+{
+	return write_groups(analysis->mappings, writer, &mappers_table, LIVE_ALL, wish->limit);
+}
+
+int mappings_write_old(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
+{
+	return write_groups(analysis->mappings, writer, &old_mappings_table, LIVE_OLD, wish->limit);
+}
+
+static bool has_window(const struct analysis *a)
+{
+	return mappings_all(a->mappings).window;
+}
+
+static bool has_live(const struct analysis *a)
+{
+	return mappings_all(a->mappings).live && !mappings_unknown(a->mappings);
+}
+
+static bool has_old(const struct analysis *a)
+{
+	return mappings_all(a->mappings).old && !mappings_unknown(a->mappings);
+}
+
+static int create_mappings(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return mappings_create(&a->mappings, a->session);
+}
+
+static const struct analyzer_table tables[] = {
+	{&dma_table, mappings_write_devices, 11, 0, has_window},
+	{&mappers_table, mappings_write_mappers, 12, REPORT_ROWS / 2, has_live},
+	{&old_mappings_table, mappings_write_old, 13, REPORT_ROWS / 2, has_old},
+	{0},
 };
 
-int mappings_write_mappers(const struct mappings *m, struct writer *writer, size_t limit)
-{
-	static const struct table table = {"mappers", "Who has mapped most", group_columns,
-					   sizeof(group_columns) / sizeof(group_columns[0])};
-
-	return write_groups(m, writer, &table, LIVE_ALL, limit);
-}
-
-int mappings_write_old(const struct mappings *m, struct writer *writer, size_t limit)
-{
-	static const struct table table = {"old_mappings", "Mappings that have stayed long",
-					   group_columns,
-					   sizeof(group_columns) / sizeof(group_columns[0])};
-
-	return write_groups(m, writer, &table, LIVE_OLD, limit);
-}
+ANALYZER(mappings, .tables = tables)

@@ -35,9 +35,8 @@ struct mappings_device mappings_all(const struct mappings *mappings);
 const struct event *mappings_oldest(const struct mappings *mappings, char process[16]);
 
 /* Tables "dma" (a row a device), "mappers" and "old_mappings" (a row a device, process, stack). */
-int mappings_write_devices(const struct mappings *mappings, const struct counts *counts,
-			   struct writer *writer);
-int mappings_write_mappers(const struct mappings *mappings, struct writer *writer, size_t limit);
-int mappings_write_old(const struct mappings *mappings, struct writer *writer, size_t limit);
+analyzer_write mappings_write_devices, mappings_write_mappers, mappings_write_old;
+
+extern const struct analyzer mappings_analyzer;
 
 #endif

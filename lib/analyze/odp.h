@@ -74,10 +74,12 @@ bool odp_seen(const struct odp *odp);
  * Table "odp": a row a device with all its regions, then a row a region, most faults first. `span` is
  * of latencies; everything else is since the start.
  */
-int odp_write(const struct odp *odp, enum latency_span span, struct writer *writer, size_t limit);
+analyzer_write odp_write;
 /* Table "rdma_counters": those that moved. */
-int odp_write_counters(const struct odp *odp, struct writer *writer);
+analyzer_write odp_write_counters;
 /* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */
 int odp_write_findings(const struct odp *odp, struct writer *writer);
+
+extern const struct analyzer odp_analyzer;
 
 #endif

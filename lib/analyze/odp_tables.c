@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/odp_data.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
@@ -48,39 +49,70 @@ static struct known known_of(const struct session *s, __u32 device)
 	};
 }
 
-static int write_row(struct writer *writer, const char *device, const struct odp_region *region,
-		     const char *process, const struct odp_totals *t, enum latency_span span,
-		     const struct known *known)
+/* Of a device, or of one of its regions. */
+struct odp_row {
+	__u32 device;
+	const struct odp_region *region; /* NULL: all */
+	const struct odp_totals *totals;
+	const struct histogram *latency; /* of the span; NULL: none was measured */
+	struct known known;
+};
+
+static __u64 percentile(const struct odp_row *row, double percent)
 {
-	const struct histogram *l = span == LATENCY_WINDOW ? t->newest : &t->latency;
-	bool none = !l || !l->count;
+	return row->latency ? histogram_percentile(row->latency, percent) : CELL_NONE;
+}
+
+static const char *region_kind(const struct odp_region *region)
+{
+	if (!region)
+		return "-";
+	return region->implicit ? "implicit" : "explicit";
+}
+
+#define ODP(COLUMN)                                                                              \
+	COLUMN(device, none, TEXT, 10, SHOWN,                                                    \
+	       session_device_name(context->session, row->device, text))                         \
+	COLUMN(region, none, ADDRESS, 8, SHOWN, row->region ? row->region->key : CELL_NONE)      \
+	COLUMN(process, none, TEXT, 15, SHOWN,                                                   \
+	       row->region ? process_name(context, row->region->pid) : "all")                    \
+	COLUMN(pid, none, COUNT, 7, WIDE,                                                        \
+	       row->region ? count_or_none(row->region->pid) : CELL_NONE)                        \
+	COLUMN(address, none, ADDRESS, 18, WIDE, row->region ? row->region->address : CELL_NONE) \
+	COLUMN(length, none, BYTES, 7, WIDE, row->region ? row->region->length : CELL_NONE)      \
+	COLUMN(kind, none, TEXT, 8, WIDE, region_kind(row->region))                              \
+	COLUMN(faults, none, COUNT, 6, SHOWN, count_if(row->known.faults, row->totals->faults))  \
+	COLUMN(failed, none, COUNT, 6, WIDE, count_if(row->known.failed, row->totals->failed))   \
+	COLUMN(major, none, COUNT, 6, WIDE,                                                      \
+	       count_if(row->known.faults && (row->totals->major || !row->totals->unknown),      \
+			row->totals->major))                                                     \
+	COLUMN(pages, none, COUNT, 6, SHOWN, count_if(row->known.pages, row->totals->pages))     \
+	COLUMN(faulted, none, BYTES, 7, WIDE, count_if(row->known.faults, row->totals->bytes))   \
+	COLUMN(invalidations, none, COUNT, 13, WIDE,                                             \
+	       count_if(row->known.invalidations, row->totals->invalidations))                   \
+	COLUMN(invalidated, pages, COUNT, 11, WIDE,                                              \
+	       count_if(row->known.invalidated, row->totals->invalidated_pages))                 \
+	COLUMN(prefetches, none, COUNT, 10, WIDE,                                                \
+	       count_if(row->known.prefetches, row->totals->prefetches))                         \
+	COLUMN(prefetched, pages, COUNT, 10, WIDE,                                               \
+	       count_if(row->known.prefetches, row->totals->prefetched_pages))                   \
+	COLUMN(mean, none, DURATION, 7, WIDE,                                                    \
+	       row->latency ? (__u64)histogram_mean(row->latency) : CELL_NONE)                   \
+	COLUMN(p50, none, DURATION, 7, SHOWN, percentile(row, 50))                               \
+	COLUMN(p90, none, DURATION, 7, WIDE, percentile(row, 90))                                \
+	COLUMN(p99, none, DURATION, 7, SHOWN, percentile(row, 99))                               \
+	COLUMN(max, none, DURATION, 7, SHOWN, row->latency ? row->latency->max : CELL_NONE)
+TABLE(odp, "RDMA on-demand paging by device and region", ODP, struct odp_row, struct odp)
+
+static int write_row(const struct odp *odp, struct writer *writer, __u32 device,
+		     const struct odp_region *region, const struct odp_totals *totals,
+		     enum latency_span span)
+{
+	const struct histogram *l = span == LATENCY_WINDOW ? totals->newest : &totals->latency;
 
 	return writer_row(writer,
-			  (union cell[]){
-				  {.text = device},
-				  {.count = region ? region->key : CELL_NONE},
-				  {.text = process},
-				  {.count = region && region->pid ? region->pid : CELL_NONE},
-				  {.count = region ? region->address : CELL_NONE},
-				  {.count = region ? region->length : CELL_NONE},
-				  {.text = !region	      ? "-"
-					   : region->implicit ? "implicit"
-							      : "explicit"},
-				  cell_if(known->faults, t->faults),
-				  cell_if(known->failed, t->failed),
-				  cell_if(known->faults && (t->major || !t->unknown), t->major),
-				  cell_if(known->pages, t->pages),
-				  cell_if(known->faults, t->bytes),
-				  cell_if(known->invalidations, t->invalidations),
-				  cell_if(known->invalidated, t->invalidated_pages),
-				  cell_if(known->prefetches, t->prefetches),
-				  cell_if(known->prefetches, t->prefetched_pages),
-				  {.count = none ? CELL_NONE : (__u64)histogram_mean(l)},
-				  {.count = none ? CELL_NONE : histogram_percentile(l, 50)},
-				  {.count = none ? CELL_NONE : histogram_percentile(l, 90)},
-				  {.count = none ? CELL_NONE : histogram_percentile(l, 99)},
-				  {.count = none ? CELL_NONE : l->max},
-			  });
+			  &(struct odp_row){device, region, totals, l && l->count ? l : NULL,
+					    known_of(odp->session, device)});
 }
 
 static int most_first(const void *a, const void *b)
@@ -100,7 +132,6 @@ static int write_regions(const struct odp *odp, enum latency_span span, struct w
 	size_t count = HASH_COUNT(odp->regions), i = 0;
 	const struct odp_region **sorted = calloc(count + 1, sizeof(const struct odp_region *));
 	const struct odp_entry *entry;
-	char text[DEVICE_NAME_TEXT];
 	int error = 0;
 
 	if (!sorted)
@@ -108,98 +139,66 @@ static int write_regions(const struct odp *odp, enum latency_span span, struct w
 	for (entry = odp->regions; entry; entry = entry->hh.next)
 		sorted[i++] = &entry->region;
 	qsort(sorted, count, sizeof(const struct odp_region *), most_first);
-	for (i = 0; !error && i < count && (!limit || i < limit); i++) {
-		const struct odp_region *region = sorted[i];
-		struct known known = known_of(odp->session, region->device);
-
-		error = write_row(writer, session_device_name(odp->session, region->device, text),
-				  region, process_name(odp, region->pid), &region->totals, span,
-				  &known);
-	}
+	for (i = 0; !error && i < count && (!limit || i < limit); i++)
+		error = write_row(odp, writer, sorted[i]->device, sorted[i], &sorted[i]->totals,
+				  span);
 	free(sorted);
 	return error;
 }
 
-int odp_write(const struct odp *odp, enum latency_span span, struct writer *writer, size_t limit)
+int odp_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 10, false},
-		{"region", NULL, COLUMN_ADDRESS, 8, false},
-		{"process", NULL, COLUMN_TEXT, 15, false},
-		{"pid", NULL, COLUMN_COUNT, 7, true},
-		{"address", NULL, COLUMN_ADDRESS, 18, true},
-		{"length", NULL, COLUMN_BYTES, 7, true},
-		{"kind", NULL, COLUMN_TEXT, 8, true},
-		{"faults", NULL, COLUMN_COUNT, 6, false},
-		{"failed", NULL, COLUMN_COUNT, 6, true},
-		{"major", NULL, COLUMN_COUNT, 6, true},
-		{"pages", NULL, COLUMN_COUNT, 6, false},
-		{"faulted", NULL, COLUMN_BYTES, 7, true},
-		{"invalidations", NULL, COLUMN_COUNT, 13, true},
-		{"invalidated", "pages", COLUMN_COUNT, 11, true},
-		{"prefetches", NULL, COLUMN_COUNT, 10, true},
-		{"prefetched", "pages", COLUMN_COUNT, 10, true},
-		{"mean", NULL, COLUMN_DURATION, 7, true},
-		{"p50", NULL, COLUMN_DURATION, 7, false},
-		{"p90", NULL, COLUMN_DURATION, 7, true},
-		{"p99", NULL, COLUMN_DURATION, 7, false},
-		{"max", NULL, COLUMN_DURATION, 7, false},
-	};
-	static const struct table table = {"odp", "RDMA on-demand paging by device and region",
-					   columns, sizeof(columns) / sizeof(columns[0])};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	const struct odp *odp = analysis->odp;
+	int error = writer_begin_with(writer, &odp_table, odp);
 
 	for (__u32 h = 0; !error && h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		const struct odp_totals *totals = odp_of_device(odp, h);
-		struct known known;
 
-		if (!totals)
-			continue;
-		known = known_of(odp->session, h);
-		error = write_row(writer, session_device_name(odp->session, h, text), NULL, "all",
-				  totals, span, &known);
+		if (totals)
+			error = write_row(odp, writer, h, NULL, totals, wish->span);
 	}
-	error = error ? error : write_regions(odp, span, writer, limit);
+	error = error ? error : write_regions(odp, wish->span, writer, wish->limit);
 	error = error ? error : writer_end(writer);
-	if (!error && limit && HASH_COUNT(odp->regions) > limit)
+	if (!error && wish->limit && HASH_COUNT(odp->regions) > wish->limit)
 		error = writer_note(writer, "... and %zu more regions.",
-				    (size_t)HASH_COUNT(odp->regions) - limit);
+				    (size_t)HASH_COUNT(odp->regions) - wish->limit);
 	if (!error && odp->dropped)
 		error = writer_note(writer, "Too many regions: some count for their device only.");
 	return error;
 }
 
-int odp_write_counters(const struct odp *odp, struct writer *writer)
+struct counter_row {
+	__u32 device;
+	enum rdma_counter counter;
+	const struct odp_counter *value;
+	bool faults_known;
+};
+
+#define COUNTERS(COLUMN)                                                                       \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(counter, none, TEXT, 16, SHOWN, counter_names[row->counter])                    \
+	COLUMN(count, none, COUNT, 9, SHOWN, row->value->moved)                                \
+	COLUMN(during_faults, none, COUNT, 13, SHOWN,                                          \
+	       count_if(row->faults_known, row->value->during))                                \
+	COLUMN(longest_fault, none, DURATION, 13, SHOWN,                                       \
+	       count_if(row->faults_known && row->value->during, row->value->longest_ns))
+TABLE(rdma_counters, "What RDMA devices counted", COUNTERS, struct counter_row, struct session)
+
+int odp_write_counters(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"counter", NULL, COLUMN_TEXT, 16, false},
-		{"count", NULL, COLUMN_COUNT, 9, false},
-		{"during_faults", NULL, COLUMN_COUNT, 13, false},
-		{"longest_fault", NULL, COLUMN_DURATION, 13, false},
-	};
-	static const struct table table = {"rdma_counters", "What RDMA devices counted", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+	const struct odp *odp = analysis->odp;
+	int error = writer_begin_with(writer, &rdma_counters_table, odp->session);
 
+	(void)wish;
 	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h)) {
-		bool told = !(unknown_numbers(odp->session, h) & UNKNOWN_FAULTS);
+		bool known = !(unknown_numbers(odp->session, h) & UNKNOWN_FAULTS);
 
-		for (unsigned int k = 0; !error && k < RDMA_COUNTERS; k++) {
-			const struct odp_counter *c = odp_counter(odp, h, (enum rdma_counter)k);
+		for (enum rdma_counter k = 0; !error && k < RDMA_COUNTERS; k++) {
+			const struct odp_counter *c = odp_counter(odp, h, k);
 
 			if (c)
-				error = writer_row(
-					writer, (union cell[]){
-							{.text = session_device_name(odp->session,
-										     h, text)},
-							{.text = counter_names[k]},
-							{.count = c->moved},
-							cell_if(told, c->during),
-							cell_if(told && c->during, c->longest_ns),
-						});
+				error = writer_row(writer, &(struct counter_row){h, k, c, known});
 		}
 	}
 	return error ? error : writer_end(writer);
@@ -269,3 +268,21 @@ int odp_write_findings(const struct odp *odp, struct writer *writer)
 			error = write_device(odp, writer, h);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return odp_seen(a->odp);
+}
+
+static int create_odp(struct analysis *a, const struct analysis_config *config)
+{
+	return odp_create(&a->odp, a->session, a->faults, config->windowed);
+}
+
+static const struct analyzer_table tables[] = {
+	{&odp_table, odp_write, 9, REPORT_ROWS, has_rows},
+	{&rdma_counters_table, odp_write_counters, 9, 0, has_rows},
+	{0},
+};
+
+ANALYZER(odp, .tables = tables)

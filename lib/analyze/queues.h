@@ -62,6 +62,7 @@ bool queues_hangs(const struct queues *queues, struct queues_hangs *hangs);
 /* A sentence on them, if there are any: what is assumed of them. */
 int queues_write_findings(const struct queues *queues, const struct session *session,
 			  struct writer *writer);
-int queues_write(struct queues *queues, const struct session *session, struct writer *writer);
+
+extern const struct analyzer queues_analyzer;
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <math.h>
 
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/queues_data.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
@@ -12,46 +13,55 @@ static int by_key(const struct queue *a, const struct queue *b)
 	return a->key.queue < b->key.queue ? -1 : a->key.queue > b->key.queue;
 }
 
-int queues_write(struct queues *queues, const struct session *session, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 24, false},
-		{"queue", NULL, COLUMN_COUNT, 5, false},
-		{"faults", NULL, COLUMN_COUNT, 8, false},
-		{"blocked", "ns", COLUMN_DURATION, 8, false},
-		{"blocked", "percent", COLUMN_REAL, 8, false},
-		{"longest", "ns", COLUMN_DURATION, 8, false},
-		{"pieces", NULL, COLUMN_COUNT, 8, true},
-		{"assumed", "ns", COLUMN_DURATION, 8, true},
-	};
-	static const struct table table = {"queues", "Queues that stood still", columns,
-					   sizeof(columns) / sizeof(columns[0])};
-	__u64 span = session_last_ns(session) - session_first_ns(session);
-	char text[DEVICE_NAME_TEXT];
-	int error = writer_begin(writer, &table);
+struct queue_row {
+	struct queue_blocked queue;
+	__u64 span; /* of the recording */
+	bool faults_known, blocked_known;
+};
 
+static __u64 blocked(const struct queue_row *row, __u64 value)
+{
+	return count_if(row->blocked_known, value);
+}
+
+static double blocked_percent(const struct queue_row *row)
+{
+	if (!row->blocked_known)
+		return NAN;
+	return row->span ? 100.0 * (double)row->queue.blocked_ns / (double)row->span : 0;
+}
+
+#define QUEUES(COLUMN)                                                                        \
+	COLUMN(device, none, TEXT, 24, SHOWN,                                                 \
+	       session_device_name(context, row->queue.device, text))                         \
+	COLUMN(queue, none, COUNT, 5, SHOWN,                                                  \
+	       count_if(row->queue.queue != QUEUE_NONE, row->queue.queue))                    \
+	COLUMN(faults, none, COUNT, 8, SHOWN, count_if(row->faults_known, row->queue.faults)) \
+	COLUMN(blocked, ns, DURATION, 8, SHOWN, blocked(row, row->queue.blocked_ns))          \
+	COLUMN(blocked, percent, REAL, 8, SHOWN, blocked_percent(row))                        \
+	COLUMN(longest, ns, DURATION, 8, SHOWN, blocked(row, row->queue.longest_ns))          \
+	COLUMN(pieces, none, COUNT, 8, WIDE, blocked(row, row->queue.pieces))                 \
+	COLUMN(assumed, ns, DURATION, 8, WIDE, blocked(row, row->queue.assumed_ns))
+TABLE(queues, "Queues that stood still", QUEUES, struct queue_row, struct session)
+
+static int queues_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
+{
+	struct queues *queues = analysis->queues;
+	const struct session *session = analysis->session;
+	__u64 span = session_last_ns(session) - session_first_ns(session);
+	int error = writer_begin_with(writer, &queues_table, session);
+
+	(void)wish;
 	HASH_SORT(queues->queues, by_key);
 	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
-		struct queue_blocked b = queues_total(queues, q);
-		unsigned int numbers = unknown_numbers(session, b.device);
-		bool unknown = numbers & UNKNOWN_BLOCKED;
+		struct queue_row row = {queues_total(queues, q), span, true, true};
+		unsigned int unknown = unknown_numbers(session, row.queue.device);
 
-		if (!b.faults)
-			continue;
-		error = writer_row(
-			writer,
-			(union cell[]){
-				{.text = session_device_name(session, b.device, text)},
-				cell_if(b.queue != QUEUE_NONE, b.queue),
-				cell_if(!(numbers & UNKNOWN_FAULTS), b.faults),
-				cell_if(!unknown, b.blocked_ns),
-				{.real = unknown ? NAN
-					 : span	 ? 100.0 * (double)b.blocked_ns / (double)span
-						 : 0},
-				cell_if(!unknown, b.longest_ns),
-				cell_if(!unknown, b.pieces),
-				cell_if(!unknown, b.assumed_ns),
-			});
+		row.faults_known = !(unknown & UNKNOWN_FAULTS);
+		row.blocked_known = !(unknown & UNKNOWN_BLOCKED);
+		if (row.queue.faults)
+			error = writer_row(writer, &row);
 	}
 	return error ? error : writer_end(writer);
 }
@@ -75,3 +85,13 @@ int queues_write_findings(const struct queues *queues, const struct session *ses
 		units_format_duration(hangs.assumed_ns, assumed),
 		session_device_name(session, hangs.worst.device, name), number);
 }
+
+static int create_queues(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return queues_create(&a->queues, a->session, a->faults);
+}
+
+static const struct analyzer_table tables[] = {{&queues_table, queues_write}, {0}};
+
+ANALYZER(queues, .tables = tables)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/rates.h"
 
 #include <errno.h>
@@ -305,33 +306,19 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 	return all;
 }
 
-static int write_burst(const struct session *session, struct writer *writer,
-		       const struct burst *burst)
-{
-	char text[DEVICE_NAME_TEXT];
+#define BURSTS(COLUMN)                                                                         \
+	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(from, none, TIME, 15, SHOWN, row->from_ns)                                      \
+	COLUMN(duration, ns, DURATION, 8, SHOWN, row->to_ns - row->from_ns)                    \
+	COLUMN(faults, none, COUNT, 7, SHOWN, row->faults)                                     \
+	COLUMN(peak, per_s, COUNT, 7, SHOWN, row->peak)
+TABLE(bursts, "Bursts", BURSTS, struct burst, struct session)
 
-	return writer_row(writer,
-			  (union cell[]){
-				  {.text = session_device_name(session, burst->device, text)},
-				  {.count = burst->from_ns},
-				  {.count = burst->to_ns - burst->from_ns},
-				  {.count = burst->faults},
-				  {.count = burst->peak},
-			  });
-}
-
-int rates_write_bursts(const struct rates *r, const struct session *session, struct writer *writer,
-		       size_t limit)
+int rates_write_bursts(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 20, false},
-		{"from", NULL, COLUMN_TIME, 15, false},
-		{"duration", "ns", COLUMN_DURATION, 8, false},
-		{"faults", NULL, COLUMN_COUNT, 7, false},
-		{"peak", "per_s", COLUMN_COUNT, 7, false},
-	};
-	static const struct table table = {"bursts", "Bursts", columns,
-					   sizeof(columns) / sizeof(columns[0])};
+	const struct rates *r = analysis->rates;
+	const struct session *session = analysis->session;
 	__u64 known = rates_bursts(r, session);
 	size_t count, written = 0;
 	struct burst *all = all_bursts(r, &count);
@@ -339,16 +326,31 @@ int rates_write_bursts(const struct rates *r, const struct session *session, str
 
 	if (!all)
 		return failed(-ENOMEM, "no memory for the bursts");
-	error = writer_begin(writer, &table);
-	for (size_t i = 0; !error && i < count && (!limit || written < limit); i++) {
+	error = writer_begin_with(writer, &bursts_table, session);
+	for (size_t i = 0; !error && i < count && (!wish->limit || written < wish->limit); i++) {
 		if (!is_known(session, all[i].device))
 			continue;
-		error = write_burst(session, writer, &all[i]);
+		error = writer_row(writer, &all[i]);
 		written++;
 	}
 	free(all);
 	error = error ? error : writer_end(writer);
-	if (!error && limit && known > limit)
-		error = writer_note(writer, "... and %llu more bursts.", known - limit);
+	if (!error && wish->limit && known > wish->limit)
+		error = writer_note(writer, "... and %llu more bursts.", known - wish->limit);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return rates_bursts(a->rates, a->session);
+}
+
+static int create_rates(struct analysis *a, const struct analysis_config *config)
+{
+	return rates_create(&a->rates, a->faults, config->burst_faults);
+}
+
+static const struct analyzer_table tables[] = {
+	{&bursts_table, rates_write_bursts, 4, REPORT_ROWS, has_rows}, {0}};
+
+ANALYZER_OF_FAULTS(rates, .tables = tables)

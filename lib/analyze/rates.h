@@ -43,7 +43,8 @@ unsigned int rates_burst_faults(const struct rates *rates);
 bool rates_worst_burst(const struct rates *rates, const struct session *session,
 		       struct burst *burst);
 /* Table "bursts" of the same, by begin, at most `limit` rows (0: all kept). */
-int rates_write_bursts(const struct rates *rates, const struct session *session,
-		       struct writer *writer, size_t limit);
+analyzer_write rates_write_bursts;
+
+extern const struct analyzer rates_analyzer;
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/recent.h"
 
 #include <errno.h>
@@ -118,3 +119,10 @@ struct recent_counts recent_counts(const struct recent *r, __u32 device)
 
 	return d ? d->counts : (struct recent_counts){0};
 }
+
+static int create_recent(struct analysis *a, const struct analysis_config *config)
+{
+	return recent_create(&a->recent, a->faults, config->last_faults);
+}
+
+ANALYZER_OF_FAULTS(recent)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/session.h"
 
 #include <errno.h>
@@ -384,3 +385,14 @@ __u64 session_windows_incomplete(const struct session *s)
 {
 	return s->windows_incomplete;
 }
+
+static int create_session(struct analysis *a, const struct analysis_config *config)
+{
+	int error = session_create(&a->session);
+
+	if (!error)
+		session_set_period(a->session, &config->period);
+	return error;
+}
+
+ANALYZER(session, .of_period = true)

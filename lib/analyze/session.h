@@ -11,6 +11,7 @@
 #include "lib/analyze/period.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/device_name.h"
+#include "lib/base/kinds.h"
 #include "lib/base/wall_clock.h"
 
 struct session;
@@ -97,9 +98,6 @@ __u64 session_windows_incomplete(const struct session *session);
 /* Devices, probes, stacks and processes told that its dictionaries had no room for. */
 __u64 session_dropped(const struct session *session);
 
-/* "page request", "CPU page fault", ...: what a human calls a kind of event. */
-const char *event_kind_name(unsigned int kind);
-
 /* Where reading stopped for want of memory, in a sentence; "" where it did not. */
 #define STOPPED_TEXT 320
 const char *session_stopped_text(const struct session *session, char text[STOPPED_TEXT]);
@@ -108,13 +106,12 @@ const char *session_stopped_text(const struct session *session, char text[STOPPE
 const char *session_kept_text(const struct session *session, char text[KEPT_TEXT]);
 /* Both as notes. */
 int session_write_kept(const struct session *session, struct writer *writer);
-int session_write_devices(const struct session *session, struct writer *writer);
 /* What tells devices of one name apart, as a note; nothing if no name is that of several. */
 int session_write_shared_names(const struct session *session, struct writer *writer);
 /* "Loss and the counters of probes are as of ...": of a recording without its end; "" of others. */
 #define AS_OF_TEXT 192
 const char *session_as_of_text(const struct session *session, char text[AS_OF_TEXT]);
-int session_write_loss(const struct session *session, struct writer *writer);
-int session_write_events(const struct session *session, struct writer *writer);
+
+extern const struct analyzer session_analyzer, devices_analyzer, account_analyzer;
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of a session: devices, probes, loss, events by kind. */
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/asked.h"
 #include "lib/analyze/session.h"
 
@@ -31,78 +32,6 @@ const char *session_when(const struct session *session, __u64 ns, char text[UNIT
 	text[10] = ' ';
 	strcpy(text + 23, " UTC");
 	return text;
-}
-
-const char *event_kind_name(unsigned int kind)
-{
-	static const char *const names[EVENT_KIND_MAX] = {
-		[EVENT_NONE] = "unknown event",
-		[EVENT_FAULT_DETECT] = "fault detected",
-		[EVENT_FAULT_REQUEST] = "page request",
-		[EVENT_FAULT_ISR] = "page request interrupt",
-		[EVENT_FAULT_HANDLER] = "fault handler started",
-		[EVENT_FAULT_RESOLVED] = "fault resolved",
-		[EVENT_FAULT_MAPPED] = "fault mapped",
-		[EVENT_FAULT_RESPONSE] = "page response",
-		[EVENT_FAULT_RESUME] = "device resumed",
-		[EVENT_FAULT_OVERFLOW] = "page request queue overflow",
-		[EVENT_FAULT_UNFINISHED] = "fault given up",
-		[EVENT_FAULT_QUEUED] = "fault queued",
-		[EVENT_FAULT_DELIVERED] = "page response consumed",
-		[EVENT_FAULT_DISCARD] = "partial faults discarded",
-		[EVENT_FAULT_VOID] = "page request discarded",
-		[EVENT_FAULT_ABANDON] = "fault abandoned",
-		[EVENT_INVALIDATE_START] = "invalidation started",
-		[EVENT_INVALIDATE_DEVICE] = "invalidation sent",
-		[EVENT_INVALIDATE_ACK] = "invalidation acknowledged",
-		[EVENT_INVALIDATE_FREED] = "invalidated memory freed",
-		[EVENT_CPU_FAULT] = "CPU page fault",
-		[EVENT_MM_FAULT] = "memory fault",
-		[EVENT_IO_COMPLETE] = "I/O completion",
-		[EVENT_BLOCK_COMPLETE] = "block request",
-		[EVENT_IOMMU_MAP] = "IOMMU map",
-		[EVENT_IOMMU_UNMAP] = "IOMMU unmap",
-		[EVENT_IOMMU_IO_PAGE_FAULT] = "IOMMU fault report",
-		[EVENT_IOMMU_ATTACH] = "IOMMU attach",
-		[EVENT_PASID_ATTACH] = "PASID attach",
-		[EVENT_PASID_DETACH] = "PASID detach",
-		[EVENT_IOMMU_FAULT] = "unrecoverable fault",
-		[EVENT_IOMMU_UNSEEN] = "unrecoverable fault not decoded",
-		[EVENT_DMA_MAP] = "DMA map",
-		[EVENT_DMA_UNMAP] = "DMA unmap",
-		[EVENT_DMA_ALLOC] = "DMA allocation",
-		[EVENT_DMA_FREE] = "DMA free",
-		[EVENT_DMA_SYNC] = "DMA sync",
-		[EVENT_DMA_LIVE] = "old DMA mapping",
-		[EVENT_IOMMU_FLUSH] = "IOMMU flush",
-		[EVENT_FAULT_OWNER] = "owner of a faulted address",
-		[EVENT_VFIO_MAP] = "VFIO map",
-		[EVENT_VFIO_UNMAP] = "VFIO unmap",
-		[EVENT_VFIO_PIN] = "VFIO pin",
-		[EVENT_VFIO_UNPIN] = "VFIO unpin",
-		[EVENT_VFIO_LIMIT] = "VFIO limit",
-		[EVENT_VFIO_RESET] = "VFIO reset",
-		[EVENT_VFIO_VECTOR] = "VFIO interrupt vectors",
-		[EVENT_VFIO_IRQ] = "VFIO interrupt",
-		[EVENT_SCHED_WAKEUP] = "fault handler woken",
-		[EVENT_SCHED_RUN] = "fault handler running",
-		[EVENT_INJECT_START] = "injection started",
-		[EVENT_INJECT_STOP] = "injection stopped",
-		[EVENT_DEVICE_NEW] = "device seen",
-		[EVENT_DEVICE_GONE] = "device gone",
-		[EVENT_MM_INVALIDATE] = "memory taken from devices",
-		[EVENT_MM_RECLAIM] = "direct reclaim",
-		[EVENT_MM_MIGRATE] = "page migration",
-		[EVENT_MM_COLLAPSE] = "huge page collapse",
-		[EVENT_KVM_UNMAP] = "KVM unmap",
-		[EVENT_UFFD_WAIT] = "userfaultfd wait",
-		[EVENT_ODP_REGION] = "on-demand region",
-		[EVENT_ODP_INVALIDATE] = "on-demand invalidation",
-		[EVENT_ODP_PREFETCH] = "on-demand prefetch",
-		[EVENT_RDMA_COUNTER] = "RDMA counter",
-	};
-
-	return kind < EVENT_KIND_MAX && names[kind] ? names[kind] : names[EVENT_NONE];
 }
 
 static const char *device_kind_name(__u32 kind)
@@ -164,50 +93,33 @@ int session_write_kept(const struct session *s, struct writer *writer)
 	return error;
 }
 
-int session_write_devices(const struct session *s, struct writer *writer)
+#define DEVICES(COLUMN)                                                                        \
+	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->handle, text)) \
+	COLUMN(handle, none, COUNT, 6, WIDE, row->handle)                                      \
+	COLUMN(source_id, none, COUNT, 9, WIDE, row->source_id)                                \
+	COLUMN(kind, none, TEXT, 9, SHOWN, device_kind_name(row->kind))                        \
+	COLUMN(model, none, TEXT, 10, SHOWN, row->model)                                       \
+	COLUMN(vm, none, TEXT, 12, SHOWN, row->vm)                                             \
+	COLUMN(pid, none, COUNT, 8, SHOWN, count_or_none(row->pid))                            \
+	COLUMN(comm, none, TEXT, 16, WIDE, row->comm)                                          \
+	COLUMN(queues, none, COUNT, 6, WIDE, count_or_none(row->queues))                       \
+	COLUMN(memory, bytes, BYTES, 9, SHOWN, count_or_none(row->memory))                     \
+	COLUMN(iommu_group, none, COUNT, 11, WIDE,                                             \
+	       count_if(row->iommu_group >= 0, (__u64)row->iommu_group))                       \
+	COLUMN(cgroup, none, COUNT, 11, WIDE, count_or_none(row->cgroup))                      \
+	COLUMN(first_seen, none, TIME, 29, WIDE, count_or_none(row->first_ns))
+TABLE(devices, "Devices", DEVICES, struct device_info, struct session)
+
+static int session_write_devices(const struct analysis *analysis, struct writer *writer,
+				 const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 20, false},
-		{"handle", NULL, COLUMN_COUNT, 6, true},
-		{"source_id", NULL, COLUMN_COUNT, 9, true},
-		{"kind", NULL, COLUMN_TEXT, 9, false},
-		{"model", NULL, COLUMN_TEXT, 10, false},
-		{"vm", NULL, COLUMN_TEXT, 12, false},
-		{"pid", NULL, COLUMN_COUNT, 8, false},
-		{"comm", NULL, COLUMN_TEXT, 16, true},
-		{"queues", NULL, COLUMN_COUNT, 6, true},
-		{"memory", "bytes", COLUMN_BYTES, 9, false},
-		{"iommu_group", NULL, COLUMN_COUNT, 11, true},
-		{"cgroup", NULL, COLUMN_COUNT, 11, true},
-		{"first_seen", NULL, COLUMN_TIME, 29, true},
-	};
-	static const struct table table = {"devices", "Devices", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
-	char name[DEVICE_NAME_TEXT];
+	const struct session *s = analysis->session;
+	int error = writer_begin_with(writer, &devices_table, s);
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h)) {
-		const struct device_info *d = session_device(s, h);
-
-		if (!d)
-			continue;
-		error = writer_row(
-			writer,
-			(union cell[]){
-				{.text = session_device_name(s, h, name)},
-				{.count = d->handle},
-				{.count = d->source_id},
-				{.text = device_kind_name(d->kind)},
-				{.text = d->model},
-				{.text = d->vm},
-				{.count = d->pid ? d->pid : CELL_NONE},
-				{.text = d->comm},
-				{.count = d->queues ? d->queues : CELL_NONE},
-				{.count = d->memory ? d->memory : CELL_NONE},
-				{.count = d->iommu_group < 0 ? CELL_NONE : (__u64)d->iommu_group},
-				{.count = d->cgroup ? d->cgroup : CELL_NONE},
-				{.count = d->first_ns ? d->first_ns : CELL_NONE},
-			});
-	}
+	(void)wish;
+	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h))
+		if (session_device(s, h))
+			error = writer_row(writer, session_device(s, h));
 	error = error ? error : writer_end(writer);
 	return error ? error : session_write_shared_names(s, writer);
 }
@@ -249,20 +161,24 @@ const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])
 	return text;
 }
 
-int session_write_loss(const struct session *s, struct writer *writer)
+struct loss_row {
+	const char *what;
+	__u64 count;
+};
+
+#define LOSS(COLUMN)                                   \
+	COLUMN(what, none, TEXT, 24, SHOWN, row->what) \
+	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
+TABLE(loss, "Loss", LOSS, struct loss_row, void)
+
+static int session_write_loss(const struct analysis *analysis, struct writer *writer,
+			      const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"what", NULL, COLUMN_TEXT, 24, false},
-		{"count", NULL, COLUMN_COUNT, 16, false},
-	};
-	static const struct table table = {"loss", "Loss", columns, COUNT(columns)};
+	const struct session *s = analysis->session;
 	const struct loss_info *l = session_loss(s);
 	__u64 filtered;
 	const struct kept_info *kept = session_kept(s);
-	const struct {
-		const char *what;
-		__u64 count;
-	} rows[] = {
+	const struct loss_row rows[] = {
 		{"produced", l->produced},
 		{"received", l->received},
 		{"lost", l->lost},
@@ -287,30 +203,40 @@ int session_write_loss(const struct session *s, struct writer *writer)
 		{"let_go_events", kept->events},
 		{"let_go_ns", let_go_ns(s)},
 	};
-	int error = writer_begin(writer, &table);
+	int error = writer_begin(writer, &loss_table);
 
+	(void)wish;
 	for (size_t i = 0; !error && i < COUNT(rows); i++)
-		error = writer_row(
-			writer, (union cell[]){{.text = rows[i].what}, {.count = rows[i].count}});
+		error = writer_row(writer, &rows[i]);
 	return error ? error : writer_end(writer);
 }
 
-int session_write_events(const struct session *s, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"kind", NULL, COLUMN_TEXT, 27, false},
-		{"code", NULL, COLUMN_COUNT, 4, true},
-		{"events", NULL, COLUMN_COUNT, 14, false},
-	};
-	static const struct table table = {"events", "Events one by one", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
+#define EVENTS(COLUMN)                                             \
+	COLUMN(kind, none, TEXT, 27, SHOWN, event_kind_name(*row)) \
+	COLUMN(code, none, COUNT, 4, WIDE, *row)                   \
+	COLUMN(events, none, COUNT, 14, SHOWN, session_events_of(context, *row))
+TABLE(events, "Events one by one", EVENTS, unsigned int, struct session)
 
+static int session_write_events(const struct analysis *analysis, struct writer *writer,
+				const struct table_wish *wish)
+{
+	const struct session *s = analysis->session;
+	int error = writer_begin_with(writer, &events_table, s);
+
+	(void)wish;
 	for (unsigned int kind = 0; !error && kind < EVENT_KIND_MAX; kind++)
 		if (session_events_of(s, kind))
-			error = writer_row(writer, (union cell[]){
-							   {.text = event_kind_name(kind)},
-							   {.count = kind},
-							   {.count = session_events_of(s, kind)},
-						   });
+			error = writer_row(writer, &kind);
 	return error ? error : writer_end(writer);
 }
+
+/* The session itself is the first analyzer; its tables are the last but those of its probes. */
+static const struct analyzer_table devices[] = {{&devices_table, session_write_devices}, {0}};
+static const struct analyzer_table account[] = {
+	{&events_table, session_write_events},
+	{&loss_table, session_write_loss},
+	{0},
+};
+
+const struct analyzer devices_analyzer = {.tables = devices};
+const struct analyzer account_analyzer = {.tables = account};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/silent.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include "lib/base/memory.h"
 #include "lib/capture/probes.h"
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define STAGE_BIT(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
 #define NEIGHBOURS	4 /* probes that a row names as its neighbours */
 
@@ -324,11 +324,17 @@ int silent_write_findings(const struct silent *silent, struct writer *writer)
 	return error;
 }
 
-static const char *state_name(const struct probe_info *probe, bool silent)
+struct silent_row {
+	const struct probe_info *probe;
+	__u64 since;
+	char silent[SILENT_TEXT]; /* what it says if it is; else "" */
+};
+
+static const char *state_name(const struct silent_row *row)
 {
-	switch (probe->state) {
+	switch (row->probe->state) {
 	case PROBE_ON:
-		return silent ? "silent" : "on";
+		return row->silent[0] ? "silent" : "on";
 	case PROBE_OFF:
 		return "off";
 	default:
@@ -336,35 +342,41 @@ static const char *state_name(const struct probe_info *probe, bool silent)
 	}
 }
 
-int silent_write_probes(const struct silent *silent, struct writer *writer)
+#define PROBES(COLUMN)                                                                          \
+	COLUMN(probe, none, TEXT, 20, SHOWN, row->probe->name)                                  \
+	COLUMN(state, none, TEXT, 9, SHOWN, state_name(row))                                    \
+	COLUMN(hits, none, COUNT, 12, SHOWN, row->probe->hits)                                  \
+	COLUMN(emitted, none, COUNT, 12, WIDE, row->probe->emitted)                             \
+	COLUMN(lost, none, COUNT, 8, SHOWN, row->probe->lost)                                   \
+	COLUMN(missed, none, COUNT, 8, SHOWN, row->probe->missed)                               \
+	COLUMN(attach, none, TEXT, 40, WIDE, row->probe->attach)                                \
+	COLUMN(reason, none, TEXT, 0, SHOWN, row->silent[0] ? row->silent : row->probe->reason) \
+	COLUMN(since, none, TIME, 30, WIDE, count_or_none(row->since))
+TABLE(probes, "Probes", PROBES, struct silent_row, void)
+
+int silent_write_probes(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"probe", NULL, COLUMN_TEXT, 20, false}, {"state", NULL, COLUMN_TEXT, 9, false},
-		{"hits", NULL, COLUMN_COUNT, 12, false}, {"emitted", NULL, COLUMN_COUNT, 12, true},
-		{"lost", NULL, COLUMN_COUNT, 8, false},	 {"missed", NULL, COLUMN_COUNT, 8, false},
-		{"attach", NULL, COLUMN_TEXT, 40, true}, {"reason", NULL, COLUMN_TEXT, 0, false},
-		{"since", NULL, COLUMN_TIME, 30, true},
-	};
-	static const struct table table = {"probes", "Probes", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
-	char text[SILENT_TEXT];
+	const struct silent *silent = analysis->silent;
+	int error = writer_begin(writer, &probes_table);
 
+	(void)wish;
 	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
-		const struct probe_info *p = session_probe(silent->session, i);
-		__u64 since = session_probe_since(silent->session, i);
+		struct silent_row row = {session_probe(silent->session, i),
+					 session_probe_since(silent->session, i), ""};
 
-		silent_sentence(silent, p, text);
-		error = writer_row(writer, (union cell[]){
-						   {.text = p->name},
-						   {.text = state_name(p, text[0])},
-						   {.count = p->hits},
-						   {.count = p->emitted},
-						   {.count = p->lost},
-						   {.count = p->missed},
-						   {.text = p->attach},
-						   {.text = text[0] ? text : p->reason},
-						   cell_if(since, since),
-					   });
+		silent_sentence(silent, row.probe, row.silent);
+		error = writer_row(writer, &row);
 	}
 	return error ? error : writer_end(writer);
 }
+
+static int create_silent(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return silent_create(&a->silent, a->session, a->faults);
+}
+
+static const struct analyzer_table tables[] = {{&probes_table, silent_write_probes}, {0}};
+
+ANALYZER(silent, .tables = tables)

@@ -38,6 +38,8 @@ const char *silent_sentence(const struct silent *silent, const struct probe_info
 /* A sentence for each that is silent; none if there is none. */
 int silent_write_findings(const struct silent *silent, struct writer *writer);
 /* Table "probes": the session's, with those that are silent marked and explained. */
-int silent_write_probes(const struct silent *silent, struct writer *writer);
+analyzer_write silent_write_probes;
+
+extern const struct analyzer silent_analyzer;
 
 #endif

@@ -131,13 +131,13 @@ const char *slo_metric_name(enum slo_metric metric);
 const char *slo_cause(const struct slo_violation *violation, const struct session *session,
 		      char text[SLO_CAUSE_TEXT]);
 /* Table "slo": a row per objective, device and metric, one without a device if none fits; beyond `limit` (0: none) only the violated. */
-int slo_write(const struct slo *slo, const struct session *session, struct writer *writer,
-	      size_t limit);
+analyzer_write slo_write;
 /* Table "violations". */
-int slo_write_violations(const struct slo *slo, const struct session *session,
-			 struct writer *writer);
+analyzer_write slo_write_violations;
 /* One violation as a sentence for humans: when, what, how much, why. */
 int slo_write_sentence(const struct slo_violation *violation, const struct session *session,
 		       struct writer *writer);
+
+extern const struct analyzer slo_analyzer;
 
 #endif

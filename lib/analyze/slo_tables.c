@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of the objectives: one row per objective and device, one row per violation. */
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/slo_data.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "lib/base/units.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const char *slo_metric_name(enum slo_metric metric)
 {
@@ -137,26 +136,36 @@ struct row_limit {
 	size_t limit, written, left_out;
 };
 
+/* An objective of a device, by one of its metrics. */
+struct objective_row {
+	const struct slo_objective *objective;
+	const __u32 *device; /* NULL: none fits */
+	enum slo_metric metric;
+	double target;
+	__u64 windows, violations;
+	const char *state;
+};
+
+#define OBJECTIVES(COLUMN)                                                          \
+	COLUMN(slo, none, TEXT, 16, SHOWN, row->objective->name)                    \
+	COLUMN(device, none, TEXT, 16, SHOWN,                                       \
+	       row->device ? session_device_name(context, *row->device, text) : "") \
+	COLUMN(metric, none, TEXT, 10, SHOWN, slo_metric_name(row->metric))         \
+	COLUMN(target, none, REAL, 10, WIDE, row->target)                           \
+	COLUMN(io_windows, none, COUNT, 10, SHOWN, row->windows)                    \
+	COLUMN(violations, none, COUNT, 10, SHOWN, row->violations)                 \
+	COLUMN(state, none, TEXT, 8, SHOWN, row->state)
+TABLE(slo, "Objectives", OBJECTIVES, struct objective_row, struct session)
+
 /* An objective that no device fits. */
 static int write_unfit(const struct slo_objective *o, struct writer *writer)
 {
+	struct objective_row row = {.objective = o, .state = "unfit"};
 	int error = 0;
 
-	for (unsigned int m = 0; !error && m < SLO_METRICS; m++) {
-		double target;
-
-		if (has_metric(o, (enum slo_metric)m, &target))
-			error = writer_row(writer,
-					   (union cell[]){
-						   {.text = o->name},
-						   {.text = ""},
-						   {.text = slo_metric_name((enum slo_metric)m)},
-						   {.real = target},
-						   {.count = 0},
-						   {.count = 0},
-						   {.text = "unfit"},
-					   });
-	}
+	for (; !error && row.metric < SLO_METRICS; row.metric++)
+		if (has_metric(o, row.metric, &row.target))
+			error = writer_row(writer, &row);
 	return error;
 }
 
@@ -188,58 +197,39 @@ bool slo_measured(const struct slo *slo, __u32 device)
 	return d && d->count;
 }
 
-static int write_objective(const struct slo *slo, const struct session *session,
-			   struct writer *writer, const struct device_slo *d,
+static int write_objective(const struct slo *slo, struct writer *writer, const struct device_slo *d,
 			   const struct judged *j, struct row_limit *rows)
 {
-	char text[DEVICE_NAME_TEXT];
+	struct objective_row row = {
+		.objective = j->objective, .device = &d->device, .windows = j->windows};
 	int error = 0;
 
-	for (unsigned int m = 0; !error && m < SLO_METRICS; m++) {
-		double target;
-
-		if (!has_metric(j->objective, (enum slo_metric)m, &target))
+	for (; !error && row.metric < SLO_METRICS; row.metric++) {
+		row.violations = j->violations[row.metric];
+		if (!has_metric(j->objective, row.metric, &row.target))
 			continue;
-		if (rows->limit && rows->written >= rows->limit && !j->violations[m]) {
+		if (rows->limit && rows->written >= rows->limit && !row.violations) {
 			rows->left_out++;
 			continue;
 		}
 		rows->written++;
-		error = writer_row(
-			writer, (union cell[]){
-					{.text = j->objective->name},
-					{.text = session_device_name(session, d->device, text)},
-					{.text = slo_metric_name((enum slo_metric)m)},
-					{.real = target},
-					{.count = j->windows},
-					{.count = j->violations[m]},
-					{.text = state_of(slo, j, d->device, (enum slo_metric)m)},
-				});
+		row.state = state_of(slo, j, d->device, row.metric);
+		error = writer_row(writer, &row);
 	}
 	return error;
 }
 
-int slo_write(const struct slo *slo, const struct session *session, struct writer *writer,
-	      size_t limit)
+int slo_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"slo", NULL, COLUMN_TEXT, 16, false},
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"metric", NULL, COLUMN_TEXT, 10, false},
-		{"target", NULL, COLUMN_REAL, 10, true},
-		{"io_windows", NULL, COLUMN_COUNT, 10, false},
-		{"violations", NULL, COLUMN_COUNT, 10, false},
-		{"state", NULL, COLUMN_TEXT, 8, false},
-	};
-	static const struct table table = {"slo", "Objectives", columns, COUNT(columns)};
-	struct row_limit rows = {.limit = limit};
-	int error = writer_begin(writer, &table);
+	const struct slo *slo = analysis->slo;
+	struct row_limit rows = {.limit = wish->limit};
+	int error = writer_begin_with(writer, &slo_table, analysis->session);
 
 	for (__u32 h = 0; !error && h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
 		for (size_t i = 0; !error && d && i < d->count; i++)
-			error = write_objective(slo, session, writer, d, &d->judged[i], &rows);
+			error = write_objective(slo, writer, d, &d->judged[i], &rows);
 	}
 	for (size_t i = 0; !error && i < slo->set->count; i++) {
 		if (!slo_fits(slo, i))
@@ -270,39 +260,6 @@ static const char *quantity(enum slo_metric metric, double value, char text[UNIT
 	}
 }
 
-static int write_violation(const struct slo_violation *v, const struct session *session,
-			   struct writer *writer)
-{
-	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT],
-		target[UNITS_TEXT];
-	const struct fault *f = v->faults ? &v->longest : NULL;
-
-	return writer_row(writer, (union cell[]){
-					  {.count = v->from_ns},
-					  {.count = v->to_ns - v->from_ns},
-					  {.text = v->objective->name},
-					  {.text = session_device_name(session, v->device, name)},
-					  {.text = slo_metric_name(v->metric)},
-					  {.text = quantity(v->metric, v->measured, measured)},
-					  {.text = quantity(v->metric, v->target, target)},
-					  {.real = v->measured},
-					  {.real = v->target},
-					  {.count = v->ios},
-					  {.count = v->slow_ios},
-					  {.count = v->recorded_ios},
-					  {.count = v->overlapped_ios},
-					  {.count = v->faults},
-					  {.text = v->stage < STAGES ? stage_name(v->stage) : ""},
-					  {.count = v->stage < STAGES ? v->stage_ns : CELL_NONE},
-					  {.count = f ? f->group : CELL_NONE},
-					  {.count = f ? f->instance : CELL_NONE},
-					  {.count = f ? f->address : CELL_NONE},
-					  {.count = f ? fault_first_ns(f) : CELL_NONE},
-					  {.text = slo_cause(v, session, cause)},
-					  {.count = v->stage < STAGES ? v->merged : CELL_NONE},
-				  });
-}
-
 int slo_write_sentence(const struct slo_violation *v, const struct session *session,
 		       struct writer *writer)
 {
@@ -326,37 +283,58 @@ int slo_write_sentence(const struct slo_violation *v, const struct session *sess
 			   quantity(v->metric, v->target, target), slo_cause(v, session, cause));
 }
 
-int slo_write_violations(const struct slo *slo, const struct session *session,
-			 struct writer *writer)
+static const struct fault *longest(const struct slo_violation *violation)
 {
-	static const struct column columns[] = {
-		{"window", NULL, COLUMN_TIME, 8, false},
-		{"window_length", "ns", COLUMN_DURATION, 13, true},
-		{"slo", NULL, COLUMN_TEXT, 10, false},
-		{"device", NULL, COLUMN_TEXT, 14, false},
-		{"metric", NULL, COLUMN_TEXT, 10, true},
-		{"measured_text", NULL, COLUMN_TEXT, 9, true},
-		{"target_text", NULL, COLUMN_TEXT, 9, true},
-		{"measured", NULL, COLUMN_REAL, 12, true},
-		{"target", NULL, COLUMN_REAL, 12, true},
-		{"ios", NULL, COLUMN_COUNT, 8, true},
-		{"slow_ios", NULL, COLUMN_COUNT, 8, true},
-		{"recorded_ios", NULL, COLUMN_COUNT, 12, true},
-		{"overlapped_ios", NULL, COLUMN_COUNT, 14, true},
-		{"faults", NULL, COLUMN_COUNT, 6, true},
-		{"stage", NULL, COLUMN_TEXT, 8, true},
-		{"stage_time", "ns", COLUMN_DURATION, 10, true},
-		{"group", NULL, COLUMN_COUNT, 6, true},
-		{"instance", NULL, COLUMN_COUNT, 8, true},
-		{"address", NULL, COLUMN_ADDRESS, 18, true},
-		{"fault", NULL, COLUMN_TIME, 30, true},
-		{"cause", NULL, COLUMN_TEXT, 0, false},
-		{"merged", NULL, COLUMN_COUNT, 6, true},
-	};
-	static const struct table table = {"violations", "Violations", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
+	return violation->faults ? &violation->longest : NULL;
+}
 
+#define VIOLATIONS(COLUMN)                                                                         \
+	COLUMN(window, none, TIME, 8, SHOWN, row->from_ns)                                         \
+	COLUMN(window_length, ns, DURATION, 13, WIDE, row->to_ns - row->from_ns)                   \
+	COLUMN(slo, none, TEXT, 10, SHOWN, row->objective->name)                                   \
+	COLUMN(device, none, TEXT, 14, SHOWN, session_device_name(context, row->device, text))     \
+	COLUMN(metric, none, TEXT, 10, WIDE, slo_metric_name(row->metric))                         \
+	COLUMN(measured_text, none, TEXT, 9, WIDE, quantity(row->metric, row->measured, text))     \
+	COLUMN(target_text, none, TEXT, 9, WIDE, quantity(row->metric, row->target, text))         \
+	COLUMN(measured, none, REAL, 12, WIDE, row->measured)                                      \
+	COLUMN(target, none, REAL, 12, WIDE, row->target)                                          \
+	COLUMN(ios, none, COUNT, 8, WIDE, row->ios)                                                \
+	COLUMN(slow_ios, none, COUNT, 8, WIDE, row->slow_ios)                                      \
+	COLUMN(recorded_ios, none, COUNT, 12, WIDE, row->recorded_ios)                             \
+	COLUMN(overlapped_ios, none, COUNT, 14, WIDE, row->overlapped_ios)                         \
+	COLUMN(faults, none, COUNT, 6, WIDE, row->faults)                                          \
+	COLUMN(stage, none, TEXT, 8, WIDE, row->stage < STAGES ? stage_name(row->stage) : "")      \
+	COLUMN(stage_time, ns, DURATION, 10, WIDE, count_if(row->stage < STAGES, row->stage_ns))   \
+	COLUMN(group, none, COUNT, 6, WIDE, longest(row) ? longest(row)->group : CELL_NONE)        \
+	COLUMN(instance, none, COUNT, 8, WIDE, longest(row) ? longest(row)->instance : CELL_NONE)  \
+	COLUMN(address, none, ADDRESS, 18, WIDE, longest(row) ? longest(row)->address : CELL_NONE) \
+	COLUMN(fault, none, TIME, 30, WIDE,                                                        \
+	       longest(row) ? fault_first_ns(longest(row)) : CELL_NONE)                            \
+	COLUMN(cause, none, TEXT, 0, SHOWN, slo_cause(row, context, text))                         \
+	COLUMN(merged, none, COUNT, 6, WIDE, count_if(row->stage < STAGES, row->merged))
+TABLE(violations, "Violations", VIOLATIONS, struct slo_violation, struct session)
+
+int slo_write_violations(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
+{
+	const struct slo *slo = analysis->slo;
+	int error = writer_begin_with(writer, &violations_table, analysis->session);
+
+	(void)wish;
 	for (size_t i = 0; !error && slo_violation(slo, i); i++)
-		error = write_violation(slo_violation(slo, i), session, writer);
+		error = writer_row(writer, slo_violation(slo, i));
 	return error ? error : writer_end(writer);
 }
+
+static int create_slo(struct analysis *a, const struct analysis_config *config)
+{
+	return config->slos ? slo_create(&a->slo, config->slos, a->faults, &config->period) : 0;
+}
+
+static const struct analyzer_table tables[] = {
+	{&slo_table, slo_write},
+	{&violations_table, slo_write_violations},
+	{0},
+};
+
+ANALYZER(slo, .tables = tables, .of_a_verb = true)

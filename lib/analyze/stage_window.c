@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/stage_window.h"
 
 #include <errno.h>
@@ -113,3 +114,10 @@ bool stage_window_is_cut(const struct stage_window *s)
 {
 	return window_is_cut(s->window);
 }
+
+static int create_stage_window(struct analysis *a, const struct analysis_config *config)
+{
+	return config->windowed ? stage_window_create(&a->stage_window, a->faults) : 0;
+}
+
+ANALYZER_OF_FAULTS(stage_window)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/stages.h"
 
 #include <errno.h>
@@ -214,41 +215,58 @@ __u64 stages_dropped(const struct stages *stages)
 	return stages->dropped;
 }
 
-static int write_histogram(struct writer *writer, const union cell scope[3], const char *stage,
-			   const struct histogram *h, __u64 merged)
+struct stage_row {
+	const struct group_key *key; /* NULL: all */
+	const struct stage_group *group;
+	const struct histogram *times;
+	unsigned int stage; /* STAGES: the total */
+	bool text;
+};
+
+static __u64 merged(const struct stage_row *row)
 {
-	return writer_row(writer, (union cell[]){
-					  scope[0],
-					  scope[1],
-					  scope[2],
-					  {.text = stage},
-					  {.count = h->count},
-					  {.count = merged},
-					  {.count = (__u64)histogram_mean(h)},
-					  {.count = histogram_percentile(h, 50)},
-					  {.count = histogram_percentile(h, 90)},
-					  {.count = histogram_percentile(h, 99)},
-					  {.count = histogram_percentile(h, 99.9)},
-					  {.count = h->max},
-					  {.count = h->sum},
-					  {.count = histogram_beyond(h, 99)},
-					  {.count = histogram_beyond(h, 99.9)},
-				  });
+	return row->stage < STAGES ? row->group->merged[row->stage] : 0;
 }
 
-static int write_group(struct writer *writer, const union cell scope[3],
+static const char *stage_text(const struct stage_row *row, char *text)
+{
+	return row->stage < STAGES ? stage_marked_name(row->stage, row->text && merged(row), text)
+				   : "total";
+}
+
+#define STAGE_COLUMNS(COLUMN)                                                                   \
+	COLUMN(device, none, TEXT, 10, SHOWN,                                                   \
+	       row->key ? session_device_name(context, row->key->device, text) : "all")         \
+	COLUMN(queue, none, COUNT, 5, WIDE,                                                     \
+	       row->key && row->key->queue != QUEUE_ANY ? row->key->queue : CELL_NONE)          \
+	COLUMN(kind, none, TEXT, 13, SHOWN, row->key ? fault_kind_name(row->key->kind) : "all") \
+	COLUMN(stage, none, TEXT, 9, SHOWN, stage_text(row, text))                              \
+	COLUMN(count, none, COUNT, 6, SHOWN, row->times->count)                                 \
+	COLUMN(merged, none, COUNT, 6, WIDE, merged(row))                                       \
+	COLUMN(mean, ns, DURATION, 7, SHOWN, (__u64)histogram_mean(row->times))                 \
+	COLUMN(p50, ns, DURATION, 7, SHOWN, histogram_percentile(row->times, 50))               \
+	COLUMN(p90, ns, DURATION, 7, WIDE, histogram_percentile(row->times, 90))                \
+	COLUMN(p99, ns, DURATION, 7, SHOWN, histogram_percentile(row->times, 99))               \
+	COLUMN(p999, ns, DURATION, 7, WIDE, histogram_percentile(row->times, 99.9))             \
+	COLUMN(max, ns, DURATION, 7, SHOWN, row->times->max)                                    \
+	COLUMN(sum, ns, DURATION, 8, WIDE, row->times->sum)                                     \
+	COLUMN(beyond_p99, none, COUNT, 9, WIDE, histogram_beyond(row->times, 99))              \
+	COLUMN(beyond_p999, none, COUNT, 9, WIDE, histogram_beyond(row->times, 99.9))
+TABLE(stages, "Stages", STAGE_COLUMNS, struct stage_row, struct session)
+
+static int write_group(struct writer *writer, const struct group_key *key,
 		       const struct stage_group *group)
 {
-	bool text = writer_is_text(writer);
-	char name[STAGE_MARKED_TEXT];
+	struct stage_row row = {.key = key, .group = group, .text = writer_is_text(writer)};
 	int error = 0;
 
-	for (unsigned int s = 0; !error && s < STAGES; s++)
-		if (group->stages[s].count)
-			error = write_histogram(
-				writer, scope, stage_marked_name(s, text && group->merged[s], name),
-				&group->stages[s], group->merged[s]);
-	return error ? error : write_histogram(writer, scope, "total", &group->total, 0);
+	for (; !error && row.stage < STAGES; row.stage++) {
+		row.times = &group->stages[row.stage];
+		if (row.times->count)
+			error = writer_row(writer, &row);
+	}
+	row.times = &group->total;
+	return error ? error : writer_row(writer, &row);
 }
 
 static int by_key(const struct keyed_group *a, const struct keyed_group *b)
@@ -273,59 +291,45 @@ static bool any_merged(const struct stage_group *group)
 	return false;
 }
 
-int stages_write(struct stages *stages, const struct session *session, struct writer *writer,
-		 bool whole)
+/* Table "stages": a row per group and stage; unless `whole` only those of all faults together. */
+static int stages_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 10, false},
-		{"queue", NULL, COLUMN_COUNT, 5, true},
-		{"kind", NULL, COLUMN_TEXT, 13, false},
-		{"stage", NULL, COLUMN_TEXT, 9, false},
-		{"count", NULL, COLUMN_COUNT, 6, false},
-		{"merged", NULL, COLUMN_COUNT, 6, true},
-		{"mean", "ns", COLUMN_DURATION, 7, false},
-		{"p50", "ns", COLUMN_DURATION, 7, false},
-		{"p90", "ns", COLUMN_DURATION, 7, true},
-		{"p99", "ns", COLUMN_DURATION, 7, false},
-		{"p999", "ns", COLUMN_DURATION, 7, true},
-		{"max", "ns", COLUMN_DURATION, 7, false},
-		{"sum", "ns", COLUMN_DURATION, 8, true},
-		{"beyond_p99", NULL, COLUMN_COUNT, 9, true},
-		{"beyond_p999", NULL, COLUMN_COUNT, 9, true},
-	};
-	const size_t count = sizeof(columns) / sizeof(columns[0]);
-	struct column brief[sizeof(columns) / sizeof(columns[0])];
-	const struct table table = {"stages", "Stages", whole ? columns : brief, count};
+	struct stages *stages = analysis->stages;
+	struct column columns[stages_columns];
+	struct table table = stages_table;
 	struct keyed_group *keyed;
-	char text[DEVICE_NAME_TEXT];
 	int error;
 
 	/* What says `all` in every row says nothing. */
-	memcpy(brief, columns, sizeof(brief));
-	brief[0].wide = true;
-	brief[2].wide = true;
+	memcpy(columns, table.columns, sizeof(columns));
+	for (size_t i = 0; i < stages_columns; i++)
+		columns[i].wide |= !!wish->brief && (!strcmp(columns[i].name, "device") ||
+						     !strcmp(columns[i].name, "kind"));
+	table.columns = columns;
 	HASH_SORT(stages->groups, by_key);
-	error = writer_begin(writer, &table);
+	error = writer_begin_with(writer, &table, analysis->session);
 	if (!error && stages->all.faults)
-		error = write_group(
-			writer,
-			(union cell[]){{.text = "all"}, {.count = CELL_NONE}, {.text = "all"}},
-			&stages->all);
-	for (keyed = whole ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next) {
-		const struct group_key *key = &keyed->key;
-		bool queue = key->queue != QUEUE_ANY;
-
-		error = write_group(
-			writer,
-			(union cell[]){
-				{.text = session_device_name(session, key->device, text)},
-				{.count = queue ? key->queue : CELL_NONE},
-				{.text = fault_kind_name(key->kind)},
-			},
-			&keyed->group);
-	}
+		error = write_group(writer, NULL, &stages->all);
+	for (keyed = !wish->brief ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next)
+		error = write_group(writer, &keyed->key, &keyed->group);
 	error = error ? error : writer_end(writer);
 	if (!error && writer_wants(writer, table.name) && any_merged(&stages->all))
 		error = writer_note(writer, STAGE_MERGED_NOTE);
 	return error;
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return stages_all(a->stages)->faults;
+}
+
+static int create_stages(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	return stages_create(&a->stages, a->faults);
+}
+
+static const struct analyzer_table tables[] = {{&stages_table, stages_write, 3, 0, has_rows}, {0}};
+
+ANALYZER_OF_FAULTS(stages, .tables = tables)

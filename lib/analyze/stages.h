@@ -63,8 +63,6 @@ const char *stage_group_label(const struct stage_group *group, unsigned int stag
 unsigned int stage_group_slowest(const struct stage_group *group, double *share);
 __u64 stages_dropped(const struct stages *stages);
 
-/* Table "stages": a row per group and stage; unless `whole` only those of all faults together. */
-int stages_write(struct stages *stages, const struct session *session, struct writer *writer,
-		 bool whole);
+extern const struct analyzer stages_analyzer;
 
 #endif

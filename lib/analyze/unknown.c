@@ -7,7 +7,7 @@
 #include "lib/analyze/fault_probes.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/watched.h"
-#include "lib/capture/kinds.h"
+#include "lib/base/kinds.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define FATES	     (UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED | UNKNOWN_ABANDONED | UNKNOWN_STATES)

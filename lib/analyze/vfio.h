@@ -76,13 +76,10 @@ enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *sess
 int vfio_write_findings(const struct vfio *vfio, const struct session *session,
 			struct writer *writer);
 /* Table "vfio": a row a container. `span` is of latencies; everything else is since the start. */
-int vfio_write(const struct vfio *vfio, const struct session *session, enum latency_span span,
-	       struct writer *writer);
+analyzer_write vfio_write;
 /* Tables "vfio_runs", "vfio_failures", "vfio_devices". */
-int vfio_write_runs(const struct vfio *vfio, const struct session *session, struct writer *writer);
-int vfio_write_failures(const struct vfio *vfio, const struct session *session,
-			struct writer *writer);
-int vfio_write_devices(const struct vfio *vfio, const struct session *session,
-		       struct writer *writer);
+analyzer_write vfio_write_runs, vfio_write_failures, vfio_write_devices;
+
+extern const struct analyzer vfio_analyzer;
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables and sentences of lib/analyze/vfio.c. */
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/vfio.h"
 
 #include <math.h>
@@ -8,7 +9,6 @@
 #include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define SENTENCES	5
 #define SENTENCE_TEXT	384
 #define PAGE_BYTES	4096u
@@ -183,7 +183,7 @@ int vfio_write_findings(const struct vfio *vfio, const struct session *session,
 	return error;
 }
 
-static __u64 limit_cell(const struct vfio_limit_use *use)
+static __u64 limit_of(const struct vfio_limit_use *use)
 {
 	return use->seen && use->limit != LIMIT_UNLIMITED ? use->limit : CELL_NONE;
 }
@@ -224,212 +224,224 @@ static struct known known_of(const struct session *s, const struct device_info *
 			      .unpins = !unknown_probe(s, PROBE_VFIO_UNPIN)};
 }
 
+struct container_row {
+	__u32 handle;
+	const struct vfio_container *use;
+	const struct device_info *info; /* NULL: not known */
+	struct known known;
+	enum latency_span span;
+};
+
 /* A percentile of a latency, or its maximum for 100. */
-static __u64 latency_cell(const struct vfio_container *c, enum vfio_latency which,
-			  enum latency_span span, double percent)
+static __u64 latency(const struct container_row *row, enum vfio_latency which, double percent)
 {
-	const struct histogram *all = span == LATENCY_WINDOW ? c->newest : c->latency;
+	const struct histogram *all =
+		row->span == LATENCY_WINDOW ? row->use->newest : row->use->latency;
 
 	return all && all[which].count ? histogram_percentile(&all[which], percent) : CELL_NONE;
 }
 
-static int write_container(const struct vfio_container *c, const struct session *session,
-			   enum latency_span span, __u32 handle, struct writer *writer)
+static bool failures_known(const struct container_row *row)
 {
-	const struct vfio_limit_use *memlock = &c->limits[LIMIT_MEMLOCK];
-	const struct vfio_limit_use *entries = &c->limits[LIMIT_DMA_ENTRIES];
-	const struct device_info *info = session_device(session, handle);
-	char name[DEVICE_NAME_TEXT];
-	double memlock_percent = percent_used(memlock), entries_percent = percent_used(entries);
-	struct known known = known_of(session, info);
-
-	return writer_row(
-		writer,
-		(union cell[]){
-			{.text = session_device_name(session, handle, name)},
-			{.count = info && info->pid ? info->pid : CELL_NONE},
-			{.text = info ? info->comm : ""},
-			{.text = info ? info->model : ""},
-			cell_if(known.maps, c->maps),
-			cell_if(known.unmaps, c->unmaps),
-			cell_if(known.closed, c->closed),
-			cell_if(known.maps && known.unmaps && known.pins, c->failed),
-			cell_if(known.maps, c->most_maps),
-			cell_if(known.maps, c->mapped),
-			cell_if(known.unmaps, c->unmapped),
-			cell_if(known.pins, c->pins),
-			cell_if(known.pins, c->pinned),
-			cell_if(known.pins && known.unpins, difference(c->pinned, c->unpinned)),
-			{.count = memlock->seen ? memlock->peak : CELL_NONE},
-			{.count = limit_cell(memlock)},
-			{.real = memlock_percent},
-			{.text = !memlock->seen	   ? ""
-				 : memlock->exempt ? "yes"
-						   : "no"},
-			{.count = entries->seen ? entries->peak : CELL_NONE},
-			{.count = limit_cell(entries)},
-			{.real = entries_percent},
-			{.count = latency_cell(c, VFIO_MAP_NS, span, 50)},
-			{.count = latency_cell(c, VFIO_MAP_NS, span, 99)},
-			{.count = latency_cell(c, VFIO_MAP_NS, span, 100)},
-			{.count = latency_cell(c, VFIO_UNMAP_NS, span, 50)},
-			{.count = latency_cell(c, VFIO_UNMAP_NS, span, 99)},
-			{.count = latency_cell(c, VFIO_UNMAP_NS, span, 100)},
-			{.count = latency_cell(c, VFIO_PIN_NS, span, 50)},
-			{.count = latency_cell(c, VFIO_PIN_NS, span, 99)},
-			{.count = run_mean(c)},
-		});
+	return row->known.maps && row->known.unmaps && row->known.pins;
 }
 
-int vfio_write(const struct vfio *vfio, const struct session *session, enum latency_span span,
-	       struct writer *writer)
+static __u64 still_pinned(const struct container_row *row)
 {
-	static const struct column columns[] = {
-		{"container", NULL, COLUMN_TEXT, 14, false},
-		{"pid", NULL, COLUMN_COUNT, 8, true},
-		{"comm", NULL, COLUMN_TEXT, 16, true},
-		{"iommu", NULL, COLUMN_TEXT, 7, true},
-		{"maps", NULL, COLUMN_COUNT, 7, false},
-		{"unmaps", NULL, COLUMN_COUNT, 7, false},
-		{"closed", NULL, COLUMN_COUNT, 6, true},
-		{"failed", NULL, COLUMN_COUNT, 6, false},
-		{"most_maps", "per_s", COLUMN_COUNT, 9, true},
-		{"mapped", NULL, COLUMN_BYTES, 8, true},
-		{"unmapped", NULL, COLUMN_BYTES, 8, true},
-		{"pins", NULL, COLUMN_COUNT, 7, true},
-		{"pinned", NULL, COLUMN_BYTES, 7, true},
-		{"still_pinned", NULL, COLUMN_BYTES, 12, true},
-		{"locked", NULL, COLUMN_BYTES, 7, false},
-		{"memlock", NULL, COLUMN_BYTES, 7, false},
-		{"memlock_used", "percent", COLUMN_REAL, 12, true},
-		{"exempt", NULL, COLUMN_TEXT, 6, true},
-		{"entries", NULL, COLUMN_COUNT, 7, true},
-		{"entry_limit", NULL, COLUMN_COUNT, 11, true},
-		{"entries_used", "percent", COLUMN_REAL, 12, true},
-		{"map_p50", NULL, COLUMN_DURATION, 7, false},
-		{"map_p99", NULL, COLUMN_DURATION, 7, false},
-		{"map_max", NULL, COLUMN_DURATION, 7, true},
-		{"unmap_p50", NULL, COLUMN_DURATION, 9, true},
-		{"unmap_p99", NULL, COLUMN_DURATION, 9, true},
-		{"unmap_max", NULL, COLUMN_DURATION, 9, true},
-		{"pin_p50", NULL, COLUMN_DURATION, 7, true},
-		{"pin_p99", NULL, COLUMN_DURATION, 7, true},
-		{"run_mean", NULL, COLUMN_BYTES, 8, true},
-	};
-	static const struct table table = {"vfio", "VFIO containers", columns, COUNT(columns)};
-	int error = writer_begin(writer, &table);
+	return count_if(row->known.pins && row->known.unpins,
+			difference(row->use->pinned, row->use->unpinned));
+}
+
+static const struct vfio_limit_use *memlock(const struct container_row *row)
+{
+	return &row->use->limits[LIMIT_MEMLOCK];
+}
+
+static const struct vfio_limit_use *entries(const struct container_row *row)
+{
+	return &row->use->limits[LIMIT_DMA_ENTRIES];
+}
+
+static const char *exempt(const struct vfio_limit_use *use)
+{
+	if (!use->seen)
+		return "";
+	return use->exempt ? "yes" : "no";
+}
+
+#define VFIO(COLUMN)                                                                              \
+	COLUMN(container, none, TEXT, 14, SHOWN, session_device_name(context, row->handle, text)) \
+	COLUMN(pid, none, COUNT, 8, WIDE, row->info ? count_or_none(row->info->pid) : CELL_NONE)  \
+	COLUMN(comm, none, TEXT, 16, WIDE, row->info ? row->info->comm : "")                      \
+	COLUMN(iommu, none, TEXT, 7, WIDE, row->info ? row->info->model : "")                     \
+	COLUMN(maps, none, COUNT, 7, SHOWN, count_if(row->known.maps, row->use->maps))            \
+	COLUMN(unmaps, none, COUNT, 7, SHOWN, count_if(row->known.unmaps, row->use->unmaps))      \
+	COLUMN(closed, none, COUNT, 6, WIDE, count_if(row->known.closed, row->use->closed))       \
+	COLUMN(failed, none, COUNT, 6, SHOWN, count_if(failures_known(row), row->use->failed))    \
+	COLUMN(most_maps, per_s, COUNT, 9, WIDE, count_if(row->known.maps, row->use->most_maps))  \
+	COLUMN(mapped, none, BYTES, 8, WIDE, count_if(row->known.maps, row->use->mapped))         \
+	COLUMN(unmapped, none, BYTES, 8, WIDE, count_if(row->known.unmaps, row->use->unmapped))   \
+	COLUMN(pins, none, COUNT, 7, WIDE, count_if(row->known.pins, row->use->pins))             \
+	COLUMN(pinned, none, BYTES, 7, WIDE, count_if(row->known.pins, row->use->pinned))         \
+	COLUMN(still_pinned, none, BYTES, 12, WIDE, still_pinned(row))                            \
+	COLUMN(locked, none, BYTES, 7, SHOWN, count_if(memlock(row)->seen, memlock(row)->peak))   \
+	COLUMN(memlock, none, BYTES, 7, SHOWN, limit_of(memlock(row)))                            \
+	COLUMN(memlock_used, percent, REAL, 12, WIDE, percent_used(memlock(row)))                 \
+	COLUMN(exempt, none, TEXT, 6, WIDE, exempt(memlock(row)))                                 \
+	COLUMN(entries, none, COUNT, 7, WIDE, count_if(entries(row)->seen, entries(row)->peak))   \
+	COLUMN(entry_limit, none, COUNT, 11, WIDE, limit_of(entries(row)))                        \
+	COLUMN(entries_used, percent, REAL, 12, WIDE, percent_used(entries(row)))                 \
+	COLUMN(map_p50, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 50))                  \
+	COLUMN(map_p99, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 99))                  \
+	COLUMN(map_max, none, DURATION, 7, WIDE, latency(row, VFIO_MAP_NS, 100))                  \
+	COLUMN(unmap_p50, none, DURATION, 9, WIDE, latency(row, VFIO_UNMAP_NS, 50))               \
+	COLUMN(unmap_p99, none, DURATION, 9, WIDE, latency(row, VFIO_UNMAP_NS, 99))               \
+	COLUMN(unmap_max, none, DURATION, 9, WIDE, latency(row, VFIO_UNMAP_NS, 100))              \
+	COLUMN(pin_p50, none, DURATION, 7, WIDE, latency(row, VFIO_PIN_NS, 50))                   \
+	COLUMN(pin_p99, none, DURATION, 7, WIDE, latency(row, VFIO_PIN_NS, 99))                   \
+	COLUMN(run_mean, none, BYTES, 8, WIDE, run_mean(row->use))
+TABLE(vfio, "VFIO containers", VFIO, struct container_row, struct session)
+
+int vfio_write(const struct analysis *analysis, struct writer *writer,
+	       const struct table_wish *wish)
+{
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
+	int error = writer_begin_with(writer, &vfio_table, session);
 
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
-		const struct vfio_container *c = vfio_container(vfio, h);
+		const struct vfio_container *use = vfio_container(vfio, h);
+		const struct device_info *info = session_device(session, h);
 
-		if (c)
-			error = write_container(c, session, span, h, writer);
+		if (use)
+			error = writer_row(writer, &(struct container_row){h, use, info,
+									   known_of(session, info),
+									   wish->span});
 	}
 	return error ? error : writer_end(writer);
 }
 
-int vfio_write_runs(const struct vfio *vfio, const struct session *session, struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"container", NULL, COLUMN_TEXT, 14, false},
-		{"from", NULL, COLUMN_BYTES, 8, false},
-		{"below", NULL, COLUMN_BYTES, 8, false},
-		{"runs", NULL, COLUMN_COUNT, 10, false},
-		{"pinned", NULL, COLUMN_BYTES, 10, false},
-	};
-	static const struct table table = {"vfio_runs", "Contiguous memory pinned at once", columns,
-					   COUNT(columns)};
-	int error = writer_begin(writer, &table);
-	char name[DEVICE_NAME_TEXT];
+struct run_row {
+	__u32 handle;
+	const struct vfio_container *use;
+	unsigned int order;
+};
 
+#define RUNS(COLUMN)                                                                              \
+	COLUMN(container, none, TEXT, 14, SHOWN, session_device_name(context, row->handle, text)) \
+	COLUMN(from, none, BYTES, 8, SHOWN, (__u64)PAGE_BYTES << row->order)                      \
+	COLUMN(below, none, BYTES, 8, SHOWN, (__u64)PAGE_BYTES << (row->order + 1))               \
+	COLUMN(runs, none, COUNT, 10, SHOWN, row->use->runs[row->order])                          \
+	COLUMN(pinned, none, BYTES, 10, SHOWN, row->use->run_bytes[row->order])
+TABLE(vfio_runs, "Contiguous memory pinned at once", RUNS, struct run_row, struct session)
+
+int vfio_write_runs(const struct analysis *analysis, struct writer *writer,
+		    const struct table_wish *wish)
+{
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
+	int error = writer_begin_with(writer, &vfio_runs_table, session);
+
+	(void)wish;
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		for (unsigned int i = 0; c && !error && i < VFIO_ORDERS; i++)
 			if (c->runs[i])
-				error = writer_row(
-					writer,
-					(union cell[]){
-						{.text = session_device_name(session, h, name)},
-						{.count = (__u64)PAGE_BYTES << i},
-						{.count = (__u64)PAGE_BYTES << (i + 1)},
-						{.count = c->runs[i]},
-						{.count = c->run_bytes[i]},
-					});
+				error = writer_row(writer, &(struct run_row){h, c, i});
 	}
 	return error ? error : writer_end(writer);
 }
 
-int vfio_write_failures(const struct vfio *vfio, const struct session *session,
-			struct writer *writer)
-{
-	static const struct column columns[] = {
-		{"container", NULL, COLUMN_TEXT, 14, false},
-		{"request", NULL, COLUMN_TEXT, 7, false},
-		{"errno", NULL, COLUMN_COUNT, 5, false},
-		{"error", NULL, COLUMN_TEXT, 13, false},
-		{"count", NULL, COLUMN_COUNT, 10, false},
-	};
-	static const struct table table = {"vfio_failures", "VFIO requests refused", columns,
-					   COUNT(columns)};
-	int error = writer_begin(writer, &table);
-	char name[DEVICE_NAME_TEXT];
+struct failure_row {
+	__u32 handle;
+	const struct vfio_failure *failure;
+};
 
+#define FAILURES(COLUMN)                                                                          \
+	COLUMN(container, none, TEXT, 14, SHOWN, session_device_name(context, row->handle, text)) \
+	COLUMN(request, none, TEXT, 7, SHOWN, request_name(row->failure->kind))                   \
+	COLUMN(errno, none, COUNT, 5, SHOWN, row->failure->error)                                 \
+	COLUMN(error, none, TEXT, 13, SHOWN, error_name(row->failure->error))                     \
+	COLUMN(count, none, COUNT, 10, SHOWN, row->failure->count)
+TABLE(vfio_failures, "VFIO requests refused", FAILURES, struct failure_row, struct session)
+
+int vfio_write_failures(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
+{
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
+	int error = writer_begin_with(writer, &vfio_failures_table, session);
+
+	(void)wish;
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
 		for (unsigned int i = 0; c && !error && i < c->failure_count; i++)
-			error = writer_row(writer,
-					   (union cell[]){
-						   {.text = session_device_name(session, h, name)},
-						   {.text = request_name(c->failures[i].kind)},
-						   {.count = c->failures[i].error},
-						   {.text = error_name(c->failures[i].error)},
-						   {.count = c->failures[i].count},
-					   });
+			error = writer_row(writer, &(struct failure_row){h, &c->failures[i]});
 	}
 	return error ? error : writer_end(writer);
 }
 
-int vfio_write_devices(const struct vfio *vfio, const struct session *session,
-		       struct writer *writer)
+struct device_row {
+	__u32 handle;
+	const struct vfio_device_use *use;
+	bool resets, vectors, interrupts; /* known */
+};
+
+#define DEVICES(COLUMN)                                                                            \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->handle, text))     \
+	COLUMN(resets, none, COUNT, 6, SHOWN, count_if(row->resets, row->use->resets))             \
+	COLUMN(reset_failed, none, COUNT, 12, WIDE, count_if(row->resets, row->use->reset_failed)) \
+	COLUMN(reset_mean, none, DURATION, 10, SHOWN,                                              \
+	       row->use->resets ? row->use->reset_ns / row->use->resets : CELL_NONE)               \
+	COLUMN(reset_max, none, DURATION, 9, SHOWN,                                                \
+	       count_if(row->use->resets, row->use->reset_max_ns))                                 \
+	COLUMN(vectors, none, COUNT, 7, SHOWN, count_if(row->vectors, row->use->vectors))          \
+	COLUMN(vectors_failed, none, COUNT, 14, WIDE,                                              \
+	       count_if(row->vectors, row->use->vectors_failed))                                   \
+	COLUMN(interrupts, none, COUNT, 10, SHOWN, count_if(row->interrupts, row->use->interrupts))
+TABLE(vfio_devices, "Devices behind VFIO", DEVICES, struct device_row, struct session)
+
+int vfio_write_devices(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
-	static const struct column columns[] = {
-		{"device", NULL, COLUMN_TEXT, 16, false},
-		{"resets", NULL, COLUMN_COUNT, 6, false},
-		{"reset_failed", NULL, COLUMN_COUNT, 12, true},
-		{"reset_mean", NULL, COLUMN_DURATION, 10, false},
-		{"reset_max", NULL, COLUMN_DURATION, 9, false},
-		{"vectors", NULL, COLUMN_COUNT, 7, false},
-		{"vectors_failed", NULL, COLUMN_COUNT, 14, true},
-		{"interrupts", NULL, COLUMN_COUNT, 10, false},
+	const struct vfio *vfio = analysis->vfio;
+	const struct session *session = analysis->session;
+	struct device_row row = {
+		.resets = !unknown_probe(session, PROBE_VFIO_RESET),
+		.vectors = !unknown_probe(session, PROBE_VFIO_VECTORS),
+		.interrupts = !unknown_probe(session, PROBE_VFIO_MSI) &&
+			      !unknown_probe(session, PROBE_VFIO_INTX),
 	};
-	static const struct table table = {"vfio_devices", "Devices behind VFIO", columns,
-					   COUNT(columns)};
-	bool resets = !unknown_probe(session, PROBE_VFIO_RESET);
-	bool vectors = !unknown_probe(session, PROBE_VFIO_VECTORS);
-	bool interrupts =
-		!unknown_probe(session, PROBE_VFIO_MSI) && !unknown_probe(session, PROBE_VFIO_INTX);
-	int error = writer_begin(writer, &table);
-	char name[DEVICE_NAME_TEXT];
+	int error = writer_begin_with(writer, &vfio_devices_table, session);
 
+	(void)wish;
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
-		const struct vfio_device_use *use = vfio_device(vfio, h);
-
-		if (use)
-			error = writer_row(
-				writer,
-				(union cell[]){
-					{.text = session_device_name(session, h, name)},
-					cell_if(resets, use->resets),
-					cell_if(resets, use->reset_failed),
-					{.count = use->resets ? use->reset_ns / use->resets
-							      : CELL_NONE},
-					{.count = use->resets ? use->reset_max_ns : CELL_NONE},
-					cell_if(vectors, use->vectors),
-					cell_if(vectors, use->vectors_failed),
-					cell_if(interrupts, use->interrupts),
-				});
+		row.handle = h;
+		row.use = vfio_device(vfio, h);
+		if (row.use)
+			error = writer_row(writer, &row);
 	}
 	return error ? error : writer_end(writer);
 }
+
+static bool has_rows(const struct analysis *a)
+{
+	return vfio_containers(a->vfio);
+}
+
+static int create_vfio(struct analysis *a, const struct analysis_config *config)
+{
+	return vfio_create(&a->vfio, config->windowed, &config->period);
+}
+
+static const struct analyzer_table tables[] = {
+	{&vfio_table, vfio_write, 8, 0, has_rows},
+	{&vfio_runs_table, vfio_write_runs},
+	{&vfio_failures_table, vfio_write_failures},
+	{&vfio_devices_table, vfio_write_devices},
+	{0},
+};
+
+ANALYZER(vfio, .tables = tables)

@@ -15,12 +15,12 @@
 
 #include <linux/types.h>
 
+#include "lib/analyze/analyzer.h"
+
 #define WINDOW_SERIES 8
 #define WINDOW_MOST   (1u << 18) /* samples: 22 MiB */
 
 /* What a percentile is over. */
-enum latency_span { LATENCY_SINCE_START, LATENCY_WINDOW, LATENCY_SPANS };
-
 struct window_sample {
 	__u64 seen_ns; /* of the first look after it was added */
 	__u64 ns[WINDOW_SERIES];

@@ -8,7 +8,7 @@
 
 #include "lib/base/printable.h"
 
-#define FAIL_TEXT 1024
+#define FAIL_TEXT 4096
 
 static _Thread_local char sentence[FAIL_TEXT];
 

@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "bpf/aggregate.h"
+#include "bpf/device_kind.h"
 #include "bpf/event.h"
 
 #define HOST_TEXT	 256
@@ -43,19 +44,6 @@ struct host_info {
 struct clock_anchor {
 	__u64 monotonic_ns;
 	__u64 realtime_ns;
-};
-
-enum device_kind {
-	DEVICE_UNKNOWN,
-	DEVICE_EMULATED,
-	DEVICE_PCI,
-	DEVICE_PLATFORM,
-	DEVICE_BLOCK,
-	DEVICE_IB,
-	DEVICE_NETDEV,
-	DEVICE_VFIO_CONTAINER,
-	DEVICE_IOMMU_DOMAIN,
-	DEVICE_KIND_MAX,
 };
 
 /* A dictionary entry; everything is as it was when the device was first seen. */

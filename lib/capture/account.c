@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/capture/inside.h"
-#include "lib/capture/kinds.h"
 
 static bool probe_changed(const struct probe_info *before, const struct probe_info *now)
 {

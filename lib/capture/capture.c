@@ -11,12 +11,12 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/kinds.h"
 #include "lib/base/mount.h"
 #include "lib/base/proc.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
 #include "lib/capture/inside.h"
-#include "lib/capture/kinds.h"
 #include "lib/capture/permission.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
@@ -154,7 +154,7 @@ static void describe_filter(const struct capture_config *config, struct host_inf
 	for (size_t i = 0; i < config->device_count && used < sizeof(host->devices); i++)
 		used += (size_t)snprintf(host->devices + used, sizeof(host->devices) - used, "%s%s",
 					 i ? ", " : "", config->devices[i]);
-	kinds_format(config->kinds, host->kinds, sizeof(host->kinds));
+	kinds_format(&config->kinds, host->kinds, sizeof(host->kinds));
 }
 
 /* From here on programs do their work: this is when the recording begins. */

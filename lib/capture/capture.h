@@ -11,6 +11,7 @@
 
 #include <signal.h>
 
+#include "bpf/kind_set.h"
 #include "lib/base/stream.h"
 
 #define CAPTURE_FILTERS	     16
@@ -22,7 +23,7 @@ struct capture_config {
 	__u32 pids
 		[CAPTURE_FILTERS]; /* CPU faults of these are recorded one by one, none: counted */
 	size_t pid_count;
-	__u64 kinds[2];			       /* bit per event_kind to record; all 0: every one */
+	struct kind_set kinds;		       /* to record; empty: every one */
 	const char *disabled[CAPTURE_FILTERS]; /* probe names to leave out */
 	size_t disabled_count;
 	/* "PROBE=FUNCTION": a function of the same arguments to look at instead, if it was renamed. */

@@ -111,9 +111,7 @@ bool capture_name_device(void *self, const struct device_key *key, struct device
 static bool wanted_alone(const struct capture *c, const struct access_record *record,
 			 __u64 latency_ns)
 {
-	const __u64 *kinds = c->config.kinds;
-
-	if (kinds[0] || kinds[1]) /* asked for by name: every one */
+	if (!kind_set_empty(&c->config.kinds)) /* asked for by name: every one */
 		return true;
 	if (record->code & IO_PART) /* the I/O's own record speaks for it */
 		return false;

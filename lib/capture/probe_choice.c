@@ -47,14 +47,12 @@ static bool named(const char *const *names, size_t count, const char *name)
 
 bool capture_all_kinds(const struct capture_config *config)
 {
-	return !config->kinds[0] && !config->kinds[1];
+	return kind_set_empty(&config->kinds);
 }
 
 bool capture_kind_asked(const struct capture_config *config, __u16 kind)
 {
-	if (capture_all_kinds(config))
-		return true;
-	return config->kinds[kind / 64] >> (kind % 64) & 1;
+	return capture_all_kinds(config) || kind_set_has(&config->kinds, kind);
 }
 
 /* Fault stages stay attached whatever is recorded: they keep the account of open groups. */
@@ -198,14 +196,11 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 
 static void make_filter(struct capture_filter *filter, const struct capture_config *config)
 {
-	bool all = capture_all_kinds(config);
-
-	for (size_t i = 0; i < 2; i++) {
-		filter->kinds[i] = all ? ~0ull : config->kinds[i];
-		filter->singles[i] = config->kinds[i];
-	}
+	filter->kinds = filter->singles = config->kinds;
+	if (capture_all_kinds(config))
+		memset(&filter->kinds, 0xff, sizeof(filter->kinds));
 	/* CPU faults are chosen by process: one by one for a whole host is never meant. */
-	filter->singles[EVENT_CPU_FAULT / 64] &= ~(1ull << (EVENT_CPU_FAULT % 64));
+	kind_set_remove(&filter->singles, EVENT_CPU_FAULT);
 	filter->slow_block_ns = config->slow_io_ns;
 	filter->iommu_registers = config->iommu_registers;
 	filter->stacks_per_second = STACKS_PER_SECOND;

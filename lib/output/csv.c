@@ -68,6 +68,18 @@ static void put_text(const struct writer *writer, const char *text)
 	free(copy);
 }
 
+/* What most cells are: without printf(), which takes five times as long. */
+static void put_count(const struct writer *writer, __u64 count)
+{
+	char text[UNITS_TEXT], *at = text + sizeof(text) - 1;
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + count % 10);
+	while (count /= 10);
+	fputs(at, writer->file);
+}
+
 static void put_cell(const struct writer *writer, enum column_type type, union cell cell)
 {
 	char text[UNITS_TEXT];
@@ -85,9 +97,10 @@ static void put_cell(const struct writer *writer, enum column_type type, union c
 		return;
 	if (type == COLUMN_TIME && writer_wall_clock(writer))
 		fputs(units_format_time(writer_realtime(writer, cell.count), text), writer->file);
+	else if (type == COLUMN_ADDRESS)
+		fprintf(writer->file, "0x%llx", (unsigned long long)cell.count);
 	else
-		fprintf(writer->file, type == COLUMN_ADDRESS ? "0x%llx" : "%llu",
-			(unsigned long long)cell.count);
+		put_count(writer, cell.count);
 }
 
 /* Closes the file of the current table; what could not be completed is removed. */
@@ -166,14 +179,15 @@ static int csv_begin(struct writer *writer)
 	return 0;
 }
 
-static int csv_row(struct writer *writer, const union cell *cells)
+static int csv_row(struct writer *writer, const void *row)
 {
 	const struct table *table = writer->table;
+	char text[CELL_ROOM];
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (i)
 			putc(',', writer->file);
-		put_cell(writer, table->columns[i].type, cells[i]);
+		put_cell(writer, table->columns[i].type, writer_cell(writer, row, i, text));
 	}
 	putc('\n', writer->file);
 	return 0;

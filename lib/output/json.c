@@ -157,27 +157,29 @@ static int json_begin(struct writer *writer)
 	return 0;
 }
 
-static int json_row(struct writer *writer, const union cell *cells)
+static int json_row(struct writer *writer, const void *row)
 {
 	const struct table *table = writer->table;
 	struct json *json = writer->state;
-	json_t *row = json_object();
-	char field[2 * NAME_TEXT];
+	json_t *object = json_object();
+	char field[2 * NAME_TEXT], text[CELL_ROOM];
 	int err;
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		const struct column *column = &table->columns[i];
 
 		writer_field(writer, column, field, sizeof(field));
-		if (json_object_set_new(row, field, json_cell(writer, column->type, cells[i]))) {
-			json_decref(row);
+		if (json_object_set_new(
+			    object, field,
+			    json_cell(writer, column->type, writer_cell(writer, row, i, text)))) {
+			json_decref(object);
 			return failed(-ENOMEM, "no memory for the JSON member '%s'", field);
 		}
 	}
 	fputs(json->rows ? ",\n" : "\n", writer->file);
 	json->rows = true;
-	err = dump(writer, row, 0);
-	json_decref(row);
+	err = dump(writer, object, 0);
+	json_decref(object);
 	return err;
 }
 

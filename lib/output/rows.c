@@ -26,6 +26,8 @@ static int rows_begin(struct writer *writer)
 	if (!columns)
 		return no_memory(rows);
 	memcpy(columns, writer->table->columns, bytes);
+	for (size_t i = 0; i < writer->table->column_count; i++)
+		columns[i].get = NULL;
 	rows->columns = columns;
 	rows->table.columns = columns;
 	return 0;
@@ -44,10 +46,11 @@ static int keep_text(struct rows *rows, union cell *cell, const char *text)
 	return 0;
 }
 
-static int rows_add(struct writer *writer, const union cell *cells)
+static int rows_add(struct writer *writer, const void *from)
 {
 	struct rows *rows = writer->config.rows;
 	size_t columns = rows->table.column_count;
+	char text[CELL_ROOM];
 	union cell *row;
 	int error = 0;
 
@@ -56,9 +59,9 @@ static int rows_add(struct writer *writer, const union cell *cells)
 		return no_memory(rows);
 	row = rows->cells + rows->count * columns;
 	for (size_t i = 0; !error && i < columns; i++) {
-		row[i] = cells[i];
+		row[i] = writer_cell(writer, from, i, text);
 		if (rows->columns[i].type == COLUMN_TEXT)
-			error = keep_text(rows, &row[i], cells[i].text ? cells[i].text : "");
+			error = keep_text(rows, &row[i], row[i].text ?: "");
 	}
 	rows->count += !error;
 	return error;

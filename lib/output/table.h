@@ -2,8 +2,8 @@
 /*
  * Whatever is printable is a table of typed columns, written by one of three writers, or kept as rows.
  *
- * The producer describes the table once and gives rows of cells; text, CSV and JSON come from the
- * same rows, so they never disagree. Text is at most 80 columns wide with human units; CSV is one
+ * The producer describes the table once (TABLE() below) and gives rows: its own structs, of which every
+ * column knows its value. Text, CSV and JSON ask the same columns, so they never disagree. Text is at most 80 columns wide with human units; CSV is one
  * table a file, a fixed header "name_unit", plain numbers, RFC 4180 quoting; JSON (jansson) is
  * {"tables":{"NAME":[{"name_unit":value}]}} with numbers as numbers.
  */
@@ -28,6 +28,32 @@ enum column_type {
 
 #define CELL_NONE UINT64_MAX /* in a count, bytes, duration, time or address cell: empty / null */
 
+union cell {
+	const char *text;
+	__u64 count;
+	double real;
+};
+
+/* A number that may not be known. */
+static inline __u64 count_if(bool known, __u64 count)
+{
+	return known ? count : CELL_NONE;
+}
+
+/* One that is 0 where it was not seen. */
+static inline __u64 count_or_none(__u64 count)
+{
+	return count_if(count, count);
+}
+
+#define CELL_ROOM 512 /* room for a text that a getter makes; one that stays is only pointed to */
+
+/*
+ * The value of a column: of a row, within the context of its table (writer_begin_with()). A text may
+ * stand in `text`; it is written before the next getter is called.
+ */
+typedef union cell (*cell_getter)(const void *row, const void *context, char text[CELL_ROOM]);
+
 struct column {
 	const char *name; /* lower case with underscores, no unit */
 	const char *unit; /* "per_s", "percent", "ns" of a real...; NULL: the type's own or none */
@@ -35,6 +61,7 @@ struct column {
 	unsigned int width; /* of the text form; 0: as wide as needed, last column only */
 	bool wide;	    /* left out of text output unless it was asked for wide */
 	unsigned int whole; /* width in wide output, if that is another */
+	cell_getter get;    /* NULL: a row is an array of cells in the order of its columns */
 };
 
 struct table {
@@ -44,17 +71,79 @@ struct table {
 	size_t column_count;
 };
 
-union cell {
-	const char *text;
-	__u64 count;
-	double real;
-};
+/*
+ * A table whose columns are known when it is compiled: a line a column, with its value.
+ *
+ *	#define BURSTS(COLUMN)                                             \
+ *		COLUMN(device, none, TEXT, 20, SHOWN, name(row->device))   \
+ *		COLUMN(peak, per_s, COUNT, 7, WIDE, count_if(context->known, row->peak))
+ *	TABLE(bursts, "Bursts", BURSTS, struct burst, struct session)
+ *
+ * defines bursts_table, a `static const struct table` named "bursts", and bursts_columns, their number.
+ * COLUMN(name, unit, type, width, SHOWN or WIDE, value): the value is an expression of the column's type,
+ * in which `row` is a const pointer to the row's struct, `context` to the context's, and `text` room for
+ * a text. A unit is one of UNIT_ below. The place of TABLE() in its file keeps the names of its getters apart from those of others.
+ */
+#define TABLE(id, heading, COLUMNS, row_type, context_type)                                   \
+	typedef row_type TABLE_PLACE(table_row_, __LINE__);                                   \
+	typedef context_type TABLE_PLACE(table_context_, __LINE__);                           \
+	COLUMNS(TABLE_GETTER)                                                                 \
+	static const struct column TABLE_PLACE(table_columns_,                                \
+					       __LINE__)[] = {COLUMNS(TABLE_COLUMN)};         \
+	enum {                                                                                \
+		id##_columns =                                                                \
+			sizeof(TABLE_PLACE(table_columns_, __LINE__)) / sizeof(struct column) \
+	};                                                                                    \
+	static const struct table id##_table = {                                              \
+		#id, heading, TABLE_PLACE(table_columns_, __LINE__), id##_columns};
 
-/* A number that may not be known. */
-static inline union cell cell_if(bool known, __u64 count)
-{
-	return (union cell){.count = known ? count : CELL_NONE};
-}
+#define UNIT_none	 NULL
+#define UNIT_ns		 "ns"
+#define UNIT_bytes	 "bytes"
+#define UNIT_pages	 "pages"
+#define UNIT_events	 "events"
+#define UNIT_percent	 "percent"
+#define UNIT_per_s	 "per_s"
+#define UNIT_bytes_per_s "bytes_per_s"
+#define UNIT_bits_per_s	 "bits_per_s"
+#define UNIT_ps		 "ps"
+#define UNIT_milli	 "milli"
+#define UNIT_accesses	 "accesses"
+#define UNIT_entries	 "entries"
+#define UNIT_tenants	 "tenants"
+#define UNIT_per_page	 "per_page"
+
+#define TABLE_JOIN(a, b)  a##b
+#define TABLE_PLACE(a, b) TABLE_JOIN(a, b)
+#define COLUMN_SHOWN	  false
+#define COLUMN_WIDE	  true
+#define CELL_OF_TEXT	  text
+#define CELL_OF_COUNT	  count
+#define CELL_OF_BYTES	  count
+#define CELL_OF_DURATION  count
+#define CELL_OF_TIME	  count
+#define CELL_OF_ADDRESS	  count
+#define CELL_OF_REAL	  real
+
+#define TABLE_GETTER(name, unit, type, width, where, value)                             \
+	static union cell TABLE_PLACE(get_##name##_##unit##_, __LINE__)(                \
+		const void *row_given, const void *context_given, char text[CELL_ROOM]) \
+	{                                                                               \
+		const TABLE_PLACE(table_row_, __LINE__) *row = row_given;               \
+		const TABLE_PLACE(table_context_, __LINE__) *context = context_given;   \
+                                                                                        \
+		(void)row, (void)context, (void)text;                                   \
+		return (union cell){.CELL_OF_##type = (value)};                         \
+	}
+
+#define TABLE_COLUMN(name, unit, type, width, where, value) \
+	{#name,                                             \
+	 UNIT_##unit,                                       \
+	 COLUMN_##type,                                     \
+	 width,                                             \
+	 COLUMN_##where,                                    \
+	 0,                                                 \
+	 TABLE_PLACE(get_##name##_##unit##_, __LINE__)},
 
 enum output_format {
 	OUTPUT_TEXT,
@@ -102,8 +191,11 @@ bool writer_is_text(const struct writer *writer);
 bool writer_wants(const struct writer *writer, const char *table);
 /* A named value outside tables: JSON top level; text "name: value"; CSV: ignored. */
 int writer_fact(struct writer *writer, const char *name, const char *value);
+/* `context`: what the getters of its columns are given beside the row, until writer_end(). */
+int writer_begin_with(struct writer *writer, const struct table *table, const void *context);
 int writer_begin(struct writer *writer, const struct table *table);
-int writer_row(struct writer *writer, const union cell *cells);
+/* What its columns' getters take it for: the producer's own struct, or an array of cells. */
+int writer_row(struct writer *writer, const void *row);
 int writer_end(struct writer *writer);
 /* What was written so far is in the file. */
 int writer_flush(struct writer *writer);

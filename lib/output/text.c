@@ -176,29 +176,32 @@ static int put_wrapped(struct writer *writer, size_t index, const char *value)
 	return 0;
 }
 
-static int text_row(struct writer *writer, const union cell *cells)
+static int text_row(struct writer *writer, const void *row)
 {
 	const struct table *table = writer->table;
-	char text[512];
+	char text[512], room[CELL_ROOM];
 	int err = 0;
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		const struct column *column = &table->columns[i];
 
+		union cell cell;
+
 		if (!shown(writer, column))
 			continue;
+		cell = writer_cell(writer, row, i, room);
 		if (column->type == COLUMN_TEXT && !column->width && is_last(writer, i)) {
-			err = put_wrapped(writer, i, cells[i].text ? cells[i].text : "");
+			err = put_wrapped(writer, i, cell.text ? cell.text : "");
 			continue;
 		}
 		if (column->type == COLUMN_TEXT)
-			format_text(writer, column, cells[i].text, text, sizeof(text));
+			format_text(writer, column, cell.text, text, sizeof(text));
 		else if (column->type == COLUMN_REAL)
-			format_real(cells[i].real, text);
-		else if (cells[i].count == CELL_NONE)
+			format_real(cell.real, text);
+		else if (cell.count == CELL_NONE)
 			strcpy(text, "-");
 		else
-			format_number(writer, column, cells[i].count, text);
+			format_number(writer, column, cell.count, text);
 		put_cell(writer, i, text);
 	}
 	return err;

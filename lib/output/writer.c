@@ -209,7 +209,7 @@ int writer_fact(struct writer *writer, const char *name, const char *value)
 	return keep(writer, writer->ops->fact(writer, name, value));
 }
 
-int writer_begin(struct writer *writer, const struct table *table)
+int writer_begin_with(struct writer *writer, const struct table *table, const void *context)
 {
 	const char *only = writer->config.only;
 
@@ -219,6 +219,7 @@ int writer_begin(struct writer *writer, const struct table *table)
 		return keep(writer, failed(-EINVAL, "table %s begins before %s has ended",
 					   table->name, writer->table->name));
 	writer->table = table;
+	writer->context = context;
 	writer->skipped = only && strcmp(only, table->name) != 0;
 	if (writer->skipped)
 		return 0;
@@ -227,11 +228,16 @@ int writer_begin(struct writer *writer, const struct table *table)
 	return keep(writer, writer->ops->begin(writer));
 }
 
-int writer_row(struct writer *writer, const union cell *cells)
+int writer_begin(struct writer *writer, const struct table *table)
+{
+	return writer_begin_with(writer, table, NULL);
+}
+
+int writer_row(struct writer *writer, const void *row)
 {
 	if (writer->error || writer->skipped)
 		return writer->error;
-	return keep(writer, writer->ops->row(writer, cells));
+	return keep(writer, writer->ops->row(writer, row));
 }
 
 int writer_end(struct writer *writer)

@@ -18,7 +18,7 @@ struct writer_ops {
 	int (*fact)(struct writer *writer, const char *name, const char *value);
 	int (*announce)(struct writer *writer, const char *name);
 	int (*begin)(struct writer *writer);
-	int (*row)(struct writer *writer, const union cell *cells);
+	int (*row)(struct writer *writer, const void *row);
 	int (*end)(struct writer *writer);
 	/* Completes the output; must also free what open() allocated, even after an error. */
 	int (*close)(struct writer *writer);
@@ -37,8 +37,9 @@ struct writer {
 	const char *directory; /* of a file a table, NULL: there is none */
 	const char *path;      /* its name for sentences */
 	const struct table *table;
-	bool skipped; /* the current table is not the one asked for */
-	bool found;   /* config.only was seen */
+	const void *context; /* of its rows */
+	bool skipped;	     /* the current table is not the one asked for */
+	bool found;	     /* config.only was seen */
 	struct wall_clock clock;
 	size_t tables; /* begun so far */
 	int error;     /* the first met */
@@ -52,6 +53,15 @@ int writer_check_inputs(const struct writer *writer, int directory, const char *
 int writer_create_file(struct writer *writer, int directory, const char *name);
 /* Closes it: with its name if it is complete, else, unless it was growing, leaving nothing of it. */
 int writer_end_file(struct writer *writer, int directory, const char *name, bool complete);
+
+/* The cell of a column of the current table. */
+static inline union cell writer_cell(const struct writer *writer, const void *row, size_t column,
+				     char text[CELL_ROOM])
+{
+	cell_getter get = writer->table->columns[column].get;
+
+	return get ? get(row, writer->context, text) : ((const union cell *)row)[column];
+}
 
 /* The unit that belongs to a column's name in CSV and JSON, NULL if none. */
 const char *writer_unit(const struct writer *writer, const struct column *column);

@@ -4,7 +4,7 @@
 
 #include "bpf/page.h"
 #include "lib/base/fail.h"
-#include "lib/capture/kinds.h"
+#include "lib/base/kinds.h"
 #include "lib/trace/format.h"
 #include "lib/trace/trace.h"
 #include "lib/translate/import_private.h"

@@ -14,7 +14,7 @@ DEFINE = re.compile(r"^#define (\w+)\s+([^/\n]+)", re.M)
 BOUND = re.compile(r"(_MAX|_MOST|_KEPT|_AT_MOST)$")
 WHERE = ("bpf", "lib/analyze", "lib/base", "lib/capture", "lib/trace")
 # Bounds of a single value, of a name or of what a format can say, which nothing grows up to.
-OF_FORM = {"MAPPING_CLASS_MAX", "FRCD_MOST", "EVENT_KIND_MAX", "TRACE_FIELDS_MAX", "TRACE_STORED_MAX", "ACCESS_LATENCY_MAX", "FILE_NAME_MAX",
+OF_FORM = {"MAPPING_CLASS_MAX", "FRCD_MOST", "TRACE_FIELDS_MAX", "TRACE_STORED_MAX", "ACCESS_LATENCY_MAX", "FILE_NAME_MAX",
            "LOOKS_MAX", "TAKEN_MAX", "TYPES_MAX", "FUNCTION_MAX", "LAST_MAX", "PORTS_MAX", "BUILD_ID_MAX", "LATE_MAX",
            "UNITS_DURATION_MOST", "CAPTURE_PATTERN_MOST", "BURST_FAULTS_MAX", "STAGE_BAR_MAX", "INTERVAL_MAX", "PRINTABLE_MOST"}
 

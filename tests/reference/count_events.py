@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Counts a recording's events: count_events.py FILE KIND [PID]. KIND as in bpf/event.h."""
+"""Counts a recording's events: count_events.py FILE KIND [PID]. KIND is a number of bpf/event_kinds.def."""
 import sys
 
 import flt_read

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Formatting, clang-tidy's bugprone set, sizes of files and functions, man pages, shell syntax.
+# Formatting, clang-tidy's bugprone set, sizes of files and functions, docs of tables, man pages, shell syntax.
 set -uo pipefail
 passed=0 failed=0
 result() {
@@ -63,6 +63,9 @@ result "Python scripts parse" $bad
 
 python3 tests/suites/promises.py
 result "every promise of README has its tests" $?
+
+python3 tests/suites/kinds.py
+result "docs/events.md has every kind of event" $?
 
 bad=0
 for page in docs/man/*.[1-8]; do

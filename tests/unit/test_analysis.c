@@ -67,31 +67,17 @@ struct printed {
 static void print_tables(const struct analysis *a, const struct findings *findings,
 			 struct writer *w, bool text)
 {
+	static const struct table_wish everything;
+
 	findings_write(findings, w);
-	findings_write_summary(findings, w, 0);
 	findings_write_odd(findings, w);
-	stages_write(a->stages, a->session, w, true);
-	queues_write(a->queues, a->session, w);
-	rates_write_bursts(a->rates, a->session, w, 0);
-	counts_write_rates(a->counts, a->session, w);
-	counts_write_totals(a->counts, a->session, w);
-	ios_write_devices(a->ios, a->counts, a->session, w, 0);
-	ios_write(a->ios, a->session, w, 0);
-	invalidations_write(a->invalidations, a->session, w, true);
-	footprint_write(a->footprint, a->session, w);
-	footprint_write_curve(a->footprint, a->session, w, 0);
-	footprint_write_accesses(a->footprint, a->session, w);
-	footprint_write_intervals(a->footprint, a->session, w);
-	slo_write(a->slo, a->session, w, 0);
+	analysis_write(a, NULL, w, &everything);
+	slo_write(a, w, &everything);
 	/* A cause is as long as it is: in text it is a sentence. */
 	for (size_t i = 0; text && slo_violation(a->slo, i); i++)
 		slo_write_sentence(slo_violation(a->slo, i), a->session, w);
 	if (!text)
-		slo_write_violations(a->slo, a->session, w);
-	session_write_devices(a->session, w);
-	silent_write_probes(a->silent, w);
-	session_write_events(a->session, w);
-	session_write_loss(a->session, w);
+		slo_write_violations(a, w, &everything);
 }
 
 static struct printed print_all(const struct analysis *a, const struct findings *findings,
@@ -460,6 +446,34 @@ static void bursts_and_peaks_equal_a_plain_count(void **state)
 	synthetic_free(&s);
 }
 
+static void notes_say_what_tables_leave_out(void **state)
+{
+	static const struct table_wish two_rows = {.limit = 2};
+	struct printed printed = {0};
+	struct writer_config config = {.format = OUTPUT_TEXT,
+				       .file = open_memstream(&printed.text, &printed.size)};
+	struct findings *findings;
+	struct writer *writer;
+	struct analysis *a;
+	struct synthetic s;
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	a = analysis_of(&s);
+	assert_int_equal(findings_create(&findings, a), 0);
+	assert_int_equal(writer_open(&writer, &config), 0);
+	assert_int_equal(findings_write(findings, writer), 0);
+	assert_int_equal(analysis_write(a, &findings_analyzer, writer, &two_rows), 0);
+	assert_int_equal(writer_close(writer), 0);
+	fclose(config.file);
+	assert_non_null(strstr(printed.text, "(more than 5 faults in 1 s). Worst: "));
+	assert_non_null(strstr(printed.text, "... and 3 more devices."));
+	free(printed.text);
+	findings_destroy(findings);
+	analysis_destroy(a);
+	synthetic_free(&s);
+}
+
 static void snapshots_say_what_the_tables_say(void **state)
 {
 	struct live_device rows[8], row;
@@ -751,6 +765,7 @@ static void invalidations_without_a_step_are_unknown(void **state)
 	for (unsigned int off = 0; off < INVALIDATION_STEPS; off++) {
 		struct probe_info probe = {.state = PROBE_DISABLED};
 		struct writer_config config = {.format = OUTPUT_CSV, .path = "-"};
+		struct analysis parts;
 		struct invalidations *inv;
 		struct session *session;
 		struct writer *writer;
@@ -776,9 +791,12 @@ static void invalidations_without_a_step_are_unknown(void **state)
 			}
 		}
 		stream.ops->end(stream.self, 5000);
+		parts = (struct analysis){.invalidations = inv, .session = session};
 		config.file = open_memstream(&text, &size);
 		assert_int_equal(writer_open(&writer, &config), 0);
-		assert_int_equal(invalidations_write(inv, session, writer, false), 0);
+		assert_int_equal(
+			invalidations_write(&parts, writer, &(struct table_wish){.brief = true}),
+			0);
 		assert_int_equal(writer_close(writer), 0);
 		fclose(config.file);
 		assert_non_null(strstr(text, rows[off]));
@@ -909,6 +927,7 @@ int main(void)
 		cmocka_unit_test(stages_equal_the_truth),
 		cmocka_unit_test(blocked_time_is_the_union),
 		cmocka_unit_test(bursts_and_peaks_equal_a_plain_count),
+		cmocka_unit_test(notes_say_what_tables_leave_out),
 		cmocka_unit_test(snapshots_say_what_the_tables_say),
 		cmocka_unit_test(an_open_fault_blocks_its_queue_now),
 		cmocka_unit_test(nothing_seen_is_said_with_what_was_watched),

@@ -360,12 +360,10 @@ static void what_never_resumes_is_given_up(void **state)
 
 static void loss_of_a_small_ring_is_exact(void **state)
 {
-	struct capture_config config = {.ring_bytes = 4096,
-					.pids = {getpid()},
-					.pid_count = 1,
-					.kinds = {1ull << EVENT_CPU_FAULT}};
+	struct capture_config config = {.ring_bytes = 4096, .pids = {getpid()}, .pid_count = 1};
 
 	(void)state;
+	kind_set_add(&config.kinds, EVENT_CPU_FAULT);
 	begin(&config);
 	touch_pages(10007);
 	end();

@@ -103,7 +103,7 @@ static char *told(int (*tell)(struct writer *writer), enum output_format format)
 
 static int tell_faults(struct writer *writer)
 {
-	return iommu_faults_write(analysis->iommu_faults, writer, 0);
+	return iommu_faults_write(analysis, writer, &(struct table_wish){0});
 }
 
 static int tell_findings(struct writer *writer)
@@ -113,17 +113,17 @@ static int tell_findings(struct writer *writer)
 
 static int tell_devices(struct writer *writer)
 {
-	return mappings_write_devices(analysis->mappings, analysis->counts, writer);
+	return mappings_write_devices(analysis, writer, &(struct table_wish){0});
 }
 
 static int tell_mappers(struct writer *writer)
 {
-	return mappings_write_mappers(analysis->mappings, writer, 0);
+	return mappings_write_mappers(analysis, writer, &(struct table_wish){0});
 }
 
 static int tell_old(struct writer *writer)
 {
-	return mappings_write_old(analysis->mappings, writer, 0);
+	return mappings_write_old(analysis, writer, &(struct table_wish){0});
 }
 
 static void expect(char *text, const char *words)

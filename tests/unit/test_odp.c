@@ -168,9 +168,11 @@ static void test_others(void **state)
 	e.device = 5;
 	push(&rig, e);
 	counter(&rig, 3 * MS, MS, 200, 9);
-	end(&rig, 4 * MS);
-	assert_null(odp_of_device(rig.odp, 5));
 	assert_false(odp_seen(rig.odp));
+	counter(&rig, 4 * MS, MS, RDMA_RETRY, 1);
+	assert_true(odp_seen(rig.odp));
+	end(&rig, 5 * MS);
+	assert_null(odp_of_device(rig.odp, 5));
 	rig_close(&rig);
 }
 

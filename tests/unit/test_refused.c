@@ -20,18 +20,15 @@
 static struct shared_maps maps;
 static struct probe_set *set;
 
-#define BIT(kind) (1ull << ((kind) % 64))
-
 /* Rows of a few objects: others, which take their time, have nothing to add. */
 static void load(bool verbose)
 {
-	struct capture_config config = {
-		.verbose = verbose,
-		.kinds = {BIT(EVENT_IOMMU_MAP) | BIT(EVENT_IOMMU_UNMAP) |
-			  BIT(EVENT_IOMMU_IO_PAGE_FAULT) | BIT(EVENT_CPU_FAULT) |
-			  BIT(EVENT_SCHED_RUN) | BIT(EVENT_BLOCK_COMPLETE)},
-	};
+	static const __u16 kinds[] = {EVENT_IOMMU_MAP, EVENT_IOMMU_UNMAP, EVENT_IOMMU_IO_PAGE_FAULT,
+				      EVENT_CPU_FAULT, EVENT_SCHED_RUN,	  EVENT_BLOCK_COMPLETE};
+	struct capture_config config = {.verbose = verbose};
 
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		kind_set_add(&config.kinds, kinds[i]);
 	if (geteuid() || access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
 	object_replace(OBJECT_IOMMU, refused_bpf__elf_bytes);

@@ -287,22 +287,22 @@ typedef int (*report_table)(const struct fixture *f, struct writer *writer);
 
 static int report_iommu(const struct fixture *f, struct writer *w)
 {
-	return iommu_faults_write_devices(f->analysis->iommu_faults, w);
+	return iommu_faults_write_devices(f->analysis, w, &(struct table_wish){0});
 }
 
 static int report_dma(const struct fixture *f, struct writer *w)
 {
-	return mappings_write_devices(f->analysis->mappings, f->analysis->counts, w);
+	return mappings_write_devices(f->analysis, w, &(struct table_wish){0});
 }
 
 static int report_vfio(const struct fixture *f, struct writer *w)
 {
-	return vfio_write(f->analysis->vfio, f->analysis->session, LATENCY_SINCE_START, w);
+	return vfio_write(f->analysis, w, &(struct table_wish){0});
 }
 
 static int report_rdma(const struct fixture *f, struct writer *w)
 {
-	return odp_write(f->analysis->odp, LATENCY_SINCE_START, w, 0);
+	return odp_write(f->analysis, w, &(struct table_wish){0});
 }
 
 /* Every cell of every row is what the writer of `report` gives; that was counted before it compares. */
@@ -849,6 +849,7 @@ static void the_worst_finding_is_told(void **state)
 	assert_int_equal(f->to.ops->probe(f->to.self, &report), 0);
 	look(f, START + SECOND);
 	needs(f->model.worst.text, "No finding: no fault, no refusal");
+	needs(f->model.worst.text, "no limit near in what 2 probes watch");
 	odp_fault(f, START + SECOND + MS, 10000);
 	look(f, START + 2 * SECOND);
 	assert_int_equal(f->model.worst.severity, WORST_NOTE);

@@ -325,6 +325,28 @@ static void a_segment_can_be_read_alone(void **state)
 	assert_true(order.first > all.first && order.last < all.last);
 }
 
+static void a_cut_segment_is_counted_once(void **state)
+{
+	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = MIB};
+	struct trace_writer *writer;
+	struct order order;
+	struct stat status;
+	char name[160];
+	__u64 seed = 4;
+
+	(void)state;
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	push_start(trace_writer_stream(writer));
+	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 20011), 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	nth_segment(2, name, sizeof(name));
+	assert_int_equal(stat(name, &status), 0);
+	assert_int_equal(truncate(name, status.st_size - 1), 0);
+	read_order(path, &order);
+	assert_int_equal(order.gaps, 1);
+	assert_int_equal(order.loss.damaged_frames, 1);
+}
+
 static void a_missing_segment_is_counted(void **state)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = MIB};
@@ -529,6 +551,7 @@ int main(void)
 		cmocka_unit_test(age_is_bounded_from_both_sides),
 		cmocka_unit_test(an_endless_age_keeps_all),
 		cmocka_unit_test(a_segment_can_be_read_alone),
+		cmocka_unit_test(a_cut_segment_is_counted_once),
 		cmocka_unit_test(a_missing_segment_is_counted),
 		cmocka_unit_test(stale_segments_are_not_taken_over),
 		cmocka_unit_test(impossible_bounds_are_refused),

@@ -21,8 +21,10 @@
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
 #include "lib/analyze/vfio.h"
-#include "lib/capture/kinds.h"
+#include "lib/base/kinds.h"
 #include "lib/capture/probes.h"
+
+static const struct table_wish everything;
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MS	     1000000ull
@@ -320,12 +322,14 @@ static void what_is_told_of_some_kinds_is_true(void **state)
 	assert_int_equal(whole.counts.began, 15);
 	assert_int_equal(whole.counts.overflowed, 4);
 	for (unsigned int subset = 0; subset <= all; subset++) {
-		__u64 set[2] = {1ull << EVENT_IO_COMPLETE};
+		struct kind_set set = {0};
 		char asked[HOST_FILTER_TEXT];
 
+		kind_set_add(&set, EVENT_IO_COMPLETE);
 		for (size_t k = 0; k < COUNT(kinds); k++)
-			set[0] |= (__u64)(subset >> k & 1) << kinds[k];
-		kinds_format(set, asked, sizeof(asked));
+			if (subset >> k & 1)
+				kind_set_add(&set, kinds[k]);
+		kinds_format(&set, asked, sizeof(asked));
 		play(subset, asked, &some);
 		for (size_t i = 0; i < COUNT(numbers); i++) {
 			__u64 is = *(__u64 *)((char *)&some + numbers[i].offset);
@@ -395,15 +399,15 @@ static char *table_of(enum probe_id off, const char *asked, const char *table)
 	stream.ops->end(stream.self, 3000 * MS);
 	config.file = open_memstream(&text, &size);
 	assert_int_equal(writer_open(&writer, &config), 0);
-	vfio_write(a->vfio, a->session, LATENCY_SINCE_START, writer);
-	vfio_write_devices(a->vfio, a->session, writer);
-	odp_write(a->odp, LATENCY_SINCE_START, writer, 0);
-	odp_write_counters(a->odp, writer);
-	iommu_faults_write_totals(a->iommu_faults, writer);
-	iommu_faults_write_devices(a->iommu_faults, writer);
-	rates_write_bursts(a->rates, a->session, writer, 0);
-	counts_write_rates(a->counts, a->session, writer);
-	counts_write_totals(a->counts, a->session, writer);
+	vfio_write(a, writer, &everything);
+	vfio_write_devices(a, writer, &everything);
+	odp_write(a, writer, &everything);
+	odp_write_counters(a, writer, &everything);
+	iommu_faults_write_totals(a, writer, &everything);
+	iommu_faults_write_devices(a, writer, &everything);
+	rates_write_bursts(a, writer, &everything);
+	counts_write_rates(a, writer, &everything);
+	counts_write_totals(a, writer, &everything);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(config.file);
 	analysis_destroy(a);

@@ -5,8 +5,7 @@
 #include "tools/sim/origin.h"
 #include "tools/sim/progress.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define TEXT_ROWS    20
+#define TEXT_ROWS 20
 
 const char *const sim_accesses_tables[] = {"classes", "tenants", "pages", "distances", NULL};
 
@@ -26,39 +25,36 @@ static void add_use(struct class_sum *sum, const struct page_use *use)
 	sum->shared += use->sharers > 1;
 }
 
+struct class_row {
+	unsigned int class, size;
+	const struct class_sum *sum;
+};
+
+#define CLASSES(COLUMN)                                                    \
+	COLUMN(class, none, TEXT, 8, SHOWN, page_class_name(row->class))   \
+	COLUMN(size, none, BYTES, 6, SHOWN, 4096ull << (9 * row->size))    \
+	COLUMN(pages, none, COUNT, 8, SHOWN, row->sum->pages)              \
+	COLUMN(accesses, none, COUNT, 10, SHOWN, row->sum->accesses)       \
+	COLUMN(least, per_page, COUNT, 14, WIDE, row->sum->least)          \
+	COLUMN(most, per_page, COUNT, 13, WIDE, row->sum->most)            \
+	COLUMN(run, accesses, REAL, 12, SHOWN,                             \
+	       (double)row->sum->accesses / (double)(row->sum->runs ?: 1)) \
+	COLUMN(shared, pages, COUNT, 12, SHOWN, row->sum->shared)
+TABLE(classes, "Pages by class", CLASSES, struct class_row, void)
+
 static int write_classes(struct writer *writer, const struct page_use *uses, size_t count)
 {
-	static const struct column columns[] = {
-		{"class", NULL, COLUMN_TEXT, 8, false},
-		{"size", NULL, COLUMN_BYTES, 6, false},
-		{"pages", NULL, COLUMN_COUNT, 8, false},
-		{"accesses", NULL, COLUMN_COUNT, 10, false},
-		{"least", "per_page", COLUMN_COUNT, 14, true},
-		{"most", "per_page", COLUMN_COUNT, 13, true},
-		{"run", "accesses", COLUMN_REAL, 12, false},
-		{"shared", "pages", COLUMN_COUNT, 12, false},
-	};
-	static const struct table table = {"classes", "Pages by class", columns, COUNT(columns)};
 	struct class_sum sums[PAGE_CLASSES][3] = {0};
-	int err = writer_begin(writer, &table);
+	int err = writer_begin(writer, &classes_table);
 
 	for (size_t i = 0; i < count; i++)
 		add_use(&sums[uses[i].page_class][uses[i].shift / 9 - 1], &uses[i]);
 	for (unsigned int class = 0; class < PAGE_CLASSES; class ++)
 		for (unsigned int size = 0; !err && size < 3; size++) {
-			const struct class_sum *s = &sums[class][size];
+			const struct class_row row = {class, size, &sums[class][size]};
 
-			if (!s->pages)
-				continue;
-			err = writer_row(writer, (union cell[]){{.text = page_class_name(class)},
-								{.count = 4096ull << (9 * size)},
-								{.count = s->pages},
-								{.count = s->accesses},
-								{.count = s->least},
-								{.count = s->most},
-								{.real = (double)s->accesses /
-									 (double)(s->runs ?: 1)},
-								{.count = s->shared}});
+			if (row.sum->pages)
+				err = writer_row(writer, &row);
 		}
 	return err ? err : writer_end(writer);
 }
@@ -80,42 +76,30 @@ static __u64 recorded_of(const struct store *store, __u32 tenant)
 	return store_tenant_records(store, tenant % store_tenants(store));
 }
 
+#define TENANTS(COLUMN)                                                 \
+	COLUMN(tenant, none, COUNT, 6, SHOWN, row->tenant)              \
+	COLUMN(accesses, none, COUNT, 10, SHOWN, row->accesses)         \
+	COLUMN(pages, none, COUNT, 8, SHOWN, row->pages)                \
+	COLUMN(first_accesses, none, COUNT, 14, WIDE, row->cold)        \
+	COLUMN(run, accesses, REAL, 12, SHOWN, (double)row->run / 1000) \
+	COLUMN(reuse, pages, COUNT, 11, SHOWN, row->reuse_median)       \
+	COLUMN(active_99, entries, COUNT, 17, SHOWN, row->active99)     \
+	COLUMN(active_999, entries, COUNT, 18, WIDE, row->active999)    \
+	COLUMN(active_all, entries, COUNT, 18, WIDE, row->active_all)   \
+	COLUMN(recorded, none, COUNT, 10, WIDE,                         \
+	       context ? recorded_of(context, row->tenant) : CELL_NONE) \
+	COLUMN(left_out, none, COUNT, 10, WIDE,                         \
+	       context ? recorded_of(context, row->tenant) - row->accesses : CELL_NONE)
+TABLE(tenants, "Tenants", TENANTS, struct tenant_use, struct store)
+
 /* `store`: NULL if the trace is made up. */
 static int write_tenants(struct writer *writer, const struct tenant_use *tenants, size_t count,
 			 size_t limit, const struct store *store)
 {
-	static const struct column columns[] = {
-		{"tenant", NULL, COLUMN_COUNT, 6, false},
-		{"accesses", NULL, COLUMN_COUNT, 10, false},
-		{"pages", NULL, COLUMN_COUNT, 8, false},
-		{"first_accesses", NULL, COLUMN_COUNT, 14, true},
-		{"run", "accesses", COLUMN_REAL, 12, false},
-		{"reuse", "pages", COLUMN_COUNT, 11, false},
-		{"active_99", "entries", COLUMN_COUNT, 17, false},
-		{"active_999", "entries", COLUMN_COUNT, 18, true},
-		{"active_all", "entries", COLUMN_COUNT, 18, true},
-		{"recorded", NULL, COLUMN_COUNT, 10, true},
-		{"left_out", NULL, COLUMN_COUNT, 10, true},
-	};
-	static const struct table table = {"tenants", "Tenants", columns, COUNT(columns)};
-	int err = writer_begin(writer, &table);
+	int err = writer_begin_with(writer, &tenants_table, store);
 
-	for (size_t i = 0; !err && i < count && i < limit; i++) {
-		__u64 recorded = store ? recorded_of(store, tenants[i].tenant) : 0;
-
-		err = writer_row(writer,
-				 (union cell[]){{.count = tenants[i].tenant},
-						{.count = tenants[i].accesses},
-						{.count = tenants[i].pages},
-						{.count = tenants[i].cold},
-						{.real = (double)tenants[i].run / 1000},
-						{.count = tenants[i].reuse_median},
-						{.count = tenants[i].active99},
-						{.count = tenants[i].active999},
-						{.count = tenants[i].active_all},
-						cell_if(store, recorded),
-						cell_if(store, recorded - tenants[i].accesses)});
-	}
+	for (size_t i = 0; !err && i < count && i < limit; i++)
+		err = writer_row(writer, &tenants[i]);
 	return err ? err : end_part(writer, "tenants", limit, count);
 }
 
@@ -153,46 +137,43 @@ static int write_not_reached(struct writer *writer, const struct sim_config *con
 	return writer_note(writer, "Recorded accesses that were not reached: %s.", text);
 }
 
+#define PAGES(COLUMN)                                                         \
+	COLUMN(tenant, none, COUNT, 6, SHOWN, row->tenant)                    \
+	COLUMN(address, none, ADDRESS, 18, SHOWN, row->iova)                  \
+	COLUMN(size, none, BYTES, 6, SHOWN, 1ull << row->shift)               \
+	COLUMN(class, none, TEXT, 8, SHOWN, page_class_name(row->page_class)) \
+	COLUMN(accesses, none, COUNT, 9, SHOWN, row->accesses)                \
+	COLUMN(runs, none, COUNT, 6, SHOWN, row->runs)                        \
+	COLUMN(sharers, tenants, COUNT, 15, SHOWN, row->sharers)
+TABLE(pages, "Pages", PAGES, struct page_use, void)
+
 static int write_pages(struct writer *writer, const struct page_use *uses, size_t count,
 		       size_t limit)
 {
-	static const struct column columns[] = {
-		{"tenant", NULL, COLUMN_COUNT, 6, false},
-		{"address", NULL, COLUMN_ADDRESS, 18, false},
-		{"size", NULL, COLUMN_BYTES, 6, false},
-		{"class", NULL, COLUMN_TEXT, 8, false},
-		{"accesses", NULL, COLUMN_COUNT, 9, false},
-		{"runs", NULL, COLUMN_COUNT, 6, false},
-		{"sharers", "tenants", COLUMN_COUNT, 15, false},
-	};
-	static const struct table table = {"pages", "Pages", columns, COUNT(columns)};
-	int err = writer_begin(writer, &table);
+	int err = writer_begin(writer, &pages_table);
 
 	for (size_t i = 0; !err && i < count && i < limit; i++)
-		err = writer_row(writer,
-				 (union cell[]){{.count = uses[i].tenant},
-						{.count = uses[i].iova},
-						{.count = 1ull << uses[i].shift},
-						{.text = page_class_name(uses[i].page_class)},
-						{.count = uses[i].accesses},
-						{.count = uses[i].runs},
-						{.count = uses[i].sharers}});
+		err = writer_row(writer, &uses[i]);
 	return err ? err : end_part(writer, "pages", limit, count);
 }
 
+struct distance_row {
+	size_t distance;
+	__u64 reuses;
+};
+
+#define DISTANCES(COLUMN)                                        \
+	COLUMN(distance, pages, COUNT, 14, SHOWN, row->distance) \
+	COLUMN(reuses, none, COUNT, 12, SHOWN, row->reuses)
+TABLE(distances, "Reuse distances", DISTANCES, struct distance_row, void)
+
 static int write_distances(struct writer *writer, const __u64 *distances)
 {
-	static const struct column columns[] = {
-		{"distance", "pages", COLUMN_COUNT, 14, false},
-		{"reuses", NULL, COLUMN_COUNT, 12, false},
-	};
-	static const struct table table = {"distances", "Reuse distances", columns, COUNT(columns)};
-	int err = writer_begin(writer, &table);
+	int err = writer_begin(writer, &distances_table);
 
 	for (size_t d = 0; !err && d < REUSE_DISTANCES; d++)
 		if (distances[d])
-			err = writer_row(writer,
-					 (union cell[]){{.count = d}, {.count = distances[d]}});
+			err = writer_row(writer, &(struct distance_row){d, distances[d]});
 	return err ? err : writer_end(writer);
 }
 

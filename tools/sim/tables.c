@@ -68,218 +68,210 @@ struct point_table {
 	struct column columns[CELLS];
 	char names[CELLS][NAME];
 	struct table table;
+	const struct table *own; /* without the point */
 };
 
 static int begin(struct point_table *t, struct writer *writer, const struct sweep *sweep,
-		 const char *name, const char *title, const struct column *own, size_t own_count)
+		 const struct table *own)
 {
 	size_t count = sweep_columns(t->columns, sweep);
 
-	t->table = (struct table){name, title, t->columns, count + own_count};
-	for (size_t i = 0; i < own_count; i++) {
-		t->columns[count + i] = own[i];
-		t->columns[count + i].name = own_name(own[i].name, sweep, t->names[i]);
+	t->own = own;
+	t->table = (struct table){own->name, own->title, t->columns, count + own->column_count};
+	for (size_t i = 0; i < own->column_count; i++) {
+		t->columns[count + i] = own->columns[i];
+		t->columns[count + i].name = own_name(own->columns[i].name, sweep, t->names[i]);
+		t->columns[count + i].get = NULL;
 	}
 	return writer_begin(writer, &t->table);
 }
 
+/* `row`: what the table's own columns take their values of. Their texts stay. */
+static int put(const struct point_table *t, struct writer *writer, const struct sweep *sweep,
+	       size_t point, const void *row)
+{
+	union cell cells[CELLS];
+	size_t count = sweep_cells(cells, sweep, point);
+
+	for (size_t i = 0; i < t->own->column_count; i++)
+		cells[count + i] = t->own->columns[i].get(row, NULL, NULL);
+	return writer_row(writer, cells);
+}
+
+struct cache_row {
+	const char *name;
+	const struct model_cache_stats *stats;
+};
+
+#define CACHES(COLUMN)                                                               \
+	COLUMN(cache, none, TEXT, 8, SHOWN, row->name)                               \
+	COLUMN(hits, none, COUNT, 10, SHOWN, row->stats->hits)                       \
+	COLUMN(misses, none, COUNT, 10, SHOWN, row->stats->misses)                   \
+	COLUMN(fills, none, COUNT, 10, SHOWN, row->stats->fills)                     \
+	COLUMN(evictions, none, COUNT, 10, SHOWN, row->stats->evictions)             \
+	COLUMN(cross_evictions, none, COUNT, 15, SHOWN, row->stats->cross_evictions) \
+	COLUMN(halvings, none, COUNT, 9, WIDE, row->stats->halvings)
+TABLE(caches, "Caches (model)", CACHES, struct cache_row, void)
+
 static int write_caches(struct writer *writer, const struct sweep *sweep,
 			const struct sim_outcome *outcomes)
 {
-	static const struct column own[] = {
-		{"cache", NULL, COLUMN_TEXT, 8, false},
-		{"hits", NULL, COLUMN_COUNT, 10, false},
-		{"misses", NULL, COLUMN_COUNT, 10, false},
-		{"fills", NULL, COLUMN_COUNT, 10, false},
-		{"evictions", NULL, COLUMN_COUNT, 10, false},
-		{"cross_evictions", NULL, COLUMN_COUNT, 15, false},
-		{"halvings", NULL, COLUMN_COUNT, 9, true},
-	};
 	struct point_table table;
-	int err = begin(&table, writer, sweep, "caches", "Caches (model)", own, COUNT(own));
+	int err = begin(&table, writer, sweep, &caches_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++) {
 		const struct model_stats *s = &outcomes[point].stats;
-		const struct {
-			const char *name;
-			const struct model_cache_stats *stats;
-		} caches[] = {{"context", &s->context}, {"devtlb", &s->devtlb},
-			      {"iotlb", &s->iotlb},	{"level2", &s->level2},
-			      {"level3", &s->level3},	{"prefetch", &s->prefetch}};
+		const struct cache_row rows[] = {
+			{"context", &s->context}, {"devtlb", &s->devtlb},
+			{"iotlb", &s->iotlb},	  {"level2", &s->level2},
+			{"level3", &s->level3},	  {"prefetch", &s->prefetch}};
 
-		for (size_t i = 0; !err && i < COUNT(caches); i++) {
-			const struct model_cache_stats *c = caches[i].stats;
-			union cell cells[CELLS];
-			size_t count = sweep_cells(cells, sweep, point);
-
-			cells[count++].text = caches[i].name;
-			cells[count++].count = c->hits;
-			cells[count++].count = c->misses;
-			cells[count++].count = c->fills;
-			cells[count++].count = c->evictions;
-			cells[count++].count = c->cross_evictions;
-			cells[count++].count = c->halvings;
-			err = writer_row(writer, cells);
-		}
+		for (size_t i = 0; !err && i < COUNT(rows); i++)
+			err = put(&table, writer, sweep, point, &rows[i]);
 	}
 	return err ? err : writer_end(writer);
 }
 
 /* What [trace] analyze found out. */
-static void put_use(union cell *cells, const struct tenant_use *use)
+static __u64 used(const struct sim_tenant *tenant, __u64 value)
 {
-	cells[0].real = use->accesses ? (double)use->run / 1000 : NAN;
-	cells[1].count = use->accesses ? use->reuse_median : CELL_NONE;
-	cells[2].count = use->accesses ? use->active99 : CELL_NONE;
-	cells[3].count = use->accesses ? use->active999 : CELL_NONE;
-	cells[4].count = use->accesses ? use->active_all : CELL_NONE;
+	return count_if(tenant->use.accesses, value);
 }
+
+static __u64 latency_mean(const struct watch_tenant *t)
+{
+	return t->translations ? t->latency_sum_ps / t->translations : 0;
+}
+
+#define TENANTS(COLUMN)                                                             \
+	COLUMN(tenant, none, COUNT, 6, SHOWN, row->watch.source)                    \
+	COLUMN(packets, none, COUNT, 10, SHOWN, row->watch.packets)                 \
+	COLUMN(drops, none, COUNT, 8, SHOWN, row->watch.drops)                      \
+	COLUMN(bandwidth, bits_per_s, COUNT, 12, SHOWN, row->bits_per_s)            \
+	COLUMN(translations, none, COUNT, 12, WIDE, row->watch.translations)        \
+	COLUMN(latency_mean, ps, COUNT, 12, SHOWN, latency_mean(&row->watch))       \
+	COLUMN(latency_p50, ps, COUNT, 11, WIDE, row->watch.p50_ps)                 \
+	COLUMN(latency_p99, ps, COUNT, 11, WIDE, row->watch.p99_ps)                 \
+	COLUMN(latency_p999, ps, COUNT, 12, WIDE, row->watch.p999_ps)               \
+	COLUMN(latency_max, ps, COUNT, 11, WIDE, row->watch.latency_max_ps)         \
+	COLUMN(lost, none, COUNT, 8, SHOWN, row->lost)                              \
+	COLUMN(alone_mean, ps, COUNT, 12, WIDE, row->alone_mean_ps)                 \
+	COLUMN(slowdown, none, REAL, 8, WIDE, row->slowdown)                        \
+	COLUMN(run, accesses, REAL, 12, WIDE,                                       \
+	       row->use.accesses ? (double)row->use.run / 1000 : NAN)               \
+	COLUMN(reuse, pages, COUNT, 11, WIDE, used(row, row->use.reuse_median))     \
+	COLUMN(active_99, entries, COUNT, 17, WIDE, used(row, row->use.active99))   \
+	COLUMN(active_999, entries, COUNT, 18, WIDE, used(row, row->use.active999)) \
+	COLUMN(active_all, entries, COUNT, 18, WIDE, used(row, row->use.active_all))
+TABLE(tenants, "Tenants (model)", TENANTS, struct sim_tenant, void)
 
 static int write_tenants(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {
-	static const struct column own[] = {
-		{"tenant", NULL, COLUMN_COUNT, 6, false},
-		{"packets", NULL, COLUMN_COUNT, 10, false},
-		{"drops", NULL, COLUMN_COUNT, 8, false},
-		{"bandwidth", "bits_per_s", COLUMN_COUNT, 12, false},
-		{"translations", NULL, COLUMN_COUNT, 12, true},
-		{"latency_mean", "ps", COLUMN_COUNT, 12, false},
-		{"latency_p50", "ps", COLUMN_COUNT, 11, true},
-		{"latency_p99", "ps", COLUMN_COUNT, 11, true},
-		{"latency_p999", "ps", COLUMN_COUNT, 12, true},
-		{"latency_max", "ps", COLUMN_COUNT, 11, true},
-		{"lost", NULL, COLUMN_COUNT, 8, false},
-		{"alone_mean", "ps", COLUMN_COUNT, 12, true},
-		{"slowdown", NULL, COLUMN_REAL, 8, true},
-		{"run", "accesses", COLUMN_REAL, 12, true},
-		{"reuse", "pages", COLUMN_COUNT, 11, true},
-		{"active_99", "entries", COLUMN_COUNT, 17, true},
-		{"active_999", "entries", COLUMN_COUNT, 18, true},
-		{"active_all", "entries", COLUMN_COUNT, 18, true},
-	};
 	struct point_table table;
-	int err = begin(&table, writer, sweep, "tenants", "Tenants (model)", own, COUNT(own));
+	int err = begin(&table, writer, sweep, &tenants_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
-		for (__u32 i = 0; !err && i < outcomes[point].tenant_count; i++) {
-			const struct sim_tenant *tenant = &outcomes[point].tenants[i];
-			const struct watch_tenant *t = &tenant->watch;
-			union cell cells[CELLS];
-			size_t count = sweep_cells(cells, sweep, point);
-
-			cells[count++].count = t->source;
-			cells[count++].count = t->packets;
-			cells[count++].count = t->drops;
-			cells[count++].count = tenant->bits_per_s;
-			cells[count++].count = t->translations;
-			cells[count++].count =
-				t->translations ? t->latency_sum_ps / t->translations : 0;
-			cells[count++].count = t->p50_ps;
-			cells[count++].count = t->p99_ps;
-			cells[count++].count = t->p999_ps;
-			cells[count++].count = t->latency_max_ps;
-			cells[count++].count = tenant->lost;
-			cells[count++].count = tenant->alone_mean_ps;
-			cells[count++].real = tenant->slowdown;
-			put_use(&cells[count], &tenant->use);
-			err = writer_row(writer, cells);
-		}
+		for (__u32 i = 0; !err && i < outcomes[point].tenant_count; i++)
+			err = put(&table, writer, sweep, point, &outcomes[point].tenants[i]);
 	return err ? err : writer_end(writer);
 }
+
+struct ptb_row {
+	const struct watch_point *point;
+	__u64 length_ps;
+};
+
+#define PTB(COLUMN)                                                 \
+	COLUMN(start, ps, COUNT, 14, SHOWN, row->point->start_ps)   \
+	COLUMN(length, ps, COUNT, 12, SHOWN, row->length_ps)        \
+	COLUMN(packets, none, COUNT, 8, SHOWN, row->point->packets) \
+	COLUMN(drops, none, COUNT, 8, SHOWN, row->point->drops)     \
+	COLUMN(in_flight, milli, COUNT, 9, SHOWN,                   \
+	       (__u64)((unsigned __int128)row->point->in_flight_ps * 1000 / row->length_ps))
+TABLE(ptb, "PTB over time (model)", PTB, struct ptb_row, void)
 
 static int write_ptb(struct writer *writer, const struct sweep *sweep,
 		     const struct sim_outcome *outcomes)
 {
-	static const struct column own[] = {
-		{"start", "ps", COLUMN_COUNT, 14, false},
-		{"length", "ps", COLUMN_COUNT, 12, false},
-		{"packets", NULL, COLUMN_COUNT, 8, false},
-		{"drops", NULL, COLUMN_COUNT, 8, false},
-		{"in_flight", "milli", COLUMN_COUNT, 9, false},
-	};
 	struct point_table table;
-	int err = begin(&table, writer, sweep, "ptb", "PTB over time (model)", own, COUNT(own));
+	int err = begin(&table, writer, sweep, &ptb_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
-		for (__u32 i = 0; !err && i < outcomes[point].point_count; i++) {
-			const struct watch_point *p = &outcomes[point].points[i];
-			union cell cells[CELLS];
-			size_t count = sweep_cells(cells, sweep, point);
-
-			cells[count++].count = p->start_ps;
-			cells[count++].count = outcomes[point].point_ps;
-			cells[count++].count = p->packets;
-			cells[count++].count = p->drops;
-			cells[count++].count = (__u64)((unsigned __int128)p->in_flight_ps * 1000 /
-						       outcomes[point].point_ps);
-			err = writer_row(writer, cells);
-		}
+		for (__u32 i = 0; !err && i < outcomes[point].point_count; i++)
+			err = put(&table, writer, sweep, point,
+				  &(struct ptb_row){&outcomes[point].points[i],
+						    outcomes[point].point_ps});
 	return err ? err : writer_end(writer);
 }
+
+struct partition_row {
+	const char *cache;
+	__u32 partition, used;
+};
+
+#define PARTITIONS(COLUMN)                                       \
+	COLUMN(cache, none, TEXT, 8, SHOWN, row->cache)          \
+	COLUMN(partition, none, COUNT, 9, SHOWN, row->partition) \
+	COLUMN(used, entries, COUNT, 8, SHOWN, row->used)
+TABLE(partitions, "Entries in use at the end (model)", PARTITIONS, struct partition_row, void)
 
 static int write_partitions(struct writer *writer, const struct sweep *sweep,
 			    const struct sim_outcome *outcomes)
 {
-	static const struct column own[] = {
-		{"cache", NULL, COLUMN_TEXT, 8, false},
-		{"partition", NULL, COLUMN_COUNT, 9, false},
-		{"used", "entries", COLUMN_COUNT, 8, false},
-	};
 	struct point_table table;
-	int err = begin(&table, writer, sweep, "partitions", "Entries in use at the end (model)",
-			own, COUNT(own));
+	int err = begin(&table, writer, sweep, &partitions_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (int part = 0; part < SIM_PARTS; part++)
-			for (__u32 p = 0; !err && p < outcomes[point].partitions[part]; p++) {
-				union cell cells[CELLS];
-				size_t count = sweep_cells(cells, sweep, point);
-
-				cells[count++].text = part_names[part];
-				cells[count++].count = p;
-				cells[count++].count = outcomes[point].occupancy[part][p];
-				err = writer_row(writer, cells);
-			}
+			for (__u32 p = 0; !err && p < outcomes[point].partitions[part]; p++)
+				err = put(&table, writer, sweep, point,
+					  &(struct partition_row){
+						  part_names[part], p,
+						  outcomes[point].occupancy[part][p]});
 	return err ? err : writer_end(writer);
 }
+
+struct set_row {
+	const struct sim_outcome *outcome;
+	int part;
+	__u32 set;
+	const struct model_cache_stats *stats;
+};
+
+static __u64 partition_of(const struct set_row *row)
+{
+	const struct sim_outcome *o = row->outcome;
+
+	return row->set / (o->set_count[row->part] / o->partitions[row->part]);
+}
+
+#define SETS(COLUMN)                                                                    \
+	COLUMN(cache, none, TEXT, 8, SHOWN, part_names[row->part])                      \
+	COLUMN(set, none, COUNT, 5, SHOWN, row->set)                                    \
+	COLUMN(partition, none, COUNT, 9, SHOWN, partition_of(row))                     \
+	COLUMN(accesses, none, COUNT, 10, SHOWN, row->stats->hits + row->stats->misses) \
+	COLUMN(hits, none, COUNT, 10, WIDE, row->stats->hits)                           \
+	COLUMN(fills, none, COUNT, 10, WIDE, row->stats->fills)                         \
+	COLUMN(evictions, none, COUNT, 10, WIDE, row->stats->evictions)                 \
+	COLUMN(cross_evictions, none, COUNT, 15, SHOWN, row->stats->cross_evictions)
+TABLE(sets, "Sets (model)", SETS, struct set_row, void)
 
 /* Which sets tenants fight over (figure 9): those of caches with at most SIM_SETS of them. */
 static int write_sets(struct writer *writer, const struct sweep *sweep,
 		      const struct sim_outcome *outcomes)
 {
-	static const struct column own[] = {
-		{"cache", NULL, COLUMN_TEXT, 8, false},
-		{"set", NULL, COLUMN_COUNT, 5, false},
-		{"partition", NULL, COLUMN_COUNT, 9, false},
-		{"accesses", NULL, COLUMN_COUNT, 10, false},
-		{"hits", NULL, COLUMN_COUNT, 10, true},
-		{"fills", NULL, COLUMN_COUNT, 10, true},
-		{"evictions", NULL, COLUMN_COUNT, 10, true},
-		{"cross_evictions", NULL, COLUMN_COUNT, 15, false},
-	};
 	struct point_table table;
-	int err = begin(&table, writer, sweep, "sets", "Sets (model)", own, COUNT(own));
+	int err = begin(&table, writer, sweep, &sets_table);
 
-	for (size_t point = 0; !err && point < sweep->points; point++)
+	for (size_t point = 0; !err && point < sweep->points; point++) {
+		const struct sim_outcome *o = &outcomes[point];
+
 		for (int part = 0; part < SIM_PARTS; part++)
-			for (__u32 set = 0; !err && set < outcomes[point].set_count[part]; set++) {
-				const struct sim_outcome *o = &outcomes[point];
-				const struct model_cache_stats *s = &o->sets[part][set];
-				union cell cells[CELLS];
-				size_t count = sweep_cells(cells, sweep, point);
-
-				cells[count++].text = part_names[part];
-				cells[count++].count = set;
-				cells[count++].count =
-					set / (o->set_count[part] / o->partitions[part]);
-				cells[count++].count = s->hits + s->misses;
-				cells[count++].count = s->hits;
-				cells[count++].count = s->fills;
-				cells[count++].count = s->evictions;
-				cells[count++].count = s->cross_evictions;
-				err = writer_row(writer, cells);
-			}
+			for (__u32 set = 0; !err && set < o->set_count[part]; set++)
+				err = put(&table, writer, sweep, point,
+					  &(struct set_row){o, part, set, &o->sets[part][set]});
+	}
 	return err ? err : writer_end(writer);
 }
 

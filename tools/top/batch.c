@@ -12,42 +12,60 @@
 #include "tools/top/draw.h"
 #include "tools/top/format.h"
 
-static const struct column columns[] = {
-	{"time", NULL, COLUMN_TIME, 30, true},
-	{"device", NULL, COLUMN_TEXT, 13, false},
-	{"owner", NULL, COLUMN_TEXT, 16, true},
-	{"rate", "per_s", COLUMN_REAL, 6, false},
-	{"faults", NULL, COLUMN_COUNT, 6, false},
-	{"p50", NULL, COLUMN_DURATION, 6, false},
-	{"p99", NULL, COLUMN_DURATION, 6, false},
-	{"max", NULL, COLUMN_DURATION, 6, false},
-	{"slowest", NULL, COLUMN_TEXT, 9, false},
-	{"blocked", "percent", COLUMN_REAL, 8, false},
-	{"slo", NULL, COLUMN_TEXT, 4, false},
-	{"open", NULL, COLUMN_COUNT, 6, true},
-	{"unfinished", NULL, COLUMN_COUNT, 10, true},
-	{"inconsistent", NULL, COLUMN_COUNT, 12, true},
-	{"overflowed", NULL, COLUMN_COUNT, 10, true},
-	{"discarded", NULL, COLUMN_COUNT, 9, true},
-	{"abandoned", NULL, COLUMN_COUNT, 9, true},
-	{"bursts", NULL, COLUMN_COUNT, 6, true},
-	{"footprint", NULL, COLUMN_BYTES, 9, true},
-	{"io_rate", "per_s", COLUMN_REAL, 9, true},
-	{"lost", "events", COLUMN_COUNT, 11, true},
-	{"floor", NULL, COLUMN_TEXT, 20, true},
-	{"self_cpu", "percent", COLUMN_REAL, 9, true},
-	{"self_memory", NULL, COLUMN_BYTES, 11, true},
-	{"merged", NULL, COLUMN_COUNT, 6, true},
-	{"handle", NULL, COLUMN_COUNT, 6, true},
-	{"ios", NULL, COLUMN_COUNT, 6, true},
+struct batch_row {
+	const struct top_model *model;
+	const struct top_device *device;
+	const struct live_latency *latency;
+	char slowest[STAGE_MARKED_TEXT];
 };
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static const struct table table = {
-	.name = "top",
-	.columns = columns,
-	.column_count = COLUMNS,
-};
+static __u64 known(const struct batch_row *row, unsigned int number, __u64 value)
+{
+	return count_if(!(row->device->live.unknown & number), value);
+}
+
+/* How many faults the slowest stage holds the time of stages before it. */
+static __u64 slowest_merged(const struct live_latency *latency)
+{
+	return latency->slowest_stage < STAGES ? latency->stages[latency->slowest_stage].merged : 0;
+}
+
+#define TOP(COLUMN)                                                                                \
+	COLUMN(time, none, TIME, 30, WIDE, row->model->now_ns)                                     \
+	COLUMN(device, none, TEXT, 13, SHOWN, row->device->name)                                   \
+	COLUMN(owner, none, TEXT, 16, WIDE, row->device->owner)                                    \
+	COLUMN(rate, per_s, REAL, 6, SHOWN, row->device->live.rate)                                \
+	COLUMN(faults, none, COUNT, 6, SHOWN,                                                      \
+	       known(row, UNKNOWN_FAULTS, row->device->live.faults))                               \
+	COLUMN(p50, none, DURATION, 6, SHOWN, count_if(row->latency->count, row->latency->p50_ns)) \
+	COLUMN(p99, none, DURATION, 6, SHOWN, count_if(row->latency->count, row->latency->p99_ns)) \
+	COLUMN(max, none, DURATION, 6, SHOWN, count_if(row->latency->count, row->latency->max_ns)) \
+	COLUMN(slowest, none, TEXT, 9, SHOWN, row->slowest)                                        \
+	COLUMN(blocked, percent, REAL, 8, SHOWN, row->device->live.blocked_percent)                \
+	COLUMN(slo, none, TEXT, 4, SHOWN, slo_text(row->device->live.slo))                         \
+	COLUMN(open, none, COUNT, 6, WIDE, known(row, UNKNOWN_STATES, row->device->live.open))     \
+	COLUMN(unfinished, none, COUNT, 10, WIDE,                                                  \
+	       known(row, UNKNOWN_STATES, row->device->live.unfinished))                           \
+	COLUMN(inconsistent, none, COUNT, 12, WIDE,                                                \
+	       known(row, UNKNOWN_STATES, row->device->live.inconsistent))                         \
+	COLUMN(overflowed, none, COUNT, 10, WIDE,                                                  \
+	       known(row, UNKNOWN_OVERFLOWED, row->device->live.overflowed))                       \
+	COLUMN(discarded, none, COUNT, 9, WIDE,                                                    \
+	       known(row, UNKNOWN_DISCARDED, row->device->live.discarded))                         \
+	COLUMN(abandoned, none, COUNT, 9, WIDE,                                                    \
+	       known(row, UNKNOWN_ABANDONED, row->device->live.abandoned))                         \
+	COLUMN(bursts, none, COUNT, 6, WIDE, known(row, UNKNOWN_FAULTS, row->device->live.bursts)) \
+	COLUMN(footprint, none, BYTES, 9, WIDE,                                                    \
+	       known(row, UNKNOWN_IO, row->device->live.footprint_bytes))                          \
+	COLUMN(io_rate, per_s, REAL, 9, WIDE, row->device->io_rate)                                \
+	COLUMN(lost, events, COUNT, 11, WIDE, top_lost(&row->model->summary.loss))                 \
+	COLUMN(floor, none, TEXT, 20, WIDE, floor_text(row->model->summary.floor, text))           \
+	COLUMN(self_cpu, percent, REAL, 9, WIDE, row->model->self_cpu_percent)                     \
+	COLUMN(self_memory, none, BYTES, 11, WIDE, row->model->self_memory_bytes)                  \
+	COLUMN(merged, none, COUNT, 6, WIDE, slowest_merged(row->latency))                         \
+	COLUMN(handle, none, COUNT, 6, WIDE, count_or_none(row->device->live.handle))              \
+	COLUMN(ios, none, COUNT, 6, WIDE, known(row, UNKNOWN_IO, row->device->ios))
+TABLE(top, NULL, TOP, struct batch_row, void)
 
 struct batch {
 	struct writer *writer;
@@ -68,7 +86,7 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 					     .file = file,
 					     .growing = true};
 	const char *const tables[] = {
-		options->view == VIEW_FAULTS ? table.name : views[options->view]->name, NULL};
+		options->view == VIEW_FAULTS ? top_table.name : views[options->view]->name, NULL};
 	struct batch *made = calloc(1, sizeof(*made));
 	int error;
 
@@ -90,59 +108,17 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 	return 0;
 }
 
-/* Marked for people; `batch->marked` then owes them what the mark means. */
-static const char *slowest_text(struct batch *batch, const struct live_latency *live,
-				char text[STAGE_MARKED_TEXT])
-{
-	bool merged = live->slowest_stage < STAGES && live->stages[live->slowest_stage].merged;
-
-	if (live->slowest_stage == STAGES)
-		return "-";
-	batch->marked |= merged && batch->text;
-	return stage_marked_name(live->slowest_stage, merged && batch->text, text);
-}
-
 static int write_device(struct batch *batch, const struct top_model *model,
 			const struct top_device *device)
 {
-	const struct live_latency *latency = top_latency(model, device);
-	const struct live_device *live = &device->live;
-	char floor[FLOOR_TEXT], slowest[STAGE_MARKED_TEXT];
-	bool any = latency->count > 0, known = !(live->unknown & UNKNOWN_FAULTS),
-	     judged = !(live->unknown & UNKNOWN_STATES);
-	const union cell cells[COLUMNS] = {
-		{.count = model->now_ns},
-		{.text = device->name},
-		{.text = device->owner},
-		{.real = live->rate},
-		cell_if(known, live->faults),
-		cell_if(any, latency->p50_ns),
-		cell_if(any, latency->p99_ns),
-		cell_if(any, latency->max_ns),
-		{.text = slowest_text(batch, latency, slowest)},
-		{.real = live->blocked_percent},
-		{.text = slo_text(live->slo)},
-		cell_if(judged, live->open),
-		cell_if(judged, live->unfinished),
-		cell_if(judged, live->inconsistent),
-		cell_if(!(live->unknown & UNKNOWN_OVERFLOWED), live->overflowed),
-		cell_if(!(live->unknown & UNKNOWN_DISCARDED), live->discarded),
-		cell_if(!(live->unknown & UNKNOWN_ABANDONED), live->abandoned),
-		cell_if(known, live->bursts),
-		cell_if(!(live->unknown & UNKNOWN_IO), live->footprint_bytes),
-		{.real = device->io_rate},
-		{.count = top_lost(&model->summary.loss)},
-		{.text = floor_text(model->summary.floor, floor)},
-		{.real = model->self_cpu_percent},
-		{.count = model->self_memory_bytes},
-		{.count = latency->slowest_stage < STAGES
-				  ? latency->stages[latency->slowest_stage].merged
-				  : 0},
-		cell_if(live->handle, live->handle),
-		cell_if(!(live->unknown & UNKNOWN_IO), device->ios),
-	};
+	struct batch_row row = {model, device, top_latency(model, device), "-"};
+	bool merged = batch->text && slowest_merged(row.latency);
 
-	return writer_row(batch->writer, cells);
+	/* Marked for people; `batch->marked` then owes them what the mark means. */
+	batch->marked |= merged;
+	if (row.latency->slowest_stage < STAGES)
+		stage_marked_name(row.latency->slowest_stage, merged, row.slowest);
+	return writer_row(batch->writer, &row);
 }
 
 /* The sum of the devices shown. Latencies do not add up. */
@@ -253,7 +229,7 @@ static int write_devices(struct batch *batch, const struct top_model *model, con
 	int error = 0;
 
 	if (!batch->begun && (count || !batch->text))
-		error = writer_begin(batch->writer, &table);
+		error = writer_begin(batch->writer, &top_table);
 	batch->begun = !batch->text;
 	if (!batch->text)
 		error = write_all(batch, model);
@@ -298,7 +274,7 @@ int batch_close(struct batch *batch)
 	batch_view_close(batch->view);
 	/* A JSON document without any interval is still a document with its table. */
 	if (!batch->begun && !batch->text && !batch->view)
-		batch->begun = !writer_begin(batch->writer, &table);
+		batch->begun = !writer_begin(batch->writer, &top_table);
 	if (batch->begun)
 		writer_end(batch->writer);
 	error = writer_close(batch->writer);

@@ -373,7 +373,8 @@ int collect_row(struct collector *collector, struct top_detail *detail,
 		error = rows_writer(&writer, &detail->tables[i]);
 		if (error)
 			break;
-		error = view->tables[i](collector->analysis, shown->span, writer);
+		error = view->tables[i](collector->analysis, writer,
+					&(struct table_wish){.span = shown->span});
 		closing = writer_close(writer);
 		error = error ? error : closing;
 	}

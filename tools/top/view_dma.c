@@ -4,24 +4,6 @@
 #include "lib/base/units.h"
 #include "tools/top/views.h"
 
-static int write_devices(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	(void)span; /* of latencies it has only means */
-	return mappings_write_devices(a->mappings, a->counts, writer);
-}
-
-static int write_mappers(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	(void)span;
-	return mappings_write_mappers(a->mappings, writer, 0);
-}
-
-static int write_old(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	(void)span;
-	return mappings_write_old(a->mappings, writer, 0);
-}
-
 static void totals(const struct analysis *a, char text[VIEW_TOTALS])
 {
 	struct mappings_device all = mappings_all(a->mappings);
@@ -44,7 +26,7 @@ static __u64 count(const struct analysis *a)
 
 const struct view view_dma = {
 	.name = "dma",
-	.write = write_devices,
+	.write = mappings_write_devices,
 	.columns =
 		{
 			{"DEVICE", "device", VIEW_AS_IS, 14, 0},
@@ -65,7 +47,7 @@ const struct view view_dma = {
 		},
 	.keys = 1,
 	.sort = "SIZE",
-	.tables = {write_old, write_mappers},
+	.tables = {mappings_write_old, mappings_write_mappers},
 	.totals = totals,
 	.count = count,
 	.nothing = "No DMA mapping",

@@ -5,16 +5,11 @@
 
 #define NEWEST 1000
 
-static int write_devices(const struct analysis *a, enum latency_span span, struct writer *writer)
+static int write_faults(const struct analysis *a, struct writer *writer,
+			const struct table_wish *wish)
 {
-	(void)span;
-	return iommu_faults_write_devices(a->iommu_faults, writer);
-}
-
-static int write_faults(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	(void)span;
-	return iommu_faults_write(a->iommu_faults, writer, NEWEST);
+	(void)wish;
+	return iommu_faults_write(a, writer, &(struct table_wish){.limit = NEWEST});
 }
 
 static void totals(const struct analysis *a, char text[VIEW_TOTALS])
@@ -37,7 +32,7 @@ static __u64 count(const struct analysis *a)
 
 const struct view view_iommu = {
 	.name = "iommu",
-	.write = write_devices,
+	.write = iommu_faults_write_devices,
 	.columns =
 		{
 			{"DEVICE", "device", VIEW_AS_IS, 12, 0},

@@ -3,17 +3,6 @@
 #include "lib/analyze/odp.h"
 #include "tools/top/views.h"
 
-static int write_regions(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	return odp_write(a->odp, span, writer, 0);
-}
-
-static int write_counters(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	(void)span;
-	return odp_write_counters(a->odp, writer);
-}
-
 struct sums {
 	__u64 faults, pages, invalidated;
 };
@@ -50,7 +39,7 @@ static __u64 count(const struct analysis *a)
 
 const struct view view_rdma = {
 	.name = "rdma",
-	.write = write_regions,
+	.write = odp_write,
 	.columns =
 		{
 			{"DEVICE", "device", VIEW_AS_IS, 8, 0},
@@ -73,7 +62,7 @@ const struct view view_rdma = {
 	.keys = 2,
 	.windowed = true,
 	.sort = "TOTAL",
-	.tables = {write_counters},
+	.tables = {odp_write_counters},
 	.totals = totals,
 	.count = count,
 	.nothing = "No RDMA on-demand paging",

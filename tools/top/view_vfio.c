@@ -3,23 +3,6 @@
 #include "lib/analyze/vfio.h"
 #include "tools/top/views.h"
 
-static int write_containers(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	return vfio_write(a->vfio, a->session, span, writer);
-}
-
-static int write_failures(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	(void)span;
-	return vfio_write_failures(a->vfio, a->session, writer);
-}
-
-static int write_runs(const struct analysis *a, enum latency_span span, struct writer *writer)
-{
-	(void)span;
-	return vfio_write_runs(a->vfio, a->session, writer);
-}
-
 /* Of all containers together. */
 static __u64 refused(const struct analysis *a)
 {
@@ -46,7 +29,7 @@ static __u64 count(const struct analysis *a)
 
 const struct view view_vfio = {
 	.name = "vfio",
-	.write = write_containers,
+	.write = vfio_write,
 	.columns =
 		{
 			{"CONTAINER", "container", VIEW_AS_IS, 13, 0},
@@ -69,7 +52,7 @@ const struct view view_vfio = {
 	.keys = 1,
 	.windowed = true,
 	.sort = "LIM%",
-	.tables = {write_failures, write_runs},
+	.tables = {vfio_write_failures, vfio_write_runs},
 	.totals = totals,
 	.count = count,
 	.nothing = "No VFIO container and no address space of iommufd",

@@ -164,7 +164,7 @@ int view_table_take(struct view_table *table, const struct view *view,
 
 	if (error)
 		return error;
-	error = view->write(analysis, span, writer);
+	error = view->write(analysis, writer, &(struct table_wish){.span = span});
 	closing = writer_close(writer);
 	error = error ? error : closing;
 	error = error ? error : make_room(table);

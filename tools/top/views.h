@@ -33,13 +33,10 @@ struct view_column {
 	__u64 bad;    /* ...and from this on as STYLE_BAD; 0: never */
 };
 
-typedef int (*view_write)(const struct analysis *analysis, enum latency_span span,
-			  struct writer *writer);
-
 struct view {
 	const char *name; /* of the tab, and for --view */
 	/* The table; NULL: the devices of struct top_model, which have curves and stages. */
-	view_write write;
+	analyzer_write *write;
 	/* In the order in which they are shown; a row is known by the table's first `keys` cells. */
 	struct view_column columns[VIEW_COLUMNS];
 	size_t keys;
@@ -47,7 +44,7 @@ struct view {
 	const char *sort; /* head of the column that sorts at first */
 	/* What Enter opens below a row's own cells: rows of these tables that have the same
 	 * device or container. */
-	view_write tables[VIEW_TABLES];
+	analyzer_write *tables[VIEW_TABLES];
 	/* What there is in all, in at most a line. */
 	void (*totals)(const struct analysis *analysis, char text[VIEW_TOTALS]);
 	__u64 (*count)(const struct analysis *analysis); /* the tab's number */

@@ -54,7 +54,7 @@ read_account() {
 total() { awk -F, -v what="$1" '$1 == what {print $2; n++} END {if (!n) print "missing"}' csv/loss.csv; }
 
 # What user space tells of groups, access logs, live mappings and devices that have gone comes through no ring.
-not_from_rings="(10, 28, $(awk '$1 == "EVENT_DEVICE_GONE" { getline; print $1 + 0 }' "$root/bpf/event.h"), $(awk '$1 == "EVENT_DMA_LIVE" { print $3 + 0 }' "$root/bpf/event.h"))"
+not_from_rings="($(sed -nE 's/^EVENT_KIND\((FAULT_UNFINISHED|IO_COMPLETE|DEVICE_GONE|DMA_LIVE), ([0-9]+),.*/\2,/p' "$root/bpf/event_kinds.def" | xargs))"
 # exact NAME: the account holds, and is that of the file's own events.
 exact() {
 	equal "$1: received + lost + missed + turned away is what was produced" \

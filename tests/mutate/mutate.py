@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Breaks code in small ways, one at a time, and asks whether a unit test notices.
+
+    mutate.py [--sample COUNT] [--seed SEED] [--list] [FILE...]
+
+Mutations are those of sites.py in the files below; without FILE in all of them. --sample takes COUNT by the seed and
+their names, so that the choice changes only where the code does. Each is compiled, linked with the unit tests that
+are nearest (programs.py), one after the other until one fails, crashes, hangs or spins. One that no test notices is a
+failure, unless `survivors` says why. One that does not compile does not count.
+"""
+import argparse
+import collections
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import programs
+import sites
+
+ROOT = programs.ROOT
+SURVIVORS = pathlib.Path(__file__).with_name("survivors")
+# What only computes: of lib/capture what calls nothing of libbpf; of the emulated machine its rings and
+# queues; and what else reads files that others wrote.
+PATTERNS = (*(f"lib/{folder}/*.[ch]" for folder in ("translate", "analyze", "trace")), "lib/capture/*.c",
+            *(f"injectors/emu/{name}.c" for name in ("access_*", "ats", "channel", "emq", "iotlb", "pa_bitmap", "page_group",
+                                                     "presence", "*_queue")),
+            "injectors/real/journal_file.c", "lib/job/options.c", "lib/job/sweep.c")
+SEEN_BY = 25  # sources at most that see a header: a mutation of it has to compile them all
+TESTS = 8  # that are tried for one mutation, at most
+# What takes more than four seconds of CPU time is not tried in a sample.
+SLOW = {"test_devices", "test_floor", "test_iotlb_moves", "test_lookup", "test_model_reference", "test_model_table",
+        "test_port", "test_trace_damage"}
+SAMPLE, SEED = 32, 11  # about 60 s of CPU time
+# A /tmp of its own, which goes with the test however that ends: some files there have one name.
+PRIVATE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1g none /tmp && exec "$@"', "sh"]
+REASONS = ("equivalent: ", "cost: ", "slow: ")
+
+
+def files(known):
+    for pattern in PATTERNS:
+        for path in sorted(ROOT.glob(pattern)):
+            source = str(path.relative_to(ROOT))
+            if known.is_pure(source) and len(known.objects(source)) <= SEEN_BY:
+                yield source
+
+
+def find(chosen):
+    arguments = ["-std=gnu11", "-D_GNU_SOURCE", f"-I{ROOT}", f"-I{programs.BUILD}"]
+    return [mutation for path in chosen for mutation in sites.mutations(path, str(ROOT), arguments)]
+
+
+def sample(mutations, count, seed):
+    return sorted(mutations, key=lambda m: hashlib.sha256(f"{seed} {m.name}".encode()).digest())[:count]
+
+
+def read_survivors():
+    """Name -> reason. `#` begins a comment; the last ` | ` of a line parts the two."""
+    listed = {}
+    for line in SURVIVORS.read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, _, reason = line.rpartition(" | ")
+            if not reason.startswith(REASONS):
+                sys.exit(f"not ok - {SURVIVORS.name}: no reason that is known: {line}")
+            listed[name] = reason
+    return listed
+
+
+class Trial:
+    """Runs unit tests with and without mutations."""
+
+    def __init__(self, scratch, known, listed, is_sample):
+        self.listed = listed if is_sample else {}
+        self.left_out = SLOW if is_sample else ()
+        self.cpu = 20 if is_sample else 100
+        self.scratch = pathlib.Path(scratch)
+        self.programs = known
+        self.good, self.locks = {}, collections.defaultdict(threading.Lock)
+        self.private = PRIVATE if not subprocess.run([*PRIVATE, "true"], capture_output=True, check=False).returncode else []
+
+    def run(self, program, directory):
+        """Does it pass? One that waits for ever, or spins, does not."""
+        done = subprocess.run([sys.executable, str(ROOT / "tests/watchdog.py"), "run", "--cpu", str(self.cpu), "--quiet",
+                               "20", "--every", "1", "--", *self.private, str(program)], cwd=directory,
+                              env={**os.environ, "FAULTLINE_RUN_DIR": "/tmp/run" if self.private else str(directory / "run"),
+                                   "CMOCKA_TEST_ABORT": "1", "ASAN_OPTIONS": "detect_leaks=1:hard_rss_limit_mb=2000"},
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return not done.returncode
+
+    def is_good(self, test, source):
+        """Does a test pass with the good code, made likewise? Asked of those only that have caught something."""
+        with self.locks[test]:
+            if test not in self.good:
+                directory = self.scratch / test
+                directory.mkdir()
+                objects = self.programs.compile(source, (ROOT / source).read_bytes(), directory)
+                error = self.programs.link(test, objects, directory / test) if objects else "does not compile"
+                self.good[test] = not error and self.run(directory / test, directory)
+            return self.good[test]
+
+    def tests(self, source):
+        return [test for test in self.programs.tests(source) if test not in self.left_out][:TESTS]
+
+    def try_one(self, mutation):
+        """(what became of it, what tells more): caught, survived, or not compiled. A sample believes the list."""
+        if mutation.name in self.listed:
+            return "survived", ""
+        with programs.scratch() as temporary:
+            directory = pathlib.Path(temporary)
+            objects = self.programs.compile(mutation.file, mutation.apply((ROOT / mutation.file).read_bytes()), directory)
+            if objects is None:
+                return "not compiled", ""
+            tried = []
+            for test in self.tests(mutation.file):
+                program = directory / test
+                error = self.programs.link(test, objects, program)
+                if error:
+                    return "not compiled", error
+                tried.append(test)
+                if not self.run(program, directory) and self.is_good(test, mutation.file):
+                    return "caught", test
+                program.unlink()
+            return "survived", " ".join(tried)
+
+
+def report(trial, mutations, listed):
+    counts = collections.Counter()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutation, (outcome, more) in zip(mutations, pool.map(trial.try_one, mutations)):
+            place = f"{mutation.file}:{mutation.line}: {mutation.name}"
+            reason = listed.get(mutation.name, "")
+            if reason.startswith("slow: ") and not trial.listed:
+                reason = ""
+            if outcome == "survived" and reason:
+                outcome, more = "listed", reason
+            elif reason:
+                more += ", though it is listed as a survivor"
+            counts[outcome] += 1
+            print(f"{'not ok' if outcome == 'survived' else 'ok'} - {place}: {outcome} ({more})", flush=True)
+    broken = sorted(test for test, passes in trial.good.items() if not passes)
+    for test in broken:
+        print(f"not ok - {test} fails with the good code, too")
+    tried = counts["caught"] + counts["listed"] + counts["survived"]
+    print(f"of {tried} mutations {counts['caught']} were caught ({counts['caught'] / max(1, tried):.0%}), "
+          f"{counts['listed']} are listed as survivors, {counts['survived']} are not; "
+          f"{counts['not compiled']} did not compile; {sum(os.times()[:4]):.0f} s of CPU time")
+    failed = counts["survived"] + len(broken)
+    print(f"{counts['caught'] + counts['listed']} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, nargs="?", const=SAMPLE, help="how many")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--list", action="store_true", help="say which, and try none")
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+    listed = read_survivors()
+    with programs.scratch() as scratch:
+        known = programs.Programs(scratch)
+        mutations = find(options.files or files(known))
+        print(f"{len(mutations)} mutations")
+        if not options.files:
+            for name in sorted(listed.keys() - {mutation.name for mutation in mutations}):
+                print(f"a listed survivor is no mutation any more: {name}")
+        if options.sample:
+            mutations = sample(mutations, options.sample, options.seed)
+        if not options.list:
+            return report(Trial(scratch, known, listed, options.sample), mutations, listed)
+    for mutation in mutations:
+        print(f"{mutation.file}:{mutation.line}: {mutation.name}")
+    return 0
+
+
+sys.exit(main())

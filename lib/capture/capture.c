@@ -20,7 +20,6 @@
 #include "lib/capture/permission.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
-#include "lib/capture/rdma_counters.h"
 
 #define POLL_NS	   20000000ull
 #define SLOW_IO_NS 10000000ull
@@ -60,11 +59,9 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 		error = device_table_create(&c->devices, &c->config, &c->maps, capture_name_device,
 					    c);
 	if (!error)
-		error = machines_create(&c->machines, &capture_machines_ops, c);
-	if (!error)
 		error = windows_create(&c->windows, &c->maps, c->devices, monotonic_ns());
 	if (!error)
-		error = capture_owners_create(c);
+		error = paths_take(c, STEP_OPEN, monotonic_ns());
 	if (!error) {
 		c->rings = calloc(c->maps.cpus, sizeof(c->rings[0]));
 		c->batch = malloc(BATCH * sizeof(c->batch[0]));
@@ -165,8 +162,9 @@ static int begin(struct capture *c, struct stream sink)
 
 	host_describe(&host);
 	describe_filter(&c->config, &host);
-	machines_greet(c->machines);
-	error = capture_let_go(c);
+	error = paths_take(c, STEP_BEGIN, monotonic_ns());
+	if (!error)
+		error = capture_let_go(c);
 	if (error)
 		return error;
 	host.start_ns = c->start_ns;
@@ -177,7 +175,7 @@ static int begin(struct capture *c, struct stream sink)
 		error = tell_anchor(c, sink, host.start_ns);
 	/* Devices that are there already belong into the dictionary even if they stay silent. */
 	if (!error)
-		error = machines_poll(c->machines, host.start_ns);
+		error = paths_take(c, STEP_POLL, host.start_ns);
 	return error ? error : capture_tell_probes(c, sink);
 }
 
@@ -187,16 +185,12 @@ int capture_attach(struct capture *capture, struct stream sink)
 
 	if (error)
 		return error;
-	capture_find_emulator(capture);
 	probe_set_attach(capture->probes);
-	if (!any_probe_on(capture))
-		return nothing_watched(capture);
-	error = capture_read_hardware(capture, monotonic_ns());
-	if (error)
-		return error;
-	capture->maps.state->sees_anonymous =
-		probe_set_info(capture->probes, PROBE_MM_ANONYMOUS)->state == PROBE_ON;
-	error = capture_prepare_deadline(capture);
+	error = paths_take(capture, STEP_ATTACHED, monotonic_ns());
+	if (!error && !any_probe_on(capture))
+		error = nothing_watched(capture);
+	if (!error)
+		error = capture_prepare_deadline(capture);
 	return error ? error : begin(capture, sink);
 }
 
@@ -296,15 +290,13 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	if (now < c->next_second_ns)
 		return 0;
 	c->next_second_ns = now + NSEC_PER_SEC;
-	capture_find_emulator(c);
-	capture_forget_idle_binaries(c);
 	probe_set_look_again(c->probes);
 	error = capture_return_slots(c);
 	if (!error)
 		error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, NULL,
 				     capture_take_unfinished, c);
 	if (!error)
-		error = capture_owners_poll(c, now);
+		error = paths_take(c, STEP_SECOND, now);
 	if (!error)
 		error = tell_anchor(c, sink, now);
 	return error ? error : capture_account(c, sink);
@@ -319,11 +311,9 @@ int capture_poll(struct capture *capture, struct stream sink)
 	error = every_second(capture, sink, logs_ns);
 	if (error)
 		return error;
-	error = machines_poll(capture->machines, logs_ns);
+	error = paths_take(capture, STEP_POLL, logs_ns);
 	if (!error)
 		error = capture_forget_ended(capture);
-	if (!error)
-		error = capture_read_hardware(capture, logs_ns);
 	if (error)
 		return error;
 	now = monotonic_ns();
@@ -401,11 +391,9 @@ int capture_finish(struct capture *capture, struct stream sink)
 	capture->attached = false;
 	error = drain_settled(capture);
 	if (!error)
-		error = machines_finish(capture->machines);
+		error = paths_take(capture, STEP_FINISH, monotonic_ns());
 	if (!error)
 		error = capture_forget_ended(capture);
-	if (!error)
-		error = capture_finish_hardware(capture);
 	/* Not now: who records may have waited since for the command that it has recorded. */
 	end_ns = capture->stopped_ns;
 	if (error)
@@ -414,7 +402,7 @@ int capture_finish(struct capture *capture, struct stream sink)
 	pushed = release(capture, sink, end_ns);
 	error = pushed < 0 ? pushed : windows_close(capture->windows, end_ns, sink);
 	if (!error)
-		error = capture_owners_finish(capture, end_ns);
+		error = paths_take(capture, STEP_RELEASED, end_ns);
 	if (error)
 		return error;
 	pushed = release(capture, sink, UINT64_MAX);
@@ -442,9 +430,7 @@ void capture_close(struct capture *capture)
 	free(capture->batch);
 	merge_destroy(capture->merge);
 	windows_destroy(capture->windows);
-	owners_destroy(capture->owners);
-	rdma_counters_destroy(capture->rdma);
-	machines_destroy(capture->machines);
+	paths_take(capture, STEP_CLOSE, monotonic_ns());
 	device_table_destroy(capture->devices);
 	free(capture->ended.list);
 	shared_maps_destroy(&capture->maps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside lib/capture: the state of a live capture, shared by capture.c and emulated.c. */
+/* Inside lib/capture: the state of a live capture, shared by capture.c and the paths. */
 #ifndef FAULTLINE_CAPTURE_INSIDE_H
 #define FAULTLINE_CAPTURE_INSIDE_H
 
@@ -15,6 +15,7 @@
 #include "lib/capture/merge.h"
 #include "lib/capture/objects.h"
 #include "lib/capture/owners.h"
+#include "lib/capture/paths.h"
 #include "lib/capture/probes.h"
 #include "lib/capture/ring.h"
 #include "lib/capture/windows.h"
@@ -114,11 +115,7 @@ int capture_prepare_deadline(struct capture *c);
 int capture_let_go(struct capture *c);
 void capture_forget_deadline(struct capture *c);
 
-/* hardware.c: what user space reads of devices beside the events. */
-int capture_read_hardware(struct capture *c, __u64 now_ns);
-int capture_finish_hardware(struct capture *c);
-
-/* emulated.c: what comes from emulated machines. */
+/* paths/emulated.c: what comes from emulated machines; names a device of one. */
 extern const struct machines_ops capture_machines_ops;
 bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
 /*
@@ -139,11 +136,6 @@ int capture_forget_ended(struct capture *c);
 int capture_return_slots(struct capture *c);
 /* account.c: probes whose state or counters have changed since. */
 int capture_tell_probes(struct capture *c, struct stream sink);
-/* live_mappings.c: the table of who owns an IOVA. */
-int capture_owners_create(struct capture *c);
-/* Once a second, and at the end once all probes are detached. */
-int capture_owners_poll(struct capture *c, __u64 now_ns);
-int capture_owners_finish(struct capture *c, __u64 now_ns);
 /* What the merge may expect of the access logs. */
 void capture_promise_access(struct capture *c, __u64 now_ns);
 

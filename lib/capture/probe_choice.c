@@ -61,33 +61,18 @@ static bool feeds_others(const struct probe_row *row)
 	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_ABANDON;
 }
 
-/* Whoever knows devices by what the next one may get must hear when one goes. */
-static bool names_devices(const struct probe *probe)
+/* Whether some other is wanted that must hear when a device goes. */
+static bool any_knows_devices(const struct probe_set *set)
 {
-	switch (probe->row->object) {
-	case OBJECT_BLOCK:
-	case OBJECT_DMA:
-	case OBJECT_IOMMU:
-	case OBJECT_IOPF:
-	case OBJECT_IOPF_END:
-	case OBJECT_PASID:
-	case OBJECT_RDMA:
-	case OBJECT_VFIO_PCI:
-		return probe->wanted;
-	default:
-		return false;
-	}
+	for (int i = 0; i < PROBE_COUNT; i++)
+		if (set->probes[i].wanted && set->probes[i].row->object->knows_devices)
+			return true;
+	return false;
 }
 
 static bool is_needed(const struct probe_set *set, const struct probe_row *row)
 {
-	/* RDMA devices are known by name wherever their faults are, which feed others. */
-	bool needed = feeds_others(row) || row->id == PROBE_RDMA_RENAME;
-
-	/* The last row: all others have been chosen. */
-	for (int i = 0; row->id == PROBE_DEVICE_RELEASE && i < PROBE_DEVICE_RELEASE; i++)
-		needed |= names_devices(&set->probes[i]);
-	return needed;
+	return row->always || feeds_others(row) || (row->for_devices && any_knows_devices(set));
 }
 
 /* Types list functions also where no program is let onto any. Who may not try believes them. */
@@ -214,23 +199,33 @@ bool probe_required(const char *name)
 	return row && row->required;
 }
 
+static bool is_chosen(const struct probe *probe)
+{
+	return probe->wanted && probe->way;
+}
+
+static bool is_first_of_object(const struct probe_set *set, int index)
+{
+	for (int i = 0; i < index; i++)
+		if (is_chosen(&set->probes[i]) &&
+		    set->probes[i].row->object == set->probes[index].row->object)
+			return false;
+	return true;
+}
+
 /* Ahead of all loading: with too few of them now this, now that could not be watched. */
 static int need_descriptors(const struct probe_set *set)
 {
 	int cpus = libbpf_num_possible_cpus();
 	unsigned long count = OTHER_DESCRIPTORS + (cpus > 0 ? cpus : 0);
-	bool objects[OBJECT_COUNT] = {};
-
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe *probe = &set->probes[i];
 
-		if (!probe->wanted || !probe->way)
+		if (!is_chosen(probe))
 			continue;
 		count += probe->way->program ? PROGRAM_DESCRIPTORS : 0;
 		count += probe->way->returns ? PROGRAM_DESCRIPTORS : 0;
-		if (!objects[probe->row->object])
-			count += OBJECT_DESCRIPTORS;
-		objects[probe->row->object] = true;
+		count += is_first_of_object(set, i) ? OBJECT_DESCRIPTORS : 0;
 	}
 	return limits_need_files("watching the kernel", count);
 }
@@ -255,8 +250,11 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	make_filter(&s->filter, config);
 	s->processes = config->pid_count;
 	probe_set_choose_again(s); /* none has chosen yet: only looks where we are */
-	for (int i = 0; i < PROBE_COUNT; i++)
-		choose(s, &s->probes[i], config);
+	/* Who listens to others is chosen when these are. */
+	for (int listens = 0; listens < 2; listens++)
+		for (int i = 0; i < PROBE_COUNT; i++)
+			if (s->probes[i].row->for_devices == listens)
+				choose(s, &s->probes[i], config);
 	error = need_descriptors(s);
 	if (error)
 		probe_set_destroy(s);

@@ -18,7 +18,7 @@ static int enter_site(struct probe_set *set, __u32 number, enum probe_id id,
 		      const struct usdt_note *note, struct usdt_place_at *place)
 {
 	struct usdt_site site = {.probe = id, .kind = set->probes[id].row->kind};
-	int map = bpf_object__find_map_fd_by_name(set->objects[OBJECT_EMU], "usdt_sites");
+	int map = probe_set_map(set, id, "usdt_sites");
 	int error = usdt_parse_arguments(note->arguments, site.arguments);
 
 	if (error)
@@ -119,7 +119,7 @@ int probe_set_attach_emulator(struct probe_set *set, int place, int fd, const ch
 	size_t count;
 	int error;
 
-	if (!set->objects[OBJECT_EMU])
+	if (!emulator_program(set))
 		return 0;
 	await(emulator); /* its sites are in use until then */
 	error = usdt_read(fd, path, "faultline", &binary);

@@ -13,10 +13,10 @@
 #include "lib/base/files.h"
 #include "lib/capture/probe_set.h"
 
-static bool lacks_programs(const struct probe *probe, enum object_id id)
+static bool lacks_programs(const struct probe *probe)
 {
-	return probe->row->object == id && probe->wanted && probe->way &&
-	       probe->way->kind != ATTACH_FILES && !probe->program && !probe->returns;
+	return probe->wanted && probe->way && probe->way->kind != ATTACH_FILES && !probe->program &&
+	       !probe->returns;
 }
 
 /* Finds the programs of the chosen way and has them loaded; false if one was not built in. */
@@ -99,8 +99,8 @@ static int write_types(struct probe_set *set, const struct bpf_object *object, i
 }
 
 /* The object, to be fitted to a file of types that is written right away. */
-static int open_object(struct probe_set *set, struct bpf_object **object, enum object_id id,
-		       int *types)
+static int open_object(struct probe_set *set, struct bpf_object **object,
+		       const struct object_source *source, int *types)
 {
 	char path[32];
 	int error;
@@ -110,17 +110,17 @@ static int open_object(struct probe_set *set, struct bpf_object **object, enum o
 	if (*types < 0)
 		return failed(-errno, "a file for the kernel's types: %s", strerror(errno));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", *types);
-	error = object_open(object, id, path);
+	error = object_open(object, source, path);
 	return error ? error : write_types(set, *object, *types);
 }
 
 /* Opens the object for the rows in question; NULL when none is left. */
 static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_COUNT],
-				   enum object_id id, int *types)
+				   const struct object_source *source, int *types)
 {
 	struct bpf_object *object;
 	size_t wanted = 0;
-	int error = open_object(set, &object, id, types);
+	int error = open_object(set, &object, source, types);
 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
@@ -167,23 +167,30 @@ static bool blame(struct probe_set *set, const bool rows[PROBE_COUNT], const cha
 	return found;
 }
 
-static int keep_object(struct probe_set *set, enum object_id id, struct bpf_object *object)
+struct bpf_object *probe_set_object(const struct probe_set *set, const struct object_source *source)
 {
-	struct object_again *again;
+	struct bpf_object *first = NULL;
 
-	if (!set->objects[id]) {
-		set->objects[id] = object;
-		return 0;
-	}
-	again = malloc(sizeof(*again));
-	if (!again)
+	for (const struct loaded_object *one = set->loaded; one; one = one->before)
+		if (one->source == source)
+			first = one->object;
+	return first;
+}
+
+static int keep_object(struct probe_set *set, const struct object_source *source,
+		       struct bpf_object *object)
+{
+	struct loaded_object *last = malloc(sizeof(*last));
+
+	if (!last)
 		return failed(-ENOMEM, "no memory for a BPF object");
-	*again = (struct object_again){set->again, object};
-	set->again = again;
+	*last = (struct loaded_object){set->loaded, source, object};
+	set->loaded = last;
 	return 0;
 }
 
-static void load_rows_of(struct probe_set *set, enum object_id id)
+/* Afterwards none of its rows lacks programs: they have them, or are off. */
+static void load_rows_of(struct probe_set *set, const struct object_source *source)
 {
 	bool rows[PROBE_COUNT];
 	struct bpf_object *object;
@@ -193,14 +200,14 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 	/* The module may have come a moment ago. */
 	set->filter.vfio_entries = vfio_entries();
 	for (int i = 0; i < PROBE_COUNT; i++)
-		rows[i] = lacks_programs(&set->probes[i], id);
-	while ((object = open_for(set, rows, id, &types))) {
-		int error = object_load(object, set->maps, &set->filter, set->objects[id],
-					find_target, set);
+		rows[i] = set->probes[i].row->object == source && lacks_programs(&set->probes[i]);
+	while ((object = open_for(set, rows, source, &types))) {
+		int error = object_load(object, set->maps, &set->filter,
+					probe_set_object(set, source), find_target, set);
 
 		close(types);
 		if (!error)
-			error = keep_object(set, id, object);
+			error = keep_object(set, source, object);
 		if (!error)
 			return;
 		snprintf(reason, sizeof(reason), "%s", failure_text());
@@ -214,17 +221,9 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 	}
 }
 
-static bool any_lacks(const struct probe_set *set, enum object_id id)
-{
-	for (int i = 0; i < PROBE_COUNT; i++)
-		if (lacks_programs(&set->probes[i], id))
-			return true;
-	return false;
-}
-
 void probe_set_load_rows(struct probe_set *set)
 {
-	for (int id = 0; id < OBJECT_COUNT; id++)
-		if (any_lacks(set, id))
-			load_rows_of(set, id);
+	for (int i = 0; i < PROBE_COUNT; i++)
+		if (lacks_programs(&set->probes[i]))
+			load_rows_of(set, set->probes[i].row->object);
 }

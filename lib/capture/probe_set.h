@@ -31,16 +31,16 @@ struct probe {
  * A BPF object is loaded once with all that its rows want. Rows whose way turned out not to work,
  * or whose module came later, get the object another time, on the maps of the first.
  */
-struct object_again {
-	struct object_again *next;
+struct loaded_object {
+	struct loaded_object *before;
+	const struct object_source *source;
 	struct bpf_object *object;
 };
 
 struct probe_set {
 	struct capture_filter filter;
-	struct bpf_object *objects[OBJECT_COUNT];
-	struct object_again *again;
-	struct kernel_names *names; /* NULL: the kernel has no type information */
+	struct loaded_object *loaded; /* the last one */
+	struct kernel_names *names;   /* NULL: the kernel has no type information */
 	const struct shared_maps *maps;
 	struct places places; /* when last looked */
 	bool processes;	      /* CPU faults of some are wanted */
@@ -75,5 +75,8 @@ bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char 
 size_t probe_set_choose_again(struct probe_set *set);
 /* Loads what the rows with a way lack; rows that cannot be loaded are off. */
 void probe_set_load_rows(struct probe_set *set);
+/* As it was loaded first: it has the maps of all. NULL: it was not. */
+struct bpf_object *probe_set_object(const struct probe_set *set,
+				    const struct object_source *source);
 
 #endif

@@ -131,15 +131,13 @@ void probe_set_destroy(struct probe_set *set)
 	if (!set)
 		return;
 	probe_set_detach(set);
-	while (set->again) {
-		struct object_again *again = set->again;
+	while (set->loaded) {
+		struct loaded_object *last = set->loaded;
 
-		set->again = again->next;
-		bpf_object__close(again->object);
-		free(again);
+		set->loaded = last->before;
+		bpf_object__close(last->object);
+		free(last);
 	}
-	for (int id = 0; id < OBJECT_COUNT; id++)
-		bpf_object__close(set->objects[id]);
 	kernel_names_destroy(set->names);
 	free(set->counters);
 	free(set);
@@ -234,9 +232,11 @@ void probe_set_read(struct probe_set *set, enum probe_id id, __u64 reads, __u64 
 	set->probes[id].info.emitted = events;
 }
 
-int probe_set_map(const struct probe_set *set, enum object_id id, const char *name)
+int probe_set_map(const struct probe_set *set, enum probe_id id, const char *name)
 {
-	return set->objects[id] ? bpf_object__find_map_fd_by_name(set->objects[id], name) : -1;
+	const struct bpf_object *object = probe_set_object(set, probe_row(id)->object);
+
+	return object ? bpf_object__find_map_fd_by_name(object, name) : -1;
 }
 
 const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id)

@@ -32,24 +32,6 @@ int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time)
 	return 0;
 }
 
-/* An address space of iommufd lives on if others have it: it is a new one with their first request. */
-static void forget_spaces(const struct capture *c)
-{
-	int map = probe_set_map(c->probes, OBJECT_IOMMUFD, "containers");
-	struct container container;
-	__u64 address, next;
-	int end = map < 0 || bpf_map_get_next_key(map, NULL, &next);
-
-	while (!end) {
-		address = next;
-		/* The successor is fetched first: after a delete there is no way to it. */
-		end = bpf_map_get_next_key(map, &address, &next);
-		if (!bpf_map_lookup_elem(map, &address, &container) &&
-		    owner_set_has(&c->ended, container.device.owner))
-			bpf_map_delete_elem(map, &address);
-	}
-}
-
 int capture_forget_ended(struct capture *c)
 {
 	int error;
@@ -59,7 +41,8 @@ int capture_forget_ended(struct capture *c)
 	owner_set_sort(&c->ended);
 	error = groups_sweep(c->maps.groups, monotonic_ns(), UINT64_MAX, &c->ended,
 			     capture_take_unfinished, c);
-	forget_spaces(c);
+	if (!error)
+		error = paths_take(c, STEP_ENDED, monotonic_ns());
 	for (size_t i = 0; i < c->ended.count; i++)
 		device_table_forget_owner(c->devices, c->ended.list[i].pid, c->ended.list[i].start);
 	c->ended.count = 0;

@@ -10,7 +10,6 @@
 
 #include "lib/base/array.h"
 #include "lib/base/mount.h"
-#include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
 #include "tools/doctor_checks.h"
 

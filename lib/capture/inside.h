@@ -20,8 +20,8 @@
 #include "lib/capture/ring.h"
 #include "lib/capture/windows.h"
 
-/* A binary that carries our probes, by what cannot be renamed. */
-struct emulator_binary {
+/* A binary that carries our probes, by what cannot be renamed; a machine is a process that runs it. */
+struct emulator {
 	dev_t device;
 	ino_t inode; /* 0: the place is free */
 	off_t bytes;
@@ -49,7 +49,7 @@ struct capture {
 	__u64 dropped[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT +
 		      1];					   /* by the device filter, here */
 	__u64 taken[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT + 1]; /* from rings, those included */
-	struct emulator_binary emulators[EMULATORS_MAX];
+	struct emulator emulators[EMULATORS_MAX];
 	int emulator; /* the place of the one that is configured; negative: none was found */
 	bool emulator_missed; /* that was said */
 	struct capture_refusals refusals;
@@ -119,16 +119,15 @@ void capture_forget_deadline(struct capture *c);
 extern const struct machines_ops capture_machines_ops;
 bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
 /*
- * binaries.c: those of emulators that probes are attached to. The configured one always, at first and whenever another
- * file has taken its place; those that machines run as long as one does.
+ * emulator.c: those that probes are attached to. The configured one always, at first and whenever another file
+ * has taken its place, which this looks at; those that machines run as long as one does.
  */
-void capture_find_emulator(struct capture *c);
-void capture_forget_idle_binaries(struct capture *c);
-/* One more machine runs the open file `fd`: the place of its binary. -ENOENT: no probe is on it. */
-int capture_binary_enter(struct capture *c, const struct stat *file);
+void emulators_look(struct capture *c);
+/* One more machine runs the open file `fd`: the place of its emulator. -ENOENT: no probe is on it. */
+int emulator_enter(struct capture *c, const struct stat *file);
 /* Likewise, having attached to it. */
-int capture_binary_adopt(struct capture *c, int fd, const struct stat *file, const char *path);
-void capture_binary_leave(void *capture, int place);
+int emulator_adopt(struct capture *c, int fd, const struct stat *file, const char *path);
+void emulator_leave(void *capture, int place);
 /* slots.c: a process has ended; what it had goes back with that of all others, by capture_forget_ended(). */
 int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time);
 int capture_forget_ended(struct capture *c);

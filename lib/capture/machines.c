@@ -16,11 +16,9 @@
 #include "lib/base/fail.h"
 #include "lib/base/proc.h"
 #include "lib/capture/access_reader.h"
-#include "lib/capture/machine_socket.h"
 #include "lib/capture/observer.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
-#include "lib/capture/unmet.h"
 
 #define MACHINES_MAX  512 /* a socket each, of the 1024 files that a process may have */
 #define SCAN_NS	      (100 * NSEC_PER_MSEC)
@@ -101,7 +99,7 @@ static bool find(struct machines *m, int directory, const char *file, bool unacc
 			return true;
 	if (m->count == MACHINES_MAX || strlen(file) >= FILE_NAME_MAX)
 		return false;
-	fd = machine_socket_connect(directory, file);
+	fd = hello_connect(directory, file);
 	if (fd < 0)
 		return fd == -ECONNREFUSED || fd == -ENOENT;
 	machine = &m->list[m->count++];
@@ -268,7 +266,7 @@ static void await_hello(struct machines *m, struct machine *machine)
 {
 	struct hello hello = {};
 	int ring, error;
-	long bytes = machine_socket_receive(machine->socket, m->text, &ring);
+	long bytes = hello_receive(machine->socket, m->text, &ring);
 
 	if (bytes) {
 		error = bytes < 0 ? (int)bytes : hello_parse(m->text, bytes, &hello);

@@ -8,7 +8,6 @@
 #include "lib/base/fail.h"
 #include "lib/base/limits.h"
 #include "lib/base/mount.h"
-#include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
 #include "lib/capture/probe_set.h"
 

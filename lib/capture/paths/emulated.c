@@ -112,7 +112,7 @@ static int trust(void *self, __u32 pid, int executable)
 	name_executable(pid, executable, name);
 	if (fstat(executable, &file))
 		return failed(-errno, "%s: %s", name, strerror(errno));
-	place = capture_binary_enter(c, &file);
+	place = emulator_enter(c, &file);
 	if (place >= 0)
 		return place;
 	if (!trustworthy(&file))
@@ -123,7 +123,7 @@ static int trust(void *self, __u32 pid, int executable)
 	if (!binary.build_id_bytes || !usdt_has(&binary, "fault_detect"))
 		error = failed(-EPERM, "%s: is no emulator (no build id or no probes)", name);
 	usdt_free(&binary);
-	return error ? error : capture_binary_adopt(c, executable, &file, name);
+	return error ? error : emulator_adopt(c, executable, &file, name);
 }
 
 static void describe(const struct hello_device *device, struct device_info *info)
@@ -277,7 +277,7 @@ const char *capture_no_account(const struct capture *capture)
 const struct machines_ops capture_machines_ops = {
 	.refused = machine_refused,
 	.trust = trust,
-	.leave = capture_binary_leave,
+	.leave = emulator_leave,
 	.device = enter_device,
 	.access = take_access,
 	.gone = machine_gone,
@@ -304,8 +304,7 @@ static int poll_machines(struct capture *c, __u64 now_ns)
 static int look_for_emulator(struct capture *c, __u64 now_ns)
 {
 	(void)now_ns;
-	capture_find_emulator(c);
-	capture_forget_idle_binaries(c);
+	emulators_look(c);
 	return 0;
 }
 

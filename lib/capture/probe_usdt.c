@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The USDT rows of the probe table and the emulators that they are attached to. */
+/* The USDT rows of the probe table, on the emulators that they are attached to. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>

@@ -77,10 +77,11 @@ static void run_once(const struct measured *program, __u64 turn)
 	bpf_prog_test_run_opts(program->fd, &options);
 }
 
-static void ignore(void *self, const struct event *event)
+static int ignore(void *self, const struct event *event)
 {
 	(void)self;
 	(void)event;
+	return 0;
 }
 
 static void empty_ring(void)

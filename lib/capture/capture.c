@@ -56,7 +56,7 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 	if (!error)
 		error = merge_create(&c->merge, c->maps.cpus + SOURCES_BESIDE_RINGS);
 	if (!error)
-		error = device_table_create(&c->devices, &c->config, &c->maps, capture_name_device,
+		error = device_table_create(&c->devices, &c->config, &c->maps, capture_ask_machine,
 					    c);
 	if (!error)
 		error = windows_create(&c->windows, &c->maps, c->devices, monotonic_ns());
@@ -208,18 +208,22 @@ int capture_accept(struct capture *c, size_t source, const struct event *event)
 	return merge_push(c->merge, source, &copy);
 }
 
-static void take_event(void *self, const struct event *event)
+/* A ring that is drained, a source of the merge. */
+struct drain {
+	struct capture *capture;
+	size_t source;
+};
+
+static int take_event(void *self, const struct event *event)
 {
-	struct capture *c = self;
-	int error;
+	const struct drain *drain = self;
+	struct capture *c = drain->capture;
 
 	c->loss.received++;
 	if (event->kind >= EVENT_FAULT_DETECT && event->kind <= EVENT_FAULT_HANDLER)
 		c->taken[event->kind - EVENT_FAULT_DETECT]++;
 	owners_notice(c->owners, event);
-	error = capture_accept(c, c->draining, event);
-	if (error && !c->error)
-		c->error = error;
+	return capture_accept(c, drain->source, event);
 }
 
 int capture_take_unfinished(void *self, const struct event *event)
@@ -243,13 +247,15 @@ int capture_tell_gone(struct capture *c, __u64 now_ns)
 	return error;
 }
 
-static void drain(struct capture *c, __u64 now)
+static int drain_rings(struct capture *c, __u64 now)
 {
 	for (int cpu = 0; cpu < c->maps.cpus; cpu++) {
+		struct drain drain = {c, cpu};
 		bool blocked;
+		long taken = ring_drain(&c->rings[cpu], take_event, &drain, &blocked);
 
-		c->draining = cpu;
-		ring_drain(&c->rings[cpu], take_event, c, &blocked);
+		if (taken < 0)
+			return (int)taken;
 		if (blocked)
 			merge_promise_last(c->merge, cpu);
 		else
@@ -257,6 +263,7 @@ static void drain(struct capture *c, __u64 now)
 	}
 	merge_promise(c->merge, source_local(c), now);
 	capture_promise_access(c, now);
+	return 0;
 }
 
 static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
@@ -317,9 +324,9 @@ int capture_poll(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	now = monotonic_ns();
-	drain(capture, now);
-	if (capture->error)
-		return capture->error;
+	error = drain_rings(capture, now);
+	if (error)
+		return error;
 	watermark = merge_watermark(capture->merge, now);
 	pushed = release(capture, sink, watermark);
 	if (pushed < 0)
@@ -370,10 +377,10 @@ static int drain_settled(struct capture *c)
 	for (;;) {
 		__u64 now = monotonic_ns();
 		struct probe_totals totals;
-		int error;
+		int error = drain_rings(c, now);
 
-		drain(c, now);
-		error = c->error ? c->error : probe_set_count(c->probes, &totals);
+		if (!error)
+			error = probe_set_count(c->probes, &totals);
 		if (error || totals.emitted == c->loss.received || now > deadline)
 			return error;
 		nanosleep(&pause, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a device is called and what is known of it: by its machine, by sysfs, by the kernel side itself. */
+/* What a device is called and what is known of it: by sysfs and by the kernel side itself. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,8 +68,8 @@ static void describe_by_bus(const struct device_state *state, struct device_info
 		info->iommu_group = iommu_group(state->bus, state->name);
 }
 
-void device_describe(const struct device_table *table, const struct device_key *key,
-		     const struct device_state *state, struct device_info *info)
+void device_describe(const struct device_key *key, const struct device_state *state,
+		     struct device_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->first_ns = monotonic_ns();
@@ -90,8 +90,6 @@ void device_describe(const struct device_table *table, const struct device_key *
 			 (__u32)key->source);
 		return;
 	}
-	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
-		return;
 	if (key->kind == DEVICE_BY_ADDRESS)
 		describe_by_bus(state, info);
 	if (key->kind == DEVICE_PCI) {

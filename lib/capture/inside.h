@@ -59,8 +59,6 @@ struct capture {
 	__u64 next_second_ns;
 	__u64 next_anchor_ns;
 	struct clock_anchor anchor; /* the newest told */
-	size_t draining;	    /* source now drained */
-	int error;		    /* first error inside a callback */
 	bool attached;
 	struct deadline_bpf *deadline; /* NULL: nobody asked for an end */
 };
@@ -115,9 +113,9 @@ int capture_prepare_deadline(struct capture *c);
 int capture_let_go(struct capture *c);
 void capture_forget_deadline(struct capture *c);
 
-/* paths/emulated.c: what comes from emulated machines; names a device of one. */
+/* paths/emulated.c: what comes from emulated machines; device_ask_fn of a struct capture. */
 extern const struct machines_ops capture_machines_ops;
-bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
+void capture_ask_machine(void *self, __u32 pid);
 /*
  * emulator.c: those that probes are attached to. The configured one always, at first and whenever another file
  * has taken its place, which this looks at; those that machines run as long as one does.

@@ -436,7 +436,7 @@ static bool speaks_for(const struct machine *machine, __u32 local_pid)
 	       peer.pid > 0 && (__u32)peer.pid == local_pid;
 }
 
-int machines_meet(struct machines *machines, __u32 pid)
+void machines_meet(struct machines *machines, __u32 pid)
 {
 	struct pollfd look = {.events = POLLIN};
 	__u32 local = pid_to_local(pid);
@@ -451,7 +451,6 @@ int machines_meet(struct machines *machines, __u32 pid)
 		poll(&look, 1, MEET_NS / NSEC_PER_MSEC);
 		await_hello(machines, machine);
 	}
-	return 0;
 }
 
 static const struct machine *machine_of(const struct machines *machines, __u32 pid,
@@ -465,14 +464,6 @@ static const struct machine *machine_of(const struct machines *machines, __u32 p
 			return machine;
 	}
 	return NULL;
-}
-
-const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
-					 __u64 start_time, __u64 index)
-{
-	const struct machine *machine = machine_of(machines, pid, start_time);
-
-	return machine && index < machine->device_count ? &machine->devices[index].hello : NULL;
 }
 
 bool machines_knows(const struct machines *machines, __u32 pid, __u64 start_time)

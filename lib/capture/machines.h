@@ -45,10 +45,7 @@ void machines_greet(struct machines *machines);
  * of machines that began before the observer did; of others everything. */
 int machines_poll(struct machines *machines, __u64 now_ns);
 /* Looks at once for the machine of this process and waits shortly for its hello. */
-int machines_meet(struct machines *machines, __u32 pid);
-/* A device of a machine that is believed, NULL if there is none. */
-const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
-					 __u64 start_time, __u64 index);
+void machines_meet(struct machines *machines, __u32 pid);
 /* Whether this process is a machine that is believed and has not ended. */
 bool machines_knows(const struct machines *machines, __u32 pid, __u64 start_time);
 /* Why those that end before they are met are not counted, "" if they are. */

@@ -159,16 +159,9 @@ static __u32 enter_device(void *self, const struct hello *hello, const struct he
 	return device_table_enter(c->devices, &key, &info);
 }
 
-bool capture_name_device(void *self, const struct device_key *key, struct device_info *info)
+void capture_ask_machine(void *self, __u32 pid)
 {
-	struct capture *c = self;
-	const struct hello_device *device;
-
-	machines_meet(c->machines, key->owner);
-	device = machines_find(c->machines, key->owner, key->owner_start, key->source);
-	if (device)
-		describe(device, info);
-	return device;
+	machines_meet(((struct capture *)self)->machines, pid);
 }
 
 static bool wanted_alone(const struct capture *c, const struct access_record *record,

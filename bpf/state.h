@@ -54,9 +54,22 @@ struct device_key {
 	__u32 kind;	   /* enum device_kind */
 	__u32 owner;	   /* thread group id of the emulating process, 0 if the kernel */
 	__u64 owner_start; /* its start in clock ticks since boot (/proc/PID/stat field 22) */
-	/* Index in its machine, dev_t, place on the PCI bus, or address of struct device. */
+	/* Index in its machine, dev_t, place on the PCI bus, number of its name, or address of struct device. */
 	__u64 source;
 };
+
+/*
+ * Source of a device that is known by name, which user space has, too, when it reads an RDMA device's counters:
+ * FNV-1a of as many characters as are kept of a name.
+ */
+static inline __attribute__((always_inline)) __u64 device_name_number(const char *name)
+{
+	__u64 hash = 0xcbf29ce484222325ull;
+
+	for (int i = 0; i < DEVICE_TEXT - 1 && name[i]; i++)
+		hash = (hash ^ (__u8)name[i]) * 0x100000001b3ull;
+	return hash;
+}
 
 /* A process that has devices: their owner in device_key. */
 struct owner_key {

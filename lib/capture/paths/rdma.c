@@ -92,7 +92,7 @@ static const struct probe_row rows[] = {
 /* The handle of an RDMA device: the same whoever has met it first, this or the kernel side. */
 static __u32 handle_of(struct capture *c, const char *name)
 {
-	const struct device_key key = {.kind = DEVICE_IB, .source = rdma_device_source(name)};
+	const struct device_key key = {.kind = DEVICE_IB, .source = device_name_number(name)};
 	struct device_info info = {
 		.kind = DEVICE_IB,
 		.iommu_group = -1,

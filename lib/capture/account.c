@@ -2,7 +2,7 @@
 /* What a live capture tells of itself: its probes and the account of loss. */
 #include <string.h>
 
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 
 static bool probe_changed(const struct probe_info *before, const struct probe_info *now)
 {

@@ -16,7 +16,7 @@
 #include "lib/base/proc.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/permission.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"

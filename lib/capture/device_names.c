@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/capture/devices_inside.h"
+#include "lib/capture/devices_private.h"
 #include "lib/capture/process.h"
 #include "lib/capture/rdma_counters.h"
 

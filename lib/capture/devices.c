@@ -9,7 +9,7 @@
 #include "lib/base/array.h"
 #include "lib/base/device_name.h"
 #include "lib/base/fail.h"
-#include "lib/capture/devices_inside.h"
+#include "lib/capture/devices_private.h"
 
 /* Its name was forgotten before it was asked for. */
 #define HANDLE_FORGOTTEN (HANDLE_DROPPED - 1)

@@ -13,7 +13,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 
 /* Machines that come one after another meet probes that are there already. */
 #define IDLE_NS NSEC_PER_SEC

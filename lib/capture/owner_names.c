@@ -5,7 +5,7 @@
 
 #include "bpf/state.h"
 #include "lib/base/clock.h"
-#include "lib/capture/owners_inside.h"
+#include "lib/capture/owners_private.h"
 #include "lib/capture/process.h"
 
 void owners_name(struct owners *owners, __u32 pid, const char comm[16])

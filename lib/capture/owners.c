@@ -8,7 +8,7 @@
 #include "bpf/mappings.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-#include "lib/capture/owners_inside.h"
+#include "lib/capture/owners_private.h"
 
 #define SNAPSHOT_NS   (10 * NSEC_PER_SEC)
 #define SNAPSHOT_ROWS 64	 /* groups told of each code; the rest is in the gauges */

@@ -9,7 +9,7 @@
 #include "lib/base/limits.h"
 #include "lib/base/mount.h"
 #include "lib/capture/permission.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 #define STACKS_PER_SECOND 10000 /* per CPU; a microsecond each: a hundredth of its time at most */
 

@@ -11,7 +11,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 static bool lacks_programs(const struct probe *probe)
 {

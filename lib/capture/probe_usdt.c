@@ -6,7 +6,7 @@
 
 #include "lib/base/fail.h"
 #include "lib/capture/permission.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 static bool usdt_wanted(const struct probe *probe)
 {

@@ -6,7 +6,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/mount.h"
 #include "lib/capture/permission.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 /* RDMA devices fault on demand through this function of the probe table. */
 #define RDMA_FAULT	   "ib_umem_odp_map_dma_and_lock"

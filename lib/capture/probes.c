@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/capture/groups.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 

@@ -27,7 +27,7 @@ int BPF_PROG(toy_rings)
 }
 """,
     "lib/capture/paths/toy.c": r"""// SPDX-License-Identifier: GPL-2.0
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/paths/rows.h"
 #include "bpf/toy.skel.h"
 

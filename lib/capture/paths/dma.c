@@ -4,7 +4,7 @@
  * must hear who know them by what the next one may get.
  */
 #include "lib/base/clock.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/paths/rows.h"
 #include "bpf/device_gone.skel.h"
 #include "bpf/dma.skel.h"

@@ -10,7 +10,7 @@
 #include "lib/base/fail.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/process.h"
 #include "lib/capture/usdt.h"
 #include "lib/capture/paths/rows.h"

@@ -2,7 +2,7 @@
 /* Address spaces of iommufd, and page requests that it hands to user space. */
 #include <bpf/bpf.h>
 
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/paths/rows.h"
 #include "bpf/iommufd.skel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How memory comes, goes and moves, and CPU page faults, which are seen by the same object. */
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/paths/rows.h"
 #include "bpf/mm.skel.h"
 #include "bpf/mmfault.skel.h"

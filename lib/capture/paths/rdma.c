@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/rdma_counters.h"
 #include "lib/capture/paths/rows.h"
 #include "bpf/rdma.skel.h"

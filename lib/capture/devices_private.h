@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside devices.c, device_names.c and device_slots.c. */
-#ifndef FAULTLINE_DEVICES_INSIDE_H
-#define FAULTLINE_DEVICES_INSIDE_H
+#ifndef FAULTLINE_DEVICES_PRIVATE_H
+#define FAULTLINE_DEVICES_PRIVATE_H
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>

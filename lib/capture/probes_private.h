@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside the probe table: the state of its rows. The interface is probes.h. */
-#ifndef FAULTLINE_PROBE_SET_H
-#define FAULTLINE_PROBE_SET_H
+#ifndef FAULTLINE_PROBES_PRIVATE_H
+#define FAULTLINE_PROBES_PRIVATE_H
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside lib/capture: the state of a live capture, shared by capture.c and the paths. */
-#ifndef FAULTLINE_CAPTURE_INSIDE_H
-#define FAULTLINE_CAPTURE_INSIDE_H
+#ifndef FAULTLINE_CAPTURE_PRIVATE_H
+#define FAULTLINE_CAPTURE_PRIVATE_H
 
 #include <limits.h>
 #include <sys/stat.h>

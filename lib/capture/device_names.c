@@ -6,8 +6,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/capture/devices_private.h"
+#include "lib/capture/paths.h"
 #include "lib/capture/process.h"
-#include "lib/capture/rdma_counters.h"
 
 /* "0000:00:02.0" as one number: domain, bus, device and function. */
 static __u64 pci_address(const char *name)
@@ -81,28 +81,14 @@ void device_describe(const struct device_key *key, const struct device_state *st
 	if (key->owner)
 		process_describe(key->owner, info->comm, &info->cgroup);
 	snprintf(info->model, sizeof(info->model), "%s", state->driver);
-	if (key->kind == DEVICE_VFIO_CONTAINER) {
-		/* Its owner may be gone by now: the kernel side has kept the name. */
-		if (!info->comm[0])
-			snprintf(info->comm, sizeof(info->comm), "%s", state->bus);
-		snprintf(info->name, sizeof(info->name), "%s/%u.%u",
-			 strcmp(state->driver, "iommufd") != 0 ? "vfio" : "iommufd", key->owner,
-			 (__u32)key->source);
-		return;
-	}
 	if (key->kind == DEVICE_BY_ADDRESS)
 		describe_by_bus(state, info);
-	if (key->kind == DEVICE_PCI) {
+	if (key->kind == DEVICE_PCI)
 		describe_function(info);
-		return;
-	}
-	if (state->name[0])
+	else if (state->name[0])
 		snprintf(info->name, sizeof(info->name), "%s", state->name);
 	else
 		snprintf(info->name, sizeof(info->name), "emulated:%u/%llu", key->owner,
 			 key->source);
-	if (key->kind == DEVICE_IB) {
-		info->source_id = 0; /* of the name */
-		rdma_device_model(state->name, info->model);
-	}
+	paths_describe(key, state, info);
 }

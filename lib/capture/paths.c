@@ -98,3 +98,11 @@ int paths_take(struct capture *capture, enum path_step step, __u64 now_ns)
 			error = paths[path]->steps[step](capture, now_ns);
 	return error;
 }
+
+void paths_describe(const struct device_key *key, const struct device_state *state,
+		    struct device_info *info)
+{
+	for (int path = 0; path < PATH_COUNT; path++)
+		if (paths[path]->describe && paths[path]->device_kind == key->kind)
+			paths[path]->describe(key, state, info);
+}

@@ -12,6 +12,9 @@
 #include <stddef.h>
 
 struct capture;
+struct device_info;
+struct device_key;
+struct device_state;
 struct probe_row;
 
 enum path_id {
@@ -45,6 +48,10 @@ struct path {
 	const struct probe_row *rows;
 	size_t row_count;
 	path_step_fn *steps[PATH_STEPS]; /* NULL: nothing is to be done then */
+	/* What is to be said of its own kind of devices (enum device_kind) beside their name and driver. */
+	__u32 device_kind;
+	void (*describe)(const struct device_key *key, const struct device_state *state,
+			 struct device_info *info);
 };
 
 /* "other probes" for PATH_NONE. */
@@ -52,6 +59,9 @@ const char *path_name(enum path_id path);
 const char *path_needs(enum path_id path);
 /* PATH_NONE for NULL. */
 enum path_id path_of(const struct probe_row *row);
+/* Describes a device by the path that it is of, if there is one. */
+void paths_describe(const struct device_key *key, const struct device_state *state,
+		    struct device_info *info);
 /* Takes a step of every path, up to the first error. */
 int paths_take(struct capture *capture, enum path_step step, __u64 now_ns);
 

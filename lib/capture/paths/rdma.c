@@ -151,6 +151,14 @@ static int close_counters(struct capture *c, __u64 now_ns)
 	return 0;
 }
 
+static void describe_device(const struct device_key *key, const struct device_state *state,
+			    struct device_info *info)
+{
+	(void)key;
+	info->source_id = 0; /* of the name */
+	rdma_device_model(state->name, info->model);
+}
+
 const struct path rdma_path = {
 	.name = "RDMA on-demand paging",
 	.needs = "an HCA with mlx5_ib, or rdma_rxe on Linux 6.15 or later",
@@ -159,4 +167,6 @@ const struct path rdma_path = {
 		  [STEP_POLL] = read_counters,
 		  [STEP_FINISH] = read_last,
 		  [STEP_CLOSE] = close_counters},
+	.device_kind = DEVICE_IB,
+	.describe = describe_device,
 };

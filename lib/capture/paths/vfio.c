@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Containers of VFIO, and what is done to the devices in them. */
+#include <stdio.h>
+#include <string.h>
+
 #include "lib/capture/paths/rows.h"
 #include "bpf/vfio.skel.h"
 #include "bpf/vfio_pci.skel.h"
@@ -61,8 +64,21 @@ static const struct probe_row rows[] = {
 	 .without = "line interrupts of VFIO devices are not counted"},
 };
 
+/* Its owner may be gone by now: the kernel side has kept the name. */
+static void describe_container(const struct device_key *key, const struct device_state *state,
+			       struct device_info *info)
+{
+	if (!info->comm[0])
+		snprintf(info->comm, sizeof(info->comm), "%s", state->bus);
+	snprintf(info->name, sizeof(info->name), "%s/%u.%u",
+		 strcmp(state->driver, "iommufd") != 0 ? "vfio" : "iommufd", key->owner,
+		 (__u32)key->source);
+}
+
 const struct path vfio_path = {
 	.name = "VFIO",
 	.needs = "modprobe vfio-pci, with an IOMMU",
 	ROWS(rows),
+	.device_kind = DEVICE_VFIO_CONTAINER,
+	.describe = describe_container,
 };

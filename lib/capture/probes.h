@@ -12,8 +12,8 @@
 #include "lib/base/stream.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/objects.h"
-#include "lib/capture/places.h"
 #include "lib/capture/paths.h"
+#include "lib/capture/places.h"
 
 enum attach_kind {
 	ATTACH_NONE,

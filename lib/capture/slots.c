@@ -7,8 +7,8 @@
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-#include "lib/capture/groups.h"
 #include "lib/capture/capture_private.h"
+#include "lib/capture/groups.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 

@@ -8,12 +8,12 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
-#include "lib/capture/capture_private.h"
+#include "lib/capture/paths/rows.h"
 #include "lib/capture/process.h"
 #include "lib/capture/usdt.h"
-#include "lib/capture/paths/rows.h"
 #include "bpf/emu.skel.h"
 
 static DEFINE_OBJECT(emu);

@@ -7,8 +7,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/capture/capture_private.h"
-#include "lib/capture/rdma_counters.h"
 #include "lib/capture/paths/rows.h"
+#include "lib/capture/rdma_counters.h"
 #include "bpf/rdma.skel.h"
 
 static DEFINE_OBJECT(rdma, .knows_devices = true);

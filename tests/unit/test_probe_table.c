@@ -70,6 +70,27 @@ static void every_id_has_a_row_with_a_name_of_its_own(void **state)
 	}
 }
 
+static void a_line_and_the_file_of_a_path_have_the_same_probes(void **state)
+{
+#define PROBE(ID)		 PROBE_##ID,
+#define PATH(NAME, name, probes) const enum probe_id name##_line[] = {probes PROBE_COUNT};
+#include "bpf/paths.def"
+#undef PATH
+	const enum probe_id *const lines[PATH_COUNT] = {
+#define PATH(NAME, name, probes) [PATH_##NAME] = name##_line,
+#include "bpf/paths.def"
+#undef PATH
+#undef PROBE
+	};
+
+	(void)state;
+	for (int path = PATH_NONE + 1; path < PATH_COUNT; path++)
+		for (const enum probe_id *id = lines[path]; *id != PROBE_COUNT; id++)
+			if (path_of(probe_row(*id)) != (enum path_id)path)
+				fail_msg("probe %s is not in the file of '%s'",
+					 probe_row(*id)->name, path_name(path));
+}
+
 static void check_program(const struct probe_row *row, const struct probe_way *way,
 			  const char *name, bool returns)
 {
@@ -139,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_id_has_a_row_with_a_name_of_its_own),
+		cmocka_unit_test(a_line_and_the_file_of_a_path_have_the_same_probes),
 		cmocka_unit_test(every_program_of_a_row_exists),
 		cmocka_unit_test(every_program_belongs_to_a_row),
 	};

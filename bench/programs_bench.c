@@ -195,9 +195,9 @@ static struct bpf_program *enable(struct bpf_object *object, const char *name)
 	return program;
 }
 
-static bool fits(const struct probe_way *way)
+static bool fits(const struct attach_method *method)
 {
-	return way->kind == ATTACH_TP_BTF || way->kind == ATTACH_FUNCTION;
+	return method->kind == ATTACH_TP_BTF || method->kind == ATTACH_FUNCTION;
 }
 
 /* Loads the programs of an object as raw tracepoints but for those named in `without`. */
@@ -213,11 +213,11 @@ static struct bpf_object *load_without(const struct object_source *source,
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
-		for (size_t w = 0; w < PROBE_WAYS && row->object == source; w++) {
-			if (!fits(&row->ways[w]))
+		for (size_t w = 0; w < ATTACH_METHODS && row->object == source; w++) {
+			if (!fits(&row->methods[w]))
 				continue;
-			enable(object, row->ways[w].program);
-			enable(object, row->ways[w].returns);
+			enable(object, row->methods[w].program);
+			enable(object, row->methods[w].returns);
 		}
 	}
 	for (size_t i = 0; i < without_count; i++) {
@@ -262,17 +262,17 @@ static void add_if_loaded(struct bpf_object *object, const char *name, enum prob
 		add_program(name, bpf_program__fd(program), probe);
 }
 
-/* The ways of the same place in their rows belong together: what one maps, another unmaps. */
-static void measure_ways(struct bpf_object *object, const struct object_source *source,
-			 size_t place, const char *mode, double nothing)
+/* The methods of the same place in their rows belong together: what one maps, another unmaps. */
+static void measure_methods(struct bpf_object *object, const struct object_source *source,
+			    size_t place, const char *mode, double nothing)
 {
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
-		if (row->object != source || !fits(&row->ways[place]))
+		if (row->object != source || !fits(&row->methods[place]))
 			continue;
-		add_if_loaded(object, row->ways[place].program, i);
-		add_if_loaded(object, row->ways[place].returns, i);
+		add_if_loaded(object, row->methods[place].program, i);
+		add_if_loaded(object, row->methods[place].returns, i);
 	}
 	for (size_t round = 0; round < ROUNDS; round++)
 		run_round(round);
@@ -287,8 +287,8 @@ static void measure_object(const struct object_source *source, const struct capt
 {
 	struct bpf_object *object = load(source, filter, mode);
 
-	for (size_t place = 0; object && place < PROBE_WAYS; place++)
-		measure_ways(object, source, place, mode, nothing);
+	for (size_t place = 0; object && place < ATTACH_METHODS; place++)
+		measure_methods(object, source, place, mode, nothing);
 	bpf_object__close(object);
 }
 
@@ -333,7 +333,7 @@ static void measure_all(double nothing)
 
 		while (probe_row(first)->object != source)
 			first++;
-		if (i != first || probe_row(i)->ways[0].kind == ATTACH_USDT)
+		if (i != first || probe_row(i)->methods[0].kind == ATTACH_USDT)
 			continue;
 		measure_object(source, &counted, "counted", nothing);
 		measure_object(source, &emitted, "emitted", nothing);

@@ -100,7 +100,7 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 	return 0;
 }
 
-static int tell_devices(struct capture *c, struct stream sink)
+static int report_devices(struct capture *c, struct stream sink)
 {
 	const struct device_info *info;
 	int error = 0;
@@ -110,7 +110,7 @@ static int tell_devices(struct capture *c, struct stream sink)
 	return error;
 }
 
-static int tell_anchor(struct capture *c, struct stream sink, __u64 now)
+static int report_anchor(struct capture *c, struct stream sink, __u64 now)
 {
 	struct clock_anchor anchor;
 
@@ -172,11 +172,11 @@ static int begin(struct capture *c, struct stream sink)
 	c->next_second_ns = host.start_ns + NSEC_PER_SEC;
 	error = sink.ops->host ? sink.ops->host(sink.self, &host) : 0;
 	if (!error)
-		error = tell_anchor(c, sink, host.start_ns);
+		error = report_anchor(c, sink, host.start_ns);
 	/* Devices that are there already belong into the dictionary even if they stay silent. */
 	if (!error)
 		error = paths_take(c, STEP_POLL, host.start_ns);
-	return error ? error : capture_tell_probes(c, sink);
+	return error ? error : capture_report_probes(c, sink);
 }
 
 int capture_attach(struct capture *capture, struct stream sink)
@@ -234,7 +234,7 @@ int capture_take_unfinished(void *self, const struct event *event)
 	return capture_accept(c, source_local(c), event);
 }
 
-int capture_tell_gone(struct capture *c, __u64 now_ns)
+int capture_report_gone(struct capture *c, __u64 now_ns)
 {
 	struct event event = {.time_ns = now_ns,
 			      .kind = EVENT_DEVICE_GONE,
@@ -272,14 +272,14 @@ static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
 	size_t count;
 
 	do {
-		int error = tell_devices(c, sink);
+		int error = report_devices(c, sink);
 
 		if (error)
 			return error;
 		count = merge_take(c->merge, watermark_ns, c->batch, BATCH);
 		if (count && c->batch[count - 1].time_ns > c->last_ns)
 			c->last_ns = c->batch[count - 1].time_ns;
-		error = owners_tell(c->owners, c->batch, count, sink);
+		error = owners_report(c->owners, c->batch, count, sink);
 		if (error)
 			return error;
 		error = count ? stream_events(sink, c->batch, count) : 0;
@@ -305,7 +305,7 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	if (!error)
 		error = paths_take(c, STEP_SECOND, now);
 	if (!error)
-		error = tell_anchor(c, sink, now);
+		error = report_anchor(c, sink, now);
 	return error ? error : capture_account(c, sink);
 }
 

@@ -103,7 +103,7 @@ int capture_accept(struct capture *c, size_t source, const struct event *event);
 /* group_given_up_fn of a struct capture. */
 int capture_take_unfinished(void *self, const struct event *event);
 /* Devices that are gone, of which faults were given up. */
-int capture_tell_gone(struct capture *capture, __u64 now_ns);
+int capture_report_gone(struct capture *capture, __u64 now_ns);
 
 /*
  * deadline.c: loads what ends a capture of a given length, if it has one; lets all programs go, the end
@@ -132,7 +132,7 @@ int capture_forget_ended(struct capture *c);
 /* Once a second: devices that have gone, and processes that have ended and were no machine that we knew. */
 int capture_return_slots(struct capture *c);
 /* account.c: probes whose state or counters have changed since. */
-int capture_tell_probes(struct capture *c, struct stream sink);
+int capture_report_probes(struct capture *c, struct stream sink);
 /* What the merge may expect of the access logs. */
 void capture_promise_access(struct capture *c, __u64 now_ns);
 

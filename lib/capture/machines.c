@@ -31,11 +31,11 @@
 enum machine_state {
 	MACHINE_CONNECTED, /* its hello is awaited */
 	MACHINE_KNOWN,
-	MACHINE_REFUSED, /* not to be believed; kept until it ends so as not to ask again */
+	MACHINE_REFUSED, /* not to be trusted; kept until it ends so as not to ask again */
 };
 
 struct machine {
-	char file[FILE_NAME_MAX]; /* in the run directory; a key, not a claim that is believed */
+	char file[FILE_NAME_MAX]; /* in the run directory; a key, not a claim that is trusted */
 	enum machine_state state;
 	int socket;
 	__u32 pid;
@@ -117,7 +117,7 @@ static void scan(struct machines *m, bool unaccounted)
 	DIR *directory;
 
 	if (fd < 0)
-		return; /* none, or not root's alone: nothing in it is believed */
+		return; /* none, or not root's alone: nothing in it is trusted */
 	directory = fdopendir(fd);
 	if (!directory) {
 		close(fd);
@@ -181,7 +181,7 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
  * Is the peer who the hello says, and an emulator? A pid is that of its teller's pid namespace, so
  * what the hello says is replaced by what the kernel says; the start time is the same everywhere.
  */
-static int believe(struct machines *m, struct machine *machine, struct hello *hello)
+static int trust_peer(struct machines *m, struct machine *machine, struct hello *hello)
 {
 	socklen_t length = sizeof(struct ucred);
 	struct ucred peer;
@@ -271,7 +271,7 @@ static void await_hello(struct machines *m, struct machine *machine)
 	if (bytes) {
 		error = bytes < 0 ? (int)bytes : hello_parse(m->text, bytes, &hello);
 		if (!error)
-			error = believe(m, machine, &hello);
+			error = trust_peer(m, machine, &hello);
 		if (!error)
 			error = know(m, machine, &hello, ring);
 		machine->state = error ? MACHINE_REFUSED : MACHINE_KNOWN;

@@ -12,7 +12,7 @@
 #include "bpf/mappings.h"
 #include "lib/base/fail.h"
 #include "lib/base/stream.h"
-#include "lib/capture/complaint.h"
+#include "lib/capture/verifier_log.h"
 
 #define RINGS_BYTES    (64ul << 20)
 #define RING_MIN_BYTES (256ul << 10)
@@ -77,7 +77,7 @@ static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *
 	size_t bytes;
 	const void *image = elf(&bytes);
 
-	complaint_begin();
+	verifier_log_begin();
 	take_sections_over();
 	return bpf_object__open_mem(image, bytes, &options);
 }
@@ -162,13 +162,13 @@ static int load_maps(struct shared_maps *maps)
 	maps->object = open_elf("faultline_maps", maps_bpf__elf_bytes, NULL);
 	if (!maps->object)
 		return failed(-errno, "opening the BPF maps: %s (%s)", strerror(errno),
-			      complaint_text());
+			      verifier_log_text());
 	rings = bpf_object__find_map_by_name(maps->object, "rings");
 	bpf_map__set_max_entries(rings, maps->cpus);
 	error = bpf_object__load(maps->object);
 	if (error)
 		return failed(error, "creating the BPF maps: %s (%s)", strerror(-error),
-			      complaint_text());
+			      verifier_log_text());
 	maps->counters = bpf_object__find_map_fd_by_name(maps->object, "counters");
 	maps->devices = bpf_object__find_map_fd_by_name(maps->object, "devices");
 	maps->devices_gone = bpf_object__find_map_fd_by_name(maps->object, "devices_gone");
@@ -240,7 +240,7 @@ int object_open(struct bpf_object **object, const struct object_source *source, 
 			   types);
 	if (!*object)
 		return failed(-errno, "BPF object %s: %s (%s)", source->name, strerror(errno),
-			      complaint_text());
+			      verifier_log_text());
 	bpf_object__for_each_program(program, *object)
 		bpf_program__set_autoload(program, false);
 	if (types)
@@ -289,7 +289,7 @@ int object_load(struct bpf_object *object, const struct shared_maps *maps,
 {
 	int error;
 
-	complaint_begin();
+	verifier_log_begin();
 	error = first ? 0 : set_filter(object, filter);
 	if (!error)
 		error = share_maps(object, maps, first);
@@ -299,15 +299,15 @@ int object_load(struct bpf_object *object, const struct shared_maps *maps,
 	target_self = self;
 	error = bpf_object__load(object);
 	target_of = NULL;
-	if (error && !strcmp(complaint_text(), COMPLAINT_LOCKED_DOWN))
-		return failed(error, "%s", COMPLAINT_LOCKED_DOWN);
+	if (error && !strcmp(verifier_log_text(), VERIFIER_LOCKED_DOWN))
+		return failed(error, "%s", VERIFIER_LOCKED_DOWN);
 	if (error)
-		return failed(error, "%s%s%s", strerror(-error), complaint_text()[0] ? ": " : "",
-			      complaint_text());
+		return failed(error, "%s%s%s", strerror(-error), verifier_log_text()[0] ? ": " : "",
+			      verifier_log_text());
 	return 0;
 }
 
 const char *object_culprit(void)
 {
-	return complaint_program();
+	return verifier_log_program();
 }

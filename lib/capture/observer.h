@@ -56,7 +56,7 @@ int observer_read(struct observer *observer);
  * one that is not to be found. */
 bool observer_awaits(struct observer *observer);
 bool observer_knows(const struct observer *observer, __u64 id);
-/* The machine is connected to and believed. */
+/* The machine is connected to and trusted. */
 void observer_met(struct observer *observer, __u64 id);
 /* It has ended; `seen` of its I/Os were received or counted as lost. */
 void observer_gone(struct observer *observer, __u64 id, __u64 seen);

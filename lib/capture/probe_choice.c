@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which way each row of the probe table takes on this kernel, with this configuration. */
+/* Which method each row of the probe table takes on this kernel, with this configuration. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 void probe_turn_off(struct probe *probe, const char *reason)
 {
 	probe->info.state = PROBE_OFF;
-	probe->way = NULL;
+	probe->method = NULL;
 	probe->program = probe->returns = NULL; /* their object may be gone */
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 }
@@ -30,7 +30,7 @@ void probe_turn_on(struct probe *probe)
 {
 	const char *note = probe->row->note;
 
-	if (probe->way->kind == ATTACH_USDT && permission_lacks_machines())
+	if (probe->method->kind == ATTACH_USDT && permission_lacks_machines())
 		note = PERMISSION_MACHINES;
 	probe->info.state = PROBE_ON;
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", note ? note : "");
@@ -82,14 +82,14 @@ static int functions_possible(const struct btf *kernel)
 	return permission_lacking() || any < 0 ? 0 : function_try(any, 0, false);
 }
 
-/* The last way of a row that is one function: others are for kernels of two. */
-static const struct probe_way *single_function(const struct probe_row *row)
+/* The last method of a row that is one function: others are for kernels of two. */
+static const struct attach_method *single_function(const struct probe_row *row)
 {
-	const struct probe_way *found = NULL;
+	const struct attach_method *found = NULL;
 
-	for (size_t i = 0; i < PROBE_WAYS && row->ways[i].kind; i++)
-		if (row->ways[i].kind == ATTACH_FUNCTION && !row->ways[i].end)
-			found = &row->ways[i];
+	for (size_t i = 0; i < ATTACH_METHODS && row->methods[i].kind; i++)
+		if (row->methods[i].kind == ATTACH_FUNCTION && !row->methods[i].end)
+			found = &row->methods[i];
 	return found;
 }
 
@@ -102,18 +102,18 @@ static int move_probe(struct probe_set *set, const char *text)
 		struct probe *probe = &set->probes[i];
 		const char *name = probe->row->name;
 		size_t length = function - text;
-		const struct probe_way *way = single_function(probe->row);
+		const struct attach_method *method = single_function(probe->row);
 
 		if (strlen(name) != length || memcmp(name, text, length) != 0)
 			continue;
-		if (!way)
+		if (!method)
 			return failed(-EINVAL,
 				      "probe %s is not on a function that could have another "
 				      "name",
 				      name);
-		probe->moved[0] = *way;
+		probe->moved[0] = *method;
 		probe->moved[0].symbol = function + 1;
-		probe->ways = probe->moved;
+		probe->methods = probe->moved;
 		return 0;
 	}
 	return failed(-EINVAL,
@@ -149,7 +149,7 @@ static int check_names(struct probe_set *set, const struct capture_config *confi
 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		set->probes[i].row = probe_row(i);
-		set->probes[i].ways = set->probes[i].row->ways;
+		set->probes[i].methods = set->probes[i].row->methods;
 	}
 	for (size_t i = 0; i < config->disabled_count; i++)
 		if (!probe_row_named(config->disabled[i]))
@@ -166,7 +166,7 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 	const struct probe_row *row = probe->row;
 
 	snprintf(probe->info.name, sizeof(probe->info.name), "%s", row->name);
-	probe_take_next_way(set, probe, NULL);
+	probe_take_next_method(set, probe, NULL);
 	probe->wanted = false;
 	if (named(config->disabled, config->disabled_count, row->name))
 		probe_turn_off(probe, PROBE_LEFT_OUT);
@@ -200,7 +200,7 @@ bool probe_required(const char *name)
 
 static bool is_chosen(const struct probe *probe)
 {
-	return probe->wanted && probe->way;
+	return probe->wanted && probe->method;
 }
 
 static bool is_first_of_object(const struct probe_set *set, int index)
@@ -222,8 +222,8 @@ static int need_descriptors(const struct probe_set *set)
 
 		if (!is_chosen(probe))
 			continue;
-		count += probe->way->program ? PROGRAM_DESCRIPTORS : 0;
-		count += probe->way->returns ? PROGRAM_DESCRIPTORS : 0;
+		count += probe->method->program ? PROGRAM_DESCRIPTORS : 0;
+		count += probe->method->returns ? PROGRAM_DESCRIPTORS : 0;
 		count += is_first_of_object(set, i) ? OBJECT_DESCRIPTORS : 0;
 	}
 	return limits_need_files("watching the kernel", count);

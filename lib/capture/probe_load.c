@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Loads the programs of the probe table. libbpf loads an object whole or not at all: when a program
- * is refused, its rows take their next way or go off, and the object is loaded again with the rest.
+ * is refused, its rows take their next method or go off, and the object is loaded again with the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,32 +15,32 @@
 
 static bool lacks_programs(const struct probe *probe)
 {
-	return probe->wanted && probe->way && probe->way->kind != ATTACH_FILES && !probe->program &&
-	       !probe->returns;
+	return probe->wanted && probe->method && probe->method->kind != ATTACH_FILES &&
+	       !probe->program && !probe->returns;
 }
 
-/* Finds the programs of the chosen way and has them loaded; false if one was not built in. */
+/* Finds the programs of the chosen method and has them loaded; false if one was not built in. */
 static bool enable(const struct probe_set *set, struct probe *probe,
 		   const struct bpf_object *object)
 {
-	const struct probe_way *way = probe->way;
+	const struct attach_method *method = probe->method;
 
-	if (way->program)
-		probe->program = bpf_object__find_program_by_name(object, way->program);
-	if (way->returns)
-		probe->returns = bpf_object__find_program_by_name(object, way->returns);
-	if (!probe->program != !way->program || !probe->returns != !way->returns)
+	if (method->program)
+		probe->program = bpf_object__find_program_by_name(object, method->program);
+	if (method->returns)
+		probe->returns = bpf_object__find_program_by_name(object, method->returns);
+	if (!probe->program != !method->program || !probe->returns != !method->returns)
 		return false;
 	if (probe->program)
 		bpf_program__set_autoload(probe->program, true);
 	if (probe->returns)
 		bpf_program__set_autoload(probe->returns, true);
-	if (way->kind == ATTACH_USDT && set->multi)
+	if (method->kind == ATTACH_USDT && set->multi)
 		usdt_use_multi(probe->program);
 	return true;
 }
 
-/* program_target_fn of a probe set: what the way of the program's row leads to. */
+/* program_target_fn of a probe set: what the method of the program's row leads to. */
 static bool find_target(void *self, const struct bpf_program *program,
 			struct program_target *target)
 {
@@ -51,15 +51,15 @@ static bool find_target(void *self, const struct bpf_program *program,
 		const struct kernel_function *found;
 		const char *symbol = probe->symbol;
 
-		if (!probe->way || (probe->program != program && probe->returns != program))
+		if (!probe->method || (probe->program != program && probe->returns != program))
 			continue;
-		if (probe->way->end && probe->returns == program)
-			symbol = probe->way->end;
+		if (probe->method->end && probe->returns == program)
+			symbol = probe->method->end;
 		found = kernel_names_find(set->names, symbol, probe->row->module);
 		if (!found)
 			return false;
-		target->type = probe->way->kind == ATTACH_TP_BTF ? found->tracepoint_id
-								 : found->function_id;
+		target->type = probe->method->kind == ATTACH_TP_BTF ? found->tracepoint_id
+								    : found->function_id;
 		target->types = found->types;
 		return target->type;
 	}
@@ -128,11 +128,11 @@ static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_
 		if (!rows[i])
 			continue;
 		probe->program = probe->returns = NULL;
-		while (probe->way && !error && !enable(set, probe, object))
-			probe_take_next_way(set, probe, "its BPF program was not built in");
-		if (probe->way && error)
+		while (probe->method && !error && !enable(set, probe, object))
+			probe_take_next_method(set, probe, "its BPF program was not built in");
+		if (probe->method && error)
 			probe_turn_off(probe, failure_text());
-		wanted += probe->way != NULL;
+		wanted += probe->method != NULL;
 	}
 	if (wanted)
 		return object;
@@ -144,10 +144,10 @@ static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_
 
 static bool uses(const struct probe *probe, const char *program)
 {
-	const struct probe_way *way = probe->way;
+	const struct attach_method *method = probe->method;
 
-	return (way->program && !strcmp(way->program, program)) ||
-	       (way->returns && !strcmp(way->returns, program));
+	return (method->program && !strcmp(method->program, program)) ||
+	       (method->returns && !strcmp(method->returns, program));
 }
 
 /* Takes the refused program out of the game; false if it cannot be told which it was. */
@@ -159,9 +159,9 @@ static bool blame(struct probe_set *set, const bool rows[PROBE_COUNT], const cha
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (!rows[i] || !probe->way || !uses(probe, culprit))
+		if (!rows[i] || !probe->method || !uses(probe, culprit))
 			continue;
-		probe_take_next_way(set, probe, reason);
+		probe_take_next_method(set, probe, reason);
 		found = true;
 	}
 	return found;
@@ -215,7 +215,7 @@ static void load_rows_of(struct probe_set *set, const struct object_source *sour
 		if (blame(set, rows, reason))
 			continue;
 		for (int i = 0; i < PROBE_COUNT; i++)
-			if (rows[i] && set->probes[i].way)
+			if (rows[i] && set->probes[i].method)
 				probe_turn_off(&set->probes[i], reason);
 		return;
 	}

@@ -10,7 +10,7 @@
 
 static bool usdt_wanted(const struct probe *probe)
 {
-	return probe->program && probe->way->kind == ATTACH_USDT;
+	return probe->program && probe->method->kind == ATTACH_USDT;
 }
 
 /* Tells the kernel side where the arguments of one site are. */
@@ -50,7 +50,7 @@ static size_t enter_sites(struct probe_set *set, __u32 first, const struct usdt_
 		if (!usdt_wanted(probe))
 			continue;
 		for (size_t n = 0; n < binary->count && !error; n++) {
-			if (strcmp(binary->notes[n].name, probe->way->symbol) != 0)
+			if (strcmp(binary->notes[n].name, probe->method->symbol) != 0)
 				continue;
 			if (count == EMULATOR_SITES)
 				error = failed(-ENOSPC, "more than %d probe sites", EMULATOR_SITES);
@@ -142,7 +142,8 @@ void probe_set_no_emulator(struct probe_set *set, const char *reason)
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (probe->way && probe->way->kind == ATTACH_USDT && probe->info.state != PROBE_ON)
+		if (probe->method && probe->method->kind == ATTACH_USDT &&
+		    probe->info.state != PROBE_ON)
 			snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 	}
 }
@@ -152,12 +153,12 @@ void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (!probe->way || probe->way->kind != ATTACH_USDT)
+		if (!probe->method || probe->method->kind != ATTACH_USDT)
 			continue;
 		if (!set->multi && permission_lacks_perf_events())
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
 				 "uprobes are perf events in this kernel; " PERMISSION_PERF_EVENTS);
-		else if (usdt_has(binary, probe->way->symbol))
+		else if (usdt_has(binary, probe->method->symbol))
 			probe_turn_on(probe);
 		else
 			snprintf(probe->info.reason, sizeof(probe->info.reason),

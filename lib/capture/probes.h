@@ -3,7 +3,7 @@
  * The probe table: what Faultline can look at, how it tries to, and what came of it here.
  *
  * Presence is asked of the kernel's BTF and of the emulator's ELF notes, never of a version. A row
- * lists its ways in the order of preference; the first that exists is taken. A row that cannot
+ * lists its methods in the order of preference; the first that exists is taken. A row that cannot
  * attach is off and says why; the others go on.
  */
 #ifndef FAULTLINE_PROBES_H
@@ -25,10 +25,10 @@ enum attach_kind {
 };
 
 /*
- * One way to see what a row wants. A function has up to two programs: at its entry, at its return
+ * One method to see what a row wants. A function has up to two programs: at its entry, at its return
  * (fexit; kretprobe). They go on and off together and share the row's counters.
  */
-struct probe_way {
+struct attach_method {
 	enum attach_kind kind;
 	/*
 	 * Tracepoint, function or USDT name. For a kprobe "function.*" means the function or its
@@ -45,10 +45,10 @@ struct probe_way {
 	 * are at the return then, and which of the two is called need not be known.
 	 */
 	const char *end;
-	enum place place; /* of this way alone, beside that of its row */
+	enum place place; /* of this method alone, beside that of its row */
 };
 
-#define PROBE_WAYS 4
+#define ATTACH_METHODS 4
 
 #define PROBE_LEFT_OUT "left out by --disable-probe" /* a reason to be off */
 
@@ -57,7 +57,7 @@ struct probe_row {
 	const char *name;
 	const struct object_source *object;
 	__u16 kind; /* enum event_kind it gives */
-	struct probe_way ways[PROBE_WAYS];
+	struct attach_method methods[ATTACH_METHODS];
 	bool required; /* without it fault timelines have no start or no end */
 	/* Wanted whatever kinds are asked for; or as soon as a row is whose object knows devices. */
 	bool always, for_devices;
@@ -130,7 +130,7 @@ bool probe_required(const char *name);
 struct probe_set;
 struct usdt_binary;
 
-/* Chooses each row's way; loads nothing. -EINVAL: the configuration names an unknown probe. */
+/* Chooses each row's method; loads nothing. -EINVAL: the configuration names an unknown probe. */
 int probe_set_create(struct probe_set **set, const struct capture_config *config);
 /* Loads the BPF objects. Rows whose object does not load are off. -EPERM: the kernel has no BTF. */
 int probe_set_load(struct probe_set *set, const struct shared_maps *maps);

@@ -46,7 +46,7 @@ int capture_forget_ended(struct capture *c)
 	for (size_t i = 0; i < c->ended.count; i++)
 		device_table_forget_owner(c->devices, c->ended.list[i].pid, c->ended.list[i].start);
 	c->ended.count = 0;
-	return error ? error : capture_tell_gone(c, monotonic_ns());
+	return error ? error : capture_report_gone(c, monotonic_ns());
 }
 
 int capture_return_slots(struct capture *c)
@@ -55,7 +55,7 @@ int capture_return_slots(struct capture *c)
 	int error = 0, end = bpf_map_get_next_key(c->maps.owners, NULL, &next);
 
 	device_table_forget_gone(c->devices);
-	error = capture_tell_gone(c, monotonic_ns());
+	error = capture_report_gone(c, monotonic_ns());
 	while (!end && !error) {
 		owner = next;
 		end = bpf_map_get_next_key(c->maps.owners, &owner, &next);

@@ -35,9 +35,9 @@ static DEFINE_OBJECT(toy);
 
 static const struct probe_row rows[] = {
 	{PROBE_TOY_RING, "toy_ring", &toy_object, EVENT_TOY_RING,
-	 WAYS(TRACEPOINT_AS(sched_process_exit, "toy_rings")), .without = "whether it rang is not known"},
+	 METHODS(TRACEPOINT_AS(sched_process_exit, "toy_rings")), .without = "whether it rang is not known"},
 	{PROBE_TOY_SQUEAK, "toy_squeak", &toy_object, EVENT_TOY_RING,
-	 WAYS(FUNCTION(no_kernel_has_this, "toy_squeaks")), .without = "whether it squeaked is not known"},
+	 METHODS(FUNCTION(no_kernel_has_this, "toy_squeaks")), .without = "whether it squeaked is not known"},
 };
 
 /* Once more at the end, by hand. */

@@ -64,7 +64,7 @@ static void every_id_has_a_row_with_a_name_of_its_own(void **state)
 		assert_true(row->name && row->name[0] && strlen(row->name) < NAME_TEXT);
 		assert_non_null(object_of(row));
 		assert_true(row->kind > EVENT_NONE && row->kind < EVENT_KIND_MAX);
-		assert_true(row->ways[0].kind != ATTACH_NONE);
+		assert_true(row->methods[0].kind != ATTACH_NONE);
 		for (int other = 0; other < i; other++)
 			assert_string_not_equal(row->name, probe_row(other)->name);
 	}
@@ -91,7 +91,7 @@ static void a_line_and_the_file_of_a_path_have_the_same_probes(void **state)
 					 probe_row(*id)->name, path_name(path));
 }
 
-static void check_program(const struct probe_row *row, const struct probe_way *way,
+static void check_program(const struct probe_row *row, const struct attach_method *method,
 			  const char *name, bool returns)
 {
 	const struct bpf_program *program = bpf_object__find_program_by_name(object_of(row), name);
@@ -100,40 +100,42 @@ static void check_program(const struct probe_row *row, const struct probe_way *w
 	if (!program)
 		fail_msg("row %s: its object has no program %s", row->name, name);
 	attach = bpf_program__expected_attach_type(program);
-	if (way->kind == ATTACH_TP_BTF)
+	if (method->kind == ATTACH_TP_BTF)
 		assert_int_equal(attach, BPF_TRACE_RAW_TP);
-	else if (way->kind == ATTACH_FUNCTION &&
-		 attach != (returns || way->end ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY))
+	else if (method->kind == ATTACH_FUNCTION &&
+		 attach != (returns || method->end ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY))
 		fail_msg("row %s: program %s is no %s", row->name, name,
-			 returns || way->end ? "fexit" : "fentry");
-	else if (way->kind == ATTACH_KPROBE || way->kind == ATTACH_USDT)
+			 returns || method->end ? "fexit" : "fentry");
+	else if (method->kind == ATTACH_KPROBE || method->kind == ATTACH_USDT)
 		assert_int_equal(bpf_program__type(program), BPF_PROG_TYPE_KPROBE);
-	for (size_t i = 0; i < used_count && way->kind != ATTACH_USDT; i++)
+	for (size_t i = 0; i < used_count && method->kind != ATTACH_USDT; i++)
 		if (used[i] == program)
 			fail_msg("row %s: program %s belongs to another way, too", row->name, name);
 	assert_true(used_count < PROGRAMS_MAX);
 	used[used_count++] = program;
 }
 
-/* Each way has its own programs, of the type that its kind needs. */
+/* Each method has its own programs, of the type that its kind needs. */
 static void every_program_of_a_row_exists(void **state)
 {
 	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
-		for (size_t w = 0; w < PROBE_WAYS && row->ways[w].kind; w++) {
-			const struct probe_way *way = &row->ways[w];
+		for (size_t w = 0; w < ATTACH_METHODS && row->methods[w].kind; w++) {
+			const struct attach_method *method = &row->methods[w];
 
-			assert_true(way->symbol && way->symbol[0]);
-			assert_true(strlen(way->symbol) < NAME_TEXT);
+			assert_true(method->symbol && method->symbol[0]);
+			assert_true(strlen(method->symbol) < NAME_TEXT);
 			/* A tracepoint does not return: what ends it is another one. */
-			assert_true(way->kind != ATTACH_TP_BTF || !way->returns == !way->end);
-			assert_true(way->kind == ATTACH_FILES || way->program || way->returns);
-			if (way->program)
-				check_program(row, way, way->program, false);
-			if (way->returns)
-				check_program(row, way, way->returns, true);
+			assert_true(method->kind != ATTACH_TP_BTF ||
+				    !method->returns == !method->end);
+			assert_true(method->kind == ATTACH_FILES || method->program ||
+				    method->returns);
+			if (method->program)
+				check_program(row, method, method->program, false);
+			if (method->returns)
+				check_program(row, method, method->returns, true);
 		}
 	}
 }

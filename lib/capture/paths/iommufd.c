@@ -12,19 +12,22 @@ static DEFINE_OBJECT(iommufd);
 
 static const struct probe_row rows[] = {
 	{PROBE_IOPF_QUEUED_IOMMUFD, "iopf_queued_iommufd", &iopf_object, EVENT_FAULT_QUEUED,
-	 WAYS(FUNCTION(iommufd_fault_iopf_handler, "iopf_queued_iommufd")), .module = IOMMUFD,
+	 METHODS(FUNCTION(iommufd_fault_iopf_handler, "iopf_queued_iommufd")), .module = IOMMUFD,
 	 .optional = true, .place = PLACE_PAGE_REQUESTS},
 	{PROBE_IOMMUFD_MAP, "iommufd_map", &iommufd_object, EVENT_VFIO_MAP,
-	 WAYS(FUNCTION(iopt_map_user_pages, "space_map_begin", "space_map_end")), .module = IOMMUFD,
-	 .shares = "iommu_map", .many = true, .without = "iommufd maps are not counted"},
+	 METHODS(FUNCTION(iopt_map_user_pages, "space_map_begin", "space_map_end")),
+	 .module = IOMMUFD, .shares = "iommu_map", .many = true,
+	 .without = "iommufd maps are not counted"},
 	{PROBE_IOMMUFD_UNMAP, "iommufd_unmap", &iommufd_object, EVENT_VFIO_UNMAP,
-	 WAYS(FUNCTION(iopt_unmap_iova, "space_unmap_begin", "space_unmap_end")), .module = IOMMUFD,
-	 .shares = "iommu_unmap", .many = true, .without = "iommufd unmaps are not counted"},
+	 METHODS(FUNCTION(iopt_unmap_iova, "space_unmap_begin", "space_unmap_end")),
+	 .module = IOMMUFD, .shares = "iommu_unmap", .many = true,
+	 .without = "iommufd unmaps are not counted"},
 	{PROBE_IOMMUFD_PIN, "iommufd_pin", &iommufd_object, EVENT_VFIO_PIN,
-	 WAYS(FUNCTION(pfn_reader_user_pin, "space_pin_begin", "space_pin_end")), .module = IOMMUFD,
-	 .without = "pages that iommufd pins are not counted"},
+	 METHODS(FUNCTION(pfn_reader_user_pin, "space_pin_begin", "space_pin_end")),
+	 .module = IOMMUFD, .without = "pages that iommufd pins are not counted"},
 	{PROBE_IOMMUFD_RELEASE, "iommufd_release", &iommufd_object, EVENT_VFIO_UNMAP,
-	 WAYS(FUNCTION(iopt_destroy_table, "space_release")), .module = IOMMUFD, .optional = true},
+	 METHODS(FUNCTION(iopt_destroy_table, "space_release")), .module = IOMMUFD,
+	 .optional = true},
 };
 
 /* An address space of iommufd lives on if others have it: it is a new one with their first request. */

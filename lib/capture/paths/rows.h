@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside lib/capture/paths: words for BPF objects, rows of the probe table and their ways. */
+/* Inside lib/capture/paths: words for BPF objects, rows of the probe table and their methods. */
 #ifndef FAULTLINE_ROWS_H
 #define FAULTLINE_ROWS_H
 
@@ -10,11 +10,11 @@
 #define DEFINE_OBJECT(name, ...) \
 	const struct object_source name##_object = {#name, name##_bpf__elf_bytes, ##__VA_ARGS__}
 
-#define WAYS(...)           \
+#define METHODS(...)        \
 	{                   \
 		__VA_ARGS__ \
 	}
-/* What follows are programs at the entry and at the return, then as in struct probe_way. */
+/* What follows are programs at the entry and at the return, then as in struct attach_method. */
 #define USDT(name)                             \
 	{                                      \
 		ATTACH_USDT, #name, "emulator" \

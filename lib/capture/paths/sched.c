@@ -7,9 +7,9 @@ static DEFINE_OBJECT(sched);
 
 static const struct probe_row rows[] = {
 	{PROBE_SCHED_WAKEUP, "sched_wakeup", &sched_object, EVENT_SCHED_WAKEUP,
-	 WAYS(TRACEPOINT(sched_wakeup)), .without = "when threads were woken is not known"},
+	 METHODS(TRACEPOINT(sched_wakeup)), .without = "when threads were woken is not known"},
 	{PROBE_SCHED_SWITCH, "sched_switch", &sched_object, EVENT_SCHED_RUN,
-	 WAYS(TRACEPOINT(sched_switch)), .without = "when threads ran is not known"},
+	 METHODS(TRACEPOINT(sched_switch)), .without = "when threads ran is not known"},
 };
 
 const struct path sched_path = {

@@ -23,7 +23,8 @@ BPF_BUILD := $(if $(filter build/%,$(BUILD)),build,$(BUILD))
 CPPFLAGS := -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BPF_BUILD) -MMD -MP
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer -pthread
-LDFLAGS  += -pthread
+# The BPF objects within lie apart from the text and the tables that every run reads.
+LDFLAGS  += -pthread -Wl,--sort-section=name
 ifeq ($(SANITIZE),1)
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1 -g1
 LDFLAGS  += -fsanitize=address,undefined

@@ -23,7 +23,8 @@ BPF_BUILD := $(if $(filter build/%,$(BUILD)),build,$(BUILD))
 CPPFLAGS := -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BPF_BUILD) -MMD -MP
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer -pthread
-LDFLAGS  += -pthread
+# The BPF objects within lie apart from the text and the tables that every run reads.
+LDFLAGS  += -pthread -Wl,--sort-section=name
 ifeq ($(SANITIZE),1)
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1 -g1
 LDFLAGS  += -fsanitize=address,undefined
@@ -46,7 +47,7 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 BPF_SKEL := $(patsubst %.bpf.c,$(BPF_BUILD)/%.skel.h,$(BPF_SRC))
-LIB_SRC  := $(call sources,lib/base lib/capture lib/trace lib/analyze lib/translate lib/output lib/job)
+LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/analyze lib/translate lib/output lib/job)
 TOOL_SRC := $(call sources,tools tools/top tools/sim)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
 EMU_SRC  := injectors/consent.c injectors/medium.c injectors/results.c $(call sources,injectors/emu injectors/emu/devices injectors/job injectors/real)

@@ -77,10 +77,11 @@ static void run_once(const struct measured *program, __u64 turn)
 	bpf_prog_test_run_opts(program->fd, &options);
 }
 
-static void ignore(void *self, const struct event *event)
+static int ignore(void *self, const struct event *event)
 {
 	(void)self;
 	(void)event;
+	return 0;
 }
 
 static void empty_ring(void)
@@ -194,28 +195,29 @@ static struct bpf_program *enable(struct bpf_object *object, const char *name)
 	return program;
 }
 
-static bool fits(const struct probe_way *way)
+static bool fits(const struct attach_method *method)
 {
-	return way->kind == ATTACH_TP_BTF || way->kind == ATTACH_FUNCTION;
+	return method->kind == ATTACH_TP_BTF || method->kind == ATTACH_FUNCTION;
 }
 
 /* Loads the programs of an object as raw tracepoints but for those named in `without`. */
-static struct bpf_object *load_without(enum object_id id, const struct capture_filter *filter,
+static struct bpf_object *load_without(const struct object_source *source,
+				       const struct capture_filter *filter,
 				       char (*without)[NAME_TEXT], size_t without_count)
 {
 	struct bpf_object *object;
 	struct bpf_program *program;
 
-	if (object_open(&object, id, NULL))
+	if (object_open(&object, source, NULL))
 		return NULL;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
-		for (size_t w = 0; w < PROBE_WAYS && row->object == id; w++) {
-			if (!fits(&row->ways[w]))
+		for (size_t w = 0; w < ATTACH_METHODS && row->object == source; w++) {
+			if (!fits(&row->methods[w]))
 				continue;
-			enable(object, row->ways[w].program);
-			enable(object, row->ways[w].returns);
+			enable(object, row->methods[w].program);
+			enable(object, row->methods[w].returns);
 		}
 	}
 	for (size_t i = 0; i < without_count; i++) {
@@ -230,14 +232,14 @@ static struct bpf_object *load_without(enum object_id id, const struct capture_f
 }
 
 /* Programs that cannot be raw tracepoints are left out one after the other and named. */
-static struct bpf_object *load(enum object_id id, const struct capture_filter *filter,
-			       const char *mode)
+static struct bpf_object *load(const struct object_source *source,
+			       const struct capture_filter *filter, const char *mode)
 {
 	static char without[PROGRAMS_MAX][NAME_TEXT];
 	size_t without_count = 0;
 
 	for (;;) {
-		struct bpf_object *object = load_without(id, filter, without, without_count);
+		struct bpf_object *object = load_without(source, filter, without, without_count);
 
 		if (object)
 			return object;
@@ -260,17 +262,17 @@ static void add_if_loaded(struct bpf_object *object, const char *name, enum prob
 		add_program(name, bpf_program__fd(program), probe);
 }
 
-/* The ways of the same place in their rows belong together: what one maps, another unmaps. */
-static void measure_ways(struct bpf_object *object, enum object_id id, size_t place,
-			 const char *mode, double nothing)
+/* The methods of the same place in their rows belong together: what one maps, another unmaps. */
+static void measure_methods(struct bpf_object *object, const struct object_source *source,
+			    size_t place, const char *mode, double nothing)
 {
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
-		if (row->object != id || !fits(&row->ways[place]))
+		if (row->object != source || !fits(&row->methods[place]))
 			continue;
-		add_if_loaded(object, row->ways[place].program, i);
-		add_if_loaded(object, row->ways[place].returns, i);
+		add_if_loaded(object, row->methods[place].program, i);
+		add_if_loaded(object, row->methods[place].returns, i);
 	}
 	for (size_t round = 0; round < ROUNDS; round++)
 		run_round(round);
@@ -280,13 +282,13 @@ static void measure_ways(struct bpf_object *object, enum object_id id, size_t pl
 	count = 0;
 }
 
-static void measure_object(enum object_id id, const struct capture_filter *filter, const char *mode,
-			   double nothing)
+static void measure_object(const struct object_source *source, const struct capture_filter *filter,
+			   const char *mode, double nothing)
 {
-	struct bpf_object *object = load(id, filter, mode);
+	struct bpf_object *object = load(source, filter, mode);
 
-	for (size_t place = 0; object && place < PROBE_WAYS; place++)
-		measure_ways(object, id, place, mode, nothing);
+	for (size_t place = 0; object && place < ATTACH_METHODS; place++)
+		measure_methods(object, source, place, mode, nothing);
 	bpf_object__close(object);
 }
 
@@ -325,11 +327,16 @@ static void measure_all(double nothing)
 	memset(&counted.kinds, 0xff, sizeof(counted.kinds));
 	emitted = counted;
 	emitted.singles = counted.kinds;
-	for (int id = 0; id < OBJECT_COUNT; id++) {
-		if (id == OBJECT_EMU)
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		const struct object_source *source = probe_row(i)->object;
+		int first = 0;
+
+		while (probe_row(first)->object != source)
+			first++;
+		if (i != first || probe_row(i)->methods[0].kind == ATTACH_USDT)
 			continue;
-		measure_object(id, &counted, "counted", nothing);
-		measure_object(id, &emitted, "emitted", nothing);
+		measure_object(source, &counted, "counted", nothing);
+		measure_object(source, &emitted, "emitted", nothing);
 	}
 }
 

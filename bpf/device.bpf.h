@@ -233,19 +233,6 @@ static __always_inline struct device_state *device_by_address(struct probe_count
 	return device;
 }
 
-/*
- * RDMA devices are known by name, which user space has too when it reads their counters; the key
- * has room for a number: FNV-1a, as in rdma_device_source() of lib/capture/rdma_counters.c.
- */
-static __always_inline __u64 name_number(const char *name)
-{
-	__u64 hash = 0xcbf29ce484222325ull;
-
-	for (int i = 0; i < DEVICE_TEXT - 1 && name[i]; i++)
-		hash = (hash ^ (__u8)name[i]) * 0x100000001b3ull;
-	return hash;
-}
-
 /* The number of a PCI function that only a fault has named so far; user space knows its name. */
 static __always_inline __u32 device_by_rid(struct probe_counter *counter, __u32 rid)
 {

@@ -70,7 +70,7 @@ static __always_inline void forget_by_class(struct device *kernel_device)
 	} else if (IS_CALLED(class, "infiniband")) {
 		bpf_probe_read_kernel_str(name, sizeof(name),
 					  BPF_CORE_READ(kernel_device, kobj.name));
-		adapter.source = name_number(name);
+		adapter.source = device_name_number(name);
 		if (bpf_map_lookup_elem(&devices, &adapter) && probe_hit(PROBE_DEVICE_RELEASE))
 			device_leave(&adapter);
 	}

@@ -248,7 +248,7 @@ int BPF_PROG(rdma_rename_entry, struct ib_device *kernel_device)
 	if (!task)
 		return 0;
 	bpf_probe_read_kernel_str(name, sizeof(name), kernel_device->name);
-	task->renames = name_number(name);
+	task->renames = device_name_number(name);
 	return 0;
 }
 
@@ -263,7 +263,7 @@ int BPF_PROG(rdma_rename_return, struct ib_device *kernel_device, const char *wa
 		return 0;
 	key.source = task->renames;
 	bpf_probe_read_kernel_str(name, sizeof(name), kernel_device->name);
-	if (name_number(name) != key.source && probe_hit(PROBE_RDMA_RENAME))
+	if (device_name_number(name) != key.source && probe_hit(PROBE_RDMA_RENAME))
 		device_leave(&key);
 	return 0;
 }

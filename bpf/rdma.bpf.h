@@ -21,7 +21,7 @@ struct odp_task {
 	__u64 address, length; /* asked for */
 	__u64 pagefault;       /* of mlx5: the struct mlx5_pagefault, 0: none */
 	__u64 invalidate_ns;
-	__u64 renames; /* the device of this name, as name_number() */
+	__u64 renames; /* the device of this name, as device_name_number() */
 	__u32 call;    /* enum odp_call */
 	__u32 device;
 	__u32 group;
@@ -109,7 +109,7 @@ static __always_inline struct device_state *rdma_device(struct probe_counter *co
 	if (!kernel_device)
 		return NULL;
 	bpf_probe_read_kernel_str(fresh.name, sizeof(fresh.name), kernel_device->name);
-	key.source = name_number(fresh.name);
+	key.source = device_name_number(fresh.name);
 	device = bpf_map_lookup_elem(&devices, &key);
 	return device ? device : device_enter(counter, &key, &fresh);
 }

@@ -13,160 +13,13 @@
 #include "bpf/device_kind.h"
 #include "bpf/kind_set.h"
 
-/*
- * One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. A block
- * a path, in the order of the tables in lib/capture/rows_*.c.
- */
+/* One per row of the probe table; alternatives of a row (renamed tracepoints) share the id. */
 enum probe_id {
-	/* emu.bpf.c */
-	PROBE_FAULT_DETECT,
-	PROBE_FAULT_REQUEST,
-	PROBE_FAULT_ISR,
-	PROBE_FAULT_HANDLER,
-	PROBE_FAULT_RESOLVED,
-	PROBE_FAULT_MAPPED,
-	PROBE_FAULT_RESPONSE,
-	PROBE_FAULT_RESUME,
-	PROBE_FAULT_OVERFLOW,
-	PROBE_FAULT_VOID,
-	PROBE_FAULT_ABANDON,
-	PROBE_INVALIDATE_START,
-	PROBE_INVALIDATE_DEVICE,
-	PROBE_INVALIDATE_ACK,
-	PROBE_INVALIDATE_FREED,
-	PROBE_INJECT_START,
-	PROBE_INJECT_STOP,
-
-	/* mm.bpf.c */
-	PROBE_PAGE_FAULT_USER,
-	PROBE_PAGE_FAULT_KERNEL,
-
-	/* mmfault.bpf.c; from mm_invalidate mm.bpf.c again */
-	PROBE_MM_FAULT,
-	PROBE_MM_ANONYMOUS,
-	PROBE_MM_COPY,
-	PROBE_MM_FILE,
-	PROBE_MM_HUGE,
-	PROBE_MM_HUGETLB,
-	PROBE_MM_SWAP,
-	PROBE_MM_USERFAULT,
-	PROBE_MM_INVALIDATE,
-	PROBE_MM_RECLAIM,
-	PROBE_MM_MIGRATE,
-	PROBE_MM_COLLAPSE,
-	PROBE_KVM_UNMAP,
-
-	/* sched.bpf.c */
-	PROBE_SCHED_WAKEUP,
-	PROBE_SCHED_SWITCH,
-
-	/* iopf.bpf.c, iopf_end.bpf.c, pasid.bpf.c */
-	PROBE_IOPF_REPORT,
-	PROBE_IOPF_QUEUED,
-	PROBE_IOPF_QUEUED_IOMMUFD,
-	PROBE_IOPF_HANDLER,
-	PROBE_IOPF_RESPONSE,
-	PROBE_IOPF_FREE,
-	PROBE_IOPF_REMOVE,
-	PROBE_IOPF_DISCARD,
-	PROBE_PASID_ATTACH,
-	PROBE_PASID_DETACH,
-	PROBE_PASID_FIND,
-
-	/* prq.bpf.c */
-	PROBE_PRQ_INTERRUPT,
-	PROBE_PRQ_THREAD,
-	PROBE_PRQ_REPORT,
-	PROBE_PRQ_SUBMIT,
-	PROBE_PRQ_DELIVERED,
-	PROBE_PPR_THREAD,
-	PROBE_PPR_DELIVERED,
-
-	/* iommu.bpf.c */
-	PROBE_IOMMU_MAP,
-	PROBE_IOMMU_UNMAP,
-	PROBE_IOMMU_IO_PAGE_FAULT,
-	PROBE_IOMMU_MAP_DOMAIN,
-	PROBE_IOMMU_UNMAP_DOMAIN,
-	PROBE_IOMMU_ATTACH,
-	PROBE_IOMMU_DOMAIN_FREE,
-	PROBE_IOMMU_FLUSH,
-	PROBE_IOMMU_SYNC,
-	PROBE_IOMMU_FLUSH_ALL,
-	PROBE_VTD_FAULT,
-	PROBE_VTD_FAULT_TEXT,
-
-	/* vfio.bpf.c, iommufd.bpf.c, vfio_pci.bpf.c */
-	PROBE_VFIO_OPEN,
-	PROBE_VFIO_RELEASE,
-	PROBE_VFIO_ATTACH,
-	PROBE_VFIO_DETACH,
-	PROBE_VFIO_MAP,
-	PROBE_VFIO_UNMAP,
-	PROBE_VFIO_REMOVE,
-	PROBE_VFIO_PIN,
-	PROBE_VFIO_UNPIN,
-	PROBE_IOMMUFD_MAP,
-	PROBE_IOMMUFD_UNMAP,
-	PROBE_IOMMUFD_PIN,
-	PROBE_IOMMUFD_RELEASE,
-	PROBE_VFIO_RESET,
-	PROBE_VFIO_VECTORS,
-	PROBE_VFIO_REGISTER,
-	PROBE_VFIO_FREE,
-	PROBE_VFIO_MSI,
-	PROBE_VFIO_INTX,
-
-	/* dma.bpf.c */
-	PROBE_DMA_MAP,
-	PROBE_DMA_MAP_RESOURCE,
-	PROBE_DMA_MAP_SG,
-	PROBE_DMA_UNMAP,
-	PROBE_DMA_UNMAP_RESOURCE,
-	PROBE_DMA_UNMAP_SG,
-	PROBE_DMA_ALLOC,
-	PROBE_DMA_ALLOC_PAGES,
-	PROBE_DMA_ALLOC_SGT,
-	PROBE_DMA_FREE,
-	PROBE_DMA_FREE_PAGES,
-	PROBE_DMA_FREE_SGT,
-	PROBE_DMA_IOVA_ALLOC,
-	PROBE_DMA_IOVA_LINK,
-	PROBE_DMA_IOVA_UNLINK,
-	PROBE_DMA_IOVA_FREE,
-	PROBE_DMA_IOVA_DESTROY,
-	PROBE_DMA_SYNC_CPU,
-	PROBE_DMA_SYNC_DEVICE,
-	PROBE_DMA_SYNC_SG_CPU,
-	PROBE_DMA_SYNC_SG_DEVICE,
-
-	/* rdma.bpf.c */
-	PROBE_ODP_FAULT,
-	PROBE_ODP_RESOLVED,
-	PROBE_ODP_UNMAP,
-	PROBE_ODP_REGION,
-	PROBE_ODP_RELEASE,
-	PROBE_RXE_INVALIDATE,
-	PROBE_RXE_PREFETCH,
-	PROBE_RXE_PREFETCH_WORK,
-	PROBE_MLX5_FAULT_EVENT,
-	PROBE_MLX5_FAULT_QUEUED,
-	PROBE_MLX5_FAULT_HANDLER,
-	PROBE_MLX5_FAULT_MAPPED,
-	PROBE_MLX5_FAULT_RESUME,
-	PROBE_MLX5_INVALIDATE,
-	PROBE_MLX5_PREFETCH,
-	PROBE_MLX5_PREFETCH_WORK,
-	PROBE_RDMA_RENAME,
-	PROBE_RDMA_COUNTERS,
-
-	/* block.bpf.c */
-	PROBE_BLOCK_ISSUE,
-	PROBE_BLOCK_COMPLETE,
-
-	/* device_gone.bpf.c */
-	PROBE_DEVICE_RELEASE,
-
+#define PATH(NAME, name, probes) probes
+#define PROBE(ID)		 PROBE_##ID,
+#include "bpf/paths.def"
+#undef PROBE
+#undef PATH
 	PROBE_COUNT,
 };
 
@@ -201,9 +54,22 @@ struct device_key {
 	__u32 kind;	   /* enum device_kind */
 	__u32 owner;	   /* thread group id of the emulating process, 0 if the kernel */
 	__u64 owner_start; /* its start in clock ticks since boot (/proc/PID/stat field 22) */
-	/* Index in its machine, dev_t, place on the PCI bus, or address of struct device. */
+	/* Index in its machine, dev_t, place on the PCI bus, number of its name, or address of struct device. */
 	__u64 source;
 };
+
+/*
+ * Source of a device that is known by name, which user space has, too, when it reads an RDMA device's counters:
+ * FNV-1a of as many characters as are kept of a name.
+ */
+static inline __attribute__((always_inline)) __u64 device_name_number(const char *name)
+{
+	__u64 hash = 0xcbf29ce484222325ull;
+
+	for (int i = 0; i < DEVICE_TEXT - 1 && name[i]; i++)
+		hash = (hash ^ (__u8)name[i]) * 0x100000001b3ull;
+	return hash;
+}
 
 /* A process that has devices: their owner in device_key. */
 struct owner_key {

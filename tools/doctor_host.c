@@ -111,7 +111,7 @@ static void emulator(struct host_check *check, const char *asked)
 	if (!emulator_find(asked, path, sizeof(path)))
 		snprintf(check->finding, sizeof(check->finding), "%.150s", path);
 	else
-		check_bad(check, failure_text(), "install " EMULATOR_NAME ", or --emulator PATH");
+		check_bad(check, failure_text(), path_needs(PATH_EMULATED));
 	check->good = !check->remedy[0];
 }
 

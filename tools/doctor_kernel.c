@@ -10,7 +10,6 @@
 
 #include "lib/base/array.h"
 #include "lib/base/mount.h"
-#include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
 #include "tools/doctor_checks.h"
 
@@ -244,7 +243,7 @@ static void vfio(struct host_check *check)
 			  "modprobe vfio_iommu_type1");
 	else
 		check_bad(check, "not loaded: no device is handed to a guest",
-			  "modprobe vfio-pci, with an IOMMU");
+			  path_needs(PATH_VFIO));
 }
 
 static void iommufd(struct host_check *check)
@@ -257,7 +256,7 @@ static void iommufd(struct host_check *check)
 		check_bad(check, "module iommufd is not loaded", "modprobe iommufd");
 	else
 		check_bad(check, "not built for this kernel: no fault queues for user space",
-			  "a kernel with CONFIG_IOMMUFD (none of Debian's)");
+			  path_needs(PATH_IOMMUFD));
 }
 
 static void rdma(struct host_check *check, const struct btf *kernel)

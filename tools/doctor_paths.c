@@ -7,7 +7,7 @@
 
 #include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
-#include "lib/capture/complaint.h"
+#include "lib/capture/verifier_log.h"
 #include "lib/capture/permission.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -50,7 +50,7 @@ static const struct {
 	const char *reason, *check;
 } of_the_host[] = {
 	{"no program is let onto", "kernel functions"},
-	{COMPLAINT_LOCKED_DOWN, "lockdown"},
+	{VERIFIER_LOCKED_DOWN, "lockdown"},
 	{"CAP_SYS_ADMIN", "rights"},
 };
 

@@ -2,7 +2,7 @@
 /* What a live capture tells of itself: its probes and the account of loss. */
 #include <string.h>
 
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 
 static bool probe_changed(const struct probe_info *before, const struct probe_info *now)
 {
@@ -11,7 +11,7 @@ static bool probe_changed(const struct probe_info *before, const struct probe_in
 	       strcmp(before->reason, now->reason) != 0 || !before->name[0];
 }
 
-int capture_tell_probes(struct capture *c, struct stream sink)
+int capture_report_probes(struct capture *c, struct stream sink)
 {
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_info *info = probe_set_info(c->probes, i);
@@ -28,7 +28,7 @@ int capture_tell_probes(struct capture *c, struct stream sink)
 }
 
 /* Of its path's page requests, those are told that begin with what was asked for. */
-static bool tells_requests(const struct capture *c, int i)
+static bool reports_requests(const struct capture *c, int i)
 {
 	bool emulated = path_of(probe_row(i)) == PATH_EMULATED;
 	__u16 first = emulated ? EVENT_FAULT_DETECT : EVENT_FAULT_ISR;
@@ -49,7 +49,7 @@ static __u64 count_filtered_of(const struct capture *c, int kind, __u64 undraine
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_info *info = probe_set_info(c->probes, i);
 
-		if (probe_row(i)->kind != kind || !tells_requests(c, i))
+		if (probe_row(i)->kind != kind || !reports_requests(c, i))
 			continue;
 		seen += info->hits - info->lost;
 		emitted += info->emitted;
@@ -105,7 +105,7 @@ int capture_account(struct capture *c, struct stream sink)
 	machines_loss(c->machines, &c->loss);
 	count_strangers(c, &c->loss);
 	c->loss.state_failed = __atomic_load_n(&c->maps.state->state_failed, __ATOMIC_RELAXED);
-	error = capture_tell_probes(c, sink);
+	error = capture_report_probes(c, sink);
 	if (!error && sink.ops->loss)
 		error = sink.ops->loss(sink.self, &c->loss);
 	return error;

@@ -14,13 +14,12 @@
 #include "lib/base/kinds.h"
 #include "lib/base/mount.h"
 #include "lib/base/proc.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/groups.h"
 #include "lib/capture/host.h"
-#include "lib/capture/inside.h"
 #include "lib/capture/permission.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
-#include "lib/capture/rdma_counters.h"
 
 #define POLL_NS	   20000000ull
 #define SLOW_IO_NS 10000000ull
@@ -57,14 +56,12 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 	if (!error)
 		error = merge_create(&c->merge, c->maps.cpus + SOURCES_BESIDE_RINGS);
 	if (!error)
-		error = device_table_create(&c->devices, &c->config, &c->maps, capture_name_device,
+		error = device_table_create(&c->devices, &c->config, &c->maps, capture_ask_machine,
 					    c);
-	if (!error)
-		error = machines_create(&c->machines, &capture_machines_ops, c);
 	if (!error)
 		error = windows_create(&c->windows, &c->maps, c->devices, monotonic_ns());
 	if (!error)
-		error = capture_owners_create(c);
+		error = paths_take(c, STEP_OPEN, monotonic_ns());
 	if (!error) {
 		c->rings = calloc(c->maps.cpus, sizeof(c->rings[0]));
 		c->batch = malloc(BATCH * sizeof(c->batch[0]));
@@ -103,7 +100,7 @@ int capture_add_pid(struct capture *capture, __u32 pid)
 	return 0;
 }
 
-static int tell_devices(struct capture *c, struct stream sink)
+static int report_devices(struct capture *c, struct stream sink)
 {
 	const struct device_info *info;
 	int error = 0;
@@ -113,7 +110,7 @@ static int tell_devices(struct capture *c, struct stream sink)
 	return error;
 }
 
-static int tell_anchor(struct capture *c, struct stream sink, __u64 now)
+static int report_anchor(struct capture *c, struct stream sink, __u64 now)
 {
 	struct clock_anchor anchor;
 
@@ -165,8 +162,9 @@ static int begin(struct capture *c, struct stream sink)
 
 	host_describe(&host);
 	describe_filter(&c->config, &host);
-	machines_greet(c->machines);
-	error = capture_let_go(c);
+	error = paths_take(c, STEP_BEGIN, monotonic_ns());
+	if (!error)
+		error = capture_let_go(c);
 	if (error)
 		return error;
 	host.start_ns = c->start_ns;
@@ -174,11 +172,11 @@ static int begin(struct capture *c, struct stream sink)
 	c->next_second_ns = host.start_ns + NSEC_PER_SEC;
 	error = sink.ops->host ? sink.ops->host(sink.self, &host) : 0;
 	if (!error)
-		error = tell_anchor(c, sink, host.start_ns);
+		error = report_anchor(c, sink, host.start_ns);
 	/* Devices that are there already belong into the dictionary even if they stay silent. */
 	if (!error)
-		error = machines_poll(c->machines, host.start_ns);
-	return error ? error : capture_tell_probes(c, sink);
+		error = paths_take(c, STEP_POLL, host.start_ns);
+	return error ? error : capture_report_probes(c, sink);
 }
 
 int capture_attach(struct capture *capture, struct stream sink)
@@ -187,16 +185,12 @@ int capture_attach(struct capture *capture, struct stream sink)
 
 	if (error)
 		return error;
-	capture_find_emulator(capture);
 	probe_set_attach(capture->probes);
-	if (!any_probe_on(capture))
-		return nothing_watched(capture);
-	error = capture_read_hardware(capture, monotonic_ns());
-	if (error)
-		return error;
-	capture->maps.state->sees_anonymous =
-		probe_set_info(capture->probes, PROBE_MM_ANONYMOUS)->state == PROBE_ON;
-	error = capture_prepare_deadline(capture);
+	error = paths_take(capture, STEP_ATTACHED, monotonic_ns());
+	if (!error && !any_probe_on(capture))
+		error = nothing_watched(capture);
+	if (!error)
+		error = capture_prepare_deadline(capture);
 	return error ? error : begin(capture, sink);
 }
 
@@ -214,18 +208,22 @@ int capture_accept(struct capture *c, size_t source, const struct event *event)
 	return merge_push(c->merge, source, &copy);
 }
 
-static void take_event(void *self, const struct event *event)
+/* A ring that is drained, a source of the merge. */
+struct drain {
+	struct capture *capture;
+	size_t source;
+};
+
+static int take_event(void *self, const struct event *event)
 {
-	struct capture *c = self;
-	int error;
+	const struct drain *drain = self;
+	struct capture *c = drain->capture;
 
 	c->loss.received++;
 	if (event->kind >= EVENT_FAULT_DETECT && event->kind <= EVENT_FAULT_HANDLER)
 		c->taken[event->kind - EVENT_FAULT_DETECT]++;
 	owners_notice(c->owners, event);
-	error = capture_accept(c, c->draining, event);
-	if (error && !c->error)
-		c->error = error;
+	return capture_accept(c, drain->source, event);
 }
 
 int capture_take_unfinished(void *self, const struct event *event)
@@ -236,7 +234,7 @@ int capture_take_unfinished(void *self, const struct event *event)
 	return capture_accept(c, source_local(c), event);
 }
 
-int capture_tell_gone(struct capture *c, __u64 now_ns)
+int capture_report_gone(struct capture *c, __u64 now_ns)
 {
 	struct event event = {.time_ns = now_ns,
 			      .kind = EVENT_DEVICE_GONE,
@@ -249,13 +247,15 @@ int capture_tell_gone(struct capture *c, __u64 now_ns)
 	return error;
 }
 
-static void drain(struct capture *c, __u64 now)
+static int drain_rings(struct capture *c, __u64 now)
 {
 	for (int cpu = 0; cpu < c->maps.cpus; cpu++) {
+		struct drain drain = {c, cpu};
 		bool blocked;
+		long taken = ring_drain(&c->rings[cpu], take_event, &drain, &blocked);
 
-		c->draining = cpu;
-		ring_drain(&c->rings[cpu], take_event, c, &blocked);
+		if (taken < 0)
+			return (int)taken;
 		if (blocked)
 			merge_promise_last(c->merge, cpu);
 		else
@@ -263,6 +263,7 @@ static void drain(struct capture *c, __u64 now)
 	}
 	merge_promise(c->merge, source_local(c), now);
 	capture_promise_access(c, now);
+	return 0;
 }
 
 static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
@@ -271,14 +272,14 @@ static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
 	size_t count;
 
 	do {
-		int error = tell_devices(c, sink);
+		int error = report_devices(c, sink);
 
 		if (error)
 			return error;
 		count = merge_take(c->merge, watermark_ns, c->batch, BATCH);
 		if (count && c->batch[count - 1].time_ns > c->last_ns)
 			c->last_ns = c->batch[count - 1].time_ns;
-		error = owners_tell(c->owners, c->batch, count, sink);
+		error = owners_report(c->owners, c->batch, count, sink);
 		if (error)
 			return error;
 		error = count ? stream_events(sink, c->batch, count) : 0;
@@ -296,17 +297,15 @@ static int every_second(struct capture *c, struct stream sink, __u64 now)
 	if (now < c->next_second_ns)
 		return 0;
 	c->next_second_ns = now + NSEC_PER_SEC;
-	capture_find_emulator(c);
-	capture_forget_idle_binaries(c);
 	probe_set_look_again(c->probes);
 	error = capture_return_slots(c);
 	if (!error)
 		error = groups_sweep(c->maps.groups, now, c->config.unfinished_ns, NULL,
 				     capture_take_unfinished, c);
 	if (!error)
-		error = capture_owners_poll(c, now);
+		error = paths_take(c, STEP_SECOND, now);
 	if (!error)
-		error = tell_anchor(c, sink, now);
+		error = report_anchor(c, sink, now);
 	return error ? error : capture_account(c, sink);
 }
 
@@ -319,17 +318,15 @@ int capture_poll(struct capture *capture, struct stream sink)
 	error = every_second(capture, sink, logs_ns);
 	if (error)
 		return error;
-	error = machines_poll(capture->machines, logs_ns);
+	error = paths_take(capture, STEP_POLL, logs_ns);
 	if (!error)
 		error = capture_forget_ended(capture);
-	if (!error)
-		error = capture_read_hardware(capture, logs_ns);
 	if (error)
 		return error;
 	now = monotonic_ns();
-	drain(capture, now);
-	if (capture->error)
-		return capture->error;
+	error = drain_rings(capture, now);
+	if (error)
+		return error;
 	watermark = merge_watermark(capture->merge, now);
 	pushed = release(capture, sink, watermark);
 	if (pushed < 0)
@@ -380,10 +377,10 @@ static int drain_settled(struct capture *c)
 	for (;;) {
 		__u64 now = monotonic_ns();
 		struct probe_totals totals;
-		int error;
+		int error = drain_rings(c, now);
 
-		drain(c, now);
-		error = c->error ? c->error : probe_set_count(c->probes, &totals);
+		if (!error)
+			error = probe_set_count(c->probes, &totals);
 		if (error || totals.emitted == c->loss.received || now > deadline)
 			return error;
 		nanosleep(&pause, NULL);
@@ -401,11 +398,9 @@ int capture_finish(struct capture *capture, struct stream sink)
 	capture->attached = false;
 	error = drain_settled(capture);
 	if (!error)
-		error = machines_finish(capture->machines);
+		error = paths_take(capture, STEP_FINISH, monotonic_ns());
 	if (!error)
 		error = capture_forget_ended(capture);
-	if (!error)
-		error = capture_finish_hardware(capture);
 	/* Not now: who records may have waited since for the command that it has recorded. */
 	end_ns = capture->stopped_ns;
 	if (error)
@@ -414,7 +409,7 @@ int capture_finish(struct capture *capture, struct stream sink)
 	pushed = release(capture, sink, end_ns);
 	error = pushed < 0 ? pushed : windows_close(capture->windows, end_ns, sink);
 	if (!error)
-		error = capture_owners_finish(capture, end_ns);
+		error = paths_take(capture, STEP_RELEASED, end_ns);
 	if (error)
 		return error;
 	pushed = release(capture, sink, UINT64_MAX);
@@ -442,9 +437,7 @@ void capture_close(struct capture *capture)
 	free(capture->batch);
 	merge_destroy(capture->merge);
 	windows_destroy(capture->windows);
-	owners_destroy(capture->owners);
-	rdma_counters_destroy(capture->rdma);
-	machines_destroy(capture->machines);
+	paths_take(capture, STEP_CLOSE, monotonic_ns());
 	device_table_destroy(capture->devices);
 	free(capture->ended.list);
 	shared_maps_destroy(&capture->maps);

@@ -74,7 +74,7 @@ void capture_stop(struct capture *capture);
 bool capture_is_over(const struct capture *capture);
 /* How long programs were at work, or have been until now. */
 __u64 capture_recorded_ns(const struct capture *capture);
-/* Emulated machines that were not believed, found no room, or whose I/Os cannot be read, and why the last was not. */
+/* Emulated machines that were not trusted, found no room, or whose I/Os cannot be read, and why the last was not. */
 struct capture_refusals {
 	__u64 count;
 	char last[REASON_TEXT];

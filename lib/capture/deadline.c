@@ -10,7 +10,7 @@
 #include "bpf/deadline.skel.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 
 void capture_stop(struct capture *capture)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a device is called and what is known of it: by its machine, by sysfs, by the kernel side itself. */
+/* What a device is called and what is known of it: by sysfs and by the kernel side itself. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/capture/devices_inside.h"
+#include "lib/capture/devices_private.h"
+#include "lib/capture/paths.h"
 #include "lib/capture/process.h"
-#include "lib/capture/rdma_counters.h"
 
 /* "0000:00:02.0" as one number: domain, bus, device and function. */
 static __u64 pci_address(const char *name)
@@ -68,8 +68,8 @@ static void describe_by_bus(const struct device_state *state, struct device_info
 		info->iommu_group = iommu_group(state->bus, state->name);
 }
 
-void device_describe(const struct device_table *table, const struct device_key *key,
-		     const struct device_state *state, struct device_info *info)
+void device_describe(const struct device_key *key, const struct device_state *state,
+		     struct device_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->first_ns = monotonic_ns();
@@ -81,30 +81,14 @@ void device_describe(const struct device_table *table, const struct device_key *
 	if (key->owner)
 		process_describe(key->owner, info->comm, &info->cgroup);
 	snprintf(info->model, sizeof(info->model), "%s", state->driver);
-	if (key->kind == DEVICE_VFIO_CONTAINER) {
-		/* Its owner may be gone by now: the kernel side has kept the name. */
-		if (!info->comm[0])
-			snprintf(info->comm, sizeof(info->comm), "%s", state->bus);
-		snprintf(info->name, sizeof(info->name), "%s/%u.%u",
-			 strcmp(state->driver, "iommufd") != 0 ? "vfio" : "iommufd", key->owner,
-			 (__u32)key->source);
-		return;
-	}
-	if (key->kind == DEVICE_EMULATED && table->namer(table->namer_self, key, info))
-		return;
 	if (key->kind == DEVICE_BY_ADDRESS)
 		describe_by_bus(state, info);
-	if (key->kind == DEVICE_PCI) {
+	if (key->kind == DEVICE_PCI)
 		describe_function(info);
-		return;
-	}
-	if (state->name[0])
+	else if (state->name[0])
 		snprintf(info->name, sizeof(info->name), "%s", state->name);
 	else
 		snprintf(info->name, sizeof(info->name), "emulated:%u/%llu", key->owner,
 			 key->source);
-	if (key->kind == DEVICE_IB) {
-		info->source_id = 0; /* of the name */
-		rdma_device_model(state->name, info->model);
-	}
+	paths_describe(key, state, info);
 }

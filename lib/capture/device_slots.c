@@ -8,7 +8,7 @@
 #include <utlist.h>
 
 #include "lib/base/array.h"
-#include "lib/capture/devices_inside.h"
+#include "lib/capture/devices_private.h"
 
 static struct owner_key owner_key_of(const struct device_key *key)
 {

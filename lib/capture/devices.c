@@ -9,13 +9,13 @@
 #include "lib/base/array.h"
 #include "lib/base/device_name.h"
 #include "lib/base/fail.h"
-#include "lib/capture/devices_inside.h"
+#include "lib/capture/devices_private.h"
 
 /* Its name was forgotten before it was asked for. */
 #define HANDLE_FORGOTTEN (HANDLE_DROPPED - 1)
 
 int device_table_create(struct device_table **table, const struct capture_config *config,
-			const struct shared_maps *maps, device_namer_fn namer, void *self)
+			const struct shared_maps *maps, device_ask_fn ask, void *self)
 {
 	struct device_table *t = calloc(1, sizeof(*t));
 
@@ -32,8 +32,8 @@ int device_table_create(struct device_table **table, const struct capture_config
 	t->state = maps->state;
 	t->patterns = config->devices;
 	t->pattern_count = config->device_count;
-	t->namer = namer;
-	t->namer_self = self;
+	t->ask = ask;
+	t->ask_self = self;
 	*table = t;
 	return 0;
 }
@@ -233,12 +233,19 @@ static void meet(struct device_table *table, const struct device_key *key,
 {
 	struct device_info info;
 
-	device_describe(table, key, state, &info);
-	/* Naming may have brought the hello of its machine, and with it this very device. */
-	if (is_met(table, state->id) || keep_met(table, key, state->id, &info) != HANDLE_DROPPED)
+	device_describe(key, state, &info);
+	if (keep_met(table, key, state->id, &info) != HANDLE_DROPPED)
 		return;
 	state->verdict = DEVICE_DROP;
 	bpf_map_update_elem(table->map, key, state, BPF_EXIST);
+}
+
+/* Before any of these is met: the answers enter devices, some of them as likely as not. */
+static void ask_machines(struct device_table *table, const struct device_batch *batch, __u32 count)
+{
+	for (__u32 i = 0; i < count; i++)
+		if (batch->keys[i].kind == DEVICE_EMULATED && !is_met(table, batch->states[i].id))
+			table->ask(table->ask_self, batch->keys[i].owner);
 }
 
 void device_table_meet_new(struct device_table *table)
@@ -253,6 +260,7 @@ void device_table_meet_new(struct device_table *table)
 					   batch->states, &count, NULL);
 		if (end && errno != ENOENT)
 			return;
+		ask_machines(table, batch, count);
 		for (__u32 i = 0; i < count; i++)
 			if (!is_met(table, batch->states[i].id))
 				meet(table, &batch->keys[i], &batch->states[i]);
@@ -268,7 +276,7 @@ static bool meet_past(struct device_table *table, __u32 id)
 
 	if (bpf_map_lookup_elem(table->past, &id, &past))
 		return false;
-	device_describe(table, &past.key, &past.state, &info);
+	device_describe(&past.key, &past.state, &info);
 	if (!has_room(table, id))
 		return false;
 	name_number(table, id, 0, &info);

@@ -17,11 +17,11 @@
 
 struct device_table;
 
-/* Asks whoever may know about an emulated device; fills info and returns true if it does. */
-typedef bool (*device_namer_fn)(void *self, const struct device_key *key, struct device_info *info);
+/* Asks a process that emulates devices for them, if it is a machine: they are entered before it returns. */
+typedef void (*device_ask_fn)(void *self, __u32 pid);
 
 int device_table_create(struct device_table **table, const struct capture_config *config,
-			const struct shared_maps *maps, device_namer_fn namer, void *self);
+			const struct shared_maps *maps, device_ask_fn ask, void *self);
 void device_table_destroy(struct device_table *table);
 
 /*
@@ -30,7 +30,7 @@ void device_table_destroy(struct device_table *table);
  */
 __u32 device_table_enter(struct device_table *table, const struct device_key *key,
 			 const struct device_info *info);
-/* The handle for a kernel-side number, 0 for one nobody knows. Cheap. */
+/* The handle for a kernel-side number, DEVICE_NONE for one nobody knows. Cheap, but for the first of a device. */
 __u32 device_table_handle(struct device_table *table, __u32 id);
 /* Devices entered or named since the last call, new ones in the order of their handles; NULL: no more. */
 const struct device_info *device_table_next_new(struct device_table *table);

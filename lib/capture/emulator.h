@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which binaries run emulated machines: what the USDT probes are attached to. */
+/* The binaries that emulated machines run: what the USDT probes are attached to. */
 #ifndef FAULTLINE_EMULATOR_H
 #define FAULTLINE_EMULATOR_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The hello of an emulated machine: untrusted JSON, checked field by field. */
+/*
+ * The hello of an emulated machine, which its socket in the run directory gives to whoever connects: untrusted
+ * JSON, checked field by field.
+ */
 #ifndef FAULTLINE_HELLO_H
 #define FAULTLINE_HELLO_H
 
@@ -27,6 +30,13 @@ struct hello {
 	size_t device_count;
 	struct hello_device *devices; /* by index, without gaps */
 };
+
+/* A connection, or a negative errno: -ECONNREFUSED if nobody listens any more, and the socket is removed;
+ * -EAGAIN if more wait for the machine than it has room for. */
+int hello_connect(int directory, const char *file);
+/* The hello into HELLO_MAX bytes, with the ring's descriptor, or -1. Bytes, 0 if it is not there yet, or a
+ * negative errno with its sentence. */
+long hello_receive(int fd, char *text, int *ring);
 
 /* -EPROTO with what is wrong. On success the caller frees with hello_free(). */
 int hello_parse(const char *text, size_t bytes, struct hello *hello);

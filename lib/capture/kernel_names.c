@@ -13,7 +13,7 @@
 #include "lib/capture/core_types.h"
 #include "lib/capture/probes.h"
 
-#define NAMES_MAX    (PROBE_COUNT * PROBE_WAYS * 2)
+#define NAMES_MAX    (PROBE_COUNT * ATTACH_METHODS * 2)
 #define SLOTS	     4096
 #define TRACEPOINTS  "btf_trace_"
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
@@ -167,12 +167,12 @@ int kernel_names_create(struct kernel_names **names, const char *const *more, si
 			      "built with CONFIG_DEBUG_INFO_BTF is needed");
 	}
 	for (int i = 0; i < PROBE_COUNT; i++)
-		for (size_t w = 0; w < PROBE_WAYS && probe_row(i)->ways[w].kind; w++) {
-			const struct probe_way *way = &probe_row(i)->ways[w];
+		for (size_t w = 0; w < ATTACH_METHODS && probe_row(i)->methods[w].kind; w++) {
+			const struct attach_method *method = &probe_row(i)->methods[w];
 
-			enter_name(n, way->symbol);
-			if (way->end)
-				enter_name(n, way->end);
+			enter_name(n, method->symbol);
+			if (method->end)
+				enter_name(n, method->end);
 		}
 	for (size_t i = 0; i < count; i++)
 		enter_name(n, more[i]);

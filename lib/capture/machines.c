@@ -16,11 +16,9 @@
 #include "lib/base/fail.h"
 #include "lib/base/proc.h"
 #include "lib/capture/access_reader.h"
-#include "lib/capture/machine_socket.h"
 #include "lib/capture/observer.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
-#include "lib/capture/unmet.h"
 
 #define MACHINES_MAX  512 /* a socket each, of the 1024 files that a process may have */
 #define SCAN_NS	      (100 * NSEC_PER_MSEC)
@@ -33,11 +31,11 @@
 enum machine_state {
 	MACHINE_CONNECTED, /* its hello is awaited */
 	MACHINE_KNOWN,
-	MACHINE_REFUSED, /* not to be believed; kept until it ends so as not to ask again */
+	MACHINE_REFUSED, /* not to be trusted; kept until it ends so as not to ask again */
 };
 
 struct machine {
-	char file[FILE_NAME_MAX]; /* in the run directory; a key, not a claim that is believed */
+	char file[FILE_NAME_MAX]; /* in the run directory; a key, not a claim that is trusted */
 	enum machine_state state;
 	int socket;
 	__u32 pid;
@@ -101,7 +99,7 @@ static bool find(struct machines *m, int directory, const char *file, bool unacc
 			return true;
 	if (m->count == MACHINES_MAX || strlen(file) >= FILE_NAME_MAX)
 		return false;
-	fd = machine_socket_connect(directory, file);
+	fd = hello_connect(directory, file);
 	if (fd < 0)
 		return fd == -ECONNREFUSED || fd == -ENOENT;
 	machine = &m->list[m->count++];
@@ -119,7 +117,7 @@ static void scan(struct machines *m, bool unaccounted)
 	DIR *directory;
 
 	if (fd < 0)
-		return; /* none, or not root's alone: nothing in it is believed */
+		return; /* none, or not root's alone: nothing in it is trusted */
 	directory = fdopendir(fd);
 	if (!directory) {
 		close(fd);
@@ -183,7 +181,7 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
  * Is the peer who the hello says, and an emulator? A pid is that of its teller's pid namespace, so
  * what the hello says is replaced by what the kernel says; the start time is the same everywhere.
  */
-static int believe(struct machines *m, struct machine *machine, struct hello *hello)
+static int trust_peer(struct machines *m, struct machine *machine, struct hello *hello)
 {
 	socklen_t length = sizeof(struct ucred);
 	struct ucred peer;
@@ -268,12 +266,12 @@ static void await_hello(struct machines *m, struct machine *machine)
 {
 	struct hello hello = {};
 	int ring, error;
-	long bytes = machine_socket_receive(machine->socket, m->text, &ring);
+	long bytes = hello_receive(machine->socket, m->text, &ring);
 
 	if (bytes) {
 		error = bytes < 0 ? (int)bytes : hello_parse(m->text, bytes, &hello);
 		if (!error)
-			error = believe(m, machine, &hello);
+			error = trust_peer(m, machine, &hello);
 		if (!error)
 			error = know(m, machine, &hello, ring);
 		machine->state = error ? MACHINE_REFUSED : MACHINE_KNOWN;
@@ -438,7 +436,7 @@ static bool speaks_for(const struct machine *machine, __u32 local_pid)
 	       peer.pid > 0 && (__u32)peer.pid == local_pid;
 }
 
-int machines_meet(struct machines *machines, __u32 pid)
+void machines_meet(struct machines *machines, __u32 pid)
 {
 	struct pollfd look = {.events = POLLIN};
 	__u32 local = pid_to_local(pid);
@@ -453,7 +451,6 @@ int machines_meet(struct machines *machines, __u32 pid)
 		poll(&look, 1, MEET_NS / NSEC_PER_MSEC);
 		await_hello(machines, machine);
 	}
-	return 0;
 }
 
 static const struct machine *machine_of(const struct machines *machines, __u32 pid,
@@ -467,14 +464,6 @@ static const struct machine *machine_of(const struct machines *machines, __u32 p
 			return machine;
 	}
 	return NULL;
-}
-
-const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
-					 __u64 start_time, __u64 index)
-{
-	const struct machine *machine = machine_of(machines, pid, start_time);
-
-	return machine && index < machine->device_count ? &machine->devices[index].hello : NULL;
 }
 
 bool machines_knows(const struct machines *machines, __u32 pid, __u64 start_time)

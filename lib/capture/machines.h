@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Emulated machines that run now or start later: found in the run directory, believed only as far
+ * Emulated machines that run now or start later: found in the run directory, trusted only as far
  * as the kernel vouches for them (peer credentials, start time, executable).
  */
 #ifndef FAULTLINE_MACHINES_H
@@ -18,13 +18,13 @@ struct machine_device {
 
 /* What capture does about machines. A nonzero return is the first error and ends the call. */
 struct machines_ops {
-	/* A process claims to be a machine; its executable is open. <0: it is not to be believed; else the
+	/* A process claims to be a machine; its executable is open. <0: it is not to be trusted; else the
 	 * number of its binary, which it uses until leave(). */
 	int (*trust)(void *self, __u32 pid, int executable);
 	void (*leave)(void *self, int binary);
-	/* It was not believed, or its I/Os cannot be read; failure_text() says why. */
+	/* It was not trusted, or its I/Os cannot be read; failure_text() says why. */
 	void (*refused)(void *self);
-	/* A device of a machine that is believed; returns its handle. */
+	/* A device of a machine that is trusted; returns its handle. */
 	__u32 (*device)(void *self, const struct hello *hello, const struct hello_device *device);
 	/* A record that has passed validation. */
 	int (*access)(void *self, __u32 pid, const struct machine_device *device,
@@ -45,11 +45,8 @@ void machines_greet(struct machines *machines);
  * of machines that began before the observer did; of others everything. */
 int machines_poll(struct machines *machines, __u64 now_ns);
 /* Looks at once for the machine of this process and waits shortly for its hello. */
-int machines_meet(struct machines *machines, __u32 pid);
-/* A device of a machine that is believed, NULL if there is none. */
-const struct hello_device *machines_find(const struct machines *machines, __u32 pid,
-					 __u64 start_time, __u64 index);
-/* Whether this process is a machine that is believed and has not ended. */
+void machines_meet(struct machines *machines, __u32 pid);
+/* Whether this process is a machine that is trusted and has not ended. */
 bool machines_knows(const struct machines *machines, __u32 pid, __u64 start_time);
 /* Why those that end before they are met are not counted, "" if they are. */
 const char *machines_no_account(const struct machines *machines);

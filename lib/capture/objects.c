@@ -8,52 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpf/block.skel.h"
-#include "bpf/device_gone.skel.h"
-#include "bpf/dma.skel.h"
-#include "bpf/emu.skel.h"
-#include "bpf/iommu.skel.h"
-#include "bpf/iommufd.skel.h"
-#include "bpf/iopf.skel.h"
-#include "bpf/iopf_end.skel.h"
 #include "bpf/maps.skel.h"
-#include "bpf/mm.skel.h"
-#include "bpf/rdma.skel.h"
-#include "bpf/mmfault.skel.h"
-#include "bpf/pasid.skel.h"
-#include "bpf/prq.skel.h"
-#include "bpf/sched.skel.h"
-#include "bpf/vfio.skel.h"
-#include "bpf/vfio_pci.skel.h"
 #include "bpf/mappings.h"
 #include "lib/base/fail.h"
 #include "lib/base/stream.h"
-#include "lib/capture/complaint.h"
+#include "lib/capture/verifier_log.h"
 
 #define RINGS_BYTES    (64ul << 20)
 #define RING_MIN_BYTES (256ul << 10)
-
-static const struct {
-	const char *name;
-	const void *(*elf)(size_t *bytes);
-} sources[OBJECT_COUNT] = {
-	[OBJECT_EMU] = {"emu", emu_bpf__elf_bytes},
-	[OBJECT_MM] = {"mm", mm_bpf__elf_bytes},
-	[OBJECT_SCHED] = {"sched", sched_bpf__elf_bytes},
-	[OBJECT_IOMMU] = {"iommu", iommu_bpf__elf_bytes},
-	[OBJECT_DMA] = {"dma", dma_bpf__elf_bytes},
-	[OBJECT_RDMA] = {"rdma", rdma_bpf__elf_bytes},
-	[OBJECT_BLOCK] = {"block", block_bpf__elf_bytes},
-	[OBJECT_VFIO] = {"vfio", vfio_bpf__elf_bytes},
-	[OBJECT_VFIO_PCI] = {"vfio_pci", vfio_pci_bpf__elf_bytes},
-	[OBJECT_IOMMUFD] = {"iommufd", iommufd_bpf__elf_bytes},
-	[OBJECT_IOPF] = {"iopf", iopf_bpf__elf_bytes},
-	[OBJECT_IOPF_END] = {"iopf_end", iopf_end_bpf__elf_bytes},
-	[OBJECT_PASID] = {"pasid", pasid_bpf__elf_bytes},
-	[OBJECT_PRQ] = {"prq", prq_bpf__elf_bytes},
-	[OBJECT_MMFAULT] = {"mmfault", mmfault_bpf__elf_bytes},
-	[OBJECT_DEVICE_GONE] = {"device_gone", device_gone_bpf__elf_bytes},
-};
 
 static program_target_fn target_of;
 static void *target_self;
@@ -115,7 +77,7 @@ static struct bpf_object *open_elf(const char *name, const void *(*elf)(size_t *
 	size_t bytes;
 	const void *image = elf(&bytes);
 
-	complaint_begin();
+	verifier_log_begin();
 	take_sections_over();
 	return bpf_object__open_mem(image, bytes, &options);
 }
@@ -200,13 +162,13 @@ static int load_maps(struct shared_maps *maps)
 	maps->object = open_elf("faultline_maps", maps_bpf__elf_bytes, NULL);
 	if (!maps->object)
 		return failed(-errno, "opening the BPF maps: %s (%s)", strerror(errno),
-			      complaint_text());
+			      verifier_log_text());
 	rings = bpf_object__find_map_by_name(maps->object, "rings");
 	bpf_map__set_max_entries(rings, maps->cpus);
 	error = bpf_object__load(maps->object);
 	if (error)
 		return failed(error, "creating the BPF maps: %s (%s)", strerror(-error),
-			      complaint_text());
+			      verifier_log_text());
 	maps->counters = bpf_object__find_map_fd_by_name(maps->object, "counters");
 	maps->devices = bpf_object__find_map_fd_by_name(maps->object, "devices");
 	maps->devices_gone = bpf_object__find_map_fd_by_name(maps->object, "devices_gone");
@@ -259,21 +221,26 @@ void shared_maps_destroy(struct shared_maps *maps)
 	memset(maps, 0, sizeof(*maps));
 }
 
-static const void *(*replaced[OBJECT_COUNT])(size_t *bytes);
+static struct {
+	const struct object_source *source;
+	const void *(*elf)(size_t *bytes);
+} replaced;
 
-void object_replace(enum object_id id, const void *(*elf)(size_t *bytes))
+void object_replace(const struct object_source *source, const void *(*elf)(size_t *bytes))
 {
-	replaced[id] = elf;
+	replaced.source = elf ? source : NULL;
+	replaced.elf = elf;
 }
 
-int object_open(struct bpf_object **object, enum object_id id, const char *types)
+int object_open(struct bpf_object **object, const struct object_source *source, const char *types)
 {
 	struct bpf_program *program;
 
-	*object = open_elf(sources[id].name, replaced[id] ? replaced[id] : sources[id].elf, types);
+	*object = open_elf(source->name, source == replaced.source ? replaced.elf : source->elf,
+			   types);
 	if (!*object)
-		return failed(-errno, "BPF object %s: %s (%s)", sources[id].name, strerror(errno),
-			      complaint_text());
+		return failed(-errno, "BPF object %s: %s (%s)", source->name, strerror(errno),
+			      verifier_log_text());
 	bpf_object__for_each_program(program, *object)
 		bpf_program__set_autoload(program, false);
 	if (types)
@@ -322,7 +289,7 @@ int object_load(struct bpf_object *object, const struct shared_maps *maps,
 {
 	int error;
 
-	complaint_begin();
+	verifier_log_begin();
 	error = first ? 0 : set_filter(object, filter);
 	if (!error)
 		error = share_maps(object, maps, first);
@@ -332,15 +299,15 @@ int object_load(struct bpf_object *object, const struct shared_maps *maps,
 	target_self = self;
 	error = bpf_object__load(object);
 	target_of = NULL;
-	if (error && !strcmp(complaint_text(), COMPLAINT_LOCKED_DOWN))
-		return failed(error, "%s", COMPLAINT_LOCKED_DOWN);
+	if (error && !strcmp(verifier_log_text(), VERIFIER_LOCKED_DOWN))
+		return failed(error, "%s", VERIFIER_LOCKED_DOWN);
 	if (error)
-		return failed(error, "%s%s%s", strerror(-error), complaint_text()[0] ? ": " : "",
-			      complaint_text());
+		return failed(error, "%s%s%s", strerror(-error), verifier_log_text()[0] ? ": " : "",
+			      verifier_log_text());
 	return 0;
 }
 
 const char *object_culprit(void)
 {
-	return complaint_program();
+	return verifier_log_program();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The BPF objects of capture: one per kernel path, so that one that cannot load never stops the
+ * The BPF objects of capture: each path has its own, so that one that cannot load never stops the
  * others, and the maps they share.
  */
 #ifndef FAULTLINE_OBJECTS_H
@@ -10,24 +10,12 @@
 
 #include "bpf/state.h"
 
-enum object_id {
-	OBJECT_EMU,
-	OBJECT_MM,
-	OBJECT_SCHED,
-	OBJECT_IOMMU,
-	OBJECT_DMA,
-	OBJECT_RDMA,
-	OBJECT_BLOCK,
-	OBJECT_VFIO,
-	OBJECT_VFIO_PCI,
-	OBJECT_IOMMUFD,
-	OBJECT_IOPF,
-	OBJECT_IOPF_END,
-	OBJECT_PASID,
-	OBJECT_PRQ,
-	OBJECT_MMFAULT,
-	OBJECT_DEVICE_GONE,
-	OBJECT_COUNT,
+/* The BPF programs of some rows of the probe table, built from bpf/NAME.bpf.c. */
+struct object_source {
+	const char *name;
+	const void *(*elf)(size_t *bytes);
+	/* They know devices by what the next one may get, and must hear when one goes. */
+	bool knows_devices;
 };
 
 struct shared_maps {
@@ -56,19 +44,20 @@ struct program_target {
 typedef bool (*program_target_fn)(void *self, const struct bpf_program *program,
 				  struct program_target *target);
 
-/* For tests: another ELF image takes the place of this object's, until NULL is given. */
-void object_replace(enum object_id id, const void *(*elf)(size_t *bytes));
+/* For tests: another ELF image takes the place of this one object's, until NULL is given. */
+void object_replace(const struct object_source *source, const void *(*elf)(size_t *bytes));
 
 /*
  * Opens an object with no program enabled; enable with bpf_program__set_autoload(), then load. It is
  * fitted to the types that `types` has when it is loaded: a path of type information, NULL: the
  * kernel's own, read as a whole.
  */
-int object_open(struct bpf_object **object, enum object_id id, const char *types);
+int object_open(struct bpf_object **object, const struct object_source *source, const char *types);
 /*
  * Loads what is enabled, functions and tracepoints onto what `target` says, whatever their sections
- * are called: libbpf would search the whole of the kernel's types for each. `first`: the same object loaded before, whose maps it uses; may be NULL. On
- * failure the object can only be closed, and object_culprit() names the program at fault.
+ * are called: libbpf would search the whole of the kernel's types for each. `first`: the same object
+ * loaded before, whose maps it uses; may be NULL. On failure the object can only be closed, and
+ * object_culprit() names the program at fault.
  */
 int object_load(struct bpf_object *object, const struct shared_maps *maps,
 		const struct capture_filter *filter, const struct bpf_object *first,

@@ -18,6 +18,7 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { MACHINE_BEGAN = 1, MACHINE_ENDED = 2 };
 
@@ -55,7 +56,7 @@ int observer_read(struct observer *observer);
  * one that is not to be found. */
 bool observer_awaits(struct observer *observer);
 bool observer_knows(const struct observer *observer, __u64 id);
-/* The machine is connected to and believed. */
+/* The machine is connected to and trusted. */
 void observer_met(struct observer *observer, __u64 id);
 /* It has ended; `seen` of its I/Os were received or counted as lost. */
 void observer_gone(struct observer *observer, __u64 id, __u64 seen);
@@ -66,5 +67,27 @@ bool observer_is_settled(const struct observer *observer);
 /* Nothing more will come: what is still open is unknown. */
 void observer_finish(struct observer *observer);
 void observer_counts(const struct observer *observer, struct observer_counts *counts);
+
+/*
+ * Machines in the run directory that no account of ours covers and that were not met yet: they began
+ * before us, and there was no room for them, or they had none for us. One that is met leaves; one that
+ * ends before has told nobody what it produced.
+ */
+struct unmet {
+	struct unmet_machine *machines;
+	__u64 ended; /* unmet */
+	unsigned int look;
+};
+
+/* One look through the directory: begin, a call for each name that waits, end. */
+void unmet_look_begin(struct unmet *unmet);
+/* It waits, being one of those of old or `anew`. */
+void unmet_wait(struct unmet *unmet, const char *file, bool anew);
+void unmet_look_end(struct unmet *unmet);
+/* It waits no longer; whether it had. */
+bool unmet_take(struct unmet *unmet, const char *file);
+/* How many wait, and how many ended so. */
+__u64 unmet_count(const struct unmet *unmet);
+void unmet_clear(struct unmet *unmet);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "bpf/state.h"
 #include "lib/base/clock.h"
-#include "lib/capture/owners_inside.h"
+#include "lib/capture/owners_private.h"
 #include "lib/capture/process.h"
 
 void owners_name(struct owners *owners, __u32 pid, const char comm[16])
@@ -71,7 +71,7 @@ void owners_notice(struct owners *owners, const struct event *event)
 		notice_process(owners, event->pid);
 }
 
-static int tell_stack(struct owners *owners, __u32 id, struct stream sink)
+static int report_stack(struct owners *owners, __u32 id, struct stream sink)
 {
 	struct stack_info stack = {.id = id};
 	__u64 addresses[STACK_FRAMES] = {0};
@@ -99,7 +99,7 @@ static int tell_stack(struct owners *owners, __u32 id, struct stream sink)
 	return sink.ops->stack(sink.self, &stack);
 }
 
-static int tell_process(struct owners *owners, __u32 pid, struct stream sink)
+static int report_process(struct owners *owners, __u32 pid, struct stream sink)
 {
 	struct process_info process = {.pid = pid, .first_ns = monotonic_ns()};
 	struct name *name;
@@ -124,7 +124,8 @@ static int tell_process(struct owners *owners, __u32 pid, struct stream sink)
 	return sink.ops->process ? sink.ops->process(sink.self, &process) : 0;
 }
 
-int owners_tell(struct owners *owners, const struct event *events, size_t count, struct stream sink)
+int owners_report(struct owners *owners, const struct event *events, size_t count,
+		  struct stream sink)
 {
 	int error = 0;
 
@@ -132,13 +133,13 @@ int owners_tell(struct owners *owners, const struct event *events, size_t count,
 		const struct event *event = &events[i];
 
 		if (names_stack(event))
-			error = tell_stack(owners, event->group, sink);
+			error = report_stack(owners, event->group, sink);
 		if (event->kind != EVENT_DMA_LIVE && event->kind != EVENT_FAULT_OWNER &&
 		    event->kind != EVENT_ODP_REGION)
 			continue;
-		error = error ? error : tell_process(owners, event->pid, sink);
+		error = error ? error : report_process(owners, event->pid, sink);
 		if (event->kind == EVENT_FAULT_OWNER)
-			error = error ? error : tell_process(owners, event->tid, sink);
+			error = error ? error : report_process(owners, event->tid, sink);
 	}
 	return error;
 }

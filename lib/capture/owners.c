@@ -8,7 +8,7 @@
 #include "bpf/mappings.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-#include "lib/capture/owners_inside.h"
+#include "lib/capture/owners_private.h"
 
 #define SNAPSHOT_NS   (10 * NSEC_PER_SEC)
 #define SNAPSHOT_ROWS 64	 /* groups told of each code; the rest is in the gauges */
@@ -186,8 +186,8 @@ static void scan(struct owners *owners, __u64 now_ns)
 }
 
 /* A gauge that has become 0 is told once more, so that whoever draws it sees it fall. */
-static int tell_gauge(struct windows *windows, __u64 now_ns, struct live_device *device, __u8 code,
-		      __u64 count, __u64 bytes)
+static int report_gauge(struct windows *windows, __u64 now_ns, struct live_device *device,
+			__u8 code, __u64 count, __u64 bytes)
 {
 	const struct aggregate_key key = {
 		.device = device->device,
@@ -218,14 +218,14 @@ int owners_measure(struct owners *owners, struct windows *windows, __u64 now_ns)
 		return failed(-ENOMEM, "no memory to count live mappings");
 	HASH_ITER(hh, owners->devices, device, next) {
 		error = error ? error
-			      : tell_gauge(windows, now_ns, device, LIVE_ALL, device->count,
-					   device->bytes);
+			      : report_gauge(windows, now_ns, device, LIVE_ALL, device->count,
+					     device->bytes);
 		error = error ? error
-			      : tell_gauge(windows, now_ns, device, LIVE_OLD, device->old_count,
-					   device->old_bytes);
+			      : report_gauge(windows, now_ns, device, LIVE_OLD, device->old_count,
+					     device->old_bytes);
 		error = error ? error
-			      : tell_gauge(windows, now_ns, device, LIVE_PAGES, device->pages,
-					   device->pages << HUGE_BITS);
+			      : report_gauge(windows, now_ns, device, LIVE_PAGES, device->pages,
+					     device->pages << HUGE_BITS);
 	}
 	return error;
 }

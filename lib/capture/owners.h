@@ -37,7 +37,7 @@ bool owners_snapshot_due(const struct owners *owners, __u64 now_ns);
 /* Remembers the name of the processes that an event of the kernel side means, by its own numbers. */
 void owners_notice(struct owners *owners, const struct event *event);
 /* Tells the stacks and processes that these events name and that were not told before. */
-int owners_tell(struct owners *owners, const struct event *events, size_t count,
-		struct stream sink);
+int owners_report(struct owners *owners, const struct event *events, size_t count,
+		  struct stream sink);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <linux/types.h>
+
 #define PERMISSION_MODULES "functions of modules need CAP_SYS_ADMIN"
 #define PERMISSION_MACHINES \
 	"devices have no names and I/Os are not counted: root's machines tell them to root alone"
@@ -30,5 +32,12 @@ bool permission_lacks_perf_events(void);
 const char *permission_of_perf_events(int error);
 /* Which rights beside those are lacking, and what each would give; true: none is. */
 bool permission_describe(char *text, size_t bytes);
+
+/*
+ * Loads a program that does nothing onto the function of this type number (`types`: descriptor of
+ * the module's type information, 0: the kernel's); `attach`: also puts it there for a moment.
+ * Returns 0 or why not, a negative errno.
+ */
+int function_try(__u32 type, int types, bool attach);
 
 #endif

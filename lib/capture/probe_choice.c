@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which way each row of the probe table takes on this kernel, with this configuration. */
+/* Which method each row of the probe table takes on this kernel, with this configuration. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,8 @@
 #include "lib/base/fail.h"
 #include "lib/base/limits.h"
 #include "lib/base/mount.h"
-#include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 #define STACKS_PER_SECOND 10000 /* per CPU; a microsecond each: a hundredth of its time at most */
 
@@ -22,7 +21,7 @@
 void probe_turn_off(struct probe *probe, const char *reason)
 {
 	probe->info.state = PROBE_OFF;
-	probe->way = NULL;
+	probe->method = NULL;
 	probe->program = probe->returns = NULL; /* their object may be gone */
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 }
@@ -31,7 +30,7 @@ void probe_turn_on(struct probe *probe)
 {
 	const char *note = probe->row->note;
 
-	if (probe->way->kind == ATTACH_USDT && permission_lacks_machines())
+	if (probe->method->kind == ATTACH_USDT && permission_lacks_machines())
 		note = PERMISSION_MACHINES;
 	probe->info.state = PROBE_ON;
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", note ? note : "");
@@ -61,33 +60,18 @@ static bool feeds_others(const struct probe_row *row)
 	return row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_ABANDON;
 }
 
-/* Whoever knows devices by what the next one may get must hear when one goes. */
-static bool names_devices(const struct probe *probe)
+/* Whether some other is wanted that must hear when a device goes. */
+static bool any_knows_devices(const struct probe_set *set)
 {
-	switch (probe->row->object) {
-	case OBJECT_BLOCK:
-	case OBJECT_DMA:
-	case OBJECT_IOMMU:
-	case OBJECT_IOPF:
-	case OBJECT_IOPF_END:
-	case OBJECT_PASID:
-	case OBJECT_RDMA:
-	case OBJECT_VFIO_PCI:
-		return probe->wanted;
-	default:
-		return false;
-	}
+	for (int i = 0; i < PROBE_COUNT; i++)
+		if (set->probes[i].wanted && set->probes[i].row->object->knows_devices)
+			return true;
+	return false;
 }
 
 static bool is_needed(const struct probe_set *set, const struct probe_row *row)
 {
-	/* RDMA devices are known by name wherever their faults are, which feed others. */
-	bool needed = feeds_others(row) || row->id == PROBE_RDMA_RENAME;
-
-	/* The last row: all others have been chosen. */
-	for (int i = 0; row->id == PROBE_DEVICE_RELEASE && i < PROBE_DEVICE_RELEASE; i++)
-		needed |= names_devices(&set->probes[i]);
-	return needed;
+	return row->always || feeds_others(row) || (row->for_devices && any_knows_devices(set));
 }
 
 /* Types list functions also where no program is let onto any. Who may not try believes them. */
@@ -98,14 +82,14 @@ static int functions_possible(const struct btf *kernel)
 	return permission_lacking() || any < 0 ? 0 : function_try(any, 0, false);
 }
 
-/* The last way of a row that is one function: others are for kernels of two. */
-static const struct probe_way *single_function(const struct probe_row *row)
+/* The last method of a row that is one function: others are for kernels of two. */
+static const struct attach_method *single_function(const struct probe_row *row)
 {
-	const struct probe_way *found = NULL;
+	const struct attach_method *found = NULL;
 
-	for (size_t i = 0; i < PROBE_WAYS && row->ways[i].kind; i++)
-		if (row->ways[i].kind == ATTACH_FUNCTION && !row->ways[i].end)
-			found = &row->ways[i];
+	for (size_t i = 0; i < ATTACH_METHODS && row->methods[i].kind; i++)
+		if (row->methods[i].kind == ATTACH_FUNCTION && !row->methods[i].end)
+			found = &row->methods[i];
 	return found;
 }
 
@@ -118,18 +102,18 @@ static int move_probe(struct probe_set *set, const char *text)
 		struct probe *probe = &set->probes[i];
 		const char *name = probe->row->name;
 		size_t length = function - text;
-		const struct probe_way *way = single_function(probe->row);
+		const struct attach_method *method = single_function(probe->row);
 
 		if (strlen(name) != length || memcmp(name, text, length) != 0)
 			continue;
-		if (!way)
+		if (!method)
 			return failed(-EINVAL,
 				      "probe %s is not on a function that could have another "
 				      "name",
 				      name);
-		probe->moved[0] = *way;
+		probe->moved[0] = *method;
 		probe->moved[0].symbol = function + 1;
-		probe->ways = probe->moved;
+		probe->methods = probe->moved;
 		return 0;
 	}
 	return failed(-EINVAL,
@@ -165,7 +149,7 @@ static int check_names(struct probe_set *set, const struct capture_config *confi
 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		set->probes[i].row = probe_row(i);
-		set->probes[i].ways = set->probes[i].row->ways;
+		set->probes[i].methods = set->probes[i].row->methods;
 	}
 	for (size_t i = 0; i < config->disabled_count; i++)
 		if (!probe_row_named(config->disabled[i]))
@@ -182,7 +166,7 @@ static void choose(struct probe_set *set, struct probe *probe, const struct capt
 	const struct probe_row *row = probe->row;
 
 	snprintf(probe->info.name, sizeof(probe->info.name), "%s", row->name);
-	probe_take_next_way(set, probe, NULL);
+	probe_take_next_method(set, probe, NULL);
 	probe->wanted = false;
 	if (named(config->disabled, config->disabled_count, row->name))
 		probe_turn_off(probe, PROBE_LEFT_OUT);
@@ -214,23 +198,33 @@ bool probe_required(const char *name)
 	return row && row->required;
 }
 
+static bool is_chosen(const struct probe *probe)
+{
+	return probe->wanted && probe->method;
+}
+
+static bool is_first_of_object(const struct probe_set *set, int index)
+{
+	for (int i = 0; i < index; i++)
+		if (is_chosen(&set->probes[i]) &&
+		    set->probes[i].row->object == set->probes[index].row->object)
+			return false;
+	return true;
+}
+
 /* Ahead of all loading: with too few of them now this, now that could not be watched. */
 static int need_descriptors(const struct probe_set *set)
 {
 	int cpus = libbpf_num_possible_cpus();
 	unsigned long count = OTHER_DESCRIPTORS + (cpus > 0 ? cpus : 0);
-	bool objects[OBJECT_COUNT] = {};
-
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe *probe = &set->probes[i];
 
-		if (!probe->wanted || !probe->way)
+		if (!is_chosen(probe))
 			continue;
-		count += probe->way->program ? PROGRAM_DESCRIPTORS : 0;
-		count += probe->way->returns ? PROGRAM_DESCRIPTORS : 0;
-		if (!objects[probe->row->object])
-			count += OBJECT_DESCRIPTORS;
-		objects[probe->row->object] = true;
+		count += probe->method->program ? PROGRAM_DESCRIPTORS : 0;
+		count += probe->method->returns ? PROGRAM_DESCRIPTORS : 0;
+		count += is_first_of_object(set, i) ? OBJECT_DESCRIPTORS : 0;
 	}
 	return limits_need_files("watching the kernel", count);
 }
@@ -255,8 +249,11 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	make_filter(&s->filter, config);
 	s->processes = config->pid_count;
 	probe_set_choose_again(s); /* none has chosen yet: only looks where we are */
-	for (int i = 0; i < PROBE_COUNT; i++)
-		choose(s, &s->probes[i], config);
+	/* Who listens to others is chosen when these are. */
+	for (int listens = 0; listens < 2; listens++)
+		for (int i = 0; i < PROBE_COUNT; i++)
+			if (s->probes[i].row->for_devices == listens)
+				choose(s, &s->probes[i], config);
 	error = need_descriptors(s);
 	if (error)
 		probe_set_destroy(s);

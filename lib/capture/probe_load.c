@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Loads the programs of the probe table. libbpf loads an object whole or not at all: when a program
- * is refused, its rows take their next way or go off, and the object is loaded again with the rest.
+ * is refused, its rows take their next method or go off, and the object is loaded again with the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,36 +11,36 @@
 
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
-static bool lacks_programs(const struct probe *probe, enum object_id id)
+static bool lacks_programs(const struct probe *probe)
 {
-	return probe->row->object == id && probe->wanted && probe->way &&
-	       probe->way->kind != ATTACH_FILES && !probe->program && !probe->returns;
+	return probe->wanted && probe->method && probe->method->kind != ATTACH_FILES &&
+	       !probe->program && !probe->returns;
 }
 
-/* Finds the programs of the chosen way and has them loaded; false if one was not built in. */
+/* Finds the programs of the chosen method and has them loaded; false if one was not built in. */
 static bool enable(const struct probe_set *set, struct probe *probe,
 		   const struct bpf_object *object)
 {
-	const struct probe_way *way = probe->way;
+	const struct attach_method *method = probe->method;
 
-	if (way->program)
-		probe->program = bpf_object__find_program_by_name(object, way->program);
-	if (way->returns)
-		probe->returns = bpf_object__find_program_by_name(object, way->returns);
-	if (!probe->program != !way->program || !probe->returns != !way->returns)
+	if (method->program)
+		probe->program = bpf_object__find_program_by_name(object, method->program);
+	if (method->returns)
+		probe->returns = bpf_object__find_program_by_name(object, method->returns);
+	if (!probe->program != !method->program || !probe->returns != !method->returns)
 		return false;
 	if (probe->program)
 		bpf_program__set_autoload(probe->program, true);
 	if (probe->returns)
 		bpf_program__set_autoload(probe->returns, true);
-	if (way->kind == ATTACH_USDT && set->multi)
+	if (method->kind == ATTACH_USDT && set->multi)
 		usdt_use_multi(probe->program);
 	return true;
 }
 
-/* program_target_fn of a probe set: what the way of the program's row leads to. */
+/* program_target_fn of a probe set: what the method of the program's row leads to. */
 static bool find_target(void *self, const struct bpf_program *program,
 			struct program_target *target)
 {
@@ -51,15 +51,15 @@ static bool find_target(void *self, const struct bpf_program *program,
 		const struct kernel_function *found;
 		const char *symbol = probe->symbol;
 
-		if (!probe->way || (probe->program != program && probe->returns != program))
+		if (!probe->method || (probe->program != program && probe->returns != program))
 			continue;
-		if (probe->way->end && probe->returns == program)
-			symbol = probe->way->end;
+		if (probe->method->end && probe->returns == program)
+			symbol = probe->method->end;
 		found = kernel_names_find(set->names, symbol, probe->row->module);
 		if (!found)
 			return false;
-		target->type = probe->way->kind == ATTACH_TP_BTF ? found->tracepoint_id
-								 : found->function_id;
+		target->type = probe->method->kind == ATTACH_TP_BTF ? found->tracepoint_id
+								    : found->function_id;
 		target->types = found->types;
 		return target->type;
 	}
@@ -99,8 +99,8 @@ static int write_types(struct probe_set *set, const struct bpf_object *object, i
 }
 
 /* The object, to be fitted to a file of types that is written right away. */
-static int open_object(struct probe_set *set, struct bpf_object **object, enum object_id id,
-		       int *types)
+static int open_object(struct probe_set *set, struct bpf_object **object,
+		       const struct object_source *source, int *types)
 {
 	char path[32];
 	int error;
@@ -110,17 +110,17 @@ static int open_object(struct probe_set *set, struct bpf_object **object, enum o
 	if (*types < 0)
 		return failed(-errno, "a file for the kernel's types: %s", strerror(errno));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", *types);
-	error = object_open(object, id, path);
+	error = object_open(object, source, path);
 	return error ? error : write_types(set, *object, *types);
 }
 
 /* Opens the object for the rows in question; NULL when none is left. */
 static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_COUNT],
-				   enum object_id id, int *types)
+				   const struct object_source *source, int *types)
 {
 	struct bpf_object *object;
 	size_t wanted = 0;
-	int error = open_object(set, &object, id, types);
+	int error = open_object(set, &object, source, types);
 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
@@ -128,11 +128,11 @@ static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_
 		if (!rows[i])
 			continue;
 		probe->program = probe->returns = NULL;
-		while (probe->way && !error && !enable(set, probe, object))
-			probe_take_next_way(set, probe, "its BPF program was not built in");
-		if (probe->way && error)
+		while (probe->method && !error && !enable(set, probe, object))
+			probe_take_next_method(set, probe, "its BPF program was not built in");
+		if (probe->method && error)
 			probe_turn_off(probe, failure_text());
-		wanted += probe->way != NULL;
+		wanted += probe->method != NULL;
 	}
 	if (wanted)
 		return object;
@@ -144,10 +144,10 @@ static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_
 
 static bool uses(const struct probe *probe, const char *program)
 {
-	const struct probe_way *way = probe->way;
+	const struct attach_method *method = probe->method;
 
-	return (way->program && !strcmp(way->program, program)) ||
-	       (way->returns && !strcmp(way->returns, program));
+	return (method->program && !strcmp(method->program, program)) ||
+	       (method->returns && !strcmp(method->returns, program));
 }
 
 /* Takes the refused program out of the game; false if it cannot be told which it was. */
@@ -159,31 +159,38 @@ static bool blame(struct probe_set *set, const bool rows[PROBE_COUNT], const cha
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (!rows[i] || !probe->way || !uses(probe, culprit))
+		if (!rows[i] || !probe->method || !uses(probe, culprit))
 			continue;
-		probe_take_next_way(set, probe, reason);
+		probe_take_next_method(set, probe, reason);
 		found = true;
 	}
 	return found;
 }
 
-static int keep_object(struct probe_set *set, enum object_id id, struct bpf_object *object)
+struct bpf_object *probe_set_object(const struct probe_set *set, const struct object_source *source)
 {
-	struct object_again *again;
+	struct bpf_object *first = NULL;
 
-	if (!set->objects[id]) {
-		set->objects[id] = object;
-		return 0;
-	}
-	again = malloc(sizeof(*again));
-	if (!again)
+	for (const struct loaded_object *one = set->loaded; one; one = one->before)
+		if (one->source == source)
+			first = one->object;
+	return first;
+}
+
+static int keep_object(struct probe_set *set, const struct object_source *source,
+		       struct bpf_object *object)
+{
+	struct loaded_object *last = malloc(sizeof(*last));
+
+	if (!last)
 		return failed(-ENOMEM, "no memory for a BPF object");
-	*again = (struct object_again){set->again, object};
-	set->again = again;
+	*last = (struct loaded_object){set->loaded, source, object};
+	set->loaded = last;
 	return 0;
 }
 
-static void load_rows_of(struct probe_set *set, enum object_id id)
+/* Afterwards none of its rows lacks programs: they have them, or are off. */
+static void load_rows_of(struct probe_set *set, const struct object_source *source)
 {
 	bool rows[PROBE_COUNT];
 	struct bpf_object *object;
@@ -193,14 +200,14 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 	/* The module may have come a moment ago. */
 	set->filter.vfio_entries = vfio_entries();
 	for (int i = 0; i < PROBE_COUNT; i++)
-		rows[i] = lacks_programs(&set->probes[i], id);
-	while ((object = open_for(set, rows, id, &types))) {
-		int error = object_load(object, set->maps, &set->filter, set->objects[id],
-					find_target, set);
+		rows[i] = set->probes[i].row->object == source && lacks_programs(&set->probes[i]);
+	while ((object = open_for(set, rows, source, &types))) {
+		int error = object_load(object, set->maps, &set->filter,
+					probe_set_object(set, source), find_target, set);
 
 		close(types);
 		if (!error)
-			error = keep_object(set, id, object);
+			error = keep_object(set, source, object);
 		if (!error)
 			return;
 		snprintf(reason, sizeof(reason), "%s", failure_text());
@@ -208,23 +215,15 @@ static void load_rows_of(struct probe_set *set, enum object_id id)
 		if (blame(set, rows, reason))
 			continue;
 		for (int i = 0; i < PROBE_COUNT; i++)
-			if (rows[i] && set->probes[i].way)
+			if (rows[i] && set->probes[i].method)
 				probe_turn_off(&set->probes[i], reason);
 		return;
 	}
 }
 
-static bool any_lacks(const struct probe_set *set, enum object_id id)
-{
-	for (int i = 0; i < PROBE_COUNT; i++)
-		if (lacks_programs(&set->probes[i], id))
-			return true;
-	return false;
-}
-
 void probe_set_load_rows(struct probe_set *set)
 {
-	for (int id = 0; id < OBJECT_COUNT; id++)
-		if (any_lacks(set, id))
-			load_rows_of(set, id);
+	for (int i = 0; i < PROBE_COUNT; i++)
+		if (lacks_programs(&set->probes[i]))
+			load_rows_of(set, set->probes[i].row->object);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static void detach(struct probe *probe)
 static struct bpf_link *attach_program(const struct probe *probe, const struct bpf_program *program,
 				       bool returns)
 {
-	if (probe->way->kind == ATTACH_KPROBE)
+	if (probe->method->kind == ATTACH_KPROBE)
 		return bpf_program__attach_kprobe(program, returns, probe->symbol);
 	return bpf_program__attach_trace(program);
 }
@@ -62,10 +62,10 @@ static bool attach(struct probe *probe)
 
 static bool is_loaded(const struct probe *probe)
 {
-	if (!probe->way || probe->way->kind == ATTACH_USDT)
+	if (!probe->method || probe->method->kind == ATTACH_USDT)
 		return false;
 	return probe->wanted &&
-	       (probe->way->kind == ATTACH_FILES || probe->program || probe->returns);
+	       (probe->method->kind == ATTACH_FILES || probe->program || probe->returns);
 }
 
 /* Returns how many rows could not be attached and have taken another way, not yet loaded. */
@@ -87,9 +87,10 @@ static size_t attach_rows(struct probe_set *set)
 		error = errno;
 		snprintf(reason, sizeof(reason), "attaching to %s failed: %s%s", probe->symbol,
 			 error == ENOTSUPP ? "not supported by this kernel" : strerror(error),
-			 probe->way->kind == ATTACH_KPROBE ? permission_of_perf_events(error) : "");
+			 probe->method->kind == ATTACH_KPROBE ? permission_of_perf_events(error)
+							      : "");
 		detach(probe);
-		again += probe_take_next_way(set, probe, reason);
+		again += probe_take_next_method(set, probe, reason);
 	}
 	return again;
 }
@@ -131,15 +132,13 @@ void probe_set_destroy(struct probe_set *set)
 	if (!set)
 		return;
 	probe_set_detach(set);
-	while (set->again) {
-		struct object_again *again = set->again;
+	while (set->loaded) {
+		struct loaded_object *last = set->loaded;
 
-		set->again = again->next;
-		bpf_object__close(again->object);
-		free(again);
+		set->loaded = last->before;
+		bpf_object__close(last->object);
+		free(last);
 	}
-	for (int id = 0; id < OBJECT_COUNT; id++)
-		bpf_object__close(set->objects[id]);
 	kernel_names_destroy(set->names);
 	free(set->counters);
 	free(set);
@@ -151,7 +150,7 @@ void probe_set_refuse(struct probe_set *set, const char *reason)
 		struct probe *probe = &set->probes[i];
 
 		/* Of what is not there its absence is the reason. */
-		if (!probe->way || probe->info.state == PROBE_DISABLED || probe->info.reason[0])
+		if (!probe->method || probe->info.state == PROBE_DISABLED || probe->info.reason[0])
 			continue;
 		probe->info.state = PROBE_OFF;
 		snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
@@ -163,9 +162,9 @@ void probe_set_pretend(struct probe_set *set)
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (!probe->way || probe->way->kind == ATTACH_USDT)
+		if (!probe->method || probe->method->kind == ATTACH_USDT)
 			continue;
-		if (probe->way->kind == ATTACH_KPROBE && permission_lacks_perf_events()) {
+		if (probe->method->kind == ATTACH_KPROBE && permission_lacks_perf_events()) {
 			probe_turn_off(probe, "kprobes are perf events; " PERMISSION_PERF_EVENTS);
 			continue;
 		}
@@ -189,7 +188,7 @@ static __u64 missed_of(const struct probe *probe)
 {
 	__u64 missed = 0;
 
-	if (!probe->way || probe->way->kind == ATTACH_USDT)
+	if (!probe->method || probe->method->kind == ATTACH_USDT)
 		return 0;
 	if (probe->program)
 		missed += missed_runs(probe->program);
@@ -234,9 +233,11 @@ void probe_set_read(struct probe_set *set, enum probe_id id, __u64 reads, __u64 
 	set->probes[id].info.emitted = events;
 }
 
-int probe_set_map(const struct probe_set *set, enum object_id id, const char *name)
+int probe_set_map(const struct probe_set *set, enum probe_id id, const char *name)
 {
-	return set->objects[id] ? bpf_object__find_map_fd_by_name(set->objects[id], name) : -1;
+	const struct bpf_object *object = probe_set_object(set, probe_row(id)->object);
+
+	return object ? bpf_object__find_map_fd_by_name(object, name) : -1;
 }
 
 const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id)

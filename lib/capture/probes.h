@@ -3,7 +3,7 @@
  * The probe table: what Faultline can look at, how it tries to, and what came of it here.
  *
  * Presence is asked of the kernel's BTF and of the emulator's ELF notes, never of a version. A row
- * lists its ways in the order of preference; the first that exists is taken. A row that cannot
+ * lists its methods in the order of preference; the first that exists is taken. A row that cannot
  * attach is off and says why; the others go on.
  */
 #ifndef FAULTLINE_PROBES_H
@@ -12,8 +12,8 @@
 #include "lib/base/stream.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/objects.h"
-#include "lib/capture/places.h"
 #include "lib/capture/paths.h"
+#include "lib/capture/places.h"
 
 enum attach_kind {
 	ATTACH_NONE,
@@ -25,10 +25,10 @@ enum attach_kind {
 };
 
 /*
- * One way to see what a row wants. A function has up to two programs: at its entry, at its return
+ * One method to see what a row wants. A function has up to two programs: at its entry, at its return
  * (fexit; kretprobe). They go on and off together and share the row's counters.
  */
-struct probe_way {
+struct attach_method {
 	enum attach_kind kind;
 	/*
 	 * Tracepoint, function or USDT name. For a kprobe "function.*" means the function or its
@@ -45,25 +45,27 @@ struct probe_way {
 	 * are at the return then, and which of the two is called need not be known.
 	 */
 	const char *end;
-	enum place place; /* of this way alone, beside that of its row */
+	enum place place; /* of this method alone, beside that of its row */
 };
 
-#define PROBE_WAYS 4
+#define ATTACH_METHODS 4
 
 #define PROBE_LEFT_OUT "left out by --disable-probe" /* a reason to be off */
 
 struct probe_row {
 	enum probe_id id;
 	const char *name;
-	enum object_id object;
-	__u16 kind;    /* enum event_kind it gives */
+	const struct object_source *object;
+	__u16 kind; /* enum event_kind it gives */
+	struct attach_method methods[ATTACH_METHODS];
 	bool required; /* without it fault timelines have no start or no end */
+	/* Wanted whatever kinds are asked for; or as soon as a row is whose object knows devices. */
+	bool always, for_devices;
 	/*
 	 * Kernel module that carries the symbol, NULL: the kernel itself. Modules move functions
 	 * between releases: names separated by spaces are tried in turn.
 	 */
 	const char *module;
-	struct probe_way ways[PROBE_WAYS];
 	const char *note; /* said of the row even while it is on; NULL: nothing */
 	/* A function of another row without which this one has nothing to say; NULL: none. */
 	const char *needs;
@@ -94,8 +96,6 @@ struct probe_row {
 	 * shown, or it has nothing to say without others. A kernel that has none of it lacks nothing.
 	 */
 	bool optional;
-	/* The path that it belongs to where that is not its object's; 0: it is. */
-	__u8 path;
 	enum place place; /* where it can fire at all; elsewhere it is not even loaded */
 	/* What is not known while it is off and others of its path are on; NULL: nothing is said. */
 	const char *without;
@@ -118,7 +118,7 @@ enum fault_origin {
 bool capture_kind_asked(const struct capture_config *config, __u16 kind);
 bool capture_all_kinds(const struct capture_config *config);
 
-/* The row of this id, never NULL. Rows stand in rows_*.c, a file for each BPF object. */
+/* The row of this id, never NULL. Rows stand in paths/, a file for each kernel path. */
 const struct probe_row *probe_row(enum probe_id id);
 /* NULL: there is no such row, as in recordings of another version. */
 const struct probe_row *probe_row_named(const char *name);
@@ -130,7 +130,7 @@ bool probe_required(const char *name);
 struct probe_set;
 struct usdt_binary;
 
-/* Chooses each row's way; loads nothing. -EINVAL: the configuration names an unknown probe. */
+/* Chooses each row's method; loads nothing. -EINVAL: the configuration names an unknown probe. */
 int probe_set_create(struct probe_set **set, const struct capture_config *config);
 /* Loads the BPF objects. Rows whose object does not load are off. -EPERM: the kernel has no BTF. */
 int probe_set_load(struct probe_set *set, const struct shared_maps *maps);
@@ -171,8 +171,8 @@ struct probe_totals {
 int probe_set_count(struct probe_set *set, struct probe_totals *totals);
 /* What a row without a program has to tell of its reading. */
 void probe_set_read(struct probe_set *set, enum probe_id id, __u64 reads, __u64 events);
-/* A map of this object's own, -1: it is not loaded. */
-int probe_set_map(const struct probe_set *set, enum object_id id, const char *name);
+/* A map of this row's object's own, -1: that is not loaded. */
+int probe_set_map(const struct probe_set *set, enum probe_id id, const char *name);
 const struct probe_info *probe_set_info(const struct probe_set *set, enum probe_id id);
 
 #endif

@@ -367,16 +367,6 @@ __u64 rdma_counters_told(const struct rdma_counters *counters, const char *name,
 	return device && counter < RDMA_COUNTERS ? device->told[counter] : 0;
 }
 
-__u64 rdma_device_source(const char *name)
-{
-	__u64 hash = 0xcbf29ce484222325ull;
-
-	/* As many characters as the kernel side keeps of a name. */
-	for (size_t i = 0; name[i] && i < DEVICE_TEXT - 1; i++)
-		hash = (hash ^ (__u8)name[i]) * 0x100000001b3ull;
-	return hash;
-}
-
 void rdma_device_model(const char *name, char model[NAME_TEXT])
 {
 	char path[PATH_MAX], text[PATH_MAX] = "";

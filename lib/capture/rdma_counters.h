@@ -44,8 +44,6 @@ __u64 rdma_counters_reads(const struct rdma_counters *counters);
 __u64 rdma_counters_told(const struct rdma_counters *counters, const char *name,
 			 enum rdma_counter counter);
 
-/* What stands for the device in struct device_key; bpf/rdma.bpf.h has the same. */
-__u64 rdma_device_source(const char *name);
 /* "rxe on eth0", or the driver of the hardware. */
 void rdma_device_model(const char *name, char model[NAME_TEXT]);
 

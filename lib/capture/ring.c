@@ -44,12 +44,13 @@ void ring_close(struct ring *ring)
 	memset(ring, 0, sizeof(*ring));
 }
 
-size_t ring_drain(struct ring *ring, ring_take_fn take, void *self, bool *blocked)
+long ring_drain(struct ring *ring, ring_take_fn take, void *self, bool *blocked)
 {
 	unsigned long position = *ring->consumer;
 	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
 	unsigned long given_back = position;
-	size_t taken = 0;
+	long taken = 0;
+	int error = 0;
 
 	*blocked = false;
 	while (position < end) {
@@ -62,8 +63,10 @@ size_t ring_drain(struct ring *ring, ring_take_fn take, void *self, bool *blocke
 			break;
 		}
 		if (!(header & BPF_RINGBUF_DISCARD_BIT) && length == sizeof(struct event)) {
-			take(self, (const struct event *)(record + BPF_RINGBUF_HDR_SZ));
+			error = take(self, (const struct event *)(record + BPF_RINGBUF_HDR_SZ));
 			taken++;
+			if (error)
+				end = 0; /* behind this record */
 		}
 		position += (length + BPF_RINGBUF_HDR_SZ + 7) & ~7ul;
 		/* Gives room back while we go: a producer at its limit loses less. */
@@ -73,5 +76,5 @@ size_t ring_drain(struct ring *ring, ring_take_fn take, void *self, bool *blocke
 		}
 	}
 	__atomic_store_n(ring->consumer, position, __ATOMIC_RELEASE);
-	return taken;
+	return error ? error : taken;
 }

@@ -25,12 +25,14 @@ struct ring {
 int ring_open(struct ring *ring, int fd, size_t bytes);
 void ring_close(struct ring *ring);
 
-typedef void (*ring_take_fn)(void *self, const struct event *event);
+/* A negative errno ends the pass. */
+typedef int (*ring_take_fn)(void *self, const struct event *event);
 
 /*
  * Hands every finished record that had been reserved when the call began to `take`, oldest first.
- * *blocked tells whether a record that was still being written ended it early. Returns events.
+ * *blocked tells whether a record that was still being written ended it early. Returns events, or the
+ * error of `take`, whose event does not come again.
  */
-size_t ring_drain(struct ring *ring, ring_take_fn take, void *self, bool *blocked);
+long ring_drain(struct ring *ring, ring_take_fn take, void *self, bool *blocked);
 
 #endif

@@ -7,8 +7,8 @@
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/capture/capture_private.h"
 #include "lib/capture/groups.h"
-#include "lib/capture/inside.h"
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 
@@ -32,24 +32,6 @@ int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time)
 	return 0;
 }
 
-/* An address space of iommufd lives on if others have it: it is a new one with their first request. */
-static void forget_spaces(const struct capture *c)
-{
-	int map = probe_set_map(c->probes, OBJECT_IOMMUFD, "containers");
-	struct container container;
-	__u64 address, next;
-	int end = map < 0 || bpf_map_get_next_key(map, NULL, &next);
-
-	while (!end) {
-		address = next;
-		/* The successor is fetched first: after a delete there is no way to it. */
-		end = bpf_map_get_next_key(map, &address, &next);
-		if (!bpf_map_lookup_elem(map, &address, &container) &&
-		    owner_set_has(&c->ended, container.device.owner))
-			bpf_map_delete_elem(map, &address);
-	}
-}
-
 int capture_forget_ended(struct capture *c)
 {
 	int error;
@@ -59,11 +41,12 @@ int capture_forget_ended(struct capture *c)
 	owner_set_sort(&c->ended);
 	error = groups_sweep(c->maps.groups, monotonic_ns(), UINT64_MAX, &c->ended,
 			     capture_take_unfinished, c);
-	forget_spaces(c);
+	if (!error)
+		error = paths_take(c, STEP_ENDED, monotonic_ns());
 	for (size_t i = 0; i < c->ended.count; i++)
 		device_table_forget_owner(c->devices, c->ended.list[i].pid, c->ended.list[i].start);
 	c->ended.count = 0;
-	return error ? error : capture_tell_gone(c, monotonic_ns());
+	return error ? error : capture_report_gone(c, monotonic_ns());
 }
 
 int capture_return_slots(struct capture *c)
@@ -72,7 +55,7 @@ int capture_return_slots(struct capture *c)
 	int error = 0, end = bpf_map_get_next_key(c->maps.owners, NULL, &next);
 
 	device_table_forget_gone(c->devices);
-	error = capture_tell_gone(c, monotonic_ns());
+	error = capture_report_gone(c, monotonic_ns());
 	while (!end && !error) {
 		owner = next;
 		end = bpf_map_get_next_key(c->maps.owners, &owner, &next);

@@ -11,6 +11,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "hostile"))
+import extension_path  # noqa: E402
 from forge import START_NS, Recording  # noqa: E402
 
 SOURCES = ("bpf", "lib", "tools", "injectors", "docs", "tests/suites")
@@ -44,6 +45,7 @@ def copy_to(tree):
     for path, line in ADDED.items():
         with open(tree / path, "a", encoding="utf-8") as file:
             file.write(line)
+    extension_path.add_to(tree)
 
 
 def build(tree):
@@ -111,6 +113,8 @@ def main():
             see_in_options(tree)
             see_in_capture(tree)
             see_in_reports(tree)
+            extension_path.see_in_doctor(tree, run, check)
+            extension_path.see_in_capture(tree, run, check)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(bool(failed))
 

@@ -16,7 +16,7 @@
 #include "injectors/emu/probes.h"
 #include "lib/base/fail.h"
 #include "lib/capture/capture.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/capture_private.h"
 
 #define EVENTS_MAX 65536
 #define MSEC	   1000000ull

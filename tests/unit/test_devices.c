@@ -20,12 +20,10 @@
 static struct shared_maps maps;
 static struct device_table *table;
 
-static bool know_nothing(void *self, const struct device_key *key, struct device_info *info)
+static void ask_nobody(void *self, __u32 pid)
 {
 	(void)self;
-	(void)key;
-	(void)info;
-	return false;
+	(void)pid;
 }
 
 static int begin(void **state)
@@ -36,7 +34,7 @@ static int begin(void **state)
 	if (geteuid())
 		return 0;
 	if (shared_maps_create(&maps, 4096) ||
-	    device_table_create(&table, &config, &maps, know_nothing, NULL)) {
+	    device_table_create(&table, &config, &maps, ask_nobody, NULL)) {
 		fprintf(stderr, "%s\n", failure_text());
 		return -1;
 	}
@@ -409,7 +407,7 @@ static void a_late_hello_names_what_was_met(void **state)
 
 	device_table_forget_owner(table, 7, 70);
 	device_table_destroy(table);
-	assert_int_equal(device_table_create(&table, &config, &maps, know_nothing, NULL), 0);
+	assert_int_equal(device_table_create(&table, &config, &maps, ask_nobody, NULL), 0);
 	assert_int_equal(device_table_handle(table, meet_of(&owner, 0)), HANDLE_DROPPED);
 	assert_int_equal(device_table_handle(table, meet_of(&owner, 1)), HANDLE_DROPPED);
 	handle = device_table_enter(table, &key, &named);
@@ -425,6 +423,50 @@ static void a_late_hello_names_what_was_met(void **state)
 	assert_string_equal(told(0), "nothing");
 }
 
+/* Process 7 is a machine of two devices. */
+static void ask(void *self, __u32 pid)
+{
+	struct device_info info = {.kind = DEVICE_EMULATED};
+
+	(*(unsigned int *)self)++;
+	for (__u64 index = 0; index < 2 && pid == 7; index++) {
+		const struct device_key key = {DEVICE_EMULATED, 7, 70, index};
+
+		snprintf(info.name, sizeof(info.name), "vm/%llu", index);
+		device_table_enter(table, &key, &info);
+	}
+}
+
+static void a_machine_is_asked_once_before_its_devices_are_met(void **state)
+{
+	const struct owner_key machine = {.pid = 7, .start = 70},
+			       stranger = {.pid = 8, .start = 80};
+	const struct device_info *info;
+	struct capture_config config = {};
+	__u32 ids[3], named = 0, strange = 0;
+	unsigned int asked = 0;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	device_table_destroy(table);
+	assert_int_equal(device_table_create(&table, &config, &maps, ask, &asked), 0);
+	ids[0] = meet_of(&machine, 1);
+	ids[1] = meet_of(&stranger, 0);
+	ids[2] = meet_of(&machine, 0);
+	assert_int_not_equal(device_table_handle(table, ids[0]), DEVICE_NONE);
+	assert_int_equal(asked, 2);
+	while ((info = device_table_next_new(table))) {
+		named += !strncmp(info->name, "vm/", 3);
+		strange += !strcmp(info->name, "emulated:8/0");
+	}
+	assert_int_equal(named, 2);
+	assert_int_equal(strange, 1);
+	assert_int_not_equal(device_table_handle(table, ids[0]),
+			     device_table_handle(table, ids[2]));
+	assert_int_equal(asked, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +478,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_closed_is_known, begin, end),
 		cmocka_unit_test_setup_teardown(a_forgotten_name_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_costs_what_it_had, begin, end),
+		cmocka_unit_test_setup_teardown(a_machine_is_asked_once_before_its_devices_are_met,
+						begin, end),
 		cmocka_unit_test_setup_teardown(a_late_hello_names_what_was_met, begin, end),
 		cmocka_unit_test_setup_teardown(a_device_without_slot_is_known_all_the_same, begin,
 						end),

@@ -23,7 +23,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/run_directory.h"
-#include "lib/capture/machine_socket.h"
 #include "lib/capture/machines.h"
 
 #define WATCHED 512
@@ -146,9 +145,9 @@ static void one_that_has_no_room_for_us_at_once_is_met_later(void **state)
 
 	(void)state;
 	assert_return_code(listen(listening, 0), errno);
-	others[0] = machine_socket_connect(directory, "7" RUN_MACHINE_SUFFIX);
+	others[0] = hello_connect(directory, "7" RUN_MACHINE_SUFFIX);
 	assert_true(others[0] >= 0);
-	assert_int_equal(machine_socket_connect(directory, "7" RUN_MACHINE_SUFFIX), -EAGAIN);
+	assert_int_equal(hello_connect(directory, "7" RUN_MACHINE_SUFFIX), -EAGAIN);
 	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
 	assert_int_equal(machines_poll(machines, now), 0);
 	assert_int_equal(machines_count(machines), 0);

@@ -205,14 +205,14 @@ static void processes_are_named_once_and_anew_when_renamed(void **state)
 	(void)state;
 	enter(1, 0, 4096, 11, 99 * SECOND);
 	assert_int_equal(owners_measure(owners, windows, 100 * SECOND), 0);
-	assert_int_equal(owners_tell(owners, &event, 1, sink), 0);
-	assert_int_equal(owners_tell(owners, &event, 1, sink), 0);
+	assert_int_equal(owners_report(owners, &event, 1, sink), 0);
+	assert_int_equal(owners_report(owners, &event, 1, sink), 0);
 	assert_int_equal(told.process_count, 1);
 	assert_string_equal(told.processes[0].comm, "mapper");
 	/* What owns nothing names nobody. */
 	event.kind = EVENT_CPU_FAULT;
 	event.pid = 12;
-	assert_int_equal(owners_tell(owners, &event, 1, sink), 0);
+	assert_int_equal(owners_report(owners, &event, 1, sink), 0);
 	assert_int_equal(told.process_count, 1);
 }
 

@@ -12,24 +12,45 @@
 
 #define PROGRAMS_MAX 1024
 
-static struct bpf_object *objects[OBJECT_COUNT];
+#define OBJECTS_MAX 64
+
+static struct opened {
+	const struct object_source *source;
+	struct bpf_object *object;
+} objects[OBJECTS_MAX];
+static size_t object_count;
 static const struct bpf_program *used[PROGRAMS_MAX];
 static size_t used_count;
+
+static struct bpf_object *object_of(const struct probe_row *row)
+{
+	for (size_t i = 0; i < object_count; i++)
+		if (objects[i].source == row->object)
+			return objects[i].object;
+	return NULL;
+}
 
 static int open_all(void **state)
 {
 	(void)state;
-	for (int id = 0; id < OBJECT_COUNT; id++)
-		if (object_open(&objects[id], id, NULL))
+	for (int i = 0; i < PROBE_COUNT; i++) {
+		struct opened *next = &objects[object_count];
+
+		if (object_of(probe_row(i)))
+			continue;
+		next->source = probe_row(i)->object;
+		if (object_count == OBJECTS_MAX || object_open(&next->object, next->source, NULL))
 			return -1;
+		object_count++;
+	}
 	return 0;
 }
 
 static int close_all(void **state)
 {
 	(void)state;
-	for (int id = 0; id < OBJECT_COUNT; id++)
-		bpf_object__close(objects[id]);
+	while (object_count)
+		bpf_object__close(objects[--object_count].object);
 	return 0;
 }
 
@@ -41,58 +62,80 @@ static void every_id_has_a_row_with_a_name_of_its_own(void **state)
 
 		assert_int_equal(row->id, i);
 		assert_true(row->name && row->name[0] && strlen(row->name) < NAME_TEXT);
-		assert_true(row->object < OBJECT_COUNT);
+		assert_non_null(object_of(row));
 		assert_true(row->kind > EVENT_NONE && row->kind < EVENT_KIND_MAX);
-		assert_true(row->ways[0].kind != ATTACH_NONE);
+		assert_true(row->methods[0].kind != ATTACH_NONE);
 		for (int other = 0; other < i; other++)
 			assert_string_not_equal(row->name, probe_row(other)->name);
 	}
 }
 
-static void check_program(const struct probe_row *row, const struct probe_way *way,
+static void a_line_and_the_file_of_a_path_have_the_same_probes(void **state)
+{
+#define PROBE(ID)		 PROBE_##ID,
+#define PATH(NAME, name, probes) const enum probe_id name##_line[] = {probes PROBE_COUNT};
+#include "bpf/paths.def"
+#undef PATH
+	const enum probe_id *const lines[PATH_COUNT] = {
+#define PATH(NAME, name, probes) [PATH_##NAME] = name##_line,
+#include "bpf/paths.def"
+#undef PATH
+#undef PROBE
+	};
+
+	(void)state;
+	for (int path = PATH_NONE + 1; path < PATH_COUNT; path++)
+		for (const enum probe_id *id = lines[path]; *id != PROBE_COUNT; id++)
+			if (path_of(probe_row(*id)) != (enum path_id)path)
+				fail_msg("probe %s is not in the file of '%s'",
+					 probe_row(*id)->name, path_name(path));
+}
+
+static void check_program(const struct probe_row *row, const struct attach_method *method,
 			  const char *name, bool returns)
 {
-	const struct bpf_program *program =
-		bpf_object__find_program_by_name(objects[row->object], name);
+	const struct bpf_program *program = bpf_object__find_program_by_name(object_of(row), name);
 	enum bpf_attach_type attach;
 
 	if (!program)
 		fail_msg("row %s: its object has no program %s", row->name, name);
 	attach = bpf_program__expected_attach_type(program);
-	if (way->kind == ATTACH_TP_BTF)
+	if (method->kind == ATTACH_TP_BTF)
 		assert_int_equal(attach, BPF_TRACE_RAW_TP);
-	else if (way->kind == ATTACH_FUNCTION &&
-		 attach != (returns || way->end ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY))
+	else if (method->kind == ATTACH_FUNCTION &&
+		 attach != (returns || method->end ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY))
 		fail_msg("row %s: program %s is no %s", row->name, name,
-			 returns || way->end ? "fexit" : "fentry");
-	else if (way->kind == ATTACH_KPROBE || way->kind == ATTACH_USDT)
+			 returns || method->end ? "fexit" : "fentry");
+	else if (method->kind == ATTACH_KPROBE || method->kind == ATTACH_USDT)
 		assert_int_equal(bpf_program__type(program), BPF_PROG_TYPE_KPROBE);
-	for (size_t i = 0; i < used_count && way->kind != ATTACH_USDT; i++)
+	for (size_t i = 0; i < used_count && method->kind != ATTACH_USDT; i++)
 		if (used[i] == program)
 			fail_msg("row %s: program %s belongs to another way, too", row->name, name);
 	assert_true(used_count < PROGRAMS_MAX);
 	used[used_count++] = program;
 }
 
-/* Each way has its own programs, of the type that its kind needs. */
+/* Each method has its own programs, of the type that its kind needs. */
 static void every_program_of_a_row_exists(void **state)
 {
 	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
-		for (size_t w = 0; w < PROBE_WAYS && row->ways[w].kind; w++) {
-			const struct probe_way *way = &row->ways[w];
+		for (size_t w = 0; w < ATTACH_METHODS && row->methods[w].kind; w++) {
+			const struct attach_method *method = &row->methods[w];
 
-			assert_true(way->symbol && way->symbol[0]);
-			assert_true(strlen(way->symbol) < NAME_TEXT);
+			assert_true(method->symbol && method->symbol[0]);
+			assert_true(strlen(method->symbol) < NAME_TEXT);
 			/* A tracepoint does not return: what ends it is another one. */
-			assert_true(way->kind != ATTACH_TP_BTF || !way->returns == !way->end);
-			assert_true(way->kind == ATTACH_FILES || way->program || way->returns);
-			if (way->program)
-				check_program(row, way, way->program, false);
-			if (way->returns)
-				check_program(row, way, way->returns, true);
+			assert_true(method->kind != ATTACH_TP_BTF ||
+				    !method->returns == !method->end);
+			assert_true(method->kind == ATTACH_FILES || method->program ||
+				    method->returns);
+			if (method->program)
+				check_program(row, method, method->program, false);
+			if (method->returns)
+				check_program(row, method, method->returns, true);
 		}
 	}
 }
@@ -100,17 +143,17 @@ static void every_program_of_a_row_exists(void **state)
 static void every_program_belongs_to_a_row(void **state)
 {
 	(void)state;
-	for (int id = 0; id < OBJECT_COUNT; id++) {
+	for (size_t o = 0; o < object_count; o++) {
 		struct bpf_program *program;
 
-		bpf_object__for_each_program(program, objects[id]) {
+		bpf_object__for_each_program(program, objects[o].object) {
 			size_t i = 0;
 
 			while (i < used_count && used[i] != program)
 				i++;
 			if (i == used_count)
-				fail_msg("%s: no row uses program %s",
-					 bpf_object__name(objects[id]), bpf_program__name(program));
+				fail_msg("%s: no row uses program %s", objects[o].source->name,
+					 bpf_program__name(program));
 		}
 	}
 }
@@ -119,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_id_has_a_row_with_a_name_of_its_own),
+		cmocka_unit_test(a_line_and_the_file_of_a_path_have_the_same_probes),
 		cmocka_unit_test(every_program_of_a_row_exists),
 		cmocka_unit_test(every_program_belongs_to_a_row),
 	};

@@ -31,7 +31,7 @@ static void load(bool verbose)
 		kind_set_add(&config.kinds, kinds[i]);
 	if (geteuid() || access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
-	object_replace(OBJECT_IOMMU, refused_bpf__elf_bytes);
+	object_replace(probe_row(PROBE_IOMMU_MAP)->object, refused_bpf__elf_bytes);
 	places_replace("/proc/self"); /* an IOMMU or several: something is in there */
 	objects_verbose(verbose);
 	if (shared_maps_create(&maps, 4096) || probe_set_create(&set, &config) ||
@@ -44,7 +44,7 @@ static void unload(void)
 {
 	probe_set_destroy(set);
 	shared_maps_destroy(&maps);
-	object_replace(OBJECT_IOMMU, NULL);
+	object_replace(probe_row(PROBE_IOMMU_MAP)->object, NULL);
 	places_replace(NULL);
 	objects_verbose(false);
 }

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <string.h>
@@ -61,13 +62,18 @@ static __u32 *produce(__u64 value, __u32 flags)
 	return (__u32 *)record;
 }
 
-static void take(void *self, const struct event *event)
+static __u64 refused; /* this value is not taken, 0: every one is */
+
+static int take(void *self, const struct event *event)
 {
 	(void)self;
+	if (refused && event->value == refused)
+		return -ENOMEM;
 	taken[taken_count++ % 128] = event->value;
+	return 0;
 }
 
-static size_t drain(bool *blocked)
+static long drain(bool *blocked)
 {
 	return ring_drain(&ring, take, NULL, blocked);
 }
@@ -144,6 +150,24 @@ static void a_record_of_another_size_is_no_event(void **state)
 	assert_int_equal(taken[0], 2);
 }
 
+static void what_is_not_taken_ends_the_pass(void **state)
+{
+	bool blocked;
+
+	(void)state;
+	for (__u64 value = 1; value <= 4; value++)
+		produce(value, 0);
+	refused = 2;
+	assert_int_equal(drain(&blocked), -ENOMEM);
+	assert_false(blocked);
+	assert_int_equal(taken_count, 1);
+	assert_int_equal(consumer, 2 * RECORD);
+	refused = 0;
+	assert_int_equal(drain(&blocked), 2);
+	assert_int_equal(taken[1], 3);
+	assert_int_equal(consumer, producer);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, map_twice, unmap)
 
 int main(void)
@@ -154,6 +178,7 @@ int main(void)
 		TEST(discarded_records_are_skipped_and_not_counted),
 		TEST(records_go_on_across_the_end_of_the_ring),
 		TEST(a_record_of_another_size_is_no_event),
+		TEST(what_is_not_taken_ends_the_pass),
 	};
 
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside lib/capture: the state of a live capture, shared by capture.c and emulated.c. */
-#ifndef FAULTLINE_CAPTURE_INSIDE_H
-#define FAULTLINE_CAPTURE_INSIDE_H
+/* Inside lib/capture: the state of a live capture, shared by capture.c and the paths. */
+#ifndef FAULTLINE_CAPTURE_PRIVATE_H
+#define FAULTLINE_CAPTURE_PRIVATE_H
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -15,12 +15,13 @@
 #include "lib/capture/merge.h"
 #include "lib/capture/objects.h"
 #include "lib/capture/owners.h"
+#include "lib/capture/paths.h"
 #include "lib/capture/probes.h"
 #include "lib/capture/ring.h"
 #include "lib/capture/windows.h"
 
-/* A binary that carries our probes, by what cannot be renamed. */
-struct emulator_binary {
+/* A binary that carries our probes, by what cannot be renamed; a machine is a process that runs it. */
+struct emulator {
 	dev_t device;
 	ino_t inode; /* 0: the place is free */
 	off_t bytes;
@@ -48,7 +49,7 @@ struct capture {
 	__u64 dropped[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT +
 		      1];					   /* by the device filter, here */
 	__u64 taken[EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT + 1]; /* from rings, those included */
-	struct emulator_binary emulators[EMULATORS_MAX];
+	struct emulator emulators[EMULATORS_MAX];
 	int emulator; /* the place of the one that is configured; negative: none was found */
 	bool emulator_missed; /* that was said */
 	struct capture_refusals refusals;
@@ -58,8 +59,6 @@ struct capture {
 	__u64 next_second_ns;
 	__u64 next_anchor_ns;
 	struct clock_anchor anchor; /* the newest told */
-	size_t draining;	    /* source now drained */
-	int error;		    /* first error inside a callback */
 	bool attached;
 	struct deadline_bpf *deadline; /* NULL: nobody asked for an end */
 };
@@ -104,7 +103,7 @@ int capture_accept(struct capture *c, size_t source, const struct event *event);
 /* group_given_up_fn of a struct capture. */
 int capture_take_unfinished(void *self, const struct event *event);
 /* Devices that are gone, of which faults were given up. */
-int capture_tell_gone(struct capture *capture, __u64 now_ns);
+int capture_report_gone(struct capture *capture, __u64 now_ns);
 
 /*
  * deadline.c: loads what ends a capture of a given length, if it has one; lets all programs go, the end
@@ -114,36 +113,26 @@ int capture_prepare_deadline(struct capture *c);
 int capture_let_go(struct capture *c);
 void capture_forget_deadline(struct capture *c);
 
-/* hardware.c: what user space reads of devices beside the events. */
-int capture_read_hardware(struct capture *c, __u64 now_ns);
-int capture_finish_hardware(struct capture *c);
-
-/* emulated.c: what comes from emulated machines. */
+/* paths/emulated.c: what comes from emulated machines; device_ask_fn of a struct capture. */
 extern const struct machines_ops capture_machines_ops;
-bool capture_name_device(void *self, const struct device_key *key, struct device_info *info);
+void capture_ask_machine(void *self, __u32 pid);
 /*
- * binaries.c: those of emulators that probes are attached to. The configured one always, at first and whenever another
- * file has taken its place; those that machines run as long as one does.
+ * emulator.c: those that probes are attached to. The configured one always, at first and whenever another file
+ * has taken its place, which this looks at; those that machines run as long as one does.
  */
-void capture_find_emulator(struct capture *c);
-void capture_forget_idle_binaries(struct capture *c);
-/* One more machine runs the open file `fd`: the place of its binary. -ENOENT: no probe is on it. */
-int capture_binary_enter(struct capture *c, const struct stat *file);
+void emulators_look(struct capture *c);
+/* One more machine runs the open file `fd`: the place of its emulator. -ENOENT: no probe is on it. */
+int emulator_enter(struct capture *c, const struct stat *file);
 /* Likewise, having attached to it. */
-int capture_binary_adopt(struct capture *c, int fd, const struct stat *file, const char *path);
-void capture_binary_leave(void *capture, int place);
+int emulator_adopt(struct capture *c, int fd, const struct stat *file, const char *path);
+void emulator_leave(void *capture, int place);
 /* slots.c: a process has ended; what it had goes back with that of all others, by capture_forget_ended(). */
 int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time);
 int capture_forget_ended(struct capture *c);
 /* Once a second: devices that have gone, and processes that have ended and were no machine that we knew. */
 int capture_return_slots(struct capture *c);
 /* account.c: probes whose state or counters have changed since. */
-int capture_tell_probes(struct capture *c, struct stream sink);
-/* live_mappings.c: the table of who owns an IOVA. */
-int capture_owners_create(struct capture *c);
-/* Once a second, and at the end once all probes are detached. */
-int capture_owners_poll(struct capture *c, __u64 now_ns);
-int capture_owners_finish(struct capture *c, __u64 now_ns);
+int capture_report_probes(struct capture *c, struct stream sink);
 /* What the merge may expect of the access logs. */
 void capture_promise_access(struct capture *c, __u64 now_ns);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The USDT rows of the probe table and the emulators that they are attached to. */
+/* The USDT rows of the probe table, on the emulators that they are attached to. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
 #include "lib/capture/permission.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 static bool usdt_wanted(const struct probe *probe)
 {
-	return probe->program && probe->way->kind == ATTACH_USDT;
+	return probe->program && probe->method->kind == ATTACH_USDT;
 }
 
 /* Tells the kernel side where the arguments of one site are. */
@@ -18,7 +18,7 @@ static int enter_site(struct probe_set *set, __u32 number, enum probe_id id,
 		      const struct usdt_note *note, struct usdt_place_at *place)
 {
 	struct usdt_site site = {.probe = id, .kind = set->probes[id].row->kind};
-	int map = bpf_object__find_map_fd_by_name(set->objects[OBJECT_EMU], "usdt_sites");
+	int map = probe_set_map(set, id, "usdt_sites");
 	int error = usdt_parse_arguments(note->arguments, site.arguments);
 
 	if (error)
@@ -50,7 +50,7 @@ static size_t enter_sites(struct probe_set *set, __u32 first, const struct usdt_
 		if (!usdt_wanted(probe))
 			continue;
 		for (size_t n = 0; n < binary->count && !error; n++) {
-			if (strcmp(binary->notes[n].name, probe->way->symbol) != 0)
+			if (strcmp(binary->notes[n].name, probe->method->symbol) != 0)
 				continue;
 			if (count == EMULATOR_SITES)
 				error = failed(-ENOSPC, "more than %d probe sites", EMULATOR_SITES);
@@ -119,7 +119,7 @@ int probe_set_attach_emulator(struct probe_set *set, int place, int fd, const ch
 	size_t count;
 	int error;
 
-	if (!set->objects[OBJECT_EMU])
+	if (!emulator_program(set))
 		return 0;
 	await(emulator); /* its sites are in use until then */
 	error = usdt_read(fd, path, "faultline", &binary);
@@ -142,7 +142,8 @@ void probe_set_no_emulator(struct probe_set *set, const char *reason)
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (probe->way && probe->way->kind == ATTACH_USDT && probe->info.state != PROBE_ON)
+		if (probe->method && probe->method->kind == ATTACH_USDT &&
+		    probe->info.state != PROBE_ON)
 			snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 	}
 }
@@ -152,12 +153,12 @@ void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, 
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (!probe->way || probe->way->kind != ATTACH_USDT)
+		if (!probe->method || probe->method->kind != ATTACH_USDT)
 			continue;
 		if (!set->multi && permission_lacks_perf_events())
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
 				 "uprobes are perf events in this kernel; " PERMISSION_PERF_EVENTS);
-		else if (usdt_has(binary, probe->way->symbol))
+		else if (usdt_has(binary, probe->method->symbol))
 			probe_turn_on(probe);
 		else
 			snprintf(probe->info.reason, sizeof(probe->info.reason),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which ways of a row of the probe table exist on this kernel, one after the other. */
+/* Which methods of a row of the probe table exist on this kernel, one after the other. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/mount.h"
-#include "lib/capture/functions.h"
 #include "lib/capture/permission.h"
-#include "lib/capture/probe_set.h"
+#include "lib/capture/probes_private.h"
 
 /* RDMA devices fault on demand through this function of the probe table. */
 #define RDMA_FAULT	   "ib_umem_odp_map_dma_and_lock"
@@ -29,13 +28,13 @@ static bool many_arguments(struct probe_set *set, const struct kernel_function *
 	return !set->many_arguments;
 }
 
-/* One name that a way leads to; a way may have two. Else says what is missing. */
+/* One name that a method leads to; a method may have two. Else says what is missing. */
 static bool symbol_exists(struct probe_set *set, const struct probe_row *row,
-			  const struct probe_way *way, const char *symbol,
+			  const struct attach_method *method, const char *symbol,
 			  char missing[REASON_TEXT])
 {
 	const struct kernel_function *found = kernel_names_find(set->names, symbol, row->module);
-	bool tracepoint = way->kind == ATTACH_TP_BTF;
+	bool tracepoint = method->kind == ATTACH_TP_BTF;
 	char unloaded[NAME_TEXT];
 	__u32 arguments = 0;
 
@@ -48,9 +47,9 @@ static bool symbol_exists(struct probe_set *set, const struct probe_row *row,
 		snprintf(missing, REASON_TEXT, "module %s is not loaded", unloaded);
 	else if (found->of_module && !found->types && permission_lacks_modules())
 		snprintf(missing, REASON_TEXT, "%s", PERMISSION_MODULES);
-	else if (way->arguments && way->arguments != arguments)
+	else if (method->arguments && method->arguments != arguments)
 		snprintf(missing, REASON_TEXT, "%s has %u arguments here, not %u", symbol,
-			 arguments, way->arguments);
+			 arguments, method->arguments);
 	else if (!tracepoint && found->functions > 1)
 		snprintf(missing, REASON_TEXT, "this kernel has %u functions named %s",
 			 found->functions, symbol);
@@ -65,8 +64,8 @@ static bool symbol_exists(struct probe_set *set, const struct probe_row *row,
 	return false;
 }
 
-static bool function_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
-			    char missing[REASON_TEXT])
+static bool function_exists(struct probe_set *set, struct probe *probe,
+			    const struct attach_method *method, char missing[REASON_TEXT])
 {
 	const char *needs = probe->row->needs;
 
@@ -74,12 +73,12 @@ static bool function_exists(struct probe_set *set, struct probe *probe, const st
 		snprintf(missing, REASON_TEXT, "this kernel has no %s", needs);
 		return false;
 	}
-	return symbol_exists(set, probe->row, way, way->symbol, missing) &&
-	       (!way->end || symbol_exists(set, probe->row, way, way->end, missing));
+	return symbol_exists(set, probe->row, method, method->symbol, missing) &&
+	       (!method->end || symbol_exists(set, probe->row, method, method->end, missing));
 }
 
-static bool kprobe_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
-			  char missing[REASON_TEXT])
+static bool kprobe_exists(struct probe_set *set, struct probe *probe,
+			  const struct attach_method *method, char missing[REASON_TEXT])
 {
 	size_t count;
 
@@ -87,42 +86,42 @@ static bool kprobe_exists(struct probe_set *set, struct probe *probe, const stru
 		snprintf(missing, REASON_TEXT, "this kernel has no kprobes");
 		return false;
 	}
-	count = kernel_names_symbol(set->names, way->symbol, probe->symbol);
+	count = kernel_names_symbol(set->names, method->symbol, probe->symbol);
 	if (count != 1)
 		snprintf(missing, REASON_TEXT,
 			 count ? "this kernel has several of %s" : "this kernel has no %s",
-			 way->symbol);
+			 method->symbol);
 	return count == 1;
 }
 
-static bool way_exists(struct probe_set *set, struct probe *probe, const struct probe_way *way,
-		       char missing[REASON_TEXT])
+static bool method_exists(struct probe_set *set, struct probe *probe,
+			  const struct attach_method *method, char missing[REASON_TEXT])
 {
-	snprintf(probe->symbol, sizeof(probe->symbol), "%s", way->symbol);
-	switch (way->kind) {
+	snprintf(probe->symbol, sizeof(probe->symbol), "%s", method->symbol);
+	switch (method->kind) {
 	case ATTACH_USDT:
 		return true; /* asked of the binary when there is one */
 	case ATTACH_TP_BTF:
 	case ATTACH_FUNCTION:
-		return function_exists(set, probe, way, missing);
+		return function_exists(set, probe, method, missing);
 	case ATTACH_KPROBE:
-		return kprobe_exists(set, probe, way, missing);
+		return kprobe_exists(set, probe, method, missing);
 	case ATTACH_FILES:
-		snprintf(missing, REASON_TEXT, "there is no %s", way->symbol);
-		return !access(way->symbol, F_OK);
+		snprintf(missing, REASON_TEXT, "there is no %s", method->symbol);
+		return !access(method->symbol, F_OK);
 	default:
 		return false;
 	}
 }
 
 /* Whether what exists can fire here. */
-static bool way_in_place(const struct probe_set *set, const struct probe *probe,
-			 const struct probe_way *way, char missing[REASON_TEXT])
+static bool method_in_place(const struct probe_set *set, const struct probe *probe,
+			    const struct attach_method *method, char missing[REASON_TEXT])
 {
 	enum place place = probe->row->place;
 
 	if (set->places.there[place])
-		place = way->place;
+		place = method->place;
 	if (set->places.there[place])
 		return true;
 	snprintf(missing, REASON_TEXT, "%s", place_lacking(place));
@@ -134,21 +133,21 @@ static bool lacks_place(const struct probe_set *set, const struct probe_row *row
 {
 	bool lacks = !set->places.there[row->place];
 
-	for (size_t i = 0; i < PROBE_WAYS && row->ways[i].kind; i++)
-		lacks |= !set->places.there[row->ways[i].place];
+	for (size_t i = 0; i < ATTACH_METHODS && row->methods[i].kind; i++)
+		lacks |= !set->places.there[row->methods[i].place];
 	return lacks;
 }
 
-static void describe_way(struct probe *probe, const struct probe_way *way)
+static void describe_method(struct probe *probe, const struct attach_method *method)
 {
-	snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s", attach_names[way->kind],
+	snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s", attach_names[method->kind],
 		 probe->symbol);
-	if (way->kind == ATTACH_FUNCTION && way->end)
+	if (method->kind == ATTACH_FUNCTION && method->end)
 		snprintf(probe->info.attach, sizeof(probe->info.attach), "%s%s and %s",
-			 attach_names[way->kind], way->symbol, way->end);
+			 attach_names[method->kind], method->symbol, method->end);
 }
 
-/* "this kernel has no A or B": what the kernel lacks of all ways, or what else is the matter. */
+/* "this kernel has no A or B": what the kernel lacks of all methods, or what else is the matter. */
 static void collect(char *reasons, const char *missing)
 {
 	static const char lacks[] = "this kernel has no ";
@@ -163,23 +162,23 @@ static void collect(char *reasons, const char *missing)
 		snprintf(reasons + used, REASON_TEXT - used, "; %s", missing);
 }
 
-bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char *reason)
+bool probe_take_next_method(struct probe_set *set, struct probe *probe, const char *reason)
 {
-	const struct probe_way *ways = probe->ways;
-	size_t next = probe->way ? probe->way - ways + 1 : 0;
+	const struct attach_method *methods = probe->methods;
+	size_t next = probe->method ? probe->method - methods + 1 : 0;
 	char reasons[REASON_TEXT] = "", unloaded[NAME_TEXT];
 
 	if (reason)
 		collect(reasons, reason);
 	probe->program = probe->returns = NULL;
-	for (; set->names && next < PROBE_WAYS && ways[next].kind; next++) {
+	for (; set->names && next < ATTACH_METHODS && methods[next].kind; next++) {
 		char missing[REASON_TEXT] = "";
 
-		if (way_exists(set, probe, &ways[next], missing) &&
-		    way_in_place(set, probe, &ways[next], missing)) {
-			probe->way = &ways[next];
+		if (method_exists(set, probe, &methods[next], missing) &&
+		    method_in_place(set, probe, &methods[next], missing)) {
+			probe->method = &methods[next];
 			probe->waits = false;
-			describe_way(probe, probe->way);
+			describe_method(probe, probe->method);
 			return true;
 		}
 		collect(reasons, missing);
@@ -188,8 +187,8 @@ bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char 
 		snprintf(reasons, sizeof(reasons), "%s",
 			 mount_lacking() ?: "this kernel has no type information (BTF)");
 	if (!reason) {
-		snprintf(probe->symbol, sizeof(probe->symbol), "%s", ways[0].symbol);
-		describe_way(probe, &ways[0]);
+		snprintf(probe->symbol, sizeof(probe->symbol), "%s", methods[0].symbol);
+		describe_method(probe, &methods[0]);
 		probe->modules = kernel_names_loaded(probe->row->module, unloaded);
 		probe->waits = unloaded[0] || lacks_place(set, probe->row);
 		if (set->names && unloaded[0] && !probe->modules)
@@ -229,21 +228,21 @@ size_t probe_set_choose_again(struct probe_set *set)
 		if (!probe->waits || !probe->wanted)
 			continue;
 		if (moved || kernel_names_loaded(probe->row->module, missing) != probe->modules)
-			came += probe_take_next_way(set, probe, NULL);
+			came += probe_take_next_method(set, probe, NULL);
 	}
 	return came;
 }
 
-/* The function of a row's way that has types and yet no place for a probe; NULL: none. */
+/* The function of a row's method that has types and yet no place for a probe; NULL: none. */
 static const char *untraceable(struct probe_set *set, const struct probe *probe)
 {
-	const struct probe_way *way = probe->way;
+	const struct attach_method *method = probe->method;
 
-	if (!way || way->kind != ATTACH_FUNCTION)
+	if (!method || method->kind != ATTACH_FUNCTION)
 		return NULL;
 	if (!kernel_names_traceable(set->names, probe->symbol))
 		return probe->symbol;
-	return way->end && !kernel_names_traceable(set->names, way->end) ? way->end : NULL;
+	return method->end && !kernel_names_traceable(set->names, method->end) ? method->end : NULL;
 }
 
 void probe_set_check_traceable(struct probe_set *set)
@@ -255,7 +254,7 @@ void probe_set_check_traceable(struct probe_set *set)
 
 		while ((symbol = untraceable(set, probe))) {
 			snprintf(reason, sizeof(reason), "%s cannot be traced", symbol);
-			probe_take_next_way(set, probe, reason);
+			probe_take_next_method(set, probe, reason);
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "lib/capture/complaint.h"
+#include "lib/capture/verifier_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +13,17 @@
 /* Linux 7.3 explains its verdict afterwards, over many lines; the verdict itself is before. */
 #define LOG_EXPLAINED "\nVerification failed: "
 
-static char complaint[REASON_TEXT];
+static char reason[REASON_TEXT];
 static char program[NAME_TEXT];
 static bool verifier_spoke;
 static bool verbose;
 
 static void keep_line(const char *line, size_t length)
 {
-	if (length >= sizeof(complaint))
-		length = sizeof(complaint) - 1;
-	memcpy(complaint, line, length);
-	complaint[length] = '\0';
+	if (length >= sizeof(reason))
+		length = sizeof(reason) - 1;
+	memcpy(reason, line, length);
+	reason[length] = '\0';
 }
 
 /* Counts of the verifier's work and source lines come with every log and explain nothing. */
@@ -86,7 +86,7 @@ static int on_libbpf_text(enum libbpf_print_level level, const char *format, va_
 	log = strstr(text, LOG_BEGIN);
 	if (log)
 		keep_last_word(log + strlen(LOG_BEGIN));
-	else if (!verifier_spoke && !complaint[0])
+	else if (!verifier_spoke && !reason[0])
 		keep_line(text + skip, strcspn(text + skip, "\n"));
 	free(text);
 	return 0;
@@ -102,10 +102,10 @@ void objects_verbose(bool whole)
 	verbose = whole;
 }
 
-void complaint_begin(void)
+void verifier_log_begin(void)
 {
 	objects_quiet();
-	complaint[0] = '\0';
+	reason[0] = '\0';
 	program[0] = '\0';
 	verifier_spoke = false;
 }
@@ -113,16 +113,16 @@ void complaint_begin(void)
 /* "cannot use helper bpf_probe_read#4", before 6.11 "unknown func bpf_probe_read#4". */
 static bool locked_down(void)
 {
-	return verifier_spoke && strstr(complaint, " bpf_probe_read") &&
-	       (strstr(complaint, "cannot use helper") || strstr(complaint, "unknown func"));
+	return verifier_spoke && strstr(reason, " bpf_probe_read") &&
+	       (strstr(reason, "cannot use helper") || strstr(reason, "unknown func"));
 }
 
-const char *complaint_text(void)
+const char *verifier_log_text(void)
 {
-	return locked_down() ? COMPLAINT_LOCKED_DOWN : complaint;
+	return locked_down() ? VERIFIER_LOCKED_DOWN : reason;
 }
 
-const char *complaint_program(void)
+const char *verifier_log_program(void)
 {
 	return program;
 }

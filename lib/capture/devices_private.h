@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside devices.c, device_names.c and device_slots.c. */
-#ifndef FAULTLINE_DEVICES_INSIDE_H
-#define FAULTLINE_DEVICES_INSIDE_H
+#ifndef FAULTLINE_DEVICES_PRIVATE_H
+#define FAULTLINE_DEVICES_PRIVATE_H
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -39,8 +39,8 @@ struct device_table {
 	struct capture_state *state;
 	const char *const *patterns;
 	size_t pattern_count;
-	device_namer_fn namer;
-	void *namer_self;
+	device_ask_fn ask;
+	void *ask_self;
 	__u32 *handles; /* by kernel-side number */
 	size_t handle_room;
 	struct entry *entries;
@@ -64,8 +64,8 @@ struct device_table {
 void device_table_meet_new(struct device_table *table);
 
 /* device_names.c: all that can be told of a device, by what the kernel side knows it. */
-void device_describe(const struct device_table *table, const struct device_key *key,
-		     const struct device_state *state, struct device_info *info);
+void device_describe(const struct device_key *key, const struct device_state *state,
+		     struct device_info *info);
 
 /* device_slots.c */
 struct device_owner *device_owner_find(const struct device_table *table,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside owners.c and owner_names.c. */
-#ifndef FAULTLINE_OWNERS_INSIDE_H
-#define FAULTLINE_OWNERS_INSIDE_H
+#ifndef FAULTLINE_OWNERS_PRIVATE_H
+#define FAULTLINE_OWNERS_PRIVATE_H
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>

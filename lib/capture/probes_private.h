@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside the probe table: the state of its rows. The interface is probes.h. */
-#ifndef FAULTLINE_PROBE_SET_H
-#define FAULTLINE_PROBE_SET_H
+#ifndef FAULTLINE_PROBES_PRIVATE_H
+#define FAULTLINE_PROBES_PRIVATE_H
 
 #include <pthread.h>
 
@@ -15,12 +15,12 @@
 
 struct probe {
 	const struct probe_row *row;
-	const struct probe_way *ways; /* the row's, or `moved` */
-	const struct probe_way *way;
-	struct probe_way moved[2]; /* a way that the configuration asks for, and the end */
-	struct bpf_program *program, *returns; /* of the way; either may be NULL */
+	const struct attach_method *methods; /* the row's, or `moved` */
+	const struct attach_method *method;
+	struct attach_method moved[2]; /* a method that the configuration asks for, and the end */
+	struct bpf_program *program, *returns; /* of the method; either may be NULL */
 	struct bpf_link *link, *return_link;   /* USDT rows share those of the emulators */
-	char symbol[NAME_TEXT];		       /* of the way: a clone's whole name */
+	char symbol[NAME_TEXT];		       /* of the method: a clone's whole name */
 	bool wanted;			       /* the configuration asks for it */
 	bool waits;			       /* for a module to be loaded, or a place to come */
 	size_t modules;			       /* of its own that were when last looked at */
@@ -28,19 +28,19 @@ struct probe {
 };
 
 /*
- * A BPF object is loaded once with all that its rows want. Rows whose way turned out not to work,
+ * A BPF object is loaded once with all that its rows want. Rows whose method turned out not to work,
  * or whose module came later, get the object another time, on the maps of the first.
  */
-struct object_again {
-	struct object_again *next;
+struct loaded_object {
+	struct loaded_object *before;
+	const struct object_source *source;
 	struct bpf_object *object;
 };
 
 struct probe_set {
 	struct capture_filter filter;
-	struct bpf_object *objects[OBJECT_COUNT];
-	struct object_again *again;
-	struct kernel_names *names; /* NULL: the kernel has no type information */
+	struct loaded_object *loaded; /* the last one */
+	struct kernel_names *names;   /* NULL: the kernel has no type information */
 	const struct shared_maps *maps;
 	struct places places; /* when last looked */
 	bool processes;	      /* CPU faults of some are wanted */
@@ -64,16 +64,19 @@ void probe_emulators_await(struct probe_set *set);
 void probe_turn_on(struct probe *probe);
 void probe_turn_off(struct probe *probe, const char *reason);
 /*
- * Takes the first way after the present one (from the beginning if there is none) that exists here.
- * Without any the row is off: `reason` says why the present way failed, NULL: none was tried.
+ * Takes the first method after the present one (from the beginning if there is none) that exists here.
+ * Without any the row is off: `reason` says why the present method failed, NULL: none was tried.
  */
-bool probe_take_next_way(struct probe_set *set, struct probe *probe, const char *reason);
+bool probe_take_next_method(struct probe_set *set, struct probe *probe, const char *reason);
 /*
  * Looks where we are, and lets the rows that wait choose again if there is news for them. Returns how
- * many of them have a way now.
+ * many of them have a method now.
  */
 size_t probe_set_choose_again(struct probe_set *set);
-/* Loads what the rows with a way lack; rows that cannot be loaded are off. */
+/* Loads what the rows with a method lack; rows that cannot be loaded are off. */
 void probe_set_load_rows(struct probe_set *set);
+/* As it was loaded first: it has the maps of all. NULL: it was not. */
+struct bpf_object *probe_set_object(const struct probe_set *set,
+				    const struct object_source *source);
 
 #endif

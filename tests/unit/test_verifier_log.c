@@ -9,7 +9,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "lib/capture/complaint.h"
+#include "lib/capture/verifier_log.h"
 
 /* Says it as libbpf does. */
 static void say(const char *format, ...)
@@ -26,7 +26,7 @@ static void say(const char *format, ...)
 
 static void refuse(const char *log)
 {
-	complaint_begin();
+	verifier_log_begin();
 	say("libbpf: prog '%s': BPF program load failed: %s\n", "maps", "Permission denied");
 	say("libbpf: prog '%s': -- BEGIN PROG LOAD LOG --\n%s-- END PROG LOAD LOG --\n", "maps",
 	    log);
@@ -43,8 +43,8 @@ static void the_last_word_of_the_verifier_counts(void **state)
 {
 	(void)state;
 	refuse(INSTRUCTIONS COUNTS);
-	assert_string_equal(complaint_text(), "R1 invalid mem access 'scalar'");
-	assert_string_equal(complaint_program(), "maps");
+	assert_string_equal(verifier_log_text(), "R1 invalid mem access 'scalar'");
+	assert_string_equal(verifier_log_program(), "maps");
 }
 
 /* As Linux 7.3.4 does. */
@@ -56,8 +56,8 @@ static void a_verdict_may_be_explained_afterwards(void **state)
 	       "Reason:\n  R1 is an integer scalar here, not a pointer to memory.\n\n"
 	       "At:\n  insn 1\n       | ^-- error: invalid dereference of R1 (an integer scalar)\n"
 	       "Suggestion:\n  Preserve a pointer-valued register where needed\n\n" COUNTS);
-	assert_string_equal(complaint_text(), "R1 invalid mem access 'scalar'");
-	assert_string_equal(complaint_program(), "maps");
+	assert_string_equal(verifier_log_text(), "R1 invalid mem access 'scalar'");
+	assert_string_equal(verifier_log_program(), "maps");
 }
 
 /* The words of Linux 6.12 and of 6.1; another helper is another matter. */
@@ -66,20 +66,20 @@ static void a_lockdown_is_named(void **state)
 	(void)state;
 	refuse("0: (85) call bpf_probe_read#4\n"
 	       "program of this type cannot use helper bpf_probe_read#4\n" COUNTS);
-	assert_string_equal(complaint_text(), COMPLAINT_LOCKED_DOWN);
+	assert_string_equal(verifier_log_text(), VERIFIER_LOCKED_DOWN);
 	refuse("0: (85) call bpf_probe_read_kernel#113\nunknown func bpf_probe_read_kernel#113\n" COUNTS);
-	assert_string_equal(complaint_text(), COMPLAINT_LOCKED_DOWN);
+	assert_string_equal(verifier_log_text(), VERIFIER_LOCKED_DOWN);
 	refuse("unknown func bpf_timer_init#169\n" COUNTS);
-	assert_string_equal(complaint_text(), "unknown func bpf_timer_init#169");
+	assert_string_equal(verifier_log_text(), "unknown func bpf_timer_init#169");
 }
 
 static void without_a_log_libbpf_speaks_itself(void **state)
 {
 	(void)state;
-	complaint_begin();
+	verifier_log_begin();
 	say("libbpf: failed to find valid kernel BTF\n");
-	assert_string_equal(complaint_text(), "failed to find valid kernel BTF");
-	assert_string_equal(complaint_program(), "");
+	assert_string_equal(verifier_log_text(), "failed to find valid kernel BTF");
+	assert_string_equal(verifier_log_program(), "");
 }
 
 int main(void)
@@ -91,5 +91,5 @@ int main(void)
 		cmocka_unit_test(without_a_log_libbpf_speaks_itself),
 	};
 
-	return cmocka_run_group_tests_name("complaint", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
 }

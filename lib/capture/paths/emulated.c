@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What capture does with emulated machines: whom it believes, their devices and I/O. */
+/* Emulated machines: their probes, whom capture believes to be one, their devices and I/O. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,13 +8,76 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/capture/capture_private.h"
+#include "lib/capture/emulator.h"
 #include "lib/capture/groups.h"
-#include "lib/capture/inside.h"
+#include "lib/capture/paths/rows.h"
 #include "lib/capture/process.h"
 #include "lib/capture/usdt.h"
+#include "bpf/emu.skel.h"
+
+static DEFINE_OBJECT(emu);
 
 /* From an I/O's end until its record is published; later ones come out marked as late. */
 #define ACCESS_DELAY_NS (50 * NSEC_PER_MSEC)
+
+static const struct probe_row rows[] = {
+	{PROBE_FAULT_DETECT, "fault_detect", &emu_object, EVENT_FAULT_DETECT,
+	 METHODS(USDT(fault_detect)), .required = true,
+	 .without =
+		 "how many faults there were and when they began is not known, nor what became of them, their total times and how long queues stood still"},
+	{PROBE_FAULT_REQUEST, "fault_request", &emu_object, EVENT_FAULT_REQUEST,
+	 METHODS(USDT(fault_request)), .required = true,
+	 .without =
+		 "stage request is part of the next one seen, a fault whose request got through after an overflow is told as overflowed, and which were discarded is not known"},
+	{PROBE_FAULT_ISR, "fault_isr", &emu_object, EVENT_FAULT_ISR, METHODS(USDT(fault_isr)),
+	 .every = FROM_EMULATED, .without = "stage delivery is part of the next one seen"},
+	{PROBE_FAULT_HANDLER, "fault_handler", &emu_object, EVENT_FAULT_HANDLER,
+	 METHODS(USDT(fault_handler)), .every = FROM_EMULATED,
+	 .without =
+		 "stage dispatch is part of the next one seen, and CPU page faults are credited to no fault"},
+	{PROBE_FAULT_RESOLVED, "fault_resolved", &emu_object, EVENT_FAULT_RESOLVED,
+	 METHODS(USDT(fault_resolved)), .every = FROM_EMULATED,
+	 .without =
+		 "stage resolve is part of the next one seen, and whether storage was read is not known"},
+	{PROBE_FAULT_MAPPED, "fault_mapped", &emu_object, EVENT_FAULT_MAPPED,
+	 METHODS(USDT(fault_mapped)), .every = FROM_EMULATED,
+	 .without = "stage map is part of the next one seen"},
+	{PROBE_FAULT_RESPONSE, "fault_response", &emu_object, EVENT_FAULT_RESPONSE,
+	 METHODS(USDT(fault_response)), .required = true, .every = FROM_EMULATED,
+	 .without = "stage respond is part of the next one seen"},
+	{PROBE_FAULT_RESUME, "fault_resume", &emu_object, EVENT_FAULT_RESUME,
+	 METHODS(USDT(fault_resume)), .required = true,
+	 .without =
+		 "whether and when devices went on is not known: faults stay unfinished, without a total time, and how many overflowed is not known"},
+	{PROBE_FAULT_OVERFLOW, "fault_overflow", &emu_object, EVENT_FAULT_OVERFLOW,
+	 METHODS(USDT(fault_overflow)),
+	 .without =
+		 "overflowed and discarded faults are not told apart, and some may be told as complete"},
+	{PROBE_FAULT_VOID, "fault_void", &emu_object, EVENT_FAULT_VOID, METHODS(USDT(fault_void)),
+	 .without = "discarded faults are not known as such, and some may be told as complete"},
+	{PROBE_FAULT_ABANDON, "fault_abandon", &emu_object, EVENT_FAULT_ABANDON,
+	 METHODS(USDT(fault_abandon)),
+	 .without =
+		 "which faults their devices gave up is not known: they are told as unfinished or complete"},
+	{PROBE_INVALIDATE_START, "invalidate_start", &emu_object, EVENT_INVALIDATE_START,
+	 METHODS(USDT(invalidate_start)),
+	 .without = "when invalidations began is not known, nor when devices were told after that"},
+	{PROBE_INVALIDATE_DEVICE, "invalidate_device", &emu_object, EVENT_INVALIDATE_DEVICE,
+	 METHODS(USDT(invalidate_device)),
+	 .without = "when devices were told of invalidations is not known"},
+	{PROBE_INVALIDATE_ACK, "invalidate_ack", &emu_object, EVENT_INVALIDATE_ACK,
+	 METHODS(USDT(invalidate_ack)),
+	 .without = "whether and when devices acknowledged invalidations is not known"},
+	{PROBE_INVALIDATE_FREED, "invalidate_freed", &emu_object, EVENT_INVALIDATE_FREED,
+	 METHODS(USDT(invalidate_freed)),
+	 .without =
+		 "which invalidations ended, and when, is not known, nor how much memory was freed"},
+	{PROBE_INJECT_START, "inject_start", &emu_object, EVENT_INJECT_START,
+	 METHODS(USDT(inject_start)), .without = "when injections began is not known"},
+	{PROBE_INJECT_STOP, "inject_stop", &emu_object, EVENT_INJECT_STOP,
+	 METHODS(USDT(inject_stop)), .without = "when injections ended is not known"},
+};
 
 /* Files that only root, or who owns this very program, can have made. */
 static bool trustworthy(const struct stat *file)
@@ -49,7 +112,7 @@ static int trust(void *self, __u32 pid, int executable)
 	name_executable(pid, executable, name);
 	if (fstat(executable, &file))
 		return failed(-errno, "%s: %s", name, strerror(errno));
-	place = capture_binary_enter(c, &file);
+	place = emulator_enter(c, &file);
 	if (place >= 0)
 		return place;
 	if (!trustworthy(&file))
@@ -60,7 +123,7 @@ static int trust(void *self, __u32 pid, int executable)
 	if (!binary.build_id_bytes || !usdt_has(&binary, "fault_detect"))
 		error = failed(-EPERM, "%s: is no emulator (no build id or no probes)", name);
 	usdt_free(&binary);
-	return error ? error : capture_binary_adopt(c, executable, &file, name);
+	return error ? error : emulator_adopt(c, executable, &file, name);
 }
 
 static void describe(const struct hello_device *device, struct device_info *info)
@@ -96,16 +159,9 @@ static __u32 enter_device(void *self, const struct hello *hello, const struct he
 	return device_table_enter(c->devices, &key, &info);
 }
 
-bool capture_name_device(void *self, const struct device_key *key, struct device_info *info)
+void capture_ask_machine(void *self, __u32 pid)
 {
-	struct capture *c = self;
-	const struct hello_device *device;
-
-	machines_meet(c->machines, key->owner);
-	device = machines_find(c->machines, key->owner, key->owner_start, key->source);
-	if (device)
-		describe(device, info);
-	return device;
+	machines_meet(((struct capture *)self)->machines, pid);
 }
 
 static bool wanted_alone(const struct capture *c, const struct access_record *record,
@@ -214,8 +270,59 @@ const char *capture_no_account(const struct capture *capture)
 const struct machines_ops capture_machines_ops = {
 	.refused = machine_refused,
 	.trust = trust,
-	.leave = capture_binary_leave,
+	.leave = emulator_leave,
 	.device = enter_device,
 	.access = take_access,
 	.gone = machine_gone,
+};
+
+static int open_machines(struct capture *c, __u64 now_ns)
+{
+	(void)now_ns;
+	return machines_create(&c->machines, &capture_machines_ops, c);
+}
+
+static int greet_machines(struct capture *c, __u64 now_ns)
+{
+	(void)now_ns;
+	machines_greet(c->machines);
+	return 0;
+}
+
+static int poll_machines(struct capture *c, __u64 now_ns)
+{
+	return machines_poll(c->machines, now_ns);
+}
+
+static int look_for_emulator(struct capture *c, __u64 now_ns)
+{
+	(void)now_ns;
+	emulators_look(c);
+	return 0;
+}
+
+static int finish_machines(struct capture *c, __u64 now_ns)
+{
+	(void)now_ns;
+	return machines_finish(c->machines);
+}
+
+static int close_machines(struct capture *c, __u64 now_ns)
+{
+	(void)now_ns;
+	machines_destroy(c->machines);
+	return 0;
+}
+
+const struct path emulated_path = {
+	.name = "emulated machines",
+	.needs = "install " EMULATOR_NAME ", or --emulator PATH",
+	ROWS(rows),
+	.steps = {[STEP_OPEN] = open_machines,
+		  [STEP_ATTACHED] = look_for_emulator,
+		  [STEP_BEGIN] = greet_machines,
+		  [STEP_POLL] = poll_machines,
+		  [STEP_SECOND] = look_for_emulator,
+		  [STEP_FINISH] = finish_machines,
+		  [STEP_CLOSE] = close_machines},
 };

@@ -4,24 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/analyze/counts.h"
-#include "lib/analyze/faults.h"
-#include "lib/analyze/findings.h"
-#include "lib/analyze/footprint.h"
-#include "lib/analyze/invalidations.h"
-#include "lib/analyze/iommu_faults.h"
-#include "lib/analyze/ios.h"
-#include "lib/analyze/mappings.h"
-#include "lib/analyze/odp.h"
-#include "lib/analyze/queues.h"
-#include "lib/analyze/rates.h"
-#include "lib/analyze/recent.h"
-#include "lib/analyze/session.h"
-#include "lib/analyze/silent.h"
-#include "lib/analyze/slo.h"
-#include "lib/analyze/stage_window.h"
-#include "lib/analyze/stages.h"
-#include "lib/analyze/vfio.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -32,18 +14,10 @@ struct bundle {
 	struct period_filter filter;
 };
 
-/*
- * In the order in which they are created, fed and have their tables. The session first: others' tables name
- * devices. The faults before who judges with them.
- */
 static const struct analyzer *const analyzers[] = {
-	&session_analyzer,	&faults_analyzer,    &findings_analyzer,
-	&stages_analyzer,	&queues_analyzer,    &rates_analyzer,
-	&counts_analyzer,	&recent_analyzer,    &iommu_faults_analyzer,
-	&mappings_analyzer,	&ios_analyzer,	     &invalidations_analyzer,
-	&odp_analyzer,		&footprint_analyzer, &vfio_analyzer,
-	&devices_analyzer,	&silent_analyzer,    &account_analyzer,
-	&stage_window_analyzer, &slo_analyzer,
+#define ANALYZER(name)		 &name##_analyzer,
+#define ANALYZER_OF_TABLES(name) &name##_analyzer,
+#include "lib/analyze/analyzers.def"
 };
 #define ANALYZERS (sizeof(analyzers) / sizeof(analyzers[0]))
 

@@ -38,43 +38,16 @@ struct analysis_config {
 	bool windowed;
 };
 
-struct session;
-struct silent;
-struct faults;
-struct invalidations;
-struct stages;
-struct stage_window;
-struct queues;
-struct rates;
-struct counts;
-struct recent;
-struct ios;
-struct odp;
-struct footprint;
-struct iommu_faults;
-struct mappings;
-struct slo;
-struct vfio;
+#define ANALYZER(name) \
+	struct name;   \
+	ANALYZER_OF_TABLES(name)
+#define ANALYZER_OF_TABLES(name) extern const struct analyzer name##_analyzer;
+#include "lib/analyze/analyzers.def"
 
 /* The parts; each has its own header, tables and accessors. Owned by the analysis. */
 struct analysis {
-	struct session *session;	     /* host, clock, probes, devices, loss */
-	struct faults *faults;		     /* reconstruction */
-	struct silent *silent;		     /* probes that look at the wrong place */
-	struct invalidations *invalidations; /* the other direction */
-	struct stages *stages;		     /* latency per stage */
-	struct stage_window *stage_window;   /* of the newest faults; NULL unless windowed */
-	struct queues *queues;		     /* time each queue was blocked */
-	struct rates *rates;		     /* of faults; peaks, bursts */
-	struct counts *counts;		     /* of everything, per second */
-	struct recent *recent;		     /* newest faults per device */
-	struct ios *ios;		     /* slow and faulted I/Os */
-	struct odp *odp;		     /* RDMA on-demand paging, counters */
-	struct iommu_faults *iommu_faults;   /* unrecoverable ones, with their owners */
-	struct mappings *mappings;	     /* for DMA: who, how much, how long */
-	struct footprint *footprint;	     /* NULL if left out */
-	struct slo *slo;		     /* NULL without objectives */
-	struct vfio *vfio;		     /* containers, their limits; devices' resets */
+#define ANALYZER(name) struct name *name;
+#include "lib/analyze/analyzers.def"
 };
 
 /* -ENOMEM, -EINVAL. `config` may be NULL for all defaults. */

@@ -4,9 +4,9 @@
  *
  * Each analyzer has NAME_create(), NAME_stream() to feed it, NAME_destroy(), typed accessors for the live
  * view and for others' sentences, a function for each of its tables, and a struct analyzer that says so.
- * A new one is a file with that, a member of struct analysis, and a line in the list of analysis.c:
- * report, JSON, CSV and the names of --table have its tables then. Nothing in events() allocates per
- * event once its tables are warm; memory is bounded by devices, open faults and footprint pages.
+ * A new one is a file with that and a line in analyzers.def: report, JSON, CSV and the names of --table
+ * have its tables then. Nothing in events() allocates per event once its tables are warm; memory is
+ * bounded by devices, open faults and footprint pages.
  */
 #ifndef FAULTLINE_ANALYZER_H
 #define FAULTLINE_ANALYZER_H
@@ -55,15 +55,15 @@ struct analyzer {
 };
 
 /* PART_analyzer, of member `part` of struct analysis, made by create_PART(); then what else it has. */
-#define ANALYZER(part, ...)                                              \
+#define DEFINE_ANALYZER(part, ...)                                       \
 	static struct stream stream_of_##part(struct analysis *analysis) \
 	{                                                                \
 		return part##_stream(analysis->part);                    \
 	}                                                                \
-	ANALYZER_OF_FAULTS(part, .stream = stream_of_##part, ##__VA_ARGS__)
+	DEFINE_ANALYZER_OF_FAULTS(part, .stream = stream_of_##part, ##__VA_ARGS__)
 
 /* One that lives on the faults that have been reconstructed, not on the stream. */
-#define ANALYZER_OF_FAULTS(part, ...)                         \
+#define DEFINE_ANALYZER_OF_FAULTS(part, ...)                  \
 	static void destroy_##part(struct analysis *analysis) \
 	{                                                     \
 		part##_destroy(analysis->part);               \

@@ -136,4 +136,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(counts, .tables = tables, .of_period = true)
+DEFINE_ANALYZER(counts, .tables = tables, .of_period = true)

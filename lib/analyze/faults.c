@@ -576,4 +576,4 @@ static int create_faults(struct analysis *a, const struct analysis_config *confi
 	return faults_create(&a->faults, &own);
 }
 
-ANALYZER(faults)
+DEFINE_ANALYZER(faults)

@@ -109,6 +109,4 @@ void faults_each_open(const struct faults *faults,
 		      void (*each)(void *argument, const struct fault *fault), void *argument);
 void faults_destroy(struct faults *faults);
 
-extern const struct analyzer faults_analyzer;
-
 #endif

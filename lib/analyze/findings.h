@@ -26,6 +26,4 @@ int findings_write_odd(const struct findings *findings, struct writer *writer);
 /* One sentence on loss, always. */
 int findings_write_loss(const struct findings *findings, struct writer *writer);
 
-extern const struct analyzer findings_analyzer;
-
 #endif

@@ -235,4 +235,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(footprint, .tables = tables)
+DEFINE_ANALYZER(footprint, .tables = tables)

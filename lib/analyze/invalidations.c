@@ -394,4 +394,4 @@ static int create_invalidations(struct analysis *a, const struct analysis_config
 static const struct analyzer_table tables[] = {
 	{&invalidations_table, invalidations_write, 7, 0, has_rows}, {0}};
 
-ANALYZER(invalidations, .tables = tables)
+DEFINE_ANALYZER(invalidations, .tables = tables)

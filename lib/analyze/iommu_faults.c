@@ -413,4 +413,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(iommu_faults, .tables = tables)
+DEFINE_ANALYZER(iommu_faults, .tables = tables)

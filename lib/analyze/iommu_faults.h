@@ -43,6 +43,4 @@ analyzer_write iommu_faults_write_devices;
 /* Table "iommu_faults", oldest first; limit 0: all that were kept. */
 analyzer_write iommu_faults_write;
 
-extern const struct analyzer iommu_faults_analyzer;
-
 #endif

@@ -278,4 +278,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(ios, .tables = tables, .of_period = true)
+DEFINE_ANALYZER(ios, .tables = tables, .of_period = true)

@@ -38,6 +38,4 @@ const struct io_device *ios_device(const struct ios *ios, __u32 device);
 __u64 ios_events(const struct ios *ios);
 __u64 ios_faulted(const struct ios *ios);
 
-extern const struct analyzer ios_analyzer;
-
 #endif

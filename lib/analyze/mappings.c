@@ -400,4 +400,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(mappings, .tables = tables)
+DEFINE_ANALYZER(mappings, .tables = tables)

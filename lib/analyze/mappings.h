@@ -37,6 +37,4 @@ const struct event *mappings_oldest(const struct mappings *mappings, char proces
 /* Tables "dma" (a row a device), "mappers" and "old_mappings" (a row a device, process, stack). */
 analyzer_write mappings_write_devices, mappings_write_mappers, mappings_write_old;
 
-extern const struct analyzer mappings_analyzer;
-
 #endif

@@ -80,6 +80,4 @@ analyzer_write odp_write_counters;
 /* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */
 int odp_write_findings(const struct odp *odp, struct writer *writer);
 
-extern const struct analyzer odp_analyzer;
-
 #endif

@@ -285,4 +285,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(odp, .tables = tables)
+DEFINE_ANALYZER(odp, .tables = tables)

@@ -63,6 +63,4 @@ bool queues_hangs(const struct queues *queues, struct queues_hangs *hangs);
 int queues_write_findings(const struct queues *queues, const struct session *session,
 			  struct writer *writer);
 
-extern const struct analyzer queues_analyzer;
-
 #endif

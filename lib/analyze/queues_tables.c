@@ -94,4 +94,4 @@ static int create_queues(struct analysis *a, const struct analysis_config *confi
 
 static const struct analyzer_table tables[] = {{&queues_table, queues_write}, {0}};
 
-ANALYZER(queues, .tables = tables)
+DEFINE_ANALYZER(queues, .tables = tables)

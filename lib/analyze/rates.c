@@ -353,4 +353,4 @@ static int create_rates(struct analysis *a, const struct analysis_config *config
 static const struct analyzer_table tables[] = {
 	{&bursts_table, rates_write_bursts, 4, REPORT_ROWS, has_rows}, {0}};
 
-ANALYZER_OF_FAULTS(rates, .tables = tables)
+DEFINE_ANALYZER_OF_FAULTS(rates, .tables = tables)

@@ -45,6 +45,4 @@ bool rates_worst_burst(const struct rates *rates, const struct session *session,
 /* Table "bursts" of the same, by begin, at most `limit` rows (0: all kept). */
 analyzer_write rates_write_bursts;
 
-extern const struct analyzer rates_analyzer;
-
 #endif

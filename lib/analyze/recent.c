@@ -125,4 +125,4 @@ static int create_recent(struct analysis *a, const struct analysis_config *confi
 	return recent_create(&a->recent, a->faults, config->last_faults);
 }
 
-ANALYZER_OF_FAULTS(recent)
+DEFINE_ANALYZER_OF_FAULTS(recent)

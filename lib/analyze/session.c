@@ -395,4 +395,4 @@ static int create_session(struct analysis *a, const struct analysis_config *conf
 	return error;
 }
 
-ANALYZER(session, .of_period = true)
+DEFINE_ANALYZER(session, .of_period = true)

@@ -112,6 +112,4 @@ int session_write_shared_names(const struct session *session, struct writer *wri
 #define AS_OF_TEXT 192
 const char *session_as_of_text(const struct session *session, char text[AS_OF_TEXT]);
 
-extern const struct analyzer session_analyzer, devices_analyzer, account_analyzer;
-
 #endif

@@ -379,4 +379,4 @@ static int create_silent(struct analysis *a, const struct analysis_config *confi
 
 static const struct analyzer_table tables[] = {{&probes_table, silent_write_probes}, {0}};
 
-ANALYZER(silent, .tables = tables)
+DEFINE_ANALYZER(silent, .tables = tables)

@@ -40,6 +40,4 @@ int silent_write_findings(const struct silent *silent, struct writer *writer);
 /* Table "probes": the session's, with those that are silent marked and explained. */
 analyzer_write silent_write_probes;
 
-extern const struct analyzer silent_analyzer;
-
 #endif

@@ -138,6 +138,4 @@ analyzer_write slo_write_violations;
 int slo_write_sentence(const struct slo_violation *violation, const struct session *session,
 		       struct writer *writer);
 
-extern const struct analyzer slo_analyzer;
-
 #endif

@@ -337,4 +337,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(slo, .tables = tables, .of_a_verb = true)
+DEFINE_ANALYZER(slo, .tables = tables, .of_a_verb = true)

@@ -120,4 +120,4 @@ static int create_stage_window(struct analysis *a, const struct analysis_config 
 	return config->windowed ? stage_window_create(&a->stage_window, a->faults) : 0;
 }
 
-ANALYZER_OF_FAULTS(stage_window)
+DEFINE_ANALYZER_OF_FAULTS(stage_window)

@@ -16,6 +16,4 @@ const struct stage_group *stage_window_of(const struct stage_window *window, __u
 /* There were more faults than are kept: the oldest of the window are left out. */
 bool stage_window_is_cut(const struct stage_window *window);
 
-extern const struct analyzer stage_window_analyzer;
-
 #endif

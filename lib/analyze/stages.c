@@ -332,4 +332,4 @@ static int create_stages(struct analysis *a, const struct analysis_config *confi
 
 static const struct analyzer_table tables[] = {{&stages_table, stages_write, 3, 0, has_rows}, {0}};
 
-ANALYZER_OF_FAULTS(stages, .tables = tables)
+DEFINE_ANALYZER_OF_FAULTS(stages, .tables = tables)

@@ -63,6 +63,4 @@ const char *stage_group_label(const struct stage_group *group, unsigned int stag
 unsigned int stage_group_slowest(const struct stage_group *group, double *share);
 __u64 stages_dropped(const struct stages *stages);
 
-extern const struct analyzer stages_analyzer;
-
 #endif

@@ -80,6 +80,4 @@ analyzer_write vfio_write;
 /* Tables "vfio_runs", "vfio_failures", "vfio_devices". */
 analyzer_write vfio_write_runs, vfio_write_failures, vfio_write_devices;
 
-extern const struct analyzer vfio_analyzer;
-
 #endif

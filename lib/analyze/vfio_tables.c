@@ -444,4 +444,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(vfio, .tables = tables)
+DEFINE_ANALYZER(vfio, .tables = tables)

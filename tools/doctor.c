@@ -253,7 +253,7 @@ static int write_notes(struct doctor *doctor)
 			error = writer_note(doctor->writer, "%s: %s.", check->name, check->finding);
 	}
 	error = error ? error : watched_write_since(doctor->analysis->session, doctor->writer);
-	error = error ? error : silent_write_findings(doctor->analysis->silent, doctor->writer);
+	error = error ? error : silent_write_findings(doctor->analysis, doctor->writer);
 	for (size_t i = 0; i < session_probe_count(session); i++)
 		on += session_probe(session, i)->state == PROBE_ON;
 	return error ? error

@@ -14,12 +14,12 @@ struct bundle {
 	struct period_filter filter;
 };
 
-static const struct analyzer *const analyzers[] = {
 #define ANALYZER(name)		 &name##_analyzer,
-#define ANALYZER_OF_TABLES(name) &name##_analyzer,
+#define ANALYZER_OF_OTHERS(name) &name##_analyzer,
+const struct analyzer *const analyzers[] = {
 #include "lib/analyze/analyzers.def"
-};
-#define ANALYZERS (sizeof(analyzers) / sizeof(analyzers[0]))
+	NULL};
+#define ANALYZERS (sizeof(analyzers) / sizeof(analyzers[0]) - 1)
 
 /* Those of the period are fed first. Who was not created has no stream. */
 static int connect_all(struct bundle *b, const struct period *period)
@@ -122,17 +122,53 @@ int analysis_write(const struct analysis *a, const struct analyzer *analyzer, st
 	return error;
 }
 
-int analysis_write_text(const struct analysis *a, struct writer *writer)
+int analysis_write_findings(const struct analysis *a, struct writer *writer)
 {
 	int error = 0;
 
-	for (unsigned int place = 1; !error && place <= REPORT_PLACES; place++)
-		for (size_t i = 0; i < ANALYZERS; i++)
-			for (const struct analyzer_table *t = analyzers[i]->tables;
-			     !error && t && t->write; t++)
-				if (t->place == place && (!t->has_rows || t->has_rows(a)))
-					error = t->write(a, writer,
-							 &(struct table_wish){.limit = t->rows,
-									      .brief = true});
+	for (int chapter = 0; chapter < REPORT_CHAPTERS; chapter++)
+		for (size_t i = 0; !error && i < ANALYZERS; i++)
+			if ((int)analyzers[i]->chapter == chapter && analyzers[i]->findings)
+				error = analyzers[i]->findings(a, writer);
+	return error;
+}
+
+static bool is_in_text(const struct analysis *a, const struct analyzer_table *table)
+{
+	return table->in_text && table->in_text(a);
+}
+
+/* Tables of faults and of I/Os are set off from the sentences. */
+static bool is_set_off(const struct analysis *a)
+{
+	for (size_t i = 0; i < ANALYZERS; i++)
+		for (const struct analyzer_table *t = analyzers[i]->tables; t && t->write; t++)
+			if (analyzers[i]->chapter <= REPORT_IO && t->table && is_in_text(a, t))
+				return true;
+	return false;
+}
+
+static int write_chapter(const struct analysis *a, struct writer *writer, int chapter)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < ANALYZERS; i++)
+		for (const struct analyzer_table *t = analyzers[i]->tables; !error && t && t->write;
+		     t++)
+			if ((int)analyzers[i]->chapter == chapter && is_in_text(a, t))
+				error = t->write(
+					a, writer,
+					&(struct table_wish){.limit = t->rows, .brief = true});
+	return error;
+}
+
+int analysis_write_text(const struct analysis *a, struct writer *writer)
+{
+	int error = analysis_write_findings(a, writer);
+
+	if (!error && is_set_off(a))
+		error = writer_note(writer, "%s", "");
+	for (int chapter = 0; !error && chapter < REPORT_CHAPTERS; chapter++)
+		error = write_chapter(a, writer, chapter);
 	return error;
 }

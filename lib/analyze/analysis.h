@@ -40,9 +40,11 @@ struct analysis_config {
 
 #define ANALYZER(name) \
 	struct name;   \
-	ANALYZER_OF_TABLES(name)
-#define ANALYZER_OF_TABLES(name) extern const struct analyzer name##_analyzer;
+	ANALYZER_OF_OTHERS(name)
+#define ANALYZER_OF_OTHERS(name) extern const struct analyzer name##_analyzer;
 #include "lib/analyze/analyzers.def"
+
+extern const struct analyzer *const analyzers[]; /* all, NULL at the end */
 
 /* The parts; each has its own header, tables and accessors. Owned by the analysis. */
 struct analysis {
@@ -61,7 +63,9 @@ void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS
 /* Writes the same. */
 int analysis_write(const struct analysis *analysis, const struct analyzer *analyzer,
 		   struct writer *writer, const struct table_wish *wish);
-/* What of them the text of a report has: in the order of their places, those that have rows. */
+/* The text of a report: sentences, then tables that have rows. */
 int analysis_write_text(const struct analysis *analysis, struct writer *writer);
+/* Its sentences alone. */
+int analysis_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

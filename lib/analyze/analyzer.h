@@ -18,6 +18,8 @@
 
 struct analysis;
 struct analysis_config;
+struct live_device;
+struct live_summary;
 
 enum latency_span { LATENCY_SINCE_START, LATENCY_WINDOW, LATENCY_SPANS };
 
@@ -33,18 +35,31 @@ typedef int analyzer_write(const struct analysis *analysis, struct writer *write
 			   const struct table_wish *wish);
 
 struct analyzer_table {
-	const struct table *table; /* NULL: a note that only text has */
+	const struct table *table; /* NULL: only text has it */
 	analyzer_write *write;	   /* NULL: the end of the list */
-	/* Of the text of a report, which has only tables with rows: its place there from 1 on, 0: none. */
-	unsigned int place;
-	size_t rows;					   /* of text at most, 0: all */
-	bool (*has_rows)(const struct analysis *analysis); /* NULL: it is always there */
+	/* Whether the text of a report has it: where it has rows; NULL: never. */
+	bool (*in_text)(const struct analysis *analysis);
+	size_t rows; /* of text at most, 0: all */
 };
 
-#define REPORT_ROWS   20 /* of a table in text */
-#define REPORT_PLACES 13
+#define REPORT_ROWS 20 /* of a table in text */
 
-/* One that needs no instance of its own has tables only. */
+/*
+ * The text of a report: the sentences of all chapters, then their tables. Within a chapter they are in the
+ * order of analyzers.def.
+ */
+enum report_chapter {
+	REPORT_RECORDING, /* what it is a report of */
+	REPORT_FAULTS,
+	REPORT_IO,
+	REPORT_VFIO,
+	REPORT_RDMA,
+	REPORT_DMA,
+	REPORT_LIMITS, /* what was not seen, or not to its end */
+	REPORT_CHAPTERS,
+};
+
+/* What is not there is NULL; one of others' numbers has no instance, so only the second half. */
 struct analyzer {
 	int (*create)(struct analysis *analysis, const struct analysis_config *config);
 	struct stream (*stream)(struct analysis *analysis); /* NULL: others feed it */
@@ -52,6 +67,13 @@ struct analyzer {
 	bool of_period; /* it is fed with what is in the period only */
 	bool of_a_verb; /* a report has none of its tables */
 	const struct analyzer_table *tables;
+	enum report_chapter chapter;
+	int (*findings)(const struct analysis *analysis, struct writer *writer); /* sentences */
+	/* For live.h: live_look(), and its part of a device's row and of the summary. */
+	void (*look)(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
+	void (*device)(const struct analysis *analysis, struct live_device *row, __u64 now_ns,
+		       __u64 interval_ns);
+	void (*summary)(const struct analysis *analysis, struct live_summary *summary);
 };
 
 /* PART_analyzer, of member `part` of struct analysis, made by create_PART(); then what else it has. */

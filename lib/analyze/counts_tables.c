@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/counts_data.h"
 #include "lib/analyze/unknown.h"
 
@@ -125,6 +126,11 @@ int counts_write_totals(const struct analysis *analysis, struct writer *writer,
 	return error ? error : writer_end(writer);
 }
 
+static void live(const struct analysis *a, struct live_summary *summary)
+{
+	summary->cpu_faults = counts_of_kind(a->counts, EVENT_CPU_FAULT);
+}
+
 static int create_counts(struct analysis *a, const struct analysis_config *config)
 {
 	return counts_create(&a->counts, a->faults, config->history_windows);
@@ -136,4 +142,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-DEFINE_ANALYZER(counts, .tables = tables, .of_period = true)
+DEFINE_ANALYZER(counts, .tables = tables, .of_period = true, .summary = live)

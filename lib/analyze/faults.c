@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/faults.h"
 
 #include <errno.h>
@@ -545,6 +546,11 @@ void faults_counts(const struct faults *f, struct faults_counts *counts)
 	*counts = f->counts;
 }
 
+bool faults_began(const struct faults *f)
+{
+	return f->counts.began;
+}
+
 void faults_each_open(const struct faults *f,
 		      void (*each)(void *argument, const struct fault *fault), void *argument)
 {
@@ -568,6 +574,19 @@ void faults_destroy(struct faults *f)
 	memory_free(f);
 }
 
+static void live(const struct analysis *a, struct live_summary *summary)
+{
+	const struct faults_counts *counts = &a->faults->counts;
+
+	summary->faults = counts->began;
+	summary->open = counts->open;
+	summary->unfinished = counts->unfinished;
+	summary->inconsistent = counts->inconsistent;
+	summary->overflowed = counts->overflowed;
+	summary->discarded = counts->discarded;
+	summary->abandoned = counts->abandoned;
+}
+
 static int create_faults(struct analysis *a, const struct analysis_config *config)
 {
 	const struct faults_config own = {.open_max = config->open_faults,
@@ -576,4 +595,4 @@ static int create_faults(struct analysis *a, const struct analysis_config *confi
 	return faults_create(&a->faults, &own);
 }
 
-DEFINE_ANALYZER(faults)
+DEFINE_ANALYZER(faults, .summary = live)

@@ -2,7 +2,7 @@
 /* The findings on unrecoverable IOMMU faults and on DMA mappings. */
 #include <string.h>
 
-#include "lib/analyze/findings.h"
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/session.h"
@@ -57,7 +57,7 @@ static int write_owner(const struct session *s, const struct iommu_fault *fault,
 			: 0;
 }
 
-static int write_faults(const struct analysis *a, struct writer *writer)
+int iommu_faults_write_findings(const struct analysis *a, struct writer *writer)
 {
 	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], unseen[96] = "";
 	struct iommu_faults_counts counts;
@@ -84,7 +84,7 @@ static int write_faults(const struct analysis *a, struct writer *writer)
 	return write_owner(a->session, worst, writer);
 }
 
-static int write_mappings(const struct analysis *a, struct writer *writer)
+int mappings_write_findings(const struct analysis *a, struct writer *writer)
 {
 	struct mappings_device all = mappings_all(a->mappings);
 	char name[DEVICE_NAME_TEXT], bytes[UNITS_TEXT], age[UNITS_TEXT], process[16];
@@ -117,11 +117,4 @@ static int write_mappings(const struct analysis *a, struct writer *writer)
 					      : 0,
 				      age),
 		frames_shown(stack), stack, frames_left(stack));
-}
-
-int findings_write_dma(const struct analysis *a, struct writer *writer)
-{
-	int error = write_faults(a, writer);
-
-	return error ? error : write_mappings(a, writer);
 }

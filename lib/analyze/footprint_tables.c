@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
+#include <math.h>
 #include "lib/analyze/footprint_data.h"
 #include "lib/base/fail.h"
 
@@ -219,6 +221,20 @@ static int footprint_write_intervals(const struct analysis *analysis, struct wri
 	return error ? error : writer_end(writer);
 }
 
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	struct footprint_device footprint;
+
+	(void)now_ns, (void)interval_ns;
+	row->footprint_percent = NAN;
+	if (!a->footprint)
+		return;
+	footprint = footprint_device(a->footprint, row->handle);
+	row->footprint_bytes = footprint.bytes;
+	row->footprint_huge_bytes = footprint.huge_bytes;
+	row->footprint_percent = footprint_percent(a->session, row->handle, footprint.bytes);
+}
+
 static int create_footprint(struct analysis *a, const struct analysis_config *config)
 {
 	const struct footprint_config own = {config->history_windows, config->simulated_fault_ns,
@@ -235,4 +251,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-DEFINE_ANALYZER(footprint, .tables = tables)
+DEFINE_ANALYZER(footprint, .tables = tables, .device = live)

@@ -392,6 +392,6 @@ static int create_invalidations(struct analysis *a, const struct analysis_config
 }
 
 static const struct analyzer_table tables[] = {
-	{&invalidations_table, invalidations_write, 7, 0, has_rows}, {0}};
+	{&invalidations_table, invalidations_write, has_rows}, {0}};
 
-DEFINE_ANALYZER(invalidations, .tables = tables)
+DEFINE_ANALYZER(invalidations, .tables = tables, .chapter = REPORT_IO)

@@ -409,8 +409,9 @@ static int create_iommu_faults(struct analysis *a, const struct analysis_config 
 static const struct analyzer_table tables[] = {
 	{&iommu_fault_totals_table, iommu_faults_write_totals},
 	{&iommu_fault_devices_table, iommu_faults_write_devices},
-	{&iommu_faults_table, iommu_faults_write, 10, REPORT_ROWS, has_rows},
+	{&iommu_faults_table, iommu_faults_write, has_rows, REPORT_ROWS},
 	{0},
 };
 
-DEFINE_ANALYZER(iommu_faults, .tables = tables)
+DEFINE_ANALYZER(iommu_faults, .tables = tables, .chapter = REPORT_DMA,
+		.findings = iommu_faults_write_findings)

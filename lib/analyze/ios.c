@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/ios.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "lib/analyze/counts.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
@@ -152,11 +154,6 @@ __u64 ios_events(const struct ios *ios)
 	return ios->events;
 }
 
-__u64 ios_faulted(const struct ios *ios)
-{
-	return ios->faulted;
-}
-
 struct device_row {
 	__u32 device;
 	struct counts_point all;
@@ -261,9 +258,46 @@ static int ios_write(const struct analysis *analysis, struct writer *writer,
 	return error ? error : writer_end(writer);
 }
 
+static int write_findings(const struct analysis *a, struct writer *writer)
+{
+	if (!a->ios->faulted || !faults_began(a->faults))
+		return 0;
+	return writer_note(writer, "%llu I/Os met a fault, or queued behind one that did.",
+			   a->ios->faulted);
+}
+
 static bool has_rows(const struct analysis *a)
 {
 	return ios_events(a->ios);
+}
+
+static const unsigned int io_kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
+
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	const struct io_device *slow = ios_device(a->ios, row->handle);
+
+	(void)now_ns, (void)interval_ns;
+	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++) {
+		struct counts_point all = counts_device(a->counts, io_kinds[k], row->handle);
+
+		row->ios += all.count;
+		row->io_bytes += all.bytes;
+	}
+	if (slow) {
+		row->slow_ios = slow->events;
+		row->faulted_ios = slow->faulted;
+	}
+}
+
+__u64 ios_before(const struct analysis *a, __u32 handle, __u64 time_ns)
+{
+	__u64 count = 0;
+
+	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++)
+		count += counts_before(a->counts, io_kinds[k], handle,
+				       time_ns / AGGREGATE_WINDOW_NS);
+	return count;
 }
 
 static int create_ios(struct analysis *a, const struct analysis_config *config)
@@ -273,9 +307,10 @@ static int create_ios(struct analysis *a, const struct analysis_config *config)
 }
 
 static const struct analyzer_table tables[] = {
-	{&io_devices_table, ios_write_devices, 5, REPORT_ROWS, has_rows},
-	{&ios_table, ios_write, 6, REPORT_ROWS / 2, has_rows},
+	{&io_devices_table, ios_write_devices, has_rows, REPORT_ROWS},
+	{&ios_table, ios_write, has_rows, REPORT_ROWS / 2},
 	{0},
 };
 
-DEFINE_ANALYZER(ios, .tables = tables, .of_period = true)
+DEFINE_ANALYZER(ios, .tables = tables, .of_period = true, .chapter = REPORT_IO,
+		.findings = write_findings, .device = live)

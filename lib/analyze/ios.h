@@ -36,6 +36,7 @@ void ios_destroy(struct ios *ios);
 /* NULL for a device without. */
 const struct io_device *ios_device(const struct ios *ios, __u32 device);
 __u64 ios_events(const struct ios *ios);
-__u64 ios_faulted(const struct ios *ios);
+/* Completed I/Os of the aggregate windows that were over at time_ns, as far as their frames have come. */
+__u64 ios_before(const struct analysis *analysis, __u32 device, __u64 time_ns);
 
 #endif

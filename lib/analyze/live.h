@@ -119,8 +119,6 @@ size_t live_devices(const struct analysis *analysis, __u64 now_ns, __u64 interva
 /* One device; -ENOENT if the dictionary does not have it. */
 int live_device(const struct analysis *analysis, __u32 handle, __u64 now_ns, __u64 interval_ns,
 		struct live_device *row);
-/* Completed I/Os of the aggregate windows that were over at time_ns, as far as their frames have come. */
-__u64 live_ios_before(const struct analysis *analysis, __u32 handle, __u64 time_ns);
 /* Its last finished faults, newest first; returns how many were filled. */
 size_t live_faults(const struct analysis *analysis, __u32 handle, struct fault *faults, size_t max);
 /* Its faults that are still open, oldest first. */

@@ -394,10 +394,11 @@ static int create_mappings(struct analysis *a, const struct analysis_config *con
 }
 
 static const struct analyzer_table tables[] = {
-	{&dma_table, mappings_write_devices, 11, 0, has_window},
-	{&mappers_table, mappings_write_mappers, 12, REPORT_ROWS / 2, has_live},
-	{&old_mappings_table, mappings_write_old, 13, REPORT_ROWS / 2, has_old},
+	{&dma_table, mappings_write_devices, has_window},
+	{&mappers_table, mappings_write_mappers, has_live, REPORT_ROWS / 2},
+	{&old_mappings_table, mappings_write_old, has_old, REPORT_ROWS / 2},
 	{0},
 };
 
-DEFINE_ANALYZER(mappings, .tables = tables)
+DEFINE_ANALYZER(mappings, .tables = tables, .chapter = REPORT_DMA,
+		.findings = mappings_write_findings)

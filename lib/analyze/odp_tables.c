@@ -259,8 +259,9 @@ static int write_device(const struct odp *odp, struct writer *writer, __u32 devi
 	return error;
 }
 
-int odp_write_findings(const struct odp *odp, struct writer *writer)
+int odp_write_findings(const struct analysis *a, struct writer *writer)
 {
+	const struct odp *odp = a->odp;
 	int error = 0;
 
 	for (__u32 h = 0; !error && h < odp->devices.end; h = slots_next(&odp->devices, h))
@@ -279,10 +280,16 @@ static int create_odp(struct analysis *a, const struct analysis_config *config)
 	return odp_create(&a->odp, a->session, a->faults, config->windowed);
 }
 
+static void look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
+{
+	odp_look(a->odp, now_ns, length_ns);
+}
+
 static const struct analyzer_table tables[] = {
-	{&odp_table, odp_write, 9, REPORT_ROWS, has_rows},
-	{&rdma_counters_table, odp_write_counters, 9, 0, has_rows},
+	{&odp_table, odp_write, has_rows, REPORT_ROWS},
+	{&rdma_counters_table, odp_write_counters, has_rows},
 	{0},
 };
 
-DEFINE_ANALYZER(odp, .tables = tables)
+DEFINE_ANALYZER(odp, .tables = tables, .chapter = REPORT_RDMA, .findings = odp_write_findings,
+		.look = look)

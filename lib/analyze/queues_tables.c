@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/queues_data.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
@@ -66,13 +68,14 @@ static int queues_write(const struct analysis *analysis, struct writer *writer,
 	return error ? error : writer_end(writer);
 }
 
-int queues_write_findings(const struct queues *queues, const struct session *session,
-			  struct writer *writer)
+int queues_write_findings(const struct analysis *a, struct writer *writer)
 {
+	const struct session *session = a->session;
 	char name[DEVICE_NAME_TEXT], assumed[UNITS_TEXT], number[16] = "";
 	struct queues_hangs hangs;
 
-	if (!queues_hangs(queues, &hangs) || unknown_of_all(session) & UNKNOWN_BLOCKED)
+	if (!faults_began(a->faults) || !queues_hangs(a->queues, &hangs) ||
+	    unknown_of_all(session) & UNKNOWN_BLOCKED)
 		return 0;
 	if (hangs.worst.queue != QUEUE_NONE)
 		snprintf(number, sizeof(number), ", queue %u", hangs.worst.queue);
@@ -86,6 +89,16 @@ int queues_write_findings(const struct queues *queues, const struct session *ses
 		session_device_name(session, hangs.worst.device, name), number);
 }
 
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	__u64 from_ns = now_ns > interval_ns ? now_ns - interval_ns : 0;
+
+	row->blocked_percent = 100 * queues_blocked_part(a->queues, row->handle, from_ns, now_ns,
+							 &row->blocked_queue);
+	if (row->unknown & UNKNOWN_BLOCKED)
+		row->blocked_percent = NAN;
+}
+
 static int create_queues(struct analysis *a, const struct analysis_config *config)
 {
 	(void)config;
@@ -94,4 +107,5 @@ static int create_queues(struct analysis *a, const struct analysis_config *confi
 
 static const struct analyzer_table tables[] = {{&queues_table, queues_write}, {0}};
 
-DEFINE_ANALYZER(queues, .tables = tables)
+DEFINE_ANALYZER(queues, .tables = tables, .chapter = REPORT_FAULTS,
+		.findings = queues_write_findings, .device = live)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
+#include <math.h>
 #include "lib/analyze/rates.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
+#include "lib/base/units.h"
 
 #define BURST_DEFAULT 5
 #define STEPS_SECOND  (NSEC_PER_SEC / RATE_STEP_NS)
@@ -246,11 +249,6 @@ __u64 rates_bursts(const struct rates *r, const struct session *session)
 	return sum;
 }
 
-unsigned int rates_burst_faults(const struct rates *r)
-{
-	return r->burst_faults;
-}
-
 __u64 rates_dropped(const struct rates *r)
 {
 	return r->dropped;
@@ -340,9 +338,37 @@ int rates_write_bursts(const struct analysis *analysis, struct writer *writer,
 	return error;
 }
 
+static int write_findings(const struct analysis *a, struct writer *writer)
+{
+	char name[DEVICE_NAME_TEXT], time[UNITS_TEXT];
+	__u64 bursts = rates_bursts(a->rates, a->session);
+	struct burst worst;
+
+	if (!rates_worst_burst(a->rates, a->session, &worst))
+		return 0;
+	return writer_note(writer,
+			   "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "
+			   "%s at %s.",
+			   bursts, bursts == 1 ? "" : "s", a->rates->burst_faults, worst.peak,
+			   session_device_name(a->session, worst.device, name),
+			   session_when(a->session, worst.peak_ns, time));
+}
+
 static bool has_rows(const struct analysis *a)
 {
 	return rates_bursts(a->rates, a->session);
+}
+
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	struct device_rate rate = rates_device(a->rates, row->handle);
+
+	row->bursts = rate.bursts;
+	row->peak = rate.peak;
+	row->last_fault_ns = rate.last_ns;
+	row->rate = row->unknown & UNKNOWN_FAULTS
+			    ? NAN
+			    : rates_now(a->rates, row->handle, now_ns, interval_ns);
 }
 
 static int create_rates(struct analysis *a, const struct analysis_config *config)
@@ -351,6 +377,7 @@ static int create_rates(struct analysis *a, const struct analysis_config *config
 }
 
 static const struct analyzer_table tables[] = {
-	{&bursts_table, rates_write_bursts, 4, REPORT_ROWS, has_rows}, {0}};
+	{&bursts_table, rates_write_bursts, has_rows, REPORT_ROWS}, {0}};
 
-DEFINE_ANALYZER_OF_FAULTS(rates, .tables = tables)
+DEFINE_ANALYZER_OF_FAULTS(rates, .tables = tables, .chapter = REPORT_FAULTS,
+			  .findings = write_findings, .device = live)

@@ -38,7 +38,6 @@ double rates_now(const struct rates *rates, __u32 device, __u64 now_ns, __u64 in
 __u64 rates_bursts(const struct rates *rates, const struct session *session);
 /* Faults told too late to count in peaks and bursts. */
 __u64 rates_dropped(const struct rates *rates);
-unsigned int rates_burst_faults(const struct rates *rates);
 /* Of the same, the burst with most faults within a second; false if there was none. */
 bool rates_worst_burst(const struct rates *rates, const struct session *session,
 		       struct burst *burst);

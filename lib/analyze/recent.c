@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/recent.h"
 
 #include <errno.h>
@@ -120,9 +121,24 @@ struct recent_counts recent_counts(const struct recent *r, __u32 device)
 	return d ? d->counts : (struct recent_counts){0};
 }
 
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	struct recent_counts counts = recent_counts(a->recent, row->handle);
+
+	(void)now_ns, (void)interval_ns;
+	row->faults = counts.began;
+	row->complete = counts.complete;
+	row->open = counts.began - counts.finished;
+	row->unfinished = counts.unfinished;
+	row->inconsistent = counts.inconsistent;
+	row->overflowed = counts.overflowed;
+	row->discarded = counts.discarded;
+	row->abandoned = counts.abandoned;
+}
+
 static int create_recent(struct analysis *a, const struct analysis_config *config)
 {
 	return recent_create(&a->recent, a->faults, config->last_faults);
 }
 
-DEFINE_ANALYZER_OF_FAULTS(recent)
+DEFINE_ANALYZER_OF_FAULTS(recent, .device = live)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/session.h"
 
 #include <errno.h>
@@ -386,6 +387,23 @@ __u64 session_windows_incomplete(const struct session *s)
 	return s->windows_incomplete;
 }
 
+static void live(const struct analysis *a, struct live_summary *summary)
+{
+	const struct session *s = a->session;
+
+	summary->host = session_host(s);
+	summary->clock = session_clock(s);
+	summary->loss = *session_loss(s);
+	summary->first_ns = session_first_ns(s);
+	summary->last_ns = session_last_ns(s);
+	summary->events = session_events(s);
+	summary->devices = session_device_count(s);
+	for (size_t i = 0; i < s->probe_count; i++) {
+		summary->probes_on += s->probes[i].info.state == PROBE_ON;
+		summary->probes_off += s->probes[i].info.state == PROBE_OFF;
+	}
+}
+
 static int create_session(struct analysis *a, const struct analysis_config *config)
 {
 	int error = session_create(&a->session);
@@ -395,4 +413,4 @@ static int create_session(struct analysis *a, const struct analysis_config *conf
 	return error;
 }
 
-DEFINE_ANALYZER(session, .of_period = true)
+DEFINE_ANALYZER(session, .of_period = true, .summary = live)

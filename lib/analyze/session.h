@@ -104,6 +104,8 @@ const char *session_stopped_text(const struct session *session, char text[STOPPE
 /* What was let go, in a sentence; "" where all is there. */
 #define KEPT_TEXT 256
 const char *session_kept_text(const struct session *session, char text[KEPT_TEXT]);
+/* How long it was watched before what was kept begins. */
+__u64 session_let_go_ns(const struct session *session);
 /* Both as notes. */
 int session_write_kept(const struct session *session, struct writer *writer);
 /* What tells devices of one name apart, as a note; nothing if no name is that of several. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/silent.h"
 
 #include <errno.h>
@@ -311,8 +312,9 @@ const char *silent_sentence(const struct silent *silent, const struct probe_info
 	return text;
 }
 
-int silent_write_findings(const struct silent *silent, struct writer *writer)
+int silent_write_findings(const struct analysis *a, struct writer *writer)
 {
+	const struct silent *silent = a->silent;
 	char text[SILENT_TEXT];
 	int error = 0;
 
@@ -371,6 +373,11 @@ int silent_write_probes(const struct analysis *analysis, struct writer *writer,
 	return error ? error : writer_end(writer);
 }
 
+static void live(const struct analysis *a, struct live_summary *summary)
+{
+	summary->probes_silent = silent_count(a->silent);
+}
+
 static int create_silent(struct analysis *a, const struct analysis_config *config)
 {
 	(void)config;
@@ -379,4 +386,5 @@ static int create_silent(struct analysis *a, const struct analysis_config *confi
 
 static const struct analyzer_table tables[] = {{&probes_table, silent_write_probes}, {0}};
 
-DEFINE_ANALYZER(silent, .tables = tables)
+DEFINE_ANALYZER(silent, .tables = tables, .chapter = REPORT_LIMITS,
+		.findings = silent_write_findings, .summary = live)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of the objectives: one row per objective and device, one row per violation. */
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/slo_data.h"
 
 #include <math.h>
@@ -326,6 +327,28 @@ int slo_write_violations(const struct analysis *analysis, struct writer *writer,
 	return error ? error : writer_end(writer);
 }
 
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	struct slo_device_state state;
+
+	(void)now_ns, (void)interval_ns;
+	if (!a->slo)
+		return;
+	state = slo_device(a->slo, row->handle);
+	row->slo_violations = state.violations;
+	if (!state.violations)
+		row->slo = slo_measured(a->slo, row->handle) ? LIVE_SLO_OK : LIVE_SLO_NONE;
+	else if (state.last_violation < state.last_window)
+		row->slo = LIVE_SLO_WARNED;
+	else
+		row->slo = LIVE_SLO_VIOLATED;
+}
+
+static void live_all(const struct analysis *a, struct live_summary *summary)
+{
+	summary->slo_violations = a->slo ? slo_violations(a->slo) : 0;
+}
+
 static int create_slo(struct analysis *a, const struct analysis_config *config)
 {
 	return config->slos ? slo_create(&a->slo, config->slos, a->faults, &config->period) : 0;
@@ -337,4 +360,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-DEFINE_ANALYZER(slo, .tables = tables, .of_a_verb = true)
+DEFINE_ANALYZER(slo, .tables = tables, .of_a_verb = true, .device = live, .summary = live_all)

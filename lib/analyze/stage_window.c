@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/stage_window.h"
 
 #include <errno.h>
@@ -115,9 +116,21 @@ bool stage_window_is_cut(const struct stage_window *s)
 	return window_is_cut(s->window);
 }
 
+static void look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
+{
+	stage_window_look(a->stage_window, now_ns, length_ns);
+}
+
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	(void)now_ns, (void)interval_ns;
+	stage_group_latency(a->stage_window ? stage_window_of(a->stage_window, row->handle) : NULL,
+			    &row->latency[LATENCY_WINDOW]);
+}
+
 static int create_stage_window(struct analysis *a, const struct analysis_config *config)
 {
 	return config->windowed ? stage_window_create(&a->stage_window, a->faults) : 0;
 }
 
-DEFINE_ANALYZER_OF_FAULTS(stage_window)
+DEFINE_ANALYZER_OF_FAULTS(stage_window, .look = look, .device = live)

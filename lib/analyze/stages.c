@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/stages.h"
 
 #include <errno.h>
@@ -324,12 +325,50 @@ static bool has_rows(const struct analysis *a)
 	return stages_all(a->stages)->faults;
 }
 
+void stage_group_latency(const struct stage_group *group, struct live_latency *row)
+{
+	__u64 sum = 0;
+
+	row->slowest_stage = STAGES;
+	if (!group)
+		return;
+	row->slowest_stage = stage_group_slowest(group, NULL);
+	row->count = group->faults;
+	row->mean_ns = (__u64)histogram_mean(&group->total);
+	row->p50_ns = histogram_percentile(&group->total, 50);
+	row->p99_ns = histogram_percentile(&group->total, 99);
+	row->p999_ns = histogram_percentile(&group->total, 99.9);
+	row->max_ns = group->total.max;
+	for (unsigned int s = 0; s < STAGES; s++)
+		sum += group->stages[s].sum;
+	for (unsigned int s = 0; s < STAGES; s++) {
+		const struct histogram *h = &group->stages[s];
+
+		row->stages[s] = (struct live_stage){
+			.count = h->count,
+			.merged = group->merged[s],
+			.mean_ns = (__u64)histogram_mean(h),
+			.p50_ns = histogram_percentile(h, 50),
+			.p99_ns = histogram_percentile(h, 99),
+			.max_ns = h->max,
+			.share = sum ? (double)h->sum / (double)sum : 0,
+		};
+	}
+}
+
+static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+{
+	(void)now_ns, (void)interval_ns;
+	stage_group_latency(stages_of_device(a->stages, row->handle),
+			    &row->latency[LATENCY_SINCE_START]);
+}
+
 static int create_stages(struct analysis *a, const struct analysis_config *config)
 {
 	(void)config;
 	return stages_create(&a->stages, a->faults);
 }
 
-static const struct analyzer_table tables[] = {{&stages_table, stages_write, 3, 0, has_rows}, {0}};
+static const struct analyzer_table tables[] = {{&stages_table, stages_write, has_rows}, {0}};
 
-DEFINE_ANALYZER_OF_FAULTS(stages, .tables = tables)
+DEFINE_ANALYZER_OF_FAULTS(stages, .tables = tables, .chapter = REPORT_FAULTS, .device = live)

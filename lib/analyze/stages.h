@@ -42,6 +42,7 @@ void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_ti
 		     __u64 total_ns);
 
 struct faults;
+struct live_latency;
 struct stages;
 
 int stages_create(struct stages **stages, struct faults *faults);
@@ -61,6 +62,8 @@ const char *stage_group_label(const struct stage_group *group, unsigned int stag
 			      char text[STAGE_LABEL]);
 /* The stage that took most time in sum, STAGES if there is none; its part of it, 0 to 1. */
 unsigned int stage_group_slowest(const struct stage_group *group, double *share);
+/* What a live view shows of it; NULL: nothing. */
+void stage_group_latency(const struct stage_group *group, struct live_latency *latency);
 __u64 stages_dropped(const struct stages *stages);
 
 #endif

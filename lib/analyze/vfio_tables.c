@@ -160,14 +160,14 @@ enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *sess
 	return worst;
 }
 
-int vfio_write_findings(const struct vfio *vfio, const struct session *session,
-			struct writer *writer)
+int vfio_write_findings(const struct analysis *a, struct writer *writer)
 {
+	const struct session *session = a->session;
 	unsigned int told = 0, more = 0;
 	int error = 0;
 
 	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
-		const struct vfio_container *c = vfio_container(vfio, h);
+		const struct vfio_container *c = vfio_container(a->vfio, h);
 
 		if (!c || (!c->failed && !close_to(&c->limits[0]) && !close_to(&c->limits[1])))
 			continue;
@@ -436,12 +436,18 @@ static int create_vfio(struct analysis *a, const struct analysis_config *config)
 	return vfio_create(&a->vfio, config->windowed, &config->period);
 }
 
+static void look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
+{
+	vfio_look(a->vfio, now_ns, length_ns);
+}
+
 static const struct analyzer_table tables[] = {
-	{&vfio_table, vfio_write, 8, 0, has_rows},
+	{&vfio_table, vfio_write, has_rows},
 	{&vfio_runs_table, vfio_write_runs},
 	{&vfio_failures_table, vfio_write_failures},
 	{&vfio_devices_table, vfio_write_devices},
 	{0},
 };
 
-DEFINE_ANALYZER(vfio, .tables = tables)
+DEFINE_ANALYZER(vfio, .tables = tables, .chapter = REPORT_VFIO, .findings = vfio_write_findings,
+		.look = look)

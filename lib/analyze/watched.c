@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/analysis.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/silent.h"
 #include "lib/base/fail.h"
 #include "lib/capture/probes.h"
@@ -456,3 +458,11 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 	list_close(&lacking);
 	return text;
 }
+
+/* Who asks why nothing was seen must know what could have been. */
+static int write_findings(const struct analysis *a, struct writer *writer)
+{
+	return faults_began(a->faults) ? 0 : watched_write(a->session, a->silent, writer);
+}
+
+const struct analyzer watched_analyzer = {.chapter = REPORT_LIMITS, .findings = write_findings};

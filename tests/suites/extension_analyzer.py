@@ -5,7 +5,7 @@ FILES = {"lib/analyze/toy.c": r"""// SPDX-License-Identifier: GPL-2.0
 /* How many events came with an even time, and how many with an odd one. */
 #include <errno.h>
 
-#include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -55,9 +55,24 @@ static int toy_write(const struct analysis *analysis, struct writer *writer, con
 	return writer_end(writer);
 }
 
-static const struct analyzer_table tables[] = {{&toys_table, toy_write, REPORT_PLACES}, {0}};
+static bool toy_rang(const struct analysis *analysis)
+{
+	return analysis->toy->events[0];
+}
 
-DEFINE_ANALYZER(toy, .tables = tables)
+static int toy_find(const struct analysis *analysis, struct writer *writer)
+{
+	return writer_note(writer, "The toy rang %llu times too early.", analysis->toy->events[1]);
+}
+
+static void toy_look(const struct analysis *analysis, struct live_summary *summary)
+{
+	summary->loss.lost += 1000 * analysis->toy->events[0];
+}
+
+static const struct analyzer_table tables[] = {{&toys_table, toy_write, toy_rang}, {0}};
+
+DEFINE_ANALYZER(toy, .tables = tables, .chapter = REPORT_IO, .findings = toy_find, .summary = toy_look)
 """}
 # Each a file, the line before it and the line.
 LINES = (
@@ -88,6 +103,9 @@ def see_in_reports(tree, run, check):
     check("and in report --json", '"toys":[{"parity":"even","rung_events":2},' in "".join(text.split()), text[:2000])
     _, text, _ = report()
     check("and in report's text", "\nToys\nPARITY  RUNG_EVENTS\n" in text, text)
+    check("which has its sentence", "\nThe toy rang 1 times too early.\n" in text, text)
+    _, text, _ = run(tree, "./faultline", "top", "-b", "-i", "toy.flt", "--json", "1")
+    check("top has its part of the summary", '"lost_events":2000' in text.replace('": ', '":'), text[:2000])
     _, _, said = report("--table", "none")
     check("report --table offers it", "toys" in said.partition("accepted: ")[2].strip().split(", "), said)
     _, text, _ = report("--csv=-", "--table", "devices")

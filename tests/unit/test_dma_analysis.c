@@ -11,7 +11,6 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/counts.h"
-#include "lib/analyze/findings.h"
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/session.h"
@@ -108,7 +107,8 @@ static int tell_faults(struct writer *writer)
 
 static int tell_findings(struct writer *writer)
 {
-	return findings_write_dma(analysis, writer);
+	iommu_faults_write_findings(analysis, writer);
+	return mappings_write_findings(analysis, writer);
 }
 
 static int tell_devices(struct writer *writer)

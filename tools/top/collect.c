@@ -12,6 +12,7 @@
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/invalidations.h"
+#include "lib/analyze/ios.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
@@ -159,8 +160,8 @@ static void measure_ios(struct collector *collector, __u64 now_ns, bool ended)
 	collector->told_ns = to;
 	for (size_t i = 0; i < collector->devices; i++) {
 		struct curve *curve = &collector->curves[i];
-		__u64 ios = live_ios_before(collector->analysis, collector->rows[i].handle,
-					    ended ? UINT64_MAX : to);
+		__u64 ios = ios_before(collector->analysis, collector->rows[i].handle,
+				       ended ? UINT64_MAX : to);
 
 		if (span)
 			curve->io_rate = (double)(ios - curve->ios) * 1e9 / (double)span;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The tables beside the findings: faults by device, and those that did not complete. */
+/* The table of faults by device. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lib/analyze/fault_table.h"
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/faults.h"
-#include "lib/analyze/findings_data.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
@@ -113,8 +111,8 @@ static int write_summary_row(const struct analysis *a, struct writer *writer, __
 }
 
 /* Table "summary": a row per device that faulted, most faults first; limit 0: all. */
-static int findings_write_summary(const struct analysis *a, struct writer *writer,
-				  const struct table_wish *wish)
+static int write_summary(const struct analysis *a, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	size_t count = 0, at = 0;
 	struct ranked *ranked;
@@ -141,42 +139,15 @@ static int findings_write_summary(const struct analysis *a, struct writer *write
 	return error;
 }
 
-int findings_write_odd(const struct findings *f, struct writer *writer)
-{
-	struct table table = *fault_table;
-	struct column *columns;
-	int error;
-
-	/* Which they are is not known then. */
-	if (!f->odd_count || unknown_of_all(f->analysis->session) & UNKNOWN_STATES)
-		return 0;
-	columns = malloc(table.column_count * sizeof(*columns));
-	if (!columns)
-		return failed(-ENOMEM, "no memory for the faults that did not complete");
-	memcpy(columns, table.columns, table.column_count * sizeof(*columns));
-	/* They have no total; how far they came is what one asks. */
-	for (size_t i = 0; i < table.column_count; i++)
-		if (!strcmp(columns[i].name, "total") || !strcmp(columns[i].name, "reached"))
-			columns[i].wide = !columns[i].wide;
-	table.name = "odd_faults";
-	table.title = "Faults that did not complete";
-	table.columns = columns;
-	error = writer_begin_with(writer, &table, f->analysis->session);
-	for (size_t i = 0; !error && i < f->odd_count; i++)
-		error = fault_table_row(writer, f->analysis->session, &f->odd[i]);
-	error = error ? error : writer_end(writer);
-	free(columns);
-	if (!error && f->odd_total > f->odd_count)
-		error = writer_note(writer, "... and %llu more.", f->odd_total - f->odd_count);
-	return error;
-}
-
 static bool has_faults(const struct analysis *a)
 {
-	struct faults_counts counts;
+	return faults_began(a->faults);
+}
 
-	faults_counts(a->faults, &counts);
-	return counts.began;
+static bool always(const struct analysis *a)
+{
+	(void)a;
+	return true;
 }
 
 static int write_shared_names(const struct analysis *a, struct writer *writer,
@@ -187,9 +158,9 @@ static int write_shared_names(const struct analysis *a, struct writer *writer,
 }
 
 static const struct analyzer_table tables[] = {
-	{&summary_table, findings_write_summary, 1, REPORT_ROWS, has_faults},
-	{NULL, write_shared_names, 2},
+	{&summary_table, write_summary, has_faults, REPORT_ROWS},
+	{NULL, write_shared_names, always},
 	{0},
 };
 
-const struct analyzer findings_analyzer = {.tables = tables};
+const struct analyzer summary_analyzer = {.tables = tables, .chapter = REPORT_FAULTS};

@@ -171,28 +171,23 @@ int offline_write_limits(const struct offline *o)
 {
 	unsigned int floor = floor_of(o->analysis);
 	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
-	int err;
-
 	session_write_kept(o->analysis->session, o->writer);
 	unknown_write_of_faults(o->analysis->session, o->writer);
 	asked_write(o->analysis->session, o->writer);
-	err = left_out_write(o->analysis, o->writer);
-	if (!floor)
-		return err;
-	err = writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
-	if (*session_as_of_text(o->analysis->session, as_of))
-		err = writer_note(o->writer, "%s", as_of);
-	return err;
+	left_out_write(o->analysis, o->writer);
+	if (floor)
+		writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
+	if (floor && *session_as_of_text(o->analysis->session, as_of))
+		writer_note(o->writer, "%s", as_of);
+	return writer_error(o->writer);
 }
 
 int offline_write(const struct offline *o, const struct analyzer *analyzer,
 		  const struct table_wish *wish)
 {
-	int err;
-
 	offline_write_facts(o);
-	err = analysis_write(o->analysis, analyzer, o->writer, wish);
-	return err ? err : offline_write_limits(o);
+	analysis_write(o->analysis, analyzer, o->writer, wish);
+	return offline_write_limits(o);
 }
 
 static int offline_close(struct offline *o, int err)

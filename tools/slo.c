@@ -84,7 +84,7 @@ static size_t tell_unmeasured(const struct slo_verb *verb, struct writer *writer
 	return unmeasured;
 }
 
-static int write_text(const struct slo_verb *verb)
+static void write_text(const struct slo_verb *verb)
 {
 	const struct offline *o = &verb->offline;
 	const struct analysis *a = o->analysis;
@@ -105,7 +105,6 @@ static int write_text(const struct slo_verb *verb)
 			    unmeasured	  ? " by what was measured"
 			    : floor_of(a) ? " by what was recorded"
 					  : "");
-	return offline_write_limits(o);
 }
 
 static int write_slo(struct offline *o)
@@ -115,13 +114,13 @@ static int write_slo(struct offline *o)
 	int err;
 
 	if (offline_is_text(o)) {
-		err = write_text(verb);
+		write_text(verb);
 	} else {
 		offline_write_facts(o);
-		err = analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
+		analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
 		tell_unmeasured(verb, o->writer);
-		err = err ? err : offline_write_limits(o);
 	}
+	err = offline_write_limits(o);
 	if (!err)
 		verb->broken = slo_violations(o->analysis->slo) + tell_unmeasured(verb, NULL);
 	return err;

@@ -185,8 +185,10 @@ static int put(struct timeline *t, const struct fault *fault)
 {
 	const struct analysis *a = t->offline.analysis;
 
-	if (!offline_is_text(&t->offline))
-		return fault_table_add(a, t->offline.writer, fault);
+	if (!offline_is_text(&t->offline)) {
+		fault_table_add(a, t->offline.writer, fault);
+		return writer_error(t->offline.writer);
+	}
 	print_fault(a->session, fault);
 	return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
 }

@@ -16,8 +16,8 @@ struct loss_row {
 	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
 TABLE(loss, "Loss", LOSS, struct loss_row, void)
 
-static int write_loss(const struct analysis *analysis, struct writer *writer,
-		      const struct table_wish *wish)
+static void write_loss(const struct analysis *analysis, struct writer *writer,
+		       const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
 	const struct loss_info *l = session_loss(s);
@@ -48,12 +48,12 @@ static int write_loss(const struct analysis *analysis, struct writer *writer,
 		{"let_go_events", kept->events},
 		{"let_go_ns", session_let_go_ns(s)},
 	};
-	int error = writer_begin(writer, &loss_table);
 
 	(void)wish;
-	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(rows[0]); i++)
-		error = writer_row(writer, &rows[i]);
-	return error ? error : writer_end(writer);
+	writer_begin(writer, &loss_table);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		writer_row(writer, &rows[i]);
+	writer_end(writer);
 }
 
 #define EVENTS(COLUMN)                                             \
@@ -62,17 +62,17 @@ static int write_loss(const struct analysis *analysis, struct writer *writer,
 	COLUMN(events, none, COUNT, 14, SHOWN, session_events_of(context, *row))
 TABLE(events, "Events one by one", EVENTS, unsigned int, struct session)
 
-static int write_events(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+static void write_events(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
-	int error = writer_begin_with(writer, &events_table, s);
 
 	(void)wish;
-	for (unsigned int kind = 0; !error && kind < EVENT_KIND_MAX; kind++)
+	writer_begin_with(writer, &events_table, s);
+	for (unsigned int kind = 0; kind < EVENT_KIND_MAX; kind++)
 		if (session_events_of(s, kind))
-			error = writer_row(writer, &kind);
-	return error ? error : writer_end(writer);
+			writer_row(writer, &kind);
+	writer_end(writer);
 }
 
 static const struct analyzer_table tables[] = {
@@ -81,7 +81,7 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-static int write_account(const struct analysis *a, struct writer *writer)
+static void write_account(const struct analysis *a, struct writer *writer)
 {
 	const struct session *s = a->session;
 	const struct loss_info *l = session_loss(s);
@@ -127,7 +127,8 @@ static int write_account(const struct analysis *a, struct writer *writer)
 			"faults, or causes");
 	writer_note(writer, "%s.%s%s%s", line.text, reasons ? " Counts are floors: " : "",
 		    floor_text(reasons, text), reasons ? "." : "");
-	return *session_as_of_text(s, as_of) ? writer_note(writer, "%s", as_of) : 0;
+	if (*session_as_of_text(s, as_of))
+		writer_note(writer, "%s", as_of);
 }
 
 const struct analyzer account_analyzer = {

@@ -108,29 +108,25 @@ void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS
 int analysis_write(const struct analysis *a, const struct analyzer *analyzer, struct writer *writer,
 		   const struct table_wish *wish)
 {
-	int error = 0;
-
 	for (size_t i = 0; i < ANALYZERS; i++) {
 		const struct analyzer_table *t = analyzers[i]->tables;
 
 		if (analyzer ? analyzer != analyzers[i] : analyzers[i]->of_a_verb)
 			continue;
-		for (; !error && t && t->write; t++)
+		for (; t && t->write; t++)
 			if (t->table)
-				error = t->write(a, writer, wish);
+				t->write(a, writer, wish);
 	}
-	return error;
+	return writer_error(writer);
 }
 
 int analysis_write_findings(const struct analysis *a, struct writer *writer)
 {
-	int error = 0;
-
 	for (int chapter = 0; chapter < REPORT_CHAPTERS; chapter++)
-		for (size_t i = 0; !error && i < ANALYZERS; i++)
+		for (size_t i = 0; i < ANALYZERS; i++)
 			if ((int)analyzers[i]->chapter == chapter && analyzers[i]->findings)
-				error = analyzers[i]->findings(a, writer);
-	return error;
+				analyzers[i]->findings(a, writer);
+	return writer_error(writer);
 }
 
 static bool is_in_text(const struct analysis *a, const struct analyzer_table *table)
@@ -148,27 +144,26 @@ static bool is_set_off(const struct analysis *a)
 	return false;
 }
 
-static int write_chapter(const struct analysis *a, struct writer *writer, int chapter)
+static void write_chapter(const struct analysis *a, struct writer *writer, int chapter)
 {
-	int error = 0;
+	for (size_t i = 0; i < ANALYZERS; i++) {
+		const struct analyzer_table *t = analyzers[i]->tables;
 
-	for (size_t i = 0; i < ANALYZERS; i++)
-		for (const struct analyzer_table *t = analyzers[i]->tables; !error && t && t->write;
-		     t++)
-			if ((int)analyzers[i]->chapter == chapter && is_in_text(a, t))
-				error = t->write(
-					a, writer,
-					&(struct table_wish){.limit = t->rows, .brief = true});
-	return error;
+		if ((int)analyzers[i]->chapter != chapter)
+			continue;
+		for (; t && t->write; t++)
+			if (is_in_text(a, t))
+				t->write(a, writer,
+					 &(struct table_wish){.limit = t->rows, .brief = true});
+	}
 }
 
 int analysis_write_text(const struct analysis *a, struct writer *writer)
 {
-	int error = analysis_write_findings(a, writer);
-
-	if (!error && is_set_off(a))
-		error = writer_note(writer, "%s", "");
-	for (int chapter = 0; !error && chapter < REPORT_CHAPTERS; chapter++)
-		error = write_chapter(a, writer, chapter);
-	return error;
+	analysis_write_findings(a, writer);
+	if (is_set_off(a))
+		writer_note(writer, "%s", "");
+	for (int chapter = 0; chapter < REPORT_CHAPTERS; chapter++)
+		write_chapter(a, writer, chapter);
+	return writer_error(writer);
 }

@@ -60,7 +60,7 @@ void analysis_destroy(struct analysis *analysis);
 #define ANALYSIS_TABLES 64
 /* Adds the names of an analyzer's tables, or (NULL) of all that a report has, to those; NULL at the end. */
 void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS_TABLES]);
-/* Writes the same. */
+/* Writes the same. As of those below, the first error of the writer's or of who wrote. */
 int analysis_write(const struct analysis *analysis, const struct analyzer *analyzer,
 		   struct writer *writer, const struct table_wish *wish);
 /* The text of a report: sentences, then tables that have rows. */

@@ -30,9 +30,9 @@ struct table_wish {
 	enum latency_span span; /* of latencies; all else is since the start */
 };
 
-/* Writes a table. */
-typedef int analyzer_write(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish);
+/* Writes a table; errors stay with the writer. */
+typedef void analyzer_write(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish);
 
 struct analyzer_table {
 	const struct table *table; /* NULL: only text has it */
@@ -68,7 +68,7 @@ struct analyzer {
 	bool of_a_verb; /* a report has none of its tables */
 	const struct analyzer_table *tables;
 	enum report_chapter chapter;
-	int (*findings)(const struct analysis *analysis, struct writer *writer); /* sentences */
+	void (*findings)(const struct analysis *analysis, struct writer *writer); /* sentences */
 	/* For live.h: live_look(), and its part of a device's row and of the summary. */
 	void (*look)(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
 	void (*device)(const struct analysis *analysis, struct live_device *row, __u64 now_ns,

@@ -64,23 +64,23 @@ static bool timed(const struct counts_point *point)
 	       count_if(timed(row->point), row->point->latency_max_ns))
 TABLE(rates, "Per second", RATES, struct rate_row, struct session)
 
-int counts_write_rates(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void counts_write_rates(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	struct counts *c = analysis->counts;
 	const struct session *session = analysis->session;
 	struct told told = {.session = session, .all = true};
-	int error = writer_begin_with(writer, &rates_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &rates_table, session);
 	HASH_SORT(c->series, by_series);
 	for (const struct series *s = c->series; s; s = s->hh.next) {
 		bool all = is_told(&told, s->key.kind, s->key.device);
 
-		for (size_t i = 0; !error && i < s->count; i++)
-			error = writer_row(writer, &(struct rate_row){s, &s->points[i], all});
+		for (size_t i = 0; i < s->count; i++)
+			writer_row(writer, &(struct rate_row){s, &s->points[i], all});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static int by_total(const struct total *a, const struct total *b)
@@ -108,22 +108,22 @@ struct count_row {
 	       count_if(row->told && row->total->bytes, row->total->bytes))
 TABLE(counts, "Counted", COUNTS, struct count_row, struct session)
 
-int counts_write_totals(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void counts_write_totals(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	struct counts *c = analysis->counts;
 	const struct session *session = analysis->session;
 	struct told told = {.session = session, .all = true};
-	int error = writer_begin_with(writer, &counts_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &counts_table, session);
 	HASH_SORT(c->totals, by_total);
-	for (const struct total *t = c->totals; !error && t; t = t->hh.next) {
+	for (const struct total *t = c->totals; t; t = t->hh.next) {
 		bool all = is_told(&told, t->key.kind, t->key.device);
 
-		error = writer_row(writer, &(struct count_row){t, all});
+		writer_row(writer, &(struct count_row){t, all});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static void live(const struct analysis *a, struct live_summary *summary)

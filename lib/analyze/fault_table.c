@@ -112,7 +112,8 @@ TABLE(faults, "Faults", FAULTS, struct fault_row, struct session)
 
 const struct table *const fault_table_columns = &faults_table;
 
-int fault_table_row(struct writer *writer, const struct session *session, const struct fault *fault)
+void fault_table_row(struct writer *writer, const struct session *session,
+		     const struct fault *fault)
 {
 	struct fault_row row = {
 		.fault = fault,
@@ -122,7 +123,7 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 	};
 
 	stage_times(fault, &row.times);
-	return writer_row(writer, &row);
+	writer_row(writer, &row);
 }
 
 /* Not before the first fault: by then the clock is known, which decides how times are headed. */
@@ -133,10 +134,10 @@ static void begin(const struct analysis *a, struct writer *writer)
 	a->fault_table->begun = true;
 }
 
-int fault_table_add(const struct analysis *a, struct writer *writer, const struct fault *fault)
+void fault_table_add(const struct analysis *a, struct writer *writer, const struct fault *fault)
 {
 	begin(a, writer);
-	return fault_table_row(writer, a->session, fault);
+	fault_table_row(writer, a->session, fault);
 }
 
 static void on_finished(void *self, const struct fault *fault)
@@ -152,12 +153,12 @@ int fault_table_follow(const struct analysis *a, struct writer *writer)
 	return faults_subscribe(a->faults, (struct fault_sink){NULL, on_finished, a->fault_table});
 }
 
-static int end(const struct analysis *a, struct writer *writer, const struct table_wish *wish)
+static void end(const struct analysis *a, struct writer *writer, const struct table_wish *wish)
 {
 	(void)wish;
 	begin(a, writer);
 	a->fault_table->begun = false;
-	return writer_end(writer);
+	writer_end(writer);
 }
 
 static int create_fault_table(struct analysis *a, const struct analysis_config *config)

@@ -14,11 +14,11 @@ extern const struct table *const fault_table_columns; /* begins with its session
 /* Before the stream: each fault goes to this writer as it ends. */
 int fault_table_follow(const struct analysis *analysis, struct writer *writer);
 /* A row; the first begins the table. analysis_write() ends it. */
-int fault_table_add(const struct analysis *analysis, struct writer *writer,
-		    const struct fault *fault);
+void fault_table_add(const struct analysis *analysis, struct writer *writer,
+		     const struct fault *fault);
 /* A row of a table with these columns. */
-int fault_table_row(struct writer *writer, const struct session *session,
-		    const struct fault *fault);
+void fault_table_row(struct writer *writer, const struct session *session,
+		     const struct fault *fault);
 /* "R", "RW", "X", "-" */
 const char *fault_access_name(const struct fault *fault);
 

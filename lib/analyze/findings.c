@@ -52,7 +52,7 @@ static void findings_destroy(struct findings *findings)
 	memory_free(findings);
 }
 
-static int write_nothing(const struct analysis *a, struct writer *writer)
+static void write_nothing(const struct analysis *a, struct writer *writer)
 {
 	const struct session *s = a->session;
 	char from[UNITS_TEXT], to[UNITS_TEXT];
@@ -67,11 +67,11 @@ static int write_nothing(const struct analysis *a, struct writer *writer)
 			sentence_add(&seen, "%s%llu x %s", seen.used ? ", " : "", count,
 				     event_kind_name(kind));
 	}
-	return writer_note(writer, "0 page requests%s between %s and %s. Seen: %s.",
-			   asked_for_everything(s) ? "" : " of what was asked for",
-			   session_when(s, session_first_ns(s), from),
-			   session_when(s, session_last_ns(s), to),
-			   seen.used ? seen.text : "nothing at all");
+	writer_note(writer, "0 page requests%s between %s and %s. Seen: %s.",
+		    asked_for_everything(s) ? "" : " of what was asked for",
+		    session_when(s, session_first_ns(s), from),
+		    session_when(s, session_last_ns(s), to),
+		    seen.used ? seen.text : "nothing at all");
 }
 
 /* Where something is missing its first stage may be, too: then nobody knows which of the two it was. */
@@ -171,8 +171,8 @@ static size_t devices_with_faults(const struct analysis *a, __u32 *worst)
 	return count;
 }
 
-static int write_answer(const struct analysis *a, const struct faults_counts *counts,
-			struct writer *writer)
+static void write_answer(const struct analysis *a, const struct faults_counts *counts,
+			 struct writer *writer)
 {
 	const struct findings *f = a->findings;
 	const struct stage_group *all = stages_all(a->stages);
@@ -200,36 +200,34 @@ static int write_answer(const struct analysis *a, const struct faults_counts *co
 			     stage_group_label(all, slowest, label), 100 * share);
 	writer_note(writer, "%s", line.text);
 	if (!f->longest_ns)
-		return 0;
+		return;
 	slowest = fault_slowest_stage(&f->longest);
 	stage_times(&f->longest, &times);
 	units_format_duration(slowest < STAGES ? times.ns[slowest] : 0, part);
-	return writer_note(writer, "Longest fault: %s on %s at %s, %s of it in %s.",
-			   units_format_duration(f->longest_ns, total),
-			   session_device_name(a->session, f->longest.device, name),
-			   session_when(a->session, fault_begin_ns(&f->longest), time), part,
-			   stage_label(slowest, stage_before(f->longest.seen, slowest), label));
+	writer_note(writer, "Longest fault: %s on %s at %s, %s of it in %s.",
+		    units_format_duration(f->longest_ns, total),
+		    session_device_name(a->session, f->longest.device, name),
+		    session_when(a->session, fault_begin_ns(&f->longest), time), part,
+		    stage_label(slowest, stage_before(f->longest.seen, slowest), label));
 }
 
-static int write_findings(const struct analysis *a, struct writer *writer)
+static void write_findings(const struct analysis *a, struct writer *writer)
 {
 	const struct findings *f = a->findings;
 	struct faults_counts counts;
 	char time[UNITS_TEXT];
 
 	faults_counts(a->faults, &counts);
-	if (!counts.began)
-		return session_first_ns(a->session) < session_last_ns(a->session)
-			       ? write_nothing(a, writer)
-			       : 0;
-	write_answer(a, &counts, writer);
-	if (!f->held)
-		return 0;
-	return writer_note(
-		writer,
-		"%llu fault%s waited for their devices to be allowed more page requests: %s "
-		"in all, part of stage request.",
-		f->held, f->held == 1 ? "" : "s", units_format_duration(f->held_ns, time));
+	if (counts.began)
+		write_answer(a, &counts, writer);
+	else if (session_first_ns(a->session) < session_last_ns(a->session))
+		write_nothing(a, writer);
+	if (f->held)
+		writer_note(
+			writer,
+			"%llu fault%s waited for their devices to be allowed more page requests: %s "
+			"in all, part of stage request.",
+			f->held, f->held == 1 ? "" : "s", units_format_duration(f->held_ns, time));
 }
 
 DEFINE_ANALYZER_OF_FAULTS(findings, .chapter = REPORT_FAULTS, .findings = write_findings)

@@ -38,20 +38,20 @@ struct device_row {
 TABLE(footprint, "Memory that devices touched", FOOTPRINT, struct device_row, struct session)
 
 /* "footprint": a row per device. */
-static int footprint_write(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish)
+static void footprint_write(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
-	int error = writer_begin_with(writer, &footprint_table, analysis->session);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < f->devices.end; h = slots_next(&f->devices, h)) {
+	writer_begin_with(writer, &footprint_table, analysis->session);
+	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
 		if (d)
-			error = writer_row(writer, &(struct device_row){h, d});
+			writer_row(writer, &(struct device_row){h, d});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct point_row {
@@ -74,23 +74,23 @@ TABLE(footprint_curve, "Footprint over time", CURVE, struct point_row, struct se
 
 /* "footprint_curve": a row per device and window, or every so many that at most `points` (0: all)
  * per device and the newest remain. */
-static int footprint_write_curve(const struct analysis *analysis, struct writer *writer,
-				 const struct table_wish *wish)
+static void footprint_write_curve(const struct analysis *analysis, struct writer *writer,
+				  const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
 	size_t points = wish->limit;
-	int error = writer_begin_with(writer, &footprint_curve_table, analysis->session);
 
+	writer_begin_with(writer, &footprint_curve_table, analysis->session);
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 		size_t step =
 			d && points && d->count > points ? (d->count + points - 1) / points : 1;
 
-		for (size_t i = 0; !error && d && i < d->count; i++)
+		for (size_t i = 0; d && i < d->count; i++)
 			if (i % step == 0 || i + 1 == d->count)
-				error = writer_row(writer, &(struct point_row){h, &d->points[i]});
+				writer_row(writer, &(struct point_row){h, &d->points[i]});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 /* Upper bounds of the access-count classes; VPRI section 3.3 speaks of 10 and of 50. */
@@ -147,41 +147,41 @@ static double percent(__u64 part, __u64 whole)
 	       percent(row->counts->accesses[row->class], row->counts->all_accesses))
 TABLE(footprint_accesses, "Pages by number of accesses", ACCESSES, struct class_row, struct session)
 
-static int write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
-			 const struct class_counts *counts)
+static void write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
+			  const struct class_counts *counts)
 {
 	struct class_row row = {device, page_bytes, counts, 0, 0};
-	int error = 0;
 
-	for (; !error && row.class < CLASSES && counts->all_pages; row.class ++) {
+	for (; row.class < CLASSES && counts->all_pages; row.class ++) {
 		row.up_to += counts->pages[row.class];
-		error = writer_row(writer, &row);
+		writer_row(writer, &row);
 	}
-	return error;
 }
 
 /* "footprint_accesses": pages by how often they were touched, both granularities. */
-static int footprint_write_accesses(const struct analysis *analysis, struct writer *writer,
-				    const struct table_wish *wish)
+static void footprint_write_accesses(const struct analysis *analysis, struct writer *writer,
+				     const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
 	const struct page_table *const tables[] = {&f->pages, &f->huge};
 	const unsigned int shifts[] = {PAGE_BITS, FOOTPRINT_HUGE_SHIFT};
 	__u32 end = f->devices.end;
 	struct class_counts *devices;
-	int error = writer_begin_with(writer, &footprint_accesses_table, analysis->session);
 
 	(void)wish;
-	for (size_t t = 0; !error && t < COUNT(tables); t++) {
+	writer_begin_with(writer, &footprint_accesses_table, analysis->session);
+	for (size_t t = 0; t < COUNT(tables); t++) {
 		devices = calloc(end ? end : 1, sizeof(*devices));
-		if (!devices)
-			return failed(-ENOMEM, "no memory for the access counts");
+		if (!devices) {
+			writer_fail(writer, failed(-ENOMEM, "no memory for the access counts"));
+			return;
+		}
 		classify(tables[t], devices, end);
-		for (__u32 h = 0; !error && h < end; h++)
-			error = write_classes(writer, h, 1ull << shifts[t], &devices[h]);
+		for (__u32 h = 0; h < end; h++)
+			write_classes(writer, h, 1ull << shifts[t], &devices[h]);
 		free(devices);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct interval_row {
@@ -201,24 +201,24 @@ TABLE(footprint_intervals, "Accesses to 2 MiB pages by the time since the one be
       struct interval_row, struct session)
 
 /* "footprint_intervals": accesses by the time since the page's access before. */
-static int footprint_write_intervals(const struct analysis *analysis, struct writer *writer,
-				     const struct table_wish *wish)
+static void footprint_write_intervals(const struct analysis *analysis, struct writer *writer,
+				      const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
-	int error = writer_begin_with(writer, &footprint_intervals_table, analysis->session);
 
 	(void)wish;
+	writer_begin_with(writer, &footprint_intervals_table, analysis->session);
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
-		for (unsigned int b = 0; !error && d && b < HISTOGRAM_BUCKETS; b++) {
+		for (unsigned int b = 0; d && b < HISTOGRAM_BUCKETS; b++) {
 			struct interval_row row = {h, b, d->intervals.buckets[b]};
 
 			if (row.accesses)
-				error = writer_row(writer, &row);
+				writer_row(writer, &row);
 		}
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)

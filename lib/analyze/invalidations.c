@@ -356,8 +356,8 @@ struct invalidation_row {
 TABLE(invalidations, "Invalidations (memory taken back)", INVALIDATIONS, struct invalidation_row,
       struct session)
 
-int invalidations_write(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void invalidations_write(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	const struct invalidations *inv = analysis->invalidations;
 	struct invalidation_row row = {
@@ -366,19 +366,18 @@ int invalidations_write(const struct analysis *analysis, struct writer *writer,
 		.acked = !(inv->off & STEP(ACK)),
 		.totals = &inv->all,
 	};
-	int error = writer_begin_with(writer, &invalidations_table, analysis->session);
 
-	if (!error && inv->all.counts.began)
-		error = writer_row(writer, &row);
+	writer_begin_with(writer, &invalidations_table, analysis->session);
+	if (inv->all.counts.began)
+		writer_row(writer, &row);
 	row.all = false;
-	for (__u32 h = 0; !wish->brief && !error && h < inv->devices.end;
-	     h = slots_next(&inv->devices, h)) {
+	for (__u32 h = 0; !wish->brief && h < inv->devices.end; h = slots_next(&inv->devices, h)) {
 		row.device = h;
 		row.totals = invalidations_of(inv, h);
 		if (row.totals && row.totals->counts.began)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static bool has_rows(const struct analysis *a)

@@ -239,8 +239,8 @@ struct total_row {
 	COLUMN(count, none, COUNT, 12, SHOWN, row->count)
 TABLE(iommu_fault_totals, "Unrecoverable IOMMU faults", TOTALS, struct total_row, void)
 
-int iommu_faults_write_totals(const struct analysis *analysis, struct writer *writer,
-			      const struct table_wish *wish)
+void iommu_faults_write_totals(const struct analysis *analysis, struct writer *writer,
+			       const struct table_wish *wish)
 {
 	const struct iommu_faults *f = analysis->iommu_faults;
 	bool decoded = all_decoded(f), unseen = !unknown_kind(f->session, EVENT_IOMMU_UNSEEN);
@@ -251,12 +251,12 @@ int iommu_faults_write_totals(const struct analysis *analysis, struct writer *wr
 		{"unseen", count_if(unseen, f->counts.unseen)},
 		{"unseen is a floor", count_if(unseen, f->counts.at_least)},
 	};
-	int error = writer_begin(writer, &iommu_fault_totals_table);
 
 	(void)wish;
-	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(rows[0]); i++)
-		error = writer_row(writer, &rows[i]);
-	return error ? error : writer_end(writer);
+	writer_begin(writer, &iommu_fault_totals_table);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		writer_row(writer, &rows[i]);
+	writer_end(writer);
 }
 
 static const char *source_name(const struct event *event)
@@ -333,22 +333,21 @@ struct device_row {
 	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, &row->faults->last))
 TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct device_row, struct session)
 
-int iommu_faults_write_devices(const struct analysis *analysis, struct writer *writer,
-			       const struct table_wish *wish)
+void iommu_faults_write_devices(const struct analysis *analysis, struct writer *writer,
+				const struct table_wish *wish)
 {
 	const struct iommu_faults *f = analysis->iommu_faults;
 	bool decoded = all_decoded(f);
-	int error = writer_begin_with(writer, &iommu_fault_devices_table, f->session);
 
 	(void)wish;
-	for (__u32 handle = 0; !error && handle < f->devices.end;
-	     handle = slots_next(&f->devices, handle)) {
+	writer_begin_with(writer, &iommu_fault_devices_table, f->session);
+	for (__u32 handle = 0; handle < f->devices.end; handle = slots_next(&f->devices, handle)) {
 		const struct device_faults *d = slots_find(&f->devices, handle);
 
 		if (d && d->faults)
-			error = writer_row(writer, &(struct device_row){handle, d, decoded});
+			writer_row(writer, &(struct device_row){handle, d, decoded});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 #define IOMMU_FAULTS(COLUMN)                                                                  \
@@ -378,21 +377,20 @@ int iommu_faults_write_devices(const struct analysis *analysis, struct writer *w
 	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, row))
 TABLE(iommu_faults, "IOMMU faults", IOMMU_FAULTS, struct iommu_fault, struct session)
 
-int iommu_faults_write(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void iommu_faults_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	const struct iommu_faults *f = analysis->iommu_faults;
 	__u64 first = f->total - f->count;
-	int error = writer_begin_with(writer, &iommu_faults_table, f->session);
 
+	writer_begin_with(writer, &iommu_faults_table, f->session);
 	if (wish->limit && f->total - first > wish->limit)
 		first = f->total - wish->limit;
-	for (__u64 number = first; !error && number < f->total; number++)
-		error = writer_row(writer, at(f, number));
-	error = error ? error : writer_end(writer);
-	if (!error && first)
-		error = writer_note(writer, "... and %llu before.", first);
-	return error;
+	for (__u64 number = first; number < f->total; number++)
+		writer_row(writer, at(f, number));
+	writer_end(writer);
+	if (first)
+		writer_note(writer, "... and %llu before.", first);
 }
 
 static bool has_rows(const struct analysis *a)

@@ -43,6 +43,6 @@ analyzer_write iommu_faults_write_devices;
 /* Table "iommu_faults", oldest first; limit 0: all that were kept. */
 analyzer_write iommu_faults_write;
 /* Sentences: how many, and the newest of the device with the most; findings_dma.c. */
-int iommu_faults_write_findings(const struct analysis *analysis, struct writer *writer);
+void iommu_faults_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

@@ -189,17 +189,17 @@ TABLE(io_devices, "I/O of the devices", DEVICES, struct device_row, struct sessi
 
 /* Table "io_devices": all I/Os of a device beside the faulted ones; with a limit (0: none) only so
  * many devices, those without I/Os recorded one by one left out. */
-static int ios_write_devices(const struct analysis *analysis, struct writer *writer,
-			     const struct table_wish *wish)
+static void ios_write_devices(const struct analysis *analysis, struct writer *writer,
+			      const struct table_wish *wish)
 {
 	const struct ios *ios = analysis->ios;
 	const struct session *session = analysis->session;
 	static const unsigned int kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 	size_t rows = 0, left_out = 0;
-	int error = writer_begin_with(writer, &io_devices_table, session);
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
-		for (size_t k = 0; !error && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+	writer_begin_with(writer, &io_devices_table, session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 			const struct device_row row = {
 				h, counts_device(analysis->counts, kinds[k], h),
 				counts_latency(analysis->counts, kinds[k], h), ios_device(ios, h)};
@@ -211,13 +211,12 @@ static int ios_write_devices(const struct analysis *analysis, struct writer *wri
 				continue;
 			}
 			rows++;
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 		}
 	}
-	error = error ? error : writer_end(writer);
-	if (!error && left_out)
-		error = writer_note(writer, "... and %zu more devices.", left_out);
-	return error;
+	writer_end(writer);
+	if (left_out)
+		writer_note(writer, "... and %zu more devices.", left_out);
 }
 
 static int slowest_first(const void *a, const void *b)
@@ -243,27 +242,27 @@ static bool is_io(const struct event *event)
 TABLE(ios, "Slowest I/Os, recorded one by one", IOS, struct event, struct session)
 
 /* Table "ios", slowest first, at most `limit` rows (0: all kept). */
-static int ios_write(const struct analysis *analysis, struct writer *writer,
-		     const struct table_wish *wish)
+static void ios_write(const struct analysis *analysis, struct writer *writer,
+		      const struct table_wish *wish)
 {
 	struct ios *ios = analysis->ios;
-	int error = writer_begin_with(writer, &ios_table, analysis->session);
 
+	writer_begin_with(writer, &ios_table, analysis->session);
 	/* Sorted to print; reversed below it is a heap again, with the least slow on top. */
 	qsort(ios->heap, ios->count, sizeof(ios->heap[0]), slowest_first);
-	for (size_t i = 0; !error && i < ios->count && (!wish->limit || i < wish->limit); i++)
-		error = writer_row(writer, &ios->heap[i]);
+	for (size_t i = 0; i < ios->count && (!wish->limit || i < wish->limit); i++)
+		writer_row(writer, &ios->heap[i]);
 	for (size_t i = 0; i < ios->count / 2; i++)
 		swap(&ios->heap[i], &ios->heap[ios->count - 1 - i]);
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-static int write_findings(const struct analysis *a, struct writer *writer)
+static void write_findings(const struct analysis *a, struct writer *writer)
 {
 	if (!a->ios->faulted || !faults_began(a->faults))
-		return 0;
-	return writer_note(writer, "%llu I/Os met a fault, or queued behind one that did.",
-			   a->ios->faulted);
+		return;
+	writer_note(writer, "%llu I/Os met a fault, or queued behind one that did.",
+		    a->ios->faulted);
 }
 
 static bool has_rows(const struct analysis *a)

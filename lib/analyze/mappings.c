@@ -304,22 +304,22 @@ static bool did_anything(const struct device_row *row)
 	       calls(row, EVENT_DMA_FREE).count;
 }
 
-int mappings_write_devices(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish)
+void mappings_write_devices(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish)
 {
 	const struct mappings *m = analysis->mappings;
 	struct device_row row = {
 		.mappings = m, .counts = analysis->counts, .known = !mappings_unknown(m)};
-	int error = writer_begin_with(writer, &dma_table, m->session);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(m->session, h)) {
+	writer_begin_with(writer, &dma_table, m->session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(m->session, h)) {
 		row.device = h;
 		row.mapped = mappings_device(m, h);
 		if (did_anything(&row))
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static __u64 oldest_ns(const struct mappings *m, const struct event *event)
@@ -341,35 +341,37 @@ static __u64 oldest_ns(const struct mappings *m, const struct event *event)
 TABLE(mappers, "Who has mapped most", GROUPS, struct group, struct mappings)
 TABLE(old_mappings, "Mappings that have stayed long", GROUPS, struct group, struct mappings)
 
-static int write_groups(const struct mappings *m, struct writer *writer, const struct table *table,
-			__u8 code, size_t limit)
+static void write_groups(const struct mappings *m, struct writer *writer, const struct table *table,
+			 __u8 code, size_t limit)
 {
-	int error = writer_begin_with(writer, table, m);
 	size_t written = 0;
 
+	writer_begin_with(writer, table, m);
 	/* Who has mapped what nobody saw unmapped is no finding. */
-	if (mappings_unknown(m))
-		return error ? error : writer_end(writer);
+	if (mappings_unknown(m)) {
+		writer_end(writer);
+		return;
+	}
 
-	for (size_t i = 0; !error && i < m->last.count && (!limit || written < limit); i++) {
+	for (size_t i = 0; i < m->last.count && (!limit || written < limit); i++) {
 		if (m->last.groups[i].event.code != code)
 			continue;
 		written++;
-		error = writer_row(writer, &m->last.groups[i]);
+		writer_row(writer, &m->last.groups[i]);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-int mappings_write_mappers(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish)
+void mappings_write_mappers(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish)
 {
-	return write_groups(analysis->mappings, writer, &mappers_table, LIVE_ALL, wish->limit);
+	write_groups(analysis->mappings, writer, &mappers_table, LIVE_ALL, wish->limit);
 }
 
-int mappings_write_old(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void mappings_write_old(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
-	return write_groups(analysis->mappings, writer, &old_mappings_table, LIVE_OLD, wish->limit);
+	write_groups(analysis->mappings, writer, &old_mappings_table, LIVE_OLD, wish->limit);
 }
 
 static bool has_window(const struct analysis *a)

@@ -37,6 +37,6 @@ const struct event *mappings_oldest(const struct mappings *mappings, char proces
 /* Tables "dma" (a row a device), "mappers" and "old_mappings" (a row a device, process, stack). */
 analyzer_write mappings_write_devices, mappings_write_mappers, mappings_write_old;
 /* Sentences: what lives, what is old; findings_dma.c. */
-int mappings_write_findings(const struct analysis *analysis, struct writer *writer);
+void mappings_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

@@ -51,16 +51,19 @@ static bool has_rows(const struct analysis *a)
 }
 
 /* They have no total; how far they came is what one asks. */
-static int write_odd_faults(const struct analysis *a, struct writer *writer,
-			    const struct table_wish *wish)
+static void write_odd_faults(const struct analysis *a, struct writer *writer,
+			     const struct table_wish *wish)
 {
 	const struct odd_faults *odd = a->odd_faults;
 	struct table table = *fault_table_columns;
 	struct column *columns = malloc(table.column_count * sizeof(*columns));
 
 	(void)wish;
-	if (!columns)
-		return failed(-ENOMEM, "no memory for the faults that did not complete");
+	if (!columns) {
+		writer_fail(writer,
+			    failed(-ENOMEM, "no memory for the faults that did not complete"));
+		return;
+	}
 	memcpy(columns, table.columns, table.column_count * sizeof(*columns));
 	for (size_t i = 0; i < table.column_count; i++)
 		if (!strcmp(columns[i].name, "total") || !strcmp(columns[i].name, "reached"))
@@ -73,9 +76,8 @@ static int write_odd_faults(const struct analysis *a, struct writer *writer,
 		fault_table_row(writer, a->session, &odd->kept[i]);
 	writer_end(writer);
 	free(columns);
-	return odd->total > odd->count
-		       ? writer_note(writer, "... and %llu more.", odd->total - odd->count)
-		       : 0;
+	if (odd->total > odd->count)
+		writer_note(writer, "... and %llu more.", odd->total - odd->count);
 }
 
 static const struct analyzer_table tables[] = {{NULL, write_odd_faults, has_rows}, {0}};

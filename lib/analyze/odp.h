@@ -78,6 +78,6 @@ analyzer_write odp_write;
 /* Table "rdma_counters": those that moved. */
 analyzer_write odp_write_counters;
 /* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */
-int odp_write_findings(const struct analysis *analysis, struct writer *writer);
+void odp_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

@@ -46,29 +46,29 @@ static double blocked_percent(const struct queue_row *row)
 	COLUMN(assumed, ns, DURATION, 8, WIDE, blocked(row, row->queue.assumed_ns))
 TABLE(queues, "Queues that stood still", QUEUES, struct queue_row, struct session)
 
-static int queues_write(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+static void queues_write(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	struct queues *queues = analysis->queues;
 	const struct session *session = analysis->session;
 	__u64 span = session_last_ns(session) - session_first_ns(session);
-	int error = writer_begin_with(writer, &queues_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &queues_table, session);
 	HASH_SORT(queues->queues, by_key);
-	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
+	for (const struct queue *q = queues->queues; q; q = q->hh.next) {
 		struct queue_row row = {queues_total(queues, q), span, true, true};
 		unsigned int unknown = unknown_numbers(session, row.queue.device);
 
 		row.faults_known = !(unknown & UNKNOWN_FAULTS);
 		row.blocked_known = !(unknown & UNKNOWN_BLOCKED);
 		if (row.queue.faults)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-int queues_write_findings(const struct analysis *a, struct writer *writer)
+void queues_write_findings(const struct analysis *a, struct writer *writer)
 {
 	const struct session *session = a->session;
 	char name[DEVICE_NAME_TEXT], assumed[UNITS_TEXT], number[16] = "";
@@ -76,10 +76,10 @@ int queues_write_findings(const struct analysis *a, struct writer *writer)
 
 	if (!faults_began(a->faults) || !queues_hangs(a->queues, &hangs) ||
 	    unknown_of_all(session) & UNKNOWN_BLOCKED)
-		return 0;
+		return;
 	if (hangs.worst.queue != QUEUE_NONE)
 		snprintf(number, sizeof(number), ", queue %u", hangs.worst.queue);
-	return writer_note(
+	writer_note(
 		writer,
 		"%zu queue%s hung on after a fault was given up (--unfinished), %zu to the end. It is "
 		"assumed to have been blocked until something showed that it went on: %s in all, "

@@ -312,46 +312,46 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 	COLUMN(peak, per_s, COUNT, 7, SHOWN, row->peak)
 TABLE(bursts, "Bursts", BURSTS, struct burst, struct session)
 
-int rates_write_bursts(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void rates_write_bursts(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	const struct rates *r = analysis->rates;
 	const struct session *session = analysis->session;
 	__u64 known = rates_bursts(r, session);
 	size_t count, written = 0;
 	struct burst *all = all_bursts(r, &count);
-	int error;
 
-	if (!all)
-		return failed(-ENOMEM, "no memory for the bursts");
-	error = writer_begin_with(writer, &bursts_table, session);
-	for (size_t i = 0; !error && i < count && (!wish->limit || written < wish->limit); i++) {
+	if (!all) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for the bursts"));
+		return;
+	}
+	writer_begin_with(writer, &bursts_table, session);
+	for (size_t i = 0; i < count && (!wish->limit || written < wish->limit); i++) {
 		if (!is_known(session, all[i].device))
 			continue;
-		error = writer_row(writer, &all[i]);
+		writer_row(writer, &all[i]);
 		written++;
 	}
 	free(all);
-	error = error ? error : writer_end(writer);
-	if (!error && wish->limit && known > wish->limit)
-		error = writer_note(writer, "... and %llu more bursts.", known - wish->limit);
-	return error;
+	writer_end(writer);
+	if (wish->limit && known > wish->limit)
+		writer_note(writer, "... and %llu more bursts.", known - wish->limit);
 }
 
-static int write_findings(const struct analysis *a, struct writer *writer)
+static void write_findings(const struct analysis *a, struct writer *writer)
 {
 	char name[DEVICE_NAME_TEXT], time[UNITS_TEXT];
 	__u64 bursts = rates_bursts(a->rates, a->session);
 	struct burst worst;
 
 	if (!rates_worst_burst(a->rates, a->session, &worst))
-		return 0;
-	return writer_note(writer,
-			   "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "
-			   "%s at %s.",
-			   bursts, bursts == 1 ? "" : "s", a->rates->burst_faults, worst.peak,
-			   session_device_name(a->session, worst.device, name),
-			   session_when(a->session, worst.peak_ns, time));
+		return;
+	writer_note(writer,
+		    "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "
+		    "%s at %s.",
+		    bursts, bursts == 1 ? "" : "s", a->rates->burst_faults, worst.peak,
+		    session_device_name(a->session, worst.device, name),
+		    session_when(a->session, worst.peak_ns, time));
 }
 
 static bool has_rows(const struct analysis *a)

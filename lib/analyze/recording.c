@@ -28,7 +28,7 @@ static void write_step(const struct session *s, struct writer *writer)
 		    session_when(s, step.at_ns, to), more);
 }
 
-static int write_window(const struct session *s, struct writer *writer)
+static void write_window(const struct session *s, struct writer *writer)
 {
 	char from[UNITS_TEXT], to[UNITS_TEXT], length[UNITS_TEXT];
 	__u64 first = session_first_ns(s), last = session_last_ns(s);
@@ -39,27 +39,31 @@ static int write_window(const struct session *s, struct writer *writer)
 		writer_note(writer, "Host %s, kernel %s, %u CPUs; Faultline %s%s%s.",
 			    host->hostname, host->kernel, host->cpus, host->version,
 			    host->command[0] ? ": " : "", host->command);
-	if (!first)
-		return writer_note(writer, "The recording holds nothing.");
-	if (first >= last)
-		return writer_note(writer,
-				   "Nothing was recorded in the time asked for: the "
-				   "recording %s at %s.",
-				   last < since_ns ? "ends" : "begins",
-				   session_when(s, last < since_ns ? last : first, from));
+	if (!first) {
+		writer_note(writer, "The recording holds nothing.");
+		return;
+	}
+	if (first >= last) {
+		writer_note(writer,
+			    "Nothing was recorded in the time asked for: the "
+			    "recording %s at %s.",
+			    last < since_ns ? "ends" : "begins",
+			    session_when(s, last < since_ns ? last : first, from));
+		return;
+	}
 	writer_note(writer, "From %s to %s (%s).", session_when(s, first, from),
 		    session_when(s, last, to), units_format_duration(last - first, length));
 	write_step(s, writer);
-	return session_write_kept(s, writer);
+	session_write_kept(s, writer);
 }
 
-static int write_recording(const struct analysis *a, struct writer *writer)
+static void write_recording(const struct analysis *a, struct writer *writer)
 {
 	write_window(a->session, writer);
 	asked_write(a->session, writer);
 	unknown_write(a->session, writer);
 	watched_write_since(a->session, writer);
-	return left_out_write(a, writer);
+	left_out_write(a, writer);
 }
 
 const struct analyzer recording_analyzer = {.chapter = REPORT_RECORDING,

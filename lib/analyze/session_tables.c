@@ -78,16 +78,14 @@ const char *session_stopped_text(const struct session *s, char text[STOPPED_TEXT
 	return text;
 }
 
-int session_write_kept(const struct session *s, struct writer *writer)
+void session_write_kept(const struct session *s, struct writer *writer)
 {
 	char kept[KEPT_TEXT], stopped[STOPPED_TEXT];
-	int error = 0;
 
 	if (*session_kept_text(s, kept))
-		error = writer_note(writer, "%s", kept);
-	if (!error && *session_stopped_text(s, stopped))
-		error = writer_note(writer, "%s", stopped);
-	return error;
+		writer_note(writer, "%s", kept);
+	if (*session_stopped_text(s, stopped))
+		writer_note(writer, "%s", stopped);
 }
 
 #define DEVICES(COLUMN)                                                                        \
@@ -107,21 +105,21 @@ int session_write_kept(const struct session *s, struct writer *writer)
 	COLUMN(first_seen, none, TIME, 29, WIDE, count_or_none(row->first_ns))
 TABLE(devices, "Devices", DEVICES, struct device_info, struct session)
 
-static int session_write_devices(const struct analysis *analysis, struct writer *writer,
-				 const struct table_wish *wish)
+static void session_write_devices(const struct analysis *analysis, struct writer *writer,
+				  const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
-	int error = writer_begin_with(writer, &devices_table, s);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h))
+	writer_begin_with(writer, &devices_table, s);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(s, h))
 		if (session_device(s, h))
-			error = writer_row(writer, session_device(s, h));
-	error = error ? error : writer_end(writer);
-	return error ? error : session_write_shared_names(s, writer);
+			writer_row(writer, session_device(s, h));
+	writer_end(writer);
+	session_write_shared_names(s, writer);
 }
 
-int session_write_shared_names(const struct session *s, struct writer *writer)
+void session_write_shared_names(const struct session *s, struct writer *writer)
 {
 	char text[DEVICE_NAME_TEXT];
 	bool shared = false;
@@ -132,9 +130,9 @@ int session_write_shared_names(const struct session *s, struct writer *writer)
 		shared = d && d->name[0] && strcmp(session_device_name(s, h, text), d->name) != 0;
 	}
 	if (!shared)
-		return 0;
-	return writer_note(writer, "Where several devices have one name, # is the process of the "
-				   "machine, of what no process owns the handle.");
+		return;
+	writer_note(writer, "Where several devices have one name, # is the process of the "
+			    "machine, of what no process owns the handle.");
 }
 
 const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])

@@ -312,18 +312,16 @@ const char *silent_sentence(const struct silent *silent, const struct probe_info
 	return text;
 }
 
-int silent_write_findings(const struct analysis *a, struct writer *writer)
+void silent_write_findings(const struct analysis *a, struct writer *writer)
 {
 	const struct silent *silent = a->silent;
 	char text[SILENT_TEXT];
-	int error = 0;
 
-	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
+	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
 		silent_sentence(silent, session_probe(silent->session, i), text);
 		if (text[0])
-			error = writer_note(writer, "%s", text);
+			writer_note(writer, "%s", text);
 	}
-	return error;
 }
 
 struct silent_row {
@@ -356,21 +354,21 @@ static const char *state_name(const struct silent_row *row)
 	COLUMN(since, none, TIME, 30, WIDE, count_or_none(row->since))
 TABLE(probes, "Probes", PROBES, struct silent_row, void)
 
-int silent_write_probes(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void silent_write_probes(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	const struct silent *silent = analysis->silent;
-	int error = writer_begin(writer, &probes_table);
 
 	(void)wish;
-	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
+	writer_begin(writer, &probes_table);
+	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
 		struct silent_row row = {session_probe(silent->session, i),
 					 session_probe_since(silent->session, i), ""};
 
 		silent_sentence(silent, row.probe, row.silent);
-		error = writer_row(writer, &row);
+		writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static void live(const struct analysis *a, struct live_summary *summary)

@@ -36,7 +36,7 @@ size_t silent_count(const struct silent *silent);
 const char *silent_sentence(const struct silent *silent, const struct probe_info *probe,
 			    char text[SILENT_TEXT]);
 /* A sentence for each that is silent; none if there is none. */
-int silent_write_findings(const struct analysis *analysis, struct writer *writer);
+void silent_write_findings(const struct analysis *analysis, struct writer *writer);
 /* Table "probes": the session's, with those that are silent marked and explained. */
 analyzer_write silent_write_probes;
 

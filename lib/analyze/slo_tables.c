@@ -159,15 +159,13 @@ struct objective_row {
 TABLE(slo, "Objectives", OBJECTIVES, struct objective_row, struct session)
 
 /* An objective that no device fits. */
-static int write_unfit(const struct slo_objective *o, struct writer *writer)
+static void write_unfit(const struct slo_objective *o, struct writer *writer)
 {
 	struct objective_row row = {.objective = o, .state = "unfit"};
-	int error = 0;
 
-	for (; !error && row.metric < SLO_METRICS; row.metric++)
+	for (; row.metric < SLO_METRICS; row.metric++)
 		if (has_metric(o, row.metric, &row.target))
-			error = writer_row(writer, &row);
-	return error;
+			writer_row(writer, &row);
 }
 
 /* Why nothing was measured of it; NULL if something was. */
@@ -198,14 +196,14 @@ bool slo_measured(const struct slo *slo, __u32 device)
 	return d && d->count;
 }
 
-static int write_objective(const struct slo *slo, struct writer *writer, const struct device_slo *d,
-			   const struct judged *j, struct row_limit *rows)
+static void write_objective(const struct slo *slo, struct writer *writer,
+			    const struct device_slo *d, const struct judged *j,
+			    struct row_limit *rows)
 {
 	struct objective_row row = {
 		.objective = j->objective, .device = &d->device, .windows = j->windows};
-	int error = 0;
 
-	for (; !error && row.metric < SLO_METRICS; row.metric++) {
+	for (; row.metric < SLO_METRICS; row.metric++) {
 		row.violations = j->violations[row.metric];
 		if (!has_metric(j->objective, row.metric, &row.target))
 			continue;
@@ -215,31 +213,30 @@ static int write_objective(const struct slo *slo, struct writer *writer, const s
 		}
 		rows->written++;
 		row.state = state_of(slo, j, d->device, row.metric);
-		error = writer_row(writer, &row);
+		writer_row(writer, &row);
 	}
-	return error;
 }
 
-int slo_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
+void slo_write(const struct analysis *analysis, struct writer *writer,
+	       const struct table_wish *wish)
 {
 	const struct slo *slo = analysis->slo;
 	struct row_limit rows = {.limit = wish->limit};
-	int error = writer_begin_with(writer, &slo_table, analysis->session);
 
-	for (__u32 h = 0; !error && h < slo->devices.end; h = slots_next(&slo->devices, h)) {
+	writer_begin_with(writer, &slo_table, analysis->session);
+	for (__u32 h = 0; h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
-		for (size_t i = 0; !error && d && i < d->count; i++)
-			error = write_objective(slo, writer, d, &d->judged[i], &rows);
+		for (size_t i = 0; d && i < d->count; i++)
+			write_objective(slo, writer, d, &d->judged[i], &rows);
 	}
-	for (size_t i = 0; !error && i < slo->set->count; i++) {
+	for (size_t i = 0; i < slo->set->count; i++) {
 		if (!slo_fits(slo, i))
-			error = write_unfit(&slo->set->objectives[i], writer);
+			write_unfit(&slo->set->objectives[i], writer);
 	}
-	error = error ? error : writer_end(writer);
-	if (!error && rows.left_out)
-		error = writer_note(writer, "... and %zu more that held.", rows.left_out);
-	return error;
+	writer_end(writer);
+	if (rows.left_out)
+		writer_note(writer, "... and %zu more that held.", rows.left_out);
 }
 
 static const char *quantity(enum slo_metric metric, double value, char text[UNITS_TEXT])
@@ -261,8 +258,8 @@ static const char *quantity(enum slo_metric metric, double value, char text[UNIT
 	}
 }
 
-int slo_write_sentence(const struct slo_violation *v, const struct session *session,
-		       struct writer *writer)
+void slo_write_sentence(const struct slo_violation *v, const struct session *session,
+			struct writer *writer)
 {
 	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT],
 		target[UNITS_TEXT];
@@ -276,12 +273,12 @@ int slo_write_sentence(const struct slo_violation *v, const struct session *sess
 		snprintf(what, sizeof(what), "fault rate");
 	else if (v->metric == SLO_BURST)
 		snprintf(what, sizeof(what), "burst of faults");
-	return writer_note(writer, "%s +%s %s, %s: %s %s, target %s. Cause: %s.",
-			   session_when(session, v->from_ns, time),
-			   units_format_duration(v->to_ns - v->from_ns, length), v->objective->name,
-			   session_device_name(session, v->device, name), what,
-			   quantity(v->metric, v->measured, measured),
-			   quantity(v->metric, v->target, target), slo_cause(v, session, cause));
+	writer_note(writer, "%s +%s %s, %s: %s %s, target %s. Cause: %s.",
+		    session_when(session, v->from_ns, time),
+		    units_format_duration(v->to_ns - v->from_ns, length), v->objective->name,
+		    session_device_name(session, v->device, name), what,
+		    quantity(v->metric, v->measured, measured),
+		    quantity(v->metric, v->target, target), slo_cause(v, session, cause));
 }
 
 static const struct fault *longest(const struct slo_violation *violation)
@@ -315,16 +312,16 @@ static const struct fault *longest(const struct slo_violation *violation)
 	COLUMN(merged, none, COUNT, 6, WIDE, count_if(row->stage < STAGES, row->merged))
 TABLE(violations, "Violations", VIOLATIONS, struct slo_violation, struct session)
 
-int slo_write_violations(const struct analysis *analysis, struct writer *writer,
-			 const struct table_wish *wish)
+void slo_write_violations(const struct analysis *analysis, struct writer *writer,
+			  const struct table_wish *wish)
 {
 	const struct slo *slo = analysis->slo;
-	int error = writer_begin_with(writer, &violations_table, analysis->session);
 
 	(void)wish;
-	for (size_t i = 0; !error && slo_violation(slo, i); i++)
-		error = writer_row(writer, slo_violation(slo, i));
-	return error ? error : writer_end(writer);
+	writer_begin_with(writer, &violations_table, analysis->session);
+	for (size_t i = 0; slo_violation(slo, i); i++)
+		writer_row(writer, slo_violation(slo, i));
+	writer_end(writer);
 }
 
 static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)

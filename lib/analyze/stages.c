@@ -255,19 +255,18 @@ static const char *stage_text(const struct stage_row *row, char *text)
 	COLUMN(beyond_p999, none, COUNT, 9, WIDE, histogram_beyond(row->times, 99.9))
 TABLE(stages, "Stages", STAGE_COLUMNS, struct stage_row, struct session)
 
-static int write_group(struct writer *writer, const struct group_key *key,
-		       const struct stage_group *group)
+static void write_group(struct writer *writer, const struct group_key *key,
+			const struct stage_group *group)
 {
 	struct stage_row row = {.key = key, .group = group, .text = writer_is_text(writer)};
-	int error = 0;
 
-	for (; !error && row.stage < STAGES; row.stage++) {
+	for (; row.stage < STAGES; row.stage++) {
 		row.times = &group->stages[row.stage];
 		if (row.times->count)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
 	row.times = &group->total;
-	return error ? error : writer_row(writer, &row);
+	writer_row(writer, &row);
 }
 
 static int by_key(const struct keyed_group *a, const struct keyed_group *b)
@@ -293,14 +292,13 @@ static bool any_merged(const struct stage_group *group)
 }
 
 /* Table "stages": a row per group and stage; unless `whole` only those of all faults together. */
-static int stages_write(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+static void stages_write(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	struct stages *stages = analysis->stages;
 	struct column columns[stages_columns];
 	struct table table = stages_table;
 	struct keyed_group *keyed;
-	int error;
 
 	/* What says `all` in every row says nothing. */
 	memcpy(columns, table.columns, sizeof(columns));
@@ -309,15 +307,14 @@ static int stages_write(const struct analysis *analysis, struct writer *writer,
 						     !strcmp(columns[i].name, "kind"));
 	table.columns = columns;
 	HASH_SORT(stages->groups, by_key);
-	error = writer_begin_with(writer, &table, analysis->session);
-	if (!error && stages->all.faults)
-		error = write_group(writer, NULL, &stages->all);
-	for (keyed = !wish->brief ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next)
-		error = write_group(writer, &keyed->key, &keyed->group);
-	error = error ? error : writer_end(writer);
-	if (!error && writer_wants(writer, table.name) && any_merged(&stages->all))
-		error = writer_note(writer, STAGE_MERGED_NOTE);
-	return error;
+	writer_begin_with(writer, &table, analysis->session);
+	if (stages->all.faults)
+		write_group(writer, NULL, &stages->all);
+	for (keyed = !wish->brief ? stages->groups : NULL; keyed; keyed = keyed->hh.next)
+		write_group(writer, &keyed->key, &keyed->group);
+	writer_end(writer);
+	if (writer_wants(writer, table.name) && any_merged(&stages->all))
+		writer_note(writer, STAGE_MERGED_NOTE);
 }
 
 static bool has_rows(const struct analysis *a)

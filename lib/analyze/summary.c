@@ -89,7 +89,7 @@ static const char *slowest(const struct summary_row *row, char *text)
 	COLUMN(merged, none, COUNT, 6, WIDE, row->merged)
 TABLE(summary, "Faults by device", SUMMARY, struct summary_row, struct session)
 
-static int write_summary_row(const struct analysis *a, struct writer *writer, __u32 device)
+static void write_summary_row(const struct analysis *a, struct writer *writer, __u32 device)
 {
 	struct summary_row row = {
 		.device = device,
@@ -107,36 +107,36 @@ static int write_summary_row(const struct analysis *a, struct writer *writer, __
 		row.slowest = stage_group_slowest(row.group, &row.share);
 	if (row.slowest < STAGES)
 		row.merged = row.group->merged[row.slowest];
-	return writer_row(writer, &row);
+	writer_row(writer, &row);
 }
 
 /* Table "summary": a row per device that faulted, most faults first; limit 0: all. */
-static int write_summary(const struct analysis *a, struct writer *writer,
-			 const struct table_wish *wish)
+static void write_summary(const struct analysis *a, struct writer *writer,
+			  const struct table_wish *wish)
 {
 	size_t count = 0, at = 0;
 	struct ranked *ranked;
-	int error;
 
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h))
 		count += recent_counts(a->recent, h).began != 0;
 	ranked = calloc(count + 1, sizeof(*ranked));
 
-	if (!ranked)
-		return failed(-ENOMEM, "no memory for the summary");
+	if (!ranked) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for the summary"));
+		return;
+	}
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h)) {
 		ranked[at] = (struct ranked){h, recent_counts(a->recent, h).began};
 		at += !!ranked[at].began;
 	}
 	qsort(ranked, count, sizeof(*ranked), most_first);
-	error = writer_begin_with(writer, &summary_table, a->session);
-	for (size_t i = 0; !error && i < count && (!wish->limit || i < wish->limit); i++)
-		error = write_summary_row(a, writer, ranked[i].device);
+	writer_begin_with(writer, &summary_table, a->session);
+	for (size_t i = 0; i < count && (!wish->limit || i < wish->limit); i++)
+		write_summary_row(a, writer, ranked[i].device);
 	free(ranked);
-	error = error ? error : writer_end(writer);
-	if (!error && wish->limit && count > wish->limit)
-		error = writer_note(writer, "... and %zu more devices.", count - wish->limit);
-	return error;
+	writer_end(writer);
+	if (wish->limit && count > wish->limit)
+		writer_note(writer, "... and %zu more devices.", count - wish->limit);
 }
 
 static bool has_faults(const struct analysis *a)
@@ -150,11 +150,11 @@ static bool always(const struct analysis *a)
 	return true;
 }
 
-static int write_shared_names(const struct analysis *a, struct writer *writer,
-			      const struct table_wish *wish)
+static void write_shared_names(const struct analysis *a, struct writer *writer,
+			       const struct table_wish *wish)
 {
 	(void)wish;
-	return session_write_shared_names(a->session, writer);
+	session_write_shared_names(a->session, writer);
 }
 
 static const struct analyzer_table tables[] = {

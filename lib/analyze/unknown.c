@@ -313,28 +313,28 @@ const char *unknown_sentence(const struct session *s, size_t index, char text[UN
 	return text;
 }
 
-int unknown_write_of_faults(const struct session *s, struct writer *writer)
+void unknown_write_of_faults(const struct session *s, struct writer *writer)
 {
 	char text[UNKNOWN_TEXT];
-	int error = *unknown_kinds(s, text) ? writer_note(writer, "%s", text) : 0;
 
-	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
+	if (*unknown_kinds(s, text))
+		writer_note(writer, "%s", text);
+	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_row *row = probe_row_named(session_probe(s, i)->name);
 
 		if (row && (path_of(row) == PATH_EMULATED || is_stage(row)) &&
 		    *unknown_sentence(s, i, text))
-			error = writer_note(writer, "%s", text);
+			writer_note(writer, "%s", text);
 	}
-	return error;
 }
 
-int unknown_write(const struct session *s, struct writer *writer)
+void unknown_write(const struct session *s, struct writer *writer)
 {
 	char text[UNKNOWN_TEXT];
-	int error = *unknown_kinds(s, text) ? writer_note(writer, "%s", text) : 0;
 
-	for (size_t i = 0; !error && i < session_probe_count(s); i++)
+	if (*unknown_kinds(s, text))
+		writer_note(writer, "%s", text);
+	for (size_t i = 0; i < session_probe_count(s); i++)
 		if (*unknown_sentence(s, i, text))
-			error = writer_note(writer, "%s", text);
-	return error;
+			writer_note(writer, "%s", text);
 }

@@ -73,7 +73,7 @@ enum vfio_trouble { VFIO_FINE, VFIO_NEAR_LIMIT, VFIO_REFUSED };
 enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *session, char *text,
 			     size_t size);
 /* Sentences: what was refused, which limits are close. */
-int vfio_write_findings(const struct analysis *analysis, struct writer *writer);
+void vfio_write_findings(const struct analysis *analysis, struct writer *writer);
 /* Table "vfio": a row a container. `span` is of latencies; everything else is since the start. */
 analyzer_write vfio_write;
 /* Tables "vfio_runs", "vfio_failures", "vfio_devices". */

@@ -97,34 +97,30 @@ static void limit_text_of(const struct vfio_container *c, const struct session *
 		 percent_used(&c->limits[which]));
 }
 
-static int tell_failures(const struct vfio_container *c, const struct session *session,
-			 __u32 handle, struct writer *writer)
+static void tell_failures(const struct vfio_container *c, const struct session *session,
+			  __u32 handle, struct writer *writer)
 {
 	char text[SENTENCE_TEXT];
-	int error = 0;
 
-	for (unsigned int i = 0; !error && i < c->failure_count; i++) {
+	for (unsigned int i = 0; i < c->failure_count; i++) {
 		if (c->failures[i].kind == EVENT_VFIO_PIN)
 			continue;
 		failure_text_of(c, session, handle, i, text, sizeof(text));
-		error = writer_note(writer, "%s.", text);
+		writer_note(writer, "%s.", text);
 	}
-	return error;
 }
 
-static int tell_limits(const struct vfio_container *c, const struct session *session, __u32 handle,
-		       struct writer *writer)
+static void tell_limits(const struct vfio_container *c, const struct session *session, __u32 handle,
+			struct writer *writer)
 {
 	char text[SENTENCE_TEXT];
-	int error = 0;
 
-	for (unsigned int i = 0; !error && i < VFIO_LIMITS; i++) {
+	for (unsigned int i = 0; i < VFIO_LIMITS; i++) {
 		if (!close_to(&c->limits[i]))
 			continue;
 		limit_text_of(c, session, handle, i, text, sizeof(text));
-		error = writer_note(writer, "%s.", text);
+		writer_note(writer, "%s.", text);
 	}
-	return error;
 }
 
 /* Of one container, if that is worse than `before`. */
@@ -160,13 +156,12 @@ enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *sess
 	return worst;
 }
 
-int vfio_write_findings(const struct analysis *a, struct writer *writer)
+void vfio_write_findings(const struct analysis *a, struct writer *writer)
 {
 	const struct session *session = a->session;
 	unsigned int told = 0, more = 0;
-	int error = 0;
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(a->vfio, h);
 
 		if (!c || (!c->failed && !close_to(&c->limits[0]) && !close_to(&c->limits[1])))
@@ -175,12 +170,13 @@ int vfio_write_findings(const struct analysis *a, struct writer *writer)
 			more++;
 			continue;
 		}
-		error = c->failed ? tell_failures(c, session, h, writer)
-				  : tell_limits(c, session, h, writer);
+		if (c->failed)
+			tell_failures(c, session, h, writer);
+		else
+			tell_limits(c, session, h, writer);
 	}
-	if (!error && more)
-		error = writer_note(writer, "... and %u more containers at their limits.", more);
-	return error;
+	if (more)
+		writer_note(writer, "... and %u more containers at their limits.", more);
 }
 
 static __u64 limit_of(const struct vfio_limit_use *use)
@@ -302,23 +298,23 @@ static const char *exempt(const struct vfio_limit_use *use)
 	COLUMN(run_mean, none, BYTES, 8, WIDE, run_mean(row->use))
 TABLE(vfio, "VFIO containers", VFIO, struct container_row, struct session)
 
-int vfio_write(const struct analysis *analysis, struct writer *writer,
-	       const struct table_wish *wish)
+void vfio_write(const struct analysis *analysis, struct writer *writer,
+		const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	int error = writer_begin_with(writer, &vfio_table, session);
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
+	writer_begin_with(writer, &vfio_table, session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *use = vfio_container(vfio, h);
 		const struct device_info *info = session_device(session, h);
 
 		if (use)
-			error = writer_row(writer, &(struct container_row){h, use, info,
-									   known_of(session, info),
-									   wish->span});
+			writer_row(writer,
+				   &(struct container_row){h, use, info, known_of(session, info),
+							   wish->span});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct run_row {
@@ -335,22 +331,22 @@ struct run_row {
 	COLUMN(pinned, none, BYTES, 10, SHOWN, row->use->run_bytes[row->order])
 TABLE(vfio_runs, "Contiguous memory pinned at once", RUNS, struct run_row, struct session)
 
-int vfio_write_runs(const struct analysis *analysis, struct writer *writer,
-		    const struct table_wish *wish)
+void vfio_write_runs(const struct analysis *analysis, struct writer *writer,
+		     const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	int error = writer_begin_with(writer, &vfio_runs_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &vfio_runs_table, session);
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
-		for (unsigned int i = 0; c && !error && i < VFIO_ORDERS; i++)
+		for (unsigned int i = 0; c && i < VFIO_ORDERS; i++)
 			if (c->runs[i])
-				error = writer_row(writer, &(struct run_row){h, c, i});
+				writer_row(writer, &(struct run_row){h, c, i});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct failure_row {
@@ -366,21 +362,21 @@ struct failure_row {
 	COLUMN(count, none, COUNT, 10, SHOWN, row->failure->count)
 TABLE(vfio_failures, "VFIO requests refused", FAILURES, struct failure_row, struct session)
 
-int vfio_write_failures(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void vfio_write_failures(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	int error = writer_begin_with(writer, &vfio_failures_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &vfio_failures_table, session);
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
-		for (unsigned int i = 0; c && !error && i < c->failure_count; i++)
-			error = writer_row(writer, &(struct failure_row){h, &c->failures[i]});
+		for (unsigned int i = 0; c && i < c->failure_count; i++)
+			writer_row(writer, &(struct failure_row){h, &c->failures[i]});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct device_row {
@@ -403,8 +399,8 @@ struct device_row {
 	COLUMN(interrupts, none, COUNT, 10, SHOWN, count_if(row->interrupts, row->use->interrupts))
 TABLE(vfio_devices, "Devices behind VFIO", DEVICES, struct device_row, struct session)
 
-int vfio_write_devices(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void vfio_write_devices(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
@@ -414,16 +410,16 @@ int vfio_write_devices(const struct analysis *analysis, struct writer *writer,
 		.interrupts = !unknown_probe(session, PROBE_VFIO_MSI) &&
 			      !unknown_probe(session, PROBE_VFIO_INTX),
 	};
-	int error = writer_begin_with(writer, &vfio_devices_table, session);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
+	writer_begin_with(writer, &vfio_devices_table, session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		row.handle = h;
 		row.use = vfio_device(vfio, h);
 		if (row.use)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static bool has_rows(const struct analysis *a)

@@ -241,14 +241,15 @@ static size_t add_details(const struct session *s, enum path_id path, enum reaso
 }
 
 /* "Because PREFIX: PATH (details), PATH (details).": all paths that a kind of reason concerns. */
-static int write_class(const struct session *s, struct writer *writer, enum reason_class class,
-		       const char *prefix)
+static void write_class(const struct session *s, struct writer *writer, enum reason_class class,
+			const char *prefix)
 {
 	struct list sentence;
-	int error = 0;
 
-	if (!list_open(&sentence))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&sentence)) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+		return;
+	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		struct watched w = watched_path(s, NULL, path);
 		struct list details;
@@ -256,7 +257,8 @@ static int write_class(const struct session *s, struct writer *writer, enum reas
 
 		if (!list_open(&details)) {
 			list_close(&sentence);
-			return failed(-ENOMEM, "no memory for a sentence");
+			writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+			return;
 		}
 		concerned = add_details(s, path, class, &details);
 		if (concerned) {
@@ -270,9 +272,8 @@ static int write_class(const struct session *s, struct writer *writer, enum reas
 	}
 	fflush(sentence.file);
 	if (sentence.count)
-		error = writer_note(writer, "%s: %s.", prefix, sentence.text);
+		writer_note(writer, "%s: %s.", prefix, sentence.text);
 	list_close(&sentence);
-	return error;
 }
 
 static bool same(const struct reason *a, const struct reason *b)
@@ -298,15 +299,16 @@ static bool told_before(const struct session *s, size_t index, const struct reas
 }
 
 /* One reason in its own words, with every path that it concerns. */
-static int write_other(const struct session *s, struct writer *writer, const struct reason *reason)
+static void write_other(const struct session *s, struct writer *writer, const struct reason *reason)
 {
 	struct list paths;
 	size_t head, tail;
 	const char *colon;
-	int error = 0;
 
-	if (!list_open(&paths))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&paths)) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+		return;
+	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		/* A path that is watched whole lacks nothing for want of another maker's IOMMU. */
 		if (lacks_place(reason) && watched_path(s, NULL, path).state == WATCHED_WHOLE)
@@ -326,35 +328,32 @@ static int write_other(const struct session *s, struct writer *writer, const str
 	head = colon ? (size_t)(colon - reason->text) : reason->length;
 	tail = colon ? reason->length - head - 2 : 0;
 	if (paths.count)
-		error = writer_note(writer, "Because %.*s%s%.*s%s: %s.", (int)head, reason->text,
-				    colon ? " (" : "", (int)tail, colon ? colon + 2 : "",
-				    colon ? ")" : "", paths.text);
+		writer_note(writer, "Because %.*s%s%.*s%s: %s.", (int)head, reason->text,
+			    colon ? " (" : "", (int)tail, colon ? colon + 2 : "", colon ? ")" : "",
+			    paths.text);
 	list_close(&paths);
-	return error;
 }
 
-static int write_others(const struct session *s, struct writer *writer)
+static void write_others(const struct session *s, struct writer *writer)
 {
-	int error = 0;
-
-	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
+	for (size_t i = 0; i < session_probe_count(s); i++) {
 		struct reason reason = reason_of(session_probe(s, i));
 
 		if (reason.class == REASON_OTHER && is_counted(session_probe(s, i)) &&
 		    !told_before(s, i, &reason, PATH_COUNT))
-			error = write_other(s, writer, &reason);
+			write_other(s, writer, &reason);
 	}
-	return error;
 }
 
-static int write_state(const struct session *s, const struct silent *silent, struct writer *writer,
-		       enum watched_state state, const char *prefix)
+static void write_state(const struct session *s, const struct silent *silent, struct writer *writer,
+			enum watched_state state, const char *prefix)
 {
 	struct list paths;
-	int error = 0;
 
-	if (!list_open(&paths))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&paths)) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+		return;
+	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		struct watched w = watched_path(s, silent, path);
 
@@ -366,34 +365,31 @@ static int write_state(const struct session *s, const struct silent *silent, str
 	}
 	fflush(paths.file);
 	if (paths.count)
-		error = writer_note(writer, "%s: %s.", prefix, paths.text);
+		writer_note(writer, "%s: %s.", prefix, paths.text);
 	list_close(&paths);
-	return error;
 }
 
-int watched_write(const struct session *s, const struct silent *silent, struct writer *writer)
+void watched_write(const struct session *s, const struct silent *silent, struct writer *writer)
 {
-	int error = write_state(s, silent, writer, WATCHED_WHOLE, "Watched");
-
-	error = error ? error : write_state(s, silent, writer, WATCHED_PARTLY, "Watched in part");
-	error = error ? error : write_state(s, silent, writer, WATCHED_NOT, "Not watched");
-	error = error ? error : write_state(s, silent, writer, WATCHED_NOT_WANTED, "Not asked for");
-	error = error ? error : write_others(s, writer);
-	error = error ? error
-		      : write_class(s, writer, REASON_MODULE,
-				    "Because modules are not loaded (probes come with them)");
-	return error ? error
-		     : write_class(s, writer, REASON_LACKS, "Because this kernel does not have it");
+	write_state(s, silent, writer, WATCHED_WHOLE, "Watched");
+	write_state(s, silent, writer, WATCHED_PARTLY, "Watched in part");
+	write_state(s, silent, writer, WATCHED_NOT, "Not watched");
+	write_state(s, silent, writer, WATCHED_NOT_WANTED, "Not asked for");
+	write_others(s, writer);
+	write_class(s, writer, REASON_MODULE,
+		    "Because modules are not loaded (probes come with them)");
+	write_class(s, writer, REASON_LACKS, "Because this kernel does not have it");
 }
 
-int watched_write_since(const struct session *s, struct writer *writer)
+void watched_write_since(const struct session *s, struct writer *writer)
 {
 	char when[SESSION_WHEN_TEXT];
 	struct list paths;
-	int error = 0;
 
-	if (!list_open(&paths))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&paths)) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+		return;
+	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		__u64 since_ns = 0, late = 0;
 
@@ -413,13 +409,11 @@ int watched_write_since(const struct session *s, struct writer *writer)
 	}
 	fflush(paths.file);
 	if (paths.count)
-		error = writer_note(
-			writer,
-			"Watched only from a part of the recording on: %s. What was before "
-			"is not known.",
-			paths.text);
+		writer_note(writer,
+			    "Watched only from a part of the recording on: %s. What was before "
+			    "is not known.",
+			    paths.text);
 	list_close(&paths);
-	return error;
 }
 
 char *watched_reasons(const struct session *s, const struct silent *silent, enum path_id path)
@@ -460,9 +454,10 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 }
 
 /* Who asks why nothing was seen must know what could have been. */
-static int write_findings(const struct analysis *a, struct writer *writer)
+static void write_findings(const struct analysis *a, struct writer *writer)
 {
-	return faults_began(a->faults) ? 0 : watched_write(a->session, a->silent, writer);
+	if (!faults_began(a->faults))
+		watched_write(a->session, a->silent, writer);
 }
 
 const struct analyzer watched_analyzer = {.chapter = REPORT_LIMITS, .findings = write_findings};

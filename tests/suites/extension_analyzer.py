@@ -46,13 +46,13 @@ static void toy_destroy(struct toy *toy)
 	COLUMN(rung, events, COUNT, 6, SHOWN, *row)
 TABLE(toys, "Toys", TOYS, __u64, struct toy)
 
-static int toy_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
+static void toy_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
 {
 	(void)wish;
 	writer_begin_with(writer, &toys_table, analysis->toy);
 	for (int parity = 0; parity < 2; parity++)
 		writer_row(writer, &analysis->toy->events[parity]);
-	return writer_end(writer);
+	writer_end(writer);
 }
 
 static bool toy_rang(const struct analysis *analysis)
@@ -60,9 +60,9 @@ static bool toy_rang(const struct analysis *analysis)
 	return analysis->toy->events[0];
 }
 
-static int toy_find(const struct analysis *analysis, struct writer *writer)
+static void toy_find(const struct analysis *analysis, struct writer *writer)
 {
-	return writer_note(writer, "The toy rang %llu times too early.", analysis->toy->events[1]);
+	writer_note(writer, "The toy rang %llu times too early.", analysis->toy->events[1]);
 }
 
 static void toy_look(const struct analysis *analysis, struct live_summary *summary)

@@ -126,8 +126,8 @@ static const char *print(struct rig *rig)
 	assert_int_equal(rig->stream.ops->end(rig->stream.self, rig->now_ns), 0);
 	assert_int_equal(writer_open(&writer, &config), 0);
 	assert_int_equal(analysis_write_findings(rig->analysis, writer), 0);
-	assert_int_equal(silent_write_probes(rig->analysis, writer, &(struct table_wish){0}), 0);
-	assert_int_equal(odp_write(rig->analysis, writer, &(struct table_wish){0}), 0);
+	silent_write_probes(rig->analysis, writer, &(struct table_wish){0});
+	odp_write(rig->analysis, writer, &(struct table_wish){0});
 	assert_int_equal(writer_close(writer), 0);
 	fclose(file);
 	/* Lines are wrapped where words fit: what is looked for may be on two. */

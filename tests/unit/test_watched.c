@@ -56,7 +56,7 @@ static char *print(char **joined)
 	struct writer *writer;
 
 	assert_int_equal(writer_open(&writer, &config), 0);
-	assert_int_equal(watched_write(session, NULL, writer), 0);
+	watched_write(session, NULL, writer);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(file);
 	*joined = strdup(text);
@@ -258,7 +258,7 @@ static char *print_unknown(void)
 	struct writer *writer;
 
 	assert_int_equal(writer_open(&writer, &config), 0);
-	assert_int_equal(unknown_write(session, writer), 0);
+	unknown_write(session, writer);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(config.file);
 	for (char *c = text; *c; c++)

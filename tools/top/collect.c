@@ -369,15 +369,13 @@ int collect_row(struct collector *collector, struct top_detail *detail,
 	top_detail_free(detail); /* another view may have more tables */
 	for (int i = 0; !error && i < VIEW_TABLES && view->tables[i]; i++) {
 		struct writer *writer;
-		int closing;
 
 		error = rows_writer(&writer, &detail->tables[i]);
 		if (error)
 			break;
-		error = view->tables[i](collector->analysis, writer,
-					&(struct table_wish){.span = shown->span});
-		closing = writer_close(writer);
-		error = error ? error : closing;
+		view->tables[i](collector->analysis, writer,
+				&(struct table_wish){.span = shown->span});
+		error = writer_close(writer);
 	}
 	return error;
 }

@@ -5,11 +5,11 @@
 
 #define NEWEST 1000
 
-static int write_faults(const struct analysis *a, struct writer *writer,
-			const struct table_wish *wish)
+static void write_faults(const struct analysis *a, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	(void)wish;
-	return iommu_faults_write(a, writer, &(struct table_wish){.limit = NEWEST});
+	iommu_faults_write(a, writer, &(struct table_wish){.limit = NEWEST});
 }
 
 static void totals(const struct analysis *a, char text[VIEW_TOTALS])

@@ -160,14 +160,12 @@ int view_table_take(struct view_table *table, const struct view *view,
 		    const struct view_table *before, __u64 elapsed_ns)
 {
 	struct writer *writer;
-	int error = rows_writer(&writer, &table->rows), closing;
+	int error = rows_writer(&writer, &table->rows);
 
 	if (error)
 		return error;
-	error = view->write(analysis, writer, &(struct table_wish){.span = span});
-	closing = writer_close(writer);
-	error = error ? error : closing;
-	error = error ? error : make_room(table);
+	view->write(analysis, writer, &(struct table_wish){.span = span});
+	error = writer_close(writer) ?: make_room(table);
 	if (error)
 		return error;
 	for (size_t i = 0; i < table->rows.count; i++) {

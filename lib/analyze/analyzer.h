@@ -71,8 +71,7 @@ struct analyzer {
 	void (*findings)(const struct analysis *analysis, struct writer *writer); /* sentences */
 	/* For live.h: live_look(), and its part of a device's row and of the summary. */
 	void (*look)(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
-	void (*device)(const struct analysis *analysis, struct live_device *row, __u64 now_ns,
-		       __u64 interval_ns);
+	void (*device)(const struct analysis *analysis, struct live_device *row);
 	void (*summary)(const struct analysis *analysis, struct live_summary *summary);
 };
 

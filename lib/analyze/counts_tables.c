@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/live.h"
 #include "lib/analyze/counts_data.h"
 #include "lib/analyze/unknown.h"
 
@@ -126,11 +125,6 @@ void counts_write_totals(const struct analysis *analysis, struct writer *writer,
 	writer_end(writer);
 }
 
-static void live(const struct analysis *a, struct live_summary *summary)
-{
-	summary->cpu_faults = counts_of_kind(a->counts, EVENT_CPU_FAULT);
-}
-
 static int create_counts(struct analysis *a, const struct analysis_config *config)
 {
 	return counts_create(&a->counts, a->faults, config->history_windows);
@@ -142,4 +136,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-DEFINE_ANALYZER(counts, .tables = tables, .of_period = true, .summary = live)
+DEFINE_ANALYZER(counts, .tables = tables, .of_period = true)

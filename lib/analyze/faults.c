@@ -579,9 +579,6 @@ static void live(const struct analysis *a, struct live_summary *summary)
 	const struct faults_counts *counts = &a->faults->counts;
 
 	summary->faults = counts->began;
-	summary->open = counts->open;
-	summary->unfinished = counts->unfinished;
-	summary->inconsistent = counts->inconsistent;
 	summary->overflowed = counts->overflowed;
 	summary->discarded = counts->discarded;
 	summary->abandoned = counts->abandoned;

@@ -221,11 +221,10 @@ static void footprint_write_intervals(const struct analysis *analysis, struct wr
 	writer_end(writer);
 }
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
 	struct footprint_device footprint;
 
-	(void)now_ns, (void)interval_ns;
 	row->footprint_percent = NAN;
 	if (!a->footprint)
 		return;

@@ -272,11 +272,10 @@ static bool has_rows(const struct analysis *a)
 
 static const unsigned int io_kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
 	const struct io_device *slow = ios_device(a->ios, row->handle);
 
-	(void)now_ns, (void)interval_ns;
 	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++) {
 		struct counts_point all = counts_device(a->counts, io_kinds[k], row->handle);
 

@@ -18,11 +18,13 @@ static void fill(const struct analysis *a, const struct device_info *info, __u64
 	*row = (struct live_device){
 		.handle = info->handle,
 		.info = info,
+		.now_ns = now_ns,
+		.interval_ns = interval_ns,
 		.unknown = unknown_numbers(a->session, info->handle),
 	};
 	for (size_t i = 0; analyzers[i]; i++)
 		if (analyzers[i]->device)
-			analyzers[i]->device(a, row, now_ns, interval_ns);
+			analyzers[i]->device(a, row);
 }
 
 static __u64 clamp_interval(__u64 interval_ns)
@@ -101,13 +103,4 @@ void live_summary(const struct analysis *a, struct live_summary *summary)
 	for (size_t i = 0; analyzers[i]; i++)
 		if (analyzers[i]->summary)
 			analyzers[i]->summary(a, summary);
-}
-
-size_t live_probes(const struct analysis *a, struct probe_info *probes, size_t max)
-{
-	size_t count = session_probe_count(a->session);
-
-	for (size_t i = 0; i < count && i < max; i++)
-		probes[i] = *session_probe(a->session, i);
-	return count;
 }

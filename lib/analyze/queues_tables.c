@@ -89,12 +89,12 @@ void queues_write_findings(const struct analysis *a, struct writer *writer)
 		session_device_name(session, hangs.worst.device, name), number);
 }
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
-	__u64 from_ns = now_ns > interval_ns ? now_ns - interval_ns : 0;
+	__u64 from_ns = row->now_ns > row->interval_ns ? row->now_ns - row->interval_ns : 0;
 
-	row->blocked_percent = 100 * queues_blocked_part(a->queues, row->handle, from_ns, now_ns,
-							 &row->blocked_queue);
+	row->blocked_percent = 100 * queues_blocked_part(a->queues, row->handle, from_ns,
+							 row->now_ns, &row->blocked_queue);
 	if (row->unknown & UNKNOWN_BLOCKED)
 		row->blocked_percent = NAN;
 }

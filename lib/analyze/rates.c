@@ -359,7 +359,7 @@ static bool has_rows(const struct analysis *a)
 	return rates_bursts(a->rates, a->session);
 }
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
 	struct device_rate rate = rates_device(a->rates, row->handle);
 
@@ -368,7 +368,7 @@ static void live(const struct analysis *a, struct live_device *row, __u64 now_ns
 	row->last_fault_ns = rate.last_ns;
 	row->rate = row->unknown & UNKNOWN_FAULTS
 			    ? NAN
-			    : rates_now(a->rates, row->handle, now_ns, interval_ns);
+			    : rates_now(a->rates, row->handle, row->now_ns, row->interval_ns);
 }
 
 static int create_rates(struct analysis *a, const struct analysis_config *config)

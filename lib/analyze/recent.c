@@ -121,11 +121,10 @@ struct recent_counts recent_counts(const struct recent *r, __u32 device)
 	return d ? d->counts : (struct recent_counts){0};
 }
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
 	struct recent_counts counts = recent_counts(a->recent, row->handle);
 
-	(void)now_ns, (void)interval_ns;
 	row->faults = counts.began;
 	row->complete = counts.complete;
 	row->open = counts.began - counts.finished;

@@ -395,7 +395,6 @@ static void live(const struct analysis *a, struct live_summary *summary)
 	summary->clock = session_clock(s);
 	summary->loss = *session_loss(s);
 	summary->first_ns = session_first_ns(s);
-	summary->last_ns = session_last_ns(s);
 	summary->events = session_events(s);
 	summary->devices = session_device_count(s);
 	for (size_t i = 0; i < s->probe_count; i++) {

@@ -324,11 +324,10 @@ void slo_write_violations(const struct analysis *analysis, struct writer *writer
 	writer_end(writer);
 }
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
 	struct slo_device_state state;
 
-	(void)now_ns, (void)interval_ns;
 	if (!a->slo)
 		return;
 	state = slo_device(a->slo, row->handle);
@@ -339,11 +338,6 @@ static void live(const struct analysis *a, struct live_device *row, __u64 now_ns
 		row->slo = LIVE_SLO_WARNED;
 	else
 		row->slo = LIVE_SLO_VIOLATED;
-}
-
-static void live_all(const struct analysis *a, struct live_summary *summary)
-{
-	summary->slo_violations = a->slo ? slo_violations(a->slo) : 0;
 }
 
 static int create_slo(struct analysis *a, const struct analysis_config *config)
@@ -357,4 +351,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-DEFINE_ANALYZER(slo, .tables = tables, .of_a_verb = true, .device = live, .summary = live_all)
+DEFINE_ANALYZER(slo, .tables = tables, .of_a_verb = true, .device = live)

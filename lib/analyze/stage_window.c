@@ -121,9 +121,8 @@ static void look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 	stage_window_look(a->stage_window, now_ns, length_ns);
 }
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
-	(void)now_ns, (void)interval_ns;
 	stage_group_latency(a->stage_window ? stage_window_of(a->stage_window, row->handle) : NULL,
 			    &row->latency[LATENCY_WINDOW]);
 }

@@ -353,9 +353,8 @@ void stage_group_latency(const struct stage_group *group, struct live_latency *r
 	}
 }
 
-static void live(const struct analysis *a, struct live_device *row, __u64 now_ns, __u64 interval_ns)
+static void live(const struct analysis *a, struct live_device *row)
 {
-	(void)now_ns, (void)interval_ns;
 	stage_group_latency(stages_of_device(a->stages, row->handle),
 			    &row->latency[LATENCY_SINCE_START]);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/analyze/counts_data.h"
+#include "lib/analyze/counts_private.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/array.h"
@@ -125,13 +125,13 @@ static void add_total(struct counts *c, struct total_key key, const struct aggre
 }
 
 /* A run of events that count alike: the storm costs one comparison an event. */
-struct run {
+struct event_run {
 	const struct event *first;
 	__u64 window;
 	struct aggregate_counts counts;
 };
 
-static void end_run(struct counts *c, const struct run *run)
+static void end_run(struct counts *c, const struct event_run *run)
 {
 	const struct event *e = run->first;
 
@@ -144,7 +144,7 @@ static void end_run(struct counts *c, const struct run *run)
 static int on_events(void *self, const struct event *events, size_t count)
 {
 	struct counts *c = self;
-	struct run run = {0};
+	struct event_run run = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		const struct event *e = &events[i];
@@ -155,7 +155,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 		    e->device != run.first->device ||
 		    e->time_ns - run.window * AGGREGATE_WINDOW_NS >= AGGREGATE_WINDOW_NS) {
 			end_run(c, &run);
-			run = (struct run){e, e->time_ns / AGGREGATE_WINDOW_NS, {0}};
+			run = (struct event_run){e, e->time_ns / AGGREGATE_WINDOW_NS, {0}};
 		}
 		run.counts.count++;
 		run.counts.bytes += e->length;

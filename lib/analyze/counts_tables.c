@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/counts_data.h"
+#include "lib/analyze/counts_private.h"
 #include "lib/analyze/unknown.h"
 
 static const char *series_name(__u32 kind)

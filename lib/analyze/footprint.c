@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/analyze/footprint_data.h"
+#include "lib/analyze/footprint_private.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"

@@ -6,7 +6,7 @@
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/live.h"
 #include <math.h>
-#include "lib/analyze/footprint_data.h"
+#include "lib/analyze/footprint_private.h"
 #include "lib/base/fail.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -16,7 +16,7 @@ static __u64 interval(const struct device_footprint *d, double percent)
 	return histogram_percentile(&d->intervals, percent) * AGGREGATE_WINDOW_NS;
 }
 
-struct device_row {
+struct footprint_row {
 	__u32 device;
 	const struct device_footprint *footprint;
 };
@@ -35,7 +35,7 @@ struct device_row {
 	COLUMN(simulated_faults, none, COUNT, 16, SHOWN, row->footprint->sums.simulated_faults) \
 	COLUMN(interval_p50, ns, DURATION, 12, WIDE, interval(row->footprint, 50))              \
 	COLUMN(interval_p99, ns, DURATION, 12, WIDE, interval(row->footprint, 99))
-TABLE(footprint, "Memory that devices touched", FOOTPRINT, struct device_row, struct session)
+TABLE(footprint, "Memory that devices touched", FOOTPRINT, struct footprint_row, struct session)
 
 /* "footprint": a row per device. */
 static void footprint_write(const struct analysis *analysis, struct writer *writer,
@@ -49,7 +49,7 @@ static void footprint_write(const struct analysis *analysis, struct writer *writ
 		const struct device_footprint *d = footprint_find(f, h);
 
 		if (d)
-			writer_row(writer, &(struct device_row){h, d});
+			writer_row(writer, &(struct footprint_row){h, d});
 	}
 	writer_end(writer);
 }

@@ -13,7 +13,7 @@
 
 #define OWNER_BACK 64 /* an owner's fault is among the last so many, by far */
 
-struct device_faults {
+struct iommu_device_faults {
 	__u64 faults, owned;
 	struct iommu_fault last;
 };
@@ -23,7 +23,7 @@ struct iommu_faults {
 	struct iommu_fault *kept; /* a ring of IOMMU_FAULTS_KEPT once it is full */
 	size_t count, room;
 	__u64 total;
-	struct slots devices; /* struct device_faults */
+	struct slots devices; /* struct iommu_device_faults */
 	struct slots passed;  /* bool by CPU: its newest fault is outside of the period */
 	struct iommu_faults_counts counts;
 };
@@ -35,7 +35,7 @@ static struct iommu_fault *at(const struct iommu_faults *f, __u64 number)
 
 static int keep(struct iommu_faults *f, const struct event *event)
 {
-	struct device_faults *of_device;
+	struct iommu_device_faults *of_device;
 
 	if (f->count == f->room && f->room < IOMMU_FAULTS_KEPT) {
 		size_t room = f->room ? 2 * f->room : 64;
@@ -63,7 +63,7 @@ static int keep(struct iommu_faults *f, const struct event *event)
 /* The last fault of a device is told with its owner, too. */
 static void owner_of_device(struct iommu_faults *f, const struct iommu_fault *fault)
 {
-	struct device_faults *of_device = slots_find(&f->devices, fault->event.device);
+	struct iommu_device_faults *of_device = slots_find(&f->devices, fault->event.device);
 
 	if (!of_device)
 		return;
@@ -141,7 +141,7 @@ int iommu_faults_create(struct iommu_faults **faults, const struct session *sess
 	if (!f)
 		return failed(-ENOMEM, "no memory for IOMMU faults");
 	f->session = session;
-	slots_init(&f->devices, sizeof(struct device_faults));
+	slots_init(&f->devices, sizeof(struct iommu_device_faults));
 	slots_init(&f->passed, sizeof(bool));
 	return 0;
 }
@@ -170,10 +170,10 @@ void iommu_faults_counts(const struct iommu_faults *f, struct iommu_faults_count
 
 const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *f, __u64 *of_device)
 {
-	const struct device_faults *worst = NULL;
+	const struct iommu_device_faults *worst = NULL;
 
 	for (__u32 handle = 0; handle < f->devices.end; handle = slots_next(&f->devices, handle)) {
-		const struct device_faults *device = slots_find(&f->devices, handle);
+		const struct iommu_device_faults *device = slots_find(&f->devices, handle);
 
 		if (device && device->faults > (worst ? worst->faults : 0))
 			worst = device;
@@ -310,9 +310,9 @@ static const char *space(const struct session *session, const struct iommu_fault
 	return is_owned(fault) ? session_device_name(session, fault->owner.device, text) : "";
 }
 
-struct device_row {
+struct iommu_device_row {
 	__u32 device;
-	const struct device_faults *faults;
+	const struct iommu_device_faults *faults;
 	bool decoded;
 };
 
@@ -331,7 +331,8 @@ struct device_row {
 	       count_if(is_owned(&row->faults->last), row->faults->last.owner.pid))            \
 	COLUMN(unmapper, none, TEXT, 15, WIDE, row->faults->last.unmapper)                     \
 	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, &row->faults->last))
-TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct device_row, struct session)
+TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct iommu_device_row,
+      struct session)
 
 void iommu_faults_write_devices(const struct analysis *analysis, struct writer *writer,
 				const struct table_wish *wish)
@@ -342,10 +343,10 @@ void iommu_faults_write_devices(const struct analysis *analysis, struct writer *
 	(void)wish;
 	writer_begin_with(writer, &iommu_fault_devices_table, f->session);
 	for (__u32 handle = 0; handle < f->devices.end; handle = slots_next(&f->devices, handle)) {
-		const struct device_faults *d = slots_find(&f->devices, handle);
+		const struct iommu_device_faults *d = slots_find(&f->devices, handle);
 
 		if (d && d->faults)
-			writer_row(writer, &(struct device_row){handle, d, decoded});
+			writer_row(writer, &(struct iommu_device_row){handle, d, decoded});
 	}
 	writer_end(writer);
 }

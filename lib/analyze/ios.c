@@ -154,7 +154,7 @@ __u64 ios_events(const struct ios *ios)
 	return ios->events;
 }
 
-struct device_row {
+struct io_device_row {
 	__u32 device;
 	struct counts_point all;
 	const struct histogram *latency;    /* NULL: of none */
@@ -167,7 +167,7 @@ static __u64 percentile(const struct histogram *latency, double percent)
 }
 
 /* Of the I/Os that met a fault; NULL: none did. */
-static const struct histogram *faulted(const struct device_row *row)
+static const struct histogram *faulted(const struct io_device_row *row)
 {
 	return row->one_by_one && row->one_by_one->faulted ? &row->one_by_one->latency : NULL;
 }
@@ -185,7 +185,7 @@ static const struct histogram *faulted(const struct device_row *row)
 	COLUMN(faulted, none, COUNT, 7, SHOWN, row->one_by_one ? row->one_by_one->faulted : 0)   \
 	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, percentile(faulted(row), 50))                \
 	COLUMN(faulted_max, ns, DURATION, 11, WIDE, faulted(row) ? faulted(row)->max : CELL_NONE)
-TABLE(io_devices, "I/O of the devices", DEVICES, struct device_row, struct session)
+TABLE(io_devices, "I/O of the devices", DEVICES, struct io_device_row, struct session)
 
 /* Table "io_devices": all I/Os of a device beside the faulted ones; with a limit (0: none) only so
  * many devices, those without I/Os recorded one by one left out. */
@@ -200,7 +200,7 @@ static void ios_write_devices(const struct analysis *analysis, struct writer *wr
 	writer_begin_with(writer, &io_devices_table, session);
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-			const struct device_row row = {
+			const struct io_device_row row = {
 				h, counts_device(analysis->counts, kinds[k], h),
 				counts_latency(analysis->counts, kinds[k], h), ios_device(ios, h)};
 

@@ -17,13 +17,13 @@
 #define GROUPS_MOST 4096 /* of one snapshot; the recorder writes fewer */
 
 /* Mappings of one process with one stack on one device, as a snapshot told. */
-struct group {
+struct mapping_group {
 	struct event event;
 	char process[16];
 };
 
 struct snapshot {
-	struct group *groups;
+	struct mapping_group *groups;
 	size_t count, room;
 	__u64 time_ns;
 };
@@ -64,7 +64,7 @@ static int take_group(struct mappings *m, const struct event *event)
 		return 0;
 	if (!array_grow(&s->groups, &s->room, s->count + 1, sizeof(*s->groups), ARRAY_LIMITED))
 		return failed(-ENOMEM, "no memory for another group of mappings");
-	s->groups[s->count] = (struct group){.event = *event};
+	s->groups[s->count] = (struct mapping_group){.event = *event};
 	session_process(m->session, event->pid, s->groups[s->count++].process);
 	return 0;
 }
@@ -203,7 +203,7 @@ bool mappings_unknown(const struct mappings *m)
 
 const struct event *mappings_oldest(const struct mappings *m, char process[16])
 {
-	const struct group *most = NULL;
+	const struct mapping_group *most = NULL;
 
 	if (mappings_unknown(m))
 		return NULL;
@@ -217,7 +217,7 @@ const struct event *mappings_oldest(const struct mappings *m, char process[16])
 	return &most->event;
 }
 
-struct device_row {
+struct dma_row {
 	const struct mappings *mappings;
 	const struct counts *counts;
 	__u32 device;
@@ -232,23 +232,23 @@ static const char *driver_name(const struct session *session, __u32 device)
 	return info ? info->model : "";
 }
 
-static bool saw_all(const struct device_row *row, __u16 kind)
+static bool saw_all(const struct dma_row *row, __u16 kind)
 {
 	return !unknown_kind(row->mappings->session, kind);
 }
 
-static struct counts_point calls(const struct device_row *row, __u16 kind)
+static struct counts_point calls(const struct dma_row *row, __u16 kind)
 {
 	return counts_device(row->counts, kind, row->device);
 }
 
 /* A count of calls of which some probe saw none is unknown. */
-static __u64 call_count(const struct device_row *row, __u16 kind)
+static __u64 call_count(const struct dma_row *row, __u16 kind)
 {
 	return count_if(saw_all(row, kind), calls(row, kind).count);
 }
 
-static __u64 mean_latency(const struct device_row *row, __u16 kind)
+static __u64 mean_latency(const struct dma_row *row, __u16 kind)
 {
 	const struct histogram *latency = counts_latency(row->counts, kind, row->device);
 
@@ -256,7 +256,7 @@ static __u64 mean_latency(const struct device_row *row, __u16 kind)
 }
 
 /* Of mappings, in a second. */
-static double rate(const struct device_row *row)
+static double rate(const struct dma_row *row)
 {
 	const struct session *s = row->mappings->session;
 	double seconds = (double)(session_last_ns(s) - session_first_ns(s)) / 1e9;
@@ -292,10 +292,10 @@ static double rate(const struct device_row *row)
 	COLUMN(refused_size, none, BYTES, 9, WIDE, row->mapped.refused_bytes)                  \
 	COLUMN(unknown, none, COUNT, 7, WIDE, row->mapped.unknown)                             \
 	COLUMN(unknown_size, none, BYTES, 9, WIDE, row->mapped.unknown_bytes)
-TABLE(dma, "DMA mappings by device", DMA, struct device_row, struct session)
+TABLE(dma, "DMA mappings by device", DMA, struct dma_row, struct session)
 
 /* Whether there is something to say of a device. */
-static bool did_anything(const struct device_row *row)
+static bool did_anything(const struct dma_row *row)
 {
 	const struct mappings_device *d = &row->mapped;
 
@@ -308,7 +308,7 @@ void mappings_write_devices(const struct analysis *analysis, struct writer *writ
 			    const struct table_wish *wish)
 {
 	const struct mappings *m = analysis->mappings;
-	struct device_row row = {
+	struct dma_row row = {
 		.mappings = m, .counts = analysis->counts, .known = !mappings_unknown(m)};
 
 	(void)wish;
@@ -338,8 +338,8 @@ static __u64 oldest_ns(const struct mappings *m, const struct event *event)
 	COLUMN(oldest, none, DURATION, 8, SHOWN, oldest_ns(context, &row->event))              \
 	COLUMN(address, none, ADDRESS, 14, WIDE, row->event.address)                           \
 	COLUMN(stack, none, TEXT, 0, WIDE, session_stack(context->session, row->event.group))
-TABLE(mappers, "Who has mapped most", GROUPS, struct group, struct mappings)
-TABLE(old_mappings, "Mappings that have stayed long", GROUPS, struct group, struct mappings)
+TABLE(mappers, "Who has mapped most", GROUPS, struct mapping_group, struct mappings)
+TABLE(old_mappings, "Mappings that have stayed long", GROUPS, struct mapping_group, struct mappings)
 
 static void write_groups(const struct mappings *m, struct writer *writer, const struct table *table,
 			 __u8 code, size_t limit)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/analyze/faults.h"
-#include "lib/analyze/odp_data.h"
+#include "lib/analyze/odp_private.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/odp_data.h"
+#include "lib/analyze/odp_private.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
@@ -29,17 +29,17 @@ static const char *process_name(const struct odp *odp, __u32 pid)
 }
 
 /* What is known of any device and region. */
-struct known {
+struct odp_known {
 	bool faults, failed, pages, invalidations, invalidated, prefetches;
 };
 
-static struct known known_of(const struct session *s, __u32 device)
+static struct odp_known known_of(const struct session *s, __u32 device)
 {
 	bool faults = !(unknown_numbers(s, device) & UNKNOWN_FAULTS);
 	bool told =
 		!unknown_probe(s, PROBE_RXE_INVALIDATE) && !unknown_probe(s, PROBE_MLX5_INVALIDATE);
 
-	return (struct known){
+	return (struct odp_known){
 		.faults = faults,
 		.failed = faults && !unknown_probe(s, PROBE_MLX5_FAULT_RESUME),
 		.pages = faults && !unknown_probe(s, PROBE_MLX5_FAULT_MAPPED),
@@ -55,7 +55,7 @@ struct odp_row {
 	const struct odp_region *region; /* NULL: all */
 	const struct odp_totals *totals;
 	const struct histogram *latency; /* of the span; NULL: none was measured */
-	struct known known;
+	struct odp_known known;
 };
 
 static __u64 percentile(const struct odp_row *row, double percent)
@@ -232,7 +232,7 @@ static void write_coincidence(const struct odp *odp, struct writer *writer, __u3
 static void write_device(const struct odp *odp, struct writer *writer, __u32 device)
 {
 	const struct odp_totals *t = odp_of_device(odp, device);
-	struct known known = known_of(odp->session, device);
+	struct odp_known known = known_of(odp->session, device);
 	char name[DEVICE_NAME_TEXT], p99[UNITS_TEXT], taken[96] = "", advised[64] = "";
 
 	if (known.invalidated)

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "lib/analyze/faults.h"
-#include "lib/analyze/queues_data.h"
+#include "lib/analyze/queues_private.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 

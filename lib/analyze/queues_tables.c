@@ -4,7 +4,7 @@
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/live.h"
 #include "lib/analyze/faults.h"
-#include "lib/analyze/queues_data.h"
+#include "lib/analyze/queues_private.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/analyze/session_data.h"
+#include "lib/analyze/session_private.h"
 #include "lib/base/fail.h"
 
 #define NAMED_MAX 65536 /* stacks and processes each: more is no recording of ours */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/analyze/ios.h"
-#include "lib/analyze/slo_data.h"
+#include "lib/analyze/slo_private.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"

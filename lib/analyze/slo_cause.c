@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/analyze/slo_data.h"
+#include "lib/analyze/slo_private.h"
 #include "lib/base/memory.h"
 #include "lib/base/units.h"
 

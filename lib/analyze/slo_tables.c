@@ -2,7 +2,7 @@
 /* The tables of the objectives: one row per objective and device, one row per violation. */
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/live.h"
-#include "lib/analyze/slo_data.h"
+#include "lib/analyze/slo_private.h"
 
 #include <math.h>
 #include <stdio.h>

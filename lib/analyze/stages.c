@@ -14,14 +14,14 @@
 #define KIND_ANY  0xffff
 #define QUEUE_ANY 0xfffe
 
-struct group_key {
+struct stage_key {
 	__u32 device; /* DEVICE_NONE with both others ANY: all */
 	__u16 queue;
 	__u16 kind;
 };
 
 struct keyed_group {
-	struct group_key key;
+	struct stage_key key;
 	struct stage_group group;
 	UT_hash_handle hh;
 };
@@ -40,7 +40,7 @@ void stage_group_init(struct stage_group *group)
 	histogram_init(&group->total);
 }
 
-static struct keyed_group *find(const struct stages *stages, struct group_key key)
+static struct keyed_group *find(const struct stages *stages, struct stage_key key)
 {
 	struct keyed_group *keyed;
 
@@ -48,7 +48,7 @@ static struct keyed_group *find(const struct stages *stages, struct group_key ke
 	return keyed;
 }
 
-static struct keyed_group *make(struct stages *stages, struct group_key key)
+static struct keyed_group *make(struct stages *stages, struct stage_key key)
 {
 	struct keyed_group *keyed;
 
@@ -87,7 +87,7 @@ void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_ti
 	histogram_add(&group->total, total_ns);
 }
 
-static void add_keyed(struct stages *stages, struct group_key key, const struct fault *fault,
+static void add_keyed(struct stages *stages, struct stage_key key, const struct fault *fault,
 		      const struct stage_times *times)
 {
 	struct keyed_group *keyed = find(stages, key);
@@ -109,11 +109,11 @@ static void on_finished(void *self, const struct fault *fault)
 		return;
 	stage_times(fault, &times);
 	stage_group_add(&stages->all, fault->seen, &times, fault_total_ns(fault));
-	add_keyed(stages, (struct group_key){fault->device, QUEUE_ANY, KIND_ANY}, fault, &times);
+	add_keyed(stages, (struct stage_key){fault->device, QUEUE_ANY, KIND_ANY}, fault, &times);
 	if (fault->queue != QUEUE_NONE)
-		add_keyed(stages, (struct group_key){fault->device, fault->queue, KIND_ANY}, fault,
+		add_keyed(stages, (struct stage_key){fault->device, fault->queue, KIND_ANY}, fault,
 			  &times);
-	add_keyed(stages, (struct group_key){fault->device, QUEUE_ANY, fault_kind_of(fault)}, fault,
+	add_keyed(stages, (struct stage_key){fault->device, QUEUE_ANY, fault_kind_of(fault)}, fault,
 		  &times);
 }
 
@@ -165,7 +165,7 @@ const struct stage_group *stages_all(const struct stages *stages)
 	return &stages->all;
 }
 
-static const struct stage_group *group_of(const struct stages *stages, struct group_key key)
+static const struct stage_group *group_of(const struct stages *stages, struct stage_key key)
 {
 	const struct keyed_group *keyed = find(stages, key);
 
@@ -174,18 +174,18 @@ static const struct stage_group *group_of(const struct stages *stages, struct gr
 
 const struct stage_group *stages_of_device(const struct stages *stages, __u32 device)
 {
-	return group_of(stages, (struct group_key){device, QUEUE_ANY, KIND_ANY});
+	return group_of(stages, (struct stage_key){device, QUEUE_ANY, KIND_ANY});
 }
 
 const struct stage_group *stages_of_queue(const struct stages *stages, __u32 device, __u16 queue)
 {
-	return group_of(stages, (struct group_key){device, queue, KIND_ANY});
+	return group_of(stages, (struct stage_key){device, queue, KIND_ANY});
 }
 
 const struct stage_group *stages_of_kind(const struct stages *stages, __u32 device,
 					 enum fault_kind kind)
 {
-	return group_of(stages, (struct group_key){device, QUEUE_ANY, (__u16)kind});
+	return group_of(stages, (struct stage_key){device, QUEUE_ANY, (__u16)kind});
 }
 
 unsigned int stage_group_slowest(const struct stage_group *group, double *share)
@@ -217,7 +217,7 @@ __u64 stages_dropped(const struct stages *stages)
 }
 
 struct stage_row {
-	const struct group_key *key; /* NULL: all */
+	const struct stage_key *key; /* NULL: all */
 	const struct stage_group *group;
 	const struct histogram *times;
 	unsigned int stage; /* STAGES: the total */
@@ -255,7 +255,7 @@ static const char *stage_text(const struct stage_row *row, char *text)
 	COLUMN(beyond_p999, none, COUNT, 9, WIDE, histogram_beyond(row->times, 99.9))
 TABLE(stages, "Stages", STAGE_COLUMNS, struct stage_row, struct session)
 
-static void write_group(struct writer *writer, const struct group_key *key,
+static void write_group(struct writer *writer, const struct stage_key *key,
 			const struct stage_group *group)
 {
 	struct stage_row row = {.key = key, .group = group, .text = writer_is_text(writer)};

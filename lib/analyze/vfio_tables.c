@@ -201,30 +201,30 @@ static __u64 difference(__u64 more, __u64 less)
 }
 
 /* What of a container is known, by the probes of its kind. */
-struct known {
+struct vfio_known {
 	bool maps, unmaps, closed, pins, unpins;
 };
 
-static struct known known_of(const struct session *s, const struct device_info *info)
+static struct vfio_known known_of(const struct session *s, const struct device_info *info)
 {
 	if (info && !strcmp(info->model, "iommufd"))
-		return (struct known){.maps = !unknown_probe(s, PROBE_IOMMUFD_MAP),
-				      .unmaps = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
-				      .closed = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
-				      .pins = !unknown_probe(s, PROBE_IOMMUFD_PIN),
-				      .unpins = true};
-	return (struct known){.maps = !unknown_probe(s, PROBE_VFIO_MAP),
-			      .unmaps = !unknown_probe(s, PROBE_VFIO_UNMAP),
-			      .closed = !unknown_probe(s, PROBE_VFIO_REMOVE),
-			      .pins = !unknown_probe(s, PROBE_VFIO_PIN),
-			      .unpins = !unknown_probe(s, PROBE_VFIO_UNPIN)};
+		return (struct vfio_known){.maps = !unknown_probe(s, PROBE_IOMMUFD_MAP),
+					   .unmaps = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
+					   .closed = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
+					   .pins = !unknown_probe(s, PROBE_IOMMUFD_PIN),
+					   .unpins = true};
+	return (struct vfio_known){.maps = !unknown_probe(s, PROBE_VFIO_MAP),
+				   .unmaps = !unknown_probe(s, PROBE_VFIO_UNMAP),
+				   .closed = !unknown_probe(s, PROBE_VFIO_REMOVE),
+				   .pins = !unknown_probe(s, PROBE_VFIO_PIN),
+				   .unpins = !unknown_probe(s, PROBE_VFIO_UNPIN)};
 }
 
 struct container_row {
 	__u32 handle;
 	const struct vfio_container *use;
 	const struct device_info *info; /* NULL: not known */
-	struct known known;
+	struct vfio_known known;
 	enum latency_span span;
 };
 
@@ -317,7 +317,7 @@ void vfio_write(const struct analysis *analysis, struct writer *writer,
 	writer_end(writer);
 }
 
-struct run_row {
+struct vfio_run_row {
 	__u32 handle;
 	const struct vfio_container *use;
 	unsigned int order;
@@ -329,7 +329,7 @@ struct run_row {
 	COLUMN(below, none, BYTES, 8, SHOWN, (__u64)PAGE_BYTES << (row->order + 1))               \
 	COLUMN(runs, none, COUNT, 10, SHOWN, row->use->runs[row->order])                          \
 	COLUMN(pinned, none, BYTES, 10, SHOWN, row->use->run_bytes[row->order])
-TABLE(vfio_runs, "Contiguous memory pinned at once", RUNS, struct run_row, struct session)
+TABLE(vfio_runs, "Contiguous memory pinned at once", RUNS, struct vfio_run_row, struct session)
 
 void vfio_write_runs(const struct analysis *analysis, struct writer *writer,
 		     const struct table_wish *wish)
@@ -344,7 +344,7 @@ void vfio_write_runs(const struct analysis *analysis, struct writer *writer,
 
 		for (unsigned int i = 0; c && i < VFIO_ORDERS; i++)
 			if (c->runs[i])
-				writer_row(writer, &(struct run_row){h, c, i});
+				writer_row(writer, &(struct vfio_run_row){h, c, i});
 	}
 	writer_end(writer);
 }
@@ -379,7 +379,7 @@ void vfio_write_failures(const struct analysis *analysis, struct writer *writer,
 	writer_end(writer);
 }
 
-struct device_row {
+struct vfio_device_row {
 	__u32 handle;
 	const struct vfio_device_use *use;
 	bool resets, vectors, interrupts; /* known */
@@ -397,14 +397,14 @@ struct device_row {
 	COLUMN(vectors_failed, none, COUNT, 14, WIDE,                                              \
 	       count_if(row->vectors, row->use->vectors_failed))                                   \
 	COLUMN(interrupts, none, COUNT, 10, SHOWN, count_if(row->interrupts, row->use->interrupts))
-TABLE(vfio_devices, "Devices behind VFIO", DEVICES, struct device_row, struct session)
+TABLE(vfio_devices, "Devices behind VFIO", DEVICES, struct vfio_device_row, struct session)
 
 void vfio_write_devices(const struct analysis *analysis, struct writer *writer,
 			const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	struct device_row row = {
+	struct vfio_device_row row = {
 		.resets = !unknown_probe(session, PROBE_VFIO_RESET),
 		.vectors = !unknown_probe(session, PROBE_VFIO_VECTORS),
 		.interrupts = !unknown_probe(session, PROBE_VFIO_MSI) &&

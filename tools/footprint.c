@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t footprint_parse(int key, char *argument, struct argp_state *state)
 {
 	struct footprint_verb *verb = state->input;
 	__u64 *threshold = &verb->config.simulated_fault_ns;
@@ -47,7 +47,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	footprint_parse,
 	"FILE",
 	"Shows which memory the devices of a recording touched, how it grew, how often its pages "
 	"were touched, and how many faults taking idle pages back would have cost.\v"

@@ -18,7 +18,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t report_parse(int key, char *argument, struct argp_state *state)
 {
 	struct report *report = state->input;
 	__u64 count;
@@ -36,7 +36,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	report_parse,
 	"FILE",
 	"Explains a recording: which devices faulted, how often, where the time went, which I/O "
 	"waited. FILE is a .flt recording, or - for standard input.\v"

@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t slo_parse(int key, char *argument, struct argp_state *state)
 {
 	struct slo_verb *verb = state->input;
 
@@ -43,7 +43,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	slo_parse,
 	"RECORDING -c FILE",
 	"Judges the I/O and the faults of a recording by objectives, and names for each violation "
 	"the faults that stood in the way. Exits with 6 if one was violated, or there was nothing to judge it by.\v"
@@ -84,7 +84,7 @@ static size_t tell_unmeasured(const struct slo_verb *verb, struct writer *writer
 	return unmeasured;
 }
 
-static void write_text(const struct slo_verb *verb)
+static void slo_write_text(const struct slo_verb *verb)
 {
 	const struct offline *o = &verb->offline;
 	const struct analysis *a = o->analysis;
@@ -114,7 +114,7 @@ static int write_slo(struct offline *o)
 	int err;
 
 	if (offline_is_text(o)) {
-		write_text(verb);
+		slo_write_text(verb);
 	} else {
 		offline_write_facts(o);
 		analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);

@@ -59,7 +59,7 @@ static void parse_fault(struct timeline *timeline, char *argument, struct argp_s
 	timeline->instance = (__u32)instance;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t timeline_parse(int key, char *argument, struct argp_state *state)
 {
 	struct timeline *timeline = state->input;
 
@@ -90,7 +90,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	timeline_parse,
 	"FILE",
 	"Shows single faults of a recording, stage by stage.\v"
 	"EXAMPLES:\n"
@@ -105,7 +105,7 @@ static const struct argp argp = {
 	NULL,
 };
 
-static bool matches(const struct timeline *t, const struct fault *fault)
+static bool timeline_matches(const struct timeline *t, const struct fault *fault)
 {
 	const struct session *session = t->offline.analysis->session;
 
@@ -181,7 +181,7 @@ static void print_fault(const struct session *session, const struct fault *fault
 	       units_format_duration(duration(fault), text));
 }
 
-static int put(struct timeline *t, const struct fault *fault)
+static int timeline_put(struct timeline *t, const struct fault *fault)
 {
 	const struct analysis *a = t->offline.analysis;
 
@@ -194,7 +194,7 @@ static int put(struct timeline *t, const struct fault *fault)
 }
 
 /* Slowest first; equal ones in the order they ended. */
-static void keep(struct timeline *t, const struct fault *fault)
+static void timeline_keep(struct timeline *t, const struct fault *fault)
 {
 	size_t at = t->count;
 
@@ -208,22 +208,22 @@ static void keep(struct timeline *t, const struct fault *fault)
 	t->kept[at] = *fault;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void timeline_on_finished(void *self, const struct fault *fault)
 {
 	struct timeline *t = self;
 
 	t->seen++;
-	if (t->error || !matches(t, fault))
+	if (t->error || !timeline_matches(t, fault))
 		return;
 	t->matched++;
 	if (t->all)
-		t->error = put(t, fault);
+		t->error = timeline_put(t, fault);
 	else
-		keep(t, fault);
+		timeline_keep(t, fault);
 }
 
 /* Whether there was none, or none of this kind. */
-static int write_nothing(const struct timeline *t, struct writer *writer)
+static int timeline_write_nothing(const struct timeline *t, struct writer *writer)
 {
 	const char *only = t->device && t->by_id ? "--device and --fault"
 			   : t->device		 ? "--device"
@@ -245,7 +245,7 @@ static int write_timeline(struct offline *o)
 	int err = t->error;
 
 	for (size_t i = 0; !err && i < t->count; i++)
-		err = put(t, &t->kept[i]);
+		err = timeline_put(t, &t->kept[i]);
 	if (err)
 		return err;
 	if (!offline_is_text(o)) {
@@ -253,13 +253,13 @@ static int write_timeline(struct offline *o)
 		return offline_write_facts(o);
 	}
 	if (!t->matched)
-		write_nothing(t, o->writer);
+		timeline_write_nothing(t, o->writer);
 	else if (t->count < t->matched && !t->all)
 		writer_note(o->writer, "The slowest %zu of %llu faults.", t->count, t->matched);
 	return offline_write_limits(o);
 }
 
-static int begin(struct offline *o)
+static int timeline_begin(struct offline *o)
 {
 	struct timeline *t = (struct timeline *)o;
 	int err;
@@ -269,13 +269,15 @@ static int begin(struct offline *o)
 	t->kept = calloc(t->slowest, sizeof(*t->kept));
 	if (!t->kept)
 		return failed(-ENOMEM, "no memory for the %llu slowest faults", t->slowest);
-	err = faults_subscribe(o->analysis->faults, (struct fault_sink){NULL, on_finished, t});
+	err = faults_subscribe(o->analysis->faults,
+			       (struct fault_sink){NULL, timeline_on_finished, t});
 	return err || !t->all ? err : offline_read_devices(o);
 }
 
 int verb_timeline(int argc, char **argv)
 {
-	static const struct offline_verb offline = {&fault_table_analyzer, begin, write_timeline};
+	static const struct offline_verb offline = {&fault_table_analyzer, timeline_begin,
+						    write_timeline};
 	const struct analysis_config config = {.without_footprint = true};
 	struct timeline timeline = {0};
 	int code;

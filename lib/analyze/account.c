@@ -16,8 +16,8 @@ struct loss_row {
 	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
 TABLE(loss, "Loss", LOSS, struct loss_row, void)
 
-static void write_loss(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+static void account_write_loss(const struct analysis *analysis, struct writer *writer,
+			       const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
 	const struct loss_info *l = session_loss(s);
@@ -62,8 +62,8 @@ static void write_loss(const struct analysis *analysis, struct writer *writer,
 	COLUMN(events, none, COUNT, 14, SHOWN, session_events_of(context, *row))
 TABLE(events, "Events one by one", EVENTS, unsigned int, struct session)
 
-static void write_events(const struct analysis *analysis, struct writer *writer,
-			 const struct table_wish *wish)
+static void account_write_events(const struct analysis *analysis, struct writer *writer,
+				 const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
 
@@ -76,8 +76,8 @@ static void write_events(const struct analysis *analysis, struct writer *writer,
 }
 
 static const struct analyzer_table tables[] = {
-	{&events_table, write_events},
-	{&loss_table, write_loss},
+	{&events_table, account_write_events},
+	{&loss_table, account_write_loss},
 	{0},
 };
 

@@ -52,7 +52,7 @@ static struct series *make_series(struct counts *c, unsigned int kind, __u32 dev
  * The point of a window, inserted in order; NULL without memory. What is late by more windows than
  * WINDOWS_BACK counts in the oldest of them: only a damaged stream has such.
  */
-static struct counts_point *point_at(struct counts *c, struct series *series, __u64 window)
+static struct counts_point *counts_point_at(struct counts *c, struct series *series, __u64 window)
 {
 	size_t i = series->count;
 
@@ -89,7 +89,7 @@ static struct series *add_series(struct counts *c, unsigned int kind, __u32 devi
 				 const struct aggregate_counts *by)
 {
 	struct series *series = make_series(c, kind, device);
-	struct counts_point *point = series ? point_at(c, series, window) : NULL;
+	struct counts_point *point = series ? counts_point_at(c, series, window) : NULL;
 
 	if (!point) {
 		c->error = failed(-ENOMEM, "no memory for the counts of another second");
@@ -141,7 +141,7 @@ static void end_run(struct counts *c, const struct event_run *run)
 	add_total(c, (struct total_key){e->kind, e->device, e->pid, 0}, &run->counts);
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int counts_on_events(void *self, const struct event *events, size_t count)
 {
 	struct counts *c = self;
 	struct event_run run = {0};
@@ -164,8 +164,8 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return c->error;
 }
 
-static void add_bins(struct series *series, const struct aggregate_frame *frame,
-		     const struct aggregate_row *row)
+static void counts_add_bins(struct series *series, const struct aggregate_frame *frame,
+			    const struct aggregate_row *row)
 {
 	if (!row->bins || row->histogram > frame->bin_count ||
 	    row->bins > frame->bin_count - row->histogram)
@@ -186,7 +186,7 @@ static void add_bins(struct series *series, const struct aggregate_frame *frame,
 		series->latency->max = series->total.latency_max_ns;
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int counts_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct counts *c = self;
 
@@ -201,14 +201,14 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 			continue;
 		series = add_series(c, kind, key->device, frame->window, &row->counts);
 		if (series)
-			add_bins(series, frame, row);
+			counts_add_bins(series, frame, row);
 		add_total(c, (struct total_key){kind, key->device, key->pid, key->code},
 			  &row->counts);
 	}
 	return c->error;
 }
 
-static void on_began(void *self, const struct fault *fault)
+static void counts_on_began(void *self, const struct fault *fault)
 {
 	const struct aggregate_counts one = {.count = 1, .bytes = fault->length};
 	__u64 time_ns = fault_first_ns(fault);
@@ -226,12 +226,13 @@ int counts_create(struct counts **counts, struct faults *faults, size_t history_
 	if (!c)
 		return failed(-ENOMEM, "no memory for the counts");
 	c->history = history_windows;
-	return faults_subscribe(faults, (struct fault_sink){on_began, NULL, c});
+	return faults_subscribe(faults, (struct fault_sink){counts_on_began, NULL, c});
 }
 
 struct stream counts_stream(struct counts *c)
 {
-	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+	static const struct stream_ops ops = {.events = counts_on_events,
+					      .aggregate = counts_on_aggregate};
 
 	return (struct stream){&ops, c};
 }

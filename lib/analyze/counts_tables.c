@@ -45,7 +45,7 @@ struct rate_row {
 	bool told;
 };
 
-static bool timed(const struct counts_point *point)
+static bool counts_timed(const struct counts_point *point)
 {
 	return point->latency_max_ns && point->count;
 }
@@ -58,9 +58,10 @@ static bool timed(const struct counts_point *point)
 	COLUMN(rate, per_s, COUNT, 9, SHOWN, count_if(row->told, row->point->count))            \
 	COLUMN(bandwidth, bytes_per_s, COUNT, 12, WIDE, count_if(row->told, row->point->bytes)) \
 	COLUMN(latency_mean, ns, DURATION, 12, WIDE,                                            \
-	       timed(row->point) ? row->point->latency_sum_ns / row->point->count : CELL_NONE)  \
+	       counts_timed(row->point) ? row->point->latency_sum_ns / row->point->count        \
+					: CELL_NONE)                                            \
 	COLUMN(latency_max, ns, DURATION, 11, WIDE,                                             \
-	       count_if(timed(row->point), row->point->latency_max_ns))
+	       count_if(counts_timed(row->point), row->point->latency_max_ns))
 TABLE(rates, "Per second", RATES, struct rate_row, struct session)
 
 void counts_write_rates(const struct analysis *analysis, struct writer *writer,

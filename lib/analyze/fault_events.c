@@ -46,8 +46,8 @@ static __u64 detect_ns(struct fault *fault, const struct event *e)
 	return e->value;
 }
 
-static void apply(struct faults *f, struct fault_group *group, struct fault *fault,
-		  const struct event *e)
+static void fault_apply(struct faults *f, struct fault_group *group, struct fault *fault,
+			const struct event *e)
 {
 	fault_stamp(fault, e->kind - EVENT_FAULT_DETECT,
 		    e->kind == EVENT_FAULT_DETECT ? detect_ns(fault, e) : e->time_ns);
@@ -157,7 +157,7 @@ static void group_event(struct faults *f, struct fault_group *group, const struc
 	/* Only the device's going on is told to requests that the host has not. */
 	for (struct fault_request *r = group->requests; r; r = r->next)
 		if (fault_served(&r->fault) || e->kind == EVENT_FAULT_RESUME)
-			apply(f, group, &r->fault, e);
+			fault_apply(f, group, &r->fault, e);
 }
 
 static void request_event(struct faults *f, struct fault_group *group, const struct event *e)
@@ -176,7 +176,7 @@ static void request_event(struct faults *f, struct fault_group *group, const str
 	} else if (e->kind == EVENT_FAULT_VOID) {
 		request->fault.state = FAULT_DISCARDED;
 	} else {
-		apply(f, group, &request->fault, e);
+		fault_apply(f, group, &request->fault, e);
 	}
 	if (fresh)
 		fault_request_announce(f, request, e);
@@ -198,7 +198,7 @@ static void abandon_event(struct faults *f, struct fault_group *group, const str
 		request->fault.abandoned_ns = group->abandoned_ns;
 }
 
-static bool emulated(const struct faults *f, const struct event *e)
+static bool fault_emulated(const struct faults *f, const struct event *e)
 {
 	return fault_device_path(f, e->device) == FAULT_PATH_EMULATED;
 }
@@ -216,7 +216,7 @@ static bool is_successor(const struct faults *f, struct fault_group *group, cons
 		return false;
 	if (group->seen & (1u << resume))
 		return e->time_ns > group->at[resume];
-	if (!emulated(f, e) || !(f->probes.resume_off || f->probes.abandon_off))
+	if (!fault_emulated(f, e) || !(f->probes.resume_off || f->probes.abandon_off))
 		return false;
 	request = fault_request_find(group, e->address);
 	return request && request->fault.seen & STAGE_BIT(EVENT_FAULT_DETECT);
@@ -227,7 +227,7 @@ static bool is_stray(const struct faults *f, struct fault_group *group, const st
 {
 	bool of_group = e->flags & EVENT_GROUP || e->kind == EVENT_FAULT_ABANDON;
 
-	return emulated(f, e) && !fault_probes_begin(&f->probes, e->kind) &&
+	return fault_emulated(f, e) && !fault_probes_begin(&f->probes, e->kind) &&
 	       !(group && (of_group ? group->requests : fault_request_find(group, e->address)));
 }
 

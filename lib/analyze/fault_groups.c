@@ -70,8 +70,8 @@ bool fault_in_order(const struct fault *fault)
 	return true;
 }
 
-static enum fault_state judge(const struct faults *f, const struct fault_group *group,
-			      const struct fault *fault)
+static enum fault_state fault_group_judge(const struct faults *f, const struct fault_group *group,
+					  const struct fault *fault)
 {
 	bool began = fault->seen & STAGE_BIT(EVENT_FAULT_DETECT);
 	bool resumed = fault->ended || fault->seen & STAGE_BIT(EVENT_FAULT_RESUME);
@@ -146,7 +146,7 @@ static void count_state(struct faults *f, const struct fault *fault)
 	}
 }
 
-static void finish(struct faults *f, const struct fault_request *request)
+static void fault_group_finish(struct faults *f, const struct fault_request *request)
 {
 	const struct fault *fault = &request->fault;
 	__u64 since_ns = f->config.period.since_ns;
@@ -160,7 +160,7 @@ static void finish(struct faults *f, const struct fault_request *request)
 			f->sinks[i].finished(f->sinks[i].self, fault);
 }
 
-static void hand_over(struct faults *f, struct fault_group *group)
+static void fault_group_hand_over(struct faults *f, struct fault_group *group)
 {
 	struct fault_request *request, *next;
 
@@ -172,9 +172,9 @@ static void hand_over(struct faults *f, struct fault_group *group)
 		group->code == RESPONSE_AUTOMATIC && group->requests && !group->requests->left_out;
 	for (request = group->requests; request; request = next) {
 		next = request->next;
-		request->fault.state = (__u8)judge(f, group, &request->fault);
+		request->fault.state = (__u8)fault_group_judge(f, group, &request->fault);
 		f->counts.open--;
-		finish(f, request);
+		fault_group_finish(f, request);
 		pool_give(&f->request_pool, request);
 	}
 	group->requests = NULL;
@@ -182,7 +182,7 @@ static void hand_over(struct faults *f, struct fault_group *group)
 
 void fault_group_close(struct faults *f, struct fault_group *group)
 {
-	hand_over(f, group);
+	fault_group_hand_over(f, group);
 	HASH_DEL(f->groups, group);
 	pool_give(&f->group_pool, group);
 }
@@ -204,7 +204,7 @@ void fault_group_ended(struct faults *f, struct fault_group *group, __u64 now, b
 			f->sinks[i].ended(f->sinks[i].self, &end);
 }
 
-static void forget(struct faults *f, struct fault_group *group, __u64 now)
+static void fault_group_forget(struct faults *f, struct fault_group *group, __u64 now)
 {
 	fault_group_ended(f, group, now, false);
 	DL_DELETE(f->past, group);
@@ -235,12 +235,12 @@ void fault_group_give_up(struct faults *f, struct fault_group *group, __u64 now)
 		return;
 	}
 	note_hanging(group, now);
-	hand_over(f, group);
+	fault_group_hand_over(f, group);
 	group->past = true;
 	group->count = of_account ? group->count : 0;
 	DL_APPEND(f->past, group);
 	if (++f->past_count > PAST_MAX)
-		forget(f, f->past, 0);
+		fault_group_forget(f, f->past, 0);
 }
 
 /* Of a kernel path LAST is on the last stage that it shows. */
@@ -254,7 +254,7 @@ static bool is_end(const struct faults *f, const struct fault_group *group, cons
 bool fault_group_went_on(struct faults *f, struct fault_group *group, const struct event *e)
 {
 	if (e->kind == EVENT_FAULT_DETECT) {
-		forget(f, group, e->time_ns);
+		fault_group_forget(f, group, e->time_ns);
 		return false;
 	}
 	if (is_end(f, group, e))
@@ -274,7 +274,7 @@ void fault_group_expire(struct faults *f, __u64 now)
 		fault_group_give_up(f, f->open, f->open->first_ns + f->config.give_up_ns);
 }
 
-static void make_room(struct faults *f, const struct fault_group *keep, __u64 now)
+static void fault_group_make_room(struct faults *f, const struct fault_group *keep, __u64 now)
 {
 	while (f->counts.open >= f->config.open_max) {
 		struct fault_group *oldest = f->lingering ? f->lingering : f->open;
@@ -317,7 +317,7 @@ struct fault_request *fault_request_new(struct faults *f, struct fault_group *gr
 	struct fault *fault;
 	const struct fault_device *device = slots_find(&f->devices, e->device);
 
-	make_room(f, group, e->time_ns);
+	fault_group_make_room(f, group, e->time_ns);
 	request = pool_take(&f->request_pool);
 	if (!request) {
 		f->error = failed(-ENOMEM, "no memory for another open fault");

@@ -48,7 +48,7 @@ static __u64 stage_ns(const struct fault_row *row, unsigned int stage)
 	return count_if(row->times.measured & (1u << stage), row->times.ns[stage]);
 }
 
-static bool handled(const struct fault *fault)
+static bool fault_table_handled(const struct fault *fault)
 {
 	return fault->seen & 1u << (EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT);
 }
@@ -91,9 +91,9 @@ static __u64 queued_ns(const struct fault_row *row)
 	COLUMN(cpu_faults, none, COUNT, 10, WIDE, row->fault->cpu_faults)                         \
 	COLUMN(cpu_fault, none, TIME, 15, WIDE, count_or_none(row->fault->cpu_fault_ns))          \
 	COLUMN(handler_cpu, none, COUNT, 11, WIDE,                                                \
-	       count_if(handled(row->fault), row->fault->handler_cpu))                            \
+	       count_if(fault_table_handled(row->fault), row->fault->handler_cpu))                \
 	COLUMN(handler_tid, none, COUNT, 11, WIDE,                                                \
-	       count_if(handled(row->fault), row->fault->handler_tid))                            \
+	       count_if(fault_table_handled(row->fault), row->fault->handler_tid))                \
 	COLUMN(pid, none, COUNT, 8, WIDE, count_or_none(row->fault->pid))                         \
 	COLUMN(overflows, none, COUNT, 9, WIDE,                                                   \
 	       count_if(!(row->unknown & UNKNOWN_OVERFLOWED), row->fault->overflows))             \
@@ -127,7 +127,7 @@ void fault_table_row(struct writer *writer, const struct session *session,
 }
 
 /* Not before the first fault: by then the clock is known, which decides how times are headed. */
-static void begin(const struct analysis *a, struct writer *writer)
+static void fault_table_begin(const struct analysis *a, struct writer *writer)
 {
 	if (!a->fault_table->begun)
 		writer_begin_with(writer, &faults_table, a->session);
@@ -136,11 +136,11 @@ static void begin(const struct analysis *a, struct writer *writer)
 
 void fault_table_add(const struct analysis *a, struct writer *writer, const struct fault *fault)
 {
-	begin(a, writer);
+	fault_table_begin(a, writer);
 	fault_table_row(writer, a->session, fault);
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void fault_table_on_finished(void *self, const struct fault *fault)
 {
 	struct fault_table *table = self;
 
@@ -150,13 +150,15 @@ static void on_finished(void *self, const struct fault *fault)
 int fault_table_follow(const struct analysis *a, struct writer *writer)
 {
 	a->fault_table->writer = writer;
-	return faults_subscribe(a->faults, (struct fault_sink){NULL, on_finished, a->fault_table});
+	return faults_subscribe(a->faults,
+				(struct fault_sink){NULL, fault_table_on_finished, a->fault_table});
 }
 
-static void end(const struct analysis *a, struct writer *writer, const struct table_wish *wish)
+static void fault_table_end(const struct analysis *a, struct writer *writer,
+			    const struct table_wish *wish)
 {
 	(void)wish;
-	begin(a, writer);
+	fault_table_begin(a, writer);
 	a->fault_table->begun = false;
 	writer_end(writer);
 }
@@ -176,6 +178,6 @@ static void fault_table_destroy(struct fault_table *table)
 	memory_free(table);
 }
 
-static const struct analyzer_table tables[] = {{&faults_table, end}, {0}};
+static const struct analyzer_table tables[] = {{&faults_table, fault_table_end}, {0}};
 
 DEFINE_ANALYZER_OF_FAULTS(fault_table, .tables = tables)

@@ -17,7 +17,7 @@
 #define GIVE_UP_DEFAULT 120000000000ull
 #define START_DEFAULT	60000000000ull
 
-static int on_device(void *self, const struct device_info *device)
+static int faults_on_device(void *self, const struct device_info *device)
 {
 	struct faults *f = self;
 	struct fault_device *known = slots_make(&f->devices, device->handle);
@@ -29,7 +29,7 @@ static int on_device(void *self, const struct device_info *device)
 	return 0;
 }
 
-static int on_host(void *self, const struct host_info *host)
+static int faults_on_host(void *self, const struct host_info *host)
 {
 	struct faults *f = self;
 
@@ -37,7 +37,7 @@ static int on_host(void *self, const struct host_info *host)
 	return 0;
 }
 
-static int on_probe(void *self, const struct probe_info *probe)
+static int faults_on_probe(void *self, const struct probe_info *probe)
 {
 	struct faults *f = self;
 
@@ -45,7 +45,7 @@ static int on_probe(void *self, const struct probe_info *probe)
 	return 0;
 }
 
-static int on_tick(void *self, __u64 now_ns)
+static int faults_on_tick(void *self, __u64 now_ns)
 {
 	fault_group_expire(self, now_ns);
 	return 0;
@@ -88,11 +88,11 @@ int faults_subscribe(struct faults *f, struct fault_sink sink)
 struct stream faults_stream(struct faults *f)
 {
 	static const struct stream_ops ops = {
-		.host = on_host,
-		.probe = on_probe,
-		.device = on_device,
+		.host = faults_on_host,
+		.probe = faults_on_probe,
+		.device = faults_on_device,
 		.events = faults_on_events,
-		.tick = on_tick,
+		.tick = faults_on_tick,
 		.end = faults_on_end,
 	};
 
@@ -173,7 +173,7 @@ void faults_destroy(struct faults *f)
 	memory_free(f);
 }
 
-static void live(const struct analysis *a, struct live_summary *summary)
+static void faults_live(const struct analysis *a, struct live_summary *summary)
 {
 	const struct faults_counts *counts = &a->faults->counts;
 
@@ -191,4 +191,4 @@ static int create_faults(struct analysis *a, const struct analysis_config *confi
 	return faults_create(&a->faults, &own);
 }
 
-DEFINE_ANALYZER(faults, .summary = live)
+DEFINE_ANALYZER(faults, .summary = faults_live)

@@ -24,7 +24,7 @@ struct findings {
 	__u64 held, held_ns; /* back by their devices */
 };
 
-static void on_finished(void *self, const struct fault *fault)
+static void findings_on_finished(void *self, const struct fault *fault)
 {
 	struct findings *f = self;
 	__u64 total = fault_total_ns(fault);
@@ -44,7 +44,7 @@ static int create_findings(struct analysis *a, const struct analysis_config *con
 	(void)config;
 	if (!f)
 		return failed(-ENOMEM, "no memory for the findings");
-	return faults_subscribe(a->faults, (struct fault_sink){NULL, on_finished, f});
+	return faults_subscribe(a->faults, (struct fault_sink){NULL, findings_on_finished, f});
 }
 
 static void findings_destroy(struct findings *findings)
@@ -52,7 +52,7 @@ static void findings_destroy(struct findings *findings)
 	memory_free(findings);
 }
 
-static void write_nothing(const struct analysis *a, struct writer *writer)
+static void findings_write_nothing(const struct analysis *a, struct writer *writer)
 {
 	const struct session *s = a->session;
 	char from[UNITS_TEXT], to[UNITS_TEXT];
@@ -211,7 +211,7 @@ static void write_answer(const struct analysis *a, const struct faults_counts *c
 		    stage_label(slowest, stage_before(f->longest.seen, slowest), label));
 }
 
-static void write_findings(const struct analysis *a, struct writer *writer)
+static void findings_write(const struct analysis *a, struct writer *writer)
 {
 	const struct findings *f = a->findings;
 	struct faults_counts counts;
@@ -221,7 +221,7 @@ static void write_findings(const struct analysis *a, struct writer *writer)
 	if (counts.began)
 		write_answer(a, &counts, writer);
 	else if (session_first_ns(a->session) < session_last_ns(a->session))
-		write_nothing(a, writer);
+		findings_write_nothing(a, writer);
 	if (f->held)
 		writer_note(
 			writer,
@@ -230,4 +230,4 @@ static void write_findings(const struct analysis *a, struct writer *writer)
 			f->held, f->held == 1 ? "" : "s", units_format_duration(f->held_ns, time));
 }
 
-DEFINE_ANALYZER_OF_FAULTS(findings, .chapter = REPORT_FAULTS, .findings = write_findings)
+DEFINE_ANALYZER_OF_FAULTS(findings, .chapter = REPORT_FAULTS, .findings = findings_write)

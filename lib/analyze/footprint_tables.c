@@ -105,7 +105,8 @@ struct class_counts {
 	__u64 all_pages, all_accesses;
 };
 
-static void classify(const struct page_table *table, struct class_counts *devices, __u32 end)
+static void footprint_classify(const struct page_table *table, struct class_counts *devices,
+			       __u32 end)
 {
 	for (size_t i = 0; i < table->capacity; i++) {
 		const struct page_entry *e = &table->entries[i];
@@ -132,23 +133,24 @@ struct class_row {
 	__u64 up_to; /* pages of this class and those below */
 };
 
-static double percent(__u64 part, __u64 whole)
+static double footprint_percent_of(__u64 part, __u64 whole)
 {
 	return 100.0 * (double)part / (double)whole;
 }
 
-#define ACCESSES(COLUMN)                                                                           \
-	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->device, text))     \
-	COLUMN(page, bytes, BYTES, 5, SHOWN, row->page_bytes)                                      \
-	COLUMN(accesses, none, TEXT, 9, SHOWN, class_names[row->class])                            \
-	COLUMN(pages, none, COUNT, 9, SHOWN, row->counts->pages[row->class])                       \
-	COLUMN(pages_up_to, percent, REAL, 11, SHOWN, percent(row->up_to, row->counts->all_pages)) \
-	COLUMN(of_accesses, percent, REAL, 11, SHOWN,                                              \
-	       percent(row->counts->accesses[row->class], row->counts->all_accesses))
+#define ACCESSES(COLUMN)                                                                       \
+	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(page, bytes, BYTES, 5, SHOWN, row->page_bytes)                                  \
+	COLUMN(accesses, none, TEXT, 9, SHOWN, class_names[row->class])                        \
+	COLUMN(pages, none, COUNT, 9, SHOWN, row->counts->pages[row->class])                   \
+	COLUMN(pages_up_to, percent, REAL, 11, SHOWN,                                          \
+	       footprint_percent_of(row->up_to, row->counts->all_pages))                       \
+	COLUMN(of_accesses, percent, REAL, 11, SHOWN,                                          \
+	       footprint_percent_of(row->counts->accesses[row->class], row->counts->all_accesses))
 TABLE(footprint_accesses, "Pages by number of accesses", ACCESSES, struct class_row, struct session)
 
-static void write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
-			  const struct class_counts *counts)
+static void footprint_write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
+				    const struct class_counts *counts)
 {
 	struct class_row row = {device, page_bytes, counts, 0, 0};
 
@@ -176,9 +178,9 @@ static void footprint_write_accesses(const struct analysis *analysis, struct wri
 			writer_fail(writer, failed(-ENOMEM, "no memory for the access counts"));
 			return;
 		}
-		classify(tables[t], devices, end);
+		footprint_classify(tables[t], devices, end);
 		for (__u32 h = 0; h < end; h++)
-			write_classes(writer, h, 1ull << shifts[t], &devices[h]);
+			footprint_write_classes(writer, h, 1ull << shifts[t], &devices[h]);
 		free(devices);
 	}
 	writer_end(writer);
@@ -221,7 +223,7 @@ static void footprint_write_intervals(const struct analysis *analysis, struct wr
 	writer_end(writer);
 }
 
-static void live(const struct analysis *a, struct live_device *row)
+static void footprint_live(const struct analysis *a, struct live_device *row)
 {
 	struct footprint_device footprint;
 
@@ -250,4 +252,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-DEFINE_ANALYZER(footprint, .tables = tables, .device = live)
+DEFINE_ANALYZER(footprint, .tables = tables, .device = footprint_live)

@@ -28,12 +28,12 @@ struct iommu_faults {
 	struct iommu_faults_counts counts;
 };
 
-static struct iommu_fault *at(const struct iommu_faults *f, __u64 number)
+static struct iommu_fault *iommu_faults_at(const struct iommu_faults *f, __u64 number)
 {
 	return &f->kept[number % IOMMU_FAULTS_KEPT];
 }
 
-static int keep(struct iommu_faults *f, const struct event *event)
+static int iommu_faults_keep(struct iommu_faults *f, const struct event *event)
 {
 	struct iommu_device_faults *of_device;
 
@@ -50,7 +50,7 @@ static int keep(struct iommu_faults *f, const struct event *event)
 		f->room = room;
 	}
 	f->count += f->count < f->room;
-	*at(f, f->total++) = (struct iommu_fault){.event = *event};
+	*iommu_faults_at(f, f->total++) = (struct iommu_fault){.event = *event};
 	f->counts.seen++;
 	of_device = slots_make(&f->devices, event->device);
 	if (of_device) {
@@ -80,7 +80,7 @@ static void take_owner(struct iommu_faults *f, const struct event *owner)
 	if (passed && *passed)
 		return;
 	for (__u64 back = 1; back <= OWNER_BACK && back <= f->count; back++) {
-		struct iommu_fault *fault = at(f, f->total - back);
+		struct iommu_fault *fault = iommu_faults_at(f, f->total - back);
 
 		if (fault->event.cpu != owner->cpu)
 			continue;
@@ -103,10 +103,10 @@ static int take_fault(struct iommu_faults *f, const struct event *event)
 
 	if (passed)
 		*passed = outside;
-	return outside ? 0 : keep(f, event);
+	return outside ? 0 : iommu_faults_keep(f, event);
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int iommu_faults_on_events(void *self, const struct event *events, size_t count)
 {
 	struct iommu_faults *f = self;
 	int error = 0;
@@ -148,7 +148,7 @@ int iommu_faults_create(struct iommu_faults **faults, const struct session *sess
 
 struct stream iommu_faults_stream(struct iommu_faults *f)
 {
-	static const struct stream_ops ops = {.events = on_events};
+	static const struct stream_ops ops = {.events = iommu_faults_on_events};
 
 	return (struct stream){&ops, f};
 }
@@ -282,7 +282,7 @@ static const char *owner_state(const struct iommu_fault *fault)
 	return fault->owner.code == OWNER_UNMAPPED ? "unmapped" : "mapped";
 }
 
-static const char *driver_name(const struct session *session, __u32 device)
+static const char *iommu_faults_driver_name(const struct session *session, __u32 device)
 {
 	const struct device_info *info = session_device(session, device);
 
@@ -300,12 +300,14 @@ static bool is_gone(const struct iommu_fault *fault)
 	return is_owned(fault) && fault->owner.code == OWNER_UNMAPPED;
 }
 
-static const char *stack(const struct session *session, const struct iommu_fault *fault)
+static const char *iommu_faults_stack(const struct session *session,
+				      const struct iommu_fault *fault)
 {
 	return is_owned(fault) ? session_stack(session, fault->owner.group) : "";
 }
 
-static const char *space(const struct session *session, const struct iommu_fault *fault, char *text)
+static const char *iommu_faults_space(const struct session *session,
+				      const struct iommu_fault *fault, char *text)
 {
 	return is_owned(fault) ? session_device_name(session, fault->owner.device, text) : "";
 }
@@ -318,7 +320,7 @@ struct iommu_device_row {
 
 #define DEVICES(COLUMN)                                                                        \
 	COLUMN(device, none, TEXT, 12, SHOWN, session_device_name(context, row->device, text)) \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->device))                \
+	COLUMN(driver, none, TEXT, 12, WIDE, iommu_faults_driver_name(context, row->device))   \
 	COLUMN(faults, none, COUNT, 7, SHOWN, count_if(row->decoded, row->faults->faults))     \
 	COLUMN(owned, none, COUNT, 7, WIDE, count_if(row->decoded, row->faults->owned))        \
 	COLUMN(last, none, TIME, 15, SHOWN, row->faults->last.event.time_ns)                   \
@@ -330,7 +332,7 @@ struct iommu_device_row {
 	COLUMN(pid, none, COUNT, 7, WIDE,                                                      \
 	       count_if(is_owned(&row->faults->last), row->faults->last.owner.pid))            \
 	COLUMN(unmapper, none, TEXT, 15, WIDE, row->faults->last.unmapper)                     \
-	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, &row->faults->last))
+	COLUMN(stack, none, TEXT, 0, WIDE, iommu_faults_stack(context, &row->faults->last))
 TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct iommu_device_row,
       struct session)
 
@@ -351,31 +353,31 @@ void iommu_faults_write_devices(const struct analysis *analysis, struct writer *
 	writer_end(writer);
 }
 
-#define IOMMU_FAULTS(COLUMN)                                                                  \
-	COLUMN(time, none, TIME, 15, SHOWN, row->event.time_ns)                               \
-	COLUMN(device, none, TEXT, 12, SHOWN,                                                 \
-	       session_device_name(context, row->event.device, text))                         \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->event.device))         \
-	COLUMN(access, none, TEXT, 6, SHOWN, access_name(row->event.flags))                   \
-	COLUMN(address, none, ADDRESS, 14, SHOWN, row->event.address)                         \
-	COLUMN(pasid, none, COUNT, 7, WIDE,                                                   \
-	       count_if(row->event.pasid != PASID_NONE, row->event.pasid))                    \
-	COLUMN(reason, none, TEXT, 24, WIDE, iommu_fault_reason(row, text))                   \
-	COLUMN(reason_code, none, COUNT, 6, WIDE,                                             \
-	       count_if(row->event.kind == EVENT_IOMMU_FAULT, row->event.code))               \
-	COLUMN(source, none, TEXT, 10, WIDE, source_name(&row->event))                        \
-	COLUMN(owner, none, TEXT, 8, SHOWN, owner_state(row))                                 \
-	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                  \
-	COLUMN(pid, none, COUNT, 7, WIDE, count_if(is_owned(row), row->owner.pid))            \
-	COLUMN(space, none, TEXT, 16, WIDE, space(context, row, text))                        \
-	COLUMN(mapping, none, ADDRESS, 14, WIDE, count_if(is_owned(row), row->owner.address)) \
-	COLUMN(length, none, BYTES, 9, WIDE, count_if(is_owned(row), row->owner.length))      \
-	COLUMN(mapped, none, TIME, 30, WIDE,                                                  \
-	       count_if(is_owned(row) && !is_gone(row), row->owner.value))                    \
-	COLUMN(unmapped, none, TIME, 30, WIDE, count_if(is_gone(row), row->owner.value))      \
-	COLUMN(unmapper, none, TEXT, 15, WIDE, row->unmapper)                                 \
-	COLUMN(unmapper_pid, none, COUNT, 7, WIDE, count_if(is_gone(row), row->owner.tid))    \
-	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, row))
+#define IOMMU_FAULTS(COLUMN)                                                                       \
+	COLUMN(time, none, TIME, 15, SHOWN, row->event.time_ns)                                    \
+	COLUMN(device, none, TEXT, 12, SHOWN,                                                      \
+	       session_device_name(context, row->event.device, text))                              \
+	COLUMN(driver, none, TEXT, 12, WIDE, iommu_faults_driver_name(context, row->event.device)) \
+	COLUMN(access, none, TEXT, 6, SHOWN, access_name(row->event.flags))                        \
+	COLUMN(address, none, ADDRESS, 14, SHOWN, row->event.address)                              \
+	COLUMN(pasid, none, COUNT, 7, WIDE,                                                        \
+	       count_if(row->event.pasid != PASID_NONE, row->event.pasid))                         \
+	COLUMN(reason, none, TEXT, 24, WIDE, iommu_fault_reason(row, text))                        \
+	COLUMN(reason_code, none, COUNT, 6, WIDE,                                                  \
+	       count_if(row->event.kind == EVENT_IOMMU_FAULT, row->event.code))                    \
+	COLUMN(source, none, TEXT, 10, WIDE, source_name(&row->event))                             \
+	COLUMN(owner, none, TEXT, 8, SHOWN, owner_state(row))                                      \
+	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                       \
+	COLUMN(pid, none, COUNT, 7, WIDE, count_if(is_owned(row), row->owner.pid))                 \
+	COLUMN(space, none, TEXT, 16, WIDE, iommu_faults_space(context, row, text))                \
+	COLUMN(mapping, none, ADDRESS, 14, WIDE, count_if(is_owned(row), row->owner.address))      \
+	COLUMN(length, none, BYTES, 9, WIDE, count_if(is_owned(row), row->owner.length))           \
+	COLUMN(mapped, none, TIME, 30, WIDE,                                                       \
+	       count_if(is_owned(row) && !is_gone(row), row->owner.value))                         \
+	COLUMN(unmapped, none, TIME, 30, WIDE, count_if(is_gone(row), row->owner.value))           \
+	COLUMN(unmapper, none, TEXT, 15, WIDE, row->unmapper)                                      \
+	COLUMN(unmapper_pid, none, COUNT, 7, WIDE, count_if(is_gone(row), row->owner.tid))         \
+	COLUMN(stack, none, TEXT, 0, WIDE, iommu_faults_stack(context, row))
 TABLE(iommu_faults, "IOMMU faults", IOMMU_FAULTS, struct iommu_fault, struct session)
 
 void iommu_faults_write(const struct analysis *analysis, struct writer *writer,
@@ -388,13 +390,13 @@ void iommu_faults_write(const struct analysis *analysis, struct writer *writer,
 	if (wish->limit && f->total - first > wish->limit)
 		first = f->total - wish->limit;
 	for (__u64 number = first; number < f->total; number++)
-		writer_row(writer, at(f, number));
+		writer_row(writer, iommu_faults_at(f, number));
 	writer_end(writer);
 	if (first)
 		writer_note(writer, "... and %llu before.", first);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool iommu_faults_has_rows(const struct analysis *a)
 {
 	return a->iommu_faults->counts.seen;
 }
@@ -408,7 +410,7 @@ static int create_iommu_faults(struct analysis *a, const struct analysis_config 
 static const struct analyzer_table tables[] = {
 	{&iommu_fault_totals_table, iommu_faults_write_totals},
 	{&iommu_fault_devices_table, iommu_faults_write_devices},
-	{&iommu_faults_table, iommu_faults_write, has_rows, REPORT_ROWS},
+	{&iommu_faults_table, iommu_faults_write, iommu_faults_has_rows, REPORT_ROWS},
 	{0},
 };
 

@@ -21,12 +21,12 @@ struct ios {
 };
 
 /* Equal latencies in the order of time, so that the same stream keeps the same I/Os. */
-static bool slower(const struct event *a, const struct event *b)
+static bool ios_slower(const struct event *a, const struct event *b)
 {
 	return a->value != b->value ? a->value > b->value : a->time_ns < b->time_ns;
 }
 
-static void swap(struct event *a, struct event *b)
+static void ios_swap(struct event *a, struct event *b)
 {
 	struct event t = *a;
 
@@ -34,44 +34,44 @@ static void swap(struct event *a, struct event *b)
 	*b = t;
 }
 
-static void sift_up(struct event *heap, size_t i)
+static void ios_sift_up(struct event *heap, size_t i)
 {
-	while (i && slower(&heap[(i - 1) / 2], &heap[i])) {
-		swap(&heap[(i - 1) / 2], &heap[i]);
+	while (i && ios_slower(&heap[(i - 1) / 2], &heap[i])) {
+		ios_swap(&heap[(i - 1) / 2], &heap[i]);
 		i = (i - 1) / 2;
 	}
 }
 
-static void sift_down(struct event *heap, size_t count)
+static void ios_sift_down(struct event *heap, size_t count)
 {
 	size_t i = 0;
 
 	for (;;) {
 		size_t least = i, left = 2 * i + 1;
 
-		if (left < count && slower(&heap[least], &heap[left]))
+		if (left < count && ios_slower(&heap[least], &heap[left]))
 			least = left;
-		if (left + 1 < count && slower(&heap[least], &heap[left + 1]))
+		if (left + 1 < count && ios_slower(&heap[least], &heap[left + 1]))
 			least = left + 1;
 		if (least == i)
 			return;
-		swap(&heap[i], &heap[least]);
+		ios_swap(&heap[i], &heap[least]);
 		i = least;
 	}
 }
 
-static void keep(struct ios *ios, const struct event *e)
+static void ios_keep(struct ios *ios, const struct event *e)
 {
 	if (ios->count < IOS_KEPT) {
 		ios->heap[ios->count] = *e;
-		sift_up(ios->heap, ios->count++);
-	} else if (slower(e, &ios->heap[0])) {
+		ios_sift_up(ios->heap, ios->count++);
+	} else if (ios_slower(e, &ios->heap[0])) {
 		ios->heap[0] = *e;
-		sift_down(ios->heap, ios->count);
+		ios_sift_down(ios->heap, ios->count);
 	}
 }
 
-static int add(struct ios *ios, const struct event *e)
+static int ios_add(struct ios *ios, const struct event *e)
 {
 	struct io_device **slot = slots_make(&ios->devices, e->device);
 	bool faulted = e->kind == EVENT_IO_COMPLETE && e->code & IO_FAULTED;
@@ -93,17 +93,17 @@ static int add(struct ios *ios, const struct event *e)
 		ios->faulted++;
 		histogram_add(&(*slot)->latency, e->value);
 	}
-	keep(ios, e);
+	ios_keep(ios, e);
 	return 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int ios_on_events(void *self, const struct event *events, size_t count)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i++)
 		if (event_is_io(&events[i]))
-			error = add(self, &events[i]);
+			error = ios_add(self, &events[i]);
 	return error;
 }
 
@@ -122,7 +122,7 @@ int ios_create(struct ios **ios)
 
 struct stream ios_stream(struct ios *ios)
 {
-	static const struct stream_ops ops = {.events = on_events};
+	static const struct stream_ops ops = {.events = ios_on_events};
 
 	return (struct stream){&ops, ios};
 }
@@ -167,7 +167,7 @@ static __u64 percentile(const struct histogram *latency, double percent)
 }
 
 /* Of the I/Os that met a fault; NULL: none did. */
-static const struct histogram *faulted(const struct io_device_row *row)
+static const struct histogram *ios_faulted(const struct io_device_row *row)
 {
 	return row->one_by_one && row->one_by_one->faulted ? &row->one_by_one->latency : NULL;
 }
@@ -183,8 +183,9 @@ static const struct histogram *faulted(const struct io_device_row *row)
 	COLUMN(one_by_one, none, COUNT, 10, WIDE, row->one_by_one ? row->one_by_one->events : 0) \
 	COLUMN(errors, none, COUNT, 6, WIDE, row->one_by_one ? row->one_by_one->errors : 0)      \
 	COLUMN(faulted, none, COUNT, 7, SHOWN, row->one_by_one ? row->one_by_one->faulted : 0)   \
-	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, percentile(faulted(row), 50))                \
-	COLUMN(faulted_max, ns, DURATION, 11, WIDE, faulted(row) ? faulted(row)->max : CELL_NONE)
+	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, percentile(ios_faulted(row), 50))            \
+	COLUMN(faulted_max, ns, DURATION, 11, WIDE,                                              \
+	       ios_faulted(row) ? ios_faulted(row)->max : CELL_NONE)
 TABLE(io_devices, "I/O of the devices", DEVICES, struct io_device_row, struct session)
 
 /* Table "io_devices": all I/Os of a device beside the faulted ones; with a limit (0: none) only so
@@ -221,7 +222,7 @@ static void ios_write_devices(const struct analysis *analysis, struct writer *wr
 
 static int slowest_first(const void *a, const void *b)
 {
-	return slower(a, b) ? -1 : slower(b, a);
+	return ios_slower(a, b) ? -1 : ios_slower(b, a);
 }
 
 static bool is_io(const struct event *event)
@@ -253,11 +254,11 @@ static void ios_write(const struct analysis *analysis, struct writer *writer,
 	for (size_t i = 0; i < ios->count && (!wish->limit || i < wish->limit); i++)
 		writer_row(writer, &ios->heap[i]);
 	for (size_t i = 0; i < ios->count / 2; i++)
-		swap(&ios->heap[i], &ios->heap[ios->count - 1 - i]);
+		ios_swap(&ios->heap[i], &ios->heap[ios->count - 1 - i]);
 	writer_end(writer);
 }
 
-static void write_findings(const struct analysis *a, struct writer *writer)
+static void ios_write_findings(const struct analysis *a, struct writer *writer)
 {
 	if (!a->ios->faulted || !faults_began(a->faults))
 		return;
@@ -265,14 +266,14 @@ static void write_findings(const struct analysis *a, struct writer *writer)
 		    a->ios->faulted);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool ios_has_rows(const struct analysis *a)
 {
 	return ios_events(a->ios);
 }
 
 static const unsigned int io_kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 
-static void live(const struct analysis *a, struct live_device *row)
+static void ios_live(const struct analysis *a, struct live_device *row)
 {
 	const struct io_device *slow = ios_device(a->ios, row->handle);
 
@@ -305,10 +306,10 @@ static int create_ios(struct analysis *a, const struct analysis_config *config)
 }
 
 static const struct analyzer_table tables[] = {
-	{&io_devices_table, ios_write_devices, has_rows, REPORT_ROWS},
-	{&ios_table, ios_write, has_rows, REPORT_ROWS / 2},
+	{&io_devices_table, ios_write_devices, ios_has_rows, REPORT_ROWS},
+	{&ios_table, ios_write, ios_has_rows, REPORT_ROWS / 2},
 	{0},
 };
 
 DEFINE_ANALYZER(ios, .tables = tables, .of_period = true, .chapter = REPORT_IO,
-		.findings = write_findings, .device = live)
+		.findings = ios_write_findings, .device = ios_live)

@@ -12,8 +12,8 @@
 
 #define INTERVAL_MIN 10000000ull
 
-static void fill(const struct analysis *a, const struct device_info *info, __u64 now_ns,
-		 __u64 interval_ns, struct live_device *row)
+static void live_fill(const struct analysis *a, const struct device_info *info, __u64 now_ns,
+		      __u64 interval_ns, struct live_device *row)
 {
 	*row = (struct live_device){
 		.handle = info->handle,
@@ -53,7 +53,7 @@ size_t live_devices(const struct analysis *a, __u64 now_ns, __u64 interval_ns,
 		if (!info)
 			continue;
 		if (count < max)
-			fill(a, info, now_ns, interval_ns, &rows[count]);
+			live_fill(a, info, now_ns, interval_ns, &rows[count]);
 		count++;
 	}
 	return count;
@@ -66,7 +66,7 @@ int live_device(const struct analysis *a, __u32 handle, __u64 now_ns, __u64 inte
 
 	if (!info)
 		return -ENOENT;
-	fill(a, info, now_ns, clamp_interval(interval_ns), row);
+	live_fill(a, info, now_ns, clamp_interval(interval_ns), row);
 	return 0;
 }
 

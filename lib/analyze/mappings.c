@@ -80,7 +80,7 @@ static void finish_snapshot(struct mappings *m, __u64 time_ns)
 	m->next.count = 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int mappings_on_events(void *self, const struct event *events, size_t count)
 {
 	struct mappings *m = self;
 	int error = 0;
@@ -132,7 +132,7 @@ static void take_gauge(struct mappings_device *d, const struct aggregate_row *ro
 	}
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int mappings_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct mappings *m = self;
 	const struct period *period = session_period(m->session);
@@ -154,7 +154,8 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 
 struct stream mappings_stream(struct mappings *m)
 {
-	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+	static const struct stream_ops ops = {.events = mappings_on_events,
+					      .aggregate = mappings_on_aggregate};
 
 	return (struct stream){&ops, m};
 }
@@ -225,7 +226,7 @@ struct dma_row {
 	bool known; /* which mappings live */
 };
 
-static const char *driver_name(const struct session *session, __u32 device)
+static const char *mappings_driver_name(const struct session *session, __u32 device)
 {
 	const struct device_info *info = session_device(session, device);
 
@@ -237,7 +238,7 @@ static bool saw_all(const struct dma_row *row, __u16 kind)
 	return !unknown_kind(row->mappings->session, kind);
 }
 
-static struct counts_point calls(const struct dma_row *row, __u16 kind)
+static struct counts_point mappings_calls(const struct dma_row *row, __u16 kind)
 {
 	return counts_device(row->counts, kind, row->device);
 }
@@ -245,7 +246,7 @@ static struct counts_point calls(const struct dma_row *row, __u16 kind)
 /* A count of calls of which some probe saw none is unknown. */
 static __u64 call_count(const struct dma_row *row, __u16 kind)
 {
-	return count_if(saw_all(row, kind), calls(row, kind).count);
+	return count_if(saw_all(row, kind), mappings_calls(row, kind).count);
 }
 
 static __u64 mean_latency(const struct dma_row *row, __u16 kind)
@@ -256,41 +257,42 @@ static __u64 mean_latency(const struct dma_row *row, __u16 kind)
 }
 
 /* Of mappings, in a second. */
-static double rate(const struct dma_row *row)
+static double mappings_rate(const struct dma_row *row)
 {
 	const struct session *s = row->mappings->session;
 	double seconds = (double)(session_last_ns(s) - session_first_ns(s)) / 1e9;
-	__u64 count = calls(row, EVENT_DMA_MAP).count + calls(row, EVENT_DMA_ALLOC).count;
+	__u64 count = mappings_calls(row, EVENT_DMA_MAP).count +
+		      mappings_calls(row, EVENT_DMA_ALLOC).count;
 
 	if (!saw_all(row, EVENT_DMA_MAP) || !saw_all(row, EVENT_DMA_ALLOC))
 		return NAN;
 	return seconds > 0 ? (double)count / seconds : 0;
 }
 
-#define DMA(COLUMN)                                                                            \
-	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text)) \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->device))                \
-	COLUMN(maps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_MAP))                    \
-	COLUMN(unmaps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_UNMAP))                \
-	COLUMN(allocs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_ALLOC))                 \
-	COLUMN(frees, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_FREE))                   \
-	COLUMN(syncs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_SYNC))                   \
-	COLUMN(rate, per_s, REAL, 9, SHOWN, rate(row))                                         \
-	COLUMN(mapped, none, BYTES, 9, WIDE,                                                   \
-	       count_if(saw_all(row, EVENT_DMA_MAP), calls(row, EVENT_DMA_MAP).bytes))         \
-	COLUMN(map_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_MAP))            \
-	COLUMN(unmap_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_UNMAP))        \
-	COLUMN(live, none, COUNT, 7, SHOWN, count_if(row->known, row->mapped.live))            \
-	COLUMN(live_size, none, BYTES, 9, SHOWN, count_if(row->known, row->mapped.live_bytes)) \
-	COLUMN(peak_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.peak_bytes))  \
-	COLUMN(old, none, COUNT, 7, WIDE, count_if(row->known, row->mapped.old))               \
-	COLUMN(old_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.old_bytes))    \
-	COLUMN(huge_pages, none, COUNT, 10, WIDE, count_if(row->known, row->mapped.pages))     \
-	COLUMN(peak_huge_pages, none, COUNT, 10, WIDE,                                         \
-	       count_if(row->known, row->mapped.peak_pages))                                   \
-	COLUMN(refused, none, COUNT, 7, WIDE, row->mapped.refused)                             \
-	COLUMN(refused_size, none, BYTES, 9, WIDE, row->mapped.refused_bytes)                  \
-	COLUMN(unknown, none, COUNT, 7, WIDE, row->mapped.unknown)                             \
+#define DMA(COLUMN)                                                                             \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))  \
+	COLUMN(driver, none, TEXT, 12, WIDE, mappings_driver_name(context, row->device))        \
+	COLUMN(maps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_MAP))                     \
+	COLUMN(unmaps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_UNMAP))                 \
+	COLUMN(allocs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_ALLOC))                  \
+	COLUMN(frees, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_FREE))                    \
+	COLUMN(syncs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_SYNC))                    \
+	COLUMN(rate, per_s, REAL, 9, SHOWN, mappings_rate(row))                                 \
+	COLUMN(mapped, none, BYTES, 9, WIDE,                                                    \
+	       count_if(saw_all(row, EVENT_DMA_MAP), mappings_calls(row, EVENT_DMA_MAP).bytes)) \
+	COLUMN(map_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_MAP))             \
+	COLUMN(unmap_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_UNMAP))         \
+	COLUMN(live, none, COUNT, 7, SHOWN, count_if(row->known, row->mapped.live))             \
+	COLUMN(live_size, none, BYTES, 9, SHOWN, count_if(row->known, row->mapped.live_bytes))  \
+	COLUMN(peak_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.peak_bytes))   \
+	COLUMN(old, none, COUNT, 7, WIDE, count_if(row->known, row->mapped.old))                \
+	COLUMN(old_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.old_bytes))     \
+	COLUMN(huge_pages, none, COUNT, 10, WIDE, count_if(row->known, row->mapped.pages))      \
+	COLUMN(peak_huge_pages, none, COUNT, 10, WIDE,                                          \
+	       count_if(row->known, row->mapped.peak_pages))                                    \
+	COLUMN(refused, none, COUNT, 7, WIDE, row->mapped.refused)                              \
+	COLUMN(refused_size, none, BYTES, 9, WIDE, row->mapped.refused_bytes)                   \
+	COLUMN(unknown, none, COUNT, 7, WIDE, row->mapped.unknown)                              \
 	COLUMN(unknown_size, none, BYTES, 9, WIDE, row->mapped.unknown_bytes)
 TABLE(dma, "DMA mappings by device", DMA, struct dma_row, struct session)
 
@@ -299,9 +301,10 @@ static bool did_anything(const struct dma_row *row)
 {
 	const struct mappings_device *d = &row->mapped;
 
-	return d->window || d->refused || d->unknown || calls(row, EVENT_DMA_MAP).count ||
-	       calls(row, EVENT_DMA_UNMAP).count || calls(row, EVENT_DMA_ALLOC).count ||
-	       calls(row, EVENT_DMA_FREE).count;
+	return d->window || d->refused || d->unknown || mappings_calls(row, EVENT_DMA_MAP).count ||
+	       mappings_calls(row, EVENT_DMA_UNMAP).count ||
+	       mappings_calls(row, EVENT_DMA_ALLOC).count ||
+	       mappings_calls(row, EVENT_DMA_FREE).count;
 }
 
 void mappings_write_devices(const struct analysis *analysis, struct writer *writer,
@@ -327,16 +330,17 @@ static __u64 oldest_ns(const struct mappings *m, const struct event *event)
 	return m->last.time_ns > event->value ? m->last.time_ns - event->value : 0;
 }
 
-#define GROUPS(COLUMN)                                                                         \
-	COLUMN(device, none, TEXT, 16, SHOWN,                                                  \
-	       session_device_name(context->session, row->event.device, text))                 \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context->session, row->event.device)) \
-	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                   \
-	COLUMN(pid, none, COUNT, 7, SHOWN, row->event.pid)                                     \
-	COLUMN(mappings, none, COUNT, 8, SHOWN, row->event.instance)                           \
-	COLUMN(size, none, BYTES, 9, SHOWN, row->event.length)                                 \
-	COLUMN(oldest, none, DURATION, 8, SHOWN, oldest_ns(context, &row->event))              \
-	COLUMN(address, none, ADDRESS, 14, WIDE, row->event.address)                           \
+#define GROUPS(COLUMN)                                                            \
+	COLUMN(device, none, TEXT, 16, SHOWN,                                     \
+	       session_device_name(context->session, row->event.device, text))    \
+	COLUMN(driver, none, TEXT, 12, WIDE,                                      \
+	       mappings_driver_name(context->session, row->event.device))         \
+	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                      \
+	COLUMN(pid, none, COUNT, 7, SHOWN, row->event.pid)                        \
+	COLUMN(mappings, none, COUNT, 8, SHOWN, row->event.instance)              \
+	COLUMN(size, none, BYTES, 9, SHOWN, row->event.length)                    \
+	COLUMN(oldest, none, DURATION, 8, SHOWN, oldest_ns(context, &row->event)) \
+	COLUMN(address, none, ADDRESS, 14, WIDE, row->event.address)              \
 	COLUMN(stack, none, TEXT, 0, WIDE, session_stack(context->session, row->event.group))
 TABLE(mappers, "Who has mapped most", GROUPS, struct mapping_group, struct mappings)
 TABLE(old_mappings, "Mappings that have stayed long", GROUPS, struct mapping_group, struct mappings)

@@ -19,7 +19,7 @@ struct odd_faults {
 	__u64 total;
 };
 
-static void on_finished(void *self, const struct fault *fault)
+static void odd_faults_on_finished(void *self, const struct fault *fault)
 {
 	struct odd_faults *odd = self;
 
@@ -36,7 +36,8 @@ static int create_odd_faults(struct analysis *a, const struct analysis_config *c
 	(void)config;
 	if (!a->odd_faults)
 		return failed(-ENOMEM, "no memory for the faults that did not complete");
-	return faults_subscribe(a->faults, (struct fault_sink){NULL, on_finished, a->odd_faults});
+	return faults_subscribe(a->faults,
+				(struct fault_sink){NULL, odd_faults_on_finished, a->odd_faults});
 }
 
 static void odd_faults_destroy(struct odd_faults *odd)
@@ -45,7 +46,7 @@ static void odd_faults_destroy(struct odd_faults *odd)
 }
 
 /* Which they are is not known where what tells was not watched. */
-static bool has_rows(const struct analysis *a)
+static bool odd_faults_has_rows(const struct analysis *a)
 {
 	return a->odd_faults->count && !(unknown_of_all(a->session) & UNKNOWN_STATES);
 }
@@ -80,6 +81,6 @@ static void write_odd_faults(const struct analysis *a, struct writer *writer,
 		writer_note(writer, "... and %llu more.", odd->total - odd->count);
 }
 
-static const struct analyzer_table tables[] = {{NULL, write_odd_faults, has_rows}, {0}};
+static const struct analyzer_table tables[] = {{NULL, write_odd_faults, odd_faults_has_rows}, {0}};
 
 DEFINE_ANALYZER_OF_FAULTS(odd_faults, .tables = tables, .chapter = REPORT_LIMITS)

@@ -33,7 +33,7 @@ struct odp_known {
 	bool faults, failed, pages, invalidations, invalidated, prefetches;
 };
 
-static struct odp_known known_of(const struct session *s, __u32 device)
+static struct odp_known odp_known_of(const struct session *s, __u32 device)
 {
 	bool faults = !(unknown_numbers(s, device) & UNKNOWN_FAULTS);
 	bool told =
@@ -104,17 +104,17 @@ static const char *region_kind(const struct odp_region *region)
 	COLUMN(max, none, DURATION, 7, SHOWN, row->latency ? row->latency->max : CELL_NONE)
 TABLE(odp, "RDMA on-demand paging by device and region", ODP, struct odp_row, struct odp)
 
-static void write_row(const struct odp *odp, struct writer *writer, __u32 device,
-		      const struct odp_region *region, const struct odp_totals *totals,
-		      enum latency_span span)
+static void odp_write_row(const struct odp *odp, struct writer *writer, __u32 device,
+			  const struct odp_region *region, const struct odp_totals *totals,
+			  enum latency_span span)
 {
 	const struct histogram *l = span == LATENCY_WINDOW ? totals->newest : &totals->latency;
 
 	writer_row(writer, &(struct odp_row){device, region, totals, l && l->count ? l : NULL,
-					     known_of(odp->session, device)});
+					     odp_known_of(odp->session, device)});
 }
 
-static int most_first(const void *a, const void *b)
+static int odp_most_first(const void *a, const void *b)
 {
 	const struct odp_region *const *x = a, *const *y = b;
 
@@ -138,9 +138,9 @@ static void write_regions(const struct odp *odp, enum latency_span span, struct 
 	}
 	for (entry = odp->regions; entry; entry = entry->hh.next)
 		sorted[i++] = &entry->region;
-	qsort(sorted, count, sizeof(const struct odp_region *), most_first);
+	qsort(sorted, count, sizeof(const struct odp_region *), odp_most_first);
 	for (i = 0; i < count && (!limit || i < limit); i++)
-		write_row(odp, writer, sorted[i]->device, sorted[i], &sorted[i]->totals, span);
+		odp_write_row(odp, writer, sorted[i]->device, sorted[i], &sorted[i]->totals, span);
 	free(sorted);
 }
 
@@ -154,7 +154,7 @@ void odp_write(const struct analysis *analysis, struct writer *writer,
 		const struct odp_totals *totals = odp_of_device(odp, h);
 
 		if (totals)
-			write_row(odp, writer, h, NULL, totals, wish->span);
+			odp_write_row(odp, writer, h, NULL, totals, wish->span);
 	}
 	write_regions(odp, wish->span, writer, wish->limit);
 	writer_end(writer);
@@ -229,10 +229,10 @@ static void write_coincidence(const struct odp *odp, struct writer *writer, __u3
 		    units_format_duration(c->longest_ns, longest));
 }
 
-static void write_device(const struct odp *odp, struct writer *writer, __u32 device)
+static void odp_write_device(const struct odp *odp, struct writer *writer, __u32 device)
 {
 	const struct odp_totals *t = odp_of_device(odp, device);
-	struct odp_known known = known_of(odp->session, device);
+	struct odp_known known = odp_known_of(odp->session, device);
 	char name[DEVICE_NAME_TEXT], p99[UNITS_TEXT], taken[96] = "", advised[64] = "";
 
 	if (known.invalidated)
@@ -259,10 +259,10 @@ void odp_write_findings(const struct analysis *a, struct writer *writer)
 
 	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h))
 		if (odp_device_find(odp, h))
-			write_device(odp, writer, h);
+			odp_write_device(odp, writer, h);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool odp_has_rows(const struct analysis *a)
 {
 	return odp_seen(a->odp);
 }
@@ -272,16 +272,16 @@ static int create_odp(struct analysis *a, const struct analysis_config *config)
 	return odp_create(&a->odp, a->session, a->faults, config->windowed);
 }
 
-static void look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
+static void odp_live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
 	odp_look(a->odp, now_ns, length_ns);
 }
 
 static const struct analyzer_table tables[] = {
-	{&odp_table, odp_write, has_rows, REPORT_ROWS},
-	{&rdma_counters_table, odp_write_counters, has_rows},
+	{&odp_table, odp_write, odp_has_rows, REPORT_ROWS},
+	{&rdma_counters_table, odp_write_counters, odp_has_rows},
 	{0},
 };
 
 DEFINE_ANALYZER(odp, .tables = tables, .chapter = REPORT_RDMA, .findings = odp_write_findings,
-		.look = look)
+		.look = odp_live_look)

@@ -8,7 +8,7 @@
 #include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
 
-static int by_key(const struct queue *a, const struct queue *b)
+static int queues_by_key(const struct queue *a, const struct queue *b)
 {
 	if (a->key.device != b->key.device)
 		return a->key.device < b->key.device ? -1 : 1;
@@ -55,7 +55,7 @@ static void queues_write(const struct analysis *analysis, struct writer *writer,
 
 	(void)wish;
 	writer_begin_with(writer, &queues_table, session);
-	HASH_SORT(queues->queues, by_key);
+	HASH_SORT(queues->queues, queues_by_key);
 	for (const struct queue *q = queues->queues; q; q = q->hh.next) {
 		struct queue_row row = {queues_total(queues, q), span, true, true};
 		unsigned int unknown = unknown_numbers(session, row.queue.device);
@@ -89,7 +89,7 @@ void queues_write_findings(const struct analysis *a, struct writer *writer)
 		session_device_name(session, hangs.worst.device, name), number);
 }
 
-static void live(const struct analysis *a, struct live_device *row)
+static void queues_live(const struct analysis *a, struct live_device *row)
 {
 	__u64 from_ns = row->now_ns > row->interval_ns ? row->now_ns - row->interval_ns : 0;
 
@@ -108,4 +108,4 @@ static int create_queues(struct analysis *a, const struct analysis_config *confi
 static const struct analyzer_table tables[] = {{&queues_table, queues_write}, {0}};
 
 DEFINE_ANALYZER(queues, .tables = tables, .chapter = REPORT_FAULTS,
-		.findings = queues_write_findings, .device = live)
+		.findings = queues_write_findings, .device = queues_live)

@@ -42,7 +42,7 @@ struct rates {
 	__u64 dropped; /* faults told too late */
 };
 
-static struct device_faults *state_of(struct rates *r, __u32 device)
+static struct device_faults *rates_state_of(struct rates *r, __u32 device)
 {
 	struct device_faults **slot = slots_make(&r->devices, device);
 
@@ -74,7 +74,7 @@ static void keep_burst(struct rates *r, struct device_faults *d, const struct bu
 }
 
 /* Faults of the steps (newest - STEPS_SECOND, newest]; moves on to the step of a new fault. */
-static void advance(struct device_faults *d, __u64 step)
+static void rates_advance(struct device_faults *d, __u64 step)
 {
 	__u64 gone = step - d->newest_step;
 
@@ -110,7 +110,7 @@ static __u32 count_step(struct device_faults *d, __u64 step, __u64 *peak_step)
 	__u32 sum, most;
 
 	if (!d->rate.faults || step > d->newest_step)
-		advance(d, step);
+		rates_advance(d, step);
 	d->steps[step % STEPS]++;
 	if (d->newest_step - step < STEPS_SECOND)
 		d->in_second++;
@@ -153,10 +153,10 @@ static void count_burst(struct rates *r, struct device_faults *d, __u32 device, 
 		keep_burst(r, d, &over);
 }
 
-static void on_began(void *self, const struct fault *fault)
+static void rates_on_began(void *self, const struct fault *fault)
 {
 	struct rates *r = self;
-	struct device_faults *d = state_of(r, fault->device);
+	struct device_faults *d = rates_state_of(r, fault->device);
 	__u64 time_ns = fault_first_ns(fault), step = time_ns / RATE_STEP_NS;
 	__u64 peak_step = step;
 	__u32 peak = 0;
@@ -189,7 +189,7 @@ int rates_create(struct rates **rates, struct faults *faults, unsigned int burst
 		return failed(-ENOMEM, "no memory for the rates");
 	r->burst_faults = burst_faults ? burst_faults : BURST_DEFAULT;
 	slots_init(&r->devices, sizeof(struct device_faults *));
-	return faults_subscribe(faults, (struct fault_sink){on_began, NULL, r});
+	return faults_subscribe(faults, (struct fault_sink){rates_on_began, NULL, r});
 }
 
 void rates_destroy(struct rates *r)
@@ -338,7 +338,7 @@ void rates_write_bursts(const struct analysis *analysis, struct writer *writer,
 		writer_note(writer, "... and %llu more bursts.", known - wish->limit);
 }
 
-static void write_findings(const struct analysis *a, struct writer *writer)
+static void rates_write_findings(const struct analysis *a, struct writer *writer)
 {
 	char name[DEVICE_NAME_TEXT], time[UNITS_TEXT];
 	__u64 bursts = rates_bursts(a->rates, a->session);
@@ -354,12 +354,12 @@ static void write_findings(const struct analysis *a, struct writer *writer)
 		    session_when(a->session, worst.peak_ns, time));
 }
 
-static bool has_rows(const struct analysis *a)
+static bool rates_has_rows(const struct analysis *a)
 {
 	return rates_bursts(a->rates, a->session);
 }
 
-static void live(const struct analysis *a, struct live_device *row)
+static void rates_live(const struct analysis *a, struct live_device *row)
 {
 	struct device_rate rate = rates_device(a->rates, row->handle);
 
@@ -377,7 +377,7 @@ static int create_rates(struct analysis *a, const struct analysis_config *config
 }
 
 static const struct analyzer_table tables[] = {
-	{&bursts_table, rates_write_bursts, has_rows, REPORT_ROWS}, {0}};
+	{&bursts_table, rates_write_bursts, rates_has_rows, REPORT_ROWS}, {0}};
 
 DEFINE_ANALYZER_OF_FAULTS(rates, .tables = tables, .chapter = REPORT_FAULTS,
-			  .findings = write_findings, .device = live)
+			  .findings = rates_write_findings, .device = rates_live)

@@ -52,7 +52,7 @@ static unsigned int sources_of(const struct silent *silent, const struct fault *
 	return sources;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void silent_on_finished(void *self, const struct fault *fault)
 {
 	struct silent *silent = self;
 	unsigned int sources;
@@ -80,7 +80,8 @@ static __u64 hits_of(const struct probe_info *probe)
 }
 
 /* The neighbour that was hit most. */
-static const struct probe_info *nearest(const struct silent *silent, const struct probe_row *row)
+static const struct probe_info *silent_nearest(const struct silent *silent,
+					       const struct probe_row *row)
 {
 	const struct probe_info *most = NULL;
 
@@ -140,7 +141,7 @@ static __u64 passed_row(const struct silent *silent, const struct probe_row *row
 	passed = faults_of(silent, row->every);
 	if (passed >= SILENT_FAULTS)
 		return passed;
-	other = nearest(silent, row);
+	other = silent_nearest(silent, row);
 	if (hits_of(other) < SILENT_HITS)
 		return 0;
 	*neighbour = row->shares ? row->shares : other->name;
@@ -170,7 +171,7 @@ static bool take_completed(struct silent *silent)
 	return more;
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
+static int silent_on_loss(void *self, const struct loss_info *loss)
 {
 	struct silent *silent = self;
 	__u64 changes = session_probe_changes(silent->session);
@@ -194,10 +195,10 @@ static int on_loss(void *self, const struct loss_info *loss)
 	return 0;
 }
 
-static int on_end(void *self, __u64 end_ns)
+static int silent_on_end(void *self, __u64 end_ns)
 {
 	(void)end_ns;
-	return on_loss(self, NULL);
+	return silent_on_loss(self, NULL);
 }
 
 static enum probe_id id_of(const char *name, size_t length)
@@ -237,12 +238,12 @@ int silent_create(struct silent **silent, struct session *session, struct faults
 	for (int i = 0; i < PROBE_COUNT; i++)
 		find_neighbours(&s->neighbours[i], probe_row(i));
 	/* Counters are of the whole recording, whatever part of it was asked for. */
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s, true});
+	return faults_subscribe(faults, (struct fault_sink){NULL, silent_on_finished, s, true});
 }
 
 struct stream silent_stream(struct silent *silent)
 {
-	static const struct stream_ops ops = {.loss = on_loss, .end = on_end};
+	static const struct stream_ops ops = {.loss = silent_on_loss, .end = silent_on_end};
 
 	return (struct stream){&ops, silent};
 }
@@ -330,7 +331,7 @@ struct silent_row {
 	char silent[SILENT_TEXT]; /* what it says if it is; else "" */
 };
 
-static const char *state_name(const struct silent_row *row)
+static const char *silent_state_name(const struct silent_row *row)
 {
 	switch (row->probe->state) {
 	case PROBE_ON:
@@ -344,7 +345,7 @@ static const char *state_name(const struct silent_row *row)
 
 #define PROBES(COLUMN)                                                                          \
 	COLUMN(probe, none, TEXT, 20, SHOWN, row->probe->name)                                  \
-	COLUMN(state, none, TEXT, 9, SHOWN, state_name(row))                                    \
+	COLUMN(state, none, TEXT, 9, SHOWN, silent_state_name(row))                             \
 	COLUMN(hits, none, COUNT, 12, SHOWN, row->probe->hits)                                  \
 	COLUMN(emitted, none, COUNT, 12, WIDE, row->probe->emitted)                             \
 	COLUMN(lost, none, COUNT, 8, SHOWN, row->probe->lost)                                   \
@@ -371,7 +372,7 @@ void silent_write_probes(const struct analysis *analysis, struct writer *writer,
 	writer_end(writer);
 }
 
-static void live(const struct analysis *a, struct live_summary *summary)
+static void silent_live(const struct analysis *a, struct live_summary *summary)
 {
 	summary->probes_silent = silent_count(a->silent);
 }
@@ -385,4 +386,4 @@ static int create_silent(struct analysis *a, const struct analysis_config *confi
 static const struct analyzer_table tables[] = {{&probes_table, silent_write_probes}, {0}};
 
 DEFINE_ANALYZER(silent, .tables = tables, .chapter = REPORT_LIMITS,
-		.findings = silent_write_findings, .summary = live)
+		.findings = silent_write_findings, .summary = silent_live)

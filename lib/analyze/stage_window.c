@@ -20,7 +20,7 @@ struct stage_window {
 	struct slots devices; /* struct stage_group * */
 };
 
-static void on_finished(void *self, const struct fault *fault)
+static void stage_window_on_finished(void *self, const struct fault *fault)
 {
 	struct stage_window *s = self;
 	struct window_sample *sample;
@@ -51,7 +51,7 @@ int stage_window_create(struct stage_window **window, struct faults *faults)
 	if (!s || !s->window)
 		return failed(-ENOMEM, "no memory for the newest latencies");
 	slots_init(&s->devices, sizeof(struct stage_group *));
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
+	return faults_subscribe(faults, (struct fault_sink){NULL, stage_window_on_finished, s});
 }
 
 static struct stage_group *group_find(const struct stage_window *s, __u32 device)
@@ -116,12 +116,12 @@ bool stage_window_is_cut(const struct stage_window *s)
 	return window_is_cut(s->window);
 }
 
-static void look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
+static void stage_window_live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
 	stage_window_look(a->stage_window, now_ns, length_ns);
 }
 
-static void live(const struct analysis *a, struct live_device *row)
+static void stage_window_live(const struct analysis *a, struct live_device *row)
 {
 	stage_group_latency(a->stage_window ? stage_window_of(a->stage_window, row->handle) : NULL,
 			    &row->latency[LATENCY_WINDOW]);
@@ -132,4 +132,4 @@ static int create_stage_window(struct analysis *a, const struct analysis_config 
 	return config->windowed ? stage_window_create(&a->stage_window, a->faults) : 0;
 }
 
-DEFINE_ANALYZER_OF_FAULTS(stage_window, .look = look, .device = live)
+DEFINE_ANALYZER_OF_FAULTS(stage_window, .look = stage_window_live_look, .device = stage_window_live)

@@ -40,7 +40,7 @@ void stage_group_init(struct stage_group *group)
 	histogram_init(&group->total);
 }
 
-static struct keyed_group *find(const struct stages *stages, struct stage_key key)
+static struct keyed_group *stages_find(const struct stages *stages, struct stage_key key)
 {
 	struct keyed_group *keyed;
 
@@ -48,7 +48,7 @@ static struct keyed_group *find(const struct stages *stages, struct stage_key ke
 	return keyed;
 }
 
-static struct keyed_group *make(struct stages *stages, struct stage_key key)
+static struct keyed_group *stages_make(struct stages *stages, struct stage_key key)
 {
 	struct keyed_group *keyed;
 
@@ -90,17 +90,17 @@ void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_ti
 static void add_keyed(struct stages *stages, struct stage_key key, const struct fault *fault,
 		      const struct stage_times *times)
 {
-	struct keyed_group *keyed = find(stages, key);
+	struct keyed_group *keyed = stages_find(stages, key);
 
 	if (!keyed)
-		keyed = make(stages, key);
+		keyed = stages_make(stages, key);
 	if (keyed)
 		stage_group_add(&keyed->group, fault->seen, times, fault_total_ns(fault));
 	else
 		stages->dropped++;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void stages_on_finished(void *self, const struct fault *fault)
 {
 	struct stages *stages = self;
 	struct stage_times times;
@@ -125,7 +125,7 @@ int stages_create(struct stages **stages, struct faults *faults)
 	if (!s)
 		return failed(-ENOMEM, "no memory for the stage histograms");
 	stage_group_init(&s->all);
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
+	return faults_subscribe(faults, (struct fault_sink){NULL, stages_on_finished, s});
 }
 
 void stages_destroy(struct stages *stages)
@@ -165,27 +165,27 @@ const struct stage_group *stages_all(const struct stages *stages)
 	return &stages->all;
 }
 
-static const struct stage_group *group_of(const struct stages *stages, struct stage_key key)
+static const struct stage_group *stages_group_of(const struct stages *stages, struct stage_key key)
 {
-	const struct keyed_group *keyed = find(stages, key);
+	const struct keyed_group *keyed = stages_find(stages, key);
 
 	return keyed ? &keyed->group : NULL;
 }
 
 const struct stage_group *stages_of_device(const struct stages *stages, __u32 device)
 {
-	return group_of(stages, (struct stage_key){device, QUEUE_ANY, KIND_ANY});
+	return stages_group_of(stages, (struct stage_key){device, QUEUE_ANY, KIND_ANY});
 }
 
 const struct stage_group *stages_of_queue(const struct stages *stages, __u32 device, __u16 queue)
 {
-	return group_of(stages, (struct stage_key){device, queue, KIND_ANY});
+	return stages_group_of(stages, (struct stage_key){device, queue, KIND_ANY});
 }
 
 const struct stage_group *stages_of_kind(const struct stages *stages, __u32 device,
 					 enum fault_kind kind)
 {
-	return group_of(stages, (struct stage_key){device, QUEUE_ANY, (__u16)kind});
+	return stages_group_of(stages, (struct stage_key){device, QUEUE_ANY, (__u16)kind});
 }
 
 unsigned int stage_group_slowest(const struct stage_group *group, double *share)
@@ -269,7 +269,7 @@ static void write_group(struct writer *writer, const struct stage_key *key,
 	writer_row(writer, &row);
 }
 
-static int by_key(const struct keyed_group *a, const struct keyed_group *b)
+static int stages_by_key(const struct keyed_group *a, const struct keyed_group *b)
 {
 	if (a->key.device != b->key.device)
 		return a->key.device < b->key.device ? -1 : 1;
@@ -306,7 +306,7 @@ static void stages_write(const struct analysis *analysis, struct writer *writer,
 		columns[i].wide |= !!wish->brief && (!strcmp(columns[i].name, "device") ||
 						     !strcmp(columns[i].name, "kind"));
 	table.columns = columns;
-	HASH_SORT(stages->groups, by_key);
+	HASH_SORT(stages->groups, stages_by_key);
 	writer_begin_with(writer, &table, analysis->session);
 	if (stages->all.faults)
 		write_group(writer, NULL, &stages->all);
@@ -317,7 +317,7 @@ static void stages_write(const struct analysis *analysis, struct writer *writer,
 		writer_note(writer, STAGE_MERGED_NOTE);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool stages_has_rows(const struct analysis *a)
 {
 	return stages_all(a->stages)->faults;
 }
@@ -353,7 +353,7 @@ void stage_group_latency(const struct stage_group *group, struct live_latency *r
 	}
 }
 
-static void live(const struct analysis *a, struct live_device *row)
+static void stages_live(const struct analysis *a, struct live_device *row)
 {
 	stage_group_latency(stages_of_device(a->stages, row->handle),
 			    &row->latency[LATENCY_SINCE_START]);
@@ -365,6 +365,6 @@ static int create_stages(struct analysis *a, const struct analysis_config *confi
 	return stages_create(&a->stages, a->faults);
 }
 
-static const struct analyzer_table tables[] = {{&stages_table, stages_write, has_rows}, {0}};
+static const struct analyzer_table tables[] = {{&stages_table, stages_write, stages_has_rows}, {0}};
 
-DEFINE_ANALYZER_OF_FAULTS(stages, .tables = tables, .chapter = REPORT_FAULTS, .device = live)
+DEFINE_ANALYZER_OF_FAULTS(stages, .tables = tables, .chapter = REPORT_FAULTS, .device = stages_live)

@@ -18,7 +18,7 @@ struct ranked {
 	__u64 began;
 };
 
-static int most_first(const void *a, const void *b)
+static int summary_most_first(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
@@ -50,7 +50,7 @@ static __u64 percentile(const struct summary_row *row, double percent)
 	return row->group ? histogram_percentile(&row->group->total, percent) : CELL_NONE;
 }
 
-static const char *slowest(const struct summary_row *row, char *text)
+static const char *summary_slowest(const struct summary_row *row, char *text)
 {
 	return row->group ? stage_marked_name(row->slowest, row->text && row->merged, text) : "-";
 }
@@ -67,7 +67,7 @@ static const char *slowest(const struct summary_row *row, char *text)
 	COLUMN(p99, none, DURATION, 7, SHOWN, percentile(row, 99))                                \
 	COLUMN(p999, none, DURATION, 7, WIDE, percentile(row, 99.9))                              \
 	COLUMN(max, none, DURATION, 7, SHOWN, row->group ? row->group->total.max : CELL_NONE)     \
-	COLUMN(slowest, none, TEXT, 9, SHOWN, slowest(row, text))                                 \
+	COLUMN(slowest, none, TEXT, 9, SHOWN, summary_slowest(row, text))                         \
 	COLUMN(share, percent, REAL, 6, WIDE, 100 * row->share)                                   \
 	COLUMN(span, none, TEXT, 13, WIDE, row->group ? stage_span(row->group->seen, text) : "-") \
 	COLUMN(blocked, none, DURATION, 7, WIDE, known(row, UNKNOWN_BLOCKED, row->blocked_ns))    \
@@ -129,7 +129,7 @@ static void write_summary(const struct analysis *a, struct writer *writer,
 		ranked[at] = (struct ranked){h, recent_counts(a->recent, h).began};
 		at += !!ranked[at].began;
 	}
-	qsort(ranked, count, sizeof(*ranked), most_first);
+	qsort(ranked, count, sizeof(*ranked), summary_most_first);
 	writer_begin_with(writer, &summary_table, a->session);
 	for (size_t i = 0; i < count && (!wish->limit || i < wish->limit); i++)
 		write_summary_row(a, writer, ranked[i].device);
@@ -144,7 +144,7 @@ static bool has_faults(const struct analysis *a)
 	return faults_began(a->faults);
 }
 
-static bool always(const struct analysis *a)
+static bool summary_always(const struct analysis *a)
 {
 	(void)a;
 	return true;
@@ -159,7 +159,7 @@ static void write_shared_names(const struct analysis *a, struct writer *writer,
 
 static const struct analyzer_table tables[] = {
 	{&summary_table, write_summary, has_faults, REPORT_ROWS},
-	{NULL, write_shared_names, always},
+	{NULL, write_shared_names, summary_always},
 	{0},
 };
 

@@ -14,7 +14,7 @@
 #define PAGE_BYTES	4096u
 #define LIMIT_UNLIMITED UINT64_MAX
 
-static const char *owner(const struct session *session, __u32 handle)
+static const char *vfio_owner(const struct session *session, __u32 handle)
 {
 	const struct device_info *info = session_device(session, handle);
 
@@ -81,7 +81,7 @@ static void failure_text_of(const struct vfio_container *c, const struct session
 			snprintf(use, sizeof(use), "; it had %s",
 				 use_text(&c->limits[i], i, limit, sizeof(limit)));
 	snprintf(text, size, "%s of %s: %llu %s request%s refused with %s%s",
-		 session_device_name(session, handle, name), owner(session, handle), f->count,
+		 session_device_name(session, handle, name), vfio_owner(session, handle), f->count,
 		 request_name(f->kind), f->count == 1 ? " was" : "s were", error_name(f->error),
 		 use);
 }
@@ -92,7 +92,7 @@ static void limit_text_of(const struct vfio_container *c, const struct session *
 	char name[DEVICE_NAME_TEXT], limit[128];
 
 	snprintf(text, size, "%s of %s is close to its limit: %s, %.0f%%",
-		 session_device_name(session, handle, name), owner(session, handle),
+		 session_device_name(session, handle, name), vfio_owner(session, handle),
 		 use_text(&c->limits[which], which, limit, sizeof(limit)),
 		 percent_used(&c->limits[which]));
 }
@@ -205,7 +205,7 @@ struct vfio_known {
 	bool maps, unmaps, closed, pins, unpins;
 };
 
-static struct vfio_known known_of(const struct session *s, const struct device_info *info)
+static struct vfio_known vfio_known_of(const struct session *s, const struct device_info *info)
 {
 	if (info && !strcmp(info->model, "iommufd"))
 		return (struct vfio_known){.maps = !unknown_probe(s, PROBE_IOMMUFD_MAP),
@@ -248,17 +248,17 @@ static __u64 still_pinned(const struct container_row *row)
 			difference(row->use->pinned, row->use->unpinned));
 }
 
-static const struct vfio_limit_use *memlock(const struct container_row *row)
+static const struct vfio_limit_use *vfio_memlock(const struct container_row *row)
 {
 	return &row->use->limits[LIMIT_MEMLOCK];
 }
 
-static const struct vfio_limit_use *entries(const struct container_row *row)
+static const struct vfio_limit_use *vfio_entries_used(const struct container_row *row)
 {
 	return &row->use->limits[LIMIT_DMA_ENTRIES];
 }
 
-static const char *exempt(const struct vfio_limit_use *use)
+static const char *vfio_exempt(const struct vfio_limit_use *use)
 {
 	if (!use->seen)
 		return "";
@@ -280,13 +280,15 @@ static const char *exempt(const struct vfio_limit_use *use)
 	COLUMN(pins, none, COUNT, 7, WIDE, count_if(row->known.pins, row->use->pins))             \
 	COLUMN(pinned, none, BYTES, 7, WIDE, count_if(row->known.pins, row->use->pinned))         \
 	COLUMN(still_pinned, none, BYTES, 12, WIDE, still_pinned(row))                            \
-	COLUMN(locked, none, BYTES, 7, SHOWN, count_if(memlock(row)->seen, memlock(row)->peak))   \
-	COLUMN(memlock, none, BYTES, 7, SHOWN, limit_of(memlock(row)))                            \
-	COLUMN(memlock_used, percent, REAL, 12, WIDE, percent_used(memlock(row)))                 \
-	COLUMN(exempt, none, TEXT, 6, WIDE, exempt(memlock(row)))                                 \
-	COLUMN(entries, none, COUNT, 7, WIDE, count_if(entries(row)->seen, entries(row)->peak))   \
-	COLUMN(entry_limit, none, COUNT, 11, WIDE, limit_of(entries(row)))                        \
-	COLUMN(entries_used, percent, REAL, 12, WIDE, percent_used(entries(row)))                 \
+	COLUMN(locked, none, BYTES, 7, SHOWN,                                                     \
+	       count_if(vfio_memlock(row)->seen, vfio_memlock(row)->peak))                        \
+	COLUMN(memlock, none, BYTES, 7, SHOWN, limit_of(vfio_memlock(row)))                       \
+	COLUMN(memlock_used, percent, REAL, 12, WIDE, percent_used(vfio_memlock(row)))            \
+	COLUMN(exempt, none, TEXT, 6, WIDE, vfio_exempt(vfio_memlock(row)))                       \
+	COLUMN(entries, none, COUNT, 7, WIDE,                                                     \
+	       count_if(vfio_entries_used(row)->seen, vfio_entries_used(row)->peak))              \
+	COLUMN(entry_limit, none, COUNT, 11, WIDE, limit_of(vfio_entries_used(row)))              \
+	COLUMN(entries_used, percent, REAL, 12, WIDE, percent_used(vfio_entries_used(row)))       \
 	COLUMN(map_p50, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 50))                  \
 	COLUMN(map_p99, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 99))                  \
 	COLUMN(map_max, none, DURATION, 7, WIDE, latency(row, VFIO_MAP_NS, 100))                  \
@@ -310,9 +312,9 @@ void vfio_write(const struct analysis *analysis, struct writer *writer,
 		const struct device_info *info = session_device(session, h);
 
 		if (use)
-			writer_row(writer,
-				   &(struct container_row){h, use, info, known_of(session, info),
-							   wish->span});
+			writer_row(writer, &(struct container_row){h, use, info,
+								   vfio_known_of(session, info),
+								   wish->span});
 	}
 	writer_end(writer);
 }
@@ -422,7 +424,7 @@ void vfio_write_devices(const struct analysis *analysis, struct writer *writer,
 	writer_end(writer);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool vfio_has_rows(const struct analysis *a)
 {
 	return vfio_containers(a->vfio);
 }
@@ -432,13 +434,13 @@ static int create_vfio(struct analysis *a, const struct analysis_config *config)
 	return vfio_create(&a->vfio, config->windowed, &config->period);
 }
 
-static void look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
+static void vfio_live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
 	vfio_look(a->vfio, now_ns, length_ns);
 }
 
 static const struct analyzer_table tables[] = {
-	{&vfio_table, vfio_write, has_rows},
+	{&vfio_table, vfio_write, vfio_has_rows},
 	{&vfio_runs_table, vfio_write_runs},
 	{&vfio_failures_table, vfio_write_failures},
 	{&vfio_devices_table, vfio_write_devices},
@@ -446,4 +448,4 @@ static const struct analyzer_table tables[] = {
 };
 
 DEFINE_ANALYZER(vfio, .tables = tables, .chapter = REPORT_VFIO, .findings = vfio_write_findings,
-		.look = look)
+		.look = vfio_live_look)

@@ -68,7 +68,7 @@ static struct reason reason_of(const struct probe_info *probe)
 }
 
 /* Its hardware is not there: the probe comes with it. What would fire it cannot happen before. */
-static bool lacks_place(const struct reason *reason)
+static bool watched_lacks_place(const struct reason *reason)
 {
 	for (int place = PLACE_ANYWHERE + 1; place < PLACE_COUNT; place++)
 		if (reason->class == REASON_OTHER &&
@@ -82,7 +82,8 @@ bool watched_could(const struct probe_info *probe)
 {
 	struct reason reason = reason_of(probe);
 
-	return probe->state == PROBE_OFF && reason.class != REASON_MODULE && !lacks_place(&reason);
+	return probe->state == PROBE_OFF && reason.class != REASON_MODULE &&
+	       !watched_lacks_place(&reason);
 }
 
 bool watched_absent(const struct probe_info *probe)
@@ -91,7 +92,7 @@ bool watched_absent(const struct probe_info *probe)
 	       reason_of(probe).class == REASON_LACKS;
 }
 
-static bool counts(const struct probe_info *probe, enum path_id path)
+static bool watched_counts(const struct probe_info *probe, enum path_id path)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
 
@@ -114,13 +115,13 @@ struct watched watched_path(const struct session *s, const struct silent *silent
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason reason;
 
-		if (!counts(probe, path))
+		if (!watched_counts(probe, path))
 			continue;
 		w.probes++;
 		w.on += probe->state == PROBE_ON;
 		w.silent += silent && silent_passed(silent, probe, NULL);
 		reason = reason_of(probe);
-		w.waiting += reason.class == REASON_MODULE || lacks_place(&reason);
+		w.waiting += reason.class == REASON_MODULE || watched_lacks_place(&reason);
 		unwanted += probe->state == PROBE_DISABLED;
 	}
 	if (!w.probes)
@@ -226,7 +227,7 @@ static size_t add_details(const struct session *s, enum path_id path, enum reaso
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason reason;
 
-		if (!counts(probe, path))
+		if (!watched_counts(probe, path))
 			continue;
 		reason = reason_of(probe);
 		if (reason.class != class)
@@ -276,23 +277,23 @@ static void write_class(const struct session *s, struct writer *writer, enum rea
 	list_close(&sentence);
 }
 
-static bool same(const struct reason *a, const struct reason *b)
+static bool watched_same(const struct reason *a, const struct reason *b)
 {
 	return a->class == b->class && a->length == b->length &&
 	       !memcmp(a->text, b->text, a->length);
 }
 
 /* Whether an earlier probe has the same reason; PATH_COUNT: of any path. */
-static bool told_before(const struct session *s, size_t index, const struct reason *reason,
-			enum path_id path)
+static bool watched_told_before(const struct session *s, size_t index, const struct reason *reason,
+				enum path_id path)
 {
 	for (size_t i = 0; i < index; i++) {
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason before = reason_of(probe);
 
 		/* Comparing first: looking a row up takes longer. */
-		if (same(&before, reason) &&
-		    (path == PATH_COUNT ? is_counted(probe) : counts(probe, path)))
+		if (watched_same(&before, reason) &&
+		    (path == PATH_COUNT ? is_counted(probe) : watched_counts(probe, path)))
 			return true;
 	}
 	return false;
@@ -311,12 +312,14 @@ static void write_other(const struct session *s, struct writer *writer, const st
 	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		/* A path that is watched whole lacks nothing for want of another maker's IOMMU. */
-		if (lacks_place(reason) && watched_path(s, NULL, path).state == WATCHED_WHOLE)
+		if (watched_lacks_place(reason) &&
+		    watched_path(s, NULL, path).state == WATCHED_WHOLE)
 			continue;
 		for (size_t i = 0; i < session_probe_count(s); i++) {
 			struct reason here = reason_of(session_probe(s, i));
 
-			if (!same(&here, reason) || !counts(session_probe(s, i), path))
+			if (!watched_same(&here, reason) ||
+			    !watched_counts(session_probe(s, i), path))
 				continue;
 			fprintf(paths.file, "%s%s", paths.count++ ? "; " : "", path_name(path));
 			break;
@@ -340,7 +343,7 @@ static void write_others(const struct session *s, struct writer *writer)
 		struct reason reason = reason_of(session_probe(s, i));
 
 		if (reason.class == REASON_OTHER && is_counted(session_probe(s, i)) &&
-		    !told_before(s, i, &reason, PATH_COUNT))
+		    !watched_told_before(s, i, &reason, PATH_COUNT))
 			write_other(s, writer, &reason);
 	}
 }
@@ -429,10 +432,10 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason reason = reason_of(probe);
 
-		if (w.state == WATCHED_WHOLE && lacks_place(&reason))
+		if (w.state == WATCHED_WHOLE && watched_lacks_place(&reason))
 			continue;
-		if (reason.class == REASON_OTHER && counts(probe, path) &&
-		    !told_before(s, i, &reason, path))
+		if (reason.class == REASON_OTHER && watched_counts(probe, path) &&
+		    !watched_told_before(s, i, &reason, path))
 			fprintf(all.file, "%s%.*s", all.count++ ? "; " : "", (int)reason.length,
 				reason.text);
 	}
@@ -454,10 +457,11 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 }
 
 /* Who asks why nothing was seen must know what could have been. */
-static void write_findings(const struct analysis *a, struct writer *writer)
+static void watched_write_findings(const struct analysis *a, struct writer *writer)
 {
 	if (!faults_began(a->faults))
 		watched_write(a->session, a->silent, writer);
 }
 
-const struct analyzer watched_analyzer = {.chapter = REPORT_LIMITS, .findings = write_findings};
+const struct analyzer watched_analyzer = {.chapter = REPORT_LIMITS,
+					  .findings = watched_write_findings};

@@ -108,8 +108,8 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 	return 0;
 }
 
-static int write_device(struct batch *batch, const struct top_model *model,
-			const struct top_device *device)
+static int batch_write_device(struct batch *batch, const struct top_model *model,
+			      const struct top_device *device)
 {
 	struct batch_row row = {model, device, top_latency(model, device), "-"};
 	bool merged = batch->text && slowest_merged(row.latency);
@@ -122,7 +122,7 @@ static int write_device(struct batch *batch, const struct top_model *model,
 }
 
 /* The sum of the devices shown. Latencies do not add up. */
-static int write_all(struct batch *batch, const struct top_model *model)
+static int batch_write_all(struct batch *batch, const struct top_model *model)
 {
 	struct top_device all = {.live = {.rate = model->rate,
 					  .faults = model->faults,
@@ -149,7 +149,7 @@ static int write_all(struct batch *batch, const struct top_model *model)
 		if (live->slo > all.live.slo)
 			all.live.slo = live->slo;
 	}
-	return write_device(batch, model, &all);
+	return batch_write_device(batch, model, &all);
 }
 
 static void write_totals(struct batch *batch, const struct top_model *model)
@@ -211,7 +211,7 @@ static void tell_clock(struct batch *batch, const struct wall_clock *clock)
 }
 
 /* Once, as it does not change; then only that there is still nothing. */
-static int write_nothing(struct batch *batch, const struct top_model *model)
+static int batch_write_nothing(struct batch *batch, const struct top_model *model)
 {
 	int error = writer_note(batch->writer, "No device.");
 
@@ -232,9 +232,9 @@ static int write_devices(struct batch *batch, const struct top_model *model, con
 		error = writer_begin(batch->writer, &top_table);
 	batch->begun = !batch->text;
 	if (!batch->text)
-		error = write_all(batch, model);
+		error = batch_write_all(batch, model);
 	for (size_t i = 0; i < count && !error; i++)
-		error = write_device(batch, model, &model->devices[order[i]]);
+		error = batch_write_device(batch, model, &model->devices[order[i]]);
 	if (batch->text && count)
 		error = writer_end(batch->writer);
 	if (batch->marked)
@@ -254,7 +254,7 @@ int batch_interval(struct batch *batch, const struct top_model *model, const __u
 		write_worst(batch, model);
 		tell_kept(batch, model);
 		if (!count && !batch->view)
-			error = write_nothing(batch, model);
+			error = batch_write_nothing(batch, model);
 	}
 	if (batch->rows && count > batch->rows)
 		count = batch->rows;

@@ -78,7 +78,7 @@ void collector_destroy(struct collector *collector)
 	free(collector);
 }
 
-static int make_room(struct collector *collector, size_t devices)
+static int collect_make_room(struct collector *collector, size_t devices)
 {
 	size_t room = collector->room ? collector->room : 16;
 	struct live_device *rows;
@@ -197,7 +197,7 @@ static void extend_curves(struct collector *collector)
 	}
 }
 
-static bool is_shown(const struct collect_filter *filter, const struct device_info *info)
+static bool collect_is_shown(const struct collect_filter *filter, const struct device_info *info)
 {
 	bool shown = !filter->device_count && !filter->pid_count;
 
@@ -290,7 +290,7 @@ static void look_at_window(struct collector *collector, __u64 now_ns, __u64 elap
 int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns, bool ended)
 {
 	size_t devices = live_devices(collector->analysis, now_ns, interval_ns, NULL, 0);
-	int error = make_room(collector, devices);
+	int error = collect_make_room(collector, devices);
 	__u64 elapsed;
 
 	if (error)
@@ -336,7 +336,7 @@ int collect_model(struct collector *collector, struct top_model *model)
 	model->faults = model->open = 0;
 	model->rate = 0;
 	for (size_t i = 0; i < collector->devices; i++)
-		if (is_shown(collector->filter, collector->rows[i].info))
+		if (collect_is_shown(collector->filter, collector->rows[i].info))
 			take_device(collector, model, &collector->rows[i], &collector->curves[i]);
 	for (int path = 0; path < PATH_COUNT; path++)
 		model->watched[path] = watched_path(collector->analysis->session,

@@ -133,27 +133,27 @@ static int iommu_faults_on_events(void *self, const struct event *events, size_t
 	return error;
 }
 
-int iommu_faults_create(struct iommu_faults **faults, const struct session *session)
+static int create_iommu_faults(struct analysis *a, const struct analysis_config *config)
 {
-	struct iommu_faults *f = memory_calloc(1, sizeof(*f));
+	struct iommu_faults *f = a->iommu_faults = memory_calloc(1, sizeof(*f));
 
-	*faults = f;
+	(void)config;
 	if (!f)
 		return failed(-ENOMEM, "no memory for IOMMU faults");
-	f->session = session;
+	f->session = a->session;
 	slots_init(&f->devices, sizeof(struct iommu_device_faults));
 	slots_init(&f->passed, sizeof(bool));
 	return 0;
 }
 
-struct stream iommu_faults_stream(struct iommu_faults *f)
+static struct stream iommu_faults_stream(struct iommu_faults *f)
 {
 	static const struct stream_ops ops = {.events = iommu_faults_on_events};
 
 	return (struct stream){&ops, f};
 }
 
-void iommu_faults_destroy(struct iommu_faults *f)
+static void iommu_faults_destroy(struct iommu_faults *f)
 {
 	if (!f)
 		return;
@@ -399,12 +399,6 @@ void iommu_faults_write(const struct analysis *analysis, struct writer *writer,
 static bool iommu_faults_has_rows(const struct analysis *a)
 {
 	return a->iommu_faults->counts.seen;
-}
-
-static int create_iommu_faults(struct analysis *a, const struct analysis_config *config)
-{
-	(void)config;
-	return iommu_faults_create(&a->iommu_faults, a->session);
 }
 
 static const struct analyzer_table tables[] = {

@@ -26,11 +26,6 @@ struct iommu_faults_counts {
 
 struct iommu_faults;
 
-/* Names are taken from the session, which must hear each call of the stream first. */
-int iommu_faults_create(struct iommu_faults **faults, const struct session *session);
-struct stream iommu_faults_stream(struct iommu_faults *faults);
-void iommu_faults_destroy(struct iommu_faults *faults);
-
 void iommu_faults_counts(const struct iommu_faults *faults, struct iommu_faults_counts *counts);
 /* The newest fault of the device with the most of them; NULL if there was none. */
 const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *faults, __u64 *of_device);

@@ -13,6 +13,13 @@
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
+struct io_device {
+	__u64 events;
+	__u64 faulted; /* of events: met an I/O page fault, itself or one queued before it */
+	__u64 errors;
+	struct histogram latency; /* of the faulted ones */
+};
+
 struct ios {
 	struct slots devices; /* struct io_device * */
 	struct event *heap;   /* the slowest; the least slow of them on top */
@@ -107,11 +114,11 @@ static int ios_on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
-int ios_create(struct ios **ios)
+static int create_ios(struct analysis *a, const struct analysis_config *config)
 {
-	struct ios *i = memory_calloc(1, sizeof(*i));
+	struct ios *i = a->ios = memory_calloc(1, sizeof(*i));
 
-	*ios = i;
+	(void)config;
 	if (i)
 		i->heap = memory_calloc(1, IOS_KEPT * sizeof(*i->heap));
 	if (!i || !i->heap)
@@ -120,14 +127,14 @@ int ios_create(struct ios **ios)
 	return 0;
 }
 
-struct stream ios_stream(struct ios *ios)
+static struct stream ios_stream(struct ios *ios)
 {
 	static const struct stream_ops ops = {.events = ios_on_events};
 
 	return (struct stream){&ops, ios};
 }
 
-void ios_destroy(struct ios *ios)
+static void ios_destroy(struct ios *ios)
 {
 	if (!ios)
 		return;
@@ -142,7 +149,8 @@ void ios_destroy(struct ios *ios)
 	memory_free(ios);
 }
 
-const struct io_device *ios_device(const struct ios *ios, __u32 device)
+/* NULL for a device without. */
+static const struct io_device *ios_device(const struct ios *ios, __u32 device)
 {
 	struct io_device *const *slot = slots_find(&ios->devices, device);
 
@@ -297,12 +305,6 @@ __u64 ios_before(const struct analysis *a, __u32 handle, __u64 time_ns)
 		count += counts_before(a->counts, io_kinds[k], handle,
 				       time_ns / AGGREGATE_WINDOW_NS);
 	return count;
-}
-
-static int create_ios(struct analysis *a, const struct analysis_config *config)
-{
-	(void)config;
-	return ios_create(&a->ios);
 }
 
 static const struct analyzer_table tables[] = {

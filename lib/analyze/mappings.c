@@ -34,19 +34,19 @@ struct mappings {
 	struct snapshot last, next;
 };
 
-int mappings_create(struct mappings **mappings, const struct session *session)
+static int create_mappings(struct analysis *a, const struct analysis_config *config)
 {
-	struct mappings *m = memory_calloc(1, sizeof(*m));
+	struct mappings *m = a->mappings = memory_calloc(1, sizeof(*m));
 
-	*mappings = m;
+	(void)config;
 	if (!m)
 		return failed(-ENOMEM, "no memory for DMA mappings");
-	m->session = session;
+	m->session = a->session;
 	slots_init(&m->devices, sizeof(struct mappings_device));
 	return 0;
 }
 
-void mappings_destroy(struct mappings *m)
+static void mappings_destroy(struct mappings *m)
 {
 	if (!m)
 		return;
@@ -152,7 +152,7 @@ static int mappings_on_aggregate(void *self, const struct aggregate_frame *frame
 	return 0;
 }
 
-struct stream mappings_stream(struct mappings *m)
+static struct stream mappings_stream(struct mappings *m)
 {
 	static const struct stream_ops ops = {.events = mappings_on_events,
 					      .aggregate = mappings_on_aggregate};
@@ -391,12 +391,6 @@ static bool has_live(const struct analysis *a)
 static bool has_old(const struct analysis *a)
 {
 	return mappings_all(a->mappings).old && !mappings_unknown(a->mappings);
-}
-
-static int create_mappings(struct analysis *a, const struct analysis_config *config)
-{
-	(void)config;
-	return mappings_create(&a->mappings, a->session);
 }
 
 static const struct analyzer_table tables[] = {

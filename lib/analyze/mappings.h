@@ -21,10 +21,6 @@ struct mappings_device {
 	__u64 unknown, unknown_bytes; /* unmapped, but mapped before capture began */
 };
 
-int mappings_create(struct mappings **mappings, const struct session *session);
-struct stream mappings_stream(struct mappings *mappings);
-void mappings_destroy(struct mappings *mappings);
-
 /* All zero if nothing is known of the device. */
 struct mappings_device mappings_device(const struct mappings *mappings, __u32 device);
 /* Whether what maps or unmaps was not all watched: then what lives, and who has mapped it, is not known. */

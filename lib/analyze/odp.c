@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/odp.h"
 
 #include <errno.h>
@@ -334,8 +335,9 @@ static void odp_newest_add(struct odp_totals *totals, __u64 ns)
 		histogram_add(totals->newest, ns);
 }
 
-void odp_look(struct odp *odp, __u64 now_ns, __u64 length_ns)
+void odp_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
+	struct odp *odp = a->odp;
 	struct odp_entry *entry;
 
 	window_look(odp->window, now_ns, length_ns);

@@ -253,7 +253,8 @@ static void odp_write_device(const struct odp *odp, struct writer *writer, __u32
 	write_coincidence(odp, writer, device, RDMA_RNR_SENT, "receiver-not-ready answers");
 }
 
-void odp_write_findings(const struct analysis *a, struct writer *writer)
+/* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */
+static void odp_write_findings(const struct analysis *a, struct writer *writer)
 {
 	const struct odp *odp = a->odp;
 
@@ -272,11 +273,6 @@ static int create_odp(struct analysis *a, const struct analysis_config *config)
 	return odp_create(&a->odp, a->session, a->faults, config->windowed);
 }
 
-static void odp_live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
-{
-	odp_look(a->odp, now_ns, length_ns);
-}
-
 static const struct analyzer_table tables[] = {
 	{&odp_table, odp_write, odp_has_rows, REPORT_ROWS},
 	{&rdma_counters_table, odp_write_counters, odp_has_rows},
@@ -284,4 +280,4 @@ static const struct analyzer_table tables[] = {
 };
 
 DEFINE_ANALYZER(odp, .tables = tables, .chapter = REPORT_RDMA, .findings = odp_write_findings,
-		.look = odp_live_look)
+		.look = odp_look)

@@ -59,7 +59,5 @@ struct queues_hangs {
 
 /* False if there are none. */
 bool queues_hangs(const struct queues *queues, struct queues_hangs *hangs);
-/* A sentence on them, if there are any: what is assumed of them. */
-void queues_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

@@ -68,7 +68,8 @@ static void queues_write(const struct analysis *analysis, struct writer *writer,
 	writer_end(writer);
 }
 
-void queues_write_findings(const struct analysis *a, struct writer *writer)
+/* A sentence on them, if there are any: what is assumed of them. */
+static void queues_write_findings(const struct analysis *a, struct writer *writer)
 {
 	const struct session *session = a->session;
 	char name[DEVICE_NAME_TEXT], assumed[UNITS_TEXT], number[16] = "";

@@ -175,24 +175,23 @@ static void rates_on_began(void *self, const struct fault *fault)
 		d->rate.last_ns = time_ns;
 }
 
-int rates_create(struct rates **rates, struct faults *faults, unsigned int burst_faults)
+static int create_rates(struct analysis *a, const struct analysis_config *config)
 {
+	unsigned int burst_faults = config->burst_faults;
 	struct rates *r;
 
-	*rates = NULL;
 	if (burst_faults > BURST_FAULTS_MAX)
 		return failed(-EINVAL, "a burst of more than %u faults: accepted: 1 to %d",
 			      burst_faults, BURST_FAULTS_MAX);
-	r = memory_calloc(1, sizeof(*r));
-	*rates = r;
+	a->rates = r = memory_calloc(1, sizeof(*r));
 	if (!r)
 		return failed(-ENOMEM, "no memory for the rates");
 	r->burst_faults = burst_faults ? burst_faults : BURST_DEFAULT;
 	slots_init(&r->devices, sizeof(struct device_faults *));
-	return faults_subscribe(faults, (struct fault_sink){rates_on_began, NULL, r});
+	return faults_subscribe(a->faults, (struct fault_sink){rates_on_began, NULL, r});
 }
 
-void rates_destroy(struct rates *r)
+static void rates_destroy(struct rates *r)
 {
 	if (!r)
 		return;
@@ -216,7 +215,8 @@ struct device_rate rates_device(const struct rates *r, __u32 device)
 	return d ? d->rate : (struct device_rate){0};
 }
 
-double rates_now(const struct rates *r, __u32 device, __u64 now_ns, __u64 interval_ns)
+/* Faults per second of the time [now - interval, now); interval up to 60 s. */
+static double rates_now(const struct rates *r, __u32 device, __u64 now_ns, __u64 interval_ns)
 {
 	const struct device_faults *d = find_state(r, device);
 	__u64 now = now_ns / RATE_STEP_NS, wanted = interval_ns / RATE_STEP_NS, sum = 0;
@@ -369,11 +369,6 @@ static void rates_live(const struct analysis *a, struct live_device *row)
 	row->rate = row->unknown & UNKNOWN_FAULTS
 			    ? NAN
 			    : rates_now(a->rates, row->handle, row->now_ns, row->interval_ns);
-}
-
-static int create_rates(struct analysis *a, const struct analysis_config *config)
-{
-	return rates_create(&a->rates, a->faults, config->burst_faults);
 }
 
 static const struct analyzer_table tables[] = {

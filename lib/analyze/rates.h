@@ -27,13 +27,8 @@ struct device_rate {
 	__u64 last_ns;
 };
 
-/* burst_faults: 0: 5. -EINVAL beyond BURST_FAULTS_MAX. */
-int rates_create(struct rates **rates, struct faults *faults, unsigned int burst_faults);
-void rates_destroy(struct rates *rates);
 /* Zeros for a device without faults. A burst that still goes on is counted. */
 struct device_rate rates_device(const struct rates *rates, __u32 device);
-/* Faults per second of the time [now - interval, now); interval up to 60 s. */
-double rates_now(const struct rates *rates, __u32 device, __u64 now_ns, __u64 interval_ns);
 /* Of the devices whose faults were all watched. */
 __u64 rates_bursts(const struct rates *rates, const struct session *session);
 /* Faults told too late to count in peaks and bursts. */

@@ -227,28 +227,28 @@ static void find_neighbours(struct neighbours *neighbours, const struct probe_ro
 	neighbours->shares = row->shares ? id_of(row->shares, strlen(row->shares)) : PROBE_COUNT;
 }
 
-int silent_create(struct silent **silent, struct session *session, struct faults *faults)
+static int create_silent(struct analysis *a, const struct analysis_config *config)
 {
-	struct silent *s = memory_calloc(1, sizeof(*s));
+	struct silent *s = a->silent = memory_calloc(1, sizeof(*s));
 
-	*silent = s;
+	(void)config;
 	if (!s)
 		return failed(-ENOMEM, "no memory for the judgement of probes");
-	s->session = session;
+	s->session = a->session;
 	for (int i = 0; i < PROBE_COUNT; i++)
 		find_neighbours(&s->neighbours[i], probe_row(i));
 	/* Counters are of the whole recording, whatever part of it was asked for. */
-	return faults_subscribe(faults, (struct fault_sink){NULL, silent_on_finished, s, true});
+	return faults_subscribe(a->faults, (struct fault_sink){NULL, silent_on_finished, s, true});
 }
 
-struct stream silent_stream(struct silent *silent)
+static struct stream silent_stream(struct silent *silent)
 {
 	static const struct stream_ops ops = {.loss = silent_on_loss, .end = silent_on_end};
 
 	return (struct stream){&ops, silent};
 }
 
-void silent_destroy(struct silent *silent)
+static void silent_destroy(struct silent *silent)
 {
 	memory_free(silent);
 }
@@ -375,12 +375,6 @@ void silent_write_probes(const struct analysis *analysis, struct writer *writer,
 static void silent_live(const struct analysis *a, struct live_summary *summary)
 {
 	summary->probes_silent = silent_count(a->silent);
-}
-
-static int create_silent(struct analysis *a, const struct analysis_config *config)
-{
-	(void)config;
-	return silent_create(&a->silent, a->session, a->faults);
 }
 
 static const struct analyzer_table tables[] = {{&probes_table, silent_write_probes}, {0}};

@@ -20,11 +20,6 @@
 struct faults;
 struct silent;
 
-/* Subscribes to the faults; its stream must be fed after theirs. Tells the session which are silent. */
-int silent_create(struct silent **silent, struct session *session, struct faults *faults);
-struct stream silent_stream(struct silent *silent);
-void silent_destroy(struct silent *silent);
-
 /*
  * How much passed this probe's neighbours, 0: it is not silent. `faults` (may be NULL) gets whether
  * that counts faults; if not, it counts hits of the row's neighbour.

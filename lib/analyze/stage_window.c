@@ -40,18 +40,20 @@ static void stage_window_on_finished(void *self, const struct fault *fault)
 	sample->owner = fault->device;
 }
 
-int stage_window_create(struct stage_window **window, struct faults *faults)
+static int create_stage_window(struct analysis *a, const struct analysis_config *config)
 {
-	struct stage_window *s = memory_calloc(1, sizeof(*s));
+	struct stage_window *s;
 
 	_Static_assert(TOTAL < WINDOW_SERIES, "a sample holds all stages and the total");
-	*window = s;
+	if (!config->windowed)
+		return 0;
+	a->stage_window = s = memory_calloc(1, sizeof(*s));
 	if (s)
 		s->window = window_create();
 	if (!s || !s->window)
 		return failed(-ENOMEM, "no memory for the newest latencies");
 	slots_init(&s->devices, sizeof(struct stage_group *));
-	return faults_subscribe(faults, (struct fault_sink){NULL, stage_window_on_finished, s});
+	return faults_subscribe(a->faults, (struct fault_sink){NULL, stage_window_on_finished, s});
 }
 
 static struct stage_group *group_find(const struct stage_window *s, __u32 device)
@@ -73,7 +75,7 @@ static struct stage_group *group_make(struct stage_window *s, __u32 device)
 	return slot ? *slot : NULL;
 }
 
-void stage_window_destroy(struct stage_window *s)
+static void stage_window_destroy(struct stage_window *s)
 {
 	if (!s)
 		return;
@@ -84,8 +86,11 @@ void stage_window_destroy(struct stage_window *s)
 	memory_free(s);
 }
 
-void stage_window_look(struct stage_window *s, __u64 now_ns, __u64 length_ns)
+/* From now on the groups are of what the length_ns before now_ns (both CLOCK_MONOTONIC) have. */
+static void stage_window_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
+	struct stage_window *s = a->stage_window;
+
 	window_look(s->window, now_ns, length_ns);
 	for (__u32 h = 0; h < s->devices.end; h = slots_next(&s->devices, h)) {
 		struct stage_group *group = group_find(s, h);
@@ -104,7 +109,8 @@ void stage_window_look(struct stage_window *s, __u64 now_ns, __u64 length_ns)
 	}
 }
 
-const struct stage_group *stage_window_of(const struct stage_window *s, __u32 device)
+/* NULL if no fault of the device completed in the window of the last look. */
+static const struct stage_group *stage_window_of(const struct stage_window *s, __u32 device)
 {
 	const struct stage_group *group = group_find(s, device);
 
@@ -116,20 +122,10 @@ bool stage_window_is_cut(const struct stage_window *s)
 	return window_is_cut(s->window);
 }
 
-static void stage_window_live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
-{
-	stage_window_look(a->stage_window, now_ns, length_ns);
-}
-
 static void stage_window_live(const struct analysis *a, struct live_device *row)
 {
 	stage_group_latency(a->stage_window ? stage_window_of(a->stage_window, row->handle) : NULL,
 			    &row->latency[LATENCY_WINDOW]);
 }
 
-static int create_stage_window(struct analysis *a, const struct analysis_config *config)
-{
-	return config->windowed ? stage_window_create(&a->stage_window, a->faults) : 0;
-}
-
-DEFINE_ANALYZER_OF_FAULTS(stage_window, .look = stage_window_live_look, .device = stage_window_live)
+DEFINE_ANALYZER_OF_FAULTS(stage_window, .look = stage_window_look, .device = stage_window_live)

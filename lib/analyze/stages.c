@@ -117,18 +117,18 @@ static void stages_on_finished(void *self, const struct fault *fault)
 		  &times);
 }
 
-int stages_create(struct stages **stages, struct faults *faults)
+static int create_stages(struct analysis *a, const struct analysis_config *config)
 {
-	struct stages *s = memory_calloc(1, sizeof(*s));
+	struct stages *s = a->stages = memory_calloc(1, sizeof(*s));
 
-	*stages = s;
+	(void)config;
 	if (!s)
 		return failed(-ENOMEM, "no memory for the stage histograms");
 	stage_group_init(&s->all);
-	return faults_subscribe(faults, (struct fault_sink){NULL, stages_on_finished, s});
+	return faults_subscribe(a->faults, (struct fault_sink){NULL, stages_on_finished, s});
 }
 
-void stages_destroy(struct stages *stages)
+static void stages_destroy(struct stages *stages)
 {
 	struct keyed_group *keyed, *next;
 
@@ -150,7 +150,7 @@ enum fault_kind fault_kind_of(const struct fault *fault)
 	return (enum fault_kind)(kind + (fault->flags & EVENT_WRITE ? 1 : 0));
 }
 
-const char *fault_kind_name(unsigned int kind)
+static const char *fault_kind_name(unsigned int kind)
 {
 	static const char *const names[FAULT_KINDS] = {
 		"minor read",  "minor write",  "major read",
@@ -357,12 +357,6 @@ static void stages_live(const struct analysis *a, struct live_device *row)
 {
 	stage_group_latency(stages_of_device(a->stages, row->handle),
 			    &row->latency[LATENCY_SINCE_START]);
-}
-
-static int create_stages(struct analysis *a, const struct analysis_config *config)
-{
-	(void)config;
-	return stages_create(&a->stages, a->faults);
 }
 
 static const struct analyzer_table tables[] = {{&stages_table, stages_write, stages_has_rows}, {0}};

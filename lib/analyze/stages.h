@@ -45,11 +45,7 @@ struct faults;
 struct live_latency;
 struct stages;
 
-int stages_create(struct stages **stages, struct faults *faults);
-void stages_destroy(struct stages *stages);
-
 enum fault_kind fault_kind_of(const struct fault *fault);
-const char *fault_kind_name(unsigned int kind);
 
 const struct stage_group *stages_all(const struct stages *stages);
 /* NULL if no fault of it has completed. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/vfio.h"
 
 #include <errno.h>
@@ -305,8 +306,10 @@ static void vfio_newest_add(struct histogram *h, const struct window_sample *sam
 }
 
 /* Histograms of the window are made by those who look, not while the stream passes. */
-void vfio_look(struct vfio *v, __u64 now_ns, __u64 length_ns)
+void vfio_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
+	struct vfio *v = a->vfio;
+
 	window_look(v->window, now_ns, length_ns);
 	for (__u32 h = 0; h < v->containers.end; h++) {
 		struct vfio_container **slot = slots_find(&v->containers, h);

@@ -156,7 +156,8 @@ enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *sess
 	return worst;
 }
 
-void vfio_write_findings(const struct analysis *a, struct writer *writer)
+/* Sentences: what was refused, which limits are close. */
+static void vfio_write_findings(const struct analysis *a, struct writer *writer)
 {
 	const struct session *session = a->session;
 	unsigned int told = 0, more = 0;
@@ -434,11 +435,6 @@ static int create_vfio(struct analysis *a, const struct analysis_config *config)
 	return vfio_create(&a->vfio, config->windowed, &config->period);
 }
 
-static void vfio_live_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
-{
-	vfio_look(a->vfio, now_ns, length_ns);
-}
-
 static const struct analyzer_table tables[] = {
 	{&vfio_table, vfio_write, vfio_has_rows},
 	{&vfio_runs_table, vfio_write_runs},
@@ -448,4 +444,4 @@ static const struct analyzer_table tables[] = {
 };
 
 DEFINE_ANALYZER(vfio, .tables = tables, .chapter = REPORT_VFIO, .findings = vfio_write_findings,
-		.look = vfio_live_look)
+		.look = vfio_look)

@@ -159,10 +159,13 @@ struct list {
 	size_t size, count;
 };
 
-static bool list_open(struct list *list)
+/* `writer`, which may be NULL, is told where there is no memory. */
+static bool list_open(struct list *list, struct writer *writer)
 {
 	*list = (struct list){0};
 	list->file = open_memstream(&list->text, &list->size);
+	if (!list->file && writer)
+		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
 	return list->file;
 }
 
@@ -247,20 +250,15 @@ static void write_class(const struct session *s, struct writer *writer, enum rea
 {
 	struct list sentence;
 
-	if (!list_open(&sentence)) {
-		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+	if (!list_open(&sentence, writer))
 		return;
-	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		struct watched w = watched_path(s, NULL, path);
 		struct list details;
 		size_t concerned;
 
-		if (!list_open(&details)) {
-			list_close(&sentence);
-			writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
-			return;
-		}
+		if (!list_open(&details, writer))
+			break;
 		concerned = add_details(s, path, class, &details);
 		if (concerned) {
 			fprintf(sentence.file, "%s%s", sentence.count++ ? "; " : "",
@@ -306,10 +304,8 @@ static void write_other(const struct session *s, struct writer *writer, const st
 	size_t head, tail;
 	const char *colon;
 
-	if (!list_open(&paths)) {
-		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+	if (!list_open(&paths, writer))
 		return;
-	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		/* A path that is watched whole lacks nothing for want of another maker's IOMMU. */
 		if (watched_lacks_place(reason) &&
@@ -353,10 +349,8 @@ static void write_state(const struct session *s, const struct silent *silent, st
 {
 	struct list paths;
 
-	if (!list_open(&paths)) {
-		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+	if (!list_open(&paths, writer))
 		return;
-	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		struct watched w = watched_path(s, silent, path);
 
@@ -389,10 +383,8 @@ void watched_write_since(const struct session *s, struct writer *writer)
 	char when[SESSION_WHEN_TEXT];
 	struct list paths;
 
-	if (!list_open(&paths)) {
-		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
+	if (!list_open(&paths, writer))
 		return;
-	}
 	for (int path = 0; path < PATH_COUNT; path++) {
 		__u64 since_ns = 0, late = 0;
 
@@ -426,7 +418,7 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 	char *text;
 	size_t lacks;
 
-	if (!list_open(&all) || !list_open(&modules) || !list_open(&lacking))
+	if (!list_open(&all, NULL) || !list_open(&modules, NULL) || !list_open(&lacking, NULL))
 		return NULL;
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_info *probe = session_probe(s, i);

@@ -2,11 +2,11 @@
 /*
  * Analyzers are pure consumers: a stream in, tables out; the same code live and offline.
  *
- * Each analyzer has NAME_create(), NAME_stream() to feed it, NAME_destroy(), typed accessors for the live
- * view and for others' sentences, a function for each of its tables, and a struct analyzer that says so.
- * A new one is a file with that and a line in analyzers.def: report, JSON, CSV and the names of --table
- * have its tables then. Nothing in events() allocates per event once its tables are warm; memory is
- * bounded by devices, open faults and footprint pages.
+ * One is a file NAME.c and a line in analyzers.def. The file has create_NAME(), NAME_stream() and
+ * NAME_destroy(), and says in NAME_analyzer, by DEFINE_ANALYZER(), what it adds to which output: tables to
+ * report, JSON, CSV and the names of --table, sentences to the text of a report, numbers to a live view.
+ * Other files ask it by the accessors of NAME.h. Nothing in events() allocates per event once its tables
+ * are warm; memory is bounded by devices, open faults and footprint pages.
  */
 #ifndef FAULTLINE_ANALYZER_H
 #define FAULTLINE_ANALYZER_H

@@ -2,7 +2,6 @@
 #include "lib/analyze/analysis.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"

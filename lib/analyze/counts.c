@@ -2,7 +2,6 @@
 #include "lib/analyze/counts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/counts_private.h"

@@ -3,7 +3,6 @@
 #include "lib/analyze/iommu_faults.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/slots.h"

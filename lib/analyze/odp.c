@@ -3,7 +3,6 @@
 #include "lib/analyze/odp.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/faults.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/odp_private.h"

@@ -4,7 +4,6 @@
 #include "lib/analyze/recent.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/slots.h"

@@ -3,7 +3,6 @@
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/session.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "lib/base/clock.h"

@@ -2,7 +2,6 @@
 #include "lib/analyze/slo.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/ios.h"

@@ -4,7 +4,6 @@
 #include "lib/analyze/live.h"
 #include "lib/analyze/slo_private.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "lib/base/units.h"

@@ -4,7 +4,6 @@
 #include "lib/analyze/stage_window.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/faults.h"

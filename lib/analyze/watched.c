@@ -2,7 +2,6 @@
 #include "lib/analyze/watched.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -85,7 +85,7 @@ static int write_footprint(struct offline *o)
 int verb_footprint(int argc, char **argv)
 {
 	static const struct offline_verb offline = {&footprint_analyzer, NULL, write_footprint};
-	struct footprint_verb verb = {0};
+	struct footprint_verb verb = {.config.without_findings = true};
 
 	if (common_parse(&argp, 0, argc, argv, &verb))
 		return EXIT_USAGE;

@@ -80,5 +80,6 @@ int verb_report(int argc, char **argv)
 		return EXIT_USAGE;
 	/* Nobody reads the per-page tables in the text form: leave out what they cost. */
 	report.config.without_footprint = offline_is_text(&report.offline);
+	report.config.without_findings = !offline_is_text(&report.offline);
 	return offline_run(&report.offline, &report.config, &verb);
 }

@@ -130,7 +130,8 @@ int verb_slo(int argc, char **argv)
 {
 	static const struct offline_verb offline = {&slo_analyzer, NULL, write_slo};
 	struct slo_verb verb = {0};
-	struct analysis_config config = {.without_footprint = true, .slos = &verb.set};
+	struct analysis_config config = {
+		.without_footprint = true, .without_findings = true, .slos = &verb.set};
 	int code;
 
 	if (common_parse(&argp, 0, argc, argv, &verb))

@@ -278,7 +278,7 @@ int verb_timeline(int argc, char **argv)
 {
 	static const struct offline_verb offline = {&fault_table_analyzer, timeline_begin,
 						    write_timeline};
-	const struct analysis_config config = {.without_footprint = true};
+	const struct analysis_config config = {.without_footprint = true, .without_findings = true};
 	struct timeline timeline = {0};
 	int code;
 

@@ -34,6 +34,8 @@ struct analysis_config {
 	struct period period;
 	/* Per-page tables of the footprint are left out; they are what takes memory. */
 	bool without_footprint;
+	/* What only sentences tell of single faults is left out: no text of a report is written. */
+	bool without_findings;
 	/* The newest latencies are kept: live_look() will be called. */
 	bool windowed;
 };

@@ -39,9 +39,11 @@ static void findings_on_finished(void *self, const struct fault *fault)
 
 static int create_findings(struct analysis *a, const struct analysis_config *config)
 {
-	struct findings *f = a->findings = memory_calloc(1, sizeof(*f));
+	struct findings *f;
 
-	(void)config;
+	if (config->without_findings)
+		return 0;
+	a->findings = f = memory_calloc(1, sizeof(*f));
 	if (!f)
 		return failed(-ENOMEM, "no memory for the findings");
 	return faults_subscribe(a->faults, (struct fault_sink){NULL, findings_on_finished, f});

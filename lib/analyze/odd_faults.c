@@ -32,8 +32,9 @@ static void odd_faults_on_finished(void *self, const struct fault *fault)
 
 static int create_odd_faults(struct analysis *a, const struct analysis_config *config)
 {
+	if (config->without_findings)
+		return 0;
 	a->odd_faults = memory_calloc(1, sizeof(*a->odd_faults));
-	(void)config;
 	if (!a->odd_faults)
 		return failed(-ENOMEM, "no memory for the faults that did not complete");
 	return faults_subscribe(a->faults,

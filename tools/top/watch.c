@@ -39,6 +39,7 @@ int watch_open(struct watch *watch, const struct top_options *options)
 	const struct analysis_config config = {.history_windows = TOP_HISTORY,
 					       .last_faults = TOP_FAULTS,
 					       .open_faults = OPEN_FAULTS,
+					       .without_findings = true,
 					       .windowed = true,
 					       .slos = options->slos};
 	int error;

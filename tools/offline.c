@@ -32,7 +32,8 @@ error_t offline_argument(struct offline *offline, int key, char *argument, struc
 		offline->path = argument;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		usage_error(state, "which recording? Give a .flt file, or - for standard input");
+		usage_error(state,
+			    "no recording given; accepted: a .flt file, or - for standard input");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

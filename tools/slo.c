@@ -33,8 +33,9 @@ static error_t slo_parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!verb->file)
-			usage_error(state,
-				    "which objectives? Give -c FILE with [slo NAME] sections");
+			usage_error(
+				state,
+				"no objectives given; accepted: -c FILE with [slo NAME] sections");
 		return 0;
 	default:
 		return offline_argument(&verb->offline, key, argument, state);
@@ -77,7 +78,7 @@ static size_t tell_unmeasured(const struct slo_verb *verb, struct writer *writer
 			continue;
 		unmeasured++;
 		if (writer)
-			writer_note(writer, "Not judged: %s.", text);
+			writer_note(writer, "Not evaluated: %s.", text);
 		else
 			common_aside(&verb->offline.output, text);
 	}

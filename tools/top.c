@@ -56,7 +56,7 @@ static const struct argp_option options[] = {
 	{"input", 'i', "FILE", 0, "Replay a recording; - reads stdin", 0},
 	{"output", 'o', "FILE", 0, "Record what is shown into this .flt file", 0},
 	{"speed", KEY_SPEED, "X", 0,
-	 "Replay at X times the speed of life (default: as fast as it can be read)", 0},
+	 "Replay at X times real time (default: as fast as it can be read)", 0},
 	{"config", 'c', "FILE", 0, "Objectives to judge (SLO file)", 0},
 	{"csv", KEY_CSV, "PATH", OPTION_ARG_OPTIONAL, "Batch output as CSV", 0},
 	{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Batch output as JSON", 0},

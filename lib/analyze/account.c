@@ -90,7 +90,7 @@ static void write_account(const struct analysis *a, struct writer *writer)
 	struct sentence line = {0};
 
 	if (l->cut && !l->produced)
-		sentence_add(&line, "Loss: unknown, the account of it was not recorded any more");
+		sentence_add(&line, "Loss: unknown, no account of it was recorded");
 	else
 		sentence_add(&line, "Loss: %llu of %llu events", l->lost + l->missed, l->produced);
 	if (l->access_lost || l->access_received || l->access_missed)
@@ -100,7 +100,7 @@ static void write_account(const struct analysis *a, struct writer *writer)
 	if (l->machines_missed)
 		sentence_add(&line, ", %llu emulated machines not met", l->machines_missed);
 	if (l->machines_unknown)
-		sentence_add(&line, ", %llu that told no total", l->machines_unknown);
+		sentence_add(&line, ", %llu that reported no total", l->machines_unknown);
 	if (l->state_failed)
 		sentence_add(&line, ", %llu entries that found no room in the kernel's maps",
 			     l->state_failed);
@@ -110,7 +110,7 @@ static void write_account(const struct analysis *a, struct writer *writer)
 	if (l->unwritten_events || l->unwritten_windows)
 		sentence_add(
 			&line,
-			", %llu events and %llu seconds of counts not written for want of room",
+			", %llu events and %llu seconds of counts not written for lack of space",
 			l->unwritten_events, l->unwritten_windows);
 	if (l->damaged_bytes || l->damaged_frames)
 		sentence_add(&line, ", %llu bytes in %llu frames of the recording unreadable",
@@ -123,7 +123,7 @@ static void write_account(const struct analysis *a, struct writer *writer)
 	if (reasons & 1u << FLOOR_TABLES)
 		sentence_add(
 			&line,
-			", too many queues, regions or open faults, or some told too late: some rows lack "
+			", too many queues, regions or open faults, or some reported too late: some rows lack "
 			"faults, or causes");
 	writer_note(writer, "%s.%s%s%s", line.text, reasons ? " Counts are floors: " : "",
 		    floor_text(reasons, text), reasons ? "." : "");

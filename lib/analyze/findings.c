@@ -117,10 +117,9 @@ static void name_outcome(const struct faults_counts *counts, struct sentence *li
 		sentence_add(line, " (%llu went on after that: record with a longer --unfinished)",
 			     counts->went_on - counts->went_on_late);
 	if (counts->went_on_late)
-		sentence_add(
-			line,
-			" (%llu went on when older than the 120 s for which faults are waited)",
-			counts->went_on_late);
+		sentence_add(line,
+			     " (%llu went on when older than 120 s, the longest wait for a fault)",
+			     counts->went_on_late);
 	if (counts->inconsistent)
 		sentence_add(line, ", %llu inconsistent", counts->inconsistent);
 }

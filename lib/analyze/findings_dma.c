@@ -39,7 +39,7 @@ static void write_owner(const struct session *s, const struct iommu_fault *fault
 	__u64 ago = fault->event.time_ns > owner->value ? fault->event.time_ns - owner->value : 0;
 
 	if (owner->kind == EVENT_NONE) {
-		writer_note(writer, "Nobody known has mapped that address.");
+		writer_note(writer, "The address has no known owner.");
 		return;
 	}
 	units_format_duration(ago, since);
@@ -107,16 +107,15 @@ void mappings_write_findings(const struct analysis *a, struct writer *writer)
 			    all.unknown, units_format_size(all.unknown_bytes, bytes));
 	if (!oldest)
 		return;
-	writer_note(
-		writer,
-		"%llu mappings, %s, have stayed long; most by %s (pid %u) on %s: %u, the oldest "
-		"for %s. %.*s%s",
-		all.old, units_format_size(all.old_bytes, bytes),
-		process[0] ? process : "a process", oldest->pid,
-		session_device_name(a->session, oldest->device, name), oldest->instance,
-		units_format_duration(session_last_ns(a->session) > oldest->value
-					      ? session_last_ns(a->session) - oldest->value
-					      : 0,
-				      age),
-		frames_shown(stack), stack, frames_left(stack));
+	writer_note(writer,
+		    "%llu mappings, %s, are long-lived; most by %s (pid %u) on %s: %u, the oldest "
+		    "for %s. %.*s%s",
+		    all.old, units_format_size(all.old_bytes, bytes),
+		    process[0] ? process : "a process", oldest->pid,
+		    session_device_name(a->session, oldest->device, name), oldest->instance,
+		    units_format_duration(session_last_ns(a->session) > oldest->value
+						  ? session_last_ns(a->session) - oldest->value
+						  : 0,
+					  age),
+		    frames_shown(stack), stack, frames_left(stack));
 }

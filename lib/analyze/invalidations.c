@@ -354,7 +354,7 @@ struct invalidation_row {
 	COLUMN(total_p99, ns, DURATION, 9, WIDE, percentile(&row->totals->total, 99))              \
 	COLUMN(total_max, ns, DURATION, 9, SHOWN,                                                  \
 	       count_if(row->totals->total.count, row->totals->total.max))
-TABLE(invalidations, "Invalidations (memory taken back)", INVALIDATIONS, struct invalidation_row,
+TABLE(invalidations, "Invalidations (memory reclaimed)", INVALIDATIONS, struct invalidation_row,
       struct session)
 
 void invalidations_write(const struct analysis *analysis, struct writer *writer,

@@ -342,7 +342,7 @@ static __u64 oldest_ns(const struct mappings *m, const struct event *event)
 	COLUMN(address, none, ADDRESS, 14, WIDE, row->event.address)              \
 	COLUMN(stack, none, TEXT, 0, WIDE, session_stack(context->session, row->event.group))
 TABLE(mappers, "Who has mapped most", GROUPS, struct mapping_group, struct mappings)
-TABLE(old_mappings, "Mappings that have stayed long", GROUPS, struct mapping_group, struct mappings)
+TABLE(old_mappings, "Long-lived mappings", GROUPS, struct mapping_group, struct mappings)
 
 static void write_groups(const struct mappings *m, struct writer *writer, const struct table *table,
 			 __u8 code, size_t limit)

@@ -236,7 +236,7 @@ static void odp_write_device(const struct odp *odp, struct writer *writer, __u32
 
 	if (known.invalidated)
 		snprintf(taken, sizeof(taken),
-			 "; the host took back %llu pages in %llu invalidations",
+			 "; the host reclaimed %llu pages in %llu invalidations",
 			 t ? t->invalidated_pages : 0, t ? t->invalidations : 0);
 	if (known.prefetches)
 		snprintf(advised, sizeof(advised), "; %llu pages came by advice",

@@ -44,7 +44,7 @@ static double blocked_percent(const struct queue_row *row)
 	COLUMN(longest, ns, DURATION, 8, SHOWN, blocked(row, row->queue.longest_ns))          \
 	COLUMN(pieces, none, COUNT, 8, WIDE, blocked(row, row->queue.pieces))                 \
 	COLUMN(assumed, ns, DURATION, 8, WIDE, blocked(row, row->queue.assumed_ns))
-TABLE(queues, "Queues that stood still", QUEUES, struct queue_row, struct session)
+TABLE(queues, "Blocked queues", QUEUES, struct queue_row, struct session)
 
 static void queues_write(const struct analysis *analysis, struct writer *writer,
 			 const struct table_wish *wish)
@@ -82,7 +82,7 @@ static void queues_write_findings(const struct analysis *a, struct writer *write
 		snprintf(number, sizeof(number), ", queue %u", hangs.worst.queue);
 	writer_note(
 		writer,
-		"%zu queue%s hung on after a fault was given up (--unfinished), %zu to the end. It is "
+		"%zu queue%s stayed blocked after a fault was given up (--unfinished), %zu to the end. It is "
 		"assumed to have been blocked until something showed that it went on: %s in all, "
 		"most on %s%s.",
 		hangs.queues, hangs.queues == 1 ? "" : "s", hangs.still,

@@ -21,7 +21,7 @@ static void write_step(const struct session *s, struct writer *writer)
 	if (step.count > 1)
 		snprintf(more, sizeof(more), ", the greatest of %zu steps", step.count);
 	writer_note(writer,
-		    "The clock was set %s by %s, to %s%s; times are told by the clock as it was "
+		    "The clock was set %s by %s, to %s%s; times are by the clock as it was "
 		    "then.",
 		    step.by_ns < 0 ? "back" : "forward",
 		    units_format_duration((__u64)llabs(step.by_ns), by),

@@ -56,7 +56,7 @@ const char *session_kept_text(const struct session *s, char text[KEPT_TEXT])
 	text[0] = '\0';
 	if (kept->from_ns)
 		snprintf(text, KEPT_TEXT,
-			 "Kept is what came after %s. Let go before it: %s, with %llu events in "
+			 "Kept is what came after %s. Discarded before it: %s, with %llu events in "
 			 "%llu segments.",
 			 session_when(s, kept->from_ns, from),
 			 units_format_duration(session_let_go_ns(s), length), kept->events,

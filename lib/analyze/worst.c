@@ -255,7 +255,7 @@ static enum worst_severity old_mappings(const struct analysis *a, char text[WORS
 	if (!all.old || !oldest)
 		return WORST_NONE;
 	snprintf(text, WORST_TEXT,
-		 "%s: %u DMA mapping%s of %s (pid %u) stayed long; %llu in all, %s",
+		 "%s: %u long-lived DMA mapping%s of %s (pid %u); %llu in all, %s",
 		 session_device_name(a->session, oldest->device, name), oldest->instance,
 		 worst_plural(oldest->instance), process[0] ? process : "a process", oldest->pid,
 		 all.old, units_format_size(all.old_bytes, bytes));

@@ -224,7 +224,7 @@ static void the_unseen_are_counted_and_said_to_be_a_floor(void **state)
 	push(&unseen);
 	text = told(tell_findings, OUTPUT_TEXT);
 	expect(text, "at least 31 more");
-	expect(text, "Nobody known has mapped that address.");
+	expect(text, "The address has no known owner.");
 	free(text);
 }
 

@@ -241,27 +241,25 @@ static int write_notes(struct doctor *doctor)
 {
 	const struct session *session = doctor->analysis->session;
 	size_t on = 0;
-	int error = writer_note(doctor->writer, "%s", "");
 
-	for (size_t i = 0; !error && i < doctor->check_count; i++) {
+	writer_note(doctor->writer, "%s", "");
+	for (size_t i = 0; i < doctor->check_count; i++) {
 		const struct host_check *check = &doctor->checks[i];
 
 		if (!check->good && !check->path && !check->untold)
-			error = writer_note(doctor->writer, "%s: %s. To change that: %s.",
-					    check->name, check->finding, check->remedy);
+			writer_note(doctor->writer, "%s: %s. To change that: %s.", check->name,
+				    check->finding, check->remedy);
 		else if (!strcmp(check->name, "lockdown"))
-			error = writer_note(doctor->writer, "%s: %s.", check->name, check->finding);
+			writer_note(doctor->writer, "%s: %s.", check->name, check->finding);
 	}
-	error = error ? error : watched_write_since(doctor->analysis->session, doctor->writer);
-	error = error ? error : silent_write_findings(doctor->analysis->silent, doctor->writer);
+	watched_write_since(doctor->analysis->session, doctor->writer);
+	silent_write_findings(doctor->analysis, doctor->writer);
 	for (size_t i = 0; i < session_probe_count(session); i++)
 		on += session_probe(session, i)->state == PROBE_ON;
-	return error ? error
-		     : writer_note(doctor->writer, "%zu of %zu probes %s%s.", on,
-				   session_probe_count(session),
-				   doctor->recording || doctor->watch_ns ? "were attached"
-									 : "can be attached",
-				   doctor->capture.verbose ? "" : "; -v lists them");
+	return writer_note(
+		doctor->writer, "%zu of %zu probes %s%s.", on, session_probe_count(session),
+		doctor->recording || doctor->watch_ns ? "were attached" : "can be attached",
+		doctor->capture.verbose ? "" : "; -v lists them");
 }
 
 /* What was lost may have been what a probe would have shown; this host's account is not of a recording. */
@@ -269,13 +267,12 @@ static int write_limits(struct doctor *doctor)
 {
 	unsigned int floor = doctor->recording ? floor_of(doctor->analysis) : 0;
 	char text[FLOOR_TEXT];
-	int error = session_write_kept(doctor->analysis->session, doctor->writer);
 
-	if (!error && doctor->recording && doctor->output.to.format == OUTPUT_JSON)
-		error = writer_fact(doctor->writer, "complete",
-				    common_complete(doctor->analysis->session));
-	if (error || !floor)
-		return error;
+	session_write_kept(doctor->analysis->session, doctor->writer);
+	if (doctor->recording && doctor->output.to.format == OUTPUT_JSON)
+		writer_fact(doctor->writer, "complete", common_complete(doctor->analysis->session));
+	if (!floor)
+		return writer_error(doctor->writer);
 	return writer_is_text(doctor->writer)
 		       ? writer_note(doctor->writer, "Counts are floors: %s.",
 				     floor_text(floor, text))

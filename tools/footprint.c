@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t footprint_parse(int key, char *argument, struct argp_state *state)
 {
 	struct footprint_verb *verb = state->input;
 	__u64 *threshold = &verb->config.simulated_fault_ns;
@@ -47,7 +47,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	footprint_parse,
 	"FILE",
 	"Shows which memory the devices of a recording touched, how it grew, how often its pages "
 	"were touched, and how many faults taking idle pages back would have cost.\v"
@@ -68,38 +68,26 @@ static bool any_access(const struct analysis *a)
 	return false;
 }
 
-static int write_tables(const struct offline *o)
+static int write_footprint(struct offline *o)
 {
-	const struct analysis *a = o->analysis;
-	bool text = o->output.to.format == OUTPUT_TEXT && !o->output.wide && !o->output.table;
-	struct writer *w = o->writer;
-	int err;
+	bool brief = offline_is_text(o) && !o->output.wide;
 
-	if (o->output.to.format == OUTPUT_TEXT && !o->output.table && !any_access(a))
-		return offline_write_limits(o)
-			       ?: writer_note(
-					  w,
-					  "No access was recorded: footprints come from the access "
-					  "log of emulated devices, which this recording does not "
-					  "have in the time asked for.");
-	err = offline_write_facts(o);
-	err = err ? err
-		  : analysis_write(a, &footprint_analyzer, w,
-				   &(struct table_wish){.limit = text ? TEXT_POINTS : 0});
-	return err ? err : offline_write_limits(o);
+	if (!offline_is_text(o) || any_access(o->analysis))
+		return offline_write(o, &footprint_analyzer,
+				     &(struct table_wish){.limit = brief ? TEXT_POINTS : 0});
+	offline_write_limits(o);
+	return writer_note(
+		o->writer,
+		"No access was recorded: footprints come from the access log of emulated "
+		"devices, which this recording does not have in the time asked for.");
 }
 
 int verb_footprint(int argc, char **argv)
 {
-	const char *tables[ANALYSIS_TABLES] = {0};
-	struct footprint_verb verb = {0};
-	int err = common_parse(&argp, 0, argc, argv, &verb);
+	static const struct offline_verb offline = {&footprint_analyzer, NULL, write_footprint};
+	struct footprint_verb verb = {.config.without_findings = true};
 
-	if (err)
+	if (common_parse(&argp, 0, argc, argv, &verb))
 		return EXIT_USAGE;
-	analysis_tables(&footprint_analyzer, tables);
-	err = offline_open(&verb.offline, &verb.config, tables);
-	err = err ? err : offline_read(&verb.offline);
-	err = err ? err : write_tables(&verb.offline);
-	return offline_close(&verb.offline, err);
+	return offline_run(&verb.offline, &verb.config, &offline);
 }

@@ -32,15 +32,18 @@ error_t offline_argument(struct offline *offline, int key, char *argument, struc
 		offline->path = argument;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		usage_error(state, "which recording? Give a .flt file, or - for standard input");
+		usage_error(state,
+			    "no recording given; accepted: a .flt file, or - for standard input");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-int offline_open(struct offline *o, const struct analysis_config *config, const char *const *tables)
+static int offline_open(struct offline *o, const struct analysis_config *config,
+			const struct analyzer *analyzer)
 {
+	const char *tables[ANALYSIS_TABLES] = {0};
 	int err = common_open_recording(o->path, &o->window, &o->period, &o->summary);
 	struct analysis_config within = *config;
 
@@ -52,6 +55,7 @@ int offline_open(struct offline *o, const struct analysis_config *config, const 
 	if (err)
 		return err;
 	o->inputs[0] = o->path;
+	analysis_tables(analyzer, tables);
 	return common_open_writer(&o->writer, &o->output, o->inputs, tables);
 }
 
@@ -65,7 +69,7 @@ int offline_read_devices(struct offline *o)
 	return err == -EBADMSG ? 0 : err;
 }
 
-int offline_read(struct offline *o)
+static int offline_read(struct offline *o)
 {
 	const struct trace_read_config reading = {.path = o->path};
 	char what[sizeof(struct printable) + 16];
@@ -168,20 +172,26 @@ int offline_write_limits(const struct offline *o)
 {
 	unsigned int floor = floor_of(o->analysis);
 	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
-	int err = session_write_kept(o->analysis->session, o->writer);
-
-	err = err ? err : unknown_write_of_faults(o->analysis->session, o->writer);
-	err = err ? err : asked_write(o->analysis->session, o->writer);
-	err = err ? err : left_out_write(o->analysis, o->writer);
-	if (err || !floor)
-		return err;
-	err = writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
-	if (!err && *session_as_of_text(o->analysis->session, as_of))
-		err = writer_note(o->writer, "%s", as_of);
-	return err;
+	session_write_kept(o->analysis->session, o->writer);
+	unknown_write_of_faults(o->analysis->session, o->writer);
+	asked_write(o->analysis->session, o->writer);
+	left_out_write(o->analysis, o->writer);
+	if (floor)
+		writer_note(o->writer, "Counts are floors: %s.", floor_text(floor, text));
+	if (floor && *session_as_of_text(o->analysis->session, as_of))
+		writer_note(o->writer, "%s", as_of);
+	return writer_error(o->writer);
 }
 
-int offline_close(struct offline *o, int err)
+int offline_write(const struct offline *o, const struct analyzer *analyzer,
+		  const struct table_wish *wish)
+{
+	offline_write_facts(o);
+	analysis_write(o->analysis, analyzer, o->writer, wish);
+	return offline_write_limits(o);
+}
+
+static int offline_close(struct offline *o, int err)
 {
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "", as_of[AS_OF_TEXT] = "";
@@ -225,4 +235,23 @@ int offline_close(struct offline *o, int err)
 	common_aside(&o->output, stopped);
 	/* Loss is no error. */
 	return o->damage ? common_failed(o->damage) : common_limits(&o->output, kept, floor);
+}
+
+int offline_run(struct offline *o, const struct analysis_config *config,
+		const struct offline_verb *verb)
+{
+	int err = offline_open(o, config, verb->analyzer);
+
+	if (!err && verb->begin)
+		err = verb->begin(o);
+	if (!err)
+		err = offline_read(o);
+	if (!err)
+		err = verb->write(o);
+	return offline_close(o, err);
+}
+
+bool offline_is_text(const struct offline *o)
+{
+	return o->output.to.format == OUTPUT_TEXT && !o->output.table;
 }

@@ -28,23 +28,31 @@ extern const struct argp_child offline_children[];
 error_t offline_argument(struct offline *offline, int key, char *argument,
 			 struct argp_state *state);
 
+/* What is a verb's own. */
+struct offline_verb {
+	const struct analyzer *analyzer; /* whose tables it may write; NULL: all of a report */
+	int (*begin)(struct offline
+			     *offline); /* all is open, nothing read: subscribe now; may be NULL */
+	int (*write)(struct offline *offline); /* all is read */
+};
+
 /*
- * Opens the recording, the writer and the analysis. Nothing is read yet: subscribe now. `tables`: the names of
- * all that the verb may write, NULL at the end.
+ * Opens the recording, the writer and the analysis; reads; writes; closes all and prints the sentence of what
+ * failed, or of the damage, which is no error before. The verb's exit code; -EINVAL of what it calls means that the
+ * options do not fit the recording: a usage error.
  */
-int offline_open(struct offline *offline, const struct analysis_config *config,
-		 const char *const *tables);
-/* Before it, for who writes names while it reads (session_dictionary()). Standard input is not read twice. */
+int offline_run(struct offline *offline, const struct analysis_config *config,
+		const struct offline_verb *verb);
+/* Whether people read it: text, and no table was asked for by its name. */
+bool offline_is_text(const struct offline *offline);
+/* For begin(), of who writes names while it reads (session_dictionary()). Standard input is not read twice. */
 int offline_read_devices(struct offline *offline);
-/* Reads everything. Damage is kept for offline_close() and is no error here. */
-int offline_read(struct offline *offline);
-/* After reading. Facts of JSON, whichever tables it has: recording, host, kernel, from, to, events, loss, what is missing. */
+/* For write(): its tables, with facts and limits. */
+int offline_write(const struct offline *offline, const struct analyzer *analyzer,
+		  const struct table_wish *wish);
+/* Facts of JSON, whichever tables it has: recording, host, kernel, from, to, events, loss, what is missing. */
 int offline_write_facts(const struct offline *offline);
 /* The same in sentences of text, where something is missing: what was let go, which faults the window leaves
  * out, and why counts are floors. */
 int offline_write_limits(const struct offline *offline);
-/* Closes all, prints the sentence of `err` or of the damage; the verb's exit code. -EINVAL means
- * that the options do not fit the recording: a usage error. */
-int offline_close(struct offline *offline, int err);
-
 #endif

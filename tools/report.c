@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline report: what faulted, where, why, how long each stage took, what it did to the I/O. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "lib/analyze/fault_table.h"
-#include "lib/analyze/faults.h"
-#include "lib/analyze/findings.h"
-#include "lib/analyze/invalidations.h"
-#include "lib/analyze/ios.h"
 #include "lib/analyze/rates.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
@@ -15,9 +8,6 @@
 struct report {
 	struct offline offline;
 	struct analysis_config config;
-	struct findings *findings;
-	bool began; /* the table of single faults */
-	int error;  /* of writing one of its rows */
 };
 
 enum { KEY_BURST = 0x200 };
@@ -28,7 +18,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t report_parse(int key, char *argument, struct argp_state *state)
 {
 	struct report *report = state->input;
 	__u64 count;
@@ -46,7 +36,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	report_parse,
 	"FILE",
 	"Explains a recording: which devices faulted, how often, where the time went, which I/O "
 	"waited. FILE is a .flt recording, or - for standard input.\v"
@@ -62,95 +52,34 @@ static const struct argp argp = {
 	NULL,
 };
 
-/* Not before the first fault: by then the clock is known, which decides how times are headed. */
-static int begin_faults(struct report *report)
+/* Rows of single faults are written while reading. */
+static int follow_faults(struct offline *o)
 {
-	report->began = true;
-	return writer_begin_with(report->offline.writer, fault_table,
-				 report->offline.analysis->session);
-}
-
-static void write_fault(void *self, const struct fault *fault)
-{
-	struct report *report = self;
-
-	if (!report->error && !report->began)
-		report->error = begin_faults(report);
-	if (!report->error)
-		report->error = fault_table_row(report->offline.writer,
-						report->offline.analysis->session, fault);
-}
-
-/* Every fault has a row: written while reading, so that none need be kept. */
-static int read_with_faults(struct report *report)
-{
-	struct offline *o = &report->offline;
-	int err = faults_subscribe(o->analysis->faults,
-				   (struct fault_sink){NULL, write_fault, report});
-
-	err = err ? err : offline_read_devices(o);
-	err = err ? err : offline_read(o);
-	err = err ? err : report->error;
-	if (!err && !report->began)
-		err = begin_faults(report);
-	return err ? err : writer_end(o->writer);
-}
-
-/* In text only what there is: an empty table is one more thing to read during an outage. */
-static int write_text(struct report *report)
-{
-	const struct analysis *a = report->offline.analysis;
-	struct writer *w = report->offline.writer;
-	struct faults_counts faults;
-	int err = findings_write(report->findings, w);
-
-	faults_counts(a->faults, &faults);
-	if (!err && (faults.began || ios_events(a->ios) ||
-		     invalidations_all(a->invalidations)->counts.began))
-		err = writer_note(w, "%s", "");
-	err = err ? err : analysis_write_text(a, w);
-	return err ? err : findings_write_odd(report->findings, w);
-}
-
-static int write_tables(struct report *report)
-{
-	static const struct table_wish everything;
-	struct offline *o = &report->offline;
-	int err = read_with_faults(report);
-
-	err = err ? err : offline_write_facts(o);
-	err = err ? err : analysis_write(o->analysis, NULL, o->writer, &everything);
-	return err ? err : offline_write_limits(o);
-}
-
-static int run(struct report *report)
-{
-	struct offline *o = &report->offline;
-	bool text = o->output.to.format == OUTPUT_TEXT && !o->output.table;
-	const char *tables[ANALYSIS_TABLES] = {"faults"};
 	int err;
 
-	/* Nobody reads the per-page tables in the text form: leave out what they cost. */
-	report->config.without_footprint = text;
-	analysis_tables(NULL, tables);
-	err = offline_open(o, &report->config, tables);
-	err = err ? err : findings_create(&report->findings, o->analysis);
-	if (err)
-		return err;
-	if (!text)
-		return write_tables(report);
-	err = offline_read(o);
-	return err ? err : write_text(report);
+	if (offline_is_text(o))
+		return 0;
+	err = fault_table_follow(o->analysis, o->writer);
+	return err ? err : offline_read_devices(o);
+}
+
+static int write_report(struct offline *o)
+{
+	static const struct table_wish everything;
+
+	return offline_is_text(o) ? analysis_write_text(o->analysis, o->writer)
+				  : offline_write(o, NULL, &everything);
 }
 
 int verb_report(int argc, char **argv)
 {
+	static const struct offline_verb verb = {.begin = follow_faults, .write = write_report};
 	struct report report = {0};
-	int err = common_parse(&argp, 0, argc, argv, &report);
 
-	if (err)
+	if (common_parse(&argp, 0, argc, argv, &report))
 		return EXIT_USAGE;
-	err = offline_close(&report.offline, run(&report));
-	findings_destroy(report.findings);
-	return err;
+	/* Nobody reads the per-page tables in the text form: leave out what they cost. */
+	report.config.without_footprint = offline_is_text(&report.offline);
+	report.config.without_findings = !offline_is_text(&report.offline);
+	return offline_run(&report.offline, &report.config, &verb);
 }

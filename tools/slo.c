@@ -11,9 +11,10 @@
 #define TEXT_ROWS 20
 
 struct slo_verb {
-	struct offline offline;
+	struct offline offline; /* first: what offline_run() hands to write_slo() */
 	const char *file;
 	struct slo_set set;
+	__u64 broken; /* objectives that did not hold, or of which nothing was measured */
 };
 
 static const struct argp_option options[] = {
@@ -22,7 +23,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t slo_parse(int key, char *argument, struct argp_state *state)
 {
 	struct slo_verb *verb = state->input;
 
@@ -32,8 +33,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!verb->file)
-			usage_error(state,
-				    "which objectives? Give -c FILE with [slo NAME] sections");
+			usage_error(
+				state,
+				"no objectives given; accepted: -c FILE with [slo NAME] sections");
 		return 0;
 	default:
 		return offline_argument(&verb->offline, key, argument, state);
@@ -42,7 +44,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	slo_parse,
 	"RECORDING -c FILE",
 	"Judges the I/O and the faults of a recording by objectives, and names for each violation "
 	"the faults that stood in the way. Exits with 6 if one was violated, or there was nothing to judge it by.\v"
@@ -76,73 +78,69 @@ static size_t tell_unmeasured(const struct slo_verb *verb, struct writer *writer
 			continue;
 		unmeasured++;
 		if (writer)
-			writer_note(writer, "Not judged: %s.", text);
+			writer_note(writer, "Not evaluated: %s.", text);
 		else
 			common_aside(&verb->offline.output, text);
 	}
 	return unmeasured;
 }
 
-static int write_text(const struct slo_verb *verb)
+static void slo_write_text(const struct slo_verb *verb)
 {
 	const struct offline *o = &verb->offline;
 	const struct analysis *a = o->analysis;
 	__u64 total = slo_violations(a->slo);
-	size_t unmeasured = 0;
-	int err = slo_write(a, o->writer, &(struct table_wish){.limit = TEXT_ROWS});
+	size_t unmeasured;
 
-	if (!err && total)
-		err = writer_note(o->writer, "%s", "");
-	for (size_t i = 0; !err && i < TEXT_ROWS && slo_violation(a->slo, i); i++)
-		err = slo_write_sentence(slo_violation(a->slo, i), a->session, o->writer);
-	if (!err && total > TEXT_ROWS)
-		err = writer_note(o->writer, "... and %llu more violations; --csv has all.",
-				  total - TEXT_ROWS);
-	if (!err)
-		unmeasured = tell_unmeasured(verb, o->writer);
-	if (!err && !total)
-		err = writer_note(o->writer, "No objective was violated%s.",
-				  unmeasured	? " by what was measured"
-				  : floor_of(a) ? " by what was recorded"
-						: "");
-	return err ? err : offline_write_limits(o);
+	slo_write(a, o->writer, &(struct table_wish){.limit = TEXT_ROWS});
+	if (total)
+		writer_note(o->writer, "%s", "");
+	for (size_t i = 0; i < TEXT_ROWS && slo_violation(a->slo, i); i++)
+		slo_write_sentence(slo_violation(a->slo, i), a->session, o->writer);
+	if (total > TEXT_ROWS)
+		writer_note(o->writer, "... and %llu more violations; --csv has all.",
+			    total - TEXT_ROWS);
+	unmeasured = tell_unmeasured(verb, o->writer);
+	if (!total)
+		writer_note(o->writer, "No objective was violated%s.",
+			    unmeasured	  ? " by what was measured"
+			    : floor_of(a) ? " by what was recorded"
+					  : "");
 }
 
-static int write_tables(const struct slo_verb *verb)
+static int write_slo(struct offline *o)
 {
 	static const struct table_wish everything;
-	const struct offline *o = &verb->offline;
+	struct slo_verb *verb = (struct slo_verb *)o;
 	int err;
 
-	if (o->output.to.format == OUTPUT_TEXT && !o->output.table)
-		return write_text(verb);
-	err = offline_write_facts(o);
-	err = err ? err : analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
-	if (!err)
+	if (offline_is_text(o)) {
+		slo_write_text(verb);
+	} else {
+		offline_write_facts(o);
+		analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
 		tell_unmeasured(verb, o->writer);
-	return err ? err : offline_write_limits(o);
+	}
+	err = offline_write_limits(o);
+	if (!err)
+		verb->broken = slo_violations(o->analysis->slo) + tell_unmeasured(verb, NULL);
+	return err;
 }
 
 int verb_slo(int argc, char **argv)
 {
-	const char *tables[ANALYSIS_TABLES] = {0};
+	static const struct offline_verb offline = {&slo_analyzer, NULL, write_slo};
 	struct slo_verb verb = {0};
-	struct analysis_config config = {.without_footprint = true, .slos = &verb.set};
-	__u64 broken = 0;
-	int err = common_parse(&argp, 0, argc, argv, &verb), code;
+	struct analysis_config config = {
+		.without_footprint = true, .without_findings = true, .slos = &verb.set};
+	int code;
 
-	if (err)
+	if (common_parse(&argp, 0, argc, argv, &verb))
 		return EXIT_USAGE;
 	if (slo_read(verb.file, &verb.set))
 		return common_failed(-EBADMSG);
 	verb.offline.inputs[1] = verb.file;
-	analysis_tables(&slo_analyzer, tables);
-	err = offline_open(&verb.offline, &config, tables);
-	err = err ? err : offline_read(&verb.offline);
-	err = err ? err : write_tables(&verb);
-	if (!err)
-		broken = slo_violations(verb.offline.analysis->slo) + tell_unmeasured(&verb, NULL);
-	code = offline_close(&verb.offline, err);
+	code = offline_run(&verb.offline, &config, &offline);
 	/* A violation was seen, whatever else was lost; what nothing was measured of did not hold. */
-	return broken && (code == EXIT_OK || code == EXIT_LOSS) ? EXIT_EXPECT : code;
+	return verb.broken && (code == EXIT_OK || code == EXIT_LOSS) ? EXIT_EXPECT : code;
 }

@@ -19,8 +19,8 @@
 #define BAR_WIDTH	50
 
 struct timeline {
-	struct offline offline;
-	const char *device; /* pattern, NULL: any */
+	struct offline offline; /* first: what offline_run() hands to its verb */
+	const char *device;	/* pattern, NULL: any */
 	bool by_id;
 	__u32 group;
 	__u32 instance; /* 0: any */
@@ -30,7 +30,6 @@ struct timeline {
 	size_t count;
 	__u64 seen; /* within the time asked for */
 	__u64 matched;
-	bool began; /* the table, where all faults go out as they come */
 	int error;
 };
 
@@ -60,7 +59,7 @@ static void parse_fault(struct timeline *timeline, char *argument, struct argp_s
 	timeline->instance = (__u32)instance;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t timeline_parse(int key, char *argument, struct argp_state *state)
 {
 	struct timeline *timeline = state->input;
 
@@ -91,7 +90,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {
 	options,
-	parse,
+	timeline_parse,
 	"FILE",
 	"Shows single faults of a recording, stage by stage.\v"
 	"EXAMPLES:\n"
@@ -106,7 +105,7 @@ static const struct argp argp = {
 	NULL,
 };
 
-static bool matches(const struct timeline *t, const struct fault *fault)
+static bool timeline_matches(const struct timeline *t, const struct fault *fault)
 {
 	const struct session *session = t->offline.analysis->session;
 
@@ -182,29 +181,20 @@ static void print_fault(const struct session *session, const struct fault *fault
 	       units_format_duration(duration(fault), text));
 }
 
-/* Faults drawn one by one; a table is what was asked for by its name. */
-static bool is_text(const struct timeline *t)
+static int timeline_put(struct timeline *t, const struct fault *fault)
 {
-	return t->offline.output.to.format == OUTPUT_TEXT && !t->offline.output.table;
-}
+	const struct analysis *a = t->offline.analysis;
 
-static int put(struct timeline *t, const struct fault *fault)
-{
-	const struct session *session = t->offline.analysis->session;
-	struct writer *writer = t->offline.writer;
-
-	if (is_text(t)) {
-		print_fault(session, fault);
-		return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
+	if (!offline_is_text(&t->offline)) {
+		fault_table_add(a, t->offline.writer, fault);
+		return writer_error(t->offline.writer);
 	}
-	if (!t->began && writer_begin_with(writer, fault_table, session))
-		return -EIO;
-	t->began = true;
-	return fault_table_row(writer, session, fault);
+	print_fault(a->session, fault);
+	return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
 }
 
 /* Slowest first; equal ones in the order they ended. */
-static void keep(struct timeline *t, const struct fault *fault)
+static void timeline_keep(struct timeline *t, const struct fault *fault)
 {
 	size_t at = t->count;
 
@@ -218,22 +208,22 @@ static void keep(struct timeline *t, const struct fault *fault)
 	t->kept[at] = *fault;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void timeline_on_finished(void *self, const struct fault *fault)
 {
 	struct timeline *t = self;
 
 	t->seen++;
-	if (t->error || !matches(t, fault))
+	if (t->error || !timeline_matches(t, fault))
 		return;
 	t->matched++;
 	if (t->all)
-		t->error = put(t, fault);
+		t->error = timeline_put(t, fault);
 	else
-		keep(t, fault);
+		timeline_keep(t, fault);
 }
 
 /* Whether there was none, or none of this kind. */
-static int write_nothing(const struct timeline *t, struct writer *writer)
+static int timeline_write_nothing(const struct timeline *t, struct writer *writer)
 {
 	const char *only = t->device && t->by_id ? "--device and --fault"
 			   : t->device		 ? "--device"
@@ -248,57 +238,53 @@ static int write_nothing(const struct timeline *t, struct writer *writer)
 		asked_for_everything(t->offline.analysis->session) ? "" : " of what was asked for");
 }
 
-static int write_all(struct timeline *t)
+static int write_timeline(struct offline *o)
 {
-	struct writer *writer = t->offline.writer;
-	int err = 0;
+	static const struct table_wish everything;
+	struct timeline *t = (struct timeline *)o;
+	int err = t->error;
 
 	for (size_t i = 0; !err && i < t->count; i++)
-		err = put(t, &t->kept[i]);
-	if (err || is_text(t)) {
-		if (!err && !t->matched)
-			err = write_nothing(t, writer);
-		else if (!err && t->count < t->matched && !t->all)
-			err = writer_note(writer, "The slowest %zu of %llu faults.", t->count,
-					  t->matched);
-		return err ? err : offline_write_limits(&t->offline);
-	}
-	if (!t->began)
-		err = writer_begin_with(writer, fault_table, t->offline.analysis->session);
-	err = err ? err : writer_end(writer);
-	return err ? err : offline_write_facts(&t->offline);
-}
-
-static int run(struct timeline *t)
-{
-	static const char *const tables[] = {"faults", NULL};
-	const struct analysis_config config = {.without_footprint = true};
-	int err = offline_open(&t->offline, &config, tables);
-
+		err = timeline_put(t, &t->kept[i]);
 	if (err)
 		return err;
+	if (!offline_is_text(o)) {
+		analysis_write(o->analysis, &fault_table_analyzer, o->writer, &everything);
+		return offline_write_facts(o);
+	}
+	if (!t->matched)
+		timeline_write_nothing(t, o->writer);
+	else if (t->count < t->matched && !t->all)
+		writer_note(o->writer, "The slowest %zu of %llu faults.", t->count, t->matched);
+	return offline_write_limits(o);
+}
+
+static int timeline_begin(struct offline *o)
+{
+	struct timeline *t = (struct timeline *)o;
+	int err;
+
 	if (!t->slowest)
 		t->slowest = SLOWEST_DEFAULT;
 	t->kept = calloc(t->slowest, sizeof(*t->kept));
 	if (!t->kept)
 		return failed(-ENOMEM, "no memory for the %llu slowest faults", t->slowest);
-	err = faults_subscribe(t->offline.analysis->faults,
-			       (struct fault_sink){NULL, on_finished, t});
-	if (!err && t->all)
-		err = offline_read_devices(&t->offline);
-	err = err ? err : offline_read(&t->offline);
-	err = err ? err : t->error;
-	return err ? err : write_all(t);
+	err = faults_subscribe(o->analysis->faults,
+			       (struct fault_sink){NULL, timeline_on_finished, t});
+	return err || !t->all ? err : offline_read_devices(o);
 }
 
 int verb_timeline(int argc, char **argv)
 {
+	static const struct offline_verb offline = {&fault_table_analyzer, timeline_begin,
+						    write_timeline};
+	const struct analysis_config config = {.without_footprint = true, .without_findings = true};
 	struct timeline timeline = {0};
-	int err = common_parse(&argp, 0, argc, argv, &timeline);
+	int code;
 
-	if (err)
+	if (common_parse(&argp, 0, argc, argv, &timeline))
 		return EXIT_USAGE;
-	err = offline_close(&timeline.offline, run(&timeline));
+	code = offline_run(&timeline.offline, &config, &offline);
 	free(timeline.kept);
-	return err;
+	return code;
 }

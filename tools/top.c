@@ -56,7 +56,7 @@ static const struct argp_option options[] = {
 	{"input", 'i', "FILE", 0, "Replay a recording; - reads stdin", 0},
 	{"output", 'o', "FILE", 0, "Record what is shown into this .flt file", 0},
 	{"speed", KEY_SPEED, "X", 0,
-	 "Replay at X times the speed of life (default: as fast as it can be read)", 0},
+	 "Replay at X times real time (default: as fast as it can be read)", 0},
 	{"config", 'c', "FILE", 0, "Objectives to judge (SLO file)", 0},
 	{"csv", KEY_CSV, "PATH", OPTION_ARG_OPTIONAL, "Batch output as CSV", 0},
 	{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Batch output as JSON", 0},
@@ -72,7 +72,7 @@ struct asked {
 	const char *sort;
 };
 
-static int add_device(struct collect_filter *filter, const char *name)
+static int top_add_device(struct collect_filter *filter, const char *name)
 {
 	if (common_check_pattern(name))
 		return failed_in(-EINVAL, "-d");
@@ -152,7 +152,8 @@ static int set_window(struct top_options *top, const char *text)
 }
 
 /* A positive decimal number within [low, high]. */
-static int parse_real(const char *what, const char *text, double low, double high, double *value)
+static int top_parse_real(const char *what, const char *text, double low, double high,
+			  double *value)
 {
 	if (units_parse_real(text, value) || !(*value >= low && *value <= high))
 		return failed(-EINVAL, "%s %s: accepted: a number from %g to %g", what, text, low,
@@ -196,7 +197,7 @@ static int set_argument(struct top_options *top, unsigned int number, const char
 	return error ? failed(error, "%s%s", failure_text(), destination_hint(&top->to, text)) : 0;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t top_parse(int key, char *argument, struct argp_state *state)
 {
 	struct asked *asked = state->input;
 	struct top_options *top = &asked->top;
@@ -205,7 +206,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case 'd':
-		return add_device(&top->filter, argument);
+		return top_add_device(&top->filter, argument);
 	case 'p':
 		return add_pid(&top->filter, argument);
 	case 's':
@@ -237,7 +238,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		asked->slo_file = argument;
 		return 0;
 	case KEY_SPEED:
-		return parse_real("--speed", argument, 0.001, 1e6, &top->speed);
+		return top_parse_real("--speed", argument, 0.001, 1e6, &top->speed);
 	case KEY_CSV:
 	case KEY_JSON:
 		return set_format(top, key == KEY_CSV ? OUTPUT_CSV : OUTPUT_JSON, argument,
@@ -249,7 +250,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static int check(const struct top_options *top)
+static int top_check(const struct top_options *top)
 {
 	if (top->span == LATENCY_SINCE_START && top->window_ns)
 		return failed(-EINVAL, "--window and --since-start exclude each other");
@@ -262,7 +263,7 @@ static int check(const struct top_options *top)
 }
 
 /* How many objectives had no device, or no probe for its faults: '-' in every row is easily overlooked. */
-static size_t unwatched(const struct watch *watch, char (*texts)[SLO_UNMEASURED_TEXT])
+static size_t top_unwatched(const struct watch *watch, char (*texts)[SLO_UNMEASURED_TEXT])
 {
 	const struct slo *slo = watch->analysis ? watch->analysis->slo : NULL;
 	size_t count = 0;
@@ -287,10 +288,10 @@ static int check_input(const char *path)
 	return failed_input(error);
 }
 
-static int finish(struct watch *watch, int error)
+static int top_end(struct watch *watch, int error)
 {
 	static char unmeasured[SLO_MAX][SLO_UNMEASURED_TEXT];
-	size_t objectives = unwatched(watch, unmeasured);
+	size_t objectives = top_unwatched(watch, unmeasured);
 	const struct live_summary *summary = &watch->model.summary;
 	unsigned int floor = summary->floor | (memory_ran_out() ? 1u << FLOOR_MEMORY : 0);
 	bool left = watch->options->count > watch->intervals;
@@ -334,19 +335,19 @@ static int finish(struct watch *watch, int error)
 	return floor ? EXIT_LOSS : EXIT_OK;
 }
 
-static int run(const struct top_options *top)
+static int top_run(const struct top_options *top)
 {
 	struct watch watch;
 	int error = watch_open(&watch, top);
 
 	if (!error)
 		error = top->input ? watch_replay(&watch) : watch_live(&watch);
-	return finish(&watch, error);
+	return top_end(&watch, error);
 }
 
 int verb_top(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "[INTERVAL [COUNT]]", doc, children,
+	static const struct argp argp = {options, top_parse, "[INTERVAL [COUNT]]", doc, children,
 					 NULL,	  NULL};
 	static struct slo_set slos;
 	struct asked asked = {.top = {.interval_s = 1, .span = LATENCY_WINDOW}};
@@ -354,7 +355,7 @@ int verb_top(int argc, char **argv)
 
 	error = common_parse(&argp, 0, argc, argv, &asked);
 	if (!error)
-		error = check(&asked.top);
+		error = top_check(&asked.top);
 	/* Which columns there are depends on the view, which may be named later. */
 	if (!error)
 		error = set_sort(&asked.top, asked.sort);
@@ -375,5 +376,5 @@ int verb_top(int argc, char **argv)
 		asked.top.slos = &slos;
 	}
 	asked.top.batch |= !isatty(STDOUT_FILENO);
-	return run(&asked.top);
+	return top_run(&asked.top);
 }

@@ -2,26 +2,7 @@
 #include "lib/analyze/analysis.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#include "lib/analyze/counts.h"
-#include "lib/analyze/faults.h"
-#include "lib/analyze/findings.h"
-#include "lib/analyze/footprint.h"
-#include "lib/analyze/invalidations.h"
-#include "lib/analyze/iommu_faults.h"
-#include "lib/analyze/ios.h"
-#include "lib/analyze/mappings.h"
-#include "lib/analyze/odp.h"
-#include "lib/analyze/queues.h"
-#include "lib/analyze/rates.h"
-#include "lib/analyze/recent.h"
-#include "lib/analyze/session.h"
-#include "lib/analyze/silent.h"
-#include "lib/analyze/slo.h"
-#include "lib/analyze/stage_window.h"
-#include "lib/analyze/stages.h"
-#include "lib/analyze/vfio.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -32,20 +13,12 @@ struct bundle {
 	struct period_filter filter;
 };
 
-/*
- * In the order in which they are created, fed and have their tables. The session first: others' tables name
- * devices. The faults before who judges with them.
- */
-static const struct analyzer *const analyzers[] = {
-	&session_analyzer,	&faults_analyzer,    &findings_analyzer,
-	&stages_analyzer,	&queues_analyzer,    &rates_analyzer,
-	&counts_analyzer,	&recent_analyzer,    &iommu_faults_analyzer,
-	&mappings_analyzer,	&ios_analyzer,	     &invalidations_analyzer,
-	&odp_analyzer,		&footprint_analyzer, &vfio_analyzer,
-	&devices_analyzer,	&silent_analyzer,    &account_analyzer,
-	&stage_window_analyzer, &slo_analyzer,
-};
-#define ANALYZERS (sizeof(analyzers) / sizeof(analyzers[0]))
+#define ANALYZER(name)		 &name##_analyzer,
+#define ANALYZER_OF_OTHERS(name) &name##_analyzer,
+const struct analyzer *const analyzers[] = {
+#include "lib/analyze/analyzers.def"
+	NULL};
+#define ANALYZERS (sizeof(analyzers) / sizeof(analyzers[0]) - 1)
 
 /* Those of the period are fed first. Who was not created has no stream. */
 static int connect_all(struct bundle *b, const struct period *period)
@@ -134,31 +107,62 @@ void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS
 int analysis_write(const struct analysis *a, const struct analyzer *analyzer, struct writer *writer,
 		   const struct table_wish *wish)
 {
-	int error = 0;
-
 	for (size_t i = 0; i < ANALYZERS; i++) {
 		const struct analyzer_table *t = analyzers[i]->tables;
 
 		if (analyzer ? analyzer != analyzers[i] : analyzers[i]->of_a_verb)
 			continue;
-		for (; !error && t && t->write; t++)
+		for (; t && t->write; t++)
 			if (t->table)
-				error = t->write(a, writer, wish);
+				t->write(a, writer, wish);
 	}
-	return error;
+	return writer_error(writer);
+}
+
+int analysis_write_findings(const struct analysis *a, struct writer *writer)
+{
+	for (int chapter = 0; chapter < REPORT_CHAPTERS; chapter++)
+		for (size_t i = 0; i < ANALYZERS; i++)
+			if ((int)analyzers[i]->chapter == chapter && analyzers[i]->findings)
+				analyzers[i]->findings(a, writer);
+	return writer_error(writer);
+}
+
+static bool is_in_text(const struct analysis *a, const struct analyzer_table *table)
+{
+	return table->in_text && table->in_text(a);
+}
+
+/* Tables of faults and of I/Os are set off from the sentences. */
+static bool is_set_off(const struct analysis *a)
+{
+	for (size_t i = 0; i < ANALYZERS; i++)
+		for (const struct analyzer_table *t = analyzers[i]->tables; t && t->write; t++)
+			if (analyzers[i]->chapter <= REPORT_IO && t->table && is_in_text(a, t))
+				return true;
+	return false;
+}
+
+static void write_chapter(const struct analysis *a, struct writer *writer, int chapter)
+{
+	for (size_t i = 0; i < ANALYZERS; i++) {
+		const struct analyzer_table *t = analyzers[i]->tables;
+
+		if ((int)analyzers[i]->chapter != chapter)
+			continue;
+		for (; t && t->write; t++)
+			if (is_in_text(a, t))
+				t->write(a, writer,
+					 &(struct table_wish){.limit = t->rows, .brief = true});
+	}
 }
 
 int analysis_write_text(const struct analysis *a, struct writer *writer)
 {
-	int error = 0;
-
-	for (unsigned int place = 1; !error && place <= REPORT_PLACES; place++)
-		for (size_t i = 0; i < ANALYZERS; i++)
-			for (const struct analyzer_table *t = analyzers[i]->tables;
-			     !error && t && t->write; t++)
-				if (t->place == place && (!t->has_rows || t->has_rows(a)))
-					error = t->write(a, writer,
-							 &(struct table_wish){.limit = t->rows,
-									      .brief = true});
-	return error;
+	analysis_write_findings(a, writer);
+	if (is_set_off(a))
+		writer_note(writer, "%s", "");
+	for (int chapter = 0; chapter < REPORT_CHAPTERS; chapter++)
+		write_chapter(a, writer, chapter);
+	return writer_error(writer);
 }

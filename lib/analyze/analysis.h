@@ -34,47 +34,24 @@ struct analysis_config {
 	struct period period;
 	/* Per-page tables of the footprint are left out; they are what takes memory. */
 	bool without_footprint;
+	/* What only sentences tell of single faults is left out: no text of a report is written. */
+	bool without_findings;
 	/* The newest latencies are kept: live_look() will be called. */
 	bool windowed;
 };
 
-struct session;
-struct silent;
-struct faults;
-struct invalidations;
-struct stages;
-struct stage_window;
-struct queues;
-struct rates;
-struct counts;
-struct recent;
-struct ios;
-struct odp;
-struct footprint;
-struct iommu_faults;
-struct mappings;
-struct slo;
-struct vfio;
+#define ANALYZER(name) \
+	struct name;   \
+	ANALYZER_OF_OTHERS(name)
+#define ANALYZER_OF_OTHERS(name) extern const struct analyzer name##_analyzer;
+#include "lib/analyze/analyzers.def"
+
+extern const struct analyzer *const analyzers[]; /* all, NULL at the end */
 
 /* The parts; each has its own header, tables and accessors. Owned by the analysis. */
 struct analysis {
-	struct session *session;	     /* host, clock, probes, devices, loss */
-	struct faults *faults;		     /* reconstruction */
-	struct silent *silent;		     /* probes that look at the wrong place */
-	struct invalidations *invalidations; /* the other direction */
-	struct stages *stages;		     /* latency per stage */
-	struct stage_window *stage_window;   /* of the newest faults; NULL unless windowed */
-	struct queues *queues;		     /* time each queue was blocked */
-	struct rates *rates;		     /* of faults; peaks, bursts */
-	struct counts *counts;		     /* of everything, per second */
-	struct recent *recent;		     /* newest faults per device */
-	struct ios *ios;		     /* slow and faulted I/Os */
-	struct odp *odp;		     /* RDMA on-demand paging, counters */
-	struct iommu_faults *iommu_faults;   /* unrecoverable ones, with their owners */
-	struct mappings *mappings;	     /* for DMA: who, how much, how long */
-	struct footprint *footprint;	     /* NULL if left out */
-	struct slo *slo;		     /* NULL without objectives */
-	struct vfio *vfio;		     /* containers, their limits; devices' resets */
+#define ANALYZER(name) struct name *name;
+#include "lib/analyze/analyzers.def"
 };
 
 /* -ENOMEM, -EINVAL. `config` may be NULL for all defaults. */
@@ -85,10 +62,12 @@ void analysis_destroy(struct analysis *analysis);
 #define ANALYSIS_TABLES 64
 /* Adds the names of an analyzer's tables, or (NULL) of all that a report has, to those; NULL at the end. */
 void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS_TABLES]);
-/* Writes the same. */
+/* Writes the same. As of those below, the first error of the writer's or of who wrote. */
 int analysis_write(const struct analysis *analysis, const struct analyzer *analyzer,
 		   struct writer *writer, const struct table_wish *wish);
-/* What of them the text of a report has: in the order of their places, those that have rows. */
+/* The text of a report: sentences, then tables that have rows. */
 int analysis_write_text(const struct analysis *analysis, struct writer *writer);
+/* Its sentences alone. */
+int analysis_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * Analyzers are pure consumers: a stream in, tables out; the same code live and offline.
  *
- * Each analyzer has NAME_create(), NAME_stream() to feed it, NAME_destroy(), typed accessors for the live
- * view and for others' sentences, a function for each of its tables, and a struct analyzer that says so.
- * A new one is a file with that, a member of struct analysis, and a line in the list of analysis.c:
- * report, JSON, CSV and the names of --table have its tables then. Nothing in events() allocates per
- * event once its tables are warm; memory is bounded by devices, open faults and footprint pages.
+ * One is a file NAME.c and a line in analyzers.def. The file has create_NAME(), NAME_stream() and
+ * NAME_destroy(), and says in NAME_analyzer, by DEFINE_ANALYZER(), what it adds to which output: tables to
+ * report, JSON, CSV and the names of --table, sentences to the text of a report, numbers to a live view.
+ * Other files ask it by the accessors of NAME.h. Nothing in events() allocates per event once its tables
+ * are warm; memory is bounded by devices, open faults and footprint pages.
  */
 #ifndef FAULTLINE_ANALYZER_H
 #define FAULTLINE_ANALYZER_H
@@ -18,6 +18,8 @@
 
 struct analysis;
 struct analysis_config;
+struct live_device;
+struct live_summary;
 
 enum latency_span { LATENCY_SINCE_START, LATENCY_WINDOW, LATENCY_SPANS };
 
@@ -28,23 +30,36 @@ struct table_wish {
 	enum latency_span span; /* of latencies; all else is since the start */
 };
 
-/* Writes a table. */
-typedef int analyzer_write(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish);
+/* Writes a table; errors stay with the writer. */
+typedef void analyzer_write(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish);
 
 struct analyzer_table {
-	const struct table *table; /* NULL: a note that only text has */
+	const struct table *table; /* NULL: only text has it */
 	analyzer_write *write;	   /* NULL: the end of the list */
-	/* Of the text of a report, which has only tables with rows: its place there from 1 on, 0: none. */
-	unsigned int place;
-	size_t rows;					   /* of text at most, 0: all */
-	bool (*has_rows)(const struct analysis *analysis); /* NULL: it is always there */
+	/* Whether the text of a report has it: where it has rows; NULL: never. */
+	bool (*in_text)(const struct analysis *analysis);
+	size_t rows; /* of text at most, 0: all */
 };
 
-#define REPORT_ROWS   20 /* of a table in text */
-#define REPORT_PLACES 13
+#define REPORT_ROWS 20 /* of a table in text */
 
-/* One that needs no instance of its own has tables only. */
+/*
+ * The text of a report: the sentences of all chapters, then their tables. Within a chapter they are in the
+ * order of analyzers.def.
+ */
+enum report_chapter {
+	REPORT_RECORDING, /* what it is a report of */
+	REPORT_FAULTS,
+	REPORT_IO,
+	REPORT_VFIO,
+	REPORT_RDMA,
+	REPORT_DMA,
+	REPORT_LIMITS, /* what was not seen, or not to its end */
+	REPORT_CHAPTERS,
+};
+
+/* What is not there is NULL; one of others' numbers has no instance, so only the second half. */
 struct analyzer {
 	int (*create)(struct analysis *analysis, const struct analysis_config *config);
 	struct stream (*stream)(struct analysis *analysis); /* NULL: others feed it */
@@ -52,18 +67,24 @@ struct analyzer {
 	bool of_period; /* it is fed with what is in the period only */
 	bool of_a_verb; /* a report has none of its tables */
 	const struct analyzer_table *tables;
+	enum report_chapter chapter;
+	void (*findings)(const struct analysis *analysis, struct writer *writer); /* sentences */
+	/* For live.h: live_look(), and its part of a device's row and of the summary. */
+	void (*look)(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
+	void (*device)(const struct analysis *analysis, struct live_device *row);
+	void (*summary)(const struct analysis *analysis, struct live_summary *summary);
 };
 
 /* PART_analyzer, of member `part` of struct analysis, made by create_PART(); then what else it has. */
-#define ANALYZER(part, ...)                                              \
+#define DEFINE_ANALYZER(part, ...)                                       \
 	static struct stream stream_of_##part(struct analysis *analysis) \
 	{                                                                \
 		return part##_stream(analysis->part);                    \
 	}                                                                \
-	ANALYZER_OF_FAULTS(part, .stream = stream_of_##part, ##__VA_ARGS__)
+	DEFINE_ANALYZER_OF_FAULTS(part, .stream = stream_of_##part, ##__VA_ARGS__)
 
 /* One that lives on the faults that have been reconstructed, not on the stream. */
-#define ANALYZER_OF_FAULTS(part, ...)                         \
+#define DEFINE_ANALYZER_OF_FAULTS(part, ...)                  \
 	static void destroy_##part(struct analysis *analysis) \
 	{                                                     \
 		part##_destroy(analysis->part);               \

@@ -44,9 +44,10 @@ const char *asked_text(const struct session *s, char text[ASKED_TEXT])
 	return text;
 }
 
-int asked_write(const struct session *s, struct writer *writer)
+void asked_write(const struct session *s, struct writer *writer)
 {
 	char text[ASKED_TEXT];
 
-	return *asked_text(s, text) ? writer_note(writer, "%s.", text) : 0;
+	if (*asked_text(s, text))
+		writer_note(writer, "%s.", text);
 }

@@ -15,6 +15,6 @@ bool asked_left_out(const struct session *session, __u64 *count);
  */
 const char *asked_text(const struct session *session, char text[ASKED_TEXT]);
 /* The same as a note. */
-int asked_write(const struct session *session, struct writer *writer);
+void asked_write(const struct session *session, struct writer *writer);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/bursts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
@@ -27,7 +26,7 @@ static __u64 horizon(const struct bursts *b)
 }
 
 /* Drops the times that cannot decide any more. */
-static void compact(struct bursts *b)
+static void bursts_compact(struct bursts *b)
 {
 	const struct burst *burst = b->open, *end = b->open + b->open_count;
 	__u64 oldest = horizon(b);
@@ -48,14 +47,14 @@ static void compact(struct bursts *b)
 	b->count = kept;
 }
 
-static bool make_room(struct bursts *b)
+static bool bursts_make_room(struct bursts *b)
 {
 	size_t capacity = b->capacity ? b->capacity : 4ul * b->limit + 64;
 	__u64 *grown;
 
 	if (b->count < b->capacity)
 		return true;
-	compact(b);
+	bursts_compact(b);
 	if (b->capacity && b->count <= b->capacity / 2)
 		return true;
 	grown = memory_realloc(b->times, 2 * capacity * sizeof(*grown));
@@ -94,7 +93,7 @@ static __u64 count_outside(const struct bursts *b, size_t first, size_t last, si
 }
 
 /* The faults [first, last] are one burst, with all bursts that have one of them. NULL without memory. */
-static struct burst *unite(struct bursts *b, size_t first, size_t last)
+static struct burst *bursts_unite(struct bursts *b, size_t first, size_t last)
 {
 	struct burst all = {.from_ns = b->times[first],
 			    .to_ns = b->times[last],
@@ -130,7 +129,7 @@ static struct burst *unite(struct bursts *b, size_t first, size_t last)
 	return &b->open[low];
 }
 
-static struct burst *find(const struct bursts *b, __u64 time_ns)
+static struct burst *bursts_find(const struct bursts *b, __u64 time_ns)
 {
 	size_t i = b->open_count;
 
@@ -150,11 +149,12 @@ bool bursts_add(struct bursts *b, __u64 time_ns, struct burst **burst)
 	size_t at, first, last;
 
 	*burst = NULL;
-	if ((b->newest_ns > b->late_ns && time_ns < b->newest_ns - b->late_ns) || !make_room(b))
+	if ((b->newest_ns > b->late_ns && time_ns < b->newest_ns - b->late_ns) ||
+	    !bursts_make_room(b))
 		return false;
 	if (time_ns > b->newest_ns)
 		b->newest_ns = time_ns;
-	*burst = find(b, time_ns);
+	*burst = bursts_find(b, time_ns);
 	if (*burst)
 		(*burst)->faults++;
 	at = insert_time(b, time_ns);
@@ -169,7 +169,7 @@ bool bursts_add(struct bursts *b, __u64 time_ns, struct burst **burst)
 		return true;
 	while (!is_dense(b, last))
 		last--;
-	*burst = unite(b, first, last + b->limit);
+	*burst = bursts_unite(b, first, last + b->limit);
 	return *burst;
 }
 

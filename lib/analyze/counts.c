@@ -2,10 +2,9 @@
 #include "lib/analyze/counts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/analyze/counts_data.h"
+#include "lib/analyze/counts_private.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/array.h"
@@ -52,7 +51,7 @@ static struct series *make_series(struct counts *c, unsigned int kind, __u32 dev
  * The point of a window, inserted in order; NULL without memory. What is late by more windows than
  * WINDOWS_BACK counts in the oldest of them: only a damaged stream has such.
  */
-static struct counts_point *point_at(struct counts *c, struct series *series, __u64 window)
+static struct counts_point *counts_point_at(struct counts *c, struct series *series, __u64 window)
 {
 	size_t i = series->count;
 
@@ -89,7 +88,7 @@ static struct series *add_series(struct counts *c, unsigned int kind, __u32 devi
 				 const struct aggregate_counts *by)
 {
 	struct series *series = make_series(c, kind, device);
-	struct counts_point *point = series ? point_at(c, series, window) : NULL;
+	struct counts_point *point = series ? counts_point_at(c, series, window) : NULL;
 
 	if (!point) {
 		c->error = failed(-ENOMEM, "no memory for the counts of another second");
@@ -125,13 +124,13 @@ static void add_total(struct counts *c, struct total_key key, const struct aggre
 }
 
 /* A run of events that count alike: the storm costs one comparison an event. */
-struct run {
+struct event_run {
 	const struct event *first;
 	__u64 window;
 	struct aggregate_counts counts;
 };
 
-static void end_run(struct counts *c, const struct run *run)
+static void end_run(struct counts *c, const struct event_run *run)
 {
 	const struct event *e = run->first;
 
@@ -141,10 +140,10 @@ static void end_run(struct counts *c, const struct run *run)
 	add_total(c, (struct total_key){e->kind, e->device, e->pid, 0}, &run->counts);
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int counts_on_events(void *self, const struct event *events, size_t count)
 {
 	struct counts *c = self;
-	struct run run = {0};
+	struct event_run run = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		const struct event *e = &events[i];
@@ -155,7 +154,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 		    e->device != run.first->device ||
 		    e->time_ns - run.window * AGGREGATE_WINDOW_NS >= AGGREGATE_WINDOW_NS) {
 			end_run(c, &run);
-			run = (struct run){e, e->time_ns / AGGREGATE_WINDOW_NS, {0}};
+			run = (struct event_run){e, e->time_ns / AGGREGATE_WINDOW_NS, {0}};
 		}
 		run.counts.count++;
 		run.counts.bytes += e->length;
@@ -164,8 +163,8 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return c->error;
 }
 
-static void add_bins(struct series *series, const struct aggregate_frame *frame,
-		     const struct aggregate_row *row)
+static void counts_add_bins(struct series *series, const struct aggregate_frame *frame,
+			    const struct aggregate_row *row)
 {
 	if (!row->bins || row->histogram > frame->bin_count ||
 	    row->bins > frame->bin_count - row->histogram)
@@ -186,7 +185,7 @@ static void add_bins(struct series *series, const struct aggregate_frame *frame,
 		series->latency->max = series->total.latency_max_ns;
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int counts_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct counts *c = self;
 
@@ -201,14 +200,14 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 			continue;
 		series = add_series(c, kind, key->device, frame->window, &row->counts);
 		if (series)
-			add_bins(series, frame, row);
+			counts_add_bins(series, frame, row);
 		add_total(c, (struct total_key){kind, key->device, key->pid, key->code},
 			  &row->counts);
 	}
 	return c->error;
 }
 
-static void on_began(void *self, const struct fault *fault)
+static void counts_on_began(void *self, const struct fault *fault)
 {
 	const struct aggregate_counts one = {.count = 1, .bytes = fault->length};
 	__u64 time_ns = fault_first_ns(fault);
@@ -226,12 +225,13 @@ int counts_create(struct counts **counts, struct faults *faults, size_t history_
 	if (!c)
 		return failed(-ENOMEM, "no memory for the counts");
 	c->history = history_windows;
-	return faults_subscribe(faults, (struct fault_sink){on_began, NULL, c});
+	return faults_subscribe(faults, (struct fault_sink){counts_on_began, NULL, c});
 }
 
 struct stream counts_stream(struct counts *c)
 {
-	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+	static const struct stream_ops ops = {.events = counts_on_events,
+					      .aggregate = counts_on_aggregate};
 
 	return (struct stream){&ops, c};
 }

@@ -41,6 +41,4 @@ const struct histogram *counts_latency(const struct counts *counts, unsigned int
 /* Tables "rates" (a row per second, kind and device) and "counts" (totals). */
 analyzer_write counts_write_rates, counts_write_totals;
 
-extern const struct analyzer counts_analyzer;
-
 #endif

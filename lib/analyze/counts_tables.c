@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/counts_data.h"
+#include "lib/analyze/counts_private.h"
 #include "lib/analyze/unknown.h"
 
 static const char *series_name(__u32 kind)
@@ -45,7 +45,7 @@ struct rate_row {
 	bool told;
 };
 
-static bool timed(const struct counts_point *point)
+static bool counts_timed(const struct counts_point *point)
 {
 	return point->latency_max_ns && point->count;
 }
@@ -58,28 +58,29 @@ static bool timed(const struct counts_point *point)
 	COLUMN(rate, per_s, COUNT, 9, SHOWN, count_if(row->told, row->point->count))            \
 	COLUMN(bandwidth, bytes_per_s, COUNT, 12, WIDE, count_if(row->told, row->point->bytes)) \
 	COLUMN(latency_mean, ns, DURATION, 12, WIDE,                                            \
-	       timed(row->point) ? row->point->latency_sum_ns / row->point->count : CELL_NONE)  \
+	       counts_timed(row->point) ? row->point->latency_sum_ns / row->point->count        \
+					: CELL_NONE)                                            \
 	COLUMN(latency_max, ns, DURATION, 11, WIDE,                                             \
-	       count_if(timed(row->point), row->point->latency_max_ns))
+	       count_if(counts_timed(row->point), row->point->latency_max_ns))
 TABLE(rates, "Per second", RATES, struct rate_row, struct session)
 
-int counts_write_rates(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void counts_write_rates(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	struct counts *c = analysis->counts;
 	const struct session *session = analysis->session;
 	struct told told = {.session = session, .all = true};
-	int error = writer_begin_with(writer, &rates_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &rates_table, session);
 	HASH_SORT(c->series, by_series);
 	for (const struct series *s = c->series; s; s = s->hh.next) {
 		bool all = is_told(&told, s->key.kind, s->key.device);
 
-		for (size_t i = 0; !error && i < s->count; i++)
-			error = writer_row(writer, &(struct rate_row){s, &s->points[i], all});
+		for (size_t i = 0; i < s->count; i++)
+			writer_row(writer, &(struct rate_row){s, &s->points[i], all});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static int by_total(const struct total *a, const struct total *b)
@@ -107,22 +108,22 @@ struct count_row {
 	       count_if(row->told && row->total->bytes, row->total->bytes))
 TABLE(counts, "Counted", COUNTS, struct count_row, struct session)
 
-int counts_write_totals(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void counts_write_totals(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	struct counts *c = analysis->counts;
 	const struct session *session = analysis->session;
 	struct told told = {.session = session, .all = true};
-	int error = writer_begin_with(writer, &counts_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &counts_table, session);
 	HASH_SORT(c->totals, by_total);
-	for (const struct total *t = c->totals; !error && t; t = t->hh.next) {
+	for (const struct total *t = c->totals; t; t = t->hh.next) {
 		bool all = is_told(&told, t->key.kind, t->key.device);
 
-		error = writer_row(writer, &(struct count_row){t, all});
+		writer_row(writer, &(struct count_row){t, all});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static int create_counts(struct analysis *a, const struct analysis_config *config)
@@ -136,4 +137,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(counts, .tables = tables, .of_period = true)
+DEFINE_ANALYZER(counts, .tables = tables, .of_period = true)

@@ -13,7 +13,7 @@ struct device_name {
 	char text[];
 };
 
-static struct device_name *find(const struct device_name *names, const char *text)
+static struct device_name *device_names_find(const struct device_name *names, const char *text)
 {
 	struct device_name *name;
 
@@ -23,7 +23,7 @@ static struct device_name *find(const struct device_name *names, const char *tex
 
 static int count_one(struct device_name **names, const char *text)
 {
-	struct device_name *name = find(*names, text);
+	struct device_name *name = device_names_find(*names, text);
 	size_t length = strlen(text);
 
 	if (!name) {
@@ -43,7 +43,7 @@ static int count_one(struct device_name **names, const char *text)
 
 static void count_off(struct device_name **names, const char *text)
 {
-	struct device_name *name = find(*names, text);
+	struct device_name *name = device_names_find(*names, text);
 
 	if (!name || --name->devices)
 		return;
@@ -84,7 +84,7 @@ void device_names_free(struct device_name **names)
 
 static bool is_shared(const struct device_name *names, const char *text)
 {
-	const struct device_name *name = find(names, text);
+	const struct device_name *name = device_names_find(names, text);
 
 	return name && name->devices > 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "lib/analyze/fault_groups.h"
+#include "lib/analyze/faults_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,18 +19,18 @@ enum fault_path fault_device_path(const struct faults *f, __u32 device)
 	return known ? known->path : FAULT_PATH_EMULATED;
 }
 
-struct group *fault_group_find(struct faults *f, const struct event *e)
+struct fault_group *fault_group_find(struct faults *f, const struct event *e)
 {
 	struct fault_group_key key = {e->device, e->pasid, e->group, e->instance};
-	struct group *group;
+	struct fault_group *group;
 
 	HASH_FIND(hh, f->groups, &key, sizeof(key), group);
 	return group;
 }
 
-struct group *fault_group_new(struct faults *f, const struct event *e)
+struct fault_group *fault_group_new(struct faults *f, const struct event *e)
 {
-	struct group *group = pool_take(&f->group_pool);
+	struct fault_group *group = pool_take(&f->group_pool);
 
 	if (!group) {
 		f->error = failed(-ENOMEM, "no memory for another open fault");
@@ -70,8 +70,8 @@ bool fault_in_order(const struct fault *fault)
 	return true;
 }
 
-static enum fault_state judge(const struct faults *f, const struct group *group,
-			      const struct fault *fault)
+static enum fault_state fault_group_judge(const struct faults *f, const struct fault_group *group,
+					  const struct fault *fault)
 {
 	bool began = fault->seen & STAGE_BIT(EVENT_FAULT_DETECT);
 	bool resumed = fault->ended || fault->seen & STAGE_BIT(EVENT_FAULT_RESUME);
@@ -146,7 +146,7 @@ static void count_state(struct faults *f, const struct fault *fault)
 	}
 }
 
-static void finish(struct faults *f, const struct request *request)
+static void fault_group_finish(struct faults *f, const struct fault_request *request)
 {
 	const struct fault *fault = &request->fault;
 	__u64 since_ns = f->config.period.since_ns;
@@ -160,9 +160,9 @@ static void finish(struct faults *f, const struct request *request)
 			f->sinks[i].finished(f->sinks[i].self, fault);
 }
 
-static void hand_over(struct faults *f, struct group *group)
+static void fault_group_hand_over(struct faults *f, struct fault_group *group)
 {
-	struct request *request, *next;
+	struct fault_request *request, *next;
 
 	if (group->due_ns)
 		DL_DELETE(f->lingering, group);
@@ -172,22 +172,22 @@ static void hand_over(struct faults *f, struct group *group)
 		group->code == RESPONSE_AUTOMATIC && group->requests && !group->requests->left_out;
 	for (request = group->requests; request; request = next) {
 		next = request->next;
-		request->fault.state = (__u8)judge(f, group, &request->fault);
+		request->fault.state = (__u8)fault_group_judge(f, group, &request->fault);
 		f->counts.open--;
-		finish(f, request);
+		fault_group_finish(f, request);
 		pool_give(&f->request_pool, request);
 	}
 	group->requests = NULL;
 }
 
-void fault_group_close(struct faults *f, struct group *group)
+void fault_group_close(struct faults *f, struct fault_group *group)
 {
-	hand_over(f, group);
+	fault_group_hand_over(f, group);
 	HASH_DEL(f->groups, group);
 	pool_give(&f->group_pool, group);
 }
 
-void fault_group_ended(struct faults *f, struct group *group, __u64 now, bool seen)
+void fault_group_ended(struct faults *f, struct fault_group *group, __u64 now, bool seen)
 {
 	const struct fault_end end = {
 		.device = group->key.device,
@@ -204,7 +204,7 @@ void fault_group_ended(struct faults *f, struct group *group, __u64 now, bool se
 			f->sinks[i].ended(f->sinks[i].self, &end);
 }
 
-static void forget(struct faults *f, struct group *group, __u64 now)
+static void fault_group_forget(struct faults *f, struct fault_group *group, __u64 now)
 {
 	fault_group_ended(f, group, now, false);
 	DL_DELETE(f->past, group);
@@ -213,11 +213,11 @@ static void forget(struct faults *f, struct group *group, __u64 now)
 	pool_give(&f->group_pool, group);
 }
 
-static void note_hanging(struct group *group, __u64 now)
+static void note_hanging(struct fault_group *group, __u64 now)
 {
 	group->given_up_ns = now;
 	group->queue = group->requests ? group->requests->fault.queue : QUEUE_NONE;
-	for (struct request *r = group->requests; r; r = r->next) {
+	for (struct fault_request *r = group->requests; r; r = r->next) {
 		if (!now || fault_over(&r->fault))
 			continue;
 		r->fault.given_up_ns = now;
@@ -225,7 +225,7 @@ static void note_hanging(struct group *group, __u64 now)
 	}
 }
 
-void fault_group_give_up(struct faults *f, struct group *group, __u64 now)
+void fault_group_give_up(struct faults *f, struct fault_group *group, __u64 now)
 {
 	bool of_account = group->requests && !group->requests->left_out &&
 			  !fault_over(&group->requests->fault);
@@ -235,26 +235,26 @@ void fault_group_give_up(struct faults *f, struct group *group, __u64 now)
 		return;
 	}
 	note_hanging(group, now);
-	hand_over(f, group);
+	fault_group_hand_over(f, group);
 	group->past = true;
 	group->count = of_account ? group->count : 0;
 	DL_APPEND(f->past, group);
 	if (++f->past_count > PAST_MAX)
-		forget(f, f->past, 0);
+		fault_group_forget(f, f->past, 0);
 }
 
 /* Of a kernel path LAST is on the last stage that it shows. */
-static bool is_end(const struct faults *f, const struct group *group, const struct event *e)
+static bool is_end(const struct faults *f, const struct fault_group *group, const struct event *e)
 {
 	if (fault_device_path(f, group->key.device) == FAULT_PATH_EMULATED)
 		return e->kind == EVENT_FAULT_RESUME || e->kind == EVENT_FAULT_ABANDON;
 	return e->kind > EVENT_FAULT_HANDLER && e->flags & EVENT_LAST;
 }
 
-bool fault_group_went_on(struct faults *f, struct group *group, const struct event *e)
+bool fault_group_went_on(struct faults *f, struct fault_group *group, const struct event *e)
 {
 	if (e->kind == EVENT_FAULT_DETECT) {
-		forget(f, group, e->time_ns);
+		fault_group_forget(f, group, e->time_ns);
 		return false;
 	}
 	if (is_end(f, group, e))
@@ -274,10 +274,10 @@ void fault_group_expire(struct faults *f, __u64 now)
 		fault_group_give_up(f, f->open, f->open->first_ns + f->config.give_up_ns);
 }
 
-static void make_room(struct faults *f, const struct group *keep, __u64 now)
+static void fault_group_make_room(struct faults *f, const struct fault_group *keep, __u64 now)
 {
 	while (f->counts.open >= f->config.open_max) {
-		struct group *oldest = f->lingering ? f->lingering : f->open;
+		struct fault_group *oldest = f->lingering ? f->lingering : f->open;
 
 		if (oldest == keep)
 			oldest = oldest->next;
@@ -310,13 +310,14 @@ void fault_name_process(const struct faults *f, struct fault *fault)
 	memcpy(fault->comm, process->comm, sizeof(fault->comm));
 }
 
-struct request *fault_request_new(struct faults *f, struct group *group, const struct event *e)
+struct fault_request *fault_request_new(struct faults *f, struct fault_group *group,
+					const struct event *e)
 {
-	struct request *request;
+	struct fault_request *request;
 	struct fault *fault;
 	const struct fault_device *device = slots_find(&f->devices, e->device);
 
-	make_room(f, group, e->time_ns);
+	fault_group_make_room(f, group, e->time_ns);
 	request = pool_take(&f->request_pool);
 	if (!request) {
 		f->error = failed(-ENOMEM, "no memory for another open fault");
@@ -352,7 +353,7 @@ struct request *fault_request_new(struct faults *f, struct group *group, const s
 	return request;
 }
 
-void fault_request_announce(struct faults *f, struct request *request, const struct event *e)
+void fault_request_announce(struct faults *f, struct fault_request *request, const struct event *e)
 {
 	const struct period *period = &f->config.period;
 	__u64 begin_ns = fault_first_ns(&request->fault) ?: e->time_ns;
@@ -369,18 +370,18 @@ void fault_request_announce(struct faults *f, struct request *request, const str
 			f->sinks[i].began(f->sinks[i].self, &request->fault);
 }
 
-struct request *fault_request_at(struct group *group, __u64 virtual_address)
+struct fault_request *fault_request_at(struct fault_group *group, __u64 virtual_address)
 {
-	struct request *request = group->requests;
+	struct fault_request *request = group->requests;
 
 	while (request && (request->fault.address ^ virtual_address) & SAME_PAGE_MASK)
 		request = request->next;
 	return request;
 }
 
-struct request *fault_request_find(struct group *group, __u64 address)
+struct fault_request *fault_request_find(struct fault_group *group, __u64 address)
 {
-	struct request *request = group->requests;
+	struct fault_request *request = group->requests;
 
 	while (request && (request->fault.address & PAGE_MASK) != (address & PAGE_MASK))
 		request = request->next;

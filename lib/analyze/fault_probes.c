@@ -24,8 +24,8 @@ void fault_probes_host(struct fault_probes *probes, const struct host_info *host
 	memcpy(probes->kinds, host->kinds, sizeof(probes->kinds));
 }
 
-static void add(struct fault_watch *watch, const struct probe_info *probe,
-		const struct probe_row *row, bool asked)
+static void fault_probes_watch(struct fault_watch *watch, const struct probe_info *probe,
+			       const struct probe_row *row, bool asked)
 {
 	watch->left_out |= probe->state == PROBE_DISABLED || !asked;
 	if (probe->state == PROBE_ON && asked)
@@ -90,13 +90,16 @@ void fault_probes_add(struct fault_probes *probes, const struct probe_info *prob
 		return;
 	}
 	if (request)
-		add(request, probe, row, kinds_name(probes->kinds, row->kind));
+		fault_probes_watch(request, probe, row, kinds_name(probes->kinds, row->kind));
 	if (any)
-		add(&probes->any[path], probe, row, kinds_name(probes->kinds, row->kind));
+		fault_probes_watch(&probes->any[path], probe, row,
+				   kinds_name(probes->kinds, row->kind));
 	if (begin)
-		add(&probes->begin[path], probe, row, kinds_name(probes->kinds, row->kind));
+		fault_probes_watch(&probes->begin[path], probe, row,
+				   kinds_name(probes->kinds, row->kind));
 	if (end)
-		add(&probes->end[path], probe, row, kinds_name(probes->kinds, row->kind));
+		fault_probes_watch(&probes->end[path], probe, row,
+				   kinds_name(probes->kinds, row->kind));
 }
 
 const char *fault_watch_lacks(const struct fault_watch *watch)

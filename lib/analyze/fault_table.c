@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/fault_table.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "lib/analyze/faults.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
+#include "lib/base/fail.h"
+#include "lib/base/memory.h"
+
+struct fault_table {
+	const struct analysis *analysis;
+	struct writer *writer;
+	bool begun;
+};
 
 const char *fault_access_name(const struct fault *fault)
 {
@@ -38,7 +48,7 @@ static __u64 stage_ns(const struct fault_row *row, unsigned int stage)
 	return count_if(row->times.measured & (1u << stage), row->times.ns[stage]);
 }
 
-static bool handled(const struct fault *fault)
+static bool fault_table_handled(const struct fault *fault)
 {
 	return fault->seen & 1u << (EVENT_FAULT_HANDLER - EVENT_FAULT_DETECT);
 }
@@ -81,9 +91,9 @@ static __u64 queued_ns(const struct fault_row *row)
 	COLUMN(cpu_faults, none, COUNT, 10, WIDE, row->fault->cpu_faults)                         \
 	COLUMN(cpu_fault, none, TIME, 15, WIDE, count_or_none(row->fault->cpu_fault_ns))          \
 	COLUMN(handler_cpu, none, COUNT, 11, WIDE,                                                \
-	       count_if(handled(row->fault), row->fault->handler_cpu))                            \
+	       count_if(fault_table_handled(row->fault), row->fault->handler_cpu))                \
 	COLUMN(handler_tid, none, COUNT, 11, WIDE,                                                \
-	       count_if(handled(row->fault), row->fault->handler_tid))                            \
+	       count_if(fault_table_handled(row->fault), row->fault->handler_tid))                \
 	COLUMN(pid, none, COUNT, 8, WIDE, count_or_none(row->fault->pid))                         \
 	COLUMN(overflows, none, COUNT, 9, WIDE,                                                   \
 	       count_if(!(row->unknown & UNKNOWN_OVERFLOWED), row->fault->overflows))             \
@@ -100,9 +110,10 @@ static __u64 queued_ns(const struct fault_row *row)
 	COLUMN(held_back, none, DURATION, 9, WIDE, count_or_none(row->fault->held_ns))
 TABLE(faults, "Faults", FAULTS, struct fault_row, struct session)
 
-const struct table *const fault_table = &faults_table;
+const struct table *const fault_table_columns = &faults_table;
 
-int fault_table_row(struct writer *writer, const struct session *session, const struct fault *fault)
+void fault_table_row(struct writer *writer, const struct session *session,
+		     const struct fault *fault)
 {
 	struct fault_row row = {
 		.fault = fault,
@@ -112,5 +123,61 @@ int fault_table_row(struct writer *writer, const struct session *session, const 
 	};
 
 	stage_times(fault, &row.times);
-	return writer_row(writer, &row);
+	writer_row(writer, &row);
 }
+
+/* Not before the first fault: by then the clock is known, which decides how times are headed. */
+static void fault_table_begin(const struct analysis *a, struct writer *writer)
+{
+	if (!a->fault_table->begun)
+		writer_begin_with(writer, &faults_table, a->session);
+	a->fault_table->begun = true;
+}
+
+void fault_table_add(const struct analysis *a, struct writer *writer, const struct fault *fault)
+{
+	fault_table_begin(a, writer);
+	fault_table_row(writer, a->session, fault);
+}
+
+static void fault_table_on_finished(void *self, const struct fault *fault)
+{
+	struct fault_table *table = self;
+
+	fault_table_add(table->analysis, table->writer, fault);
+}
+
+int fault_table_follow(const struct analysis *a, struct writer *writer)
+{
+	a->fault_table->writer = writer;
+	return faults_subscribe(a->faults,
+				(struct fault_sink){NULL, fault_table_on_finished, a->fault_table});
+}
+
+static void fault_table_end(const struct analysis *a, struct writer *writer,
+			    const struct table_wish *wish)
+{
+	(void)wish;
+	fault_table_begin(a, writer);
+	a->fault_table->begun = false;
+	writer_end(writer);
+}
+
+static int create_fault_table(struct analysis *a, const struct analysis_config *config)
+{
+	(void)config;
+	a->fault_table = memory_calloc(1, sizeof(*a->fault_table));
+	if (!a->fault_table)
+		return failed(-ENOMEM, "no memory for the table of faults");
+	a->fault_table->analysis = a;
+	return 0;
+}
+
+static void fault_table_destroy(struct fault_table *table)
+{
+	memory_free(table);
+}
+
+static const struct analyzer_table tables[] = {{&faults_table, fault_table_end}, {0}};
+
+DEFINE_ANALYZER_OF_FAULTS(fault_table, .tables = tables)

@@ -75,7 +75,7 @@ struct faults_counts {
 	__u64 left_after;  /* began after the period */
 };
 
-#define FAULT_SINKS 12
+#define FAULT_SINKS 16
 
 struct faults;
 
@@ -103,12 +103,12 @@ enum faults_watched {
 /* Of all devices; what this host cannot show is not missed where anything is watched. */
 enum faults_watched faults_watched(const struct faults *faults);
 void faults_counts(const struct faults *faults, struct faults_counts *counts);
+/* Whether any of the period began. */
+bool faults_began(const struct faults *faults);
 /* Every fault not yet handed over: open ones, oldest group first, then those that have resumed and
  * wait for late events. */
 void faults_each_open(const struct faults *faults,
 		      void (*each)(void *argument, const struct fault *fault), void *argument);
 void faults_destroy(struct faults *faults);
-
-extern const struct analyzer faults_analyzer;
 
 #endif

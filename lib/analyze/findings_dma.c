@@ -2,7 +2,7 @@
 /* The findings on unrecoverable IOMMU faults and on DMA mappings. */
 #include <string.h>
 
-#include "lib/analyze/findings.h"
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/session.h"
@@ -30,16 +30,18 @@ static const char *frames_left(const char *stack)
 	return strlen(stack) > STACK_SHOWN ? " ..." : "";
 }
 
-static int write_owner(const struct session *s, const struct iommu_fault *fault,
-		       struct writer *writer)
+static void write_owner(const struct session *s, const struct iommu_fault *fault,
+			struct writer *writer)
 {
 	const struct event *owner = &fault->owner;
 	const char *stack = session_stack(s, owner->group);
 	char since[UNITS_TEXT], length[UNITS_TEXT];
 	__u64 ago = fault->event.time_ns > owner->value ? fault->event.time_ns - owner->value : 0;
 
-	if (owner->kind == EVENT_NONE)
-		return writer_note(writer, "Nobody known has mapped that address.");
+	if (owner->kind == EVENT_NONE) {
+		writer_note(writer, "The address has no known owner.");
+		return;
+	}
 	units_format_duration(ago, since);
 	units_format_size(owner->length, length);
 	if (owner->code == OWNER_UNMAPPED)
@@ -52,12 +54,12 @@ static int write_owner(const struct session *s, const struct iommu_fault *fault,
 		writer_note(writer, "The address is in %s that %s (pid %u) mapped %s before.",
 			    length, fault->process[0] ? fault->process : "a process", owner->pid,
 			    since);
-	return stack[0] ? writer_note(writer, "Mapped by %.*s%s.", frames_shown(stack), stack,
-				      frames_left(stack))
-			: 0;
+	if (stack[0])
+		writer_note(writer, "Mapped by %.*s%s.", frames_shown(stack), stack,
+			    frames_left(stack));
 }
 
-static int write_faults(const struct analysis *a, struct writer *writer)
+void iommu_faults_write_findings(const struct analysis *a, struct writer *writer)
 {
 	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], unseen[96] = "";
 	struct iommu_faults_counts counts;
@@ -66,7 +68,7 @@ static int write_faults(const struct analysis *a, struct writer *writer)
 
 	iommu_faults_counts(a->iommu_faults, &counts);
 	if (!counts.seen && !counts.unseen)
-		return 0;
+		return;
 	if (counts.unseen)
 		snprintf(unseen, sizeof(unseen),
 			 "; %s%llu more were not printed by the kernel and are only counted",
@@ -76,15 +78,15 @@ static int write_faults(const struct analysis *a, struct writer *writer)
 		    counts.seen, counts.owned, unseen);
 	worst = iommu_faults_worst(a->iommu_faults, &of_device);
 	if (!worst)
-		return 0;
+		return;
 	writer_note(writer, "Most: %s, %llu; the last at %s, address 0x%llx: %s.",
 		    session_device_name(a->session, worst->event.device, name), of_device,
 		    session_when(a->session, worst->event.time_ns, time), worst->event.address,
 		    iommu_fault_reason(worst, reason));
-	return write_owner(a->session, worst, writer);
+	write_owner(a->session, worst, writer);
 }
 
-static int write_mappings(const struct analysis *a, struct writer *writer)
+void mappings_write_findings(const struct analysis *a, struct writer *writer)
 {
 	struct mappings_device all = mappings_all(a->mappings);
 	char name[DEVICE_NAME_TEXT], bytes[UNITS_TEXT], age[UNITS_TEXT], process[16];
@@ -104,24 +106,16 @@ static int write_mappings(const struct analysis *a, struct writer *writer)
 		writer_note(writer, "%llu unmaps (%s) were of mappings made before the recording.",
 			    all.unknown, units_format_size(all.unknown_bytes, bytes));
 	if (!oldest)
-		return 0;
-	return writer_note(
-		writer,
-		"%llu mappings, %s, have stayed long; most by %s (pid %u) on %s: %u, the oldest "
-		"for %s. %.*s%s",
-		all.old, units_format_size(all.old_bytes, bytes),
-		process[0] ? process : "a process", oldest->pid,
-		session_device_name(a->session, oldest->device, name), oldest->instance,
-		units_format_duration(session_last_ns(a->session) > oldest->value
-					      ? session_last_ns(a->session) - oldest->value
-					      : 0,
-				      age),
-		frames_shown(stack), stack, frames_left(stack));
-}
-
-int findings_write_dma(const struct analysis *a, struct writer *writer)
-{
-	int error = write_faults(a, writer);
-
-	return error ? error : write_mappings(a, writer);
+		return;
+	writer_note(writer,
+		    "%llu mappings, %s, are long-lived; most by %s (pid %u) on %s: %u, the oldest "
+		    "for %s. %.*s%s",
+		    all.old, units_format_size(all.old_bytes, bytes),
+		    process[0] ? process : "a process", oldest->pid,
+		    session_device_name(a->session, oldest->device, name), oldest->instance,
+		    units_format_duration(session_last_ns(a->session) > oldest->value
+						  ? session_last_ns(a->session) - oldest->value
+						  : 0,
+					  age),
+		    frames_shown(stack), stack, frames_left(stack));
 }

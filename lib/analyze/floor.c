@@ -66,7 +66,7 @@ const char *floor_text(unsigned int reasons, char text[FLOOR_TEXT])
 		[FLOOR_MISSED] = "runs of probes were skipped",
 		[FLOOR_ACCESS] = "access records were lost",
 		[FLOOR_MACHINES] = "emulated machines were not met",
-		[FLOOR_TOTALS] = "emulated machines told no total of their I/Os",
+		[FLOOR_TOTALS] = "emulated machines reported no total of their I/Os",
 		[FLOOR_STATE] = "the kernel's maps had no room",
 		[FLOOR_COUNTERS] = "counting ran out of counters",
 		[FLOOR_CUT] = "the recording has no end",

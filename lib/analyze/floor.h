@@ -13,7 +13,7 @@ enum floor_reason {
 	FLOOR_MISSED,	 /* the kernel skipped runs of a probe */
 	FLOOR_ACCESS,	 /* access records were discarded or overwritten */
 	FLOOR_MACHINES,	 /* emulated machines ended before they were met */
-	FLOOR_TOTALS,	 /* emulated machines told no total: killed, or not to be met */
+	FLOOR_TOTALS,	 /* emulated machines reported no total: killed, or not to be met */
 	FLOOR_STATE,	 /* groups got no instance, devices no name: maps of the kernel were full */
 	FLOOR_COUNTERS,	 /* seconds of counting ran out of counters */
 	FLOOR_CUT,	 /* the recording has no end */

@@ -3,10 +3,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/analyze/footprint_data.h"
+#include "lib/analyze/footprint_private.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
@@ -44,8 +43,8 @@ static void drop_old_points(const struct footprint *f, struct device_footprint *
 }
 
 /* The curve's point of this window; frames come in the order of their windows. */
-static struct footprint_point *point_of(struct footprint *f, struct device_footprint *d,
-					__u64 window)
+static struct footprint_point *footprint_point_of(struct footprint *f, struct device_footprint *d,
+						  __u64 window)
 {
 	if (d->count && d->points[d->count - 1].window >= window)
 		return &d->points[d->count - 1];
@@ -80,7 +79,7 @@ static bool touch_page(struct footprint *f, const struct aggregate_page *page, _
 	return first;
 }
 
-static void interval(struct footprint *f, struct device_footprint *d, __u32 windows)
+static void footprint_interval(struct footprint *f, struct device_footprint *d, __u32 windows)
 {
 	histogram_add(&d->intervals, windows);
 	if (windows > f->threshold_windows)
@@ -105,7 +104,7 @@ static bool touch_huge(struct footprint *f, struct device_footprint *d,
 	if (first) {
 		within--;
 		if (before)
-			interval(f, d, window - before->last);
+			footprint_interval(f, d, window - before->last);
 	}
 	/* Further accesses of the window came after less than a window: interval 0. */
 	histogram_add_bucket(&d->intervals, 0, within > UINT32_MAX ? UINT32_MAX : (__u32)within);
@@ -114,7 +113,7 @@ static bool touch_huge(struct footprint *f, struct device_footprint *d,
 	return first;
 }
 
-static int touch(struct footprint *f, const struct aggregate_page *page, __u64 window)
+static int footprint_touch(struct footprint *f, const struct aggregate_page *page, __u64 window)
 {
 	__u64 accesses = (__u64)page->reads + page->writes;
 	__u32 relative = (__u32)(window - f->first_window);
@@ -126,7 +125,7 @@ static int touch(struct footprint *f, const struct aggregate_page *page, __u64 w
 	if (!accesses || page->device >= SLOTS_MAX)
 		return 0;
 	d = make_device(f, page->device);
-	point = d ? point_of(f, d, window) : NULL;
+	point = d ? footprint_point_of(f, d, window) : NULL;
 	if (!point)
 		return failed(-ENOMEM, "no memory for the footprint of device %u", page->device);
 	if (touch_page(f, page, accesses, relative, &fresh))
@@ -159,7 +158,7 @@ static int touch_before(struct footprint *f, const struct aggregate_page *page, 
 	return 0;
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int footprint_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct footprint *f = self;
 	bool within;
@@ -175,7 +174,7 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 		return 0;
 	within = period_has_window(&f->config.period, frame->window);
 	for (size_t i = 0; !error && i < frame->page_count; i++)
-		error = within ? touch(f, &frame->pages[i], frame->window)
+		error = within ? footprint_touch(f, &frame->pages[i], frame->window)
 			       : touch_before(f, &frame->pages[i], frame->window);
 	return error;
 }
@@ -198,7 +197,7 @@ int footprint_create(struct footprint **footprint, const struct footprint_config
 
 struct stream footprint_stream(struct footprint *f)
 {
-	static const struct stream_ops ops = {.aggregate = on_aggregate};
+	static const struct stream_ops ops = {.aggregate = footprint_on_aggregate};
 
 	return (struct stream){&ops, f};
 }

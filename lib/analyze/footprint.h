@@ -45,6 +45,4 @@ const struct histogram *footprint_intervals(const struct footprint *footprint, _
 /* Percent of the device's memory, NAN if that is unknown. */
 double footprint_percent(const struct session *session, __u32 device, __u64 bytes);
 
-extern const struct analyzer footprint_analyzer;
-
 #endif

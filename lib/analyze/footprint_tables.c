@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/footprint_data.h"
+#include "lib/analyze/live.h"
+#include <math.h>
+#include "lib/analyze/footprint_private.h"
 #include "lib/base/fail.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -14,7 +16,7 @@ static __u64 interval(const struct device_footprint *d, double percent)
 	return histogram_percentile(&d->intervals, percent) * AGGREGATE_WINDOW_NS;
 }
 
-struct device_row {
+struct footprint_row {
 	__u32 device;
 	const struct device_footprint *footprint;
 };
@@ -33,23 +35,23 @@ struct device_row {
 	COLUMN(simulated_faults, none, COUNT, 16, SHOWN, row->footprint->sums.simulated_faults) \
 	COLUMN(interval_p50, ns, DURATION, 12, WIDE, interval(row->footprint, 50))              \
 	COLUMN(interval_p99, ns, DURATION, 12, WIDE, interval(row->footprint, 99))
-TABLE(footprint, "Memory that devices touched", FOOTPRINT, struct device_row, struct session)
+TABLE(footprint, "Memory that devices touched", FOOTPRINT, struct footprint_row, struct session)
 
 /* "footprint": a row per device. */
-static int footprint_write(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish)
+static void footprint_write(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
-	int error = writer_begin_with(writer, &footprint_table, analysis->session);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < f->devices.end; h = slots_next(&f->devices, h)) {
+	writer_begin_with(writer, &footprint_table, analysis->session);
+	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
 		if (d)
-			error = writer_row(writer, &(struct device_row){h, d});
+			writer_row(writer, &(struct footprint_row){h, d});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct point_row {
@@ -72,23 +74,23 @@ TABLE(footprint_curve, "Footprint over time", CURVE, struct point_row, struct se
 
 /* "footprint_curve": a row per device and window, or every so many that at most `points` (0: all)
  * per device and the newest remain. */
-static int footprint_write_curve(const struct analysis *analysis, struct writer *writer,
-				 const struct table_wish *wish)
+static void footprint_write_curve(const struct analysis *analysis, struct writer *writer,
+				  const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
 	size_t points = wish->limit;
-	int error = writer_begin_with(writer, &footprint_curve_table, analysis->session);
 
+	writer_begin_with(writer, &footprint_curve_table, analysis->session);
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 		size_t step =
 			d && points && d->count > points ? (d->count + points - 1) / points : 1;
 
-		for (size_t i = 0; !error && d && i < d->count; i++)
+		for (size_t i = 0; d && i < d->count; i++)
 			if (i % step == 0 || i + 1 == d->count)
-				error = writer_row(writer, &(struct point_row){h, &d->points[i]});
+				writer_row(writer, &(struct point_row){h, &d->points[i]});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 /* Upper bounds of the access-count classes; VPRI section 3.3 speaks of 10 and of 50. */
@@ -103,7 +105,8 @@ struct class_counts {
 	__u64 all_pages, all_accesses;
 };
 
-static void classify(const struct page_table *table, struct class_counts *devices, __u32 end)
+static void footprint_classify(const struct page_table *table, struct class_counts *devices,
+			       __u32 end)
 {
 	for (size_t i = 0; i < table->capacity; i++) {
 		const struct page_entry *e = &table->entries[i];
@@ -130,56 +133,57 @@ struct class_row {
 	__u64 up_to; /* pages of this class and those below */
 };
 
-static double percent(__u64 part, __u64 whole)
+static double footprint_percent_of(__u64 part, __u64 whole)
 {
 	return 100.0 * (double)part / (double)whole;
 }
 
-#define ACCESSES(COLUMN)                                                                           \
-	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->device, text))     \
-	COLUMN(page, bytes, BYTES, 5, SHOWN, row->page_bytes)                                      \
-	COLUMN(accesses, none, TEXT, 9, SHOWN, class_names[row->class])                            \
-	COLUMN(pages, none, COUNT, 9, SHOWN, row->counts->pages[row->class])                       \
-	COLUMN(pages_up_to, percent, REAL, 11, SHOWN, percent(row->up_to, row->counts->all_pages)) \
-	COLUMN(of_accesses, percent, REAL, 11, SHOWN,                                              \
-	       percent(row->counts->accesses[row->class], row->counts->all_accesses))
+#define ACCESSES(COLUMN)                                                                       \
+	COLUMN(device, none, TEXT, 20, SHOWN, session_device_name(context, row->device, text)) \
+	COLUMN(page, bytes, BYTES, 5, SHOWN, row->page_bytes)                                  \
+	COLUMN(accesses, none, TEXT, 9, SHOWN, class_names[row->class])                        \
+	COLUMN(pages, none, COUNT, 9, SHOWN, row->counts->pages[row->class])                   \
+	COLUMN(pages_up_to, percent, REAL, 11, SHOWN,                                          \
+	       footprint_percent_of(row->up_to, row->counts->all_pages))                       \
+	COLUMN(of_accesses, percent, REAL, 11, SHOWN,                                          \
+	       footprint_percent_of(row->counts->accesses[row->class], row->counts->all_accesses))
 TABLE(footprint_accesses, "Pages by number of accesses", ACCESSES, struct class_row, struct session)
 
-static int write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
-			 const struct class_counts *counts)
+static void footprint_write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
+				    const struct class_counts *counts)
 {
 	struct class_row row = {device, page_bytes, counts, 0, 0};
-	int error = 0;
 
-	for (; !error && row.class < CLASSES && counts->all_pages; row.class ++) {
+	for (; row.class < CLASSES && counts->all_pages; row.class ++) {
 		row.up_to += counts->pages[row.class];
-		error = writer_row(writer, &row);
+		writer_row(writer, &row);
 	}
-	return error;
 }
 
 /* "footprint_accesses": pages by how often they were touched, both granularities. */
-static int footprint_write_accesses(const struct analysis *analysis, struct writer *writer,
-				    const struct table_wish *wish)
+static void footprint_write_accesses(const struct analysis *analysis, struct writer *writer,
+				     const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
 	const struct page_table *const tables[] = {&f->pages, &f->huge};
 	const unsigned int shifts[] = {PAGE_BITS, FOOTPRINT_HUGE_SHIFT};
 	__u32 end = f->devices.end;
 	struct class_counts *devices;
-	int error = writer_begin_with(writer, &footprint_accesses_table, analysis->session);
 
 	(void)wish;
-	for (size_t t = 0; !error && t < COUNT(tables); t++) {
+	writer_begin_with(writer, &footprint_accesses_table, analysis->session);
+	for (size_t t = 0; t < COUNT(tables); t++) {
 		devices = calloc(end ? end : 1, sizeof(*devices));
-		if (!devices)
-			return failed(-ENOMEM, "no memory for the access counts");
-		classify(tables[t], devices, end);
-		for (__u32 h = 0; !error && h < end; h++)
-			error = write_classes(writer, h, 1ull << shifts[t], &devices[h]);
+		if (!devices) {
+			writer_fail(writer, failed(-ENOMEM, "no memory for the access counts"));
+			return;
+		}
+		footprint_classify(tables[t], devices, end);
+		for (__u32 h = 0; h < end; h++)
+			footprint_write_classes(writer, h, 1ull << shifts[t], &devices[h]);
 		free(devices);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct interval_row {
@@ -199,24 +203,37 @@ TABLE(footprint_intervals, "Accesses to 2 MiB pages by the time since the one be
       struct interval_row, struct session)
 
 /* "footprint_intervals": accesses by the time since the page's access before. */
-static int footprint_write_intervals(const struct analysis *analysis, struct writer *writer,
-				     const struct table_wish *wish)
+static void footprint_write_intervals(const struct analysis *analysis, struct writer *writer,
+				      const struct table_wish *wish)
 {
 	const struct footprint *f = analysis->footprint;
-	int error = writer_begin_with(writer, &footprint_intervals_table, analysis->session);
 
 	(void)wish;
+	writer_begin_with(writer, &footprint_intervals_table, analysis->session);
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
 		const struct device_footprint *d = footprint_find(f, h);
 
-		for (unsigned int b = 0; !error && d && b < HISTOGRAM_BUCKETS; b++) {
+		for (unsigned int b = 0; d && b < HISTOGRAM_BUCKETS; b++) {
 			struct interval_row row = {h, b, d->intervals.buckets[b]};
 
 			if (row.accesses)
-				error = writer_row(writer, &row);
+				writer_row(writer, &row);
 		}
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
+}
+
+static void footprint_live(const struct analysis *a, struct live_device *row)
+{
+	struct footprint_device footprint;
+
+	row->footprint_percent = NAN;
+	if (!a->footprint)
+		return;
+	footprint = footprint_device(a->footprint, row->handle);
+	row->footprint_bytes = footprint.bytes;
+	row->footprint_huge_bytes = footprint.huge_bytes;
+	row->footprint_percent = footprint_percent(a->session, row->handle, footprint.bytes);
 }
 
 static int create_footprint(struct analysis *a, const struct analysis_config *config)
@@ -235,4 +252,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(footprint, .tables = tables)
+DEFINE_ANALYZER(footprint, .tables = tables, .device = footprint_live)

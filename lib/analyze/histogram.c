@@ -19,7 +19,7 @@ static void bucket_grow(__u32 *bucket, __u64 by)
 	*bucket = by > UINT32_MAX - *bucket ? UINT32_MAX : *bucket + (__u32)by;
 }
 
-static void note(struct histogram *h, __u64 low, __u64 high)
+static void histogram_note(struct histogram *h, __u64 low, __u64 high)
 {
 	if (low < h->min)
 		h->min = low;
@@ -36,7 +36,7 @@ void histogram_add_many(struct histogram *h, __u64 value, __u32 count)
 {
 	h->count += count;
 	h->sum += value * count;
-	note(h, value, value);
+	histogram_note(h, value, value);
 	bucket_grow(&h->buckets[histogram_bucket(value)], count);
 }
 
@@ -56,7 +56,7 @@ void histogram_add_bucket(struct histogram *h, unsigned int bucket, __u32 count)
 	middle = histogram_bucket_middle(bucket);
 	h->count += count;
 	h->sum += middle * count;
-	note(h, middle, middle);
+	histogram_note(h, middle, middle);
 	bucket_grow(&h->buckets[bucket], count);
 }
 
@@ -66,7 +66,7 @@ void histogram_add_spread(struct histogram *h, __u64 low, __u64 high, __u64 coun
 		return;
 	h->count += count;
 	h->sum += (__u64)(((double)low + (double)high) / 2 * (double)count);
-	note(h, low, high);
+	histogram_note(h, low, high);
 	bucket_grow(&h->buckets[histogram_bucket(low)], count);
 }
 
@@ -76,7 +76,7 @@ void histogram_merge(struct histogram *into, const struct histogram *from)
 		return;
 	into->count += from->count;
 	into->sum += from->sum;
-	note(into, from->min, from->max);
+	histogram_note(into, from->min, from->max);
 	for (unsigned int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		bucket_grow(&into->buckets[i], from->buckets[i]);
 }

@@ -102,8 +102,8 @@ static void add_times(struct invalidation_totals *totals, const struct invalidat
 }
 
 /* `frees`: its memory counts here. `off`: steps that could not be seen. */
-static void add(struct invalidation_totals *totals, const struct invalidation *step, bool frees,
-		__u8 off)
+static void invalidations_add(struct invalidation_totals *totals, const struct invalidation *step,
+			      bool frees, __u8 off)
 {
 	const unsigned int all = (1u << INVALIDATION_STEPS) - 1;
 
@@ -153,35 +153,35 @@ static void memory_let_go(struct invalidations *inv, struct memory_freed *memory
 	pool_give(&inv->memory_pool, memory);
 }
 
-static void count(struct invalidations *inv, struct open_invalidation *open)
+static void invalidations_count(struct invalidations *inv, struct open_invalidation *open)
 {
 	struct invalidation_totals *device = totals_of(inv, open->step.device);
 	__u64 complete = inv->all.counts.complete;
 
-	add(&inv->all, &open->step, !open->memory->counted, inv->off);
+	invalidations_add(&inv->all, &open->step, !open->memory->counted, inv->off);
 	open->memory->counted |= inv->all.counts.complete != complete;
 	if (device)
-		add(device, &open->step, true, inv->off);
+		invalidations_add(device, &open->step, true, inv->off);
 }
 
-static void close_one(struct invalidations *inv, struct open_invalidation *open)
+static void invalidations_close_one(struct invalidations *inv, struct open_invalidation *open)
 {
 	if (!open->left_out)
-		count(inv, open);
+		invalidations_count(inv, open);
 	memory_let_go(inv, open->memory);
 	HASH_DEL(inv->by_token, open);
 	DL_DELETE(inv->by_age, open);
 	pool_give(&inv->pool, open);
 }
 
-static struct open_invalidation *begin(struct invalidations *inv, const struct token_key *key,
-				       const struct event *e)
+static struct open_invalidation *
+invalidations_begin(struct invalidations *inv, const struct token_key *key, const struct event *e)
 {
 	struct invalidation_totals *device = totals_of(inv, e->device);
 	struct open_invalidation *open;
 
 	if (HASH_COUNT(inv->by_token) >= OPEN_MAX)
-		close_one(inv, inv->by_age);
+		invalidations_close_one(inv, inv->by_age);
 	open = pool_take(&inv->pool);
 	if (!open)
 		return NULL;
@@ -210,7 +210,7 @@ static struct open_invalidation *begin(struct invalidations *inv, const struct t
 	return open;
 }
 
-static int step(struct invalidations *inv, const struct event *e)
+static int invalidations_step(struct invalidations *inv, const struct event *e)
 {
 	const struct token_key key = {e->value, e->device, 0};
 	unsigned int index = e->kind - EVENT_INVALIDATE_START;
@@ -218,7 +218,7 @@ static int step(struct invalidations *inv, const struct event *e)
 
 	HASH_FIND(hh, inv->by_token, &key, sizeof(key), open);
 	if (!open)
-		open = begin(inv, &key, e);
+		open = invalidations_begin(inv, &key, e);
 	if (!open)
 		return failed(-ENOMEM, "no memory for another open invalidation");
 	if (!(open->step.seen & (1u << index)))
@@ -230,22 +230,22 @@ static int step(struct invalidations *inv, const struct event *e)
 		open->step.length = e->length;
 	}
 	if (e->kind == EVENT_INVALIDATE_FREED)
-		close_one(inv, open);
+		invalidations_close_one(inv, open);
 	return 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int invalidations_on_events(void *self, const struct event *events, size_t count)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i++)
 		if (events[i].kind >= EVENT_INVALIDATE_START &&
 		    events[i].kind <= EVENT_INVALIDATE_FREED)
-			error = step(self, &events[i]);
+			error = invalidations_step(self, &events[i]);
 	return error;
 }
 
-static int on_probe(void *self, const struct probe_info *probe)
+static int invalidations_on_probe(void *self, const struct probe_info *probe)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
 	struct invalidations *inv = self;
@@ -258,13 +258,13 @@ static int on_probe(void *self, const struct probe_info *probe)
 	return 0;
 }
 
-static int on_end(void *self, __u64 end_ns)
+static int invalidations_on_end(void *self, __u64 end_ns)
 {
 	struct invalidations *inv = self;
 
 	(void)end_ns;
 	while (inv->by_age)
-		close_one(inv, inv->by_age);
+		invalidations_close_one(inv, inv->by_age);
 	return 0;
 }
 
@@ -286,8 +286,9 @@ int invalidations_create(struct invalidations **invalidations, const struct peri
 
 struct stream invalidations_stream(struct invalidations *inv)
 {
-	static const struct stream_ops ops = {
-		.probe = on_probe, .events = on_events, .end = on_end};
+	static const struct stream_ops ops = {.probe = invalidations_on_probe,
+					      .events = invalidations_on_events,
+					      .end = invalidations_on_end};
 
 	return (struct stream){&ops, inv};
 }
@@ -353,11 +354,11 @@ struct invalidation_row {
 	COLUMN(total_p99, ns, DURATION, 9, WIDE, percentile(&row->totals->total, 99))              \
 	COLUMN(total_max, ns, DURATION, 9, SHOWN,                                                  \
 	       count_if(row->totals->total.count, row->totals->total.max))
-TABLE(invalidations, "Invalidations (memory taken back)", INVALIDATIONS, struct invalidation_row,
+TABLE(invalidations, "Invalidations (memory reclaimed)", INVALIDATIONS, struct invalidation_row,
       struct session)
 
-int invalidations_write(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void invalidations_write(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	const struct invalidations *inv = analysis->invalidations;
 	struct invalidation_row row = {
@@ -366,22 +367,21 @@ int invalidations_write(const struct analysis *analysis, struct writer *writer,
 		.acked = !(inv->off & STEP(ACK)),
 		.totals = &inv->all,
 	};
-	int error = writer_begin_with(writer, &invalidations_table, analysis->session);
 
-	if (!error && inv->all.counts.began)
-		error = writer_row(writer, &row);
+	writer_begin_with(writer, &invalidations_table, analysis->session);
+	if (inv->all.counts.began)
+		writer_row(writer, &row);
 	row.all = false;
-	for (__u32 h = 0; !wish->brief && !error && h < inv->devices.end;
-	     h = slots_next(&inv->devices, h)) {
+	for (__u32 h = 0; !wish->brief && h < inv->devices.end; h = slots_next(&inv->devices, h)) {
 		row.device = h;
 		row.totals = invalidations_of(inv, h);
 		if (row.totals && row.totals->counts.began)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool invalidations_has_rows(const struct analysis *a)
 {
 	return invalidations_all(a->invalidations)->counts.began;
 }
@@ -392,6 +392,6 @@ static int create_invalidations(struct analysis *a, const struct analysis_config
 }
 
 static const struct analyzer_table tables[] = {
-	{&invalidations_table, invalidations_write, 7, 0, has_rows}, {0}};
+	{&invalidations_table, invalidations_write, invalidations_has_rows}, {0}};
 
-ANALYZER(invalidations, .tables = tables)
+DEFINE_ANALYZER(invalidations, .tables = tables, .chapter = REPORT_IO)

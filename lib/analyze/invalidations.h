@@ -54,6 +54,4 @@ const struct invalidation_totals *invalidations_of(const struct invalidations *i
 /* Table "invalidations": all devices together and, if `whole`, each. */
 analyzer_write invalidations_write;
 
-extern const struct analyzer invalidations_analyzer;
-
 #endif

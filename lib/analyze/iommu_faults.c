@@ -3,7 +3,6 @@
 #include "lib/analyze/iommu_faults.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/slots.h"
@@ -13,7 +12,7 @@
 
 #define OWNER_BACK 64 /* an owner's fault is among the last so many, by far */
 
-struct device_faults {
+struct iommu_device_faults {
 	__u64 faults, owned;
 	struct iommu_fault last;
 };
@@ -23,19 +22,19 @@ struct iommu_faults {
 	struct iommu_fault *kept; /* a ring of IOMMU_FAULTS_KEPT once it is full */
 	size_t count, room;
 	__u64 total;
-	struct slots devices; /* struct device_faults */
+	struct slots devices; /* struct iommu_device_faults */
 	struct slots passed;  /* bool by CPU: its newest fault is outside of the period */
 	struct iommu_faults_counts counts;
 };
 
-static struct iommu_fault *at(const struct iommu_faults *f, __u64 number)
+static struct iommu_fault *iommu_faults_at(const struct iommu_faults *f, __u64 number)
 {
 	return &f->kept[number % IOMMU_FAULTS_KEPT];
 }
 
-static int keep(struct iommu_faults *f, const struct event *event)
+static int iommu_faults_keep(struct iommu_faults *f, const struct event *event)
 {
-	struct device_faults *of_device;
+	struct iommu_device_faults *of_device;
 
 	if (f->count == f->room && f->room < IOMMU_FAULTS_KEPT) {
 		size_t room = f->room ? 2 * f->room : 64;
@@ -50,7 +49,7 @@ static int keep(struct iommu_faults *f, const struct event *event)
 		f->room = room;
 	}
 	f->count += f->count < f->room;
-	*at(f, f->total++) = (struct iommu_fault){.event = *event};
+	*iommu_faults_at(f, f->total++) = (struct iommu_fault){.event = *event};
 	f->counts.seen++;
 	of_device = slots_make(&f->devices, event->device);
 	if (of_device) {
@@ -63,7 +62,7 @@ static int keep(struct iommu_faults *f, const struct event *event)
 /* The last fault of a device is told with its owner, too. */
 static void owner_of_device(struct iommu_faults *f, const struct iommu_fault *fault)
 {
-	struct device_faults *of_device = slots_find(&f->devices, fault->event.device);
+	struct iommu_device_faults *of_device = slots_find(&f->devices, fault->event.device);
 
 	if (!of_device)
 		return;
@@ -80,7 +79,7 @@ static void take_owner(struct iommu_faults *f, const struct event *owner)
 	if (passed && *passed)
 		return;
 	for (__u64 back = 1; back <= OWNER_BACK && back <= f->count; back++) {
-		struct iommu_fault *fault = at(f, f->total - back);
+		struct iommu_fault *fault = iommu_faults_at(f, f->total - back);
 
 		if (fault->event.cpu != owner->cpu)
 			continue;
@@ -103,10 +102,10 @@ static int take_fault(struct iommu_faults *f, const struct event *event)
 
 	if (passed)
 		*passed = outside;
-	return outside ? 0 : keep(f, event);
+	return outside ? 0 : iommu_faults_keep(f, event);
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int iommu_faults_on_events(void *self, const struct event *events, size_t count)
 {
 	struct iommu_faults *f = self;
 	int error = 0;
@@ -133,27 +132,27 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
-int iommu_faults_create(struct iommu_faults **faults, const struct session *session)
+static int create_iommu_faults(struct analysis *a, const struct analysis_config *config)
 {
-	struct iommu_faults *f = memory_calloc(1, sizeof(*f));
+	struct iommu_faults *f = a->iommu_faults = memory_calloc(1, sizeof(*f));
 
-	*faults = f;
+	(void)config;
 	if (!f)
 		return failed(-ENOMEM, "no memory for IOMMU faults");
-	f->session = session;
-	slots_init(&f->devices, sizeof(struct device_faults));
+	f->session = a->session;
+	slots_init(&f->devices, sizeof(struct iommu_device_faults));
 	slots_init(&f->passed, sizeof(bool));
 	return 0;
 }
 
-struct stream iommu_faults_stream(struct iommu_faults *f)
+static struct stream iommu_faults_stream(struct iommu_faults *f)
 {
-	static const struct stream_ops ops = {.events = on_events};
+	static const struct stream_ops ops = {.events = iommu_faults_on_events};
 
 	return (struct stream){&ops, f};
 }
 
-void iommu_faults_destroy(struct iommu_faults *f)
+static void iommu_faults_destroy(struct iommu_faults *f)
 {
 	if (!f)
 		return;
@@ -170,10 +169,10 @@ void iommu_faults_counts(const struct iommu_faults *f, struct iommu_faults_count
 
 const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *f, __u64 *of_device)
 {
-	const struct device_faults *worst = NULL;
+	const struct iommu_device_faults *worst = NULL;
 
 	for (__u32 handle = 0; handle < f->devices.end; handle = slots_next(&f->devices, handle)) {
-		const struct device_faults *device = slots_find(&f->devices, handle);
+		const struct iommu_device_faults *device = slots_find(&f->devices, handle);
 
 		if (device && device->faults > (worst ? worst->faults : 0))
 			worst = device;
@@ -239,8 +238,8 @@ struct total_row {
 	COLUMN(count, none, COUNT, 12, SHOWN, row->count)
 TABLE(iommu_fault_totals, "Unrecoverable IOMMU faults", TOTALS, struct total_row, void)
 
-int iommu_faults_write_totals(const struct analysis *analysis, struct writer *writer,
-			      const struct table_wish *wish)
+void iommu_faults_write_totals(const struct analysis *analysis, struct writer *writer,
+			       const struct table_wish *wish)
 {
 	const struct iommu_faults *f = analysis->iommu_faults;
 	bool decoded = all_decoded(f), unseen = !unknown_kind(f->session, EVENT_IOMMU_UNSEEN);
@@ -251,12 +250,12 @@ int iommu_faults_write_totals(const struct analysis *analysis, struct writer *wr
 		{"unseen", count_if(unseen, f->counts.unseen)},
 		{"unseen is a floor", count_if(unseen, f->counts.at_least)},
 	};
-	int error = writer_begin(writer, &iommu_fault_totals_table);
 
 	(void)wish;
-	for (size_t i = 0; !error && i < sizeof(rows) / sizeof(rows[0]); i++)
-		error = writer_row(writer, &rows[i]);
-	return error ? error : writer_end(writer);
+	writer_begin(writer, &iommu_fault_totals_table);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		writer_row(writer, &rows[i]);
+	writer_end(writer);
 }
 
 static const char *source_name(const struct event *event)
@@ -282,7 +281,7 @@ static const char *owner_state(const struct iommu_fault *fault)
 	return fault->owner.code == OWNER_UNMAPPED ? "unmapped" : "mapped";
 }
 
-static const char *driver_name(const struct session *session, __u32 device)
+static const char *iommu_faults_driver_name(const struct session *session, __u32 device)
 {
 	const struct device_info *info = session_device(session, device);
 
@@ -300,25 +299,27 @@ static bool is_gone(const struct iommu_fault *fault)
 	return is_owned(fault) && fault->owner.code == OWNER_UNMAPPED;
 }
 
-static const char *stack(const struct session *session, const struct iommu_fault *fault)
+static const char *iommu_faults_stack(const struct session *session,
+				      const struct iommu_fault *fault)
 {
 	return is_owned(fault) ? session_stack(session, fault->owner.group) : "";
 }
 
-static const char *space(const struct session *session, const struct iommu_fault *fault, char *text)
+static const char *iommu_faults_space(const struct session *session,
+				      const struct iommu_fault *fault, char *text)
 {
 	return is_owned(fault) ? session_device_name(session, fault->owner.device, text) : "";
 }
 
-struct device_row {
+struct iommu_device_row {
 	__u32 device;
-	const struct device_faults *faults;
+	const struct iommu_device_faults *faults;
 	bool decoded;
 };
 
 #define DEVICES(COLUMN)                                                                        \
 	COLUMN(device, none, TEXT, 12, SHOWN, session_device_name(context, row->device, text)) \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->device))                \
+	COLUMN(driver, none, TEXT, 12, WIDE, iommu_faults_driver_name(context, row->device))   \
 	COLUMN(faults, none, COUNT, 7, SHOWN, count_if(row->decoded, row->faults->faults))     \
 	COLUMN(owned, none, COUNT, 7, WIDE, count_if(row->decoded, row->faults->owned))        \
 	COLUMN(last, none, TIME, 15, SHOWN, row->faults->last.event.time_ns)                   \
@@ -330,87 +331,81 @@ struct device_row {
 	COLUMN(pid, none, COUNT, 7, WIDE,                                                      \
 	       count_if(is_owned(&row->faults->last), row->faults->last.owner.pid))            \
 	COLUMN(unmapper, none, TEXT, 15, WIDE, row->faults->last.unmapper)                     \
-	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, &row->faults->last))
-TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct device_row, struct session)
+	COLUMN(stack, none, TEXT, 0, WIDE, iommu_faults_stack(context, &row->faults->last))
+TABLE(iommu_fault_devices, "IOMMU faults by device", DEVICES, struct iommu_device_row,
+      struct session)
 
-int iommu_faults_write_devices(const struct analysis *analysis, struct writer *writer,
-			       const struct table_wish *wish)
+void iommu_faults_write_devices(const struct analysis *analysis, struct writer *writer,
+				const struct table_wish *wish)
 {
 	const struct iommu_faults *f = analysis->iommu_faults;
 	bool decoded = all_decoded(f);
-	int error = writer_begin_with(writer, &iommu_fault_devices_table, f->session);
 
 	(void)wish;
-	for (__u32 handle = 0; !error && handle < f->devices.end;
-	     handle = slots_next(&f->devices, handle)) {
-		const struct device_faults *d = slots_find(&f->devices, handle);
+	writer_begin_with(writer, &iommu_fault_devices_table, f->session);
+	for (__u32 handle = 0; handle < f->devices.end; handle = slots_next(&f->devices, handle)) {
+		const struct iommu_device_faults *d = slots_find(&f->devices, handle);
 
 		if (d && d->faults)
-			error = writer_row(writer, &(struct device_row){handle, d, decoded});
+			writer_row(writer, &(struct iommu_device_row){handle, d, decoded});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-#define IOMMU_FAULTS(COLUMN)                                                                  \
-	COLUMN(time, none, TIME, 15, SHOWN, row->event.time_ns)                               \
-	COLUMN(device, none, TEXT, 12, SHOWN,                                                 \
-	       session_device_name(context, row->event.device, text))                         \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->event.device))         \
-	COLUMN(access, none, TEXT, 6, SHOWN, access_name(row->event.flags))                   \
-	COLUMN(address, none, ADDRESS, 14, SHOWN, row->event.address)                         \
-	COLUMN(pasid, none, COUNT, 7, WIDE,                                                   \
-	       count_if(row->event.pasid != PASID_NONE, row->event.pasid))                    \
-	COLUMN(reason, none, TEXT, 24, WIDE, iommu_fault_reason(row, text))                   \
-	COLUMN(reason_code, none, COUNT, 6, WIDE,                                             \
-	       count_if(row->event.kind == EVENT_IOMMU_FAULT, row->event.code))               \
-	COLUMN(source, none, TEXT, 10, WIDE, source_name(&row->event))                        \
-	COLUMN(owner, none, TEXT, 8, SHOWN, owner_state(row))                                 \
-	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                  \
-	COLUMN(pid, none, COUNT, 7, WIDE, count_if(is_owned(row), row->owner.pid))            \
-	COLUMN(space, none, TEXT, 16, WIDE, space(context, row, text))                        \
-	COLUMN(mapping, none, ADDRESS, 14, WIDE, count_if(is_owned(row), row->owner.address)) \
-	COLUMN(length, none, BYTES, 9, WIDE, count_if(is_owned(row), row->owner.length))      \
-	COLUMN(mapped, none, TIME, 30, WIDE,                                                  \
-	       count_if(is_owned(row) && !is_gone(row), row->owner.value))                    \
-	COLUMN(unmapped, none, TIME, 30, WIDE, count_if(is_gone(row), row->owner.value))      \
-	COLUMN(unmapper, none, TEXT, 15, WIDE, row->unmapper)                                 \
-	COLUMN(unmapper_pid, none, COUNT, 7, WIDE, count_if(is_gone(row), row->owner.tid))    \
-	COLUMN(stack, none, TEXT, 0, WIDE, stack(context, row))
+#define IOMMU_FAULTS(COLUMN)                                                                       \
+	COLUMN(time, none, TIME, 15, SHOWN, row->event.time_ns)                                    \
+	COLUMN(device, none, TEXT, 12, SHOWN,                                                      \
+	       session_device_name(context, row->event.device, text))                              \
+	COLUMN(driver, none, TEXT, 12, WIDE, iommu_faults_driver_name(context, row->event.device)) \
+	COLUMN(access, none, TEXT, 6, SHOWN, access_name(row->event.flags))                        \
+	COLUMN(address, none, ADDRESS, 14, SHOWN, row->event.address)                              \
+	COLUMN(pasid, none, COUNT, 7, WIDE,                                                        \
+	       count_if(row->event.pasid != PASID_NONE, row->event.pasid))                         \
+	COLUMN(reason, none, TEXT, 24, WIDE, iommu_fault_reason(row, text))                        \
+	COLUMN(reason_code, none, COUNT, 6, WIDE,                                                  \
+	       count_if(row->event.kind == EVENT_IOMMU_FAULT, row->event.code))                    \
+	COLUMN(source, none, TEXT, 10, WIDE, source_name(&row->event))                             \
+	COLUMN(owner, none, TEXT, 8, SHOWN, owner_state(row))                                      \
+	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                       \
+	COLUMN(pid, none, COUNT, 7, WIDE, count_if(is_owned(row), row->owner.pid))                 \
+	COLUMN(space, none, TEXT, 16, WIDE, iommu_faults_space(context, row, text))                \
+	COLUMN(mapping, none, ADDRESS, 14, WIDE, count_if(is_owned(row), row->owner.address))      \
+	COLUMN(length, none, BYTES, 9, WIDE, count_if(is_owned(row), row->owner.length))           \
+	COLUMN(mapped, none, TIME, 30, WIDE,                                                       \
+	       count_if(is_owned(row) && !is_gone(row), row->owner.value))                         \
+	COLUMN(unmapped, none, TIME, 30, WIDE, count_if(is_gone(row), row->owner.value))           \
+	COLUMN(unmapper, none, TEXT, 15, WIDE, row->unmapper)                                      \
+	COLUMN(unmapper_pid, none, COUNT, 7, WIDE, count_if(is_gone(row), row->owner.tid))         \
+	COLUMN(stack, none, TEXT, 0, WIDE, iommu_faults_stack(context, row))
 TABLE(iommu_faults, "IOMMU faults", IOMMU_FAULTS, struct iommu_fault, struct session)
 
-int iommu_faults_write(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void iommu_faults_write(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	const struct iommu_faults *f = analysis->iommu_faults;
 	__u64 first = f->total - f->count;
-	int error = writer_begin_with(writer, &iommu_faults_table, f->session);
 
+	writer_begin_with(writer, &iommu_faults_table, f->session);
 	if (wish->limit && f->total - first > wish->limit)
 		first = f->total - wish->limit;
-	for (__u64 number = first; !error && number < f->total; number++)
-		error = writer_row(writer, at(f, number));
-	error = error ? error : writer_end(writer);
-	if (!error && first)
-		error = writer_note(writer, "... and %llu before.", first);
-	return error;
+	for (__u64 number = first; number < f->total; number++)
+		writer_row(writer, iommu_faults_at(f, number));
+	writer_end(writer);
+	if (first)
+		writer_note(writer, "... and %llu before.", first);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool iommu_faults_has_rows(const struct analysis *a)
 {
 	return a->iommu_faults->counts.seen;
-}
-
-static int create_iommu_faults(struct analysis *a, const struct analysis_config *config)
-{
-	(void)config;
-	return iommu_faults_create(&a->iommu_faults, a->session);
 }
 
 static const struct analyzer_table tables[] = {
 	{&iommu_fault_totals_table, iommu_faults_write_totals},
 	{&iommu_fault_devices_table, iommu_faults_write_devices},
-	{&iommu_faults_table, iommu_faults_write, 10, REPORT_ROWS, has_rows},
+	{&iommu_faults_table, iommu_faults_write, iommu_faults_has_rows, REPORT_ROWS},
 	{0},
 };
 
-ANALYZER(iommu_faults, .tables = tables)
+DEFINE_ANALYZER(iommu_faults, .tables = tables, .chapter = REPORT_DMA,
+		.findings = iommu_faults_write_findings)

@@ -26,11 +26,6 @@ struct iommu_faults_counts {
 
 struct iommu_faults;
 
-/* Names are taken from the session, which must hear each call of the stream first. */
-int iommu_faults_create(struct iommu_faults **faults, const struct session *session);
-struct stream iommu_faults_stream(struct iommu_faults *faults);
-void iommu_faults_destroy(struct iommu_faults *faults);
-
 void iommu_faults_counts(const struct iommu_faults *faults, struct iommu_faults_counts *counts);
 /* The newest fault of the device with the most of them; NULL if there was none. */
 const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *faults, __u64 *of_device);
@@ -42,7 +37,7 @@ analyzer_write iommu_faults_write_totals;
 analyzer_write iommu_faults_write_devices;
 /* Table "iommu_faults", oldest first; limit 0: all that were kept. */
 analyzer_write iommu_faults_write;
-
-extern const struct analyzer iommu_faults_analyzer;
+/* Sentences: how many, and the newest of the device with the most; findings_dma.c. */
+void iommu_faults_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/ios.h"
 
 #include <errno.h>
@@ -7,9 +8,17 @@
 #include <string.h>
 
 #include "lib/analyze/counts.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
+
+struct io_device {
+	__u64 events;
+	__u64 faulted; /* of events: met an I/O page fault, itself or one queued before it */
+	__u64 errors;
+	struct histogram latency; /* of the faulted ones */
+};
 
 struct ios {
 	struct slots devices; /* struct io_device * */
@@ -19,12 +28,12 @@ struct ios {
 };
 
 /* Equal latencies in the order of time, so that the same stream keeps the same I/Os. */
-static bool slower(const struct event *a, const struct event *b)
+static bool ios_slower(const struct event *a, const struct event *b)
 {
 	return a->value != b->value ? a->value > b->value : a->time_ns < b->time_ns;
 }
 
-static void swap(struct event *a, struct event *b)
+static void ios_swap(struct event *a, struct event *b)
 {
 	struct event t = *a;
 
@@ -32,44 +41,44 @@ static void swap(struct event *a, struct event *b)
 	*b = t;
 }
 
-static void sift_up(struct event *heap, size_t i)
+static void ios_sift_up(struct event *heap, size_t i)
 {
-	while (i && slower(&heap[(i - 1) / 2], &heap[i])) {
-		swap(&heap[(i - 1) / 2], &heap[i]);
+	while (i && ios_slower(&heap[(i - 1) / 2], &heap[i])) {
+		ios_swap(&heap[(i - 1) / 2], &heap[i]);
 		i = (i - 1) / 2;
 	}
 }
 
-static void sift_down(struct event *heap, size_t count)
+static void ios_sift_down(struct event *heap, size_t count)
 {
 	size_t i = 0;
 
 	for (;;) {
 		size_t least = i, left = 2 * i + 1;
 
-		if (left < count && slower(&heap[least], &heap[left]))
+		if (left < count && ios_slower(&heap[least], &heap[left]))
 			least = left;
-		if (left + 1 < count && slower(&heap[least], &heap[left + 1]))
+		if (left + 1 < count && ios_slower(&heap[least], &heap[left + 1]))
 			least = left + 1;
 		if (least == i)
 			return;
-		swap(&heap[i], &heap[least]);
+		ios_swap(&heap[i], &heap[least]);
 		i = least;
 	}
 }
 
-static void keep(struct ios *ios, const struct event *e)
+static void ios_keep(struct ios *ios, const struct event *e)
 {
 	if (ios->count < IOS_KEPT) {
 		ios->heap[ios->count] = *e;
-		sift_up(ios->heap, ios->count++);
-	} else if (slower(e, &ios->heap[0])) {
+		ios_sift_up(ios->heap, ios->count++);
+	} else if (ios_slower(e, &ios->heap[0])) {
 		ios->heap[0] = *e;
-		sift_down(ios->heap, ios->count);
+		ios_sift_down(ios->heap, ios->count);
 	}
 }
 
-static int add(struct ios *ios, const struct event *e)
+static int ios_add(struct ios *ios, const struct event *e)
 {
 	struct io_device **slot = slots_make(&ios->devices, e->device);
 	bool faulted = e->kind == EVENT_IO_COMPLETE && e->code & IO_FAULTED;
@@ -91,25 +100,25 @@ static int add(struct ios *ios, const struct event *e)
 		ios->faulted++;
 		histogram_add(&(*slot)->latency, e->value);
 	}
-	keep(ios, e);
+	ios_keep(ios, e);
 	return 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int ios_on_events(void *self, const struct event *events, size_t count)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i++)
 		if (event_is_io(&events[i]))
-			error = add(self, &events[i]);
+			error = ios_add(self, &events[i]);
 	return error;
 }
 
-int ios_create(struct ios **ios)
+static int create_ios(struct analysis *a, const struct analysis_config *config)
 {
-	struct ios *i = memory_calloc(1, sizeof(*i));
+	struct ios *i = a->ios = memory_calloc(1, sizeof(*i));
 
-	*ios = i;
+	(void)config;
 	if (i)
 		i->heap = memory_calloc(1, IOS_KEPT * sizeof(*i->heap));
 	if (!i || !i->heap)
@@ -118,14 +127,14 @@ int ios_create(struct ios **ios)
 	return 0;
 }
 
-struct stream ios_stream(struct ios *ios)
+static struct stream ios_stream(struct ios *ios)
 {
-	static const struct stream_ops ops = {.events = on_events};
+	static const struct stream_ops ops = {.events = ios_on_events};
 
 	return (struct stream){&ops, ios};
 }
 
-void ios_destroy(struct ios *ios)
+static void ios_destroy(struct ios *ios)
 {
 	if (!ios)
 		return;
@@ -140,7 +149,8 @@ void ios_destroy(struct ios *ios)
 	memory_free(ios);
 }
 
-const struct io_device *ios_device(const struct ios *ios, __u32 device)
+/* NULL for a device without. */
+static const struct io_device *ios_device(const struct ios *ios, __u32 device)
 {
 	struct io_device *const *slot = slots_find(&ios->devices, device);
 
@@ -152,12 +162,7 @@ __u64 ios_events(const struct ios *ios)
 	return ios->events;
 }
 
-__u64 ios_faulted(const struct ios *ios)
-{
-	return ios->faulted;
-}
-
-struct device_row {
+struct io_device_row {
 	__u32 device;
 	struct counts_point all;
 	const struct histogram *latency;    /* NULL: of none */
@@ -170,7 +175,7 @@ static __u64 percentile(const struct histogram *latency, double percent)
 }
 
 /* Of the I/Os that met a fault; NULL: none did. */
-static const struct histogram *faulted(const struct device_row *row)
+static const struct histogram *ios_faulted(const struct io_device_row *row)
 {
 	return row->one_by_one && row->one_by_one->faulted ? &row->one_by_one->latency : NULL;
 }
@@ -186,24 +191,25 @@ static const struct histogram *faulted(const struct device_row *row)
 	COLUMN(one_by_one, none, COUNT, 10, WIDE, row->one_by_one ? row->one_by_one->events : 0) \
 	COLUMN(errors, none, COUNT, 6, WIDE, row->one_by_one ? row->one_by_one->errors : 0)      \
 	COLUMN(faulted, none, COUNT, 7, SHOWN, row->one_by_one ? row->one_by_one->faulted : 0)   \
-	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, percentile(faulted(row), 50))                \
-	COLUMN(faulted_max, ns, DURATION, 11, WIDE, faulted(row) ? faulted(row)->max : CELL_NONE)
-TABLE(io_devices, "I/O of the devices", DEVICES, struct device_row, struct session)
+	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, percentile(ios_faulted(row), 50))            \
+	COLUMN(faulted_max, ns, DURATION, 11, WIDE,                                              \
+	       ios_faulted(row) ? ios_faulted(row)->max : CELL_NONE)
+TABLE(io_devices, "I/O of the devices", DEVICES, struct io_device_row, struct session)
 
 /* Table "io_devices": all I/Os of a device beside the faulted ones; with a limit (0: none) only so
  * many devices, those without I/Os recorded one by one left out. */
-static int ios_write_devices(const struct analysis *analysis, struct writer *writer,
-			     const struct table_wish *wish)
+static void ios_write_devices(const struct analysis *analysis, struct writer *writer,
+			      const struct table_wish *wish)
 {
 	const struct ios *ios = analysis->ios;
 	const struct session *session = analysis->session;
 	static const unsigned int kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 	size_t rows = 0, left_out = 0;
-	int error = writer_begin_with(writer, &io_devices_table, session);
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
-		for (size_t k = 0; !error && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-			const struct device_row row = {
+	writer_begin_with(writer, &io_devices_table, session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			const struct io_device_row row = {
 				h, counts_device(analysis->counts, kinds[k], h),
 				counts_latency(analysis->counts, kinds[k], h), ios_device(ios, h)};
 
@@ -214,18 +220,17 @@ static int ios_write_devices(const struct analysis *analysis, struct writer *wri
 				continue;
 			}
 			rows++;
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 		}
 	}
-	error = error ? error : writer_end(writer);
-	if (!error && left_out)
-		error = writer_note(writer, "... and %zu more devices.", left_out);
-	return error;
+	writer_end(writer);
+	if (left_out)
+		writer_note(writer, "... and %zu more devices.", left_out);
 }
 
 static int slowest_first(const void *a, const void *b)
 {
-	return slower(a, b) ? -1 : slower(b, a);
+	return ios_slower(a, b) ? -1 : ios_slower(b, a);
 }
 
 static bool is_io(const struct event *event)
@@ -246,36 +251,67 @@ static bool is_io(const struct event *event)
 TABLE(ios, "Slowest I/Os, recorded one by one", IOS, struct event, struct session)
 
 /* Table "ios", slowest first, at most `limit` rows (0: all kept). */
-static int ios_write(const struct analysis *analysis, struct writer *writer,
-		     const struct table_wish *wish)
+static void ios_write(const struct analysis *analysis, struct writer *writer,
+		      const struct table_wish *wish)
 {
 	struct ios *ios = analysis->ios;
-	int error = writer_begin_with(writer, &ios_table, analysis->session);
 
+	writer_begin_with(writer, &ios_table, analysis->session);
 	/* Sorted to print; reversed below it is a heap again, with the least slow on top. */
 	qsort(ios->heap, ios->count, sizeof(ios->heap[0]), slowest_first);
-	for (size_t i = 0; !error && i < ios->count && (!wish->limit || i < wish->limit); i++)
-		error = writer_row(writer, &ios->heap[i]);
+	for (size_t i = 0; i < ios->count && (!wish->limit || i < wish->limit); i++)
+		writer_row(writer, &ios->heap[i]);
 	for (size_t i = 0; i < ios->count / 2; i++)
-		swap(&ios->heap[i], &ios->heap[ios->count - 1 - i]);
-	return error ? error : writer_end(writer);
+		ios_swap(&ios->heap[i], &ios->heap[ios->count - 1 - i]);
+	writer_end(writer);
 }
 
-static bool has_rows(const struct analysis *a)
+static void ios_write_findings(const struct analysis *a, struct writer *writer)
+{
+	if (!a->ios->faulted || !faults_began(a->faults))
+		return;
+	writer_note(writer, "%llu I/Os met a fault, or queued behind one that did.",
+		    a->ios->faulted);
+}
+
+static bool ios_has_rows(const struct analysis *a)
 {
 	return ios_events(a->ios);
 }
 
-static int create_ios(struct analysis *a, const struct analysis_config *config)
+static const unsigned int io_kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
+
+static void ios_live(const struct analysis *a, struct live_device *row)
 {
-	(void)config;
-	return ios_create(&a->ios);
+	const struct io_device *slow = ios_device(a->ios, row->handle);
+
+	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++) {
+		struct counts_point all = counts_device(a->counts, io_kinds[k], row->handle);
+
+		row->ios += all.count;
+		row->io_bytes += all.bytes;
+	}
+	if (slow) {
+		row->slow_ios = slow->events;
+		row->faulted_ios = slow->faulted;
+	}
+}
+
+__u64 ios_before(const struct analysis *a, __u32 handle, __u64 time_ns)
+{
+	__u64 count = 0;
+
+	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++)
+		count += counts_before(a->counts, io_kinds[k], handle,
+				       time_ns / AGGREGATE_WINDOW_NS);
+	return count;
 }
 
 static const struct analyzer_table tables[] = {
-	{&io_devices_table, ios_write_devices, 5, REPORT_ROWS, has_rows},
-	{&ios_table, ios_write, 6, REPORT_ROWS / 2, has_rows},
+	{&io_devices_table, ios_write_devices, ios_has_rows, REPORT_ROWS},
+	{&ios_table, ios_write, ios_has_rows, REPORT_ROWS / 2},
 	{0},
 };
 
-ANALYZER(ios, .tables = tables, .of_period = true)
+DEFINE_ANALYZER(ios, .tables = tables, .of_period = true, .chapter = REPORT_IO,
+		.findings = ios_write_findings, .device = ios_live)

@@ -8,17 +8,9 @@
 #ifndef FAULTLINE_IOS_H
 #define FAULTLINE_IOS_H
 
-#include "lib/analyze/histogram.h"
 #include "lib/analyze/session.h"
 
 #define IOS_KEPT 10000
-
-struct io_device {
-	__u64 events;
-	__u64 faulted; /* of events: met an I/O page fault, itself or one queued before it */
-	__u64 errors;
-	struct histogram latency; /* of the faulted ones */
-};
 
 /* Whether the event stands for an I/O, and not for a part of one that another event stands for. */
 static inline bool event_is_io(const struct event *event)
@@ -27,17 +19,10 @@ static inline bool event_is_io(const struct event *event)
 	       (event->kind == EVENT_IO_COMPLETE && !(event->code & IO_PART));
 }
 
-struct counts;
 struct ios;
 
-int ios_create(struct ios **ios);
-struct stream ios_stream(struct ios *ios);
-void ios_destroy(struct ios *ios);
-/* NULL for a device without. */
-const struct io_device *ios_device(const struct ios *ios, __u32 device);
 __u64 ios_events(const struct ios *ios);
-__u64 ios_faulted(const struct ios *ios);
-
-extern const struct analyzer ios_analyzer;
+/* Completed I/Os of the aggregate windows that were over at time_ns, as far as their frames have come. */
+__u64 ios_before(const struct analysis *analysis, __u32 device, __u64 time_ns);
 
 #endif

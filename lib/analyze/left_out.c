@@ -34,9 +34,10 @@ const char *left_out_text(const struct analysis *a, char text[LEFT_OUT_TEXT])
 	return text;
 }
 
-int left_out_write(const struct analysis *a, struct writer *writer)
+void left_out_write(const struct analysis *a, struct writer *writer)
 {
 	char text[LEFT_OUT_TEXT];
 
-	return *left_out_text(a, text) ? writer_note(writer, "%s", text) : 0;
+	if (*left_out_text(a, text))
+		writer_note(writer, "%s", text);
 }

@@ -9,6 +9,6 @@
 /* "" where nothing is. */
 const char *left_out_text(const struct analysis *analysis, char text[LEFT_OUT_TEXT]);
 /* The same as a note. */
-int left_out_write(const struct analysis *analysis, struct writer *writer);
+void left_out_write(const struct analysis *analysis, struct writer *writer);
 
 #endif

@@ -51,7 +51,8 @@ enum live_slo_state {
 struct live_device {
 	__u32 handle;
 	const struct device_info *info; /* borrowed; valid until the next call into the stream */
-	__u64 faults;			/* began */
+	__u64 now_ns, interval_ns; /* of rates and percentages: it ends there, and is so long */
+	__u64 faults;		   /* began */
 	__u64 complete;
 	__u64 open; /* began and neither resumed nor given up */
 	__u64 unfinished;
@@ -83,17 +84,11 @@ struct live_summary {
 	const struct wall_clock *clock; /* borrowed; it grows, but what it told stays true */
 	struct loss_info loss;
 	__u64 first_ns; /* of the stream: capture's start or first event */
-	__u64 last_ns;	/* newest time seen */
 	__u64 events;
-	__u64 cpu_faults; /* one by one and aggregated */
 	__u64 faults;
-	__u64 open;
-	__u64 unfinished;
-	__u64 inconsistent;
 	__u64 overflowed;
 	__u64 discarded;
 	__u64 abandoned;
-	__u64 slo_violations;
 	size_t devices; /* in the dictionary, with or without faults */
 	size_t probes_on;
 	size_t probes_off;
@@ -119,15 +114,11 @@ size_t live_devices(const struct analysis *analysis, __u64 now_ns, __u64 interva
 /* One device; -ENOENT if the dictionary does not have it. */
 int live_device(const struct analysis *analysis, __u32 handle, __u64 now_ns, __u64 interval_ns,
 		struct live_device *row);
-/* Completed I/Os of the aggregate windows that were over at time_ns, as far as their frames have come. */
-__u64 live_ios_before(const struct analysis *analysis, __u32 handle, __u64 time_ns);
 /* Its last finished faults, newest first; returns how many were filled. */
 size_t live_faults(const struct analysis *analysis, __u32 handle, struct fault *faults, size_t max);
 /* Its faults that are still open, oldest first. */
 size_t live_open_faults(const struct analysis *analysis, __u32 handle, struct fault *faults,
 			size_t max);
 void live_summary(const struct analysis *analysis, struct live_summary *summary);
-/* Probe table rows in the order first told; returns their number, fills up to `max`. */
-size_t live_probes(const struct analysis *analysis, struct probe_info *probes, size_t max);
 
 #endif

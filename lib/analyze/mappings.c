@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/counts.h"
@@ -17,13 +16,13 @@
 #define GROUPS_MOST 4096 /* of one snapshot; the recorder writes fewer */
 
 /* Mappings of one process with one stack on one device, as a snapshot told. */
-struct group {
+struct mapping_group {
 	struct event event;
 	char process[16];
 };
 
 struct snapshot {
-	struct group *groups;
+	struct mapping_group *groups;
 	size_t count, room;
 	__u64 time_ns;
 };
@@ -34,19 +33,19 @@ struct mappings {
 	struct snapshot last, next;
 };
 
-int mappings_create(struct mappings **mappings, const struct session *session)
+static int create_mappings(struct analysis *a, const struct analysis_config *config)
 {
-	struct mappings *m = memory_calloc(1, sizeof(*m));
+	struct mappings *m = a->mappings = memory_calloc(1, sizeof(*m));
 
-	*mappings = m;
+	(void)config;
 	if (!m)
 		return failed(-ENOMEM, "no memory for DMA mappings");
-	m->session = session;
+	m->session = a->session;
 	slots_init(&m->devices, sizeof(struct mappings_device));
 	return 0;
 }
 
-void mappings_destroy(struct mappings *m)
+static void mappings_destroy(struct mappings *m)
 {
 	if (!m)
 		return;
@@ -64,7 +63,7 @@ static int take_group(struct mappings *m, const struct event *event)
 		return 0;
 	if (!array_grow(&s->groups, &s->room, s->count + 1, sizeof(*s->groups), ARRAY_LIMITED))
 		return failed(-ENOMEM, "no memory for another group of mappings");
-	s->groups[s->count] = (struct group){.event = *event};
+	s->groups[s->count] = (struct mapping_group){.event = *event};
 	session_process(m->session, event->pid, s->groups[s->count++].process);
 	return 0;
 }
@@ -80,7 +79,7 @@ static void finish_snapshot(struct mappings *m, __u64 time_ns)
 	m->next.count = 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int mappings_on_events(void *self, const struct event *events, size_t count)
 {
 	struct mappings *m = self;
 	int error = 0;
@@ -132,7 +131,7 @@ static void take_gauge(struct mappings_device *d, const struct aggregate_row *ro
 	}
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int mappings_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct mappings *m = self;
 	const struct period *period = session_period(m->session);
@@ -152,9 +151,10 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	return 0;
 }
 
-struct stream mappings_stream(struct mappings *m)
+static struct stream mappings_stream(struct mappings *m)
 {
-	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+	static const struct stream_ops ops = {.events = mappings_on_events,
+					      .aggregate = mappings_on_aggregate};
 
 	return (struct stream){&ops, m};
 }
@@ -203,7 +203,7 @@ bool mappings_unknown(const struct mappings *m)
 
 const struct event *mappings_oldest(const struct mappings *m, char process[16])
 {
-	const struct group *most = NULL;
+	const struct mapping_group *most = NULL;
 
 	if (mappings_unknown(m))
 		return NULL;
@@ -217,7 +217,7 @@ const struct event *mappings_oldest(const struct mappings *m, char process[16])
 	return &most->event;
 }
 
-struct device_row {
+struct dma_row {
 	const struct mappings *mappings;
 	const struct counts *counts;
 	__u32 device;
@@ -225,30 +225,30 @@ struct device_row {
 	bool known; /* which mappings live */
 };
 
-static const char *driver_name(const struct session *session, __u32 device)
+static const char *mappings_driver_name(const struct session *session, __u32 device)
 {
 	const struct device_info *info = session_device(session, device);
 
 	return info ? info->model : "";
 }
 
-static bool saw_all(const struct device_row *row, __u16 kind)
+static bool saw_all(const struct dma_row *row, __u16 kind)
 {
 	return !unknown_kind(row->mappings->session, kind);
 }
 
-static struct counts_point calls(const struct device_row *row, __u16 kind)
+static struct counts_point mappings_calls(const struct dma_row *row, __u16 kind)
 {
 	return counts_device(row->counts, kind, row->device);
 }
 
 /* A count of calls of which some probe saw none is unknown. */
-static __u64 call_count(const struct device_row *row, __u16 kind)
+static __u64 call_count(const struct dma_row *row, __u16 kind)
 {
-	return count_if(saw_all(row, kind), calls(row, kind).count);
+	return count_if(saw_all(row, kind), mappings_calls(row, kind).count);
 }
 
-static __u64 mean_latency(const struct device_row *row, __u16 kind)
+static __u64 mean_latency(const struct dma_row *row, __u16 kind)
 {
 	const struct histogram *latency = counts_latency(row->counts, kind, row->device);
 
@@ -256,70 +256,72 @@ static __u64 mean_latency(const struct device_row *row, __u16 kind)
 }
 
 /* Of mappings, in a second. */
-static double rate(const struct device_row *row)
+static double mappings_rate(const struct dma_row *row)
 {
 	const struct session *s = row->mappings->session;
 	double seconds = (double)(session_last_ns(s) - session_first_ns(s)) / 1e9;
-	__u64 count = calls(row, EVENT_DMA_MAP).count + calls(row, EVENT_DMA_ALLOC).count;
+	__u64 count = mappings_calls(row, EVENT_DMA_MAP).count +
+		      mappings_calls(row, EVENT_DMA_ALLOC).count;
 
 	if (!saw_all(row, EVENT_DMA_MAP) || !saw_all(row, EVENT_DMA_ALLOC))
 		return NAN;
 	return seconds > 0 ? (double)count / seconds : 0;
 }
 
-#define DMA(COLUMN)                                                                            \
-	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text)) \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context, row->device))                \
-	COLUMN(maps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_MAP))                    \
-	COLUMN(unmaps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_UNMAP))                \
-	COLUMN(allocs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_ALLOC))                 \
-	COLUMN(frees, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_FREE))                   \
-	COLUMN(syncs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_SYNC))                   \
-	COLUMN(rate, per_s, REAL, 9, SHOWN, rate(row))                                         \
-	COLUMN(mapped, none, BYTES, 9, WIDE,                                                   \
-	       count_if(saw_all(row, EVENT_DMA_MAP), calls(row, EVENT_DMA_MAP).bytes))         \
-	COLUMN(map_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_MAP))            \
-	COLUMN(unmap_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_UNMAP))        \
-	COLUMN(live, none, COUNT, 7, SHOWN, count_if(row->known, row->mapped.live))            \
-	COLUMN(live_size, none, BYTES, 9, SHOWN, count_if(row->known, row->mapped.live_bytes)) \
-	COLUMN(peak_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.peak_bytes))  \
-	COLUMN(old, none, COUNT, 7, WIDE, count_if(row->known, row->mapped.old))               \
-	COLUMN(old_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.old_bytes))    \
-	COLUMN(huge_pages, none, COUNT, 10, WIDE, count_if(row->known, row->mapped.pages))     \
-	COLUMN(peak_huge_pages, none, COUNT, 10, WIDE,                                         \
-	       count_if(row->known, row->mapped.peak_pages))                                   \
-	COLUMN(refused, none, COUNT, 7, WIDE, row->mapped.refused)                             \
-	COLUMN(refused_size, none, BYTES, 9, WIDE, row->mapped.refused_bytes)                  \
-	COLUMN(unknown, none, COUNT, 7, WIDE, row->mapped.unknown)                             \
+#define DMA(COLUMN)                                                                             \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))  \
+	COLUMN(driver, none, TEXT, 12, WIDE, mappings_driver_name(context, row->device))        \
+	COLUMN(maps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_MAP))                     \
+	COLUMN(unmaps, none, COUNT, 9, SHOWN, call_count(row, EVENT_DMA_UNMAP))                 \
+	COLUMN(allocs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_ALLOC))                  \
+	COLUMN(frees, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_FREE))                    \
+	COLUMN(syncs, none, COUNT, 7, WIDE, call_count(row, EVENT_DMA_SYNC))                    \
+	COLUMN(rate, per_s, REAL, 9, SHOWN, mappings_rate(row))                                 \
+	COLUMN(mapped, none, BYTES, 9, WIDE,                                                    \
+	       count_if(saw_all(row, EVENT_DMA_MAP), mappings_calls(row, EVENT_DMA_MAP).bytes)) \
+	COLUMN(map_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_MAP))             \
+	COLUMN(unmap_mean, none, DURATION, 9, WIDE, mean_latency(row, EVENT_DMA_UNMAP))         \
+	COLUMN(live, none, COUNT, 7, SHOWN, count_if(row->known, row->mapped.live))             \
+	COLUMN(live_size, none, BYTES, 9, SHOWN, count_if(row->known, row->mapped.live_bytes))  \
+	COLUMN(peak_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.peak_bytes))   \
+	COLUMN(old, none, COUNT, 7, WIDE, count_if(row->known, row->mapped.old))                \
+	COLUMN(old_size, none, BYTES, 9, WIDE, count_if(row->known, row->mapped.old_bytes))     \
+	COLUMN(huge_pages, none, COUNT, 10, WIDE, count_if(row->known, row->mapped.pages))      \
+	COLUMN(peak_huge_pages, none, COUNT, 10, WIDE,                                          \
+	       count_if(row->known, row->mapped.peak_pages))                                    \
+	COLUMN(refused, none, COUNT, 7, WIDE, row->mapped.refused)                              \
+	COLUMN(refused_size, none, BYTES, 9, WIDE, row->mapped.refused_bytes)                   \
+	COLUMN(unknown, none, COUNT, 7, WIDE, row->mapped.unknown)                              \
 	COLUMN(unknown_size, none, BYTES, 9, WIDE, row->mapped.unknown_bytes)
-TABLE(dma, "DMA mappings by device", DMA, struct device_row, struct session)
+TABLE(dma, "DMA mappings by device", DMA, struct dma_row, struct session)
 
 /* Whether there is something to say of a device. */
-static bool did_anything(const struct device_row *row)
+static bool did_anything(const struct dma_row *row)
 {
 	const struct mappings_device *d = &row->mapped;
 
-	return d->window || d->refused || d->unknown || calls(row, EVENT_DMA_MAP).count ||
-	       calls(row, EVENT_DMA_UNMAP).count || calls(row, EVENT_DMA_ALLOC).count ||
-	       calls(row, EVENT_DMA_FREE).count;
+	return d->window || d->refused || d->unknown || mappings_calls(row, EVENT_DMA_MAP).count ||
+	       mappings_calls(row, EVENT_DMA_UNMAP).count ||
+	       mappings_calls(row, EVENT_DMA_ALLOC).count ||
+	       mappings_calls(row, EVENT_DMA_FREE).count;
 }
 
-int mappings_write_devices(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish)
+void mappings_write_devices(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish)
 {
 	const struct mappings *m = analysis->mappings;
-	struct device_row row = {
+	struct dma_row row = {
 		.mappings = m, .counts = analysis->counts, .known = !mappings_unknown(m)};
-	int error = writer_begin_with(writer, &dma_table, m->session);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(m->session, h)) {
+	writer_begin_with(writer, &dma_table, m->session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(m->session, h)) {
 		row.device = h;
 		row.mapped = mappings_device(m, h);
 		if (did_anything(&row))
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 static __u64 oldest_ns(const struct mappings *m, const struct event *event)
@@ -327,49 +329,52 @@ static __u64 oldest_ns(const struct mappings *m, const struct event *event)
 	return m->last.time_ns > event->value ? m->last.time_ns - event->value : 0;
 }
 
-#define GROUPS(COLUMN)                                                                         \
-	COLUMN(device, none, TEXT, 16, SHOWN,                                                  \
-	       session_device_name(context->session, row->event.device, text))                 \
-	COLUMN(driver, none, TEXT, 12, WIDE, driver_name(context->session, row->event.device)) \
-	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                                   \
-	COLUMN(pid, none, COUNT, 7, SHOWN, row->event.pid)                                     \
-	COLUMN(mappings, none, COUNT, 8, SHOWN, row->event.instance)                           \
-	COLUMN(size, none, BYTES, 9, SHOWN, row->event.length)                                 \
-	COLUMN(oldest, none, DURATION, 8, SHOWN, oldest_ns(context, &row->event))              \
-	COLUMN(address, none, ADDRESS, 14, WIDE, row->event.address)                           \
+#define GROUPS(COLUMN)                                                            \
+	COLUMN(device, none, TEXT, 16, SHOWN,                                     \
+	       session_device_name(context->session, row->event.device, text))    \
+	COLUMN(driver, none, TEXT, 12, WIDE,                                      \
+	       mappings_driver_name(context->session, row->event.device))         \
+	COLUMN(process, none, TEXT, 15, SHOWN, row->process)                      \
+	COLUMN(pid, none, COUNT, 7, SHOWN, row->event.pid)                        \
+	COLUMN(mappings, none, COUNT, 8, SHOWN, row->event.instance)              \
+	COLUMN(size, none, BYTES, 9, SHOWN, row->event.length)                    \
+	COLUMN(oldest, none, DURATION, 8, SHOWN, oldest_ns(context, &row->event)) \
+	COLUMN(address, none, ADDRESS, 14, WIDE, row->event.address)              \
 	COLUMN(stack, none, TEXT, 0, WIDE, session_stack(context->session, row->event.group))
-TABLE(mappers, "Who has mapped most", GROUPS, struct group, struct mappings)
-TABLE(old_mappings, "Mappings that have stayed long", GROUPS, struct group, struct mappings)
+TABLE(mappers, "Who has mapped most", GROUPS, struct mapping_group, struct mappings)
+TABLE(old_mappings, "Long-lived mappings", GROUPS, struct mapping_group, struct mappings)
 
-static int write_groups(const struct mappings *m, struct writer *writer, const struct table *table,
-			__u8 code, size_t limit)
+static void write_groups(const struct mappings *m, struct writer *writer, const struct table *table,
+			 __u8 code, size_t limit)
 {
-	int error = writer_begin_with(writer, table, m);
 	size_t written = 0;
 
+	writer_begin_with(writer, table, m);
 	/* Who has mapped what nobody saw unmapped is no finding. */
-	if (mappings_unknown(m))
-		return error ? error : writer_end(writer);
+	if (mappings_unknown(m)) {
+		writer_end(writer);
+		return;
+	}
 
-	for (size_t i = 0; !error && i < m->last.count && (!limit || written < limit); i++) {
+	for (size_t i = 0; i < m->last.count && (!limit || written < limit); i++) {
 		if (m->last.groups[i].event.code != code)
 			continue;
 		written++;
-		error = writer_row(writer, &m->last.groups[i]);
+		writer_row(writer, &m->last.groups[i]);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-int mappings_write_mappers(const struct analysis *analysis, struct writer *writer,
-			   const struct table_wish *wish)
+void mappings_write_mappers(const struct analysis *analysis, struct writer *writer,
+			    const struct table_wish *wish)
 {
-	return write_groups(analysis->mappings, writer, &mappers_table, LIVE_ALL, wish->limit);
+	write_groups(analysis->mappings, writer, &mappers_table, LIVE_ALL, wish->limit);
 }
 
-int mappings_write_old(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void mappings_write_old(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
-	return write_groups(analysis->mappings, writer, &old_mappings_table, LIVE_OLD, wish->limit);
+	write_groups(analysis->mappings, writer, &old_mappings_table, LIVE_OLD, wish->limit);
 }
 
 static bool has_window(const struct analysis *a)
@@ -387,17 +392,12 @@ static bool has_old(const struct analysis *a)
 	return mappings_all(a->mappings).old && !mappings_unknown(a->mappings);
 }
 
-static int create_mappings(struct analysis *a, const struct analysis_config *config)
-{
-	(void)config;
-	return mappings_create(&a->mappings, a->session);
-}
-
 static const struct analyzer_table tables[] = {
-	{&dma_table, mappings_write_devices, 11, 0, has_window},
-	{&mappers_table, mappings_write_mappers, 12, REPORT_ROWS / 2, has_live},
-	{&old_mappings_table, mappings_write_old, 13, REPORT_ROWS / 2, has_old},
+	{&dma_table, mappings_write_devices, has_window},
+	{&mappers_table, mappings_write_mappers, has_live, REPORT_ROWS / 2},
+	{&old_mappings_table, mappings_write_old, has_old, REPORT_ROWS / 2},
 	{0},
 };
 
-ANALYZER(mappings, .tables = tables)
+DEFINE_ANALYZER(mappings, .tables = tables, .chapter = REPORT_DMA,
+		.findings = mappings_write_findings)

@@ -21,10 +21,6 @@ struct mappings_device {
 	__u64 unknown, unknown_bytes; /* unmapped, but mapped before capture began */
 };
 
-int mappings_create(struct mappings **mappings, const struct session *session);
-struct stream mappings_stream(struct mappings *mappings);
-void mappings_destroy(struct mappings *mappings);
-
 /* All zero if nothing is known of the device. */
 struct mappings_device mappings_device(const struct mappings *mappings, __u32 device);
 /* Whether what maps or unmaps was not all watched: then what lives, and who has mapped it, is not known. */
@@ -36,7 +32,7 @@ const struct event *mappings_oldest(const struct mappings *mappings, char proces
 
 /* Tables "dma" (a row a device), "mappers" and "old_mappings" (a row a device, process, stack). */
 analyzer_write mappings_write_devices, mappings_write_mappers, mappings_write_old;
-
-extern const struct analyzer mappings_analyzer;
+/* Sentences: what lives, what is old; findings_dma.c. */
+void mappings_write_findings(const struct analysis *analysis, struct writer *writer);
 
 #endif

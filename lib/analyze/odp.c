@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/odp.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/faults.h"
-#include "lib/analyze/odp_data.h"
+#include "lib/analyze/odp_private.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
@@ -84,7 +84,7 @@ static bool is_rdma(const struct odp *odp, __u32 device)
 	return info && info->kind == DEVICE_IB;
 }
 
-static void add_newest(struct odp *odp, const struct fault *fault)
+static void odp_add_newest(struct odp *odp, const struct fault *fault)
 {
 	struct window_sample *sample = window_add(odp->window);
 
@@ -95,7 +95,7 @@ static void add_newest(struct odp *odp, const struct fault *fault)
 	sample->ns[0] = fault_last_ns(fault) - fault_first_ns(fault);
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void odp_on_finished(void *self, const struct fault *fault)
 {
 	struct odp *odp = self;
 	const __u8 response = 1u << (EVENT_FAULT_RESPONSE - EVENT_FAULT_DETECT);
@@ -118,7 +118,7 @@ static void on_finished(void *self, const struct fault *fault)
 				      fault_last_ns(fault) - fault_first_ns(fault));
 	}
 	if (fault->seen & (response | mapped))
-		add_newest(odp, fault);
+		odp_add_newest(odp, fault);
 }
 
 static bool is_asked_for(const struct odp *odp, __u64 time_ns)
@@ -265,7 +265,7 @@ static void take_counted(struct odp *odp, const struct event *e)
 		take_counter(odp, e);
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int odp_on_events(void *self, const struct event *events, size_t count)
 {
 	struct odp *odp = self;
 
@@ -295,7 +295,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
-static int on_process(void *self, const struct process_info *info)
+static int odp_on_process(void *self, const struct process_info *info)
 {
 	struct odp *odp = self;
 	struct odp_process *process;
@@ -318,42 +318,43 @@ static int on_process(void *self, const struct process_info *info)
 }
 
 /* Histograms of the window are made by those who look, not while the stream passes. */
-static void newest_empty(struct odp_totals *totals)
+static void odp_newest_empty(struct odp_totals *totals)
 {
 	if (totals->newest)
 		histogram_init(totals->newest);
 }
 
-static void newest_add(struct odp_totals *totals, __u64 ns)
+static void odp_newest_add(struct odp_totals *totals, __u64 ns)
 {
 	if (!totals->newest) {
 		totals->newest = memory_calloc(1, sizeof(*totals->newest));
-		newest_empty(totals);
+		odp_newest_empty(totals);
 	}
 	if (totals->newest)
 		histogram_add(totals->newest, ns);
 }
 
-void odp_look(struct odp *odp, __u64 now_ns, __u64 length_ns)
+void odp_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
+	struct odp *odp = a->odp;
 	struct odp_entry *entry;
 
 	window_look(odp->window, now_ns, length_ns);
 	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h))
 		if (odp_device_find(odp, h))
-			newest_empty(&odp_device_find(odp, h)->totals);
+			odp_newest_empty(&odp_device_find(odp, h)->totals);
 	for (entry = odp->regions; entry; entry = entry->hh.next)
-		newest_empty(&entry->region.totals);
+		odp_newest_empty(&entry->region.totals);
 	for (size_t i = 0; i < window_count(odp->window); i++) {
 		const struct window_sample *sample = window_at(odp->window, i);
 		const struct odp_region_key key = {sample->owner, sample->part};
 		struct odp_device *device = odp_device_find(odp, sample->owner);
 
 		if (device)
-			newest_add(&device->totals, sample->ns[0]);
+			odp_newest_add(&device->totals, sample->ns[0]);
 		HASH_FIND(hh, odp->regions, &key, sizeof(key), entry);
 		if (entry)
-			newest_add(&entry->region.totals, sample->ns[0]);
+			odp_newest_add(&entry->region.totals, sample->ns[0]);
 	}
 }
 
@@ -369,12 +370,12 @@ int odp_create(struct odp **odp, const struct session *session, struct faults *f
 	if (windowed && !(o->window = window_create()))
 		return failed(-ENOMEM, "no memory for the newest latencies");
 	slots_init(&o->devices, sizeof(struct odp_device *));
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, o});
+	return faults_subscribe(faults, (struct fault_sink){NULL, odp_on_finished, o});
 }
 
 struct stream odp_stream(struct odp *odp)
 {
-	static const struct stream_ops ops = {.events = on_events, .process = on_process};
+	static const struct stream_ops ops = {.events = odp_on_events, .process = odp_on_process};
 
 	return (struct stream){&ops, odp};
 }

@@ -56,7 +56,7 @@ struct stream odp_stream(struct odp *odp);
 void odp_destroy(struct odp *odp);
 
 /* From now on the newest latencies are of the length_ns before now_ns. */
-void odp_look(struct odp *odp, __u64 now_ns, __u64 length_ns);
+void odp_look(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
 
 /* NULL if the device had none. */
 const struct odp_totals *odp_of_device(const struct odp *odp, __u32 device);
@@ -77,9 +77,5 @@ bool odp_seen(const struct odp *odp);
 analyzer_write odp_write;
 /* Table "rdma_counters": those that moved. */
 analyzer_write odp_write_counters;
-/* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */
-int odp_write_findings(const struct odp *odp, struct writer *writer);
-
-extern const struct analyzer odp_analyzer;
 
 #endif

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/odp_data.h"
+#include "lib/analyze/odp_private.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
@@ -29,17 +28,17 @@ static const char *process_name(const struct odp *odp, __u32 pid)
 }
 
 /* What is known of any device and region. */
-struct known {
+struct odp_known {
 	bool faults, failed, pages, invalidations, invalidated, prefetches;
 };
 
-static struct known known_of(const struct session *s, __u32 device)
+static struct odp_known odp_known_of(const struct session *s, __u32 device)
 {
 	bool faults = !(unknown_numbers(s, device) & UNKNOWN_FAULTS);
 	bool told =
 		!unknown_probe(s, PROBE_RXE_INVALIDATE) && !unknown_probe(s, PROBE_MLX5_INVALIDATE);
 
-	return (struct known){
+	return (struct odp_known){
 		.faults = faults,
 		.failed = faults && !unknown_probe(s, PROBE_MLX5_FAULT_RESUME),
 		.pages = faults && !unknown_probe(s, PROBE_MLX5_FAULT_MAPPED),
@@ -55,7 +54,7 @@ struct odp_row {
 	const struct odp_region *region; /* NULL: all */
 	const struct odp_totals *totals;
 	const struct histogram *latency; /* of the span; NULL: none was measured */
-	struct known known;
+	struct odp_known known;
 };
 
 static __u64 percentile(const struct odp_row *row, double percent)
@@ -104,18 +103,17 @@ static const char *region_kind(const struct odp_region *region)
 	COLUMN(max, none, DURATION, 7, SHOWN, row->latency ? row->latency->max : CELL_NONE)
 TABLE(odp, "RDMA on-demand paging by device and region", ODP, struct odp_row, struct odp)
 
-static int write_row(const struct odp *odp, struct writer *writer, __u32 device,
-		     const struct odp_region *region, const struct odp_totals *totals,
-		     enum latency_span span)
+static void odp_write_row(const struct odp *odp, struct writer *writer, __u32 device,
+			  const struct odp_region *region, const struct odp_totals *totals,
+			  enum latency_span span)
 {
 	const struct histogram *l = span == LATENCY_WINDOW ? totals->newest : &totals->latency;
 
-	return writer_row(writer,
-			  &(struct odp_row){device, region, totals, l && l->count ? l : NULL,
-					    known_of(odp->session, device)});
+	writer_row(writer, &(struct odp_row){device, region, totals, l && l->count ? l : NULL,
+					     odp_known_of(odp->session, device)});
 }
 
-static int most_first(const void *a, const void *b)
+static int odp_most_first(const void *a, const void *b)
 {
 	const struct odp_region *const *x = a, *const *y = b;
 
@@ -126,45 +124,44 @@ static int most_first(const void *a, const void *b)
 	return (*x)->key < (*y)->key ? -1 : (*x)->key > (*y)->key;
 }
 
-static int write_regions(const struct odp *odp, enum latency_span span, struct writer *writer,
-			 size_t limit)
+static void write_regions(const struct odp *odp, enum latency_span span, struct writer *writer,
+			  size_t limit)
 {
 	size_t count = HASH_COUNT(odp->regions), i = 0;
 	const struct odp_region **sorted = calloc(count + 1, sizeof(const struct odp_region *));
 	const struct odp_entry *entry;
-	int error = 0;
 
-	if (!sorted)
-		return failed(-ENOMEM, "no memory for the memory regions");
+	if (!sorted) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for the memory regions"));
+		return;
+	}
 	for (entry = odp->regions; entry; entry = entry->hh.next)
 		sorted[i++] = &entry->region;
-	qsort(sorted, count, sizeof(const struct odp_region *), most_first);
-	for (i = 0; !error && i < count && (!limit || i < limit); i++)
-		error = write_row(odp, writer, sorted[i]->device, sorted[i], &sorted[i]->totals,
-				  span);
+	qsort(sorted, count, sizeof(const struct odp_region *), odp_most_first);
+	for (i = 0; i < count && (!limit || i < limit); i++)
+		odp_write_row(odp, writer, sorted[i]->device, sorted[i], &sorted[i]->totals, span);
 	free(sorted);
-	return error;
 }
 
-int odp_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
+void odp_write(const struct analysis *analysis, struct writer *writer,
+	       const struct table_wish *wish)
 {
 	const struct odp *odp = analysis->odp;
-	int error = writer_begin_with(writer, &odp_table, odp);
 
-	for (__u32 h = 0; !error && h < odp->devices.end; h = slots_next(&odp->devices, h)) {
+	writer_begin_with(writer, &odp_table, odp);
+	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		const struct odp_totals *totals = odp_of_device(odp, h);
 
 		if (totals)
-			error = write_row(odp, writer, h, NULL, totals, wish->span);
+			odp_write_row(odp, writer, h, NULL, totals, wish->span);
 	}
-	error = error ? error : write_regions(odp, wish->span, writer, wish->limit);
-	error = error ? error : writer_end(writer);
-	if (!error && wish->limit && HASH_COUNT(odp->regions) > wish->limit)
-		error = writer_note(writer, "... and %zu more regions.",
-				    (size_t)HASH_COUNT(odp->regions) - wish->limit);
-	if (!error && odp->dropped)
-		error = writer_note(writer, "Too many regions: some count for their device only.");
-	return error;
+	write_regions(odp, wish->span, writer, wish->limit);
+	writer_end(writer);
+	if (wish->limit && HASH_COUNT(odp->regions) > wish->limit)
+		writer_note(writer, "... and %zu more regions.",
+			    (size_t)HASH_COUNT(odp->regions) - wish->limit);
+	if (odp->dropped)
+		writer_note(writer, "Too many regions: some count for their device only.");
 }
 
 struct counter_row {
@@ -184,92 +181,88 @@ struct counter_row {
 	       count_if(row->faults_known && row->value->during, row->value->longest_ns))
 TABLE(rdma_counters, "What RDMA devices counted", COUNTERS, struct counter_row, struct session)
 
-int odp_write_counters(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void odp_write_counters(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	const struct odp *odp = analysis->odp;
-	int error = writer_begin_with(writer, &rdma_counters_table, odp->session);
 
 	(void)wish;
+	writer_begin_with(writer, &rdma_counters_table, odp->session);
 	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h)) {
 		bool known = !(unknown_numbers(odp->session, h) & UNKNOWN_FAULTS);
 
-		for (enum rdma_counter k = 0; !error && k < RDMA_COUNTERS; k++) {
+		for (enum rdma_counter k = 0; k < RDMA_COUNTERS; k++) {
 			const struct odp_counter *c = odp_counter(odp, h, k);
 
 			if (c)
-				error = writer_row(writer, &(struct counter_row){h, k, c, known});
+				writer_row(writer, &(struct counter_row){h, k, c, known});
 		}
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-static int write_coincidence(const struct odp *odp, struct writer *writer, __u32 device,
-			     enum rdma_counter counter, const char *what)
+static void write_coincidence(const struct odp *odp, struct writer *writer, __u32 device,
+			      enum rdma_counter counter, const char *what)
 {
 	const struct odp_counter *c = odp_counter(odp, device, counter);
 	char name[DEVICE_NAME_TEXT], longest[UNITS_TEXT];
 
 	if (!c)
-		return 0;
-	if (unknown_numbers(odp->session, device) & UNKNOWN_FAULTS)
-		return writer_note(writer, "%s counted %llu %s.",
-				   session_device_name(odp->session, device, name), c->moved, what);
-	if (!c->during)
-		return writer_note(writer,
-				   "%s counted %llu %s, none while an on-demand fault of it was "
-				   "being served.",
-				   session_device_name(odp->session, device, name), c->moved, what);
-	return writer_note(writer,
-			   "%s counted %llu %s, %llu of them between readings in which on-demand "
-			   "faults of it were being served (the longest took %s).",
-			   session_device_name(odp->session, device, name), c->moved, what,
-			   c->during, units_format_duration(c->longest_ns, longest));
+		return;
+	if (unknown_numbers(odp->session, device) & UNKNOWN_FAULTS) {
+		writer_note(writer, "%s counted %llu %s.",
+			    session_device_name(odp->session, device, name), c->moved, what);
+		return;
+	}
+	if (!c->during) {
+		writer_note(writer,
+			    "%s counted %llu %s, none while an on-demand fault of it was "
+			    "being served.",
+			    session_device_name(odp->session, device, name), c->moved, what);
+		return;
+	}
+	writer_note(writer,
+		    "%s counted %llu %s, %llu of them between readings in which on-demand "
+		    "faults of it were being served (the longest took %s).",
+		    session_device_name(odp->session, device, name), c->moved, what, c->during,
+		    units_format_duration(c->longest_ns, longest));
 }
 
-static int write_device(const struct odp *odp, struct writer *writer, __u32 device)
+static void odp_write_device(const struct odp *odp, struct writer *writer, __u32 device)
 {
 	const struct odp_totals *t = odp_of_device(odp, device);
-	struct known known = known_of(odp->session, device);
+	struct odp_known known = odp_known_of(odp->session, device);
 	char name[DEVICE_NAME_TEXT], p99[UNITS_TEXT], taken[96] = "", advised[64] = "";
-	int error = 0;
 
 	if (known.invalidated)
 		snprintf(taken, sizeof(taken),
-			 "; the host took back %llu pages in %llu invalidations",
+			 "; the host reclaimed %llu pages in %llu invalidations",
 			 t ? t->invalidated_pages : 0, t ? t->invalidations : 0);
 	if (known.prefetches)
 		snprintf(advised, sizeof(advised), "; %llu pages came by advice",
 			 t ? t->prefetched_pages : 0);
 	if (t && t->faults)
-		error = writer_note(
-			writer, "%s: %s%llu on-demand faults brought %llu pages (p99 %s)%s%s.",
-			session_device_name(odp->session, device, name),
-			known.pages ? "" : "at least ", t->faults, t->pages,
-			units_format_duration(histogram_percentile(&t->latency, 99), p99), taken,
-			advised);
-	if (!error)
-		error = write_coincidence(odp, writer, device, RDMA_RETRY, "retransmissions");
-	if (!error)
-		error = write_coincidence(odp, writer, device, RDMA_DUPLICATE,
-					  "duplicate requests");
-	if (!error)
-		error = write_coincidence(odp, writer, device, RDMA_RNR_SENT,
-					  "receiver-not-ready answers");
-	return error;
+		writer_note(writer, "%s: %s%llu on-demand faults brought %llu pages (p99 %s)%s%s.",
+			    session_device_name(odp->session, device, name),
+			    known.pages ? "" : "at least ", t->faults, t->pages,
+			    units_format_duration(histogram_percentile(&t->latency, 99), p99),
+			    taken, advised);
+	write_coincidence(odp, writer, device, RDMA_RETRY, "retransmissions");
+	write_coincidence(odp, writer, device, RDMA_DUPLICATE, "duplicate requests");
+	write_coincidence(odp, writer, device, RDMA_RNR_SENT, "receiver-not-ready answers");
 }
 
-int odp_write_findings(const struct odp *odp, struct writer *writer)
+/* Sentences: what faulted for whom; retransmissions and the faults that they coincide with. */
+static void odp_write_findings(const struct analysis *a, struct writer *writer)
 {
-	int error = 0;
+	const struct odp *odp = a->odp;
 
-	for (__u32 h = 0; !error && h < odp->devices.end; h = slots_next(&odp->devices, h))
+	for (__u32 h = 0; h < odp->devices.end; h = slots_next(&odp->devices, h))
 		if (odp_device_find(odp, h))
-			error = write_device(odp, writer, h);
-	return error;
+			odp_write_device(odp, writer, h);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool odp_has_rows(const struct analysis *a)
 {
 	return odp_seen(a->odp);
 }
@@ -280,9 +273,10 @@ static int create_odp(struct analysis *a, const struct analysis_config *config)
 }
 
 static const struct analyzer_table tables[] = {
-	{&odp_table, odp_write, 9, REPORT_ROWS, has_rows},
-	{&rdma_counters_table, odp_write_counters, 9, 0, has_rows},
+	{&odp_table, odp_write, odp_has_rows, REPORT_ROWS},
+	{&rdma_counters_table, odp_write_counters, odp_has_rows},
 	{0},
 };
 
-ANALYZER(odp, .tables = tables)
+DEFINE_ANALYZER(odp, .tables = tables, .chapter = REPORT_RDMA, .findings = odp_write_findings,
+		.look = odp_look)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/page_table.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -26,7 +25,7 @@ static size_t slot_of(const struct page_table *table, __u32 device, __u32 pasid,
 	}
 }
 
-static int grow(struct page_table *table)
+static int page_table_grow(struct page_table *table)
 {
 	struct page_table larger = {
 		.capacity = table->capacity ? 2 * table->capacity : CAPACITY_FIRST,
@@ -62,7 +61,7 @@ struct page_entry *page_table_make(struct page_table *table, __u32 device, __u32
 {
 	struct page_entry *entry;
 
-	if ((table->used + 1) * 4 > table->capacity * 3 && grow(table))
+	if ((table->used + 1) * 4 > table->capacity * 3 && page_table_grow(table))
 		return NULL;
 	entry = &table->entries[slot_of(table, device, pasid, page)];
 	if (!entry->accesses) {

@@ -27,7 +27,7 @@ struct pasids *pasids_create(void)
 	return memory_calloc(1, sizeof(struct pasids));
 }
 
-static void forget(struct pasids *pasids, struct meaning *meaning)
+static void pasids_forget(struct pasids *pasids, struct meaning *meaning)
 {
 	HASH_DEL(pasids->meanings, meaning);
 	memory_free(meaning);
@@ -38,11 +38,11 @@ void pasids_destroy(struct pasids *pasids)
 	if (!pasids)
 		return;
 	while (pasids->meanings)
-		forget(pasids, pasids->meanings);
+		pasids_forget(pasids, pasids->meanings);
 	memory_free(pasids);
 }
 
-static struct meaning *find(const struct pasids *pasids, __u32 device, __u32 pasid)
+static struct meaning *pasids_entry(const struct pasids *pasids, __u32 device, __u32 pasid)
 {
 	struct pasid_key key = {device, pasid};
 	struct meaning *meaning;
@@ -51,7 +51,7 @@ static struct meaning *find(const struct pasids *pasids, __u32 device, __u32 pas
 	return meaning;
 }
 
-static struct meaning *make(struct pasids *pasids, __u32 device, __u32 pasid)
+static struct meaning *pasids_make(struct pasids *pasids, __u32 device, __u32 pasid)
 {
 	struct meaning *meaning;
 
@@ -70,15 +70,15 @@ static struct meaning *make(struct pasids *pasids, __u32 device, __u32 pasid)
 
 void pasids_event(struct pasids *pasids, const struct event *e)
 {
-	struct meaning *meaning = find(pasids, e->device, e->pasid);
+	struct meaning *meaning = pasids_entry(pasids, e->device, e->pasid);
 
 	if (e->kind == EVENT_PASID_DETACH) {
 		if (meaning)
-			forget(pasids, meaning);
+			pasids_forget(pasids, meaning);
 		return;
 	}
 	if (!meaning)
-		meaning = make(pasids, e->device, e->pasid);
+		meaning = pasids_make(pasids, e->device, e->pasid);
 	if (!meaning)
 		return;
 	meaning->process.pid = e->pid;
@@ -93,9 +93,9 @@ const struct pasid_process *pasids_find(const struct pasids *pasids, __u32 devic
 	const struct meaning *meaning = NULL;
 
 	if (pasid != PASID_NONE && HASH_COUNT(pasids->meanings)) {
-		meaning = find(pasids, device, pasid);
+		meaning = pasids_entry(pasids, device, pasid);
 		if (!meaning)
-			meaning = find(pasids, DEVICE_NONE, pasid);
+			meaning = pasids_entry(pasids, DEVICE_NONE, pasid);
 	}
 	return meaning ? &meaning->process : NULL;
 }

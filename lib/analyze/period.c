@@ -8,48 +8,48 @@
 		return sink->ops->call ? sink->ops->call(sink->self, __VA_ARGS__) : 0; \
 	} while (0)
 
-static int on_host(void *self, const struct host_info *host)
+static int period_on_host(void *self, const struct host_info *host)
 {
 	PASS(host, host);
 }
 
-static int on_clock(void *self, const struct clock_anchor *anchor)
+static int period_on_clock(void *self, const struct clock_anchor *anchor)
 {
 	PASS(clock, anchor);
 }
 
-static int on_probe(void *self, const struct probe_info *probe)
+static int period_on_probe(void *self, const struct probe_info *probe)
 {
 	PASS(probe, probe);
 }
 
-static int on_device(void *self, const struct device_info *device)
+static int period_on_device(void *self, const struct device_info *device)
 {
 	PASS(device, device);
 }
 
-static int on_stack(void *self, const struct stack_info *stack)
+static int period_on_stack(void *self, const struct stack_info *stack)
 {
 	PASS(stack, stack);
 }
 
-static int on_process(void *self, const struct process_info *process)
+static int period_on_process(void *self, const struct process_info *process)
 {
 	PASS(process, process);
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
+static int period_on_loss(void *self, const struct loss_info *loss)
 {
 	PASS(loss, loss);
 }
 
-static int on_kept(void *self, const struct kept_info *kept)
+static int period_on_kept(void *self, const struct kept_info *kept)
 {
 	PASS(kept, kept);
 }
 
 /* In runs: nearly always all of them are within, or none. */
-static int on_events(void *self, const struct event *events, size_t count)
+static int period_on_events(void *self, const struct event *events, size_t count)
 {
 	const struct period_filter *filter = self;
 	int error = 0;
@@ -70,7 +70,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int period_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	const struct period_filter *filter = self;
 
@@ -79,7 +79,7 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	PASS(aggregate, frame);
 }
 
-static int on_tick(void *self, __u64 now_ns)
+static int period_on_tick(void *self, __u64 now_ns)
 {
 	const struct period_filter *filter = self;
 
@@ -88,7 +88,7 @@ static int on_tick(void *self, __u64 now_ns)
 	PASS(tick, now_ns);
 }
 
-static int on_end(void *self, __u64 end_ns)
+static int period_on_end(void *self, __u64 end_ns)
 {
 	const struct period_filter *filter = self;
 	__u64 until_ns = filter->period.until_ns;
@@ -103,18 +103,18 @@ _Static_assert(sizeof(struct stream_ops) == 12 * sizeof(void (*)(void)), "all ca
 struct stream period_stream(struct period_filter *filter)
 {
 	static const struct stream_ops ops = {
-		.host = on_host,
-		.clock = on_clock,
-		.probe = on_probe,
-		.device = on_device,
-		.stack = on_stack,
-		.process = on_process,
-		.events = on_events,
-		.aggregate = on_aggregate,
-		.loss = on_loss,
-		.kept = on_kept,
-		.tick = on_tick,
-		.end = on_end,
+		.host = period_on_host,
+		.clock = period_on_clock,
+		.probe = period_on_probe,
+		.device = period_on_device,
+		.stack = period_on_stack,
+		.process = period_on_process,
+		.events = period_on_events,
+		.aggregate = period_on_aggregate,
+		.loss = period_on_loss,
+		.kept = period_on_kept,
+		.tick = period_on_tick,
+		.end = period_on_end,
 	};
 
 	return (struct stream){&ops, filter};

@@ -4,11 +4,11 @@
 #include <errno.h>
 
 #include "lib/analyze/faults.h"
-#include "lib/analyze/queues_data.h"
+#include "lib/analyze/queues_private.h"
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 
-static struct queue *find(const struct queues *queues, __u32 device, __u16 number)
+static struct queue *queues_find(const struct queues *queues, __u32 device, __u16 number)
 {
 	struct queue_key key = {device, number};
 	struct queue *q;
@@ -17,9 +17,9 @@ static struct queue *find(const struct queues *queues, __u32 device, __u16 numbe
 	return q;
 }
 
-static struct queue *make(struct queues *queues, __u32 device, __u16 number)
+static struct queue *queues_make(struct queues *queues, __u32 device, __u16 number)
 {
-	struct queue *q = find(queues, device, number);
+	struct queue *q = queues_find(queues, device, number);
 
 	if (q || HASH_COUNT(queues->queues) >= QUEUES_MAX)
 		return q;
@@ -71,9 +71,9 @@ static void is_alive(struct queues *queues, struct queue *q, __u64 time_ns)
  * A queue is known from its first fault on, so that one stuck in it shows while it is open. A fault that its
  * device held back may have begun, and waited, before the queue was given up.
  */
-static void on_began(void *self, const struct fault *fault)
+static void queues_on_began(void *self, const struct fault *fault)
 {
-	struct queue *q = make(self, fault->device, fault->queue);
+	struct queue *q = queues_make(self, fault->device, fault->queue);
 
 	if (q)
 		is_alive(self, q, fault_over(fault) ? fault_end_ns(fault) : fault_begin_ns(fault));
@@ -105,10 +105,10 @@ static void note_borders(struct queues *queues, struct queue *q, const struct fa
 		hang_on(queues, q, fault, to);
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void queues_on_finished(void *self, const struct fault *fault)
 {
 	struct queues *queues = self;
-	struct queue *q = make(queues, fault->device, fault->queue);
+	struct queue *q = queues_make(queues, fault->device, fault->queue);
 	__u64 from = fault_known_ns(fault), to = fault_end_ns(fault);
 
 	if (!q) {
@@ -126,7 +126,7 @@ static void on_finished(void *self, const struct fault *fault)
 static void on_ended(void *self, const struct fault_end *end)
 {
 	struct queues *queues = self;
-	struct queue *q = find(queues, end->device, end->queue);
+	struct queue *q = queues_find(queues, end->device, end->queue);
 	struct hang *hang = q ? &q->hang : NULL;
 
 	/* Those that were given up before the queue was seen to be alive have been settled then. */
@@ -150,14 +150,14 @@ static void device_gone(struct queues *queues, const struct event *e)
 /* An I/O that the device took after the queue was given up shows so from then on. */
 static void io_done(struct queues *queues, const struct event *e)
 {
-	struct queue *q = find(queues, e->device, e->queue);
+	struct queue *q = queues_find(queues, e->device, e->queue);
 	__u64 taken = e->time_ns > e->value ? e->time_ns - e->value : 0;
 
 	if (q)
 		is_alive(queues, q, taken > q->hang.given_up ? taken : e->time_ns);
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int queues_on_events(void *self, const struct event *events, size_t count)
 {
 	struct queues *queues = self;
 
@@ -171,7 +171,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 }
 
 /* I/Os that were neither slow nor faulted are told by the second. */
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int queues_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct queues *queues = self;
 	__u64 from = frame->window * AGGREGATE_WINDOW_NS;
@@ -179,7 +179,7 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	for (size_t i = 0; queues->hanging && i < frame->row_count; i++) {
 		const struct aggregate_key *key = &frame->rows[i].key;
 		struct queue *q = key->kind == EVENT_IO_COMPLETE
-					  ? find(queues, key->device, key->queue)
+					  ? queues_find(queues, key->device, key->queue)
 					  : NULL;
 
 		if (q)
@@ -190,7 +190,8 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 
 struct stream queues_stream(struct queues *queues)
 {
-	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+	static const struct stream_ops ops = {.events = queues_on_events,
+					      .aggregate = queues_on_aggregate};
 
 	return (struct stream){&ops, queues};
 }
@@ -203,8 +204,8 @@ int queues_create(struct queues **queues, const struct session *session, struct 
 	(*queues)->session = session;
 	(*queues)->faults = faults;
 	(*queues)->late_ns = faults_late_ns(faults);
-	return faults_subscribe(faults, (struct fault_sink){.began = on_began,
-							    .finished = on_finished,
+	return faults_subscribe(faults, (struct fault_sink){.began = queues_on_began,
+							    .finished = queues_on_finished,
 							    .ended = on_ended,
 							    .self = *queues});
 }
@@ -251,7 +252,7 @@ struct cover {
 	__u64 watched; /* since when; 0: what began before cannot be told */
 };
 
-static void cover(struct cover *c, __u64 from, __u64 to)
+static void queues_cover(struct cover *c, __u64 from, __u64 to)
 {
 	from = from > c->from ? from : c->from;
 	to = to < c->to ? to : c->to;
@@ -269,23 +270,24 @@ static void cover_fault(void *argument, const struct fault *fault)
 	if (c->watched && c->watched < from && faults_began_before(c->queues->faults, fault))
 		from = c->watched;
 	if (from)
-		cover(c, from, fault_over(fault) ? fault_end_ns(fault) : c->to);
+		queues_cover(c, from, fault_over(fault) ? fault_end_ns(fault) : c->to);
 }
 
-static double covered(const struct queues *queues, const struct queue *q, __u64 from, __u64 to)
+static double queues_covered(const struct queues *queues, const struct queue *q, __u64 from,
+			     __u64 to)
 {
 	struct cover c = {.key = q->key, .from = from, .to = to, .queues = queues};
 	__u64 sum = 0, before = 0, folded;
 
 	for (size_t i = spans_first_from(&q->blocked, from);
 	     i < q->blocked.count && q->blocked.pieces[i].from < to; i++)
-		cover(&c, q->blocked.pieces[i].from, q->blocked.pieces[i].to);
+		queues_cover(&c, q->blocked.pieces[i].from, q->blocked.pieces[i].to);
 	if (nothing_lost(queues))
 		c.watched = watched_from(queues, q->key.device);
 	if (c.watched)
-		cover(&c, c.watched, q->cut_to);
+		queues_cover(&c, c.watched, q->cut_to);
 	if (c.watched && open_since(q))
-		cover(&c, open_since(q), to);
+		queues_cover(&c, open_since(q), to);
 	faults_each_open(queues->faults, cover_fault, &c);
 	for (size_t i = 0; i < c.open.count; i++) {
 		const struct piece *p = &c.open.pieces[i];
@@ -317,7 +319,7 @@ double queues_blocked_part(const struct queues *queues, __u32 device, __u64 from
 
 		if (q->key.device != device)
 			continue;
-		part = covered(queues, q, from_ns, to_ns);
+		part = queues_covered(queues, q, from_ns, to_ns);
 		if (part > worst) {
 			worst = part;
 			if (queue)
@@ -416,7 +418,7 @@ __u64 queues_dropped(const struct queues *queues)
 int queues_get(const struct queues *queues, __u32 device, __u16 queue,
 	       struct queue_blocked *blocked)
 {
-	const struct queue *q = find(queues, device, queue);
+	const struct queue *q = queues_find(queues, device, queue);
 
 	if (!q)
 		return -ENOENT;

@@ -59,10 +59,5 @@ struct queues_hangs {
 
 /* False if there are none. */
 bool queues_hangs(const struct queues *queues, struct queues_hangs *hangs);
-/* A sentence on them, if there are any: what is assumed of them. */
-int queues_write_findings(const struct queues *queues, const struct session *session,
-			  struct writer *writer);
-
-extern const struct analyzer queues_analyzer;
 
 #endif

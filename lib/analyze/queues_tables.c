@@ -2,11 +2,13 @@
 #include <math.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/queues_data.h"
+#include "lib/analyze/live.h"
+#include "lib/analyze/faults.h"
+#include "lib/analyze/queues_private.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/units.h"
 
-static int by_key(const struct queue *a, const struct queue *b)
+static int queues_by_key(const struct queue *a, const struct queue *b)
 {
 	if (a->key.device != b->key.device)
 		return a->key.device < b->key.device ? -1 : 1;
@@ -42,48 +44,60 @@ static double blocked_percent(const struct queue_row *row)
 	COLUMN(longest, ns, DURATION, 8, SHOWN, blocked(row, row->queue.longest_ns))          \
 	COLUMN(pieces, none, COUNT, 8, WIDE, blocked(row, row->queue.pieces))                 \
 	COLUMN(assumed, ns, DURATION, 8, WIDE, blocked(row, row->queue.assumed_ns))
-TABLE(queues, "Queues that stood still", QUEUES, struct queue_row, struct session)
+TABLE(queues, "Blocked queues", QUEUES, struct queue_row, struct session)
 
-static int queues_write(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+static void queues_write(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	struct queues *queues = analysis->queues;
 	const struct session *session = analysis->session;
 	__u64 span = session_last_ns(session) - session_first_ns(session);
-	int error = writer_begin_with(writer, &queues_table, session);
 
 	(void)wish;
-	HASH_SORT(queues->queues, by_key);
-	for (const struct queue *q = queues->queues; !error && q; q = q->hh.next) {
+	writer_begin_with(writer, &queues_table, session);
+	HASH_SORT(queues->queues, queues_by_key);
+	for (const struct queue *q = queues->queues; q; q = q->hh.next) {
 		struct queue_row row = {queues_total(queues, q), span, true, true};
 		unsigned int unknown = unknown_numbers(session, row.queue.device);
 
 		row.faults_known = !(unknown & UNKNOWN_FAULTS);
 		row.blocked_known = !(unknown & UNKNOWN_BLOCKED);
 		if (row.queue.faults)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-int queues_write_findings(const struct queues *queues, const struct session *session,
-			  struct writer *writer)
+/* A sentence on them, if there are any: what is assumed of them. */
+static void queues_write_findings(const struct analysis *a, struct writer *writer)
 {
+	const struct session *session = a->session;
 	char name[DEVICE_NAME_TEXT], assumed[UNITS_TEXT], number[16] = "";
 	struct queues_hangs hangs;
 
-	if (!queues_hangs(queues, &hangs) || unknown_of_all(session) & UNKNOWN_BLOCKED)
-		return 0;
+	if (!faults_began(a->faults) || !queues_hangs(a->queues, &hangs) ||
+	    unknown_of_all(session) & UNKNOWN_BLOCKED)
+		return;
 	if (hangs.worst.queue != QUEUE_NONE)
 		snprintf(number, sizeof(number), ", queue %u", hangs.worst.queue);
-	return writer_note(
+	writer_note(
 		writer,
-		"%zu queue%s hung on after a fault was given up (--unfinished), %zu to the end. It is "
+		"%zu queue%s stayed blocked after a fault was given up (--unfinished), %zu to the end. It is "
 		"assumed to have been blocked until something showed that it went on: %s in all, "
 		"most on %s%s.",
 		hangs.queues, hangs.queues == 1 ? "" : "s", hangs.still,
 		units_format_duration(hangs.assumed_ns, assumed),
 		session_device_name(session, hangs.worst.device, name), number);
+}
+
+static void queues_live(const struct analysis *a, struct live_device *row)
+{
+	__u64 from_ns = row->now_ns > row->interval_ns ? row->now_ns - row->interval_ns : 0;
+
+	row->blocked_percent = 100 * queues_blocked_part(a->queues, row->handle, from_ns,
+							 row->now_ns, &row->blocked_queue);
+	if (row->unknown & UNKNOWN_BLOCKED)
+		row->blocked_percent = NAN;
 }
 
 static int create_queues(struct analysis *a, const struct analysis_config *config)
@@ -94,4 +108,5 @@ static int create_queues(struct analysis *a, const struct analysis_config *confi
 
 static const struct analyzer_table tables[] = {{&queues_table, queues_write}, {0}};
 
-ANALYZER(queues, .tables = tables)
+DEFINE_ANALYZER(queues, .tables = tables, .chapter = REPORT_FAULTS,
+		.findings = queues_write_findings, .device = queues_live)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
+#include <math.h>
 #include "lib/analyze/rates.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
+#include "lib/base/units.h"
 
 #define BURST_DEFAULT 5
 #define STEPS_SECOND  (NSEC_PER_SEC / RATE_STEP_NS)
@@ -39,7 +42,7 @@ struct rates {
 	__u64 dropped; /* faults told too late */
 };
 
-static struct device_faults *state_of(struct rates *r, __u32 device)
+static struct device_faults *rates_state_of(struct rates *r, __u32 device)
 {
 	struct device_faults **slot = slots_make(&r->devices, device);
 
@@ -71,7 +74,7 @@ static void keep_burst(struct rates *r, struct device_faults *d, const struct bu
 }
 
 /* Faults of the steps (newest - STEPS_SECOND, newest]; moves on to the step of a new fault. */
-static void advance(struct device_faults *d, __u64 step)
+static void rates_advance(struct device_faults *d, __u64 step)
 {
 	__u64 gone = step - d->newest_step;
 
@@ -107,7 +110,7 @@ static __u32 count_step(struct device_faults *d, __u64 step, __u64 *peak_step)
 	__u32 sum, most;
 
 	if (!d->rate.faults || step > d->newest_step)
-		advance(d, step);
+		rates_advance(d, step);
 	d->steps[step % STEPS]++;
 	if (d->newest_step - step < STEPS_SECOND)
 		d->in_second++;
@@ -150,10 +153,10 @@ static void count_burst(struct rates *r, struct device_faults *d, __u32 device, 
 		keep_burst(r, d, &over);
 }
 
-static void on_began(void *self, const struct fault *fault)
+static void rates_on_began(void *self, const struct fault *fault)
 {
 	struct rates *r = self;
-	struct device_faults *d = state_of(r, fault->device);
+	struct device_faults *d = rates_state_of(r, fault->device);
 	__u64 time_ns = fault_first_ns(fault), step = time_ns / RATE_STEP_NS;
 	__u64 peak_step = step;
 	__u32 peak = 0;
@@ -172,24 +175,23 @@ static void on_began(void *self, const struct fault *fault)
 		d->rate.last_ns = time_ns;
 }
 
-int rates_create(struct rates **rates, struct faults *faults, unsigned int burst_faults)
+static int create_rates(struct analysis *a, const struct analysis_config *config)
 {
+	unsigned int burst_faults = config->burst_faults;
 	struct rates *r;
 
-	*rates = NULL;
 	if (burst_faults > BURST_FAULTS_MAX)
 		return failed(-EINVAL, "a burst of more than %u faults: accepted: 1 to %d",
 			      burst_faults, BURST_FAULTS_MAX);
-	r = memory_calloc(1, sizeof(*r));
-	*rates = r;
+	a->rates = r = memory_calloc(1, sizeof(*r));
 	if (!r)
 		return failed(-ENOMEM, "no memory for the rates");
 	r->burst_faults = burst_faults ? burst_faults : BURST_DEFAULT;
 	slots_init(&r->devices, sizeof(struct device_faults *));
-	return faults_subscribe(faults, (struct fault_sink){on_began, NULL, r});
+	return faults_subscribe(a->faults, (struct fault_sink){rates_on_began, NULL, r});
 }
 
-void rates_destroy(struct rates *r)
+static void rates_destroy(struct rates *r)
 {
 	if (!r)
 		return;
@@ -213,7 +215,8 @@ struct device_rate rates_device(const struct rates *r, __u32 device)
 	return d ? d->rate : (struct device_rate){0};
 }
 
-double rates_now(const struct rates *r, __u32 device, __u64 now_ns, __u64 interval_ns)
+/* Faults per second of the time [now - interval, now); interval up to 60 s. */
+static double rates_now(const struct rates *r, __u32 device, __u64 now_ns, __u64 interval_ns)
 {
 	const struct device_faults *d = find_state(r, device);
 	__u64 now = now_ns / RATE_STEP_NS, wanted = interval_ns / RATE_STEP_NS, sum = 0;
@@ -244,11 +247,6 @@ __u64 rates_bursts(const struct rates *r, const struct session *session)
 		if (find_state(r, h) && is_known(session, h))
 			sum += find_state(r, h)->rate.bursts;
 	return sum;
-}
-
-unsigned int rates_burst_faults(const struct rates *r)
-{
-	return r->burst_faults;
 }
 
 __u64 rates_dropped(const struct rates *r)
@@ -314,43 +312,67 @@ static struct burst *all_bursts(const struct rates *r, size_t *count)
 	COLUMN(peak, per_s, COUNT, 7, SHOWN, row->peak)
 TABLE(bursts, "Bursts", BURSTS, struct burst, struct session)
 
-int rates_write_bursts(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void rates_write_bursts(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	const struct rates *r = analysis->rates;
 	const struct session *session = analysis->session;
 	__u64 known = rates_bursts(r, session);
 	size_t count, written = 0;
 	struct burst *all = all_bursts(r, &count);
-	int error;
 
-	if (!all)
-		return failed(-ENOMEM, "no memory for the bursts");
-	error = writer_begin_with(writer, &bursts_table, session);
-	for (size_t i = 0; !error && i < count && (!wish->limit || written < wish->limit); i++) {
+	if (!all) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for the bursts"));
+		return;
+	}
+	writer_begin_with(writer, &bursts_table, session);
+	for (size_t i = 0; i < count && (!wish->limit || written < wish->limit); i++) {
 		if (!is_known(session, all[i].device))
 			continue;
-		error = writer_row(writer, &all[i]);
+		writer_row(writer, &all[i]);
 		written++;
 	}
 	free(all);
-	error = error ? error : writer_end(writer);
-	if (!error && wish->limit && known > wish->limit)
-		error = writer_note(writer, "... and %llu more bursts.", known - wish->limit);
-	return error;
+	writer_end(writer);
+	if (wish->limit && known > wish->limit)
+		writer_note(writer, "... and %llu more bursts.", known - wish->limit);
 }
 
-static bool has_rows(const struct analysis *a)
+static void rates_write_findings(const struct analysis *a, struct writer *writer)
+{
+	char name[DEVICE_NAME_TEXT], time[UNITS_TEXT];
+	__u64 bursts = rates_bursts(a->rates, a->session);
+	struct burst worst;
+
+	if (!rates_worst_burst(a->rates, a->session, &worst))
+		return;
+	writer_note(writer,
+		    "%llu burst%s (more than %u faults in 1 s). Worst: %llu in a second on "
+		    "%s at %s.",
+		    bursts, bursts == 1 ? "" : "s", a->rates->burst_faults, worst.peak,
+		    session_device_name(a->session, worst.device, name),
+		    session_when(a->session, worst.peak_ns, time));
+}
+
+static bool rates_has_rows(const struct analysis *a)
 {
 	return rates_bursts(a->rates, a->session);
 }
 
-static int create_rates(struct analysis *a, const struct analysis_config *config)
+static void rates_live(const struct analysis *a, struct live_device *row)
 {
-	return rates_create(&a->rates, a->faults, config->burst_faults);
+	struct device_rate rate = rates_device(a->rates, row->handle);
+
+	row->bursts = rate.bursts;
+	row->peak = rate.peak;
+	row->last_fault_ns = rate.last_ns;
+	row->rate = row->unknown & UNKNOWN_FAULTS
+			    ? NAN
+			    : rates_now(a->rates, row->handle, row->now_ns, row->interval_ns);
 }
 
 static const struct analyzer_table tables[] = {
-	{&bursts_table, rates_write_bursts, 4, REPORT_ROWS, has_rows}, {0}};
+	{&bursts_table, rates_write_bursts, rates_has_rows, REPORT_ROWS}, {0}};
 
-ANALYZER_OF_FAULTS(rates, .tables = tables)
+DEFINE_ANALYZER_OF_FAULTS(rates, .tables = tables, .chapter = REPORT_FAULTS,
+			  .findings = rates_write_findings, .device = rates_live)

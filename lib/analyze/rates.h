@@ -27,24 +27,16 @@ struct device_rate {
 	__u64 last_ns;
 };
 
-/* burst_faults: 0: 5. -EINVAL beyond BURST_FAULTS_MAX. */
-int rates_create(struct rates **rates, struct faults *faults, unsigned int burst_faults);
-void rates_destroy(struct rates *rates);
 /* Zeros for a device without faults. A burst that still goes on is counted. */
 struct device_rate rates_device(const struct rates *rates, __u32 device);
-/* Faults per second of the time [now - interval, now); interval up to 60 s. */
-double rates_now(const struct rates *rates, __u32 device, __u64 now_ns, __u64 interval_ns);
 /* Of the devices whose faults were all watched. */
 __u64 rates_bursts(const struct rates *rates, const struct session *session);
 /* Faults told too late to count in peaks and bursts. */
 __u64 rates_dropped(const struct rates *rates);
-unsigned int rates_burst_faults(const struct rates *rates);
 /* Of the same, the burst with most faults within a second; false if there was none. */
 bool rates_worst_burst(const struct rates *rates, const struct session *session,
 		       struct burst *burst);
 /* Table "bursts" of the same, by begin, at most `limit` rows (0: all kept). */
 analyzer_write rates_write_bursts;
-
-extern const struct analyzer rates_analyzer;
 
 #endif

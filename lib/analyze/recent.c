@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/recent.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "lib/analyze/faults.h"
 #include "lib/analyze/slots.h"
@@ -22,7 +22,7 @@ struct recent {
 	struct slots devices; /* struct device_recent * */
 };
 
-static struct device_recent *make(struct recent *r, __u32 device)
+static struct device_recent *recent_make(struct recent *r, __u32 device)
 {
 	struct device_recent **slot = slots_make(&r->devices, device);
 
@@ -31,25 +31,25 @@ static struct device_recent *make(struct recent *r, __u32 device)
 	return slot ? *slot : NULL;
 }
 
-static const struct device_recent *find(const struct recent *r, __u32 device)
+static const struct device_recent *recent_find(const struct recent *r, __u32 device)
 {
 	struct device_recent *const *slot = slots_find(&r->devices, device);
 
 	return slot ? *slot : NULL;
 }
 
-static void on_began(void *self, const struct fault *fault)
+static void recent_on_began(void *self, const struct fault *fault)
 {
-	struct device_recent *d = make(self, fault->device);
+	struct device_recent *d = recent_make(self, fault->device);
 
 	if (d)
 		d->counts.began++;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void recent_on_finished(void *self, const struct fault *fault)
 {
 	struct recent *r = self;
-	struct device_recent *d = make(r, fault->device);
+	struct device_recent *d = recent_make(r, fault->device);
 
 	if (!d)
 		return;
@@ -84,7 +84,8 @@ int recent_create(struct recent **recent, struct faults *faults, size_t keep)
 		return failed(-ENOMEM, "no memory for the newest faults");
 	r->keep = keep ? keep : KEEP_DEFAULT;
 	slots_init(&r->devices, sizeof(struct device_recent *));
-	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, r});
+	return faults_subscribe(faults,
+				(struct fault_sink){recent_on_began, recent_on_finished, r});
 }
 
 void recent_destroy(struct recent *r)
@@ -103,7 +104,7 @@ void recent_destroy(struct recent *r)
 
 size_t recent_faults(const struct recent *r, __u32 device, struct fault *faults, size_t max)
 {
-	const struct device_recent *d = find(r, device);
+	const struct device_recent *d = recent_find(r, device);
 	size_t filled = 0;
 
 	while (d && filled < max && filled < r->keep && filled < d->counts.finished) {
@@ -115,9 +116,23 @@ size_t recent_faults(const struct recent *r, __u32 device, struct fault *faults,
 
 struct recent_counts recent_counts(const struct recent *r, __u32 device)
 {
-	const struct device_recent *d = find(r, device);
+	const struct device_recent *d = recent_find(r, device);
 
 	return d ? d->counts : (struct recent_counts){0};
+}
+
+static void recent_live(const struct analysis *a, struct live_device *row)
+{
+	struct recent_counts counts = recent_counts(a->recent, row->handle);
+
+	row->faults = counts.began;
+	row->complete = counts.complete;
+	row->open = counts.began - counts.finished;
+	row->unfinished = counts.unfinished;
+	row->inconsistent = counts.inconsistent;
+	row->overflowed = counts.overflowed;
+	row->discarded = counts.discarded;
+	row->abandoned = counts.abandoned;
 }
 
 static int create_recent(struct analysis *a, const struct analysis_config *config)
@@ -125,4 +140,4 @@ static int create_recent(struct analysis *a, const struct analysis_config *confi
 	return recent_create(&a->recent, a->faults, config->last_faults);
 }
 
-ANALYZER_OF_FAULTS(recent)
+DEFINE_ANALYZER_OF_FAULTS(recent, .device = recent_live)

@@ -26,6 +26,4 @@ void recent_destroy(struct recent *recent);
 size_t recent_faults(const struct recent *recent, __u32 device, struct fault *faults, size_t max);
 struct recent_counts recent_counts(const struct recent *recent, __u32 device);
 
-extern const struct analyzer recent_analyzer;
-
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/session.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/analyze/session_data.h"
+#include "lib/analyze/session_private.h"
 #include "lib/base/fail.h"
 
 #define NAMED_MAX 65536 /* stacks and processes each: more is no recording of ours */
@@ -20,7 +20,7 @@ static void note_time(struct session *s, __u64 time_ns)
 		s->last_ns = time_ns;
 }
 
-static int on_host(void *self, const struct host_info *host)
+static int session_on_host(void *self, const struct host_info *host)
 {
 	struct session *s = self;
 
@@ -32,7 +32,7 @@ static int on_host(void *self, const struct host_info *host)
 	return 0;
 }
 
-static int on_clock(void *self, const struct clock_anchor *anchor)
+static int session_on_clock(void *self, const struct clock_anchor *anchor)
 {
 	struct session *s = self;
 
@@ -52,7 +52,7 @@ static void note_device(struct session *s, __u32 handle)
 		s->dropped++;
 }
 
-static int on_device(void *self, const struct device_info *device)
+static int session_on_device(void *self, const struct device_info *device)
 {
 	struct session *s = self;
 	struct device_info *slot = slots_make(&s->devices, device->handle);
@@ -86,7 +86,7 @@ static char *in_one_line(const char *text)
 	return line;
 }
 
-static int on_stack(void *self, const struct stack_info *info)
+static int session_on_stack(void *self, const struct stack_info *info)
 {
 	struct session *s = self;
 	struct named_stack *stack;
@@ -110,7 +110,7 @@ static int on_stack(void *self, const struct stack_info *info)
 	return 0;
 }
 
-static int on_process(void *self, const struct process_info *info)
+static int session_on_process(void *self, const struct process_info *info)
 {
 	struct session *s = self;
 	struct named_process *process;
@@ -131,7 +131,7 @@ static int on_process(void *self, const struct process_info *info)
 	return 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int session_on_events(void *self, const struct event *events, size_t count)
 {
 	struct session *s = self;
 
@@ -148,7 +148,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
-static int on_tick(void *self, __u64 now_ns)
+static int session_on_tick(void *self, __u64 now_ns)
 {
 	struct session *s = self;
 
@@ -157,7 +157,7 @@ static int on_tick(void *self, __u64 now_ns)
 	return 0;
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int session_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct session *s = self;
 
@@ -167,11 +167,11 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 		note_device(s, frame->rows[i].key.device);
 	for (size_t i = 0; i < frame->page_count; i++)
 		note_device(s, frame->pages[i].device);
-	on_tick(s, frame->window * AGGREGATE_WINDOW_NS);
+	session_on_tick(s, frame->window * AGGREGATE_WINDOW_NS);
 	return 0;
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
+static int session_on_loss(void *self, const struct loss_info *loss)
 {
 	struct session *s = self;
 
@@ -179,7 +179,7 @@ static int on_loss(void *self, const struct loss_info *loss)
 	return 0;
 }
 
-static int on_kept(void *self, const struct kept_info *kept)
+static int session_on_kept(void *self, const struct kept_info *kept)
 {
 	struct session *s = self;
 
@@ -201,18 +201,18 @@ int session_create(struct session **session)
 struct stream session_stream(struct session *s)
 {
 	static const struct stream_ops ops = {
-		.host = on_host,
-		.clock = on_clock,
+		.host = session_on_host,
+		.clock = session_on_clock,
 		.probe = session_on_probe,
-		.device = on_device,
-		.stack = on_stack,
-		.process = on_process,
-		.events = on_events,
-		.aggregate = on_aggregate,
-		.loss = on_loss,
-		.kept = on_kept,
-		.tick = on_tick,
-		.end = on_tick,
+		.device = session_on_device,
+		.stack = session_on_stack,
+		.process = session_on_process,
+		.events = session_on_events,
+		.aggregate = session_on_aggregate,
+		.loss = session_on_loss,
+		.kept = session_on_kept,
+		.tick = session_on_tick,
+		.end = session_on_tick,
 	};
 
 	return (struct stream){&ops, s};
@@ -220,7 +220,7 @@ struct stream session_stream(struct session *s)
 
 struct stream session_dictionary(struct session *s)
 {
-	static const struct stream_ops ops = {.device = on_device};
+	static const struct stream_ops ops = {.device = session_on_device};
 
 	return (struct stream){&ops, s};
 }
@@ -386,6 +386,22 @@ __u64 session_windows_incomplete(const struct session *s)
 	return s->windows_incomplete;
 }
 
+static void session_live(const struct analysis *a, struct live_summary *summary)
+{
+	const struct session *s = a->session;
+
+	summary->host = session_host(s);
+	summary->clock = session_clock(s);
+	summary->loss = *session_loss(s);
+	summary->first_ns = session_first_ns(s);
+	summary->events = session_events(s);
+	summary->devices = session_device_count(s);
+	for (size_t i = 0; i < s->probe_count; i++) {
+		summary->probes_on += s->probes[i].info.state == PROBE_ON;
+		summary->probes_off += s->probes[i].info.state == PROBE_OFF;
+	}
+}
+
 static int create_session(struct analysis *a, const struct analysis_config *config)
 {
 	int error = session_create(&a->session);
@@ -395,4 +411,4 @@ static int create_session(struct analysis *a, const struct analysis_config *conf
 	return error;
 }
 
-ANALYZER(session, .of_period = true)
+DEFINE_ANALYZER(session, .of_period = true, .summary = session_live)

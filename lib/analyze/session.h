@@ -104,14 +104,14 @@ const char *session_stopped_text(const struct session *session, char text[STOPPE
 /* What was let go, in a sentence; "" where all is there. */
 #define KEPT_TEXT 256
 const char *session_kept_text(const struct session *session, char text[KEPT_TEXT]);
+/* How long it was watched before what was kept begins. */
+__u64 session_let_go_ns(const struct session *session);
 /* Both as notes. */
-int session_write_kept(const struct session *session, struct writer *writer);
+void session_write_kept(const struct session *session, struct writer *writer);
 /* What tells devices of one name apart, as a note; nothing if no name is that of several. */
-int session_write_shared_names(const struct session *session, struct writer *writer);
+void session_write_shared_names(const struct session *session, struct writer *writer);
 /* "Loss and the counters of probes are as of ...": of a recording without its end; "" of others. */
 #define AS_OF_TEXT 192
 const char *session_as_of_text(const struct session *session, char text[AS_OF_TEXT]);
-
-extern const struct analyzer session_analyzer, devices_analyzer, account_analyzer;
 
 #endif

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/analyze/session_data.h"
+#include "lib/analyze/session_private.h"
 #include "lib/base/fail.h"
 
 #define PROBES_MAX 1024 /* more is no recording of ours; they are looked through one by one */

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The tables of a session: devices, probes, loss, events by kind. */
+/* A session in words, and the table of its devices. */
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/asked.h"
 #include "lib/analyze/session.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/memory.h"
 #include "lib/base/units.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 bool session_wall_time(const struct session *session, __u64 ns, char text[UNITS_TEXT])
 {
@@ -44,8 +40,7 @@ static const char *device_kind_name(__u32 kind)
 	return names[kind < DEVICE_KIND_MAX ? kind : DEVICE_UNKNOWN];
 }
 
-/* How long it was watched before what was kept begins. */
-static __u64 let_go_ns(const struct session *s)
+__u64 session_let_go_ns(const struct session *s)
 {
 	const struct host_info *host = session_host(s);
 	__u64 from = session_kept(s)->from_ns, start = host ? host->start_ns : 0;
@@ -61,10 +56,11 @@ const char *session_kept_text(const struct session *s, char text[KEPT_TEXT])
 	text[0] = '\0';
 	if (kept->from_ns)
 		snprintf(text, KEPT_TEXT,
-			 "Kept is what came after %s. Let go before it: %s, with %llu events in "
+			 "Kept is what came after %s. Discarded before it: %s, with %llu events in "
 			 "%llu segments.",
 			 session_when(s, kept->from_ns, from),
-			 units_format_duration(let_go_ns(s), length), kept->events, kept->segments);
+			 units_format_duration(session_let_go_ns(s), length), kept->events,
+			 kept->segments);
 	return text;
 }
 
@@ -81,16 +77,14 @@ const char *session_stopped_text(const struct session *s, char text[STOPPED_TEXT
 	return text;
 }
 
-int session_write_kept(const struct session *s, struct writer *writer)
+void session_write_kept(const struct session *s, struct writer *writer)
 {
 	char kept[KEPT_TEXT], stopped[STOPPED_TEXT];
-	int error = 0;
 
 	if (*session_kept_text(s, kept))
-		error = writer_note(writer, "%s", kept);
-	if (!error && *session_stopped_text(s, stopped))
-		error = writer_note(writer, "%s", stopped);
-	return error;
+		writer_note(writer, "%s", kept);
+	if (*session_stopped_text(s, stopped))
+		writer_note(writer, "%s", stopped);
 }
 
 #define DEVICES(COLUMN)                                                                        \
@@ -110,21 +104,21 @@ int session_write_kept(const struct session *s, struct writer *writer)
 	COLUMN(first_seen, none, TIME, 29, WIDE, count_or_none(row->first_ns))
 TABLE(devices, "Devices", DEVICES, struct device_info, struct session)
 
-static int session_write_devices(const struct analysis *analysis, struct writer *writer,
-				 const struct table_wish *wish)
+static void session_write_devices(const struct analysis *analysis, struct writer *writer,
+				  const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
-	int error = writer_begin_with(writer, &devices_table, s);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(s, h))
+	writer_begin_with(writer, &devices_table, s);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(s, h))
 		if (session_device(s, h))
-			error = writer_row(writer, session_device(s, h));
-	error = error ? error : writer_end(writer);
-	return error ? error : session_write_shared_names(s, writer);
+			writer_row(writer, session_device(s, h));
+	writer_end(writer);
+	session_write_shared_names(s, writer);
 }
 
-int session_write_shared_names(const struct session *s, struct writer *writer)
+void session_write_shared_names(const struct session *s, struct writer *writer)
 {
 	char text[DEVICE_NAME_TEXT];
 	bool shared = false;
@@ -135,9 +129,9 @@ int session_write_shared_names(const struct session *s, struct writer *writer)
 		shared = d && d->name[0] && strcmp(session_device_name(s, h, text), d->name) != 0;
 	}
 	if (!shared)
-		return 0;
-	return writer_note(writer, "Where several devices have one name, # is the process of the "
-				   "machine, of what no process owns the handle.");
+		return;
+	writer_note(writer, "Where several devices have one name, # is the process of the "
+			    "machine, of what no process owns the handle.");
 }
 
 const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])
@@ -161,82 +155,6 @@ const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])
 	return text;
 }
 
-struct loss_row {
-	const char *what;
-	__u64 count;
-};
+static const struct analyzer_table tables[] = {{&devices_table, session_write_devices}, {0}};
 
-#define LOSS(COLUMN)                                   \
-	COLUMN(what, none, TEXT, 24, SHOWN, row->what) \
-	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
-TABLE(loss, "Loss", LOSS, struct loss_row, void)
-
-static int session_write_loss(const struct analysis *analysis, struct writer *writer,
-			      const struct table_wish *wish)
-{
-	const struct session *s = analysis->session;
-	const struct loss_info *l = session_loss(s);
-	__u64 filtered;
-	const struct kept_info *kept = session_kept(s);
-	const struct loss_row rows[] = {
-		{"produced", l->produced},
-		{"received", l->received},
-		{"lost", l->lost},
-		{"missed", l->missed},
-		{"late", l->late},
-		{"state_failed", l->state_failed},
-		{"access_received", l->access_received},
-		{"access_lost", l->access_lost},
-		{"damaged_bytes", l->damaged_bytes},
-		{"damaged_frames", l->damaged_frames},
-		{"access_missed", l->access_missed},
-		{"machines_missed", l->machines_missed},
-		{"machines_unknown", l->machines_unknown},
-		{"filtered", asked_left_out(s, &filtered) ? filtered : CELL_NONE},
-		{"turned_away", l->turned_away},
-		{"unwritten_events", l->unwritten_events},
-		{"unwritten_windows", l->unwritten_windows},
-		{"cut", l->cut},
-		{"unaccounted_ns", l->unaccounted_ns},
-		{"incomplete_windows", session_windows_incomplete(s)},
-		{"let_go_segments", kept->segments},
-		{"let_go_events", kept->events},
-		{"let_go_ns", let_go_ns(s)},
-	};
-	int error = writer_begin(writer, &loss_table);
-
-	(void)wish;
-	for (size_t i = 0; !error && i < COUNT(rows); i++)
-		error = writer_row(writer, &rows[i]);
-	return error ? error : writer_end(writer);
-}
-
-#define EVENTS(COLUMN)                                             \
-	COLUMN(kind, none, TEXT, 27, SHOWN, event_kind_name(*row)) \
-	COLUMN(code, none, COUNT, 4, WIDE, *row)                   \
-	COLUMN(events, none, COUNT, 14, SHOWN, session_events_of(context, *row))
-TABLE(events, "Events one by one", EVENTS, unsigned int, struct session)
-
-static int session_write_events(const struct analysis *analysis, struct writer *writer,
-				const struct table_wish *wish)
-{
-	const struct session *s = analysis->session;
-	int error = writer_begin_with(writer, &events_table, s);
-
-	(void)wish;
-	for (unsigned int kind = 0; !error && kind < EVENT_KIND_MAX; kind++)
-		if (session_events_of(s, kind))
-			error = writer_row(writer, &kind);
-	return error ? error : writer_end(writer);
-}
-
-/* The session itself is the first analyzer; its tables are the last but those of its probes. */
-static const struct analyzer_table devices[] = {{&devices_table, session_write_devices}, {0}};
-static const struct analyzer_table account[] = {
-	{&events_table, session_write_events},
-	{&loss_table, session_write_loss},
-	{0},
-};
-
-const struct analyzer devices_analyzer = {.tables = devices};
-const struct analyzer account_analyzer = {.tables = account};
+const struct analyzer devices_analyzer = {.tables = tables};

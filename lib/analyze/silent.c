@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/silent.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ static unsigned int sources_of(const struct silent *silent, const struct fault *
 	return sources;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void silent_on_finished(void *self, const struct fault *fault)
 {
 	struct silent *silent = self;
 	unsigned int sources;
@@ -79,7 +80,8 @@ static __u64 hits_of(const struct probe_info *probe)
 }
 
 /* The neighbour that was hit most. */
-static const struct probe_info *nearest(const struct silent *silent, const struct probe_row *row)
+static const struct probe_info *silent_nearest(const struct silent *silent,
+					       const struct probe_row *row)
 {
 	const struct probe_info *most = NULL;
 
@@ -139,7 +141,7 @@ static __u64 passed_row(const struct silent *silent, const struct probe_row *row
 	passed = faults_of(silent, row->every);
 	if (passed >= SILENT_FAULTS)
 		return passed;
-	other = nearest(silent, row);
+	other = silent_nearest(silent, row);
 	if (hits_of(other) < SILENT_HITS)
 		return 0;
 	*neighbour = row->shares ? row->shares : other->name;
@@ -169,7 +171,7 @@ static bool take_completed(struct silent *silent)
 	return more;
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
+static int silent_on_loss(void *self, const struct loss_info *loss)
 {
 	struct silent *silent = self;
 	__u64 changes = session_probe_changes(silent->session);
@@ -193,10 +195,10 @@ static int on_loss(void *self, const struct loss_info *loss)
 	return 0;
 }
 
-static int on_end(void *self, __u64 end_ns)
+static int silent_on_end(void *self, __u64 end_ns)
 {
 	(void)end_ns;
-	return on_loss(self, NULL);
+	return silent_on_loss(self, NULL);
 }
 
 static enum probe_id id_of(const char *name, size_t length)
@@ -225,28 +227,28 @@ static void find_neighbours(struct neighbours *neighbours, const struct probe_ro
 	neighbours->shares = row->shares ? id_of(row->shares, strlen(row->shares)) : PROBE_COUNT;
 }
 
-int silent_create(struct silent **silent, struct session *session, struct faults *faults)
+static int create_silent(struct analysis *a, const struct analysis_config *config)
 {
-	struct silent *s = memory_calloc(1, sizeof(*s));
+	struct silent *s = a->silent = memory_calloc(1, sizeof(*s));
 
-	*silent = s;
+	(void)config;
 	if (!s)
 		return failed(-ENOMEM, "no memory for the judgement of probes");
-	s->session = session;
+	s->session = a->session;
 	for (int i = 0; i < PROBE_COUNT; i++)
 		find_neighbours(&s->neighbours[i], probe_row(i));
 	/* Counters are of the whole recording, whatever part of it was asked for. */
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s, true});
+	return faults_subscribe(a->faults, (struct fault_sink){NULL, silent_on_finished, s, true});
 }
 
-struct stream silent_stream(struct silent *silent)
+static struct stream silent_stream(struct silent *silent)
 {
-	static const struct stream_ops ops = {.loss = on_loss, .end = on_end};
+	static const struct stream_ops ops = {.loss = silent_on_loss, .end = silent_on_end};
 
 	return (struct stream){&ops, silent};
 }
 
-void silent_destroy(struct silent *silent)
+static void silent_destroy(struct silent *silent)
 {
 	memory_free(silent);
 }
@@ -311,17 +313,16 @@ const char *silent_sentence(const struct silent *silent, const struct probe_info
 	return text;
 }
 
-int silent_write_findings(const struct silent *silent, struct writer *writer)
+void silent_write_findings(const struct analysis *a, struct writer *writer)
 {
+	const struct silent *silent = a->silent;
 	char text[SILENT_TEXT];
-	int error = 0;
 
-	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
+	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
 		silent_sentence(silent, session_probe(silent->session, i), text);
 		if (text[0])
-			error = writer_note(writer, "%s", text);
+			writer_note(writer, "%s", text);
 	}
-	return error;
 }
 
 struct silent_row {
@@ -330,7 +331,7 @@ struct silent_row {
 	char silent[SILENT_TEXT]; /* what it says if it is; else "" */
 };
 
-static const char *state_name(const struct silent_row *row)
+static const char *silent_state_name(const struct silent_row *row)
 {
 	switch (row->probe->state) {
 	case PROBE_ON:
@@ -344,7 +345,7 @@ static const char *state_name(const struct silent_row *row)
 
 #define PROBES(COLUMN)                                                                          \
 	COLUMN(probe, none, TEXT, 20, SHOWN, row->probe->name)                                  \
-	COLUMN(state, none, TEXT, 9, SHOWN, state_name(row))                                    \
+	COLUMN(state, none, TEXT, 9, SHOWN, silent_state_name(row))                             \
 	COLUMN(hits, none, COUNT, 12, SHOWN, row->probe->hits)                                  \
 	COLUMN(emitted, none, COUNT, 12, WIDE, row->probe->emitted)                             \
 	COLUMN(lost, none, COUNT, 8, SHOWN, row->probe->lost)                                   \
@@ -354,29 +355,29 @@ static const char *state_name(const struct silent_row *row)
 	COLUMN(since, none, TIME, 30, WIDE, count_or_none(row->since))
 TABLE(probes, "Probes", PROBES, struct silent_row, void)
 
-int silent_write_probes(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void silent_write_probes(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	const struct silent *silent = analysis->silent;
-	int error = writer_begin(writer, &probes_table);
 
 	(void)wish;
-	for (size_t i = 0; !error && i < session_probe_count(silent->session); i++) {
+	writer_begin(writer, &probes_table);
+	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
 		struct silent_row row = {session_probe(silent->session, i),
 					 session_probe_since(silent->session, i), ""};
 
 		silent_sentence(silent, row.probe, row.silent);
-		error = writer_row(writer, &row);
+		writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-static int create_silent(struct analysis *a, const struct analysis_config *config)
+static void silent_live(const struct analysis *a, struct live_summary *summary)
 {
-	(void)config;
-	return silent_create(&a->silent, a->session, a->faults);
+	summary->probes_silent = silent_count(a->silent);
 }
 
 static const struct analyzer_table tables[] = {{&probes_table, silent_write_probes}, {0}};
 
-ANALYZER(silent, .tables = tables)
+DEFINE_ANALYZER(silent, .tables = tables, .chapter = REPORT_LIMITS,
+		.findings = silent_write_findings, .summary = silent_live)

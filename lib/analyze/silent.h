@@ -20,11 +20,6 @@
 struct faults;
 struct silent;
 
-/* Subscribes to the faults; its stream must be fed after theirs. Tells the session which are silent. */
-int silent_create(struct silent **silent, struct session *session, struct faults *faults);
-struct stream silent_stream(struct silent *silent);
-void silent_destroy(struct silent *silent);
-
 /*
  * How much passed this probe's neighbours, 0: it is not silent. `faults` (may be NULL) gets whether
  * that counts faults; if not, it counts hits of the row's neighbour.
@@ -36,10 +31,8 @@ size_t silent_count(const struct silent *silent);
 const char *silent_sentence(const struct silent *silent, const struct probe_info *probe,
 			    char text[SILENT_TEXT]);
 /* A sentence for each that is silent; none if there is none. */
-int silent_write_findings(const struct silent *silent, struct writer *writer);
+void silent_write_findings(const struct analysis *analysis, struct writer *writer);
 /* Table "probes": the session's, with those that are silent marked and explained. */
 analyzer_write silent_write_probes;
-
-extern const struct analyzer silent_analyzer;
 
 #endif

@@ -2,16 +2,15 @@
 #include "lib/analyze/slo.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/ios.h"
-#include "lib/analyze/slo_data.h"
+#include "lib/analyze/slo_private.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
-static struct device_slo *find(const struct slo *slo, __u32 device)
+static struct device_slo *slo_find(const struct slo *slo, __u32 device)
 {
 	struct device_slo *d = slots_find(&slo->devices, device);
 
@@ -19,7 +18,8 @@ static struct device_slo *find(const struct slo *slo, __u32 device)
 }
 
 /* A new violation, explained; its row is dropped beyond SLO_VIOLATIONS_KEPT, its count is not. */
-static void violate(struct slo *slo, struct device_slo *d, struct judged *j, struct slo_violation v)
+static void slo_violate(struct slo *slo, struct device_slo *d, struct judged *j,
+			struct slo_violation v)
 {
 	v.objective = j->objective;
 	v.device = d->device;
@@ -60,21 +60,21 @@ static void judge_throughput(struct slo *slo, struct device_slo *d, struct judge
 	if (from <= j->first_io_ns || from >= to)
 		return;
 	if (o->min_iops > 0 && iops < o->min_iops)
-		violate(slo, d, j,
-			(struct slo_violation){.metric = SLO_IOPS,
-					       .from_ns = from,
-					       .to_ns = to,
-					       .measured = iops,
-					       .target = o->min_iops,
-					       .ios = j->ios});
+		slo_violate(slo, d, j,
+			    (struct slo_violation){.metric = SLO_IOPS,
+						   .from_ns = from,
+						   .to_ns = to,
+						   .measured = iops,
+						   .target = o->min_iops,
+						   .ios = j->ios});
 	if (o->min_bandwidth && bandwidth < (double)o->min_bandwidth)
-		violate(slo, d, j,
-			(struct slo_violation){.metric = SLO_BANDWIDTH,
-					       .from_ns = from,
-					       .to_ns = to,
-					       .measured = bandwidth,
-					       .target = (double)o->min_bandwidth,
-					       .ios = j->ios});
+		slo_violate(slo, d, j,
+			    (struct slo_violation){.metric = SLO_BANDWIDTH,
+						   .from_ns = from,
+						   .to_ns = to,
+						   .measured = bandwidth,
+						   .target = (double)o->min_bandwidth,
+						   .ios = j->ios});
 }
 
 /*
@@ -109,15 +109,15 @@ static void judge_latency(struct slo *slo, struct device_slo *d, struct judged *
 			   : histogram_percentile(&j->latency, o->latency_percentile);
 	slow = count_slow(j, &floor);
 	if (measured > o->latency_target_ns)
-		violate(slo, d, j,
-			(struct slo_violation){.metric = SLO_LATENCY,
-					       .from_ns = window_start(j, j->window),
-					       .to_ns = window_start(j, j->window + 1),
-					       .measured = (double)measured,
-					       .target = (double)o->latency_target_ns,
-					       .ios = j->ios,
-					       .slow_ios = slow,
-					       .slow_floor = floor});
+		slo_violate(slo, d, j,
+			    (struct slo_violation){.metric = SLO_LATENCY,
+						   .from_ns = window_start(j, j->window),
+						   .to_ns = window_start(j, j->window + 1),
+						   .measured = (double)measured,
+						   .target = (double)o->latency_target_ns,
+						   .ios = j->ios,
+						   .slow_ios = slow,
+						   .slow_floor = floor});
 	histogram_init(&j->latency);
 	j->latency_max_ns = 0;
 }
@@ -152,8 +152,8 @@ static void to_window(struct slo *slo, struct device_slo *d, struct judged *j, _
 		period_touches(&slo->period, window_start(j, window), window_start(j, window + 1));
 }
 
-static void add_row(struct slo *slo, struct device_slo *d, struct judged *j,
-		    const struct aggregate_frame *frame, const struct aggregate_row *row)
+static void slo_add_row(struct slo *slo, struct device_slo *d, struct judged *j,
+			const struct aggregate_frame *frame, const struct aggregate_row *row)
 {
 	__u64 start = frame->window * AGGREGATE_WINDOW_NS;
 
@@ -180,12 +180,12 @@ static void judge_faults(struct slo *slo, struct device_slo *d, struct judged *j
 	double rate = (double)*faults * 1e9 / (double)o->window_ns;
 
 	if (o->has_fault_rate && rate > o->fault_rate)
-		violate(slo, d, j,
-			(struct slo_violation){.metric = SLO_FAULT_RATE,
-					       .from_ns = from,
-					       .to_ns = from + o->window_ns,
-					       .measured = rate,
-					       .target = o->fault_rate});
+		slo_violate(slo, d, j,
+			    (struct slo_violation){.metric = SLO_FAULT_RATE,
+						   .from_ns = from,
+						   .to_ns = from + o->window_ns,
+						   .measured = rate,
+						   .target = o->fault_rate});
 	*faults = 0;
 }
 
@@ -202,18 +202,18 @@ static void end_faults(struct slo *slo, struct device_slo *d, struct judged *j, 
 			judge_faults(slo, d, j, w);
 	}
 	while (j->objective->has_burst && bursts_take_over(&j->bursts, now_ns, &burst))
-		violate(slo, d, j,
-			(struct slo_violation){.metric = SLO_BURST,
-					       .from_ns = burst.from_ns,
-					       .to_ns = burst.to_ns,
-					       .measured = (double)burst.faults,
-					       .target = j->objective->burst});
+		slo_violate(slo, d, j,
+			    (struct slo_violation){.metric = SLO_BURST,
+						   .from_ns = burst.from_ns,
+						   .to_ns = burst.to_ns,
+						   .measured = (double)burst.faults,
+						   .target = j->objective->burst});
 }
 
-static void on_began(void *self, const struct fault *fault)
+static void slo_on_began(void *self, const struct fault *fault)
 {
 	struct slo *slo = self;
-	struct device_slo *d = find(slo, fault->device);
+	struct device_slo *d = slo_find(slo, fault->device);
 	__u64 time_ns = fault_first_ns(fault);
 	bool dropped = false;
 
@@ -266,10 +266,10 @@ static __u64 wanted_since(const struct device_slo *d, __u64 now_ns)
 	return since;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void slo_on_finished(void *self, const struct fault *fault)
 {
 	struct slo *slo = self;
-	struct device_slo *d = find(slo, fault->device);
+	struct device_slo *d = slo_find(slo, fault->device);
 	__u64 now = fault_end_ns(fault);
 	struct fault *slot;
 
@@ -281,7 +281,7 @@ static void on_finished(void *self, const struct fault *fault)
 		*slot = *fault;
 }
 
-static int on_device(void *self, const struct device_info *info)
+static int slo_on_device(void *self, const struct device_info *info)
 {
 	struct slo *slo = self;
 	struct device_slo *d = slots_make(&slo->devices, info->handle);
@@ -314,7 +314,7 @@ static int on_device(void *self, const struct device_info *info)
 	return 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int slo_on_events(void *self, const struct event *events, size_t count)
 {
 	struct slo *slo = self;
 
@@ -325,7 +325,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 
 		if (!event_is_io(e))
 			continue;
-		d = find(slo, e->device);
+		d = slo_find(slo, e->device);
 		if (!d || e->value <= d->latency_floor)
 			continue;
 		memory_expire(&d->ios, wanted_since(d, e->time_ns));
@@ -341,7 +341,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 static void end_windows(struct slo *slo, __u64 now_ns)
 {
 	for (__u32 h = 0; h < slo->devices.end; h = slots_next(&slo->devices, h)) {
-		struct device_slo *d = find(slo, h);
+		struct device_slo *d = slo_find(slo, h);
 
 		for (size_t i = 0; d && i < d->count; i++) {
 			struct judged *j = &d->judged[i];
@@ -353,24 +353,24 @@ static void end_windows(struct slo *slo, __u64 now_ns)
 	}
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int slo_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct slo *slo = self;
 
 	end_windows(slo, frame->window * AGGREGATE_WINDOW_NS);
 	for (size_t i = 0; i < frame->row_count; i++) {
 		const struct aggregate_row *row = &frame->rows[i];
-		struct device_slo *d = find(slo, row->key.device);
+		struct device_slo *d = slo_find(slo, row->key.device);
 
 		if (row->key.kind != EVENT_IO_COMPLETE && row->key.kind != EVENT_BLOCK_COMPLETE)
 			continue;
 		for (size_t k = 0; d && k < d->count; k++)
-			add_row(slo, d, &d->judged[k], frame, row);
+			slo_add_row(slo, d, &d->judged[k], frame, row);
 	}
 	return slo->error;
 }
 
-static int on_end(void *self, __u64 end_ns)
+static int slo_on_end(void *self, __u64 end_ns)
 {
 	struct slo *slo = self;
 
@@ -393,16 +393,17 @@ int slo_create(struct slo **slo, const struct slo_set *set, struct faults *fault
 		s->period = *period;
 	slots_init(&s->devices, sizeof(struct device_slo));
 	/* Whole windows are judged, and what stood in the way of an I/O may have begun before. */
-	return faults_subscribe(faults, (struct fault_sink){on_began, on_finished, s, true});
+	return faults_subscribe(faults,
+				(struct fault_sink){slo_on_began, slo_on_finished, s, true});
 }
 
 struct stream slo_stream(struct slo *slo)
 {
 	static const struct stream_ops ops = {
-		.device = on_device,
-		.events = on_events,
-		.aggregate = on_aggregate,
-		.end = on_end,
+		.device = slo_on_device,
+		.events = slo_on_events,
+		.aggregate = slo_on_aggregate,
+		.end = slo_on_end,
 	};
 
 	return (struct stream){&ops, slo};
@@ -440,7 +441,7 @@ const struct slo_violation *slo_violation(const struct slo *slo, size_t index)
 
 struct slo_device_state slo_device(const struct slo *slo, __u32 device)
 {
-	const struct device_slo *d = find(slo, device);
+	const struct device_slo *d = slo_find(slo, device);
 
 	return d ? d->state : (struct slo_device_state){0};
 }

@@ -135,9 +135,7 @@ analyzer_write slo_write;
 /* Table "violations". */
 analyzer_write slo_write_violations;
 /* One violation as a sentence for humans: when, what, how much, why. */
-int slo_write_sentence(const struct slo_violation *violation, const struct session *session,
-		       struct writer *writer);
-
-extern const struct analyzer slo_analyzer;
+void slo_write_sentence(const struct slo_violation *violation, const struct session *session,
+			struct writer *writer);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/analyze/slo_data.h"
+#include "lib/analyze/slo_private.h"
 #include "lib/base/memory.h"
 #include "lib/base/units.h"
 
@@ -40,7 +40,7 @@ static int by_end(const void *a, const void *b)
 }
 
 /* The slow I/Os that are kept, by their end. False without memory. */
-static bool gather(struct search *s)
+static bool slo_cause_gather(struct search *s)
 {
 	const struct memory *ios = &s->device->ios;
 	__u64 least = UINT64_MAX;
@@ -86,7 +86,8 @@ static bool overlaps_io(const struct search *s, const struct fault *fault, __u64
 	return any;
 }
 
-static bool concerns(const struct search *s, const struct fault *fault, __u64 from, __u64 to)
+static bool slo_cause_concerns(const struct search *s, const struct fault *fault, __u64 from,
+			       __u64 to)
 {
 	switch (s->v->metric) {
 	case SLO_LATENCY:
@@ -99,14 +100,14 @@ static bool concerns(const struct search *s, const struct fault *fault, __u64 fr
 	}
 }
 
-static void consider(void *argument, const struct fault *fault)
+static void slo_cause_consider(void *argument, const struct fault *fault)
 {
 	struct search *s = argument;
 	__u64 from = fault_first_ns(fault);
 	__u64 to = fault_over(fault) ? fault_end_ns(fault) : s->reached_ns;
 	struct stage_times times;
 
-	if (fault->device != s->device->device || !from || !concerns(s, fault, from, to))
+	if (fault->device != s->device->device || !from || !slo_cause_concerns(s, fault, from, to))
 		return;
 	s->v->faults++;
 	stage_times(fault, &times);
@@ -149,15 +150,15 @@ void slo_explain(const struct slo *slo, const struct device_slo *device, struct 
 	struct search s = {.v = v, .device = device, .reached_ns = v->to_ns};
 
 	v->stage = STAGES;
-	if (!gather(&s)) {
+	if (!slo_cause_gather(&s)) {
 		v->not_kept_ios = device->ios.tail - device->ios.head;
 		v->not_kept_ns = v->to_ns;
 		return;
 	}
 	count_not_kept(&s);
 	for (__u64 i = device->faults.head; i < device->faults.tail; i++)
-		consider(&s, memory_at(&device->faults, i));
-	faults_each_open(slo->reconstruction, consider, &s);
+		slo_cause_consider(&s, memory_at(&device->faults, i));
+	faults_each_open(slo->reconstruction, slo_cause_consider, &s);
 	v->recorded_ios = s.count;
 	for (size_t i = 0; i < s.count; i++)
 		v->overlapped_ios += s.slow[i].overlapped;

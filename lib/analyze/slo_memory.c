@@ -2,7 +2,7 @@
 /* What happened lately on a device, to find causes among: what is let go for newer is counted. */
 #include <string.h>
 
-#include "lib/analyze/slo_data.h"
+#include "lib/analyze/slo_private.h"
 #include "lib/base/memory.h"
 
 void *memory_at(const struct memory *m, __u64 index)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of the objectives: one row per objective and device, one row per violation. */
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/slo_data.h"
+#include "lib/analyze/live.h"
+#include "lib/analyze/slo_private.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "lib/base/units.h"
@@ -50,7 +50,7 @@ struct measured {
 	__u64 violations[SLO_METRICS];
 };
 
-static struct measured measure(const struct slo *slo, const struct slo_objective *o)
+static struct measured slo_measure(const struct slo *slo, const struct slo_objective *o)
 {
 	struct measured m = {0};
 
@@ -74,11 +74,12 @@ static struct measured measure(const struct slo *slo, const struct slo_objective
 
 bool slo_fits(const struct slo *slo, size_t objective)
 {
-	return measure(slo, &slo->set->objectives[objective]).devices;
+	return slo_measure(slo, &slo->set->objectives[objective]).devices;
 }
 
 /* The first metric of the kind that was asked for and not violated: SLO_METRICS if there is none. */
-static unsigned int missing(const struct slo_objective *o, const struct measured *m, bool of_ios)
+static unsigned int slo_missing(const struct slo_objective *o, const struct measured *m,
+				bool of_ios)
 {
 	unsigned int k = 0;
 	double target;
@@ -89,10 +90,10 @@ static unsigned int missing(const struct slo_objective *o, const struct measured
 	return k;
 }
 
-static const char *unwatched(const struct slo_objective *o, const struct measured *m,
-			     char text[SLO_UNMEASURED_TEXT])
+static const char *slo_metric_unwatched(const struct slo_objective *o, const struct measured *m,
+					char text[SLO_UNMEASURED_TEXT])
 {
-	unsigned int metric = missing(o, m, false);
+	unsigned int metric = slo_missing(o, m, false);
 
 	if (!m->devices)
 		snprintf(text, SLO_UNMEASURED_TEXT,
@@ -111,18 +112,18 @@ static const char *unwatched(const struct slo_objective *o, const struct measure
 const char *slo_unwatched(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
 {
 	const struct slo_objective *o = &slo->set->objectives[objective];
-	struct measured m = measure(slo, o);
+	struct measured m = slo_measure(slo, o);
 
-	return unwatched(o, &m, text);
+	return slo_metric_unwatched(o, &m, text);
 }
 
 const char *slo_unmeasured(const struct slo *slo, size_t objective, char text[SLO_UNMEASURED_TEXT])
 {
 	const struct slo_objective *o = &slo->set->objectives[objective];
-	struct measured m = measure(slo, o);
-	unsigned int metric = missing(o, &m, true);
+	struct measured m = slo_measure(slo, o);
+	unsigned int metric = slo_missing(o, &m, true);
 
-	if (unwatched(o, &m, text))
+	if (slo_metric_unwatched(o, &m, text))
 		return text;
 	if (m.windows || metric == SLO_METRICS)
 		return NULL;
@@ -158,30 +159,28 @@ struct objective_row {
 TABLE(slo, "Objectives", OBJECTIVES, struct objective_row, struct session)
 
 /* An objective that no device fits. */
-static int write_unfit(const struct slo_objective *o, struct writer *writer)
+static void write_unfit(const struct slo_objective *o, struct writer *writer)
 {
 	struct objective_row row = {.objective = o, .state = "unfit"};
-	int error = 0;
 
-	for (; !error && row.metric < SLO_METRICS; row.metric++)
+	for (; row.metric < SLO_METRICS; row.metric++)
 		if (has_metric(o, row.metric, &row.target))
-			error = writer_row(writer, &row);
-	return error;
+			writer_row(writer, &row);
 }
 
 /* Why nothing was measured of it; NULL if something was. */
-static const char *lacks(const struct slo *slo, const struct judged *j, __u32 device,
-			 enum slo_metric metric)
+static const char *slo_lacks(const struct slo *slo, const struct judged *j, __u32 device,
+			     enum slo_metric metric)
 {
 	if (is_of_ios(metric))
 		return j->windows ? NULL : "no I/O";
 	return faults_unwatched(slo->reconstruction, device) ? "no probe" : NULL;
 }
 
-static const char *state_of(const struct slo *slo, const struct judged *j, __u32 device,
-			    enum slo_metric metric)
+static const char *slo_state_of(const struct slo *slo, const struct judged *j, __u32 device,
+				enum slo_metric metric)
 {
-	return j->violations[metric] ? "VIOLATED" : lacks(slo, j, device, metric) ?: "ok";
+	return j->violations[metric] ? "VIOLATED" : slo_lacks(slo, j, device, metric) ?: "ok";
 }
 
 bool slo_measured(const struct slo *slo, __u32 device)
@@ -192,19 +191,19 @@ bool slo_measured(const struct slo *slo, __u32 device)
 	for (size_t i = 0; d && i < d->count; i++)
 		for (unsigned int m = 0; m < SLO_METRICS; m++)
 			if (has_metric(d->judged[i].objective, (enum slo_metric)m, &target) &&
-			    lacks(slo, &d->judged[i], device, (enum slo_metric)m))
+			    slo_lacks(slo, &d->judged[i], device, (enum slo_metric)m))
 				return false;
 	return d && d->count;
 }
 
-static int write_objective(const struct slo *slo, struct writer *writer, const struct device_slo *d,
-			   const struct judged *j, struct row_limit *rows)
+static void write_objective(const struct slo *slo, struct writer *writer,
+			    const struct device_slo *d, const struct judged *j,
+			    struct row_limit *rows)
 {
 	struct objective_row row = {
 		.objective = j->objective, .device = &d->device, .windows = j->windows};
-	int error = 0;
 
-	for (; !error && row.metric < SLO_METRICS; row.metric++) {
+	for (; row.metric < SLO_METRICS; row.metric++) {
 		row.violations = j->violations[row.metric];
 		if (!has_metric(j->objective, row.metric, &row.target))
 			continue;
@@ -213,35 +212,34 @@ static int write_objective(const struct slo *slo, struct writer *writer, const s
 			continue;
 		}
 		rows->written++;
-		row.state = state_of(slo, j, d->device, row.metric);
-		error = writer_row(writer, &row);
+		row.state = slo_state_of(slo, j, d->device, row.metric);
+		writer_row(writer, &row);
 	}
-	return error;
 }
 
-int slo_write(const struct analysis *analysis, struct writer *writer, const struct table_wish *wish)
+void slo_write(const struct analysis *analysis, struct writer *writer,
+	       const struct table_wish *wish)
 {
 	const struct slo *slo = analysis->slo;
 	struct row_limit rows = {.limit = wish->limit};
-	int error = writer_begin_with(writer, &slo_table, analysis->session);
 
-	for (__u32 h = 0; !error && h < slo->devices.end; h = slots_next(&slo->devices, h)) {
+	writer_begin_with(writer, &slo_table, analysis->session);
+	for (__u32 h = 0; h < slo->devices.end; h = slots_next(&slo->devices, h)) {
 		const struct device_slo *d = slots_find(&slo->devices, h);
 
-		for (size_t i = 0; !error && d && i < d->count; i++)
-			error = write_objective(slo, writer, d, &d->judged[i], &rows);
+		for (size_t i = 0; d && i < d->count; i++)
+			write_objective(slo, writer, d, &d->judged[i], &rows);
 	}
-	for (size_t i = 0; !error && i < slo->set->count; i++) {
+	for (size_t i = 0; i < slo->set->count; i++) {
 		if (!slo_fits(slo, i))
-			error = write_unfit(&slo->set->objectives[i], writer);
+			write_unfit(&slo->set->objectives[i], writer);
 	}
-	error = error ? error : writer_end(writer);
-	if (!error && rows.left_out)
-		error = writer_note(writer, "... and %zu more that held.", rows.left_out);
-	return error;
+	writer_end(writer);
+	if (rows.left_out)
+		writer_note(writer, "... and %zu more that held.", rows.left_out);
 }
 
-static const char *quantity(enum slo_metric metric, double value, char text[UNITS_TEXT])
+static const char *slo_quantity(enum slo_metric metric, double value, char text[UNITS_TEXT])
 {
 	char size[UNITS_TEXT];
 
@@ -260,8 +258,8 @@ static const char *quantity(enum slo_metric metric, double value, char text[UNIT
 	}
 }
 
-int slo_write_sentence(const struct slo_violation *v, const struct session *session,
-		       struct writer *writer)
+void slo_write_sentence(const struct slo_violation *v, const struct session *session,
+			struct writer *writer)
 {
 	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], measured[UNITS_TEXT],
 		target[UNITS_TEXT];
@@ -275,15 +273,15 @@ int slo_write_sentence(const struct slo_violation *v, const struct session *sess
 		snprintf(what, sizeof(what), "fault rate");
 	else if (v->metric == SLO_BURST)
 		snprintf(what, sizeof(what), "burst of faults");
-	return writer_note(writer, "%s +%s %s, %s: %s %s, target %s. Cause: %s.",
-			   session_when(session, v->from_ns, time),
-			   units_format_duration(v->to_ns - v->from_ns, length), v->objective->name,
-			   session_device_name(session, v->device, name), what,
-			   quantity(v->metric, v->measured, measured),
-			   quantity(v->metric, v->target, target), slo_cause(v, session, cause));
+	writer_note(writer, "%s +%s %s, %s: %s %s, target %s. Cause: %s.",
+		    session_when(session, v->from_ns, time),
+		    units_format_duration(v->to_ns - v->from_ns, length), v->objective->name,
+		    session_device_name(session, v->device, name), what,
+		    slo_quantity(v->metric, v->measured, measured),
+		    slo_quantity(v->metric, v->target, target), slo_cause(v, session, cause));
 }
 
-static const struct fault *longest(const struct slo_violation *violation)
+static const struct fault *slo_longest(const struct slo_violation *violation)
 {
 	return violation->faults ? &violation->longest : NULL;
 }
@@ -294,8 +292,8 @@ static const struct fault *longest(const struct slo_violation *violation)
 	COLUMN(slo, none, TEXT, 10, SHOWN, row->objective->name)                                   \
 	COLUMN(device, none, TEXT, 14, SHOWN, session_device_name(context, row->device, text))     \
 	COLUMN(metric, none, TEXT, 10, WIDE, slo_metric_name(row->metric))                         \
-	COLUMN(measured_text, none, TEXT, 9, WIDE, quantity(row->metric, row->measured, text))     \
-	COLUMN(target_text, none, TEXT, 9, WIDE, quantity(row->metric, row->target, text))         \
+	COLUMN(measured_text, none, TEXT, 9, WIDE, slo_quantity(row->metric, row->measured, text)) \
+	COLUMN(target_text, none, TEXT, 9, WIDE, slo_quantity(row->metric, row->target, text))     \
 	COLUMN(measured, none, REAL, 12, WIDE, row->measured)                                      \
 	COLUMN(target, none, REAL, 12, WIDE, row->target)                                          \
 	COLUMN(ios, none, COUNT, 8, WIDE, row->ios)                                                \
@@ -305,25 +303,44 @@ static const struct fault *longest(const struct slo_violation *violation)
 	COLUMN(faults, none, COUNT, 6, WIDE, row->faults)                                          \
 	COLUMN(stage, none, TEXT, 8, WIDE, row->stage < STAGES ? stage_name(row->stage) : "")      \
 	COLUMN(stage_time, ns, DURATION, 10, WIDE, count_if(row->stage < STAGES, row->stage_ns))   \
-	COLUMN(group, none, COUNT, 6, WIDE, longest(row) ? longest(row)->group : CELL_NONE)        \
-	COLUMN(instance, none, COUNT, 8, WIDE, longest(row) ? longest(row)->instance : CELL_NONE)  \
-	COLUMN(address, none, ADDRESS, 18, WIDE, longest(row) ? longest(row)->address : CELL_NONE) \
+	COLUMN(group, none, COUNT, 6, WIDE,                                                        \
+	       slo_longest(row) ? slo_longest(row)->group : CELL_NONE)                             \
+	COLUMN(instance, none, COUNT, 8, WIDE,                                                     \
+	       slo_longest(row) ? slo_longest(row)->instance : CELL_NONE)                          \
+	COLUMN(address, none, ADDRESS, 18, WIDE,                                                   \
+	       slo_longest(row) ? slo_longest(row)->address : CELL_NONE)                           \
 	COLUMN(fault, none, TIME, 30, WIDE,                                                        \
-	       longest(row) ? fault_first_ns(longest(row)) : CELL_NONE)                            \
+	       slo_longest(row) ? fault_first_ns(slo_longest(row)) : CELL_NONE)                    \
 	COLUMN(cause, none, TEXT, 0, SHOWN, slo_cause(row, context, text))                         \
 	COLUMN(merged, none, COUNT, 6, WIDE, count_if(row->stage < STAGES, row->merged))
 TABLE(violations, "Violations", VIOLATIONS, struct slo_violation, struct session)
 
-int slo_write_violations(const struct analysis *analysis, struct writer *writer,
-			 const struct table_wish *wish)
+void slo_write_violations(const struct analysis *analysis, struct writer *writer,
+			  const struct table_wish *wish)
 {
 	const struct slo *slo = analysis->slo;
-	int error = writer_begin_with(writer, &violations_table, analysis->session);
 
 	(void)wish;
-	for (size_t i = 0; !error && slo_violation(slo, i); i++)
-		error = writer_row(writer, slo_violation(slo, i));
-	return error ? error : writer_end(writer);
+	writer_begin_with(writer, &violations_table, analysis->session);
+	for (size_t i = 0; slo_violation(slo, i); i++)
+		writer_row(writer, slo_violation(slo, i));
+	writer_end(writer);
+}
+
+static void slo_live(const struct analysis *a, struct live_device *row)
+{
+	struct slo_device_state state;
+
+	if (!a->slo)
+		return;
+	state = slo_device(a->slo, row->handle);
+	row->slo_violations = state.violations;
+	if (!state.violations)
+		row->slo = slo_measured(a->slo, row->handle) ? LIVE_SLO_OK : LIVE_SLO_NONE;
+	else if (state.last_violation < state.last_window)
+		row->slo = LIVE_SLO_WARNED;
+	else
+		row->slo = LIVE_SLO_VIOLATED;
 }
 
 static int create_slo(struct analysis *a, const struct analysis_config *config)
@@ -337,4 +354,4 @@ static const struct analyzer_table tables[] = {
 	{0},
 };
 
-ANALYZER(slo, .tables = tables, .of_a_verb = true)
+DEFINE_ANALYZER(slo, .tables = tables, .of_a_verb = true, .device = slo_live)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/slots.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/memory.h"

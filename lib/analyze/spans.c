@@ -110,7 +110,7 @@ size_t spans_first_from(const struct spans *s, __u64 time_ns)
 	return low;
 }
 
-static bool grow(struct spans *s, size_t *total)
+static bool spans_grow(struct spans *s, size_t *total)
 {
 	size_t capacity = s->capacity ? 2 * s->capacity : PIECES_FIRST;
 	struct piece *grown;
@@ -127,7 +127,7 @@ static bool grow(struct spans *s, size_t *total)
 }
 
 /* What no late fault reaches is folded, and if that is little more is held; else the oldest half goes. */
-static bool make_room(struct spans *s, size_t *total, __u64 late_ns)
+static bool spans_make_room(struct spans *s, size_t *total, __u64 late_ns)
 {
 	__u64 newest;
 
@@ -138,14 +138,14 @@ static bool make_room(struct spans *s, size_t *total, __u64 late_ns)
 		fold_oldest(s, spans_first_from(s, newest - late_ns));
 	if (s->count <= s->capacity / 2 && s->capacity)
 		return true;
-	if (!grow(s, total) && s->count == s->capacity)
+	if (!spans_grow(s, total) && s->count == s->capacity)
 		fold_oldest(s, (s->count + 1) / 2);
 	return s->count < s->capacity;
 }
 
 bool spans_unite(struct spans *s, __u64 from, __u64 to, size_t *total, __u64 late_ns)
 {
-	bool room = make_room(s, total, late_ns), whole = from >= s->folded_to;
+	bool room = spans_make_room(s, total, late_ns), whole = from >= s->folded_to;
 	size_t first, end;
 
 	if (!whole)

@@ -23,7 +23,8 @@ const char *stage_marked_name(unsigned int stage, bool merged, char text[STAGE_M
 	return text;
 }
 
-const char *timestamp_name(unsigned int index)
+/* "detect", "request", "isr", ...: the timestamp with this index. */
+static const char *timestamp_name(unsigned int index)
 {
 	return index < FAULT_STAGES ? timestamp_names[index] : "none";
 }

@@ -29,8 +29,6 @@ unsigned int stage_before(__u8 seen, unsigned int stage);
 /* The stage with so many before it: "resolve+map" for sentences. Programs read stage_name(). */
 #define STAGE_LABEL 64
 const char *stage_label(unsigned int stage, unsigned int before, char text[STAGE_LABEL]);
-/* "detect", "request", "isr", ...: the timestamp with this index. */
-const char *timestamp_name(unsigned int index);
 
 /*
  * The same for people: "map*" where the stage holds the time of stages before it that were not seen.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/stage_window.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/faults.h"
@@ -19,7 +19,7 @@ struct stage_window {
 	struct slots devices; /* struct stage_group * */
 };
 
-static void on_finished(void *self, const struct fault *fault)
+static void stage_window_on_finished(void *self, const struct fault *fault)
 {
 	struct stage_window *s = self;
 	struct window_sample *sample;
@@ -39,18 +39,20 @@ static void on_finished(void *self, const struct fault *fault)
 	sample->owner = fault->device;
 }
 
-int stage_window_create(struct stage_window **window, struct faults *faults)
+static int create_stage_window(struct analysis *a, const struct analysis_config *config)
 {
-	struct stage_window *s = memory_calloc(1, sizeof(*s));
+	struct stage_window *s;
 
 	_Static_assert(TOTAL < WINDOW_SERIES, "a sample holds all stages and the total");
-	*window = s;
+	if (!config->windowed)
+		return 0;
+	a->stage_window = s = memory_calloc(1, sizeof(*s));
 	if (s)
 		s->window = window_create();
 	if (!s || !s->window)
 		return failed(-ENOMEM, "no memory for the newest latencies");
 	slots_init(&s->devices, sizeof(struct stage_group *));
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
+	return faults_subscribe(a->faults, (struct fault_sink){NULL, stage_window_on_finished, s});
 }
 
 static struct stage_group *group_find(const struct stage_window *s, __u32 device)
@@ -72,7 +74,7 @@ static struct stage_group *group_make(struct stage_window *s, __u32 device)
 	return slot ? *slot : NULL;
 }
 
-void stage_window_destroy(struct stage_window *s)
+static void stage_window_destroy(struct stage_window *s)
 {
 	if (!s)
 		return;
@@ -83,8 +85,11 @@ void stage_window_destroy(struct stage_window *s)
 	memory_free(s);
 }
 
-void stage_window_look(struct stage_window *s, __u64 now_ns, __u64 length_ns)
+/* From now on the groups are of what the length_ns before now_ns (both CLOCK_MONOTONIC) have. */
+static void stage_window_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
+	struct stage_window *s = a->stage_window;
+
 	window_look(s->window, now_ns, length_ns);
 	for (__u32 h = 0; h < s->devices.end; h = slots_next(&s->devices, h)) {
 		struct stage_group *group = group_find(s, h);
@@ -103,7 +108,8 @@ void stage_window_look(struct stage_window *s, __u64 now_ns, __u64 length_ns)
 	}
 }
 
-const struct stage_group *stage_window_of(const struct stage_window *s, __u32 device)
+/* NULL if no fault of the device completed in the window of the last look. */
+static const struct stage_group *stage_window_of(const struct stage_window *s, __u32 device)
 {
 	const struct stage_group *group = group_find(s, device);
 
@@ -115,9 +121,10 @@ bool stage_window_is_cut(const struct stage_window *s)
 	return window_is_cut(s->window);
 }
 
-static int create_stage_window(struct analysis *a, const struct analysis_config *config)
+static void stage_window_live(const struct analysis *a, struct live_device *row)
 {
-	return config->windowed ? stage_window_create(&a->stage_window, a->faults) : 0;
+	stage_group_latency(a->stage_window ? stage_window_of(a->stage_window, row->handle) : NULL,
+			    &row->latency[LATENCY_WINDOW]);
 }
 
-ANALYZER_OF_FAULTS(stage_window)
+DEFINE_ANALYZER_OF_FAULTS(stage_window, .look = stage_window_look, .device = stage_window_live)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/live.h"
 #include "lib/analyze/stages.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/faults.h"
@@ -13,14 +13,14 @@
 #define KIND_ANY  0xffff
 #define QUEUE_ANY 0xfffe
 
-struct group_key {
+struct stage_key {
 	__u32 device; /* DEVICE_NONE with both others ANY: all */
 	__u16 queue;
 	__u16 kind;
 };
 
 struct keyed_group {
-	struct group_key key;
+	struct stage_key key;
 	struct stage_group group;
 	UT_hash_handle hh;
 };
@@ -39,7 +39,7 @@ void stage_group_init(struct stage_group *group)
 	histogram_init(&group->total);
 }
 
-static struct keyed_group *find(const struct stages *stages, struct group_key key)
+static struct keyed_group *stages_find(const struct stages *stages, struct stage_key key)
 {
 	struct keyed_group *keyed;
 
@@ -47,7 +47,7 @@ static struct keyed_group *find(const struct stages *stages, struct group_key ke
 	return keyed;
 }
 
-static struct keyed_group *make(struct stages *stages, struct group_key key)
+static struct keyed_group *stages_make(struct stages *stages, struct stage_key key)
 {
 	struct keyed_group *keyed;
 
@@ -86,20 +86,20 @@ void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_ti
 	histogram_add(&group->total, total_ns);
 }
 
-static void add_keyed(struct stages *stages, struct group_key key, const struct fault *fault,
+static void add_keyed(struct stages *stages, struct stage_key key, const struct fault *fault,
 		      const struct stage_times *times)
 {
-	struct keyed_group *keyed = find(stages, key);
+	struct keyed_group *keyed = stages_find(stages, key);
 
 	if (!keyed)
-		keyed = make(stages, key);
+		keyed = stages_make(stages, key);
 	if (keyed)
 		stage_group_add(&keyed->group, fault->seen, times, fault_total_ns(fault));
 	else
 		stages->dropped++;
 }
 
-static void on_finished(void *self, const struct fault *fault)
+static void stages_on_finished(void *self, const struct fault *fault)
 {
 	struct stages *stages = self;
 	struct stage_times times;
@@ -108,26 +108,26 @@ static void on_finished(void *self, const struct fault *fault)
 		return;
 	stage_times(fault, &times);
 	stage_group_add(&stages->all, fault->seen, &times, fault_total_ns(fault));
-	add_keyed(stages, (struct group_key){fault->device, QUEUE_ANY, KIND_ANY}, fault, &times);
+	add_keyed(stages, (struct stage_key){fault->device, QUEUE_ANY, KIND_ANY}, fault, &times);
 	if (fault->queue != QUEUE_NONE)
-		add_keyed(stages, (struct group_key){fault->device, fault->queue, KIND_ANY}, fault,
+		add_keyed(stages, (struct stage_key){fault->device, fault->queue, KIND_ANY}, fault,
 			  &times);
-	add_keyed(stages, (struct group_key){fault->device, QUEUE_ANY, fault_kind_of(fault)}, fault,
+	add_keyed(stages, (struct stage_key){fault->device, QUEUE_ANY, fault_kind_of(fault)}, fault,
 		  &times);
 }
 
-int stages_create(struct stages **stages, struct faults *faults)
+static int create_stages(struct analysis *a, const struct analysis_config *config)
 {
-	struct stages *s = memory_calloc(1, sizeof(*s));
+	struct stages *s = a->stages = memory_calloc(1, sizeof(*s));
 
-	*stages = s;
+	(void)config;
 	if (!s)
 		return failed(-ENOMEM, "no memory for the stage histograms");
 	stage_group_init(&s->all);
-	return faults_subscribe(faults, (struct fault_sink){NULL, on_finished, s});
+	return faults_subscribe(a->faults, (struct fault_sink){NULL, stages_on_finished, s});
 }
 
-void stages_destroy(struct stages *stages)
+static void stages_destroy(struct stages *stages)
 {
 	struct keyed_group *keyed, *next;
 
@@ -149,7 +149,7 @@ enum fault_kind fault_kind_of(const struct fault *fault)
 	return (enum fault_kind)(kind + (fault->flags & EVENT_WRITE ? 1 : 0));
 }
 
-const char *fault_kind_name(unsigned int kind)
+static const char *fault_kind_name(unsigned int kind)
 {
 	static const char *const names[FAULT_KINDS] = {
 		"minor read",  "minor write",  "major read",
@@ -164,27 +164,27 @@ const struct stage_group *stages_all(const struct stages *stages)
 	return &stages->all;
 }
 
-static const struct stage_group *group_of(const struct stages *stages, struct group_key key)
+static const struct stage_group *stages_group_of(const struct stages *stages, struct stage_key key)
 {
-	const struct keyed_group *keyed = find(stages, key);
+	const struct keyed_group *keyed = stages_find(stages, key);
 
 	return keyed ? &keyed->group : NULL;
 }
 
 const struct stage_group *stages_of_device(const struct stages *stages, __u32 device)
 {
-	return group_of(stages, (struct group_key){device, QUEUE_ANY, KIND_ANY});
+	return stages_group_of(stages, (struct stage_key){device, QUEUE_ANY, KIND_ANY});
 }
 
 const struct stage_group *stages_of_queue(const struct stages *stages, __u32 device, __u16 queue)
 {
-	return group_of(stages, (struct group_key){device, queue, KIND_ANY});
+	return stages_group_of(stages, (struct stage_key){device, queue, KIND_ANY});
 }
 
 const struct stage_group *stages_of_kind(const struct stages *stages, __u32 device,
 					 enum fault_kind kind)
 {
-	return group_of(stages, (struct group_key){device, QUEUE_ANY, (__u16)kind});
+	return stages_group_of(stages, (struct stage_key){device, QUEUE_ANY, (__u16)kind});
 }
 
 unsigned int stage_group_slowest(const struct stage_group *group, double *share)
@@ -216,7 +216,7 @@ __u64 stages_dropped(const struct stages *stages)
 }
 
 struct stage_row {
-	const struct group_key *key; /* NULL: all */
+	const struct stage_key *key; /* NULL: all */
 	const struct stage_group *group;
 	const struct histogram *times;
 	unsigned int stage; /* STAGES: the total */
@@ -254,22 +254,21 @@ static const char *stage_text(const struct stage_row *row, char *text)
 	COLUMN(beyond_p999, none, COUNT, 9, WIDE, histogram_beyond(row->times, 99.9))
 TABLE(stages, "Stages", STAGE_COLUMNS, struct stage_row, struct session)
 
-static int write_group(struct writer *writer, const struct group_key *key,
-		       const struct stage_group *group)
+static void write_group(struct writer *writer, const struct stage_key *key,
+			const struct stage_group *group)
 {
 	struct stage_row row = {.key = key, .group = group, .text = writer_is_text(writer)};
-	int error = 0;
 
-	for (; !error && row.stage < STAGES; row.stage++) {
+	for (; row.stage < STAGES; row.stage++) {
 		row.times = &group->stages[row.stage];
 		if (row.times->count)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
 	row.times = &group->total;
-	return error ? error : writer_row(writer, &row);
+	writer_row(writer, &row);
 }
 
-static int by_key(const struct keyed_group *a, const struct keyed_group *b)
+static int stages_by_key(const struct keyed_group *a, const struct keyed_group *b)
 {
 	if (a->key.device != b->key.device)
 		return a->key.device < b->key.device ? -1 : 1;
@@ -292,14 +291,13 @@ static bool any_merged(const struct stage_group *group)
 }
 
 /* Table "stages": a row per group and stage; unless `whole` only those of all faults together. */
-static int stages_write(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+static void stages_write(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	struct stages *stages = analysis->stages;
 	struct column columns[stages_columns];
 	struct table table = stages_table;
 	struct keyed_group *keyed;
-	int error;
 
 	/* What says `all` in every row says nothing. */
 	memcpy(columns, table.columns, sizeof(columns));
@@ -307,29 +305,59 @@ static int stages_write(const struct analysis *analysis, struct writer *writer,
 		columns[i].wide |= !!wish->brief && (!strcmp(columns[i].name, "device") ||
 						     !strcmp(columns[i].name, "kind"));
 	table.columns = columns;
-	HASH_SORT(stages->groups, by_key);
-	error = writer_begin_with(writer, &table, analysis->session);
-	if (!error && stages->all.faults)
-		error = write_group(writer, NULL, &stages->all);
-	for (keyed = !wish->brief ? stages->groups : NULL; !error && keyed; keyed = keyed->hh.next)
-		error = write_group(writer, &keyed->key, &keyed->group);
-	error = error ? error : writer_end(writer);
-	if (!error && writer_wants(writer, table.name) && any_merged(&stages->all))
-		error = writer_note(writer, STAGE_MERGED_NOTE);
-	return error;
+	HASH_SORT(stages->groups, stages_by_key);
+	writer_begin_with(writer, &table, analysis->session);
+	if (stages->all.faults)
+		write_group(writer, NULL, &stages->all);
+	for (keyed = !wish->brief ? stages->groups : NULL; keyed; keyed = keyed->hh.next)
+		write_group(writer, &keyed->key, &keyed->group);
+	writer_end(writer);
+	if (writer_wants(writer, table.name) && any_merged(&stages->all))
+		writer_note(writer, STAGE_MERGED_NOTE);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool stages_has_rows(const struct analysis *a)
 {
 	return stages_all(a->stages)->faults;
 }
 
-static int create_stages(struct analysis *a, const struct analysis_config *config)
+void stage_group_latency(const struct stage_group *group, struct live_latency *row)
 {
-	(void)config;
-	return stages_create(&a->stages, a->faults);
+	__u64 sum = 0;
+
+	row->slowest_stage = STAGES;
+	if (!group)
+		return;
+	row->slowest_stage = stage_group_slowest(group, NULL);
+	row->count = group->faults;
+	row->mean_ns = (__u64)histogram_mean(&group->total);
+	row->p50_ns = histogram_percentile(&group->total, 50);
+	row->p99_ns = histogram_percentile(&group->total, 99);
+	row->p999_ns = histogram_percentile(&group->total, 99.9);
+	row->max_ns = group->total.max;
+	for (unsigned int s = 0; s < STAGES; s++)
+		sum += group->stages[s].sum;
+	for (unsigned int s = 0; s < STAGES; s++) {
+		const struct histogram *h = &group->stages[s];
+
+		row->stages[s] = (struct live_stage){
+			.count = h->count,
+			.merged = group->merged[s],
+			.mean_ns = (__u64)histogram_mean(h),
+			.p50_ns = histogram_percentile(h, 50),
+			.p99_ns = histogram_percentile(h, 99),
+			.max_ns = h->max,
+			.share = sum ? (double)h->sum / (double)sum : 0,
+		};
+	}
 }
 
-static const struct analyzer_table tables[] = {{&stages_table, stages_write, 3, 0, has_rows}, {0}};
+static void stages_live(const struct analysis *a, struct live_device *row)
+{
+	stage_group_latency(stages_of_device(a->stages, row->handle),
+			    &row->latency[LATENCY_SINCE_START]);
+}
 
-ANALYZER_OF_FAULTS(stages, .tables = tables)
+static const struct analyzer_table tables[] = {{&stages_table, stages_write, stages_has_rows}, {0}};
+
+DEFINE_ANALYZER_OF_FAULTS(stages, .tables = tables, .chapter = REPORT_FAULTS, .device = stages_live)

@@ -42,13 +42,10 @@ void stage_group_add(struct stage_group *group, __u8 seen, const struct stage_ti
 		     __u64 total_ns);
 
 struct faults;
+struct live_latency;
 struct stages;
 
-int stages_create(struct stages **stages, struct faults *faults);
-void stages_destroy(struct stages *stages);
-
 enum fault_kind fault_kind_of(const struct fault *fault);
-const char *fault_kind_name(unsigned int kind);
 
 const struct stage_group *stages_all(const struct stages *stages);
 /* NULL if no fault of it has completed. */
@@ -61,8 +58,8 @@ const char *stage_group_label(const struct stage_group *group, unsigned int stag
 			      char text[STAGE_LABEL]);
 /* The stage that took most time in sum, STAGES if there is none; its part of it, 0 to 1. */
 unsigned int stage_group_slowest(const struct stage_group *group, double *share);
+/* What a live view shows of it; NULL: nothing. */
+void stage_group_latency(const struct stage_group *group, struct live_latency *latency);
 __u64 stages_dropped(const struct stages *stages);
-
-extern const struct analyzer stages_analyzer;
 
 #endif

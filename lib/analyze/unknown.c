@@ -12,7 +12,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define FATES	     (UNKNOWN_OVERFLOWED | UNKNOWN_DISCARDED | UNKNOWN_ABANDONED | UNKNOWN_STATES)
 
-static size_t find(const struct session *s, enum probe_id id)
+static size_t unknown_find(const struct session *s, enum probe_id id)
 {
 	const char *name = probe_row(id)->name;
 	size_t i = 0;
@@ -24,7 +24,7 @@ static size_t find(const struct session *s, enum probe_id id)
 
 static bool is_on(const struct session *s, enum probe_id id)
 {
-	const struct probe_info *probe = session_probe(s, find(s, id));
+	const struct probe_info *probe = session_probe(s, unknown_find(s, id));
 
 	return probe && probe->state == PROBE_ON;
 }
@@ -46,7 +46,7 @@ static bool others_tell(const struct session *s, const struct probe_row *row)
 }
 
 /* NULL: nothing is, or only as its kind of event was not asked for. */
-static const char *missing(const struct session *s, size_t index)
+static const char *unknown_missing(const struct session *s, size_t index)
 {
 	const struct probe_info *probe = session_probe(s, index);
 	const struct probe_row *row = probe ? probe_row_named(probe->name) : NULL;
@@ -79,9 +79,10 @@ static bool is_left_out(const struct session *s, const struct probe_row *row)
 
 bool unknown_probe(const struct session *s, enum probe_id id)
 {
-	size_t index = find(s, id);
+	size_t index = unknown_find(s, id);
 
-	return missing(s, index) || (session_probe(s, index) && is_left_out(s, probe_row(id)));
+	return unknown_missing(s, index) ||
+	       (session_probe(s, index) && is_left_out(s, probe_row(id)));
 }
 
 bool unknown_kind(const struct session *s, __u16 kind)
@@ -91,7 +92,7 @@ bool unknown_kind(const struct session *s, __u16 kind)
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_row *row = probe_row_named(session_probe(s, i)->name);
 
-		if (row && row->kind == kind && missing(s, i))
+		if (row && row->kind == kind && unknown_missing(s, i))
 			return true;
 	}
 	return false;
@@ -127,7 +128,7 @@ bool unknown_count(const struct session *s, __u16 kind, __u32 device)
 
 static bool is_missing(const struct session *s, enum probe_id id)
 {
-	return missing(s, find(s, id));
+	return unknown_missing(s, unknown_find(s, id));
 }
 
 /* A probe that is off tells capture nothing either, which then takes one group for another. */
@@ -232,9 +233,9 @@ bool unknown_unwatched(const struct session *s)
 						PROBE_ODP_FAULT, PROBE_MLX5_FAULT_HANDLER};
 
 	for (size_t i = 0; i < COUNT(telling); i++) {
-		size_t index = find(s, telling[i]);
+		size_t index = unknown_find(s, telling[i]);
 
-		if (missing(s, index) && session_probe(s, index)->state != PROBE_DISABLED)
+		if (unknown_missing(s, index) && session_probe(s, index)->state != PROBE_DISABLED)
 			return unknown_of_all(s) & UNKNOWN_FAULTS;
 	}
 	return false;
@@ -291,7 +292,7 @@ char *unknown_text(const struct session *s)
 		return NULL;
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_info *probe = session_probe(s, i);
-		const char *what = missing(s, i);
+		const char *what = unknown_missing(s, i);
 
 		if (what)
 			fprintf(file, "%s%s: %s", count++ ? "; " : "", probe->name, what);
@@ -304,7 +305,7 @@ char *unknown_text(const struct session *s)
 const char *unknown_sentence(const struct session *s, size_t index, char text[UNKNOWN_TEXT])
 {
 	const struct probe_info *probe = session_probe(s, index);
-	const char *what = missing(s, index);
+	const char *what = unknown_missing(s, index);
 
 	text[0] = '\0';
 	if (what)
@@ -313,28 +314,28 @@ const char *unknown_sentence(const struct session *s, size_t index, char text[UN
 	return text;
 }
 
-int unknown_write_of_faults(const struct session *s, struct writer *writer)
+void unknown_write_of_faults(const struct session *s, struct writer *writer)
 {
 	char text[UNKNOWN_TEXT];
-	int error = *unknown_kinds(s, text) ? writer_note(writer, "%s", text) : 0;
 
-	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
+	if (*unknown_kinds(s, text))
+		writer_note(writer, "%s", text);
+	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_row *row = probe_row_named(session_probe(s, i)->name);
 
 		if (row && (path_of(row) == PATH_EMULATED || is_stage(row)) &&
 		    *unknown_sentence(s, i, text))
-			error = writer_note(writer, "%s", text);
+			writer_note(writer, "%s", text);
 	}
-	return error;
 }
 
-int unknown_write(const struct session *s, struct writer *writer)
+void unknown_write(const struct session *s, struct writer *writer)
 {
 	char text[UNKNOWN_TEXT];
-	int error = *unknown_kinds(s, text) ? writer_note(writer, "%s", text) : 0;
 
-	for (size_t i = 0; !error && i < session_probe_count(s); i++)
+	if (*unknown_kinds(s, text))
+		writer_note(writer, "%s", text);
+	for (size_t i = 0; i < session_probe_count(s); i++)
 		if (*unknown_sentence(s, i, text))
-			error = writer_note(writer, "%s", text);
-	return error;
+			writer_note(writer, "%s", text);
 }

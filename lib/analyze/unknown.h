@@ -46,7 +46,7 @@ const char *unknown_kinds(const struct session *session, char text[UNKNOWN_TEXT]
 /* Of session_probe(index): "Probe fault_void is off: ....", "" if nothing is missing without it. */
 const char *unknown_sentence(const struct session *session, size_t index, char text[UNKNOWN_TEXT]);
 /* Those of all probes, and of those alone that tell of faults. */
-int unknown_write(const struct session *session, struct writer *writer);
-int unknown_write_of_faults(const struct session *session, struct writer *writer);
+void unknown_write(const struct session *session, struct writer *writer);
+void unknown_write_of_faults(const struct session *session, struct writer *writer);
 
 #endif

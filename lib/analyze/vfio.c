@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/vfio.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/slots.h"
@@ -26,7 +26,7 @@ struct happening {
 	__u8 code, flags;
 };
 
-static void *make(struct vfio *v, struct slots *slots, __u32 handle, size_t size)
+static void *vfio_make(struct vfio *v, struct slots *slots, __u32 handle, size_t size)
 {
 	void **slot = slots_make(slots, handle);
 
@@ -41,13 +41,13 @@ static void *make(struct vfio *v, struct slots *slots, __u32 handle, size_t size
 	return NULL;
 }
 
-static struct vfio_container *container(struct vfio *v, __u32 handle)
+static struct vfio_container *vfio_container_make(struct vfio *v, __u32 handle)
 {
 	struct vfio_container **slot = slots_find(&v->containers, handle), *made;
 
 	if (slot && *slot)
 		return *slot;
-	made = make(v, &v->containers, handle, sizeof(*made));
+	made = vfio_make(v, &v->containers, handle, sizeof(*made));
 	if (!made)
 		return NULL;
 	for (unsigned int i = 0; i < VFIO_LATENCIES; i++)
@@ -97,9 +97,9 @@ static void add_pins(struct vfio_container *c, const struct happening *h)
 }
 
 /* The latencies that this one's belong to, VFIO_LATENCIES: none. */
-static enum vfio_latency account(struct vfio *v, const struct happening *h)
+static enum vfio_latency vfio_account(struct vfio *v, const struct happening *h)
 {
-	struct vfio_container *c = container(v, h->device);
+	struct vfio_container *c = vfio_container_make(v, h->device);
 
 	if (!c)
 		return VFIO_LATENCIES;
@@ -129,8 +129,8 @@ static enum vfio_latency account(struct vfio *v, const struct happening *h)
 }
 
 /* `most_ns`: the greatest of them, which is known better than a bucket's middle; 0: not among these. */
-static void add_newest(struct vfio *v, __u32 device, enum vfio_latency which, __u64 ns,
-		       __u64 most_ns, __u32 count)
+static void vfio_add_newest(struct vfio *v, __u32 device, enum vfio_latency which, __u64 ns,
+			    __u64 most_ns, __u32 count)
 {
 	struct window_sample *sample = window_add(v->window);
 
@@ -145,7 +145,7 @@ static void add_newest(struct vfio *v, __u32 device, enum vfio_latency which, __
 
 static void add_limit(struct vfio *v, const struct event *e)
 {
-	struct vfio_container *c = e->code < VFIO_LIMITS ? container(v, e->device) : NULL;
+	struct vfio_container *c = e->code < VFIO_LIMITS ? vfio_container_make(v, e->device) : NULL;
 	struct vfio_limit_use *use;
 
 	if (!c)
@@ -162,7 +162,7 @@ static void add_limit(struct vfio *v, const struct event *e)
 
 static void add_to_device(struct vfio *v, const struct event *e)
 {
-	struct vfio_device_use *use = make(v, &v->devices, e->device, sizeof(*use));
+	struct vfio_device_use *use = vfio_make(v, &v->devices, e->device, sizeof(*use));
 
 	if (!use)
 		return;
@@ -194,11 +194,11 @@ static void add_event(struct vfio *v, const struct event *e)
 	case EVENT_VFIO_UNMAP:
 	case EVENT_VFIO_PIN:
 	case EVENT_VFIO_UNPIN:
-		which = account(v, &one);
+		which = vfio_account(v, &one);
 		if (which == VFIO_LATENCIES)
 			break;
-		histogram_add(&container(v, e->device)->latency[which], e->value);
-		add_newest(v, e->device, which, e->value, e->value, 1);
+		histogram_add(&vfio_container_make(v, e->device)->latency[which], e->value);
+		vfio_add_newest(v, e->device, which, e->value, e->value, 1);
 		break;
 	case EVENT_VFIO_LIMIT:
 		add_limit(v, e);
@@ -209,7 +209,7 @@ static void add_event(struct vfio *v, const struct event *e)
 	}
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int vfio_on_events(void *self, const struct event *events, size_t count)
 {
 	struct vfio *v = self;
 
@@ -226,10 +226,10 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return v->error;
 }
 
-static void add_bins(struct vfio *v, enum vfio_latency which, const struct aggregate_frame *frame,
-		     const struct aggregate_row *row)
+static void vfio_add_bins(struct vfio *v, enum vfio_latency which,
+			  const struct aggregate_frame *frame, const struct aggregate_row *row)
 {
-	struct histogram *histogram = &container(v, row->key.device)->latency[which];
+	struct histogram *histogram = &vfio_container_make(v, row->key.device)->latency[which];
 	/* Buckets know the maximum only to 1.6%; the counter knows it exactly. */
 	__u64 most = row->counts.latency_max_ns > histogram->max ? row->counts.latency_max_ns
 								 : histogram->max;
@@ -241,14 +241,14 @@ static void add_bins(struct vfio *v, enum vfio_latency which, const struct aggre
 
 		histogram_add_bucket(histogram, bin->bucket, bin->count);
 		/* Bins are ordered: the greatest is in the last. */
-		add_newest(v, row->key.device, which, histogram_bucket_middle(bin->bucket),
-			   i + 1 == row->bins ? row->counts.latency_max_ns : 0, bin->count);
+		vfio_add_newest(v, row->key.device, which, histogram_bucket_middle(bin->bucket),
+				i + 1 == row->bins ? row->counts.latency_max_ns : 0, bin->count);
 	}
 	histogram->max = most;
 }
 
-static void add_row(struct vfio *v, const struct aggregate_frame *frame,
-		    const struct aggregate_row *row)
+static void vfio_add_row(struct vfio *v, const struct aggregate_frame *frame,
+			 const struct aggregate_row *row)
 {
 	const struct aggregate_key *k = &row->key;
 	struct happening sum = {frame->window * AGGREGATE_WINDOW_NS,
@@ -264,17 +264,17 @@ static void add_row(struct vfio *v, const struct aggregate_frame *frame,
 	enum vfio_latency which;
 
 	if (k->kind == EVENT_VFIO_IRQ) {
-		use = make(v, &v->devices, k->device, sizeof(*use));
+		use = vfio_make(v, &v->devices, k->device, sizeof(*use));
 		if (use)
 			use->interrupts += row->counts.count;
 		return;
 	}
-	which = account(v, &sum);
+	which = vfio_account(v, &sum);
 	if (which != VFIO_LATENCIES)
-		add_bins(v, which, frame, row);
+		vfio_add_bins(v, which, frame, row);
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int vfio_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct vfio *v = self;
 
@@ -284,18 +284,18 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 		__u16 kind = frame->rows[i].key.kind;
 
 		if ((kind >= EVENT_VFIO_MAP && kind <= EVENT_VFIO_UNPIN) || kind == EVENT_VFIO_IRQ)
-			add_row(v, frame, &frame->rows[i]);
+			vfio_add_row(v, frame, &frame->rows[i]);
 	}
 	return v->error;
 }
 
-static void newest_empty(struct vfio_container *c)
+static void vfio_newest_empty(struct vfio_container *c)
 {
 	for (unsigned int i = 0; c->newest && i < VFIO_LATENCIES; i++)
 		histogram_init(&c->newest[i]);
 }
 
-static void newest_add(struct histogram *h, const struct window_sample *sample)
+static void vfio_newest_add(struct histogram *h, const struct window_sample *sample)
 {
 	__u64 most = sample->ns[1] > h->max ? sample->ns[1] : h->max;
 
@@ -305,25 +305,27 @@ static void newest_add(struct histogram *h, const struct window_sample *sample)
 }
 
 /* Histograms of the window are made by those who look, not while the stream passes. */
-void vfio_look(struct vfio *v, __u64 now_ns, __u64 length_ns)
+void vfio_look(const struct analysis *a, __u64 now_ns, __u64 length_ns)
 {
+	struct vfio *v = a->vfio;
+
 	window_look(v->window, now_ns, length_ns);
 	for (__u32 h = 0; h < v->containers.end; h++) {
 		struct vfio_container **slot = slots_find(&v->containers, h);
 
 		if (slot && *slot)
-			newest_empty(*slot);
+			vfio_newest_empty(*slot);
 	}
 	for (size_t i = 0; i < window_count(v->window); i++) {
 		const struct window_sample *sample = window_at(v->window, i);
-		struct vfio_container *c = container(v, sample->owner);
+		struct vfio_container *c = vfio_container_make(v, sample->owner);
 
 		if (c && !c->newest) {
 			c->newest = memory_calloc(VFIO_LATENCIES, sizeof(*c->newest));
-			newest_empty(c);
+			vfio_newest_empty(c);
 		}
 		if (c && c->newest)
-			newest_add(&c->newest[sample->part], sample);
+			vfio_newest_add(&c->newest[sample->part], sample);
 	}
 }
 
@@ -345,7 +347,8 @@ int vfio_create(struct vfio **vfio, bool windowed, const struct period *period)
 
 struct stream vfio_stream(struct vfio *vfio)
 {
-	static const struct stream_ops ops = {.events = on_events, .aggregate = on_aggregate};
+	static const struct stream_ops ops = {.events = vfio_on_events,
+					      .aggregate = vfio_on_aggregate};
 
 	return (struct stream){&ops, vfio};
 }

@@ -61,7 +61,7 @@ int vfio_create(struct vfio **vfio, bool windowed, const struct period *period);
 struct stream vfio_stream(struct vfio *vfio);
 void vfio_destroy(struct vfio *vfio);
 /* From now on the newest latencies are of the length_ns before now_ns. */
-void vfio_look(struct vfio *vfio, __u64 now_ns, __u64 length_ns);
+void vfio_look(const struct analysis *analysis, __u64 now_ns, __u64 length_ns);
 /* Containers that were seen; 0: no VFIO in this recording. */
 unsigned int vfio_containers(const struct vfio *vfio);
 /* NULL if the handle is no container that did anything. */
@@ -72,14 +72,9 @@ enum vfio_trouble { VFIO_FINE, VFIO_NEAR_LIMIT, VFIO_REFUSED };
 /* The first of the sentences below, without its full stop, of a container with the worst trouble. */
 enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *session, char *text,
 			     size_t size);
-/* Sentences: what was refused, which limits are close. */
-int vfio_write_findings(const struct vfio *vfio, const struct session *session,
-			struct writer *writer);
 /* Table "vfio": a row a container. `span` is of latencies; everything else is since the start. */
 analyzer_write vfio_write;
 /* Tables "vfio_runs", "vfio_failures", "vfio_devices". */
 analyzer_write vfio_write_runs, vfio_write_failures, vfio_write_devices;
-
-extern const struct analyzer vfio_analyzer;
 
 #endif

@@ -14,7 +14,7 @@
 #define PAGE_BYTES	4096u
 #define LIMIT_UNLIMITED UINT64_MAX
 
-static const char *owner(const struct session *session, __u32 handle)
+static const char *vfio_owner(const struct session *session, __u32 handle)
 {
 	const struct device_info *info = session_device(session, handle);
 
@@ -81,7 +81,7 @@ static void failure_text_of(const struct vfio_container *c, const struct session
 			snprintf(use, sizeof(use), "; it had %s",
 				 use_text(&c->limits[i], i, limit, sizeof(limit)));
 	snprintf(text, size, "%s of %s: %llu %s request%s refused with %s%s",
-		 session_device_name(session, handle, name), owner(session, handle), f->count,
+		 session_device_name(session, handle, name), vfio_owner(session, handle), f->count,
 		 request_name(f->kind), f->count == 1 ? " was" : "s were", error_name(f->error),
 		 use);
 }
@@ -92,39 +92,35 @@ static void limit_text_of(const struct vfio_container *c, const struct session *
 	char name[DEVICE_NAME_TEXT], limit[128];
 
 	snprintf(text, size, "%s of %s is close to its limit: %s, %.0f%%",
-		 session_device_name(session, handle, name), owner(session, handle),
+		 session_device_name(session, handle, name), vfio_owner(session, handle),
 		 use_text(&c->limits[which], which, limit, sizeof(limit)),
 		 percent_used(&c->limits[which]));
 }
 
-static int tell_failures(const struct vfio_container *c, const struct session *session,
-			 __u32 handle, struct writer *writer)
+static void tell_failures(const struct vfio_container *c, const struct session *session,
+			  __u32 handle, struct writer *writer)
 {
 	char text[SENTENCE_TEXT];
-	int error = 0;
 
-	for (unsigned int i = 0; !error && i < c->failure_count; i++) {
+	for (unsigned int i = 0; i < c->failure_count; i++) {
 		if (c->failures[i].kind == EVENT_VFIO_PIN)
 			continue;
 		failure_text_of(c, session, handle, i, text, sizeof(text));
-		error = writer_note(writer, "%s.", text);
+		writer_note(writer, "%s.", text);
 	}
-	return error;
 }
 
-static int tell_limits(const struct vfio_container *c, const struct session *session, __u32 handle,
-		       struct writer *writer)
+static void tell_limits(const struct vfio_container *c, const struct session *session, __u32 handle,
+			struct writer *writer)
 {
 	char text[SENTENCE_TEXT];
-	int error = 0;
 
-	for (unsigned int i = 0; !error && i < VFIO_LIMITS; i++) {
+	for (unsigned int i = 0; i < VFIO_LIMITS; i++) {
 		if (!close_to(&c->limits[i]))
 			continue;
 		limit_text_of(c, session, handle, i, text, sizeof(text));
-		error = writer_note(writer, "%s.", text);
+		writer_note(writer, "%s.", text);
 	}
-	return error;
 }
 
 /* Of one container, if that is worse than `before`. */
@@ -160,14 +156,14 @@ enum vfio_trouble vfio_worst(const struct vfio *vfio, const struct session *sess
 	return worst;
 }
 
-int vfio_write_findings(const struct vfio *vfio, const struct session *session,
-			struct writer *writer)
+/* Sentences: what was refused, which limits are close. */
+static void vfio_write_findings(const struct analysis *a, struct writer *writer)
 {
+	const struct session *session = a->session;
 	unsigned int told = 0, more = 0;
-	int error = 0;
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
-		const struct vfio_container *c = vfio_container(vfio, h);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
+		const struct vfio_container *c = vfio_container(a->vfio, h);
 
 		if (!c || (!c->failed && !close_to(&c->limits[0]) && !close_to(&c->limits[1])))
 			continue;
@@ -175,12 +171,13 @@ int vfio_write_findings(const struct vfio *vfio, const struct session *session,
 			more++;
 			continue;
 		}
-		error = c->failed ? tell_failures(c, session, h, writer)
-				  : tell_limits(c, session, h, writer);
+		if (c->failed)
+			tell_failures(c, session, h, writer);
+		else
+			tell_limits(c, session, h, writer);
 	}
-	if (!error && more)
-		error = writer_note(writer, "... and %u more containers at their limits.", more);
-	return error;
+	if (more)
+		writer_note(writer, "... and %u more containers at their limits.", more);
 }
 
 static __u64 limit_of(const struct vfio_limit_use *use)
@@ -205,30 +202,30 @@ static __u64 difference(__u64 more, __u64 less)
 }
 
 /* What of a container is known, by the probes of its kind. */
-struct known {
+struct vfio_known {
 	bool maps, unmaps, closed, pins, unpins;
 };
 
-static struct known known_of(const struct session *s, const struct device_info *info)
+static struct vfio_known vfio_known_of(const struct session *s, const struct device_info *info)
 {
 	if (info && !strcmp(info->model, "iommufd"))
-		return (struct known){.maps = !unknown_probe(s, PROBE_IOMMUFD_MAP),
-				      .unmaps = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
-				      .closed = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
-				      .pins = !unknown_probe(s, PROBE_IOMMUFD_PIN),
-				      .unpins = true};
-	return (struct known){.maps = !unknown_probe(s, PROBE_VFIO_MAP),
-			      .unmaps = !unknown_probe(s, PROBE_VFIO_UNMAP),
-			      .closed = !unknown_probe(s, PROBE_VFIO_REMOVE),
-			      .pins = !unknown_probe(s, PROBE_VFIO_PIN),
-			      .unpins = !unknown_probe(s, PROBE_VFIO_UNPIN)};
+		return (struct vfio_known){.maps = !unknown_probe(s, PROBE_IOMMUFD_MAP),
+					   .unmaps = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
+					   .closed = !unknown_probe(s, PROBE_IOMMUFD_UNMAP),
+					   .pins = !unknown_probe(s, PROBE_IOMMUFD_PIN),
+					   .unpins = true};
+	return (struct vfio_known){.maps = !unknown_probe(s, PROBE_VFIO_MAP),
+				   .unmaps = !unknown_probe(s, PROBE_VFIO_UNMAP),
+				   .closed = !unknown_probe(s, PROBE_VFIO_REMOVE),
+				   .pins = !unknown_probe(s, PROBE_VFIO_PIN),
+				   .unpins = !unknown_probe(s, PROBE_VFIO_UNPIN)};
 }
 
 struct container_row {
 	__u32 handle;
 	const struct vfio_container *use;
 	const struct device_info *info; /* NULL: not known */
-	struct known known;
+	struct vfio_known known;
 	enum latency_span span;
 };
 
@@ -252,17 +249,17 @@ static __u64 still_pinned(const struct container_row *row)
 			difference(row->use->pinned, row->use->unpinned));
 }
 
-static const struct vfio_limit_use *memlock(const struct container_row *row)
+static const struct vfio_limit_use *vfio_memlock(const struct container_row *row)
 {
 	return &row->use->limits[LIMIT_MEMLOCK];
 }
 
-static const struct vfio_limit_use *entries(const struct container_row *row)
+static const struct vfio_limit_use *vfio_entries_used(const struct container_row *row)
 {
 	return &row->use->limits[LIMIT_DMA_ENTRIES];
 }
 
-static const char *exempt(const struct vfio_limit_use *use)
+static const char *vfio_exempt(const struct vfio_limit_use *use)
 {
 	if (!use->seen)
 		return "";
@@ -284,13 +281,15 @@ static const char *exempt(const struct vfio_limit_use *use)
 	COLUMN(pins, none, COUNT, 7, WIDE, count_if(row->known.pins, row->use->pins))             \
 	COLUMN(pinned, none, BYTES, 7, WIDE, count_if(row->known.pins, row->use->pinned))         \
 	COLUMN(still_pinned, none, BYTES, 12, WIDE, still_pinned(row))                            \
-	COLUMN(locked, none, BYTES, 7, SHOWN, count_if(memlock(row)->seen, memlock(row)->peak))   \
-	COLUMN(memlock, none, BYTES, 7, SHOWN, limit_of(memlock(row)))                            \
-	COLUMN(memlock_used, percent, REAL, 12, WIDE, percent_used(memlock(row)))                 \
-	COLUMN(exempt, none, TEXT, 6, WIDE, exempt(memlock(row)))                                 \
-	COLUMN(entries, none, COUNT, 7, WIDE, count_if(entries(row)->seen, entries(row)->peak))   \
-	COLUMN(entry_limit, none, COUNT, 11, WIDE, limit_of(entries(row)))                        \
-	COLUMN(entries_used, percent, REAL, 12, WIDE, percent_used(entries(row)))                 \
+	COLUMN(locked, none, BYTES, 7, SHOWN,                                                     \
+	       count_if(vfio_memlock(row)->seen, vfio_memlock(row)->peak))                        \
+	COLUMN(memlock, none, BYTES, 7, SHOWN, limit_of(vfio_memlock(row)))                       \
+	COLUMN(memlock_used, percent, REAL, 12, WIDE, percent_used(vfio_memlock(row)))            \
+	COLUMN(exempt, none, TEXT, 6, WIDE, vfio_exempt(vfio_memlock(row)))                       \
+	COLUMN(entries, none, COUNT, 7, WIDE,                                                     \
+	       count_if(vfio_entries_used(row)->seen, vfio_entries_used(row)->peak))              \
+	COLUMN(entry_limit, none, COUNT, 11, WIDE, limit_of(vfio_entries_used(row)))              \
+	COLUMN(entries_used, percent, REAL, 12, WIDE, percent_used(vfio_entries_used(row)))       \
 	COLUMN(map_p50, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 50))                  \
 	COLUMN(map_p99, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 99))                  \
 	COLUMN(map_max, none, DURATION, 7, WIDE, latency(row, VFIO_MAP_NS, 100))                  \
@@ -302,26 +301,26 @@ static const char *exempt(const struct vfio_limit_use *use)
 	COLUMN(run_mean, none, BYTES, 8, WIDE, run_mean(row->use))
 TABLE(vfio, "VFIO containers", VFIO, struct container_row, struct session)
 
-int vfio_write(const struct analysis *analysis, struct writer *writer,
-	       const struct table_wish *wish)
+void vfio_write(const struct analysis *analysis, struct writer *writer,
+		const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	int error = writer_begin_with(writer, &vfio_table, session);
 
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
+	writer_begin_with(writer, &vfio_table, session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *use = vfio_container(vfio, h);
 		const struct device_info *info = session_device(session, h);
 
 		if (use)
-			error = writer_row(writer, &(struct container_row){h, use, info,
-									   known_of(session, info),
-									   wish->span});
+			writer_row(writer, &(struct container_row){h, use, info,
+								   vfio_known_of(session, info),
+								   wish->span});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-struct run_row {
+struct vfio_run_row {
 	__u32 handle;
 	const struct vfio_container *use;
 	unsigned int order;
@@ -333,24 +332,24 @@ struct run_row {
 	COLUMN(below, none, BYTES, 8, SHOWN, (__u64)PAGE_BYTES << (row->order + 1))               \
 	COLUMN(runs, none, COUNT, 10, SHOWN, row->use->runs[row->order])                          \
 	COLUMN(pinned, none, BYTES, 10, SHOWN, row->use->run_bytes[row->order])
-TABLE(vfio_runs, "Contiguous memory pinned at once", RUNS, struct run_row, struct session)
+TABLE(vfio_runs, "Contiguous memory pinned at once", RUNS, struct vfio_run_row, struct session)
 
-int vfio_write_runs(const struct analysis *analysis, struct writer *writer,
-		    const struct table_wish *wish)
+void vfio_write_runs(const struct analysis *analysis, struct writer *writer,
+		     const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	int error = writer_begin_with(writer, &vfio_runs_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &vfio_runs_table, session);
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
-		for (unsigned int i = 0; c && !error && i < VFIO_ORDERS; i++)
+		for (unsigned int i = 0; c && i < VFIO_ORDERS; i++)
 			if (c->runs[i])
-				error = writer_row(writer, &(struct run_row){h, c, i});
+				writer_row(writer, &(struct vfio_run_row){h, c, i});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
 struct failure_row {
@@ -366,24 +365,24 @@ struct failure_row {
 	COLUMN(count, none, COUNT, 10, SHOWN, row->failure->count)
 TABLE(vfio_failures, "VFIO requests refused", FAILURES, struct failure_row, struct session)
 
-int vfio_write_failures(const struct analysis *analysis, struct writer *writer,
-			const struct table_wish *wish)
+void vfio_write_failures(const struct analysis *analysis, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	int error = writer_begin_with(writer, &vfio_failures_table, session);
 
 	(void)wish;
+	writer_begin_with(writer, &vfio_failures_table, session);
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		const struct vfio_container *c = vfio_container(vfio, h);
 
-		for (unsigned int i = 0; c && !error && i < c->failure_count; i++)
-			error = writer_row(writer, &(struct failure_row){h, &c->failures[i]});
+		for (unsigned int i = 0; c && i < c->failure_count; i++)
+			writer_row(writer, &(struct failure_row){h, &c->failures[i]});
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-struct device_row {
+struct vfio_device_row {
 	__u32 handle;
 	const struct vfio_device_use *use;
 	bool resets, vectors, interrupts; /* known */
@@ -401,32 +400,32 @@ struct device_row {
 	COLUMN(vectors_failed, none, COUNT, 14, WIDE,                                              \
 	       count_if(row->vectors, row->use->vectors_failed))                                   \
 	COLUMN(interrupts, none, COUNT, 10, SHOWN, count_if(row->interrupts, row->use->interrupts))
-TABLE(vfio_devices, "Devices behind VFIO", DEVICES, struct device_row, struct session)
+TABLE(vfio_devices, "Devices behind VFIO", DEVICES, struct vfio_device_row, struct session)
 
-int vfio_write_devices(const struct analysis *analysis, struct writer *writer,
-		       const struct table_wish *wish)
+void vfio_write_devices(const struct analysis *analysis, struct writer *writer,
+			const struct table_wish *wish)
 {
 	const struct vfio *vfio = analysis->vfio;
 	const struct session *session = analysis->session;
-	struct device_row row = {
+	struct vfio_device_row row = {
 		.resets = !unknown_probe(session, PROBE_VFIO_RESET),
 		.vectors = !unknown_probe(session, PROBE_VFIO_VECTORS),
 		.interrupts = !unknown_probe(session, PROBE_VFIO_MSI) &&
 			      !unknown_probe(session, PROBE_VFIO_INTX),
 	};
-	int error = writer_begin_with(writer, &vfio_devices_table, session);
 
 	(void)wish;
-	for (__u32 h = 0; !error && h < SESSION_DEVICES; h = session_device_next(session, h)) {
+	writer_begin_with(writer, &vfio_devices_table, session);
+	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(session, h)) {
 		row.handle = h;
 		row.use = vfio_device(vfio, h);
 		if (row.use)
-			error = writer_row(writer, &row);
+			writer_row(writer, &row);
 	}
-	return error ? error : writer_end(writer);
+	writer_end(writer);
 }
 
-static bool has_rows(const struct analysis *a)
+static bool vfio_has_rows(const struct analysis *a)
 {
 	return vfio_containers(a->vfio);
 }
@@ -437,11 +436,12 @@ static int create_vfio(struct analysis *a, const struct analysis_config *config)
 }
 
 static const struct analyzer_table tables[] = {
-	{&vfio_table, vfio_write, 8, 0, has_rows},
+	{&vfio_table, vfio_write, vfio_has_rows},
 	{&vfio_runs_table, vfio_write_runs},
 	{&vfio_failures_table, vfio_write_failures},
 	{&vfio_devices_table, vfio_write_devices},
 	{0},
 };
 
-ANALYZER(vfio, .tables = tables)
+DEFINE_ANALYZER(vfio, .tables = tables, .chapter = REPORT_VFIO, .findings = vfio_write_findings,
+		.look = vfio_look)

@@ -2,10 +2,11 @@
 #include "lib/analyze/watched.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/analysis.h"
+#include "lib/analyze/faults.h"
 #include "lib/analyze/silent.h"
 #include "lib/base/fail.h"
 #include "lib/capture/probes.h"
@@ -66,7 +67,7 @@ static struct reason reason_of(const struct probe_info *probe)
 }
 
 /* Its hardware is not there: the probe comes with it. What would fire it cannot happen before. */
-static bool lacks_place(const struct reason *reason)
+static bool watched_lacks_place(const struct reason *reason)
 {
 	for (int place = PLACE_ANYWHERE + 1; place < PLACE_COUNT; place++)
 		if (reason->class == REASON_OTHER &&
@@ -80,7 +81,8 @@ bool watched_could(const struct probe_info *probe)
 {
 	struct reason reason = reason_of(probe);
 
-	return probe->state == PROBE_OFF && reason.class != REASON_MODULE && !lacks_place(&reason);
+	return probe->state == PROBE_OFF && reason.class != REASON_MODULE &&
+	       !watched_lacks_place(&reason);
 }
 
 bool watched_absent(const struct probe_info *probe)
@@ -89,7 +91,7 @@ bool watched_absent(const struct probe_info *probe)
 	       reason_of(probe).class == REASON_LACKS;
 }
 
-static bool counts(const struct probe_info *probe, enum path_id path)
+static bool watched_counts(const struct probe_info *probe, enum path_id path)
 {
 	const struct probe_row *row = probe_row_named(probe->name);
 
@@ -112,13 +114,13 @@ struct watched watched_path(const struct session *s, const struct silent *silent
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason reason;
 
-		if (!counts(probe, path))
+		if (!watched_counts(probe, path))
 			continue;
 		w.probes++;
 		w.on += probe->state == PROBE_ON;
 		w.silent += silent && silent_passed(silent, probe, NULL);
 		reason = reason_of(probe);
-		w.waiting += reason.class == REASON_MODULE || lacks_place(&reason);
+		w.waiting += reason.class == REASON_MODULE || watched_lacks_place(&reason);
 		unwanted += probe->state == PROBE_DISABLED;
 	}
 	if (!w.probes)
@@ -156,10 +158,13 @@ struct list {
 	size_t size, count;
 };
 
-static bool list_open(struct list *list)
+/* `writer`, which may be NULL, is told where there is no memory. */
+static bool list_open(struct list *list, struct writer *writer)
 {
 	*list = (struct list){0};
 	list->file = open_memstream(&list->text, &list->size);
+	if (!list->file && writer)
+		writer_fail(writer, failed(-ENOMEM, "no memory for a sentence"));
 	return list->file;
 }
 
@@ -224,7 +229,7 @@ static size_t add_details(const struct session *s, enum path_id path, enum reaso
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason reason;
 
-		if (!counts(probe, path))
+		if (!watched_counts(probe, path))
 			continue;
 		reason = reason_of(probe);
 		if (reason.class != class)
@@ -239,23 +244,20 @@ static size_t add_details(const struct session *s, enum path_id path, enum reaso
 }
 
 /* "Because PREFIX: PATH (details), PATH (details).": all paths that a kind of reason concerns. */
-static int write_class(const struct session *s, struct writer *writer, enum reason_class class,
-		       const char *prefix)
+static void write_class(const struct session *s, struct writer *writer, enum reason_class class,
+			const char *prefix)
 {
 	struct list sentence;
-	int error = 0;
 
-	if (!list_open(&sentence))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&sentence, writer))
+		return;
 	for (int path = 0; path < PATH_COUNT; path++) {
 		struct watched w = watched_path(s, NULL, path);
 		struct list details;
 		size_t concerned;
 
-		if (!list_open(&details)) {
-			list_close(&sentence);
-			return failed(-ENOMEM, "no memory for a sentence");
-		}
+		if (!list_open(&details, writer))
+			break;
 		concerned = add_details(s, path, class, &details);
 		if (concerned) {
 			fprintf(sentence.file, "%s%s", sentence.count++ ? "; " : "",
@@ -268,51 +270,51 @@ static int write_class(const struct session *s, struct writer *writer, enum reas
 	}
 	fflush(sentence.file);
 	if (sentence.count)
-		error = writer_note(writer, "%s: %s.", prefix, sentence.text);
+		writer_note(writer, "%s: %s.", prefix, sentence.text);
 	list_close(&sentence);
-	return error;
 }
 
-static bool same(const struct reason *a, const struct reason *b)
+static bool watched_same(const struct reason *a, const struct reason *b)
 {
 	return a->class == b->class && a->length == b->length &&
 	       !memcmp(a->text, b->text, a->length);
 }
 
 /* Whether an earlier probe has the same reason; PATH_COUNT: of any path. */
-static bool told_before(const struct session *s, size_t index, const struct reason *reason,
-			enum path_id path)
+static bool watched_told_before(const struct session *s, size_t index, const struct reason *reason,
+				enum path_id path)
 {
 	for (size_t i = 0; i < index; i++) {
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason before = reason_of(probe);
 
 		/* Comparing first: looking a row up takes longer. */
-		if (same(&before, reason) &&
-		    (path == PATH_COUNT ? is_counted(probe) : counts(probe, path)))
+		if (watched_same(&before, reason) &&
+		    (path == PATH_COUNT ? is_counted(probe) : watched_counts(probe, path)))
 			return true;
 	}
 	return false;
 }
 
 /* One reason in its own words, with every path that it concerns. */
-static int write_other(const struct session *s, struct writer *writer, const struct reason *reason)
+static void write_other(const struct session *s, struct writer *writer, const struct reason *reason)
 {
 	struct list paths;
 	size_t head, tail;
 	const char *colon;
-	int error = 0;
 
-	if (!list_open(&paths))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&paths, writer))
+		return;
 	for (int path = 0; path < PATH_COUNT; path++) {
 		/* A path that is watched whole lacks nothing for want of another maker's IOMMU. */
-		if (lacks_place(reason) && watched_path(s, NULL, path).state == WATCHED_WHOLE)
+		if (watched_lacks_place(reason) &&
+		    watched_path(s, NULL, path).state == WATCHED_WHOLE)
 			continue;
 		for (size_t i = 0; i < session_probe_count(s); i++) {
 			struct reason here = reason_of(session_probe(s, i));
 
-			if (!same(&here, reason) || !counts(session_probe(s, i), path))
+			if (!watched_same(&here, reason) ||
+			    !watched_counts(session_probe(s, i), path))
 				continue;
 			fprintf(paths.file, "%s%s", paths.count++ ? "; " : "", path_name(path));
 			break;
@@ -324,35 +326,30 @@ static int write_other(const struct session *s, struct writer *writer, const str
 	head = colon ? (size_t)(colon - reason->text) : reason->length;
 	tail = colon ? reason->length - head - 2 : 0;
 	if (paths.count)
-		error = writer_note(writer, "Because %.*s%s%.*s%s: %s.", (int)head, reason->text,
-				    colon ? " (" : "", (int)tail, colon ? colon + 2 : "",
-				    colon ? ")" : "", paths.text);
+		writer_note(writer, "Because %.*s%s%.*s%s: %s.", (int)head, reason->text,
+			    colon ? " (" : "", (int)tail, colon ? colon + 2 : "", colon ? ")" : "",
+			    paths.text);
 	list_close(&paths);
-	return error;
 }
 
-static int write_others(const struct session *s, struct writer *writer)
+static void write_others(const struct session *s, struct writer *writer)
 {
-	int error = 0;
-
-	for (size_t i = 0; !error && i < session_probe_count(s); i++) {
+	for (size_t i = 0; i < session_probe_count(s); i++) {
 		struct reason reason = reason_of(session_probe(s, i));
 
 		if (reason.class == REASON_OTHER && is_counted(session_probe(s, i)) &&
-		    !told_before(s, i, &reason, PATH_COUNT))
-			error = write_other(s, writer, &reason);
+		    !watched_told_before(s, i, &reason, PATH_COUNT))
+			write_other(s, writer, &reason);
 	}
-	return error;
 }
 
-static int write_state(const struct session *s, const struct silent *silent, struct writer *writer,
-		       enum watched_state state, const char *prefix)
+static void write_state(const struct session *s, const struct silent *silent, struct writer *writer,
+			enum watched_state state, const char *prefix)
 {
 	struct list paths;
-	int error = 0;
 
-	if (!list_open(&paths))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&paths, writer))
+		return;
 	for (int path = 0; path < PATH_COUNT; path++) {
 		struct watched w = watched_path(s, silent, path);
 
@@ -364,34 +361,29 @@ static int write_state(const struct session *s, const struct silent *silent, str
 	}
 	fflush(paths.file);
 	if (paths.count)
-		error = writer_note(writer, "%s: %s.", prefix, paths.text);
+		writer_note(writer, "%s: %s.", prefix, paths.text);
 	list_close(&paths);
-	return error;
 }
 
-int watched_write(const struct session *s, const struct silent *silent, struct writer *writer)
+void watched_write(const struct session *s, const struct silent *silent, struct writer *writer)
 {
-	int error = write_state(s, silent, writer, WATCHED_WHOLE, "Watched");
-
-	error = error ? error : write_state(s, silent, writer, WATCHED_PARTLY, "Watched in part");
-	error = error ? error : write_state(s, silent, writer, WATCHED_NOT, "Not watched");
-	error = error ? error : write_state(s, silent, writer, WATCHED_NOT_WANTED, "Not asked for");
-	error = error ? error : write_others(s, writer);
-	error = error ? error
-		      : write_class(s, writer, REASON_MODULE,
-				    "Because modules are not loaded (probes come with them)");
-	return error ? error
-		     : write_class(s, writer, REASON_LACKS, "Because this kernel does not have it");
+	write_state(s, silent, writer, WATCHED_WHOLE, "Watched");
+	write_state(s, silent, writer, WATCHED_PARTLY, "Watched in part");
+	write_state(s, silent, writer, WATCHED_NOT, "Not watched");
+	write_state(s, silent, writer, WATCHED_NOT_WANTED, "Not asked for");
+	write_others(s, writer);
+	write_class(s, writer, REASON_MODULE,
+		    "Because modules are not loaded (probes come with them)");
+	write_class(s, writer, REASON_LACKS, "Because this kernel does not have it");
 }
 
-int watched_write_since(const struct session *s, struct writer *writer)
+void watched_write_since(const struct session *s, struct writer *writer)
 {
 	char when[SESSION_WHEN_TEXT];
 	struct list paths;
-	int error = 0;
 
-	if (!list_open(&paths))
-		return failed(-ENOMEM, "no memory for a sentence");
+	if (!list_open(&paths, writer))
+		return;
 	for (int path = 0; path < PATH_COUNT; path++) {
 		__u64 since_ns = 0, late = 0;
 
@@ -411,13 +403,11 @@ int watched_write_since(const struct session *s, struct writer *writer)
 	}
 	fflush(paths.file);
 	if (paths.count)
-		error = writer_note(
-			writer,
-			"Watched only from a part of the recording on: %s. What was before "
-			"is not known.",
-			paths.text);
+		writer_note(writer,
+			    "Watched only from a part of the recording on: %s. What was before "
+			    "is not known.",
+			    paths.text);
 	list_close(&paths);
-	return error;
 }
 
 char *watched_reasons(const struct session *s, const struct silent *silent, enum path_id path)
@@ -427,16 +417,16 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 	char *text;
 	size_t lacks;
 
-	if (!list_open(&all) || !list_open(&modules) || !list_open(&lacking))
+	if (!list_open(&all, NULL) || !list_open(&modules, NULL) || !list_open(&lacking, NULL))
 		return NULL;
 	for (size_t i = 0; i < session_probe_count(s); i++) {
 		const struct probe_info *probe = session_probe(s, i);
 		struct reason reason = reason_of(probe);
 
-		if (w.state == WATCHED_WHOLE && lacks_place(&reason))
+		if (w.state == WATCHED_WHOLE && watched_lacks_place(&reason))
 			continue;
-		if (reason.class == REASON_OTHER && counts(probe, path) &&
-		    !told_before(s, i, &reason, path))
+		if (reason.class == REASON_OTHER && watched_counts(probe, path) &&
+		    !watched_told_before(s, i, &reason, path))
 			fprintf(all.file, "%s%.*s", all.count++ ? "; " : "", (int)reason.length,
 				reason.text);
 	}
@@ -456,3 +446,13 @@ char *watched_reasons(const struct session *s, const struct silent *silent, enum
 	list_close(&lacking);
 	return text;
 }
+
+/* Who asks why nothing was seen must know what could have been. */
+static void watched_write_findings(const struct analysis *a, struct writer *writer)
+{
+	if (!faults_began(a->faults))
+		watched_write(a->session, a->silent, writer);
+}
+
+const struct analyzer watched_analyzer = {.chapter = REPORT_LIMITS,
+					  .findings = watched_write_findings};

@@ -44,9 +44,9 @@ const char *watched_state_name(enum watched_state state);
 char *watched_reasons(const struct session *session, const struct silent *silent,
 		      enum path_id path);
 /* A sentence on the paths of which probes came while the recording ran, and since when; none if none did. */
-int watched_write_since(const struct session *session, struct writer *writer);
+void watched_write_since(const struct session *session, struct writer *writer);
 /* Sentences: what was watched, in part, not; then each reason. */
-int watched_write(const struct session *session, const struct silent *silent,
-		  struct writer *writer);
+void watched_write(const struct session *session, const struct silent *silent,
+		   struct writer *writer);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/window.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/memory.h"
@@ -29,12 +28,12 @@ void window_destroy(struct window *window)
 	memory_free(window);
 }
 
-static struct window_sample *at(const struct window *w, size_t index)
+static struct window_sample *window_slot(const struct window *w, size_t index)
 {
 	return &w->samples[(w->first + index) & (w->room - 1)];
 }
 
-static bool grow(struct window *w)
+static bool window_grow(struct window *w)
 {
 	size_t room = w->room ? 2 * w->room : ROOM_FIRST;
 	struct window_sample *grown =
@@ -43,7 +42,7 @@ static bool grow(struct window *w)
 	if (!grown)
 		return false;
 	for (size_t i = 0; i < w->count; i++)
-		grown[i] = *at(w, i);
+		grown[i] = *window_slot(w, i);
 	memory_free(w->samples);
 	w->samples = grown;
 	w->room = room;
@@ -57,7 +56,7 @@ static void forget_oldest(struct window *w)
 		w->fresh_forgotten = true;
 		w->fresh--;
 	} else {
-		w->forgotten_ns = at(w, 0)->seen_ns;
+		w->forgotten_ns = window_slot(w, 0)->seen_ns;
 	}
 	w->first++;
 	w->count--;
@@ -67,11 +66,11 @@ struct window_sample *window_add(struct window *w)
 {
 	struct window_sample *sample;
 
-	if (!w || (w->count == w->room && !grow(w) && !w->room))
+	if (!w || (w->count == w->room && !window_grow(w) && !w->room))
 		return NULL;
 	if (w->count == w->room)
 		forget_oldest(w);
-	sample = at(w, w->count++);
+	sample = window_slot(w, w->count++);
 	w->fresh++;
 	memset(sample, 0, sizeof(*sample));
 	sample->count = 1;
@@ -81,13 +80,13 @@ struct window_sample *window_add(struct window *w)
 void window_look(struct window *w, __u64 now_ns, __u64 length_ns)
 {
 	for (; w->fresh; w->fresh--)
-		at(w, w->count - w->fresh)->seen_ns = now_ns;
+		window_slot(w, w->count - w->fresh)->seen_ns = now_ns;
 	if (w->fresh_forgotten)
 		w->forgotten_ns = now_ns;
 	w->fresh_forgotten = false;
 	w->now_ns = now_ns;
 	w->length_ns = length_ns;
-	while (w->count && at(w, 0)->seen_ns + length_ns <= now_ns) {
+	while (w->count && window_slot(w, 0)->seen_ns + length_ns <= now_ns) {
 		w->first++;
 		w->count--;
 	}
@@ -100,7 +99,7 @@ size_t window_count(const struct window *w)
 
 const struct window_sample *window_at(const struct window *w, size_t index)
 {
-	return at(w, index);
+	return window_slot(w, index);
 }
 
 bool window_is_cut(const struct window *w)

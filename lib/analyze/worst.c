@@ -22,14 +22,14 @@
 
 #define STUCK_NS NSEC_PER_SEC /* a fault that has been open for longer keeps somebody waiting */
 
-static const char *plural(__u64 count)
+static const char *worst_plural(__u64 count)
 {
 	return count == 1 ? "" : "s";
 }
 
 typedef enum worst_severity (*look_at)(const struct analysis *analysis, char text[WORST_TEXT]);
 
-static enum worst_severity iommu(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_iommu(const struct analysis *a, char text[WORST_TEXT])
 {
 	char name[DEVICE_NAME_TEXT], reason[NAME_TEXT], time[SESSION_WHEN_TEXT], owner[64] = "";
 	struct iommu_faults_counts counts;
@@ -42,7 +42,7 @@ static enum worst_severity iommu(const struct analysis *a, char text[WORST_TEXT]
 		return WORST_NONE;
 	if (!last) {
 		snprintf(text, WORST_TEXT, "%llu unrecoverable IOMMU fault%s, none decoded",
-			 counts.unseen, plural(counts.unseen));
+			 counts.unseen, worst_plural(counts.unseen));
 		return WORST_BAD;
 	}
 	if (last->owner.kind != EVENT_NONE)
@@ -53,7 +53,7 @@ static enum worst_severity iommu(const struct analysis *a, char text[WORST_TEXT]
 	snprintf(text, WORST_TEXT,
 		 "%s: %llu unrecoverable IOMMU fault%s, the last at %s, address 0x%llx: %s%s",
 		 session_device_name(a->session, last->event.device, name), of_device,
-		 plural(of_device), session_when(a->session, last->event.time_ns, time),
+		 worst_plural(of_device), session_when(a->session, last->event.time_ns, time),
 		 last->event.address, iommu_fault_reason(last, reason), owner);
 	return WORST_BAD;
 }
@@ -87,14 +87,14 @@ static enum worst_severity open_faults(const struct analysis *a, char text[WORST
 	if (!stuck.count)
 		return WORST_NONE;
 	snprintf(text, WORST_TEXT, "%zu fault%s open for more than 1s, the oldest for %s, on %s",
-		 stuck.count, plural(stuck.count),
+		 stuck.count, worst_plural(stuck.count),
 		 units_format_duration(stuck.now_ns - fault_known_ns(stuck.oldest), age),
 		 session_device_name(a->session, stuck.oldest->device, name));
 	return WORST_BAD;
 }
 
 /* Given up, they are open no more; their queue may still be blocked. */
-static enum worst_severity hangs(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_hangs(const struct analysis *a, char text[WORST_TEXT])
 {
 	char name[DEVICE_NAME_TEXT], assumed[UNITS_TEXT];
 	struct queues_hangs hangs;
@@ -104,12 +104,13 @@ static enum worst_severity hangs(const struct analysis *a, char text[WORST_TEXT]
 		return WORST_NONE;
 	snprintf(text, WORST_TEXT,
 		 "%zu queue%s blocked by a fault that was given up, for %s more in all, most on %s",
-		 hangs.still, plural(hangs.still), units_format_duration(hangs.assumed_ns, assumed),
+		 hangs.still, worst_plural(hangs.still),
+		 units_format_duration(hangs.assumed_ns, assumed),
 		 session_device_name(a->session, hangs.worst.device, name));
 	return WORST_BAD;
 }
 
-static enum worst_severity objectives(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_objectives(const struct analysis *a, char text[WORST_TEXT])
 {
 	const struct slo_violation *last = NULL, *next;
 	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], time[SESSION_WHEN_TEXT];
@@ -123,12 +124,12 @@ static enum worst_severity objectives(const struct analysis *a, char text[WORST_
 	state = slo_device(a->slo, last->device);
 	snprintf(text, WORST_TEXT, "%s: objective %s broken in %llu window%s, the last at %s; %s",
 		 session_device_name(a->session, last->device, name), slo_metric_name(last->metric),
-		 state.violations, plural(state.violations),
+		 state.violations, worst_plural(state.violations),
 		 session_when(a->session, last->from_ns, time), slo_cause(last, a->session, cause));
 	return state.last_violation < state.last_window ? WORST_LOOK : WORST_BAD;
 }
 
-static enum worst_severity vfio(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_vfio(const struct analysis *a, char text[WORST_TEXT])
 {
 	switch (vfio_worst(a->vfio, a->session, text, WORST_TEXT)) {
 	case VFIO_REFUSED:
@@ -140,7 +141,7 @@ static enum worst_severity vfio(const struct analysis *a, char text[WORST_TEXT])
 	}
 }
 
-static enum worst_severity overflows(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_overflows(const struct analysis *a, char text[WORST_TEXT])
 {
 	unsigned int unknown = unknown_of_all(a->session);
 	struct faults_counts counts;
@@ -156,7 +157,7 @@ static enum worst_severity overflows(const struct analysis *a, char text[WORST_T
 	return WORST_BAD;
 }
 
-static enum worst_severity abandoned(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_abandoned(const struct analysis *a, char text[WORST_TEXT])
 {
 	struct faults_counts counts;
 
@@ -168,7 +169,7 @@ static enum worst_severity abandoned(const struct analysis *a, char text[WORST_T
 	return WORST_BAD;
 }
 
-static enum worst_severity rdma(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_rdma(const struct analysis *a, char text[WORST_TEXT])
 {
 	static const struct {
 		enum rdma_counter counter;
@@ -212,14 +213,14 @@ static enum worst_severity silent_probes(const struct analysis *a, char text[WOR
 
 		if (!silent_passed(a->silent, probe, NULL))
 			continue;
-		snprintf(text, WORST_TEXT, "%zu probe%s silent: %s", count, plural(count),
+		snprintf(text, WORST_TEXT, "%zu probe%s silent: %s", count, worst_plural(count),
 			 silent_sentence(a->silent, probe, sentence));
 		return WORST_LOOK;
 	}
 	return WORST_NONE;
 }
 
-static enum worst_severity floors(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_floors(const struct analysis *a, char text[WORST_TEXT])
 {
 	unsigned int reasons = floor_of(a);
 	char why[FLOOR_TEXT];
@@ -230,7 +231,7 @@ static enum worst_severity floors(const struct analysis *a, char text[WORST_TEXT
 	return WORST_LOOK;
 }
 
-static enum worst_severity bursts(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_bursts(const struct analysis *a, char text[WORST_TEXT])
 {
 	char name[DEVICE_NAME_TEXT], time[SESSION_WHEN_TEXT];
 	struct burst worst;
@@ -241,7 +242,7 @@ static enum worst_severity bursts(const struct analysis *a, char text[WORST_TEXT
 		 "%s: %llu faults within a second at %s, the worst of %llu burst%s",
 		 session_device_name(a->session, worst.device, name), worst.peak,
 		 session_when(a->session, worst.peak_ns, time), rates_bursts(a->rates, a->session),
-		 plural(rates_bursts(a->rates, a->session)));
+		 worst_plural(rates_bursts(a->rates, a->session)));
 	return WORST_LOOK;
 }
 
@@ -254,14 +255,14 @@ static enum worst_severity old_mappings(const struct analysis *a, char text[WORS
 	if (!all.old || !oldest)
 		return WORST_NONE;
 	snprintf(text, WORST_TEXT,
-		 "%s: %u DMA mapping%s of %s (pid %u) stayed long; %llu in all, %s",
+		 "%s: %u long-lived DMA mapping%s of %s (pid %u); %llu in all, %s",
 		 session_device_name(a->session, oldest->device, name), oldest->instance,
-		 plural(oldest->instance), process[0] ? process : "a process", oldest->pid, all.old,
-		 units_format_size(all.old_bytes, bytes));
+		 worst_plural(oldest->instance), process[0] ? process : "a process", oldest->pid,
+		 all.old, units_format_size(all.old_bytes, bytes));
 	return WORST_LOOK;
 }
 
-static enum worst_severity faults(const struct analysis *a, char text[WORST_TEXT])
+static enum worst_severity worst_faults(const struct analysis *a, char text[WORST_TEXT])
 {
 	const struct stage_group *all = stages_all(a->stages);
 	char longest[UNITS_TEXT], label[STAGE_LABEL];
@@ -275,7 +276,7 @@ static enum worst_severity faults(const struct analysis *a, char text[WORST_TEXT
 		text, WORST_TEXT,
 		"%s%llu I/O page fault%s, the longest took %s; most of the time went into %s (%.0f%%)",
 		unknown_of_all(a->session) & UNKNOWN_FAULTS ? "at least " : "", all->faults,
-		plural(all->faults), units_format_duration(all->total.max, longest),
+		worst_plural(all->faults), units_format_duration(all->total.max, longest),
 		stage_group_label(all, slowest, label), 100 * share);
 	return WORST_NOTE;
 }
@@ -285,11 +286,11 @@ static const struct {
 	const char *name;
 	look_at look;
 } checks[] = {
-	{"iommu", iommu},	  {"open", open_faults}, {"hang", hangs},
-	{"slo", objectives},	  {"vfio", vfio},	 {"queue", overflows},
-	{"abandoned", abandoned}, {"rdma", rdma},	 {"silent", silent_probes},
-	{"floors", floors},	  {"bursts", bursts},	 {"dma", old_mappings},
-	{"faults", faults},
+	{"iommu", worst_iommu},		{"open", open_faults},	  {"hang", worst_hangs},
+	{"slo", worst_objectives},	{"vfio", worst_vfio},	  {"queue", worst_overflows},
+	{"abandoned", worst_abandoned}, {"rdma", worst_rdma},	  {"silent", silent_probes},
+	{"floors", worst_floors},	{"bursts", worst_bursts}, {"dma", old_mappings},
+	{"faults", worst_faults},
 };
 
 static void no_finding(const struct analysis *a, char text[WORST_TEXT])

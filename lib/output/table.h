@@ -197,6 +197,10 @@ int writer_begin(struct writer *writer, const struct table *table);
 /* What its columns' getters take it for: the producer's own struct, or an array of cells. */
 int writer_row(struct writer *writer, const void *row);
 int writer_end(struct writer *writer);
+/* An error of the producer's (0: none), with the last failure's sentence: kept as if it were the writer's own. */
+void writer_fail(struct writer *writer, int error);
+/* The first error so far: producers may go on and ask at the end. */
+int writer_error(const struct writer *writer);
 /* What was written so far is in the file. */
 int writer_flush(struct writer *writer);
 /*

@@ -174,6 +174,16 @@ static int keep(struct writer *writer, int err)
 	return writer->error;
 }
 
+void writer_fail(struct writer *writer, int err)
+{
+	keep(writer, err);
+}
+
+int writer_error(const struct writer *writer)
+{
+	return writer->error;
+}
+
 int writer_note(struct writer *writer, const char *format, ...)
 {
 	char *sentence;

@@ -107,8 +107,8 @@ record_status=$?
 rm -rf tables
 "$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
 equal "killed: the recorder ends with 5" "$record_status" 5
-equal "killed: one machine told no total" "$(total machines_unknown)" 1
-equal "killed: it was met, and that is what is said" "$(grep -o 'floors: [^.]*' report.err)" "floors: emulated machines told no total of their I/Os"
+equal "killed: one machine reported no total" "$(total machines_unknown)" 1
+equal "killed: it was met, and that is what is said" "$(grep -o 'floors: [^.]*' report.err)" "floors: emulated machines reported no total of their I/Os"
 
 # One of another run directory: its faults are seen, its I/Os are not, and that is said.
 cat >stranger.ini <<'END'
@@ -140,7 +140,7 @@ equal "a stranger: its faults are seen" "$(($(wc -l <tables/faults.csv) - 1 > 20
 equal "a stranger: none of its I/Os is" "$(total access_received)" 0
 equal "a stranger: it is counted" "$(total machines_unknown) $(total machines_missed)" "1 0"
 equal "a stranger: the recorder ends with 5" "$record_status" 5
-equal "a stranger: the report says why" "$(grep -o 'floors: [^.]*' report.err)" "floors: emulated machines told no total of their I/Os"
+equal "a stranger: the report says why" "$(grep -o 'floors: [^.]*' report.err)" "floors: emulated machines reported no total of their I/Os"
 # The one probe that counts them sees it first: that is no request. What is not asked for is not missed.
 without=()
 for probe in invalidate_start invalidate_device invalidate_ack invalidate_freed fault_request fault_isr fault_handler; do

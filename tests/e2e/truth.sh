@@ -201,9 +201,9 @@ for name in "still", "gone":
 PY
 )" "True False True True
 True True False False"
-check "... what is assumed is said" grep -q '1 queue hung on after a fault was given up (--unfinished), 1 to the end' still.out
+check "... what is assumed is said" grep -q '1 queue stayed blocked after a fault was given up (--unfinished), 1 to the end' still.out
 check "... by top, too" grep -q 'BAD: 1 queue blocked by a fault that was given up' still.top
-check "... and nothing where its end was seen" bash -c '! grep -q "hung on after" gone.out'
+check "... and nothing where its end was seen" bash -c '! grep -q "stayed blocked after" gone.out'
 
 # Each stage is stamped by the log elsewhere than by its probe: an emulator that waits on the way from the
 # one to the other shows it in every fault, one that does not wait in no stage.

@@ -12,9 +12,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "hostile"))
 import extension_path  # noqa: E402
+import extension_analyzer  # noqa: E402
 from forge import START_NS, Recording  # noqa: E402
 
-SOURCES = ("bpf", "lib", "tools", "injectors", "docs", "tests/suites")
+SOURCES = ("bpf", "lib", "tools", "injectors", "docs", "tests/suites", "tests/unit")
 BUILT = ("build/bpf", "build/lib", "build/tools")  # what the toy does not touch is not compiled again
 # Further from the other kinds than a word of 64 bits reaches, and in a group that there was not.
 TOY = 300
@@ -46,6 +47,7 @@ def copy_to(tree):
         with open(tree / path, "a", encoding="utf-8") as file:
             file.write(line)
     extension_path.add_to(tree)
+    extension_analyzer.add_to(tree)
 
 
 def build(tree):
@@ -115,6 +117,8 @@ def main():
             see_in_reports(tree)
             extension_path.see_in_doctor(tree, run, check)
             extension_path.see_in_capture(tree, run, check)
+            extension_analyzer.see_in_reports(tree, run, check)
+            extension_analyzer.see_in_docs(tree, run, check)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(bool(failed))
 

@@ -12,7 +12,6 @@
 
 #include "lib/analyze/counts.h"
 #include "lib/analyze/fault_table.h"
-#include "lib/analyze/findings.h"
 #include "lib/analyze/floor.h"
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/invalidations.h"
@@ -64,13 +63,14 @@ struct printed {
 	size_t size;
 };
 
-static void print_tables(const struct analysis *a, const struct findings *findings,
-			 struct writer *w, bool text)
+static void print_tables(const struct analysis *a, struct writer *w, bool text)
 {
 	static const struct table_wish everything;
 
-	findings_write(findings, w);
-	findings_write_odd(findings, w);
+	if (text)
+		analysis_write_text(a, w);
+	else
+		analysis_write_findings(a, w);
 	analysis_write(a, NULL, w, &everything);
 	slo_write(a, w, &everything);
 	/* A cause is as long as it is: in text it is a sentence. */
@@ -80,8 +80,7 @@ static void print_tables(const struct analysis *a, const struct findings *findin
 		slo_write_violations(a, w, &everything);
 }
 
-static struct printed print_all(const struct analysis *a, const struct findings *findings,
-				enum output_format format)
+static struct printed print_all(const struct analysis *a, enum output_format format)
 {
 	struct printed printed = {0};
 	struct writer_config config = {.format = format,
@@ -92,7 +91,7 @@ static struct printed print_all(const struct analysis *a, const struct findings 
 	assert_int_equal(writer_open(&writer, &config), 0);
 	for (size_t i = 0; i < clock->count; i++)
 		writer_clock(writer, &clock->anchors[i]);
-	print_tables(a, findings, writer, format == OUTPUT_TEXT);
+	print_tables(a, writer, format == OUTPUT_TEXT);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(config.file);
 	return printed;
@@ -205,14 +204,11 @@ static struct printed analyze(const struct synthetic *s, size_t chunk, enum rout
 {
 	const struct analysis_config config = {.slos = &objectives};
 	struct analysis *analysis;
-	struct findings *findings;
 	struct printed printed;
 
 	assert_int_equal(analysis_create(&analysis, &config), 0);
-	assert_int_equal(findings_create(&findings, analysis), 0);
 	feed(s, analysis_stream(analysis), chunk, route);
-	printed = print_all(analysis, findings, format);
-	findings_destroy(findings);
+	printed = print_all(analysis, format);
 	analysis_destroy(analysis);
 	return printed;
 }
@@ -452,7 +448,6 @@ static void notes_say_what_tables_leave_out(void **state)
 	struct printed printed = {0};
 	struct writer_config config = {.format = OUTPUT_TEXT,
 				       .file = open_memstream(&printed.text, &printed.size)};
-	struct findings *findings;
 	struct writer *writer;
 	struct analysis *a;
 	struct synthetic s;
@@ -460,16 +455,14 @@ static void notes_say_what_tables_leave_out(void **state)
 	(void)state;
 	synthetic_make(&s, &mixed);
 	a = analysis_of(&s);
-	assert_int_equal(findings_create(&findings, a), 0);
 	assert_int_equal(writer_open(&writer, &config), 0);
-	assert_int_equal(findings_write(findings, writer), 0);
-	assert_int_equal(analysis_write(a, &findings_analyzer, writer, &two_rows), 0);
+	assert_int_equal(analysis_write_findings(a, writer), 0);
+	assert_int_equal(analysis_write(a, &summary_analyzer, writer, &two_rows), 0);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(config.file);
 	assert_non_null(strstr(printed.text, "(more than 5 faults in 1 s). Worst: "));
 	assert_non_null(strstr(printed.text, "... and 3 more devices."));
 	free(printed.text);
-	findings_destroy(findings);
 	analysis_destroy(a);
 	synthetic_free(&s);
 }
@@ -552,14 +545,12 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 	};
 	const struct event cpu[] = {{.time_ns = 2 * SECOND, .kind = EVENT_CPU_FAULT, .pid = 4},
 				    {.time_ns = 3 * SECOND, .kind = EVENT_CPU_FAULT, .pid = 4}};
-	struct findings *findings;
 	struct printed printed;
 	struct stream stream;
 	struct analysis *a;
 
 	(void)state;
 	assert_int_equal(analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
-	assert_int_equal(findings_create(&findings, a), 0);
 	stream = analysis_stream(a);
 	stream.ops->host(stream.self, &host);
 	stream.ops->clock(stream.self, &clock);
@@ -567,14 +558,13 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 	stream.ops->probe(stream.self, &probes[1]);
 	stream_events(stream, cpu, 2);
 	stream.ops->end(stream.self, 61 * SECOND);
-	printed = print_all(a, findings, OUTPUT_TEXT);
+	printed = print_all(a, OUTPUT_TEXT);
 	assert_non_null(strstr(printed.text, "0 page requests between 2026-11-21 14:00:00.000 UTC"
 					     " and"));
 	assert_non_null(strstr(printed.text, "2 x CPU page fault"));
 	assert_non_null(strstr(printed.text, "Watched: emulated machines."));
 	assert_non_null(strstr(printed.text, "Because no kprobes here: kernel page requests."));
 	free(printed.text);
-	findings_destroy(findings);
 	analysis_destroy(a);
 }
 
@@ -586,23 +576,20 @@ static void a_device_without_entry_counts(void **state)
 		{.time_ns = 3 * SECOND, .kind = EVENT_FAULT_DETECT, .device = 3, .instance = 2},
 		{.time_ns = 4 * SECOND, .kind = EVENT_FAULT_DETECT, .device = ~0u, .instance = 3},
 	};
-	struct findings *findings;
 	struct printed printed;
 	struct stream stream;
 	struct analysis *a;
 
 	(void)state;
 	assert_int_equal(analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
-	assert_int_equal(findings_create(&findings, a), 0);
 	stream = analysis_stream(a);
 	stream_events(stream, faults, 3);
 	stream.ops->end(stream.self, 61 * SECOND);
-	printed = print_all(a, findings, OUTPUT_TEXT);
+	printed = print_all(a, OUTPUT_TEXT);
 	assert_non_null(strstr(printed.text, "1 device faulted: 3 I/O page faults"));
 	assert_non_null(strstr(printed.text, "Most: device 3,\n2."));
 	assert_non_null(strstr(printed.text, "\ndevice 3 "));
 	free(printed.text);
-	findings_destroy(findings);
 	analysis_destroy(a);
 }
 
@@ -632,7 +619,6 @@ static void push_wild(struct stream sink, __u64 seed)
 
 static void any_bits_are_survived(void **state)
 {
-	struct findings *findings;
 	struct printed printed;
 	struct analysis *a;
 
@@ -644,16 +630,14 @@ static void any_bits_are_survived(void **state)
 
 		assert_int_equal(
 			analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
-		assert_int_equal(findings_create(&findings, a), 0);
 		assert_int_equal(random_stream_push(&records, analysis_stream(a)), 0);
 		push_wild(analysis_stream(a), seed);
 		live_summary(a, &summary);
 		assert_true(summary.faults > 1000);
 		analysis_stream(a).ops->end(analysis_stream(a).self, 0);
-		printed = print_all(a, findings, seed % 2 ? OUTPUT_TEXT : OUTPUT_JSON);
+		printed = print_all(a, seed % 2 ? OUTPUT_TEXT : OUTPUT_JSON);
 		assert_true(printed.size > 100);
 		free(printed.text);
-		findings_destroy(findings);
 		analysis_destroy(a);
 	}
 }
@@ -679,7 +663,6 @@ static void any_limit_of_memory_is_survived(void **state)
 	(void)state;
 	for (__u64 part = 0; part <= 64; part++) {
 		const struct analysis_config config = {.slos = &objectives, .windowed = true};
-		struct findings *findings;
 		struct printed printed;
 		struct stream_fan fan;
 		struct analysis *a;
@@ -687,7 +670,6 @@ static void any_limit_of_memory_is_survived(void **state)
 
 		memory_limit(UINT64_MAX);
 		assert_int_equal(analysis_create(&a, &config), 0);
-		assert_int_equal(findings_create(&findings, a), 0);
 		created = memory_used();
 		if (part)
 			memory_limit(created + (all - created) * part / 64 - 1);
@@ -702,10 +684,9 @@ static void any_limit_of_memory_is_survived(void **state)
 		all = part ? all : memory_used();
 		stopped += memory_ran_out();
 		assert_int_equal(!!(floor_of(a) & 1u << FLOOR_MEMORY), memory_ran_out());
-		printed = print_all(a, findings, OUTPUT_JSON);
+		printed = print_all(a, OUTPUT_JSON);
 		assert_true(printed.size > 100);
 		free(printed.text);
-		findings_destroy(findings);
 		analysis_destroy(a);
 		assert_int_equal(memory_used(), before);
 	}
@@ -794,9 +775,7 @@ static void invalidations_without_a_step_are_unknown(void **state)
 		parts = (struct analysis){.invalidations = inv, .session = session};
 		config.file = open_memstream(&text, &size);
 		assert_int_equal(writer_open(&writer, &config), 0);
-		assert_int_equal(
-			invalidations_write(&parts, writer, &(struct table_wish){.brief = true}),
-			0);
+		invalidations_write(&parts, writer, &(struct table_wish){.brief = true});
 		assert_int_equal(writer_close(writer), 0);
 		fclose(config.file);
 		assert_non_null(strstr(text, rows[off]));

@@ -11,7 +11,6 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/counts.h"
-#include "lib/analyze/findings.h"
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/session.h"
@@ -86,7 +85,7 @@ static struct event owner_at(__u64 time_ms, __u32 device, __u16 cpu, __u8 code)
 }
 
 /* What the tables or sentences say, as text. */
-static char *told(int (*tell)(struct writer *writer), enum output_format format)
+static char *told(void (*tell)(struct writer *writer), enum output_format format)
 {
 	struct writer_config config = {.format = format, .raw_time = true};
 	struct writer *writer;
@@ -95,35 +94,36 @@ static char *told(int (*tell)(struct writer *writer), enum output_format format)
 
 	config.file = open_memstream(&text, &size);
 	assert_int_equal(writer_open(&writer, &config), 0);
-	assert_int_equal(tell(writer), 0);
+	tell(writer);
 	assert_int_equal(writer_close(writer), 0);
 	fclose(config.file);
 	return text;
 }
 
-static int tell_faults(struct writer *writer)
+static void tell_faults(struct writer *writer)
 {
-	return iommu_faults_write(analysis, writer, &(struct table_wish){0});
+	iommu_faults_write(analysis, writer, &(struct table_wish){0});
 }
 
-static int tell_findings(struct writer *writer)
+static void tell_findings(struct writer *writer)
 {
-	return findings_write_dma(analysis, writer);
+	iommu_faults_write_findings(analysis, writer);
+	mappings_write_findings(analysis, writer);
 }
 
-static int tell_devices(struct writer *writer)
+static void tell_devices(struct writer *writer)
 {
-	return mappings_write_devices(analysis, writer, &(struct table_wish){0});
+	mappings_write_devices(analysis, writer, &(struct table_wish){0});
 }
 
-static int tell_mappers(struct writer *writer)
+static void tell_mappers(struct writer *writer)
 {
-	return mappings_write_mappers(analysis, writer, &(struct table_wish){0});
+	mappings_write_mappers(analysis, writer, &(struct table_wish){0});
 }
 
-static int tell_old(struct writer *writer)
+static void tell_old(struct writer *writer)
 {
-	return mappings_write_old(analysis, writer, &(struct table_wish){0});
+	mappings_write_old(analysis, writer, &(struct table_wish){0});
 }
 
 static void expect(char *text, const char *words)
@@ -224,7 +224,7 @@ static void the_unseen_are_counted_and_said_to_be_a_floor(void **state)
 	push(&unseen);
 	text = told(tell_findings, OUTPUT_TEXT);
 	expect(text, "at least 31 more");
-	expect(text, "Nobody known has mapped that address.");
+	expect(text, "The address has no known owner.");
 	free(text);
 }
 

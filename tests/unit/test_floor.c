@@ -54,7 +54,7 @@ static const struct lack lacks[] = {
 	{.name = "runs of probes were skipped", .loss.missed = 1},
 	{.name = "access records were lost", .loss.access_lost = 2},
 	{.name = "emulated machines were not met", .loss.machines_missed = 1},
-	{.name = "emulated machines told no total of their I/Os", .loss.machines_unknown = 1},
+	{.name = "emulated machines reported no total of their I/Os", .loss.machines_unknown = 1},
 	{.name = "the kernel's maps had no room", .loss.state_failed = 5},
 	{.name = "counting ran out of counters", .incomplete = true},
 	{.name = "the recorder had no room to write", .loss.unwritten_events = 6},
@@ -565,7 +565,7 @@ static void every_full_table_is_a_reason(void **state)
 static void what_does_not_help_is_not_advised(void **state)
 {
 	static const char longer[] = "1 went on after that: record with a longer --unfinished",
-			  late[] = "1 went on when older than the 120 s";
+			  late[] = "1 went on when older than 120 s";
 
 	(void)state;
 	for (int old = 0; old < 2; old++) {

@@ -12,7 +12,6 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/faults.h"
-#include "lib/analyze/findings.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/silent.h"
 #include "lib/analyze/stages.h"
@@ -28,7 +27,6 @@
 
 struct rig {
 	struct analysis *analysis;
-	struct findings *findings;
 	struct stream stream;
 	__u64 now_ns;
 	__u32 instance;
@@ -66,7 +64,6 @@ static int setup(void **state)
 
 	assert_non_null(rig);
 	assert_int_equal(analysis_create(&rig->analysis, NULL), 0);
-	assert_int_equal(findings_create(&rig->findings, rig->analysis), 0);
 	rig->stream = analysis_stream(rig->analysis);
 	rig->now_ns = 1000000;
 	rig->stream.ops->host(rig->stream.self, &host);
@@ -81,7 +78,6 @@ static int teardown(void **state)
 {
 	struct rig *rig = *state;
 
-	findings_destroy(rig->findings);
 	analysis_destroy(rig->analysis);
 	free(rig->text);
 	free(rig);
@@ -129,9 +125,9 @@ static const char *print(struct rig *rig)
 
 	assert_int_equal(rig->stream.ops->end(rig->stream.self, rig->now_ns), 0);
 	assert_int_equal(writer_open(&writer, &config), 0);
-	assert_int_equal(findings_write(rig->findings, writer), 0);
-	assert_int_equal(silent_write_probes(rig->analysis, writer, &(struct table_wish){0}), 0);
-	assert_int_equal(odp_write(rig->analysis, writer, &(struct table_wish){0}), 0);
+	assert_int_equal(analysis_write_findings(rig->analysis, writer), 0);
+	silent_write_probes(rig->analysis, writer, &(struct table_wish){0});
+	odp_write(rig->analysis, writer, &(struct table_wish){0});
 	assert_int_equal(writer_close(writer), 0);
 	fclose(file);
 	/* Lines are wrapped where words fit: what is looked for may be on two. */

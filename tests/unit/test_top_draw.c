@@ -233,7 +233,7 @@ static void no_word_is_cut_without_a_mark(void **state)
 	for (int screen = SCREEN_MAIN; screen <= SCREEN_HELP; screen++) {
 		f->view.screen = (enum top_screen)screen;
 		strcpy(whole, draw(f, 120, 390));
-		strcat(whole, " rows columns> more on a higher screen faults ");
+		strcat(whole, " rows columns> more on a taller screen faults ");
 		for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows++)
 			for (int columns = LAYOUT_MIN_COLUMNS; columns <= 120; columns++) {
 				const char *cut =

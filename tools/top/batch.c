@@ -108,8 +108,8 @@ int batch_open(struct batch **batch, const struct top_options *options, FILE *fi
 	return 0;
 }
 
-static int write_device(struct batch *batch, const struct top_model *model,
-			const struct top_device *device)
+static void batch_write_device(struct batch *batch, const struct top_model *model,
+			       const struct top_device *device)
 {
 	struct batch_row row = {model, device, top_latency(model, device), "-"};
 	bool merged = batch->text && slowest_merged(row.latency);
@@ -118,11 +118,11 @@ static int write_device(struct batch *batch, const struct top_model *model,
 	batch->marked |= merged;
 	if (row.latency->slowest_stage < STAGES)
 		stage_marked_name(row.latency->slowest_stage, merged, row.slowest);
-	return writer_row(batch->writer, &row);
+	writer_row(batch->writer, &row);
 }
 
 /* The sum of the devices shown. Latencies do not add up. */
-static int write_all(struct batch *batch, const struct top_model *model)
+static void batch_write_all(struct batch *batch, const struct top_model *model)
 {
 	struct top_device all = {.live = {.rate = model->rate,
 					  .faults = model->faults,
@@ -149,7 +149,7 @@ static int write_all(struct batch *batch, const struct top_model *model)
 		if (live->slo > all.live.slo)
 			all.live.slo = live->slo;
 	}
-	return write_device(batch, model, &all);
+	batch_write_device(batch, model, &all);
 }
 
 static void write_totals(struct batch *batch, const struct top_model *model)
@@ -211,58 +211,51 @@ static void tell_clock(struct batch *batch, const struct wall_clock *clock)
 }
 
 /* Once, as it does not change; then only that there is still nothing. */
-static int write_nothing(struct batch *batch, const struct top_model *model)
+static void batch_write_nothing(struct batch *batch, const struct top_model *model)
 {
-	int error = writer_note(batch->writer, "No device.");
-
-	for (int path = 0; !batch->told && !error && path < PATH_COUNT; path++)
+	writer_note(batch->writer, "No device.");
+	for (int path = 0; !batch->told && path < PATH_COUNT; path++)
 		if (model->watched[path] != WATCHED_UNKNOWN)
-			error = writer_note(batch->writer, "%s: %s", path_name(path),
-					    watched_state_name(model->watched[path]));
+			writer_note(batch->writer, "%s: %s", path_name(path),
+				    watched_state_name(model->watched[path]));
 	batch->told = true;
-	return error;
 }
 
-static int write_devices(struct batch *batch, const struct top_model *model, const __u32 *order,
-			 size_t count)
+static void write_devices(struct batch *batch, const struct top_model *model, const __u32 *order,
+			  size_t count)
 {
-	int error = 0;
-
 	if (!batch->begun && (count || !batch->text))
-		error = writer_begin(batch->writer, &top_table);
+		writer_begin(batch->writer, &top_table);
 	batch->begun = !batch->text;
 	if (!batch->text)
-		error = write_all(batch, model);
-	for (size_t i = 0; i < count && !error; i++)
-		error = write_device(batch, model, &model->devices[order[i]]);
+		batch_write_all(batch, model);
+	for (size_t i = 0; i < count; i++)
+		batch_write_device(batch, model, &model->devices[order[i]]);
 	if (batch->text && count)
-		error = writer_end(batch->writer);
+		writer_end(batch->writer);
 	if (batch->marked)
 		writer_note(batch->writer, STAGE_MERGED_NOTE);
 	batch->marked = false;
-	return error;
 }
 
 int batch_interval(struct batch *batch, const struct top_model *model, const __u32 *order,
 		   size_t count)
 {
-	int error = 0;
-
 	tell_clock(batch, model->summary.clock);
 	if (batch->text) {
 		write_totals(batch, model);
 		write_worst(batch, model);
 		tell_kept(batch, model);
 		if (!count && !batch->view)
-			error = write_nothing(batch, model);
+			batch_write_nothing(batch, model);
 	}
 	if (batch->rows && count > batch->rows)
 		count = batch->rows;
 	if (batch->view)
-		error = batch_view_interval(batch->view, model, order, count);
+		writer_fail(batch->writer, batch_view_interval(batch->view, model, order, count));
 	else
-		error = write_devices(batch, model, order, count);
-	return error ? error : writer_flush(batch->writer);
+		write_devices(batch, model, order, count);
+	return writer_flush(batch->writer);
 }
 
 int batch_close(struct batch *batch)

@@ -48,7 +48,7 @@ static void add_column(struct batch_view *b, struct column column)
 }
 
 /* The table is known once the first rows have come. */
-static int begin(struct batch_view *b, const struct rows *rows)
+static int batch_view_begin(struct batch_view *b, const struct rows *rows)
 {
 	size_t most = rows->table.column_count + VIEW_COLUMNS + 5;
 
@@ -85,7 +85,7 @@ static union cell no_value(enum column_type type)
 }
 
 /* `row` beyond the last: an interval in which there was nothing. */
-static int write_row(struct batch_view *b, const struct top_model *model, size_t row)
+static int batch_view_write_row(struct batch_view *b, const struct top_model *model, size_t row)
 {
 	const struct view_table *table = &model->table;
 	bool none = row >= table->rows.count;
@@ -111,7 +111,7 @@ static int write_row(struct batch_view *b, const struct top_model *model, size_t
 }
 
 /* Which paths are watched is told once, as it does not change. */
-static int write_nothing(struct batch_view *b, const struct top_model *model)
+static int batch_view_write_nothing(struct batch_view *b, const struct top_model *model)
 {
 	int error = writer_note(b->writer, "%s.", b->view->nothing);
 
@@ -123,8 +123,8 @@ static int write_nothing(struct batch_view *b, const struct top_model *model)
 	return error;
 }
 
-static int write_text(struct batch_view *b, const struct top_model *model, const __u32 *order,
-		      size_t count)
+static int batch_view_write_text(struct batch_view *b, const struct top_model *model,
+				 const __u32 *order, size_t count)
 {
 	const struct top_view view = {.view = model->view, .sort = UINT_MAX};
 	struct layout_wish wish = {0};
@@ -133,7 +133,7 @@ static int write_text(struct batch_view *b, const struct top_model *model, const
 	int rows = (int)count + 1;
 
 	if (!count)
-		return write_nothing(b, model);
+		return batch_view_write_nothing(b, model);
 	if (canvas_resize(&b->canvas, rows, TEXT_COLUMNS))
 		return failed(-ENOMEM, "no memory for %zu rows", count);
 	draw_view_wish(model, &wish);
@@ -159,12 +159,12 @@ int batch_view_interval(struct batch_view *b, const struct top_model *model, con
 	int error = 0;
 
 	if (b->text)
-		return write_text(b, model, order, count);
+		return batch_view_write_text(b, model, order, count);
 	if (!b->begun)
-		error = begin(b, &model->table.rows);
+		error = batch_view_begin(b, &model->table.rows);
 	for (size_t i = 0; !error && i < count; i++)
-		error = write_row(b, model, order[i]);
-	return error || count ? error : write_row(b, model, SIZE_MAX);
+		error = batch_view_write_row(b, model, order[i]);
+	return error || count ? error : batch_view_write_row(b, model, SIZE_MAX);
 }
 
 int batch_view_close(struct batch_view *b)

@@ -106,7 +106,7 @@ void canvas_style(struct canvas *canvas, int row, int column, int width, enum st
 	}
 }
 
-static int eighths(double fraction, int cells)
+static int canvas_eighths(double fraction, int cells)
 {
 	int all = cells * 8;
 	int n;
@@ -122,7 +122,7 @@ static int eighths(double fraction, int cells)
 void canvas_bar(struct canvas *canvas, int row, int column, int width, double fraction,
 		enum style style)
 {
-	int filled = eighths(fraction, width);
+	int filled = canvas_eighths(fraction, width);
 
 	for (int i = 0; i < width && filled > 0; i++, filled -= 8) {
 		uint32_t glyph = '#';
@@ -153,7 +153,7 @@ void canvas_sparkline(struct canvas *canvas, const struct rectangle *area, const
 
 	for (int i = 0; i < shown; i++) {
 		double value = values[count - (size_t)shown + (size_t)i];
-		int filled = eighths(peak > 0 ? value / peak : 0, area->rows);
+		int filled = canvas_eighths(peak > 0 ? value / peak : 0, area->rows);
 
 		for (int level = 0; level < area->rows; level++)
 			canvas_glyph(canvas, area->row + area->rows - 1 - level,

@@ -12,6 +12,7 @@
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/invalidations.h"
+#include "lib/analyze/ios.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
@@ -77,7 +78,7 @@ void collector_destroy(struct collector *collector)
 	free(collector);
 }
 
-static int make_room(struct collector *collector, size_t devices)
+static int collect_make_room(struct collector *collector, size_t devices)
 {
 	size_t room = collector->room ? collector->room : 16;
 	struct live_device *rows;
@@ -159,8 +160,8 @@ static void measure_ios(struct collector *collector, __u64 now_ns, bool ended)
 	collector->told_ns = to;
 	for (size_t i = 0; i < collector->devices; i++) {
 		struct curve *curve = &collector->curves[i];
-		__u64 ios = live_ios_before(collector->analysis, collector->rows[i].handle,
-					    ended ? UINT64_MAX : to);
+		__u64 ios = ios_before(collector->analysis, collector->rows[i].handle,
+				       ended ? UINT64_MAX : to);
 
 		if (span)
 			curve->io_rate = (double)(ios - curve->ios) * 1e9 / (double)span;
@@ -196,7 +197,7 @@ static void extend_curves(struct collector *collector)
 	}
 }
 
-static bool is_shown(const struct collect_filter *filter, const struct device_info *info)
+static bool collect_is_shown(const struct collect_filter *filter, const struct device_info *info)
 {
 	bool shown = !filter->device_count && !filter->pid_count;
 
@@ -289,7 +290,7 @@ static void look_at_window(struct collector *collector, __u64 now_ns, __u64 elap
 int collect_observe(struct collector *collector, __u64 now_ns, __u64 interval_ns, bool ended)
 {
 	size_t devices = live_devices(collector->analysis, now_ns, interval_ns, NULL, 0);
-	int error = make_room(collector, devices);
+	int error = collect_make_room(collector, devices);
 	__u64 elapsed;
 
 	if (error)
@@ -335,7 +336,7 @@ int collect_model(struct collector *collector, struct top_model *model)
 	model->faults = model->open = 0;
 	model->rate = 0;
 	for (size_t i = 0; i < collector->devices; i++)
-		if (is_shown(collector->filter, collector->rows[i].info))
+		if (collect_is_shown(collector->filter, collector->rows[i].info))
 			take_device(collector, model, &collector->rows[i], &collector->curves[i]);
 	for (int path = 0; path < PATH_COUNT; path++)
 		model->watched[path] = watched_path(collector->analysis->session,
@@ -368,15 +369,13 @@ int collect_row(struct collector *collector, struct top_detail *detail,
 	top_detail_free(detail); /* another view may have more tables */
 	for (int i = 0; !error && i < VIEW_TABLES && view->tables[i]; i++) {
 		struct writer *writer;
-		int closing;
 
 		error = rows_writer(&writer, &detail->tables[i]);
 		if (error)
 			break;
-		error = view->tables[i](collector->analysis, writer,
-					&(struct table_wish){.span = shown->span});
-		closing = writer_close(writer);
-		error = error ? error : closing;
+		view->tables[i](collector->analysis, writer,
+				&(struct table_wish){.span = shown->span});
+		error = writer_close(writer);
 	}
 	return error;
 }

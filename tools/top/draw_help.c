@@ -36,5 +36,5 @@ void draw_help(struct canvas *canvas, const struct top_picture *picture)
 		canvas_text(canvas, body->row + i, 1, body->columns - 1, STYLE_PLAIN, lines[i]);
 	if (shown < count)
 		canvas_text(canvas, body->row + shown, 0, body->columns, STYLE_DIM,
-			    "> more on a higher screen");
+			    "> more on a taller screen");
 }

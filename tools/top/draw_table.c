@@ -91,8 +91,9 @@ static enum style number_cell(const struct top_device *device, const struct live
 }
 
 /* Text and severity of one cell of the table. */
-static enum style cell_text(const struct top_model *model, const struct top_device *device,
-			    enum top_column id, char *text, size_t size)
+static enum style draw_table_cell_text(const struct top_model *model,
+				       const struct top_device *device, enum top_column id,
+				       char *text, size_t size)
 {
 	const struct live_latency *latency = top_latency(model, device);
 	const struct live_device *live = &device->live;
@@ -149,8 +150,8 @@ static void draw_device(struct canvas *canvas, const struct top_picture *picture
 			draw_trend(canvas, device, row, place);
 			continue;
 		}
-		style = cell_text(picture->model, device, (enum top_column)place->id, text,
-				  sizeof(text));
+		style = draw_table_cell_text(picture->model, device, (enum top_column)place->id,
+					     text, sizeof(text));
 		if (looks[place->id].text)
 			canvas_text(canvas, row, place->column, place->width, style, text);
 		else
@@ -160,7 +161,7 @@ static void draw_device(struct canvas *canvas, const struct top_picture *picture
 		canvas_style(canvas, row, 0, layout->table.columns, STYLE_SELECTED);
 }
 
-static void draw_heads(struct canvas *canvas, const struct top_picture *picture)
+static void draw_table_heads(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct layout *layout = picture->layout;
 	int row = layout->table_head.row;
@@ -221,7 +222,7 @@ static void draw_watched(struct canvas *canvas, const struct top_model *model,
 }
 
 /* The negative answer counts: say that nothing was seen, and with which eyes. */
-static void draw_nothing(struct canvas *canvas, const struct top_picture *picture)
+static void draw_table_nothing(struct canvas *canvas, const struct top_picture *picture)
 {
 	struct rectangle left = picture->layout->table;
 	const struct top_model *model = picture->model;
@@ -243,9 +244,9 @@ void draw_table(struct canvas *canvas, const struct top_picture *picture)
 	const struct rectangle *table = &picture->layout->table;
 	size_t first = (size_t)picture->view->first;
 
-	draw_heads(canvas, picture);
+	draw_table_heads(canvas, picture);
 	if (!picture->count)
-		draw_nothing(canvas, picture);
+		draw_table_nothing(canvas, picture);
 	for (int i = 0; i < table->rows && first + (size_t)i < picture->count; i++) {
 		__u32 index = picture->order[first + (size_t)i];
 

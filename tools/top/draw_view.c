@@ -11,7 +11,7 @@
 #define CELL_TEXT 512
 #define WORD_MOST 40 /* a wider cell does not get its wish; details show it whole */
 
-static bool left_aligned(const struct top_model *model, const struct view_column *column)
+static bool draw_view_left_aligned(const struct top_model *model, const struct view_column *column)
 {
 	size_t c = rows_column(&model->table.rows, column->column);
 	enum column_type type = COLUMN_COUNT;
@@ -66,7 +66,7 @@ static enum style style_of(const struct view_table *table, size_t row,
 	return column->strong && value >= (double)column->strong ? STYLE_STRONG : STYLE_PLAIN;
 }
 
-static void draw_heads(struct canvas *canvas, const struct top_picture *picture)
+static void draw_view_heads(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct layout *layout = picture->layout;
 	int row = layout->table_head.row;
@@ -76,8 +76,8 @@ static void draw_heads(struct canvas *canvas, const struct top_picture *picture)
 		const struct column_place *place = &layout->columns[i];
 		const struct view_column *column = &views[picture->model->view]->columns[place->id];
 
-		draw_cell(canvas, row, place, left_aligned(picture->model, column), STYLE_HEAD,
-			  column->head);
+		draw_cell(canvas, row, place, draw_view_left_aligned(picture->model, column),
+			  STYLE_HEAD, column->head);
 		if (place->id == (int)picture->view->sort)
 			canvas_style(canvas, row, place->column, place->width, STYLE_SELECTED);
 	}
@@ -95,14 +95,14 @@ static void draw_line(struct canvas *canvas, const struct top_picture *picture, 
 		const struct view_column *column = &views[model->view]->columns[place->id];
 
 		view_text(&model->table, index, column, model->summary.clock, text, sizeof(text));
-		draw_cell(canvas, row, place, left_aligned(model, column),
+		draw_cell(canvas, row, place, draw_view_left_aligned(model, column),
 			  style_of(&model->table, index, column), text);
 	}
 	if (selected)
 		canvas_style(canvas, row, 0, layout->table.columns, STYLE_SELECTED);
 }
 
-static void draw_nothing(struct canvas *canvas, const struct top_picture *picture)
+static void draw_view_nothing(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct top_model *model = picture->model;
 	const struct view *view = views[model->view];
@@ -131,9 +131,9 @@ void draw_view(struct canvas *canvas, const struct top_picture *picture)
 	const struct rectangle *table = &picture->layout->table;
 	size_t first = (size_t)picture->view->first;
 
-	draw_heads(canvas, picture);
+	draw_view_heads(canvas, picture);
 	if (!picture->count)
-		draw_nothing(canvas, picture);
+		draw_view_nothing(canvas, picture);
 	for (int i = 0; i < table->rows && first + (size_t)i < picture->count; i++)
 		draw_line(canvas, picture, table->row + i, picture->order[first + (size_t)i],
 			  (int)first + i == picture->selected);
@@ -185,8 +185,8 @@ static void page_pair(struct page *page, int *at, const char *name, const char *
 	}
 }
 
-static const char *cell_text(const struct rows *rows, size_t row, size_t c,
-			     const struct wall_clock *clock, char *text, size_t size)
+static const char *draw_view_cell_text(const struct rows *rows, size_t row, size_t c,
+				       const struct wall_clock *clock, char *text, size_t size)
 {
 	/* The same text as in a column of the screen. */
 	const struct view_table table = {.rows = *rows};
@@ -204,7 +204,7 @@ static void page_row(struct page *page, const struct rows *rows, size_t row,
 	for (size_t c = 0; c < rows->table.column_count; c++) {
 		const struct column *column = &rows->columns[c];
 
-		cell_text(rows, row, c, clock, text, sizeof(text));
+		draw_view_cell_text(rows, row, c, clock, text, sizeof(text));
 		if (!*text || !strcmp(text, "-"))
 			continue;
 		snprintf(name, sizeof(name), "%s%s%s", column->name,

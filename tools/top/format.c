@@ -8,7 +8,7 @@
 #include "lib/base/clock.h"
 
 /* One decimal below ten of a unit, none above. */
-static char *scaled(char *text, double value, const char *unit)
+static char *format_with_unit(char *text, double value, const char *unit)
 {
 	/* 9.96 would print as "10.0" and be a cell too wide. */
 	snprintf(text, SHORT_TEXT, value < 9.95 ? "%.1f%s" : "%.0f%s", value, unit);
@@ -31,8 +31,8 @@ char *short_duration(char *text, __u64 ns)
 	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if ((double)ns < units[i].limit)
-			return scaled(text, (double)ns / units[i].unit, units[i].name);
-	return scaled(text, (double)ns / (365 * 86400e9), "y");
+			return format_with_unit(text, (double)ns / units[i].unit, units[i].name);
+	return format_with_unit(text, (double)ns / (365 * 86400e9), "y");
 }
 
 char *short_count(char *text, __u64 count)
@@ -49,7 +49,7 @@ char *short_count(char *text, __u64 count)
 		value /= 1000;
 		unit++;
 	}
-	return scaled(text, value, units[unit]);
+	return format_with_unit(text, value, units[unit]);
 }
 
 char *short_bytes(char *text, __u64 bytes)
@@ -71,7 +71,7 @@ char *short_bytes(char *text, __u64 bytes)
 		snprintf(text, SHORT_TEXT, "%.0f%s", value, units[unit]);
 		return text;
 	}
-	return scaled(text, value, units[unit]);
+	return format_with_unit(text, value, units[unit]);
 }
 
 char *short_real(char *text, double value)

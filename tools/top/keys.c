@@ -37,7 +37,7 @@ static int selected_row(const struct top_view *view, const struct top_rows *rows
 	return -1;
 }
 
-static int clamp(int value, int low, int high)
+static int keys_clamp(int value, int low, int high)
 {
 	if (value > high)
 		value = high;
@@ -50,10 +50,10 @@ static int scroll_to(struct top_view *view, const struct top_rows *rows, int row
 	int page = rows->page > 0 ? rows->page : 1;
 	int last = (int)rows->count - 1;
 
-	row = clamp(row, 0, last);
-	view->first = clamp(view->first, row - page + 1, row);
+	row = keys_clamp(row, 0, last);
+	view->first = keys_clamp(view->first, row - page + 1, row);
 	/* No blank rows at the end while there are rows above. */
-	view->first = clamp(view->first, 0, last - page + 1);
+	view->first = keys_clamp(view->first, 0, last - page + 1);
 	return row;
 }
 
@@ -109,7 +109,7 @@ static void type_filter(struct top_view *view, int key)
 }
 
 /* Moves the cursor, or the list of faults on the detail screen. True if the key was one of these. */
-static bool move(struct top_view *view, int key, const struct top_rows *rows)
+static bool keys_move(struct top_view *view, int key, const struct top_rows *rows)
 {
 	int page = rows->page > 1 ? rows->page : 1;
 	int step;
@@ -141,14 +141,14 @@ static bool move(struct top_view *view, int key, const struct top_rows *rows)
 		return false;
 	}
 	if (view->screen == SCREEN_DETAIL)
-		view->fault_first = clamp(view->fault_first + step, 0, DETAIL_LINES - 1);
+		view->fault_first = keys_clamp(view->fault_first + step, 0, DETAIL_LINES - 1);
 	else
 		select_row(view, rows, top_view_settle(view, rows) + step);
 	return true;
 }
 
 /* Where Escape and q lead: one screen back. */
-static void leave(struct top_view *view)
+static void keys_leave(struct top_view *view)
 {
 	if (view->screen == SCREEN_HELP)
 		view->screen = view->before_help;
@@ -198,7 +198,7 @@ static bool change_screen(struct top_view *view, int key, const struct top_rows 
 	switch (key) {
 	case 'q':
 		view->quit = view->screen == SCREEN_MAIN;
-		leave(view);
+		keys_leave(view);
 		return true;
 	case 'Q':
 		view->quit = true;
@@ -207,7 +207,7 @@ static bool change_screen(struct top_view *view, int key, const struct top_rows 
 	case KEY_TOP_BACKSPACE:
 		if (view->screen == SCREEN_MAIN)
 			view->filter[0] = '\0';
-		leave(view);
+		keys_leave(view);
 		return true;
 	case KEY_TOP_ENTER:
 		open_detail(view, rows);
@@ -237,7 +237,7 @@ void top_view_key(struct top_view *view, int key, const struct top_rows *rows)
 		type_filter(view, key);
 		return;
 	}
-	if (view->screen != SCREEN_HELP && move(view, key, rows))
+	if (view->screen != SCREEN_HELP && keys_move(view, key, rows))
 		return;
 	if (change_screen(view, key, rows))
 		return;

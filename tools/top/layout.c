@@ -40,7 +40,7 @@ int layout_least_width(enum top_column column)
 	return rules[column].least;
 }
 
-static int clamp(int value, int low, int high)
+static int layout_clamp(int value, int low, int high)
 {
 	if (value > high)
 		value = high;
@@ -48,9 +48,9 @@ static int clamp(int value, int low, int high)
 }
 
 /* Gives up to `limit - have` of the spare cells to one column. */
-static int widen(int have, int limit, int *spare)
+static int layout_widen(int have, int limit, int *spare)
 {
-	int extra = clamp(limit - have, 0, *spare);
+	int extra = layout_clamp(limit - have, 0, *spare);
 
 	*spare -= extra;
 	return have + extra;
@@ -75,7 +75,7 @@ static void place_columns(struct layout *layout, int columns, const struct layou
 	}
 	for (int id = 0; id < count; id++)
 		if (width[id])
-			width[id] = widen(width[id], rule[id].wish, &spare);
+			width[id] = layout_widen(width[id], rule[id].wish, &spare);
 
 	layout->column_count = 0;
 	for (int id = 0; id < count; id++) {
@@ -99,11 +99,11 @@ static void place_devices(struct layout *layout, int columns, const struct layou
 }
 
 /* Cuts `rows` rows off the top of what is left. */
-static struct rectangle take(struct rectangle *left, int rows)
+static struct rectangle layout_take(struct rectangle *left, int rows)
 {
 	struct rectangle taken = *left;
 
-	taken.rows = clamp(rows, 0, left->rows);
+	taken.rows = layout_clamp(rows, 0, left->rows);
 	left->row += taken.rows;
 	left->rows -= taken.rows;
 	return taken;
@@ -114,7 +114,8 @@ static bool place_frame(struct layout *layout, int rows, int columns,
 			const struct layout_wish *wish)
 {
 	int header = rows < LEAN_BELOW_ROWS ? HEADER_ROWS_LEAN : HEADER_ROWS;
-	int finding = clamp(wish->finding, 1, rows < FINDING_WHOLE_ROWS ? 1 : FINDING_ROWS_MAX);
+	int finding =
+		layout_clamp(wish->finding, 1, rows < FINDING_WHOLE_ROWS ? 1 : FINDING_ROWS_MAX);
 
 	memset(layout, 0, sizeof(*layout));
 	if (rows < LAYOUT_MIN_ROWS || columns < LAYOUT_MIN_COLUMNS) {
@@ -123,10 +124,10 @@ static bool place_frame(struct layout *layout, int rows, int columns,
 	}
 	layout->footer = (struct rectangle){rows - FOOTER_ROWS, 0, FOOTER_ROWS, columns};
 	layout->body = (struct rectangle){0, 0, rows - FOOTER_ROWS, columns};
-	take(&layout->body, header);
+	layout_take(&layout->body, header);
 	if (rows >= TABS_FROM_ROWS)
-		layout->tabs = take(&layout->body, 1);
-	layout->finding = take(&layout->body, finding);
+		layout->tabs = layout_take(&layout->body, 1);
+	layout->finding = layout_take(&layout->body, finding);
 	layout->header = (struct rectangle){0, 0, layout->body.row, columns};
 	return true;
 }
@@ -155,8 +156,9 @@ void layout_detail(struct layout *layout, int rows, int columns, const struct la
 	left = layout->body;
 	/* Stages are what the screen is for: they come before everything else when it is low. */
 	if (left.rows > STAGE_ROWS)
-		layout->about = take(&left, clamp(left.rows - STAGE_ROWS, 0, ABOUT_ROWS));
-	layout->stages = take(&left, STAGE_ROWS);
+		layout->about =
+			layout_take(&left, layout_clamp(left.rows - STAGE_ROWS, 0, ABOUT_ROWS));
+	layout->stages = layout_take(&left, STAGE_ROWS);
 	if (columns >= SIDE_BY_SIDE && layout->stages.rows > HISTORY_ROWS) {
 		layout->history = layout->stages;
 		layout->stages.columns = STAGES_WIDTH;
@@ -164,9 +166,10 @@ void layout_detail(struct layout *layout, int rows, int columns, const struct la
 		layout->history.columns = columns - layout->history.column;
 	} else if (left.rows >= HISTORY_ROWS + FAULTS_ROWS_MIN) {
 		/* A quarter of the room, and what the list of faults does not need. */
-		int height = clamp(left.rows - faults, left.rows / 4, HISTORY_ROWS_MAX);
+		int height = layout_clamp(left.rows - faults, left.rows / 4, HISTORY_ROWS_MAX);
 
-		layout->history = take(&left, clamp(height, HISTORY_ROWS, HISTORY_ROWS_MAX));
+		layout->history =
+			layout_take(&left, layout_clamp(height, HISTORY_ROWS, HISTORY_ROWS_MAX));
 	}
 	if (left.rows >= 2)
 		layout->faults = left;

@@ -36,7 +36,7 @@ static int wait_until(struct watch *watch, __u64 next)
 	return 0;
 }
 
-static int follow(struct watch *watch, struct capture *capture, struct stream sink)
+static int live_follow(struct watch *watch, struct capture *capture, struct stream sink)
 {
 	__u64 next = monotonic_ns() + watch_interval_ns(watch);
 	int error = 0;
@@ -64,7 +64,7 @@ static int follow(struct watch *watch, struct capture *capture, struct stream si
 	return error;
 }
 
-static size_t ring_bytes(void)
+static size_t live_ring_bytes(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	size_t bytes = RINGS_BYTES;
@@ -78,7 +78,7 @@ static size_t ring_bytes(void)
  * What came since the last interval is in the recording: shown as one more, however short, as a replay
  * does; unless as many as were asked for have been shown.
  */
-static int finish(struct watch *watch, struct capture *capture, struct stream sink)
+static int live_finish(struct watch *watch, struct capture *capture, struct stream sink)
 {
 	bool all = watch->options->count && watch->intervals >= watch->options->count;
 	int error = capture_finish(capture, sink);
@@ -93,7 +93,7 @@ static int capture_into(struct watch *watch, struct trace_writer *writer, struct
 	const struct collect_filter *filter = &watch->options->filter;
 	struct capture_config config = {.device_count = filter->device_count,
 					.pid_count = filter->pid_count,
-					.ring_bytes = ring_bytes(),
+					.ring_bytes = live_ring_bytes(),
 					.verbose = watch->options->verbose};
 	struct capture *capture;
 	int error;
@@ -113,9 +113,9 @@ static int capture_into(struct watch *watch, struct trace_writer *writer, struct
 	if (!error)
 		error = watch_start(watch);
 	if (!error)
-		error = follow(watch, capture, sink);
+		error = live_follow(watch, capture, sink);
 	if (!error && watch->options->output)
-		error = finish(watch, capture, sink);
+		error = live_finish(watch, capture, sink);
 	capture_close(capture);
 	return error;
 }

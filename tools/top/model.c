@@ -81,7 +81,7 @@ static int compare_count(__u64 a, __u64 b)
 	return (a > b) - (a < b);
 }
 
-static int compare(const void *left, const void *right, void *argument)
+static int model_compare(const void *left, const void *right, void *argument)
 {
 	const struct sorter *sorter = argument;
 	const struct top_device *a = &sorter->model->devices[*(const __u32 *)left];
@@ -144,7 +144,7 @@ size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse
 			continue;
 		order[count++] = (__u32)i;
 	}
-	qsort_r(order, count, sizeof(*order), compare, &sorter);
+	qsort_r(order, count, sizeof(*order), model_compare, &sorter);
 	return count;
 }
 

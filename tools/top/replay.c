@@ -48,7 +48,7 @@ static __u64 rows_of(const char *path)
 }
 
 /* Waits as long as the interval lasts at the speed asked for, and while the screen is paused. */
-static int pace(struct replay *replay)
+static int replay_pace(struct replay *replay)
 {
 	struct watch *watch = replay->watch;
 	double speed = watch->options->speed;
@@ -104,7 +104,7 @@ static void pass_over(struct replay *replay, __u64 time_ns, __u64 interval)
 }
 
 /* The recording has come to time_ns: shows every interval that ends there or before. */
-static int reach(struct replay *replay, __u64 time_ns)
+static int replay_reach(struct replay *replay, __u64 time_ns)
 {
 	struct watch *watch = replay->watch;
 	__u64 interval = watch_interval_ns(watch);
@@ -124,14 +124,14 @@ static int reach(struct replay *replay, __u64 time_ns)
 		error = watch_interval(watch, replay->next_ns, is_due(replay));
 		replay->next_ns += watch_interval_ns(watch);
 		if (!error)
-			error = pace(replay);
+			error = replay_pace(replay);
 		if (!error && watch_done(watch))
 			error = -ECANCELED;
 	}
 	return error;
 }
 
-static int on_host(void *self, const struct host_info *host)
+static int replay_on_host(void *self, const struct host_info *host)
 {
 	struct replay *replay = self;
 
@@ -142,42 +142,42 @@ static int on_host(void *self, const struct host_info *host)
 	return replay->to.ops->host ? replay->to.ops->host(replay->to.self, host) : 0;
 }
 
-static int on_clock(void *self, const struct clock_anchor *anchor)
+static int replay_on_clock(void *self, const struct clock_anchor *anchor)
 {
 	struct replay *replay = self;
 
 	return replay->to.ops->clock ? replay->to.ops->clock(replay->to.self, anchor) : 0;
 }
 
-static int on_probe(void *self, const struct probe_info *probe)
+static int replay_on_probe(void *self, const struct probe_info *probe)
 {
 	struct replay *replay = self;
 
 	return replay->to.ops->probe ? replay->to.ops->probe(replay->to.self, probe) : 0;
 }
 
-static int on_device(void *self, const struct device_info *device)
+static int replay_on_device(void *self, const struct device_info *device)
 {
 	struct replay *replay = self;
 
 	return replay->to.ops->device ? replay->to.ops->device(replay->to.self, device) : 0;
 }
 
-static int on_stack(void *self, const struct stack_info *stack)
+static int replay_on_stack(void *self, const struct stack_info *stack)
 {
 	struct replay *replay = self;
 
 	return replay->to.ops->stack ? replay->to.ops->stack(replay->to.self, stack) : 0;
 }
 
-static int on_process(void *self, const struct process_info *process)
+static int replay_on_process(void *self, const struct process_info *process)
 {
 	struct replay *replay = self;
 
 	return replay->to.ops->process ? replay->to.ops->process(replay->to.self, process) : 0;
 }
 
-static int on_kept(void *self, const struct kept_info *kept)
+static int replay_on_kept(void *self, const struct kept_info *kept)
 {
 	struct replay *replay = self;
 
@@ -185,7 +185,7 @@ static int on_kept(void *self, const struct kept_info *kept)
 	return replay->to.ops->kept ? replay->to.ops->kept(replay->to.self, kept) : 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int replay_on_events(void *self, const struct event *events, size_t count)
 {
 	struct replay *replay = self;
 	size_t from = 0;
@@ -198,39 +198,39 @@ static int on_events(void *self, const struct event *events, size_t count)
 			error = stream_events(replay->to, events + from, i - from);
 		from = i;
 		if (!error)
-			error = reach(replay, events[i].time_ns);
+			error = replay_reach(replay, events[i].time_ns);
 	}
 	if (!error && count > from)
 		error = stream_events(replay->to, events + from, count - from);
 	return error;
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int replay_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct replay *replay = self;
 
 	return replay->to.ops->aggregate ? replay->to.ops->aggregate(replay->to.self, frame) : 0;
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
+static int replay_on_loss(void *self, const struct loss_info *loss)
 {
 	struct replay *replay = self;
 
 	return replay->to.ops->loss ? replay->to.ops->loss(replay->to.self, loss) : 0;
 }
 
-static int on_tick(void *self, __u64 now_ns)
+static int replay_on_tick(void *self, __u64 now_ns)
 {
 	struct replay *replay = self;
 	int error = replay->to.ops->tick ? replay->to.ops->tick(replay->to.self, now_ns) : 0;
 
-	return error ? error : reach(replay, now_ns);
+	return error ? error : replay_reach(replay, now_ns);
 }
 
-static int on_end(void *self, __u64 end_ns)
+static int replay_on_end(void *self, __u64 end_ns)
 {
 	struct replay *replay = self;
-	int error = replay->next_ns && end_ns ? reach(replay, end_ns - 1) : 0;
+	int error = replay->next_ns && end_ns ? replay_reach(replay, end_ns - 1) : 0;
 
 	if (!error && replay->to.ops->end)
 		error = replay->to.ops->end(replay->to.self, end_ns);
@@ -244,18 +244,18 @@ static int on_end(void *self, __u64 end_ns)
 _Static_assert(sizeof(struct stream_ops) == 12 * sizeof(void (*)(void)), "all calls are passed on");
 
 static const struct stream_ops replay_ops = {
-	.host = on_host,
-	.clock = on_clock,
-	.probe = on_probe,
-	.device = on_device,
-	.stack = on_stack,
-	.process = on_process,
-	.kept = on_kept,
-	.events = on_events,
-	.aggregate = on_aggregate,
-	.loss = on_loss,
-	.tick = on_tick,
-	.end = on_end,
+	.host = replay_on_host,
+	.clock = replay_on_clock,
+	.probe = replay_on_probe,
+	.device = replay_on_device,
+	.stack = replay_on_stack,
+	.process = replay_on_process,
+	.kept = replay_on_kept,
+	.events = replay_on_events,
+	.aggregate = replay_on_aggregate,
+	.loss = replay_on_loss,
+	.tick = replay_on_tick,
+	.end = replay_on_end,
 };
 
 int watch_replay(struct watch *watch)

@@ -10,8 +10,8 @@ void tables_free(struct tables *tables)
 	}
 }
 
-static int look(struct tables *tables, unsigned int v, const struct analysis *analysis,
-		__u64 elapsed_ns)
+static int top_tables_look(struct tables *tables, unsigned int v, const struct analysis *analysis,
+			   __u64 elapsed_ns)
 {
 	const struct view_table past = tables->before[v];
 	int error = 0;
@@ -30,7 +30,7 @@ int tables_look(struct tables *tables, const struct analysis *analysis, __u64 el
 
 	for (unsigned int v = 0; !error && v < VIEWS; v++)
 		if (views[v]->write)
-			error = look(tables, v, analysis, elapsed_ns);
+			error = top_tables_look(tables, v, analysis, elapsed_ns);
 	return error;
 }
 

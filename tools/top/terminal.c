@@ -188,7 +188,7 @@ void terminal_show(const struct canvas *canvas)
 	refresh();
 }
 
-static int translate(int key)
+static int terminal_translate(int key)
 {
 	switch (key) {
 	case KEY_UP:
@@ -235,5 +235,5 @@ int terminal_key(int timeout_ms)
 	}
 	if (key == CONTROL_L)
 		clearok(curscr, TRUE);
-	return key == ERR ? TERMINAL_NO_KEY : translate(key);
+	return key == ERR ? TERMINAL_NO_KEY : terminal_translate(key);
 }

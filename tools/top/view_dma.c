@@ -4,7 +4,7 @@
 #include "lib/base/units.h"
 #include "tools/top/views.h"
 
-static void totals(const struct analysis *a, char text[VIEW_TOTALS])
+static void view_dma_totals(const struct analysis *a, char text[VIEW_TOTALS])
 {
 	struct mappings_device all = mappings_all(a->mappings);
 	char live[UNITS_TEXT], old[UNITS_TEXT];
@@ -48,7 +48,7 @@ const struct view view_dma = {
 	.keys = 1,
 	.sort = "SIZE",
 	.tables = {mappings_write_old, mappings_write_mappers},
-	.totals = totals,
+	.totals = view_dma_totals,
 	.count = count,
 	.nothing = "No DMA mapping",
 	.paths = {PATH_DMA},

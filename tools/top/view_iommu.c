@@ -5,14 +5,14 @@
 
 #define NEWEST 1000
 
-static int write_faults(const struct analysis *a, struct writer *writer,
-			const struct table_wish *wish)
+static void write_faults(const struct analysis *a, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	(void)wish;
-	return iommu_faults_write(a, writer, &(struct table_wish){.limit = NEWEST});
+	iommu_faults_write(a, writer, &(struct table_wish){.limit = NEWEST});
 }
 
-static void totals(const struct analysis *a, char text[VIEW_TOTALS])
+static void view_iommu_totals(const struct analysis *a, char text[VIEW_TOTALS])
 {
 	struct iommu_faults_counts counts;
 
@@ -50,7 +50,7 @@ const struct view view_iommu = {
 	.keys = 1,
 	.sort = "FLT/s",
 	.tables = {write_faults},
-	.totals = totals,
+	.totals = view_iommu_totals,
 	.count = count,
 	.nothing = "No unrecoverable IOMMU fault",
 	.paths = {PATH_IOMMU},

@@ -23,7 +23,7 @@ static struct sums sums_of(const struct analysis *a)
 	return sums;
 }
 
-static void totals(const struct analysis *a, char text[VIEW_TOTALS])
+static void view_rdma_totals(const struct analysis *a, char text[VIEW_TOTALS])
 {
 	struct sums sums = sums_of(a);
 
@@ -63,7 +63,7 @@ const struct view view_rdma = {
 	.windowed = true,
 	.sort = "TOTAL",
 	.tables = {odp_write_counters},
-	.totals = totals,
+	.totals = view_rdma_totals,
 	.count = count,
 	.nothing = "No RDMA on-demand paging",
 	.paths = {PATH_RDMA},

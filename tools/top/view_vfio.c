@@ -16,7 +16,7 @@ static __u64 refused(const struct analysis *a)
 	return sum;
 }
 
-static void totals(const struct analysis *a, char text[VIEW_TOTALS])
+static void view_vfio_totals(const struct analysis *a, char text[VIEW_TOTALS])
 {
 	snprintf(text, VIEW_TOTALS, "VFIO containers %u, requests refused %llu",
 		 vfio_containers(a->vfio), refused(a));
@@ -53,7 +53,7 @@ const struct view view_vfio = {
 	.windowed = true,
 	.sort = "LIM%",
 	.tables = {vfio_write_failures, vfio_write_runs},
-	.totals = totals,
+	.totals = view_vfio_totals,
 	.count = count,
 	.nothing = "No VFIO container and no address space of iommufd",
 	.paths = {PATH_VFIO, PATH_IOMMUFD},

@@ -78,7 +78,7 @@ static __u64 id_of(const struct rows *rows, size_t row, size_t keys)
 	return sum ?: 1;
 }
 
-static int make_room(struct view_table *table)
+static int views_make_room(struct view_table *table)
 {
 	size_t rows = table->rows.count, cells = rows * table->rows.table.column_count;
 	double *rates = table->rates;
@@ -106,7 +106,7 @@ int view_table_copy(struct view_table *to, const struct view_table *from)
 	size_t rows = from->rows.count, cells = rows * from->rows.table.column_count;
 	int error = rows_copy(&to->rows, &from->rows);
 
-	error = error ? error : make_room(to);
+	error = error ? error : views_make_room(to);
 	if (error)
 		return error;
 	if (rows) {
@@ -160,14 +160,12 @@ int view_table_take(struct view_table *table, const struct view *view,
 		    const struct view_table *before, __u64 elapsed_ns)
 {
 	struct writer *writer;
-	int error = rows_writer(&writer, &table->rows), closing;
+	int error = rows_writer(&writer, &table->rows);
 
 	if (error)
 		return error;
-	error = view->write(analysis, writer, &(struct table_wish){.span = span});
-	closing = writer_close(writer);
-	error = error ? error : closing;
-	error = error ? error : make_room(table);
+	view->write(analysis, writer, &(struct table_wish){.span = span});
+	error = writer_close(writer) ?: views_make_room(table);
 	if (error)
 		return error;
 	for (size_t i = 0; i < table->rows.count; i++) {
@@ -246,7 +244,7 @@ static int compare_cells(union cell a, union cell b, enum column_type type, bool
 	return reverse ? -order : order;
 }
 
-static int compare(const void *left, const void *right, void *argument)
+static int views_compare(const void *left, const void *right, void *argument)
 {
 	const struct sorter *sorter = argument;
 	__u32 a = *(const __u32 *)left, b = *(const __u32 *)right;
@@ -259,8 +257,8 @@ static int compare(const void *left, const void *right, void *argument)
 	return order ? order : (a > b) - (a < b);
 }
 
-static bool is_shown(const struct rows *rows, const union cell *cells,
-		     const struct collect_filter *filter)
+static bool views_is_shown(const struct rows *rows, const union cell *cells,
+			   const struct collect_filter *filter)
 {
 	size_t pid = rows_column(rows, "pid");
 	bool shown = !filter || (!filter->device_count && !filter->pid_count);
@@ -272,7 +270,7 @@ static bool is_shown(const struct rows *rows, const union cell *cells,
 	return shown;
 }
 
-static bool passes(const struct rows *rows, const union cell *cells, const char *filter)
+static bool views_passes(const struct rows *rows, const union cell *cells, const char *filter)
 {
 	if (!filter || !*filter)
 		return true;
@@ -289,9 +287,9 @@ size_t view_order(const struct view *view, const struct view_table *table,
 	size_t count = 0;
 
 	for (size_t i = 0; i < table->rows.count; i++)
-		if (is_shown(&table->rows, rows_row(&table->rows, i), by->shown) &&
-		    passes(&table->rows, rows_row(&table->rows, i), by->filter))
+		if (views_is_shown(&table->rows, rows_row(&table->rows, i), by->shown) &&
+		    views_passes(&table->rows, rows_row(&table->rows, i), by->filter))
 			order[count++] = (__u32)i;
-	qsort_r(order, count, sizeof(*order), compare, &sorter);
+	qsort_r(order, count, sizeof(*order), views_compare, &sorter);
 	return count;
 }

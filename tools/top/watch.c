@@ -16,7 +16,7 @@ volatile sig_atomic_t watch_signal;
 
 static volatile sig_atomic_t continued;
 
-static void on_signal(int number)
+static void watch_on_signal(int number)
 {
 	if (number == SIGCONT)
 		continued = 1;
@@ -28,7 +28,7 @@ static void catch_signals(void)
 {
 	static const int others[] = {SIGQUIT, SIGCONT};
 	/* No SA_RESTART: a signal must end poll(). */
-	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = {.sa_handler = watch_on_signal};
 
 	signals_catch_end(&action);
 	signals_catch(&action, others, sizeof(others) / sizeof(others[0]));
@@ -39,6 +39,7 @@ int watch_open(struct watch *watch, const struct top_options *options)
 	const struct analysis_config config = {.history_windows = TOP_HISTORY,
 					       .last_faults = TOP_FAULTS,
 					       .open_faults = OPEN_FAULTS,
+					       .without_findings = true,
 					       .windowed = true,
 					       .slos = options->slos};
 	int error;
@@ -95,7 +96,7 @@ bool watch_done(const struct watch *watch)
 	       (watch->options->count && watch->intervals >= watch->options->count);
 }
 
-static int make_room(struct watch *watch)
+static int watch_make_room(struct watch *watch)
 {
 	size_t room = watch->model.device_room + 1;
 	__u32 *order;
@@ -146,7 +147,7 @@ static int sort_rows(struct watch *watch)
 		watch->model.span = watch->view.span;
 		error = collect_table(watch->collector, &watch->model);
 	}
-	error = error ? error : make_room(watch);
+	error = error ? error : watch_make_room(watch);
 	if (error)
 		return error;
 	order_rows(watch);

@@ -62,7 +62,7 @@ check_faults() {
 	faultline report ../run.flt >report.text
 	check_that "the report names the owner" \
 		grep -q "that dma_driver (pid $(truth pid)) had mapped" report.text
-	check_that "and the leak" grep -q "13 mappings, 104K, have stayed long" report.text
+	check_that "and the leak" grep -q "13 mappings, 104K, are long-lived" report.text
 }
 
 check_without() {

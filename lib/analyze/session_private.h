@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside session.c and session_probes.c. */
-#ifndef FAULTLINE_SESSION_DATA_H
-#define FAULTLINE_SESSION_DATA_H
+#ifndef FAULTLINE_SESSION_PRIVATE_H
+#define FAULTLINE_SESSION_PRIVATE_H
 
 #include "lib/analyze/device_names.h"
 #include "lib/analyze/hash.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside the analyzer of on-demand paging: what odp.c keeps and odp_tables.c writes. */
-#ifndef FAULTLINE_ODP_DATA_H
-#define FAULTLINE_ODP_DATA_H
+#ifndef FAULTLINE_ODP_PRIVATE_H
+#define FAULTLINE_ODP_PRIVATE_H
 
 #include "lib/analyze/hash.h"
 #include "lib/analyze/odp.h"

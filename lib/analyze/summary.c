@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The tables beside the findings: faults by device, and those that did not complete. */
+/* The table of faults by device. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lib/analyze/fault_table.h"
+#include "lib/analyze/analysis.h"
 #include "lib/analyze/faults.h"
-#include "lib/analyze/findings_data.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/recent.h"
@@ -20,7 +18,7 @@ struct ranked {
 	__u64 began;
 };
 
-static int most_first(const void *a, const void *b)
+static int summary_most_first(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
@@ -52,7 +50,7 @@ static __u64 percentile(const struct summary_row *row, double percent)
 	return row->group ? histogram_percentile(&row->group->total, percent) : CELL_NONE;
 }
 
-static const char *slowest(const struct summary_row *row, char *text)
+static const char *summary_slowest(const struct summary_row *row, char *text)
 {
 	return row->group ? stage_marked_name(row->slowest, row->text && row->merged, text) : "-";
 }
@@ -69,7 +67,7 @@ static const char *slowest(const struct summary_row *row, char *text)
 	COLUMN(p99, none, DURATION, 7, SHOWN, percentile(row, 99))                                \
 	COLUMN(p999, none, DURATION, 7, WIDE, percentile(row, 99.9))                              \
 	COLUMN(max, none, DURATION, 7, SHOWN, row->group ? row->group->total.max : CELL_NONE)     \
-	COLUMN(slowest, none, TEXT, 9, SHOWN, slowest(row, text))                                 \
+	COLUMN(slowest, none, TEXT, 9, SHOWN, summary_slowest(row, text))                         \
 	COLUMN(share, percent, REAL, 6, WIDE, 100 * row->share)                                   \
 	COLUMN(span, none, TEXT, 13, WIDE, row->group ? stage_span(row->group->seen, text) : "-") \
 	COLUMN(blocked, none, DURATION, 7, WIDE, known(row, UNKNOWN_BLOCKED, row->blocked_ns))    \
@@ -91,7 +89,7 @@ static const char *slowest(const struct summary_row *row, char *text)
 	COLUMN(merged, none, COUNT, 6, WIDE, row->merged)
 TABLE(summary, "Faults by device", SUMMARY, struct summary_row, struct session)
 
-static int write_summary_row(const struct analysis *a, struct writer *writer, __u32 device)
+static void write_summary_row(const struct analysis *a, struct writer *writer, __u32 device)
 {
 	struct summary_row row = {
 		.device = device,
@@ -109,87 +107,60 @@ static int write_summary_row(const struct analysis *a, struct writer *writer, __
 		row.slowest = stage_group_slowest(row.group, &row.share);
 	if (row.slowest < STAGES)
 		row.merged = row.group->merged[row.slowest];
-	return writer_row(writer, &row);
+	writer_row(writer, &row);
 }
 
 /* Table "summary": a row per device that faulted, most faults first; limit 0: all. */
-static int findings_write_summary(const struct analysis *a, struct writer *writer,
-				  const struct table_wish *wish)
+static void write_summary(const struct analysis *a, struct writer *writer,
+			  const struct table_wish *wish)
 {
 	size_t count = 0, at = 0;
 	struct ranked *ranked;
-	int error;
 
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h))
 		count += recent_counts(a->recent, h).began != 0;
 	ranked = calloc(count + 1, sizeof(*ranked));
 
-	if (!ranked)
-		return failed(-ENOMEM, "no memory for the summary");
+	if (!ranked) {
+		writer_fail(writer, failed(-ENOMEM, "no memory for the summary"));
+		return;
+	}
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h)) {
 		ranked[at] = (struct ranked){h, recent_counts(a->recent, h).began};
 		at += !!ranked[at].began;
 	}
-	qsort(ranked, count, sizeof(*ranked), most_first);
-	error = writer_begin_with(writer, &summary_table, a->session);
-	for (size_t i = 0; !error && i < count && (!wish->limit || i < wish->limit); i++)
-		error = write_summary_row(a, writer, ranked[i].device);
+	qsort(ranked, count, sizeof(*ranked), summary_most_first);
+	writer_begin_with(writer, &summary_table, a->session);
+	for (size_t i = 0; i < count && (!wish->limit || i < wish->limit); i++)
+		write_summary_row(a, writer, ranked[i].device);
 	free(ranked);
-	error = error ? error : writer_end(writer);
-	if (!error && wish->limit && count > wish->limit)
-		error = writer_note(writer, "... and %zu more devices.", count - wish->limit);
-	return error;
-}
-
-int findings_write_odd(const struct findings *f, struct writer *writer)
-{
-	struct table table = *fault_table;
-	struct column *columns;
-	int error;
-
-	/* Which they are is not known then. */
-	if (!f->odd_count || unknown_of_all(f->analysis->session) & UNKNOWN_STATES)
-		return 0;
-	columns = malloc(table.column_count * sizeof(*columns));
-	if (!columns)
-		return failed(-ENOMEM, "no memory for the faults that did not complete");
-	memcpy(columns, table.columns, table.column_count * sizeof(*columns));
-	/* They have no total; how far they came is what one asks. */
-	for (size_t i = 0; i < table.column_count; i++)
-		if (!strcmp(columns[i].name, "total") || !strcmp(columns[i].name, "reached"))
-			columns[i].wide = !columns[i].wide;
-	table.name = "odd_faults";
-	table.title = "Faults that did not complete";
-	table.columns = columns;
-	error = writer_begin_with(writer, &table, f->analysis->session);
-	for (size_t i = 0; !error && i < f->odd_count; i++)
-		error = fault_table_row(writer, f->analysis->session, &f->odd[i]);
-	error = error ? error : writer_end(writer);
-	free(columns);
-	if (!error && f->odd_total > f->odd_count)
-		error = writer_note(writer, "... and %llu more.", f->odd_total - f->odd_count);
-	return error;
+	writer_end(writer);
+	if (wish->limit && count > wish->limit)
+		writer_note(writer, "... and %zu more devices.", count - wish->limit);
 }
 
 static bool has_faults(const struct analysis *a)
 {
-	struct faults_counts counts;
-
-	faults_counts(a->faults, &counts);
-	return counts.began;
+	return faults_began(a->faults);
 }
 
-static int write_shared_names(const struct analysis *a, struct writer *writer,
-			      const struct table_wish *wish)
+static bool summary_always(const struct analysis *a)
+{
+	(void)a;
+	return true;
+}
+
+static void write_shared_names(const struct analysis *a, struct writer *writer,
+			       const struct table_wish *wish)
 {
 	(void)wish;
-	return session_write_shared_names(a->session, writer);
+	session_write_shared_names(a->session, writer);
 }
 
 static const struct analyzer_table tables[] = {
-	{&summary_table, findings_write_summary, 1, REPORT_ROWS, has_faults},
-	{NULL, write_shared_names, 2},
+	{&summary_table, write_summary, has_faults, REPORT_ROWS},
+	{NULL, write_shared_names, summary_always},
 	{0},
 };
 
-const struct analyzer findings_analyzer = {.tables = tables};
+const struct analyzer summary_analyzer = {.tables = tables, .chapter = REPORT_FAULTS};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What queues.c keeps of each queue and queues_tables.c prints. */
-#ifndef FAULTLINE_QUEUES_DATA_H
-#define FAULTLINE_QUEUES_DATA_H
+#ifndef FAULTLINE_QUEUES_PRIVATE_H
+#define FAULTLINE_QUEUES_PRIVATE_H
 
 #include "lib/analyze/hash.h"
 #include "lib/analyze/queues.h"

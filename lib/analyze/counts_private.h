@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Inside counts.c and counts_tables.c. */
-#ifndef FAULTLINE_COUNTS_DATA_H
-#define FAULTLINE_COUNTS_DATA_H
+#ifndef FAULTLINE_COUNTS_PRIVATE_H
+#define FAULTLINE_COUNTS_PRIVATE_H
 
 #include "lib/analyze/counts.h"
 #include "lib/analyze/hash.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What slo.c judges with, slo_cause.c explains with and slo_tables.c prints. */
-#ifndef FAULTLINE_SLO_DATA_H
-#define FAULTLINE_SLO_DATA_H
+#ifndef FAULTLINE_SLO_PRIVATE_H
+#define FAULTLINE_SLO_PRIVATE_H
 
 #include "lib/analyze/bursts.h"
 #include "lib/analyze/faults.h"

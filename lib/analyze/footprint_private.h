@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What footprint.c fills and footprint_tables.c prints; nobody else includes this. */
-#ifndef FAULTLINE_FOOTPRINT_DATA_H
-#define FAULTLINE_FOOTPRINT_DATA_H
+#ifndef FAULTLINE_FOOTPRINT_PRIVATE_H
+#define FAULTLINE_FOOTPRINT_PRIVATE_H
 
 #include "lib/analyze/footprint.h"
 #include "lib/analyze/page_table.h"

@@ -79,7 +79,7 @@ static void count_off_tenant(struct service *service, __u32 device)
 void handle_group(struct service *service, struct page_group *group)
 {
 	enum response_code code = RESPONSE_SUCCESS;
-	struct group_key key = group->key;
+	struct page_group_key key = group->key;
 	struct fault_probe probe = group_probe(group, RESPONSE_SUCCESS);
 	__u32 count = group->count;
 

@@ -81,12 +81,12 @@ void group_table_put(struct group_table *table, struct page_group *group)
 	pthread_mutex_unlock(&table->lock);
 }
 
-static struct group_key key_of(const struct page_request *request)
+static struct page_group_key key_of(const struct page_request *request)
 {
-	return (struct group_key){request->device, request->pasid, request->group};
+	return (struct page_group_key){request->device, request->pasid, request->group};
 }
 
-static struct page_group *find(struct group_table *table, struct group_key key)
+static struct page_group *find(struct group_table *table, struct page_group_key key)
 {
 	struct page_group *group;
 

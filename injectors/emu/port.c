@@ -116,7 +116,7 @@ static void translate(struct port *port, struct dma *dma)
  * A group that overflowed was answered without any page being there: asking for as much at once again
  * would overflow again. Halves the groups in flight, then the pages of a group; waits a little.
  */
-static void ease(struct fault *fault, unsigned int *overflows)
+static void ease(struct dma_fault *fault, unsigned int *overflows)
 {
 	unsigned int doublings = *overflows < BACKOFF_DOUBLINGS ? *overflows : BACKOFF_DOUBLINGS;
 
@@ -132,7 +132,7 @@ static void ease(struct fault *fault, unsigned int *overflows)
 
 /* Until no page is absent. `absent` is what the first check found. */
 static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
-		    struct fault *fault, int absent)
+		    struct dma_fault *fault, int absent)
 {
 	unsigned int overflows = 0;
 	int error = 0;
@@ -178,7 +178,7 @@ static __attribute__((noinline)) int timed_lookup(struct port *port, const struc
 int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length,
 		   bool write, struct dma *dma)
 {
-	struct fault fault;
+	struct dma_fault fault;
 	int result;
 
 	if (pasid != port->config.pasid || queue >= port->config.queues || !length ||

@@ -53,7 +53,7 @@ static int find_index(const struct port *port)
 }
 
 /* The device knows what it wants and may not ask for it yet. */
-static void hold_back(struct port *port, struct fault *fault)
+static void hold_back(struct port *port, struct dma_fault *fault)
 {
 	if (!fault->held_ns) {
 		fault->held_ns = monotonic_ns();
@@ -62,7 +62,7 @@ static void hold_back(struct port *port, struct fault *fault)
 	monotonic_cond_wait_until(&port->index_freed, &port->lock, monotonic_ns() + SWEEP_NS);
 }
 
-static int take_index(struct port *port, struct fault *fault, __u32 count)
+static int take_index(struct port *port, struct dma_fault *fault, __u32 count)
 {
 	/* One that holds groups must not wait for another: two such queues would wait forever. */
 	bool may_wait = fault->raised == 0;
@@ -87,7 +87,7 @@ static int take_index(struct port *port, struct fault *fault, __u32 count)
 }
 
 /* A group of up to *count of the fault's pages: fewer, if the device may not ask for so many. */
-static int claim_group(struct port *port, struct fault *fault, __u32 first, __u32 *count)
+static int claim_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
 {
 	struct port_group *group;
 	int index;
@@ -192,7 +192,7 @@ static void detect(struct page_request *request, const struct port_group *group)
 }
 
 /* Raises one group for up to *count of the fault's pages, from `first` on. */
-static int raise_group(struct port *port, struct fault *fault, __u32 first, __u32 *count)
+static int raise_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
 {
 	int index = claim_group(port, fault, first, count);
 	struct page_request request;
@@ -233,7 +233,7 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 	return 0;
 }
 
-static int raise_groups(struct port *port, struct fault *fault)
+static int raise_groups(struct port *port, struct dma_fault *fault)
 {
 	__u32 first = 0, count, again;
 	int error = 0;
@@ -253,7 +253,7 @@ static int raise_groups(struct port *port, struct fault *fault)
 	return error == -EAGAIN ? 0 : error;
 }
 
-static struct fault_probe group_probe(const struct port *port, const struct fault *fault,
+static struct fault_probe group_probe(const struct port *port, const struct dma_fault *fault,
 				      __u16 index)
 {
 	const struct port_group *group = &port->groups[index];
@@ -269,8 +269,8 @@ static struct fault_probe group_probe(const struct port *port, const struct faul
 	};
 }
 
-static void log_group(__u8 what, __u64 time_ns, const struct port *port, const struct fault *fault,
-		      __u16 index)
+static void log_group(__u8 what, __u64 time_ns, const struct port *port,
+		      const struct dma_fault *fault, __u16 index)
 {
 	struct page_request request = {.device = port->config.device,
 				       .pasid = port->config.pasid,
@@ -282,7 +282,7 @@ static void log_group(__u8 what, __u64 time_ns, const struct port *port, const s
 }
 
 /* With the lock held: nobody takes the index again before everyone knows. */
-static void abandon(struct port *port, struct fault *fault, __u16 index)
+static void abandon(struct port *port, struct dma_fault *fault, __u16 index)
 {
 	struct fault_probe probe = group_probe(port, fault, index);
 
@@ -295,7 +295,7 @@ static void abandon(struct port *port, struct fault *fault, __u16 index)
 }
 
 /* Gives up what is past its deadline; returns the next deadline. */
-static __u64 expire(struct port *port, struct fault *fault, __u64 now)
+static __u64 expire(struct port *port, struct dma_fault *fault, __u64 now)
 {
 	__u64 next = ~0ull;
 	__u32 kept = 0;
@@ -316,7 +316,7 @@ static __u64 expire(struct port *port, struct fault *fault, __u64 now)
 }
 
 /* Told as the queue goes on; the groups' answers are taken one by one afterwards. */
-static void log_resume(const struct port *port, const struct fault *fault)
+static void log_resume(const struct port *port, const struct dma_fault *fault)
 {
 	__u64 now = monotonic_ns();
 
@@ -324,7 +324,7 @@ static void log_resume(const struct port *port, const struct fault *fault)
 		log_group(TRUTH_RESUME, now, port, fault, fault->groups[i]);
 }
 
-static int wait_answered(struct port *port, struct fault *fault)
+static int wait_answered(struct port *port, struct dma_fault *fault)
 {
 	__u64 deadline;
 	int error = 0;
@@ -353,7 +353,7 @@ static void release(struct port *port, __u16 index)
 }
 
 /* Takes the answers: from ANSWERED on a group is its waiter's alone. The indices are free again. */
-static int resume_groups(struct port *port, struct fault *fault)
+static int resume_groups(struct port *port, struct dma_fault *fault)
 {
 	int error = 0;
 
@@ -379,7 +379,7 @@ static int resume_groups(struct port *port, struct fault *fault)
 	return error;
 }
 
-int port_fault(struct port *port, struct fault *fault)
+int port_fault(struct port *port, struct dma_fault *fault)
 {
 	bool requested;
 	int refused, error;

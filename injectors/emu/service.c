@@ -27,7 +27,7 @@ bool service_pending(const struct service *service, __u32 device, __u16 group)
 	       atomic_load(pending_of(service, device, group));
 }
 
-void service_done(struct service *service, const struct group_key *key, __u32 count)
+void service_done(struct service *service, const struct page_group_key *key, __u32 count)
 {
 	if (key_in_range(service, key->device, key->group))
 		atomic_fetch_sub(pending_of(service, key->device, key->group), count);
@@ -35,7 +35,7 @@ void service_done(struct service *service, const struct group_key *key, __u32 co
 
 static void discard(struct service *service, const struct page_request *request)
 {
-	struct group_key key = {request->device, request->pasid, request->group};
+	struct page_group_key key = {request->device, request->pasid, request->group};
 	struct fault_probe probe = request_probe(request);
 
 	FAULT_PROBE(void, &probe);

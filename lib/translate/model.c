@@ -44,16 +44,16 @@ static INLINE void device_lookup(struct model *m, struct access *a, __u64 time_p
 	bool hit;
 
 	if (m->config.walk == WALK_NONE) {
-		schedule(m, EVENT_HIT, time_ps, a);
+		schedule(m, MODEL_STEP_HIT, time_ps, a);
 		return;
 	}
 	hit = look_up(&device->devtlb, a->key, a->next_use, &a->devtlb);
 	if (device->buffer.cache)
 		hit = buffer_lookup(m, device, a, time_ps, hit);
 	if (hit)
-		schedule(m, EVENT_HIT, time_ps + m->config.devtlb_hit_ps, a);
+		schedule(m, MODEL_STEP_HIT, time_ps + m->config.devtlb_hit_ps, a);
 	else
-		schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps, a);
+		schedule(m, MODEL_STEP_IOMMU, time_ps + m->config.pcie_ps, a);
 }
 
 static void fill_buffer(struct model *m, struct model_device *device, const struct access *a)
@@ -124,23 +124,23 @@ static void context_comes(struct model *m, struct access *a)
 	device_lookup(m, a, m->now_ps);
 }
 
-static INLINE void happen(struct model *m, enum model_event event)
+static INLINE void happen(struct model *m, enum model_step_kind kind)
 {
-	switch (event) {
-	case EVENT_HIT:
-		complete(m, take(m, EVENT_HIT));
+	switch (kind) {
+	case MODEL_STEP_HIT:
+		complete(m, take(m, MODEL_STEP_HIT));
 		break;
-	case EVENT_DONE:
-		done(m, take(m, EVENT_DONE));
+	case MODEL_STEP_DONE:
+		done(m, take(m, MODEL_STEP_DONE));
 		break;
-	case EVENT_WALKED:
-		iommu_walked(m, take(m, EVENT_WALKED));
+	case MODEL_STEP_WALKED:
+		iommu_walked(m, take(m, MODEL_STEP_WALKED));
 		break;
-	case EVENT_CONTEXT:
-		context_comes(m, take(m, EVENT_CONTEXT));
+	case MODEL_STEP_CONTEXT:
+		context_comes(m, take(m, MODEL_STEP_CONTEXT));
 		break;
-	default: /* EVENT_IOMMU, EVENT_HISTORY */
-		iommu_lookup(m, take(m, event));
+	default: /* MODEL_STEP_IOMMU, MODEL_STEP_HISTORY */
+		iommu_lookup(m, take(m, kind));
 		break;
 	}
 }
@@ -150,12 +150,12 @@ static inline __u64 least(__u64 a, __u64 b)
 	return a < b ? a : b;
 }
 
-/* The next event's time, its kind in the low bits. */
+/* The next step's time, its kind in the low bits. */
 static inline __u64 first_due(const struct model *m)
 {
 	const __u64 *due = m->due;
 
-	/* A tree, not a row: every event waits for this. */
+	/* A tree, not a row: every step waits for this. */
 	_Static_assert(MODEL_QUEUES == 6, "one for each kind");
 	return least(least(least(due[0], due[1]), least(due[2], due[3])), least(due[4], due[5]));
 }
@@ -168,7 +168,7 @@ static void pass(struct model *m, __u64 until_ps, const struct model_device *dev
 {
 	while (device->in_flight >= room) {
 		__u64 first = first_due(m);
-		enum model_event kind = first & DUE_KIND;
+		enum model_step_kind kind = first & DUE_KIND;
 
 		if (first >> DUE_KIND_BITS > until_ps)
 			return;
@@ -268,7 +268,7 @@ static int translate(struct model *m, struct model_device *device,
 	if (context_hit(m, a->source))
 		device_lookup(m, a, m->now_ps + m->config.context_hit_ps);
 	else
-		schedule(m, EVENT_CONTEXT,
+		schedule(m, MODEL_STEP_CONTEXT,
 			 m->now_ps + m->config.context_hit_ps +
 				 2 * (m->config.pcie_ps + m->config.dram_ps),
 			 a);
@@ -324,7 +324,7 @@ static int run_one(struct model *m, model_source_fn source, void *self)
 	return error ? error : count;
 }
 
-/* With several devices each waits from event to event: others may enter between them. */
+/* With several devices each waits from step to step: others may enter between them. */
 static int run_many(struct model *m, model_source_fn source, void **sources)
 {
 	struct model_packet packets[MODEL_DEVICES_MAX];

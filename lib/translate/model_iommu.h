@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Inside the model: the IOMMU's side, its caches, the walk, page requests. Inlined into the loop of
- * events, of which these are most.
+ * steps, of which these are most.
  */
 #ifndef FAULTLINE_TRANSLATE_MODEL_IOMMU_H
 #define FAULTLINE_TRANSLATE_MODEL_IOMMU_H
@@ -56,7 +56,7 @@ static INLINE void iommu_lookup(struct model *m, struct access *a)
 	if (m->iotlb.cache && look_up(&m->iotlb, a->key, a->next_use, &a->iotlb)) {
 		a->walks = false;
 		a->iotlb = any_miss(&m->iotlb, a->key);
-		schedule(m, EVENT_WALKED, m->now_ps + delay, a);
+		schedule(m, MODEL_STEP_WALKED, m->now_ps + delay, a);
 		return;
 	}
 	a->fill2 = !look_up(&m->level2, key_2m(a->key), a->next_use, &a->level2);
@@ -70,7 +70,7 @@ static INLINE void iommu_lookup(struct model *m, struct access *a)
 		m->stats.prefetch_walks++;
 	else
 		m->stats.walks++;
-	schedule(m, EVENT_WALKED, m->now_ps + delay, a);
+	schedule(m, MODEL_STEP_WALKED, m->now_ps + delay, a);
 }
 
 /* The page is absent: the answer says so, the device requests it, and asks again after the response. */
@@ -81,7 +81,7 @@ static inline bool faults(struct model *m, struct access *a)
 		return false;
 	a->faulted = true;
 	m->stats.faults++;
-	schedule(m, EVENT_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps, a);
+	schedule(m, MODEL_STEP_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps, a);
 	return true;
 }
 
@@ -96,7 +96,7 @@ static INLINE void iommu_walked(struct model *m, struct access *a)
 		return;
 	if (m->iotlb.cache)
 		fill(&m->iotlb, &a->iotlb, a->key, a->next_use);
-	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, a);
+	schedule(m, MODEL_STEP_DONE, m->now_ps + m->config.pcie_ps, a);
 }
 
 #endif

@@ -58,7 +58,7 @@ void model_prefetch_ahead(struct model *m, struct model_device *device, __u16 so
 		a->prefetch = true;
 		p->under_way++;
 		m->stats.prefetches++;
-		schedule(m, EVENT_HISTORY, time_ps + m->config.pcie_ps + m->config.dram_ps, a);
+		schedule(m, MODEL_STEP_HISTORY, time_ps + m->config.pcie_ps + m->config.dram_ps, a);
 	}
 }
 

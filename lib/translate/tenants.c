@@ -12,7 +12,7 @@
 #define PAGES_MAX    (1u << 24) /* of one kind */
 #define ADDRESS_BITS 57
 
-struct stream {
+struct tenant_stream {
 	__u32 page;
 	__u32 left; /* packets until it moves on */
 };
@@ -30,8 +30,8 @@ struct tenants {
 	struct turns turns;
 	struct random random;
 	struct tenant *tenants;
-	struct stream *streams; /* `config.streams` of each tenant */
-	__u64 left;		/* packets in all */
+	struct tenant_stream *streams; /* `config.streams` of each tenant */
+	__u64 left;		       /* packets in all */
 };
 
 static __u64 page_address(const struct tenants_pages *pages, __u32 page)
@@ -42,7 +42,7 @@ static __u64 page_address(const struct tenants_pages *pages, __u32 page)
 static __u64 data_address(struct tenants *t, struct tenant *tenant, __u32 number)
 {
 	const struct tenants_config *c = &t->config;
-	struct stream *stream = &t->streams[(size_t)number * c->streams + tenant->stream];
+	struct tenant_stream *stream = &t->streams[(size_t)number * c->streams + tenant->stream];
 	__u64 address = page_address(&c->data, tenant->set * c->data.count + stream->page);
 
 	if (!--stream->left) {
@@ -304,7 +304,7 @@ static void begin(struct tenants *t)
 		for (__u32 s = 0; s < c->streams; s++) {
 			__u32 rounds = (c->data.count - s + c->streams - 1) / c->streams;
 
-			t->streams[(size_t)n * c->streams + s] = (struct stream){
+			t->streams[(size_t)n * c->streams + s] = (struct tenant_stream){
 				.page = s + random_below(&t->random, rounds) * c->streams,
 				.left = 1 + random_below(&t->random, c->run),
 			};

@@ -48,7 +48,7 @@ static void device_told(void *argument)
 	log_step(i, now, TRUTH_SERVICE, TRUTH_INVALIDATE_DEVICE);
 }
 
-static void invalidate(struct lookup *lookup, struct invalidation *i)
+static void evict_invalidate(struct lookup *lookup, struct invalidation *i)
 {
 	__u64 now = monotonic_ns();
 
@@ -86,7 +86,7 @@ static void invalidate_all(struct machine *machine, const struct tenant *tenant,
 		int error = iommu_walk(device->domain, i.address, 0, &translation);
 
 		if (!error || (error == -ESTALE && translation.physical))
-			invalidate(device->lookup, &i);
+			evict_invalidate(device->lookup, &i);
 	}
 }
 

@@ -10,7 +10,7 @@
  *		invalidations drop DevTLB entries.
  *
  * Order that makes reclaim safe (VPRI section 5.1, R1-R3): every DMA holds a reference on its pages
- * from its check to its end; invalidate() makes the range absent first, then waits for the
+ * from its check to its end; lookup_invalidate() makes the range absent first, then waits for the
  * references to drain, then returns (the ack); only then may the caller unmap the IOPT and free the
  * frame. A PAE is never set ahead of its IOPT entry: checked at run time in lookup_mapped().
  *

@@ -53,7 +53,7 @@ static __u64 mapped_at(struct guest_memory *memory, __u64 iova_offset)
 }
 
 /* Observers find the machine once all its devices are there. */
-static int announce(struct machine *machine)
+static int machine_announce(struct machine *machine)
 {
 	__u32 count = machine->config.device_count;
 	struct registry_device *entries = calloc(count, sizeof(*entries));
@@ -89,7 +89,7 @@ int machine_start(struct machine *machine)
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		error = start_device(machine, &machine->devices[i]);
 	if (!error)
-		error = announce(machine);
+		error = machine_announce(machine);
 	machine->started = true;
 	for (__u32 i = 0; i < machine->config.workload_count && !error; i++)
 		error = machine_build_workload(machine, i);

@@ -41,7 +41,7 @@ static int check_workloads(const struct machine_config *config)
 	return 0;
 }
 
-static int check(const struct machine_config *config)
+static int machine_check(const struct machine_config *config)
 {
 	if (config->tenant_count < 1 || config->tenant_count > MACHINE_TENANTS_MAX)
 		return failed(-EINVAL, "%u tenants: accepted: 1 to %d", config->tenant_count,
@@ -207,7 +207,7 @@ static int map_range(struct machine_device *device, const struct tenant *tenant,
 					device->config.huge);
 }
 
-static int premap(struct machine_device *device, const struct tenant *tenant)
+static int machine_premap(struct machine_device *device, const struct tenant *tenant)
 {
 	const __u64 both = IOMMU_READ | IOMMU_WRITE;
 	int error = map_range(device, tenant, 0, device->read_only_start, both);
@@ -241,7 +241,7 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 	if (!error)
 		error = build_channel(device, tenant, place);
 	if (!error && machine->config.premap)
-		error = premap(device, tenant);
+		error = machine_premap(device, tenant);
 	return error ? failed_in(error, "device %s/%s", tenant->config.name, device->config.name)
 		     : 0;
 }
@@ -314,7 +314,7 @@ int machine_build_workload(struct machine *machine, __u32 index)
 
 int machine_build(struct machine *machine, const struct machine_config *config)
 {
-	int error = check(config);
+	int error = machine_check(config);
 
 	if (!error)
 		error = copy_config(machine, config);

@@ -31,8 +31,8 @@ static enum mm_cause cause_of(const struct machine_device *device,
 }
 
 /* A write to what is mapped read-only makes it writable, as after copy-on-write or a dirty log. */
-static int map(struct machine *machine, struct machine_device *device,
-	       const struct page_request *request, __u64 physical)
+static int service_map(struct machine *machine, struct machine_device *device,
+		       const struct page_request *request, __u64 physical)
 {
 	__u64 guest_address = request->address - device->iova_offset;
 	__u64 permissions = IOMMU_READ;
@@ -74,11 +74,11 @@ static int resolve_locked(struct machine *machine, const struct page_request *re
 	truth_log(truth);
 	on_resolved(argument, *major, cause);
 	*physical = tenant->physical + guest_address;
-	return map(machine, device, request, *physical);
+	return service_map(machine, device, request, *physical);
 }
 
 /* Of another tenant or PASID, outside of memory, or a write to what the guest may only read. */
-static bool refused(const struct machine *machine, const struct page_request *request)
+static bool service_refused(const struct machine *machine, const struct page_request *request)
 {
 	const struct machine_device *device = &machine->devices[request->device];
 	__u64 guest_address = request->address - device->iova_offset;
@@ -98,7 +98,7 @@ static int machine_resolve(void *argument, const struct page_request *request, b
 	__u64 page = (request->address - device->iova_offset) >> PAGE_BITS;
 	int error;
 
-	if (refused(machine, request))
+	if (service_refused(machine, request))
 		return -EFAULT;
 	page_lock(tenant->locks, page);
 	error = resolve_locked(machine, request, major, physical, on_resolved,

@@ -76,7 +76,7 @@ static void log_request(__u8 what, const struct page_request *request, __u64 val
 }
 
 /* With the lock held. The first one interrupts, as the ISR has to clear the bit. */
-static void drop(struct request_queue *queue, const struct page_request *request)
+static void queue_drop(struct request_queue *queue, const struct page_request *request)
 {
 	queue->stats.overflows++;
 	if (!queue->overflow) {
@@ -102,7 +102,7 @@ bool request_queue_reserve(struct request_queue *queue, const struct page_reques
 			queue->stats.depth_max = slot->depth;
 		queue->stats.requests++;
 	} else {
-		drop(queue, request);
+		queue_drop(queue, request);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return room;
@@ -120,7 +120,7 @@ void request_queue_post(struct request_queue *queue, const struct request_slot *
 }
 
 /* The request at the head, NULL if there is none; *due_ns: when its interrupt comes. */
-static const struct page_request *first(struct request_queue *queue, __u64 *due_ns)
+static const struct page_request *request_queue_first(struct request_queue *queue, __u64 *due_ns)
 {
 	const struct entry *entry = entry_of(queue, queue->head);
 
@@ -136,7 +136,7 @@ static bool wait_for_interrupt(struct request_queue *queue)
 	__u64 due_ns;
 
 	for (;;) {
-		const struct page_request *request = first(queue, &due_ns);
+		const struct page_request *request = request_queue_first(queue, &due_ns);
 
 		if (request && (!due_ns || due_ns <= monotonic_ns()))
 			return true;
@@ -159,7 +159,8 @@ size_t request_queue_take(struct request_queue *queue, struct page_request *requ
 	pthread_mutex_lock(&queue->lock);
 	if (wait_for_interrupt(queue)) {
 		now = monotonic_ns();
-		while (count < limit && (request = first(queue, &due_ns)) && due_ns <= now) {
+		while (count < limit && (request = request_queue_first(queue, &due_ns)) &&
+		       due_ns <= now) {
 			log_request(TRUTH_ISR, request, queue->head, 0);
 			requests[count++] = *request;
 			entry_of(queue, queue->head++)->posted = false;

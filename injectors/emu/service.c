@@ -33,7 +33,7 @@ void service_done(struct service *service, const struct page_group_key *key, __u
 		atomic_fetch_sub(pending_of(service, key->device, key->group), count);
 }
 
-static void discard(struct service *service, const struct page_request *request)
+static void service_drop(struct service *service, const struct page_request *request)
 {
 	struct page_group_key key = {request->device, request->pasid, request->group};
 	struct fault_probe probe = request_probe(request);
@@ -46,7 +46,7 @@ static void discard(struct service *service, const struct page_request *request)
 void service_discard(struct service *service, const struct page_group *group)
 {
 	for (__u32 i = 0; i < group->count; i++)
-		discard(service, &group->requests[i]);
+		service_drop(service, &group->requests[i]);
 }
 
 static void group_discarded_here(void *argument, const struct page_group *group)
@@ -73,7 +73,7 @@ void service_post(struct service *service, const struct page_request *request,
 }
 
 /* What no well-behaved device sends. The host cannot answer it: the group may not even exist. */
-static bool malformed(const struct service *service, const struct page_request *request)
+static bool request_malformed(const struct service *service, const struct page_request *request)
 {
 	return !key_in_range(service, request->device, request->group) ||
 	       (request->pasid != PASID_NONE && request->pasid >> PASID_BITS) ||
@@ -86,15 +86,15 @@ static void isr_request(struct service *service, const struct page_request *requ
 	struct fault_probe probe = request_probe(request);
 	struct page_group *group = NULL;
 
-	if (malformed(service, request)) {
-		discard(service, request);
+	if (request_malformed(service, request)) {
+		service_drop(service, request);
 		return;
 	}
 	probe.value = drained;
 	FAULT_PROBE(isr, &probe);
 	if (group_table_add(service->table, request, &group)) {
 		group_table_discard(service->table, request, group_discarded_here, service);
-		discard(service, request);
+		service_drop(service, request);
 	} else if (group) {
 		scheduler_dispatch(service, group);
 	}
@@ -124,7 +124,7 @@ static void *isr_main(void *argument)
 	return NULL;
 }
 
-static int prepare(struct service *service)
+static int service_prepare(struct service *service)
 {
 	const struct service_config *config = &service->config;
 	int error;
@@ -171,7 +171,7 @@ int service_create(struct service **service, const struct service_config *config
 	new->config = *config;
 	new->ops = *ops;
 	new->machine = machine;
-	error = prepare(new);
+	error = service_prepare(new);
 	if (error) {
 		service_destroy(new);
 		return error;

@@ -112,7 +112,7 @@ static pid_t maker_of(const char *name, const char *base)
 	return pid > 0 && pid <= INT_MAX && !strcmp(name, written) ? (pid_t)pid : 0;
 }
 
-static bool is_ours(const struct stat *status)
+static bool file_is_ours(const struct stat *status)
 {
 	uid_t user;
 	gid_t group;
@@ -130,7 +130,7 @@ static void remove_leftover(int folder, const char *name)
 
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &status) && is_ours(&status) && !flock(fd, LOCK_EX | LOCK_NB))
+	if (!fstat(fd, &status) && file_is_ours(&status) && !flock(fd, LOCK_EX | LOCK_NB))
 		unlinkat(folder, name, 0);
 	close(fd);
 }

@@ -49,7 +49,7 @@ static bool was_told(const struct reader *reader, __u32 device)
 	return device < HANDLES && reader->told[0][device / 8] >> device % 8 & 1;
 }
 
-static bool believe(struct reader *reader, __u32 device)
+static bool device_is_known(struct reader *reader, __u32 device)
 {
 	unsigned int i = 0;
 
@@ -107,7 +107,7 @@ static int push_frame(struct reader *reader, struct trace_columns *columns, stru
 		n = trace_columns_next(columns, reader->events);
 		for (size_t i = 0; i < n; i++)
 			if (reader->events[i].device != reader->believed &&
-			    !believe(reader, reader->events[i].device))
+			    !device_is_known(reader, reader->events[i].device))
 				return MALFORMED;
 		while (!err && (tick = peek_tick(ticks)) && tick->position < start + n) {
 			size_t at = tick->position > start + done ? (size_t)tick->position - start
@@ -177,10 +177,10 @@ static int read_device(struct reader *reader, struct trace_cursor *cursor)
 static bool believe_all(struct reader *reader, const struct aggregate_frame *frame)
 {
 	for (size_t i = 0; i < frame->row_count; i++)
-		if (!believe(reader, frame->rows[i].key.device))
+		if (!device_is_known(reader, frame->rows[i].key.device))
 			return false;
 	for (size_t i = 0; i < frame->page_count; i++)
-		if (!believe(reader, frame->pages[i].device))
+		if (!device_is_known(reader, frame->pages[i].device))
 			return false;
 	return true;
 }
@@ -305,7 +305,7 @@ static int read_payload(struct reader *reader, struct trace_cursor *cursor)
 	}
 }
 
-static int read_frame(struct reader *reader)
+static int reader_read_frame(struct reader *reader)
 {
 	const struct trace_frame_header *header = &reader->frames.header;
 	bool timed = header->type == TRACE_EVENTS || header->type == TRACE_AGGREGATE;
@@ -330,7 +330,7 @@ static int read_frame(struct reader *reader)
 }
 
 /* What reading itself found out, and the end. */
-static int finish(struct reader *reader)
+static int reader_finish(struct reader *reader)
 {
 	const struct stream_ops *ops = reader->sink.ops;
 	__u64 end_ns = reader->has_end ? reader->end_ns : reader->last_ns;
@@ -360,11 +360,11 @@ static int read_all(struct reader *reader)
 	while (!err) {
 		found = trace_frames_next(&reader->frames);
 		if (found <= 0)
-			return found ? found : finish(reader);
-		err = read_frame(reader);
+			return found ? found : reader_finish(reader);
+		err = reader_read_frame(reader);
 		reader->stopped = !err && memory_ran_out();
 		if (reader->stopped)
-			return finish(reader);
+			return reader_finish(reader);
 	}
 	return err;
 }

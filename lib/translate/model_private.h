@@ -92,8 +92,8 @@ static inline void access_free(struct model *m, struct access *a)
 	m->free_access = a;
 }
 
-static inline void schedule(struct model *m, enum model_step_kind kind, __u64 time_ps,
-			    struct access *a)
+static inline void model_schedule(struct model *m, enum model_step_kind kind, __u64 time_ps,
+				  struct access *a)
 {
 	__u64 due = due_at(time_ps, kind);
 
@@ -102,7 +102,7 @@ static inline void schedule(struct model *m, enum model_step_kind kind, __u64 ti
 		m->due[kind] = due;
 }
 
-static inline struct access *take(struct model *m, enum model_step_kind kind)
+static inline struct access *model_take(struct model *m, enum model_step_kind kind)
 {
 	struct model_step *step = queue_take(&m->queues[kind]);
 

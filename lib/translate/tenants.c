@@ -180,7 +180,7 @@ static int check_range(const struct range *range)
 	return 0;
 }
 
-static int check_apart(const struct tenants_config *c, const struct range *range)
+static int tenants_check_apart(const struct tenants_config *c, const struct range *range)
 {
 	unsigned __int128 end =
 		(unsigned __int128)(c->turns.tenants - 1) * c->apart + range_end(range);
@@ -224,7 +224,7 @@ static int check_addresses(const struct tenants_config *c)
 		int error = check_range(&ranges[i]);
 
 		if (!error)
-			error = check_apart(c, &ranges[i]);
+			error = tenants_check_apart(c, &ranges[i]);
 		for (size_t j = 0; !error && j < i; j++)
 			if (ranges[i].pages->first < range_end(&ranges[j]) &&
 			    ranges[j].pages->first < range_end(&ranges[i]))
@@ -292,7 +292,7 @@ static void draw_lengths(struct tenants *t)
 }
 
 /* Tenants do not march in step: each begins on a page and at a place in its run of its own. */
-static void begin(struct tenants *t)
+static void tenants_start(struct tenants *t)
 {
 	const struct tenants_config *c = &t->config;
 
@@ -342,7 +342,7 @@ int tenants_create(struct tenants **tenants, const struct tenants_config *config
 		return failed(-ENOMEM, "no memory for a trace of %u tenants",
 			      config->turns.tenants);
 	}
-	begin(t);
+	tenants_start(t);
 	*tenants = t;
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 LAYERS goes from the bottom up. A file belongs to the longest prefix of its path, so that a new folder is of its
 parent's layer. It includes from its own prefix and from lower layers: those of one layer do not know each other.
+What is inside a module, NAME_private.h, is for the files of its folder, and for tests.
 """
 import os
 import re
@@ -69,6 +70,8 @@ def main():
             mine, other = prefix_of(path), prefix_of(name)
             if mine != other and HEIGHT[other] >= HEIGHT[mine]:
                 wrong.append(f"{path} includes {name}: {mine} does not stand on {other}")
+            elif name.endswith("_private.h") and os.path.dirname(name) != os.path.dirname(path) and mine != "tests/":
+                wrong.append(f"{path} includes {name}: private to its folder")
     print(f"{len(files)} files, {sum(map(len, graph.values()))} includes, {len(LAYERS)} layers, {len(wrong)} wrong")
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0

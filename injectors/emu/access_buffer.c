@@ -8,7 +8,7 @@
 #include "bpf/event.h"
 #include "lib/base/fail.h"
 
-#define TIME_RANGE (1ull << 29)
+#define TIME_RANGE (1ull << 29) /* ns that the bits of access_compact.time hold */
 
 int access_device_init(struct access_device *device, __u32 buffers, __u32 buffer_records)
 {

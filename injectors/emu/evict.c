@@ -188,6 +188,7 @@ int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
 	return error;
 }
 
+/* Seeds of jobs are small numbers: a multiplier of Steele and Vigna (2021) sets streams apart. */
 struct random choice_begin(struct machine *machine)
 {
 	return (struct random){machine->config.seed * 0xd1342543de82ef95ull +

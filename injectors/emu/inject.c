@@ -170,6 +170,7 @@ static __u64 delay_of(struct armed *armed)
 	return injection->delay_ns;
 }
 
+/* Relaxed: of what is armed at this very moment the next candidate may be the first. */
 static bool anything_armed(struct inject_table *table, enum inject_point point)
 {
 	return table && atomic_load_explicit(&table->armed_at[point], memory_order_relaxed);

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Who changes tables takes turns (`update`), so it reads entries relaxed. Walkers take no lock:
+ * entries are written with release and read with acquire, so that who is led to a table sees it
+ * filled. Tables stay until their domain goes, as a walker may be inside.
+ */
 #include "injectors/emu/iommu_private.h"
 
 #include <errno.h>

@@ -24,7 +24,7 @@
 #define HELD_BITS	 28 /* for the number of pages: 1 TiB */
 #define WINDOW_PAGES_MAX (1ull << HELD_BITS)
 #define HELD_PAGES	 (WINDOW_PAGES_MAX - 1)
-#define LANE_CACHE	 16
+#define LANE_CACHE	 16 /* lookups whose lane a thread finds at once, by their ids */
 
 static _Thread_local struct {
 	__u64 lookup;
@@ -181,6 +181,7 @@ static __attribute__((noinline)) int lookup_begin_any(struct lookup *lookup, __u
 		return lane ? -ENOBUFS : -ENOMEM;
 	lane_count(&lane->lookups);
 	atomic_store_explicit(slot, page << HELD_BITS | pages, memory_order_relaxed);
+	/* Where membarrier() holds the CPU, this holds the compiler; else a barrier for each DMA. */
 	if (lookup->fence)
 		atomic_thread_fence(memory_order_seq_cst);
 	else
@@ -224,6 +225,7 @@ static __attribute__((noinline)) void lookup_end_any(struct lookup *lookup, __u6
 
 	if (lane && range_pages(lookup, iova, length, &page, &pages))
 		slot = lane_slot(lane, page << HELD_BITS | pages);
+	/* Release, for the acquire of range_held(): who finds the range free finds the DMA done. */
 	if (slot)
 		atomic_store_explicit(slot, 0, memory_order_release);
 	else

@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define WAIT_PIECE_NS (20 * NSEC_PER_MSEC)
+#define WAIT_PIECE_NS (20 * NSEC_PER_MSEC) /* how late a signal to stop is seen at most */
 
 int machine_create(struct machine **machine, const struct machine_config *config)
 {

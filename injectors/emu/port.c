@@ -78,6 +78,7 @@ __u64 port_fault_end_ns(const struct port *port, __u16 queue)
 	return port->queues[queue].fault_end_ns;
 }
 
+/* In this order a pause that ends in between is missed this time, never counted twice. */
 __u64 port_blocked_ns(const struct port *port, __u16 queue)
 {
 	__u64 blocked = atomic_load(&port->queues[queue].blocked_ns);

@@ -25,7 +25,7 @@
 
 #define CHUNK_BYTES   (256u << 10)
 #define CHUNK_RECORDS ((CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct truth_record))
-#define CHUNKS_READY  4
+#define CHUNKS_READY  4 /* mapped ahead, so that no page fault falls into a stage that is timed */
 
 struct chunk {
 	struct chunk *next;
@@ -175,6 +175,7 @@ int truth_open(const char *path, bool overwrite)
 	return 0;
 }
 
+/* Relaxed: a log is opened before a machine starts and closed after it has stopped. */
 bool truth_enabled(void)
 {
 	return atomic_load_explicit(&truth.enabled, memory_order_relaxed);

@@ -10,6 +10,7 @@
 
 #include "lib/base/units.h"
 
+/* Relaxed throughout: these are counts, and nothing else is read because of them. */
 static __u64 most = UINT64_MAX, used;
 static bool limit_reached, system_refused;
 

@@ -79,6 +79,7 @@ void trace_dictionary_forget_told(struct trace_dictionary *dictionary)
 static void dictionary_use(struct trace_dictionary *dictionary, __u8 type, __u32 id,
 			   struct trace_buffer *out)
 {
+	/* Types share the places, and their ids are low numbers: each type begins elsewhere. */
 	__u64 key = name_key(type, id), *told = &dictionary->told[(id + 911u * type) % TRACE_TOLD];
 	struct trace_name *name;
 

@@ -8,8 +8,9 @@
 #include "lib/trace/pack.h"
 #include "lib/trace/store.h"
 
-#define HEADER	     sizeof(struct trace_frame_header)
-#define FILE_HEADER  sizeof(struct trace_file_header)
+#define HEADER	    sizeof(struct trace_frame_header)
+#define FILE_HEADER sizeof(struct trace_file_header)
+/* Bytes read for frames that were none: so many, and so many times those of sound ones. */
 #define WASTE_MAX    (256u << 20)
 #define WASTE_FACTOR 4
 #define SEARCH_MAX   (1u << 20) /* without a file header, frames must begin within this */

@@ -12,7 +12,7 @@
 #include "lib/base/files.h"
 
 #define READ_AHEAD	(64u << 10)
-#define READ_AFTER_SEEK (4u << 10)
+#define READ_AFTER_SEEK (4u << 10) /* often a header alone is wanted there */
 
 static int source_begin(struct trace_source *source, const char *path, struct stat *status)
 {

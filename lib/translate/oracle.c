@@ -29,6 +29,7 @@ struct uses {
 
 static size_t uses_place(const struct uses *uses, __u64 page, __u16 domain)
 {
+	/* Pages differ in middle bits: 2^64 / golden ratio spreads them over the upper ones. */
 	size_t at =
 		((page + ((__u64)domain << 48)) * 0x9e3779b97f4a7c15ull) >> 20 & (uses->size - 1);
 

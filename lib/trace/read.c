@@ -20,7 +20,7 @@
 #define DENSEST	  256	     /* records compress to this part of them, and not to less */
 /*
  * A device is told before it is named, so a handle costs a record of its own. Of those that are not, some
- * are believed: their frames may be damaged. Whoever names more has made them up.
+ * are accepted: their frames may be damaged. Whoever names more has made them up.
  */
 #define UNTOLD_MAX 256
 
@@ -36,11 +36,11 @@ struct reader {
 	__u64 end_ns;
 	__u32 untold[UNTOLD_MAX];
 	unsigned int untold_count;
-	__u32 believed; /* the last, which is most often the next */
-	bool untimed;	/* of trace_read_config */
-	bool stopped;	/* no more memory for what is read */
-	bool repeated;	/* the current record may have been delivered before */
-	__u8 *told[3];	/* a bit for each device, stack and process that was delivered */
+	__u32 last_known; /* the last, which is most often the next */
+	bool untimed;	  /* of trace_read_config */
+	bool stopped;	  /* no more memory for what is read */
+	bool repeated;	  /* the current record may have been delivered before */
+	__u8 *told[3];	  /* a bit for each device, stack and process that was delivered */
 	struct event *events;
 };
 
@@ -61,7 +61,7 @@ static bool device_is_known(struct reader *reader, __u32 device)
 		if (i == reader->untold_count)
 			reader->untold[reader->untold_count++] = device;
 	}
-	reader->believed = device;
+	reader->last_known = device;
 	return true;
 }
 
@@ -106,7 +106,7 @@ static int push_frame(struct reader *reader, struct trace_columns *columns, stru
 
 		n = trace_columns_next(columns, reader->events);
 		for (size_t i = 0; i < n; i++)
-			if (reader->events[i].device != reader->believed &&
+			if (reader->events[i].device != reader->last_known &&
 			    !device_is_known(reader, reader->events[i].device))
 				return MALFORMED;
 		while (!err && (tick = peek_tick(ticks)) && tick->position < start + n) {
@@ -174,7 +174,7 @@ static int read_device(struct reader *reader, struct trace_cursor *cursor)
 	return reader->sink.ops->device ? reader->sink.ops->device(reader->sink.self, &device) : 0;
 }
 
-static bool believe_all(struct reader *reader, const struct aggregate_frame *frame)
+static bool devices_are_known(struct reader *reader, const struct aggregate_frame *frame)
 {
 	for (size_t i = 0; i < frame->row_count; i++)
 		if (!device_is_known(reader, frame->rows[i].key.device))
@@ -192,7 +192,7 @@ static int read_aggregate(struct reader *reader, struct trace_cursor *cursor)
 
 	if (err)
 		return err == -EBADMSG ? MALFORMED : err;
-	if (!believe_all(reader, &frame))
+	if (!devices_are_known(reader, &frame))
 		return MALFORMED;
 	if (!reader->sink.ops->aggregate)
 		return 0;

@@ -15,7 +15,7 @@ static void handler_resolved(void *argument, bool major, enum mm_cause cause)
 	FAULT_PROBE(resolved, &probe);
 }
 
-static enum response_code resolve_request(struct service *service, struct page_request *request)
+static enum response_code handler_resolve(struct service *service, struct page_request *request)
 {
 	struct fault_probe probe = request_probe(request);
 	bool major = false;
@@ -88,7 +88,7 @@ void handle_group(struct service *service, struct page_group *group)
 	FAULT_PROBE(handler, &probe);
 	/* One code for all: the worst. FAILURE is the largest and says the least about the others. */
 	for (__u32 i = 0; i < count; i++) {
-		enum response_code one = resolve_request(service, &group->requests[i]);
+		enum response_code one = handler_resolve(service, &group->requests[i]);
 
 		if (one > code)
 			code = one;

@@ -144,8 +144,8 @@ static bool iommu_replace_leaf(_Atomic __u64 *entry, __u64 leaf)
 }
 
 /* Maps one page as large as allowed; returns its size, 0 without memory. */
-static __u64 map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
-		     __u64 permissions, bool huge)
+static __u64 iommu_map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
+			   __u64 permissions, bool huge)
 {
 	_Atomic __u64 *entry;
 
@@ -182,8 +182,8 @@ int iommu_map(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 len
 			      iova, length, physical, permissions);
 	pthread_mutex_lock(&domain->update);
 	for (; done < length && step; done += step)
-		step = map_one(domain, iova + done, physical + done, length - done, permissions,
-			       huge);
+		step = iommu_map_one(domain, iova + done, physical + done, length - done,
+				     permissions, huge);
 	pthread_mutex_unlock(&domain->update);
 	if (!step)
 		return failed(-ENOMEM, "no memory for an I/O page table at iova 0x%llx",

@@ -169,7 +169,7 @@ struct inject_table *machine_injections(struct machine *machine)
 	return machine->injections;
 }
 
-static void add_device(struct machine_totals *totals, const struct machine_device *device)
+static void machine_add_device(struct machine_totals *totals, const struct machine_device *device)
 {
 	struct iommu_domain_stats pages;
 	struct lookup_stats lookup;
@@ -248,7 +248,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	emq_stats(machine->emq, &totals->emq);
 	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
-		add_device(totals, &machine->devices[i]);
+		machine_add_device(totals, &machine->devices[i]);
 	for (__u32 i = 0; i < machine->config.tenant_count; i++)
 		add_memory(&totals->memory, machine->tenants[i].memory);
 }

@@ -19,8 +19,8 @@ static bool read_only(const struct machine_device *device, __u64 guest_address)
 }
 
 /* Only the permission is missing: the entry is there, and not being taken back. */
-static enum mm_cause cause_of(const struct machine_device *device,
-			      const struct page_request *request)
+static enum mm_cause service_cause_of(const struct machine_device *device,
+				      const struct page_request *request)
 {
 	struct iommu_translation translation;
 
@@ -60,7 +60,7 @@ static int resolve_locked(struct machine *machine, const struct page_request *re
 	struct machine_device *device = &machine->devices[request->device];
 	const struct tenant *tenant = &machine->tenants[device->config.tenant];
 	__u64 guest_address = request->address - device->iova_offset;
-	enum mm_cause cause = cause_of(device, request);
+	enum mm_cause cause = service_cause_of(device, request);
 	struct truth_record truth;
 	int error;
 

@@ -143,8 +143,8 @@ static void enter_epoch(struct port_group *group, __u32 request, __u64 epoch)
 }
 
 /* The group's request number `index`. False if the queue did not take it. */
-static bool send_request(struct port *port, struct port_group *group, __u32 index,
-			 const struct page_request *request)
+static bool port_send_request(struct port *port, struct port_group *group, __u32 index,
+			      const struct page_request *request)
 {
 	struct fault_probe probe = request_probe(request);
 	struct request_slot slot;
@@ -192,7 +192,7 @@ static void request_detect(struct page_request *request, const struct port_group
 }
 
 /* Raises one group for up to *count of the fault's pages, from `first` on. */
-static int raise_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
+static int port_raise_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
 {
 	int index = claim_group(port, fault, first, count);
 	struct page_request request;
@@ -223,7 +223,7 @@ static int raise_group(struct port *port, struct dma_fault *fault, __u32 first, 
 		request.fault = group->id + i;
 		if (i == *count - 1)
 			request.flags |= EVENT_LAST;
-		taken = send_request(port, group, i, &request);
+		taken = port_send_request(port, group, i, &request);
 	}
 	pthread_mutex_lock(&port->lock);
 	group->deadline_ns = monotonic_ns() + port->config.response_timeout_ns;
@@ -242,11 +242,11 @@ static int raise_groups(struct port *port, struct dma_fault *fault)
 		count = fault->count - first;
 		if (count > fault->group_pages)
 			count = fault->group_pages;
-		error = raise_group(port, fault, first, &count);
+		error = port_raise_group(port, fault, first, &count);
 		again = count;
 		if (!error && !first &&
 		    inject_fire(port->config.injections, INJECT_DUPLICATE, port->config.device))
-			error = raise_group(port, fault, first, &again);
+			error = port_raise_group(port, fault, first, &again);
 		first += count;
 	}
 	/* What found no index is asked for in the next round. */

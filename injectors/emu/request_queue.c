@@ -66,7 +66,8 @@ static struct entry *entry_of(struct request_queue *queue, __u64 number)
 }
 
 /* `time_ns` 0: now. */
-static void log_request(__u8 what, const struct page_request *request, __u64 value, __u64 time_ns)
+static void queue_log_request(__u8 what, const struct page_request *request, __u64 value,
+			      __u64 time_ns)
 {
 	struct truth_record truth = request_truth(TRUTH_IOMMU, what, request);
 
@@ -84,7 +85,7 @@ static void queue_drop(struct request_queue *queue, const struct page_request *r
 		queue->stats.epochs++;
 		pthread_cond_signal(&queue->interrupt);
 	}
-	log_request(TRUTH_OVERFLOW, request, queue->entries, 0);
+	queue_log_request(TRUTH_OVERFLOW, request, queue->entries, 0);
 }
 
 bool request_queue_reserve(struct request_queue *queue, const struct page_request *request,
@@ -113,7 +114,7 @@ void request_queue_post(struct request_queue *queue, const struct request_slot *
 {
 	pthread_mutex_lock(&queue->lock);
 	*entry_of(queue, slot->number) = (struct entry){*request, true};
-	log_request(TRUTH_REQUEST, request, slot->number, slot->taken_ns);
+	queue_log_request(TRUTH_REQUEST, request, slot->number, slot->taken_ns);
 	if (slot->number == queue->head)
 		pthread_cond_signal(&queue->interrupt);
 	pthread_mutex_unlock(&queue->lock);
@@ -161,7 +162,7 @@ size_t request_queue_take(struct request_queue *queue, struct page_request *requ
 		now = monotonic_ns();
 		while (count < limit && (request = request_queue_first(queue, &due_ns)) &&
 		       due_ns <= now) {
-			log_request(TRUTH_ISR, request, queue->head, 0);
+			queue_log_request(TRUTH_ISR, request, queue->head, 0);
 			requests[count++] = *request;
 			entry_of(queue, queue->head++)->posted = false;
 		}

@@ -16,7 +16,7 @@ static bool key_in_range(const struct service *service, __u32 device, __u32 grou
 	return device < service->config.devices && group < GROUP_INDEX_MAX;
 }
 
-static _Atomic __u32 *pending_of(const struct service *service, __u32 device, __u32 group)
+static _Atomic __u32 *service_pending_of(const struct service *service, __u32 device, __u32 group)
 {
 	return &service->pending[(size_t)device * GROUP_INDEX_MAX + group];
 }
@@ -24,13 +24,13 @@ static _Atomic __u32 *pending_of(const struct service *service, __u32 device, __
 bool service_pending(const struct service *service, __u32 device, __u16 group)
 {
 	return key_in_range(service, device, group) &&
-	       atomic_load(pending_of(service, device, group));
+	       atomic_load(service_pending_of(service, device, group));
 }
 
 void service_done(struct service *service, const struct page_group_key *key, __u32 count)
 {
 	if (key_in_range(service, key->device, key->group))
-		atomic_fetch_sub(pending_of(service, key->device, key->group), count);
+		atomic_fetch_sub(service_pending_of(service, key->device, key->group), count);
 }
 
 static void service_drop(struct service *service, const struct page_request *request)
@@ -62,7 +62,7 @@ int service_reserve(struct service *service, const struct page_request *request,
 	if (!request_queue_reserve(service->queue, request, forced, slot))
 		return -EOVERFLOW;
 	if (key_in_range(service, request->device, request->group))
-		atomic_fetch_add(pending_of(service, request->device, request->group), 1);
+		atomic_fetch_add(service_pending_of(service, request->device, request->group), 1);
 	return 0;
 }
 

@@ -85,7 +85,7 @@ static bool node_before(const struct node *a, const struct node *b)
 	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->sequence < b->sequence;
 }
 
-static void sift_up(struct node *heap, size_t at)
+static void timed_queue_sift_up(struct node *heap, size_t at)
 {
 	struct node node = heap[at];
 
@@ -94,7 +94,7 @@ static void sift_up(struct node *heap, size_t at)
 	heap[at] = node;
 }
 
-static void sift_down(struct node *heap, size_t count, size_t at)
+static void timed_queue_sift_down(struct node *heap, size_t count, size_t at)
 {
 	struct node node = heap[at];
 	size_t child;
@@ -128,7 +128,7 @@ int timed_queue_push(struct timed_queue *queue, __u64 due_ns, const void *item)
 			.sequence = queue->sequence++,
 			.slot = slot,
 		};
-		sift_up(queue->heap, queue->count++);
+		timed_queue_sift_up(queue->heap, queue->count++);
 		/* The one waiter is waiting for the earliest item: wake it only for an earlier one. */
 		if (queue->heap[0].slot == slot)
 			pthread_cond_signal(&queue->changed);
@@ -165,7 +165,7 @@ size_t timed_queue_pop(struct timed_queue *queue, void *items, size_t limit)
 		       queue->items + slot * queue->item_size, queue->item_size);
 		queue->heap[0] = queue->heap[--queue->count];
 		queue->free_slots[queue->capacity - queue->count - 1] = slot;
-		sift_down(queue->heap, queue->count, 0);
+		timed_queue_sift_down(queue->heap, queue->count, 0);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return popped;

@@ -284,7 +284,7 @@ static int by_time(const void *a, const void *b)
 	return left->record < right->record ? -1 : left->record > right->record;
 }
 
-static int write_all(void)
+static int truth_write_all(void)
 {
 	struct sorted *records;
 	size_t count = 0;
@@ -321,7 +321,7 @@ int truth_close(void)
 	pthread_cond_signal(&truth.wanted);
 	pthread_mutex_unlock(&truth.lock);
 	pthread_join(truth.provider, NULL);
-	error = write_all();
+	error = truth_write_all();
 	if (!error && ferror(truth.file))
 		error = failed(-EIO, "cannot write truth log %s: is the disk full?", truth.path);
 	closed = fclose(truth.file);

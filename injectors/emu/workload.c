@@ -122,7 +122,7 @@ static __u64 time_of(const struct workload *w, __u64 number)
 }
 
 /* When queue q's next I/O is due. */
-static __u64 next_due(const struct workload *w, __u16 q)
+static __u64 workload_next_due(const struct workload *w, __u16 q)
 {
 	__u64 number = w->queue[q].scheduled * w->channel->config.queues + q;
 
@@ -148,7 +148,7 @@ static bool workload_submit(struct workload *w, __u16 q, __u64 now, __u64 *due)
 		struct workload_io io = {.due_ns = now};
 
 		if (w->config.rate > 0) {
-			io.due_ns = next_due(w, q);
+			io.due_ns = workload_next_due(w, q);
 			if (io.due_ns >= end_of_duration(w))
 				break;
 			if (io.due_ns > now) {

@@ -225,7 +225,7 @@ int command_go(struct command *command)
 		      strerror(refusal.error));
 }
 
-static void note_end(struct command *command, int status)
+static void command_note_end(struct command *command, int status)
 {
 	command->status = status;
 	command->ended = true;
@@ -238,7 +238,7 @@ static void command_hear(struct command *command)
 
 	if (!command->ended &&
 	    recv(command->channel, &word, sizeof(word), MSG_DONTWAIT) == sizeof(word))
-		note_end(command, word.value);
+		command_note_end(command, word.value);
 }
 
 /* Orphans that a keeper left are our children, too. Returns whether there are any. */
@@ -252,7 +252,7 @@ static bool command_reap(struct command *command)
 		if (pid != command->keeper || command->ended)
 			continue;
 		/* Killed: the command has died with it, what that started is left to us. */
-		note_end(command, status);
+		command_note_end(command, status);
 		command->told_to_end = true;
 	}
 	return !pid;

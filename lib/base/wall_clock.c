@@ -94,7 +94,7 @@ static __u64 anchor_begin(const struct wall_clock *clock, size_t i)
 	return i ? clock->anchors[i].monotonic_ns : 0;
 }
 
-static __u64 end_of(const struct wall_clock *clock, size_t i)
+static __u64 anchor_end(const struct wall_clock *clock, size_t i)
 {
 	return i + 1 < clock->count ? clock->anchors[i + 1].monotonic_ns : UINT64_MAX;
 }
@@ -112,7 +112,7 @@ __u64 wall_clock_since(const struct wall_clock *clock, __u64 realtime_ns)
 	for (size_t i = 0; i < clock->count; i++) {
 		__u64 time = anchor_time_of(clock, i, realtime_ns);
 
-		if (time < end_of(clock, i))
+		if (time < anchor_end(clock, i))
 			return time;
 	}
 	return 0;
@@ -124,7 +124,7 @@ __u64 wall_clock_until(const struct wall_clock *clock, __u64 realtime_ns)
 		__u64 time = anchor_time_of(clock, i, realtime_ns);
 
 		if (time > anchor_begin(clock, i))
-			return time < end_of(clock, i) ? time : end_of(clock, i);
+			return time < anchor_end(clock, i) ? time : anchor_end(clock, i);
 	}
 	return 0;
 }

@@ -26,7 +26,7 @@ static int text_no_memory(void)
 	return failed(-ENOMEM, "no memory for a text");
 }
 
-static bool left_aligned(const struct column *column)
+static bool column_left_aligned(const struct column *column)
 {
 	return column->type == COLUMN_TEXT || column->type == COLUMN_TIME;
 }
@@ -48,7 +48,7 @@ static void text_put_cell(struct writer *writer, size_t index, const char *text)
 	int width = (int)(writer->config.wide && column->whole ? column->whole : column->width);
 	bool last = is_last(writer, index);
 
-	if (!left_aligned(column))
+	if (!column_left_aligned(column))
 		fprintf(writer->file, "%*s", width, text);
 	else if (last)
 		fputs(text, writer->file);

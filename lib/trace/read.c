@@ -140,7 +140,7 @@ static int read_events(struct reader *reader, struct trace_cursor *cursor)
 }
 
 /* What is repeated is told to those who have not heard it: its first telling may be gone. */
-static bool told_before(struct reader *reader, enum trace_frame_type type, __u32 id)
+static bool reader_told_before(struct reader *reader, enum trace_frame_type type, __u32 id)
 {
 	unsigned int which = type == TRACE_DEVICE ? 0 : type == TRACE_STACK ? 1 : 2;
 	__u8 *byte = reader->told[which] + id / 8, bit = (__u8)(1 << id % 8);
@@ -169,7 +169,7 @@ static int read_device(struct reader *reader, struct trace_cursor *cursor)
 	struct device_info device;
 
 	trace_get_device(cursor, &device);
-	if (told_before(reader, TRACE_DEVICE, device.handle))
+	if (reader_told_before(reader, TRACE_DEVICE, device.handle))
 		return 0;
 	return reader->sink.ops->device ? reader->sink.ops->device(reader->sink.self, &device) : 0;
 }
@@ -205,7 +205,7 @@ static int read_stack(struct reader *reader, struct trace_cursor *cursor)
 	struct stack_info stack;
 
 	trace_get_stack(cursor, &stack);
-	if (told_before(reader, TRACE_STACK, stack.id))
+	if (reader_told_before(reader, TRACE_STACK, stack.id))
 		return 0;
 	return sink->ops->stack ? sink->ops->stack(sink->self, &stack) : 0;
 }
@@ -216,7 +216,7 @@ static int read_process(struct reader *reader, struct trace_cursor *cursor)
 	struct process_info process;
 
 	trace_get_process(cursor, &process);
-	if (told_before(reader, TRACE_PROCESS, process.pid))
+	if (reader_told_before(reader, TRACE_PROCESS, process.pid))
 		return 0;
 	return sink->ops->process ? sink->ops->process(sink->self, &process) : 0;
 }
@@ -353,7 +353,7 @@ static int reader_finish(struct reader *reader)
 		      (unsigned long long)reader->frames.damaged_frames);
 }
 
-static int read_all(struct reader *reader)
+static int reader_read_all(struct reader *reader)
 {
 	int found, err = 0;
 
@@ -385,7 +385,7 @@ int trace_read(const struct trace_read_config *config, struct stream sink)
 	err = trace_unpacker_open(&reader.unpacker);
 	if (!err && (!reader.told[0] || !reader.told[1] || !reader.told[2] || !reader.events))
 		err = failed(-ENOMEM, "no memory to read a recording");
-	err = err ? err : read_all(&reader);
+	err = err ? err : reader_read_all(&reader);
 	trace_unpacker_close(&reader.unpacker);
 	trace_buffer_free(&reader.memory);
 	for (size_t i = 0; i < 3; i++)

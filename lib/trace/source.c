@@ -60,7 +60,7 @@ int trace_source_open_segment(struct trace_source *source, const char *path)
 }
 
 /* Moves the window to the front and makes room for `size` bytes and some read-ahead. */
-static int make_room(struct trace_source *source, size_t size)
+static int source_make_room(struct trace_source *source, size_t size)
 {
 	size_t capacity = size + READ_AHEAD;
 	__u8 *bytes;
@@ -88,7 +88,7 @@ ssize_t trace_source_need(struct trace_source *source, const char *path, size_t 
 		int err = 0;
 
 		if (source->capacity - source->start < size + READ_AHEAD)
-			err = make_room(source, size);
+			err = source_make_room(source, size);
 		if (err)
 			return err;
 		room = source->capacity - source->end;

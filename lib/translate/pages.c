@@ -160,8 +160,8 @@ static int page_reuse(struct tenant *tenant, struct page *page)
 	return err;
 }
 
-static struct page *new_page(struct tenant *tenant, __u16 number,
-			     const struct model_request *request, __u64 key)
+static struct page *tenant_new_page(struct tenant *tenant, __u16 number,
+				    const struct model_request *request, __u64 key)
 {
 	struct page *page = calloc(1, sizeof(*page));
 
@@ -199,7 +199,7 @@ static int take_request(struct tenant *tenant, __u16 number, const struct model_
 	if (page && page_reuse(tenant, page))
 		return -ENOMEM;
 	if (!page)
-		page = new_page(tenant, number, request, key);
+		page = tenant_new_page(tenant, number, request, key);
 	if (!page)
 		return failed(-ENOMEM, "no memory for the pages of a trace");
 	page->use.accesses++;

@@ -216,7 +216,7 @@ static int next_table(struct tables *t, struct domain *domain, __u64 *address)
 }
 
 /* The data behind a new leaf: host memory, in two dimensions at a guest address of its own. */
-static int map_data(struct tables *t, struct domain *domain, __u32 shift, __u64 *target)
+static int tables_map_data(struct tables *t, struct domain *domain, __u32 shift, __u64 *target)
 {
 	__u32 host_shift = t->config.host_shift;
 	__u64 guest;
@@ -267,7 +267,7 @@ int tables_map(struct tables *t, __u16 number, __u64 iova, __u32 shift)
 		if (level_shift(level) == shift) {
 			if (entry)
 				return is_leaf(entry, level) ? 0 : tables_overlap(iova, shift);
-			error = map_data(t, domain, shift, &target);
+			error = tables_map_data(t, domain, shift, &target);
 			if (!error)
 				*table_entry(t, host, iova, level) = entry_make(target, shift);
 			break;

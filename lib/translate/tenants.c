@@ -215,7 +215,7 @@ __u64 tenants_end(const struct tenants_config *c)
 	return end + (c->turns.tenants - 1) * c->apart;
 }
 
-static int check_addresses(const struct tenants_config *c)
+static int tenants_check_addresses(const struct tenants_config *c)
 {
 	struct range ranges[RANGES];
 	size_t count = list_ranges(c, ranges);
@@ -245,7 +245,7 @@ int tenants_check(const struct tenants_config *c)
 	int error = turns_check(&c->turns);
 
 	if (!error)
-		error = check_addresses(c);
+		error = tenants_check_addresses(c);
 	if (error)
 		return error;
 	if (c->ring.count != 1 || c->mailbox.count != 1)

@@ -80,7 +80,7 @@ static void watch_fold(struct watch *w)
 	w->point_ps *= 2;
 }
 
-static struct watch_point *point_at(struct watch *w, __u64 time_ps)
+static struct watch_point *watch_point_at(struct watch *w, __u64 time_ps)
 {
 	while (time_ps / w->point_ps >= POINTS_MAX)
 		watch_fold(w);
@@ -97,7 +97,7 @@ static void pass_stretches(struct watch *w, __u64 now_ps)
 	while (now_ps >= w->present_end_ps) {
 		w->present->in_flight_ps += w->in_flight * (w->present_end_ps - w->since_ps);
 		w->since_ps = w->present_end_ps;
-		w->present = point_at(w, w->since_ps);
+		w->present = watch_point_at(w, w->since_ps);
 		w->present_end_ps = w->present->start_ps + w->point_ps;
 	}
 }
@@ -150,7 +150,7 @@ int watch_create(struct watch **watch, __u64 point_ps)
 	if (!w)
 		return failed(-ENOMEM, "no memory for the tenants of a model");
 	w->point_ps = point_ps < POINT_MIN ? POINT_MIN : point_ps;
-	w->present = point_at(w, 0);
+	w->present = watch_point_at(w, 0);
 	w->present_end_ps = w->point_ps;
 	w->observer = (struct model_observer){on_entered, on_completed, w};
 	*watch = w;

@@ -8,7 +8,7 @@
 #include "bpf/event.h"
 #include "lib/base/fail.h"
 
-#define TIME_RANGE (1ull << 29)
+#define TIME_RANGE (1ull << 29) /* ns that the bits of access_compact.time hold */
 
 int access_device_init(struct access_device *device, __u32 buffers, __u32 buffer_records)
 {
@@ -117,7 +117,7 @@ static void buffer_post(struct access_device *device, struct access_buffer *buff
 	__atomic_store_n(&device->posted, device->posted + 1, __ATOMIC_RELEASE);
 }
 
-static __u8 code_of(const struct access_compact *compact)
+static __u8 io_code_of(const struct access_compact *compact)
 {
 	return (compact->error ? IO_ERROR : IO_OK) | (compact->faulted ? IO_FAULTED : 0) |
 	       (compact->part ? IO_PART : 0) | (compact->flags ? 0 : IO_SOURCE);
@@ -154,7 +154,7 @@ bool access_device_peek(struct access_device *device, struct access_record *reco
 				.device = record->device,
 				.queue = compact->queue,
 				.flags = compact->flags ? compact->flags : EVENT_READ,
-				.code = code_of(compact),
+				.code = io_code_of(compact),
 			};
 			return true;
 		}

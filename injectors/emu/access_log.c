@@ -16,8 +16,8 @@
 #include "lib/base/fail.h"
 
 #define BUFFERS		    8
-#define RECORDS_FEW_DEVICES 512
-#define RECORDS_MANY	    64
+#define RECORDS_FEW_DEVICES 512 /* 64 KiB a device */
+#define RECORDS_MANY	    64	/* 8 KiB, as there may be thousands of devices */
 #define FEW_DEVICES	    64
 #define RING_RECORDS	    65536
 #define INTERVAL_NS	    (5 * NSEC_PER_MSEC)

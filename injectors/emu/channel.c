@@ -14,8 +14,8 @@
 #include "lib/base/fail.h"
 
 #define DATA_BYTES_MIN 65536
-#define POLL_START_NS  5000
-#define POLL_MAX_NS    50000
+#define POLL_START_NS  5000  /* first, after a short wait; doubled by each that was longer */
+#define POLL_MAX_NS    50000 /* a wait that was longer than this turns polling off */
 
 static long futex(__u32 *word, int operation, __u32 value, const struct timespec *deadline)
 {
@@ -41,6 +41,7 @@ __u32 doorbell_count(const struct doorbell *bell)
 static bool doorbell_poll(const struct doorbell *bell, __u32 seen, __u64 until)
 {
 	do {
+		/* To read the clock takes as long as some pauses. */
 		for (int i = 0; i < 32; i++) {
 			if (doorbell_count(bell) != seen)
 				return true;
@@ -75,6 +76,7 @@ __u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns)
 	    doorbell_poll(bell, seen, until))
 		return doorbell_count(bell);
 
+	/* Told before the count is looked at again: the other half of doorbell_ring(). */
 	__atomic_store_n(&bell->sleeping, 1, __ATOMIC_SEQ_CST);
 	while ((count = __atomic_load_n(&bell->count, __ATOMIC_SEQ_CST)) == seen) {
 		if (deadline_ns && monotonic_ns() >= deadline_ns)

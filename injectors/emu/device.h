@@ -15,8 +15,8 @@
 
 struct port; /* one device's connection to machine, IOMMU and host */
 
-/* One DMA in progress: references held, nothing to allocate. Large enough for 2 MiB. */
-#define DMA_SEGMENTS 513
+/* One DMA in progress: references held, nothing to allocate. */
+#define DMA_SEGMENTS 513 /* pages of 2 MiB that do not begin with a page */
 struct dma {
 	__u64 iova;
 	__u64 length;

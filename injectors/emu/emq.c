@@ -42,7 +42,7 @@ struct emq {
 };
 
 /* As many as the device can keep; what is left waits in the ring. */
-static void take(struct emq *emq)
+static void emq_take(struct emq *emq)
 {
 	if (emq->producer == emq->consumer || emq->taken_count == emq->entries)
 		return;
@@ -51,7 +51,7 @@ static void take(struct emq *emq)
 	pthread_cond_broadcast(&emq->space);
 }
 
-static void execute(const struct entry *entry)
+static void entry_execute(const struct entry *entry)
 {
 	const struct emq_request *request = entry->token->request;
 
@@ -64,19 +64,19 @@ static void execute(const struct entry *entry)
 }
 
 /* R3: from its execution on no DMA gets in; those that were in are waited for. */
-static bool complete(const struct entry *entry)
+static bool entry_complete(const struct entry *entry)
 {
 	return entry->command == EMQ_MAP ||
 	       !lookup_in_use(entry->lookup, entry->iova, entry->length);
 }
 
 /* Moves the tokens of what is complete to `done`, in order; returns their number. */
-static __u32 collect(struct emq *emq)
+static __u32 emq_collect(struct emq *emq)
 {
 	__u32 kept = 0, count = 0;
 
 	for (__u32 i = 0; i < emq->taken_count; i++) {
-		if (complete(&emq->taken[i]))
+		if (entry_complete(&emq->taken[i]))
 			emq->done[count++] = emq->taken[i].token;
 		else
 			emq->taken[kept++] = emq->taken[i];
@@ -85,7 +85,7 @@ static __u32 collect(struct emq *emq)
 	return count;
 }
 
-static void acknowledge(struct emq *emq, __u32 count)
+static void emq_acknowledge(struct emq *emq, __u32 count)
 {
 	for (__u32 i = 0; i < count; i++) {
 		emq->done[i]->acknowledged = true;
@@ -104,7 +104,7 @@ static void wait_for_work(struct emq *emq)
 					  monotonic_ns() + DRAIN_LOOK_NS);
 }
 
-static void *manage(void *argument)
+static void *emq_manage(void *argument)
 {
 	struct emq *emq = argument;
 	__u32 first, count;
@@ -113,15 +113,15 @@ static void *manage(void *argument)
 	for (;;) {
 		wait_for_work(emq);
 		first = emq->taken_count;
-		take(emq);
+		emq_take(emq);
 		if (!emq->taken_count)
 			break;
 		pthread_mutex_unlock(&emq->lock);
 		for (__u32 i = first; i < emq->taken_count; i++)
-			execute(&emq->taken[i]);
-		count = collect(emq);
+			entry_execute(&emq->taken[i]);
+		count = emq_collect(emq);
 		pthread_mutex_lock(&emq->lock);
-		acknowledge(emq, count);
+		emq_acknowledge(emq, count);
 	}
 	pthread_mutex_unlock(&emq->lock);
 	return NULL;
@@ -150,7 +150,7 @@ int emq_create(struct emq **emq, __u32 entries)
 	new->taken = calloc(entries, sizeof(*new->taken));
 	new->done = calloc(entries, sizeof(void *));
 	error = new->ring &&new->taken &&new->done
-			? thread_start(&new->manager, NULL, manage, new, "pa-manager")
+			? thread_start(&new->manager, NULL, emq_manage, new, "pa-manager")
 			: failed(-ENOMEM, "no memory for the event message queue");
 	new->running = !error;
 	if (error)
@@ -197,7 +197,7 @@ static bool wait_for_space(struct emq *emq)
 	return !emq->stopped;
 }
 
-static void put(struct emq *emq, const struct emq_request *request, struct poster *poster)
+static void emq_put(struct emq *emq, const struct emq_request *request, struct poster *poster)
 {
 	__u32 depth;
 
@@ -225,7 +225,7 @@ int emq_post(struct emq *emq, const struct emq_request *request)
 		return -ESHUTDOWN;
 	}
 	pthread_cond_init(&poster.acknowledgement, NULL);
-	put(emq, request, &poster);
+	emq_put(emq, request, &poster);
 	while (!poster.acknowledged)
 		pthread_cond_wait(&poster.acknowledgement, &emq->lock);
 	if (request->command == EMQ_MAP) {

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static void resolved(void *argument, bool major, enum mm_cause cause)
+static void handler_resolved(void *argument, bool major, enum mm_cause cause)
 {
 	const struct page_request *request = argument;
 	struct fault_probe probe = request_probe(request);
@@ -15,14 +15,14 @@ static void resolved(void *argument, bool major, enum mm_cause cause)
 	FAULT_PROBE(resolved, &probe);
 }
 
-static enum response_code resolve_request(struct service *service, struct page_request *request)
+static enum response_code handler_resolve(struct service *service, struct page_request *request)
 {
 	struct fault_probe probe = request_probe(request);
 	bool major = false;
 	__u64 physical = 0;
 	int error;
 
-	error = service->ops.resolve(service->machine, request, &major, &physical, resolved,
+	error = service->ops.resolve(service->machine, request, &major, &physical, handler_resolved,
 				     request);
 	if (error)
 		return error == -EFAULT ? RESPONSE_INVALID : RESPONSE_FAILURE;
@@ -31,7 +31,7 @@ static enum response_code resolve_request(struct service *service, struct page_r
 	return RESPONSE_SUCCESS;
 }
 
-static struct fault_probe group_probe(const struct page_group *group, enum response_code code)
+static struct fault_probe handler_probe(const struct page_group *group, enum response_code code)
 {
 	struct fault_probe probe = request_probe(&group->requests[0]);
 
@@ -41,8 +41,8 @@ static struct fault_probe group_probe(const struct page_group *group, enum respo
 }
 
 /* The response goes out, arrive or not. */
-static void deliver(struct service *service, const struct page_group *group,
-		    enum response_code code, bool lost)
+static void handler_deliver(struct service *service, const struct page_group *group,
+			    enum response_code code, bool lost)
 {
 	page_group_truth(group, TRUTH_RESPONSE, code);
 	if (!lost)
@@ -50,8 +50,8 @@ static void deliver(struct service *service, const struct page_group *group,
 				     (__u16)group->key.group, code);
 }
 
-static void respond(struct service *service, const struct page_group *group,
-		    enum response_code code)
+static void handler_respond(struct service *service, const struct page_group *group,
+			    enum response_code code)
 {
 	struct inject_table *injections = service->config.injections;
 	__u32 device = group->key.device;
@@ -61,9 +61,10 @@ static void respond(struct service *service, const struct page_group *group,
 	if (inject_fire(injections, INJECT_RESPONSE_FAILURE, device))
 		code = RESPONSE_FAILURE;
 	atomic_fetch_add(&service->responses[code], 1);
-	probe = group_probe(group, code);
+	probe = handler_probe(group, code);
 	FAULT_PROBE(response, &probe);
-	deliver(service, group, code, inject_fire(injections, INJECT_RESPONSE_LOST, device));
+	handler_deliver(service, group, code,
+			inject_fire(injections, INJECT_RESPONSE_LOST, device));
 }
 
 static void count_off_tenant(struct service *service, __u32 device)
@@ -79,20 +80,20 @@ static void count_off_tenant(struct service *service, __u32 device)
 void handle_group(struct service *service, struct page_group *group)
 {
 	enum response_code code = RESPONSE_SUCCESS;
-	struct group_key key = group->key;
-	struct fault_probe probe = group_probe(group, RESPONSE_SUCCESS);
+	struct page_group_key key = group->key;
+	struct fault_probe probe = handler_probe(group, RESPONSE_SUCCESS);
 	__u32 count = group->count;
 
 	count_off_tenant(service, key.device);
 	FAULT_PROBE(handler, &probe);
 	/* One code for all: the worst. FAILURE is the largest and says the least about the others. */
 	for (__u32 i = 0; i < count; i++) {
-		enum response_code one = resolve_request(service, &group->requests[i]);
+		enum response_code one = handler_resolve(service, &group->requests[i]);
 
 		if (one > code)
 			code = one;
 	}
-	respond(service, group, code);
+	handler_respond(service, group, code);
 	group_table_put(service->table, group);
 	service_done(service, &key, count);
 }

@@ -65,7 +65,7 @@ static struct random random_begin(const struct injection *injection)
 	return (struct random){random_next(&random)};
 }
 
-static int check(const struct injection *injection)
+static int inject_check(const struct injection *injection)
 {
 	if (injection->point >= INJECT_POINTS)
 		return failed(-EINVAL, "injection point %d: accepted: 0 to %d",
@@ -84,7 +84,7 @@ static int check(const struct injection *injection)
 
 int inject_arm(struct inject_table *table, const struct injection *injection)
 {
-	int error = check(injection);
+	int error = inject_check(injection);
 
 	if (error)
 		return error;
@@ -123,8 +123,8 @@ __u64 inject_disarm(struct inject_table *table, __u32 id)
 	return fired;
 }
 
-static bool acts(const struct inject_table *table, const struct armed *armed,
-		 enum inject_point point, __u32 device)
+static bool armed_acts(const struct inject_table *table, const struct armed *armed,
+		       enum inject_point point, __u32 device)
 {
 	const struct injection *injection = &armed->injection;
 
@@ -136,7 +136,7 @@ static bool acts(const struct inject_table *table, const struct armed *armed,
 }
 
 /* The order of the kernel's should_fail(): times, interval, then probability. */
-static bool draws(struct armed *armed)
+static bool armed_draws(struct armed *armed)
 {
 	const struct injection *injection = &armed->injection;
 
@@ -170,6 +170,7 @@ static __u64 delay_of(struct armed *armed)
 	return injection->delay_ns;
 }
 
+/* Relaxed: of what is armed at this very moment the next candidate may be the first. */
 static bool anything_armed(struct inject_table *table, enum inject_point point)
 {
 	return table && atomic_load_explicit(&table->armed_at[point], memory_order_relaxed);
@@ -183,7 +184,8 @@ __u64 inject_delay(struct inject_table *table, enum inject_point point, __u32 de
 		return 0;
 	pthread_mutex_lock(&table->lock);
 	for (int i = 0; i < INJECT_MAX; i++)
-		if (acts(table, &table->armed[i], point, device) && draws(&table->armed[i]))
+		if (armed_acts(table, &table->armed[i], point, device) &&
+		    armed_draws(&table->armed[i]))
 			delay += delay_of(&table->armed[i]);
 	pthread_mutex_unlock(&table->lock);
 	return delay;
@@ -197,7 +199,8 @@ bool inject_fire(struct inject_table *table, enum inject_point point, __u32 devi
 		return false;
 	pthread_mutex_lock(&table->lock);
 	for (int i = 0; i < INJECT_MAX; i++)
-		if (acts(table, &table->armed[i], point, device) && draws(&table->armed[i]))
+		if (armed_acts(table, &table->armed[i], point, device) &&
+		    armed_draws(&table->armed[i]))
 			fires = true;
 	pthread_mutex_unlock(&table->lock);
 	return fires;

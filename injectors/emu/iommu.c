@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Who changes tables takes turns (`update`), so it reads entries relaxed. Walkers take no lock:
+ * entries are written with release and read with acquire, so that who is led to a table sees it
+ * filled. Tables stay until their domain goes, as a walker may be inside.
+ */
 #include "injectors/emu/iommu_private.h"
 
 #include <errno.h>
@@ -83,7 +88,7 @@ void iommu_domain_destroy(struct iommu_domain *domain)
  * Puts a table under an entry of `level`. What the entry said holds for all entries of the table, so
  * that a walker beside us finds the same translation before and after.
  */
-static int grow(struct iommu_domain *domain, _Atomic __u64 *entry, unsigned int level)
+static int iommu_grow(struct iommu_domain *domain, _Atomic __u64 *entry, unsigned int level)
 {
 	__u64 old = atomic_load_explicit(entry, memory_order_relaxed);
 	__u64 bytes = level_bytes(level - 1);
@@ -105,8 +110,8 @@ static int grow(struct iommu_domain *domain, _Atomic __u64 *entry, unsigned int 
 
 /* The entry for `iova` at `level`; NULL if no table reaches so deep and `create` is unset, or no
  * memory for it. */
-static _Atomic __u64 *entry_at(struct iommu_domain *domain, __u64 iova, unsigned int level,
-			       bool create)
+static _Atomic __u64 *iommu_entry_at(struct iommu_domain *domain, __u64 iova, unsigned int level,
+				     bool create)
 {
 	_Atomic __u64 *table = domain->root;
 
@@ -114,7 +119,7 @@ static _Atomic __u64 *entry_at(struct iommu_domain *domain, __u64 iova, unsigned
 		_Atomic __u64 *entry = &table[level_index(iova, l)];
 
 		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed)) &&
-		    (!create || grow(domain, entry, l)))
+		    (!create || iommu_grow(domain, entry, l)))
 			return NULL;
 		table = table_of(atomic_load_explicit(entry, memory_order_relaxed));
 	}
@@ -130,7 +135,7 @@ static bool range_valid(__u64 iova, __u64 length)
 }
 
 /* Writes a leaf. True if the IOTLB may know what it said before. */
-static bool replace(_Atomic __u64 *entry, __u64 leaf)
+static bool iommu_replace_leaf(_Atomic __u64 *entry, __u64 leaf)
 {
 	__u64 old = atomic_load_explicit(entry, memory_order_relaxed);
 
@@ -139,27 +144,27 @@ static bool replace(_Atomic __u64 *entry, __u64 leaf)
 }
 
 /* Maps one page as large as allowed; returns its size, 0 without memory. */
-static __u64 map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
-		     __u64 permissions, bool huge)
+static __u64 iommu_map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
+			   __u64 permissions, bool huge)
 {
 	_Atomic __u64 *entry;
 
 	if (huge && length >= HUGE_BYTES && !((iova | physical) & (HUGE_BYTES - 1))) {
-		entry = entry_at(domain, iova, 2, true);
+		entry = iommu_entry_at(domain, iova, 2, true);
 		if (!entry)
 			return 0;
 		/* Where a table stands already it stays: a walker may be inside. */
 		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed))) {
-			if (replace(entry, physical | permissions | ENTRY_HUGE))
+			if (iommu_replace_leaf(entry, physical | permissions | ENTRY_HUGE))
 				iotlb_forget(domain, iova, HUGE_BYTES);
 			domain->stats.huge++;
 			return HUGE_BYTES;
 		}
 	}
-	entry = entry_at(domain, iova, 1, true);
+	entry = iommu_entry_at(domain, iova, 1, true);
 	if (!entry)
 		return 0;
-	if (replace(entry, physical | permissions))
+	if (iommu_replace_leaf(entry, physical | permissions))
 		iotlb_forget(domain, iova, PAGE_BYTES);
 	return PAGE_BYTES;
 }
@@ -177,8 +182,8 @@ int iommu_map(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 len
 			      iova, length, physical, permissions);
 	pthread_mutex_lock(&domain->update);
 	for (; done < length && step; done += step)
-		step = map_one(domain, iova + done, physical + done, length - done, permissions,
-			       huge);
+		step = iommu_map_one(domain, iova + done, physical + done, length - done,
+				     permissions, huge);
 	pthread_mutex_unlock(&domain->update);
 	if (!step)
 		return failed(-ENOMEM, "no memory for an I/O page table at iova 0x%llx",
@@ -194,7 +199,7 @@ int iommu_map(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 len
 static _Atomic __u64 *entry_to_change(struct iommu_domain *domain, __u64 iova, __u64 length,
 				      __u64 *bytes)
 {
-	_Atomic __u64 *entry = entry_at(domain, iova, 2, false), *split;
+	_Atomic __u64 *entry = iommu_entry_at(domain, iova, 2, false), *split;
 	__u64 value = entry ? atomic_load_explicit(entry, memory_order_relaxed) : 0;
 
 	*bytes = HUGE_BYTES - (iova & (HUGE_BYTES - 1));
@@ -202,7 +207,7 @@ static _Atomic __u64 *entry_to_change(struct iommu_domain *domain, __u64 iova, _
 		return NULL;
 	if (!is_table(value) && *bytes == HUGE_BYTES && length >= HUGE_BYTES)
 		return entry;
-	split = entry_at(domain, iova, 1, true);
+	split = iommu_entry_at(domain, iova, 1, true);
 	if (!split)
 		return entry;
 	*bytes = PAGE_BYTES;

@@ -89,8 +89,8 @@ void iotlb_forget(struct iommu_domain *domain, __u64 iova, __u64 length)
 	pthread_mutex_unlock(&domain->iotlb->lock);
 }
 
-static int walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
-		struct tlb_translation *page)
+static int iotlb_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
+		      struct tlb_translation *page)
 {
 	struct iommu_translation walked;
 	int error = iommu_walk(domain, iova, permissions, &walked);
@@ -111,14 +111,14 @@ int iommu_translate(struct iommu_domain *domain, __u64 iova, __u64 permissions,
 
 	*answer = IOTLB_NONE;
 	if (!iotlb)
-		return walk(domain, iova, permissions, page);
+		return iotlb_walk(domain, iova, permissions, page);
 	pthread_mutex_lock(&iotlb->lock);
 	if (tlb_lookup(iotlb->tlb, domain->number, iova, page) &&
 	    !(permissions & ~page->permissions)) {
 		*answer = IOTLB_HIT;
 	} else {
 		*answer = IOTLB_MISS;
-		error = walk(domain, iova, permissions, page);
+		error = iotlb_walk(domain, iova, permissions, page);
 		if (!error)
 			tlb_insert(iotlb->tlb, domain->number, iova, page);
 	}

@@ -2,10 +2,10 @@
 /*
  * The reference of a DMA on its pages is the range itself, put in a lane of the calling thread.
  *
- * begin() stores the range, then reads presence; invalidate() takes presence away, then reads the
- * ranges. Each needs its store to be seen before its load. Invalidations are rare and DMAs are not,
- * so the invalidation pays for both sides: membarrier() puts a full barrier into every running
- * thread of the process, and begin() needs none.
+ * lookup_begin() stores the range, then reads presence; lookup_invalidate() takes presence away, then
+ * reads the ranges. Each needs its store to be seen before its load. Invalidations are rare and DMAs
+ * are not, so the invalidation pays for both sides: membarrier() puts a full barrier into every
+ * running thread of the process, and lookup_begin() needs none.
  */
 #include "injectors/emu/lookup_private.h"
 
@@ -24,7 +24,7 @@
 #define HELD_BITS	 28 /* for the number of pages: 1 TiB */
 #define WINDOW_PAGES_MAX (1ull << HELD_BITS)
 #define HELD_PAGES	 (WINDOW_PAGES_MAX - 1)
-#define LANE_CACHE	 16
+#define LANE_CACHE	 16 /* lookups whose lane a thread finds at once, by their ids */
 
 static _Thread_local struct {
 	__u64 lookup;
@@ -166,8 +166,9 @@ static inline bool range_pages(const struct lookup *lookup, __u64 iova, __u64 le
 }
 
 /* Every case; the hot ones are tried before, in lookup_begin(). */
-static __attribute__((noinline)) int begin(struct lookup *lookup, __u64 iova, __u64 length,
-					   bool write, __u64 *absent, unsigned int limit)
+static __attribute__((noinline)) int lookup_begin_any(struct lookup *lookup, __u64 iova,
+						      __u64 length, bool write, __u64 *absent,
+						      unsigned int limit)
 {
 	struct lookup_lane *lane = lane_of(lookup);
 	_Atomic __u64 *slot = lane ? lane_slot(lane, 0) : NULL;
@@ -180,6 +181,7 @@ static __attribute__((noinline)) int begin(struct lookup *lookup, __u64 iova, __
 		return lane ? -ENOBUFS : -ENOMEM;
 	lane_count(&lane->lookups);
 	atomic_store_explicit(slot, page << HELD_BITS | pages, memory_order_relaxed);
+	/* Where membarrier() holds the CPU, this holds the compiler; else a barrier for each DMA. */
 	if (lookup->fence)
 		atomic_thread_fence(memory_order_seq_cst);
 	else
@@ -203,18 +205,19 @@ int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __
 
 	if (!lane || !lookup->bitmap || !range_pages(lookup, iova, length, &page, &pages) ||
 	    atomic_load_explicit(&lane->held[0], memory_order_relaxed))
-		return begin(lookup, iova, length, write, absent, limit);
+		return lookup_begin_any(lookup, iova, length, write, absent, limit);
 	atomic_store_explicit(&lane->held[0], page << HELD_BITS | pages, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (!pa_bitmap_grants(lookup->bitmap, page, pages, write)) {
 		atomic_store_explicit(&lane->held[0], 0, memory_order_release);
-		return begin(lookup, iova, length, write, absent, limit);
+		return lookup_begin_any(lookup, iova, length, write, absent, limit);
 	}
 	lane_count(&lane->lookups);
 	return 0;
 }
 
-static __attribute__((noinline)) void end(struct lookup *lookup, __u64 iova, __u64 length)
+static __attribute__((noinline)) void lookup_end_any(struct lookup *lookup, __u64 iova,
+						     __u64 length)
 {
 	struct lookup_lane *lane = lane_of(lookup);
 	_Atomic __u64 *slot = NULL;
@@ -222,6 +225,7 @@ static __attribute__((noinline)) void end(struct lookup *lookup, __u64 iova, __u
 
 	if (lane && range_pages(lookup, iova, length, &page, &pages))
 		slot = lane_slot(lane, page << HELD_BITS | pages);
+	/* Release, for the acquire of range_held(): who finds the range free finds the DMA done. */
 	if (slot)
 		atomic_store_explicit(slot, 0, memory_order_release);
 	else
@@ -238,7 +242,7 @@ void lookup_end(struct lookup *lookup, __u64 iova, __u64 length)
 		    (page << HELD_BITS | pages))
 		atomic_store_explicit(&lane->held[0], 0, memory_order_release);
 	else
-		end(lookup, iova, length);
+		lookup_end_any(lookup, iova, length);
 }
 
 /*

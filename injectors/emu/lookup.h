@@ -10,7 +10,7 @@
  *		invalidations drop DevTLB entries.
  *
  * Order that makes reclaim safe (VPRI section 5.1, R1-R3): every DMA holds a reference on its pages
- * from its check to its end; invalidate() makes the range absent first, then waits for the
+ * from its check to its end; lookup_invalidate() makes the range absent first, then waits for the
  * references to drain, then returns (the ack); only then may the caller unmap the IOPT and free the
  * frame. A PAE is never set ahead of its IOPT entry: checked at run time in lookup_mapped().
  *
@@ -61,7 +61,7 @@ void lookup_destroy(struct lookup *lookup);
  * -EINVAL if the range leaves the window, -ENOBUFS if the thread already holds LOOKUP_DMA_MAX of
  * them. Never blocks, any thread; the thread that began a DMA also ends it.
  */
-#define LOOKUP_DMA_MAX 24
+#define LOOKUP_DMA_MAX 24 /* three cache lines of the thread's lane */
 int lookup_begin(struct lookup *lookup, __u64 iova, __u64 length, bool write, __u64 *absent,
 		 unsigned int limit);
 /* Host physical address of a referenced page; LOOKUP_NOWHERE, an order violation, if the host

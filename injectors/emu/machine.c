@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define WAIT_PIECE_NS (20 * NSEC_PER_MSEC)
+#define WAIT_PIECE_NS (20 * NSEC_PER_MSEC) /* how late a signal to stop is seen at most */
 
 int machine_create(struct machine **machine, const struct machine_config *config)
 {
@@ -53,7 +53,7 @@ static __u64 mapped_at(struct guest_memory *memory, __u64 iova_offset)
 }
 
 /* Observers find the machine once all its devices are there. */
-static int announce(struct machine *machine)
+static int machine_announce(struct machine *machine)
 {
 	__u32 count = machine->config.device_count;
 	struct registry_device *entries = calloc(count, sizeof(*entries));
@@ -89,7 +89,7 @@ int machine_start(struct machine *machine)
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		error = start_device(machine, &machine->devices[i]);
 	if (!error)
-		error = announce(machine);
+		error = machine_announce(machine);
 	machine->started = true;
 	for (__u32 i = 0; i < machine->config.workload_count && !error; i++)
 		error = machine_build_workload(machine, i);
@@ -169,7 +169,7 @@ struct inject_table *machine_injections(struct machine *machine)
 	return machine->injections;
 }
 
-static void add_device(struct machine_totals *totals, const struct machine_device *device)
+static void machine_add_device(struct machine_totals *totals, const struct machine_device *device)
 {
 	struct iommu_domain_stats pages;
 	struct lookup_stats lookup;
@@ -248,7 +248,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	emq_stats(machine->emq, &totals->emq);
 	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
-		add_device(totals, &machine->devices[i]);
+		machine_add_device(totals, &machine->devices[i]);
 	for (__u32 i = 0; i < machine->config.tenant_count; i++)
 		add_memory(&totals->memory, machine->tenants[i].memory);
 }

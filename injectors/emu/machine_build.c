@@ -12,7 +12,7 @@
 #define SVA_BASE	     0x7f0000000000ull
 #define WINDOW_FACTOR	     2 /* IOVA window in tenant memories: stray addresses do fault */
 
-static void *copy_array(const void *from, size_t count, size_t size)
+static void *machine_copy_array(const void *from, size_t count, size_t size)
 {
 	void *to = calloc(count ? count : 1, size);
 
@@ -41,7 +41,7 @@ static int check_workloads(const struct machine_config *config)
 	return 0;
 }
 
-static int check(const struct machine_config *config)
+static int machine_check(const struct machine_config *config)
 {
 	if (config->tenant_count < 1 || config->tenant_count > MACHINE_TENANTS_MAX)
 		return failed(-EINVAL, "%u tenants: accepted: 1 to %d", config->tenant_count,
@@ -65,10 +65,12 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 	struct machine_config *copy = &machine->config;
 
 	*copy = *config;
-	copy->tenants = copy_array(config->tenants, config->tenant_count, sizeof(*copy->tenants));
-	copy->devices = copy_array(config->devices, config->device_count, sizeof(*copy->devices));
-	copy->workloads =
-		copy_array(config->workloads, config->workload_count, sizeof(*copy->workloads));
+	copy->tenants =
+		machine_copy_array(config->tenants, config->tenant_count, sizeof(*copy->tenants));
+	copy->devices =
+		machine_copy_array(config->devices, config->device_count, sizeof(*copy->devices));
+	copy->workloads = machine_copy_array(config->workloads, config->workload_count,
+					     sizeof(*copy->workloads));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
 	machine->workloads =
@@ -198,8 +200,8 @@ static int build_channel(struct machine_device *device, const struct tenant *ten
 }
 
 /* Guest addresses from `start` to `end`. */
-static int map_range(struct machine_device *device, const struct tenant *tenant, __u64 start,
-		     __u64 end, __u64 permissions)
+static int premap_range(struct machine_device *device, const struct tenant *tenant, __u64 start,
+			__u64 end, __u64 permissions)
 {
 	return start == end ? 0
 			    : iommu_map(device->domain, device->iova_offset + start,
@@ -207,17 +209,17 @@ static int map_range(struct machine_device *device, const struct tenant *tenant,
 					device->config.huge);
 }
 
-static int premap(struct machine_device *device, const struct tenant *tenant)
+static int machine_premap(struct machine_device *device, const struct tenant *tenant)
 {
 	const __u64 both = IOMMU_READ | IOMMU_WRITE;
-	int error = map_range(device, tenant, 0, device->read_only_start, both);
+	int error = premap_range(device, tenant, 0, device->read_only_start, both);
 
 	if (!error)
-		error = map_range(device, tenant, device->read_only_start, device->read_only_end,
-				  IOMMU_READ);
+		error = premap_range(device, tenant, device->read_only_start, device->read_only_end,
+				     IOMMU_READ);
 	if (!error)
-		error = map_range(device, tenant, device->read_only_end, tenant->config.memory,
-				  both);
+		error = premap_range(device, tenant, device->read_only_end, tenant->config.memory,
+				     both);
 	if (!error)
 		lookup_map_ahead(device->lookup, device->iova_offset, tenant->config.memory);
 	return error;
@@ -241,7 +243,7 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 	if (!error)
 		error = build_channel(device, tenant, place);
 	if (!error && machine->config.premap)
-		error = premap(device, tenant);
+		error = machine_premap(device, tenant);
 	return error ? failed_in(error, "device %s/%s", tenant->config.name, device->config.name)
 		     : 0;
 }
@@ -314,7 +316,7 @@ int machine_build_workload(struct machine *machine, __u32 index)
 
 int machine_build(struct machine *machine, const struct machine_config *config)
 {
-	int error = check(config);
+	int error = machine_check(config);
 
 	if (!error)
 		error = copy_config(machine, config);

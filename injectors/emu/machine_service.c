@@ -19,8 +19,8 @@ static bool read_only(const struct machine_device *device, __u64 guest_address)
 }
 
 /* Only the permission is missing: the entry is there, and not being taken back. */
-static enum mm_cause cause_of(const struct machine_device *device,
-			      const struct page_request *request)
+static enum mm_cause service_cause_of(const struct machine_device *device,
+				      const struct page_request *request)
 {
 	struct iommu_translation translation;
 
@@ -31,8 +31,8 @@ static enum mm_cause cause_of(const struct machine_device *device,
 }
 
 /* A write to what is mapped read-only makes it writable, as after copy-on-write or a dirty log. */
-static int map(struct machine *machine, struct machine_device *device,
-	       const struct page_request *request, __u64 physical)
+static int service_map(struct machine *machine, struct machine_device *device,
+		       const struct page_request *request, __u64 physical)
 {
 	__u64 guest_address = request->address - device->iova_offset;
 	__u64 permissions = IOMMU_READ;
@@ -60,7 +60,7 @@ static int resolve_locked(struct machine *machine, const struct page_request *re
 	struct machine_device *device = &machine->devices[request->device];
 	const struct tenant *tenant = &machine->tenants[device->config.tenant];
 	__u64 guest_address = request->address - device->iova_offset;
-	enum mm_cause cause = cause_of(device, request);
+	enum mm_cause cause = service_cause_of(device, request);
 	struct truth_record truth;
 	int error;
 
@@ -74,11 +74,11 @@ static int resolve_locked(struct machine *machine, const struct page_request *re
 	truth_log(truth);
 	on_resolved(argument, *major, cause);
 	*physical = tenant->physical + guest_address;
-	return map(machine, device, request, *physical);
+	return service_map(machine, device, request, *physical);
 }
 
 /* Of another tenant or PASID, outside of memory, or a write to what the guest may only read. */
-static bool refused(const struct machine *machine, const struct page_request *request)
+static bool service_refused(const struct machine *machine, const struct page_request *request)
 {
 	const struct machine_device *device = &machine->devices[request->device];
 	__u64 guest_address = request->address - device->iova_offset;
@@ -98,7 +98,7 @@ static int machine_resolve(void *argument, const struct page_request *request, b
 	__u64 page = (request->address - device->iova_offset) >> PAGE_BITS;
 	int error;
 
-	if (refused(machine, request))
+	if (service_refused(machine, request))
 		return -EFAULT;
 	page_lock(tenant->locks, page);
 	error = resolve_locked(machine, request, major, physical, on_resolved,

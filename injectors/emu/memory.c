@@ -212,7 +212,8 @@ void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 devic
 }
 
 /* While we touch, the pager finds our delay in the list and sleeps it before the page is seen. */
-static int touch(struct guest_memory *memory, struct pending_resolve *pending, bool write)
+static int memory_touch_page(struct guest_memory *memory, struct pending_resolve *pending,
+			     bool write)
 {
 	struct pending_resolve **link;
 	int error;
@@ -249,7 +250,7 @@ static int resolve_once(struct guest_memory *memory, struct pending_resolve *pen
 	if (!memory->running || state < PAGE_NEVER)
 		sleep_rest(memory, pending);
 	start_ns = monotonic_ns();
-	if (touch(memory, pending, write))
+	if (memory_touch_page(memory, pending, write))
 		return failed(-EFAULT, "page 0x%llx cannot be read back from its store",
 			      pending->page_address);
 	sleep_rest(memory, pending); /* another's touch may have brought the page before ours */

@@ -27,7 +27,7 @@
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
 
-static int protect(struct guest_memory *memory, __u64 page_address, bool on)
+static int memory_protect(struct guest_memory *memory, __u64 page_address, bool on)
 {
 	struct uffdio_writeprotect protection = {
 		.range = {(__u64)memory->cpu + page_address, PAGE_BYTES},
@@ -42,7 +42,7 @@ static int protect(struct guest_memory *memory, __u64 page_address, bool on)
 	return 0;
 }
 
-static int write_out(struct guest_memory *memory, __u64 page_address)
+static int memory_write_out(struct guest_memory *memory, __u64 page_address)
 {
 	unsigned char page[PAGE_BYTES];
 	__u64 number = page_address >> PAGE_BITS;
@@ -77,13 +77,13 @@ static int take_major(struct guest_memory *memory, __u64 page_address)
 	/* A page that is out has its content in the backing file: what a hole reads as is not it. */
 	if (cached <= 0)
 		return cached;
-	error = protect(memory, page_address, true);
+	error = memory_protect(memory, page_address, true);
 	if (error)
 		return error;
-	error = write_out(memory, page_address);
+	error = memory_write_out(memory, page_address);
 	if (!error)
 		error = free_frame(memory, page_address);
-	lifted = protect(memory, page_address, false);
+	lifted = memory_protect(memory, page_address, false);
 	return error ? error : lifted;
 }
 

@@ -61,7 +61,7 @@ static int pager_state(struct guest_memory *memory, __u64 page_address)
 	return is_stored(memory, page_address) ? PAGE_GONE_MAJOR : PAGE_NEVER;
 }
 
-static void wake(struct guest_memory *memory, __u64 page_address)
+static void pager_wake(struct guest_memory *memory, __u64 page_address)
 {
 	struct uffdio_range range = {(__u64)memory->cpu + page_address, PAGE_BYTES};
 
@@ -81,7 +81,7 @@ static void page_in_failed(struct guest_memory *memory, __u64 page_address, int 
 
 	/* EEXIST: it was a late message, the page is back by now. */
 	if (!ioctl(memory->cpu_faults, POISON, &poison) || errno == EEXIST) {
-		wake(memory, page_address);
+		pager_wake(memory, page_address);
 		return;
 	}
 	fprintf(stderr, "faultline: page 0x%llx of tenant %u cannot be brought back: %s\n",
@@ -147,10 +147,10 @@ static void bring_page(struct guest_memory *memory, void *page, __u64 page_addre
 	if (!error)
 		memory_page_in(memory, page_address, device, stored ? PAGE_FILE : PAGE_ZERO,
 			       start_ns);
-	wake(memory, page_address);
+	pager_wake(memory, page_address);
 }
 
-static void serve(struct guest_memory *memory, void *page, const struct uffd_msg *message)
+static void pager_serve(struct guest_memory *memory, void *page, const struct uffd_msg *message)
 {
 	__u64 page_address =
 		(message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - (__u64)memory->cpu;
@@ -162,7 +162,7 @@ static void serve(struct guest_memory *memory, void *page, const struct uffd_msg
 		return;
 	}
 	pager_wait_eviction(memory);
-	wake(memory, page_address);
+	pager_wake(memory, page_address);
 }
 
 static void *pager_run(void *argument)
@@ -180,7 +180,7 @@ static void *pager_run(void *argument)
 			continue;
 		got = read(memory->cpu_faults, messages, sizeof(messages));
 		for (ssize_t i = 0; i < got / (ssize_t)sizeof(messages[0]); i++)
-			serve(memory, page, &messages[i]);
+			pager_serve(memory, page, &messages[i]);
 	}
 	return NULL;
 }

@@ -71,7 +71,10 @@ static int bitmap_check(struct lookup *lookup, struct lookup_lane *lane, __u64 p
 	return found;
 }
 
-/* Present and read-only to writable needs no invalidation; the reverse had one. */
+/*
+ * Present and read-only to writable needs no invalidation; the reverse had one. Release, for the
+ * acquire of who checks: an entry that grants is seen behind the IOPT entry that it goes by.
+ */
 static void bitmap_set(struct lookup *lookup, __u64 page, __u64 pages, __u64 permissions)
 {
 	_Atomic __u64 *bitmap = lookup->mechanism;
@@ -86,6 +89,7 @@ static void bitmap_set(struct lookup *lookup, __u64 page, __u64 pages, __u64 per
 	}
 }
 
+/* lookup_withdraw(), which calls it, has the barrier before the look at DMAs under way. */
 static void bitmap_clear(struct lookup *lookup, __u64 page, __u64 pages)
 {
 	_Atomic __u64 *bitmap = lookup->mechanism;

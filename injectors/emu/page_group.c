@@ -81,12 +81,12 @@ void group_table_put(struct group_table *table, struct page_group *group)
 	pthread_mutex_unlock(&table->lock);
 }
 
-static struct group_key key_of(const struct page_request *request)
+static struct page_group_key page_group_key_of(const struct page_request *request)
 {
-	return (struct group_key){request->device, request->pasid, request->group};
+	return (struct page_group_key){request->device, request->pasid, request->group};
 }
 
-static struct page_group *find(struct group_table *table, struct group_key key)
+static struct page_group *page_group_find(struct group_table *table, struct page_group_key key)
 {
 	struct page_group *group;
 
@@ -97,14 +97,14 @@ static struct page_group *find(struct group_table *table, struct group_key key)
 int group_table_add(struct group_table *table, const struct page_request *request,
 		    struct page_group **complete)
 {
-	struct page_group *group = find(table, key_of(request));
+	struct page_group *group = page_group_find(table, page_group_key_of(request));
 
 	*complete = NULL;
 	if (!group) {
 		group = group_get(table);
 		if (!group)
 			return -ENOMEM;
-		group->key = key_of(request);
+		group->key = page_group_key_of(request);
 		group->count = 0;
 		HASH_ADD(hh, table->incomplete, key, sizeof(group->key), group);
 		if (!group->hh.tbl) {
@@ -136,8 +136,8 @@ void page_group_truth(const struct page_group *group, __u8 what, __u8 code)
 	}
 }
 
-static void discard(struct group_table *table, struct page_group *group, group_discarded discarded,
-		    void *argument)
+static void page_group_discard(struct group_table *table, struct page_group *group,
+			       group_discarded discarded, void *argument)
 {
 	HASH_DEL(table->incomplete, group);
 	page_group_truth(group, TRUTH_VOID, 0);
@@ -148,10 +148,10 @@ static void discard(struct group_table *table, struct page_group *group, group_d
 void group_table_discard(struct group_table *table, const struct page_request *request,
 			 group_discarded discarded, void *argument)
 {
-	struct page_group *group = find(table, key_of(request));
+	struct page_group *group = page_group_find(table, page_group_key_of(request));
 
 	if (group)
-		discard(table, group, discarded, argument);
+		page_group_discard(table, group, discarded, argument);
 }
 
 void group_table_discard_all(struct group_table *table, group_discarded discarded, void *argument)
@@ -159,5 +159,5 @@ void group_table_discard_all(struct group_table *table, group_discarded discarde
 	struct page_group *group, *next;
 
 	HASH_ITER(hh, table->incomplete, group, next)
-		discard(table, group, discarded, argument);
+		page_group_discard(table, group, discarded, argument);
 }

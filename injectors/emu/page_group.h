@@ -11,14 +11,14 @@
 
 #include "injectors/emu/service.h"
 
-struct group_key {
+struct page_group_key {
 	__u32 device;
 	__u32 pasid;
 	__u32 group;
 };
 
 struct page_group {
-	struct group_key key;
+	struct page_group_key key;
 	__u32 count;
 	struct page_request *requests; /* GROUP_PAGES_MAX */
 	UT_hash_handle hh;	       /* while incomplete */

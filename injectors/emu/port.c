@@ -61,12 +61,12 @@ __u32 port_device(const struct port *port)
 	return port->config.device;
 }
 
-static void block(struct port *port, __u16 queue, __u64 since_ns)
+static void queue_block(struct port *port, __u16 queue, __u64 since_ns)
 {
 	atomic_store(&port->queues[queue].blocked_since, since_ns);
 }
 
-static void unblock(struct port *port, __u16 queue)
+static void queue_unblock(struct port *port, __u16 queue)
 {
 	struct port_queue *q = &port->queues[queue];
 
@@ -78,6 +78,7 @@ __u64 port_fault_end_ns(const struct port *port, __u16 queue)
 	return port->queues[queue].fault_end_ns;
 }
 
+/* In this order a pause that ends in between is missed this time, never counted twice. */
 __u64 port_blocked_ns(const struct port *port, __u16 queue)
 {
 	__u64 blocked = atomic_load(&port->queues[queue].blocked_ns);
@@ -92,7 +93,7 @@ static void *frame_of(struct port *port, __u64 iova)
 				lookup_physical(port->config.lookup, iova) - port->config.physical);
 }
 
-static void translate(struct port *port, struct dma *dma)
+static void port_translate(struct port *port, struct dma *dma)
 {
 	__u64 at = dma->iova, end = dma->iova + dma->length;
 
@@ -116,7 +117,7 @@ static void translate(struct port *port, struct dma *dma)
  * A group that overflowed was answered without any page being there: asking for as much at once again
  * would overflow again. Halves the groups in flight, then the pages of a group; waits a little.
  */
-static void ease(struct fault *fault, unsigned int *overflows)
+static void fault_ease(struct dma_fault *fault, unsigned int *overflows)
 {
 	unsigned int doublings = *overflows < BACKOFF_DOUBLINGS ? *overflows : BACKOFF_DOUBLINGS;
 
@@ -132,7 +133,7 @@ static void ease(struct fault *fault, unsigned int *overflows)
 
 /* Until no page is absent. `absent` is what the first check found. */
 static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
-		    struct fault *fault, int absent)
+		    struct dma_fault *fault, int absent)
 {
 	unsigned int overflows = 0;
 	int error = 0;
@@ -146,12 +147,12 @@ static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
 	while (absent > 0 && !error) {
 		fault->count = (__u32)absent;
 		/* Blocked is while a fault is open, as analyzers see it: not while it eases off. */
-		block(port, queue, fault->found_ns);
+		queue_block(port, queue, fault->found_ns);
 		error = port_fault(port, fault);
-		unblock(port, queue);
+		queue_unblock(port, queue);
 		if (error)
 			break;
-		ease(fault, &overflows);
+		fault_ease(fault, &overflows);
 		absent = lookup_begin(port->config.lookup, dma->iova, dma->length, write,
 				      fault->pages, DMA_SEGMENTS);
 		fault->found_ns = monotonic_ns();
@@ -178,7 +179,7 @@ static __attribute__((noinline)) int timed_lookup(struct port *port, const struc
 int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length,
 		   bool write, struct dma *dma)
 {
-	struct fault fault;
+	struct dma_fault fault;
 	int result;
 
 	if (pasid != port->config.pasid || queue >= port->config.queues || !length ||
@@ -198,7 +199,7 @@ int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u6
 		result = fault_in(port, queue, dma, write, &fault, result);
 	}
 	if (!result)
-		translate(port, dma);
+		port_translate(port, dma);
 	return result;
 }
 
@@ -213,8 +214,8 @@ void port_dma_violation(struct port *port, __u64 iova)
 	atomic_fetch_add(&port->violations, 1);
 }
 
-static int copy(struct port *port, __u16 queue, __u32 pasid, __u64 iova, char *buffer, size_t bytes,
-		bool write)
+static int port_copy(struct port *port, __u16 queue, __u32 pasid, __u64 iova, char *buffer,
+		     size_t bytes, bool write)
 {
 	struct dma dma;
 	int error = port_dma_begin(port, queue, pasid, iova, bytes, write, &dma);
@@ -242,13 +243,13 @@ static int copy(struct port *port, __u16 queue, __u32 pasid, __u64 iova, char *b
 
 int port_dma_read(struct port *port, __u16 queue, __u32 pasid, __u64 iova, void *to, size_t bytes)
 {
-	return copy(port, queue, pasid, iova, to, bytes, false);
+	return port_copy(port, queue, pasid, iova, to, bytes, false);
 }
 
 int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, const void *from,
 		   size_t bytes)
 {
-	return copy(port, queue, pasid, iova, (char *)from, bytes, true);
+	return port_copy(port, queue, pasid, iova, (char *)from, bytes, true);
 }
 
 void port_stats(struct port *port, struct port_stats *stats)

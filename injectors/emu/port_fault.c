@@ -23,7 +23,7 @@ static void free_group(struct port *port, struct port_group *group)
 }
 
 /* Frees the indices that were given up and for which no response can come any more. */
-static bool sweep(struct port *port)
+static bool port_sweep(struct port *port)
 {
 	bool freed = false;
 
@@ -53,7 +53,7 @@ static int find_index(const struct port *port)
 }
 
 /* The device knows what it wants and may not ask for it yet. */
-static void hold_back(struct port *port, struct fault *fault)
+static void hold_back(struct port *port, struct dma_fault *fault)
 {
 	if (!fault->held_ns) {
 		fault->held_ns = monotonic_ns();
@@ -62,7 +62,7 @@ static void hold_back(struct port *port, struct fault *fault)
 	monotonic_cond_wait_until(&port->index_freed, &port->lock, monotonic_ns() + SWEEP_NS);
 }
 
-static int take_index(struct port *port, struct fault *fault, __u32 count)
+static int take_index(struct port *port, struct dma_fault *fault, __u32 count)
 {
 	/* One that holds groups must not wait for another: two such queues would wait forever. */
 	bool may_wait = fault->raised == 0;
@@ -78,7 +78,7 @@ static int take_index(struct port *port, struct fault *fault, __u32 count)
 			return -EIO;
 		}
 		index = find_index(port);
-		if (index < 0 && sweep(port))
+		if (index < 0 && port_sweep(port))
 			index = find_index(port);
 		if (index >= 0 || !may_wait)
 			return index;
@@ -87,7 +87,7 @@ static int take_index(struct port *port, struct fault *fault, __u32 count)
 }
 
 /* A group of up to *count of the fault's pages: fewer, if the device may not ask for so many. */
-static int claim_group(struct port *port, struct fault *fault, __u32 first, __u32 *count)
+static int claim_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
 {
 	struct port_group *group;
 	int index;
@@ -114,7 +114,7 @@ static int claim_group(struct port *port, struct fault *fault, __u32 first, __u3
 	return index;
 }
 
-static enum response_code code_of(const struct port_group *group)
+static enum response_code group_code(const struct port_group *group)
 {
 	return group->automatic ? RESPONSE_AUTOMATIC : group->code;
 }
@@ -129,7 +129,7 @@ static void log_stage(__u8 what, __u64 time_ns, const struct page_request *reque
 		truth.time_ns = time_ns;
 		truth.fault = group->id + i;
 		truth.address = group->fault->pages[group->first + i];
-		truth.code = code_of(group);
+		truth.code = group_code(group);
 		truth_log(truth);
 	}
 }
@@ -143,8 +143,8 @@ static void enter_epoch(struct port_group *group, __u32 request, __u64 epoch)
 }
 
 /* The group's request number `index`. False if the queue did not take it. */
-static bool send_request(struct port *port, struct port_group *group, __u32 index,
-			 const struct page_request *request)
+static bool port_send_request(struct port *port, struct port_group *group, __u32 index,
+			      const struct page_request *request)
 {
 	struct fault_probe probe = request_probe(request);
 	struct request_slot slot;
@@ -162,7 +162,7 @@ static bool send_request(struct port *port, struct port_group *group, __u32 inde
 	return true;
 }
 
-static void answer(struct port_group *group, enum response_code code)
+static void group_answer(struct port_group *group, enum response_code code)
 {
 	group->state = GROUP_ANSWERED;
 	group->code = code;
@@ -176,10 +176,10 @@ static void answered_by_iommu(struct port_group *group)
 	group->fault->overflowed = true;
 	group->automatic = true;
 	memset(group->unserved, 0xff, sizeof(group->unserved));
-	answer(group, RESPONSE_SUCCESS);
+	group_answer(group, RESPONSE_SUCCESS);
 }
 
-static void detect(struct page_request *request, const struct port_group *group)
+static void request_detect(struct page_request *request, const struct port_group *group)
 {
 	for (__u32 i = 0; i < group->count; i++) {
 		struct fault_probe probe;
@@ -192,7 +192,7 @@ static void detect(struct page_request *request, const struct port_group *group)
 }
 
 /* Raises one group for up to *count of the fault's pages, from `first` on. */
-static int raise_group(struct port *port, struct fault *fault, __u32 first, __u32 *count)
+static int port_raise_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
 {
 	int index = claim_group(port, fault, first, count);
 	struct page_request request;
@@ -215,7 +215,7 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 	log_stage(TRUTH_DETECT, fault->found_ns, &request, group);
 	if (fault->held_ns)
 		log_stage(TRUTH_HELD, fault->logged_held_ns, &request, group);
-	detect(&request, group);
+	request_detect(&request, group);
 	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
 	request.deliver_ns = delay ? monotonic_ns() + delay : 0;
 	for (__u32 i = 0; i < *count; i++) {
@@ -223,7 +223,7 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 		request.fault = group->id + i;
 		if (i == *count - 1)
 			request.flags |= EVENT_LAST;
-		taken = send_request(port, group, i, &request);
+		taken = port_send_request(port, group, i, &request);
 	}
 	pthread_mutex_lock(&port->lock);
 	group->deadline_ns = monotonic_ns() + port->config.response_timeout_ns;
@@ -233,7 +233,7 @@ static int raise_group(struct port *port, struct fault *fault, __u32 first, __u3
 	return 0;
 }
 
-static int raise_groups(struct port *port, struct fault *fault)
+static int raise_groups(struct port *port, struct dma_fault *fault)
 {
 	__u32 first = 0, count, again;
 	int error = 0;
@@ -242,19 +242,19 @@ static int raise_groups(struct port *port, struct fault *fault)
 		count = fault->count - first;
 		if (count > fault->group_pages)
 			count = fault->group_pages;
-		error = raise_group(port, fault, first, &count);
+		error = port_raise_group(port, fault, first, &count);
 		again = count;
 		if (!error && !first &&
 		    inject_fire(port->config.injections, INJECT_DUPLICATE, port->config.device))
-			error = raise_group(port, fault, first, &again);
+			error = port_raise_group(port, fault, first, &again);
 		first += count;
 	}
 	/* What found no index is asked for in the next round. */
 	return error == -EAGAIN ? 0 : error;
 }
 
-static struct fault_probe group_probe(const struct port *port, const struct fault *fault,
-				      __u16 index)
+static struct fault_probe port_group_probe(const struct port *port, const struct dma_fault *fault,
+					   __u16 index)
 {
 	const struct port_group *group = &port->groups[index];
 
@@ -265,12 +265,12 @@ static struct fault_probe group_probe(const struct port *port, const struct faul
 		.group = index,
 		.address = fault->pages[group->first],
 		.length = group->count * PAGE_BYTES,
-		.flags_code = EVENT_GROUP | ((__u64)code_of(group) << 8),
+		.flags_code = EVENT_GROUP | ((__u64)group_code(group) << 8),
 	};
 }
 
-static void log_group(__u8 what, __u64 time_ns, const struct port *port, const struct fault *fault,
-		      __u16 index)
+static void log_group(__u8 what, __u64 time_ns, const struct port *port,
+		      const struct dma_fault *fault, __u16 index)
 {
 	struct page_request request = {.device = port->config.device,
 				       .pasid = port->config.pasid,
@@ -282,9 +282,9 @@ static void log_group(__u8 what, __u64 time_ns, const struct port *port, const s
 }
 
 /* With the lock held: nobody takes the index again before everyone knows. */
-static void abandon(struct port *port, struct fault *fault, __u16 index)
+static void group_abandon(struct port *port, struct dma_fault *fault, __u16 index)
 {
-	struct fault_probe probe = group_probe(port, fault, index);
+	struct fault_probe probe = port_group_probe(port, fault, index);
 
 	log_group(TRUTH_ABANDON, monotonic_ns(), port, fault, index);
 	FAULT_PROBE(abandon, &probe);
@@ -295,7 +295,7 @@ static void abandon(struct port *port, struct fault *fault, __u16 index)
 }
 
 /* Gives up what is past its deadline; returns the next deadline. */
-static __u64 expire(struct port *port, struct fault *fault, __u64 now)
+static __u64 port_expire(struct port *port, struct dma_fault *fault, __u64 now)
 {
 	__u64 next = ~0ull;
 	__u32 kept = 0;
@@ -304,7 +304,7 @@ static __u64 expire(struct port *port, struct fault *fault, __u64 now)
 		struct port_group *group = &port->groups[fault->groups[i]];
 
 		if (group->state == GROUP_WAITING && group->deadline_ns <= now) {
-			abandon(port, fault, fault->groups[i]);
+			group_abandon(port, fault, fault->groups[i]);
 			continue;
 		}
 		if (group->state == GROUP_WAITING && group->deadline_ns < next)
@@ -316,7 +316,7 @@ static __u64 expire(struct port *port, struct fault *fault, __u64 now)
 }
 
 /* Told as the queue goes on; the groups' answers are taken one by one afterwards. */
-static void log_resume(const struct port *port, const struct fault *fault)
+static void log_resume(const struct port *port, const struct dma_fault *fault)
 {
 	__u64 now = monotonic_ns();
 
@@ -324,14 +324,14 @@ static void log_resume(const struct port *port, const struct fault *fault)
 		log_group(TRUTH_RESUME, now, port, fault, fault->groups[i]);
 }
 
-static int wait_answered(struct port *port, struct fault *fault)
+static int wait_answered(struct port *port, struct dma_fault *fault)
 {
 	__u64 deadline;
 	int error = 0;
 
 	pthread_mutex_lock(&port->lock);
 	while (fault->unanswered) {
-		deadline = expire(port, fault, port->stopping ? ~0ull : monotonic_ns());
+		deadline = port_expire(port, fault, port->stopping ? ~0ull : monotonic_ns());
 		if (fault->unanswered)
 			monotonic_cond_wait_until(&fault->answered, &port->lock, deadline);
 	}
@@ -342,7 +342,7 @@ static int wait_answered(struct port *port, struct fault *fault)
 }
 
 /* What the IOMMU answered itself may still have requests on their way to the host. */
-static void release(struct port *port, __u16 index)
+static void group_release(struct port *port, __u16 index)
 {
 	struct port_group *group = &port->groups[index];
 
@@ -353,14 +353,14 @@ static void release(struct port *port, __u16 index)
 }
 
 /* Takes the answers: from ANSWERED on a group is its waiter's alone. The indices are free again. */
-static int resume_groups(struct port *port, struct fault *fault)
+static int resume_groups(struct port *port, struct dma_fault *fault)
 {
 	int error = 0;
 
 	log_resume(port, fault);
 	for (__u32 i = 0; i < fault->raised; i++) {
 		struct port_group *group = &port->groups[fault->groups[i]];
-		struct fault_probe probe = group_probe(port, fault, fault->groups[i]);
+		struct fault_probe probe = port_group_probe(port, fault, fault->groups[i]);
 		__u64 now = monotonic_ns();
 
 		if (group->code == RESPONSE_INVALID)
@@ -373,13 +373,13 @@ static int resume_groups(struct port *port, struct fault *fault)
 			atomic_fetch_add(&port->automatic, 1);
 		else
 			histogram_add(&port->round_trip, now - group->detect_ns);
-		release(port, fault->groups[i]);
+		group_release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}
 	return error;
 }
 
-int port_fault(struct port *port, struct fault *fault)
+int port_fault(struct port *port, struct dma_fault *fault)
 {
 	bool requested;
 	int refused, error;
@@ -434,7 +434,7 @@ void port_respond(struct port *port, __u32 pasid, __u16 index, enum response_cod
 	} else if (group->state == GROUP_WAITING) {
 		if (code == RESPONSE_SUCCESS)
 			pages_mapped(port, group);
-		answer(group, code);
+		group_answer(group, code);
 	} else {
 		free_group(port, group);
 	}

@@ -8,7 +8,7 @@
 
 #include "injectors/emu/port.h"
 
-struct fault;
+struct dma_fault;
 
 enum group_state {
 	GROUP_FREE,
@@ -21,7 +21,7 @@ enum group_state {
 struct port_group {
 	enum group_state state;
 	enum response_code code;
-	struct fault *fault;
+	struct dma_fault *fault;
 	__u64 id; /* truth's of its first page; the others follow */
 	__u64 detect_ns, deadline_ns;
 	bool automatic;			      /* LAST was dropped, the IOMMU answered */
@@ -53,7 +53,7 @@ struct port {
 };
 
 /* What is absent of one DMA, and how cautiously to ask for it. On the waiting thread's stack. */
-struct fault {
+struct dma_fault {
 	__u64 pages[DMA_SEGMENTS];
 	__u32 count;
 	__u64 found_ns; /* when the lookup said so */
@@ -72,6 +72,6 @@ struct fault {
 
 /* Raises page requests for fault->pages and waits until each group is answered or given up. 0: try
  * the DMA again; else as port_dma_begin(). */
-int port_fault(struct port *port, struct fault *fault);
+int port_fault(struct port *port, struct dma_fault *fault);
 
 #endif

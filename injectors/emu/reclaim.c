@@ -33,7 +33,7 @@ static __u64 pages_out(const struct machine *machine, const struct tenant *tenan
 	return out > in ? out - in : 0;
 }
 
-static bool stopping(struct reclaimer *reclaimer)
+static bool reclaim_stopping(struct reclaimer *reclaimer)
 {
 	bool stop;
 
@@ -55,7 +55,8 @@ static bool reclaim_tenant(struct reclaimer *reclaimer, __u32 index)
 	for (unsigned int tries = 0; tries < 4 * RECLAIM_BATCH; tries++) {
 		__u64 address = choose(&reclaimer->random, pages) * PAGE_BYTES;
 
-		if (out + evicted >= target || evicted == RECLAIM_BATCH || stopping(reclaimer))
+		if (out + evicted >= target || evicted == RECLAIM_BATCH ||
+		    reclaim_stopping(reclaimer))
 			break;
 		if (!evict_page(machine, index, address, machine->config.reclaim_kind))
 			evicted++;
@@ -73,12 +74,12 @@ static void *reclaim_main(void *argument)
 
 	if (!interval)
 		interval = RECLAIM_INTERVAL_NS;
-	while (!stopping(reclaimer)) {
+	while (!reclaim_stopping(reclaimer)) {
 		do {
 			more = false;
 			for (__u32 i = 0; i < machine->config.tenant_count; i++)
 				more |= reclaim_tenant(reclaimer, i);
-		} while (more && !stopping(reclaimer));
+		} while (more && !reclaim_stopping(reclaimer));
 		next += interval;
 		if (next < monotonic_ns())
 			next = monotonic_ns() + interval;

@@ -22,8 +22,8 @@
 #include "lib/base/fail.h"
 #include "lib/capture/access_log.h"
 
-#define CLIENTS_MAX 64 /* observers at once; more are turned away */
-#define OBSERVER_MS 2000
+#define CLIENTS_MAX 64	 /* observers at once; more are turned away */
+#define OBSERVER_MS 2000 /* that the end waits for observers to look: they do each 100 ms */
 
 struct registry {
 	char name[32]; /* "PID.machine" */

@@ -14,7 +14,7 @@
 #include "lib/base/run_directory.h"
 #include "lib/capture/observer.h"
 
-static int tell(int fd, const struct machine_record *record)
+static int observer_tell(int fd, const struct machine_record *record)
 {
 	if (write(fd, record, sizeof(*record)) == sizeof(*record))
 		return 0;
@@ -23,7 +23,7 @@ static int tell(int fd, const struct machine_record *record)
 }
 
 /* As long as we live: who is killed tells no end, and is known to be dead by that (lib/capture/observer.h). */
-static bool hold(int fd, __u64 id)
+static bool observer_hold(int fd, __u64 id)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)id, .l_len = 1};
 
@@ -74,8 +74,8 @@ int registry_observers_tell_begin(struct registry_observers *observers, int dire
 		if (fd < 0)
 			continue;
 		observers->fds[observers->count++] = fd;
-		record.held = hold(fd, record.id);
-		err = tell(fd, &record);
+		record.held = observer_hold(fd, record.id);
+		err = observer_tell(fd, &record);
 	}
 	closedir(listing);
 	return err;
@@ -97,7 +97,7 @@ void registry_observers_tell_end(struct registry_observers *observers, __u64 pro
 
 	for (unsigned int i = 0; i < observers->count; i++) {
 		/* Who cannot be told misses a total, and counts it as unknown. */
-		tell(observers->fds[i], &record);
+		observer_tell(observers->fds[i], &record);
 		close(observers->fds[i]);
 	}
 	observers->count = 0;

@@ -21,8 +21,8 @@
 #define NEW_SUFFIX ".new" /* bound, not yet listening */
 
 /* An address below the directory's descriptor: no path is walked twice, none is too long. */
-static bool socket_address(struct sockaddr_un *address, int directory, const char *name,
-			   const char *suffix)
+static bool registry_socket_address(struct sockaddr_un *address, int directory, const char *name,
+				    const char *suffix)
 {
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	return (size_t)snprintf(address->sun_path, sizeof(address->sun_path),
@@ -40,7 +40,7 @@ int registry_socket_listen(int directory, const char *name)
 	listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (listening < 0)
 		return failed(-errno, "cannot make a socket: %s", strerror(errno));
-	if (!socket_address(&address, directory, name, NEW_SUFFIX)) {
+	if (!registry_socket_address(&address, directory, name, NEW_SUFFIX)) {
 		err = failed(-ENAMETOOLONG, "%s: name too long", name);
 		goto close_socket;
 	}
@@ -73,7 +73,7 @@ static bool socket_is_dead(int directory, const char *name)
 	int probe;
 
 	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(status.st_mode) ||
-	    !socket_address(&address, directory, name, ""))
+	    !registry_socket_address(&address, directory, name, ""))
 		return false;
 	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)

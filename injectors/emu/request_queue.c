@@ -66,7 +66,8 @@ static struct entry *entry_of(struct request_queue *queue, __u64 number)
 }
 
 /* `time_ns` 0: now. */
-static void log_request(__u8 what, const struct page_request *request, __u64 value, __u64 time_ns)
+static void queue_log_request(__u8 what, const struct page_request *request, __u64 value,
+			      __u64 time_ns)
 {
 	struct truth_record truth = request_truth(TRUTH_IOMMU, what, request);
 
@@ -76,7 +77,7 @@ static void log_request(__u8 what, const struct page_request *request, __u64 val
 }
 
 /* With the lock held. The first one interrupts, as the ISR has to clear the bit. */
-static void drop(struct request_queue *queue, const struct page_request *request)
+static void queue_drop(struct request_queue *queue, const struct page_request *request)
 {
 	queue->stats.overflows++;
 	if (!queue->overflow) {
@@ -84,7 +85,7 @@ static void drop(struct request_queue *queue, const struct page_request *request
 		queue->stats.epochs++;
 		pthread_cond_signal(&queue->interrupt);
 	}
-	log_request(TRUTH_OVERFLOW, request, queue->entries, 0);
+	queue_log_request(TRUTH_OVERFLOW, request, queue->entries, 0);
 }
 
 bool request_queue_reserve(struct request_queue *queue, const struct page_request *request,
@@ -102,7 +103,7 @@ bool request_queue_reserve(struct request_queue *queue, const struct page_reques
 			queue->stats.depth_max = slot->depth;
 		queue->stats.requests++;
 	} else {
-		drop(queue, request);
+		queue_drop(queue, request);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return room;
@@ -113,14 +114,14 @@ void request_queue_post(struct request_queue *queue, const struct request_slot *
 {
 	pthread_mutex_lock(&queue->lock);
 	*entry_of(queue, slot->number) = (struct entry){*request, true};
-	log_request(TRUTH_REQUEST, request, slot->number, slot->taken_ns);
+	queue_log_request(TRUTH_REQUEST, request, slot->number, slot->taken_ns);
 	if (slot->number == queue->head)
 		pthread_cond_signal(&queue->interrupt);
 	pthread_mutex_unlock(&queue->lock);
 }
 
 /* The request at the head, NULL if there is none; *due_ns: when its interrupt comes. */
-static const struct page_request *first(struct request_queue *queue, __u64 *due_ns)
+static const struct page_request *request_queue_first(struct request_queue *queue, __u64 *due_ns)
 {
 	const struct entry *entry = entry_of(queue, queue->head);
 
@@ -136,7 +137,7 @@ static bool wait_for_interrupt(struct request_queue *queue)
 	__u64 due_ns;
 
 	for (;;) {
-		const struct page_request *request = first(queue, &due_ns);
+		const struct page_request *request = request_queue_first(queue, &due_ns);
 
 		if (request && (!due_ns || due_ns <= monotonic_ns()))
 			return true;
@@ -159,8 +160,9 @@ size_t request_queue_take(struct request_queue *queue, struct page_request *requ
 	pthread_mutex_lock(&queue->lock);
 	if (wait_for_interrupt(queue)) {
 		now = monotonic_ns();
-		while (count < limit && (request = first(queue, &due_ns)) && due_ns <= now) {
-			log_request(TRUTH_ISR, request, queue->head, 0);
+		while (count < limit && (request = request_queue_first(queue, &due_ns)) &&
+		       due_ns <= now) {
+			queue_log_request(TRUTH_ISR, request, queue->head, 0);
 			requests[count++] = *request;
 			entry_of(queue, queue->head++)->posted = false;
 		}

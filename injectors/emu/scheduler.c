@@ -17,9 +17,12 @@
 
 #include "lib/base/fail.h"
 
-#define BACKLOG 8
+#define BACKLOG 8 /* groups at the CPU of the interrupt before others take over */
 
-/* Also of those that it runs, and of those whose dispatch is delayed. */
+/*
+ * Also of those that it runs, and of those whose dispatch is delayed. Relaxed: it goes up and down
+ * anyway while a handler is chosen.
+ */
 static __u32 groups_at(const struct handler *handler)
 {
 	return atomic_load_explicit(&handler->load, memory_order_relaxed);

@@ -16,7 +16,7 @@ static bool key_in_range(const struct service *service, __u32 device, __u32 grou
 	return device < service->config.devices && group < GROUP_INDEX_MAX;
 }
 
-static _Atomic __u32 *pending_of(const struct service *service, __u32 device, __u32 group)
+static _Atomic __u32 *service_pending_of(const struct service *service, __u32 device, __u32 group)
 {
 	return &service->pending[(size_t)device * GROUP_INDEX_MAX + group];
 }
@@ -24,18 +24,18 @@ static _Atomic __u32 *pending_of(const struct service *service, __u32 device, __
 bool service_pending(const struct service *service, __u32 device, __u16 group)
 {
 	return key_in_range(service, device, group) &&
-	       atomic_load(pending_of(service, device, group));
+	       atomic_load(service_pending_of(service, device, group));
 }
 
-void service_done(struct service *service, const struct group_key *key, __u32 count)
+void service_done(struct service *service, const struct page_group_key *key, __u32 count)
 {
 	if (key_in_range(service, key->device, key->group))
-		atomic_fetch_sub(pending_of(service, key->device, key->group), count);
+		atomic_fetch_sub(service_pending_of(service, key->device, key->group), count);
 }
 
-static void discard(struct service *service, const struct page_request *request)
+static void service_drop(struct service *service, const struct page_request *request)
 {
-	struct group_key key = {request->device, request->pasid, request->group};
+	struct page_group_key key = {request->device, request->pasid, request->group};
 	struct fault_probe probe = request_probe(request);
 
 	FAULT_PROBE(void, &probe);
@@ -46,7 +46,7 @@ static void discard(struct service *service, const struct page_request *request)
 void service_discard(struct service *service, const struct page_group *group)
 {
 	for (__u32 i = 0; i < group->count; i++)
-		discard(service, &group->requests[i]);
+		service_drop(service, &group->requests[i]);
 }
 
 static void group_discarded_here(void *argument, const struct page_group *group)
@@ -62,7 +62,7 @@ int service_reserve(struct service *service, const struct page_request *request,
 	if (!request_queue_reserve(service->queue, request, forced, slot))
 		return -EOVERFLOW;
 	if (key_in_range(service, request->device, request->group))
-		atomic_fetch_add(pending_of(service, request->device, request->group), 1);
+		atomic_fetch_add(service_pending_of(service, request->device, request->group), 1);
 	return 0;
 }
 
@@ -73,7 +73,7 @@ void service_post(struct service *service, const struct page_request *request,
 }
 
 /* What no well-behaved device sends. The host cannot answer it: the group may not even exist. */
-static bool malformed(const struct service *service, const struct page_request *request)
+static bool request_malformed(const struct service *service, const struct page_request *request)
 {
 	return !key_in_range(service, request->device, request->group) ||
 	       (request->pasid != PASID_NONE && request->pasid >> PASID_BITS) ||
@@ -86,15 +86,15 @@ static void isr_request(struct service *service, const struct page_request *requ
 	struct fault_probe probe = request_probe(request);
 	struct page_group *group = NULL;
 
-	if (malformed(service, request)) {
-		discard(service, request);
+	if (request_malformed(service, request)) {
+		service_drop(service, request);
 		return;
 	}
 	probe.value = drained;
 	FAULT_PROBE(isr, &probe);
 	if (group_table_add(service->table, request, &group)) {
 		group_table_discard(service->table, request, group_discarded_here, service);
-		discard(service, request);
+		service_drop(service, request);
 	} else if (group) {
 		scheduler_dispatch(service, group);
 	}
@@ -124,7 +124,7 @@ static void *isr_main(void *argument)
 	return NULL;
 }
 
-static int prepare(struct service *service)
+static int service_prepare(struct service *service)
 {
 	const struct service_config *config = &service->config;
 	int error;
@@ -171,7 +171,7 @@ int service_create(struct service **service, const struct service_config *config
 	new->config = *config;
 	new->ops = *ops;
 	new->machine = machine;
-	error = prepare(new);
+	error = service_prepare(new);
 	if (error) {
 		service_destroy(new);
 		return error;

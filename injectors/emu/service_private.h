@@ -57,7 +57,7 @@ void scheduler_dispatch(struct service *service, struct page_group *group);
 void handle_group(struct service *service, struct page_group *group);
 
 /* service.c: the service is done with `count` requests of this group. */
-void service_done(struct service *service, const struct group_key *key, __u32 count);
+void service_done(struct service *service, const struct page_group_key *key, __u32 count);
 /* Nobody will answer what is there of this group. */
 void service_discard(struct service *service, const struct page_group *group);
 

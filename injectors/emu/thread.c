@@ -11,7 +11,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/signals.h"
 
-#define THREAD_STACK (256u << 10)
+#define THREAD_STACK (256u << 10) /* a machine of a thousand tenants has thousands of threads */
 
 struct thread_birth {
 	void *(*main)(void *);
@@ -25,6 +25,7 @@ static void *thread_main(void *argument)
 
 	free(argument);
 	pthread_setname_np(pthread_self(), birth.name);
+	/* Else the kernel may wake it 50 us late: as much as some of the delays that are injected. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	return birth.main(birth.argument);
 }

@@ -28,7 +28,7 @@ struct timed_queue {
 	bool stopped;
 };
 
-static int grow(struct timed_queue *queue, size_t capacity)
+static int timed_queue_grow(struct timed_queue *queue, size_t capacity)
 {
 	struct node *heap = realloc(queue->heap, capacity * sizeof(*heap));
 	__u32 *free_slots;
@@ -60,7 +60,7 @@ int timed_queue_create(struct timed_queue **queue, size_t item_size, size_t capa
 	pthread_mutex_init(&new->lock, NULL);
 	monotonic_cond_init(&new->changed);
 	new->item_size = item_size;
-	if (grow(new, capacity ? capacity : 1)) {
+	if (timed_queue_grow(new, capacity ? capacity : 1)) {
 		timed_queue_destroy(new);
 		return failed(-ENOMEM, "no memory for a queue of %zu entries", capacity);
 	}
@@ -80,29 +80,29 @@ void timed_queue_destroy(struct timed_queue *queue)
 	free(queue);
 }
 
-static bool before(const struct node *a, const struct node *b)
+static bool node_before(const struct node *a, const struct node *b)
 {
 	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->sequence < b->sequence;
 }
 
-static void sift_up(struct node *heap, size_t at)
+static void timed_queue_sift_up(struct node *heap, size_t at)
 {
 	struct node node = heap[at];
 
-	for (; at && before(&node, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+	for (; at && node_before(&node, &heap[(at - 1) / 2]); at = (at - 1) / 2)
 		heap[at] = heap[(at - 1) / 2];
 	heap[at] = node;
 }
 
-static void sift_down(struct node *heap, size_t count, size_t at)
+static void timed_queue_sift_down(struct node *heap, size_t count, size_t at)
 {
 	struct node node = heap[at];
 	size_t child;
 
 	while ((child = 2 * at + 1) < count) {
-		if (child + 1 < count && before(&heap[child + 1], &heap[child]))
+		if (child + 1 < count && node_before(&heap[child + 1], &heap[child]))
 			child++;
-		if (!before(&heap[child], &node))
+		if (!node_before(&heap[child], &node))
 			break;
 		heap[at] = heap[child];
 		at = child;
@@ -118,7 +118,7 @@ int timed_queue_push(struct timed_queue *queue, __u64 due_ns, const void *item)
 
 	pthread_mutex_lock(&queue->lock);
 	if (queue->count == queue->capacity)
-		error = grow(queue, queue->capacity * 2);
+		error = timed_queue_grow(queue, queue->capacity * 2);
 	if (!error) {
 		now = monotonic_ns();
 		slot = queue->free_slots[queue->capacity - queue->count - 1];
@@ -128,7 +128,7 @@ int timed_queue_push(struct timed_queue *queue, __u64 due_ns, const void *item)
 			.sequence = queue->sequence++,
 			.slot = slot,
 		};
-		sift_up(queue->heap, queue->count++);
+		timed_queue_sift_up(queue->heap, queue->count++);
 		/* The one waiter is waiting for the earliest item: wake it only for an earlier one. */
 		if (queue->heap[0].slot == slot)
 			pthread_cond_signal(&queue->changed);
@@ -165,7 +165,7 @@ size_t timed_queue_pop(struct timed_queue *queue, void *items, size_t limit)
 		       queue->items + slot * queue->item_size, queue->item_size);
 		queue->heap[0] = queue->heap[--queue->count];
 		queue->free_slots[queue->capacity - queue->count - 1] = slot;
-		sift_down(queue->heap, queue->count, 0);
+		timed_queue_sift_down(queue->heap, queue->count, 0);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return popped;

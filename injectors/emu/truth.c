@@ -25,7 +25,7 @@
 
 #define CHUNK_BYTES   (256u << 10)
 #define CHUNK_RECORDS ((CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct truth_record))
-#define CHUNKS_READY  4
+#define CHUNKS_READY  4 /* mapped ahead, so that no page fault falls into a stage that is timed */
 
 struct chunk {
 	struct chunk *next;
@@ -175,6 +175,7 @@ int truth_open(const char *path, bool overwrite)
 	return 0;
 }
 
+/* Relaxed: a log is opened before a machine starts and closed after it has stopped. */
 bool truth_enabled(void)
 {
 	return atomic_load_explicit(&truth.enabled, memory_order_relaxed);
@@ -283,7 +284,7 @@ static int by_time(const void *a, const void *b)
 	return left->record < right->record ? -1 : left->record > right->record;
 }
 
-static int write_all(void)
+static int truth_write_all(void)
 {
 	struct sorted *records;
 	size_t count = 0;
@@ -320,7 +321,7 @@ int truth_close(void)
 	pthread_cond_signal(&truth.wanted);
 	pthread_mutex_unlock(&truth.lock);
 	pthread_join(truth.provider, NULL);
-	error = write_all();
+	error = truth_write_all();
 	if (!error && ferror(truth.file))
 		error = failed(-EIO, "cannot write truth log %s: is the disk full?", truth.path);
 	closed = fclose(truth.file);

@@ -63,8 +63,8 @@ static void log_io(const struct workload *w, __u16 q, const struct workload_io *
 	});
 }
 
-static void account(struct workload *w, __u16 q, const struct workload_io *io, int status,
-		    __u64 now)
+static void workload_account(struct workload *w, __u16 q, const struct workload_io *io, int status,
+			     __u64 now)
 {
 	__u64 window = (now - w->result.start_ns) / WINDOW_NS;
 	__u64 latency_ns = now > io->due_ns ? now - io->due_ns : 0;
@@ -82,7 +82,7 @@ static void account(struct workload *w, __u16 q, const struct workload_io *io, i
 	w->window_ios++;
 }
 
-static bool reap(struct workload *w)
+static bool workload_reap(struct workload *w)
 {
 	bool any = false;
 
@@ -100,7 +100,7 @@ static bool reap(struct workload *w)
 			}
 			if (!now || w->verify)
 				now = monotonic_ns();
-			account(w, q, io, status, now);
+			workload_account(w, q, io, status, now);
 			if (w->verify)
 				w->result.mismatches +=
 					verify_end(w->verify, io, status == RING_OK);
@@ -122,7 +122,7 @@ static __u64 time_of(const struct workload *w, __u64 number)
 }
 
 /* When queue q's next I/O is due. */
-static __u64 next_due(const struct workload *w, __u16 q)
+static __u64 workload_next_due(const struct workload *w, __u16 q)
 {
 	__u64 number = w->queue[q].scheduled * w->channel->config.queues + q;
 
@@ -139,7 +139,7 @@ static bool all_issued(const struct workload *w, __u64 now)
 }
 
 /* Fills queue q as far as depth, schedule and end allow. *due: when it wants to be called again. */
-static bool submit(struct workload *w, __u16 q, __u64 now, __u64 *due)
+static bool workload_submit(struct workload *w, __u16 q, __u64 now, __u64 *due)
 {
 	struct driver_queue *driver = &w->queue[q].driver;
 	bool any = false;
@@ -148,7 +148,7 @@ static bool submit(struct workload *w, __u16 q, __u64 now, __u64 *due)
 		struct workload_io io = {.due_ns = now};
 
 		if (w->config.rate > 0) {
-			io.due_ns = next_due(w, q);
+			io.due_ns = workload_next_due(w, q);
 			if (io.due_ns >= end_of_duration(w))
 				break;
 			if (io.due_ns > now) {
@@ -177,19 +177,19 @@ static __u32 in_flight(const struct workload *w)
 	return sum;
 }
 
-static void run(struct workload *w)
+static void workload_loop(struct workload *w)
 {
 	struct doorbell *interrupt = &w->channel->interrupt;
 
 	while (!workload_stopping(w)) {
 		__u32 seen = doorbell_count(interrupt);
-		bool progress = reap(w);
+		bool progress = workload_reap(w);
 		__u64 now = monotonic_ns(), due = UINT64_MAX;
 
 		if (ahead_state(w) == AHEAD_ASKED)
 			workload_list_ahead(w);
 		for (__u16 q = 0; q < w->channel->config.queues; q++)
-			progress |= submit(w, q, now, &due);
+			progress |= workload_submit(w, q, now, &due);
 		if (all_issued(w, now)) {
 			if (!in_flight(w))
 				return;
@@ -202,7 +202,7 @@ static void run(struct workload *w)
 }
 
 /* I/O number `number` of queue q's schedule waited so long when nobody would send it any more. */
-static __u64 waited(const struct workload *w, __u16 q, __u64 number, __u64 end_ns)
+static __u64 io_waited(const struct workload *w, __u16 q, __u64 number, __u64 end_ns)
 {
 	__u64 due_ns = time_of(w, number * w->channel->config.queues + q);
 
@@ -210,7 +210,7 @@ static __u64 waited(const struct workload *w, __u16 q, __u64 number, __u64 end_n
 }
 
 /* I/Os of queue q's schedule that were due before the end. */
-static __u64 planned(const struct workload *w, __u16 q, __u64 end_ns)
+static __u64 ios_planned(const struct workload *w, __u16 q, __u64 end_ns)
 {
 	__u64 low = 0, high = (__u64)((double)(end_ns - w->result.start_ns) * w->config.rate /
 				      NSEC_PER_SEC) +
@@ -220,7 +220,8 @@ static __u64 planned(const struct workload *w, __u16 q, __u64 end_ns)
 		__u64 middle = low + (high - low) / 2;
 		__u64 number = middle * w->channel->config.queues + q;
 
-		if ((!w->config.count || number < w->config.count) && waited(w, q, middle, end_ns))
+		if ((!w->config.count || number < w->config.count) &&
+		    io_waited(w, q, middle, end_ns))
 			low = middle + 1;
 		else
 			high = middle;
@@ -241,18 +242,18 @@ static void account_unsent(struct workload *w)
 	if (end_ns > w->result.end_ns)
 		end_ns = w->result.end_ns;
 	for (__u16 q = 0; q < w->channel->config.queues; q++) {
-		__u64 number = w->queue[q].scheduled, end = planned(w, q, end_ns);
+		__u64 number = w->queue[q].scheduled, end = ios_planned(w, q, end_ns);
 
 		if (end > number)
 			w->result.unsent += end - number;
 		while (number < end) {
-			__u64 high = waited(w, q, number, end_ns);
+			__u64 high = io_waited(w, q, number, end_ns);
 			__u64 floor = histogram_bucket_low(histogram_bucket(high));
 			__u64 next = number + 1 + (__u64)((double)(high - floor) / step);
 
 			if (next > end)
 				next = end;
-			histogram_add_spread(&w->result.latency, waited(w, q, next - 1, end_ns),
+			histogram_add_spread(&w->result.latency, io_waited(w, q, next - 1, end_ns),
 					     high, next - number);
 			number = next;
 		}
@@ -266,7 +267,7 @@ static void *workload_thread(void *argument)
 
 	w->result.start_ns = monotonic_ns();
 	log_life(w, w->result.start_ns, TRUTH_GUEST_START, (__u64)ceil(w->config.rate));
-	run(w);
+	workload_loop(w);
 	w->result.end_ns = monotonic_ns();
 	if (w->config.rate > 0)
 		account_unsent(w);

@@ -30,7 +30,7 @@ static __u32 pick_length(struct workload *w)
 }
 
 /* Chooses what the next I/O does and where. false: verify found no free place for it now. */
-static bool compose(struct workload *w, struct workload_io *io)
+static bool io_compose(struct workload *w, struct workload_io *io)
 {
 	io->length = pick_length(w);
 	if (!w->channel->disk_bytes)
@@ -78,25 +78,25 @@ static bool is_listed(struct workload *w, __u64 page)
 	return w->ahead.listed[page / 64] >> page % 64 & 1;
 }
 
-static bool mark(struct workload *w, __u64 page)
+static bool ahead_mark(struct workload *w, __u64 page)
 {
 	w->ahead.listed[page / 64] |= 1ull << page % 64;
 	return false;
 }
 
-static bool unmark(struct workload *w, __u64 page)
+static bool ahead_unmark(struct workload *w, __u64 page)
 {
 	w->ahead.listed[page / 64] &= ~(1ull << page % 64);
 	return false;
 }
 
 /* True once the list is full. */
-static bool list(struct workload *w, __u64 page)
+static bool ahead_list(struct workload *w, __u64 page)
 {
 	struct ahead *ahead = &w->ahead;
 
 	if (!is_listed(w, page)) {
-		mark(w, page);
+		ahead_mark(w, page);
 		ahead->pages[ahead->count++] = w->channel->data_address + (page << PAGE_BITS);
 	}
 	return ahead->count == ahead->limit;
@@ -122,7 +122,7 @@ static void next_ahead(struct workload *w, struct workload_io *io)
 	if (ahead->first < ahead->end)
 		return;
 	for (__u32 i = 0; i < ahead->end; i++)
-		any_page(w, &ahead->io[i], unmark);
+		any_page(w, &ahead->io[i], ahead_unmark);
 	pthread_mutex_lock(&w->lock);
 	set_state(w, AHEAD_NONE);
 	pthread_mutex_unlock(&w->lock);
@@ -138,7 +138,7 @@ static bool next_beside(struct workload *w, struct workload_io *io)
 		if (ahead->end == AHEAD_IOS ||
 		    (w->config.count &&
 		     w->issued + (ahead->end - ahead->first) >= w->config.count) ||
-		    !compose(w, io))
+		    !io_compose(w, io))
 			return false;
 		if (!any_page(w, io, is_listed))
 			return true;
@@ -155,7 +155,7 @@ bool workload_next_io(struct workload *w, struct workload_io *io)
 	case AHEAD_LISTED:
 		return next_beside(w, io);
 	default:
-		return compose(w, io);
+		return io_compose(w, io);
 	}
 }
 
@@ -166,17 +166,17 @@ static void compose_ahead(struct workload *w)
 	__u64 left = w->config.count ? w->config.count - w->issued : AHEAD_IOS;
 
 	ahead->first = ahead->end = 0;
-	each_in_flight(w, mark);
+	each_in_flight(w, ahead_mark);
 	while (ahead->count < ahead->limit && ahead->end < AHEAD_IOS && ahead->end < left) {
 		struct workload_io *io = &ahead->io[ahead->end];
 
 		*io = (struct workload_io){0};
-		if (!compose(w, io))
+		if (!io_compose(w, io))
 			break;
 		ahead->end++;
-		any_page(w, io, list);
+		any_page(w, io, ahead_list);
 	}
-	each_in_flight(w, unmark);
+	each_in_flight(w, ahead_unmark);
 }
 
 void workload_list_ahead(struct workload *w)
@@ -200,7 +200,7 @@ static bool wait_while(struct workload *w, enum ahead_state state, __u64 deadlin
 	return ahead_state(w) != state;
 }
 
-static int allocate(struct workload *w)
+static int ahead_allocate(struct workload *w)
 {
 	struct ahead *ahead = &w->ahead;
 
@@ -216,7 +216,7 @@ static int allocate(struct workload *w)
 }
 
 /* With the lock, in state AHEAD_NONE. */
-static long ask(struct workload *w, __u64 *pages, __u32 limit, __u64 deadline_ns)
+static long ahead_ask(struct workload *w, __u64 *pages, __u32 limit, __u64 deadline_ns)
 {
 	struct ahead *ahead = &w->ahead;
 
@@ -238,13 +238,13 @@ long workload_next_pages(struct workload *w, __u64 *pages, __u32 limit, __u64 wa
 	long count;
 
 	pthread_mutex_lock(&w->lock);
-	count = allocate(w);
+	count = ahead_allocate(w);
 	/* The ones before are to be on their way: these come next, not in a while. */
 	while (!count && ahead_state(w) != AHEAD_NONE && !w->done &&
 	       monotonic_cond_wait_until(&w->ahead_changed, &w->lock, deadline_ns))
 		;
 	if (!count && ahead_state(w) == AHEAD_NONE && w->started && !w->done && limit)
-		count = ask(w, pages, limit, deadline_ns);
+		count = ahead_ask(w, pages, limit, deadline_ns);
 	pthread_mutex_unlock(&w->lock);
 	return count;
 }

@@ -57,7 +57,7 @@ void verify_destroy(struct verify *verify)
 }
 
 /* The first word of a page's content; the others follow in odd steps of it. */
-static __u64 page_key(const struct verify *verify, __u64 place, __u32 generation)
+static __u64 verify_page_key(const struct verify *verify, __u64 place, __u32 generation)
 {
 	struct random random = {verify->seed ^ (place << 24) ^ generation};
 
@@ -67,7 +67,7 @@ static __u64 page_key(const struct verify *verify, __u64 place, __u32 generation
 static void page_fill(const struct verify *verify, __u64 address, __u64 place, __u32 generation)
 {
 	__u64 *words = guest_memory_cpu(verify->memory, address);
-	__u64 key = page_key(verify, place, generation);
+	__u64 key = verify_page_key(verify, place, generation);
 
 	for (size_t i = 0; i < WORDS; i++)
 		words[i] = key + i * (key | 1);
@@ -76,7 +76,7 @@ static void page_fill(const struct verify *verify, __u64 address, __u64 place, _
 static bool page_holds(const struct verify *verify, __u64 address, __u64 place, __u32 generation)
 {
 	const __u64 *words = guest_memory_cpu(verify->memory, address);
-	__u64 key = page_key(verify, place, generation), wrong = 0;
+	__u64 key = verify_page_key(verify, place, generation), wrong = 0;
 
 	for (size_t i = 0; i < WORDS; i++)
 		wrong |= words[i] ^ (key + i * (key | 1));
@@ -94,7 +94,7 @@ static bool page_is_zero(const struct verify *verify, __u64 address)
 }
 
 /* Takes `count` places for one more user, all or none. */
-static bool take(__u16 *users, __u64 count, bool exclusive)
+static bool verify_take(__u16 *users, __u64 count, bool exclusive)
 {
 	for (__u64 i = 0; i < count; i++)
 		if (exclusive ? users[i] : users[i] == EXCLUSIVE)
@@ -127,9 +127,9 @@ bool verify_begin(struct verify *verify, struct workload_io *io)
 {
 	__u64 pages = io->length / PAGE_BYTES, place = io->target / PAGE_BYTES;
 
-	if (!take(data_users(verify, io), pages, true))
+	if (!verify_take(data_users(verify, io), pages, true))
 		return false;
-	if (!take(target_users(verify, io), pages, io->opcode != RING_READ)) {
+	if (!verify_take(target_users(verify, io), pages, io->opcode != RING_READ)) {
 		give_back(data_users(verify, io), pages);
 		return false;
 	}

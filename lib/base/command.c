@@ -33,7 +33,7 @@ const char *command_missing(char *const *argv, bool quoted)
 		       : NULL;
 }
 
-static bool find(const char *name, char path[PATH_MAX], struct stat *status)
+static bool command_search(const char *name, char path[PATH_MAX], struct stat *status)
 {
 	const char *at = getenv("PATH");
 
@@ -54,7 +54,7 @@ bool command_find(const char *name, struct stat *status)
 {
 	char path[PATH_MAX];
 
-	return find(name, path, status);
+	return command_search(name, path, status);
 }
 
 /* Becomes that user for good; false if the system refused any of it. */
@@ -89,7 +89,7 @@ struct child {
 	int told; /* write end, closed by exec */
 };
 
-static _Noreturn void refuse(int told, bool user)
+static _Noreturn void command_refuse(int told, bool user)
 {
 	const struct refusal refusal = {.user = user, .error = errno};
 
@@ -111,14 +111,14 @@ static void be_command(pid_t keeper, void *argument)
 	if (read(child->held, &word, 1) != 1)
 		_exit(0); /* we gave up before it began */
 	if (child->user && !drop_to(child->user->uid, child->user->gid))
-		refuse(child->told, true);
+		command_refuse(child->told, true);
 	/* After the change of user, which clears it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != keeper)
 		_exit(0);
 	/* Not execvp(): that hands whatever is no program to the shell, line by line. */
 	execv(child->path, child->argv);
-	refuse(child->told, false);
+	command_refuse(child->told, false);
 }
 
 static void close_both(const int ends[2])
@@ -177,7 +177,7 @@ int command_prepare(struct command *command, char **argv, const struct command_u
 
 	memset(command, 0, sizeof(*command));
 	command->name = argv[0];
-	if (!find(argv[0], path, &program))
+	if (!command_search(argv[0], path, &program))
 		return failed(-ENOENT, "%s: no such command", argv[0]);
 	err = descendants_adopt();
 	if (!err)
@@ -225,34 +225,34 @@ int command_go(struct command *command)
 		      strerror(refusal.error));
 }
 
-static void note_end(struct command *command, int status)
+static void command_note_end(struct command *command, int status)
 {
 	command->status = status;
 	command->ended = true;
 	command->pid = 0;
 }
 
-static void hear(struct command *command)
+static void command_hear(struct command *command)
 {
 	struct keeper_word word;
 
 	if (!command->ended &&
 	    recv(command->channel, &word, sizeof(word), MSG_DONTWAIT) == sizeof(word))
-		note_end(command, word.value);
+		command_note_end(command, word.value);
 }
 
 /* Orphans that a keeper left are our children, too. Returns whether there are any. */
-static bool reap(struct command *command)
+static bool command_reap(struct command *command)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		hear(command);
+		command_hear(command);
 		if (pid != command->keeper || command->ended)
 			continue;
 		/* Killed: the command has died with it, what that started is left to us. */
-		note_end(command, status);
+		command_note_end(command, status);
 		command->told_to_end = true;
 	}
 	return !pid;
@@ -261,8 +261,8 @@ static bool reap(struct command *command)
 bool command_is_alive(struct command *command)
 {
 	if (command->alive)
-		hear(command);
-	command->alive = command->alive && reap(command);
+		command_hear(command);
+	command->alive = command->alive && command_reap(command);
 	return command->alive;
 }
 

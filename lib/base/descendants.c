@@ -29,13 +29,13 @@ int descendants_adopt(void)
 }
 
 /* False for what is gone, or has ended and only waits to be reaped. */
-static bool look_up(pid_t pid, struct process *process)
+static bool process_look_up(pid_t pid, struct process *process)
 {
 	*process = (struct process){.pid = pid};
 	return !proc_stat(pid, &process->stat) && !process->stat.ended;
 }
 
-static size_t list(struct process **processes)
+static size_t process_list(struct process **processes)
 {
 	size_t count = 0, room = 0;
 	struct dirent *entry;
@@ -47,14 +47,15 @@ static size_t list(struct process **processes)
 			continue;
 		if (!array_grow(processes, &room, count + 1, sizeof(**processes), ARRAY_PLAIN))
 			break;
-		count += look_up((pid_t)strtol(entry->d_name, NULL, 10), &(*processes)[count]);
+		count += process_look_up((pid_t)strtol(entry->d_name, NULL, 10),
+					 &(*processes)[count]);
 	}
 	if (directory)
 		closedir(directory);
 	return count;
 }
 
-static bool is_ours(const struct process *processes, size_t count, pid_t pid)
+static bool process_is_ours(const struct process *processes, size_t count, pid_t pid)
 {
 	for (size_t i = 0; i < count; i++)
 		if (processes[i].pid == pid)
@@ -63,7 +64,7 @@ static bool is_ours(const struct process *processes, size_t count, pid_t pid)
 }
 
 /* Until nothing more is found: a child's number may be lower than its parent's. */
-static void mark(struct process *processes, size_t count)
+static void process_mark(struct process *processes, size_t count)
 {
 	pid_t self = getpid();
 	bool found = true;
@@ -73,8 +74,8 @@ static void mark(struct process *processes, size_t count)
 		for (size_t i = 0; i < count; i++) {
 			struct process *p = &processes[i];
 
-			if (!p->ours &&
-			    (p->stat.parent == self || is_ours(processes, count, p->stat.parent)))
+			if (!p->ours && (p->stat.parent == self ||
+					 process_is_ours(processes, count, p->stat.parent)))
 				p->ours = found = true;
 		}
 	}
@@ -89,7 +90,7 @@ static bool send_signal(const struct process *process, int number)
 
 	if (fd < 0)
 		return false;
-	sent = look_up(process->pid, &now) && now.stat.start == process->stat.start &&
+	sent = process_look_up(process->pid, &now) && now.stat.start == process->stat.start &&
 	       !syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
 	close(fd);
 	return sent;
@@ -98,10 +99,10 @@ static bool send_signal(const struct process *process, int number)
 unsigned int descendants_signal(int number)
 {
 	struct process *processes;
-	size_t count = list(&processes);
+	size_t count = process_list(&processes);
 	unsigned int sent = 0;
 
-	mark(processes, count);
+	process_mark(processes, count);
 	for (size_t i = 0; i < count; i++)
 		if (processes[i].ours)
 			sent += send_signal(&processes[i], number);

@@ -40,7 +40,7 @@ bool same_file(const struct stat *a, const struct stat *b)
 
 /* What `sudo faultline` writes, its caller reads without sudo; on a file system without owners it
  * stays root's. */
-static void hand_over(int fd)
+static void file_hand_over(int fd)
 {
 	uid_t user;
 	gid_t group;
@@ -59,7 +59,7 @@ int files_create(int directory, const char *path, mode_t mode)
 	int fd = openat(directory, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
 	if (fd >= 0) {
-		hand_over(fd);
+		file_hand_over(fd);
 		return fd;
 	}
 	if (errno == EEXIST)
@@ -68,7 +68,7 @@ int files_create(int directory, const char *path, mode_t mode)
 }
 
 /* What may not be replaced is refused. */
-static int check_place(int directory, const char *path, bool overwrite)
+static int file_check_place(int directory, const char *path, bool overwrite)
 {
 	struct stat status;
 
@@ -112,7 +112,7 @@ static pid_t maker_of(const char *name, const char *base)
 	return pid > 0 && pid <= INT_MAX && !strcmp(name, written) ? (pid_t)pid : 0;
 }
 
-static bool is_ours(const struct stat *status)
+static bool file_is_ours(const struct stat *status)
 {
 	uid_t user;
 	gid_t group;
@@ -130,7 +130,7 @@ static void remove_leftover(int folder, const char *name)
 
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &status) && is_ours(&status) && !flock(fd, LOCK_EX | LOCK_NB))
+	if (!fstat(fd, &status) && file_is_ours(&status) && !flock(fd, LOCK_EX | LOCK_NB))
 		unlinkat(folder, name, 0);
 	close(fd);
 }
@@ -163,14 +163,14 @@ static void remove_leftovers(int directory, const char *path)
 static int create_unnamed(int directory, const char *path, mode_t mode, bool overwrite)
 {
 	char name[PATH_MAX];
-	int fd, err = check_place(directory, path, overwrite);
+	int fd, err = file_check_place(directory, path, overwrite);
 
 	err = err ? err : temporary_name(path, name);
 	if (err)
 		return err;
 	fd = openat(directory, files_folder(path, name), O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 	if (fd >= 0) {
-		hand_over(fd);
+		file_hand_over(fd);
 		return fd;
 	}
 	if (!overwrite)
@@ -242,7 +242,7 @@ static int give_name(int fd, int directory, const char *path, bool overwrite)
 	bool named = is_named(fd);
 	char link[32], temporary[PATH_MAX];
 	const char *name = overwrite ? temporary : path;
-	int err = overwrite ? check_place(directory, path, true) : 0;
+	int err = overwrite ? file_check_place(directory, path, true) : 0;
 
 	err = err ? err : temporary_name(path, temporary);
 	if (err)

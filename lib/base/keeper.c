@@ -21,7 +21,7 @@ struct keeper {
 	bool stay;
 };
 
-static void tell(const struct keeper *keeper, int what, int value)
+static void keeper_tell(const struct keeper *keeper, int what, int value)
 {
 	const struct keeper_word word = {.what = what, .value = value};
 
@@ -30,7 +30,7 @@ static void tell(const struct keeper *keeper, int what, int value)
 }
 
 /* Children are the command and the orphans of what it has started. Returns whether there are any more. */
-static bool reap(struct keeper *keeper)
+static bool keeper_reap(struct keeper *keeper)
 {
 	int status;
 	pid_t pid;
@@ -39,7 +39,7 @@ static bool reap(struct keeper *keeper)
 		if (pid != keeper->command)
 			continue;
 		keeper->command = 0;
-		tell(keeper, KEEPER_ENDED, status);
+		keeper_tell(keeper, KEEPER_ENDED, status);
 	}
 	return !pid;
 }
@@ -49,7 +49,7 @@ static _Noreturn void end_all(struct keeper *keeper)
 {
 	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
 
-	while (reap(keeper)) {
+	while (keeper_reap(keeper)) {
 		descendants_signal(SIGKILL);
 		nanosleep(&pause, NULL);
 	}
@@ -61,7 +61,7 @@ static void on_child(int number)
 	(void)number;
 }
 
-static void watch(struct keeper *keeper)
+static void keeper_watch(struct keeper *keeper)
 {
 	const struct sigaction action = {.sa_handler = on_child};
 	struct pollfd channel = {.fd = keeper->channel, .events = POLLIN};
@@ -73,7 +73,7 @@ static void watch(struct keeper *keeper)
 	sigaddset(&blocked, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &blocked, &open);
 	sigdelset(&open, SIGCHLD);
-	while (reap(keeper) && (keeper->command || keeper->stay)) {
+	while (keeper_reap(keeper) && (keeper->command || keeper->stay)) {
 		if (ppoll(&channel, 1, NULL, &open) <= 0)
 			continue; /* a child has ended */
 		if (recv(keeper->channel, &word, 1, 0) != 1)
@@ -107,7 +107,7 @@ _Noreturn void keeper_main(int channel, void (*body)(pid_t keeper, void *argumen
 
 	keeper.command = descendants_adopt() ? -1 : fork();
 	if (keeper.command < 0) {
-		tell(&keeper, KEEPER_FAILED, errno);
+		keeper_tell(&keeper, KEEPER_FAILED, errno);
 		_exit(0);
 	}
 	if (!keeper.command) {
@@ -116,7 +116,7 @@ _Noreturn void keeper_main(int channel, void (*body)(pid_t keeper, void *argumen
 	}
 	ignore_signals();
 	close_others((unsigned int)channel);
-	tell(&keeper, KEEPER_STARTED, keeper.command);
-	watch(&keeper);
+	keeper_tell(&keeper, KEEPER_STARTED, keeper.command);
+	keeper_watch(&keeper);
 	_exit(0);
 }

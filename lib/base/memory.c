@@ -10,11 +10,12 @@
 
 #include "lib/base/units.h"
 
+/* Relaxed throughout: these are counts, and nothing else is read because of them. */
 static __u64 most = UINT64_MAX, used;
 static bool limit_reached, system_refused;
 
 /* Takes its part of the limit before there is anything: of two threads one is refused. */
-static bool take(__u64 bytes)
+static bool memory_take(__u64 bytes)
 {
 	if (__atomic_add_fetch(&used, bytes, __ATOMIC_RELAXED) <= most)
 		return true;
@@ -24,7 +25,7 @@ static bool take(__u64 bytes)
 }
 
 /* What malloc() really gave is what memory_free() will give back. */
-static void *settle(void *memory, size_t asked)
+static void *memory_settle(void *memory, size_t asked)
 {
 	__u64 got = memory ? malloc_usable_size(memory) : 0;
 
@@ -40,7 +41,7 @@ void *memory_calloc(size_t count, size_t size)
 
 	if (__builtin_mul_overflow(count, size, &bytes))
 		bytes = SIZE_MAX / 2;
-	return take(bytes) ? settle(calloc(1, bytes), bytes) : NULL;
+	return memory_take(bytes) ? memory_settle(calloc(1, bytes), bytes) : NULL;
 }
 
 /* While it moves there are both: that is when memory is most. */
@@ -49,9 +50,9 @@ void *memory_realloc(void *memory, size_t size)
 	size_t before = memory ? malloc_usable_size(memory) : 0;
 	void *moved;
 
-	if (!take(size))
+	if (!memory_take(size))
 		return NULL;
-	moved = settle(realloc(memory, size), size);
+	moved = memory_settle(realloc(memory, size), size);
 	if (moved)
 		__atomic_sub_fetch(&used, before, __ATOMIC_RELAXED);
 	return moved;

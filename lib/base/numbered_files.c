@@ -59,7 +59,7 @@ static __u32 number_in(const struct numbered_files *files, const char *before, c
 	return number > UINT32_MAX || strcmp(name, written) != 0 ? 0 : (__u32)number;
 }
 
-static int add(struct numbers *numbers, __u32 number)
+static int numbers_add(struct numbers *numbers, __u32 number)
 {
 	__u32 *all = realloc(numbers->all, (numbers->count + 1) * sizeof(*all));
 
@@ -70,7 +70,7 @@ static int add(struct numbers *numbers, __u32 number)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int numbers_compare(const void *a, const void *b)
 {
 	__u32 left = *(const __u32 *)a, right = *(const __u32 *)b;
 
@@ -94,11 +94,11 @@ int numbered_files_list(const struct numbered_files *files, struct numbers *numb
 		__u32 number = number_in(files, before, entry->d_name);
 
 		if (number)
-			err = add(numbers, number);
+			err = numbers_add(numbers, number);
 	}
 	closedir(dir);
 	if (numbers->count)
-		qsort(numbers->all, numbers->count, sizeof(*numbers->all), compare);
+		qsort(numbers->all, numbers->count, sizeof(*numbers->all), numbers_compare);
 	return err;
 }
 

@@ -35,7 +35,7 @@ size_t utf8_character(const char *text, __u32 *character)
 }
 
 /* One character of `text`, which moves behind it. */
-static size_t escape(const char **text, char out[ESCAPE_TEXT])
+static size_t escape_character(const char **text, char out[ESCAPE_TEXT])
 {
 	__u32 character;
 	size_t length = utf8_character(*text, &character);
@@ -64,7 +64,7 @@ const char *printable(const char *text, char *out, size_t size)
 	size_t used = 0;
 
 	while (*text) {
-		size_t length = escape(&text, one);
+		size_t length = escape_character(&text, one);
 
 		if (used + length >= size)
 			break;

@@ -34,7 +34,7 @@ static bool is_foreign(void)
 	return second || first != getpid();
 }
 
-static void look(void)
+static void proc_look(void)
 {
 	int own = 0;
 
@@ -54,7 +54,7 @@ static void look(void)
 
 const char *proc_root(void)
 {
-	pthread_once(&proc.once, look);
+	pthread_once(&proc.once, proc_look);
 	return proc.root;
 }
 

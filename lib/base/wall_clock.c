@@ -11,7 +11,7 @@
 #define LATE_MAX    1024       /* places back that one is inserted: more is no recording of ours */
 
 /* Index of the first anchor after the time. */
-static size_t after(const struct wall_clock *clock, __u64 monotonic_ns)
+static size_t anchor_after(const struct wall_clock *clock, __u64 monotonic_ns)
 {
 	size_t low = 0, high = clock->count;
 
@@ -26,16 +26,16 @@ static size_t after(const struct wall_clock *clock, __u64 monotonic_ns)
 	return low;
 }
 
-static __u64 offset(const struct clock_anchor *anchor)
+static __u64 anchor_offset(const struct clock_anchor *anchor)
 {
 	return anchor->realtime_ns - anchor->monotonic_ns;
 }
 
 void wall_clock_add(struct wall_clock *clock, const struct clock_anchor *anchor)
 {
-	size_t at = after(clock, anchor->monotonic_ns);
+	size_t at = anchor_after(clock, anchor->monotonic_ns);
 
-	if (at && offset(&clock->anchors[at - 1]) == offset(anchor))
+	if (at && anchor_offset(&clock->anchors[at - 1]) == anchor_offset(anchor))
 		return;
 	if (at && clock->anchors[at - 1].monotonic_ns == anchor->monotonic_ns) {
 		clock->anchors[at - 1] = *anchor;
@@ -60,20 +60,20 @@ void wall_clock_free(struct wall_clock *clock)
 
 __u64 wall_clock_at(const struct wall_clock *clock, __u64 monotonic_ns)
 {
-	size_t at = after(clock, monotonic_ns);
+	size_t at = anchor_after(clock, monotonic_ns);
 
 	if (!clock->count)
 		return 0;
-	return monotonic_ns + offset(&clock->anchors[at ? at - 1 : 0]);
+	return monotonic_ns + anchor_offset(&clock->anchors[at ? at - 1 : 0]);
 }
 
 bool wall_clock_step(const struct wall_clock *clock, __u64 since_ns, __u64 until_ns,
 		     struct wall_clock_step *step)
 {
 	*step = (struct wall_clock_step){0};
-	for (size_t i = after(clock, since_ns); i < clock->count; i++) {
+	for (size_t i = anchor_after(clock, since_ns); i < clock->count; i++) {
 		const struct clock_anchor *now = &clock->anchors[i];
-		__s64 by = i ? (__s64)(offset(now) - offset(now - 1)) : 0;
+		__s64 by = i ? (__s64)(anchor_offset(now) - anchor_offset(now - 1)) : 0;
 
 		if (now->monotonic_ns >= until_ns)
 			break;
@@ -89,20 +89,20 @@ bool wall_clock_step(const struct wall_clock *clock, __u64 since_ns, __u64 until
 }
 
 /* The times for which anchor `i` stands: the first one's from boot on, the last one's for ever. */
-static __u64 begin_of(const struct wall_clock *clock, size_t i)
+static __u64 anchor_begin(const struct wall_clock *clock, size_t i)
 {
 	return i ? clock->anchors[i].monotonic_ns : 0;
 }
 
-static __u64 end_of(const struct wall_clock *clock, size_t i)
+static __u64 anchor_end(const struct wall_clock *clock, size_t i)
 {
 	return i + 1 < clock->count ? clock->anchors[i + 1].monotonic_ns : UINT64_MAX;
 }
 
 /* The first time of the anchor's that is this wall-clock time or later. */
-static __u64 within(const struct wall_clock *clock, size_t i, __u64 realtime_ns)
+static __u64 anchor_time_of(const struct wall_clock *clock, size_t i, __u64 realtime_ns)
 {
-	__u64 begin = begin_of(clock, i), boot = offset(&clock->anchors[i]);
+	__u64 begin = anchor_begin(clock, i), boot = anchor_offset(&clock->anchors[i]);
 
 	return realtime_ns > boot && realtime_ns - boot > begin ? realtime_ns - boot : begin;
 }
@@ -110,9 +110,9 @@ static __u64 within(const struct wall_clock *clock, size_t i, __u64 realtime_ns)
 __u64 wall_clock_since(const struct wall_clock *clock, __u64 realtime_ns)
 {
 	for (size_t i = 0; i < clock->count; i++) {
-		__u64 time = within(clock, i, realtime_ns);
+		__u64 time = anchor_time_of(clock, i, realtime_ns);
 
-		if (time < end_of(clock, i))
+		if (time < anchor_end(clock, i))
 			return time;
 	}
 	return 0;
@@ -121,10 +121,10 @@ __u64 wall_clock_since(const struct wall_clock *clock, __u64 realtime_ns)
 __u64 wall_clock_until(const struct wall_clock *clock, __u64 realtime_ns)
 {
 	for (size_t i = clock->count; i-- > 0;) {
-		__u64 time = within(clock, i, realtime_ns);
+		__u64 time = anchor_time_of(clock, i, realtime_ns);
 
-		if (time > begin_of(clock, i))
-			return time < end_of(clock, i) ? time : end_of(clock, i);
+		if (time > anchor_begin(clock, i))
+			return time < anchor_end(clock, i) ? time : anchor_end(clock, i);
 	}
 	return 0;
 }

@@ -80,7 +80,7 @@ static void put_count(const struct writer *writer, __u64 count)
 	fputs(at, writer->file);
 }
 
-static void put_cell(const struct writer *writer, enum column_type type, union cell cell)
+static void csv_put_cell(const struct writer *writer, enum column_type type, union cell cell)
 {
 	char text[UNITS_TEXT];
 
@@ -187,7 +187,7 @@ static int csv_row(struct writer *writer, const void *row)
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (i)
 			putc(',', writer->file);
-		put_cell(writer, table->columns[i].type, writer_cell(writer, row, i, text));
+		csv_put_cell(writer, table->columns[i].type, writer_cell(writer, row, i, text));
 	}
 	putc('\n', writer->file);
 	return 0;

@@ -100,7 +100,7 @@ static int put_visible(const char *bytes, size_t size, void *file)
 	return ferror(file) ? -1 : 0;
 }
 
-static int dump(struct writer *writer, const json_t *value, size_t extra)
+static int json_put(struct writer *writer, const json_t *value, size_t extra)
 {
 	errno = 0;
 	if (!value)
@@ -114,7 +114,7 @@ static int dump(struct writer *writer, const json_t *value, size_t extra)
 static int dump_key(struct writer *writer, const char *name)
 {
 	json_t *key = json_text(name);
-	int err = dump(writer, key, 0);
+	int err = json_put(writer, key, 0);
 
 	json_decref(key);
 	fputs(":", writer->file);
@@ -178,7 +178,7 @@ static int json_row(struct writer *writer, const void *row)
 	}
 	fputs(json->rows ? ",\n" : "\n", writer->file);
 	json->rows = true;
-	err = dump(writer, object, 0);
+	err = json_put(writer, object, 0);
 	json_decref(object);
 	return err;
 }
@@ -204,7 +204,7 @@ static int json_close(struct writer *writer)
 				continue;
 			fputs(",\n", writer->file);
 			err = err ? err : dump_key(writer, name);
-			err = err ? err : dump(writer, value, 0);
+			err = err ? err : json_put(writer, value, 0);
 		}
 		fputs("}\n", writer->file);
 	}

@@ -9,7 +9,7 @@
 #include "lib/base/fail.h"
 #include "lib/output/writer.h"
 
-static int no_memory(const struct rows *rows)
+static int rows_no_memory(const struct rows *rows)
 {
 	return failed(-ENOMEM, "no memory for the rows of table %s", rows->table.name);
 }
@@ -24,7 +24,7 @@ static int rows_begin(struct writer *writer)
 	rows->table = *writer->table;
 	rows->count = rows->text_used = 0;
 	if (!columns)
-		return no_memory(rows);
+		return rows_no_memory(rows);
 	memcpy(columns, writer->table->columns, bytes);
 	for (size_t i = 0; i < writer->table->column_count; i++)
 		columns[i].get = NULL;
@@ -39,7 +39,7 @@ static int keep_text(struct rows *rows, union cell *cell, const char *text)
 	size_t length = strlen(text) + 1;
 
 	if (!array_grow(&rows->text, &rows->text_room, rows->text_used + length, 1, ARRAY_PLAIN))
-		return no_memory(rows);
+		return rows_no_memory(rows);
 	memcpy(rows->text + rows->text_used, text, length);
 	cell->count = rows->text_used;
 	rows->text_used += length;
@@ -56,7 +56,7 @@ static int rows_add(struct writer *writer, const void *from)
 
 	if (!array_grow(&rows->cells, &rows->cell_room, (rows->count + 1) * columns,
 			sizeof(*rows->cells), ARRAY_PLAIN))
-		return no_memory(rows);
+		return rows_no_memory(rows);
 	row = rows->cells + rows->count * columns;
 	for (size_t i = 0; !error && i < columns; i++) {
 		row[i] = writer_cell(writer, from, i, text);
@@ -98,11 +98,11 @@ int rows_copy(struct rows *to, const struct rows *from)
 
 	to->count = 0;
 	if (!heads)
-		return no_memory(from);
+		return rows_no_memory(from);
 	to->columns = heads;
 	if (!array_grow(&to->cells, &to->cell_room, cells, sizeof(*to->cells), ARRAY_PLAIN) ||
 	    !array_grow(&to->text, &to->text_room, from->text_used, 1, ARRAY_PLAIN))
-		return no_memory(from);
+		return rows_no_memory(from);
 	to->table = from->table;
 	to->table.columns = heads;
 	to->count = from->count;

@@ -16,17 +16,17 @@
 #define GAP	   "  "
 #define TIME_WIDTH 30 /* a whole ISO 8601 time */
 
-static bool shown(const struct writer *writer, const struct column *column)
+static bool column_shown(const struct writer *writer, const struct column *column)
 {
 	return !column->wide || writer->config.wide;
 }
 
-static int no_memory(void)
+static int text_no_memory(void)
 {
 	return failed(-ENOMEM, "no memory for a text");
 }
 
-static bool left_aligned(const struct column *column)
+static bool column_left_aligned(const struct column *column)
 {
 	return column->type == COLUMN_TEXT || column->type == COLUMN_TIME;
 }
@@ -36,19 +36,19 @@ static bool is_last(const struct writer *writer, size_t index)
 	const struct table *table = writer->table;
 
 	for (size_t i = index + 1; i < table->column_count; i++)
-		if (shown(writer, &table->columns[i]))
+		if (column_shown(writer, &table->columns[i]))
 			return false;
 	return true;
 }
 
-static void put_cell(struct writer *writer, size_t index, const char *text)
+static void text_put_cell(struct writer *writer, size_t index, const char *text)
 {
 	const struct table *table = writer->table;
 	const struct column *column = &table->columns[index];
 	int width = (int)(writer->config.wide && column->whole ? column->whole : column->width);
 	bool last = is_last(writer, index);
 
-	if (!left_aligned(column))
+	if (!column_left_aligned(column))
 		fprintf(writer->file, "%*s", width, text);
 	else if (last)
 		fputs(text, writer->file);
@@ -61,7 +61,7 @@ static void put_cell(struct writer *writer, size_t index, const char *text)
  * A word that is too long is cut with a mark, unless the reader asked for all of it: at its end, but before
  * what tells devices of one name apart.
  */
-static void cut(const struct writer *writer, const struct column *column, char *text)
+static void cut_word(const struct writer *writer, const struct column *column, char *text)
 {
 	size_t width = column->width, length = strlen(text);
 	size_t tail = device_name_tail(text);
@@ -78,7 +78,7 @@ static void format_text(const struct writer *writer, const struct column *column
 			char *text, size_t size)
 {
 	printable(value ? value : "", text, size);
-	cut(writer, column, text);
+	cut_word(writer, column, text);
 }
 
 /* The whole time if the column is wide enough, else as much of the time of day as fits. */
@@ -136,13 +136,13 @@ static void format_real(double value, char text[UNITS_TEXT])
 }
 
 /* Where a column begins on its line. */
-static size_t begin_of(const struct writer *writer, size_t index)
+static size_t column_begin(const struct writer *writer, size_t index)
 {
 	const struct table *table = writer->table;
 	size_t begin = 0;
 
 	for (size_t i = 0; i < index; i++)
-		if (shown(writer, &table->columns[i]))
+		if (column_shown(writer, &table->columns[i]))
 			begin += table->columns[i].width + strlen(GAP);
 	return begin;
 }
@@ -150,13 +150,13 @@ static size_t begin_of(const struct writer *writer, size_t index)
 /* Text of no fixed width at a line's end goes on below its beginning, at a blank. Nothing is cut. */
 static int put_wrapped(struct writer *writer, size_t index, const char *value)
 {
-	size_t begin = begin_of(writer, index), at = begin;
+	size_t begin = column_begin(writer, index), at = begin;
 	bool wraps = !writer->config.wide && begin < LINE_WIDTH / 2 + 4;
 	char *copy = printable_copy(value);
 	const char *text = copy;
 
 	if (!copy)
-		return no_memory();
+		return text_no_memory();
 	for (text += strspn(text, " "); *text;) {
 		size_t word = strcspn(text, " ");
 
@@ -187,7 +187,7 @@ static int text_row(struct writer *writer, const void *row)
 
 		union cell cell;
 
-		if (!shown(writer, column))
+		if (!column_shown(writer, column))
 			continue;
 		cell = writer_cell(writer, row, i, room);
 		if (column->type == COLUMN_TEXT && !column->width && is_last(writer, i)) {
@@ -202,7 +202,7 @@ static int text_row(struct writer *writer, const void *row)
 			strcpy(text, "-");
 		else
 			format_number(writer, column, cell.count, text);
-		put_cell(writer, i, text);
+		text_put_cell(writer, i, text);
 	}
 	return err;
 }
@@ -222,7 +222,7 @@ static int text_begin(struct writer *writer)
 					   ? column->unit
 					   : NULL;
 
-		if (!shown(writer, column))
+		if (!column_shown(writer, column))
 			continue;
 		if (unit && !strcmp(unit, "percent"))
 			unit = "%";
@@ -233,8 +233,8 @@ static int text_begin(struct writer *writer)
 		for (char *c = heading; *c; c++)
 			*c = (char)toupper((unsigned char)*c);
 		if (column->type == COLUMN_TEXT)
-			cut(writer, column, heading);
-		put_cell(writer, i, heading);
+			cut_word(writer, column, heading);
+		text_put_cell(writer, i, heading);
 	}
 	return 0;
 }
@@ -253,7 +253,7 @@ static int text_note(struct writer *writer, const char *value)
 	size_t column = 0;
 
 	if (!copy)
-		return no_memory();
+		return text_no_memory();
 	while (*sentence) {
 		size_t word = strcspn(sentence, " ");
 

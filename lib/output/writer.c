@@ -161,7 +161,7 @@ void writer_clock(struct writer *writer, const struct clock_anchor *anchor)
 }
 
 /* Keeps the first error with its sentence: producers may go on and look only at writer_close(). */
-static int keep(struct writer *writer, int err)
+static int writer_keep(struct writer *writer, int err)
 {
 	if (!err && writer->file && ferror(writer->file)) {
 		err = errno ? -errno : -EIO;
@@ -176,7 +176,7 @@ static int keep(struct writer *writer, int err)
 
 void writer_fail(struct writer *writer, int err)
 {
-	keep(writer, err);
+	writer_keep(writer, err);
 }
 
 int writer_error(const struct writer *writer)
@@ -196,8 +196,8 @@ int writer_note(struct writer *writer, const char *format, ...)
 	length = vasprintf(&sentence, format, arguments);
 	va_end(arguments);
 	if (length < 0)
-		return keep(writer, failed(-ENOMEM, "no memory for a sentence"));
-	err = keep(writer, writer->ops->note(writer, sentence));
+		return writer_keep(writer, failed(-ENOMEM, "no memory for a sentence"));
+	err = writer_keep(writer, writer->ops->note(writer, sentence));
 	free(sentence);
 	return err;
 }
@@ -216,7 +216,7 @@ int writer_fact(struct writer *writer, const char *name, const char *value)
 {
 	if (writer->error || !writer->ops->fact)
 		return writer->error;
-	return keep(writer, writer->ops->fact(writer, name, value));
+	return writer_keep(writer, writer->ops->fact(writer, name, value));
 }
 
 int writer_begin_with(struct writer *writer, const struct table *table, const void *context)
@@ -226,8 +226,8 @@ int writer_begin_with(struct writer *writer, const struct table *table, const vo
 	if (writer->error)
 		return writer->error;
 	if (writer->table)
-		return keep(writer, failed(-EINVAL, "table %s begins before %s has ended",
-					   table->name, writer->table->name));
+		return writer_keep(writer, failed(-EINVAL, "table %s begins before %s has ended",
+						  table->name, writer->table->name));
 	writer->table = table;
 	writer->context = context;
 	writer->skipped = only && strcmp(only, table->name) != 0;
@@ -235,7 +235,7 @@ int writer_begin_with(struct writer *writer, const struct table *table, const vo
 		return 0;
 	writer->found = true;
 	writer->tables++;
-	return keep(writer, writer->ops->begin(writer));
+	return writer_keep(writer, writer->ops->begin(writer));
 }
 
 int writer_begin(struct writer *writer, const struct table *table)
@@ -247,7 +247,7 @@ int writer_row(struct writer *writer, const void *row)
 {
 	if (writer->error || writer->skipped)
 		return writer->error;
-	return keep(writer, writer->ops->row(writer, row));
+	return writer_keep(writer, writer->ops->row(writer, row));
 }
 
 int writer_end(struct writer *writer)
@@ -255,7 +255,7 @@ int writer_end(struct writer *writer)
 	int err = writer->error;
 
 	if (!err && !writer->skipped)
-		err = keep(writer, writer->ops->end(writer));
+		err = writer_keep(writer, writer->ops->end(writer));
 	writer->table = NULL;
 	writer->skipped = false;
 	return err;
@@ -264,11 +264,11 @@ int writer_end(struct writer *writer)
 int writer_flush(struct writer *writer)
 {
 	if (!writer->error && writer->file && fflush(writer->file))
-		keep(writer, 0);
+		writer_keep(writer, 0);
 	return writer->error;
 }
 
-static void release(struct writer *writer)
+static void writer_release(struct writer *writer)
 {
 	wall_clock_free(&writer->clock);
 	free(writer);
@@ -283,17 +283,17 @@ int writer_close(struct writer *writer)
 		return 0;
 	only = writer->config.only;
 	if (only && !writer->found)
-		keep(writer, failed(-ENOENT, "there is no table '%s' in this output", only));
-	keep(writer, writer->ops->close ? writer->ops->close(writer) : 0);
+		writer_keep(writer, failed(-ENOENT, "there is no table '%s' in this output", only));
+	writer_keep(writer, writer->ops->close ? writer->ops->close(writer) : 0);
 	if (writer->single && writer->file)
-		keep(writer,
-		     writer_end_file(writer, AT_FDCWD, writer->config.path, !writer->error));
+		writer_keep(writer,
+			    writer_end_file(writer, AT_FDCWD, writer->config.path, !writer->error));
 	else
 		writer_flush(writer);
 	err = writer->error;
 	if (err)
 		failed(err, "%s", writer->sentence);
-	release(writer);
+	writer_release(writer);
 	return err;
 }
 
@@ -306,7 +306,7 @@ void writer_abandon(struct writer *writer)
 		writer->ops->close(writer);
 	if (writer->single && writer->file)
 		writer_end_file(writer, AT_FDCWD, writer->config.path, false);
-	release(writer);
+	writer_release(writer);
 }
 
 bool writer_wall_clock(const struct writer *writer)

@@ -40,7 +40,7 @@ const struct trace_layout trace_tick_layout = {
 	}
 
 /* Widens one field of all records. Returns whether its values differ. */
-static bool gather(const __u8 *from, size_t stride, size_t size, size_t count, __u64 *values)
+static bool column_gather(const __u8 *from, size_t stride, size_t size, size_t count, __u64 *values)
 {
 	__u64 differ = 0;
 
@@ -60,7 +60,7 @@ static bool gather(const __u8 *from, size_t stride, size_t size, size_t count, _
 	return differ;
 }
 
-static unsigned int bits(__u64 value)
+static unsigned int value_bits(__u64 value)
 {
 	return value ? 64 - (unsigned int)__builtin_clzll(value) : 0;
 }
@@ -85,7 +85,7 @@ static struct spread spread_of(const __u64 *values, size_t count, bool is_signed
 	}
 	/* The stride is odd, lest it beat with whatever repeats in pairs, fours or eights. */
 	for (size_t i = 0; i < count; i += count / SAMPLES | 1)
-		sum += bits((values[i] ^ flip) - least);
+		sum += value_bits((values[i] ^ flip) - least);
 	return (struct spread){least ^ flip, greatest - least, sum};
 }
 
@@ -138,7 +138,7 @@ static void put_column(const __u64 *values, __u64 *deltas, size_t count, struct 
 	for (size_t i = 0; i < count; i++)
 		any |= values[i] - spread.least;
 	shift = any ? (unsigned int)__builtin_ctzll(any) : 0;
-	planes = (bits(spread.range >> shift) + 7) / 8;
+	planes = (value_bits(spread.range >> shift) + 7) / 8;
 	put_column_header(mode, planes, shift, spread.least, out);
 	if (mode == COLUMN_DELTA)
 		trace_buffer_put_u64(out, first - spread.least);
@@ -151,8 +151,8 @@ void trace_columns_encode(const struct trace_layout *layout, const void *records
 	for (size_t i = 0; i < layout->field_count; i++) {
 		const struct trace_field *field = &layout->fields[i];
 
-		if (gather((const __u8 *)records + field->offset, layout->record_size, field->size,
-			   count, scratch))
+		if (column_gather((const __u8 *)records + field->offset, layout->record_size,
+				  field->size, count, scratch))
 			put_column(scratch, scratch + count, count, out, cuts);
 		else
 			put_column_header(COLUMN_PLAIN, 0, 0, count ? scratch[0] : 0, out);
@@ -210,7 +210,7 @@ static void decode_values(struct trace_column *column, size_t position, size_t t
 	column->last = last;
 }
 
-static void scatter(const __u64 *values, size_t count, size_t size, size_t stride, __u8 *to)
+static void column_scatter(const __u64 *values, size_t count, size_t size, size_t stride, __u8 *to)
 {
 	switch (size) {
 	case 1:
@@ -243,8 +243,8 @@ size_t trace_columns_next(struct trace_columns *columns, void *records)
 		struct trace_column *column = &columns->columns[i];
 
 		decode_values(column, columns->position, columns->count, n, values);
-		scatter(values, n, column->field.size, layout->record_size,
-			(__u8 *)records + column->field.offset);
+		column_scatter(values, n, column->field.size, layout->record_size,
+			       (__u8 *)records + column->field.offset);
 	}
 	columns->position += n;
 	return n;

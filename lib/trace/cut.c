@@ -28,7 +28,8 @@ void trace_cut_close(struct trace_cut *cut)
 	free(cut->column);
 }
 
-static int decode(struct trace_cut *cut, struct trace_cursor *cursor, size_t events, size_t *ticks)
+static int cut_decode(struct trace_cut *cut, struct trace_cursor *cursor, size_t events,
+		      size_t *ticks)
 {
 	struct trace_columns columns[2];
 	size_t done = 0, n;
@@ -45,7 +46,7 @@ static int decode(struct trace_cut *cut, struct trace_cursor *cursor, size_t eve
 	return 0;
 }
 
-static bool takes(const struct trace_cut *cut, __u64 time_ns, struct trace_frame_header *header)
+static bool cut_takes(const struct trace_cut *cut, __u64 time_ns, struct trace_frame_header *header)
 {
 	if (time_ns < cut->since_ns || time_ns >= cut->until_ns)
 		return false;
@@ -59,7 +60,7 @@ int trace_cut_events(struct trace_cut *cut, struct trace_cursor *cursor,
 		     struct trace_cuts *cuts)
 {
 	size_t count = header->count, events = 0, ticks = 0, tick = 0, tick_count;
-	int err = decode(cut, cursor, count, &tick_count);
+	int err = cut_decode(cut, cursor, count, &tick_count);
 
 	if (err)
 		return err;
@@ -68,13 +69,13 @@ int trace_cut_events(struct trace_cut *cut, struct trace_cursor *cursor,
 	/* A tick stays between the events that were around it. */
 	for (size_t i = 0; i <= count; i++) {
 		for (; tick < tick_count && (cut->ticks[tick].position <= i || i == count); tick++)
-			if (takes(cut, cut->ticks[tick].now_ns, header))
+			if (cut_takes(cut, cut->ticks[tick].now_ns, header))
 				cut->ticks[ticks++] =
 					(struct trace_tick){events, cut->ticks[tick].now_ns};
 		if (i == count)
 			break;
 		cut->before += cut->events[i].time_ns < cut->since_ns;
-		if (takes(cut, cut->events[i].time_ns, header))
+		if (cut_takes(cut, cut->events[i].time_ns, header))
 			cut->events[events++] = cut->events[i];
 	}
 	raw->size = 0;

@@ -21,12 +21,12 @@ struct trace_name {
 	UT_hash_handle hh;
 };
 
-static __u64 key_of(__u8 type, __u32 id)
+static __u64 name_key(__u8 type, __u32 id)
 {
 	return (__u64)type << 32 | id;
 }
 
-static struct trace_name *add(struct trace_dictionary *dictionary, __u64 key)
+static struct trace_name *dictionary_add(struct trace_dictionary *dictionary, __u64 key)
 {
 	struct trace_name *name = calloc(1, sizeof(*name));
 
@@ -45,12 +45,12 @@ static struct trace_name *add(struct trace_dictionary *dictionary, __u64 key)
 int trace_dictionary_put(struct trace_dictionary *dictionary, __u8 type, __u32 id,
 			 const struct trace_buffer *payload)
 {
-	__u64 key = key_of(type, id);
+	__u64 key = name_key(type, id);
 	struct trace_name *name;
 	__u8 *copy;
 
 	HASH_FIND(hh, dictionary->names, &key, sizeof(key), name);
-	name = name ? name : add(dictionary, key);
+	name = name ? name : dictionary_add(dictionary, key);
 	copy = name ? realloc(name->payload, payload->size) : NULL;
 	if (!copy)
 		return failed(-ENOMEM, "no memory for the recording's dictionary");
@@ -76,9 +76,11 @@ void trace_dictionary_forget_told(struct trace_dictionary *dictionary)
 	dictionary->news.size = 0;
 }
 
-static void use(struct trace_dictionary *dictionary, __u8 type, __u32 id, struct trace_buffer *out)
+static void dictionary_use(struct trace_dictionary *dictionary, __u8 type, __u32 id,
+			   struct trace_buffer *out)
 {
-	__u64 key = key_of(type, id), *told = &dictionary->told[(id + 911u * type) % TRACE_TOLD];
+	/* Types share the places, and their ids are low numbers: each type begins elsewhere. */
+	__u64 key = name_key(type, id), *told = &dictionary->told[(id + 911u * type) % TRACE_TOLD];
 	struct trace_name *name;
 
 	if (*told == key)
@@ -100,15 +102,15 @@ void trace_dictionary_use_events(struct trace_dictionary *dictionary, const stru
 		const struct event *event = &events[i];
 
 		if (event->device != device)
-			use(dictionary, TRACE_DEVICE, event->device, out);
+			dictionary_use(dictionary, TRACE_DEVICE, event->device, out);
 		device = event->device;
 		if (event->kind == EVENT_DMA_LIVE || event->kind == EVENT_FAULT_OWNER)
-			use(dictionary, TRACE_STACK, event->group, out);
+			dictionary_use(dictionary, TRACE_STACK, event->group, out);
 		if (!dictionary->processes)
 			continue;
-		use(dictionary, TRACE_PROCESS, event->pid, out);
+		dictionary_use(dictionary, TRACE_PROCESS, event->pid, out);
 		if (event->tid != event->pid)
-			use(dictionary, TRACE_PROCESS, event->tid, out);
+			dictionary_use(dictionary, TRACE_PROCESS, event->tid, out);
 	}
 }
 
@@ -116,12 +118,12 @@ void trace_dictionary_use_frame(struct trace_dictionary *dictionary,
 				const struct aggregate_frame *frame, struct trace_buffer *out)
 {
 	for (size_t i = 0; i < frame->row_count; i++) {
-		use(dictionary, TRACE_DEVICE, frame->rows[i].key.device, out);
-		use(dictionary, TRACE_PROCESS, frame->rows[i].key.pid, out);
+		dictionary_use(dictionary, TRACE_DEVICE, frame->rows[i].key.device, out);
+		dictionary_use(dictionary, TRACE_PROCESS, frame->rows[i].key.pid, out);
 	}
 	for (size_t i = 0; i < frame->page_count; i++)
 		if (!i || frame->pages[i].device != frame->pages[i - 1].device)
-			use(dictionary, TRACE_DEVICE, frame->pages[i].device, out);
+			dictionary_use(dictionary, TRACE_DEVICE, frame->pages[i].device, out);
 }
 
 void trace_dictionary_free(struct trace_dictionary *dictionary)

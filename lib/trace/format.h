@@ -18,7 +18,7 @@
 #define TRACE_FRAME_MAGIC 0xf54c46b5u /* bytes b5 'F' 'L' f5: not in ASCII, not valid UTF-8 */
 #define TRACE_VERSION	  1
 
-/* Bounds that a reader enforces before it allocates or believes anything. */
+/* Bounds that a reader enforces before it allocates or trusts anything. */
 #define TRACE_RAW_MAX	 (64u << 20)
 #define TRACE_STORED_MAX (TRACE_RAW_MAX + (1u << 20))
 #define TRACE_EVENTS_MAX 16384 /* events or ticks of one EVENTS frame */

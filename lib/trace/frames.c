@@ -8,8 +8,9 @@
 #include "lib/trace/pack.h"
 #include "lib/trace/store.h"
 
-#define HEADER	     sizeof(struct trace_frame_header)
-#define FILE_HEADER  sizeof(struct trace_file_header)
+#define HEADER	    sizeof(struct trace_frame_header)
+#define FILE_HEADER sizeof(struct trace_file_header)
+/* Bytes read for frames that were none: so many, and so many times those of sound ones. */
 #define WASTE_MAX    (256u << 20)
 #define WASTE_FACTOR 4
 #define SEARCH_MAX   (1u << 20) /* without a file header, frames must begin within this */
@@ -66,7 +67,7 @@ static int open_segment(struct trace_frames *frames)
 	return 0;
 }
 
-static int open_ring(struct trace_frames *frames)
+static int frames_open_ring(struct trace_frames *frames)
 {
 	int found;
 
@@ -84,7 +85,7 @@ static int open_ring(struct trace_frames *frames)
 		      frames->path, frames->path);
 }
 
-static int open_file(struct trace_frames *frames)
+static int frames_open_file(struct trace_frames *frames)
 {
 	struct trace_file_header header;
 	ssize_t n = trace_source_need(&frames->source, frames->path, FILE_HEADER);
@@ -113,7 +114,7 @@ static int open_file(struct trace_frames *frames)
 	frames->identified = true;
 	if (header.flags & (TRACE_FILE_RING | TRACE_FILE_SEGMENT))
 		frames->counted = false;
-	return header.flags & TRACE_FILE_RING ? open_ring(frames) : 0;
+	return header.flags & TRACE_FILE_RING ? frames_open_ring(frames) : 0;
 }
 
 int trace_frames_open(struct trace_frames *frames, const char *path, bool strict)
@@ -125,13 +126,13 @@ int trace_frames_open(struct trace_frames *frames, const char *path, bool strict
 	frames->strict = strict;
 	frames->repeats_wanted = true;
 	err = trace_source_open(&frames->source, path);
-	err = err ? err : open_file(frames);
+	err = err ? err : frames_open_file(frames);
 	if (err)
 		trace_frames_close(frames);
 	return err;
 }
 
-static void pass(struct trace_frames *frames, size_t size)
+static void frames_pass(struct trace_frames *frames, size_t size)
 {
 	frames->source.start += size;
 	frames->bytes += size;
@@ -153,7 +154,7 @@ static int skip_damage(struct trace_frames *frames)
 		distance = (size_t)(found - bytes);
 	else
 		distance = size > sizeof(magic) ? size - (sizeof(magic) - 1) : 1;
-	pass(frames, distance);
+	frames_pass(frames, distance);
 	frames->damaged_bytes += distance;
 	if (!frames->identified && frames->bytes > SEARCH_MAX)
 		return no_recording(frames, "it begins with other bytes");
@@ -170,7 +171,7 @@ static int end_of_file(struct trace_frames *frames, size_t left)
 	if (left && !frames->skipping)
 		cut = !memcmp(bytes, &magic, left < sizeof(magic) ? left : sizeof(magic));
 	if (left || frames->skipping) {
-		pass(frames, left);
+		frames_pass(frames, left);
 		frames->damaged_bytes += left;
 		frames->damaged_frames++;
 		frames->damaged = frames->damaged || !cut;
@@ -187,7 +188,7 @@ static int end_of_file(struct trace_frames *frames, size_t left)
 }
 
 /* Leaves the current frame behind. */
-static int leave(struct trace_frames *frames)
+static int frames_leave(struct trace_frames *frames)
 {
 	__u64 size = HEADER + frames->header.stored_length;
 	__s64 missing = trace_source_skip(&frames->source, frames->path, size);
@@ -204,7 +205,8 @@ static int leave(struct trace_frames *frames)
 	return 0;
 }
 
-static bool belongs(const struct trace_frames *frames, const struct trace_frame_header *header)
+static bool frame_belongs(const struct trace_frames *frames,
+			  const struct trace_frame_header *header)
 {
 	return trace_header_is_sound(header) &&
 	       (!frames->identified || header->recording == frames->recording) &&
@@ -249,7 +251,7 @@ static int next_in_file(struct trace_frames *frames)
 		if (n < (ssize_t)HEADER)
 			return end_of_file(frames, (size_t)n);
 		memcpy(&header, trace_source_bytes(&frames->source), HEADER);
-		if (belongs(frames, &header))
+		if (frame_belongs(frames, &header))
 			return frames_accept(frames, &header);
 		err = skip_damage(frames);
 		if (err)
@@ -262,7 +264,7 @@ int trace_frames_next(struct trace_frames *frames)
 	int found;
 
 	do {
-		found = frames->current ? leave(frames) : 0;
+		found = frames->current ? frames_leave(frames) : 0;
 		if (found)
 			return found;
 		found = next_in_file(frames);

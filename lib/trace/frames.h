@@ -3,7 +3,7 @@
  * Inside lib/trace: the frames of a recording one after the other, whatever happened to its bytes.
  *
  * Hides segments and damage: after unreadable bytes it searches for the next sound frame header of
- * the same recording. Every length is believed only after its checksum, and is bounded even then.
+ * the same recording. Every length is trusted only after its checksum, and is bounded even then.
  */
 #ifndef FAULTLINE_TRACE_FRAMES_H
 #define FAULTLINE_TRACE_FRAMES_H

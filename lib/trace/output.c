@@ -27,8 +27,8 @@ static void begin_write(struct trace_output *output)
 	output->packed = 0;
 }
 
-static int pack(struct trace_output *output, struct trace_frame_header *header,
-		const struct trace_buffer *raw, const struct trace_cuts *cuts)
+static int output_pack(struct trace_output *output, struct trace_frame_header *header,
+		       const struct trace_buffer *raw, const struct trace_cuts *cuts)
 {
 	struct trace_packer *packer = header->type == TRACE_INDEX ? NULL : &output->packer;
 
@@ -49,7 +49,7 @@ static int pack_record(struct trace_output *output, __u8 type, __u8 flags,
 		.last_ns = output->now_ns,
 	};
 
-	return pack(output, &header, payload, NULL);
+	return output_pack(output, &header, payload, NULL);
 }
 
 static int put_repeated(void *self, __u8 type, const struct trace_buffer *payload)
@@ -60,7 +60,7 @@ static int put_repeated(void *self, __u8 type, const struct trace_buffer *payloa
 			   payload);
 }
 
-static int write_out(struct trace_output *output, __u64 last_ns)
+static int output_write_out(struct trace_output *output, __u64 last_ns)
 {
 	int err = trace_store_append(&output->store, output->frame.bytes, output->frame.size,
 				     last_ns);
@@ -72,7 +72,7 @@ static int write_out(struct trace_output *output, __u64 last_ns)
 }
 
 /* What is let go should the new segment become the oldest: all that was written before it. */
-static int put_kept(struct trace_output *output, __u64 from_ns)
+static int output_put_kept(struct trace_output *output, __u64 from_ns)
 {
 	struct kept_info *kept = &output->store.newest->kept;
 
@@ -105,9 +105,9 @@ static int next_segment(struct trace_output *output, bool news)
 	preamble.loss.unwritten_events += output->unwritten_events;
 	preamble.loss.unwritten_windows += output->unwritten_windows;
 	begin_write(output);
-	err = put_kept(output, before_ns);
+	err = output_put_kept(output, before_ns);
 	err = err ? err : trace_preamble_each(&preamble, &output->scratch, put_repeated, output);
-	err = err ? err : write_out(output, output->now_ns);
+	err = err ? err : output_write_out(output, output->now_ns);
 	store->start_bytes = store->segment_bytes;
 	return err;
 }
@@ -130,7 +130,7 @@ static int pack_with_names(struct trace_output *output, struct trace_frame_heade
 		err = pack_record(output, TRACE_RECORDS, 0, &dictionary->news);
 	if (!err && (output->names.size || output->names.failed))
 		err = pack_record(output, TRACE_RECORDS, TRACE_NAMED, &output->names);
-	return err ? err : pack(output, header, content->raw, content->cuts);
+	return err ? err : output_pack(output, header, content->raw, content->cuts);
 }
 
 static int pack_frame(struct trace_output *output, struct trace_frame_header *header,
@@ -151,8 +151,8 @@ static int pack_frame(struct trace_output *output, struct trace_frame_header *he
 		      output->frame.size);
 }
 
-static int place(struct trace_output *output, struct trace_frame_header *header,
-		 const struct trace_content *content, bool begin)
+static int output_place(struct trace_output *output, struct trace_frame_header *header,
+			const struct trace_content *content, bool begin)
 {
 	struct trace_store *store = &output->store;
 	int err = begin ? next_segment(output, true) : 0;
@@ -168,14 +168,14 @@ static int place(struct trace_output *output, struct trace_frame_header *header,
 	/* A window that is closed before its second is over reaches beyond now: nothing is older for it. */
 	last_ns = header->last_ns < output->now_ns ? header->last_ns : output->now_ns;
 	offset = store->written;
-	err = write_out(output, last_ns);
+	err = output_write_out(output, last_ns);
 	if (!err)
 		trace_index_add(&output->index, header, offset);
 	return err;
 }
 
 /* All but events and windows is told anew when there is room. */
-static void leave_out(struct trace_output *output, const struct trace_frame_header *header)
+static void output_leave_out(struct trace_output *output, const struct trace_frame_header *header)
 {
 	if (header->type == TRACE_EVENTS)
 		output->unwritten_events += header->count;
@@ -190,19 +190,19 @@ int trace_output_put(struct trace_output *output, struct trace_frame_header *hea
 	int err;
 
 	if (output->full && !output->ending && monotonic_ns() < output->retry_ns) {
-		leave_out(output, header);
+		output_leave_out(output, header);
 		return 0;
 	}
 	output->refused = 0;
-	err = place(output, header, content, output->full);
+	err = output_place(output, header, content, output->full);
 	/* The segment itself has filled the disk: it goes as well. */
 	if (ring && !output->full && trace_has_no_room(err))
-		err = place(output, header, content, true);
+		err = output_place(output, header, content, true);
 	if (ring && err == output->refused && trace_store_may_pass(err)) {
 		output->full = true;
 		output->unwritten_error = err;
 		output->retry_ns = monotonic_ns() + RETRY_NS;
-		leave_out(output, header);
+		output_leave_out(output, header);
 		return 0;
 	}
 	if (err)

@@ -34,8 +34,8 @@ void trace_packer_close(struct trace_packer *packer)
  * Compresses `raw` into `room` bytes behind out. Each cut flushes, which gives every byte plane a
  * block and thereby an entropy table of its own. Returns the size, 0 if it does not pay.
  */
-static size_t compress(struct trace_packer *packer, const struct trace_buffer *raw,
-		       const struct trace_cuts *cuts, void *room, size_t room_size)
+static size_t pack_compress(struct trace_packer *packer, const struct trace_buffer *raw,
+			    const struct trace_cuts *cuts, void *room, size_t room_size)
 {
 	ZSTD_inBuffer in = {raw->bytes, 0, 0};
 	ZSTD_outBuffer out = {room, room_size, 0};
@@ -70,7 +70,7 @@ int trace_pack(struct trace_packer *packer, struct trace_frame_header *header,
 		return failed(-ENOMEM, "no memory for a frame of the recording");
 	payload = frame + sizeof(*header);
 	if (packer && raw->size >= COMPRESS_MINIMUM)
-		stored = compress(packer, raw, cuts, payload, raw->size);
+		stored = pack_compress(packer, raw, cuts, payload, raw->size);
 	if (stored) {
 		header->flags |= TRACE_COMPRESSED;
 	} else {

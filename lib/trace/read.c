@@ -20,7 +20,7 @@
 #define DENSEST	  256	     /* records compress to this part of them, and not to less */
 /*
  * A device is told before it is named, so a handle costs a record of its own. Of those that are not, some
- * are believed: their frames may be damaged. Whoever names more has made them up.
+ * are accepted: their frames may be damaged. Whoever names more has made them up.
  */
 #define UNTOLD_MAX 256
 
@@ -36,11 +36,11 @@ struct reader {
 	__u64 end_ns;
 	__u32 untold[UNTOLD_MAX];
 	unsigned int untold_count;
-	__u32 believed; /* the last, which is most often the next */
-	bool untimed;	/* of trace_read_config */
-	bool stopped;	/* no more memory for what is read */
-	bool repeated;	/* the current record may have been delivered before */
-	__u8 *told[3];	/* a bit for each device, stack and process that was delivered */
+	__u32 last_known; /* the last, which is most often the next */
+	bool untimed;	  /* of trace_read_config */
+	bool stopped;	  /* no more memory for what is read */
+	bool repeated;	  /* the current record may have been delivered before */
+	__u8 *told[3];	  /* a bit for each device, stack and process that was delivered */
 	struct event *events;
 };
 
@@ -49,7 +49,7 @@ static bool was_told(const struct reader *reader, __u32 device)
 	return device < HANDLES && reader->told[0][device / 8] >> device % 8 & 1;
 }
 
-static bool believe(struct reader *reader, __u32 device)
+static bool device_is_known(struct reader *reader, __u32 device)
 {
 	unsigned int i = 0;
 
@@ -61,7 +61,7 @@ static bool believe(struct reader *reader, __u32 device)
 		if (i == reader->untold_count)
 			reader->untold[reader->untold_count++] = device;
 	}
-	reader->believed = device;
+	reader->last_known = device;
 	return true;
 }
 
@@ -106,8 +106,8 @@ static int push_frame(struct reader *reader, struct trace_columns *columns, stru
 
 		n = trace_columns_next(columns, reader->events);
 		for (size_t i = 0; i < n; i++)
-			if (reader->events[i].device != reader->believed &&
-			    !believe(reader, reader->events[i].device))
+			if (reader->events[i].device != reader->last_known &&
+			    !device_is_known(reader, reader->events[i].device))
 				return MALFORMED;
 		while (!err && (tick = peek_tick(ticks)) && tick->position < start + n) {
 			size_t at = tick->position > start + done ? (size_t)tick->position - start
@@ -140,7 +140,7 @@ static int read_events(struct reader *reader, struct trace_cursor *cursor)
 }
 
 /* What is repeated is told to those who have not heard it: its first telling may be gone. */
-static bool told_before(struct reader *reader, enum trace_frame_type type, __u32 id)
+static bool reader_told_before(struct reader *reader, enum trace_frame_type type, __u32 id)
 {
 	unsigned int which = type == TRACE_DEVICE ? 0 : type == TRACE_STACK ? 1 : 2;
 	__u8 *byte = reader->told[which] + id / 8, bit = (__u8)(1 << id % 8);
@@ -169,18 +169,18 @@ static int read_device(struct reader *reader, struct trace_cursor *cursor)
 	struct device_info device;
 
 	trace_get_device(cursor, &device);
-	if (told_before(reader, TRACE_DEVICE, device.handle))
+	if (reader_told_before(reader, TRACE_DEVICE, device.handle))
 		return 0;
 	return reader->sink.ops->device ? reader->sink.ops->device(reader->sink.self, &device) : 0;
 }
 
-static bool believe_all(struct reader *reader, const struct aggregate_frame *frame)
+static bool devices_are_known(struct reader *reader, const struct aggregate_frame *frame)
 {
 	for (size_t i = 0; i < frame->row_count; i++)
-		if (!believe(reader, frame->rows[i].key.device))
+		if (!device_is_known(reader, frame->rows[i].key.device))
 			return false;
 	for (size_t i = 0; i < frame->page_count; i++)
-		if (!believe(reader, frame->pages[i].device))
+		if (!device_is_known(reader, frame->pages[i].device))
 			return false;
 	return true;
 }
@@ -192,7 +192,7 @@ static int read_aggregate(struct reader *reader, struct trace_cursor *cursor)
 
 	if (err)
 		return err == -EBADMSG ? MALFORMED : err;
-	if (!believe_all(reader, &frame))
+	if (!devices_are_known(reader, &frame))
 		return MALFORMED;
 	if (!reader->sink.ops->aggregate)
 		return 0;
@@ -205,7 +205,7 @@ static int read_stack(struct reader *reader, struct trace_cursor *cursor)
 	struct stack_info stack;
 
 	trace_get_stack(cursor, &stack);
-	if (told_before(reader, TRACE_STACK, stack.id))
+	if (reader_told_before(reader, TRACE_STACK, stack.id))
 		return 0;
 	return sink->ops->stack ? sink->ops->stack(sink->self, &stack) : 0;
 }
@@ -216,7 +216,7 @@ static int read_process(struct reader *reader, struct trace_cursor *cursor)
 	struct process_info process;
 
 	trace_get_process(cursor, &process);
-	if (told_before(reader, TRACE_PROCESS, process.pid))
+	if (reader_told_before(reader, TRACE_PROCESS, process.pid))
 		return 0;
 	return sink->ops->process ? sink->ops->process(sink->self, &process) : 0;
 }
@@ -305,7 +305,7 @@ static int read_payload(struct reader *reader, struct trace_cursor *cursor)
 	}
 }
 
-static int read_frame(struct reader *reader)
+static int reader_read_frame(struct reader *reader)
 {
 	const struct trace_frame_header *header = &reader->frames.header;
 	bool timed = header->type == TRACE_EVENTS || header->type == TRACE_AGGREGATE;
@@ -330,7 +330,7 @@ static int read_frame(struct reader *reader)
 }
 
 /* What reading itself found out, and the end. */
-static int finish(struct reader *reader)
+static int reader_finish(struct reader *reader)
 {
 	const struct stream_ops *ops = reader->sink.ops;
 	__u64 end_ns = reader->has_end ? reader->end_ns : reader->last_ns;
@@ -353,18 +353,18 @@ static int finish(struct reader *reader)
 		      (unsigned long long)reader->frames.damaged_frames);
 }
 
-static int read_all(struct reader *reader)
+static int reader_read_all(struct reader *reader)
 {
 	int found, err = 0;
 
 	while (!err) {
 		found = trace_frames_next(&reader->frames);
 		if (found <= 0)
-			return found ? found : finish(reader);
-		err = read_frame(reader);
+			return found ? found : reader_finish(reader);
+		err = reader_read_frame(reader);
 		reader->stopped = !err && memory_ran_out();
 		if (reader->stopped)
-			return finish(reader);
+			return reader_finish(reader);
 	}
 	return err;
 }
@@ -385,7 +385,7 @@ int trace_read(const struct trace_read_config *config, struct stream sink)
 	err = trace_unpacker_open(&reader.unpacker);
 	if (!err && (!reader.told[0] || !reader.told[1] || !reader.told[2] || !reader.events))
 		err = failed(-ENOMEM, "no memory to read a recording");
-	err = err ? err : read_all(&reader);
+	err = err ? err : reader_read_all(&reader);
 	trace_unpacker_close(&reader.unpacker);
 	trace_buffer_free(&reader.memory);
 	for (size_t i = 0; i < 3; i++)

@@ -33,7 +33,7 @@ int trace_segments_list(const char *path, struct numbers *numbers)
 }
 
 /* The header of a file that nobody is writing: how many of its bytes are there, or -1. */
-static ssize_t look(const char *name, struct trace_segment_file *file)
+static ssize_t segment_look(const char *name, struct trace_segment_file *file)
 {
 	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
@@ -56,7 +56,7 @@ static ssize_t look(const char *name, struct trace_segment_file *file)
 
 bool trace_segment_look(const char *name, struct trace_segment_file *file)
 {
-	ssize_t n = look(name, file);
+	ssize_t n = segment_look(name, file);
 	size_t magic = sizeof(file->header.magic);
 	bool ours;
 
@@ -73,7 +73,7 @@ bool trace_segment_look(const char *name, struct trace_segment_file *file)
 bool trace_is_recording(const char *path, __u64 *bytes)
 {
 	struct trace_segment_file file;
-	ssize_t n = look(path, &file);
+	ssize_t n = segment_look(path, &file);
 
 	*bytes = file.bytes;
 	return n == sizeof(file.header) && trace_file_header_is_sound(&file.header) &&

@@ -124,7 +124,7 @@ static int create_ring(const char *path, __u32 recording, __u32 *number, char na
 	return err;
 }
 
-static int move(const char *name, const char *ring, __u32 number)
+static int segment_set_aside(const char *name, const char *ring, __u32 number)
 {
 	char to[PATH_MAX];
 	int err = trace_segment_path(ring, number, to);
@@ -157,14 +157,14 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
 		if (!*set_aside || file.header.recording != recording)
 			err = create_ring(path, file.header.recording, set_aside, ring);
 		recording = file.header.recording;
-		err = err ? err : move(name, ring, numbers.all[i]);
+		err = err ? err : segment_set_aside(name, ring, numbers.all[i]);
 	}
 	numbers_free(&numbers);
 	return err;
 }
 
 /* Adds what is there of one recorder: files, and their blocks. */
-static void measure(const char *path, __u32 end, __u64 block, __u64 *files, __u64 *blocks)
+static void recorder_measure(const char *path, __u32 end, __u64 block, __u64 *files, __u64 *blocks)
 {
 	struct trace_segment_file file;
 	struct numbers numbers;
@@ -194,9 +194,9 @@ bool trace_set_aside_has_room(const char *path, __u32 end)
 		return false;
 	for (size_t i = 0; i < numbers.count; i++)
 		if (!trace_set_aside_path(path, numbers.all[i], name))
-			measure(name, UINT32_MAX, disk.f_frsize, &files, &blocks);
+			recorder_measure(name, UINT32_MAX, disk.f_frsize, &files, &blocks);
 	numbers_free(&numbers);
-	measure(path, end, disk.f_frsize, &files, &blocks);
+	recorder_measure(path, end, disk.f_frsize, &files, &blocks);
 	/* A file system may have no bound of files. */
 	return (!disk.f_files || disk.f_favail + files >= START_LEAST) &&
 	       disk.f_bavail + blocks >= START_LEAST;

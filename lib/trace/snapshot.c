@@ -30,7 +30,7 @@ struct snapshot {
 	__u64 end_ns; /* of what there is to copy */
 };
 
-static int append(struct snapshot *s)
+static int snapshot_append(struct snapshot *s)
 {
 	const struct trace_frame_header *header = (const void *)s->frame.bytes;
 	__u64 offset = s->store.written;
@@ -66,8 +66,8 @@ static int take_cut(struct snapshot *s, struct trace_cursor *cursor)
 	return trace_cut_events(&s->cut, cursor, &s->header, &s->raw, &s->cuts);
 }
 
-static int read_frame(struct snapshot *s,
-		      int (*take)(struct snapshot *s, struct trace_cursor *cursor))
+static int snapshot_read_frame(struct snapshot *s,
+			       int (*take)(struct snapshot *s, struct trace_cursor *cursor))
 {
 	struct trace_cursor cursor;
 	const __u8 *stored;
@@ -83,7 +83,7 @@ static int read_frame(struct snapshot *s,
 }
 
 /* Windows are whole: one that begins before the span is not left out. */
-static int leave_out(struct snapshot *s)
+static int snapshot_leave_out(struct snapshot *s)
 {
 	const struct trace_frame_header *header = &s->frames.header;
 	bool events = header->type == TRACE_EVENTS;
@@ -92,7 +92,7 @@ static int leave_out(struct snapshot *s)
 		return 0;
 	s->kept.from_ns = s->cut.since_ns;
 	if (events && header->last_ns >= s->cut.since_ns)
-		return read_frame(s, take_cut);
+		return snapshot_read_frame(s, take_cut);
 	s->kept.events += events ? header->count : 0;
 	return 0;
 }
@@ -109,17 +109,17 @@ static int find_kept(struct snapshot *s, const char *from)
 	while (!err && (found = trace_frames_next(&s->frames)) > 0) {
 		/* The first such frame tells, the others come after events. */
 		if (header->type == TRACE_KEPT && !begun)
-			err = read_frame(s, take_kept);
+			err = snapshot_read_frame(s, take_kept);
 		begun |= is_timed(header);
 		if (!err && is_timed(header))
-			err = leave_out(s);
+			err = snapshot_leave_out(s);
 	}
 	s->kept.events += s->cut.before;
 	trace_frames_close(&s->frames);
 	return err ? err : found;
 }
 
-static void number(struct snapshot *s, struct trace_frame_header *header)
+static void snapshot_number(struct snapshot *s, struct trace_frame_header *header)
 {
 	header->recording = s->store.header.recording;
 	header->sequence = s->sequence;
@@ -135,24 +135,24 @@ static int copy_whole(struct snapshot *s)
 
 	if (found <= 0)
 		return found;
-	number(s, &header);
+	snapshot_number(s, &header);
 	header.flags &= (__u8)~TRACE_REPEATED;
 	trace_seal(&header, stored);
 	trace_buffer_put(&s->frame, &header, sizeof(header));
 	trace_buffer_put(&s->frame, stored, header.stored_length);
-	return s->frame.failed ? failed(-ENOMEM, "no memory for a frame") : append(s);
+	return s->frame.failed ? failed(-ENOMEM, "no memory for a frame") : snapshot_append(s);
 }
 
 static int copy_cut(struct snapshot *s)
 {
-	int err = read_frame(s, take_cut);
+	int err = snapshot_read_frame(s, take_cut);
 
 	if (err || !s->raw.size)
 		return err;
-	number(s, &s->header);
+	snapshot_number(s, &s->header);
 	s->header.flags = 0;
 	err = trace_pack(&s->packer, &s->header, &s->raw, &s->cuts, &s->frame);
-	return err ? err : append(s);
+	return err ? err : snapshot_append(s);
 }
 
 static int copy_frame(struct snapshot *s)
@@ -163,7 +163,7 @@ static int copy_frame(struct snapshot *s)
 	if (header->type == TRACE_INDEX || header->type == TRACE_KEPT)
 		return 0;
 	if (header->type == TRACE_END)
-		return read_frame(s, take_end);
+		return snapshot_read_frame(s, take_end);
 	if (!is_timed(header))
 		return copy_whole(s);
 	if (header->type == TRACE_EVENTS && header->last_ns > s->end_ns)
@@ -190,11 +190,11 @@ static int put_own(struct snapshot *s, __u8 type, const struct trace_buffer *raw
 
 	s->frame.size = 0;
 	err = trace_pack(NULL, &header, raw, NULL, &s->frame);
-	return err ? err : append(s);
+	return err ? err : snapshot_append(s);
 }
 
 /* First of all, as in a recorder's segments: who replays it begins there. */
-static int put_kept(struct snapshot *s)
+static int snapshot_put_kept(struct snapshot *s)
 {
 	struct trace_buffer raw = {0};
 	int err;
@@ -208,7 +208,7 @@ static int put_kept(struct snapshot *s)
 }
 
 /* A snapshot is complete in itself: it ends where its span does, or where there was no more. */
-static int finish(struct snapshot *s)
+static int snapshot_finish(struct snapshot *s)
 {
 	__u64 end_ns = s->end_ns ? s->end_ns : s->index.last_ns;
 	struct trace_buffer raw = {0};
@@ -223,14 +223,14 @@ static int finish(struct snapshot *s)
 	return err;
 }
 
-static int copy(struct snapshot *s)
+static int snapshot_copy(struct snapshot *s)
 {
-	int found = 0, err = put_kept(s);
+	int found = 0, err = snapshot_put_kept(s);
 
 	while (!err && (found = trace_frames_next(&s->frames)) > 0)
 		err = copy_frame(s);
 	err = err ? err : found;
-	err = err ? err : finish(s);
+	err = err ? err : snapshot_finish(s);
 	return err ? err : trace_store_commit(&s->store);
 }
 
@@ -247,7 +247,7 @@ int trace_snapshot(const char *from, const char *to, bool overwrite, __u64 since
 	if (!err) {
 		err = trace_store_open(&s.store, &config);
 		if (!err) {
-			err = copy(&s);
+			err = snapshot_copy(&s);
 			closed = trace_store_close(&s.store);
 			err = err ? err : closed;
 		}

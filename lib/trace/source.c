@@ -12,9 +12,9 @@
 #include "lib/base/files.h"
 
 #define READ_AHEAD	(64u << 10)
-#define READ_AFTER_SEEK (4u << 10)
+#define READ_AFTER_SEEK (4u << 10) /* often a header alone is wanted there */
 
-static int begin(struct trace_source *source, const char *path, struct stat *status)
+static int source_begin(struct trace_source *source, const char *path, struct stat *status)
 {
 	source->start = source->end = 0;
 	source->ended = false;
@@ -40,7 +40,7 @@ int trace_source_open(struct trace_source *source, const char *path)
 		return source->fd;
 	if (source->fd < 0)
 		errno = -source->fd;
-	err = begin(source, path, &status);
+	err = source_begin(source, path, &status);
 	if (!err && S_ISDIR(status.st_mode))
 		return failed(-EISDIR, "%s: is a directory; accepted: a recording", path);
 	return err;
@@ -55,12 +55,12 @@ int trace_source_open_segment(struct trace_source *source, const char *path)
 	if (source->fd < 0 &&
 	    (errno == ENOENT || errno == ELOOP || errno == ENXIO || errno == ENODEV))
 		return -ENOENT;
-	err = begin(source, path, &status);
+	err = source_begin(source, path, &status);
 	return !err && !source->seekable ? -ENOENT : err;
 }
 
 /* Moves the window to the front and makes room for `size` bytes and some read-ahead. */
-static int make_room(struct trace_source *source, size_t size)
+static int source_make_room(struct trace_source *source, size_t size)
 {
 	size_t capacity = size + READ_AHEAD;
 	__u8 *bytes;
@@ -88,7 +88,7 @@ ssize_t trace_source_need(struct trace_source *source, const char *path, size_t 
 		int err = 0;
 
 		if (source->capacity - source->start < size + READ_AHEAD)
-			err = make_room(source, size);
+			err = source_make_room(source, size);
 		if (err)
 			return err;
 		room = source->capacity - source->end;
@@ -111,7 +111,7 @@ const __u8 *trace_source_bytes(const struct trace_source *source)
 	return source->bytes + source->start;
 }
 
-static __s64 seek(struct trace_source *source, const char *path, __u64 size)
+static __s64 source_seek(struct trace_source *source, const char *path, __u64 size)
 {
 	off_t to = lseek(source->fd, (off_t)size, SEEK_CUR);
 	struct stat status;
@@ -138,7 +138,7 @@ __s64 trace_source_skip(struct trace_source *source, const char *path, __u64 siz
 		if (!size || source->ended)
 			return (__s64)size;
 		if (source->seekable)
-			return seek(source, path, size);
+			return source_seek(source, path, size);
 		n = trace_source_need(source, path, 1);
 		if (n < 0)
 			return n;

@@ -69,7 +69,7 @@ static int open_replaced(struct trace_store *store, bool *there)
  * Of several recorders that are to replace the same file one does: it has locked what is there, or was
  * the first to make what was not. A flight recorder that died does not stand in the way of the next one.
  */
-static int create(struct trace_store *store)
+static int store_create_ring(struct trace_store *store)
 {
 	int err;
 
@@ -107,9 +107,9 @@ static int choose_first(struct trace_store *store)
 }
 
 /* The ring's own name: a header that says where to look. Nothing else is ever written to it. */
-static int open_ring(struct trace_store *store)
+static int store_open_ring(struct trace_store *store)
 {
-	int err = trace_room_plan(store) ?: create(store);
+	int err = trace_room_plan(store) ?: store_create_ring(store);
 
 	if (err)
 		return err;
@@ -150,7 +150,7 @@ static int try_open(struct trace_store *store, const struct trace_writer_config 
 			return failed(-errno, "standard output: %s", strerror(errno));
 		return write_file_header(store, 0, 0);
 	}
-	err = store->ring ? open_ring(store) : create(store);
+	err = store->ring ? store_open_ring(store) : store_create_ring(store);
 	if (!err && !store->ring)
 		err = write_file_header(store, 0, 0);
 	if (err)
@@ -390,7 +390,7 @@ int trace_store_commit(struct trace_store *store)
 }
 
 /* What never got its name goes. */
-static void discard(struct trace_store *store)
+static void store_discard(struct trace_store *store)
 {
 	char name[PATH_MAX];
 
@@ -408,7 +408,7 @@ int trace_store_close(struct trace_store *store)
 	int err = 0, closed = 0;
 
 	if (!named)
-		discard(store);
+		store_discard(store);
 	if (store->fd >= 0 && named && !store->pipe)
 		err = files_sync(store->fd, store->current)
 			      ?: files_sync_directory(AT_FDCWD, store->current);

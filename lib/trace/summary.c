@@ -16,7 +16,7 @@ struct summarizer {
 	bool has_end;
 };
 
-static void count(struct summarizer *s)
+static void summary_count(struct summarizer *s)
 {
 	const struct trace_frame_header *header = &s->frames.header;
 	struct trace_summary *summary = s->summary;
@@ -40,14 +40,14 @@ static void take_anchor(struct trace_summary *summary, struct trace_cursor *curs
 	wall_clock_add(&summary->clock, &anchor);
 }
 
-static int inspect(struct summarizer *s)
+static int summary_inspect(struct summarizer *s)
 {
 	struct trace_frame_header *header = &s->frames.header;
 	struct trace_cursor cursor;
 	const __u8 *stored;
 	int found, err;
 
-	count(s);
+	summary_count(s);
 	if (!(header->type == TRACE_HOST && !s->has_host) && header->type != TRACE_CLOCK &&
 	    header->type != TRACE_LOSS && header->type != TRACE_END)
 		return 0;
@@ -81,7 +81,7 @@ int trace_summarize(const char *path, struct trace_summary *summary)
 		return err;
 	err = trace_unpacker_open(&s.unpacker);
 	while (!err && (found = trace_frames_next(&s.frames)) > 0)
-		err = inspect(&s);
+		err = summary_inspect(&s);
 	summary->bytes = s.frames.bytes;
 	summary->loss.damaged_bytes += s.frames.damaged_bytes;
 	summary->loss.damaged_frames += s.frames.damaged_frames;

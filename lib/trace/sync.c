@@ -34,7 +34,7 @@ static int to_disk(const struct trace_sync *sync, const struct trace_sync_segmen
 }
 
 /* Under the lock. */
-static void note(struct trace_sync *sync, const struct trace_sync_segment *segment, int err)
+static void sync_note(struct trace_sync *sync, const struct trace_sync_segment *segment, int err)
 {
 	if (!err)
 		return;
@@ -61,7 +61,7 @@ static void *sync_all(void *self)
 		pthread_mutex_unlock(&sync->lock);
 		err = to_disk(sync, &segment);
 		pthread_mutex_lock(&sync->lock);
-		note(sync, &segment, err);
+		sync_note(sync, &segment, err);
 		sync->count--;
 		memmove(sync->waiting, sync->waiting + 1, sync->count * sizeof(segment));
 		pthread_cond_broadcast(&sync->changed);
@@ -71,7 +71,7 @@ static void *sync_all(void *self)
 }
 
 /* Signals are for the thread that records. */
-static bool start(struct trace_sync *sync)
+static bool sync_start(struct trace_sync *sync)
 {
 	sync->started = sync->started || !signals_start_thread(&sync->thread, NULL, sync_all, sync);
 	return sync->started;
@@ -80,7 +80,7 @@ static bool start(struct trace_sync *sync)
 void trace_sync_put(struct trace_sync *sync, int fd, __u32 number)
 {
 	const struct trace_sync_segment segment = {fd, number};
-	bool beside = start(sync);
+	bool beside = sync_start(sync);
 
 	pthread_mutex_lock(&sync->lock);
 	if (beside && sync->count < TRACE_SYNC_MOST) {
@@ -88,9 +88,9 @@ void trace_sync_put(struct trace_sync *sync, int fd, __u32 number)
 		pthread_cond_broadcast(&sync->changed);
 	} else if (beside) {
 		/* The disk is behind by more than a ring: it gets it all the same, but nobody waits for it. */
-		note(sync, &segment, close(fd) ? -errno : -EAGAIN);
+		sync_note(sync, &segment, close(fd) ? -errno : -EAGAIN);
 	} else {
-		note(sync, &segment, to_disk(sync, &segment));
+		sync_note(sync, &segment, to_disk(sync, &segment));
 	}
 	pthread_mutex_unlock(&sync->lock);
 }

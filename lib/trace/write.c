@@ -32,7 +32,7 @@ struct trace_writer {
 	char sentence[512];
 };
 
-static int keep(struct trace_writer *writer, int err)
+static int writer_keep_error(struct trace_writer *writer, int err)
 {
 	if (err && !writer->error) {
 		writer->error = err;
@@ -90,7 +90,7 @@ int trace_writer_flush(struct trace_writer *writer)
 			     writer->column, &writer->raw, &writer->cuts);
 	trace_columns_encode(&trace_tick_layout, writer->ticks, writer->tick_count, writer->column,
 			     &writer->raw, NULL);
-	err = keep(writer, trace_output_put(&writer->output, &header, &content));
+	err = writer_keep_error(writer, trace_output_put(&writer->output, &header, &content));
 	writer->event_count = 0;
 	writer->tick_count = 0;
 	return err;
@@ -115,7 +115,7 @@ static int flush_if_due(struct trace_writer *writer)
 	return trace_writer_flush(writer);
 }
 
-static void advance(struct trace_writer *writer, __u64 time_ns)
+static void writer_advance(struct trace_writer *writer, __u64 time_ns)
 {
 	if (time_ns > writer->output.now_ns)
 		writer->output.now_ns = time_ns;
@@ -133,7 +133,7 @@ static int write_events(void *self, const struct event *events, size_t count)
 		writer->event_count += n;
 		events += n;
 		count -= n;
-		advance(writer, events[-1].time_ns);
+		writer_advance(writer, events[-1].time_ns);
 		if (writer->event_count == writer->events_max)
 			trace_writer_flush(writer);
 	}
@@ -145,7 +145,7 @@ static int write_tick(void *self, __u64 now_ns)
 	struct trace_writer *writer = self;
 
 	writer->ticks[writer->tick_count++] = (struct trace_tick){writer->event_count, now_ns};
-	advance(writer, now_ns);
+	writer_advance(writer, now_ns);
 	if (writer->tick_count == writer->events_max)
 		trace_writer_flush(writer);
 	return flush_if_due(writer);
@@ -166,7 +166,7 @@ static int end_record(struct trace_writer *writer, __u8 type)
 	struct trace_frame_header header = header_of(writer, type);
 	const struct trace_content content = {.raw = &writer->raw};
 
-	return keep(writer, trace_output_put(&writer->output, &header, &content));
+	return writer_keep_error(writer, trace_output_put(&writer->output, &header, &content));
 }
 
 static int write_host(void *self, const struct host_info *host)
@@ -175,7 +175,7 @@ static int write_host(void *self, const struct host_info *host)
 
 	if (begin_record(writer))
 		return writer->error;
-	advance(writer, host->start_ns);
+	writer_advance(writer, host->start_ns);
 	writer->output.preamble.host = *host;
 	writer->output.preamble.has_host = true;
 	trace_put_host(&writer->raw, host);
@@ -188,7 +188,7 @@ static int write_clock(void *self, const struct clock_anchor *anchor)
 
 	if (begin_record(writer))
 		return writer->error;
-	advance(writer, anchor->monotonic_ns);
+	writer_advance(writer, anchor->monotonic_ns);
 	writer->output.preamble.anchor = *anchor;
 	writer->output.preamble.has_anchor = true;
 	trace_put_clock(&writer->raw, anchor);
@@ -202,7 +202,7 @@ static int write_probe(void *self, const struct probe_info *probe)
 	if (begin_record(writer))
 		return writer->error;
 	if (writer->output.store.ring &&
-	    keep(writer, trace_preamble_probe(&writer->output.preamble, probe)))
+	    writer_keep_error(writer, trace_preamble_probe(&writer->output.preamble, probe)))
 		return writer->error;
 	trace_put_probe(&writer->raw, probe);
 	return end_record(writer, TRACE_PROBE);
@@ -222,8 +222,8 @@ static int end_name(struct trace_writer *writer, __u8 type, __u32 id)
 {
 	if (!writer->output.store.ring)
 		return end_record(writer, type);
-	return keep(writer,
-		    trace_dictionary_put(&writer->output.dictionary, type, id, &writer->raw));
+	return writer_keep_error(
+		writer, trace_dictionary_put(&writer->output.dictionary, type, id, &writer->raw));
 }
 
 static int write_device(void *self, const struct device_info *device)
@@ -282,7 +282,7 @@ static int write_kept(void *self, const struct kept_info *kept)
 }
 
 /* The first half of its pages, or without any of its rows. */
-static bool halve(struct aggregate_frame *frame)
+static bool frame_halve(struct aggregate_frame *frame)
 {
 	bool more = frame->page_count || frame->row_count;
 
@@ -312,12 +312,12 @@ static int put_window(struct trace_writer *writer, struct aggregate_frame *frame
 
 		header.first_ns = frame->window * AGGREGATE_WINDOW_NS;
 		header.last_ns = header.first_ns + AGGREGATE_WINDOW_NS - 1;
-		advance(writer, header.first_ns);
+		writer_advance(writer, header.first_ns);
 		writer->raw.size = 0;
 		err = trace_put_aggregate(&writer->raw, frame, &writer->scratch)
 			      ?: trace_output_put(&writer->output, &header, &content);
-	} while (err == -E2BIG && halve(frame));
-	return keep(writer, err);
+	} while (err == -E2BIG && frame_halve(frame));
+	return writer_keep_error(writer, err);
 }
 
 static int write_aggregate(void *self, const struct aggregate_frame *frame)
@@ -343,7 +343,7 @@ static int write_end(void *self, __u64 end_ns)
 	writer->output.ending = true;
 	if (begin_record(writer))
 		return writer->error;
-	advance(writer, end_ns);
+	writer_advance(writer, end_ns);
 	trace_buffer_put_u64(&writer->raw, end_ns);
 	return end_record(writer, TRACE_END);
 }
@@ -413,7 +413,8 @@ int trace_writer_open(struct trace_writer **writer, const struct trace_writer_co
 
 int trace_writer_commit(struct trace_writer *writer)
 {
-	return keep(writer, writer->error ?: trace_store_commit(&writer->output.store));
+	return writer_keep_error(writer,
+				 writer->error ?: trace_store_commit(&writer->output.store));
 }
 
 void trace_writer_stats(struct trace_writer *writer, struct trace_writer_stats *stats)
@@ -433,7 +434,7 @@ int trace_writer_close(struct trace_writer *writer)
 		trace_put_index(&writer->raw, &writer->output.index);
 		end_record(writer, TRACE_INDEX);
 	}
-	keep(writer, trace_output_close(&writer->output));
+	writer_keep_error(writer, trace_output_close(&writer->output));
 	err = writer->error;
 	if (err)
 		failed(err, "%s", writer->sentence);

@@ -31,7 +31,7 @@ int cache_check(const struct cache_config *config)
 	return 0;
 }
 
-static bool allocate(struct cache *cache)
+static bool cache_allocate(struct cache *cache)
 {
 	size_t slots = (size_t)cache->sets * cache->ways;
 
@@ -73,7 +73,7 @@ int cache_create(struct cache **cache, const struct cache_config *config)
 	created->policy = (__u8)config->policy;
 	/* The generator never leaves 0; the constant spreads small seeds. */
 	created->random = cache_hash(config->seed + 1) ?: 1;
-	if (!allocate(created)) {
+	if (!cache_allocate(created)) {
 		cache_destroy(created);
 		return failed(-ENOMEM, "no memory for a cache of %u entries", config->entries);
 	}

@@ -24,7 +24,7 @@ struct cache_wide {
 	__u32 index_mask;
 };
 
-static bool allocate(struct cache_wide *wide, const struct cache *cache)
+static bool wide_allocate(struct cache_wide *wide, const struct cache *cache)
 {
 	__u32 slots = cache->sets * cache->ways, size = 16;
 
@@ -43,7 +43,7 @@ struct cache_wide *wide_create(const struct cache *cache)
 {
 	struct cache_wide *wide = calloc(1, sizeof(*wide));
 
-	if (!wide || !allocate(wide, cache)) {
+	if (!wide || !wide_allocate(wide, cache)) {
 		wide_destroy(wide);
 		return NULL;
 	}
@@ -182,7 +182,7 @@ static __u32 least_used(struct cache *cache, __u32 first)
 			return first + way;
 }
 
-static __u32 victim(struct cache *cache, __u32 set)
+static __u32 wide_victim(struct cache *cache, __u32 set)
 {
 	__u32 first = set * cache->ways;
 
@@ -206,7 +206,7 @@ __u32 wide_insert(struct cache *cache, __u32 number, __u64 key, __u64 next_use, 
 
 	*evicted = 0;
 	if (slot == CACHE_NO_SLOT) {
-		slot = victim(cache, number);
+		slot = wide_victim(cache, number);
 		*evicted = cache->keys[slot];
 		wide_remove(cache, slot);
 	}

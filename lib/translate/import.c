@@ -12,7 +12,7 @@
 #include "lib/translate/import_private.h"
 
 /* By the first bytes. */
-static int guess(const char *path, FILE *file, enum import_format *format)
+static int import_guess(const char *path, FILE *file, enum import_format *format)
 {
 	unsigned char bytes[IMPORT_RECORD_BYTES];
 	size_t got = fread(bytes, 1, sizeof(bytes), file);
@@ -33,7 +33,7 @@ static int guess(const char *path, FILE *file, enum import_format *format)
 }
 
 /* What is read twice or sought in must be a file; a FIFO without a writer must not make us wait. */
-static int open_file(const char *path, FILE **file)
+static int import_open(const char *path, FILE **file)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error;
 	struct stat status;
@@ -55,13 +55,13 @@ int import_file(struct store *store, const char *path, enum import_format format
 		struct import_missing *missing)
 {
 	FILE *file = NULL;
-	int error = open_file(path, &file);
+	int error = import_open(path, &file);
 
 	*missing = (struct import_missing){0};
 	if (error)
 		return error;
 	if (format == IMPORT_AUTO)
-		error = guess(path, file, &format);
+		error = import_guess(path, file, &format);
 	if (!error && format == IMPORT_HYPERSIO)
 		error = import_hypersio(store, path, file, number);
 	if (!error && format == IMPORT_QEMU)

@@ -39,7 +39,7 @@ static enum wanted class_of(const struct event *event)
 	}
 }
 
-static int take(struct import *import, const struct event *event)
+static int import_take(struct import *import, const struct event *event)
 {
 	__u64 key = (__u64)import->number << IMPORT_FILE_KEY_BITS ^ (__u64)event->device << 32 ^
 		    event->pasid;
@@ -70,7 +70,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 			/* What a copy reads is a part of the I/O that writes it. */
 			import->ios += class == WANT_ACCESSES && !(events[i].code & IO_PART);
 		} else if (class == import->wanted && class < WANT_COUNT)
-			error = take(import, &events[i]);
+			error = import_take(import, &events[i]);
 	}
 	return error;
 }

@@ -63,7 +63,7 @@ static const char *behind_name(const char *text)
 }
 
 /* As QEMU prints them: 0x and up to 16 digits, and nothing behind. */
-static bool parse_number(const char *text, __u64 *value)
+static bool qemu_parse_number(const char *text, __u64 *value)
 {
 	size_t digits;
 
@@ -74,14 +74,15 @@ static bool parse_number(const char *text, __u64 *value)
 	return digits && digits <= 16 && !text[2 + digits];
 }
 
-static bool parse_field(struct line *line, const char *word, const char *value)
+static bool qemu_parse_field(struct line *line, const char *word, const char *value)
 {
 	for (size_t i = 0; i < COUNT(words); i++) {
 		enum field field = words[i].field;
 
 		if (strcmp(word, words[i].word) != 0)
 			continue;
-		if (line->given[field] || !value || !parse_number(value, &line->values[field]) ||
+		if (line->given[field] || !value ||
+		    !qemu_parse_number(value, &line->values[field]) ||
 		    line->values[field] > words[i].most)
 			return false;
 		line->given[field] = true;
@@ -91,7 +92,7 @@ static bool parse_field(struct line *line, const char *word, const char *value)
 }
 
 /* Pairs of a word and a number, in any order; what else there is says nothing. Once each. */
-static bool parse_line(struct line *line, const char *behind)
+static bool qemu_parse_line(struct line *line, const char *behind)
 {
 	char text[LINE], *rest, *word, *value;
 
@@ -99,7 +100,7 @@ static bool parse_line(struct line *line, const char *behind)
 	snprintf(text, sizeof(text), "%s", behind);
 	for (word = strtok_r(text, " \t\r\n\f\v", &rest); word; word = value) {
 		value = strtok_r(NULL, " \t\r\n\f\v", &rest);
-		if (!parse_field(line, word, value))
+		if (!qemu_parse_field(line, word, value))
 			return false;
 	}
 	return line->given[SOURCE] && line->given[IOVA] && line->given[DOMAIN];
@@ -129,7 +130,7 @@ static int import_line(struct store *store, const char *path, __u64 index, __u32
 
 	if (!behind)
 		return 0;
-	if (!parse_line(&line, behind) || !page_shift_of(&line, &shift))
+	if (!qemu_parse_line(&line, behind) || !page_shift_of(&line, &shift))
 		return failed(-EINVAL,
 			      "%s:%llu: '%.*s': accepted: sid and domain of 16 bits, iova of %d, "
 			      "each once and as 0x...; level of 0x1 to 0x3 or mask of such a page "
@@ -142,7 +143,7 @@ static int import_line(struct store *store, const char *path, __u64 index, __u32
 enum ending { END_WHOLE, END_CUT, END_LONG, END_ZERO };
 
 /* The beginning of a line that may be of any length, and how it ended; false behind the last. */
-static bool read_line(FILE *file, char text[LINE], enum ending *ending)
+static bool qemu_read_line(FILE *file, char text[LINE], enum ending *ending)
 {
 	size_t length = 0;
 	int c;
@@ -174,7 +175,7 @@ int import_qemu(struct store *store, const char *path, FILE *file, __u32 number)
 	char text[LINE];
 	int error = 0;
 
-	for (__u64 index = 1; !error && read_line(file, text, &ending); index++)
+	for (__u64 index = 1; !error && qemu_read_line(file, text, &ending); index++)
 		error = ending == END_WHOLE || !behind_name(text)
 				? import_line(store, path, index, number, text)
 				: failed(-EINVAL, "%s:%llu: '%.*s': %s: accepted: whole lines",

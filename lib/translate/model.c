@@ -11,7 +11,7 @@
 static bool buffer_hit(struct model *m, struct model_device *device, const struct access *a)
 {
 	bool *used = device->prefetcher.used;
-	__u32 slot = look_up_slot(&device->buffer, a->key, CACHE_NEVER, &(struct miss){0});
+	__u32 slot = level_look_up_slot(&device->buffer, a->key, CACHE_NEVER, &(struct miss){0});
 
 	if (slot == CACHE_NO_SLOT)
 		return false;
@@ -22,7 +22,7 @@ static bool buffer_hit(struct model *m, struct model_device *device, const struc
 
 static bool is_in(const struct level *level, __u64 key)
 {
-	return level_find(level, set_of(level, key), key) != CACHE_NO_SLOT;
+	return level_find(level, level_set_of(level, key), key) != CACHE_NO_SLOT;
 }
 
 /* Beside the DevTLB, which `hit` or not. Only who needs the buffer's answer counts as asking for it. */
@@ -44,24 +44,24 @@ static INLINE void device_lookup(struct model *m, struct access *a, __u64 time_p
 	bool hit;
 
 	if (m->config.walk == WALK_NONE) {
-		schedule(m, EVENT_HIT, time_ps, a);
+		model_schedule(m, MODEL_STEP_HIT, time_ps, a);
 		return;
 	}
-	hit = look_up(&device->devtlb, a->key, a->next_use, &a->devtlb);
+	hit = level_look_up(&device->devtlb, a->key, a->next_use, &a->devtlb);
 	if (device->buffer.cache)
 		hit = buffer_lookup(m, device, a, time_ps, hit);
 	if (hit)
-		schedule(m, EVENT_HIT, time_ps + m->config.devtlb_hit_ps, a);
+		model_schedule(m, MODEL_STEP_HIT, time_ps + m->config.devtlb_hit_ps, a);
 	else
-		schedule(m, EVENT_IOMMU, time_ps + m->config.pcie_ps, a);
+		model_schedule(m, MODEL_STEP_IOMMU, time_ps + m->config.pcie_ps, a);
 }
 
 static void fill_buffer(struct model *m, struct model_device *device, const struct access *a)
 {
 	bool *used = device->prefetcher.used;
-	struct miss miss = any_miss(&device->buffer, a->key);
+	struct miss miss = level_any_miss(&device->buffer, a->key);
 	__u64 evicted;
-	__u32 slot = fill_slot(&device->buffer, &miss, a->key, CACHE_NEVER, &evicted);
+	__u32 slot = level_fill_slot(&device->buffer, &miss, a->key, CACHE_NEVER, &evicted);
 
 	device->prefetcher.under_way--;
 	if (is_in(&device->devtlb, a->key))
@@ -88,7 +88,7 @@ static inline void in_flight_changes(struct model *m, struct model_device *devic
 		m->stats.in_flight_max = device->in_flight;
 }
 
-static inline void complete(struct model *m, struct access *a)
+static inline void access_complete(struct model *m, struct access *a)
 {
 	__u64 latency = m->now_ps - a->issued_ps;
 
@@ -102,7 +102,7 @@ static inline void complete(struct model *m, struct access *a)
 	access_free(m, a);
 }
 
-static void done(struct model *m, struct access *a)
+static void access_done(struct model *m, struct access *a)
 {
 	struct model_device *device = &m->devices[a->device];
 
@@ -111,71 +111,73 @@ static void done(struct model *m, struct access *a)
 		access_free(m, a);
 		return;
 	}
-	fill(&device->devtlb, &a->devtlb, a->key, a->next_use);
-	complete(m, a);
+	level_fill(&device->devtlb, &a->devtlb, a->key, a->next_use);
+	access_complete(m, a);
 }
 
-static void context_comes(struct model *m, struct access *a)
+static void context_arrives(struct model *m, struct access *a)
 {
 	__u64 key = page_key(0, 12, a->source);
-	struct miss miss = any_miss(&m->context, key);
+	struct miss miss = level_any_miss(&m->context, key);
 
-	fill(&m->context, &miss, key, CACHE_NEVER);
+	level_fill(&m->context, &miss, key, CACHE_NEVER);
 	device_lookup(m, a, m->now_ps);
 }
 
-static INLINE void happen(struct model *m, enum model_event event)
+static INLINE void step_happen(struct model *m, enum model_step_kind kind)
 {
-	switch (event) {
-	case EVENT_HIT:
-		complete(m, take(m, EVENT_HIT));
+	switch (kind) {
+	case MODEL_STEP_HIT:
+		access_complete(m, model_take(m, MODEL_STEP_HIT));
 		break;
-	case EVENT_DONE:
-		done(m, take(m, EVENT_DONE));
+	case MODEL_STEP_DONE:
+		access_done(m, model_take(m, MODEL_STEP_DONE));
 		break;
-	case EVENT_WALKED:
-		iommu_walked(m, take(m, EVENT_WALKED));
+	case MODEL_STEP_WALKED:
+		iommu_walked(m, model_take(m, MODEL_STEP_WALKED));
 		break;
-	case EVENT_CONTEXT:
-		context_comes(m, take(m, EVENT_CONTEXT));
+	case MODEL_STEP_CONTEXT:
+		context_arrives(m, model_take(m, MODEL_STEP_CONTEXT));
 		break;
-	default: /* EVENT_IOMMU, EVENT_HISTORY */
-		iommu_lookup(m, take(m, event));
+	default: /* MODEL_STEP_IOMMU, MODEL_STEP_HISTORY */
+		iommu_lookup(m, model_take(m, kind));
 		break;
 	}
 }
 
-static inline __u64 least(__u64 a, __u64 b)
+static inline __u64 least_of(__u64 a, __u64 b)
 {
 	return a < b ? a : b;
 }
 
-/* The next event's time, its kind in the low bits. */
+/* The next step's time, its kind in the low bits. */
 static inline __u64 first_due(const struct model *m)
 {
 	const __u64 *due = m->due;
 
-	/* A tree, not a row: every event waits for this. */
+	/* A tree, not a row: every step waits for this. */
 	_Static_assert(MODEL_QUEUES == 6, "one for each kind");
-	return least(least(least(due[0], due[1]), least(due[2], due[3])), least(due[4], due[5]));
+	return least_of(least_of(least_of(due[0], due[1]), least_of(due[2], due[3])),
+			least_of(due[4], due[5]));
 }
 
 /*
  * All that happens up to `until_ps`, or until the device has fewer than `room` translations in
  * flight.
  */
-static void pass(struct model *m, __u64 until_ps, const struct model_device *device, __u32 room)
+static void model_pass(struct model *m, __u64 until_ps, const struct model_device *device,
+		       __u32 room)
 {
 	while (device->in_flight >= room) {
 		__u64 first = first_due(m);
-		enum model_event kind = first & DUE_KIND;
+		enum model_step_kind kind = first & DUE_KIND;
 
 		if (first >> DUE_KIND_BITS > until_ps)
 			return;
 		m->now_ps = first >> DUE_KIND_BITS;
 		/* What a packet or the prefetcher began at once often happens at once. */
 		do
-			happen(m, kind);
+			step_happen(m, kind);
 		while (m->due[kind] == first && device->in_flight >= room && !m->instant);
 	}
 }
@@ -191,15 +193,15 @@ static __u64 find_room(struct model *m, struct model_device *device)
 {
 	__u64 dropped = 0;
 
-	pass(m, device->slot_ps, device, 0);
+	model_pass(m, device->slot_ps, device, 0);
 	while (device->in_flight >= m->config.ptb_entries) {
 		__u64 missed;
 
-		pass(m, TIME_END_PS - 1, device, m->config.ptb_entries);
+		model_pass(m, TIME_END_PS - 1, device, m->config.ptb_entries);
 		missed = slots_until(m, device, m->now_ps);
 		dropped += missed;
 		device->slot_ps += missed * m->slot_ps;
-		pass(m, device->slot_ps, device, 0);
+		model_pass(m, device->slot_ps, device, 0);
 	}
 	m->now_ps = device->slot_ps;
 	return dropped;
@@ -209,19 +211,19 @@ static __u64 find_room(struct model *m, struct model_device *device)
  * The host takes a page back: the caches that may know it forget it, of the walk caches those that
  * hold pages of its size. What they know of the tables above it stays.
  */
-static void invalidate(struct model *m, struct model_device *device,
-		       const struct model_packet *packet)
+static void model_invalidate(struct model *m, struct model_device *device,
+			     const struct model_packet *packet)
 {
 	const struct model_request *r = &packet->requests[random_below(&m->random, packet->count)];
 	__u64 key = page_key(r->iova, r->page_shift, packet->domain);
 
-	forget(&device->devtlb, key);
-	forget(&device->buffer, key);
-	forget(&m->iotlb, key);
+	level_forget(&device->devtlb, key);
+	level_forget(&device->buffer, key);
+	level_forget(&m->iotlb, key);
 	if (r->page_shift >= 21)
-		forget(&m->level2, key_2m(key));
+		level_forget(&m->level2, key_2m(key));
 	if (r->page_shift >= 30)
-		forget(&m->level3, key_1g(key));
+		level_forget(&m->level3, key_1g(key));
 	m->stats.invalidations++;
 }
 
@@ -236,7 +238,7 @@ static bool context_hit(struct model *m, __u16 source)
 		level_touch(context, 0, m->context_slot, CACHE_NEVER);
 		return true;
 	}
-	__u32 slot = look_up_slot(context, key, CACHE_NEVER, &(struct miss){0});
+	__u32 slot = level_look_up_slot(context, key, CACHE_NEVER, &(struct miss){0});
 
 	if (slot == CACHE_NO_SLOT)
 		return false;
@@ -244,8 +246,8 @@ static bool context_hit(struct model *m, __u16 source)
 	return true;
 }
 
-static int translate(struct model *m, struct model_device *device,
-		     const struct model_packet *packet, const struct model_request *request)
+static int model_translate(struct model *m, struct model_device *device,
+			   const struct model_packet *packet, const struct model_request *request)
 {
 	struct access *a;
 
@@ -268,14 +270,14 @@ static int translate(struct model *m, struct model_device *device,
 	if (context_hit(m, a->source))
 		device_lookup(m, a, m->now_ps + m->config.context_hit_ps);
 	else
-		schedule(m, EVENT_CONTEXT,
-			 m->now_ps + m->config.context_hit_ps +
-				 2 * (m->config.pcie_ps + m->config.dram_ps),
-			 a);
+		model_schedule(m, MODEL_STEP_CONTEXT,
+			       m->now_ps + m->config.context_hit_ps +
+				       2 * (m->config.pcie_ps + m->config.dram_ps),
+			       a);
 	return 0;
 }
 
-static int too_long(const struct model *m)
+static int model_too_long(const struct model *m)
 {
 	return failed(-EOVERFLOW,
 		      "%s after %llu packets: accepted: fewer packets, shorter latencies or a "
@@ -285,23 +287,23 @@ static int too_long(const struct model *m)
 		      m->stats.packets);
 }
 
-static int enter(struct model *m, struct model_device *device, const struct model_packet *packet,
-		 __u64 drops)
+static int packet_enter(struct model *m, struct model_device *device,
+			const struct model_packet *packet, __u64 drops)
 {
 	int error = 0;
 
 	if (m->now_ps > TIME_MAX_PS || m->overflowed)
-		return too_long(m);
+		return model_too_long(m);
 	if (__builtin_add_overflow(m->stats.drops, drops, &m->stats.drops))
 		m->overflowed = true;
 	if (m->observer)
 		m->observer->entered(m->observer->self, m->now_ps, packet, drops);
 	in_flight_changes(m, device, (__s32)packet->count);
 	for (__u32 i = 0; !error && i < packet->count; i++)
-		error = translate(m, device, packet, &packet->requests[i]);
+		error = model_translate(m, device, packet, &packet->requests[i]);
 	if (m->config.invalidate_packets && !--device->until_invalidation) {
 		device->until_invalidation = m->config.invalidate_packets;
-		invalidate(m, device, packet);
+		model_invalidate(m, device, packet);
 	}
 	m->stats.packets++;
 	device->slot_ps += m->slot_ps;
@@ -313,19 +315,19 @@ void model_observe(struct model *m, const struct model_observer *observer)
 	m->observer = observer;
 }
 
-static int run_one(struct model *m, model_source_fn source, void *self)
+static int model_run_one(struct model *m, model_source_fn source, void *self)
 {
 	struct model_packet packets[BATCH];
 	int count, error = 0;
 
 	while (!error && (count = source(self, packets, BATCH)) > 0)
 		for (int i = 0; !error && i < count; i++)
-			error = enter(m, m->devices, &packets[i], find_room(m, m->devices));
+			error = packet_enter(m, m->devices, &packets[i], find_room(m, m->devices));
 	return error ? error : count;
 }
 
-/* With several devices each waits from event to event: others may enter between them. */
-static int run_many(struct model *m, model_source_fn source, void **sources)
+/* With several devices each waits from step to step: others may enter between them. */
+static int model_run_many(struct model *m, model_source_fn source, void **sources)
 {
 	struct model_packet packets[MODEL_DEVICES_MAX];
 	bool waiting[MODEL_DEVICES_MAX] = {0};
@@ -351,7 +353,7 @@ static int run_many(struct model *m, model_source_fn source, void **sources)
 		if (!count)
 			continue;
 		waiting[n] = true;
-		pass(m, device->slot_ps, device, 0);
+		model_pass(m, device->slot_ps, device, 0);
 		m->now_ps = device->slot_ps;
 		if (device->in_flight >= m->config.ptb_entries) {
 			__u64 missed = slots_until(m, device, first_due(m) >> DUE_KIND_BITS);
@@ -360,7 +362,7 @@ static int run_many(struct model *m, model_source_fn source, void **sources)
 			device->slot_ps += missed * m->slot_ps;
 			continue;
 		}
-		count = enter(m, device, &packets[n], drops[n]);
+		count = packet_enter(m, device, &packets[n], drops[n]);
 		if (count)
 			return count;
 		waiting[n] = false;
@@ -370,18 +372,18 @@ static int run_many(struct model *m, model_source_fn source, void **sources)
 
 int model_run(struct model *m, model_source_fn source, void **sources)
 {
-	int error = m->config.devices > 1 ? run_many(m, source, sources)
-					  : run_one(m, source, sources[0]);
+	int error = m->config.devices > 1 ? model_run_many(m, source, sources)
+					  : model_run_one(m, source, sources[0]);
 	__u64 slots = 0;
 
 	if (error)
 		return error;
-	pass(m, TIME_END_PS - 1, m->devices, 0);
+	model_pass(m, TIME_END_PS - 1, m->devices, 0);
 	for (__u32 i = 0; i < m->config.devices; i++)
 		if (m->devices[i].slot_ps > slots)
 			slots = m->devices[i].slot_ps;
 	if (m->overflowed)
-		return too_long(m);
+		return model_too_long(m);
 	m->stats.time_ps = m->now_ps > slots ? m->now_ps : slots;
 	return 0;
 }

@@ -100,7 +100,7 @@ struct model_cache_stats {
 };
 
 struct model_stats {
-	__u64 time_ps; /* of the last event, or the end of the last packet's slot */
+	__u64 time_ps; /* of the last step, or the end of the last packet's slot */
 	__u64 packets, translations;
 	__u64 drops; /* arrivals that found no room */
 	__u64 walks, walk_reads, prefetch_walks;

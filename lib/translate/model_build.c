@@ -181,7 +181,7 @@ static int check_caches(const struct model_config *c)
 	return check_levels(c);
 }
 
-static __u64 slot_of(const struct model_config *c)
+static __u64 model_slot_of(const struct model_config *c)
 {
 	return (__u64)((unsigned __int128)c->packet_bits * PSEC_PER_SEC / c->link_bits_per_s);
 }
@@ -203,7 +203,7 @@ int model_check(const struct model_config *c)
 	if (c->link_bits_per_s < 1000000 || c->link_bits_per_s > 100000000000000ull)
 		return failed(-EINVAL, "a link of %llu bits/s: accepted: 1M to 100T",
 			      c->link_bits_per_s);
-	if (!slot_of(c))
+	if (!model_slot_of(c))
 		return failed(-EINVAL,
 			      "packets of %llu bits on a link of %llu bits/s: accepted: a "
 			      "picosecond a packet and more",
@@ -242,7 +242,7 @@ int model_create(struct model **model, const struct model_config *config)
 	m->instant = !config->pcie_ps || !config->dram_ps || !config->devtlb_hit_ps ||
 		     !config->context_hit_ps || !config->walk_hit_ps;
 	m->random.state = config->seed;
-	m->slot_ps = slot_of(config);
+	m->slot_ps = model_slot_of(config);
 	error = create_levels(m);
 	if (!error)
 		error = create_accesses(m);

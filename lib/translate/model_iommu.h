@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Inside the model: the IOMMU's side, its caches, the walk, page requests. Inlined into the loop of
- * events, of which these are most.
+ * steps, of which these are most.
  */
 #ifndef FAULTLINE_TRANSLATE_MODEL_IOMMU_H
 #define FAULTLINE_TRANSLATE_MODEL_IOMMU_H
@@ -53,15 +53,15 @@ static INLINE void iommu_lookup(struct model *m, struct access *a)
 
 	a->walks = true;
 	a->fill2 = a->fill3 = false;
-	if (m->iotlb.cache && look_up(&m->iotlb, a->key, a->next_use, &a->iotlb)) {
+	if (m->iotlb.cache && level_look_up(&m->iotlb, a->key, a->next_use, &a->iotlb)) {
 		a->walks = false;
-		a->iotlb = any_miss(&m->iotlb, a->key);
-		schedule(m, EVENT_WALKED, m->now_ps + delay, a);
+		a->iotlb = level_any_miss(&m->iotlb, a->key);
+		model_schedule(m, MODEL_STEP_WALKED, m->now_ps + delay, a);
 		return;
 	}
-	a->fill2 = !look_up(&m->level2, key_2m(a->key), a->next_use, &a->level2);
+	a->fill2 = !level_look_up(&m->level2, key_2m(a->key), a->next_use, &a->level2);
 	if (a->fill2)
-		a->fill3 = !look_up(&m->level3, key_1g(a->key), a->next_use, &a->level3);
+		a->fill3 = !level_look_up(&m->level3, key_1g(a->key), a->next_use, &a->level3);
 	reads = reads_left(m, a);
 	if (reads)
 		delay = reads * m->config.dram_ps;
@@ -70,18 +70,19 @@ static INLINE void iommu_lookup(struct model *m, struct access *a)
 		m->stats.prefetch_walks++;
 	else
 		m->stats.walks++;
-	schedule(m, EVENT_WALKED, m->now_ps + delay, a);
+	model_schedule(m, MODEL_STEP_WALKED, m->now_ps + delay, a);
 }
 
 /* The page is absent: the answer says so, the device requests it, and asks again after the response. */
-static inline bool faults(struct model *m, struct access *a)
+static inline bool iommu_faults(struct model *m, struct access *a)
 {
 	if (!m->config.fault_per_million || !a->walks || a->prefetch || a->faulted ||
 	    random_below(&m->random, MILLION) >= m->config.fault_per_million)
 		return false;
 	a->faulted = true;
 	m->stats.faults++;
-	schedule(m, EVENT_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps, a);
+	model_schedule(m, MODEL_STEP_IOMMU, m->now_ps + 4 * m->config.pcie_ps + m->config.fault_ps,
+		       a);
 	return true;
 }
 
@@ -89,14 +90,14 @@ static inline bool faults(struct model *m, struct access *a)
 static INLINE void iommu_walked(struct model *m, struct access *a)
 {
 	if (a->fill3)
-		fill(&m->level3, &a->level3, key_1g(a->key), a->next_use);
+		level_fill(&m->level3, &a->level3, key_1g(a->key), a->next_use);
 	if (a->fill2)
-		fill(&m->level2, &a->level2, key_2m(a->key), a->next_use);
-	if (faults(m, a))
+		level_fill(&m->level2, &a->level2, key_2m(a->key), a->next_use);
+	if (iommu_faults(m, a))
 		return;
 	if (m->iotlb.cache)
-		fill(&m->iotlb, &a->iotlb, a->key, a->next_use);
-	schedule(m, EVENT_DONE, m->now_ps + m->config.pcie_ps, a);
+		level_fill(&m->iotlb, &a->iotlb, a->key, a->next_use);
+	model_schedule(m, MODEL_STEP_DONE, m->now_ps + m->config.pcie_ps, a);
 }
 
 #endif

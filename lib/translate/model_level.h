@@ -61,7 +61,7 @@ struct level {
 	__u8 set_bit;	   /* of the key, the lowest that chooses the set */
 };
 
-static inline __u32 set_of(const struct level *level, __u64 key)
+static inline __u32 level_set_of(const struct level *level, __u64 key)
 {
 	return ((__u32)(key >> 2) & level->tenant_mask) * level->set_count +
 	       ((__u32)(key >> level->set_bit) & level->page_mask);
@@ -88,17 +88,18 @@ struct miss {
 };
 
 /* For a key that has not been looked up just now: its fill has to search. */
-static inline struct miss any_miss(const struct level *level, __u64 key)
+static inline struct miss level_any_miss(const struct level *level, __u64 key)
 {
-	__u32 set = set_of(level, key);
+	__u32 set = level_set_of(level, key);
 
 	return (struct miss){set, (__u32)level->sets[set].fills - 1};
 }
 
-/* The slot that was hit, or CACHE_NO_SLOT and what fill_slot() wants to know. */
-static INLINE __u32 look_up_slot(struct level *level, __u64 key, __u64 next_use, struct miss *miss)
+/* The slot that was hit, or CACHE_NO_SLOT and what level_fill_slot() wants to know. */
+static INLINE __u32 level_look_up_slot(struct level *level, __u64 key, __u64 next_use,
+				       struct miss *miss)
 {
-	__u32 set = set_of(level, key), slot = level_find(level, set, key);
+	__u32 set = level_set_of(level, key), slot = level_find(level, set, key);
 	struct model_cache_stats *stats = &level->sets[set];
 
 	if (slot == CACHE_NO_SLOT) {
@@ -111,17 +112,17 @@ static INLINE __u32 look_up_slot(struct level *level, __u64 key, __u64 next_use,
 	return slot;
 }
 
-static INLINE bool look_up(struct level *level, __u64 key, __u64 next_use, struct miss *miss)
+static INLINE bool level_look_up(struct level *level, __u64 key, __u64 next_use, struct miss *miss)
 {
-	return look_up_slot(level, key, next_use, miss) != CACHE_NO_SLOT;
+	return level_look_up_slot(level, key, next_use, miss) != CACHE_NO_SLOT;
 }
 
 /*
  * Enters the key that missed; *evicted gets the one that made way. Two requests for one page may both
  * have missed: the second one finds the first one's entry, and CACHE_NO_SLOT is returned.
  */
-static INLINE __u32 fill_slot(struct level *level, const struct miss *miss, __u64 key,
-			      __u64 next_use, __u64 *evicted)
+static INLINE __u32 level_fill_slot(struct level *level, const struct miss *miss, __u64 key,
+				    __u64 next_use, __u64 *evicted)
 {
 	struct cache *cache = level->cache;
 	struct model_cache_stats *stats = &level->sets[miss->set];
@@ -155,17 +156,19 @@ static INLINE __u32 fill_slot(struct level *level, const struct miss *miss, __u6
 	return slot;
 }
 
-static INLINE void fill(struct level *level, const struct miss *miss, __u64 key, __u64 next_use)
+static INLINE void level_fill(struct level *level, const struct miss *miss, __u64 key,
+			      __u64 next_use)
 {
 	__u64 evicted;
 
-	fill_slot(level, miss, key, next_use, &evicted);
+	level_fill_slot(level, miss, key, next_use, &evicted);
 }
 
 /* Takes a key out, if it is there. */
-static inline void forget(struct level *level, __u64 key)
+static inline void level_forget(struct level *level, __u64 key)
 {
-	__u32 slot = level->cache ? level_find(level, set_of(level, key), key) : CACHE_NO_SLOT;
+	__u32 slot =
+		level->cache ? level_find(level, level_set_of(level, key), key) : CACHE_NO_SLOT;
 
 	if (slot != CACHE_NO_SLOT)
 		cache_remove(level->cache, slot);

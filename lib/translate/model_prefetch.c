@@ -7,7 +7,7 @@
 #include "lib/translate/model_private.h"
 
 /* The newest requests, not the newest pages: a page asked for twice stands there twice. */
-static void remember(struct prefetcher *p, const struct access *a, __u32 kept)
+static void prefetch_remember(struct prefetcher *p, const struct access *a, __u32 kept)
 {
 	struct request_history *h = &p->histories[a->source];
 
@@ -19,7 +19,7 @@ static void remember(struct prefetcher *p, const struct access *a, __u32 kept)
 }
 
 /* Who comes `distance` translations after a source is learned when it first happens. */
-static void learn(struct prefetcher *p, __u16 source, __u32 distance)
+static void prefetch_learn(struct prefetcher *p, __u16 source, __u32 distance)
 {
 	if (p->recent_count == distance) {
 		__u32 *predicted = &p->predicted[p->recent[p->recent_at]];
@@ -58,7 +58,8 @@ void model_prefetch_ahead(struct model *m, struct model_device *device, __u16 so
 		a->prefetch = true;
 		p->under_way++;
 		m->stats.prefetches++;
-		schedule(m, EVENT_HISTORY, time_ps + m->config.pcie_ps + m->config.dram_ps, a);
+		model_schedule(m, MODEL_STEP_HISTORY,
+			       time_ps + m->config.pcie_ps + m->config.dram_ps, a);
 	}
 }
 
@@ -66,10 +67,10 @@ void model_prefetch(struct model *m, struct model_device *device, const struct a
 {
 	struct prefetcher *p = &device->prefetcher;
 
-	learn(p, a->source, m->config.prefetch_distance);
+	prefetch_learn(p, a->source, m->config.prefetch_distance);
 	if (m->config.prefetch_trigger == TRIGGER_ACCESS)
 		model_prefetch_ahead(m, device, a->source, m->now_ps);
-	remember(p, a, m->config.prefetch_pages);
+	prefetch_remember(p, a, m->config.prefetch_pages);
 }
 
 int model_prefetcher_create(struct prefetcher *p, const struct model_config *config)

@@ -16,8 +16,8 @@
 
 /* A translation under way, of a packet or of the prefetcher. */
 struct access {
-	struct event event; /* first: the queue's event is the access */
-	__u64 key;	    /* page_key() */
+	struct model_step step; /* first: the queue's step is the access */
+	__u64 key;		/* page_key() */
 	__u64 next_use;
 	union {
 		__u64 issued_ps;
@@ -64,7 +64,7 @@ struct model {
 	struct model_device *devices;
 	__u64 *lost; /* by domain: DevTLB entries that made way for another domain's */
 	struct model_queue queues[MODEL_QUEUES];
-	__u64 due[MODEL_QUEUES]; /* of each queue's first event */
+	__u64 due[MODEL_QUEUES]; /* of each queue's first step */
 	struct access *accesses;
 	struct tables *tables;
 	const struct model_observer *observer;
@@ -92,21 +92,22 @@ static inline void access_free(struct model *m, struct access *a)
 	m->free_access = a;
 }
 
-static inline void schedule(struct model *m, enum model_event kind, __u64 time_ps, struct access *a)
+static inline void model_schedule(struct model *m, enum model_step_kind kind, __u64 time_ps,
+				  struct access *a)
 {
 	__u64 due = due_at(time_ps, kind);
 
-	queue_add(&m->queues[kind], &a->event, due);
+	queue_add(&m->queues[kind], &a->step, due);
 	if (due < m->due[kind])
 		m->due[kind] = due;
 }
 
-static inline struct access *take(struct model *m, enum model_event kind)
+static inline struct access *model_take(struct model *m, enum model_step_kind kind)
 {
-	struct event *event = queue_take(&m->queues[kind]);
+	struct model_step *step = queue_take(&m->queues[kind]);
 
 	m->due[kind] = queue_first(&m->queues[kind]);
-	return (struct access *)event;
+	return (struct access *)step;
 }
 
 /*

@@ -27,8 +27,9 @@ struct uses {
 	size_t size, used;
 };
 
-static size_t place(const struct uses *uses, __u64 page, __u16 domain)
+static size_t uses_place(const struct uses *uses, __u64 page, __u16 domain)
 {
+	/* Pages differ in middle bits: 2^64 / golden ratio spreads them over the upper ones. */
 	size_t at =
 		((page + ((__u64)domain << 48)) * 0x9e3779b97f4a7c15ull) >> 20 & (uses->size - 1);
 
@@ -38,7 +39,7 @@ static size_t place(const struct uses *uses, __u64 page, __u16 domain)
 	return at;
 }
 
-static int grow(struct uses *uses)
+static int uses_grow(struct uses *uses)
 {
 	struct uses more = {.size = uses->size ? uses->size * 2 : 4096, .used = uses->used};
 
@@ -47,7 +48,7 @@ static int grow(struct uses *uses)
 		return -ENOMEM;
 	for (size_t i = 0; i < uses->size; i++)
 		if (uses->slots[i].page)
-			more.slots[place(&more, uses->slots[i].page, uses->slots[i].domain)] =
+			more.slots[uses_place(&more, uses->slots[i].page, uses->slots[i].domain)] =
 				uses->slots[i];
 	free(uses->slots);
 	*uses = more;
@@ -60,9 +61,9 @@ static int note_use(struct uses *uses, struct model_request *request, __u16 doma
 		request->iova >> request->page_shift << request->page_shift | request->page_shift;
 	size_t at;
 
-	if (2 * uses->used >= uses->size && grow(uses))
+	if (2 * uses->used >= uses->size && uses_grow(uses))
 		return -ENOMEM;
-	at = place(uses, page, domain);
+	at = uses_place(uses, page, domain);
 	request->next_use = uses->slots[at].page ? uses->slots[at].next : CACHE_NEVER;
 	uses->used += !uses->slots[at].page;
 	uses->slots[at].page = page;

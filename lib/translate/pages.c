@@ -98,7 +98,7 @@ static __u32 distance_of(const struct tenant *tenant, const struct page *page)
 }
 
 /* All pages get slots without gaps, and as many again are free. */
-static int renumber(struct tenant *tenant)
+static int tenant_renumber(struct tenant *tenant)
 {
 	__u32 count = HASH_COUNT(tenant->pages), slot = count;
 
@@ -126,7 +126,7 @@ static int renumber(struct tenant *tenant)
 static int take_slot(struct tenant *tenant, struct page *page)
 {
 	if (tenant->next_slot == tenant->room)
-		return renumber(tenant);
+		return tenant_renumber(tenant);
 	if (page->slot != NO_SLOT)
 		add_taken(tenant, page->slot, -1u);
 	page->slot = tenant->next_slot++;
@@ -146,7 +146,7 @@ static void move_to_front(struct tenant *tenant, struct page *page)
 }
 
 /* An access to a page that is known already: how many others there were since the last one. */
-static int reuse(struct tenant *tenant, struct page *page)
+static int page_reuse(struct tenant *tenant, struct page *page)
 {
 	__u32 distance = 0;
 	int err = 0;
@@ -160,8 +160,8 @@ static int reuse(struct tenant *tenant, struct page *page)
 	return err;
 }
 
-static struct page *new_page(struct tenant *tenant, __u16 number,
-			     const struct model_request *request, __u64 key)
+static struct page *tenant_new_page(struct tenant *tenant, __u16 number,
+				    const struct model_request *request, __u64 key)
 {
 	struct page *page = calloc(1, sizeof(*page));
 
@@ -196,10 +196,10 @@ static int take_request(struct tenant *tenant, __u16 number, const struct model_
 	struct page *page;
 
 	HASH_FIND(hh, tenant->pages, &key, sizeof(key), page);
-	if (page && reuse(tenant, page))
+	if (page && page_reuse(tenant, page))
 		return -ENOMEM;
 	if (!page)
-		page = new_page(tenant, number, request, key);
+		page = tenant_new_page(tenant, number, request, key);
 	if (!page)
 		return failed(-ENOMEM, "no memory for the pages of a trace");
 	page->use.accesses++;
@@ -240,7 +240,7 @@ static bool is_startup(const struct page_use *use, __u64 accesses)
 }
 
 /* One tenant's pages, sorted by accesses: the median of those that stay in use parts hot from data. */
-static void classify(struct page_use *uses, size_t count, __u64 accesses)
+static void pages_classify(struct page_use *uses, size_t count, __u64 accesses)
 {
 	size_t lasting = 0, seen = 0;
 	__u64 median = 0;
@@ -306,7 +306,7 @@ static void gather_tenant(struct pages *pages, __u16 number, const struct tenant
 	for (const struct page *p = tenant->newest; p; p = p->older)
 		first[count++] = p->use;
 	qsort(first, count, sizeof(*first), by_accesses);
-	classify(first, count, tenant->accesses);
+	pages_classify(first, count, tenant->accesses);
 	pages->use_count += count;
 	pages->tenant_uses[pages->tenant_count++] = (struct tenant_use){
 		.tenant = number,

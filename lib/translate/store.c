@@ -22,7 +22,7 @@
 #define SHIFT_MASK   0x3full
 #define PAGE_OFFSET  (PAGE_BYTES - 1)
 #define ADDRESS_BITS 57
-#define RELEASE	     65536 /* packets played, or records added, between two calls of release() */
+#define RELEASE	     65536 /* packets played, or records added, between two calls of store_release() */
 
 /* In the order of recording; `next` leads to the same tenant's next one. */
 struct record {
@@ -99,13 +99,13 @@ void store_destroy(struct store *s)
 }
 
 /* What was touched stays in the file and in the page cache, but is no longer ours to hold. */
-static void release(const struct store *s)
+static void store_release(const struct store *s)
 {
 	madvise(s->records, s->bytes, MADV_DONTNEED);
 }
 
 /* Space is taken, not only promised: a full disk must not become a SIGBUS. */
-static int grow(struct store *s)
+static int store_grow(struct store *s)
 {
 	size_t more_bytes = s->bytes < GROW_FIRST  ? GROW_FIRST
 			    : s->bytes < GROW_MOST ? s->bytes
@@ -134,7 +134,7 @@ static int grow(struct store *s)
 	return 0;
 }
 
-static int tenant_of(struct store *s, __u64 key, struct recorded **tenant)
+static int store_tenant_of(struct store *s, __u64 key, struct recorded **tenant)
 {
 	struct recorded *found;
 
@@ -166,9 +166,9 @@ int store_add(struct store *s, __u64 key, __u64 iova, __u32 page_shift)
 
 	if (s->count == STORE_RECORDS_MAX)
 		return failed(-ENOSPC, "more than %u translations", STORE_RECORDS_MAX);
-	error = (s->count + 1ul) * sizeof(s->records[0]) > s->bytes ? grow(s) : 0;
+	error = (s->count + 1ul) * sizeof(s->records[0]) > s->bytes ? store_grow(s) : 0;
 	if (!error)
-		error = tenant_of(s, key, &tenant);
+		error = store_tenant_of(s, key, &tenant);
 	if (error)
 		return error;
 	s->records[s->count] = (struct record){
@@ -187,7 +187,7 @@ int store_add(struct store *s, __u64 key, __u64 iova, __u32 page_shift)
 	tenant->last = s->count++;
 	tenant->count++;
 	if (!(s->count % RELEASE))
-		release(s);
+		store_release(s);
 	return 0;
 }
 
@@ -218,7 +218,7 @@ struct store_play {
 	__u32 since_release;
 };
 
-static int check_apart(const struct store *store, __u32 tenants, __u64 apart)
+static int play_check_apart(const struct store *store, __u32 tenants, __u64 apart)
 {
 	unsigned __int128 last = store->last_page + (unsigned __int128)(tenants - 1) * apart;
 
@@ -253,7 +253,7 @@ int store_play_create(struct store_play **play, const struct store *store,
 	p->left = config->packets ?: UINT64_MAX;
 	error = config->turns ? turns_begin(&p->turns, config->turns) : 0;
 	if (!error)
-		error = check_apart(store, tenants, config->apart);
+		error = play_check_apart(store, tenants, config->apart);
 	p->next = error ? NULL : malloc(tenants * sizeof(p->next[0]));
 	if (!p->next) {
 		store_play_destroy(p);
@@ -275,7 +275,7 @@ void store_play_destroy(struct store_play *p)
 }
 
 /* The tenant's next packet; false if he has not enough translations left for one. */
-static bool take(struct store_play *p, __u32 tenant, struct model_packet *packet)
+static bool play_take(struct store_play *p, __u32 tenant, struct model_packet *packet)
 {
 	__u32 at = p->next[tenant];
 
@@ -304,7 +304,7 @@ static bool take_recorded(struct store_play *p, struct model_packet *packet)
 	for (; p->at < p->store->count; p->at++) {
 		__u32 tenant = p->store->records[p->at].tenant;
 
-		if (p->next[tenant] == p->at && take(p, tenant, packet)) {
+		if (p->next[tenant] == p->at && play_take(p, tenant, packet)) {
 			p->at++;
 			return true;
 		}
@@ -314,7 +314,7 @@ static bool take_recorded(struct store_play *p, struct model_packet *packet)
 
 static bool take_next(struct store_play *p, struct model_packet *packet)
 {
-	return p->merged ? take(p, turns_next(&p->turns), packet) : take_recorded(p, packet);
+	return p->merged ? play_take(p, turns_next(&p->turns), packet) : take_recorded(p, packet);
 }
 
 int store_play_next(void *self, struct model_packet *packets, int room)
@@ -332,7 +332,7 @@ int store_play_next(void *self, struct model_packet *packets, int room)
 		count++;
 		if (++p->since_release == RELEASE) {
 			p->since_release = 0;
-			release(p->store);
+			store_release(p->store);
 		}
 	}
 	return count;

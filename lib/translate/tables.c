@@ -61,7 +61,7 @@ static __u32 level_shift(__u32 level)
 }
 
 /* A table's host address is its number, shifted: what entries hold. */
-static __u64 *entry_at(const struct tables *t, __u64 table_address, __u64 address, __u32 level)
+static __u64 *table_entry(const struct tables *t, __u64 table_address, __u64 address, __u32 level)
 {
 	__u64 number = table_address >> TABLE_SHIFT;
 	struct page_table *chunk = t->chunks[number / CHUNK_TABLES];
@@ -128,7 +128,7 @@ static int host_map(struct tables *t, __u64 root, __u64 address, __u64 target, _
 	__u64 table = root;
 
 	for (__u32 level = TABLES_LEVELS;; level--) {
-		__u64 *entry = entry_at(t, table, address, level), next;
+		__u64 *entry = table_entry(t, table, address, level), next;
 
 		if (level_shift(level) == shift) {
 			if (!*entry)
@@ -140,7 +140,7 @@ static int host_map(struct tables *t, __u64 root, __u64 address, __u64 target, _
 		if (!*entry) {
 			if (table_new(t, &next))
 				return -ENOMEM;
-			*entry_at(t, table, address, level) = entry_make(next, TABLE_SHIFT);
+			*table_entry(t, table, address, level) = entry_make(next, TABLE_SHIFT);
 			table = next;
 		} else {
 			table = *entry & ENTRY_ADDRESS;
@@ -154,7 +154,7 @@ static __u64 host_walk(const struct tables *t, __u64 root, __u64 address, __u32 
 	__u64 table = root;
 
 	for (__u32 level = TABLES_LEVELS; level; level--) {
-		__u64 entry = *entry_at(t, table, address, level);
+		__u64 entry = *table_entry(t, table, address, level);
 
 		++*reads;
 		if (!(entry & ENTRY_READ))
@@ -216,7 +216,7 @@ static int next_table(struct tables *t, struct domain *domain, __u64 *address)
 }
 
 /* The data behind a new leaf: host memory, in two dimensions at a guest address of its own. */
-static int map_data(struct tables *t, struct domain *domain, __u32 shift, __u64 *target)
+static int tables_map_data(struct tables *t, struct domain *domain, __u32 shift, __u64 *target)
 {
 	__u32 host_shift = t->config.host_shift;
 	__u64 guest;
@@ -237,7 +237,7 @@ static int map_data(struct tables *t, struct domain *domain, __u32 shift, __u64 
 	return 0;
 }
 
-static int overlaps(__u64 iova, __u32 shift)
+static int tables_overlap(__u64 iova, __u32 shift)
 {
 	return failed(
 		-EEXIST,
@@ -262,22 +262,22 @@ int tables_map(struct tables *t, __u16 number, __u64 iova, __u32 shift)
 	table = domain->root;
 	for (__u32 level = TABLES_LEVELS; !error; level--) {
 		__u64 host = table_place(t, domain, table);
-		__u64 entry = *entry_at(t, host, iova, level);
+		__u64 entry = *table_entry(t, host, iova, level);
 
 		if (level_shift(level) == shift) {
 			if (entry)
-				return is_leaf(entry, level) ? 0 : overlaps(iova, shift);
-			error = map_data(t, domain, shift, &target);
+				return is_leaf(entry, level) ? 0 : tables_overlap(iova, shift);
+			error = tables_map_data(t, domain, shift, &target);
 			if (!error)
-				*entry_at(t, host, iova, level) = entry_make(target, shift);
+				*table_entry(t, host, iova, level) = entry_make(target, shift);
 			break;
 		}
 		if (entry && is_leaf(entry, level))
-			return overlaps(iova, shift);
+			return tables_overlap(iova, shift);
 		if (!entry) {
 			error = next_table(t, domain, &next);
 			if (!error)
-				*entry_at(t, host, iova, level) = entry_make(next, TABLE_SHIFT);
+				*table_entry(t, host, iova, level) = entry_make(next, TABLE_SHIFT);
 			entry = next;
 		}
 		table = entry & ENTRY_ADDRESS;
@@ -295,7 +295,7 @@ static __u64 table_of_level(const struct tables *t, const struct domain *domain,
 
 	for (__u32 above = TABLES_LEVELS; above > level; above--) {
 		__u64 host = table_place(t, domain, table);
-		__u64 entry = *entry_at(t, host, iova, above);
+		__u64 entry = *table_entry(t, host, iova, above);
 
 		if (!(entry & ENTRY_READ) || is_leaf(entry, above))
 			return 0;
@@ -315,7 +315,7 @@ bool tables_walk(struct tables *t, __u16 number, __u64 iova, __u32 level, struct
 	table = table_of_level(t, domain, iova, level);
 	for (; table && level; level--) {
 		__u64 host = to_host(t, domain, table, &walk->nested_reads);
-		__u64 entry = *entry_at(t, host, iova, level);
+		__u64 entry = *table_entry(t, host, iova, level);
 
 		walk->reads = walk->reads + 1;
 		if (!(entry & ENTRY_READ))

@@ -12,7 +12,7 @@
 #define PAGES_MAX    (1u << 24) /* of one kind */
 #define ADDRESS_BITS 57
 
-struct stream {
+struct tenant_stream {
 	__u32 page;
 	__u32 left; /* packets until it moves on */
 };
@@ -30,8 +30,8 @@ struct tenants {
 	struct turns turns;
 	struct random random;
 	struct tenant *tenants;
-	struct stream *streams; /* `config.streams` of each tenant */
-	__u64 left;		/* packets in all */
+	struct tenant_stream *streams; /* `config.streams` of each tenant */
+	__u64 left;		       /* packets in all */
 };
 
 static __u64 page_address(const struct tenants_pages *pages, __u32 page)
@@ -42,7 +42,7 @@ static __u64 page_address(const struct tenants_pages *pages, __u32 page)
 static __u64 data_address(struct tenants *t, struct tenant *tenant, __u32 number)
 {
 	const struct tenants_config *c = &t->config;
-	struct stream *stream = &t->streams[(size_t)number * c->streams + tenant->stream];
+	struct tenant_stream *stream = &t->streams[(size_t)number * c->streams + tenant->stream];
 	__u64 address = page_address(&c->data, tenant->set * c->data.count + stream->page);
 
 	if (!--stream->left) {
@@ -180,7 +180,7 @@ static int check_range(const struct range *range)
 	return 0;
 }
 
-static int check_apart(const struct tenants_config *c, const struct range *range)
+static int tenants_check_apart(const struct tenants_config *c, const struct range *range)
 {
 	unsigned __int128 end =
 		(unsigned __int128)(c->turns.tenants - 1) * c->apart + range_end(range);
@@ -215,7 +215,7 @@ __u64 tenants_end(const struct tenants_config *c)
 	return end + (c->turns.tenants - 1) * c->apart;
 }
 
-static int check_addresses(const struct tenants_config *c)
+static int tenants_check_addresses(const struct tenants_config *c)
 {
 	struct range ranges[RANGES];
 	size_t count = list_ranges(c, ranges);
@@ -224,7 +224,7 @@ static int check_addresses(const struct tenants_config *c)
 		int error = check_range(&ranges[i]);
 
 		if (!error)
-			error = check_apart(c, &ranges[i]);
+			error = tenants_check_apart(c, &ranges[i]);
 		for (size_t j = 0; !error && j < i; j++)
 			if (ranges[i].pages->first < range_end(&ranges[j]) &&
 			    ranges[j].pages->first < range_end(&ranges[i]))
@@ -245,7 +245,7 @@ int tenants_check(const struct tenants_config *c)
 	int error = turns_check(&c->turns);
 
 	if (!error)
-		error = check_addresses(c);
+		error = tenants_check_addresses(c);
 	if (error)
 		return error;
 	if (c->ring.count != 1 || c->mailbox.count != 1)
@@ -292,7 +292,7 @@ static void draw_lengths(struct tenants *t)
 }
 
 /* Tenants do not march in step: each begins on a page and at a place in its run of its own. */
-static void begin(struct tenants *t)
+static void tenants_start(struct tenants *t)
 {
 	const struct tenants_config *c = &t->config;
 
@@ -304,7 +304,7 @@ static void begin(struct tenants *t)
 		for (__u32 s = 0; s < c->streams; s++) {
 			__u32 rounds = (c->data.count - s + c->streams - 1) / c->streams;
 
-			t->streams[(size_t)n * c->streams + s] = (struct stream){
+			t->streams[(size_t)n * c->streams + s] = (struct tenant_stream){
 				.page = s + random_below(&t->random, rounds) * c->streams,
 				.left = 1 + random_below(&t->random, c->run),
 			};
@@ -342,7 +342,7 @@ int tenants_create(struct tenants **tenants, const struct tenants_config *config
 		return failed(-ENOMEM, "no memory for a trace of %u tenants",
 			      config->turns.tenants);
 	}
-	begin(t);
+	tenants_start(t);
 	*tenants = t;
 	return 0;
 }

@@ -30,7 +30,7 @@ static bool power_of_two(__u32 number)
 	return number && !(number & (number - 1));
 }
 
-static int check(const struct cache_config *config)
+static int tlb_check(const struct cache_config *config)
 {
 	if (!power_of_two(config->entries) || !power_of_two(config->ways) ||
 	    config->entries > TLB_ENTRIES_MAX || config->ways > TLB_WAYS_MAX ||
@@ -50,7 +50,7 @@ static int check(const struct cache_config *config)
 int tlb_create(struct tlb **tlb, const struct cache_config *config)
 {
 	struct tlb *created;
-	int error = check(config);
+	int error = tlb_check(config);
 
 	if (error)
 		return error;
@@ -76,7 +76,7 @@ void tlb_destroy(struct tlb *tlb)
 	free(tlb);
 }
 
-static __u64 key_of(__u32 space, __u64 iova, enum tlb_page page)
+static __u64 tlb_key(__u32 space, __u64 iova, enum tlb_page page)
 {
 	__u64 short_space = space == PASID_NONE ? NO_SPACE : space & SPACE_MASK;
 
@@ -84,14 +84,14 @@ static __u64 key_of(__u32 space, __u64 iova, enum tlb_page page)
 	       (page == TLB_2M ? KEY_2M : KEY_4K);
 }
 
-static __u32 set_of(const struct tlb *tlb, __u64 iova, enum tlb_page page)
+static __u32 tlb_set_of(const struct tlb *tlb, __u64 iova, enum tlb_page page)
 {
 	return (__u32)(iova >> page) & tlb->set_mask;
 }
 
-static __u32 find(const struct tlb *tlb, __u32 space, __u64 iova, enum tlb_page page)
+static __u32 tlb_find(const struct tlb *tlb, __u32 space, __u64 iova, enum tlb_page page)
 {
-	return cache_find(tlb->cache, set_of(tlb, iova, page), key_of(space, iova, page));
+	return cache_find(tlb->cache, tlb_set_of(tlb, iova, page), tlb_key(space, iova, page));
 }
 
 bool tlb_lookup(struct tlb *tlb, __u32 space, __u64 iova, struct tlb_translation *translation)
@@ -99,9 +99,9 @@ bool tlb_lookup(struct tlb *tlb, __u32 space, __u64 iova, struct tlb_translation
 	__u32 slot = CACHE_NO_SLOT;
 
 	if (iova < ADDRESS_END)
-		slot = find(tlb, space, iova, TLB_4K);
+		slot = tlb_find(tlb, space, iova, TLB_4K);
 	if (slot == CACHE_NO_SLOT && tlb->cached_2m && iova < ADDRESS_END)
-		slot = find(tlb, space, iova, TLB_2M);
+		slot = tlb_find(tlb, space, iova, TLB_2M);
 	if (slot == CACHE_NO_SLOT) {
 		tlb->stats.misses++;
 		return false;
@@ -119,12 +119,12 @@ bool tlb_insert(struct tlb *tlb, __u32 space, __u64 iova, const struct tlb_trans
 
 	if (iova >= ADDRESS_END)
 		return false;
-	slot = find(tlb, space, iova, translation->page);
+	slot = tlb_find(tlb, space, iova, translation->page);
 	if (slot != CACHE_NO_SLOT) {
 		cache_touch(tlb->cache, slot, 0);
 	} else {
-		slot = cache_insert(tlb->cache, set_of(tlb, iova, translation->page),
-				    key_of(space, iova, translation->page), 0, &evicted);
+		slot = cache_insert(tlb->cache, tlb_set_of(tlb, iova, translation->page),
+				    tlb_key(space, iova, translation->page), 0, &evicted);
 		tlb->cached_2m += translation->page == TLB_2M;
 		tlb->cached_2m -= (evicted & KEY_SIZE) == KEY_2M;
 	}
@@ -133,14 +133,14 @@ bool tlb_insert(struct tlb *tlb, __u32 space, __u64 iova, const struct tlb_trans
 	return evicted;
 }
 
-static void drop(struct tlb *tlb, __u32 slot)
+static void tlb_drop(struct tlb *tlb, __u32 slot)
 {
 	tlb->cached_2m -= (cache_key(tlb->cache, slot) & KEY_SIZE) == KEY_2M;
 	cache_remove(tlb->cache, slot);
 	tlb->stats.invalidated++;
 }
 
-static bool overlaps(__u64 key, __u64 space, __u64 iova, __u64 last)
+static bool tlb_overlaps(__u64 key, __u64 space, __u64 iova, __u64 last)
 {
 	enum tlb_page page = (key & KEY_SIZE) == KEY_2M ? TLB_2M : TLB_4K;
 	__u64 first = key >> KEY_PAGE << TLB_4K;
@@ -150,14 +150,14 @@ static bool overlaps(__u64 key, __u64 space, __u64 iova, __u64 last)
 }
 
 /* [iova, last], so that a range may end with the address space. */
-static __u32 invalidate(struct tlb *tlb, __u32 space, __u64 iova, __u64 last)
+static __u32 tlb_invalidate_range(struct tlb *tlb, __u32 space, __u64 iova, __u64 last)
 {
 	__u64 before = tlb->stats.invalidated;
 	__u64 short_space = space == PASID_NONE ? NO_SPACE : space & SPACE_MASK;
 
 	for (__u32 slot = 0; slot < tlb->entries; slot++)
-		if (overlaps(cache_key(tlb->cache, slot), short_space, iova, last))
-			drop(tlb, slot);
+		if (tlb_overlaps(cache_key(tlb->cache, slot), short_space, iova, last))
+			tlb_drop(tlb, slot);
 	return (__u32)(tlb->stats.invalidated - before);
 }
 
@@ -168,13 +168,13 @@ __u32 tlb_invalidate(struct tlb *tlb, __u32 space, __u64 iova, __u64 length)
 	if (!length)
 		return 0;
 	if (iova >> TLB_4K != (iova + length - 1) >> TLB_4K)
-		return invalidate(tlb, space, iova, iova + length - 1);
+		return tlb_invalidate_range(tlb, space, iova, iova + length - 1);
 	/* One page, the usual case: two sets instead of the whole cache. */
 	for (int i = 0; i < 2 && iova < ADDRESS_END; i++) {
-		__u32 slot = find(tlb, space, iova, i ? TLB_2M : TLB_4K);
+		__u32 slot = tlb_find(tlb, space, iova, i ? TLB_2M : TLB_4K);
 
 		if (slot != CACHE_NO_SLOT) {
-			drop(tlb, slot);
+			tlb_drop(tlb, slot);
 			dropped++;
 		}
 	}
@@ -183,7 +183,7 @@ __u32 tlb_invalidate(struct tlb *tlb, __u32 space, __u64 iova, __u64 length)
 
 __u32 tlb_invalidate_space(struct tlb *tlb, __u32 space)
 {
-	return invalidate(tlb, space, 0, ~0ull);
+	return tlb_invalidate_range(tlb, space, 0, ~0ull);
 }
 
 void tlb_stats(const struct tlb *tlb, struct tlb_stats *stats)

@@ -36,7 +36,7 @@ struct watch {
 	bool failed;
 };
 
-static struct tenant *tenant_of(struct watch *w, __u16 source)
+static struct tenant *watch_tenant_of(struct watch *w, __u16 source)
 {
 	if (!w->tenants[source]) {
 		w->tenants[source] = calloc(1, sizeof(struct tenant));
@@ -46,7 +46,7 @@ static struct tenant *tenant_of(struct watch *w, __u16 source)
 }
 
 /* Counts of 32 bits are full after minutes; those of 64 would take twice the memory for all. */
-static void carry(struct watch *w, struct tenant *tenant, __u32 bucket, __u32 count)
+static void tenant_carry(struct watch *w, struct tenant *tenant, __u32 bucket, __u32 count)
 {
 	if (!tenant->carries)
 		tenant->carries = calloc(HISTOGRAM_BUCKETS, sizeof(tenant->carries[0]));
@@ -55,7 +55,7 @@ static void carry(struct watch *w, struct tenant *tenant, __u32 bucket, __u32 co
 	w->failed |= !tenant->carries;
 }
 
-static __u64 latencies(const struct tenant *tenant, __u32 bucket)
+static __u64 tenant_latencies(const struct tenant *tenant, __u32 bucket)
 {
 	__u64 carries = tenant->carries ? tenant->carries[bucket] : 0;
 
@@ -63,7 +63,7 @@ static __u64 latencies(const struct tenant *tenant, __u32 bucket)
 }
 
 /* Two stretches become one: a run of unknown length stays within the points there are. */
-static void fold(struct watch *w)
+static void watch_fold(struct watch *w)
 {
 	for (__u32 i = 0; i < POINTS_MAX / 2; i++) {
 		struct watch_point *a = &w->points[2ul * i], *b = a + 1;
@@ -80,10 +80,10 @@ static void fold(struct watch *w)
 	w->point_ps *= 2;
 }
 
-static struct watch_point *point_at(struct watch *w, __u64 time_ps)
+static struct watch_point *watch_point_at(struct watch *w, __u64 time_ps)
 {
 	while (time_ps / w->point_ps >= POINTS_MAX)
-		fold(w);
+		watch_fold(w);
 	for (__u32 next = w->point_count; next <= time_ps / w->point_ps; next++)
 		w->points[next].start_ps = next * w->point_ps;
 	if (w->point_count <= time_ps / w->point_ps)
@@ -97,7 +97,7 @@ static void pass_stretches(struct watch *w, __u64 now_ps)
 	while (now_ps >= w->present_end_ps) {
 		w->present->in_flight_ps += w->in_flight * (w->present_end_ps - w->since_ps);
 		w->since_ps = w->present_end_ps;
-		w->present = point_at(w, w->since_ps);
+		w->present = watch_point_at(w, w->since_ps);
 		w->present_end_ps = w->present->start_ps + w->point_ps;
 	}
 }
@@ -113,7 +113,7 @@ static inline void pass_time(struct watch *w, __u64 now_ps)
 static void on_entered(void *self, __u64 now_ps, const struct model_packet *packet, __u64 drops)
 {
 	struct watch *w = self;
-	struct tenant *tenant = tenant_of(w, packet->source);
+	struct tenant *tenant = watch_tenant_of(w, packet->source);
 
 	pass_time(w, now_ps);
 	w->in_flight += packet->count;
@@ -140,7 +140,7 @@ static void on_completed(void *self, __u64 now_ps, __u16 source, __u64 latency_p
 	if (tenant->latency_max_ps < latency_ps)
 		tenant->latency_max_ps = latency_ps;
 	if (!++tenant->latencies[bucket])
-		carry(w, tenant, bucket, 1);
+		tenant_carry(w, tenant, bucket, 1);
 }
 
 int watch_create(struct watch **watch, __u64 point_ps)
@@ -150,7 +150,7 @@ int watch_create(struct watch **watch, __u64 point_ps)
 	if (!w)
 		return failed(-ENOMEM, "no memory for the tenants of a model");
 	w->point_ps = point_ps < POINT_MIN ? POINT_MIN : point_ps;
-	w->present = point_at(w, 0);
+	w->present = watch_point_at(w, 0);
 	w->present_end_ps = w->point_ps;
 	w->observer = (struct model_observer){on_entered, on_completed, w};
 	*watch = w;
@@ -168,11 +168,11 @@ static void add_up(struct watch *w, struct tenant *all, const struct tenant *ten
 	if (all->latency_max_ps < tenant->latency_max_ps)
 		all->latency_max_ps = tenant->latency_max_ps;
 	for (__u32 bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
-		__u64 sum = (__u64)all->latencies[bucket] + latencies(tenant, bucket);
+		__u64 sum = (__u64)all->latencies[bucket] + tenant_latencies(tenant, bucket);
 
 		all->latencies[bucket] = (__u32)sum;
 		if (sum >> COUNT_BITS)
-			carry(w, all, bucket, (__u32)(sum >> COUNT_BITS));
+			tenant_carry(w, all, bucket, (__u32)(sum >> COUNT_BITS));
 	}
 }
 
@@ -191,13 +191,13 @@ int watch_finish(struct watch *w, __u64 time_ps)
 }
 
 /* Middle of the bucket in which so many per mille of the samples have come, at most the maximum. */
-static __u64 quantile(const struct tenant *tenant, __u32 per_mille)
+static __u64 tenant_quantile(const struct tenant *tenant, __u32 per_mille)
 {
 	__u64 rank = (tenant->translations * per_mille + 999) / 1000, count = 0;
 	__u32 bucket = 0, shift;
 	__u64 value;
 
-	while (bucket < HISTOGRAM_BUCKETS - 1 && (count += latencies(tenant, bucket)) < rank)
+	while (bucket < HISTOGRAM_BUCKETS - 1 && (count += tenant_latencies(tenant, bucket)) < rank)
 		bucket++;
 	if (bucket < 1u << HISTOGRAM_SUB_BITS) {
 		value = bucket;
@@ -213,7 +213,7 @@ static __u64 quantile(const struct tenant *tenant, __u32 per_mille)
 
 __u64 watch_quantile(const struct watch *w, __u32 per_mille)
 {
-	return w->all.translations ? quantile(&w->all, per_mille) : 0;
+	return w->all.translations ? tenant_quantile(&w->all, per_mille) : 0;
 }
 
 bool watch_tenant(const struct watch *w, __u32 index, struct watch_tenant *result)
@@ -230,9 +230,9 @@ bool watch_tenant(const struct watch *w, __u32 index, struct watch_tenant *resul
 		.translations = tenant->translations,
 		.latency_sum_ps = tenant->latency_sum_ps,
 		.latency_max_ps = tenant->latency_max_ps,
-		.p50_ps = quantile(tenant, 500),
-		.p99_ps = quantile(tenant, 990),
-		.p999_ps = quantile(tenant, 999),
+		.p50_ps = tenant_quantile(tenant, 500),
+		.p99_ps = tenant_quantile(tenant, 990),
+		.p999_ps = tenant_quantile(tenant, 999),
 	};
 	return true;
 }

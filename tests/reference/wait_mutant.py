@@ -25,7 +25,7 @@ PLACES = {
         ("int error = 0;\n\n\tlog_resume(port, fault);\n", "behind"),  # resume
     ),
     "injectors/emu/service.c": (
-        ("if (malformed(service, request)) {\n\t\tdiscard", "before"),  # isr
+        ("if (request_malformed(service, request)) {\n\t\tservice_drop", "before"),  # isr
     ),
     "injectors/emu/handler.c": (
         ("count_off_tenant(service, key.device);\n", "before"),  # handler

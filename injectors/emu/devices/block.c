@@ -43,7 +43,7 @@ static enum ring_status block_check(void *model, const struct engine_request *re
 }
 
 /* Drops `bytes` that were transferred from the front of the vector. */
-static void advance(struct iovec **iov, int *count, size_t bytes)
+static void vector_advance(struct iovec **iov, int *count, size_t bytes)
 {
 	while (*count && bytes >= (*iov)->iov_len) {
 		bytes -= (*iov)->iov_len;
@@ -57,7 +57,7 @@ static void advance(struct iovec **iov, int *count, size_t bytes)
 }
 
 /* The whole of one segment, or the errno of what stopped it. */
-static int transfer(int descriptor, struct dma *dma, __u64 offset, bool read)
+static int block_transfer(int descriptor, struct dma *dma, __u64 offset, bool read)
 {
 	struct iovec *iov = dma->iov;
 	int count = (int)dma->segments;
@@ -71,7 +71,7 @@ static int transfer(int descriptor, struct dma *dma, __u64 offset, bool read)
 		if (done <= 0)
 			return done < 0 ? -errno : -EIO;
 		offset += (__u64)done;
-		advance(&iov, &count, (size_t)done);
+		vector_advance(&iov, &count, (size_t)done);
 	}
 	return 0;
 }
@@ -116,7 +116,7 @@ static int block_execute(void *model, struct port *port, __u16 queue,
 				     read, dma);
 		if (err)
 			break;
-		err = transfer(block->file.descriptor, dma, offset, read);
+		err = block_transfer(block->file.descriptor, dma, offset, read);
 		if (err == -EFAULT)
 			port_dma_violation(port, segment->iova);
 		port_dma_end(port, dma);

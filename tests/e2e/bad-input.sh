@@ -59,7 +59,7 @@ cp good.ini rtt
 check "a shipped job is found beside a folder of its name" "$INJECT" check demo
 check "a shipped job is found beside a file of its name" grep -q jobs/rtt.ini <("$INJECT" check rtt)
 check "a file without .ini is named with a slash" "$INJECT" check ./rtt
-refuses "run: no such job" 3 'rtz: is no shipped job; accepted: .*concurrent, demo, .*rtt.*\./rtz' "$INJECT" run rtz
+refuses "run: no such job" 3 "unknown job 'rtz'; accepted: .*concurrent, demo, .*rtt.*\./rtz" "$INJECT" run rtz
 refuses "run: --set without value" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set mix.rate
 refuses "run: --set without key" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set rate=1
 refuses "run: --set names no section" 2 'has no section \[db\]' "$INJECT" run good.ini --set db.rate=1
@@ -77,7 +77,7 @@ ln -s "$scratch/target" link.csv
 refuses "run: old spelling of --csv" 2 "old.csv: accepted: one job file; a path for the tables follows '=': --csv=old.csv" \
 	"$INJECT" run good.ini --csv old.csv
 refuses "run: old spelling, job behind" 2 "good.ini: accepted: one job file" "$INJECT" run --csv old.csv good.ini
-refuses "run: old spelling, no job" 3 "rtz: is no shipped job.*; a path for the tables follows '=': --json=rtz" "$INJECT" run --json rtz
+refuses "run: old spelling, no job" 3 "unknown job 'rtz'.*; a path for the tables follows '=': --json=rtz" "$INJECT" run --json rtz
 refuses "run: two places" 2 'two: accepted: one job file$' "$INJECT" run good.ini --csv=one two
 for verb in pageout odp; do
 	refuses "$verb: old spelling of --csv" 2 "old.csv: accepted: options only; a path .*--csv=old.csv" "$INJECT" $verb --csv old.csv

@@ -47,7 +47,7 @@ for option in -d --device=; do
 	refused "an empty $option of timeline" 2 "device: '' fits no device" "$FAULTLINE" timeline ${option%=*} '' good.flt
 	refused "an empty $option of top" 2 "-d: '' fits no device" "$FAULTLINE" top ${option%=*} '' good.flt -b 1
 done
-refused "an empty -p of record" 2 "pid: ''" "$FAULTLINE" record -f -p '' --duration 50ms -o good.flt
+refused "an empty -p of record" 2 "pid: invalid number ''" "$FAULTLINE" record -f -p '' --duration 50ms -o good.flt
 refused "an empty -p of top" 2 "p: ''" "$FAULTLINE" top -p '' good.flt -b 1
 
 refused "--max-size is not blamed for another option" 2 "^faultline: there is no probe 'x'" \

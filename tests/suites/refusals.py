@@ -56,8 +56,8 @@ MEANINGLESS = [
     (("faultline-inject", "slow", "--name", "a", "--size", "1M", "--delay", "1ms", "--", ""), "no command behind it"),
     (("faultline-inject", "vfio", "fault", "-d", "bus"), "--device bus: accepted"),
     (("faultline-inject", "vfio", "fault", "--iommu", "bus"), "--iommu bus: accepted"),
-    (("faultline-inject", "vfio", "fault", "--count", "bus"), "--count: 'bus'"),
-    (("faultline-inject", "vfio", "fault", "--interval", "bus"), "--interval: 'bus'"),
+    (("faultline-inject", "vfio", "fault", "--count", "bus"), "--count: invalid number 'bus'"),
+    (("faultline-inject", "vfio", "fault", "--interval", "bus"), "--interval: invalid duration 'bus'"),
 ]
 # Options whose 0 is a value like any other, and what it means; any other quantity refuses it.
 ZERO = {

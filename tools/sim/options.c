@@ -291,10 +291,9 @@ int sim_preset(struct job_text *text, const char *name)
 		return job_text_set(text, "preset.design", name, "--preset");
 	if (!strcmp(name, "as-released") || !strcmp(name, "table2-literal"))
 		return job_text_set(text, "preset.walk", name, "--preset");
-	return failed(
-		-EINVAL,
-		"unknown preset '%s'; accepted: base, hypertrio, as-released, table2-literal",
-		name);
+	return failed(-EINVAL,
+		      "unknown preset '%s'; accepted: base, hypertrio, as-released, table2-literal",
+		      name);
 }
 
 static void fully_associative(struct cache_config *cache)

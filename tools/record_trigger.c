@@ -53,10 +53,11 @@ int trigger_parse(const char *text, struct trigger_rule *rule)
 			return error ? failed_in(error, "'%s'", text) : 0;
 		}
 	}
-	return failed(-EINVAL,
-		      "invalid trigger '%s'; accepted: STAGE>TIME, such as resolve>100ms, STAGE one "
-		      "of request, delivery, dispatch, resolve, map, respond, resume, total",
-		      text);
+	return failed(
+		-EINVAL,
+		"invalid trigger '%s'; accepted: STAGE>TIME, such as resolve>100ms, STAGE one "
+		"of request, delivery, dispatch, resolve, map, respond, resume, total",
+		text);
 }
 
 /* Of a stage that was not seen the time is in the next: better a snapshot too many than none. */

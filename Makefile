@@ -36,7 +36,7 @@ endif
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
              -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 
-LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -lpci -lxxhash -lm
+LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
 TOOL_LIBS   := -lncursesw -ltinfo
 INJECT_LIBS := -libverbs
 TEST_LIBS   := -lcmocka

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,10 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 
-/* A file of lines: [TYPE NAME], KEY = VALUE or KEY: VALUE, and comments behind ; or #. */
+/*
+ * The reader stands between the file and inih: the packaged library reports neither line numbers
+ * nor sections without entries, and cuts names at 50 characters.
+ */
 struct reader {
 	struct job_text *text;
 	FILE *file;
@@ -41,7 +45,7 @@ int job_wrong(const char *where)
 	return strncmp(where, "--", 2) ? -EBADMSG : -EINVAL;
 }
 
-static char *job_trimmed(char *s)
+static char *trimmed(char *s)
 {
 	char *end = s + strlen(s);
 
@@ -52,7 +56,7 @@ static char *job_trimmed(char *s)
 	return s;
 }
 
-static char *job_place(const struct reader *reader)
+static char *place(const struct reader *reader)
 {
 	char *where;
 
@@ -100,29 +104,19 @@ static bool is_comment(const char *text)
 	return !*text || *text == ';' || *text == '#';
 }
 
-/* Where one of `chars` stands, or a comment behind a blank begins, or the text ends. */
-static char *find_end(char *text, const char *chars)
-{
-	bool blank = false;
-
-	while (*text && !strchr(chars, *text) && !(blank && *text == ';'))
-		blank = isspace((unsigned char)*text++);
-	return text;
-}
-
 static int begin_section(struct reader *reader, char *line)
 {
-	char *close = find_end(line, "]"), *type = line + 1, *name;
+	char *close = strchr(line, ']'), *type = line + 1, *name;
 
-	if (*close != ']' || !is_comment(job_trimmed(close + 1)))
+	if (!close || !is_comment(trimmed(close + 1)))
 		return failed(-EBADMSG, "%s:%d: %s: accepted: [TYPE] or [TYPE NAME]",
 			      reader->text->path, reader->line, job_shown(line).text);
 	*close = '\0';
-	type = job_trimmed(type);
+	type = trimmed(type);
 	name = type + strcspn(type, " \t");
 	if (*name)
 		*name++ = '\0';
-	name = job_trimmed(name);
+	name = trimmed(name);
 	if (!*type)
 		return failed(-EBADMSG, "%s:%d: [%s]: accepted: [TYPE] or [TYPE NAME]",
 			      reader->text->path, reader->line, type);
@@ -131,7 +125,7 @@ static int begin_section(struct reader *reader, char *line)
 			      "%s:%d: [%s %s]: accepted: at most 40 characters in a section's name",
 			      reader->text->path, reader->line, job_shown(type).text,
 			      job_shown(name).text);
-	if (!append_section(reader->text, type, name, job_place(reader)))
+	if (!append_section(reader->text, type, name, place(reader)))
 		return failed(-ENOMEM, "no memory for the job file");
 	return 0;
 }
@@ -142,13 +136,12 @@ static int bad_line(const struct reader *reader, const char *why)
 		      reader->text->path, reader->line, why, JOB_LINE_MAX);
 }
 
-/* The next line with its end; NUL would hide what follows. */
-static size_t read_line(struct reader *reader, char *buffer)
+/* The next line with its end, as fgets() has it but for NUL, which would hide what follows. */
+static size_t take_line(struct reader *reader, char *buffer)
 {
 	size_t length = 0;
 	int c;
 
-	reader->line++;
 	while (length < JOB_LINE_MAX && (c = getc(reader->file)) != EOF) {
 		if (!c)
 			reader->error = bad_line(reader, "a NUL byte");
@@ -161,45 +154,68 @@ static size_t read_line(struct reader *reader, char *buffer)
 	return length;
 }
 
-static int add_entry(struct reader *reader, char *line)
-{
-	struct job_text *text = reader->text;
-	char *equals = find_end(line, "=:"), *key, *value;
-
-	if (*equals != '=' && *equals != ':')
-		return failed(-EBADMSG, "%s:%d: accepted: [SECTION], KEY = VALUE or ; comment",
-			      text->path, reader->line);
-	*equals = '\0';
-	*find_end(equals + 1, "") = '\0';
-	key = job_trimmed(line);
-	value = job_trimmed(equals + 1);
-	if (!text->section_count)
-		return failed(-EBADMSG, "%s:%d: %s: accepted: entries after a [SECTION]",
-			      text->path, reader->line, job_shown(key).text);
-	if (!*key)
-		return failed(-EBADMSG, "%s:%d: =%s: accepted: KEY = VALUE", text->path,
-			      reader->line, job_shown(value).text);
-	return append_entry(&text->sections[text->section_count - 1], key, value,
-			    job_place(reader));
-}
-
-static int job_parse(struct reader *reader)
+/* fgets() for inih: counts lines, refuses what inih would cut silently, sees section headings. */
+static char *read_line(char *buffer, int size, void *stream)
 {
 	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, which some editors write */
-	char line[JOB_LINE_MAX + 1];
+	struct reader *reader = stream;
+	char copy[JOB_LINE_MAX + 2];
+	size_t length;
 
-	while (!reader->error && read_line(reader, line) && !reader->error) {
-		bool marked = reader->line == 1 && !strncmp(line, mark, strlen(mark));
-		char *text = job_trimmed(marked ? line + strlen(mark) : line);
+	(void)size; /* JOB_LINE_MAX + 3 */
+	if (reader->error)
+		return NULL;
+	reader->line++;
+	length = take_line(reader, buffer);
+	if (reader->error || !length)
+		return NULL;
+	if (reader->line == 1 && !strncmp(buffer, mark, strlen(mark)))
+		memmove(buffer, buffer + strlen(mark), length - strlen(mark) + 1);
+	snprintf(copy, sizeof(copy), "%s", buffer);
+	if (trimmed(copy)[0] == '[')
+		reader->error = begin_section(reader, trimmed(copy));
+	return reader->error ? NULL : buffer;
+}
 
-		if (*text == '[')
-			reader->error = begin_section(reader, text);
-		else if (!is_comment(text))
-			reader->error = add_entry(reader, text);
-	}
-	if (!reader->error && ferror(reader->file))
+static int on_entry(void *user, const char *section, const char *key, const char *value)
+{
+	struct reader *reader = user;
+	struct job_text *text = reader->text;
+
+	(void)section; /* read_line() has its full name */
+	if (reader->error)
+		return 0;
+	if (!text->section_count)
+		reader->error = failed(-EBADMSG, "%s:%d: %s: accepted: entries after a [SECTION]",
+				       text->path, reader->line, job_shown(key).text);
+	else if (!*key)
+		reader->error = failed(-EBADMSG, "%s:%d: =%s: accepted: KEY = VALUE", text->path,
+				       reader->line, job_shown(value).text);
+	else
+		reader->error = append_entry(&text->sections[text->section_count - 1], key, value,
+					     place(reader));
+	return !reader->error;
+}
+
+static int parse(struct reader *reader)
+{
+	int line;
+
+	ini_use_stack = false;
+	ini_allow_realloc = false;
+	ini_initial_alloc = ini_max_line = JOB_LINE_MAX + 3;
+	ini_allow_multiline = false;
+	line = ini_parse_stream(read_line, reader, on_entry, reader);
+	if (reader->error)
+		return reader->error;
+	if (line == -2)
+		return failed(-ENOMEM, "no memory for the job file");
+	if (line)
+		return failed(-EBADMSG, "%s:%d: accepted: [SECTION], KEY = VALUE or ; comment",
+			      reader->text->path, line);
+	if (ferror(reader->file))
 		return failed(-EIO, "%s: cannot read: %s", reader->text->path, strerror(errno));
-	return reader->error;
+	return 0;
 }
 
 struct job_text *job_text_new(const char *path)
@@ -235,7 +251,7 @@ int job_text_read(struct job_text **text, const char *path)
 		return failed(-ENOMEM, "no memory for the job file");
 	err = open_file(path, &reader.file);
 	if (!err) {
-		err = job_parse(&reader);
+		err = parse(&reader);
 		if (!err && !reader.text->section_count)
 			err = failed(-EBADMSG, "%s: is empty; accepted: a job file with [SECTION]s",
 				     path);
@@ -410,7 +426,7 @@ int job_text_assign(struct job_text *text, const char *assignment)
 		return failed(-ENOMEM, "no memory for --set %s", job_shown(assignment).text);
 	value = strchr(target, '=');
 	*value++ = '\0';
-	err = job_text_set(text, job_trimmed(target), job_trimmed(value), "--set");
+	err = job_text_set(text, trimmed(target), trimmed(value), "--set");
 	free(target);
 	return err;
 }

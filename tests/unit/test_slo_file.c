@@ -95,7 +95,8 @@ static void units_are_those_of_job_files(void **state)
 }
 
 /*
- * A mark or a blank of any kind may stand before "[": entries went to the objective before the first once.
+ * What inih takes for a heading and what our own look at the line does must be the same: entries went to the
+ * objective before the first once, where a mark or blank of another kind stood before "[".
  */
 static void what_stands_before_a_section_is_no_objective(void **state)
 {

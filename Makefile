@@ -47,10 +47,11 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 BPF_SKEL := $(patsubst %.bpf.c,$(BPF_BUILD)/%.skel.h,$(BPF_SRC))
-LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/analyze lib/translate lib/output lib/job)
+LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/analyze lib/translate lib/output lib/job \
+	lib/cli)
 TOOL_SRC := $(call sources,tools tools/top tools/sim)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
-EMU_SRC  := injectors/consent.c injectors/medium.c injectors/results.c $(call sources,injectors/emu injectors/emu/devices injectors/job injectors/real)
+EMU_SRC  := injectors/consent.c injectors/medium.c $(call sources,injectors/emu injectors/emu/devices injectors/job injectors/real)
 TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))
 HELP_SRC := $(filter-out $(TEST_SRC),$(call sources,tests/unit tests/reference))
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
@@ -194,7 +195,10 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/sim \
 		$(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 faultline faultline-inject $(DESTDIR)$(PREFIX)/bin
-	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	docs/man/pages.py $(BUILD)/man
+	install -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -D -m 644 tools/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline
+	ln -sf faultline $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline-inject
 	install -m 644 injectors/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
 	install -m 644 tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/sim
 	install -m 644 dashboards/*.gp dashboards/*.py $(DESTDIR)$(PREFIX)/share/faultline/dashboards

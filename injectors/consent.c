@@ -3,15 +3,13 @@
 
 #include <string.h>
 
-#include "lib/base/usage.h"
-
-void consent_add(struct consents *consents, const char *name, struct argp_state *state)
-{
-	if (consents->count == CONSENTS_MAX)
-		usage_error(state, "--yes-i-mean-it: accepted: at most %d times", CONSENTS_MAX);
-	else
-		consents->names[consents->count++] = name;
-}
+const struct cli_option consent_options[] = {
+	{"yes-i-mean-it", 0, "NAME",
+	 "Consent to touch what Faultline has not started: exactly this; repeatable", CLI_LIST,
+	 CLI_FIELD(struct consents, names), .most = CONSENTS_MAX,
+	 .count = offsetof(struct consents, count)},
+	{0},
+};
 
 bool consent_given(const struct consents *consents, const char *name)
 {

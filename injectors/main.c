@@ -8,109 +8,71 @@
 
 #include "injectors/emu/registry.h"
 #include "injectors/job/campaign.h"
-#include "lib/base/printable.h"
-#include "lib/base/usage.h"
-#include "lib/job/options.h"
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
-#include "lib/base/descriptors.h"
 #include "lib/base/fail.h"
-#include "lib/base/files.h"
-#include "lib/base/limits.h"
-#include "lib/base/signals.h"
+#include "lib/base/printable.h"
+#include "lib/cli/program.h"
+#include "lib/job/options.h"
 
-enum { OPTION_TRUTH = 256, OPTION_SET, OPTION_SHORT, OPTION_KEEP_GOING, OPTION_MARKDOWN };
-
-struct run_arguments {
+/* Of `run` and `check`. */
+struct job_arguments {
 	struct campaign_options options;
 	bool dry_run, check_only;
 };
 
-static const struct argp_option check_options[] = {
-	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "Replace a value of the job file; repeatable",
-	 0},
-	{"short", OPTION_SHORT, NULL, 0, "Use the smaller grid of the job's [short] section", 0},
-	{"seed", 's', "N", 0, "Set machine.seed", 0},
-	{"help", 'h', NULL, 0, "Show this help", -1},
-	{0},
-};
+#define JOB(member) CLI_FIELD(struct job_arguments, member)
 
-static const struct argp_option run_options[] = {
-	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "Replace a value of the job file; repeatable",
-	 0},
-	{"short", OPTION_SHORT, NULL, 0, "Use the smaller grid of the job's [short] section", 0},
-	{"seed", 's', "N", 0, "Set machine.seed", 0},
-	{"dry-run", 'n', NULL, 0, "Print what would be started and injected, do nothing", 0},
-	{"truth", OPTION_TRUTH, "FILE", 0,
-	 "Write what really happened, one JSON object a line; FILE.N for each of several points",
-	 0},
-	RESULTS_OPTIONS(0),
-	{"keep-going", OPTION_KEEP_GOING, NULL, 0, "Go on with the other points if one fails", 0},
-	CONSENT_OPTIONS(0),
-	{"help", 'h', NULL, 0, "Show this help", -1},
-	{0},
-};
-
-static error_t parse_run(int key, char *argument, struct argp_state *state)
+static int check_truth_path(const char *text, void *field)
 {
-	struct run_arguments *arguments = state->input;
-	struct campaign_options *options = &arguments->options;
+	(void)field;
+	return destination_check(text, false);
+}
 
-	switch (key) {
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		break;
-	case 'n':
-		arguments->dry_run = true;
-		break;
-	case 's':
-		options->seed = argument;
-		break;
-	case OPTION_TRUTH:
-		if (destination_name(&options->truth, "--truth", argument, false))
-			usage_error(state, "%s", failure_text());
-		break;
-	case OPTION_SHORT:
-		options->shorten = true;
-		break;
-	case OPTION_KEEP_GOING:
-		options->keep_going = true;
-		break;
-	case CONSENT_OPTION:
-		consent_add(&options->consents, argument, state);
-		break;
-	case OPTION_SET:
-		if (options->set_count == CAMPAIGN_SETS)
-			usage_error(state, "--set: accepted: at most %d times", CAMPAIGN_SETS);
-		options->sets[options->set_count++] = argument;
-		break;
-	case ARGP_KEY_ARG:
-		if (options->job)
-			usage_error(state, "%s: accepted: one job file%s", argument,
-				    destination_hint(&options->results.to, argument));
-		options->job = argument;
-		break;
-	case ARGP_KEY_END:
-		if (!options->job)
-			usage_error(state, "no job file; `faultline-inject list` names the shipped "
-					   "ones");
-		if (arguments->dry_run)
-			results_refuse_dry_run(&options->results, state);
-		if (arguments->dry_run && options->truth)
-			usage_error(state, "--truth: accepted: without --dry-run, in which nothing "
-					   "happens");
-		if (options->truth && options->results.to.path &&
-		    !strcmp(options->truth, options->results.to.path))
-			usage_error(state, "--truth %s: the results are to be there",
-				    options->truth);
-		break;
-	default:
-		return results_parse(key, argument, state, &options->results);
+static const struct cli_option check_options[] = {
+	{"seed", 's', "N", "Set machine.seed", CLI_TEXT, JOB(options.seed)},
+	{0},
+};
+
+static const struct cli_option run_options[] = {
+	{"dry-run", 'n', NULL, "Print what would be started and injected, do nothing", CLI_FLAG,
+	 JOB(dry_run)},
+	{"truth", 0, "FILE",
+	 "Write what really happened, one JSON object a line; FILE.N for each of several points",
+	 CLI_TEXT, JOB(options.truth), .parse = check_truth_path},
+	{"keep-going", 0, NULL, "Go on with the other points if one fails", CLI_FLAG,
+	 JOB(options.keep_going)},
+	{0},
+};
+
+#define JOB_TABLES                                                                      \
+	{check_options},                                                                \
+	{                                                                               \
+		job_override_options, offsetof(struct job_arguments, options.overrides) \
 	}
+
+static int check_arguments(void *input)
+{
+	const struct job_arguments *arguments = input;
+	const struct campaign_options *options = &arguments->options;
+	const char *format = output_format_name(&options->output);
+
+	if (!options->job)
+		return failed(-EINVAL,
+			      "no job file; `faultline-inject list` names the shipped ones");
+	if (arguments->dry_run && format)
+		return failed(-EINVAL, "--%s: accepted: without --dry-run, which has no results",
+			      format);
+	if (arguments->dry_run && options->truth)
+		return failed(-EINVAL,
+			      "--truth: accepted: without --dry-run, in which nothing happens");
+	if (options->truth && options->output.to.path &&
+	    !strcmp(options->truth, options->output.to.path))
+		return failed(-EINVAL, "--truth %s: the results are to be there", options->truth);
 	return 0;
 }
 
-static int load_and_run(const struct run_arguments *arguments)
+static int load_and_run(const struct job_arguments *arguments)
 {
 	struct campaign campaign;
 	int err = campaign_load(&campaign, &arguments->options), code;
@@ -133,100 +95,92 @@ static int load_and_run(const struct run_arguments *arguments)
 
 static int verb_run(int argc, char **argv)
 {
-	static const struct argp argp = {
-		run_options,
-		parse_run,
-		"JOB",
-		"Runs a job file: starts the machine it describes, once for each point of its "
-		"sweep, injects, and prints one row of results a point. JOB is the name of a "
-		"shipped job or, with a slash or .ini, a file.\v"
-		"EXAMPLES:\n"
-		"  sudo faultline-inject run rtt --short\n"
-		"  sudo faultline-inject run burst-block --csv=burst.csv\n"
-		"  sudo faultline-inject run job.ini --set storm.rate=20/s --seed 7\n",
-		NULL,
-		NULL,
-		NULL};
-	struct run_arguments arguments = {.options.results.growing = true};
+	static const struct cli_table tables[] = {
+		JOB_TABLES,
+		{run_options},
+		{consent_options, offsetof(struct job_arguments, options.consents)},
+		{0}};
+	const struct cli cli = {
+		.tables = tables,
+		.children = (const struct cli_child[]){{&output_argp, offsetof(struct job_arguments,
+									       options.output)},
+						       {0}},
+		.arguments = "JOB",
+		.argument = offsetof(struct job_arguments, options.job),
+		.check = check_arguments,
+		.about =
+			"Runs a job file: starts the machine it describes, once for each point of its "
+			"sweep, injects, and prints one row of results a point. JOB is the name of a "
+			"shipped job or, with a slash or .ini, a file.\v"
+			"EXAMPLES:\n"
+			"  sudo faultline-inject run rtt --short\n"
+			"  sudo faultline-inject run burst-block --csv=burst.csv\n"
+			"  sudo faultline-inject run job.ini --set storm.rate=20/s --seed 7\n",
+	};
+	struct job_arguments arguments = {.options.output.growing = true};
 
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
+	cli_parse(&cli, argc, argv, &arguments);
 	return load_and_run(&arguments);
 }
 
 static int verb_check(int argc, char **argv)
 {
-	static const struct argp argp = {check_options,
-					 parse_run,
-					 "JOB",
-					 "Reads a job file and checks all of it, also what --short "
-					 "makes of it; starts nothing.\v"
-					 "EXAMPLES:\n"
-					 "  faultline-inject check job.ini\n"
-					 "  faultline-inject check rtt --short\n",
-					 NULL,
-					 NULL,
-					 NULL};
-	struct run_arguments arguments = {.check_only = true, .options.both_grids = true};
+	static const struct cli_table tables[] = {JOB_TABLES, {0}};
+	const struct cli cli = {
+		.tables = tables,
+		.arguments = "JOB",
+		.argument = offsetof(struct job_arguments, options.job),
+		.check = check_arguments,
+		.about =
+			"Reads a job file and checks all of it, also what --short makes of it; starts nothing.\v"
+			"EXAMPLES:\n"
+			"  faultline-inject check job.ini\n"
+			"  faultline-inject check rtt --short\n",
+	};
+	struct job_arguments arguments = {.check_only = true, .options.both_grids = true};
 
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
+	cli_parse(&cli, argc, argv, &arguments);
 	return load_and_run(&arguments);
 }
 
 struct help_arguments {
-	const char *key;
 	bool markdown;
+	const char *key;
 };
 
-static error_t parse_help(int key, char *argument, struct argp_state *state)
+static int check_help(void *input)
 {
-	struct help_arguments *arguments = state->input;
+	const struct help_arguments *arguments = input;
 
-	switch (key) {
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		break;
-	case OPTION_MARKDOWN:
-		arguments->markdown = true;
-		break;
-	case ARGP_KEY_ARG:
-		if (arguments->key)
-			usage_error(state, "%s: accepted: one KEY", argument);
-		arguments->key = argument;
-		break;
-	case ARGP_KEY_END:
-		if (arguments->key && arguments->markdown)
-			usage_error(state, "%s: accepted: without --markdown, which explains all",
-				    arguments->key);
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (!arguments->key || !arguments->markdown)
+		return 0;
+	return failed(-EINVAL, "%s: accepted: without --markdown, which explains all",
+		      arguments->key);
 }
 
 static int verb_help(int argc, char **argv)
 {
-	static const struct argp_option options[] = {
-		{"markdown", OPTION_MARKDOWN, NULL, 0, "As the tables of docs/jobs.md", 0},
-		{"help", 'h', NULL, 0, "Show this help", -1},
+	static const struct cli_option options[] = {
+		{"markdown", 0, NULL, "As the tables of docs/jobs.md", CLI_FLAG,
+		 CLI_FIELD(struct help_arguments, markdown)},
 		{0},
 	};
-	static const struct argp argp = {options,
-					 parse_help,
-					 "[KEY]",
-					 "Explains the keys of job files: meaning, unit, range, "
-					 "default.\v"
-					 "EXAMPLES:\n"
-					 "  faultline-inject help\n"
-					 "  faultline-inject help inject.rate\n"
-					 "  faultline-inject help results\n",
-					 NULL,
-					 NULL,
-					 NULL};
+	static const struct cli_table tables[] = {{options}, {0}};
+	static const struct cli cli = {
+		.tables = tables,
+		.arguments = "[KEY]",
+		.argument = offsetof(struct help_arguments, key),
+		.check = check_help,
+		.about = "Explains the keys of job files: meaning, unit, range, default.\v"
+			 "EXAMPLES:\n"
+			 "  faultline-inject help\n"
+			 "  faultline-inject help inject.rate\n"
+			 "  faultline-inject help results\n",
+	};
 	struct help_arguments arguments = {0};
 	int err = 0;
 
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
+	cli_parse(&cli, argc, argv, &arguments);
 	if (arguments.markdown)
 		options_markdown(&job_options, stdout);
 	else
@@ -254,69 +208,42 @@ static void print_job(void *argument, const char *directory, const char *file)
 	printf("%-20.*s %s\n", (int)strlen(file) - 4, file, line + strspn(line, "; "));
 }
 
-static error_t parse_bare(int key, char *argument, struct argp_state *state)
-{
-	switch (key) {
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		return 0;
-	case 'n':
-		((struct journal_options *)state->input)->dry_run = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		usage_error(state, "%s: accepted: no arguments", argument);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static int verb_list(int argc, char **argv)
 {
-	static const struct argp_option options[] = {
-		{"help", 'h', NULL, 0, "Show this help", -1},
-		{0},
-	};
-	static const struct argp argp = {options,
-					 parse_bare,
-					 "",
-					 "Lists the shipped jobs, and what each is for.\v"
-					 "EXAMPLES:\n"
-					 "  faultline-inject list\n",
-					 NULL,
-					 NULL,
-					 NULL};
+	static const struct cli_table tables[] = {{0}};
+	static const struct cli cli = {.tables = tables,
+				       .about = "Lists the shipped jobs, and what each is for.\v"
+						"EXAMPLES:\n"
+						"  faultline-inject list\n"};
 	int err;
 
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP, NULL);
+	cli_parse(&cli, argc, argv, NULL);
 	err = shelf_list(&campaign_shelf, print_job, NULL);
 	return err ? failure_report(err) : EXIT_OK;
 }
 
 static int verb_recover(int argc, char **argv)
 {
-	static const struct argp_option known[] = {
-		{"dry-run", 'n', NULL, 0, "Print what would be undone, do nothing", 0},
-		{"help", 'h', NULL, 0, "Show this help", -1},
+	static const struct cli_option known[] = {
+		{"dry-run", 'n', NULL, "Print what would be undone, do nothing", CLI_FLAG,
+		 CLI_FIELD(struct journal_options, dry_run)},
 		{0},
 	};
-	static const struct argp argp = {known,
-					 parse_bare,
-					 "",
-					 "Undoes what killed programs left behind: changes of the "
-					 "kernel's state that are in their journals, and entries "
-					 "of machines.\v"
-					 "EXAMPLES:\n"
-					 "  sudo faultline-inject recover --dry-run\n"
-					 "  sudo faultline-inject recover\n",
-					 NULL,
-					 NULL,
-					 NULL};
+	static const struct cli_table tables[] = {{known}, {0}};
+	static const struct cli cli = {
+		.tables = tables,
+		.about =
+			"Undoes what killed programs left behind: changes of the kernel's state that "
+			"are in their journals, and entries of machines.\v"
+			"EXAMPLES:\n"
+			"  sudo faultline-inject recover --dry-run\n"
+			"  sudo faultline-inject recover\n",
+	};
 	struct journal_options options = {.log = stdout};
 	struct journal_recovery recovery;
 	int removed, err, code;
 
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &options);
+	cli_parse(&cli, argc, argv, &options);
 	err = journal_recover(&options, &recovery);
 	if (err) {
 		code = failure_report(err);
@@ -336,10 +263,7 @@ static int verb_recover(int argc, char **argv)
 	return EXIT_OK;
 }
 
-static const struct {
-	const char *name, *does;
-	int (*run)(int argc, char **argv);
-} verbs[] = {
+static const struct verb verbs[] = {
 	{"run", "run a job file and print its results", verb_run},
 	{"check", "check a job file, start nothing", verb_check},
 	{"help", "explain the keys of job files", verb_help},
@@ -352,64 +276,17 @@ static const struct {
 	{"vfio", "drive devices from user space, into IOMMU faults and limits", real_vfio},
 };
 
-#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
-
-static void usage(FILE *file)
-{
-	fprintf(file, "Usage: faultline-inject VERB [OPTION...]\n\n"
-		      "Makes I/O page faults happen: on emulated machines, and on real ones.\n\n");
-	for (size_t i = 0; i < VERBS; i++)
-		fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].does);
-	fprintf(file,
-		"\nEXAMPLES:\n"
-		"  sudo faultline-inject run demo\n"
-		"  sudo faultline-inject run rtt --short --csv=rtt.csv\n"
-		"  faultline-inject help inject.rate\n\n"
-		"`faultline-inject VERB --help` explains a verb; --version prints the version.\n");
-}
-
 int main(int argc, char **argv)
 {
-	char name[64];
-	const char *verb = argc > 1 ? argv[1] : "";
-	int code;
+	const struct program program = {
+		"faultline-inject",
+		"Makes I/O page faults happen: on emulated machines, and on real ones.",
+		"  sudo faultline-inject run demo\n"
+		"  sudo faultline-inject run rtt --short --csv=rtt.csv\n"
+		"  faultline-inject help inject.rate\n",
+		verbs,
+		sizeof(verbs) / sizeof(verbs[0]),
+	};
 
-	descriptors_keep_standard();
-	signals_unblock();
-	files_keep_owner();
-	if (limits_need_stack())
-		return failure_report(-ENOMEM);
-	argp_err_exit_status = EXIT_USAGE;
-	if (argc < 2) {
-		usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (verb[0] == '-' && argc > 2) {
-		fprintf(stderr, "faultline: %s: accepted: %s alone\n", printable_of(argv[2]).text,
-			printable_of(verb).text);
-		return EXIT_USAGE;
-	}
-	if (!strcmp(verb, "--help") || !strcmp(verb, "-h")) {
-		usage(stdout);
-		return EXIT_OK;
-	}
-	if (!strcmp(verb, "--version") || !strcmp(verb, "-V")) {
-		puts("faultline-inject " FAULTLINE_VERSION);
-		return EXIT_OK;
-	}
-	for (size_t i = 0; i < VERBS; i++) {
-		if (strcmp(verb, verbs[i].name) != 0)
-			continue;
-		snprintf(name, sizeof(name), "faultline-inject %s", verb);
-		argv[1] = name;
-		code = verbs[i].run(argc - 1, argv + 1);
-		if (fflush(stdout) && !code) {
-			failed(-errno, "cannot write to standard output: %s", strerror(errno));
-			code = failure_report(-EIO);
-		}
-		return code;
-	}
-	fprintf(stderr, "faultline: %s: no such verb; `faultline-inject --help` lists them\n",
-		printable_of(verb).text);
-	return EXIT_USAGE;
+	return program_run(&program, argc, argv);
 }

@@ -29,7 +29,7 @@ static int size_of(int descriptor, const struct stat *status, const char *path, 
 {
 	*bytes = (__u64)status->st_size;
 	if (S_ISBLK(status->st_mode) && ioctl(descriptor, BLKGETSIZE64, bytes))
-		return failed(-errno, "%s: cannot tell its size: %s", path, strerror(errno));
+		return failed(-errno, "%s: cannot read its size: %s", path, strerror(errno));
 	return 0;
 }
 

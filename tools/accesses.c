@@ -13,7 +13,7 @@ static const char about[] =
 	"      --set trace.requests=1\n"
 	"  faultline accesses --set trace.workload=websearch --tenants 1 --csv=out";
 
-static int run(struct sim_command *command)
+static int accesses_run(struct sim_command *command)
 {
 	struct writer *writer;
 	int err = sim_command_read(command);
@@ -38,7 +38,7 @@ int verb_accesses(int argc, char **argv)
 		return EXIT_USAGE;
 	if (command.keys)
 		return sim_command_keys();
-	err = run(&command);
+	err = accesses_run(&command);
 	sim_command_free(&command);
 	return err ? common_failed(err) : command.lossy ? EXIT_LOSS : EXIT_OK;
 }

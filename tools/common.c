@@ -18,65 +18,7 @@
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
 
-const char *argp_program_version = "faultline " FAULTLINE_VERSION;
-const char *argp_program_bug_address = "the issue tracker of the Faultline repository";
-
-enum {
-	KEY_CSV = 0x100,
-	KEY_JSON,
-	KEY_TABLE,
-	KEY_RAW_TIME,
-	KEY_FORCE,
-	KEY_SINCE,
-	KEY_UNTIL,
-	KEY_MAX_MEMORY,
-	KEY_USAGE
-};
-
-static const struct argp_option output_options[] = {
-	{NULL, 0, NULL, 0, "Output:", 1},
-	{"csv", KEY_CSV, "PATH", OPTION_ARG_OPTIONAL,
-	 "Write CSV: each table as a file of the directory PATH, or one table into PATH.csv or, "
-	 "without PATH, to standard output",
-	 0},
-	{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Write one JSON document", 0},
-	{"table", KEY_TABLE, "NAME", 0, "Write only this table", 0},
-	{"wide", 'w', NULL, 0, "Show all columns and whole names", 0},
-	{"raw-time", KEY_RAW_TIME, NULL, 0, "Print times as monotonic nanoseconds", 0},
-	{"force", KEY_FORCE, NULL, 0, "Replace existing output files", 0},
-	{0},
-};
-
-static error_t parse_output(int key, char *argument, struct argp_state *state)
-{
-	struct output_options *options = state->input;
-
-	switch (key) {
-	case KEY_CSV:
-	case KEY_JSON:
-		if (destination_choose(&options->to, key == KEY_CSV ? OUTPUT_CSV : OUTPUT_JSON,
-				       argument,
-				       state->next < state->argc ? state->argv[state->next] : NULL))
-			usage_error(state, "%s", failure_text());
-		return 0;
-	case KEY_TABLE:
-		options->table = argument;
-		return 0;
-	case 'w':
-		options->wide = true;
-		return 0;
-	case KEY_RAW_TIME:
-		options->raw_time = true;
-		return 0;
-	case KEY_FORCE:
-		options->force = true;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-const struct argp output_argp = {output_options, parse_output, NULL, NULL, NULL, NULL, NULL};
+enum { KEY_SINCE = 0x200, KEY_UNTIL, KEY_MAX_MEMORY };
 
 static const struct argp_option window_options[] = {
 	{NULL, 0, NULL, 0, "Window:", 2},
@@ -144,44 +86,6 @@ static error_t parse_memory(int key, char *argument, struct argp_state *state)
 
 const struct argp memory_argp = {memory_options, parse_memory, NULL, NULL, NULL, NULL, NULL};
 
-static const struct argp_option help_options[] = {
-	{"help", 'h', NULL, 0, "Give this help", -1},
-	{"usage", KEY_USAGE, NULL, 0, "Give a short usage message", -1},
-	{"version", 'V', NULL, 0, "Print the version", -1},
-	{0},
-};
-
-static error_t parse_help(int key, char *argument, struct argp_state *state)
-{
-	(void)argument;
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->input;
-		return 0;
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		return 0;
-	case KEY_USAGE:
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
-		return 0;
-	case 'V':
-		puts(argp_program_version);
-		exit(EXIT_OK);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-int common_parse(const struct argp *argp, unsigned int flags, int argc, char **argv, void *input)
-{
-	const struct argp_child verb[] = {{argp, 0, NULL, 0}, {0}};
-	/* argp's own help option is -?, the field's is -h. */
-	const struct argp all = {help_options, parse_help, NULL, NULL, verb, NULL, NULL};
-
-	argp_err_exit_status = EXIT_USAGE;
-	return usage_parse(&all, argc, argv, flags | ARGP_NO_HELP, input);
-}
-
 void common_option_failed(const struct argp_state *state, const char *option)
 {
 	usage_error(state, "%s: %s", option, failure_text());
@@ -196,7 +100,7 @@ void common_check_emulator(const char *path, const struct argp_state *state)
 int common_check_pattern(const char *pattern)
 {
 	if (!*pattern)
-		return failed(-EINVAL, "'' fits no device; accepted: a name or a shell pattern, "
+		return failed(-EINVAL, "'' matches no device; accepted: a name or a shell pattern, "
 				       "such as 'tenant0/*'");
 	if (strlen(pattern) > CAPTURE_PATTERN_MOST)
 		return failed(-EINVAL, "'%.32s...' has %zu characters; accepted: up to %d", pattern,
@@ -250,28 +154,9 @@ static int check_segments(const char *output, const char *const *inputs)
 int common_open_writer(struct writer **writer, const struct output_options *options,
 		       const char *const *inputs, const char *const *tables)
 {
-	struct writer_config config = {
-		.format = options->to.format,
-		.path = options->to.path,
-		.file = stdout,
-		.only = options->table,
-		.inputs = inputs,
-		.overwrite = options->force,
-		.wide = options->wide,
-		.raw_time = options->raw_time,
-	};
-
 	int err = check_segments(options->to.path, inputs);
 
-	err = err ? err : writer_open(writer, &config);
-	if (err)
-		return err;
-	err = writer_announce(*writer, tables);
-	if (err)
-		writer_abandon(*writer);
-	if (err)
-		*writer = NULL;
-	return err;
+	return err ? err : output_open(writer, options, inputs, tables);
 }
 
 /* The first such time of day that the recording may hold, as a wall-clock time. */
@@ -286,9 +171,9 @@ static __u64 time_of_day(const struct trace_summary *summary, __u64 start_ns, __
 }
 
 /* One bound of a window; `monotonic` is wall_clock_since() or wall_clock_until(). */
-static int resolve(const struct trace_summary *summary, const struct units_time *time,
-		   const char *text, __u64 (*monotonic)(const struct wall_clock *, __u64),
-		   __u64 *ns)
+static int common_resolve(const struct trace_summary *summary, const struct units_time *time,
+			  const char *text, __u64 (*monotonic)(const struct wall_clock *, __u64),
+			  __u64 *ns)
 {
 	__u64 start_ns = summary->host.start_ns ? summary->host.start_ns : summary->first_ns;
 
@@ -328,12 +213,12 @@ int common_open_recording(const char *path, const struct window_options *window,
 		err = failed(-EINVAL, "--since and --until need a file: standard input has no end "
 				      "that could be known before");
 	if (!err && window->has_since)
-		err = resolve(summary, &window->since, window->since_text, wall_clock_since,
-			      &period->since_ns);
+		err = common_resolve(summary, &window->since, window->since_text, wall_clock_since,
+				     &period->since_ns);
 	if (err || !window->has_until)
 		return err;
-	err = resolve(summary, &window->until, window->until_text, wall_clock_until,
-		      &period->until_ns);
+	err = common_resolve(summary, &window->until, window->until_text, wall_clock_until,
+			     &period->until_ns);
 	if (!err && period->until_ns <= period->since_ns)
 		err = failed(-EINVAL, "--until %s is not after %s%s", window->until_text,
 			     window->has_since ? "--since " : "the recording's start",

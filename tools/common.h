@@ -11,22 +11,11 @@
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/base/usage.h"
-#include "lib/output/destination.h"
+#include "lib/cli/output.h"
 #include "lib/output/table.h"
 #include "lib/trace/trace.h"
 
 struct session;
-
-/* --csv[=PATH], --json[=PATH], --table NAME, --wide, --raw-time, --force */
-struct output_options {
-	struct destination to;
-	const char *table;
-	bool wide;
-	bool raw_time;
-	bool force;
-};
-
-extern const struct argp output_argp;
 
 /* --since TIME, --until TIME */
 struct window_options {
@@ -43,8 +32,12 @@ extern const struct argp window_argp;
  */
 extern const struct argp memory_argp;
 
-/* argp_parse() with -h, --usage and -V, whose own errors end the program with EXIT_USAGE. Returns 0 or an errno. */
-int common_parse(const struct argp *argp, unsigned int flags, int argc, char **argv, void *input);
+/* usage_parse() */
+static inline int common_parse(const struct argp *argp, unsigned int flags, int argc, char **argv,
+			       void *input)
+{
+	return usage_parse(argp, argc, argv, flags, input);
+}
 
 /* For a parser: prints failure_text() behind the option and ends with EXIT_USAGE. */
 void common_option_failed(const struct argp_state *state, const char *option);
@@ -66,11 +59,7 @@ void common_tell_run_directory(const struct capture *capture);
 /* Prints the sentence of the last failure once and returns its exit code; -EINVAL is a wrong option. */
 int common_failed(int err);
 
-/*
- * A writer on standard output or into what the options name. `inputs`: files that it may not replace;
- * `tables`: the names of all that may come, so that what does not fit the options is an error before any
- * output. Both end with NULL.
- */
+/* output_open(), into nothing that is a part of the inputs. */
 int common_open_writer(struct writer **writer, const struct output_options *options,
 		       const char *const *inputs, const char *const *tables);
 

@@ -192,7 +192,7 @@ static bool limit_reached(const struct recording *r)
  * second signal, what is left gets killed. Only the one who sent a signal may be kept waiting by the
  * command itself.
  */
-static bool finished(struct recording *r, __u64 now)
+static bool record_finished(struct recording *r, __u64 now)
 {
 	bool end = signals || limit_reached(r), alive;
 
@@ -210,7 +210,7 @@ static bool finished(struct recording *r, __u64 now)
 	return false;
 }
 
-static int run(struct recording *r)
+static int record_run(struct recording *r)
 {
 	struct timespec pause = timespec_of_ns(POLL_NS);
 	int pushed = 0;
@@ -229,7 +229,7 @@ static int run(struct recording *r)
 		tell_refused(r);
 		record_room_tell(&r->room, r->writer, r->options->writer.path);
 		print_progress(r, now);
-		if (finished(r, now))
+		if (record_finished(r, now))
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -299,7 +299,7 @@ static int open_writer(struct recording *r)
 	return error;
 }
 
-static int start(struct recording *r)
+static int record_start(struct recording *r)
 {
 	struct record_options *o = r->options;
 	int error;
@@ -344,7 +344,7 @@ static int start(struct recording *r)
 }
 
 /* Ends everything in order whatever has failed; returns the first error. */
-static int finish(struct recording *r, int error, struct trace_writer_stats *stats)
+static int record_finish(struct recording *r, int error, struct trace_writer_stats *stats)
 {
 	int more;
 
@@ -395,7 +395,7 @@ static int status_of(const struct recording *r, const struct trace_writer_stats 
 }
 
 /* Last: it waits for the kernel to detach, and everything has been written and said without it. */
-static int end(struct recording *r, int status)
+static int record_end(struct recording *r, int status)
 {
 	capture_close(r->capture);
 	record_answer_destroy(r->answer);
@@ -415,20 +415,20 @@ int verb_record(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	watch_signals();
-	error = start(&r);
+	error = record_start(&r);
 	if (!error)
-		error = run(&r);
+		error = record_run(&r);
 	snprintf(sentence, sizeof(sentence), "%s", failure_text());
 	if (error) {
-		finish(&r, error, &stats);
+		record_finish(&r, error, &stats);
 	} else {
-		error = finish(&r, 0, &stats);
+		error = record_finish(&r, 0, &stats);
 		snprintf(sentence, sizeof(sentence), "%s", failure_text());
 	}
 	if (error) {
 		fprintf(stderr, "faultline: %s\n", sentence);
-		return end(&r, error == -EINVAL ? EXIT_USAGE : exit_code_of(error));
+		return record_end(&r, error == -EINVAL ? EXIT_USAGE : exit_code_of(error));
 	}
 	print_summary(&r, &stats);
-	return end(&r, status_of(&r, &stats));
+	return record_end(&r, status_of(&r, &stats));
 }

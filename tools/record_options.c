@@ -5,34 +5,13 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/command.h"
 #include "lib/base/fail.h"
 #include "lib/base/kinds.h"
 #include "lib/base/units.h"
-#include "lib/base/usage.h"
+#include "lib/capture/emulator.h"
+#include "lib/cli/cli.h"
 #include "tools/common.h"
 #include "tools/record.h"
-
-enum {
-	OPTION_KIND = 256,
-	OPTION_DISABLE,
-	OPTION_ATTACH,
-	OPTION_SLOW,
-	OPTION_RING,
-	OPTION_DURATION,
-	OPTION_COUNT,
-	OPTION_KEEP,
-	OPTION_MAX_SIZE,
-	OPTION_TRIGGER,
-	OPTION_AROUND,
-	OPTION_SNAPSHOTS,
-	OPTION_SNAPSHOTS_SIZE,
-	OPTION_AS_ROOT,
-	OPTION_EMULATOR,
-	OPTION_UNFINISHED,
-	OPTION_OLD_MAPPING,
-	OPTION_IOMMU_REGISTERS,
-};
 
 #define TRIGGER_SPARE_NS  (10 * NSEC_PER_SEC)
 #define UNSAID		  UINT64_MAX
@@ -56,131 +35,118 @@ static const char documentation[] =
 	"  sudo faultline record --keep 10m --max-size 1G -o always.flt\n"
 	"  sudo faultline record --keep 1m --trigger 'resolve>100ms' -o always.flt";
 
-static const struct argp_option option_table[] = {
-	{"output", 'o', "FILE", 0, "Recording to create, '-' for stdout (faultline.flt)", 0},
-	{"force", 'f', NULL, 0, "Replace an existing recording, once this one has begun", 0},
-	{"device", 'd', "DEVICE", 0, "Only this device: name or shell pattern; repeatable", 1},
-	{"pid", 'p', "PID", 0,
+static int record_check_pattern(const char *text, void *field)
+{
+	(void)field;
+	return common_check_pattern(text);
+}
+
+static int record_add_pid(const char *text, void *fields)
+{
+	struct capture_config *capture = fields;
+	__u64 pid;
+	int err = units_parse_count(text, 1, 1 << 22, &pid);
+
+	if (err)
+		return err;
+	if (capture->pid_count == CAPTURE_FILTERS)
+		return failed(-EINVAL, "accepted: at most %d times", CAPTURE_FILTERS);
+	capture->pids[capture->pid_count++] = pid;
+	return 0;
+}
+
+static int record_parse_kinds(const char *text, void *kinds)
+{
+	return kinds_parse(text, kinds);
+}
+
+static int record_check_output(const char *text, void *field)
+{
+	(void)field;
+	return destination_check(text, true);
+}
+
+static int record_parse_trigger(const char *text, void *fields)
+{
+	struct record_options *options = fields;
+
+	options->triggered = true;
+	return trigger_parse(text, &options->rule);
+}
+
+#define RECORD(member) CLI_FIELD(struct record_options, member)
+#define RECORD_LIST(member, number)                      \
+	RECORD(capture.member), .most = CAPTURE_FILTERS, \
+				.count = offsetof(struct record_options, capture.number)
+
+static const struct cli_option record_options[] = {
+	{"output", 'o', "FILE", "Recording to create, '-' for stdout (faultline.flt)", CLI_TEXT,
+	 RECORD(writer.path), .parse = record_check_output},
+	{"force", 'f', NULL, "Replace an existing recording, once this one has begun", CLI_FLAG,
+	 RECORD(writer.overwrite)},
+	{"device", 'd', "DEVICE", "Only this device: name or shell pattern; repeatable", CLI_LIST,
+	 RECORD_LIST(devices, device_count), .parse = record_check_pattern, .group = 1},
+	{"pid", 'p', "PID",
 	 "Record the CPU page faults of this process one by one (others are counted); repeatable",
-	 1},
-	{"kind", OPTION_KIND, "KIND", 0, "Only these kinds of events: fault, cpu_fault, dma, ...",
-	 1},
-	{"attach", OPTION_ATTACH, "PROBE=FUNCTION", 0,
+	 CLI_OWN, RECORD(capture), .parse = record_add_pid, .group = 1},
+	{"kind", 0, "KIND", "Only these kinds of events: fault, cpu_fault, dma, ...", CLI_OWN,
+	 RECORD(capture.kinds), .parse = record_parse_kinds, .group = 1},
+	{"attach", 0, "PROBE=FUNCTION",
 	 "Look at this kernel function instead, of the same arguments, where it was renamed; "
 	 "repeatable",
-	 1},
-	{"disable-probe", OPTION_DISABLE, "NAME", 0, "Leave out this probe; repeatable", 1},
-	{"emulator", OPTION_EMULATOR, "PATH", 0, "Binary of the emulated machines to watch", 1},
-	{"slow", OPTION_SLOW, "TIME", 0, "Record I/O slower than this one by one (10ms)", 2},
-	{"unfinished", OPTION_UNFINISHED, "TIME", 0, "Give a fault up after this (60s)", 2},
-	{"old-mapping", OPTION_OLD_MAPPING, "TIME", 0,
-	 "DMA mappings that live longer than this are listed apart (60s)", 2},
-	{"iommu-registers", OPTION_IOMMU_REGISTERS, NULL, 0,
-	 "Decode every VT-d fault, reading its record from the IOMMU's registers", 2},
-	{"ring-size", OPTION_RING, "SIZE", 0, "Event ring per CPU, a power of two", 2},
-	{"duration", OPTION_DURATION, "TIME", 0, "Stop after this time", 3},
-	{"count", OPTION_COUNT, "N", 0, "Stop after this many events", 3},
-	{"keep", OPTION_KEEP, "TIME", 0, "Flight recorder: keep at least the last TIME", 4},
-	{"max-size", OPTION_MAX_SIZE, "SIZE", 0, "Flight recorder: never take more room", 4},
-	{"trigger", OPTION_TRIGGER, "STAGE>TIME", 0,
+	 CLI_LIST, RECORD_LIST(moved, moved_count), .group = 1},
+	{"disable-probe", 0, "NAME", "Leave out this probe; repeatable", CLI_LIST,
+	 RECORD_LIST(disabled, disabled_count), .group = 1},
+	{"emulator", 0, "PATH", "Binary of the emulated machines to watch", CLI_TEXT,
+	 RECORD(capture.emulator), .group = 1},
+	{"slow", 0, "TIME", "Record I/O slower than this one by one (10ms)", CLI_TIME,
+	 RECORD(capture.slow_io_ns), 1, .group = 2},
+	{"unfinished", 0, "TIME", "Give a fault up after this (60s)", CLI_TIME,
+	 RECORD(capture.unfinished_ns), 1, .group = 2},
+	{"old-mapping", 0, "TIME", "DMA mappings that live longer than this are listed apart (60s)",
+	 CLI_TIME, RECORD(capture.old_mapping_ns), 1, .group = 2},
+	{"iommu-registers", 0, NULL,
+	 "Decode every VT-d fault, reading its record from the IOMMU's registers", CLI_FLAG,
+	 RECORD(capture.iommu_registers), .group = 2},
+	{"ring-size", 0, "SIZE", "Event ring per CPU, a power of two", CLI_SIZE,
+	 RECORD(capture.ring_bytes), 4096, 1 << 30, .group = 2},
+	{"duration", 0, "TIME", "Stop after this time", CLI_TIME, RECORD(capture.duration_ns), 1,
+	 .group = 3},
+	{"count", 0, "N", "Stop after this many events", CLI_COUNT, RECORD(count), 1, .group = 3},
+	{"keep", 0, "TIME", "Flight recorder: keep at least the last TIME", CLI_TIME,
+	 RECORD(writer.keep_ns), 1, .group = 4},
+	{"max-size", 0, "SIZE", "Flight recorder: never take more room", CLI_SIZE,
+	 RECORD(writer.max_bytes), TRACE_RING_MINIMUM, .group = 4},
+	{"trigger", 0, "STAGE>TIME",
 	 "Save what surrounds a fault whose STAGE (request, delivery, dispatch, resolve, map, "
 	 "respond, resume or total) took longer; implies --keep",
-	 4},
-	{"around", OPTION_AROUND, "TIME", 0, "How much to save before and after (5s)", 4},
-	{"snapshots", OPTION_SNAPSHOTS, "N", 0, "Of what was saved keep at most this many (100)",
-	 4},
-	{"snapshots-size", OPTION_SNAPSHOTS_SIZE, "SIZE", 0,
-	 "and at most this much (1G): the oldest go", 4},
-	{"as-root", OPTION_AS_ROOT, NULL, 0, "Run COMMAND as root even under sudo", 5},
-	{"quiet", 'q', NULL, 0, "No progress and no summary", 5},
-	{"verbose", 'v', NULL, 0, "Print what the kernel's verifier says of refused programs", 5},
+	 CLI_OWN, .parse = record_parse_trigger, .group = 4},
+	{"around", 0, "TIME", "How much to save before and after (5s)", CLI_TIME, RECORD(around_ns),
+	 .group = 4},
+	{"snapshots", 0, "N", "Of what was saved keep at most this many (100)", CLI_COUNT,
+	 RECORD(snapshots.count), 1, UINT32_MAX, .group = 4},
+	{"snapshots-size", 0, "SIZE", "and at most this much (1G): the oldest go", CLI_SIZE,
+	 RECORD(snapshots.bytes), 1, .group = 4},
+	{"as-root", 0, NULL, "Run COMMAND as root even under sudo", CLI_FLAG, RECORD(as_root),
+	 .group = 5},
+	{"quiet", 'q', NULL, "No progress and no summary", CLI_FLAG, RECORD(quiet), .group = 5},
+	{"verbose", 'v', NULL, "Print what the kernel's verifier says of refused programs",
+	 CLI_FLAG, RECORD(capture.verbose), .group = 5},
 	{0},
 };
 
-/* An entry more for a repeatable option. */
-static int add(const char *option, size_t *count, const char *text, struct argp_state *state)
-{
-	if (*count == CAPTURE_FILTERS)
-		usage_error(state, "--%s %s: at most %d of them", option, text, CAPTURE_FILTERS);
-	return (*count)++;
-}
-
-static void check(int error, const char *option, struct argp_state *state)
-{
-	if (error)
-		usage_error(state, "--%s: %s", option, failure_text());
-}
-
-/* 0 would be "without a limit" or the default inside: nobody writes it to mean that. */
-static void check_duration(const char *text, __u64 *ns, const char *option,
-			   struct argp_state *state)
-{
-	check(units_parse_duration_within(text, 1, UNITS_DURATION_MOST, ns), option, state);
-}
-
-static error_t parse_filter(int key, char *text, struct argp_state *state)
-{
-	struct capture_config *capture = &((struct record_options *)state->input)->capture;
-	__u64 number;
-
-	switch (key) {
-	case 'd':
-		check(common_check_pattern(text), "device", state);
-		capture->devices[add("device", &capture->device_count, text, state)] = text;
-		return 0;
-	case 'p':
-		check(units_parse_count(text, 1, 1 << 22, &number), "pid", state);
-		capture->pids[add("pid", &capture->pid_count, text, state)] = number;
-		return 0;
-	case OPTION_KIND:
-		check(kinds_parse(text, &capture->kinds), "kind", state);
-		return 0;
-	case OPTION_ATTACH:
-		capture->moved[add("attach", &capture->moved_count, text, state)] = text;
-		return 0;
-	case OPTION_DISABLE:
-		capture->disabled[add("disable-probe", &capture->disabled_count, text, state)] =
-			text;
-		return 0;
-	case 'v':
-		capture->verbose = true;
-		return 0;
-	case OPTION_EMULATOR:
-		capture->emulator = text;
-		return 0;
-	case OPTION_SLOW:
-		check_duration(text, &capture->slow_io_ns, "slow", state);
-		return 0;
-	case OPTION_UNFINISHED:
-		check_duration(text, &capture->unfinished_ns, "unfinished", state);
-		return 0;
-	case OPTION_OLD_MAPPING:
-		check_duration(text, &capture->old_mapping_ns, "old-mapping", state);
-		return 0;
-	case OPTION_IOMMU_REGISTERS:
-		capture->iommu_registers = true;
-		return 0;
-	case OPTION_RING:
-		check(units_parse_size_within(text, 4096, 1 << 30, &number), "ring-size", state);
-		capture->ring_bytes = number;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 /* What a trigger saves must still be there: twice the time around a fault and some to spare. */
-static void settle_trigger(struct record_options *o, struct argp_state *state)
+static int record_settle_trigger(struct record_options *o)
 {
 	__u64 needed, needed_ms;
 
 	if (o->around_ns != UNSAID && !o->triggered)
-		usage_error(state, "--around: accepted: with --trigger STAGE>TIME");
+		return failed(-EINVAL, "--around: accepted: with --trigger STAGE>TIME");
 	if ((o->snapshots.count || o->snapshots.bytes) && !o->triggered)
-		usage_error(state, "--snapshots%s: accepted: with --trigger STAGE>TIME",
-			    o->snapshots.count ? "" : "-size");
+		return failed(-EINVAL, "--snapshots%s: accepted: with --trigger STAGE>TIME",
+			      o->snapshots.count ? "" : "-size");
 	if (!o->triggered)
-		return;
+		return 0;
 	o->snapshots.recording = o->writer.path;
 	o->snapshots.count = o->snapshots.count ?: SNAPSHOTS;
 	o->snapshots.bytes = o->snapshots.bytes ?: SNAPSHOTS_BYTES;
@@ -188,92 +154,41 @@ static void settle_trigger(struct record_options *o, struct argp_state *state)
 		o->around_ns = AROUND_DEFAULT_NS;
 	needed = 2 * o->around_ns + TRIGGER_SPARE_NS;
 	if (!strcmp(o->writer.path, "-"))
-		usage_error(state, "--trigger: needs a file, not standard output");
+		return failed(-EINVAL, "--trigger: needs a file, not standard output");
 	if (!o->writer.keep_ns)
 		o->writer.keep_ns = needed;
 	needed_ms = (needed + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
 	if (o->writer.keep_ns < needed)
-		usage_error(state, "--keep: with --around this trigger needs at least %llu%s",
-			    needed_ms % 1000 ? needed_ms : needed_ms / 1000,
-			    needed_ms % 1000 ? "ms" : "s");
+		return failed(-EINVAL, "--keep: with --around this trigger needs at least %llu%s",
+			      needed_ms % 1000 ? needed_ms : needed_ms / 1000,
+			      needed_ms % 1000 ? "ms" : "s");
+	return 0;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static int record_check(void *input)
 {
-	struct record_options *o = state->input;
-	const char *missing;
+	struct record_options *options = input;
 
-	switch (key) {
-	case 'o':
-		if (destination_name(&o->writer.path, "--output", text, true))
-			usage_error(state, "%s", failure_text());
-		return 0;
-	case 'f':
-		o->writer.overwrite = true;
-		return 0;
-	case OPTION_DURATION:
-		check_duration(text, &o->capture.duration_ns, "duration", state);
-		return 0;
-	case OPTION_COUNT:
-		check(units_parse_count(text, 1, UINT64_MAX, &o->count), "count", state);
-		return 0;
-	case OPTION_KEEP:
-		check_duration(text, &o->writer.keep_ns, "keep", state);
-		return 0;
-	case OPTION_MAX_SIZE:
-		check(units_parse_size_within(text, TRACE_RING_MINIMUM, 1ull << 60,
-					      &o->writer.max_bytes),
-		      "max-size", state);
-		return 0;
-	case OPTION_TRIGGER:
-		check(trigger_parse(text, &o->rule), "trigger", state);
-		o->triggered = true;
-		return 0;
-	case OPTION_AROUND:
-		check(units_parse_duration_within(text, 0, UNITS_DURATION_MOST, &o->around_ns),
-		      "around", state);
-		return 0;
-	case OPTION_SNAPSHOTS:
-		check(units_parse_count(text, 1, UINT32_MAX, &o->snapshots.count), "snapshots",
-		      state);
-		return 0;
-	case OPTION_SNAPSHOTS_SIZE:
-		check(units_parse_size_within(text, 1, 1ull << 60, &o->snapshots.bytes),
-		      "snapshots-size", state);
-		return 0;
-	case OPTION_AS_ROOT:
-		o->as_root = true;
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case ARGP_KEY_ARGS:
-		o->command = state->argv + state->next;
-		return 0;
-	case ARGP_KEY_END:
-		missing = command_missing(o->command, state->quoted);
-		if (missing)
-			usage_error(state, "%s", missing);
-		if (o->as_root && !o->command)
-			usage_error(state, "--as-root: accepted: with a command behind --");
-		common_check_emulator(o->capture.emulator, state);
-		settle_trigger(o, state);
-		return 0;
-	default:
-		return parse_filter(key, text, state);
-	}
+	if (options->as_root && !options->command)
+		return failed(-EINVAL, "--as-root: accepted: with a command behind --");
+	if (options->capture.emulator && emulator_check(options->capture.emulator))
+		return failed(-EINVAL, "--%s", failure_text());
+	return record_settle_trigger(options);
 }
 
 int record_parse(int argc, char **argv, struct record_options *options)
 {
-	static const struct argp argp = {
-		option_table, parse, "[-- COMMAND [ARGUMENT...]]", documentation, NULL, NULL, NULL,
+	static const struct cli_table tables[] = {{record_options}, {0}};
+	static const struct cli cli = {
+		.tables = tables,
+		.arguments = "[-- COMMAND [ARGUMENT...]]",
+		.command = offsetof(struct record_options, command),
+		.check = record_check,
+		.about = documentation,
 	};
 
 	memset(options, 0, sizeof(*options));
 	options->writer.path = "faultline.flt";
 	options->around_ns = UNSAID;
-	if (common_parse(&argp, ARGP_IN_ORDER, argc, argv, options))
-		return EXIT_USAGE;
-	return -1;
+	return cli_parse(&cli, argc, argv, options) ? EXIT_USAGE : -1;
 }

@@ -11,8 +11,9 @@
 #include "lib/trace/trace.h"
 
 /* Snapshots of earlier recorders stay until it is their turn: the number behind all is the next. */
-static int save(const struct snapshots_config *config, const struct numbered_files *files,
-		__u64 since_ns, __u64 until_ns, char path[PATH_MAX])
+static int snapshots_save_one(const struct snapshots_config *config,
+			      const struct numbered_files *files, __u64 since_ns, __u64 until_ns,
+			      char path[PATH_MAX])
 {
 	char size[UNITS_TEXT], most[UNITS_TEXT];
 	__u32 number;
@@ -54,7 +55,7 @@ bool snapshots_save(const struct snapshots_config *config, __u64 since_ns, __u64
 	struct numbered_files files;
 	int err = numbered_files_beside(&files, config->recording, "trigger");
 
-	err = err ? err : save(config, &files, since_ns, until_ns, path);
+	err = err ? err : snapshots_save_one(config, &files, since_ns, until_ns, path);
 	if (err) {
 		result->failed++;
 		fprintf(stderr,

@@ -53,10 +53,11 @@ int trigger_parse(const char *text, struct trigger_rule *rule)
 			return error ? failed_in(error, "'%s'", text) : 0;
 		}
 	}
-	return failed(-EINVAL,
-		      "'%s' is no trigger; accepted: STAGE>TIME, such as resolve>100ms, STAGE one "
-		      "of request, delivery, dispatch, resolve, map, respond, resume, total",
-		      text);
+	return failed(
+		-EINVAL,
+		"invalid trigger '%s'; accepted: STAGE>TIME, such as resolve>100ms, STAGE one "
+		"of request, delivery, dispatch, resolve, map, respond, resume, total",
+		text);
 }
 
 /* Of a stage that was not seen the time is in the next: better a snapshot too many than none. */
@@ -68,8 +69,8 @@ static unsigned int holder_of(unsigned int stage, const struct stage_times *time
 	return STAGES;
 }
 
-static __u64 measured(const struct trigger_rule *rule, const struct fault *fault,
-		      unsigned int *stage)
+static __u64 trigger_measured(const struct trigger_rule *rule, const struct fault *fault,
+			      unsigned int *stage)
 {
 	struct stage_times times;
 
@@ -108,7 +109,7 @@ static void fault_finished(void *self, const struct fault *fault)
 	struct trigger *t = self;
 	struct pending *p;
 	unsigned int stage;
-	__u64 ns = measured(&t->rule, fault, &stage);
+	__u64 ns = trigger_measured(&t->rule, fault, &stage);
 
 	if (ns <= t->rule.beyond_ns)
 		return;
@@ -154,7 +155,7 @@ struct stream trigger_stream(struct trigger *trigger)
 	return faults_stream(trigger->faults);
 }
 
-static void save(struct trigger *t, const struct pending *p, __u64 kept_ns)
+static void trigger_save_one(struct trigger *t, const struct pending *p, __u64 kept_ns)
 {
 	char path[PATH_MAX], time[UNITS_TEXT], label[STAGE_LABEL];
 
@@ -197,7 +198,7 @@ bool trigger_is_due(const struct trigger *trigger, struct trace_writer *writer, 
 }
 
 /* As much of it as the merge has surely passed; what is left of it is the next one. */
-static struct pending cut(struct pending *p, __u64 now_ns)
+static struct pending trigger_cut(struct pending *p, __u64 now_ns)
 {
 	struct pending early = *p;
 	__u64 passed = now_ns - SETTLE_NS > p->seen_ns ? now_ns - SETTLE_NS : p->seen_ns + 1;
@@ -216,19 +217,19 @@ int trigger_save(struct trigger *trigger, struct trace_writer *writer, __u64 now
 	if (error)
 		return error;
 	trace_writer_stats(writer, &stats);
-	early = is_over(first, now_ns) ? *first : cut(first, now_ns);
+	early = is_over(first, now_ns) ? *first : trigger_cut(first, now_ns);
 	if (early.until_ns == first->until_ns)
 		*first = trigger->pending[--trigger->count];
 	else
 		trigger->saved_ns = now_ns;
-	save(trigger, &early, stats.kept.from_ns);
+	trigger_save_one(trigger, &early, stats.kept.from_ns);
 	return 0;
 }
 
 void trigger_finish(struct trigger *trigger, __u64 kept_ns)
 {
 	for (unsigned int i = 0; i < trigger->count; i++)
-		save(trigger, &trigger->pending[i], kept_ns);
+		trigger_save_one(trigger, &trigger->pending[i], kept_ns);
 	trigger->count = 0;
 }
 

@@ -56,7 +56,7 @@ static void fail_point(struct pool *pool, size_t point, int err)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static void *work(void *argument)
+static void *sim_work(void *argument)
 {
 	struct pool *pool = argument;
 	struct sim *sim = pool->sim;
@@ -86,10 +86,10 @@ static int run_points(struct sim *sim)
 		threads = sim->command.sweep.points;
 	if (threads > SIM_THREADS_MAX)
 		threads = SIM_THREADS_MAX;
-	while (started < threads && !pthread_create(&ids[started], NULL, work, &pool))
+	while (started < threads && !pthread_create(&ids[started], NULL, sim_work, &pool))
 		started++;
 	if (!started)
-		work(&pool);
+		sim_work(&pool);
 	while (started && !pool.error && pool.done < sim->command.sweep.points) {
 		usleep(pool.done ? 100000 : 10000);
 		progress_show(pool.done, sim->command.sweep.points);
@@ -100,7 +100,7 @@ static int run_points(struct sim *sim)
 	return pool.error ? failed(pool.error, "%s", pool.sentence) : 0;
 }
 
-static int simulate(struct sim *sim)
+static int sim_simulate(struct sim *sim)
 {
 	size_t points = sim->command.sweep.points;
 
@@ -111,7 +111,7 @@ static int simulate(struct sim *sim)
 	return run_points(sim);
 }
 
-static int run(struct sim *sim)
+static int sim_execute(struct sim *sim)
 {
 	const struct sim_command *command = &sim->command;
 	struct writer *writer;
@@ -121,7 +121,7 @@ static int run(struct sim *sim)
 		err = sim_command_open(command, &writer, sim_tables);
 	if (err)
 		return err;
-	err = simulate(sim);
+	err = sim_simulate(sim);
 	if (!err)
 		err = sim_write(writer, &command->sweep, sim->outcomes, sim_command_whole(command));
 	if (!err)
@@ -129,7 +129,7 @@ static int run(struct sim *sim)
 	return sim_command_close(writer, err);
 }
 
-static int judge(const struct sim *sim)
+static int sim_judge(const struct sim *sim)
 {
 	const struct sim_command *command = &sim->command;
 	const struct expression_scope scope = {&command->sweep, &sim_columns, sim->values};
@@ -157,8 +157,8 @@ int verb_sim(int argc, char **argv)
 		return EXIT_USAGE;
 	if (sim.command.keys)
 		return sim_command_keys();
-	err = run(&sim);
-	code = err ? common_failed(err) : judge(&sim);
+	err = sim_execute(&sim);
+	code = err ? common_failed(err) : sim_judge(&sim);
 	close_sim(&sim);
 	return code;
 }

@@ -19,10 +19,10 @@ const struct shelf campaign_shelf = {"injectors/jobs", "jobs"};
 
 static int apply_options(struct job_text *text, const struct campaign_options *options)
 {
-	int err = options->shorten ? job_text_shorten(text) : 0;
+	int err = options->overrides.shorten ? job_text_shorten(text) : 0;
 
-	for (size_t i = 0; !err && i < options->set_count; i++)
-		err = job_text_assign(text, options->sets[i]);
+	if (!err)
+		err = job_overrides_assign(&options->overrides, text);
 	if (!err && options->seed)
 		err = job_text_set(text, "machine.seed", options->seed, "--seed");
 	return err;
@@ -122,7 +122,7 @@ static int check_short_grid(const struct job_text *text, const struct campaign_o
 
 	if (!campaign.text)
 		return failed(-ENOMEM, "no memory for the job");
-	shortened.shorten = true;
+	shortened.overrides.shorten = true;
 	err = check_grid(&campaign, &shortened);
 	campaign_free(&campaign);
 	return err;
@@ -139,9 +139,9 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 		err = job_text_read(&campaign->text, path);
 	if (err == -ENOENT)
 		failed(err, "%s%s", failure_text(),
-		       destination_hint(&options->results.to, options->job));
+		       destination_hint(&options->output.to, options->job));
 	err = failed_input(err);
-	if (!err && options->both_grids && !options->shorten &&
+	if (!err && options->both_grids && !options->overrides.shorten &&
 	    job_text_section(campaign->text, "short", NULL))
 		err = check_short_grid(campaign->text, options);
 	if (!err)

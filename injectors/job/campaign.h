@@ -9,23 +9,20 @@
 #include "injectors/consent.h"
 #include "injectors/job/plan.h"
 #include "injectors/job/result.h"
-#include "injectors/results.h"
+#include "lib/cli/output.h"
+#include "lib/job/overrides.h"
 #include "lib/job/shelf.h"
 #include "lib/job/sweep.h"
 
-#define CAMPAIGN_SETS 64
-
 struct campaign_options {
+	struct job_overrides overrides;
 	const char *job; /* path, or the name of a shipped job */
-	bool shorten;	 /* apply [short] */
 	bool both_grids; /* check the one of [short], too, where it is not applied */
 	const char *seed;
-	const char *sets[CAMPAIGN_SETS]; /* SECTION.KEY=VALUE */
-	size_t set_count;
 	const char *truth;	  /* path; with several points ".N" is appended */
 	bool keep_going;	  /* past a point that failed */
 	struct consents consents; /* block devices that may be written */
-	struct results_options results;
+	struct output_options output;
 };
 
 struct campaign {

@@ -2,7 +2,6 @@
 /* Running a campaign: its points one after the other, the table, the verdicts. */
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,12 +15,9 @@
 #include "lib/job/expect.h"
 #include "lib/job/sweep_table.h"
 
-#define COLUMNS_MAX (SWEEP_COLUMNS + RESULT_COLUMNS)
-
 struct output {
 	struct writer *writer;
-	struct column columns[COLUMNS_MAX];
-	struct table table;
+	struct sweep_results results;
 };
 
 struct progress {
@@ -30,34 +26,16 @@ struct progress {
 	bool shown;
 };
 
-static void build_columns(struct output *output, const struct sweep *sweep)
-{
-	size_t count = sweep_columns(output->columns, sweep);
-
-	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
-		const struct job_column *info = &result_columns[i];
-
-		output->columns[count++] = (struct column){.name = info->name,
-							   .unit = info->unit,
-							   .type = info->type,
-							   .width = info->width,
-							   .wide = info->wide};
-	}
-	output->table = (struct table){.name = "results",
-				       .title = "Results",
-				       .columns = output->columns,
-				       .column_count = count};
-}
-
 static int open_output(struct output *output, const struct campaign *campaign,
 		       const struct campaign_options *options)
 {
-	int err = results_open(&output->writer, &options->results, "results");
+	int err = output_open(&output->writer, &options->output, NULL,
+			      (const char *const[]){"results", NULL});
 
 	if (err)
 		return err;
-	build_columns(output, &campaign->sweep);
-	err = writer_begin(output->writer, &output->table);
+	err = sweep_results_begin(&output->results, output->writer, "Results", &campaign->sweep,
+				  &job_columns);
 	if (err)
 		writer_close(output->writer);
 	return err;
@@ -65,19 +43,9 @@ static int open_output(struct output *output, const struct campaign *campaign,
 
 static int write_row(struct output *output, const struct campaign *campaign, size_t point)
 {
-	union cell cells[COLUMNS_MAX];
-	size_t count = sweep_cells(cells, &campaign->sweep, point);
-	int err;
+	int err = sweep_results_row(&output->results, output->writer, point,
+				    campaign->results[point].values);
 
-	for (size_t i = 0; i < RESULT_COLUMNS; i++) {
-		double value = campaign->results[point].values[i];
-
-		if (result_columns[i].type == COLUMN_REAL)
-			cells[count++].real = value;
-		else
-			cells[count++].count = isnan(value) ? CELL_NONE : (__u64)llround(value);
-	}
-	err = writer_row(output->writer, cells);
 	/* A campaign of an hour that is killed has written what it had. */
 	return err ? err : writer_flush(output->writer);
 }
@@ -214,7 +182,7 @@ static void say_unsent(const struct campaign *campaign, FILE *file)
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)
 {
 	struct output output;
-	FILE *told = options->results.to.format == OUTPUT_TEXT ? stdout : stderr;
+	FILE *told = options->output.to.format == OUTPUT_TEXT ? stdout : stderr;
 	int err, code;
 
 	guardian_catch_stops();

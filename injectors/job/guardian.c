@@ -58,7 +58,7 @@ int guardian_stopped(void)
 	return failed(-EINTR, "stopped by a signal; everything injected is undone");
 }
 
-static int outcome(int status, bool stopped)
+static int guardian_outcome(int status, bool stopped)
 {
 	registry_remove_stale();
 	if (WIFSIGNALED(status) && !stopped)
@@ -70,7 +70,7 @@ static int outcome(int status, bool stopped)
 }
 
 /* Waits for the child; passes on signals, ends it by force if it does not stop. */
-static int watch(const struct guardian_task *task, pid_t child, const sigset_t *signals)
+static int guardian_watch(const struct guardian_task *task, pid_t child, const sigset_t *signals)
 {
 	const struct timespec interval = {.tv_nsec = PROGRESS_NS};
 	__u64 begin = monotonic_ns(), kill_at = UINT64_MAX;
@@ -83,7 +83,7 @@ static int watch(const struct guardian_task *task, pid_t child, const sigset_t *
 		/* It is ours now, even if the child has ended meanwhile: nobody else will hear of it. */
 		told = number > 0 && number != SIGCHLD;
 		if (waitpid(child, &status, WNOHANG) == child)
-			return outcome(status, told || stopped);
+			return guardian_outcome(status, told || stopped);
 		if (told && !stopped) {
 			stopped = true;
 			kill(child, SIGTERM);
@@ -109,7 +109,7 @@ int guardian_run(const struct guardian_task *task, pid_t *pid)
 	for (size_t i = 0; i < SIGNALS_END; i++)
 		if (signals_wanted(signals_end[i]))
 			sigaddset(&signals, signals_end[i]);
-	/* Blocked from before the fork: one that comes now is seen by watch(), or by the child. */
+	/* Blocked from before the fork: one that comes now is seen by guardian_watch(), or by the child. */
 	pthread_sigmask(SIG_BLOCK, &signals, &before);
 	if (guardian_stop) {
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -122,7 +122,7 @@ int guardian_run(const struct guardian_task *task, pid_t *pid)
 		child_main(task, &before);
 	} else {
 		*pid = child;
-		err = watch(task, child, &signals);
+		err = guardian_watch(task, child, &signals);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;

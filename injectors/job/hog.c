@@ -19,7 +19,7 @@ struct hog {
 	pthread_t threads[];
 };
 
-static void spin(struct hog *hog)
+static void hog_spin(struct hog *hog)
 {
 	volatile __u64 x = 1;
 
@@ -32,7 +32,7 @@ static void spin(struct hog *hog)
  * The inner loop of an LZ compressor's match finder, which is what a host that compresses or
  * migrates memory does all day: streams through memory, random hits on a hash table.
  */
-static void scan(struct hog *hog, const unsigned char *memory, __u32 *table)
+static void hog_scan(struct hog *hog, const unsigned char *memory, __u32 *table)
 {
 	volatile __u64 matches = 0;
 	__u32 at = 0, word, before;
@@ -63,9 +63,9 @@ static void *hog_main(void *argument)
 	if (memory && table) {
 		for (__u32 i = 0; i < SCAN_BYTES; i++)
 			memory[i] = (unsigned char)(i * i >> 7);
-		scan(hog, memory, table);
+		hog_scan(hog, memory, table);
 	} else {
-		spin(hog);
+		hog_spin(hog);
 	}
 	free(memory);
 	free(table);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/job/options.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 
 /* One expanded member and the section that it came from. */
@@ -23,6 +24,7 @@ struct builder {
 	struct origin *tenant_origins;
 	struct origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
+	size_t device_room, origin_room, workload_room;
 };
 
 static void member_name(char *out, size_t size, const char *name, __u32 count, __u32 index)
@@ -34,7 +36,7 @@ static void member_name(char *out, size_t size, const char *name, __u32 count, _
 }
 
 /* A pattern names a whole section, or is matched against the member's own name. */
-static bool fits(const char *pattern, const char *section, const char *name)
+static bool plan_fits(const char *pattern, const char *section, const char *name)
 {
 	return !strcmp(pattern, section) || !fnmatch(pattern, name, 0);
 }
@@ -51,8 +53,8 @@ static bool device_fits(const struct builder *b, const char *pattern, __u32 devi
 {
 	char full[JOB_NAME * 2 + 2];
 
-	return fits(pattern, b->device_origins[device].section,
-		    device_full_name(b, device, full, sizeof(full)));
+	return plan_fits(pattern, b->device_origins[device].section,
+			 device_full_name(b, device, full, sizeof(full)));
 }
 
 static int no_device(const struct builder *b, const char *where, const char *pattern)
@@ -64,7 +66,7 @@ static int no_device(const struct builder *b, const char *where, const char *pat
 	for (__u32 i = 0; i < b->job->device_count && count < 256; i++)
 		names[count++] = b->job->devices[i].name;
 	near = nearest_word(pattern, names, count);
-	return failed(-EBADMSG, "%s: device=%s fits none of %u devices (the first is %s)%s%s%s",
+	return failed(-EBADMSG, "%s: device=%s matches none of %u devices (the first is %s)%s%s%s",
 		      where, pattern, b->plan->machine.device_count,
 		      device_full_name(b, 0, first, sizeof(first)), near ? "; did you mean " : "",
 		      near ? near : "", near ? "?" : "");
@@ -116,31 +118,27 @@ static int add_devices(struct builder *b, const struct job_device *device, __u32
 {
 	struct machine_config *machine = &b->plan->machine;
 	__u32 count = device->count ? device->count : 1, total = machine->device_count + count;
-	struct device_config *devices;
-	struct origin *origins;
 
 	if (total > MACHINE_DEVICES_MAX)
 		return failed(-EBADMSG,
 			      "%s: [device %s] makes %u devices in all; accepted: at most "
 			      "%d",
 			      device->where, device->name, total, MACHINE_DEVICES_MAX);
-	devices = reallocarray(machine->devices, total, sizeof(*devices));
-	if (devices)
-		machine->devices = devices;
-	origins = reallocarray(b->device_origins, total, sizeof(*origins));
-	if (origins)
-		b->device_origins = origins;
-	if (!devices || !origins)
+	if (!array_grow(&machine->devices, &b->device_room, total, sizeof(*machine->devices),
+			ARRAY_PLAIN) ||
+	    !array_grow(&b->device_origins, &b->origin_room, total, sizeof(*b->device_origins),
+			ARRAY_PLAIN))
 		return failed(-ENOMEM, "no memory for %u devices", total);
 	for (__u32 k = 0; k < count; k++) {
-		struct device_config *config = &devices[machine->device_count];
+		struct device_config *config = &machine->devices[machine->device_count];
 
 		*config = device->config;
 		config->tenant = tenant;
 		resolve_file(config);
 		b->tenant_devices[tenant]++;
 		member_name(config->name, sizeof(config->name), device->name, device->count, k);
-		origins[machine->device_count++] = (struct origin){device->name, device->where};
+		b->device_origins[machine->device_count++] =
+			(struct origin){device->name, device->where};
 	}
 	return 0;
 }
@@ -152,10 +150,11 @@ static int expand_device(struct builder *b, const struct job_device *device)
 	int err = 0;
 
 	for (__u32 t = 0; !err && t < machine->tenant_count; t++)
-		if (fits(device->tenant, b->tenant_origins[t].section, machine->tenants[t].name))
+		if (plan_fits(device->tenant, b->tenant_origins[t].section,
+			      machine->tenants[t].name))
 			err = add_devices(b, device, t);
 	if (!err && machine->device_count == before)
-		err = failed(-EBADMSG, "%s: tenant=%s fits none of %u tenants (the first is %s)",
+		err = failed(-EBADMSG, "%s: tenant=%s matches none of %u tenants (the first is %s)",
 			     device->where, device->tenant, machine->tenant_count,
 			     machine->tenants[0].name);
 	return err;
@@ -260,13 +259,12 @@ static int add_workload(struct builder *b, const struct job_workload *workload, 
 	struct machine_config *machine = &b->plan->machine;
 	const struct device_config *on = &machine->devices[device];
 	__u32 index = machine->workload_count;
-	struct workload_config *workloads, *config;
+	struct workload_config *config;
 
-	workloads = reallocarray(machine->workloads, index + 1, sizeof(*workloads));
-	if (!workloads)
+	if (!array_grow(&machine->workloads, &b->workload_room, index + 1, sizeof(*config),
+			ARRAY_PLAIN))
 		return failed(-ENOMEM, "no memory for %u workloads", index + 1);
-	machine->workloads = workloads;
-	config = &workloads[index];
+	config = &machine->workloads[index];
 	*config = workload->config;
 	snprintf(config->name, sizeof(config->name), "%s", workload->name);
 	config->device = device;
@@ -274,11 +272,12 @@ static int add_workload(struct builder *b, const struct job_workload *workload, 
 		config->seed = machine->seed * 1000003 + index + 1;
 	machine->workload_count++;
 	for (__u32 i = 0; i < index; i++)
-		if (workloads[i].device == device)
+		if (machine->workloads[i].device == device)
 			return failed(-EBADMSG,
 				      "%s: [workload %s] and [workload %s] both drive %s; "
 				      "accepted: one workload a device",
-				      workload->where, workload->name, workloads[i].name, on->name);
+				      workload->where, workload->name, machine->workloads[i].name,
+				      on->name);
 	return check_fit(b, workload, config, on);
 }
 

@@ -59,7 +59,7 @@ static int run_machine(const struct plan *plan, struct machine *machine, struct 
 	return err ? err : result_fill(result, &input);
 }
 
-static int run(const struct point_run *run, struct result *result)
+static int point_run_machine(const struct point_run *run, struct result *result)
 {
 	struct machine *machine;
 	int err, closed;
@@ -85,18 +85,18 @@ static int run(const struct point_run *run, struct result *result)
 	return err;
 }
 
-static void body(void *argument)
+static void point_body(void *argument)
 {
 	struct answer *answer = argument;
 
-	answer->error = run(answer->run, &answer->result);
+	answer->error = point_run_machine(answer->run, &answer->result);
 	snprintf(answer->sentence, sizeof(answer->sentence), "%s", failure_text());
 	answer->complete = true;
 }
 
 int point_run(const struct point_run *run, struct result *result)
 {
-	struct guardian_task task = {.body = body,
+	struct guardian_task task = {.body = point_body,
 				     .progress = run->progress,
 				     .argument = NULL,
 				     .progress_argument = run->progress_argument};

@@ -7,7 +7,7 @@
 #include "injectors/job/result.h"
 #include "lib/base/fail.h"
 
-static double percentile(const struct histogram *h, double percent)
+static double result_percentile(const struct histogram *h, double percent)
 {
 	if (histogram_beyond(h, percent) < RESULT_BEYOND)
 		return NAN;
@@ -22,11 +22,11 @@ static void fill_latency(struct result *result, const struct histogram *h)
 		return;
 	v[RESULT_LATENCY_MEAN] = histogram_mean(h);
 	v[RESULT_LATENCY_MAX] = (double)h->max;
-	v[RESULT_LATENCY_P50] = percentile(h, 50);
-	v[RESULT_LATENCY_P90] = percentile(h, 90);
-	v[RESULT_LATENCY_P99] = percentile(h, 99);
-	v[RESULT_LATENCY_P999] = percentile(h, 99.9);
-	v[RESULT_LATENCY_P9999] = percentile(h, 99.99);
+	v[RESULT_LATENCY_P50] = result_percentile(h, 50);
+	v[RESULT_LATENCY_P90] = result_percentile(h, 90);
+	v[RESULT_LATENCY_P99] = result_percentile(h, 99);
+	v[RESULT_LATENCY_P999] = result_percentile(h, 99.9);
+	v[RESULT_LATENCY_P9999] = result_percentile(h, 99.99);
 }
 
 static void fill_round_trip(struct result *result, const struct histogram *h)
@@ -38,9 +38,9 @@ static void fill_round_trip(struct result *result, const struct histogram *h)
 		return;
 	v[RESULT_ROUND_TRIP_MEAN] = histogram_mean(h);
 	v[RESULT_ROUND_TRIP_MAX] = (double)h->max;
-	v[RESULT_ROUND_TRIP_P50] = percentile(h, 50);
-	v[RESULT_ROUND_TRIP_P90] = percentile(h, 90);
-	v[RESULT_ROUND_TRIP_P99] = percentile(h, 99);
+	v[RESULT_ROUND_TRIP_P50] = result_percentile(h, 50);
+	v[RESULT_ROUND_TRIP_P90] = result_percentile(h, 90);
+	v[RESULT_ROUND_TRIP_P99] = result_percentile(h, 99);
 }
 
 static void fill_emq(struct result *result, const struct emq_stats *emq)
@@ -52,8 +52,8 @@ static void fill_emq(struct result *result, const struct emq_stats *emq)
 	v[RESULT_EMQ_FULL_WAITS] = (double)emq->full_waits;
 	if (!emq->round_trip.count)
 		return;
-	v[RESULT_EMQ_P50] = percentile(&emq->round_trip, 50);
-	v[RESULT_EMQ_P99] = percentile(&emq->round_trip, 99);
+	v[RESULT_EMQ_P50] = result_percentile(&emq->round_trip, 50);
+	v[RESULT_EMQ_P99] = result_percentile(&emq->round_trip, 99);
 	v[RESULT_EMQ_MAX] = (double)emq->round_trip.max;
 }
 
@@ -130,7 +130,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	if (totals->best_round_trip_ns > 0)
 		v[RESULT_ROUND_TRIP_BEST] = totals->best_round_trip_ns;
 	v[RESULT_LOOKUPS] = (double)totals->lookup.lookups;
-	v[RESULT_LOOKUP_P50] = percentile(&totals->lookup_time, 50);
+	v[RESULT_LOOKUP_P50] = result_percentile(&totals->lookup_time, 50);
 	v[RESULT_DEVTLB_HITS] = (double)totals->lookup.devtlb_hits;
 	v[RESULT_DEVTLB_MISSES] = (double)totals->lookup.devtlb_misses;
 	v[RESULT_IOTLB_HITS] = (double)totals->lookup.iotlb_hits;

@@ -87,7 +87,7 @@ static void announce_device(const struct plan_injection *planned, __u32 device, 
 }
 
 /* Once for a machine that is hit as a whole, else once for each device that is meant. */
-static void announce(const struct plan_injection *planned, bool start)
+static void schedule_announce(const struct plan_injection *planned, bool start)
 {
 	if (planned->every_device) {
 		announce_device(planned, DEVICE_ALL, start);
@@ -97,7 +97,7 @@ static void announce(const struct plan_injection *planned, bool start)
 		announce_device(planned, planned->devices[i], start);
 }
 
-static int arm(struct schedule *schedule, const struct plan_injection *planned)
+static int schedule_arm(struct schedule *schedule, const struct plan_injection *planned)
 {
 	const struct job_injection *job = planned->job;
 	struct injection injection = {
@@ -120,7 +120,7 @@ static int arm(struct schedule *schedule, const struct plan_injection *planned)
 /* Armed points act by themselves: arm, wait, disarm. */
 static void run_armed(struct schedule *schedule, const struct plan_injection *planned, __u64 end_ns)
 {
-	int err = arm(schedule, planned);
+	int err = schedule_arm(schedule, planned);
 	__u64 fired;
 
 	if (err)
@@ -158,7 +158,7 @@ static void *worker_main(void *argument)
 	if (!schedule_wait(schedule, begin_ns))
 		return NULL;
 	if (worker->first == 0)
-		announce(worker->injection, true);
+		schedule_announce(worker->injection, true);
 	if (job->kind == INJECTION_EVICT)
 		schedule_evict(worker, begin_ns, end_ns);
 	else if (job->kind == INJECTION_CPU_HOG)
@@ -166,7 +166,7 @@ static void *worker_main(void *argument)
 	else
 		run_armed(schedule, worker->injection, end_ns);
 	if (worker->first == 0)
-		announce(worker->injection, false);
+		schedule_announce(worker->injection, false);
 	return NULL;
 }
 
@@ -206,7 +206,7 @@ static void free_schedule(struct schedule *schedule)
 	free(schedule);
 }
 
-static int allocate(struct schedule *schedule, const struct plan *plan)
+static int schedule_allocate(struct schedule *schedule, const struct plan *plan)
 {
 	size_t workers = 1;
 
@@ -233,7 +233,7 @@ int schedule_start(struct schedule **schedule, const struct plan *plan, struct m
 	new->begin_ns = monotonic_ns();
 	pthread_mutex_init(&new->lock, NULL);
 	monotonic_cond_init(&new->stopped);
-	err = allocate(new, plan);
+	err = schedule_allocate(new, plan);
 	if (!err)
 		err = start_workers(new);
 	if (err) {

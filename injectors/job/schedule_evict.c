@@ -20,7 +20,8 @@ struct arrival_state {
 };
 
 /* One event for one device: `burst` evictions back to back. Pages aimed at, or a negative errno. */
-static long evict(struct schedule *schedule, const struct job_injection *job, __u32 device)
+static long schedule_evict_pages(struct schedule *schedule, const struct job_injection *job,
+				 __u32 device)
 {
 	const struct machine_config *machine = &schedule->plan->machine;
 	const struct device_config *config = &machine->devices[device];
@@ -48,7 +49,7 @@ static long evict(struct schedule *schedule, const struct job_injection *job, __
 }
 
 /* fault_attr's order: times, interval, probability. */
-static bool draws(struct worker *worker)
+static bool schedule_draws(struct worker *worker)
 {
 	const struct job_injection *job = worker->injection->job;
 	struct schedule *schedule = worker->schedule;
@@ -66,7 +67,7 @@ static bool draws(struct worker *worker)
 	return drawn;
 }
 
-static void advance(const struct job_injection *job, struct arrival_state *state)
+static void schedule_advance(const struct job_injection *job, struct arrival_state *state)
 {
 	double gap = NSEC_PER_SEC / job->rate;
 
@@ -82,14 +83,14 @@ static void advance(const struct job_injection *job, struct arrival_state *state
  * The device is due. With what=next its next I/Os may not be sent yet, or their pages be gone, at this instant: it is asked again
  * until its next event is due, so that a rate of faults is one also on a device that idles.
  */
-static int serve(struct worker *worker, struct arrival_state *state, __u32 device)
+static int schedule_serve(struct worker *worker, struct arrival_state *state, __u32 device)
 {
 	const struct job_injection *job = worker->injection->job;
 	struct schedule *schedule = worker->schedule;
 	long aimed = 0;
 
-	if (state->open || draws(worker)) {
-		aimed = evict(schedule, job, device);
+	if (state->open || schedule_draws(worker)) {
+		aimed = schedule_evict_pages(schedule, job, device);
 		/* Held by another injection just now, or the machine is stopping. */
 		if (aimed == -EBUSY || aimed == -ESHUTDOWN)
 			aimed = 0;
@@ -107,7 +108,7 @@ static int serve(struct worker *worker, struct arrival_state *state, __u32 devic
 		schedule->totals.evict_missed++;
 		pthread_mutex_unlock(&schedule->lock);
 	}
-	advance(job, state);
+	schedule_advance(job, state);
 	return 0;
 }
 
@@ -128,7 +129,7 @@ static void evict_loop(struct worker *worker, struct arrival_state *states, __u6
 		}
 		if (!schedule_wait(worker->schedule, states[next].try_ns))
 			return;
-		err = serve(worker, &states[next], planned->devices[next]);
+		err = schedule_serve(worker, &states[next], planned->devices[next]);
 		if (err) {
 			schedule_fail(worker->schedule, planned, err);
 			return;
@@ -156,9 +157,9 @@ void schedule_evict(struct worker *worker, __u64 begin_ns, __u64 end_ns)
 		states[d] = (struct arrival_state){.following_ns = begin_ns,
 						   .random = {planned->seed + (d + 1) * 7919ull}};
 		/* Even arrivals begin at once, random ones a random gap later. */
-		advance(job, &states[d]);
+		schedule_advance(job, &states[d]);
 		if (job->arrival == ARRIVAL_RANDOM)
-			advance(job, &states[d]);
+			schedule_advance(job, &states[d]);
 	}
 	evict_loop(worker, states, end_ns);
 	free(states);

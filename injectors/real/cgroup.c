@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Where cgroup v2 is mounted: by itself, or beside v1. */
-static const char *root(void)
+static const char *cgroup_root(void)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 	char path[64];
@@ -27,7 +27,7 @@ static const char *root(void)
 static int own_directory(const struct target *target, char *name, size_t size)
 {
 	char path[64], line[PATH_MAX];
-	const char *base = root();
+	const char *base = cgroup_root();
 	int err = -ENOENT;
 	FILE *file;
 

@@ -34,7 +34,7 @@ int edu_start(struct master *master)
 	master->depth = 1;
 	master->bytes = EDU_BYTES;
 	if ((identity & 0xff) != EDU_MAGIC)
-		return failed(-ENODEV, "%s: its identity is 0x%08x, which is no edu",
+		return failed(-ENODEV, "%s: its identity is 0x%08x, not that of an edu",
 			      master->device.address, identity);
 	return 0;
 }

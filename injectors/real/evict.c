@@ -17,25 +17,25 @@
 #define ROUND_WAIT 1000 /* us */
 #define UNDECIDED  PAGE_OUTCOMES
 
-const struct outcome_info outcome_info[PAGE_OUTCOMES] = {
-	[EVICTED_SWAP] = {"to_swap", "to swap"},
-	[EVICTED_SWAP_CACHE] = {"to_swap_cache", "still in the swap cache"},
-	[EVICTED_STORAGE] = {"to_storage", "to storage"},
-	[EVICTED_CACHED] = {"to_page_cache", "still in the page cache"},
-	[EVICTED_DROPPED] = {"dropped", "dropped"},
-	[EVICTED_BACK] = {"back", "used again at once"},
-	[SKIPPED_UNMAPPED] = {"unmapped", "not mapped"},
-	[SKIPPED_ABSENT] = {"absent", "not present"},
-	[SKIPPED_LOCKED] = {"locked", "locked"},
-	[SKIPPED_SHARED] = {"shared", "mapped more than once"},
-	[SKIPPED_HUGETLB] = {"hugetlb", "hugetlb"},
-	[SKIPPED_ZERO] = {"zero_page", "the zero page"},
-	[SKIPPED_SPECIAL] = {"special", "not ordinary memory"},
-	[SKIPPED_NO_SWAP] = {"no_swap", "anonymous without swap to go to"},
-	[SKIPPED_COLD] = {"only_cold", "marked cold only"},
-	[SKIPPED_REFUSED] = {"refused", "refused by the kernel"},
-	[SKIPPED_HELD] = {"held", "held (pinned, or in use)"},
-	[SKIPPED_GONE] = {"gone", "gone with the process"},
+const char *const outcome_phrases[PAGE_OUTCOMES] = {
+	[EVICTED_SWAP] = "to swap",
+	[EVICTED_SWAP_CACHE] = "still in the swap cache",
+	[EVICTED_STORAGE] = "to storage",
+	[EVICTED_CACHED] = "still in the page cache",
+	[EVICTED_DROPPED] = "dropped",
+	[EVICTED_BACK] = "used again at once",
+	[SKIPPED_UNMAPPED] = "not mapped",
+	[SKIPPED_ABSENT] = "not present",
+	[SKIPPED_LOCKED] = "locked",
+	[SKIPPED_SHARED] = "mapped more than once",
+	[SKIPPED_HUGETLB] = "hugetlb",
+	[SKIPPED_ZERO] = "the zero page",
+	[SKIPPED_SPECIAL] = "not ordinary memory",
+	[SKIPPED_NO_SWAP] = "anonymous without swap to go to",
+	[SKIPPED_COLD] = "marked cold only",
+	[SKIPPED_REFUSED] = "refused by the kernel",
+	[SKIPPED_HELD] = "held (pinned, or in use)",
+	[SKIPPED_GONE] = "gone with the process",
 };
 
 /* One page that was asked for. */
@@ -102,7 +102,7 @@ static enum page_kind kind_of(const struct mapping *mapping, const struct page_s
 }
 
 /* What can be told before anything is tried. */
-static enum page_outcome foresee(enum page_kind kind, const struct page_state *state)
+static enum page_outcome evict_foresee(enum page_kind kind, const struct page_state *state)
 {
 	if (kind == KIND_NONE)
 		return SKIPPED_UNMAPPED;
@@ -160,7 +160,7 @@ static int look_before(struct batch *batch, const __u64 *addresses, size_t count
 		}
 		visit->kind = kind_of(visit->mapping, &states[i]);
 		visit->frame = states[i].frame;
-		visit->outcome = foresee(visit->kind, &states[i]);
+		visit->outcome = evict_foresee(visit->kind, &states[i]);
 	}
 	return err;
 }
@@ -171,7 +171,7 @@ static bool is_repeated(const struct batch *batch, size_t i)
 }
 
 /* Neighbours become one range. Returns the number of ranges. */
-static size_t gather(const struct batch *batch, struct iovec *ranges)
+static size_t evict_gather(const struct batch *batch, struct iovec *ranges)
 {
 	size_t count = 0;
 
@@ -190,7 +190,7 @@ static size_t gather(const struct batch *batch, struct iovec *ranges)
 	return count;
 }
 
-static void refuse(struct batch *batch, const struct iovec *range, int error)
+static void evict_refuse(struct batch *batch, const struct iovec *range, int error)
 {
 	__u64 start = (__u64)(uintptr_t)range->iov_base;
 
@@ -202,12 +202,12 @@ static void refuse(struct batch *batch, const struct iovec *range, int error)
 }
 
 /* The kernel stops at the first range that it does not like and then says only how far it came. */
-static int advise(struct batch *batch)
+static int evict_advise(struct batch *batch)
 {
 	struct evictor *evictor = batch->evictor;
 	int advice = evictor->advice == EVICT_COLD ? MADV_COLD : MADV_PAGEOUT;
 	struct iovec ranges[EVICT_BATCH];
-	size_t count = gather(batch, ranges), at = 0;
+	size_t count = evict_gather(batch, ranges), at = 0;
 
 	while (at < count) {
 		long done = syscall(SYS_process_madvise, evictor->target->pidfd, ranges + at,
@@ -227,7 +227,7 @@ static int advise(struct batch *batch)
 					      "5.10, CAP_SYS_NICE and the right to trace the "
 					      "process",
 					      evictor->target->pid, strerror(error));
-			refuse(batch, &ranges[at++], error);
+			evict_refuse(batch, &ranges[at++], error);
 			continue;
 		}
 		while (at < count && (size_t)done >= ranges[at].iov_len)
@@ -262,7 +262,7 @@ static int look_after(struct batch *batch, size_t *left)
 		visit->swapped = states[i].swapped;
 		visit->swap_cache = states[i].swap_cache;
 		if (!states[i].present)
-			visit->outcome = EVICTED_DROPPED; /* where to: settle() */
+			visit->outcome = EVICTED_DROPPED; /* where to: evict_settle() */
 		else if (states[i].frame != visit->frame)
 			visit->outcome = EVICTED_BACK;
 		else
@@ -281,20 +281,20 @@ static int advise_from_everywhere(struct batch *batch)
 	int err = 0;
 
 	if (sched_getaffinity(0, sizeof(before), &before))
-		return advise(batch);
+		return evict_advise(batch);
 	for (int cpu = 0; cpu < CPU_SETSIZE && !err; cpu++) {
 		if (!CPU_ISSET(cpu, &before))
 			continue;
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
 		if (!sched_setaffinity(0, sizeof(one), &one))
-			err = advise(batch);
+			err = evict_advise(batch);
 	}
 	sched_setaffinity(0, sizeof(before), &before);
 	return err;
 }
 
-static int reclaim(struct evictor *evictor)
+static int evict_reclaim(struct evictor *evictor)
 {
 	char text[32];
 	int length = snprintf(text, sizeof(text), "%llu", evictor->reclaim_bytes);
@@ -317,14 +317,14 @@ static int try_all(struct batch *batch)
 	for (int round = 0; round < ROUNDS; round++) {
 		if (round > 1)
 			usleep(ROUND_WAIT);
-		err = round == 1 ? advise_from_everywhere(batch) : advise(batch);
+		err = round == 1 ? advise_from_everywhere(batch) : evict_advise(batch);
 		if (!err)
 			err = look_after(batch, &left);
 		if (err || !left || batch->evictor->advice == EVICT_COLD)
 			break;
 	}
 	if (!err && batch->evictor->reclaim >= 0) {
-		err = reclaim(batch->evictor);
+		err = evict_reclaim(batch->evictor);
 		if (!err)
 			err = look_after(batch, &left);
 	}
@@ -384,7 +384,7 @@ static enum page_outcome repeat_of(enum page_outcome first)
 	return first < FIRST_SKIPPED ? SKIPPED_ABSENT : first;
 }
 
-static void settle(struct batch *batch)
+static void evict_settle(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
 		struct visit *visit = &batch->visits[i];
@@ -409,11 +409,11 @@ int evict_pages(struct evictor *evictor, __u64 *addresses, size_t count)
 	if (!err)
 		err = try_all(&batch);
 	batch.gone = err == -ESRCH || !target_alive(evictor->target);
-	settle(&batch);
+	evict_settle(&batch);
 	return batch.gone && !err ? -ESRCH : err;
 }
 
-static __u64 sum(const struct evict_counts *counts, int first, int end)
+static __u64 evict_sum(const struct evict_counts *counts, int first, int end)
 {
 	__u64 pages = 0;
 
@@ -425,15 +425,15 @@ static __u64 sum(const struct evict_counts *counts, int first, int end)
 
 __u64 evict_asked(const struct evict_counts *counts)
 {
-	return sum(counts, 0, PAGE_OUTCOMES);
+	return evict_sum(counts, 0, PAGE_OUTCOMES);
 }
 
 __u64 evict_evicted(const struct evict_counts *counts)
 {
-	return sum(counts, 0, FIRST_SKIPPED);
+	return evict_sum(counts, 0, FIRST_SKIPPED);
 }
 
 __u64 evict_skipped(const struct evict_counts *counts)
 {
-	return sum(counts, FIRST_SKIPPED, PAGE_OUTCOMES);
+	return evict_sum(counts, FIRST_SKIPPED, PAGE_OUTCOMES);
 }

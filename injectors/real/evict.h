@@ -37,11 +37,8 @@ enum page_outcome {
 
 #define FIRST_SKIPPED SKIPPED_UNMAPPED
 
-struct outcome_info {
-	const char *name;   /* of the column */
-	const char *phrase; /* "7 shared": in a sentence */
-};
-extern const struct outcome_info outcome_info[PAGE_OUTCOMES];
+/* "7 shared": in a sentence */
+extern const char *const outcome_phrases[PAGE_OUTCOMES];
 
 enum evict_advice { EVICT_PAGEOUT, EVICT_COLD };
 

@@ -27,44 +27,17 @@ const struct iopf_what_info iopf_whats[IOPF_WHATS] = {
 	[IOPF_UNPLUG] = {"unplug", "remove devices (default: all), before rmmod", false},
 };
 
-struct arguments {
-	struct iopf_options options;
-	bool has_what;
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
+static int iopf_check(void *input)
 {
-	struct arguments *arguments = state->input;
-	int err;
+	struct iopf_options *options = input;
+	int err = options->what_name
+			  ? iopf_parse_what(options->what_name, options)
+			  : failed(-EINVAL, "no WHAT; `faultline-inject iopf -h` lists it");
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &arguments->options.verb;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (arguments->has_what)
-			usage_error(
-				state, "%s: accepted: one WHAT%s", argument,
-				destination_hint(&arguments->options.verb.results.to, argument));
-		arguments->has_what = true;
-		err = iopf_parse_what(argument, &arguments->options);
-		break;
-	case ARGP_KEY_END:
-		if (!arguments->has_what)
-			usage_error(state, "say WHAT: `faultline-inject iopf -h` lists it");
-		err = iopf_check_options(&arguments->options);
-		break;
-	default:
-		err = iopf_parse_option(key, argument, &arguments->options);
-	}
-	if (err == -ENOENT)
-		return ARGP_ERR_UNKNOWN;
-	if (err)
-		usage_error(state, "%s", failure_text());
-	return 0;
+	return err ? err : iopf_check_options(options);
 }
 
-static int check_devices(const struct iopf_run *run)
+static int iopf_check_devices(const struct iopf_run *run)
 {
 	const struct faultline_info *info = &run->device.info;
 
@@ -82,7 +55,7 @@ static int check_devices(const struct iopf_run *run)
 	return 0;
 }
 
-static void print_plan(const struct iopf_run *run, FILE *file)
+static void iopf_print_plan(const struct iopf_run *run, FILE *file)
 {
 	const struct iopf_options *options = run->options;
 
@@ -100,7 +73,7 @@ static void print_plan(const struct iopf_run *run, FILE *file)
 }
 
 /* Which were named, or all that can be. */
-static int plug_or_unplug(const struct iopf_run *run)
+static int iopf_plug_or_unplug(const struct iopf_run *run)
 {
 	const struct iopf_options *options = run->options;
 	bool out = options->what == IOPF_UNPLUG;
@@ -123,73 +96,54 @@ static int plug_or_unplug(const struct iopf_run *run)
 	return err;
 }
 
-static int run_and_report(struct iopf_run *run)
+static int iopf_work(void *self)
 {
-	struct writer *writer;
-	int stopped, err = results_open(&writer, &run->options->verb.results,
-					iopf_whats[run->options->what].raises ? "requests" : "dma");
+	struct iopf_run *run = self;
 
-	if (err)
-		return failure_report(err);
-	verb_catch_signals();
 	if (run->options->what == IOPF_IOMMUFD)
-		stopped = iopf_run_iommufd(run);
-	else if (iopf_whats[run->options->what].raises)
-		stopped = iopf_run_requests(run);
-	else
-		stopped = iopf_run_dma(run);
-	/* What was done is reported even if it came to an early end. */
-	if (stopped)
-		failure_report(stopped);
-	err = iopf_report(run, writer);
-	if (!err)
-		err = writer_close(writer);
-	else
-		writer_close(writer);
+		return iopf_run_iommufd(run);
+	return iopf_whats[run->options->what].raises ? iopf_run_requests(run) : iopf_run_dma(run);
+}
+
+static int iopf_perform(struct iopf_run *run)
+{
+	const struct verb_work work = {
+		.table = iopf_whats[run->options->what].raises ? "requests" : "dma",
+		.run = iopf_work,
+		.report = iopf_report,
+	};
+	int code = verb_perform(&work, &run->options->verb, run);
+
 	iopf_plan_free(&run->plan);
-	if (err)
-		return failure_report(err);
-	return exit_code_of(stopped);
+	return code;
 }
 
-static int report_status(const struct iopf_run *run)
+static int iopf_act(struct iopf_run *run)
 {
-	struct writer *writer;
-	int closed, err = results_open(&writer, &run->options->verb.results, "status");
-
-	if (!err) {
-		err = iopf_report_status(&run->device, writer);
-		closed = writer_close(writer);
-		err = err ? err : closed;
-	}
-	return err ? failure_report(err) : EXIT_OK;
-}
-
-static int act(struct iopf_run *run)
-{
+	static const struct verb_work status = {.table = "status", .report = iopf_report_status};
 	int err = 0;
 
 	switch (run->options->what) {
 	case IOPF_STATUS:
-		return report_status(run);
+		return verb_perform(&status, &run->options->verb, run);
 	case IOPF_CLEAR:
 		err = iopf_call(&run->device, FAULTLINE_IOC_CLEAR, NULL,
 				"cannot clear the log while requests are pending");
 		break;
 	case IOPF_PLUG:
 	case IOPF_UNPLUG:
-		err = plug_or_unplug(run);
+		err = iopf_plug_or_unplug(run);
 		break;
 	default:
-		err = check_devices(run);
+		err = iopf_check_devices(run);
 		if (!err)
-			return run_and_report(run);
+			return iopf_perform(run);
 	}
 	return err ? failure_report(err) : EXIT_OK;
 }
 
 /* The list of WHAT stands in the help, from the same table. */
-static char *help_filter(int key, const char *text, void *input)
+static char *iopf_help_filter(int key, const char *text, void *input)
 {
 	static char help[2048];
 	size_t used = 0;
@@ -206,41 +160,45 @@ static char *help_filter(int key, const char *text, void *input)
 
 int real_iopf(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&verb_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		iopf_argp_options,
-		parse,
-		"WHAT",
-		"Makes the emulated devices of the kernel module faultline_device raise page "
-		"requests, map DMA and fault, and reports from the module's own log what became of "
-		"it. Nothing else on the machine is touched.\v"
-		"EXAMPLES:\n"
-		"  sudo faultline-inject iopf burst -r 1000 -p 4 -g 1-8 -G 8 -d 0 -d 1\n"
-		"  sudo faultline-inject iopf flood -r 200 --queue 32 --truth flood.jsonl\n"
-		"  sudo faultline-inject iopf withhold --timeout 50ms --json=late.json\n"
-		"  sudo faultline-inject iopf io-page-fault --count 31 --forbidden\n"
-		"  sudo faultline-inject iopf unplug && sudo rmmod faultline_device\n",
-		children,
-		help_filter,
-		NULL};
-	static struct arguments arguments;
+	static const struct cli_table tables[] = {
+		{iopf_option_list}, VERB_TABLES(struct iopf_options), {0}};
+	const struct cli cli = {
+		.tables = tables,
+		.children = VERB_CHILDREN(struct iopf_options),
+		.arguments = "WHAT",
+		.argument = offsetof(struct iopf_options, what_name),
+		.given = offsetof(struct iopf_options, given),
+		.check = iopf_check,
+		.help_filter = iopf_help_filter,
+		.about =
+			"Makes the emulated devices of the kernel module faultline_device raise page "
+			"requests, map DMA and fault, and reports from the module's own log what became of "
+			"it. Nothing else on the machine is touched.\v"
+			"EXAMPLES:\n"
+			"  sudo faultline-inject iopf burst -r 1000 -p 4 -g 1-8 -G 8 -d 0 -d 1\n"
+			"  sudo faultline-inject iopf flood -r 200 --queue 32 --truth flood.jsonl\n"
+			"  sudo faultline-inject iopf withhold --timeout 50ms --json=late.json\n"
+			"  sudo faultline-inject iopf io-page-fault --count 31 --forbidden\n"
+			"  sudo faultline-inject iopf unplug && sudo rmmod faultline_device\n",
+	};
+	static struct iopf_options options;
 	static struct iopf_run run;
 	int err;
 
-	iopf_defaults(&arguments.options);
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &arguments);
-	run.options = &arguments.options;
+	iopf_defaults(&options);
+	cli_parse(&cli, argc, argv, &options);
+	run.options = &options;
 	err = iopf_open(&run.device);
 	if (err)
 		return failure_report(err);
-	if (arguments.options.memory)
-		err = memory_file_consent(&arguments.options.verb, arguments.options.memory);
+	if (options.memory)
+		err = memory_file_consent(&options.verb, options.memory);
 	if (err) {
 		err = failure_report(err);
-	} else if (arguments.options.verb.dry_run) {
-		print_plan(&run, stdout);
+	} else if (options.verb.dry_run) {
+		iopf_print_plan(&run, stdout);
 	} else {
-		err = act(&run);
+		err = iopf_act(&run);
 	}
 	iopf_close(&run.device);
 	return err;

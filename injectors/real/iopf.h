@@ -42,6 +42,7 @@ extern const struct iopf_what_info iopf_whats[IOPF_WHATS];
 
 struct iopf_options {
 	struct verb_options verb;
+	const char *what_name; /* as it was given */
 	enum iopf_what what;
 	__u32 devices[FAULTLINE_DEVICES_MAX], device_count;
 	__u32 requests, processes, group_least, group_most, group_numbers;
@@ -52,7 +53,7 @@ struct iopf_options {
 	__u32 count, live, segments, dma_kind; /* of DMA mappings or accesses */
 	__u64 size, stride;
 	bool keep, forbidden, surprise, all_devices;
-	__u64 given; /* options of the command line, a bit for each of iopf_argp_options */
+	__u64 given; /* a bit for each of iopf_option_list */
 	const char *truth, *memory;
 };
 
@@ -159,7 +160,7 @@ int iopf_truth_write(const char *path, const struct iopf_device *device,
 		     const struct faultline_log_entry *entries, size_t count);
 
 /* Tables. */
-int iopf_report(struct iopf_run *run, struct writer *writer);
-int iopf_report_status(const struct iopf_device *device, struct writer *writer);
+int iopf_report(const void *self, struct writer *writer);
+int iopf_report_status(const void *self, struct writer *writer);
 
 #endif

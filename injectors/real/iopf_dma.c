@@ -6,8 +6,8 @@
 
 #include "injectors/real/iopf.h"
 
-static int map(const struct iopf_run *run, __u32 device, __u32 direction,
-	       struct faultline_dma_mapping *mapping)
+static int iopf_map(const struct iopf_run *run, __u32 device, __u32 direction,
+		    struct faultline_dma_mapping *mapping)
 {
 	const struct iopf_options *options = run->options;
 	struct faultline_dma_map request = {
@@ -24,7 +24,7 @@ static int map(const struct iopf_run *run, __u32 device, __u32 direction,
 	return iopf_call(&run->device, FAULTLINE_IOC_DMA_MAP, &request, "cannot map for DMA");
 }
 
-static int unmap(const struct iopf_run *run, __u32 device, __u32 handle)
+static int iopf_unmap(const struct iopf_run *run, __u32 device, __u32 handle)
 {
 	struct faultline_dma_unmap request = {
 		.device = device, .count = 1, .handles = (uintptr_t)&handle};
@@ -49,16 +49,17 @@ static int map_and_unmap(struct iopf_run *run)
 
 	for (; mapped < options->count && !err && !verb_stop; mapped++) {
 		if (mapped >= live) {
-			err = unmap(run, device_of(options, unmapped),
-				    mappings[unmapped % live].handle);
+			err = iopf_unmap(run, device_of(options, unmapped),
+					 mappings[unmapped % live].handle);
 			unmapped++;
 		}
 		if (!err)
-			err = map(run, device_of(options, mapped), FAULTLINE_DMA_BOTH,
-				  &mappings[mapped % live]);
+			err = iopf_map(run, device_of(options, mapped), FAULTLINE_DMA_BOTH,
+				       &mappings[mapped % live]);
 	}
 	for (; unmapped < mapped && !err && !options->keep; unmapped++)
-		err = unmap(run, device_of(options, unmapped), mappings[unmapped % live].handle);
+		err = iopf_unmap(run, device_of(options, unmapped),
+				 mappings[unmapped % live].handle);
 	free(mappings);
 	if (!err && verb_stop)
 		err = failed(-EINTR, "interrupted");
@@ -66,16 +67,17 @@ static int map_and_unmap(struct iopf_run *run)
 }
 
 /* A buffer that was unmapped, or one that the device may read only, and accesses to it. */
-static int fault(struct iopf_run *run, __u32 device, __u32 count)
+static int iopf_dma_fault(struct iopf_run *run, __u32 device, __u32 count)
 {
 	const struct iopf_options *options = run->options;
 	struct faultline_dma_mapping mapping;
 	struct faultline_access access = {.device = device, .write = 1, .stride = options->stride};
-	int err = map(run, device,
-		      options->forbidden ? FAULTLINE_DMA_TO_DEVICE : FAULTLINE_DMA_BOTH, &mapping);
+	int err = iopf_map(run, device,
+			   options->forbidden ? FAULTLINE_DMA_TO_DEVICE : FAULTLINE_DMA_BOTH,
+			   &mapping);
 
 	if (!err && !options->forbidden)
-		err = unmap(run, device, mapping.handle);
+		err = iopf_unmap(run, device, mapping.handle);
 	while (!err && count && !verb_stop) {
 		__u64 within = (mapping.size + options->stride - 1) / options->stride;
 
@@ -86,7 +88,7 @@ static int fault(struct iopf_run *run, __u32 device, __u32 count)
 		count -= access.count;
 	}
 	if (!err && options->forbidden && !options->keep)
-		err = unmap(run, device, mapping.handle);
+		err = iopf_unmap(run, device, mapping.handle);
 	if (!err && verb_stop)
 		err = failed(-EINTR, "interrupted");
 	return err;
@@ -109,7 +111,7 @@ int iopf_run_dma(struct iopf_run *run)
 
 		left -= share;
 		if (share)
-			err = fault(run, options->devices[i], share);
+			err = iopf_dma_fault(run, options->devices[i], share);
 	}
 	return err;
 }

@@ -38,8 +38,8 @@ struct handler {
 	bool refuse; /* the group that is being read has a page that cannot be mapped */
 };
 
-static int call(const struct handler *handler, unsigned long command, void *argument,
-		const char *what)
+static int iommufd_call(const struct handler *handler, unsigned long command, void *argument,
+			const char *what)
 {
 	if (!ioctl(handler->iommu, command, argument))
 		return 0;
@@ -59,23 +59,24 @@ static int alloc_page_table(const struct handler *handler, __u32 device, __u32 f
 					   .dev_id = device,
 					   .pt_id = handler->ioas,
 					   .fault_id = fault};
-	int err = call(handler, IOMMUFD_HWPT_ALLOC, &alloc, "cannot make a page table");
+	int err = iommufd_call(handler, IOMMUFD_HWPT_ALLOC, &alloc, "cannot make a page table");
 
 	if (err == -EOPNOTSUPP) {
-		err = call(handler, IOMMUFD_HWPT_ALLOC, &parent, "cannot make a parent page table");
+		err = iommufd_call(handler, IOMMUFD_HWPT_ALLOC, &parent,
+				   "cannot make a parent page table");
 		alloc.pt_id = parent.out_hwpt_id;
 		alloc.data_type = 1;
 		alloc.data_len = sizeof(data);
 		alloc.data_uptr = (uintptr_t)&data;
 		if (!err)
-			err = call(handler, IOMMUFD_HWPT_ALLOC, &alloc,
-				   "cannot make a nested page table");
+			err = iommufd_call(handler, IOMMUFD_HWPT_ALLOC, &alloc,
+					   "cannot make a nested page table");
 	}
 	*table = alloc.out_hwpt_id;
 	return err;
 }
 
-static int attach(struct handler *handler, __u32 number)
+static int iommufd_attach_device(struct handler *handler, __u32 number)
 {
 	struct faultline_iommufd_bind bind = {.device = number, .iommufd = handler->iommu};
 	struct faultline_iommufd_attach attach = {.device = number};
@@ -88,10 +89,12 @@ static int attach(struct handler *handler, __u32 number)
 		return failed(err, "iommufd does not take the device, whose interrupts are not "
 				   "isolated: load it with allow_unsafe_interrupts=1");
 	if (!err)
-		err = call(handler, IOMMUFD_IOAS_ALLOC, &space, "cannot make an address space");
+		err = iommufd_call(handler, IOMMUFD_IOAS_ALLOC, &space,
+				   "cannot make an address space");
 	handler->ioas = space.out_ioas_id;
 	if (!err)
-		err = call(handler, IOMMUFD_FAULT_ALLOC, &fault, "cannot make a fault queue");
+		err = iommufd_call(handler, IOMMUFD_FAULT_ALLOC, &fault,
+				   "cannot make a fault queue");
 	if (err)
 		return err;
 	handler->faults = (int)fault.out_fault_fd;
@@ -118,13 +121,13 @@ static int map_page(struct handler *handler, __u64 iova)
 		handler->refuse = true;
 		return 0;
 	}
-	err = call(handler, IOMMUFD_IOAS_MAP, &map, "cannot map a page");
+	err = iommufd_call(handler, IOMMUFD_IOAS_MAP, &map, "cannot map a page");
 	if (!err)
 		handler->run->handled_pages++;
 	return err;
 }
 
-static int handle(struct handler *handler, const struct iommufd_pgfault *fault)
+static int iommufd_handle(struct handler *handler, const struct iommufd_pgfault *fault)
 {
 	struct iommufd_response response = {.cookie = fault->cookie};
 	int err = map_page(handler, fault->addr);
@@ -156,7 +159,7 @@ static int handle_some(struct handler *handler)
 	if (got < 0)
 		return failed(-errno, "iommufd: cannot read requests: %s", strerror(errno));
 	for (size_t i = 0; i < (size_t)got / sizeof(faults[0]) && !err; i++)
-		err = handle(handler, &faults[i]);
+		err = iommufd_handle(handler, &faults[i]);
 	return err;
 }
 
@@ -220,7 +223,7 @@ static int write_all(struct iopf_run *run, const struct handler *handler)
 	return err;
 }
 
-static int serve(struct iopf_run *run, struct handler *handler)
+static int iommufd_serve(struct iopf_run *run, struct handler *handler)
 {
 	struct faultline_wait wait = {.device = run->options->devices[0],
 				      .timeout_ns = run->options->wait_ns};
@@ -262,13 +265,14 @@ int iopf_run_iommufd(struct iopf_run *run)
 	handler.pages = run->plan.shares[0].pages[IOPF_PAGE_GOOD];
 	handler.buffer = mmap(NULL, (handler.pages + 1) * PAGE_BYTES, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	err = handler.buffer == MAP_FAILED ? failed(-errno, "cannot map a buffer")
-					   : attach(&handler, run->options->devices[0]);
+	err = handler.buffer == MAP_FAILED
+		      ? failed(-errno, "cannot map a buffer")
+		      : iommufd_attach_device(&handler, run->options->devices[0]);
 	if (!err)
 		err = iopf_configure(run);
 	if (!err)
 		err = iopf_remember(run);
 	if (!err && pthread_create(&handler.thread, NULL, handle_all, &handler))
 		err = failed(-EAGAIN, "cannot start a thread");
-	return err ? err : serve(run, &handler);
+	return err ? err : iommufd_serve(run, &handler);
 }

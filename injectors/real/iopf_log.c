@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "injectors/real/iopf.h"
+#include "lib/base/array.h"
 #include "lib/base/files.h"
 
 #define ENTRIES_A_CALL 4096u
@@ -16,22 +17,21 @@ int iopf_log_read(const struct iopf_device *device, __u64 first,
 		  struct faultline_log_entry **entries, size_t *count)
 {
 	struct faultline_log log;
+	size_t room = 0;
 
 	*entries = NULL;
 	*count = 0;
 	do {
-		size_t bytes = (*count + ENTRIES_A_CALL) * sizeof(**entries);
-		struct faultline_log_entry *grown = realloc(*entries, bytes);
 		int err;
 
-		if (!grown) {
+		if (!array_grow(entries, &room, *count + ENTRIES_A_CALL, sizeof(**entries),
+				ARRAY_PLAIN)) {
 			free(*entries);
 			return failed(-ENOMEM, "out of memory for the log");
 		}
-		*entries = grown;
 		log = (struct faultline_log){.first = first + *count,
 					     .count = ENTRIES_A_CALL,
-					     .entries = (uintptr_t)(grown + *count)};
+					     .entries = (uintptr_t)(*entries + *count)};
 		err = iopf_call(device, FAULTLINE_IOC_LOG, &log, "cannot read the log");
 		if (err) {
 			free(*entries);

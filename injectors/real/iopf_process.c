@@ -184,7 +184,7 @@ static int count_resident(const struct areas *areas, struct iopf_process *proces
 	return err;
 }
 
-static void *hold(void *argument)
+static void *iopf_process_hold(void *argument)
 {
 	struct holder *holder = argument;
 	struct faultline_hold request = {.microseconds = holder->microseconds};
@@ -224,7 +224,7 @@ static int raise_with_holder(struct iopf_run *run, const struct iopf_device *dev
 	pthread_t thread;
 	int err;
 
-	if (holds && pthread_create(&thread, NULL, hold, &holder))
+	if (holds && pthread_create(&thread, NULL, iopf_process_hold, &holder))
 		return failed(-EAGAIN, "cannot start a thread");
 	err = raise_share(run, device, index, areas);
 	if (holds) {
@@ -234,7 +234,7 @@ static int raise_with_holder(struct iopf_run *run, const struct iopf_device *dev
 	return err;
 }
 
-static int live(struct iopf_run *run, const struct iopf_device *device, __u32 index)
+static int iopf_process_live(struct iopf_run *run, const struct iopf_device *device, __u32 index)
 {
 	struct iopf_process *process = &run->processes[index];
 	struct areas areas;
@@ -256,7 +256,7 @@ static int live(struct iopf_run *run, const struct iopf_device *device, __u32 in
 	return await_gate(run, IOPF_GATE_END) ? count_resident(&areas, process) : 0;
 }
 
-static void child(struct iopf_run *run, __u32 index)
+static void iopf_process_child(struct iopf_run *run, __u32 index)
 {
 	struct iopf_process *process = &run->processes[index];
 	struct iopf_device device;
@@ -268,7 +268,7 @@ static void child(struct iopf_run *run, __u32 index)
 		close(run->gates[gate][1]);
 	err = iopf_open(&device);
 	if (!err)
-		err = live(run, &device, index);
+		err = iopf_process_live(run, &device, index);
 	if (err) {
 		strncpy(process->sentence, failure_text(), sizeof(process->sentence) - 1);
 		process->error = err;
@@ -294,7 +294,7 @@ int iopf_processes_start(struct iopf_run *run)
 		pid_t pid = child_start(SIGKILL);
 
 		if (!pid)
-			child(run, i);
+			iopf_process_child(run, i);
 		if (pid < 0)
 			return failed(-errno, "cannot start a process: %s", strerror(errno));
 		run->processes[i].pid = pid;

@@ -7,125 +7,91 @@
 
 #include "injectors/real/iopf.h"
 
-#define SIZE(array) (sizeof(array) / sizeof((array)[0]))
-
-/* A column that is one of the counters. */
-struct counted {
-	const char *name;
-	size_t offset;
-	bool wide, bytes;
+/* What a device counted. */
+struct counters_row {
+	const char *device;
+	struct faultline_counters counters;
 };
 
-#define COUNT(field)                                                             \
-	{                                                                        \
-#field, offsetof(struct faultline_counters, field), false, false \
-	}
-#define WIDE(field)                                                             \
-	{                                                                       \
-#field, offsetof(struct faultline_counters, field), true, false \
-	}
-#define NAMED(n, i)                                                                \
-	{                                                                          \
-		n, offsetof(struct faultline_counters, responses[i]), false, false \
-	}
-#define BYTES(field)                                                           \
-	{                                                                      \
-#field, offsetof(struct faultline_counters, field), true, true \
-	}
+#define DEVICE(COLUMN) COLUMN(device, none, TEXT, 18, SHOWN, row->device)
+#define REQUESTS(COLUMN)                                                              \
+	COLUMN(requests, none, COUNT, 8, SHOWN, row->counters.requests)               \
+	COLUMN(success, none, COUNT, 8, SHOWN, row->counters.responses[0])            \
+	COLUMN(invalid, none, COUNT, 8, SHOWN, row->counters.responses[1])            \
+	COLUMN(failure, none, COUNT, 8, SHOWN, row->counters.responses[2])            \
+	COLUMN(answered, none, COUNT, 8, SHOWN, row->counters.answered)               \
+	COLUMN(dropped, none, COUNT, 8, SHOWN, row->counters.dropped)                 \
+	COLUMN(automatic, none, COUNT, 9, WIDE, row->counters.automatic)              \
+	COLUMN(discarded, none, COUNT, 9, SHOWN, row->counters.discarded)             \
+	COLUMN(refused, none, COUNT, 8, WIDE, row->counters.refused)                  \
+	COLUMN(aborted, none, COUNT, 8, WIDE, row->counters.aborted)                  \
+	COLUMN(pending, none, COUNT, 8, WIDE, row->counters.pending)                  \
+	COLUMN(last, none, COUNT, 8, WIDE, row->counters.last)                        \
+	COLUMN(reported, none, COUNT, 8, WIDE, row->counters.reported)                \
+	COLUMN(report_failed, none, COUNT, 13, WIDE, row->counters.report_failed)     \
+	COLUMN(stray_responses, none, COUNT, 15, WIDE, row->counters.stray_responses) \
+	COLUMN(delivered, none, COUNT, 9, WIDE, row->counters.delivered)              \
+	COLUMN(withheld, none, COUNT, 8, WIDE, row->counters.withheld)                \
+	COLUMN(timeouts, none, COUNT, 8, WIDE, row->counters.timeouts)                \
+	COLUMN(late, none, COUNT, 8, WIDE, row->counters.late)                        \
+	COLUMN(overflows, none, COUNT, 9, WIDE, row->counters.overflows)              \
+	COLUMN(binds, none, COUNT, 8, WIDE, row->counters.binds)                      \
+	COLUMN(unbinds, none, COUNT, 8, WIDE, row->counters.unbinds)
+#define DMA(COLUMN)                                                                             \
+	COLUMN(dma_maps, none, COUNT, 8, SHOWN, row->counters.dma_maps)                         \
+	COLUMN(dma_unmaps, none, COUNT, 10, SHOWN, row->counters.dma_unmaps)                    \
+	COLUMN(dma_failures, none, COUNT, 12, SHOWN, row->counters.dma_failures)                \
+	COLUMN(dma_syncs, none, COUNT, 9, WIDE, row->counters.dma_syncs)                        \
+	COLUMN(accesses, none, COUNT, 8, SHOWN, row->counters.accesses)                         \
+	COLUMN(io_page_faults, none, COUNT, 14, SHOWN, row->counters.io_page_faults)            \
+	COLUMN(iommu_maps, none, COUNT, 10, WIDE, row->counters.iommu_maps)                     \
+	COLUMN(iommu_unmaps, none, COUNT, 12, WIDE, row->counters.iommu_unmaps)                 \
+	COLUMN(iommu_pages_mapped, none, COUNT, 18, WIDE, row->counters.iommu_pages_mapped)     \
+	COLUMN(iommu_pages_unmapped, none, COUNT, 20, WIDE, row->counters.iommu_pages_unmapped) \
+	COLUMN(dma_bytes_mapped, none, BYTES, 16, WIDE, row->counters.dma_bytes_mapped)         \
+	COLUMN(dma_bytes_unmapped, none, BYTES, 18, WIDE, row->counters.dma_bytes_unmapped)
+#define REQUEST_COLUMNS(COLUMN) DEVICE(COLUMN) REQUESTS(COLUMN)
+#define DMA_COLUMNS(COLUMN)	DEVICE(COLUMN) DMA(COLUMN)
+#define ALL_COLUMNS(COLUMN)	DEVICE(COLUMN) REQUESTS(COLUMN) DMA(COLUMN)
+TABLE(requests, "Page requests", REQUEST_COLUMNS, struct counters_row, void)
+TABLE(dma, "DMA", DMA_COLUMNS, struct counters_row, void)
+TABLE(status, "Devices", ALL_COLUMNS, struct counters_row, void)
 
-static const struct counted request_columns[] = {
-	COUNT(requests),     NAMED("success", 0), NAMED("invalid", 1),
-	NAMED("failure", 2), COUNT(answered),	  COUNT(dropped),
-	WIDE(automatic),     COUNT(discarded),	  WIDE(refused),
-	WIDE(aborted),	     WIDE(pending),	  WIDE(last),
-	WIDE(reported),	     WIDE(report_failed), WIDE(stray_responses),
-	WIDE(delivered),     WIDE(withheld),	  WIDE(timeouts),
-	WIDE(late),	     WIDE(overflows),	  WIDE(binds),
-	WIDE(unbinds),
-};
-
-static const struct counted dma_columns[] = {
-	COUNT(dma_maps),	  COUNT(dma_unmaps),
-	COUNT(dma_failures),	  WIDE(dma_syncs),
-	COUNT(accesses),	  COUNT(io_page_faults),
-	WIDE(iommu_maps),	  WIDE(iommu_unmaps),
-	WIDE(iommu_pages_mapped), WIDE(iommu_pages_unmapped),
-	BYTES(dma_bytes_mapped),  BYTES(dma_bytes_unmapped),
-};
-
-enum { COLUMNS = 1 + SIZE(request_columns) + SIZE(dma_columns) };
-
-static __u64 value_of(const struct faultline_counters *counters, const struct counted *counted)
+/* All but a gauge, which has no difference. */
+static void iopf_subtract(struct faultline_counters *now, const struct faultline_counters *before)
 {
-	__u64 value;
+	__u64 *counts = &now->requests, pending = now->pending;
+	size_t count =
+		(sizeof(*now) - offsetof(struct faultline_counters, requests)) / sizeof(*counts);
 
-	memcpy(&value, (const char *)counters + counted->offset, sizeof(value));
-	return value;
-}
-
-/* A gauge, unlike the others: it has no difference. */
-static bool is_gauge(const struct counted *counted)
-{
-	return counted->offset == offsetof(struct faultline_counters, pending);
+	for (size_t i = 0; i < count; i++)
+		counts[i] -= (&before->requests)[i];
+	now->pending = pending;
 }
 
 static int write_counters(struct writer *writer, const struct iopf_device *device, __u32 number,
-			  const struct faultline_counters *before, const struct counted *columns,
-			  size_t count)
+			  const struct faultline_counters *before)
 {
-	struct faultline_counters now = {.device = number};
-	union cell cells[COLUMNS];
-	int err = iopf_call(device, FAULTLINE_IOC_COUNTERS, &now, "cannot read the counters");
+	struct counters_row row = {iopf_device_name(device, number), {.device = number}};
+	int err = iopf_call(device, FAULTLINE_IOC_COUNTERS, &row.counters,
+			    "cannot read the counters");
 
 	if (err)
 		return err;
-	cells[0].text = iopf_device_name(device, number);
-	for (size_t i = 0; i < count; i++) {
-		cells[1 + i].count = value_of(&now, &columns[i]);
-		if (before && !is_gauge(&columns[i]))
-			cells[1 + i].count -= value_of(before, &columns[i]);
-	}
-	return writer_row(writer, cells);
+	if (before)
+		iopf_subtract(&row.counters, before);
+	return writer_row(writer, &row);
 }
 
-/* A table of counters; the writer looks at it until its end. */
-struct counters_table {
-	struct table table;
-	struct column columns[COLUMNS];
-};
-
-static int begin_counters(struct writer *writer, struct counters_table *table, const char *name,
-			  const char *title, const struct counted *counted, size_t count)
-{
-	table->columns[0] = (struct column){.name = "device", .type = COLUMN_TEXT, .width = 18};
-	for (size_t i = 0; i < count; i++)
-		table->columns[1 + i] = (struct column){
-			.name = counted[i].name,
-			.type = counted[i].bytes ? COLUMN_BYTES : COLUMN_COUNT,
-			.width =
-				(unsigned int)(strlen(counted[i].name) > 8 ? strlen(counted[i].name)
-									   : 8),
-			.wide = counted[i].wide,
-		};
-	table->table = (struct table){
-		.name = name, .title = title, .columns = table->columns, .column_count = count + 1};
-	return writer_begin(writer, &table->table);
-}
-
-static int report_counters(struct iopf_run *run, struct writer *writer)
+static int report_counters(const struct iopf_run *run, struct writer *writer)
 {
 	bool raises = iopf_whats[run->options->what].raises;
-	const struct counted *counted = raises ? request_columns : dma_columns;
-	size_t count = raises ? SIZE(request_columns) : SIZE(dma_columns);
-	struct counters_table table;
-	int err = begin_counters(writer, &table, raises ? "requests" : "dma",
-				 raises ? "Page requests" : "DMA", counted, count);
+	int err = writer_begin(writer, raises ? &requests_table : &dma_table);
 
 	for (__u32 i = 0; i < run->options->device_count && !err; i++) {
 		__u32 number = run->options->devices[i];
 
-		err = write_counters(writer, &run->device, number, &run->before[number], counted,
-				     count);
+		err = write_counters(writer, &run->device, number, &run->before[number]);
 	}
 	return err ? err : writer_end(writer);
 }
@@ -221,8 +187,9 @@ static int note_processes(const struct iopf_run *run, struct writer *writer)
 				 iopf_consumer_name(run->device.info.consumer));
 }
 
-int iopf_report(struct iopf_run *run, struct writer *writer)
+int iopf_report(const void *self, struct writer *writer)
 {
+	const struct iopf_run *run = self;
 	bool raises = iopf_whats[run->options->what].raises;
 	struct faultline_log_entry *entries;
 	size_t count;
@@ -235,7 +202,7 @@ int iopf_report(struct iopf_run *run, struct writer *writer)
 	if (!err)
 		err = report_counters(run, writer);
 	/* CSV is one table: what took how long can be told from --truth. */
-	if (!err && raises && run->options->verb.results.to.format != OUTPUT_CSV)
+	if (!err && raises && run->options->verb.output.to.format != OUTPUT_CSV)
 		err = report_phases(writer, entries, count);
 	if (!err && run->options->what == IOPF_IOMMUFD)
 		err = note_iommufd(run, writer);
@@ -245,17 +212,13 @@ int iopf_report(struct iopf_run *run, struct writer *writer)
 	return err;
 }
 
-int iopf_report_status(const struct iopf_device *device, struct writer *writer)
+int iopf_report_status(const void *self, struct writer *writer)
 {
-	struct counted all[SIZE(request_columns) + SIZE(dma_columns)];
-	struct counters_table table;
-	int err;
+	const struct iopf_device *device = &((const struct iopf_run *)self)->device;
+	int err = writer_begin(writer, &status_table);
 
-	memcpy(all, request_columns, sizeof(request_columns));
-	memcpy(all + SIZE(request_columns), dma_columns, sizeof(dma_columns));
-	err = begin_counters(writer, &table, "status", "Devices", all, SIZE(all));
 	for (__u32 i = 0; i < device->info.devices && !err; i++)
-		err = write_counters(writer, device, i, NULL, all, SIZE(all));
+		err = write_counters(writer, device, i, NULL);
 	if (!err)
 		err = writer_end(writer);
 	if (!err)

@@ -14,7 +14,7 @@ bool iopf_is_paused_first(const struct iopf_options *options)
 	       options->what == IOPF_FLOOD || options->pause_ns;
 }
 
-static __u32 milliseconds(__u64 ns)
+static __u32 iopf_milliseconds(__u64 ns)
 {
 	return (__u32)((ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
@@ -26,8 +26,8 @@ int iopf_configure(const struct iopf_run *run)
 		.set = FAULTLINE_SET_GROUP_LIMIT | FAULTLINE_SET_TIMEOUT | FAULTLINE_SET_DELAY |
 		       FAULTLINE_SET_WITHHOLD,
 		.group_limit = options->group_numbers,
-		.timeout_ms = milliseconds(options->timeout_ns),
-		.delay_ms = milliseconds(options->delay_ns),
+		.timeout_ms = iopf_milliseconds(options->timeout_ns),
+		.delay_ms = iopf_milliseconds(options->delay_ns),
 		.withhold = options->withhold,
 		.prq_size = options->prq_size,
 		.prq_paused = iopf_is_paused_first(options),
@@ -47,7 +47,7 @@ int iopf_configure(const struct iopf_run *run)
 	return err;
 }
 
-static int resume(const struct iopf_run *run)
+static int iopf_resume(const struct iopf_run *run)
 {
 	struct faultline_configure change = {.device = run->options->devices[0],
 					     .set = FAULTLINE_SET_PRQ_PAUSED};
@@ -97,7 +97,7 @@ static int await_give_up(const struct iopf_run *run, __u32 device)
 }
 
 /* The answers come late only when the devices have given up before. */
-static int release(const struct iopf_run *run)
+static int iopf_release(const struct iopf_run *run)
 {
 	const struct iopf_options *options = run->options;
 	int err = 0;
@@ -128,7 +128,7 @@ static int remember_counters(struct iopf_run *run)
 	return err;
 }
 
-static int lead(struct iopf_run *run)
+static int iopf_lead(struct iopf_run *run)
 {
 	bool stays = run->options->what != IOPF_EXIT;
 	int err = iopf_processes_start(run);
@@ -139,11 +139,11 @@ static int lead(struct iopf_run *run)
 	if (!err)
 		err = stays ? iopf_await_ready(run) : iopf_processes_end(run, false);
 	if (!err)
-		err = resume(run);
+		err = iopf_resume(run);
 	if (!err)
 		err = await_answers(run);
 	if (!err)
-		err = release(run);
+		err = iopf_release(run);
 	return err;
 }
 
@@ -167,7 +167,7 @@ int iopf_run_requests(struct iopf_run *run)
 		err = iopf_remember(run);
 	if (err)
 		return err;
-	err = lead(run);
+	err = iopf_lead(run);
 	strncpy(sentence, failure_text(), sizeof(sentence) - 1);
 	sentence[sizeof(sentence) - 1] = '\0';
 	ended = iopf_processes_end(run, err != 0);

@@ -50,7 +50,7 @@ static int make_file(struct journal *journal)
 	return err;
 }
 
-static void release(struct journal *journal)
+static void journal_release(struct journal *journal)
 {
 	if (journal->file >= 0)
 		close(journal->file);
@@ -81,7 +81,7 @@ int journal_open(struct journal **journal, const struct journal_options *options
 	if (err < 0) {
 		if (new->file >= 0)
 			unlinkat(new->directory, new->name, 0);
-		release(new);
+		journal_release(new);
 		return err;
 	}
 	*journal = new;
@@ -114,13 +114,13 @@ int journal_close(struct journal *journal)
 			       "faultline-inject recover)");
 	else if (!journal->options.dry_run)
 		err = journal_remove(journal->directory, journal->name);
-	release(journal);
+	journal_release(journal);
 	return err;
 }
 
 /* Puts it on file; from here on a crash is undone. */
-static int record(struct journal *journal, enum journal_type type, const char *first,
-		  const char *second, const char *third)
+static int journal_add(struct journal *journal, enum journal_type type, const char *first,
+		       const char *second, const char *third)
 {
 	const char *const texts[JOURNAL_TEXTS] = {first, second, third};
 
@@ -129,7 +129,7 @@ static int record(struct journal *journal, enum journal_type type, const char *f
 }
 
 /* The change recorded last was refused: it must not be undone, as it may be another's. */
-static int withdraw(struct journal *journal, int error)
+static int journal_withdraw(struct journal *journal, int error)
 {
 	/* Cutting takes no room, which may be all used. */
 	if (ftruncate(journal->file, journal->last))
@@ -159,13 +159,13 @@ int journal_set(struct journal *journal, const char *path, const char *value)
 	err = err ? err : attribute_read(path, before, sizeof(before));
 	if (err)
 		return err;
-	err = record(journal, JOURNAL_SET, path, before, value);
+	err = journal_add(journal, JOURNAL_SET, path, before, value);
 	if (err)
 		return err;
 	/* Of two at the same time at least one finds the other. */
 	err = journal_refuse_set(journal->directory, journal->name, path);
 	err = err ? err : attribute_write(path, value);
-	return err ? withdraw(journal, err) : 0;
+	return err ? journal_withdraw(journal, err) : 0;
 }
 
 int journal_act(struct journal *journal, const char *path, const char *value, const char *undo_path,
@@ -178,11 +178,11 @@ int journal_act(struct journal *journal, const char *path, const char *value, co
 	if (journal->options.dry_run)
 		return 0;
 	if (undo_path)
-		err = record(journal, JOURNAL_ACT, undo_path, undo_value, NULL);
+		err = journal_add(journal, JOURNAL_ACT, undo_path, undo_value, NULL);
 	if (err || !path)
 		return err;
 	err = attribute_write(path, value);
-	return err && undo_path ? withdraw(journal, err) : err;
+	return err && undo_path ? journal_withdraw(journal, err) : err;
 }
 
 int journal_make_directory(struct journal *journal, const char *path)
@@ -194,12 +194,12 @@ int journal_make_directory(struct journal *journal, const char *path)
 		return failed(-EEXIST, "%s: the name is taken; choose another one", path);
 	if (only_print(journal, "mkdir %s%s", path, ""))
 		return 0;
-	err = record(journal, JOURNAL_DIRECTORY, path, NULL, NULL);
+	err = journal_add(journal, JOURNAL_DIRECTORY, path, NULL, NULL);
 	if (err)
 		return err;
 	if (!mkdir(path, 0755))
 		return 0;
-	return withdraw(journal, failed(-errno, "mkdir %s: %s", path, strerror(errno)));
+	return journal_withdraw(journal, failed(-errno, "mkdir %s: %s", path, strerror(errno)));
 }
 
 int journal_swap_on(struct journal *journal, const char *path, int flags)
@@ -208,13 +208,13 @@ int journal_swap_on(struct journal *journal, const char *path, int flags)
 
 	if (only_print(journal, "swapon %s%s", path, ""))
 		return 0;
-	err = record(journal, JOURNAL_SWAP, path, NULL, NULL);
+	err = journal_add(journal, JOURNAL_SWAP, path, NULL, NULL);
 	if (err)
 		return err;
 	if (!swapon(path, flags))
 		return 0;
-	return withdraw(journal, failed(-errno, "swapon %s: %s%s", path, strerror(errno),
-					errno == EBUSY ? ": it is in use already" : ""));
+	return journal_withdraw(journal, failed(-errno, "swapon %s: %s%s", path, strerror(errno),
+						errno == EBUSY ? ": it is in use already" : ""));
 }
 
 int journal_make_mapper(struct journal *journal, const char *name, const char *target,
@@ -235,9 +235,9 @@ int journal_make_mapper(struct journal *journal, const char *name, const char *t
 			      name);
 	snprintf(uuid, sizeof(uuid), "FAULTLINE-%d-%llu-%u", getpid(), journal->start,
 		 journal->sequence);
-	err = record(journal, JOURNAL_MAPPER, name, uuid, NULL);
+	err = journal_add(journal, JOURNAL_MAPPER, name, uuid, NULL);
 	if (err)
 		return err;
 	err = mapper_create(name, uuid, target, sectors, parameters, node, size);
-	return err ? withdraw(journal, err) : 0;
+	return err ? journal_withdraw(journal, err) : 0;
 }

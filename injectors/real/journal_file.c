@@ -23,7 +23,7 @@ struct head {
 #define HEAD_SUMMED offsetof(struct head, checksum)
 _Static_assert(sizeof(struct head) == 24, "the head has no padding");
 
-static __u64 checksum(const struct head *head, const char *texts)
+static __u64 journal_checksum(const struct head *head, const char *texts)
 {
 	char all[HEAD_SUMMED + JOURNAL_TEXT_BYTES];
 
@@ -50,7 +50,7 @@ int journal_append(int file, enum journal_type type, __u32 sequence,
 		memcpy(record + sizeof(head) + head.bytes, texts[head.texts], length);
 		head.bytes += (__u32)length;
 	}
-	head.checksum = checksum(&head, record + sizeof(head));
+	head.checksum = journal_checksum(&head, record + sizeof(head));
 	memcpy(record, &head, sizeof(head));
 	err = files_write(file, "journal", record, sizeof(head) + head.bytes, NULL);
 	if (!err && fsync(file))
@@ -80,7 +80,7 @@ static size_t record_at(const char *bytes, size_t size, struct head *head)
 	memcpy(head, bytes, sizeof(*head));
 	if (head->magic != MAGIC || head->type < JOURNAL_OWNER || head->type > JOURNAL_UNDONE ||
 	    head->bytes > size - sizeof(*head) || !texts_fit(head, bytes + sizeof(*head)) ||
-	    head->checksum != checksum(head, bytes + sizeof(*head)))
+	    head->checksum != journal_checksum(head, bytes + sizeof(*head)))
 		return 0;
 	return sizeof(*head) + head->bytes;
 }
@@ -94,8 +94,8 @@ static void mark_undone(struct journal_content *content, const char *sequence)
 			content->records[i].undone = true;
 }
 
-static void take(struct journal_content *content, const struct head *head, const char *texts,
-		 size_t at)
+static void journal_take(struct journal_content *content, const struct head *head,
+			 const char *texts, size_t at)
 {
 	struct journal_record *record = &content->records[content->count];
 
@@ -127,7 +127,7 @@ int journal_parse(const char *bytes, size_t size, struct journal_content *conten
 		}
 		if (at != content->valid)
 			content->damaged = true;
-		take(content, &head, bytes + at + sizeof(head), at);
+		journal_take(content, &head, bytes + at + sizeof(head), at);
 		at += length;
 		content->valid = at;
 	}

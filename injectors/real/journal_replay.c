@@ -125,7 +125,7 @@ static int undo_swap(const char *path)
 	return failed(-errno, "swapoff %s: %s", path, strerror(errno));
 }
 
-static int undo(const struct journal_record *record, FILE *log)
+static int journal_undo_change(const struct journal_record *record, FILE *log)
 {
 	const char *const *texts = record->texts;
 
@@ -145,7 +145,7 @@ static int undo(const struct journal_record *record, FILE *log)
 	}
 }
 
-static void print(const struct journal_record *record, FILE *log)
+static void journal_print(const struct journal_record *record, FILE *log)
 {
 	const char *const *texts = record->texts;
 
@@ -185,10 +185,10 @@ static int replay_record(int file, struct journal_record *record, bool dry_run, 
 	int err;
 
 	if (dry_run) {
-		print(record, log);
+		journal_print(record, log);
 		return 0;
 	}
-	err = undo(record, log);
+	err = journal_undo_change(record, log);
 	if (err)
 		return err;
 	record->undone = true;

@@ -22,7 +22,7 @@ struct request {
 	char parameters[512];
 };
 
-static void prepare(struct request *request, const char *name)
+static void mapper_prepare(struct request *request, const char *name)
 {
 	*request = (struct request){
 		.head.version = {DM_VERSION_MAJOR, 0, 0},
@@ -49,18 +49,18 @@ int mapper_exists(const char *name)
 	struct request request;
 	int err;
 
-	prepare(&request, name);
+	mapper_prepare(&request, name);
 	err = send_request(DM_DEV_STATUS, &request);
 	return err == -ENXIO ? 0 : err ? err : 1;
 }
 
-static int load(const char *name, const char *target, unsigned long long sectors,
-		const char *parameters)
+static int mapper_load(const char *name, const char *target, unsigned long long sectors,
+		       const char *parameters)
 {
 	struct request request;
 	int err;
 
-	prepare(&request, name);
+	mapper_prepare(&request, name);
 	if (strlen(parameters) >= sizeof(request.parameters) ||
 	    strlen(target) >= sizeof(request.target.target_type))
 		return failed(-ENAMETOOLONG, "device mapper: %s %s: too long", target, parameters);
@@ -74,7 +74,7 @@ static int load(const char *name, const char *target, unsigned long long sectors
 			      "device mapper: target \"%s %s\" over %llu sectors: %s; is dm-%s "
 			      "loaded?",
 			      target, parameters, sectors, strerror(-err), target);
-	prepare(&request, name);
+	mapper_prepare(&request, name);
 	err = send_request(DM_DEV_SUSPEND, &request); /* without DM_SUSPEND_FLAG: resume */
 	return err ? failed(err, "device mapper: %s cannot be resumed: %s", name, strerror(-err))
 		   : 0;
@@ -86,7 +86,7 @@ int mapper_create(const char *name, const char *uuid, const char *target,
 	struct request request;
 	int err;
 
-	prepare(&request, name);
+	mapper_prepare(&request, name);
 	snprintf(request.head.uuid, sizeof(request.head.uuid), "%s", uuid);
 	err = send_request(DM_DEV_CREATE, &request);
 	if (err)
@@ -94,7 +94,7 @@ int mapper_create(const char *name, const char *uuid, const char *target,
 			      err == -EBUSY ? "the name is taken; choose another one"
 					    : strerror(-err));
 	snprintf(node, size, "/dev/dm-%u", MINOR((unsigned int)request.head.dev));
-	err = load(name, target, sectors, parameters);
+	err = mapper_load(name, target, sectors, parameters);
 	if (err)
 		mapper_remove(name, uuid);
 	return err;
@@ -106,7 +106,7 @@ int mapper_remove(const char *name, const char *uuid)
 	int err = 0;
 
 	for (int i = 0; i < REMOVE_TRIES; i++) {
-		prepare(&request, name);
+		mapper_prepare(&request, name);
 		err = send_request(DM_DEV_STATUS, &request);
 		if (err == -ENXIO)
 			return 0;
@@ -115,7 +115,7 @@ int mapper_remove(const char *name, const char *uuid)
 		if (strcmp(request.head.uuid, uuid) != 0)
 			return failed(-EEXIST, "device mapper: %s is another's by now (%s)", name,
 				      request.head.uuid);
-		prepare(&request, name);
+		mapper_prepare(&request, name);
 		err = send_request(DM_DEV_REMOVE, &request);
 		if (err != -EBUSY)
 			break;

@@ -30,7 +30,7 @@ enum { CSTS_READY = 1, CSTS_FATAL = 2 };
 /* Pages of the control memory. */
 enum { PAGE_ADMIN_SQ, PAGE_ADMIN_CQ, PAGE_IO_SQ, PAGE_IO_CQ, PAGE_IDENTIFY, PAGE_LIST };
 
-static void *page(const struct master *master, unsigned int number)
+static void *nvme_page(const struct master *master, unsigned int number)
 {
 	return (char *)master->control + (size_t)number * NVME_PAGE;
 }
@@ -44,8 +44,8 @@ static void queue_init(struct master *master, struct nvme_queue *queue, unsigned
 		       unsigned int first_page)
 {
 	*queue = (struct nvme_queue){
-		.submission = page(master, first_page),
-		.completion = page(master, first_page + 1),
+		.submission = nvme_page(master, first_page),
+		.completion = nvme_page(master, first_page + 1),
 		.submission_iova = page_iova(master, first_page),
 		.completion_iova = page_iova(master, first_page + 1),
 		.number = number,
@@ -55,23 +55,25 @@ static void queue_init(struct master *master, struct nvme_queue *queue, unsigned
 	memset((void *)queue->completion, 0, NVME_PAGE);
 }
 
-static size_t doorbell(const struct master *master, const struct nvme_queue *queue, bool completion)
+static size_t nvme_doorbell(const struct master *master, const struct nvme_queue *queue,
+			    bool completion)
 {
 	return REGISTER_DOORBELLS +
 	       (size_t)(2 * queue->number + completion) * master->doorbell_stride;
 }
 
-static void submit(struct master *master, struct nvme_queue *queue, struct nvme_command *command)
+static void nvme_submit(struct master *master, struct nvme_queue *queue,
+			struct nvme_command *command)
 {
 	command->id = master->next_id++;
 	queue->submission[queue->tail] = *command;
 	queue->tail = (queue->tail + 1) % NVME_ENTRIES;
 	atomic_thread_fence(memory_order_seq_cst); /* the entry is there before its bell rings */
-	device_write32(&master->device, doorbell(master, queue, false), queue->tail);
+	device_write32(&master->device, nvme_doorbell(master, queue, false), queue->tail);
 }
 
-static int take(struct master *master, struct nvme_queue *queue, bool *refused,
-		struct nvme_completion *completion)
+static int nvme_take(struct master *master, struct nvme_queue *queue, bool *refused,
+		     struct nvme_completion *completion)
 {
 	volatile struct nvme_completion *entry = &queue->completion[queue->head];
 	__u64 began = monotonic_ns();
@@ -91,19 +93,19 @@ static int take(struct master *master, struct nvme_queue *queue, bool *refused,
 		queue->head = 0;
 		queue->phase ^= 1;
 	}
-	device_write32(&master->device, doorbell(master, queue, true), queue->head);
+	device_write32(&master->device, nvme_doorbell(master, queue, true), queue->head);
 	return 0;
 }
 
-static int execute(struct master *master, struct nvme_queue *queue, struct nvme_command *command,
-		   const char *what)
+static int nvme_execute(struct master *master, struct nvme_queue *queue,
+			struct nvme_command *command, const char *what)
 {
 	struct nvme_completion completion;
 	bool refused;
 	int error;
 
-	submit(master, queue, command);
-	error = take(master, queue, &refused, &completion);
+	nvme_submit(master, queue, command);
+	error = nvme_take(master, queue, &refused, &completion);
 	if (!error && refused)
 		error = failed(-EIO, "%s: %s: refused with status 0x%03x", master->device.address,
 			       what, nvme_status(&completion));
@@ -121,7 +123,7 @@ static int wait_ready(struct master *master, __u32 wanted)
 	return 0;
 }
 
-static int enable(struct master *master)
+static int nvme_enable(struct master *master)
 {
 	struct vfio_device *device = &master->device;
 	int error;
@@ -142,14 +144,14 @@ static int enable(struct master *master)
 /* How large namespace 1 is and its blocks are. */
 static int look_at_namespace(struct master *master)
 {
-	const unsigned char *identity = page(master, PAGE_IDENTIFY);
+	const unsigned char *identity = nvme_page(master, PAGE_IDENTIFY);
 	struct nvme_command command;
 	unsigned int format;
 	__u32 shape;
 	int error;
 
 	nvme_identify(&command, NVME_IDENTIFY_NAMESPACE, 1, page_iova(master, PAGE_IDENTIFY));
-	error = execute(master, &master->admin, &command, "identify namespace 1");
+	error = nvme_execute(master, &master->admin, &command, "identify namespace 1");
 	if (error)
 		return error;
 	memcpy(&master->blocks, identity, sizeof(master->blocks));
@@ -171,17 +173,17 @@ int nvme_start(struct master *master)
 	master->depth = MASTER_DEPTH_MAX;
 	master->bytes = NVME_PAGE;
 	master->doorbell_stride = 4u << (capabilities >> 32 & 0xf);
-	error = enable(master);
+	error = nvme_enable(master);
 	error = error ? error : look_at_namespace(master);
 	if (error)
 		return error;
 	nvme_create_completion_queue(&command, master->io.completion_iova,
 				     master->interrupts ? 0 : -1);
-	error = execute(master, &master->admin, &command, "create the I/O completion queue");
+	error = nvme_execute(master, &master->admin, &command, "create the I/O completion queue");
 	if (error)
 		return error;
 	nvme_create_submission_queue(&command, master->io.submission_iova);
-	return execute(master, &master->admin, &command, "create the I/O submission queue");
+	return nvme_execute(master, &master->admin, &command, "create the I/O submission queue");
 }
 
 void nvme_stop(struct master *master)
@@ -200,7 +202,7 @@ int nvme_begin(struct master *master, const struct master_dma *dma)
 
 	if (dma->direction == MASTER_WRITES_MEMORY) {
 		nvme_identify(&command, NVME_IDENTIFY_CONTROLLER, 0, dma->iova);
-		submit(master, &master->admin, &command);
+		nvme_submit(master, &master->admin, &command);
 		return 0;
 	}
 	return failed(-EOPNOTSUPP,
@@ -213,7 +215,7 @@ int nvme_wait(struct master *master, bool *refused)
 {
 	struct nvme_completion completion;
 
-	return take(master, &master->admin, refused, &completion);
+	return nvme_take(master, &master->admin, refused, &completion);
 }
 
 int nvme_move(struct master *master, bool store, __u64 block, __u64 iova, __u64 bytes,
@@ -231,13 +233,13 @@ int nvme_move(struct master *master, bool store, __u64 block, __u64 iova, __u64 
 			      master->device.address, blocks, block, master->blocks,
 			      master->block_bytes);
 	nvme_transfer(&command, store, block, blocks);
-	error = nvme_prps(&command, iova, bytes, page(master, PAGE_LIST),
+	error = nvme_prps(&command, iova, bytes, nvme_page(master, PAGE_LIST),
 			  page_iova(master, PAGE_LIST));
 	if (error < 0)
 		return error;
-	submit(master, &master->io, &command);
+	nvme_submit(master, &master->io, &command);
 	master->dmas++;
-	error = take(master, &master->io, refused, &completion);
+	error = nvme_take(master, &master->io, refused, &completion);
 	master->refused += !error && *refused;
 	return error;
 }

@@ -64,9 +64,9 @@ struct odp_options {
 };
 
 /* -EINVAL with a sentence for what argp cannot judge alone. */
-int odp_options_check(struct odp_options *options);
-/* "write,send" or "all"; -EINVAL with a sentence. */
-int odp_parse_operations(const char *text, __u32 *operations);
+int odp_options_check(void *options);
+/* "write,send" or "all" into a __u32; -EINVAL with a sentence. */
+int odp_parse_operations(const char *text, void *operations);
 
 /* odp_memory.c: the region's memory. */
 struct odp_memory {
@@ -183,9 +183,10 @@ struct odp_run {
 	size_t pass_count;
 };
 
-int odp_run(struct odp_run *run);
+/* Both take a struct odp_run, for struct verb_work. */
+int odp_run(void *self);
 /* Whether data can be right: rxe ignores the offset in a page, for each packet. */
 bool odp_aligned(const struct odp_options *options);
-int odp_report(const struct odp_run *run, struct writer *writer);
+int odp_report(const void *self, struct writer *writer);
 
 #endif

@@ -10,7 +10,7 @@
 #include "injectors/real/odp.h"
 #include "lib/base/child.h"
 
-static int serve(struct odp_far *far, struct odp_message *m)
+static int odp_far_serve(struct odp_far *far, struct odp_message *m)
 {
 	struct odp_side *side = &far->side;
 	int err;
@@ -40,10 +40,10 @@ static int serve(struct odp_far *far, struct odp_message *m)
 		odp_side_close(side);
 		return 0;
 	}
-	return failed(-EINVAL, "request %u is none", m->request);
+	return failed(-EINVAL, "unknown request %u", m->request);
 }
 
-static int transfer(int socket, struct odp_message *message, bool write_it)
+static int odp_far_transfer(int socket, struct odp_message *message, bool write_it)
 {
 	char *at = (char *)message;
 	size_t left = sizeof(*message);
@@ -69,13 +69,13 @@ static void be_far(struct odp_far *far)
 
 	/* Ctrl-C reaches both; the near side says when to end. */
 	signal(SIGINT, SIG_IGN);
-	while (!transfer(far->socket, &message, false)) {
-		message.result = serve(far, &message);
+	while (!odp_far_transfer(far->socket, &message, false)) {
+		message.result = odp_far_serve(far, &message);
 		message.sentence[0] = '\0';
 		if (message.result < 0)
 			snprintf(message.sentence, sizeof(message.sentence), "%.255s",
 				 failure_text());
-		if (transfer(far->socket, &message, true))
+		if (odp_far_transfer(far->socket, &message, true))
 			break;
 	}
 	odp_side_close(&far->side);
@@ -112,8 +112,9 @@ int odp_far_ask(struct odp_far *far, enum odp_request request, struct odp_messag
 {
 	message->request = request;
 	if (!far->process)
-		return serve(far, message);
-	if (transfer(far->socket, message, true) || transfer(far->socket, message, false))
+		return odp_far_serve(far, message);
+	if (odp_far_transfer(far->socket, message, true) ||
+	    odp_far_transfer(far->socket, message, false))
 		return failed(-EPIPE, "the second process has ended");
 	if (message->result < 0)
 		return failed(message->result, "second process: %s", message->sentence);
@@ -127,7 +128,7 @@ void odp_far_end(struct odp_far *far)
 	if (!far->options)
 		return;
 	if (!far->process) {
-		serve(far, &(struct odp_message){.request = ODP_FAR_CLOSE});
+		odp_far_serve(far, &(struct odp_message){.request = ODP_FAR_CLOSE});
 		return;
 	}
 	/* While the near side is still there: a peer that is asked to close answers. */

@@ -20,8 +20,9 @@
 	COLUMN(max, none, DURATION, 7, SHOWN, row->latency.max)
 TABLE(odp, "Operations", OPERATIONS, struct odp_pass, struct odp_run)
 
-int odp_report(const struct odp_run *run, struct writer *writer)
+int odp_report(const void *self, struct writer *writer)
 {
+	const struct odp_run *run = self;
 	int err = writer_begin_with(writer, &odp_table, run);
 	__u64 wrong = 0;
 

@@ -23,15 +23,15 @@ bool odp_aligned(const struct odp_options *options)
 	return !options->offset && (options->message <= PAGE_BYTES || options->mtu == PAGE_BYTES);
 }
 
-static int ask(struct odp_run *run, enum odp_request request, __u64 value)
+static int odp_ask(struct odp_run *run, enum odp_request request, __u64 value)
 {
 	struct odp_message message = {.value = value};
 
 	return odp_far_ask(&run->far, request, &message);
 }
 
-static int post(struct odp_run *run, enum odp_operation operation, __u64 number,
-		const struct odp_address *far)
+static int odp_post(struct odp_run *run, enum odp_operation operation, __u64 number,
+		    const struct odp_address *far)
 {
 	static const enum ibv_wr_opcode codes[ODP_OPERATIONS] = {
 		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,  IBV_WR_SEND,
@@ -73,23 +73,23 @@ static void receive_late(const struct odp_run *run, __u64 posted_ns)
 }
 
 /* One operation from its post to its completion. Negative errno, or 0 whatever became of it. */
-static int operate(struct odp_run *run, struct odp_pass *pass, __u64 number,
-		   const struct odp_address *far)
+static int odp_operate(struct odp_run *run, struct odp_pass *pass, __u64 number,
+		       const struct odp_address *far)
 {
 	bool send = pass->operation == ODP_SEND;
 	__u64 posted_ns;
 	int err = 0;
 
 	if (send && !run->options.late_ns)
-		err = ask(run, ODP_FAR_RECEIVE, number);
+		err = odp_ask(run, ODP_FAR_RECEIVE, number);
 	posted_ns = monotonic_ns();
-	err = err ? err : post(run, pass->operation, number, far);
+	err = err ? err : odp_post(run, pass->operation, number, far);
 	if (err)
 		return err;
 	pass->posted++;
 	if (send && run->options.late_ns) {
 		receive_late(run, posted_ns);
-		err = ask(run, ODP_FAR_RECEIVE, number);
+		err = odp_ask(run, ODP_FAR_RECEIVE, number);
 	}
 	err = err ? err : odp_side_wait(&run->near);
 	if (err < 0)
@@ -101,11 +101,11 @@ static int operate(struct odp_run *run, struct odp_pass *pass, __u64 number,
 	}
 	pass->completed++;
 	histogram_add(&pass->latency, monotonic_ns() - posted_ns);
-	err = send ? ask(run, ODP_FAR_WAIT, 0) : 0;
+	err = send ? odp_ask(run, ODP_FAR_WAIT, 0) : 0;
 	return err < 0 ? err : 0;
 }
 
-static int evict(struct odp_run *run, struct odp_pass *pass)
+static int odp_evict(struct odp_run *run, struct odp_pass *pass)
 {
 	enum odp_eviction how = run->options.eviction;
 	struct odp_message message = {.value = how};
@@ -119,7 +119,7 @@ static int evict(struct odp_run *run, struct odp_pass *pass)
 }
 
 /* Of the region that pages on demand, or would if it were not pinned for comparison. */
-static long present(struct odp_run *run, const struct odp_pass *pass)
+static long odp_present(struct odp_run *run, const struct odp_pass *pass)
 {
 	struct odp_message message = {0};
 	int err;
@@ -130,17 +130,17 @@ static long present(struct odp_run *run, const struct odp_pass *pass)
 	return err ? err : (long)message.value;
 }
 
-static int prefetch(struct odp_run *run, struct odp_pass *pass)
+static int odp_prefetch(struct odp_run *run, struct odp_pass *pass)
 {
 	bool write = pass->operation != ODP_READ && pass->operation != ODP_WRITE_LOCAL;
-	long before = present(run, pass), after;
+	long before = odp_present(run, pass), after;
 	int err;
 
 	if (before < 0)
 		return (int)before;
 	err = near_pages(pass->operation) ? odp_side_prefetch(&run->near, write)
-					  : ask(run, ODP_FAR_PREFETCH, write);
-	after = err ? err : present(run, pass);
+					  : odp_ask(run, ODP_FAR_PREFETCH, write);
+	after = err ? err : odp_present(run, pass);
 	if (after < 0)
 		return (int)after;
 	pass->prefetches++;
@@ -182,27 +182,28 @@ static __u64 wrong_atomics(const struct odp_run *run, const struct odp_pass *pas
 	return wrong;
 }
 
-static int prepare(struct odp_run *run, struct odp_pass *pass)
+static int odp_prepare(struct odp_run *run, struct odp_pass *pass)
 {
 	long there;
 	int err = 0;
 
 	if (pass->pass <= run->options.evictions)
-		err = evict(run, pass);
-	there = err ? err : present(run, pass);
+		err = odp_evict(run, pass);
+	there = err ? err : odp_present(run, pass);
 	if (there < 0)
 		return (int)there;
 	pass->forced = run->near.memory.bytes / PAGE_BYTES - (__u64)there;
-	return run->options.prefetch && pass->pass <= run->options.evictions ? prefetch(run, pass)
-									     : 0;
+	return run->options.prefetch && pass->pass <= run->options.evictions
+		       ? odp_prefetch(run, pass)
+		       : 0;
 }
 
 static int one_pass(struct odp_run *run, struct odp_pass *pass, const struct odp_address *far)
 {
-	int err = prepare(run, pass);
+	int err = odp_prepare(run, pass);
 
 	for (__u64 i = 0; !err && !pass->failed && i < run->options.count; i++)
-		err = verb_stop ? failed(-EINTR, "interrupted") : operate(run, pass, i, far);
+		err = verb_stop ? failed(-EINTR, "interrupted") : odp_operate(run, pass, i, far);
 	if (err || pass->failed)
 		return err;
 	if (pass->operation == ODP_ATOMIC) {
@@ -212,7 +213,7 @@ static int one_pass(struct odp_run *run, struct odp_pass *pass, const struct odp
 	return look_at_data(run, pass);
 }
 
-static int judge(const struct odp_run *run, const struct odp_pass *pass)
+static int odp_judge(const struct odp_run *run, const struct odp_pass *pass)
 {
 	if (pass->failed)
 		return failed(-EIO, "%s: an operation failed: %s",
@@ -235,7 +236,7 @@ static int all_passes(struct odp_run *run, enum odp_operation operation,
 		*pass = (struct odp_pass){.operation = operation, .pass = i};
 		histogram_init(&pass->latency);
 		err = one_pass(run, pass, far);
-		err = err ? err : judge(run, pass);
+		err = err ? err : odp_judge(run, pass);
 	}
 	return err;
 }
@@ -257,7 +258,7 @@ static int one_operation(struct odp_run *run, enum odp_operation operation)
 	if (run->options.hold_ns && !err)
 		err = verb_sleep_until(monotonic_ns() + run->options.hold_ns);
 	odp_side_close(&run->near);
-	ask(run, ODP_FAR_CLOSE, 0);
+	odp_ask(run, ODP_FAR_CLOSE, 0);
 	return err;
 }
 
@@ -272,8 +273,9 @@ static int all_operations(struct odp_run *run)
 	return err;
 }
 
-int odp_run(struct odp_run *run)
+int odp_run(void *self)
 {
+	struct odp_run *run = self;
 	struct odp_options *options = &run->options;
 	int err;
 

@@ -123,7 +123,7 @@ static int make_queue_pair(struct odp_side *side)
 	return 0;
 }
 
-static void fill(const struct odp_side *side, __u64 seed)
+static void odp_side_fill(const struct odp_side *side, __u64 seed)
 {
 	__u64 *words = (__u64 *)side->memory.start;
 
@@ -153,7 +153,7 @@ int odp_side_open(struct odp_side *side, const struct odp_options *options, bool
 	side->memory.bytes = odp_bytes(options);
 	err = odp_memory_open(&side->memory, options);
 	if (!err)
-		fill(side, seed);
+		odp_side_fill(side, seed);
 	err = err ? err : open_device(side);
 	err = err ? err : choose_gid(side);
 	err = err ? err : make_queue_pair(side);
@@ -268,7 +268,7 @@ int odp_side_wait(struct odp_side *side)
 	return (int)done.status;
 }
 
-static struct ib_uverbs_attr attribute(__u16 id, __u16 length, __u64 data)
+static struct ib_uverbs_attr odp_side_attribute(__u16 id, __u16 length, __u64 data)
 {
 	return (struct ib_uverbs_attr){
 		.attr_id = id,
@@ -298,14 +298,16 @@ static int advise_rxe(const struct odp_side *side, bool write, const struct ibv_
 			},
 	};
 
-	command.attributes[0] = attribute(UVERBS_ATTR_ADVISE_MR_PD_HANDLE, 0, side->domain->handle);
-	command.attributes[1] = attribute(UVERBS_ATTR_ADVISE_MR_ADVICE, sizeof(__u64),
-					  write ? IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE
-						: IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH);
-	command.attributes[2] = attribute(UVERBS_ATTR_ADVISE_MR_FLAGS, sizeof(__u32),
-					  IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
-	command.attributes[3] = attribute(UVERBS_ATTR_ADVISE_MR_SGE_LIST,
-					  (__u16)((size_t)count * sizeof(*pieces)), (__u64)pieces);
+	command.attributes[0] =
+		odp_side_attribute(UVERBS_ATTR_ADVISE_MR_PD_HANDLE, 0, side->domain->handle);
+	command.attributes[1] = odp_side_attribute(UVERBS_ATTR_ADVISE_MR_ADVICE, sizeof(__u64),
+						   write ? IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE
+							 : IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH);
+	command.attributes[2] = odp_side_attribute(UVERBS_ATTR_ADVISE_MR_FLAGS, sizeof(__u32),
+						   IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
+	command.attributes[3] =
+		odp_side_attribute(UVERBS_ATTR_ADVISE_MR_SGE_LIST,
+				   (__u16)((size_t)count * sizeof(*pieces)), (__u64)pieces);
 	return ioctl(side->context->cmd_fd, RDMA_VERBS_IOCTL, &command) ? errno : 0;
 }
 

@@ -4,6 +4,8 @@
 #define ZIPF_THETA    0.99 /* as YCSB and fio have it by default or in their examples */
 #define FEISTEL_TURNS 4
 
+const char *const order_names[] = {"sequential", "random", "zipf", NULL};
+
 void order_init(struct order *order, enum order_kind kind, __u64 items, __u64 seed)
 {
 	*order = (struct order){.kind = kind, .items = items, .seed = seed, .half_bits = 1};

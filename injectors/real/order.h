@@ -10,6 +10,8 @@
 
 enum order_kind { ORDER_SEQUENTIAL, ORDER_RANDOM, ORDER_ZIPF };
 
+extern const char *const order_names[]; /* NULL at the end */
+
 struct order {
 	enum order_kind kind;
 	__u64 items;

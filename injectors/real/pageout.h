@@ -40,7 +40,7 @@ struct aim {
 	struct target target;
 	struct evictor evictor;
 	struct address_range *ranges;
-	size_t range_count;
+	size_t range_count, range_room;
 	__u64 pages; /* in these ranges */
 	__u64 first; /* its place in the order */
 	bool gone;
@@ -57,15 +57,15 @@ struct pageout {
 	__u64 asked, elapsed_ns, behind; /* behind: due by then but not asked for in time */
 };
 
-/* Finds the processes, checks consent, opens everything; disturbs nothing. */
-int pageout_open(struct pageout *pageout, const struct pageout_options *options);
-void pageout_close(struct pageout *pageout);
+/* All of these take a struct pageout, for struct verb_work. Finds the processes, checks consent, opens everything; disturbs nothing. */
+int pageout_open(void *self);
+void pageout_close(void *self);
 
 /* Until it is done, the processes have ended, or -EINTR: told to stop. */
-int pageout_run(struct pageout *pageout);
+int pageout_run(void *self);
 
 /* --dry-run. */
-void pageout_print(const struct pageout *pageout, FILE *file);
-int pageout_report(const struct pageout *pageout, struct writer *writer);
+void pageout_print(const void *self, FILE *file);
+int pageout_report(const void *self, struct writer *writer);
 
 #endif

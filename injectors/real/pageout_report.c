@@ -6,17 +6,9 @@
 #include "lib/base/printable.h"
 #include "lib/base/units.h"
 
-enum { FIXED_COLUMNS = 6, COLUMNS = FIXED_COLUMNS + PAGE_OUTCOMES };
-
-static const char *order_name(enum order_kind order)
+void pageout_print(const void *self, FILE *file)
 {
-	static const char *const names[] = {"sequential", "random", "zipf"};
-
-	return names[order];
-}
-
-void pageout_print(const struct pageout *pageout, FILE *file)
-{
+	const struct pageout *pageout = self;
 	const struct pageout_options *options = pageout->options;
 
 	for (size_t i = 0; i < pageout->aim_count; i++) {
@@ -40,53 +32,53 @@ void pageout_print(const struct pageout *pageout, FILE *file)
 			fprintf(file, "  write %s/memory.reclaim after each batch\n",
 				printable_of(aim->cgroup).text);
 	}
-	fprintf(file, "order %s, seed %llu; nothing was done\n", order_name(options->order),
+	fprintf(file, "order %s, seed %llu; nothing was done\n", order_names[options->order],
 		options->seed);
 }
 
-static void fill_columns(struct column *columns)
-{
-	static const struct column fixed[FIXED_COLUMNS] = {
-		{.name = "pid", .type = COLUMN_COUNT, .width = 8},
-		{.name = "comm", .type = COLUMN_TEXT, .width = 16},
-		{.name = "kind", .type = COLUMN_TEXT, .width = 9},
-		{.name = "asked", .type = COLUMN_COUNT, .width = 12},
-		{.name = "evicted", .type = COLUMN_COUNT, .width = 12},
-		{.name = "skipped", .type = COLUMN_COUNT, .width = 12},
-	};
+/* Of one process and kind of page. */
+struct pageout_row {
+	const struct aim *aim;
+	enum page_kind kind;
+	const __u64 *pages; /* by outcome */
+	__u64 evicted, skipped;
+};
 
-	memcpy(columns, fixed, sizeof(fixed));
-	for (int outcome = 0; outcome < PAGE_OUTCOMES; outcome++)
-		columns[FIXED_COLUMNS + outcome] = (struct column){
-			.name = outcome_info[outcome].name,
-			.type = COLUMN_COUNT,
-			.width = 13,
-			.wide = true,
-		};
-}
+#define OUTCOME(COLUMN, name, outcome) COLUMN(name, none, COUNT, 13, WIDE, row->pages[outcome])
+#define PAGES(COLUMN)                                                      \
+	COLUMN(pid, none, COUNT, 8, SHOWN, (__u64)row->aim->target.pid)    \
+	COLUMN(comm, none, TEXT, 16, SHOWN, row->aim->target.name)         \
+	COLUMN(kind, none, TEXT, 9, SHOWN, page_kind_name(row->kind))      \
+	COLUMN(asked, none, COUNT, 12, SHOWN, row->evicted + row->skipped) \
+	COLUMN(evicted, none, COUNT, 12, SHOWN, row->evicted)              \
+	COLUMN(skipped, none, COUNT, 12, SHOWN, row->skipped)              \
+	OUTCOME(COLUMN, to_swap, EVICTED_SWAP)                             \
+	OUTCOME(COLUMN, to_swap_cache, EVICTED_SWAP_CACHE)                 \
+	OUTCOME(COLUMN, to_storage, EVICTED_STORAGE)                       \
+	OUTCOME(COLUMN, to_page_cache, EVICTED_CACHED)                     \
+	OUTCOME(COLUMN, dropped, EVICTED_DROPPED)                          \
+	OUTCOME(COLUMN, back, EVICTED_BACK)                                \
+	OUTCOME(COLUMN, unmapped, SKIPPED_UNMAPPED)                        \
+	OUTCOME(COLUMN, absent, SKIPPED_ABSENT)                            \
+	OUTCOME(COLUMN, locked, SKIPPED_LOCKED)                            \
+	OUTCOME(COLUMN, shared, SKIPPED_SHARED)                            \
+	OUTCOME(COLUMN, hugetlb, SKIPPED_HUGETLB)                          \
+	OUTCOME(COLUMN, zero_page, SKIPPED_ZERO)                           \
+	OUTCOME(COLUMN, special, SKIPPED_SPECIAL)                          \
+	OUTCOME(COLUMN, no_swap, SKIPPED_NO_SWAP)                          \
+	OUTCOME(COLUMN, only_cold, SKIPPED_COLD)                           \
+	OUTCOME(COLUMN, refused, SKIPPED_REFUSED)                          \
+	OUTCOME(COLUMN, held, SKIPPED_HELD)                                \
+	OUTCOME(COLUMN, gone, SKIPPED_GONE)
+TABLE(pageout, "Pages", PAGES, struct pageout_row, void)
 
 static int write_kind(struct writer *writer, const struct aim *aim, enum page_kind kind)
 {
-	const __u64 *pages = aim->evictor.counts.pages[kind];
-	__u64 evicted = 0, skipped = 0;
-	union cell cells[COLUMNS];
+	struct pageout_row row = {aim, kind, aim->evictor.counts.pages[kind]};
 
-	for (int outcome = 0; outcome < PAGE_OUTCOMES; outcome++) {
-		cells[FIXED_COLUMNS + outcome].count = pages[outcome];
-		if (outcome < FIRST_SKIPPED)
-			evicted += pages[outcome];
-		else
-			skipped += pages[outcome];
-	}
-	if (!evicted && !skipped)
-		return 0;
-	cells[0].count = (__u64)aim->target.pid;
-	cells[1].text = aim->target.name;
-	cells[2].text = page_kind_name(kind);
-	cells[3].count = evicted + skipped;
-	cells[4].count = evicted;
-	cells[5].count = skipped;
-	return writer_row(writer, cells);
+	for (int outcome = 0; outcome < PAGE_OUTCOMES; outcome++)
+		*(outcome < FIRST_SKIPPED ? &row.evicted : &row.skipped) += row.pages[outcome];
+	return row.evicted || row.skipped ? writer_row(writer, &row) : 0;
 }
 
 /* "evicted 31: 24 to storage, 7 still in the page cache" */
@@ -107,7 +99,7 @@ static int note_outcomes(struct writer *writer, const struct pageout *pageout, c
 		if (pages && used < sizeof(text))
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%llu %s",
 						 used ? ", " : ": ", pages,
-						 outcome_info[outcome].phrase);
+						 outcome_phrases[outcome]);
 	}
 	return writer_note(writer, "%s %llu%s", verb, all, text);
 }
@@ -127,7 +119,7 @@ static int note_run(struct writer *writer, const struct pageout *pageout)
 			refusal = pageout->aims[i].evictor.counts.refusal;
 	}
 	err = writer_note(writer, "%s order, seed %llu; %llu calls of process_madvise() in %s",
-			  order_name(options->order), options->seed, calls,
+			  order_names[options->order], options->seed, calls,
 			  units_format_duration(pageout->elapsed_ns, duration));
 	if (!err && reclaims)
 		err = writer_note(writer,
@@ -146,15 +138,11 @@ static int note_run(struct writer *writer, const struct pageout *pageout)
 	return err;
 }
 
-int pageout_report(const struct pageout *pageout, struct writer *writer)
+int pageout_report(const void *self, struct writer *writer)
 {
-	struct column columns[COLUMNS];
-	const struct table table = {
-		.name = "pageout", .title = "Pages", .columns = columns, .column_count = COLUMNS};
-	int err;
+	const struct pageout *pageout = self;
+	int err = writer_begin(writer, &pageout_table);
 
-	fill_columns(columns);
-	err = writer_begin(writer, &table);
 	for (size_t i = 0; i < pageout->aim_count && !err; i++)
 		for (int kind = 0; kind < PAGE_KINDS && !err; kind++)
 			err = write_kind(writer, &pageout->aims[i], (enum page_kind)kind);

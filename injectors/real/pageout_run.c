@@ -7,6 +7,7 @@
 
 #include "injectors/real/cgroup.h"
 #include "injectors/real/pageout.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
 #define TICK_NS	     (10 * NSEC_PER_MSEC)
@@ -14,12 +15,9 @@
 
 static int add_range(struct aim *aim, struct address_range range)
 {
-	struct address_range *more =
-		realloc(aim->ranges, (aim->range_count + 1) * sizeof(*aim->ranges));
-
-	if (!more)
+	if (!array_grow(&aim->ranges, &aim->range_room, aim->range_count + 1, sizeof(range),
+			ARRAY_PLAIN))
 		return failed(-ENOMEM, "no memory for %zu ranges", aim->range_count + 1);
-	aim->ranges = more;
 	aim->ranges[aim->range_count++] = range;
 	aim->pages += (range.end - range.start) / PAGE_BYTES;
 	return 0;
@@ -96,12 +94,13 @@ static int open_aim(struct pageout *pageout, pid_t pid)
 	return err;
 }
 
-int pageout_open(struct pageout *pageout, const struct pageout_options *options)
+int pageout_open(void *self)
 {
+	struct pageout *pageout = self;
+	const struct pageout_options *options = pageout->options;
 	pid_t pids[PAGEOUT_PROCESSES] = {options->pid};
 	int count = 1, err = 0;
 
-	*pageout = (struct pageout){.options = options};
 	if (options->device)
 		count = target_holders(options->device, pids, PAGEOUT_PROCESSES);
 	if (count < 0)
@@ -115,8 +114,10 @@ int pageout_open(struct pageout *pageout, const struct pageout_options *options)
 	return err;
 }
 
-void pageout_close(struct pageout *pageout)
+void pageout_close(void *self)
 {
+	struct pageout *pageout = self;
+
 	for (size_t i = 0; i < pageout->aim_count; i++) {
 		evictor_close(&pageout->aims[i].evictor);
 		target_close(&pageout->aims[i].target);
@@ -232,8 +233,9 @@ static __u64 next_wakeup(const struct pageout *pageout, __u64 elapsed)
 	return options->duration_ns && next > options->duration_ns ? options->duration_ns : next;
 }
 
-int pageout_run(struct pageout *pageout)
+int pageout_run(void *self)
 {
+	struct pageout *pageout = self;
 	__u64 begin = monotonic_ns(), last = 0;
 	int err = 0;
 

@@ -95,7 +95,7 @@ static void describe_frame(const struct pages *pages, struct page_state *state)
 			  mapped > 0;
 }
 
-static void describe(const struct pages *pages, __u64 entry, struct page_state *state)
+static void page_describe(const struct pages *pages, __u64 entry, struct page_state *state)
 {
 	*state = (struct page_state){
 		.present = entry & PAGEMAP_PRESENT,
@@ -134,7 +134,7 @@ int pages_read(const struct pages *pages, const __u64 *addresses, size_t count,
 			return failed(-ESRCH, "process %d: its pagemap cannot be read: %s",
 				      pages->pid, got ? strerror(errno) : "it has ended");
 		for (size_t i = 0; i < run; i++) {
-			describe(pages, entries[i], &states[at + i]);
+			page_describe(pages, entries[i], &states[at + i]);
 			if (states[at + i].present && !states[at + i].frame)
 				return failed(-EPERM,
 					      "/proc/%d/pagemap shows no frame numbers: "

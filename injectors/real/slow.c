@@ -14,142 +14,75 @@
 #define NAME_MOST  32
 #define DELAY_MOST (60 * NSEC_PER_SEC)
 
-enum {
-	OPTION_NAME = 256,
-	OPTION_SIZE,
-	OPTION_OVER,
-	OPTION_DELAY,
-	OPTION_SWAP,
-	OPTION_PRIORITY,
-	OPTION_NO_READAHEAD,
-	OPTION_DURATION,
-};
-
-static const struct argp_option options_of_slow[] = {
-	{NULL, 0, NULL, 0, "What is built", 1},
-	{"name", OPTION_NAME, "NAME", 0, "Of the new device; refused if it is taken", 1},
-	{"size", OPTION_SIZE, "BYTES", 0,
-	 "A null_blk device with memory of this size: delays are exact", 1},
-	{"over", OPTION_OVER, "DEVICE", 0,
-	 "dm-delay above this disk, reads only: delays are whole ms, in the kernel's ticks", 1},
-	{"delay", OPTION_DELAY, "TIME", 0, "How long an access takes", 1},
-	{NULL, 0, NULL, 0, "What it is used for", 2},
-	{"swap", OPTION_SWAP, NULL, 0, "Swap on it; otherwise it is there to be mapped", 2},
-	{"priority", OPTION_PRIORITY, "N", 0, "Of the swap, 0 to 32767; highest is used first", 2},
-	{"no-readahead", OPTION_NO_READAHEAD, NULL, 0,
-	 "Set vm.page-cluster to 0 meanwhile, so that each page of swap is its own fault", 2},
-	{"duration", OPTION_DURATION, "TIME", 0, "Take it down after TIME (default: Ctrl-C)", 2},
-	{NULL, 0, NULL, 0, "Output and safety", 90},
-	{0},
-};
-
 /* As both configfs and the device mapper take it, and nothing that leads elsewhere. */
-static int check_name(const char *name)
+static int slow_check_name(const char *name, void *field)
 {
 	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				     "0123456789_-");
 
+	(void)field;
 	if (!length || name[length] || length >= NAME_MOST || name[0] == '-')
-		return failed(-EINVAL, "--name %s: accepted: 1 to %d letters, digits, _ and -",
-			      name, NAME_MOST - 1);
+		return failed(-EINVAL,
+			      "invalid name '%s'; accepted: 1 to %d letters, digits, _ and -", name,
+			      NAME_MOST - 1);
 	return 0;
 }
 
-static int check_size(__u64 bytes)
+static int slow_parse_size(const char *text, void *field)
 {
+	__u64 bytes;
+	int err = units_parse_size(text, &bytes);
+
+	if (err)
+		return err;
 	if (bytes < 1u << 20 || bytes > 1ull << 40 || bytes % (1u << 20))
-		return failed(-EINVAL, "--size %llu: accepted: whole megabytes, 1M to 1T", bytes);
+		return failed(-EINVAL, "invalid size '%s'; accepted: whole megabytes, 1M to 1T",
+			      text);
+	*(__u64 *)field = bytes;
 	return 0;
 }
 
-static int parse_value(int key, char *argument, struct slow_options *options)
+#define OPTION(member) CLI_FIELD(struct slow_options, member)
+
+static const struct cli_option slow_options[] = {
+	{.help = "What is built:", .group = 1},
+	{"name", 0, "NAME", "Of the new device; refused if it is taken", CLI_TEXT, OPTION(name),
+	 .parse = slow_check_name},
+	{"size", 0, "BYTES", "A null_blk device with memory of this size: delays are exact",
+	 CLI_OWN, OPTION(bytes), .parse = slow_parse_size},
+	{"over", 0, "DEVICE",
+	 "dm-delay above this disk, reads only: delays are whole ms, in the kernel's ticks",
+	 CLI_TEXT, OPTION(over)},
+	{"delay", 0, "TIME", "How long an access takes", CLI_TIME, OPTION(delay_ns), 1, DELAY_MOST},
+	{.help = "What it is used for:", .group = 2},
+	{"swap", 0, NULL, "Swap on it; otherwise it is there to be mapped", CLI_FLAG, OPTION(swap)},
+	{"priority", 0, "N", "Of the swap, 0 to 32767; highest is used first", CLI_COUNT,
+	 OPTION(priority), 0, 32767},
+	{"no-readahead", 0, NULL,
+	 "Set vm.page-cluster to 0 meanwhile, so that each page of swap is its own fault", CLI_FLAG,
+	 OPTION(no_readahead)},
+	{"duration", 0, "TIME", "Take it down after TIME (default: Ctrl-C)", CLI_TIME,
+	 OPTION(duration_ns), 1},
+	{0},
+};
+
+static int slow_check(void *input)
 {
-	__u64 number = 0;
-	int err = 0;
+	const struct slow_options *options = input;
 
-	switch (key) {
-	case OPTION_NAME:
-		options->name = argument;
-		return check_name(argument);
-	case OPTION_SIZE:
-		err = units_parse_size(argument, &options->bytes);
-		return err ? failed_in(err, "--size") : check_size(options->bytes);
-	case OPTION_OVER:
-		options->over = argument;
-		return 0;
-	case OPTION_DELAY:
-		err = units_parse_duration_within(argument, 1, DELAY_MOST, &options->delay_ns);
-		return err ? failed_in(err, "--delay") : 0;
-	case OPTION_DURATION:
-		err = units_parse_duration_within(argument, 1, UNITS_DURATION_MOST,
-						  &options->duration_ns);
-		return err ? failed_in(err, "--duration") : 0;
-	case OPTION_SWAP:
-		options->swap = true;
-		return 0;
-	case OPTION_PRIORITY:
-		err = units_parse_count(argument, 0, 32767, &number);
-		options->priority = (int)number;
-		return err ? failed_in(err, "--priority") : 0;
-	case OPTION_NO_READAHEAD:
-		options->no_readahead = true;
-		return 0;
-	default:
-		return -ENOENT;
-	}
-}
-
-static const char *contradiction(const struct slow_options *options, bool quoted)
-{
-	const char *missing = command_missing(options->command, quoted);
-
-	if (missing)
-		return missing;
 	if (!options->name)
-		return "no --name: the new device's";
+		return failed(-EINVAL, "no --name: the new device's");
 	if (!options->bytes == !options->over)
-		return "accepted: one of --size (null_blk) and --over (dm-delay)";
+		return failed(-EINVAL, "accepted: one of --size (null_blk) and --over (dm-delay)");
 	if (!options->delay_ns)
-		return "no --delay: how long an access takes";
+		return failed(-EINVAL, "no --delay: how long an access takes");
 	if (options->over && options->delay_ns % NSEC_PER_MSEC)
-		return "--delay: accepted with --over: whole milliseconds";
+		return failed(-EINVAL, "--delay: accepted with --over: whole milliseconds");
 	if (options->priority >= 0 && !options->swap)
-		return "--priority: accepted: with --swap";
+		return failed(-EINVAL, "--priority: accepted: with --swap");
 	if (options->duration_ns && options->command)
-		return "accepted: --duration, or a command";
-	return NULL;
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-	struct slow_options *options = state->input;
-	const char *wrong, *hint;
-	int err;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->verb;
-		return 0;
-	case ARGP_KEY_ARG:
-		hint = destination_hint(&options->verb.results.to, argument);
-		if (*hint)
-			usage_error(state, "%s: accepted: -- and a command%s", argument, hint);
-		options->command = state->argv + state->next - 1;
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_END:
-		wrong = contradiction(options, state->quoted);
-		if (wrong)
-			usage_error(state, "%s", wrong);
-		return 0;
-	default:
-		err = parse_value(key, argument, options);
-		if (err == -ENOENT)
-			return ARGP_ERR_UNKNOWN;
-		if (err)
-			usage_error(state, "%s", failure_text());
-		return 0;
-	}
+		return failed(-EINVAL, "accepted: --duration, or a command");
+	return verb_check(&options->verb);
 }
 
 #define SLOW(COLUMN)                                                                    \
@@ -161,8 +94,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 TABLE(slow, "Slow device", SLOW, struct slow_device, struct slow_options)
 
 /* One row as soon as the device can be used: scripts wait for it. */
-static int announce(const struct slow_options *options, const struct slow_device *device,
-		    struct writer *writer)
+static int slow_announce(const struct slow_options *options, const struct slow_device *device,
+			 struct writer *writer)
 {
 	int err = writer_begin_with(writer, &slow_table, options), closed;
 
@@ -175,7 +108,7 @@ static int announce(const struct slow_options *options, const struct slow_device
 	return err ? err : closed;
 }
 
-static int use(const struct slow_options *options, struct command *command)
+static int slow_use(const struct slow_options *options, struct command *command)
 {
 	__u64 end = monotonic_ns() + options->duration_ns;
 
@@ -187,7 +120,7 @@ static int use(const struct slow_options *options, struct command *command)
 	return verb_stop && options->duration_ns ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
-static int run(const struct slow_options *options)
+static int slow_run(const struct slow_options *options)
 {
 	const struct journal_options how = {
 		.dry_run = options->verb.dry_run,
@@ -205,19 +138,19 @@ static int run(const struct slow_options *options)
 		return failure_report(err);
 	/* First: nothing is built for an output that cannot be, nor for a command that is not there. */
 	if (!options->verb.dry_run)
-		err = results_open(&writer, &options->verb.results, "slow");
+		err = verb_open_output(&writer, &options->verb, "slow");
 	if (!err && options->command && !options->verb.dry_run)
 		err = command_prepare(&command, options->command, NULL);
 	if (!err)
 		err = slow_build(journal, options, &device);
 	if (!err && !options->verb.dry_run)
-		err = announce(options, &device, writer);
+		err = slow_announce(options, &device, writer);
 	else
 		writer_abandon(writer);
 	if (err)
 		code = failure_report(err);
 	else if (!options->verb.dry_run)
-		code = use(options, &command);
+		code = slow_use(options, &command);
 	command_end(&command);
 	closed = journal_close(journal);
 	return closed ? failure_report(closed) : code;
@@ -225,27 +158,28 @@ static int run(const struct slow_options *options)
 
 int real_slow(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&verb_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		options_of_slow,
-		parse,
-		"[-- COMMAND [ARGUMENT...]]",
-		"Makes storage that answers late, so that faults on it take as long as one wants, "
-		"and takes it down again: when COMMAND or the duration ends, at Ctrl-C, or, "
-		"killed, by `faultline-inject recover`.\v"
-		"EXAMPLES:\n"
-		"  sudo faultline-inject slow --name late --size 256M --delay 20ms --swap \\\n"
-		"       --no-readahead --duration 1m\n"
-		"  sudo faultline-inject slow --name d --size 64M --delay 5ms -- ./test /dev/d\n"
-		"  sudo faultline-inject slow --name late --over /dev/vdb --delay 50ms --swap \\\n"
-		"       --yes-i-mean-it /dev/vdb\n"
-		"  sudo faultline-inject slow --name late --size 64M --delay 5ms --dry-run\n",
-		children,
-		NULL,
-		NULL};
+	static const struct cli_table tables[] = {
+		{slow_options}, VERB_TABLES(struct slow_options), {0}};
+	const struct cli cli = {
+		.tables = tables,
+		.children = VERB_CHILDREN(struct slow_options),
+		.arguments = "[-- COMMAND [ARGUMENT...]]",
+		.command = offsetof(struct slow_options, command),
+		.check = slow_check,
+		.about =
+			"Makes storage that answers late, so that faults on it take as long as one wants, "
+			"and takes it down again: when COMMAND or the duration ends, at Ctrl-C, or, "
+			"killed, by `faultline-inject recover`.\v"
+			"EXAMPLES:\n"
+			"  sudo faultline-inject slow --name late --size 256M --delay 20ms --swap \\\n"
+			"       --no-readahead --duration 1m\n"
+			"  sudo faultline-inject slow --name d --size 64M --delay 5ms -- ./test /dev/d\n"
+			"  sudo faultline-inject slow --name late --over /dev/vdb --delay 50ms --swap \\\n"
+			"       --yes-i-mean-it /dev/vdb\n"
+			"  sudo faultline-inject slow --name late --size 64M --delay 5ms --dry-run\n",
+	};
 	static struct slow_options options = {.priority = -1};
 
-	/* In order: what follows the command is its own. */
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_IN_ORDER, &options);
-	return run(&options);
+	cli_parse(&cli, argc, argv, &options);
+	return slow_run(&options);
 }

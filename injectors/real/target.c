@@ -184,7 +184,7 @@ struct machine_search {
 	__u32 seen;
 };
 
-static int trust(void *self, __u32 pid, int executable)
+static int target_trust(void *self, __u32 pid, int executable)
 {
 	struct stat theirs, ours;
 
@@ -195,13 +195,13 @@ static int trust(void *self, __u32 pid, int executable)
 	return 0;
 }
 
-static void leave(void *self, int binary)
+static void target_leave(void *self, int binary)
 {
 	(void)self;
 	(void)binary;
 }
 
-static void refused(void *self)
+static void target_refused(void *self)
 {
 	(void)self;
 }
@@ -230,8 +230,8 @@ static int machine_gone(void *self, __u32 pid, __u64 start_time)
 
 static int holder_of_emulated(const char *device, pid_t *pid)
 {
-	static const struct machines_ops ops = {trust,	     leave,	  refused,
-						device_seen, access_seen, machine_gone};
+	static const struct machines_ops ops = {target_trust, target_leave, target_refused,
+						device_seen,  access_seen,  machine_gone};
 	struct machine_search search = {.device = device};
 	__u64 until = monotonic_ns() + MEET_NS;
 	struct machines *machines = NULL;

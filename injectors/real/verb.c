@@ -12,71 +12,72 @@
 #include "lib/base/printable.h"
 #include "lib/base/signals.h"
 
-static const struct argp_option verb_argp_options[] = {
-	RESULTS_OPTIONS(90),
-	{"dry-run", 'n', NULL, 0,
-	 "Print what would be done and written, do nothing; needs no consent", 90},
-	CONSENT_OPTIONS(90),
-	{"help", 'h', NULL, 0, "Show this help", -1},
+const struct cli_option verb_options[] = {
+	{.help = "Safety:", .group = 80},
+	{"dry-run", 'n', NULL, "Print what would be done and written, do nothing; needs no consent",
+	 CLI_FLAG, CLI_FIELD(struct verb_options, dry_run)},
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+int verb_check(const struct verb_options *options)
 {
-	struct verb_options *options = state->input;
+	const char *format = output_format_name(&options->output);
 
-	switch (key) {
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		break;
-	case 'n':
-		options->dry_run = true;
-		break;
-	case CONSENT_OPTION:
-		consent_add(&options->consents, argument, state);
-		break;
-	case ARGP_KEY_END:
-		if (options->dry_run)
-			results_refuse_dry_run(&options->results, state);
-		break;
-	default:
-		return results_parse(key, argument, state, &options->results);
-	}
-	return 0;
+	if (!options->dry_run || !format)
+		return 0;
+	return failed(-EINVAL, "--%s: accepted: without --dry-run, which has no results", format);
 }
 
-const struct argp verb_argp = {verb_argp_options, parse, NULL, NULL, NULL, NULL, NULL};
+int verb_open_output(struct writer **writer, const struct verb_options *options, const char *table)
+{
+	return output_open(writer, &options->output, NULL, (const char *const[]){table, NULL});
+}
 
 int verb_require_consent(const struct verb_options *options, const char *name, const char *what)
 {
 	if (consent_given(&options->consents, name))
 		return 0;
 	if (options->dry_run) {
-		printf("%s is nothing that Faultline has started: needs --yes-i-mean-it %s\n",
+		printf("%s was not started by Faultline: needs --yes-i-mean-it %s\n",
 		       printable_of(what).text, printable_of(name).text);
 		return 0;
 	}
-	return failed(-EPERM, "%s is nothing that Faultline has started; add --yes-i-mean-it %s",
-		      what, name);
+	return failed(-EPERM, "%s was not started by Faultline; add --yes-i-mean-it %s", what,
+		      name);
 }
 
-int verb_run_and_report(const struct verb_options *options, const char *table,
-			int (*run)(void *argument),
-			int (*report)(void *argument, struct writer *writer), void *argument)
+static int verb_run_and_report(const struct verb_work *work, const struct verb_options *options,
+			       void *self)
 {
 	struct writer *writer;
-	int stopped, err = results_open(&writer, &options->results, table), closed;
+	int stopped = 0, err = verb_open_output(&writer, options, work->table), closed;
 
 	if (err)
 		return failure_report(err);
 	verb_catch_signals();
-	stopped = run(argument);
+	if (work->run)
+		stopped = work->run(self);
 	if (stopped)
 		failure_report(stopped);
-	err = report(argument, writer);
+	err = work->report(self, writer);
 	closed = writer_close(writer);
 	err = err ? err : closed;
 	return err ? failure_report(err) : (int)exit_code_of(stopped);
+}
+
+int verb_perform(const struct verb_work *work, const struct verb_options *options, void *self)
+{
+	int err = work->open ? work->open(self) : 0, code = EXIT_OK;
+
+	if (err)
+		return failure_report(err);
+	if (options->dry_run)
+		work->print(self, stdout);
+	else
+		code = verb_run_and_report(work, options, self);
+	if (work->close)
+		work->close(self);
+	return code;
 }
 
 volatile sig_atomic_t verb_stop;

@@ -12,126 +12,32 @@
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
-enum {
-	OPTION_COUNT = 256,
-	OPTION_SIZE,
-	OPTION_IOMMU,
-	OPTION_MEMLOCK,
-	OPTION_INTERVAL,
-	OPTION_DEPTH,
-	OPTION_OVERWRITE,
-	OPTION_READ
-};
+static const char *const iommus[] = {"type1", "iommufd", NULL};
 
-static const struct argp_option options[] = {
-	{"device", 'd', "ADDRESS", 0,
-	 "PCI address of a device to drive, such as 0000:00:02.0; repeatable", 0},
-	{"count", OPTION_COUNT, "N", 0, "DMAs (fault), rounds (others); default: the action's", 0},
-	{"size", OPTION_SIZE, "SIZE", 0, "Of one mapping of churn and limit (64K)", 0},
-	{"iommu", OPTION_IOMMU, "type1|iommufd", 0, "Whose address space the devices get (type1)",
-	 0},
-	{"memlock", OPTION_MEMLOCK, "SIZE", 0,
-	 "limit: RLIMIT_MEMLOCK of this process, without the capability to exceed it", 0},
-	{"interval", OPTION_INTERVAL, "TIME", 0, "Pause after each DMA or round (0)", 0},
-	{"depth", OPTION_DEPTH, "N", 0, "fault: DMAs of one device under way at once (1)", 0},
-	{"read", OPTION_READ, NULL, 0, "fault: the device reads memory instead of writing it (edu)",
-	 0},
-	{"overwrite", OPTION_OVERWRITE, NULL, 0,
-	 "transfer: store on the NVMe medium, from block 0 on", 0},
+#define VFIO(member) CLI_FIELD(struct vfio_job, member)
+
+static const struct cli_option vfio_options[] = {
+	{"device", 'd', "ADDRESS",
+	 "PCI address of a device to drive, such as 0000:00:02.0; repeatable", CLI_LIST,
+	 VFIO(devices), .most = VFIO_DEVICES, .count = offsetof(struct vfio_job, device_count),
+	 .parse = vfio_check_address},
+	{"count", 0, "N", "DMAs (fault), rounds (others); default: the action's", CLI_COUNT,
+	 VFIO(count), 1, 100000000},
+	{"size", 0, "SIZE", "Of one mapping of churn and limit (64K)", CLI_SIZE, VFIO(size), 4096},
+	{"iommu", 0, "type1|iommufd", "Whose address space the devices get (type1)", CLI_CHOICE,
+	 VFIO(iommu), .names = iommus},
+	{"memlock", 0, "SIZE",
+	 "limit: RLIMIT_MEMLOCK of this process, without the capability to exceed it", CLI_SIZE,
+	 VFIO(memlock), 4096},
+	{"interval", 0, "TIME", "Pause after each DMA or round (0)", CLI_TIME, VFIO(interval_ns)},
+	{"depth", 0, "N", "fault: DMAs of one device under way at once (1)", CLI_COUNT, VFIO(depth),
+	 1, MASTER_DEPTH_MAX},
+	{"read", 0, NULL, "fault: the device reads memory instead of writing it (edu)", CLI_FLAG,
+	 VFIO(read_direction)},
+	{"overwrite", 0, NULL, "transfer: store on the NVMe medium, from block 0 on", CLI_FLAG,
+	 VFIO(overwrite)},
 	{0},
 };
-
-static int parse_iommu(const char *text, enum space_kind *kind)
-{
-	if (!strcmp(text, "type1"))
-		*kind = SPACE_TYPE1;
-	else if (!strcmp(text, "iommufd"))
-		*kind = SPACE_IOMMUFD;
-	else
-		return failed(-EINVAL, "--iommu %s: accepted: type1, iommufd", text);
-	return 0;
-}
-
-static int parse_device(struct vfio_job *job, const char *text)
-{
-	if (job->device_count == VFIO_DEVICES)
-		return failed(-EINVAL, "--device %s: accepted: at most %d devices", text,
-			      VFIO_DEVICES);
-	job->devices[job->device_count++] = text;
-	return vfio_parse_address(text);
-}
-
-static int parse_number(struct vfio_job *job, int key, const char *text)
-{
-	__u64 depth = 1;
-	int error;
-
-	switch (key) {
-	case OPTION_COUNT:
-		error = units_parse_count(text, 1, 100000000, &job->count);
-		return error ? failed_in(error, "--count") : 0;
-	case OPTION_SIZE:
-		error = units_parse_size_within(text, 4096, 1ull << 60, &job->size);
-		return error ? failed_in(error, "--size") : 0;
-	case OPTION_MEMLOCK:
-		error = units_parse_size_within(text, 4096, 1ull << 60, &job->memlock);
-		return error ? failed_in(error, "--memlock") : 0;
-	case OPTION_INTERVAL:
-		error = units_parse_duration_within(text, 0, UNITS_DURATION_MOST,
-						    &job->interval_ns);
-		return error ? failed_in(error, "--interval") : 0;
-	default:
-		error = units_parse_count(text, 1, MASTER_DEPTH_MAX, &depth);
-		job->depth = (unsigned int)depth;
-		return error ? failed_in(error, "--depth") : 0;
-	}
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-	struct vfio_job *job = state->input;
-	int error = 0;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &job->verb;
-		return 0;
-	case 'd':
-		error = parse_device(job, argument);
-		break;
-	case OPTION_IOMMU:
-		error = parse_iommu(argument, &job->iommu);
-		break;
-	case OPTION_OVERWRITE:
-		job->overwrite = true;
-		break;
-	case OPTION_READ:
-		job->read_direction = true;
-		break;
-	case OPTION_COUNT:
-	case OPTION_SIZE:
-	case OPTION_MEMLOCK:
-	case OPTION_INTERVAL:
-	case OPTION_DEPTH:
-		error = parse_number(job, key, argument);
-		break;
-	case ARGP_KEY_ARG:
-		if (job->action_given)
-			usage_error(state, "%s: accepted: one action%s", argument,
-				    destination_hint(&job->verb.results.to, argument));
-		error = vfio_parse_action(argument, &job->action);
-		job->action_given = true;
-		break;
-	case ARGP_KEY_END:
-		error = vfio_job_check(job);
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	if (error)
-		usage_error(state, "%s", failure_text());
-	return 0;
-}
 
 /* What its masters counted together. */
 struct run_row {
@@ -166,8 +72,8 @@ struct run_row {
 	COLUMN(duration, none, DURATION, 8, SHOWN, row->run->result.duration_ns)
 TABLE(vfio, "What the driver did", RUN, struct run_row, struct vfio_job)
 
-static int write_result(struct writer *writer, const struct vfio_job *job,
-			const struct vfio_run *run)
+static int vfio_write_result(struct writer *writer, const struct vfio_job *job,
+			     const struct vfio_run *run)
 {
 	struct run_row row = {.run = run};
 	int error = writer_begin_with(writer, &vfio_table, job);
@@ -187,12 +93,12 @@ static int write_result(struct writer *writer, const struct vfio_job *job,
 	return error ? error : writer_end(writer);
 }
 
-static int check_consent(const struct vfio_job *job)
+static int vfio_check_consent(const struct vfio_job *job)
 {
 	enum master_kind kind;
 	int error = 0;
 
-	for (unsigned int i = 0; !error && i < job->device_count; i++) {
+	for (size_t i = 0; !error && i < job->device_count; i++) {
 		char what[64];
 
 		error = master_identify(job->devices[i], &kind);
@@ -205,11 +111,11 @@ static int check_consent(const struct vfio_job *job)
 	return error;
 }
 
-static void print_plan(const struct vfio_job *job)
+static void vfio_print_plan(const struct vfio_job *job)
 {
 	char size[UNITS_TEXT];
 
-	printf("open an address space (%s) with %u device%s, map their queues\n",
+	printf("open an address space (%s) with %zu device%s, map their queues\n",
 	       space_kind_name(job->iommu), job->device_count, job->device_count == 1 ? "" : "s");
 	switch (job->action) {
 	case VFIO_FAULT:
@@ -242,7 +148,7 @@ static void print_plan(const struct vfio_job *job)
 }
 
 /* Binds, acts, and gives everything back before the results are written. */
-static int work(const struct vfio_job *job, struct vfio_run *run, int *acted)
+static int vfio_work(const struct vfio_job *job, struct vfio_run *run, int *acted)
 {
 	const struct journal_options options_of_journal = {
 		.dry_run = job->verb.dry_run, .log = job->verb.dry_run ? stdout : stderr};
@@ -251,10 +157,10 @@ static int work(const struct vfio_job *job, struct vfio_run *run, int *acted)
 
 	if (error)
 		return error;
-	for (unsigned int i = 0; !error && i < job->device_count; i++)
+	for (size_t i = 0; !error && i < job->device_count; i++)
 		error = vfio_bind(journal, job->devices[i], job->verb.dry_run);
 	if (!error && job->verb.dry_run)
-		print_plan(job);
+		vfio_print_plan(job);
 	if (!error && !job->verb.dry_run) {
 		error = vfio_run_open(run, job);
 		if (!error)
@@ -265,18 +171,18 @@ static int work(const struct vfio_job *job, struct vfio_run *run, int *acted)
 	return error ? error : undone;
 }
 
-static int run_job(const struct vfio_job *job)
+static int vfio_run_job(const struct vfio_job *job)
 {
 	struct writer *writer = NULL;
 	struct vfio_run run = {0};
-	int acted = 0, error = check_consent(job), closed;
+	int acted = 0, error = vfio_check_consent(job), closed;
 
-	error = error ? error : results_open(&writer, &job->verb.results, "vfio");
+	error = error ? error : verb_open_output(&writer, &job->verb, "vfio");
 	if (error)
 		return failure_report(error);
-	error = work(job, &run, &acted);
+	error = vfio_work(job, &run, &acted);
 	if (!error && !job->verb.dry_run)
-		error = write_result(writer, job, &run);
+		error = vfio_write_result(writer, job, &run);
 	if (error)
 		writer_abandon(writer);
 	closed = error ? 0 : writer_close(writer);
@@ -285,29 +191,30 @@ static int run_job(const struct vfio_job *job)
 
 int real_vfio(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&verb_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		options,
-		parse,
-		"ACTION",
-		"Drives PCI devices from user space through VFIO: QEMU's edu and NVMe controllers. "
-		"ACTION is transfer (DMA to mapped memory), fault (to unmapped addresses), retry "
-		"(fault, map on demand, once more), stale (DMA to what was unmapped), churn (map and unmap), limit (map until "
-		"refused) or reset (interrupt, reset). A device is taken from its driver and given "
-		"back.\v"
-		"EXAMPLES:\n"
-		"  sudo faultline-inject vfio fault -d 0000:00:04.0 --count 101 \\\n"
-		"       --yes-i-mean-it 0000:00:04.0\n"
-		"  sudo faultline-inject vfio limit -d 0000:00:04.0 --memlock 8M --size 1M \\\n"
-		"       --yes-i-mean-it 0000:00:04.0\n"
-		"  sudo faultline-inject vfio retry -d 0000:00:04.0 --dry-run\n",
-		children,
-		NULL,
-		NULL,
+	static const struct cli_table tables[] = {
+		{vfio_options}, VERB_TABLES(struct vfio_job), {0}};
+	const struct cli cli = {
+		.tables = tables,
+		.children = VERB_CHILDREN(struct vfio_job),
+		.arguments = "ACTION",
+		.argument = offsetof(struct vfio_job, action_name),
+		.check = vfio_job_check,
+		.about =
+			"Drives PCI devices from user space through VFIO: QEMU's edu and NVMe controllers. "
+			"ACTION is transfer (DMA to mapped memory), fault (to unmapped addresses), retry "
+			"(fault, map on demand, once more), stale (DMA to what was unmapped), churn (map and unmap), limit (map until "
+			"refused) or reset (interrupt, reset). A device is taken from its driver and given "
+			"back.\v"
+			"EXAMPLES:\n"
+			"  sudo faultline-inject vfio fault -d 0000:00:04.0 --count 101 \\\n"
+			"       --yes-i-mean-it 0000:00:04.0\n"
+			"  sudo faultline-inject vfio limit -d 0000:00:04.0 --memlock 8M --size 1M \\\n"
+			"       --yes-i-mean-it 0000:00:04.0\n"
+			"  sudo faultline-inject vfio retry -d 0000:00:04.0 --dry-run\n",
 	};
 	struct vfio_job job = {0};
 
-	usage_parse(&argp, argc, argv, ARGP_NO_HELP, &job);
+	cli_parse(&cli, argc, argv, &job);
 	verb_catch_signals();
-	return run_job(&job);
+	return vfio_run_job(&job);
 }

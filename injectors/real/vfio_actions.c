@@ -16,13 +16,13 @@
 #define STAGGER_NS	(4 * NSEC_PER_MSEC) /* QEMU's VT-d keeps one fault until it was read */
 #define TRANSFER_BYTES	(3 * NVME_PAGE)	    /* takes a PRP list */
 
-static void fill(char *memory, size_t bytes, __u64 seed)
+static void vfio_fill(char *memory, size_t bytes, __u64 seed)
 {
 	for (size_t i = 0; i < bytes; i++)
 		memory[i] = (char)(seed * 31 + i * 7 + (i >> 8));
 }
 
-static void compare(struct vfio_run *run, const char *a, const char *b, size_t bytes)
+static void vfio_compare(struct vfio_run *run, const char *a, const char *b, size_t bytes)
 {
 	if (!memcmp(a, b, bytes))
 		run->result.verified += bytes;
@@ -49,12 +49,12 @@ static int transfer_edu(struct vfio_run *run, struct master *master, __u64 round
 	bool refused;
 	int error;
 
-	fill(data, NVME_PAGE, round);
+	vfio_fill(data, NVME_PAGE, round);
 	memset(data + NVME_PAGE, 0, NVME_PAGE);
 	error = master_dma(master, &out, &refused);
 	error = error ? error : master_dma(master, &in, &refused);
 	if (!error)
-		compare(run, data, data + NVME_PAGE, master->bytes);
+		vfio_compare(run, data, data + NVME_PAGE, master->bytes);
 	return error;
 }
 
@@ -71,12 +71,12 @@ static int transfer_nvme(struct vfio_run *run, struct master *master, __u64 roun
 		return failed(-ERANGE, "%s: a namespace of %llu blocks is too small",
 			      master->device.address, master->blocks);
 	block = round * per_round % (master->blocks - per_round + 1);
-	fill(data, TRANSFER_BYTES, round);
+	vfio_fill(data, TRANSFER_BYTES, round);
 	memset(data + 4 * NVME_PAGE, 0, TRANSFER_BYTES);
 	error = nvme_move(master, master->may_overwrite, block, first, TRANSFER_BYTES, &refused);
 	error = error ? error : nvme_move(master, false, block, second, TRANSFER_BYTES, &refused);
 	if (!error)
-		compare(run, data, data + 4 * NVME_PAGE, TRANSFER_BYTES);
+		vfio_compare(run, data, data + 4 * NVME_PAGE, TRANSFER_BYTES);
 	return error;
 }
 
@@ -96,7 +96,7 @@ int vfio_act_transfer(struct vfio_run *run)
 	return error;
 }
 
-static __u64 absent(__u64 number)
+static __u64 vfio_absent(__u64 number)
 {
 	return VFIO_IOVA_ABSENT + number % VFIO_ABSENT_PAGES * NVME_PAGE;
 }
@@ -113,7 +113,7 @@ static int fault_round(struct vfio_run *run, __u64 *left)
 		for (unsigned int i = 0; !error && *left && i < run->master_count; i++) {
 			struct master_dma dma = {job->read_direction ? MASTER_READS_MEMORY
 								     : MASTER_WRITES_MEMORY,
-						 absent(run->result.faulting)};
+						 vfio_absent(run->result.faulting)};
 
 			if (begun[i] >= run->masters[i].depth)
 				continue;
@@ -154,7 +154,7 @@ static int expected_data(struct vfio_run *run, struct master *master, __u64 roun
 	if (master->kind == MASTER_NVME)
 		dma.direction = MASTER_WRITES_MEMORY;
 	else
-		fill(vfio_run_data(run), NVME_PAGE, round + 1);
+		vfio_fill(vfio_run_data(run), NVME_PAGE, round + 1);
 	return master_dma(master, &dma, &refused);
 }
 
@@ -184,7 +184,7 @@ static int fault_until_reported(struct vfio_run *run, struct master *master,
 static int retry_once(struct vfio_run *run, struct master *master, __u64 round)
 {
 	char *page = vfio_run_data(run) + 4 * NVME_PAGE;
-	struct master_dma dma = {MASTER_WRITES_MEMORY, absent(round)};
+	struct master_dma dma = {MASTER_WRITES_MEMORY, vfio_absent(round)};
 	bool refused;
 	int error = expected_data(run, master, round);
 
@@ -199,7 +199,7 @@ static int retry_once(struct vfio_run *run, struct master *master, __u64 round)
 	vfio_run_peak(run);
 	error = master_dma(master, &dma, &refused);
 	run->result.retried++;
-	compare(run, vfio_run_data(run), page, master->bytes);
+	vfio_compare(run, vfio_run_data(run), page, master->bytes);
 	if (!error && space_unmap(&run->space, dma.iova, NVME_PAGE))
 		error = failed(-EIO, "the page at 0x%llx cannot be unmapped", dma.iova);
 	return error;
@@ -221,7 +221,7 @@ int vfio_act_retry(struct vfio_run *run)
 static int stale_once(struct vfio_run *run, struct master *master, __u64 round)
 {
 	char *page = vfio_run_data(run) + 4 * NVME_PAGE;
-	struct master_dma dma = {MASTER_WRITES_MEMORY, absent(round)};
+	struct master_dma dma = {MASTER_WRITES_MEMORY, vfio_absent(round)};
 	bool refused;
 	int error = space_map(&run->space, page, dma.iova, NVME_PAGE);
 

@@ -14,8 +14,8 @@
 
 #include "lib/base/fail.h"
 
-static int region(const struct vfio_device *device, unsigned int index,
-		  struct vfio_region_info *info)
+static int vfio_region(const struct vfio_device *device, unsigned int index,
+		       struct vfio_region_info *info)
 {
 	*info = (struct vfio_region_info){.argsz = sizeof(*info), .index = index};
 	if (ioctl(device->fd, VFIO_DEVICE_GET_REGION_INFO, info))
@@ -27,7 +27,7 @@ int vfio_device_enable(struct vfio_device *device)
 {
 	struct vfio_region_info config;
 	__u16 command;
-	int error = region(device, VFIO_PCI_CONFIG_REGION_INDEX, &config);
+	int error = vfio_region(device, VFIO_PCI_CONFIG_REGION_INDEX, &config);
 
 	if (error)
 		return error;
@@ -50,7 +50,7 @@ int vfio_device_open(struct vfio_device *device, const char *address, int fd)
 	*device = (struct vfio_device){.address = address, .fd = fd, .irq = -1};
 	error = vfio_device_enable(device);
 	if (!error)
-		error = region(device, VFIO_PCI_BAR0_REGION_INDEX, &bar);
+		error = vfio_region(device, VFIO_PCI_BAR0_REGION_INDEX, &bar);
 	if (error)
 		return error;
 	memory = mmap(NULL, bar.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)bar.offset);

@@ -25,8 +25,7 @@ const char *vfio_action_name(enum vfio_action action)
 	return actions[action].name;
 }
 
-/* "WHAT: accepted: " and every action. */
-static int refuse_action(const char *what)
+static int vfio_refuse_action(const char *given)
 {
 	char names[128] = "";
 	size_t used = 0;
@@ -34,7 +33,8 @@ static int refuse_action(const char *what)
 	for (unsigned int i = 0; i < VFIO_ACTIONS && used < sizeof(names); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
 					 actions[i].name);
-	return failed(-EINVAL, "%s: accepted: %s", what, names);
+	return given ? failed(-EINVAL, "unknown action '%s'; accepted: %s", given, names)
+		     : failed(-EINVAL, "no action; accepted: %s", names);
 }
 
 int vfio_parse_action(const char *text, enum vfio_action *action)
@@ -45,43 +45,46 @@ int vfio_parse_action(const char *text, enum vfio_action *action)
 		*action = i;
 		return 0;
 	}
-	return refuse_action(text);
+	return vfio_refuse_action(text);
 }
 
-int vfio_parse_address(const char *text)
+int vfio_check_address(const char *text, void *field)
 {
 	static const char shape[] = "xxxx:xx:xx.x", hexadecimal[] = "0123456789abcdef";
 	bool good = strlen(text) == strlen(shape);
 
+	(void)field;
 	for (size_t i = 0; good && shape[i]; i++)
 		good = shape[i] == 'x' ? strchr(hexadecimal, text[i]) != NULL : shape[i] == text[i];
 	if (!good || text[8] > '1' || text[11] > '7')
 		return failed(
 			-EINVAL,
-			"--device %s: accepted: a PCI address as in /sys/bus/pci/devices, such as "
+			"invalid address '%s'; accepted: a PCI address as in /sys/bus/pci/devices, such as "
 			"0000:00:02.0",
 			text);
 	return 0;
 }
 
-static int check_devices(const struct vfio_job *job)
+static int vfio_check_devices(const struct vfio_job *job)
 {
 	if (!job->device_count)
 		return failed(-EINVAL, "no device: name each with --device 0000:00:02.0");
-	for (unsigned int i = 0; i < job->device_count; i++)
-		for (unsigned int k = 0; k < i; k++)
+	for (size_t i = 0; i < job->device_count; i++)
+		for (size_t k = 0; k < i; k++)
 			if (!strcmp(job->devices[i], job->devices[k]))
 				return failed(-EINVAL, "--device %s: named twice", job->devices[i]);
 	return 0;
 }
 
-int vfio_job_check(struct vfio_job *job)
+int vfio_job_check(void *vfio_job)
 {
-	int error = 0;
+	struct vfio_job *job = vfio_job;
+	int error = job->action_name ? vfio_parse_action(job->action_name, &job->action)
+				     : vfio_refuse_action(NULL);
 
-	if (!job->action_given)
-		return refuse_action("no action");
-	error = check_devices(job);
+	if (error)
+		return error;
+	error = vfio_check_devices(job);
 	if (error)
 		return error;
 	if (job->size && job->action != VFIO_CHURN && job->action != VFIO_LIMIT)
@@ -103,5 +106,5 @@ int vfio_job_check(struct vfio_job *job)
 		return failed(-EINVAL, "--overwrite: accepted: with the action transfer");
 	if (job->read_direction && job->action != VFIO_FAULT)
 		return failed(-EINVAL, "--read: accepted: with the action fault");
-	return 0;
+	return verb_check(&job->verb);
 }

@@ -22,9 +22,9 @@ enum vfio_action {
 struct vfio_job {
 	struct verb_options verb;
 	enum vfio_action action;
-	bool action_given;
+	const char *action_name;	   /* as it was given */
 	const char *devices[VFIO_DEVICES]; /* "0000:00:02.0" */
-	unsigned int device_count;
+	size_t device_count;
 	enum space_kind iommu;
 	__u64 count;	     /* DMAs, rounds or pairs; 0: the action's own default */
 	__u64 size;	     /* bytes of one mapping of churn and limit */
@@ -37,9 +37,9 @@ struct vfio_job {
 
 const char *vfio_action_name(enum vfio_action action);
 int vfio_parse_action(const char *text, enum vfio_action *action);
-/* A PCI address with its domain, as sysfs writes it. */
-int vfio_parse_address(const char *text);
-/* Fills in defaults. -EINVAL with a sentence: what was asked for does not go together. */
-int vfio_job_check(struct vfio_job *job);
+/* A PCI address with its domain, as sysfs writes it. The other parameter is for struct cli_option. */
+int vfio_check_address(const char *text, void *field);
+/* Fills in the action and defaults. -EINVAL with a sentence: what was asked for does not go together. */
+int vfio_job_check(void *vfio_job);
 
 #endif

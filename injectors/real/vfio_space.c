@@ -222,7 +222,7 @@ int space_add_device(struct space *space, const char *address)
 					    : add_by_group(space, address);
 }
 
-static int map(struct space *space, void *memory, __u64 iova, __u64 bytes)
+static int space_call_map(struct space *space, void *memory, __u64 iova, __u64 bytes)
 {
 	struct vfio_iommu_type1_dma_map type1 = {
 		.argsz = sizeof(type1),
@@ -247,7 +247,7 @@ static int map(struct space *space, void *memory, __u64 iova, __u64 bytes)
 
 int space_map(struct space *space, void *memory, __u64 iova, __u64 bytes)
 {
-	int error = map(space, memory, iova, bytes);
+	int error = space_call_map(space, memory, iova, bytes);
 
 	if (error) {
 		space->counts.maps_failed++;
@@ -259,7 +259,7 @@ int space_map(struct space *space, void *memory, __u64 iova, __u64 bytes)
 	return 0;
 }
 
-static int unmap(struct space *space, __u64 iova, __u64 bytes, __u64 *unmapped)
+static int space_call_unmap(struct space *space, __u64 iova, __u64 bytes, __u64 *unmapped)
 {
 	struct vfio_iommu_type1_dma_unmap type1 = {
 		.argsz = sizeof(type1), .iova = iova, .size = bytes};
@@ -280,7 +280,7 @@ static int unmap(struct space *space, __u64 iova, __u64 bytes, __u64 *unmapped)
 int space_unmap(struct space *space, __u64 iova, __u64 bytes)
 {
 	__u64 unmapped = 0;
-	int error = unmap(space, iova, bytes, &unmapped);
+	int error = space_call_unmap(space, iova, bytes, &unmapped);
 
 	if (error) {
 		space->counts.unmaps_failed++;

@@ -70,8 +70,8 @@ static int kinds_refuse(const char *word, size_t length)
 	for_each_kind(kind)
 		used += (size_t)sprintf(accepted + used, "%s%s", kinds[kind].name,
 					kind + 1 < EVENT_KIND_MAX ? ", " : "");
-	return failed(-EINVAL, "'%.*s' is no kind of event; accepted: %s",
-		      length < 64 ? (int)length : 64, word, accepted);
+	return failed(-EINVAL, "unknown kind '%.*s'; accepted: %s", length < 64 ? (int)length : 64,
+		      word, accepted);
 }
 
 static bool kinds_same(const char *name, const char *word, size_t length)

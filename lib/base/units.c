@@ -79,7 +79,7 @@ int units_parse_duration(const char *text, __u64 *ns)
 	const char *suffix = parse_decimal(text, &whole, &fraction, &scale);
 
 	if (!suffix)
-		return failed(-EINVAL, "'%s' is no duration; accepted: " DURATION_ACCEPTED, text);
+		return failed(-EINVAL, "invalid duration '%s'; accepted: " DURATION_ACCEPTED, text);
 	if (!*suffix && !whole && !fraction) {
 		*ns = 0;
 		return 0;
@@ -91,8 +91,7 @@ int units_parse_duration(const char *text, __u64 *ns)
 			return failed(-ERANGE, "duration '%s' is beyond 584 years", text);
 		return 0;
 	}
-	return failed(-EINVAL, "duration '%s' has %s unit; accepted: " DURATION_ACCEPTED, text,
-		      *suffix ? "an unknown" : "no");
+	return failed(-EINVAL, "invalid duration '%s'; accepted: " DURATION_ACCEPTED, text);
 }
 
 /* All digits, in the largest unit that needs no fraction. */
@@ -129,7 +128,7 @@ int units_parse_size(const char *text, __u64 *bytes)
 	const char *letter = NULL;
 
 	if (!suffix)
-		return failed(-EINVAL, "'%s' is no size; accepted: " SIZE_ACCEPTED, text);
+		return failed(-EINVAL, "invalid size '%s'; accepted: " SIZE_ACCEPTED, text);
 	if (*suffix)
 		letter = strchr(letters, toupper((unsigned char)*suffix));
 	if (letter) {
@@ -137,10 +136,9 @@ int units_parse_size(const char *text, __u64 *bytes)
 		suffix++;
 	}
 	if (*suffix && strcmp(suffix, "B") != 0 && !(letter && !strcmp(suffix, "iB")))
-		return failed(-EINVAL, "size '%s' has an unknown unit; accepted: " SIZE_ACCEPTED,
-			      text);
+		return failed(-EINVAL, "invalid size '%s'; accepted: " SIZE_ACCEPTED, text);
 	if (fraction && unit == 1)
-		return failed(-EINVAL, "size '%s' is no whole number of bytes", text);
+		return failed(-EINVAL, "invalid size '%s'; accepted: whole bytes", text);
 	if (!scale_decimal(whole, fraction, scale, unit, bytes))
 		return failed(-ERANGE, "size '%s' is beyond 16 EiB", text);
 	return 0;
@@ -179,7 +177,7 @@ int units_parse_real(const char *text, double *value)
 
 	if (rest && !*rest)
 		return 0;
-	return failed(-EINVAL, "'%s' is no number; accepted: digits, such as 1.5 or 1e6", text);
+	return failed(-EINVAL, "invalid number '%s'; accepted: digits, such as 1.5 or 1e6", text);
 }
 
 int units_parse_rate(const char *text, double *per_s)
@@ -197,7 +195,8 @@ int units_parse_rate(const char *text, double *per_s)
 		return 0;
 	}
 	return failed(-EINVAL,
-		      "'%s' is no rate; accepted: a number a second, such as 10/s or 600/m", text);
+		      "invalid rate '%s'; accepted: a number a second, such as 10/s or 600/m",
+		      text);
 }
 
 int units_parse_percent(const char *text, double *percent)
@@ -206,7 +205,7 @@ int units_parse_percent(const char *text, double *percent)
 
 	if (rest && (!*rest || !strcmp(rest, "%")))
 		return 0;
-	return failed(-EINVAL, "'%s' is no percentage; accepted: such as 99.9 or 99.9%%", text);
+	return failed(-EINVAL, "invalid percentage '%s'; accepted: such as 99.9 or 99.9%%", text);
 }
 
 int units_parse_share(const char *text, double *share)
@@ -216,7 +215,7 @@ int units_parse_share(const char *text, double *share)
 	if (rest && !strcmp(rest, "%"))
 		*share /= 100;
 	else if (!rest || *rest)
-		return failed(-EINVAL, "'%s' is no share; accepted: such as 0.25 or 25%%", text);
+		return failed(-EINVAL, "invalid share '%s'; accepted: such as 0.25 or 25%%", text);
 	return 0;
 }
 
@@ -247,10 +246,13 @@ int units_parse_count(const char *text, __u64 minimum, __u64 maximum, __u64 *cou
 {
 	__u64 value;
 
-	if (!parse_whole(text, &value) || value < minimum || value > maximum)
+	bool whole = parse_whole(text, &value);
+
+	if (!whole || value < minimum || value > maximum)
 		return failed(errno == ERANGE ? -ERANGE : -EINVAL,
-			      "'%s' is out of range; accepted: a number from %llu to %llu", text,
-			      (unsigned long long)minimum, (unsigned long long)maximum);
+			      whole ? "'%s' is out of range; accepted: a number from %llu to %llu"
+				    : "invalid number '%s'; accepted: %llu to %llu",
+			      text, minimum, maximum);
 	*count = value;
 	return 0;
 }
@@ -358,7 +360,7 @@ int units_parse_time(const char *text, struct units_time *time)
 	rest = parse_clock(text, &time->ns);
 	if (rest && (!*rest || !strcmp(rest, "Z")))
 		return 0;
-	return failed(-EINVAL, "'%s' is no time; accepted: " TIME_ACCEPTED, text);
+	return failed(-EINVAL, "invalid time '%s'; accepted: " TIME_ACCEPTED, text);
 }
 
 /* Three significant digits of value / scale. */

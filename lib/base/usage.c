@@ -3,12 +3,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/fail.h"
 #include "lib/base/printable.h"
 
 /* What getopt() writes about words that it knows no option for: lines of it stay lines. */
-static ssize_t write_printable(void *cookie, const char *bytes, size_t size)
+static ssize_t usage_write(void *cookie, const char *bytes, size_t size)
 {
 	FILE *file = cookie;
 	char text[sizeof(struct printable) / PRINTABLE_MOST];
@@ -30,16 +32,52 @@ static ssize_t write_printable(void *cookie, const char *bytes, size_t size)
 	return (ssize_t)size;
 }
 
+const char *argp_program_bug_address = "the issue tracker of the Faultline repository";
+
+enum { KEY_USAGE = 0x300 };
+
+/* argp's own help option is -?, the field's is -h. */
+static const struct argp_option help_options[] = {
+	{"help", 'h', NULL, 0, "Give this help", -1},
+	{"usage", KEY_USAGE, NULL, 0, "Give a short usage message", -1},
+	{"version", 'V', NULL, 0, "Print the version", -1},
+	{0},
+};
+
+static error_t parse_help(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case KEY_USAGE:
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+		return 0;
+	case 'V':
+		printf("%.*s " FAULTLINE_VERSION "\n", (int)strcspn(state->name, " "), state->name);
+		exit(EXIT_OK);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 int usage_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input)
 {
-	const cookie_io_functions_t functions = {.write = write_printable};
+	const struct argp_child verb[] = {{argp, 0, NULL, 0}, {0}};
+	const struct argp all = {help_options, parse_help, NULL, NULL, verb, NULL, NULL};
+	const cookie_io_functions_t functions = {.write = usage_write};
 	FILE *file = stderr, *shown = fopencookie(file, "w", functions);
 	int err;
 
 	/* Without memory for that, as argp has it. Where argp exits, it is flushed. */
 	if (shown)
 		stderr = shown;
-	err = argp_parse(argp, argc, argv, flags, NULL, input);
+	argp_err_exit_status = EXIT_USAGE;
+	err = argp_parse(&all, argc, argv, flags | ARGP_NO_HELP, NULL, input);
 	stderr = file;
 	if (shown)
 		fclose(shown);

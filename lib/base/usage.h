@@ -8,7 +8,10 @@
 
 #include <argp.h>
 
-/* argp_parse() without the index of what is left. */
+/*
+ * argp_parse() with -h, --usage and -V, without the index of what is left. Errors of the command line end the
+ * program with EXIT_USAGE.
+ */
 int usage_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);
 /* argp_error(): one line, whatever the values hold. */
 void usage_error(const struct argp_state *state, const char *format, ...)

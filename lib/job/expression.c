@@ -39,7 +39,7 @@ static void skip_blanks(struct evaluation *e)
 }
 
 /* Takes the token if it is next. */
-static bool take(struct evaluation *e, const char *token)
+static bool expression_take(struct evaluation *e, const char *token)
 {
 	skip_blanks(e);
 	if (strncmp(e->at, token, strlen(token)) != 0)
@@ -48,12 +48,12 @@ static bool take(struct evaluation *e, const char *token)
 	return true;
 }
 
-/* As take(), for a word: "or" is not the beginning of "order". */
+/* As expression_take(), for a word: "or" is not the beginning of "order". */
 static bool take_word(struct evaluation *e, const char *word)
 {
 	const char *before = e->at;
 
-	if (take(e, word) && !isalnum((unsigned char)*e->at) && *e->at != '_')
+	if (expression_take(e, word) && !isalnum((unsigned char)*e->at) && *e->at != '_')
 		return true;
 	e->at = before;
 	return false;
@@ -61,7 +61,7 @@ static bool take_word(struct evaluation *e, const char *word)
 
 static void expect_token(struct evaluation *e, const char *token)
 {
-	if (e->error || take(e, token))
+	if (e->error || expression_take(e, token))
 		return;
 	if (*e->at)
 		evaluation_fail(e, -EBADMSG, e->at, "\"%.1s\": accepted here: \"%s\"", e->at,
@@ -157,10 +157,10 @@ static struct value parse_column(struct evaluation *e, const char *name, const c
 
 	snprintf(selection.column, sizeof(selection.column), "%s", name);
 	memset(selection.chosen, 0xff, sizeof(selection.chosen));
-	if (take(e, "(") && !take(e, ")")) {
+	if (expression_take(e, "(") && !expression_take(e, ")")) {
 		do {
 			parse_selector(e, &selection);
-		} while (!e->error && take(e, ","));
+		} while (!e->error && expression_take(e, ","));
 		expect_token(e, ")");
 	}
 	return e->error ? (struct value){0} : value_column(e, &selection);
@@ -190,7 +190,7 @@ static struct value parse_primary(struct evaluation *e)
 
 	skip_blanks(e);
 	at = e->at;
-	if (take(e, "(")) {
+	if (expression_take(e, "(")) {
 		value = parse_or(e);
 		expect_token(e, ")");
 		return value;
@@ -218,7 +218,7 @@ static struct value parse_unary(struct evaluation *e)
 		return (struct value){0};
 	if (++e->depth > DEPTH_MAX)
 		return evaluation_fail(e, -EBADMSG, e->at, "nested deeper than %d", DEPTH_MAX);
-	if (take(e, "-"))
+	if (expression_take(e, "-"))
 		value = value_combine(e, at, '-', value_number(e, 0), parse_unary(e));
 	else
 		value = parse_primary(e);
@@ -233,9 +233,9 @@ static struct value parse_product(struct evaluation *e)
 	while (!e->error) {
 		const char *at = e->at;
 
-		if (take(e, "*"))
+		if (expression_take(e, "*"))
 			value = value_combine(e, at, '*', value, parse_unary(e));
-		else if (take(e, "/"))
+		else if (expression_take(e, "/"))
 			value = value_combine(e, at, '/', value, parse_unary(e));
 		else
 			break;
@@ -250,9 +250,9 @@ static struct value parse_sum(struct evaluation *e)
 	while (!e->error) {
 		const char *at = e->at;
 
-		if (take(e, "+"))
+		if (expression_take(e, "+"))
 			value = value_combine(e, at, '+', value, parse_product(e));
-		else if (take(e, "-"))
+		else if (expression_take(e, "-"))
 			value = value_combine(e, at, '-', value, parse_product(e));
 		else
 			break;
@@ -269,7 +269,7 @@ static char take_comparison(struct evaluation *e)
 			   {"!=", '!'}, {"<", '<'},  {">", '>'}};
 
 	for (size_t i = 0; i < sizeof(comparisons) / sizeof(comparisons[0]); i++)
-		if (take(e, comparisons[i].token))
+		if (expression_take(e, comparisons[i].token))
 			return comparisons[i].operation;
 	return 0;
 }

@@ -33,7 +33,7 @@ struct value value_number(struct evaluation *e, double number)
 	return value;
 }
 
-static double combine(char operation, double a, double b)
+static double expression_combine(char operation, double a, double b)
 {
 	switch (operation) {
 	case '+':
@@ -104,7 +104,7 @@ struct value value_combine(struct evaluation *e, const char *at, char operation,
 		/* Before the run every column is 1, and their difference says nothing. */
 		if (operation == '/' && y == 0)
 			y = 1;
-		out.numbers[i] = combine(operation, a.numbers[a.count == 1 ? 0 : i], y);
+		out.numbers[i] = expression_combine(operation, a.numbers[a.count == 1 ? 0 : i], y);
 	}
 	return out;
 }
@@ -120,7 +120,7 @@ unsigned int value_function(const char *name)
 	return strcmp(name, "correlation") ? 0 : 2;
 }
 
-static double reduce(const char *name, struct value list)
+static double expression_reduce(const char *name, struct value list)
 {
 	double result = list.numbers[0];
 
@@ -136,7 +136,7 @@ static double reduce(const char *name, struct value list)
 }
 
 /* Each element strictly beyond the one before it. */
-static bool monotone(struct value list, double sign)
+static bool expression_monotone(struct value list, double sign)
 {
 	for (size_t i = 1; i < list.count; i++)
 		if (sign * (list.numbers[i] - list.numbers[i - 1]) <= 0)
@@ -145,9 +145,10 @@ static bool monotone(struct value list, double sign)
 }
 
 /* Pearson's, 0 if one of them is constant. */
-static double correlation(struct value x, struct value y)
+static double expression_correlation(struct value x, struct value y)
 {
-	double n = (double)x.count, mx = reduce("mean", x), my = reduce("mean", y);
+	double n = (double)x.count, mx = expression_reduce("mean", x),
+	       my = expression_reduce("mean", y);
 	double xx = 0, yy = 0, xy = 0;
 
 	for (size_t i = 0; i < (size_t)n; i++) {
@@ -176,21 +177,22 @@ struct value value_call(struct evaluation *e, const char *at, const char *name,
 		return out;
 	}
 	if (increasing || decreasing) {
-		out = value_number(e, monotone(list, increasing ? 1 : -1));
+		out = value_number(e, expression_monotone(list, increasing ? 1 : -1));
 		out.truth = true;
 		return out;
 	}
 	if (strcmp(name, "correlation") != 0)
-		return value_number(e, reduce(name, list));
+		return value_number(e, expression_reduce(name, list));
 	if (list.count != arguments[1].count || list.count < 3)
 		return evaluation_fail(e, -EBADMSG, at,
 				       "correlation() of %zu and %zu numbers; accepted: two lists "
 				       "of equal length, 3 or more",
 				       list.count, arguments[1].count);
-	return value_number(e, correlation(list, arguments[1]));
+	return value_number(e, expression_correlation(list, arguments[1]));
 }
 
-static bool selected(const struct evaluation *e, const struct selection *selection, size_t point)
+static bool expression_selected(const struct evaluation *e, const struct selection *selection,
+				size_t point)
 {
 	const struct sweep *sweep = e->scope->sweep;
 
@@ -219,7 +221,7 @@ static int point_number(struct evaluation *e, const struct selection *selection,
 	*number = 1;
 	if (column < 0 && (sweep_is_baseline(e->scope->sweep, point) ||
 			   dimension_number(e->scope->sweep, dimension, point, number))) {
-		evaluation_fail(e, -EBADMSG, selection->at, "%s has a value that is no number",
+		evaluation_fail(e, -EBADMSG, selection->at, "%s has a value that is not a number",
 				selection->column);
 		return -EBADMSG;
 	}
@@ -235,7 +237,7 @@ static int point_number(struct evaluation *e, const struct selection *selection,
 	return 0;
 }
 
-static void note(struct evaluation *e, const char *text)
+static void expression_note(struct evaluation *e, const char *text)
 {
 	size_t left = e->measured_size - e->measured_used;
 	int length;
@@ -270,28 +272,28 @@ static void note_column(struct evaluation *e, const struct selection *selection,
 	char text[256];
 	bool any = selection->baseline;
 
-	note(e, e->measured_used ? "; " : "");
-	note(e, selection->column);
+	expression_note(e, e->measured_used ? "; " : "");
+	expression_note(e, selection->column);
 	if (selection->baseline)
-		note(e, "(baseline");
+		expression_note(e, "(baseline");
 	for (size_t d = 0; !selection->baseline && d < sweep->dimension_count; d++) {
 		if (selection->chosen[d] < 0)
 			continue;
 		snprintf(text, sizeof(text), "%s%s=%s", any ? ", " : "(", sweep->dimensions[d].name,
 			 sweep->dimensions[d].values[selection->chosen[d]]);
-		note(e, text);
+		expression_note(e, text);
 		any = true;
 	}
-	note(e, any ? ")=" : "=");
+	expression_note(e, any ? ")=" : "=");
 	for (size_t i = 0; i < list.count && i < MEASURED_VALUES; i++) {
-		note(e, i ? " " : "");
+		expression_note(e, i ? " " : "");
 		number_text(column >= 0 &&
 				    e->scope->columns->columns[column].type == COLUMN_DURATION,
 			    list.numbers[i], text, sizeof(text));
-		note(e, text);
+		expression_note(e, text);
 	}
 	if (list.count > MEASURED_VALUES)
-		note(e, " ...");
+		expression_note(e, " ...");
 }
 
 static struct value unknown_column(struct evaluation *e, const struct selection *selection)
@@ -322,7 +324,7 @@ struct value value_column(struct evaluation *e, const struct selection *selectio
 		return unknown_column(e, selection);
 	list = value_list(e, sweep->points);
 	for (size_t point = 0; !e->error && point < sweep->points; point++) {
-		if (!selected(e, selection, point))
+		if (!expression_selected(e, selection, point))
 			continue;
 		if (point_number(e, selection, column, dimension, point, &list.numbers[count++]))
 			return (struct value){0};

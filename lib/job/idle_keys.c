@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/job/quantity.h"
 
@@ -30,7 +31,7 @@ static bool is_one_of(const char *value, const char *values)
 	return true;
 }
 
-static bool satisfies(const struct option_need *need, const char *value)
+static bool idle_key_satisfies(const struct option_need *need, const char *value)
 {
 	double number;
 
@@ -76,9 +77,9 @@ static bool is_unsatisfied(const struct option_table *table, const struct job_te
 	*written = value_in(row, dot ? job_text_section(text, type, NULL) : section);
 	for (size_t i = 0; dot && i < text->section_count; i++)
 		if (!strcmp(text->sections[i].type, type) &&
-		    satisfies(need, value_in(row, &text->sections[i]).value))
+		    idle_key_satisfies(need, value_in(row, &text->sections[i]).value))
 			return false;
-	return !satisfies(need, written->value);
+	return !idle_key_satisfies(need, written->value);
 }
 
 static bool is_option(const char *where)
@@ -89,17 +90,17 @@ static bool is_option(const char *where)
 static struct idle_key *find_or_add(struct idle_keys *idle, const struct option_row *row,
 				    const char *name)
 {
-	struct idle_key *keys;
+	struct idle_key *key;
 
 	for (size_t i = 0; i < idle->count; i++)
 		if (idle->keys[i].row == row && !strcmp(idle->keys[i].name, name))
 			return &idle->keys[i];
-	keys = reallocarray(idle->keys, idle->count + 1, sizeof(*keys));
-	if (!keys)
+	if (!array_grow(&idle->keys, &idle->room, idle->count + 1, sizeof(*key), ARRAY_PLAIN))
 		return NULL;
-	idle->keys = keys;
-	keys[idle->count] = (struct idle_key){.row = row, .name = strdup(name)};
-	return keys[idle->count].name ? &keys[idle->count++] : NULL;
+	key = &idle->keys[idle->count];
+	*key = (struct idle_key){.row = row, .name = strdup(name)};
+	idle->count += key->name != NULL;
+	return key->name ? key : NULL;
 }
 
 static int add_entry(struct idle_keys *idle, const struct option_table *table,

@@ -12,7 +12,7 @@ struct idle_key;
 
 struct idle_keys {
 	struct idle_key *keys;
-	size_t count;
+	size_t count, room;
 };
 
 /* Looks through the text of one point, whose values are right. -ENOMEM. */

@@ -83,7 +83,7 @@ bool option_in_range(const struct option_row *row, double value)
 	return row->multiple == 0 || fmod(value, row->multiple) == 0;
 }
 
-static void store(const struct option_row *row, void *field, double value)
+static void option_store(const struct option_row *row, void *field, double value)
 {
 	__s64 whole = (__s64)value;
 
@@ -103,7 +103,7 @@ static int parse_number(const struct option_row *row, const char *text, void *fi
 	value = negative ? -value : value;
 	if (!option_in_range(row, value))
 		return -ERANGE;
-	store(row, field, value);
+	option_store(row, field, value);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static int parse_choice(const struct option_row *row, const char *text, void *fi
 	for (const struct option_choice *c = row->choices; c->name; c++) {
 		if (strcmp(c->name, text) != 0)
 			continue;
-		store(row, field, c->value);
+		option_store(row, field, c->value);
 		return 0;
 	}
 	return -EINVAL;
@@ -181,7 +181,7 @@ static int parse_value(const struct option_row *row, const char *text, void *fie
 }
 
 /* Optimal string alignment distance, so that two swapped letters count as one slip. */
-static size_t distance(const char *a, const char *b)
+static size_t option_distance(const char *a, const char *b)
 {
 	size_t rows[3][WORD_MAX + 1], la = strlen(a), lb = strlen(b);
 
@@ -213,7 +213,7 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
 	size_t least = strlen(word) / 2 + 1;
 
 	for (size_t i = 0; i < count; i++) {
-		size_t d = distance(word, candidates[i]);
+		size_t d = option_distance(word, candidates[i]);
 
 		if (d < least) {
 			least = d;

@@ -110,7 +110,7 @@ int shelf_find(const struct shelf *shelf, const char *name, char *path, size_t s
 	err = shelf_list(shelf, add_name, &names);
 	return err ? err
 		   : failed(-ENOENT,
-			    "%s: is no shipped job; accepted: %s, or a file: its path with a "
+			    "unknown job '%s'; accepted: %s, or a file: its path with a "
 			    "slash or .ini, such as ./%s",
 			    name, names.text, name);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/job/sweep_table.h"
 
+#include <math.h>
 #include <string.h>
 
 #define TEXT_ROOM  28 /* beside four columns of results on 80 columns */
@@ -8,7 +9,7 @@
 
 static const char baseline[] = "baseline";
 
-static size_t wider(size_t width, const char *text)
+static size_t sweep_wider(size_t width, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -16,7 +17,7 @@ static size_t wider(size_t width, const char *text)
 }
 
 /* The widest columns give way until all have room. */
-static void fit(struct column *columns, size_t count)
+static void sweep_fit(struct column *columns, size_t count)
 {
 	for (;;) {
 		struct column *widest = columns;
@@ -44,15 +45,15 @@ size_t sweep_columns(struct column *columns, const struct sweep *sweep)
 		size_t width = strlen(dimension->name);
 
 		if (sweep->baseline && !d)
-			width = wider(width, baseline);
+			width = sweep_wider(width, baseline);
 		for (size_t v = 0; v < dimension->value_count; v++)
-			width = wider(width, dimension->values[v]);
+			width = sweep_wider(width, dimension->values[v]);
 		columns[count++] = (struct column){.name = dimension->name,
 						   .type = COLUMN_TEXT,
 						   .width = (unsigned int)width,
 						   .whole = (unsigned int)width};
 	}
-	fit(columns + 1, count - 1);
+	sweep_fit(columns + 1, count - 1);
 	return count;
 }
 
@@ -67,4 +68,47 @@ size_t sweep_cells(union cell *cells, const struct sweep *sweep, size_t point)
 				? (d ? NULL : baseline)
 				: sweep->dimensions[d].values[sweep_index(sweep, point, d)];
 	return count;
+}
+
+const char *sweep_own_name(const char *name, const struct sweep *sweep, char room[SWEEP_OWN_NAME])
+{
+	if (sweep_find(sweep, name) < 0)
+		return name;
+	snprintf(room, SWEEP_OWN_NAME, "seen_%s", name);
+	return room;
+}
+
+int sweep_results_begin(struct sweep_results *results, struct writer *writer, const char *title,
+			const struct sweep *sweep, const struct job_columns *own)
+{
+	size_t first = sweep_columns(results->columns, sweep);
+
+	results->sweep = sweep;
+	results->own = own;
+	results->table = (struct table){"results", title, results->columns, first + own->count};
+	for (size_t i = 0; i < own->count; i++)
+		results->columns[first + i] = (struct column){
+			.name = sweep_own_name(own->columns[i].name, sweep, results->names[i]),
+			.unit = own->columns[i].unit,
+			.type = own->columns[i].type,
+			.width = own->columns[i].width,
+			.wide = own->columns[i].wide,
+		};
+	return writer_begin(writer, &results->table);
+}
+
+int sweep_results_row(const struct sweep_results *results, struct writer *writer, size_t point,
+		      const double *values)
+{
+	union cell cells[SWEEP_COLUMNS + SWEEP_RESULTS_MAX];
+	size_t count = sweep_cells(cells, results->sweep, point);
+
+	for (size_t i = 0; i < results->own->count; i++, count++) {
+		if (results->own->columns[i].type == COLUMN_REAL)
+			cells[count].real = values[i];
+		else
+			cells[count].count =
+				isnan(values[i]) ? CELL_NONE : (__u64)llround(values[i]);
+	}
+	return writer_row(writer, cells);
 }

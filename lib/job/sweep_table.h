@@ -7,13 +7,33 @@
 #ifndef FAULTLINE_JOB_SWEEP_TABLE_H
 #define FAULTLINE_JOB_SWEEP_TABLE_H
 
+#include "lib/job/column.h"
 #include "lib/job/sweep.h"
-#include "lib/output/table.h"
 
 #define SWEEP_COLUMNS (1 + SWEEP_DIMENSIONS)
 
 /* Both fill at most SWEEP_COLUMNS and return how many; names and texts are borrowed of `sweep`. */
 size_t sweep_columns(struct column *columns, const struct sweep *sweep);
 size_t sweep_cells(union cell *cells, const struct sweep *sweep, size_t point);
+
+/* A column's own name or, where the sweep has taken that, "seen_NAME" in `room`. */
+#define SWEEP_OWN_NAME 48
+const char *sweep_own_name(const char *name, const struct sweep *sweep, char room[SWEEP_OWN_NAME]);
+
+/* The table "results": the point, then what a run of it gives. It must live until writer_end(). */
+#define SWEEP_RESULTS_MAX 64
+struct sweep_results {
+	const struct sweep *sweep;
+	const struct job_columns *own;
+	struct column columns[SWEEP_COLUMNS + SWEEP_RESULTS_MAX];
+	char names[SWEEP_RESULTS_MAX][SWEEP_OWN_NAME];
+	struct table table;
+};
+
+int sweep_results_begin(struct sweep_results *results, struct writer *writer, const char *title,
+			const struct sweep *sweep, const struct job_columns *own);
+/* `values`: one a column of a run; NAN: unknown. */
+int sweep_results_row(const struct sweep_results *results, struct writer *writer, size_t point,
+		      const double *values);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 
@@ -65,15 +66,14 @@ static char *place(const struct reader *reader)
 static struct job_section *append_section(struct job_text *text, const char *type, const char *name,
 					  char *where)
 {
-	struct job_section *sections, *section;
+	struct job_section *section;
 
-	sections = reallocarray(text->sections, text->section_count + 1, sizeof(*sections));
-	if (!sections) {
+	if (!array_grow(&text->sections, &text->section_room, text->section_count + 1,
+			sizeof(*section), ARRAY_PLAIN)) {
 		free(where);
 		return NULL;
 	}
-	text->sections = sections;
-	section = &sections[text->section_count++];
+	section = &text->sections[text->section_count++];
 	*section = (struct job_section){
 		.type = strdup(type),
 		.name = strdup(name),
@@ -85,15 +85,14 @@ static struct job_section *append_section(struct job_text *text, const char *typ
 static int append_entry(struct job_section *section, const char *key, const char *value,
 			char *where)
 {
-	struct job_entry *entries, *entry;
+	struct job_entry *entry;
 
-	entries = reallocarray(section->entries, section->entry_count + 1, sizeof(*entries));
-	if (!entries) {
+	if (!array_grow(&section->entries, &section->entry_room, section->entry_count + 1,
+			sizeof(*entry), ARRAY_PLAIN)) {
 		free(where);
 		return failed(-ENOMEM, "no memory for the job file");
 	}
-	section->entries = entries;
-	entry = &entries[section->entry_count++];
+	entry = &section->entries[section->entry_count++];
 	*entry = (struct job_entry){.key = strdup(key), .value = strdup(value), .where = where};
 	if (!entry->key || !entry->value || !where)
 		return failed(-ENOMEM, "no memory for the job file");

@@ -33,13 +33,13 @@ struct job_section {
 	char *name; /* "vm", "" where there is none */
 	char *where;
 	struct job_entry *entries;
-	size_t entry_count;
+	size_t entry_count, entry_room;
 };
 
 struct job_text {
 	char *path;
 	struct job_section *sections;
-	size_t section_count;
+	size_t section_count, section_room;
 };
 
 /* -ENOENT and other errno of open; -EBADMSG for what is no INI file. Leaves a sentence. */

@@ -6,11 +6,23 @@
 
 #include "lib/base/fail.h"
 
+/* Of the one command line: the last that was chosen without a path. */
+static struct destination destination_pathless;
+
+int destination_check(const char *text, bool standard_output)
+{
+	if (*text && (standard_output || strcmp(text, "-") != 0))
+		return 0;
+	return failed(-EINVAL, "invalid path '%s'; accepted: a path%s", text,
+		      standard_output ? ", or - for standard output" : "");
+}
+
 int destination_name(const char **path, const char *option, const char *text, bool standard_output)
 {
-	if (!*text || (!standard_output && !strcmp(text, "-")))
-		return failed(-EINVAL, "%s '%s': accepted: a path%s", option, text,
-			      standard_output ? ", or - for standard output" : "");
+	int err = destination_check(text, standard_output);
+
+	if (err)
+		return failed_in(err, "%s", option);
 	*path = text;
 	return 0;
 }
@@ -25,6 +37,7 @@ int destination_choose(struct destination *destination, enum output_format forma
 	destination->format = format;
 	destination->path = NULL;
 	destination->next = path ? NULL : next;
+	destination_pathless = *destination;
 	return path ? destination_name(&destination->path, option, path, true) : 0;
 }
 
@@ -32,6 +45,7 @@ const char *destination_hint(const struct destination *destination, const char *
 {
 	static char hint[256];
 
+	destination = destination ? destination : &destination_pathless;
 	if (!word || word != destination->next)
 		return "";
 	snprintf(hint, sizeof(hint), "; a path for the tables follows '=': --%s=%s",

@@ -14,10 +14,9 @@ struct destination {
 	const char *next; /* the word behind an option that names no path */
 };
 
-/*
- * The path that an option like --output names, in `path`. -EINVAL if it is empty, or "-" where standard
- * output is not meant.
- */
+/* The path that an option like --output names: -EINVAL if it is empty, or "-" where standard output is not meant. */
+int destination_check(const char *text, bool standard_output);
+/* The same behind the option's name, and in `path`. */
 int destination_name(const char **path, const char *option, const char *text, bool standard_output);
 
 /*
@@ -29,7 +28,7 @@ int destination_choose(struct destination *destination, enum output_format forma
 
 /*
  * The end of a sentence that refuses `word`: how to name a path, if the word stands where one used to be
- * meant; else "".
+ * meant; else "". NULL: of the last destination that was chosen.
  */
 const char *destination_hint(const struct destination *destination, const char *word);
 

@@ -49,7 +49,7 @@ INI
 check "the job of the option cases is good" "$INJECT" check good.ini
 
 refuses "run: no job" 2 'no job file' "$INJECT" run
-refuses "run: two jobs" 2 'accepted: one job file' "$INJECT" run good.ini good.ini
+refuses "run: two jobs" 2 "unexpected argument 'good.ini'" "$INJECT" run good.ini good.ini
 refuses "run: unknown option" 2 'unrecognized option' "$INJECT" run good.ini --explode
 refuses "run: job missing" 3 'nowhere.ini: cannot open the job file: No such file' "$INJECT" run nowhere.ini
 refuses "run: job is a directory" 3 'is a directory' "$INJECT" run ./
@@ -59,7 +59,7 @@ cp good.ini rtt
 check "a shipped job is found beside a folder of its name" "$INJECT" check demo
 check "a shipped job is found beside a file of its name" grep -q jobs/rtt.ini <("$INJECT" check rtt)
 check "a file without .ini is named with a slash" "$INJECT" check ./rtt
-refuses "run: no such job" 3 'rtz: is no shipped job; accepted: .*concurrent, demo, .*rtt.*\./rtz' "$INJECT" run rtz
+refuses "run: no such job" 3 "unknown job 'rtz'; accepted: .*concurrent, demo, .*rtt.*\./rtz" "$INJECT" run rtz
 refuses "run: --set without value" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set mix.rate
 refuses "run: --set without key" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set rate=1
 refuses "run: --set names no section" 2 'has no section \[db\]' "$INJECT" run good.ini --set db.rate=1
@@ -74,17 +74,17 @@ refuses "run: output exists" 1 'taken.csv.*exists' "$INJECT" run good.ini --csv=
 refuses "run: output directory missing" 1 'no/where.csv.*No such file' "$INJECT" run good.ini --csv=no/where.csv
 ln -s "$scratch/target" link.csv
 # The path belongs to its option, behind '='; a word that was meant so is answered with that.
-refuses "run: old spelling of --csv" 2 "old.csv: accepted: one job file; a path for the tables follows '=': --csv=old.csv" \
+refuses "run: old spelling of --csv" 2 "unexpected argument 'old.csv'; a path for the tables follows '=': --csv=old.csv" \
 	"$INJECT" run good.ini --csv old.csv
-refuses "run: old spelling, job behind" 2 "good.ini: accepted: one job file" "$INJECT" run --csv old.csv good.ini
-refuses "run: old spelling, no job" 3 "rtz: is no shipped job.*; a path for the tables follows '=': --json=rtz" "$INJECT" run --json rtz
-refuses "run: two places" 2 'two: accepted: one job file$' "$INJECT" run good.ini --csv=one two
+refuses "run: old spelling, job behind" 2 "unexpected argument 'good.ini'" "$INJECT" run --csv old.csv good.ini
+refuses "run: old spelling, no job" 3 "unknown job 'rtz'.*; a path for the tables follows '=': --json=rtz" "$INJECT" run --json rtz
+refuses "run: two places" 2 "unexpected argument 'two'$" "$INJECT" run good.ini --csv=one two
 for verb in pageout odp; do
-	refuses "$verb: old spelling of --csv" 2 "old.csv: accepted: options only; a path .*--csv=old.csv" "$INJECT" $verb --csv old.csv
+	refuses "$verb: old spelling of --csv" 2 "unexpected argument 'old.csv'; a path .*--csv=old.csv" "$INJECT" $verb --csv old.csv
 done
-refuses "vfio: old spelling of --csv" 2 "old.csv: accepted: one action; a path .*--csv=old.csv" "$INJECT" vfio fault --csv old.csv
-refuses "iopf: old spelling of --csv" 2 "old.csv: accepted: one WHAT; a path .*--csv=old.csv" "$INJECT" iopf burst --csv old.csv
-refuses "slow: old spelling of --csv" 2 "old.csv: accepted: -- and a command; a path .*--csv=old.csv" \
+refuses "vfio: old spelling of --csv" 2 "unexpected argument 'old.csv'; a path .*--csv=old.csv" "$INJECT" vfio fault --csv old.csv
+refuses "iopf: old spelling of --csv" 2 "unexpected argument 'old.csv'; a path .*--csv=old.csv" "$INJECT" iopf burst --csv old.csv
+refuses "slow: old spelling of --csv" 2 "unexpected argument 'old.csv'; accepted: -- COMMAND; a path .*--csv=old.csv" \
 	"$INJECT" slow --name a --size 1M --delay 1ms --csv old.csv
 refuses "slow: a command behind -- is one" 2 'accepted: --duration, or a command' \
 	"$INJECT" slow --name a --size 1M --delay 1ms --duration 1s --csv -- old.csv
@@ -102,13 +102,13 @@ refuses "run: backing directory missing" 1 '/nowhere.*No such file' "$INJECT" ru
 refuses "run: backing file missing" 1 '/nowhere/disk.*No such file' "$INJECT" run good.ini --set disk.file=/nowhere/disk
 refuses "check: unknown option" 2 'unrecognized option' "$INJECT" check good.ini --csv
 refuses "help: unknown key" 2 'raet: no such key or section; did you mean rate' "$INJECT" help raet
-refuses "help: two keys" 2 'accepted: one KEY' "$INJECT" help rate depth
-refuses "list: argument" 2 'accepted: no arguments' "$INJECT" list all
-refuses "recover: argument" 2 'accepted: no arguments' "$INJECT" recover all
+refuses "help: two keys" 2 "unexpected argument 'depth'" "$INJECT" help rate depth
+refuses "list: argument" 2 "unexpected argument 'all'" "$INJECT" list all
+refuses "recover: argument" 2 "unexpected argument 'all'" "$INJECT" recover all
 refuses "pageout: no process" 2 'accepted: one of --pid and --device' "$INJECT" pageout
 refuses "pageout: process that is none" 1 'there is no process 4194303' "$INJECT" pageout -p 4194303
-refuses "pageout: bad range" 2 '--range 9-5: accepted: START-END or START' "$INJECT" pageout -p 1 --range 9-5
-refuses "pageout: bad rate" 2 '--rate 0: accepted: more than 0' "$INJECT" pageout -p 1 --rate 0
+refuses "pageout: bad range" 2 "--range: invalid range '9-5'; accepted: START-END or START" "$INJECT" pageout -p 1 --range 9-5
+refuses "pageout: bad rate" 2 "--rate: invalid rate '0'; accepted: more than 0" "$INJECT" pageout -p 1 --rate 0
 refuses "pageout: burst without every" 2 'both of them, or neither' "$INJECT" pageout -p 1 --burst 3
 refuses "pageout: duration without pace" 2 'with --rate or --burst' "$INJECT" pageout -p 1 --duration 1s
 refuses "pageout: bad order" 2 'sequential, random, zipf' "$INJECT" pageout -p 1 --pattern up
@@ -116,7 +116,7 @@ refuses "pageout: device missing" 1 '/dev/vfio/none: No such file' "$INJECT" pag
 refuses "pageout: device is a file" 2 'accepted: a character device' "$INJECT" pageout -d /etc/passwd
 refuses "pageout: no such emulated device" 1 'tenant/device' "$INJECT" pageout -d vm/disk
 refuses "slow: no name" 2 'no --name' "$INJECT" slow --size 1M --delay 1ms
-refuses "slow: bad name" 2 '--name a/b: accepted' "$INJECT" slow --name a/b --size 1M --delay 1ms
+refuses "slow: bad name" 2 "--name: invalid name 'a/b'; accepted" "$INJECT" slow --name a/b --size 1M --delay 1ms
 refuses "slow: two backends" 2 'accepted: one of --size' "$INJECT" slow --name a --size 1M --over /dev/null
 refuses "slow: bad size" 2 'whole megabytes' "$INJECT" slow --name a --size 5K --delay 1ms
 refuses "slow: part of a millisecond" 2 'whole milliseconds' "$INJECT" slow --name a --over /dev/null --delay 5us
@@ -139,11 +139,11 @@ refuses "slow: no null_blk, or no such command" 1 'null_blk|nosuchcommand' \
 equal "and what came to nothing leaves no file" "$(ls left.json results 2>&1 | grep -v 'No such file' | paste -sd ' ')" "results: slow.csv"
 refuses "slow: no delay" 2 'no --delay' "$INJECT" slow --name a --size 1M
 # An option that would change nothing is no option to be silent about.
-refuses "iopf: --live without dma" 2 '--live: io-page-fault has no use for it; accepted: with dma$' "$INJECT" iopf io-page-fault --live 3
-refuses "iopf: --requests with dma" 2 '--requests: dma has no use for it; accepted: with burst, mixed' "$INJECT" iopf dma -r 3
-refuses "iopf: --count with burst" 2 '--count: burst has no use for it; accepted: with dma, io-page-fault$' "$INJECT" iopf --count 3 burst
-refuses "iopf: --surprise with plug" 2 '--surprise: plug has no use for it; accepted: with unplug$' "$INJECT" iopf plug --surprise
-refuses "iopf: --truth with status" 2 '--truth: status has no use for it' "$INJECT" iopf status --truth x
+refuses "iopf: --live without dma" 2 '--live: no effect with io-page-fault; accepted: with dma$' "$INJECT" iopf io-page-fault --live 3
+refuses "iopf: --requests with dma" 2 '--requests: no effect with dma; accepted: with burst, mixed' "$INJECT" iopf dma -r 3
+refuses "iopf: --count with burst" 2 '--count: no effect with burst; accepted: with dma, io-page-fault$' "$INJECT" iopf --count 3 burst
+refuses "iopf: --surprise with plug" 2 '--surprise: no effect with plug; accepted: with unplug$' "$INJECT" iopf plug --surprise
+refuses "iopf: --truth with status" 2 '--truth: no effect with status' "$INJECT" iopf status --truth x
 refuses "vfio: --size with fault" 2 '--size: accepted: with the actions churn and limit' "$INJECT" vfio fault -d 0000:00:04.0 --size 64K
 refuses "record: --around without --trigger" 2 '--around: accepted: with --trigger' "$FAULTLINE" record --around 2s --count 1 -o x.flt
 refuses "record: --keep short of --around" 2 'needs at least 11400ms$' "$FAULTLINE" record --keep 11s --trigger 'total>100ms' --around 700ms --count 1 -o x.flt
@@ -153,13 +153,13 @@ refuses "record: --as-root without command" 2 '--as-root: accepted: with a comma
 refuses "top: two spans" 2 '--window and --since-start exclude each other' "$FAULTLINE" top -b --window 5s --since-start 1 1
 refuses "doctor: --attach without --watch" 2 '--attach mm_fault=f: accepted: with --watch' "$FAULTLINE" doctor --attach mm_fault=f
 refuses "doctor: --emulator with a recording" 2 '--emulator ./e: accepted: of this host' "$FAULTLINE" doctor run.flt --emulator ./e
-refuses "accesses: --threads" 2 '--threads 3: it looks at one trace' "$FAULTLINE" accesses --threads 3
-refuses "accesses: --sweep" 2 '--sweep trace.tenants=4,8: it looks at one trace; accepted: --set' "$FAULTLINE" accesses --sweep trace.tenants=4,8
+refuses "accesses: --threads" 2 '--threads: there is one trace' "$FAULTLINE" accesses --threads 3
+refuses "accesses: --sweep" 2 '--sweep: there is one trace; accepted: --set' "$FAULTLINE" accesses --sweep trace.tenants=4,8
 refuses "accesses: a job of many points" 3 'active-set.ini:15: workload has 3 values.*choose one: --set' "$FAULTLINE" accesses active-set
 check "accesses: of one point" "$FAULTLINE" accesses active-set --set 'sweep.workload=trace.workload: iperf3' \
 	--set 'sweep.entries=devtlb.entries: 5' --tenants 1 --set trace.packets=97
 refuses "sim: --format without --trace" 2 '--format qemu: accepted: with --trace' "$FAULTLINE" sim --format qemu
-refuses "unknown verb" 2 'explode: no such verb' "$INJECT" explode
+refuses "unknown verb" 2 "unknown verb 'explode'" "$INJECT" explode
 
 equal "the target of the symbolic link was not made" "$([ -e target ] && echo made)" ""
 if "$INJECT" help --markdown >markdown && python3 - "$root/docs/jobs.md" markdown <<'PY'; then

@@ -29,7 +29,7 @@ programs_before=$(orphaned_programs)
 # Options of every verb.
 "$FAULTLINE" 2>err
 equal "no verb: how it is used, exit code" $? 2
-refuses "unknown verb" 2 'no such verb' "$FAULTLINE" explode
+refuses "unknown verb" 2 "unknown verb 'explode'" "$FAULTLINE" explode
 for verb in record top report timeline footprint slo doctor; do
 	refuses "$verb: unknown option" 2 'unrecognized|unknown' "$FAULTLINE" $verb --no-such-option
 	check "$verb --help works" "$FAULTLINE" $verb --help

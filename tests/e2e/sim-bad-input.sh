@@ -130,7 +130,7 @@ says 2 '--sweep expect.x: 1: no point has such a value of its own; accepted: SEC
 says 2 '--sweep: tenants=0: accepted: 1 to 65536' --sweep trace.tenants=4,0
 says 2 '--sweep: trace.seed is already swept at --sweep; accepted: once' --sweep trace.seed=1 --sweep trace.seed=2
 says 3 'the command line: has no [short] section, so --short changes nothing' --short
-says 2 "there is no preset 'hyper'; accepted: base, hypertrio, as-released, table2-literal" --preset hyper
+says 2 "unknown preset 'hyper'; accepted: base, hypertrio, as-released, table2-literal" --preset hyper
 says 2 '--set: [iotlb] entries=9, ways=8: accepted: entries that are ways times a power of two, or ways=0' \
 	--set iotlb.entries=9
 
@@ -184,7 +184,7 @@ check "and is whole" python3 -c 'import json; assert json.load(open("all.json"))
 # The old spelling says how it is spelled now.
 "$FAULTLINE" sim --csv old 2>err
 equal "the old spelling of --csv: no job" \
-	"$? $(grep -c "^faultline: old: is no shipped job; .*; a path for the tables follows '=': --csv=old$" err)" "3 1"
+	"$? $(grep -c "^faultline: unknown job 'old'; .*; a path for the tables follows '=': --csv=old$" err)" "3 1"
 "$FAULTLINE" report nowhere.flt --csv old 2>err
 equal "a second word is refused with it" "$? $(head -n 1 err)" \
 	"2 faultline report: 'old': one recording at a time; a path for the tables follows '=': --csv=old"

@@ -151,5 +151,5 @@ refused 3 "No such file" --trace nowhere.flt
 refused 2 "accepted: base, hypertrio" --preset hyper
 refused 2 "SECTION.KEY=V1,V2" --sweep devtlb
 refused 2 "accepted: auto" --format csv
-refused 2 "one job file" zero.ini typo.ini
+refused 2 "unexpected argument 'typo.ini'" zero.ini typo.ini
 finish

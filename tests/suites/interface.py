@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What both programs say of themselves: -h, manual pages, docs and what they do agree.
 
-Every option in a verb's -h is in its manual page with the same argument, and the other way round; every
+Manual pages and completion have the options of each verb's -h, from which they come; every
 example of -h, of the manual pages and of README is one that the verb understands; every exit code is
 named wherever they are listed; --csv and --json are followed by no word, which would not be their path.
 What all verbs refuse alike is in refusals.py.
@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 from refusals import check_all
 
@@ -22,6 +23,7 @@ REAL = ("iopf", "odp", "pageout", "slow", "vfio")
 VERBS = [("faultline", verb) for verb in OBSERVER] + [("faultline-inject", verb) for verb in CAMPAIGNS + REAL]
 COMMON = {"help", "usage", "version"}  # in the page of the program
 REFUSED = "--no-such-option"
+MAN = sorted(page for page in os.listdir(os.path.join(ROOT, "docs", "man")) if page.endswith(".1"))
 CODES = {0, 1, 2, 3, 4, 5, 6, 7}
 passed = failed = 0
 
@@ -66,36 +68,15 @@ def page_of(program, verb):
     return f"{program}-{verb}.1" if verb in OBSERVER + REAL else f"{program}.1"
 
 
-def options_of_page(page):
-    """The same, of the lists of OPTIONS in mdoc: .It Fl p , -pid Ar pid"""
-    found = {}
-    section = re.search(r"^\.Sh OPTIONS\n(.*?)^\.Sh ", read("docs", "man", page), re.M | re.S)
-    for line in re.findall(r"^\.It Fl (.*)$", section[1] if section else "", re.M):
-        short = ""
-        for item in re.split(r" , (?:Fl )?", line):
-            if re.fullmatch(r"\w", item):
-                short = item
-                continue
-            name, _, rest = item.removeprefix("-").partition(" ")
-            optional = rest.startswith("Ns Op = Ns ")
-            rest = re.sub(r"Ns Op (\S+) Ns (Ar \S+)", r"Ns [\1 Ns \2]", rest.removeprefix("Ns Op = Ns "))
-            rest = re.sub(r"\b(?:Ar|Cm) ", "", rest).replace(" Ns ", "").replace("Ns ", "").replace(" ", "")
-            rest = rest.removesuffix(",") + ("/s" if rest.endswith("Ns/s") else "")
-            found[name] = (short, (f"[={rest}]" if optional else f"={rest}") if rest else "")
-            short = ""
-    return found
-
-
-def differences(said, written, page):
-    for name in sorted(said.keys() | written.keys()):
-        if name in COMMON:
-            continue
-        if name not in written:
-            yield f"--{name} is not in {page}"
-        elif name not in said:
-            yield f"--{name} of {page} is not in -h"
-        elif said[name] != written[name]:
-            yield f"--{name}: -h has {said[name]}, {page} {written[name]}"
+def pages():
+    """{page: {long name: short one}} of the manual pages as they are installed (docs/man/pages.py)."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, os.path.join(ROOT, "docs", "man", "pages.py"), folder], check=True)
+        found = {}
+        for page in os.listdir(folder):
+            text = read(folder, page).partition(".Sh OPTIONS")[2].partition("\n.Sh ")[0]
+            found[page] = {name: short for short, name in re.findall(r"^\.It Fl (?:(\w) , )?-([\w-]+)", text, re.M)}
+        return found
 
 
 def check_width():
@@ -107,20 +88,30 @@ def check_width():
 
 
 def check_options():
+    written = pages()
     for page in sorted({page_of(*verb) for verb in VERBS}):
-        verbs = [verb for verb in VERBS if page_of(*verb) == page]
         said = {}
-        for verb in verbs:
-            said |= options_of_help(help_of(*verb))
-        wrong = [] if said else ["-h prints no option"]
-        check(f"{page} has the options of -h", wrong + list(differences(said, options_of_page(page), page)))
+        for verb in VERBS:
+            if page_of(*verb) == page:
+                said |= {name: short for name, (short, _) in options_of_help(help_of(*verb)).items() if name not in COMMON}
+        check(f"{page} has the options of -h", [f"{name}" for name in said if said[name] != written[page].get(name)]
+              if said else ["-h prints no option"])
+    check("faultline.1 has the options of every verb", [f"--{name} is not in it" for name in COMMON - set(written["faultline.1"])])
+
+
+def check_completion():
+    """What bash completes is what -h lists, before a verb the verbs."""
+    script = 'PATH=.:$PATH; . tools/completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
+             '_faultline "$1" "${!#}"; echo "${COMPREPLY[@]}"'
     for program in ("faultline", "faultline-inject"):
-        common = set()
-        for verb in (verb for verb in VERBS if verb[0] == program):
-            common |= COMMON & set(options_of_help(help_of(*verb)))
-        common |= COMMON & set(re.findall(r"--([a-z]+) prints", run(f"./{program}", "-h")[1]))
-        check(f"{program}.1 has the options of every verb", [f"--{name} is not in it" for name in sorted(
-            common - set(options_of_page(f"{program}.1")))])
+        known = {verb for name, verb in VERBS if name == program}
+        found = set(run("bash", "-c", script, "bash", program, "")[1].split())
+        check(f"bash completes the verbs of {program}", sorted(known ^ found))
+    wrong = []
+    for program, verb in VERBS:
+        found = set(run("bash", "-c", script, "bash", program, verb, "--")[1].split())
+        wrong += [f"{program} {verb}: {name}" for name in {f"--{name}" for name in options_of_help(help_of(program, verb))} ^ found]
+    check("bash completes the options of each verb", wrong)
 
 
 def commands(text):
@@ -161,7 +152,7 @@ def examples():
         text = help_of(program, verb)
         if "EXAMPLES:" in text:
             yield f"{program} {verb} -h", text.partition("EXAMPLES:")[2]
-    for page in sorted(os.listdir(os.path.join(ROOT, "docs", "man"))):
+    for page in MAN:
         yield page, read("docs", "man", page).partition(".Sh EXAMPLES")[2]
     for page in ("README.md", *(f"docs/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "docs"))) if name.endswith(".md"))):
         lines = re.findall(r"^    (.*)$", read(page), re.M)
@@ -188,7 +179,7 @@ def check_codes():
     check("the exit codes are those of lib/base/fail.h", [] if enum == CODES else [f"{sorted(enum)}"])
     table = {int(code) for code in re.findall(r"^\| (\d) \|", read("docs", "exit-codes.md"), re.M)}
     check("docs/exit-codes.md names each", [] if table == enum else [f"{sorted(table)}"])
-    for page in sorted(os.listdir(os.path.join(ROOT, "docs", "man"))):
+    for page in MAN:
         section = re.search(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh ", read("docs", "man", page), re.M | re.S)
         codes = {int(code) for code in re.findall(r"(?:^\.It |(?<![\w.+-]))(\d)(?= |$)", section[1], re.M)} if section else set()
         wrong = [] if section else ["it has no EXIT STATUS"]
@@ -223,6 +214,7 @@ REFUSALS = re.compile(r"old spelling|--csv old|--csv conflicts|--csv nowhere|--c
 
 check_width()
 check_options()
+check_completion()
 check_examples()
 check_codes()
 check_paths()

@@ -42,22 +42,22 @@ MEANINGLESS = [
     (("faultline-inject", "iopf", "unplug", "--csv"), "--csv: unplug has no results"),
     (("faultline", "record", "-f", "-o", "kept", "--"), "no command behind it"),
     (("faultline", "record", "-f", "-o", "kept", "--", ""), "no command behind it"),
-    (("faultline", "record", "-f", "-o", ""), "--output '': accepted: a path, or -"),
-    (("faultline", "top", "-b", "-o", ""), "--output '': accepted: a path"), (("faultline", "top", "-b", "-o", "-"), "--output '-': accepted: a path"),
-    (("faultline-inject", "run", "rtt", "--truth", ""), "--truth '': accepted: a path"),
-    (("faultline-inject", "run", "rtt", "--truth", "-"), "--truth '-': accepted: a path"),
-    (("faultline-inject", "iopf", "flood", "--truth", ""), "--truth '': accepted: a path"),
-    (("faultline-inject", "iopf", "flood", "--truth", "-"), "--truth '-': accepted: a path"), (("faultline", "record", "-f", "-o", "kept", "--", "./kept"), "is the program"),
+    (("faultline", "record", "-f", "-o", ""), "--output: invalid path ''; accepted: a path, or -"),
+    (("faultline", "top", "-b", "-o", ""), "--output: invalid path ''; accepted: a path"), (("faultline", "top", "-b", "-o", "-"), "--output: invalid path '-'; accepted: a path"),
+    (("faultline-inject", "run", "rtt", "--truth", ""), "--truth: invalid path ''; accepted: a path"),
+    (("faultline-inject", "run", "rtt", "--truth", "-"), "--truth: invalid path '-'; accepted: a path"),
+    (("faultline-inject", "iopf", "flood", "--truth", ""), "--truth: invalid path ''; accepted: a path"),
+    (("faultline-inject", "iopf", "flood", "--truth", "-"), "--truth: invalid path '-'; accepted: a path"), (("faultline", "record", "-f", "-o", "kept", "--", "./kept"), "is the program"),
     (("faultline", "record", "-f", "-o", "kept", "--emulator", "kept", "--", "true"), "is the program"),
     (("faultline", "record", "--emulator", "nosuch", "--", "true"), "--emulator 'nosuch': No such file"),
     (("faultline", "doctor", "--emulator", ""), "--emulator '': No such file"),
     (("faultline-inject", "run", "rtt", "--csv=both.csv", "--truth", "both.csv"), "--truth both.csv: the results"),
     (("faultline-inject", "slow", "--name", "a", "--size", "1M", "--delay", "1ms", "--"), "no command behind it"),
     (("faultline-inject", "slow", "--name", "a", "--size", "1M", "--delay", "1ms", "--", ""), "no command behind it"),
-    (("faultline-inject", "vfio", "fault", "-d", "bus"), "--device bus: accepted"),
-    (("faultline-inject", "vfio", "fault", "--iommu", "bus"), "--iommu bus: accepted"),
-    (("faultline-inject", "vfio", "fault", "--count", "bus"), "--count: 'bus'"),
-    (("faultline-inject", "vfio", "fault", "--interval", "bus"), "--interval: 'bus'"),
+    (("faultline-inject", "vfio", "fault", "-d", "bus"), "--device: invalid address 'bus'; accepted"),
+    (("faultline-inject", "vfio", "fault", "--iommu", "bus"), "--iommu: invalid value 'bus'; accepted"),
+    (("faultline-inject", "vfio", "fault", "--count", "bus"), "--count: invalid number 'bus'"),
+    (("faultline-inject", "vfio", "fault", "--interval", "bus"), "--interval: invalid duration 'bus'"),
 ]
 # Options whose 0 is a value like any other, and what it means; any other quantity refuses it.
 ZERO = {
@@ -124,7 +124,7 @@ def check_all(check, verbs, options_of):
         writers = [(program, verb) for program, verb in verbs if "csv" in options_of(program, verb)]
         check(f"a path that is empty is refused ({len(writers)} verbs)", [
             wrong for words in writers for option in ("--csv=", "--json=")
-            for wrong in refused((*words, option), USAGE, f"{option[:-1]} '': accepted: a path, or - for", directory)])
+            for wrong in refused((*words, option), USAGE, f"{option[:-1]}: invalid path ''; accepted: a path, or - for", directory)])
         with open(os.path.join(directory, "kept"), "rb") as file:
             check("the file that nothing replaced is as it was", [] if file.read() == b"kept" else ["it is not"])
         found = list(quantities(verbs, options_of))

@@ -71,12 +71,12 @@ result "every promise of README has its tests" $?
 python3 tests/suites/kinds.py
 result "docs/events.md has every kind of event" $?
 
-# docs/analysis.md is not wrapped yet.
-LC_ALL=C.UTF-8 grep -nP '^(?!\||    ).{101}' README.md docs/[!a]*.md docs/architecture.md && bad=1 || bad=0
+LC_ALL=C.UTF-8 grep -nP '^(?!\||    ).{101}' README.md docs/*.md && bad=1 || bad=0
 result "docs have at most 100 columns, tables and examples aside" $bad
 
-bad=0
-for page in docs/man/*.[1-8]; do
+python3 docs/man/pages.py build/man
+bad=$?
+for page in build/man/*.[1-8]; do
 	[ -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)" ] || {
 		echo "man page with warnings: $page"
 		bad=1

@@ -144,7 +144,7 @@ static void mistakes_are_named_with_their_column(void **state)
 	assert_wrong(f, "1 and 2", "accepted: comparisons on both sides");
 	assert_wrong(f, "max(1 < 2) < 3", "max(): accepted: numbers");
 	assert_wrong(f, "correlation(iops(tenants=1), iops(tenants=1)) > 0", "3 or more");
-	assert_wrong(f, "scheduler < 3", "a value that is no number");
+	assert_wrong(f, "scheduler < 3", "a value that is not a number");
 	assert_wrong(f, "max(1", "accepted here: \")\"");
 }
 

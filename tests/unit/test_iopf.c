@@ -14,19 +14,9 @@
 #include "injectors/real/iopf_options.h"
 #include "lib/base/fail.h"
 
-static int key_of(const char *name)
-{
-	for (const struct argp_option *option = iopf_argp_options; option->key || option->doc;
-	     option++)
-		if (option->name && !strcmp(option->name, name))
-			return option->key;
-	fail_msg("no option --%s", name);
-	return 0;
-}
-
 static int parse(struct iopf_options *options, const char *name, const char *text)
 {
-	return iopf_parse_option(key_of(name), text, options);
+	return cli_set(iopf_option_list, name, text, options);
 }
 
 static void takes(const char *name, const char *text)

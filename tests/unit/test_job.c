@@ -186,7 +186,7 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused(DISK LOAD "[inject x]\naction = delay\ndelay = 1ms\n", "needs duration=");
 	assert_refused(DISK LOAD "[inject x]\naction = delay\nduration = 1s\n", "needs delay=");
 	assert_refused(DISK "[workload w]\ndevice = dsik\nduration = 1s\n",
-		       "fits none of 1 devices (the first is tenant/disk); did you mean disk?");
+		       "matches none of 1 devices (the first is tenant/disk); did you mean disk?");
 	assert_refused(DISK LOAD "[workload v]\nduration = 1s\n", "both drive");
 	assert_refused(DISK "[workload w]\ncount = 1\ndepth = 65\n", "at most 64, the queue_depth");
 	assert_refused("[tenant t]\nmemory=2M\n" DISK "[workload w]\ncount=1\nsizes=2M\n",

@@ -379,9 +379,6 @@ static void test_options(void **state)
 	o.operations = 1u << ODP_SEND;
 	assert_int_equal(odp_options_check(&o), 0);
 	o = good;
-	o.message = 0;
-	assert_int_equal(odp_options_check(&o), -EINVAL);
-	o = good;
 	o.prefetch = o.pinned = true;
 	assert_int_equal(odp_options_check(&o), -EINVAL);
 	o = good;

@@ -16,7 +16,7 @@
 static struct vfio_job job_of(enum vfio_action action)
 {
 	return (struct vfio_job){.action = action,
-				 .action_given = true,
+				 .action_name = vfio_action_name(action),
 				 .devices = {"0000:00:02.0"},
 				 .device_count = 1};
 }
@@ -35,9 +35,9 @@ static void test_addresses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_int_equal(vfio_parse_address(good[i]), 0);
+		assert_int_equal(vfio_check_address(good[i], NULL), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(vfio_parse_address(bad[i]), -EINVAL);
+		assert_int_equal(vfio_check_address(bad[i], NULL), -EINVAL);
 	assert_non_null(strstr(failure_text(), "accepted: "));
 }
 
@@ -80,7 +80,7 @@ static void test_what_does_not_go_together(void **state)
 	struct vfio_job job = {0};
 
 	(void)state;
-	refused(job, "no action: accepted: transfer, fault, retry, stale, churn, limit, reset");
+	refused(job, "no action; accepted: transfer, fault, retry, stale, churn, limit, reset");
 	job = job_of(VFIO_FAULT);
 	job.device_count = 0;
 	refused(job, "no device");

@@ -194,7 +194,7 @@ static int write_tables(struct writer *writer, const struct pages *pages, const 
 	return err;
 }
 
-static void show(void)
+static void accesses_show(void)
 {
 	progress_show(0, 0);
 }
@@ -203,7 +203,7 @@ int sim_accesses(struct writer *writer, const struct sim_config *config, const s
 		 bool whole)
 {
 	struct pages *pages;
-	int err = sim_pages(&pages, config, store, show);
+	int err = sim_pages(&pages, config, store, accesses_show);
 
 	progress_end();
 	if (err)

@@ -13,158 +13,97 @@
 #include "lib/job/shelf.h"
 #include "tools/sim/progress.h"
 
-enum {
-	KEY_PRESET = 0x200,
-	KEY_SET,
-	KEY_SWEEP,
-	KEY_TENANTS,
-	KEY_TRACE,
-	KEY_FORMAT,
-	KEY_KEYS,
-	KEY_SHORT
-};
+static const char *const formats[IMPORT_FORMATS + 1] = {"auto", "flt", "hypersio", "qemu"};
 
-static const struct argp_option options[] = {
-	{"preset", KEY_PRESET, "NAME", 0,
-	 "base, hypertrio, as-released, table2-literal; repeatable", 0},
-	{"set", KEY_SET, "SECTION.KEY=VALUE", 0, "Replace a value of the job; repeatable", 0},
-	{"tenants", KEY_TENANTS, "N", 0, "The same as --set trace.tenants=N", 0},
-	{"trace", KEY_TRACE, "FILE", 0,
-	 "Recording to take translations from instead of making them up; repeatable", 0},
-	{"format", KEY_FORMAT, "NAME", 0, "Of the recordings: auto, flt, hypersio, qemu", 0},
-	{"short", KEY_SHORT, NULL, 0, "Use the smaller grid of the job's [short] section", 0},
-	{"keys", KEY_KEYS, NULL, 0, "List every key of a job with its meaning and default", 0},
+#define SIM(member) CLI_FIELD(struct sim_command, member)
+#define SIM_LIST(list, number) \
+	SIM(list), .most = SIM_VALUES_MAX, .count = offsetof(struct sim_command, number)
+
+static const struct cli_option sim_command_options[] = {
+	{"preset", 0, "NAME", "base, hypertrio, as-released, table2-literal; repeatable", CLI_LIST,
+	 SIM_LIST(presets.at, presets.count)},
+	{"tenants", 0, "N", "The same as --set trace.tenants=N", CLI_TEXT, SIM(tenants)},
+	{"trace", 0, "FILE",
+	 "Recording to take translations from instead of making them up; repeatable", CLI_LIST,
+	 SIM_LIST(recordings.at, recordings.count)},
+	{"format", 0, "NAME", "Of the recordings: auto, flt, hypersio, qemu", CLI_CHOICE,
+	 SIM(format), .names = formats},
+	{"keys", 0, NULL, "List every key of a job with its meaning and default", CLI_FLAG,
+	 SIM(keys)},
 	{0},
 };
 
-static const struct argp_option points_options[] = {
-	{"sweep", KEY_SWEEP, "SECTION.KEY=V1,V2", 0,
-	 "Run every value, with those of other --sweep every combination", 0},
-	{"threads", 'j', "N", 0, "Points at a time (all CPUs)", 0},
+static const struct cli_option points_options[] = {
+	{"sweep", 0, "SECTION.KEY=V1,V2",
+	 "Run every value, with those of other --sweep every combination", CLI_LIST,
+	 SIM_LIST(sweeps.at, sweeps.count)},
+	{"threads", 'j', "N", "Points at a time (all CPUs)", CLI_COUNT, SIM(threads), 1,
+	 SIM_THREADS_MAX},
 	{0},
 };
+
+static int sim_refuse_sweep(const char *text, void *field)
+{
+	(void)text;
+	(void)field;
+	return failed(-EINVAL,
+		      "there is one trace; accepted: --set SECTION.KEY=VALUE, a run for each "
+		      "value");
+}
+
+static int sim_refuse_threads(const char *text, void *field)
+{
+	(void)text;
+	(void)field;
+	return failed(-EINVAL, "there is one trace, on one CPU; leave it out");
+}
 
 /* Where there is one trace they are understood, to say what to do instead. */
-static const struct argp_option hidden_options[] = {
-	{"sweep", KEY_SWEEP, "SECTION.KEY=V1,V2", OPTION_HIDDEN, NULL, 0},
-	{"threads", 'j', "N", OPTION_HIDDEN, NULL, 0},
+static const struct cli_option hidden_options[] = {
+	{"sweep", 0, "SECTION.KEY=V1,V2", "", CLI_OWN, .parse = sim_refuse_sweep, .hidden = true},
+	{"threads", 'j', "N", "", CLI_OWN, .parse = sim_refuse_threads, .hidden = true},
 	{0},
 };
 
-static void add_value(struct sim_values *values, const char *value, struct argp_state *state)
-{
-	if (values->count == SIM_VALUES_MAX)
-		usage_error(state, "more than %d options of one kind", SIM_VALUES_MAX);
-	else
-		values->at[values->count++] = value;
-}
-
-static void parse_format(struct sim_command *command, const char *argument,
-			 struct argp_state *state)
-{
-	for (int format = 0; format < IMPORT_FORMATS; format++)
-		if (!strcmp(argument, import_format_name(format))) {
-			command->format = format;
-			return;
-		}
-	usage_error(state, "--format %s: accepted: auto, flt, hypersio, qemu", argument);
-}
-
-static error_t parse_points(int key, char *argument, struct argp_state *state)
-{
-	struct sim_command *command = state->input;
-
-	switch (key) {
-	case KEY_SWEEP:
-		if (command->one_trace)
-			usage_error(state,
-				    "--sweep %s: it looks at one trace; accepted: --set "
-				    "SECTION.KEY=VALUE, a run for each value",
-				    argument);
-		add_value(&command->sweeps, argument, state);
-		return 0;
-	case 'j':
-		if (command->one_trace)
-			usage_error(state,
-				    "--threads %s: it looks at one trace, on one CPU; leave "
-				    "it out",
-				    argument);
-		if (units_parse_count(argument, 1, SIM_THREADS_MAX, &command->threads))
-			common_option_failed(state, "--threads");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static bool only_keys(const struct sim_command *command)
+static bool sim_only_keys(const struct sim_command *command)
 {
 	const struct output_options *output = &command->output;
 
-	return !command->job && !command->presets.count && !command->sets.count &&
+	return !command->job && !command->presets.count && !command->overrides.set_count &&
 	       !command->sweeps.count && !command->recordings.count && !command->tenants &&
-	       !command->threads && !command->shorten && output->to.format == OUTPUT_TEXT &&
-	       !output->table;
+	       !command->threads && !command->overrides.shorten &&
+	       output->to.format == OUTPUT_TEXT && !output->table;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static int sim_check(void *input)
 {
-	struct sim_command *command = state->input;
+	const struct sim_command *command = input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = command;
-		state->child_inputs[1] = &command->output;
-		return 0;
-	case KEY_PRESET:
-		add_value(&command->presets, argument, state);
-		return 0;
-	case KEY_SET:
-		add_value(&command->sets, argument, state);
-		return 0;
-	case KEY_TRACE:
-		add_value(&command->recordings, argument, state);
-		return 0;
-	case KEY_FORMAT:
-		parse_format(command, argument, state);
-		return 0;
-	case KEY_TENANTS:
-		command->tenants = argument;
-		return 0;
-	case KEY_SHORT:
-		command->shorten = true;
-		return 0;
-	case KEY_KEYS:
-		command->keys = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (command->keys && !only_keys(command))
-			usage_error(state,
-				    "--keys lists all keys: accepted: without a job and other "
-				    "options");
-		if (command->format != IMPORT_AUTO && !command->recordings.count)
-			usage_error(state, "--format %s: accepted: with --trace FILE",
-				    import_format_name(command->format));
-		return 0;
-	case ARGP_KEY_ARG:
-		if (command->job)
-			usage_error(state, "%s: accepted: one job file%s", argument,
-				    destination_hint(&command->output.to, argument));
-		command->job = argument;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (command->keys && !sim_only_keys(command))
+		return failed(-EINVAL, "--keys lists all keys: accepted: without a job and other "
+				       "options");
+	if (command->format != IMPORT_AUTO && !command->recordings.count)
+		return failed(-EINVAL, "--format %s: accepted: with --trace FILE",
+			      import_format_name(command->format));
+	return 0;
 }
 
 int sim_command_parse(struct sim_command *command, const char *about, int argc, char **argv)
 {
-	const struct argp points = {command->one_trace ? hidden_options : points_options,
-				    parse_points};
-	const struct argp_child children[] = {{&points}, {&output_argp}, {&memory_argp}, {0}};
-	const struct argp argp = {options, parse, "[JOB]", about, children, NULL, NULL};
-
-	int err = common_parse(&argp, 0, argc, argv, command);
+	const struct cli_table tables[] = {
+		{sim_command_options},
+		{command->one_trace ? hidden_options : points_options},
+		{job_override_options, offsetof(struct sim_command, overrides)},
+		{0}};
+	static const struct cli_child children[] = {
+		{&output_argp, offsetof(struct sim_command, output)}, {&memory_argp}, {0}};
+	const struct cli cli = {.tables = tables,
+				.children = children,
+				.arguments = "[JOB]",
+				.argument = offsetof(struct sim_command, job),
+				.check = sim_check,
+				.about = about};
+	int err = cli_parse(&cli, argc, argv, command);
 
 	if (err)
 		return err;
@@ -224,16 +163,16 @@ static int read_job(struct sim_command *command)
 		err = failed_input(job_text_read(&command->text, path));
 	else if (!(command->text = job_text_new("the command line")))
 		err = failed(-ENOMEM, "no memory for the job");
-	if (!err && command->shorten && !job_text_section(command->text, "short", NULL))
+	if (!err && command->overrides.shorten && !job_text_section(command->text, "short", NULL))
 		return job_text_shorten(command->text); /* says that there is none */
 	if (!err)
 		err = sim_complete(command->text);
-	if (!err && command->shorten)
+	if (!err && command->overrides.shorten)
 		err = job_text_shorten(command->text);
 	for (size_t i = 0; !err && i < command->presets.count; i++)
 		err = sim_preset(command->text, command->presets.at[i]);
-	for (size_t i = 0; !err && i < command->sets.count; i++)
-		err = job_text_assign(command->text, command->sets.at[i]);
+	if (!err)
+		err = job_overrides_assign(&command->overrides, command->text);
 	if (!err && command->tenants)
 		err = job_text_set(command->text, "trace.tenants", command->tenants, "--tenants");
 	for (size_t i = 0; !err && i < command->sweeps.count; i++)
@@ -263,7 +202,7 @@ static int configure_point(struct sim_command *command, size_t point, struct idl
 }
 
 /* Every point is understood before the first one runs. */
-static int configure(struct sim_command *command)
+static int sim_command_configure(struct sim_command *command)
 {
 	const struct expression_scope scope = {.sweep = &command->sweep, .columns = &sim_columns};
 	/* What a job expects it expects of all points of a simulation. */
@@ -349,7 +288,7 @@ int sim_command_read(struct sim_command *command)
 	int err = read_job(command);
 
 	if (!err)
-		err = configure(command);
+		err = sim_command_configure(command);
 	if (!err)
 		err = read_recordings(command);
 	list_inputs(command);

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include "lib/job/overrides.h"
 #include "tools/sim/sim.h"
 
 #define SIM_VALUES_MAX	64 /* options of one kind on a command line */
@@ -22,11 +23,12 @@ struct sim_command {
 	/* From the command line, whose texts are borrowed. */
 	struct output_options output;
 	const char *job;
-	struct sim_values presets, sets, sweeps, recordings;
+	struct sim_values presets, sweeps, recordings;
+	struct job_overrides overrides;
 	enum import_format format;
 	const char *tenants;
 	__u64 threads; /* points at a time; 0: as many as there are CPUs */
-	bool keys, shorten;
+	bool keys;
 	bool one_trace; /* set before: neither --sweep nor --threads, a job of one point */
 
 	/* From the job and the recordings. */

@@ -291,10 +291,9 @@ int sim_preset(struct job_text *text, const char *name)
 		return job_text_set(text, "preset.design", name, "--preset");
 	if (!strcmp(name, "as-released") || !strcmp(name, "table2-literal"))
 		return job_text_set(text, "preset.walk", name, "--preset");
-	return failed(
-		-EINVAL,
-		"there is no preset '%s'; accepted: base, hypertrio, as-released, table2-literal",
-		name);
+	return failed(-EINVAL,
+		      "unknown preset '%s'; accepted: base, hypertrio, as-released, table2-literal",
+		      name);
 }
 
 static void fully_associative(struct cache_config *cache)
@@ -345,7 +344,7 @@ static bool is_option_section(const char *type)
 	       strcmp(type, "short") != 0;
 }
 
-static int fill(struct sim_config *config, const struct job_text *text)
+static int sim_fill(struct sim_config *config, const struct job_text *text)
 {
 	int err = 0;
 
@@ -356,7 +355,7 @@ static int fill(struct sim_config *config, const struct job_text *text)
 }
 
 /* The workload's figures first, which what the job says of the trace then replaces. */
-static void begin(struct sim_config *config, const struct sim_config *chosen)
+static void sim_begin(struct sim_config *config, const struct sim_config *chosen)
 {
 	*config = (struct sim_config){
 		.packets = SIM_UNSAID,
@@ -383,12 +382,12 @@ int sim_configure(struct sim_config *config, const struct job_text *text, bool r
 	if (!err)
 		err = sim_complete(own);
 	if (!err)
-		err = fill(&chosen, own);
+		err = sim_fill(&chosen, own);
 	if (!err)
 		err = apply_presets(own, &chosen);
-	begin(config, &chosen);
+	sim_begin(config, &chosen);
 	if (!err)
-		err = fill(config, own);
+		err = sim_fill(config, own);
 	if (!err) {
 		sim_complete_trace(config);
 		err = sim_check(config, own, recorded);

@@ -18,7 +18,7 @@ struct run {
 	struct origin origins[SIM_DEVICES];
 };
 
-static double ratio(__u64 part, __u64 whole)
+static double sim_ratio(__u64 part, __u64 whole)
 {
 	return whole ? (double)part / (double)whole : 0;
 }
@@ -44,7 +44,7 @@ static void fill_traffic(struct sim_outcome *o, const struct sim_config *c)
 	v[SIM_OFFERED] = (double)bits_per_s(c, s->packets + s->drops, s->time_ps);
 	v[SIM_BANDWIDTH] = (double)bits_per_s(c, s->packets, s->time_ps);
 	v[SIM_GBIT] = v[SIM_BANDWIDTH] / 1e9;
-	v[SIM_PTB_MEAN] = ratio(s->in_flight_ps, s->time_ps);
+	v[SIM_PTB_MEAN] = sim_ratio(s->in_flight_ps, s->time_ps);
 	v[SIM_PTB_MAX] = s->in_flight_max;
 	v[SIM_FAULTS] = (double)s->faults;
 	v[SIM_INVALIDATIONS] = (double)s->invalidations;
@@ -55,13 +55,13 @@ static void fill_caches(struct sim_outcome *o)
 	const struct model_stats *s = &o->stats;
 	double *v = o->values;
 
-	v[SIM_DEVTLB_HIT] = ratio(s->devtlb.hits, s->devtlb.hits + s->devtlb.misses);
-	v[SIM_BUFFER_HIT] = ratio(s->prefetch.hits, s->translations);
+	v[SIM_DEVTLB_HIT] = sim_ratio(s->devtlb.hits, s->devtlb.hits + s->devtlb.misses);
+	v[SIM_BUFFER_HIT] = sim_ratio(s->prefetch.hits, s->translations);
 	v[SIM_CONFLICTS] = (double)s->devtlb.evictions;
 	v[SIM_CROSS] = (double)s->devtlb.cross_evictions;
 	v[SIM_WALKS] = (double)(s->walks + s->prefetch_walks);
 	v[SIM_WALK_READS] = (double)s->walk_reads;
-	v[SIM_READS_PER_WALK] = ratio(s->walk_reads, s->walks + s->prefetch_walks);
+	v[SIM_READS_PER_WALK] = sim_ratio(s->walk_reads, s->walks + s->prefetch_walks);
 	v[SIM_PREFETCHES] = (double)s->prefetches;
 	v[SIM_PREFETCH_USEFUL] = (double)s->prefetch_useful;
 	v[SIM_PREFETCH_LATE] = (double)s->prefetch_late;
@@ -82,7 +82,7 @@ static void fill_fairness(struct sim_outcome *o)
 		squares += (unsigned __int128)packets * packets;
 	}
 	o->values[SIM_FAIRNESS] =
-		ratio(o->tenant_count ? least * o->tenant_count : 0, o->stats.packets);
+		sim_ratio(o->tenant_count ? least * o->tenant_count : 0, o->stats.packets);
 	o->values[SIM_JAIN] =
 		squares ? (double)(total * total) / (double)(squares * o->tenant_count) : 0;
 }
@@ -158,7 +158,7 @@ static int keep_sets(struct sim_outcome *o, const struct model *model)
 	return 0;
 }
 
-static int play(struct run *run, struct sim_outcome *outcome)
+static int sim_play(struct run *run, struct sim_outcome *outcome)
 {
 	void *selves[SIM_DEVICES];
 	int err = 0;
@@ -203,7 +203,7 @@ int sim_run(struct sim_outcome *outcome, const struct sim_config *config, const 
 	if (!err)
 		err = watch_create(&run.watch, POINT_PS);
 	if (!err)
-		err = play(&run, outcome);
+		err = sim_play(&run, outcome);
 	if (!err && config->analyze)
 		err = sim_analyze(outcome, config, store);
 	if (!err && config->alone)

@@ -8,7 +8,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CELLS	     (SWEEP_COLUMNS + SIM_COLUMNS)
-#define NAME	     48
 
 static const char *const part_names[SIM_PARTS] = {
 	[PART_CONTEXT] = "context", [PART_DEVTLB] = "devtlb", [PART_IOTLB] = "iotlb",
@@ -18,61 +17,27 @@ static const char *const part_names[SIM_PARTS] = {
 const char *const sim_tables[] = {"results",	"caches", "tenants", "ptb",
 				  "partitions", "sets",	  NULL};
 
-/* A sweep over tenants names them already: what came of them are the seen ones. */
-static const char *own_name(const char *name, const struct sweep *sweep, char room[NAME])
-{
-	if (sweep_find(sweep, name) < 0)
-		return name;
-	snprintf(room, NAME, "seen_%s", name);
-	return room;
-}
-
 static int write_results(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {
-	struct column list[CELLS];
-	const struct job_column *own = sim_columns.columns;
-	char names[SIM_COLUMNS][NAME];
-	size_t first = sweep_columns(list, sweep);
-	struct table table = {"results", "Results (model)", list, first + SIM_COLUMNS};
-	int err;
+	struct sweep_results results;
+	int err = sweep_results_begin(&results, writer, "Results (model)", sweep, &sim_columns);
 
-	for (size_t i = 0; i < SIM_COLUMNS; i++)
-		list[first + i] = (struct column){
-			.name = own_name(own[i].name, sweep, names[i]),
-			.unit = own[i].unit,
-			.type = own[i].type,
-			.width = own[i].width,
-			.wide = own[i].wide,
-		};
-	err = writer_begin(writer, &table);
-	for (size_t point = 0; !err && point < sweep->points; point++) {
-		union cell cells[CELLS];
-		size_t count = sweep_cells(cells, sweep, point);
-
-		for (size_t i = 0; i < SIM_COLUMNS; i++, count++) {
-			double value = outcomes[point].values[i];
-
-			if (own[i].type == COLUMN_REAL)
-				cells[count].real = value;
-			else
-				cells[count].count = isnan(value) ? CELL_NONE : (__u64)value;
-		}
-		err = writer_row(writer, cells);
-	}
+	for (size_t point = 0; !err && point < sweep->points; point++)
+		err = sweep_results_row(&results, writer, point, outcomes[point].values);
 	return err ? err : writer_end(writer);
 }
 
 /* A table whose rows name their point first; it must live until writer_end(). */
 struct point_table {
 	struct column columns[CELLS];
-	char names[CELLS][NAME];
+	char names[CELLS][SWEEP_OWN_NAME];
 	struct table table;
 	const struct table *own; /* without the point */
 };
 
-static int begin(struct point_table *t, struct writer *writer, const struct sweep *sweep,
-		 const struct table *own)
+static int point_table_begin(struct point_table *t, struct writer *writer,
+			     const struct sweep *sweep, const struct table *own)
 {
 	size_t count = sweep_columns(t->columns, sweep);
 
@@ -80,15 +45,16 @@ static int begin(struct point_table *t, struct writer *writer, const struct swee
 	t->table = (struct table){own->name, own->title, t->columns, count + own->column_count};
 	for (size_t i = 0; i < own->column_count; i++) {
 		t->columns[count + i] = own->columns[i];
-		t->columns[count + i].name = own_name(own->columns[i].name, sweep, t->names[i]);
+		t->columns[count + i].name =
+			sweep_own_name(own->columns[i].name, sweep, t->names[i]);
 		t->columns[count + i].get = NULL;
 	}
 	return writer_begin(writer, &t->table);
 }
 
 /* `row`: what the table's own columns take their values of. Their texts stay. */
-static int put(const struct point_table *t, struct writer *writer, const struct sweep *sweep,
-	       size_t point, const void *row)
+static int point_table_put(const struct point_table *t, struct writer *writer,
+			   const struct sweep *sweep, size_t point, const void *row)
 {
 	union cell cells[CELLS];
 	size_t count = sweep_cells(cells, sweep, point);
@@ -117,7 +83,7 @@ static int write_caches(struct writer *writer, const struct sweep *sweep,
 			const struct sim_outcome *outcomes)
 {
 	struct point_table table;
-	int err = begin(&table, writer, sweep, &caches_table);
+	int err = point_table_begin(&table, writer, sweep, &caches_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++) {
 		const struct model_stats *s = &outcomes[point].stats;
@@ -127,13 +93,13 @@ static int write_caches(struct writer *writer, const struct sweep *sweep,
 			{"level3", &s->level3},	  {"prefetch", &s->prefetch}};
 
 		for (size_t i = 0; !err && i < COUNT(rows); i++)
-			err = put(&table, writer, sweep, point, &rows[i]);
+			err = point_table_put(&table, writer, sweep, point, &rows[i]);
 	}
 	return err ? err : writer_end(writer);
 }
 
 /* What [trace] analyze found out. */
-static __u64 used(const struct sim_tenant *tenant, __u64 value)
+static __u64 point_table_used(const struct sim_tenant *tenant, __u64 value)
 {
 	return count_if(tenant->use.accesses, value);
 }
@@ -143,37 +109,38 @@ static __u64 latency_mean(const struct watch_tenant *t)
 	return t->translations ? t->latency_sum_ps / t->translations : 0;
 }
 
-#define TENANTS(COLUMN)                                                             \
-	COLUMN(tenant, none, COUNT, 6, SHOWN, row->watch.source)                    \
-	COLUMN(packets, none, COUNT, 10, SHOWN, row->watch.packets)                 \
-	COLUMN(drops, none, COUNT, 8, SHOWN, row->watch.drops)                      \
-	COLUMN(bandwidth, bits_per_s, COUNT, 12, SHOWN, row->bits_per_s)            \
-	COLUMN(translations, none, COUNT, 12, WIDE, row->watch.translations)        \
-	COLUMN(latency_mean, ps, COUNT, 12, SHOWN, latency_mean(&row->watch))       \
-	COLUMN(latency_p50, ps, COUNT, 11, WIDE, row->watch.p50_ps)                 \
-	COLUMN(latency_p99, ps, COUNT, 11, WIDE, row->watch.p99_ps)                 \
-	COLUMN(latency_p999, ps, COUNT, 12, WIDE, row->watch.p999_ps)               \
-	COLUMN(latency_max, ps, COUNT, 11, WIDE, row->watch.latency_max_ps)         \
-	COLUMN(lost, none, COUNT, 8, SHOWN, row->lost)                              \
-	COLUMN(alone_mean, ps, COUNT, 12, WIDE, row->alone_mean_ps)                 \
-	COLUMN(slowdown, none, REAL, 8, WIDE, row->slowdown)                        \
-	COLUMN(run, accesses, REAL, 12, WIDE,                                       \
-	       row->use.accesses ? (double)row->use.run / 1000 : NAN)               \
-	COLUMN(reuse, pages, COUNT, 11, WIDE, used(row, row->use.reuse_median))     \
-	COLUMN(active_99, entries, COUNT, 17, WIDE, used(row, row->use.active99))   \
-	COLUMN(active_999, entries, COUNT, 18, WIDE, used(row, row->use.active999)) \
-	COLUMN(active_all, entries, COUNT, 18, WIDE, used(row, row->use.active_all))
+#define TENANTS(COLUMN)                                                                         \
+	COLUMN(tenant, none, COUNT, 6, SHOWN, row->watch.source)                                \
+	COLUMN(packets, none, COUNT, 10, SHOWN, row->watch.packets)                             \
+	COLUMN(drops, none, COUNT, 8, SHOWN, row->watch.drops)                                  \
+	COLUMN(bandwidth, bits_per_s, COUNT, 12, SHOWN, row->bits_per_s)                        \
+	COLUMN(translations, none, COUNT, 12, WIDE, row->watch.translations)                    \
+	COLUMN(latency_mean, ps, COUNT, 12, SHOWN, latency_mean(&row->watch))                   \
+	COLUMN(latency_p50, ps, COUNT, 11, WIDE, row->watch.p50_ps)                             \
+	COLUMN(latency_p99, ps, COUNT, 11, WIDE, row->watch.p99_ps)                             \
+	COLUMN(latency_p999, ps, COUNT, 12, WIDE, row->watch.p999_ps)                           \
+	COLUMN(latency_max, ps, COUNT, 11, WIDE, row->watch.latency_max_ps)                     \
+	COLUMN(lost, none, COUNT, 8, SHOWN, row->lost)                                          \
+	COLUMN(alone_mean, ps, COUNT, 12, WIDE, row->alone_mean_ps)                             \
+	COLUMN(slowdown, none, REAL, 8, WIDE, row->slowdown)                                    \
+	COLUMN(run, accesses, REAL, 12, WIDE,                                                   \
+	       row->use.accesses ? (double)row->use.run / 1000 : NAN)                           \
+	COLUMN(reuse, pages, COUNT, 11, WIDE, point_table_used(row, row->use.reuse_median))     \
+	COLUMN(active_99, entries, COUNT, 17, WIDE, point_table_used(row, row->use.active99))   \
+	COLUMN(active_999, entries, COUNT, 18, WIDE, point_table_used(row, row->use.active999)) \
+	COLUMN(active_all, entries, COUNT, 18, WIDE, point_table_used(row, row->use.active_all))
 TABLE(tenants, "Tenants (model)", TENANTS, struct sim_tenant, void)
 
 static int write_tenants(struct writer *writer, const struct sweep *sweep,
 			 const struct sim_outcome *outcomes)
 {
 	struct point_table table;
-	int err = begin(&table, writer, sweep, &tenants_table);
+	int err = point_table_begin(&table, writer, sweep, &tenants_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 i = 0; !err && i < outcomes[point].tenant_count; i++)
-			err = put(&table, writer, sweep, point, &outcomes[point].tenants[i]);
+			err = point_table_put(&table, writer, sweep, point,
+					      &outcomes[point].tenants[i]);
 	return err ? err : writer_end(writer);
 }
 
@@ -195,13 +162,13 @@ static int write_ptb(struct writer *writer, const struct sweep *sweep,
 		     const struct sim_outcome *outcomes)
 {
 	struct point_table table;
-	int err = begin(&table, writer, sweep, &ptb_table);
+	int err = point_table_begin(&table, writer, sweep, &ptb_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 i = 0; !err && i < outcomes[point].point_count; i++)
-			err = put(&table, writer, sweep, point,
-				  &(struct ptb_row){&outcomes[point].points[i],
-						    outcomes[point].point_ps});
+			err = point_table_put(&table, writer, sweep, point,
+					      &(struct ptb_row){&outcomes[point].points[i],
+								outcomes[point].point_ps});
 	return err ? err : writer_end(writer);
 }
 
@@ -220,15 +187,15 @@ static int write_partitions(struct writer *writer, const struct sweep *sweep,
 			    const struct sim_outcome *outcomes)
 {
 	struct point_table table;
-	int err = begin(&table, writer, sweep, &partitions_table);
+	int err = point_table_begin(&table, writer, sweep, &partitions_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (int part = 0; part < SIM_PARTS; part++)
 			for (__u32 p = 0; !err && p < outcomes[point].partitions[part]; p++)
-				err = put(&table, writer, sweep, point,
-					  &(struct partition_row){
-						  part_names[part], p,
-						  outcomes[point].occupancy[part][p]});
+				err = point_table_put(&table, writer, sweep, point,
+						      &(struct partition_row){
+							      part_names[part], p,
+							      outcomes[point].occupancy[part][p]});
 	return err ? err : writer_end(writer);
 }
 
@@ -262,15 +229,16 @@ static int write_sets(struct writer *writer, const struct sweep *sweep,
 		      const struct sim_outcome *outcomes)
 {
 	struct point_table table;
-	int err = begin(&table, writer, sweep, &sets_table);
+	int err = point_table_begin(&table, writer, sweep, &sets_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++) {
 		const struct sim_outcome *o = &outcomes[point];
 
 		for (int part = 0; part < SIM_PARTS; part++)
 			for (__u32 set = 0; !err && set < o->set_count[part]; set++)
-				err = put(&table, writer, sweep, point,
-					  &(struct set_row){o, part, set, &o->sets[part][set]});
+				err = point_table_put(
+					&table, writer, sweep, point,
+					&(struct set_row){o, part, set, &o->sets[part][set]});
 	}
 	return err ? err : writer_end(writer);
 }

@@ -61,7 +61,7 @@ const struct option_own sim_address = {
 };
 
 /* Where it was said to be, else a multiple of the page size not above `otherwise`. */
-static void place(struct tenants_pages *pages, __u64 said, __u64 otherwise)
+static void sim_place(struct tenants_pages *pages, __u64 said, __u64 otherwise)
 {
 	pages->first = said != SIM_UNSAID ? said : otherwise >> pages->shift << pages->shift;
 }
@@ -77,13 +77,13 @@ static void set_places(struct sim_config *c)
 	struct tenants_config *t = &c->trace;
 	__u64 touch = 1ull << t->first_touch.shift;
 
-	place(&t->ring, c->ring_at, t->ring.first);
-	place(&t->mailbox, c->mailbox_at, t->mailbox.first);
-	place(&t->data, c->data_at, t->data.first);
+	sim_place(&t->ring, c->ring_at, t->ring.first);
+	sim_place(&t->mailbox, c->mailbox_at, t->mailbox.first);
+	sim_place(&t->data, c->data_at, t->data.first);
 	if (c->data_at == SIM_UNSAID && t->data.first < end_of(&t->mailbox, 1) &&
 	    end_of(&t->data, (__u64)t->data.count * t->sets) > t->mailbox.first)
 		t->data.first = ABOVE_ALL;
-	place(&t->first_touch, c->first_touch_at, end_of(&t->mailbox, 1) + touch - 1);
+	sim_place(&t->first_touch, c->first_touch_at, end_of(&t->mailbox, 1) + touch - 1);
 }
 
 void sim_complete_trace(struct sim_config *c)

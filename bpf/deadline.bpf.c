@@ -14,12 +14,7 @@ struct deadline {
 };
 
 /* Not with the maps that all share: programs that trace may not use a map that holds a timer. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct deadline);
-} deadlines SEC(".maps");
+MAP(deadlines, ARRAY, 1, __u32, struct deadline);
 
 static int stop(void *map, __u32 *key, struct deadline *deadline)
 {

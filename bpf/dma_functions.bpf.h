@@ -26,12 +26,7 @@ struct dma_calls {
 	struct dma_call calls[CALL_COUNT];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct dma_calls);
-} dma_calls SEC(".maps");
+TASK_STORAGE(dma_calls, struct dma_calls);
 
 static __always_inline void call_begins(enum timed_call call, struct device *dev, __u64 what,
 					__u64 size)
@@ -293,12 +288,7 @@ int BPF_PROG(called_iova_link, struct device *dev, struct dma_iova_state *iova, 
 }
 
 /* The range that dma_iova_destroy() ends on this CPU: since Linux 7.3 that calls dma_iova_unlink(). */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} destroyed_ranges SEC(".maps");
+MAP(destroyed_ranges, PERCPU_ARRAY, 1, __u32, __u64);
 
 SEC("fentry/dma_iova_unlink")
 int BPF_PROG(called_iova_unlink, struct device *dev, struct dma_iova_state *iova, size_t offset,

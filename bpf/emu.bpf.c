@@ -11,12 +11,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, USDT_SITES_MAX);
-	__type(key, __u32);
-	__type(value, struct usdt_site);
-} usdt_sites SEC(".maps");
+MAP(usdt_sites, ARRAY, USDT_SITES_MAX, __u32, struct usdt_site);
 
 /* In the order of injectors/emu/probes.h; the probes with fewer arguments leave the rest 0. */
 union arguments {

@@ -24,12 +24,7 @@ struct domain_call {
 	__u64 started_ns;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct domain_call);
-} domain_calls SEC(".maps");
+TASK_STORAGE(domain_calls, struct domain_call);
 
 static __always_inline int domain_begins(__u64 domain, __u64 iova)
 {
@@ -209,12 +204,7 @@ struct flush_calls {
 	struct flush_call submit, sync;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct flush_calls);
-} flush_calls SEC(".maps");
+TASK_STORAGE(flush_calls, struct flush_calls);
 
 static __always_inline void flush_begins(bool submit, __u64 what)
 {

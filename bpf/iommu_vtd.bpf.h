@@ -35,12 +35,7 @@ struct vtd_handler {
 	__u32 segment;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct vtd_handler);
-} vtd_handlers SEC(".maps");
+MAP(vtd_handlers, PERCPU_ARRAY, 1, __u32, struct vtd_handler);
 
 static __always_inline struct vtd_handler *vtd_handler(void)
 {

@@ -153,12 +153,7 @@ int BPF_PROG(mm_invalidate, struct mmu_notifier_range *range)
 	return 0;
 }
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u64);
-} reclaim_since SEC(".maps");
+TASK_STORAGE(reclaim_since, __u64);
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int mm_reclaim_begin(void *ctx)

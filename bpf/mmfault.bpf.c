@@ -14,12 +14,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define FAULT_FLAG_WRITE       0x001 /* include/linux/mm_types.h */
 #define FAULT_FLAG_INSTRUCTION 0x100
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct mm_task);
-} mm_tasks SEC(".maps");
+TASK_STORAGE(mm_tasks, struct mm_task);
 
 /* Whether this task may be of interest at all. */
 static __always_inline bool any_interest(const struct capture_state *shared)

@@ -19,12 +19,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define QI_GROUP(high)	    ((__u32)((high) >> 3) & 0x1ff)
 
 /* When the queue of each interrupt number last interrupted. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} interrupts SEC(".maps");
+MAP(interrupts, LRU_HASH, 1024, __u32, __u64);
 
 /* "dmar0-prq", "dmar12-prq" */
 static __always_inline bool is_page_request_queue(const struct irqaction *action)

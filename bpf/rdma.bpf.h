@@ -37,12 +37,7 @@ struct odp_task {
 	__u8 resolved; /* this call has told that the memory is present */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct odp_task);
-} odp_tasks SEC(".maps");
+TASK_STORAGE(odp_tasks, struct odp_task);
 
 /* A region, by the address of its struct ib_umem_odp, from its first sight to its release. */
 struct odp_region {
@@ -55,30 +50,13 @@ struct odp_region {
 	__u8 reserved;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ODP_REGIONS_MAX);
-	__type(key, __u64);
-	__type(value, struct odp_region);
-} odp_regions SEC(".maps");
+HASH_ON_DEMAND(odp_regions, ODP_REGIONS_MAX, __u64, struct odp_region);
 
 /* Page faults between interrupt and worker: the instance, by struct mlx5_pagefault. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MLX5_FAULTS_MAX);
-	__type(key, __u64);
-	__type(value, __u32);
-} mlx5_faults SEC(".maps");
+HASH_ON_DEMAND(mlx5_faults, MLX5_FAULTS_MAX, __u64, __u32);
 
 /* The page-fault event queue that this CPU drains, 0: none. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} mlx5_draining SEC(".maps");
+MAP(mlx5_draining, PERCPU_ARRAY, 1, __u32, __u64);
 
 static __always_inline struct odp_task *odp_task_find(void)
 {

@@ -14,13 +14,7 @@
 #define IOMMUFD_NUMBERS (1ull << 32)   /* apart from those of type1, which are counted elsewhere */
 #define ERROR_POINTERS	(~0ull - 4094) /* include/linux/err.h */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, CONTAINERS_MAX);
-	__type(key, __u64);
-	__type(value, struct container);
-} containers SEC(".maps");
+HASH_ON_DEMAND(containers, CONTAINERS_MAX, __u64, struct container);
 
 /* What a task can be in the middle of: requests do not nest, what they call does. */
 enum vfio_step { STEP_MAP, STEP_UNMAP, STEP_PIN, STEP_REMOVE, STEPS };
@@ -32,20 +26,10 @@ struct vfio_call {
 	__u32 reserved;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct vfio_call);
-} vfio_calls SEC(".maps");
+TASK_STORAGE(vfio_calls, struct vfio_call);
 
 /* Numbers containers; [0] is the last number given out. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} container_numbers SEC(".maps");
+MAP(container_numbers, ARRAY, 1, __u32, __u64);
 
 static __always_inline bool capture_running(void)
 {

@@ -21,12 +21,7 @@ struct pci_call {
 	__u32 reserved;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct pci_call);
-} pci_calls SEC(".maps");
+TASK_STORAGE(pci_calls, struct pci_call);
 
 struct vector_key {
 	__u32 irq;
@@ -34,13 +29,7 @@ struct vector_key {
 	__u64 token; /* dev_id of the handler */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, TRIGGERS_MAX);
-	__type(key, struct vector_key);
-	__type(value, __u32);
-} vectors SEC(".maps");
+HASH_ON_DEMAND(vectors, TRIGGERS_MAX, struct vector_key, __u32);
 
 static __always_inline struct pci_call *pci_call(__u64 flags)
 {

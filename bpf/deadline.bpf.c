@@ -18,8 +18,7 @@ MAP(deadlines, ARRAY, 1, __u32, struct deadline);
 
 static int stop(void *map, __u32 *key, struct deadline *deadline)
 {
-	__u32 zero = 0;
-	struct capture_state *shared = bpf_map_lookup_elem(&state, &zero);
+	struct capture_state *shared = map_only(&state);
 
 	(void)map;
 	(void)key;
@@ -35,9 +34,8 @@ static int stop(void *map, __u32 *key, struct deadline *deadline)
 SEC("syscall")
 int begin(const __u64 *duration_ns)
 {
-	__u32 zero = 0;
-	struct deadline *deadline = bpf_map_lookup_elem(&deadlines, &zero);
-	struct capture_state *shared = bpf_map_lookup_elem(&state, &zero);
+	struct deadline *deadline = map_only(&deadlines);
+	struct capture_state *shared = map_only(&state);
 	long error;
 
 	if (!deadline || !shared)

@@ -17,11 +17,8 @@ static __always_inline __u64 owner_start_ticks(void)
 static __always_inline void device_announce(struct probe_counter *counter,
 					    const struct device_key *key, __u32 id)
 {
-	struct event *event;
+	struct event *event = event_if_wanted(counter, EVENT_DEVICE_NEW);
 
-	if (!kind_wanted(EVENT_DEVICE_NEW))
-		return;
-	event = event_reserve(counter, EVENT_DEVICE_NEW);
 	if (!event)
 		return;
 	event->device = id;
@@ -261,6 +258,15 @@ static __always_inline __u32 device_by_rid(struct probe_counter *counter, __u32 
 static __always_inline bool device_dropped(const struct device_state *device)
 {
 	return device && device->verdict == DEVICE_DROP;
+}
+
+/* The device behind the kernel's struct device; NULL: it has none, or its events are left out. */
+static __always_inline struct device_state *device_kept(struct probe_counter *counter,
+							struct device *kernel_device)
+{
+	struct device_state *device = device_by_address(counter, kernel_device);
+
+	return device_dropped(device) ? NULL : device;
 }
 
 /* The number of a device whose events are wanted; false: leave this one out. */

@@ -31,8 +31,7 @@ TASK_STORAGE(dma_calls, struct dma_calls);
 static __always_inline void call_begins(enum timed_call call, struct device *dev, __u64 what,
 					__u64 size)
 {
-	struct dma_calls *calls = bpf_task_storage_get(&dma_calls, bpf_get_current_task_btf(), NULL,
-						       BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct dma_calls *calls = task_entry(&dma_calls, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!calls)
 		return;
@@ -46,8 +45,7 @@ static __always_inline void call_begins(enum timed_call call, struct device *dev
 static __always_inline __u64 call_ends(enum timed_call call, struct device *dev, __u64 what,
 				       __u64 size)
 {
-	struct dma_calls *calls =
-		bpf_task_storage_get(&dma_calls, bpf_get_current_task_btf(), NULL, 0);
+	struct dma_calls *calls = task_entry(&dma_calls, 0);
 	__u64 started_ns;
 
 	if (!calls || calls->calls[call].device != (__u64)dev || calls->calls[call].what != what ||
@@ -73,7 +71,7 @@ int BPF_PROG(called_map, struct device *dev, void *page, size_t offset, size_t s
 				  0,	     call_ends(CALL_MAP, dev, (__u64)page, offset + size),
 				  direction, EVENT_DMA_MAP};
 
-	return address == DMA_FAILED ? 0 : dma_mapped(ctx, PROBE_DMA_MAP, dev, &o);
+	return address == DMA_FAILED ? 0 : dma_range(ctx, PROBE_DMA_MAP, dev, &o, DMA_MAP);
 }
 
 SEC("fexit/dma_map_resource")
@@ -82,7 +80,7 @@ int BPF_PROG(called_map_resource, struct device *dev, __u64 physical, size_t siz
 {
 	struct dma_operation o = {address, size, physical, 0, direction, EVENT_DMA_MAP};
 
-	return address == DMA_FAILED ? 0 : dma_mapped(ctx, PROBE_DMA_MAP_RESOURCE, dev, &o);
+	return address == DMA_FAILED ? 0 : dma_range(ctx, PROBE_DMA_MAP_RESOURCE, dev, &o, DMA_MAP);
 }
 
 /* The table first, the count at the return, where the time is known. */
@@ -133,7 +131,7 @@ int BPF_PROG(called_unmap_resource, struct device *dev, __u64 address, size_t si
 {
 	struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_UNMAP};
 
-	return dma_unmapped(PROBE_DMA_UNMAP_RESOURCE, dev, &o);
+	return dma_range(ctx, PROBE_DMA_UNMAP_RESOURCE, dev, &o, DMA_UNMAP);
 }
 
 SEC("fentry/__dma_map_sg_attrs")
@@ -151,7 +149,7 @@ int BPF_PROG(called_map_sg, struct device *dev, struct scatterlist *list, int ne
 				       .kind = EVENT_DMA_MAP,
 				       .latency_ns = call_ends(CALL_MAP_SG, dev, (__u64)list, 0)}};
 
-	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, SG_MAP);
+	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, DMA_MAP);
 }
 
 SEC("fentry/dma_unmap_sg_attrs")
@@ -160,7 +158,7 @@ int BPF_PROG(called_unmap_sg, struct device *dev, struct scatterlist *list, int 
 {
 	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP}};
 
-	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, SG_UNMAP);
+	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, DMA_UNMAP);
 }
 
 SEC("fentry/dma_alloc_attrs")
@@ -186,7 +184,7 @@ int BPF_PROG(called_alloc, struct device *dev, size_t size, __u64 *handle, unsig
 		handle_of(handle), size, 0, call_ends(CALL_ALLOC, dev, 0, size), 0,
 		EVENT_DMA_ALLOC};
 
-	return memory ? dma_mapped(ctx, PROBE_DMA_ALLOC, dev, &o) : 0;
+	return memory ? dma_range(ctx, PROBE_DMA_ALLOC, dev, &o, DMA_MAP) : 0;
 }
 
 SEC("fexit/dma_alloc_pages")
@@ -195,7 +193,7 @@ int BPF_PROG(called_alloc_pages, struct device *dev, size_t size, __u64 *handle,
 {
 	struct dma_operation o = {handle_of(handle), size, 0, 0, direction, EVENT_DMA_ALLOC};
 
-	return page ? dma_mapped(ctx, PROBE_DMA_ALLOC_PAGES, dev, &o) : 0;
+	return page ? dma_range(ctx, PROBE_DMA_ALLOC_PAGES, dev, &o, DMA_MAP) : 0;
 }
 
 SEC("fexit/dma_alloc_noncontiguous")
@@ -205,7 +203,7 @@ int BPF_PROG(called_alloc_sgt, struct device *dev, size_t size, unsigned int dir
 	struct dma_operation o = {
 		BPF_CORE_READ(table, sgl, dma_address), size, 0, 0, direction, EVENT_DMA_ALLOC};
 
-	return table ? dma_mapped(ctx, PROBE_DMA_ALLOC_SGT, dev, &o) : 0;
+	return table ? dma_range(ctx, PROBE_DMA_ALLOC_SGT, dev, &o, DMA_MAP) : 0;
 }
 
 SEC("fentry/dma_free_attrs")
@@ -213,7 +211,7 @@ int BPF_PROG(called_free, struct device *dev, size_t size, void *memory, __u64 a
 {
 	struct dma_operation o = {address, size, 0, 0, 0, EVENT_DMA_FREE};
 
-	return memory ? dma_unmapped(PROBE_DMA_FREE, dev, &o) : 0;
+	return memory ? dma_range(ctx, PROBE_DMA_FREE, dev, &o, DMA_UNMAP) : 0;
 }
 
 SEC("fentry/dma_free_pages")
@@ -222,7 +220,7 @@ int BPF_PROG(called_free_pages, struct device *dev, size_t size, void *page, __u
 {
 	struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_FREE};
 
-	return dma_unmapped(PROBE_DMA_FREE_PAGES, dev, &o);
+	return dma_range(ctx, PROBE_DMA_FREE_PAGES, dev, &o, DMA_UNMAP);
 }
 
 SEC("fentry/dma_free_noncontiguous")
@@ -232,7 +230,7 @@ int BPF_PROG(called_free_sgt, struct device *dev, size_t size, struct sg_table *
 	struct dma_operation o = {
 		BPF_CORE_READ(table, sgl, dma_address), size, 0, 0, direction, EVENT_DMA_FREE};
 
-	return dma_unmapped(PROBE_DMA_FREE_SGT, dev, &o);
+	return dma_range(ctx, PROBE_DMA_FREE_SGT, dev, &o, DMA_UNMAP);
 }
 
 #define IOVA_SIZE_BITS ((1ull << 63) - 1)
@@ -295,7 +293,7 @@ int BPF_PROG(called_iova_unlink, struct device *dev, struct dma_iova_state *iova
 	     size_t size, unsigned int direction)
 {
 	struct dma_operation o = {0, size, 0, 0, direction, EVENT_DMA_UNMAP};
-	__u64 *destroyed = bpf_map_lookup_elem(&destroyed_ranges, &(__u32){0});
+	__u64 *destroyed = map_only(&destroyed_ranges);
 
 	if (destroyed && *destroyed == (__u64)iova) {
 		*destroyed = 0;
@@ -323,7 +321,7 @@ int BPF_PROG(called_iova_destroy, struct device *dev, struct dma_iova_state *iov
 {
 	struct probe_counter *counter = probe_hit(PROBE_DMA_IOVA_DESTROY);
 	struct dma_operation o = {0, mapped, 0, 0, direction, EVENT_DMA_UNMAP};
-	__u64 *destroyed = bpf_map_lookup_elem(&destroyed_ranges, &(__u32){0});
+	__u64 *destroyed = map_only(&destroyed_ranges);
 	__u32 device;
 
 	if (destroyed)

@@ -38,9 +38,14 @@ static __always_inline bool kind_single(__u32 kind)
 
 static __always_inline struct capture_state *shared_state(void)
 {
-	__u32 zero = 0;
+	return map_only(&state);
+}
 
-	return bpf_map_lookup_elem(&state, &zero);
+static __always_inline bool capture_running(void)
+{
+	struct capture_state *shared = shared_state();
+
+	return shared && shared->running;
 }
 
 /*
@@ -49,10 +54,9 @@ static __always_inline struct capture_state *shared_state(void)
  */
 static __always_inline struct probe_counter *probe_hit(__u32 probe)
 {
-	struct capture_state *shared = shared_state();
 	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
 
-	if (!shared || !shared->running || !counter)
+	if (!capture_running() || !counter)
 		return NULL;
 	count_up(counter->hits);
 	return counter;
@@ -61,9 +65,7 @@ static __always_inline struct probe_counter *probe_hit(__u32 probe)
 /* The counter in the second program of a pair: its run is no further hit. */
 static __always_inline struct probe_counter *probe_again(__u32 probe)
 {
-	struct capture_state *shared = shared_state();
-
-	return shared && shared->running ? bpf_map_lookup_elem(&counters, &probe) : NULL;
+	return capture_running() ? bpf_map_lookup_elem(&counters, &probe) : NULL;
 }
 
 static __always_inline void state_failed(void)
@@ -72,6 +74,16 @@ static __always_inline void state_failed(void)
 
 	if (shared)
 		__sync_fetch_and_add(&shared->state_failed, 1);
+}
+
+/* The running task's entry, made if there is none; NULL and counted without memory. */
+static __always_inline void *task_entry_make(void *map)
+{
+	void *entry = task_entry(map, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!entry)
+		state_failed();
+	return entry;
 }
 
 /* Room for one event in this CPU's ring with what every event has; NULL and counted if full. */
@@ -105,6 +117,21 @@ static __always_inline struct event *event_reserve(struct probe_counter *counter
 	event->code = 0;
 	event->flags = 0;
 	return event;
+}
+
+static __always_inline struct event *event_if_wanted(struct probe_counter *counter, __u16 kind)
+{
+	return kind_wanted(kind) ? event_reserve(counter, kind) : NULL;
+}
+
+/* Says which fault the event belongs to. */
+static __always_inline void event_of_fault(struct event *event, const struct group_key *key,
+					   __u32 instance)
+{
+	event->device = key->device;
+	event->pasid = key->pasid;
+	event->group = key->group;
+	event->instance = instance;
 }
 
 /*
@@ -201,6 +228,37 @@ static __always_inline void aggregate_add(const struct aggregate_key *key, __u64
 	if (counts->latency_max_ns < latency_ns)
 		counts->latency_max_ns = latency_ns;
 	aggregate_bin_add(key, latency_ns);
+}
+
+/* Likewise, into this second. */
+static __always_inline void aggregate_now(struct aggregate_key *key, __u64 bytes, __u64 latency_ns)
+{
+	key->window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS;
+	aggregate_add(key, bytes, latency_ns);
+}
+
+/*
+ * Of a kind that is counted unless it was asked for one by one: its event, which has what the key says,
+ * or NULL.
+ */
+static __always_inline struct event *event_or_count(struct probe_counter *counter,
+						    struct aggregate_key *key, __u64 bytes,
+						    __u64 latency_ns)
+{
+	struct event *event;
+
+	if (!kind_single(key->kind)) {
+		aggregate_now(key, bytes, latency_ns);
+		return NULL;
+	}
+	event = event_reserve(counter, key->kind);
+	if (event) {
+		event->device = key->device;
+		event->queue = key->queue;
+		event->code = key->code;
+		event->flags = key->flags;
+	}
+	return event;
 }
 
 #endif

@@ -184,13 +184,6 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 	return instance;
 }
 
-static __always_inline void handler_register(void)
-{
-	if (!bpf_task_storage_get(&handler_threads, bpf_get_current_task_btf(), 0,
-				  BPF_LOCAL_STORAGE_GET_F_CREATE))
-		state_failed();
-}
-
 static __always_inline bool is_group_stage(__u32 kind)
 {
 	return kind == EVENT_FAULT_HANDLER || kind == EVENT_FAULT_RESPONSE ||
@@ -200,13 +193,10 @@ static __always_inline bool is_group_stage(__u32 kind)
 static __always_inline void fill_fault(struct event *event, const union arguments *a,
 				       const struct group_key *key, __u32 instance)
 {
+	event_of_fault(event, key, instance);
 	event->address = a->fault.address;
 	event->length = a->fault.length;
 	event->value = a->fault.value;
-	event->device = key->device;
-	event->pasid = key->pasid;
-	event->group = key->group;
-	event->instance = instance;
 	event->queue = a->fault.queue;
 	event->code = a->fault.flags_code >> 8;
 	event->flags = (__u8)a->fault.flags_code & ~(EVENT_GROUP | EVENT_LATE);

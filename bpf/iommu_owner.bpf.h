@@ -33,9 +33,7 @@ static __always_inline void owner_tell(struct probe_counter *counter, __u32 devi
 		owner_device = *space;
 		found = mapping_owner(owner_device, address, span, &owner);
 	}
-	if (!found || !kind_wanted(EVENT_FAULT_OWNER))
-		return;
-	event = event_reserve(counter, EVENT_FAULT_OWNER);
+	event = found ? event_if_wanted(counter, EVENT_FAULT_OWNER) : NULL;
 	if (!event)
 		return;
 	event->device = owner_device;

@@ -39,9 +39,7 @@ MAP(vtd_handlers, PERCPU_ARRAY, 1, __u32, struct vtd_handler);
 
 static __always_inline struct vtd_handler *vtd_handler(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&vtd_handlers, &zero);
+	return map_only(&vtd_handlers);
 }
 
 static __always_inline __u8 fault_flags(const struct dmar_fault *fault)
@@ -57,19 +55,16 @@ static __always_inline void fault_tell(struct probe_counter *counter,
 {
 	struct pci_function *function = bpf_map_lookup_elem(&pci_functions, (void *)&fault->rid);
 	__u32 device = function ? function->device : device_by_rid(counter, fault->rid);
-	struct event *event;
+	struct event *event = event_if_wanted(counter, EVENT_IOMMU_FAULT);
 
-	if (kind_wanted(EVENT_IOMMU_FAULT)) {
-		event = event_reserve(counter, EVENT_IOMMU_FAULT);
-		if (event) {
-			event->address = fault->address;
-			event->device = device;
-			event->pasid = fault->pasid;
-			event->value = source;
-			event->code = fault->reason;
-			event->flags = fault_flags(fault);
-			event_submit(counter, event);
-		}
+	if (event) {
+		event->address = fault->address;
+		event->device = device;
+		event->pasid = fault->pasid;
+		event->value = source;
+		event->code = fault->reason;
+		event->flags = fault_flags(fault);
+		event_submit(counter, event);
 	}
 	if (!fault->is_interrupt)
 		owner_tell(counter, device, function ? function->group : 0, fault->address,
@@ -78,11 +73,8 @@ static __always_inline void fault_tell(struct probe_counter *counter,
 
 static __always_inline void unseen_tell(struct probe_counter *counter, __u64 count, __u8 code)
 {
-	struct event *event;
+	struct event *event = event_if_wanted(counter, EVENT_IOMMU_UNSEEN);
 
-	if (!kind_wanted(EVENT_IOMMU_UNSEEN))
-		return;
-	event = event_reserve(counter, EVENT_IOMMU_UNSEEN);
 	if (!event)
 		return;
 	event->value = count;

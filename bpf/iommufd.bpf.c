@@ -17,7 +17,7 @@ static __always_inline int tell_space(struct probe_counter *counter, const void 
 	struct container *container = bpf_map_lookup_elem(&containers, &address);
 
 	if (container)
-		tell_user_memlock(counter, container, refused);
+		tell_memlock(counter, container, true, refused);
 	return 0;
 }
 

@@ -38,8 +38,7 @@ MAP(stack_budgets, PERCPU_ARRAY, 1, __u32, struct stack_budget);
  */
 static __always_inline __u32 mapping_stack(void *ctx)
 {
-	__u32 zero = 0;
-	struct stack_budget *budget = bpf_map_lookup_elem(&stack_budgets, &zero);
+	struct stack_budget *budget = map_only(&stack_budgets);
 	__u64 second;
 	long id;
 

@@ -29,15 +29,10 @@ static __always_inline struct resolving *resolving_kernel(void)
 	return resolving && resolving_in_kernel(resolving->active) ? resolving : NULL;
 }
 
-static __always_inline struct mm_task *mm_task_now(__u64 flags)
-{
-	return bpf_task_storage_get(&mm_tasks, bpf_get_current_task_btf(), 0, flags);
-}
-
 /* The state of a task that is looked at and within handle_mm_fault(), else NULL. */
 static __always_inline struct mm_task *within_mm_fault(void)
 {
-	struct mm_task *task = any_interest(shared_state()) ? mm_task_now(0) : NULL;
+	struct mm_task *task = any_interest(shared_state()) ? task_entry(&mm_tasks, 0) : NULL;
 
 	return task && task->since_ns ? task : NULL;
 }
@@ -53,11 +48,9 @@ int BPF_PROG(mm_fault, struct vm_area_struct *vma, unsigned long address, unsign
 		return 0;
 	if (!probe_hit(PROBE_MM_FAULT))
 		return 0;
-	task = mm_task_now(BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!task) {
-		state_failed();
+	task = task_entry_make(&mm_tasks);
+	if (!task)
 		return 0;
-	}
 	/* A fault that let the lock go comes back for the same page: that is still the same. */
 	if (!task->before_ns || (task->address ^ address) & ~(PAGE_BYTES - 1)) {
 		task->before_ns = 0;
@@ -100,25 +93,19 @@ static __always_inline void fill_mm_fault(struct event *event, const struct mm_t
 static __always_inline void page_resolved(struct probe_counter *counter, const struct mm_task *task,
 					  const struct resolving *resolving, __u64 ns, __u8 cause)
 {
-	struct event *event = kind_wanted(EVENT_FAULT_RESOLVED)
-				      ? event_reserve(counter, EVENT_FAULT_RESOLVED)
-				      : NULL;
+	struct event *event = event_if_wanted(counter, EVENT_FAULT_RESOLVED);
 
 	if (!event)
 		return;
 	fill_mm_fault(event, task, ns, cause);
-	event->device = resolving->device;
-	event->pasid = resolving->pasid;
-	event->group = resolving->group;
-	event->instance = resolving->instance;
+	event_of_resolving(event, resolving);
 	event_submit(counter, event);
 }
 
 static __always_inline void process_fault(struct probe_counter *counter, const struct mm_task *task,
 					  __u32 flags, __u64 ns, __u8 cause)
 {
-	struct event *event =
-		kind_wanted(EVENT_MM_FAULT) ? event_reserve(counter, EVENT_MM_FAULT) : NULL;
+	struct event *event = event_if_wanted(counter, EVENT_MM_FAULT);
 
 	if (!event)
 		return;
@@ -239,24 +226,17 @@ int BPF_PROG(mm_userfaulted)
 {
 	struct mm_task *task = within_mm_fault();
 	struct probe_counter *counter = probe_again(PROBE_MM_USERFAULT);
-	struct resolving *resolving;
 	struct event *event;
 
-	if (!task || !task->wait_ns || !counter || !kind_wanted(EVENT_UFFD_WAIT))
+	if (!task || !task->wait_ns || !counter)
 		return 0;
-	event = event_reserve(counter, EVENT_UFFD_WAIT);
+	event = event_if_wanted(counter, EVENT_UFFD_WAIT);
 	if (!event)
 		return 0;
 	event->address = task->address;
 	event->value = event->time_ns - task->wait_ns;
 	task->wait_ns = 0;
-	resolving = resolving_kernel();
-	if (resolving) {
-		event->device = resolving->device;
-		event->pasid = resolving->pasid;
-		event->group = resolving->group;
-		event->instance = resolving->instance;
-	}
+	event_of_resolving(event, resolving_kernel());
 	event_submit(counter, event);
 	return 0;
 }

@@ -60,22 +60,17 @@ MAP(mlx5_draining, PERCPU_ARRAY, 1, __u32, __u64);
 
 static __always_inline struct odp_task *odp_task_find(void)
 {
-	return bpf_task_storage_get(&odp_tasks, bpf_get_current_task_btf(), 0, 0);
+	return task_entry(&odp_tasks, 0);
 }
 
 static __always_inline struct odp_task *odp_task_make(void)
 {
-	struct odp_task *task = bpf_task_storage_get(&odp_tasks, bpf_get_current_task_btf(), 0,
-						     BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!task)
-		state_failed();
-	return task;
+	return task_entry_make(&odp_tasks);
 }
 
-static __always_inline struct event *odp_event(struct probe_counter *counter, __u16 kind)
+static __always_inline __u64 *mlx5_drained(void)
 {
-	return kind_wanted(kind) ? event_reserve(counter, kind) : NULL;
+	return map_only(&mlx5_draining);
 }
 
 static __always_inline struct device_state *rdma_device(struct probe_counter *counter,
@@ -124,7 +119,7 @@ static __always_inline void region_key(struct ib_umem_odp *umem, struct odp_regi
 static __always_inline void region_event(struct probe_counter *counter, struct ib_umem_odp *umem,
 					 const struct odp_region *region, __u8 state)
 {
-	struct event *event = odp_event(counter, EVENT_ODP_REGION);
+	struct event *event = event_if_wanted(counter, EVENT_ODP_REGION);
 
 	if (!event)
 		return;

@@ -317,16 +317,13 @@ enum resolving_source {
  * handle_mm_fault() did since it became active is summed up for whoever set it; he clears it.
  */
 struct resolving {
+	struct group_key key;
 	__u32 active; /* enum resolving_source */
-	__u32 device;
-	__u32 pasid;
-	__u32 group;
 	__u32 instance;
 	__u32 mm_faults; /* calls that have returned */
 	__u64 mm_ns;	 /* in them */
 	__u16 mm_cause;	 /* worst enum mm_cause of them */
 	__u16 mm_major;
-	__u32 reserved;
 };
 
 /* A task that resolves or was asked for, and its handle_mm_fault(): mmfault.bpf.c's own. */

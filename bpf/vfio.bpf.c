@@ -29,7 +29,7 @@ int BPF_PROG(container_open, unsigned long type, struct vfio_iommu *iommu)
 	if (!container)
 		return 0;
 	container->entries = BPF_CORE_READ(iommu, dma_avail);
-	tell_memlock(counter, container, false);
+	tell_memlock(counter, container, false, false);
 	tell_entries(counter, container, iommu, false);
 	return 0;
 }
@@ -81,7 +81,7 @@ static __always_inline int tell_limits(struct probe_counter *counter, struct vfi
 
 	if (!container)
 		return 0;
-	tell_memlock(counter, container, refused);
+	tell_memlock(counter, container, false, refused);
 	tell_entries(counter, container, iommu, refused);
 	return 0;
 }

@@ -27,32 +27,13 @@ union arguments {
 	} inject;
 };
 
-static __always_inline __u64 read_register(struct pt_regs *ctx, __u16 offset)
-{
-	__u64 value = 0;
-
-	if (offset < sizeof(*ctx))
-		bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + offset);
-	return value;
-}
-
 static __always_inline __u64 read_argument(struct pt_regs *ctx, const struct usdt_argument *from)
 {
 	__u64 value = from->value;
 
-	if (from->place != USDT_CONSTANT)
-		value = read_register(ctx, from->reg);
-	if (from->place == USDT_MEMORY) {
-		value += from->value;
-		if (from->indexed)
-			value += read_register(ctx, from->index) << ((from->indexed - 1) & 3);
-		if (bpf_probe_read_user(&value, sizeof(value), (void *)value))
-			return 0;
-	}
-	value <<= from->shift & 63;
-	if (from->is_signed)
-		return (__s64)value >> (from->shift & 63);
-	return value >> (from->shift & 63);
+	if (from->place == USDT_REGISTER && from->reg < sizeof(*ctx))
+		bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + from->reg);
+	return value;
 }
 
 /*

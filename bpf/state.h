@@ -409,8 +409,8 @@ struct aggregate_bin_key {
 };
 
 /*
- * A place in an emulator's code where a USDT probe stands, with the way to its arguments: what its
- * ELF note says, for the BPF program to follow. The attach cookie is the number of the site.
+ * A place in an emulator's code where a USDT probe stands, and where its arguments are: what its ELF
+ * note says, for the BPF program to follow. The attach cookie is the number of the site.
  */
 #define USDT_SITES_MAX 1024
 #define USDT_ARGUMENTS 8
@@ -418,17 +418,13 @@ struct aggregate_bin_key {
 enum usdt_place {
 	USDT_CONSTANT, /* value */
 	USDT_REGISTER, /* the register */
-	USDT_MEMORY,   /* user memory at register + (index << scale) + value */
 };
 
 struct usdt_argument {
-	__s64 value;
-	__u16 reg; /* offset in struct pt_regs */
-	__u16 index;
-	__u8 place;
-	__u8 shift; /* 64 - width in bits */
-	__u8 is_signed;
-	__u8 indexed; /* 1 + scale, 0: no index */
+	__u64 value;
+	__u16 reg;   /* offset in struct pt_regs */
+	__u16 place; /* enum usdt_place */
+	__u32 reserved;
 };
 
 struct usdt_site {

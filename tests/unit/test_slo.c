@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +10,6 @@
 #include "lib/analyze/histogram.h"
 #include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
-
-#define SECOND 1000000000ull
-#define MS     1000000ull
 
 struct setup {
 	struct slo_set set;

@@ -43,6 +43,8 @@ static __always_inline struct owner_share *owner_of(const struct device_key *key
 /*
  * Takes a slot for one more device of this key's owner, before anything else is given out for it. One that
  * invents devices takes its own share and leaves the others theirs; the kernel's own devices have no owner.
+ * CPUs that look at once may each take the last slot: one too many for each CPU, which the map has no room
+ * for, at worst.
  */
 static __always_inline bool slot_take(const struct device_key *key)
 {
@@ -150,7 +152,7 @@ static __always_inline void domain_learn(__u64 domain, __u32 device)
 
 	if (!known && !bpf_map_update_elem(&domains, &domain, &fresh, BPF_NOEXIST)) {
 		known = bpf_map_lookup_elem(&domains, &domain);
-		/* Only what has room gets a number. */
+		/* Only what has room gets a number. Until then it has 0, which means that it is not known. */
 		if (known && shared)
 			known->number = __sync_fetch_and_add(&shared->domains, 1) + 1;
 		return;

@@ -49,7 +49,8 @@ static __always_inline bool capture_running(void)
 }
 
 /*
- * Begins every program. NULL while capture is not running: attaching takes milliseconds, and a fault
+ * Begins every program. Nothing orders the look at `running`: a CPU that sees its change late leaves
+ * out, or emits, a moment more, which the times of beginning and end tell. NULL while capture is not running: attaching takes milliseconds, and a fault
  * of which only some stages could be seen would look like a broken one.
  */
 static __always_inline struct probe_counter *probe_hit(__u32 probe)
@@ -153,6 +154,7 @@ static __always_inline struct record record_take(struct probe_counter *counter, 
 		if (record.event)
 			record.held = 1;
 	}
+	/* Else the compiler, which knows that they are the same, looks at the pointer instead. */
 	barrier_var(record.held);
 	return record;
 }
@@ -204,7 +206,11 @@ static __always_inline void aggregate_bin_add(const struct aggregate_key *key, _
 		aggregate_failed();
 }
 
-/* Counts one occurrence of what is not recorded one by one. */
+/*
+ * Counts one occurrence of what is not recorded one by one. The counts are this CPU's own, but the
+ * task may be interrupted by who counts the same: hence atomic. If that happens between comparing and
+ * writing the maximum, the greater of the two is lost, which is worth no loop.
+ */
 static __always_inline void aggregate_add(const struct aggregate_key *key, __u64 bytes,
 					  __u64 latency_ns)
 {

@@ -9,6 +9,7 @@
 
 #include "bpf/device.bpf.h"
 
+/* Each is given out once; in which order CPUs get them means nothing. */
 static __always_inline __u32 instance_new(void)
 {
 	struct capture_state *shared = shared_state();

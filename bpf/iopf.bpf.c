@@ -111,6 +111,7 @@ int BPF_PROG(iopf_report, struct device *dev, struct iommu_fault *fault)
 		record_drop(record);
 		return 0;
 	}
+	/* Not atomic: a device's requests are reported one after the other, by its IOMMU's own thread. */
 	group->latest = EVENT_FAULT_ISR;
 	group->stages |= GROUP_STAGE(EVENT_FAULT_ISR);
 	if (prm.flags & IOPF_LAST_PAGE)

@@ -74,7 +74,14 @@ struct mapping {
 /*
  * A slot's word: phase in bits 0-1, count of changes in 2-9, time of the last change in units of
  * 67 ms in 10-31, tag of device and start address in 32-63. Whoever turns the word to BUSY owns the
- * slot; a reader takes a slot for read only if its word is the same before and after.
+ * slot; a reader takes a slot for read only if its word is the same before and after. Programs may
+ * not wait for each other, so there is no lock: who finds a word changed looks elsewhere or gives up.
+ *
+ * Both atomic operations on a word are full barriers: nothing of the slot is written before the word
+ * is BUSY, or after it is settled. Readers have none, which BPF does not have for loads: x86 keeps
+ * these in order, `volatile` keeps the compiler from turning them round. User space on other machines
+ * needs fences of its own, as owners_measure() has them. The count of changes tells a slot that was
+ * given up and taken again from one untouched, unless that happened 256 times during one copy.
  */
 enum mapping_phase { MAPPING_FREE, MAPPING_BUSY, MAPPING_LIVE, MAPPING_GONE };
 
@@ -177,7 +184,10 @@ mapping_inline __u32 mapping_slot_of(__u64 best)
 	return best >> 3 ? MAPPING_SLOTS - 1 - (best & (MAPPING_SLOTS - 1)) : MAPPING_SLOTS;
 }
 
-/* The slot of a set that a new mapping should take, or MAPPING_SLOTS. */
+/*
+ * The slot of a set that a new mapping should take, or MAPPING_SLOTS. Words change meanwhile: what is
+ * chosen here is a hint that mapping_claim() makes sure of.
+ */
 mapping_function int mapping_choose(const struct mapping_set *set, __u32 tag, __u64 now_ns)
 {
 	__u32 ticks = (now_ns >> 26) & 0x3fffff;

@@ -31,6 +31,7 @@ static __always_inline void resolving_begin(__u32 source, const struct group_key
 	resolving->mm_ns = 0;
 	resolving->mm_cause = MM_NONE;
 	resolving->mm_major = 0;
+	/* Only ever set: who sees it late misses what the first fault of all does in its first moment. */
 	shared->handlers = 1;
 }
 

@@ -5,7 +5,7 @@
  * unless their kinds were asked for one by one; every mapping enters the table of owners.
  *
  * A tracepoint comes after the work: what an address was given out to again may be entered before
- * its former unmap is told, which the table allows for.
+ * its former unmap is seen, which the table allows for.
  */
 #include "bpf/kernel.h"
 

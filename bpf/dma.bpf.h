@@ -46,8 +46,8 @@ global_function int dma_astray(__u32 device, __u32 code, __u64 bytes)
 }
 
 /* One operation as a count or an event. */
-static __always_inline int dma_tell(struct probe_counter *counter, __u32 device,
-				    const struct dma_operation *o)
+static __always_inline int dma_report(struct probe_counter *counter, __u32 device,
+				      const struct dma_operation *o)
 {
 	struct aggregate_key key = {
 		.device = device,
@@ -104,7 +104,7 @@ static __always_inline int dma_range(void *ctx, __u32 probe, struct device *dev,
 		dma_enter(device, mapping_stack(ctx), o);
 	else if (purpose == DMA_UNMAP)
 		dma_leave(device, o);
-	return dma_tell(counter, device, o);
+	return dma_report(counter, device, o);
 }
 
 /* A walk over a scatterlist's mapped segments; mapping and unmapping take each of its own. */
@@ -196,7 +196,7 @@ static __always_inline int dma_list(void *ctx, __u32 probe, struct device *dev,
 		bpf_loop(steps, sg_look_step, walk, 0);
 	if (purpose == DMA_MAP && count > SG_ENTRIES_MAX)
 		dma_astray(walk->device, LIVE_REFUSED, 0);
-	return dma_tell(counter, walk->device, &walk->sum);
+	return dma_report(counter, walk->device, &walk->sum);
 }
 
 #endif

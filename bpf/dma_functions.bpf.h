@@ -12,11 +12,11 @@
 
 #include "bpf/dma.bpf.h"
 
-/* Calls of a task that are under way; one of an interrupt in between makes the outer one untimed. */
+/* Calls of a task that have not returned; one of an interrupt in between makes the outer one untimed. */
 enum timed_call { CALL_MAP, CALL_MAP_SG, CALL_UNMAP, CALL_UNMAP_SG, CALL_ALLOC, CALL_COUNT };
 
 struct dma_call {
-	__u64 device; /* what tells this call from another: pointers may only be compared */
+	__u64 device; /* these identify the call: pointers may only be compared */
 	__u64 what;
 	__u64 size;
 	__u64 started_ns;
@@ -105,14 +105,14 @@ int BPF_PROG(calls_unmap, struct device *dev, __u64 address, size_t size)
 }
 
 /* Not probe_hit(): one call is one hit of the row. */
-static __always_inline int call_told(__u32 probe, struct device *dev, struct dma_operation *o)
+static __always_inline int call_report(__u32 probe, struct device *dev, struct dma_operation *o)
 {
 	struct probe_counter *counter = probe_again(probe);
 	__u32 device;
 
 	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
-	return dma_tell(counter, device, o);
+	return dma_report(counter, device, o);
 }
 
 SEC("fexit/dma_unmap_page_attrs")
@@ -122,7 +122,7 @@ int BPF_PROG(called_unmap, struct device *dev, __u64 address, size_t size, unsig
 				  0,	     call_ends(CALL_UNMAP, dev, address, size),
 				  direction, EVENT_DMA_UNMAP};
 
-	return call_told(PROBE_DMA_UNMAP, dev, &o);
+	return call_report(PROBE_DMA_UNMAP, dev, &o);
 }
 
 SEC("fentry/dma_unmap_resource")
@@ -272,7 +272,7 @@ static __always_inline int iova_filled(__u32 probe, struct device *dev, struct d
 	o->address = BPF_CORE_READ(iova, addr) + offset;
 	if (!mapping_fill(device, BPF_CORE_READ(iova, addr), iova_size(iova), bytes))
 		dma_astray(device, bytes < 0 ? LIVE_UNKNOWN : LIVE_REFUSED, o->bytes);
-	return dma_tell(counter, device, o);
+	return dma_report(counter, device, o);
 }
 
 SEC("fexit/dma_iova_link")
@@ -331,7 +331,7 @@ int BPF_PROG(called_iova_destroy, struct device *dev, struct dma_iova_state *iov
 	o.address = BPF_CORE_READ(iova, addr);
 	if (!mapping_leave(device, o.address, iova_size(iova)))
 		dma_astray(device, LIVE_UNKNOWN, mapped);
-	return mapped ? dma_tell(counter, device, &o) : 0;
+	return mapped ? dma_report(counter, device, &o) : 0;
 }
 
 #endif

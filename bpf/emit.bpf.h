@@ -49,9 +49,9 @@ static __always_inline bool capture_running(void)
 }
 
 /*
- * Begins every program. Nothing orders the look at `running`: a CPU that sees its change late leaves
- * out, or emits, a moment more, which the times of beginning and end tell. NULL while capture is not running: attaching takes milliseconds, and a fault
- * of which only some stages could be seen would look like a broken one.
+ * Begins every program. NULL while capture is not running: attaching takes milliseconds, and a fault
+ * of which only some stages could be seen would look like a broken one. Nothing orders the look at
+ * `running`: a CPU that sees its change late leaves out, or emits, a moment more.
  */
 static __always_inline struct probe_counter *probe_hit(__u32 probe)
 {

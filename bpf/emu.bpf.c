@@ -255,7 +255,7 @@ static __always_inline void take_probe(const union arguments *a, __u32 kind,
  * All probes of the emulator lead here: one program on many sites has one link, and taking it away
  * waits for one grace period of the kernel (0.1 s) instead of one a probe.
  *
- * The record is tested once only: the verifier of Linux 6.1 believes that one which was found there
+ * The record is tested once only: the verifier of Linux 6.1 assumes that one which was found there
  * may be NULL when it is tested again, and then misses its release.
  */
 SEC("uprobe")

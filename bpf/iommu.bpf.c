@@ -175,7 +175,7 @@ int BPF_PROG(io_page_fault, struct device *dev, unsigned long iova, int flags)
 	event->device = device;
 	event->flags = flags & FAULT_WRITE ? EVENT_WRITE : EVENT_READ;
 	event_submit(counter, event);
-	owner_tell(counter, device, device_group(dev), iova, 1);
+	owner_emit(counter, device, device_group(dev), iova, 1);
 	return 0;
 }
 

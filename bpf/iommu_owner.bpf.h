@@ -20,7 +20,7 @@ static __always_inline __u64 device_group(struct device *dev)
 }
 
 /* Says who owns the address, or owned it last, right after the event of its fault. */
-static __always_inline void owner_tell(struct probe_counter *counter, __u32 device, __u64 group,
+static __always_inline void owner_emit(struct probe_counter *counter, __u32 device, __u64 group,
 				       __u64 address, __u32 span)
 {
 	struct mapping owner;

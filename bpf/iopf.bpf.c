@@ -3,8 +3,8 @@
  * The life of a page request in the kernel's own core: reported by the IOMMU's driver, handed to a
  * consumer, handled by a worker, answered.
  *
- * Devices reuse group numbers, and several groups of one number can be on their way: once the core
- * has built a group, its struct iopf_group tells which one is meant, on whatever thread.
+ * Devices reuse group numbers, and several groups of one number can be in flight: once the core
+ * has built a group, its struct iopf_group identifies the one that is meant, on whatever thread.
  */
 #include "bpf/kernel.h"
 #include "bpf/page.h"

@@ -47,7 +47,7 @@ static __always_inline void group_answered(struct probe_counter *counter, struct
 }
 
 /*
- * Tells once which process a PASID of a device means. The event's address and length are the
+ * Emits once which process a PASID of a device means. The event's address and length are the
  * process's name, so that it is known when the process is gone.
  */
 static __always_inline void pasid_means(struct probe_counter *counter, __u32 device, __u32 pasid,

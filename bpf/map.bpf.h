@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How maps are declared, a line each, and the two ways of getting at an entry that need no key. */
+/* How maps are declared, a line each, and access to the entries that need no key. */
 #ifndef FAULTLINE_MAP_BPF_H
 #define FAULTLINE_MAP_BPF_H
 

@@ -6,7 +6,7 @@
  * takes one slot. Its place follows from the power-of-two block of its length's class that holds
  * its start: an address inside it lies in that block or in the next, so that a search looks at two
  * blocks for each class in use and never walks pages. A block hashes to two sets of slots; a set's
- * words are one cache line and tell all but whether a match is real.
+ * words are one cache line and decide all but whether a match is real.
  *
  * An unmapped slot stays until its set needs it: first the one that held the same address before,
  * then one never used, then the one unmapped longest ago. So a fault that comes after the unmap
@@ -80,8 +80,8 @@ struct mapping {
  * Both atomic operations on a word are full barriers: nothing of the slot is written before the word
  * is BUSY, or after it is settled. Readers have none, which BPF does not have for loads: x86 keeps
  * these in order, `volatile` keeps the compiler from turning them round. User space on other machines
- * needs fences of its own, as owners_measure() has them. The count of changes tells a slot that was
- * given up and taken again from one untouched, unless that happened 256 times during one copy.
+ * needs fences of its own, as owners_measure() has them. The count of changes distinguishes a slot
+ * that was given up and taken again from one untouched, unless that happened 256 times during one copy.
  */
 enum mapping_phase { MAPPING_FREE, MAPPING_BUSY, MAPPING_LIVE, MAPPING_GONE };
 
@@ -256,7 +256,7 @@ mapping_inline bool mapping_take(struct mapping_hold *hold, struct mapping_set *
 
 /*
  * Holds the live mapping of just this range; false if the set has none. Of several it is an old one:
- * an address that was given out again may be entered before its former unmap is told.
+ * an address that was given out again may be entered before its former unmap is seen.
  */
 mapping_inline bool mapping_find(struct mapping_hold *hold, struct mapping_set *set, __u32 tag,
 				 __u32 device, __u64 address, __u64 length, __u64 now_ns)

@@ -55,7 +55,7 @@ TASK_STORAGE(iopf_tasks, struct iopf_task);
 /* Groups that the kernel has built, by the address of their struct iopf_group. */
 HASH_ON_DEMAND(iopf_objects, GROUPS_MAX, __u64, struct iopf_object);
 
-/* What was last told of each PASID. */
+/* What was last emitted about each PASID. */
 MAP(pasids, LRU_HASH, PASIDS_MAX, struct pasid_key, struct pasid_meaning);
 
 /* Process memories that a device reaches by a PASID: struct mm_struct's address to that. */

@@ -87,7 +87,7 @@ static __always_inline struct event *task_event(struct probe_counter *counter, _
 			     latency_ns);
 }
 
-/* Told one by one of memory that a device reaches by a PASID, whoever takes it. */
+/* Emitted one by one for memory that a device reaches by a PASID, whoever takes it. */
 static __always_inline struct event *memory_event(struct probe_counter *counter, __u16 kind,
 						  struct mm_struct *mm, __u8 code, __u64 bytes)
 {
@@ -143,7 +143,7 @@ int mm_reclaim_begin(void *ctx)
 	return 0;
 }
 
-/* Within the resolution of a device's fault it is told with that fault, else counted. */
+/* Within the resolution of a device's fault it is an event of that fault, else counted. */
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")
 int BPF_PROG(mm_reclaim_end, unsigned long pages)
 {

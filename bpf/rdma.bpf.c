@@ -217,7 +217,7 @@ int BPF_PROG(odp_region, void *device, unsigned long address, size_t size, int a
 	struct odp_region fresh = {.created = 1};
 	__u64 key = (__u64)umem;
 
-	/* Its driver and its key are not there yet: the look at its pages that follows tells. */
+	/* Its driver and its key are not there yet: the look at its pages that follows has them. */
 	if (counter && key < -4095ull && bpf_map_update_elem(&odp_regions, &key, &fresh, BPF_ANY))
 		state_failed();
 	return 0;

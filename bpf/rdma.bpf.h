@@ -34,7 +34,7 @@ struct odp_task {
 	__u8 access; /* enum event_flags */
 	__u8 advised;
 	__u8 invalidating;
-	__u8 resolved; /* this call has told that the memory is present */
+	__u8 resolved; /* this call has emitted that the memory is present */
 };
 
 TASK_STORAGE(odp_tasks, struct odp_task);

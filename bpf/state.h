@@ -196,7 +196,7 @@ struct capture_filter {
 #define OWNER_DEVICES_MAX 2048 /* at once, of those that the kernel side enters for one process */
 #define DEVICE_TEXT	  48
 
-/* Who a device is to the kernel side. Owner and its start tell a reused pid or machine index. */
+/* Who a device is to the kernel side. Owner and its start distinguish a reused pid or machine index. */
 struct device_key {
 	__u32 kind;	   /* enum device_kind */
 	__u32 owner;	   /* thread group id of the emulating process, 0 if the kernel */
@@ -223,7 +223,7 @@ struct container_limit {
 	__u64 used;
 	__u64 limit;
 	__u64 peak;
-	__u64 told_ns; /* 0: never */
+	__u64 emitted_ns; /* 0: never */
 };
 
 /* A container of VFIO or an address space of iommufd, by its address until it is closed or destroyed. */
@@ -283,7 +283,7 @@ struct group_key {
 	__u32 device; /* device_state.id */
 	__u32 pasid;
 	__u32 group;
-	__u32 use; /* 0: the number tells; else its instance: the kernel has an object for it */
+	__u32 use; /* 0: the number identifies it; else its instance: the kernel has an object for it */
 };
 
 /* An open page request group: first stage seen, not yet resumed. */
@@ -303,13 +303,14 @@ struct group_state {
 #define GROUP_STAGE(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
 #define GROUP_LAST	  (1u << 31)
 #define GROUP_ABANDONED	  (1u << 30) /* its device has given it up */
-#define GROUP_TOLD	  (1u << 29) /* told as unfinished: kept, so that later stages have its instance */
+#define GROUP_TOLD \
+	(1u << 29) /* reported as unfinished: kept, so that later stages have its instance */
 
 enum resolving_source {
 	RESOLVING_NONE,
-	RESOLVING_EMULATED, /* tells itself when a page is there */
-	RESOLVING_IOPF,	    /* handle_mm_fault() tells: mmfault.bpf.c emits EVENT_FAULT_RESOLVED */
-	RESOLVING_ODP,	    /* tells itself; reads what handle_mm_fault() did from here */
+	RESOLVING_EMULATED, /* emits itself when a page is there */
+	RESOLVING_IOPF, /* handle_mm_fault() shows it: mmfault.bpf.c emits EVENT_FAULT_RESOLVED */
+	RESOLVING_ODP,	/* emits itself; reads what handle_mm_fault() did from here */
 };
 
 /*

@@ -75,7 +75,8 @@ static __always_inline struct probe_counter *step_end(struct vfio_call *call, en
 }
 
 /* One by one if that was asked for, else into the counts of this second. */
-static __always_inline void tell(struct probe_counter *counter, const struct vfio_operation *o)
+static __always_inline void vfio_report(struct probe_counter *counter,
+					const struct vfio_operation *o)
 {
 	struct aggregate_key key = {
 		.device = o->device,
@@ -182,16 +183,16 @@ static __always_inline int request_begin(__u64 address, bool iommufd, enum vfio_
 static __always_inline bool limit_silent(const struct container_limit *limit, __u64 used,
 					 __u64 maximum, bool refused, __u64 now)
 {
-	if (!limit->told_ns || limit->limit != maximum || used > limit->peak)
+	if (!limit->emitted_ns || limit->limit != maximum || used > limit->peak)
 		return false;
-	return (used == limit->used && !refused) || now - limit->told_ns < LIMIT_QUIET_NS;
+	return (used == limit->used && !refused) || now - limit->emitted_ns < LIMIT_QUIET_NS;
 }
 
 /*
- * Tells how much of a limit is used: every new peak, every change of the limit, and what else moves
+ * Emits how much of a limit is used: every new peak, every change of the limit, and what else moves
  * ten times a second.
  */
-static __always_inline void limit_tell(struct probe_counter *counter, struct container *container,
+static __always_inline void limit_emit(struct probe_counter *counter, struct container *container,
 				       __u32 code, __u64 used, __u64 maximum, __u8 flags,
 				       bool refused)
 {
@@ -203,7 +204,7 @@ static __always_inline void limit_tell(struct probe_counter *counter, struct con
 		return;
 	limit->used = used;
 	limit->limit = maximum;
-	limit->told_ns = now;
+	limit->emitted_ns = now;
 	if (used > limit->peak)
 		limit->peak = used;
 	event = event_reserve(counter, EVENT_VFIO_LIMIT);
@@ -231,7 +232,7 @@ static __always_inline bool may_exceed_memlock(const struct cred *cred)
  * type1 charges the memory of a process; one with CAP_IPC_LOCK it does not hold to the limit. iommufd
  * charges the user, and those with CAP_IPC_LOCK not at all.
  */
-static __always_inline void tell_memlock(struct probe_counter *counter, struct container *container,
+static __always_inline void memlock_emit(struct probe_counter *counter, struct container *container,
 					 bool iommufd, bool refused)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -240,18 +241,18 @@ static __always_inline void tell_memlock(struct probe_counter *counter, struct c
 			     : BPF_CORE_READ(task, mm, locked_vm);
 	__u64 limit = BPF_CORE_READ(task, signal, rlim[RLIMIT_MEMLOCK].rlim_cur);
 
-	limit_tell(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, limit,
+	limit_emit(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, limit,
 		   may_exceed_memlock(cred) ? EVENT_PRIV : 0, refused);
 }
 
-static __always_inline void tell_entries(struct probe_counter *counter, struct container *container,
+static __always_inline void entries_emit(struct probe_counter *counter, struct container *container,
 					 struct vfio_iommu *iommu, bool refused)
 {
 	__u64 limit = container->entries ? container->entries : filter.vfio_entries;
 	__u64 left = BPF_CORE_READ(iommu, dma_avail);
 
 	if (limit >= left && limit)
-		limit_tell(counter, container, LIMIT_DMA_ENTRIES, limit - left, limit, 0, refused);
+		limit_emit(counter, container, LIMIT_DMA_ENTRIES, limit - left, limit, 0, refused);
 }
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * vfio-pci: a device is reset, its interrupt vectors are wired to eventfds, it interrupts. The
  * interrupt handlers know nothing but what they were registered with: registrations during the
- * wiring tell which device that is. Vectors wired before the capture began have no device.
+ * wiring identify the device. Vectors wired before the capture began have no device.
  */
 #include "bpf/kernel.h"
 

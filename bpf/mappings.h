@@ -14,6 +14,10 @@
  * caller counts it.
  *
  * Pure code on plain memory: BPF programs and user space (on the mapped array) run the same.
+ *
+ * Why not BPF's hash maps: a pair of map and unmap takes 1.4 to 1.7 times as long with one of live
+ * mappings and one, LRU, of those unmapped last (docs/performance.md, "Where the time goes"), and
+ * that is before an address inside a mapping is found, for which hashing whole ranges is no use.
  */
 #ifndef FAULTLINE_MAPPINGS_H
 #define FAULTLINE_MAPPINGS_H

@@ -173,40 +173,23 @@ static __always_inline int met(__u32 probe, enum mm_cause cause)
 	return 0;
 }
 
-SEC("fentry/do_anonymous_page")
-int BPF_PROG(mm_anonymous)
-{
-	return met(PROBE_MM_ANONYMOUS, MM_ANONYMOUS);
-}
+#define MET(function, name, probe, cause) \
+	SEC("fentry/" #function)          \
+	int BPF_PROG(name)                \
+	{                                 \
+		return met(probe, cause); \
+	}
 
-SEC("fentry/do_wp_page")
-int BPF_PROG(mm_copy)
-{
-	return met(PROBE_MM_COPY, MM_COPY_ON_WRITE);
-}
-
-SEC("fentry/filemap_fault")
-int BPF_PROG(mm_file)
-{
-	return met(PROBE_MM_FILE, MM_FILE);
-}
+MET(do_anonymous_page, mm_anonymous, PROBE_MM_ANONYMOUS, MM_ANONYMOUS)
+MET(do_wp_page, mm_copy, PROBE_MM_COPY, MM_COPY_ON_WRITE)
+MET(filemap_fault, mm_file, PROBE_MM_FILE, MM_FILE)
+MET(hugetlb_fault, mm_hugetlb, PROBE_MM_HUGETLB, MM_HUGETLB)
+MET(do_swap_page, mm_swap, PROBE_MM_SWAP, MM_SWAP)
 
 SEC("fexit/do_huge_pmd_anonymous_page")
 int BPF_PROG(mm_huge, void *vmf, __u32 result)
 {
 	return result & (VM_FAULT_FALLBACK | VM_FAULT_ERRORS) ? 0 : met(PROBE_MM_HUGE, MM_HUGE);
-}
-
-SEC("fentry/hugetlb_fault")
-int BPF_PROG(mm_hugetlb)
-{
-	return met(PROBE_MM_HUGETLB, MM_HUGETLB);
-}
-
-SEC("fentry/do_swap_page")
-int BPF_PROG(mm_swap)
-{
-	return met(PROBE_MM_SWAP, MM_SWAP);
 }
 
 SEC("fentry/handle_userfault")

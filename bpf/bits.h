@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Arithmetic that programs do for every event, without branches: the kernel's verifier walks all ways
+ * Arithmetic that programs do for every event, without branches: the kernel's verifier walks all paths
  * through a program, so that six branches in a row cost a start of capture 64 walks through what comes
  * behind them. For kernel and user space.
  */

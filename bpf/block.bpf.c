@@ -10,12 +10,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* When a request was issued. Requests are reused from a fixed pool, so are their entries. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, BLOCK_REQUESTS_MAX);
-	__type(key, __u64);
-	__type(value, __u64);
-} issued SEC(".maps");
+MAP(issued, HASH, BLOCK_REQUESTS_MAX, __u64, __u64);
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(block_rq_issue, struct request *request)

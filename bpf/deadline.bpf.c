@@ -14,17 +14,11 @@ struct deadline {
 };
 
 /* Not with the maps that all share: programs that trace may not use a map that holds a timer. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct deadline);
-} deadlines SEC(".maps");
+MAP(deadlines, ARRAY, 1, __u32, struct deadline);
 
 static int stop(void *map, __u32 *key, struct deadline *deadline)
 {
-	__u32 zero = 0;
-	struct capture_state *shared = bpf_map_lookup_elem(&state, &zero);
+	struct capture_state *shared = map_only(&state);
 
 	(void)map;
 	(void)key;
@@ -40,9 +34,8 @@ static int stop(void *map, __u32 *key, struct deadline *deadline)
 SEC("syscall")
 int begin(const __u64 *duration_ns)
 {
-	__u32 zero = 0;
-	struct deadline *deadline = bpf_map_lookup_elem(&deadlines, &zero);
-	struct capture_state *shared = bpf_map_lookup_elem(&state, &zero);
+	struct deadline *deadline = map_only(&deadlines);
+	struct capture_state *shared = map_only(&state);
 	long error;
 
 	if (!deadline || !shared)

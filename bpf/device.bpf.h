@@ -17,11 +17,8 @@ static __always_inline __u64 owner_start_ticks(void)
 static __always_inline void device_announce(struct probe_counter *counter,
 					    const struct device_key *key, __u32 id)
 {
-	struct event *event;
+	struct event *event = event_if_wanted(counter, EVENT_DEVICE_NEW);
 
-	if (!kind_wanted(EVENT_DEVICE_NEW))
-		return;
-	event = event_reserve(counter, EVENT_DEVICE_NEW);
 	if (!event)
 		return;
 	event->device = id;
@@ -46,6 +43,8 @@ static __always_inline struct owner_share *owner_of(const struct device_key *key
 /*
  * Takes a slot for one more device of this key's owner, before anything else is given out for it. One that
  * invents devices takes its own share and leaves the others theirs; the kernel's own devices have no owner.
+ * CPUs that look at once may each take the last slot: one too many for each CPU, which the map has no room
+ * for, at worst.
  */
 static __always_inline bool slot_take(const struct device_key *key)
 {
@@ -153,7 +152,7 @@ static __always_inline void domain_learn(__u64 domain, __u32 device)
 
 	if (!known && !bpf_map_update_elem(&domains, &domain, &fresh, BPF_NOEXIST)) {
 		known = bpf_map_lookup_elem(&domains, &domain);
-		/* Only what has room gets a number. */
+		/* Only what has room gets a number. Until then it has 0, which means that it is not known. */
 		if (known && shared)
 			known->number = __sync_fetch_and_add(&shared->domains, 1) + 1;
 		return;
@@ -248,6 +247,15 @@ static __always_inline __u32 device_by_rid(struct probe_counter *counter, __u32 
 static __always_inline bool device_dropped(const struct device_state *device)
 {
 	return device && device->verdict == DEVICE_DROP;
+}
+
+/* The device behind the kernel's struct device; NULL: it has none, or its events are left out. */
+static __always_inline struct device_state *device_kept(struct probe_counter *counter,
+							struct device *kernel_device)
+{
+	struct device_state *device = device_by_address(counter, kernel_device);
+
+	return device_dropped(device) ? NULL : device;
 }
 
 /* The number of a device whose events are wanted; false: leave this one out. */

@@ -5,7 +5,7 @@
  * unless their kinds were asked for one by one; every mapping enters the table of owners.
  *
  * A tracepoint comes after the work: what an address was given out to again may be entered before
- * its former unmap is told, which the table allows for.
+ * its former unmap is seen, which the table allows for.
  */
 #include "bpf/kernel.h"
 
@@ -14,61 +14,31 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-static __always_inline int map_range(void *ctx, __u32 probe, struct device *dev, __u64 physical,
-				     __u64 address, __u64 size, __u32 direction)
-{
-	struct dma_operation o = {address, size, physical, 0, direction, EVENT_DMA_MAP};
+#define MAP_RANGE(section, name, probe)                                                          \
+	SEC(section)                                                                             \
+	int BPF_PROG(name, struct device *dev, __u64 physical, __u64 address, size_t size,       \
+		     unsigned int direction)                                                     \
+	{                                                                                        \
+		struct dma_operation o = {address, size, physical, 0, direction, EVENT_DMA_MAP}; \
+                                                                                                 \
+		return address == DMA_FAILED ? 0 : dma_range(ctx, probe, dev, &o, DMA_MAP);      \
+	}
 
-	return address == DMA_FAILED ? 0 : dma_mapped(ctx, probe, dev, &o);
-}
+#define UNMAP_RANGE(section, name, probe)                                                          \
+	SEC(section)                                                                               \
+	int BPF_PROG(name, struct device *dev, __u64 address, size_t size, unsigned int direction) \
+	{                                                                                          \
+		struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_UNMAP};        \
+                                                                                                   \
+		return dma_range(ctx, probe, dev, &o, DMA_UNMAP);                                  \
+	}
 
-SEC("tp_btf/dma_map_phys")
-int BPF_PROG(dma_map_phys, struct device *dev, __u64 physical, __u64 address, size_t size,
-	     unsigned int direction)
-{
-	return map_range(ctx, PROBE_DMA_MAP, dev, physical, address, size, direction);
-}
-
-SEC("tp_btf/dma_map_page")
-int BPF_PROG(dma_map_page, struct device *dev, __u64 physical, __u64 address, size_t size,
-	     unsigned int direction)
-{
-	return map_range(ctx, PROBE_DMA_MAP, dev, physical, address, size, direction);
-}
-
-SEC("tp_btf/dma_map_resource")
-int BPF_PROG(dma_map_resource, struct device *dev, __u64 physical, __u64 address, size_t size,
-	     unsigned int direction)
-{
-	return map_range(ctx, PROBE_DMA_MAP_RESOURCE, dev, physical, address, size, direction);
-}
-
-static __always_inline int unmap_range(__u32 probe, struct device *dev, __u64 address, __u64 size,
-				       __u32 direction)
-{
-	struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_UNMAP};
-
-	return dma_unmapped(probe, dev, &o);
-}
-
-SEC("tp_btf/dma_unmap_phys")
-int BPF_PROG(dma_unmap_phys, struct device *dev, __u64 address, size_t size, unsigned int direction)
-{
-	return unmap_range(PROBE_DMA_UNMAP, dev, address, size, direction);
-}
-
-SEC("tp_btf/dma_unmap_page")
-int BPF_PROG(dma_unmap_page, struct device *dev, __u64 address, size_t size, unsigned int direction)
-{
-	return unmap_range(PROBE_DMA_UNMAP, dev, address, size, direction);
-}
-
-SEC("tp_btf/dma_unmap_resource")
-int BPF_PROG(dma_unmap_resource, struct device *dev, __u64 address, size_t size,
-	     unsigned int direction)
-{
-	return unmap_range(PROBE_DMA_UNMAP_RESOURCE, dev, address, size, direction);
-}
+MAP_RANGE("tp_btf/dma_map_phys", dma_map_phys, PROBE_DMA_MAP)
+MAP_RANGE("tp_btf/dma_map_page", dma_map_page, PROBE_DMA_MAP)
+MAP_RANGE("tp_btf/dma_map_resource", dma_map_resource, PROBE_DMA_MAP_RESOURCE)
+UNMAP_RANGE("tp_btf/dma_unmap_phys", dma_unmap_phys, PROBE_DMA_UNMAP)
+UNMAP_RANGE("tp_btf/dma_unmap_page", dma_unmap_page, PROBE_DMA_UNMAP)
+UNMAP_RANGE("tp_btf/dma_unmap_resource", dma_unmap_resource, PROBE_DMA_UNMAP_RESOURCE)
 
 SEC("tp_btf/dma_map_sg")
 int BPF_PROG(dma_map_sg, struct device *dev, struct scatterlist *list, int nents, int mapped,
@@ -76,7 +46,7 @@ int BPF_PROG(dma_map_sg, struct device *dev, struct scatterlist *list, int nents
 {
 	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_MAP}};
 
-	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, SG_MAP);
+	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, DMA_MAP);
 }
 
 SEC("tp_btf/dma_unmap_sg")
@@ -85,7 +55,7 @@ int BPF_PROG(dma_unmap_sg, struct device *dev, struct scatterlist *list, int nen
 {
 	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP}};
 
-	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, SG_UNMAP);
+	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, DMA_UNMAP);
 }
 
 static __always_inline int alloc_range(void *ctx, __u32 probe, struct device *dev, void *memory,
@@ -93,7 +63,7 @@ static __always_inline int alloc_range(void *ctx, __u32 probe, struct device *de
 {
 	struct dma_operation o = {address, size, 0, 0, 0, EVENT_DMA_ALLOC};
 
-	return memory ? dma_mapped(ctx, probe, dev, &o) : 0;
+	return memory ? dma_range(ctx, probe, dev, &o, DMA_MAP) : 0;
 }
 
 SEC("tp_btf/dma_alloc")
@@ -115,62 +85,50 @@ int BPF_PROG(dma_alloc_sgt, struct device *dev, struct sg_table *table, size_t s
 			   BPF_CORE_READ(table, sgl, dma_address), size);
 }
 
-static __always_inline int free_range(__u32 probe, struct device *dev, void *memory, __u64 address,
-				      __u64 size)
+static __always_inline int free_range(void *ctx, __u32 probe, struct device *dev, void *memory,
+				      __u64 address, __u64 size)
 {
 	struct dma_operation o = {address, size, 0, 0, 0, EVENT_DMA_FREE};
 
-	return memory ? dma_unmapped(probe, dev, &o) : 0;
+	return memory ? dma_range(ctx, probe, dev, &o, DMA_UNMAP) : 0;
 }
 
 SEC("tp_btf/dma_free")
 int BPF_PROG(dma_free, struct device *dev, void *memory, __u64 address, size_t size)
 {
-	return free_range(PROBE_DMA_FREE, dev, memory, address, size);
+	return free_range(ctx, PROBE_DMA_FREE, dev, memory, address, size);
 }
 
 SEC("tp_btf/dma_free_pages")
 int BPF_PROG(dma_free_pages, struct device *dev, void *memory, __u64 address, size_t size)
 {
-	return free_range(PROBE_DMA_FREE_PAGES, dev, memory, address, size);
+	return free_range(ctx, PROBE_DMA_FREE_PAGES, dev, memory, address, size);
 }
 
 SEC("tp_btf/dma_free_sgt")
 int BPF_PROG(dma_free_sgt, struct device *dev, struct sg_table *table, size_t size)
 {
-	return free_range(PROBE_DMA_FREE_SGT, dev, table, BPF_CORE_READ(table, sgl, dma_address),
-			  size);
-}
-
-static __always_inline int sync_range(__u32 probe, struct device *dev, __u64 address, __u64 size,
-				      __u32 direction)
-{
-	struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_SYNC};
-
-	return dma_noted(probe, dev, &o);
-}
-
-static __always_inline int sync_list(void *ctx, __u32 probe, struct device *dev,
-				     struct scatterlist *list, int nents, __u32 direction)
-{
-	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_SYNC}};
-
-	return dma_list(ctx, probe, dev, list, nents, &walk, SG_LOOK);
+	return free_range(ctx, PROBE_DMA_FREE_SGT, dev, table,
+			  BPF_CORE_READ(table, sgl, dma_address), size);
 }
 
 #define SYNC_SINGLE(section, name, probe)                                                          \
 	SEC(section)                                                                               \
 	int BPF_PROG(name, struct device *dev, __u64 address, size_t size, unsigned int direction) \
 	{                                                                                          \
-		return sync_range(probe, dev, address, size, direction);                           \
+		struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_SYNC};         \
+                                                                                                   \
+		return dma_range(ctx, probe, dev, &o, DMA_LOOK);                                   \
 	}
 
-#define SYNC_LIST(section, name, probe)                                             \
-	SEC(section)                                                                \
-	int BPF_PROG(name, struct device *dev, struct scatterlist *list, int nents, \
-		     unsigned int direction)                                        \
-	{                                                                           \
-		return sync_list(ctx, probe, dev, list, nents, direction);          \
+#define SYNC_LIST(section, name, probe)                                                          \
+	SEC(section)                                                                             \
+	int BPF_PROG(name, struct device *dev, struct scatterlist *list, int nents,              \
+		     unsigned int direction)                                                     \
+	{                                                                                        \
+		struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_SYNC}}; \
+                                                                                                 \
+		return dma_list(ctx, probe, dev, list, nents, &walk, DMA_LOOK);                  \
 	}
 
 SYNC_SINGLE("tp_btf/dma_sync_single_for_cpu", dma_sync_single_for_cpu, PROBE_DMA_SYNC_CPU)

@@ -35,55 +35,45 @@ static __always_inline __u8 direction_flags(__u32 direction)
 global_function int dma_astray(__u32 device, __u32 code, __u64 bytes)
 {
 	struct aggregate_key key = {
-		.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
 		.device = device,
 		.kind = EVENT_DMA_LIVE,
 		.queue = QUEUE_NONE,
 		.code = code,
 	};
 
-	aggregate_add(&key, bytes, 0);
+	aggregate_now(&key, bytes, 0);
 	return 0;
 }
 
 /* One operation as a count or an event. */
-static __always_inline int dma_tell(struct probe_counter *counter, __u32 device,
-				    const struct dma_operation *o)
+static __always_inline int dma_report(struct probe_counter *counter, __u32 device,
+				      const struct dma_operation *o)
 {
-	struct event *event;
+	struct aggregate_key key = {
+		.device = device,
+		.kind = o->kind,
+		.queue = QUEUE_NONE,
+		.flags = direction_flags(o->direction),
+	};
+	struct event *event = event_or_count(counter, &key, o->bytes, o->latency_ns);
 
-	if (!kind_single(o->kind)) {
-		struct aggregate_key key = {
-			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
-			.device = device,
-			.kind = o->kind,
-			.queue = QUEUE_NONE,
-			.flags = direction_flags(o->direction),
-		};
-
-		aggregate_add(&key, o->bytes, o->latency_ns);
-		return 0;
-	}
-	event = event_reserve(counter, o->kind);
 	if (!event)
 		return 0;
 	event->address = o->address;
 	event->length = o->bytes;
 	event->value = o->value;
-	event->device = device;
-	event->flags = direction_flags(o->direction);
 	event_submit(counter, event);
 	return 0;
 }
 
-static __always_inline void dma_enter(void *ctx, __u32 device, const struct dma_operation *o)
+static __always_inline void dma_enter(__u32 device, __u32 stack, const struct dma_operation *o)
 {
 	struct mapping_request request = {
 		.address = o->address,
 		.length = o->bytes,
 		.bytes = o->bytes,
 		.device = device,
-		.stack = mapping_stack(ctx),
+		.stack = stack,
 		.kind = o->kind,
 		.flags = direction_flags(o->direction),
 	};
@@ -98,41 +88,24 @@ static __always_inline void dma_leave(__u32 device, const struct dma_operation *
 		dma_astray(device, LIVE_UNKNOWN, o->bytes);
 }
 
-static __always_inline int dma_mapped(void *ctx, __u32 probe, struct device *dev,
-				      const struct dma_operation *o)
+/* What an operation does to the table of owners. */
+enum dma_purpose { DMA_MAP, DMA_UNMAP, DMA_LOOK };
+
+/* One operation on one range. `ctx`, of which the stack is taken, only matters for DMA_MAP. */
+static __always_inline int dma_range(void *ctx, __u32 probe, struct device *dev,
+				     const struct dma_operation *o, enum dma_purpose purpose)
 {
 	struct probe_counter *counter = probe_hit(probe);
 	__u32 device;
 
 	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
-	dma_enter(ctx, device, o);
-	return dma_tell(counter, device, o);
+	if (purpose == DMA_MAP)
+		dma_enter(device, mapping_stack(ctx), o);
+	else if (purpose == DMA_UNMAP)
+		dma_leave(device, o);
+	return dma_report(counter, device, o);
 }
-
-static __always_inline int dma_unmapped(__u32 probe, struct device *dev,
-					const struct dma_operation *o)
-{
-	struct probe_counter *counter = probe_hit(probe);
-	__u32 device;
-
-	if (!counter || !device_wanted(counter, dev, &device))
-		return 0;
-	dma_leave(device, o);
-	return dma_tell(counter, device, o);
-}
-
-static __always_inline int dma_noted(__u32 probe, struct device *dev, const struct dma_operation *o)
-{
-	struct probe_counter *counter = probe_hit(probe);
-	__u32 device;
-
-	if (!counter || !device_wanted(counter, dev, &device))
-		return 0;
-	return dma_tell(counter, device, o);
-}
-
-enum sg_purpose { SG_MAP, SG_UNMAP, SG_LOOK };
 
 /* A walk over a scatterlist's mapped segments; mapping and unmapping take each of its own. */
 struct sg_walk {
@@ -142,27 +115,24 @@ struct sg_walk {
 	__u32 stack;
 };
 
-static __always_inline void sg_segment(struct sg_walk *walk, enum sg_purpose purpose, __u64 address,
-				       __u64 bytes)
+static __always_inline void sg_segment(struct sg_walk *walk, enum dma_purpose purpose,
+				       __u64 address, __u64 bytes)
 {
-	struct mapping_request request = {
+	struct dma_operation o = {
 		.address = address,
-		.length = bytes,
 		.bytes = bytes,
-		.device = walk->device,
-		.stack = walk->stack,
+		.direction = walk->sum.direction,
 		.kind = walk->sum.kind,
-		.flags = direction_flags(walk->sum.direction),
 	};
 
-	if (purpose == SG_MAP && !mapping_enter(&request))
-		dma_astray(walk->device, LIVE_REFUSED, bytes);
-	else if (purpose == SG_UNMAP && !mapping_leave(walk->device, address, bytes))
-		dma_astray(walk->device, LIVE_UNKNOWN, bytes);
+	if (purpose == DMA_MAP)
+		dma_enter(walk->device, walk->stack, &o);
+	else if (purpose == DMA_UNMAP)
+		dma_leave(walk->device, &o);
 }
 
 /* Takes the next entry; nonzero: it was the last. */
-static __always_inline int sg_take(struct sg_walk *walk, enum sg_purpose purpose)
+static __always_inline int sg_take(struct sg_walk *walk, enum dma_purpose purpose)
 {
 	struct scatterlist *entry;
 	__u64 link, address, bytes;
@@ -184,7 +154,7 @@ static __always_inline int sg_take(struct sg_walk *walk, enum sg_purpose purpose
 	if (!walk->sum.bytes)
 		walk->sum.address = address;
 	walk->sum.bytes += bytes;
-	if (purpose != SG_LOOK)
+	if (purpose != DMA_LOOK)
 		sg_segment(walk, purpose, address, bytes);
 	walk->entry = (__u64)entry + bpf_core_type_size(struct scatterlist);
 	return 0;
@@ -201,13 +171,13 @@ static __always_inline int sg_take(struct sg_walk *walk, enum sg_purpose purpose
 		return name(walk) ? 1 : 0;              \
 	}
 
-SG_STEP(sg_map, SG_MAP)
-SG_STEP(sg_unmap, SG_UNMAP)
-SG_STEP(sg_look, SG_LOOK)
+SG_STEP(sg_map, DMA_MAP)
+SG_STEP(sg_unmap, DMA_UNMAP)
+SG_STEP(sg_look, DMA_LOOK)
 
 static __always_inline int dma_list(void *ctx, __u32 probe, struct device *dev,
 				    struct scatterlist *list, int count, struct sg_walk *walk,
-				    enum sg_purpose purpose)
+				    enum dma_purpose purpose)
 {
 	struct probe_counter *counter = probe_hit(probe);
 	__u32 steps;
@@ -216,17 +186,17 @@ static __always_inline int dma_list(void *ctx, __u32 probe, struct device *dev,
 		return 0;
 	walk->entry = (__u64)list;
 	walk->sum.value = count;
-	walk->stack = purpose == SG_MAP ? mapping_stack(ctx) : 0;
+	walk->stack = purpose == DMA_MAP ? mapping_stack(ctx) : 0;
 	steps = count < SG_ENTRIES_MAX ? count : SG_ENTRIES_MAX;
-	if (purpose == SG_MAP)
+	if (purpose == DMA_MAP)
 		bpf_loop(steps, sg_map_step, walk, 0);
-	else if (purpose == SG_UNMAP)
+	else if (purpose == DMA_UNMAP)
 		bpf_loop(steps, sg_unmap_step, walk, 0);
 	else
 		bpf_loop(steps, sg_look_step, walk, 0);
-	if (purpose == SG_MAP && count > SG_ENTRIES_MAX)
+	if (purpose == DMA_MAP && count > SG_ENTRIES_MAX)
 		dma_astray(walk->device, LIVE_REFUSED, 0);
-	return dma_tell(counter, walk->device, &walk->sum);
+	return dma_report(counter, walk->device, &walk->sum);
 }
 
 #endif

@@ -12,11 +12,11 @@
 
 #include "bpf/dma.bpf.h"
 
-/* Calls of a task that are under way; one of an interrupt in between makes the outer one untimed. */
+/* Calls of a task that have not returned; one of an interrupt in between makes the outer one untimed. */
 enum timed_call { CALL_MAP, CALL_MAP_SG, CALL_UNMAP, CALL_UNMAP_SG, CALL_ALLOC, CALL_COUNT };
 
 struct dma_call {
-	__u64 device; /* what tells this call from another: pointers may only be compared */
+	__u64 device; /* these identify the call: pointers may only be compared */
 	__u64 what;
 	__u64 size;
 	__u64 started_ns;
@@ -26,18 +26,12 @@ struct dma_calls {
 	struct dma_call calls[CALL_COUNT];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct dma_calls);
-} dma_calls SEC(".maps");
+TASK_STORAGE(dma_calls, struct dma_calls);
 
 static __always_inline void call_begins(enum timed_call call, struct device *dev, __u64 what,
 					__u64 size)
 {
-	struct dma_calls *calls = bpf_task_storage_get(&dma_calls, bpf_get_current_task_btf(), NULL,
-						       BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct dma_calls *calls = task_entry(&dma_calls, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!calls)
 		return;
@@ -51,8 +45,7 @@ static __always_inline void call_begins(enum timed_call call, struct device *dev
 static __always_inline __u64 call_ends(enum timed_call call, struct device *dev, __u64 what,
 				       __u64 size)
 {
-	struct dma_calls *calls =
-		bpf_task_storage_get(&dma_calls, bpf_get_current_task_btf(), NULL, 0);
+	struct dma_calls *calls = task_entry(&dma_calls, 0);
 	__u64 started_ns;
 
 	if (!calls || calls->calls[call].device != (__u64)dev || calls->calls[call].what != what ||
@@ -78,7 +71,7 @@ int BPF_PROG(called_map, struct device *dev, void *page, size_t offset, size_t s
 				  0,	     call_ends(CALL_MAP, dev, (__u64)page, offset + size),
 				  direction, EVENT_DMA_MAP};
 
-	return address == DMA_FAILED ? 0 : dma_mapped(ctx, PROBE_DMA_MAP, dev, &o);
+	return address == DMA_FAILED ? 0 : dma_range(ctx, PROBE_DMA_MAP, dev, &o, DMA_MAP);
 }
 
 SEC("fexit/dma_map_resource")
@@ -87,7 +80,7 @@ int BPF_PROG(called_map_resource, struct device *dev, __u64 physical, size_t siz
 {
 	struct dma_operation o = {address, size, physical, 0, direction, EVENT_DMA_MAP};
 
-	return address == DMA_FAILED ? 0 : dma_mapped(ctx, PROBE_DMA_MAP_RESOURCE, dev, &o);
+	return address == DMA_FAILED ? 0 : dma_range(ctx, PROBE_DMA_MAP_RESOURCE, dev, &o, DMA_MAP);
 }
 
 /* The table first, the count at the return, where the time is known. */
@@ -112,14 +105,14 @@ int BPF_PROG(calls_unmap, struct device *dev, __u64 address, size_t size)
 }
 
 /* Not probe_hit(): one call is one hit of the row. */
-static __always_inline int call_told(__u32 probe, struct device *dev, struct dma_operation *o)
+static __always_inline int call_report(__u32 probe, struct device *dev, struct dma_operation *o)
 {
 	struct probe_counter *counter = probe_again(probe);
 	__u32 device;
 
 	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
-	return dma_tell(counter, device, o);
+	return dma_report(counter, device, o);
 }
 
 SEC("fexit/dma_unmap_page_attrs")
@@ -129,7 +122,7 @@ int BPF_PROG(called_unmap, struct device *dev, __u64 address, size_t size, unsig
 				  0,	     call_ends(CALL_UNMAP, dev, address, size),
 				  direction, EVENT_DMA_UNMAP};
 
-	return call_told(PROBE_DMA_UNMAP, dev, &o);
+	return call_report(PROBE_DMA_UNMAP, dev, &o);
 }
 
 SEC("fentry/dma_unmap_resource")
@@ -138,7 +131,7 @@ int BPF_PROG(called_unmap_resource, struct device *dev, __u64 address, size_t si
 {
 	struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_UNMAP};
 
-	return dma_unmapped(PROBE_DMA_UNMAP_RESOURCE, dev, &o);
+	return dma_range(ctx, PROBE_DMA_UNMAP_RESOURCE, dev, &o, DMA_UNMAP);
 }
 
 SEC("fentry/__dma_map_sg_attrs")
@@ -156,7 +149,7 @@ int BPF_PROG(called_map_sg, struct device *dev, struct scatterlist *list, int ne
 				       .kind = EVENT_DMA_MAP,
 				       .latency_ns = call_ends(CALL_MAP_SG, dev, (__u64)list, 0)}};
 
-	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, SG_MAP);
+	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, DMA_MAP);
 }
 
 SEC("fentry/dma_unmap_sg_attrs")
@@ -165,7 +158,7 @@ int BPF_PROG(called_unmap_sg, struct device *dev, struct scatterlist *list, int 
 {
 	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP}};
 
-	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, SG_UNMAP);
+	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, DMA_UNMAP);
 }
 
 SEC("fentry/dma_alloc_attrs")
@@ -191,7 +184,7 @@ int BPF_PROG(called_alloc, struct device *dev, size_t size, __u64 *handle, unsig
 		handle_of(handle), size, 0, call_ends(CALL_ALLOC, dev, 0, size), 0,
 		EVENT_DMA_ALLOC};
 
-	return memory ? dma_mapped(ctx, PROBE_DMA_ALLOC, dev, &o) : 0;
+	return memory ? dma_range(ctx, PROBE_DMA_ALLOC, dev, &o, DMA_MAP) : 0;
 }
 
 SEC("fexit/dma_alloc_pages")
@@ -200,7 +193,7 @@ int BPF_PROG(called_alloc_pages, struct device *dev, size_t size, __u64 *handle,
 {
 	struct dma_operation o = {handle_of(handle), size, 0, 0, direction, EVENT_DMA_ALLOC};
 
-	return page ? dma_mapped(ctx, PROBE_DMA_ALLOC_PAGES, dev, &o) : 0;
+	return page ? dma_range(ctx, PROBE_DMA_ALLOC_PAGES, dev, &o, DMA_MAP) : 0;
 }
 
 SEC("fexit/dma_alloc_noncontiguous")
@@ -210,7 +203,7 @@ int BPF_PROG(called_alloc_sgt, struct device *dev, size_t size, unsigned int dir
 	struct dma_operation o = {
 		BPF_CORE_READ(table, sgl, dma_address), size, 0, 0, direction, EVENT_DMA_ALLOC};
 
-	return table ? dma_mapped(ctx, PROBE_DMA_ALLOC_SGT, dev, &o) : 0;
+	return table ? dma_range(ctx, PROBE_DMA_ALLOC_SGT, dev, &o, DMA_MAP) : 0;
 }
 
 SEC("fentry/dma_free_attrs")
@@ -218,7 +211,7 @@ int BPF_PROG(called_free, struct device *dev, size_t size, void *memory, __u64 a
 {
 	struct dma_operation o = {address, size, 0, 0, 0, EVENT_DMA_FREE};
 
-	return memory ? dma_unmapped(PROBE_DMA_FREE, dev, &o) : 0;
+	return memory ? dma_range(ctx, PROBE_DMA_FREE, dev, &o, DMA_UNMAP) : 0;
 }
 
 SEC("fentry/dma_free_pages")
@@ -227,7 +220,7 @@ int BPF_PROG(called_free_pages, struct device *dev, size_t size, void *page, __u
 {
 	struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_FREE};
 
-	return dma_unmapped(PROBE_DMA_FREE_PAGES, dev, &o);
+	return dma_range(ctx, PROBE_DMA_FREE_PAGES, dev, &o, DMA_UNMAP);
 }
 
 SEC("fentry/dma_free_noncontiguous")
@@ -237,7 +230,7 @@ int BPF_PROG(called_free_sgt, struct device *dev, size_t size, struct sg_table *
 	struct dma_operation o = {
 		BPF_CORE_READ(table, sgl, dma_address), size, 0, 0, direction, EVENT_DMA_FREE};
 
-	return dma_unmapped(PROBE_DMA_FREE_SGT, dev, &o);
+	return dma_range(ctx, PROBE_DMA_FREE_SGT, dev, &o, DMA_UNMAP);
 }
 
 #define IOVA_SIZE_BITS ((1ull << 63) - 1)
@@ -279,7 +272,7 @@ static __always_inline int iova_filled(__u32 probe, struct device *dev, struct d
 	o->address = BPF_CORE_READ(iova, addr) + offset;
 	if (!mapping_fill(device, BPF_CORE_READ(iova, addr), iova_size(iova), bytes))
 		dma_astray(device, bytes < 0 ? LIVE_UNKNOWN : LIVE_REFUSED, o->bytes);
-	return dma_tell(counter, device, o);
+	return dma_report(counter, device, o);
 }
 
 SEC("fexit/dma_iova_link")
@@ -293,19 +286,14 @@ int BPF_PROG(called_iova_link, struct device *dev, struct dma_iova_state *iova, 
 }
 
 /* The range that dma_iova_destroy() ends on this CPU: since Linux 7.3 that calls dma_iova_unlink(). */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} destroyed_ranges SEC(".maps");
+MAP(destroyed_ranges, PERCPU_ARRAY, 1, __u32, __u64);
 
 SEC("fentry/dma_iova_unlink")
 int BPF_PROG(called_iova_unlink, struct device *dev, struct dma_iova_state *iova, size_t offset,
 	     size_t size, unsigned int direction)
 {
 	struct dma_operation o = {0, size, 0, 0, direction, EVENT_DMA_UNMAP};
-	__u64 *destroyed = bpf_map_lookup_elem(&destroyed_ranges, &(__u32){0});
+	__u64 *destroyed = map_only(&destroyed_ranges);
 
 	if (destroyed && *destroyed == (__u64)iova) {
 		*destroyed = 0;
@@ -333,7 +321,7 @@ int BPF_PROG(called_iova_destroy, struct device *dev, struct dma_iova_state *iov
 {
 	struct probe_counter *counter = probe_hit(PROBE_DMA_IOVA_DESTROY);
 	struct dma_operation o = {0, mapped, 0, 0, direction, EVENT_DMA_UNMAP};
-	__u64 *destroyed = bpf_map_lookup_elem(&destroyed_ranges, &(__u32){0});
+	__u64 *destroyed = map_only(&destroyed_ranges);
 	__u32 device;
 
 	if (destroyed)
@@ -343,7 +331,7 @@ int BPF_PROG(called_iova_destroy, struct device *dev, struct dma_iova_state *iov
 	o.address = BPF_CORE_READ(iova, addr);
 	if (!mapping_leave(device, o.address, iova_size(iova)))
 		dma_astray(device, LIVE_UNKNOWN, mapped);
-	return mapped ? dma_tell(counter, device, &o) : 0;
+	return mapped ? dma_report(counter, device, &o) : 0;
 }
 
 #endif

@@ -141,7 +141,7 @@ dmar_function int dmar_device(struct dmar_scan *scan, __u32 *rid)
 #define DMAR_INTERRUPT DMAR_8('D', 'M', 'A', 'R', ':', ' ', '[', 'I')
 #define DMAR_REMAP     DMAR_8('N', 'T', 'R', '-', 'R', 'E', 'M', 'A')
 
-/* False if the line tells of something else. */
+/* False if the line is about something else. */
 dmar_function int dmar_parse(struct dmar_scan *scan, struct dmar_fault *fault)
 {
 	if (!scan || !fault)

@@ -38,21 +38,26 @@ static __always_inline bool kind_single(__u32 kind)
 
 static __always_inline struct capture_state *shared_state(void)
 {
-	__u32 zero = 0;
+	return map_only(&state);
+}
 
-	return bpf_map_lookup_elem(&state, &zero);
+static __always_inline bool capture_running(void)
+{
+	struct capture_state *shared = shared_state();
+
+	return shared && shared->running;
 }
 
 /*
  * Begins every program. NULL while capture is not running: attaching takes milliseconds, and a fault
- * of which only some stages could be seen would look like a broken one.
+ * of which only some stages could be seen would look like a broken one. Nothing orders the look at
+ * `running`: a CPU that sees its change late leaves out, or emits, a moment more.
  */
 static __always_inline struct probe_counter *probe_hit(__u32 probe)
 {
-	struct capture_state *shared = shared_state();
 	struct probe_counter *counter = bpf_map_lookup_elem(&counters, &probe);
 
-	if (!shared || !shared->running || !counter)
+	if (!capture_running() || !counter)
 		return NULL;
 	count_up(counter->hits);
 	return counter;
@@ -61,9 +66,7 @@ static __always_inline struct probe_counter *probe_hit(__u32 probe)
 /* The counter in the second program of a pair: its run is no further hit. */
 static __always_inline struct probe_counter *probe_again(__u32 probe)
 {
-	struct capture_state *shared = shared_state();
-
-	return shared && shared->running ? bpf_map_lookup_elem(&counters, &probe) : NULL;
+	return capture_running() ? bpf_map_lookup_elem(&counters, &probe) : NULL;
 }
 
 static __always_inline void state_failed(void)
@@ -72,6 +75,16 @@ static __always_inline void state_failed(void)
 
 	if (shared)
 		__sync_fetch_and_add(&shared->state_failed, 1);
+}
+
+/* The running task's entry, made if there is none; NULL and counted without memory. */
+static __always_inline void *task_entry_make(void *map)
+{
+	void *entry = task_entry(map, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!entry)
+		state_failed();
+	return entry;
 }
 
 /* Room for one event in this CPU's ring with what every event has; NULL and counted if full. */
@@ -107,6 +120,21 @@ static __always_inline struct event *event_reserve(struct probe_counter *counter
 	return event;
 }
 
+static __always_inline struct event *event_if_wanted(struct probe_counter *counter, __u16 kind)
+{
+	return kind_wanted(kind) ? event_reserve(counter, kind) : NULL;
+}
+
+/* Says which fault the event belongs to. */
+static __always_inline void event_of_fault(struct event *event, const struct group_key *key,
+					   __u32 instance)
+{
+	event->device = key->device;
+	event->pasid = key->pasid;
+	event->group = key->group;
+	event->instance = instance;
+}
+
 /*
  * An event that may be missing: not wanted, or no room. Programs that keep an account besides look
  * at `held`, never twice at the pointer: the verifier of Linux 6.1 does not know that a record which
@@ -126,6 +154,7 @@ static __always_inline struct record record_take(struct probe_counter *counter, 
 		if (record.event)
 			record.held = 1;
 	}
+	/* Else the compiler, which knows that they are the same, looks at the pointer instead. */
 	barrier_var(record.held);
 	return record;
 }
@@ -177,7 +206,11 @@ static __always_inline void aggregate_bin_add(const struct aggregate_key *key, _
 		aggregate_failed();
 }
 
-/* Counts one occurrence of what is not recorded one by one. */
+/*
+ * Counts one occurrence of what is not recorded one by one. The counts are this CPU's own, but the
+ * task may be interrupted by who counts the same: hence atomic. If that happens between comparing and
+ * writing the maximum, the greater of the two is lost, which is worth no loop.
+ */
 static __always_inline void aggregate_add(const struct aggregate_key *key, __u64 bytes,
 					  __u64 latency_ns)
 {
@@ -201,6 +234,37 @@ static __always_inline void aggregate_add(const struct aggregate_key *key, __u64
 	if (counts->latency_max_ns < latency_ns)
 		counts->latency_max_ns = latency_ns;
 	aggregate_bin_add(key, latency_ns);
+}
+
+/* Likewise, into this second. */
+static __always_inline void aggregate_now(struct aggregate_key *key, __u64 bytes, __u64 latency_ns)
+{
+	key->window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS;
+	aggregate_add(key, bytes, latency_ns);
+}
+
+/*
+ * Of a kind that is counted unless it was asked for one by one: its event, which has what the key says,
+ * or NULL.
+ */
+static __always_inline struct event *event_or_count(struct probe_counter *counter,
+						    struct aggregate_key *key, __u64 bytes,
+						    __u64 latency_ns)
+{
+	struct event *event;
+
+	if (!kind_single(key->kind)) {
+		aggregate_now(key, bytes, latency_ns);
+		return NULL;
+	}
+	event = event_reserve(counter, key->kind);
+	if (event) {
+		event->device = key->device;
+		event->queue = key->queue;
+		event->code = key->code;
+		event->flags = key->flags;
+	}
+	return event;
 }
 
 #endif

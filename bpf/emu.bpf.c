@@ -11,12 +11,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, USDT_SITES_MAX);
-	__type(key, __u32);
-	__type(value, struct usdt_site);
-} usdt_sites SEC(".maps");
+MAP(usdt_sites, ARRAY, USDT_SITES_MAX, __u32, struct usdt_site);
 
 /* In the order of injectors/emu/probes.h; the probes with fewer arguments leave the rest 0. */
 union arguments {
@@ -32,32 +27,13 @@ union arguments {
 	} inject;
 };
 
-static __always_inline __u64 read_register(struct pt_regs *ctx, __u16 offset)
-{
-	__u64 value = 0;
-
-	if (offset < sizeof(*ctx))
-		bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + offset);
-	return value;
-}
-
 static __always_inline __u64 read_argument(struct pt_regs *ctx, const struct usdt_argument *from)
 {
 	__u64 value = from->value;
 
-	if (from->place != USDT_CONSTANT)
-		value = read_register(ctx, from->reg);
-	if (from->place == USDT_MEMORY) {
-		value += from->value;
-		if (from->indexed)
-			value += read_register(ctx, from->index) << ((from->indexed - 1) & 3);
-		if (bpf_probe_read_user(&value, sizeof(value), (void *)value))
-			return 0;
-	}
-	value <<= from->shift & 63;
-	if (from->is_signed)
-		return (__s64)value >> (from->shift & 63);
-	return value >> (from->shift & 63);
+	if (from->place == USDT_REGISTER && from->reg < sizeof(*ctx))
+		bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + from->reg);
+	return value;
 }
 
 /*
@@ -189,13 +165,6 @@ static __always_inline __u32 group_instance(struct probe_counter *counter,
 	return instance;
 }
 
-static __always_inline void handler_register(void)
-{
-	if (!bpf_task_storage_get(&handler_threads, bpf_get_current_task_btf(), 0,
-				  BPF_LOCAL_STORAGE_GET_F_CREATE))
-		state_failed();
-}
-
 static __always_inline bool is_group_stage(__u32 kind)
 {
 	return kind == EVENT_FAULT_HANDLER || kind == EVENT_FAULT_RESPONSE ||
@@ -205,13 +174,10 @@ static __always_inline bool is_group_stage(__u32 kind)
 static __always_inline void fill_fault(struct event *event, const union arguments *a,
 				       const struct group_key *key, __u32 instance)
 {
+	event_of_fault(event, key, instance);
 	event->address = a->fault.address;
 	event->length = a->fault.length;
 	event->value = a->fault.value;
-	event->device = key->device;
-	event->pasid = key->pasid;
-	event->group = key->group;
-	event->instance = instance;
 	event->queue = a->fault.queue;
 	event->code = a->fault.flags_code >> 8;
 	event->flags = (__u8)a->fault.flags_code & ~(EVENT_GROUP | EVENT_LATE);
@@ -289,7 +255,7 @@ static __always_inline void take_probe(const union arguments *a, __u32 kind,
  * All probes of the emulator lead here: one program on many sites has one link, and taking it away
  * waits for one grace period of the kernel (0.1 s) instead of one a probe.
  *
- * The record is tested once only: the verifier of Linux 6.1 believes that one which was found there
+ * The record is tested once only: the verifier of Linux 6.1 assumes that one which was found there
  * may be NULL when it is tested again, and then misses its release.
  */
 SEC("uprobe")

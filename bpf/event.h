@@ -96,7 +96,7 @@ enum unseen_code { UNSEEN_EXACT, UNSEEN_AT_LEAST };
 
 enum owner_state { OWNER_MAPPED, OWNER_UNMAPPED };
 
-/* What an EVENT_DMA_LIVE, or an aggregate row of that kind, tells of. */
+/* What an EVENT_DMA_LIVE, or an aggregate row of that kind, counts. */
 enum live_code {
 	LIVE_ALL,   /* all live mappings; in a frame: count and bytes at the window's end */
 	LIVE_OLD,   /* only those older than was asked; likewise */
@@ -147,8 +147,8 @@ enum io_code {
 /*
  * One thing seen. A fault is (device, pasid, group, instance): devices reuse group numbers after
  * the response, so the instance is counted up when a group is first seen and lets a reused number
- * be told from its predecessor. A group holds one or several requests, told apart by address; an
- * event marked EVENT_GROUP holds for all of them.
+ * be distinguished from its predecessor. A group holds one or several requests, each of another
+ * address; an event marked EVENT_GROUP holds for all of them.
  */
 struct event {
 	__u64 time_ns; /* CLOCK_MONOTONIC */

@@ -9,6 +9,7 @@
 
 #include "bpf/device.bpf.h"
 
+/* Each is given out once; in which order CPUs get them means nothing. */
 static __always_inline __u32 instance_new(void)
 {
 	struct capture_state *shared = shared_state();
@@ -23,19 +24,13 @@ static __always_inline __u32 instance_new(void)
 static __always_inline void group_over(struct probe_counter *counter, const struct group_key *key,
 				       const struct group_state *group, __u64 now, __u8 last)
 {
-	struct event *event;
+	struct event *event = event_if_wanted(counter, EVENT_FAULT_UNFINISHED);
 
-	if (!kind_wanted(EVENT_FAULT_UNFINISHED))
-		return;
-	event = event_reserve(counter, EVENT_FAULT_UNFINISHED);
 	if (!event)
 		return;
+	event_of_fault(event, key, group->instance);
 	event->address = group->address;
 	event->value = now - group->first_ns;
-	event->device = key->device;
-	event->pasid = key->pasid;
-	event->group = key->group;
-	event->instance = group->instance;
 	event->queue = group->queue;
 	event->code = last;
 	event->flags = EVENT_GROUP;

@@ -24,22 +24,14 @@ struct domain_call {
 	__u64 started_ns;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct domain_call);
-} domain_calls SEC(".maps");
+TASK_STORAGE(domain_calls, struct domain_call);
 
 static __always_inline int domain_begins(__u64 domain, __u64 iova)
 {
-	struct domain_call *call = bpf_task_storage_get(&domain_calls, bpf_get_current_task_btf(),
-							NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct domain_call *call = task_entry_make(&domain_calls);
 
-	if (!call) {
-		state_failed();
+	if (!call)
 		return 0;
-	}
 	call->domain = domain;
 	call->iova = iova;
 	call->started_ns = bpf_ktime_get_ns();
@@ -49,8 +41,7 @@ static __always_inline int domain_begins(__u64 domain, __u64 iova)
 /* What the function around a tracepoint left; false if it is another's, or there is none. */
 static __always_inline bool domain_ends(__u64 iova, struct domain_call *ended)
 {
-	struct domain_call *call =
-		bpf_task_storage_get(&domain_calls, bpf_get_current_task_btf(), NULL, 0);
+	struct domain_call *call = task_entry(&domain_calls, 0);
 
 	if (!call || !call->started_ns || call->iova != iova)
 		return false;
@@ -63,36 +54,28 @@ static __always_inline int range_changed(__u32 probe, __u32 kind, __u64 iova, __
 					 __u64 value)
 {
 	struct probe_counter *counter = probe_hit(probe);
+	struct aggregate_key key = {
+		.device = DEVICE_NONE,
+		.pid = bpf_get_current_pid_tgid() >> 32,
+		.kind = kind,
+		.queue = QUEUE_NONE,
+	};
 	struct domain_call call = {};
 	__u64 latency_ns = 0;
 	struct event *event;
-	__u32 device = DEVICE_NONE;
 
 	if (!counter)
 		return 0;
 	if (domain_ends(iova, &call)) {
-		device = domain_device(call.domain);
+		key.device = domain_device(call.domain);
 		latency_ns = bpf_ktime_get_ns() - call.started_ns;
 	}
-	if (!kind_single(kind)) {
-		struct aggregate_key key = {
-			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
-			.device = device,
-			.pid = bpf_get_current_pid_tgid() >> 32,
-			.kind = kind,
-			.queue = QUEUE_NONE,
-		};
-
-		aggregate_add(&key, bytes, latency_ns);
-		return 0;
-	}
-	event = event_reserve(counter, kind);
+	event = event_or_count(counter, &key, bytes, latency_ns);
 	if (!event)
 		return 0;
 	event->address = iova;
 	event->length = bytes;
 	event->value = value;
-	event->device = device;
 	event_submit(counter, event);
 	return 0;
 }
@@ -136,9 +119,7 @@ static __always_inline int attached(struct device *dev, struct iommu_domain *dom
 		return 0;
 	if (domain)
 		domain_learn((__u64)domain, device->id);
-	if (device_dropped(device) || !kind_wanted(EVENT_IOMMU_ATTACH))
-		return 0;
-	event = event_reserve(counter, EVENT_IOMMU_ATTACH);
+	event = device_dropped(device) ? NULL : event_if_wanted(counter, EVENT_IOMMU_ATTACH);
 	if (!event)
 		return 0;
 	event->device = device->id;
@@ -194,7 +175,7 @@ int BPF_PROG(io_page_fault, struct device *dev, unsigned long iova, int flags)
 	event->device = device;
 	event->flags = flags & FAULT_WRITE ? EVENT_WRITE : EVENT_READ;
 	event_submit(counter, event);
-	owner_tell(counter, device, device_group(dev), iova, 1);
+	owner_emit(counter, device, device_group(dev), iova, 1);
 	return 0;
 }
 
@@ -209,30 +190,29 @@ struct flush_calls {
 	struct flush_call submit, sync;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct flush_calls);
-} flush_calls SEC(".maps");
+TASK_STORAGE(flush_calls, struct flush_calls);
 
-static __always_inline void flush_begins(bool submit, __u64 what)
+static __always_inline int flush_begins(bool submit, __u64 what)
 {
-	struct flush_calls *calls = bpf_task_storage_get(&flush_calls, bpf_get_current_task_btf(),
-							 NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct flush_calls *calls = task_entry_make(&flush_calls);
 	struct flush_call *call = calls ? submit ? &calls->submit : &calls->sync : NULL;
 
-	if (!call) {
-		state_failed();
-		return;
-	}
+	if (!call)
+		return 0;
 	call->what = what;
 	call->started_ns = bpf_ktime_get_ns();
+	return 0;
 }
 
 static __always_inline int flush_ends(__u32 probe, bool submit, __u64 what, __u32 device, __u8 code)
 {
 	struct probe_counter *counter = probe_hit(probe);
+	struct aggregate_key key = {
+		.device = device,
+		.kind = EVENT_IOMMU_FLUSH,
+		.queue = QUEUE_NONE,
+		.code = code,
+	};
 	struct flush_calls *calls;
 	struct flush_call *call;
 	struct event *event;
@@ -240,30 +220,16 @@ static __always_inline int flush_ends(__u32 probe, bool submit, __u64 what, __u3
 
 	if (!counter)
 		return 0;
-	calls = bpf_task_storage_get(&flush_calls, bpf_get_current_task_btf(), NULL, 0);
+	calls = task_entry(&flush_calls, 0);
 	call = calls ? submit ? &calls->submit : &calls->sync : NULL;
 	if (call && call->what == what && call->started_ns) {
 		latency_ns = bpf_ktime_get_ns() - call->started_ns;
 		call->started_ns = 0;
 	}
-	if (!kind_single(EVENT_IOMMU_FLUSH)) {
-		struct aggregate_key key = {
-			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
-			.device = device,
-			.kind = EVENT_IOMMU_FLUSH,
-			.queue = QUEUE_NONE,
-			.code = code,
-		};
-
-		aggregate_add(&key, 0, latency_ns);
-		return 0;
-	}
-	event = event_reserve(counter, EVENT_IOMMU_FLUSH);
+	event = event_or_count(counter, &key, 0, latency_ns);
 	if (!event)
 		return 0;
-	event->device = device;
 	event->value = latency_ns;
-	event->code = code;
 	event_submit(counter, event);
 	return 0;
 }
@@ -291,8 +257,7 @@ static __always_inline __u8 descriptor_kind(struct qi_desc *descriptor)
 SEC("fentry/qi_submit_sync")
 int BPF_PROG(submits_flush, void *iommu, struct qi_desc *descriptor)
 {
-	flush_begins(true, (__u64)descriptor);
-	return 0;
+	return flush_begins(true, (__u64)descriptor);
 }
 
 SEC("fexit/qi_submit_sync")
@@ -307,8 +272,7 @@ int BPF_PROG(submitted_flush, void *iommu, struct qi_desc *descriptor, unsigned 
 	SEC("fentry/" #function)                                                             \
 	int BPF_PROG(begins, void *domain)                                                   \
 	{                                                                                    \
-		flush_begins(false, (__u64)domain);                                          \
-		return 0;                                                                    \
+		return flush_begins(false, (__u64)domain);                                   \
 	}                                                                                    \
 	SEC("fexit/" #function)                                                              \
 	int BPF_PROG(ends, void *domain)                                                     \

@@ -20,7 +20,7 @@ static __always_inline __u64 device_group(struct device *dev)
 }
 
 /* Says who owns the address, or owned it last, right after the event of its fault. */
-static __always_inline void owner_tell(struct probe_counter *counter, __u32 device, __u64 group,
+static __always_inline void owner_emit(struct probe_counter *counter, __u32 device, __u64 group,
 				       __u64 address, __u32 span)
 {
 	struct mapping owner;
@@ -33,9 +33,7 @@ static __always_inline void owner_tell(struct probe_counter *counter, __u32 devi
 		owner_device = *space;
 		found = mapping_owner(owner_device, address, span, &owner);
 	}
-	if (!found || !kind_wanted(EVENT_FAULT_OWNER))
-		return;
-	event = event_reserve(counter, EVENT_FAULT_OWNER);
+	event = found ? event_if_wanted(counter, EVENT_FAULT_OWNER) : NULL;
 	if (!event)
 		return;
 	event->device = owner_device;

@@ -4,7 +4,7 @@
  *
  * The kernel's handler dmar_fault() is called once an interrupt, nearly always for one fault, and
  * prints what it finds until its rate limit stops it. What it prints is decoded from the text,
- * within its printing; a call that printed nothing is told as a fault unseen. If reading registers
+ * within its printing; a call that printed nothing is reported as a fault unseen. If reading registers
  * was allowed, the records are instead read from the IOMMU just before the kernel does, all of them.
  */
 #ifndef FAULTLINE_IOMMU_VTD_BPF_H
@@ -35,18 +35,11 @@ struct vtd_handler {
 	__u32 segment;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct vtd_handler);
-} vtd_handlers SEC(".maps");
+MAP(vtd_handlers, PERCPU_ARRAY, 1, __u32, struct vtd_handler);
 
 static __always_inline struct vtd_handler *vtd_handler(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&vtd_handlers, &zero);
+	return map_only(&vtd_handlers);
 }
 
 static __always_inline __u8 fault_flags(const struct dmar_fault *fault)
@@ -57,37 +50,31 @@ static __always_inline __u8 fault_flags(const struct dmar_fault *fault)
 	       (fault->is_privileged ? EVENT_PRIV : 0);
 }
 
-static __always_inline void fault_tell(struct probe_counter *counter,
+static __always_inline void fault_emit(struct probe_counter *counter,
 				       const struct dmar_fault *fault, __u64 source)
 {
 	struct pci_function *function = bpf_map_lookup_elem(&pci_functions, (void *)&fault->rid);
 	__u32 device = function ? function->device : device_by_rid(counter, fault->rid);
-	struct event *event;
+	struct event *event = event_if_wanted(counter, EVENT_IOMMU_FAULT);
 
-	if (kind_wanted(EVENT_IOMMU_FAULT)) {
-		event = event_reserve(counter, EVENT_IOMMU_FAULT);
-		if (event) {
-			event->address = fault->address;
-			event->device = device;
-			event->pasid = fault->pasid;
-			event->value = source;
-			event->code = fault->reason;
-			event->flags = fault_flags(fault);
-			event_submit(counter, event);
-		}
+	if (event) {
+		event->address = fault->address;
+		event->device = device;
+		event->pasid = fault->pasid;
+		event->value = source;
+		event->code = fault->reason;
+		event->flags = fault_flags(fault);
+		event_submit(counter, event);
 	}
 	if (!fault->is_interrupt)
-		owner_tell(counter, device, function ? function->group : 0, fault->address,
+		owner_emit(counter, device, function ? function->group : 0, fault->address,
 			   MAPPING_PAGE);
 }
 
-static __always_inline void unseen_tell(struct probe_counter *counter, __u64 count, __u8 code)
+static __always_inline void unseen_emit(struct probe_counter *counter, __u64 count, __u8 code)
 {
-	struct event *event;
+	struct event *event = event_if_wanted(counter, EVENT_IOMMU_UNSEEN);
 
-	if (!kind_wanted(EVENT_IOMMU_UNSEEN))
-		return;
-	event = event_reserve(counter, EVENT_IOMMU_UNSEEN);
 	if (!event)
 		return;
 	event->value = count;
@@ -129,7 +116,7 @@ static long fault_record(__u32 step, void *context)
 	fault.rid = handler->segment << 16 | (high & 0xffff);
 	fault.pasid = high & FRCD_PASID ? (high >> 40) & 0xfffff : PASID_NONE;
 	fault.address = fault.is_interrupt ? low >> 48 : low & ~(__u64)(MAPPING_PAGE - 1);
-	fault_tell(counter, &fault, SOURCE_REGISTERS);
+	fault_emit(counter, &fault, SOURCE_REGISTERS);
 	return handler->decoded >= handler->record_count;
 }
 
@@ -157,7 +144,7 @@ int BPF_PROG(handles_faults, int irq, struct intel_iommu *iommu)
 	handler->record = (status >> 8) & 0xff;
 	bpf_loop(FRCD_MOST, fault_record, NULL, 0);
 	if (status & FSTS_OVERFLOW)
-		unseen_tell(counter, 1, UNSEEN_AT_LEAST);
+		unseen_emit(counter, 1, UNSEEN_AT_LEAST);
 	return 0;
 }
 
@@ -171,7 +158,7 @@ int BPF_PROG(handled_faults, int irq, struct intel_iommu *iommu)
 		return 0;
 	handler->iommu = 0;
 	if (counter && !filter.iommu_registers && !handler->decoded)
-		unseen_tell(counter, 1, UNSEEN_AT_LEAST);
+		unseen_emit(counter, 1, UNSEEN_AT_LEAST);
 	return 0;
 }
 
@@ -200,7 +187,7 @@ int BPF_PROG(console, const char *text, size_t length)
 		if (fault.rid < 0x10000)
 			fault.rid |= handler->segment << 16;
 	}
-	fault_tell(counter, &fault, SOURCE_CONSOLE);
+	fault_emit(counter, &fault, SOURCE_CONSOLE);
 	return 0;
 }
 

@@ -10,14 +10,14 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* A change of how much is pinned. */
-static __always_inline int tell_space(struct probe_counter *counter, const void *space,
-				      bool refused)
+static __always_inline int space_limit_emit(struct probe_counter *counter, const void *space,
+					    bool refused)
 {
 	__u64 address = (__u64)space;
 	struct container *container = bpf_map_lookup_elem(&containers, &address);
 
 	if (container)
-		tell_user_memlock(counter, container, refused);
+		memlock_emit(counter, container, true, refused);
 	return 0;
 }
 
@@ -41,8 +41,8 @@ int BPF_PROG(space_map_end, void *context, void *space, unsigned long *iova, voi
 	o.bytes = length;
 	o.code = errno_of(result);
 	o.flags = protection & (EVENT_READ | EVENT_WRITE);
-	tell(counter, &o);
-	return tell_space(counter, space, result < 0);
+	vfio_report(counter, &o);
+	return space_limit_emit(counter, space, result < 0);
 }
 
 SEC("fentry/iopt_unmap_iova")
@@ -66,8 +66,8 @@ int BPF_PROG(space_unmap_end, void *space, unsigned long iova, unsigned long len
 		bpf_probe_read_kernel(&o.bytes, sizeof(o.bytes), unmapped);
 	else
 		o.bytes = length;
-	tell(counter, &o);
-	return tell_space(counter, space, false);
+	vfio_report(counter, &o);
+	return space_limit_emit(counter, space, false);
 }
 
 SEC("fentry/pfn_reader_user_pin")
@@ -91,7 +91,7 @@ int BPF_PROG(space_pin_end, struct pfn_reader_user *user, void *pages, unsigned 
 	if (!result)
 		o.bytes = (BPF_CORE_READ(user, upages_end) - BPF_CORE_READ(user, upages_start))
 			  << PAGE_BITS;
-	tell(counter, &o);
+	vfio_report(counter, &o);
 	return 0;
 }
 

@@ -3,8 +3,8 @@
  * The life of a page request in the kernel's own core: reported by the IOMMU's driver, handed to a
  * consumer, handled by a worker, answered.
  *
- * Devices reuse group numbers, and several groups of one number can be on their way: once the core
- * has built a group, its struct iopf_group tells which one is meant, on whatever thread.
+ * Devices reuse group numbers, and several groups of one number can be in flight: once the core
+ * has built a group, its struct iopf_group identifies the one that is meant, on whatever thread.
  */
 #include "bpf/kernel.h"
 #include "bpf/page.h"
@@ -69,12 +69,10 @@ static __always_inline void task_reports(const struct group_key *key, __u32 inst
 					 struct device *dev, __u64 address)
 {
 	struct capture_state *shared = shared_state();
-	struct iopf_task *task = task_now(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct iopf_task *task = task_entry_make(&iopf_tasks);
 
-	if (!task || !shared) {
-		state_failed();
+	if (!task || !shared)
 		return;
-	}
 	task->key = *key;
 	task->instance = instance;
 	task->device = (__u64)dev;
@@ -99,8 +97,8 @@ int BPF_PROG(iopf_report, struct device *dev, struct iommu_fault *fault)
 	if (!counter)
 		return 0;
 	record = record_take(counter, EVENT_FAULT_ISR);
-	device = device_by_address(counter, dev);
-	if (!device || device_dropped(device)) {
+	device = device_kept(counter, dev);
+	if (!device) {
 		record_drop(record);
 		return 0;
 	}
@@ -113,6 +111,7 @@ int BPF_PROG(iopf_report, struct device *dev, struct iommu_fault *fault)
 		record_drop(record);
 		return 0;
 	}
+	/* Not atomic: a device's requests are reported one after the other, by its IOMMU's own thread. */
 	group->latest = EVENT_FAULT_ISR;
 	group->stages |= GROUP_STAGE(EVENT_FAULT_ISR);
 	if (prm.flags & IOPF_LAST_PAGE)
@@ -121,11 +120,11 @@ int BPF_PROG(iopf_report, struct device *dev, struct iommu_fault *fault)
 	if (!record.held)
 		return 0;
 	event = record.event;
-	fill_group(event, &key, group->instance);
+	event_of_fault(event, &key, group->instance);
 	event->address = prm.addr;
 	event->length = PAGE_BYTES;
 	event->flags = request_flags(&prm);
-	task = task_now(0);
+	task = task_entry(&iopf_tasks, 0);
 	if (task && task->interrupt_ns && task->interrupt_ns < event->time_ns)
 		event->value = event->time_ns - task->interrupt_ns;
 	event_submit(counter, event);
@@ -205,7 +204,7 @@ static __always_inline void group_queued(struct probe_counter *counter, struct i
 
 	group_moves(task, (__u64)group);
 	if (record.held) {
-		fill_group(record.event, &task->key, task->instance);
+		event_of_fault(record.event, &task->key, task->instance);
 		record.event->address = task->address;
 		record.event->code = consumer ? consumer : known;
 		event_submit(counter, record.event);
@@ -292,7 +291,7 @@ int BPF_PROG(iopf_handler, struct work_struct *work)
 		group->latest = EVENT_FAULT_HANDLER;
 	resolving_begin(RESOLVING_IOPF, &object->key, object->instance);
 	if (record.held) {
-		fill_group(record.event, &object->key, object->instance);
+		event_of_fault(record.event, &object->key, object->instance);
 		event_submit(counter, record.event);
 	}
 	return 0;

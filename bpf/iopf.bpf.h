@@ -6,15 +6,10 @@
 #include "bpf/group.bpf.h"
 #include "bpf/resolving.bpf.h"
 
-static __always_inline struct iopf_task *task_now(__u64 flags)
-{
-	return bpf_task_storage_get(&iopf_tasks, bpf_get_current_task_btf(), 0, flags);
-}
-
 /* The task's state if it is doing one of these things in the core. */
 static __always_inline struct iopf_task *task_that(__u32 does)
 {
-	struct iopf_task *task = task_now(0);
+	struct iopf_task *task = task_entry(&iopf_tasks, 0);
 
 	return task && task->state & does ? task : NULL;
 }
@@ -27,15 +22,6 @@ static __always_inline void describe_request(const struct iommu_fault *fault,
 	prm->grpid = BPF_CORE_READ(fault, prm.grpid);
 	prm->perm = BPF_CORE_READ(fault, prm.perm);
 	prm->addr = BPF_CORE_READ(fault, prm.addr);
-}
-
-static __always_inline void fill_group(struct event *event, const struct group_key *key,
-				       __u32 instance)
-{
-	event->device = key->device;
-	event->pasid = key->pasid;
-	event->group = key->group;
-	event->instance = instance;
 }
 
 static __always_inline struct record group_record(struct probe_counter *counter, __u16 kind)
@@ -54,14 +40,14 @@ static __always_inline void group_answered(struct probe_counter *counter, struct
 	bpf_map_delete_elem(&groups, key);
 	if (!record.held)
 		return;
-	fill_group(record.event, key, instance);
+	event_of_fault(record.event, key, instance);
 	record.event->code = code;
 	record.event->flags |= EVENT_LAST;
 	event_submit(counter, record.event);
 }
 
 /*
- * Tells once which process a PASID of a device means. The event's address and length are the
+ * Emits once which process a PASID of a device means. The event's address and length are the
  * process's name, so that it is known when the process is gone.
  */
 static __always_inline void pasid_means(struct probe_counter *counter, __u32 device, __u32 pasid,
@@ -69,13 +55,12 @@ static __always_inline void pasid_means(struct probe_counter *counter, __u32 dev
 {
 	struct pasid_key key = {.device = device, .pasid = pasid};
 	struct pasid_meaning now = {.memory = (__u64)mm}, *before;
-	struct task_struct *owner = NULL, *leader;
+	struct task_struct *owner, *leader;
 	struct event *event;
 
 	if (!mm)
 		return;
-	if (bpf_core_field_exists(mm->owner))
-		owner = BPF_CORE_READ(mm, owner);
+	owner = mm_owner(mm);
 	if (owner)
 		now.pid = BPF_CORE_READ(owner, tgid);
 	before = bpf_map_lookup_elem(&pasids, &key);
@@ -83,9 +68,7 @@ static __always_inline void pasid_means(struct probe_counter *counter, __u32 dev
 		return;
 	bpf_map_update_elem(&pasids, &key, &now, BPF_ANY);
 	bpf_map_update_elem(&bound_memory, &now.memory, &key, BPF_ANY);
-	event = owner && kind_wanted(EVENT_PASID_ATTACH)
-			? event_reserve(counter, EVENT_PASID_ATTACH)
-			: NULL;
+	event = owner ? event_if_wanted(counter, EVENT_PASID_ATTACH) : NULL;
 	if (!event)
 		return;
 	leader = BPF_CORE_READ(owner, group_leader);

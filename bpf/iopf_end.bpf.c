@@ -28,13 +28,16 @@ struct oldest {
 	__u32 instance;
 };
 
+static __always_inline bool same_number(const struct group_key *a, const struct group_key *b)
+{
+	return a->device == b->device && a->pasid == b->pasid && a->group == b->group;
+}
+
 static long is_older(void *map, const struct group_key *key, const struct group_state *group,
 		     struct oldest *oldest)
 {
-	if (key->device != oldest->wanted.device || key->pasid != oldest->wanted.pasid ||
-	    key->group != oldest->wanted.group)
-		return 0;
-	if (oldest->instance && group->first_ns >= oldest->first_ns)
+	if (!same_number(key, &oldest->wanted) ||
+	    (oldest->instance && group->first_ns >= oldest->first_ns))
 		return 0;
 	oldest->found = *key;
 	oldest->first_ns = group->first_ns;
@@ -53,13 +56,11 @@ static __always_inline __u32 group_by_number(struct group_key *key)
 	struct oldest oldest = {.wanted = *key};
 	struct group_state *group;
 
-	if (resolving && resolving->active == RESOLVING_IOPF && resolving->device == key->device &&
-	    resolving->pasid == key->pasid && resolving->group == key->group) {
+	if (resolving && resolving->active == RESOLVING_IOPF && same_number(&resolving->key, key)) {
 		key->use = resolving->instance;
 		return resolving->instance;
 	}
-	if (task && task->key.device == key->device && task->key.pasid == key->pasid &&
-	    task->key.group == key->group) {
+	if (task && same_number(&task->key, key)) {
 		*key = task->key;
 		return task->instance;
 	}
@@ -74,12 +75,10 @@ static __always_inline __u32 group_by_number(struct group_key *key)
 
 static __always_inline void task_answers(const struct group_key *key, __u32 instance)
 {
-	struct iopf_task *task = task_now(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct iopf_task *task = task_entry_make(&iopf_tasks);
 
-	if (!task) {
-		state_failed();
+	if (!task)
 		return;
-	}
 	/* Within a report that is being aborted these are the same. */
 	task->key = *key;
 	task->instance = instance;
@@ -96,12 +95,31 @@ static __always_inline int response_returns(void)
 	return 0;
 }
 
-/* A group whose beginning nobody saw gets an instance of its own: it is cut, not wrong. */
 static __always_inline void response(struct probe_counter *counter, struct record record,
-				     struct group_key *key, __u32 instance, __u32 status)
+				     const struct group_key *key, __u32 instance, __u32 status)
 {
 	task_answers(key, instance);
 	group_answered(counter, record, key, instance, response_code(status));
+}
+
+/*
+ * To the group of this PASID and number, of which no object is known. One whose beginning nobody saw
+ * gets an instance of its own: it is cut, not wrong.
+ */
+static __always_inline void response_by_number(struct probe_counter *counter, struct record record,
+					       struct device *dev, struct group_key *key,
+					       __u32 status)
+{
+	struct device_state *device = device_kept(counter, dev);
+	__u32 instance;
+
+	if (!device) {
+		record_drop(record);
+		return;
+	}
+	key->device = device->id;
+	instance = group_by_number(key);
+	response(counter, record, key, instance ? instance : instance_new(), status);
 }
 
 SEC("fentry/iopf_group_response")
@@ -111,7 +129,6 @@ int BPF_PROG(iopf_response, struct iopf_group *group, __u32 status)
 	struct list_head *pending = &group->pending_node;
 	__u64 address = (__u64)group;
 	struct iommu_fault_page_request prm;
-	struct device_state *device;
 	struct iopf_object *object;
 	struct group_key key = {};
 	struct record record;
@@ -134,17 +151,10 @@ int BPF_PROG(iopf_response, struct iopf_group *group, __u32 status)
 		response(counter, record, &key, instance, status);
 		return 0;
 	}
-	device = device_by_address(counter, BPF_CORE_READ(group, fault_param, dev));
-	if (!device || device_dropped(device)) {
-		record_drop(record);
-		return 0;
-	}
 	describe_request(&group->last_fault.fault, &prm);
-	key.device = device->id;
 	key.pasid = prm.pasid;
 	key.group = prm.grpid;
-	instance = group_by_number(&key);
-	response(counter, record, &key, instance ? instance : instance_new(), status);
+	response_by_number(counter, record, BPF_CORE_READ(group, fault_param, dev), &key, status);
 	return 0;
 }
 
@@ -158,25 +168,14 @@ SEC("fentry/iommu_page_response")
 int BPF_PROG(iopf_response_6_1, struct device *dev, struct iommu_page_response *msg)
 {
 	struct probe_counter *counter = probe_hit(PROBE_IOPF_RESPONSE);
-	struct device_state *device;
 	struct group_key key = {};
-	struct record record;
-	__u32 instance;
 
 	if (!counter)
 		return 0;
-	record = group_record(counter, EVENT_FAULT_RESPONSE);
-	device = device_by_address(counter, dev);
-	if (!device || device_dropped(device)) {
-		record_drop(record);
-		return 0;
-	}
-	key.device = device->id;
 	key.pasid = BPF_CORE_READ(msg, pasid);
 	key.group = BPF_CORE_READ(msg, grpid);
-	instance = group_by_number(&key);
-	response(counter, record, &key, instance ? instance : instance_new(),
-		 BPF_CORE_READ(msg, code));
+	response_by_number(counter, group_record(counter, EVENT_FAULT_RESPONSE), dev, &key,
+			   BPF_CORE_READ(msg, code));
 	return 0;
 }
 
@@ -248,7 +247,7 @@ SEC("fentry/iopf_queue_remove_device")
 int BPF_PROG(iopf_remove, struct iopf_queue *queue, struct device *dev)
 {
 	struct probe_counter *counter = probe_hit(PROBE_IOPF_REMOVE);
-	struct iopf_task *task = task_now(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct iopf_task *task = task_entry(&iopf_tasks, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct partial partial = {.counter = counter, .now = bpf_ktime_get_ns()};
 	struct device_state *device;
 
@@ -256,8 +255,8 @@ int BPF_PROG(iopf_remove, struct iopf_queue *queue, struct device *dev)
 		task->state |= IOPF_REMOVES;
 	if (!counter)
 		return 0;
-	device = device_by_address(counter, dev);
-	if (!device || device_dropped(device))
+	device = device_kept(counter, dev);
+	if (!device)
 		return 0;
 	partial.device = device->id;
 	bpf_for_each_map_elem(&groups, drop_partial, &partial, 0);
@@ -288,8 +287,7 @@ int BPF_PROG(iopf_discard, struct iopf_queue *queue)
 	if (!counter)
 		return 0;
 	bpf_for_each_map_elem(&groups, drop_partial, &partial, 0);
-	event = kind_wanted(EVENT_FAULT_DISCARD) ? event_reserve(counter, EVENT_FAULT_DISCARD)
-						 : NULL;
+	event = event_if_wanted(counter, EVENT_FAULT_DISCARD);
 	if (!event)
 		return 0;
 	event->value = partial.dropped;

@@ -369,6 +369,12 @@ struct mlx5_pagefault {
 
 #pragma clang attribute pop
 
+/* The memory's owner; NULL: it has none any more, or the kernel keeps none. */
+static __always_inline struct task_struct *mm_owner(struct mm_struct *mm)
+{
+	return bpf_core_field_exists(mm->owner) ? BPF_CORE_READ(mm, owner) : NULL;
+}
+
 #define IOPF_PASID_VALID	0x01 /* iommu_fault_page_request.flags */
 #define IOPF_LAST_PAGE		0x02
 #define IOPF_READ		0x01 /* .perm */

@@ -12,13 +12,7 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/mappings.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MAPPING_SETS);
-	__type(key, __u32);
-	__type(value, struct mapping_set);
-} mappings SEC(".maps");
+MAP_FLAGS(mappings, ARRAY, BPF_F_MMAPABLE, MAPPING_SETS, __u32, struct mapping_set);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -28,13 +22,7 @@ struct {
 } stacks SEC(".maps");
 
 /* struct iommu_group of the kernel -> device_state.id of the container that it is attached to */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, SPACES_MAX);
-	__type(key, __u64);
-	__type(value, __u32);
-} mapping_spaces SEC(".maps");
+HASH_ON_DEMAND(mapping_spaces, SPACES_MAX, __u64, __u32);
 
 /* Stacks taken by this CPU in this second. */
 struct stack_budget {
@@ -42,12 +30,7 @@ struct stack_budget {
 	__u64 taken;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct stack_budget);
-} stack_budgets SEC(".maps");
+MAP(stack_budgets, PERCPU_ARRAY, 1, __u32, struct stack_budget);
 
 /*
  * The calling stack's id plus one, or 0: over this second's budget, or no room for a new one. `ctx`
@@ -55,8 +38,7 @@ struct {
  */
 static __always_inline __u32 mapping_stack(void *ctx)
 {
-	__u32 zero = 0;
-	struct stack_budget *budget = bpf_map_lookup_elem(&stack_budgets, &zero);
+	struct stack_budget *budget = map_only(&stack_budgets);
 	__u64 second;
 	long id;
 

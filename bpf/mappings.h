@@ -6,7 +6,7 @@
  * takes one slot. Its place follows from the power-of-two block of its length's class that holds
  * its start: an address inside it lies in that block or in the next, so that a search looks at two
  * blocks for each class in use and never walks pages. A block hashes to two sets of slots; a set's
- * words are one cache line and tell all but whether a match is real.
+ * words are one cache line and decide all but whether a match is real.
  *
  * An unmapped slot stays until its set needs it: first the one that held the same address before,
  * then one never used, then the one unmapped longest ago. So a fault that comes after the unmap
@@ -14,6 +14,10 @@
  * caller counts it.
  *
  * Pure code on plain memory: BPF programs and user space (on the mapped array) run the same.
+ *
+ * Why not BPF's hash maps: a pair of map and unmap takes 1.4 to 1.7 times as long with one of live
+ * mappings and one, LRU, of those unmapped last (docs/performance.md, "Where the time goes"), and
+ * that is before an address inside a mapping is found, for which hashing whole ranges is no use.
  */
 #ifndef FAULTLINE_MAPPINGS_H
 #define FAULTLINE_MAPPINGS_H
@@ -74,7 +78,14 @@ struct mapping {
 /*
  * A slot's word: phase in bits 0-1, count of changes in 2-9, time of the last change in units of
  * 67 ms in 10-31, tag of device and start address in 32-63. Whoever turns the word to BUSY owns the
- * slot; a reader takes a slot for read only if its word is the same before and after.
+ * slot; a reader takes a slot for read only if its word is the same before and after. Programs may
+ * not wait for each other, so there is no lock: who finds a word changed looks elsewhere or gives up.
+ *
+ * Both atomic operations on a word are full barriers: nothing of the slot is written before the word
+ * is BUSY, or after it is settled. Readers have none, which BPF does not have for loads: x86 keeps
+ * these in order, `volatile` keeps the compiler from turning them round. User space on other machines
+ * needs fences of its own, as owners_measure() has them. The count of changes distinguishes a slot
+ * that was given up and taken again from one untouched, unless that happened 256 times during one copy.
  */
 enum mapping_phase { MAPPING_FREE, MAPPING_BUSY, MAPPING_LIVE, MAPPING_GONE };
 
@@ -177,7 +188,10 @@ mapping_inline __u32 mapping_slot_of(__u64 best)
 	return best >> 3 ? MAPPING_SLOTS - 1 - (best & (MAPPING_SLOTS - 1)) : MAPPING_SLOTS;
 }
 
-/* The slot of a set that a new mapping should take, or MAPPING_SLOTS. */
+/*
+ * The slot of a set that a new mapping should take, or MAPPING_SLOTS. Words change meanwhile: what is
+ * chosen here is a hint that mapping_claim() makes sure of.
+ */
 mapping_function int mapping_choose(const struct mapping_set *set, __u32 tag, __u64 now_ns)
 {
 	__u32 ticks = (now_ns >> 26) & 0x3fffff;
@@ -246,7 +260,7 @@ mapping_inline bool mapping_take(struct mapping_hold *hold, struct mapping_set *
 
 /*
  * Holds the live mapping of just this range; false if the set has none. Of several it is an old one:
- * an address that was given out again may be entered before its former unmap is told.
+ * an address that was given out again may be entered before its former unmap is seen.
  */
 mapping_inline bool mapping_find(struct mapping_hold *hold, struct mapping_set *set, __u32 tag,
 				 __u32 device, __u64 address, __u64 length, __u64 now_ns)

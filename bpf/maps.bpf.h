@@ -23,138 +23,47 @@ struct {
 	__array(values, struct event_ring);
 } rings SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, PROBE_COUNT);
-	__type(key, __u32);
-	__type(value, struct probe_counter);
-} counters SEC(".maps");
+MAP(counters, PERCPU_ARRAY, PROBE_COUNT, __u32, struct probe_counter);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, DEVICES_MAX);
-	__type(key, struct device_key);
-	__type(value, struct device_state);
-} devices SEC(".maps");
+HASH_ON_DEMAND(devices, DEVICES_MAX, struct device_key, struct device_state);
 
 /* By device_state.id. What is gone for longest is forgotten first: its events have no device, and are counted. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, DEVICES_GONE_MAX);
-	__type(key, __u32);
-	__type(value, struct device_past);
-} devices_gone SEC(".maps");
+MAP(devices_gone, LRU_HASH, DEVICES_GONE_MAX, __u32, struct device_past);
 
 /* By pid. Any user may start processes that have names: the newest are remembered. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PROCESS_NAMES_MAX);
-	__type(key, __u32);
-	__type(value, struct process_name);
-} process_names SEC(".maps");
+MAP(process_names, LRU_HASH, PROCESS_NAMES_MAX, __u32, struct process_name);
 
 /* Who has slots among the devices; user space takes them back when the process has ended. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, OWNERS_MAX);
-	__type(key, struct owner_key);
-	__type(value, struct owner_share);
-} owners SEC(".maps");
+HASH_ON_DEMAND(owners, OWNERS_MAX, struct owner_key, struct owner_share);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, GROUPS_MAX);
-	__type(key, struct group_key);
-	__type(value, struct group_state);
-} groups SEC(".maps");
+HASH_ON_DEMAND(groups, GROUPS_MAX, struct group_key, struct group_state);
 
 /* struct iommu_domain of the kernel -> its device */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, DOMAINS_MAX);
-	__type(key, __u64);
-	__type(value, struct domain_state);
-} domains SEC(".maps");
+HASH_ON_DEMAND(domains, DOMAINS_MAX, __u64, struct domain_state);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, PCI_FUNCTIONS_MAX);
-	__type(key, __u32);
-	__type(value, struct pci_function);
-} pci_functions SEC(".maps");
+HASH_ON_DEMAND(pci_functions, PCI_FUNCTIONS_MAX, __u32, struct pci_function);
 
 /* Processes whose CPU faults are wanted one by one. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PIDS_MAX);
-	__type(key, __u32);
-	__type(value, __u8);
-} pids SEC(".maps");
+MAP(pids, HASH, PIDS_MAX, __u32, __u8);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct resolving);
-} resolving_tasks SEC(".maps");
+TASK_STORAGE(resolving_tasks, struct resolving);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct handler_thread);
-} handler_threads SEC(".maps");
+TASK_STORAGE(handler_threads, struct handler_thread);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct iopf_task);
-} iopf_tasks SEC(".maps");
+TASK_STORAGE(iopf_tasks, struct iopf_task);
 
 /* Groups that the kernel has built, by the address of their struct iopf_group. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, GROUPS_MAX);
-	__type(key, __u64);
-	__type(value, struct iopf_object);
-} iopf_objects SEC(".maps");
+HASH_ON_DEMAND(iopf_objects, GROUPS_MAX, __u64, struct iopf_object);
 
-/* What was last told of each PASID. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PASIDS_MAX);
-	__type(key, struct pasid_key);
-	__type(value, struct pasid_meaning);
-} pasids SEC(".maps");
+/* What was last emitted about each PASID. */
+MAP(pasids, LRU_HASH, PASIDS_MAX, struct pasid_key, struct pasid_meaning);
 
 /* Process memories that a device reaches by a PASID: struct mm_struct's address to that. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PASIDS_MAX);
-	__type(key, __u64);
-	__type(value, struct pasid_key);
-} bound_memory SEC(".maps");
+MAP(bound_memory, LRU_HASH, PASIDS_MAX, __u64, struct pasid_key);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, AGGREGATES_MAX);
-	__type(key, struct aggregate_key);
-	__type(value, struct aggregate_counts);
-} aggregates SEC(".maps");
+MAP(aggregates, PERCPU_HASH, AGGREGATES_MAX, struct aggregate_key, struct aggregate_counts);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, AGGREGATE_BINS_MAX);
-	__type(key, struct aggregate_bin_key);
-	__type(value, __u64);
-} aggregate_bins SEC(".maps");
+MAP(aggregate_bins, HASH, AGGREGATE_BINS_MAX, struct aggregate_bin_key, __u64);
 
 const volatile struct capture_filter filter SEC(".rodata.filter");
 

@@ -33,7 +33,6 @@ static __always_inline int page_fault(__u32 probe, __u64 address, __u64 error_co
 		return 0;
 	if (!resolving && !pid_wanted(pid)) {
 		struct aggregate_key key = {
-			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
 			.device = DEVICE_NONE,
 			.pid = pid,
 			.kind = EVENT_CPU_FAULT,
@@ -41,7 +40,7 @@ static __always_inline int page_fault(__u32 probe, __u64 address, __u64 error_co
 			.flags = access_flags(error_code, kernel),
 		};
 
-		aggregate_add(&key, 0, 0);
+		aggregate_now(&key, 0, 0);
 		return 0;
 	}
 	event = event_reserve(counter, EVENT_CPU_FAULT);
@@ -50,12 +49,7 @@ static __always_inline int page_fault(__u32 probe, __u64 address, __u64 error_co
 	event->address = address;
 	event->value = error_code;
 	event->flags = access_flags(error_code, kernel);
-	if (resolving) {
-		event->device = resolving->device;
-		event->pasid = resolving->pasid;
-		event->group = resolving->group;
-		event->instance = resolving->instance;
-	}
+	event_of_resolving(event, resolving);
 	event_submit(counter, event);
 	return 0;
 }
@@ -73,57 +67,41 @@ int BPF_PROG(page_fault_kernel, unsigned long address, struct pt_regs *regs,
 	return page_fault(PROBE_PAGE_FAULT_KERNEL, address, error_code, true);
 }
 
-/* Counted per second and process, or recorded one by one if that was asked for. */
-static __always_inline struct event *event_or_count(struct probe_counter *counter, __u16 kind,
-						    __u32 pid, __u8 code, __u64 bytes,
-						    __u64 latency_ns)
+/* Something of a process's memory: counted per second and process unless asked for one by one. */
+static __always_inline struct event *process_event(struct probe_counter *counter, __u16 kind,
+						   __u32 pid, __u8 code, __u64 bytes,
+						   __u64 latency_ns)
 {
-	struct aggregate_key key = {
-		.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
-		.pid = pid,
-		.kind = kind,
-		.queue = QUEUE_NONE,
-		.code = code,
-	};
-	struct event *event;
+	struct aggregate_key key = {.pid = pid, .kind = kind, .queue = QUEUE_NONE, .code = code};
+	struct event *event = event_or_count(counter, &key, bytes, latency_ns);
 
-	if (!kind_single(kind)) {
-		aggregate_add(&key, bytes, latency_ns);
-		return NULL;
-	}
-	event = event_reserve(counter, kind);
-	if (event) {
+	if (event)
 		event->pid = pid;
-		event->code = code;
-	}
 	return event;
 }
 
-static __always_inline __u32 owner_of(struct mm_struct *mm)
+static __always_inline struct event *task_event(struct probe_counter *counter, __u16 kind,
+						__u8 code, __u64 bytes, __u64 latency_ns)
 {
-	struct task_struct *owner = NULL;
-
-	if (bpf_core_field_exists(mm->owner))
-		owner = BPF_CORE_READ(mm, owner);
-	return owner ? BPF_CORE_READ(owner, tgid) : 0;
+	return process_event(counter, kind, bpf_get_current_pid_tgid() >> 32, code, bytes,
+			     latency_ns);
 }
 
-/* Told one by one of memory that a device reaches by a PASID, whoever takes it. */
+/* Emitted one by one for memory that a device reaches by a PASID, whoever takes it. */
 static __always_inline struct event *memory_event(struct probe_counter *counter, __u16 kind,
 						  struct mm_struct *mm, __u8 code, __u64 bytes)
 {
 	__u64 memory = (__u64)mm;
 	struct pasid_key *bound = bpf_map_lookup_elem(&bound_memory, &memory);
-	__u32 owner = owner_of(mm);
+	struct task_struct *owner = mm_owner(mm);
+	__u32 pid = owner ? BPF_CORE_READ(owner, tgid) : 0;
 	struct event *event;
 
 	if (!bound)
-		return event_or_count(counter, kind, owner, code, bytes, 0);
-	if (!kind_wanted(kind))
-		return NULL;
-	event = event_reserve(counter, kind);
+		return process_event(counter, kind, pid, code, bytes, 0);
+	event = event_if_wanted(counter, kind);
 	if (event) {
-		event->pid = owner;
+		event->pid = pid;
 		event->code = code;
 		event->device = bound->device;
 		event->pasid = bound->pasid;
@@ -153,31 +131,24 @@ int BPF_PROG(mm_invalidate, struct mmu_notifier_range *range)
 	return 0;
 }
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u64);
-} reclaim_since SEC(".maps");
+TASK_STORAGE(reclaim_since, __u64);
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int mm_reclaim_begin(void *ctx)
 {
-	__u64 *since = bpf_task_storage_get(&reclaim_since, bpf_get_current_task_btf(), 0,
-					    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 *since = task_entry(&reclaim_since, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (since)
 		*since = bpf_ktime_get_ns();
 	return 0;
 }
 
-/* Within the resolution of a device's fault it is told with that fault, else counted. */
+/* Within the resolution of a device's fault it is an event of that fault, else counted. */
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")
 int BPF_PROG(mm_reclaim_end, unsigned long pages)
 {
 	struct probe_counter *counter = probe_hit(PROBE_MM_RECLAIM);
-	__u64 *since = bpf_task_storage_get(&reclaim_since, bpf_get_current_task_btf(), 0, 0);
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u64 *since = task_entry(&reclaim_since, 0);
 	struct resolving *resolving = resolving_now();
 	struct event *event;
 	__u64 ns;
@@ -189,17 +160,12 @@ int BPF_PROG(mm_reclaim_end, unsigned long pages)
 	if (resolving && kind_wanted(EVENT_MM_RECLAIM))
 		event = event_reserve(counter, EVENT_MM_RECLAIM);
 	else
-		event = event_or_count(counter, EVENT_MM_RECLAIM, pid, 0, pages * PAGE_BYTES, ns);
+		event = task_event(counter, EVENT_MM_RECLAIM, 0, pages * PAGE_BYTES, ns);
 	if (!event)
 		return 0;
 	event->value = ns;
 	event->length = pages * PAGE_BYTES;
-	if (resolving) {
-		event->device = resolving->device;
-		event->pasid = resolving->pasid;
-		event->group = resolving->group;
-		event->instance = resolving->instance;
-	}
+	event_of_resolving(event, resolving);
 	event_submit(counter, event);
 	return 0;
 }
@@ -211,8 +177,7 @@ static __always_inline int migrated(unsigned long pages, __u8 reason)
 
 	if (!counter)
 		return 0;
-	event = event_or_count(counter, EVENT_MM_MIGRATE, bpf_get_current_pid_tgid() >> 32, reason,
-			       pages * PAGE_BYTES, 0);
+	event = task_event(counter, EVENT_MM_MIGRATE, reason, pages * PAGE_BYTES, 0);
 	if (!event)
 		return 0;
 	event->value = pages;
@@ -259,8 +224,7 @@ int BPF_PROG(kvm_unmap, unsigned long start, unsigned long end)
 
 	if (!counter)
 		return 0;
-	event = event_or_count(counter, EVENT_KVM_UNMAP, bpf_get_current_pid_tgid() >> 32, 0,
-			       end - start, 0);
+	event = task_event(counter, EVENT_KVM_UNMAP, 0, end - start, 0);
 	if (!event)
 		return 0;
 	event->address = start;

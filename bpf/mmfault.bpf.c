@@ -14,12 +14,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define FAULT_FLAG_WRITE       0x001 /* include/linux/mm_types.h */
 #define FAULT_FLAG_INSTRUCTION 0x100
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct mm_task);
-} mm_tasks SEC(".maps");
+TASK_STORAGE(mm_tasks, struct mm_task);
 
 /* Whether this task may be of interest at all. */
 static __always_inline bool any_interest(const struct capture_state *shared)
@@ -34,15 +29,10 @@ static __always_inline struct resolving *resolving_kernel(void)
 	return resolving && resolving_in_kernel(resolving->active) ? resolving : NULL;
 }
 
-static __always_inline struct mm_task *mm_task_now(__u64 flags)
-{
-	return bpf_task_storage_get(&mm_tasks, bpf_get_current_task_btf(), 0, flags);
-}
-
 /* The state of a task that is looked at and within handle_mm_fault(), else NULL. */
 static __always_inline struct mm_task *within_mm_fault(void)
 {
-	struct mm_task *task = any_interest(shared_state()) ? mm_task_now(0) : NULL;
+	struct mm_task *task = any_interest(shared_state()) ? task_entry(&mm_tasks, 0) : NULL;
 
 	return task && task->since_ns ? task : NULL;
 }
@@ -58,11 +48,9 @@ int BPF_PROG(mm_fault, struct vm_area_struct *vma, unsigned long address, unsign
 		return 0;
 	if (!probe_hit(PROBE_MM_FAULT))
 		return 0;
-	task = mm_task_now(BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!task) {
-		state_failed();
+	task = task_entry_make(&mm_tasks);
+	if (!task)
 		return 0;
-	}
 	/* A fault that let the lock go comes back for the same page: that is still the same. */
 	if (!task->before_ns || (task->address ^ address) & ~(PAGE_BYTES - 1)) {
 		task->before_ns = 0;
@@ -105,25 +93,19 @@ static __always_inline void fill_mm_fault(struct event *event, const struct mm_t
 static __always_inline void page_resolved(struct probe_counter *counter, const struct mm_task *task,
 					  const struct resolving *resolving, __u64 ns, __u8 cause)
 {
-	struct event *event = kind_wanted(EVENT_FAULT_RESOLVED)
-				      ? event_reserve(counter, EVENT_FAULT_RESOLVED)
-				      : NULL;
+	struct event *event = event_if_wanted(counter, EVENT_FAULT_RESOLVED);
 
 	if (!event)
 		return;
 	fill_mm_fault(event, task, ns, cause);
-	event->device = resolving->device;
-	event->pasid = resolving->pasid;
-	event->group = resolving->group;
-	event->instance = resolving->instance;
+	event_of_resolving(event, resolving);
 	event_submit(counter, event);
 }
 
 static __always_inline void process_fault(struct probe_counter *counter, const struct mm_task *task,
 					  __u32 flags, __u64 ns, __u8 cause)
 {
-	struct event *event =
-		kind_wanted(EVENT_MM_FAULT) ? event_reserve(counter, EVENT_MM_FAULT) : NULL;
+	struct event *event = event_if_wanted(counter, EVENT_MM_FAULT);
 
 	if (!event)
 		return;
@@ -191,40 +173,23 @@ static __always_inline int met(__u32 probe, enum mm_cause cause)
 	return 0;
 }
 
-SEC("fentry/do_anonymous_page")
-int BPF_PROG(mm_anonymous)
-{
-	return met(PROBE_MM_ANONYMOUS, MM_ANONYMOUS);
-}
+#define MET(function, name, probe, cause) \
+	SEC("fentry/" #function)          \
+	int BPF_PROG(name)                \
+	{                                 \
+		return met(probe, cause); \
+	}
 
-SEC("fentry/do_wp_page")
-int BPF_PROG(mm_copy)
-{
-	return met(PROBE_MM_COPY, MM_COPY_ON_WRITE);
-}
-
-SEC("fentry/filemap_fault")
-int BPF_PROG(mm_file)
-{
-	return met(PROBE_MM_FILE, MM_FILE);
-}
+MET(do_anonymous_page, mm_anonymous, PROBE_MM_ANONYMOUS, MM_ANONYMOUS)
+MET(do_wp_page, mm_copy, PROBE_MM_COPY, MM_COPY_ON_WRITE)
+MET(filemap_fault, mm_file, PROBE_MM_FILE, MM_FILE)
+MET(hugetlb_fault, mm_hugetlb, PROBE_MM_HUGETLB, MM_HUGETLB)
+MET(do_swap_page, mm_swap, PROBE_MM_SWAP, MM_SWAP)
 
 SEC("fexit/do_huge_pmd_anonymous_page")
 int BPF_PROG(mm_huge, void *vmf, __u32 result)
 {
 	return result & (VM_FAULT_FALLBACK | VM_FAULT_ERRORS) ? 0 : met(PROBE_MM_HUGE, MM_HUGE);
-}
-
-SEC("fentry/hugetlb_fault")
-int BPF_PROG(mm_hugetlb)
-{
-	return met(PROBE_MM_HUGETLB, MM_HUGETLB);
-}
-
-SEC("fentry/do_swap_page")
-int BPF_PROG(mm_swap)
-{
-	return met(PROBE_MM_SWAP, MM_SWAP);
 }
 
 SEC("fentry/handle_userfault")
@@ -244,24 +209,17 @@ int BPF_PROG(mm_userfaulted)
 {
 	struct mm_task *task = within_mm_fault();
 	struct probe_counter *counter = probe_again(PROBE_MM_USERFAULT);
-	struct resolving *resolving;
 	struct event *event;
 
-	if (!task || !task->wait_ns || !counter || !kind_wanted(EVENT_UFFD_WAIT))
+	if (!task || !task->wait_ns || !counter)
 		return 0;
-	event = event_reserve(counter, EVENT_UFFD_WAIT);
+	event = event_if_wanted(counter, EVENT_UFFD_WAIT);
 	if (!event)
 		return 0;
 	event->address = task->address;
 	event->value = event->time_ns - task->wait_ns;
 	task->wait_ns = 0;
-	resolving = resolving_kernel();
-	if (resolving) {
-		event->device = resolving->device;
-		event->pasid = resolving->pasid;
-		event->group = resolving->group;
-		event->instance = resolving->instance;
-	}
+	event_of_resolving(event, resolving_kernel());
 	event_submit(counter, event);
 	return 0;
 }

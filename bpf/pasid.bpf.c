@@ -15,8 +15,8 @@ int BPF_PROG(pasid_attach, struct iommu_domain *domain, struct device *dev, __u3
 
 	if (!counter || error || !(BPF_CORE_READ(domain, type) & IOMMU_DOMAIN_TYPE_SVA))
 		return 0;
-	device = device_by_address(counter, dev);
-	if (device && !device_dropped(device))
+	device = device_kept(counter, dev);
+	if (device)
 		pasid_means(counter, device->id, pasid, BPF_CORE_READ(domain, mm));
 	return 0;
 }
@@ -33,8 +33,8 @@ int BPF_PROG(pasid_detach, struct iommu_domain *domain, struct device *dev, __u3
 
 	if (!counter)
 		return 0;
-	device = device_by_address(counter, dev);
-	if (!device || device_dropped(device))
+	device = device_kept(counter, dev);
+	if (!device)
 		return 0;
 	key.device = device->id;
 	meaning = bpf_map_lookup_elem(&pasids, &key);
@@ -45,7 +45,7 @@ int BPF_PROG(pasid_detach, struct iommu_domain *domain, struct device *dev, __u3
 			bpf_map_delete_elem(&bound_memory, &memory);
 		bpf_map_delete_elem(&pasids, &key);
 	}
-	event = kind_wanted(EVENT_PASID_DETACH) ? event_reserve(counter, EVENT_PASID_DETACH) : NULL;
+	event = event_if_wanted(counter, EVENT_PASID_DETACH);
 	if (!event)
 		return 0;
 	event->device = device->id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What bpf/pids.bpf.c tells of a process. */
+/* What bpf/pids.bpf.c returns for a process. */
 #ifndef FAULTLINE_PIDS_H
 #define FAULTLINE_PIDS_H
 

@@ -19,12 +19,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define QI_GROUP(high)	    ((__u32)((high) >> 3) & 0x1ff)
 
 /* When the queue of each interrupt number last interrupted. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} interrupts SEC(".maps");
+MAP(interrupts, LRU_HASH, 1024, __u32, __u64);
 
 /* "dmar0-prq", "dmar12-prq" */
 static __always_inline bool is_page_request_queue(const struct irqaction *action)
@@ -56,15 +51,20 @@ int BPF_PROG(prq_interrupt, int irq, struct irqaction *action)
 
 static __always_inline void queue_drained_since(__u64 since_ns)
 {
-	struct iopf_task *task = task_now(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct iopf_task *task = task_entry_make(&iopf_tasks);
 
 	if (task)
 		task->interrupt_ns = since_ns;
-	else
-		state_failed();
-	if (!bpf_task_storage_get(&handler_threads, bpf_get_current_task_btf(), 0,
-				  BPF_LOCAL_STORAGE_GET_F_CREATE))
-		state_failed();
+	handler_register();
+}
+
+static __always_inline int queue_drained(void)
+{
+	struct iopf_task *task = task_entry(&iopf_tasks, 0);
+
+	if (task)
+		task->interrupt_ns = 0;
+	return 0;
 }
 
 SEC("fentry/prq_event_thread")
@@ -83,11 +83,7 @@ int BPF_PROG(prq_thread, int irq)
 SEC("fexit/prq_event_thread")
 int BPF_PROG(prq_thread_returns)
 {
-	struct iopf_task *task = task_now(0);
-
-	if (task)
-		task->interrupt_ns = 0;
-	return 0;
+	return queue_drained();
 }
 
 /* The driver has passed one request on; only its count is of use: the report came before. */
@@ -126,7 +122,7 @@ static __always_inline int delivered(__u32 probe)
 		return 0;
 	record = group_record(counter, EVENT_FAULT_DELIVERED);
 	if (record.held) {
-		fill_group(record.event, &task->key, task->instance);
+		event_of_fault(record.event, &task->key, task->instance);
 		record.event->value = record.event->time_ns - task->submitted_ns;
 		event_submit(counter, record.event);
 	}
@@ -151,11 +147,7 @@ int BPF_PROG(ppr_thread)
 SEC("fexit/amd_iommu_poll_ppr_log")
 int BPF_PROG(ppr_thread_returns)
 {
-	struct iopf_task *task = task_now(0);
-
-	if (task)
-		task->interrupt_ns = 0;
-	return 0;
+	return queue_drained();
 }
 
 SEC("fentry/amd_iommu_complete_ppr")

@@ -37,7 +37,7 @@ static __always_inline void task_resolved(void)
 static __always_inline struct event *fault_event(struct probe_counter *counter,
 						 const struct odp_task *task, __u16 kind)
 {
-	struct event *event = odp_event(counter, kind);
+	struct event *event = event_if_wanted(counter, kind);
 
 	if (!event)
 		return NULL;
@@ -121,7 +121,7 @@ static __always_inline void fault_ends(struct probe_counter *counter, struct odp
 static __always_inline void prefetch_ends(struct probe_counter *counter,
 					  const struct odp_task *task, int pages)
 {
-	struct event *event = odp_event(counter, EVENT_ODP_PREFETCH);
+	struct event *event = event_if_wanted(counter, EVENT_ODP_PREFETCH);
 
 	if (!event)
 		return;
@@ -217,7 +217,7 @@ int BPF_PROG(odp_region, void *device, unsigned long address, size_t size, int a
 	struct odp_region fresh = {.created = 1};
 	__u64 key = (__u64)umem;
 
-	/* Its driver and its key are not there yet: the look at its pages that follows tells. */
+	/* Its driver and its key are not there yet: the look at its pages that follows has them. */
 	if (counter && key < -4095ull && bpf_map_update_elem(&odp_regions, &key, &fresh, BPF_ANY))
 		state_failed();
 	return 0;
@@ -319,7 +319,7 @@ static __always_inline int invalidate_return(__u32 probe, void *notifier,
 		return 0;
 	task->invalidating = 0;
 	region = counter ? region_meet(counter, umem) : NULL;
-	event = region ? odp_event(counter, EVENT_ODP_INVALIDATE) : NULL;
+	event = region ? event_if_wanted(counter, EVENT_ODP_INVALIDATE) : NULL;
 	if (!event)
 		return 0;
 	event->device = region->device;
@@ -333,29 +333,22 @@ static __always_inline int invalidate_return(__u32 probe, void *notifier,
 	return 0;
 }
 
-SEC("fentry/rxe_ib_invalidate_range")
-int BPF_PROG(rxe_invalidate_entry)
-{
-	return invalidate_entry(PROBE_RXE_INVALIDATE);
-}
+#define INVALIDATION(function, begins, ends, probe)                                \
+	SEC("fentry/" #function)                                                   \
+	int BPF_PROG(begins)                                                       \
+	{                                                                          \
+		return invalidate_entry(probe);                                    \
+	}                                                                          \
+	SEC("fexit/" #function)                                                    \
+	int BPF_PROG(ends, void *notifier, const struct mmu_notifier_range *range) \
+	{                                                                          \
+		return invalidate_return(probe, notifier, range);                  \
+	}
 
-SEC("fexit/rxe_ib_invalidate_range")
-int BPF_PROG(rxe_invalidate_return, void *notifier, const struct mmu_notifier_range *range)
-{
-	return invalidate_return(PROBE_RXE_INVALIDATE, notifier, range);
-}
-
-SEC("fentry/mlx5_ib_invalidate_range")
-int BPF_PROG(mlx5_invalidate_entry)
-{
-	return invalidate_entry(PROBE_MLX5_INVALIDATE);
-}
-
-SEC("fexit/mlx5_ib_invalidate_range")
-int BPF_PROG(mlx5_invalidate_return, void *notifier, const struct mmu_notifier_range *range)
-{
-	return invalidate_return(PROBE_MLX5_INVALIDATE, notifier, range);
-}
+INVALIDATION(rxe_ib_invalidate_range, rxe_invalidate_entry, rxe_invalidate_return,
+	     PROBE_RXE_INVALIDATE)
+INVALIDATION(mlx5_ib_invalidate_range, mlx5_invalidate_entry, mlx5_invalidate_return,
+	     PROBE_MLX5_INVALIDATE)
 
 /* Advice is followed in the caller's task, or in a worker later. */
 static __always_inline int advice(__u32 probe, bool begins)
@@ -368,53 +361,24 @@ static __always_inline int advice(__u32 probe, bool begins)
 	return 0;
 }
 
-SEC("fentry/rxe_ib_advise_mr")
-int BPF_PROG(rxe_prefetch_entry)
-{
-	return advice(PROBE_RXE_PREFETCH, true);
-}
+#define ADVICE(function, begins, ends, probe) \
+	SEC("fentry/" #function)              \
+	int BPF_PROG(begins)                  \
+	{                                     \
+		return advice(probe, true);   \
+	}                                     \
+	SEC("fexit/" #function)               \
+	int BPF_PROG(ends)                    \
+	{                                     \
+		return advice(probe, false);  \
+	}
 
-SEC("fexit/rxe_ib_advise_mr")
-int BPF_PROG(rxe_prefetch_return)
-{
-	return advice(PROBE_RXE_PREFETCH, false);
-}
-
-SEC("fentry/rxe_ib_prefetch_mr_work")
-int BPF_PROG(rxe_prefetch_work_entry)
-{
-	return advice(PROBE_RXE_PREFETCH_WORK, true);
-}
-
-SEC("fexit/rxe_ib_prefetch_mr_work")
-int BPF_PROG(rxe_prefetch_work_return)
-{
-	return advice(PROBE_RXE_PREFETCH_WORK, false);
-}
-
-SEC("fentry/mlx5_ib_advise_mr_prefetch")
-int BPF_PROG(mlx5_prefetch_entry)
-{
-	return advice(PROBE_MLX5_PREFETCH, true);
-}
-
-SEC("fexit/mlx5_ib_advise_mr_prefetch")
-int BPF_PROG(mlx5_prefetch_return)
-{
-	return advice(PROBE_MLX5_PREFETCH, false);
-}
-
-SEC("fentry/mlx5_ib_prefetch_mr_work")
-int BPF_PROG(mlx5_prefetch_work_entry)
-{
-	return advice(PROBE_MLX5_PREFETCH_WORK, true);
-}
-
-SEC("fexit/mlx5_ib_prefetch_mr_work")
-int BPF_PROG(mlx5_prefetch_work_return)
-{
-	return advice(PROBE_MLX5_PREFETCH_WORK, false);
-}
+ADVICE(rxe_ib_advise_mr, rxe_prefetch_entry, rxe_prefetch_return, PROBE_RXE_PREFETCH)
+ADVICE(rxe_ib_prefetch_mr_work, rxe_prefetch_work_entry, rxe_prefetch_work_return,
+       PROBE_RXE_PREFETCH_WORK)
+ADVICE(mlx5_ib_advise_mr_prefetch, mlx5_prefetch_entry, mlx5_prefetch_return, PROBE_MLX5_PREFETCH)
+ADVICE(mlx5_ib_prefetch_mr_work, mlx5_prefetch_work_entry, mlx5_prefetch_work_return,
+       PROBE_MLX5_PREFETCH_WORK)
 
 /*
  * mlx5's own stages. Its event queue is drained with interrupts off: work queued on this CPU
@@ -423,8 +387,7 @@ int BPF_PROG(mlx5_prefetch_work_return)
 SEC("fentry/mlx5_ib_eq_pf_process")
 int BPF_PROG(mlx5_fault_event_entry, struct mlx5_ib_pf_eq *queue)
 {
-	__u32 zero = 0;
-	__u64 *draining = bpf_map_lookup_elem(&mlx5_draining, &zero);
+	__u64 *draining = mlx5_drained();
 
 	if (draining && probe_hit(PROBE_MLX5_FAULT_EVENT))
 		*draining = (__u64)queue;
@@ -434,8 +397,7 @@ int BPF_PROG(mlx5_fault_event_entry, struct mlx5_ib_pf_eq *queue)
 SEC("fexit/mlx5_ib_eq_pf_process")
 int BPF_PROG(mlx5_fault_event_return)
 {
-	__u32 zero = 0;
-	__u64 *draining = bpf_map_lookup_elem(&mlx5_draining, &zero);
+	__u64 *draining = mlx5_drained();
 
 	if (draining)
 		*draining = 0;
@@ -445,8 +407,7 @@ int BPF_PROG(mlx5_fault_event_return)
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(mlx5_fault_queued, int cpu, void *pool, struct work_struct *work)
 {
-	__u32 zero = 0;
-	__u64 *draining = bpf_map_lookup_elem(&mlx5_draining, &zero);
+	__u64 *draining = mlx5_drained();
 	struct odp_task fault = {};
 	struct probe_counter *counter;
 	struct event *event;

@@ -34,15 +34,10 @@ struct odp_task {
 	__u8 access; /* enum event_flags */
 	__u8 advised;
 	__u8 invalidating;
-	__u8 resolved; /* this call has told that the memory is present */
+	__u8 resolved; /* this call has emitted that the memory is present */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct odp_task);
-} odp_tasks SEC(".maps");
+TASK_STORAGE(odp_tasks, struct odp_task);
 
 /* A region, by the address of its struct ib_umem_odp, from its first sight to its release. */
 struct odp_region {
@@ -55,49 +50,27 @@ struct odp_region {
 	__u8 reserved;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ODP_REGIONS_MAX);
-	__type(key, __u64);
-	__type(value, struct odp_region);
-} odp_regions SEC(".maps");
+HASH_ON_DEMAND(odp_regions, ODP_REGIONS_MAX, __u64, struct odp_region);
 
 /* Page faults between interrupt and worker: the instance, by struct mlx5_pagefault. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MLX5_FAULTS_MAX);
-	__type(key, __u64);
-	__type(value, __u32);
-} mlx5_faults SEC(".maps");
+HASH_ON_DEMAND(mlx5_faults, MLX5_FAULTS_MAX, __u64, __u32);
 
 /* The page-fault event queue that this CPU drains, 0: none. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} mlx5_draining SEC(".maps");
+MAP(mlx5_draining, PERCPU_ARRAY, 1, __u32, __u64);
 
 static __always_inline struct odp_task *odp_task_find(void)
 {
-	return bpf_task_storage_get(&odp_tasks, bpf_get_current_task_btf(), 0, 0);
+	return task_entry(&odp_tasks, 0);
 }
 
 static __always_inline struct odp_task *odp_task_make(void)
 {
-	struct odp_task *task = bpf_task_storage_get(&odp_tasks, bpf_get_current_task_btf(), 0,
-						     BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!task)
-		state_failed();
-	return task;
+	return task_entry_make(&odp_tasks);
 }
 
-static __always_inline struct event *odp_event(struct probe_counter *counter, __u16 kind)
+static __always_inline __u64 *mlx5_drained(void)
 {
-	return kind_wanted(kind) ? event_reserve(counter, kind) : NULL;
+	return map_only(&mlx5_draining);
 }
 
 static __always_inline struct device_state *rdma_device(struct probe_counter *counter,
@@ -146,7 +119,7 @@ static __always_inline void region_key(struct ib_umem_odp *umem, struct odp_regi
 static __always_inline void region_event(struct probe_counter *counter, struct ib_umem_odp *umem,
 					 const struct odp_region *region, __u8 state)
 {
-	struct event *event = odp_event(counter, EVENT_ODP_REGION);
+	struct event *event = event_if_wanted(counter, EVENT_ODP_REGION);
 
 	if (!event)
 		return;

@@ -18,24 +18,20 @@ static __always_inline void resolving_begin(__u32 source, const struct group_key
 					    __u32 instance)
 {
 	struct capture_state *shared = shared_state();
-	struct resolving *resolving = bpf_task_storage_get(
-		&resolving_tasks, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct resolving *resolving = task_entry_make(&resolving_tasks);
 
-	if (!resolving || !shared) {
-		state_failed();
+	if (!resolving || !shared)
 		return;
-	}
 	if (resolving_in_kernel(source) && !resolving_in_kernel(resolving->active))
 		__sync_fetch_and_add(&shared->resolvers, 1);
 	resolving->active = source;
-	resolving->device = key->device;
-	resolving->pasid = key->pasid;
-	resolving->group = key->group;
+	resolving->key = *key;
 	resolving->instance = instance;
 	resolving->mm_faults = 0;
 	resolving->mm_ns = 0;
 	resolving->mm_cause = MM_NONE;
 	resolving->mm_major = 0;
+	/* Only ever set: who sees it late misses what the first fault of all does in its first moment. */
 	shared->handlers = 1;
 }
 
@@ -47,8 +43,22 @@ static __always_inline struct resolving *resolving_now(void)
 
 	if (!shared || !shared->handlers)
 		return NULL;
-	resolving = bpf_task_storage_get(&resolving_tasks, bpf_get_current_task_btf(), 0, 0);
+	resolving = task_entry(&resolving_tasks, 0);
 	return resolving && resolving->active ? resolving : NULL;
+}
+
+/* An event of a task that may resolve a fault: then it is that fault's. */
+static __always_inline void event_of_resolving(struct event *event,
+					       const struct resolving *resolving)
+{
+	if (resolving)
+		event_of_fault(event, &resolving->key, resolving->instance);
+}
+
+/* The running task handles faults: from now on its wakeups are events (sched.bpf.c). */
+static __always_inline void handler_register(void)
+{
+	task_entry_make(&handler_threads);
 }
 
 static __always_inline void resolving_end(__u32 source)

@@ -26,9 +26,7 @@ int BPF_PROG(sched_wakeup, struct task_struct *task)
 		return 0;
 	handler->woken_ns = bpf_ktime_get_ns();
 	counter = probe_hit(PROBE_SCHED_WAKEUP);
-	if (!counter || !kind_wanted(EVENT_SCHED_WAKEUP))
-		return 0;
-	event = event_reserve(counter, EVENT_SCHED_WAKEUP);
+	event = counter ? event_if_wanted(counter, EVENT_SCHED_WAKEUP) : NULL;
 	if (!event)
 		return 0;
 	about_task(event, task);
@@ -49,9 +47,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *previous, struct ta
 	woken_ns = handler->woken_ns;
 	handler->woken_ns = 0;
 	counter = probe_hit(PROBE_SCHED_SWITCH);
-	if (!counter || !kind_wanted(EVENT_SCHED_RUN))
-		return 0;
-	event = event_reserve(counter, EVENT_SCHED_RUN);
+	event = counter ? event_if_wanted(counter, EVENT_SCHED_RUN) : NULL;
 	if (!event)
 		return 0;
 	event->value = event->time_ns - woken_ns;

@@ -3,14 +3,9 @@
 #ifndef FAULTLINE_STATE_BPF_H
 #define FAULTLINE_STATE_BPF_H
 
+#include "bpf/map.bpf.h"
 #include "bpf/state.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct capture_state);
-} state SEC(".maps");
+MAP_FLAGS(state, ARRAY, BPF_F_MMAPABLE, 1, __u32, struct capture_state);
 
 #endif

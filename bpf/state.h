@@ -49,7 +49,7 @@ struct capture_filter {
 #define OWNER_DEVICES_MAX 2048 /* at once, of those that the kernel side enters for one process */
 #define DEVICE_TEXT	  48
 
-/* Who a device is to the kernel side. Owner and its start tell a reused pid or machine index. */
+/* Who a device is to the kernel side. Owner and its start distinguish a reused pid or machine index. */
 struct device_key {
 	__u32 kind;	   /* enum device_kind */
 	__u32 owner;	   /* thread group id of the emulating process, 0 if the kernel */
@@ -89,7 +89,7 @@ struct container_limit {
 	__u64 used;
 	__u64 limit;
 	__u64 peak;
-	__u64 told_ns; /* 0: never */
+	__u64 emitted_ns; /* 0: never */
 };
 
 /* A container of VFIO or an address space of iommufd, by its address until it is closed or destroyed. */
@@ -149,7 +149,7 @@ struct group_key {
 	__u32 device; /* device_state.id */
 	__u32 pasid;
 	__u32 group;
-	__u32 use; /* 0: the number tells; else its instance: the kernel has an object for it */
+	__u32 use; /* 0: the number identifies it; else its instance: the kernel has an object for it */
 };
 
 /* An open page request group: first stage seen, not yet resumed. */
@@ -169,13 +169,14 @@ struct group_state {
 #define GROUP_STAGE(kind) (1u << ((kind)-EVENT_FAULT_DETECT))
 #define GROUP_LAST	  (1u << 31)
 #define GROUP_ABANDONED	  (1u << 30) /* its device has given it up */
-#define GROUP_TOLD	  (1u << 29) /* told as unfinished: kept, so that later stages have its instance */
+#define GROUP_TOLD \
+	(1u << 29) /* reported as unfinished: kept, so that later stages have its instance */
 
 enum resolving_source {
 	RESOLVING_NONE,
-	RESOLVING_EMULATED, /* tells itself when a page is there */
-	RESOLVING_IOPF,	    /* handle_mm_fault() tells: mmfault.bpf.c emits EVENT_FAULT_RESOLVED */
-	RESOLVING_ODP,	    /* tells itself; reads what handle_mm_fault() did from here */
+	RESOLVING_EMULATED, /* emits itself when a page is there */
+	RESOLVING_IOPF, /* handle_mm_fault() shows it: mmfault.bpf.c emits EVENT_FAULT_RESOLVED */
+	RESOLVING_ODP,	/* emits itself; reads what handle_mm_fault() did from here */
 };
 
 /*
@@ -183,16 +184,13 @@ enum resolving_source {
  * handle_mm_fault() did since it became active is summed up for whoever set it; he clears it.
  */
 struct resolving {
+	struct group_key key;
 	__u32 active; /* enum resolving_source */
-	__u32 device;
-	__u32 pasid;
-	__u32 group;
 	__u32 instance;
 	__u32 mm_faults; /* calls that have returned */
 	__u64 mm_ns;	 /* in them */
 	__u16 mm_cause;	 /* worst enum mm_cause of them */
 	__u16 mm_major;
-	__u32 reserved;
 };
 
 /* A task that resolves or was asked for, and its handle_mm_fault(): mmfault.bpf.c's own. */
@@ -278,8 +276,8 @@ struct aggregate_bin_key {
 };
 
 /*
- * A place in an emulator's code where a USDT probe stands, with the way to its arguments: what its
- * ELF note says, for the BPF program to follow. The attach cookie is the number of the site.
+ * A place in an emulator's code where a USDT probe stands, and where its arguments are: what its ELF
+ * note says, for the BPF program to follow. The attach cookie is the number of the site.
  */
 #define USDT_SITES_MAX 1024
 #define USDT_ARGUMENTS 8
@@ -287,17 +285,13 @@ struct aggregate_bin_key {
 enum usdt_place {
 	USDT_CONSTANT, /* value */
 	USDT_REGISTER, /* the register */
-	USDT_MEMORY,   /* user memory at register + (index << scale) + value */
 };
 
 struct usdt_argument {
-	__s64 value;
-	__u16 reg; /* offset in struct pt_regs */
-	__u16 index;
-	__u8 place;
-	__u8 shift; /* 64 - width in bits */
-	__u8 is_signed;
-	__u8 indexed; /* 1 + scale, 0: no index */
+	__u64 value;
+	__u16 reg;   /* offset in struct pt_regs */
+	__u16 place; /* enum usdt_place */
+	__u32 reserved;
 };
 
 struct usdt_site {

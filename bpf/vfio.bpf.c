@@ -29,8 +29,8 @@ int BPF_PROG(container_open, unsigned long type, struct vfio_iommu *iommu)
 	if (!container)
 		return 0;
 	container->entries = BPF_CORE_READ(iommu, dma_avail);
-	tell_memlock(counter, container, false);
-	tell_entries(counter, container, iommu, false);
+	memlock_emit(counter, container, false, false);
+	entries_emit(counter, container, iommu, false);
 	return 0;
 }
 
@@ -73,7 +73,7 @@ int BPF_PROG(group_detach, void *iommu, void *group)
 }
 
 /* A change of what the container has mapped and pinned. */
-static __always_inline int tell_limits(struct probe_counter *counter, struct vfio_iommu *iommu,
+static __always_inline int limits_emit(struct probe_counter *counter, struct vfio_iommu *iommu,
 				       bool refused)
 {
 	__u64 address = (__u64)iommu;
@@ -81,8 +81,8 @@ static __always_inline int tell_limits(struct probe_counter *counter, struct vfi
 
 	if (!container)
 		return 0;
-	tell_memlock(counter, container, refused);
-	tell_entries(counter, container, iommu, refused);
+	memlock_emit(counter, container, false, refused);
+	entries_emit(counter, container, iommu, refused);
 	return 0;
 }
 
@@ -130,10 +130,10 @@ int BPF_PROG(map_end, void *iommu, unsigned int command, unsigned long argument,
 	o.bytes = map.size;
 	o.code = errno_of(result);
 	o.flags = map.flags & (EVENT_READ | EVENT_WRITE);
-	tell(counter, &o);
+	vfio_report(counter, &o);
 	if (!result)
 		enter_mapping(ctx, &o);
-	return tell_limits(counter, iommu, result < 0);
+	return limits_emit(counter, iommu, result < 0);
 }
 
 SEC("fentry/vfio_iommu_type1_ioctl")
@@ -163,8 +163,8 @@ int BPF_PROG(unmap_end, void *iommu, unsigned int command, unsigned long argumen
 	o.address = unmap.iova;
 	o.bytes = unmap.size;
 	o.code = errno_of(result);
-	tell(counter, &o);
-	return tell_limits(counter, iommu, false);
+	vfio_report(counter, &o);
+	return limits_emit(counter, iommu, false);
 }
 
 /* Outside a request the container is being closed and the kernel takes back what is left. */
@@ -202,7 +202,7 @@ int BPF_PROG(remove_end)
 		return 0;
 	o.bytes = call->removing;
 	call->container = DEVICE_NONE;
-	tell(counter, &o);
+	vfio_report(counter, &o);
 	return 0;
 }
 
@@ -233,7 +233,7 @@ int BPF_PROG(pin_end, void *dma, unsigned long address, unsigned long npage, voi
 		o.bytes = (__u64)result << PAGE_BITS;
 		o.queue = order_of(result);
 	}
-	tell(counter, &o);
+	vfio_report(counter, &o);
 	return 0;
 }
 
@@ -250,6 +250,6 @@ int BPF_PROG(unpin, void *dma, __u64 iova, unsigned long pfn, long pages)
 	o.address = iova;
 	o.bytes = (__u64)pages << PAGE_BITS;
 	o.device = call ? call->container : DEVICE_NONE;
-	tell(counter, &o);
+	vfio_report(counter, &o);
 	return 0;
 }

@@ -14,13 +14,7 @@
 #define IOMMUFD_NUMBERS (1ull << 32)   /* apart from those of type1, which are counted elsewhere */
 #define ERROR_POINTERS	(~0ull - 4094) /* include/linux/err.h */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, CONTAINERS_MAX);
-	__type(key, __u64);
-	__type(value, struct container);
-} containers SEC(".maps");
+HASH_ON_DEMAND(containers, CONTAINERS_MAX, __u64, struct container);
 
 /* What a task can be in the middle of: requests do not nest, what they call does. */
 enum vfio_step { STEP_MAP, STEP_UNMAP, STEP_PIN, STEP_REMOVE, STEPS };
@@ -32,45 +26,20 @@ struct vfio_call {
 	__u32 reserved;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct vfio_call);
-} vfio_calls SEC(".maps");
+TASK_STORAGE(vfio_calls, struct vfio_call);
 
 /* Numbers containers; [0] is the last number given out. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} container_numbers SEC(".maps");
-
-static __always_inline bool capture_running(void)
-{
-	struct capture_state *shared = shared_state();
-
-	return shared && shared->running;
-}
+MAP(container_numbers, ARRAY, 1, __u32, __u64);
 
 static __always_inline struct vfio_call *vfio_call(void)
 {
-	return bpf_task_storage_get(&vfio_calls, bpf_get_current_task_btf(), 0, 0);
+	return task_entry(&vfio_calls, 0);
 }
 
 /* For the beginning of a step; NULL and counted without memory. */
 static __always_inline struct vfio_call *vfio_call_begin(void)
 {
-	struct vfio_call *call;
-
-	if (!capture_running())
-		return NULL;
-	call = bpf_task_storage_get(&vfio_calls, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!call)
-		state_failed();
-	return call;
+	return capture_running() ? task_entry_make(&vfio_calls) : NULL;
 }
 
 struct vfio_operation {
@@ -106,33 +75,24 @@ static __always_inline struct probe_counter *step_end(struct vfio_call *call, en
 }
 
 /* One by one if that was asked for, else into the counts of this second. */
-static __always_inline void tell(struct probe_counter *counter, const struct vfio_operation *o)
+static __always_inline void vfio_report(struct probe_counter *counter,
+					const struct vfio_operation *o)
 {
-	struct event *event;
+	struct aggregate_key key = {
+		.device = o->device,
+		.pid = bpf_get_current_pid_tgid() >> 32,
+		.kind = o->kind,
+		.queue = o->queue,
+		.code = o->code,
+		.flags = o->flags & EVENT_PRIV,
+	};
+	struct event *event = event_or_count(counter, &key, o->bytes, o->ns);
 
-	if (!kind_single(o->kind)) {
-		struct aggregate_key key = {
-			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
-			.device = o->device,
-			.pid = bpf_get_current_pid_tgid() >> 32,
-			.kind = o->kind,
-			.queue = o->queue,
-			.code = o->code,
-			.flags = o->flags & EVENT_PRIV,
-		};
-
-		aggregate_add(&key, o->bytes, o->ns);
-		return;
-	}
-	event = event_reserve(counter, o->kind);
 	if (!event)
 		return;
 	event->address = o->address;
 	event->length = o->bytes;
 	event->value = o->ns;
-	event->device = o->device;
-	event->queue = o->queue;
-	event->code = o->code;
 	event->flags = o->flags;
 	event_submit(counter, event);
 }
@@ -147,8 +107,7 @@ static __always_inline bool container_name(struct probe_counter *counter,
 		.owner_start = owner_start_ticks(),
 	};
 	struct device_state names = {};
-	__u32 zero = 0;
-	__u64 *number = bpf_map_lookup_elem(&container_numbers, &zero);
+	__u64 *number = map_only(&container_numbers);
 
 	if (!number || !slot_take(&device))
 		return false;
@@ -224,16 +183,16 @@ static __always_inline int request_begin(__u64 address, bool iommufd, enum vfio_
 static __always_inline bool limit_silent(const struct container_limit *limit, __u64 used,
 					 __u64 maximum, bool refused, __u64 now)
 {
-	if (!limit->told_ns || limit->limit != maximum || used > limit->peak)
+	if (!limit->emitted_ns || limit->limit != maximum || used > limit->peak)
 		return false;
-	return (used == limit->used && !refused) || now - limit->told_ns < LIMIT_QUIET_NS;
+	return (used == limit->used && !refused) || now - limit->emitted_ns < LIMIT_QUIET_NS;
 }
 
 /*
- * Tells how much of a limit is used: every new peak, every change of the limit, and what else moves
+ * Emits how much of a limit is used: every new peak, every change of the limit, and what else moves
  * ten times a second.
  */
-static __always_inline void limit_tell(struct probe_counter *counter, struct container *container,
+static __always_inline void limit_emit(struct probe_counter *counter, struct container *container,
 				       __u32 code, __u64 used, __u64 maximum, __u8 flags,
 				       bool refused)
 {
@@ -245,7 +204,7 @@ static __always_inline void limit_tell(struct probe_counter *counter, struct con
 		return;
 	limit->used = used;
 	limit->limit = maximum;
-	limit->told_ns = now;
+	limit->emitted_ns = now;
 	if (used > limit->peak)
 		limit->peak = used;
 	event = event_reserve(counter, EVENT_VFIO_LIMIT);
@@ -269,45 +228,31 @@ static __always_inline bool may_exceed_memlock(const struct cred *cred)
 	return bits >> CAP_IPC_LOCK % 8 & 1;
 }
 
-static __always_inline __u64 memlock_limit(struct task_struct *task)
+/*
+ * type1 charges the memory of a process; one with CAP_IPC_LOCK it does not hold to the limit. iommufd
+ * charges the user, and those with CAP_IPC_LOCK not at all.
+ */
+static __always_inline void memlock_emit(struct probe_counter *counter, struct container *container,
+					 bool iommufd, bool refused)
 {
+	struct task_struct *task = (void *)bpf_get_current_task();
+	const struct cred *cred = BPF_CORE_READ(task, cred);
+	__u64 used = iommufd ? (__u64)BPF_CORE_READ(cred, user, locked_vm.counter)
+			     : BPF_CORE_READ(task, mm, locked_vm);
 	__u64 limit = BPF_CORE_READ(task, signal, rlim[RLIMIT_MEMLOCK].rlim_cur);
 
-	return limit;
-}
-
-/* type1 charges the memory of a process; one with CAP_IPC_LOCK it does not hold to the limit. */
-static __always_inline void tell_memlock(struct probe_counter *counter, struct container *container,
-					 bool refused)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-	const struct cred *cred = BPF_CORE_READ(task, cred);
-	__u64 used = BPF_CORE_READ(task, mm, locked_vm);
-
-	limit_tell(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, memlock_limit(task),
+	limit_emit(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, limit,
 		   may_exceed_memlock(cred) ? EVENT_PRIV : 0, refused);
 }
 
-/* iommufd charges the user, and those with CAP_IPC_LOCK not at all. */
-static __always_inline void tell_user_memlock(struct probe_counter *counter,
-					      struct container *container, bool refused)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-	const struct cred *cred = BPF_CORE_READ(task, cred);
-	__u64 used = BPF_CORE_READ(cred, user, locked_vm.counter);
-
-	limit_tell(counter, container, LIMIT_MEMLOCK, used << PAGE_BITS, memlock_limit(task),
-		   may_exceed_memlock(cred) ? EVENT_PRIV : 0, refused);
-}
-
-static __always_inline void tell_entries(struct probe_counter *counter, struct container *container,
+static __always_inline void entries_emit(struct probe_counter *counter, struct container *container,
 					 struct vfio_iommu *iommu, bool refused)
 {
 	__u64 limit = container->entries ? container->entries : filter.vfio_entries;
 	__u64 left = BPF_CORE_READ(iommu, dma_avail);
 
 	if (limit >= left && limit)
-		limit_tell(counter, container, LIMIT_DMA_ENTRIES, limit - left, limit, 0, refused);
+		limit_emit(counter, container, LIMIT_DMA_ENTRIES, limit - left, limit, 0, refused);
 }
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * vfio-pci: a device is reset, its interrupt vectors are wired to eventfds, it interrupts. The
  * interrupt handlers know nothing but what they were registered with: registrations during the
- * wiring tell which device that is. Vectors wired before the capture began have no device.
+ * wiring identify the device. Vectors wired before the capture began have no device.
  */
 #include "bpf/kernel.h"
 
@@ -21,12 +21,7 @@ struct pci_call {
 	__u32 reserved;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct pci_call);
-} pci_calls SEC(".maps");
+TASK_STORAGE(pci_calls, struct pci_call);
 
 struct vector_key {
 	__u32 irq;
@@ -34,25 +29,13 @@ struct vector_key {
 	__u64 token; /* dev_id of the handler */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, TRIGGERS_MAX);
-	__type(key, struct vector_key);
-	__type(value, __u32);
-} vectors SEC(".maps");
+HASH_ON_DEMAND(vectors, TRIGGERS_MAX, struct vector_key, __u32);
 
 static __always_inline struct pci_call *pci_call(__u64 flags)
 {
-	struct capture_state *shared = shared_state();
-	struct pci_call *call;
-
-	if (!shared || !shared->running)
+	if (!capture_running())
 		return NULL;
-	call = bpf_task_storage_get(&pci_calls, bpf_get_current_task_btf(), 0, flags);
-	if (!call && flags)
-		state_failed();
-	return call;
+	return flags ? task_entry_make(&pci_calls) : task_entry(&pci_calls, 0);
 }
 
 static __always_inline bool is_reset(unsigned int command)
@@ -193,6 +176,7 @@ int BPF_PROG(vector_free, unsigned int irq, void *token)
 static __always_inline int interrupt(__u32 probe, int irq, void *token)
 {
 	struct vector_key key = {.irq = irq, .token = (__u64)token};
+	struct aggregate_key sum = {.kind = EVENT_VFIO_IRQ, .queue = QUEUE_NONE};
 	struct probe_counter *counter = probe_hit(probe);
 	struct event *event;
 	__u32 *device;
@@ -200,21 +184,10 @@ static __always_inline int interrupt(__u32 probe, int irq, void *token)
 	if (!counter)
 		return 0;
 	device = bpf_map_lookup_elem(&vectors, &key);
-	if (!kind_single(EVENT_VFIO_IRQ)) {
-		struct aggregate_key sum = {
-			.window = bpf_ktime_get_ns() / AGGREGATE_WINDOW_NS,
-			.device = device ? *device : DEVICE_NONE,
-			.kind = EVENT_VFIO_IRQ,
-			.queue = QUEUE_NONE,
-		};
-
-		aggregate_add(&sum, 0, 0);
-		return 0;
-	}
-	event = event_reserve(counter, EVENT_VFIO_IRQ);
+	sum.device = device ? *device : DEVICE_NONE;
+	event = event_or_count(counter, &sum, 0, 0);
 	if (!event)
 		return 0;
-	event->device = device ? *device : DEVICE_NONE;
 	event->value = irq;
 	event_submit(counter, event);
 	return 0;

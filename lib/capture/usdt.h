@@ -38,7 +38,7 @@ int usdt_read(int fd, const char *path, const char *provider, struct usdt_binary
 void usdt_free(struct usdt_binary *binary);
 bool usdt_has(const struct usdt_binary *binary, const char *name);
 
-/* "8@-16(%rbp) -4@$5 ...": fills up to USDT_ARGUMENTS places. -EINVAL names what is not understood. */
+/* "8@%rax 8@$5 ...": fills up to USDT_ARGUMENTS places. -EINVAL names one of another form. */
 int usdt_parse_arguments(const char *text, struct usdt_argument arguments[USDT_ARGUMENTS]);
 
 /* Links made by one usdt_attach(): one in all, or one per site on older kernels. Zeroes are none. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The little language in which a USDT note says where its arguments are (x86-64). */
-#include <ctype.h>
+/*
+ * Where a USDT note says that its arguments are (x86-64): what injectors/emu/probes.h makes of 64-bit
+ * numbers that are bound to stay in registers or to be constants. Of any other form one is refused.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,134 +12,59 @@
 #include "lib/base/fail.h"
 #include "lib/capture/usdt.h"
 
-#define REGISTER(field, ...)                              \
-	{                                                 \
-		offsetof(struct user_regs_struct, field), \
-		{                                         \
-			__VA_ARGS__                       \
-		}                                         \
-	}
+#define REGISTER(name) offsetof(struct user_regs_struct, name)
 
 /* struct pt_regs of the kernel begins as user_regs_struct does, up to ss. */
 static const struct {
+	const char *name;
 	__u16 offset;
-	const char *names[5];
 } registers[] = {
-	REGISTER(rax, "rax", "eax", "ax", "al"),
-	REGISTER(rbx, "rbx", "ebx", "bx", "bl"),
-	REGISTER(rcx, "rcx", "ecx", "cx", "cl"),
-	REGISTER(rdx, "rdx", "edx", "dx", "dl"),
-	REGISTER(rsi, "rsi", "esi", "si", "sil"),
-	REGISTER(rdi, "rdi", "edi", "di", "dil"),
-	REGISTER(rbp, "rbp", "ebp", "bp", "bpl"),
-	REGISTER(rsp, "rsp", "esp", "sp", "spl"),
-	REGISTER(r8, "r8", "r8d", "r8w", "r8b"),
-	REGISTER(r9, "r9", "r9d", "r9w", "r9b"),
-	REGISTER(r10, "r10", "r10d", "r10w", "r10b"),
-	REGISTER(r11, "r11", "r11d", "r11w", "r11b"),
-	REGISTER(r12, "r12", "r12d", "r12w", "r12b"),
-	REGISTER(r13, "r13", "r13d", "r13w", "r13b"),
-	REGISTER(r14, "r14", "r14d", "r14w", "r14b"),
-	REGISTER(r15, "r15", "r15d", "r15w", "r15b"),
-	REGISTER(rip, "rip"),
+	{"rax", REGISTER(rax)}, {"rbx", REGISTER(rbx)}, {"rcx", REGISTER(rcx)},
+	{"rdx", REGISTER(rdx)}, {"rsi", REGISTER(rsi)}, {"rdi", REGISTER(rdi)},
+	{"rbp", REGISTER(rbp)}, {"rsp", REGISTER(rsp)}, {"r8", REGISTER(r8)},
+	{"r9", REGISTER(r9)},	{"r10", REGISTER(r10)}, {"r11", REGISTER(r11)},
+	{"r12", REGISTER(r12)}, {"r13", REGISTER(r13)}, {"r14", REGISTER(r14)},
+	{"r15", REGISTER(r15)},
 };
 
-/* "%rax" at *at, which moves behind it. */
-static bool parse_register(const char **at, __u16 *offset)
+static bool parse_register(const char *text, size_t length, struct usdt_argument *argument)
 {
-	size_t length = 0;
-
-	if (**at != '%')
-		return false;
-	while (isalnum((unsigned char)(*at)[1 + length]))
-		length++;
 	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
-		for (size_t n = 0; n < 5 && registers[i].names[n]; n++)
-			if (strlen(registers[i].names[n]) == length &&
-			    !strncmp(registers[i].names[n], *at + 1, length)) {
-				*offset = registers[i].offset;
-				*at += 1 + length;
-				return true;
-			}
+		if (strlen(registers[i].name) == length &&
+		    !strncmp(registers[i].name, text, length)) {
+			argument->place = USDT_REGISTER;
+			argument->reg = registers[i].offset;
+			return true;
+		}
 	return false;
 }
 
-static bool parse_number(const char **at, __s64 *number)
+/* "8@%rax" or "8@$-5" */
+static bool parse_argument(const char *text, size_t length, struct usdt_argument *argument)
 {
 	char *end;
 
-	*number = (__s64)strtoull(*at, &end, 0);
-	if (end == *at)
+	if (length < 4 || strncmp(text, "8@", 2) != 0)
 		return false;
-	*at = end;
-	return true;
-}
-
-/* ",%rcx" or ",%rcx,8" within brackets */
-static bool parse_index(const char **at, struct usdt_argument *argument)
-{
-	__s64 scale = 1;
-
-	(*at)++;
-	if (!parse_register(at, &argument->index))
-		return false;
-	if (**at == ',') {
-		(*at)++;
-		if (!parse_number(at, &scale))
-			return false;
-	}
-	for (argument->indexed = 1; argument->indexed <= 4; argument->indexed++)
-		if (scale == 1 << (argument->indexed - 1))
-			return true;
-	return false;
-}
-
-/* "$5", "%rax", "(%rax)", "-16(%rbp)" or "8(%rax,%rcx,8)" */
-static bool parse_place(const char **at, struct usdt_argument *argument)
-{
-	if (**at == '$') {
-		(*at)++;
-		argument->place = USDT_CONSTANT;
-		return parse_number(at, &argument->value);
-	}
-	if (**at == '%') {
-		argument->place = USDT_REGISTER;
-		return parse_register(at, &argument->reg);
-	}
-	argument->place = USDT_MEMORY;
-	if (**at != '(' && !parse_number(at, &argument->value))
-		return false;
-	if (*(*at)++ != '(' || !parse_register(at, &argument->reg))
-		return false;
-	if (**at == ',' && !parse_index(at, argument))
-		return false;
-	return *(*at)++ == ')';
+	if (text[2] == '%')
+		return parse_register(text + 3, length - 3, argument);
+	argument->place = USDT_CONSTANT;
+	argument->value = strtoull(text + 3, &end, 0);
+	return text[2] == '$' && end == text + length;
 }
 
 int usdt_parse_arguments(const char *text, struct usdt_argument arguments[USDT_ARGUMENTS])
 {
-	const char *at = text;
-	size_t count = 0;
+	size_t length;
 
 	memset(arguments, 0, USDT_ARGUMENTS * sizeof(arguments[0]));
-	for (;;) {
-		struct usdt_argument *argument = &arguments[count];
-		__s64 bytes;
-
-		while (*at == ' ')
-			at++;
-		if (!*at || count == USDT_ARGUMENTS)
-			return 0;
-		if (!parse_number(&at, &bytes) || *at++ != '@')
-			break;
-		argument->is_signed = bytes < 0;
-		bytes = bytes < 0 ? -bytes : bytes;
-		if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
-			break;
-		argument->shift = 64 - 8 * bytes;
-		if (!parse_place(&at, argument) || (*at && *at != ' '))
-			break;
-		count++;
+	for (int i = 0; i < USDT_ARGUMENTS; i++, text += length) {
+		text += strspn(text, " ");
+		length = strcspn(text, " ");
+		if (length && !parse_argument(text, length, &arguments[i]))
+			return failed(-EINVAL,
+				      "USDT argument '%.*s' is no 64-bit register or constant",
+				      (int)length, text);
 	}
-	return failed(-EINVAL, "USDT argument '%s' is of a form that is not understood", text);
+	return 0;
 }

@@ -180,7 +180,7 @@ fi
 umount full
 
 # The kernel frees a program a moment after its last descriptor.
-programs_gone() { [ "$(orphaned_programs)" = "$programs_before" ]; }
-check "no BPF program is left attached" wait_for 5 programs_gone
+as_before() { [ "$(orphaned_programs)" = "$programs_before" ]; }
+check "no BPF program is left attached" wait_for 5 as_before
 equal "entries left in the run directory" "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)" ""
 finish

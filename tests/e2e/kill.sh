@@ -37,7 +37,6 @@ duration = 600s
 INI
 
 injector_left() { pgrep -f "$scratch/machine.ini" >/dev/null; }
-programs_gone() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
 run_directory_empty() { [ -z "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)" ]; }
 nap() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 

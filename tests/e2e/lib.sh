@@ -39,17 +39,7 @@ retried() {
 	echo "retried - $1: $2"
 }
 
-# check NAME COMMAND...: one check, its output shown only if it fails.
-check() {
-	local name=$1 output
-	shift
-	if output=$("$@" 2>&1); then
-		ok "$name"
-	else
-		not_ok "$name" "exit $?: $*"
-		printf '%s\n' "$output" | tail -n 20 | sed 's/^/    /'
-	fi
-}
+check() { check_that "$@"; }
 
 # wait_for SECONDS COMMAND...: until it succeeds. SECONDS is about how long it takes on a quiet machine;
 # it has failed when after that nothing that belongs to this suite was seen running or waiting for a CPU
@@ -81,14 +71,18 @@ orphaned_programs() {
 		<(cat /proc/[0-9]*/fdinfo/* 2>/dev/null | sed -n 's/^prog_id:\t//p' | sort -u)
 }
 
+# Likewise since $programs_before: other suites may run beside this one.
+programs_gone() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
+
+stopped() { grep -q '^State:.T' "/proc/$1/status"; } # PID
+
 # A storm of page faults that waits to be let go (kill -CONT $storm_pid): KIND PAGES ROUNDS.
-storm_stopped() { grep -q '^State:.T' "/proc/$storm_pid/status"; }
 storm_start() {
 	make -s -C "$root" build/bench/storm >/dev/null || return 1
 	rm -f storm.out
 	"$root/build/bench/storm" "$@" --wait >storm.out &
 	storm_pid=$!
-	wait_for 10 storm_stopped
+	wait_for 10 stopped $storm_pid
 }
 
 # A recorder into run.flt whose probes are in place: options of `record`.
@@ -98,6 +92,21 @@ record_start() {
 	record_pid=$!
 	wait_for 20 grep -q 'recording' record.err
 }
+
+# record_end: as told by SIGINT, with $record_status.
+record_end() {
+	kill -INT $record_pid
+	wait $record_pid
+	record_status=$?
+}
+
+# read_account: the tables of run.flt, of which `total` reads rows.
+read_account() {
+	rm -rf csv
+	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
+	report_status=$?
+}
+total() { awk -F, -v what="$1" '$1 == what {print $2; n++} END {if (!n) print "missing"}' csv/loss.csv; }
 
 # perf_start stat|record OPTION...: perf, which counts when this returns: it was told to, and says so.
 perf_start() {

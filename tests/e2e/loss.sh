@@ -6,8 +6,6 @@
 
 mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
 
-total() { awk -F, -v what="$2" '$1 == what {print $2}' "$1"; }
-
 # What an emulated machine's handlers touch is an event, too, whosever machine it is. Which of those were
 # lost nobody knows, so there are none: no machine runs this suite's emulator.
 # flood PAGES RING: faults of one stopped process, counted by perf without a buffer that could fill.
@@ -15,22 +13,18 @@ flood() {
 	storm_start anon "$1" 1 || return 1
 	perf_start stat -x, -e exceptions:page_fault_user -e exceptions:page_fault_kernel -p $storm_pid -o stat.csv ||
 		return 1
-	rm -rf csv
 	record_start -p $storm_pid --kind cpu_fault --ring-size "$2" || return 1
 	kill -CONT $storm_pid
 	wait $storm_pid
-	kill -INT $record_pid
-	wait $record_pid
-	record_status=$?
+	record_end
 	wait $perf_pid
 	counted=$(awk -F, '/page_fault/ {n += $1} END {print n}' stat.csv)
-	"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>&1
-	report_status=$?
-	produced=$(total csv/loss.csv produced)
-	received=$(total csv/loss.csv received)
-	lost=$(total csv/loss.csv lost)
-	missed=$(total csv/loss.csv missed)
-	stored=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24)
+	read_account
+	produced=$(total produced)
+	received=$(total received)
+	lost=$(total lost)
+	missed=$(total missed)
+	stored=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt "$(kind_number CPU_FAULT)")
 }
 
 for case in '100003 4K' '200003 8K'; do
@@ -43,7 +37,7 @@ for case in '100003 4K' '200003 8K'; do
 	equal "$case: produced is what perf stat counted" "$produced" "$counted"
 	equal "$case: received is what the file holds" "$stored" "$received"
 	equal "$case: all of the one process" "$stored" \
-		"$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24 $storm_pid)"
+		"$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt "$(kind_number CPU_FAULT)" $storm_pid)"
 	if [ "$lost" -gt 0 ]; then ok "$case: the ring was too small ($lost lost)"
 	else not_ok "$case: the ring was too small" "nothing was lost"; fi
 	equal "$case: the recorder's exit code says so" $record_status 5
@@ -96,9 +90,7 @@ for processes in 100 $((counters / 2 + 100)); do
 	check "$processes processes" ./processes $processes
 	kill -CONT $record_pid
 	# The window is closed a moment after its end, or at the recorder's.
-	kill -INT $record_pid
-	wait $record_pid
-	record_status=$?
+	record_end
 	if [ $processes -eq 100 ]; then
 		equal "$processes processes: there are counters for all" "$record_status $(grep -c 'nothing lost' record.err)" "0 1"
 	else
@@ -113,15 +105,14 @@ record_start -p $storm_pid --kind cpu_fault --duration 1s
 kill -STOP $record_pid
 kill -CONT $storm_pid
 sleep 2
-check "the recorder stood still" grep -q '^State:.T' /proc/$record_pid/status
+check "the recorder stood still" stopped $record_pid
 kill -CONT $record_pid
 wait $record_pid
 kill -KILL $storm_pid
 wait $storm_pid 2>/dev/null
-rm -rf csv
-"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>&1
+read_account
 check "a stopped recorder recorded for a second: $(grep 'events in' record.err)" grep -q ' events\? in 1\.0[0-9]*s,' record.err
-check "with events ($(total csv/loss.csv received))" test "$(total csv/loss.csv received)" -gt 0
+check "with events ($(total received))" test "$(total received)" -gt 0
 equal "and counts them: received + lost + missed = produced" \
-	$(($(total csv/loss.csv received) + $(total csv/loss.csv lost) + $(total csv/loss.csv missed))) "$(total csv/loss.csv produced)"
+	$(($(total received) + $(total lost) + $(total missed))) "$(total produced)"
 finish

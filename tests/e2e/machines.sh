@@ -35,16 +35,12 @@ cat >sweep <<'END'
 "$1" run sweep.ini --csv >result.1 2>out.1 || cat out.1 >>failed
 END
 
-total() { awk -F, -v what="$1" '$1 == what {print $2}' tables/loss.csv; }
-# The sum of a column over all results.
-produced() { awk -F, 'FNR == 1 {for (i = 1; i <= NF; i++) if ($i == "ios") at = i; next} {n += $at} END {print n + 0}' result.*; }
+produced() { sum_of ios result.*; }
 
 # account NAME IOS: after a recording: the identity holds, and received is what the tables count.
 account() {
 	local received lost missed
-	rm -rf tables
-	"$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
-	report_status=$?
+	read_account
 	received=$(total access_received) lost=$(total access_lost) missed=$(total access_missed)
 	equal "$1: the machines' own results" "$(produced)" "$2"
 	equal "$1: received + lost + missed is what they produced" "$((received + lost + missed))" "$2"
@@ -83,9 +79,7 @@ record_start || not_ok "a recorder" "$(cat record.err)"
 kill -STOP "$record_pid"
 for i in 1 2 3 4 5; do "$INJECT" run short.ini --csv >result.$i 2>out.$i || not_ok "machine $i" "$(cat out.$i)"; done
 kill -CONT "$record_pid"
-kill -INT "$record_pid"
-wait "$record_pid"
-record_status=$?
+record_end
 account stopped 100
 equal "stopped: machines that were not met" "$(total machines_missed)" 5
 equal "stopped: their I/Os are missed" "$(total access_missed)" 100
@@ -101,11 +95,8 @@ sleep 0.3
 kill -KILL "$(basename "$(ls "$FAULTLINE_RUN_DIR"/*.machine)" .machine)"
 wait "$machine" 2>/dev/null
 sleep 0.3
-kill -INT "$record_pid"
-wait "$record_pid"
-record_status=$?
-rm -rf tables
-"$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
+record_end
+read_account
 equal "killed: the recorder ends with 5" "$record_status" 5
 equal "killed: one machine reported no total" "$(total machines_unknown)" 1
 equal "killed: it was met, and that is what is said" "$(grep -o 'floors: [^.]*' report.err)" "floors: emulated machines reported no total of their I/Os"
@@ -128,15 +119,15 @@ END
 mkdir -m 700 elsewhere
 # stranger OPTION...: the machine as the recorder's command, and what the recording says of it.
 stranger() {
-	rm -rf tables stranger.truth*
+	rm -rf stranger.truth*
 	"$FAULTLINE" record --force -o run.flt "$@" -- env FAULTLINE_RUN_DIR="$PWD/elsewhere" \
 		"$INJECT" run stranger.ini --truth stranger.truth >/dev/null 2>record.err
 	record_status=$?
-	"$FAULTLINE" report run.flt --csv=tables >report.out 2>report.err
+	read_account
 	requests=$(grep -ch '"what": *"request"' stranger.truth*)
 }
 stranger
-equal "a stranger: its faults are seen" "$(($(wc -l <tables/faults.csv) - 1 > 20))" 1
+equal "a stranger: its faults are seen" "$(($(wc -l <csv/faults.csv) - 1 > 20))" 1
 equal "a stranger: none of its I/Os is" "$(total access_received)" 0
 equal "a stranger: it is counted" "$(total machines_unknown) $(total machines_missed)" "1 0"
 equal "a stranger: the recorder ends with 5" "$record_status" 5

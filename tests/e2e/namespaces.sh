@@ -25,7 +25,7 @@ END
 
 # faults_of FILE: CPU faults recorded one by one, and of how many processes.
 faults_of() {
-	"$FAULTLINE" report "$1" --csv=- --table events 2>report.err | awk -F, '$2 == 24 {n = $3} END {print n + 0}'
+	"$FAULTLINE" report "$1" --csv=- --table events 2>report.err | awk -F, '$1 == "CPU page fault" {n = $3} END {print n + 0}'
 }
 # emulated FILE: names of emulated devices in the dictionary.
 emulated() {

@@ -202,12 +202,12 @@ wait $recorder
 equal "the recording ended well" $? 0
 equal "major faults of the process" "$(cut -d ' ' -f 2 <<<"$answer")" "$(cell evicted)"
 first=$((address))
-equal "faults within the range, as recorded" "$(PYTHONPATH=$root/tests/reference /usr/bin/python3 - "$pid" "$first" <<'PY'
+equal "faults within the range, as recorded" "$(PYTHONPATH=$root/tests/reference /usr/bin/python3 - "$pid" "$first" "$(kind_number CPU_FAULT)" <<'PY'
 import sys
 import flt_read
-pid, first = int(sys.argv[1]), int(sys.argv[2])
+pid, first, cpu_fault = map(int, sys.argv[1:])
 print(sum(1 for name, fields in flt_read.read("run.flt")
-          if name == "event" and fields[10] == 24 and fields[8] == pid
+          if name == "event" and fields[10] == cpu_fault and fields[8] == pid
           and first <= fields[1] < first + 211 * 4096))
 PY
 )" 211

@@ -13,14 +13,11 @@ storm_under() {
 	record_start -p $storm_pid || return 1
 	kill -CONT $storm_pid
 	wait $storm_pid
-	kill -INT $record_pid
-	wait $record_pid
-	record_status=$?
+	record_end
 	wait $perf_pid
 	perf_count=$(perf script -i perf.data -F event 2>/dev/null | grep -c page_fault_)
-	rm -rf csv
-	"$FAULTLINE" report run.flt --csv=csv >/dev/null 2>report.err
-	our_count=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt 24 $storm_pid)
+	read_account
+	our_count=$(/usr/bin/python3 "$root/tests/reference/count_events.py" run.flt "$(kind_number CPU_FAULT)" $storm_pid)
 	wanted=$((pages * rounds))
 }
 

@@ -369,9 +369,8 @@ kill -STOP $record_pid
 wait $machine
 kill -CONT $record_pid
 sleep 0.3
-kill -INT $record_pid
-wait $record_pid
-equal "a recorder that stood still ends with" $? 0
+record_end
+equal "a recorder that stood still ends with" $record_status 0
 "$FAULTLINE" report run.flt --csv=steady --raw-time >/dev/null 2>err
 check "seconds that a recorder stood still are each what they were" python3 - steady.truth steady/rates.csv <<'PY'
 import collections, csv, json, sys

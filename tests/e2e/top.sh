@@ -93,7 +93,6 @@ restored() { # NAME TERMINAL
 
 # Others may be tracing on this host: only programs that were not there before and stay count.
 programs_before=$(orphaned_programs)
-no_program_left() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
 terminal main 80 24
 run_in main "cd $scratch; stty -a > before; clear"
 
@@ -257,7 +256,7 @@ terminal killed 80 24
 run_in killed "$FAULTLINE top"
 sees "it starts in another terminal" killed '^faultline top'
 kill -KILL "$(process_in killed)"
-check "SIGKILL leaves no BPF program" wait_for 5 no_program_left
+check "SIGKILL leaves no BPF program" wait_for 5 programs_gone
 tmux kill-session -t killed
 
 # 8. Colour only where wanted; keys although stdin is taken.
@@ -307,6 +306,6 @@ setpriv --reuid=65534 --regid=65534 --clear-groups ./faultline top -b 1 1 >out 2
 equal "without privileges the status says so" "$?" 4
 equal "and one sentence does" "$(grep -c '^faultline: ' err) $(wc -l <err)" "1 1"
 
-check "no BPF program is left" wait_for 5 no_program_left
+check "no BPF program is left" wait_for 5 programs_gone
 tmux kill-server
 finish

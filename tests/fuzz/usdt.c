@@ -55,8 +55,8 @@ static void put_build_id(FILE *file, struct bytes *in)
 /* A note of three addresses and three texts, of which anything may be missing. */
 static void put_note(FILE *file, struct bytes *in)
 {
-	static const char *const arguments[] = {"8@%rax -4@$-5 4@-16(%rbp)", "8@(%rax,%rdx)", "",
-						"1@%al 2@%r9w 4@%r12d", "8@24(%rbx,%r11,8)"};
+	static const char *const arguments[] = {"8@%rax 8@$-5 8@%r15", "8@(%rax,%rdx)", "",
+						"1@%al 8@%r9", "8@24(%rbx,%r11,8)"};
 	unsigned int which = take_byte(in), how = take_byte(in);
 	Elf64_Nhdr note = {.n_namesz = sizeof("stapsdt"), .n_type = 3};
 	char body[512], text[200];
@@ -190,8 +190,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const char *const texts[] = {"8@%rax -4@$-5 4@-16(%rbp) 1@(%r12) 2@%r9w",
-					    "8@%rcx 8@24(%rbx,%r11,8) 8@(%rax,%rdx)"};
+	static const char *const texts[] = {"8@%rax 8@$-5 8@%r8 8@$0x10 8@%rbp",
+					    "8@%rcx 8@24(%rbx,%r11,8) -4@$5"};
 	const char *directory = seeds_directory(*argc, *argv);
 
 	if (!directory)

@@ -20,7 +20,7 @@ stages=$(printf 'fault_%s,' detect request isr handler resolved mapped response 
 links() { find "/proc/$1/fd" -lname 'anon_inode:*' -printf '%l\n' 2>/dev/null | grep -c -e 'bpf.link' -e perf_event; }
 as_before() { [ "$(links $record_pid)" = "$before" ]; }
 # What the machines of result.* produced by their own word.
-results() { awk -F, 'FNR == 1 {for (i = 1; i <= NF; i++) if ($i == "ios") at = i; next} {n += $at} END {print n + 0}' result.*; }
+results() { sum_of ios result.*; }
 taken() { echo $(($(total access_received) + $(total access_lost) + $(total access_missed))); }
 
 record_start --kind "$stages" || not_ok "a recorder" "$(cat record.err)"

@@ -11,7 +11,7 @@ import random
 import struct
 import sys
 
-from forge import (DETECT, DMA_MAP, IO_COMPLETE, LOSS, PASID_NONE, PROBE, READ, RECORDS, SECOND, START_NS, Claim,
+from forge import (DETECT, IO_COMPLETE, KIND, LOSS, PASID_NONE, PROBE, READ, RECORDS, SECOND, START_NS, Claim,
                    Recording, packed)
 
 PAGES = 1 << 20  # of one window, at most: AGGREGATE_PAGES_MAX
@@ -59,9 +59,10 @@ def rows_of_no_kind():
 def events_of_no_device():
     """Faults, I/O and DMA mappings of 65536 devices, none of which is told."""
     r = Recording().device()
-    for kind in DETECT, 2, 8, 16, 38, 48, IO_COMPLETE, DMA_MAP, 75:
+    for name in ("FAULT_DETECT", "FAULT_REQUEST", "FAULT_RESUME", "INVALIDATE_START", "IOMMU_FAULT", "VFIO_MAP",
+                 "IO_COMPLETE", "DMA_MAP", "RDMA_COUNTER"):
         for first in range(0, 65536, 16384):
-            r.events(Claim(16384, time=(r.now, 1000), device=(first, 1), kind=kind, group=(1, 1), queue=(0, 1),
+            r.events(Claim(16384, time=(r.now, 1000), device=(first, 1), kind=KIND[name], group=(1, 1), queue=(0, 1),
                            pasid=PASID_NONE, instance=1, value=5_000_000, length=4096, flags=READ),
                      last=r.now + 16384 * 1000)
     return r
@@ -93,10 +94,11 @@ def pasids():
     """Faults of the kernel's that stay open, and the names of as many PASIDs that none of them has."""
     r = Recording().device(kind=2)
     for first in range(0, 65536, 16384):
-        r.events(Claim(16384, time=(r.now, 1000), device=1, kind=3, group=(first, 1), pasid=1, instance=1,
-                       address=(0, 4096), length=4096, flags=READ), last=r.now + 16384 * 1000)
+        r.events(Claim(16384, time=(r.now, 1000), device=1, kind=KIND["FAULT_ISR"], group=(first, 1), pasid=1,
+                       instance=1, address=(0, 4096), length=4096, flags=READ), last=r.now + 16384 * 1000)
     for _ in range(4):
-        r.events(Claim(16384, time=(r.now, 1000), device=1, kind=36, pasid=(2, 1), pid=77), last=r.now + 16384 * 1000)
+        r.events(Claim(16384, time=(r.now, 1000), device=1, kind=KIND["PASID_ATTACH"], pasid=(2, 1), pid=77),
+                 last=r.now + 16384 * 1000)
     return r
 
 

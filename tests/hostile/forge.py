@@ -4,10 +4,10 @@
 
 As a module:
 
-    from forge import Claim, Recording
+    from forge import KIND, Claim, Recording
     r = Recording()                                     # has a HOST and a CLOCK frame
     r.device(1, name="vm0/disk\\n2026,x").faults(1, 100)
-    r.aggregate(rows=Claim(5_000_000, device=1, kind=28, count=(1, 1)))
+    r.aggregate(rows=Claim(5_000_000, device=1, kind=KIND["IO_COMPLETE"], count=(1, 1)))
     r.end().write("x.flt")
 
 As a command, steps in the order in which they are to be written:
@@ -28,6 +28,7 @@ under test decides what a test can say. Needs python3-xxhash and python3-zstanda
 import json
 import os
 import pathlib
+import re
 import struct
 import sys
 
@@ -44,7 +45,9 @@ HOST, CLOCK, PROBE, DEVICE, EVENTS, AGGREGATE, LOSS, END, INDEX, STACK, PROCESS,
 COMPRESSED, REPEATED = 1, 2  # flags of a frame
 RING, SEGMENT = 1, 2  # of a file
 READ, WRITE, LAST, MAJOR, GROUP = 1, 2, 16, 32, 64  # of an event
-DETECT, RESUME, IO_COMPLETE, DMA_MAP = 1, 8, 28, 40  # kinds of events
+KINDS = pathlib.Path(__file__).resolve().parents[2] / "bpf" / "event_kinds.def"
+KIND = {name: int(number) for name, number in re.findall(r"^EVENT_KIND\((\w+), (\d+),", KINDS.read_text(), re.M)}
+DETECT, RESUME, IO_COMPLETE = KIND["FAULT_DETECT"], KIND["FAULT_RESUME"], KIND["IO_COMPLETE"]
 
 EVENT = dict(time=8, address=8, length=8, value=8, device=4, pasid=4, group=4, instance=4, pid=4,
              tid=4, kind=2, queue=2, cpu=2, code=1, flags=1)

@@ -16,7 +16,6 @@ mount -t tmpfs -o size=300K none small
 mount -t tmpfs -o size=64K none full
 chmod 700 run full
 programs_before=$(orphaned_programs)
-programs_gone() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
 
 # killed NAME WHAT ARGUMENT...: told with what was met.
 killed() {

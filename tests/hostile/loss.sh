@@ -14,7 +14,7 @@ if [ "${HOSTILE:-}" = long ]; then many=90 short=60 still=10 slow=20; else many=
 machine_ini 151 97
 sed '/^rate = 151/d' machine.ini | sed '/^\[inject/,$d' >short.ini
 
-results() { awk -F, 'FNR == 1 {for (i = 1; i <= NF; i++) if ($i == "ios") at = i; next} {n += $at} END {print n + 0}' result.*; }
+results() { sum_of ios result.*; }
 
 # A stranger who calls round after round until it is told to stop, and says how often it did.
 strangers_come() {

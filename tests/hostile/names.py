@@ -22,7 +22,7 @@ import subprocess
 import sys
 import unicodedata
 
-from forge import SHELF, Claim, Recording, raw
+from forge import KIND, SHELF, Claim, Recording, raw
 
 # Of a name there is room for 63 bytes, and a NUL would end it.
 NAMES = [raw(text)[:63] for text in SHELF.values() if text]
@@ -50,9 +50,9 @@ def make(path):
         r.device(name=name, model=name, vm=name, comm=name[:15], pid=4711 + i)
         r.stack(i + 1, name * 3)
         r.faults(count=7).ios(count=11)
-        r.events([dict(time=r.now + 1, kind=24, address=4096, pid=4711, tid=4711, flags=2)])
-        r.aggregate(rows=[dict(window=r.now // 10**9 + 1, device=r.last_device, kind=28, queue=0, count=11,
-                               bytes=4096, latency_sum=1000, latency_max=1000)],
+        r.events([dict(time=r.now + 1, kind=KIND["CPU_FAULT"], address=4096, pid=4711, tid=4711, flags=2)])
+        r.aggregate(rows=[dict(window=r.now // 10**9 + 1, device=r.last_device, kind=KIND["IO_COMPLETE"], queue=0,
+                               count=11, bytes=4096, latency_sum=1000, latency_max=1000)],
                     pages=Claim(5, page=(0, 1), device=r.last_device, reads=1))
     r.loss(10000, 10000)
     r.end().write(path)
@@ -218,8 +218,8 @@ def make_shared(path):
         r.faults(count=FAULTS[shown]).ios(count=11)
         r.now += 300_000_000  # intervals of `top`
         window = r.now // 10**9 + 1
-        r.aggregate(rows=[dict(window=window, device=handle, kind=28, queue=0, count=11, bytes=4096,
-                               latency_sum=11_000_000, latency_max=1_000_000)],
+        r.aggregate(rows=[dict(window=window, device=handle, kind=KIND["IO_COMPLETE"], queue=0, count=11,
+                               bytes=4096, latency_sum=11_000_000, latency_max=1_000_000)],
                     pages=Claim(5, page=(0, 1), device=handle, reads=1))
     r.loss(10000, 10000).end().write(path)
 

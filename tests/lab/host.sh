@@ -11,6 +11,11 @@ results=$PWD
 . "$root/tests/lab/guest/words.sh"
 faultline() { "$FAULTLINE" "$@"; }
 
+# sum: of the numbers of standard input.
+sum() { awk '{ n += $1 } END { print n + 0 }'; }
+# traced EVENT: how often the kernel's own trace, kept as `trace`, has it.
+traced() { grep -c " $1: " trace; }
+
 # top_is_report VIEW TABLE: what a replay ends with is what `report` says of the same recording.
 top_is_report() {
 	local said

@@ -232,53 +232,45 @@ finish_headers() {
 
 nothing() { :; }
 
+# made NAME PATH SUITES FINISH PACKAGE...: the tree PATH, unless it is there: by one process, under this name.
+made() {
+	local name=$1 path=$2 suites=$3
+	shift 3
+	[ ! -d "$path" ] || return 0
+	locked "$name"
+	[ ! -d "$path" ] || return 0
+	# shellcheck disable=SC2086
+	use_suites $suites
+	tree "$path" "$@"
+}
+
+# part_of KERNEL PART FINISH PACKAGE...: sets $path to its tree, and $release.
+part_of() {
+	release=$(field "$1" release)
+	path=$cache/trees/$release/$2
+	made "$2-$release" "$path" "$(suites_of "$1")" "${@:3}"
+}
+
 image() {
 	local path release
 	resolve "$1"
-	release=$(field "$1" release)
-	path=$cache/trees/$release/image
-	if [ ! -d "$path" ]; then
-		locked "image-$release"
-		if [ ! -d "$path" ]; then
-			# shellcheck disable=SC2046
-			use_suites $(suites_of "$1")
-			# shellcheck disable=SC2046
-			tree "$path" finish_image $(field "$1" image)
-		fi
-	fi
+	# shellcheck disable=SC2046
+	part_of "$1" image finish_image $(field "$1" image)
 	echo "$path"
 }
 
 headers() {
 	local path release
 	resolve "$1"
-	release=$(field "$1" release)
-	path=$cache/trees/$release/headers
-	if [ ! -d "$path" ]; then
-		locked "headers-$release"
-		if [ ! -d "$path" ]; then
-			# shellcheck disable=SC2046
-			use_suites $(suites_of "$1")
-			# shellcheck disable=SC2046
-			tree "$path" finish_headers $(field "$1" headers)
-		fi
-	fi
+	# shellcheck disable=SC2046
+	part_of "$1" headers finish_headers $(field "$1" headers)
 	echo "$path/usr/src/linux-headers-$release"
 }
 
 source_archive() {
 	local path release
 	resolve "$1"
-	release=$(field "$1" release)
-	path=$cache/trees/$release/source
-	if [ ! -d "$path" ]; then
-		locked "source-$release"
-		if [ ! -d "$path" ]; then
-			# shellcheck disable=SC2046
-			use_suites $(suites_of "$1")
-			tree "$path" nothing "$(field "$1" source)=$(field "$1" version)"
-		fi
-	fi
+	part_of "$1" source nothing "$(field "$1" source)=$(field "$1" version)"
 	ls "$path"/usr/src/linux-source-*.tar.xz
 }
 
@@ -287,13 +279,7 @@ packages() {
 	shift
 	name=$(printf '%s\n' "$@" | sort | sha256sum | cut -c1-16)
 	path=$cache/packages/$suite-$name
-	if [ ! -d "$path" ]; then
-		locked "packages-$suite-$name"
-		if [ ! -d "$path" ]; then
-			use_suites "$suite"
-			tree "$path" nothing "$@"
-		fi
-	fi
+	made "packages-$suite-$name" "$path" "$suite" nothing "$@"
 	echo "$path"
 }
 

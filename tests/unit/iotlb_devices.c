@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tests/unit/iotlb_devices.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #define WINDOW (4 * HUGE_BYTES)
 

@@ -20,4 +20,10 @@ struct iommu_domain *domain_of(unsigned int device);
 int iotlb_devices_make(void **state);
 int iotlb_devices_remove(void **state);
 
+/* A test of a group, with an IOTLB of so many entries. */
+#define WITH(entries, test)                                                               \
+	{                                                                                 \
+#test, test, iotlb_devices_make, iotlb_devices_remove, (void *)&(entries) \
+	}
+
 #endif

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tests/unit/model_pair.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "tests/unit/test.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #include "lib/base/fail.h"
 #include "tests/reference/slow_model.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What an observer is told: `value` is drops or latency. */
 struct happening {

@@ -10,4 +10,10 @@ int scratch_make(void **state);
 /* With all that is in it. */
 int scratch_remove(void **state);
 
+/* Likewise a run directory (lib/base/run_directory.h) of the test's own; its removal fails if anything is left in it. */
+extern char run_scratch[];
+
+int run_scratch_make(void **state);
+int run_scratch_remove(void **state);
+
 #endif

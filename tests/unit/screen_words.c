@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "tools/top/canvas.h"
-
 /* With blanks around it. */
 static bool has_word(const char *screen, const char *word, size_t length)
 {
@@ -28,4 +26,17 @@ const char *screen_cut_word(const char *whole, char *text)
 			return word;
 	}
 	return NULL;
+}
+
+const char *screen_text(const struct canvas *canvas, int rows, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int row = 0; row < rows; row++) {
+		canvas_read_row(canvas, row, text + used, size - used);
+		used += strlen(text + used);
+		text[used++] = '\n';
+	}
+	text[used] = '\0';
+	return text;
 }

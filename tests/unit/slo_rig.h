@@ -3,11 +3,10 @@
 #ifndef FAULTLINE_TESTS_SLO_RIG_H
 #define FAULTLINE_TESTS_SLO_RIG_H
 
+#include "tests/unit/test.h"
+
 #include "lib/analyze/faults.h"
 #include "lib/analyze/slo.h"
-
-#define SECOND 1000000000ull
-#define MS     1000000ull
 
 struct slo_rig {
 	struct slo_set set;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The access log's consumer against a producer that is slow, fast, or out to break it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,8 +24,6 @@
 #include "lib/trace/trace.h"
 #include "tests/unit/stream_log.h"
 #include "tests/unit/synthetic.h"
-
-#define SECOND 1000000000ull
 
 static const struct synthetic_config mixed = {
 	.seed = 41,

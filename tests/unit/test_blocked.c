@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Blocked time by window: whatever the cuts, the windows of a fault add up to the fault. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,10 +9,8 @@
 #include "lib/analyze/live.h"
 #include "lib/analyze/queues.h"
 
-#define MS     1000000ull
-#define SECOND (1000 * MS)
-#define START  (50 * SECOND)
-#define QUEUE  3
+#define START (50 * SECOND)
+#define QUEUE 3
 
 struct view {
 	struct analysis *analysis;

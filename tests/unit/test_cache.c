@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The translation cache against the slow one: every access, every victim, every shape. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/base/fail.h"
 #include "lib/translate/cache.h"
 #include "tests/reference/slow_cache.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ACCESSES     60000
-#define KEYS_MAX     4096
+#define ACCESSES 60000
+#define KEYS_MAX 4096
 
 static const struct {
 	__u32 entries, ways;

@@ -3,11 +3,8 @@
  * Capture against this very process: it carries the emulator's probes itself and fires them in a
  * known number and order. Needs root and BTF; without them every test is skipped.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* docs/analysis.md lists the columns of every table that an analyzer has, and no others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/slo.h"

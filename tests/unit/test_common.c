@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Windows in wall-clock and relative time, resolved against a recording. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/common.h"
-
-#define SECOND 1000000000ull
 
 /* 2026-11-20T23:59:30Z at monotonic 100 s; the recording runs from there to 200 s. */
 static const struct clock_anchor anchor = {100 * SECOND, 1795219170 * SECOND};

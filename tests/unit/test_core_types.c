@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The extract of the kernel's types: what is in it, and that nothing has moved. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/capture/core_types.h"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Whatever comes either one by one or in frames is counted from both, once. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <string.h>
 

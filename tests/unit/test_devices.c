@@ -3,11 +3,8 @@
  * The device dictionary: devices that go, and what comes to their address or place. The maps are real
  * ones, filled as the kernel side does. Needs root; without it every test is skipped.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <bpf/bpf.h>
 #include <stdio.h>
 #include <string.h>

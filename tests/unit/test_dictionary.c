@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The names of a recording where memory runs out: an error, and what was there before stays. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Owners of faulting addresses and what DMA has mapped, from streams made by hand. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +12,6 @@
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/session.h"
 #include "lib/output/writer.h"
-
-#define MS 1000000ull
 
 static struct analysis *analysis;
 static struct stream stream;

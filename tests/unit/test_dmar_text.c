@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Lines of the kernel's about VT-d faults: the very code that runs in BPF. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

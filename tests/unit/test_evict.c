@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The safe order of eviction, beside faults and DMA in flight; the reclaimer. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +9,6 @@
 #include "injectors/emu/probes.h"
 #include "injectors/emu/thread.h"
 #include "tests/unit/rig/rig.h"
-
-static struct machine *rig;
-
-static void build(struct rig_config config)
-{
-	rig = rig_create(config);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_destroy(rig);
-	return 0;
-}
 
 static void write_word(__u32 device, __u64 iova, __u64 word)
 {
@@ -48,7 +31,7 @@ static void an_evicted_page_faults_again_with_its_content(void **state)
 {
 	(void)state;
 	for (int kind = EVICT_MINOR; kind <= EVICT_MAJOR; kind++) {
-		build((struct rig_config){0});
+		rig_build((struct rig_config){0});
 		write_word(0, 3 * PAGE_BYTES, 0x1234567);
 		rig_truth_clear();
 		assert_int_equal(evict_page(rig, 0, 3 * PAGE_BYTES, (enum evict_kind)kind), 0);
@@ -68,7 +51,7 @@ static void steps_come_in_the_safe_order_for_each_device(void **state)
 	size_t count;
 
 	(void)state;
-	build((struct rig_config){.devices = 3});
+	rig_build((struct rig_config){.devices = 3});
 	read_word(0, 0);
 	read_word(2, 0); /* device 1 has it not mapped: it is left in peace */
 	rig_truth_clear();
@@ -108,7 +91,7 @@ static void a_page_under_dma_is_not_freed(void **state)
 
 	(void)state;
 	for (int kind = LOOKUP_PA_BITMAP; kind <= LOOKUP_ATS; kind++) {
-		build((struct rig_config){.lookup = (enum lookup_kind)kind});
+		rig_build((struct rig_config){.lookup = (enum lookup_kind)kind});
 		assert_int_equal(port_dma_begin(rig->devices[0].port, 0, PASID_NONE, 0,
 						3 * PAGE_BYTES, true, dma),
 				 0);
@@ -147,7 +130,7 @@ static void a_response_that_comes_after_the_eviction_opens_nothing(void **state)
 	pthread_t writer;
 
 	(void)state;
-	build((struct rig_config){0});
+	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_RESPOND, 60 * NSEC_PER_MSEC, 1);
 	assert_int_equal(thread_start(&writer, NULL, write_first_page, NULL, "writer"), 0);
 	while (!rig_truth_count(TRUTH_MAPPED))
@@ -188,7 +171,7 @@ static void no_write_is_lost_beside_evictions(void **state)
 
 	(void)state;
 	for (int kind = LOOKUP_PA_BITMAP; kind <= LOOKUP_ATS; kind++) {
-		build((struct rig_config){.lookup = (enum lookup_kind)kind, .devices = 2});
+		rig_build((struct rig_config){.lookup = (enum lookup_kind)kind, .devices = 2});
 		memset(words, 0, sizeof(words));
 		atomic_store(&evicting, true);
 		for (int i = 0; i < 2; i++)
@@ -220,7 +203,7 @@ static void the_reclaimer_keeps_its_share_out(void **state)
 	__u64 out = 0;
 
 	(void)state;
-	build((struct rig_config){0});
+	rig_build((struct rig_config){0});
 	memory = rig->tenants[0].memory;
 	assert_int_equal(guest_memory_populate(memory, 0, HUGE_BYTES), 0);
 	rig->config.premap = true;
@@ -240,7 +223,7 @@ static void the_reclaimer_keeps_its_share_out(void **state)
 	assert_int_equal(rig_truth_count(TRUTH_EVICTED), out);
 }
 
-#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, rig_teardown)
 
 int main(void)
 {

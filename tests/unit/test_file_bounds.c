@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* As much as there is room for of what job and SLO files say, and one more. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Every reason for which counts are floors, in every verb and form: it ends with 5 and says why. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +19,10 @@
 #include "lib/base/fail.h"
 #include "lib/capture/probes.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/verbs.h"
 
-#define SECOND 1000000000ull
 #define START  (100 * SECOND)
 #define QUEUES (STAGES_GROUPS_MAX + 1)
 
@@ -125,9 +122,6 @@ static void tell_unwatched(struct stream stream, const char *report)
 static void record(const struct lack *lack)
 {
 	const struct trace_writer_config config = {.path = recording, .overwrite = true};
-	const struct host_info host = {.hostname = "node", .start_ns = START};
-	const struct clock_anchor anchor = {START, 1795269600ull * SECOND};
-	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
 	const struct aggregate_row row = {
 		.key = {.window = START / SECOND, .device = 1, .kind = EVENT_IO_COMPLETE},
 		.counts.count = 7};
@@ -149,13 +143,8 @@ static void record(const struct lack *lack)
 				     .code = UNSEEN_AT_LEAST,
 				     .value = 1};
 	struct trace_writer *writer;
-	struct stream stream;
+	struct stream stream = recording_begin(&writer, &config, START, 1795269600ull * SECOND);
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	stream = trace_writer_stream(writer);
-	stream.ops->host(stream.self, &host);
-	stream.ops->clock(stream.self, &anchor);
-	stream.ops->device(stream.self, &device);
 	for (__u32 i = 0; i < (lack->queues ? QUEUES : 3); i++)
 		tell_fault(stream, (__u16)i, START + i * 10000);
 	if (lack->headless)

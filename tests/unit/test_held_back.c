@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Faults that their devices knew of before they were allowed to ask: they begin when they were found. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +14,6 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/stage.h"
 #include "lib/output/table.h"
-
-#define SECOND 1000000000ull
-#define MS     1000000ull
 
 static struct analysis *analysis;
 static struct stream stream;

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Recordings of translations: what is understood, and what is refused with its place. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 #include "lib/translate/import.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RECORDS	     3
 #define RECORD_BYTES 48
 

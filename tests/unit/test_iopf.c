@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* faultline-inject iopf without its kernel module: options, plans, the truth file. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "injectors/real/iopf_options.h"
 #include "lib/base/fail.h"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The IOTLB that devices share: whose entries serve whom, and what an invalidation leaves of them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -161,11 +158,6 @@ static void what_cannot_be_is_named(void **state)
 	assert_int_equal(iotlb_create(&created, &wrong), -EINVAL);
 	assert_non_null(strstr(failure_text(), "IOTLB: TLB of 48 entries"));
 }
-
-#define WITH(entries, test)                                                               \
-	{                                                                                 \
-#test, test, iotlb_devices_make, iotlb_devices_remove, (void *)&(entries) \
-	}
 
 int main(void)
 {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pages move under devices that share an IOTLB: no DMA and no request is told where they were. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -257,11 +254,6 @@ static void requests_are_told_where_the_page_is(void **state)
 	(void)state;
 	run(users, run_requests, take_from_tables, all_had_their_share, 200003);
 }
-
-#define WITH(entries, test)                                                               \
-	{                                                                                 \
-#test, test, iotlb_devices_make, iotlb_devices_remove, (void *)&(entries) \
-	}
 
 int main(void)
 {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Job file -> job -> plan, and sweeps over them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Plain files and directories stand in for attributes: the journal cannot tell them apart. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +21,11 @@
 #include "lib/base/run_directory.h"
 #include "lib/capture/process.h"
 #include "tests/unit/child.h"
+#include "tests/unit/scratch.h"
 
 #define CHANGES 4
 
-static char directory[64], world[64];
+static char world[64];
 static char first[96], second[96], made[96], inner[112];
 static const struct journal_options quiet;
 
@@ -57,10 +55,7 @@ static bool exists(const char *path)
 
 static int setup(void **state)
 {
-	(void)state;
-	snprintf(directory, sizeof(directory), "/run/faultline-test.XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	setenv(RUN_DIRECTORY_VAR, directory, 1);
+	assert_int_equal(run_scratch_make(state), 0);
 	snprintf(world, sizeof(world), "/run/faultline-world.XXXXXX");
 	assert_non_null(mkdtemp(world));
 	snprintf(first, sizeof(first), "%s/first", world);
@@ -74,14 +69,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	rmdir(inner);
 	rmdir(made);
 	unlink(first);
 	unlink(second);
 	rmdir(world);
 	/* Fails if a journal was left behind. */
-	return rmdir(directory);
+	return run_scratch_remove(state);
 }
 
 /* What the tests change, in this order. */
@@ -125,7 +119,7 @@ static void expect_untouched(void)
 
 static size_t journals_left(void)
 {
-	DIR *list = opendir(directory);
+	DIR *list = opendir(run_scratch);
 	struct dirent *entry;
 	size_t count = 0;
 
@@ -295,7 +289,7 @@ static void test_a_living_owner_is_left_alone(void **state)
 
 static void path_of(char path[160], const char *name)
 {
-	snprintf(path, 160, "%s/%s", directory, name);
+	snprintf(path, 160, "%s/%s", run_scratch, name);
 }
 
 static size_t load(const char *name, char bytes[4096])

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A flight recorder answers for what it kept and says what it let go: events, segments, time. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +10,11 @@
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 #include "tests/unit/verbs.h"
 
-#define SECOND	 1000000000ull
 #define START	 (100 * SECOND) /* 2026-11-21T14:00:00Z */
 #define WALL	 (1795269600 * SECOND)
 #define INTERVAL 1000000ull
@@ -249,18 +246,10 @@ static void record_ios(__u64 keep_ns)
 {
 	const struct trace_writer_config config = {
 		.path = recording, .overwrite = true, .keep_ns = keep_ns};
-	const struct host_info host = {.hostname = "node", .start_ns = START};
-	const struct clock_anchor anchor = {START, WALL};
-	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
 	const struct loss_info loss = {.produced = 1, .received = 1};
 	struct trace_writer *writer;
-	struct stream stream;
+	struct stream stream = recording_begin(&writer, &config, START, WALL);
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	stream = trace_writer_stream(writer);
-	stream.ops->host(stream.self, &host);
-	stream.ops->clock(stream.self, &anchor);
-	stream.ops->device(stream.self, &device);
 	for (__u64 at = START; at < START + 60 * SECOND; at += SECOND / 100) {
 		const struct event io = {.time_ns = at + SLOW,
 					 .kind = EVENT_IO_COMPLETE,

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Faults of the kernel's own paths: no detect, no resume, the end is where the source says so. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <string.h>
 
 #include "lib/analyze/faults.h"
@@ -12,8 +9,7 @@
 
 #define FOUND_MAX 64
 #define FIRST	  1
-#define SECOND	  2
-#define MS	  1000000ull
+#define OTHER	  2
 
 struct rig {
 	struct faults *faults;
@@ -45,7 +41,7 @@ static void begin(struct rig *rig)
 	assert_int_equal(faults_create(&rig->faults, NULL), 0);
 	assert_int_equal(
 		faults_subscribe(rig->faults, (struct fault_sink){on_began, on_finished, rig}), 0);
-	for (__u32 handle = FIRST; handle <= SECOND; handle++)
+	for (__u32 handle = FIRST; handle <= OTHER; handle++)
 		faults_stream(rig->faults)
 			.ops->device(rig->faults, &(struct device_info){.handle = handle,
 									.kind = DEVICE_PLATFORM});
@@ -329,7 +325,7 @@ static void a_response_alone_was_cut(void **state)
 
 static void devices_that_share_a_pasid_are_kept_apart(void **state)
 {
-	const struct flight one = {FIRST, 5, 3, 1}, two = {SECOND, 5, 3, 2};
+	const struct flight one = {FIRST, 5, 3, 1}, two = {OTHER, 5, 3, 2};
 	struct rig rig;
 
 	(void)state;
@@ -339,7 +335,7 @@ static void devices_that_share_a_pasid_are_kept_apart(void **state)
 	report(&rig, two, 0x1000, true);
 	handle(&rig, two, 41);
 	/* Its PASID is older than the recording: told with its first fault. */
-	attach(&rig, SECOND, 5, 200, "of sixteen bytes");
+	attach(&rig, OTHER, 5, 200, "of sixteen bytes");
 	respond(&rig, two, RESPONSE_SUCCESS);
 	handle(&rig, one, 40);
 	respond(&rig, one, RESPONSE_FAILURE);
@@ -347,9 +343,9 @@ static void devices_that_share_a_pasid_are_kept_apart(void **state)
 	assert_int_equal(at(&rig, FIRST, 1, 0x1000)->code, RESPONSE_FAILURE);
 	assert_int_equal(at(&rig, FIRST, 1, 0x1000)->pid, 100);
 	assert_string_equal(at(&rig, FIRST, 1, 0x1000)->comm, "first");
-	assert_int_equal(at(&rig, SECOND, 2, 0x1000)->code, RESPONSE_SUCCESS);
-	assert_int_equal(at(&rig, SECOND, 2, 0x1000)->pid, 200);
-	assert_string_equal(at(&rig, SECOND, 2, 0x1000)->comm, "of sixteen byte");
+	assert_int_equal(at(&rig, OTHER, 2, 0x1000)->code, RESPONSE_SUCCESS);
+	assert_int_equal(at(&rig, OTHER, 2, 0x1000)->pid, 200);
+	assert_string_equal(at(&rig, OTHER, 2, 0x1000)->comm, "of sixteen byte");
 }
 
 static void a_pasid_means_another_process_after_its_detach(void **state)
@@ -377,7 +373,7 @@ static void a_pasid_means_another_process_after_its_detach(void **state)
 /* ODP on soft-RoCE ends with the page being mapped; the IOMMU says when it has the response. */
 static void other_ends_and_notes(void **state)
 {
-	const struct flight odp = {SECOND, PASID_NONE, 1, 1}, f = {FIRST, 5, 1, 2};
+	const struct flight odp = {OTHER, PASID_NONE, 1, 1}, f = {FIRST, 5, 1, 2};
 	struct event *e;
 	struct rig rig;
 
@@ -395,8 +391,8 @@ static void other_ends_and_notes(void **state)
 	e->value = 1234;
 	put(&rig, e);
 	assert_int_equal(end(&rig).complete, 2);
-	assert_string_equal(fault_reached_name(at(&rig, SECOND, 1, 0x1000)), "mapped");
-	assert_int_equal(fault_total_ns(at(&rig, SECOND, 1, 0x1000)), 2 * MS);
+	assert_string_equal(fault_reached_name(at(&rig, OTHER, 1, 0x1000)), "mapped");
+	assert_int_equal(fault_total_ns(at(&rig, OTHER, 1, 0x1000)), 2 * MS);
 	assert_int_equal(at(&rig, FIRST, 2, 0x1000)->delivered_ns, 1234);
 }
 

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The ring of the newest latencies, and faults' percentiles over a window against sorted samples. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/analyze/live.h"
 #include "lib/analyze/stages.h"
 
-#define SECOND 1000000000ull
-#define START  (77 * SECOND)
-#define MOST   (1u << 18)
+#define START (77 * SECOND)
+#define MOST  (1u << 18)
 
 static void add(struct window *window, __u32 owner)
 {

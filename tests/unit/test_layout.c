@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "tools/top/layout.h"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Whole machines: block and copy devices under load, with faults, evictions, overflow, and stops. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Machines that are not met, wholly or in part, and in the end or for now: that is said, not passed over. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,6 +21,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/run_directory.h"
 #include "lib/capture/machines.h"
+#include "tests/unit/scratch.h"
 
 #define WATCHED 512
 #define BEYOND	3
@@ -35,27 +33,21 @@
 static unsigned int refusals, devices, deliveries;
 static __u64 delivered[DELIVERIES];
 static char reason[REASON_TEXT];
-static char path[64];
 static int directory;
 
 static int setup(void **state)
 {
 	struct rlimit files = {2048, 4096};
 
-	(void)state;
-	snprintf(path, sizeof(path), "/run/faultline-test.XXXXXX");
-	assert_non_null(mkdtemp(path));
-	setenv(RUN_DIRECTORY_VAR, path, 1);
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(run_scratch_make(state), 0);
+	directory = open(run_scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return directory < 0 || setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	close(directory);
-	/* Fails if anything was left behind. */
-	return rmdir(path);
+	return run_scratch_remove(state);
 }
 
 static int trust(void *self, __u32 pid, int executable)

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The table of who owns an IOVA: the very code that BPF programs run, on memory of ours. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

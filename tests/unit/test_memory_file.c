@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a verb is given to map and write: with consent, exclusively, and big enough. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Stages that hold the time of unseen ones are marked where people read, and only there. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +10,11 @@
 #include "lib/analyze/stage.h"
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/verbs.h"
 #include "tools/record.h"
 
-#define SECOND 1000000000ull
 #define START  (100 * SECOND)
 #define MAPPED EVENT_FAULT_MAPPED
 
@@ -47,15 +44,9 @@ static void record_for(unsigned int without, __u32 lack, const struct stream *al
 {
 	const struct trace_writer_config config = {
 		.path = recording, .overwrite = true, .keep_ns = also ? 60 * SECOND : 0};
-	const struct host_info host = {.hostname = "node", .start_ns = START};
-	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
 	struct trace_writer *writer;
-	struct stream stream;
+	struct stream stream = recording_begin(&writer, &config, START, 0);
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	stream = trace_writer_stream(writer);
-	stream.ops->host(stream.self, &host);
-	stream.ops->device(stream.self, &device);
 	for (__u32 i = 0; i < 3; i++) {
 		__u64 at = START + i * SECOND / 4;
 

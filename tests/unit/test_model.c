@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The model of a translation hierarchy: what HyperTRIO and arithmetic say must come out of it. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/base/fail.h"
 #include "lib/translate/oracle.h"

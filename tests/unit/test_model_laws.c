@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Laws that the model must keep wherever it is set: Little's, and that a counted walk is a walk. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "tests/unit/test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "tests/unit/model_runs.h"
 

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The model against the slow one: every entry, every completion, every sum, in random configurations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/translate/oracle.h"
 #include "tests/unit/model_pair.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #ifdef __SANITIZE_ADDRESS__
 #define SEEDS 150

@@ -6,15 +6,11 @@
  * With 8 to 32 tenants much depends on the pages where they happen to begin: these cells are
  * several draws of that, taken together. The released simulator's cell is one draw.
  */
+#include "tests/unit/test.h"
+
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/model_runs.h"
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* NVMe commands as the base specification lays them out, bit by bit. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/unit/test.h"
 
-#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
 
 #include "injectors/real/nvme_command.h"
 

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /* RDMA on-demand paging: the account by region, counters beside faults, counter files, options. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "injectors/real/odp.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/odp.h"
 #include "lib/base/clock.h"
 #include "lib/capture/rdma_counters.h"
+#include "tests/unit/scratch.h"
 
 #define RXE 1
-#define MS  1000000ull
 
 struct rig {
 	struct session *session;
@@ -202,14 +199,13 @@ static void test_overlap(void **state)
 }
 
 /* Counter files as a device has them. */
-static char root[64];
 
 static void put(const char *device, const char *file, const char *text)
 {
 	char path[256];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s/ports/1/hw_counters/%s", root, device, file);
+	snprintf(path, sizeof(path), "%s/%s/ports/1/hw_counters/%s", scratch, device, file);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fputs(text, f);
@@ -222,25 +218,9 @@ static void make_device(const char *device)
 	char path[256];
 
 	for (size_t i = 0; i < 4; i++) {
-		snprintf(path, sizeof(path), "%s/%s%s", root, device, below[i]);
+		snprintf(path, sizeof(path), "%s/%s%s", scratch, device, below[i]);
 		assert_int_equal(mkdir(path, 0700), 0);
 	}
-}
-
-static int make_root(void **state)
-{
-	(void)state;
-	snprintf(root, sizeof(root), "/tmp/faultline-rdma.XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", root);
-	return system(command); /* NOLINT(cert-env33-c): a name of ours */
 }
 
 struct told {
@@ -272,7 +252,7 @@ static void test_counter_files(void **state)
 	put("rxe0", "completer_retry_err", "17\n");
 	put("rxe0", "send_rnr_err", "0\n");
 	put("rxe0", "lifespan", "12\n");
-	assert_int_equal(rdma_counters_create(&counters, root, false, now_ns), 0);
+	assert_int_equal(rdma_counters_create(&counters, scratch, false, now_ns), 0);
 	assert_int_equal(rdma_counters_devices(counters), 1);
 	put("rxe0", "completer_retry_err", "40\n");
 	/* Not before its time. */
@@ -307,11 +287,11 @@ static void test_a_renamed_device(void **state)
 	char from[128], to[128];
 
 	(void)state;
-	snprintf(from, sizeof(from), "%s/rxe0", root);
-	snprintf(to, sizeof(to), "%s/other", root);
+	snprintf(from, sizeof(from), "%s/rxe0", scratch);
+	snprintf(to, sizeof(to), "%s/other", scratch);
 	make_device("rxe0");
 	put("rxe0", "completer_retry_err", "17\n");
-	assert_int_equal(rdma_counters_create(&counters, root, false, now_ns), 0);
+	assert_int_equal(rdma_counters_create(&counters, scratch, false, now_ns), 0);
 	put("rxe0", "completer_retry_err", "40\n");
 	assert_int_equal(rename(from, to), 0);
 	/* Long before directories are looked through again. */
@@ -450,8 +430,9 @@ int main(void)
 		cmocka_unit_test(test_failed_fault),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_overlap),
-		cmocka_unit_test_setup_teardown(test_counter_files, make_root, remove_root),
-		cmocka_unit_test_setup_teardown(test_a_renamed_device, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_counter_files, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(test_a_renamed_device, scratch_make,
+						scratch_remove),
 		cmocka_unit_test(test_no_devices),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_options),

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* User space's side of the table of mappings, on a table of ours. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +11,7 @@
 #include "lib/capture/owners.h"
 #include "lib/capture/symbols.h"
 
-#define SECOND 1000000000ull
-#define MIB    (1ull << 20)
+#define MIB (1ull << 20)
 
 static struct mapping_set *table;
 static struct owners *owners;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a trace needs, by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include "lib/translate/pages.h"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A part of a recording: what has state before it, and what lies across its borders. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <string.h>
 
 #include "lib/analyze/analysis.h"
@@ -20,8 +17,6 @@
 #include "lib/analyze/slo.h"
 #include "lib/analyze/vfio.h"
 
-#define SECOND 1000000000ull
-#define MS     1000000ull
 /* Asked for are [20 s, 30 s). */
 #define SINCE (20 * SECOND)
 #define UNTIL (30 * SECOND)

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What sysfs says of IOMMUs decides which probes can fire. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lib/capture/places.h"
 

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A device's view: DMA that faults, waits, is answered in all the ways there are, and goes on. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "injectors/emu/thread.h"
 #include "tests/unit/rig/rig.h"
-
-static struct machine *rig;
-
-static void build(struct rig_config config)
-{
-	rig = rig_create(config);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_destroy(rig);
-	return 0;
-}
 
 static int dma_once(__u32 device, __u16 queue, __u64 iova, __u64 length, bool *faulted)
 {
@@ -76,7 +59,7 @@ static void one_fault_is_resolved_and_resumed(void **state)
 	bool faulted;
 
 	(void)state;
-	build((struct rig_config){0});
+	rig_build((struct rig_config){0});
 	assert_int_equal(dma_once(0, 1, 5 * PAGE_BYTES + 128, 256, &faulted), 0);
 	assert_true(faulted);
 	assert_stages_in_order(1);
@@ -94,7 +77,7 @@ static void data_written_by_dma_is_seen_by_the_cpu(void **state)
 	struct port *port;
 
 	(void)state;
-	build((struct rig_config){.lookup = LOOKUP_ATS});
+	rig_build((struct rig_config){.lookup = LOOKUP_ATS});
 	port = rig->devices[0].port;
 	assert_int_equal(port_dma_write(port, 0, PASID_NONE, iova, text, sizeof(text)), 0);
 	assert_memory_equal(guest_memory_cpu(rig->tenants[0].memory, iova), text, sizeof(text));
@@ -111,7 +94,7 @@ static void absent_pages_become_groups_with_last_on_the_final_request(void **sta
 	__u64 groups = 0;
 
 	(void)state;
-	build((struct rig_config){.group_pages = 7});
+	rig_build((struct rig_config){.group_pages = 7});
 	assert_int_equal(dma_once(0, 0, 100, 23 * PAGE_BYTES, NULL), 0);
 	records = rig_truth(&count);
 	for (size_t i = 0; i < count; i++) {
@@ -130,7 +113,7 @@ static void absent_pages_become_groups_with_last_on_the_final_request(void **sta
 static void a_dma_of_513_pages_fits_whatever_the_group_size(void **state)
 {
 	(void)state;
-	build((struct rig_config){
+	rig_build((struct rig_config){
 		.group_pages = 1, .memory = 2 * HUGE_BYTES, .queue_entries = 1024});
 	assert_int_equal(dma_once(0, 0, 100, HUGE_BYTES, NULL), 0);
 	assert_stages_in_order(513);
@@ -142,7 +125,7 @@ static void invalid_is_efault_and_failure_is_eio(void **state)
 	struct service_stats stats;
 
 	(void)state;
-	build((struct rig_config){0});
+	rig_build((struct rig_config){0});
 	/* Inside the device's window, outside the tenant's memory. */
 	assert_int_equal(dma_once(0, 0, HUGE_BYTES, PAGE_BYTES, NULL), -EFAULT);
 	assert_int_equal(dma_once(0, 0, 4 * HUGE_BYTES, PAGE_BYTES, NULL), -EINVAL);
@@ -165,7 +148,7 @@ static void a_lost_response_is_given_up_and_asked_anew(void **state)
 	__u64 start;
 
 	(void)state;
-	build((struct rig_config){.response_timeout_ns = 30 * NSEC_PER_MSEC});
+	rig_build((struct rig_config){.response_timeout_ns = 30 * NSEC_PER_MSEC});
 	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 2);
 	start = monotonic_ns();
 	assert_int_equal(dma_once(0, 0, 0, 3 * PAGE_BYTES, NULL), 0);
@@ -189,7 +172,7 @@ static void lost_indices_come_back_when_all_are_used_up(void **state)
 	struct port_stats stats;
 
 	(void)state;
-	build((struct rig_config){
+	rig_build((struct rig_config){
 		.response_timeout_ns = NSEC_PER_MSEC, .group_pages = 1, .queue_entries = 1024});
 	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 601);
 	assert_int_equal(dma_once(0, 0, 0, 101 * PAGE_BYTES, NULL), 0);
@@ -203,7 +186,7 @@ static void a_late_response_frees_its_index(void **state)
 	struct port_stats stats;
 
 	(void)state;
-	build((struct rig_config){.response_timeout_ns = 20 * NSEC_PER_MSEC});
+	rig_build((struct rig_config){.response_timeout_ns = 20 * NSEC_PER_MSEC});
 	rig_arm(rig, INJECT_RESPOND, 50 * NSEC_PER_MSEC, 1);
 	assert_int_equal(dma_once(0, 0, 0, PAGE_BYTES, NULL), 0);
 	port_stats(rig->devices[0].port, &stats);
@@ -219,7 +202,7 @@ static void a_late_response_frees_its_index(void **state)
 static void a_duplicate_is_answered_as_well(void **state)
 {
 	(void)state;
-	build((struct rig_config){0});
+	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_DUPLICATE, 0, 1);
 	assert_int_equal(dma_once(0, 0, 0, 3 * PAGE_BYTES, NULL), 0);
 	assert_stages_in_order(6);
@@ -233,7 +216,7 @@ static void a_full_queue_drops_and_the_device_gets_through(void **state)
 	bool faulted;
 
 	(void)state;
-	build((struct rig_config){.queue_entries = 2});
+	rig_build((struct rig_config){.queue_entries = 2});
 	assert_int_equal(dma_once(0, 0, 0, 97 * PAGE_BYTES, &faulted), 0);
 	assert_true(faulted);
 	service_stats(rig->service, &stats);
@@ -249,7 +232,7 @@ static void a_full_queue_drops_and_the_device_gets_through(void **state)
 static void forced_overflows_end_when_disarmed(void **state)
 {
 	(void)state;
-	build((struct rig_config){.lookup = LOOKUP_ATS});
+	rig_build((struct rig_config){.lookup = LOOKUP_ATS});
 	rig_arm(rig, INJECT_OVERFLOW, 0, 29);
 	assert_int_equal(dma_once(0, 0, 0, 11 * PAGE_BYTES, NULL), 0);
 	assert_true(rig_truth_count(TRUTH_OVERFLOW) >= 29);
@@ -264,7 +247,7 @@ static void credits_bound_what_a_device_has_outstanding(void **state)
 	size_t count;
 
 	(void)state;
-	build((struct rig_config){.group_pages = 5, .page_requests = 7});
+	rig_build((struct rig_config){.group_pages = 5, .page_requests = 7});
 	assert_int_equal(dma_once(0, 0, 0, 101 * PAGE_BYTES, NULL), 0);
 	records = rig_truth(&count);
 	for (size_t i = 0; i < count; i++) {
@@ -284,7 +267,7 @@ static void credits_of_lost_responses_come_back(void **state)
 	struct port_stats stats;
 
 	(void)state;
-	build((struct rig_config){
+	rig_build((struct rig_config){
 		.response_timeout_ns = NSEC_PER_MSEC, .group_pages = 3, .page_requests = 4});
 	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 29);
 	assert_int_equal(dma_once(0, 0, 0, 17 * PAGE_BYTES, NULL), 0);
@@ -299,7 +282,7 @@ static void a_failure_disables_page_requests_until_they_are_enabled(void **state
 	size_t detected;
 
 	(void)state;
-	build((struct rig_config){.reenable_ns = 3600 * NSEC_PER_SEC, .devices = 2});
+	rig_build((struct rig_config){.reenable_ns = 3600 * NSEC_PER_SEC, .devices = 2});
 	assert_int_equal(dma_once(0, 0, 8 * PAGE_BYTES, PAGE_BYTES, NULL), 0);
 	rig_arm(rig, INJECT_RESPONSE_FAILURE, 0, 1);
 	assert_int_equal(dma_once(0, 0, 0, PAGE_BYTES, NULL), -EIO);
@@ -359,7 +342,7 @@ static void delays_of_different_groups_overlap(void **state)
 
 	(void)state;
 	for (size_t n = 0; n < 2; n++) {
-		build((struct rig_config){.devices = 8});
+		rig_build((struct rig_config){.devices = 8});
 		rig_arm(rig, delays[n].point, 3600 * NSEC_PER_SEC, -1);
 		for (__u32 i = 0; i < 8; i++)
 			start(&waiters[i], i, 0, i * 3 * PAGE_BYTES, 2 * PAGE_BYTES);
@@ -383,7 +366,7 @@ static void a_serial_handler_serves_one_group_after_the_other(void **state)
 	size_t count;
 
 	(void)state;
-	build((struct rig_config){.tenants = 5});
+	rig_build((struct rig_config){.tenants = 5});
 	rig_arm(rig, INJECT_RESPOND, NSEC_PER_MSEC, -1);
 	for (__u32 i = 0; i < 5; i++)
 		start(&waiters[i], i, 0, 0, PAGE_BYTES);
@@ -404,7 +387,7 @@ static void affined_handlers_serve_tenants_at_once(void **state)
 	struct waiter waiters[5];
 
 	(void)state;
-	build((struct rig_config){.tenants = 5, .scheduler = SCHEDULER_AFFINED});
+	rig_build((struct rig_config){.tenants = 5, .scheduler = SCHEDULER_AFFINED});
 	rig_arm(rig, INJECT_RESPOND, 3600 * NSEC_PER_SEC, -1);
 	for (__u32 i = 0; i < 5; i++)
 		start(&waiters[i], i, 0, 0, PAGE_BYTES);
@@ -425,7 +408,7 @@ static void an_affined_handler_stays_on_its_tenants_cpus(void **state)
 	(void)state;
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
-	build((struct rig_config){.scheduler = SCHEDULER_AFFINED, .cpus = &one});
+	rig_build((struct rig_config){.scheduler = SCHEDULER_AFFINED, .cpus = &one});
 	for (__u64 page = 0; page < 31; page++)
 		assert_int_equal(dma_once(0, 0, page * PAGE_BYTES, 1, NULL), 0);
 	service_stats(rig->service, &stats);
@@ -439,7 +422,7 @@ static void stop_ends_waits_in_the_middle_of_faults(void **state)
 	bool faulted;
 
 	(void)state;
-	build((struct rig_config){.devices = 2});
+	rig_build((struct rig_config){.devices = 2});
 	rig_arm(rig, INJECT_DISPATCH, 3600 * NSEC_PER_SEC, -1);
 	for (__u32 i = 0; i < 4; i++)
 		start(&waiters[i], i % 2, (__u16)(i / 2), i * PAGE_BYTES, PAGE_BYTES);
@@ -475,10 +458,10 @@ static void many_tenants_reuse_group_numbers_at_once(void **state)
 	struct waiter *waiters = calloc(TENANTS, sizeof(*waiters));
 
 	(void)state;
-	build((struct rig_config){.tenants = TENANTS,
-				  .scheduler = SCHEDULER_AFFINED,
-				  .group_pages = 3,
-				  .queue_entries = 64});
+	rig_build((struct rig_config){.tenants = TENANTS,
+				      .scheduler = SCHEDULER_AFFINED,
+				      .group_pages = 3,
+				      .queue_entries = 64});
 	for (__u32 i = 0; i < TENANTS; i++) {
 		waiters[i] = (struct waiter){.device = i, .queue = (__u16)(i % 4)};
 		assert_int_equal(thread_start(&waiters[i].thread, NULL, fault_all_over, &waiters[i],
@@ -496,7 +479,7 @@ static void round_trips_are_measured_without_a_truth_log(void **state)
 	struct histogram trips;
 
 	(void)state;
-	build((struct rig_config){0});
+	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_RESOLVE, 5 * NSEC_PER_MSEC, -1);
 	for (__u64 page = 0; page < 13; page++)
 		assert_int_equal(dma_once(0, 0, page * PAGE_BYTES, 1, NULL), 0);
@@ -513,7 +496,7 @@ static void easing_off_blocks_no_queue(void **state)
 	__u64 start_ns, took_ns;
 
 	(void)state;
-	build((struct rig_config){0});
+	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_OVERFLOW, 0, 29);
 	start_ns = monotonic_ns();
 	assert_int_equal(dma_once(0, 0, 0, 1, NULL), 0);
@@ -533,7 +516,7 @@ static void round_trips_begin_when_a_fault_is_held_back(void **state)
 	size_t count;
 
 	(void)state;
-	build((struct rig_config){.page_requests = 1});
+	rig_build((struct rig_config){.page_requests = 1});
 	rig_arm(rig, INJECT_RESOLVE, 20 * NSEC_PER_MSEC, -1);
 	while (!rig_truth_count(TRUTH_HELD) && page < 200) {
 		struct waiter waiters[2];
@@ -559,7 +542,7 @@ static void round_trips_begin_when_a_fault_is_held_back(void **state)
 	assert_true(trips.max >= longest_ns && longest_ns > 20 * NSEC_PER_MSEC);
 }
 
-#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, rig_teardown)
 
 int main(void)
 {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What `doctor` says of the probes of a host: it loads them, attaches nothing, and names what is missing. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <string.h>
 #include <unistd.h>
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The probe table holds what it promises: rows, names, and programs of the right type. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <string.h>
 
 #include "lib/capture/objects.h"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a seed gives is part of the outputs: known answers of splitmix64 and of how draws are scaled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include "lib/base/random.h"
 

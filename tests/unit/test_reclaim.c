@@ -5,11 +5,8 @@
  * Every actor counts in a word of its own of each page. A DMA that hits a frame already copied out
  * or given away loses its count; one that hits an absent page is refused by the devices' view.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a recording's payloads claim of themselves, behind checksums that hold. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,8 @@
  * BPF programs that the kernel refuses take only their own rows with them, and the verifier's
  * message can be had whole. Needs root and BTF; without them every test is skipped.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -22,18 +19,15 @@
 #include "lib/base/fail.h"
 #include "lib/capture/access_log.h"
 #include "tests/unit/child.h"
+#include "tests/unit/scratch.h"
 
 #define RING_TEXT "the ring"
 
-static char directory[64];
 static int ring;
 
 static int setup(void **state)
 {
-	(void)state;
-	snprintf(directory, sizeof(directory), "/run/faultline-test.XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	setenv(RUN_DIRECTORY_VAR, directory, 1);
+	assert_int_equal(run_scratch_make(state), 0);
 	ring = memfd_create("ring", MFD_CLOEXEC);
 	assert_int_equal(write(ring, RING_TEXT, sizeof(RING_TEXT)), sizeof(RING_TEXT));
 	return 0;
@@ -41,15 +35,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	close(ring);
-	/* Fails if anything was left behind. */
-	return rmdir(directory);
+	return run_scratch_remove(state);
 }
 
 static void machine_path(char *path, size_t bytes, pid_t pid)
 {
-	snprintf(path, bytes, "%s/%d.machine", directory, pid);
+	snprintf(path, bytes, "%s/%d.machine", run_scratch, pid);
 }
 
 static int try_connect(pid_t pid)
@@ -269,17 +261,17 @@ static void directory_of_others_is_refused(void **state)
 
 	(void)state;
 	fill_devices(&device, 1);
-	assert_int_equal(chmod(directory, 0755), 0);
+	assert_int_equal(chmod(run_scratch, 0755), 0);
 	assert_int_equal(registry_open(&registry, &device, 1, ring), -EPERM);
-	assert_non_null(strstr(failure_text(), directory));
-	assert_int_equal(chmod(directory, 0700), 0);
-	assert_int_equal(chown(directory, 65534, 65534), 0);
+	assert_non_null(strstr(failure_text(), run_scratch));
+	assert_int_equal(chmod(run_scratch, 0700), 0);
+	assert_int_equal(chown(run_scratch, 65534, 65534), 0);
 	assert_int_equal(registry_open(&registry, &device, 1, ring), -EPERM);
 	assert_int_equal(registry_remove_stale(), -EPERM);
-	assert_int_equal(chown(directory, 0, 0), 0);
+	assert_int_equal(chown(run_scratch, 0, 0), 0);
 	setenv(RUN_DIRECTORY_VAR, "relative", 1);
 	assert_int_equal(registry_open(&registry, &device, 1, ring), -EINVAL);
-	setenv(RUN_DIRECTORY_VAR, directory, 1);
+	setenv(RUN_DIRECTORY_VAR, run_scratch, 1);
 }
 
 int main(void)

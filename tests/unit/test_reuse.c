@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reuse distances and active sets, access by access against a list that is searched from its front. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/unit/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "lib/base/random.h"
 #include "lib/translate/pages.h"

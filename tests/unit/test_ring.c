@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The ring reader against rings laid out by hand as the kernel does (kernel/bpf/ringbuf.c). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdbool.h>

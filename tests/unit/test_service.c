@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The host's side alone: what is queued, how groups come together, what is answered and when. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Probes that are attached and never hit while their path is used are told; no others are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/faults.h"
@@ -20,7 +16,6 @@
 #include "lib/capture/paths.h"
 #include "lib/capture/probes.h"
 
-#define US  1000ull
 #define RXE 1
 #define PCI 2
 #define EMU 3

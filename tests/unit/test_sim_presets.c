@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The presets are Tables II and IV of HyperTRIO, and a job without a word is the base design. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/unit/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "tools/sim/sim.h"
 

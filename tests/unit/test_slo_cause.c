@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What an objective that was violated names as its cause. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <string.h>
 

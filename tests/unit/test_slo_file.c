@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Files of objectives: what is read, what is refused, and with which words. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +12,6 @@
 #include "lib/analyze/slo.h"
 #include "lib/base/fail.h"
 #include "lib/job/quantity.h"
-
-#define SECOND 1000000000ull
-#define MS     1000000ull
 
 static char path[] = "/tmp/faultline-slo-XXXXXX";
 

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tables by device handle, and the way through them: every one, in order, and no step for what is not there. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include "lib/analyze/session.h"
 #include "lib/analyze/slots.h"
 
 static const __u32 handles[] = {1, 2, 63, 64, 129, 4096, 40000, 40001, 65535};
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void slots_are_all_passed(void **state)
 {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* `faultline-inject slow -- COMMAND` without a device: what its command gets, what becomes of it and its children. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>

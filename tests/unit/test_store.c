@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Recorded translations played back: in their order, or merged by the paper's rule. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/unit/test.h"
 
-#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
 
 #include "lib/base/fail.h"
 #include "lib/translate/store.h"

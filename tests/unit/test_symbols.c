@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Addresses get the name of the code that they lie in, and none where that is not known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lib/capture/symbols.h"
 

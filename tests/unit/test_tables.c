@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Page tables: what a walk finds and how many entries it reads, in one dimension and in two. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "lib/translate/tables.h"
 #include "tests/reference/slow_tables.h"

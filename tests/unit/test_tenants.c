@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Traces that are made up: what they were asked to be, and the figures their presets are named for. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/unit/test.h"
 
-#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
 
 #include "lib/base/fail.h"
 #include "lib/translate/pages.h"

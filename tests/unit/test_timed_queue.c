@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,7 +8,6 @@
 #include "injectors/emu/thread.h"
 #include "injectors/emu/timed_queue.h"
 
-#define MS   1000000ull
 #define HOUR (3600 * 1000 * MS) /* nobody waits so long */
 
 static struct timed_queue *queue;

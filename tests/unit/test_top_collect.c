@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +9,6 @@
 #include "lib/analyze/unknown.h"
 #include "tools/top/collect.h"
 
-#define SECOND	1000000000ull
-#define MS	1000000ull
 #define START	(77 * SECOND)
 #define SECONDS 11
 #define RATE	97 /* faults of the first device in each second */

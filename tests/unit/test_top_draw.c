@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +114,6 @@ static const char *draw(struct fixture *f, int rows, int columns)
 {
 	const struct layout_wish wish = {13, 7, 37};
 	struct top_picture picture = {&f->model, &f->detail, &f->view, &f->layout, f->order, 0, -1};
-	size_t used = 0;
 
 	assert_int_equal(canvas_resize(&f->canvas, rows, columns), 0);
 	picture.count =
@@ -127,13 +123,7 @@ static const char *draw(struct fixture *f, int rows, int columns)
 	else
 		layout_main(&f->layout, rows, columns, &wish);
 	draw_screen(&f->canvas, &picture);
-	for (int row = 0; row < rows; row++) {
-		canvas_read_row(&f->canvas, row, f->text + used, TEXT - used);
-		used += strlen(f->text + used);
-		f->text[used++] = '\n';
-	}
-	f->text[used] = '\0';
-	return f->text;
+	return screen_text(&f->canvas, rows, f->text, TEXT);
 }
 
 static void a_silent_probe_is_on_the_screen(void **state)

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* `faultline top` as a user calls it, over recordings with known (prime) numbers of faults. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -17,9 +14,9 @@
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/child.h"
+#include "tests/unit/scratch.h"
 #include "tools/verbs.h"
 
-#define SECOND	  1000000000ull
 #define START	  (1000 * SECOND)
 #define REALTIME  1795225143000000000ull /* 2026-11-21 01:39:03 UTC */
 #define SECONDS	  5
@@ -32,7 +29,6 @@
 static const unsigned int faults_of[DEVICES] = {7, 101, 53};
 
 struct fixture {
-	char directory[32];
 	char recording[64];
 	char output[64];
 	char text[OUTPUT]; /* what the last call wrote to stdout */
@@ -156,11 +152,10 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	snprintf(f->directory, sizeof(f->directory), "/tmp/test_top.XXXXXX");
-	if (!mkdtemp(f->directory))
+	if (scratch_make(state))
 		return -1;
-	snprintf(f->recording, sizeof(f->recording), "%s/run.flt", f->directory);
-	snprintf(f->output, sizeof(f->output), "%s/output", f->directory);
+	snprintf(f->recording, sizeof(f->recording), "%s/run.flt", scratch);
+	snprintf(f->output, sizeof(f->output), "%s/output", scratch);
 	record(f, 0, START + SECONDS * SECOND);
 	*state = f;
 	return 0;
@@ -168,13 +163,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-
-	unlink(f->recording);
-	unlink(f->output);
-	rmdir(f->directory);
-	free(f);
-	return 0;
+	free(*state);
+	return scratch_remove(state);
 }
 
 static void read_back(const char *path, char *text, size_t size)

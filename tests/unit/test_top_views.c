@@ -3,11 +3,8 @@
  * The views of `faultline top` that are tables: the numbers are those of `report` on the same stream,
  * rates and windows are what the events say, and everything is drawable in any size.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,11 +19,9 @@
 #include "tests/unit/screen_words.h"
 #include "tools/top/draw.h"
 
-#define MS     1000000ull
-#define SECOND 1000000000ull
-#define START  (77 * SECOND)
-#define PAGE   4096
-#define TEXT   (400 * 130)
+#define START (77 * SECOND)
+#define PAGE  4096
+#define TEXT  (400 * 130)
 
 enum { CARD = 1, NIC, GUEST, OTHER, RXE };
 
@@ -511,7 +506,6 @@ static const char *draw(struct fixture *f, int rows, int columns)
 {
 	struct layout_wish wish = {0};
 	char finding[FINDING_TEXT];
-	size_t used = 0;
 
 	draw_finding_text(&f->model.worst, finding);
 	wish.finding = draw_sentence(NULL, NULL, columns, STYLE_PLAIN, finding);
@@ -524,13 +518,7 @@ static const char *draw(struct fixture *f, int rows, int columns)
 		layout_main(&f->layout, rows, columns, &wish);
 	draw_screen(&f->canvas, &(struct top_picture){&f->model, &f->detail, &f->view, &f->layout,
 						      f->order, f->count, 0});
-	for (int row = 0; row < rows; row++) {
-		canvas_read_row(&f->canvas, row, f->text + used, TEXT - used);
-		used += strlen(f->text + used);
-		f->text[used++] = '\n';
-	}
-	f->text[used] = '\0';
-	return f->text;
+	return screen_text(&f->canvas, rows, f->text, TEXT);
 }
 
 static void needs(const char *text, const char *what)

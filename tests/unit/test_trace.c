@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reading equals writing, call by call; windows, streams and what is refused. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What is written must be what docs/flt-format.md says: an independent reader tells the calls. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

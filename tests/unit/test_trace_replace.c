@@ -3,11 +3,8 @@
  * A recording replaces another one whole or not at all, also where the file system knows no files
  * without a name.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -22,6 +19,7 @@
 #include "lib/base/files.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/child.h"
+#include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
@@ -63,14 +61,6 @@ static int make_directory_of_nfs(void **state)
 	return err;
 }
 
-static struct trace_writer *open_writer(const struct trace_writer_config *config)
-{
-	struct trace_writer *writer;
-
-	assert_int_equal(trace_writer_open(&writer, config), 0);
-	return writer;
-}
-
 static void push(struct trace_writer *writer, __u32 events)
 {
 	struct random_stream random = {.seed = events, .events = events};
@@ -80,7 +70,7 @@ static void push(struct trace_writer *writer, __u32 events)
 
 static void record(const struct trace_writer_config *config, __u32 events)
 {
-	struct trace_writer *writer = open_writer(config);
+	struct trace_writer *writer = recording_open(config);
 
 	push(writer, events);
 	assert_int_equal(trace_writer_close(writer), 0);
@@ -117,7 +107,7 @@ static void what_was_never_committed_changes_nothing(const struct trace_writer_c
 	__u64 events = events_at_path();
 
 	config.held = true;
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	assert_int_equal(events_at_path(), events);
 	push(writer, 20011);
 	assert_int_equal(events_at_path(), events);
@@ -133,7 +123,7 @@ static void the_committed_one_takes_its_place(const struct trace_writer_config *
 	__u64 events = events_at_path();
 
 	config.held = true;
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	push(writer, 1009);
 	assert_int_equal(events_at_path(), events);
 	assert_int_equal(trace_writer_commit(writer), 0);
@@ -190,7 +180,7 @@ static void a_killed_start_leaves_the_old_recording(void **state)
 	record(&plain, 503);
 	child = child_fork();
 	if (!child) {
-		push(open_writer(&config), 20011);
+		push(recording_open(&config), 20011);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -204,12 +194,12 @@ static void a_killed_start_leaves_the_old_recording(void **state)
 static void an_unforced_start_refuses_and_leaves_nothing(void **state)
 {
 	struct trace_writer_config config = {.path = path, .held = true};
-	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer *writer = recording_open(&config);
 
 	(void)state;
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(files_here(), 0);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	push(writer, 503);
 	assert_int_equal(trace_writer_commit(writer), 0);
 	assert_int_equal(trace_writer_close(writer), 0);

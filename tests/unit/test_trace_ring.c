@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The flight recorder: bounds, self-describing segments, kills, snapshots. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
@@ -23,7 +20,6 @@
 #include "tests/unit/stream_log.h"
 
 #define MIB	 (1u << 20)
-#define SECOND	 1000000000ull
 #define DEVICES	 7
 #define INTERVAL 100000ull /* ns from one event to the next */
 

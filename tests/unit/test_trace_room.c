@@ -3,11 +3,8 @@
  * The flight recorder where room is short: many devices in small segments, a full disk, limits of a file's
  * size, and what recorders that died have left. All of it on a small disk of this process's own.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -27,12 +24,12 @@
 #include "lib/trace/pack.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/child.h"
+#include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
 #define KIB	 1024u
 #define MIB	 (1u << 20)
-#define SECOND	 1000000000ull
 #define INTERVAL 100000ull /* ns from one event to the next */
 #define DEVICES	 10007u	   /* most that a test tells of */
 
@@ -79,15 +76,6 @@ static __u64 bytes_like(const char *tail)
 			bytes += stat(found.gl_pathv[i], &status) ? 0 : (__u64)status.st_size;
 	globfree(&found);
 	return bytes;
-}
-
-static struct trace_writer *open_writer(const struct trace_writer_config *config)
-{
-	struct trace_writer *writer;
-
-	if (trace_writer_open(&writer, config))
-		fail_msg("%s", failure_text());
-	return writer;
 }
 
 static void tell_device(struct trace_writer *writer, __u32 handle)
@@ -226,7 +214,7 @@ static __u64 record_tenants(__u64 max_bytes, __u32 tenants, __u32 rounds, __u32 
 {
 	const struct trace_writer_config config = {
 		.path = path, .overwrite = true, .max_bytes = max_bytes};
-	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer *writer = recording_open(&config);
 	struct trace_writer_stats stats;
 	__u32 n = 0;
 
@@ -300,7 +288,7 @@ static void a_window_too_large_is_cut(void **state)
 					.page_count = MIB,
 					.rows = rows,
 					.row_count = DEVICES - 1};
-	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer *writer = recording_open(&config);
 	struct trace_writer_stats stats;
 	struct heard heard;
 
@@ -341,7 +329,7 @@ static void a_window_is_not_cut_for_new_names(void **state)
 		.path = path, .overwrite = true, .max_bytes = MIB};
 	struct aggregate_page pages[499];
 	const struct aggregate_frame frame = {.window = 1, .pages = pages, .page_count = 499};
-	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer *writer = recording_open(&config);
 	struct trace_writer_stats stats;
 	struct heard heard;
 
@@ -397,7 +385,7 @@ static void a_full_disk_takes_the_oldest(void **state)
 {
 	const struct trace_writer_config config = {
 		.path = path, .overwrite = true, .keep_ns = 3600 * SECOND};
-	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer *writer = recording_open(&config);
 	struct trace_writer_stats stats;
 
 	(void)state;
@@ -433,7 +421,7 @@ static void a_disk_filled_by_others_is_waited_for(void **state)
 {
 	const struct trace_writer_config config = {
 		.path = path, .overwrite = true, .keep_ns = 3600 * SECOND, .max_bytes = 4 * MIB};
-	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer *writer = recording_open(&config);
 	struct trace_writer_stats stats;
 	__u32 n = 20011;
 	char filler[64];
@@ -478,7 +466,7 @@ static void a_limit_of_files_begins_the_next(void **state)
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	tell_device(writer, 1);
 	tell_events(writer, 0, 40009);
 	assert_true(files_like("always.flt.*") > 3);
@@ -517,7 +505,7 @@ static __u32 record_into_a_wall(struct trace_writer **writer)
 		.path = path, .overwrite = true, .keep_ns = 3600 * SECOND, .max_bytes = MIB};
 	struct trace_writer_stats stats;
 
-	*writer = open_writer(&config);
+	*writer = recording_open(&config);
 	tell_device(*writer, 1);
 	tell_probes(*writer, 4 * KIB);
 	tell_events(*writer, 0, 4001);
@@ -647,7 +635,7 @@ static void a_start_that_was_killed_leaves_no_obstacle(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		killed_after(&config, OPENED, 0);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	trace_writer_stats(writer, &stats);
 	assert_int_equal(stats.set_aside, 0);
 	assert_int_equal(files_like("*"), 2);
@@ -664,7 +652,7 @@ static void what_died_is_set_aside(void **state)
 
 	(void)state;
 	killed_after(&config, COMMITTED, 5003);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	trace_writer_stats(writer, &stats);
 	assert_int_equal(stats.set_aside, 1);
 	assert_int_equal(hear(beside, &heard), 0);
@@ -699,7 +687,7 @@ static void each_that_died_has_its_place(void **state)
 	(void)state;
 	for (__u32 i = 1; i < 4; i++)
 		killed_after(&config, COMMITTED, i * 1009);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	tell_end(writer, 0);
 	assert_int_equal(trace_writer_close(writer), 0);
 	for (__u32 i = 1; i < 4; i++) {
@@ -711,7 +699,7 @@ static void each_that_died_has_its_place(void **state)
 	force.overwrite = true;
 	killed_after(&force, ENDED, 499);
 	killed_after(&force, COMMITTED, 499);
-	writer = open_writer(&force);
+	writer = recording_open(&force);
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(files_like("always.crashed*flt"), 3);
 }
@@ -738,7 +726,7 @@ static void the_dead_make_room(void **state)
 	}
 	unlink(filler);
 	/* But not in that of one that lives, or came to its end. */
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	tell_events(writer, 0, 5003);
 	fill_disk(filler);
 	assert_int_equal(trace_writer_open(&(struct trace_writer *){NULL}, &config), -EBUSY);
@@ -774,7 +762,7 @@ static void the_dead_go_with_a_word_and_not_in_vain(void **state)
 	assert_int_equal(hear(path, &heard), 0);
 	assert_int_equal(heard.events, 5003);
 	assert_int_equal(mount(NULL, scratch, "tmpfs", MS_REMOUNT, "size=6m,nr_inodes=100"), 0);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	trace_writer_stats(writer, &stats);
 	assert_int_equal(stats.displaced_segments, 1);
 	tell_end(writer, 0);
@@ -800,7 +788,7 @@ static void what_cannot_be_looked_into_is_not_deleted(void **state)
 	trace_seal_file(&header);
 	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
 	close(fd);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(files_like("always.crashed-001.flt.*"), 1);
 }
@@ -814,7 +802,7 @@ static void a_limit_of_files_deletes_nothing(void **state)
 
 	(void)state;
 	killed_after(&config, COMMITTED, 5003);
-	assert_int_equal(trace_writer_close(open_writer(&config)), 0);
+	assert_int_equal(trace_writer_close(recording_open(&config)), 0);
 	assert_int_equal(files_like("always.crashed*"), 2);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	least = (struct rlimit){.rlim_cur = 32768, .rlim_max = before.rlim_max};
@@ -835,7 +823,7 @@ static void what_was_set_aside_gets_old(void **state)
 	killed_after(&config, COMMITTED, 1009);
 	snprintf(segment, sizeof(segment), "%s.000001", path);
 	assert_int_equal(utimensat(AT_FDCWD, segment, old, 0), 0);
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	assert_int_equal(files_like("always.crashed*"), 2);
 	trace_writer_stream(writer).ops->tick(writer, monotonic_ns());
 	assert_int_equal(trace_writer_flush(writer), 0);
@@ -851,19 +839,19 @@ static void a_living_recorder_is_left_alone(void **state)
 
 	(void)state;
 	force.overwrite = held.held = true;
-	writer = open_writer(&config);
+	writer = recording_open(&config);
 	assert_int_equal(trace_writer_open(&other, &config), -EBUSY);
 	assert_int_equal(trace_writer_open(&other, &force), -EBUSY);
 	assert_non_null(strstr(failure_text(), "another recorder is writing"));
 	assert_int_equal(trace_writer_close(writer), 0);
 	unlink(path);
 	/* Two that begin at the same time: one gets the name, the other one takes nothing of it. */
-	writer = open_writer(&held);
-	other = open_writer(&held);
+	writer = recording_open(&held);
+	other = recording_open(&held);
 	assert_int_equal(trace_writer_commit(other), 0);
 	assert_int_equal(trace_writer_commit(writer), -EEXIST);
 	trace_writer_close(writer);
-	third = open_writer(&(struct trace_writer_config){.path = beside});
+	third = recording_open(&(struct trace_writer_config){.path = beside});
 	assert_int_equal(trace_writer_close(third), 0);
 	assert_int_equal(trace_writer_close(other), 0);
 	assert_int_equal(files_like("always.crashed*"), 1);
@@ -872,7 +860,7 @@ static void a_living_recorder_is_left_alone(void **state)
 static void names_of_others_are_stepped_over(void **state)
 {
 	const struct trace_writer_config config = {.path = path, .max_bytes = MIB};
-	struct trace_writer *writer = open_writer(&config);
+	struct trace_writer *writer = recording_open(&config);
 	char name[96];
 
 	(void)state;

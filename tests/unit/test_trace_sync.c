@@ -3,11 +3,8 @@
  * What a power failure leaves of recordings, and what they tell of a disk that fails. Stands between the
  * program and libc: it knows of each file how much of it was on the disk by then.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -23,6 +20,7 @@
 #include "lib/base/files.h"
 #include "lib/trace/sync.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/stream_log.h"
 
@@ -188,18 +186,9 @@ static int make_directory(void **state)
 	return err;
 }
 
-static struct trace_writer *open_writer(const struct trace_writer_config *config)
-{
-	struct trace_writer *writer;
-
-	if (trace_writer_open(&writer, config))
-		fail_msg("%s", failure_text());
-	return writer;
-}
-
 static struct trace_writer *open_ring(void)
 {
-	return open_writer(&(struct trace_writer_config){.path = path, .max_bytes = MIB});
+	return recording_open(&(struct trace_writer_config){.path = path, .max_bytes = MIB});
 }
 
 static void push(struct trace_writer *writer, __u32 events)
@@ -245,7 +234,7 @@ static void what_was_closed_is_on_the_disk(void **state)
 	for (int ring = 0; ring < 2; ring++) {
 		config.max_bytes = ring ? MIB : 0;
 		config.overwrite = ring;
-		writer = open_writer(&config);
+		writer = recording_open(&config);
 		push(writer, 1009);
 		assert_int_equal(trace_writer_commit(writer), 0);
 		assert_true(name_is_on_disk());

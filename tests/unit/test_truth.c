@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
@@ -16,36 +13,19 @@
 #include "injectors/emu/probes.h"
 #include "injectors/emu/truth.h"
 #include "lib/base/fail.h"
+#include "tests/unit/scratch.h"
 
-#define THREADS	  7
-#define RECORDS	  5003 /* each, several chunks */
-#define DIRECTORY "/tmp/faultline-truth-XXXXXX"
+#define THREADS 7
+#define RECORDS 5003 /* each, several chunks */
 
-struct fixture {
-	char directory[sizeof(DIRECTORY)];
-	char path[64];
-};
+static char path[64];
 
 static int setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	int error = scratch_make(state);
 
-	strcpy(fixture->directory, DIRECTORY);
-	if (!mkdtemp(fixture->directory))
-		return -1;
-	snprintf(fixture->path, sizeof(fixture->path), "%s/truth", fixture->directory);
-	*state = fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	unlink(fixture->path);
-	rmdir(fixture->directory);
-	free(fixture);
-	return 0;
+	snprintf(path, sizeof(path), "%s/truth", scratch);
+	return error;
 }
 
 static __u64 number(const json_t *object, const char *key)
@@ -72,16 +52,16 @@ static void a_record_is_one_line_of_json(void **state)
 					    .what = TRUTH_RESPONSE,
 					    .code = 15,
 					    .flags = EVENT_READ | EVENT_LAST};
-	struct fixture *fixture = *state;
 	char line[512], more[8];
 	json_t *object;
 	FILE *file;
 
 	truth_log(record); /* no log is open: nothing happens */
-	assert_int_equal(truth_open(fixture->path, false), 0);
+	(void)state;
+	assert_int_equal(truth_open(path, false), 0);
 	truth_log(record);
 	assert_int_equal(truth_close(), 0);
-	file = fopen(fixture->path, "re");
+	file = fopen(path, "re");
 	assert_non_null(fgets(line, sizeof(line), file));
 	assert_null(fgets(more, sizeof(more), file));
 	fclose(file);
@@ -117,22 +97,21 @@ static void *log_records(void *argument)
 /* Twice: a thread that outlives a log must not write to its chunk again. */
 static void all_threads_records_come_in_time_order(void **state)
 {
-	struct fixture *fixture = *state;
-
+	(void)state;
 	for (int round = 0; round < 2; round++) {
 		__u64 next[THREADS + 1] = {0}, last = 0, lines = 0;
 		pthread_t threads[THREADS];
 		char line[512];
 		FILE *file;
 
-		assert_int_equal(truth_open(fixture->path, round > 0), 0);
+		assert_int_equal(truth_open(path, round > 0), 0);
 		for (uintptr_t i = 0; i < THREADS; i++)
 			pthread_create(&threads[i], NULL, log_records, (void *)i);
 		log_records((void *)THREADS);
 		for (int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
 		assert_int_equal(truth_close(), 0);
-		file = fopen(fixture->path, "re");
+		file = fopen(path, "re");
 		for (; fgets(line, sizeof(line), file); lines++) {
 			json_t *object = json_loads(line, 0, NULL);
 			__u64 device = number(object, "device");
@@ -149,18 +128,18 @@ static void all_threads_records_come_in_time_order(void **state)
 
 static void an_existing_file_is_not_touched(void **state)
 {
-	struct fixture *fixture = *state;
 	char target[80];
 
-	assert_int_equal(truth_open(fixture->path, false), 0);
-	assert_int_equal(truth_open(fixture->path, true), -EBUSY);
+	(void)state;
+	assert_int_equal(truth_open(path, false), 0);
+	assert_int_equal(truth_open(path, true), -EBUSY);
 	assert_int_equal(truth_close(), 0);
-	assert_int_equal(truth_open(fixture->path, false), -EEXIST);
-	assert_non_null(strstr(failure_text(), fixture->path));
-	unlink(fixture->path);
-	snprintf(target, sizeof(target), "%s/target", fixture->directory);
-	assert_int_equal(symlink(target, fixture->path), 0);
-	assert_int_not_equal(truth_open(fixture->path, true), 0);
+	assert_int_equal(truth_open(path, false), -EEXIST);
+	assert_non_null(strstr(failure_text(), path));
+	unlink(path);
+	snprintf(target, sizeof(target), "%s/target", scratch);
+	assert_int_equal(symlink(target, path), 0);
+	assert_int_not_equal(truth_open(path, true), 0);
 	assert_int_equal(access(target, F_OK), -1);
 	assert_int_equal(truth_open("/nonexistent/truth", false), -ENOENT);
 	assert_int_equal(truth_close(), 0);
@@ -177,7 +156,7 @@ static void a_full_disk_is_reported(void **state)
 	assert_false(truth_enabled());
 }
 
-#define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, setup, scratch_remove)
 
 int main(void)
 {

@@ -3,22 +3,17 @@
  * Who comes next: exactly in turn, else by how often in many draws, judged by chi-square against what
  * floating point says the chances are. Draws are seeded: a bound holds always or never.
  */
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/base/fail.h"
 #include "lib/translate/turns.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define TENANTS	     64
-#define DRAWS	     640009
+#define TENANTS 64
+#define DRAWS	640009
 
 static struct turns begin(const struct turns_config *config)
 {

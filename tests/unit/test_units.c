@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void durations_are_exact(void **state)
 {

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Of whatever kinds of fault events were asked for: each number that is told is that of all of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/counts.h"
@@ -26,12 +22,10 @@
 
 static const struct table_wish everything;
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define MS	     1000000ull
-#define FAULTS_MAX   32
-#define ALL	     EVENT_GROUP, RESPONSE_SUCCESS
-#define AUTOMATIC    EVENT_GROUP, RESPONSE_AUTOMATIC
-#define PAGE	     0, 0
+#define FAULTS_MAX 32
+#define ALL	   EVENT_GROUP, RESPONSE_SUCCESS
+#define AUTOMATIC  EVENT_GROUP, RESPONSE_AUTOMATIC
+#define PAGE	   0, 0
 
 static const __u16 kinds[] = {
 	EVENT_FAULT_DETECT,   EVENT_FAULT_REQUEST,    EVENT_FAULT_ISR,	    EVENT_FAULT_HANDLER,

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Of all that libbpf and the verifier say of a refused program, the sentence that tells why. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <string.h>
 
 #include <bpf/libbpf.h>
-#include <cmocka.h>
 
 #include "lib/capture/verifier_log.h"
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The account of VFIO containers: one by one, in sums, and from damaged recordings. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bpf/histogram.h"
 #include "lib/analyze/vfio.h"

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What `faultline-inject vfio` accepts, and what it makes of the kernel's log. */
+#include "tests/unit/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "injectors/real/kernel_log.h"
 #include "injectors/real/vfio_run.h"

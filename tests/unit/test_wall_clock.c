@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A clock that steps: an event has one time in every table, and --since with that time finds it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +11,11 @@
 #include "lib/base/wall_clock.h"
 #include "lib/capture/host.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/verbs.h"
 #include "tools/top/format.h"
 
-#define SECOND 1000000000ull
 #define MINUTE (60 * SECOND)
 #define START  (100 * SECOND)
 #define NOON   (1795262400ull * SECOND) /* 2026-11-21T12:00:00Z */
@@ -51,8 +48,6 @@ static char recording[64];
 static int record(void **state)
 {
 	const struct trace_writer_config config = {.path = recording};
-	const struct host_info host = {.hostname = "node", .start_ns = START};
-	const struct device_info device = {.handle = 1, .kind = DEVICE_EMULATED, .name = "t/d"};
 	struct trace_writer *writer;
 	struct stream stream;
 	size_t told = 0;
@@ -60,11 +55,7 @@ static int record(void **state)
 	if (scratch_make(state))
 		return -1;
 	snprintf(recording, sizeof(recording), "%s/run.flt", scratch);
-	if (trace_writer_open(&writer, &config))
-		return -1;
-	stream = trace_writer_stream(writer);
-	stream.ops->host(stream.self, &host);
-	stream.ops->device(stream.self, &device);
+	stream = recording_begin(&writer, &config, START, 0);
 	for (__u32 i = 0; i < FAULTS; i++) {
 		struct event e = {.time_ns = START + faults[i].after_ns,
 				  .kind = EVENT_FAULT_DETECT,

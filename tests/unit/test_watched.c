@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The negative answer: by path what was watched and what not; each reason once; nothing cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/unknown.h"

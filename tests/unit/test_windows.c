@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Aggregate frames from access-log records, without a kernel. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,64 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <math.h>
 #include <unistd.h>
 
 #include "injectors/emu/workload_driver.h"
 #include "injectors/emu/workload_pattern.h"
 #include "lib/base/fail.h"
-#include "tests/unit/fake_port.h"
-
-#define MEMORY (16ull << 20)
-
-struct bench {
-	struct port port;
-	struct channel *channel;
-	const struct device_ops *ops;
-	void *device;
-};
-
-static void bench_open(struct bench *bench, const struct device_ops *ops, __u16 queues)
-{
-	struct channel_config config = {.queues = queues,
-					.queue_depth = 32,
-					.pasid = 77,
-					.bytes = MEMORY,
-					.iova_offset = 1ull << 40};
-	struct device_setup setup = {.file_bytes = 4 << 20};
-
-	fake_port_init(&bench->port, MEMORY, config.iova_offset);
-	assert_int_equal(channel_create(&bench->channel, &config), 0);
-	setup.channel = bench->channel;
-	bench->ops = ops;
-	assert_int_equal(ops->start(&bench->device, &bench->port, &setup), 0);
-}
-
-static void bench_close(struct bench *bench)
-{
-	__atomic_store_n(&bench->port.stopping, true, __ATOMIC_RELEASE);
-	bench->ops->stop(bench->device);
-	channel_destroy(bench->channel);
-	fake_port_free(&bench->port);
-}
-
-static struct workload_config plain(void)
-{
-	return (struct workload_config){
-		.name = "plain",
-		.read_percent = 70,
-		.sizes = {4096},
-		.size_weights = {1},
-		.size_count = 1,
-		.pattern = PATTERN_RANDOM,
-		.depth = 4,
-		.count = 1009,
-		.seed = 42,
-	};
-}
+#include "tests/unit/fake_bench.h"
 
 static struct workload_result drive(struct bench *bench, const struct workload_config *config)
 {
@@ -186,7 +135,7 @@ static void assert_took(const struct workload_result *result, __u64 ns)
 
 static void a_rate_is_kept_and_its_time_too(void **state)
 {
-	struct workload_config config = plain();
+	struct workload_config config = plain(1009);
 	struct workload_result result;
 	struct bench bench;
 
@@ -208,7 +157,7 @@ static void a_rate_is_kept_and_its_time_too(void **state)
  */
 static void latency_runs_from_the_schedule(void **state)
 {
-	struct workload_config config = plain();
+	struct workload_config config = plain(1009);
 	struct workload_result result;
 	struct bench bench;
 
@@ -231,7 +180,7 @@ static void latency_runs_from_the_schedule(void **state)
 
 static void what_a_full_queue_kept_back_is_counted(void **state)
 {
-	struct workload_config config = plain();
+	struct workload_config config = plain(1009);
 	struct workload_result result;
 	struct bench bench;
 
@@ -254,7 +203,7 @@ static void what_a_full_queue_kept_back_is_counted(void **state)
 
 static void a_duration_ends_it(void **state)
 {
-	struct workload_config config = plain();
+	struct workload_config config = plain(1009);
 	struct workload_result result;
 	struct bench bench;
 
@@ -273,7 +222,7 @@ static void a_duration_ends_it(void **state)
 
 static void copies_are_verified(void **state)
 {
-	struct workload_config config = plain();
+	struct workload_config config = plain(1009);
 	struct workload_result result;
 	struct bench bench;
 
@@ -308,7 +257,7 @@ static void await_ios(struct bench *bench, struct workload *workload, __u64 coun
  */
 static void wrong_data_is_found(void **state)
 {
-	struct workload_config config = plain();
+	struct workload_config config = plain(1009);
 	char path[] = "/var/tmp/faultline-test-XXXXXX";
 	int file = mkstemp(path);
 	struct device_setup setup = {.file = path, .file_writable = true};
@@ -353,11 +302,11 @@ static void refused(const struct bench *bench, struct workload_config config, co
 	assert_non_null(strstr(failure_text(), word));
 }
 
-#define REFUSED(field, value, word)                      \
-	do {                                             \
-		struct workload_config config = plain(); \
-		config.field = value;                    \
-		refused(&bench, config, word);           \
+#define REFUSED(field, value, word)                          \
+	do {                                                 \
+		struct workload_config config = plain(1009); \
+		config.field = value;                        \
+		refused(&bench, config, word);               \
 	} while (0)
 
 static void impossible_workloads_are_refused(void **state)

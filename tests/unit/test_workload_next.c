@@ -1,64 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What is planned and what of it is sent: pages of the next I/Os, and I/Os that a full queue keeps back. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tests/unit/fake_port.h"
+#include "tests/unit/fake_bench.h"
 
-#define MEMORY (16ull << 20)
-#define WAIT   (60 * NSEC_PER_SEC)
-
-struct bench {
-	struct port port;
-	struct channel *channel;
-	const struct device_ops *ops;
-	void *device;
-	struct workload *workload;
-};
-
-static void bench_open(struct bench *bench, const struct device_ops *ops, __u16 queues)
-{
-	struct channel_config config = {.queues = queues,
-					.queue_depth = 32,
-					.pasid = 77,
-					.bytes = MEMORY,
-					.iova_offset = 1ull << 40};
-	struct device_setup setup = {.file_bytes = 4 << 20};
-
-	fake_port_init(&bench->port, MEMORY, config.iova_offset);
-	assert_int_equal(channel_create(&bench->channel, &config), 0);
-	setup.channel = bench->channel;
-	bench->ops = ops;
-	assert_int_equal(ops->start(&bench->device, &bench->port, &setup), 0);
-}
-
-static void bench_close(struct bench *bench)
-{
-	__atomic_store_n(&bench->port.stopping, true, __ATOMIC_RELEASE);
-	bench->ops->stop(bench->device);
-	channel_destroy(bench->channel);
-	fake_port_free(&bench->port);
-}
-
-static struct workload_config plain(__u64 count)
-{
-	return (struct workload_config){
-		.name = "plain",
-		.read_percent = 70,
-		.sizes = {4096},
-		.size_weights = {1},
-		.size_count = 1,
-		.pattern = PATTERN_RANDOM,
-		.depth = 4,
-		.count = count,
-		.seed = 42,
-	};
-}
+#define WAIT (60 * NSEC_PER_SEC)
 
 static void begin(struct bench *bench, const struct workload_config *config)
 {

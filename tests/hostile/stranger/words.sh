@@ -26,7 +26,6 @@ duration = 1s
 END
 }
 
-stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 # knock_start DEVICES ROUNDS [AS...]: who waits to be let go (kill -CONT $knock_pid), then calls all sites, and
 # with stay=yes waits once more.
 knock_start() {
@@ -39,19 +38,6 @@ knock_end() {
 	wait $knock_pid || not_ok "the stranger calls" "$(cat knock.err)"
 	calls=$(tail -n 1 knock.out)
 }
-
-record_end() {
-	kill -INT $record_pid
-	wait $record_pid
-	record_status=$?
-}
-# read_account: the tables of run.flt, of which `total` reads rows.
-read_account() {
-	rm -rf csv
-	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
-	report_status=$?
-}
-total() { awk -F, -v what="$1" '$1 == what {print $2; n++} END {if (!n) print "missing"}' csv/loss.csv; }
 
 # What user space tells of groups, access logs, live mappings and devices that have gone comes through no ring.
 not_from_rings="($(sed -nE 's/^EVENT_KIND\((FAULT_UNFINISHED|IO_COMPLETE|DEVICE_GONE|DMA_LIVE), ([0-9]+),.*/\2,/p' "$root/bpf/event_kinds.def" | xargs))"

@@ -34,6 +34,13 @@ says() {
 	[[ $text == *"$2"* ]]
 }
 
+stopped() { says "/proc/$1/status" "State:	T"; } # PID
+
+# kept MAP WORD: entries of the recorder's map that have this word.
+kept() { bpftool -j map dump name "$1" | grep -o "$2" | wc -l; }
+# counted NAME: of what both sides of the recorder count (struct capture_state).
+counted() { bpftool -j map dump name state | grep -o "\"$1\":[0-9]*" | head -n 1 | cut -d: -f2; }
+
 # wait_for SECONDS COMMAND...: until it succeeds. After that time it has failed only if the guest then
 # has nothing to do for ten seconds: on a busy host all takes longer, but goes on.
 wait_for() {
@@ -81,9 +88,12 @@ load() {
 	}
 }
 
+# unload MODULE...: in this order.
 unload() {
-	local name=${1//-/_}
-	rmmod "$name" || not_ok "module $name unloads" "$(dmesg | tail -n 1)"
+	local name
+	for name in "${@//-/_}"; do
+		rmmod "$name" || not_ok "module $name unloads" "$(dmesg | tail -n 1)"
+	done
 }
 
 # Our own modules do not stay for the next scenario.

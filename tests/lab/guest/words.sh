@@ -137,3 +137,15 @@ select_rows() {
 
 # How often a probe's program ran, as the recording says.
 hits() { column probes hits probe "$1"; }
+
+# cell_of COLUMN FILE.csv: of the first row.
+cell_of() { awk -F , -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } NR == 2 { print $at }' "$2"; }
+
+# sum_of COLUMN FILE.csv...: over all rows.
+sum_of() {
+	awk -F , -v name="$1" 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
+		{ sum += $at } END { print sum + 0 }' "${@:2}"
+}
+
+# kind_number NAME: of bpf/event_kinds.def, from the tree: not inside the guest.
+kind_number() { sed -n "s/^EVENT_KIND($1, \([0-9]*\),.*/\1/p" "$root/bpf/event_kinds.def"; }

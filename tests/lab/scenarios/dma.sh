@@ -67,14 +67,10 @@ workload() {
 		# Its memory is never in one piece: the newest kernel maps it by ranges of addresses.
 		dd if=/dev/$disk of=/dev/null bs=16M count=1 iflag=direct 2>/dev/null
 	done
-	unload nvme
-	unload virtio_blk
+	unload nvme virtio_blk
 	cp $tracing/trace trace
 	keep trace
 }
-
-traced() { grep -c " $1: " trace; }
-sum() { awk '{ n += $1 } END { print n + 0 }'; }
 
 check() {
 	local probe event

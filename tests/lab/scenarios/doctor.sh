@@ -65,8 +65,7 @@ guest() {
 	equal "VFIO" "$(state_of VFIO)" ok
 	check_that "refused programs take only their own rows with them" test_refused
 	[ "$kernel" = new ] && unload rdma_rxe
-	unload vfio-pci
-	unload vfio_iommu_type1
+	unload vfio-pci vfio_iommu_type1
 }
 
 host() {

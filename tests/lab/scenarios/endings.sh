@@ -31,9 +31,7 @@ workload() {
 }
 
 # counted COLUMN: over all that was done.
-counted() {
-	awk -F , -v name="$1" 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } { sum += $at } END { print sum + 0 }' ./*.csv
-}
+counted() { sum_of "$1" ./*.csv; }
 
 check() {
 	equal "events lost" "$(column loss count what lost)" 0

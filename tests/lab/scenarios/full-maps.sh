@@ -23,18 +23,15 @@ fill() {
 	bpftool batch file /tmp/batch >/tmp/batch.out 2>&1
 	check_that "$1: is full" grep -q 'Argument list too long' /tmp/batch.out
 }
-# counted NAME: of what both sides of the recorder count (struct capture_state).
-counted() { bpftool -j map dump name state | grep -o "\"$1\":[0-9]*" | head -n 1 | cut -d: -f2; }
 # turn_over COUNT: containers, and how often something was turned away until the last of them had gone, in $failures.
 turn_over() {
 	containers "$group" "$1" &
 	user=$!
-	wait_for 60 stopped || not_ok "containers are opened and closed"
+	wait_for 60 stopped $user || not_ok "containers are opened and closed"
 	failures=$(counted state_failed)
 	kill -CONT $user
 	wait $user
 }
-stopped() { says "/proc/$user/status" "State:	T"; }
 
 guest() {
 	local group failures first
@@ -64,10 +61,7 @@ guest() {
 	echo "$failures" >"$results/turned-away"
 	echo "$edu" >/sys/bus/pci/devices/$edu/driver/unbind
 	echo >/sys/bus/pci/devices/$edu/driver_override
-	unload vfio-pci
-	unload vfio_pci_core
-	unload vfio_iommu_type1
-	unload vfio
+	unload vfio-pci vfio_pci_core vfio_iommu_type1 vfio
 }
 
 host() {

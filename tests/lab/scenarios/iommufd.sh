@@ -10,11 +10,7 @@
 
 spaces=2153 # of one process, one after the other; 2048 at once are seen
 
-field() {
-	awk -F , -v name="$1" '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i }
-		NR > 1 { print $column }' csv
-}
+field() { cell_of "$1" csv; }
 
 setup() {
 	check_that "the variant needs iommufd" sh -c "! insmod /lib/modules/own/faultline_device_iommufd.ko"
@@ -29,14 +25,11 @@ workload() {
 	[ -n "$without" ] || open_and_close elsewhere
 	[ -n "$without" ] || check_that "what it had is given back once it has ended" wait_for 10 given_back
 }
-stopped() { says "/proc/$user/status" "State:	T"; }
-# kept MAP WORD: entries of the recorder's map that have this word.
-kept() { bpftool -j map dump name "$1" | grep -o "$2" | wc -l; }
 # open_and_close WHERE: destroyed by the process that made them, or by another one.
 open_and_close() {
 	containers "$1" $spaces &
 	user=$!
-	wait_for 60 stopped || not_ok "$1: address spaces are made and destroyed"
+	wait_for 60 stopped $user || not_ok "$1: address spaces are made and destroyed"
 	equal "$1: while it lives: address spaces kept" "$(kept containers '"key"')" 0
 	equal "$1: devices of them kept" "$(kept devices '"iommufd"')" 0
 	kill -CONT $user
@@ -80,8 +73,7 @@ teardown() {
 	faultline-inject iopf burst -r 31 --csv >csv
 	equal "the other way works beside it" "$(field success)" "$(field last)"
 	faultline-inject iopf unplug
-	unload faultline_device_iommufd
-	unload iommufd
+	unload faultline_device_iommufd iommufd
 }
 
 # User space has no worker in the kernel: no fault has a handler that begins or resolves.

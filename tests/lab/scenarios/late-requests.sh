@@ -25,8 +25,7 @@ late() {
 	device=$(sed -n '2s/,.*//p' late.csv)
 	faultline-inject iopf burst -r "$2" -g 1 --memory "$device" --yes-i-mean-it "$device" --wait 60s --csv=iopf.csv \
 		2>iopf.err || not_ok "$2 requests at $1 ms" "$(tail -n 3 iopf.err)"
-	equal "$1 ms: requests answered with success, as the module counted" "$(awk -F, '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "success") column = i; next } { n += $column } END { print n }' iopf.csv)" "$2"
+	equal "$1 ms: requests answered with success, as the module counted" "$(sum_of success iopf.csv)" "$2"
 	rm -f iopf.csv
 	kill -INT $slow
 	wait $slow
@@ -71,6 +70,5 @@ check_without() {
 
 teardown() {
 	faultline-inject iopf unplug >inject.out 2>&1 || not_ok "unplug" "$(cat inject.out)"
-	unload faultline_device
-	unload null_blk
+	unload faultline_device null_blk
 }

@@ -82,9 +82,7 @@ target_end() {
 	wait "${pids[$1]}"
 }
 # cell COLUMN: sum of that column of the report of pageout.
-cell() {
-	awk -F, -v column="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { n += $at[column] } END { print n + 0 }' out.csv
-}
+cell() { sum_of "$1" out.csv; }
 
 # evict NAME PAGES OUTCOME OPTION...: until all of its pages have left memory for good.
 evict() {
@@ -213,8 +211,7 @@ check() { equal "events lost" "$(column loss count what lost)" 0; }
 teardown() {
 	target_end recorded
 	rmdir $group
-	unload dm_delay
-	unload null_blk
+	unload dm_delay null_blk
 }
 
 # Each touch of an absent page is one fault of the recorded process, and there are no others; each
@@ -223,21 +220,21 @@ teardown() {
 seen() {
 	local recording=$1
 	shift
-	PYTHONPATH=$reference python3 - "$recording" "$@" <<-'PY'
+	PYTHONPATH=$reference python3 - "$recording" "$(kind_number CPU_FAULT)" "$(kind_number MM_FAULT)" "$@" <<-'PY'
 		import sys
 		import flt_read
-		recording, pid, first, pages, _, *delays = sys.argv[1:]
+		recording, cpu_fault, mm_fault, pid, first, pages, _, *delays = sys.argv[1:]
 		pid, first, pages = int(pid), int(first), int(pages)
 		def of(kind):
-		    return [fields for name, fields in flt_read.read(recording) if name == "event" and fields[10] == kind
+		    return [fields for name, fields in flt_read.read(recording) if name == "event" and fields[10] == int(kind)
 		            and fields[8] == pid and first <= fields[1] < first + pages * 4096]
-		mm = of(25)
+		mm = of(mm_fault)
 		took = [fields[3] for fields in mm]
 		held = 0
 		for round, (delay_ms, shortest_us) in enumerate(map(int, words.split(",")) for words in delays):
 		    some = took[round * pages:(round + 1) * pages]
 		    held += bool(some) and delay_ms * 1e6 - 4e6 <= min(some) <= (shortest_us + 1) * 1e3
-		print(len(of(24)), len(mm), sum(fields[13] == 7 and bool(fields[14] & 32) for fields in mm), held)
+		print(len(of(cpu_fault)), len(mm), sum(fields[13] == 7 and bool(fields[14] & 32) for fields in mm), held)
 	PY
 }
 host() {

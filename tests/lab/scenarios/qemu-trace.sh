@@ -19,11 +19,6 @@ guest() {
 	unload nvme
 }
 
-# cell FILE COLUMN: of a table's first row.
-cell() {
-	awk -F , -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' "$1"
-}
-
 host() {
 	local log=../qemu.log lines pages name
 	lines=$(grep -cE '^[0-9]+@[0-9]+\.[0-9]{6}:vtd_iotlb_page_(hit|update) IOTLB page ' $log)
@@ -36,11 +31,11 @@ host() {
 	pages=$(sed -E 's/.* iova 0x([0-9a-f]*)[0-9a-f]{3} .*/\1/' $log | sort -u | wc -l)
 	"$FAULTLINE" accesses --trace $log --set trace.as_recorded=yes --set trace.requests=1 --csv=accesses ||
 		not_ok "accesses reads them" "exit $?"
-	equal "every line is an access" "$(cell accesses/tenants.csv accesses)" "$lines"
-	equal "to as many pages" "$(cell accesses/tenants.csv pages)" "$pages"
+	equal "every line is an access" "$(cell_of accesses accesses/tenants.csv)" "$lines"
+	equal "to as many pages" "$(cell_of pages accesses/tenants.csv)" "$pages"
 	equal "of one tenant" "$(($(wc -l <accesses/tenants.csv) - 1))" 1
 	"$FAULTLINE" sim --trace $log --tenants 5 --set trace.packets=0 --table results --csv=- >results.csv ||
 		not_ok "sim reads them" "exit $?"
 	equal "five tenants who share it take whole packets of three from it" \
-		"$(cell results.csv packets)" "$((lines / 3 * 5))"
+		"$(cell_of packets results.csv)" "$((lines / 3 * 5))"
 }

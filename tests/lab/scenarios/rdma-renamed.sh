@@ -71,6 +71,5 @@ check() {
 teardown() {
 	rdma link delete rxe0
 	ip link delete dummy0
-	unload rdma_rxe
-	unload dummy
+	unload rdma_rxe dummy
 }

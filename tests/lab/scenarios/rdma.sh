@@ -120,7 +120,6 @@ counter() {
 	value=$(column rdma_counters count device rxe0 counter "$1")
 	echo "${value:-0}"
 }
-sum() { awk '{ n += $1 } END { print n + 0 }'; }
 # ours COLUMN: of the injector's regions, summed.
 ours() { column odp "$1" process faultline-injec | sum; }
 
@@ -243,10 +242,7 @@ teardown() {
 	rdma link delete rxe0
 	ip link delete dummy0 2>/dev/null
 	rmdir $group
-	unload rdma_rxe
-	unload dummy
-	unload mlx5_ib
-	unload null_blk
+	unload rdma_rxe dummy mlx5_ib null_blk
 }
 
 host() {

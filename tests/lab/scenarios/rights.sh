@@ -32,7 +32,7 @@ guest() {
 	equal "without rights" $? 4
 	check_that "says which" says none.err "it lacks CAP_BPF and CAP_PERFMON"
 	recorded_by limited prlimit --nofile=100 --
-	for module in vfio-pci vfio_pci_core vfio_iommu_type1 vfio; do unload $module; done
+	unload vfio-pci vfio_pci_core vfio_iommu_type1 vfio
 }
 
 host() {

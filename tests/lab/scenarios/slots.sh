@@ -23,18 +23,12 @@ setup() {
 	wait_for 10 test -e "/dev/vfio/$group" || not_ok "vfio-pci has the device"
 }
 
-# kept MAP WORD: entries of the recorder's map that have this word.
-kept() { bpftool -j map dump name "$1" | grep -o "$2" | wc -l; }
-# counted NAME: of what both sides of the recorder count (struct capture_state).
-counted() { bpftool -j map dump name state | grep -o "\"$1\":[0-9]*" | head -n 1 | cut -d: -f2; }
-stopped() { says "/proc/$user/status" "State:	T"; }
-
 workload() {
 	local before domains
 	before=$(counted domains)
 	containers "$group" $turns &
 	user=$!
-	wait_for 60 stopped || not_ok "containers are opened and closed"
+	wait_for 60 stopped $user || not_ok "containers are opened and closed"
 	equal "while it lives: containers kept" "$(kept containers '"key"')" 0
 	equal "devices of its kept" "$(kept devices '"type1"')" 0
 	equal "its share" "$(kept owners '"devices":0')" 1
@@ -65,8 +59,5 @@ check_without() { equal "containers, and maps in them" "$(of_containers)" "$turn
 teardown() {
 	echo "$edu" >"/sys/bus/pci/devices/$edu/driver/unbind"
 	echo >"/sys/bus/pci/devices/$edu/driver_override"
-	unload vfio-pci
-	unload vfio_pci_core
-	unload vfio_iommu_type1
-	unload vfio
+	unload vfio-pci vfio_pci_core vfio_iommu_type1 vfio
 }

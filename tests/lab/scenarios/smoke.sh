@@ -12,7 +12,6 @@
 pages=1009 reads=97
 tracing=/sys/kernel/tracing
 
-storm_stopped() { grep -q '^State:.T' "/proc/$storm/status"; }
 
 setup() {
 	load nvme
@@ -28,7 +27,7 @@ setup() {
 prepare() {
 	storm anonymous $pages 1 --wait >storm.out &
 	storm=$!
-	wait_for 5 storm_stopped
+	wait_for 5 stopped $storm
 	echo 0 >$tracing/events/exceptions/page_fault_user/enable
 	echo "common_pid == $storm" >$tracing/events/exceptions/page_fault_user/filter
 	echo 1 >$tracing/events/exceptions/page_fault_user/enable
@@ -46,8 +45,6 @@ workload() {
 	keep trace storm storm.out
 }
 
-traced() { grep -c " $1: " trace; }
-
 check() {
 	local counted
 	equal "events lost" "$(column loss count what lost)" 0
@@ -58,9 +55,8 @@ check() {
 	between "a map for each read and write" "$(traced map)" $((reads + reads - 30)) 1000
 	equal "page faults of the storm, as traced by the kernel" \
 		"$(column counts count kind "CPU page fault" pid "$(cat storm)")" "$(traced page_fault_user)"
-	# 24 is EVENT_CPU_FAULT
 	equal "page faults recorded one by one, read by the independent reader" \
-		"$(python3 "$reference/count_events.py" ../run.flt 24 "$(cat storm)")" "$(traced page_fault_user)"
+		"$(python3 "$reference/count_events.py" ../run.flt "$(kind_number CPU_FAULT)" "$(cat storm)")" "$(traced page_fault_user)"
 }
 
 check_without() {

@@ -83,13 +83,9 @@ modules() {
 	equal "the recording ends well" $? 0
 	nothing_left
 	tables "$results/modules.flt"
-	equal "maps of the module that came" "$(rows vfio maps)" "$(awk -F, '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "maps") column = i } NR == 2 { print $column }' churn.csv)"
+	equal "maps of the module that came" "$(rows vfio maps)" "$(cell_of maps churn.csv)"
 	equal "its limit, which only the module knows" "$(rows vfio entry_limit)" 23
-	unload vfio-pci
-	unload vfio_pci_core
-	unload vfio_iommu_type1
-	unload vfio
+	unload vfio-pci vfio_pci_core vfio_iommu_type1 vfio
 }
 
 guest() {

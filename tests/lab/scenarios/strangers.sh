@@ -7,12 +7,11 @@
 # programs: setpriv
 # files: tests/e2e/jobs/idle.ini build/tests/lab/programs/knock
 
-stopped() { says /proc/$knock/status "State:	T"; }
 # knocked COMMAND...: runs knock; how many calls it made is in $calls.
 knocked() {
 	"$@" >knock.out 2>knock.err &
 	knock=$!
-	wait_for 30 stopped
+	wait_for 30 stopped $knock
 	kill -CONT $knock
 	wait $knock
 	read -r calls <knock.out

@@ -62,7 +62,7 @@ workload() {
 
 check() {
 	local evicted written=$(<written)
-	evicted=$(awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["evicted"] }' results.csv)
+	evicted=$(cell_of evicted results.csv)
 	equal "events lost" "$(column loss count what lost)" 0
 	equal "I/Os, evictions and errors" "$(awk -F , '
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }

@@ -9,10 +9,7 @@
 intervals() { cut -d , -f 1 "$results/live.csv" | sort -u | wc -l; }
 grown() { [ "$(intervals)" -ge $(($1 + 2)) ]; }
 # own COLUMN: sum over the injector's rows.
-own() {
-	awk -F , -v column="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i; next }
-		{ sum += $at } END { print sum + 0 }' odp.csv
-}
+own() { sum_of "$1" odp.csv; }
 
 guest() {
 	local top before
@@ -34,8 +31,7 @@ guest() {
 	equal "top ends well" $? 0
 	own forced >"$results/forced"
 	rdma link delete rxe0
-	unload rdma_rxe
-	unload ib_uverbs
+	unload rdma_rxe ib_uverbs
 }
 
 host() {

@@ -20,7 +20,7 @@ drive() {
 	faultline-inject vfio "$1" -d "$2" --yes-i-mean-it "$2" --csv=truth.csv "${@:3}" 2>driver.err ||
 		not_ok "driver $1" "exit $?: $(tail -n 2 driver.err)"
 }
-truth() { awk -F , -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' truth.csv; }
+truth() { cell_of "$1" truth.csv; }
 
 guest() {
 	local view tops=() maps refused faulting lines
@@ -58,10 +58,7 @@ guest() {
 	echo "$maps" >"$results/maps"
 	echo "$refused" >"$results/refused"
 	echo "$faulting" >"$results/faulting"
-	unload vfio-pci
-	unload vfio_pci_core
-	unload vfio_iommu_type1
-	unload vfio
+	unload vfio-pci vfio_pci_core vfio_iommu_type1 vfio
 }
 
 # field CSV COLUMN: of the last interval, a line a row.

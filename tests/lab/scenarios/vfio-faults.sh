@@ -30,7 +30,7 @@ drive() {
 }
 
 # truth NAME COLUMN
-truth() { awk -F , -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' "truth/$1.csv"; }
+truth() { cell_of "$2" "truth/$1.csv"; }
 
 # Of all drivers together.
 faulting() {
@@ -102,21 +102,19 @@ check_without() {
 }
 
 teardown() {
-	unload vfio-pci
-	unload vfio_pci_core
-	unload vfio_iommu_type1
-	unload vfio
+	unload vfio-pci vfio_pci_core vfio_iommu_type1 vfio
 }
 
 # The sum of what the events say to be unseen, by the independent reader; and whose the addresses were.
 host() {
 	local sums
 	in_directory registers check_registers
-	sums=$(python3 - "$reference" run.flt without.flt registers.flt "$(cat stale.pid)" <<-'END'
+	sums=$(python3 - "$reference" run.flt without.flt registers.flt "$(cat stale.pid)" \
+		"$(kind_number IOMMU_UNSEEN)" "$(kind_number IOMMU_FAULT)" "$(kind_number FAULT_OWNER)" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
 		import flt_read
-		UNSEEN, FAULT, OWNER = 39, 38, 47
+		UNSEEN, FAULT, OWNER = map(int, sys.argv[6:])
 		out = []
 		for path in sys.argv[2:4]:
 		    out.append(sum({UNSEEN: f[3], FAULT: 1}.get(f[10], 0)

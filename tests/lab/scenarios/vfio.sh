@@ -31,7 +31,7 @@ kernel_pins() {
 pinned_by_kernel() { awk 'NR == 1 { first = $1 } NR == 2 { print ($1 - first) * 4096 }' "truth/$1.pins"; }
 
 # truth NAME COLUMN
-truth() { awk -F , -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' "truth/$1.csv"; }
+truth() { cell_of "$2" "truth/$1.csv"; }
 
 # told NAME COLUMN: the same driver as the report sees it, found by its pid.
 told() { column vfio "$2" pid "$(truth "$1" pid)"; }
@@ -179,10 +179,7 @@ check_without() {
 }
 
 teardown() {
-	unload vfio-pci
-	unload vfio_pci_core
-	unload vfio_iommu_type1
-	unload vfio
+	unload vfio-pci vfio_pci_core vfio_iommu_type1 vfio
 }
 
 host() {

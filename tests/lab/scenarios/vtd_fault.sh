@@ -31,7 +31,7 @@ faults() {
 workload() { faults; }
 
 # Of the driver's only row.
-truth() { awk -F , -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' truth.csv; }
+truth() { cell_of "$1" truth.csv; }
 
 seen() { rows iommu_faults source | grep -c "$1"; }
 unseen() { column iommu_fault_totals count what unseen; }
@@ -78,8 +78,7 @@ check_without() {
 }
 
 teardown() {
-	unload vfio-pci
-	unload vfio_iommu_type1
+	unload vfio-pci vfio_iommu_type1
 }
 
 host() {

@@ -14,6 +14,8 @@ static struct {
 	size_t count, capacity;
 } recorder = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+struct machine *rig;
+
 /* Stands in for truth.c, which the linker leaves out as nothing of it is missing. */
 bool truth_enabled(void)
 {
@@ -185,6 +187,18 @@ struct machine *rig_create(struct rig_config config)
 		build_device(rig, i, &config);
 	rig_truth_clear();
 	return rig;
+}
+
+void rig_build(struct rig_config config)
+{
+	rig = rig_create(config);
+}
+
+int rig_teardown(void **state)
+{
+	(void)state;
+	rig_destroy(rig);
+	return 0;
 }
 
 void rig_stop(struct machine *rig)

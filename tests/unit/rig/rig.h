@@ -28,6 +28,11 @@ struct machine *rig_create(struct rig_config config);
 void rig_stop(struct machine *rig);
 void rig_destroy(struct machine *rig);
 
+/* The machine of the test that runs, and cmocka's teardown of that. */
+extern struct machine *rig;
+void rig_build(struct rig_config config);
+int rig_teardown(void **state);
+
 /* Arms an injection without limits on all devices under id 1. */
 void rig_arm(struct machine *rig, enum inject_point point, __u64 delay_ns, __s64 times);
 

@@ -149,7 +149,7 @@ class Check:
         calls, (text, guest) = self.shared[path], self.texts[path]
         for name, place in calls.imports.items():
             if not any(os.path.exists(os.path.join(ROOT, directory, name + ".py")) for directory in (
-                    os.path.dirname(path), "tests", "tests/reference", "tests/lab", "bench")):
+                    os.path.dirname(path), "tests", "tests/reference", "tests/hostile", "tests/lab", "bench")):
                 origin = module_file(name)
                 if origin is not None:
                     self.judge(f"Python's {name}", place, origin)

@@ -437,6 +437,23 @@ static void bursts_and_peaks_equal_a_plain_count(void **state)
 	synthetic_free(&s);
 }
 
+static void ios_told_one_by_one_are_counted(void **state)
+{
+	struct analysis *a;
+	struct synthetic s;
+	__u64 told = 0;
+
+	(void)state;
+	synthetic_make(&s, &mixed);
+	a = analysis_of(&s);
+	for (size_t i = 0; i < s.event_count; i++)
+		told += s.events[i].kind == EVENT_IO_COMPLETE;
+	assert_true(told);
+	assert_int_equal(ios_events(a->ios), told);
+	analysis_destroy(a);
+	synthetic_free(&s);
+}
+
 static void notes_say_what_tables_leave_out(void **state)
 {
 	static const struct table_wish two_rows = {.limit = 2};
@@ -901,6 +918,7 @@ int main(void)
 		cmocka_unit_test(stages_equal_the_truth),
 		cmocka_unit_test(blocked_time_is_the_union),
 		cmocka_unit_test(bursts_and_peaks_equal_a_plain_count),
+		cmocka_unit_test(ios_told_one_by_one_are_counted),
 		cmocka_unit_test(notes_say_what_tables_leave_out),
 		cmocka_unit_test(snapshots_say_what_the_tables_say),
 		cmocka_unit_test(an_open_fault_blocks_its_queue_now),

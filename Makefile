@@ -195,6 +195,7 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/sim \
 		$(DESTDIR)$(PREFIX)/share/faultline/dashboards
 	install -m 755 faultline faultline-inject $(DESTDIR)$(PREFIX)/bin
+	rm -rf $(BUILD)/man
 	docs/man/pages.py $(BUILD)/man
 	install -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -D -m 644 tools/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline

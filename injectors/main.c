@@ -102,9 +102,10 @@ static int verb_run(int argc, char **argv)
 		{0}};
 	const struct cli cli = {
 		.tables = tables,
-		.children = (const struct cli_child[]){{&output_argp, offsetof(struct job_arguments,
-									       options.output)},
-						       {0}},
+		.children =
+			(const struct cli_child[]){
+				{&results_argp, offsetof(struct job_arguments, options.output)},
+				{0}},
 		.arguments = "JOB",
 		.argument = offsetof(struct job_arguments, options.job),
 		.check = check_arguments,

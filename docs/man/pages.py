@@ -99,7 +99,8 @@ def page(name, common, programs):
     if not options:
         return before + mark + rest
     own, behind = additions(inside.split("\n"))
-    lines = [*section(options.values(), own, common), *behind]
+    in_order = sorted(options.values(), key=lambda option: bool(option.heading))  # those without one belong to none
+    lines = [*section(in_order, own, common), *behind]
     if own:
         sys.exit(f"{name}: {verb or program} has no option --{', --'.join(own)}")
     return before + mark + "\n".join(lines) + end + after

@@ -30,13 +30,13 @@ extern const struct cli_option verb_options[];
 	{                                                      \
 		consent_options, offsetof(type, verb.consents) \
 	}
-#define VERB_CHILDREN(type)                                  \
-	(const struct cli_child[])                           \
-	{                                                    \
-		{&output_argp, offsetof(type, verb.output)}, \
-		{                                            \
-			0                                    \
-		}                                            \
+#define VERB_CHILDREN(type)                                   \
+	(const struct cli_child[])                            \
+	{                                                     \
+		{&results_argp, offsetof(type, verb.output)}, \
+		{                                             \
+			0                                     \
+		}                                             \
 	}
 
 /* For a verb's check: a dry run has no output, so that options about it are refused: -EINVAL. */

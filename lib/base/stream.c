@@ -11,7 +11,7 @@ static bool has_stopped(const struct stream_fan *fan)
 	return fan->stops && memory_ran_out();
 }
 
-/* Passes one call on to every sink that has it; the first error ends it. */
+/* Passes one call on to every sink that has it; the first error ends it, but where memory ran out all have the same. */
 #define FAN(call, ...)                                                                          \
 	do {                                                                                    \
 		struct stream_fan *fan = self;                                                  \
@@ -21,8 +21,8 @@ static bool has_stopped(const struct stream_fan *fan)
 			const struct stream *sink = &fan->sinks[i];                             \
 			int error =                                                             \
 				sink->ops->call ? sink->ops->call(sink->self, __VA_ARGS__) : 0; \
-			if (error)                                                              \
-				return has_stopped(fan) ? 0 : error;                            \
+			if (error && !has_stopped(fan))                                         \
+				return error;                                                   \
 		}                                                                               \
 		return 0;                                                                       \
 	} while (0)

@@ -55,7 +55,10 @@ int capture_open(struct capture **capture, const struct capture_config *config);
 int capture_attach(struct capture *capture, struct stream sink);
 /* Adds a pid whose CPU faults are wanted one by one, not those of its children. -ESRCH: gone. */
 int capture_add_pid(struct capture *capture, __u32 pid);
-/* One pass: drain, merge, push, close windows. Returns events pushed, or a negative errno. */
+/*
+ * One pass: drain, merge, push, close windows. Returns events pushed, or a negative errno: what was drained may
+ * then be missing, and only capture_close() is left.
+ */
 int capture_poll(struct capture *capture, struct stream sink);
 /*
  * Pushes the counters of probes and the account of loss as of now, which otherwise come once a second and at

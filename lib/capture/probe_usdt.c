@@ -59,7 +59,9 @@ static size_t enter_sites(struct probe_set *set, __u32 first, const struct usdt_
 						   &places[count]);
 			count += !error;
 		}
-		rows[i] = count > before && !error;
+		if (error)
+			count = before; /* none of its sites goes live */
+		rows[i] = count > before;
 		if (!rows[i] && probe->info.state != PROBE_ON)
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
 				 error ? "%.500s" : "%.450s has no such probe",

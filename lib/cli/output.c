@@ -6,15 +6,24 @@
 
 enum { KEY_CSV = 0x100, KEY_JSON, KEY_TABLE, KEY_RAW_TIME, KEY_FORCE };
 
+#define RESULTS_OPTIONS                                                                        \
+	{NULL, 0, NULL, 0, "Output:", 1},                                                      \
+		{"csv",                                                                        \
+		 KEY_CSV,                                                                      \
+		 "PATH",                                                                       \
+		 OPTION_ARG_OPTIONAL,                                                          \
+		 "Write CSV: each table as a file of the directory PATH, or one table into "   \
+		 "PATH.csv or, without PATH, to standard output",                              \
+		 0},                                                                           \
+		{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Write one JSON document", 0}, \
+	{                                                                                      \
+		"wide", 'w', NULL, 0, "Show all columns and whole names", 0                    \
+	}
+
+static const struct argp_option results_option_list[] = {RESULTS_OPTIONS, {0}};
 static const struct argp_option output_option_list[] = {
-	{NULL, 0, NULL, 0, "Output:", 1},
-	{"csv", KEY_CSV, "PATH", OPTION_ARG_OPTIONAL,
-	 "Write CSV: each table as a file of the directory PATH, or one table into PATH.csv or, "
-	 "without PATH, to standard output",
-	 0},
-	{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Write one JSON document", 0},
+	RESULTS_OPTIONS,
 	{"table", KEY_TABLE, "NAME", 0, "Write only this table", 0},
-	{"wide", 'w', NULL, 0, "Show all columns and whole names", 0},
 	{"raw-time", KEY_RAW_TIME, NULL, 0, "Print times as monotonic nanoseconds", 0},
 	{"force", KEY_FORCE, NULL, 0, "Replace existing output files", 0},
 	{0},
@@ -49,6 +58,7 @@ static error_t output_parse(int key, char *argument, struct argp_state *state)
 	}
 }
 
+const struct argp results_argp = {results_option_list, output_parse, NULL, NULL, NULL, NULL, NULL};
 const struct argp output_argp = {output_option_list, output_parse, NULL, NULL, NULL, NULL, NULL};
 
 const char *output_format_name(const struct output_options *options)

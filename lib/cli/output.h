@@ -18,6 +18,8 @@ struct output_options {
 
 /* --csv[=PATH], --json[=PATH], --table NAME, --wide, --raw-time, --force, for a struct output_options */
 extern const struct argp output_argp;
+/* The first two and --wide: of verbs that measure. A measurement cannot be had again, so they replace nothing. */
+extern const struct argp results_argp;
 
 /* "csv" or "json" if that was asked for, else NULL. */
 const char *output_format_name(const struct output_options *options);

@@ -70,6 +70,10 @@ def read_survivors():
     return listed
 
 
+# What compiled links, unless it is us who cannot.
+FAILURES = ("survived", "not linked")
+
+
 class Trial:
     """Runs unit tests with and without mutations."""
 
@@ -96,19 +100,19 @@ class Trial:
     def is_good(self, test, source):
         """Does a test pass with the good code, made likewise? Asked of those only that have caught something."""
         with self.locks[test]:
-            if test not in self.good:
-                directory = self.scratch / test
-                directory.mkdir()
+            if (test, source) not in self.good:
+                directory = self.scratch / test / source.replace("/", "-")
+                directory.mkdir(parents=True)
                 objects = self.programs.compile(source, (ROOT / source).read_bytes(), directory)
                 error = self.programs.link(test, objects, directory / test) if objects else "does not compile"
-                self.good[test] = not error and self.run(directory / test, directory)
-            return self.good[test]
+                self.good[test, source] = not error and self.run(directory / test, directory)
+            return self.good[test, source]
 
     def tests(self, source):
         return [test for test in self.programs.tests(source) if test not in self.left_out][:TESTS]
 
     def try_one(self, mutation):
-        """(what became of it, what tells more): caught, survived, or not compiled. A sample believes the list."""
+        """(what became of it, what tells more): caught, survived, not compiled or linked. A sample believes the list."""
         if mutation.name in self.listed:
             return "survived", ""
         with programs.scratch() as temporary:
@@ -121,7 +125,7 @@ class Trial:
                 program = directory / test
                 error = self.programs.link(test, objects, program)
                 if error:
-                    return "not compiled", error
+                    return "not linked", error
                 tried.append(test)
                 if not self.run(program, directory) and self.is_good(test, mutation.file):
                     return "caught", test
@@ -142,15 +146,15 @@ def report(trial, mutations, listed):
             elif reason:
                 more += ", though it is listed as a survivor"
             counts[outcome] += 1
-            print(f"{'not ok' if outcome == 'survived' else 'ok'} - {place}: {outcome} ({more})", flush=True)
-    broken = sorted(test for test, passes in trial.good.items() if not passes)
+            print(f"{'not ok' if outcome in FAILURES else 'ok'} - {place}: {outcome} ({more})", flush=True)
+    broken = sorted({test for (test, _), passes in trial.good.items() if not passes})
     for test in broken:
         print(f"not ok - {test} fails with the good code, too")
     tried = counts["caught"] + counts["listed"] + counts["survived"]
     print(f"of {tried} mutations {counts['caught']} were caught ({counts['caught'] / max(1, tried):.0%}), "
           f"{counts['listed']} are listed as survivors, {counts['survived']} are not; "
           f"{counts['not compiled']} did not compile; {sum(os.times()[:4]):.0f} s of CPU time")
-    failed = counts["survived"] + len(broken)
+    failed = sum(counts[outcome] for outcome in FAILURES) + len(broken)
     print(f"{counts['caught'] + counts['listed']} passed, {failed} failed, 0 skipped")
     return failed != 0
 
@@ -169,7 +173,7 @@ def main():
         print(f"{len(mutations)} mutations")
         if not options.files:
             for name in sorted(listed.keys() - {mutation.name for mutation in mutations}):
-                print(f"a listed survivor is no mutation any more: {name}")
+                sys.exit(f"not ok - a listed survivor is no mutation any more: {name}")
         if options.sample:
             mutations = sample(mutations, options.sample, options.seed)
         if not options.list:

@@ -56,6 +56,7 @@ def circle_from(path, graph, way, finished):
 
 
 def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
     files = {os.path.join(folder, name)
              for top in ("bpf", "lib", "tools", "injectors", "bench", "tests")
              for folder, _, names in os.walk(top) for name in names if name.endswith((".c", ".h", ".def"))}
@@ -76,7 +77,7 @@ def main():
                 wrong.append(f"{path} includes {name}: private to its folder")
     print(f"{len(files)} files, {sum(map(len, graph.values()))} includes, {len(LAYERS)} layers, {len(wrong)} wrong")
     print("\n".join(wrong), end="\n" if wrong else "")
-    return 1 if wrong else 0
+    return 1 if wrong or not files else 0
 
 
 if __name__ == "__main__":

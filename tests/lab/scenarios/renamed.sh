@@ -128,7 +128,7 @@ guest() {
 	if on_demand; then
 		attach+=" --attach odp_resolved=hmm_range_fault"
 		off+=" --disable-probe odp_resolved"
-		silent+=" odp_resolved"
+		silent="odp_resolved $silent"
 	fi
 	record_options=$attach
 	other=silent

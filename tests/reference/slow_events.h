@@ -15,6 +15,7 @@ enum slow_kind {
 	SLOW_PREFETCHED, /* the same, of the prefetch unit */
 	SLOW_ARRIVAL,	 /* of a packet */
 };
+#define SLOW_KINDS (SLOW_ARRIVAL + 1)
 
 /* A translation under way. */
 struct slow_access {
@@ -30,13 +31,14 @@ struct slow_access {
 struct slow_event {
 	uint64_t time_ps;
 	enum slow_kind kind;
-	unsigned int device;	    /* of an arrival */
-	struct slow_access *access; /* of all others; whoever takes the event owns it */
-	struct slow_event *next;
+	unsigned int device;		/* of an arrival */
+	struct slow_access *access;	/* of all others; whoever takes the event owns it */
+	struct slow_event *prev, *next; /* the first one's `prev` is the last */
 };
 
 struct slow_events {
 	struct slow_event *first;
+	struct slow_event *last_added[SLOW_KINDS]; /* while it is there: the next one is near */
 };
 
 void slow_events_add(struct slow_events *events, uint64_t time_ps, enum slow_kind kind,

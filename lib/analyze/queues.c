@@ -242,55 +242,60 @@ static __u64 open_since(const struct queue *q)
 	return q->hang.from;
 }
 
-/* Part of the window that pieces or open faults of one queue cover. */
+/* A device's queues in a window: what pieces and open faults of each cover, clipped to it. */
 struct cover {
-	struct queue_key key;
-	struct spans open; /* pieces of open faults and of the queue, clipped to the window */
-	size_t capacity;
-	__u64 from, to;
 	const struct queues *queues;
-	__u64 watched; /* since when; 0: what began before cannot be told */
+	__u32 device;
+	__u64 from, to;
 };
 
-static void queues_cover(struct cover *c, __u64 from, __u64 to)
+static void queues_cover(const struct cover *c, struct queue *q, __u64 from, __u64 to)
 {
 	from = from > c->from ? from : c->from;
 	to = to < c->to ? to : c->to;
 	if (from < to)
-		spans_unite(&c->open, from, to, &c->capacity, UINT64_MAX);
+		spans_unite(&q->cover.open, from, to, &q->cover.capacity, UINT64_MAX);
+}
+
+static void cover_queue(const struct cover *c, struct queue *q)
+{
+	q->cover = (struct queue_cover){0};
+	for (size_t i = spans_first_from(&q->blocked, c->from);
+	     i < q->blocked.count && q->blocked.pieces[i].from < c->to; i++)
+		queues_cover(c, q, q->blocked.pieces[i].from, q->blocked.pieces[i].to);
+	if (nothing_lost(c->queues))
+		q->cover.watched = watched_from(c->queues, c->device);
+	if (q->cover.watched)
+		queues_cover(c, q, q->cover.watched, q->cut_to);
+	if (q->cover.watched && open_since(q))
+		queues_cover(c, q, open_since(q), c->to);
 }
 
 static void cover_fault(void *argument, const struct fault *fault)
 {
-	struct cover *c = argument;
+	const struct cover *c = argument;
 	__u64 from = fault_known_ns(fault);
+	struct queue *q;
 
-	if (fault->device != c->key.device || fault->queue != c->key.queue)
+	if (fault->device != c->device)
 		return;
-	if (c->watched && c->watched < from && faults_began_before(c->queues->faults, fault))
-		from = c->watched;
+	q = queues_find(c->queues, fault->device, fault->queue);
+	if (!q)
+		return;
+	if (q->cover.watched && q->cover.watched < from &&
+	    faults_began_before(c->queues->faults, fault))
+		from = q->cover.watched;
 	if (from)
-		queues_cover(c, from, fault_over(fault) ? fault_end_ns(fault) : c->to);
+		queues_cover(c, q, from, fault_over(fault) ? fault_end_ns(fault) : c->to);
 }
 
-static double queues_covered(const struct queues *queues, const struct queue *q, __u64 from,
-			     __u64 to)
+static double queues_covered(const struct cover *c, struct queue *q)
 {
-	struct cover c = {.key = q->key, .from = from, .to = to, .queues = queues};
+	const struct spans *open = &q->cover.open;
 	__u64 sum = 0, before = 0, folded;
 
-	for (size_t i = spans_first_from(&q->blocked, from);
-	     i < q->blocked.count && q->blocked.pieces[i].from < to; i++)
-		queues_cover(&c, q->blocked.pieces[i].from, q->blocked.pieces[i].to);
-	if (nothing_lost(queues))
-		c.watched = watched_from(queues, q->key.device);
-	if (c.watched)
-		queues_cover(&c, c.watched, q->cut_to);
-	if (c.watched && open_since(q))
-		queues_cover(&c, open_since(q), to);
-	faults_each_open(queues->faults, cover_fault, &c);
-	for (size_t i = 0; i < c.open.count; i++) {
-		const struct piece *p = &c.open.pieces[i];
+	for (size_t i = 0; i < open->count; i++) {
+		const struct piece *p = &open->pieces[i];
 
 		sum += p->to - p->from;
 		if (p->from < q->blocked.folded_to)
@@ -298,28 +303,39 @@ static double queues_covered(const struct queues *queues, const struct queue *q,
 				  p->from;
 	}
 	/* An open fault may reach back over what was folded: the two are one time, not two. */
-	folded = spans_folded_within(&q->blocked, from, to);
+	folded = spans_folded_within(&q->blocked, c->from, c->to);
 	sum += folded > before ? folded - before : 0;
-	sum += c.open.folded_ns;
-	spans_free(&c.open);
-	return (double)sum / (double)(to - from);
+	sum += open->folded_ns;
+	spans_free(&q->cover.open);
+	return (double)sum / (double)(c->to - c->from);
 }
 
-double queues_blocked_part(const struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,
+static struct queue *first_of(struct queue *q, __u32 device)
+{
+	while (q && q->key.device != device)
+		q = q->hh.next;
+	return q;
+}
+
+/* Open faults are gone over once, however many queues there are. */
+double queues_blocked_part(struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,
 			   __u16 *queue)
 {
+	struct cover c = {.queues = queues, .device = device, .from = from_ns, .to = to_ns};
 	double worst = 0;
 
 	if (queue)
 		*queue = QUEUE_NONE;
 	if (from_ns >= to_ns)
 		return 0;
-	for (const struct queue *q = queues->queues; q; q = q->hh.next) {
-		double part;
+	for (struct queue *q = first_of(queues->queues, device); q;
+	     q = first_of(q->hh.next, device))
+		cover_queue(&c, q);
+	faults_each_open(queues->faults, cover_fault, &c);
+	for (struct queue *q = first_of(queues->queues, device); q;
+	     q = first_of(q->hh.next, device)) {
+		double part = queues_covered(&c, q);
 
-		if (q->key.device != device)
-			continue;
-		part = queues_covered(queues, q, from_ns, to_ns);
 		if (part > worst) {
 			worst = part;
 			if (queue)

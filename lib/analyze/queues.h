@@ -40,7 +40,7 @@ void queues_destroy(struct queues *queues);
 /* Of the worst queue of a device: the part of [from, to) in which it was blocked, 0 to 1. Exact for
  * the newest 32768 pieces at least and what has not been handed over; of older ones a minute is held, by
  * steps of 20 ms, and the sum of what is older. `queue` may be NULL. */
-double queues_blocked_part(const struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,
+double queues_blocked_part(struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,
 			   __u16 *queue);
 /* Faults not accounted, or only in part: of queues beyond QUEUES_MAX, or told later than pieces are held. */
 __u64 queues_dropped(const struct queues *queues);

@@ -20,6 +20,13 @@ struct hang {
 	__u64 until;	/* the last end of those that ended after all, 0: none did */
 };
 
+/* Of the window that queues_blocked_part() is asked about. */
+struct queue_cover {
+	struct spans open; /* pieces of open faults and of the queue, clipped to the window */
+	size_t capacity;
+	__u64 watched; /* since when; 0: what began before cannot be told */
+};
+
 struct queue {
 	struct queue_key key;
 	struct spans blocked;
@@ -29,6 +36,7 @@ struct queue {
 	struct hang hang;
 	__u64 alive_ns;	  /* when something showed that its hang is over */
 	__u64 assumed_ns; /* of the hangs that are over: without their end having been seen */
+	struct queue_cover cover;
 	UT_hash_handle hh;
 };
 

@@ -94,9 +94,9 @@ $(OUT)/faultline-inject: $(BUILD)/injectors/main.o $(BUILD)/libinject.a $(BUILD)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 
 # A unit test may use any module: tools' objects except the program's main are linked too.
-$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(call objects,$(HELP_SRC)) \
-		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
-		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
+$(BUILD)/libtests.a: $(call objects,$(HELP_SRC) $(filter-out tools/faultline.c,$(TOOL_SRC)))
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(BUILD)/libtests.a $(BUILD)/libinject.a \
+		$(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS) $(TOOL_LIBS) $(TEST_LIBS)
 

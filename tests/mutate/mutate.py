@@ -168,7 +168,7 @@ def main():
     options = parser.parse_args()
     listed = read_survivors()
     with programs.scratch() as scratch:
-        known = programs.Programs(scratch)
+        known = programs.Programs()
         mutations = find(options.files or files(known))
         print(f"{len(mutations)} mutations")
         if not options.files:

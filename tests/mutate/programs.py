@@ -24,27 +24,22 @@ def lines(*words):
 
 
 class Programs:
-    def __init__(self, scratch):
-        self.scratch = pathlib.Path(scratch)
+    def __init__(self):
         self.links = {}  # test -> objects and libraries
         for line in lines("make", "--no-print-directory", "-n", "V=1", "-W", "build/libfaultline.a", "tests"):
             match = re.match(r"gcc .*-o build/tests/unit/(test_\w+) (.*)", line)
             if match:
                 self.links[match[1]] = match[2].split()
-        self.common = set.intersection(*(set(words) for words in self.links.values()))
-        objects = sorted(word for word in self.common if word.endswith(".o"))
-        # In an archive, so that a test takes of the helpers and tools what it calls.
-        self.helpers = self.scratch / "helpers.a"
-        lines("ar", "qcs", str(self.helpers), *objects)
-        members = self.members("build/libfaultline.a", "lib") + self.members("build/libinject.a", "injectors")
-        self.read_symbols(objects + members + [f"build/tests/unit/{test}.o" for test in self.links])
+        members = [*self.members("libfaultline.a", "lib"), *self.members("libinject.a", "injectors"),
+                   *self.members("libtests.a", "tests/unit", "tests/reference", "tools")]
+        self.read_symbols(members + [f"build/tests/unit/{test}.o" for test in self.links])
         self.near = {}  # object -> steps from each test
 
     @staticmethod
-    def members(archive, folder):
+    def members(archive, *folders):
         """Objects that make puts into it: names in archives have no folders."""
-        known = {name.rpartition("/")[2] for name in lines("ar", "t", archive)}
-        return [str(path.relative_to(ROOT)) for path in sorted((BUILD / folder).rglob("*.o"))
+        known = {name.rpartition("/")[2] for name in lines("ar", "t", str(BUILD / archive))}
+        return [str(path.relative_to(ROOT)) for folder in folders for path in sorted((BUILD / folder).rglob("*.o"))
                 if path.name in known and (ROOT / path.relative_to(BUILD)).with_suffix(".c").exists()]
 
     def read_symbols(self, objects):
@@ -119,9 +114,9 @@ class Programs:
 
     def link(self, test, objects, program):
         """The test with these objects; the archives then do not give theirs. None if it does not link."""
-        own = [word for word in self.links[test] if word.endswith(".o") and word not in self.common]
+        own = [word for word in self.links[test] if word.endswith(".o")]
         rest = [word for word in self.links[test] if not word.endswith(".o")]
-        done = subprocess.run([*LINKER, "-o", str(program), *own, *objects, str(self.helpers), *rest],
+        done = subprocess.run([*LINKER, "-o", str(program), *own, *objects, *rest],
                               cwd=ROOT, capture_output=True, text=True, check=False)
         return done.stderr.splitlines()[-1] if done.returncode else None
 

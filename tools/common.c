@@ -14,7 +14,6 @@
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
 #include "lib/base/run_directory.h"
-#include "lib/capture/emulator.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
 
@@ -89,12 +88,6 @@ const struct argp memory_argp = {memory_options, parse_memory, NULL, NULL, NULL,
 void common_option_failed(const struct argp_state *state, const char *option)
 {
 	usage_error(state, "%s: %s", option, failure_text());
-}
-
-void common_check_emulator(const char *path, const struct argp_state *state)
-{
-	if (path && emulator_check(path))
-		usage_error(state, "--%s", failure_text());
 }
 
 int common_check_pattern(const char *pattern)

@@ -42,8 +42,6 @@ static inline int common_parse(const struct argp *argp, unsigned int flags, int 
 /* For a parser: prints failure_text() behind the option and ends with EXIT_USAGE. */
 void common_option_failed(const struct argp_state *state, const char *option);
 
-/* For a parser's end: a binary of emulated machines that was named (NULL: none was) must be there. */
-void common_check_emulator(const char *path, const struct argp_state *state);
 /* -EINVAL for an empty pattern of devices: what a variable that is not set leaves of one is no wish. */
 int common_check_pattern(const char *pattern);
 

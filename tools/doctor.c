@@ -11,6 +11,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/memory.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/emulator.h"
+#include "lib/cli/cli.h"
 #include "tools/common.h"
 #include "tools/doctor_host.h"
 #include "tools/doctor_paths.h"
@@ -32,89 +34,63 @@ struct doctor {
 	char sentence[1024];
 };
 
-enum { KEY_EMULATOR = 0x200, KEY_WATCH, KEY_ATTACH };
+#define DOCTOR(member) CLI_FIELD(struct doctor, member)
 
-static const struct argp_option options[] = {
-	{"emulator", KEY_EMULATOR, "PATH", 0, "Binary of the emulated machines", 0},
-	{"watch", KEY_WATCH, "DURATION", 0,
-	 "Attach the probes for so long and count what they see: finds those that are silent", 0},
-	{"attach", KEY_ATTACH, "PROBE=FUNCTION", 0,
-	 "With --watch: look at this kernel function instead, as record does; repeatable", 0},
-	{"verbose", 'v', NULL, 0,
+static const struct cli_option doctor_options[] = {
+	{"emulator", 0, "PATH", "Binary of the emulated machines", CLI_TEXT,
+	 DOCTOR(capture.emulator)},
+	{"watch", 0, "DURATION",
+	 "Attach the probes for so long and count what they see: finds those that are silent",
+	 CLI_TIME, DOCTOR(watch_ns), 1},
+	{"attach", 0, "PROBE=FUNCTION",
+	 "With --watch: look at this kernel function instead, as record does; repeatable", CLI_LIST,
+	 DOCTOR(capture.moved), .most = CAPTURE_FILTERS,
+	 .count = offsetof(struct doctor, capture.moved_count)},
+	{"verbose", 'v', NULL,
 	 "Print every probe and all of the host, too, and what the kernel's verifier says of "
 	 "refused programs",
-	 0},
+	 CLI_FLAG, DOCTOR(capture.verbose)},
 	{0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static int doctor_check(void *input)
 {
-	struct doctor *doctor = state->input;
+	const struct doctor *doctor = input;
+	const struct capture_config *capture = &doctor->capture;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &doctor->output;
-		return 0;
-	case KEY_EMULATOR:
-		doctor->capture.emulator = argument;
-		return 0;
-	case KEY_WATCH:
-		if (units_parse_duration_within(argument, 1, UNITS_DURATION_MOST,
-						&doctor->watch_ns))
-			common_option_failed(state, "--watch");
-		return 0;
-	case KEY_ATTACH:
-		if (doctor->capture.moved_count == CAPTURE_FILTERS)
-			usage_error(state, "--attach %s: at most %d of them", argument,
-				    CAPTURE_FILTERS);
-		doctor->capture.moved[doctor->capture.moved_count++] = argument;
-		return 0;
-	case 'v':
-		doctor->capture.verbose = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (doctor->recording)
-			usage_error(state, "'%s': one recording at a time%s", argument,
-				    destination_hint(&doctor->output.to, argument));
-		doctor->recording = argument;
-		return 0;
-	case ARGP_KEY_END:
-		if (doctor->recording && doctor->watch_ns)
-			usage_error(state, "--watch watches this host: it takes no recording");
-		if (doctor->capture.moved_count && !doctor->watch_ns)
-			usage_error(state, "--attach %s: accepted: with --watch",
-				    doctor->capture.moved[0]);
-		if (doctor->recording && doctor->capture.emulator)
-			usage_error(state,
-				    "--emulator %s: accepted: of this host, not with a recording",
-				    doctor->capture.emulator);
-		if (!doctor->recording && memory_limit_now() != memory_limit_default())
-			usage_error(state, "--max-memory: accepted: with a recording");
-		common_check_emulator(doctor->capture.emulator, state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (doctor->recording && doctor->watch_ns)
+		return failed(-EINVAL, "--watch watches this host: it takes no recording");
+	if (capture->moved_count && !doctor->watch_ns)
+		return failed(-EINVAL, "--attach %s: accepted: with --watch", capture->moved[0]);
+	if (doctor->recording && capture->emulator)
+		return failed(-EINVAL,
+			      "--emulator %s: accepted: of this host, not with a recording",
+			      capture->emulator);
+	if (!doctor->recording && memory_limit_now() != memory_limit_default())
+		return failed(-EINVAL, "--max-memory: accepted: with a recording");
+	if (capture->emulator && emulator_check(capture->emulator))
+		return failed(-EINVAL, "--%s", failure_text());
+	return 0;
 }
 
-static const struct argp_child children[] = {
-	{&output_argp, 0, NULL, 0}, {&memory_argp, 0, NULL, 0}, {0}};
-
-static const struct argp argp = {
-	options,
-	parse,
-	"[FILE]",
-	"Tells what this host can show and what not, a line a path, and what would change it. Programs "
-	"are loaded for a moment, nothing is attached or changed. Of a recording FILE it tells what "
-	"that could show.\v"
-	"EXAMPLES:\n"
-	"  sudo faultline doctor\n"
-	"  sudo faultline doctor --watch 10s\n"
-	"  faultline doctor run.flt\n"
-	"  sudo faultline doctor --json --table probes",
-	children,
-	NULL,
-	NULL,
+static const struct cli doctor_cli = {
+	.tables = (const struct cli_table[]){{doctor_options}, {0}},
+	.children =
+		(const struct cli_child[]){{&output_argp, offsetof(struct doctor, output), true},
+					   {&memory_argp, 0, true},
+					   {0}},
+	.arguments = "[FILE]",
+	.argument = offsetof(struct doctor, recording),
+	.check = doctor_check,
+	.about =
+		"Tells what this host can show and what not, a line a path, and what would change it. Programs "
+		"are loaded for a moment, nothing is attached or changed. Of a recording FILE it tells what "
+		"that could show.\v"
+		"EXAMPLES:\n"
+		"  sudo faultline doctor\n"
+		"  sudo faultline doctor --watch 10s\n"
+		"  faultline doctor run.flt\n"
+		"  sudo faultline doctor --json --table probes",
 };
 
 /* Before the output is begun: whether the recording can be read. */
@@ -303,7 +279,7 @@ int verb_doctor(int argc, char **argv)
 	char kept[KEPT_TEXT] = "", stopped[STOPPED_TEXT] = "";
 	int error, status;
 
-	error = common_parse(&argp, 0, argc, argv, &doctor);
+	error = cli_parse(&doctor_cli, argc, argv, &doctor);
 	if (error)
 		return EXIT_USAGE;
 	doctor.inputs[0] = doctor.recording;

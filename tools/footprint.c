@@ -2,6 +2,8 @@
 /* faultline footprint: which memory devices touch, and how often. */
 #include "lib/analyze/footprint.h"
 
+#include <errno.h>
+
 #include "lib/analyze/session.h"
 #include "tools/offline.h"
 #include "tools/verbs.h"
@@ -13,51 +15,45 @@ struct footprint_verb {
 	struct analysis_config config;
 };
 
-enum { KEY_THRESHOLD = 0x200 };
+static int footprint_parse_threshold(const char *text, void *field)
+{
+	__u64 *threshold = field;
+	int err = units_parse_duration(text, threshold);
 
-static const struct argp_option options[] = {
-	{NULL, 0, NULL, 0, "Analysis:", 3},
-	{"threshold", KEY_THRESHOLD, "TIME", 0,
+	if (err)
+		return err;
+	if (!*threshold || *threshold % AGGREGATE_WINDOW_NS ||
+	    *threshold > 1000000 * AGGREGATE_WINDOW_NS)
+		return failed(
+			-EINVAL,
+			"'%s': accepted: whole seconds, 1s to 1000000s, as accesses are counted "
+			"by the second",
+			text);
+	return 0;
+}
+
+static const struct cli_option footprint_options[] = {
+	{.help = "Analysis:", .group = 3},
+	{"threshold", 0, "TIME",
 	 "An access to a 2 MiB page more than TIME after the one before is a simulated fault "
 	 "(300s)",
-	 0},
+	 CLI_OWN, CLI_FIELD(struct footprint_verb, config.simulated_fault_ns),
+	 .parse = footprint_parse_threshold},
 	{0},
 };
 
-static error_t footprint_parse(int key, char *argument, struct argp_state *state)
-{
-	struct footprint_verb *verb = state->input;
-	__u64 *threshold = &verb->config.simulated_fault_ns;
-
-	switch (key) {
-	case KEY_THRESHOLD:
-		if (units_parse_duration(argument, threshold))
-			common_option_failed(state, "--threshold");
-		if (!*threshold || *threshold % AGGREGATE_WINDOW_NS ||
-		    *threshold > 1000000 * AGGREGATE_WINDOW_NS)
-			usage_error(state,
-				    "--threshold: '%s': accepted: whole seconds, 1s to "
-				    "1000000s, as accesses are counted by the second",
-				    argument);
-		return 0;
-	default:
-		return offline_argument(&verb->offline, key, argument, state);
-	}
-}
-
-static const struct argp argp = {
-	options,
-	footprint_parse,
-	"FILE",
-	"Shows which memory the devices of a recording touched, how it grew, how often its pages "
-	"were touched, and how many faults taking idle pages back would have cost.\v"
-	"EXAMPLES:\n"
-	"  faultline footprint run.flt\n"
-	"  faultline footprint run.flt --threshold 60s\n"
-	"  faultline footprint run.flt --csv=tables",
-	offline_children,
-	NULL,
-	NULL,
+static const struct cli footprint_cli = {
+	.tables = (const struct cli_table[]){{footprint_options}, {0}},
+	OFFLINE_CLI,
+	.check = offline_check,
+	.arguments = "FILE",
+	.about =
+		"Shows which memory the devices of a recording touched, how it grew, how often its pages "
+		"were touched, and how many faults taking idle pages back would have cost.\v"
+		"EXAMPLES:\n"
+		"  faultline footprint run.flt\n"
+		"  faultline footprint run.flt --threshold 60s\n"
+		"  faultline footprint run.flt --csv=tables",
 };
 
 static bool any_access(const struct analysis *a)
@@ -87,7 +83,7 @@ int verb_footprint(int argc, char **argv)
 	static const struct offline_verb offline = {&footprint_analyzer, NULL, write_footprint};
 	struct footprint_verb verb = {.config.without_findings = true};
 
-	if (common_parse(&argp, 0, argc, argv, &verb))
+	if (cli_parse(&footprint_cli, argc, argv, &verb))
 		return EXIT_USAGE;
 	return offline_run(&verb.offline, &verb.config, &offline);
 }

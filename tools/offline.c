@@ -15,29 +15,17 @@
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
 
-const struct argp_child offline_children[] = {
-	{&output_argp, 0, NULL, 0}, {&window_argp, 0, NULL, 0}, {&memory_argp, 0, NULL, 0}, {0}};
+const struct cli_child offline_children[] = {{&output_argp, offsetof(struct offline, output), true},
+					     {&window_argp, offsetof(struct offline, window), true},
+					     {&memory_argp, 0, true},
+					     {0}};
 
-error_t offline_argument(struct offline *offline, int key, char *argument, struct argp_state *state)
+int offline_check(void *offline)
 {
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &offline->output;
-		state->child_inputs[1] = &offline->window;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (offline->path)
-			usage_error(state, "'%s': one recording at a time%s", argument,
-				    destination_hint(&offline->output.to, argument));
-		offline->path = argument;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		usage_error(state,
-			    "no recording given; accepted: a .flt file, or - for standard input");
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (!((struct offline *)offline)->path)
+		return failed(-EINVAL, "no recording given; accepted: a .flt file, or - for "
+				       "standard input");
+	return 0;
 }
 
 static int offline_open(struct offline *o, const struct analysis_config *config,

@@ -4,6 +4,7 @@
 #define FAULTLINE_TOOLS_OFFLINE_H
 
 #include "lib/analyze/analysis.h"
+#include "lib/cli/cli.h"
 #include "tools/common.h"
 
 struct offline {
@@ -21,12 +22,15 @@ struct offline {
 	char sentence[1024]; /* of the damage */
 };
 
-/* FILE, the output's and the window's options: the children of every such verb's argp. */
-extern const struct argp_child offline_children[];
+/* The output's, the window's and the memory's options, of every such verb, whose struct begins with its struct
+ * offline. */
+extern const struct cli_child offline_children[];
 
-/* For the verb's parser: takes the one FILE argument; ARGP_ERR_UNKNOWN for other keys. */
-error_t offline_argument(struct offline *offline, int key, char *argument,
-			 struct argp_state *state);
+/* For or as the verb's check: -EINVAL with a sentence without a recording. */
+int offline_check(void *offline);
+
+/* Of the verb's struct cli: FILE and these. */
+#define OFFLINE_CLI .children = offline_children, .argument = offsetof(struct offline, path)
 
 /* What is a verb's own. */
 struct offline_verb {

@@ -10,46 +10,28 @@ struct report {
 	struct analysis_config config;
 };
 
-enum { KEY_BURST = 0x200 };
-
-static const struct argp_option options[] = {
-	{NULL, 0, NULL, 0, "Analysis:", 3},
-	{"burst", KEY_BURST, "N", 0, "More than N faults within a second are a burst (5)", 0},
+static const struct cli_option report_options[] = {
+	{.help = "Analysis:", .group = 3},
+	{"burst", 0, "N", "More than N faults within a second are a burst (5)", CLI_COUNT,
+	 CLI_FIELD(struct report, config.burst_faults), 1, BURST_FAULTS_MAX},
 	{0},
 };
 
-static error_t report_parse(int key, char *argument, struct argp_state *state)
-{
-	struct report *report = state->input;
-	__u64 count;
-
-	switch (key) {
-	case KEY_BURST:
-		if (units_parse_count(argument, 1, BURST_FAULTS_MAX, &count))
-			common_option_failed(state, "--burst");
-		report->config.burst_faults = (unsigned int)count;
-		return 0;
-	default:
-		return offline_argument(&report->offline, key, argument, state);
-	}
-}
-
-static const struct argp argp = {
-	options,
-	report_parse,
-	"FILE",
-	"Explains a recording: which devices faulted, how often, where the time went, which I/O "
-	"waited. FILE is a .flt recording, or - for standard input.\v"
-	"EXAMPLES:\n"
-	"  faultline report run.flt\n"
-	"  faultline report run.flt --since 14:02 --until 14:03\n"
-	"  faultline report run.flt --csv=tables\n"
-	"  faultline report run.flt --json --table stages\n\n"
-	"With --csv or --json also every single fault is written (table faults). What every "
-	"column means: docs/analysis.md.",
-	offline_children,
-	NULL,
-	NULL,
+static const struct cli report_cli = {
+	.tables = (const struct cli_table[]){{report_options}, {0}},
+	OFFLINE_CLI,
+	.check = offline_check,
+	.arguments = "FILE",
+	.about =
+		"Explains a recording: which devices faulted, how often, where the time went, which I/O "
+		"waited. FILE is a .flt recording, or - for standard input.\v"
+		"EXAMPLES:\n"
+		"  faultline report run.flt\n"
+		"  faultline report run.flt --since 14:02 --until 14:03\n"
+		"  faultline report run.flt --csv=tables\n"
+		"  faultline report run.flt --json --table stages\n\n"
+		"With --csv or --json also every single fault is written (table faults). What every "
+		"column means: docs/analysis.md.",
 };
 
 /* Rows of single faults are written while reading. */
@@ -76,7 +58,7 @@ int verb_report(int argc, char **argv)
 	static const struct offline_verb verb = {.begin = follow_faults, .write = write_report};
 	struct report report = {0};
 
-	if (common_parse(&argp, 0, argc, argv, &report))
+	if (cli_parse(&report_cli, argc, argv, &report))
 		return EXIT_USAGE;
 	/* Nobody reads the per-page tables in the text form: leave out what they cost. */
 	report.config.without_footprint = offline_is_text(&report.offline);

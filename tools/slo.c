@@ -17,53 +17,45 @@ struct slo_verb {
 	__u64 broken; /* objectives that did not hold, or of which nothing was measured */
 };
 
-static const struct argp_option options[] = {
-	{NULL, 0, NULL, 0, "Objectives:", 3},
-	{"config", 'c', "FILE", 0, "INI file with [slo NAME] sections; a job file will do", 0},
+static const struct cli_option slo_verb_options[] = {
+	{.help = "Objectives:", .group = 3},
+	{"config", 'c', "FILE", "INI file with [slo NAME] sections; a job file will do", CLI_TEXT,
+	 CLI_FIELD(struct slo_verb, file)},
 	{0},
 };
 
-static error_t slo_parse(int key, char *argument, struct argp_state *state)
+static int slo_check(void *input)
 {
-	struct slo_verb *verb = state->input;
+	const struct slo_verb *verb = input;
+	int err = offline_check(input);
 
-	switch (key) {
-	case 'c':
-		verb->file = argument;
-		return 0;
-	case ARGP_KEY_END:
-		if (!verb->file)
-			usage_error(
-				state,
-				"no objectives given; accepted: -c FILE with [slo NAME] sections");
-		return 0;
-	default:
-		return offline_argument(&verb->offline, key, argument, state);
-	}
+	if (!err && !verb->file)
+		err = failed(-EINVAL,
+			     "no objectives given; accepted: -c FILE with [slo NAME] sections");
+	return err;
 }
 
-static const struct argp argp = {
-	options,
-	slo_parse,
-	"RECORDING -c FILE",
-	"Judges the I/O and the faults of a recording by objectives, and names for each violation "
-	"the faults that stood in the way. Exits with 6 if one was violated, or there was nothing to judge it by.\v"
-	"An objective:\n"
-	"  [slo gold]\n"
-	"  device = tenant0/*          ; pattern of device names, default *\n"
-	"  latency_target = 2ms        ; of latency_percentile of a window's I/Os\n"
-	"  latency_percentile = 99.9   ; default 100\n"
-	"  latency_window = 1s         ; whole seconds, default 1s; for all below, too\n"
-	"  min_iops = 1000             ; in every window\n"
-	"  min_bandwidth = 10M         ; bytes a second in every window\n"
-	"  fault_rate = 10             ; I/O page faults a second, at most\n"
-	"  burst = 5                   ; no more faults than this within any second\n\n"
-	"EXAMPLES:\n"
-	"  faultline slo run.flt -c slo.ini\n"
-	"  faultline slo run.flt -c slo.ini --csv=tables",
-	offline_children,
-	NULL,
-	NULL,
+static const struct cli slo_cli = {
+	.tables = (const struct cli_table[]){{slo_verb_options}, {0}},
+	OFFLINE_CLI,
+	.check = slo_check,
+	.arguments = "RECORDING -c FILE",
+	.about =
+		"Judges the I/O and the faults of a recording by objectives, and names for each violation "
+		"the faults that stood in the way. Exits with 6 if one was violated, or there was nothing to judge it by.\v"
+		"An objective:\n"
+		"  [slo gold]\n"
+		"  device = tenant0/*          ; pattern of device names, default *\n"
+		"  latency_target = 2ms        ; of latency_percentile of a window's I/Os\n"
+		"  latency_percentile = 99.9   ; default 100\n"
+		"  latency_window = 1s         ; whole seconds, default 1s; for all below, too\n"
+		"  min_iops = 1000             ; in every window\n"
+		"  min_bandwidth = 10M         ; bytes a second in every window\n"
+		"  fault_rate = 10             ; I/O page faults a second, at most\n"
+		"  burst = 5                   ; no more faults than this within any second\n\n"
+		"EXAMPLES:\n"
+		"  faultline slo run.flt -c slo.ini\n"
+		"  faultline slo run.flt -c slo.ini --csv=tables",
 };
 
 /* Objectives that tell nothing: on stdout in text, beside tables on stderr. */
@@ -135,7 +127,7 @@ int verb_slo(int argc, char **argv)
 		.without_footprint = true, .without_findings = true, .slos = &verb.set};
 	int code;
 
-	if (common_parse(&argp, 0, argc, argv, &verb))
+	if (cli_parse(&slo_cli, argc, argv, &verb))
 		return EXIT_USAGE;
 	if (slo_read(verb.file, &verb.set))
 		return common_failed(-EBADMSG);

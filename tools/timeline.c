@@ -18,12 +18,16 @@
 #define SLOWEST_MAX	100000
 #define BAR_WIDTH	50
 
+struct wanted_fault {
+	bool given;
+	__u32 group;
+	__u32 instance; /* 0: any */
+};
+
 struct timeline {
 	struct offline offline; /* first: what offline_run() hands to its verb */
 	const char *device;	/* pattern, NULL: any */
-	bool by_id;
-	__u32 group;
-	__u32 instance; /* 0: any */
+	struct wanted_fault wanted;
 	bool all;
 	__u64 slowest;
 	struct fault *kept; /* slowest first */
@@ -33,84 +37,77 @@ struct timeline {
 	int error;
 };
 
-enum { KEY_SLOWEST = 0x200, KEY_FAULT, KEY_ALL };
+/* "GROUP[.INSTANCE]" */
+static int timeline_parse_fault(const char *text, void *field)
+{
+	struct wanted_fault *wanted = field;
+	char group[24];
+	size_t length = strcspn(text, ".");
+	__u64 number, instance = 0;
+	int err;
 
-static const struct argp_option options[] = {
-	{NULL, 0, NULL, 0, "Which faults:", 3},
-	{"slowest", KEY_SLOWEST, "N", 0, "The N slowest of those that match (20)", 0},
-	{"all", KEY_ALL, NULL, 0, "Every fault that matches, as they ended", 0},
-	{"device", 'd', "PATTERN", 0, "Only devices of this name, such as 'tenant0/*'", 0},
-	{"fault", KEY_FAULT, "GROUP[.INSTANCE]", 0, "Only this page request group", 0},
+	snprintf(group, sizeof(group), "%.*s", (int)length, text);
+	err = units_parse_count(length < sizeof(group) ? group : text, 0, UINT32_MAX, &number);
+	if (!err && text[length])
+		err = units_parse_count(text + length + 1, 0, UINT32_MAX, &instance);
+	if (!err)
+		*wanted = (struct wanted_fault){true, (__u32)number, (__u32)instance};
+	return err;
+}
+
+static int timeline_check_pattern(const char *text, void *field)
+{
+	(void)field;
+	return common_check_pattern(text);
+}
+
+#define TIMELINE(member) CLI_FIELD(struct timeline, member)
+
+static const struct cli_option timeline_options[] = {
+	{.help = "Which faults:", .group = 3},
+	{"slowest", 0, "N", "The N slowest of those that match (20)", CLI_COUNT, TIMELINE(slowest),
+	 1, SLOWEST_MAX},
+	{"all", 0, NULL, "Every fault that matches, as they ended", CLI_FLAG, TIMELINE(all)},
+	{"device", 'd', "PATTERN", "Only devices of this name, such as 'tenant0/*'", CLI_TEXT,
+	 TIMELINE(device), .parse = timeline_check_pattern},
+	{"fault", 0, "GROUP[.INSTANCE]", "Only this page request group", CLI_OWN, TIMELINE(wanted),
+	 .parse = timeline_parse_fault},
 	{0},
 };
 
-static void parse_fault(struct timeline *timeline, char *argument, struct argp_state *state)
+static int timeline_check(void *input)
 {
-	char *dot = strchr(argument, '.');
-	__u64 group, instance = 0;
+	const struct timeline *timeline = input;
 
-	if (dot)
-		*dot = '\0';
-	if (units_parse_count(argument, 0, UINT32_MAX, &group) ||
-	    (dot && units_parse_count(dot + 1, 0, UINT32_MAX, &instance)))
-		common_option_failed(state, "--fault");
-	timeline->by_id = true;
-	timeline->group = (__u32)group;
-	timeline->instance = (__u32)instance;
+	if (timeline->all && timeline->slowest)
+		return failed(-EINVAL, "--all and --slowest exclude each other");
+	return offline_check(input);
 }
 
-static error_t timeline_parse(int key, char *argument, struct argp_state *state)
-{
-	struct timeline *timeline = state->input;
-
-	switch (key) {
-	case KEY_SLOWEST:
-		if (units_parse_count(argument, 1, SLOWEST_MAX, &timeline->slowest))
-			common_option_failed(state, "--slowest");
-		return 0;
-	case KEY_ALL:
-		timeline->all = true;
-		return 0;
-	case 'd':
-		if (common_check_pattern(argument))
-			common_option_failed(state, "--device");
-		timeline->device = argument;
-		return 0;
-	case KEY_FAULT:
-		parse_fault(timeline, argument, state);
-		return 0;
-	case ARGP_KEY_END:
-		if (timeline->all && timeline->slowest)
-			usage_error(state, "--all and --slowest exclude each other");
-		return 0;
-	default:
-		return offline_argument(&timeline->offline, key, argument, state);
-	}
-}
-
-static const struct argp argp = {
-	options,
-	timeline_parse,
-	"FILE",
-	"Shows single faults of a recording, stage by stage.\v"
-	"EXAMPLES:\n"
-	"  faultline timeline run.flt --slowest 5\n"
-	"  faultline timeline run.flt --device 'tenant0/*' --since +10s --until +11s\n"
-	"  faultline timeline run.flt --fault 12.3\n"
-	"  faultline timeline run.flt --all --csv=-\n\n"
-	"A bar shows where in the whole its stage lies. A stage with * holds the time of stages "
-	"before it that were not seen.",
-	offline_children,
-	NULL,
-	NULL,
+static const struct cli timeline_cli = {
+	.tables = (const struct cli_table[]){{timeline_options}, {0}},
+	OFFLINE_CLI,
+	.check = timeline_check,
+	.arguments = "FILE",
+	.about =
+		"Shows single faults of a recording, stage by stage.\v"
+		"EXAMPLES:\n"
+		"  faultline timeline run.flt --slowest 5\n"
+		"  faultline timeline run.flt --device 'tenant0/*' --since +10s --until +11s\n"
+		"  faultline timeline run.flt --fault 12.3\n"
+		"  faultline timeline run.flt --all --csv=-\n\n"
+		"A bar shows where in the whole its stage lies. A stage with * holds the time of stages "
+		"before it that were not seen.",
 };
 
 static bool timeline_matches(const struct timeline *t, const struct fault *fault)
 {
 	const struct session *session = t->offline.analysis->session;
 
-	if (t->by_id &&
-	    (fault->group != t->group || (t->instance && fault->instance != t->instance)))
+	const struct wanted_fault *wanted = &t->wanted;
+
+	if (wanted->given && (fault->group != wanted->group ||
+			      (wanted->instance && fault->instance != wanted->instance)))
 		return false;
 	return !t->device || session_device_fits(session, fault->device, t->device);
 }
@@ -225,9 +222,9 @@ static void timeline_on_finished(void *self, const struct fault *fault)
 /* Whether there was none, or none of this kind. */
 static int timeline_write_nothing(const struct timeline *t, struct writer *writer)
 {
-	const char *only = t->device && t->by_id ? "--device and --fault"
-			   : t->device		 ? "--device"
-						 : "--fault";
+	const char *only = t->device && t->wanted.given ? "--device and --fault"
+			   : t->device			? "--device"
+							: "--fault";
 
 	if (t->seen)
 		return writer_note(writer, "Of %llu faults none fits %s.", t->seen, only);
@@ -282,7 +279,7 @@ int verb_timeline(int argc, char **argv)
 	struct timeline timeline = {0};
 	int code;
 
-	if (common_parse(&argp, 0, argc, argv, &timeline))
+	if (cli_parse(&timeline_cli, argc, argv, &timeline))
 		return EXIT_USAGE;
 	code = offline_run(&timeline.offline, &config, &offline);
 	free(timeline.kept);

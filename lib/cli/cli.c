@@ -216,8 +216,9 @@ int cli_parse(const struct cli *cli, int argc, char **argv, void *input)
 		for (const struct cli_option *o = table->options; o->help; o++)
 			count++;
 	for (size_t i = 0; cli->children && cli->children[i].argp && i < CHILDREN_MOST; i++)
-		children[i] = (struct argp_child){.argp = cli->children[i].argp,
-						  .group = CHILDREN_GROUP + (int)i};
+		children[i] = (struct argp_child){
+			.argp = cli->children[i].argp,
+			.group = cli->children[i].merged ? 0 : CHILDREN_GROUP + (int)i};
 	options = calloc(count + 1, sizeof(*options));
 	if (!options)
 		return failed(-ENOMEM, "no memory for the command line");

@@ -53,6 +53,7 @@ struct cli_table {
 struct cli_child {
 	const struct argp *argp;
 	size_t offset;
+	bool merged; /* the help has its groups among those of the verb, not behind them */
 };
 
 struct cli {

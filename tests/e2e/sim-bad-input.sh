@@ -187,7 +187,7 @@ equal "the old spelling of --csv: no job" \
 	"$? $(grep -c "^faultline: unknown job 'old'; .*; a path for the tables follows '=': --csv=old$" err)" "3 1"
 "$FAULTLINE" report nowhere.flt --csv old 2>err
 equal "a second word is refused with it" "$? $(head -n 1 err)" \
-	"2 faultline report: 'old': one recording at a time; a path for the tables follows '=': --csv=old"
+	"2 faultline report: unexpected argument 'old'; a path for the tables follows '=': --csv=old"
 "$FAULTLINE" report --csv nowhere 2>err
 equal "and a recording that is none" "$? $(cat err)" \
 	"3 faultline: nowhere: cannot be opened: No such file or directory; a path for the tables follows '=': --csv=nowhere"

@@ -29,6 +29,12 @@ static const struct argp_option window_options[] = {
 	{0},
 };
 
+/* Prints failure_text() behind the option and ends with EXIT_USAGE. */
+static void common_option_failed(const struct argp_state *state, const char *option)
+{
+	usage_error(state, "%s: %s", option, failure_text());
+}
+
 static error_t parse_window(int key, char *argument, struct argp_state *state)
 {
 	struct window_options *window = state->input;
@@ -84,11 +90,6 @@ static error_t parse_memory(int key, char *argument, struct argp_state *state)
 }
 
 const struct argp memory_argp = {memory_options, parse_memory, NULL, NULL, NULL, NULL, NULL};
-
-void common_option_failed(const struct argp_state *state, const char *option)
-{
-	usage_error(state, "%s: %s", option, failure_text());
-}
 
 int common_check_pattern(const char *pattern)
 {

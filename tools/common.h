@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the verbs share: options that mean the same everywhere, and the way from a recording to a
- * writer. A verb makes output_argp and window_argp children of its own argp and sets
- * state->child_inputs[] to a struct output_options and a struct window_options.
+ * writer.
  */
 #ifndef FAULTLINE_TOOLS_COMMON_H
 #define FAULTLINE_TOOLS_COMMON_H
@@ -31,16 +30,6 @@ extern const struct argp window_argp;
  * does not count is kept to the memory that is available.
  */
 extern const struct argp memory_argp;
-
-/* usage_parse() */
-static inline int common_parse(const struct argp *argp, unsigned int flags, int argc, char **argv,
-			       void *input)
-{
-	return usage_parse(argp, argc, argv, flags, input);
-}
-
-/* For a parser: prints failure_text() behind the option and ends with EXIT_USAGE. */
-void common_option_failed(const struct argp_state *state, const char *option);
 
 /* -EINVAL for an empty pattern of devices: what a variable that is not set leaves of one is no wish. */
 int common_check_pattern(const char *pattern);

@@ -135,7 +135,10 @@ static error_t cli_argument(const struct command_line *line, const char *text,
 	const char **argument = (const char **)(line->input + cli->argument);
 	const char *hint = destination_hint(NULL, text);
 
-	if (cli->command && (state->quoted || !*hint)) {
+	if (cli->take) {
+		if (cli->take(line->input, state->arg_num, text))
+			usage_error(state, "%s%s", failure_text(), hint);
+	} else if (cli->command && (state->quoted || !*hint)) {
 		*(char ***)(line->input + cli->command) = state->argv + state->next - 1;
 		state->next = state->argc;
 	} else if (cli->argument && !*argument) {

@@ -64,7 +64,9 @@ struct cli {
 	/* Where what is no option goes; an offset above 0. All others are refused. */
 	size_t argument; /* const char *: the one that there may be */
 	size_t command;	 /* char **: a command with its arguments, NULL at the end */
-	size_t given;	 /* __u64: a bit for each row of the first table that was given */
+	int (*take)(void *input, unsigned int number,
+		    const char *text); /* each; -EINVAL with a sentence */
+	size_t given; /* __u64: a bit for each row of the first table that was given */
 	/* After all options: -EINVAL with a sentence for what does not go together. */
 	int (*check)(void *input);
 	char *(*help_filter)(int key, const char *text, void *input); /* as argp has it */

@@ -29,6 +29,29 @@ static const struct argp_option output_option_list[] = {
 	{0},
 };
 
+static const struct argp_option batch_option_list[] = {
+	{"csv", KEY_CSV, "PATH", OPTION_ARG_OPTIONAL, "Batch output as CSV", 0},
+	{"json", KEY_JSON, "PATH", OPTION_ARG_OPTIONAL, "Batch output as JSON", 0},
+	{0},
+};
+
+static int output_choose(struct destination *to, int key, const char *argument,
+			 const struct argp_state *state)
+{
+	const char *next = state->next < state->argc ? state->argv[state->next] : NULL;
+
+	return destination_choose(to, key == KEY_CSV ? OUTPUT_CSV : OUTPUT_JSON, argument, next);
+}
+
+static error_t batch_parse(int key, char *argument, struct argp_state *state)
+{
+	if (key != KEY_CSV && key != KEY_JSON)
+		return ARGP_ERR_UNKNOWN;
+	if (output_choose(state->input, key, argument, state))
+		usage_error(state, "%s", failure_text());
+	return 0;
+}
+
 static error_t output_parse(int key, char *argument, struct argp_state *state)
 {
 	struct output_options *options = state->input;
@@ -36,9 +59,7 @@ static error_t output_parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case KEY_CSV:
 	case KEY_JSON:
-		if (destination_choose(&options->to, key == KEY_CSV ? OUTPUT_CSV : OUTPUT_JSON,
-				       argument,
-				       state->next < state->argc ? state->argv[state->next] : NULL))
+		if (output_choose(&options->to, key, argument, state))
 			usage_error(state, "%s", failure_text());
 		return 0;
 	case KEY_TABLE:
@@ -59,6 +80,7 @@ static error_t output_parse(int key, char *argument, struct argp_state *state)
 }
 
 const struct argp results_argp = {results_option_list, output_parse, NULL, NULL, NULL, NULL, NULL};
+const struct argp batch_argp = {batch_option_list, batch_parse, NULL, NULL, NULL, NULL, NULL};
 const struct argp output_argp = {output_option_list, output_parse, NULL, NULL, NULL, NULL, NULL};
 
 const char *output_format_name(const struct output_options *options)
@@ -83,7 +105,7 @@ int output_open(struct writer **writer, const struct output_options *options,
 		.only = options->table,
 		.inputs = inputs,
 		.overwrite = options->force,
-		.growing = options->growing && !options->force,
+		.growing = options->growing,
 		.wide = options->wide,
 		.raw_time = options->raw_time,
 	};

@@ -21,6 +21,9 @@ extern const struct argp output_argp;
 /* The first two and --wide: of verbs that measure. A measurement cannot be had again, so they replace nothing. */
 extern const struct argp results_argp;
 
+/* --csv[=PATH], --json[=PATH] of what goes on printing, for a struct destination */
+extern const struct argp batch_argp;
+
 /* "csv" or "json" if that was asked for, else NULL. */
 const char *output_format_name(const struct output_options *options);
 

@@ -23,7 +23,11 @@ struct top_options {
 	bool verbose; /* live: what the verifier says goes to stderr */
 	struct destination to;
 	double interval_s;
-	__u64 count; /* intervals to show, 0: no limit */
+	__u64 count;	      /* intervals to show, 0: no limit */
+	const char *slo_file; /* NULL: no objectives */
 };
+
+/* cli_parse() of the verb's command line: it ends the program where something is wrong. */
+int top_options_parse(struct top_options *options, int argc, char **argv);
 
 #endif

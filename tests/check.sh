@@ -142,7 +142,7 @@ done
 add hostile        tests/suites/hostile.sh
 add lab-self       tests/lab/self-test.sh
 add lab-runner     /usr/bin/python3 tests/lab/runner_test.py
-add lab            nice -n 10 tests/lab/lab.py run --sample
+add lab            nice -n 5 tests/lab/lab.py run --sample
 for name in "${last[@]}"; do
 	end_to_end "$name"
 done

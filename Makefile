@@ -93,6 +93,9 @@ $(OUT)/faultline-inject: $(BUILD)/injectors/main.o $(BUILD)/libinject.a $(BUILD)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 
+# cmocka gives each test a state, which few of them use.
+$(BUILD)/tests/unit/%.o: CFLAGS += -Wno-unused-parameter
+
 # A unit test may use any module: tools' objects except the program's main are linked too.
 $(BUILD)/libtests.a: $(call objects,$(HELP_SRC) $(filter-out tools/faultline.c,$(TOOL_SRC)))
 $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(BUILD)/libtests.a $(BUILD)/libinject.a \

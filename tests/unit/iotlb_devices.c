@@ -41,7 +41,6 @@ int iotlb_devices_make(void **state)
 
 int iotlb_devices_remove(void **state)
 {
-	(void)state;
 	for (int i = 0; i < DEVICES; i++)
 		lookup_destroy(lookups[i]);
 	for (int i = 0; i < DOMAINS; i++)

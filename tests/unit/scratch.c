@@ -11,7 +11,6 @@ char scratch[32], run_scratch[32];
 
 int scratch_make(void **state)
 {
-	(void)state;
 	snprintf(scratch, sizeof(scratch), "/tmp/faultline-test-XXXXXX");
 	return mkdtemp(scratch) ? 0 : -1;
 }
@@ -20,20 +19,17 @@ int scratch_remove(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", scratch);
 	return system(command);
 }
 
 int run_scratch_make(void **state)
 {
-	(void)state;
 	snprintf(run_scratch, sizeof(run_scratch), "/run/faultline-test.XXXXXX");
 	return !mkdtemp(run_scratch) || setenv(RUN_DIRECTORY_VAR, run_scratch, 1) ? -1 : 0;
 }
 
 int run_scratch_remove(void **state)
 {
-	(void)state;
 	return rmdir(run_scratch);
 }

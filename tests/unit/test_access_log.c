@@ -142,7 +142,6 @@ static void a_patient_producer_loses_nothing(void **state)
 	struct access_log *log;
 	pthread_t threads[3];
 
-	(void)state;
 	assert_int_equal(access_log_create(&log, &config), 0);
 	consumer_open(&consumer, log);
 	for (__u32 i = 0; i < 3; i++)
@@ -175,7 +174,6 @@ static void every_loss_is_counted(void **state)
 	struct access_log *log;
 	pthread_t threads[2];
 
-	(void)state;
 	assert_int_equal(access_log_create(&log, &config), 0);
 	consumer_open(&consumer, log);
 	for (__u32 i = 0; i < 2; i++)
@@ -227,7 +225,6 @@ static void devices_are_merged_by_time(void **state)
 	struct access_log *log;
 	__u64 before = 0;
 
-	(void)state;
 	assert_int_equal(access_log_create(&log, &config), 0);
 	wait_until_the_owner_sleeps();
 	for (__u32 device = 0; device < 5; device++)
@@ -250,7 +247,6 @@ static void long_silences_keep_exact_times(void **state)
 	struct consumer consumer;
 	struct access_log *log;
 
-	(void)state;
 	assert_int_equal(access_log_create(&log, &config), 0);
 	for (__u64 i = 0; i < 5; i++)
 		access_log_add(log, 0, 63, (1ull << 48) - 64, 2 << 20, EVENT_READ,
@@ -288,7 +284,6 @@ static void long_latencies_are_whole(void **state)
 	struct consumer consumer;
 	struct access_log *log;
 
-	(void)state;
 	assert_int_equal(access_log_create(&log, &config), -EINVAL);
 	for (config.buffer_records = 2; config.buffer_records < 6; config.buffer_records++) {
 		assert_int_equal(access_log_create(&log, &config), 0);
@@ -325,7 +320,6 @@ static void parts_of_an_io_are_told_apart(void **state)
 	struct consumer consumer;
 	struct access_log *log;
 
-	(void)state;
 	assert_int_equal(access_log_create(&log, &config), 0);
 	for (__u64 i = 0; i < 6; i++)
 		access_log_add(log, 0, 1, i << 12, 4096, told[i].flags, told[i].code, START_NS,
@@ -345,7 +339,6 @@ static void readers_cannot_change_it(void **state)
 	struct access_log_config config = {.devices = 1};
 	struct access_log *log;
 
-	(void)state;
 	assert_int_equal(access_log_create(&log, &config), 0);
 	assert_int_equal(ftruncate(access_log_descriptor(log), 0), -1);
 	assert_ptr_equal(

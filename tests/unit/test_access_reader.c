@@ -24,7 +24,6 @@ static size_t ring_bytes(size_t records)
 
 static int make_ring(void **state)
 {
-	(void)state;
 	fd = memfd_create("access", MFD_ALLOW_SEALING);
 	if (fd < 0 || ftruncate(fd, ring_bytes(CAPACITY)))
 		return -1;
@@ -38,7 +37,6 @@ static int make_ring(void **state)
 
 static int drop_ring(void **state)
 {
-	(void)state;
 	access_reader_close(&reader);
 	munmap(ring, ring_bytes(CAPACITY));
 	return close(fd);
@@ -57,7 +55,6 @@ static void every_record_arrives_once_and_in_order(void **state)
 {
 	__u64 expected = 0;
 
-	(void)state;
 	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	for (int round = 0; round < 101; round++) {
 		long count;
@@ -73,7 +70,6 @@ static void every_record_arrives_once_and_in_order(void **state)
 
 static void a_late_reader_begins_with_what_comes(void **state)
 {
-	(void)state;
 	publish(31);
 	ring->discarded = 5;
 	assert_int_equal(access_reader_open(&reader, fd, READ_FROM_NOW), 0);
@@ -89,7 +85,6 @@ static void a_reader_of_old_begins_where_it_is_told(void **state)
 {
 	static const __u64 times[] = {3, 9, 12, 2, 15, 16};
 
-	(void)state;
 	publish(6);
 	for (size_t i = 0; i < 6; i++)
 		ring->records[i].time_ns = times[i];
@@ -107,7 +102,6 @@ static void a_reader_of_old_begins_where_it_is_told(void **state)
 /* What is there is all younger: what was there before may have been, too. */
 static void a_reader_that_comes_too_late_says_so(void **state)
 {
-	(void)state;
 	publish(CAPACITY + 5); /* times are 5 and up */
 	assert_int_equal(access_reader_open(&reader, fd, 6), 0);
 	assert_int_equal(access_reader_read(&reader, out, 128), CAPACITY - 1);
@@ -124,7 +118,6 @@ static void a_reader_that_comes_too_late_says_so(void **state)
 
 static void what_was_overwritten_or_discarded_is_lost_exactly(void **state)
 {
-	(void)state;
 	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	publish(CAPACITY + 13);
 	ring->discarded = 7;
@@ -135,7 +128,6 @@ static void what_was_overwritten_or_discarded_is_lost_exactly(void **state)
 
 static void records_that_may_be_torn_are_left_out(void **state)
 {
-	(void)state;
 	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	publish(CAPACITY);
 	ring->reserved += 11; /* the producer is writing over the eleven oldest */
@@ -149,7 +141,6 @@ static void records_that_may_be_torn_are_left_out(void **state)
 
 static void a_head_that_goes_back_is_damage(void **state)
 {
-	(void)state;
 	publish(29);
 	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	assert_int_equal(access_reader_read(&reader, out, 128), 29);
@@ -159,7 +150,6 @@ static void a_head_that_goes_back_is_damage(void **state)
 
 static void absurd_positions_never_read_outside(void **state)
 {
-	(void)state;
 	assert_int_equal(access_reader_open(&reader, fd, 0), 0);
 	ring->head = INT64_MAX;
 	ring->reserved = UINT64_MAX;
@@ -179,7 +169,6 @@ static void a_header_that_lies_is_refused(void **state)
 {
 	static const __u32 capacities[] = {0, 3, CAPACITY * 2, 1u << 31, UINT32_MAX};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
 		ring->capacity = capacities[i];
 		assert_refused();
@@ -196,7 +185,6 @@ static void memory_that_could_shrink_is_refused(void **state)
 {
 	int open_fd = memfd_create("unsealed", MFD_ALLOW_SEALING);
 
-	(void)state;
 	assert_int_equal(ftruncate(open_fd, ring_bytes(CAPACITY)), 0);
 	assert_int_equal(access_reader_open(&reader, open_fd, 0), -EPROTO);
 	assert_int_equal(fcntl(open_fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);

@@ -219,7 +219,6 @@ static void live_numbers_equal_the_recordings(void **state)
 	struct synthetic s;
 	struct printed recorded, other;
 
-	(void)state;
 	synthetic_make(&s, &mixed);
 	recorded = analyze(&s, 0, RECORDED, OUTPUT_JSON);
 	assert_true(recorded.size > 10000);
@@ -238,7 +237,6 @@ static void text_fits_eighty_columns(void **state)
 	struct printed text;
 	size_t column = 0;
 
-	(void)state;
 	synthetic_make(&s, &mixed);
 	text = analyze(&s, 0, DIRECT, OUTPUT_TEXT);
 	for (size_t i = 0, start = 0; i < text.size; i++) {
@@ -323,7 +321,6 @@ static void stages_equal_the_truth(void **state)
 	struct analysis *a;
 	struct synthetic s;
 
-	(void)state;
 	synthetic_make(&s, &mixed);
 	a = analysis_of(&s);
 	check_stages(&s, stages_all(a->stages), 0, -1, -1);
@@ -359,7 +356,6 @@ static void blocked_time_is_the_union(void **state)
 	struct analysis *a;
 	struct synthetic s;
 
-	(void)state;
 	config.given_up = 0;
 	synthetic_make(&s, &config);
 	a = analysis_of(&s);
@@ -402,7 +398,6 @@ static void bursts_and_peaks_equal_a_plain_count(void **state)
 	struct analysis *a;
 	struct synthetic s;
 
-	(void)state;
 	synthetic_make(&s, &config);
 	a = analysis_of(&s);
 	for (__u32 d = 1; d <= 2; d++) {
@@ -443,7 +438,6 @@ static void ios_told_one_by_one_are_counted(void **state)
 	struct synthetic s;
 	__u64 told = 0;
 
-	(void)state;
 	synthetic_make(&s, &mixed);
 	a = analysis_of(&s);
 	for (size_t i = 0; i < s.event_count; i++)
@@ -464,7 +458,6 @@ static void notes_say_what_tables_leave_out(void **state)
 	struct analysis *a;
 	struct synthetic s;
 
-	(void)state;
 	synthetic_make(&s, &mixed);
 	a = analysis_of(&s);
 	assert_int_equal(writer_open(&writer, &config), 0);
@@ -488,7 +481,6 @@ static void snapshots_say_what_the_tables_say(void **state)
 	struct synthetic s;
 	size_t began[8] = {0};
 
-	(void)state;
 	synthetic_make(&s, &mixed);
 	a = analysis_of(&s);
 	for (size_t i = 0; i < s.fault_count; i++)
@@ -531,7 +523,6 @@ static void an_open_fault_blocks_its_queue_now(void **state)
 	struct analysis *a;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(analysis_create(&a, NULL), 0);
 	stream = analysis_stream(a);
 	stream.ops->device(stream.self, &info);
@@ -561,7 +552,6 @@ static void nothing_seen_is_said_with_what_was_watched(void **state)
 	struct stream stream;
 	struct analysis *a;
 
-	(void)state;
 	assert_int_equal(analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
 	stream = analysis_stream(a);
 	stream.ops->host(stream.self, &host);
@@ -592,7 +582,6 @@ static void a_device_without_entry_counts(void **state)
 	struct stream stream;
 	struct analysis *a;
 
-	(void)state;
 	assert_int_equal(analysis_create(&a, &(struct analysis_config){.slos = &objectives}), 0);
 	stream = analysis_stream(a);
 	stream_events(stream, faults, 3);
@@ -634,7 +623,6 @@ static void any_bits_are_survived(void **state)
 	struct printed printed;
 	struct analysis *a;
 
-	(void)state;
 	for (__u64 seed = 1; seed <= 5; seed++) {
 		const struct random_stream records = {
 			.seed = seed, .events = 5003, .wild = true, .records = true};
@@ -672,7 +660,6 @@ static void any_limit_of_memory_is_survived(void **state)
 	unsigned int stopped = 0;
 	__u64 all, created;
 
-	(void)state;
 	for (__u64 part = 0; part <= 64; part++) {
 		const struct analysis_config config = {.slos = &objectives, .windowed = true};
 		struct printed printed;
@@ -713,7 +700,6 @@ static void invalidations_have_their_own_timeline(void **state)
 	struct invalidations *inv;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(invalidations_create(&inv, NULL), 0);
 	stream = invalidations_stream(inv);
 	for (unsigned int k = EVENT_INVALIDATE_START; k <= EVENT_INVALIDATE_FREED; k++) {
@@ -754,7 +740,6 @@ static void invalidations_without_a_step_are_unknown(void **state)
 	static const char *const names[] = {"invalidate_start", "invalidate_device",
 					    "invalidate_ack", "invalidate_freed"};
 
-	(void)state;
 	for (unsigned int off = 0; off < INVALIDATION_STEPS; off++) {
 		struct probe_info probe = {.state = PROBE_DISABLED};
 		struct writer_config config = {.format = OUTPUT_CSV, .path = "-"};
@@ -823,7 +808,6 @@ static void memory_of_several_devices_is_freed_once(void **state)
 	struct invalidations *inv;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(invalidations_create(&inv, NULL), 0);
 	stream = invalidations_stream(inv);
 	/* Two machines with the same tokens: 3 and 2 devices share the memory of each. */
@@ -872,7 +856,6 @@ static void shared_names_are_told_apart(void **state)
 	struct session *session;
 	char text[DEVICE_NAME_TEXT];
 
-	(void)state;
 	assert_int_equal(session_create(&session), 0);
 	meet(session, 1, 4711, "vm/disk");
 	/* Told again, as each segment of a flight recorder does. */

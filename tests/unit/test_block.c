@@ -68,7 +68,6 @@ static void every_io_completes_with_its_data(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, 3, 8);
 	result = drive(&bench, &config);
 	assert_int_equal(result.ios, 10007);
@@ -87,7 +86,6 @@ static void ring_indices_wrap(void **state)
 	static const __u16 depths[] = {2, 1024};
 	struct workload_config config = mixed(150001);
 
-	(void)state;
 	config.size_count = 1;
 	for (int i = 0; i < 2; i++) {
 		struct workload_result result;
@@ -142,7 +140,6 @@ static void malformed_descriptors_are_answered(void **state)
 	struct bench bench;
 	__u64 data;
 
-	(void)state;
 	bench_open(&bench, 1, 8);
 	driver_init(queue, bench.channel, 0, &bench.port.memory);
 	data = bench.channel->data_address;
@@ -205,7 +202,6 @@ static void an_index_that_jumps_is_survived(void **state)
 	struct ring_descriptor d;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, 1, 8);
 	driver_init(queue, bench.channel, 0, &bench.port.memory);
 	d = read_of(bench.channel->data_address, 4096, 0);
@@ -226,7 +222,6 @@ static void a_chain_scatters_one_request(void **state)
 	struct bench bench;
 	__u64 data;
 
-	(void)state;
 	bench_open(&bench, 1, 8);
 	driver_init(queue, bench.channel, 0, &bench.port.memory);
 	data = bench.channel->data_address;
@@ -263,7 +258,6 @@ static void absent_rings_and_data_only_cost_time(void **state)
 	struct bench bench;
 	__u64 page = 0;
 
-	(void)state;
 	bench_open(&bench, 2, 16);
 	bench.port.fault_ns = 20000;
 	memset(bench.port.absent, true, sizeof(bench.port.absent));
@@ -292,7 +286,6 @@ static void a_paused_queue_holds_up_no_other(void **state)
 	struct bench bench;
 	int status;
 
-	(void)state;
 	bench_open(&bench, 2, 8);
 	for (__u16 q = 0; q < 2; q++)
 		driver_init(&queues[q], bench.channel, q, &bench.port.memory);
@@ -350,7 +343,6 @@ static void an_answer_to_a_faulted_io_has_met_no_fault(void **state)
 	struct sender *sender = calloc(1, sizeof(*sender));
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, 1, 8);
 	driver_init(&sender->queue, bench.channel, 0, &bench.port.memory);
 	sender->io = (struct workload_io){
@@ -375,7 +367,6 @@ static void a_failed_dma_fails_its_io_only(void **state)
 	struct ring_descriptor d;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, 1, 8);
 	driver_init(queue, bench.channel, 0, &bench.port.memory);
 	d = read_of(bench.channel->data_address, 4096, 0);
@@ -399,7 +390,6 @@ static void stop_interrupts_a_pause(void **state)
 	struct bench bench;
 	__u64 start;
 
-	(void)state;
 	bench_open(&bench, 2, 8);
 	bench.port.fault_ns = 3600 * NSEC_PER_SEC;
 	memset(bench.port.absent, true, sizeof(bench.port.absent));

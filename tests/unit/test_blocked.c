@@ -97,7 +97,6 @@ static void windows_of_one_fault_add_up_to_its_length(void **state)
 {
 	static const __u64 windows[] = {10 * MS, 13 * MS, 30 * MS, 60 * MS, 70 * MS, 200 * MS};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
 		for (int missing = 0; missing < 2; missing++) {
 			windows_add_up(windows[i], missing, false);
@@ -115,7 +114,6 @@ static void many_short_faults_fill_a_long_window(void **state)
 	struct view v = view_open();
 	__u64 now = START;
 
-	(void)state;
 	tell(&v, EVENT_FAULT_DETECT, 1, START - 3 * MS);
 	tell(&v, EVENT_FAULT_REQUEST, 1, START - 2 * MS);
 	tell(&v, EVENT_FAULT_ABANDON, 1, START - MS);
@@ -145,7 +143,6 @@ static void what_was_folded_is_forgotten_in_time(void **state)
 	struct view v = view_open();
 	__u64 now = START, folded = 0;
 
-	(void)state;
 	for (__u32 i = 0; i < 99000; i++) {
 		now += i == 33000 ? 61440 * MS + 17 : MS; /* the steps come round once */
 		tell(&v, EVENT_FAULT_DETECT, i, now);
@@ -200,7 +197,6 @@ static void late_faults_are_in_the_union(void **state)
 	struct queue_blocked got, want;
 	size_t count = 0, late = 0;
 
-	(void)state;
 	assert_true(events && spans);
 	for (unsigned int seed = 1; seed < 4; seed++, count = 0) {
 		struct view v = view_open();
@@ -246,7 +242,6 @@ static void a_fault_given_up_blocks_until_then(void **state)
 	struct queue_blocked blocked;
 	struct live_device row;
 
-	(void)state;
 	tell(&v, EVENT_FAULT_DETECT, 1, START);
 	tell(&v, EVENT_FAULT_REQUEST, 1, START + MS);
 	tell(&v, EVENT_FAULT_ABANDON, 1, START + 20 * MS);
@@ -306,7 +301,6 @@ static void a_fault_begun_before_blocks_from_the_beginning(void **state)
 		{{EVENT_FAULT_RESPONSE, EVENT_FAULT_RESUME}, 0, 3},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct view v = recording_open(cases[i].met);
 		__u64 now = START + cases[i].minutes * 60 * SECOND + 50 * MS, blocked = 0;
@@ -336,7 +330,6 @@ static void a_queue_hung_all_the_time_is_blocked_all_the_time(void **state)
 	struct view v = recording_open(0);
 	struct live_device row;
 
-	(void)state;
 	tell(&v, EVENT_FAULT_ISR, 1, START + 5 * MS);
 	v.stream.ops->tick(v.stream.self, START + SECOND);
 	assert_int_equal(live_device(v.analysis, 1, START + SECOND, SECOND, &row), 0);
@@ -349,7 +342,6 @@ static void a_fault_open_at_the_end_blocks_until_then(void **state)
 {
 	struct view v = recording_open(0);
 
-	(void)state;
 	tell(&v, EVENT_FAULT_DETECT, 1, START + SECOND);
 	tell(&v, EVENT_FAULT_RESUME, 1, START + SECOND + MS);
 	tell(&v, EVENT_FAULT_DETECT, 2, START + 2 * SECOND);
@@ -362,7 +354,6 @@ static void a_fault_open_at_the_end_blocks_until_then(void **state)
 /* The recorder's word that it was open still; of the kernel side's that its number was taken again it is not. */
 static void one_given_up_blocks_on_if_it_was_open(void **state)
 {
-	(void)state;
 	for (__u32 tid = 0; tid < 2; tid++) {
 		struct view v = recording_open(0);
 		struct event event = event_of(EVENT_FAULT_UNFINISHED, 1, START + 61 * SECOND);
@@ -431,7 +422,6 @@ static void a_hang_goes_on_after_it_was_given_up(void **state)
 		 .other_queue = 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sequels) / sizeof(sequels[0]); i++) {
 		const struct sequel *sequel = &sequels[i];
 		const struct loss_info loss = {.lost = 1};
@@ -475,7 +465,6 @@ static void hangs_of_a_queue_end_one_by_one(void **state)
 	struct view v = recording_open(0);
 	struct event event;
 
-	(void)state;
 	for (__u32 group = 1; group <= 2; group++)
 		tell(&v, EVENT_FAULT_DETECT, group, START + group * SECOND);
 	for (__u32 group = 1; group <= 2; group++) {
@@ -500,7 +489,6 @@ static void a_fault_too_old_to_wait_for_hangs_on(void **state)
 {
 	struct view v = recording_open(0);
 
-	(void)state;
 	tell(&v, EVENT_FAULT_DETECT, 1, START + SECOND);
 	v.stream.ops->tick(v.stream.self, START + 300 * SECOND);
 	assert_true(fabs(blocked_ns(&v, START + 299 * SECOND, START + 300 * SECOND) - SECOND) < 1);
@@ -514,7 +502,6 @@ static void a_lost_beginning_or_end_is_not_made_up(void **state)
 	const struct loss_info loss = {.lost = 1};
 	struct view v = recording_open(0);
 
-	(void)state;
 	tell(&v, EVENT_FAULT_RESPONSE, 1, START + 50 * MS);
 	tell(&v, EVENT_FAULT_RESUME, 1, START + 51 * MS);
 	tell(&v, EVENT_FAULT_DETECT, 2, START + 60 * MS);

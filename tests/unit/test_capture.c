@@ -115,7 +115,6 @@ static void end(void)
 
 static int allocate(void **state)
 {
-	(void)state;
 	setenv("FAULTLINE_RUN_DIR", "/run/faultline-no-such-directory", 1);
 	events = malloc(EVENTS_MAX * sizeof(*events));
 	return events ? 0 : -1;
@@ -123,7 +122,6 @@ static int allocate(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	free(events);
 	return 0;
 }
@@ -194,7 +192,6 @@ static void a_fault_keeps_its_instance_through_all_stages(void **state)
 	struct capture_config config = {0};
 	__u32 instance = 0;
 
-	(void)state;
 	begin(&config);
 	for (int i = 0; i < 101; i++)
 		whole_fault(5, 7, (__u64)i << 12);
@@ -229,7 +226,6 @@ static void a_cpu_fault_inside_a_handler_names_its_fault(void **state)
 {
 	struct capture_config config = {0};
 
-	(void)state;
 	begin(&config);
 	for (int i = 0; i < 53; i++)
 		whole_fault(0, i, 0x1000);
@@ -251,7 +247,6 @@ static void a_reused_number_ends_its_predecessor(void **state)
 	struct fault_probe p = probe_of(0, 9, 0x7000, EVENT_READ | EVENT_LAST);
 	const struct event *unfinished;
 
-	(void)state;
 	begin(&config);
 	FAULT_PROBE(detect, &p);
 	FAULT_PROBE(request, &p);
@@ -274,7 +269,6 @@ static void requests_of_one_group_share_an_instance(void **state)
 {
 	struct capture_config config = {0};
 
-	(void)state;
 	begin(&config);
 	for (int i = 0; i < 13; i++) {
 		struct fault_probe p =
@@ -305,7 +299,6 @@ static void what_goes_on_after_it_was_given_up_is_no_other_fault(void **state)
 	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ);
 	__u32 instance;
 
-	(void)state;
 	begin(&config);
 	FAULT_PROBE(detect, &p);
 	poll_until_given_up();
@@ -329,7 +322,6 @@ static void the_number_of_what_was_given_up_can_be_taken_again(void **state)
 	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ);
 	const struct event *again;
 
-	(void)state;
 	begin(&config);
 	FAULT_PROBE(detect, &p);
 	poll_until_given_up();
@@ -346,7 +338,6 @@ static void what_never_resumes_is_given_up(void **state)
 	struct capture_config config = {.unfinished_ns = 1};
 	struct fault_probe p = probe_of(0, 1, 0x3000, EVENT_READ | EVENT_LAST);
 
-	(void)state;
 	begin(&config);
 	FAULT_PROBE(detect, &p);
 	poll_until_given_up();
@@ -359,7 +350,6 @@ static void loss_of_a_small_ring_is_exact(void **state)
 {
 	struct capture_config config = {.ring_bytes = 4096, .pids = {getpid()}, .pid_count = 1};
 
-	(void)state;
 	kind_set_add(&config.kinds, EVENT_CPU_FAULT);
 	begin(&config);
 	touch_pages(10007);
@@ -380,7 +370,6 @@ static void filters_act_before_the_ring(void **state)
 		.disabled_count = 1,
 	};
 
-	(void)state;
 	begin(&config);
 	whole_fault(0, 1, 0x1000);
 	assert_true(capture_poll(capture, sink) >= 0); /* learns the name, drops the device */
@@ -396,7 +385,6 @@ static void a_disabled_probe_is_silent_and_others_go_on(void **state)
 {
 	struct capture_config config = {.disabled = {"fault_isr"}, .disabled_count = 1};
 
-	(void)state;
 	begin(&config);
 	whole_fault(0, 1, 0x1000);
 	end();
@@ -410,7 +398,6 @@ static void nothing_is_recorded_once_it_is_stopped(void **state)
 	struct capture_config config = {0};
 	__u64 recorded_ns;
 
-	(void)state;
 	begin(&config);
 	assert_true(began_ns > 0 && capture_recorded_ns(capture) > 0);
 	for (int i = 0; i < 17; i++)
@@ -449,7 +436,6 @@ static void only_ios_of_the_time_between_begin_and_end_count(void **state)
 	struct capture_config config = {0};
 	size_t ios;
 
-	(void)state;
 	begin(&config);
 	log_io(began_ns - 1);
 	log_io(began_ns - 3000 * MSEC);
@@ -472,7 +458,6 @@ static void an_account_between_is_exact_whatever_the_rings_hold(void **state)
 	struct capture_config config = {0};
 	__u64 received;
 
-	(void)state;
 	begin(&config);
 	whole_fault(0, 1, 0x1000);
 	assert_true(capture_poll(capture, sink) >= 0);
@@ -493,7 +478,6 @@ static void it_ends_in_time_however_late_the_recorder_is(void **state)
 	struct capture_config config = {.duration_ns = 30 * MSEC};
 	__u64 recorded_ns;
 
-	(void)state;
 	waits_for_the_end = true;
 	begin(&config);
 	waits_for_the_end = false;

@@ -30,7 +30,6 @@ static void no_ring_is_lost(void **state)
 	struct pair pair = {0};
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, answer_each, &pair), 0);
 	for (__u32 seen = 0; seen != ROUNDS;) {
 		doorbell_ring(&pair.there);
@@ -46,7 +45,6 @@ static void a_deadline_ends_the_wait(void **state)
 	__u64 start = monotonic_ns();
 	struct doorbell bell = {0};
 
-	(void)state;
 	assert_int_equal(doorbell_wait(&bell, 0, start + 20 * NSEC_PER_MSEC), 0);
 	assert_true(monotonic_ns() - start >= 20 * NSEC_PER_MSEC);
 	assert_int_equal(doorbell_wait(&bell, 0, start), 0);
@@ -68,7 +66,6 @@ static void impossible_channels_are_refused(void **state)
 	struct channel_config config;
 	struct channel *channel;
 
-	(void)state;
 	for (unsigned int queues = 0; queues <= 65; queues += 65) {
 		config = good;
 		config.queues = queues;

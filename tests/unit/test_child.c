@@ -15,7 +15,6 @@ static void a_failed_assertion_ends_the_child(void **state)
 	pid_t child;
 	int status;
 
-	(void)state;
 	fflush(NULL);
 	child = child_fork();
 	if (!child) {
@@ -35,7 +34,6 @@ static void a_child_that_is_killed_was_killed(void **state)
 	pid_t child = child_fork();
 	int status;
 
-	(void)state;
 	if (!child)
 		pause();
 	assert_int_equal(kill(child, SIGKILL), 0);

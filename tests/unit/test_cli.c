@@ -59,7 +59,6 @@ static void each_type_is_stored(void **state)
 {
 	struct fields f = {.signed_number = -1};
 
-	(void)state;
 	assert_int_equal(cli_set(options, "flag", NULL, &f), 0);
 	assert_int_equal(cli_set(options, "text", "abc", &f), 0);
 	assert_int_equal(cli_set(options, "list", "one", &f), 0);
@@ -95,7 +94,6 @@ static void what_is_wrong_names_the_option_and_leaves_all_as_it_was(void **state
 {
 	struct fields f = {.count = 2};
 
-	(void)state;
 	refuses(&f, "text", "", "--text: invalid text ''");
 	refuses(&f, "list", "three", "--list: accepted: at most 2 times");
 	refuses(&f, "small", "201",

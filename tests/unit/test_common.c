@@ -21,7 +21,6 @@ static int record(void **state)
 	struct trace_writer *writer;
 	struct stream stream;
 
-	(void)state;
 	close(mkstemp(path));
 	if (trace_writer_open(&writer, &config))
 		return -1;
@@ -35,7 +34,6 @@ static int record(void **state)
 
 static int discard(void **state)
 {
-	(void)state;
 	return unlink(path);
 }
 
@@ -80,7 +78,6 @@ static void times_become_monotonic(void **state)
 	};
 	struct period period;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(open_window(cases[i].text, NULL, &period), 0);
 		assert_int_equal(period.since_ns, cases[i].ns);
@@ -92,7 +89,6 @@ static void empty_windows_are_refused(void **state)
 {
 	struct period period;
 
-	(void)state;
 	assert_int_equal(open_window("+5s", "+6s", &period), 0);
 	assert_int_equal(period.until_ns, 106 * SECOND);
 	assert_int_equal(open_window("+6s", "+5s", &period), -EINVAL);
@@ -105,7 +101,6 @@ static void stdin_takes_no_window(void **state)
 	struct window_options window = {.has_since = true, .since_text = "+5s"};
 	struct period period;
 
-	(void)state;
 	assert_int_equal(open_and_forget("-", &window, &period), -EINVAL);
 	window.has_since = false;
 	assert_int_equal(open_and_forget("-", &window, &period), 0);

@@ -39,7 +39,6 @@ static void add_device(struct btf *btf, const char *name, __u32 list_offset)
 
 static int make_kernel(void **state)
 {
-	(void)state;
 	kernel = btf__new_empty();
 	for (int i = 0; i < 499; i++) {
 		char name[24];
@@ -57,7 +56,6 @@ static int make_kernel(void **state)
 
 static int drop_kernel(void **state)
 {
-	(void)state;
 	type_index_free(&kernel_index);
 	btf__free(kernel);
 	return 0;
@@ -90,7 +88,6 @@ static void a_struct_comes_with_what_lies_within_it(void **state)
 	const struct btf_type *device, *refs;
 	const struct btf_member *members;
 
-	(void)state;
 	device = find(extract, "device", BTF_KIND_STRUCT);
 	assert_non_null(device);
 	assert_int_equal(device->size, 64);
@@ -124,7 +121,6 @@ static void all_types_of_a_name_are_taken(void **state)
 	struct type_source source = {twice, &index};
 	size_t found = 0;
 
-	(void)state;
 	add_device(twice, "device", 8);
 	add_device(twice, "device", 16);
 	index_from(&index, twice, 1);
@@ -151,7 +147,6 @@ static void a_module_is_asked_for_what_the_kernel_lacks(void **state)
 	struct btf *wanted = wanting("container", "colour"), *extract;
 	const struct btf_type *container;
 
-	(void)state;
 	btf__add_struct(module, "container", 96);
 	btf__add_field(module, "device", btf__find_by_name_kind(kernel, "device", BTF_KIND_STRUCT),
 		       32 * 8, 0);

@@ -25,7 +25,6 @@ static void events_and_frames_add_up(void **state)
 	struct analysis *analysis;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(analysis_create(&analysis, NULL), 0);
 	stream = analysis_stream(analysis);
 	for (size_t i = 0; i < KINDS; i++) {
@@ -49,7 +48,6 @@ static void kinds_of_no_version_are_passed_over(void **state)
 		{.kind = EVENT_KIND_MAX}, {.kind = UINT16_MAX}, {.kind = 64 + EVENT_CPU_FAULT}};
 	struct analysis *analysis;
 
-	(void)state;
 	assert_int_equal(analysis_create(&analysis, NULL), 0);
 	assert_int_equal(stream_events(analysis_stream(analysis), events, 3), 0);
 	assert_int_equal(counts_of_kind(analysis->counts, EVENT_CPU_FAULT), 0);
@@ -73,7 +71,6 @@ static void a_fan_takes_no_more_than_it_holds(void **state)
 	char untouched[sizeof(guarded.behind)];
 	size_t sum = 0;
 
-	(void)state;
 	memset(guarded.behind, 0x5a, sizeof(guarded.behind));
 	memset(untouched, 0x5a, sizeof(untouched));
 	for (int i = 0; i < STREAM_FANOUT; i++)

@@ -27,7 +27,6 @@ static int begin(void **state)
 {
 	struct capture_config config = {};
 
-	(void)state;
 	if (geteuid())
 		return 0;
 	if (shared_maps_create(&maps, 4096) ||
@@ -40,7 +39,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	device_table_destroy(table);
 	table = NULL;
 	if (maps.object)
@@ -111,7 +109,6 @@ static void an_address_may_get_another_device(void **state)
 {
 	__u32 first, second;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	first = device_table_handle(table, meet(0x1000, "platform", "one"));
@@ -128,7 +125,6 @@ static void a_place_may_get_another_device(void **state)
 {
 	__u32 first, same, second;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	first = device_table_handle(table, meet(0x1000, "pci", "0000:01:00.0"));
@@ -149,7 +145,6 @@ static void a_short_life_leaves_a_name(void **state)
 {
 	__u32 first, second, number;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	number = meet(0x1000, "pci", "0000:01:00.0");
@@ -166,7 +161,6 @@ static void what_has_gone_gives_its_slots_back(void **state)
 {
 	__u32 stays, late;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	stays = device_table_handle(table, meet(0x9000, "pci", "0000:09:00.0"));
@@ -218,7 +212,6 @@ static void what_processes_had_is_given_back(void **state)
 	struct owner_share account;
 	__u32 before, number, late;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	before = device_table_handle(table, meet_of(&stays, 0));
@@ -245,7 +238,6 @@ static void what_was_closed_is_known(void **state)
 	const struct owner_key owner = {.pid = 7, .start = 70};
 	__u32 first, seen;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	for (__u64 i = 1; i <= 3 * OWNER_DEVICES_MAX; i++) {
@@ -279,7 +271,6 @@ static void a_forgotten_name_is_counted(void **state)
 {
 	__u32 number;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	number = meet(0x1000, "platform", "one");
@@ -333,7 +324,6 @@ static void an_end_costs_what_it_had(void **state)
 	const struct owner_key stays = {.pid = 7, .start = 70};
 	unsigned int before;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	for (__u64 index = 0; index < 4096; index++)
@@ -356,7 +346,6 @@ static void a_device_without_slot_is_known_all_the_same(void **state)
 	struct device_key in_the_way;
 	__u32 handle;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	for (__u64 i = 0; i < DEVICES_MAX; i++) {
@@ -385,7 +374,6 @@ static void a_late_hello_names_what_was_met(void **state)
 	struct device_state met;
 	__u32 handle;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	handle = device_table_handle(table, meet_of(&owner, 0));
@@ -443,7 +431,6 @@ static void a_machine_is_asked_once_before_its_devices_are_met(void **state)
 	__u32 ids[3], named = 0, strange = 0;
 	unsigned int asked = 0;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	device_table_destroy(table);

@@ -28,7 +28,6 @@ static int put(struct trace_dictionary *dictionary, __u32 id)
 
 static void memory_that_runs_out_is_an_error(void **state)
 {
-	(void)state;
 	for (size_t tables = 0; tables < 7; tables++) {
 		struct trace_dictionary dictionary = {0};
 		struct event event = {.pid = 0};
@@ -59,7 +58,6 @@ static void what_waits_is_bounded(void **state)
 	struct trace_buffer out = {0};
 	struct event event = {.device = 7};
 
-	(void)state;
 	given = 99;
 	for (__u32 i = 0; i < 400000; i++)
 		assert_int_equal(put(&dictionary, i % 11), 0);

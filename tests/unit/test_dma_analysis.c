@@ -26,7 +26,6 @@ static int setup(void **state)
 	struct stack_info stack = {.id = 5, .depth = 2, .text = "dma_map+0x1\nnic_fill+0x20"};
 	struct process_info process = {.pid = 11, .comm = "mapper"};
 
-	(void)state;
 	assert_int_equal(analysis_create(&analysis, NULL), 0);
 	stream = analysis_stream(analysis);
 	stream.ops->host(stream.self, &host);
@@ -41,7 +40,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	analysis_destroy(analysis);
 	return 0;
 }
@@ -134,7 +132,6 @@ static void a_fault_names_who_unmapped_its_address(void **state)
 	struct iommu_faults_counts counts;
 	char *text;
 
-	(void)state;
 	push(&fault);
 	push(&owner);
 	iommu_faults_counts(analysis->iommu_faults, &counts);
@@ -160,7 +157,6 @@ static void a_long_stack_is_cut_between_frames(void **state)
 	struct stack_info stack = {.id = 6, .depth = 9};
 	char *text, *mapped, *cut;
 
-	(void)state;
 	for (int i = 1; i <= 9; i++)
 		sprintf(stack.text + strlen(stack.text), "%sa_function_%d+0x1234",
 			i > 1 ? "\n" : "", i);
@@ -188,7 +184,6 @@ static void an_owner_belongs_to_the_fault_of_its_cpu(void **state)
 	struct event owner_of_second = owner_at(2001, 2, 1, OWNER_UNMAPPED);
 	char *text;
 
-	(void)state;
 	push(&first);
 	push(&second);
 	push(&owner_of_first);
@@ -208,7 +203,6 @@ static void the_unseen_are_counted_and_said_to_be_a_floor(void **state)
 	struct iommu_faults_counts counts;
 	char *text;
 
-	(void)state;
 	push(&fault);
 	push(&unseen);
 	iommu_faults_counts(analysis->iommu_faults, &counts);
@@ -229,7 +223,6 @@ static void only_the_newest_faults_are_kept_but_all_are_counted(void **state)
 	size_t lines = 0;
 	char *text;
 
-	(void)state;
 	for (__u32 i = 0; i < IOMMU_FAULTS_KEPT + 7; i++) {
 		struct event fault = fault_at(2000 + i, 1, 4096ull * i, 0);
 
@@ -260,7 +253,6 @@ static void gauges_do_not_add_up_but_strays_do(void **state)
 	struct mappings_device device;
 	char *text;
 
-	(void)state;
 	gauge(10, LIVE_ALL, 7, 7 * 4096);
 	gauge(11, LIVE_ALL, 3, 3 * 4096);
 	gauge(10, LIVE_PAGES, 2, 4 << 20);
@@ -315,7 +307,6 @@ static void the_last_whole_snapshot_names_mappers_and_leaks(void **state)
 {
 	char *text, process[16];
 
-	(void)state;
 	snapshot(LIVE_ALL, 99, 99 * 4096);
 	snapshot_ends();
 	snapshot(LIVE_ALL, 20, 20 * 4096);

@@ -35,7 +35,6 @@ static void aligned_words_are_never_torn(void **state)
 	pthread_t thread;
 	int torn = 0;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, flicker, &argument), 0);
 	for (int i = 0; i < 3000017; i++) {
 		assert_int_equal(dma_guard_copy(&copy, &index, sizeof(copy)), 0);
@@ -52,7 +51,6 @@ static void every_size_is_copied_or_refused(void **state)
 	char from[16] = "0123456789abcde", to[16];
 	char *gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
-	(void)state;
 	assert_int_equal(dma_guard_install(), 0);
 	for (size_t bytes = 1; bytes <= 8; bytes++) {
 		for (size_t offset = 0; offset < 8; offset++) {

@@ -23,7 +23,6 @@ static void a_write_without_pasid(void **state)
 {
 	struct dmar_fault fault;
 
-	(void)state;
 	assert_true(parse("DMAR: [DMA Write NO_PASID] Request device [00:02.0] fault addr 0x800000 "
 			  "[fault reason 0x05] PTE Write access is not set",
 			  &fault));
@@ -39,7 +38,6 @@ static void a_read_with_pasid_and_segment(void **state)
 {
 	struct dmar_fault fault;
 
-	(void)state;
 	assert_true(parse("DMAR: [DMA Read PASID 0xabcde] Request device [0001:3f:1f.7] fault addr "
 			  "0xffffffffff000 [fault reason 0x71] SM: Present bit in first-level",
 			  &fault));
@@ -60,7 +58,6 @@ static void an_interrupt(void **state)
 {
 	struct dmar_fault fault;
 
-	(void)state;
 	assert_true(parse("DMAR: [INTR-REMAP] Request device [f0:1f.7] fault index 0x8000 [fault "
 			  "reason 0x25] Blocked a compatibility format interrupt request",
 			  &fault));
@@ -98,7 +95,6 @@ static void other_lines_are_none(void **state)
 	};
 	struct dmar_fault fault;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		assert_false(parse(lines[i], &fault));
 }
@@ -106,7 +102,6 @@ static void other_lines_are_none(void **state)
 /* Any numbers come back as they were printed, by either of the kernel's formats. */
 static void what_is_printed_is_read(void **state)
 {
-	(void)state;
 	srand(4711);
 	for (int i = 0; i < 20000; i++) {
 		__u64 address = ((__u64)rand() << 31 ^ (__u64)rand()) >> rand() % 62;
@@ -142,7 +137,6 @@ static void any_text_is_survived(void **state)
 	static const char line[] = "DMAR: [DMA Write PASID 0x12] Request device [0000:00:02.0] "
 				   "fault addr 0x800000 [fault reason 0x05] PTE";
 
-	(void)state;
 	srand(815);
 	for (int i = 0; i < 200000; i++) {
 		struct dmar_scan scan = {.at = 0};

@@ -37,21 +37,18 @@ static void create(__u32 entries)
 
 static int setup(void **state)
 {
-	(void)state;
 	create(0);
 	return 0;
 }
 
 static int setup_small(void **state)
 {
-	(void)state;
 	create(2);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	emq_destroy(emq);
 	lookup_destroy(lookup);
 	iommu_domain_destroy(domain);
@@ -148,7 +145,6 @@ static void a_map_sets_what_the_iopt_grants(void **state)
 {
 	struct lookup_stats looked;
 
-	(void)state;
 	assert_true(present(0));
 	assert_true(present(PAGES - 1));
 	assert_int_equal(stats().maps, 1);
@@ -170,7 +166,6 @@ static void two_megabytes_are_512_entries(void **state)
 {
 	struct eviction e;
 
-	(void)state;
 	start(&e, 512, 512);
 	pthread_join(e.thread, NULL);
 	assert_false(e.present_then);
@@ -187,7 +182,6 @@ static void the_acknowledgement_waits_for_dmas_under_way(void **state)
 {
 	struct eviction e;
 
-	(void)state;
 	hold(19, 5);
 	start(&e, 21, 1);
 	until(&e.told);
@@ -207,7 +201,6 @@ static void a_long_dma_holds_up_nobody_else(void **state)
 {
 	struct eviction slow, quick;
 
-	(void)state;
 	hold(3, 1);
 	start(&slow, 3, 1);
 	until(&slow.told);
@@ -224,7 +217,6 @@ static void a_full_ring_makes_the_host_wait(void **state)
 {
 	struct eviction e[7];
 
-	(void)state;
 	told_count = 0;
 	hold(100, 7);
 	for (int i = 0; i < 2; i++) {
@@ -298,7 +290,6 @@ static void many_posters_lose_nothing_and_no_dma_outlives_its_page(void **state)
 	pthread_t posters[POSTERS], dmas[2];
 	struct lookup_stats looked;
 
-	(void)state;
 	atomic_store(&next_page, 0);
 	for (uintptr_t i = 0; i < 2; i++)
 		pthread_create(&dmas[i], NULL, dma, (void *)(i * 501));
@@ -332,7 +323,6 @@ static void a_stop_in_the_middle_serves_what_was_posted(void **state)
 	struct eviction e[7];
 	pthread_t stopper;
 
-	(void)state;
 	told_count = 0;
 	hold(200, 7);
 	for (int i = 0; i < 7; i++)
@@ -363,7 +353,6 @@ static void sizes_are_checked(void **state)
 {
 	struct emq *none;
 
-	(void)state;
 	assert_int_equal(emq_create(&none, 1), -EINVAL);
 	assert_non_null(strstr(failure_text(), "accepted: a power of two"));
 	assert_int_equal(emq_create(&none, 24), -EINVAL);

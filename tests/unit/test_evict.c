@@ -29,7 +29,6 @@ static __u64 read_word(__u32 device, __u64 iova)
 
 static void an_evicted_page_faults_again_with_its_content(void **state)
 {
-	(void)state;
 	for (int kind = EVICT_MINOR; kind <= EVICT_MAJOR; kind++) {
 		rig_build((struct rig_config){0});
 		write_word(0, 3 * PAGE_BYTES, 0x1234567);
@@ -50,7 +49,6 @@ static void steps_come_in_the_safe_order_for_each_device(void **state)
 	const struct truth_record *start, *told, *ack, *freed, *evicted;
 	size_t count;
 
-	(void)state;
 	rig_build((struct rig_config){.devices = 3});
 	read_word(0, 0);
 	read_word(2, 0); /* device 1 has it not mapped: it is left in peace */
@@ -89,7 +87,6 @@ static void a_page_under_dma_is_not_freed(void **state)
 	struct evictor evictors[2] = {{.address = PAGE_BYTES}, {.address = PAGE_BYTES}};
 	struct dma *dma = malloc(sizeof(*dma));
 
-	(void)state;
 	for (int kind = LOOKUP_PA_BITMAP; kind <= LOOKUP_ATS; kind++) {
 		rig_build((struct rig_config){.lookup = (enum lookup_kind)kind});
 		assert_int_equal(port_dma_begin(rig->devices[0].port, 0, PASID_NONE, 0,
@@ -129,7 +126,6 @@ static void a_response_that_comes_after_the_eviction_opens_nothing(void **state)
 {
 	pthread_t writer;
 
-	(void)state;
 	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_RESPOND, 60 * NSEC_PER_MSEC, 1);
 	assert_int_equal(thread_start(&writer, NULL, write_first_page, NULL, "writer"), 0);
@@ -169,7 +165,6 @@ static void no_write_is_lost_beside_evictions(void **state)
 	pthread_t threads[2];
 	__u64 words[WORDS] = {0};
 
-	(void)state;
 	for (int kind = LOOKUP_PA_BITMAP; kind <= LOOKUP_ATS; kind++) {
 		rig_build((struct rig_config){.lookup = (enum lookup_kind)kind, .devices = 2});
 		memset(words, 0, sizeof(words));
@@ -202,7 +197,6 @@ static void the_reclaimer_keeps_its_share_out(void **state)
 	struct reclaimer *reclaimer;
 	__u64 out = 0;
 
-	(void)state;
 	rig_build((struct rig_config){0});
 	memory = rig->tenants[0].memory;
 	assert_int_equal(guest_memory_populate(memory, 0, HUGE_BYTES), 0);

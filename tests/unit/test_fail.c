@@ -8,7 +8,6 @@
 
 static void context_goes_first(void **state)
 {
-	(void)state;
 	assert_int_equal(failed(-EINVAL, "depth=%d: accepted: 1 to %d", 0, 8), -EINVAL);
 	assert_int_equal(failed_in(-EINVAL, "job.ini:%d", 7), -EINVAL);
 	assert_string_equal(failure_text(), "job.ini:7: depth=0: accepted: 1 to 8");
@@ -16,7 +15,6 @@ static void context_goes_first(void **state)
 
 static void own_text_may_be_an_argument(void **state)
 {
-	(void)state;
 	failed(-EIO, "disk gone");
 	failed(-EIO, "cannot record: %s", failure_text());
 	assert_string_equal(failure_text(), "cannot record: disk gone");
@@ -26,7 +24,6 @@ static void long_text_is_cut_not_overrun(void **state)
 {
 	char text[9000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	failed(-EIO, "%s", text);
@@ -36,7 +33,6 @@ static void long_text_is_cut_not_overrun(void **state)
 
 static void a_sentence_is_one_line_of_text(void **state)
 {
-	(void)state;
 	failed(-EINVAL, "--set: tenants=%s: accepted", "4\n\033[31m\x7f \xc3\xa4");
 	failed_in(-EINVAL, "%s", "a\tb");
 	assert_string_equal(failure_text(),
@@ -45,7 +41,6 @@ static void a_sentence_is_one_line_of_text(void **state)
 
 static void codes_are_typed(void **state)
 {
-	(void)state;
 	assert_int_equal(exit_code_of(0), EXIT_OK);
 	assert_int_equal(exit_code_of(-EPERM), EXIT_PRIVILEGE);
 	assert_int_equal(exit_code_of(-EBADMSG), EXIT_INPUT);

@@ -123,39 +123,33 @@ static void check_truth(const struct synthetic_config *config)
 
 static void every_fault_is_found_and_none_invented(void **state)
 {
-	(void)state;
 	check_truth(&(struct synthetic_config){.seed = 2, .groups = 4999});
 }
 
 static void a_group_holds_several_requests(void **state)
 {
-	(void)state;
 	check_truth(&(struct synthetic_config){.seed = 3, .requests_max = 7, .cpu_noise = 3});
 }
 
 /* Group numbers come round while others are open: the instance tells them apart. */
 static void reused_group_numbers_are_kept_apart(void **state)
 {
-	(void)state;
 	check_truth(&(struct synthetic_config){
 		.seed = 5, .devices = 2, .numbers = 2, .groups = 1999, .gap_ns = 200000});
 }
 
 static void late_events_find_their_fault(void **state)
 {
-	(void)state;
 	check_truth(&(struct synthetic_config){.seed = 7, .late = 300, .requests_max = 3});
 }
 
 static void missing_timestamps_are_marked_not_guessed(void **state)
 {
-	(void)state;
 	check_truth(&(struct synthetic_config){.seed = 11, .missing = 400});
 }
 
 static void overflowed_unfinished_inconsistent_are_listed(void **state)
 {
-	(void)state;
 	check_truth(&(struct synthetic_config){.seed = 13,
 					       .overflowed = 100,
 					       .unfinished = 50,
@@ -171,7 +165,6 @@ static void faults_cut_by_the_start_are_unfinished(void **state)
 	struct synthetic s;
 	struct found found;
 
-	(void)state;
 	synthetic_make(&s, &config);
 	counts = reconstruct(&s, &found, 0, NULL);
 	assert_truth(&s, &found);
@@ -191,7 +184,6 @@ static void a_beginning_that_nobody_watched_is_no_cut(void **state)
 		{.name = "iopf_report", .state = PROBE_OFF}};
 	const struct event e = {.kind = EVENT_FAULT_REQUEST, .device = 1, .time_ns = 1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
 		struct faults_counts counts;
 		struct faults *faults;
@@ -263,7 +255,6 @@ static void a_kernel_s_beginning_that_nobody_watched_is_no_cut(void **state)
 	};
 	const struct event e = {.kind = EVENT_FAULT_RESPONSE, .device = 1, .time_ns = 1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct device_info device = {.handle = 1, .kind = cases[i].device};
 		struct host_info host = {0};
@@ -299,7 +290,6 @@ static void a_beginning_missing_later_is_inconsistent(void **state)
 	struct synthetic s;
 	struct found found;
 
-	(void)state;
 	synthetic_make(&s, &config);
 	counts = reconstruct(&s, &found, 0, &strict);
 	assert_int_equal(counts.inconsistent + counts.cut, 13);
@@ -325,7 +315,6 @@ static void everything_at_once_in_batches_of_any_size(void **state)
 	struct synthetic s;
 	struct found found, whole;
 
-	(void)state;
 	synthetic_make(&s, &config);
 	reconstruct(&s, &whole, 0, NULL);
 	for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
@@ -348,7 +337,6 @@ static void open_faults_are_bounded_and_the_oldest_goes(void **state)
 	struct synthetic s;
 	struct found found;
 
-	(void)state;
 	synthetic_make(&s, &config);
 	counts = reconstruct(&s, &found, 0, &bounded);
 	/* All 97 are handed over; those given up while events were to come appear again. */
@@ -377,7 +365,6 @@ static void time_alone_gives_up_and_releases(void **state)
 	struct faults *faults;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(faults_create(&faults, NULL), 0);
 	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
 	stream = faults_stream(faults);
@@ -402,7 +389,6 @@ static void what_goes_on_after_it_was_given_up_is_counted(void **state)
 {
 	enum { BY_CAPTURE, BY_AGE, BY_NUMBERS, WAYS };
 
-	(void)state;
 	for (int way = 0; way < WAYS; way++) {
 		const struct faults_config config = {.open_max = way == BY_NUMBERS ? 1 : 0};
 		struct event e = {.time_ns = 1000, .device = 1, .address = 8192, .instance = 7};
@@ -467,7 +453,6 @@ static void repeated_timestamps_are_counted(void **state)
 	struct found found = {0};
 	struct faults *faults;
 
-	(void)state;
 	assert_int_equal(faults_create(&faults, NULL), 0);
 	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
 	for (unsigned int k = EVENT_FAULT_DETECT; k <= EVENT_FAULT_RESUME; k++) {
@@ -497,7 +482,6 @@ static void an_overflow_that_was_retried_completes(void **state)
 	struct found found = {0};
 	struct faults *faults;
 
-	(void)state;
 	assert_int_equal(faults_create(&faults, NULL), 0);
 	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -561,7 +545,6 @@ static void what_the_iommu_answered_alone_is_neither_complete_nor_cut(void **sta
 	struct faults_counts counts;
 	struct found found;
 
-	(void)state;
 	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
 	assert_int_equal(found.count, 2);
 	assert_int_equal(counts.began, 2);
@@ -599,7 +582,6 @@ static void what_the_device_gave_up_is_over(void **state)
 	struct faults_counts counts;
 	struct found found;
 
-	(void)state;
 	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
 	assert_int_equal(found.count, 2);
 	assert_int_equal(counts.open, 0);
@@ -628,7 +610,6 @@ static void what_was_given_up_waits_for_the_host(void **state)
 	struct faults_counts counts;
 	struct found found;
 
-	(void)state;
 	counts = play(steps, 3, &found);
 	assert_int_equal(counts.open, 1);
 	free(found.faults);
@@ -648,7 +629,6 @@ static void what_was_given_up_without_a_beginning_is_cut(void **state)
 	struct faults_counts counts;
 	struct found found;
 
-	(void)state;
 	counts = play(steps, 1, &found);
 	assert_int_equal(counts.began, 1);
 	assert_int_equal(counts.abandoned, 0);
@@ -670,7 +650,6 @@ static void what_was_dropped_without_a_beginning_is_cut(void **state)
 	struct faults_counts counts;
 	struct faults *faults;
 
-	(void)state;
 	assert_int_equal(faults_create(&faults, NULL), 0);
 	stream_events(faults_stream(faults), events, 3);
 	faults_stream(faults).ops->end(faults, 10000);
@@ -698,7 +677,6 @@ static void a_page_that_lacked_the_permission_has_no_cpu_fault(void **state)
 	struct faults_counts counts;
 	struct found found;
 
-	(void)state;
 	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.faults[0].state, FAULT_COMPLETE);
@@ -737,7 +715,6 @@ static void a_handler_s_own_cpu_fault_is_nobody_s(void **state)
 	struct found found = {0};
 	struct faults *faults;
 
-	(void)state;
 	assert_int_equal(faults_create(&faults, NULL), 0);
 	faults_subscribe(faults, (struct fault_sink){NULL, on_finished, &found});
 	faults_stream(faults).ops->device(faults, &device);
@@ -779,7 +756,6 @@ static void a_discarded_request_has_nothing_of_what_became_of_its_group(void **s
 	struct faults_counts counts;
 	struct found found;
 
-	(void)state;
 	counts = play(steps, sizeof(steps) / sizeof(steps[0]), &found);
 	/* All there is has been seen: nobody waits for more. */
 	assert_int_equal(found.count, 2);
@@ -800,7 +776,6 @@ static void a_cpu_fault_belongs_to_the_page_resolved_next(void **state)
 	struct faults *faults;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(faults_create(&faults, NULL), 0);
 	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
 	stream = faults_stream(faults);
@@ -838,7 +813,6 @@ static void a_missing_stage_goes_to_the_next_seen(void **state)
 	};
 	struct stage_times times;
 
-	(void)state;
 	stage_times(&fault, &times);
 	assert_int_equal(times.ns[STAGE_REQUEST], 10);
 	assert_int_equal(times.ns[STAGE_DELIVERY], 0);
@@ -859,7 +833,6 @@ static void an_endless_group_is_cut_into_bounded_ones(void **state)
 	struct found found = {0};
 	struct faults *faults;
 
-	(void)state;
 	assert_int_equal(faults_create(&faults, NULL), 0);
 	faults_subscribe(faults, (struct fault_sink){on_began, on_finished, &found});
 	for (__u64 page = 0; page < 100003; page++) {
@@ -880,7 +853,6 @@ static void bars_lie_where_their_stage_lies(void **state)
 	const struct stage_times times = {.ns = {10, 0, 20, 0, 69, 0, 1}, .measured = 0x55};
 	char text[STAGE_BAR_MAX + 1];
 
-	(void)state;
 	stage_bar(&times, STAGE_REQUEST, 10, text);
 	assert_string_equal(text, "#");
 	stage_bar(&times, STAGE_DELIVERY, 10, text);

@@ -49,7 +49,6 @@ static void there_are_so_many_objectives(void **state)
 {
 	size_t count;
 
-	(void)state;
 	repeat("", "[slo a%d]\nburst = 1\n", SLO_MAX);
 	assert_int_equal(read_objectives(&count), 0);
 	assert_int_equal(count, SLO_MAX);
@@ -62,7 +61,6 @@ static void a_text_is_no_longer_than_its_place(void **state)
 {
 	size_t count;
 
-	(void)state;
 	snprintf(text, sizeof(text), "[slo a]\nburst = 1\ndevice = %0*d\n", NAME_TEXT - 1, 0);
 	assert_int_equal(read_objectives(&count), 0);
 	snprintf(text, sizeof(text), "[slo a]\nburst = 1\ndevice = %0*d\n", NAME_TEXT, 0);
@@ -85,7 +83,6 @@ static void a_sweep_has_so_many_dimensions(void **state)
 {
 	struct sweep sweep;
 
-	(void)state;
 	repeat("[sweep]\n", "d%d = a.b: 1\n", SWEEP_DIMENSIONS);
 	assert_int_equal(build(&sweep), 0);
 	assert_int_equal(sweep.dimension_count, SWEEP_DIMENSIONS);
@@ -98,7 +95,6 @@ static void a_dimension_has_so_many_values(void **state)
 {
 	struct sweep sweep;
 
-	(void)state;
 	repeat("[sweep]\nd = a.b: x", ", %d", SWEEP_VALUES - 1);
 	assert_int_equal(build(&sweep), 0);
 	assert_int_equal(sweep.points, SWEEP_VALUES);
@@ -112,7 +108,6 @@ static void a_grid_has_so_many_points(void **state)
 {
 	struct sweep sweep;
 
-	(void)state;
 	repeat("[sweep]\n", "d%d = a.b: 1, 2, 3, 4, 5, 6, 7, 8\n", 4);
 	assert_int_equal(build(&sweep), 0);
 	assert_int_equal(sweep.points, SWEEP_POINTS);
@@ -130,7 +125,6 @@ static void a_cpu_has_a_number_that_there_is(void **state)
 
 	cpu_set_t cpus;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct job_text *job;
 

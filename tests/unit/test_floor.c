@@ -244,7 +244,6 @@ static void every_reason_in_every_verb_and_form(void **state)
 		{"top -b --view dma -i %s --csv 1", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LACKS; i++) {
 		record(&lacks[i]);
 		for (size_t k = i % EVERY; k < sizeof(forms) / sizeof(forms[0]); k += EVERY)
@@ -266,7 +265,6 @@ static void the_last_bytes_are_missed_by_every_verb(void **state)
 	FILE *file;
 	long size;
 
-	(void)state;
 	record(&whole);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		check(&whole, forms[i], true);
@@ -301,7 +299,6 @@ static void an_account_says_of_when_it_is(void **state)
 		{"timeline %s", ", 3.00s before the last event"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(forms) / sizeof(forms[0]); i++) {
 		const struct lack *lack = i % 2 ? &ended : &killed;
 		struct verb_run run;
@@ -330,7 +327,6 @@ static void a_missing_beginning_may_have_been_lost(void **state)
 		{.headless = true, .loss.missed = 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bool lost = cases[i].loss.lost || cases[i].loss.missed;
 		struct verb_run run;
@@ -363,7 +359,6 @@ static void what_is_left_out_is_said_beside_a_table(void **state)
 		{"report %s --since +5us --csv --table summary", "Left out: 1 fault that", true},
 	};
 
-	(void)state;
 	write_objective("latency_target = 1s");
 	record(&whole);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
@@ -392,7 +387,6 @@ static void a_violation_on_floors_is_one(void **state)
 		     {"slo %s -c %s --csv=- --table slo", true}};
 	char line[256];
 
-	(void)state;
 	record(&lost);
 	write_objective("burst = 1");
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
@@ -413,7 +407,6 @@ static void every_loss_is_a_reason(void **state)
 	unsigned int all = 0;
 	char text[FLOOR_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < LACKS; i++) {
 		const struct lack *lack = &lacks[i];
 		struct loss_info loss = lack->loss;
@@ -520,7 +513,6 @@ static void every_full_table_is_a_reason(void **state)
 							     .has_burst = true},
 					   .count = 1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(fill) / sizeof(fill[0]); i++) {
 		const struct analysis_config config = {
 			.open_faults = fill[i] == too_many_open ? 8 : 0,
@@ -556,7 +548,6 @@ static void what_does_not_help_is_not_advised(void **state)
 	static const char longer[] = "1 went on after that: record with a longer --unfinished",
 			  late[] = "1 went on when older than 120 s";
 
-	(void)state;
 	for (int old = 0; old < 2; old++) {
 		const struct lack lack = {.went_on = (old ? 121 : 119) * SECOND};
 		char line[256];

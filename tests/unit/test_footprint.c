@@ -34,7 +34,6 @@ static void pages_are_counted_once_at_both_sizes(void **state)
 	struct footprint *f;
 	struct footprint_device d;
 
-	(void)state;
 	assert_int_equal(footprint_create(&f, NULL), 0);
 	for (__u64 w = 100; w < 103; w++) {
 		touch(f, w, 1, 7, 2);
@@ -59,7 +58,6 @@ static void the_same_page_of_another_pasid_is_another_page(void **state)
 					       {.page = 1, .device = 1, .pasid = 5, .writes = 1}};
 	struct footprint *f;
 
-	(void)state;
 	assert_int_equal(footprint_create(&f, NULL), 0);
 	frame(f, 100, pages, 2);
 	assert_int_equal(footprint_device(f, 1).bytes, 2 * PAGE);
@@ -72,7 +70,6 @@ static void a_simulated_fault_is_a_long_pause(void **state)
 {
 	struct footprint *f;
 
-	(void)state;
 	assert_int_equal(footprint_create(&f, NULL), 0);
 	touch(f, 1000, 1, 0, 1);
 	touch(f, 1300, 1, 5, 1);
@@ -92,7 +89,6 @@ static void the_threshold_is_an_option(void **state)
 	const struct footprint_config config = {.simulated_fault_ns = 60 * AGGREGATE_WINDOW_NS};
 	struct footprint *f;
 
-	(void)state;
 	assert_int_equal(footprint_create(&f, &config), 0);
 	touch(f, 1000, 1, 0, 1);
 	touch(f, 1060, 1, 0, 1);
@@ -106,7 +102,6 @@ static void intervals_are_between_accesses_to_a_huge_page(void **state)
 	const struct histogram *h;
 	struct footprint *f;
 
-	(void)state;
 	assert_int_equal(footprint_create(&f, NULL), 0);
 	touch(f, 100, 1, 0, 5);
 	touch(f, 110, 1, 1, 1);
@@ -129,7 +124,6 @@ static void percent_needs_known_memory(void **state)
 	const struct device_info unknown = {.handle = 2, .name = "b"};
 	struct session *session;
 
-	(void)state;
 	assert_int_equal(session_create(&session), 0);
 	session_stream(session).ops->device(session, &known);
 	session_stream(session).ops->device(session, &unknown);
@@ -148,7 +142,6 @@ static void the_table_holds_any_number_of_pages(void **state)
 	size_t distinct = 0, found = 0;
 	unsigned int seed = 71;
 
-	(void)state;
 	for (int i = 0; i < TOUCHES; i++) {
 		__u32 page = (__u32)rand_r(&seed) % PAGES;
 		struct page_entry *entry =

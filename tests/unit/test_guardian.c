@@ -24,7 +24,6 @@ static struct shared *shared;
 
 static int setup(void **state)
 {
-	(void)state;
 	/* Not the machines' directory: nothing of this test belongs there. */
 	setenv("FAULTLINE_RUN_DIR", "/run/faultline-test-guardian", 1);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -34,7 +33,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	rmdir("/run/faultline-test-guardian");
 	return munmap(shared, sizeof(*shared));
 }
@@ -73,7 +71,6 @@ static void a_child_that_ends_is_no_error(void **state)
 	struct guardian_task task = {.body = end_by_itself, .argument = shared};
 	pid_t pid = 0;
 
-	(void)state;
 	assert_int_equal(guardian_run(&task, &pid), 0);
 	assert_int_equal(shared->pid, pid);
 	assert_int_not_equal(pid, getpid());
@@ -84,7 +81,6 @@ static void a_killed_child_is_named(void **state)
 	struct guardian_task task = {.body = end_by_signal, .argument = shared};
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(guardian_run(&task, &pid), -EIO);
 	assert_non_null(strstr(failure_text(), "died of signal 9"));
 }
@@ -97,7 +93,6 @@ static void a_signal_reaches_the_child(void **state)
 				     .progress_argument = shared};
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(guardian_run(&task, &pid), -EINTR);
 	assert_int_equal(shared->stopped, 1);
 	assert_true(shared->progressed > 0);
@@ -130,7 +125,6 @@ static void a_stop_as_the_child_ends_counts(void **state)
 				     .progress_argument = shared};
 	pid_t pid;
 
-	(void)state;
 	shared->progressed = 0;
 	assert_int_equal(guardian_run(&task, &pid), -EINTR);
 }
@@ -151,7 +145,6 @@ static void a_stop_between_two_children_counts(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	shared->pid = 0;
 	pid = child_fork();
 	if (!pid)

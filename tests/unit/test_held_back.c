@@ -31,7 +31,6 @@ static int setup(void **state)
 		{.handle = 1, .kind = DEVICE_EMULATED, .name = "vm/disk"},
 		{.handle = 2, .kind = DEVICE_PCI, .name = "0000:00:02.0"}};
 
-	(void)state;
 	memset(&last, 0, sizeof(last));
 	assert_int_equal(analysis_create(&analysis, NULL), 0);
 	stream = analysis_stream(analysis);
@@ -43,7 +42,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	analysis_destroy(analysis);
 	return 0;
 }
@@ -67,7 +65,6 @@ static void a_fault_begins_when_it_was_found(void **state)
 	struct stage_times times;
 	struct queue_blocked blocked;
 
-	(void)state;
 	fault(1, 1, 10 * SECOND, 10 * SECOND - 4 * MS);
 	assert_int_equal(last.state, FAULT_COMPLETE);
 	assert_int_equal(fault_first_ns(&last), 10 * SECOND - 4 * MS);
@@ -85,7 +82,6 @@ static void without_a_time_it_was_found_as_it_is_told(void **state)
 {
 	static const __u64 found[] = {0, 20 * SECOND, 20 * SECOND + 1, UINT64_MAX};
 
-	(void)state;
 	for (__u32 i = 0; i < 4; i++) {
 		fault(1, i, 20 * SECOND, found[i]);
 		assert_int_equal(fault_first_ns(&last), 20 * SECOND);
@@ -102,7 +98,6 @@ static void the_worst_second_is_told_by_its_own_time(void **state)
 	struct burst worst;
 	__u32 n = 0;
 
-	(void)state;
 	for (; n < 70; n++)
 		fault(1, n, 10 * SECOND + n * 100 * MS, 0);
 	for (; n < 100; n++)
@@ -119,7 +114,6 @@ static void a_burst_lasts_from_the_first_to_the_last(void **state)
 {
 	struct burst worst;
 
-	(void)state;
 	/* Six within a second as they are told; the last was found two seconds before. */
 	for (__u32 i = 0; i < 5; i++)
 		fault(1, i, 10 * SECOND + i * 50 * MS, 0);
@@ -292,7 +286,6 @@ static void bursts_go_by_when_faults_began(void **state)
 /* What comes too late for peaks and bursts is counted, and makes them floors. */
 static void a_fault_told_a_minute_late_is_said(void **state)
 {
-	(void)state;
 	fault(1, 1, 200 * SECOND, 0);
 	fault(1, 2, 201 * SECOND, 130 * SECOND);
 	assert_int_equal(rates_dropped(analysis->rates), 1);

@@ -23,7 +23,6 @@ static int parse(const char *text)
 
 static void a_hello_is_understood(void **state)
 {
-	(void)state;
 	assert_int_equal(parse(HELLO(DEVICE("0", "vm0/disk") "," DEVICE("1", "vm0/nic"))), 0);
 	assert_int_equal(hello.pid, 4711);
 	assert_int_equal(hello.start_time, 123457);
@@ -37,7 +36,6 @@ static void a_hello_is_understood(void **state)
 
 static void where_memory_is_mapped_need_not_be_told(void **state)
 {
-	(void)state;
 	assert_int_equal(parse(HELLO(DEVICE("0", "vm0/disk"))), 0);
 	assert_int_equal(hello.devices[0].mapped_at, 0);
 	hello_free(&hello);
@@ -54,7 +52,6 @@ static void where_memory_is_mapped_need_not_be_told(void **state)
 
 static void names_that_would_break_a_terminal_are_defused(void **state)
 {
-	(void)state;
 	assert_int_equal(parse(HELLO(DEVICE("0", "a\\u001b[2Jb"))), 0);
 	assert_string_equal(hello.devices[0].name, "a?[2Jb");
 	hello_free(&hello);
@@ -64,7 +61,6 @@ static void a_name_without_end_is_cut(void **state)
 {
 	char name[301], text[1024];
 
-	(void)state;
 	memset(name, 'x', 300);
 	name[300] = '\0';
 	snprintf(text, sizeof(text),
@@ -100,7 +96,6 @@ static void anything_else_is_refused(void **state)
 		HELLO(DEVICE("0", "a")) "trailing",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(parse(bad[i]), -EPROTO);
 		assert_null(hello.devices);
@@ -112,7 +107,6 @@ static void more_devices_than_any_machine_has_are_refused(void **state)
 	size_t length;
 	char *text;
 
-	(void)state;
 	for (int more = 0; more < 2; more++) {
 		FILE *file = open_memstream(&text, &length);
 
@@ -135,7 +129,6 @@ static void every_cut_of_a_hello_is_refused(void **state)
 {
 	static const char whole[] = HELLO(DEVICE("0", "vm0/disk"));
 
-	(void)state;
 	for (size_t bytes = 0; bytes < sizeof(whole) - 1; bytes++)
 		assert_int_equal(hello_parse(whole, bytes, &hello), -EPROTO);
 }

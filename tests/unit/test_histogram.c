@@ -58,7 +58,6 @@ static void percentiles_are_within_the_documented_bound(void **state)
 	struct histogram *h = malloc(sizeof(*h));
 	const double bound = 1.0 / (1 << (HISTOGRAM_SUB_BITS + 1));
 
-	(void)state;
 	for (int shape = 0; shape < SHAPES; shape++) {
 		unsigned int seed = 7919 + (unsigned int)shape;
 		double sum = 0;
@@ -88,7 +87,6 @@ static void percentiles_are_within_the_documented_bound(void **state)
 
 static void every_bucket_holds_its_own_range_and_no_other(void **state)
 {
-	(void)state;
 	for (unsigned int b = 0; b < HISTOGRAM_BUCKETS; b++) {
 		__u64 low = histogram_bucket_low(b), high = histogram_bucket_high(b);
 
@@ -106,7 +104,6 @@ static void highest_bit_agrees_with_the_instruction(void **state)
 {
 	unsigned int seed = 104729;
 
-	(void)state;
 	for (unsigned int bit = 0; bit < 64; bit++) {
 		__u64 v = 1ull << bit;
 
@@ -127,7 +124,6 @@ static void merging_is_associative_and_equals_adding_to_one(void **state)
 	struct histogram *part = calloc(6, sizeof(*part));
 	unsigned int seed = 31;
 
-	(void)state;
 	for (int i = 0; i < 6; i++)
 		histogram_init(&part[i]);
 	for (int i = 0; i < 10007; i++) {
@@ -153,7 +149,6 @@ static void buckets_from_the_kernel_count_like_samples(void **state)
 	struct histogram *h = calloc(2, sizeof(*h));
 	unsigned int seed = 61;
 
-	(void)state;
 	histogram_init(&h[0]);
 	histogram_init(&h[1]);
 	for (int i = 0; i < 10007; i++) {
@@ -173,7 +168,6 @@ static void empty_and_extreme_values_are_answered(void **state)
 {
 	struct histogram *h = malloc(sizeof(*h));
 
-	(void)state;
 	histogram_init(h);
 	assert_int_equal(histogram_percentile(h, 99), 0);
 	assert_true(histogram_mean(h) == 0);
@@ -194,7 +188,6 @@ static void samples_beyond_a_percentile_are_counted(void **state)
 {
 	struct histogram *h = malloc(sizeof(*h));
 
-	(void)state;
 	histogram_init(h);
 	for (int i = 0; i < 2003; i++)
 		histogram_add(h, (__u64)i);

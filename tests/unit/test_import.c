@@ -85,7 +85,6 @@ static void qemus_lines_are_understood(void **state)
 	struct store *store;
 	char text[4096];
 
-	(void)state;
 	snprintf(text, sizeof(text), qemu, 0);
 	assert_int_equal(store_create(&store), 0);
 	assert_int_equal(import_text(store, text), 0);
@@ -135,7 +134,6 @@ static void bad_lines_are_named_by_their_number(void **state)
 	};
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct store *store;
 
@@ -167,7 +165,6 @@ static void cut_lines_are_refused(void **state)
 	struct store *store;
 	char text[2048];
 
-	(void)state;
 	for (size_t size = line; size <= 2 * line; size++) {
 		assert_int_equal(store_create(&store), 0);
 		if (size < line + name || size == 2 * line) {
@@ -215,7 +212,6 @@ static void hypersios_records_are_understood(void **state)
 	struct model_packet packets[4];
 	struct store *store;
 
-	(void)state;
 	fill_records(records);
 	assert_int_equal(store_create(&store), 0);
 	assert_int_equal(import_bytes(store, records, sizeof(records), IMPORT_AUTO, 0), 0);
@@ -241,7 +237,6 @@ static void bad_records_are_named_by_their_number(void **state)
 	unsigned char records[RECORDS][RECORD_BYTES];
 	struct store *store;
 
-	(void)state;
 	assert_int_equal(store_create(&store), 0);
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		fill_records(records);
@@ -329,7 +324,6 @@ static void import_one_by_one(const char *kinds, __u64 counted_only)
 
 static void recordings_give_their_accesses(void **state)
 {
-	(void)state;
 	/* Ten I/Os of thirteen are not there one by one. */
 	import_one_by_one("", 10);
 	import_one_by_one("fault", 10);
@@ -349,7 +343,6 @@ static void a_recording_without_end_is_told(void **state)
 	struct store *store;
 	struct import_missing missing;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	stream = trace_writer_stream(writer);
 	assert_int_equal(stream.ops->events(stream.self, &event, 1), 0);
@@ -369,7 +362,6 @@ static void what_is_no_file_of_ours_is_refused(void **state)
 	struct import_missing missing;
 	struct store *store;
 
-	(void)state;
 	assert_int_equal(store_create(&store), 0);
 	assert_int_equal(import_bytes(store, "", 0, IMPORT_AUTO, 0), -EPROTO);
 	assert_non_null(strstr(failure_text(), "is empty"));

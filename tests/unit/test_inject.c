@@ -18,13 +18,11 @@ static struct inject_table *table;
 
 static int setup(void **state)
 {
-	(void)state;
 	return inject_table_create(&table);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	inject_table_destroy(table);
 	return 0;
 }
@@ -53,7 +51,6 @@ static unsigned int fired(unsigned int asked, __u32 device)
 
 static void nothing_armed_nothing_happens(void **state)
 {
-	(void)state;
 	assert_int_equal(fired(ASKED, 0), 0);
 	assert_int_equal(inject_delay(table, INJECT_RESPOND, 0), 0);
 	assert_false(inject_fire(NULL, INJECT_OVERFLOW, 0));
@@ -65,7 +62,6 @@ static void probability_is_percent_and_seeded(void **state)
 	struct injection injection = always(INJECT_OVERFLOW, 1);
 	unsigned int first, second;
 
-	(void)state;
 	injection.probability = 23;
 	assert_int_equal(inject_arm(table, &injection), 0);
 	first = fired(ASKED, 0);
@@ -86,7 +82,6 @@ static void interval_and_times_count_exactly(void **state)
 {
 	struct injection injection = always(INJECT_OVERFLOW, 1);
 
-	(void)state;
 	injection.interval = 7;
 	assert_int_equal(inject_arm(table, &injection), 0);
 	assert_int_equal(fired(ASKED, 0), ASKED / 7);
@@ -105,7 +100,6 @@ static void zero_times_never_fires(void **state)
 {
 	struct injection injection = always(INJECT_OVERFLOW, 1);
 
-	(void)state;
 	injection.times = 0;
 	assert_int_equal(inject_arm(table, &injection), 0);
 	assert_int_equal(fired(101, 0), 0);
@@ -115,7 +109,6 @@ static void only_its_device_and_point(void **state)
 {
 	struct injection injection = always(INJECT_OVERFLOW, 1);
 
-	(void)state;
 	injection.device = 5;
 	assert_int_equal(inject_arm(table, &injection), 0);
 	assert_int_equal(fired(13, 4), 0);
@@ -128,7 +121,6 @@ static void marked_devices_share_one_count(void **state)
 	static const bool marked[] = {true, false, true};
 	struct injection injection = always(INJECT_OVERFLOW, 1);
 
-	(void)state;
 	injection.devices = marked;
 	injection.times = 17;
 	assert_int_equal(inject_arm(table, &injection), 0);
@@ -142,7 +134,6 @@ static void delays_of_several_add_up(void **state)
 {
 	struct injection injection = always(INJECT_DISPATCH, 1);
 
-	(void)state;
 	injection.delay_ns = 1000;
 	assert_int_equal(inject_arm(table, &injection), 0);
 	injection.id = 2;
@@ -162,7 +153,6 @@ static void distributions_keep_their_shape(void **state)
 	double uniform_sum = 0, exponential_sum = 0;
 	unsigned int above_mean = 0;
 
-	(void)state;
 	uniform.distribution = INJECT_UNIFORM;
 	uniform.delay_ns = 2000;
 	uniform.delay_max_ns = 4000;
@@ -191,7 +181,6 @@ static void equal_seeds_do_not_fire_together(void **state)
 	struct injection failure = always(INJECT_RESPONSE_FAILURE, 2);
 	unsigned int both = 0;
 
-	(void)state;
 	lost.probability = failure.probability = 20;
 	assert_int_equal(inject_arm(table, &lost), 0);
 	assert_int_equal(inject_arm(table, &failure), 0);
@@ -216,7 +205,6 @@ static void sleeping_takes_its_time_until_stopped(void **state)
 	pthread_t stopper;
 	__u64 start;
 
-	(void)state;
 	assert_int_equal(inject_arm(table, &injection), 0);
 	start = monotonic_ns();
 	inject_sleep(table, 3 * NSEC_PER_MSEC);
@@ -232,7 +220,6 @@ static void bad_values_are_refused_with_the_accepted_ones(void **state)
 {
 	struct injection injection = always(INJECT_OVERFLOW, 1);
 
-	(void)state;
 	injection.probability = 101;
 	assert_int_equal(inject_arm(table, &injection), -EINVAL);
 	assert_non_null(strstr(failure_text(), "1 to 100"));
@@ -251,7 +238,6 @@ static void table_is_bounded(void **state)
 {
 	struct injection injection = always(INJECT_OVERFLOW, 1);
 
-	(void)state;
 	for (int i = 0; i < 64; i++)
 		assert_int_equal(inject_arm(table, &injection), 0);
 	assert_int_equal(inject_arm(table, &injection), -ENOSPC);
@@ -276,7 +262,6 @@ static void disarm_is_final_and_its_count_exact(void **state)
 	pthread_t threads[3];
 	uint64_t counted = 0;
 
-	(void)state;
 	injection.probability = 50;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, ask, NULL), 0);

@@ -39,7 +39,6 @@ static void refuses(const char *name, const char *text, const char *sentence)
 
 static void numbers_have_ranges(void **state)
 {
-	(void)state;
 	takes("requests", "1");
 	takes("requests", "1048576");
 	refuses("requests", "0", "1");
@@ -64,7 +63,6 @@ static void groups_are_ranges(void **state)
 {
 	struct iopf_options options;
 
-	(void)state;
 	iopf_defaults(&options);
 	assert_int_equal(parse(&options, "groups", "3-17"), 0);
 	assert_int_equal(options.group_least, 3);
@@ -83,7 +81,6 @@ static void access_is_letters(void **state)
 {
 	struct iopf_options options;
 
-	(void)state;
 	iopf_defaults(&options);
 	assert_int_equal(parse(&options, "access", "xp"), 0);
 	assert_int_equal(options.permissions, FAULTLINE_EXECUTE | FAULTLINE_PRIVILEGED);
@@ -96,7 +93,6 @@ static void devices_are_named_once(void **state)
 {
 	struct iopf_options options;
 
-	(void)state;
 	iopf_defaults(&options);
 	assert_int_equal(parse(&options, "device", "1"), 0);
 	assert_int_equal(parse(&options, "device", "0"), 0);
@@ -117,7 +113,6 @@ static void contradictions_are_refused(void **state)
 {
 	struct iopf_options options;
 
-	(void)state;
 	iopf_defaults(&options);
 	options.processes = 3;
 	options.requests = 2;
@@ -145,7 +140,6 @@ static void every_what_has_a_name(void **state)
 {
 	struct iopf_options options;
 
-	(void)state;
 	for (int i = 0; i < IOPF_WHATS; i++) {
 		assert_int_equal(iopf_parse_what(iopf_whats[i].name, &options), 0);
 		assert_int_equal(options.what, i);
@@ -176,7 +170,6 @@ static void plans_are_whole_groups(void **state)
 	__u32 groups = 0, all = 0, on_second = 0;
 	struct iopf_plan plan;
 
-	(void)state;
 	assert_int_equal(iopf_plan_make(&plan, &options), 0);
 	for (__u32 p = 0; p < options.processes; p++) {
 		const struct iopf_share *share = &plan.shares[p];
@@ -215,7 +208,6 @@ static void plans_come_from_the_seed(void **state)
 	struct iopf_plan one, same, other;
 	size_t bytes = options.requests * sizeof(struct iopf_planned);
 
-	(void)state;
 	assert_int_equal(iopf_plan_make(&one, &options), 0);
 	assert_int_equal(iopf_plan_make(&same, &options), 0);
 	options.seed = 99;
@@ -241,7 +233,6 @@ static void kinds_are_what_was_asked_for(void **state)
 	struct iopf_options options;
 	struct iopf_plan plan;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		options = options_of_plan(cases[i].what);
 		assert_int_equal(iopf_plan_make(&plan, &options), 0);
@@ -280,7 +271,6 @@ static void truth_is_an_object_a_line(void **state)
 	char path[64], line[1024];
 	FILE *file;
 
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/test_iopf.%d", getpid());
 	assert_int_equal(iopf_truth_write(path, &device, entries, 2), 0);
 	/* What is there already is not written over. */

@@ -33,7 +33,6 @@ static bool dma(unsigned int device, __u64 iova, bool write)
 
 static void devices_of_a_domain_share_what_one_learnt(void **state)
 {
-	(void)state;
 	assert_int_equal(iommu_map(domains[0], PAGE(0), 0, PAGE_BYTES, BOTH, false), 0);
 	assert_int_equal(
 		iommu_map(domains[0], BASE + HUGE_BYTES, HUGE_BYTES, HUGE_BYTES, BOTH, true), 0);
@@ -56,7 +55,6 @@ static void translations_are_those_of_the_tables(void **state)
 	struct tlb_translation page;
 	enum iotlb_answer answer;
 
-	(void)state;
 	for (__u64 i = 0; i < DOMAINS; i++)
 		assert_int_equal(iommu_map(domains[i], BASE, i << 40, HUGE_BYTES, BOTH, true), 0);
 	for (int again = 0; again < 2; again++) {
@@ -87,7 +85,6 @@ static void an_invalidation_reaches_every_tlb(void **state)
 	struct tlb_translation page;
 	enum iotlb_answer answer;
 
-	(void)state;
 	assert_int_equal(iommu_map(domains[0], PAGE(0), 0, 4 * PAGE_BYTES, BOTH, false), 0);
 	for (unsigned int device = 0; device < 2; device++)
 		for (int i = 0; i < 4; i++)
@@ -114,7 +111,6 @@ static void a_write_needs_the_permission(void **state)
 	struct lookup_stats stats;
 	enum iotlb_answer answer;
 
-	(void)state;
 	assert_int_equal(iommu_map(domains[0], PAGE(0), 0, PAGE_BYTES, IOMMU_READ, false), 0);
 	assert_true(dma(0, PAGE(0), false));
 	assert_int_equal(iommu_translate(domains[0], PAGE(0), IOMMU_WRITE, &page, &answer),
@@ -142,7 +138,6 @@ static void a_write_needs_the_permission(void **state)
 
 static void without_one_nothing_is_counted(void **state)
 {
-	(void)state;
 	assert_int_equal(iommu_map(domains[0], PAGE(0), 0, PAGE_BYTES, BOTH, false), 0);
 	assert_true(dma(0, PAGE(0), true) && dma(1, PAGE(0), true));
 	COUNTED(0, 0, 1, 0, 0);
@@ -154,7 +149,6 @@ static void what_cannot_be_is_named(void **state)
 	const struct cache_config wrong = {48, 8, REPLACE_LRU, 0};
 	struct iotlb *created;
 
-	(void)state;
 	assert_int_equal(iotlb_create(&created, &wrong), -EINVAL);
 	assert_non_null(strstr(failure_text(), "IOTLB: TLB of 48 entries"));
 }

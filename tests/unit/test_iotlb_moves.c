@@ -231,7 +231,6 @@ static void no_dma_uses_a_page_that_leaves(void **state)
 	struct user users[USERS] = {0};
 	struct lookup_stats stats;
 
-	(void)state;
 	run(users, run_queue, take_from_devices, tlbs_had_their_share, 10007);
 	for (unsigned int i = 0; i < DEVICES; i++) {
 		lookup_stats(lookups[i], &stats);
@@ -251,7 +250,6 @@ static void requests_are_told_where_the_page_is(void **state)
 {
 	struct user users[USERS] = {0};
 
-	(void)state;
 	run(users, run_requests, take_from_tables, all_had_their_share, 200003);
 }
 

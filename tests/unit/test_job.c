@@ -60,7 +60,6 @@ static void defaults_are_those_of_the_table(void **state)
 {
 	struct built b;
 
-	(void)state;
 	assert_int_equal(build(&b, DISK LOAD), 0);
 	assert_int_equal(b.plan.machine.tenant_count, 1);
 	assert_string_equal(b.plan.machine.tenants[0].name, "tenant");
@@ -79,7 +78,6 @@ static void one_section_stands_for_many_members(void **state)
 {
 	struct built b;
 
-	(void)state;
 	assert_int_equal(build(&b,
 			       "[tenant vm]\ncount = 3\n[tenant db]\n"
 			       "[device disk]\ntenant = vm\ncount = 2\n"
@@ -116,7 +114,6 @@ static void handlers_run_on_the_cpus_of_every_tenant(void **state)
 	char text[256];
 	struct built b;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
@@ -144,7 +141,6 @@ static void values_of_every_type_arrive(void **state)
 {
 	struct built b;
 
-	(void)state;
 	assert_int_equal(build(&b, "[machine]\nscheduler = affined\npremap = no\nseed = 41\n"
 				   "[tenant vm]\nmemory = 256M\ncpus = 0\n" DISK
 				   "[workload w]\nsizes = 4K:70, 64K:30 2M\ncount = 11\n"
@@ -167,7 +163,6 @@ static void values_of_every_type_arrive(void **state)
 
 static void mistakes_name_place_and_what_is_accepted(void **state)
 {
-	(void)state;
 	assert_refused("[machine]\nshceduler = serial\n" DISK LOAD,
 		       JOB_PATH ":2: shceduler: no such key in [machine]; did you mean scheduler?");
 	assert_refused("[machine]\nscheduler = serail\n" DISK LOAD,
@@ -200,7 +195,6 @@ static void a_sweep_is_a_cross_product_after_its_baseline(void **state)
 	struct sweep sweep;
 	char name[128];
 
-	(void)state;
 	assert_int_equal(read_job(&text, DISK LOAD
 				  "[inject x]\naction = evict\nduration = 1s\n[sweep]\n"
 				  "baseline = x.enabled=no, w.depth=2\n"
@@ -245,7 +239,6 @@ static void bad_sweeps_are_refused(void **state)
 	char content[256];
 	int err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(content, sizeof(content), "[workload w]\n[sweep]\n%s\n", bad[i]);
 		assert_int_equal(read_job(&text, content), 0);
@@ -263,7 +256,6 @@ static void bad_sweeps_are_refused(void **state)
 /* Whoever adds a row cannot forget its default, meaning or range. */
 static void every_row_of_the_table_is_whole(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < job_options.row_count; i++) {
 		const struct option_row *row = &job_options.rows[i];
 		char accepted[256];
@@ -330,7 +322,6 @@ static void an_action_takes_its_own_keys_only(void **state)
 	};
 	size_t keys = 0;
 
-	(void)state;
 	for (size_t a = 0; a < sizeof(actions) / sizeof(actions[0]); a++) {
 		for (size_t i = 0; i < job_options.row_count; i++) {
 			const struct option_row *row = &job_options.rows[i];
@@ -358,7 +349,6 @@ static void a_key_is_idle_if_it_is_at_every_point(void **state)
 				      "distribution = uniform\n";
 	char text[512];
 
-	(void)state;
 	assert_int_equal(idle_in(uniform, NULL), 0);
 	/* An option may switch off what the file has, but not say what then does nothing. */
 	assert_int_equal(idle_in(uniform, "x.distribution=fixed"), 0);

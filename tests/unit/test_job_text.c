@@ -21,7 +21,6 @@ static void sections_and_entries_keep_their_lines(void **state)
 {
 	struct job_text *text;
 
-	(void)state;
 	assert_int_equal(read_job(&text, "; comment\n\n[machine]\n  seed = 7 ; inline\n"
 					 "[tenant vm]\n[sweep]\nrate = a.b: 1, 2\n"),
 			 0);
@@ -41,7 +40,6 @@ static void what_is_no_ini_is_refused_with_its_line(void **state)
 	struct job_text *text;
 	char line[JOB_LINE_MAX + 100];
 
-	(void)state;
 	assert_sentence(read_job(&text, "[machine]\nnonsense\n"), -EBADMSG, JOB_PATH ":2:");
 	assert_sentence(read_job(&text, "seed = 1\n"), -EBADMSG, "after a [SECTION]");
 	assert_sentence(read_job(&text, "[machine\n"), -EBADMSG, JOB_PATH ":1:");
@@ -60,7 +58,6 @@ static void a_mark_of_utf8_and_a_comment_may_stand_at_a_heading(void **state)
 {
 	struct job_text *text;
 
-	(void)state;
 	assert_int_equal(read_job(&text, "\xef\xbb\xbf[machine] ; the host\r\nseed = 1\r\n"), 0);
 	assert_string_equal(text->sections[0].type, "machine");
 	assert_string_equal(text->sections[0].entries[0].value, "1");
@@ -75,7 +72,6 @@ static void a_byte_of_0_is_named(void **state)
 	char given[32];
 	int zero;
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(fwrite(bytes, sizeof(bytes) - 1, 1, file), 1);
 	assert_int_equal(fclose(file), 0);
@@ -94,7 +90,6 @@ static void sentences_show_the_beginning_of_what_is_long(void **state)
 {
 	char text[200];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(strlen(job_shown(text).text), 79);
@@ -108,7 +103,6 @@ static void set_replaces_adds_and_names_what_is_ambiguous(void **state)
 {
 	struct job_text *text;
 
-	(void)state;
 	assert_int_equal(read_job(&text, "[tenant a]\n[inject a]\nrate = 1\n[device d]\n"), 0);
 	assert_int_equal(job_text_set(text, "inject a.rate", "5", "--set"), 0);
 	assert_string_equal(text->sections[1].entries[0].value, "5");
@@ -133,7 +127,6 @@ static void short_replaces_values_of_a_copy_only(void **state)
 {
 	struct job_text *text, *copy;
 
-	(void)state;
 	assert_int_equal(
 		read_job(&text, "[workload w]\nduration = 60s\n[short]\nw.duration = 1s\n"), 0);
 	copy = job_text_copy(text);
@@ -162,7 +155,6 @@ static void quantities_have_units_and_nothing_else(void **state)
 	char text[32];
 	double value;
 
-	(void)state;
 	assert_int_equal(quantity_parse("4K", QUANTITY_BYTES, &value), 0);
 	assert_true(value == 4096);
 	assert_int_equal(quantity_parse("5ms", QUANTITY_TIME, &value), 0);

@@ -134,7 +134,6 @@ static void test_closing_undoes_all(void **state)
 {
 	struct journal *journal;
 
-	(void)state;
 	assert_int_equal(journal_open(&journal, &quiet), 0);
 	for (int i = 0; i < CHANGES; i++)
 		assert_int_equal(change(journal, i), 0);
@@ -151,7 +150,6 @@ static void test_undo_in_between(void **state)
 {
 	struct journal *journal;
 
-	(void)state;
 	assert_int_equal(journal_open(&journal, &quiet), 0);
 	for (int round = 0; round < 3; round++) {
 		arrange(0);
@@ -168,7 +166,6 @@ static void test_actions(void **state)
 {
 	struct journal *journal;
 
-	(void)state;
 	assert_int_equal(journal_open(&journal, &quiet), 0);
 	assert_int_equal(journal_act(journal, NULL, NULL, first, "probed"), 0);
 	assert_int_equal(journal_set(journal, second, "vfio-pci"), 0);
@@ -184,7 +181,6 @@ static void test_a_taken_name_is_left_alone(void **state)
 {
 	struct journal *journal;
 
-	(void)state;
 	assert_int_equal(mkdir(made, 0755), 0);
 	assert_int_equal(journal_open(&journal, &quiet), 0);
 	assert_int_equal(journal_make_directory(journal, made), -EEXIST);
@@ -197,7 +193,6 @@ static void test_a_refused_change_is_not_undone(void **state)
 {
 	struct journal *journal;
 
-	(void)state;
 	assert_int_equal(journal_open(&journal, &quiet), 0);
 	assert_int_equal(journal_swap_on(journal, first, 0), -EINVAL);
 	assert_int_equal(journal_set(journal, "/nowhere/attribute", "1"), -ENOENT);
@@ -212,7 +207,6 @@ static void test_what_somebody_else_changed_is_said(void **state)
 	FILE *log = open_memstream(&text, &size);
 	struct journal *journal;
 
-	(void)state;
 	assert_int_equal(journal_open(&journal, &(struct journal_options){.log = log}), 0);
 	assert_int_equal(journal_set(journal, first, "two"), 0);
 	put(first, "three\n");
@@ -257,7 +251,6 @@ static void test_what_fails_stays_on_file(void **state)
 	struct journal_recovery recovery;
 	char name[JOURNAL_NAME], file[128];
 
-	(void)state;
 	die_after(CHANGES, name);
 	snprintf(file, sizeof(file), "%s/file", made);
 	put(file, "in the way");
@@ -278,7 +271,6 @@ static void test_a_living_owner_is_left_alone(void **state)
 	struct journal_recovery recovery;
 	struct journal *journal;
 
-	(void)state;
 	assert_int_equal(journal_open(&journal, &quiet), 0);
 	assert_int_equal(change(journal, 0), 0);
 	assert_int_equal(journal_recover(&quiet, &recovery), 0);
@@ -324,7 +316,6 @@ static void test_kill_and_recover(void **state)
 	struct journal_recovery recovery;
 	char name[JOURNAL_NAME];
 
-	(void)state;
 	for (int changes = 0; changes <= CHANGES; changes++) {
 		arrange(0);
 		die_after(changes, name);
@@ -347,7 +338,6 @@ static void test_the_next_start_recovers_and_says_so(void **state)
 	size_t size;
 	FILE *log = open_memstream(&text, &size);
 
-	(void)state;
 	die_after(CHANGES, name);
 	assert_int_equal(journal_open(&journal, &(struct journal_options){.log = log}), 0);
 	expect_untouched();
@@ -365,7 +355,6 @@ static void test_what_another_has_set_is_refused(void **state)
 	struct journal *journal;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(ready), 0);
 	pid = child_fork();
 	if (!pid) {
@@ -408,7 +397,6 @@ static void test_cut_at_every_byte(void **state)
 	int whole = 0, seen = 0;
 	size_t size;
 
-	(void)state;
 	die_after(CHANGES, name);
 	size = load(name, bytes);
 	for (size_t cut = 0; cut <= size; cut++) {
@@ -440,7 +428,6 @@ static void test_damage_at_every_byte(void **state)
 	char name[JOURNAL_NAME], bytes[4096];
 	size_t size;
 
-	(void)state;
 	die_after(CHANGES, name);
 	size = load(name, bytes);
 	for (size_t at = 0; at < size; at++) {
@@ -468,7 +455,6 @@ static void test_an_earlier_boot_is_forgotten(void **state)
 	char path[160];
 	int file;
 
-	(void)state;
 	path_of(path, "4194305-1" JOURNAL_SUFFIX);
 	file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	assert_int_equal(journal_append(file, JOURNAL_OWNER, 1, owner), 0);
@@ -489,7 +475,6 @@ static void test_dry_run(void **state)
 	FILE *log = open_memstream(&text, &size);
 	const struct journal_options dry = {.dry_run = true, .log = log};
 
-	(void)state;
 	assert_int_equal(journal_open(&journal, &dry), 0);
 	for (int i = 0; i < CHANGES; i++)
 		assert_int_equal(change(journal, i), 0);
@@ -556,7 +541,6 @@ static void test_kill_at_every_system_call(void **state)
 	unsigned int stops = 0, undone = 0;
 	bool killed = true;
 
-	(void)state;
 	while (killed) {
 		arrange(0);
 		killed = kill_at(stops++);

@@ -44,7 +44,6 @@ static size_t parse(__u16 type, __u16 texts, __u32 bytes, const char *text, size
 
 static void a_record_has_the_texts_that_it_says(void **state)
 {
-	(void)state;
 	assert_int_equal(parse(JOURNAL_SET, 3, 6, "a\0b\0c", 6), 1);
 	assert_int_equal(parse(JOURNAL_SET, 2, 6, "a\0b\0c", 6), 0);
 	assert_int_equal(parse(JOURNAL_SET, 3, 4, "a\0b", 4), 0);
@@ -59,7 +58,6 @@ static void texts_have_a_limit(void **state)
 {
 	static char text[JOURNAL_TEXT_BYTES + 4096];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[JOURNAL_TEXT_BYTES - 1] = '\0';
 	assert_int_equal(parse(JOURNAL_DIRECTORY, 1, JOURNAL_TEXT_BYTES, text, JOURNAL_TEXT_BYTES),
@@ -72,7 +70,6 @@ static void texts_have_a_limit(void **state)
 /* Though what is behind the end would make it whole. */
 static void texts_are_in_the_file(void **state)
 {
-	(void)state;
 	missing = 1;
 	assert_int_equal(parse(JOURNAL_DIRECTORY, 1, 4, "abc", 4), 0);
 	missing = 0;

@@ -115,7 +115,6 @@ static void kept_and_let_go_are_everything(void **state)
 	struct kept_info kept;
 	struct told told;
 
-	(void)state;
 	record(EVENT_CPU_FAULT, KEEP, &kept);
 	told = read_told(recording);
 	assert_meets(&told);
@@ -133,7 +132,6 @@ static void what_lets_nothing_go_says_nothing(void **state)
 	struct kept_info kept;
 	struct told told;
 
-	(void)state;
 	record(EVENT_CPU_FAULT, 0, &kept);
 	told = read_told(recording);
 	assert_int_equal(told.calls, 0);
@@ -152,7 +150,6 @@ static void a_snapshot_says_what_it_leaves_out(void **state)
 	struct kept_info kept;
 	struct told ring, told;
 
-	(void)state;
 	record(EVENT_CPU_FAULT, KEEP, &kept);
 	ring = read_told(recording);
 	assert_int_equal(trace_snapshot(recording, snapshot, true, since, 0), 0);
@@ -201,7 +198,6 @@ static void the_negative_answer_is_of_what_was_kept(void **state)
 	struct kept_info kept;
 	struct told told;
 
-	(void)state;
 	record(EVENT_CPU_FAULT, KEEP, &kept);
 	told = read_told(recording);
 	when(told.kept.from_ns, kept_from);
@@ -291,7 +287,6 @@ static void a_cause_that_was_let_go_is_not_made_up(void **state)
 	__u64 from_ns;
 	FILE *file;
 
-	(void)state;
 	snprintf(objectives, sizeof(objectives), "%s/slo.ini", scratch);
 	file = fopen(objectives, "w");
 	assert_non_null(file);
@@ -335,7 +330,6 @@ static void top_is_of_what_was_kept(void **state)
 	struct verb_run run;
 	__u64 from_ns;
 
-	(void)state;
 	/* A whole recording, a flight recorder's, and what a trigger saved of it. */
 	for (int how = 0; how < 3; how++) {
 		const char *path = how == 2 ? snapshot : recording;
@@ -382,7 +376,6 @@ static void the_last_window_takes_nothing_away(void **state)
 	struct trace_writer *writer;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	stream = trace_writer_stream(writer);
 	for (__u32 i = 0; i < 60; i++) {
@@ -404,7 +397,6 @@ static void a_window_before_it_holds_nothing(void **state)
 {
 	struct kept_info kept;
 
-	(void)state;
 	record(EVENT_CPU_FAULT, KEEP, &kept);
 	assert_says("report %s --since 14:00:01 --until 14:00:02", recording, EXIT_OK,
 		    (const char *const[]){"Nothing was recorded in the time asked for", NULL});
@@ -419,7 +411,6 @@ static void tables_have_it_said_beside_them(void **state)
 	char line[256], kept_from[64], says[128];
 	struct kept_info kept;
 
-	(void)state;
 	for (int flight = 0; flight < 2; flight++) {
 		record(EVENT_CPU_FAULT, flight ? KEEP : 0, &kept);
 		when(flight ? read_told(recording).kept.from_ns : START, kept_from);

@@ -168,7 +168,6 @@ static void the_response_completes_a_fault(void **state)
 	char span[SPAN_TEXT];
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	whole(&rig, f, 0x7000);
 	assert_int_equal(end(&rig).complete, 1);
@@ -196,7 +195,6 @@ static void a_number_in_use_twice_is_two_groups(void **state)
 			    three = {FIRST, 5, 3, 3};
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	report(&rig, one, 0x1000, true);
 	queue(&rig, one);
@@ -223,7 +221,6 @@ static void one_answer_is_for_all_of_a_group(void **state)
 	const struct flight f = {FIRST, 5, 3, 9};
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	report(&rig, f, 0x1000, false);
 	report(&rig, f, 0x2000, false);
@@ -251,7 +248,6 @@ static void a_partial_group_is_unfinished_or_discarded(void **state)
 	struct faults_counts counts;
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	report(&rig, waits, 0x1000, false);
 	report(&rig, thrown, 0x2000, false);
@@ -283,7 +279,6 @@ static void an_invalid_request_is_complete(void **state)
 	const struct flight f = {FIRST, 0xf0000, 4, 1};
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	report(&rig, f, 0x1000, true);
 	respond(&rig, f, RESPONSE_INVALID);
@@ -300,7 +295,6 @@ static void an_unanswered_group_is_unfinished(void **state)
 	struct faults_counts counts;
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	report(&rig, f, 0x1000, true);
 	queue(&rig, f);
@@ -315,7 +309,6 @@ static void a_response_alone_was_cut(void **state)
 	struct faults_counts counts;
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	respond(&rig, (struct flight){FIRST, 5, 4, 1}, RESPONSE_SUCCESS);
 	counts = end(&rig);
@@ -328,7 +321,6 @@ static void devices_that_share_a_pasid_are_kept_apart(void **state)
 	const struct flight one = {FIRST, 5, 3, 1}, two = {OTHER, 5, 3, 2};
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	attach(&rig, FIRST, 5, 100, "first");
 	report(&rig, one, 0x1000, true);
@@ -352,7 +344,6 @@ static void a_pasid_means_another_process_after_its_detach(void **state)
 {
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	attach(&rig, DEVICE_NONE, 5, 100, "anywhere");
 	whole(&rig, (struct flight){FIRST, 5, 1, 1}, 0x1000);
@@ -377,7 +368,6 @@ static void other_ends_and_notes(void **state)
 	struct event *e;
 	struct rig rig;
 
-	(void)state;
 	begin(&rig);
 	e = stage(odp, EVENT_FAULT_HANDLER, EVENT_GROUP);
 	e->address = 0x1000;

@@ -36,7 +36,6 @@ static bool is_set_of(const __u16 *kinds)
 
 static void single_kinds_and_groups_are_understood(void **state)
 {
-	(void)state;
 	assert_int_equal(parse("cpu_fault"), 0);
 	assert_true(is_set_of((__u16[]){EVENT_CPU_FAULT, EVENT_NONE}));
 	assert_int_equal(parse("fault"), 0);
@@ -53,7 +52,6 @@ static void sets_are_told_as_options_take_them(void **state)
 					   "dma, sched, device_new"};
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
 		char words[64], *to = words;
 
@@ -84,7 +82,6 @@ static void a_recording_has_room_for_every_kind_asked_for(void **state)
 	struct kind_set asked;
 	size_t words = 1;
 
-	(void)state;
 	memset(&asked, 0xff, sizeof(asked));
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
 		unsigned int kind = 0;
@@ -108,7 +105,6 @@ static void every_kind_has_a_name_that_is_understood(void **state)
 {
 	size_t named = 0;
 
-	(void)state;
 	for (__u16 kind = 0; kind < EVENT_KIND_MAX; kind++) {
 		if (!event_kind(kind))
 			continue;
@@ -127,7 +123,6 @@ static void other_words_are_refused_with_what_is_accepted(void **state)
 {
 	static const char *const bad[] = {"", "sneeze", "fault,", ",fault", "fault;dma", "FAULT"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(parse(bad[i]), -EINVAL);
 	assert_int_equal(parse("fault,sneeze"), -EINVAL);

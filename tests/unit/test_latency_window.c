@@ -27,7 +27,6 @@ static void samples_leave_when_they_are_as_old_as_the_window(void **state)
 	struct window *window = window_create();
 	__u32 added = 0;
 
-	(void)state;
 	assert_null(window_add(NULL));
 	for (__u32 second = 1; second <= 13; second++) {
 		for (__u32 i = 0; i < 1000 * second; i++)
@@ -53,7 +52,6 @@ static void too_many_are_told(void **state)
 {
 	struct window *window = window_create();
 
-	(void)state;
 	assert_int_equal(WINDOW_MOST, MOST);
 	for (__u32 i = 0; i < MOST; i++)
 		add(window, i);
@@ -136,7 +134,6 @@ static void faults_are_measured_over_the_window(void **state)
 	struct stream to;
 	__u32 count = 0;
 
-	(void)state;
 	assert_int_equal(analysis_create(&analysis, &config), 0);
 	to = analysis_stream(analysis);
 	to.ops->host(to.self, &host);

@@ -90,13 +90,11 @@ static void check_detail(const struct layout *l, int rows, int columns)
 
 static void main_screen_never_overlaps(void **state)
 {
-	(void)state;
 	over_all_sizes(layout_main, check_main);
 }
 
 static void detail_screen_never_overlaps(void **state)
 {
-	(void)state;
 	over_all_sizes(layout_detail, check_detail);
 }
 
@@ -111,7 +109,6 @@ static int shows(const struct layout *layout, int id)
 /* If a column is shown, so is every one that is more important; wider never shows less. */
 static void important_columns_come_first(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < WISHES; i++) {
 		int before = 0;
 
@@ -130,7 +127,6 @@ static void important_columns_come_first(void **state)
 
 static void every_column_has_a_rank_of_its_own(void **state)
 {
-	(void)state;
 	for (int rank = 0; rank < TOP_COLUMNS; rank++) {
 		assert_int_not_equal(layout_importance(rank), TOP_COLUMNS);
 		for (int other = 0; other < rank; other++)
@@ -148,7 +144,6 @@ static void classic_terminal_shows_all_that_the_issue_names(void **state)
 						 TOP_BLOCKED, TOP_FOOTPRINT, TOP_SLO};
 	struct layout layout;
 
-	(void)state;
 	layout_main(&layout, 24, 80, &wishes[2]);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		assert_true(shows(&layout, needed[i]));
@@ -166,7 +161,6 @@ static void smallest_size_is_exact(void **state)
 {
 	struct layout layout;
 
-	(void)state;
 	for (int rows = 1; rows <= ROWS_MAX; rows++)
 		for (int columns = 1; columns <= COLUMNS_MAX; columns++) {
 			int small = rows < LAYOUT_MIN_ROWS || columns < LAYOUT_MIN_COLUMNS;
@@ -182,7 +176,6 @@ static void spare_width_goes_to_long_names(void **state)
 {
 	struct layout narrow, wide;
 
-	(void)state;
 	layout_main(&narrow, 24, 80, &wishes[2]);
 	layout_main(&wide, 24, 250, &wishes[2]);
 	assert_in_range(narrow.columns[0].width, layout_least_width(TOP_DEVICE), 20);

@@ -45,7 +45,6 @@ static void destroy(void)
 
 static int setup_bitmap(void **state)
 {
-	(void)state;
 	create(LOOKUP_PA_BITMAP, 0);
 	return 0;
 }
@@ -58,7 +57,6 @@ static int setup_emq(void **state)
 
 static int setup_ats(void **state)
 {
-	(void)state;
 	create(LOOKUP_ATS, 0);
 	return 0;
 }
@@ -73,7 +71,6 @@ static int setup_iotlb(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	emq_destroy(emq);
 	emq = NULL;
 	destroy();
@@ -103,7 +100,6 @@ static void absent_pages_are_listed_in_order(void **state)
 {
 	__u64 absent[8];
 
-	(void)state;
 	grant(1, 2, BOTH);
 	grant(70, 1, BOTH);
 	/* 31 and 32 lie on both sides of a word of the bitmap. */
@@ -129,7 +125,6 @@ static void granted_ranges_pass_and_translate(void **state)
 {
 	__u64 absent[1];
 
-	(void)state;
 	grant(3, 700, BOTH);
 	assert_int_equal(lookup_begin(lookup, PAGE(3), 700 * PAGE_BYTES, true, absent, 1), 0);
 	for (int i = 3; i < 703; i++)
@@ -146,7 +141,6 @@ static void a_write_to_a_read_only_page_faults(void **state)
 	struct lookup_stats stats;
 	__u64 absent[4];
 
-	(void)state;
 	grant(5, 3, IOMMU_READ);
 	assert_int_equal(lookup_begin(lookup, PAGE(5), 3 * PAGE_BYTES, false, absent, 4), 0);
 	lookup_end(lookup, PAGE(5), 3 * PAGE_BYTES);
@@ -166,7 +160,6 @@ static void ranges_outside_are_refused(void **state)
 {
 	__u64 absent[1];
 
-	(void)state;
 	assert_int_equal(lookup_begin(lookup, BASE - 1, 2, false, absent, 1), -EINVAL);
 	assert_int_equal(lookup_begin(lookup, PAGE(PAGES) - 1, 2, false, absent, 1), -EINVAL);
 	assert_int_equal(lookup_begin(lookup, BASE, 0, false, absent, 1), -EINVAL);
@@ -178,7 +171,6 @@ static void a_thread_holds_a_bounded_number_of_dmas(void **state)
 {
 	__u64 absent[1];
 
-	(void)state;
 	grant(0, 8, BOTH);
 	for (int i = 0; i < LOOKUP_DMA_MAX; i++)
 		assert_int_equal(lookup_begin(lookup, PAGE(i % 3), 1, false, absent, 1), 0);
@@ -196,7 +188,6 @@ static void mapped_ahead_of_the_iopt_is_a_violation(void **state)
 {
 	__u64 absent[1];
 
-	(void)state;
 	lookup_mapped(lookup, PAGE(11), 3 * PAGE_BYTES);
 	assert_int_equal(violations(), 3);
 	assert_int_equal(lookup_begin(lookup, PAGE(11), 1, false, absent, 1), 1);
@@ -207,7 +198,6 @@ static void a_late_response_grants_nothing(void **state)
 {
 	__u64 absent[1];
 
-	(void)state;
 	grant(11, 1, BOTH);
 	lookup_invalidate(lookup, PAGE(11), PAGE_BYTES, NULL, NULL);
 	lookup_mapped(lookup, PAGE(11), PAGE_BYTES);
@@ -225,7 +215,6 @@ static void invalidation_takes_exactly_its_range(void **state)
 {
 	__u64 absent[8];
 
-	(void)state;
 	grant(0, 1024, BOTH);
 	for (int i = 0; i < 1024; i += 37) { /* fills the DevTLB */
 		assert_int_equal(lookup_begin(lookup, PAGE(i), 1, true, absent, 1), 0);
@@ -282,7 +271,6 @@ static void invalidation_waits_for_dmas_under_way(void **state)
 	pthread_t thread;
 	void *result;
 
-	(void)state;
 	grant(20, 4, BOTH);
 	pthread_create(&thread, NULL, hold_a_dma, &held);
 	while (atomic_load(&held.step) < 1)
@@ -339,7 +327,6 @@ static void no_dma_outlives_an_invalidation(void **state)
 	pthread_t thread;
 	__u64 seen = 0;
 
-	(void)state;
 	pthread_create(&thread, NULL, dma_all_the_time, &race);
 	/* Where both fight for one lock, rounds are slow and their order is the lock's: time ends them. */
 	for (unsigned int i = 0; i < 200003 && (i < 1009 || monotonic_ns() < end_ns); i++) {
@@ -366,7 +353,6 @@ static void the_devtlb_is_used_and_counted(void **state)
 	struct lookup_stats stats;
 	__u64 absent[1];
 
-	(void)state;
 	grant(512, 513, BOTH); /* BASE is aligned: one huge page and a small one */
 	for (int i = 0; i < 10; i++) {
 		lookup_begin(lookup, PAGE(512), 513 * PAGE_BYTES, true, absent, 1);
@@ -382,7 +368,6 @@ static void a_slower_lookup_takes_longer(void **state)
 	struct timespec start, end;
 	__u64 absent[1];
 
-	(void)state;
 	create(LOOKUP_PA_BITMAP, 50000);
 	grant(0, 1, BOTH);
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -401,7 +386,6 @@ static void wrong_windows_are_named(void **state)
 	struct lookup_config config = {.iova_base = 1, .iova_bytes = PAGE_BYTES};
 	struct lookup *created;
 
-	(void)state;
 	assert_int_equal(lookup_create(&created, &config, NULL), -EINVAL);
 	config.iova_base = 0;
 	config.iova_bytes = 1ull << 40;

@@ -95,7 +95,6 @@ static void finish(void)
 
 static int teardown(void **state)
 {
-	(void)state;
 	machine_destroy(machine);
 	machine = NULL;
 	return 0;
@@ -103,7 +102,6 @@ static int teardown(void **state)
 
 static void a_cold_disk_faults_its_way_in(void **state)
 {
-	(void)state;
 	describe(1, MODEL_BLOCK, 503);
 	start();
 	finish();
@@ -115,7 +113,6 @@ static void a_cold_disk_faults_its_way_in(void **state)
 
 static void a_premapped_machine_never_faults(void **state)
 {
-	(void)state;
 	describe(2, MODEL_BLOCK, 503);
 	plan.machine.premap = true;
 	plan.devices[1].lookup = LOOKUP_ATS;
@@ -127,7 +124,6 @@ static void a_premapped_machine_never_faults(void **state)
 
 static void a_copy_engine_works_on_user_addresses(void **state)
 {
-	(void)state;
 	describe(2, MODEL_ACCEL, 503);
 	plan.devices[0].lookup = LOOKUP_ATS;
 	start();
@@ -142,7 +138,6 @@ static void evictions_beside_io_cost_time_not_data(void **state)
 	__u32 asked_sum = 0, asked;
 	long evicted_sum = 0, evicted;
 
-	(void)state;
 	describe(2, MODEL_BLOCK, 0);
 	plan.machine.premap = true;
 	plan.devices[1].lookup = LOOKUP_ATS;
@@ -166,7 +161,6 @@ static void all_of_a_tenant_can_be_evicted_under_load(void **state)
 	__u32 asked;
 	long evicted;
 
-	(void)state;
 	describe(2, MODEL_BLOCK, 0);
 	plan.machine.premap = true;
 	start();
@@ -180,7 +174,6 @@ static void all_of_a_tenant_can_be_evicted_under_load(void **state)
 
 static void reclaim_and_a_small_queue_under_load(void **state)
 {
-	(void)state;
 	describe(4, MODEL_BLOCK, 0);
 	plan.machine.reclaim_percent = 90;
 	plan.machine.reclaim_kind = EVICT_MAJOR;
@@ -203,7 +196,6 @@ static void a_failure_response_is_an_error_to_the_driver(void **state)
 				    .times = 5};
 	struct workload_result result;
 
-	(void)state;
 	describe(1, MODEL_BLOCK, 1009);
 	if (machine_create(&machine, &plan.machine))
 		fail_msg("machine_create: %s", failure_text());
@@ -221,7 +213,6 @@ static void a_failure_response_is_an_error_to_the_driver(void **state)
 
 static void a_stop_in_the_middle_of_faults_ends_everything(void **state)
 {
-	(void)state;
 	for (int point = 0; point < INJECT_DELAYS; point++) {
 		struct injection slow = {.point = (enum inject_point)point,
 					 .device = DEVICE_ALL,
@@ -253,7 +244,6 @@ static void a_stop_in_the_middle_of_faults_ends_everything(void **state)
 
 static void a_hundred_and_twenty_eight_tenants_run_at_once(void **state)
 {
-	(void)state;
 	describe(128, MODEL_BLOCK, 31);
 	start();
 	finish();
@@ -263,7 +253,6 @@ static void a_hundred_and_twenty_eight_tenants_run_at_once(void **state)
 
 static void wrong_descriptions_are_refused(void **state)
 {
-	(void)state;
 	describe(2, MODEL_BLOCK, 1);
 	plan.devices[1].tenant = 2;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);

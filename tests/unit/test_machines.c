@@ -105,7 +105,6 @@ static void more_machines_than_can_be_watched_are_told(void **state)
 	struct loss_info loss;
 	char name[32];
 
-	(void)state;
 	for (int i = 0; i < WATCHED + BEYOND; i++) {
 		snprintf(name, sizeof(name), "%d%s", i + 1, RUN_MACHINE_SUFFIX);
 		listening[i] = registry_socket_listen(directory, name);
@@ -135,7 +134,6 @@ static void one_that_has_no_room_for_us_at_once_is_met_later(void **state)
 	struct machines *machines;
 	struct loss_info loss;
 
-	(void)state;
 	assert_return_code(listen(listening, 0), errno);
 	others[0] = hello_connect(directory, "7" RUN_MACHINE_SUFFIX);
 	assert_true(others[0] >= 0);
@@ -176,7 +174,6 @@ static void killed_machines_are_counted_once_and_forgotten(void **state)
 	struct registry_observers lives = {0};
 	struct machines *machines;
 	struct loss_info loss;
-	(void)state;
 	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
 	assert_int_equal(registry_observers_tell_begin(&lives, directory), 0);
 	for (int i = 0; i < KILLED; i++)
@@ -204,7 +201,6 @@ static void a_full_run_directory_garbles_no_account(void **state)
 	struct loss_info loss;
 	int begun = 0;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &page), 0);
@@ -236,7 +232,6 @@ static void dead_observers_keep_nobody_from_being_told(void **state)
 	struct loss_info loss;
 	char name[32];
 
-	(void)state;
 	for (int i = 0; i < 2 * OBSERVERS_MAX; i++) {
 		if (i == OBSERVERS_MAX)
 			assert_int_equal(machines_create(&machines, &ops, NULL), 0);
@@ -286,7 +281,6 @@ static void without_its_log_a_machine_is_not_met(void **state)
 	struct machines *machines;
 	struct loss_info loss;
 
-	(void)state;
 	meet_machine_without_log(&machines, false, &loss);
 	assert_int_equal(loss.machines_missed, 1);
 	assert_int_equal(loss.access_missed, 1009);
@@ -306,7 +300,6 @@ static void machines_that_are_not_met_are_counted(void **state)
 	struct machines *machines;
 	struct loss_info loss;
 
-	(void)state;
 	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
 	for (int i = 0; i < 7; i++) {
 		assert_int_equal(registry_observers_tell_begin(&observers[i], directory), 0);
@@ -391,7 +384,6 @@ static void a_machine_of_old_is_read_from_the_beginning(void **state)
 	const struct registry_device device = {
 		.tenant = "vm", .name = "disk", .model = "block", .queues = 1};
 
-	(void)state;
 	for (int greets = 0; greets < 2; greets++) {
 		struct registry *registry;
 		int fd, status;

@@ -85,7 +85,6 @@ static size_t live(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	table = aligned_alloc(64, MAPPING_SETS * sizeof(*table));
 	assert_non_null(table);
 	memset(table, 0, MAPPING_SETS * sizeof(*table));
@@ -95,14 +94,12 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	free(table);
 	return 0;
 }
 
 static void classes_are_powers_of_two_that_hold_the_length(void **state)
 {
-	(void)state;
 	assert_int_equal(mapping_class(0), MAPPING_CLASS_MIN);
 	assert_int_equal(mapping_class(1), MAPPING_CLASS_MIN);
 	assert_int_equal(mapping_class(64), MAPPING_CLASS_MIN);
@@ -121,7 +118,6 @@ static void an_address_anywhere_inside_finds_its_mapping(void **state)
 	const __u64 lengths[] = {1, 60, 1500, 4096, 65536 + 1, 3ull << 20, 7ull << 30, 1ull << 46};
 	struct mapping best;
 
-	(void)state;
 	for (__u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		__u64 start = 0x123456789ull * (i + 1), length = lengths[i];
 
@@ -144,7 +140,6 @@ static void a_page_finds_what_begins_anywhere_in_it(void **state)
 	const __u64 lengths[] = {1, 64, 100, 256, 300, 1024, 2000, 4096, 5000, 1 << 20};
 	struct mapping best;
 
-	(void)state;
 	for (__u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		__u64 page = (i + 1) * 0x10000000ull;
 
@@ -168,7 +163,6 @@ static void after_the_unmap_the_last_owner_is_still_known(void **state)
 {
 	struct mapping best;
 
-	(void)state;
 	assert_true(enter(1, 0x10000, 8192, 11, 100));
 	assert_true(leave(1, 0x10000, 8192, 12, 200));
 	assert_false(leave(1, 0x10000, 8192, 12, 201));
@@ -191,7 +185,6 @@ static void one_range_mapped_several_times_needs_as_many_unmaps(void **state)
 {
 	struct mapping best;
 
-	(void)state;
 	/* Without an IOMMU the address is physical, and one page is mapped for many transfers. */
 	for (__u32 i = 0; i < 2 * MAPPING_SLOTS; i++)
 		assert_true(enter(3, 0x7000, 512, i, i));
@@ -211,7 +204,6 @@ static void the_oldest_unmapped_gives_way_first(void **state)
 	struct mapping best;
 	__u32 kept = 0;
 
-	(void)state;
 	/* All in one block of class 30: they share its two sets. */
 	for (__u32 i = 0; i < 24; i++) {
 		__u64 start = (1ull << 30) + i * 4096ull;
@@ -264,7 +256,6 @@ static void as_long_as_there_is_room_every_answer_is_right(void **state)
 	size_t mapped = 0;
 	__u64 now = TICK;
 
-	(void)state;
 	srand(20261121);
 	make_ranges(ranges);
 	for (int round = 0; round < 300000; round++, now += 1000) {
@@ -295,7 +286,6 @@ static void pages_fill_the_table_evenly(void **state)
 	const __u32 count = MAPPING_SETS * MAPPING_SLOTS / 2;
 	__u32 refused = 0;
 
-	(void)state;
 	for (__u32 i = 0; i < count; i++)
 		refused += !enter(1 + i % 5, 0xfffff000ull - (__u64)i * 4096, 4096, 1, i);
 	assert_true(refused < count / 1000);
@@ -331,7 +321,6 @@ static void threads_lose_nothing_and_mix_nothing(void **state)
 	pthread_t threads[RACERS];
 	__u64 failed = 0;
 
-	(void)state;
 	for (size_t i = 0; i < RACERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, race, (void *)(i + 1)), 0);
 	for (size_t i = 0; i < RACERS; i++) {

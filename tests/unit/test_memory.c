@@ -288,7 +288,6 @@ static void the_devices_delay_is_slept_once(void **state)
 	struct guest_memory_config config = {.bytes = HUGE_BYTES};
 	struct guest_memory *memory;
 
-	(void)state;
 	assert_int_equal(inject_table_create(&config.injections), 0);
 	assert_int_equal(inject_arm(config.injections, &injection), 0);
 	assert_int_equal(guest_memory_create(&memory, &config), 0);
@@ -336,7 +335,6 @@ static void hundreds_of_tenants_leave_nothing_behind(void **state)
 	int before = open_descriptors();
 	bool major;
 
-	(void)state;
 	for (int i = 0; i < 151; i++) {
 		config.tenant = i;
 		assert_int_equal(guest_memory_create(&memories[i], &config), 0);
@@ -360,7 +358,6 @@ static void a_full_disk_fails_the_eviction_and_keeps_the_page(void **state)
 	struct guest_memory *memory;
 	int failures = 0;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	if (tiny_filesystem_mount(directory, "64k")) {
 		rmdir(directory);
@@ -426,7 +423,6 @@ static void wrong_configurations_are_named(void **state)
 	struct guest_memory_config config = {.bytes = HUGE_BYTES + PAGE_BYTES};
 	struct guest_memory *memory;
 
-	(void)state;
 	assert_int_equal(guest_memory_create(&memory, &config), -EINVAL);
 	assert_non_null(strstr(failure_text(), "2101248 bytes: accepted:"));
 	config.bytes = HUGE_BYTES;
@@ -461,7 +457,6 @@ static void swap_works_or_says_why_not(void **state)
 	struct sysinfo host;
 	bool major;
 
-	(void)state;
 	sysinfo(&host);
 	if (!host.totalswap) {
 		assert_int_equal(guest_memory_create(&memory, &config), -ENOTSUP);

@@ -49,7 +49,6 @@ static int setup(void **state)
 {
 	int descriptor = mkstemp(file);
 
-	(void)state;
 	snprintf(link_to_it, sizeof(link_to_it), "%s.link", file);
 	make_disk();
 	return descriptor < 0 || close(descriptor);
@@ -57,7 +56,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	unlink(link_to_it);
 	close(disk_descriptor);
 	return unlink(file);
@@ -77,7 +75,6 @@ static void a_file_is_big_enough(void **state)
 	const struct verb_options options = {0};
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(memory_file_consent(&options, file), 0);
 	assert_int_equal(open_it(&options, file, SIZE, false), -EINVAL);
 	assert_non_null(strstr(failure_text(), "holds 0 bytes, this needs 65536"));
@@ -94,7 +91,6 @@ static void what_is_no_medium_is_refused(void **state)
 {
 	const struct verb_options options = {0};
 
-	(void)state;
 	assert_int_equal(open_it(&options, "/dev/zero", 1, true), -EINVAL);
 	assert_int_equal(open_it(&options, "/var/tmp", 1, true), -EINVAL);
 	assert_int_equal(memory_file_consent(&options, "/nowhere"), -ENOENT);
@@ -105,7 +101,6 @@ static void a_disk_needs_consent_and_to_be_free(void **state)
 	struct verb_options options = {0};
 	int holder;
 
-	(void)state;
 	if (!disk[0])
 		skip();
 	assert_int_equal(symlink(disk, link_to_it), 0);
@@ -134,7 +129,6 @@ static void two_sides_share_a_disk(void **state)
 	struct odp_memory memory[2] = {{.bytes = SIZE}, {.bytes = SIZE}};
 	__u64 calls;
 
-	(void)state;
 	if (!disk[0])
 		skip();
 	odp.descriptor = memory_file_open(&options, "--file", disk, SIZE, true);

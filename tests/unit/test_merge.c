@@ -19,13 +19,11 @@ static void push(size_t source, __u64 time_ns)
 
 static int three_sources(void **state)
 {
-	(void)state;
 	return merge_create(&merge, 3);
 }
 
 static int destroy(void **state)
 {
-	(void)state;
 	merge_destroy(merge);
 	return 0;
 }
@@ -36,7 +34,6 @@ static void events_of_many_sources_come_out_by_time(void **state)
 	size_t taken = 0, count;
 	__u64 seed = 7;
 
-	(void)state;
 	for (size_t i = 0; i < 1009; i++) {
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		push((seed >> 33) % 3, START + 10 * i);
@@ -57,7 +54,6 @@ static void nothing_is_released_beyond_the_lowest_promise(void **state)
 	__u64 now = START + 1000 * MERGE_SLACK_NS;
 	struct event out[8];
 
-	(void)state;
 	push(0, START);
 	push(1, START + 10 * MERGE_SLACK_NS);
 	push(0, START + 20 * MERGE_SLACK_NS);
@@ -74,7 +70,6 @@ static void a_record_in_the_making_does_not_hold_others_for_ever(void **state)
 {
 	__u64 now = START;
 
-	(void)state;
 	push(1, START);
 	merge_promise_last(merge, 1);
 	now += 2 * MERGE_HOLD_NS;
@@ -88,7 +83,6 @@ static void a_late_event_is_kept_marked_and_counted(void **state)
 	__u64 now = START + 100 * MERGE_SLACK_NS;
 	struct event out[8];
 
-	(void)state;
 	for (size_t source = 0; source < 3; source++)
 		merge_promise(merge, source, now);
 	push(0, START + MERGE_SLACK_NS);
@@ -107,7 +101,6 @@ static void small_disorder_within_a_source_is_repaired(void **state)
 	static const int order[] = {0, 2, 1, 5, 4, 3, 6};
 	struct event out[8];
 
-	(void)state;
 	for (size_t i = 0; i < 7; i++)
 		push(0, START + order[i]);
 	assert_int_equal(merge_take(merge, UINT64_MAX, out, 8), 7);
@@ -123,7 +116,6 @@ static void backlogs_of_many_machines_are_ordered_in_time(void **state)
 	struct event *out = malloc(MACHINES * EACH * sizeof(*out));
 	const __u64 events = (__u64)MACHINES * EACH;
 
-	(void)state;
 	assert_non_null(out);
 	for (size_t machine = 0; machine < MACHINES; machine++)
 		for (size_t i = 0; i < EACH; i++)
@@ -144,7 +136,6 @@ static void little_by_little_costs_no_more(void **state)
 	struct event out[4096];
 	__u64 taken = 0;
 
-	(void)state;
 	for (size_t pass = 0; pass < PASSES; pass++) {
 		__u64 begin = START + pass * EACH * MACHINES;
 
@@ -164,7 +155,6 @@ static void any_order_comes_out_sorted_and_stable(void **state)
 	struct event out[700];
 	__u64 seed = 11;
 
-	(void)state;
 	for (size_t round = 0; round < 200; round++) {
 		size_t count = 1 + round * 3, back = 1 + round % 40, taken;
 
@@ -192,7 +182,6 @@ static void a_backlog_is_taken_in_portions(void **state)
 	__u64 expected = START;
 	size_t count, total = 0;
 
-	(void)state;
 	for (size_t round = 0; round < 3; round++) {
 		for (size_t i = 0; i < 5003; i++)
 			push(i % 2, START + round * 5003 + i);

@@ -103,7 +103,6 @@ static void default_text_marks_merged_stages(void **state)
 {
 	struct verb_run run;
 
-	(void)state;
 	record(EVENT_FAULT_RESOLVED);
 	run = run_on("report %s");
 	assert_int_equal(run.status, 0);
@@ -132,7 +131,6 @@ static void every_stage_is_marked(void **state)
 	} runs[] = {
 		{"report %s", 2, true}, {"timeline %s", 3, false}, {"top -b -i %s 10", 1, true}};
 
-	(void)state;
 	for (slow = EVENT_FAULT_ISR; slow <= EVENT_FAULT_RESUME; slow++) {
 		unsigned int stage = slow - EVENT_FAULT_DETECT - 1;
 		char marked[STAGE_MARKED_TEXT], cause[STAGE_LABEL + 8], label[STAGE_LABEL];
@@ -162,7 +160,6 @@ static void causes_name_merged_stages(void **state)
 {
 	struct verb_run run;
 
-	(void)state;
 	for (__u32 lack = 0; lack <= 3; lack++) {
 		record_for(EVENT_FAULT_RESOLVED, lack, NULL);
 		run = run_on("slo %s -c %s");
@@ -197,7 +194,6 @@ static void a_trigger_names_merged_stages(void **state)
 		{"resolve>500us", EVENT_FAULT_RESOLVED, ": resolve+map took 901us\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct record_options options = {
 			.writer = {.path = recording, .keep_ns = 60 * SECOND},
@@ -231,7 +227,6 @@ static void nothing_is_marked_where_all_was_seen(void **state)
 {
 	struct verb_run run;
 
-	(void)state;
 	record(0);
 	run = run_on("report %s");
 	assert_int_equal(run.status, 0);
@@ -247,7 +242,6 @@ static void programs_read_plain_names(void **state)
 {
 	struct verb_run run;
 
-	(void)state;
 	record(EVENT_FAULT_RESOLVED);
 	run = run_on("report %s --csv=- --table stages");
 	assert_int_equal(count(run.out, "*"), 0);

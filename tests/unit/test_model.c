@@ -41,7 +41,6 @@ static void the_papers_three_calibration_facts_hold(void **state)
 {
 	struct model_config config;
 
-	(void)state;
 	model_preset(&config, MODEL_BASE);
 	within(simulate(&config, 1024, ORDER_ROUND_ROBIN, 1), 0.06 * 200, 0.05);
 	config.ptb_entries = 32;
@@ -58,7 +57,6 @@ static void the_same_configuration_gives_the_same_numbers(void **state)
 	struct model_stats first, second;
 	struct watch *watch;
 
-	(void)state;
 	model_preset(&config, MODEL_HYPERTRIO);
 	config.fault_per_million = 1000;
 	config.invalidate_packets = 97;
@@ -87,7 +85,6 @@ static void tenants_add_up_to_the_whole(void **state)
 	struct watch *watch;
 	__u32 count;
 
-	(void)state;
 	model_preset(&config, MODEL_HYPERTRIO);
 	calibration_trace(&trace, 97, ORDER_BURSTY, 3);
 	assert_int_equal(watch_create(&watch, 1000), 0);
@@ -125,7 +122,6 @@ static void packets_and_drops_fill_the_link(void **state)
 	struct tenants_config trace;
 	struct model_stats stats;
 
-	(void)state;
 	model_preset(&config, MODEL_BASE);
 	calibration_trace(&trace, 1024, ORDER_ROUND_ROBIN, 1);
 	run(&config, &trace, NULL, &stats);
@@ -145,7 +141,6 @@ static void devices_share_the_iommu_and_nothing_else(void **state)
 	struct tenants *tenants[2];
 	struct model *model;
 
-	(void)state;
 	model_preset(&config, MODEL_BASE);
 	calibration_trace(&trace, 4, ORDER_ROUND_ROBIN, 1);
 	run(&config, &trace, NULL, &one);
@@ -183,7 +178,6 @@ static void the_oracle_needs_and_gets_the_future(void **state)
 {
 	struct model_stats oracle, other;
 
-	(void)state;
 	for (int overlap = 0; overlap < 2; overlap++) {
 		enum turns_order order = overlap ? ORDER_RANDOM : ORDER_ROUND_ROBIN;
 
@@ -237,7 +231,6 @@ static void a_packet_enters_at_the_very_slot_of_the_completion(void **state)
 	struct model_config config;
 	struct model_stats stats;
 
-	(void)state;
 	model_preset(&config, MODEL_BASE);
 	config.packet_bits = 200;
 	config.context_hit_ps = 1000;
@@ -267,7 +260,6 @@ static void what_happens_at_once_happens_in_order(void **state)
 	struct model_config config;
 	struct model_stats stats;
 
-	(void)state;
 	model_preset(&config, MODEL_BASE);
 	config.devtlb = (struct model_cache){{2, 2, REPLACE_LRU, 0}, 1};
 	run_script(&config, packets, 4, &stats);
@@ -282,7 +274,6 @@ static void next_uses_are_those_of_a_look_ahead(void **state)
 	struct oracle *oracle;
 	struct script script = {packets, LENGTH, 0};
 
-	(void)state;
 	srand(3);
 	for (int i = 0; i < LENGTH; i++)
 		packets[i] = (struct model_packet){.domain = (__u16)(rand() % 3),
@@ -308,7 +299,6 @@ static void what_cannot_be_is_refused_with_what_can(void **state)
 	struct model_config good, bad;
 	struct model *model;
 
-	(void)state;
 	model_preset(&good, MODEL_HYPERTRIO);
 #define REFUSED(change)                                                \
 	do {                                                           \

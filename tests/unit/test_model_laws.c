@@ -46,7 +46,6 @@ static int fresh_next(void *self, struct model_packet *packets, int room)
  */
 static void time_is_what_littles_law_says_if_all_misses_are_alike(void **state)
 {
-	(void)state;
 	for (int e = 0; e < ENTRIES; e++)
 		for (int l = 0; l < LATENCIES; l++) {
 			__u64 latency = (1 + 2 * pcie_ns[l] + WALK_READS * 50) * NS;
@@ -79,7 +78,6 @@ static void time_is_what_littles_law_says_if_all_misses_are_alike(void **state)
  */
 static void bandwidth_lies_where_littles_law_puts_it(void **state)
 {
-	(void)state;
 	for (int e = 0; e < ENTRIES; e++)
 		for (int l = 0; l < LATENCIES; l++) {
 			double least_ns = 2.0 * (double)pcie_ns[l] + ACCESS_LEAST;
@@ -159,7 +157,6 @@ static void counted_and_real_walks_are_one(void **state)
 {
 	static const __u32 shifts[] = {12, 21, 30};
 
-	(void)state;
 	for (int host = 0; host < 2; host++)
 		for (int design = MODEL_BASE; design <= MODEL_HYPERTRIO; design++)
 			for (int workload = 0; workload < TENANTS_PRESETS; workload++)
@@ -180,7 +177,6 @@ static void counted_and_real_walks_are_one(void **state)
 /* ... and whatever else is on: an IOTLB, pages taken back, page requests, addresses apart. */
 static void they_stay_one_beyond_the_paper(void **state)
 {
-	(void)state;
 	for (int host = 0; host < 2; host++) {
 		struct model_config config;
 		struct tenants_config trace;

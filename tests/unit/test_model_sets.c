@@ -39,7 +39,6 @@ static void sets_add_up_to_their_cache(void **state)
 	__u64 lost = 0;
 	__u32 count;
 
-	(void)state;
 	model_preset(&config, MODEL_HYPERTRIO);
 
 	struct model *model = run(&config);
@@ -94,7 +93,6 @@ static void the_one_whose_entry_makes_way_is_counted(void **state)
 	int at = 0;
 	void *sources[] = {&at};
 
-	(void)state;
 	model_preset(&config, MODEL_BASE);
 	config.devtlb = (struct model_cache){{1, 1, REPLACE_LRU, 1}, 1};
 	assert_int_equal(model_create(&model, &config), 0);
@@ -113,7 +111,6 @@ static void a_device_that_is_passed_through_keeps_its_link(void **state)
 	struct model_config config;
 	struct model_stats stats;
 
-	(void)state;
 	model_preset(&config, MODEL_HYPERTRIO);
 	config.ptb_entries = 3;
 	config.walk = WALK_NONE;
@@ -147,7 +144,6 @@ static void virtual_time_ends_with_a_sentence(void **state)
 	struct model *model;
 	void *sources[] = {NULL};
 
-	(void)state;
 	model_preset(&config, MODEL_BASE);
 	config.link_bits_per_s = 1000000;
 	config.packet_bits = 1u << 24;

@@ -213,7 +213,6 @@ static void every_cell_of_the_released_simulators_table_is_met(void **state)
 {
 	pthread_t threads[THREADS];
 
-	(void)state;
 	for (size_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, measure_cells, NULL), 0);
 	for (size_t i = 0; i < THREADS; i++)
@@ -236,7 +235,6 @@ static void a_mailbox_among_the_data_is_what_a_large_devtlb_does_not_bear(void *
 	const struct row *row = &rows[LRU_1024];
 	struct cell cell = measure(row, 8, 2 * DRAWS, MAILBOX_AMONG_DATA);
 
-	(void)state;
 	assert_false(cell.failed);
 	assert_true(cell.least < published[LRU_1024][1] && published[LRU_1024][1] < cell.most);
 	assert_true(cell.gbit < 0.5 * exceptions[3].gbit);

@@ -21,7 +21,6 @@ static void test_identify(void **state)
 {
 	struct nvme_command command;
 
-	(void)state;
 	nvme_identify(&command, NVME_IDENTIFY_CONTROLLER, 0, 0x123456000ull);
 	assert_int_equal(dword(&command, 0), 0x06);
 	assert_int_equal(dword(&command, 1), 0);
@@ -37,7 +36,6 @@ static void test_create_queues(void **state)
 {
 	struct nvme_command command;
 
-	(void)state;
 	nvme_create_completion_queue(&command, 0x5000, -1);
 	assert_int_equal(dword(&command, 0), 0x05);
 	assert_int_equal(dword(&command, 6), 0x5000);
@@ -55,7 +53,6 @@ static void test_transfer(void **state)
 {
 	struct nvme_command command;
 
-	(void)state;
 	nvme_transfer(&command, 0, 0x123456789aull, 8);
 	assert_int_equal(dword(&command, 0), 0x02);
 	assert_int_equal(dword(&command, 1), 1);
@@ -72,7 +69,6 @@ static void test_prps(void **state)
 	__u64 list[NVME_LIST_PAGES];
 	struct nvme_command command = {0};
 
-	(void)state;
 	assert_int_equal(nvme_prps(&command, 0x10000, 4096, list, LIST_IOVA), 0);
 	assert_int_equal(command.prp1, 0x10000);
 	assert_int_equal(command.prp2, 0);
@@ -96,7 +92,6 @@ static void test_prps_limits(void **state)
 	__u64 list[NVME_LIST_PAGES + 1];
 	struct nvme_command command = {0};
 
-	(void)state;
 	list[NVME_LIST_PAGES] = 0x5a5a;
 	assert_int_equal(nvme_prps(&command, 0x10000, 0, list, LIST_IOVA), -EINVAL);
 	assert_int_equal(nvme_prps(&command, 0x10000, NVME_BYTES_MAX, list, LIST_IOVA),
@@ -111,7 +106,6 @@ static void test_status(void **state)
 {
 	struct nvme_completion completion = {.status = 1};
 
-	(void)state;
 	assert_int_equal(nvme_status(&completion), 0); /* the phase is no part of it */
 	completion.status = 0x0004 << 1;
 	assert_int_equal(nvme_status(&completion), 4); /* data transfer error */

@@ -103,7 +103,6 @@ static void test_account(void **state)
 	struct event e = {.kind = EVENT_ODP_REGION, .device = RXE, .group = 7, .pid = 42};
 	const struct odp_region *region;
 
-	(void)state;
 	rig_open(&rig);
 	assert_false(odp_seen(rig.odp));
 	e.time_ns = 1 * MS;
@@ -142,7 +141,6 @@ static void test_failed_fault(void **state)
 	struct event response = stage(EVENT_FAULT_RESPONSE, 3 * MS, 7, 1);
 	struct rig rig;
 
-	(void)state;
 	rig_open(&rig);
 	push(&rig, stage(EVENT_FAULT_HANDLER, 2 * MS, 7, 1));
 	response.flags |= EVENT_LAST;
@@ -160,7 +158,6 @@ static void test_others(void **state)
 	struct event e = stage(EVENT_FAULT_HANDLER, 2 * MS, 7, 1);
 	struct rig rig;
 
-	(void)state;
 	rig_open(&rig);
 	e.device = 5;
 	push(&rig, e);
@@ -178,7 +175,6 @@ static void test_overlap(void **state)
 	const struct odp_counter *c;
 	struct rig rig;
 
-	(void)state;
 	rig_open(&rig);
 	one_fault(&rig, 10 * MS, 30 * MS, 7, 1);
 	counter(&rig, 20 * MS + 5 * MS, 100, RDMA_RETRY, 0);
@@ -247,7 +243,6 @@ static void test_counter_files(void **state)
 	struct told told = {0};
 	__u64 now_ns = monotonic_ns();
 
-	(void)state;
 	make_device("rxe0");
 	put("rxe0", "completer_retry_err", "17\n");
 	put("rxe0", "send_rnr_err", "0\n");
@@ -286,7 +281,6 @@ static void test_a_renamed_device(void **state)
 	__u64 now_ns = monotonic_ns();
 	char from[128], to[128];
 
-	(void)state;
 	snprintf(from, sizeof(from), "%s/rxe0", scratch);
 	snprintf(to, sizeof(to), "%s/other", scratch);
 	make_device("rxe0");
@@ -317,7 +311,6 @@ static void test_no_devices(void **state)
 	struct rdma_counters *counters;
 	struct told told = {0};
 
-	(void)state;
 	assert_int_equal(rdma_counters_create(&counters, "/nonexistent", false, 1), 0);
 	assert_int_equal(rdma_counters_poll(counters, 5 * NSEC_PER_SEC, take, &told), 0);
 	assert_int_equal(rdma_counters_finish(counters, take, &told), 0);
@@ -329,7 +322,6 @@ static void test_operations(void **state)
 {
 	__u32 operations;
 
-	(void)state;
 	assert_int_equal(odp_parse_operations("all", &operations), 0);
 	assert_int_equal(operations, 63);
 	assert_int_equal(odp_parse_operations("write,read-local", &operations), 0);
@@ -345,7 +337,6 @@ static void test_options(void **state)
 	struct odp_options good = {.device = "rxe0", .message = 4096, .operations = 1, .mtu = 4096};
 	struct odp_options o = good;
 
-	(void)state;
 	assert_int_equal(odp_options_check(&o), 0);
 	assert_true(odp_aligned(&o));
 	o.device = NULL;
@@ -386,7 +377,6 @@ static void test_pieces(void **state)
 	struct ibv_mr region = {.lkey = 7};
 	struct ibv_sge pieces[ODP_PIECES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct odp_side side = {.region = &region,
 					.memory = {.start = (char *)0x10000, .bytes = sizes[i]}};
@@ -409,7 +399,6 @@ static void test_memory(void **state)
 	struct odp_memory memory = {.bytes = 13 * (size_t)PAGE_BYTES};
 	__u64 calls;
 
-	(void)state;
 	assert_int_equal(odp_memory_open(&memory, &options), 0);
 	assert_int_equal(odp_memory_present(&memory), 0);
 	memset(memory.start, 7, memory.bytes);

@@ -14,7 +14,6 @@ static const __u64 sizes[] = {1, 2, 3, 4, 5, 13, 64, 65, 997, 4096, 4099};
 /* Every pass visits every item once, whatever their number. */
 static void test_each_once(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n < SIZES; n++) {
 		for (int kind = ORDER_SEQUENTIAL; kind <= ORDER_RANDOM; kind++) {
 			static unsigned int seen[MOST];
@@ -41,7 +40,6 @@ static void test_seed_decides(void **state)
 	struct order one, same, other;
 	int differ = 0;
 
-	(void)state;
 	for (int kind = ORDER_RANDOM; kind <= ORDER_ZIPF; kind++) {
 		order_init(&one, (enum order_kind)kind, 997, 7);
 		order_init(&same, (enum order_kind)kind, 997, 7);
@@ -62,7 +60,6 @@ static void test_random_is_no_walk(void **state)
 	struct order order;
 	__u64 first[997], steps = 0, same = 0;
 
-	(void)state;
 	order_init(&order, ORDER_RANDOM, 997, 7);
 	for (int i = 0; i < 997; i++) {
 		first[i] = order_next(&order);
@@ -81,7 +78,6 @@ static void test_zipf_is_skewed(void **state)
 	unsigned int most = 0;
 	struct order order;
 
-	(void)state;
 	order_init(&order, ORDER_ZIPF, 997, 7);
 	for (int i = 0; i < 100000; i++) {
 		__u64 item = order_next(&order);

@@ -32,7 +32,6 @@ static int setup(void **state)
 {
 	struct owners_config config = {.old_ns = 60 * SECOND, .stacks = -1, .names = -1};
 
-	(void)state;
 	table = calloc(MAPPING_SETS, sizeof(*table));
 	assert_non_null(table);
 	config.table = table;
@@ -44,7 +43,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	windows_destroy(windows);
 	owners_destroy(owners);
 	free(table);
@@ -116,7 +114,6 @@ static struct aggregate_counts gauge(__u32 device, __u8 code)
 
 static void what_lives_is_a_gauge_of_its_window(void **state)
 {
-	(void)state;
 	enter(1, 0, 4096, 11, 99 * SECOND);
 	enter(1, 4096, 4096, 11, 99 * SECOND);
 	enter(1, 5 * MIB, 2 * MIB, 11, 10 * SECOND);
@@ -138,7 +135,6 @@ static void what_lives_is_a_gauge_of_its_window(void **state)
 
 static void nothing_left_is_told_once(void **state)
 {
-	(void)state;
 	enter(1, 0, 4096, 11, 99 * SECOND);
 	assert_int_equal(owners_measure(owners, windows, 100 * SECOND), 0);
 	leave(1, 0, 4096);
@@ -155,7 +151,6 @@ static void nothing_left_is_told_once(void **state)
 
 static void a_snapshot_groups_by_who_mapped(void **state)
 {
-	(void)state;
 	for (__u32 i = 0; i < 7; i++)
 		enter(1, i * 4096ull, 4096, 11, (90 + i) * SECOND);
 	for (__u32 i = 0; i < 3; i++)
@@ -179,7 +174,6 @@ static void a_snapshot_groups_by_who_mapped(void **state)
 
 static void the_greatest_groups_are_told(void **state)
 {
-	(void)state;
 	for (__u32 i = 0; i < 500; i++)
 		enter(1, i * MIB, 4096 * (1 + i % 3), 1000 + i, 99 * SECOND);
 	enter(1, 600 * MIB, 512 * MIB, 7, 99 * SECOND);
@@ -198,7 +192,6 @@ static void processes_are_named_once_and_anew_when_renamed(void **state)
 {
 	struct event event = {.kind = EVENT_DMA_LIVE, .pid = 11};
 
-	(void)state;
 	enter(1, 0, 4096, 11, 99 * SECOND);
 	assert_int_equal(owners_measure(owners, windows, 100 * SECOND), 0);
 	assert_int_equal(owners_report(owners, &event, 1, sink), 0);
@@ -218,7 +211,6 @@ static void addresses_become_symbols(void **state)
 	struct symbols *symbols;
 	FILE *file = fdopen(mkstemp(path), "w");
 
-	(void)state;
 	fputs("ffffffff81000200 T second\nffffffff81000000 T first\nffffffff81000000 t alias\n"
 	      "ffffffff81000100 D data\nffffffffc0000000 t fill\t[nic]\n0000000000000000 T hidden\n"
 	      "broken\n",

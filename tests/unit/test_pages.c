@@ -27,7 +27,6 @@ static void tenants_needs_are_those_counted_by_hand(void **state)
 	struct pages *pages;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(pages_create(&pages), 0);
 	/* Ring, data, mailbox: data pages in runs of 3, 2 and 1; D comes back after m, r and E. */
 	take(pages, 3, "rDmrDmrDmrEmrEmrDm");

@@ -32,7 +32,6 @@ static int setup(void **state)
 		{.handle = 1, .kind = DEVICE_EMULATED, .name = "vm/disk"},
 		{.handle = 2, .kind = DEVICE_IB, .name = "rxe0"}};
 
-	(void)state;
 	objectives.count = 1;
 	objectives.objectives[0] = (struct slo_objective){.device = "*",
 							  .window_ns = SECOND,
@@ -48,7 +47,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	analysis_destroy(analysis);
 	return 0;
 }
@@ -99,7 +97,6 @@ static void faults_belong_to_where_they_began(void **state)
 	struct faults_counts counts;
 	char text[LEFT_OUT_TEXT];
 
-	(void)state;
 	faults_subscribe(analysis->faults, (struct fault_sink){NULL, take, NULL});
 	fault(1, SINCE - 3 * MS);
 	fault(2, SINCE - 9 * MS);
@@ -127,7 +124,6 @@ static void invalidations_belong_to_where_they_began(void **state)
 	static const __u64 begins[] = {SINCE - 2 * MS, SINCE, UNTIL - 2 * MS, UNTIL};
 	const struct invalidation_totals *all;
 
-	(void)state;
 	for (__u64 i = 0; i < 4; i++)
 		for (__u16 step = 0; step < INVALIDATION_STEPS; step++)
 			push((struct event){.time_ns = begins[i] + step * MS,
@@ -150,7 +146,6 @@ static void owners_stay_with_their_faults(void **state)
 	const struct iommu_fault *last;
 	__u64 of_device;
 
-	(void)state;
 	for (__u32 i = 0; i < 4; i++) {
 		push((struct event){
 			.time_ns = times[i], .kind = EVENT_IOMMU_FAULT, .device = 1, .cpu = 3});
@@ -186,7 +181,6 @@ static void mappings_that_live_are_told(void **state)
 {
 	struct mappings_device d;
 
-	(void)state;
 	live(10, 90, 1);
 	live(18, 50, 1);
 	d = mappings_device(analysis->mappings, 1);
@@ -204,7 +198,6 @@ static void limits_stand_from_before(void **state)
 {
 	const struct vfio_container *c;
 
-	(void)state;
 	for (__u64 t = 10; t <= 40; t += 15)
 		push((struct event){.time_ns = t * SECOND,
 				    .kind = EVENT_VFIO_MAP,
@@ -243,7 +236,6 @@ static void pauses_begin_before(void **state)
 {
 	const struct histogram *intervals;
 
-	(void)state;
 	touch(13, 1);
 	touch(14, 600);
 	touch(22, 1);
@@ -260,7 +252,6 @@ static void pauses_begin_before(void **state)
 /* A burst that the border goes through is one, with all of its faults. */
 static void objectives_judge_whole_windows(void **state)
 {
-	(void)state;
 	for (__u32 i = 0; i < 5; i++)
 		fault(10 + i, 5 * SECOND + i * 50 * MS);
 	for (__u32 i = 0; i < 5; i++)
@@ -275,7 +266,6 @@ static void pages_of_a_fault_count_with_it(void **state)
 {
 	static const __u64 begins[] = {SINCE - 2 * MS, SINCE + 1, UNTIL - 2 * MS, UNTIL};
 
-	(void)state;
 	for (__u32 i = 0; i < 4; i++) {
 		push((struct event){.time_ns = begins[i],
 				    .kind = EVENT_FAULT_HANDLER,
@@ -349,7 +339,6 @@ static void parts_have_everything_once(void **state)
 	const struct device_info device = {.handle = 1};
 	struct event events[400];
 
-	(void)state;
 	for (size_t i = 0; i < 400; i++)
 		events[i] = (struct event){.time_ns = i * SECOND / 10};
 	for (size_t p = 0; p < 4; p++) {
@@ -377,7 +366,6 @@ static void seconds_count_with_any_part(void **state)
 {
 	const struct period period = {SINCE + 1, UNTIL + 1};
 
-	(void)state;
 	assert_false(period_has(&period, SINCE));
 	assert_true(period_has(&period, UNTIL));
 	assert_false(period_has_window(&period, 19));

@@ -57,7 +57,6 @@ static void without_an_iommu_nothing_is_there(void **state)
 {
 	struct places places;
 
-	(void)state;
 	assert_int_equal(there(), 0);
 	places_look(&places, "/var/tmp/faultline-no-such-directory");
 	assert_false(places.there[PLACE_IOMMU]);
@@ -65,7 +64,6 @@ static void without_an_iommu_nothing_is_there(void **state)
 
 static void vtd_tells_what_it_can(void **state)
 {
-	(void)state;
 	/* QEMU's: neither page requests (bit 29) nor PASIDs (bit 40). */
 	add("dmar0", "intel-iommu", "ecap", "f00f5a");
 	assert_int_equal(there(), BIT(IOMMU) | BIT(VTD));
@@ -80,7 +78,6 @@ static void vtd_tells_what_it_can(void **state)
 
 static void amd_tells_what_it_can(void **state)
 {
-	(void)state;
 	add("ivhd0", "amd-iommu", "features", "ec");
 	assert_int_equal(there(), BIT(IOMMU) | BIT(AMD_VI));
 	clear();
@@ -96,7 +93,6 @@ static void another_iommu_may_do_everything(void **state)
 {
 	const unsigned int all = BIT(IOMMU) | BIT(PASIDS) | BIT(PAGE_REQUESTS) | BIT(RESOLVERS);
 
-	(void)state;
 	add("smmu3.0x000000002b400000", NULL, NULL, NULL);
 	assert_int_equal(there(), all);
 	clear();
@@ -107,20 +103,17 @@ static void another_iommu_may_do_everything(void **state)
 
 static void every_place_says_what_is_lacking(void **state)
 {
-	(void)state;
 	for (int place = PLACE_ANYWHERE + 1; place < PLACE_COUNT; place++)
 		assert_true(place_lacking(place) && place_lacking(place)[0]);
 }
 
 static int make_directory(void **state)
 {
-	(void)state;
 	return mkdtemp(directory) ? 0 : -1;
 }
 
 static int drop_directory(void **state)
 {
-	(void)state;
 	return rmdir(directory);
 }
 

@@ -58,7 +58,6 @@ static void one_fault_is_resolved_and_resumed(void **state)
 {
 	bool faulted;
 
-	(void)state;
 	rig_build((struct rig_config){0});
 	assert_int_equal(dma_once(0, 1, 5 * PAGE_BYTES + 128, 256, &faulted), 0);
 	assert_true(faulted);
@@ -76,7 +75,6 @@ static void data_written_by_dma_is_seen_by_the_cpu(void **state)
 	__u64 iova = 3 * PAGE_BYTES - 5;
 	struct port *port;
 
-	(void)state;
 	rig_build((struct rig_config){.lookup = LOOKUP_ATS});
 	port = rig->devices[0].port;
 	assert_int_equal(port_dma_write(port, 0, PASID_NONE, iova, text, sizeof(text)), 0);
@@ -93,7 +91,6 @@ static void absent_pages_become_groups_with_last_on_the_final_request(void **sta
 	size_t count, last = 0;
 	__u64 groups = 0;
 
-	(void)state;
 	rig_build((struct rig_config){.group_pages = 7});
 	assert_int_equal(dma_once(0, 0, 100, 23 * PAGE_BYTES, NULL), 0);
 	records = rig_truth(&count);
@@ -112,7 +109,6 @@ static void absent_pages_become_groups_with_last_on_the_final_request(void **sta
 
 static void a_dma_of_513_pages_fits_whatever_the_group_size(void **state)
 {
-	(void)state;
 	rig_build((struct rig_config){
 		.group_pages = 1, .memory = 2 * HUGE_BYTES, .queue_entries = 1024});
 	assert_int_equal(dma_once(0, 0, 100, HUGE_BYTES, NULL), 0);
@@ -124,7 +120,6 @@ static void invalid_is_efault_and_failure_is_eio(void **state)
 {
 	struct service_stats stats;
 
-	(void)state;
 	rig_build((struct rig_config){0});
 	/* Inside the device's window, outside the tenant's memory. */
 	assert_int_equal(dma_once(0, 0, HUGE_BYTES, PAGE_BYTES, NULL), -EFAULT);
@@ -147,7 +142,6 @@ static void a_lost_response_is_given_up_and_asked_anew(void **state)
 	size_t count;
 	__u64 start;
 
-	(void)state;
 	rig_build((struct rig_config){.response_timeout_ns = 30 * NSEC_PER_MSEC});
 	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 2);
 	start = monotonic_ns();
@@ -171,7 +165,6 @@ static void lost_indices_come_back_when_all_are_used_up(void **state)
 {
 	struct port_stats stats;
 
-	(void)state;
 	rig_build((struct rig_config){
 		.response_timeout_ns = NSEC_PER_MSEC, .group_pages = 1, .queue_entries = 1024});
 	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 601);
@@ -185,7 +178,6 @@ static void a_late_response_frees_its_index(void **state)
 {
 	struct port_stats stats;
 
-	(void)state;
 	rig_build((struct rig_config){.response_timeout_ns = 20 * NSEC_PER_MSEC});
 	rig_arm(rig, INJECT_RESPOND, 50 * NSEC_PER_MSEC, 1);
 	assert_int_equal(dma_once(0, 0, 0, PAGE_BYTES, NULL), 0);
@@ -201,7 +193,6 @@ static void a_late_response_frees_its_index(void **state)
 
 static void a_duplicate_is_answered_as_well(void **state)
 {
-	(void)state;
 	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_DUPLICATE, 0, 1);
 	assert_int_equal(dma_once(0, 0, 0, 3 * PAGE_BYTES, NULL), 0);
@@ -215,7 +206,6 @@ static void a_full_queue_drops_and_the_device_gets_through(void **state)
 	struct service_stats stats;
 	bool faulted;
 
-	(void)state;
 	rig_build((struct rig_config){.queue_entries = 2});
 	assert_int_equal(dma_once(0, 0, 0, 97 * PAGE_BYTES, &faulted), 0);
 	assert_true(faulted);
@@ -231,7 +221,6 @@ static void a_full_queue_drops_and_the_device_gets_through(void **state)
 
 static void forced_overflows_end_when_disarmed(void **state)
 {
-	(void)state;
 	rig_build((struct rig_config){.lookup = LOOKUP_ATS});
 	rig_arm(rig, INJECT_OVERFLOW, 0, 29);
 	assert_int_equal(dma_once(0, 0, 0, 11 * PAGE_BYTES, NULL), 0);
@@ -246,7 +235,6 @@ static void credits_bound_what_a_device_has_outstanding(void **state)
 	int open = 0, most = 0;
 	size_t count;
 
-	(void)state;
 	rig_build((struct rig_config){.group_pages = 5, .page_requests = 7});
 	assert_int_equal(dma_once(0, 0, 0, 101 * PAGE_BYTES, NULL), 0);
 	records = rig_truth(&count);
@@ -266,7 +254,6 @@ static void credits_of_lost_responses_come_back(void **state)
 {
 	struct port_stats stats;
 
-	(void)state;
 	rig_build((struct rig_config){
 		.response_timeout_ns = NSEC_PER_MSEC, .group_pages = 3, .page_requests = 4});
 	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 29);
@@ -281,7 +268,6 @@ static void a_failure_disables_page_requests_until_they_are_enabled(void **state
 	struct port_stats stats;
 	size_t detected;
 
-	(void)state;
 	rig_build((struct rig_config){.reenable_ns = 3600 * NSEC_PER_SEC, .devices = 2});
 	assert_int_equal(dma_once(0, 0, 8 * PAGE_BYTES, PAGE_BYTES, NULL), 0);
 	rig_arm(rig, INJECT_RESPONSE_FAILURE, 0, 1);
@@ -340,7 +326,6 @@ static void delays_of_different_groups_overlap(void **state)
 		      {INJECT_DISPATCH, TRUTH_ISR, TRUTH_HANDLER}};
 	struct waiter waiters[8];
 
-	(void)state;
 	for (size_t n = 0; n < 2; n++) {
 		rig_build((struct rig_config){.devices = 8});
 		rig_arm(rig, delays[n].point, 3600 * NSEC_PER_SEC, -1);
@@ -365,7 +350,6 @@ static void a_serial_handler_serves_one_group_after_the_other(void **state)
 	int open = 0;
 	size_t count;
 
-	(void)state;
 	rig_build((struct rig_config){.tenants = 5});
 	rig_arm(rig, INJECT_RESPOND, NSEC_PER_MSEC, -1);
 	for (__u32 i = 0; i < 5; i++)
@@ -386,7 +370,6 @@ static void affined_handlers_serve_tenants_at_once(void **state)
 {
 	struct waiter waiters[5];
 
-	(void)state;
 	rig_build((struct rig_config){.tenants = 5, .scheduler = SCHEDULER_AFFINED});
 	rig_arm(rig, INJECT_RESPOND, 3600 * NSEC_PER_SEC, -1);
 	for (__u32 i = 0; i < 5; i++)
@@ -405,7 +388,6 @@ static void an_affined_handler_stays_on_its_tenants_cpus(void **state)
 	struct service_stats stats;
 	cpu_set_t one;
 
-	(void)state;
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
 	rig_build((struct rig_config){.scheduler = SCHEDULER_AFFINED, .cpus = &one});
@@ -421,7 +403,6 @@ static void stop_ends_waits_in_the_middle_of_faults(void **state)
 	struct waiter waiters[4];
 	bool faulted;
 
-	(void)state;
 	rig_build((struct rig_config){.devices = 2});
 	rig_arm(rig, INJECT_DISPATCH, 3600 * NSEC_PER_SEC, -1);
 	for (__u32 i = 0; i < 4; i++)
@@ -457,7 +438,6 @@ static void many_tenants_reuse_group_numbers_at_once(void **state)
 	enum { TENANTS = 128 };
 	struct waiter *waiters = calloc(TENANTS, sizeof(*waiters));
 
-	(void)state;
 	rig_build((struct rig_config){.tenants = TENANTS,
 				      .scheduler = SCHEDULER_AFFINED,
 				      .group_pages = 3,
@@ -478,7 +458,6 @@ static void round_trips_are_measured_without_a_truth_log(void **state)
 {
 	struct histogram trips;
 
-	(void)state;
 	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_RESOLVE, 5 * NSEC_PER_MSEC, -1);
 	for (__u64 page = 0; page < 13; page++)
@@ -495,7 +474,6 @@ static void easing_off_blocks_no_queue(void **state)
 	const __u64 eased_ns = (127 + 22 * 128) * 10 * NSEC_PER_USEC;
 	__u64 start_ns, took_ns;
 
-	(void)state;
 	rig_build((struct rig_config){0});
 	rig_arm(rig, INJECT_OVERFLOW, 0, 29);
 	start_ns = monotonic_ns();
@@ -515,7 +493,6 @@ static void round_trips_begin_when_a_fault_is_held_back(void **state)
 	__u64 longest_ns = 0, page = 0;
 	size_t count;
 
-	(void)state;
 	rig_build((struct rig_config){.page_requests = 1});
 	rig_arm(rig, INJECT_RESOLVE, 20 * NSEC_PER_MSEC, -1);
 	while (!rig_truth_count(TRUTH_HELD) && page < 200) {

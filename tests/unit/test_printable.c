@@ -27,7 +27,6 @@ static void ascii_stays_and_the_rest_is_escaped(void **state)
 		{"\xf4\x8f\xbf\xbf", "\\U0010ffff"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *copy = printable_copy(cases[i].text);
 
@@ -53,7 +52,6 @@ static void what_is_no_utf8_is_bytes(void **state)
 		{"\x80", "\\x80"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(printable_of(cases[i].text).text, cases[i].shown);
 }
@@ -62,7 +60,6 @@ static void no_escape_is_cut(void **state)
 {
 	char out[8];
 
-	(void)state;
 	assert_string_equal(printable("abcd\x1b", out, sizeof(out)), "abcd");
 	assert_string_equal(printable("abc\x1b", out, sizeof(out)), "abc\\x1b");
 	assert_string_equal(printable("\xe2\x80\xae", out, sizeof(out)), "\\u202e");
@@ -75,7 +72,6 @@ static void any_bytes_become_ascii(void **state)
 {
 	char text[4] = "";
 
-	(void)state;
 	for (unsigned int n = 1; n < 1u << 24; n += 251) {
 		struct printable shown;
 

@@ -20,7 +20,6 @@ static void an_emulator_that_is_missing_is_named(void **state)
 	const struct capture_config config = {.emulator = "/nowhere/emulator"};
 	struct probe_info probe = {0};
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(capture_probe_report(&config, (struct stream){&ops, &probe}), 0);

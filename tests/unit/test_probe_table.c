@@ -29,7 +29,6 @@ static struct bpf_object *object_of(const struct probe_row *row)
 
 static int open_all(void **state)
 {
-	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct opened *next = &objects[object_count];
 
@@ -45,7 +44,6 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-	(void)state;
 	while (object_count)
 		bpf_object__close(objects[--object_count].object);
 	return 0;
@@ -53,7 +51,6 @@ static int close_all(void **state)
 
 static void every_id_has_a_row_with_a_name_of_its_own(void **state)
 {
-	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
@@ -80,7 +77,6 @@ static void a_line_and_the_file_of_a_path_have_the_same_probes(void **state)
 #undef PROBE
 	};
 
-	(void)state;
 	for (int path = PATH_NONE + 1; path < PATH_COUNT; path++)
 		for (const enum probe_id *id = lines[path]; *id != PROBE_COUNT; id++)
 			if (path_of(probe_row(*id)) != (enum path_id)path)
@@ -115,7 +111,6 @@ static void check_program(const struct probe_row *row, const struct attach_metho
 /* Each method has its own programs, of the type that its kind needs. */
 static void every_program_of_a_row_exists(void **state)
 {
-	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 
@@ -139,7 +134,6 @@ static void every_program_of_a_row_exists(void **state)
 
 static void every_program_belongs_to_a_row(void **state)
 {
-	(void)state;
 	for (size_t o = 0; o < object_count; o++) {
 		struct bpf_program *program;
 

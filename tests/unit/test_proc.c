@@ -66,7 +66,6 @@ static void it_runs_until_the_last_has_ended(void **state)
 	pid_t pid = without_first_thread();
 	__u64 start = process_start(pid);
 
-	(void)state;
 	assert_true(process_runs(pid, start));
 	assert_int_equal(descendants_signal(0), 1);
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -81,7 +80,6 @@ static void it_is_signalled_with_its_family(void **state)
 	pid_t pid = without_first_thread();
 	int status;
 
-	(void)state;
 	assert_int_equal(descendants_signal(SIGTERM), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
@@ -101,7 +99,6 @@ static void its_name_may_hold_anything(void **state)
 	__u64 before, after;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(prctl(PR_SET_NAME, ") Z 1 2 (x) R 3"), 0);
 	before = ticks_since_boot();
 	pid = child_fork();
@@ -142,7 +139,6 @@ static void a_mount_of_our_own_is_unseen(void **state)
 	int mount = mount_unseen("tmpfs");
 	struct stat seen, unseen;
 
-	(void)state;
 	if (mount == -EPERM)
 		skip();
 	assert_int_equal(fstat(mount, &unseen), 0);

@@ -8,7 +8,6 @@ static void the_stream_is_that_of_splitmix64(void **state)
 {
 	struct random zero = {0}, other = {1234567};
 
-	(void)state;
 	assert_true(random_next(&zero) == 0xe220a8397b1dcdafull);
 	assert_true(random_next(&zero) == 0x6e789e6aa1b965f4ull);
 	assert_true(random_next(&zero) == 0x06c45d188009454full);
@@ -20,7 +19,6 @@ static void draws_are_its_upper_bits(void **state)
 {
 	struct random random = {0};
 
-	(void)state;
 	assert_true(random_below(&random, 1000) == 883);
 	assert_true(random_below(&random, 1ull << 32) == 0x6e789e6a);
 	random.state = 0;

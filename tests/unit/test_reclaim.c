@@ -217,7 +217,6 @@ static void no_dma_touches_a_reclaimed_frame(void **state)
 	struct guest_memory_stats stats;
 	struct lookup_stats looked;
 
-	(void)state;
 	build();
 	for (unsigned int i = 0; i < ACTORS; i++) {
 		actors[i].number = i;

@@ -24,7 +24,6 @@ static struct trace_buffer payload, scratch, memory;
 
 static int free_buffers(void **state)
 {
-	(void)state;
 	trace_buffer_free(&payload);
 	trace_buffer_free(&scratch);
 	trace_buffer_free(&memory);
@@ -82,7 +81,6 @@ static void the_bins_of_a_row_are_in_its_frame(void **state)
 	};
 	struct aggregate_frame frame;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		put_window(rows[i].histogram, rows[i].bins, 1);
 		assert_int_equal(get_window(payload.size, &frame), rows[i].err);
@@ -93,7 +91,6 @@ static void a_bin_is_of_a_bucket_that_there_is(void **state)
 {
 	struct aggregate_frame frame;
 
-	(void)state;
 	put_window(0, 1, HISTOGRAM_BUCKETS - 1);
 	assert_int_equal(get_window(payload.size, &frame), 0);
 	assert_int_equal(frame.bins[BINS - 1].bucket, HISTOGRAM_BUCKETS - 1);
@@ -107,7 +104,6 @@ static void every_cut_of_a_window_is_malformed(void **state)
 {
 	struct aggregate_frame frame;
 
-	(void)state;
 	put_window(1, 2, 3);
 	for (size_t size = 0; size < payload.size; size++)
 		assert_int_equal(get_window(size, &frame), -EBADMSG);
@@ -126,7 +122,6 @@ static void a_windows_counts_have_limits(void **state)
 	const struct aggregate_frame none = {.window = 5};
 	struct aggregate_frame frame;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		__u32 more = counts[i].most + 1;
 
@@ -177,7 +172,6 @@ static void a_frame_has_so_many_events_and_ticks(void **state)
 {
 	struct stream_log log;
 
-	(void)state;
 	assert_int_equal(read_events(TRACE_EVENTS_MAX, TRACE_EVENTS_MAX, &log), 0);
 	assert_int_equal(log.events, TRACE_EVENTS_MAX);
 	assert_int_equal(log.calls[LOG_TICK], TRACE_EVENTS_MAX);

@@ -57,7 +57,6 @@ static void expect_off(enum probe_id id, const char *reason)
 
 static void a_refused_program_takes_only_its_own_row_with_it(void **state)
 {
-	(void)state;
 	load(false);
 	expect_off(PROBE_IOMMU_UNMAP, "invalid mem access 'scalar'");
 	expect_off(PROBE_IOMMU_IO_PAGE_FAULT, "field_that_no_kernel_has");
@@ -96,7 +95,6 @@ static void the_whole_message_is_there_for_who_asks(void **state)
 {
 	static char text[1 << 20];
 
-	(void)state;
 	if (geteuid() || access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
 	load_and_listen(true, text, sizeof(text));

@@ -127,13 +127,11 @@ static void check_hello(__u32 count)
 
 static void client_gets_hello_and_ring(void **state)
 {
-	(void)state;
 	check_hello(1);
 }
 
 static void hello_of_the_largest_machine_fits(void **state)
 {
-	(void)state;
 	check_hello(4096);
 }
 
@@ -143,7 +141,6 @@ static void second_machine_of_a_process_is_refused(void **state)
 	struct registry_device device;
 	int client;
 
-	(void)state;
 	fill_devices(&device, 1);
 	assert_int_equal(registry_open(&first, &device, 1, ring), 0);
 	assert_int_equal(registry_open(&second, &device, 1, ring), -EEXIST);
@@ -185,7 +182,6 @@ static void killed_machines_are_reaped_and_live_ones_kept(void **state)
 	char path[128];
 	int client;
 
-	(void)state;
 	assert_int_equal(registry_remove_stale(), 0);
 	kill(dead, SIGKILL);
 	waitpid(dead, NULL, 0);
@@ -208,7 +204,6 @@ static void starting_reaps_too(void **state)
 	struct registry *registry;
 	char path[128];
 
-	(void)state;
 	kill(dead, SIGKILL);
 	waitpid(dead, NULL, 0);
 	fill_devices(&device, 1);
@@ -224,7 +219,6 @@ static void clients_that_come_and_go_do_no_harm(void **state)
 	struct registry *registry;
 	int clients[200], received;
 
-	(void)state;
 	fill_devices(&device, 1);
 	assert_int_equal(registry_open(&registry, &device, 1, ring), 0);
 	for (int round = 0; round < 5; round++) {
@@ -259,7 +253,6 @@ static void directory_of_others_is_refused(void **state)
 	struct registry_device device;
 	struct registry *registry;
 
-	(void)state;
 	fill_devices(&device, 1);
 	assert_int_equal(chmod(run_scratch, 0755), 0);
 	assert_int_equal(registry_open(&registry, &device, 1, ring), -EPERM);

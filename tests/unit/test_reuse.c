@@ -74,7 +74,6 @@ static void compare(struct pages *pages)
 
 static int forget(void **state)
 {
-	(void)state;
 	memset(lists, 0, sizeof(lists));
 	memset(expected, 0, sizeof(expected));
 	memset(of_tenant, 0, sizeof(of_tenant));
@@ -87,7 +86,6 @@ static void distances_of_random_accesses_are_exact(void **state)
 	struct random random = {7};
 	struct pages *pages;
 
-	(void)state;
 	assert_int_equal(pages_create(&pages), 0);
 	for (int i = 0; i < 60013; i++) {
 		__u32 few = random_below(&random, 12), all = random_below(&random, 1009);
@@ -103,7 +101,6 @@ static void far_reuses_are_told_as_the_last(void **state)
 {
 	struct pages *pages;
 
-	(void)state;
 	assert_int_equal(pages_create(&pages), 0);
 	for (__u32 i = 0; i < 3 * PAGES; i++)
 		use(pages, 0, i % PAGES);

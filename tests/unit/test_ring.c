@@ -24,7 +24,6 @@ static int map_twice(void **state)
 {
 	int fd = memfd_create("ring", 0);
 
-	(void)state;
 	if (fd < 0 || ftruncate(fd, BYTES))
 		return -1;
 	data = mmap(NULL, 2 * BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -42,7 +41,6 @@ static int map_twice(void **state)
 
 static int unmap(void **state)
 {
-	(void)state;
 	return munmap(data, 2 * BYTES);
 }
 
@@ -79,7 +77,6 @@ static void an_empty_ring_is_not_a_blocked_one(void **state)
 {
 	bool blocked = true;
 
-	(void)state;
 	assert_int_equal(drain(&blocked), 0);
 	assert_false(blocked);
 }
@@ -89,7 +86,6 @@ static void a_record_being_written_ends_the_pass_and_is_told(void **state)
 	bool blocked;
 	__u32 *busy;
 
-	(void)state;
 	produce(1, 0);
 	busy = produce(2, BPF_RINGBUF_BUSY_BIT);
 	produce(3, 0);
@@ -108,7 +104,6 @@ static void discarded_records_are_skipped_and_not_counted(void **state)
 {
 	bool blocked;
 
-	(void)state;
 	produce(1, BPF_RINGBUF_DISCARD_BIT);
 	produce(2, 0);
 	produce(3, BPF_RINGBUF_DISCARD_BIT);
@@ -121,7 +116,6 @@ static void records_go_on_across_the_end_of_the_ring(void **state)
 {
 	__u64 value = 0;
 
-	(void)state;
 	for (int pass = 0; pass < 31; pass++) {
 		bool blocked;
 
@@ -138,7 +132,6 @@ static void a_record_of_another_size_is_no_event(void **state)
 	bool blocked;
 	__u32 *odd;
 
-	(void)state;
 	odd = produce(1, 0);
 	*odd = sizeof(struct event) - 8;
 	producer -= 8;
@@ -151,7 +144,6 @@ static void what_is_not_taken_ends_the_pass(void **state)
 {
 	bool blocked;
 
-	(void)state;
 	for (__u64 value = 1; value <= 4; value++)
 		produce(value, 0);
 	refused = 2;

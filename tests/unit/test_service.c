@@ -102,7 +102,6 @@ static void build(__u32 entries, enum scheduler_kind scheduler)
 
 static int teardown(void **state)
 {
-	(void)state;
 	service_destroy(host.service);
 	inject_table_destroy(host.injections);
 	host.service = NULL;
@@ -164,7 +163,6 @@ static void interleaved_groups_of_many_devices_come_together(void **state)
 {
 	struct service_stats stats;
 
-	(void)state;
 	build(1024, SCHEDULER_SERIAL);
 	/* Device d's group has d + 1 pages; one page of each device in turn. */
 	for (__u64 n = 0; n < DEVICES; n++)
@@ -187,7 +185,6 @@ static void a_number_is_another_group_in_another_pasid(void **state)
 {
 	struct page_request one = page(3, 7, 1, false), two = page(3, 7, 2, true);
 
-	(void)state;
 	build(64, SCHEDULER_AFFINED);
 	two.pasid = 9;
 	assert_int_equal(raise_request(one), 0);
@@ -204,7 +201,6 @@ static void a_number_is_another_group_in_another_pasid(void **state)
 
 static void numbers_are_reused_after_the_response(void **state)
 {
-	(void)state;
 	build(64, SCHEDULER_AFFINED);
 	for (__u32 round = 0; round < 101; round++) {
 		assert_int_equal(raise_request(page(0, 0, round, false)), 0);
@@ -216,7 +212,6 @@ static void numbers_are_reused_after_the_response(void **state)
 
 static void the_worst_page_decides_the_code(void **state)
 {
-	(void)state;
 	build(64, SCHEDULER_SERIAL);
 	assert_int_equal(raise_request(page(0, 0, 1, false)), 0);
 	assert_int_equal(raise_request(page(0, 0, 1 << 20, true)), 0);
@@ -235,7 +230,6 @@ static void malformed_requests_are_discarded_and_counted(void **state)
 			    access = page(0, 0, 1, true);
 	struct service_stats stats;
 
-	(void)state;
 	build(64, SCHEDULER_SERIAL);
 	unaligned.address++;
 	pasid.pasid = 1 << 20;
@@ -256,7 +250,6 @@ static void a_group_larger_than_pcie_allows_is_discarded(void **state)
 {
 	struct service_stats stats;
 
-	(void)state;
 	build(1024, SCHEDULER_SERIAL);
 	for (__u64 n = 0; n <= GROUP_PAGES_MAX; n++)
 		assert_int_equal(raise_request(page(1, 2, n, false)), 0);
@@ -282,7 +275,6 @@ static void a_full_queue_drops_and_counts(void **state)
 	struct page_request request = page(1, 0, 0, false);
 	struct request_slot slot;
 
-	(void)state;
 	build(8, SCHEDULER_SERIAL);
 	fill(0, 0, 6);
 	assert_int_equal(service_reserve(host.service, &request, &slot), 0);
@@ -325,7 +317,6 @@ static void an_overflow_voids_every_unfinished_group(void **state)
 	struct service_stats stats;
 	__u64 dropped = 0;
 
-	(void)state;
 	build(64, SCHEDULER_SERIAL);
 	for (__u32 round = 0; round < 31; round++) {
 		assert_int_equal(raise_request(page(4, 1, 10, false)), 0);
@@ -356,7 +347,6 @@ static void after_an_overflow_requests_are_dropped_until_the_host_has_caught_up(
 	struct request_slot slot, later;
 	struct service_stats stats;
 
-	(void)state;
 	build(8, SCHEDULER_SERIAL);
 	assert_int_equal(service_reserve(host.service, &first, &slot), 0);
 	arm(INJECT_OVERFLOW, 1);
@@ -381,7 +371,6 @@ static void requests_are_taken_in_the_order_of_the_queue(void **state)
 {
 	enum { REQUESTS = 2154 };
 
-	(void)state;
 	build(1024, SCHEDULER_SERIAL);
 	for (__u64 n = 0; n < REQUESTS; n++) {
 		struct page_request request = page(n % DEVICES, (n / DEVICES) % 512, n, true);
@@ -400,7 +389,6 @@ static void requests_are_taken_in_the_order_of_the_queue(void **state)
 
 static void a_group_is_pending_until_it_has_been_answered(void **state)
 {
-	(void)state;
 	build(64, SCHEDULER_SERIAL);
 	gate(true);
 	assert_false(service_pending(host.service, 2, 9));
@@ -416,7 +404,6 @@ static void draining_serves_what_is_queued_however_long_its_delay(void **state)
 {
 	struct service_stats stats;
 
-	(void)state;
 	build(64, SCHEDULER_AFFINED);
 	for (__u16 group = 0; group < 13; group++) {
 		struct page_request request = page(group % 3, group, group, true);
@@ -470,7 +457,6 @@ static void a_polled_device_is_served_by_the_least_loaded_cpu_of_its_tenant(void
 	struct service_stats stats;
 	int cpu[2];
 
-	(void)state;
 	build_on_two_cpus(cpu, NULL);
 	gate(true);
 	/* Devices of even number are tenant 0's: one group runs on each of its CPUs, six wait. */
@@ -497,7 +483,6 @@ static void the_cpu_of_a_devices_msi_comes_first_up_to_its_backlog(void **state)
 	__s32 msi[DEVICES];
 	int cpu[2];
 
-	(void)state;
 	two_cpus(cpu);
 	for (int i = 0; i < DEVICES; i++)
 		msi[i] = cpu[1];
@@ -524,7 +509,6 @@ static void a_serial_handler_makes_tenants_wait_for_each_other(void **state)
 {
 	struct service_stats stats;
 
-	(void)state;
 	build(64, SCHEDULER_SERIAL);
 	gate(true);
 	for (__u16 group = 0; group < 5; group++)
@@ -549,7 +533,6 @@ static void bad_sizes_are_refused(void **state)
 	struct service_ops ops = {.tenant_of = tenant_of, .resolve = resolve, .respond = respond};
 	struct service *service;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		config.queue_entries = sizes[i];
 		assert_int_equal(service_create(&service, &config, &ops, NULL), -EINVAL);

@@ -467,7 +467,6 @@ static void every_row_is_judged_or_has_a_reason(void **state)
 {
 	unsigned int every = 0, with = 0, excused = 0;
 
-	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 

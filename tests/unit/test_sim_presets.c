@@ -25,7 +25,6 @@ static void table_2_is_the_default(void **state)
 {
 	struct sim_config config;
 
-	(void)state;
 	configure(&config, (const char *const[]){NULL});
 	assert_int_equal(config.model.pcie_ps, 450000);
 	assert_int_equal(config.model.dram_ps, 50000);
@@ -52,7 +51,6 @@ static void both_columns_of_table_4_are_presets(void **state)
 		{"hypertrio", MODEL_HYPERTRIO, 32, 8, 32, 64, 8},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
 		struct model_config preset;
 		struct sim_config config;

@@ -14,7 +14,6 @@ static void a_window_within_its_percentile_is_kept(void **state)
 {
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(
 		&s, (struct slo_objective){.latency_target_ns = 5 * MS, .latency_percentile = 99});
 	slo_rig_window(&s, 100, 1009, 10);
@@ -31,7 +30,6 @@ static void a_freeze_is_a_window_without_io(void **state)
 	const struct slo_violation *v;
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(&s, (struct slo_objective){.min_iops = 100});
 	slo_rig_window(&s, 100, 3, 0);
 	slo_rig_window(&s, 101, 101, 0);
@@ -60,7 +58,6 @@ static void bandwidth_is_bytes_a_second(void **state)
 {
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(
 		&s, (struct slo_objective){.min_bandwidth = 4096ull * 50, .window_ns = 2 * SECOND});
 	for (__u64 w = 99; w < 107; w++)
@@ -77,7 +74,6 @@ static void fault_rate_and_burst_count_faults(void **state)
 {
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(&s, (struct slo_objective){.has_fault_rate = true,
 						 .fault_rate = 3,
 						 .has_burst = true,
@@ -115,7 +111,6 @@ static void held_back_faults_count_when_they_began(void **state)
 	struct slo_rig s;
 	struct event e = {.kind = EVENT_FAULT_DETECT, .device = 1};
 
-	(void)state;
 	slo_rig_begin(&s, (struct slo_objective){.has_fault_rate = true,
 						 .fault_rate = 3,
 						 .has_burst = true,
@@ -157,7 +152,6 @@ static void an_objective_without_anything_to_judge_says_so(void **state)
 		{"*", {.latency_target_ns = 20 * MS}, true, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct slo_objective objective = cases[i].objective;
 		char text[SLO_UNMEASURED_TEXT];
@@ -232,7 +226,6 @@ static void faults_that_nobody_watched_hold_no_objective(void **state)
 		{.has_fault_rate = true, .fault_rate = 1, .latency_target_ns = 20 * MS},
 	};
 
-	(void)state;
 	for (size_t n = 0; n < 3 * sizeof(cases) / sizeof(cases[0]); n++) {
 		const struct device_info device = {.handle = 1, .kind = cases[n / 3].device};
 		char text[SLO_UNMEASURED_TEXT];
@@ -267,7 +260,6 @@ static void other_devices_are_not_judged(void **state)
 	struct slo_rig s;
 	struct slo_objective objective = {.latency_target_ns = MS, .device = "tenant1/*"};
 
-	(void)state;
 	slo_rig_begin(&s, objective);
 	slo_rig_window(&s, 100, 101, 1);
 	slo_rig_finish(&s);

@@ -14,7 +14,6 @@ static void the_fault_that_stood_in_the_way_is_the_cause(void **state)
 	char text[SLO_CAUSE_TEXT];
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(
 		&s, (struct slo_objective){.latency_target_ns = 5 * MS, .latency_percentile = 99});
 	slo_rig_fault(&s, 1, 100 * SECOND + 200 * MS);
@@ -64,7 +63,6 @@ static void ios_between_target_and_recording_count_as_slow(void **state)
 	char text[SLO_CAUSE_TEXT];
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(
 		&s, (struct slo_objective){.latency_target_ns = 5 * MS, .latency_percentile = 50});
 	/* 13 of 20 ms, which a fault overlapped, and 7 of 7 ms, which were only counted. */
@@ -110,7 +108,6 @@ static void a_part_of_an_io_is_no_slow_io(void **state)
 {
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS});
 	slo_rig_fault(&s, 1, 100 * SECOND + 200 * MS);
 	slo_rig_slow_io(&s, 100 * SECOND + 209 * MS, 10 * MS, 2);
@@ -132,7 +129,6 @@ static void no_overlap_is_said(void **state)
 	char text[SLO_CAUSE_TEXT];
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS});
 	slo_rig_fault(&s, 1, 100 * SECOND + 200 * MS);
 	slo_rig_slow_io(&s, 100 * SECOND + 700 * MS, 10 * MS, 2);
@@ -149,7 +145,6 @@ static void slow_ios_that_were_only_counted_have_no_known_cause(void **state)
 	char text[SLO_CAUSE_TEXT];
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(&s, (struct slo_objective){.latency_target_ns = 5 * MS});
 	slo_rig_fault(&s, 1, 100 * SECOND + 200 * MS);
 	slo_rig_window(&s, 100, 101, 1);
@@ -193,7 +188,6 @@ static void what_came_later_makes_no_fault_forgotten(void **state)
 {
 	struct slo_rig s;
 
-	(void)state;
 	crowded_window(&s, "4 of 20004 slow I/Os overlapped 4 faults; resolve took 32.0ms of", 0,
 		       20000);
 }
@@ -203,7 +197,6 @@ static void what_was_not_kept_is_said(void **state)
 {
 	struct slo_rig s;
 
-	(void)state;
 	crowded_window(&s,
 		       "no fault that was kept overlapped the 65536 of 66004 slow I/Os that were "
 		       "kept one by one; 468 slow I/Os and 468 faults that ended by ",
@@ -217,7 +210,6 @@ static void long_windows_keep_their_causes(void **state)
 	char text[SLO_CAUSE_TEXT];
 	struct slo_rig s;
 
-	(void)state;
 	slo_rig_begin(&s, (struct slo_objective){.min_iops = 100,
 						 .has_burst = true,
 						 .burst = 5,

@@ -34,7 +34,6 @@ static void a_file_is_read(void **state)
 {
 	struct slo_set set;
 
-	(void)state;
 	assert_int_equal(
 		read_text("[machine]\nfoo=1\n"
 			  "[slo gold]\ndevice = tenant0/* ; a comment\n"
@@ -67,7 +66,6 @@ static void units_are_those_of_job_files(void **state)
 	char text[128];
 	double value;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		snprintf(text, sizeof(text), "[slo a]\nfault_rate = %s\nmin_iops = %s\n",
 			 rates[i].text, rates[i].text);
@@ -100,7 +98,6 @@ static void what_stands_before_a_section_is_no_objective(void **state)
 	char text[128];
 	unsigned int read = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		for (size_t j = 0; j < sizeof(marks) / sizeof(marks[0]); j++)
 			for (int line = 0; line < 2; line++) {
@@ -164,7 +161,6 @@ static void bad_files_name_line_and_accepted_values(void **state)
 	};
 	struct slo_set set;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int error = read_text(cases[i].text, &set);
 
@@ -180,7 +176,6 @@ static void bad_files_name_line_and_accepted_values(void **state)
 /* A job file is one of objectives, too, whatever section it has. */
 static void the_sections_of_a_job_are_known(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < job_options.section_count; i++) {
 		const struct option_section *known =
 			option_section(&slo_options, job_options.sections[i].type);

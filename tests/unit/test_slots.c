@@ -12,7 +12,6 @@ static void slots_are_all_passed(void **state)
 	struct slots slots;
 	size_t steps = 0, found = 0;
 
-	(void)state;
 	slots_init(&slots, sizeof(__u32));
 	assert_int_equal(slots_next(&slots, 0), SLOTS_MAX);
 	for (size_t i = 0; i < COUNT(handles); i++)
@@ -39,7 +38,6 @@ static void devices_are_all_passed(void **state)
 	struct stream stream;
 	size_t found = 0;
 
-	(void)state;
 	assert_int_equal(session_create(&session), 0);
 	assert_int_equal(session_device_next(session, 0), SESSION_DEVICES);
 	stream = session_stream(session);

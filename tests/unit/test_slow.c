@@ -82,7 +82,6 @@ static void its_status_is_the_command_s(void **state)
 		     {"kill -TERM $$", 128 + SIGTERM},
 		     {"kill -KILL $$", 128 + SIGKILL}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct started started = start(cases[i].script, 0);
 
@@ -96,7 +95,6 @@ static void what_is_no_command_is_refused(void **state)
 	char *argv[] = {(char *)"no-such-command", NULL};
 	struct command command;
 
-	(void)state;
 	assert_int_equal(command_prepare(&command, argv, NULL), -ENOENT);
 	assert_string_equal(failure_text(), "no-such-command: no such command");
 	command_end(&command);
@@ -106,7 +104,6 @@ static void a_command_stands_behind_its_dashes(void **state)
 {
 	char *some[] = {(char *)"true", NULL}, *empty[] = {(char *)"", NULL};
 
-	(void)state;
 	assert_null(command_missing(NULL, false));
 	assert_null(command_missing(some, true));
 	assert_null(command_missing(some, false));
@@ -119,7 +116,6 @@ static void each_signal_ends_all_of_it(void **state)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct started started = start(STUBBORN "wait", 0);
 
@@ -136,7 +132,6 @@ static void a_command_may_end_in_its_own_time(void **state)
 		"trap 'sleep 3; echo cleaned; exit 0' TERM; echo there; while :; do sleep 0.01; done",
 		0);
 
-	(void)state;
 	expect_line(&started, "there");
 	kill(started.slow, SIGINT);
 	expect_line(&started, "cleaned");
@@ -149,7 +144,6 @@ static void a_second_signal_kills(void **state)
 	struct started started =
 		start("trap 'echo asked' TERM; echo there; while :; do sleep 0.01; done", 0);
 
-	(void)state;
 	expect_line(&started, "there");
 	kill(started.slow, SIGTERM);
 	expect_line(&started, "asked");
@@ -162,7 +156,6 @@ static void killed_it_leaves_nobody(void **state)
 {
 	struct started started = start(STUBBORN "wait", 0);
 
-	(void)state;
 	expect_line(&started, "there");
 	kill(started.slow, SIGKILL);
 	assert_int_equal(status_of(&started), 1000 + SIGKILL);
@@ -178,7 +171,6 @@ static void a_daemon_goes_on(void **state)
 		      0);
 	int daemon = 0;
 
-	(void)state;
 	assert_int_equal(status_of(&started), 0);
 	assert_int_equal(fscanf(started.said, "%d", &daemon), 1);
 	assert_int_equal(kill(daemon, 0), 0);
@@ -200,7 +192,6 @@ static void it_inherits_no_signal_handling(void **state)
 	} cases[] = {
 		{0, "0000000"}, {SIGHUP, "0000001"}, {SIGPIPE, "0001000"}, {SIGINT, "0000000"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct started started = start(
 			"exec sed -n 's/^SigIgn:.\\{10\\}//p' /proc/self/status", cases[i].ignored);
@@ -217,7 +208,6 @@ static void a_reader_that_is_gone_is_no_end(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (!pid) {
 		int ends[2];
@@ -238,7 +228,6 @@ static void an_ignored_hangup_is_nobody_s_end(void **state)
 {
 	struct started started = start("echo there; while :; do sleep 0.01; done", SIGHUP);
 
-	(void)state;
 	expect_line(&started, "there");
 	kill(started.slow, SIGHUP);
 	kill(started.slow, SIGTERM);

@@ -63,7 +63,6 @@ static void merging_stops_with_the_first_who_is_exhausted(void **state)
 	struct store_play_config config = {.requests = 3, .turns = &turns};
 	struct store *store = store_of(lengths, 3);
 
-	(void)state;
 	for (int piece = 1; piece < 40; piece += 19) {
 		/*
 		 * Tenants 1 and 4 have 10 packets of three and a translation left over, which is not
@@ -91,7 +90,6 @@ static void shares_empty_the_greedy_first(void **state)
 	__u32 counts[3] = {0};
 	size_t count;
 
-	(void)state;
 	turns.shares[0] = 1;
 	turns.shares[1] = 3;
 	turns.shares[2] = 2;
@@ -114,7 +112,6 @@ static void recorded_order_keeps_each_packet_where_it_began(void **state)
 	struct store *store;
 	__u32 next[2] = {0};
 
-	(void)state;
 	assert_int_equal(store_create(&store), 0);
 	for (const char *c = order; *c; c++) {
 		__u64 tenant = (__u64)(*c - 'A');
@@ -140,7 +137,6 @@ static void tenants_may_be_moved_apart(void **state)
 	struct store_play *player;
 	struct store *store = store_of(lengths, 2);
 
-	(void)state;
 	assert_int_equal(play(store, &config, 8), 37);
 	for (__u32 i = 0; i < 37; i++)
 		assert_int_equal(packets[i].requests[0].iova,
@@ -168,7 +164,6 @@ static void what_cannot_be_played_is_refused(void **state)
 	struct store *store = store_of(lengths, 1), *empty;
 	struct store_play *player;
 
-	(void)state;
 	assert_int_equal(store_play_create(&player, store, &config), -EINVAL);
 	turns.tenants = 1;
 	assert_int_equal(play(store, &config, 2), 1);
@@ -189,7 +184,6 @@ static void one_tenant_may_be_played_alone(void **state)
 	const struct turns_config turns = {.order = ORDER_ZIPF, .tenants = 7, .turn = 5};
 	struct store *store = store_of(lengths, 3);
 
-	(void)state;
 	for (int merged = 0; merged < 2; merged++) {
 		const struct store_play_config config = {.requests = 3,
 							 .turns = merged ? &turns : NULL};

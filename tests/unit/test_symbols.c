@@ -34,7 +34,6 @@ static void named(unsigned long long address, const char *expected)
 
 static void code_has_the_name_before_it(void **state)
 {
-	(void)state;
 	named(0xffffffff81000000, "first+0x0");
 	named(0xffffffff810000ff, "first+0xff");
 	named(0xffffffff81000100, "second+0x0");
@@ -45,7 +44,6 @@ static void code_has_the_name_before_it(void **state)
 /* A module that has gone leaves its addresses behind, and no name. */
 static void what_is_behind_a_module_is_of_nothing_known(void **state)
 {
-	(void)state;
 	named(0xffffffffc0000ffe, "ftrace_trampoline+0xffe [__builtin__ftrace]");
 	named(0xffffffffc0006c7b, "0xffffffffc0006c7b");
 	named(0xffffffffc0012000, "0xffffffffc0012000");

@@ -23,7 +23,6 @@ static struct tables *tables_of(bool nested, __u32 host_shift)
  * leaf; in two dimensions each of them, and the result, behind a walk of the second one. */
 static void a_walk_reads_what_the_specification_says(void **state)
 {
-	(void)state;
 	for (int host = 0; host < 2; host++)
 		for (int i = 0; i < 3; i++) {
 			__u32 leaf = (shifts[i] - 3) / 9, nested = host ? 3 : 4;
@@ -55,7 +54,6 @@ static void the_literal_walk_has_24_accesses(void **state)
 	struct tables *tables = tables_of(true, 12);
 	struct tables_walk walk;
 
-	(void)state;
 	assert_int_equal(tables_map(tables, 0, 0x34800000, 12), 0);
 	assert_true(tables_walk(tables, 0, 0x34800000, 4, &walk));
 	assert_int_equal(walk.reads, 24);
@@ -68,7 +66,6 @@ static void pages_are_apart_and_whole(void **state)
 	enum { PAGES = 300 };
 	static __u64 found[2][PAGES];
 
-	(void)state;
 	for (int nested = 0; nested < 2; nested++) {
 		struct tables *tables = tables_of(nested, 21);
 		struct tables_walk walk;
@@ -104,7 +101,6 @@ static void what_is_not_mapped_is_not_found(void **state)
 	struct tables *tables = tables_of(true, 12);
 	struct tables_walk walk;
 
-	(void)state;
 	assert_false(tables_walk(tables, 1, 0x1000, 4, &walk));
 	assert_int_equal(tables_map(tables, 1, 0x200000, 21), 0);
 	assert_false(tables_walk(tables, 1, 0x1000, 4, &walk));

@@ -74,7 +74,6 @@ static void runs_go_around_the_pages(void **state)
 	struct tenants_config config = simple();
 	struct follow follow = {.config = &config};
 
-	(void)state;
 	assert_int_equal(for_each(&config, follow_runs, &follow), config.packets);
 	assert_in_range(follow.changes, 1009 / 3, 1009 / 3 + 1);
 }
@@ -113,7 +112,6 @@ static void phases_move_to_other_pages(void **state)
 	struct tenants_config config = simple();
 	struct phases phases = {0}, others = {0};
 
-	(void)state;
 	config.phase = PHASE;
 	config.sets = SETS;
 	for_each(&config, follow_phases, &phases);
@@ -146,7 +144,6 @@ static void tenants_lie_apart(void **state)
 	static struct both both;
 	struct tenants_config config = simple();
 
-	(void)state;
 	config.turns.tenants = 7;
 	config.first_touches = 2;
 	for_each(&config, keep, &both);
@@ -179,7 +176,6 @@ static void shares_are_kept_to_the_packet(void **state)
 	struct tenants_config config = simple();
 	__u64 counts[11] = {0};
 
-	(void)state;
 	config.turns = (struct turns_config){.order = ORDER_ROUND_ROBIN,
 					     .tenants = 11,
 					     .turn = 5,
@@ -201,7 +197,6 @@ static void totals_are_those_of_table_3(void **state)
 	static const __u64 total[] = {69712894, 5652477, 44402679};
 	struct tenants_config config;
 
-	(void)state;
 	for (int preset = 0; preset < TENANTS_PRESETS; preset++) {
 		__u64 counts[1024] = {0}, packets;
 
@@ -237,7 +232,6 @@ static void presets_have_the_papers_pages(void **state)
 	/* Ring and mailbox among them; the paper reads 32 off the figure for mediastream. */
 	static const __u32 active[] = {8, 34, 36};
 
-	(void)state;
 	for (int preset = 0; preset < TENANTS_PRESETS; preset++) {
 		size_t count, tenant_count, classes[PAGE_CLASSES] = {0};
 		const struct tenant_use *tenants;
@@ -288,7 +282,6 @@ static void presets_have_the_papers_pages(void **state)
 
 static void tenants_share_their_pages_unless_apart(void **state)
 {
-	(void)state;
 	for (__u32 tenants = 1; tenants <= 5; tenants += 2) {
 		struct tenants_config config = simple();
 
@@ -315,7 +308,6 @@ static void traces_that_cannot_be_are_refused(void **state)
 	struct tenants_config good, config;
 	struct tenants *trace;
 
-	(void)state;
 	tenants_preset(&good, TENANTS_IPERF3);
 #define REFUSED(change)                                                     \
 	do {                                                                \
@@ -356,7 +348,6 @@ static void one_tenant_alone_has_the_same_packets(void **state)
 	struct model_packet packet;
 	struct tenants *trace;
 
-	(void)state;
 	config.turns.tenants = 5;
 	config.turns.order = ORDER_BURSTY;
 	config.turns.turn = 2;

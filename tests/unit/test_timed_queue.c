@@ -14,13 +14,11 @@ static struct timed_queue *queue;
 
 static int setup(void **state)
 {
-	(void)state;
 	return timed_queue_create(&queue, sizeof(int), 2);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	timed_queue_destroy(queue);
 	return 0;
 }
@@ -42,7 +40,6 @@ static void undelayed_items_keep_their_order(void **state)
 {
 	int items[97];
 
-	(void)state;
 	for (int i = 0; i < 97; i++)
 		push(0, i);
 	assert_int_equal(timed_queue_pop(queue, items, 97), 97);
@@ -54,7 +51,6 @@ static void items_come_out_by_due_time_and_not_before(void **state)
 {
 	__u64 base = monotonic_ns() + 20 * MS;
 
-	(void)state;
 	for (int i = 0; i < 23; i++)
 		push(base + (__u64)(i * 7 % 23) * 100000, i * 7 % 23);
 	for (int i = 0; i < 23; i++) {
@@ -67,7 +63,6 @@ static void a_later_due_item_does_not_hold_up_an_earlier(void **state)
 {
 	__u64 start = monotonic_ns();
 
-	(void)state;
 	push(start + HOUR, 1);
 	push(start + 5 * MS, 2);
 	push(0, 3);
@@ -79,7 +74,6 @@ static void a_later_due_item_does_not_hold_up_an_earlier(void **state)
 
 static void past_and_now_are_in_push_order(void **state)
 {
-	(void)state;
 	/* Due 5 ms ago, pushed after an undelayed one: it must not overtake. */
 	push(0, 1);
 	push(monotonic_ns() - 5 * MS, 2);
@@ -100,7 +94,6 @@ static void a_waiter_wakes_for_an_earlier_item(void **state)
 {
 	pthread_t thread;
 
-	(void)state;
 	push(monotonic_ns() + HOUR, 1);
 	assert_int_equal(thread_start(&thread, NULL, push_soon, NULL, "pusher"), 0);
 	assert_int_equal(pop(), 42);
@@ -111,7 +104,6 @@ static void stop_makes_everything_due_then_ends(void **state)
 {
 	int items[4];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		push(monotonic_ns() + HOUR, i);
 	timed_queue_stop(queue);
@@ -123,7 +115,6 @@ static void growth_keeps_what_is_in_it(void **state)
 {
 	bool seen[1009] = {false};
 
-	(void)state;
 	srand(3);
 	for (int i = 0; i < 1009; i++) {
 		push(monotonic_ns() + (__u64)(rand() % 1000), i);

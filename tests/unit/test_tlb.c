@@ -39,7 +39,6 @@ static void hits_give_back_what_was_inserted(void **state)
 	struct tlb_translation found;
 	struct tlb *tlb = tlb_of(64, 8, REPLACE_LRU);
 
-	(void)state;
 	assert_false(cached(tlb, 1, M2(5)));
 	assert_false(tlb_insert(tlb, 1, M2(5) + 0x1234, &huge));
 	assert_true(tlb_lookup(tlb, 1, M2(5) + 0x54321, &found));
@@ -56,7 +55,6 @@ static void the_least_recently_used_makes_way(void **state)
 	struct tlb_stats stats;
 	struct tlb *tlb = tlb_of(16, 4, REPLACE_LRU);
 
-	(void)state;
 	/* Pages 1, 5, 9, 13 and 17 share set 1 of 4. */
 	for (int i = 0; i < 4; i++)
 		assert_false(insert(tlb, 0, K4(1 + 4 * i), TLB_4K));
@@ -78,7 +76,6 @@ static void invalidation_drops_what_overlaps(void **state)
 {
 	struct tlb *tlb = tlb_of(1024, 1024, REPLACE_LRU);
 
-	(void)state;
 	insert(tlb, 1, M2(1), TLB_2M);
 	insert(tlb, 1, M2(3), TLB_2M);
 	for (int i = 0; i < 7; i++)
@@ -107,7 +104,6 @@ static void a_random_walk_equals_a_simple_model(void **state)
 	unsigned int seed = 7;
 	int used = 0;
 
-	(void)state;
 	for (int i = 0; i < 20011; i++) {
 		__u64 page = rand_r(&seed) % PAGES;
 		int at = 0;
@@ -136,7 +132,6 @@ static void the_policy_is_the_chosen_one(void **state)
 	const __u32 victims[REPLACE_BELADY] = {
 		[REPLACE_LRU] = 1, [REPLACE_LFU] = 3, [REPLACE_RANDOM] = 4, [REPLACE_FIFO] = 0};
 
-	(void)state;
 	for (enum replacement policy = 0; policy < REPLACE_BELADY; policy++) {
 		struct tlb *tlb = tlb_of(4, 4, policy);
 		__u32 left = 0;
@@ -163,7 +158,6 @@ static void what_cannot_be_is_named(void **state)
 		{4, 8, 0, 0}, {1u << 25, 8, 0, 0}, {2048, 2048, 0, 0}, {64, 8, REPLACE_BELADY, 0}};
 	struct tlb *tlb;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(tlb_create(&tlb, &wrong[i]), -EINVAL);
 		assert_non_null(strstr(failure_text(), wrong[i].policy

@@ -289,7 +289,6 @@ static void ios_are_of_the_seconds_told_since_the_look_before(void **state)
 	static const __u64 intervals[] = {200 * MS, SECOND, 2 * SECOND, 10 * SECOND};
 	const struct host_info host = {.hostname = "moon", .start_ns = BEGIN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
 		struct fixture *f;
 		__u64 told = 0, now = BEGIN;

@@ -28,7 +28,6 @@ static void durations_read_well(void **state)
 	};
 	char text[SHORT_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(short_duration(text, cases[i].ns), cases[i].text);
 }
@@ -38,7 +37,6 @@ static void nothing_is_wider_than_five_cells(void **state)
 {
 	char text[SHORT_TEXT];
 
-	(void)state;
 	for (int bit = 0; bit < 63; bit++)
 		for (int step = -1; step <= 1; step++)
 			for (__u64 part = 4; part < 8; part++) {
@@ -59,7 +57,6 @@ static void counts_stay_exact_below_a_hundred_thousand(void **state)
 {
 	char text[SHORT_TEXT];
 
-	(void)state;
 	assert_string_equal(short_count(text, 99991), "99991");
 	assert_string_equal(short_count(text, 100003), "100k");
 	assert_string_equal(short_count(text, 1234567), "1.2M");
@@ -81,7 +78,6 @@ static void time_is_utc(void **state)
 	const struct wall_clock anchor = {&first, 1, 1}, unknown = {0};
 	char text[CLOCK_TEXT];
 
-	(void)state;
 	assert_string_equal(clock_text(text, &anchor, 5000000000, false), "2026-11-21 01:39:03");
 	assert_string_equal(clock_text(text, &anchor, 5000000000, true), "01:39:03.123");
 	/* Before the anchor, too. */

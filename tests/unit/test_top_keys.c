@@ -262,7 +262,6 @@ static void unknown_values_sort_last(void **state)
 
 static void sort_names_are_found(void **state)
 {
-	(void)state;
 	for (int i = 0; i < SORT_COUNT; i++)
 		assert_int_equal(top_sort_from(top_sort_name((enum top_sort)i)), i);
 	assert_int_equal(top_sort_from("speed"), SORT_COUNT);

@@ -64,7 +64,6 @@ static void reading_equals_writing(void **state)
 {
 	static const size_t sizes[] = {0, 1, 2, 3, 511, 512, 513, 16381, 16384, 16411, 50021};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		for (__u64 variant = 0; variant < 4; variant++) {
 			struct random_stream random = {
@@ -89,7 +88,6 @@ static void summary_needs_no_decoding(void **state)
 	struct stream_log log;
 	struct stat status;
 
-	(void)state;
 	record(&random, &config);
 	assert_int_equal(trace_read(&reading, stream_log(&log)), 0);
 	assert_int_equal(trace_summarize(path, &summary), 0);
@@ -131,7 +129,6 @@ static void recordings_stream_through_pipes(void **state)
 	int ends[2], saved, status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(random_stream_push(&random, stream_log(&expected)), 0);
 	assert_int_equal(pipe(ends), 0);
 	fflush(stdout);
@@ -165,7 +162,6 @@ static void a_closed_pipe_is_reported(void **state)
 	struct trace_writer *writer;
 	int ends[2], saved;
 
-	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(pipe(ends), 0);
 	fflush(stdout);
@@ -207,7 +203,6 @@ static void a_file_size_limit_leaves_whole_frames(void **state)
 {
 	struct rlimit old, limit;
 
-	(void)state;
 	unlink(path);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
@@ -223,7 +218,6 @@ static void a_full_disk_leaves_whole_frames(void **state)
 {
 	char mount_point[160], file[192];
 
-	(void)state;
 	snprintf(mount_point, sizeof(mount_point), "%s/small", scratch);
 	snprintf(file, sizeof(file), "%s/run.flt", mount_point);
 	assert_int_equal(mkdir(mount_point, 0700), 0);
@@ -250,7 +244,6 @@ static void what_is_no_recording_is_refused(void **state)
 	struct trace_read_config reading = {.path = path};
 	struct stream_log log;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		FILE *file = fopen(path, "w");
 
@@ -273,7 +266,6 @@ static void nothing_is_replaced_unasked(void **state)
 	struct trace_writer *writer;
 	char link[160];
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(trace_writer_open(&writer, &config), -EEXIST);
@@ -299,7 +291,6 @@ static void buffered_calls_reach_the_file_in_time(void **state)
 	struct stream_log log;
 	struct stream stream;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	stream = trace_writer_stream(writer);
 	assert_int_equal(stream_events(stream, &event, 1), 0);
@@ -329,7 +320,6 @@ static void a_sink_stops_the_source(void **state)
 	struct trace_read_config reading = {.path = path};
 	int calls = 0;
 
-	(void)state;
 	record(&random, &config);
 	assert_int_equal(trace_read(&reading, (struct stream){&ops, &calls}), -ECANCELED);
 	assert_int_equal(calls, 3);

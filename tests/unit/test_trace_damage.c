@@ -62,7 +62,6 @@ static int record(void **state)
 	struct random_stream random = {.seed = 17, .events = 3989, .records = true, .end = true};
 	struct trace_writer *writer;
 
-	(void)state;
 	close(mkstemp(name));
 	if (trace_writer_open(&writer, &config) ||
 	    random_stream_push(&random, trace_writer_stream(writer)) || trace_writer_close(writer))
@@ -76,7 +75,6 @@ static int record(void **state)
 
 static int discard(void **state)
 {
-	(void)state;
 	free(whole);
 	stream_log_free(&expected);
 	return close(memory);
@@ -106,7 +104,6 @@ static size_t frame_of(size_t at)
 
 static void every_cut_reads_up_to_itself(void **state)
 {
-	(void)state;
 	for (size_t cut = 0; cut < whole_size; cut += CUT_STEP) {
 		struct stream_log log;
 		size_t last;
@@ -131,7 +128,6 @@ static void every_cut_reads_up_to_itself(void **state)
 
 static void cuts_keep_what_is_before(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < frame_count; i++) {
 		struct stream_log log;
 		size_t tail = 1 + offsetof(struct loss_info, damaged_bytes) + 1 + sizeof(__u64);
@@ -202,7 +198,6 @@ static void flipped_bits_cost_their_frames_only(void **state)
 	bool *damaged = calloc(frame_count + 1, sizeof(*damaged));
 	__u64 seed = 2027;
 
-	(void)state;
 	for (size_t flip = 0; flip < FLIPS; flip++) {
 		size_t flips = 1 + stream_log_random(&seed) % 3;
 		struct stream_log log;
@@ -237,7 +232,6 @@ static void a_damaged_last_frame_is_one(void **state)
 	unsigned char *bytes = malloc(whole_size);
 	struct stream_log log;
 
-	(void)state;
 	for (size_t at = frames[frame_count - 1]; at < whole_size; at++) {
 		memcpy(bytes, whole, whole_size);
 		bytes[at] ^= 0x10;
@@ -253,7 +247,6 @@ static void lost_and_foreign_bytes_are_skipped(void **state)
 	unsigned char *bytes = malloc(2 * whole_size);
 	__u64 seed = 40009;
 
-	(void)state;
 	for (size_t turn = 0; turn < 211; turn++) {
 		size_t from = sizeof(struct trace_file_header) +
 			      stream_log_random(&seed) % (frames[frame_count - 2] - 41);
@@ -287,7 +280,6 @@ static void strict_reading_stops_at_damage(void **state)
 	unsigned char *bytes = malloc(whole_size);
 	struct stream_log log;
 
-	(void)state;
 	write_bytes(whole, whole_size);
 	assert_int_equal(trace_read(&reading, stream_log(&log)), 0);
 	stream_log_free(&log);
@@ -309,7 +301,6 @@ static void a_forged_file_does_not_take_forever(void **state)
 	struct stream_log log;
 	clock_t begin = clock();
 
-	(void)state;
 	memcpy(&file, whole, sizeof(file));
 	memcpy(bytes, &file, sizeof(file));
 	for (size_t i = 0; i < count; i++) {
@@ -341,7 +332,6 @@ static void a_damaged_file_header_costs_nothing_else(void **state)
 	unsigned char *bytes = malloc(whole_size);
 	struct stream_log log;
 
-	(void)state;
 	memcpy(bytes, whole, whole_size);
 	bytes[8] = 2;
 	write_bytes(bytes, whole_size);
@@ -359,7 +349,6 @@ static void a_later_version_is_named(void **state)
 	unsigned char *bytes = malloc(whole_size);
 	struct stream_log log;
 
-	(void)state;
 	memcpy(bytes, whole, whole_size);
 	memcpy(&header, bytes, sizeof(header));
 	header.version = 2;

@@ -202,7 +202,6 @@ static void an_independent_reader_agrees(void **state)
 	struct random_stream wild = {
 		.seed = 2, .events = 4001, .wild = true, .records = true, .end = true};
 
-	(void)state;
 	if (access(READER, R_OK) || system(PYTHON " -c 'import zstandard, xxhash' 2>/dev/null")) {
 		print_message("skip - needs python3-zstandard and python3-xxhash\n");
 		skip();

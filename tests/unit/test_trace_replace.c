@@ -135,7 +135,6 @@ static void a_recording_is_replaced_at_its_commit(void **state)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true};
 
-	(void)state;
 	record(&config, 503);
 	what_was_never_committed_changes_nothing(&config);
 	the_committed_one_takes_its_place(&config);
@@ -146,7 +145,6 @@ static void a_flight_recorder_is_replaced_at_its_commit(void **state)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = 4 * MIB};
 
-	(void)state;
 	record(&config, 503);
 	what_was_never_committed_changes_nothing(&config);
 	the_committed_one_takes_its_place(&config);
@@ -159,7 +157,6 @@ static void each_kind_replaces_the_other(void **state)
 	const struct trace_writer_config ring = {
 		.path = path, .overwrite = true, .max_bytes = 4 * MIB};
 
-	(void)state;
 	record(&plain, 503);
 	what_was_never_committed_changes_nothing(&ring);
 	the_committed_one_takes_its_place(&ring);
@@ -176,7 +173,6 @@ static void a_killed_start_leaves_the_old_recording(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	record(&plain, 503);
 	child = child_fork();
 	if (!child) {
@@ -196,7 +192,6 @@ static void an_unforced_start_refuses_and_leaves_nothing(void **state)
 	struct trace_writer_config config = {.path = path, .held = true};
 	struct trace_writer *writer = recording_open(&config);
 
-	(void)state;
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(files_here(), 0);
 	writer = recording_open(&config);
@@ -213,7 +208,6 @@ static void a_failed_snapshot_leaves_the_old_one(void **state)
 	char from[160];
 	FILE *file;
 
-	(void)state;
 	record(&config, 503);
 	snprintf(from, sizeof(from), "%s/from.flt", scratch);
 	file = fopen(from, "w");
@@ -229,7 +223,6 @@ static void links_and_directories_are_not_replaced(void **state)
 	char link[160];
 	int fd;
 
-	(void)state;
 	snprintf(link, sizeof(link), "%s/link", scratch);
 	assert_int_equal(symlink(path, link), 0);
 	assert_int_equal(files_create_unnamed(AT_FDCWD, link, 0600, true), -EEXIST);
@@ -251,7 +244,6 @@ static void two_names_may_be_of_one_file(void **state)
 	struct stat first, second, other;
 	char link_path[160];
 
-	(void)state;
 	snprintf(link_path, sizeof(link_path), "%s/link", scratch);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(link(path, link_path), 0);

@@ -238,7 +238,6 @@ static void size_is_never_exceeded(void **state)
 	size_t segments;
 	__u64 seed = 1;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	for (__u32 n = 0; n < 401; n++) {
@@ -268,7 +267,6 @@ static void age_is_bounded_from_both_sides(void **state)
 	struct order order;
 	__u64 seed = 2, kept;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 150001), 0);
@@ -290,7 +288,6 @@ static void an_endless_age_keeps_all(void **state)
 	struct order order;
 	__u64 seed = 9;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 40009), 0);
@@ -307,7 +304,6 @@ static void a_segment_can_be_read_alone(void **state)
 	char name[160];
 	__u64 seed = 3;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 20011), 0);
@@ -330,7 +326,6 @@ static void a_cut_segment_is_counted_once(void **state)
 	char name[160];
 	__u64 seed = 4;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 20011), 0);
@@ -351,7 +346,6 @@ static void a_missing_segment_is_counted(void **state)
 	char name[160];
 	__u64 seed = 4;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 20011), 0);
@@ -391,7 +385,6 @@ static void stale_segments_are_not_taken_over(void **state)
 	size_t segments;
 	FILE *file;
 
-	(void)state;
 	unlink(path);
 	segment_path(1, name, sizeof(name));
 	unlink(name);
@@ -417,7 +410,6 @@ static void impossible_bounds_are_refused(void **state)
 	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = 4096};
 	struct trace_writer *writer;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), -EINVAL);
 	assert_non_null(strstr(failure_text(), "accepted: from 1048576"));
 	config.max_bytes = 0;
@@ -446,7 +438,6 @@ static void a_kill_leaves_a_readable_ring(void **state)
 {
 	__u64 seed = 6;
 
-	(void)state;
 	for (size_t turn = 0; turn < 43; turn++) {
 		struct order order;
 		size_t segments;
@@ -480,7 +471,6 @@ static void a_snapshot_is_an_ordinary_recording(void **state)
 	char name[160];
 	__u64 seed = 7, since, until;
 
-	(void)state;
 	snprintf(name, sizeof(name), "%s/snapshot.flt", scratch);
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
@@ -530,7 +520,6 @@ static void devices_told_again_change_their_entry(void **state)
 	struct order order;
 	__u64 seed = 8;
 
-	(void)state;
 	assert_int_equal(trace_writer_open(&writer, &config), 0);
 	push_start(trace_writer_stream(writer));
 	trace_writer_stream(writer).ops->device(writer, &device);

@@ -243,7 +243,6 @@ static void segments_hold_the_names_that_they_use(void **state)
 	struct heard heard;
 	__u64 one, many, kept;
 
-	(void)state;
 	one = record_tenants(MIB, 1, 6, events, &heard);
 	kept = heard.events;
 	/* Each round's machines are told once and named in a few segments. */
@@ -262,7 +261,6 @@ static void every_segment_can_be_read_alone(void **state)
 	struct heard heard;
 	glob_t found;
 
-	(void)state;
 	record_tenants(2 * MIB, 499, 3, 40009, &heard);
 	snprintf(pattern, sizeof(pattern), "%s.*", path);
 	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
@@ -292,7 +290,6 @@ static void a_window_too_large_is_cut(void **state)
 	struct trace_writer_stats stats;
 	struct heard heard;
 
-	(void)state;
 	for (__u32 i = 0; i < MIB; i++)
 		pages[i] = (struct aggregate_page){
 			.page = stream_log_random(&seed) >> 20,
@@ -333,7 +330,6 @@ static void a_window_is_not_cut_for_new_names(void **state)
 	struct trace_writer_stats stats;
 	struct heard heard;
 
-	(void)state;
 	for (size_t i = 0; i < 499; i++)
 		pages[i] = (struct aggregate_page){
 			.page = stream_log_random(&seed) >> 20, .device = 1, .reads = 1};
@@ -388,7 +384,6 @@ static void a_full_disk_takes_the_oldest(void **state)
 	struct trace_writer *writer = recording_open(&config);
 	struct trace_writer_stats stats;
 
-	(void)state;
 	tell_device(writer, 1);
 	/* One segment would hold all of it: it goes, and the next ones are smaller. */
 	tell_events(writer, 0, 1200007);
@@ -427,7 +422,6 @@ static void a_disk_filled_by_others_is_waited_for(void **state)
 	char filler[64];
 	int held[64];
 
-	(void)state;
 	snprintf(filler, sizeof(filler), "%s/filler", scratch);
 	tell_device(writer, 1);
 	tell_events(writer, 0, n);
@@ -463,7 +457,6 @@ static void a_limit_of_files_begins_the_next(void **state)
 			    none = {RLIM_INFINITY, RLIM_INFINITY}, least = {4 * KIB, RLIM_INFINITY};
 	struct trace_writer *writer;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	writer = recording_open(&config);
@@ -525,7 +518,6 @@ static void the_end_is_tried_at_once(void **state)
 	struct heard heard;
 	__u32 n = record_into_a_wall(&writer);
 
-	(void)state;
 	limit_files(RLIM_INFINITY);
 	tell_end(writer, n);
 	trace_writer_stats(writer, &stats);
@@ -546,7 +538,6 @@ static void an_end_without_room_is_said(void **state)
 	struct heard heard;
 	__u32 n = record_into_a_wall(&writer);
 
-	(void)state;
 	tell_end(writer, n);
 	trace_writer_stats(writer, &stats);
 	assert_true(stats.waiting);
@@ -567,7 +558,6 @@ static void segments_without_content_are_not_counted(void **state)
 	struct stat status;
 	size_t files = 0;
 
-	(void)state;
 	for (int turn = 0; turn < 2; turn++) {
 		usleep(1100000);
 		tell_events(writer, n, 101);
@@ -632,7 +622,6 @@ static void a_start_that_was_killed_leaves_no_obstacle(void **state)
 	struct trace_writer *writer;
 	struct trace_writer_stats stats;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		killed_after(&config, OPENED, 0);
 	writer = recording_open(&config);
@@ -650,7 +639,6 @@ static void what_died_is_set_aside(void **state)
 	struct trace_writer_stats stats;
 	struct heard heard;
 
-	(void)state;
 	killed_after(&config, COMMITTED, 5003);
 	writer = recording_open(&config);
 	trace_writer_stats(writer, &stats);
@@ -684,7 +672,6 @@ static void each_that_died_has_its_place(void **state)
 	struct trace_writer *writer;
 	struct heard heard;
 
-	(void)state;
 	for (__u32 i = 1; i < 4; i++)
 		killed_after(&config, COMMITTED, i * 1009);
 	writer = recording_open(&config);
@@ -712,7 +699,6 @@ static void the_dead_make_room(void **state)
 	struct heard heard;
 	char filler[64];
 
-	(void)state;
 	snprintf(filler, sizeof(filler), "%s/filler", scratch);
 	killed_after(&config, COMMITTED, 20011);
 	killed_after(&config, COMMITTED, 20011);
@@ -750,7 +736,6 @@ static void the_dead_go_with_a_word_and_not_in_vain(void **state)
 	struct heard heard;
 	char filler[64];
 
-	(void)state;
 	snprintf(filler, sizeof(filler), "%s/filler", scratch);
 	killed_after(&config, COMMITTED, 5003);
 	assert_int_equal(files_like("always.flt.*"), 1);
@@ -779,7 +764,6 @@ static void what_cannot_be_looked_into_is_not_deleted(void **state)
 	char segment[96];
 	int fd;
 
-	(void)state;
 	killed_after(&config, COMMITTED, 5003);
 	snprintf(segment, sizeof(segment), "%s.000001", path);
 	fd = open(segment, O_RDWR | O_CLOEXEC);
@@ -800,7 +784,6 @@ static void a_limit_of_files_deletes_nothing(void **state)
 	struct rlimit before, least;
 	struct trace_writer *writer;
 
-	(void)state;
 	killed_after(&config, COMMITTED, 5003);
 	assert_int_equal(trace_writer_close(recording_open(&config)), 0);
 	assert_int_equal(files_like("always.crashed*"), 2);
@@ -819,7 +802,6 @@ static void what_was_set_aside_gets_old(void **state)
 	struct trace_writer *writer;
 	char segment[96];
 
-	(void)state;
 	killed_after(&config, COMMITTED, 1009);
 	snprintf(segment, sizeof(segment), "%s.000001", path);
 	assert_int_equal(utimensat(AT_FDCWD, segment, old, 0), 0);
@@ -837,7 +819,6 @@ static void a_living_recorder_is_left_alone(void **state)
 	struct trace_writer_config held = config, force = config;
 	struct trace_writer *writer, *other, *third;
 
-	(void)state;
 	force.overwrite = held.held = true;
 	writer = recording_open(&config);
 	assert_int_equal(trace_writer_open(&other, &config), -EBUSY);
@@ -863,7 +844,6 @@ static void names_of_others_are_stepped_over(void **state)
 	struct trace_writer *writer = recording_open(&config);
 	char name[96];
 
-	(void)state;
 	for (int i = 2; i < 5; i++) {
 		snprintf(name, sizeof(name), "%s.%06d", path, i);
 		assert_int_equal(mkdir(name, 0700), 0);
@@ -891,7 +871,6 @@ static bool own_mounts(void)
 /* Stands for all tests where there is none. */
 static void a_small_disk_can_be_mounted(void **state)
 {
-	(void)state;
 	skip();
 }
 

@@ -230,7 +230,6 @@ static void what_was_closed_is_on_the_disk(void **state)
 	struct trace_writer_config config = {.path = path, .held = true};
 	struct trace_writer *writer;
 
-	(void)state;
 	for (int ring = 0; ring < 2; ring++) {
 		config.max_bytes = ring ? MIB : 0;
 		config.overwrite = ring;
@@ -251,7 +250,6 @@ static void a_snapshot_has_its_name_once_it_is_on_the_disk(void **state)
 	struct trace_writer *writer = open_ring();
 	char to[160];
 
-	(void)state;
 	snprintf(to, sizeof(to), "%s/snapshot.flt", scratch);
 	push(writer, 20011);
 	for (int overwrite = 0; overwrite < 2; overwrite++) {
@@ -266,7 +264,6 @@ static void a_finished_segment_gets_to_the_disk_meanwhile(void **state)
 {
 	struct trace_writer *writer = open_ring();
 
-	(void)state;
 	push_segments(writer, 5);
 	assert_int_equal(trace_writer_settle(writer), 0);
 	assert_int_equal(lost_by_power_failure(), 1); /* the one that is being written */
@@ -279,7 +276,6 @@ static void nobody_waits_for_the_disk(void **state)
 	struct trace_writer *writer = open_ring();
 	struct trace_writer_stats stats;
 
-	(void)state;
 	disk.stuck = true;
 	push_segments(writer, TRACE_SYNC_MOST + 1);
 	stats = stats_of(writer);
@@ -304,7 +300,6 @@ static void a_segment_that_fails_is_counted(void **state)
 	struct trace_writer *writer = open_ring();
 	struct trace_writer_stats stats;
 
-	(void)state;
 	disk.fail_from = 2;
 	disk.sync_error = EIO;
 	push_segments(writer, 4);
@@ -325,7 +320,6 @@ static void no_room_that_is_told_late_gives_up_the_oldest(void **state)
 	struct trace_writer *writer = open_ring();
 	struct trace_writer_stats stats;
 
-	(void)state;
 	push_segments(writer, 3);
 	disk.fail_from = 3;
 	disk.close_error = ENOSPC;

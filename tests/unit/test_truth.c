@@ -57,7 +57,6 @@ static void a_record_is_one_line_of_json(void **state)
 	FILE *file;
 
 	truth_log(record); /* no log is open: nothing happens */
-	(void)state;
 	assert_int_equal(truth_open(path, false), 0);
 	truth_log(record);
 	assert_int_equal(truth_close(), 0);
@@ -97,7 +96,6 @@ static void *log_records(void *argument)
 /* Twice: a thread that outlives a log must not write to its chunk again. */
 static void all_threads_records_come_in_time_order(void **state)
 {
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		__u64 next[THREADS + 1] = {0}, last = 0, lines = 0;
 		pthread_t threads[THREADS];
@@ -130,7 +128,6 @@ static void an_existing_file_is_not_touched(void **state)
 {
 	char target[80];
 
-	(void)state;
 	assert_int_equal(truth_open(path, false), 0);
 	assert_int_equal(truth_open(path, true), -EBUSY);
 	assert_int_equal(truth_close(), 0);
@@ -147,7 +144,6 @@ static void an_existing_file_is_not_touched(void **state)
 
 static void a_full_disk_is_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(truth_open("/dev/full", true), 0);
 	for (int i = 0; i < 101; i++)
 		truth_log((struct truth_record){.fault = i});

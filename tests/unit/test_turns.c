@@ -64,7 +64,6 @@ static void count_tenants(const struct turns_config *config, __u64 *counts)
 
 static void round_robin_is_exact(void **state)
 {
-	(void)state;
 	for (__u32 turn = 1; turn <= 7; turn += 3) {
 		const struct turns_config config = {
 			.order = ORDER_ROUND_ROBIN, .tenants = 13, .turn = turn, .seed = turn};
@@ -84,7 +83,6 @@ static void draws_are_uniform_and_independent(void **state)
 	struct turns turns;
 	__u32 last = 0;
 
-	(void)state;
 	for (int i = 0; i < TENANTS; i++)
 		alike[i] = 1;
 	for (config.seed = 1; config.seed <= 5; config.seed++) {
@@ -110,7 +108,6 @@ static void longer_turns_are_the_same_draws(void **state)
 	struct turns_config one = {
 		.order = ORDER_RANDOM, .tenants = 61, .turn = 1, .zipf_exponent = 90, .seed = 7};
 
-	(void)state;
 	for (int order = ORDER_RANDOM; order < ORDER_COUNT; order++) {
 		struct turns_config five = one;
 		struct turns of_one, of_five;
@@ -142,7 +139,6 @@ static void bursts_double_with_half_the_chance(void **state)
 	struct turns turns = begin(&config);
 	__u32 last = turns_next(&turns), length = 1, others = 0;
 
-	(void)state;
 	for (int i = 0; i < DRAWS; i++) {
 		__u32 next = turns_next(&turns), known = 0;
 
@@ -173,7 +169,6 @@ static void ranks_come_by_their_power(void **state)
 	double chances[TENANTS];
 	__u64 counts[TENANTS];
 
-	(void)state;
 	for (size_t e = 0; e < COUNT(exponents); e++) {
 		config.zipf_exponent = exponents[e];
 		for (__u32 i = 0; i < config.tenants; i++)
@@ -194,7 +189,6 @@ static void shares_of_rounds_are_exact_and_even(void **state)
 	__u32 counts[11] = {0}, last_round[11], rounds = 0;
 	struct turns turns;
 
-	(void)state;
 	memcpy(config.shares, shares, sizeof(shares));
 	turns = begin(&config);
 	/* 13 periods of 7 rounds: 3 tenants of share 3, 3 of 7, 3 of 1, 2 of 5 */
@@ -224,7 +218,6 @@ static void drawn_shares_are_chances(void **state)
 	double chances[TENANTS];
 	__u64 counts[TENANTS];
 
-	(void)state;
 	memcpy(config.shares, shares, sizeof(shares));
 	for (int order = ORDER_RANDOM; order < ORDER_COUNT; order++) {
 		config.order = order;
@@ -243,7 +236,6 @@ static void drawn_shares_are_chances(void **state)
 
 static void equal_shares_are_none(void **state)
 {
-	(void)state;
 	for (int order = 0; order < ORDER_COUNT; order++) {
 		struct turns_config none = {
 			.order = order, .tenants = 17, .turn = 3, .zipf_exponent = 100, .seed = 9};
@@ -266,7 +258,6 @@ static void what_cannot_be_is_refused(void **state)
 	const struct turns_config good = {.tenants = 2, .turn = 1, .share_count = 1, .shares = {1}};
 	struct turns turns;
 
-	(void)state;
 #define REFUSED(change)                                                  \
 	do {                                                             \
 		struct turns_config config = good;                       \

@@ -29,7 +29,6 @@ static void durations_are_exact(void **state)
 	};
 	__u64 ns;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(units_parse_duration(cases[i].text, &ns), 0);
 		assert_int_equal(ns, cases[i].ns);
@@ -43,7 +42,6 @@ static void wrong_durations_are_refused(void **state)
 					    "0x5s", "5MS",  "five", "1.5.5s"};
 	__u64 ns;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		assert_int_equal(units_parse_duration(texts[i], &ns), -EINVAL);
 		assert_non_null(strstr(failure_text(), "accepted: "));
@@ -56,7 +54,6 @@ static void a_range_is_held_and_named(void **state)
 {
 	__u64 value = 7;
 
-	(void)state;
 	assert_int_equal(units_parse_duration_within("0", 1, UNITS_DURATION_MOST, &value), -ERANGE);
 	assert_string_equal(failure_text(),
 			    "'0' is out of range; accepted: a duration from 1ns to 36500d");
@@ -86,7 +83,6 @@ static void sizes_are_powers_of_1024(void **state)
 	};
 	__u64 bytes;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(units_parse_size(cases[i].text, &bytes), 0);
 		assert_int_equal(bytes, cases[i].bytes);
@@ -98,7 +94,6 @@ static void wrong_sizes_are_refused(void **state)
 	static const char *const texts[] = {"", "K", "1.5", "-1", "1 K", "1X", "4iB", "4KK", "4Ki"};
 	__u64 bytes;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++)
 		assert_int_equal(units_parse_size(texts[i], &bytes), -EINVAL);
 	assert_int_equal(units_parse_size("16E", &bytes), -ERANGE);
@@ -108,7 +103,6 @@ static void counts_keep_to_their_range(void **state)
 {
 	__u64 count;
 
-	(void)state;
 	assert_int_equal(units_parse_count("13", 1, 13, &count), 0);
 	assert_int_equal(count, 13);
 	assert_int_equal(units_parse_count("0xff", 0, UINT64_MAX, &count), 0);
@@ -140,7 +134,6 @@ static void rates_shares_and_percentages_differ_in_their_units(void **state)
 					  "nan", "0x1p3", "x",	"%",  "/s"};
 	double value;
 
-	(void)state;
 	assert_int_equal(units_parse_rate("600/m", &value), 0);
 	assert_true(value == 10);
 	assert_int_equal(units_parse_rate("7", &value), 0);
@@ -188,7 +181,6 @@ static void times_have_a_base(void **state)
 	};
 	struct units_time time;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(units_parse_time(cases[i].text, &time), 0);
 		assert_int_equal(time.base, cases[i].base);
@@ -217,7 +209,6 @@ static void wrong_times_are_refused(void **state)
 	};
 	struct units_time time;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++)
 		if (!units_parse_time(texts[i], &time))
 			fail_msg("'%s' was accepted", texts[i]);
@@ -246,7 +237,6 @@ static void durations_print_three_digits(void **state)
 	};
 	char text[UNITS_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_string_equal(units_format_duration(cases[i].ns, text), cases[i].text);
 }
@@ -255,7 +245,6 @@ static void sizes_and_counts_print_short(void **state)
 {
 	char text[UNITS_TEXT];
 
-	(void)state;
 	assert_string_equal(units_format_size(0, text), "0");
 	assert_string_equal(units_format_size(1023, text), "1023");
 	assert_string_equal(units_format_size(4096, text), "4K");

@@ -309,7 +309,6 @@ static void what_is_told_of_some_kinds_is_true(void **state)
 	unsigned int told[COUNT(numbers)] = {0}, all = (1u << COUNT(kinds)) - 1;
 	struct found whole, some;
 
-	(void)state;
 	play(all, "", &whole);
 	assert_int_equal(whole.unknown, 0);
 	assert_string_equal(whole.said, "");
@@ -484,7 +483,6 @@ static void a_number_without_its_probe_is_unknown(void **state)
 		{PROBE_PAGE_FAULT_KERNEL, "rates", ",CPU page fault,", "rate_per_s"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rests); i++) {
 		char *with = table_of(PROBE_COUNT, "", rests[i].table);
 		char *without = table_of(rests[i].probe, "", rests[i].table);
@@ -520,7 +518,6 @@ static void a_number_without_another_s_probe_is_known(void **state)
 		{PROBE_PAGE_FAULT_USER, "IOMMU map,"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rests); i++) {
 		char *with = table_of(PROBE_COUNT, "", "counts");
 		char *without = table_of(rests[i].probe, "", "counts");
@@ -540,7 +537,6 @@ static void what_is_told_by_some_probes_is_true(void **state)
 	unsigned int told[COUNT(numbers)] = {0};
 	struct found whole, some;
 
-	(void)state;
 	assert_int_equal(kinds[9], EVENT_FAULT_UNFINISHED); /* capture's own, of no probe */
 	play(all, "", &whole);
 	for (unsigned int subset = all; subset; subset--) {

@@ -16,7 +16,6 @@ static struct usdt_argument arguments[USDT_ARGUMENTS];
 
 static void registers_and_constants_are_understood(void **state)
 {
-	(void)state;
 	assert_int_equal(usdt_parse_arguments("8@%rax  8@$-5 8@%r8 8@$0x10 8@%r15 ", arguments), 0);
 	assert_int_equal(arguments[0].place, USDT_REGISTER);
 	assert_int_equal(arguments[0].reg, offsetof(struct user_regs_struct, rax));
@@ -33,7 +32,6 @@ static void registers_and_constants_are_understood(void **state)
 
 static void what_is_beyond_the_last_is_not_read(void **state)
 {
-	(void)state;
 	assert_int_equal(usdt_parse_arguments("8@$1 8@$2 8@$3 8@$4 8@$5 8@$6 8@$7 8@%r9 8@(%rax)",
 					      arguments),
 			 0);
@@ -44,7 +42,6 @@ static void what_is_beyond_the_last_is_not_read(void **state)
 
 static void no_arguments_are_fine(void **state)
 {
-	(void)state;
 	assert_int_equal(usdt_parse_arguments("", arguments), 0);
 	assert_int_equal(arguments[0].place, USDT_CONSTANT);
 	assert_true(arguments[0].value == 0);
@@ -78,7 +75,6 @@ static void other_forms_are_refused_by_name(void **state)
 	};
 	char two[64], sentence[96];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(two, sizeof(two), "8@%%rdi %s 8@$1", bad[i]);
 		snprintf(sentence, sizeof(sentence),
@@ -96,7 +92,6 @@ static void notes_of_this_very_test_are_found(void **state)
 	volatile __u64 value = 7;
 	int fd = open("/proc/self/exe", O_RDONLY);
 
-	(void)state;
 	STAP_PROBE2(faultline_test, usdt_test, value, 11ULL);
 	assert_int_equal(usdt_read(fd, "self", "faultline_test", &binary), 0);
 	assert_int_equal(binary.count, 1);
@@ -117,7 +112,6 @@ static void what_is_no_program_is_refused(void **state)
 	struct usdt_binary binary;
 	int fd = open("/etc/passwd", O_RDONLY);
 
-	(void)state;
 	assert_int_equal(usdt_read(fd, "/etc/passwd", "faultline", &binary), -ENOEXEC);
 	close(fd);
 	assert_int_equal(usdt_read(-1, "nothing", "faultline", &binary), -ENOEXEC);

@@ -38,7 +38,6 @@ static void refuse(const char *log)
 
 static void the_last_word_of_the_verifier_counts(void **state)
 {
-	(void)state;
 	refuse(INSTRUCTIONS COUNTS);
 	assert_string_equal(verifier_log_text(), "R1 invalid mem access 'scalar'");
 	assert_string_equal(verifier_log_program(), "maps");
@@ -47,7 +46,6 @@ static void the_last_word_of_the_verifier_counts(void **state)
 /* As Linux 7.3.4 does. */
 static void a_verdict_may_be_explained_afterwards(void **state)
 {
-	(void)state;
 	refuse(INSTRUCTIONS
 	       "\nVerification failed: Register Type Safety: Invalid dereference\n\n"
 	       "Reason:\n  R1 is an integer scalar here, not a pointer to memory.\n\n"
@@ -60,7 +58,6 @@ static void a_verdict_may_be_explained_afterwards(void **state)
 /* The words of Linux 6.12 and of 6.1; another helper is another matter. */
 static void a_lockdown_is_named(void **state)
 {
-	(void)state;
 	refuse("0: (85) call bpf_probe_read#4\n"
 	       "program of this type cannot use helper bpf_probe_read#4\n" COUNTS);
 	assert_string_equal(verifier_log_text(), VERIFIER_LOCKED_DOWN);
@@ -72,7 +69,6 @@ static void a_lockdown_is_named(void **state)
 
 static void without_a_log_libbpf_speaks_itself(void **state)
 {
-	(void)state;
 	verifier_log_begin();
 	say("libbpf: failed to find valid kernel BTF\n");
 	assert_string_equal(verifier_log_text(), "failed to find valid kernel BTF");

@@ -46,7 +46,6 @@ static void test_one_by_one(void **state)
 	const struct vfio_container *c;
 	struct event run;
 
-	(void)state;
 	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	assert_null(vfio_container(vfio, CONTAINER));
 	assert_int_equal(vfio_containers(vfio), 0);
@@ -88,7 +87,6 @@ static void test_sums_are_the_same(void **state)
 	const struct vfio_container *c;
 	struct vfio *vfio;
 
-	(void)state;
 	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push_sum(vfio, &row, histogram_bucket(1200));
 	row.counts.latency_max_ns = 1230;
@@ -115,7 +113,6 @@ static void test_failures(void **state)
 	const struct vfio_container *c;
 	struct vfio *vfio;
 
-	(void)state;
 	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push(vfio, event(EVENT_VFIO_MAP, 4096, 10, ENOMEM));
 	push(vfio, event(EVENT_VFIO_MAP, 4096, 10, ENOMEM));
@@ -141,7 +138,6 @@ static void test_limits(void **state)
 	struct vfio *vfio;
 	struct event e;
 
-	(void)state;
 	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push(vfio, event(EVENT_VFIO_LIMIT, 65536, 61440, LIMIT_MEMLOCK));
 	push(vfio, event(EVENT_VFIO_LIMIT, 65536, 4096, LIMIT_MEMLOCK));
@@ -164,7 +160,6 @@ static void test_devices(void **state)
 	struct vfio *vfio;
 	struct event e;
 
-	(void)state;
 	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	e = event(EVENT_VFIO_RESET, 0, 1000, 0);
 	e.device = CARD;
@@ -199,7 +194,6 @@ static void test_any_numbers_are_survived(void **state)
 	struct vfio *vfio;
 	struct event e = event(EVENT_VFIO_PIN, UINT64_MAX, UINT64_MAX, 0);
 
-	(void)state;
 	assert_int_equal(vfio_create(&vfio, false, NULL), 0);
 	push_sum(vfio, &row, 0);
 	row.key.device = CONTAINER;

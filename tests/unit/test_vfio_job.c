@@ -30,7 +30,6 @@ static void test_addresses(void **state)
 					  "0000:0G:02.0",
 					  "../../etc/x.0"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		assert_int_equal(vfio_check_address(good[i], NULL), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -42,7 +41,6 @@ static void test_actions(void **state)
 {
 	enum vfio_action action;
 
-	(void)state;
 	for (unsigned int i = 0; i < VFIO_ACTIONS; i++) {
 		assert_int_equal(vfio_parse_action(vfio_action_name(i), &action), 0);
 		assert_int_equal(action, i);
@@ -56,7 +54,6 @@ static void test_defaults(void **state)
 {
 	struct vfio_job job = job_of(VFIO_CHURN);
 
-	(void)state;
 	assert_int_equal(vfio_job_check(&job), 0);
 	assert_int_equal(job.count, 1000);
 	assert_int_equal(job.size, 65536);
@@ -76,7 +73,6 @@ static void test_what_does_not_go_together(void **state)
 {
 	struct vfio_job job = {0};
 
-	(void)state;
 	refused(job, "no action; accepted: transfer, fault, retry, stale, churn, limit, reset");
 	job = job_of(VFIO_FAULT);
 	job.device_count = 0;
@@ -108,7 +104,6 @@ static void test_kernel_log(void **state)
 {
 	struct kernel_log log = {.fd = -1};
 
-	(void)state;
 	assert_true(kernel_log_line(
 		&log, "3,412,24163858,-;DMAR: [DMA Write PASID 0x0] Request device [00:02.0] fault "
 		      "addr 0x800000 [fault reason 0x05] PTE Write access is not set\n"));
@@ -158,7 +153,6 @@ static void test_an_overwritten_log_is_told(void **state)
 {
 	struct kernel_log log = {.fd = SCRIPTED};
 
-	(void)state;
 	assert_int_equal(kernel_log_read(&log), 0);
 	assert_int_equal(log.faults, 2);
 	assert_int_equal(log.overwritten, 2);
@@ -169,7 +163,6 @@ static void test_a_log_that_cannot_be_read_is_told(void **state)
 	const struct vfio_job job = {.action = VFIO_CHURN};
 	struct vfio_run run = {.job = &job, .log.fd = -1};
 
-	(void)state;
 	assert_int_equal(vfio_run_act(&run), -EBADF);
 	assert_non_null(strstr(failure_text(), "/dev/kmsg"));
 }
@@ -177,7 +170,6 @@ static void test_a_log_that_cannot_be_read_is_told(void **state)
 /* A stop does not hide that something could not be undone. */
 static void test_the_end(void **state)
 {
-	(void)state;
 	failed(0, "this is a test");
 	assert_int_equal(verb_end(0, 0), EXIT_OK);
 	assert_int_equal(verb_end(0, -EINTR), EXIT_INTERRUPTED);

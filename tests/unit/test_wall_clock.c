@@ -94,7 +94,6 @@ static void a_time_is_told_by_the_anchor_before_it(void **state)
 	struct clock_anchor again = {START + MINUTE * 3 / 2, NOON + MINUTE};
 	char text[UNITS_TEXT], brief[CLOCK_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < FAULTS; i++) {
 		__u64 at = START + faults[i].after_ns;
 
@@ -117,7 +116,6 @@ static void there_and_back_finds_every_time(void **state)
 {
 	struct wall_clock clock = stepped();
 
-	(void)state;
 	for (__u64 at = START - 10 * SECOND; at < START + 200 * SECOND; at += SECOND / 3 + 1) {
 		__u64 when = wall_clock_at(&clock, at);
 
@@ -161,7 +159,6 @@ static void one_fault_has_one_time_in_every_table(void **state)
 		"timeline %s --json",
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++) {
 		struct verb_run run = run_on(forms[k], "");
 
@@ -176,7 +173,6 @@ static void sentences_and_summaries_say_the_same(void **state)
 {
 	struct verb_run run = run_on("report %s", "");
 
-	(void)state;
 	for (char *at = run.out; (at = strchr(at, '\n'));)
 		*at = ' ';
 	assert_holds(&run, "From 2026-11-21 12:00:00.000 UTC to 2026-11-21 13:04:31.000 UTC",
@@ -191,7 +187,6 @@ static void sentences_and_summaries_say_the_same(void **state)
 
 static void since_its_own_time_finds_a_fault(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < FAULTS; i++) {
 		struct verb_run run =
 			run_on("timeline %s --all --csv=- --since %s", faults[i].when);
@@ -221,7 +216,6 @@ static void a_report_says_that_the_clock_was_set(void **state)
 			"greatest of 2 steps; times"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct verb_run run = run_on("report %s --until %s", parts[i].until);
 
@@ -240,7 +234,6 @@ static void what_is_slewed_is_no_step(void **state)
 	struct wall_clock clock = {0};
 	struct wall_clock_step step;
 
-	(void)state;
 	for (__u64 i = 0; i < 100; i++) {
 		const struct clock_anchor slewed = {START + i * MINUTE,
 						    NOON + i * (MINUTE - 30 * SECOND / 1000)};
@@ -267,7 +260,6 @@ static void a_step_is_told_from_slewing(void **state)
 				  forward = {2 * SECOND, NOON + SECOND + 2000000},
 				  back = {2 * SECOND, NOON + SECOND - 2000000};
 
-	(void)state;
 	assert_false(host_clock_stepped(&before, &slewed));
 	assert_true(host_clock_stepped(&before, &forward));
 	assert_true(host_clock_stepped(&before, &back));

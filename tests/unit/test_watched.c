@@ -17,13 +17,11 @@ static struct session *session;
 
 static int setup(void **state)
 {
-	(void)state;
 	return session_create(&session);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	session_destroy(session);
 	return 0;
 }
@@ -75,7 +73,6 @@ static void paths_and_reasons(void **state)
 {
 	char *text, *joined;
 
-	(void)state;
 	probe("iommu_map", PROBE_ON, "");
 	probe("iommu_map_domain", PROBE_OFF, REFUSED "; this kernel has no __iommu_map");
 	probe("vtd_fault", PROBE_OFF, "this kernel has no dmar_fault");
@@ -132,7 +129,6 @@ static void what_cannot_be_there_is_not_missed(void **state)
 {
 	char *text, *joined;
 
-	(void)state;
 	probe("iommu_map", PROBE_ON, "");
 	probe("iommu_flush", PROBE_OFF, "no VT-d IOMMU is active");
 	probe("prq_thread", PROBE_OFF, "no active VT-d IOMMU takes page requests");
@@ -150,7 +146,6 @@ static void nothing_is_cut(void **state)
 {
 	char *text, *joined, reason[REASON_TEXT];
 
-	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		snprintf(reason, sizeof(reason), "attaching to number_%d_ failed: %0*d: the end %d",
 			 i, REASON_TEXT - 80, 0, i);
@@ -178,7 +173,6 @@ static void lines_fit(void **state)
 {
 	char *text, *joined, *rest, *line;
 
-	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++)
 		probe(probe_row(i)->name, i % 3 ? PROBE_OFF : PROBE_ON, i % 3 ? REFUSED : "");
 	text = rest = print(&joined);
@@ -191,7 +185,6 @@ static void lines_fit(void **state)
 
 static void every_path_has_a_name_and_probes(void **state)
 {
-	(void)state;
 	for (int path = PATH_NONE + 1; path < PATH_COUNT; path++) {
 		size_t probes = 0;
 
@@ -218,7 +211,6 @@ static void a_report_s_answer_is_whole(void **state)
 	char *text;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(analysis_create(&analysis, NULL), 0);
 	stream = analysis_stream(analysis);
 	stream.ops->host(stream.self, &host);
@@ -274,7 +266,6 @@ static const char *const not_missed[] = {
 
 static void every_row_says_what_is_unknown_without_it(void **state)
 {
-	(void)state;
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = probe_row(i);
 		bool excused = row->optional;
@@ -328,7 +319,6 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 	size_t probes = 0, kernel = 0;
 	char *nothing;
 
-	(void)state;
 	session_stream(session).ops->device(session_stream(session).self, &device);
 	session_stream(session).ops->device(session_stream(session).self, &other);
 	for (int i = 0; i < PROBE_COUNT; i++)

@@ -64,14 +64,12 @@ static const struct stream sink = {&ops, NULL};
 
 static int create(void **state)
 {
-	(void)state;
 	memset(&seen, 0, sizeof(seen));
 	return windows_create(&windows, NULL, NULL, START);
 }
 
 static int destroy(void **state)
 {
-	(void)state;
 	windows_destroy(windows);
 	return 0;
 }
@@ -86,7 +84,6 @@ static void add(__u64 time_ns, __u32 device, __u16 queue, __u64 latency_ns)
 
 static void a_window_is_pushed_once_and_only_when_it_has_closed(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 997; i++)
 		add(START + i, 1, i % 3, 1000 + i);
 	assert_int_equal(windows_close(windows, START + AGGREGATE_WINDOW_NS, sink), 0);
@@ -111,7 +108,6 @@ static void further_bytes_are_no_further_io(void **state)
 	const struct aggregate_key key = {
 		.device = 1, .kind = EVENT_IO_COMPLETE, .queue = 0, .flags = EVENT_READ};
 
-	(void)state;
 	assert_int_equal(windows_add_bytes(windows, START, &key, 8192), 0);
 	add(START, 1, 0, 5);
 	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
@@ -125,7 +121,6 @@ static void a_record_after_its_window_is_counted_in_the_next(void **state)
 {
 	__u64 later = START + AGGREGATE_WINDOW_NS + WINDOW_GRACE_NS;
 
-	(void)state;
 	assert_int_equal(windows_close(windows, later, sink), 0);
 	add(START, 1, 0, 5);
 	assert_int_equal(windows_close(windows, later + AGGREGATE_WINDOW_NS, sink), 0);
@@ -139,7 +134,6 @@ static void what_a_recorder_finds_late_is_counted_in_its_second(void **state)
 {
 	const int ios[] = {101, 0, 103, 107, 109, 113};
 
-	(void)state;
 	for (__u64 i = 0; i < 6; i++)
 		for (int io = 0; io < ios[i]; io++)
 			add(START + i * AGGREGATE_WINDOW_NS + io, 1, 0, 5);
@@ -155,7 +149,6 @@ static void what_a_recorder_finds_late_is_counted_in_its_second(void **state)
 
 static void beyond_what_is_kept_open_the_last_second_is_a_floor(void **state)
 {
-	(void)state;
 	for (__u64 i = 0; i < 67; i++) {
 		add(START + i * AGGREGATE_WINDOW_NS, 1, 0, 5);
 		assert_int_equal(windows_add_pages(windows, START + i * AGGREGATE_WINDOW_NS, 1, 0,
@@ -182,7 +175,6 @@ static void beyond_what_is_kept_open_the_last_second_is_a_floor(void **state)
 /* All windows together have no more than two of them may have. */
 static void pages_of_many_open_windows_have_one_limit(void **state)
 {
-	(void)state;
 	for (__u64 i = 0; i < 3; i++)
 		for (__u64 page = 0; page < AGGREGATE_PAGES_MAX; page++)
 			assert_int_equal(windows_add_pages(windows, START + i * AGGREGATE_WINDOW_NS,
@@ -195,7 +187,6 @@ static void pages_of_many_open_windows_have_one_limit(void **state)
 
 static void a_clock_that_lies_loses_no_count(void **state)
 {
-	(void)state;
 	add(0, 1, 0, 5);
 	add(UINT64_MAX, 1, 0, 5);
 	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);
@@ -204,7 +195,6 @@ static void a_clock_that_lies_loses_no_count(void **state)
 
 static void pages_of_a_request_are_counted_one_by_one(void **state)
 {
-	(void)state;
 	/* 3 bytes into a page to 1 byte into another: five pages. */
 	assert_int_equal(windows_add_pages(windows, START, 2, 9, 0x10003, 4 * 4096 - 2, EVENT_READ),
 			 0);
@@ -221,7 +211,6 @@ static void pages_of_a_request_are_counted_one_by_one(void **state)
 
 static void many_pages_and_rows_keep_their_counts(void **state)
 {
-	(void)state;
 	for (__u64 pass = 0; pass < 3; pass++)
 		for (__u64 page = 0; page < 20011; page++)
 			assert_int_equal(windows_add_pages(windows, START, 1, 0, page * 7 << 12, 1,
@@ -239,7 +228,6 @@ static void many_pages_and_rows_keep_their_counts(void **state)
 /* So many counters that a frame would not hold them: the second says that it is a floor. */
 static void more_rows_than_a_frame_holds_are_a_floor(void **state)
 {
-	(void)state;
 	for (__u32 device = 1; device <= 70000; device++)
 		add(START, device, 0, 1);
 	assert_int_equal(windows_close(windows, UINT64_MAX, sink), 0);

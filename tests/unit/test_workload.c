@@ -50,7 +50,6 @@ static void check_zipf(__u64 items, double theta)
 
 static void zipf_has_its_distribution(void **state)
 {
-	(void)state;
 	check_zipf(1, 0.9);
 	check_zipf(2, 0.5);
 	check_zipf(1000, 0.2);
@@ -67,7 +66,6 @@ static void zipf_reaches_every_place(void **state)
 	struct pattern pattern;
 	__u32 hottest = 0;
 
-	(void)state;
 	pattern_init(&pattern, PATTERN_ZIPF, 1000 * 4096, 4096, 0.5, 11);
 	for (int i = 0; i < 1000000; i++)
 		hits[pattern_next(&pattern, 4096) / 4096]++;
@@ -84,7 +82,6 @@ static void patterns_stay_inside(void **state)
 	static const enum access_pattern kinds[] = {PATTERN_SEQUENTIAL, PATTERN_RANDOM,
 						    PATTERN_ZIPF};
 
-	(void)state;
 	for (int k = 0; k < 3; k++) {
 		struct pattern pattern;
 		struct random random = {3};
@@ -104,7 +101,6 @@ static void sequential_follows_and_wraps(void **state)
 {
 	struct pattern pattern;
 
-	(void)state;
 	pattern_init(&pattern, PATTERN_SEQUENTIAL, 5 * 4096, 4096, 0, 0);
 	assert_int_equal(pattern_next(&pattern, 8192), 0);
 	assert_int_equal(pattern_next(&pattern, 8192), 8192);
@@ -116,7 +112,6 @@ static void equal_seeds_do_equal_things(void **state)
 {
 	struct pattern a, b;
 
-	(void)state;
 	pattern_init(&a, PATTERN_ZIPF, 1 << 30, 4096, 0.8, 99);
 	pattern_init(&b, PATTERN_ZIPF, 1 << 30, 4096, 0.8, 99);
 	for (int i = 0; i < 1000; i++)
@@ -139,7 +134,6 @@ static void a_rate_is_kept_and_its_time_too(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &block_device, 3);
 	config.rate = 5000;
 	config.count = 1501;
@@ -161,7 +155,6 @@ static void latency_runs_from_the_schedule(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &block_device, 1);
 	config.rate = 1000;
 	config.count = 500;
@@ -184,7 +177,6 @@ static void what_a_full_queue_kept_back_is_counted(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &block_device, 1);
 	config.rate = 1000;
 	config.count = 0;
@@ -207,7 +199,6 @@ static void a_duration_ends_it(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &block_device, 2);
 	config.count = 0;
 	config.duration_ns = 250 * NSEC_PER_MSEC;
@@ -226,7 +217,6 @@ static void copies_are_verified(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &accel_device, 2);
 	config.verify = true;
 	config.size_count = 2;
@@ -265,7 +255,6 @@ static void wrong_data_is_found(void **state)
 	struct workload *workload;
 	struct bench bench;
 
-	(void)state;
 	assert_int_equal(ftruncate(file, 1 << 20), 0);
 	bench_open(&bench, &block_device, 1);
 	block_device.stop(bench.device);
@@ -313,7 +302,6 @@ static void impossible_workloads_are_refused(void **state)
 {
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &block_device, 1);
 	REFUSED(depth, 0, "depth");
 	REFUSED(depth, 33, "depth");
@@ -346,7 +334,6 @@ static void impossible_disks_are_refused(void **state)
 	char path[] = "/var/tmp/faultline-test-XXXXXX";
 	int file = mkstemp(path);
 
-	(void)state;
 	refused_file((struct device_setup){.file = "/nonexistent/disk"}, -ENOENT, "/nonexistent");
 	refused_file((struct device_setup){.file = "/dev/null"}, -EINVAL, "/dev/null");
 	refused_file((struct device_setup){.file = "/var/tmp"}, -EINVAL, "/var/tmp");

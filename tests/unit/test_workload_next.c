@@ -67,7 +67,6 @@ static void the_device_goes_on_while_pages_are_taken(void **state)
 {
 	static const double rates[] = {0, 3001};
 
-	(void)state;
 	for (int r = 0; r < 2; r++) {
 		struct workload_config config = plain(0);
 		struct workload_result result;
@@ -97,7 +96,6 @@ static void what_is_listed_is_part_of_the_count(void **state)
 	struct bench bench;
 	__u64 pages[16];
 
-	(void)state;
 	bench_open(&bench, &block_device, 1);
 	config.rate = 200; /* the last is due after 90 ms */
 	begin(&bench, &config);
@@ -121,7 +119,6 @@ static void the_next_are_none_without_io(void **state)
 	struct bench bench;
 	__u64 page;
 
-	(void)state;
 	bench_open(&bench, &block_device, 1);
 	assert_int_equal(
 		workload_create(&bench.workload, &config, &bench.port.memory, bench.channel), 0);
@@ -140,7 +137,6 @@ static void one_list_after_the_other(void **state)
 	struct bench bench;
 	__u64 pages[5], more;
 
-	(void)state;
 	bench_open(&bench, &block_device, 1);
 	config.duration_ns = NSEC_PER_SEC / 2;
 	begin(&bench, &config);
@@ -164,7 +160,6 @@ static void what_touches_a_listed_page_waits(void **state)
 	struct bench bench;
 	__u64 pages[5];
 
-	(void)state;
 	bench_open(&bench, &block_device, 1);
 	config.buffer_bytes = 16 * PAGE_BYTES;
 	config.rate = 20011;
@@ -188,7 +183,6 @@ static void both_sides_of_verified_copies_are_listed(void **state)
 	__u64 *pages = calloc(6, sizeof(*pages)), half;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &accel_device, 1);
 	config.verify = true;
 	config.sizes[0] = 3 * PAGE_BYTES;
@@ -217,7 +211,6 @@ static void what_was_never_sent_has_waited(void **state)
 	__u64 planned = 0, below = 0, expected_below = 0;
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, &block_device, 3);
 	config.rate = 7919;
 	config.duration_ns = 300 * NSEC_PER_MSEC;

@@ -76,7 +76,6 @@ static void text_is_for_people(void **state)
 {
 	char *text = written((struct writer_config){.format = OUTPUT_TEXT});
 
-	(void)state;
 	assert_string_equal(
 		text,
 		"host: node1\n"
@@ -93,7 +92,6 @@ static void wide_text_cuts_nothing(void **state)
 {
 	char *text = written((struct writer_config){.format = OUTPUT_TEXT, .wide = true});
 
-	(void)state;
 	assert_non_null(strstr(text, "tenant0/\"disk,0\""));
 	assert_non_null(strstr(text, "0x7f0000001000"));
 	assert_non_null(strstr(text, "2026-11-21T14:02:03.000000007Z"));
@@ -104,7 +102,6 @@ static void csv_is_plain_and_quoted(void **state)
 {
 	char *text = written((struct writer_config){.format = OUTPUT_CSV});
 
-	(void)state;
 	assert_string_equal(text, "device,faults,memory_bytes,p99_ns,last,address,blocked_percent\n"
 				  "\"tenant0/\"\"disk,0\"\"\",104729,1572864,4213,"
 				  "2026-11-21T14:02:03.000000007Z,0x7f0000001000,12.5\n"
@@ -116,7 +113,6 @@ static void raw_time_names_its_unit(void **state)
 {
 	char *text = written((struct writer_config){.format = OUTPUT_CSV, .raw_time = true});
 
-	(void)state;
 	assert_non_null(strstr(text, ",last_ns,"));
 	assert_non_null(strstr(text, ",4213,7,0x"));
 	free(text);
@@ -127,7 +123,6 @@ static void json_parses_with_typed_values(void **state)
 	char *text = written((struct writer_config){.format = OUTPUT_JSON});
 	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *rows, *row;
 
-	(void)state;
 	assert_non_null(root);
 	assert_string_equal(json_string_value(json_object_get(root, "host")), "node1");
 	rows = json_object_get(json_object_get(root, "tables"), "faults");
@@ -155,7 +150,6 @@ static void json_without_tables_is_valid(void **state)
 	size_t size;
 	json_t *root;
 
-	(void)state;
 	config.file = open_memstream(&text, &size);
 	assert_int_equal(writer_open(&writer, &config), 0);
 	assert_int_equal(writer_close(writer), 0);
@@ -173,7 +167,6 @@ static void one_table_may_be_chosen(void **state)
 	char *text = NULL;
 	size_t size;
 
-	(void)state;
 	config.file = open_memstream(&text, &size);
 	assert_int_equal(writer_open(&writer, &config), 0);
 	write_rows(writer, &faults);
@@ -196,7 +189,6 @@ static void csv_of_two_tables_needs_a_directory(void **state)
 	char *text = NULL;
 	size_t size;
 
-	(void)state;
 	config.file = open_memstream(&text, &size);
 	assert_int_equal(writer_open(&writer, &config), 0);
 	write_rows(writer, &faults);
@@ -213,7 +205,6 @@ static void csv_directory_gets_a_file_a_table(void **state)
 	struct writer *writer;
 	FILE *file;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(writer_open(&writer, &config), 0);
 	write_rows(writer, &faults);
@@ -264,7 +255,6 @@ static void a_file_takes_one_table_or_a_document(void **state)
 	struct writer_config config = {.format = OUTPUT_CSV, .path = path};
 	struct writer *writer;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/one.csv", directory);
 	assert_int_equal(writer_open(&writer, &config), 0);
@@ -314,7 +304,6 @@ static void full_disk_is_reported(void **state)
 {
 	static const enum output_format formats[] = {OUTPUT_TEXT, OUTPUT_CSV, OUTPUT_JSON};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct writer_config config = {.format = formats[i]};
 		struct writer *writer;

@@ -196,7 +196,6 @@ void rig_build(struct rig_config config)
 
 int rig_teardown(void **state)
 {
-	(void)state;
 	rig_destroy(rig);
 	return 0;
 }

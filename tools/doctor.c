@@ -277,7 +277,7 @@ int verb_doctor(int argc, char **argv)
 	struct doctor doctor = {};
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "", stopped[STOPPED_TEXT] = "";
-	int error, status;
+	int error, status, damage = EXIT_OK;
 
 	error = cli_parse(&doctor_cli, argc, argv, &doctor);
 	if (error)
@@ -301,12 +301,11 @@ int verb_doctor(int argc, char **argv)
 		writer_abandon(doctor.writer);
 		return common_failed(error);
 	}
-	status = writer_close(doctor.writer);
-	if (status)
-		return common_failed(status);
-	common_aside(&doctor.output, stopped);
-	status = common_limits(&doctor.output, kept, floor);
+	error = writer_close(doctor.writer);
+	if (!error)
+		common_aside(&doctor.output, stopped);
+	status = error ? common_failed(error) : common_limits(&doctor.output, kept, floor);
 	if (doctor.damage)
-		status = common_failed(failed(doctor.damage, "%s", doctor.sentence));
-	return status;
+		damage = common_failed(failed(doctor.damage, "%s", doctor.sentence));
+	return error || !damage ? status : damage;
 }

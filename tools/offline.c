@@ -183,8 +183,8 @@ static int offline_close(struct offline *o, int err)
 {
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "", as_of[AS_OF_TEXT] = "";
-	char stopped[STOPPED_TEXT] = "", asked[ASKED_TEXT] = "";
-	int closed;
+	char stopped[STOPPED_TEXT] = "", asked[ASKED_TEXT] = "", failure[sizeof(o->sentence)];
+	int closed = 0, code = EXIT_OK;
 
 	if (o->analysis) {
 		floor = floor_of(o->analysis);
@@ -194,35 +194,31 @@ static int offline_close(struct offline *o, int err)
 		session_as_of_text(o->analysis->session, as_of);
 		session_stopped_text(o->analysis->session, stopped);
 	}
-	if (err) {
-		snprintf(o->sentence, sizeof(o->sentence), "%s", failure_text());
-		o->damage = err;
-	}
 	if (err)
 		writer_abandon(o->writer);
-	closed = err ? 0 : writer_close(o->writer);
-	if (o->analysis && !err && !closed)
+	else
+		err = closed = writer_close(o->writer);
+	if (err)
+		snprintf(failure, sizeof(failure), "%s", failure_text());
+	else if (o->analysis)
 		common_unknown(&o->output, o->analysis->session);
 	analysis_destroy(o->analysis);
 	trace_summary_free(&o->summary);
-	/* What failed first is what the user must hear; closing tells it again or something new. */
-	if (closed && !err) {
-		int code = common_failed(closed);
-
-		/* Only --table asks for a table that may not be there. */
-		if (closed == -ENOENT && o->output.table)
-			return EXIT_USAGE;
-		return code;
-	}
+	/* Both are told: what the recording lacks, and what became of the output. */
 	if (o->damage)
-		failed(o->damage, "%s", o->sentence);
-	else
+		code = common_failed(failed(o->damage, "%s", o->sentence));
+	else if (!err)
 		common_aside(&o->output, left_out);
 	common_aside(&o->output, asked);
 	common_aside(&o->output, as_of);
 	common_aside(&o->output, stopped);
+	if (err)
+		code = common_failed(failed(err, "%s", failure));
+	/* Only --table asks for a table that may not be there. */
+	if (closed == -ENOENT && o->output.table)
+		return EXIT_USAGE;
 	/* Loss is no error. */
-	return o->damage ? common_failed(o->damage) : common_limits(&o->output, kept, floor);
+	return code ? code : common_limits(&o->output, kept, floor);
 }
 
 int offline_run(struct offline *o, const struct analysis_config *config,

@@ -181,6 +181,13 @@ open("damaged.flt", "wb").write(data)
 PY
 events=$("$FAULTLINE" report damaged.flt --json 2>err | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])')
 check "a recording of one damaged frame" grep -q '1 frames are lost' err
+printf '[slo a]\nlatency_target = 1us\n' >damaged.ini
+for verb in report timeline footprint "slo -c damaged.ini" doctor; do
+	# shellcheck disable=SC2086
+	"$FAULTLINE" $verb damaged.flt >/dev/full 2>err
+	equal "of a damaged recording on a full disk both are told: $verb" \
+		"$? $(grep -c 'damaged.flt: is damaged' err) $(grep -c 'No space left' err) $(wc -l <err)" "1 1 1 2"
+done
 check "... of $events events: lost 1 of one more" bash -c '
 	"$0" top -b -i damaged.flt 2>/dev/null | paste -sd " " | grep -q "; lost 1 of $1 events"' "$FAULTLINE" $((events + 1))
 check "... which are some" [ "$events" -gt 20 ]

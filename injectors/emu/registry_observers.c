@@ -6,13 +6,11 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/run_directory.h"
-#include "lib/capture/observer.h"
 
 static int observer_tell(int fd, const struct machine_record *record)
 {
@@ -28,22 +26,6 @@ static bool observer_hold(int fd, __u64 id)
 	struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)id, .l_len = 1};
 
 	return !fcntl(fd, F_OFD_SETLK, &lock);
-}
-
-static bool is_observer(const char *name)
-{
-	const char *suffix = strchr(name, '.');
-
-	return suffix && !strcmp(suffix, RUN_OBSERVER_SUFFIX);
-}
-
-/* Its owner holds the lock as long as it lives. */
-static bool is_locked(int fd)
-{
-	if (flock(fd, LOCK_SH | LOCK_NB))
-		return errno == EWOULDBLOCK;
-	flock(fd, LOCK_UN);
-	return false;
 }
 
 int registry_observers_tell_begin(struct registry_observers *observers, int directory)
@@ -66,7 +48,7 @@ int registry_observers_tell_begin(struct registry_observers *observers, int dire
 		return err;
 	}
 	while (!err && observers->count < OBSERVERS_MAX && (entry = readdir(listing))) {
-		int fd = is_observer(entry->d_name)
+		int fd = observer_is_file(entry->d_name)
 				 ? openat(directory, entry->d_name,
 					  O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
 				 : -1;
@@ -86,7 +68,7 @@ unsigned int registry_observers_alive(const struct registry_observers *observers
 	unsigned int alive = 0;
 
 	for (unsigned int i = 0; i < observers->count; i++)
-		alive += is_locked(observers->fds[i]);
+		alive += observer_is_alive(observers->fds[i]);
 	return alive;
 }
 
@@ -105,9 +87,9 @@ void registry_observers_tell_end(struct registry_observers *observers, __u64 pro
 
 bool registry_observer_is_dead(int directory, const char *name)
 {
-	int fd =
-		is_observer(name) ? openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-	bool dead = fd >= 0 && !is_locked(fd);
+	int fd = observer_is_file(name) ? openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+					: -1;
+	bool dead = fd >= 0 && !observer_is_alive(fd);
 
 	if (fd >= 0)
 		close(fd);

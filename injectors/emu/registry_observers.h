@@ -6,7 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#define OBSERVERS_MAX 64 /* at once; others are not told */
+#include "lib/capture/observer.h"
 
 struct registry_observers {
 	__u64 id;

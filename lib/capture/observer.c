@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/observer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -42,6 +43,45 @@ struct observer {
 	struct observer_counts counts;
 };
 
+bool observer_is_file(const char *name)
+{
+	const char *suffix = strchr(name, '.');
+
+	return suffix && !strcmp(suffix, RUN_OBSERVER_SUFFIX);
+}
+
+bool observer_is_alive(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB))
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+static unsigned int observers_alive(int directory)
+{
+	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = copy >= 0 ? fdopendir(copy) : NULL;
+	const struct dirent *entry;
+	unsigned int alive = 0;
+
+	if (!listing && copy >= 0)
+		close(copy);
+	while (listing && (entry = readdir(listing))) {
+		int fd = observer_is_file(entry->d_name) ? openat(directory, entry->d_name,
+								  O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+							 : -1;
+
+		if (fd < 0)
+			continue;
+		alive += observer_is_alive(fd);
+		close(fd);
+	}
+	if (listing)
+		closedir(listing);
+	return alive;
+}
+
 /* Under the directory's lock, which whoever removes the files of dead observers holds as well. */
 static int create(struct observer *o)
 {
@@ -49,6 +89,11 @@ static int create(struct observer *o)
 
 	if (flock(o->directory, LOCK_EX))
 		return failed(-errno, "%s: cannot lock it: %s", run_directory(), strerror(errno));
+	if (observers_alive(o->directory) >= OBSERVERS_MAX) {
+		flock(o->directory, LOCK_UN);
+		return failed(-EUSERS, "%s: %d recorders watch emulated machines already",
+			      run_directory(), OBSERVERS_MAX);
+	}
 	o->fd = openat(o->directory, o->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		       0600);
 	if (o->fd < 0)

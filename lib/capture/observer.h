@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define OBSERVERS_MAX 64 /* alive at once: a machine tells no more of them */
+
 enum { MACHINE_BEGAN = 1, MACHINE_ENDED = 2 };
 
 /*
@@ -46,7 +48,15 @@ struct observer_counts {
 
 struct observer;
 
-/* Leaves the file. Without a run directory that is ours alone there is no machine to count. */
+/* Whether a file of the run directory has the name of an observer's. */
+bool observer_is_file(const char *name);
+/* Whether the file's owner lives. */
+bool observer_is_alive(int fd);
+
+/*
+ * Leaves the file. Without a run directory that is ours alone there is no machine to count. -EUSERS: OBSERVERS_MAX
+ * live, whom one more would keep from being told.
+ */
 int observer_open(struct observer **observer);
 void observer_close(struct observer *observer);
 

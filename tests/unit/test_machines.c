@@ -21,6 +21,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/run_directory.h"
 #include "lib/capture/machines.h"
+#include "lib/capture/observer.h"
 #include "tests/unit/scratch.h"
 
 #define WATCHED 512
@@ -248,6 +249,25 @@ static void dead_observers_keep_nobody_from_being_told(void **state)
 	close(ring);
 }
 
+/* A machine tells OBSERVERS_MAX: one more says that it has no account, and takes nobody's place. */
+static void one_recorder_too_many_has_no_account(void **state)
+{
+	struct observer *observers[OBSERVERS_MAX], *late;
+	struct machines *machines;
+
+	for (int i = 0; i < OBSERVERS_MAX; i++)
+		assert_int_equal(observer_open(&observers[i]), 0);
+	assert_int_equal(observer_open(&late), -EUSERS);
+	assert_null(late);
+	assert_int_equal(machines_create(&machines, &ops, NULL), 0);
+	assert_non_null(strstr(machines_no_account(machines), "64 recorders watch"));
+	machines_destroy(machines);
+	observer_close(observers[17]);
+	assert_int_equal(observer_open(&observers[17]), 0);
+	for (int i = 0; i < OBSERVERS_MAX; i++)
+		observer_close(observers[i]);
+}
+
 /* A machine of this very process whose ring is no ring. */
 static void meet_machine_without_log(struct machines **machines, bool before,
 				     struct loss_info *loss)
@@ -417,6 +437,7 @@ int main(void)
 		cmocka_unit_test(one_that_has_no_room_for_us_at_once_is_met_later),
 		cmocka_unit_test(a_full_run_directory_garbles_no_account),
 		cmocka_unit_test(dead_observers_keep_nobody_from_being_told),
+		cmocka_unit_test(one_recorder_too_many_has_no_account),
 		cmocka_unit_test(killed_machines_are_counted_once_and_forgotten),
 		cmocka_unit_test(without_its_log_a_machine_is_not_met),
 	};

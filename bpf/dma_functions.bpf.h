@@ -10,56 +10,43 @@
 #ifndef FAULTLINE_DMA_FUNCTIONS_BPF_H
 #define FAULTLINE_DMA_FUNCTIONS_BPF_H
 
+#include "bpf/call.bpf.h"
 #include "bpf/dma.bpf.h"
 
 /* Calls of a task that have not returned; one of an interrupt in between makes the outer one untimed. */
 enum timed_call { CALL_MAP, CALL_MAP_SG, CALL_UNMAP, CALL_UNMAP_SG, CALL_ALLOC, CALL_COUNT };
 
-struct dma_call {
-	__u64 device; /* these identify the call: pointers may only be compared */
-	__u64 what;
-	__u64 size;
-	__u64 started_ns;
-};
-
 struct dma_calls {
-	struct dma_call calls[CALL_COUNT];
+	struct call calls[CALL_COUNT];
 };
 
 TASK_STORAGE(dma_calls, struct dma_calls);
 
-static __always_inline void call_begins(enum timed_call call, struct device *dev, __u64 what,
-					__u64 size)
+static __always_inline void dma_begins(enum timed_call call, struct device *dev, __u64 what,
+				       __u64 size)
 {
-	struct dma_calls *calls = task_entry(&dma_calls, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct dma_calls *calls = task_entry_ensure(&dma_calls);
 
-	if (!calls)
-		return;
-	calls->calls[call].device = (__u64)dev;
-	calls->calls[call].what = what;
-	calls->calls[call].size = size;
-	calls->calls[call].started_ns = bpf_ktime_get_ns();
+	call_begins(calls ? &calls->calls[call] : NULL, call, (__u64)dev, what, size);
 }
 
 /* How long the call took, 0 if that is not known. */
-static __always_inline __u64 call_ends(enum timed_call call, struct device *dev, __u64 what,
-				       __u64 size)
+static __always_inline __u64 dma_ends(enum timed_call call, struct device *dev, __u64 what,
+				      __u64 size)
 {
 	struct dma_calls *calls = task_entry(&dma_calls, 0);
-	__u64 started_ns;
+	struct call ended;
 
-	if (!calls || calls->calls[call].device != (__u64)dev || calls->calls[call].what != what ||
-	    calls->calls[call].size != size)
+	if (!call_ends(calls ? &calls->calls[call] : NULL, call, what, &ended) ||
+	    ended.object != (__u64)dev || ended.size != size)
 		return 0;
-	started_ns = calls->calls[call].started_ns;
-	calls->calls[call].started_ns = 0;
-	return started_ns ? bpf_ktime_get_ns() - started_ns : 0;
+	return bpf_ktime_get_ns() - ended.started_ns;
 }
 
 SEC("fentry/dma_map_page_attrs")
 int BPF_PROG(calls_map, struct device *dev, void *page, size_t offset, size_t size)
 {
-	call_begins(CALL_MAP, dev, (__u64)page, offset + size);
+	dma_begins(CALL_MAP, dev, (__u64)page, offset + size);
 	return 0;
 }
 
@@ -68,7 +55,7 @@ int BPF_PROG(called_map, struct device *dev, void *page, size_t offset, size_t s
 	     unsigned int direction, unsigned long attributes, __u64 address)
 {
 	struct dma_operation o = {address,   size,
-				  0,	     call_ends(CALL_MAP, dev, (__u64)page, offset + size),
+				  0,	     dma_ends(CALL_MAP, dev, (__u64)page, offset + size),
 				  direction, EVENT_DMA_MAP};
 
 	return address == DMA_FAILED ? 0 : dma_range(ctx, PROBE_DMA_MAP, dev, &o, DMA_MAP);
@@ -94,7 +81,7 @@ static __always_inline int unmap_begins(__u32 probe, enum timed_call call, struc
 	if (!counter || !device_wanted(counter, dev, &device))
 		return 0;
 	dma_leave(device, &o);
-	call_begins(call, dev, address, size);
+	dma_begins(call, dev, address, size);
 	return 0;
 }
 
@@ -119,7 +106,7 @@ SEC("fexit/dma_unmap_page_attrs")
 int BPF_PROG(called_unmap, struct device *dev, __u64 address, size_t size, unsigned int direction)
 {
 	struct dma_operation o = {address,   size,
-				  0,	     call_ends(CALL_UNMAP, dev, address, size),
+				  0,	     dma_ends(CALL_UNMAP, dev, address, size),
 				  direction, EVENT_DMA_UNMAP};
 
 	return call_report(PROBE_DMA_UNMAP, dev, &o);
@@ -137,7 +124,7 @@ int BPF_PROG(called_unmap_resource, struct device *dev, __u64 address, size_t si
 SEC("fentry/__dma_map_sg_attrs")
 int BPF_PROG(calls_map_sg, struct device *dev, struct scatterlist *list)
 {
-	call_begins(CALL_MAP_SG, dev, (__u64)list, 0);
+	dma_begins(CALL_MAP_SG, dev, (__u64)list, 0);
 	return 0;
 }
 
@@ -147,7 +134,7 @@ int BPF_PROG(called_map_sg, struct device *dev, struct scatterlist *list, int ne
 {
 	struct sg_walk walk = {.sum = {.direction = direction,
 				       .kind = EVENT_DMA_MAP,
-				       .latency_ns = call_ends(CALL_MAP_SG, dev, (__u64)list, 0)}};
+				       .latency_ns = dma_ends(CALL_MAP_SG, dev, (__u64)list, 0)}};
 
 	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, DMA_MAP);
 }
@@ -164,7 +151,7 @@ int BPF_PROG(called_unmap_sg, struct device *dev, struct scatterlist *list, int 
 SEC("fentry/dma_alloc_attrs")
 int BPF_PROG(calls_alloc, struct device *dev, size_t size)
 {
-	call_begins(CALL_ALLOC, dev, 0, size);
+	dma_begins(CALL_ALLOC, dev, 0, size);
 	return 0;
 }
 
@@ -180,9 +167,8 @@ SEC("fexit/dma_alloc_attrs")
 int BPF_PROG(called_alloc, struct device *dev, size_t size, __u64 *handle, unsigned int flags,
 	     unsigned long attributes, void *memory)
 {
-	struct dma_operation o = {
-		handle_of(handle), size, 0, call_ends(CALL_ALLOC, dev, 0, size), 0,
-		EVENT_DMA_ALLOC};
+	struct dma_operation o = {handle_of(handle), size, 0, dma_ends(CALL_ALLOC, dev, 0, size), 0,
+				  EVENT_DMA_ALLOC};
 
 	return memory ? dma_range(ctx, PROBE_DMA_ALLOC, dev, &o, DMA_MAP) : 0;
 }

@@ -77,10 +77,10 @@ static __always_inline void state_failed(void)
 		__sync_fetch_and_add(&shared->state_failed, 1);
 }
 
-/* The running task's entry, made if there is none; NULL and counted without memory. */
+/* The running task's entry, made if there is none; NULL and counted if that failed. */
 static __always_inline void *task_entry_make(void *map)
 {
-	void *entry = task_entry(map, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	void *entry = task_entry_ensure(map);
 
 	if (!entry)
 		state_failed();

@@ -9,6 +9,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/call.bpf.h"
 #include "bpf/device.bpf.h"
 #include "bpf/iommu_owner.bpf.h"
 #include "bpf/iommu_vtd.bpf.h"
@@ -17,37 +18,16 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define FAULT_WRITE 0x01 /* IOMMU_FAULT_WRITE of include/linux/iommu.h */
 
-/* A call of the IOMMU core that this task is in. */
-struct domain_call {
-	__u64 domain;
-	__u64 iova;
-	__u64 started_ns;
-};
+/* Calls that a task is in: of the IOMMU core, and flushes. */
+enum iommu_call { CALL_DOMAIN, CALL_SUBMIT, CALL_SYNC };
 
-TASK_STORAGE(domain_calls, struct domain_call);
+/* Of a domain, at an address in it. */
+TASK_STORAGE(domain_calls, struct call);
 
 static __always_inline int domain_begins(__u64 domain, __u64 iova)
 {
-	struct domain_call *call = task_entry_make(&domain_calls);
-
-	if (!call)
-		return 0;
-	call->domain = domain;
-	call->iova = iova;
-	call->started_ns = bpf_ktime_get_ns();
+	call_begins(task_entry_ensure(&domain_calls), CALL_DOMAIN, domain, iova, 0);
 	return 0;
-}
-
-/* What the function around a tracepoint left; false if it is another's, or there is none. */
-static __always_inline bool domain_ends(__u64 iova, struct domain_call *ended)
-{
-	struct domain_call *call = task_entry(&domain_calls, 0);
-
-	if (!call || !call->started_ns || call->iova != iova)
-		return false;
-	*ended = *call;
-	call->started_ns = 0;
-	return true;
 }
 
 static __always_inline int range_changed(__u32 probe, __u32 kind, __u64 iova, __u64 bytes,
@@ -60,14 +40,15 @@ static __always_inline int range_changed(__u32 probe, __u32 kind, __u64 iova, __
 		.kind = kind,
 		.queue = QUEUE_NONE,
 	};
-	struct domain_call call = {};
+	struct call call;
 	__u64 latency_ns = 0;
 	struct event *event;
 
 	if (!counter)
 		return 0;
-	if (domain_ends(iova, &call)) {
-		key.device = domain_device(call.domain);
+	/* What the function around the tracepoint left. */
+	if (call_ends(task_entry(&domain_calls, 0), CALL_DOMAIN, iova, &call)) {
+		key.device = domain_device(call.object);
 		latency_ns = bpf_ktime_get_ns() - call.started_ns;
 	}
 	event = event_or_count(counter, &key, bytes, latency_ns);
@@ -181,26 +162,21 @@ int BPF_PROG(io_page_fault, struct device *dev, unsigned long iova, int flags)
 
 /* Flushes: how long the IOMMU took. Nothing of another task or interrupt comes in between on a CPU
  * that matters: the call is the task's own. */
-struct flush_call {
-	__u64 what;
-	__u64 started_ns;
-};
-
 struct flush_calls {
-	struct flush_call submit, sync;
+	struct call submit, sync;
 };
 
 TASK_STORAGE(flush_calls, struct flush_calls);
 
+static __always_inline struct call *flush_noted(struct flush_calls *calls, bool submit)
+{
+	return calls ? submit ? &calls->submit : &calls->sync : NULL;
+}
+
 static __always_inline int flush_begins(bool submit, __u64 what)
 {
-	struct flush_calls *calls = task_entry_make(&flush_calls);
-	struct flush_call *call = calls ? submit ? &calls->submit : &calls->sync : NULL;
-
-	if (!call)
-		return 0;
-	call->what = what;
-	call->started_ns = bpf_ktime_get_ns();
+	call_begins(flush_noted(task_entry_ensure(&flush_calls), submit),
+		    submit ? CALL_SUBMIT : CALL_SYNC, 0, what, 0);
 	return 0;
 }
 
@@ -213,19 +189,15 @@ static __always_inline int flush_ends(__u32 probe, bool submit, __u64 what, __u3
 		.queue = QUEUE_NONE,
 		.code = code,
 	};
-	struct flush_calls *calls;
-	struct flush_call *call;
+	struct call call;
 	struct event *event;
 	__u64 latency_ns = 0;
 
 	if (!counter)
 		return 0;
-	calls = task_entry(&flush_calls, 0);
-	call = calls ? submit ? &calls->submit : &calls->sync : NULL;
-	if (call && call->what == what && call->started_ns) {
-		latency_ns = bpf_ktime_get_ns() - call->started_ns;
-		call->started_ns = 0;
-	}
+	if (call_ends(flush_noted(task_entry(&flush_calls, 0), submit),
+		      submit ? CALL_SUBMIT : CALL_SYNC, what, &call))
+		latency_ns = bpf_ktime_get_ns() - call.started_ns;
 	event = event_or_count(counter, &key, 0, latency_ns);
 	if (!event)
 		return 0;

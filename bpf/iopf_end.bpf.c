@@ -247,7 +247,7 @@ SEC("fentry/iopf_queue_remove_device")
 int BPF_PROG(iopf_remove, struct iopf_queue *queue, struct device *dev)
 {
 	struct probe_counter *counter = probe_hit(PROBE_IOPF_REMOVE);
-	struct iopf_task *task = task_entry(&iopf_tasks, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct iopf_task *task = task_entry_make(&iopf_tasks);
 	struct partial partial = {.counter = counter, .now = bpf_ktime_get_ns()};
 	struct device_state *device;
 

@@ -43,4 +43,16 @@ static __always_inline void *task_entry(void *map, __u64 flags)
 	return bpf_task_storage_get(map, bpf_get_current_task_btf(), NULL, flags);
 }
 
+/*
+ * Made if there is none; NULL without memory, or refused in the middle of another look (call.bpf.h).
+ * Linux 7 does not refuse the interrupt but the one it interrupted, where that is the task's first
+ * entry and the interrupt has made another meanwhile: a second look finds room.
+ */
+static __always_inline void *task_entry_ensure(void *map)
+{
+	void *entry = task_entry(map, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	return entry ? entry : task_entry(map, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 #endif

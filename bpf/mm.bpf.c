@@ -136,7 +136,7 @@ TASK_STORAGE(reclaim_since, __u64);
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int mm_reclaim_begin(void *ctx)
 {
-	__u64 *since = task_entry(&reclaim_since, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 *since = capture_running() ? task_entry_make(&reclaim_since) : NULL;
 
 	if (since)
 		*since = bpf_ktime_get_ns();

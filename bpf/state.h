@@ -263,6 +263,7 @@ struct capture_state {
 	__u32 gone;		/* devices that have given theirs back by themselves */
 	__u64 state_failed;	/* inserts that failed: group, device, domain or task state */
 	__u64 aggregate_failed; /* counts that found their map full */
+	__u64 calls_aside;	/* calls that no task could note when they began (bpf/call.bpf.h) */
 	__u64 mapping_classes;	/* bit per size class that some mapping had (bpf/mappings.h) */
 	__u64 started_ns; /* when the kernel began it, which then ends it, too; 0: it has not */
 	__u64 stopped_ns; /* when the kernel ended it by itself, 0: it has not */

@@ -3,7 +3,7 @@
 # Debian's 6.1 the emulator, is named as lacking CAP_SYS_ADMIN, and is there with it. Plain `doctor` says of each what its
 # recording then has. Root raises a hard limit of open files.
 #
-# sample: 6.1 new
+# sample: 6.1
 # iommu: intel
 # modules: vfio-pci vfio_iommu_type1
 # programs: setpriv prlimit

@@ -45,10 +45,10 @@ refused() { # NAME CODE PATTERN COMMAND...
 for option in -d --device=; do
 	refused "an empty $option of record" 2 "device: '' matches no device" "$FAULTLINE" record -f ${option%=*} '' --duration 50ms -o good.flt
 	refused "an empty $option of timeline" 2 "device: '' matches no device" "$FAULTLINE" timeline ${option%=*} '' good.flt
-	refused "an empty $option of top" 2 "-d: '' matches no device" "$FAULTLINE" top ${option%=*} '' good.flt -b 1
+	refused "an empty $option of top" 2 "device: '' matches no device" "$FAULTLINE" top ${option%=*} '' good.flt -b 1
 done
 refused "an empty -p of record" 2 "--pid: invalid number ''" "$FAULTLINE" record -f -p '' --duration 50ms -o good.flt
-refused "an empty -p of top" 2 "-p: invalid number ''" "$FAULTLINE" top -p '' good.flt -b 1
+refused "an empty -p of top" 2 "--pid: invalid number ''" "$FAULTLINE" top -p '' good.flt -b 1
 
 refused "--max-size is not blamed for another option" 2 "^faultline: there is no probe 'x'" \
 	"$FAULTLINE" record --max-size 1M -o wrong.flt --disable-probe x

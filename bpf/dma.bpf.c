@@ -24,14 +24,29 @@ char LICENSE[] SEC("license") = "GPL";
 		return address == DMA_FAILED ? 0 : dma_range(ctx, probe, dev, &o, DMA_MAP);      \
 	}
 
-#define UNMAP_RANGE(section, name, probe)                                                          \
+#define MAPPED_RANGE(section, name, probe, what, step)                                             \
 	SEC(section)                                                                               \
 	int BPF_PROG(name, struct device *dev, __u64 address, size_t size, unsigned int direction) \
 	{                                                                                          \
-		struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_UNMAP};        \
+		struct dma_operation o = {address, size, 0, 0, direction, what};                   \
                                                                                                    \
-		return dma_range(ctx, probe, dev, &o, DMA_UNMAP);                                  \
+		return dma_range(ctx, probe, dev, &o, step);                                       \
 	}
+#define UNMAP_RANGE(section, name, probe) \
+	MAPPED_RANGE(section, name, probe, EVENT_DMA_UNMAP, DMA_UNMAP)
+#define SYNC_RANGE(section, name, probe) \
+	MAPPED_RANGE(section, name, probe, EVENT_DMA_SYNC, DMA_LOOK)
+
+#define MAPPED_LIST(section, name, probe, what, step)                                  \
+	SEC(section)                                                                   \
+	int BPF_PROG(name, struct device *dev, struct scatterlist *list, int nents,    \
+		     unsigned int direction)                                           \
+	{                                                                              \
+		struct sg_walk walk = {.sum = {.direction = direction, .kind = what}}; \
+                                                                                       \
+		return dma_list(ctx, probe, dev, list, nents, &walk, step);            \
+	}
+#define SYNC_LIST(section, name, probe) MAPPED_LIST(section, name, probe, EVENT_DMA_SYNC, DMA_LOOK)
 
 MAP_RANGE("tp_btf/dma_map_phys", dma_map_phys, PROBE_DMA_MAP)
 MAP_RANGE("tp_btf/dma_map_page", dma_map_page, PROBE_DMA_MAP)
@@ -49,14 +64,7 @@ int BPF_PROG(dma_map_sg, struct device *dev, struct scatterlist *list, int nents
 	return dma_list(ctx, PROBE_DMA_MAP_SG, dev, list, mapped, &walk, DMA_MAP);
 }
 
-SEC("tp_btf/dma_unmap_sg")
-int BPF_PROG(dma_unmap_sg, struct device *dev, struct scatterlist *list, int nents,
-	     unsigned int direction)
-{
-	struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_UNMAP}};
-
-	return dma_list(ctx, PROBE_DMA_UNMAP_SG, dev, list, nents, &walk, DMA_UNMAP);
-}
+MAPPED_LIST("tp_btf/dma_unmap_sg", dma_unmap_sg, PROBE_DMA_UNMAP_SG, EVENT_DMA_UNMAP, DMA_UNMAP)
 
 static __always_inline int alloc_range(void *ctx, __u32 probe, struct device *dev, void *memory,
 				       __u64 address, __u64 size)
@@ -112,30 +120,11 @@ int BPF_PROG(dma_free_sgt, struct device *dev, struct sg_table *table, size_t si
 			  BPF_CORE_READ(table, sgl, dma_address), size);
 }
 
-#define SYNC_SINGLE(section, name, probe)                                                          \
-	SEC(section)                                                                               \
-	int BPF_PROG(name, struct device *dev, __u64 address, size_t size, unsigned int direction) \
-	{                                                                                          \
-		struct dma_operation o = {address, size, 0, 0, direction, EVENT_DMA_SYNC};         \
-                                                                                                   \
-		return dma_range(ctx, probe, dev, &o, DMA_LOOK);                                   \
-	}
-
-#define SYNC_LIST(section, name, probe)                                                          \
-	SEC(section)                                                                             \
-	int BPF_PROG(name, struct device *dev, struct scatterlist *list, int nents,              \
-		     unsigned int direction)                                                     \
-	{                                                                                        \
-		struct sg_walk walk = {.sum = {.direction = direction, .kind = EVENT_DMA_SYNC}}; \
-                                                                                                 \
-		return dma_list(ctx, probe, dev, list, nents, &walk, DMA_LOOK);                  \
-	}
-
-SYNC_SINGLE("tp_btf/dma_sync_single_for_cpu", dma_sync_single_for_cpu, PROBE_DMA_SYNC_CPU)
-SYNC_SINGLE("tp_btf/dma_sync_single_for_device", dma_sync_single_for_device, PROBE_DMA_SYNC_DEVICE)
+SYNC_RANGE("tp_btf/dma_sync_single_for_cpu", dma_sync_single_for_cpu, PROBE_DMA_SYNC_CPU)
+SYNC_RANGE("tp_btf/dma_sync_single_for_device", dma_sync_single_for_device, PROBE_DMA_SYNC_DEVICE)
 SYNC_LIST("tp_btf/dma_sync_sg_for_cpu", dma_sync_sg_for_cpu, PROBE_DMA_SYNC_SG_CPU)
 SYNC_LIST("tp_btf/dma_sync_sg_for_device", dma_sync_sg_for_device, PROBE_DMA_SYNC_SG_DEVICE)
-SYNC_SINGLE("fentry/dma_sync_single_for_cpu", called_sync_cpu, PROBE_DMA_SYNC_CPU)
-SYNC_SINGLE("fentry/dma_sync_single_for_device", called_sync_device, PROBE_DMA_SYNC_DEVICE)
+SYNC_RANGE("fentry/dma_sync_single_for_cpu", called_sync_cpu, PROBE_DMA_SYNC_CPU)
+SYNC_RANGE("fentry/dma_sync_single_for_device", called_sync_device, PROBE_DMA_SYNC_DEVICE)
 SYNC_LIST("fentry/dma_sync_sg_for_cpu", called_sync_sg_cpu, PROBE_DMA_SYNC_SG_CPU)
 SYNC_LIST("fentry/dma_sync_sg_for_device", called_sync_sg_device, PROBE_DMA_SYNC_SG_DEVICE)

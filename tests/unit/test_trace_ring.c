@@ -229,6 +229,16 @@ static void assert_dictionary_once(const struct order *order)
 	assert_int_equal(order->processes, 1);
 }
 
+static void write_numbered(const struct trace_writer_config *config, __u64 *seed, __u32 count)
+{
+	struct trace_writer *writer;
+
+	assert_int_equal(trace_writer_open(&writer, config), 0);
+	push_start(trace_writer_stream(writer));
+	assert_int_equal(push_numbered(trace_writer_stream(writer), seed, 0, count), 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+}
+
 static void size_is_never_exceeded(void **state)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = MIB};
@@ -263,14 +273,10 @@ static void age_is_bounded_from_both_sides(void **state)
 {
 	struct trace_writer_config config = {
 		.path = path, .overwrite = true, .keep_ns = 2 * SECOND};
-	struct trace_writer *writer;
 	struct order order;
 	__u64 seed = 2, kept;
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	push_start(trace_writer_stream(writer));
-	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 150001), 0);
-	assert_int_equal(trace_writer_close(writer), 0);
+	write_numbered(&config, &seed, 150001);
 	assert_int_equal(read_order(path, &order), 0);
 	assert_dictionary_once(&order);
 	assert_int_equal(order.gaps, 0);
@@ -284,14 +290,10 @@ static void an_endless_age_keeps_all(void **state)
 {
 	struct trace_writer_config config = {
 		.path = path, .overwrite = true, .keep_ns = UINT64_MAX, .max_bytes = 64 * MIB};
-	struct trace_writer *writer;
 	struct order order;
 	__u64 seed = 9;
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	push_start(trace_writer_stream(writer));
-	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 40009), 0);
-	assert_int_equal(trace_writer_close(writer), 0);
+	write_numbered(&config, &seed, 40009);
 	assert_int_equal(read_order(path, &order), 0);
 	assert_int_equal(order.events, 40009);
 }
@@ -299,15 +301,11 @@ static void an_endless_age_keeps_all(void **state)
 static void a_segment_can_be_read_alone(void **state)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = MIB};
-	struct trace_writer *writer;
 	struct order order, all;
 	char name[160];
 	__u64 seed = 3;
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	push_start(trace_writer_stream(writer));
-	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 20011), 0);
-	assert_int_equal(trace_writer_close(writer), 0);
+	write_numbered(&config, &seed, 20011);
 	assert_int_equal(read_order(path, &all), 0);
 	nth_segment(2, name, sizeof(name));
 	assert_int_equal(read_order(name, &order), 0);
@@ -320,16 +318,12 @@ static void a_segment_can_be_read_alone(void **state)
 static void a_cut_segment_is_counted_once(void **state)
 {
 	struct trace_writer_config config = {.path = path, .overwrite = true, .max_bytes = MIB};
-	struct trace_writer *writer;
 	struct order order;
 	struct stat status;
 	char name[160];
 	__u64 seed = 4;
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	push_start(trace_writer_stream(writer));
-	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 20011), 0);
-	assert_int_equal(trace_writer_close(writer), 0);
+	write_numbered(&config, &seed, 20011);
 	nth_segment(2, name, sizeof(name));
 	assert_int_equal(stat(name, &status), 0);
 	assert_int_equal(truncate(name, status.st_size - 1), 0);
@@ -346,10 +340,7 @@ static void a_missing_segment_is_counted(void **state)
 	char name[160];
 	__u64 seed = 4;
 
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	push_start(trace_writer_stream(writer));
-	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 20011), 0);
-	assert_int_equal(trace_writer_close(writer), 0);
+	write_numbered(&config, &seed, 20011);
 	nth_segment(2, name, sizeof(name));
 	assert_int_equal(unlink(name), 0);
 	assert_int_equal(read_order(path, &order), -EBADMSG);
@@ -366,10 +357,7 @@ static void a_missing_segment_is_counted(void **state)
 	snprintf(foreign, sizeof(foreign), "%s/foreign", scratch);
 	assert_int_equal(link(name, foreign), 0);
 	assert_int_equal(trace_writer_close(writer), 0);
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	push_start(trace_writer_stream(writer));
-	assert_int_equal(push_numbered(trace_writer_stream(writer), &seed, 0, 503), 0);
-	assert_int_equal(trace_writer_close(writer), 0);
+	write_numbered(&config, &seed, 503);
 	segment_path(999999, name, sizeof(name));
 	assert_int_equal(rename(foreign, name), 0);
 	assert_int_equal(read_order(path, &order), 0);

@@ -260,6 +260,20 @@ static void what_is_no_recording_is_refused(void **state)
 	assert_int_equal(trace_read(&reading, stream_log(&log)), -EPROTO);
 }
 
+static void a_closed_standard_input_is_said(void **state)
+{
+	struct trace_read_config reading = {.path = "-"};
+	int input = dup(STDIN_FILENO);
+	struct stream_log log;
+
+	close(STDIN_FILENO);
+	assert_int_equal(trace_read(&reading, stream_log(&log)), -EBADF);
+	if (input >= 0) {
+		dup2(input, STDIN_FILENO);
+		close(input);
+	}
+}
+
 static void nothing_is_replaced_unasked(void **state)
 {
 	struct trace_writer_config config = {.path = path};
@@ -335,6 +349,7 @@ int main(void)
 		cmocka_unit_test(a_file_size_limit_leaves_whole_frames),
 		cmocka_unit_test(a_full_disk_leaves_whole_frames),
 		cmocka_unit_test(what_is_no_recording_is_refused),
+		cmocka_unit_test(a_closed_standard_input_is_said),
 		cmocka_unit_test(nothing_is_replaced_unasked),
 		cmocka_unit_test(buffered_calls_reach_the_file_in_time),
 		cmocka_unit_test(a_sink_stops_the_source),

@@ -171,7 +171,7 @@ static void tell_refused(struct recording *r)
 	fprintf(stderr, "faultline: an emulated machine is not met: %s",
 		printable_of(refusals->last).text);
 	if (r->refused - told > 1)
-		fprintf(stderr, "; nor are %llu others", r->refused - told - 1);
+		fprintf(stderr, "; %llu more are not, either", r->refused - told - 1);
 	fputc('\n', stderr);
 }
 
@@ -262,7 +262,10 @@ static int prepare_command(struct recording *r)
 	bool drop = !o->as_root && user_behind_sudo(&user.uid, &user.gid) &&
 		    !is_emulator(o->command[0], o->capture.emulator);
 
-	return command_prepare(&r->command, o->command, drop ? &user : NULL)
+	/* What it prints is no part of a recording. */
+	int output = strcmp(o->writer.path, "-") != 0 ? STDOUT_FILENO : STDERR_FILENO;
+
+	return command_prepare(&r->command, o->command, drop ? &user : NULL, output)
 		       ?: capture_add_pid(r->capture, r->command.pid);
 }
 

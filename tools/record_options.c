@@ -80,8 +80,9 @@ static int record_parse_trigger(const char *text, void *fields)
 				.count = offsetof(struct record_options, capture.number)
 
 static const struct cli_option record_options[] = {
-	{"output", 'o', "FILE", "Recording to create, '-' for stdout (faultline.flt)", CLI_TEXT,
-	 RECORD(writer.path), .parse = record_check_output},
+	{"output", 'o', "FILE",
+	 "Recording to create (faultline.flt); - for stdout, while COMMAND's goes to stderr",
+	 CLI_TEXT, RECORD(writer.path), .parse = record_check_output},
 	{"force", 'f', NULL, "Replace an existing recording, once this one has begun", CLI_FLAG,
 	 RECORD(writer.overwrite)},
 	{"device", 'd', "DEVICE", "Only this device: name or shell pattern; repeatable", CLI_LIST,
@@ -112,7 +113,8 @@ static const struct cli_option record_options[] = {
 	 RECORD(capture.ring_bytes), 4096, 1 << 30, .group = 2},
 	{"duration", 0, "TIME", "Stop after this time", CLI_TIME, RECORD(capture.duration_ns), 1,
 	 .group = 3},
-	{"count", 0, "N", "Stop after this many events", CLI_COUNT, RECORD(count), 1, .group = 3},
+	{"count", 0, "N", "Stop after this many events, and those that came with them", CLI_COUNT,
+	 RECORD(count), 1, .group = 3},
 	{"keep", 0, "TIME", "Flight recorder: keep at least the last TIME", CLI_TIME,
 	 RECORD(writer.keep_ns), 1, .group = 4},
 	{"max-size", 0, "SIZE", "Flight recorder: never take more room", CLI_SIZE,

@@ -23,7 +23,7 @@
 #include "lib/capture/access_log.h"
 
 #define CLIENTS_MAX 64	 /* observers at once; more are turned away */
-#define OBSERVER_MS 2000 /* that the end waits for observers to look: they do each 100 ms */
+#define OBSERVER_MS 2000 /* that we wait for observers to look: they do each 20 ms */
 
 struct registry {
 	char name[32]; /* "PID.machine" */
@@ -171,6 +171,20 @@ static int take_name(struct registry *registry)
 	return err < 0 ? err : 0;
 }
 
+/* Until each observer that watches has looked at us; false if one did not in time: it may be held up. */
+static bool await_observers(struct registry *registry)
+{
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+
+	for (unsigned int ms = 0; ms < OBSERVER_MS; ms++) {
+		if (registry_observers_alive(&registry->observers) <=
+		    __atomic_load_n(&registry->heard, __ATOMIC_ACQUIRE))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 int registry_open(struct registry **registry, const struct registry_device *devices, __u32 count,
 		  int ring)
 {
@@ -208,21 +222,11 @@ int registry_open(struct registry **registry, const struct registry_device *devi
 		return err;
 	}
 	new->running = true;
+	/* Whoever watches attaches its probes to the binary that we run: no fault comes before they are. */
+	if (!await_observers(new))
+		registry_observers_tell_late(&new->observers);
 	*registry = new;
 	return 0;
-}
-
-/* A machine may be over before an observer that watches has looked again. */
-static void give_time(struct registry *registry)
-{
-	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
-
-	for (unsigned int ms = 0; ms < OBSERVER_MS; ms++) {
-		if (registry_observers_alive(&registry->observers) <=
-		    __atomic_load_n(&registry->heard, __ATOMIC_ACQUIRE))
-			return;
-		nanosleep(&pause, NULL);
-	}
 }
 
 void registry_close(struct registry *registry, __u64 produced)
@@ -231,8 +235,9 @@ void registry_close(struct registry *registry, __u64 produced)
 
 	if (!registry)
 		return;
+	/* It may be over before an observer that was held up has looked again. */
 	if (registry->running)
-		give_time(registry);
+		await_observers(registry);
 	/* First the name: nobody finds a machine that is about to end. */
 	if (registry->listening >= 0)
 		unlinkat(registry->directory, registry->name, 0);

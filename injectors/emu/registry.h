@@ -22,7 +22,8 @@ struct registry_device {
 struct registry;
 
 /*
- * Reaps what dead machines left, binds the socket and answers clients from a thread of its own.
+ * Reaps what dead machines left, binds the socket and answers clients from a thread of its own. Returns
+ * once every observer has looked at us, or after 2 s without that: then it is told since when we work.
  * `ring` is the access log's memfd and stays the caller's. Devices are copied; their place in the
  * array is their index. -EPERM: the directory is not ours alone; -EEXIST: this process has one.
  */
@@ -30,7 +31,7 @@ int registry_open(struct registry **registry, const struct registry_device *devi
 		  int ring);
 /*
  * Unlinks the socket, serves who has connected by then, ends every connection, and tells observers
- * that the machine produced so many I/Os. An observer that watches but has not come yet gets 200 ms.
+ * that the machine produced so many I/Os. An observer that watches but has not come yet gets 2 s.
  */
 void registry_close(struct registry *registry, __u64 produced);
 

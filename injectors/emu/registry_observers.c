@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/run_directory.h"
 
@@ -70,6 +71,15 @@ unsigned int registry_observers_alive(const struct registry_observers *observers
 	for (unsigned int i = 0; i < observers->count; i++)
 		alive += observer_is_alive(observers->fds[i]);
 	return alive;
+}
+
+void registry_observers_tell_late(const struct registry_observers *observers)
+{
+	const struct machine_record record = {
+		.id = observers->id, .works_ns = monotonic_ns(), .what = MACHINE_WORKS};
+
+	for (unsigned int i = 0; i < observers->count; i++)
+		observer_tell(observers->fds[i], &record);
 }
 
 void registry_observers_tell_end(struct registry_observers *observers, __u64 produced)

@@ -16,6 +16,8 @@ struct registry_observers {
 
 /* Draws an id and tells it to all observers that there are. 0 or a negative errno. */
 int registry_observers_tell_begin(struct registry_observers *observers, int directory);
+/* The machine works from now on, though not all of them have looked at it. */
+void registry_observers_tell_late(const struct registry_observers *observers);
 /* How many of them live. */
 unsigned int registry_observers_alive(const struct registry_observers *observers);
 /* Tells the total and forgets them. */

@@ -140,7 +140,7 @@ static int slow_run(const struct slow_options *options)
 	if (!options->verb.dry_run)
 		err = verb_open_output(&writer, &options->verb, "slow");
 	if (!err && options->command && !options->verb.dry_run)
-		err = command_prepare(&command, options->command, NULL);
+		err = command_prepare(&command, options->command, NULL, STDOUT_FILENO);
 	if (!err)
 		err = slow_build(journal, options, &device);
 	if (!err && !options->verb.dry_run)

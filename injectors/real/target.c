@@ -230,8 +230,14 @@ static int machine_gone(void *self, __u32 pid, __u64 start_time)
 
 static int holder_of_emulated(const char *device, pid_t *pid)
 {
-	static const struct machines_ops ops = {target_trust, target_leave, target_refused,
-						device_seen,  access_seen,  machine_gone};
+	static const struct machines_ops ops = {
+		.trust = target_trust,
+		.leave = target_leave,
+		.refused = target_refused,
+		.device = device_seen,
+		.access = access_seen,
+		.gone = machine_gone,
+	};
 	struct machine_search search = {.device = device};
 	__u64 until = monotonic_ns() + MEET_NS;
 	struct machines *machines = NULL;

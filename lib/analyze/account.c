@@ -16,29 +16,36 @@ struct loss_row {
 	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
 TABLE(loss, "Loss", LOSS, struct loss_row, void)
 
+/* Killed within its first second: what was counted was never written. */
+static bool is_unaccounted(const struct loss_info *l)
+{
+	return l->cut && !l->as_of_ns;
+}
+
 static void account_write_loss(const struct analysis *analysis, struct writer *writer,
 			       const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
 	const struct loss_info *l = session_loss(s);
+	const bool known = !is_unaccounted(l);
 	__u64 filtered;
 	const struct kept_info *kept = session_kept(s);
 	const struct loss_row rows[] = {
-		{"produced", l->produced},
-		{"received", l->received},
-		{"lost", l->lost},
-		{"missed", l->missed},
-		{"late", l->late},
-		{"state_failed", l->state_failed},
-		{"access_received", l->access_received},
-		{"access_lost", l->access_lost},
+		{"produced", count_if(known, l->produced)},
+		{"received", count_if(known, l->received)},
+		{"lost", count_if(known, l->lost)},
+		{"missed", count_if(known, l->missed)},
+		{"late", count_if(known, l->late)},
+		{"state_failed", count_if(known, l->state_failed)},
+		{"access_received", count_if(known, l->access_received)},
+		{"access_lost", count_if(known, l->access_lost)},
 		{"damaged_bytes", l->damaged_bytes},
 		{"damaged_frames", l->damaged_frames},
-		{"access_missed", l->access_missed},
-		{"machines_missed", l->machines_missed},
-		{"machines_unknown", l->machines_unknown},
+		{"access_missed", count_if(known, l->access_missed)},
+		{"machines_missed", count_if(known, l->machines_missed)},
+		{"machines_unknown", count_if(known, l->machines_unknown)},
 		{"filtered", asked_left_out(s, &filtered) ? filtered : CELL_NONE},
-		{"turned_away", l->turned_away},
+		{"turned_away", count_if(known, l->turned_away)},
 		{"unwritten_events", l->unwritten_events},
 		{"unwritten_windows", l->unwritten_windows},
 		{"cut", l->cut},
@@ -89,7 +96,7 @@ static void write_account(const struct analysis *a, struct writer *writer)
 	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
 	struct sentence line = {0};
 
-	if (l->cut && !l->produced)
+	if (is_unaccounted(l))
 		sentence_add(&line, "Loss: unknown, no account of it was recorded");
 	else
 		sentence_add(&line, "Loss: %llu of %llu events", l->lost + l->missed, l->produced);

@@ -29,6 +29,7 @@ struct silent {
 	__u64 changes; /* of the session's probes: when they were judged last */
 	__u64 completed[FAULT_ORIGINS];
 	__u64 judged[FAULT_ORIGINS]; /* of these: when the counters were told last */
+	bool stale; /* the recording has no end, or lacks parts: what came last was counted by nobody */
 };
 
 static unsigned int sources_of(const struct silent *silent, const struct fault *fault)
@@ -178,8 +179,8 @@ static int silent_on_loss(void *self, const struct loss_info *loss)
 	bool passed[PROBE_COUNT];
 	const char *neighbour;
 
-	(void)loss;
-	if (!take_completed(silent) && changes == silent->changes)
+	silent->stale |= loss && (loss->cut || loss->damaged_bytes || loss->damaged_frames);
+	if (silent->stale || (!take_completed(silent) && changes == silent->changes))
 		return 0;
 	silent->changes = changes;
 	/* A recording may have many probes of one row. */
@@ -328,6 +329,7 @@ void silent_write_findings(const struct analysis *a, struct writer *writer)
 struct silent_row {
 	const struct probe_info *probe;
 	__u64 since;
+	bool counted;		  /* the recording has an account of it */
 	char silent[SILENT_TEXT]; /* what it says if it is; else "" */
 };
 
@@ -346,10 +348,10 @@ static const char *silent_state_name(const struct silent_row *row)
 #define PROBES(COLUMN)                                                                          \
 	COLUMN(probe, none, TEXT, 20, SHOWN, row->probe->name)                                  \
 	COLUMN(state, none, TEXT, 9, SHOWN, silent_state_name(row))                             \
-	COLUMN(hits, none, COUNT, 12, SHOWN, row->probe->hits)                                  \
-	COLUMN(emitted, none, COUNT, 12, WIDE, row->probe->emitted)                             \
-	COLUMN(lost, none, COUNT, 8, SHOWN, row->probe->lost)                                   \
-	COLUMN(missed, none, COUNT, 8, SHOWN, row->probe->missed)                               \
+	COLUMN(hits, none, COUNT, 12, SHOWN, count_if(row->counted, row->probe->hits))          \
+	COLUMN(emitted, none, COUNT, 12, WIDE, count_if(row->counted, row->probe->emitted))     \
+	COLUMN(lost, none, COUNT, 8, SHOWN, count_if(row->counted, row->probe->lost))           \
+	COLUMN(missed, none, COUNT, 8, SHOWN, count_if(row->counted, row->probe->missed))       \
 	COLUMN(attach, none, TEXT, 40, WIDE, row->probe->attach)                                \
 	COLUMN(reason, none, TEXT, 0, SHOWN, row->silent[0] ? row->silent : row->probe->reason) \
 	COLUMN(since, none, TIME, 30, WIDE, count_or_none(row->since))
@@ -360,11 +362,14 @@ void silent_write_probes(const struct analysis *analysis, struct writer *writer,
 {
 	const struct silent *silent = analysis->silent;
 
+	const struct loss_info *loss = session_loss(silent->session);
+	const bool counted = !loss->cut || loss->as_of_ns;
+
 	(void)wish;
 	writer_begin(writer, &probes_table);
 	for (size_t i = 0; i < session_probe_count(silent->session); i++) {
 		struct silent_row row = {session_probe(silent->session, i),
-					 session_probe_since(silent->session, i), ""};
+					 session_probe_since(silent->session, i), counted, ""};
 
 		silent_sentence(silent, row.probe, row.silent);
 		writer_row(writer, &row);

@@ -439,6 +439,17 @@ const struct slo_violation *slo_violation(const struct slo *slo, size_t index)
 	return index < slo->kept ? &slo->violations[index] : NULL;
 }
 
+__u64 slo_violations_like(const struct slo *slo, const struct slo_violation *violation)
+{
+	const struct device_slo *d = slo_find(slo, violation->device);
+	__u64 count = 0;
+
+	for (size_t i = 0; d && i < d->count; i++)
+		if (d->judged[i].objective == violation->objective)
+			count += d->judged[i].violations[violation->metric];
+	return count;
+}
+
 struct slo_device_state slo_device(const struct slo *slo, __u32 device)
 {
 	const struct device_slo *d = slo_find(slo, device);

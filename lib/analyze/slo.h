@@ -124,6 +124,8 @@ const char *slo_unwatched(const struct slo *slo, size_t objective, char text[SLO
 bool slo_measured(const struct slo *slo, __u32 device);
 /* Whether a device fits the objective of this index. */
 bool slo_fits(const struct slo *slo, size_t objective);
+/* All of the same objective, metric and device, it included; also those that are not kept. */
+__u64 slo_violations_like(const struct slo *slo, const struct slo_violation *violation);
 struct slo_device_state slo_device(const struct slo *slo, __u32 device);
 const char *slo_metric_name(enum slo_metric metric);
 /* One sentence without a full stop: "12 of 13 slow I/Os overlapped 4 faults; resolve took ...". */

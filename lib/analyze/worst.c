@@ -115,6 +115,7 @@ static enum worst_severity worst_objectives(const struct analysis *a, char text[
 	const struct slo_violation *last = NULL, *next;
 	char name[DEVICE_NAME_TEXT], cause[SLO_CAUSE_TEXT], time[SESSION_WHEN_TEXT];
 	struct slo_device_state state;
+	__u64 windows;
 
 	for (size_t i = 0; a->slo && (next = slo_violation(a->slo, i)); i++)
 		if (!last || next->to_ns >= last->to_ns)
@@ -122,10 +123,11 @@ static enum worst_severity worst_objectives(const struct analysis *a, char text[
 	if (!last)
 		return WORST_NONE;
 	state = slo_device(a->slo, last->device);
+	windows = slo_violations_like(a->slo, last);
 	snprintf(text, WORST_TEXT, "%s: objective %s broken in %llu window%s, the last at %s; %s",
 		 session_device_name(a->session, last->device, name), slo_metric_name(last->metric),
-		 state.violations, worst_plural(state.violations),
-		 session_when(a->session, last->from_ns, time), slo_cause(last, a->session, cause));
+		 windows, worst_plural(windows), session_when(a->session, last->from_ns, time),
+		 slo_cause(last, a->session, cause));
 	return state.last_violation < state.last_window ? WORST_LOOK : WORST_BAD;
 }
 

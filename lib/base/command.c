@@ -85,8 +85,9 @@ struct child {
 	const char *path;
 	char **argv;
 	const struct command_user *user;
-	int held; /* read end */
-	int told; /* write end, closed by exec */
+	int output; /* that becomes its stdout */
+	int held;   /* read end */
+	int told;   /* write end, closed by exec */
 };
 
 static _Noreturn void command_refuse(int told, bool user)
@@ -110,6 +111,8 @@ static void be_command(pid_t keeper, void *argument)
 	signal(SIGTERM, SIG_DFL);
 	if (read(child->held, &word, 1) != 1)
 		_exit(0); /* we gave up before it began */
+	if (child->output != STDOUT_FILENO && dup2(child->output, STDOUT_FILENO) < 0)
+		command_refuse(child->told, false);
 	if (child->user && !drop_to(child->user->uid, child->user->gid))
 		command_refuse(child->told, true);
 	/* After the change of user, which clears it. */
@@ -168,7 +171,8 @@ static int await_start(struct command *command)
 	return failed(-word.value, "starting %s: %s", command->name, strerror(word.value));
 }
 
-int command_prepare(struct command *command, char **argv, const struct command_user *user)
+int command_prepare(struct command *command, char **argv, const struct command_user *user,
+		    int output)
 {
 	char path[PATH_MAX];
 	struct stat program;
@@ -186,7 +190,7 @@ int command_prepare(struct command *command, char **argv, const struct command_u
 		return err;
 	command->keeper = fork();
 	if (!command->keeper) {
-		struct child child = {path, argv, user, ends.hold[0], ends.tell[1]};
+		struct child child = {path, argv, user, output, ends.hold[0], ends.tell[1]};
 
 		close(ends.hold[1]);
 		close(ends.tell[0]);

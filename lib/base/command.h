@@ -42,10 +42,12 @@ const char *command_missing(char *const *argv, bool quoted);
 bool command_find(const char *name, struct stat *status);
 
 /*
- * Forks and holds the command, as `user` or, if that is NULL, as we are. From now on orphans among our
+ * Forks and holds the command, as `user` or, if that is NULL, as we are; what it prints goes
+ * to our descriptor `output`. From now on orphans among our
  * descendants become our children. Returns 0, also to be undone by command_end(), or a negative errno.
  */
-int command_prepare(struct command *command, char **argv, const struct command_user *user);
+int command_prepare(struct command *command, char **argv, const struct command_user *user,
+		    int output);
 /* Lets it go and waits until it runs; why it cannot is an error. */
 int command_go(struct command *command);
 /* Notes whether it has ended; false once nothing that it has started is left, either. */

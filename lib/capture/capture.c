@@ -319,6 +319,9 @@ int capture_poll(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	error = paths_take(capture, STEP_POLL, logs_ns);
+	/* What was attached just now is told before the first event of it. */
+	if (!error)
+		error = capture_report_probes(capture, sink);
 	if (!error)
 		error = capture_forget_ended(capture);
 	if (error)

@@ -28,6 +28,7 @@ struct emulator {
 	struct timespec written;
 	size_t machines; /* that run it */
 	__u64 used_ns;	 /* by the last of them */
+	__u64 since_ns;	 /* its probes are attached */
 };
 
 struct capture {
@@ -125,6 +126,8 @@ void emulators_look(struct capture *c);
 int emulator_enter(struct capture *c, const struct stat *file);
 /* Likewise, having attached to it. */
 int emulator_adopt(struct capture *c, int fd, const struct stat *file, const char *path);
+/* Since when its probes are attached. */
+__u64 emulator_watched_since(void *capture, int place);
 void emulator_leave(void *capture, int place);
 /* slots.c: a process has ended; what it had goes back with that of all others, by capture_forget_ended(). */
 int capture_process_ended(struct capture *c, __u32 pid, __u64 start_time);

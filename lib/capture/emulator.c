@@ -150,6 +150,7 @@ static int attach_to(struct capture *c, int fd, const struct stat *file, const c
 		.bytes = file->st_size,
 		.written = file->st_mtim,
 		.used_ns = monotonic_ns(),
+		.since_ns = monotonic_ns(),
 	};
 	return place;
 }
@@ -177,6 +178,11 @@ void emulator_leave(void *capture, int place)
 
 	emulator->machines--;
 	emulator->used_ns = monotonic_ns();
+}
+
+__u64 emulator_watched_since(void *capture, int place)
+{
+	return ((struct capture *)capture)->emulators[place].since_ns;
 }
 
 static int find_configured(struct capture *c)

@@ -236,6 +236,21 @@ static void open_log(struct machines *m, struct machine *machine, const struct h
 	m->uncounted += machine->log.late;
 }
 
+/* Its probes are attached by now: whether it worked before is told by now, too. */
+static void know_beginning(struct machines *m, struct machine *machine)
+{
+	__u64 works_ns, since_ns = m->ops->watched_since(m->self, machine->binary);
+
+	observer_read(m->observer);
+	works_ns = observer_works_since(m->observer, machine->id);
+	if (!works_ns || works_ns >= since_ns)
+		return;
+	failed(-ETIME, "process %u worked for %llu ms before its probes were attached",
+	       machine->pid, (since_ns - works_ns) / NSEC_PER_MSEC);
+	machine->unaccounted = true;
+	falls_short(m, machine);
+}
+
 static int know(struct machines *m, struct machine *machine, const struct hello *hello, int ring)
 {
 	bool told;
@@ -259,6 +274,8 @@ static int know(struct machines *m, struct machine *machine, const struct hello 
 	/* From its first record on, if it began after us: a process may have run machines before. */
 	open_log(m, machine, hello, ring,
 		 told || hello->start_time >= m->created_ticks ? 0 : m->since_ns);
+	if (told && m->ops->watched_since)
+		know_beginning(m, machine);
 	return 0;
 }
 

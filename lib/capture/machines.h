@@ -22,7 +22,9 @@ struct machines_ops {
 	 * number of its binary, which it uses until leave(). */
 	int (*trust)(void *self, __u32 pid, int executable);
 	void (*leave)(void *self, int binary);
-	/* It was not trusted, or its I/Os cannot be read; failure_text() says why. */
+	/* Since when that binary is watched, CLOCK_MONOTONIC; NULL where that is nobody's concern. */
+	__u64 (*watched_since)(void *self, int binary);
+	/* It was not trusted, or not all of it can be seen; failure_text() says why. */
 	void (*refused)(void *self);
 	/* A device of a machine that is trusted; returns its handle. */
 	__u32 (*device)(void *self, const struct hello *hello, const struct hello_device *device);

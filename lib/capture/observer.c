@@ -26,6 +26,7 @@
 struct account {
 	__u64 id;
 	__u64 produced, seen;
+	__u64 works_ns;	    /* 0: it waited until it was looked at */
 	unsigned int looks; /* times it was looked for */
 	bool met, gone, ended;
 	bool held; /* a lock, while it lives */
@@ -164,6 +165,8 @@ static void take(struct observer *o, const struct machine_record *record)
 		account->ended = true;
 		account->produced = record->produced;
 	}
+	if (record->what == MACHINE_WORKS && account)
+		account->works_ns = record->works_ns;
 	if (record->what != MACHINE_BEGAN || account)
 		return;
 	account = calloc(1, sizeof(*account));
@@ -212,6 +215,13 @@ bool observer_awaits(struct observer *o)
 bool observer_knows(const struct observer *o, __u64 id)
 {
 	return find(o, id);
+}
+
+__u64 observer_works_since(const struct observer *o, __u64 id)
+{
+	const struct account *account = find(o, id);
+
+	return account ? account->works_ns : 0;
 }
 
 void observer_met(struct observer *o, __u64 id)

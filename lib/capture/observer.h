@@ -9,6 +9,9 @@
  *
  *	produced by all machines = received + lost + missed
  *
+ * Between the two it waits until all who live have looked at it: their probes are attached by then. If one
+ * does not come in time a third record says since when the machine works nevertheless.
+ *
  * From before the first record on it holds a lock (F_OFD_SETLK) of the byte of the file whose offset is its id,
  * far behind the records: who is killed tells no end, and the kernel takes the lock from him, also if
  * he is of another pid namespace, where his number says nothing.
@@ -22,7 +25,7 @@
 
 #define OBSERVERS_MAX 64 /* alive at once: a machine tells no more of them */
 
-enum { MACHINE_BEGAN = 1, MACHINE_ENDED = 2 };
+enum { MACHINE_BEGAN = 1, MACHINE_ENDED, MACHINE_WORKS };
 
 /*
  * Appended whole with one write; a reader takes whole ones only. A page holds a whole number of them: where there is
@@ -32,9 +35,9 @@ enum { MACHINE_BEGAN = 1, MACHINE_ENDED = 2 };
 struct machine_record {
 	__u64 id; /* random, nonzero, below 2^63; also in the machine's hello */
 	__u64 produced;
-	__u32 what; /* MACHINE_BEGAN, MACHINE_ENDED */
-	__u32 held; /* of the first: its lock is (above) */
-	__u64 reserved;
+	__u32 what;	/* MACHINE_BEGAN, MACHINE_ENDED, MACHINE_WORKS */
+	__u32 held;	/* of the first: its lock is (above) */
+	__u64 works_ns; /* of the last: CLOCK_MONOTONIC */
 };
 
 _Static_assert(4096 % sizeof(struct machine_record) == 0, "no record crosses a page");
@@ -66,6 +69,8 @@ int observer_read(struct observer *observer);
  * one that is not to be found. */
 bool observer_awaits(struct observer *observer);
 bool observer_knows(const struct observer *observer, __u64 id);
+/* Since when it works though it was in vain that it waited for its observers, 0: it did not have to. */
+__u64 observer_works_since(const struct observer *observer, __u64 id);
 /* The machine is connected to and trusted. */
 void observer_met(struct observer *observer, __u64 id);
 /* It has ended; `seen` of its I/Os were received or counted as lost. */

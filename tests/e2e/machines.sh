@@ -142,6 +142,36 @@ check "a stranger left out: there were requests" test "$requests" -gt 20
 equal "a stranger left out: its requests are counted" "$(total filtered)" "$requests"
 equal "a stranger left out: nothing is missed" "$record_status $(total machines_unknown)" "0 0"
 
+# Whatever file it runs, and since when that is there: no fault comes before its probes are attached. None of
+# the memory is mapped at first: those are many which come in the first moment.
+cat >cold.ini <<'END'
+[machine]
+premap = no
+[tenant vm]
+memory = 8M
+[device disk]
+file_bytes = 8M
+[workload w]
+rate = 5000/s
+count = 1009
+END
+other() {
+	rm -f cold.truth run.flt
+	"$FAULTLINE" record -q --force -o run.flt "$@" --truth cold.truth >/dev/null 2>record.err
+	other_status=$?
+	"$FAULTLINE" report run.flt --csv=csv --force 2>report.err
+	other_faults=$(($(wc -l <csv/faults.csv) - 1))
+	equal "$other_name: its faults are all there" "$other_status $other_faults" "0 $(grep -c '"what": *"detect"' cold.truth)"
+	check "$other_name: there were faults" test "$other_faults" -gt 500
+}
+cp "$INJECT" copied
+other_name="a machine of another file" other -- ./copied run ./cold.ini
+cat >upgrade <<'END'
+sleep 0.3; cp "$1" new && mv new "$2" && exec "$2" run ./cold.ini --truth "$4"
+END
+cp "$INJECT" upgraded
+other_name="a machine whose file was replaced" other --emulator ./upgraded -- sh upgrade "$INJECT" ./upgraded
+
 # What a recorder that was killed leaves goes with the next machine.
 record_start || not_ok "a recorder" "$(cat record.err)"
 kill -KILL "$record_pid"

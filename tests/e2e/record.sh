@@ -69,6 +69,11 @@ equal "nothing happened: timeline" "$("$FAULTLINE" timeline nothing.flt --device
 	"No page request was recorded; \`faultline report\` says what was watched and what was not."
 rm -f nothing.flt
 
+# What a command prints is no part of the recording that goes the same way.
+equal "a recording on stdout: its command prints beside it" "$("$FAULTLINE" record -q -o - -- echo hello 2>err |
+	"$FAULTLINE" report - 2>&1 >/dev/null | grep -c damaged; echo "${PIPESTATUS[*]} $(cat err)")" "0
+0 0 1 hello"
+
 # How long a flight recorder has kept is one time, whoever tells it.
 "$FAULTLINE" record --keep 500ms -o keep.flt -- sleep 1.5 2>err
 kept=$(sed -n 's/^kept: the last \([^;]*\);.*/\1/p' err)

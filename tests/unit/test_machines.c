@@ -86,14 +86,23 @@ static int take_access(void *self, __u32 pid, const struct machine_device *of,
 	return 0;
 }
 
+static __u64 watched_since_ns;
+
 static int gone(void *self, __u32 pid, __u64 start_time)
 {
 	(void)self, (void)pid, (void)start_time;
 	return 0;
 }
 
+static __u64 watched_since(void *self, int binary)
+{
+	(void)self, (void)binary;
+	return watched_since_ns;
+}
+
 static const struct machines_ops ops = {.trust = trust,
 					.leave = leave,
+					.watched_since = watched_since,
 					.refused = refused,
 					.device = device,
 					.access = take_access,
@@ -313,6 +322,35 @@ static void without_its_log_a_machine_is_not_met(void **state)
 	machines_destroy(machines);
 }
 
+/* Nobody polls while it waits for us: it works, and its probes are attached afterwards. */
+static void one_that_works_before_it_is_watched_is_a_floor(void **state)
+{
+	const struct registry_device device = {
+		.tenant = "vm", .name = "disk", .model = "block", .queues = 1};
+	int ring = memfd_create("ring", MFD_CLOEXEC);
+	struct machines *machines;
+	struct registry *registry;
+	struct loss_info loss;
+
+	for (int late = 0; late <= 1; late++) {
+		refusals = 0;
+		assert_int_equal(machines_create(&machines, &ops, NULL), 0);
+		watched_since_ns = monotonic_ns();
+		assert_int_equal(registry_open(&registry, &device, 1, ring), 0);
+		if (late)
+			watched_since_ns = monotonic_ns();
+		while (!refusals)
+			assert_int_equal(machines_poll(machines, monotonic_ns()), 0);
+		machines_loss(machines, &loss);
+		assert_int_equal(loss.machines_unknown, late);
+		assert_int_equal(refusals, 1 + late);
+		registry_close(registry, 0);
+		machines_destroy(machines);
+	}
+	assert_non_null(strstr(reason, "before its probes were attached"));
+	close(ring);
+}
+
 /* The account alone: machines that are never met, in any order, with and without a total. */
 static void machines_that_are_not_met_are_counted(void **state)
 {
@@ -432,6 +470,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_machine_of_old_is_read_from_the_beginning),
+		cmocka_unit_test(one_that_works_before_it_is_watched_is_a_floor),
 		cmocka_unit_test(machines_that_are_not_met_are_counted),
 		cmocka_unit_test(more_machines_than_can_be_watched_are_told),
 		cmocka_unit_test(one_that_has_no_room_for_us_at_once_is_met_later),

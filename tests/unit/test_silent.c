@@ -155,6 +155,22 @@ static void a_silent_probe_is_a_finding(void **state)
 			 11);
 }
 
+/* What was counted last is from before the faults: hits of these were told by nobody. */
+static void a_recording_without_its_end_accuses_nobody(void **state)
+{
+	struct rig *rig = *state;
+
+	tell_probe(rig, "odp_fault", PROBE_ON, 0);
+	tell_probe(rig, "odp_resolved", PROBE_ON, 0);
+	tell_loss(rig);
+	odp_faults(rig, 11, true);
+	assert_int_equal(rig->stream.ops->loss(rig->stream.self, &(struct loss_info){.cut = true}),
+			 0);
+	assert_null(strstr(print(rig), "never hit"));
+	assert_int_equal(silent_count(rig->analysis->silent), 0);
+	assert_int_equal(odp_of_device(rig->analysis->odp, RXE)->major, 11);
+}
+
 static void a_probe_that_is_hit_is_none(void **state)
 {
 	struct rig *rig = *state;
@@ -502,6 +518,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_silent_probe_is_a_finding),
+		CASE(a_recording_without_its_end_accuses_nobody),
 		CASE(a_probe_that_is_hit_is_none),
 		CASE(one_that_is_off_or_disabled_is_none),
 		CASE(few_faults_say_nothing),

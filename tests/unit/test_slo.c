@@ -40,6 +40,7 @@ static void a_freeze_is_a_window_without_io(void **state)
 	slo_rig_finish(&s);
 	/* The first and the last second are not whole and not judged. */
 	assert_int_equal(slo_violations(s.slo), 2);
+	assert_int_equal(slo_violations_like(s.slo, slo_violation(s.slo, 0)), 2);
 	v = slo_violation(s.slo, 0);
 	assert_int_equal(v->from_ns, 102 * SECOND);
 	assert_true(v->measured > 96.9 && v->measured < 97.1);
@@ -84,6 +85,8 @@ static void fault_rate_and_burst_count_faults(void **state)
 	slo_rig_fault(&s, 20, 105 * SECOND);
 	slo_rig_finish(&s);
 	assert_int_equal(slo_violations(s.slo), 2);
+	assert_int_equal(slo_violations_like(s.slo, slo_violation(s.slo, 0)), 1);
+	assert_int_equal(slo_violations_like(s.slo, slo_violation(s.slo, 1)), 1);
 	for (size_t i = 0; i < 2; i++) {
 		const struct slo_violation *v = slo_violation(s.slo, i);
 

@@ -40,7 +40,9 @@ static struct started start(const char *script, int ignored)
 		if (ignored)
 			signal(ignored, SIG_IGN);
 		verb_catch_signals();
-		_exit(command_prepare(&command, argv, NULL) ? 99 : slow_run_command(&command));
+		_exit(command_prepare(&command, argv, NULL, STDOUT_FILENO)
+			      ? 99
+			      : slow_run_command(&command));
 	}
 	close(ends[1]);
 	started.said = fdopen(ends[0], "r");
@@ -95,7 +97,7 @@ static void what_is_no_command_is_refused(void **state)
 	char *argv[] = {(char *)"no-such-command", NULL};
 	struct command command;
 
-	assert_int_equal(command_prepare(&command, argv, NULL), -ENOENT);
+	assert_int_equal(command_prepare(&command, argv, NULL, STDOUT_FILENO), -ENOENT);
 	assert_string_equal(failure_text(), "no-such-command: no such command");
 	command_end(&command);
 }

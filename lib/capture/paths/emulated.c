@@ -271,6 +271,7 @@ const struct machines_ops capture_machines_ops = {
 	.refused = machine_refused,
 	.trust = trust,
 	.leave = emulator_leave,
+	.watched_since = emulator_watched_since,
 	.device = enter_device,
 	.access = take_access,
 	.gone = machine_gone,

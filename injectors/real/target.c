@@ -215,7 +215,7 @@ static __u32 device_seen(void *self, const struct hello *hello, const struct hel
 	return ++search->seen;
 }
 
-static int access_seen(void *self, __u32 pid, const struct machine_device *device,
+static int access_seen(void *self, __u32 pid, const struct capture_machine_device *device,
 		       const struct access_record *record)
 {
 	(void)self, (void)pid, (void)device, (void)record;

@@ -41,7 +41,7 @@ int device_table_create(struct device_table **table, const struct capture_config
 void device_table_destroy(struct device_table *table)
 {
 	struct device_owner *owner, *next_owner;
-	struct entry *entry, *next;
+	struct device_entry *entry, *next;
 
 	if (!table)
 		return;
@@ -79,7 +79,7 @@ static __u32 present(const struct device_table *table, const struct device_info 
 	const struct device_owner *kernel =
 		device_owner_find(table, &(struct device_key){.owner = 0});
 
-	for (const struct entry *entry = kernel ? kernel->entries : NULL; entry;
+	for (const struct device_entry *entry = kernel ? kernel->entries : NULL; entry;
 	     entry = entry->next) {
 		const struct device_info *other;
 
@@ -125,7 +125,7 @@ static __u32 name_number(struct device_table *table, __u32 id, __u32 handle,
 static __u32 keep(struct device_table *table, const struct device_key *key, __u32 id,
 		  const struct device_info *info)
 {
-	struct entry *entry = has_room(table, id) ? device_entry_get(table, key) : NULL;
+	struct device_entry *entry = has_room(table, id) ? device_entry_get(table, key) : NULL;
 	__u32 handle = 0;
 
 	if (!entry)
@@ -198,7 +198,7 @@ static bool place(struct device_table *table, const struct device_key *key,
 static __u32 enter_fresh(struct device_table *table, const struct device_key *key,
 			 const struct device_info *info)
 {
-	struct entry *entry = device_entry_find(table, key);
+	struct device_entry *entry = device_entry_find(table, key);
 	struct device_state state = {.verdict = wanted(table, info) ? DEVICE_PASS : DEVICE_DROP};
 	bool placed;
 

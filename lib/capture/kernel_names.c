@@ -31,7 +31,7 @@ struct types {
 	struct kernel_function *found; /* by number of the name */
 };
 
-struct symbol {
+struct kernel_name {
 	size_t plain, clones;
 	char clone[NAME_TEXT]; /* the first one */
 };
@@ -39,8 +39,8 @@ struct symbol {
 struct kernel_names {
 	struct btf *kernel;
 	struct types *types;
-	struct symbol *symbols; /* NULL until asked for */
-	bool *traceable;	/* likewise */
+	struct kernel_name *symbols; /* NULL until asked for */
+	bool *traceable;	     /* likewise */
 	size_t count;
 	const char *names[NAMES_MAX];
 	size_t lengths[NAMES_MAX];
@@ -345,7 +345,7 @@ static void take_symbol(struct kernel_names *names, const char *line)
 {
 	const char *kind = strchr(line, ' '), *name, *dot;
 	size_t length, base;
-	struct symbol *symbol;
+	struct kernel_name *symbol;
 	__u16 number;
 
 	if (!kind || !kind[1] || !strchr("tTwW", kind[1]) || kind[2] != ' ')
@@ -389,7 +389,7 @@ size_t kernel_names_symbol(struct kernel_names *names, const char *name, char sy
 {
 	size_t length = base_length(name);
 	__u16 number = *slot_of(names, name, length);
-	const struct symbol *found;
+	const struct kernel_name *found;
 
 	symbol[0] = '\0';
 	read_symbols(names);

@@ -76,7 +76,7 @@ int BPF_PROG(odp_fault_entry, struct ib_umem_odp *umem, __u64 address, __u64 byt
 {
 	struct probe_counter *counter = probe_hit(PROBE_ODP_FAULT);
 	struct odp_task *task = counter ? odp_task_make() : NULL;
-	struct odp_region *region = task ? region_meet(counter, umem) : NULL;
+	struct rdma_region *region = task ? region_meet(counter, umem) : NULL;
 
 	if (!region)
 		return 0;
@@ -214,7 +214,7 @@ int BPF_PROG(odp_region, void *device, unsigned long address, size_t size, int a
 	     struct ib_umem_odp *umem)
 {
 	struct probe_counter *counter = probe_hit(PROBE_ODP_REGION);
-	struct odp_region fresh = {.created = 1};
+	struct rdma_region fresh = {.created = 1};
 	__u64 key = (__u64)umem;
 
 	/* Its driver and its key are not there yet: the look at its pages that follows has them. */
@@ -228,7 +228,7 @@ int BPF_PROG(odp_release, struct ib_umem_odp *umem)
 {
 	struct probe_counter *counter = probe_hit(PROBE_ODP_RELEASE);
 	__u64 key = (__u64)umem;
-	struct odp_region *region = bpf_map_lookup_elem(&odp_regions, &key);
+	struct rdma_region *region = bpf_map_lookup_elem(&odp_regions, &key);
 
 	if (!region)
 		return 0;
@@ -312,7 +312,7 @@ static __always_inline int invalidate_return(__u32 probe, void *notifier,
 	struct probe_counter *counter = probe_hit(probe);
 	struct odp_task *task = odp_task_find();
 	struct ib_umem_odp *umem = notifier - bpf_core_field_offset(struct ib_umem_odp, notifier);
-	struct odp_region *region;
+	struct rdma_region *region;
 	struct event *event;
 
 	if (!task || !task->invalidating)

@@ -17,7 +17,7 @@
  * The reader stands between the file and inih: the packaged library reports neither line numbers
  * nor sections without entries, and cuts names at 50 characters.
  */
-struct reader {
+struct text_reader {
 	struct job_text *text;
 	FILE *file;
 	int line;
@@ -56,7 +56,7 @@ static char *trimmed(char *s)
 	return s;
 }
 
-static char *place(const struct reader *reader)
+static char *place(const struct text_reader *reader)
 {
 	char *where;
 
@@ -104,7 +104,7 @@ static bool is_comment(const char *text)
 	return !*text || *text == ';' || *text == '#';
 }
 
-static int begin_section(struct reader *reader, char *line)
+static int begin_section(struct text_reader *reader, char *line)
 {
 	char *close = strchr(line, ']'), *type = line + 1, *name;
 
@@ -130,14 +130,14 @@ static int begin_section(struct reader *reader, char *line)
 	return 0;
 }
 
-static int bad_line(const struct reader *reader, const char *why)
+static int bad_line(const struct text_reader *reader, const char *why)
 {
 	return failed(-EBADMSG, "%s:%d: %s; accepted: lines of text of at most %d characters",
 		      reader->text->path, reader->line, why, JOB_LINE_MAX);
 }
 
 /* The next line with its end, as fgets() has it but for NUL, which would hide what follows. */
-static size_t take_line(struct reader *reader, char *buffer)
+static size_t take_line(struct text_reader *reader, char *buffer)
 {
 	size_t length = 0;
 	int c;
@@ -158,7 +158,7 @@ static size_t take_line(struct reader *reader, char *buffer)
 static char *read_line(char *buffer, int size, void *stream)
 {
 	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, which some editors write */
-	struct reader *reader = stream;
+	struct text_reader *reader = stream;
 	char copy[JOB_LINE_MAX + 2];
 	size_t length;
 
@@ -179,7 +179,7 @@ static char *read_line(char *buffer, int size, void *stream)
 
 static int on_entry(void *user, const char *section, const char *key, const char *value)
 {
-	struct reader *reader = user;
+	struct text_reader *reader = user;
 	struct job_text *text = reader->text;
 
 	(void)section; /* read_line() has its full name */
@@ -197,7 +197,7 @@ static int on_entry(void *user, const char *section, const char *key, const char
 	return !reader->error;
 }
 
-static int parse(struct reader *reader)
+static int parse(struct text_reader *reader)
 {
 	int line;
 
@@ -244,7 +244,7 @@ static int open_file(const char *path, FILE **file)
 
 int job_text_read(struct job_text **text, const char *path)
 {
-	struct reader reader = {.text = job_text_new(path)};
+	struct text_reader reader = {.text = job_text_new(path)};
 	int err;
 
 	if (!reader.text)

@@ -35,7 +35,7 @@
 #define RING_BYTES   (1u << 20)
 
 /* One program under measurement. */
-struct measured {
+struct programs_measured {
 	char name[NAME_TEXT];
 	int fd;
 	enum probe_id probe;
@@ -44,7 +44,7 @@ struct measured {
 	double ns[ROUNDS];
 };
 
-static struct measured measured[PROGRAMS_MAX];
+static struct programs_measured measured[PROGRAMS_MAX];
 static size_t count;
 static struct shared_maps maps;
 static struct ring ring;
@@ -61,7 +61,7 @@ static void statistics(int fd, __u64 *ns, __u64 *runs)
 	*runs = info.run_cnt;
 }
 
-static void run_once(const struct measured *program, __u64 turn)
+static void run_once(const struct programs_measured *program, __u64 turn)
 {
 	__u64 arguments[ARGUMENTS];
 	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = arguments,
@@ -143,7 +143,7 @@ static void read_counters(enum probe_id probe, __u64 *hits, __u64 *emitted)
 }
 
 /* Events that a hit emitted, on average. */
-static double emitted_per_hit(const struct measured *program)
+static double emitted_per_hit(const struct programs_measured *program)
 {
 	__u64 hits, emitted;
 
@@ -152,7 +152,7 @@ static double emitted_per_hit(const struct measured *program)
 	return hits ? (double)(emitted - program->emitted) / (double)hits : 0;
 }
 
-static void print_program(const struct measured *program, const char *mode, double ns,
+static void print_program(const struct programs_measured *program, const char *mode, double ns,
 			  double emitted)
 {
 	struct bpf_prog_info info = {};
@@ -164,10 +164,10 @@ static void print_program(const struct measured *program, const char *mode, doub
 	       info.jited_prog_len, info.xlated_prog_len / sizeof(struct bpf_insn), emitted);
 }
 
-static struct measured *add_program(const char *name, int fd, enum probe_id probe)
+static struct programs_measured *add_program(const char *name, int fd, enum probe_id probe)
 {
 	const struct program_arguments *known = program_arguments;
-	struct measured *program = &measured[count];
+	struct programs_measured *program = &measured[count];
 
 	if (count == PROGRAMS_MAX)
 		return NULL;
@@ -407,7 +407,7 @@ static void print_live(double nothing)
 	__u32 id = 0;
 
 	while (!bpf_prog_get_next_id(id, &id)) {
-		struct measured program = {.fd = bpf_prog_get_fd_by_id(id)};
+		struct programs_measured program = {.fd = bpf_prog_get_fd_by_id(id)};
 		struct bpf_prog_info info = {};
 		__u32 bytes = sizeof(info);
 

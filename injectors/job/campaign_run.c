@@ -20,7 +20,7 @@ struct output {
 	struct sweep_results results;
 };
 
-struct progress {
+struct campaign_progress {
 	const struct campaign *campaign;
 	size_t point;
 	bool shown;
@@ -52,7 +52,7 @@ static int write_row(struct output *output, const struct campaign *campaign, siz
 
 static void show_progress(void *argument, double seconds)
 {
-	struct progress *progress = argument;
+	struct campaign_progress *progress = argument;
 	const struct sweep *sweep = &progress->campaign->sweep;
 	char name[256];
 
@@ -89,7 +89,7 @@ static int check_truth(const struct campaign *campaign, const struct campaign_op
 static int run_point(struct campaign *campaign, const struct campaign_options *options,
 		     size_t index)
 {
-	struct progress progress = {.campaign = campaign, .point = index};
+	struct campaign_progress progress = {.campaign = campaign, .point = index};
 	struct campaign_point point;
 	struct point_run run = {
 		.plan = &point.plan, .progress = show_progress, .progress_argument = &progress};

@@ -13,7 +13,7 @@
 #include "lib/base/fail.h"
 
 /* One expanded member and the section that it came from. */
-struct origin {
+struct plan_origin {
 	const char *section;
 	const char *where;
 };
@@ -21,8 +21,8 @@ struct origin {
 struct builder {
 	struct plan *plan;
 	const struct job *job;
-	struct origin *tenant_origins;
-	struct origin *device_origins;
+	struct plan_origin *tenant_origins;
+	struct plan_origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
 	size_t device_room, origin_room, workload_room;
 };
@@ -98,7 +98,7 @@ static int expand_tenants(struct builder *b)
 			member_name(config->name, sizeof(config->name), tenant->name, tenant->count,
 				    k);
 			b->tenant_origins[machine->tenant_count++] =
-				(struct origin){tenant->name, tenant->where};
+				(struct plan_origin){tenant->name, tenant->where};
 		}
 	}
 	return 0;
@@ -138,7 +138,7 @@ static int add_devices(struct builder *b, const struct job_device *device, __u32
 		b->tenant_devices[tenant]++;
 		member_name(config->name, sizeof(config->name), device->name, device->count, k);
 		b->device_origins[machine->device_count++] =
-			(struct origin){device->name, device->where};
+			(struct plan_origin){device->name, device->where};
 	}
 	return 0;
 }
@@ -160,7 +160,7 @@ static int expand_device(struct builder *b, const struct job_device *device)
 	return err;
 }
 
-static int same_name(const struct origin *a, const struct origin *b, const char *name)
+static int same_name(const struct plan_origin *a, const struct plan_origin *b, const char *name)
 {
 	return failed(-EBADMSG,
 		      "%s: [%s] makes %s, and so does [%s] at %s; accepted: different names",

@@ -23,7 +23,8 @@ static int add_range(struct aim *aim, struct address_range range)
 	return 0;
 }
 
-static bool name_matches(const struct pageout_options *options, const struct mapping *mapping)
+static bool name_matches(const struct pageout_options *options,
+			 const struct process_mapping *mapping)
 {
 	for (size_t i = 0; i < options->mapping_count; i++)
 		if (!fnmatch(options->mappings[i], mapping->name, 0))
@@ -32,14 +33,14 @@ static bool name_matches(const struct pageout_options *options, const struct map
 }
 
 /* Of an emulated machine only what its devices are given, not its own stacks and queues. */
-static bool may_be_target(const struct aim *aim, const struct mapping *mapping)
+static bool may_be_target(const struct aim *aim, const struct process_mapping *mapping)
 {
 	if (!mapping->writable || mapping->kind == KIND_SPECIAL)
 		return false;
 	return !aim->guest_only || strstr(mapping->name, GUEST_MEMORY);
 }
 
-static bool has_guest_memory(const struct mappings *mappings)
+static bool has_guest_memory(const struct process_mappings *mappings)
 {
 	for (size_t i = 0; i < mappings->count; i++)
 		if (strstr(mappings->all[i].name, GUEST_MEMORY))
@@ -55,7 +56,7 @@ static int choose_ranges(struct aim *aim, const struct pageout_options *options)
 	for (size_t i = 0; i < options->range_count && !err; i++)
 		err = add_range(aim, options->ranges[i]);
 	for (size_t i = 0; i < aim->evictor.mappings.count && !err; i++) {
-		const struct mapping *mapping = &aim->evictor.mappings.all[i];
+		const struct process_mapping *mapping = &aim->evictor.mappings.all[i];
 
 		if (options->mapping_count ? name_matches(options, mapping)
 					   : !options->range_count && may_be_target(aim, mapping))

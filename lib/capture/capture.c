@@ -266,7 +266,7 @@ static int drain_rings(struct capture *c, __u64 now)
 	return 0;
 }
 
-static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
+static int capture_release(struct capture *c, struct stream sink, __u64 watermark_ns)
 {
 	int pushed = 0;
 	size_t count;
@@ -328,7 +328,7 @@ int capture_poll(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	watermark = merge_watermark(capture->merge, now);
-	pushed = release(capture, sink, watermark);
+	pushed = capture_release(capture, sink, watermark);
 	if (pushed < 0)
 		return pushed;
 	error = windows_close(capture->windows, logs_ns, sink);
@@ -406,13 +406,13 @@ int capture_finish(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	/* A recorder that was held up has more windows open than the two that the last call closes. */
-	pushed = release(capture, sink, end_ns);
+	pushed = capture_release(capture, sink, end_ns);
 	error = pushed < 0 ? pushed : windows_close(capture->windows, end_ns, sink);
 	if (!error)
 		error = paths_take(capture, STEP_RELEASED, end_ns);
 	if (error)
 		return error;
-	pushed = release(capture, sink, UINT64_MAX);
+	pushed = capture_release(capture, sink, UINT64_MAX);
 	if (pushed < 0)
 		return pushed;
 	error = windows_close(capture->windows, UINT64_MAX, sink);

@@ -67,7 +67,7 @@ struct machines {
 	char *text; /* room for a hello */
 };
 
-static void release(const struct machines *m, struct capture_machine *machine)
+static void machines_release(const struct machines *m, struct capture_machine *machine)
 {
 	if (machine->binary >= 0)
 		m->ops->leave(m->self, machine->binary);
@@ -81,7 +81,7 @@ void machines_destroy(struct machines *machines)
 	if (!machines)
 		return;
 	for (size_t i = 0; i < machines->count; i++)
-		release(machines, &machines->list[i]);
+		machines_release(machines, &machines->list[i]);
 	unmet_clear(&machines->unmet);
 	observer_close(machines->observer);
 	free(machines->text);
@@ -89,7 +89,7 @@ void machines_destroy(struct machines *machines)
 }
 
 /* Whether it is watched, or has gone; false if there is no room for it, or it has none for us. */
-static bool find(struct machines *m, int directory, const char *file, bool unaccounted)
+static bool machines_find(struct machines *m, int directory, const char *file, bool unaccounted)
 {
 	struct capture_machine *machine;
 	int fd;
@@ -110,7 +110,7 @@ static bool find(struct machines *m, int directory, const char *file, bool unacc
 }
 
 /* `unaccounted`: those that are found only now have told us of neither beginning nor end. */
-static void scan(struct machines *m, bool unaccounted)
+static void machines_scan(struct machines *m, bool unaccounted)
 {
 	int fd = run_directory_open(false);
 	struct dirent *entry;
@@ -128,7 +128,7 @@ static void scan(struct machines *m, bool unaccounted)
 		const char *suffix = strchr(entry->d_name, '.');
 
 		if (suffix && suffix > entry->d_name && !strcmp(suffix, RUN_MACHINE_SUFFIX) &&
-		    !find(m, fd, entry->d_name, unaccounted))
+		    !machines_find(m, fd, entry->d_name, unaccounted))
 			unmet_wait(&m->unmet, entry->d_name, unaccounted);
 	}
 	unmet_look_end(&m->unmet);
@@ -172,7 +172,7 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
 	if (observer_open(&m->observer))
 		keep_no_account(m);
 	/* They began before the account of them did. */
-	scan(m, true);
+	machines_scan(m, true);
 	*machines = m;
 	return 0;
 }
@@ -374,7 +374,7 @@ static int step_all(struct machines *m)
 			/* Before its hello, and it had told nothing else. */
 			m->uncounted +=
 				m->list[i].state == MACHINE_CONNECTED && m->list[i].unaccounted;
-			release(m, &m->list[i]);
+			machines_release(m, &m->list[i]);
 			m->list[i] = m->list[--m->count];
 		}
 		if (error)
@@ -401,7 +401,7 @@ int machines_poll(struct machines *machines, __u64 now_ns)
 		return error;
 	if (now_ns >= machines->next_scan_ns || (observer && observer_awaits(observer))) {
 		machines->next_scan_ns = now_ns + SCAN_NS;
-		scan(machines, !observer);
+		machines_scan(machines, !observer);
 	}
 	error = step_all(machines);
 	/* Whoever had told its end before this pass has served all that was connected to it. */
@@ -442,7 +442,7 @@ void machines_meet(struct machines *machines, __u32 pid)
 	struct pollfd look = {.events = POLLIN};
 	__u32 local = pid_to_local(pid);
 
-	scan(machines, !machines->observer);
+	machines_scan(machines, !machines->observer);
 	for (size_t i = 0; i < machines->count; i++) {
 		struct capture_machine *machine = &machines->list[i];
 

@@ -148,7 +148,7 @@ void observer_close(struct observer *o)
 	free(o);
 }
 
-static struct account *find(const struct observer *o, __u64 id)
+static struct account *observer_find(const struct observer *o, __u64 id)
 {
 	struct account *account;
 
@@ -158,7 +158,7 @@ static struct account *find(const struct observer *o, __u64 id)
 
 static void take(struct observer *o, const struct machine_record *record)
 {
-	struct account *account = find(o, record->id);
+	struct account *account = observer_find(o, record->id);
 
 	if (record->what == MACHINE_ENDED && account) {
 		account->ended = true;
@@ -211,12 +211,12 @@ bool observer_awaits(struct observer *o)
 
 bool observer_knows(const struct observer *o, __u64 id)
 {
-	return find(o, id);
+	return observer_find(o, id);
 }
 
 void observer_met(struct observer *o, __u64 id)
 {
-	struct account *account = find(o, id);
+	struct account *account = observer_find(o, id);
 
 	if (account)
 		account->met = true;
@@ -224,7 +224,7 @@ void observer_met(struct observer *o, __u64 id)
 
 void observer_gone(struct observer *o, __u64 id, __u64 seen)
 {
-	struct account *account = find(o, id);
+	struct account *account = observer_find(o, id);
 
 	if (!account)
 		return;
@@ -246,7 +246,7 @@ static bool is_held(const struct observer *o, const struct account *account)
 }
 
 /* Whether nothing can come of it any more. Whoever was dead before the last read has told nothing since. */
-static bool is_over(const struct observer *o, struct account *account)
+static bool observer_is_over(const struct observer *o, struct account *account)
 {
 	bool was_dead = account->dead;
 
@@ -261,7 +261,7 @@ void observer_settle(struct observer *o)
 	struct account *account, *next;
 
 	HASH_ITER(hh, o->accounts, account, next) {
-		if (!is_open(account) || !is_over(o, account))
+		if (!is_open(account) || !observer_is_over(o, account))
 			continue;
 		o->counts.unknown += !account->ended;
 		o->counts.machines_missed += account->ended && !account->met;
@@ -302,7 +302,7 @@ void unmet_look_begin(struct unmet *unmet)
 	unmet->look++;
 }
 
-static struct unmet_machine *add(struct unmet *unmet, const char *file)
+static struct unmet_machine *unmet_add(struct unmet *unmet, const char *file)
 {
 	struct unmet_machine *machine = calloc(1, sizeof(*machine));
 
@@ -322,14 +322,14 @@ void unmet_wait(struct unmet *unmet, const char *file, bool anew)
 
 	HASH_FIND_STR(unmet->machines, file, machine);
 	if (!machine && anew) {
-		machine = add(unmet, file);
+		machine = unmet_add(unmet, file);
 		unmet->ended += !machine; /* without memory: better told twice than not at all */
 	}
 	if (machine)
 		machine->look = unmet->look;
 }
 
-static void forget(struct unmet *unmet, struct unmet_machine *machine)
+static void unmet_forget(struct unmet *unmet, struct unmet_machine *machine)
 {
 	HASH_DEL(unmet->machines, machine);
 	free(machine);
@@ -343,7 +343,7 @@ void unmet_look_end(struct unmet *unmet)
 		if (machine->look == unmet->look)
 			continue;
 		unmet->ended++;
-		forget(unmet, machine);
+		unmet_forget(unmet, machine);
 	}
 }
 
@@ -353,7 +353,7 @@ bool unmet_take(struct unmet *unmet, const char *file)
 
 	HASH_FIND_STR(unmet->machines, file, machine);
 	if (machine)
-		forget(unmet, machine);
+		unmet_forget(unmet, machine);
 	return machine;
 }
 
@@ -367,5 +367,5 @@ void unmet_clear(struct unmet *unmet)
 	struct unmet_machine *machine, *next;
 
 	HASH_ITER(hh, unmet->machines, machine, next)
-		forget(unmet, machine);
+		unmet_forget(unmet, machine);
 }

@@ -61,7 +61,7 @@ __u32 owners_device(const struct owners *owners, __u32 id)
 	return owners->config.devices ? device_table_handle(owners->config.devices, id) : id;
 }
 
-static struct owners_live_device *device_of(struct owners *owners, __u32 handle)
+static struct owners_live_device *owners_device_of(struct owners *owners, __u32 handle)
 {
 	struct owners_live_device *device;
 
@@ -149,7 +149,7 @@ static void add_mapping(struct owners *owners, const struct mapping *mapping, __
 	/* An IOVA range that is reserved but empty maps nothing. */
 	if (handle == HANDLE_DROPPED || !mapping->bytes)
 		return;
-	device = device_of(owners, handle);
+	device = owners_device_of(owners, handle);
 	owners->lost_memory |= !device;
 	if (!device)
 		return;
@@ -164,7 +164,7 @@ static void add_mapping(struct owners *owners, const struct mapping *mapping, __
 	owners_name(owners, mapping->pid, mapping->comm);
 }
 
-static void scan(struct owners *owners, __u64 now_ns)
+static void owners_scan(struct owners *owners, __u64 now_ns)
 {
 	for (size_t n = 0; n < MAPPING_SETS; n++) {
 		const struct mapping_set *set = &owners->config.table[n];
@@ -213,7 +213,7 @@ int owners_measure(struct owners *owners, struct windows *windows, __u64 now_ns)
 	HASH_ITER(hh, owners->devices, device, next)
 		device->count = device->bytes = device->old_count = device->old_bytes =
 			device->pages = 0;
-	scan(owners, now_ns);
+	owners_scan(owners, now_ns);
 	if (owners->lost_memory)
 		return failed(-ENOMEM, "no memory to count live mappings");
 	HASH_ITER(hh, owners->devices, device, next) {

@@ -143,7 +143,7 @@ static int read_names(struct probe_set *set, const struct capture_config *config
 }
 
 /* Gives the probes their rows, and looks at the names that the configuration has for them. */
-static int check_names(struct probe_set *set, const struct capture_config *config)
+static int probe_check_names(struct probe_set *set, const struct capture_config *config)
 {
 	int error = 0;
 
@@ -237,7 +237,7 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	if (!s)
 		return failed(-ENOMEM, "no memory for the probe table");
 	objects_quiet();
-	error = check_names(s, config);
+	error = probe_check_names(s, config);
 	if (!error)
 		error = need_descriptors(s);
 	if (!error)

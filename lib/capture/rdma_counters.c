@@ -62,8 +62,8 @@ struct rdma_counters {
 	bool begun; /* devices found from now on are new */
 };
 
-static int open_file(const struct rdma_counters *c, const char *device, unsigned int port,
-		     const char *file)
+static int rdma_counters_open_file(const struct rdma_counters *c, const char *device,
+				   unsigned int port, const char *file)
 {
 	char path[PATH_MAX + RDMA_NAME_TEXT + 128];
 
@@ -73,7 +73,7 @@ static int open_file(const struct rdma_counters *c, const char *device, unsigned
 }
 
 /* -ENODEV and the like once the device has gone. */
-static int read_number(int fd, __u64 *value)
+static int rdma_counters_read_number(int fd, __u64 *value)
 {
 	char text[32], *end;
 	ssize_t bytes = pread(fd, text, sizeof(text) - 1, 0);
@@ -93,8 +93,9 @@ static void open_port(const struct rdma_counters *c, const char *device,
 
 		counter->fd = -1;
 		for (size_t i = 0; i < 2 && counter->fd < 0 && files[k][i]; i++)
-			counter->fd = open_file(c, device, port->number, files[k][i]);
-		if (counter->fd >= 0 && !c->begun && read_number(counter->fd, &counter->last))
+			counter->fd = rdma_counters_open_file(c, device, port->number, files[k][i]);
+		if (counter->fd >= 0 && !c->begun &&
+		    rdma_counters_read_number(counter->fd, &counter->last))
 			counter->last = 0;
 	}
 }
@@ -112,9 +113,9 @@ static void close_device(struct rdma_counters_device *device)
 static __u64 cache_time(const struct rdma_counters *c, const char *name)
 {
 	__u64 ms;
-	int fd = open_file(c, name, 1, "lifespan");
+	int fd = rdma_counters_open_file(c, name, 1, "lifespan");
 
-	if (fd < 0 || read_number(fd, &ms))
+	if (fd < 0 || rdma_counters_read_number(fd, &ms))
 		ms = CACHE_DEFAULT;
 	if (fd >= 0)
 		close(fd);
@@ -144,7 +145,8 @@ static void open_ports(struct rdma_counters *c, struct rdma_counters_device *dev
 		closedir(directory);
 }
 
-static struct rdma_counters_device *find(const struct rdma_counters *c, const char *name)
+static struct rdma_counters_device *rdma_counters_find(const struct rdma_counters *c,
+						       const char *name)
 {
 	struct rdma_counters_device *device = c->devices;
 
@@ -175,14 +177,14 @@ static bool is_renamed(struct rdma_counters *c, const char *name, ino_t inode)
 	return device;
 }
 
-static int meet(struct rdma_counters *c, const char *name, __u64 now_ns)
+static int rdma_counters_meet(struct rdma_counters *c, const char *name, __u64 now_ns)
 {
 	ino_t inode = inode_of(c, name);
 	struct rdma_counters_device *device;
 
 	if (is_renamed(c, name, inode))
 		return 0;
-	device = find(c, name);
+	device = rdma_counters_find(c, name);
 	if ((device && !device->gone) || strlen(name) >= RDMA_NAME_TEXT ||
 	    (!device && c->count == DEVICES_KNOWN))
 		return 0;
@@ -204,7 +206,7 @@ static int meet(struct rdma_counters *c, const char *name, __u64 now_ns)
 	return 0;
 }
 
-static int scan(struct rdma_counters *c, __u64 now_ns)
+static int rdma_counters_scan(struct rdma_counters *c, __u64 now_ns)
 {
 	DIR *directory = opendir(c->directory);
 	struct dirent *entry;
@@ -213,7 +215,7 @@ static int scan(struct rdma_counters *c, __u64 now_ns)
 	c->next_scan_ns = now_ns + RESCAN_NS;
 	while (!error && directory && (entry = readdir(directory)))
 		if (entry->d_name[0] != '.')
-			error = meet(c, entry->d_name, now_ns);
+			error = rdma_counters_meet(c, entry->d_name, now_ns);
 	if (directory)
 		closedir(directory);
 	c->begun = true;
@@ -225,7 +227,7 @@ static int follow_names(struct rdma_counters *c, __u64 now_ns)
 {
 	for (const struct rdma_counters_device *device = c->devices; device; device = device->next)
 		if (!device->gone && inode_of(c, device->name) != device->inode)
-			return scan(c, now_ns);
+			return rdma_counters_scan(c, now_ns);
 	return 0;
 }
 
@@ -240,7 +242,7 @@ int rdma_counters_create(struct rdma_counters **counters, const char *directory,
 	snprintf(c->directory, sizeof(c->directory), "%s", directory ? directory : RDMA_CLASS);
 	c->begun = fresh;
 	c->next_read_ns = now_ns + RDMA_READ_NS;
-	return scan(c, now_ns);
+	return rdma_counters_scan(c, now_ns);
 }
 
 void rdma_counters_destroy(struct rdma_counters *counters)
@@ -284,7 +286,7 @@ static int read_port(struct rdma_counters_device *device, struct rdma_counters_p
 
 		if (counter->fd < 0)
 			continue;
-		if (read_number(counter->fd, &value)) {
+		if (rdma_counters_read_number(counter->fd, &value)) {
 			device->gone = true;
 			return 0;
 		}
@@ -322,7 +324,7 @@ int rdma_counters_poll(struct rdma_counters *counters, __u64 now_ns, rdma_counte
 	int error = 0;
 
 	if (now_ns >= counters->next_scan_ns)
-		error = scan(counters, now_ns);
+		error = rdma_counters_scan(counters, now_ns);
 	if (error || now_ns < counters->next_read_ns)
 		return error;
 	counters->next_read_ns = now_ns + RDMA_READ_NS;
@@ -365,7 +367,7 @@ __u64 rdma_counters_reads(const struct rdma_counters *counters)
 __u64 rdma_counters_told(const struct rdma_counters *counters, const char *name,
 			 enum rdma_counter counter)
 {
-	const struct rdma_counters_device *device = find(counters, name);
+	const struct rdma_counters_device *device = rdma_counters_find(counters, name);
 
 	return device && counter < RDMA_COUNTERS ? device->told[counter] : 0;
 }

@@ -91,7 +91,7 @@ static struct capture_window *window_at(struct windows *windows, __u64 time_ns, 
 }
 
 /* How many elements a window may have: those of one, as long as all together stay below those of two. */
-static size_t limit_of(size_t mine, size_t all, size_t limit)
+static size_t windows_limit_of(size_t mine, size_t all, size_t limit)
 {
 	size_t left = all < 2 * limit ? 2 * limit - all : 0;
 
@@ -106,7 +106,7 @@ static int row_at(struct windows *windows, __u64 time_ns, const struct aggregate
 	struct capture_window *window = window_at(windows, time_ns, &full.window);
 	size_t before = window->row_count;
 
-	*row = window_row(window, &full, limit_of(before, windows->own_rows, OWN_ROWS_MAX));
+	*row = window_row(window, &full, windows_limit_of(before, windows->own_rows, OWN_ROWS_MAX));
 	windows->own_rows += window->row_count - before;
 	return *row || window->incomplete ? 0 : failed(-ENOMEM, "no memory for aggregate counts");
 }
@@ -162,7 +162,7 @@ int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u3
 		size_t before = window->page_count;
 		struct aggregate_page *at =
 			window_page(window, device, pasid, page,
-				    limit_of(before, windows->pages, AGGREGATE_PAGES_MAX));
+				    windows_limit_of(before, windows->pages, AGGREGATE_PAGES_MAX));
 
 		windows->pages += window->page_count - before;
 		if (!at && !window->incomplete)

@@ -235,7 +235,7 @@ static int take_access(void *self, __u32 pid, const struct capture_machine_devic
 	return error;
 }
 
-static int machine_gone(void *self, __u32 pid, __u64 start_time)
+static int emulated_machine_gone(void *self, __u32 pid, __u64 start_time)
 {
 	return capture_process_ended(self, pid, start_time);
 }
@@ -273,7 +273,7 @@ const struct machines_ops capture_machines_ops = {
 	.leave = emulator_leave,
 	.device = enter_device,
 	.access = take_access,
-	.gone = machine_gone,
+	.gone = emulated_machine_gone,
 };
 
 static int open_machines(struct capture *c, __u64 now_ns)

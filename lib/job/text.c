@@ -56,7 +56,7 @@ static char *trimmed(char *s)
 	return s;
 }
 
-static char *place(const struct text_reader *reader)
+static char *job_text_place(const struct text_reader *reader)
 {
 	char *where;
 
@@ -125,7 +125,7 @@ static int begin_section(struct text_reader *reader, char *line)
 			      "%s:%d: [%s %s]: accepted: at most 40 characters in a section's name",
 			      reader->text->path, reader->line, job_shown(type).text,
 			      job_shown(name).text);
-	if (!append_section(reader->text, type, name, place(reader)))
+	if (!append_section(reader->text, type, name, job_text_place(reader)))
 		return failed(-ENOMEM, "no memory for the job file");
 	return 0;
 }
@@ -137,7 +137,7 @@ static int bad_line(const struct text_reader *reader, const char *why)
 }
 
 /* The next line with its end, as fgets() has it but for NUL, which would hide what follows. */
-static size_t take_line(struct text_reader *reader, char *buffer)
+static size_t job_text_take_line(struct text_reader *reader, char *buffer)
 {
 	size_t length = 0;
 	int c;
@@ -166,7 +166,7 @@ static char *read_line(char *buffer, int size, void *stream)
 	if (reader->error)
 		return NULL;
 	reader->line++;
-	length = take_line(reader, buffer);
+	length = job_text_take_line(reader, buffer);
 	if (reader->error || !length)
 		return NULL;
 	if (reader->line == 1 && !strncmp(buffer, mark, strlen(mark)))
@@ -193,7 +193,7 @@ static int on_entry(void *user, const char *section, const char *key, const char
 				       reader->line, job_shown(value).text);
 	else
 		reader->error = append_entry(&text->sections[text->section_count - 1], key, value,
-					     place(reader));
+					     job_text_place(reader));
 	return !reader->error;
 }
 
@@ -228,7 +228,7 @@ struct job_text *job_text_new(const char *path)
 	return NULL;
 }
 
-static int open_file(const char *path, FILE **file)
+static int job_text_open_file(const char *path, FILE **file)
 {
 	int fd = files_open_input(path, "a job file"), err = 0;
 
@@ -249,7 +249,7 @@ int job_text_read(struct job_text **text, const char *path)
 
 	if (!reader.text)
 		return failed(-ENOMEM, "no memory for the job file");
-	err = open_file(path, &reader.file);
+	err = job_text_open_file(path, &reader.file);
 	if (!err) {
 		err = parse(&reader);
 		if (!err && !reader.text->section_count)

@@ -220,8 +220,8 @@ static struct workload *workload_of(const struct machine *machine, __u32 index)
 	return NULL;
 }
 
-static long evict_next(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,
-		       __u32 *asked)
+static long machine_evict_next(struct machine *machine, __u32 index, __u32 count,
+			       enum evict_kind kind, __u32 *asked)
 {
 	struct machine_device *device = &machine->devices[index];
 	struct workload *workload = workload_of(machine, index);
@@ -290,7 +290,7 @@ long machine_evict(struct machine *machine, __u32 device, enum evict_choice choi
 		return failed(-EINVAL, "evict: the machine does not run");
 	switch (choice) {
 	case EVICT_NEXT:
-		return evict_next(machine, device, pages, kind, asked);
+		return machine_evict_next(machine, device, pages, kind, asked);
 	case EVICT_RANDOM:
 		return evict_random(machine, device, pages, kind, asked);
 	case EVICT_ALL:

@@ -168,7 +168,7 @@ static int same_name(const struct plan_origin *a, const struct plan_origin *b, c
 }
 
 /* Counts and plain names may meet: [device disk0] beside [device disk] with count=2. */
-static int check_names(const struct builder *b)
+static int plan_check_names(const struct builder *b)
 {
 	const struct machine_config *machine = &b->plan->machine;
 
@@ -324,7 +324,7 @@ static int expand_injection(struct builder *b, const struct job_injection *injec
 }
 
 /* What a device asks of its tenant and its machine. */
-static int check_device(const struct builder *b, __u32 index)
+static int plan_check_device(const struct builder *b, __u32 index)
 {
 	const struct machine_config *machine = &b->plan->machine;
 	const struct device_config *device = &machine->devices[index];
@@ -410,7 +410,7 @@ int plan_build(struct plan *plan, const struct job *job)
 	for (__u32 i = 0; !err && i < job->device_count; i++)
 		err = expand_device(&b, &job->devices[i]);
 	if (!err)
-		err = check_names(&b);
+		err = plan_check_names(&b);
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
 		err = expand_workload(&b, &job->workloads[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
@@ -418,7 +418,7 @@ int plan_build(struct plan *plan, const struct job *job)
 	if (!err)
 		err = check_host(&b);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
-		err = check_device(&b, d);
+		err = plan_check_device(&b, d);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);

@@ -78,7 +78,7 @@ void evictor_close(struct evictor *evictor)
 	evictor->reclaim = -1;
 }
 
-static int by_address(const void *a, const void *b)
+static int evict_by_address(const void *a, const void *b)
 {
 	__u64 left = *(const __u64 *)a, right = *(const __u64 *)b;
 
@@ -404,7 +404,7 @@ int evict_pages(struct evictor *evictor, __u64 *addresses, size_t count)
 	struct evict_batch batch = {.evictor = evictor};
 	int err;
 
-	qsort(addresses, count, sizeof(*addresses), by_address);
+	qsort(addresses, count, sizeof(*addresses), evict_by_address);
 	err = look_before(&batch, addresses, count);
 	if (!err)
 		err = try_all(&batch);

@@ -239,7 +239,7 @@ static int iommufd_serve(struct iopf_run *run, struct iommufd_handler *handler)
 	return err ? err : write_all(run, handler);
 }
 
-static int open_iommufd(struct iommufd_handler *handler)
+static int iopf_open_iommufd(struct iommufd_handler *handler)
 {
 	handler->iommu = open("/dev/iommu", O_RDWR | O_CLOEXEC);
 	if (handler->iommu >= 0)
@@ -259,7 +259,7 @@ int iopf_run_iommufd(struct iopf_run *run)
 	if (!(run->device.info.features & FAULTLINE_FEATURE_IOMMUFD))
 		return failed(-EOPNOTSUPP, "the loaded module was not built for iommufd: load "
 					   "faultline_device_iommufd (docs/kmod.md)");
-	err = open_iommufd(&handler);
+	err = iopf_open_iommufd(&handler);
 	if (!err)
 		err = iopf_plan_make(&run->plan, run->options);
 	if (err)

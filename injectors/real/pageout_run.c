@@ -148,7 +148,7 @@ static struct aim *aim_of(struct pageout *pageout, __u64 item)
 }
 
 /* Asks for the next `count` pages of the order, at most EVICT_BATCH. */
-static int evict_next(struct pageout *pageout, size_t count)
+static int pageout_evict_next(struct pageout *pageout, size_t count)
 {
 	static __u64 addresses[PAGEOUT_PROCESSES][EVICT_BATCH];
 	size_t counts[PAGEOUT_PROCESSES] = {0};
@@ -209,7 +209,7 @@ static __u64 due(const struct pageout *pageout, __u64 elapsed)
 	return pages < limit ? pages : limit;
 }
 
-static bool is_over(const struct pageout *pageout, __u64 elapsed)
+static bool pageout_is_over(const struct pageout *pageout, __u64 elapsed)
 {
 	const struct pageout_options *options = pageout->options;
 
@@ -246,7 +246,8 @@ int pageout_run(void *self)
 		while (!err && !verb_stop && pageout->asked < pages && !all_gone(pageout)) {
 			__u64 count = pages - pageout->asked;
 
-			err = evict_next(pageout, count < EVICT_BATCH ? count : EVICT_BATCH);
+			err = pageout_evict_next(pageout,
+						 count < EVICT_BATCH ? count : EVICT_BATCH);
 			/* Pages still due when the time is over are not asked for late. */
 			last = monotonic_ns() - begin;
 			if (pageout->options->duration_ns &&
@@ -254,7 +255,7 @@ int pageout_run(void *self)
 				break;
 		}
 		pageout->elapsed_ns = monotonic_ns() - begin;
-		if (err || all_gone(pageout) || is_over(pageout, elapsed)) {
+		if (err || all_gone(pageout) || pageout_is_over(pageout, elapsed)) {
 			pageout->behind = pages - (pageout->asked < pages ? pageout->asked : pages);
 			return err;
 		}

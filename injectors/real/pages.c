@@ -19,7 +19,7 @@
 #define RUN_PAGES	512
 #define USER_END	(1ull << 47) /* of addresses that every process has */
 
-static int open_file(const char *path)
+static int pages_open_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -39,11 +39,11 @@ int pages_open(struct process_pages *pages, pid_t pid)
 
 	*pages = (struct process_pages){.pid = pid, .pagemap = -1, .flags = -1, .counts = -1};
 	snprintf(path, sizeof(path), "%s/%d/pagemap", proc_root(), pid);
-	pages->pagemap = open_file(path);
+	pages->pagemap = pages_open_file(path);
 	if (pages->pagemap >= 0)
-		pages->flags = open_file("/proc/kpageflags");
+		pages->flags = pages_open_file("/proc/kpageflags");
 	if (pages->flags >= 0)
-		pages->counts = open_file("/proc/kpagecount");
+		pages->counts = pages_open_file("/proc/kpagecount");
 	if (pages->counts >= 0)
 		return 0;
 	pages_close(pages);

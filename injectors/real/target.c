@@ -222,7 +222,7 @@ static int access_seen(void *self, __u32 pid, const struct capture_machine_devic
 	return 0;
 }
 
-static int machine_gone(void *self, __u32 pid, __u64 start_time)
+static int target_machine_gone(void *self, __u32 pid, __u64 start_time)
 {
 	(void)self, (void)pid, (void)start_time;
 	return 0;
@@ -231,7 +231,7 @@ static int machine_gone(void *self, __u32 pid, __u64 start_time)
 static int holder_of_emulated(const char *device, pid_t *pid)
 {
 	static const struct machines_ops ops = {target_trust, target_leave, target_refused,
-						device_seen,  access_seen,  machine_gone};
+						device_seen,  access_seen,  target_machine_gone};
 	struct machine_search search = {.device = device};
 	__u64 until = monotonic_ns() + MEET_NS;
 	struct machines *machines = NULL;

@@ -121,7 +121,7 @@ static int round_trips(struct iommu_domain *domain, struct histogram *found)
 	return error;
 }
 
-static int measure(enum lookup_kind kind, struct lookup_measured *m)
+static int lookup_measure(enum lookup_kind kind, struct lookup_measured *m)
 {
 	const struct lookup_config config = {
 		.kind = kind, .iova_bytes = WINDOW, .devtlb = {.entries = DEVTLB}};
@@ -177,9 +177,9 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		atomic_store(&bits[i], ~0ull);
-	error = measure(LOOKUP_PA_BITMAP, &bitmap);
+	error = lookup_measure(LOOKUP_PA_BITMAP, &bitmap);
 	if (!error)
-		error = measure(LOOKUP_ATS, &ats);
+		error = lookup_measure(LOOKUP_ATS, &ats);
 	if (error)
 		fprintf(stderr, "faultline: %s\n", failure_text());
 	else

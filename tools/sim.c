@@ -76,7 +76,7 @@ static void *sim_work(void *argument)
 	return NULL;
 }
 
-static int run_points(struct sim *sim)
+static int sim_run_points(struct sim *sim)
 {
 	struct sim_pool pool = {.sim = sim, .lock = PTHREAD_MUTEX_INITIALIZER};
 	size_t threads = sim->command.threads ?: (size_t)sysconf(_SC_NPROCESSORS_ONLN), started = 0;
@@ -108,7 +108,7 @@ static int sim_simulate(struct sim *sim)
 	sim->values = calloc(points, sizeof(sim->outcomes[0].values));
 	if (!sim->outcomes || !sim->values)
 		return failed(-ENOMEM, "no memory for %zu points", points);
-	return run_points(sim);
+	return sim_run_points(sim);
 }
 
 static int sim_execute(struct sim *sim)

@@ -93,8 +93,8 @@ static __u64 recorded_of(const struct store *store, __u32 tenant)
 TABLE(tenants, "Tenants", TENANTS, struct tenant_use, struct store)
 
 /* `store`: NULL if the trace is made up. */
-static int write_tenants(struct writer *writer, const struct tenant_use *tenants, size_t count,
-			 size_t limit, const struct store *store)
+static int accesses_write_tenants(struct writer *writer, const struct tenant_use *tenants,
+				  size_t count, size_t limit, const struct store *store)
 {
 	int err = writer_begin_with(writer, &tenants_table, store);
 
@@ -186,7 +186,7 @@ static int write_tables(struct writer *writer, const struct pages *pages, const 
 	int err = write_classes(writer, uses, uses_count);
 
 	if (!err)
-		err = write_tenants(writer, tenants, tenants_count, limit, store);
+		err = accesses_write_tenants(writer, tenants, tenants_count, limit, store);
 	if (!err)
 		err = write_pages(writer, uses, uses_count, limit);
 	if (!err && whole)

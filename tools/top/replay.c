@@ -36,7 +36,7 @@ struct replay {
 };
 
 /* Of a pipe it is not known how much there is, nor will it be: all of its time is shown. */
-static __u64 rows_of(const char *path)
+static __u64 replay_rows_of(const char *path)
 {
 	struct trace_summary summary;
 	__u64 rows = UINT64_MAX;
@@ -261,8 +261,9 @@ static const struct stream_ops replay_ops = {
 int watch_replay(struct top_watch *watch)
 {
 	const struct trace_read_config config = {.path = watch->options->input};
-	struct replay replay = {
-		.watch = watch, .to = watch_stream(watch), .rows = rows_of(watch->options->input)};
+	struct replay replay = {.watch = watch,
+				.to = watch_stream(watch),
+				.rows = replay_rows_of(watch->options->input)};
 	int error = watch_start(watch), damage;
 
 	if (error)

@@ -65,7 +65,7 @@ static __u64 hash(__u64 sum, const void *data, size_t size)
 }
 
 /* Never 0, which means that no row was chosen yet. */
-static __u64 id_of(const struct rows *rows, size_t row, size_t keys)
+static __u64 view_id_of(const struct rows *rows, size_t row, size_t keys)
 {
 	const union cell *cells = rows_row(rows, row);
 	__u64 sum = 0xcbf29ce484222325ull;
@@ -169,7 +169,7 @@ int view_table_take(struct view_table *table, const struct view *view,
 	if (error)
 		return error;
 	for (size_t i = 0; i < table->rows.count; i++) {
-		table->ids[i] = id_of(&table->rows, i, view->keys);
+		table->ids[i] = view_id_of(&table->rows, i, view->keys);
 		take_rates(table, view, i, row_before(before, table->ids[i], i), elapsed_ns);
 	}
 	view->totals(analysis, table->totals);

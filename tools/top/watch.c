@@ -177,7 +177,7 @@ static struct layout_wish wish_of(const struct top_watch *watch)
 	return wish;
 }
 
-static struct top_rows rows_of(const struct top_watch *watch)
+static struct top_rows watch_rows_of(const struct top_watch *watch)
 {
 	struct layout_wish wish = wish_of(watch);
 	struct layout layout;
@@ -227,7 +227,7 @@ int watch_redraw(struct top_watch *watch)
 		layout_detail(&layout, height, width, &wish);
 	else
 		layout_main(&layout, height, width, &wish);
-	rows = rows_of(watch);
+	rows = watch_rows_of(watch);
 	draw_screen(&watch->canvas,
 		    &(struct top_picture){.model = &watch->model,
 					  .detail = &watch->detail,
@@ -253,7 +253,7 @@ int watch_keys(struct top_watch *watch, int timeout_ms)
 	}
 	/* Only the first key is waited for; what was typed meanwhile follows at once. */
 	for (; (key = terminal_key(timeout_ms)) >= 0; timeout_ms = 0) {
-		struct top_rows shown = rows_of(watch);
+		struct top_rows shown = watch_rows_of(watch);
 
 		top_view_key(&watch->view, key, &shown);
 		error = sort_rows(watch);

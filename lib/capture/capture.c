@@ -155,7 +155,7 @@ static void describe_filter(const struct capture_config *config, struct host_inf
 }
 
 /* From here on programs do their work: this is when the recording begins. */
-static int begin(struct capture *c, struct stream sink)
+static int capture_begin(struct capture *c, struct stream sink)
 {
 	struct host_info host;
 	int error;
@@ -191,7 +191,7 @@ int capture_attach(struct capture *capture, struct stream sink)
 		error = nothing_watched(capture);
 	if (!error)
 		error = capture_prepare_deadline(capture);
-	return error ? error : begin(capture, sink);
+	return error ? error : capture_begin(capture, sink);
 }
 
 /* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */

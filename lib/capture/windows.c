@@ -72,7 +72,7 @@ void windows_destroy(struct windows *windows)
 }
 
 /* The window of an instant, or the nearest that is open. */
-static struct capture_window *window_at(struct windows *windows, __u64 time_ns, __u64 *number)
+static struct capture_window *windows_at(struct windows *windows, __u64 time_ns, __u64 *number)
 {
 	const __u64 last = windows->oldest + OPEN_MAX - 1;
 	struct capture_window *window;
@@ -103,7 +103,7 @@ static int row_at(struct windows *windows, __u64 time_ns, const struct aggregate
 		  struct window_row **row)
 {
 	struct aggregate_key full = *key;
-	struct capture_window *window = window_at(windows, time_ns, &full.window);
+	struct capture_window *window = windows_at(windows, time_ns, &full.window);
 	size_t before = window->row_count;
 
 	*row = window_row(window, &full, windows_limit_of(before, windows->own_rows, OWN_ROWS_MAX));
@@ -156,7 +156,7 @@ int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u3
 		      __u64 address, __u64 bytes, __u8 flags)
 {
 	__u64 number, last = (address + bytes - 1) >> PAGE_BITS;
-	struct capture_window *window = window_at(windows, time_ns, &number);
+	struct capture_window *window = windows_at(windows, time_ns, &number);
 
 	for (__u64 page = address >> PAGE_BITS; bytes && page <= last; page++) {
 		size_t before = window->page_count;

@@ -90,7 +90,7 @@ static const struct probe_row rows[] = {
 };
 
 /* The handle of an RDMA device: the same whoever has met it first, this or the kernel side. */
-static __u32 handle_of(struct capture *c, const char *name)
+static __u32 rdma_handle_of(struct capture *c, const char *name)
 {
 	const struct device_key key = {.kind = DEVICE_IB, .source = device_name_number(name)};
 	struct device_info info = {
@@ -109,7 +109,7 @@ static int rdma_take_counter(void *self, const char *name, const struct event *e
 	struct capture *c = self;
 	struct event copy = *event;
 
-	copy.device = handle_of(c, name);
+	copy.device = rdma_handle_of(c, name);
 	if (copy.device == HANDLE_DROPPED)
 		return 0;
 	c->rdma_events++;

@@ -93,7 +93,7 @@ static double invalidations(struct lookup *lookup, unsigned int rounds)
 	return (double)start / rounds;
 }
 
-struct measured {
+struct lookup_measured {
 	double hot, far, huge, invalidation;
 	struct histogram round_trip; /* ns */
 };
@@ -121,7 +121,7 @@ static int round_trips(struct iommu_domain *domain, struct histogram *found)
 	return error;
 }
 
-static int measure(enum lookup_kind kind, struct measured *m)
+static int lookup_measure(enum lookup_kind kind, struct lookup_measured *m)
 {
 	const struct lookup_config config = {
 		.kind = kind, .iova_bytes = WINDOW, .devtlb = {.entries = DEVTLB}};
@@ -148,8 +148,8 @@ static int measure(enum lookup_kind kind, struct measured *m)
 	return error;
 }
 
-static void print(const struct measured *bitmap, const struct measured *ats, double hot_bit,
-		  double far_bit)
+static void print(const struct lookup_measured *bitmap, const struct lookup_measured *ats,
+		  double hot_bit, double far_bit)
 {
 	printf("pa_bitmap_lookup_4k_hot %.2f ns bare_bit_test %.2f\n", bitmap->hot, hot_bit);
 	printf("pa_bitmap_lookup_4k_hot %.2f ns ATS_hit %.2f\n", bitmap->hot, ats->hot);
@@ -172,14 +172,14 @@ static void print(const struct measured *bitmap, const struct measured *ats, dou
 int main(void)
 {
 	static _Atomic __u64 bits[WINDOW / PAGE_BYTES / 64];
-	struct measured bitmap, ats;
+	struct lookup_measured bitmap, ats;
 	int error;
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		atomic_store(&bits[i], ~0ull);
-	error = measure(LOOKUP_PA_BITMAP, &bitmap);
+	error = lookup_measure(LOOKUP_PA_BITMAP, &bitmap);
 	if (!error)
-		error = measure(LOOKUP_ATS, &ats);
+		error = lookup_measure(LOOKUP_ATS, &ats);
 	if (error)
 		fprintf(stderr, "faultline: %s\n", failure_text());
 	else

@@ -35,7 +35,7 @@
 #define RING_BYTES   (1u << 20)
 
 /* One program under measurement. */
-struct measured {
+struct programs_measured {
 	char name[NAME_TEXT];
 	int fd;
 	enum probe_id probe;
@@ -44,7 +44,7 @@ struct measured {
 	double ns[ROUNDS];
 };
 
-static struct measured measured[PROGRAMS_MAX];
+static struct programs_measured measured[PROGRAMS_MAX];
 static size_t count;
 static struct shared_maps maps;
 static struct ring ring;
@@ -61,7 +61,7 @@ static void statistics(int fd, __u64 *ns, __u64 *runs)
 	*runs = info.run_cnt;
 }
 
-static void run_once(const struct measured *program, __u64 turn)
+static void run_once(const struct programs_measured *program, __u64 turn)
 {
 	__u64 arguments[ARGUMENTS];
 	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = arguments,
@@ -115,7 +115,7 @@ static void run_round(size_t round)
 	}
 }
 
-static int by_value(const void *a, const void *b)
+static int programs_by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -124,11 +124,11 @@ static int by_value(const void *a, const void *b)
 
 static double median(double *values, size_t values_count)
 {
-	qsort(values, values_count, sizeof(*values), by_value);
+	qsort(values, values_count, sizeof(*values), programs_by_value);
 	return values[values_count / 2];
 }
 
-static void read_counters(enum probe_id probe, __u64 *hits, __u64 *emitted)
+static void programs_read_counters(enum probe_id probe, __u64 *hits, __u64 *emitted)
 {
 	struct probe_counter *counters = calloc(maps.cpus, sizeof(*counters));
 	__u32 key = probe;
@@ -143,16 +143,16 @@ static void read_counters(enum probe_id probe, __u64 *hits, __u64 *emitted)
 }
 
 /* Events that a hit emitted, on average. */
-static double emitted_per_hit(const struct measured *program)
+static double emitted_per_hit(const struct programs_measured *program)
 {
 	__u64 hits, emitted;
 
-	read_counters(program->probe, &hits, &emitted);
+	programs_read_counters(program->probe, &hits, &emitted);
 	hits -= program->hits;
 	return hits ? (double)(emitted - program->emitted) / (double)hits : 0;
 }
 
-static void print_program(const struct measured *program, const char *mode, double ns,
+static void print_program(const struct programs_measured *program, const char *mode, double ns,
 			  double emitted)
 {
 	struct bpf_prog_info info = {};
@@ -164,10 +164,10 @@ static void print_program(const struct measured *program, const char *mode, doub
 	       info.jited_prog_len, info.xlated_prog_len / sizeof(struct bpf_insn), emitted);
 }
 
-static struct measured *add_program(const char *name, int fd, enum probe_id probe)
+static struct programs_measured *add_program(const char *name, int fd, enum probe_id probe)
 {
 	const struct program_arguments *known = program_arguments;
-	struct measured *program = &measured[count];
+	struct programs_measured *program = &measured[count];
 
 	if (count == PROGRAMS_MAX)
 		return NULL;
@@ -176,14 +176,14 @@ static struct measured *add_program(const char *name, int fd, enum probe_id prob
 	snprintf(program->name, sizeof(program->name), "%s", name);
 	program->fd = fd;
 	program->probe = probe;
-	read_counters(probe, &program->hits, &program->emitted);
+	programs_read_counters(probe, &program->hits, &program->emitted);
 	memcpy(program->arguments, known->program ? known->at : program_arguments_default,
 	       sizeof(program->arguments));
 	count++;
 	return program;
 }
 
-static struct bpf_program *enable(struct bpf_object *object, const char *name)
+static struct bpf_program *programs_enable(struct bpf_object *object, const char *name)
 {
 	struct bpf_program *program = name ? bpf_object__find_program_by_name(object, name) : NULL;
 
@@ -216,8 +216,8 @@ static struct bpf_object *load_without(const struct object_source *source,
 		for (size_t w = 0; w < ATTACH_METHODS && row->object == source; w++) {
 			if (!fits(&row->methods[w]))
 				continue;
-			enable(object, row->methods[w].program);
-			enable(object, row->methods[w].returns);
+			programs_enable(object, row->methods[w].program);
+			programs_enable(object, row->methods[w].returns);
 		}
 	}
 	for (size_t i = 0; i < without_count; i++) {
@@ -232,8 +232,8 @@ static struct bpf_object *load_without(const struct object_source *source,
 }
 
 /* Programs that cannot be raw tracepoints are left out one after the other and named. */
-static struct bpf_object *load(const struct object_source *source,
-			       const struct capture_filter *filter, const char *mode)
+static struct bpf_object *programs_load(const struct object_source *source,
+					const struct capture_filter *filter, const char *mode)
 {
 	static char without[PROGRAMS_MAX][NAME_TEXT];
 	size_t without_count = 0;
@@ -285,7 +285,7 @@ static void measure_methods(struct bpf_object *object, const struct object_sourc
 static void measure_object(const struct object_source *source, const struct capture_filter *filter,
 			   const char *mode, double nothing)
 {
-	struct bpf_object *object = load(source, filter, mode);
+	struct bpf_object *object = programs_load(source, filter, mode);
 
 	for (size_t place = 0; object && place < ATTACH_METHODS; place++)
 		measure_methods(object, source, place, mode, nothing);
@@ -407,7 +407,7 @@ static void print_live(double nothing)
 	__u32 id = 0;
 
 	while (!bpf_prog_get_next_id(id, &id)) {
-		struct measured program = {.fd = bpf_prog_get_fd_by_id(id)};
+		struct programs_measured program = {.fd = bpf_prog_get_fd_by_id(id)};
 		struct bpf_prog_info info = {};
 		__u32 bytes = sizeof(info);
 

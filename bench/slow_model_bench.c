@@ -15,16 +15,16 @@
 #define NS 1000ull /* in picoseconds */
 
 /* As HyperSIO writes it, little-endian. */
-struct record {
+struct slow_record {
 	uint32_t type;
 	uint16_t source, domain;
 	uint64_t iova, mask, level, entry, next_use;
 };
-_Static_assert(sizeof(struct record) == 48, "HyperSIO's records have 48 bytes");
+_Static_assert(sizeof(struct slow_record) == 48, "HyperSIO's records have 48 bytes");
 
 static bool next_packet(void *self, unsigned int device, struct slow_packet *packet)
 {
-	struct record records[REQUESTS];
+	struct slow_record records[REQUESTS];
 
 	(void)device;
 	if (fread(records, sizeof(records), 1, self) != 1)

@@ -40,7 +40,7 @@ static uint64_t gap(void)
 	return 450 + (r & 255) + ((r >> 8) & 127) + ((r >> 16) % 64 ? 0 : (r >> 24) & 16383);
 }
 
-static struct event cpu_fault(uint64_t now, unsigned int cpu, uint64_t address)
+static struct event trace_cpu_fault(uint64_t now, unsigned int cpu, uint64_t address)
 {
 	return (struct event){
 		.time_ns = now,
@@ -60,8 +60,8 @@ static void random_storm(struct event *events, size_t count, uint64_t *now)
 {
 	for (size_t i = 0; i < count; i++) {
 		*now += gap() / 2;
-		events[i] = cpu_fault(*now, next_random() >> 63,
-				      0x7f1000000000 + (next_random() & ((8ull << 30) - 8)));
+		events[i] = trace_cpu_fault(*now, next_random() >> 63,
+					    0x7f1000000000 + (next_random() & ((8ull << 30) - 8)));
 	}
 }
 
@@ -74,8 +74,8 @@ static void sequential_storm(struct event *events, size_t count, uint64_t *now)
 		unsigned int cpu = next_random() >> 63;
 
 		*now += gap() / 2;
-		events[i] = cpu_fault(*now, cpu,
-				      0x7f1000000000 + cpu * (1ull << 32) + 4096 * position[cpu]++);
+		events[i] = trace_cpu_fault(
+			*now, cpu, 0x7f1000000000 + cpu * (1ull << 32) + 4096 * position[cpu]++);
 	}
 }
 
@@ -85,7 +85,8 @@ static void single_storm(struct event *events, size_t count, uint64_t *now)
 
 	for (size_t i = 0; i < count; i++) {
 		*now += gap();
-		events[i] = cpu_fault(*now, 0, 0x7f1000000000 + 4096 * (position++ & 0xffffff));
+		events[i] =
+			trace_cpu_fault(*now, 0, 0x7f1000000000 + 4096 * (position++ & 0xffffff));
 	}
 }
 
@@ -206,7 +207,7 @@ static int read_shape(const char *path, size_t count, double *ns)
 	return err;
 }
 
-static int measure(const struct shape *shape, const char *path, size_t count)
+static int trace_measure(const struct shape *shape, const char *path, size_t count)
 {
 	double encode, decode;
 	struct stat status;
@@ -241,7 +242,7 @@ int main(int argc, char **argv)
 		close(fd);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		if (argc < 3 || !strcmp(argv[2], shapes[i].name))
-			status |= measure(&shapes[i], path, count);
+			status |= trace_measure(&shapes[i], path, count);
 	if (path == scratch)
 		unlink(path);
 	return status;

@@ -24,7 +24,7 @@
 
 #define PAGES 20011ul
 
-static void give_up(const char *what)
+static void userfaultfd_give_up(const char *what)
 {
 	fprintf(stderr, "userfaultfd_bench: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -40,16 +40,16 @@ static void *resolve(void *argument)
 		struct uffd_msg message;
 
 		if (read(descriptor, &message, sizeof(message)) != sizeof(message))
-			give_up("reading a fault");
+			userfaultfd_give_up("reading a fault");
 		map.range.start = message.arg.pagefault.address & ~(PAGE_BYTES - 1);
 		map.range.len = PAGE_BYTES;
 		if (ioctl(descriptor, UFFDIO_CONTINUE, &map))
-			give_up("mapping a page");
+			userfaultfd_give_up("mapping a page");
 	}
 	return NULL;
 }
 
-static int by_value(const void *a, const void *b)
+static int userfaultfd_by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -57,7 +57,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* A shared mapping whose pages exist but are not mapped; -1 and errno if this host cannot. */
-static int watch(volatile char **region)
+static int userfaultfd_watch(volatile char **region)
 {
 	struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_MINOR_SHMEM};
 	struct uffdio_register watched = {.mode = UFFDIO_REGISTER_MODE_MINOR};
@@ -83,13 +83,13 @@ int main(void)
 {
 	static uint64_t taken[PAGES];
 	volatile char *region;
-	int descriptor = watch(&region);
+	int descriptor = userfaultfd_watch(&region);
 	pthread_t thread;
 
 	if (descriptor < 0)
-		give_up("no userfaultfd of memfds on this host");
+		userfaultfd_give_up("no userfaultfd of memfds on this host");
 	if (pthread_create(&thread, NULL, resolve, &descriptor))
-		give_up("no second thread");
+		userfaultfd_give_up("no second thread");
 	for (size_t i = 0; i < PAGES; i++) {
 		uint64_t begin = monotonic_ns();
 
@@ -97,7 +97,7 @@ int main(void)
 		taken[i] = monotonic_ns() - begin;
 	}
 	pthread_join(thread, NULL);
-	qsort(taken, PAGES, sizeof(taken[0]), by_value);
+	qsort(taken, PAGES, sizeof(taken[0]), userfaultfd_by_value);
 	printf("userfaultfd_p50 %llu ns\n", (unsigned long long)taken[PAGES / 2]);
 	printf("userfaultfd_p90 %llu ns\n", (unsigned long long)taken[PAGES * 90 / 100]);
 	return 0;

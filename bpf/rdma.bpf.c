@@ -34,8 +34,8 @@ static __always_inline void task_resolved(void)
 	resolving_end(RESOLVING_ODP);
 }
 
-static __always_inline struct event *fault_event(struct probe_counter *counter,
-						 const struct odp_task *task, __u16 kind)
+static __always_inline struct event *rdma_fault_event(struct probe_counter *counter,
+						      const struct odp_task *task, __u16 kind)
 {
 	struct event *event = event_if_wanted(counter, kind);
 
@@ -63,7 +63,7 @@ static __always_inline void fault_begins(struct probe_counter *counter, struct o
 		return;
 	task->instance = instance_new();
 	task_resolves(task);
-	event = fault_event(counter, task, EVENT_FAULT_HANDLER);
+	event = rdma_fault_event(counter, task, EVENT_FAULT_HANDLER);
 	if (!event)
 		return;
 	event->flags |= EVENT_GROUP;
@@ -76,7 +76,7 @@ int BPF_PROG(odp_fault_entry, struct ib_umem_odp *umem, __u64 address, __u64 byt
 {
 	struct probe_counter *counter = probe_hit(PROBE_ODP_FAULT);
 	struct odp_task *task = counter ? odp_task_make() : NULL;
-	struct odp_region *region = task ? region_meet(counter, umem) : NULL;
+	struct rdma_region *region = task ? region_meet(counter, umem) : NULL;
 
 	if (!region)
 		return 0;
@@ -107,7 +107,8 @@ static __always_inline void fault_ends(struct probe_counter *counter, struct odp
 		return;
 	}
 	task_resolved();
-	event = fault_event(counter, task, pages < 0 ? EVENT_FAULT_RESPONSE : EVENT_FAULT_MAPPED);
+	event = rdma_fault_event(counter, task,
+				 pages < 0 ? EVENT_FAULT_RESPONSE : EVENT_FAULT_MAPPED);
 	if (!event)
 		return;
 	event->flags |= EVENT_LAST;
@@ -178,7 +179,7 @@ static __always_inline int resolved(int error)
 		return 0;
 	task->resolved = 1;
 	counter = probe_hit(PROBE_ODP_RESOLVED);
-	event = counter ? fault_event(counter, task, EVENT_FAULT_RESOLVED) : NULL;
+	event = counter ? rdma_fault_event(counter, task, EVENT_FAULT_RESOLVED) : NULL;
 	if (!event)
 		return 0;
 	if (resolving) {
@@ -214,7 +215,7 @@ int BPF_PROG(odp_region, void *device, unsigned long address, size_t size, int a
 	     struct ib_umem_odp *umem)
 {
 	struct probe_counter *counter = probe_hit(PROBE_ODP_REGION);
-	struct odp_region fresh = {.created = 1};
+	struct rdma_region fresh = {.created = 1};
 	__u64 key = (__u64)umem;
 
 	/* Its driver and its key are not there yet: the look at its pages that follows has them. */
@@ -228,7 +229,7 @@ int BPF_PROG(odp_release, struct ib_umem_odp *umem)
 {
 	struct probe_counter *counter = probe_hit(PROBE_ODP_RELEASE);
 	__u64 key = (__u64)umem;
-	struct odp_region *region = bpf_map_lookup_elem(&odp_regions, &key);
+	struct rdma_region *region = bpf_map_lookup_elem(&odp_regions, &key);
 
 	if (!region)
 		return 0;
@@ -312,7 +313,7 @@ static __always_inline int invalidate_return(__u32 probe, void *notifier,
 	struct probe_counter *counter = probe_hit(probe);
 	struct odp_task *task = odp_task_find();
 	struct ib_umem_odp *umem = notifier - bpf_core_field_offset(struct ib_umem_odp, notifier);
-	struct odp_region *region;
+	struct rdma_region *region;
 	struct event *event;
 
 	if (!task || !task->invalidating)
@@ -424,7 +425,7 @@ int BPF_PROG(mlx5_fault_queued, int cpu, void *pool, struct work_struct *work)
 	fault.instance = instance_new();
 	if (bpf_map_update_elem(&mlx5_faults, &fault.pagefault, &fault.instance, BPF_ANY))
 		state_failed();
-	event = fault_event(counter, &fault, EVENT_FAULT_ISR);
+	event = rdma_fault_event(counter, &fault, EVENT_FAULT_ISR);
 	if (event)
 		event_submit(counter, event);
 	return 0;
@@ -445,7 +446,7 @@ int BPF_PROG(mlx5_fault_handler_entry, struct work_struct *work)
 	task->instance = instance ? *instance : instance_new();
 	bpf_map_delete_elem(&mlx5_faults, &task->pagefault);
 	task_resolves(task);
-	event = fault_event(counter, task, EVENT_FAULT_HANDLER);
+	event = rdma_fault_event(counter, task, EVENT_FAULT_HANDLER);
 	if (event)
 		event_submit(counter, event);
 	return 0;
@@ -477,7 +478,8 @@ int mlx5_fault_mapped(__u64 *ctx)
 		return 0;
 	bpf_get_func_ret(ctx, &error);
 	counter = probe_hit(PROBE_MLX5_FAULT_MAPPED);
-	event = counter && !(__u32)error ? fault_event(counter, task, EVENT_FAULT_MAPPED) : NULL;
+	event = counter && !(__u32)error ? rdma_fault_event(counter, task, EVENT_FAULT_MAPPED)
+					 : NULL;
 	if (!event)
 		return 0;
 	event->value = (__u64)task->pages << 32 | task->key;
@@ -494,7 +496,7 @@ int BPF_PROG(mlx5_fault_resume, void *device, void *pagefault, int error)
 
 	if (!counter || !task || task->pagefault != (__u64)pagefault)
 		return 0;
-	event = fault_event(counter, task, EVENT_FAULT_RESPONSE);
+	event = rdma_fault_event(counter, task, EVENT_FAULT_RESPONSE);
 	if (!event)
 		return 0;
 	event->flags |= EVENT_LAST;

@@ -40,7 +40,7 @@ struct odp_task {
 TASK_STORAGE(odp_tasks, struct odp_task);
 
 /* A region, by the address of its struct ib_umem_odp, from its first sight to its release. */
-struct odp_region {
+struct rdma_region {
 	__u32 device;
 	__u32 key;
 	__u32 owner;
@@ -50,7 +50,7 @@ struct odp_region {
 	__u8 reserved;
 };
 
-HASH_ON_DEMAND(odp_regions, ODP_REGIONS_MAX, __u64, struct odp_region);
+HASH_ON_DEMAND(odp_regions, ODP_REGIONS_MAX, __u64, struct rdma_region);
 
 /* Page faults between interrupt and worker: the instance, by struct mlx5_pagefault. */
 HASH_ON_DEMAND(mlx5_faults, MLX5_FAULTS_MAX, __u64, __u32);
@@ -99,7 +99,7 @@ static __always_inline void owner_meet(struct ib_umem_odp *umem, __u32 pid)
 	bpf_map_update_elem(&process_names, &pid, &name, BPF_ANY);
 }
 
-static __always_inline void region_key(struct ib_umem_odp *umem, struct odp_region *region)
+static __always_inline void region_key(struct ib_umem_odp *umem, struct rdma_region *region)
 {
 	enum rdma_driver_id driver = BPF_CORE_READ(umem, umem.ibdev, ops.driver_id);
 	void *private = BPF_CORE_READ(umem, private);
@@ -117,7 +117,7 @@ static __always_inline void region_key(struct ib_umem_odp *umem, struct odp_regi
 }
 
 static __always_inline void region_event(struct probe_counter *counter, struct ib_umem_odp *umem,
-					 const struct odp_region *region, __u8 state)
+					 const struct rdma_region *region, __u8 state)
 {
 	struct event *event = event_if_wanted(counter, EVENT_ODP_REGION);
 
@@ -132,12 +132,12 @@ static __always_inline void region_event(struct probe_counter *counter, struct i
 	event_submit(counter, event);
 }
 
-static __always_inline struct odp_region *region_meet(struct probe_counter *counter,
-						      struct ib_umem_odp *umem)
+static __always_inline struct rdma_region *region_meet(struct probe_counter *counter,
+						       struct ib_umem_odp *umem)
 {
 	__u64 address = (__u64)umem;
-	struct odp_region *known = bpf_map_lookup_elem(&odp_regions, &address);
-	struct odp_region region = {.met = 1};
+	struct rdma_region *known = bpf_map_lookup_elem(&odp_regions, &address);
+	struct rdma_region region = {.met = 1};
 	struct device_state *device;
 
 	if (known && known->met)

@@ -124,7 +124,7 @@ static int verb_run(int argc, char **argv)
 	return load_and_run(&arguments);
 }
 
-static int verb_check(int argc, char **argv)
+static int verb_check_job(int argc, char **argv)
 {
 	static const struct cli_table tables[] = {JOB_TABLES, {0}};
 	const struct cli cli = {
@@ -266,7 +266,7 @@ static int verb_recover(int argc, char **argv)
 
 static const struct verb verbs[] = {
 	{"run", "run a job file and print its results", verb_run},
-	{"check", "check a job file, start nothing", verb_check},
+	{"check", "check a job file, start nothing", verb_check_job},
 	{"help", "explain the keys of job files", verb_help},
 	{"list", "list the shipped jobs", verb_list},
 	{"iopf", "make the devices of the kernel module faultline_device fault", real_iopf},

@@ -267,7 +267,7 @@ struct stream common_clock(struct writer *writer)
 	return (struct stream){&ops, writer};
 }
 
-static int show_progress(void *self, const struct event *events, size_t count)
+static int common_show_progress(void *self, const struct event *events, size_t count)
 {
 	struct progress *progress = self;
 	char text[UNITS_TEXT];
@@ -291,7 +291,7 @@ static int show_progress(void *self, const struct event *events, size_t count)
 
 struct stream common_progress(struct progress *progress)
 {
-	static const struct stream_ops shown = {.events = show_progress}, hidden;
+	static const struct stream_ops shown = {.events = common_show_progress}, hidden;
 
 	progress->started_ns = monotonic_ns();
 	return (struct stream){isatty(STDERR_FILENO) ? &shown : &hidden, progress};

@@ -122,7 +122,7 @@ static int read_recording(struct doctor *doctor)
 }
 
 /* The host at its work: what is attached can be told from what is hit. */
-static int watch(struct doctor *doctor)
+static int doctor_watch(struct doctor *doctor)
 {
 	struct stream sink = analysis_stream(doctor->analysis);
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -155,7 +155,7 @@ static int look(struct doctor *doctor)
 		return read_recording(doctor);
 	doctor->check_count = host_checks(doctor->checks, doctor->capture.emulator);
 	return doctor->watch_ns
-		       ? watch(doctor)
+		       ? doctor_watch(doctor)
 		       : capture_probe_report(&doctor->capture, analysis_stream(doctor->analysis));
 }
 
@@ -200,7 +200,7 @@ static int write_probes(struct doctor *doctor)
 	COLUMN(remedy, none, TEXT, 0, SHOWN, row->remedy)
 TABLE(host, "Host", HOST, struct host_check, void)
 
-static int write_host(struct doctor *doctor, bool text)
+static int doctor_write_host(struct doctor *doctor, bool text)
 {
 	struct table table = host_table;
 	int error;
@@ -267,7 +267,7 @@ static int write_everything(struct doctor *doctor)
 	if (!error && whole)
 		error = write_probes(doctor);
 	if (!error && whole)
-		error = write_host(doctor, text);
+		error = doctor_write_host(doctor, text);
 	return error;
 }
 

@@ -53,7 +53,7 @@ size_t check_entries(const char *path, const char *suffix)
 	return count;
 }
 
-static void mounts(struct host_check *check)
+static void host_mounts(struct host_check *check)
 {
 	check->name = CHECK_MOUNTS;
 	if (mount_lacking())
@@ -71,14 +71,14 @@ void check_unmounted(struct host_check *check, const char *directory)
 }
 
 /* What was not found where nothing is mounted may be there all the same. */
-static void doubt(struct host_check *checks, size_t count, const char *directory)
+static void host_doubt(struct host_check *checks, size_t count, const char *directory)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!checks[i].good)
 			check_unmounted(&checks[i], directory);
 }
 
-static void privileges(struct host_check *check)
+static void host_privileges(struct host_check *check)
 {
 	char lacking[sizeof(check->finding)];
 
@@ -91,7 +91,7 @@ static void privileges(struct host_check *check)
 		check_bad(check, lacking, "sudo faultline");
 }
 
-static void kernel_types(struct host_check *check, const struct btf *kernel)
+static void host_kernel_types(struct host_check *check, const struct btf *kernel)
 {
 	check->name = "BTF";
 	if (kernel)
@@ -102,7 +102,7 @@ static void kernel_types(struct host_check *check, const struct btf *kernel)
 			  "a kernel with CONFIG_DEBUG_INFO_BTF=y (every Debian kernel)");
 }
 
-static void emulator(struct host_check *check, const char *asked)
+static void host_emulator(struct host_check *check, const char *asked)
 {
 	char path[PATH_MAX];
 
@@ -115,7 +115,7 @@ static void emulator(struct host_check *check, const char *asked)
 	check->good = !check->remedy[0];
 }
 
-static void machines(struct host_check *check)
+static void host_machines(struct host_check *check)
 {
 	char finding[sizeof(check->finding)];
 
@@ -132,7 +132,7 @@ static void machines(struct host_check *check)
 }
 
 /* Events carry the kernel's own numbers of processes; -p, a command and machines are named by ours. */
-static void pids(struct host_check *check)
+static void host_pids(struct host_check *check)
 {
 	check->name = "pids";
 	if (!proc_is_ours())
@@ -155,7 +155,7 @@ static void pids(struct host_check *check)
 			  "run it in the host's pid namespace (docker: --pid=host)");
 }
 
-static void swap(struct host_check *check)
+static void host_swap(struct host_check *check)
 {
 	char text[256] = "";
 	FILE *file = fopen("/proc/swaps", "re");
@@ -181,21 +181,21 @@ size_t host_checks(struct host_check checks[HOST_CHECKS], const char *asked)
 	objects_quiet();
 	kernel = btf__load_vmlinux_btf();
 	memset(checks, 0, HOST_CHECKS * sizeof(checks[0]));
-	mounts(&checks[count++]);
-	privileges(&checks[count++]);
+	host_mounts(&checks[count++]);
+	host_privileges(&checks[count++]);
 	check_lockdown(&checks[count++]);
 	first = count;
-	kernel_types(&checks[count++], kernel);
+	host_kernel_types(&checks[count++], kernel);
 	count += kernel_checks(&checks[count], kernel);
 	if (!mount_has_sys())
-		doubt(&checks[first], count - first, "/sys");
+		host_doubt(&checks[first], count - first, "/sys");
 	first = count;
-	pids(&checks[count++]);
-	swap(&checks[count++]);
-	emulator(&checks[count++], asked);
+	host_pids(&checks[count++]);
+	host_swap(&checks[count++]);
+	host_emulator(&checks[count++], asked);
 	if (!mount_has_proc())
-		doubt(&checks[first], count - first, "/proc");
-	machines(&checks[count++]);
+		host_doubt(&checks[first], count - first, "/proc");
+	host_machines(&checks[count++]);
 	btf__free(kernel);
 	return count;
 }

@@ -13,14 +13,14 @@
 #include "lib/capture/permission.h"
 #include "tools/doctor_checks.h"
 
-static bool has(const struct btf *types, const char *name, __u32 kind)
+static bool kernel_has(const struct btf *types, const char *name, __u32 kind)
 {
 	return types && btf__find_by_name_kind(types, name, kind) > 0;
 }
 
 static bool has_function(const struct btf *types, const char *name)
 {
-	return has(types, name, BTF_KIND_FUNC);
+	return kernel_has(types, name, BTF_KIND_FUNC);
 }
 
 static bool module_has(const struct btf *kernel, const char *module, const char *function)
@@ -205,8 +205,8 @@ static void dma_api(struct host_check *check, const struct btf *kernel)
 	check->name = "DMA API";
 	check->path = PATH_DMA;
 	check->partial = true;
-	if (has(kernel, "btf_trace_dma_map_phys", BTF_KIND_TYPEDEF) ||
-	    has(kernel, "btf_trace_dma_map_page", BTF_KIND_TYPEDEF))
+	if (kernel_has(kernel, "btf_trace_dma_map_phys", BTF_KIND_TYPEDEF) ||
+	    kernel_has(kernel, "btf_trace_dma_map_page", BTF_KIND_TYPEDEF))
 		check_good(check, "dma:* tracepoints");
 	else if (functions_work(kernel))
 		check_good(check, "functions; no dma:* tracepoints before Linux 6.12");

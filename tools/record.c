@@ -33,7 +33,7 @@
 static volatile sig_atomic_t signals;	  /* how many came */
 static volatile sig_atomic_t last_signal; /* to hand on to the command, 0 if it has it already */
 
-static void on_signal(int number, siginfo_t *info, void *context)
+static void record_on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	signals++;
@@ -238,7 +238,7 @@ static int record_run(struct recording *r)
 
 static void watch_signals(void)
 {
-	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	const struct sigaction action = {.sa_sigaction = record_on_signal, .sa_flags = SA_SIGINFO};
 
 	signals = 0;
 	signals_catch_end(&action);

@@ -22,28 +22,28 @@ int record_answer_create(struct record_answer **answer)
 	return a ? session_create(&a->session) : failed(-ENOMEM, "no memory for a recording");
 }
 
-static int on_probe(void *self, const struct probe_info *probe)
+static int answer_on_probe(void *self, const struct probe_info *probe)
 {
 	struct stream session = session_stream(((struct record_answer *)self)->session);
 
 	return session.ops->probe(session.self, probe);
 }
 
-static int on_host(void *self, const struct host_info *host)
+static int answer_on_host(void *self, const struct host_info *host)
 {
 	struct stream session = session_stream(((struct record_answer *)self)->session);
 
 	return session.ops->host(session.self, host);
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
+static int answer_on_loss(void *self, const struct loss_info *loss)
 {
 	struct stream session = session_stream(((struct record_answer *)self)->session);
 
 	return session.ops->loss(session.self, loss);
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int answer_on_events(void *self, const struct event *events, size_t count)
 {
 	struct record_answer *answer = self;
 
@@ -55,8 +55,10 @@ static int on_events(void *self, const struct event *events, size_t count)
 
 struct stream record_answer_stream(struct record_answer *answer)
 {
-	static const struct stream_ops ops = {
-		.host = on_host, .probe = on_probe, .events = on_events, .loss = on_loss};
+	static const struct stream_ops ops = {.host = answer_on_host,
+					      .probe = answer_on_probe,
+					      .events = answer_on_events,
+					      .loss = answer_on_loss};
 
 	return (struct stream){&ops, answer};
 }

@@ -182,7 +182,7 @@ static bool is_endangered(const struct trigger *t, const struct trace_writer_sta
 	return t->pending[0].since_ns < stats->next_from_ns && now_ns >= t->saved_ns + SETTLE_NS;
 }
 
-static bool is_over(const struct pending *p, __u64 now_ns)
+static bool trigger_is_over(const struct pending *p, __u64 now_ns)
 {
 	return now_ns >= p->until_ns + SETTLE_NS;
 }
@@ -194,7 +194,8 @@ bool trigger_is_due(const struct trigger *trigger, struct trace_writer *writer, 
 	if (!trigger->count)
 		return false;
 	trace_writer_stats(writer, &stats);
-	return is_over(&trigger->pending[0], now_ns) || is_endangered(trigger, &stats, now_ns);
+	return trigger_is_over(&trigger->pending[0], now_ns) ||
+	       is_endangered(trigger, &stats, now_ns);
 }
 
 /* As much of it as the merge has surely passed; what is left of it is the next one. */
@@ -217,7 +218,7 @@ int trigger_save(struct trigger *trigger, struct trace_writer *writer, __u64 now
 	if (error)
 		return error;
 	trace_writer_stats(writer, &stats);
-	early = is_over(first, now_ns) ? *first : trigger_cut(first, now_ns);
+	early = trigger_is_over(first, now_ns) ? *first : trigger_cut(first, now_ns);
 	if (early.until_ns == first->until_ns)
 		*first = trigger->pending[--trigger->count];
 	else

@@ -34,7 +34,7 @@ static const char about[] =
 	"in docs/jobs.md. What is modelled: docs/translation.md.";
 
 /* Points are handed out one by one; each is its own world, so that threads share nothing. */
-struct pool {
+struct sim_pool {
 	struct sim *sim;
 	atomic_size_t next, done;
 	atomic_int error;
@@ -42,7 +42,7 @@ struct pool {
 	char sentence[512]; /* of the first point that failed */
 };
 
-static void fail_point(struct pool *pool, size_t point, int err)
+static void fail_point(struct sim_pool *pool, size_t point, int err)
 {
 	char name[256];
 
@@ -58,7 +58,7 @@ static void fail_point(struct pool *pool, size_t point, int err)
 
 static void *sim_work(void *argument)
 {
-	struct pool *pool = argument;
+	struct sim_pool *pool = argument;
 	struct sim *sim = pool->sim;
 	size_t point;
 
@@ -76,9 +76,9 @@ static void *sim_work(void *argument)
 	return NULL;
 }
 
-static int run_points(struct sim *sim)
+static int sim_run_points(struct sim *sim)
 {
-	struct pool pool = {.sim = sim, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct sim_pool pool = {.sim = sim, .lock = PTHREAD_MUTEX_INITIALIZER};
 	size_t threads = sim->command.threads ?: (size_t)sysconf(_SC_NPROCESSORS_ONLN), started = 0;
 	pthread_t ids[SIM_THREADS_MAX];
 
@@ -108,7 +108,7 @@ static int sim_simulate(struct sim *sim)
 	sim->values = calloc(points, sizeof(sim->outcomes[0].values));
 	if (!sim->outcomes || !sim->values)
 		return failed(-ENOMEM, "no memory for %zu points", points);
-	return run_points(sim);
+	return sim_run_points(sim);
 }
 
 static int sim_execute(struct sim *sim)

@@ -15,7 +15,7 @@
 #include "tools/verbs.h"
 
 /* How many objectives had no device, or no probe for its faults: '-' in every row is easily overlooked. */
-static size_t top_unwatched(const struct watch *watch, char (*texts)[SLO_UNMEASURED_TEXT])
+static size_t top_unwatched(const struct top_watch *watch, char (*texts)[SLO_UNMEASURED_TEXT])
 {
 	const struct slo *slo = watch->analysis ? watch->analysis->slo : NULL;
 	size_t count = 0;
@@ -40,7 +40,7 @@ static int check_input(const char *path)
 	return failed_input(error);
 }
 
-static int top_end(struct watch *watch, int error)
+static int top_end(struct top_watch *watch, int error)
 {
 	static char unmeasured[SLO_MAX][SLO_UNMEASURED_TEXT];
 	size_t objectives = top_unwatched(watch, unmeasured);
@@ -89,7 +89,7 @@ static int top_end(struct watch *watch, int error)
 
 static int top_run(const struct top_options *top)
 {
-	struct watch watch;
+	struct top_watch watch;
 	int error = watch_open(&watch, top);
 
 	if (!error)

@@ -18,7 +18,7 @@ struct poster {
 	bool acknowledged;
 };
 
-struct entry {
+struct emq_entry {
 	struct lookup *lookup;
 	__u64 iova, length;
 	struct poster *token;
@@ -28,13 +28,13 @@ struct entry {
 struct emq {
 	pthread_mutex_t lock;
 	pthread_cond_t doorbell, space;
-	struct entry *ring;
+	struct emq_entry *ring;
 	__u32 entries, producer, consumer; /* indices run freely */
 	bool stopped;
 	struct emq_stats stats;
 	/* The device's own, without the lock: commands taken and not yet acknowledged, and those of
 	 * them about to be. */
-	struct entry *taken;
+	struct emq_entry *taken;
 	struct poster **done;
 	__u32 taken_count;
 	pthread_t manager;
@@ -51,7 +51,7 @@ static void emq_take(struct emq *emq)
 	pthread_cond_broadcast(&emq->space);
 }
 
-static void entry_execute(const struct entry *entry)
+static void entry_execute(const struct emq_entry *entry)
 {
 	const struct emq_request *request = entry->token->request;
 
@@ -64,7 +64,7 @@ static void entry_execute(const struct entry *entry)
 }
 
 /* R3: from its execution on no DMA gets in; those that were in are waited for. */
-static bool entry_complete(const struct entry *entry)
+static bool entry_complete(const struct emq_entry *entry)
 {
 	return entry->command == EMQ_MAP ||
 	       !lookup_in_use(entry->lookup, entry->iova, entry->length);
@@ -201,7 +201,7 @@ static void emq_put(struct emq *emq, const struct emq_request *request, struct p
 {
 	__u32 depth;
 
-	emq->ring[emq->producer++ & (emq->entries - 1)] = (struct entry){
+	emq->ring[emq->producer++ & (emq->entries - 1)] = (struct emq_entry){
 		.lookup = request->lookup,
 		.iova = request->iova,
 		.length = request->length,

@@ -17,13 +17,13 @@
 #define SEND_NS	     (20 * NSEC_PER_MSEC) /* for a workload to send what it was asked for before */
 
 /* One device's part in the eviction of one page. */
-struct invalidation {
+struct evict_invalidation {
 	__u64 address, token;
 	__u32 device, pasid;
 	__u8 flags;
 };
 
-static void log_step(const struct invalidation *i, __u64 now, __u8 who, __u8 what)
+static void log_step(const struct evict_invalidation *i, __u64 now, __u8 who, __u8 what)
 {
 	truth_log((struct truth_record){
 		.time_ns = now,
@@ -41,14 +41,14 @@ static void log_step(const struct invalidation *i, __u64 now, __u8 who, __u8 wha
 
 static void device_told(void *argument)
 {
-	const struct invalidation *i = argument;
+	const struct evict_invalidation *i = argument;
 	__u64 now = monotonic_ns();
 
 	INVALIDATE_PROBE(device, i->device, i->pasid, i->address, PAGE_BYTES, i->token, i->flags);
 	log_step(i, now, TRUTH_SERVICE, TRUTH_INVALIDATE_DEVICE);
 }
 
-static void evict_invalidate(struct lookup *lookup, struct invalidation *i)
+static void evict_invalidate(struct lookup *lookup, struct evict_invalidation *i)
 {
 	__u64 now = monotonic_ns();
 
@@ -60,12 +60,13 @@ static void evict_invalidate(struct lookup *lookup, struct invalidation *i)
 	log_step(i, now, TRUTH_DEVICE, TRUTH_INVALIDATE_ACK);
 }
 
-static struct invalidation invalidation_of(const struct machine *machine, __u32 index,
-					   __u64 guest_address, __u64 token, enum evict_kind kind)
+static struct evict_invalidation invalidation_of(const struct machine *machine, __u32 index,
+						 __u64 guest_address, __u64 token,
+						 enum evict_kind kind)
 {
 	const struct machine_device *device = &machine->devices[index];
 
-	return (struct invalidation){
+	return (struct evict_invalidation){
 		.address = guest_address + device->iova_offset,
 		.token = token,
 		.device = index,
@@ -80,7 +81,7 @@ static void invalidate_all(struct machine *machine, const struct tenant *tenant,
 {
 	for (__u32 n = 0; n < tenant->device_count; n++) {
 		struct machine_device *device = &machine->devices[tenant->devices[n]];
-		struct invalidation i =
+		struct evict_invalidation i =
 			invalidation_of(machine, tenant->devices[n], guest_address, token, kind);
 		struct iommu_translation translation = {0};
 		int error = iommu_walk(device->domain, i.address, 0, &translation);
@@ -134,7 +135,7 @@ static int free_page(struct machine *machine, const struct tenant *tenant, __u32
 		truth.what = TRUTH_EVICT_FAILED;
 	truth_log(truth);
 	for (__u32 n = 0; n < tenant->device_count && !error; n++) {
-		struct invalidation i =
+		struct evict_invalidation i =
 			invalidation_of(machine, tenant->devices[n], guest_address, token, kind);
 		__u64 now = monotonic_ns();
 
@@ -219,8 +220,8 @@ static struct workload *workload_of(const struct machine *machine, __u32 index)
 	return NULL;
 }
 
-static long evict_next(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,
-		       __u32 *asked)
+static long machine_evict_next(struct machine *machine, __u32 index, __u32 count,
+			       enum evict_kind kind, __u32 *asked)
 {
 	struct machine_device *device = &machine->devices[index];
 	struct workload *workload = workload_of(machine, index);
@@ -289,7 +290,7 @@ long machine_evict(struct machine *machine, __u32 device, enum evict_choice choi
 		return failed(-EINVAL, "evict: the machine does not run");
 	switch (choice) {
 	case EVICT_NEXT:
-		return evict_next(machine, device, pages, kind, asked);
+		return machine_evict_next(machine, device, pages, kind, asked);
 	case EVICT_RANDOM:
 		return evict_random(machine, device, pages, kind, asked);
 	case EVICT_ALL:

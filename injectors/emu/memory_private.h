@@ -22,7 +22,7 @@
 #define PAGER_DESCRIPTORS 5
 
 /* In the order of what bringing the page back takes. */
-enum page_state { PAGE_PRESENT, PAGE_GONE_MINOR, PAGE_NEVER, PAGE_GONE_MAJOR };
+enum memory_page_state { PAGE_PRESENT, PAGE_GONE_MINOR, PAGE_NEVER, PAGE_GONE_MAJOR };
 
 /* A resolve under way, on its thread's stack: hands the device's delay to the pager. */
 struct pending_resolve {
@@ -41,7 +41,7 @@ struct memory_ops {
 	int (*show_device)(struct guest_memory *memory, __u64 guest_address);
 	int (*dma_copy)(struct guest_memory *memory, __u64 guest_address, void *buffer,
 			size_t bytes, bool write);
-	/* enum page_state, or negative errno */
+	/* enum memory_page_state, or negative errno */
 	int (*state)(struct guest_memory *memory, __u64 guest_address);
 };
 

@@ -10,7 +10,7 @@
 
 struct dma_fault;
 
-enum group_state {
+enum port_group_state {
 	GROUP_FREE,
 	GROUP_WAITING,	/* `fault` waits for its response */
 	GROUP_ANSWERED, /* response is here, `fault` has yet to take it */
@@ -19,7 +19,7 @@ enum group_state {
 
 /* One group index of this device. */
 struct port_group {
-	enum group_state state;
+	enum port_group_state state;
 	enum response_code code;
 	struct dma_fault *fault;
 	__u64 id; /* truth's of its first page; the others follow */

@@ -9,7 +9,7 @@
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
 
-struct entry {
+struct request_queue_entry {
 	struct page_request request;
 	bool posted;
 };
@@ -17,7 +17,7 @@ struct entry {
 struct request_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t interrupt;
-	struct entry *ring;
+	struct request_queue_entry *ring;
 	__u32 entries;
 	__u64 head,
 		tail; /* run freely: a slot's number is its place in the order of all requests */
@@ -60,7 +60,7 @@ void request_queue_destroy(struct request_queue *queue)
 	free(queue);
 }
 
-static struct entry *entry_of(struct request_queue *queue, __u64 number)
+static struct request_queue_entry *entry_of(struct request_queue *queue, __u64 number)
 {
 	return &queue->ring[number & (queue->entries - 1)];
 }
@@ -113,7 +113,7 @@ void request_queue_post(struct request_queue *queue, const struct request_slot *
 			const struct page_request *request)
 {
 	pthread_mutex_lock(&queue->lock);
-	*entry_of(queue, slot->number) = (struct entry){*request, true};
+	*entry_of(queue, slot->number) = (struct request_queue_entry){*request, true};
 	queue_log_request(TRUTH_REQUEST, request, slot->number, slot->taken_ns);
 	if (slot->number == queue->head)
 		pthread_cond_signal(&queue->interrupt);
@@ -123,7 +123,7 @@ void request_queue_post(struct request_queue *queue, const struct request_slot *
 /* The request at the head, NULL if there is none; *due_ns: when its interrupt comes. */
 static const struct page_request *request_queue_first(struct request_queue *queue, __u64 *due_ns)
 {
-	const struct entry *entry = entry_of(queue, queue->head);
+	const struct request_queue_entry *entry = entry_of(queue, queue->head);
 
 	if (queue->head == queue->tail || !entry->posted)
 		return NULL;

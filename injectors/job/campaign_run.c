@@ -20,7 +20,7 @@ struct output {
 	struct sweep_results results;
 };
 
-struct progress {
+struct campaign_progress {
 	const struct campaign *campaign;
 	size_t point;
 	bool shown;
@@ -50,9 +50,9 @@ static int write_row(struct output *output, const struct campaign *campaign, siz
 	return err ? err : writer_flush(output->writer);
 }
 
-static void show_progress(void *argument, double seconds)
+static void campaign_show_progress(void *argument, double seconds)
 {
-	struct progress *progress = argument;
+	struct campaign_progress *progress = argument;
 	const struct sweep *sweep = &progress->campaign->sweep;
 	char name[256];
 
@@ -89,10 +89,11 @@ static int check_truth(const struct campaign *campaign, const struct campaign_op
 static int run_point(struct campaign *campaign, const struct campaign_options *options,
 		     size_t index)
 {
-	struct progress progress = {.campaign = campaign, .point = index};
+	struct campaign_progress progress = {.campaign = campaign, .point = index};
 	struct campaign_point point;
-	struct point_run run = {
-		.plan = &point.plan, .progress = show_progress, .progress_argument = &progress};
+	struct point_run run = {.plan = &point.plan,
+				.progress = campaign_show_progress,
+				.progress_argument = &progress};
 	char truth[PATH_MAX], name[256];
 	int err = campaign_point_load(&point, campaign, index);
 
@@ -116,8 +117,8 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 }
 
 /* All points; the exit code of the first that failed. */
-static int run_points(struct campaign *campaign, const struct campaign_options *options,
-		      struct output *output)
+static int campaign_run_points(struct campaign *campaign, const struct campaign_options *options,
+			       struct output *output)
 {
 	int code = EXIT_OK;
 
@@ -191,7 +192,7 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 		err = open_output(&output, campaign, options);
 	if (err)
 		return failure_report(err == -EINVAL ? -EIO : err);
-	code = run_points(campaign, options, &output);
+	code = campaign_run_points(campaign, options, &output);
 	writer_end(output.writer);
 	err = writer_close(output.writer);
 	say_unsent(campaign, told);

@@ -21,13 +21,13 @@
 volatile sig_atomic_t guardian_stop;
 
 /* In the campaign's own process, which ends as soon as it looks. */
-static void on_stop_between(int number)
+static void guardian_on_stop_between(int number)
 {
 	(void)number;
 	guardian_stop = 1;
 }
 
-static void on_stop(int number)
+static void guardian_on_stop(int number)
 {
 	(void)number;
 	/* A machine that cannot be stopped must not outlive its campaign: SIGALRM ends it. */
@@ -38,14 +38,14 @@ static void on_stop(int number)
 
 void guardian_catch_stops(void)
 {
-	const struct sigaction action = {.sa_handler = on_stop_between};
+	const struct sigaction action = {.sa_handler = guardian_on_stop_between};
 
 	signals_catch_end(&action);
 }
 
 static void child_main(const struct guardian_task *task, const sigset_t *mask)
 {
-	const struct sigaction action = {.sa_handler = on_stop};
+	const struct sigaction action = {.sa_handler = guardian_on_stop};
 
 	signals_catch_end(&action);
 	pthread_sigmask(SIG_SETMASK, mask, NULL);

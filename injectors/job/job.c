@@ -130,7 +130,7 @@ static int check_injection(const struct job_injection *injection)
 	return 0;
 }
 
-static int check_device(const struct job_device *device)
+static int job_check_device(const struct job_device *device)
 {
 	const struct device_config *config = &device->config;
 
@@ -165,7 +165,7 @@ static int check_values(const struct job *job)
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = check_injection(&job->injections[i]);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
-		err = check_device(&job->devices[i]);
+		err = job_check_device(&job->devices[i]);
 	return err;
 }
 

@@ -13,7 +13,7 @@
 #include "lib/base/fail.h"
 
 /* One expanded member and the section that it came from. */
-struct origin {
+struct plan_origin {
 	const char *section;
 	const char *where;
 };
@@ -21,8 +21,8 @@ struct origin {
 struct builder {
 	struct plan *plan;
 	const struct job *job;
-	struct origin *tenant_origins;
-	struct origin *device_origins;
+	struct plan_origin *tenant_origins;
+	struct plan_origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
 	size_t device_room, origin_room, workload_room;
 };
@@ -98,7 +98,7 @@ static int expand_tenants(struct builder *b)
 			member_name(config->name, sizeof(config->name), tenant->name, tenant->count,
 				    k);
 			b->tenant_origins[machine->tenant_count++] =
-				(struct origin){tenant->name, tenant->where};
+				(struct plan_origin){tenant->name, tenant->where};
 		}
 	}
 	return 0;
@@ -138,7 +138,7 @@ static int add_devices(struct builder *b, const struct job_device *device, __u32
 		b->tenant_devices[tenant]++;
 		member_name(config->name, sizeof(config->name), device->name, device->count, k);
 		b->device_origins[machine->device_count++] =
-			(struct origin){device->name, device->where};
+			(struct plan_origin){device->name, device->where};
 	}
 	return 0;
 }
@@ -160,7 +160,7 @@ static int expand_device(struct builder *b, const struct job_device *device)
 	return err;
 }
 
-static int same_name(const struct origin *a, const struct origin *b, const char *name)
+static int same_name(const struct plan_origin *a, const struct plan_origin *b, const char *name)
 {
 	return failed(-EBADMSG,
 		      "%s: [%s] makes %s, and so does [%s] at %s; accepted: different names",
@@ -168,7 +168,7 @@ static int same_name(const struct origin *a, const struct origin *b, const char 
 }
 
 /* Counts and plain names may meet: [device disk0] beside [device disk] with count=2. */
-static int check_names(const struct builder *b)
+static int plan_check_names(const struct builder *b)
 {
 	const struct machine_config *machine = &b->plan->machine;
 
@@ -324,7 +324,7 @@ static int expand_injection(struct builder *b, const struct job_injection *injec
 }
 
 /* What a device asks of its tenant and its machine. */
-static int check_device(const struct builder *b, __u32 index)
+static int plan_check_device(const struct builder *b, __u32 index)
 {
 	const struct machine_config *machine = &b->plan->machine;
 	const struct device_config *device = &machine->devices[index];
@@ -410,7 +410,7 @@ int plan_build(struct plan *plan, const struct job *job)
 	for (__u32 i = 0; !err && i < job->device_count; i++)
 		err = expand_device(&b, &job->devices[i]);
 	if (!err)
-		err = check_names(&b);
+		err = plan_check_names(&b);
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
 		err = expand_workload(&b, &job->workloads[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
@@ -418,7 +418,7 @@ int plan_build(struct plan *plan, const struct job *job)
 	if (!err)
 		err = check_host(&b);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
-		err = check_device(&b, d);
+		err = plan_check_device(&b, d);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);

@@ -14,7 +14,7 @@ static double result_percentile(const struct histogram *h, double percent)
 	return (double)histogram_percentile(h, percent);
 }
 
-static void fill_latency(struct result *result, const struct histogram *h)
+static void result_fill_latency(struct result *result, const struct histogram *h)
 {
 	double *v = result->values;
 
@@ -93,7 +93,7 @@ static void fill_workloads(struct result *result, const struct result_input *inp
 		v[RESULT_BYTES_PER_S] = (double)bytes / seconds;
 		v[RESULT_BLOCKED] = blocked_ns / queue_ns;
 	}
-	fill_latency(result, &latency);
+	result_fill_latency(result, &latency);
 }
 
 int result_fill(struct result *result, const struct result_input *input)

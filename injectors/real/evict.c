@@ -41,14 +41,14 @@ const char *const outcome_phrases[PAGE_OUTCOMES] = {
 /* One page that was asked for. */
 struct visit {
 	__u64 address;
-	const struct mapping *mapping;
+	const struct process_mapping *mapping;
 	enum page_kind kind;
 	enum page_outcome outcome; /* UNDECIDED until it is known */
 	__u64 frame;		   /* before */
 	bool swapped, swap_cache;  /* after */
 };
 
-struct batch {
+struct evict_batch {
 	struct evictor *evictor;
 	struct visit visits[EVICT_BATCH];
 	size_t count;
@@ -78,7 +78,7 @@ void evictor_close(struct evictor *evictor)
 	evictor->reclaim = -1;
 }
 
-static int by_address(const void *a, const void *b)
+static int evict_by_address(const void *a, const void *b)
 {
 	__u64 left = *(const __u64 *)a, right = *(const __u64 *)b;
 
@@ -92,7 +92,7 @@ static bool swap_has_room(void)
 	return !sysinfo(&info) && info.freeswap > 0;
 }
 
-static enum page_kind kind_of(const struct mapping *mapping, const struct page_state *state)
+static enum page_kind kind_of(const struct process_mapping *mapping, const struct page_state *state)
 {
 	if (!mapping)
 		return KIND_NONE;
@@ -124,7 +124,7 @@ static enum page_outcome evict_foresee(enum page_kind kind, const struct page_st
 /* The mappings may have changed since they were read: once more before one is called missing. */
 static int refresh_mappings(struct evictor *evictor, const __u64 *addresses, size_t count)
 {
-	struct mappings now;
+	struct process_mappings now;
 	int err;
 
 	for (size_t i = 0; i < count; i++) {
@@ -140,7 +140,7 @@ static int refresh_mappings(struct evictor *evictor, const __u64 *addresses, siz
 	return 0;
 }
 
-static int look_before(struct batch *batch, const __u64 *addresses, size_t count)
+static int look_before(struct evict_batch *batch, const __u64 *addresses, size_t count)
 {
 	struct page_state states[EVICT_BATCH];
 	struct evictor *evictor = batch->evictor;
@@ -165,13 +165,13 @@ static int look_before(struct batch *batch, const __u64 *addresses, size_t count
 	return err;
 }
 
-static bool is_repeated(const struct batch *batch, size_t i)
+static bool is_repeated(const struct evict_batch *batch, size_t i)
 {
 	return i && batch->visits[i].address == batch->visits[i - 1].address;
 }
 
 /* Neighbours become one range. Returns the number of ranges. */
-static size_t evict_gather(const struct batch *batch, struct iovec *ranges)
+static size_t evict_gather(const struct evict_batch *batch, struct iovec *ranges)
 {
 	size_t count = 0;
 
@@ -190,7 +190,7 @@ static size_t evict_gather(const struct batch *batch, struct iovec *ranges)
 	return count;
 }
 
-static void evict_refuse(struct batch *batch, const struct iovec *range, int error)
+static void evict_refuse(struct evict_batch *batch, const struct iovec *range, int error)
 {
 	__u64 start = (__u64)(uintptr_t)range->iov_base;
 
@@ -202,7 +202,7 @@ static void evict_refuse(struct batch *batch, const struct iovec *range, int err
 }
 
 /* The kernel stops at the first range that it does not like and then says only how far it came. */
-static int evict_advise(struct batch *batch)
+static int evict_advise(struct evict_batch *batch)
 {
 	struct evictor *evictor = batch->evictor;
 	int advice = evictor->advice == EVICT_COLD ? MADV_COLD : MADV_PAGEOUT;
@@ -237,7 +237,7 @@ static int evict_advise(struct batch *batch)
 }
 
 /* Reads the undecided again; those that left are decided as far as the page table tells. */
-static int look_after(struct batch *batch, size_t *left)
+static int look_after(struct evict_batch *batch, size_t *left)
 {
 	struct page_state states[EVICT_BATCH];
 	__u64 addresses[EVICT_BATCH];
@@ -275,7 +275,7 @@ static int look_after(struct batch *batch, size_t *left)
  * A page that a CPU has just brought in waits in a list of that CPU, out of reclaim's sight, until
  * somebody drains it; madvise() does so for the CPU that it runs on.
  */
-static int advise_from_everywhere(struct batch *batch)
+static int advise_from_everywhere(struct evict_batch *batch)
 {
 	cpu_set_t before, one;
 	int err = 0;
@@ -309,7 +309,7 @@ static int evict_reclaim(struct evictor *evictor)
 	return 0;
 }
 
-static int try_all(struct batch *batch)
+static int try_all(struct evict_batch *batch)
 {
 	size_t left = 0;
 	int err = 0;
@@ -331,7 +331,7 @@ static int try_all(struct batch *batch)
 	return err;
 }
 
-static enum page_outcome why_stayed(const struct batch *batch, const struct visit *visit)
+static enum page_outcome why_stayed(const struct evict_batch *batch, const struct visit *visit)
 {
 	if (batch->gone)
 		return SKIPPED_GONE;
@@ -348,8 +348,8 @@ static enum page_outcome why_stayed(const struct batch *batch, const struct visi
 static int is_cached(struct evictor *evictor, const struct visit *visit, unsigned char *cached)
 {
 	int err = pages_cached(evictor->target->pid, visit->mapping, visit->address, 1, cached);
-	const struct mapping *mapping;
-	struct mappings now;
+	const struct process_mapping *mapping;
+	struct process_mappings now;
 
 	if (!err || mappings_read(&now, evictor->target->pid))
 		return err;
@@ -360,7 +360,7 @@ static int is_cached(struct evictor *evictor, const struct visit *visit, unsigne
 	return err;
 }
 
-static enum page_outcome where_to(const struct batch *batch, const struct visit *visit)
+static enum page_outcome where_to(const struct evict_batch *batch, const struct visit *visit)
 {
 	unsigned char cached;
 
@@ -384,7 +384,7 @@ static enum page_outcome repeat_of(enum page_outcome first)
 	return first < FIRST_SKIPPED ? SKIPPED_ABSENT : first;
 }
 
-static void evict_settle(struct batch *batch)
+static void evict_settle(struct evict_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
 		struct visit *visit = &batch->visits[i];
@@ -401,10 +401,10 @@ static void evict_settle(struct batch *batch)
 
 int evict_pages(struct evictor *evictor, __u64 *addresses, size_t count)
 {
-	struct batch batch = {.evictor = evictor};
+	struct evict_batch batch = {.evictor = evictor};
 	int err;
 
-	qsort(addresses, count, sizeof(*addresses), by_address);
+	qsort(addresses, count, sizeof(*addresses), evict_by_address);
 	err = look_before(&batch, addresses, count);
 	if (!err)
 		err = try_all(&batch);

@@ -52,8 +52,8 @@ struct evict_counts {
 
 struct evictor {
 	const struct target *target;
-	struct pages pages;
-	struct mappings mappings;
+	struct process_pages pages;
+	struct process_mappings mappings;
 	enum evict_advice advice;
 	int reclaim;	     /* descriptor of a cgroup's memory.reclaim, -1: none */
 	__u64 reclaim_bytes; /* to ask of it after each batch */

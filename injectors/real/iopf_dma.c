@@ -32,7 +32,7 @@ static int iopf_unmap(const struct iopf_run *run, __u32 device, __u32 handle)
 	return iopf_call(&run->device, FAULTLINE_IOC_DMA_UNMAP, &request, "cannot unmap");
 }
 
-static __u32 device_of(const struct iopf_options *options, __u32 index)
+static __u32 iopf_device_of(const struct iopf_options *options, __u32 index)
 {
 	return options->devices[index % options->device_count];
 }
@@ -49,16 +49,16 @@ static int map_and_unmap(struct iopf_run *run)
 
 	for (; mapped < options->count && !err && !verb_stop; mapped++) {
 		if (mapped >= live) {
-			err = iopf_unmap(run, device_of(options, unmapped),
+			err = iopf_unmap(run, iopf_device_of(options, unmapped),
 					 mappings[unmapped % live].handle);
 			unmapped++;
 		}
 		if (!err)
-			err = iopf_map(run, device_of(options, mapped), FAULTLINE_DMA_BOTH,
+			err = iopf_map(run, iopf_device_of(options, mapped), FAULTLINE_DMA_BOTH,
 				       &mappings[mapped % live]);
 	}
 	for (; unmapped < mapped && !err && !options->keep; unmapped++)
-		err = iopf_unmap(run, device_of(options, unmapped),
+		err = iopf_unmap(run, iopf_device_of(options, unmapped),
 				 mappings[unmapped % live].handle);
 	free(mappings);
 	if (!err && verb_stop)

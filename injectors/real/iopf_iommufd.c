@@ -24,7 +24,7 @@
 #define POLL_MS	    50
 #define STAMP(page) (0xfa00000000000000ull | (page))
 
-struct handler {
+struct iommufd_handler {
 	struct iopf_run *run;
 	const struct iopf_device *device;
 	int iommu, faults; /* descriptors */
@@ -38,8 +38,8 @@ struct handler {
 	bool refuse; /* the group that is being read has a page that cannot be mapped */
 };
 
-static int iommufd_call(const struct handler *handler, unsigned long command, void *argument,
-			const char *what)
+static int iommufd_call(const struct iommufd_handler *handler, unsigned long command,
+			void *argument, const char *what)
 {
 	if (!ioctl(handler->iommu, command, argument))
 		return 0;
@@ -47,7 +47,8 @@ static int iommufd_call(const struct handler *handler, unsigned long command, vo
 }
 
 /* Page requests go to user space of any page table since 6.13; before, only of nested ones. */
-static int alloc_page_table(const struct handler *handler, __u32 device, __u32 fault, __u32 *table)
+static int alloc_page_table(const struct iommufd_handler *handler, __u32 device, __u32 fault,
+			    __u32 *table)
 {
 	__u64 data = 0;
 	struct iommufd_hwpt_alloc parent = {.size = sizeof(parent),
@@ -76,7 +77,7 @@ static int alloc_page_table(const struct handler *handler, __u32 device, __u32 f
 	return err;
 }
 
-static int iommufd_attach_device(struct handler *handler, __u32 number)
+static int iommufd_attach_device(struct iommufd_handler *handler, __u32 number)
 {
 	struct faultline_iommufd_bind bind = {.device = number, .iommufd = handler->iommu};
 	struct faultline_iommufd_attach attach = {.device = number};
@@ -104,7 +105,7 @@ static int iommufd_attach_device(struct handler *handler, __u32 number)
 			       "cannot attach the device");
 }
 
-static int map_page(struct handler *handler, __u64 iova)
+static int map_page(struct iommufd_handler *handler, __u64 iova)
 {
 	__u64 offset = (iova - FIRST_IOVA) & ~(PAGE_BYTES - 1);
 	struct iommufd_ioas_map map = {
@@ -127,7 +128,7 @@ static int map_page(struct handler *handler, __u64 iova)
 	return err;
 }
 
-static int iommufd_handle(struct handler *handler, const struct iommufd_pgfault *fault)
+static int iommufd_handle(struct iommufd_handler *handler, const struct iommufd_pgfault *fault)
 {
 	struct iommufd_response response = {.cookie = fault->cookie};
 	int err = map_page(handler, fault->addr);
@@ -146,7 +147,7 @@ static int iommufd_handle(struct handler *handler, const struct iommufd_pgfault 
 }
 
 /* A read never waits: without a request it returns nothing. */
-static int handle_some(struct handler *handler)
+static int handle_some(struct iommufd_handler *handler)
 {
 	struct pollfd poll_for = {.fd = handler->faults, .events = POLLIN};
 	struct iommufd_pgfault faults[BATCH];
@@ -165,7 +166,7 @@ static int handle_some(struct handler *handler)
 
 static void *handle_all(void *argument)
 {
-	struct handler *handler = argument;
+	struct iommufd_handler *handler = argument;
 
 	while (!handler->stop && !handler->error) {
 		handler->error = handle_some(handler);
@@ -204,7 +205,7 @@ static int raise_all(const struct iopf_run *run)
 }
 
 /* The device's retry after the answer: what it writes is seen in the buffer. */
-static int write_all(struct iopf_run *run, const struct handler *handler)
+static int write_all(struct iopf_run *run, const struct iommufd_handler *handler)
 {
 	int err = 0;
 
@@ -223,7 +224,7 @@ static int write_all(struct iopf_run *run, const struct handler *handler)
 	return err;
 }
 
-static int iommufd_serve(struct iopf_run *run, struct handler *handler)
+static int iommufd_serve(struct iopf_run *run, struct iommufd_handler *handler)
 {
 	struct faultline_wait wait = {.device = run->options->devices[0],
 				      .timeout_ns = run->options->wait_ns};
@@ -238,7 +239,7 @@ static int iommufd_serve(struct iopf_run *run, struct handler *handler)
 	return err ? err : write_all(run, handler);
 }
 
-static int open_iommufd(struct handler *handler)
+static int iopf_open_iommufd(struct iommufd_handler *handler)
 {
 	handler->iommu = open("/dev/iommu", O_RDWR | O_CLOEXEC);
 	if (handler->iommu >= 0)
@@ -251,13 +252,14 @@ static int open_iommufd(struct handler *handler)
 
 int iopf_run_iommufd(struct iopf_run *run)
 {
-	struct handler handler = {.run = run, .device = &run->device, .iommu = -1, .faults = -1};
+	struct iommufd_handler handler = {
+		.run = run, .device = &run->device, .iommu = -1, .faults = -1};
 	int err;
 
 	if (!(run->device.info.features & FAULTLINE_FEATURE_IOMMUFD))
 		return failed(-EOPNOTSUPP, "the loaded module was not built for iommufd: load "
 					   "faultline_device_iommufd (docs/kmod.md)");
-	err = open_iommufd(&handler);
+	err = iopf_open_iommufd(&handler);
 	if (!err)
 		err = iopf_plan_make(&run->plan, run->options);
 	if (err)

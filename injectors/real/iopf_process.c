@@ -343,7 +343,7 @@ int iopf_await_ready(struct iopf_run *run)
 	return 0;
 }
 
-static int end_of(const struct iopf_process *process)
+static int iopf_process_end_of(const struct iopf_process *process)
 {
 	int status = child_await(process->pid);
 
@@ -368,7 +368,7 @@ int iopf_processes_end(struct iopf_run *run, bool at_once)
 	for (int gate = 0; gate < IOPF_GATES; gate++)
 		iopf_open_gate(run, (enum iopf_gate)gate);
 	for (__u32 i = 0; i < run->options->processes; i++) {
-		int ended = run->processes[i].pid ? end_of(&run->processes[i]) : 0;
+		int ended = run->processes[i].pid ? iopf_process_end_of(&run->processes[i]) : 0;
 
 		run->processes[i].pid = 0;
 		if (!err)

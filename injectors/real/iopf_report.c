@@ -96,7 +96,7 @@ static int report_counters(const struct iopf_run *run, struct writer *writer)
 	return err ? err : writer_end(writer);
 }
 
-static int by_value(const void *one, const void *other)
+static int iopf_by_value(const void *one, const void *other)
 {
 	__u64 a = *(const __u64 *)one, b = *(const __u64 *)other;
 
@@ -150,7 +150,7 @@ static int report_phases(struct writer *writer, const struct faultline_log_entry
 
 		for (size_t i = 0; i < count; i++)
 			taken += phase_of(&entries[i], (enum phase)phase, &samples[taken]);
-		qsort(samples, taken, sizeof(*samples), by_value);
+		qsort(samples, taken, sizeof(*samples), iopf_by_value);
 		err = writer_row(writer, &(struct phase_row){names[phase], samples, taken});
 	}
 	free(samples);

@@ -16,23 +16,23 @@
 #define REMOVE_TRIES 20 /* somebody, such as udev, may look at it just now */
 #define REMOVE_WAIT  50000
 
-struct request {
+struct mapper_request {
 	struct dm_ioctl head;
 	struct dm_target_spec target;
 	char parameters[512];
 };
 
-static void mapper_prepare(struct request *request, const char *name)
+static void mapper_prepare(struct mapper_request *request, const char *name)
 {
-	*request = (struct request){
+	*request = (struct mapper_request){
 		.head.version = {DM_VERSION_MAJOR, 0, 0},
 		.head.data_size = sizeof(*request),
-		.head.data_start = offsetof(struct request, target),
+		.head.data_start = offsetof(struct mapper_request, target),
 	};
 	snprintf(request->head.name, sizeof(request->head.name), "%s", name);
 }
 
-static int send_request(unsigned long command, struct request *request)
+static int send_request(unsigned long command, struct mapper_request *request)
 {
 	int control = open(CONTROL, O_RDWR | O_CLOEXEC), err = 0;
 
@@ -46,7 +46,7 @@ static int send_request(unsigned long command, struct request *request)
 
 int mapper_exists(const char *name)
 {
-	struct request request;
+	struct mapper_request request;
 	int err;
 
 	mapper_prepare(&request, name);
@@ -57,7 +57,7 @@ int mapper_exists(const char *name)
 static int mapper_load(const char *name, const char *target, unsigned long long sectors,
 		       const char *parameters)
 {
-	struct request request;
+	struct mapper_request request;
 	int err;
 
 	mapper_prepare(&request, name);
@@ -83,7 +83,7 @@ static int mapper_load(const char *name, const char *target, unsigned long long 
 int mapper_create(const char *name, const char *uuid, const char *target,
 		  unsigned long long sectors, const char *parameters, char *node, size_t size)
 {
-	struct request request;
+	struct mapper_request request;
 	int err;
 
 	mapper_prepare(&request, name);
@@ -102,7 +102,7 @@ int mapper_create(const char *name, const char *uuid, const char *target,
 
 int mapper_remove(const char *name, const char *uuid)
 {
-	struct request request;
+	struct mapper_request request;
 	int err = 0;
 
 	for (int i = 0; i < REMOVE_TRIES; i++) {

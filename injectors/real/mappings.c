@@ -27,7 +27,7 @@ const char *page_kind_name(enum page_kind kind)
 }
 
 /* What is behind a mapping that has a file: the file system knows, names may be anything. */
-static enum page_kind kind_of_file(pid_t pid, const struct mapping *mapping)
+static enum page_kind kind_of_file(pid_t pid, const struct process_mapping *mapping)
 {
 	char path[96];
 	struct statfs system;
@@ -59,7 +59,7 @@ static bool is_special(const char *name)
 	       !strcmp(name, "[vsyscall]") || !strcmp(name, "[uprobes]");
 }
 
-static bool parse_line(const char *line, pid_t pid, struct mapping *mapping)
+static bool parse_line(const char *line, pid_t pid, struct process_mapping *mapping)
 {
 	unsigned long long start, end, offset, inode;
 	char access[8];
@@ -69,12 +69,12 @@ static bool parse_line(const char *line, pid_t pid, struct mapping *mapping)
 	if (sscanf(line, "%llx-%llx %7s %llx %*s %llu %n", &start, &end, access, &offset, &inode,
 		   &at) < 5)
 		return false;
-	*mapping = (struct mapping){.start = start,
-				    .end = end,
-				    .offset = offset,
-				    .writable = access[1] == 'w',
-				    .shared = access[3] == 's',
-				    .kind = KIND_ANONYMOUS};
+	*mapping = (struct process_mapping){.start = start,
+					    .end = end,
+					    .offset = offset,
+					    .writable = access[1] == 'w',
+					    .shared = access[3] == 's',
+					    .kind = KIND_ANONYMOUS};
 	length = strlen(line + at);
 	snprintf(mapping->name, sizeof(mapping->name), "%s",
 		 line + at +
@@ -86,14 +86,14 @@ static bool parse_line(const char *line, pid_t pid, struct mapping *mapping)
 	return true;
 }
 
-int mappings_read(struct mappings *mappings, pid_t pid)
+int mappings_read(struct process_mappings *mappings, pid_t pid)
 {
 	char path[64], *line = NULL;
 	size_t bytes = 0, room = 0;
 	int err = 0;
 	FILE *file;
 
-	*mappings = (struct mappings){0};
+	*mappings = (struct process_mappings){0};
 	snprintf(path, sizeof(path), "%s/%d/maps", proc_root(), pid);
 	file = fopen(path, "re");
 	if (!file)
@@ -115,13 +115,13 @@ int mappings_read(struct mappings *mappings, pid_t pid)
 	return err;
 }
 
-void mappings_free(struct mappings *mappings)
+void mappings_free(struct process_mappings *mappings)
 {
 	free(mappings->all);
-	*mappings = (struct mappings){0};
+	*mappings = (struct process_mappings){0};
 }
 
-const struct mapping *mappings_find(const struct mappings *mappings, __u64 address)
+const struct process_mapping *mappings_find(const struct process_mappings *mappings, __u64 address)
 {
 	size_t low = 0, high = mappings->count;
 

@@ -15,7 +15,7 @@
 #define SPIN_NS	   200000u
 #define NAP_NS	   50000u
 
-static int read_number(const char *address, const char *name, unsigned long *value)
+static int master_read_number(const char *address, const char *name, unsigned long *value)
 {
 	char path[128], text[32] = "";
 	FILE *file;
@@ -38,10 +38,10 @@ static int read_number(const char *address, const char *name, unsigned long *val
 int master_identify(const char *address, enum master_kind *kind)
 {
 	unsigned long vendor, device, class;
-	int error = read_number(address, "vendor", &vendor);
+	int error = master_read_number(address, "vendor", &vendor);
 
-	error = error ? error : read_number(address, "device", &device);
-	error = error ? error : read_number(address, "class", &class);
+	error = error ? error : master_read_number(address, "device", &device);
+	error = error ? error : master_read_number(address, "class", &class);
 	if (error)
 		return error;
 	if ((device << 16 | vendor) == EDU_ID)

@@ -25,7 +25,7 @@ int memory_file_consent(const struct verb_options *options, const char *path)
 }
 
 /* Now, as there is no telling later: a page that finds no room is a SIGBUS. */
-static int make_room(int descriptor, __u64 bytes, bool grow)
+static int memory_file_make_room(int descriptor, __u64 bytes, bool grow)
 {
 	struct stat status;
 	int err = fstat(descriptor, &status) ? -errno : 0;
@@ -49,7 +49,7 @@ int memory_file_open(const struct verb_options *options, const char *option, con
 	descriptor = medium_open(&request, &there);
 	if (descriptor < 0)
 		return failed_in(descriptor, "%s", option);
-	err = make_room(descriptor, bytes, grow);
+	err = memory_file_make_room(descriptor, bytes, grow);
 	if (err)
 		failed(err, "%s %s: cannot be made %llu bytes: %s", option, path, bytes,
 		       strerror(-err));

@@ -19,7 +19,7 @@ void pageout_print(const void *self, FILE *file)
 			aim->target.ours ? ", started by Faultline" : "", aim->pages,
 			aim->range_count, aim->range_count == 1 ? "" : "s");
 		for (size_t r = 0; r < aim->range_count; r++) {
-			const struct mapping *mapping =
+			const struct process_mapping *mapping =
 				mappings_find(&aim->evictor.mappings, aim->ranges[r].start);
 
 			fprintf(file, "  process_madvise %s 0x%llx-0x%llx %s %s\n",

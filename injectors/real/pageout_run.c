@@ -23,7 +23,8 @@ static int add_range(struct aim *aim, struct address_range range)
 	return 0;
 }
 
-static bool name_matches(const struct pageout_options *options, const struct mapping *mapping)
+static bool name_matches(const struct pageout_options *options,
+			 const struct process_mapping *mapping)
 {
 	for (size_t i = 0; i < options->mapping_count; i++)
 		if (!fnmatch(options->mappings[i], mapping->name, 0))
@@ -32,14 +33,14 @@ static bool name_matches(const struct pageout_options *options, const struct map
 }
 
 /* Of an emulated machine only what its devices are given, not its own stacks and queues. */
-static bool may_be_target(const struct aim *aim, const struct mapping *mapping)
+static bool may_be_target(const struct aim *aim, const struct process_mapping *mapping)
 {
 	if (!mapping->writable || mapping->kind == KIND_SPECIAL)
 		return false;
 	return !aim->guest_only || strstr(mapping->name, GUEST_MEMORY);
 }
 
-static bool has_guest_memory(const struct mappings *mappings)
+static bool has_guest_memory(const struct process_mappings *mappings)
 {
 	for (size_t i = 0; i < mappings->count; i++)
 		if (strstr(mappings->all[i].name, GUEST_MEMORY))
@@ -55,7 +56,7 @@ static int choose_ranges(struct aim *aim, const struct pageout_options *options)
 	for (size_t i = 0; i < options->range_count && !err; i++)
 		err = add_range(aim, options->ranges[i]);
 	for (size_t i = 0; i < aim->evictor.mappings.count && !err; i++) {
-		const struct mapping *mapping = &aim->evictor.mappings.all[i];
+		const struct process_mapping *mapping = &aim->evictor.mappings.all[i];
 
 		if (options->mapping_count ? name_matches(options, mapping)
 					   : !options->range_count && may_be_target(aim, mapping))
@@ -147,7 +148,7 @@ static struct aim *aim_of(struct pageout *pageout, __u64 item)
 }
 
 /* Asks for the next `count` pages of the order, at most EVICT_BATCH. */
-static int evict_next(struct pageout *pageout, size_t count)
+static int pageout_evict_next(struct pageout *pageout, size_t count)
 {
 	static __u64 addresses[PAGEOUT_PROCESSES][EVICT_BATCH];
 	size_t counts[PAGEOUT_PROCESSES] = {0};
@@ -208,7 +209,7 @@ static __u64 due(const struct pageout *pageout, __u64 elapsed)
 	return pages < limit ? pages : limit;
 }
 
-static bool is_over(const struct pageout *pageout, __u64 elapsed)
+static bool pageout_is_over(const struct pageout *pageout, __u64 elapsed)
 {
 	const struct pageout_options *options = pageout->options;
 
@@ -245,7 +246,8 @@ int pageout_run(void *self)
 		while (!err && !verb_stop && pageout->asked < pages && !all_gone(pageout)) {
 			__u64 count = pages - pageout->asked;
 
-			err = evict_next(pageout, count < EVICT_BATCH ? count : EVICT_BATCH);
+			err = pageout_evict_next(pageout,
+						 count < EVICT_BATCH ? count : EVICT_BATCH);
 			/* Pages still due when the time is over are not asked for late. */
 			last = monotonic_ns() - begin;
 			if (pageout->options->duration_ns &&
@@ -253,7 +255,7 @@ int pageout_run(void *self)
 				break;
 		}
 		pageout->elapsed_ns = monotonic_ns() - begin;
-		if (err || all_gone(pageout) || is_over(pageout, elapsed)) {
+		if (err || all_gone(pageout) || pageout_is_over(pageout, elapsed)) {
 			pageout->behind = pages - (pageout->asked < pages ? pageout->asked : pages);
 			return err;
 		}

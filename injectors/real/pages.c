@@ -19,7 +19,7 @@
 #define RUN_PAGES	512
 #define USER_END	(1ull << 47) /* of addresses that every process has */
 
-static int open_file(const char *path)
+static int pages_open_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -33,17 +33,17 @@ static int open_file(const char *path)
 	return failed(-errno, "%s: %s; run as root", path, strerror(errno));
 }
 
-int pages_open(struct pages *pages, pid_t pid)
+int pages_open(struct process_pages *pages, pid_t pid)
 {
 	char path[64];
 
-	*pages = (struct pages){.pid = pid, .pagemap = -1, .flags = -1, .counts = -1};
+	*pages = (struct process_pages){.pid = pid, .pagemap = -1, .flags = -1, .counts = -1};
 	snprintf(path, sizeof(path), "%s/%d/pagemap", proc_root(), pid);
-	pages->pagemap = open_file(path);
+	pages->pagemap = pages_open_file(path);
 	if (pages->pagemap >= 0)
-		pages->flags = open_file("/proc/kpageflags");
+		pages->flags = pages_open_file("/proc/kpageflags");
 	if (pages->flags >= 0)
-		pages->counts = open_file("/proc/kpagecount");
+		pages->counts = pages_open_file("/proc/kpagecount");
 	if (pages->counts >= 0)
 		return 0;
 	pages_close(pages);
@@ -57,7 +57,7 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
-void pages_close(struct pages *pages)
+void pages_close(struct process_pages *pages)
 {
 	close_one(&pages->pagemap);
 	close_one(&pages->flags);
@@ -75,7 +75,7 @@ static int read_word(int fd, __u64 index, __u64 *word)
 	return got == 0 ? -ERANGE : -errno;
 }
 
-static void describe_frame(const struct pages *pages, struct page_state *state)
+static void describe_frame(const struct process_pages *pages, struct page_state *state)
 {
 	__u64 flags, mapped;
 
@@ -95,7 +95,7 @@ static void describe_frame(const struct pages *pages, struct page_state *state)
 			  mapped > 0;
 }
 
-static void page_describe(const struct pages *pages, __u64 entry, struct page_state *state)
+static void page_describe(const struct process_pages *pages, __u64 entry, struct page_state *state)
 {
 	*state = (struct page_state){
 		.present = entry & PAGEMAP_PRESENT,
@@ -117,7 +117,7 @@ static size_t run_length(const __u64 *addresses, size_t count)
 	return run;
 }
 
-int pages_read(const struct pages *pages, const __u64 *addresses, size_t count,
+int pages_read(const struct process_pages *pages, const __u64 *addresses, size_t count,
 	       struct page_state *states)
 {
 	__u64 entries[RUN_PAGES];
@@ -145,14 +145,14 @@ int pages_read(const struct pages *pages, const __u64 *addresses, size_t count,
 	return 0;
 }
 
-bool pages_in_swap_cache(const struct pages *pages, __u64 frame)
+bool pages_in_swap_cache(const struct process_pages *pages, __u64 frame)
 {
 	__u64 flags;
 
 	return !read_word(pages->flags, frame, &flags) && flags & (1ull << KPF_SWAPCACHE);
 }
 
-int pages_cached(pid_t pid, const struct mapping *mapping, __u64 address, size_t count,
+int pages_cached(pid_t pid, const struct process_mapping *mapping, __u64 address, size_t count,
 		 unsigned char *cached)
 {
 	char path[96];

@@ -25,7 +25,7 @@ enum page_kind {
 
 const char *page_kind_name(enum page_kind kind);
 
-struct mapping {
+struct process_mapping {
 	__u64 start, end;
 	__u64 offset; /* of `start` in the file */
 	enum page_kind kind;
@@ -33,16 +33,16 @@ struct mapping {
 	char name[96]; /* path or [heap], "" if anonymous; the end of it if it is longer */
 };
 
-struct mappings {
-	struct mapping *all; /* by address */
+struct process_mappings {
+	struct process_mapping *all; /* by address */
 	size_t count;
 };
 
 /* -ESRCH: the process has ended. */
-int mappings_read(struct mappings *mappings, pid_t pid);
-void mappings_free(struct mappings *mappings);
+int mappings_read(struct process_mappings *mappings, pid_t pid);
+void mappings_free(struct process_mappings *mappings);
 /* NULL if nothing is mapped there. */
-const struct mapping *mappings_find(const struct mappings *mappings, __u64 address);
+const struct process_mapping *mappings_find(const struct process_mappings *mappings, __u64 address);
 
 /* One page of the process as of now. */
 struct page_state {
@@ -53,26 +53,26 @@ struct page_state {
 	__u64 frame;   /* 0 unless present */
 };
 
-struct pages {
+struct process_pages {
 	pid_t pid;
 	int pagemap, flags, counts;
 };
 
 /* -EPERM with a sentence if the kernel does not show frame numbers to us. */
-int pages_open(struct pages *pages, pid_t pid);
-void pages_close(struct pages *pages);
+int pages_open(struct process_pages *pages, pid_t pid);
+void pages_close(struct process_pages *pages);
 /* Reads the states of `count` page addresses in ascending order. -ESRCH: the process has ended. */
-int pages_read(const struct pages *pages, const __u64 *addresses, size_t count,
+int pages_read(const struct process_pages *pages, const __u64 *addresses, size_t count,
 	       struct page_state *states);
 
 /* Whether this frame, which was an anonymous page's before, is still kept for it. */
-bool pages_in_swap_cache(const struct pages *pages, __u64 frame);
+bool pages_in_swap_cache(const struct process_pages *pages, __u64 frame);
 
 /*
  * Whether pages of a mapping's file are in the page cache, which is not told by pagemap: one byte
  * for each page from `address` on, bit 0 set if it is. -ENOENT: the file cannot be looked at.
  */
-int pages_cached(pid_t pid, const struct mapping *mapping, __u64 address, size_t count,
+int pages_cached(pid_t pid, const struct process_mapping *mapping, __u64 address, size_t count,
 		 unsigned char *cached);
 
 #endif

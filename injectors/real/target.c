@@ -215,14 +215,14 @@ static __u32 device_seen(void *self, const struct hello *hello, const struct hel
 	return ++search->seen;
 }
 
-static int access_seen(void *self, __u32 pid, const struct machine_device *device,
+static int access_seen(void *self, __u32 pid, const struct capture_machine_device *device,
 		       const struct access_record *record)
 {
 	(void)self, (void)pid, (void)device, (void)record;
 	return 0;
 }
 
-static int machine_gone(void *self, __u32 pid, __u64 start_time)
+static int target_machine_gone(void *self, __u32 pid, __u64 start_time)
 {
 	(void)self, (void)pid, (void)start_time;
 	return 0;
@@ -236,7 +236,7 @@ static int holder_of_emulated(const char *device, pid_t *pid)
 		.refused = target_refused,
 		.device = device_seen,
 		.access = access_seen,
-		.gone = machine_gone,
+		.gone = target_machine_gone,
 	};
 	struct machine_search search = {.device = device};
 	__u64 until = monotonic_ns() + MEET_NS;

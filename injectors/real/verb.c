@@ -82,7 +82,7 @@ int verb_perform(const struct verb_work *work, const struct verb_options *option
 
 volatile sig_atomic_t verb_stop;
 
-static void on_stop(int number)
+static void verb_on_stop(int number)
 {
 	(void)number;
 	verb_stop++;
@@ -90,7 +90,7 @@ static void on_stop(int number)
 
 void verb_catch_signals(void)
 {
-	const struct sigaction action = {.sa_handler = on_stop};
+	const struct sigaction action = {.sa_handler = verb_on_stop};
 
 	signals_catch_end(&action);
 	signals_ignore(SIGPIPE);

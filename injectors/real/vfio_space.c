@@ -63,7 +63,7 @@ static int open_node(const char *path, const char *remedy)
 	return fd;
 }
 
-static int open_iommufd(struct space *space)
+static int space_open_iommufd(struct space *space)
 {
 	struct ioas_alloc alloc = {.size = sizeof(alloc)};
 
@@ -81,7 +81,7 @@ int space_open(struct space *space, enum space_kind kind)
 {
 	*space = (struct space){.kind = kind, .fd = -1};
 	if (kind == SPACE_IOMMUFD)
-		return open_iommufd(space);
+		return space_open_iommufd(space);
 	space->fd = open_node("/dev/vfio/vfio", "load vfio_iommu_type1 and vfio-pci");
 	if (space->fd < 0)
 		return space->fd;

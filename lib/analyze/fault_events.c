@@ -340,7 +340,7 @@ static void unfinished_event(struct faults *f, const struct event *e)
 	}
 }
 
-static void cpu_fault(struct faults *f, const struct event *e)
+static void faults_on_cpu_fault(struct faults *f, const struct event *e)
 {
 	const struct fault_device *device = slots_find(&f->devices, e->device);
 	bool exact = device && device->mapped_at;
@@ -377,7 +377,7 @@ int faults_on_events(void *self, const struct event *events, size_t count)
 		/* The storm first: CPU faults that no handler took. */
 		if (e->kind == EVENT_CPU_FAULT) {
 			if (e->device != DEVICE_NONE)
-				cpu_fault(f, e);
+				faults_on_cpu_fault(f, e);
 		} else if (e->kind == EVENT_FAULT_UNFINISHED) {
 			unfinished_event(f, e);
 		} else if ((e->kind >= EVENT_FAULT_DETECT && e->kind <= EVENT_FAULT_OVERFLOW) ||

@@ -125,7 +125,7 @@ static void footprint_classify(const struct page_table *table, struct class_coun
 	}
 }
 
-struct class_row {
+struct footprint_class_row {
 	__u32 device;
 	__u64 page_bytes;
 	const struct class_counts *counts;
@@ -147,12 +147,13 @@ static double footprint_percent_of(__u64 part, __u64 whole)
 	       footprint_percent_of(row->up_to, row->counts->all_pages))                       \
 	COLUMN(of_accesses, percent, REAL, 11, SHOWN,                                          \
 	       footprint_percent_of(row->counts->accesses[row->class], row->counts->all_accesses))
-TABLE(footprint_accesses, "Pages by number of accesses", ACCESSES, struct class_row, struct session)
+TABLE(footprint_accesses, "Pages by number of accesses", ACCESSES, struct footprint_class_row,
+      struct session)
 
 static void footprint_write_classes(struct writer *writer, __u32 device, __u64 page_bytes,
 				    const struct class_counts *counts)
 {
-	struct class_row row = {device, page_bytes, counts, 0, 0};
+	struct footprint_class_row row = {device, page_bytes, counts, 0, 0};
 
 	for (; row.class < CLASSES && counts->all_pages; row.class ++) {
 		row.up_to += counts->pages[row.class];

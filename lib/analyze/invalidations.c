@@ -323,7 +323,7 @@ const struct invalidation_totals *invalidations_of(const struct invalidations *i
 	return slot ? *slot : NULL;
 }
 
-static __u64 percentile(const struct histogram *h, double percent)
+static __u64 invalidations_percentile(const struct histogram *h, double percent)
 {
 	return count_if(h->count, histogram_percentile(h, percent));
 }
@@ -347,11 +347,16 @@ struct invalidation_row {
 	COLUMN(written_out, none, COUNT, 11, WIDE,                                                 \
 	       count_if(row->freed, row->totals->counts.written_out))                              \
 	COLUMN(freed, none, BYTES, 7, SHOWN, count_if(row->freed, row->totals->counts.bytes))      \
-	COLUMN(told_p50, ns, DURATION, 8, SHOWN, percentile(&row->totals->intervals[0], 50))       \
-	COLUMN(acked_p50, ns, DURATION, 9, SHOWN, percentile(&row->totals->intervals[1], 50))      \
-	COLUMN(freed_p50, ns, DURATION, 9, SHOWN, percentile(&row->totals->intervals[2], 50))      \
-	COLUMN(total_p50, ns, DURATION, 9, WIDE, percentile(&row->totals->total, 50))              \
-	COLUMN(total_p99, ns, DURATION, 9, WIDE, percentile(&row->totals->total, 99))              \
+	COLUMN(told_p50, ns, DURATION, 8, SHOWN,                                                   \
+	       invalidations_percentile(&row->totals->intervals[0], 50))                           \
+	COLUMN(acked_p50, ns, DURATION, 9, SHOWN,                                                  \
+	       invalidations_percentile(&row->totals->intervals[1], 50))                           \
+	COLUMN(freed_p50, ns, DURATION, 9, SHOWN,                                                  \
+	       invalidations_percentile(&row->totals->intervals[2], 50))                           \
+	COLUMN(total_p50, ns, DURATION, 9, WIDE,                                                   \
+	       invalidations_percentile(&row->totals->total, 50))                                  \
+	COLUMN(total_p99, ns, DURATION, 9, WIDE,                                                   \
+	       invalidations_percentile(&row->totals->total, 99))                                  \
 	COLUMN(total_max, ns, DURATION, 9, SHOWN,                                                  \
 	       count_if(row->totals->total.count, row->totals->total.max))
 TABLE(invalidations, "Invalidations (memory reclaimed)", INVALIDATIONS, struct invalidation_row,

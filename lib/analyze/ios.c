@@ -169,7 +169,7 @@ struct io_device_row {
 	const struct io_device *one_by_one; /* NULL: none was recorded so */
 };
 
-static __u64 percentile(const struct histogram *latency, double percent)
+static __u64 ios_percentile(const struct histogram *latency, double percent)
 {
 	return latency ? histogram_percentile(latency, percent) : CELL_NONE;
 }
@@ -184,14 +184,14 @@ static const struct histogram *ios_faulted(const struct io_device_row *row)
 	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))   \
 	COLUMN(ios, none, COUNT, 9, SHOWN, row->all.count)                                       \
 	COLUMN(transferred, none, BYTES, 11, WIDE, row->all.bytes)                               \
-	COLUMN(p50, ns, DURATION, 7, SHOWN, percentile(row->latency, 50))                        \
-	COLUMN(p99, ns, DURATION, 7, SHOWN, percentile(row->latency, 99))                        \
-	COLUMN(p999, ns, DURATION, 7, SHOWN, percentile(row->latency, 99.9))                     \
+	COLUMN(p50, ns, DURATION, 7, SHOWN, ios_percentile(row->latency, 50))                    \
+	COLUMN(p99, ns, DURATION, 7, SHOWN, ios_percentile(row->latency, 99))                    \
+	COLUMN(p999, ns, DURATION, 7, SHOWN, ios_percentile(row->latency, 99.9))                 \
 	COLUMN(max, ns, DURATION, 7, SHOWN, row->latency ? row->latency->max : CELL_NONE)        \
 	COLUMN(one_by_one, none, COUNT, 10, WIDE, row->one_by_one ? row->one_by_one->events : 0) \
 	COLUMN(errors, none, COUNT, 6, WIDE, row->one_by_one ? row->one_by_one->errors : 0)      \
 	COLUMN(faulted, none, COUNT, 7, SHOWN, row->one_by_one ? row->one_by_one->faulted : 0)   \
-	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, percentile(ios_faulted(row), 50))            \
+	COLUMN(faulted_p50, ns, DURATION, 11, WIDE, ios_percentile(ios_faulted(row), 50))        \
 	COLUMN(faulted_max, ns, DURATION, 11, WIDE,                                              \
 	       ios_faulted(row) ? ios_faulted(row)->max : CELL_NONE)
 TABLE(io_devices, "I/O of the devices", DEVICES, struct io_device_row, struct session)

@@ -21,7 +21,7 @@ struct mapping_group {
 	char process[16];
 };
 
-struct snapshot {
+struct mappings_snapshot {
 	struct mapping_group *groups;
 	size_t count, room;
 	__u64 time_ns;
@@ -30,7 +30,7 @@ struct snapshot {
 struct mappings {
 	const struct session *session;
 	struct slots devices; /* struct mappings_device */
-	struct snapshot last, next;
+	struct mappings_snapshot last, next;
 };
 
 static int create_mappings(struct analysis *a, const struct analysis_config *config)
@@ -57,7 +57,7 @@ static void mappings_destroy(struct mappings *m)
 
 static int take_group(struct mappings *m, const struct event *event)
 {
-	struct snapshot *s = &m->next;
+	struct mappings_snapshot *s = &m->next;
 
 	if (s->count >= GROUPS_MOST)
 		return 0;
@@ -71,7 +71,7 @@ static int take_group(struct mappings *m, const struct event *event)
 /* A snapshot counts once it is whole. */
 static void finish_snapshot(struct mappings *m, __u64 time_ns)
 {
-	struct snapshot before = m->last;
+	struct mappings_snapshot before = m->last;
 
 	m->last = m->next;
 	m->last.time_ns = time_ns;

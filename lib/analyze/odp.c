@@ -237,7 +237,7 @@ static __u64 longest_since(const struct odp_device *device, __u64 since_ns, __u6
 	return longest;
 }
 
-static void take_counter(struct odp *odp, const struct event *e)
+static void odp_take_counter(struct odp *odp, const struct event *e)
 {
 	struct odp_device *device = device_make(odp, e->device);
 	struct odp_counter *counter;
@@ -262,7 +262,7 @@ static void take_counted(struct odp *odp, const struct event *e)
 	else if (e->kind == EVENT_ODP_PREFETCH)
 		take_prefetch(odp, e);
 	else
-		take_counter(odp, e);
+		odp_take_counter(odp, e);
 }
 
 static int odp_on_events(void *self, const struct event *events, size_t count)

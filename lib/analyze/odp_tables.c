@@ -57,7 +57,7 @@ struct odp_row {
 	struct odp_known known;
 };
 
-static __u64 percentile(const struct odp_row *row, double percent)
+static __u64 odp_percentile(const struct odp_row *row, double percent)
 {
 	return row->latency ? histogram_percentile(row->latency, percent) : CELL_NONE;
 }
@@ -97,9 +97,9 @@ static const char *region_kind(const struct odp_region *region)
 	       count_if(row->known.prefetches, row->totals->prefetched_pages))                   \
 	COLUMN(mean, none, DURATION, 7, WIDE,                                                    \
 	       row->latency ? (__u64)histogram_mean(row->latency) : CELL_NONE)                   \
-	COLUMN(p50, none, DURATION, 7, SHOWN, percentile(row, 50))                               \
-	COLUMN(p90, none, DURATION, 7, WIDE, percentile(row, 90))                                \
-	COLUMN(p99, none, DURATION, 7, SHOWN, percentile(row, 99))                               \
+	COLUMN(p50, none, DURATION, 7, SHOWN, odp_percentile(row, 50))                           \
+	COLUMN(p90, none, DURATION, 7, WIDE, odp_percentile(row, 90))                            \
+	COLUMN(p99, none, DURATION, 7, SHOWN, odp_percentile(row, 99))                           \
 	COLUMN(max, none, DURATION, 7, SHOWN, row->latency ? row->latency->max : CELL_NONE)
 TABLE(odp, "RDMA on-demand paging by device and region", ODP, struct odp_row, struct odp)
 

@@ -8,7 +8,8 @@
 
 #define CAPACITY_FIRST 1024
 
-static size_t slot_of(const struct page_table *table, __u32 device, __u32 pasid, __u64 page)
+static size_t page_table_slot_of(const struct page_table *table, __u32 device, __u32 pasid,
+				 __u64 page)
 {
 	const struct {
 		__u64 page;
@@ -39,7 +40,8 @@ static int page_table_grow(struct page_table *table)
 		const struct page_entry *e = &table->entries[i];
 
 		if (e->accesses)
-			larger.entries[slot_of(&larger, e->device, e->pasid, e->page)] = *e;
+			larger.entries[page_table_slot_of(&larger, e->device, e->pasid, e->page)] =
+				*e;
 	}
 	memory_free(table->entries);
 	*table = larger;
@@ -53,7 +55,7 @@ const struct page_entry *page_table_find(const struct page_table *table, __u32 d
 
 	if (!table->used)
 		return NULL;
-	entry = &table->entries[slot_of(table, device, pasid, page)];
+	entry = &table->entries[page_table_slot_of(table, device, pasid, page)];
 	return entry->accesses ? entry : NULL;
 }
 
@@ -63,7 +65,7 @@ struct page_entry *page_table_make(struct page_table *table, __u32 device, __u32
 
 	if ((table->used + 1) * 4 > table->capacity * 3 && page_table_grow(table))
 		return NULL;
-	entry = &table->entries[slot_of(table, device, pasid, page)];
+	entry = &table->entries[page_table_slot_of(table, device, pasid, page)];
 	if (!entry->accesses) {
 		*entry = (struct page_entry){.page = page, .device = device, .pasid = pasid};
 		table->used++;

@@ -7,13 +7,13 @@
 
 #define PASIDS_KEPT 65536
 
-struct pasid_key {
+struct pasids_key {
 	__u32 device; /* DEVICE_NONE: every one */
 	__u32 pasid;
 };
 
 struct meaning {
-	struct pasid_key key;
+	struct pasids_key key;
 	struct pasid_process process;
 	UT_hash_handle hh;
 };
@@ -44,7 +44,7 @@ void pasids_destroy(struct pasids *pasids)
 
 static struct meaning *pasids_entry(const struct pasids *pasids, __u32 device, __u32 pasid)
 {
-	struct pasid_key key = {device, pasid};
+	struct pasids_key key = {device, pasid};
 	struct meaning *meaning;
 
 	HASH_FIND(hh, pasids->meanings, &key, sizeof(key), meaning);
@@ -60,7 +60,7 @@ static struct meaning *pasids_make(struct pasids *pasids, __u32 device, __u32 pa
 	meaning = memory_calloc(1, sizeof(*meaning));
 	if (!meaning)
 		return NULL;
-	meaning->key = (struct pasid_key){device, pasid};
+	meaning->key = (struct pasids_key){device, pasid};
 	HASH_ADD(hh, pasids->meanings, key, sizeof(meaning->key), meaning);
 	if (meaning->hh.tbl)
 		return meaning;

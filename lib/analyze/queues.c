@@ -310,7 +310,7 @@ static double queues_covered(const struct cover *c, struct queue *q)
 	return (double)sum / (double)(c->to - c->from);
 }
 
-static struct queue *first_of(struct queue *q, __u32 device)
+static struct queue *queues_first_of(struct queue *q, __u32 device)
 {
 	while (q && q->key.device != device)
 		q = q->hh.next;
@@ -328,12 +328,12 @@ double queues_blocked_part(struct queues *queues, __u32 device, __u64 from_ns, _
 		*queue = QUEUE_NONE;
 	if (from_ns >= to_ns)
 		return 0;
-	for (struct queue *q = first_of(queues->queues, device); q;
-	     q = first_of(q->hh.next, device))
+	for (struct queue *q = queues_first_of(queues->queues, device); q;
+	     q = queues_first_of(q->hh.next, device))
 		cover_queue(&c, q);
 	faults_each_open(queues->faults, cover_fault, &c);
-	for (struct queue *q = first_of(queues->queues, device); q;
-	     q = first_of(q->hh.next, device)) {
+	for (struct queue *q = queues_first_of(queues->queues, device); q;
+	     q = queues_first_of(q->hh.next, device)) {
 		double part = queues_covered(&c, q);
 
 		if (part > worst) {

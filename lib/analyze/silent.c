@@ -202,7 +202,7 @@ static int silent_on_end(void *self, __u64 end_ns)
 	return silent_on_loss(self, NULL);
 }
 
-static enum probe_id id_of(const char *name, size_t length)
+static enum probe_id silent_id_of(const char *name, size_t length)
 {
 	char text[NAME_TEXT];
 	const struct probe_row *row;
@@ -219,13 +219,14 @@ static void find_neighbours(struct neighbours *neighbours, const struct probe_ro
 	for (size_t i = 0; i < NEIGHBOURS; i++) {
 		size_t length = strcspn(with, " ");
 
-		neighbours->with[i] = id_of(with, length);
+		neighbours->with[i] = silent_id_of(with, length);
 		with += length;
 		with += strspn(with, " ");
 	}
 	if (*with)
 		abort(); /* a row names more: every test that analyzes looks at all of them */
-	neighbours->shares = row->shares ? id_of(row->shares, strlen(row->shares)) : PROBE_COUNT;
+	neighbours->shares =
+		row->shares ? silent_id_of(row->shares, strlen(row->shares)) : PROBE_COUNT;
 }
 
 static int create_silent(struct analysis *a, const struct analysis_config *config)

@@ -40,12 +40,12 @@ struct summary_row {
 	bool text;
 };
 
-static __u64 known(const struct summary_row *row, unsigned int number, __u64 value)
+static __u64 summary_known(const struct summary_row *row, unsigned int number, __u64 value)
 {
 	return count_if(!(row->unknown & number), value);
 }
 
-static __u64 percentile(const struct summary_row *row, double percent)
+static __u64 summary_percentile(const struct summary_row *row, double percent)
 {
 	return row->group ? histogram_percentile(&row->group->total, percent) : CELL_NONE;
 }
@@ -57,35 +57,39 @@ static const char *summary_slowest(const struct summary_row *row, char *text)
 
 #define SUMMARY(COLUMN)                                                                           \
 	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))    \
-	COLUMN(faults, none, COUNT, 7, SHOWN, known(row, UNKNOWN_FAULTS, row->counts.began))      \
-	COLUMN(peak, per_s, COUNT, 6, SHOWN, known(row, UNKNOWN_FAULTS, row->rate.peak))          \
-	COLUMN(bursts, none, COUNT, 6, SHOWN, known(row, UNKNOWN_FAULTS, row->rate.bursts))       \
+	COLUMN(faults, none, COUNT, 7, SHOWN,                                                     \
+	       summary_known(row, UNKNOWN_FAULTS, row->counts.began))                             \
+	COLUMN(peak, per_s, COUNT, 6, SHOWN, summary_known(row, UNKNOWN_FAULTS, row->rate.peak))  \
+	COLUMN(bursts, none, COUNT, 6, SHOWN,                                                     \
+	       summary_known(row, UNKNOWN_FAULTS, row->rate.bursts))                              \
 	COLUMN(mean, none, DURATION, 7, WIDE,                                                     \
 	       row->group ? (__u64)histogram_mean(&row->group->total) : CELL_NONE)                \
-	COLUMN(p50, none, DURATION, 7, SHOWN, percentile(row, 50))                                \
-	COLUMN(p90, none, DURATION, 7, WIDE, percentile(row, 90))                                 \
-	COLUMN(p99, none, DURATION, 7, SHOWN, percentile(row, 99))                                \
-	COLUMN(p999, none, DURATION, 7, WIDE, percentile(row, 99.9))                              \
+	COLUMN(p50, none, DURATION, 7, SHOWN, summary_percentile(row, 50))                        \
+	COLUMN(p90, none, DURATION, 7, WIDE, summary_percentile(row, 90))                         \
+	COLUMN(p99, none, DURATION, 7, SHOWN, summary_percentile(row, 99))                        \
+	COLUMN(p999, none, DURATION, 7, WIDE, summary_percentile(row, 99.9))                      \
 	COLUMN(max, none, DURATION, 7, SHOWN, row->group ? row->group->total.max : CELL_NONE)     \
 	COLUMN(slowest, none, TEXT, 9, SHOWN, summary_slowest(row, text))                         \
 	COLUMN(share, percent, REAL, 6, WIDE, 100 * row->share)                                   \
 	COLUMN(span, none, TEXT, 13, WIDE, row->group ? stage_span(row->group->seen, text) : "-") \
-	COLUMN(blocked, none, DURATION, 7, WIDE, known(row, UNKNOWN_BLOCKED, row->blocked_ns))    \
-	COLUMN(complete, none, COUNT, 8, WIDE, known(row, UNKNOWN_STATES, row->counts.complete))  \
+	COLUMN(blocked, none, DURATION, 7, WIDE,                                                  \
+	       summary_known(row, UNKNOWN_BLOCKED, row->blocked_ns))                              \
+	COLUMN(complete, none, COUNT, 8, WIDE,                                                    \
+	       summary_known(row, UNKNOWN_STATES, row->counts.complete))                          \
 	COLUMN(unfinished, none, COUNT, 10, WIDE,                                                 \
-	       known(row, UNKNOWN_STATES, row->counts.unfinished))                                \
+	       summary_known(row, UNKNOWN_STATES, row->counts.unfinished))                        \
 	COLUMN(inconsistent, none, COUNT, 12, WIDE,                                               \
-	       known(row, UNKNOWN_STATES, row->counts.inconsistent))                              \
+	       summary_known(row, UNKNOWN_STATES, row->counts.inconsistent))                      \
 	COLUMN(overflowed, none, COUNT, 10, WIDE,                                                 \
-	       known(row, UNKNOWN_OVERFLOWED, row->counts.overflowed))                            \
+	       summary_known(row, UNKNOWN_OVERFLOWED, row->counts.overflowed))                    \
 	COLUMN(discarded, none, COUNT, 9, WIDE,                                                   \
-	       known(row, UNKNOWN_DISCARDED, row->counts.discarded))                              \
+	       summary_known(row, UNKNOWN_DISCARDED, row->counts.discarded))                      \
 	COLUMN(abandoned, none, COUNT, 9, WIDE,                                                   \
-	       known(row, UNKNOWN_ABANDONED, row->counts.abandoned))                              \
+	       summary_known(row, UNKNOWN_ABANDONED, row->counts.abandoned))                      \
 	COLUMN(first, none, TIME, 30, WIDE,                                                       \
-	       known(row, UNKNOWN_FAULTS, count_or_none(row->rate.first_ns)))                     \
+	       summary_known(row, UNKNOWN_FAULTS, count_or_none(row->rate.first_ns)))             \
 	COLUMN(last, none, TIME, 30, WIDE,                                                        \
-	       known(row, UNKNOWN_FAULTS, count_or_none(row->rate.last_ns)))                      \
+	       summary_known(row, UNKNOWN_FAULTS, count_or_none(row->rate.last_ns)))              \
 	COLUMN(merged, none, COUNT, 6, WIDE, row->merged)
 TABLE(summary, "Faults by device", SUMMARY, struct summary_row, struct session)
 

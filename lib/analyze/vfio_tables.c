@@ -180,7 +180,7 @@ static void vfio_write_findings(const struct analysis *a, struct writer *writer)
 		writer_note(writer, "... and %u more containers at their limits.", more);
 }
 
-static __u64 limit_of(const struct vfio_limit_use *use)
+static __u64 vfio_limit_of(const struct vfio_limit_use *use)
 {
 	return use->seen && use->limit != LIMIT_UNLIMITED ? use->limit : CELL_NONE;
 }
@@ -283,12 +283,12 @@ static const char *vfio_exempt(const struct vfio_limit_use *use)
 	COLUMN(still_pinned, none, BYTES, 12, WIDE, still_pinned(row))                            \
 	COLUMN(locked, none, BYTES, 7, SHOWN,                                                     \
 	       count_if(vfio_memlock(row)->seen, vfio_memlock(row)->peak))                        \
-	COLUMN(memlock, none, BYTES, 7, SHOWN, limit_of(vfio_memlock(row)))                       \
+	COLUMN(memlock, none, BYTES, 7, SHOWN, vfio_limit_of(vfio_memlock(row)))                  \
 	COLUMN(memlock_used, percent, REAL, 12, WIDE, percent_used(vfio_memlock(row)))            \
 	COLUMN(exempt, none, TEXT, 6, WIDE, vfio_exempt(vfio_memlock(row)))                       \
 	COLUMN(entries, none, COUNT, 7, WIDE,                                                     \
 	       count_if(vfio_entries_used(row)->seen, vfio_entries_used(row)->peak))              \
-	COLUMN(entry_limit, none, COUNT, 11, WIDE, limit_of(vfio_entries_used(row)))              \
+	COLUMN(entry_limit, none, COUNT, 11, WIDE, vfio_limit_of(vfio_entries_used(row)))         \
 	COLUMN(entries_used, percent, REAL, 12, WIDE, percent_used(vfio_entries_used(row)))       \
 	COLUMN(map_p50, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 50))                  \
 	COLUMN(map_p99, none, DURATION, 7, SHOWN, latency(row, VFIO_MAP_NS, 99))                  \

@@ -155,7 +155,7 @@ static void describe_filter(const struct capture_config *config, struct host_inf
 }
 
 /* From here on programs do their work: this is when the recording begins. */
-static int begin(struct capture *c, struct stream sink)
+static int capture_begin(struct capture *c, struct stream sink)
 {
 	struct host_info host;
 	int error;
@@ -191,7 +191,7 @@ int capture_attach(struct capture *capture, struct stream sink)
 		error = nothing_watched(capture);
 	if (!error)
 		error = capture_prepare_deadline(capture);
-	return error ? error : begin(capture, sink);
+	return error ? error : capture_begin(capture, sink);
 }
 
 /* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */
@@ -266,7 +266,7 @@ static int drain_rings(struct capture *c, __u64 now)
 	return 0;
 }
 
-static int release(struct capture *c, struct stream sink, __u64 watermark_ns)
+static int capture_release(struct capture *c, struct stream sink, __u64 watermark_ns)
 {
 	int pushed = 0;
 	size_t count;
@@ -331,7 +331,7 @@ int capture_poll(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	watermark = merge_watermark(capture->merge, now);
-	pushed = release(capture, sink, watermark);
+	pushed = capture_release(capture, sink, watermark);
 	if (pushed < 0)
 		return pushed;
 	error = windows_close(capture->windows, logs_ns, sink);
@@ -409,13 +409,13 @@ int capture_finish(struct capture *capture, struct stream sink)
 	if (error)
 		return error;
 	/* A recorder that was held up has more windows open than the two that the last call closes. */
-	pushed = release(capture, sink, end_ns);
+	pushed = capture_release(capture, sink, end_ns);
 	error = pushed < 0 ? pushed : windows_close(capture->windows, end_ns, sink);
 	if (!error)
 		error = paths_take(capture, STEP_RELEASED, end_ns);
 	if (error)
 		return error;
-	pushed = release(capture, sink, UINT64_MAX);
+	pushed = capture_release(capture, sink, UINT64_MAX);
 	if (pushed < 0)
 		return pushed;
 	error = windows_close(capture->windows, UINT64_MAX, sink);

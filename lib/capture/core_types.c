@@ -53,7 +53,7 @@ static int by_hash(const void *a, const void *b)
 }
 
 /* The first entry of this hash or of a greater one. */
-static size_t first_of(struct type_index *index, __u64 hash)
+static size_t type_index_first_of(struct type_index *index, __u64 hash)
 {
 	size_t low = 0, high = index->count;
 
@@ -85,7 +85,7 @@ static int copy_members(struct copier *c, const struct btf_type *type)
 	return 0;
 }
 
-static int add(struct copier *c, const struct btf_type *type)
+static int core_types_add(struct copier *c, const struct btf_type *type)
 {
 	int id = btf__add_type(c->to, c->from, type);
 	struct btf_member *members;
@@ -122,10 +122,10 @@ static int copy_kind(struct copier *c, const struct btf_type *type)
 		return copy_array(c, btf_array(type));
 	if (btf_is_composite(type)) {
 		error = copy_members(c, type);
-		return error ? error : add(c, type);
+		return error ? error : core_types_add(c, type);
 	}
 	if (btf_is_int(type) || btf_is_float(type) || btf_is_any_enum(type) || btf_is_fwd(type))
-		return add(c, type);
+		return core_types_add(c, type);
 	return 0; /* nothing that can lie within a struct */
 }
 
@@ -147,7 +147,7 @@ static int copy_named(struct copier *c, struct type_index *index, const char *na
 	__u64 hash = XXH3_64bits(name, length);
 	int found = 0;
 
-	for (size_t i = first_of(index, hash);
+	for (size_t i = type_index_first_of(index, hash);
 	     i < index->count && index->entries[i].hash == hash && found >= 0; i++) {
 		int copied = copy(c, index->entries[i].id);
 

@@ -49,17 +49,18 @@ static struct device_owner *get_owner(struct device_table *table, const struct d
 	return NULL;
 }
 
-struct entry *device_entry_find(const struct device_table *table, const struct device_key *key)
+struct device_entry *device_entry_find(const struct device_table *table,
+				       const struct device_key *key)
 {
-	struct entry *entry;
+	struct device_entry *entry;
 
 	HASH_FIND(hh, table->entries, key, sizeof(*key), entry);
 	return entry;
 }
 
-struct entry *device_entry_get(struct device_table *table, const struct device_key *key)
+struct device_entry *device_entry_get(struct device_table *table, const struct device_key *key)
 {
-	struct entry *entry = device_entry_find(table, key);
+	struct device_entry *entry = device_entry_find(table, key);
 	struct device_owner *owner;
 
 	if (entry)
@@ -78,7 +79,7 @@ struct entry *device_entry_get(struct device_table *table, const struct device_k
 	return entry;
 }
 
-void device_entry_drop(struct device_table *table, struct entry *entry)
+void device_entry_drop(struct device_table *table, struct device_entry *entry)
 {
 	struct device_owner *owner = device_owner_find(table, &entry->key);
 
@@ -87,7 +88,7 @@ void device_entry_drop(struct device_table *table, struct entry *entry)
 	free(entry);
 }
 
-bool device_is_there(const struct device_table *table, const struct entry *entry)
+bool device_is_there(const struct device_table *table, const struct device_entry *entry)
 {
 	struct device_state state;
 
@@ -113,7 +114,7 @@ static void add_number(__u32 **list, size_t *room, size_t *count, __u32 number)
 	(*list)[(*count)++] = number;
 }
 
-void device_has_gone(struct device_table *table, const struct entry *entry)
+void device_has_gone(struct device_table *table, const struct device_entry *entry)
 {
 	if (!entry->key.owner)
 		add_number(&table->former, &table->former_room, &table->former_count, entry->id);
@@ -125,7 +126,7 @@ void device_has_gone(struct device_table *table, const struct entry *entry)
 /* What is left out is not asked for. A hello always names the model. */
 static bool is_stranger(const struct device_table *table, const struct device_owner *owner)
 {
-	const struct entry *entry;
+	const struct device_entry *entry;
 
 	for (entry = owner->entries; entry; entry = entry->next)
 		if (entry->key.kind == DEVICE_EMULATED && entry->handle &&
@@ -148,7 +149,7 @@ void device_table_forget_owner(struct device_table *table, __u32 pid, __u64 star
 	const struct owner_key key = {.pid = pid, .start = start};
 	struct device_owner *owner = find_owner(table, &key);
 	struct owner_share share = {0};
-	struct entry *entry, *next;
+	struct device_entry *entry, *next;
 
 	if (bpf_map_lookup_elem(table->owner_shares, &key, &share))
 		share.entered = 0;
@@ -210,7 +211,7 @@ static bool goes_by_itself(const struct device_key *key)
 void device_table_forget_gone(struct device_table *table)
 {
 	__u32 gone = __atomic_load_n(&table->state->gone, __ATOMIC_RELAXED);
-	struct entry *entry, *next;
+	struct device_entry *entry, *next;
 
 	/* Most hosts never lose a device, and none has to be asked about. */
 	if (gone == table->gone_seen)

@@ -41,7 +41,7 @@ int device_table_create(struct device_table **table, const struct capture_config
 void device_table_destroy(struct device_table *table)
 {
 	struct device_owner *owner, *next_owner;
-	struct entry *entry, *next;
+	struct device_entry *entry, *next;
 
 	if (!table)
 		return;
@@ -79,7 +79,7 @@ static __u32 present(const struct device_table *table, const struct device_info 
 	const struct device_owner *kernel =
 		device_owner_find(table, &(struct device_key){.owner = 0});
 
-	for (const struct entry *entry = kernel ? kernel->entries : NULL; entry;
+	for (const struct device_entry *entry = kernel ? kernel->entries : NULL; entry;
 	     entry = entry->next) {
 		const struct device_info *other;
 
@@ -122,10 +122,10 @@ static __u32 name_number(struct device_table *table, __u32 id, __u32 handle,
 	return handle;
 }
 
-static __u32 keep(struct device_table *table, const struct device_key *key, __u32 id,
-		  const struct device_info *info)
+static __u32 device_table_keep(struct device_table *table, const struct device_key *key, __u32 id,
+			       const struct device_info *info)
 {
-	struct entry *entry = has_room(table, id) ? device_entry_get(table, key) : NULL;
+	struct device_entry *entry = has_room(table, id) ? device_entry_get(table, key) : NULL;
 	__u32 handle = 0;
 
 	if (!entry)
@@ -148,7 +148,7 @@ static __u32 keep(struct device_table *table, const struct device_key *key, __u3
 static __u32 keep_met(struct device_table *table, const struct device_key *key, __u32 id,
 		      const struct device_info *info)
 {
-	__u32 handle = keep(table, key, id, info);
+	__u32 handle = device_table_keep(table, key, id, info);
 	struct device_owner *owner = handle ? device_owner_find(table, key) : NULL;
 
 	if (owner)
@@ -167,7 +167,7 @@ static __u32 name_late(struct device_table *table, const struct device_key *key,
 	if (handle == HANDLE_DROPPED && wanted(table, info)) {
 		state->verdict = DEVICE_PASS;
 		bpf_map_update_elem(table->map, key, state, BPF_EXIST);
-		return keep(table, key, state->id, info);
+		return device_table_keep(table, key, state->id, info);
 	}
 	known = handle == HANDLE_DROPPED ? NULL : &table->infos[handle - 1];
 	if (!known || !strcmp(known->name, info->name) ||
@@ -184,8 +184,8 @@ static __u32 name_late(struct device_table *table, const struct device_key *key,
 }
 
 /* Gives it a slot under this number; false: the kernel side has met it (`state`), or there is none. */
-static bool place(struct device_table *table, const struct device_key *key,
-		  struct device_state *state)
+static bool device_table_place(struct device_table *table, const struct device_key *key,
+			       struct device_state *state)
 {
 	if (bpf_map_update_elem(table->map, key, state, BPF_NOEXIST))
 		return false;
@@ -198,7 +198,7 @@ static bool place(struct device_table *table, const struct device_key *key,
 static __u32 enter_fresh(struct device_table *table, const struct device_key *key,
 			 const struct device_info *info)
 {
-	struct entry *entry = device_entry_find(table, key);
+	struct device_entry *entry = device_entry_find(table, key);
 	struct device_state state = {.verdict = wanted(table, info) ? DEVICE_PASS : DEVICE_DROP};
 	bool placed;
 
@@ -206,9 +206,9 @@ static __u32 enter_fresh(struct device_table *table, const struct device_key *ke
 		state.id = entry->id;
 	else
 		state.id = __atomic_add_fetch(&table->state->devices, 1, __ATOMIC_RELAXED);
-	placed = place(table, key, &state);
+	placed = device_table_place(table, key, &state);
 	if (!entry || !entry->unplaced) {
-		if (!keep(table, key, state.id, info))
+		if (!device_table_keep(table, key, state.id, info))
 			return 0;
 		entry = device_entry_find(table, key);
 	}
@@ -228,8 +228,8 @@ __u32 device_table_enter(struct device_table *table, const struct device_key *ke
 	return keep_met(table, key, state.id, info);
 }
 
-static void meet(struct device_table *table, const struct device_key *key,
-		 struct device_state *state)
+static void device_table_meet(struct device_table *table, const struct device_key *key,
+			      struct device_state *state)
 {
 	struct device_info info;
 
@@ -263,7 +263,7 @@ void device_table_meet_new(struct device_table *table)
 		ask_machines(table, batch, count);
 		for (__u32 i = 0; i < count; i++)
 			if (!is_met(table, batch->states[i].id))
-				meet(table, &batch->keys[i], &batch->states[i]);
+				device_table_meet(table, &batch->keys[i], &batch->states[i]);
 	}
 }
 

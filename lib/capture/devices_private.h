@@ -9,12 +9,12 @@
 #include "lib/capture/devices.h"
 
 /* A device as the kernel side means it now. */
-struct entry {
+struct device_entry {
 	struct device_key key;
 	__u32 id;
-	__u32 handle;		       /* or HANDLE_DROPPED */
-	bool unplaced;		       /* no slot was free: the kernel side may meet it again */
-	struct entry *previous, *next; /* of the same owner */
+	__u32 handle;  /* or HANDLE_DROPPED */
+	bool unplaced; /* no slot was free: the kernel side may meet it again */
+	struct device_entry *previous, *next; /* of the same owner */
 	UT_hash_handle hh;
 };
 
@@ -22,7 +22,7 @@ struct entry {
 struct device_owner {
 	struct owner_key key;
 	__u32 met; /* of owner_share.entered */
-	struct entry *entries;
+	struct device_entry *entries;
 	UT_hash_handle hh;
 };
 
@@ -43,7 +43,7 @@ struct device_table {
 	void *ask_self;
 	__u32 *handles; /* by kernel-side number */
 	size_t handle_room;
-	struct entry *entries;
+	struct device_entry *entries;
 	struct device_owner *owners;
 	struct device_batch *batch;
 	struct device_info *infos; /* by handle - 1 */
@@ -70,13 +70,14 @@ void device_describe(const struct device_key *key, const struct device_state *st
 /* device_slots.c */
 struct device_owner *device_owner_find(const struct device_table *table,
 				       const struct device_key *key);
-struct entry *device_entry_find(const struct device_table *table, const struct device_key *key);
+struct device_entry *device_entry_find(const struct device_table *table,
+				       const struct device_key *key);
 /* Likewise; makes it. NULL without memory. */
-struct entry *device_entry_get(struct device_table *table, const struct device_key *key);
-void device_entry_drop(struct device_table *table, struct entry *entry);
+struct device_entry *device_entry_get(struct device_table *table, const struct device_key *key);
+void device_entry_drop(struct device_table *table, struct device_entry *entry);
 /* Whether the kernel side still means this device by this key. */
-bool device_is_there(const struct device_table *table, const struct entry *entry);
+bool device_is_there(const struct device_table *table, const struct device_entry *entry);
 /* This device is no more, or no longer known by its key. */
-void device_has_gone(struct device_table *table, const struct entry *entry);
+void device_has_gone(struct device_table *table, const struct device_entry *entry);
 
 #endif

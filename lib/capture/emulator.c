@@ -19,7 +19,7 @@
 #define IDLE_NS NSEC_PER_SEC
 
 /* Reading of a pipe would wait for whoever writes to it. */
-static int refused(const char *path, int mode)
+static int emulator_refused(const char *path, int mode)
 {
 	struct stat status;
 
@@ -30,7 +30,7 @@ static int refused(const char *path, int mode)
 
 int emulator_check(const char *path)
 {
-	int error = refused(path, R_OK);
+	int error = emulator_refused(path, R_OK);
 
 	return error ? failed(error, "emulator '%s': %s", path,
 			      error == -EINVAL ? "is no regular file" : strerror(-error))
@@ -51,7 +51,7 @@ static bool beside_ourselves(char *path, size_t bytes)
 		return false;
 	*slash = '\0';
 	return (size_t)snprintf(path, bytes, "%s/%s", self, EMULATOR_NAME) < bytes &&
-	       !refused(path, X_OK);
+	       !emulator_refused(path, X_OK);
 }
 
 static bool in_path(char *path, size_t bytes)
@@ -64,7 +64,7 @@ static bool in_path(char *path, size_t bytes)
 		if (length &&
 		    (size_t)snprintf(path, bytes, "%.*s/%s", (int)length, at, EMULATOR_NAME) <
 			    bytes &&
-		    !refused(path, X_OK))
+		    !emulator_refused(path, X_OK))
 			return true;
 		at += length + (at[length] == ':');
 	}
@@ -105,7 +105,7 @@ static int find_place(struct capture *c, const struct stat *file)
 	return -ENOENT;
 }
 
-static void forget(struct capture *c, int place)
+static void emulator_forget(struct capture *c, int place)
 {
 	probe_set_detach_emulator(c->probes, place);
 	c->emulators[place] = (struct emulator){.used_ns = c->emulators[place].used_ns};
@@ -114,7 +114,7 @@ static void forget(struct capture *c, int place)
 }
 
 /* The file's own, if it was written anew; else the one that nobody has used for longest. */
-static int make_room(struct capture *c, const struct stat *file)
+static int emulator_make_room(struct capture *c, const struct stat *file)
 {
 	int longest = -ENOSPC;
 
@@ -130,13 +130,13 @@ static int make_room(struct capture *c, const struct stat *file)
 			longest = i;
 	}
 	if (longest >= 0)
-		forget(c, longest);
+		emulator_forget(c, longest);
 	return longest;
 }
 
 static int attach_to(struct capture *c, int fd, const struct stat *file, const char *path)
 {
-	int place = make_room(c, file), error;
+	int place = emulator_make_room(c, file), error;
 
 	if (place < 0)
 		return failed(place, "%s: at most %d different emulators are watched at once", path,
@@ -214,7 +214,7 @@ static void emulators_forget_idle(struct capture *c)
 
 		if (emulator->inode && i != c->emulator && !emulator->machines &&
 		    now - emulator->used_ns > IDLE_NS)
-			forget(c, i);
+			emulator_forget(c, i);
 	}
 }
 

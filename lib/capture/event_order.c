@@ -6,14 +6,14 @@
 
 #define LEVELS 64 /* of merged runs: more than a size_t can count */
 
-struct order {
+struct event_ordering {
 	struct event *events;
 	struct event *scratch;
 	__u64 work;
 };
 
 /* The first of events[from, to), in order, that is younger than time_ns, or, `as_old`, not older. */
-static size_t search(struct order *o, size_t from, size_t to, __u64 time_ns, bool as_old)
+static size_t search(struct event_ordering *o, size_t from, size_t to, __u64 time_ns, bool as_old)
 {
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
@@ -29,7 +29,7 @@ static size_t search(struct order *o, size_t from, size_t to, __u64 time_ns, boo
 }
 
 /* The left side is the shorter one: it makes way, and both are filled in from the front. */
-static void merge_forward(struct order *o, size_t left, size_t right, size_t end)
+static void merge_forward(struct event_ordering *o, size_t left, size_t right, size_t end)
 {
 	size_t count = right - left, at = 0;
 
@@ -44,7 +44,7 @@ static void merge_forward(struct order *o, size_t left, size_t right, size_t end
 }
 
 /* The right side is: from the back. */
-static void merge_backward(struct order *o, size_t left, size_t right, size_t end)
+static void merge_backward(struct event_ordering *o, size_t left, size_t right, size_t end)
 {
 	size_t at = end - right;
 
@@ -59,7 +59,7 @@ static void merge_backward(struct order *o, size_t left, size_t right, size_t en
 }
 
 /* Two runs side by side become one. Where they do not overlap nothing is moved. */
-static void merge_runs(struct order *o, size_t left, size_t right, size_t end)
+static void merge_runs(struct event_ordering *o, size_t left, size_t right, size_t end)
 {
 	left = search(o, left, right, o->events[right].time_ns, false);
 	if (left == right)
@@ -72,7 +72,7 @@ static void merge_runs(struct order *o, size_t left, size_t right, size_t end)
 		merge_backward(o, left, right, end);
 }
 
-static size_t run_end(struct order *o, size_t from, size_t count)
+static size_t run_end(struct event_ordering *o, size_t from, size_t count)
 {
 	size_t end = from + 1;
 
@@ -83,7 +83,7 @@ static size_t run_end(struct order *o, size_t from, size_t count)
 }
 
 /* starts[n] is where a run begins that 2^n natural ones were merged into; a binary counter of them. */
-static void merge_all(struct order *o, size_t from, size_t count)
+static void merge_all(struct event_ordering *o, size_t from, size_t count)
 {
 	size_t starts[LEVELS], depth = 0;
 	__u64 runs = 0;
@@ -104,7 +104,7 @@ static void merge_all(struct order *o, size_t from, size_t count)
 
 __u64 event_order(struct event *events, size_t sorted, size_t count, struct event *scratch)
 {
-	struct order order = {.events = events, .scratch = scratch};
+	struct event_ordering order = {.events = events, .scratch = scratch};
 
 	/* What waits in order already is long and mostly older: it is looked at once. */
 	merge_all(&order, sorted, count);

@@ -51,14 +51,14 @@ static bool needs_keeping(const struct group_key *key, const struct group_state 
 }
 
 /* Whatever its device does to it meanwhile: a stage lost here only tells whether the number is in use. */
-static bool keep(int map, const struct group_key *key, struct group_state *group)
+static bool groups_keep(int map, const struct group_key *key, struct group_state *group)
 {
 	group->stages |= GROUP_TOLD;
 	return !bpf_map_update_elem(map, key, group, BPF_EXIST);
 }
 
-static int give_up(const struct group_key *key, const struct group_state *group, __u64 now_ns,
-		   group_given_up_fn give, void *self)
+static int groups_give_up(const struct group_key *key, const struct group_state *group,
+			  __u64 now_ns, group_given_up_fn give, void *self)
 {
 	struct event event = {
 		.time_ns = now_ns,
@@ -98,14 +98,14 @@ int groups_sweep(int map, __u64 now_ns, __u64 age_ns, const struct owner_set *en
 		told = group.stages & (GROUP_ABANDONED | GROUP_TOLD);
 		if (!ended && needs_keeping(&key, &group) && kept < GROUPS_KEPT) {
 			kept++;
-			if (group.stages & GROUP_TOLD || !keep(map, &key, &group))
+			if (group.stages & GROUP_TOLD || !groups_keep(map, &key, &group))
 				continue;
 		} else if (bpf_map_lookup_and_delete_elem(map, &key, &group)) {
 			continue;
 		}
 		/* An event of the device has told of it, or the sweep before. */
 		if (give && !told) {
-			int refused = give_up(&key, &group, now_ns, give, self);
+			int refused = groups_give_up(&key, &group, now_ns, give, self);
 
 			if (refused)
 				return refused;

@@ -31,7 +31,7 @@ struct types {
 	struct kernel_function *found; /* by number of the name */
 };
 
-struct symbol {
+struct kernel_name {
 	size_t plain, clones;
 	char clone[NAME_TEXT]; /* the first one */
 };
@@ -39,8 +39,8 @@ struct symbol {
 struct kernel_names {
 	struct btf *kernel;
 	struct types *types;
-	struct symbol *symbols; /* NULL until asked for */
-	bool *traceable;	/* likewise */
+	struct kernel_name *symbols; /* NULL until asked for */
+	bool *traceable;	     /* likewise */
 	size_t count;
 	const char *names[NAMES_MAX];
 	size_t lengths[NAMES_MAX];
@@ -53,7 +53,7 @@ static size_t base_length(const char *name)
 	return strcspn(name, ".");
 }
 
-static __u16 *slot_of(struct kernel_names *names, const char *name, size_t length)
+static __u16 *kernel_names_slot_of(struct kernel_names *names, const char *name, size_t length)
 {
 	size_t slot = XXH3_64bits(name, length) % SLOTS;
 
@@ -70,7 +70,7 @@ static __u16 *slot_of(struct kernel_names *names, const char *name, size_t lengt
 static void enter_name(struct kernel_names *names, const char *name)
 {
 	size_t length = base_length(name);
-	__u16 *slot = slot_of(names, name, length);
+	__u16 *slot = kernel_names_slot_of(names, name, length);
 
 	if (*slot)
 		return;
@@ -133,7 +133,7 @@ static int read_types(struct kernel_names *names, struct btf *btf, __u32 from, c
 		if (!name || (!function && strncmp(name, TRACEPOINTS, prefix) != 0))
 			continue;
 		name += function ? 0 : prefix;
-		number = *slot_of(names, name, strlen(name));
+		number = *kernel_names_slot_of(names, name, strlen(name));
 		if (number && function)
 			take_function(btf, id, &types->found[number - 1]);
 		else if (number)
@@ -221,7 +221,7 @@ static const struct types *types_of(const struct kernel_names *names, const char
 }
 
 /* Its types are there before it has come up: until then no program is let onto its functions. */
-static bool is_loaded(const char *module)
+static bool kernel_module_is_loaded(const char *module)
 {
 	char path[NAME_TEXT + 32], state[8] = "live";
 	FILE *file;
@@ -276,7 +276,7 @@ static void read_module(struct kernel_names *names, const char *module)
 	struct btf *btf;
 	int fd;
 
-	if (types_of(names, module) || !is_loaded(module))
+	if (types_of(names, module) || !kernel_module_is_loaded(module))
 		return;
 	btf = btf__load_module_btf(module, names->kernel);
 	if (!btf)
@@ -309,7 +309,7 @@ struct btf *kernel_names_extract(const struct kernel_names *names, const struct 
 const struct kernel_function *kernel_names_find(struct kernel_names *names, const char *name,
 						const char *modules)
 {
-	__u16 number = *slot_of(names, name, base_length(name));
+	__u16 number = *kernel_names_slot_of(names, name, base_length(name));
 	const struct kernel_function *found;
 	char text[NAME_TEXT], *rest = text, *module;
 
@@ -332,7 +332,7 @@ size_t kernel_names_loaded(const char *modules, char missing[NAME_TEXT])
 	missing[0] = '\0';
 	snprintf(text, sizeof(text), "%s", modules ? modules : "");
 	while ((module = strsep(&rest, " "))) {
-		if (*module && is_loaded(module))
+		if (*module && kernel_module_is_loaded(module))
 			loaded++;
 		else if (*module && !missing[0])
 			snprintf(missing, NAME_TEXT, "%s", module);
@@ -345,7 +345,7 @@ static void take_symbol(struct kernel_names *names, const char *line)
 {
 	const char *kind = strchr(line, ' '), *name, *dot;
 	size_t length, base;
-	struct symbol *symbol;
+	struct kernel_name *symbol;
 	__u16 number;
 
 	if (!kind || !kind[1] || !strchr("tTwW", kind[1]) || kind[2] != ' ')
@@ -353,7 +353,7 @@ static void take_symbol(struct kernel_names *names, const char *line)
 	name = kind + 3;
 	length = strcspn(name, "\t\n ");
 	base = strcspn(name, ".\t\n ");
-	number = *slot_of(names, name, base);
+	number = *kernel_names_slot_of(names, name, base);
 	if (!number || length >= NAME_TEXT)
 		return;
 	symbol = &names->symbols[number - 1];
@@ -388,8 +388,8 @@ static void read_symbols(struct kernel_names *names)
 size_t kernel_names_symbol(struct kernel_names *names, const char *name, char symbol[NAME_TEXT])
 {
 	size_t length = base_length(name);
-	__u16 number = *slot_of(names, name, length);
-	const struct symbol *found;
+	__u16 number = *kernel_names_slot_of(names, name, length);
+	const struct kernel_name *found;
 
 	symbol[0] = '\0';
 	read_symbols(names);
@@ -413,7 +413,7 @@ static void read_traceable(struct kernel_names *names)
 	if (names->traceable && !file)
 		memset(names->traceable, true, names->count * sizeof(names->traceable[0]));
 	while (names->traceable && file && fgets(line, sizeof(line), file)) {
-		__u16 number = *slot_of(names, line, strcspn(line, " \n"));
+		__u16 number = *kernel_names_slot_of(names, line, strcspn(line, " \n"));
 
 		if (number)
 			names->traceable[number - 1] = true;
@@ -424,7 +424,7 @@ static void read_traceable(struct kernel_names *names)
 
 bool kernel_names_traceable(struct kernel_names *names, const char *name)
 {
-	__u16 number = *slot_of(names, name, base_length(name));
+	__u16 number = *kernel_names_slot_of(names, name, base_length(name));
 
 	if (!names->traceable)
 		read_traceable(names);

@@ -34,13 +34,13 @@ enum machine_state {
 	MACHINE_REFUSED, /* not to be trusted; kept until it ends so as not to ask again */
 };
 
-struct machine {
+struct capture_machine {
 	char file[FILE_NAME_MAX]; /* in the run directory; a key, not a claim that is trusted */
 	enum machine_state state;
 	int socket;
 	__u32 pid;
 	__u64 start_time;
-	struct machine_device *devices;
+	struct capture_machine_device *devices;
 	size_t device_count;
 	int binary;		  /* that it runs, -1: not known yet */
 	bool unaccounted;	  /* it will tell us no total */
@@ -55,7 +55,7 @@ struct machines {
 	struct observer *
 		observer; /* NULL: there is no run directory, and so no machine, or no room in it */
 	char no_account[REASON_TEXT];
-	struct machine list[MACHINES_MAX];
+	struct capture_machine list[MACHINES_MAX];
 	struct unmet unmet;
 	__u64 uncounted; /* that told us no total, and of which not all was received */
 	size_t count;
@@ -67,7 +67,7 @@ struct machines {
 	char *text; /* room for a hello */
 };
 
-static void release(const struct machines *m, struct machine *machine)
+static void machines_release(const struct machines *m, struct capture_machine *machine)
 {
 	if (machine->binary >= 0)
 		m->ops->leave(m->self, machine->binary);
@@ -81,7 +81,7 @@ void machines_destroy(struct machines *machines)
 	if (!machines)
 		return;
 	for (size_t i = 0; i < machines->count; i++)
-		release(machines, &machines->list[i]);
+		machines_release(machines, &machines->list[i]);
 	unmet_clear(&machines->unmet);
 	observer_close(machines->observer);
 	free(machines->text);
@@ -89,9 +89,9 @@ void machines_destroy(struct machines *machines)
 }
 
 /* Whether it is watched, or has gone; false if there is no room for it, or it has none for us. */
-static bool find(struct machines *m, int directory, const char *file, bool unaccounted)
+static bool machines_find(struct machines *m, int directory, const char *file, bool unaccounted)
 {
-	struct machine *machine;
+	struct capture_machine *machine;
 	int fd;
 
 	for (size_t i = 0; i < m->count; i++)
@@ -103,14 +103,14 @@ static bool find(struct machines *m, int directory, const char *file, bool unacc
 	if (fd < 0)
 		return fd == -ECONNREFUSED || fd == -ENOENT;
 	machine = &m->list[m->count++];
-	*machine = (struct machine){.socket = fd, .binary = -1};
+	*machine = (struct capture_machine){.socket = fd, .binary = -1};
 	strcpy(machine->file, file);
 	machine->unaccounted = unmet_take(&m->unmet, file) || unaccounted;
 	return true;
 }
 
 /* `unaccounted`: those that are found only now have told us of neither beginning nor end. */
-static void scan(struct machines *m, bool unaccounted)
+static void machines_scan(struct machines *m, bool unaccounted)
 {
 	int fd = run_directory_open(false);
 	struct dirent *entry;
@@ -128,7 +128,7 @@ static void scan(struct machines *m, bool unaccounted)
 		const char *suffix = strchr(entry->d_name, '.');
 
 		if (suffix && suffix > entry->d_name && !strcmp(suffix, RUN_MACHINE_SUFFIX) &&
-		    !find(m, fd, entry->d_name, unaccounted))
+		    !machines_find(m, fd, entry->d_name, unaccounted))
 			unmet_wait(&m->unmet, entry->d_name, unaccounted);
 	}
 	unmet_look_end(&m->unmet);
@@ -172,7 +172,7 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
 	if (observer_open(&m->observer))
 		keep_no_account(m);
 	/* They began before the account of them did. */
-	scan(m, true);
+	machines_scan(m, true);
 	*machines = m;
 	return 0;
 }
@@ -181,7 +181,7 @@ int machines_create(struct machines **machines, const struct machines_ops *ops, 
  * Is the peer who the hello says, and an emulator? A pid is that of its teller's pid namespace, so
  * what the hello says is replaced by what the kernel says; the start time is the same everywhere.
  */
-static int trust_peer(struct machines *m, struct machine *machine, struct hello *hello)
+static int trust_peer(struct machines *m, struct capture_machine *machine, struct hello *hello)
 {
 	socklen_t length = sizeof(struct ucred);
 	struct ucred peer;
@@ -212,7 +212,7 @@ static int trust_peer(struct machines *m, struct machine *machine, struct hello 
 }
 
 /* Not all that it produces will be received, for the reason that was told last. */
-static void falls_short(struct machines *m, struct machine *machine)
+static void falls_short(struct machines *m, struct capture_machine *machine)
 {
 	m->uncounted += machine->unaccounted;
 	machine->unaccounted = false;
@@ -220,7 +220,7 @@ static void falls_short(struct machines *m, struct machine *machine)
 }
 
 /* The faults of one without are seen all the same; of its I/Os nothing is, as if it had not been met. */
-static void open_log(struct machines *m, struct machine *machine, const struct hello *hello,
+static void open_log(struct machines *m, struct capture_machine *machine, const struct hello *hello,
 		     int ring, __u64 since_ns)
 {
 	int error = ring < 0 ? failed(-EPROTO, "access log: was not handed over")
@@ -237,7 +237,7 @@ static void open_log(struct machines *m, struct machine *machine, const struct h
 }
 
 /* Its probes are attached by now: whether it worked before is told by now, too. */
-static void know_beginning(struct machines *m, struct machine *machine)
+static void know_beginning(struct machines *m, struct capture_machine *machine)
 {
 	__u64 works_ns, since_ns = m->ops->watched_since(m->self, machine->binary);
 
@@ -251,7 +251,8 @@ static void know_beginning(struct machines *m, struct machine *machine)
 	falls_short(m, machine);
 }
 
-static int know(struct machines *m, struct machine *machine, const struct hello *hello, int ring)
+static int know(struct machines *m, struct capture_machine *machine, const struct hello *hello,
+		int ring)
 {
 	bool told;
 
@@ -279,7 +280,7 @@ static int know(struct machines *m, struct machine *machine, const struct hello 
 	return 0;
 }
 
-static void await_hello(struct machines *m, struct machine *machine)
+static void await_hello(struct machines *m, struct capture_machine *machine)
 {
 	struct hello hello = {};
 	int ring, error;
@@ -302,7 +303,7 @@ static void await_hello(struct machines *m, struct machine *machine)
 		close(ring);
 }
 
-static bool valid(const struct machine *machine, const struct access_record *record)
+static bool valid(const struct capture_machine *machine, const struct access_record *record)
 {
 	const unsigned int access = EVENT_READ | EVENT_WRITE;
 
@@ -313,7 +314,7 @@ static bool valid(const struct machine *machine, const struct access_record *rec
 	       (record->code & ~(IO_FAULTED | IO_PART | IO_SOURCE)) <= IO_ERROR;
 }
 
-static int read_log(struct machines *m, struct machine *machine)
+static int read_log(struct machines *m, struct capture_machine *machine)
 {
 	struct access_record records[RECORDS];
 	/* One capacity a pass: a producer faster than we are must not keep us here. */
@@ -353,14 +354,14 @@ static int read_log(struct machines *m, struct machine *machine)
 	return 0;
 }
 
-static bool ended(const struct machine *machine)
+static bool ended(const struct capture_machine *machine)
 {
 	struct pollfd look = {.fd = machine->socket, .events = POLLRDHUP};
 
 	return poll(&look, 1, 0) > 0 && look.revents & (POLLHUP | POLLRDHUP | POLLERR);
 }
 
-static int step(struct machines *m, struct machine *machine, bool *gone)
+static int step(struct machines *m, struct capture_machine *machine, bool *gone)
 {
 	int error;
 
@@ -390,7 +391,7 @@ static int step_all(struct machines *m)
 			/* Before its hello, and it had told nothing else. */
 			m->uncounted +=
 				m->list[i].state == MACHINE_CONNECTED && m->list[i].unaccounted;
-			release(m, &m->list[i]);
+			machines_release(m, &m->list[i]);
 			m->list[i] = m->list[--m->count];
 		}
 		if (error)
@@ -417,7 +418,7 @@ int machines_poll(struct machines *machines, __u64 now_ns)
 		return error;
 	if (now_ns >= machines->next_scan_ns || (observer && observer_awaits(observer))) {
 		machines->next_scan_ns = now_ns + SCAN_NS;
-		scan(machines, !observer);
+		machines_scan(machines, !observer);
 	}
 	error = step_all(machines);
 	/* Whoever had told its end before this pass has served all that was connected to it. */
@@ -444,7 +445,7 @@ int machines_finish(struct machines *machines)
 }
 
 /* Asked of the kernel: the name of its socket has the pid of the machine's own namespace. */
-static bool speaks_for(const struct machine *machine, __u32 local_pid)
+static bool speaks_for(const struct capture_machine *machine, __u32 local_pid)
 {
 	socklen_t length = sizeof(struct ucred);
 	struct ucred peer;
@@ -458,9 +459,9 @@ void machines_meet(struct machines *machines, __u32 pid)
 	struct pollfd look = {.events = POLLIN};
 	__u32 local = pid_to_local(pid);
 
-	scan(machines, !machines->observer);
+	machines_scan(machines, !machines->observer);
 	for (size_t i = 0; i < machines->count; i++) {
-		struct machine *machine = &machines->list[i];
+		struct capture_machine *machine = &machines->list[i];
 
 		if (machine->state != MACHINE_CONNECTED || !speaks_for(machine, local))
 			continue;
@@ -470,11 +471,11 @@ void machines_meet(struct machines *machines, __u32 pid)
 	}
 }
 
-static const struct machine *machine_of(const struct machines *machines, __u32 pid,
-					__u64 start_time)
+static const struct capture_machine *machine_of(const struct machines *machines, __u32 pid,
+						__u64 start_time)
 {
 	for (size_t i = 0; i < machines->count; i++) {
-		const struct machine *machine = &machines->list[i];
+		const struct capture_machine *machine = &machines->list[i];
 
 		if (machine->state == MACHINE_KNOWN && machine->pid == pid &&
 		    machine->start_time == start_time)

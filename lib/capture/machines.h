@@ -11,7 +11,7 @@
 #include "lib/capture/hello.h"
 #include "bpf/state.h"
 
-struct machine_device {
+struct capture_machine_device {
 	struct hello_device hello;
 	__u32 handle; /* or HANDLE_DROPPED */
 };
@@ -29,7 +29,7 @@ struct machines_ops {
 	/* A device of a machine that is trusted; returns its handle. */
 	__u32 (*device)(void *self, const struct hello *hello, const struct hello_device *device);
 	/* A record that has passed validation. */
-	int (*access)(void *self, __u32 pid, const struct machine_device *device,
+	int (*access)(void *self, __u32 pid, const struct capture_machine_device *device,
 		      const struct access_record *record);
 	/* It has ended; everything it published was delivered. */
 	int (*gone)(void *self, __u32 pid, __u64 start_time);

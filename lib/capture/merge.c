@@ -67,7 +67,7 @@ static int make_scratch(struct merge *merge, size_t room)
 	return 0;
 }
 
-static int make_room(struct merge *merge, struct merge_source *source)
+static int merge_make_room(struct merge *merge, struct merge_source *source)
 {
 	size_t used = source->tail - source->head;
 	size_t room = source->room ? source->room * 2 : 1024;
@@ -107,7 +107,7 @@ int merge_push(struct merge *merge, size_t source, const struct event *event)
 	struct merge_source *s = &merge->sources[source];
 
 	if (s->tail == s->room) {
-		int error = make_room(merge, s);
+		int error = merge_make_room(merge, s);
 
 		if (error)
 			return error;

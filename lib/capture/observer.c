@@ -149,7 +149,7 @@ void observer_close(struct observer *o)
 	free(o);
 }
 
-static struct account *find(const struct observer *o, __u64 id)
+static struct account *observer_find(const struct observer *o, __u64 id)
 {
 	struct account *account;
 
@@ -159,7 +159,7 @@ static struct account *find(const struct observer *o, __u64 id)
 
 static void take(struct observer *o, const struct machine_record *record)
 {
-	struct account *account = find(o, record->id);
+	struct account *account = observer_find(o, record->id);
 
 	if (record->what == MACHINE_ENDED && account) {
 		account->ended = true;
@@ -214,19 +214,19 @@ bool observer_awaits(struct observer *o)
 
 bool observer_knows(const struct observer *o, __u64 id)
 {
-	return find(o, id);
+	return observer_find(o, id);
 }
 
 __u64 observer_works_since(const struct observer *o, __u64 id)
 {
-	const struct account *account = find(o, id);
+	const struct account *account = observer_find(o, id);
 
 	return account ? account->works_ns : 0;
 }
 
 void observer_met(struct observer *o, __u64 id)
 {
-	struct account *account = find(o, id);
+	struct account *account = observer_find(o, id);
 
 	if (account)
 		account->met = true;
@@ -234,7 +234,7 @@ void observer_met(struct observer *o, __u64 id)
 
 void observer_gone(struct observer *o, __u64 id, __u64 seen)
 {
-	struct account *account = find(o, id);
+	struct account *account = observer_find(o, id);
 
 	if (!account)
 		return;
@@ -256,7 +256,7 @@ static bool is_held(const struct observer *o, const struct account *account)
 }
 
 /* Whether nothing can come of it any more. Whoever was dead before the last read has told nothing since. */
-static bool is_over(const struct observer *o, struct account *account)
+static bool observer_is_over(const struct observer *o, struct account *account)
 {
 	bool was_dead = account->dead;
 
@@ -271,7 +271,7 @@ void observer_settle(struct observer *o)
 	struct account *account, *next;
 
 	HASH_ITER(hh, o->accounts, account, next) {
-		if (!is_open(account) || !is_over(o, account))
+		if (!is_open(account) || !observer_is_over(o, account))
 			continue;
 		o->counts.unknown += !account->ended;
 		o->counts.machines_missed += account->ended && !account->met;
@@ -312,7 +312,7 @@ void unmet_look_begin(struct unmet *unmet)
 	unmet->look++;
 }
 
-static struct unmet_machine *add(struct unmet *unmet, const char *file)
+static struct unmet_machine *unmet_add(struct unmet *unmet, const char *file)
 {
 	struct unmet_machine *machine = calloc(1, sizeof(*machine));
 
@@ -332,14 +332,14 @@ void unmet_wait(struct unmet *unmet, const char *file, bool anew)
 
 	HASH_FIND_STR(unmet->machines, file, machine);
 	if (!machine && anew) {
-		machine = add(unmet, file);
+		machine = unmet_add(unmet, file);
 		unmet->ended += !machine; /* without memory: better told twice than not at all */
 	}
 	if (machine)
 		machine->look = unmet->look;
 }
 
-static void forget(struct unmet *unmet, struct unmet_machine *machine)
+static void unmet_forget(struct unmet *unmet, struct unmet_machine *machine)
 {
 	HASH_DEL(unmet->machines, machine);
 	free(machine);
@@ -353,7 +353,7 @@ void unmet_look_end(struct unmet *unmet)
 		if (machine->look == unmet->look)
 			continue;
 		unmet->ended++;
-		forget(unmet, machine);
+		unmet_forget(unmet, machine);
 	}
 }
 
@@ -363,7 +363,7 @@ bool unmet_take(struct unmet *unmet, const char *file)
 
 	HASH_FIND_STR(unmet->machines, file, machine);
 	if (machine)
-		forget(unmet, machine);
+		unmet_forget(unmet, machine);
 	return machine;
 }
 
@@ -377,5 +377,5 @@ void unmet_clear(struct unmet *unmet)
 	struct unmet_machine *machine, *next;
 
 	HASH_ITER(hh, unmet->machines, machine, next)
-		forget(unmet, machine);
+		unmet_forget(unmet, machine);
 }

@@ -48,7 +48,7 @@ void owners_destroy(struct owners *owners)
 	if (!owners)
 		return;
 	CLEAR(live_group, owners->groups);
-	CLEAR(live_device, owners->devices);
+	CLEAR(owners_live_device, owners->devices);
 	CLEAR(live_page, owners->pages);
 	CLEAR(name, owners->names);
 	symbols_destroy(owners->symbols);
@@ -61,9 +61,9 @@ __u32 owners_device(const struct owners *owners, __u32 id)
 	return owners->config.devices ? device_table_handle(owners->config.devices, id) : id;
 }
 
-static struct live_device *device_of(struct owners *owners, __u32 handle)
+static struct owners_live_device *owners_device_of(struct owners *owners, __u32 handle)
 {
-	struct live_device *device;
+	struct owners_live_device *device;
 
 	HASH_FIND(hh, owners->devices, &handle, sizeof(handle), device);
 	if (device)
@@ -80,7 +80,7 @@ static struct live_device *device_of(struct owners *owners, __u32 handle)
 }
 
 /* Counts the 2 MiB pages of a mapping that no other of its device has counted. */
-static void add_pages(struct owners *owners, struct live_device *device,
+static void add_pages(struct owners *owners, struct owners_live_device *device,
 		      const struct mapping *mapping)
 {
 	__u64 first = mapping->address >> HUGE_BITS;
@@ -144,12 +144,12 @@ static void add_mapping(struct owners *owners, const struct mapping *mapping, __
 	__u32 handle = owners_device(owners, mapping->device);
 	bool old =
 		now_ns > mapping->mapped_ns && now_ns - mapping->mapped_ns >= owners->config.old_ns;
-	struct live_device *device;
+	struct owners_live_device *device;
 
 	/* An IOVA range that is reserved but empty maps nothing. */
 	if (handle == HANDLE_DROPPED || !mapping->bytes)
 		return;
-	device = device_of(owners, handle);
+	device = owners_device_of(owners, handle);
 	owners->lost_memory |= !device;
 	if (!device)
 		return;
@@ -164,7 +164,7 @@ static void add_mapping(struct owners *owners, const struct mapping *mapping, __
 	owners_name(owners, mapping->pid, mapping->comm);
 }
 
-static void scan(struct owners *owners, __u64 now_ns)
+static void owners_scan(struct owners *owners, __u64 now_ns)
 {
 	for (size_t n = 0; n < MAPPING_SETS; n++) {
 		const struct mapping_set *set = &owners->config.table[n];
@@ -186,7 +186,7 @@ static void scan(struct owners *owners, __u64 now_ns)
 }
 
 /* A gauge that has become 0 is told once more, so that whoever draws it sees it fall. */
-static int report_gauge(struct windows *windows, __u64 now_ns, struct live_device *device,
+static int report_gauge(struct windows *windows, __u64 now_ns, struct owners_live_device *device,
 			__u8 code, __u64 count, __u64 bytes)
 {
 	const struct aggregate_key key = {
@@ -205,7 +205,7 @@ static int report_gauge(struct windows *windows, __u64 now_ns, struct live_devic
 
 int owners_measure(struct owners *owners, struct windows *windows, __u64 now_ns)
 {
-	struct live_device *device, *next;
+	struct owners_live_device *device, *next;
 	int error = 0;
 
 	CLEAR(live_group, owners->groups);
@@ -213,7 +213,7 @@ int owners_measure(struct owners *owners, struct windows *windows, __u64 now_ns)
 	HASH_ITER(hh, owners->devices, device, next)
 		device->count = device->bytes = device->old_count = device->old_bytes =
 			device->pages = 0;
-	scan(owners, now_ns);
+	owners_scan(owners, now_ns);
 	if (owners->lost_memory)
 		return failed(-ENOMEM, "no memory to count live mappings");
 	HASH_ITER(hh, owners->devices, device, next) {

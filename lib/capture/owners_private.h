@@ -25,7 +25,7 @@ struct live_group {
 	UT_hash_handle hh;
 };
 
-struct live_device {
+struct owners_live_device {
 	__u32 device; /* handle */
 	__u64 count, bytes, old_count, old_bytes, pages;
 	__u64 told; /* bit per gauge that was not 0 when last told */
@@ -51,7 +51,7 @@ struct owners {
 	struct owners_config config;
 	struct symbols *symbols;
 	struct live_group *groups;
-	struct live_device *devices;
+	struct owners_live_device *devices;
 	struct live_page *pages;
 	struct name *names;
 	__u64 classes; /* bit per size class that was seen */

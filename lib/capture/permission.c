@@ -28,7 +28,7 @@ static const struct right rights[] = {
 };
 
 /* CAP_SYS_ADMIN of old includes what has a name of its own since Linux 5.8. */
-static bool has(int capability)
+static bool permission_has(int capability)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
@@ -75,7 +75,7 @@ const char *permission_lacking(void)
 		return NULL;
 	used = (size_t)snprintf(text, sizeof(text), "this process may not load BPF programs: ");
 	for (size_t i = 0; i < COUNT(rights) && !rights[i].gives; i++) {
-		if (has(rights[i].capability))
+		if (permission_has(rights[i].capability))
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
 					 *between ? between : "it lacks ", rights[i].name);
@@ -89,7 +89,7 @@ const char *permission_lacking(void)
 
 bool permission_lacks_modules(void)
 {
-	return !is_refused() && !has(CAP_SYS_ADMIN);
+	return !is_refused() && !permission_has(CAP_SYS_ADMIN);
 }
 
 bool permission_lacks_machines(void)
@@ -110,7 +110,7 @@ bool permission_lacks_perf_events(void)
 	if (answer >= 0)
 		return answer;
 	answer = false;
-	if (is_refused() || has(CAP_SYS_ADMIN))
+	if (is_refused() || permission_has(CAP_SYS_ADMIN))
 		return answer;
 	fd = (int)syscall(SYS_perf_event_open, &nothing, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	answer = fd < 0 && (errno == EACCES || errno == EPERM);
@@ -121,7 +121,8 @@ bool permission_lacks_perf_events(void)
 
 const char *permission_of_perf_events(int error)
 {
-	if ((error != EACCES && error != EPERM) || permission_lacking() || has(CAP_SYS_ADMIN))
+	if ((error != EACCES && error != EPERM) || permission_lacking() ||
+	    permission_has(CAP_SYS_ADMIN))
 		return "";
 	return "; " PERMISSION_PERF_EVENTS;
 }
@@ -138,7 +139,7 @@ bool permission_describe(char *text, size_t bytes)
 
 	text[0] = '\0';
 	for (size_t i = 0; i < COUNT(rights) && used < bytes; i++) {
-		if (!rights[i].gives || has(rights[i].capability))
+		if (!rights[i].gives || permission_has(rights[i].capability))
 			continue;
 		used += (size_t)snprintf(text + used, bytes - used, "%s%s (%s%s)",
 					 all ? "may watch the kernel, but lacks " : ", ",

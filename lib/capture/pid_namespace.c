@@ -34,7 +34,7 @@ bool pid_namespace_is_initial(void)
 	return stat("/proc/self/ns/pid", &status) || status.st_ino == INITIAL_INODE;
 }
 
-static int load(void)
+static int pid_namespace_load(void)
 {
 	if (table.skeleton)
 		return 0;
@@ -53,7 +53,7 @@ static int load(void)
 		      "processes (no BPF iterator); run it outside");
 }
 
-static int add(const struct pid_pair *pairs, size_t count)
+static int pid_pairs_add(const struct pid_pair *pairs, size_t count)
 {
 	if (!array_grow(&table.pairs, &table.room, table.count + count, sizeof(*pairs),
 			ARRAY_PLAIN))
@@ -67,7 +67,7 @@ static int ask(void)
 {
 	struct pid_pair pairs[256];
 	ssize_t bytes = 0;
-	int err = load(), fd;
+	int err = pid_namespace_load(), fd;
 
 	if (err)
 		return err;
@@ -76,14 +76,14 @@ static int ask(void)
 		return failed(fd, "the list of processes: %s", strerror(-fd));
 	table.count = 0;
 	while (!err && (bytes = read(fd, pairs, sizeof(pairs))) > 0)
-		err = add(pairs, (size_t)bytes / sizeof(pairs[0]));
+		err = pid_pairs_add(pairs, (size_t)bytes / sizeof(pairs[0]));
 	if (!err && bytes < 0)
 		err = failed(-errno, "the list of processes: %s", strerror(errno));
 	close(fd);
 	return err;
 }
 
-static const struct pid_pair *find(__u32 kernel, __u32 local)
+static const struct pid_pair *pid_pairs_find(__u32 kernel, __u32 local)
 {
 	for (size_t i = 0; i < table.count; i++)
 		if ((kernel && table.pairs[i].kernel == kernel) ||
@@ -101,7 +101,7 @@ static const struct pid_pair *look_up(__u32 kernel, __u32 local)
 		table.error = ask();
 		table.asked_ns = now;
 	}
-	return find(kernel, local);
+	return pid_pairs_find(kernel, local);
 }
 
 __u32 pid_to_kernel(__u32 local)

@@ -143,7 +143,7 @@ static int read_names(struct probe_set *set, const struct capture_config *config
 }
 
 /* Gives the probes their rows, and looks at the names that the configuration has for them. */
-static int check_names(struct probe_set *set, const struct capture_config *config)
+static int probe_check_names(struct probe_set *set, const struct capture_config *config)
 {
 	int error = 0;
 
@@ -161,7 +161,8 @@ static int check_names(struct probe_set *set, const struct capture_config *confi
 	return error;
 }
 
-static void choose(struct probe_set *set, struct probe *probe, const struct capture_config *config)
+static void probe_choose(struct probe_set *set, struct probe *probe,
+			 const struct capture_config *config)
 {
 	const struct probe_row *row = probe->row;
 
@@ -237,7 +238,7 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	if (!s)
 		return failed(-ENOMEM, "no memory for the probe table");
 	objects_quiet();
-	error = check_names(s, config);
+	error = probe_check_names(s, config);
 	if (!error)
 		error = need_descriptors(s);
 	if (!error)
@@ -253,7 +254,7 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	for (int listens = 0; listens < 2; listens++)
 		for (int i = 0; i < PROBE_COUNT; i++)
 			if (s->probes[i].row->for_devices == listens)
-				choose(s, &s->probes[i], config);
+				probe_choose(s, &s->probes[i], config);
 	error = need_descriptors(s);
 	if (error)
 		probe_set_destroy(s);

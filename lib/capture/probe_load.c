@@ -20,8 +20,8 @@ static bool lacks_programs(const struct probe *probe)
 }
 
 /* Finds the programs of the chosen method and has them loaded; false if one was not built in. */
-static bool enable(const struct probe_set *set, struct probe *probe,
-		   const struct bpf_object *object)
+static bool probe_enable(const struct probe_set *set, struct probe *probe,
+			 const struct bpf_object *object)
 {
 	const struct attach_method *method = probe->method;
 
@@ -128,7 +128,7 @@ static struct bpf_object *open_for(struct probe_set *set, const bool rows[PROBE_
 		if (!rows[i])
 			continue;
 		probe->program = probe->returns = NULL;
-		while (probe->method && !error && !enable(set, probe, object))
+		while (probe->method && !error && !probe_enable(set, probe, object))
 			probe_take_next_method(set, probe, "its BPF program was not built in");
 		if (probe->method && error)
 			probe_turn_off(probe, failure_text());

@@ -79,7 +79,7 @@ static const struct bpf_program *emulator_program(const struct probe_set *set)
 	return NULL;
 }
 
-static void *detach(void *emulator)
+static void *probe_emulator_detach(void *emulator)
 {
 	usdt_detach(&((struct probe_emulator *)emulator)->links);
 	return NULL;
@@ -100,9 +100,10 @@ void probe_set_detach_emulator(struct probe_set *set, int place)
 	await(emulator);
 	if (!emulator->links.is_multi && !emulator->links.sites)
 		return;
-	emulator->is_detaching = !pthread_create(&emulator->detaching, NULL, detach, emulator);
+	emulator->is_detaching =
+		!pthread_create(&emulator->detaching, NULL, probe_emulator_detach, emulator);
 	if (!emulator->is_detaching)
-		detach(emulator);
+		probe_emulator_detach(emulator);
 }
 
 void probe_emulators_await(struct probe_set *set)

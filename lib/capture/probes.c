@@ -28,7 +28,7 @@ int probe_set_load(struct probe_set *set, const struct shared_maps *maps)
 	return 0;
 }
 
-static void detach(struct probe *probe)
+static void probe_detach(struct probe *probe)
 {
 	bpf_link__destroy(probe->link);
 	bpf_link__destroy(probe->return_link);
@@ -60,7 +60,7 @@ static bool attach(struct probe *probe)
 	return true;
 }
 
-static bool is_loaded(const struct probe *probe)
+static bool probe_is_loaded(const struct probe *probe)
 {
 	if (!probe->method || probe->method->kind == ATTACH_USDT)
 		return false;
@@ -78,7 +78,7 @@ static size_t attach_rows(struct probe_set *set)
 		char reason[REASON_TEXT];
 		int error;
 
-		if (!is_loaded(probe) || probe->link || probe->return_link)
+		if (!probe_is_loaded(probe) || probe->link || probe->return_link)
 			continue;
 		if (attach(probe)) {
 			probe_turn_on(probe);
@@ -89,7 +89,7 @@ static size_t attach_rows(struct probe_set *set)
 			 error == ENOTSUPP ? "not supported by this kernel" : strerror(error),
 			 probe->method->kind == ATTACH_KPROBE ? permission_of_perf_events(error)
 							      : "");
-		detach(probe);
+		probe_detach(probe);
 		again += probe_take_next_method(set, probe, reason);
 	}
 	return again;
@@ -123,7 +123,7 @@ void probe_set_detach(struct probe_set *set)
 	for (int place = 0; place < EMULATORS_MAX; place++)
 		probe_set_detach_emulator(set, place);
 	for (int i = 0; i < PROBE_COUNT; i++)
-		detach(&set->probes[i]);
+		probe_detach(&set->probes[i]);
 	probe_emulators_await(set);
 }
 

@@ -36,34 +36,34 @@ struct counter {
 	__u64 last;
 };
 
-struct port {
+struct rdma_counters_port {
 	unsigned int number;
 	struct counter counters[RDMA_COUNTERS];
 };
 
-struct device {
+struct rdma_counters_device {
 	char name[RDMA_NAME_TEXT];
 	ino_t inode; /* of its directory, whatever its name */
 	__u64 cache_ns;
 	__u64 read_ns; /* when last read */
 	size_t port_count;
-	struct port ports[PORTS_MAX];
+	struct rdma_counters_port ports[PORTS_MAX];
 	__u64 told[RDMA_COUNTERS];
 	bool gone;
-	struct device *next;
+	struct rdma_counters_device *next;
 };
 
 struct rdma_counters {
 	char directory[PATH_MAX];
-	struct device *devices;
+	struct rdma_counters_device *devices;
 	size_t count;
 	__u64 next_read_ns, next_scan_ns;
 	__u64 reads;
 	bool begun; /* devices found from now on are new */
 };
 
-static int open_file(const struct rdma_counters *c, const char *device, unsigned int port,
-		     const char *file)
+static int rdma_counters_open_file(const struct rdma_counters *c, const char *device,
+				   unsigned int port, const char *file)
 {
 	char path[PATH_MAX + RDMA_NAME_TEXT + 128];
 
@@ -73,7 +73,7 @@ static int open_file(const struct rdma_counters *c, const char *device, unsigned
 }
 
 /* -ENODEV and the like once the device has gone. */
-static int read_number(int fd, __u64 *value)
+static int rdma_counters_read_number(int fd, __u64 *value)
 {
 	char text[32], *end;
 	ssize_t bytes = pread(fd, text, sizeof(text) - 1, 0);
@@ -85,20 +85,22 @@ static int read_number(int fd, __u64 *value)
 	return end == text ? -EINVAL : 0;
 }
 
-static void open_port(const struct rdma_counters *c, const char *device, struct port *port)
+static void open_port(const struct rdma_counters *c, const char *device,
+		      struct rdma_counters_port *port)
 {
 	for (unsigned int k = 0; k < RDMA_COUNTERS; k++) {
 		struct counter *counter = &port->counters[k];
 
 		counter->fd = -1;
 		for (size_t i = 0; i < 2 && counter->fd < 0 && files[k][i]; i++)
-			counter->fd = open_file(c, device, port->number, files[k][i]);
-		if (counter->fd >= 0 && !c->begun && read_number(counter->fd, &counter->last))
+			counter->fd = rdma_counters_open_file(c, device, port->number, files[k][i]);
+		if (counter->fd >= 0 && !c->begun &&
+		    rdma_counters_read_number(counter->fd, &counter->last))
 			counter->last = 0;
 	}
 }
 
-static void close_device(struct device *device)
+static void close_device(struct rdma_counters_device *device)
 {
 	for (size_t p = 0; p < device->port_count; p++)
 		for (unsigned int k = 0; k < RDMA_COUNTERS; k++)
@@ -111,9 +113,9 @@ static void close_device(struct device *device)
 static __u64 cache_time(const struct rdma_counters *c, const char *name)
 {
 	__u64 ms;
-	int fd = open_file(c, name, 1, "lifespan");
+	int fd = rdma_counters_open_file(c, name, 1, "lifespan");
 
-	if (fd < 0 || read_number(fd, &ms))
+	if (fd < 0 || rdma_counters_read_number(fd, &ms))
 		ms = CACHE_DEFAULT;
 	if (fd >= 0)
 		close(fd);
@@ -121,7 +123,7 @@ static __u64 cache_time(const struct rdma_counters *c, const char *name)
 	return ms < RDMA_CACHE_NS ? ms : RDMA_CACHE_NS;
 }
 
-static void open_ports(struct rdma_counters *c, struct device *device)
+static void open_ports(struct rdma_counters *c, struct rdma_counters_device *device)
 {
 	char path[PATH_MAX + RDMA_NAME_TEXT + 16];
 	struct dirent *entry;
@@ -130,7 +132,7 @@ static void open_ports(struct rdma_counters *c, struct device *device)
 	snprintf(path, sizeof(path), "%s/%s/ports", c->directory, device->name);
 	directory = opendir(path);
 	while (directory && device->port_count < PORTS_MAX && (entry = readdir(directory))) {
-		struct port *port = &device->ports[device->port_count];
+		struct rdma_counters_port *port = &device->ports[device->port_count];
 		char *end;
 
 		port->number = (unsigned int)strtoul(entry->d_name, &end, 10);
@@ -143,9 +145,10 @@ static void open_ports(struct rdma_counters *c, struct device *device)
 		closedir(directory);
 }
 
-static struct device *find(const struct rdma_counters *c, const char *name)
+static struct rdma_counters_device *rdma_counters_find(const struct rdma_counters *c,
+						       const char *name)
 {
-	struct device *device = c->devices;
+	struct rdma_counters_device *device = c->devices;
 
 	while (device && strcmp(device->name, name) != 0)
 		device = device->next;
@@ -165,7 +168,7 @@ static ino_t inode_of(const struct rdma_counters *c, const char *name)
 /* One that we know, under whatever name; it has this one now. */
 static bool is_renamed(struct rdma_counters *c, const char *name, ino_t inode)
 {
-	struct device *device = c->devices;
+	struct rdma_counters_device *device = c->devices;
 
 	while (device && (device->gone || device->inode != inode))
 		device = device->next;
@@ -174,14 +177,14 @@ static bool is_renamed(struct rdma_counters *c, const char *name, ino_t inode)
 	return device;
 }
 
-static int meet(struct rdma_counters *c, const char *name, __u64 now_ns)
+static int rdma_counters_meet(struct rdma_counters *c, const char *name, __u64 now_ns)
 {
 	ino_t inode = inode_of(c, name);
-	struct device *device;
+	struct rdma_counters_device *device;
 
 	if (is_renamed(c, name, inode))
 		return 0;
-	device = find(c, name);
+	device = rdma_counters_find(c, name);
 	if ((device && !device->gone) || strlen(name) >= RDMA_NAME_TEXT ||
 	    (!device && c->count == DEVICES_KNOWN))
 		return 0;
@@ -203,7 +206,7 @@ static int meet(struct rdma_counters *c, const char *name, __u64 now_ns)
 	return 0;
 }
 
-static int scan(struct rdma_counters *c, __u64 now_ns)
+static int rdma_counters_scan(struct rdma_counters *c, __u64 now_ns)
 {
 	DIR *directory = opendir(c->directory);
 	struct dirent *entry;
@@ -212,7 +215,7 @@ static int scan(struct rdma_counters *c, __u64 now_ns)
 	c->next_scan_ns = now_ns + RESCAN_NS;
 	while (!error && directory && (entry = readdir(directory)))
 		if (entry->d_name[0] != '.')
-			error = meet(c, entry->d_name, now_ns);
+			error = rdma_counters_meet(c, entry->d_name, now_ns);
 	if (directory)
 		closedir(directory);
 	c->begun = true;
@@ -222,9 +225,9 @@ static int scan(struct rdma_counters *c, __u64 now_ns)
 /* Its files stay open when a device is renamed: what they say is told of the name that it has. */
 static int follow_names(struct rdma_counters *c, __u64 now_ns)
 {
-	for (const struct device *device = c->devices; device; device = device->next)
+	for (const struct rdma_counters_device *device = c->devices; device; device = device->next)
 		if (!device->gone && inode_of(c, device->name) != device->inode)
-			return scan(c, now_ns);
+			return rdma_counters_scan(c, now_ns);
 	return 0;
 }
 
@@ -239,7 +242,7 @@ int rdma_counters_create(struct rdma_counters **counters, const char *directory,
 	snprintf(c->directory, sizeof(c->directory), "%s", directory ? directory : RDMA_CLASS);
 	c->begun = fresh;
 	c->next_read_ns = now_ns + RDMA_READ_NS;
-	return scan(c, now_ns);
+	return rdma_counters_scan(c, now_ns);
 }
 
 void rdma_counters_destroy(struct rdma_counters *counters)
@@ -247,7 +250,7 @@ void rdma_counters_destroy(struct rdma_counters *counters)
 	if (!counters)
 		return;
 	while (counters->devices) {
-		struct device *next = counters->devices->next;
+		struct rdma_counters_device *next = counters->devices->next;
 
 		close_device(counters->devices);
 		free(counters->devices);
@@ -256,8 +259,8 @@ void rdma_counters_destroy(struct rdma_counters *counters)
 	free(counters);
 }
 
-static int tell(struct device *device, const struct port *port, unsigned int kind, __u64 moved,
-		__u64 now_ns, rdma_counter_fn give, void *self)
+static int tell(struct rdma_counters_device *device, const struct rdma_counters_port *port,
+		unsigned int kind, __u64 moved, __u64 now_ns, rdma_counter_fn give, void *self)
 {
 	const struct event event = {
 		.time_ns = now_ns,
@@ -273,8 +276,8 @@ static int tell(struct device *device, const struct port *port, unsigned int kin
 	return give(self, device->name, &event);
 }
 
-static int read_port(struct device *device, struct port *port, __u64 now_ns, rdma_counter_fn give,
-		     void *self)
+static int read_port(struct rdma_counters_device *device, struct rdma_counters_port *port,
+		     __u64 now_ns, rdma_counter_fn give, void *self)
 {
 	for (unsigned int k = 0; k < RDMA_COUNTERS; k++) {
 		struct counter *counter = &port->counters[k];
@@ -283,7 +286,7 @@ static int read_port(struct device *device, struct port *port, __u64 now_ns, rdm
 
 		if (counter->fd < 0)
 			continue;
-		if (read_number(counter->fd, &value)) {
+		if (rdma_counters_read_number(counter->fd, &value)) {
 			device->gone = true;
 			return 0;
 		}
@@ -299,7 +302,7 @@ static int read_port(struct device *device, struct port *port, __u64 now_ns, rdm
 
 static int read_all(struct rdma_counters *c, rdma_counter_fn give, void *self)
 {
-	for (struct device *device = c->devices; device; device = device->next) {
+	for (struct rdma_counters_device *device = c->devices; device; device = device->next) {
 		__u64 now_ns = monotonic_ns();
 		int error = 0;
 
@@ -321,7 +324,7 @@ int rdma_counters_poll(struct rdma_counters *counters, __u64 now_ns, rdma_counte
 	int error = 0;
 
 	if (now_ns >= counters->next_scan_ns)
-		error = scan(counters, now_ns);
+		error = rdma_counters_scan(counters, now_ns);
 	if (error || now_ns < counters->next_read_ns)
 		return error;
 	counters->next_read_ns = now_ns + RDMA_READ_NS;
@@ -335,7 +338,8 @@ int rdma_counters_finish(struct rdma_counters *counters, rdma_counter_fn give, v
 	__u64 longest_ns = 0;
 	struct timespec pause;
 
-	for (const struct device *device = counters->devices; device; device = device->next)
+	for (const struct rdma_counters_device *device = counters->devices; device;
+	     device = device->next)
 		if (!device->gone && device->cache_ns > longest_ns)
 			longest_ns = device->cache_ns;
 	if (!counters->count)
@@ -349,7 +353,8 @@ size_t rdma_counters_devices(const struct rdma_counters *counters)
 {
 	size_t count = 0;
 
-	for (const struct device *device = counters->devices; device; device = device->next)
+	for (const struct rdma_counters_device *device = counters->devices; device;
+	     device = device->next)
 		count += !device->gone;
 	return count;
 }
@@ -362,7 +367,7 @@ __u64 rdma_counters_reads(const struct rdma_counters *counters)
 __u64 rdma_counters_told(const struct rdma_counters *counters, const char *name,
 			 enum rdma_counter counter)
 {
-	const struct device *device = find(counters, name);
+	const struct rdma_counters_device *device = rdma_counters_find(counters, name);
 
 	return device && counter < RDMA_COUNTERS ? device->told[counter] : 0;
 }

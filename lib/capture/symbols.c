@@ -50,7 +50,7 @@ void symbols_destroy(struct symbols *symbols)
 	free(symbols);
 }
 
-static bool add(struct symbols *s, __u64 address, const char *name, const char *module)
+static bool symbols_add(struct symbols *s, __u64 address, const char *name, const char *module)
 {
 	size_t length = strlen(name) + 1, module_length = strlen(module) + 1;
 
@@ -65,7 +65,7 @@ static bool add(struct symbols *s, __u64 address, const char *name, const char *
 	return true;
 }
 
-static int by_address(const void *a, const void *b)
+static int symbols_by_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
@@ -75,7 +75,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* One line of the kernel's list: "ffffffff81000000 T name\t[module]". Only code is taken. */
-static bool take_line(struct symbols *s, const char *line)
+static bool symbols_take_line(struct symbols *s, const char *line)
 {
 	char type, name[128], module[72] = "";
 	unsigned long long address;
@@ -83,7 +83,7 @@ static bool take_line(struct symbols *s, const char *line)
 	if (sscanf(line, "%llx %c %127s %71s", &address, &type, name, module) < 3 || !address ||
 	    !strchr("tTwW", type))
 		return true;
-	return add(s, address, name, module);
+	return symbols_add(s, address, name, module);
 }
 
 static void read_list(struct symbols *s)
@@ -96,11 +96,11 @@ static void read_list(struct symbols *s)
 	s->names_size = 0;
 	if (!file)
 		return;
-	while (fgets(line, sizeof(line), file) && take_line(s, line))
+	while (fgets(line, sizeof(line), file) && symbols_take_line(s, line))
 		;
 	fclose(file);
 	if (s->count)
-		qsort(s->list, s->count, sizeof(s->list[0]), by_address);
+		qsort(s->list, s->count, sizeof(s->list[0]), symbols_by_address);
 }
 
 /* How far behind a symbol its code may reach. */
@@ -113,7 +113,7 @@ static __u64 reach_of(const struct symbols *s, size_t index)
 	return LAST_MAX;
 }
 
-static const struct symbol *find(const struct symbols *s, __u64 address)
+static const struct symbol *symbols_find(const struct symbols *s, __u64 address)
 {
 	size_t low = 0, high = s->count;
 	__u64 reach;
@@ -139,11 +139,11 @@ static const struct symbol *find(const struct symbols *s, __u64 address)
 
 void symbols_name(struct symbols *symbols, __u64 address, char *text, size_t size)
 {
-	const struct symbol *symbol = find(symbols, address);
+	const struct symbol *symbol = symbols_find(symbols, address);
 
 	if (!symbol && (!symbols->read_ns || monotonic_ns() - symbols->read_ns > READ_AGAIN)) {
 		read_list(symbols);
-		symbol = find(symbols, address);
+		symbol = symbols_find(symbols, address);
 	}
 	if (symbol)
 		snprintf(text, size, "%s+0x%llx%s%s", symbols->names + symbol->name,

@@ -62,7 +62,7 @@ static int make_slots(struct window_index *index, size_t count, bool *emptied)
 	return 0;
 }
 
-static struct window_row *new_row(struct window *window, const struct aggregate_key *key)
+static struct window_row *new_row(struct capture_window *window, const struct aggregate_key *key)
 {
 	struct window_row *row;
 	bool emptied;
@@ -85,7 +85,8 @@ static struct window_row *new_row(struct window *window, const struct aggregate_
 	return row;
 }
 
-struct window_row *window_row(struct window *window, const struct aggregate_key *key, size_t limit)
+struct window_row *window_row(struct capture_window *window, const struct aggregate_key *key,
+			      size_t limit)
 {
 	const struct window_index *index = &window->row_index;
 
@@ -104,7 +105,8 @@ struct window_row *window_row(struct window *window, const struct aggregate_key 
 	return new_row(window, key);
 }
 
-static struct aggregate_page *new_page(struct window *window, __u32 device, __u32 pasid, __u64 page)
+static struct aggregate_page *new_page(struct capture_window *window, __u32 device, __u32 pasid,
+				       __u64 page)
 {
 	struct aggregate_page *pages;
 	bool emptied;
@@ -123,8 +125,8 @@ static struct aggregate_page *new_page(struct window *window, __u32 device, __u3
 	return pages;
 }
 
-struct aggregate_page *window_page(struct window *window, __u32 device, __u32 pasid, __u64 page,
-				   size_t limit)
+struct aggregate_page *window_page(struct capture_window *window, __u32 device, __u32 pasid,
+				   __u64 page, size_t limit)
 {
 	const struct window_index *index = &window->page_index;
 
@@ -143,7 +145,7 @@ struct aggregate_page *window_page(struct window *window, __u32 device, __u32 pa
 	return new_page(window, device, pasid, page);
 }
 
-void window_reset(struct window *window)
+void window_reset(struct capture_window *window)
 {
 	if (window->row_count)
 		memset(window->row_index.slots, 0, window->row_index.room * sizeof(__u32));
@@ -154,7 +156,7 @@ void window_reset(struct window *window)
 	window->incomplete = false;
 }
 
-void window_free(struct window *window)
+void window_free(struct capture_window *window)
 {
 	for (size_t i = 0; i < window->row_room; i++)
 		free(window->rows[i].buckets);

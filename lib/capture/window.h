@@ -17,7 +17,7 @@ struct window_index {
 	size_t room;
 };
 
-struct window {
+struct capture_window {
 	struct window_row *rows;
 	size_t row_count, row_room;
 	struct window_index row_index;
@@ -28,10 +28,11 @@ struct window {
 };
 
 /* Find or make. NULL without memory, or beyond `limit`: then the window is incomplete. */
-struct window_row *window_row(struct window *window, const struct aggregate_key *key, size_t limit);
-struct aggregate_page *window_page(struct window *window, __u32 device, __u32 pasid, __u64 page,
-				   size_t limit);
-void window_reset(struct window *window);
-void window_free(struct window *window);
+struct window_row *window_row(struct capture_window *window, const struct aggregate_key *key,
+			      size_t limit);
+struct aggregate_page *window_page(struct capture_window *window, __u32 device, __u32 pasid,
+				   __u64 page, size_t limit);
+void window_reset(struct capture_window *window);
+void window_free(struct capture_window *window);
 
 #endif

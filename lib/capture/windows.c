@@ -23,10 +23,10 @@ _Static_assert(OWN_ROWS_MAX + AGGREGATES_MAX <= AGGREGATE_ROWS_MAX, "a frame hol
 struct windows {
 	const struct shared_maps *maps;
 	struct device_table *devices;
-	struct window open[OPEN_MAX]; /* by number modulo */
-	__u64 oldest;		      /* first window not yet closed */
-	__u64 newest;		      /* last window that has something */
-	size_t own_rows, pages;	      /* of all that are open */
+	struct capture_window open[OPEN_MAX]; /* by number modulo */
+	__u64 oldest;			      /* first window not yet closed */
+	__u64 newest;			      /* last window that has something */
+	size_t own_rows, pages;		      /* of all that are open */
 	__u64 aggregate_failed;
 	struct aggregate_counts *per_cpu; /* one value of the kernel's per-CPU map */
 	struct aggregate_key *keys;	  /* of the kernel's closed windows */
@@ -72,10 +72,10 @@ void windows_destroy(struct windows *windows)
 }
 
 /* The window of an instant, or the nearest that is open. */
-static struct window *window_at(struct windows *windows, __u64 time_ns, __u64 *number)
+static struct capture_window *windows_at(struct windows *windows, __u64 time_ns, __u64 *number)
 {
 	const __u64 last = windows->oldest + OPEN_MAX - 1;
-	struct window *window;
+	struct capture_window *window;
 
 	*number = time_ns / AGGREGATE_WINDOW_NS;
 	if (*number < windows->oldest)
@@ -91,7 +91,7 @@ static struct window *window_at(struct windows *windows, __u64 time_ns, __u64 *n
 }
 
 /* How many elements a window may have: those of one, as long as all together stay below those of two. */
-static size_t limit_of(size_t mine, size_t all, size_t limit)
+static size_t windows_limit_of(size_t mine, size_t all, size_t limit)
 {
 	size_t left = all < 2 * limit ? 2 * limit - all : 0;
 
@@ -103,10 +103,10 @@ static int row_at(struct windows *windows, __u64 time_ns, const struct aggregate
 		  struct window_row **row)
 {
 	struct aggregate_key full = *key;
-	struct window *window = window_at(windows, time_ns, &full.window);
+	struct capture_window *window = windows_at(windows, time_ns, &full.window);
 	size_t before = window->row_count;
 
-	*row = window_row(window, &full, limit_of(before, windows->own_rows, OWN_ROWS_MAX));
+	*row = window_row(window, &full, windows_limit_of(before, windows->own_rows, OWN_ROWS_MAX));
 	windows->own_rows += window->row_count - before;
 	return *row || window->incomplete ? 0 : failed(-ENOMEM, "no memory for aggregate counts");
 }
@@ -156,13 +156,13 @@ int windows_add_pages(struct windows *windows, __u64 time_ns, __u32 device, __u3
 		      __u64 address, __u64 bytes, __u8 flags)
 {
 	__u64 number, last = (address + bytes - 1) >> PAGE_BITS;
-	struct window *window = window_at(windows, time_ns, &number);
+	struct capture_window *window = windows_at(windows, time_ns, &number);
 
 	for (__u64 page = address >> PAGE_BITS; bytes && page <= last; page++) {
 		size_t before = window->page_count;
 		struct aggregate_page *at =
 			window_page(window, device, pasid, page,
-				    limit_of(before, windows->pages, AGGREGATE_PAGES_MAX));
+				    windows_limit_of(before, windows->pages, AGGREGATE_PAGES_MAX));
 
 		windows->pages += window->page_count - before;
 		if (!at && !window->incomplete)
@@ -195,7 +195,8 @@ static bool add_row(struct windows *w, struct aggregate_frame *frame,
 	return true;
 }
 
-static bool add_own_rows(struct windows *w, struct window *window, struct aggregate_frame *frame)
+static bool add_own_rows(struct windows *w, struct capture_window *window,
+			 struct aggregate_frame *frame)
 {
 	for (size_t i = 0; i < window->row_count; i++) {
 		const struct window_row *row = &window->rows[i];
@@ -352,9 +353,9 @@ static int push(struct windows *w, struct stream sink, const struct aggregate_fr
 }
 
 /* Two windows are open, most of the time, and have what memory they need; what a backlog needed is not kept. */
-static void pass_memory_on(struct windows *w, struct window *closed)
+static void pass_memory_on(struct windows *w, struct capture_window *closed)
 {
-	struct window *next = &w->open[(w->oldest + 2) % OPEN_MAX];
+	struct capture_window *next = &w->open[(w->oldest + 2) % OPEN_MAX];
 
 	if (w->newest > w->oldest + 1) {
 		window_free(closed);
@@ -363,12 +364,12 @@ static void pass_memory_on(struct windows *w, struct window *closed)
 	window_reset(closed);
 	window_free(next);
 	*next = *closed;
-	*closed = (struct window){};
+	*closed = (struct capture_window){};
 }
 
 static int close_window(struct windows *w, struct stream sink)
 {
-	struct window *window = &w->open[w->oldest % OPEN_MAX];
+	struct capture_window *window = &w->open[w->oldest % OPEN_MAX];
 	struct aggregate_frame frame = {.window = w->oldest, .incomplete = window->incomplete};
 	int error = 0;
 

@@ -81,7 +81,7 @@ static size_t name_length(const char *text)
 	return length;
 }
 
-static struct value parse_number(struct evaluation *e)
+static struct value expression_parse_number(struct evaluation *e)
 {
 	const char *begin = e->at;
 	char word[WORD_MAX];
@@ -196,7 +196,7 @@ static struct value parse_primary(struct evaluation *e)
 		return value;
 	}
 	if (isdigit((unsigned char)*at))
-		return parse_number(e);
+		return expression_parse_number(e);
 	length = name_length(at);
 	if (!length && !*at)
 		return evaluation_fail(e, -EBADMSG, at,

@@ -93,7 +93,7 @@ static void option_store(const struct option_row *row, void *field, double value
 		memcpy(field, &whole, row->size);
 }
 
-static int parse_number(const struct option_row *row, const char *text, void *field)
+static int option_parse_number(const struct option_row *row, const char *text, void *field)
 {
 	bool negative = row->min < 0 && text[0] == '-';
 	double value;
@@ -176,7 +176,7 @@ static int parse_value(const struct option_row *row, const char *text, void *fie
 	case OPTION_OWN:
 		return row->own->parse(row, text, fields);
 	default:
-		return parse_number(row, text, field);
+		return option_parse_number(row, text, field);
 	}
 }
 

@@ -9,14 +9,14 @@
 
 #include "lib/base/units.h"
 
-struct unit {
+struct quantity_unit {
 	const char *suffix;
 	double factor;
 	enum quantity_kind kind;
 };
 
 /* What quantity_text() writes: in each kind from large to small, so that it finds the largest that divides. */
-static const struct unit units[] = {
+static const struct quantity_unit units[] = {
 	{"G", 1ull << 30, QUANTITY_BYTES}, {"M", 1 << 20, QUANTITY_BYTES},
 	{"K", 1 << 10, QUANTITY_BYTES},	   {"h", 3600e9, QUANTITY_TIME},
 	{"m", 60e9, QUANTITY_TIME},	   {"s", 1e9, QUANTITY_TIME},

@@ -17,7 +17,7 @@
  * The reader stands between the file and inih: the packaged library reports neither line numbers
  * nor sections without entries, and cuts names at 50 characters.
  */
-struct reader {
+struct text_reader {
 	struct job_text *text;
 	FILE *file;
 	int line;
@@ -56,7 +56,7 @@ static char *trimmed(char *s)
 	return s;
 }
 
-static char *place(const struct reader *reader)
+static char *job_text_place(const struct text_reader *reader)
 {
 	char *where;
 
@@ -104,7 +104,7 @@ static bool is_comment(const char *text)
 	return !*text || *text == ';' || *text == '#';
 }
 
-static int begin_section(struct reader *reader, char *line)
+static int begin_section(struct text_reader *reader, char *line)
 {
 	char *close = strchr(line, ']'), *type = line + 1, *name;
 
@@ -125,19 +125,19 @@ static int begin_section(struct reader *reader, char *line)
 			      "%s:%d: [%s %s]: accepted: at most 40 characters in a section's name",
 			      reader->text->path, reader->line, job_shown(type).text,
 			      job_shown(name).text);
-	if (!append_section(reader->text, type, name, place(reader)))
+	if (!append_section(reader->text, type, name, job_text_place(reader)))
 		return failed(-ENOMEM, "no memory for the job file");
 	return 0;
 }
 
-static int bad_line(const struct reader *reader, const char *why)
+static int bad_line(const struct text_reader *reader, const char *why)
 {
 	return failed(-EBADMSG, "%s:%d: %s; accepted: lines of text of at most %d characters",
 		      reader->text->path, reader->line, why, JOB_LINE_MAX);
 }
 
 /* The next line with its end, as fgets() has it but for NUL, which would hide what follows. */
-static size_t take_line(struct reader *reader, char *buffer)
+static size_t job_text_take_line(struct text_reader *reader, char *buffer)
 {
 	size_t length = 0;
 	int c;
@@ -158,7 +158,7 @@ static size_t take_line(struct reader *reader, char *buffer)
 static char *read_line(char *buffer, int size, void *stream)
 {
 	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, which some editors write */
-	struct reader *reader = stream;
+	struct text_reader *reader = stream;
 	char copy[JOB_LINE_MAX + 2];
 	size_t length;
 
@@ -166,7 +166,7 @@ static char *read_line(char *buffer, int size, void *stream)
 	if (reader->error)
 		return NULL;
 	reader->line++;
-	length = take_line(reader, buffer);
+	length = job_text_take_line(reader, buffer);
 	if (reader->error || !length)
 		return NULL;
 	if (reader->line == 1 && !strncmp(buffer, mark, strlen(mark)))
@@ -179,7 +179,7 @@ static char *read_line(char *buffer, int size, void *stream)
 
 static int on_entry(void *user, const char *section, const char *key, const char *value)
 {
-	struct reader *reader = user;
+	struct text_reader *reader = user;
 	struct job_text *text = reader->text;
 
 	(void)section; /* read_line() has its full name */
@@ -193,11 +193,11 @@ static int on_entry(void *user, const char *section, const char *key, const char
 				       reader->line, job_shown(value).text);
 	else
 		reader->error = append_entry(&text->sections[text->section_count - 1], key, value,
-					     place(reader));
+					     job_text_place(reader));
 	return !reader->error;
 }
 
-static int parse(struct reader *reader)
+static int parse(struct text_reader *reader)
 {
 	int line;
 
@@ -228,7 +228,7 @@ struct job_text *job_text_new(const char *path)
 	return NULL;
 }
 
-static int open_file(const char *path, FILE **file)
+static int job_text_open_file(const char *path, FILE **file)
 {
 	int fd = files_open_input(path, "a job file"), err = 0;
 
@@ -244,12 +244,12 @@ static int open_file(const char *path, FILE **file)
 
 int job_text_read(struct job_text **text, const char *path)
 {
-	struct reader reader = {.text = job_text_new(path)};
+	struct text_reader reader = {.text = job_text_new(path)};
 	int err;
 
 	if (!reader.text)
 		return failed(-ENOMEM, "no memory for the job file");
-	err = open_file(path, &reader.file);
+	err = job_text_open_file(path, &reader.file);
 	if (!err) {
 		err = parse(&reader);
 		if (!err && !reader.text->section_count)

@@ -169,7 +169,7 @@ static int end_record(struct trace_writer *writer, __u8 type)
 	return writer_keep_error(writer, trace_output_put(&writer->output, &header, &content));
 }
 
-static int write_host(void *self, const struct host_info *host)
+static int trace_write_host(void *self, const struct host_info *host)
 {
 	struct trace_writer *writer = self;
 
@@ -349,7 +349,7 @@ static int write_end(void *self, __u64 end_ns)
 }
 
 static const struct stream_ops writer_ops = {
-	.host = write_host,
+	.host = trace_write_host,
 	.clock = write_clock,
 	.probe = write_probe,
 	.device = write_device,

@@ -57,7 +57,7 @@ static int import_take(struct import *import, const struct event *event)
 	return 0;
 }
 
-static int on_events(void *self, const struct event *events, size_t count)
+static int import_on_events(void *self, const struct event *events, size_t count)
 {
 	struct import *import = self;
 	int error = 0;
@@ -75,7 +75,7 @@ static int on_events(void *self, const struct event *events, size_t count)
 	return error;
 }
 
-static int on_aggregate(void *self, const struct aggregate_frame *frame)
+static int import_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct import *import = self;
 
@@ -85,7 +85,7 @@ static int on_aggregate(void *self, const struct aggregate_frame *frame)
 	return 0;
 }
 
-static int on_host(void *self, const struct host_info *host)
+static int import_on_host(void *self, const struct host_info *host)
 {
 	struct import *import = self;
 
@@ -93,7 +93,7 @@ static int on_host(void *self, const struct host_info *host)
 	return 0;
 }
 
-static int on_loss(void *self, const struct loss_info *loss)
+static int import_on_loss(void *self, const struct loss_info *loss)
 {
 	const struct import *import = self;
 
@@ -109,8 +109,10 @@ bool import_flt_knows(const unsigned char *bytes, size_t count)
 /* Twice through the file: first which kinds it has, then the best of them. */
 int import_flt(struct store *store, const char *path, __u32 number, struct import_missing *missing)
 {
-	static const struct stream_ops ops = {
-		.host = on_host, .events = on_events, .aggregate = on_aggregate, .loss = on_loss};
+	static const struct stream_ops ops = {.host = import_on_host,
+					      .events = import_on_events,
+					      .aggregate = import_on_aggregate,
+					      .loss = import_on_loss};
 	struct import import = {
 		.store = store, .loss = &missing->loss, .number = number, .wanted = WANT_COUNT};
 	const struct trace_read_config config = {.path = path};

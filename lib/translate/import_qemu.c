@@ -33,7 +33,7 @@ static const struct {
 	{"mask", MASK, UINT64_MAX},	{"pmask", MASK, UINT64_MAX},
 };
 
-struct line {
+struct qemu_line {
 	bool given[FIELDS];
 	__u64 values[FIELDS];
 };
@@ -74,7 +74,7 @@ static bool qemu_parse_number(const char *text, __u64 *value)
 	return digits && digits <= 16 && !text[2 + digits];
 }
 
-static bool qemu_parse_field(struct line *line, const char *word, const char *value)
+static bool qemu_parse_field(struct qemu_line *line, const char *word, const char *value)
 {
 	for (size_t i = 0; i < COUNT(words); i++) {
 		enum field field = words[i].field;
@@ -92,11 +92,11 @@ static bool qemu_parse_field(struct line *line, const char *word, const char *va
 }
 
 /* Pairs of a word and a number, in any order; what else there is says nothing. Once each. */
-static bool qemu_parse_line(struct line *line, const char *behind)
+static bool qemu_parse_line(struct qemu_line *line, const char *behind)
 {
 	char text[LINE], *rest, *word, *value;
 
-	*line = (struct line){0};
+	*line = (struct qemu_line){0};
 	snprintf(text, sizeof(text), "%s", behind);
 	for (word = strtok_r(text, " \t\r\n\f\v", &rest); word; word = value) {
 		value = strtok_r(NULL, " \t\r\n\f\v", &rest);
@@ -107,7 +107,7 @@ static bool qemu_parse_line(struct line *line, const char *behind)
 }
 
 /* By level or mask; else by the entry, which does not tell 2 MiB from 1 GiB: rare enough. */
-static bool page_shift_of(const struct line *line, __u32 *shift)
+static bool page_shift_of(const struct qemu_line *line, __u32 *shift)
 {
 	*shift = 12;
 	if (line->given[LEVEL])
@@ -125,7 +125,7 @@ static int import_line(struct store *store, const char *path, __u64 index, __u32
 		       const char *text)
 {
 	const char *behind = behind_name(text);
-	struct line line;
+	struct qemu_line line;
 	__u32 shift;
 
 	if (!behind)

@@ -23,7 +23,7 @@ struct page {
 	UT_hash_handle hh;
 };
 
-struct tenant {
+struct tenant_pages {
 	struct page *pages;
 	struct page *newest;
 	struct page *last_of_size[3];
@@ -40,7 +40,7 @@ struct sharer {
 };
 
 struct pages {
-	struct tenant *tenants[MODEL_TENANTS];
+	struct tenant_pages *tenants[MODEL_TENANTS];
 	struct page_use *uses;
 	size_t use_count;
 	struct tenant_use *tenant_uses;
@@ -54,7 +54,7 @@ int pages_create(struct pages **pages)
 	return *pages ? 0 : failed(-ENOMEM, "no memory for the pages of a trace");
 }
 
-static void free_tenant(struct tenant *tenant)
+static void free_tenant(struct tenant_pages *tenant)
 {
 	struct page *page = tenant->newest;
 
@@ -81,14 +81,14 @@ void pages_destroy(struct pages *pages)
 	free(pages);
 }
 
-static void add_taken(struct tenant *tenant, __u32 slot, __u32 change)
+static void add_taken(struct tenant_pages *tenant, __u32 slot, __u32 change)
 {
 	for (__u32 i = slot + 1; i <= tenant->room; i += i & -i)
 		tenant->taken[i - 1] += change;
 }
 
 /* Pages used since this one. */
-static __u32 distance_of(const struct tenant *tenant, const struct page *page)
+static __u32 distance_of(const struct tenant_pages *tenant, const struct page *page)
 {
 	__u32 count = HASH_COUNT(tenant->pages);
 
@@ -98,7 +98,7 @@ static __u32 distance_of(const struct tenant *tenant, const struct page *page)
 }
 
 /* All pages get slots without gaps, and as many again are free. */
-static int tenant_renumber(struct tenant *tenant)
+static int tenant_renumber(struct tenant_pages *tenant)
 {
 	__u32 count = HASH_COUNT(tenant->pages), slot = count;
 
@@ -123,7 +123,7 @@ static int tenant_renumber(struct tenant *tenant)
 }
 
 /* The slot behind all others, for the page that stands first in the list. */
-static int take_slot(struct tenant *tenant, struct page *page)
+static int take_slot(struct tenant_pages *tenant, struct page *page)
 {
 	if (tenant->next_slot == tenant->room)
 		return tenant_renumber(tenant);
@@ -134,7 +134,7 @@ static int take_slot(struct tenant *tenant, struct page *page)
 	return 0;
 }
 
-static void move_to_front(struct tenant *tenant, struct page *page)
+static void move_to_front(struct tenant_pages *tenant, struct page *page)
 {
 	page->newer->older = page->older;
 	if (page->older)
@@ -146,7 +146,7 @@ static void move_to_front(struct tenant *tenant, struct page *page)
 }
 
 /* An access to a page that is known already: how many others there were since the last one. */
-static int page_reuse(struct tenant *tenant, struct page *page)
+static int page_reuse(struct tenant_pages *tenant, struct page *page)
 {
 	__u32 distance = 0;
 	int err = 0;
@@ -160,7 +160,7 @@ static int page_reuse(struct tenant *tenant, struct page *page)
 	return err;
 }
 
-static struct page *tenant_new_page(struct tenant *tenant, __u16 number,
+static struct page *tenant_new_page(struct tenant_pages *tenant, __u16 number,
 				    const struct model_request *request, __u64 key)
 {
 	struct page *page = calloc(1, sizeof(*page));
@@ -188,7 +188,8 @@ static struct page *tenant_new_page(struct tenant *tenant, __u16 number,
 	return take_slot(tenant, page) ? NULL : page;
 }
 
-static int take_request(struct tenant *tenant, __u16 number, const struct model_request *request)
+static int take_request(struct tenant_pages *tenant, __u16 number,
+			const struct model_request *request)
 {
 	__u64 key =
 		request->iova >> request->page_shift << request->page_shift | request->page_shift;
@@ -211,7 +212,7 @@ static int take_request(struct tenant *tenant, __u16 number, const struct model_
 
 int pages_take(struct pages *pages, const struct model_packet *packet)
 {
-	struct tenant **tenant = &pages->tenants[packet->source];
+	struct tenant_pages **tenant = &pages->tenants[packet->source];
 	int err = 0;
 
 	if (!*tenant)
@@ -257,7 +258,7 @@ static void pages_classify(struct page_use *uses, size_t count, __u64 accesses)
 }
 
 /* The least cache in which so many per mille of the reuses hit. */
-static __u32 active_set(const struct tenant *tenant, __u32 per_mille)
+static __u32 active_set(const struct tenant_pages *tenant, __u32 per_mille)
 {
 	__u64 reuses = tenant->accesses - tenant->cold, hits = 0;
 	__u32 distance = 0;
@@ -297,7 +298,7 @@ static size_t count_pages(const struct pages *pages)
 	return count;
 }
 
-static void gather_tenant(struct pages *pages, __u16 number, const struct tenant *tenant)
+static void gather_tenant(struct pages *pages, __u16 number, const struct tenant_pages *tenant)
 {
 	struct page_use *first = &pages->uses[pages->use_count];
 	__u32 half = active_set(tenant, 500);

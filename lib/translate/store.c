@@ -25,7 +25,7 @@
 #define RELEASE	     65536 /* packets played, or records added, between two calls of store_release() */
 
 /* In the order of recording; `next` leads to the same tenant's next one. */
-struct record {
+struct store_record {
 	__u64 page; /* IOVA of its 4 KiB, with the page's shift in the low bits */
 	__u32 tenant;
 	__u32 next;
@@ -41,7 +41,7 @@ struct recorded {
 
 struct store {
 	int fd;
-	struct record *records; /* mapped */
+	struct store_record *records; /* mapped */
 	size_t bytes;
 	__u32 count;
 	struct recorded *by_key;
@@ -171,7 +171,7 @@ int store_add(struct store *s, __u64 key, __u64 iova, __u32 page_shift)
 		error = store_tenant_of(s, key, &tenant);
 	if (error)
 		return error;
-	s->records[s->count] = (struct record){
+	s->records[s->count] = (struct store_record){
 		.page = (iova & ~PAGE_OFFSET) | page_shift,
 		.tenant = tenant->number,
 		.next = NO_RECORD,
@@ -282,7 +282,7 @@ static bool play_take(struct store_play *p, __u32 tenant, struct model_packet *p
 	packet->source = packet->domain = (__u16)tenant;
 	packet->count = p->requests;
 	for (__u32 i = 0; i < p->requests; i++) {
-		const struct record *record;
+		const struct store_record *record;
 
 		if (at == NO_RECORD)
 			return false;

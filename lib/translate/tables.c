@@ -18,7 +18,7 @@
 #define TABLE_SHIFT   12
 #define CHUNK_BYTES   (4ul << 20) /* memory is taken in chunks of huge pages */
 #define CHUNK_ALIGN   (2ul << 20)
-#define CHUNK_TABLES  (CHUNK_BYTES / sizeof(struct page_table))
+#define CHUNK_TABLES  (CHUNK_BYTES / sizeof(struct io_page_table))
 #define HOST_DATA     (1ull << 44) /* host addresses of data: above those of tables */
 #define GUEST_DATA    (1ull << 40)
 
@@ -26,7 +26,7 @@
  * All domains use the same few entries of their tables. If tables lay a page apart, these entries
  * would share a few sets of this host's own caches; a line in between spreads them.
  */
-struct page_table {
+struct io_page_table {
 	__u64 entries[ENTRIES];
 	__u64 spread[8];
 };
@@ -43,7 +43,7 @@ struct domain {
 
 struct tables {
 	struct tables_config config;
-	struct page_table **chunks;
+	struct io_page_table **chunks;
 	size_t chunk_count;
 	__u32 used;	 /* tables; number 0 is none */
 	__u64 host_data; /* host addresses given out for data */
@@ -64,13 +64,13 @@ static __u32 level_shift(__u32 level)
 static __u64 *table_entry(const struct tables *t, __u64 table_address, __u64 address, __u32 level)
 {
 	__u64 number = table_address >> TABLE_SHIFT;
-	struct page_table *chunk = t->chunks[number / CHUNK_TABLES];
+	struct io_page_table *chunk = t->chunks[number / CHUNK_TABLES];
 
 	return &chunk[number % CHUNK_TABLES].entries[address >> level_shift(level) & (ENTRIES - 1)];
 }
 
 /* Zeroes. Walks go all over the tables: in pages of 4 KiB this host's own translation would be slow. */
-static struct page_table *chunk_new(void)
+static struct io_page_table *chunk_new(void)
 {
 	void *chunk = aligned_alloc(CHUNK_ALIGN, CHUNK_BYTES);
 
@@ -85,8 +85,8 @@ static int table_new(struct tables *t, __u64 *address)
 	size_t chunk = t->used / CHUNK_TABLES;
 
 	if (chunk == t->chunk_count) {
-		struct page_table **more =
-			realloc(t->chunks, (chunk + 1) * sizeof(struct page_table *));
+		struct io_page_table **more =
+			realloc(t->chunks, (chunk + 1) * sizeof(struct io_page_table *));
 
 		if (!more)
 			return -ENOMEM;

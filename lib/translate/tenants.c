@@ -17,7 +17,7 @@ struct tenant_stream {
 	__u32 left; /* packets until it moves on */
 };
 
-struct tenant {
+struct tenant_state {
 	__u64 left;    /* packets, UINT64_MAX: no end */
 	__u32 stream;  /* whose turn it is */
 	__u32 touches; /* first touches to come */
@@ -29,7 +29,7 @@ struct tenants {
 	struct tenants_config config;
 	struct turns turns;
 	struct random random;
-	struct tenant *tenants;
+	struct tenant_state *tenants;
 	struct tenant_stream *streams; /* `config.streams` of each tenant */
 	__u64 left;		       /* packets in all */
 };
@@ -39,7 +39,7 @@ static __u64 page_address(const struct tenants_pages *pages, __u32 page)
 	return pages->first + ((__u64)page << pages->shift);
 }
 
-static __u64 data_address(struct tenants *t, struct tenant *tenant, __u32 number)
+static __u64 data_address(struct tenants *t, struct tenant_state *tenant, __u32 number)
 {
 	const struct tenants_config *c = &t->config;
 	struct tenant_stream *stream = &t->streams[(size_t)number * c->streams + tenant->stream];
@@ -64,7 +64,7 @@ static __u64 data_address(struct tenants *t, struct tenant *tenant, __u32 number
 static void make_packet(struct tenants *t, __u32 number, struct model_packet *packet)
 {
 	const struct tenants_config *c = &t->config;
-	struct tenant *tenant = &t->tenants[number];
+	struct tenant_state *tenant = &t->tenants[number];
 	__u64 base = number * c->apart;
 
 	packet->source = packet->domain = (__u16)number;
@@ -297,7 +297,7 @@ static void tenants_start(struct tenants *t)
 	const struct tenants_config *c = &t->config;
 
 	for (__u32 n = 0; n < c->turns.tenants; n++) {
-		struct tenant *tenant = &t->tenants[n];
+		struct tenant_state *tenant = &t->tenants[n];
 
 		tenant->left = c->tenant_packets_max ? random_next(&t->random) : UINT64_MAX;
 		tenant->touches = c->first_touches * c->first_touch.count;

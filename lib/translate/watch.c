@@ -13,7 +13,7 @@
 #define POINTS_MAX 1024
 #define POINT_MIN  1000
 
-struct tenant {
+struct tenant_counts {
 	__u64 packets, drops, translations;
 	__u64 latency_sum_ps, latency_max_ps;
 	__u32 latencies[HISTOGRAM_BUCKETS];
@@ -22,10 +22,10 @@ struct tenant {
 
 struct watch {
 	struct model_observer observer;
-	struct tenant *tenants[MODEL_TENANTS]; /* by source, made when first seen */
+	struct tenant_counts *tenants[MODEL_TENANTS]; /* by source, made when first seen */
 	__u16 seen[MODEL_TENANTS]; /* sources in the order of their numbers, once finished */
 	__u32 count;
-	struct tenant all; /* together, once finished */
+	struct tenant_counts all; /* together, once finished */
 	struct watch_point points[POINTS_MAX];
 	__u32 point_count;
 	__u64 point_ps;
@@ -36,17 +36,17 @@ struct watch {
 	bool failed;
 };
 
-static struct tenant *watch_tenant_of(struct watch *w, __u16 source)
+static struct tenant_counts *watch_tenant_of(struct watch *w, __u16 source)
 {
 	if (!w->tenants[source]) {
-		w->tenants[source] = calloc(1, sizeof(struct tenant));
+		w->tenants[source] = calloc(1, sizeof(struct tenant_counts));
 		w->failed |= !w->tenants[source];
 	}
 	return w->tenants[source];
 }
 
 /* Counts of 32 bits are full after minutes; those of 64 would take twice the memory for all. */
-static void tenant_carry(struct watch *w, struct tenant *tenant, __u32 bucket, __u32 count)
+static void tenant_carry(struct watch *w, struct tenant_counts *tenant, __u32 bucket, __u32 count)
 {
 	if (!tenant->carries)
 		tenant->carries = calloc(HISTOGRAM_BUCKETS, sizeof(tenant->carries[0]));
@@ -55,7 +55,7 @@ static void tenant_carry(struct watch *w, struct tenant *tenant, __u32 bucket, _
 	w->failed |= !tenant->carries;
 }
 
-static __u64 tenant_latencies(const struct tenant *tenant, __u32 bucket)
+static __u64 tenant_latencies(const struct tenant_counts *tenant, __u32 bucket)
 {
 	__u64 carries = tenant->carries ? tenant->carries[bucket] : 0;
 
@@ -113,7 +113,7 @@ static inline void pass_time(struct watch *w, __u64 now_ps)
 static void on_entered(void *self, __u64 now_ps, const struct model_packet *packet, __u64 drops)
 {
 	struct watch *w = self;
-	struct tenant *tenant = watch_tenant_of(w, packet->source);
+	struct tenant_counts *tenant = watch_tenant_of(w, packet->source);
 
 	pass_time(w, now_ps);
 	w->in_flight += packet->count;
@@ -128,7 +128,7 @@ static void on_entered(void *self, __u64 now_ps, const struct model_packet *pack
 static void on_completed(void *self, __u64 now_ps, __u16 source, __u64 latency_ps)
 {
 	struct watch *w = self;
-	struct tenant *tenant = w->tenants[source];
+	struct tenant_counts *tenant = w->tenants[source];
 	__u32 bucket = histogram_bucket(latency_ps / UNIT_PS);
 
 	pass_time(w, now_ps);
@@ -162,7 +162,7 @@ const struct model_observer *watch_observer(const struct watch *w)
 	return &w->observer;
 }
 
-static void add_up(struct watch *w, struct tenant *all, const struct tenant *tenant)
+static void add_up(struct watch *w, struct tenant_counts *all, const struct tenant_counts *tenant)
 {
 	all->translations += tenant->translations;
 	if (all->latency_max_ps < tenant->latency_max_ps)
@@ -191,7 +191,7 @@ int watch_finish(struct watch *w, __u64 time_ps)
 }
 
 /* Middle of the bucket in which so many per mille of the samples have come, at most the maximum. */
-static __u64 tenant_quantile(const struct tenant *tenant, __u32 per_mille)
+static __u64 tenant_quantile(const struct tenant_counts *tenant, __u32 per_mille)
 {
 	__u64 rank = (tenant->translations * per_mille + 999) / 1000, count = 0;
 	__u32 bucket = 0, shift;
@@ -218,7 +218,7 @@ __u64 watch_quantile(const struct watch *w, __u32 per_mille)
 
 bool watch_tenant(const struct watch *w, __u32 index, struct watch_tenant *result)
 {
-	const struct tenant *tenant;
+	const struct tenant_counts *tenant;
 
 	if (index >= w->count)
 		return false;

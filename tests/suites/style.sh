@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Formatting, clang-tidy's bugprone set, sizes of files and functions, layers, docs of
-# tables, man pages, shell syntax.
+# Formatting, clang-tidy's bugprone set, sizes of files and functions, layers, names,
+# docs of tables, man pages, shell syntax.
 set -uo pipefail
 passed=0 failed=0
 result() {
@@ -33,6 +33,9 @@ result "files and functions fit in the head" $?
 
 python3 tests/suites/layers.py
 result "no circle between files, no folder reaches back" $?
+
+python3 tests/suites/names.py
+result "one name, one thing" $?
 
 # Readers of memory that others write copy and then look whether it is still the same. On x86 a missing
 # fence between the two is invisible; ARM's code has an instruction for it.

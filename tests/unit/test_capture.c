@@ -419,7 +419,7 @@ static void nothing_is_recorded_once_it_is_stopped(void **state)
 
 static void log_io(__u64 time_ns)
 {
-	const struct machine_device disk = {.handle = 1};
+	const struct capture_machine_device disk = {.handle = 1};
 	const struct access_record record = {
 		.time_ns = time_ns,
 		.length = 4096,

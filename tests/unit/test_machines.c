@@ -78,7 +78,7 @@ static __u32 device(void *self, const struct hello *hello, const struct hello_de
 	return ++devices;
 }
 
-static int take_access(void *self, __u32 pid, const struct machine_device *of,
+static int take_access(void *self, __u32 pid, const struct capture_machine_device *of,
 		       const struct access_record *record)
 {
 	(void)self, (void)pid, (void)of;

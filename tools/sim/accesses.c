@@ -25,7 +25,7 @@ static void add_use(struct class_sum *sum, const struct page_use *use)
 	sum->shared += use->sharers > 1;
 }
 
-struct class_row {
+struct access_class_row {
 	unsigned int class, size;
 	const struct class_sum *sum;
 };
@@ -40,7 +40,7 @@ struct class_row {
 	COLUMN(run, accesses, REAL, 12, SHOWN,                             \
 	       (double)row->sum->accesses / (double)(row->sum->runs ?: 1)) \
 	COLUMN(shared, pages, COUNT, 12, SHOWN, row->sum->shared)
-TABLE(classes, "Pages by class", CLASSES, struct class_row, void)
+TABLE(classes, "Pages by class", CLASSES, struct access_class_row, void)
 
 static int write_classes(struct writer *writer, const struct page_use *uses, size_t count)
 {
@@ -51,7 +51,7 @@ static int write_classes(struct writer *writer, const struct page_use *uses, siz
 		add_use(&sums[uses[i].page_class][uses[i].shift / 9 - 1], &uses[i]);
 	for (unsigned int class = 0; class < PAGE_CLASSES; class ++)
 		for (unsigned int size = 0; !err && size < 3; size++) {
-			const struct class_row row = {class, size, &sums[class][size]};
+			const struct access_class_row row = {class, size, &sums[class][size]};
 
 			if (row.sum->pages)
 				err = writer_row(writer, &row);
@@ -93,8 +93,8 @@ static __u64 recorded_of(const struct store *store, __u32 tenant)
 TABLE(tenants, "Tenants", TENANTS, struct tenant_use, struct store)
 
 /* `store`: NULL if the trace is made up. */
-static int write_tenants(struct writer *writer, const struct tenant_use *tenants, size_t count,
-			 size_t limit, const struct store *store)
+static int accesses_write_tenants(struct writer *writer, const struct tenant_use *tenants,
+				  size_t count, size_t limit, const struct store *store)
 {
 	int err = writer_begin_with(writer, &tenants_table, store);
 
@@ -186,7 +186,7 @@ static int write_tables(struct writer *writer, const struct pages *pages, const 
 	int err = write_classes(writer, uses, uses_count);
 
 	if (!err)
-		err = write_tenants(writer, tenants, tenants_count, limit, store);
+		err = accesses_write_tenants(writer, tenants, tenants_count, limit, store);
 	if (!err)
 		err = write_pages(writer, uses, uses_count, limit);
 	if (!err && whole)

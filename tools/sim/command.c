@@ -75,7 +75,7 @@ static bool sim_only_keys(const struct sim_command *command)
 	       output->to.format == OUTPUT_TEXT && !output->table;
 }
 
-static int sim_check(void *input)
+static int sim_command_check(void *input)
 {
 	const struct sim_command *command = input;
 
@@ -101,7 +101,7 @@ int sim_command_parse(struct sim_command *command, const char *about, int argc, 
 				.children = children,
 				.arguments = "[JOB]",
 				.argument = offsetof(struct sim_command, job),
-				.check = sim_check,
+				.check = sim_command_check,
 				.about = about};
 	int err = cli_parse(&cli, argc, argv, command);
 

@@ -19,7 +19,7 @@
 static atomic_ullong packets;
 static volatile sig_atomic_t shown;
 
-static void on_signal(int signal)
+static void progress_on_signal(int signal)
 {
 	static const char sentence[] =
 		CLEAR "faultline: stopped by a signal before the work was complete\n";
@@ -33,7 +33,7 @@ static void on_signal(int signal)
 
 void progress_end_on_signals(void)
 {
-	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = {.sa_handler = progress_on_signal};
 
 	/* A simulation in the background of a script stays when the terminal ends what is in front of it. */
 	for (size_t i = 0; i < SIGNALS_END; i++)

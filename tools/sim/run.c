@@ -87,7 +87,7 @@ static void fill_fairness(struct sim_outcome *o)
 		squares ? (double)(total * total) / (double)(squares * o->tenant_count) : 0;
 }
 
-static void fill_latency(struct sim_outcome *o, const struct watch *watch)
+static void sim_fill_latency(struct sim_outcome *o, const struct watch *watch)
 {
 	__u64 mean = 0;
 	double *v = o->values;
@@ -186,7 +186,7 @@ static int sim_play(struct run *run, struct sim_outcome *outcome)
 	fill_caches(outcome);
 	outcome->values[SIM_SLOWDOWN_MEAN] = outcome->values[SIM_SLOWDOWN_MAX] = NAN;
 	fill_fairness(outcome);
-	fill_latency(outcome, run->watch);
+	sim_fill_latency(outcome, run->watch);
 	return 0;
 }
 

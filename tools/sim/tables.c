@@ -131,8 +131,8 @@ static __u64 latency_mean(const struct watch_tenant *t)
 	COLUMN(active_all, entries, COUNT, 18, WIDE, point_table_used(row, row->use.active_all))
 TABLE(tenants, "Tenants (model)", TENANTS, struct sim_tenant, void)
 
-static int write_tenants(struct writer *writer, const struct sweep *sweep,
-			 const struct sim_outcome *outcomes)
+static int sim_write_tenants(struct writer *writer, const struct sweep *sweep,
+			     const struct sim_outcome *outcomes)
 {
 	struct point_table table;
 	int err = point_table_begin(&table, writer, sweep, &tenants_table);
@@ -251,7 +251,7 @@ int sim_write(struct writer *writer, const struct sweep *sweep, const struct sim
 	if (!err && (whole || sweep->points == 1))
 		err = write_caches(writer, sweep, outcomes);
 	if (!err && whole)
-		err = write_tenants(writer, sweep, outcomes);
+		err = sim_write_tenants(writer, sweep, outcomes);
 	if (!err && whole)
 		err = write_ptb(writer, sweep, outcomes);
 	if (!err && whole)

@@ -66,7 +66,7 @@ static void sim_place(struct tenants_pages *pages, __u64 said, __u64 otherwise)
 	pages->first = said != SIM_UNSAID ? said : otherwise >> pages->shift << pages->shift;
 }
 
-static __u64 end_of(const struct tenants_pages *pages, __u64 count)
+static __u64 sim_end_of(const struct tenants_pages *pages, __u64 count)
 {
 	return pages->first + (count << pages->shift);
 }
@@ -80,10 +80,10 @@ static void set_places(struct sim_config *c)
 	sim_place(&t->ring, c->ring_at, t->ring.first);
 	sim_place(&t->mailbox, c->mailbox_at, t->mailbox.first);
 	sim_place(&t->data, c->data_at, t->data.first);
-	if (c->data_at == SIM_UNSAID && t->data.first < end_of(&t->mailbox, 1) &&
-	    end_of(&t->data, (__u64)t->data.count * t->sets) > t->mailbox.first)
+	if (c->data_at == SIM_UNSAID && t->data.first < sim_end_of(&t->mailbox, 1) &&
+	    sim_end_of(&t->data, (__u64)t->data.count * t->sets) > t->mailbox.first)
 		t->data.first = ABOVE_ALL;
-	sim_place(&t->first_touch, c->first_touch_at, end_of(&t->mailbox, 1) + touch - 1);
+	sim_place(&t->first_touch, c->first_touch_at, sim_end_of(&t->mailbox, 1) + touch - 1);
 }
 
 void sim_complete_trace(struct sim_config *c)

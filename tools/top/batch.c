@@ -19,7 +19,7 @@ struct batch_row {
 	char slowest[STAGE_MARKED_TEXT];
 };
 
-static __u64 known(const struct batch_row *row, unsigned int number, __u64 value)
+static __u64 batch_known(const struct batch_row *row, unsigned int number, __u64 value)
 {
 	return count_if(!(row->device->live.unknown & number), value);
 }
@@ -36,27 +36,29 @@ static __u64 slowest_merged(const struct live_latency *latency)
 	COLUMN(owner, none, TEXT, 16, WIDE, row->device->owner)                                    \
 	COLUMN(rate, per_s, REAL, 6, SHOWN, row->device->live.rate)                                \
 	COLUMN(faults, none, COUNT, 6, SHOWN,                                                      \
-	       known(row, UNKNOWN_FAULTS, row->device->live.faults))                               \
+	       batch_known(row, UNKNOWN_FAULTS, row->device->live.faults))                         \
 	COLUMN(p50, none, DURATION, 6, SHOWN, count_if(row->latency->count, row->latency->p50_ns)) \
 	COLUMN(p99, none, DURATION, 6, SHOWN, count_if(row->latency->count, row->latency->p99_ns)) \
 	COLUMN(max, none, DURATION, 6, SHOWN, count_if(row->latency->count, row->latency->max_ns)) \
 	COLUMN(slowest, none, TEXT, 9, SHOWN, row->slowest)                                        \
 	COLUMN(blocked, percent, REAL, 8, SHOWN, row->device->live.blocked_percent)                \
 	COLUMN(slo, none, TEXT, 4, SHOWN, slo_text(row->device->live.slo))                         \
-	COLUMN(open, none, COUNT, 6, WIDE, known(row, UNKNOWN_STATES, row->device->live.open))     \
+	COLUMN(open, none, COUNT, 6, WIDE,                                                         \
+	       batch_known(row, UNKNOWN_STATES, row->device->live.open))                           \
 	COLUMN(unfinished, none, COUNT, 10, WIDE,                                                  \
-	       known(row, UNKNOWN_STATES, row->device->live.unfinished))                           \
+	       batch_known(row, UNKNOWN_STATES, row->device->live.unfinished))                     \
 	COLUMN(inconsistent, none, COUNT, 12, WIDE,                                                \
-	       known(row, UNKNOWN_STATES, row->device->live.inconsistent))                         \
+	       batch_known(row, UNKNOWN_STATES, row->device->live.inconsistent))                   \
 	COLUMN(overflowed, none, COUNT, 10, WIDE,                                                  \
-	       known(row, UNKNOWN_OVERFLOWED, row->device->live.overflowed))                       \
+	       batch_known(row, UNKNOWN_OVERFLOWED, row->device->live.overflowed))                 \
 	COLUMN(discarded, none, COUNT, 9, WIDE,                                                    \
-	       known(row, UNKNOWN_DISCARDED, row->device->live.discarded))                         \
+	       batch_known(row, UNKNOWN_DISCARDED, row->device->live.discarded))                   \
 	COLUMN(abandoned, none, COUNT, 9, WIDE,                                                    \
-	       known(row, UNKNOWN_ABANDONED, row->device->live.abandoned))                         \
-	COLUMN(bursts, none, COUNT, 6, WIDE, known(row, UNKNOWN_FAULTS, row->device->live.bursts)) \
+	       batch_known(row, UNKNOWN_ABANDONED, row->device->live.abandoned))                   \
+	COLUMN(bursts, none, COUNT, 6, WIDE,                                                       \
+	       batch_known(row, UNKNOWN_FAULTS, row->device->live.bursts))                         \
 	COLUMN(footprint, none, BYTES, 9, WIDE,                                                    \
-	       known(row, UNKNOWN_IO, row->device->live.footprint_bytes))                          \
+	       batch_known(row, UNKNOWN_IO, row->device->live.footprint_bytes))                    \
 	COLUMN(io_rate, per_s, REAL, 9, WIDE, row->device->io_rate)                                \
 	COLUMN(lost, events, COUNT, 11, WIDE, top_lost(&row->model->summary.loss))                 \
 	COLUMN(floor, none, TEXT, 20, WIDE, floor_text(row->model->summary.floor, text))           \
@@ -64,7 +66,7 @@ static __u64 slowest_merged(const struct live_latency *latency)
 	COLUMN(self_memory, none, BYTES, 11, WIDE, row->model->self_memory_bytes)                  \
 	COLUMN(merged, none, COUNT, 6, WIDE, slowest_merged(row->latency))                         \
 	COLUMN(handle, none, COUNT, 6, WIDE, count_or_none(row->device->live.handle))              \
-	COLUMN(ios, none, COUNT, 6, WIDE, known(row, UNKNOWN_IO, row->device->ios))
+	COLUMN(ios, none, COUNT, 6, WIDE, batch_known(row, UNKNOWN_IO, row->device->ios))
 TABLE(top, NULL, TOP, struct batch_row, void)
 
 struct batch {

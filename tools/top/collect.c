@@ -41,7 +41,7 @@ struct collector {
 	__u64 now_ns, interval_ns;
 	struct curve *curves; /* by handle */
 	size_t room;
-	struct tables tables;
+	struct top_tables tables;
 	struct worst worst;
 	__u64 window_ns, looked_ns; /* looked_ns: how long it was in the last look */
 	bool window_cut;

@@ -140,13 +140,14 @@ void draw_view(struct canvas *canvas, const struct top_picture *picture)
 }
 
 /* The detail screen is a page that may be longer than the screen: lines before `first` are above it. */
-struct page {
+struct view_page {
 	struct canvas *canvas;
 	const struct rectangle *area;
 	int first, line;
 };
 
-static void page_text(struct page *page, int column, int width, enum style style, const char *text)
+static void page_text(struct view_page *page, int column, int width, enum style style,
+		      const char *text)
 {
 	int row = page->line - page->first;
 
@@ -155,7 +156,7 @@ static void page_text(struct page *page, int column, int width, enum style style
 }
 
 /* "name value" pairs, as many a line as fit; a value that is longer than a line goes on in the next. */
-static void page_pair(struct page *page, int *at, const char *name, const char *value)
+static void page_pair(struct view_page *page, int *at, const char *name, const char *value)
 {
 	int width = page->area->columns, names = (int)strlen(name), values = (int)strlen(value);
 	char part[CELL_TEXT];
@@ -195,7 +196,7 @@ static const char *draw_view_cell_text(const struct rows *rows, size_t row, size
 	return view_text(&table, row, &column, clock, text, size);
 }
 
-static void page_row(struct page *page, const struct rows *rows, size_t row,
+static void page_row(struct view_page *page, const struct rows *rows, size_t row,
 		     const struct wall_clock *clock)
 {
 	char text[STACK_TEXT], name[NAME_TEXT];
@@ -216,7 +217,7 @@ static void page_row(struct page *page, const struct rows *rows, size_t row,
 }
 
 /* Rows that have the same device or container as the chosen one. */
-static void page_table(struct page *page, const struct rows *rows, const struct rows *of,
+static void page_table(struct view_page *page, const struct rows *rows, const struct rows *of,
 		       size_t chosen, const struct wall_clock *clock)
 {
 	size_t key = rows_column(rows, of->columns[0].name);
@@ -235,7 +236,7 @@ static void page_table(struct page *page, const struct rows *rows, const struct 
 	}
 }
 
-static int page_all(struct page page, const struct top_picture *picture, size_t row)
+static int page_all(struct view_page page, const struct top_picture *picture, size_t row)
 {
 	const struct wall_clock *clock = picture->model->summary.clock;
 	const struct rows *rows = &picture->model->table.rows;
@@ -250,7 +251,7 @@ static int page_all(struct page page, const struct top_picture *picture, size_t 
 void draw_row(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct top_model *model = picture->model;
-	struct page page = {canvas, &picture->layout->body, INT_MAX, 0};
+	struct view_page page = {canvas, &picture->layout->body, INT_MAX, 0};
 	size_t row = 0;
 	int last;
 

@@ -21,7 +21,7 @@
 #define RINGS_BYTES (8u << 20)
 #define RING_LEAST  (256u << 10)
 
-static int wait_until(struct watch *watch, __u64 next)
+static int wait_until(struct top_watch *watch, __u64 next)
 {
 	__u64 now = monotonic_ns();
 	int timeout = next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC + 1);
@@ -36,7 +36,7 @@ static int wait_until(struct watch *watch, __u64 next)
 	return 0;
 }
 
-static int live_follow(struct watch *watch, struct capture *capture, struct stream sink)
+static int live_follow(struct top_watch *watch, struct capture *capture, struct stream sink)
 {
 	__u64 next = monotonic_ns() + watch_interval_ns(watch);
 	int error = 0;
@@ -78,7 +78,7 @@ static size_t live_ring_bytes(void)
  * What came since the last interval is in the recording: shown as one more, however short, as a replay
  * does; unless as many as were asked for have been shown.
  */
-static int live_finish(struct watch *watch, struct capture *capture, struct stream sink)
+static int live_finish(struct top_watch *watch, struct capture *capture, struct stream sink)
 {
 	bool all = watch->options->count && watch->intervals >= watch->options->count;
 	int error = capture_finish(capture, sink);
@@ -88,7 +88,7 @@ static int live_finish(struct watch *watch, struct capture *capture, struct stre
 }
 
 /* Captures into `sink` until the view is done; `writer`, if any, is one of its parts. */
-static int capture_into(struct watch *watch, struct trace_writer *writer, struct stream sink)
+static int capture_into(struct top_watch *watch, struct trace_writer *writer, struct stream sink)
 {
 	const struct collect_filter *filter = &watch->options->filter;
 	struct capture_config config = {.device_count = filter->device_count,
@@ -120,7 +120,7 @@ static int capture_into(struct watch *watch, struct trace_writer *writer, struct
 	return error;
 }
 
-int watch_live(struct watch *watch)
+int watch_live(struct top_watch *watch)
 {
 	struct trace_writer_config config = {.path = watch->options->output, .held = true};
 	struct stream_fan fan = {.sinks = {watch_stream(watch)}, .count = 1};

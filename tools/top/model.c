@@ -62,7 +62,7 @@ bool top_is_blind(const struct top_model *model, unsigned int view)
 	return blind;
 }
 
-struct sorter {
+struct model_sorter {
 	const struct top_model *model;
 	enum top_sort sort;
 	bool reverse;
@@ -83,7 +83,7 @@ static int compare_count(__u64 a, __u64 b)
 
 static int model_compare(const void *left, const void *right, void *argument)
 {
-	const struct sorter *sorter = argument;
+	const struct model_sorter *sorter = argument;
 	const struct top_device *a = &sorter->model->devices[*(const __u32 *)left];
 	const struct top_device *b = &sorter->model->devices[*(const __u32 *)right];
 	const struct live_latency *x = top_latency(sorter->model, a);
@@ -133,7 +133,7 @@ static int model_compare(const void *left, const void *right, void *argument)
 size_t top_order(const struct top_model *model, enum top_sort sort, bool reverse,
 		 const char *filter, __u32 *order)
 {
-	struct sorter sorter = {model, sort, reverse};
+	struct model_sorter sorter = {model, sort, reverse};
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->device_count; i++) {

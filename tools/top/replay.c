@@ -26,7 +26,7 @@
 #define ROWS_PER_BYTE 32
 
 struct replay {
-	struct watch *watch;
+	struct top_watch *watch;
 	struct stream to;
 	__u64 next_ns;	/* end of the interval under way, 0 before anything came */
 	__u64 kept_ns;	/* a flight recorder let go what was before */
@@ -36,7 +36,7 @@ struct replay {
 };
 
 /* Of a pipe it is not known how much there is, nor will it be: all of its time is shown. */
-static __u64 rows_of(const char *path)
+static __u64 replay_rows_of(const char *path)
 {
 	struct trace_summary summary;
 	__u64 rows = UINT64_MAX;
@@ -50,7 +50,7 @@ static __u64 rows_of(const char *path)
 /* Waits as long as the interval lasts at the speed asked for, and while the screen is paused. */
 static int replay_pace(struct replay *replay)
 {
-	struct watch *watch = replay->watch;
+	struct top_watch *watch = replay->watch;
 	double speed = watch->options->speed;
 	__u64 until = monotonic_ns();
 	int error = 0;
@@ -106,7 +106,7 @@ static void pass_over(struct replay *replay, __u64 time_ns, __u64 interval)
 /* The recording has come to time_ns: shows every interval that ends there or before. */
 static int replay_reach(struct replay *replay, __u64 time_ns)
 {
-	struct watch *watch = replay->watch;
+	struct top_watch *watch = replay->watch;
 	__u64 interval = watch_interval_ns(watch);
 	int error = 0;
 
@@ -258,11 +258,12 @@ static const struct stream_ops replay_ops = {
 	.end = replay_on_end,
 };
 
-int watch_replay(struct watch *watch)
+int watch_replay(struct top_watch *watch)
 {
 	const struct trace_read_config config = {.path = watch->options->input};
-	struct replay replay = {
-		.watch = watch, .to = watch_stream(watch), .rows = rows_of(watch->options->input)};
+	struct replay replay = {.watch = watch,
+				.to = watch_stream(watch),
+				.rows = replay_rows_of(watch->options->input)};
 	int error = watch_start(watch), damage;
 
 	if (error)

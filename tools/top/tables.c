@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tools/top/tables.h"
 
-void tables_free(struct tables *tables)
+void tables_free(struct top_tables *tables)
 {
 	for (unsigned int v = 0; v < VIEWS; v++) {
 		for (unsigned int s = 0; s < LATENCY_SPANS; s++)
@@ -10,8 +10,8 @@ void tables_free(struct tables *tables)
 	}
 }
 
-static int top_tables_look(struct tables *tables, unsigned int v, const struct analysis *analysis,
-			   __u64 elapsed_ns)
+static int top_tables_look(struct top_tables *tables, unsigned int v,
+			   const struct analysis *analysis, __u64 elapsed_ns)
 {
 	const struct view_table past = tables->before[v];
 	int error = 0;
@@ -24,7 +24,7 @@ static int top_tables_look(struct tables *tables, unsigned int v, const struct a
 	return error;
 }
 
-int tables_look(struct tables *tables, const struct analysis *analysis, __u64 elapsed_ns)
+int tables_look(struct top_tables *tables, const struct analysis *analysis, __u64 elapsed_ns)
 {
 	int error = 0;
 
@@ -34,7 +34,7 @@ int tables_look(struct tables *tables, const struct analysis *analysis, __u64 el
 	return error;
 }
 
-int tables_copy(const struct tables *tables, unsigned int view, enum latency_span span,
+int tables_copy(const struct top_tables *tables, unsigned int view, enum latency_span span,
 		struct view_table *to)
 {
 	if (!views[view]->write)

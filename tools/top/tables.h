@@ -6,16 +6,16 @@
 #include "tools/top/views.h"
 
 /* All zero is empty. */
-struct tables {
+struct top_tables {
 	struct view_table now[VIEWS][LATENCY_SPANS];
 	struct view_table before[VIEWS]; /* counts are the same for both spans */
 };
 
-void tables_free(struct tables *tables);
+void tables_free(struct top_tables *tables);
 /* Rates are over elapsed_ns, the time since the look before. -ENOMEM. */
-int tables_look(struct tables *tables, const struct analysis *analysis, __u64 elapsed_ns);
+int tables_look(struct top_tables *tables, const struct analysis *analysis, __u64 elapsed_ns);
 /* A copy that stays as it is; nothing for the view of devices. -ENOMEM. */
-int tables_copy(const struct tables *tables, unsigned int view, enum latency_span span,
+int tables_copy(const struct top_tables *tables, unsigned int view, enum latency_span span,
 		struct view_table *to);
 
 #endif

@@ -19,7 +19,7 @@ static void view_dma_totals(const struct analysis *a, char text[VIEW_TOTALS])
 			 units_format_size(all.old_bytes, old), all.refused);
 }
 
-static __u64 count(const struct analysis *a)
+static __u64 view_dma_count(const struct analysis *a)
 {
 	return mappings_all(a->mappings).live;
 }
@@ -49,7 +49,7 @@ const struct view view_dma = {
 	.sort = "SIZE",
 	.tables = {mappings_write_old, mappings_write_mappers},
 	.totals = view_dma_totals,
-	.count = count,
+	.count = view_dma_count,
 	.nothing = "No DMA mapping",
 	.paths = {PATH_DMA},
 };

@@ -22,7 +22,7 @@ static void view_iommu_totals(const struct analysis *a, char text[VIEW_TOTALS])
 		 counts.seen, counts.owned, counts.at_least ? "at least " : "", counts.unseen);
 }
 
-static __u64 count(const struct analysis *a)
+static __u64 view_iommu_count(const struct analysis *a)
 {
 	struct iommu_faults_counts counts;
 
@@ -51,7 +51,7 @@ const struct view view_iommu = {
 	.sort = "FLT/s",
 	.tables = {write_faults},
 	.totals = view_iommu_totals,
-	.count = count,
+	.count = view_iommu_count,
 	.nothing = "No unrecoverable IOMMU fault",
 	.paths = {PATH_IOMMU},
 };

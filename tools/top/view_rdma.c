@@ -32,7 +32,7 @@ static void view_rdma_totals(const struct analysis *a, char text[VIEW_TOTALS])
 		 sums.pages, sums.invalidated, odp_region_count(a->odp));
 }
 
-static __u64 count(const struct analysis *a)
+static __u64 view_rdma_count(const struct analysis *a)
 {
 	return sums_of(a).faults;
 }
@@ -64,7 +64,7 @@ const struct view view_rdma = {
 	.sort = "TOTAL",
 	.tables = {odp_write_counters},
 	.totals = view_rdma_totals,
-	.count = count,
+	.count = view_rdma_count,
 	.nothing = "No RDMA on-demand paging",
 	.paths = {PATH_RDMA},
 };

@@ -4,7 +4,7 @@
 #include "tools/top/views.h"
 
 /* Of all containers together. */
-static __u64 refused(const struct analysis *a)
+static __u64 view_vfio_refused(const struct analysis *a)
 {
 	__u64 sum = 0;
 
@@ -19,10 +19,10 @@ static __u64 refused(const struct analysis *a)
 static void view_vfio_totals(const struct analysis *a, char text[VIEW_TOTALS])
 {
 	snprintf(text, VIEW_TOTALS, "VFIO containers %u, requests refused %llu",
-		 vfio_containers(a->vfio), refused(a));
+		 vfio_containers(a->vfio), view_vfio_refused(a));
 }
 
-static __u64 count(const struct analysis *a)
+static __u64 view_vfio_count(const struct analysis *a)
 {
 	return vfio_containers(a->vfio);
 }
@@ -54,7 +54,7 @@ const struct view view_vfio = {
 	.sort = "LIM%",
 	.tables = {vfio_write_failures, vfio_write_runs},
 	.totals = view_vfio_totals,
-	.count = count,
+	.count = view_vfio_count,
 	.nothing = "No VFIO container and no address space of iommufd",
 	.paths = {PATH_VFIO, PATH_IOMMUFD},
 };

@@ -65,7 +65,7 @@ static __u64 hash(__u64 sum, const void *data, size_t size)
 }
 
 /* Never 0, which means that no row was chosen yet. */
-static __u64 id_of(const struct rows *rows, size_t row, size_t keys)
+static __u64 view_id_of(const struct rows *rows, size_t row, size_t keys)
 {
 	const union cell *cells = rows_row(rows, row);
 	__u64 sum = 0xcbf29ce484222325ull;
@@ -169,7 +169,7 @@ int view_table_take(struct view_table *table, const struct view *view,
 	if (error)
 		return error;
 	for (size_t i = 0; i < table->rows.count; i++) {
-		table->ids[i] = id_of(&table->rows, i, view->keys);
+		table->ids[i] = view_id_of(&table->rows, i, view->keys);
 		take_rates(table, view, i, row_before(before, table->ids[i], i), elapsed_ns);
 	}
 	view->totals(analysis, table->totals);
@@ -219,7 +219,7 @@ const char *view_text(const struct view_table *table, size_t row, const struct v
 	return text;
 }
 
-struct sorter {
+struct view_sorter {
 	const struct view *view;
 	const struct view_table *table;
 	const struct view_order *by;
@@ -246,7 +246,7 @@ static int compare_cells(union cell a, union cell b, enum column_type type, bool
 
 static int views_compare(const void *left, const void *right, void *argument)
 {
-	const struct sorter *sorter = argument;
+	const struct view_sorter *sorter = argument;
 	__u32 a = *(const __u32 *)left, b = *(const __u32 *)right;
 	const struct view_column *column = &sorter->view->columns[sorter->by->sort];
 	enum column_type type;
@@ -283,7 +283,7 @@ static bool views_passes(const struct rows *rows, const union cell *cells, const
 size_t view_order(const struct view *view, const struct view_table *table,
 		  const struct view_order *by, __u32 *order)
 {
-	struct sorter sorter = {view, table, by};
+	struct view_sorter sorter = {view, table, by};
 	size_t count = 0;
 
 	for (size_t i = 0; i < table->rows.count; i++)

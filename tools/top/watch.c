@@ -34,7 +34,7 @@ static void catch_signals(void)
 	signals_catch(&action, others, sizeof(others) / sizeof(others[0]));
 }
 
-int watch_open(struct watch *watch, const struct top_options *options)
+int watch_open(struct top_watch *watch, const struct top_options *options)
 {
 	const struct analysis_config config = {.history_windows = TOP_HISTORY,
 					       .last_faults = TOP_FAULTS,
@@ -64,7 +64,7 @@ int watch_open(struct watch *watch, const struct top_options *options)
 	return error;
 }
 
-int watch_start(struct watch *watch)
+int watch_start(struct top_watch *watch)
 {
 	int error;
 
@@ -80,23 +80,23 @@ int watch_start(struct watch *watch)
 	return watch_redraw(watch);
 }
 
-struct stream watch_stream(struct watch *watch)
+struct stream watch_stream(struct top_watch *watch)
 {
 	return analysis_stream(watch->analysis);
 }
 
-__u64 watch_interval_ns(const struct watch *watch)
+__u64 watch_interval_ns(const struct top_watch *watch)
 {
 	return (__u64)(watch->view.interval_s * 1e9);
 }
 
-bool watch_done(const struct watch *watch)
+bool watch_done(const struct top_watch *watch)
 {
 	return watch_signal || watch->view.quit ||
 	       (watch->options->count && watch->intervals >= watch->options->count);
 }
 
-static int watch_make_room(struct watch *watch)
+static int watch_make_room(struct top_watch *watch)
 {
 	size_t room = watch->model.device_room + 1;
 	__u32 *order;
@@ -118,7 +118,7 @@ static int watch_make_room(struct watch *watch)
 	return 0;
 }
 
-static void order_rows(struct watch *watch)
+static void order_rows(struct top_watch *watch)
 {
 	const struct top_view *view = &watch->view;
 	const struct top_model *model = &watch->model;
@@ -137,7 +137,7 @@ static void order_rows(struct watch *watch)
 					: model->table.ids[watch->order[i]];
 }
 
-static int sort_rows(struct watch *watch)
+static int sort_rows(struct top_watch *watch)
 {
 	int error = 0;
 
@@ -156,7 +156,7 @@ static int sort_rows(struct watch *watch)
 	return 0;
 }
 
-static struct layout_wish wish_of(const struct watch *watch)
+static struct layout_wish wish_of(const struct top_watch *watch)
 {
 	struct layout_wish wish = {.faults = (int)watch->detail.fault_count};
 	char finding[FINDING_TEXT];
@@ -177,7 +177,7 @@ static struct layout_wish wish_of(const struct watch *watch)
 	return wish;
 }
 
-static struct top_rows rows_of(const struct watch *watch)
+static struct top_rows watch_rows_of(const struct top_watch *watch)
 {
 	struct layout_wish wish = wish_of(watch);
 	struct layout layout;
@@ -186,7 +186,7 @@ static struct top_rows rows_of(const struct watch *watch)
 	return (struct top_rows){watch->ids, watch->order_count, layout.table.rows};
 }
 
-static int take_detail(struct watch *watch)
+static int take_detail(struct top_watch *watch)
 {
 	const struct top_view *view = &watch->view;
 
@@ -204,7 +204,7 @@ static int take_detail(struct watch *watch)
 	return 0;
 }
 
-int watch_redraw(struct watch *watch)
+int watch_redraw(struct top_watch *watch)
 {
 	struct top_view *view = &watch->view;
 	struct layout_wish wish;
@@ -227,7 +227,7 @@ int watch_redraw(struct watch *watch)
 		layout_detail(&layout, height, width, &wish);
 	else
 		layout_main(&layout, height, width, &wish);
-	rows = rows_of(watch);
+	rows = watch_rows_of(watch);
 	draw_screen(&watch->canvas,
 		    &(struct top_picture){.model = &watch->model,
 					  .detail = &watch->detail,
@@ -240,7 +240,7 @@ int watch_redraw(struct watch *watch)
 	return 0;
 }
 
-int watch_keys(struct watch *watch, int timeout_ms)
+int watch_keys(struct top_watch *watch, int timeout_ms)
 {
 	int key, rows, columns, error = 0;
 	bool changed = false;
@@ -253,7 +253,7 @@ int watch_keys(struct watch *watch, int timeout_ms)
 	}
 	/* Only the first key is waited for; what was typed meanwhile follows at once. */
 	for (; (key = terminal_key(timeout_ms)) >= 0; timeout_ms = 0) {
-		struct top_rows shown = rows_of(watch);
+		struct top_rows shown = watch_rows_of(watch);
 
 		top_view_key(&watch->view, key, &shown);
 		error = sort_rows(watch);
@@ -269,7 +269,7 @@ int watch_keys(struct watch *watch, int timeout_ms)
 	return error;
 }
 
-int watch_interval(struct watch *watch, __u64 now_ns, bool show)
+int watch_interval(struct top_watch *watch, __u64 now_ns, bool show)
 {
 	int error = collect_observe(watch->collector, now_ns, watch_interval_ns(watch),
 				    watch->model.ended);
@@ -290,7 +290,7 @@ int watch_interval(struct watch *watch, __u64 now_ns, bool show)
 	return show ? watch_redraw(watch) : 0;
 }
 
-int watch_close(struct watch *watch)
+int watch_close(struct top_watch *watch)
 {
 	int error;
 

@@ -13,7 +13,7 @@
 #include "tools/top/draw.h"
 #include "tools/top/options.h"
 
-struct watch {
+struct top_watch {
 	const struct top_options *options;
 	struct analysis *analysis;
 	struct collector *collector;
@@ -34,25 +34,25 @@ struct watch {
 /* Set by SIGINT, SIGTERM, SIGHUP and SIGQUIT. */
 extern volatile sig_atomic_t watch_signal;
 
-int watch_open(struct watch *watch, const struct top_options *options);
+int watch_open(struct top_watch *watch, const struct top_options *options);
 /* Takes over the terminal, unless in batch mode: once the source is known to work. */
-int watch_start(struct watch *watch);
-struct stream watch_stream(struct watch *watch);
+int watch_start(struct top_watch *watch);
+struct stream watch_stream(struct top_watch *watch);
 /*
  * An interval has ended at now_ns (CLOCK_MONOTONIC, of the recording in a replay). `show` false: the
  * terminal is not drawn, another interval follows before anyone could read it.
  */
-int watch_interval(struct watch *watch, __u64 now_ns, bool show);
+int watch_interval(struct top_watch *watch, __u64 now_ns, bool show);
 /* Waits for keys and handles them, at most timeout_ms. */
-int watch_keys(struct watch *watch, int timeout_ms);
-int watch_redraw(struct watch *watch);
+int watch_keys(struct top_watch *watch, int timeout_ms);
+int watch_redraw(struct top_watch *watch);
 /* The user, a signal or the count of intervals has ended it. */
-bool watch_done(const struct watch *watch);
-__u64 watch_interval_ns(const struct watch *watch);
+bool watch_done(const struct top_watch *watch);
+__u64 watch_interval_ns(const struct top_watch *watch);
 /* Gives the terminal back and frees; returns the output's error, if any. */
-int watch_close(struct watch *watch);
+int watch_close(struct top_watch *watch);
 
-int watch_live(struct watch *watch);
-int watch_replay(struct watch *watch);
+int watch_live(struct top_watch *watch);
+int watch_replay(struct top_watch *watch);
 
 #endif

@@ -137,7 +137,7 @@ static bool anything_mapped(const struct capture *c)
 	       __atomic_load_n(&c->maps.state->mapping_classes, __ATOMIC_RELAXED);
 }
 
-static int measure(struct capture *c, __u64 now_ns)
+static int dma_measure(struct capture *c, __u64 now_ns)
 {
 	int error;
 
@@ -149,7 +149,7 @@ static int measure(struct capture *c, __u64 now_ns)
 	return owners_snapshot(c->owners, now_ns, take_live, c);
 }
 
-static int measure_last(struct capture *c, __u64 now_ns)
+static int dma_measure_last(struct capture *c, __u64 now_ns)
 {
 	int error;
 
@@ -171,7 +171,7 @@ const struct path dma_path = {
 	.needs = "Linux 6.12 or later, or a kernel with function tracing",
 	ROWS(rows),
 	.steps = {[STEP_OPEN] = create_owners,
-		  [STEP_SECOND] = measure,
-		  [STEP_RELEASED] = measure_last,
+		  [STEP_SECOND] = dma_measure,
+		  [STEP_RELEASED] = dma_measure_last,
 		  [STEP_CLOSE] = close_owners},
 };

@@ -174,7 +174,7 @@ static bool wanted_alone(const struct capture *c, const struct access_record *re
 	return record->code != IO_OK || latency_ns > c->config.slow_io_ns;
 }
 
-static int access_event(struct capture *c, __u32 pid, const struct machine_device *device,
+static int access_event(struct capture *c, __u32 pid, const struct capture_machine_device *device,
 			const struct access_record *record, __u64 latency_ns)
 {
 	struct event event = {
@@ -195,7 +195,7 @@ static int access_event(struct capture *c, __u32 pid, const struct machine_devic
 }
 
 /* An I/O counts once, with the bytes it moved: what a copy reads are those that it writes. */
-static int count_access(struct capture *c, __u32 pid, const struct machine_device *device,
+static int count_access(struct capture *c, __u32 pid, const struct capture_machine_device *device,
 			const struct access_record *record, __u64 latency_ns)
 {
 	struct aggregate_key key = {
@@ -214,7 +214,7 @@ static int count_access(struct capture *c, __u32 pid, const struct machine_devic
 	return windows_add(c->windows, record->time_ns, &key, record->length, latency_ns);
 }
 
-static int take_access(void *self, __u32 pid, const struct machine_device *device,
+static int take_access(void *self, __u32 pid, const struct capture_machine_device *device,
 		       const struct access_record *record)
 {
 	struct capture *c = self;
@@ -235,7 +235,7 @@ static int take_access(void *self, __u32 pid, const struct machine_device *devic
 	return error;
 }
 
-static int machine_gone(void *self, __u32 pid, __u64 start_time)
+static int emulated_machine_gone(void *self, __u32 pid, __u64 start_time)
 {
 	return capture_process_ended(self, pid, start_time);
 }
@@ -274,7 +274,7 @@ const struct machines_ops capture_machines_ops = {
 	.watched_since = emulator_watched_since,
 	.device = enter_device,
 	.access = take_access,
-	.gone = machine_gone,
+	.gone = emulated_machine_gone,
 };
 
 static int open_machines(struct capture *c, __u64 now_ns)

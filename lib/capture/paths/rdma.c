@@ -90,7 +90,7 @@ static const struct probe_row rows[] = {
 };
 
 /* The handle of an RDMA device: the same whoever has met it first, this or the kernel side. */
-static __u32 handle_of(struct capture *c, const char *name)
+static __u32 rdma_handle_of(struct capture *c, const char *name)
 {
 	const struct device_key key = {.kind = DEVICE_IB, .source = device_name_number(name)};
 	struct device_info info = {
@@ -104,19 +104,19 @@ static __u32 handle_of(struct capture *c, const char *name)
 	return device_table_enter(c->devices, &key, &info);
 }
 
-static int take_counter(void *self, const char *name, const struct event *event)
+static int rdma_take_counter(void *self, const char *name, const struct event *event)
 {
 	struct capture *c = self;
 	struct event copy = *event;
 
-	copy.device = handle_of(c, name);
+	copy.device = rdma_handle_of(c, name);
 	if (copy.device == HANDLE_DROPPED)
 		return 0;
 	c->rdma_events++;
 	return merge_push(c->merge, source_local(c), &copy);
 }
 
-static int read_counters(struct capture *c, __u64 now_ns)
+static int rdma_read_counters(struct capture *c, __u64 now_ns)
 {
 	int error = 0;
 
@@ -125,7 +125,7 @@ static int read_counters(struct capture *c, __u64 now_ns)
 	if (!c->rdma)
 		/* The module that brings such devices has been loaded under our eyes. */
 		return rdma_counters_create(&c->rdma, NULL, c->attached, now_ns);
-	error = rdma_counters_poll(c->rdma, now_ns, take_counter, c);
+	error = rdma_counters_poll(c->rdma, now_ns, rdma_take_counter, c);
 	probe_set_read(c->probes, PROBE_RDMA_COUNTERS, rdma_counters_reads(c->rdma),
 		       c->rdma_events);
 	return error;
@@ -138,7 +138,7 @@ static int read_last(struct capture *c, __u64 now_ns)
 	(void)now_ns;
 	if (!c->rdma)
 		return 0;
-	error = rdma_counters_finish(c->rdma, take_counter, c);
+	error = rdma_counters_finish(c->rdma, rdma_take_counter, c);
 	probe_set_read(c->probes, PROBE_RDMA_COUNTERS, rdma_counters_reads(c->rdma),
 		       c->rdma_events);
 	return error;
@@ -163,8 +163,8 @@ const struct path rdma_path = {
 	.name = "RDMA on-demand paging",
 	.needs = "an HCA with mlx5_ib, or rdma_rxe on Linux 6.15 or later",
 	ROWS(rows),
-	.steps = {[STEP_ATTACHED] = read_counters,
-		  [STEP_POLL] = read_counters,
+	.steps = {[STEP_ATTACHED] = rdma_read_counters,
+		  [STEP_POLL] = rdma_read_counters,
 		  [STEP_FINISH] = read_last,
 		  [STEP_CLOSE] = close_counters},
 	.device_kind = DEVICE_IB,

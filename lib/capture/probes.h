@@ -92,6 +92,11 @@ struct probe_row {
 	const char *shares;
 	bool many;
 	/*
+	 * In the place of `every` and `with`: why neither faults nor another probe's hits show that
+	 * this one looks at the wrong place. A row that is not `optional` has one of the three.
+	 */
+	const char *unaccused;
+	/*
 	 * Says nothing of whether its path is shown: without it there is nothing that it would have
 	 * shown, or it has nothing to say without others. A kernel that has none of it lacks nothing.
 	 */

@@ -57,6 +57,18 @@ def build(tree):
     return status == 0
 
 
+def see_in_unit_tests(tree):
+    """Those that go over the registries take the toy as it is: none of them has a list of its own to add it to."""
+    tests = [f"build/tests/unit/test_{name}" for name in ("watched", "silent", "probe_table")]
+    # None of them uses the programs, and of the files that unit tests share only this one.
+    status, _, said = run(tree, "env", "CFLAGS=-O0", "make", f"-j{os.cpu_count()}", *tests,
+                          extension_analyzer.COLUMNS_TEST, "TOOL_SRC=", "EMU_SRC=", "HELP_SRC=tests/unit/scratch.c")
+    check("unit tests build with the toy", status == 0, said[-2000:])
+    for test in tests:
+        status, out, said = run(tree, test)
+        check(f"{os.path.basename(test)} passes with the toy", status == 0, (out + said)[-2000:])
+
+
 def make_recording(path):
     """Three toys one by one, five more counted by a frame."""
     r = Recording(preamble=False).host(kinds="toy").clock().device(1)
@@ -118,6 +130,7 @@ def main():
             extension_path.see_in_doctor(tree, run, check)
             extension_path.see_in_capture(tree, run, check)
             extension_analyzer.see_in_reports(tree, run, check)
+            see_in_unit_tests(tree)
             extension_analyzer.see_in_docs(tree, run, check)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(bool(failed))

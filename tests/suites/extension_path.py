@@ -25,6 +25,13 @@ int BPF_PROG(toy_rings)
 	event_submit(counter, event);
 	return 0;
 }
+
+SEC("fentry/no_kernel_has_this")
+int BPF_PROG(toy_squeaks)
+{
+	probe_hit(PROBE_TOY_SQUEAK);
+	return 0;
+}
 """,
     "lib/capture/paths/toy.c": r"""// SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/capture_private.h"
@@ -35,9 +42,11 @@ static DEFINE_OBJECT(toy);
 
 static const struct probe_row rows[] = {
 	{PROBE_TOY_RING, "toy_ring", &toy_object, EVENT_TOY_RING,
-	 METHODS(TRACEPOINT_AS(sched_process_exit, "toy_rings")), .without = "whether it rang is not known"},
+	 METHODS(TRACEPOINT_AS(sched_process_exit, "toy_rings")), .without = "whether it rang is not known",
+	 .unaccused = "nothing need ring"},
 	{PROBE_TOY_SQUEAK, "toy_squeak", &toy_object, EVENT_TOY_RING,
-	 METHODS(FUNCTION(no_kernel_has_this, "toy_squeaks")), .without = "whether it squeaked is not known"},
+	 METHODS(FUNCTION(no_kernel_has_this, "toy_squeaks")), .without = "whether it squeaked is not known",
+	 .unaccused = "nothing need squeak"},
 };
 
 /* Once more at the end, by hand. */

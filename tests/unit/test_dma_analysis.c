@@ -93,9 +93,16 @@ static char *told(void (*tell)(struct writer *writer), enum output_format format
 	return text;
 }
 
+static size_t wanted_faults; /* rows of them at most, 0: all */
+
 static void tell_faults(struct writer *writer)
 {
-	iommu_faults_write(analysis, writer, &(struct table_wish){0});
+	iommu_faults_write(analysis, writer, &(struct table_wish){.limit = wanted_faults});
+}
+
+static void tell_fault_devices(struct writer *writer)
+{
+	iommu_faults_write_devices(analysis, writer, &(struct table_wish){0});
 }
 
 static void tell_findings(struct writer *writer)
@@ -146,6 +153,44 @@ static void a_fault_names_who_unmapped_its_address(void **state)
 	expect(text, "1 unrecoverable IOMMU faults decoded, 1 of them with an owner.");
 	expect(text, "8K that mapper (pid 11) had mapped and unmapper (pid 12)");
 	expect(text, "Mapped by dma_map+0x1 < nic_fill+0x20.");
+	free(text);
+}
+
+/* A tracepoint has no code of a reason: what was wanted of the page tells it. */
+static void a_tracepoint_s_fault_is_of_what_was_wanted(void **state)
+{
+	struct event fault = fault_at(2000, 1, 0x9000, 0);
+	char *text;
+
+	fault.kind = EVENT_IOMMU_IO_PAGE_FAULT;
+	push(&fault);
+	fault.time_ns++;
+	fault.flags = EVENT_READ;
+	push(&fault);
+	text = told(tell_faults, OUTPUT_CSV);
+	expect(text, "\n2000000000,0000:00:02.0,nic,write,0x9000,,page not writable,,tracepoint,");
+	expect(text, "\n2000000001,0000:00:02.0,nic,read,0x9000,,page not readable,,tracepoint,");
+	free(text);
+}
+
+static void the_first_owner_of_a_fault_stays(void **state)
+{
+	struct event fault = fault_at(2000, 1, 0x9000, 0);
+	struct event first = owner_at(2000, 1, 0, OWNER_MAPPED);
+	struct event second = owner_at(2001, 2, 0, OWNER_UNMAPPED);
+	struct iommu_faults_counts counts;
+	char *text;
+
+	push(&fault);
+	push(&first);
+	push(&second);
+	iommu_faults_counts(analysis->iommu_faults, &counts);
+	assert_int_equal(counts.owned, 1);
+	text = told(tell_faults, OUTPUT_CSV);
+	expect(text, "console,mapped,mapper,11,0000:00:02.0");
+	free(text);
+	text = told(tell_fault_devices, OUTPUT_CSV);
+	expect(text, "\n0000:00:02.0,nic,1,1,2000000000,");
 	free(text);
 }
 
@@ -236,6 +281,42 @@ static void only_the_newest_faults_are_kept_but_all_are_counted(void **state)
 	assert_int_equal(lines, IOMMU_FAULTS_KEPT + 1);
 	expect(text, "\n2007000000,");
 	free(text);
+}
+
+/* Rows from this time on, and a sentence on those before. */
+static void expect_newest(size_t limit, __u64 first_ms, const char *before)
+{
+	char *text, first[32];
+	size_t lines = 0;
+
+	wanted_faults = limit;
+	text = told(tell_faults, OUTPUT_CSV);
+	for (const char *c = text; *c; c++)
+		lines += *c == '\n';
+	assert_int_equal(lines, 1 + limit);
+	snprintf(first, sizeof(first), "stack\n%llu,", first_ms * MS);
+	expect(text, first);
+	free(text);
+	text = told(tell_faults, OUTPUT_TEXT);
+	if (before)
+		expect(text, before);
+	else
+		assert_null(strstr(text, "before."));
+	free(text);
+	wanted_faults = 0;
+}
+
+static void of_a_limit_the_newest_are_shown(void **state)
+{
+	for (__u32 i = 0; i < 5; i++) {
+		struct event fault = fault_at(2000 + i, 1, 4096ull * i, 0);
+
+		push(&fault);
+	}
+	expect_newest(1, 2004, "... and 4 before.");
+	expect_newest(3, 2002, "... and 2 before.");
+	expect_newest(4, 2001, "... and 1 before.");
+	expect_newest(5, 2000, NULL);
 }
 
 static void gauge(__u64 window, __u8 code, __u64 count, __u64 bytes)
@@ -331,6 +412,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_fault_names_who_unmapped_its_address, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_tracepoint_s_fault_is_of_what_was_wanted, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_first_owner_of_a_fault_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_limit_the_newest_are_shown, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_long_stack_is_cut_between_frames, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(an_owner_belongs_to_the_fault_of_its_cpu, setup,

@@ -110,6 +110,35 @@ static void the_worst_second_is_told_by_its_own_time(void **state)
 	assert_in_range(worst.peak_ns, 16 * SECOND + 300 * MS, 17 * SECOND);
 }
 
+static void a_short_burst_is_at_its_peak_from_its_first_fault_on(void **state)
+{
+	struct burst worst;
+
+	for (__u32 n = 0; n < 9; n++)
+		fault(1, n, 10 * SECOND + n * 50 * MS, 0);
+	assert_true(rates_worst_burst(analysis->rates, analysis->session, &worst));
+	assert_int_equal(worst.peak, 9);
+	assert_int_equal(worst.peak_ns, 10 * SECOND);
+}
+
+/* Minutes later no fault can join the first burst any more: it is the worst all the same. */
+static void the_worst_burst_may_be_over(void **state)
+{
+	struct burst worst;
+
+	for (__u32 n = 0; n < 9; n++)
+		fault(1, n, 10 * SECOND + n * 10 * MS, 0);
+	for (__u32 n = 10; n < 17; n++)
+		fault(1, n, 200 * SECOND + n * 10 * MS, 0);
+	for (__u32 n = 20; n < 28; n++)
+		fault(1, n, 400 * SECOND + n * 10 * MS, 0);
+	assert_int_equal(rates_bursts(analysis->rates, analysis->session), 3);
+	assert_true(rates_worst_burst(analysis->rates, analysis->session, &worst));
+	assert_int_equal(worst.from_ns, 10 * SECOND);
+	assert_int_equal(worst.faults, 9);
+	assert_int_equal(worst.peak, 9);
+}
+
 static void a_burst_lasts_from_the_first_to_the_last(void **state)
 {
 	struct burst worst;
@@ -301,6 +330,8 @@ int main(void)
 		with_analysis(a_fault_begins_when_it_was_found),
 		with_analysis(without_a_time_it_was_found_as_it_is_told),
 		with_analysis(the_worst_second_is_told_by_its_own_time),
+		with_analysis(a_short_burst_is_at_its_peak_from_its_first_fault_on),
+		with_analysis(the_worst_burst_may_be_over),
 		with_analysis(a_burst_lasts_from_the_first_to_the_last),
 		with_analysis(bursts_go_by_when_faults_began),
 		with_analysis(a_fault_told_a_minute_late_is_said),

@@ -223,6 +223,7 @@ struct told {
 	__u64 sums[RDMA_COUNTERS];
 	size_t calls;
 	char name[64];
+	struct event last;
 };
 
 static int take(void *self, const char *name, const struct event *event)
@@ -233,6 +234,7 @@ static int take(void *self, const char *name, const struct event *event)
 	assert_int_equal(event->queue, 1);
 	told->sums[event->code] += event->value;
 	told->calls++;
+	told->last = *event;
 	snprintf(told->name, sizeof(told->name), "%s", name);
 	return 0;
 }
@@ -303,6 +305,27 @@ static void test_a_renamed_device(void **state)
 	put("other", "completer_retry_err", "41\n");
 	assert_int_equal(rdma_counters_finish(counters, take, &told), 0);
 	assert_int_equal(told.sums[RDMA_RETRY], 23 + 5 + 1);
+	rdma_counters_destroy(counters);
+}
+
+static void each_count_says_since_when(void **state)
+{
+	struct rdma_counters *counters;
+	struct told told = {0};
+	__u64 now_ns = monotonic_ns(), before_ns = now_ns - MS;
+
+	make_device("since0");
+	put("since0", "completer_retry_err", "17\n");
+	assert_int_equal(rdma_counters_create(&counters, scratch, false, before_ns), 0);
+	for (__u64 reads = 1; reads <= 3; reads++) {
+		put("since0", "completer_retry_err", reads % 2 ? "40\n" : "90\n");
+		assert_int_equal(
+			rdma_counters_poll(counters, now_ns + reads * RDMA_READ_NS, take, &told),
+			0);
+		assert_int_equal(told.calls, reads);
+		assert_int_equal(told.last.length, told.last.time_ns - before_ns);
+		before_ns = told.last.time_ns;
+	}
 	rdma_counters_destroy(counters);
 }
 
@@ -421,6 +444,8 @@ int main(void)
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test_setup_teardown(test_counter_files, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(test_a_renamed_device, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(each_count_says_since_when, scratch_make,
 						scratch_remove),
 		cmocka_unit_test(test_no_devices),
 		cmocka_unit_test(test_operations),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/capture/objects.h"
-#include "lib/capture/probes.h"
+#include "lib/capture/probes_private.h"
 
 #define PROGRAMS_MAX 1024
 
@@ -149,6 +149,29 @@ static void every_program_belongs_to_a_row(void **state)
 	}
 }
 
+/* Their programs were refused: each method is tried once, in the order of preference. */
+static void a_refused_method_is_followed_by_the_next(void **state)
+{
+	const struct attach_method methods[ATTACH_METHODS] = {
+		{ATTACH_FILES, "/"}, {ATTACH_FILES, "/proc"}, {ATTACH_FILES, "/dev"}};
+	/* Where files are is not asked of the kernel's names: it need only have some. */
+	struct probe_set set = {.names = (struct kernel_names *)&set,
+				.places.there[PLACE_ANYWHERE] = true};
+	struct probe probe = {.row = probe_row(PROBE_RDMA_COUNTERS), .methods = methods};
+
+	assert_true(probe_take_next_method(&set, &probe, NULL));
+	assert_ptr_equal(probe.method, &methods[0]);
+	assert_true(probe_take_next_method(&set, &probe, "first refused"));
+	assert_ptr_equal(probe.method, &methods[1]);
+	assert_string_equal(probe.info.attach, "files /proc");
+	assert_true(probe_take_next_method(&set, &probe, "second refused"));
+	assert_ptr_equal(probe.method, &methods[2]);
+	assert_false(probe_take_next_method(&set, &probe, "third refused"));
+	assert_null(probe.method);
+	assert_int_equal(probe.info.state, PROBE_OFF);
+	assert_string_equal(probe.info.reason, "third refused");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +179,7 @@ int main(void)
 		cmocka_unit_test(a_line_and_the_file_of_a_path_have_the_same_probes),
 		cmocka_unit_test(every_program_of_a_row_exists),
 		cmocka_unit_test(every_program_belongs_to_a_row),
+		cmocka_unit_test(a_refused_method_is_followed_by_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, open_all, close_all);

@@ -208,6 +208,22 @@ static void shares_of_rounds_are_exact_and_even(void **state)
 	turns_end(&turns);
 }
 
+/* Tenant 1 has all rounds and tenant 0 every second one, when his half has become a whole turn. */
+static void the_first_turn_begins_a_round(void **state)
+{
+	static const __u32 expected[] = {1, 0, 1, 1, 0, 1};
+	const struct turns_config config = {.order = ORDER_ROUND_ROBIN,
+					    .tenants = 2,
+					    .turn = 1,
+					    .share_count = 2,
+					    .shares = {1, 2}};
+	struct turns turns = begin(&config);
+
+	for (size_t i = 0; i < COUNT(expected); i++)
+		assert_int_equal(turns_next(&turns), expected[i]);
+	turns_end(&turns);
+}
+
 static void drawn_shares_are_chances(void **state)
 {
 	struct turns_config config = {.tenants = 23,
@@ -285,6 +301,7 @@ int main(void)
 		cmocka_unit_test(bursts_double_with_half_the_chance),
 		cmocka_unit_test(ranks_come_by_their_power),
 		cmocka_unit_test(shares_of_rounds_are_exact_and_even),
+		cmocka_unit_test(the_first_turn_begins_a_round),
 		cmocka_unit_test(drawn_shares_are_chances),
 		cmocka_unit_test(equal_shares_are_none),
 		cmocka_unit_test(what_cannot_be_is_refused),

@@ -9,9 +9,11 @@ static DEFINE_OBJECT(block, .knows_devices = true);
 
 static const struct probe_row rows[] = {
 	{PROBE_BLOCK_ISSUE, "block_issue", &block_object, EVENT_BLOCK_COMPLETE,
-	 METHODS(TRACEPOINT(block_rq_issue)), .without = UNTIMED},
+	 METHODS(TRACEPOINT(block_rq_issue)), .without = UNTIMED,
+	 .unaccused = "nothing need be read or written"},
 	{PROBE_BLOCK_COMPLETE, "block_complete", &block_object, EVENT_BLOCK_COMPLETE,
-	 METHODS(TRACEPOINT(block_rq_complete)), .without = UNTIMED},
+	 METHODS(TRACEPOINT(block_rq_complete)), .without = UNTIMED,
+	 .unaccused = "nothing need be read or written"},
 };
 
 const struct path block_path = {

@@ -18,7 +18,8 @@ static DEFINE_OBJECT(device_gone);
 	"DMA mappings by " what " are not counted, and which mappings live is not known"
 #define NOT_UNMAPPED(what) \
 	"DMA unmaps by " what " are not counted, and which mappings live is not known"
-#define NOT_SYNCED "not all DMA syncs are counted"
+#define NOT_SYNCED    "not all DMA syncs are counted"
+#define NEED_NOT_SYNC "nothing need be synced"
 
 /* Where the IOMMU translates, each leads to one call of its functions, or MANY. */
 #define ONE(begins, neighbour)	.with = (begins), .shares = (neighbour)
@@ -90,19 +91,19 @@ static const struct probe_row rows[] = {
 	{PROBE_DMA_SYNC_CPU, "dma_sync_cpu", &dma_object, EVENT_DMA_SYNC,
 	 METHODS(TRACEPOINT(dma_sync_single_for_cpu),
 		 FUNCTION(dma_sync_single_for_cpu, "called_sync_cpu")),
-	 .without = NOT_SYNCED},
+	 .without = NOT_SYNCED, .unaccused = NEED_NOT_SYNC},
 	{PROBE_DMA_SYNC_DEVICE, "dma_sync_device", &dma_object, EVENT_DMA_SYNC,
 	 METHODS(TRACEPOINT(dma_sync_single_for_device),
 		 FUNCTION(dma_sync_single_for_device, "called_sync_device")),
-	 .without = NOT_SYNCED},
+	 .without = NOT_SYNCED, .unaccused = NEED_NOT_SYNC},
 	{PROBE_DMA_SYNC_SG_CPU, "dma_sync_sg_cpu", &dma_object, EVENT_DMA_SYNC,
 	 METHODS(TRACEPOINT(dma_sync_sg_for_cpu),
 		 FUNCTION(dma_sync_sg_for_cpu, "called_sync_sg_cpu")),
-	 .without = NOT_SYNCED},
+	 .without = NOT_SYNCED, .unaccused = NEED_NOT_SYNC},
 	{PROBE_DMA_SYNC_SG_DEVICE, "dma_sync_sg_device", &dma_object, EVENT_DMA_SYNC,
 	 METHODS(TRACEPOINT(dma_sync_sg_for_device),
 		 FUNCTION(dma_sync_sg_for_device, "called_sync_sg_device")),
-	 .without = NOT_SYNCED},
+	 .without = NOT_SYNCED, .unaccused = NEED_NOT_SYNC},
 	{PROBE_DEVICE_RELEASE, "device_release", &device_gone_object, EVENT_DEVICE_NEW,
 	 METHODS(FUNCTION(device_release, "device_released"),
 		 TRACEPOINT_AS(remove_device_from_group, "device_left_group", NULL,

@@ -18,6 +18,8 @@
 
 static DEFINE_OBJECT(emu);
 
+#define IN_ITS_NOTES "the emulator's own notes say where it is"
+
 /* From an I/O's end until its record is published; later ones come out marked as late. */
 #define ACCESS_DELAY_NS (50 * NSEC_PER_MSEC)
 
@@ -25,11 +27,13 @@ static const struct probe_row rows[] = {
 	{PROBE_FAULT_DETECT, "fault_detect", &emu_object, EVENT_FAULT_DETECT,
 	 METHODS(USDT(fault_detect)), .required = true,
 	 .without =
-		 "how many faults there were and when they began is not known, nor what became of them, their total times and how long queues stood still"},
+		 "how many faults there were and when they began is not known, nor what became of them, their total times and how long queues stood still",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_FAULT_REQUEST, "fault_request", &emu_object, EVENT_FAULT_REQUEST,
 	 METHODS(USDT(fault_request)), .required = true,
 	 .without =
-		 "stage request is part of the next one seen, a fault whose request got through after an overflow is told as overflowed, and which were discarded is not known"},
+		 "stage request is part of the next one seen, a fault whose request got through after an overflow is told as overflowed, and which were discarded is not known",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_FAULT_ISR, "fault_isr", &emu_object, EVENT_FAULT_ISR, METHODS(USDT(fault_isr)),
 	 .every = FROM_EMULATED, .without = "stage delivery is part of the next one seen"},
 	{PROBE_FAULT_HANDLER, "fault_handler", &emu_object, EVENT_FAULT_HANDLER,
@@ -49,34 +53,44 @@ static const struct probe_row rows[] = {
 	{PROBE_FAULT_RESUME, "fault_resume", &emu_object, EVENT_FAULT_RESUME,
 	 METHODS(USDT(fault_resume)), .required = true,
 	 .without =
-		 "whether and when devices went on is not known: faults stay unfinished, without a total time, and how many overflowed is not known"},
+		 "whether and when devices went on is not known: faults stay unfinished, without a total time, and how many overflowed is not known",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_FAULT_OVERFLOW, "fault_overflow", &emu_object, EVENT_FAULT_OVERFLOW,
 	 METHODS(USDT(fault_overflow)),
 	 .without =
-		 "overflowed and discarded faults are not told apart, and some may be told as complete"},
+		 "overflowed and discarded faults are not told apart, and some may be told as complete",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_FAULT_VOID, "fault_void", &emu_object, EVENT_FAULT_VOID, METHODS(USDT(fault_void)),
-	 .without = "discarded faults are not known as such, and some may be told as complete"},
+	 .without = "discarded faults are not known as such, and some may be told as complete",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_FAULT_ABANDON, "fault_abandon", &emu_object, EVENT_FAULT_ABANDON,
 	 METHODS(USDT(fault_abandon)),
 	 .without =
-		 "which faults their devices gave up is not known: they are told as unfinished or complete"},
+		 "which faults their devices gave up is not known: they are told as unfinished or complete",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_INVALIDATE_START, "invalidate_start", &emu_object, EVENT_INVALIDATE_START,
 	 METHODS(USDT(invalidate_start)),
-	 .without = "when invalidations began is not known, nor when devices were told after that"},
+	 .without = "when invalidations began is not known, nor when devices were told after that",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_INVALIDATE_DEVICE, "invalidate_device", &emu_object, EVENT_INVALIDATE_DEVICE,
 	 METHODS(USDT(invalidate_device)),
-	 .without = "when devices were told of invalidations is not known"},
+	 .without = "when devices were told of invalidations is not known",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_INVALIDATE_ACK, "invalidate_ack", &emu_object, EVENT_INVALIDATE_ACK,
 	 METHODS(USDT(invalidate_ack)),
-	 .without = "whether and when devices acknowledged invalidations is not known"},
+	 .without = "whether and when devices acknowledged invalidations is not known",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_INVALIDATE_FREED, "invalidate_freed", &emu_object, EVENT_INVALIDATE_FREED,
 	 METHODS(USDT(invalidate_freed)),
 	 .without =
-		 "which invalidations ended, and when, is not known, nor how much memory was freed"},
+		 "which invalidations ended, and when, is not known, nor how much memory was freed",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_INJECT_START, "inject_start", &emu_object, EVENT_INJECT_START,
-	 METHODS(USDT(inject_start)), .without = "when injections began is not known"},
+	 METHODS(USDT(inject_start)), .without = "when injections began is not known",
+	 .unaccused = IN_ITS_NOTES},
 	{PROBE_INJECT_STOP, "inject_stop", &emu_object, EVENT_INJECT_STOP,
-	 METHODS(USDT(inject_stop)), .without = "when injections ended is not known"},
+	 METHODS(USDT(inject_stop)), .without = "when injections ended is not known",
+	 .unaccused = IN_ITS_NOTES},
 };
 
 /* Files that only root, or who owns this very program, can have made. */

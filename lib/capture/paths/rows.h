@@ -31,6 +31,9 @@
 
 #define ROWS(rows_) .rows = (rows_), .row_count = sizeof(rows_) / sizeof((rows_)[0])
 
+/* Of rows for hardware: why nothing is known of what goes with them. */
+#define UNRAISED "no emulation raises it"
+
 /* It has a program for who takes part in two paths. */
 extern const struct object_source iopf_object;
 

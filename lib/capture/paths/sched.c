@@ -7,9 +7,11 @@ static DEFINE_OBJECT(sched);
 
 static const struct probe_row rows[] = {
 	{PROBE_SCHED_WAKEUP, "sched_wakeup", &sched_object, EVENT_SCHED_WAKEUP,
-	 METHODS(TRACEPOINT(sched_wakeup)), .without = "when threads were woken is not known"},
+	 METHODS(TRACEPOINT(sched_wakeup)), .without = "when threads were woken is not known",
+	 .unaccused = "no machine need run"},
 	{PROBE_SCHED_SWITCH, "sched_switch", &sched_object, EVENT_SCHED_RUN,
-	 METHODS(TRACEPOINT(sched_switch)), .without = "when threads ran is not known"},
+	 METHODS(TRACEPOINT(sched_switch)), .without = "when threads ran is not known",
+	 .unaccused = "no machine need run"},
 };
 
 const struct path sched_path = {

@@ -161,7 +161,6 @@ static int session_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct session *s = self;
 
-	s->windows++;
 	s->windows_incomplete += frame->incomplete;
 	for (size_t i = 0; i < frame->row_count; i++)
 		note_device(s, frame->rows[i].key.device);
@@ -374,11 +373,6 @@ __u64 session_last_ns(const struct session *s)
 __u64 session_dropped(const struct session *s)
 {
 	return s->dropped;
-}
-
-__u64 session_windows(const struct session *s)
-{
-	return s->windows;
 }
 
 __u64 session_windows_incomplete(const struct session *s)

@@ -92,8 +92,7 @@ struct session_unknown {
 	unsigned int numbers[FAULT_PATHS];
 };
 struct session_unknown *session_unknown(const struct session *session);
-/* Closed windows received, and how many of them had run out of counters. */
-__u64 session_windows(const struct session *session);
+/* Windows received that had run out of counters. */
 __u64 session_windows_incomplete(const struct session *session);
 /* Devices, probes, stacks and processes told that its dictionaries had no room for. */
 __u64 session_dropped(const struct session *session);

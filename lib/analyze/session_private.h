@@ -48,7 +48,7 @@ struct session {
 	__u64 events;
 	__u64 first_ns, last_ns;
 	struct period period;
-	__u64 windows, windows_incomplete;
+	__u64 windows_incomplete;
 	__u64 dropped;
 	bool has_host;
 	struct session_unknown unknown;

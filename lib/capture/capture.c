@@ -21,7 +21,6 @@
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 
-#define POLL_NS	   20000000ull
 #define SLOW_IO_NS 10000000ull
 #define UNFINISHED (60 * NSEC_PER_SEC)
 #define ANCHOR_NS  (60 * NSEC_PER_SEC)
@@ -43,8 +42,6 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 	if (!c)
 		return failed(-ENOMEM, "no memory for a capture");
 	c->config = *config;
-	if (!c->config.poll_ns)
-		c->config.poll_ns = POLL_NS;
 	if (!c->config.slow_io_ns)
 		c->config.slow_io_ns = SLOW_IO_NS;
 	if (!c->config.unfinished_ns)
@@ -339,20 +336,6 @@ int capture_poll(struct capture *capture, struct stream sink)
 		watermark = capture_stopped_ns(capture);
 	error = sink.ops->tick ? sink.ops->tick(sink.self, watermark) : 0;
 	return error ? error : pushed;
-}
-
-int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop)
-{
-	struct timespec pause = timespec_of_ns(capture->config.poll_ns);
-
-	while (!*stop) {
-		int pushed = capture_poll(capture, sink);
-
-		if (pushed < 0)
-			return pushed;
-		nanosleep(&pause, NULL);
-	}
-	return 0;
 }
 
 /*

@@ -2,6 +2,7 @@
 /* Which methods of a row of the probe table exist on this kernel, one after the other. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/mount.h"

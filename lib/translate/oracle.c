@@ -173,11 +173,6 @@ void oracle_rewind(struct oracle *o)
 	o->at = 0;
 }
 
-__u64 oracle_bytes(const struct oracle *o)
-{
-	return o->room * sizeof(o->packets[0]);
-}
-
 void oracle_destroy(struct oracle *o)
 {
 	if (!o)

@@ -13,7 +13,7 @@
 
 #define QUEUE_DEPTH 16
 #define PIECE	    ((size_t)1 << 30) /* the kernel's length of a piece has 32 bits */
-#define POLL_NS	    20000
+#define POLL_NS	    (20 * NSEC_PER_USEC)
 #define PATIENCE_NS (60 * NSEC_PER_SEC) /* without any completion */
 
 #define REMOTE                                                                       \

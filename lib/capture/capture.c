@@ -21,10 +21,10 @@
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 
-#define SLOW_IO_NS 10000000ull
+#define SLOW_IO_NS (10 * NSEC_PER_MSEC)
 #define UNFINISHED (60 * NSEC_PER_SEC)
 #define ANCHOR_NS  (60 * NSEC_PER_SEC)
-#define SETTLE_NS  200000000ull /* for programs still running while we detach */
+#define SETTLE_NS  (200 * NSEC_PER_MSEC) /* for programs still running while we detach */
 #define BATCH	   4096
 
 int capture_open(struct capture **capture, const struct capture_config *config)
@@ -355,7 +355,7 @@ static void stop_programs(struct capture *c)
 static int drain_settled(struct capture *c)
 {
 	__u64 deadline = monotonic_ns() + SETTLE_NS;
-	struct timespec pause = {.tv_nsec = 1000000};
+	struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
 
 	for (;;) {
 		__u64 now = monotonic_ns();

@@ -28,7 +28,7 @@ struct usdt_note {
 
 struct usdt_binary {
 	struct usdt_note *notes;
-	size_t count;
+	size_t count, room;
 	unsigned char build_id[BUILD_ID_MAX];
 	size_t build_id_bytes; /* 0: it has none */
 };

@@ -132,7 +132,8 @@ static void odp_side_fill(const struct odp_side *side, __u64 seed)
 		words[i] = (i + 1) * 0x9e3779b97f4a7c15ull ^ seed << 48;
 }
 
-size_t odp_stride(const struct odp_options *options)
+/* From one operation's memory to the next. */
+static size_t odp_stride(const struct odp_options *options)
 {
 	return (options->offset + options->message + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }

@@ -348,11 +348,6 @@ __u64 session_events_of(const struct session *s, unsigned int kind)
 	return kind < EVENT_KIND_MAX ? s->kinds[kind] : 0;
 }
 
-void session_set_period(struct session *s, const struct period *period)
-{
-	s->period = *period;
-}
-
 const struct period *session_period(const struct session *s)
 {
 	return &s->period;
@@ -401,7 +396,7 @@ static int create_session(struct analysis *a, const struct analysis_config *conf
 	int error = session_create(&a->session);
 
 	if (!error)
-		session_set_period(a->session, &config->period);
+		a->session->period = config->period;
 	return error;
 }
 

@@ -74,7 +74,6 @@ void session_set_silent(struct session *session, size_t index, bool silent);
 __u64 session_events(const struct session *session);
 __u64 session_events_of(const struct session *session, unsigned int kind);
 /* What was asked for, where that is not all of the stream. */
-void session_set_period(struct session *session, const struct period *period);
 const struct period *session_period(const struct session *session);
 /* First and newest time covered: capture's start or first event, of a flight recorder the start of
  * what it kept, and the newest time seen or the end; within the period if one was set. 0 if nothing

@@ -192,7 +192,7 @@ int capture_attach(struct capture *capture, struct stream sink)
 }
 
 /* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */
-int capture_accept(struct capture *c, size_t source, const struct event *event)
+static int capture_accept(struct capture *c, size_t source, const struct event *event)
 {
 	struct event copy = *event;
 

@@ -78,7 +78,7 @@ struct entry *device_entry_get(struct device_table *table, const struct device_k
 	return entry;
 }
 
-void device_entry_drop(struct device_table *table, struct entry *entry)
+static void device_entry_drop(struct device_table *table, struct entry *entry)
 {
 	struct device_owner *owner = device_owner_find(table, &entry->key);
 

@@ -118,7 +118,7 @@ void probe_set_expect_processes(struct probe_set *set)
  * The kernel takes uprobes away under another lock than programs on functions, and waits for grace
  * periods under both: at the same time it is over sooner.
  */
-void probe_set_detach(struct probe_set *set)
+static void probe_set_detach(struct probe_set *set)
 {
 	for (int place = 0; place < EMULATORS_MAX; place++)
 		probe_set_detach_emulator(set, place);

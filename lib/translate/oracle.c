@@ -162,11 +162,6 @@ int oracle_next(void *self, struct model_packet *packets, int room)
 	return (int)count;
 }
 
-void oracle_rewind(struct oracle *o)
-{
-	o->at = 0;
-}
-
 void oracle_destroy(struct oracle *o)
 {
 	if (!o)

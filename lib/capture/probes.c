@@ -68,7 +68,7 @@ static bool is_loaded(const struct probe *probe)
 	       (probe->method->kind == ATTACH_FILES || probe->program || probe->returns);
 }
 
-/* Returns how many rows could not be attached and have taken another way, not yet loaded. */
+/* Returns how many rows could not be attached and have taken another method, not yet loaded. */
 static size_t attach_rows(struct probe_set *set)
 {
 	size_t again = 0;

@@ -128,7 +128,7 @@ int usdt_read(int fd, const char *path, const char *provider, struct usdt_binary
 	if (!elf || elf_kind(elf) != ELF_K_ELF || gelf_getclass(elf) != ELFCLASS64 ||
 	    elf_getshdrstrndx(elf, &names)) {
 		elf_end(elf);
-		return failed(-ENOEXEC, "%s: is no 64-bit ELF program", path);
+		return failed(-ENOEXEC, "%s: is not a 64-bit ELF program", path);
 	}
 	base = base_address(elf, names);
 	while ((section = elf_nextscn(elf, section))) {

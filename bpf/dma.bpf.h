@@ -11,7 +11,6 @@
 #include "bpf/mappings.bpf.h"
 
 #define SG_ENTRIES_MAX 4096 /* per call; what lies beyond is counted as refused */
-#define DMA_DIRECTIONS 3
 
 struct dma_operation {
 	__u64 address;

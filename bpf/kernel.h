@@ -401,7 +401,6 @@ static __always_inline struct task_struct *mm_owner(struct mm_struct *mm)
 #define SG_CHAIN	 0x01	 /* include/linux/scatterlist.h */
 #define SG_LINK_BITS	 0x03
 #define REQ_OP_MASK	 0xff /* include/linux/blk_types.h */
-#define REQ_OP_WRITE	 1
 #define MINOR_BITS	 20
 #define RLIMIT_MEMLOCK	 8  /* include/uapi/asm-generic/resource.h */
 #define CAP_IPC_LOCK	 14 /* include/uapi/linux/capability.h */

@@ -48,8 +48,6 @@ int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, cons
 void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8 flags, __u8 code,
 		  __u64 start_ns, __u64 end_ns);
 
-__u32 port_device(const struct port *port); /* index in the machine */
-
 /* The DMA mapping of referenced pages was found absent: an invariant is broken, the machine counts. */
 void port_dma_violation(struct port *port, __u64 iova);
 

@@ -23,7 +23,6 @@
 
 #define HELD_BITS	 28 /* for the number of pages: 1 TiB */
 #define WINDOW_PAGES_MAX (1ull << HELD_BITS)
-#define HELD_PAGES	 (WINDOW_PAGES_MAX - 1)
 #define LANE_CACHE	 16 /* lookups whose lane a thread finds at once, by their ids */
 
 static _Thread_local struct {

@@ -117,11 +117,6 @@ void guest_memory_destroy(struct guest_memory *memory)
 	free(memory);
 }
 
-__u64 guest_memory_bytes(const struct guest_memory *memory)
-{
-	return memory->bytes;
-}
-
 void *guest_memory_cpu(struct guest_memory *memory, __u64 guest_address)
 {
 	return memory->cpu + guest_address;

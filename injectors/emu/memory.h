@@ -40,7 +40,6 @@ struct guest_memory;
 
 int guest_memory_create(struct guest_memory **memory, const struct guest_memory_config *config);
 void guest_memory_destroy(struct guest_memory *memory);
-__u64 guest_memory_bytes(const struct guest_memory *memory);
 
 /* The CPU's view. Touching it may fault and block until the pager has brought the page. */
 void *guest_memory_cpu(struct guest_memory *memory, __u64 guest_address);

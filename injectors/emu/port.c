@@ -56,11 +56,6 @@ void port_stop(struct port *port)
 	pthread_mutex_unlock(&port->lock);
 }
 
-__u32 port_device(const struct port *port)
-{
-	return port->config.device;
-}
-
 static void queue_block(struct port *port, __u16 queue, __u64 since_ns)
 {
 	atomic_store(&port->queues[queue].blocked_since, since_ns);

@@ -136,7 +136,7 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 	*campaign = (struct campaign){0};
 	err = shelf_find(&campaign_shelf, options->job, path, sizeof(path));
 	if (!err)
-		err = job_text_read(&campaign->text, path);
+		err = job_text_read(&campaign->text, path, "a job file");
 	if (err == -ENOENT)
 		failed(err, "%s%s", failure_text(),
 		       destination_hint(&options->output.to, options->job));

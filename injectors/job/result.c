@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-const struct job_column result_columns[RESULT_COLUMNS] = {
+static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_SECONDS] = {"duration", NULL, "s", COLUMN_REAL, 8, true, "length of the run"},
 	[RESULT_IOS] = {"ios", NULL, NULL, COLUMN_COUNT, 9, true, "I/Os completed"},
 	[RESULT_UNSENT] =

@@ -77,7 +77,6 @@ enum result_column {
 	RESULT_COLUMNS,
 };
 
-extern const struct job_column result_columns[RESULT_COLUMNS];
 extern const struct job_columns job_columns;
 
 /* NAN: not known, or a percentile with too few samples. Times in ns. */

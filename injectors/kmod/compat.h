@@ -41,9 +41,8 @@ int iommu_sva_alloc_pasid(struct mm_struct *mm, ioasid_t min, ioasid_t max);
 
 typedef struct iommu_fault_event fault_event;
 typedef struct iommu_fault_event response_event;
-#define RESPONSE_RETURN	     int
-#define RESPONSE_DONE	     return 0
-#define NO_MORE_GLOBAL_PASID 0
+#define RESPONSE_RETURN int
+#define RESPONSE_DONE	return 0
 #else
 #include <linux/iommufd.h>
 

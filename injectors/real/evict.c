@@ -412,28 +412,3 @@ int evict_pages(struct evictor *evictor, __u64 *addresses, size_t count)
 	evict_settle(&batch);
 	return batch.gone && !err ? -ESRCH : err;
 }
-
-static __u64 evict_sum(const struct evict_counts *counts, int first, int end)
-{
-	__u64 pages = 0;
-
-	for (int kind = 0; kind < PAGE_KINDS; kind++)
-		for (int outcome = first; outcome < end; outcome++)
-			pages += counts->pages[kind][outcome];
-	return pages;
-}
-
-__u64 evict_asked(const struct evict_counts *counts)
-{
-	return evict_sum(counts, 0, PAGE_OUTCOMES);
-}
-
-__u64 evict_evicted(const struct evict_counts *counts)
-{
-	return evict_sum(counts, 0, FIRST_SKIPPED);
-}
-
-__u64 evict_skipped(const struct evict_counts *counts)
-{
-	return evict_sum(counts, FIRST_SKIPPED, PAGE_OUTCOMES);
-}

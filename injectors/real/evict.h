@@ -72,9 +72,4 @@ void evictor_close(struct evictor *evictor);
  */
 int evict_pages(struct evictor *evictor, __u64 *addresses, size_t count);
 
-/* Sums over kinds and outcomes: asked = evicted + skipped. */
-__u64 evict_asked(const struct evict_counts *counts);
-__u64 evict_evicted(const struct evict_counts *counts);
-__u64 evict_skipped(const struct evict_counts *counts);
-
 #endif

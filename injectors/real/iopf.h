@@ -52,7 +52,7 @@ struct iopf_options {
 	__u32 withhold, prq_size;
 	__u32 count, live, segments, dma_kind; /* of DMA mappings or accesses */
 	__u64 size, stride;
-	bool keep, forbidden, surprise, all_devices;
+	bool keep, forbidden, surprise;
 	__u64 given; /* a bit for each of iopf_option_list */
 	const char *truth, *memory;
 };

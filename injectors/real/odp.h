@@ -105,8 +105,7 @@ struct odp_side {
 	size_t stride; /* bytes from one operation's memory to the next */
 };
 
-/* Of one operation's memory to the next, and of all of a side. */
-size_t odp_stride(const struct odp_options *options);
+/* Of all operations of a side. */
 size_t odp_bytes(const struct odp_options *options);
 /* Its memory holds a pattern that belongs to `seed`, and is there. */
 int odp_side_open(struct odp_side *side, const struct odp_options *options, bool on_demand,

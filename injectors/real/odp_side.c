@@ -13,7 +13,7 @@
 
 #define QUEUE_DEPTH 16
 #define PIECE	    ((size_t)1 << 30) /* the kernel's length of a piece has 32 bits */
-#define POLL_NS	    20000
+#define POLL_NS	    (20 * NSEC_PER_USEC)
 #define PATIENCE_NS (60 * NSEC_PER_SEC) /* without any completion */
 
 #define REMOTE                                                                       \
@@ -132,7 +132,8 @@ static void odp_side_fill(const struct odp_side *side, __u64 seed)
 		words[i] = (i + 1) * 0x9e3779b97f4a7c15ull ^ seed << 48;
 }
 
-size_t odp_stride(const struct odp_options *options)
+/* From one operation's memory to the next. */
+static size_t odp_stride(const struct odp_options *options)
 {
 	return (options->offset + options->message + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }

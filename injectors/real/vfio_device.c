@@ -23,7 +23,8 @@ static int vfio_region(const struct vfio_device *device, unsigned int index,
 	return 0;
 }
 
-int vfio_device_enable(struct vfio_device *device)
+/* Lets the device master the bus: after a reset it does not. */
+static int vfio_device_enable(struct vfio_device *device)
 {
 	struct vfio_region_info config;
 	__u16 command;

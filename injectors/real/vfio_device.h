@@ -27,8 +27,6 @@ int vfio_device_unwire(struct vfio_device *device);
 int vfio_device_interrupts(struct vfio_device *device, int timeout_ms, __u64 *count);
 /* -EOPNOTSUPP with a sentence: the device cannot be reset alone. */
 int vfio_device_reset(struct vfio_device *device);
-/* Lets the device master the bus: after a reset it does not. */
-int vfio_device_enable(struct vfio_device *device);
 
 static inline __u32 device_read32(const struct vfio_device *device, size_t offset)
 {

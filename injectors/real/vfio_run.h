@@ -13,7 +13,6 @@
 #define VFIO_IOVA_BUFFER  0x02000000ull /* data */
 #define VFIO_IOVA_ABSENT  0x0a000000ull /* what faults: never mapped but by retry */
 #define VFIO_ABSENT_PAGES 1024u
-#define VFIO_BUFFER_BYTES (64ull << 20)
 
 struct vfio_result {
 	__u64 dmas, refused;   /* begun; the device says they failed */

@@ -49,20 +49,15 @@ static void bursts_compact(struct bursts *b)
 
 static bool bursts_make_room(struct bursts *b)
 {
-	size_t capacity = b->capacity ? b->capacity : 4ul * b->limit + 64;
-	__u64 *grown;
+	size_t wanted = 2 * (b->capacity ? b->capacity : 4ul * b->limit + 64);
 
 	if (b->count < b->capacity)
 		return true;
 	bursts_compact(b);
 	if (b->capacity && b->count <= b->capacity / 2)
 		return true;
-	grown = memory_realloc(b->times, 2 * capacity * sizeof(*grown));
-	if (grown) {
-		b->times = grown;
-		b->capacity = 2 * capacity;
-	}
-	return b->count < b->capacity;
+	return array_grow(&b->times, &b->capacity, wanted, sizeof(*b->times), ARRAY_LIMITED) ||
+	       b->count < b->capacity;
 }
 
 static size_t insert_time(struct bursts *b, __u64 time_ns)

@@ -18,7 +18,9 @@
 
 #include <linux/types.h>
 
-#define BURST_WINDOW_NS 1000000000ull
+#include "lib/base/clock.h"
+
+#define BURST_WINDOW_NS NSEC_PER_SEC
 
 struct burst {
 	__u32 device;

@@ -7,6 +7,7 @@
 
 #include "lib/analyze/slots.h"
 #include "lib/analyze/unknown.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
@@ -36,19 +37,11 @@ static int iommu_faults_keep(struct iommu_faults *f, const struct event *event)
 {
 	struct iommu_device_faults *of_device;
 
-	if (f->count == f->room && f->room < IOMMU_FAULTS_KEPT) {
-		size_t room = f->room ? 2 * f->room : 64;
-		struct iommu_fault *grown;
-
-		if (room > IOMMU_FAULTS_KEPT)
-			room = IOMMU_FAULTS_KEPT;
-		grown = memory_realloc(f->kept, room * sizeof(*grown));
-		if (!grown)
+	if (f->count < IOMMU_FAULTS_KEPT) {
+		if (!array_grow(&f->kept, &f->room, f->count + 1, sizeof(*f->kept), ARRAY_LIMITED))
 			return failed(-ENOMEM, "no memory for another IOMMU fault");
-		f->kept = grown;
-		f->room = room;
+		f->count++;
 	}
-	f->count += f->count < f->room;
 	*iommu_faults_at(f, f->total++) = (struct iommu_fault){.event = *event};
 	f->counts.seen++;
 	of_device = slots_make(&f->devices, event->device);

@@ -161,7 +161,6 @@ static int session_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
 	struct session *s = self;
 
-	s->windows++;
 	s->windows_incomplete += frame->incomplete;
 	for (size_t i = 0; i < frame->row_count; i++)
 		note_device(s, frame->rows[i].key.device);
@@ -349,11 +348,6 @@ __u64 session_events_of(const struct session *s, unsigned int kind)
 	return kind < EVENT_KIND_MAX ? s->kinds[kind] : 0;
 }
 
-void session_set_period(struct session *s, const struct period *period)
-{
-	s->period = *period;
-}
-
 const struct period *session_period(const struct session *s)
 {
 	return &s->period;
@@ -374,11 +368,6 @@ __u64 session_last_ns(const struct session *s)
 __u64 session_dropped(const struct session *s)
 {
 	return s->dropped;
-}
-
-__u64 session_windows(const struct session *s)
-{
-	return s->windows;
 }
 
 __u64 session_windows_incomplete(const struct session *s)
@@ -407,7 +396,7 @@ static int create_session(struct analysis *a, const struct analysis_config *conf
 	int error = session_create(&a->session);
 
 	if (!error)
-		session_set_period(a->session, &config->period);
+		a->session->period = config->period;
 	return error;
 }
 

@@ -74,7 +74,6 @@ void session_set_silent(struct session *session, size_t index, bool silent);
 __u64 session_events(const struct session *session);
 __u64 session_events_of(const struct session *session, unsigned int kind);
 /* What was asked for, where that is not all of the stream. */
-void session_set_period(struct session *session, const struct period *period);
 const struct period *session_period(const struct session *session);
 /* First and newest time covered: capture's start or first event, of a flight recorder the start of
  * what it kept, and the newest time seen or the end; within the period if one was set. 0 if nothing
@@ -92,8 +91,7 @@ struct session_unknown {
 	unsigned int numbers[FAULT_PATHS];
 };
 struct session_unknown *session_unknown(const struct session *session);
-/* Closed windows received, and how many of them had run out of counters. */
-__u64 session_windows(const struct session *session);
+/* Windows received that had run out of counters. */
 __u64 session_windows_incomplete(const struct session *session);
 /* Devices, probes, stacks and processes told that its dictionaries had no room for. */
 __u64 session_dropped(const struct session *session);

@@ -41,14 +41,14 @@ struct session {
 	/* A bit for each device that was told, or that events or counts name. */
 	__u64 named[SLOTS_MAX / 64];
 	struct session_probe *probes;
-	size_t probe_count;
+	size_t probe_count, probe_room;
 	size_t of_row[PROBE_COUNT]; /* the first probe of a row, counted from 1; 0: none */
 	__u64 probe_changes;
 	__u64 kinds[EVENT_KIND_MAX];
 	__u64 events;
 	__u64 first_ns, last_ns;
 	struct period period;
-	__u64 windows, windows_incomplete;
+	__u64 windows_incomplete;
 	__u64 dropped;
 	bool has_host;
 	struct session_unknown unknown;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analyze/session_private.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 
 #define PROBES_MAX 1024 /* more is no recording of ours; they are looked through one by one */
@@ -27,7 +28,6 @@ static void change_probe(struct session *s, struct session_probe *changed,
 int session_on_probe(void *self, const struct probe_info *probe)
 {
 	struct session *s = self;
-	struct session_probe *probes;
 	const struct probe_row *row;
 
 	for (size_t i = 0; i < s->probe_count; i++) {
@@ -42,11 +42,10 @@ int session_on_probe(void *self, const struct probe_info *probe)
 		s->dropped++;
 		return 0;
 	}
-	probes = memory_realloc(s->probes, (s->probe_count + 1) * sizeof(*probes));
-	if (!probes)
+	if (!array_grow(&s->probes, &s->probe_room, s->probe_count + 1, sizeof(*s->probes),
+			ARRAY_LIMITED))
 		return failed(-ENOMEM, "no memory for the probe table");
 	row = probe_row_named(probe->name);
-	s->probes = probes;
 	s->probes[s->probe_count++] = (struct session_probe){.info = *probe, .row = row};
 	if (row && !s->of_row[row->id])
 		s->of_row[row->id] = s->probe_count;

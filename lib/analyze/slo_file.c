@@ -121,7 +121,7 @@ static int add_objectives(struct slo_set *set, const struct job_text *text)
 int slo_read(const char *path, struct slo_set *set)
 {
 	struct job_text *text;
-	int err = job_text_read(&text, path);
+	int err = job_text_read(&text, path, "an SLO file");
 
 	set->count = 0;
 	if (err == -EBADMSG)

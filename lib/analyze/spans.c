@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/memory.h"
 
 #define PIECES_FIRST 16
@@ -112,17 +113,12 @@ size_t spans_first_from(const struct spans *s, __u64 time_ns)
 
 static bool spans_grow(struct spans *s, size_t *total)
 {
-	size_t capacity = s->capacity ? 2 * s->capacity : PIECES_FIRST;
-	struct piece *grown;
+	size_t before = s->capacity, wanted = before ? 2 * before : PIECES_FIRST;
 
-	if (capacity > PIECES_MAX || *total + capacity - s->capacity > PIECES_TOTAL)
+	if (wanted > PIECES_MAX || *total + wanted - before > PIECES_TOTAL ||
+	    !array_grow(&s->pieces, &s->capacity, wanted, sizeof(*s->pieces), ARRAY_LIMITED))
 		return false;
-	grown = memory_realloc(s->pieces, capacity * sizeof(*grown));
-	if (!grown)
-		return false;
-	*total += capacity - s->capacity;
-	s->pieces = grown;
-	s->capacity = capacity;
+	*total += s->capacity - before;
 	return true;
 }
 

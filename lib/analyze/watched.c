@@ -13,7 +13,7 @@
 
 #define LACKS "this kernel has no "
 
-/* Why a probe is off. The last way's trouble is what counts, a function's absence least of all. */
+/* Why a probe is off. The last method's trouble is what counts, a function's absence least of all. */
 enum reason_class {
 	REASON_NONE,
 	REASON_LACKS,  /* this kernel has none of the functions that would do */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 
@@ -61,12 +62,10 @@ static __u32 number_in(const struct numbered_files *files, const char *before, c
 
 static int numbers_add(struct numbers *numbers, __u32 number)
 {
-	__u32 *all = realloc(numbers->all, (numbers->count + 1) * sizeof(*all));
-
-	if (!all)
+	if (!array_grow(&numbers->all, &numbers->room, numbers->count + 1, sizeof(number),
+			ARRAY_PLAIN))
 		return failed(-ENOMEM, "no memory for a list of files");
-	numbers->all = all;
-	all[numbers->count++] = number;
+	numbers->all[numbers->count++] = number;
 	return 0;
 }
 

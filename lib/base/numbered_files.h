@@ -21,7 +21,7 @@ int numbered_files_path(const struct numbered_files *files, __u32 number, char p
 
 struct numbers {
 	__u32 *all; /* ascending, none of them 0 */
-	size_t count;
+	size_t count, room;
 };
 
 /* The numbers that are there; none is no error. */

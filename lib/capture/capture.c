@@ -21,11 +21,10 @@
 #include "lib/capture/pid_namespace.h"
 #include "lib/capture/process.h"
 
-#define POLL_NS	   20000000ull
-#define SLOW_IO_NS 10000000ull
+#define SLOW_IO_NS (10 * NSEC_PER_MSEC)
 #define UNFINISHED (60 * NSEC_PER_SEC)
 #define ANCHOR_NS  (60 * NSEC_PER_SEC)
-#define SETTLE_NS  200000000ull /* for programs still running while we detach */
+#define SETTLE_NS  (200 * NSEC_PER_MSEC) /* for programs still running while we detach */
 #define BATCH	   4096
 
 int capture_open(struct capture **capture, const struct capture_config *config)
@@ -43,8 +42,6 @@ int capture_open(struct capture **capture, const struct capture_config *config)
 	if (!c)
 		return failed(-ENOMEM, "no memory for a capture");
 	c->config = *config;
-	if (!c->config.poll_ns)
-		c->config.poll_ns = POLL_NS;
 	if (!c->config.slow_io_ns)
 		c->config.slow_io_ns = SLOW_IO_NS;
 	if (!c->config.unfinished_ns)
@@ -195,7 +192,7 @@ int capture_attach(struct capture *capture, struct stream sink)
 }
 
 /* An event as the kernel side wrote it: its device becomes a handle, then it waits its turn. */
-int capture_accept(struct capture *c, size_t source, const struct event *event)
+static int capture_accept(struct capture *c, size_t source, const struct event *event)
 {
 	struct event copy = *event;
 
@@ -344,20 +341,6 @@ int capture_poll(struct capture *capture, struct stream sink)
 	return error ? error : pushed;
 }
 
-int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop)
-{
-	struct timespec pause = timespec_of_ns(capture->config.poll_ns);
-
-	while (!*stop) {
-		int pushed = capture_poll(capture, sink);
-
-		if (pushed < 0)
-			return pushed;
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
-
 /*
  * Waits for programs that have begun: the kernel does so whenever a map of maps is changed. Detaching
  * afterwards takes its time and loses nothing.
@@ -375,7 +358,7 @@ static void stop_programs(struct capture *c)
 static int drain_settled(struct capture *c)
 {
 	__u64 deadline = monotonic_ns() + SETTLE_NS;
-	struct timespec pause = {.tv_nsec = 1000000};
+	struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
 
 	for (;;) {
 		__u64 now = monotonic_ns();

@@ -2,14 +2,13 @@
 /*
  * Live capture: attaches probes, drains the per-CPU rings, merges by time, pushes into a sink.
  *
- * capture_open() -> capture_attach() -> capture_run() or repeated capture_poll() -> capture_close().
+ * capture_open() -> capture_attach() -> capture_poll() again and again -> capture_finish() ->
+ * capture_close().
  * Nothing stays attached after capture_close() or after the process has died: every link is a
  * descriptor of this process.
  */
 #ifndef FAULTLINE_CAPTURE_H
 #define FAULTLINE_CAPTURE_H
-
-#include <signal.h>
 
 #include "bpf/kind_set.h"
 #include "lib/base/stream.h"
@@ -32,7 +31,6 @@ struct capture_config {
 	const char *emulator; /* path of faultline-inject; NULL: beside this program, then $PATH */
 	__u64 slow_io_ns;     /* I/Os slower than this are recorded one by one, 0: 10 ms */
 	size_t ring_bytes;    /* per CPU, power of two; 0: 64 MiB / CPUs, at least 256 KiB */
-	__u64 poll_ns;	      /* interval of the timed consumer, 0: 20 ms */
 	bool iommu_registers; /* VT-d's fault records may be read from its registers */
 	__u64 old_mapping_ns; /* live mappings older than this are told apart, 0: 60 s */
 	__u64 unfinished_ns;  /* age at which an open group is given up, 0: 60 s */
@@ -65,8 +63,6 @@ int capture_poll(struct capture *capture, struct stream sink);
  * the end. It is exact for what was drained from the rings; what still is in them will be in the next.
  */
 int capture_account(struct capture *capture, struct stream sink);
-/* Polls every poll_ns until *stop becomes nonzero. */
-int capture_run(struct capture *capture, struct stream sink, const volatile sig_atomic_t *stop);
 /*
  * From now on programs do nothing, so that capture ends at this moment whatever the caller does next.
  * May be called from a signal handler, and more than once: the first counts. capture_finish() is

@@ -99,8 +99,6 @@ static inline bool capture_was_on(const struct capture *c, __u64 time_ns)
 	return time_ns >= c->start_ns && !capture_was_over(c, time_ns);
 }
 
-/* An event with a kernel-side device number: gets its handle, then waits its turn. */
-int capture_accept(struct capture *c, size_t source, const struct event *event);
 /* group_given_up_fn of a struct capture. */
 int capture_take_unfinished(void *self, const struct event *event);
 /* Devices that are gone, of which faults were given up. */

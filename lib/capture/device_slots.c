@@ -79,7 +79,7 @@ struct device_entry *device_entry_get(struct device_table *table, const struct d
 	return entry;
 }
 
-void device_entry_drop(struct device_table *table, struct device_entry *entry)
+static void device_entry_drop(struct device_table *table, struct device_entry *entry)
 {
 	struct device_owner *owner = device_owner_find(table, &entry->key);
 

@@ -74,7 +74,6 @@ struct device_entry *device_entry_find(const struct device_table *table,
 				       const struct device_key *key);
 /* Likewise; makes it. NULL without memory. */
 struct device_entry *device_entry_get(struct device_table *table, const struct device_key *key);
-void device_entry_drop(struct device_table *table, struct device_entry *entry);
 /* Whether the kernel side still means this device by this key. */
 bool device_is_there(const struct device_table *table, const struct device_entry *entry);
 /* This device is no more, or no longer known by its key. */

@@ -182,7 +182,7 @@ int hello_parse(const char *text, size_t bytes, struct hello *hello)
 		 !get_number(root, "start_time", INT64_MAX, &hello->start_time))
 		error = failed(-EPROTO, "hello: needs pid and start_time");
 	else if (json_object_get(root, "id") && !get_number(root, "id", INT64_MAX, &hello->id))
-		error = failed(-EPROTO, "hello: its id is no number");
+		error = failed(-EPROTO, "hello: its id is not a number");
 	else
 		error = parse_devices(json_object_get(root, "devices"), hello);
 	json_decref(root);

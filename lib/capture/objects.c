@@ -190,7 +190,7 @@ int shared_maps_create(struct shared_maps *maps, size_t ring_bytes)
 	memset(maps, 0, sizeof(*maps));
 	maps->cpus = libbpf_num_possible_cpus();
 	if (maps->cpus < 1)
-		return failed(maps->cpus, "cannot tell the number of CPUs: %s",
+		return failed(maps->cpus, "cannot determine the number of CPUs: %s",
 			      strerror(-maps->cpus));
 	error = choose_ring_size(maps, ring_bytes);
 	if (error)

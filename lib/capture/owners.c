@@ -56,7 +56,7 @@ void owners_destroy(struct owners *owners)
 	free(owners);
 }
 
-__u32 owners_device(const struct owners *owners, __u32 id)
+static __u32 owners_device(const struct owners *owners, __u32 id)
 {
 	return owners->config.devices ? device_table_handle(owners->config.devices, id) : id;
 }

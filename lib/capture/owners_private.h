@@ -60,7 +60,6 @@ struct owners {
 	bool lost_memory; /* a count could not be taken */
 };
 
-__u32 owners_device(const struct owners *owners, __u32 id);
 /* The process of this number goes by this name now. */
 void owners_name(struct owners *owners, __u32 pid, const char comm[16]);
 

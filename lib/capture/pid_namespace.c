@@ -42,7 +42,7 @@ static int pid_namespace_load(void)
 	if (!table.skeleton)
 		return failed(-errno,
 			      "this is a pid namespace of its own, and the kernel does not "
-			      "tell its numbers for processes: %s; run it outside",
+			      "report its numbers for processes: %s; run it outside",
 			      strerror(errno));
 	if (!pids_bpf__attach(table.skeleton))
 		return 0;

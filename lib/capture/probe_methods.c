@@ -2,6 +2,7 @@
 /* Which methods of a row of the probe table exist on this kernel, one after the other. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/mount.h"
@@ -128,7 +129,7 @@ static bool method_in_place(const struct probe_set *set, const struct probe *pro
 	return false;
 }
 
-/* Whether the row may get another way once a place is there. */
+/* Whether the row may get another method once a place is there. */
 static bool lacks_place(const struct probe_set *set, const struct probe_row *row)
 {
 	bool lacks = !set->places.there[row->place];

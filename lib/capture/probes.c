@@ -68,7 +68,7 @@ static bool probe_is_loaded(const struct probe *probe)
 	       (probe->method->kind == ATTACH_FILES || probe->program || probe->returns);
 }
 
-/* Returns how many rows could not be attached and have taken another way, not yet loaded. */
+/* Returns how many rows could not be attached and have taken another method, not yet loaded. */
 static size_t attach_rows(struct probe_set *set)
 {
 	size_t again = 0;
@@ -118,7 +118,7 @@ void probe_set_expect_processes(struct probe_set *set)
  * The kernel takes uprobes away under another lock than programs on functions, and waits for grace
  * periods under both: at the same time it is over sooner.
  */
-void probe_set_detach(struct probe_set *set)
+static void probe_set_detach(struct probe_set *set)
 {
 	for (int place = 0; place < EMULATORS_MAX; place++)
 		probe_set_detach_emulator(set, place);

@@ -166,7 +166,6 @@ void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, 
 void probe_set_look_again(struct probe_set *set);
 /* From now on CPU faults of some process are wanted; rows of use for that are loaded next time. */
 void probe_set_expect_processes(struct probe_set *set);
-void probe_set_detach(struct probe_set *set);
 void probe_set_destroy(struct probe_set *set);
 
 /* Reads the kernel-side counters into the rows; `totals` (may be NULL) gets the sums. */

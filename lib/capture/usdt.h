@@ -28,7 +28,7 @@ struct usdt_note {
 
 struct usdt_binary {
 	struct usdt_note *notes;
-	size_t count;
+	size_t count, room;
 	unsigned char build_id[BUILD_ID_MAX];
 	size_t build_id_bytes; /* 0: it has none */
 };
@@ -45,7 +45,7 @@ int usdt_parse_arguments(const char *text, struct usdt_argument arguments[USDT_A
 struct usdt_links {
 	bool is_multi;
 	int multi;		 /* descriptor, if it is */
-	struct bpf_link **sites; /* the other way */
+	struct bpf_link **sites; /* the other method */
 	size_t site_count;
 };
 
@@ -54,7 +54,7 @@ struct usdt_place_at {
 	__u64 cookie; /* number of its struct usdt_site */
 };
 
-/* Whether this kernel has uprobe_multi links; a program is loaded for them or for the other way. */
+/* Whether this kernel has uprobe_multi links; a program is loaded for them or for the other method. */
 bool usdt_multi_supported(const struct btf *kernel);
 void usdt_use_multi(struct bpf_program *program);
 int usdt_attach(struct usdt_links *links, const struct bpf_program *program, const char *path,

@@ -63,7 +63,7 @@ int usdt_parse_arguments(const char *text, struct usdt_argument arguments[USDT_A
 		length = strcspn(text, " ");
 		if (length && !parse_argument(text, length, &arguments[i]))
 			return failed(-EINVAL,
-				      "USDT argument '%.*s' is no 64-bit register or constant",
+				      "USDT argument '%.*s' is not a 64-bit register or constant",
 				      (int)length, text);
 	}
 	return 0;

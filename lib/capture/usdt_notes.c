@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/capture/usdt.h"
 
@@ -58,11 +59,10 @@ static void add_note(struct usdt_binary *binary, Elf *elf, const char *provider,
 	arguments = name ? next_text(&at, end) : NULL;
 	if (!arguments || strcmp(owner, provider) != 0)
 		return;
-	note = realloc(binary->notes, (binary->count + 1) * sizeof(*note));
-	if (!note)
+	if (!array_grow(&binary->notes, &binary->room, binary->count + 1, sizeof(*note),
+			ARRAY_PLAIN))
 		return;
-	binary->notes = note;
-	note += binary->count;
+	note = &binary->notes[binary->count];
 	memset(note, 0, sizeof(*note));
 	if (strlen(name) >= sizeof(note->name) || strlen(arguments) >= sizeof(note->arguments))
 		return;
@@ -128,7 +128,7 @@ int usdt_read(int fd, const char *path, const char *provider, struct usdt_binary
 	if (!elf || elf_kind(elf) != ELF_K_ELF || gelf_getclass(elf) != ELFCLASS64 ||
 	    elf_getshdrstrndx(elf, &names)) {
 		elf_end(elf);
-		return failed(-ENOEXEC, "%s: is no 64-bit ELF program", path);
+		return failed(-ENOEXEC, "%s: is not a 64-bit ELF program", path);
 	}
 	base = base_address(elf, names);
 	while ((section = elf_nextscn(elf, section))) {

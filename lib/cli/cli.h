@@ -75,7 +75,7 @@ struct cli {
 /* Into `input`, the verb's struct with its defaults. Ends the program with EXIT_USAGE where something is wrong. */
 int cli_parse(const struct cli *cli, int argc, char **argv, void *input);
 
-/* One option by its name, into `fields`, the struct of its table. */
+/* One option by its name, into `fields`, the struct of its table; for tests of option tables. */
 int cli_set(const struct cli_option *options, const char *name, const char *text, void *fields);
 
 #endif

@@ -35,7 +35,6 @@ struct selection {
 struct value evaluation_fail(struct evaluation *e, int error, const char *at, const char *format,
 			     ...) __attribute__((format(printf, 4, 5)));
 
-struct value value_list(struct evaluation *e, size_t count);
 struct value value_number(struct evaluation *e, double number);
 /* `operation` is one of + - * / and, as characters, < > l (<=) g (>=) = ! & | */
 struct value value_combine(struct evaluation *e, const char *at, char operation, struct value a,

@@ -13,7 +13,7 @@
 
 #define MEASURED_VALUES 8 /* of one column, in the text for the user */
 
-struct value value_list(struct evaluation *e, size_t count)
+static struct value value_list(struct evaluation *e, size_t count)
 {
 	void **block = calloc(1, sizeof(void *) + (count ? count : 1) * sizeof(double));
 

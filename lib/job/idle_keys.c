@@ -129,8 +129,8 @@ static int add_entry(struct idle_keys *idle, const struct option_table *table,
 		return 0;
 	key->error = job_wrong(entry->where);
 	if (asprintf(&key->sentence, "%s: %s=%s: has no effect with %s=%s; accepted: with %s",
-		     entry->where, entry->key, job_shown(entry->value).text, need->key,
-		     written.value, option_need_text(need, needed)) < 0) {
+		     entry->where, job_key(section, entry).text, job_shown(entry->value).text,
+		     need->key, written.value, option_need_text(need, needed)) < 0) {
 		key->sentence = NULL;
 		return failed(-ENOMEM, "no memory for the job's keys");
 	}

@@ -245,7 +245,8 @@ static int unknown_key(const struct option_table *table, const struct job_sectio
 		      entry->where, job_shown(entry->key).text, section->type, list);
 }
 
-static int bad_value(const struct option_row *row, const struct job_entry *entry)
+static int bad_value(const struct option_row *row, const struct job_section *section,
+		     const struct job_entry *entry)
 {
 	char accepted[ACCEPTED];
 	const char *names[32] = {NULL}, *near = NULL;
@@ -256,7 +257,7 @@ static int bad_value(const struct option_row *row, const struct job_entry *entry
 	if (count)
 		near = nearest_word(entry->value, names, count);
 	return failed(job_wrong(entry->where), "%s: %s=%s: accepted: %s%s%s%s", entry->where,
-		      entry->key, job_shown(entry->value).text,
+		      job_key(section, entry).text, job_shown(entry->value).text,
 		      option_accepted(row, accepted, sizeof(accepted)),
 		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
@@ -329,7 +330,7 @@ int options_fill(const struct option_table *table, const struct job_section *sec
 			err = failed(-EBADMSG, "%s: %s is already set at %s; accepted: once",
 				     entry->where, entry->key, first->where);
 		else if (parse_value(row, entry->value, fields))
-			err = bad_value(row, entry);
+			err = bad_value(row, section, entry);
 	}
 	return err;
 }

@@ -14,7 +14,8 @@
 
 #define SUFFIX ".ini"
 
-int shelf_directory(const struct shelf *shelf, char *path, size_t size)
+/* Where they are: beside this program. -ENOENT with a sentence. */
+static int shelf_directory(const struct shelf *shelf, char *path, size_t size)
 {
 	const struct {
 		const char *up, *folder;

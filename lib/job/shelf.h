@@ -13,9 +13,6 @@ struct shelf {
 	const char *installed; /* under PREFIX/share/faultline */
 };
 
-/* Where they are: beside this program. -ENOENT with a sentence. */
-int shelf_directory(const struct shelf *shelf, char *path, size_t size);
-
 /* The file that the user means. -ENOENT, with the shipped names, for a name that none has. */
 int shelf_find(const struct shelf *shelf, const char *name, char *path, size_t size);
 

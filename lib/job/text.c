@@ -13,6 +13,8 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 
+#define ASSIGNED "--set" /* the place of what this option assigned */
+
 /*
  * The reader stands between the file and inih: the packaged library reports neither line numbers
  * nor sections without entries, and cuts names at 50 characters.
@@ -228,9 +230,14 @@ struct job_text *job_text_new(const char *path)
 	return NULL;
 }
 
-static int job_text_open_file(const char *path, FILE **file)
+static const char *job_text_noun(const char *kind)
 {
-	int fd = files_open_input(path, "a job file"), err = 0;
+	return strchr(kind, ' ') + 1;
+}
+
+static int job_text_open_file(const char *path, const char *kind, FILE **file)
+{
+	int fd = files_open_input(path, kind), err = 0;
 
 	if (fd == -EISDIR || fd == -EPROTO)
 		return -EBADMSG;
@@ -239,22 +246,24 @@ static int job_text_open_file(const char *path, FILE **file)
 		close(fd);
 	}
 	err = fd < 0 ? fd : err;
-	return err ? failed(err, "%s: cannot open the job file: %s", path, strerror(-err)) : 0;
+	return err ? failed(err, "%s: cannot open the %s: %s", path, job_text_noun(kind),
+			    strerror(-err))
+		   : 0;
 }
 
-int job_text_read(struct job_text **text, const char *path)
+int job_text_read(struct job_text **text, const char *path, const char *kind)
 {
 	struct text_reader reader = {.text = job_text_new(path)};
 	int err;
 
 	if (!reader.text)
-		return failed(-ENOMEM, "no memory for the job file");
-	err = job_text_open_file(path, &reader.file);
+		return failed(-ENOMEM, "no memory for the %s", job_text_noun(kind));
+	err = job_text_open_file(path, kind, &reader.file);
 	if (!err) {
 		err = parse(&reader);
 		if (!err && !reader.text->section_count)
-			err = failed(-EBADMSG, "%s: is empty; accepted: a job file with [SECTION]s",
-				     path);
+			err = failed(-EBADMSG, "%s: is empty; accepted: %s with [SECTION]s", path,
+				     kind);
 	}
 	if (reader.file)
 		fclose(reader.file);
@@ -353,6 +362,18 @@ static int no_section(const struct job_text *text, const char *target, const cha
 		      target, list);
 }
 
+struct job_key job_key(const struct job_section *section, const struct job_entry *entry)
+{
+	struct job_key key;
+
+	if (strcmp(entry->where, ASSIGNED) != 0)
+		snprintf(key.text, sizeof(key.text), "%s", entry->key);
+	else
+		snprintf(key.text, sizeof(key.text), "%s%s%s.%s", section->type,
+			 *section->name ? " " : "", job_shown(section->name).text, entry->key);
+	return key;
+}
+
 int job_text_set(struct job_text *text, const char *target, const char *value, const char *where)
 {
 	const char *dot = strchr(target, '.');
@@ -426,7 +447,7 @@ int job_text_assign(struct job_text *text, const char *assignment)
 		return failed(-ENOMEM, "no memory for --set %s", job_shown(assignment).text);
 	value = strchr(target, '=');
 	*value++ = '\0';
-	err = job_text_set(text, trimmed(target), trimmed(value), "--set");
+	err = job_text_set(text, trimmed(target), trimmed(value), ASSIGNED);
 	free(target);
 	return err;
 }

@@ -42,8 +42,11 @@ struct job_text {
 	size_t section_count, section_room;
 };
 
-/* -ENOENT and other errno of open; -EBADMSG for what is no INI file. Leaves a sentence. */
-int job_text_read(struct job_text **text, const char *path);
+/*
+ * -ENOENT and other errno of open; -EBADMSG for what is no INI file. Leaves a sentence, which calls what
+ * is wanted by its `kind`: "a job file".
+ */
+int job_text_read(struct job_text **text, const char *path, const char *kind);
 /* A job without a file: `path` stands for it in sentences. NULL without memory. */
 struct job_text *job_text_new(const char *path);
 /* A deep copy, for one sweep point's own values; NULL without memory. */
@@ -53,6 +56,12 @@ void job_text_free(struct job_text *text);
 /* The first section of a type, NULL if none; of a type and name. */
 struct job_section *job_text_section(const struct job_text *text, const char *type,
 				     const char *name);
+
+/* What a sentence calls a key: with its section where the place is no line of a file: "devtlb.ways". */
+struct job_key {
+	char text[160];
+};
+struct job_key job_key(const struct job_section *section, const struct job_entry *entry);
 
 /* The first entry of that key, NULL if none. */
 struct job_entry *job_section_entry(const struct job_section *section, const char *key);

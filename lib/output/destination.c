@@ -17,7 +17,9 @@ int destination_check(const char *text, bool standard_output)
 		      standard_output ? ", or - for standard output" : "");
 }
 
-int destination_name(const char **path, const char *option, const char *text, bool standard_output)
+/* destination_check() behind the option's name, and in `path`. */
+static int destination_name(const char **path, const char *option, const char *text,
+			    bool standard_output)
 {
 	int err = destination_check(text, standard_output);
 

@@ -16,8 +16,6 @@ struct destination {
 
 /* The path that an option like --output names: -EINVAL if it is empty, or "-" where standard output is not meant. */
 int destination_check(const char *text, bool standard_output);
-/* The same behind the option's name, and in `path`. */
-int destination_name(const char **path, const char *option, const char *text, bool standard_output);
 
 /*
  * Takes one of the two options with the path behind its '=', or NULL. `next`: the following word of the

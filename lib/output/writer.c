@@ -319,7 +319,8 @@ __u64 writer_realtime(const struct writer *writer, __u64 monotonic_ns)
 	return wall_clock_at(&writer->clock, monotonic_ns);
 }
 
-const char *writer_unit(const struct writer *writer, const struct column *column)
+/* The unit that belongs to a column's name in CSV and JSON, NULL if none. */
+static const char *writer_unit(const struct writer *writer, const struct column *column)
 {
 	if (column->unit)
 		return column->unit;

@@ -63,8 +63,6 @@ static inline union cell writer_cell(const struct writer *writer, const void *ro
 	return get ? get(row, writer->context, text) : ((const union cell *)row)[column];
 }
 
-/* The unit that belongs to a column's name in CSV and JSON, NULL if none. */
-const char *writer_unit(const struct writer *writer, const struct column *column);
 /* "name_unit". */
 const char *writer_field(const struct writer *writer, const struct column *column, char *text,
 			 size_t size);

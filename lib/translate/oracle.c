@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 
 #define READ 256
@@ -106,16 +107,9 @@ static __u64 available_bytes(void)
 /* Memory that is promised but not there would end in a killed process: half of the rest must do. */
 static int grow_packets(struct oracle *o)
 {
-	size_t room = o->room ? o->room * 2 : 4ul * READ;
-	struct model_packet *more;
-
-	if ((room - o->room) * sizeof(*more) > available_bytes() / 2)
+	if (o->room * sizeof(*o->packets) > available_bytes() / 2 ||
+	    !array_grow(&o->packets, &o->room, o->count + READ, sizeof(*o->packets), ARRAY_PLAIN))
 		return -ENOMEM;
-	more = realloc(o->packets, room * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	o->packets = more;
-	o->room = room;
 	return 0;
 }
 
@@ -166,16 +160,6 @@ int oracle_next(void *self, struct model_packet *packets, int room)
 	memcpy(packets, &o->packets[o->at], count * sizeof(packets[0]));
 	o->at += count;
 	return (int)count;
-}
-
-void oracle_rewind(struct oracle *o)
-{
-	o->at = 0;
-}
-
-__u64 oracle_bytes(const struct oracle *o)
-{
-	return o->room * sizeof(o->packets[0]);
 }
 
 void oracle_destroy(struct oracle *o)

@@ -14,9 +14,6 @@ struct oracle;
 int oracle_create(struct oracle **oracle, model_source_fn source, void *self);
 /* A model_source_fn: `self` is the struct oracle. */
 int oracle_next(void *self, struct model_packet *packets, int room);
-/* Plays from the beginning again. */
-void oracle_rewind(struct oracle *oracle);
-__u64 oracle_bytes(const struct oracle *oracle);
 void oracle_destroy(struct oracle *oracle);
 
 #endif

@@ -141,13 +141,6 @@ void tenants_preset(struct tenants_config *config, enum tenants_preset preset)
 	};
 }
 
-const char *tenants_preset_name(enum tenants_preset preset)
-{
-	static const char *const names[TENANTS_PRESETS] = {"iperf3", "mediastream", "websearch"};
-
-	return preset < TENANTS_PRESETS ? names[preset] : "unknown";
-}
-
 /* A kind of pages of one tenant, `count` of them in all. */
 #define RANGES 4
 struct range {

@@ -53,7 +53,6 @@ struct tenants_config {
 /* Page patterns with the figures of section IV-D, figure 8 and table III. */
 enum tenants_preset { TENANTS_IPERF3, TENANTS_MEDIASTREAM, TENANTS_WEBSEARCH, TENANTS_PRESETS };
 void tenants_preset(struct tenants_config *config, enum tenants_preset preset);
-const char *tenants_preset_name(enum tenants_preset preset);
 
 struct tenants;
 

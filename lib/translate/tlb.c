@@ -21,7 +21,6 @@ struct tlb {
 	__u32 entries;
 	__u32 set_mask;
 	__u32 cached_2m; /* a lookup need not probe for a size that is not there */
-	struct tlb_stats stats;
 	struct tlb_translation translations[]; /* by slot of the cache */
 };
 
@@ -102,11 +101,8 @@ bool tlb_lookup(struct tlb *tlb, __u32 space, __u64 iova, struct tlb_translation
 		slot = tlb_find(tlb, space, iova, TLB_4K);
 	if (slot == CACHE_NO_SLOT && tlb->cached_2m && iova < ADDRESS_END)
 		slot = tlb_find(tlb, space, iova, TLB_2M);
-	if (slot == CACHE_NO_SLOT) {
-		tlb->stats.misses++;
+	if (slot == CACHE_NO_SLOT)
 		return false;
-	}
-	tlb->stats.hits++;
 	cache_touch(tlb->cache, slot, 0);
 	*translation = tlb->translations[slot];
 	return true;
@@ -129,7 +125,6 @@ bool tlb_insert(struct tlb *tlb, __u32 space, __u64 iova, const struct tlb_trans
 		tlb->cached_2m -= (evicted & KEY_SIZE) == KEY_2M;
 	}
 	tlb->translations[slot] = *translation;
-	tlb->stats.evictions += evicted != 0;
 	return evicted;
 }
 
@@ -137,7 +132,6 @@ static void tlb_drop(struct tlb *tlb, __u32 slot)
 {
 	tlb->cached_2m -= (cache_key(tlb->cache, slot) & KEY_SIZE) == KEY_2M;
 	cache_remove(tlb->cache, slot);
-	tlb->stats.invalidated++;
 }
 
 static bool tlb_overlaps(__u64 key, __u64 space, __u64 iova, __u64 last)
@@ -152,13 +146,15 @@ static bool tlb_overlaps(__u64 key, __u64 space, __u64 iova, __u64 last)
 /* [iova, last], so that a range may end with the address space. */
 static __u32 tlb_invalidate_range(struct tlb *tlb, __u32 space, __u64 iova, __u64 last)
 {
-	__u64 before = tlb->stats.invalidated;
 	__u64 short_space = space == PASID_NONE ? NO_SPACE : space & SPACE_MASK;
+	__u32 dropped = 0;
 
 	for (__u32 slot = 0; slot < tlb->entries; slot++)
-		if (tlb_overlaps(cache_key(tlb->cache, slot), short_space, iova, last))
+		if (tlb_overlaps(cache_key(tlb->cache, slot), short_space, iova, last)) {
 			tlb_drop(tlb, slot);
-	return (__u32)(tlb->stats.invalidated - before);
+			dropped++;
+		}
+	return dropped;
 }
 
 __u32 tlb_invalidate(struct tlb *tlb, __u32 space, __u64 iova, __u64 length)
@@ -184,9 +180,4 @@ __u32 tlb_invalidate(struct tlb *tlb, __u32 space, __u64 iova, __u64 length)
 __u32 tlb_invalidate_space(struct tlb *tlb, __u32 space)
 {
 	return tlb_invalidate_range(tlb, space, 0, ~0ull);
-}
-
-void tlb_stats(const struct tlb *tlb, struct tlb_stats *stats)
-{
-	*stats = tlb->stats;
 }

@@ -38,7 +38,7 @@ struct tlb;
 int tlb_create(struct tlb **tlb, const struct cache_config *config);
 void tlb_destroy(struct tlb *tlb);
 
-/* True if cached; the policy learns of the use. Counts a hit or a miss. */
+/* True if cached; the policy learns of the use. */
 bool tlb_lookup(struct tlb *tlb, __u32 space, __u64 iova, struct tlb_translation *translation);
 
 /*
@@ -52,12 +52,5 @@ bool tlb_insert(struct tlb *tlb, __u32 space, __u64 iova,
 __u32 tlb_invalidate(struct tlb *tlb, __u32 space, __u64 iova, __u64 length);
 /* Drops all entries of the space; returns how many. */
 __u32 tlb_invalidate_space(struct tlb *tlb, __u32 space);
-
-struct tlb_stats {
-	__u64 hits, misses;
-	__u64 evictions;   /* valid entries that made way for others */
-	__u64 invalidated; /* entries dropped by invalidations */
-};
-void tlb_stats(const struct tlb *tlb, struct tlb_stats *stats);
 
 #endif

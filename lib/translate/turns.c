@@ -196,10 +196,3 @@ void turns_end(struct turns *t)
 	free(t->chances);
 	t->chances = NULL;
 }
-
-const char *turns_order_name(enum turns_order order)
-{
-	static const char *const names[ORDER_COUNT] = {"rr", "rand", "bursty", "zipf"};
-
-	return order < ORDER_COUNT ? names[order] : "unknown";
-}

@@ -57,7 +57,4 @@ __u32 turns_next(struct turns *turns);
 void turns_only(struct turns *turns, __u32 tenant);
 void turns_end(struct turns *turns);
 
-/* "rr", "rand", "bursty", "zipf" */
-const char *turns_order_name(enum turns_order order);
-
 #endif

@@ -64,7 +64,7 @@ refuses "run: --set without value" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run
 refuses "run: --set without key" 2 'accepted: SECTION.KEY=VALUE' "$INJECT" run good.ini --set rate=1
 refuses "run: --set names no section" 2 'has no section \[db\]' "$INJECT" run good.ini --set db.rate=1
 refuses "run: --set is ambiguous" 2 'names both \[workload mix\] and \[inject mix\]' "$INJECT" run good.ini --set mix.rate=1
-refuses "run: --set value" 2 '--set: rate=fast: accepted' "$INJECT" run good.ini --set "workload mix.rate=fast"
+refuses "run: --set value" 2 '--set: workload mix.rate=fast: accepted' "$INJECT" run good.ini --set "workload mix.rate=fast"
 refuses "run: --set key" 2 '--set: raet: no such key' "$INJECT" run good.ini --set "workload mix.raet=1"
 refuses "run: bad seed" 2 '--seed: seed=x: accepted' "$INJECT" run good.ini --seed x
 refuses "run: --short without [short]" 3 'has no \[short\] section' "$INJECT" run good.ini --short

@@ -14,7 +14,7 @@ int read_job(struct job_text **text, const char *content)
 		return -errno;
 	fputs(content, file);
 	fclose(file);
-	err = job_text_read(text, JOB_PATH);
+	err = job_text_read(text, JOB_PATH, "a job file");
 	unlink(JOB_PATH);
 	return err;
 }

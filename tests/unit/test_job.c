@@ -353,8 +353,8 @@ static void a_key_is_idle_if_it_is_at_every_point(void **state)
 	/* An option may switch off what the file has, but not say what then does nothing. */
 	assert_int_equal(idle_in(uniform, "x.distribution=fixed"), 0);
 	assert_int_equal(idle_in(uniform, "x.rate=5/s"), -EINVAL);
-	assert_string_equal(failure_text(), "--set: rate=5/s: has no effect with action=delay; "
-					    "accepted: with action=evict");
+	assert_string_equal(failure_text(), "--set: inject x.rate=5/s: has no effect with "
+					    "action=delay; accepted: with action=evict");
 	snprintf(text, sizeof(text), "%s[sweep]\nd = x.distribution: fixed, uniform\n", uniform);
 	assert_int_equal(idle_in(text, NULL), 0);
 	snprintf(text, sizeof(text), "%s[sweep]\nd = x.distribution: fixed, exponential\n",

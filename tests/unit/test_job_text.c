@@ -50,8 +50,14 @@ static void what_is_no_ini_is_refused_with_its_line(void **state)
 	memcpy(line, "[machine]\nname=", 15);
 	line[sizeof(line) - 1] = '\0';
 	assert_sentence(read_job(&text, line), -EBADMSG, JOB_PATH ":2: a longer line; accepted");
-	assert_sentence(job_text_read(&text, "build/no-such-job.ini"), -ENOENT, "No such file");
-	assert_sentence(job_text_read(&text, "."), -EBADMSG, "is a directory");
+	assert_sentence(job_text_read(&text, "build/no-such-job.ini", "a job file"), -ENOENT,
+			"No such file");
+	assert_sentence(job_text_read(&text, ".", "a job file"), -EBADMSG, "is a directory");
+	/* What is no job is called what it is. */
+	assert_sentence(job_text_read(&text, ".", "an SLO file"), -EBADMSG,
+			"is a directory; accepted: an SLO file");
+	assert_sentence(job_text_read(&text, "build/no-such-job.ini", "an SLO file"), -ENOENT,
+			"cannot open the SLO file: No such file");
 }
 
 static void a_mark_of_utf8_and_a_comment_may_stand_at_a_heading(void **state)
@@ -75,14 +81,16 @@ static void a_byte_of_0_is_named(void **state)
 	assert_non_null(file);
 	assert_int_equal(fwrite(bytes, sizeof(bytes) - 1, 1, file), 1);
 	assert_int_equal(fclose(file), 0);
-	assert_sentence(job_text_read(&text, JOB_PATH), -EBADMSG, JOB_PATH ":2: a NUL byte");
+	assert_sentence(job_text_read(&text, JOB_PATH, "a job file"), -EBADMSG,
+			JOB_PATH ":2: a NUL byte");
 	assert_int_equal(remove(JOB_PATH), 0);
 	/* And one who never ends is not read to his end, should we be given him. */
 	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	assert_true(zero >= 0);
 	snprintf(given, sizeof(given), "/dev/fd/%d", zero);
-	assert_sentence(job_text_read(&text, given), -EBADMSG, ":1: a NUL byte");
-	assert_sentence(job_text_read(&text, "/dev/zero"), -EBADMSG, "is a device or socket");
+	assert_sentence(job_text_read(&text, given, "a job file"), -EBADMSG, ":1: a NUL byte");
+	assert_sentence(job_text_read(&text, "/dev/zero", "a job file"), -EBADMSG,
+			"is a device or socket");
 	close(zero);
 }
 

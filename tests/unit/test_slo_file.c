@@ -157,7 +157,7 @@ static void bad_files_name_line_and_accepted_values(void **state)
 		{"[slo a]\nwhat is this\n", ":2: accepted: [SECTION], KEY = VALUE"},
 		{"[slo a\nburst=5\n", ":1: [slo a: accepted: [TYPE]"},
 		{"burst=5\n", ":1: burst: accepted: entries after a [SECTION]"},
-		{"", "is empty; accepted: a job file with [SECTION]s"},
+		{"", "is empty; accepted: an SLO file with [SECTION]s"},
 	};
 	struct slo_set set;
 

@@ -52,7 +52,6 @@ static void hits_give_back_what_was_inserted(void **state)
 
 static void the_least_recently_used_makes_way(void **state)
 {
-	struct tlb_stats stats;
 	struct tlb *tlb = tlb_of(16, 4, REPLACE_LRU);
 
 	/* Pages 1, 5, 9, 13 and 17 share set 1 of 4. */
@@ -65,10 +64,6 @@ static void the_least_recently_used_makes_way(void **state)
 	/* Another set is not concerned; an entry renewed is no eviction. */
 	assert_false(insert(tlb, 0, K4(2), TLB_4K));
 	assert_false(insert(tlb, 0, K4(17), TLB_4K));
-	tlb_stats(tlb, &stats);
-	assert_int_equal(stats.evictions, 1);
-	assert_int_equal(stats.hits, 2);
-	assert_int_equal(stats.misses, 1);
 	tlb_destroy(tlb);
 }
 

@@ -444,7 +444,7 @@ static void damage_is_reported_after_what_can_be_read(void **state)
 static void wrong_options_get_one_sentence(void **state)
 {
 	static const char *const wrong[][3] = {
-		{"-s", "speed", "accepted: rate, total"},
+		{"-s", "speed", "--sort speed: no such column; accepted: rate, total"},
 		{"--view", "vifo",
 		 "--view: no view 'vifo'; accepted: faults, iommu, dma, vfio, rdma"},
 		{"--window", "0", "--window"},

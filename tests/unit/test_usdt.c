@@ -78,7 +78,7 @@ static void other_forms_are_refused_by_name(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(two, sizeof(two), "8@%%rdi %s 8@$1", bad[i]);
 		snprintf(sentence, sizeof(sentence),
-			 "USDT argument '%s' is no 64-bit register or constant", bad[i]);
+			 "USDT argument '%s' is not a 64-bit register or constant", bad[i]);
 		assert_int_equal(usdt_parse_arguments(bad[i], arguments), -EINVAL);
 		assert_string_equal(failure_text(), sentence);
 		assert_int_equal(usdt_parse_arguments(two, arguments), -EINVAL);

@@ -160,7 +160,7 @@ static int read_job(struct sim_command *command)
 		return failed(failed_input(err), "%s%s", failure_text(),
 			      destination_hint(&command->output.to, command->job));
 	if (command->job)
-		err = failed_input(job_text_read(&command->text, path));
+		err = failed_input(job_text_read(&command->text, path, "a simulation file"));
 	else if (!(command->text = job_text_new("the command line")))
 		err = failed(-ENOMEM, "no memory for the job");
 	if (!err && command->overrides.shorten && !job_text_section(command->text, "short", NULL))

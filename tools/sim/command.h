@@ -42,7 +42,7 @@ struct sim_command {
 };
 
 /*
- * common_parse() with the options of both verbs into `command`, which is all 0 before but for `one_trace`. `about` is what
+ * cli_parse() with the options of both verbs into `command`, which is all 0 before but for `one_trace`. `about` is what
  * --help says of the verb before its options and, behind \v, after them.
  */
 int sim_command_parse(struct sim_command *command, const char *about, int argc, char **argv);

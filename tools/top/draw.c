@@ -327,7 +327,7 @@ static void add_order(struct line *line, const struct top_picture *picture)
 		line_add(line, 2, STYLE_WARN, "filter \"%s\"", view->filter);
 }
 
-void draw_header(struct canvas *canvas, const struct top_picture *picture)
+static void draw_header(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct rectangle *header = &picture->layout->header;
 	struct line title = {0}, totals = {0}, honesty = {0};
@@ -367,7 +367,7 @@ static void add_rest(struct line *line, const struct top_picture *picture)
 			 CANVAS_MORE);
 }
 
-void draw_footer(struct canvas *canvas, const struct top_picture *picture)
+static void draw_footer(struct canvas *canvas, const struct top_picture *picture)
 {
 	const struct rectangle *footer = &picture->layout->footer;
 	const struct top_view *view = picture->view;

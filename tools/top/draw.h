@@ -21,8 +21,6 @@ struct top_picture {
 void draw_screen(struct canvas *canvas, const struct top_picture *picture);
 
 /* Parts, each in a file of its own. */
-void draw_header(struct canvas *canvas, const struct top_picture *picture);
-void draw_footer(struct canvas *canvas, const struct top_picture *picture);
 void draw_table(struct canvas *canvas, const struct top_picture *picture);
 void draw_detail(struct canvas *canvas, const struct top_picture *picture);
 void draw_help(struct canvas *canvas, const struct top_picture *picture);

@@ -9,7 +9,6 @@
 
 #define STAGE_NAME_WIDTH 9
 #define NUMBER_WIDTH	 6
-#define STAGE_NUMBERS	 (STAGE_NAME_WIDTH + 5 * (NUMBER_WIDTH + 1))
 /* A stage that takes more than this share is the one to look at. */
 #define SHARE_DOMINANT 0.5
 

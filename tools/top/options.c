@@ -50,8 +50,8 @@ static int no_column(const struct view *view, const char *name)
 	for (size_t i = 0; i < view_column_count(view) && used < sizeof(accepted); i++)
 		used += (size_t)snprintf(accepted + used, sizeof(accepted) - used, "%s%s",
 					 i ? ", " : "", view->columns[i].head);
-	return failed(-EINVAL, "-s %s: no such column of view %s; accepted: %s", name, view->name,
-		      accepted);
+	return failed(-EINVAL, "--sort %s: no such column of view %s; accepted: %s", name,
+		      view->name, accepted);
 }
 
 static int set_sort(struct top_options *top, const char *name)
@@ -66,7 +66,7 @@ static int set_sort(struct top_options *top, const char *name)
 	top->sort = name ? top_sort_from(name + top->reverse) : SORT_RATE;
 	if (top->sort == SORT_COUNT)
 		return failed(-EINVAL,
-			      "-s %s: no such column; accepted: rate, total, p50, p99, max, "
+			      "--sort %s: no such column; accepted: rate, total, p50, p99, max, "
 			      "blocked, footprint, slo, name",
 			      name);
 	return 0;

@@ -64,22 +64,6 @@ int watch_open(struct top_watch *watch, const struct top_options *options)
 	return error;
 }
 
-int watch_start(struct top_watch *watch)
-{
-	int error;
-
-	if (watch->batch)
-		return 0;
-	error = collect_model(watch->collector, &watch->model);
-	if (!error)
-		error = terminal_open();
-	if (error)
-		return error;
-	watch->on_terminal = true;
-	watch->canvas.unicode = terminal_unicode();
-	return watch_redraw(watch);
-}
-
 struct stream watch_stream(struct top_watch *watch)
 {
 	return analysis_stream(watch->analysis);
@@ -204,7 +188,7 @@ static int take_detail(struct top_watch *watch)
 	return 0;
 }
 
-int watch_redraw(struct top_watch *watch)
+static int watch_redraw(struct top_watch *watch)
 {
 	struct top_view *view = &watch->view;
 	struct layout_wish wish;
@@ -238,6 +222,22 @@ int watch_redraw(struct top_watch *watch)
 					  .selected = top_view_settle(view, &rows)});
 	terminal_show(&watch->canvas);
 	return 0;
+}
+
+int watch_start(struct top_watch *watch)
+{
+	int error;
+
+	if (watch->batch)
+		return 0;
+	error = collect_model(watch->collector, &watch->model);
+	if (!error)
+		error = terminal_open();
+	if (error)
+		return error;
+	watch->on_terminal = true;
+	watch->canvas.unicode = terminal_unicode();
+	return watch_redraw(watch);
 }
 
 int watch_keys(struct top_watch *watch, int timeout_ms)

@@ -45,7 +45,6 @@ struct stream watch_stream(struct top_watch *watch);
 int watch_interval(struct top_watch *watch, __u64 now_ns, bool show);
 /* Waits for keys and handles them, at most timeout_ms. */
 int watch_keys(struct top_watch *watch, int timeout_ms);
-int watch_redraw(struct top_watch *watch);
 /* The user, a signal or the count of intervals has ended it. */
 bool watch_done(const struct top_watch *watch);
 __u64 watch_interval_ns(const struct top_watch *watch);

@@ -44,10 +44,6 @@ static inline bool engine_stopping(const struct engine *engine)
  * fails is tried until it works.
  */
 
-/* Reads or writes a part of the queue's rings. */
-int ring_access(struct engine_queue *q, __u64 offset, void *buffer, size_t bytes, bool write);
-/* Reads what the driver has published. 1: there is more, 0: nothing new. */
-int ring_poll(struct engine_queue *q);
 /* Takes the next available id. 1: *id is valid, 0: queue empty. */
 int ring_next(struct engine_queue *q, __u16 *id);
 /* Copies the chain that starts at `id` into q->request. 0 with *status. */

@@ -12,7 +12,7 @@
  * One access to the queue's own rings. A device cannot go on without them, and a failed page
  * response may be followed by a good one: it tries until it works or the machine stops.
  */
-int ring_access(struct engine_queue *q, __u64 offset, void *buffer, size_t bytes, bool write)
+static int ring_access(struct engine_queue *q, __u64 offset, void *buffer, size_t bytes, bool write)
 {
 	struct engine *engine = q->engine;
 	const struct channel_config *config = &engine->channel->config;
@@ -35,7 +35,8 @@ int ring_access(struct engine_queue *q, __u64 offset, void *buffer, size_t bytes
 	}
 }
 
-int ring_poll(struct engine_queue *q)
+/* Reads what the driver has published. 1: there is more, 0: nothing new. */
+static int ring_poll(struct engine_queue *q)
 {
 	unsigned int depth = q->engine->channel->config.queue_depth;
 	__u16 index;

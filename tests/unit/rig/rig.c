@@ -153,7 +153,8 @@ static void defaults(struct rig_config *config)
 		config->response_timeout_ns = 10 * NSEC_PER_SEC;
 }
 
-struct machine *rig_create(struct rig_config config)
+/* Aborts the test program with a sentence if the machine cannot be built. */
+static struct machine *rig_create(struct rig_config config)
 {
 	struct machine *rig = calloc(1, sizeof(*rig));
 	struct service_config service;

@@ -23,8 +23,6 @@ struct rig_config {
 	const cpu_set_t *cpus; /* of every tenant */
 };
 
-/* Aborts the test program with a sentence if the machine cannot be built. */
-struct machine *rig_create(struct rig_config config);
 void rig_stop(struct machine *rig);
 void rig_destroy(struct machine *rig);
 

@@ -36,8 +36,7 @@ struct trace_store {
 	bool replaces; /* something has its name */
 	int replaced; /* the recording that this one takes the place of, locked; -1: none is there */
 	int locked;   /* this one's file, once it has its name: nobody else replaces it meanwhile */
-	__u32 first;  /* segments below this number are replaced; the ring's own begin with it */
-	__u32 next;   /* number of the next segment */
+	__u32 next;   /* number of the next segment; 0: there is none left */
 	__u64 keep_ns;
 	__u64 max_bytes;
 	__u64 segment_most;  /* bytes at which a segment ends */

@@ -255,7 +255,8 @@ equal "full disk: what died goes with a word" \
 disk 8M
 mkfifo disk/b.flt.000002
 ln -s /dev/zero disk/b.flt.000003
-mkdir disk/b.flt.000004
+mkdir disk/b.flt.000004 disk/b.flt.4294967294
+touch disk/b.flt.4294967295 disk/b.trigger-4294967295.flt disk/c.crashed-4294967295.flt
 "$FAULTLINE" record --max-size 1M --trigger 'total>1ns' --around 50ms --snapshots 3 -o disk/b.flt 2>b.err &
 recorder=$!
 wait_for 60 test -e disk/b.flt.000005
@@ -263,6 +264,8 @@ wait_for 60 told b.err '^saved disk/b.trigger-'
 kill -INT $recorder
 wait $recorder
 equal "a stranger's FIFO among segments: the recorder ends well" "$? $(account disk/b.flt b.err)" "0 0 0 0"
+equal "names that others have taken decide about no number" \
+	"$(ls -d disk/b.flt.* | grep -vE '\.0000[0-9]{2}$' | paste -sd ' ')" "disk/b.flt.4294967294 disk/b.flt.4294967295"
 "$FAULTLINE" report "$(ls disk/b.trigger-*.flt | head -n 1)" >/dev/null 2>&1
 equal "a stranger's FIFO among segments: its snapshots can be read" $? 0
 for how in "report" "timeline" "footprint" "top -b -i" "doctor"; do
@@ -279,6 +282,9 @@ rm -f disk/c.flt.000001
 mkfifo disk/c.flt.000001
 "$FAULTLINE" report disk/c.flt >out 2>&1
 equal "a FIFO in place of a segment is one that is not there" $? 5
+"$FAULTLINE" record -q --max-size 1M --duration 1ms -o disk/c.flt
+equal "a name that others have taken is in nobody's way: what died is set aside behind ours" \
+	"$? $(ls disk | grep -c '^c.crashed-001.flt.')" "0 $(ls disk | grep -c '^c.crashed-001.flt.00000[2-9]')"
 
 # 9. A disk that fails what seemed to be written: it is told and counted, and is no success; what has its name is there.
 disk 8M

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Names of a flight recorder's files in a folder where others make files, too: numbers, lengths, what goes missing. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/trace/pack.h"
+#include "lib/trace/store.h"
+#include "lib/trace/trace.h"
+#include "tests/unit/child.h"
+#include "tests/unit/recording.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/stream_log.h"
+
+#define MIB    (1u << 20)
+#define EVENTS 5003u
+
+static char path[512];
+static int rename_error; /* of the next calls; 0: none */
+
+int rename(const char *from, const char *to)
+{
+	errno = rename_error;
+	return rename_error ? -1 : renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+static int make_directory(void **state)
+{
+	int err = scratch_make(state);
+
+	rename_error = 0;
+	snprintf(path, sizeof(path), "%s/a.flt", scratch);
+	return err;
+}
+
+static const char *in_scratch(const char *name)
+{
+	static char full[600];
+
+	snprintf(full, sizeof(full), "%s/%s", scratch, name);
+	return full;
+}
+
+static size_t files_like(const char *pattern)
+{
+	glob_t found;
+	size_t count = glob(in_scratch(pattern), 0, NULL, &found) ? 0 : found.gl_pathc;
+
+	globfree(&found);
+	return count;
+}
+
+static bool is_there(const char *name)
+{
+	struct stat status;
+
+	return !lstat(in_scratch(name), &status);
+}
+
+static struct trace_writer_config ring(void)
+{
+	return (struct trace_writer_config){.path = path, .max_bytes = MIB};
+}
+
+static struct trace_writer *open_ring(void)
+{
+	const struct trace_writer_config config = ring();
+
+	return recording_open(&config);
+}
+
+static void push(struct trace_writer *writer, __u32 events)
+{
+	struct random_stream random = {.seed = events, .events = events};
+
+	assert_int_equal(random_stream_push(&random, trace_writer_stream(writer)), 0);
+}
+
+static void make_empty(const char *name)
+{
+	int fd = open(in_scratch(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static __u64 events_of(const char *name)
+{
+	struct trace_summary summary;
+	__u64 events;
+
+	if (trace_summarize(in_scratch(name), &summary))
+		fail_msg("%s", failure_text());
+	assert_int_equal(summary.loss.damaged_frames, 0);
+	events = summary.events;
+	trace_summary_free(&summary);
+	return events;
+}
+
+/* A recorder that wrote EVENTS into a segment or more and was killed. */
+static void leave_dead(void)
+{
+	pid_t child = child_fork();
+	int status;
+
+	if (!child) {
+		struct random_stream random = {.seed = 1, .events = EVENTS};
+		struct trace_writer *writer = open_ring();
+
+		assert_int_equal(random_stream_push(&random, trace_writer_stream(writer)), 0);
+		assert_int_equal(trace_writer_flush(writer), 0);
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, SIGKILL);
+}
+
+/* Of the segment, which becomes number `to`: by its name, and by what it tells of itself. */
+static void renumber(unsigned int from, unsigned int to, unsigned int told)
+{
+	struct trace_file_header header;
+	char name[600], new_name[600];
+	int fd;
+
+	snprintf(name, sizeof(name), "%s.%06u", path, from);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	assert_int_equal(read(fd, &header, sizeof(header)), sizeof(header));
+	header.segment = told;
+	trace_seal_file(&header);
+	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+	close(fd);
+	snprintf(new_name, sizeof(new_name), "%s.%06u", path, to);
+	assert_int_equal(rename(name, new_name), 0);
+}
+
+/* What is no segment, no segment of that number or a stranger's says nothing of what numbers are used up. */
+static void names_of_others_decide_nothing(void **state)
+{
+	leave_dead();
+	renumber(1, 2000000001, 2000000001);
+	assert_int_equal(chown(in_scratch("a.flt.2000000001"), 65534, 65534), 0);
+	leave_dead();
+	assert_true(is_there("a.crashed-001.flt.2000000001") && is_there("a.flt.000001"));
+	renumber(1, 2000000000, 1);
+	make_empty("a.flt.4294967294");
+	assert_int_equal(mkdir(in_scratch("a.flt.4294967295"), 0700), 0);
+	make_empty("a.crashed-4294967295.flt");
+	assert_int_equal(mkdir(in_scratch("a.flt.000002"), 0700), 0);
+	leave_dead();
+	assert_int_equal(events_of("a.crashed-002.flt"), EVENTS);
+	assert_int_equal(events_of("a.flt"), EVENTS);
+	assert_true(is_there("a.flt.000001"));
+	assert_true(is_there("a.flt.4294967295"));
+	assert_true(is_there("a.crashed-4294967295.flt"));
+	/* The names that are taken are passed over. */
+	leave_dead();
+	assert_int_equal(events_of("a.crashed-003.flt"), EVENTS);
+	assert_true(is_there("a.flt.000003"));
+}
+
+/* Ours have come to the last one: the next recorder begins with the first, as theirs are set aside. */
+static void numbers_begin_anew(void **state)
+{
+	struct trace_writer *writer;
+
+	leave_dead();
+	renumber(1, UINT32_MAX, UINT32_MAX);
+	writer = open_ring();
+	push(writer, 997);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(events_of("a.crashed-001.flt"), EVENTS);
+	assert_true(is_there("a.crashed-001.flt.4294967295"));
+	assert_int_equal(events_of("a.flt"), 997);
+	assert_true(is_there("a.flt.000001"));
+	/* Half of them are as many as there will ever be. */
+	renumber(1, UINT32_MAX / 2 + 2, UINT32_MAX / 2 + 2);
+	leave_dead();
+	assert_true(is_there("a.flt.000001"));
+	/* And where others are replaced. */
+	renumber(1, UINT32_MAX, UINT32_MAX);
+	writer = recording_open(
+		&(struct trace_writer_config){.path = path, .max_bytes = MIB, .overwrite = true});
+	push(writer, 499);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(files_like("a.flt.*"), 1);
+	assert_int_equal(events_of("a.flt"), 499);
+}
+
+/* A recorder whose numbers run out ends with a sentence, before it begins with the first. */
+static void numbers_never_wrap(void **state)
+{
+	const struct trace_writer_config config = ring();
+	struct trace_store store;
+
+	assert_int_equal(trace_store_open(&store, &config), 0);
+	assert_int_equal(trace_store_commit(&store), 0);
+	store.next = UINT32_MAX - 1;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(trace_store_next_segment(&store, SECOND), 0);
+		assert_int_equal(trace_store_append(&store, "frame", 5, SECOND), 0);
+	}
+	assert_int_equal(trace_store_next_segment(&store, SECOND), -EOVERFLOW);
+	assert_non_null(strstr(failure_text(), "no number is left"));
+	assert_int_equal(trace_store_close(&store), 0);
+	assert_true(is_there("a.flt.4294967294") && is_there("a.flt.4294967295"));
+	assert_false(is_there("a.flt.000000"));
+	/* Nor where the last one is taken. */
+	assert_int_equal(trace_store_open(&store, &config), 0);
+	store.next = UINT32_MAX;
+	assert_int_equal(trace_store_next_segment(&store, SECOND), -EOVERFLOW);
+	trace_store_close(&store);
+}
+
+/* Where others have taken the name that a segment is to get, its ring gets another one. */
+static void what_died_is_set_aside_past_names_of_others(void **state)
+{
+	leave_dead();
+	assert_int_equal(mkdir(in_scratch("a.crashed-001.flt.000001"), 0700), 0);
+	make_empty("a.crashed-002.flt.000001");
+	leave_dead();
+	assert_int_equal(events_of("a.crashed-003.flt"), EVENTS);
+	assert_false(is_there("a.crashed-001.flt"));
+	assert_false(is_there("a.crashed-002.flt"));
+}
+
+static void a_start_that_sets_nothing_aside_leaves_nothing(void **state)
+{
+	const struct trace_writer_config config = ring();
+	struct trace_writer *writer;
+
+	leave_dead();
+	for (int i = 0; i < 3; i++) {
+		rename_error = EROFS;
+		assert_int_equal(trace_writer_open(&writer, &config), -EROFS);
+		assert_int_equal(files_like("*"), 2);
+	}
+	rename_error = 0;
+	leave_dead();
+	assert_int_equal(events_of("a.crashed-001.flt"), EVENTS);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, make_directory, scratch_remove)
+	const struct CMUnitTest tests[] = {
+		TEST(names_of_others_decide_nothing),
+		TEST(numbers_begin_anew),
+		TEST(numbers_never_wrap),
+		TEST(what_died_is_set_aside_past_names_of_others),
+		TEST(a_start_that_sets_nothing_aside_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests_name("trace_names", tests, NULL, NULL);
+}

@@ -15,6 +15,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 #include "lib/trace/pack.h"
+#include "lib/trace/ring_name.h"
 #include "lib/trace/room.h"
 #include "lib/trace/set_aside.h"
 
@@ -112,7 +113,9 @@ static int choose_first(struct trace_store *store)
 /* The ring's own name: a header that says where to look. Nothing else is ever written to it. */
 static int store_open_ring(struct trace_store *store)
 {
-	int err = trace_room_plan(store) ?: store_create_ring(store);
+	int err = trace_ring_name_check(store->path)
+			  ?: trace_room_plan(store)
+			  ?: store_create_ring(store);
 
 	if (err)
 		return err;

@@ -238,6 +238,25 @@ equal "and ends well" $? 0
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>second.err
 equal "one that came to its end is replaced only if asked for" "$? $(grep -c 'exists already' second.err)" "1 1"
 
+# The longest name that may be is one whose recorder can die; a longer one is refused, and leaves nothing.
+disk 8M
+name=$(printf '%0221d.flt' 0)
+for how in 1 2; do
+	"$FAULTLINE" record --max-size 1M -o "disk/$name" 2>a.err &
+	recorder=$!
+	wait_for 60 begun a.err
+	wait_for 60 bash -c "[ \$(cat disk/0* | wc -c) -gt 20000 ]"
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	rm -f a.err # what an earlier one said
+done
+equal "the longest name: what died is set aside" "$(ls disk | grep -c '^0*.crashed-001.flt.000001$')" 1
+disk 8M
+"$FAULTLINE" record --max-size 1M -o "disk/0$name" 2>a.err
+equal "a name too long for what is made of it is refused at once" \
+	"$? $(grep -c '^faultline: .*too long for a flight recorder; accepted: up to 225 bytes' a.err) $(ls disk)" "1 1 "
+rm -f a.err
+
 # On a full disk it begins in the room of what had died, and says what went.
 disk 200K
 "$FAULTLINE" record --keep 1h -o disk/d.flt 2>d.err &
@@ -255,8 +274,8 @@ equal "full disk: what died goes with a word" \
 disk 8M
 mkfifo disk/b.flt.000002
 ln -s /dev/zero disk/b.flt.000003
-mkdir disk/b.flt.000004 disk/b.flt.4294967294
-touch disk/b.flt.4294967295 disk/b.trigger-4294967295.flt disk/c.crashed-4294967295.flt
+mkdir disk/b.flt.000004 disk/b.flt.4294967294 disk/b.flt.4294967295
+touch disk/b.trigger-4294967295.flt disk/c.crashed-4294967295.flt
 "$FAULTLINE" record --max-size 1M --trigger 'total>1ns' --around 50ms --snapshots 3 -o disk/b.flt 2>b.err &
 recorder=$!
 wait_for 60 test -e disk/b.flt.000005

@@ -143,6 +143,18 @@ static void renumber(unsigned int from, unsigned int to, unsigned int told)
 	assert_int_equal(rename(name, new_name), 0);
 }
 
+/* As a recorder that died leaves it once its segments have been let go. */
+static void make_ring(const char *name)
+{
+	struct trace_file_header header = {
+		.version = TRACE_VERSION, .event_version = EVENT_VERSION, .flags = TRACE_FILE_RING};
+	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	trace_seal_file(&header);
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	close(fd);
+}
+
 /* What is no segment, no segment of that number or a stranger's says nothing of what numbers are used up. */
 static void names_of_others_decide_nothing(void **state)
 {
@@ -249,6 +261,52 @@ static void a_start_that_sets_nothing_aside_leaves_nothing(void **state)
 	assert_int_equal(events_of("a.crashed-001.flt"), EVENTS);
 }
 
+/* The longest name is one of which every other one can be made, and has no room for a byte more. */
+static void a_name_has_room_for_those_made_of_it(void **state)
+{
+	static const struct {
+		const char *ending;
+		size_t most;
+	} names[] = {{".flt", 225}, {"", 221}};
+	char whole[PATH_MAX + 64];
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct trace_writer_config config = ring();
+		struct trace_writer *writer;
+		size_t before = strlen(scratch) + 1;
+
+		memset(path, 'n', sizeof(path));
+		memcpy(path, scratch, before - 1);
+		path[before - 1] = '/';
+		strcpy(path + before + names[i].most + 1 - strlen(names[i].ending),
+		       names[i].ending);
+		assert_int_equal(trace_writer_open(&writer, &config), -ENAMETOOLONG);
+		snprintf(whole, sizeof(whole), "accepted: up to %zu bytes", names[i].most);
+		assert_non_null(strstr(failure_text(), whole));
+		assert_int_equal(files_like("*"), 0);
+		strcpy(path + before + names[i].most - strlen(names[i].ending), names[i].ending);
+		/* A segment that is set aside has the longest: of the last number in the last ring. */
+		leave_dead();
+		renumber(1, UINT32_MAX, UINT32_MAX);
+		snprintf(whole, sizeof(whole), "%.*s.crashed-4294967294.flt",
+			 (int)(strlen(path) - strlen(names[i].ending)), path);
+		make_ring(whole);
+		leave_dead();
+		assert_int_equal(files_like("*.crashed-4294967295.flt.4294967295"), 1);
+		assert_int_equal(scratch_remove(state) || scratch_make(state), 0);
+	}
+	/* The path as a whole has a limit, too. */
+	memset(whole, '/', PATH_MAX - 1);
+	memcpy(whole, scratch, strlen(scratch));
+	strcpy(whole + PATH_MAX - 1 - 5, "a.flt");
+	assert_int_equal(
+		trace_writer_open(&(struct trace_writer *){NULL},
+				  &(struct trace_writer_config){.path = whole, .max_bytes = MIB}),
+		-ENAMETOOLONG);
+	assert_non_null(strstr(failure_text(), "the path is too long for a flight recorder; "
+					       "accepted: up to 4065 bytes"));
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, make_directory, scratch_remove)
@@ -258,6 +316,7 @@ int main(void)
 		TEST(numbers_never_wrap),
 		TEST(what_died_is_set_aside_past_names_of_others),
 		TEST(a_start_that_sets_nothing_aside_leaves_nothing),
+		TEST(a_name_has_room_for_those_made_of_it),
 	};
 
 	return cmocka_run_group_tests_name("trace_names", tests, NULL, NULL);

@@ -2,12 +2,15 @@
 #include "lib/trace/ring_name.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
+#include "lib/trace/pack.h"
 #include "lib/trace/set_aside.h"
 
 /* By how much the longest of them is longer: that of a segment that was set aside. */
@@ -43,5 +46,31 @@ int trace_ring_name_check(const char *path)
 			      "%.64s...: the path is too long for a flight recorder; accepted: up "
 			      "to %zu bytes, as those of its files have up to %zu more",
 			      path, PATH_MAX - 1 - added, added);
+	return 0;
+}
+
+int trace_ring_name_restore(struct trace_store *store)
+{
+	struct trace_file_header header = store->header;
+	struct stat status;
+	int fd, err;
+
+	if (store->locked < 0 || !lstat(store->path, &status) || errno != ENOENT)
+		return 0;
+	fd = files_create_unnamed(AT_FDCWD, store->path, 0600, false);
+	if (fd < 0)
+		return fd;
+	header.flags = TRACE_FILE_RING;
+	header.segment = 0;
+	trace_seal_file(&header);
+	err = files_write(fd, store->path, &header, sizeof(header), NULL)
+		      ?: files_name(fd, AT_FDCWD, store->path, false);
+	if (err) {
+		files_discard(fd, AT_FDCWD, store->path, false);
+		close(fd);
+		return err;
+	}
+	close(store->locked);
+	store->locked = fd;
 	return 0;
 }

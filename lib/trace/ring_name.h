@@ -8,4 +8,10 @@
 /* -ENAMETOOLONG with a sentence if a name that is made of it one day would be too long. */
 int trace_ring_name_check(const char *path);
 
+/*
+ * Writes the file of that name again where somebody has removed it: without it nobody finds the segments. What
+ * else has its name by now stays.
+ */
+int trace_ring_name_restore(struct trace_store *store);
+
 #endif

@@ -337,6 +337,8 @@ int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 	store->segment_start = now_ns;
 	store->start_bytes = store->segment_bytes;
 	store->begun++;
+	/* Where that fails the next one tries it again, and the close. */
+	trace_ring_name_restore(store);
 	return 0;
 }
 
@@ -424,7 +426,8 @@ int trace_store_close(struct trace_store *store)
 		store_discard(store);
 	if (store->fd >= 0 && named && !store->pipe)
 		err = files_sync(store->fd, store->current)
-			      ?: files_sync_directory(AT_FDCWD, store->current);
+			      ?: files_sync_directory(AT_FDCWD, store->current)
+			      ?: (store->ring ? trace_ring_name_restore(store) : 0);
 	if (store->fd >= 0)
 		closed = files_close(store->fd, store->current);
 	err = err ? err : closed;

@@ -3,7 +3,8 @@
  * Inside lib/trace: where the writer's bytes go: one file, a pipe, or a ring of segment files.
  *
  * A flight recorder's PATH is a file header that never changes; the frames are in PATH.000001,
- * PATH.000002 and so on, of which the oldest are deleted. Once a file has its name it is never
+ * PATH.000002 and so on, of which the oldest are deleted. Where somebody removes PATH it is written again with
+ * the next segment. Once a file has its name it is never
  * rewritten, so whatever is on disk when the recorder dies is the recording.
  */
 #ifndef FAULTLINE_TRACE_STORE_H

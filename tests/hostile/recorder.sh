@@ -305,6 +305,19 @@ equal "a FIFO in place of a segment is one that is not there" $? 5
 equal "a name that others have taken is in nobody's way: what died is set aside behind ours" \
 	"$? $(ls disk | grep -c '^c.crashed-001.flt.')" "0 $(ls disk | grep -c '^c.crashed-001.flt.00000[2-9]')"
 
+# And what others remove is written again: its own file, with the next segment and for the end.
+"$FAULTLINE" record --max-size 1M -o disk/r.flt 2>r.err &
+recorder=$!
+wait_for 60 begun r.err
+rm disk/r.flt
+wait_for 60 test -e disk/r.flt
+equal "its file is removed: it is there again with the next segment" \
+	"$("$FAULTLINE" report disk/r.flt >/dev/null 2>&1; echo $?)" 5
+rm disk/r.flt
+kill -INT $recorder
+wait $recorder
+equal "its file is removed: it is there at the end" "$? $(account disk/r.flt r.err)" "0 0 0 0"
+
 # 9. A disk that fails what seemed to be written: it is told and counted, and is no success; what has its name is there.
 disk 8M
 # failing ERROR NAME OPTION...: a recorder into disk/NAME.flt of which those calls fail.

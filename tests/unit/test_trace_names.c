@@ -307,6 +307,48 @@ static void a_name_has_room_for_those_made_of_it(void **state)
 					       "accepted: up to 4065 bytes"));
 }
 
+/* Until there is a segment of that number, with little in it. Returns how many events that took. */
+static __u32 push_segments(struct trace_writer *writer, unsigned int number)
+{
+	char name[32];
+	__u32 events = 0;
+
+	snprintf(name, sizeof(name), "a.flt.%06u", number);
+	for (; !is_there(name); events += 251)
+		push(writer, 251);
+	return events;
+}
+
+static void a_name_that_is_removed_is_written_again(void **state)
+{
+	struct trace_writer *writer = open_ring(), *other;
+	const struct trace_writer_config config = ring();
+	__u32 events = push_segments(writer, 2);
+
+	assert_int_equal(unlink(path), 0);
+	events += push_segments(writer, 3);
+	assert_int_equal(trace_writer_flush(writer), 0);
+	assert_int_equal(events_of("a.flt"), events);
+	assert_int_equal(trace_writer_open(&other, &config), -EBUSY);
+	/* Also for the end. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(events_of("a.flt"), events);
+}
+
+/* What somebody else has put there is theirs. */
+static void a_name_that_others_have_taken_stays_theirs(void **state)
+{
+	struct trace_writer *writer = open_ring();
+
+	assert_int_equal(unlink(path), 0);
+	make_empty("a.flt");
+	push_segments(writer, 2);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(trace_summarize(path, &(struct trace_summary){0}), -EPROTO);
+	assert_non_null(strstr(failure_text(), "it is empty"));
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, make_directory, scratch_remove)
@@ -317,6 +359,8 @@ int main(void)
 		TEST(what_died_is_set_aside_past_names_of_others),
 		TEST(a_start_that_sets_nothing_aside_leaves_nothing),
 		TEST(a_name_has_room_for_those_made_of_it),
+		TEST(a_name_that_is_removed_is_written_again),
+		TEST(a_name_that_others_have_taken_stays_theirs),
 	};
 
 	return cmocka_run_group_tests_name("trace_names", tests, NULL, NULL);

@@ -220,8 +220,21 @@ bool trace_has_no_room(int err)
 
 bool trace_store_may_pass(int err)
 {
-	return trace_has_no_room(err) || err == -ENFILE || err == -EMFILE || err == -ENOMEM ||
-	       err == -EINTR || err == -EIO;
+	static const int passing[] = {
+		/* The system is short of something. */
+		ENFILE, EMFILE, ENOMEM, EINTR,
+		/* The disk fails, or its file system stands still until somebody repairs it. */
+		EIO, EROFS, EUCLEAN, EBADMSG, ENXIO, ENODEV, ENOMEDIUM, EREMOTEIO, ESHUTDOWN, EBUSY,
+		/* The folder is gone, or somebody else's: it may come back. */
+		ENOENT, ENOTDIR, ELOOP, EACCES, EPERM, ENOKEY,
+		/* A server, or a file system's process, is away or has come back as another. */
+		ESTALE, ETIMEDOUT, ENOTCONN, ECONNREFUSED, ECONNRESET, ECONNABORTED, EHOSTDOWN,
+		EHOSTUNREACH, ENETDOWN, ENETUNREACH, ENOLINK, ENOLCK};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
+		if (err == -passing[i])
+			return true;
+	return trace_has_no_room(err);
 }
 
 /* The file with its header, or nothing. */

@@ -80,7 +80,10 @@ int trace_store_append(struct trace_store *store, const void *bytes, size_t size
 /* Without a commit, also takes away what is there. */
 int trace_store_close(struct trace_store *store);
 
-/* Whether an error of the last two passes in time: no room, or what the system is short of just now. */
+/*
+ * Whether an error of the last two passes in time: no room, what the system is short of just now, or a file system
+ * that fails or is away.
+ */
 bool trace_store_may_pass(int err);
 
 #endif

@@ -57,7 +57,8 @@ struct trace_writer_stats {
  * eighth more) unless max_bytes, which no instant exceeds, is reached first; a second of counts that is
  * larger than half of that is cut and marked as incomplete. A full disk, or a limit of the files' size, is
  * no error: the oldest segments go, and what finds no room even then is counted as unwritten; that is tried
- * every second. Finished segments are brought to the disk meanwhile; one that fails to get there is counted.
+ * every second. So it is with errors of the file system that may pass. Finished segments are brought to the
+ * disk meanwhile; one that fails to get there is counted.
  *
  * Numbers of segments go on behind those of ours that are there, or begin anew where half of all numbers is
  * used up; a name that is taken is passed over. Without `overwrite` the files of a flight recorder

@@ -20,7 +20,7 @@ account() {
 	local there written unwritten
 	there=$("$FAULTLINE" report "$1" --csv=- --table events 2>/dev/null | awk -F, 'NR > 1 {n += $3} END {print n + 0}')
 	written=$(sed -nE 's/^[^ ]+: ([0-9]+) events? in .*/\1/p' "$2")
-	unwritten=$(sed -nE 's/^not kept for want of room: ([0-9]+) events.*/\1/p' "$2")
+	unwritten=$(sed -nE 's/^not kept (for want of room|as it could not be written): ([0-9]+) events.*/\2/p' "$2")
 	echo $((written - there - $(value "$1" let_go_events))) $((${unwritten:-0} - $(value "$1" unwritten_events))) \
 		$(($(value "$1" produced) - $(value "$1" received) - $(value "$1" lost) - $(value "$1" missed)))
 }
@@ -339,8 +339,8 @@ for how in fsync:error=EIO close:error=ENOSPC; do
 		"$? $(grep -c "^faultline: disk/$name.flt.000001: may not be on the disk: .*; the recorder goes on$" "$name.err") $(grep -c '^may not be on the disk: 1 segment$' "$name.err")" "1 1 1"
 done
 # What passes in time ends nothing: it is told when it begins and when it ends, and counted.
-for how in openat:error=ENFILE:when=1..2 write:error=EIO:when=3..4; do
-	name=${how%%:*}
+for how in openat:error=ENFILE:when=1..2 openat:error=ESTALE:when=1..2 write:error=EIO:when=3..4 write:error=EROFS:when=3..4; do
+	name=$(tr ':=.' '---' <<<"$how")
 	segment=disk/$name.flt.000002
 	strace -f -qq -o /dev/null -e trace=openat,write -e "inject=$how" -P "$segment" -P "$PWD/$segment" \
 		"$FAULTLINE" record --max-size 1M -o "disk/$name.flt" 2>"$name.err" &
@@ -350,10 +350,29 @@ for how in openat:error=ENFILE:when=1..2 write:error=EIO:when=3..4; do
 	wait_for 60 told "$name.err" 'it can be written again: '
 	kill -INT "$recorder"
 	wait $tracer
-	equal "$name fails for a while: it is told, what was not kept is counted, and it goes on" \
-		"$? $(grep -cE ': (Too many open files in system|Input/output error): what happens now is not kept; trying again every second$' "$name.err") $(
+	equal "${how%:*} fails for a while: it is told, what was not kept is counted, and it goes on" \
+		"$? $(grep -cE ': (Too many open files in system|Stale file handle|Input/output error|Read-only file system): what happens now is not kept; trying again every second$' "$name.err") $(
 			account "disk/$name.flt" "$name.err" | cut -d ' ' -f 1,3)" "5 1 0 0"
 done
+# Nor does a folder that is gone; one that is made anew is recorded into.
+mkdir disk/folder
+"$FAULTLINE" record --max-size 1M -o disk/folder/f.flt 2>>f.err &
+recorder=$!
+wait_for 60 begun f.err
+for how in back anew; do
+	mv disk/folder disk/elsewhere
+	wait_for 60 told f.err 'No such file or directory: what happens now is not kept; trying again every second$'
+	[ $how = back ] && mv disk/elsewhere disk/folder || mkdir disk/folder
+	wait_for 60 told f.err 'it can be written again: [1-9]'
+	: >f.err # what it has said
+done
+sleep 1
+kill -INT $recorder
+wait $recorder
+status=$?
+# Whether the name of a segment in the folder that was gone is on the disk nobody knows.
+equal "a folder that is gone is waited for, and what is lost meanwhile is counted" \
+	"$status $(account disk/folder/f.flt f.err) $(grep -cE '^not kept as it could not be written: [1-9]' f.err) $(grep -cE '^may not be on the disk: [12] segments?$' f.err)" "1 0 0 0 1 1"
 # The recording's own file and its folder come first.
 failing fsync:error=EIO:when=3+ named
 wait_for 60 told named.err 'could not be saved: .*cannot be written to the disk'

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,32 @@
 static char path[512];
 static int rename_error; /* of the next calls; 0: none */
 
+static int create_error; /* of segments; 0: none */
+static int write_error;	 /* likewise */
+
+int openat(int directory, const char *name, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	va_start(arguments, flags);
+	mode = va_arg(arguments, mode_t);
+	va_end(arguments);
+	if (create_error && (flags & O_CREAT)) {
+		errno = create_error;
+		return -1;
+	}
+	return (int)syscall(SYS_openat, directory, name, flags, mode);
+}
+
+ssize_t write(int fd, const void *bytes, size_t size)
+{
+	if (!write_error || fd <= STDERR_FILENO)
+		return syscall(SYS_write, fd, bytes, size);
+	errno = write_error;
+	return -1;
+}
+
 int rename(const char *from, const char *to)
 {
 	errno = rename_error;
@@ -38,7 +65,7 @@ static int make_directory(void **state)
 {
 	int err = scratch_make(state);
 
-	rename_error = 0;
+	rename_error = create_error = write_error = 0;
 	snprintf(path, sizeof(path), "%s/a.flt", scratch);
 	return err;
 }
@@ -349,6 +376,123 @@ static void a_name_that_others_have_taken_stays_theirs(void **state)
 	assert_non_null(strstr(failure_text(), "it is empty"));
 }
 
+static struct trace_writer_stats stats_of(struct trace_writer *writer)
+{
+	struct trace_writer_stats stats;
+
+	trace_writer_stats(writer, &stats);
+	return stats;
+}
+
+/* Until nothing can be written. Returns how many events that took. */
+static __u32 push_until_waiting(struct trace_writer *writer)
+{
+	__u32 events = 0;
+
+	for (; !stats_of(writer).waiting; events += 251) {
+		assert_true(events < 1000000);
+		push(writer, 251);
+		assert_int_equal(trace_writer_flush(writer), 0);
+	}
+	return events;
+}
+
+/* What was told is in the recording, or counted there. */
+static void assert_account(struct trace_writer *writer, __u32 events)
+{
+	struct trace_writer_stats stats;
+	struct trace_summary summary;
+
+	assert_int_equal(trace_writer_stream(writer).ops->loss(writer, &(struct loss_info){0}), 0);
+	assert_int_equal(trace_writer_stream(writer).ops->end(writer, 3600 * SECOND), 0);
+	stats = stats_of(writer);
+	assert_false(stats.waiting);
+	assert_true(stats.unwritten_events > 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(trace_summarize(path, &summary), 0);
+	assert_int_equal(summary.events + summary.loss.unwritten_events, events);
+	assert_int_equal(summary.loss.unwritten_events, stats.unwritten_events);
+	trace_summary_free(&summary);
+}
+
+/* Whatever a file system says once it has begun: the recorder waits, and goes on where it can be written again. */
+static void what_a_file_system_says_is_waited_for(void **state)
+{
+	static const int errors[] = {EIO,   EROFS,     ESTALE,	 EACCES,  EPERM,
+				     ENXIO, ETIMEDOUT, ENOTCONN, EUCLEAN, ESHUTDOWN};
+
+	for (size_t i = 0; i < 2 * sizeof(errors) / sizeof(*errors); i++) {
+		struct trace_writer *writer = open_ring();
+		__u32 events = 4 * 251;
+
+		push(writer, events);
+		assert_int_equal(trace_writer_flush(writer), 0);
+		*(i % 2 ? &create_error : &write_error) = errors[i / 2];
+		events += push_until_waiting(writer);
+		assert_int_equal(stats_of(writer).unwritten_error, -errors[i / 2]);
+		create_error = write_error = 0;
+		assert_account(writer, events);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
+/* A recorder into a folder of its own, by the name `folder`. */
+static struct trace_writer *open_in_folder(void)
+{
+	snprintf(path, sizeof(path), "%s/folder/a.flt", scratch);
+	assert_int_equal(mkdir(in_scratch("folder"), 0700), 0);
+	return open_ring();
+}
+
+static void move(const char *from, const char *to)
+{
+	char name[600];
+
+	snprintf(name, sizeof(name), "%s", in_scratch(from));
+	assert_int_equal(rename(name, in_scratch(to)), 0);
+}
+
+/* For longer than until the next try. */
+static void push_later(struct trace_writer *writer, __u32 events)
+{
+	usleep(1100000);
+	push(writer, events);
+	assert_int_equal(trace_writer_flush(writer), 0);
+}
+
+static void a_folder_that_is_gone_is_waited_for(void **state)
+{
+	struct trace_writer *writer = open_in_folder();
+	__u32 events;
+
+	push(writer, 251);
+	move("folder", "elsewhere");
+	events = 251 + push_until_waiting(writer);
+	assert_int_equal(stats_of(writer).unwritten_error, -ENOENT);
+	make_empty("folder");
+	push_later(writer, 251);
+	assert_int_equal(stats_of(writer).unwritten_error, -ENOTDIR);
+	assert_int_equal(unlink(in_scratch("folder")), 0);
+	move("elsewhere", "folder");
+	push_later(writer, 997);
+	assert_false(stats_of(writer).waiting);
+	assert_account(writer, events + 251 + 997);
+}
+
+/* A new folder gets all that belongs to a recording. */
+static void a_new_folder_is_recorded_into(void **state)
+{
+	struct trace_writer *writer = open_in_folder();
+
+	move("folder", "elsewhere");
+	push_until_waiting(writer);
+	assert_int_equal(mkdir(in_scratch("folder"), 0700), 0);
+	push_later(writer, 997);
+	assert_false(stats_of(writer).waiting);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(events_of("folder/a.flt"), 997);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, make_directory, scratch_remove)
@@ -361,6 +505,9 @@ int main(void)
 		TEST(a_name_has_room_for_those_made_of_it),
 		TEST(a_name_that_is_removed_is_written_again),
 		TEST(a_name_that_others_have_taken_stays_theirs),
+		TEST(what_a_file_system_says_is_waited_for),
+		TEST(a_folder_that_is_gone_is_waited_for),
+		TEST(a_new_folder_is_recorded_into),
 	};
 
 	return cmocka_run_group_tests_name("trace_names", tests, NULL, NULL);

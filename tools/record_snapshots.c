@@ -2,7 +2,9 @@
 #include "tools/record_snapshots.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -10,7 +12,23 @@
 #include "lib/base/units.h"
 #include "lib/trace/trace.h"
 
-/* Snapshots of earlier recorders stay until it is their turn: the number behind all is the next. */
+/* Snapshots of earlier recorders stay until it is their turn: the number behind all is the next that is free. */
+static int snapshots_place(const struct numbered_files *files, __u32 *number, char path[PATH_MAX])
+{
+	struct stat status;
+	int err = numbered_files_next(files, trace_is_own_recording, number);
+
+	for (; !err; ++*number) {
+		if (!*number)
+			return failed(-EEXIST, "%s%u%s: leaves no number for the next; remove it",
+				      files->before, UINT32_MAX, files->after);
+		err = numbered_files_path(files, *number, path);
+		if (!err && lstat(path, &status))
+			return 0;
+	}
+	return err;
+}
+
 static int snapshots_save_one(const struct snapshots_config *config,
 			      const struct numbered_files *files, __u64 since_ns, __u64 until_ns,
 			      char path[PATH_MAX])
@@ -18,9 +36,8 @@ static int snapshots_save_one(const struct snapshots_config *config,
 	char size[UNITS_TEXT], most[UNITS_TEXT];
 	__u32 number;
 	__u64 bytes;
-	int err = numbered_files_next(files, &number);
+	int err = snapshots_place(files, &number, path);
 
-	err = err ? err : numbered_files_path(files, number, path);
 	err = err ? err : trace_snapshot(config->recording, path, false, since_ns, until_ns);
 	if (err || !trace_is_recording(path, &bytes) || bytes <= config->bytes)
 		return err;

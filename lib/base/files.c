@@ -112,7 +112,7 @@ static pid_t maker_of(const char *name, const char *base)
 	return pid > 0 && pid <= INT_MAX && !strcmp(name, written) ? (pid_t)pid : 0;
 }
 
-static bool file_is_ours(const struct stat *status)
+bool file_is_ours(const struct stat *status)
 {
 	uid_t user;
 	gid_t group;

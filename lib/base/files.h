@@ -22,6 +22,9 @@ void files_restore_umask(void);
 /* Whether both are of one file, whatever its names. */
 bool same_file(const struct stat *a, const struct stat *b);
 
+/* A regular file whose owner is who we run as, or sudo's caller. */
+bool file_is_ours(const struct stat *status);
+
 /*
  * Creates `path` (relative to the directory descriptor, or AT_FDCWD) with O_EXCL|O_NOFOLLOW.
  * Under sudo the file belongs to sudo's caller.

@@ -101,17 +101,19 @@ int numbered_files_list(const struct numbered_files *files, struct numbers *numb
 	return err;
 }
 
-int numbered_files_next(const struct numbered_files *files, __u32 *next)
+int numbered_files_next(const struct numbered_files *files,
+			bool (*counts)(const char *path, __u32 number), __u32 *next)
 {
 	struct numbers numbers;
+	char path[PATH_MAX];
 	int err = numbered_files_list(files, &numbers);
-	__u32 last = numbers.count ? numbers.all[numbers.count - 1] : 0;
+	size_t i = numbers.count;
 
+	while (i && (numbered_files_path(files, numbers.all[i - 1], path) ||
+		     !counts(path, numbers.all[i - 1])))
+		i--;
+	*next = i ? numbers.all[i - 1] + 1 : 1;
 	numbers_free(&numbers);
-	if (!err && last == UINT32_MAX)
-		err = failed(-EEXIST, "%s%u%s: leaves no number for the next; remove it",
-			     files->before, last, files->after);
-	*next = last + 1;
 	return err;
 }
 

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct numbered_files {
@@ -26,8 +27,12 @@ struct numbers {
 
 /* The numbers that are there; none is no error. */
 int numbered_files_list(const struct numbered_files *files, struct numbers *numbers);
-/* The number behind all that are there: 0 and *next, or a negative errno. */
-int numbered_files_next(const struct numbered_files *files, __u32 *next);
+/*
+ * The number behind all that count, as others may make files of such names: 0 and *next, which is 0 where no
+ * number is left, or a negative errno. That name may be taken.
+ */
+int numbered_files_next(const struct numbered_files *files,
+			bool (*counts)(const char *path, __u32 number), __u32 *next);
 void numbers_free(struct numbers *numbers);
 
 #endif

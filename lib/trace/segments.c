@@ -80,16 +80,56 @@ bool trace_is_recording(const char *path, __u64 *bytes)
 	       !file.header.flags;
 }
 
-int trace_segments_remove(const char *path, __u32 end)
+static bool own_header(const char *name, struct trace_file_header *header)
+{
+	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	bool ours;
+
+	if (fd < 0)
+		return false;
+	ours = !fstat(fd, &status) && file_is_ours(&status) &&
+	       read(fd, header, sizeof(*header)) == sizeof(*header) &&
+	       trace_file_header_is_sound(header);
+	close(fd);
+	return ours;
+}
+
+bool trace_is_own_segment(const char *name, __u32 number)
+{
+	struct trace_file_header header;
+
+	return own_header(name, &header) && (header.flags & TRACE_FILE_SEGMENT) &&
+	       header.segment == number;
+}
+
+bool trace_is_own_ring(const char *name, __u32 number)
+{
+	struct trace_file_header header;
+
+	(void)number;
+	return own_header(name, &header) && (header.flags & TRACE_FILE_RING);
+}
+
+bool trace_is_own_recording(const char *name, __u32 number)
+{
+	struct trace_file_header header;
+
+	(void)number;
+	return own_header(name, &header) && !header.flags;
+}
+
+int trace_segments_remove(const char *path, __u32 recording)
 {
 	struct trace_segment_file file;
 	struct numbers numbers;
 	char name[PATH_MAX];
 	int err = trace_segments_list(path, &numbers);
 
-	for (size_t i = 0; !err && i < numbers.count && numbers.all[i] < end; i++) {
+	for (size_t i = 0; !err && i < numbers.count; i++) {
 		err = trace_segment_path(path, numbers.all[i], name);
-		if (!err && trace_segment_look(name, &file) && unlink(name))
+		if (!err && trace_segment_look(name, &file) && file.header.recording != recording &&
+		    unlink(name))
 			err = failed(-errno, "%s: cannot be replaced: %s", name, strerror(errno));
 	}
 	numbers_free(&numbers);

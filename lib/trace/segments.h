@@ -23,10 +23,17 @@ struct trace_segment_file {
 /* False for whatever else has that name: it is left alone. */
 bool trace_segment_look(const char *name, struct trace_segment_file *file);
 
+/*
+ * Whether the file is a segment of that number, or what a flight recorder has as its name, and no stranger's:
+ * of others' files nothing follows for what is ours.
+ */
+bool trace_is_own_segment(const char *name, __u32 number);
+bool trace_is_own_ring(const char *name, __u32 number);
+
 /* Whether that is the name of a segment, there or not, of a flight recorder that is recording now. */
 bool trace_segment_is_of_living(const char *path);
 
-/* Deletes an earlier flight recorder's segments, those below `end`; anything but segments stays. */
-int trace_segments_remove(const char *path, __u32 end);
+/* Deletes the segments of all recordings but this one; anything but segments stays. */
+int trace_segments_remove(const char *path, __u32 recording);
 
 #endif

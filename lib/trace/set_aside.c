@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -96,8 +97,39 @@ bool trace_is_abandoned(const char *path)
 	return (!err || err == -EPROTO) && !ended;
 }
 
-/* A file for the segments of that recording. */
-static int create_ring(const char *path, __u32 recording, __u32 *number, char name[PATH_MAX])
+/* What others may have put where a segment is to go: a rename would fail, or replace it. */
+static bool segment_is_taken(const char *ring, __u32 number)
+{
+	struct stat status;
+	char name[PATH_MAX];
+
+	return trace_segment_path(ring, number, name) || !lstat(name, &status);
+}
+
+/* The next free name for a ring that is to get the segment `first`, as a file. */
+static int create_file(const char *path, __u32 first, __u32 *number, char name[PATH_MAX])
+{
+	struct numbered_files files;
+	int fd, err = numbered_files_beside(&files, path, WORD);
+
+	err = err ? err : numbered_files_next(&files, trace_is_own_ring, number);
+	if (err)
+		return err;
+	/* Behind the last number there is the first. */
+	for (;; ++*number) {
+		*number += !*number;
+		err = numbered_files_path(&files, *number, name);
+		if (err)
+			return err;
+		fd = segment_is_taken(name, first) ? -EEXIST : files_create(AT_FDCWD, name, 0600);
+		if (fd != -EEXIST)
+			return fd;
+	}
+}
+
+/* A file for the segments of that recording, from number `first` on. */
+static int create_ring(const char *path, __u32 recording, __u32 first, __u32 *number,
+		       char name[PATH_MAX])
 {
 	struct trace_file_header header = {
 		.version = TRACE_VERSION,
@@ -105,14 +137,8 @@ static int create_ring(const char *path, __u32 recording, __u32 *number, char na
 		.recording = recording,
 		.flags = TRACE_FILE_RING,
 	};
-	struct numbered_files files;
-	int fd, closed, err = numbered_files_beside(&files, path, WORD);
+	int closed, err, fd = create_file(path, first, number, name);
 
-	err = err ? err : numbered_files_next(&files, number);
-	err = err ? err : numbered_files_path(&files, *number, name);
-	if (err)
-		return err;
-	fd = files_create(AT_FDCWD, name, 0600);
 	if (fd < 0)
 		return fd;
 	trace_seal_file(&header);
@@ -134,19 +160,42 @@ static int segment_set_aside(const char *name, const char *ring, __u32 number)
 	return err;
 }
 
-int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
+/* The ring that segments go to. */
+struct aside {
+	char path[PATH_MAX];
+	__u32 number; /* 0: there is none yet */
+	__u32 recording;
+};
+
+static int set_aside_one(const char *path, const char *name, __u32 recording, __u32 number,
+			 struct aside *to)
 {
+	bool begin =
+		!to->number || to->recording != recording || segment_is_taken(to->path, number);
+	int err = begin ? create_ring(path, recording, number, &to->number, to->path) : 0;
+
+	if (err)
+		return err;
+	to->recording = recording;
+	err = segment_set_aside(name, to->path, number);
+	/* A start that fails leaves no ring without segments. */
+	if (err && begin)
+		unlink(to->path);
+	return err;
+}
+
+int trace_set_aside(const char *path, __u32 recording, __u32 *set_aside)
+{
+	struct aside to = {.number = 0};
 	struct trace_segment_file file;
-	char name[PATH_MAX], ring[PATH_MAX];
 	struct numbers numbers;
-	__u32 recording = 0;
+	char name[PATH_MAX];
 	bool recorded, ended;
 	int err = trace_segments_list(path, &numbers);
 
-	*set_aside = 0;
-	for (size_t i = 0; !err && i < numbers.count && numbers.all[i] < end; i++) {
+	for (size_t i = 0; !err && i < numbers.count; i++) {
 		err = trace_segment_path(path, numbers.all[i], name);
-		if (err || !trace_segment_look(name, &file))
+		if (err || !trace_segment_look(name, &file) || file.header.recording == recording)
 			continue;
 		/* What cannot be looked into is set aside like what holds something. */
 		if (file.bytes <= sizeof(file.header) ||
@@ -154,17 +203,16 @@ int trace_set_aside(const char *path, __u32 end, __u32 *set_aside)
 			unlink(name);
 			continue;
 		}
-		if (!*set_aside || file.header.recording != recording)
-			err = create_ring(path, file.header.recording, set_aside, ring);
-		recording = file.header.recording;
-		err = err ? err : segment_set_aside(name, ring, numbers.all[i]);
+		err = set_aside_one(path, name, file.header.recording, numbers.all[i], &to);
 	}
+	*set_aside = to.number;
 	numbers_free(&numbers);
 	return err;
 }
 
-/* Adds what is there of one recorder: files, and their blocks. */
-static void recorder_measure(const char *path, __u32 end, __u64 block, __u64 *files, __u64 *blocks)
+/* Adds what is there of one name, but for what is of `recording`: files, and their blocks. */
+static void recorder_measure(const char *path, __u32 recording, __u64 block, __u64 *files,
+			     __u64 *blocks)
 {
 	struct trace_segment_file file;
 	struct numbers numbers;
@@ -172,9 +220,9 @@ static void recorder_measure(const char *path, __u32 end, __u64 block, __u64 *fi
 
 	if (trace_segments_list(path, &numbers))
 		return;
-	for (size_t i = 0; i < numbers.count && numbers.all[i] < end; i++) {
+	for (size_t i = 0; i < numbers.count; i++) {
 		if (trace_segment_path(path, numbers.all[i], name) ||
-		    !trace_segment_look(name, &file))
+		    !trace_segment_look(name, &file) || file.header.recording == recording)
 			continue;
 		++*files;
 		*blocks += (file.bytes + block - 1) / block;
@@ -182,7 +230,7 @@ static void recorder_measure(const char *path, __u32 end, __u64 block, __u64 *fi
 	numbers_free(&numbers);
 }
 
-bool trace_set_aside_has_room(const char *path, __u32 end)
+bool trace_set_aside_has_room(const char *path, __u32 recording)
 {
 	__u64 files = 0, blocks = 0;
 	char name[PATH_MAX];
@@ -194,16 +242,16 @@ bool trace_set_aside_has_room(const char *path, __u32 end)
 		return false;
 	for (size_t i = 0; i < numbers.count; i++)
 		if (!trace_set_aside_path(path, numbers.all[i], name))
-			recorder_measure(name, UINT32_MAX, disk.f_frsize, &files, &blocks);
+			recorder_measure(name, recording, disk.f_frsize, &files, &blocks);
 	numbers_free(&numbers);
-	recorder_measure(path, end, disk.f_frsize, &files, &blocks);
+	recorder_measure(path, recording, disk.f_frsize, &files, &blocks);
 	/* A file system may have no bound of files. */
 	return (!disk.f_files || disk.f_favail + files >= START_LEAST) &&
 	       disk.f_bavail + blocks >= START_LEAST;
 }
 
 /* The oldest segment of one recorder; counted if anything was in it. */
-static bool delete_first(const char *path, __u32 end, __u64 *deleted)
+static bool delete_first(const char *path, __u32 recording, __u64 *deleted)
 {
 	struct trace_segment_file file;
 	struct numbers numbers;
@@ -212,15 +260,16 @@ static bool delete_first(const char *path, __u32 end, __u64 *deleted)
 
 	if (trace_segments_list(path, &numbers))
 		return false;
-	for (size_t i = 0; !gone && i < numbers.count && numbers.all[i] < end; i++)
+	for (size_t i = 0; !gone && i < numbers.count; i++)
 		gone = !trace_segment_path(path, numbers.all[i], name) &&
-		       trace_segment_look(name, &file) && !unlink(name);
+		       trace_segment_look(name, &file) && file.header.recording != recording &&
+		       !unlink(name);
 	*deleted += gone && file.bytes > sizeof(file.header);
 	numbers_free(&numbers);
 	return gone;
 }
 
-bool trace_set_aside_give_up(const char *path, __u32 end, __u64 *deleted)
+bool trace_set_aside_give_up(const char *path, __u32 recording, __u64 *deleted)
 {
 	struct numbers numbers;
 	char ring[PATH_MAX];
@@ -231,10 +280,10 @@ bool trace_set_aside_give_up(const char *path, __u32 end, __u64 *deleted)
 	for (size_t i = 0; !gone && i < numbers.count; i++) {
 		if (trace_set_aside_path(path, numbers.all[i], ring))
 			continue;
-		gone = delete_first(ring, UINT32_MAX, deleted);
+		gone = delete_first(ring, recording, deleted);
 		if (!gone)
 			trace_set_aside_forget(ring);
 	}
 	numbers_free(&numbers);
-	return gone || delete_first(path, end, deleted);
+	return gone || delete_first(path, recording, deleted);
 }

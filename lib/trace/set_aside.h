@@ -15,16 +15,17 @@
 
 /* Whether this is the file of a flight recorder that ended without its end. */
 bool trace_is_abandoned(const char *path);
-/* Sets the segments below `end` aside. *set_aside: the number of the last ring, 0 if nothing was. */
-int trace_set_aside(const char *path, __u32 end, __u32 *set_aside);
+/* Sets all segments but those of `recording` aside. *set_aside: the number of the last ring, 0 if nothing was. */
+int trace_set_aside(const char *path, __u32 recording, __u32 *set_aside);
 
 /*
- * The disk is full: deletes the oldest segment of those set aside, or else of those of `path` below `end`,
- * whose recorder must be known to be dead. False: there is none. *deleted counts those that held anything.
+ * The disk is full: deletes the oldest segment of those set aside, or else of those of `path` that are not of
+ * `recording`, whose recorder must be known to be dead. False: there is none. *deleted counts those that held
+ * anything.
  */
-bool trace_set_aside_give_up(const char *path, __u32 end, __u64 *deleted);
+bool trace_set_aside_give_up(const char *path, __u32 recording, __u64 *deleted);
 /* Whether a start finds room at all once all of that is gone: if not it is deleted in vain. */
-bool trace_set_aside_has_room(const char *path, __u32 end);
+bool trace_set_aside_has_room(const char *path, __u32 recording);
 
 int trace_set_aside_list(const char *path, struct numbers *numbers);
 /* Deletes the file of a ring whose segments are gone; of anything else nothing. */

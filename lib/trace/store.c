@@ -15,6 +15,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 #include "lib/trace/pack.h"
+#include "lib/trace/ring_name.h"
 #include "lib/trace/room.h"
 #include "lib/trace/set_aside.h"
 
@@ -83,7 +84,6 @@ static int store_create_ring(struct trace_store *store)
 		return err;
 	if (!store->overwrite)
 		store->replaces = store->replaced >= 0 && trace_is_abandoned(store->path);
-	store->first = UINT32_MAX;
 	snprintf(store->current, sizeof(store->current), "%s", store->path);
 	store->fd = files_create_unnamed(AT_FDCWD, store->path, 0600, store->replaces);
 	if (store->fd < 0)
@@ -95,21 +95,27 @@ static int store_create_ring(struct trace_store *store)
 	return failed(-errno, "%s: cannot be created: %s", store->path, strerror(errno));
 }
 
-/* The number of a ring's first segment: behind those of whatever recorder was there before. */
+/*
+ * The number of a ring's first segment: behind those of whatever recorder was there before, which go from this
+ * name with the commit. Where these have come so far that numbers could run out it is the first one.
+ */
 static int choose_first(struct trace_store *store)
 {
 	struct numbered_files files;
 	int err = numbered_files_behind(&files, store->path);
 
-	err = err ? err : numbered_files_next(&files, &store->first);
-	store->next = store->first;
+	err = err ? err : numbered_files_next(&files, trace_is_own_segment, &store->next);
+	if (!store->next || store->next > UINT32_MAX / 2)
+		store->next = 1;
 	return err;
 }
 
 /* The ring's own name: a header that says where to look. Nothing else is ever written to it. */
 static int store_open_ring(struct trace_store *store)
 {
-	int err = trace_room_plan(store) ?: store_create_ring(store);
+	int err = trace_ring_name_check(store->path)
+			  ?: trace_room_plan(store)
+			  ?: store_create_ring(store);
 
 	if (err)
 		return err;
@@ -170,8 +176,8 @@ static bool has_made_room(const struct trace_store *store, int err, __u64 *delet
 	if (!store->ring || store->overwrite || !trace_has_no_room(err) || err == -EFBIG)
 		return false;
 	snprintf(sentence, sizeof(sentence), "%s", failure_text());
-	made = trace_set_aside_has_room(store->path, store->first) &&
-	       trace_set_aside_give_up(store->path, store->first, deleted);
+	made = trace_set_aside_has_room(store->path, store->header.recording) &&
+	       trace_set_aside_give_up(store->path, store->header.recording, deleted);
 	if (!made)
 		failed(err, "%s", sentence);
 	return made;
@@ -214,8 +220,21 @@ bool trace_has_no_room(int err)
 
 bool trace_store_may_pass(int err)
 {
-	return trace_has_no_room(err) || err == -ENFILE || err == -EMFILE || err == -ENOMEM ||
-	       err == -EINTR || err == -EIO;
+	static const int passing[] = {
+		/* The system is short of something. */
+		ENFILE, EMFILE, ENOMEM, EINTR,
+		/* The disk fails, or its file system stands still until somebody repairs it. */
+		EIO, EROFS, EUCLEAN, EBADMSG, ENXIO, ENODEV, ENOMEDIUM, EREMOTEIO, ESHUTDOWN, EBUSY,
+		/* The folder is gone, or somebody else's: it may come back. */
+		ENOENT, ENOTDIR, ELOOP, EACCES, EPERM, ENOKEY,
+		/* A server, or a file system's process, is away or has come back as another. */
+		ESTALE, ETIMEDOUT, ENOTCONN, ECONNREFUSED, ECONNRESET, ECONNABORTED, EHOSTDOWN,
+		EHOSTUNREACH, ENETDOWN, ENETUNREACH, ENOLINK, ENOLCK};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
+		if (err == -passing[i])
+			return true;
+	return trace_has_no_room(err);
 }
 
 /* The file with its header, or nothing. */
@@ -225,6 +244,12 @@ static int create_segment(struct trace_store *store)
 
 	if (err)
 		return err;
+	/* From the first one on they would be read as older than all the others. */
+	if (!store->next)
+		return failed(-EOVERFLOW,
+			      "%s: no number is left for a further segment; start the recorder "
+			      "again",
+			      store->path);
 	store->fd = files_create(AT_FDCWD, store->current, 0600);
 	if (store->fd < 0) {
 		err = store->fd;
@@ -249,7 +274,7 @@ static int create_next(struct trace_store *store)
 
 	do {
 		err = create_segment(store);
-		if (err == -EEXIST && store->next < UINT32_MAX) {
+		if (err == -EEXIST) {
 			store->next++;
 			continue;
 		}
@@ -325,6 +350,8 @@ int trace_store_next_segment(struct trace_store *store, __u64 now_ns)
 	store->segment_start = now_ns;
 	store->start_bytes = store->segment_bytes;
 	store->begun++;
+	/* Where that fails the next one tries it again, and the close. */
+	trace_ring_name_restore(store);
 	return 0;
 }
 
@@ -375,7 +402,8 @@ int trace_store_commit(struct trace_store *store)
 		return 0;
 	do
 		err = store->ring && !store->overwrite
-			      ? trace_set_aside(store->path, store->first, &store->set_aside)
+			      ? trace_set_aside(store->path, store->header.recording,
+						&store->set_aside)
 			      : 0;
 	while (has_made_room(store, err, &store->displaced));
 	err = err ?: files_name(store->unnamed, AT_FDCWD, store->path, store->replaces);
@@ -383,7 +411,7 @@ int trace_store_commit(struct trace_store *store)
 		return err;
 	store->locked = store->unnamed;
 	store->unnamed = -1;
-	err = store->overwrite ? trace_segments_remove(store->path, store->first) : 0;
+	err = store->overwrite ? trace_segments_remove(store->path, store->header.recording) : 0;
 	if (!err && store->ring)
 		err = trace_room_take_over(store) ?: trace_room_make(store, 0, store->last_ns);
 	return err;
@@ -411,7 +439,8 @@ int trace_store_close(struct trace_store *store)
 		store_discard(store);
 	if (store->fd >= 0 && named && !store->pipe)
 		err = files_sync(store->fd, store->current)
-			      ?: files_sync_directory(AT_FDCWD, store->current);
+			      ?: files_sync_directory(AT_FDCWD, store->current)
+			      ?: (store->ring ? trace_ring_name_restore(store) : 0);
 	if (store->fd >= 0)
 		closed = files_close(store->fd, store->current);
 	err = err ? err : closed;

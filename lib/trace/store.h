@@ -3,7 +3,8 @@
  * Inside lib/trace: where the writer's bytes go: one file, a pipe, or a ring of segment files.
  *
  * A flight recorder's PATH is a file header that never changes; the frames are in PATH.000001,
- * PATH.000002 and so on, of which the oldest are deleted. Once a file has its name it is never
+ * PATH.000002 and so on, of which the oldest are deleted. Where somebody removes PATH it is written again with
+ * the next segment. Once a file has its name it is never
  * rewritten, so whatever is on disk when the recorder dies is the recording.
  */
 #ifndef FAULTLINE_TRACE_STORE_H
@@ -36,8 +37,7 @@ struct trace_store {
 	bool replaces; /* something has its name */
 	int replaced; /* the recording that this one takes the place of, locked; -1: none is there */
 	int locked;   /* this one's file, once it has its name: nobody else replaces it meanwhile */
-	__u32 first;  /* segments below this number are replaced; the ring's own begin with it */
-	__u32 next;   /* number of the next segment */
+	__u32 next;   /* number of the next segment; 0: there is none left */
 	__u64 keep_ns;
 	__u64 max_bytes;
 	__u64 segment_most;  /* bytes at which a segment ends */
@@ -80,7 +80,10 @@ int trace_store_append(struct trace_store *store, const void *bytes, size_t size
 /* Without a commit, also takes away what is there. */
 int trace_store_close(struct trace_store *store);
 
-/* Whether an error of the last two passes in time: no room, or what the system is short of just now. */
+/*
+ * Whether an error of the last two passes in time: no room, what the system is short of just now, or a file system
+ * that fails or is away.
+ */
 bool trace_store_may_pass(int err);
 
 #endif

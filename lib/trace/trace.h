@@ -57,9 +57,11 @@ struct trace_writer_stats {
  * eighth more) unless max_bytes, which no instant exceeds, is reached first; a second of counts that is
  * larger than half of that is cut and marked as incomplete. A full disk, or a limit of the files' size, is
  * no error: the oldest segments go, and what finds no room even then is counted as unwritten; that is tried
- * every second. Finished segments are brought to the disk meanwhile; one that fails to get there is counted.
+ * every second. So it is with errors of the file system that may pass. Finished segments are brought to the
+ * disk meanwhile; one that fails to get there is counted.
  *
- * Numbers of segments go on behind those that are there. Without `overwrite` the files of a flight recorder
+ * Numbers of segments go on behind those of ours that are there, or begin anew where half of all numbers is
+ * used up; a name that is taken is passed over. Without `overwrite` the files of a flight recorder
  * that died are set aside at the commit as STEM.crashed-001.flt and so on; both bounds are then of all of
  * these together, and the oldest go first.
  */
@@ -91,6 +93,8 @@ bool trace_has_segment(const char *path, const struct stat *file);
 
 /* Whether this is an ordinary recording, by its header, which nobody is writing; and its size. */
 bool trace_is_recording(const char *path, __u64 *bytes);
+/* Likewise, and a file of our own, written or not; whatever its number (lib/base/numbered_files.h). */
+bool trace_is_own_recording(const char *name, __u32 number);
 
 struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */

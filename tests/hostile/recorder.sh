@@ -20,7 +20,7 @@ account() {
 	local there written unwritten
 	there=$("$FAULTLINE" report "$1" --csv=- --table events 2>/dev/null | awk -F, 'NR > 1 {n += $3} END {print n + 0}')
 	written=$(sed -nE 's/^[^ ]+: ([0-9]+) events? in .*/\1/p' "$2")
-	unwritten=$(sed -nE 's/^not kept for want of room: ([0-9]+) events.*/\1/p' "$2")
+	unwritten=$(sed -nE 's/^not kept (for want of room|as it could not be written): ([0-9]+) events.*/\2/p' "$2")
 	echo $((written - there - $(value "$1" let_go_events))) $((${unwritten:-0} - $(value "$1" unwritten_events))) \
 		$(($(value "$1" produced) - $(value "$1" received) - $(value "$1" lost) - $(value "$1" missed)))
 }
@@ -238,6 +238,25 @@ equal "and ends well" $? 0
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>second.err
 equal "one that came to its end is replaced only if asked for" "$? $(grep -c 'exists already' second.err)" "1 1"
 
+# The longest name that may be is one whose recorder can die; a longer one is refused, and leaves nothing.
+disk 8M
+name=$(printf '%0221d.flt' 0)
+for how in 1 2; do
+	"$FAULTLINE" record --max-size 1M -o "disk/$name" 2>a.err &
+	recorder=$!
+	wait_for 60 begun a.err
+	wait_for 60 bash -c "[ \$(cat disk/0* | wc -c) -gt 20000 ]"
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	rm -f a.err # what an earlier one said
+done
+equal "the longest name: what died is set aside" "$(ls disk | grep -c '^0*.crashed-001.flt.000001$')" 1
+disk 8M
+"$FAULTLINE" record --max-size 1M -o "disk/0$name" 2>a.err
+equal "a name too long for what is made of it is refused at once" \
+	"$? $(grep -c '^faultline: .*too long for a flight recorder; accepted: up to 225 bytes' a.err) $(ls disk)" "1 1 "
+rm -f a.err
+
 # On a full disk it begins in the room of what had died, and says what went.
 disk 200K
 "$FAULTLINE" record --keep 1h -o disk/d.flt 2>d.err &
@@ -255,7 +274,8 @@ equal "full disk: what died goes with a word" \
 disk 8M
 mkfifo disk/b.flt.000002
 ln -s /dev/zero disk/b.flt.000003
-mkdir disk/b.flt.000004
+mkdir disk/b.flt.000004 disk/b.flt.4294967294 disk/b.flt.4294967295
+touch disk/b.trigger-4294967295.flt disk/c.crashed-4294967295.flt
 "$FAULTLINE" record --max-size 1M --trigger 'total>1ns' --around 50ms --snapshots 3 -o disk/b.flt 2>b.err &
 recorder=$!
 wait_for 60 test -e disk/b.flt.000005
@@ -263,6 +283,8 @@ wait_for 60 told b.err '^saved disk/b.trigger-'
 kill -INT $recorder
 wait $recorder
 equal "a stranger's FIFO among segments: the recorder ends well" "$? $(account disk/b.flt b.err)" "0 0 0 0"
+equal "names that others have taken decide about no number" \
+	"$(ls -d disk/b.flt.* | grep -vE '\.0000[0-9]{2}$' | paste -sd ' ')" "disk/b.flt.4294967294 disk/b.flt.4294967295"
 "$FAULTLINE" report "$(ls disk/b.trigger-*.flt | head -n 1)" >/dev/null 2>&1
 equal "a stranger's FIFO among segments: its snapshots can be read" $? 0
 for how in "report" "timeline" "footprint" "top -b -i" "doctor"; do
@@ -279,6 +301,22 @@ rm -f disk/c.flt.000001
 mkfifo disk/c.flt.000001
 "$FAULTLINE" report disk/c.flt >out 2>&1
 equal "a FIFO in place of a segment is one that is not there" $? 5
+"$FAULTLINE" record -q --max-size 1M --duration 1ms -o disk/c.flt
+equal "a name that others have taken is in nobody's way: what died is set aside behind ours" \
+	"$? $(ls disk | grep -c '^c.crashed-001.flt.')" "0 $(ls disk | grep -c '^c.crashed-001.flt.00000[2-9]')"
+
+# And what others remove is written again: its own file, with the next segment and for the end.
+"$FAULTLINE" record --max-size 1M -o disk/r.flt 2>r.err &
+recorder=$!
+wait_for 60 begun r.err
+rm disk/r.flt
+wait_for 60 test -e disk/r.flt
+equal "its file is removed: it is there again with the next segment" \
+	"$("$FAULTLINE" report disk/r.flt >/dev/null 2>&1; echo $?)" 5
+rm disk/r.flt
+kill -INT $recorder
+wait $recorder
+equal "its file is removed: it is there at the end" "$? $(account disk/r.flt r.err)" "0 0 0 0"
 
 # 9. A disk that fails what seemed to be written: it is told and counted, and is no success; what has its name is there.
 disk 8M
@@ -301,8 +339,8 @@ for how in fsync:error=EIO close:error=ENOSPC; do
 		"$? $(grep -c "^faultline: disk/$name.flt.000001: may not be on the disk: .*; the recorder goes on$" "$name.err") $(grep -c '^may not be on the disk: 1 segment$' "$name.err")" "1 1 1"
 done
 # What passes in time ends nothing: it is told when it begins and when it ends, and counted.
-for how in openat:error=ENFILE:when=1..2 write:error=EIO:when=3..4; do
-	name=${how%%:*}
+for how in openat:error=ENFILE:when=1..2 openat:error=ESTALE:when=1..2 write:error=EIO:when=3..4 write:error=EROFS:when=3..4; do
+	name=$(tr ':=.' '---' <<<"$how")
 	segment=disk/$name.flt.000002
 	strace -f -qq -o /dev/null -e trace=openat,write -e "inject=$how" -P "$segment" -P "$PWD/$segment" \
 		"$FAULTLINE" record --max-size 1M -o "disk/$name.flt" 2>"$name.err" &
@@ -312,10 +350,29 @@ for how in openat:error=ENFILE:when=1..2 write:error=EIO:when=3..4; do
 	wait_for 60 told "$name.err" 'it can be written again: '
 	kill -INT "$recorder"
 	wait $tracer
-	equal "$name fails for a while: it is told, what was not kept is counted, and it goes on" \
-		"$? $(grep -cE ': (Too many open files in system|Input/output error): what happens now is not kept; trying again every second$' "$name.err") $(
+	equal "${how%:*} fails for a while: it is told, what was not kept is counted, and it goes on" \
+		"$? $(grep -cE ': (Too many open files in system|Stale file handle|Input/output error|Read-only file system): what happens now is not kept; trying again every second$' "$name.err") $(
 			account "disk/$name.flt" "$name.err" | cut -d ' ' -f 1,3)" "5 1 0 0"
 done
+# Nor does a folder that is gone; one that is made anew is recorded into.
+mkdir disk/folder
+"$FAULTLINE" record --max-size 1M -o disk/folder/f.flt 2>>f.err &
+recorder=$!
+wait_for 60 begun f.err
+for how in back anew; do
+	mv disk/folder disk/elsewhere
+	wait_for 60 told f.err 'No such file or directory: what happens now is not kept; trying again every second$'
+	[ $how = back ] && mv disk/elsewhere disk/folder || mkdir disk/folder
+	wait_for 60 told f.err 'it can be written again: [1-9]'
+	: >f.err # what it has said
+done
+sleep 1
+kill -INT $recorder
+wait $recorder
+status=$?
+# Whether the name of a segment in the folder that was gone is on the disk nobody knows.
+equal "a folder that is gone is waited for, and what is lost meanwhile is counted" \
+	"$status $(account disk/folder/f.flt f.err) $(grep -cE '^not kept as it could not be written: [1-9]' f.err) $(grep -cE '^may not be on the disk: [12] segments?$' f.err)" "1 0 0 0 1 1"
 # The recording's own file and its folder come first.
 failing fsync:error=EIO:when=3+ named
 wait_for 60 told named.err 'could not be saved: .*cannot be written to the disk'

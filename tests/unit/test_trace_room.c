@@ -851,14 +851,6 @@ static void names_of_others_are_stepped_over(void **state)
 	tell_device(writer, 1);
 	tell_events(writer, 0, 40009);
 	assert_account(writer, 40009);
-	snprintf(name, sizeof(name), "%s.%u", path, UINT32_MAX);
-	fclose(fopen(name, "w"));
-	assert_int_equal(
-		trace_writer_open(&writer, &(struct trace_writer_config){.path = path,
-									 .overwrite = true,
-									 .max_bytes = MIB}),
-		-EEXIST);
-	assert_non_null(strstr(failure_text(), "leaves no number"));
 }
 
 /* In a namespace of this process, as a container may not have one. */

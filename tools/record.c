@@ -17,6 +17,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 #include "lib/base/printable.h"
+#include "lib/base/run_directory.h"
 #include "lib/base/signals.h"
 #include "lib/base/units.h"
 #include "lib/base/user.h"
@@ -307,7 +308,7 @@ static int record_start(struct recording *r)
 	o->writer.held = true;
 	error = check_place(o);
 	if (!error)
-		error = common_check_run_directory();
+		error = run_directory_check();
 	if (!error)
 		error = capture_open(&r->capture, &o->capture);
 	if (!error)

@@ -255,13 +255,26 @@ static bool is_emulator(const char *program, const char *given)
 	       command_find(program, &ours) && same_file(&ours, &theirs);
 }
 
-/* As the sudo caller, if there is one; but the emulator can only be run by root. */
+/* The emulator can only be run by root. */
+static bool stays_root(const struct record_options *o)
+{
+	return o->as_root || is_emulator(o->command[0], o->capture.emulator);
+}
+
+/* Before anything is begun: whom the command is to run as must be known. */
+static int check_user(const struct record_options *o)
+{
+	int error = o->command && !stays_root(o) ? user_check_sudo() : 0;
+
+	return error ? failed(error, "%s; with --as-root COMMAND runs as root", failure_text()) : 0;
+}
+
+/* As the sudo caller, if there is one. */
 static int prepare_command(struct recording *r)
 {
 	const struct record_options *o = r->options;
 	struct command_user user;
-	bool drop = !o->as_root && user_behind_sudo(&user.uid, &user.gid) &&
-		    !is_emulator(o->command[0], o->capture.emulator);
+	bool drop = !stays_root(o) && user_behind_sudo(&user.uid, &user.gid);
 
 	return command_prepare(&r->command, o->command, drop ? &user : NULL)
 		       ?: capture_add_pid(r->capture, r->command.pid);
@@ -306,7 +319,7 @@ static int record_start(struct recording *r)
 	int error;
 
 	o->writer.held = true;
-	error = check_place(o);
+	error = check_place(o) ?: check_user(o);
 	if (!error)
 		error = run_directory_check();
 	if (!error)

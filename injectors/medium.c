@@ -3,19 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
-#include <limits.h>
 #include <linux/fs.h>
-#include <linux/loop.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "lib/base/disk.h"
 #include "lib/base/fail.h"
-#include "lib/base/files.h"
 
 static int refuse_kind(const struct stat *status, const char *path)
 {
@@ -39,55 +34,6 @@ static int cannot_open(const struct medium_request *request, int error)
 		      request->writable ? " and writing" : "",
 		      request->direct ? " with O_DIRECT" : "", strerror(error),
 		      error == EBUSY ? " (it is mounted, or somebody else's)" : "");
-}
-
-/* By identity: the kernel's name of the file is one of another mount namespace, or of a link that is gone. */
-static bool loop_is_made_of(const char *device, const struct stat *status)
-{
-	const __u64 number = (minor(status->st_dev) & 0xff) | major(status->st_dev) << 8 |
-			     (__u64)(minor(status->st_dev) & ~0xffu) << 12;
-	int descriptor = open(device, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct loop_info64 info = {};
-	bool known = descriptor >= 0 && !ioctl(descriptor, LOOP_GET_STATUS64, &info);
-
-	if (descriptor >= 0)
-		close(descriptor);
-	return known && info.lo_device == number && info.lo_inode == status->st_ino;
-}
-
-/* For a loop device that has no node here, or that may not be opened. */
-static bool names_file(const char *attribute, const struct stat *status)
-{
-	char backing[PATH_MAX] = "";
-	FILE *file = fopen(attribute, "re");
-	struct stat theirs;
-
-	if (file && fgets(backing, sizeof(backing), file))
-		backing[strcspn(backing, "\n")] = '\0';
-	if (file)
-		fclose(file);
-	return !stat(backing, &theirs) && same_file(&theirs, status);
-}
-
-/* A disk of which loop devices are made is theirs: they are written behind the back of what is mounted on them. */
-static int refuse_loop_backing(const struct stat *status, const char *path)
-{
-	glob_t loops = {0};
-	int err = 0;
-
-	if (glob("/sys/block/loop*/loop/backing_file", 0, NULL, &loops))
-		return 0;
-	for (size_t i = 0; !err && i < loops.gl_pathc; i++) {
-		char name[32], device[64];
-
-		sscanf(loops.gl_pathv[i], "/sys/block/%31[^/]", name);
-		snprintf(device, sizeof(device), "/dev/%s", name);
-		if (loop_is_made_of(device, status) || names_file(loops.gl_pathv[i], status))
-			err = failed(-EBUSY, "%s: %s is made of it; detach that first (losetup -d)",
-				     path, device);
-	}
-	globfree(&loops);
-	return err;
 }
 
 /*
@@ -120,7 +66,7 @@ static int open_checked(const struct medium_request *request, struct stat *statu
 	err = fstat(descriptor, status) ? cannot_open(request, errno)
 					: refuse_kind(status, request->path);
 	if (!err && request->writable)
-		err = refuse_loop_backing(status, request->path);
+		err = disk_refuse_shared(status, request->path);
 	if (!err && S_ISBLK(status->st_mode) && request->writable && !(flags & O_EXCL))
 		err = failed(-EBUSY, "%s: has become a block device meanwhile", request->path);
 	if (!err)

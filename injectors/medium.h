@@ -17,7 +17,8 @@ struct medium_request {
  * A descriptor, and the size in bytes. Never creates, grows or shrinks. To write, a block device is
  * opened with O_EXCL: no other open of that kind is possible meanwhile, so those who share it share the
  * descriptor. -EINVAL: it is something else; -EPERM: a block device without consent; -EBUSY: mounted,
- * swapped to, or part of another device. Errors come with a sentence.
+ * swapped to, part of another device, or made of the same as another one (lib/base/disk.h). Errors come
+ * with a sentence.
  */
 int medium_open(const struct medium_request *request, __u64 *bytes);
 

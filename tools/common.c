@@ -102,11 +102,6 @@ int common_check_pattern(const char *pattern)
 	return 0;
 }
 
-int common_check_run_directory(void)
-{
-	return failed_input(run_directory_check());
-}
-
 void common_tell_run_directory(const struct capture *capture)
 {
 	const char *no_account = capture_no_account(capture);

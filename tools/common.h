@@ -34,8 +34,6 @@ extern const struct argp memory_argp;
 /* -EINVAL for an empty pattern of devices: what a variable that is not set leaves of one is no wish. */
 int common_check_pattern(const char *pattern);
 
-/* Of machines' directory that the environment names: -EBADMSG with a sentence for a relative path. */
-int common_check_run_directory(void);
 struct capture;
 /*
  * Says it if emulated machines cannot be found: what should be their directory is not to be trusted, or

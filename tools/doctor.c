@@ -10,6 +10,7 @@
 #include "lib/analyze/watched.h"
 #include "lib/base/clock.h"
 #include "lib/base/memory.h"
+#include "lib/base/run_directory.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/emulator.h"
 #include "lib/cli/cli.h"
@@ -283,7 +284,7 @@ int verb_doctor(int argc, char **argv)
 	if (error)
 		return EXIT_USAGE;
 	doctor.inputs[0] = doctor.recording;
-	error = doctor.recording ? check_recording(&doctor) : common_check_run_directory();
+	error = doctor.recording ? check_recording(&doctor) : run_directory_check();
 	if (!error)
 		error = common_open_writer(&doctor.writer, &doctor.output, doctor.inputs, tables);
 	if (error)

@@ -17,6 +17,7 @@
 #include "lib/base/fail.h"
 #include "lib/base/files.h"
 #include "lib/base/printable.h"
+#include "lib/base/run_directory.h"
 #include "lib/base/signals.h"
 #include "lib/base/units.h"
 #include "lib/base/user.h"
@@ -254,13 +255,26 @@ static bool is_emulator(const char *program, const char *given)
 	       command_find(program, &ours) && same_file(&ours, &theirs);
 }
 
-/* As the sudo caller, if there is one; but the emulator can only be run by root. */
+/* The emulator can only be run by root. */
+static bool stays_root(const struct record_options *o)
+{
+	return o->as_root || is_emulator(o->command[0], o->capture.emulator);
+}
+
+/* Before anything is begun: whom the command is to run as must be known. */
+static int check_user(const struct record_options *o)
+{
+	int error = o->command && !stays_root(o) ? user_check_sudo() : 0;
+
+	return error ? failed(error, "%s; with --as-root COMMAND runs as root", failure_text()) : 0;
+}
+
+/* As the sudo caller, if there is one. */
 static int prepare_command(struct recording *r)
 {
 	const struct record_options *o = r->options;
 	struct command_user user;
-	bool drop = !o->as_root && user_behind_sudo(&user.uid, &user.gid) &&
-		    !is_emulator(o->command[0], o->capture.emulator);
+	bool drop = !stays_root(o) && user_behind_sudo(&user.uid, &user.gid);
 
 	/* What it prints is no part of a recording. */
 	int output = strcmp(o->writer.path, "-") != 0 ? STDOUT_FILENO : STDERR_FILENO;
@@ -308,9 +322,9 @@ static int record_start(struct recording *r)
 	int error;
 
 	o->writer.held = true;
-	error = check_place(o);
+	error = check_place(o) ?: check_user(o);
 	if (!error)
-		error = common_check_run_directory();
+		error = run_directory_check();
 	if (!error)
 		error = capture_open(&r->capture, &o->capture);
 	if (!error)

@@ -81,7 +81,7 @@ static int guardian_watch(const struct guardian_task *task, pid_t child, const s
 		int number = sigtimedwait(signals, NULL, &interval);
 
 		/* It is ours now, even if the child has ended meanwhile: nobody else will hear of it. */
-		told = number > 0 && number != SIGCHLD;
+		told = (number > 0 && number != SIGCHLD) || guardian_stop;
 		if (waitpid(child, &status, WNOHANG) == child)
 			return guardian_outcome(status, told || stopped);
 		if (told && !stopped) {

@@ -53,6 +53,7 @@ int failed_input(int error)
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
+	case -ENOSPC:
 	case -EINTR:
 	case -EPROTO:
 		return error;

@@ -34,7 +34,7 @@ const char *failure_text(void);
 
 /*
  * What became of an input file that cannot be opened or read, as an error that ends with EXIT_INPUT:
- * one code wherever a file is missing. Memory, descriptors and signals are nothing of the file's.
+ * one code wherever a file is missing. Memory, descriptors, room on a disk and signals are nothing of the file's.
  */
 int failed_input(int error);
 

@@ -56,6 +56,15 @@ int limits_need_stack(void)
 		STACK_BYTES, (unsigned long)limit.rlim_max, STACK_BYTES >> 10);
 }
 
+void limits_warn_of_cpu(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_CPU, &limit) && limit.rlim_max != RLIM_INFINITY &&
+	    limit.rlim_max > 1 && limit.rlim_cur == limit.rlim_max)
+		raise_limit(RLIMIT_CPU, limit.rlim_max - 1, 0);
+}
+
 void limits_restore(void)
 {
 	for (int resource = 0; resource < RLIM_NLIMITS; resource++)

@@ -12,6 +12,9 @@ int limits_need_files(const char *what, unsigned long count);
 /* Of the main thread's stack: what is too small ends with a SIGSEGV somewhere. -ENOMEM, likewise. */
 int limits_need_stack(void);
 
+/* The kernel kills at the hard limit of CPU time: the soft one is a second less, and can be answered. */
+void limits_warn_of_cpu(void);
+
 /* As all limits were before: for a child, ahead of its exec. */
 void limits_restore(void);
 

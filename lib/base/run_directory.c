@@ -24,7 +24,7 @@ int run_directory_check(void)
 	const char *path = run_directory();
 
 	return path[0] == '/' ? 0
-			      : failed(-EINVAL, "%s=%s: must be an absolute path",
+			      : failed(-EBADMSG, "%s=%s: must be an absolute path",
 				       RUN_DIRECTORY_VAR, path);
 }
 

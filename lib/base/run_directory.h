@@ -16,7 +16,7 @@
 /* RUN_DIRECTORY, or what the environment names instead. */
 const char *run_directory(void);
 
-/* -EINVAL with a sentence if that is no absolute path. */
+/* -EBADMSG, like an input that is wrong, with a sentence if that is no absolute path. */
 int run_directory_check(void);
 
 /*

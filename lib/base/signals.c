@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/base/signals.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+
+#define CPU_LIMIT "faultline: the limit of CPU time was reached (RLIMIT_CPU); raise it: ulimit -t\n"
+
 static struct {
 	struct sigaction action;
 	bool changed;
@@ -11,9 +19,58 @@ const int signals_end[SIGNALS_END] = {SIGINT, SIGTERM, SIGHUP};
 static sigset_t inherited;
 static bool unblocked;
 
+static pid_t first; /* the process that was started as the program */
+static volatile sig_atomic_t cpu_limit_reached;
+static struct sigaction end_in_order; /* without a handler: there is nothing to put in order */
+
+static _Noreturn void end_at_once(void)
+{
+	static const char sentence[] = CPU_LIMIT;
+
+	if (write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0)
+		_exit(EXIT_FAIL);
+	_exit(EXIT_FAIL);
+}
+
+/* In a process that we have forked: whoever waits for it is to end as well, and to say why. */
+static void on_cpu_limit(int number, siginfo_t *info, void *context)
+{
+	siginfo_t as_if = {.si_signo = SIGTERM, .si_code = SI_USER};
+	int error = errno;
+
+	(void)info;
+	cpu_limit_reached = 1;
+	if (getpid() != first)
+		kill(getppid(), number);
+	if (end_in_order.sa_flags & SA_SIGINFO)
+		end_in_order.sa_sigaction(SIGTERM, &as_if, context);
+	else if (end_in_order.sa_handler)
+		end_in_order.sa_handler(SIGTERM);
+	else
+		end_at_once();
+	errno = error;
+}
+
+static void catch_cpu_limit(void)
+{
+	const struct sigaction action = {.sa_sigaction = on_cpu_limit, .sa_flags = SA_SIGINFO};
+	static const int number = SIGXCPU;
+
+	first = getpid();
+	if (!signals_ignored(number))
+		signals_catch(&action, &number, 1);
+}
+
+void signals_tell_cpu_limit(void)
+{
+	if (cpu_limit_reached)
+		fputs(CPU_LIMIT, stderr);
+}
+
 void signals_unblock(void)
 {
-	static const int heard[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGCONT, SIGBUS};
+	static const int heard[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+				    SIGALRM, SIGCONT, SIGBUS,  SIGXCPU};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -21,6 +78,7 @@ void signals_unblock(void)
 		sigaddset(&set, heard[i]);
 	unblocked = !sigprocmask(SIG_UNBLOCK, &set, &inherited);
 	signals_ignore(SIGXFSZ);
+	catch_cpu_limit();
 }
 
 bool signals_wanted(int number)
@@ -53,6 +111,7 @@ void signals_catch(const struct sigaction *action, const int *numbers, size_t co
 void signals_catch_end(const struct sigaction *action)
 {
 	signals_catch(action, signals_end, SIGNALS_END);
+	end_in_order = *action;
 }
 
 void signals_ignore(int number)

@@ -10,7 +10,8 @@
 
 /*
  * First of all: whoever started us may have blocked what is to end us, or what a fault of the machine's
- * own memory raises. A file beyond RLIMIT_FSIZE is a write that fails, with its sentence.
+ * own memory raises. A file beyond RLIMIT_FSIZE is a write that fails, with its sentence; RLIMIT_CPU
+ * ends with one, too, and EXIT_FAIL, unless it is ignored.
  */
 void signals_unblock(void);
 
@@ -23,10 +24,16 @@ bool signals_ignored(int number);
 /* Installs `action` for those of the signals that are wanted. */
 void signals_catch(const struct sigaction *action, const int *numbers, size_t count);
 
-/* The same for all that ask a program to end: SIGINT, SIGTERM, SIGHUP. */
+/*
+ * The same for all that ask a program to end: SIGINT, SIGTERM, SIGHUP. From now on the limit of CPU time,
+ * of this process or of one forked from it, is like a SIGTERM.
+ */
 #define SIGNALS_END 3
 extern const int signals_end[SIGNALS_END];
 void signals_catch_end(const struct sigaction *action);
+
+/* On stderr, for whoever has ended in order: that it was the limit of CPU time, if it was. */
+void signals_tell_cpu_limit(void);
 
 /* Writing to a closed pipe (SIGPIPE) or beyond a limit (SIGXFSZ) is then an error like any other. */
 void signals_ignore(int number);

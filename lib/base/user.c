@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/base/user.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "lib/base/fail.h"
 
 static bool read_id(const char *name, long minimum, long *id)
 {
@@ -25,4 +28,18 @@ bool user_behind_sudo(uid_t *uid, gid_t *gid)
 	*uid = (uid_t)user;
 	*gid = (gid_t)group;
 	return true;
+}
+
+int user_check_sudo(void)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+	long user = 0, group;
+
+	if (geteuid() || !uid)
+		return 0;
+	if (!read_id("SUDO_UID", 0, &user))
+		return failed(-EBADMSG, "SUDO_UID=%s: is no user's number", uid);
+	if (user && !read_id("SUDO_GID", 0, &group))
+		return failed(-EBADMSG, "SUDO_GID=%s: is no group's number", gid ? gid : "");
+	return 0;
 }

@@ -9,4 +9,10 @@
 /* True if we are root on behalf of another user, whom $SUDO_UID and $SUDO_GID name. */
 bool user_behind_sudo(uid_t *uid, gid_t *gid);
 
+/*
+ * -EBADMSG with a sentence if we are root, and these are set but say not on whose behalf: what should run as
+ * that user would run as root.
+ */
+int user_check_sudo(void);
+
 #endif

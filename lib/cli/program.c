@@ -41,6 +41,7 @@ static int program_run_verb(const struct program *program, const struct verb *ve
 	snprintf(name, sizeof(name), "%s %s", program->name, verb->name);
 	argv[0] = name;
 	code = verb->run(argc, argv);
+	signals_tell_cpu_limit();
 	if (!fflush(stdout) || code)
 		return code;
 	failed(-EIO, "cannot write to standard output: %s", strerror(errno));
@@ -56,6 +57,7 @@ int program_run(const struct program *program, int argc, char **argv)
 
 	descriptors_keep_standard();
 	signals_unblock();
+	limits_warn_of_cpu();
 	files_keep_owner();
 	if (limits_need_stack())
 		return failure_report(-ENOMEM);

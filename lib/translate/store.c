@@ -122,12 +122,12 @@ static int store_grow(struct store *s)
 			      s->count, units_format_size(memory_limit_now(), most));
 	error = posix_fallocate(s->fd, (off_t)s->bytes, (off_t)more_bytes);
 	if (error)
-		return failed(-error, "a temporary file of %zu MiB: %s", bytes >> 20,
+		return failed(-ENOSPC, "a temporary file of %zu MiB: %s", bytes >> 20,
 			      strerror(error));
 	more = s->records ? mremap(s->records, s->bytes, bytes, MREMAP_MAYMOVE)
 			  : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	if (more == MAP_FAILED)
-		return failed(-errno, "mapping a temporary file of %zu MiB: %s", bytes >> 20,
+		return failed(-ENOSPC, "mapping a temporary file of %zu MiB: %s", bytes >> 20,
 			      strerror(errno));
 	s->records = more;
 	s->bytes = bytes;
@@ -141,7 +141,7 @@ static int store_tenant_of(struct store *s, __u64 key, struct recorded **tenant)
 	HASH_FIND(hh, s->by_key, &key, sizeof(key), found);
 	if (!found) {
 		if (s->tenant_count == MODEL_TENANTS)
-			return failed(-ENOSPC, "more than %u tenants", MODEL_TENANTS);
+			return failed(-E2BIG, "more than %u tenants", MODEL_TENANTS);
 		found = calloc(1, sizeof(*found));
 		if (!found)
 			return failed(-ENOMEM, "no memory for %u tenants", s->tenant_count + 1);

@@ -23,7 +23,7 @@ void store_destroy(struct store *store);
 
 /*
  * Adds a translation of the tenant known by `key` (any number: the next free tenant number is
- * given to a new one). -ENOSPC beyond STORE_RECORDS_MAX or MODEL_TENANTS, or on a full disk; -EDQUOT
+ * given to a new one). -ENOSPC beyond STORE_RECORDS_MAX, or if the file cannot grow; -E2BIG beyond MODEL_TENANTS; -EDQUOT
  * where the file would be larger than memory may be (lib/base/memory.h): what is there can be played.
  */
 int store_add(struct store *store, __u64 key, __u64 iova, __u32 page_shift);

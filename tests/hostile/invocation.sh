@@ -72,6 +72,27 @@ for verb in check run "run --dry-run"; do
 	timeout -s KILL 60 "$INJECT" $verb ./pipe >out 2>err </dev/null
 	equal "$verb ./pipe: a pipe is nothing to wait for" "$? $(grep -c '^faultline: ./pipe: is a pipe; accepted: a job file$' err)" "3 1"
 done
+# What cannot be opened or read as a file is an input that is wrong, whatever the verb.
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+for file in socket /proc/self/mem /dev/tty; do
+	for words in "top -b -i" report timeline footprint doctor "accesses --trace" "sim --trace"; do
+		# shellcheck disable=SC2086
+		setsid -w timeout -s KILL 60 "$FAULTLINE" $words $file >out 2>err </dev/null
+		equal "$words $file" "$? $(grep -c "^faultline: $file: " err)" "3 1"
+	done
+done
+for verb in "$INJECT run ./job.ini" "$INJECT recover" "$FAULTLINE record -o none.flt" "$FAULTLINE top -b" "$FAULTLINE doctor"; do
+	# shellcheck disable=SC2086
+	FAULTLINE_RUN_DIR=relative $verb >out 2>err
+	equal "${verb##*/} with a relative run directory" "$? $(grep -c '^faultline: FAULTLINE_RUN_DIR=relative: must be' err)" "3 1"
+done
+# The trace is fine; it is the system that refuses a file to keep it in, or its growth.
+for verb in sim accesses; do
+	TMPDIR=/nonexistent "$FAULTLINE" $verb --trace good.flt >out 2>err
+	equal "$verb without a place for a temporary file" "$? $(grep -c 'temporary file in /nonexistent: No such' err)" "1 1"
+	prlimit --fsize=4096 -- "$FAULTLINE" $verb --trace "$root/tests/data/qemu-vtd.log" 2>&1 >/dev/null | cat >err
+	equal "$verb whose temporary file cannot grow" "${PIPESTATUS[0]} $(grep -c 'a temporary file of 1 MiB: ' err)" "1 1"
+done
 for given in /dev/stdin <(cat job.ini); do
 	check "but a descriptor that was given to us is read (${given%%[0-9]*})" timeout -s KILL 60 "$INJECT" check "$given" < <(cat job.ini)
 done

@@ -54,8 +54,48 @@ cp job.ini rtt
 "$INJECT" check rtt >out
 check "a shipped job is not shadowed" grep -q '/rtt.ini: .* nothing wrong' out
 
+# A disk on which nothing more fits is fast: what failed is told.
+mkdir small && mount -t tmpfs -o size=1M none small && truncate -s 16M small/disk
+run_job --set disk.writable=yes --set "disk.file=$PWD/small/disk" --set w.read_percent=0
+equal "I/Os that fail are told beside CSV" "$? $(cat out err | grep -cE '^Failed: [5-9][0-9]{2} of 997 I/Os, of t/disk\.$')" "0 1"
+"$INJECT" run job.ini --set disk.writable=yes --set "disk.file=$PWD/small/disk" --set w.read_percent=0 >out 2>err
+equal "and below the table" "$? $(tail -n 1 out | grep -c '^Failed: ')" "0 1"
+umount small
+run_job --set w.read_percent=100
+equal "none is told where none failed" "$? $(cat out err | grep -c Failed)" "0 0"
+cat >failing.ini <<'JOB'
+[tenant t]
+count = 5
+memory = 8M
+[device disk]
+file_bytes = 4M
+[workload w]
+sizes = 4K
+count = 300
+rate = 600/s
+[inject cold]
+action = evict
+pages = 7
+rate = 100/s
+duration = 9s
+[inject refusal]
+action = response_failure
+probability = 100
+duration = 9s
+[sweep]
+refused = refusal.enabled: no, yes
+JOB
+"$INJECT" run ./failing.ini >out 2>err
+equal "of several points and devices the worst are named" \
+	"$(grep -cE '^Failed: [0-9]+ of 1500 I/Os, of t0/disk, t1/disk, t2/disk and 2 others \(1 of 2 points, most in refused=yes\)\.$' out)" 1
+
 if loop=$(losetup --find --show disk.img 2>&1); then
-	on_exit() { umount mounted 2>/dev/null; losetup -d "$loop"; }
+	second=''
+	on_exit() {
+		umount mounted 2>/dev/null
+		[ -z "$second" ] || losetup -d "$second" 2>/dev/null
+		losetup -d "$loop"
+	}
 	trap 'on_exit; rm -rf "$scratch"' EXIT
 	written=(--set disk.writable=yes --set "disk.file=$loop")
 	"$INJECT" run job.ini --dry-run "${written[@]}" >out
@@ -92,6 +132,39 @@ if loop=$(losetup --find --show disk.img 2>&1); then
 	umount mounted
 	run_job "${written[@]}" --yes-i-mean-it "$loop"
 	equal "one that is free is, with it" "$? $([ "$(sum "$loop")" = "$in_use" ] || echo other)" "0 other"
+
+	# Consent to one device is none to what another one makes of the same disk.
+	whole_sum() { cat disk.img "$loop" | sha256sum; }
+	unshared() { # DISK SENTENCE: what became of writing it beside $second, which goes
+		local before refusal
+		before=$(whole_sum)
+		run_job --set disk.writable=yes --set "disk.file=$1" --yes-i-mean-it "$1"
+		refusal="$? $(grep -cE "^faultline: .*$1: $2" err)"
+		losetup -d "$second"
+		echo "$refusal $([ "$(whole_sum)" = "$before" ] || echo other)"
+	}
+	mkfs.ext2 -qF "$loop" && sync "$loop" && mount -o ro "$loop" mounted
+	for above in disk.img "--offset 1M disk.img" "$loop"; do
+		# shellcheck disable=SC2086
+		second=$(losetup --find --show $above)
+		equal "nor by way of another device of the same: ${above//$loop/a device}" "$(unshared "$second" "($loop is made of the same|is made of $loop, which cannot be opened: .*it is mounted)")" "1 1 "
+	done
+	umount mounted
+	second=$(losetup --find --show "$loop")
+	equal "nor a device of which another one is made" "$(unshared "$loop" "$second is made of it")" "1 1 "
+	losetup -d "$loop" && losetup -P "$loop" disk.img && addpart "$loop" 1 2048 8192
+	second=$(losetup --find --show "${loop}p1")
+	equal "nor one of a part of which another one is made" "$(unshared "$loop" "$second is made of it")" "1 1 "
+	second=$(losetup --find --show "$loop")
+	equal "nor a part of one of which another one is made" "$(unshared "${loop}p1" "$second is made of it")" "1 1 "
+	second=$(losetup --find --show disk.img)
+	equal "nor a part of one whose file has another" "$(unshared "${loop}p1" "$second is made of the same")" "1 1 "
+	second=$(losetup --find --show "$loop")
+	in_use=$(sum "$loop")
+	run_job --set disk.writable=yes --set "disk.file=$second" --yes-i-mean-it "$second"
+	equal "one that nothing else is made of is, whatever it is made of" "$? $([ "$(sum "$loop")" = "$in_use" ] || echo other)" "0 other"
+	losetup -d "$second"
+	second=''
 else
 	skip "no loop device can be made" "$loop"
 fi

@@ -57,6 +57,28 @@ done
 prlimit --stack=32000 -- "$FAULTLINE" --version >out 2>err
 equal "a stack that is too small names need and limit" "$? $(grep -c '262144 bytes is needed, and 32000 are allowed (RLIMIT_STACK)' err)" "1 1"
 
+# CPU time: what works is made to end, the one way or the other, and nobody is killed.
+said() { grep -c '^faultline: the limit of CPU time was reached (RLIMIT_CPU); raise it: ulimit -t$' err; }
+busy=("$FAULTLINE" sim --preset base --tenants 1024 --set trace.packets=100000000 -j 2)
+for cpu in 1:60 2:2; do
+	prlimit --cpu=$cpu -- "${busy[@]}" >out 2>err
+	equal "CPU time $cpu: a sentence" "$? $(said)" "1 1"
+done
+printf '[tenant vm]\nmemory = 8M\n[device disk]\nfile_bytes = 4M\n[workload w]\nsizes = 4K\nduration = 3600s\n' >job.ini
+prlimit --cpu=1:60 -- "$INJECT" run ./job.ini >out 2>err
+equal "CPU time of a machine: undone" "$? $(said) $(grep -c 'everything injected is undone' err) $(ls "$FAULTLINE_RUN_DIR" | grep -c machine)" "7 1 1 0"
+for end in 0 7; do
+	command=()
+	[ $end -eq 0 ] || command=(-- sleep 600)
+	rm -f run.flt
+	"$FAULTLINE" record -o run.flt "${command[@]}" 2>record.err &
+	record_pid=$!
+	wait_for 20 grep -q recording record.err && kill -XCPU $record_pid
+	wait $record_pid
+	equal "CPU time of a recorder: ended in order, with ${command[1]:-nothing else}" \
+		"$? $(tail -n 1 record.err | grep -c RLIMIT_CPU) $("$FAULTLINE" report run.flt >/dev/null 2>&1; echo $(($? % 5)))" "$end 1 0"
+done
+
 # The kernel refuses one call of bpf(2), or all from that one on.
 calls=(EINVAL/{1,30,60,130,200,260}+ EMFILE/{150,180,230}+ EPERM/140+ EINVAL/{120,170} ENOMEM/{50,190})
 [ "${HOSTILE:-}" != long ] ||

@@ -72,6 +72,27 @@ equal "top with two rights" "$(($? % 5)) $(grep -c 'probes' out | sed 's/^[1-9].
 kill $machine
 wait $machine 2>/dev/null
 
+# Whom sudo was called by is known, or the command does not run.
+chmod 777 .
+for given in SUDO_UID=65534 "SUDO_UID=65534 SUDO_GID=" "SUDO_UID=65534 SUDO_GID=users" "SUDO_UID=65534 SUDO_GID=-1" \
+	"SUDO_UID=nobody SUDO_GID=0" "SUDO_UID= SUDO_GID=0" "SUDO_UID=99999999999 SUDO_GID=0" "SUDO_UID=-1 SUDO_GID=0"; do
+	rm -f sudo.flt ran
+	# shellcheck disable=SC2086
+	env -u SUDO_GID -u SUDO_UID $given "$FAULTLINE" record -q -o sudo.flt -- sh -c 'id -u >ran' 2>err
+	equal "who called sudo is not known ($given)" "$? $(cat ran 2>/dev/null; ls sudo.flt 2>/dev/null) $(grep -cE "^faultline: SUDO_[GU]ID=.*: is no (group|user)'s number" err)" "3  1"
+	# shellcheck disable=SC2086
+	env -u SUDO_GID -u SUDO_UID $given "$FAULTLINE" record -qf --as-root -o sudo.flt -- sh -c 'id -u >ran' 2>err
+	equal "but that it is to run as root ($given)" "$(($? % 5)) $(cat ran)" "0 0"
+done
+for given in "SUDO_UID=65534 SUDO_GID=65534" "SUDO_UID=0 SUDO_GID=0" SUDO_UID=0; do
+	rm -f ran
+	# shellcheck disable=SC2086
+	env -u SUDO_GID -u SUDO_UID $given "$FAULTLINE" record -qf -o sudo.flt -- sh -c 'id -u >ran' 2>err
+	equal "it runs as who called sudo ($given)" "$(($? % 5)) $(cat ran)" "0 $(sed -E 's/SUDO_UID=([0-9]+).*/\1/' <<<"$given")"
+done
+rm -f sudo.flt ran
+chmod 755 .
+
 as_user $enough "$FAULTLINE" record -qf -o user/run.flt -- sh -c 'id -u; grep CapEff /proc/self/status' >out
 equal "a command runs as the user, with the rights that the user had" "$(xargs <out)" "65534 CapEff: 000000c000000000"
 as_user $enough "$FAULTLINE" doctor --csv=- --table host >host.csv

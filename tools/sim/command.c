@@ -255,8 +255,10 @@ static void note_no_room(struct sim_command *command, size_t at)
 
 static int read_recordings(struct sim_command *command)
 {
-	int err = command->recordings.count ? store_create(&command->store) : 0;
+	int err = command->recordings.count ? failed_system(store_create(&command->store)) : 0;
 
+	if (err)
+		return err;
 	for (size_t i = 0; !err && i < command->recordings.count; i++) {
 		struct import_missing missing;
 

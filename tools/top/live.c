@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
+#include "lib/base/run_directory.h"
 #include "lib/capture/capture.h"
 #include "lib/trace/trace.h"
 #include "tools/common.h"
@@ -103,7 +104,7 @@ static int capture_into(struct top_watch *watch, struct trace_writer *writer, st
 		config.devices[i] = filter->devices[i];
 	for (size_t i = 0; i < filter->pid_count; i++)
 		config.pids[i] = filter->pids[i];
-	error = common_check_run_directory() ?: capture_open(&capture, &config);
+	error = run_directory_check() ?: capture_open(&capture, &config);
 	if (error)
 		return error;
 	common_tell_run_directory(capture);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "lib/analyze/analysis.h"
@@ -35,16 +36,20 @@ struct replay {
 	__u64 left_out; /* intervals, for want of these */
 };
 
-/* Of a pipe it is not known how much there is, nor will it be: all of its time is shown. */
-static __u64 replay_rows_of(const char *path)
+/* Of standard input it is not known how much there is, nor will it be: all of its time is shown. */
+static int replay_find_rows(const char *path, __u64 *rows)
 {
 	struct trace_summary summary;
-	__u64 rows = UINT64_MAX;
+	int error;
 
-	if (!trace_summarize(path, &summary))
-		rows = ROWS_MOST + ROWS_PER_BYTE * summary.bytes;
+	*rows = UINT64_MAX;
+	if (!strcmp(path, "-"))
+		return 0;
+	error = failed_input(trace_summarize(path, &summary));
+	if (!error)
+		*rows = ROWS_MOST + ROWS_PER_BYTE * summary.bytes;
 	trace_summary_free(&summary);
-	return rows;
+	return error;
 }
 
 /* Waits as long as the interval lasts at the speed asked for, and while the screen is paused. */
@@ -261,11 +266,11 @@ static const struct stream_ops replay_ops = {
 int watch_replay(struct top_watch *watch)
 {
 	const struct trace_read_config config = {.path = watch->options->input};
-	struct replay replay = {.watch = watch,
-				.to = watch_stream(watch),
-				.rows = replay_rows_of(watch->options->input)};
-	int error = watch_start(watch), damage;
+	struct replay replay = {.watch = watch, .to = watch_stream(watch)};
+	int error = replay_find_rows(config.path, &replay.rows), damage;
 
+	if (!error)
+		error = watch_start(watch);
 	if (error)
 		return error;
 	damage = trace_read(&config, (struct stream){&replay_ops, &replay});

@@ -25,7 +25,7 @@ struct disk {
 	ino_t inode;
 };
 
-static struct disk disk_whole_of(const struct stat *status)
+static struct disk disk_identify(const struct stat *status)
 {
 	return (struct disk){S_ISBLK(status->st_mode) ? status->st_rdev : 0, status->st_dev,
 			     status->st_ino};
@@ -122,7 +122,7 @@ static bool named_below(dev_t loop, struct disk *below)
 	backing[strcspn(backing, "\n")] = '\0';
 	if (stat(backing, &status))
 		return false;
-	*below = disk_whole_of(&status);
+	*below = disk_identify(&status);
 	return true;
 }
 
@@ -180,7 +180,7 @@ static int refuse_claimed(dev_t number, const char *path)
 
 int disk_refuse_shared(const struct stat *status, const char *path)
 {
-	struct disk disk = disk_whole_of(status), below;
+	struct disk disk = disk_identify(status), below;
 	dev_t way = 0;
 
 	for (;;) {

@@ -69,8 +69,12 @@ class Table:
 
     def __init__(self, path, columns, numbers=(), times=()):
         self.path, self.numbers, self.times, self.left_out = path, set(numbers), set(times), 0
-        if not path.is_file():
+        if not path.exists():
             raise Unusable(f"no {path.name}")
+        # A FIFO without a writer would make us wait.
+        if not path.is_file():
+            kind = "directory" if path.is_dir() else "pipe" if path.is_fifo() else "device or socket"
+            raise Unusable(f"{path}: is a {kind}; accepted: a CSV file")
         self.file = open(path, newline="", encoding="utf-8", errors="replace")
         self.rows = csv.reader(self.file, strict=True)
         self.heading = next(self, None)

@@ -187,7 +187,10 @@ static int timeline_put(struct timeline *t, const struct fault *fault)
 		return writer_error(t->offline.writer);
 	}
 	print_fault(a->session, fault);
-	return ferror(stdout) ? failed(-EIO, "standard output: cannot be written") : 0;
+	/* What the kernel refuses is said where it is refused: the stream keeps no reason. */
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	return failed(-EIO, "standard output: cannot be written: %s", strerror(errno));
 }
 
 /* Slowest first; equal ones in the order they ended. */

@@ -149,5 +149,4 @@ void result_clear(struct result *result)
 {
 	for (int i = 0; i < RESULT_COLUMNS; i++)
 		result->values[i] = NAN;
-	result->failing[0] = '\0';
 }

@@ -82,8 +82,6 @@ extern const struct job_columns job_columns;
 /* NAN: not known, or a percentile with too few samples. Times in ns. */
 struct result {
 	double values[RESULT_COLUMNS];
-	char failing
-		[448]; /* devices with RESULT_ERRORS: the first ones' names, and how many others */
 };
 
 /* What it was called with and what was done to it. */

@@ -42,7 +42,7 @@ static int import_open(const char *path, FILE **file)
 		return failed(-errno, "%s: %s", path, strerror(errno));
 	error = fstat(fd, &status) ? failed(-errno, "%s: %s", path, strerror(errno)) : 0;
 	if (!error && files_kind(&status))
-		error = failed(-EPROTO, "%s: is %s: accepted: a file", path, files_kind(&status));
+		error = failed(-EPROTO, "%s: is %s; accepted: a file", path, files_kind(&status));
 	*file = error ? NULL : fdopen(fd, "r");
 	if (!error && !*file)
 		error = failed(-errno, "%s: %s", path, strerror(errno));

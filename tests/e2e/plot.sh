@@ -105,6 +105,17 @@ equal "without its results nothing is drawn" "$?" 1
 mkdir empty
 "$plot" empty nothing >out 2>err
 equal "nothing to draw is an error" "$?" 1
+for kind in pipe directory device; do
+	rm -rf empty/stages.csv
+	case $kind in
+	pipe) mkfifo empty/stages.csv ;;
+	directory) mkdir empty/stages.csv ;;
+	device) ln -s /dev/null empty/stages.csv ;;
+	esac
+	timeout 60 "$plot" empty nothing >out 2>err
+	equal "a $kind is named as what it is" "$? $(grep -c "empty/stages.csv: is a $kind.*; accepted: a CSV file" err)" "1 1"
+done
+rm -rf empty/stages.csv
 "$plot" /nonexistent plots >out 2>err
 equal "no directory is wrong usage" "$?" 2
 "$plot" sweep.csv rate nonsense x.png >out 2>err

@@ -148,7 +148,8 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 		err = check_grid(campaign, options);
 	if (!err) {
 		campaign->results = calloc(campaign->sweep.points, sizeof(*campaign->results));
-		if (!campaign->results)
+		campaign->failing = calloc(campaign->sweep.points, sizeof(*campaign->failing));
+		if (!campaign->results || !campaign->failing)
 			err = failed(-ENOMEM, "no memory for %zu points", campaign->sweep.points);
 	}
 	for (size_t i = 0; !err && i < campaign->sweep.points; i++)
@@ -161,6 +162,7 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 void campaign_free(struct campaign *campaign)
 {
 	free(campaign->results);
+	free(campaign->failing);
 	sweep_free(&campaign->sweep);
 	job_text_free(campaign->text);
 	*campaign = (struct campaign){0};

@@ -104,6 +104,7 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 
 		device->file_consented = consent_given(&options->consents, device->file);
 	}
+	run.failing = campaign->failing[index];
 	run.truth = truth_path(campaign, options, index, truth);
 	err = point_run(&run, &campaign->results[index]);
 	if (progress.shown)
@@ -148,36 +149,65 @@ int campaign_judge(const struct campaign *campaign, FILE *file)
 	return expect_judge(campaign->text, &scope, file);
 }
 
+struct concern {
+	const struct result *worst;
+	char points
+		[256]; /* in parentheses: how many, and which was the worst; empty if there is one */
+};
+
+/* The point that has most of what the column counts; false if none has any. */
+static bool find_concern(const struct campaign *campaign, enum result_column column,
+			 struct concern *concern)
+{
+	size_t points = campaign->sweep.points, concerned = 0, worst = 0, used;
+	char *text = concern->points;
+
+	for (size_t i = 0; i < points; i++) {
+		double count = campaign->results[i].values[column];
+
+		if (!(count > 0))
+			continue;
+		if (!concerned++ || count > campaign->results[worst].values[column])
+			worst = i;
+	}
+	concern->worst = &campaign->results[worst];
+	*text = '\0';
+	if (points > 1) {
+		used = (size_t)snprintf(text, sizeof(concern->points),
+					" (%zu of %zu points, most in ", concerned, points);
+		sweep_point_name(&campaign->sweep, worst, text + used,
+				 sizeof(concern->points) - used - 1);
+		strcat(text, ")");
+	}
+	return concerned > 0;
+}
+
 /* Percentiles of I/Os that were sent say nothing of a device that took none: told, not only tabled. */
 static void say_unsent(const struct campaign *campaign, FILE *file)
 {
-	size_t points = campaign->sweep.points, concerned = 0, worst = 0;
-	char name[256] = "";
+	struct concern concern;
+	const double *values;
 
-	for (size_t i = 0; i < points; i++) {
-		const double *most = campaign->results[worst].values;
-		const double *values = campaign->results[i].values;
-
-		if (!(values[RESULT_UNSENT] > 0))
-			continue;
-		if (!concerned++ || values[RESULT_UNSENT] > most[RESULT_UNSENT])
-			worst = i;
-	}
-	if (!concerned)
+	if (!find_concern(campaign, RESULT_UNSENT, &concern))
 		return;
-	if (points > 1) {
-		size_t used = (size_t)snprintf(name, sizeof(name), "%zu of %zu points, most in ",
-					       concerned, points);
-
-		sweep_point_name(&campaign->sweep, worst, name + used, sizeof(name) - used);
-	}
+	values = concern.worst->values;
 	fprintf(file,
-		"Never sent, as queues were full: %.0f of %.0f I/Os that were due%s%s%s.\n"
+		"Never sent, as queues were full: %.0f of %.0f I/Os that were due%s.\n"
 		"Their latencies count up to the end only.\n",
-		campaign->results[worst].values[RESULT_UNSENT],
-		campaign->results[worst].values[RESULT_UNSENT] +
-			campaign->results[worst].values[RESULT_IOS],
-		*name ? " (" : "", printable_of(name).text, *name ? ")" : "");
+		values[RESULT_UNSENT], values[RESULT_UNSENT] + values[RESULT_IOS],
+		printable_of(concern.points).text);
+}
+
+/* Nor does a rate of I/Os say that they did what they were to do: what fails may be fast. */
+static void say_failed(const struct campaign *campaign, FILE *file)
+{
+	struct concern concern;
+
+	if (find_concern(campaign, RESULT_ERRORS, &concern))
+		fprintf(file, "Failed: %.0f of %.0f I/Os, of %s%s.\n",
+			concern.worst->values[RESULT_ERRORS], concern.worst->values[RESULT_IOS],
+			printable_of(campaign->failing[concern.worst - campaign->results]).text,
+			printable_of(concern.points).text);
 }
 
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)
@@ -196,6 +226,7 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 	writer_end(output.writer);
 	err = writer_close(output.writer);
 	say_unsent(campaign, told);
+	say_failed(campaign, told);
 	if (err && !code)
 		code = failure_report(err);
 	if (!code || (options->keep_going && code != EXIT_INTERRUPTED)) {

@@ -17,6 +17,7 @@ struct answer {
 	int error;
 	char sentence[1024];
 	struct result result;
+	char failing[RESULT_FAILING];
 };
 
 static int wait_for_workloads(struct machine *machine, const struct plan *plan)
@@ -34,9 +35,11 @@ static int wait_for_workloads(struct machine *machine, const struct plan *plan)
 }
 
 /* The first error counts; what has to be undone is undone in any case. */
-static int run_machine(const struct plan *plan, struct machine *machine, struct result *result)
+static int run_machine(const struct plan *plan, struct machine *machine, struct result *result,
+		       char *failing)
 {
-	struct result_input input = {.machine = machine, .config = &plan->machine};
+	struct result_input input = {
+		.machine = machine, .config = &plan->machine, .failing = failing};
 	struct schedule *schedule;
 	int err, undone;
 
@@ -59,7 +62,7 @@ static int run_machine(const struct plan *plan, struct machine *machine, struct 
 	return err ? err : result_fill(result, &input);
 }
 
-static int point_run_machine(const struct point_run *run, struct result *result)
+static int point_run_machine(const struct point_run *run, struct result *result, char *failing)
 {
 	struct machine *machine;
 	int err, closed;
@@ -69,7 +72,7 @@ static int point_run_machine(const struct point_run *run, struct result *result)
 		return err;
 	err = machine_create(&machine, &run->plan->machine);
 	if (!err) {
-		err = run_machine(run->plan, machine, result);
+		err = run_machine(run->plan, machine, result, failing);
 		machine_destroy(machine);
 	}
 	if (run->truth) {
@@ -89,7 +92,7 @@ static void point_body(void *argument)
 {
 	struct answer *answer = argument;
 
-	answer->error = point_run_machine(answer->run, &answer->result);
+	answer->error = point_run_machine(answer->run, &answer->result, answer->failing);
 	snprintf(answer->sentence, sizeof(answer->sentence), "%s", failure_text());
 	answer->complete = true;
 }
@@ -119,6 +122,8 @@ int point_run(const struct point_run *run, struct result *result)
 		err = failed(answer->error, "%s", answer->sentence);
 	if (!err)
 		*result = answer->result;
+	if (!err && run->failing)
+		memcpy(run->failing, answer->failing, RESULT_FAILING);
 	munmap(answer, sizeof(*answer));
 	return err;
 }

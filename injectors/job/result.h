@@ -84,11 +84,15 @@ struct result {
 	double values[RESULT_COLUMNS];
 };
 
+/* Devices with RESULT_ERRORS: the first ones' names, and how many others. */
+#define RESULT_FAILING 448
+
 /* What it was called with and what was done to it. */
 struct result_input {
 	const struct machine *machine;
 	const struct machine_config *config;
 	struct schedule_totals injected;
+	char *failing; /* RESULT_FAILING bytes, filled */
 };
 
 void result_clear(struct result *result);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "injectors/job/result.h"
 #include "lib/base/fail.h"
+
+#define FAILING_NAMED 3 /* devices; there may be thousands */
 
 static double result_percentile(const struct histogram *h, double percent)
 {
@@ -57,6 +60,26 @@ static void fill_emq(struct result *result, const struct emq_stats *emq)
 	v[RESULT_EMQ_MAX] = (double)emq->round_trip.max;
 }
 
+static void name_failing(const struct result_input *input)
+{
+	char *text = input->failing;
+	size_t used = 0, size = RESULT_FAILING;
+	__u32 count = 0;
+
+	for (__u32 i = 0; i < input->config->workload_count; i++) {
+		const struct device_config *device =
+			&input->config->devices[input->config->workloads[i].device];
+
+		if (!machine_workload(input->machine, i)->errors || count++ >= FAILING_NAMED)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s/%s", count > 1 ? ", " : "",
+					 input->config->tenants[device->tenant].name, device->name);
+	}
+	if (count > FAILING_NAMED)
+		snprintf(text + used, size - used, " and %u other%s", count - FAILING_NAMED,
+			 count - FAILING_NAMED == 1 ? "" : "s");
+}
+
 static void fill_workloads(struct result *result, const struct result_input *input)
 {
 	double *v = result->values, seconds = 0, queue_ns = 0, blocked_ns = 0, slowest = INFINITY;
@@ -94,6 +117,7 @@ static void fill_workloads(struct result *result, const struct result_input *inp
 		v[RESULT_BLOCKED] = blocked_ns / queue_ns;
 	}
 	result_fill_latency(result, &latency);
+	name_failing(input);
 }
 
 int result_fill(struct result *result, const struct result_input *input)

@@ -54,6 +54,41 @@ cp job.ini rtt
 "$INJECT" check rtt >out
 check "a shipped job is not shadowed" grep -q '/rtt.ini: .* nothing wrong' out
 
+# A disk on which nothing more fits is fast: what failed is told.
+mkdir small && mount -t tmpfs -o size=1M none small && truncate -s 16M small/disk
+run_job --set disk.writable=yes --set "disk.file=$PWD/small/disk" --set w.read_percent=0
+equal "I/Os that fail are told beside CSV" "$? $(cat out err | grep -cE '^Failed: [5-9][0-9]{2} of 997 I/Os, of t/disk\.$')" "0 1"
+"$INJECT" run job.ini --set disk.writable=yes --set "disk.file=$PWD/small/disk" --set w.read_percent=0 >out 2>err
+equal "and below the table" "$? $(tail -n 1 out | grep -c '^Failed: ')" "0 1"
+umount small
+run_job --set w.read_percent=100
+equal "none is told where none failed" "$? $(cat out err | grep -c Failed)" "0 0"
+cat >failing.ini <<'JOB'
+[tenant t]
+count = 5
+memory = 8M
+[device disk]
+file_bytes = 4M
+[workload w]
+sizes = 4K
+count = 300
+rate = 600/s
+[inject cold]
+action = evict
+pages = 7
+rate = 100/s
+duration = 9s
+[inject refusal]
+action = response_failure
+probability = 100
+duration = 9s
+[sweep]
+refused = refusal.enabled: no, yes
+JOB
+"$INJECT" run ./failing.ini >out 2>err
+equal "of several points and devices the worst are named" \
+	"$(grep -cE '^Failed: [0-9]+ of 1500 I/Os, of t0/disk, t1/disk, t2/disk and 2 others \(1 of 2 points, most in refused=yes\)\.$' out)" 1
+
 if loop=$(losetup --find --show disk.img 2>&1); then
 	second=''
 	on_exit() {

@@ -200,8 +200,8 @@ refused 3 "huge.log:1: " --trace huge.log
 refused 3 "zero.bin: neither a .flt recording" --trace zero.bin
 refused 3 "zero.bin:record 1: type 0: accepted: 1" --format hypersio --trace zero.bin
 refused 3 "empty: is empty" --trace empty
-refused 3 "pipe: is a pipe: accepted: a file" --trace pipe
-refused 3 "directory: is a directory: accepted: a file" --trace directory
+refused 3 "pipe: is a pipe; accepted: a file" --trace pipe
+refused 3 "directory: is a directory; accepted: a file" --trace directory
 refused 3 "/dev/zero: is a device" --format qemu --trace /dev/zero
 refused 3 "silent.log: accepted: lines of vtd_iotlb_page_update" --trace silent.log
 refused 3 "is no recording" --format flt --trace "$qemu"

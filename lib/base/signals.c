@@ -40,8 +40,9 @@ static void on_cpu_limit(int number, siginfo_t *info, void *context)
 
 	(void)info;
 	cpu_limit_reached = 1;
-	if (getpid() != first)
-		kill(getppid(), number);
+	/* Who has lost its parent has another by now, who has nothing to do with it. */
+	if (getpid() != first && getppid() == first)
+		kill(first, number);
 	if (end_in_order.sa_flags & SA_SIGINFO)
 		end_in_order.sa_sigaction(SIGTERM, &as_if, context);
 	else if (end_in_order.sa_handler)

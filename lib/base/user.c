@@ -38,8 +38,8 @@ int user_check_sudo(void)
 	if (geteuid() || !uid)
 		return 0;
 	if (!read_id("SUDO_UID", 0, &user))
-		return failed(-EBADMSG, "SUDO_UID=%s: is no user's number", uid);
+		return failed(-EBADMSG, "SUDO_UID=%s: is not a user's number", uid);
 	if (user && !read_id("SUDO_GID", 0, &group))
-		return failed(-EBADMSG, "SUDO_GID=%s: is no group's number", gid ? gid : "");
+		return failed(-EBADMSG, "SUDO_GID=%s: is not a group's number", gid ? gid : "");
 	return 0;
 }

@@ -79,7 +79,7 @@ for given in SUDO_UID=65534 "SUDO_UID=65534 SUDO_GID=" "SUDO_UID=65534 SUDO_GID=
 	rm -f sudo.flt ran
 	# shellcheck disable=SC2086
 	env -u SUDO_GID -u SUDO_UID $given "$FAULTLINE" record -q -o sudo.flt -- sh -c 'id -u >ran' 2>err
-	equal "who called sudo is not known ($given)" "$? $(cat ran 2>/dev/null; ls sudo.flt 2>/dev/null) $(grep -cE "^faultline: SUDO_[GU]ID=.*: is no (group|user)'s number" err)" "3  1"
+	equal "who called sudo is not known ($given)" "$? $(cat ran 2>/dev/null; ls sudo.flt 2>/dev/null) $(grep -cE "^faultline: SUDO_[GU]ID=.*: is not a (group|user)'s number" err)" "3  1"
 	# shellcheck disable=SC2086
 	env -u SUDO_GID -u SUDO_UID $given "$FAULTLINE" record -qf --as-root -o sudo.flt -- sh -c 'id -u >ran' 2>err
 	equal "but that it is to run as root ($given)" "$(($? % 5)) $(cat ran)" "0 0"

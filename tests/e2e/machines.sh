@@ -172,6 +172,18 @@ END
 cp "$INJECT" upgraded
 other_name="a machine whose file was replaced" other --emulator ./upgraded -- sh upgrade "$INJECT" ./upgraded
 
+# A recorder without an emulator of its own says since when it watches: before the first fault, not a second later.
+mkdir alone && cp "$FAULTLINE" alone/faultline
+alone/faultline record -q --force -o run.flt -- ./copied run ./cold.ini >/dev/null 2>record.err
+"$FAULTLINE" report run.flt --csv=csv --force 2>/dev/null
+equal "probes that came with a machine: since when is told, and no fault is before" "$(python3 - <<'END'
+import csv
+since = [row["since"] for row in csv.DictReader(open("csv/probes.csv")) if row["since"]]
+first = min(row["start"] for row in csv.DictReader(open("csv/faults.csv")))
+print(len(since) > 10, max(since) <= first)
+END
+)" "True True"
+
 # What a recorder that was killed leaves goes with the next machine.
 record_start || not_ok "a recorder" "$(cat record.err)"
 kill -KILL "$record_pid"

@@ -16,18 +16,12 @@ struct loss_row {
 	COLUMN(count, none, COUNT, 16, SHOWN, row->count)
 TABLE(loss, "Loss", LOSS, struct loss_row, void)
 
-/* Killed within its first second: what was counted was never written. */
-static bool is_unaccounted(const struct loss_info *l)
-{
-	return l->cut && !l->as_of_ns;
-}
-
 static void account_write_loss(const struct analysis *analysis, struct writer *writer,
 			       const struct table_wish *wish)
 {
 	const struct session *s = analysis->session;
 	const struct loss_info *l = session_loss(s);
-	const bool known = !is_unaccounted(l);
+	const bool known = !session_is_unaccounted(s);
 	__u64 filtered;
 	const struct kept_info *kept = session_kept(s);
 	const struct loss_row rows[] = {
@@ -96,7 +90,7 @@ static void write_account(const struct analysis *a, struct writer *writer)
 	char text[FLOOR_TEXT], as_of[AS_OF_TEXT];
 	struct sentence line = {0};
 
-	if (is_unaccounted(l))
+	if (session_is_unaccounted(s))
 		sentence_add(&line, "Loss: unknown, no account of it was recorded");
 	else
 		sentence_add(&line, "Loss: %llu of %llu events", l->lost + l->missed, l->produced);

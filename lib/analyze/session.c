@@ -267,6 +267,11 @@ const struct loss_info *session_loss(const struct session *s)
 	return &s->loss;
 }
 
+bool session_is_unaccounted(const struct session *s)
+{
+	return s->loss.cut && !s->loss.as_of_ns;
+}
+
 const struct kept_info *session_kept(const struct session *s)
 {
 	return &s->kept;

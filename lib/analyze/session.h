@@ -30,6 +30,8 @@ const struct host_info *session_host(const struct session *session);
 /* Every anchor told so far; valid as long as the session is. */
 const struct wall_clock *session_clock(const struct session *session);
 const struct loss_info *session_loss(const struct session *session);
+/* Its recorder was killed within its first second: what was counted was never written. */
+bool session_is_unaccounted(const struct session *session);
 /* What a flight recorder let go; from_ns 0: the recording holds all of its capture. */
 const struct kept_info *session_kept(const struct session *session);
 

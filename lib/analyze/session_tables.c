@@ -140,18 +140,20 @@ const char *session_as_of_text(const struct session *s, char text[AS_OF_TEXT])
 	char as_of[SESSION_WHEN_TEXT], length[UNITS_TEXT], more[UNITS_TEXT + 48] = "";
 
 	text[0] = '\0';
-	if (l->cut && l->as_of_ns && l->unaccounted_ns)
+	if (session_is_unaccounted(s)) {
+		snprintf(text, AS_OF_TEXT,
+			 "Loss and the counters of probes are not known: the recording has no "
+			 "account of them.");
+		return text;
+	}
+	if (l->unaccounted_ns)
 		snprintf(more, sizeof(more), ", %s before the last event that is there",
 			 units_format_duration(l->unaccounted_ns, length));
-	if (l->cut && l->as_of_ns)
+	if (l->cut)
 		snprintf(text, AS_OF_TEXT,
 			 "Loss and the counters of probes are as of %s%s: what was lost later is "
 			 "not known.",
 			 session_when(s, l->as_of_ns, as_of), more);
-	else if (l->cut)
-		snprintf(text, AS_OF_TEXT,
-			 "Loss and the counters of probes are not known: the recording has no "
-			 "account of them.");
 	return text;
 }
 

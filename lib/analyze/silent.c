@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/analyze/faults.h"
+#include "lib/analyze/floor.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/watched.h"
 #include "lib/base/fail.h"
@@ -29,7 +30,6 @@ struct silent {
 	__u64 changes; /* of the session's probes: when they were judged last */
 	__u64 completed[FAULT_ORIGINS];
 	__u64 judged[FAULT_ORIGINS]; /* of these: when the counters were told last */
-	bool stale; /* the recording has no end, or lacks parts: what came last was counted by nobody */
 };
 
 static unsigned int sources_of(const struct silent *silent, const struct fault *fault)
@@ -179,8 +179,11 @@ static int silent_on_loss(void *self, const struct loss_info *loss)
 	bool passed[PROBE_COUNT];
 	const char *neighbour;
 
-	silent->stale |= loss && (loss->cut || loss->damaged_bytes || loss->damaged_frames);
-	if (silent->stale || (!take_completed(silent) && changes == silent->changes))
+	/* Without its end, or parts of it: what came last was counted by nobody. */
+	if (floor_of_loss(session_loss(silent->session), 0) &
+	    (1u << FLOOR_CUT | 1u << FLOOR_DAMAGED))
+		return 0;
+	if (!take_completed(silent) && changes == silent->changes)
 		return 0;
 	silent->changes = changes;
 	/* A recording may have many probes of one row. */
@@ -363,8 +366,7 @@ void silent_write_probes(const struct analysis *analysis, struct writer *writer,
 {
 	const struct silent *silent = analysis->silent;
 
-	const struct loss_info *loss = session_loss(silent->session);
-	const bool counted = !loss->cut || loss->as_of_ns;
+	const bool counted = !session_is_unaccounted(silent->session);
 
 	(void)wish;
 	writer_begin(writer, &probes_table);

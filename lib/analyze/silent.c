@@ -179,6 +179,7 @@ static int silent_on_loss(void *self, const struct loss_info *loss)
 	bool passed[PROBE_COUNT];
 	const char *neighbour;
 
+	(void)loss;
 	/* Without its end, or parts of it: what came last was counted by nobody. */
 	if (floor_of_loss(session_loss(silent->session), 0) &
 	    (1u << FLOOR_CUT | 1u << FLOOR_DAMAGED))

@@ -127,6 +127,31 @@ enum rdma_counter {
 	RDMA_COUNTERS,
 };
 
+/* Why frames of a NIC were lost. */
+enum loss_reason {
+	LOSS_UNKNOWN,
+	LOSS_FAULT,	  /* a page of their buffers or ring was absent */
+	LOSS_NO_BUFFER,	  /* the guest had posted none */
+	LOSS_CACHE_FULL,  /* of the device's frame cache, that frames of all rings pass through */
+	LOSS_BACKUP_FULL, /* of the backup ring, or of what it may hold for one ring */
+	LOSS_BEFORE_NIC,  /* the NIC's own queue to the wire was full: it was late */
+	LOSS_WIRE,	  /* injected: they never reached the NIC */
+	LOSS_OVERLONG,	  /* no frame, or longer than its MTU allows */
+	LOSS_REASONS,
+};
+
+/* Where frames wait while a buffer of theirs is absent. */
+enum hold_place { HOLD_CACHE = 1, HOLD_BACKUP };
+
+enum ring_side { RING_RX, RING_TX };
+
+/* What made TCP send something again. */
+enum tcp_recovery {
+	RECOVERY_TIMEOUT = 1, /* the retransmission timer expired */
+	RECOVERY_PROBE,	      /* tail loss probe */
+	RECOVERY_FAST,	      /* acknowledgements told of the loss: duplicates, SACK, RACK */
+};
+
 enum io_code {
 	IO_OK = 0,
 	IO_ERROR = 1, /* the device reported an error to its driver */

@@ -18,6 +18,16 @@
  *
  * Arguments of the invalidation probes: device, pasid, address, length, token, flags.
  * Arguments of inject_start/stop: device (or DEVICE_ALL), point (enum inject_point), id.
+ *
+ * Arguments of the NIC's probes frames_lost, frames_held and frames_recovered, as struct frames_probe:
+ *	0 device, 1 queue
+ *	2 addresses	IPv4 source << 32 | destination, 0: no IPv4
+ *	3 ports		source << 32 | destination << 16 | IP protocol; no IPv4: its EtherType
+ *	4 sequence, 5 frames, 6 since	the event's address, length and value (bpf/event_kinds.def)
+ *	7 code		| (page request group of the fault + 1, 0: none) << 8 | pasid << 32
+ * A run that a fault has cost is told before that fault's resume: its group means it until then.
+ * head_advanced: device, queue, descriptors, held back. ring_state: device, queue, side, frames, bytes,
+ * held << 32 | posted, lost, interrupts.
  */
 #ifndef FAULTLINE_EMU_PROBES_H
 #define FAULTLINE_EMU_PROBES_H
@@ -45,5 +55,26 @@ struct fault_probe {
 
 #define INJECT_PROBE(edge, device, point, id) \
 	STAP_PROBE3(faultline, inject_##edge, (__u64)(device), (__u64)(point), (__u64)(id))
+
+struct frames_probe {
+	__u64 device, queue, addresses, ports, sequence, frames, since, code;
+};
+
+/* what: lost held recovered */
+#define FRAMES_PROBE(what, p)                                                                      \
+	STAP_PROBE8(faultline, frames_##what, (p)->device, (p)->queue, (p)->addresses, (p)->ports, \
+		    (p)->sequence, (p)->frames, (p)->since, (p)->code)
+
+#define HEAD_PROBE(device, queue, descriptors, held_back)                      \
+	STAP_PROBE4(faultline, head_advanced, (__u64)(device), (__u64)(queue), \
+		    (__u64)(descriptors), (__u64)(held_back))
+
+struct ring_probe {
+	__u64 device, queue, side, frames, bytes, gauges, lost, interrupts;
+};
+
+#define RING_PROBE(p)                                                                       \
+	STAP_PROBE8(faultline, ring_state, (p)->device, (p)->queue, (p)->side, (p)->frames, \
+		    (p)->bytes, (p)->gauges, (p)->lost, (p)->interrupts)
 
 #endif

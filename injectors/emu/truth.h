@@ -60,6 +60,12 @@ enum truth_what {
 	TRUTH_GUEST_START,
 	TRUTH_GUEST_IO,	 /* saw an I/O complete; value: latency as the guest measures it */
 	TRUTH_GUEST_END, /* value: I/Os that were due and never sent */
+	/* NIC, of each frame by itself. group: the flow's number in this log; address: its first sequence
+	 * number << 32 | the one after its last; length: bytes; queue: the ring */
+	TRUTH_FLOW,  /* address: IPv4 source << 32 | destination; value: as the probes' ports */
+	TRUTH_FRAME, /* delivered: the guest sees it; value: ns since it arrived */
+	TRUTH_FRAME_LOST, /* code: enum loss_reason; fault: the page request's, of LOSS_FAULT */
+	TRUTH_FRAME_HELD, /* begins to wait; code: enum hold_place */
 };
 
 /* `fault` is a machine-wide id that never repeats: the test's key, which no probe carries. */

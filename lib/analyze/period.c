@@ -38,6 +38,11 @@ static int period_on_process(void *self, const struct process_info *process)
 	PASS(process, process);
 }
 
+static int period_on_flow(void *self, const struct flow_info *flow)
+{
+	PASS(flow, flow);
+}
+
 static int period_on_loss(void *self, const struct loss_info *loss)
 {
 	PASS(loss, loss);
@@ -98,7 +103,7 @@ static int period_on_end(void *self, __u64 end_ns)
 	PASS(end, end_ns);
 }
 
-_Static_assert(sizeof(struct stream_ops) == 12 * sizeof(void (*)(void)), "all calls are passed on");
+_Static_assert(sizeof(struct stream_ops) == 13 * sizeof(void (*)(void)), "all calls are passed on");
 
 struct stream period_stream(struct period_filter *filter)
 {
@@ -109,6 +114,7 @@ struct stream period_stream(struct period_filter *filter)
 		.device = period_on_device,
 		.stack = period_on_stack,
 		.process = period_on_process,
+		.flow = period_on_flow,
 		.events = period_on_events,
 		.aggregate = period_on_aggregate,
 		.loss = period_on_loss,

@@ -57,6 +57,11 @@ static int fan_process(void *self, const struct process_info *process)
 	FAN(process, process);
 }
 
+static int fan_flow(void *self, const struct flow_info *flow)
+{
+	FAN(flow, flow);
+}
+
 static int fan_events(void *self, const struct event *events, size_t count)
 {
 	FAN(events, events, count);
@@ -104,6 +109,7 @@ static const struct stream_ops fan_ops = {
 	.device = fan_device,
 	.stack = fan_stack,
 	.process = fan_process,
+	.flow = fan_flow,
 	.events = fan_events,
 	.aggregate = fan_aggregate,
 	.loss = fan_loss,

@@ -4,8 +4,8 @@
  *
  * A source (live capture, a recording) pushes into a struct stream; a sink (the recorder, an
  * analyzer, the live view) implements struct stream_ops. A source never knows a sink, and the order
- * of calls is the same live and offline: host first, a device, stack or process before the first event
- * that names it,
+ * of calls is the same live and offline: host first, a device, stack, process or flow before the first
+ * event that names it,
  * events in merged order, an aggregate frame once its window has closed, loss whenever it changed,
  * end last. Every callback returns 0 or a negative errno, which stops the source. Any may be NULL.
  *
@@ -73,6 +73,17 @@ struct stack_info {
 	__u32 id;    /* nonzero */
 	__u32 depth; /* frames that there were, also of those that the text has no room for */
 	char text[STACK_TEXT]; /* a line a frame, innermost first: "symbol+0x12" or "0xffff..." */
+};
+
+/* What the frames of one connection have in common, in one direction: told before the first event that names it. */
+struct flow_info {
+	__u32 id;	 /* nonzero; events name it in their `tid` */
+	__u32 device;	 /* handle of the NIC whose network it is in, 0: the host's own */
+	__u8 family;	 /* AF_INET, AF_INET6; 0: no IP */
+	__u8 protocol;	 /* IPPROTO_*; without IP 0 */
+	__u16 ethertype; /* without IP */
+	__u16 source_port, destination_port; /* host order; 0 where the protocol has none */
+	__u8 source[16], destination[16];    /* network order, of IPv4 the first four bytes */
 };
 
 /* The name of a process at the time of its events: told before the first that owns something. */
@@ -175,6 +186,7 @@ struct stream_ops {
 	int (*device)(void *self, const struct device_info *device);
 	int (*stack)(void *self, const struct stack_info *stack);
 	int (*process)(void *self, const struct process_info *process);
+	int (*flow)(void *self, const struct flow_info *flow);
 	int (*events)(void *self, const struct event *events, size_t count);
 	int (*aggregate)(void *self, const struct aggregate_frame *frame);
 	int (*loss)(void *self, const struct loss_info *loss);

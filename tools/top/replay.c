@@ -182,6 +182,13 @@ static int replay_on_process(void *self, const struct process_info *process)
 	return replay->to.ops->process ? replay->to.ops->process(replay->to.self, process) : 0;
 }
 
+static int replay_on_flow(void *self, const struct flow_info *flow)
+{
+	struct replay *replay = self;
+
+	return replay->to.ops->flow ? replay->to.ops->flow(replay->to.self, flow) : 0;
+}
+
 static int replay_on_kept(void *self, const struct kept_info *kept)
 {
 	struct replay *replay = self;
@@ -246,7 +253,7 @@ static int replay_on_end(void *self, __u64 end_ns)
 	return error;
 }
 
-_Static_assert(sizeof(struct stream_ops) == 12 * sizeof(void (*)(void)), "all calls are passed on");
+_Static_assert(sizeof(struct stream_ops) == 13 * sizeof(void (*)(void)), "all calls are passed on");
 
 static const struct stream_ops replay_ops = {
 	.host = replay_on_host,
@@ -255,6 +262,7 @@ static const struct stream_ops replay_ops = {
 	.device = replay_on_device,
 	.stack = replay_on_stack,
 	.process = replay_on_process,
+	.flow = replay_on_flow,
 	.kept = replay_on_kept,
 	.events = replay_on_events,
 	.aggregate = replay_on_aggregate,

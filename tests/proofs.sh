@@ -67,6 +67,16 @@ no_loop() {
 	return "${1:-0}"
 }
 
+# The kernel has no TAP, or the device that makes one is not here.
+no_tap() {
+	local said
+	if said=$(exec 3<>/dev/net/tun 2>&1); then
+		echo "/dev/net/tun can be opened"
+		return 1
+	fi
+	echo "${said:-/dev/net/tun cannot be opened}"
+}
+
 # No user namespace may be made; the kernel lets nobody make one below a chroot, as `make fresh` is.
 no_user_namespace() {
 	local said

@@ -24,7 +24,7 @@ static int backup_create(struct rx_ring *ring)
 	return ring->bitmap ? 0 : failed(-ENOMEM, "no memory for a bitmap of %u", ring->bm_size);
 }
 
-static __u64 *bitmap_word(const struct rx_ring *ring, __u64 bit, __u64 *mask)
+static __u64 *held_bit_word(const struct rx_ring *ring, __u64 bit, __u64 *mask)
 {
 	__u32 at = (__u32)(bit % ring->bm_size);
 
@@ -32,27 +32,27 @@ static __u64 *bitmap_word(const struct rx_ring *ring, __u64 bit, __u64 *mask)
 	return &ring->bitmap[at / 64];
 }
 
-static bool bitmap_test(const struct rx_ring *ring, __u64 bit)
+static bool is_held_bit(const struct rx_ring *ring, __u64 bit)
 {
 	__u64 mask;
 
-	return *bitmap_word(ring, bit, &mask) & mask;
+	return *held_bit_word(ring, bit, &mask) & mask;
 }
 
-static void bitmap_set(struct rx_ring *ring, __u64 bit, __u32 count)
+static void held_bits_set(struct rx_ring *ring, __u64 bit, __u32 count)
 {
 	__u64 mask;
 
 	for (__u32 i = 0; i < count; i++)
-		*bitmap_word(ring, bit + i, &mask) |= mask;
+		*held_bit_word(ring, bit + i, &mask) |= mask;
 }
 
-static void bitmap_clear(struct rx_ring *ring, __u64 bit, __u32 count)
+static void held_bits_clear(struct rx_ring *ring, __u64 bit, __u32 count)
 {
 	__u64 mask;
 
 	for (__u32 i = 0; i < count; i++)
-		*bitmap_word(ring, bit + i, &mask) &= ~mask;
+		*held_bit_word(ring, bit + i, &mask) &= ~mask;
 }
 
 static enum rx_place backup_receive(struct rx_ring *ring, const struct rx_frame *frame,
@@ -71,7 +71,7 @@ static enum rx_place backup_receive(struct rx_ring *ring, const struct rx_frame 
 	if (ring->head_offset + verdict->count > ring->bm_size || !rx_backup_has_room(ring->backup))
 		return rx_lost(verdict, LOSS_BACKUP_FULL);
 	verdict->bit = ring->bm_index + ring->head_offset;
-	bitmap_set(ring, verdict->bit, verdict->count);
+	held_bits_set(ring, verdict->bit, verdict->count);
 	ring->head_offset += verdict->count;
 	rx_backup_put(ring->backup, ring->id, frame, verdict);
 	return RX_BACKUP;
@@ -79,8 +79,8 @@ static enum rx_place backup_receive(struct rx_ring *ring, const struct rx_frame 
 
 static void backup_resolve(struct rx_ring *ring, __u64 bit, __u32 count)
 {
-	bitmap_clear(ring, bit, count);
-	while (ring->head_offset && !bitmap_test(ring, ring->bm_index)) {
+	held_bits_clear(ring, bit, count);
+	while (ring->head_offset && !is_held_bit(ring, ring->bm_index)) {
 		ring->head_offset--;
 		ring->head++;
 		ring->bm_index++;

@@ -8,24 +8,24 @@
 #include "lib/base/fail.h"
 
 /* A ring of frames with a buffer each. */
-struct slots {
+struct frame_slots {
 	struct rx_held *slots;
 	char *memory;
 	__u32 count;
 };
 
 struct rx_backup {
-	struct slots ring;
+	struct frame_slots ring;
 	__u64 head; /* next to be filled */
 	__u64 tail; /* so many buffers were posted: taken entries + size */
 };
 
 struct rx_queue {
-	struct slots ring;
+	struct frame_slots ring;
 	__u64 head, tail;
 };
 
-static int slots_create(struct slots *ring, __u32 count, __u32 frame_bytes)
+static int frame_slots_create(struct frame_slots *ring, __u32 count, __u32 frame_bytes)
 {
 	size_t bytes = ((size_t)frame_bytes + 63) & ~63ul;
 
@@ -39,13 +39,13 @@ static int slots_create(struct slots *ring, __u32 count, __u32 frame_bytes)
 	return 0;
 }
 
-static void slots_destroy(struct slots *ring)
+static void frame_slots_destroy(struct frame_slots *ring)
 {
 	free(ring->slots);
 	free(ring->memory);
 }
 
-static struct rx_held *slots_at(const struct slots *ring, __u64 index)
+static struct rx_held *frame_slots_at(const struct frame_slots *ring, __u64 index)
 {
 	return &ring->slots[index % ring->count];
 }
@@ -58,7 +58,7 @@ int rx_backup_create(struct rx_backup **backup, __u32 entries, __u32 frame_bytes
 		return failed(-EINVAL, "a backup ring of %u entries: accepted: 1 to %u", entries,
 			      RX_BACKUP_ENTRIES_MAX);
 	new = calloc(1, sizeof(*new));
-	if (!new || slots_create(&new->ring, entries, frame_bytes)) {
+	if (!new || frame_slots_create(&new->ring, entries, frame_bytes)) {
 		rx_backup_destroy(new);
 		return failed(-ENOMEM, "no memory for a backup ring of %u entries", entries);
 	}
@@ -70,7 +70,7 @@ int rx_backup_create(struct rx_backup **backup, __u32 entries, __u32 frame_bytes
 void rx_backup_destroy(struct rx_backup *backup)
 {
 	if (backup)
-		slots_destroy(&backup->ring);
+		frame_slots_destroy(&backup->ring);
 	free(backup);
 }
 
@@ -99,7 +99,7 @@ bool rx_backup_has_room(const struct rx_backup *backup)
 void rx_backup_put(struct rx_backup *backup, __u32 ring, const struct rx_frame *frame,
 		   const struct rx_verdict *verdict)
 {
-	struct rx_held *held = slots_at(&backup->ring, backup->head);
+	struct rx_held *held = frame_slots_at(&backup->ring, backup->head);
 
 	held->frame = *frame;
 	held->frame.bytes = held->memory;
@@ -115,14 +115,14 @@ const struct rx_held *rx_backup_first(const struct rx_backup *backup)
 {
 	__u64 taken = backup->tail - backup->ring.count;
 
-	return taken < backup_head(backup) ? slots_at(&backup->ring, taken) : NULL;
+	return taken < backup_head(backup) ? frame_slots_at(&backup->ring, taken) : NULL;
 }
 
 int rx_queue_create(struct rx_queue **queue, __u32 bitmap_bits, __u32 frame_bytes)
 {
 	struct rx_queue *new = calloc(1, sizeof(*new));
 
-	if (!new || slots_create(&new->ring, bitmap_bits, frame_bytes)) {
+	if (!new || frame_slots_create(&new->ring, bitmap_bits, frame_bytes)) {
 		rx_queue_destroy(new);
 		return failed(-ENOMEM, "no memory for a queue of %u frames", bitmap_bits);
 	}
@@ -133,14 +133,14 @@ int rx_queue_create(struct rx_queue **queue, __u32 bitmap_bits, __u32 frame_byte
 void rx_queue_destroy(struct rx_queue *queue)
 {
 	if (queue)
-		slots_destroy(&queue->ring);
+		frame_slots_destroy(&queue->ring);
 	free(queue);
 }
 
 void rx_queue_take(struct rx_queue *queue, struct rx_backup *backup)
 {
-	struct rx_held *from = slots_at(&backup->ring, backup->tail - backup->ring.count);
-	struct rx_held *to = slots_at(&queue->ring, queue->tail++);
+	struct rx_held *from = frame_slots_at(&backup->ring, backup->tail - backup->ring.count);
+	struct rx_held *to = frame_slots_at(&queue->ring, queue->tail++);
 	char *spare = to->memory;
 
 	*to = *from;
@@ -161,12 +161,12 @@ __u64 rx_queue_tail(const struct rx_queue *queue)
 
 const struct rx_held *rx_queue_at(const struct rx_queue *queue, __u64 number)
 {
-	return slots_at(&queue->ring, number);
+	return frame_slots_at(&queue->ring, number);
 }
 
 void rx_queue_finish(struct rx_queue *queue, __u64 number)
 {
-	slots_at(&queue->ring, number)->finished = true;
-	while (queue->head < queue->tail && slots_at(&queue->ring, queue->head)->finished)
+	frame_slots_at(&queue->ring, number)->finished = true;
+	while (queue->head < queue->tail && frame_slots_at(&queue->ring, queue->head)->finished)
 		queue->head++;
 }

@@ -8,7 +8,7 @@
 #include "lib/base/fail.h"
 
 /* A frame is known by its first cell, which has what there is to say of it. */
-struct cell {
+struct cache_cell {
 	__u32 next_cell; /* of the frame, or of the free ones */
 	__u32 next_frame;
 	__u32 length;
@@ -16,7 +16,7 @@ struct cell {
 };
 
 struct rx_cache {
-	struct cell *cells;
+	struct cache_cell *cells;
 	char *bytes;
 	char *out; /* the frame that was popped last, in one piece */
 	__u32 count, free_count, free;
@@ -104,7 +104,7 @@ __u32 rx_cache_first_length(const struct rx_cache *cache, const struct rx_cached
 
 void rx_cache_pop(struct rx_cache *cache, struct rx_cached_frames *frames, struct rx_frame *frame)
 {
-	const struct cell *first = &cache->cells[frames->first];
+	const struct cache_cell *first = &cache->cells[frames->first];
 	__u32 count = cells_of(first->length), cell = frames->first, last = cell;
 
 	*frame = (struct rx_frame){

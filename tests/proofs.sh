@@ -69,12 +69,16 @@ no_loop() {
 
 # The kernel has no TAP, or the device that makes one is not here.
 no_tap() {
-	local said
-	if said=$(exec 3<>/dev/net/tun 2>&1); then
-		echo "/dev/net/tun can be opened"
-		return 1
-	fi
-	echo "${said:-/dev/net/tun cannot be opened}"
+	python3 - <<-'PYTHON'
+		import os, sys
+		try:
+		    os.close(os.open("/dev/net/tun", os.O_RDWR))
+		except OSError as error:
+		    print("/dev/net/tun:", error.strerror)
+		else:
+		    print("/dev/net/tun can be opened")
+		    sys.exit(1)
+	PYTHON
 }
 
 # No user namespace may be made; the kernel lets nobody make one below a chroot, as `make fresh` is.

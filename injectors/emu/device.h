@@ -14,6 +14,7 @@
 #include "injectors/emu/channel.h"
 #include "injectors/emu/service.h"
 
+struct machine;
 struct port; /* one device's connection to machine, IOMMU and host */
 
 /* One DMA in progress: references held, nothing to allocate. */
@@ -137,29 +138,13 @@ __u64 port_blocked_ns(const struct port *port, __u16 queue);
  * own thread. */
 __u64 port_fault_end_ns(const struct port *port, __u16 queue);
 
-/* What a model is started with; copied. */
+/* What a model is started with. */
 struct device_setup {
 	struct channel *channel; /* outlives the device */
-	/* block */
-	const char *file;    /* backing file; NULL or "": an unlinked one of `file_bytes` */
-	bool file_writable;  /* a given file may be written; else it is opened for reading alone */
-	bool file_consented; /* also if it is a block device */
-	__u64 file_bytes;    /* 0 with a file: its size */
-	bool file_direct;    /* O_DIRECT */
-	__u64 medium_latency_ns, medium_bytes_per_s;
-	const char *directory; /* for the unlinked file; NULL or "": $TMPDIR or /var/tmp */
+	const void *settings;	 /* the model's own struct (device_class.h); outlives it too */
+	const char *directory;	 /* for files of its own; NULL or "": $TMPDIR or /var/tmp */
+	struct machine *machine; /* for pins (pins.h) */
+	__u32 index;		 /* of the device in it */
 };
-
-/* A device model. */
-struct device_ops {
-	const char *name; /* "block", "accel" */
-	/* Starts its queue threads. They touch guest memory only after a doorbell has rung. */
-	int (*start)(void **device, struct port *port, const struct device_setup *setup);
-	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
-	void (*stop)(void *device);
-};
-
-extern const struct device_ops block_device;
-extern const struct device_ops accel_device;
 
 #endif

@@ -14,7 +14,7 @@
 #include "lib/base/fail.h"
 
 #define EVICT_ROUNDS 1000		  /* a page may be faulted in again meanwhile */
-#define SEND_NS	     (20 * NSEC_PER_MSEC) /* for a workload to send what it was asked for before */
+#define SEND_NS	     (20 * NSEC_PER_MSEC) /* for a driver to send what it was asked for before */
 
 /* One device's part in the eviction of one page. */
 struct evict_invalidation {
@@ -211,44 +211,36 @@ static long aim_at(struct machine *machine, __u32 tenant, __u64 guest_address, e
 	return result == 0;
 }
 
-/* The workload that drives a device, NULL if none does. */
-static struct workload *workload_of(const struct machine *machine, __u32 index)
-{
-	for (__u32 i = 0; i < machine->config.workload_count; i++)
-		if (machine->config.workloads[i].device == index)
-			return machine->workloads[i];
-	return NULL;
-}
-
 static long machine_evict_next(struct machine *machine, __u32 index, __u32 count,
 			       enum evict_kind kind, __u32 *asked)
 {
 	struct machine_device *device = &machine->devices[index];
-	struct workload *workload = workload_of(machine, index);
+	const struct device_driver *driver = driver_of(device);
 	__u64 *pages = calloc(count, sizeof(*pages));
 	long listed = 0, evicted = 0;
 
 	if (!pages)
 		return failed(-ENOMEM, "no memory to evict %u pages", count);
 	pthread_mutex_lock(&device->next_lock);
-	if (workload)
-		listed = workload_next_pages(workload, pages, count, SEND_NS);
+	if (device->driver && driver->next_pages)
+		listed = driver->next_pages(device->driver, pages, count, SEND_NS);
 	for (long i = 0; i < listed; i++)
 		evicted += aim_at(machine, device->config.tenant, pages[i], kind, asked);
 	if (listed > 0)
-		workload_send_next(workload);
+		driver->send_next(device->driver);
 	pthread_mutex_unlock(&device->next_lock);
 	free(pages);
 	return listed < 0 ? listed : evicted;
 }
 
-/* Bytes from the first of the device's data on in which its workload has its buffers. */
+/* Bytes from the first of the device's data on in which its driver has its buffers. */
 static __u64 buffer_bytes(const struct machine *machine, __u32 index)
 {
-	const struct workload *workload = workload_of(machine, index);
+	const struct machine_device *device = &machine->devices[index];
 
-	return workload ? workload_buffer_bytes(workload)
-			: machine->devices[index].channel->data_bytes;
+	return device->driver && driver_of(device)->buffer_bytes
+		       ? driver_of(device)->buffer_bytes(device->driver)
+		       : device->channel->data_bytes;
 }
 
 static long evict_random(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,

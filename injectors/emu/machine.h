@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-#include "injectors/emu/device.h"
+#include "injectors/emu/device_class.h"
 #include "injectors/emu/workload.h"
 
 #define MACHINE_TENANTS_MAX 1000
@@ -24,14 +24,12 @@ struct tenant_config {
 	cpu_set_t cpus; /* empty: all CPUs of the machine */
 };
 
-enum device_model { MODEL_BLOCK, MODEL_ACCEL };
-
 struct device_config {
 	char name[64]; /* within its tenant */
 	__u32 tenant;  /* index */
-	enum device_model model;
+	const struct device_class *class;
 	__u16 queues;	     /* 1 to 64 */
-	__u16 queue_depth;   /* descriptors per queue, power of two, 2 to 1024 */
+	__u16 queue_depth;   /* descriptors per queue, power of two, 2 to the class's depth_max */
 	__u32 group_pages;   /* requests per page request group, 1 to GROUP_PAGES_MAX */
 	__u32 page_requests; /* unanswered ones at most, 0: no limit (struct port_config) */
 	enum lookup_kind lookup;
@@ -44,16 +42,18 @@ struct device_config {
 	__s64 msi_cpu;		   /* where its MSI is registered, -1: its driver polls */
 	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
 	__u64 reenable_ns;	   /* page requests are disabled so long after a FAILURE */
-	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */
-	/* block */
-	char file[256];	     /* backing file; empty: an unlinked one of `file_bytes` */
-	bool file_writable;  /* a given file may be written; else it is opened for reading alone */
-	bool file_consented; /* also if it is a block device */
-	__u64 file_bytes;    /* of an unlinked one */
-	bool file_direct;    /* O_DIRECT */
-	__u64 medium_latency_ns; /* what the medium takes for an I/O, besides the file's own time */
-	__u64 medium_bytes_per_s; /* and its bandwidth, 0: no limit; per queue */
+	bool pasid;		   /* addresses are user addresses under a PASID (SVA) */
+	struct device_settings settings; /* what only its class knows */
 };
+
+/* The file that the device is given, NULL if it has none. */
+static inline struct device_file *device_given_file(struct device_config *device)
+{
+	struct device_file *file =
+		device->class->file ? device->class->file(&device->settings) : NULL;
+
+	return file && *file->path ? file : NULL;
+}
 
 struct machine_config {
 	char name[64];
@@ -82,7 +82,7 @@ struct machine;
 int machine_create(struct machine **machine, const struct machine_config *config);
 /* Once in a machine's life. On failure everything that had been started is stopped again. */
 int machine_start(struct machine *machine);
-/* 0 when every workload is done; -EINTR once `*stop` is nonzero; -ETIMEDOUT after `timeout_ns`. */
+/* 0 when every driver that ends by itself is done; -EINTR once `*stop` is nonzero; -ETIMEDOUT after `timeout_ns`. */
 int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_atomic_t *stop);
 /* Ends every thread, injected delays and waits included; no machine_evict() may be under way. The
  * totals and the workloads' results stay until machine_destroy(). */
@@ -93,8 +93,8 @@ struct inject_table *machine_injections(struct machine *machine);
 
 /*
  * Eviction for injections, in the safe order (device, IOPT, frame) with every step probed.
- *   EVICT_NEXT    pages that the next I/Os of the device's workload will touch, before these are sent
- *   EVICT_RANDOM  uniformly over the pages of the device's workload
+ *   EVICT_NEXT    pages that the next I/Os of the device's driver will touch, before these are sent
+ *   EVICT_RANDOM  uniformly over the pages of the device's driver
  *   EVICT_ALL     every page of the device's tenant that its devices can reach
  * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at: pages
  * that were present. From several threads at once, for one device too.

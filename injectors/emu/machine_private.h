@@ -26,8 +26,8 @@ struct tenant {
 
 struct machine_device {
 	struct device_config config;
-	const struct device_ops *ops;
 	void *model;
+	void *driver; /* NULL: it has nothing to do */
 	struct channel *channel;
 	struct iommu_domain *domain;
 	struct lookup *lookup;
@@ -43,7 +43,6 @@ struct machine {
 	struct machine_config config; /* arrays are copies of our own */
 	struct tenant *tenants;
 	struct machine_device *devices;
-	struct workload **workloads;
 	struct inject_table *injections;
 	struct service *service;
 	struct iotlb *iotlb; /* one IOMMU's, NULL: none */
@@ -57,10 +56,15 @@ struct machine {
 	bool started, stopped;
 };
 
+static inline const struct device_driver *driver_of(const struct machine_device *device)
+{
+	return device->config.class->driver;
+}
+
 /* machine_build.c: everything but devices that run and their drivers. */
 int machine_build(struct machine *machine, const struct machine_config *config);
-/* Once its device has started: only then is the size of a disk known. */
-int machine_build_workload(struct machine *machine, __u32 index);
+/* Of a device that has started: only then is the size of a disk known. */
+int machine_build_driver(struct machine *machine, __u32 index);
 void machine_dismantle(struct machine *machine);
 
 /* machine_service.c */

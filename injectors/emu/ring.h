@@ -15,10 +15,9 @@
 #include <linux/types.h>
 #include <stddef.h>
 
-#define RING_DEPTH_MAX	1024
+#define RING_DEPTH_MAX	4096 /* each model has its own below that */
 #define RING_QUEUES_MAX 64
 #define RING_BYTES_MAX	(2u << 20) /* data of one request */
-#define RING_DATA_ALIGN 64	   /* of data addresses and lengths, bytes */
 #define RING_SECTOR	512	   /* block: unit of `target`; its lengths are multiples */
 
 enum ring_opcode {

@@ -31,6 +31,8 @@ struct job_device {
 	char tenant[JOB_NAME]; /* pattern over tenants */
 	__u32 count;	       /* in each tenant; as above */
 	struct device_config config;
+	__u32 model;					 /* of device_classes */
+	struct device_settings settings[DEVICE_CLASSES]; /* as the keys of each would have them */
 	const char *where;
 };
 
@@ -99,7 +101,7 @@ struct job {
 int job_build(struct job *job, const struct job_text *text);
 void job_free(struct job *job);
 
-/* The one table of all keys: options_table.c. */
-extern const struct option_table job_options;
+/* The one table of all keys, with those of every model (options_table.c). */
+const struct option_table *job_options(void);
 
 #endif

@@ -107,11 +107,12 @@ static int expand_tenants(struct builder *b)
 /* What is consented to and written is a file, not a link that may point elsewhere a moment later. */
 static void resolve_file(struct device_config *config)
 {
+	struct device_file *file = device_given_file(config);
 	char resolved[PATH_MAX];
 
-	if (*config->file && config->file_writable && realpath(config->file, resolved) &&
-	    strlen(resolved) < sizeof(config->file))
-		strcpy(config->file, resolved);
+	if (file && file->writable && realpath(file->path, resolved) &&
+	    strlen(resolved) < sizeof(file->path))
+		strcpy(file->path, resolved);
 }
 
 static int add_devices(struct builder *b, const struct job_device *device, __u32 tenant)
@@ -186,15 +187,33 @@ static int plan_check_names(const struct builder *b)
 	return 0;
 }
 
+static __u64 device_share(const struct builder *b, const struct device_config *device)
+{
+	return b->plan->machine.tenants[device->tenant].memory / b->tenant_devices[device->tenant] &
+	       ~(PAGE_BYTES - 1);
+}
+
+/* What the model itself asks of the device and of who drives it. */
+static int class_check(const struct builder *b, const char *where,
+		       const struct device_config *device, const struct workload_config *workload)
+{
+	const struct device_check check = {.where = where,
+					   .device = device,
+					   .bytes = device_share(b, device),
+					   .workload = workload};
+
+	return device->class->check ? device->class->check(&check) : 0;
+}
+
 /* The memory that a device's I/O may use: its share of the tenant's less its rings. */
 static int data_bytes(const struct builder *b, const struct device_config *device, __u64 *bytes)
 {
-	__u64 memory = b->plan->machine.tenants[device->tenant].memory;
 	struct channel_config config = {
 		.queues = device->queues,
 		.queue_depth = device->queue_depth,
+		.depth_max = (__u16)device->class->depth_max,
 		.pasid = PASID_NONE,
-		.bytes = memory / b->tenant_devices[device->tenant] & ~(PAGE_BYTES - 1),
+		.bytes = device_share(b, device),
 	};
 	struct channel *channel;
 	int err = channel_create(&channel, &config);
@@ -210,20 +229,17 @@ static int data_bytes(const struct builder *b, const struct device_config *devic
 static int check_fit(const struct builder *b, const struct job_workload *workload,
 		     const struct workload_config *config, const struct device_config *device)
 {
-	__u64 largest = 0, available, needed;
+	__u64 largest = workload_largest(config), available, needed;
+	int err;
 
 	if (data_bytes(b, device, &available))
 		return failed_in(-EBADMSG, "%s: [workload %s] on %s", workload->where,
 				 workload->name, device->name);
-	if (*device->file && !device->file_writable && config->read_percent < 100)
-		return failed(-EBADMSG,
-			      "%s: [workload %s] would write %s, the file of %s; accepted: "
-			      "read_percent=100, or writable=yes of the device",
-			      workload->where, workload->name, device->file, device->name);
-	for (__u32 i = 0; i < config->size_count; i++)
-		largest = config->sizes[i] > largest ? config->sizes[i] : largest;
+	err = class_check(b, workload->where, device, config);
+	if (err)
+		return err;
 	/* A copy needs room for source and destination. */
-	needed = device->model == MODEL_ACCEL ? 2 * largest : largest;
+	needed = device->class->io == DEVICE_IO_COPY ? 2 * largest : largest;
 	if (config->depth > device->queue_depth)
 		return failed(
 			-EBADMSG,
@@ -245,13 +261,22 @@ static int check_fit(const struct builder *b, const struct job_workload *workloa
 			"%s: [workload %s] sizes=%llu: needs %llu bytes; %s has %llu for data; "
 			"accepted: smaller sizes, fewer queues or more memory",
 			workload->where, workload->name, largest, needed, device->name, available);
-	if (device->model == MODEL_BLOCK && !*device->file && largest > device->file_bytes)
-		return failed(
-			-EBADMSG,
-			"%s: [workload %s] sizes=%llu: accepted: at most %llu, the file_bytes of "
-			"%s",
-			workload->where, workload->name, largest, device->file_bytes, device->name);
 	return 0;
+}
+
+static int takes_no_workload(const struct builder *b, const struct job_workload *workload,
+			     __u32 device)
+{
+	char models[256], full[JOB_NAME * 2 + 2];
+
+	return failed(
+		-EBADMSG,
+		"%s: [workload %s] device=%s: %s has model=%s, which takes no workload; "
+		"accepted: devices with model=%s",
+		workload->where, workload->name, workload->device,
+		device_full_name(b, device, full, sizeof(full)),
+		b->plan->machine.devices[device].class->name,
+		device_classes_text(device_class_takes_workload, " or ", models, sizeof(models)));
 }
 
 static int add_workload(struct builder *b, const struct job_workload *workload, __u32 device)
@@ -261,6 +286,8 @@ static int add_workload(struct builder *b, const struct job_workload *workload, 
 	__u32 index = machine->workload_count;
 	struct workload_config *config;
 
+	if (!device_class_takes_workload(on->class))
+		return takes_no_workload(b, workload, device);
 	if (!array_grow(&machine->workloads, &b->workload_room, index + 1, sizeof(*config),
 			ARRAY_PLAIN))
 		return failed(-ENOMEM, "no memory for %u workloads", index + 1);
@@ -344,7 +371,7 @@ static int plan_check_device(const struct builder *b, __u32 index)
 			      "%s: msi_cpu=%lld is none of the CPUs of the tenant of %s; accepted: "
 			      "one of its `cpus`, or -1",
 			      b->device_origins[index].where, device->msi_cpu, full);
-	return 0;
+	return class_check(b, b->device_origins[index].where, device, NULL);
 }
 
 static int check_cpus(const char *where, const char *type, const char *name, const cpu_set_t *cpus)

@@ -249,8 +249,7 @@ static int make_end(void *argument)
 	link = link_of(making);
 	memcpy(end->mac, link.mac, sizeof(end->mac));
 	end->address = link.address;
-	err = link_configure(&link);
-	return err ?: network_counters_read(end->index, &end->begin);
+	return link_configure(&link);
 }
 
 int network_open(struct network *network, const struct network_config *config)
@@ -312,9 +311,6 @@ int network_count(const struct network *network, enum network_side side,
 		  struct network_counters *counters)
 {
 	struct network_counting counting = {network->ends[side].index, counters};
-	int err = network_run(network, side, count_end, &counting);
 
-	if (!err)
-		network_counters_since(counters, &network->ends[side].begin);
-	return err;
+	return network_run(network, side, count_end, &counting);
 }

@@ -61,7 +61,6 @@ struct network_end {
 	char name[IFNAMSIZ];
 	__u8 mac[LINK_MAC];
 	struct in_addr address;
-	struct network_counters begin;
 };
 
 struct network {
@@ -89,7 +88,7 @@ void network_close(struct network *network);
 int network_run(const struct network *network, enum network_side side, int (*body)(void *argument),
 		void *argument);
 
-/* What a side's namespace and its TAP have counted since network_open(). */
+/* What a side's namespace and its TAP have counted, from 0 on: both are new. */
 int network_count(const struct network *network, enum network_side side,
 		  struct network_counters *counters);
 

@@ -118,13 +118,3 @@ int network_counters_read(unsigned int link, struct network_counters *counters)
 	free(texts);
 	return err ?: link_read_statistics(link, &counters->link);
 }
-
-void network_counters_since(struct network_counters *now, const struct network_counters *begin)
-{
-	__u64 *values = (__u64 *)now;
-	const __u64 *before = (const __u64 *)begin;
-
-	_Static_assert(sizeof(*now) % sizeof(*values) == 0, "counters only");
-	for (size_t i = 0; i < sizeof(*now) / sizeof(*values); i++)
-		values[i] -= before[i];
-}

@@ -18,12 +18,9 @@ struct network_counters {
 /* Of the calling thread's namespace. -ENOENT with a sentence if the kernel has not all of them. */
 int network_counters_read(unsigned int link, struct network_counters *counters);
 
-/* `now` becomes what has come since `begin`. */
-void network_counters_since(struct network_counters *now, const struct network_counters *begin);
-
 /*
- * Fills `counters` but for the link's of texts as /proc/net/snmp and /proc/net/netstat have them: a line of names and a line of
- * values for each group.
+ * Fills `counters` but for the link's of texts as /proc/net/snmp and netstat have them: a line of names and
+ * one of values for each group.
  */
 int network_counters_parse(char *snmp, char *netstat, struct network_counters *counters);
 

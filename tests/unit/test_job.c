@@ -256,17 +256,17 @@ static void bad_sweeps_are_refused(void **state)
 /* Whoever adds a row cannot forget its default, meaning or range. */
 static void every_row_of_the_table_is_whole(void **state)
 {
-	for (size_t i = 0; i < job_options.row_count; i++) {
-		const struct option_row *row = &job_options.rows[i];
+	for (size_t i = 0; i < job_options()->row_count; i++) {
+		const struct option_row *row = &job_options()->rows[i];
 		char accepted[256];
 
-		assert_non_null(option_section(&job_options, row->section));
+		assert_non_null(option_section(job_options(), row->section));
 		assert_true(strlen(row->meaning) > 10);
 		assert_true(strlen(option_accepted(row, accepted, sizeof(accepted))) > 1);
 		assert_int_equal(row->type == OPTION_CHOICE, row->choices != NULL);
 		for (size_t j = 0; j < i; j++)
-			assert_false(!strcmp(row->section, job_options.rows[j].section) &&
-				     !strcmp(row->key, job_options.rows[j].key));
+			assert_false(!strcmp(row->section, job_options()->rows[j].section) &&
+				     !strcmp(row->key, job_options()->rows[j].key));
 	}
 }
 
@@ -282,7 +282,7 @@ static int find_idle(const struct job_text *text)
 		struct job_text *point = job_text_copy(text);
 
 		assert_int_equal(sweep_apply(&sweep, i, point), 0);
-		assert_int_equal(idle_keys_add(&idle, &job_options, point), 0);
+		assert_int_equal(idle_keys_add(&idle, job_options(), point), 0);
 		job_text_free(point);
 	}
 	err = idle_keys_refuse(&idle);
@@ -323,8 +323,8 @@ static void an_action_takes_its_own_keys_only(void **state)
 	size_t keys = 0;
 
 	for (size_t a = 0; a < sizeof(actions) / sizeof(actions[0]); a++) {
-		for (size_t i = 0; i < job_options.row_count; i++) {
-			const struct option_row *row = &job_options.rows[i];
+		for (size_t i = 0; i < job_options()->row_count; i++) {
+			const struct option_row *row = &job_options()->rows[i];
 			char text[256], key[64];
 			bool taken;
 

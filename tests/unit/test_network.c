@@ -240,7 +240,8 @@ static void connections_use_the_algorithm_and_are_counted(void **state)
 		assert_int_equal(guest.link.tx_packets, loop.carried[NETWORK_GUEST]);
 		assert_int_equal(wire.link.rx_packets, loop.carried[NETWORK_GUEST]);
 		assert_int_equal(guest.in_segments, loop.carried[NETWORK_WIRE]);
-		assert_int_equal(wire.retransmits, 0);
+		/* A host that is late looks like loss. */
+		assert_in_range(wire.retransmits, 0, wire.probes + wire.timeouts);
 		assert_true(loop.largest <= 1514);
 		network_close(&network);
 	}
@@ -372,6 +373,7 @@ static void bad_settings_are_refused(void **state)
 		{"net.ipv4/../../kernel.panic=1", "is no setting of a network"},
 		{"net...kernel.panic=1", "is no setting of a network"},
 		{"net..=1", "is no setting of a network"},
+		{"net.ipv4..tcp_sack=1", "is no setting of a network"},
 		{"net.=1", "is no setting of a network"},
 		{"net.ipv4.=1", "is no setting of a network"},
 		{" net.ipv4.no_such_thing=1",

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the tables of keys share: a file for each section, which options_table.c joins. */
+#ifndef FAULTLINE_JOB_OPTIONS_PRIVATE_H
+#define FAULTLINE_JOB_OPTIONS_PRIVATE_H
+
+#include "injectors/job/job.h"
+#include "lib/base/clock.h"
+
+#define FIELD(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+
+#define KIB  1024.0
+#define MIB  (1024 * KIB)
+#define GIB  (1024 * MIB)
+#define HOUR (3600 * NSEC_PER_SEC)
+
+struct option_rows {
+	const struct option_row *rows;
+	size_t count;
+};
+
+extern const struct option_rows machine_rows, tenant_rows, device_rows, workload_rows, inject_rows;
+
+/* Of more than one section. */
+extern const struct option_choice evictions[], policies[];
+
+/* Made of device_classes.def by job_options(). */
+extern struct option_choice models[];
+extern char models_default[], models_meaning[], models_of_disks[];
+
+#endif

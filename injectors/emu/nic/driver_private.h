@@ -22,7 +22,9 @@ struct nic_driver_queue {
 	/* receive */
 	__u64 consumed; /* completions */
 	__u64 posted;	/* descriptors */
-	__u64 delivered, refused; /* frames that its network took, and did not take */
+	__u64 taken;	 /* frames, atomic */
+	__u64 refused;	 /* of them, that its network did not take */
+	bool *rx_posted, *tx_posted; /* by id, atomic */
 	unsigned char *scratch;	  /* a frame in one piece */
 	/* transmit */
 	__u16 *free; /* descriptor ids */
@@ -34,11 +36,15 @@ struct nic_driver {
 	struct nic *nic;
 	struct channel *channel;
 	struct guest_memory *memory;
-	struct verifier *verifier; /* NULL: frames go to the guest's TAP */
+	struct verifier *verifier;   /* NULL: frames go to the guest's TAP, or nowhere */
+	struct generator *generator; /* of what the guest sends; NULL: what its TAP gives */
+	pthread_mutex_t generating;
+	__u32 queues;
 	pthread_mutex_t verifying;
 	__u64 mismatches;
 	int stop; /* eventfd, readable once the driver is to end */
-	bool stopping;
+	bool stopping; /* atomic */
+	bool stopped;
 	struct nic_driver_queue queue[];
 };
 
@@ -54,5 +60,8 @@ void *driver_receive(void *queue);
 /* driver_transmit.c */
 void driver_transmit_prepare(struct nic_driver_queue *queue);
 void *driver_transmit(void *queue);
+/* driver_pages.c: as of struct device_driver */
+long driver_ring_pages(void *driver, unsigned int sides, __u64 *pages, __u32 limit);
+__u64 driver_buffer_bytes(void *driver);
 
 #endif

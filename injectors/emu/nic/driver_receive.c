@@ -22,6 +22,7 @@ static void post(struct nic_driver_queue *queue, __u32 id)
 		.length = (__u32)nic->settings.rx_buffer,
 		.id = id,
 	};
+	__atomic_store_n(&queue->rx_posted[id], true, __ATOMIC_RELAXED);
 }
 
 /* Sequentially consistent, as the device's part is: either it sees the tail or we see that it waits for it. */
@@ -61,11 +62,8 @@ static void deliver(struct nic_driver_queue *queue, const struct iovec *iov, int
 
 	if (driver->verifier)
 		verify(queue, iov, count);
-	else if (tap >= 0 && writev(tap, iov, count) < 0) {
+	else if (tap >= 0 && writev(tap, iov, count) < 0)
 		queue->refused++;
-		return;
-	}
-	queue->delivered++;
 }
 
 static const struct nic_completion *completion_at(struct nic_driver_queue *queue, __u64 position)
@@ -94,6 +92,7 @@ static void take_frame(struct nic_driver_queue *queue, __u64 head)
 
 		flags = done.flags;
 		ids[count] = done.id % nic->depth;
+		__atomic_store_n(&queue->rx_posted[ids[count]], false, __ATOMIC_RELAXED);
 		iov[count++] = (struct iovec){guest_memory_cpu(queue->driver->memory, buffer),
 					      done.length};
 	}
@@ -101,6 +100,8 @@ static void take_frame(struct nic_driver_queue *queue, __u64 head)
 		deliver(queue, iov, count);
 	for (int i = 0; i < count; i++)
 		post(queue, ids[i]);
+	if (!(flags & NIC_LOST))
+		__atomic_fetch_add(&queue->taken, 1, __ATOMIC_RELAXED);
 }
 
 void *driver_receive(void *argument)

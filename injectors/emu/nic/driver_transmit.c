@@ -47,6 +47,7 @@ static void reap(struct nic_driver_queue *queue)
 		do {
 			descriptor = ring_at(queue, ring_descriptor_offset(id));
 			queue->free[queue->free_count++] = id;
+			__atomic_store_n(&queue->tx_posted[id], false, __ATOMIC_RELAXED);
 			id = descriptor->next;
 		} while (descriptor->flags & RING_NEXT);
 	}
@@ -93,6 +94,7 @@ static void submit(struct nic_driver_queue *queue, __u32 length)
 		struct ring_descriptor *descriptor = ring_at(queue, ring_descriptor_offset(id));
 
 		queue->free_count--;
+		__atomic_store_n(&queue->tx_posted[id], true, __ATOMIC_RELAXED);
 		*descriptor = (struct ring_descriptor){
 			.address = buffer_address(queue, id) + nic->iova_offset,
 			.length = more ? NIC_TX_BUFFER : left,

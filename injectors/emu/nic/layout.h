@@ -42,7 +42,8 @@ struct nic_registers {
 	_Atomic __u64 tail; /* by the guest */
 	_Atomic __u64 head __attribute__((aligned(64))); /* by the device */
 	_Atomic bool tail_wanted; /* the device waits for the tail to move: kick it then */
-	struct doorbell interrupt __attribute__((aligned(64)));
+	struct doorbell interrupt __attribute__((aligned(64))); /* frames were received */
+	struct doorbell sent __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
 struct nic_layout {

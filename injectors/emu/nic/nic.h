@@ -23,6 +23,7 @@
 #include "injectors/emu/nic/nic_settings.h"
 
 struct nic;
+struct network_config;
 
 struct nic_counters {
 	__u64 frames, bytes; /* delivered: the guest sees them */
@@ -46,6 +47,12 @@ const struct nic_layout *nic_memory(const struct nic *nic);
 struct nic_registers *nic_registers(struct nic *nic, __u32 ring);
 /* The tail of some ring has moved and its tail_wanted was set. Any thread. */
 void nic_kick(struct nic *nic);
+/* The guest's end of its network for a queue pair; -1: it has none, or the pair has no part in it. */
+int nic_guest_tap(const struct nic *nic, __u32 ring);
+/* What the guest's driver knows of it in the end: frames that its network did not take, and that were wrong. */
+void nic_guest_ends(struct nic *nic, __u64 refused, __u64 mismatches);
+void nic_network_config(const struct nic_settings *settings, const char *device,
+			struct network_config *config);
 /* Bytes of the longest frame, with its virtio header if there is one. */
 __u32 nic_frame_bytes(const struct nic_settings *settings);
 

@@ -5,6 +5,12 @@
 
 #include <linux/types.h>
 
+/* In the order of policies.def, as rx_policies[]. */
+enum rx_policy_index {
+#define RX_POLICY(name) RX_POLICY_##name,
+#include "injectors/emu/nic/policies.def"
+};
+
 enum nic_wire { NIC_WIRE_TAP, NIC_WIRE_GENERATOR, NIC_WIRE_LOOP };
 enum nic_offload { NIC_OFFLOAD_NONE, NIC_OFFLOAD_CHECKSUM, NIC_OFFLOAD_SEGMENTS };
 
@@ -24,7 +30,7 @@ struct nic_settings {
 	__u64 link; /* bits per second, 0: no limit */
 	__u32 tcp_classic;
 	char congestion[16];
-	char sysctl[256];
+	char sysctl[512];
 };
 
 #endif

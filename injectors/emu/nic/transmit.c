@@ -48,13 +48,15 @@ static int transmit_execute(void *model, struct port *port, __u16 queue,
 	return 0;
 }
 
-static void transmit_report(struct port *port, __u16 queue, const struct engine_request *request,
+static void transmit_report(void *model, struct port *port, __u16 queue, const struct engine_request *request,
 			    __u8 code, __u64 start_ns, __u64 end_ns)
 {
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
 			     EVENT_READ, i + 1 < request->segments ? code | IO_PART : code,
 			     start_ns, end_ns);
+	/* The port's own interrupt is one for all queues; here each has its own. */
+	doorbell_ring(&nic->ring[queue].registers->sent);
 }
 
 int transmit_start(struct nic *nic)

@@ -60,8 +60,8 @@ static struct nic_request *free_request(struct nic_ring *ring)
 /* The fault service's thread, or its timer's. */
 static void request_done(struct port_request *port_request, int error)
 {
-	struct nic_request *request =
-		(struct nic_request *)((char *)port_request - offsetof(struct nic_request, request));
+	struct nic_request *request = (struct nic_request *)((char *)port_request -
+							     offsetof(struct nic_request, request));
 	struct nic_ring *ring = request->ring;
 	struct nic *nic = ring->nic;
 
@@ -120,7 +120,8 @@ static void request_raise(struct nic_ring *ring, struct nic_request *request)
 	}
 	request->open = true;
 	for (__u32 i = 0; i < request->request.count; i++)
-		if (port_request_group(&request->request, i, &request->group[i], &request->fault[i]))
+		if (port_request_group(&request->request, i, &request->group[i],
+				       &request->fault[i]))
 			request->group[i] = NIC_NO_GROUP;
 }
 
@@ -149,7 +150,8 @@ int requests_create(struct nic_ring *ring)
 
 	ring->requests = calloc(count, sizeof(*ring->requests));
 	if (!ring->requests)
-		return failed(-ENOMEM, "no memory for %u page requests of ring %u", count, ring->index);
+		return failed(-ENOMEM, "no memory for %u page requests of ring %u", count,
+			      ring->index);
 	for (__u32 i = 0; i < count; i++)
 		ring->requests[i].ring = ring;
 	return 0;

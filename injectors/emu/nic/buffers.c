@@ -9,6 +9,7 @@
 
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/nic/nic_private.h"
+#include "lib/base/clock.h"
 
 /* A ring whose guest breaks the rules is stopped, as hardware does; its frames find no buffer. */
 static void ring_halt(struct nic_ring *ring)
@@ -21,8 +22,8 @@ static int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write,
 {
 	struct nic *nic = ring->nic;
 	__u64 absent[PORT_REQUEST_PAGES];
-	int result = port_dma_try(nic->port, ring->index, nic->pasid, iova, length, write, dma, absent,
-				  PORT_REQUEST_PAGES);
+	int result = port_dma_try(nic->port, ring->index, nic->pasid, iova, length, write, dma,
+				  absent, PORT_REQUEST_PAGES);
 
 	if (result <= 0)
 		return result;
@@ -84,8 +85,8 @@ static int fetch_some(struct nic_ring *ring, __u64 at, __u32 count)
 		count = nic->depth - first;
 	if (count > NIC_COMPLETIONS)
 		count = NIC_COMPLETIONS;
-	result = ring_dma(ring, ring->descriptors + first * sizeof(*fetched), count * sizeof(*fetched),
-			  false, dma);
+	result = ring_dma(ring, ring->descriptors + first * sizeof(*fetched),
+			  count * sizeof(*fetched), false, dma);
 	if (result)
 		return result > 0 ? 0 : result;
 	dma_copy_from(nic, dma, fetched);
@@ -152,7 +153,8 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store)
 	/* What had been held has gone meanwhile, or there is no room for more. */
 	if (store->ranges != ranges || ranges == NIC_RANGES)
 		return false;
-	result = ring_dma(ring, descriptor->address, descriptor->length, true, &store->range[ranges]);
+	result = ring_dma(ring, descriptor->address, descriptor->length, true,
+			  &store->range[ranges]);
 	if (result < 0)
 		ring_halt(ring);
 	store->ranges += !result;
@@ -175,11 +177,25 @@ static void complete(struct nic_ring *ring, __u64 position, __u32 length, __u32 
 	};
 }
 
-void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const void *bytes, __u32 length,
+/* Each piece of memory is an access of its own, the last one the frame's I/O. */
+static void report_write(struct nic_ring *ring, const struct nic_store *store, __u32 length,
+			 __u64 arrived_ns, __u64 now_ns)
+{
+	for (__u32 i = 0; i < store->ranges && length; i++) {
+		const struct dma *range = &store->range[i];
+		__u32 piece = range->length < length ? (__u32)range->length : length;
+
+		length -= piece;
+		port_io_done(ring->nic->port, ring->index, range->iova, piece, EVENT_WRITE,
+			     IO_OK | (length ? IO_PART : 0), arrived_ns, now_ns);
+	}
+}
+
+void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
 		struct nic_store *store)
 {
-	const unsigned char *from = bytes;
-	__u32 left = length, buffer = (__u32)ring->nic->settings.rx_buffer;
+	__u32 left = frame->length, buffer = (__u32)ring->nic->settings.rx_buffer;
+	const unsigned char *from = frame->bytes;
 
 	for (__u32 i = 0; i < store->ranges && left; i++) {
 		__u32 piece = store->range[i].length < left ? (__u32)store->range[i].length : left;
@@ -188,12 +204,14 @@ void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const void *
 		from += piece;
 		left -= piece;
 	}
+	left = frame->length;
 	for (__u32 i = 0; i < count; i++) {
-		__u32 filled = length > buffer ? buffer : length;
+		__u32 filled = left > buffer ? buffer : left;
 
 		complete(ring, position + i, filled, i + 1 == count ? NIC_LAST : 0);
-		length -= filled;
+		left -= filled;
 	}
+	report_write(ring, store, frame->length, frame->arrived_ns, monotonic_ns());
 	store_release(ring->nic, store);
 }
 
@@ -235,6 +253,7 @@ void ring_publish(struct nic_ring *ring)
 		if (!count)
 			break;
 		ring->published += count;
-		atomic_store_explicit(&ring->registers->head, ring->published, memory_order_release);
+		atomic_store_explicit(&ring->registers->head, ring->published,
+				      memory_order_release);
 	}
 }

@@ -7,6 +7,7 @@
 
 #include "injectors/emu/nic/driver_private.h"
 #include "injectors/emu/pins.h"
+#include "injectors/emu/traffic.h"
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
 
@@ -21,10 +22,12 @@ static int queue_create(struct nic_driver *driver, __u32 index)
 	queue->index = index;
 	queue->registers = nic_registers(nic, index);
 	queue->scratch = malloc((size_t)RX_FRAME_BUFFERS * nic->settings.rx_buffer);
+	queue->made_up = malloc(nic->frame_bytes);
 	queue->free = calloc(nic->depth, sizeof(*queue->free));
 	queue->rx_posted = calloc(nic->depth, sizeof(bool));
 	queue->tx_posted = calloc(nic->depth, sizeof(bool));
-	if (!queue->scratch || !queue->free || !queue->rx_posted || !queue->tx_posted)
+	if (!queue->made_up || !queue->scratch || !queue->free || !queue->rx_posted ||
+	    !queue->tx_posted)
 		return failed(-ENOMEM, "no memory for queue %u of a NIC", index);
 	return 0;
 }
@@ -46,6 +49,7 @@ static void driver_destroy(void *argument)
 
 	for (__u32 q = 0; q < driver->queues; q++) {
 		free(driver->queue[q].scratch);
+		free(driver->queue[q].made_up);
 		free(driver->queue[q].free);
 		free(driver->queue[q].rx_posted);
 		free(driver->queue[q].tx_posted);
@@ -54,7 +58,6 @@ static void driver_destroy(void *argument)
 		close(driver->stop);
 	verifier_destroy(driver->verifier);
 	generator_destroy(driver->generator);
-	pthread_mutex_destroy(&driver->generating);
 	pthread_mutex_destroy(&driver->verifying);
 	free(driver);
 }
@@ -87,7 +90,6 @@ static int driver_create(void **argument, const struct driver_setup *setup)
 	driver->channel = setup->channel;
 	driver->memory = setup->memory;
 	pthread_mutex_init(&driver->verifying, NULL);
-	pthread_mutex_init(&driver->generating, NULL);
 	driver->stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (driver->stop < 0)
 		err = failed(-errno, "no descriptor for the driver of a NIC");
@@ -107,7 +109,7 @@ static int driver_create(void **argument, const struct driver_setup *setup)
 /* Does this queue send? With one TAP descriptor only the first does. */
 static bool queue_sends(const struct nic_driver_queue *queue)
 {
-	return nic_guest_tap(queue->driver->nic, queue->index) >= 0 || queue->driver->generator;
+	return !queue->index && (queue->driver->generator || queue->driver->nic->networked);
 }
 
 static int queue_start(struct nic_driver_queue *queue)
@@ -132,6 +134,7 @@ static int driver_start(void *argument)
 	struct nic_driver *driver = argument;
 	int err = 0;
 
+	driver->start_ns = monotonic_ns();
 	for (__u32 q = 0; !err && q < driver->queues; q++)
 		err = queue_start(&driver->queue[q]);
 	if (!err)
@@ -155,7 +158,8 @@ static bool traffic_over(struct nic_driver *driver)
 
 	if (driver->nic->settings.wire == NIC_WIRE_TAP)
 		return true;
-	if (!nic_wire_ended(driver->nic, driver->generator))
+	if (!nic_wire_ended(driver->nic) ||
+	    (driver->generator && !__atomic_load_n(&driver->sent_all, __ATOMIC_ACQUIRE)))
 		return false;
 	nic_stats(driver->nic, &stats);
 	return !stats.rx.held && frames_taken(driver) == stats.rx.frames &&

@@ -20,12 +20,13 @@ struct nic_driver_queue {
 	pthread_t receiver, sender;
 	bool receiving, sending;
 	/* receive */
-	__u64 consumed; /* completions */
-	__u64 posted;	/* descriptors */
-	__u64 taken;	 /* frames, atomic */
-	__u64 refused;	 /* of them, that its network did not take */
+	__u64 consumed;		     /* completions */
+	__u64 posted;		     /* descriptors */
+	__u64 taken;		     /* frames, atomic */
+	__u64 refused;		     /* of them, that its network did not take */
 	bool *rx_posted, *tx_posted; /* by id, atomic */
-	unsigned char *scratch;	  /* a frame in one piece */
+	unsigned char *made_up;	     /* a frame to be sent */
+	unsigned char *scratch;	     /* a frame in one piece */
 	/* transmit */
 	__u16 *free; /* descriptor ids */
 	__u32 free_count;
@@ -38,11 +39,12 @@ struct nic_driver {
 	struct guest_memory *memory;
 	struct verifier *verifier;   /* NULL: frames go to the guest's TAP, or nowhere */
 	struct generator *generator; /* of what the guest sends; NULL: what its TAP gives */
-	pthread_mutex_t generating;
+	__u64 start_ns;
+	bool sent_all; /* atomic: all that was to be made up */
 	__u32 queues;
 	pthread_mutex_t verifying;
 	__u64 mismatches;
-	int stop; /* eventfd, readable once the driver is to end */
+	int stop;      /* eventfd, readable once the driver is to end */
 	bool stopping; /* atomic */
 	bool stopped;
 	struct nic_driver_queue queue[];

@@ -11,9 +11,8 @@ static void post(struct nic_driver_queue *queue, __u32 id)
 {
 	const struct nic *nic = queue->driver->nic;
 	const struct nic_layout *layout = &nic->layout;
-	struct nic_descriptor *descriptors =
-		guest_memory_cpu(queue->driver->memory,
-				 layout->descriptors + queue->index * layout->ring_bytes);
+	struct nic_descriptor *descriptors = guest_memory_cpu(
+		queue->driver->memory, layout->descriptors + queue->index * layout->ring_bytes);
 	__u64 buffer = layout->rx_buffers +
 		       ((__u64)queue->index * nic->depth + id) * nic->settings.rx_buffer;
 
@@ -43,14 +42,15 @@ void driver_receive_prepare(struct nic_driver_queue *queue)
 static void verify(struct nic_driver_queue *queue, const struct iovec *iov, int count)
 {
 	struct nic_driver *driver = queue->driver;
-	__u32 length = 0;
+	__u32 header = nic_header_bytes(&driver->nic->settings), length = 0;
 
 	for (int i = 0; i < count; i++) {
 		memcpy(queue->scratch + length, iov[i].iov_base, iov[i].iov_len);
 		length += (__u32)iov[i].iov_len;
 	}
 	pthread_mutex_lock(&driver->verifying);
-	if (verifier_check(driver->verifier, queue->scratch, length))
+	if (verifier_check(driver->verifier, queue->scratch + header, length - header) >
+	    FRAME_AFTER_GAP)
 		driver->mismatches++;
 	pthread_mutex_unlock(&driver->verifying);
 }

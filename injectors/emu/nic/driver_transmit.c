@@ -5,8 +5,11 @@
 #include <sys/uio.h>
 
 #include "injectors/emu/nic/driver_private.h"
+#include "injectors/emu/thread.h"
+#include "lib/base/clock.h"
 
-#define FRAME_BUFFERS 40 /* a frame of 64K with its headers, in buffers of NIC_TX_BUFFER */
+#define LATEST_STOP_NS (20 * NSEC_PER_MSEC)
+#define FRAME_BUFFERS  40 /* a frame of 64K with its headers, in buffers of NIC_TX_BUFFER */
 
 static void *ring_at(struct nic_driver_queue *queue, __u64 offset)
 {
@@ -112,8 +115,20 @@ static void submit(struct nic_driver_queue *queue, __u32 length)
 	doorbell_ring(&registers->doorbell);
 }
 
+static void scatter(const struct iovec *iov, int count, const unsigned char *from, size_t length)
+{
+	for (int i = 0; i < count && length; i++) {
+		size_t piece = iov[i].iov_len < length ? iov[i].iov_len : length;
+
+		memcpy(iov[i].iov_base, from, piece);
+		from += piece;
+		length -= piece;
+	}
+}
+
 /* A frame from the guest's network; 0: the driver is to end. */
-static long next_from_tap(struct nic_driver_queue *queue, int tap, const struct iovec *iov, int count)
+static long next_from_tap(struct nic_driver_queue *queue, int tap, const struct iovec *iov,
+			  int count)
 {
 	struct pollfd ready[2] = {{.fd = tap, .events = POLLIN},
 				  {.fd = queue->driver->stop, .events = POLLIN}};
@@ -130,6 +145,34 @@ static long next_from_tap(struct nic_driver_queue *queue, int tap, const struct 
 	return 0;
 }
 
+/* A frame that is made up; 0: there is none any more, or the driver is to end. */
+static long next_made_up(struct nic_driver *driver, const struct iovec *iov, int count)
+{
+	__u32 header = nic_header_bytes(&driver->nic->settings), length = 0;
+	unsigned char *frame = driver->queue[0].made_up;
+	__u64 due;
+
+	while (!driver_stopping(driver)) {
+		due = generator_due(driver->generator, driver->start_ns, monotonic_ns());
+		if (due == ~0ull)
+			break;
+		if (!due) {
+			length = generator_next(driver->generator, frame + header,
+						driver->nic->frame_bytes - header);
+			break;
+		}
+		sleep_until(due < monotonic_ns() + LATEST_STOP_NS
+				    ? due
+				    : monotonic_ns() + LATEST_STOP_NS);
+	}
+	if (!length) {
+		__atomic_store_n(&driver->sent_all, true, __ATOMIC_RELEASE);
+		return 0;
+	}
+	scatter(iov, count, frame, length + header);
+	return length + header;
+}
+
 void *driver_transmit(void *argument)
 {
 	struct nic_driver_queue *queue = argument;
@@ -143,7 +186,7 @@ void *driver_transmit(void *argument)
 		int count = frame_iov(queue, nic->frame_bytes, iov);
 
 		length = tap >= 0 ? next_from_tap(queue, tap, iov, count)
-				  : traffic_next(queue->driver, iov, count);
+				  : next_made_up(queue->driver, iov, count);
 		if (!length)
 			break;
 		submit(queue, (__u32)length);

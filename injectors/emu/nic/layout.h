@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct nic_completion) == 16, "four a cache line");
 
 /* The registers of one receive ring. */
 struct nic_registers {
-	_Atomic __u64 tail; /* by the guest */
+	_Atomic __u64 tail;				 /* by the guest */
 	_Atomic __u64 head __attribute__((aligned(64))); /* by the device */
 	_Atomic bool tail_wanted; /* the device waits for the tail to move: kick it then */
 	struct doorbell interrupt __attribute__((aligned(64))); /* frames were received */
@@ -47,7 +47,8 @@ struct nic_registers {
 } __attribute__((aligned(64)));
 
 struct nic_layout {
-	__u64 descriptors, completions; /* of queue pair 0, guest addresses; the others follow at `ring_bytes` */
+	__u64 descriptors,
+		completions; /* of queue pair 0, guest addresses; the others follow at `ring_bytes` */
 	__u64 ring_bytes;
 	__u64 rx_buffers, tx_buffers; /* likewise at depth * rx_buffer, and depth * NIC_TX_BUFFER */
 	__u64 end;

@@ -34,10 +34,10 @@ struct nic_counters {
 
 struct nic_stats {
 	struct nic_counters rx, tx; /* of all rings */
-	__u64 in;		    /* frames that the wire gave; = rx.frames + lost + held, but for missed ones */
-	__u64 missed;		    /* lost before the NIC: it was late */
-	__u64 halted;		    /* rings that a hostile descriptor has stopped */
-	__u64 broken;		    /* pinned pages that were absent all the same */
+	__u64 in; /* frames that the wire gave; = rx.frames + lost + held, but for missed ones */
+	__u64 missed; /* lost before the NIC: it was late */
+	__u64 halted; /* rings that a hostile descriptor has stopped */
+	__u64 broken; /* pinned pages that were absent all the same */
 };
 void nic_stats(struct nic *nic, struct nic_stats *stats);
 
@@ -49,10 +49,16 @@ struct nic_registers *nic_registers(struct nic *nic, __u32 ring);
 void nic_kick(struct nic *nic);
 /* The guest's end of its network for a queue pair; -1: it has none, or the pair has no part in it. */
 int nic_guest_tap(const struct nic *nic, __u32 ring);
+/* Nothing will come of the wire any more. */
+bool nic_wire_ended(struct nic *nic);
+/* The guest has posted its buffers: frames are taken off the wire from now on. */
+void nic_begin(struct nic *nic);
 /* What the guest's driver knows of it in the end: frames that its network did not take, and that were wrong. */
 void nic_guest_ends(struct nic *nic, __u64 refused, __u64 mismatches);
 void nic_network_config(const struct nic_settings *settings, const char *device,
 			struct network_config *config);
+/* Of the virtio-net header before each frame; 0: there is none. */
+__u32 nic_header_bytes(const struct nic_settings *settings);
 /* Bytes of the longest frame, with its virtio header if there is one. */
 __u32 nic_frame_bytes(const struct nic_settings *settings);
 

@@ -9,19 +9,21 @@
 #include "injectors/emu/devices/engine.h"
 #include "injectors/emu/nic/flow_table.h"
 #include "injectors/emu/nic/frame.h"
-#include "injectors/emu/nic/loss_runs.h"
 #include "injectors/emu/nic/nic.h"
 #include "injectors/emu/nic/rx_backup.h"
 #include "injectors/emu/nic/rx_cache.h"
 #include "injectors/emu/nic/rx_ring.h"
 #include "injectors/emu/nic/toeplitz.h"
+#include "injectors/emu/nic/windows.h"
 #include "injectors/emu/nic/wire.h"
+#include "injectors/net/network.h"
 
-#define NIC_BATCH      32 /* frames that are taken off the wire at once */
-#define NIC_RANGES     16 /* pieces of guest memory, each contiguous, that a frame may go to */
+#define NIC_BATCH	32 /* frames that are taken off the wire at once */
+#define NIC_RANGES	16 /* pieces of guest memory, each contiguous, that a frame may go to */
 #define NIC_COMPLETIONS 64 /* written by one DMA */
-#define NIC_ACCOUNT_NS (100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
-#define NIC_RETRY_NS   NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
+#define NIC_ACCOUNT_NS	(100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
+#define NIC_RETRY_NS \
+	NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
 #define NIC_PREFAULT_MAX 63
 #define NIC_NO_GROUP	 0xffff
 
@@ -36,7 +38,7 @@ struct nic_request {
 	struct port_request request;
 	struct nic_ring *ring;
 	bool open;
-	__u16 group[PORT_REQUEST_PAGES];  /* of each page */
+	__u16 group[PORT_REQUEST_PAGES]; /* of each page */
 	__u64 fault[PORT_REQUEST_PAGES]; /* its number in the truth log */
 };
 
@@ -52,9 +54,9 @@ struct nic_ring {
 	struct nic *nic;
 	__u16 index;
 	bool halted;
-	bool retry;	  /* something absent may be present now */
-	__u64 retry_ns;	  /* try again then; 0: somebody will tell */
-	__u64 absent_page; /* the page that the newest frame found absent */
+	bool retry;			/* something absent may be present now */
+	__u64 retry_ns;			/* try again then; 0: somebody will tell */
+	__u64 absent_page;		/* the page that the newest frame found absent */
 	__u64 descriptors, completions; /* IOVAs of the two arrays */
 	struct nic_descriptor *posted;	/* by slot */
 	struct nic_completion *done;	/* by position modulo the depth, until it is published */
@@ -63,7 +65,6 @@ struct nic_ring {
 	__u32 pending;			/* frames of that */
 	struct rx_queue *queue;		/* the IOprovider's, of `backup` */
 	struct nic_request *requests;	/* fault_limit of them */
-	struct loss_runs runs;
 	struct nic_counters rx;
 	struct nic_registers *registers;
 };
@@ -92,24 +93,31 @@ struct nic {
 	struct inject_table *injections;
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* something was resolved, posted or put into the backup ring: the provider's */
-	int kick;		/* eventfd: the receiving thread's */
-	bool kicked;		/* atomic: there is something for it, beside the wire */
-	bool stopping;		/* atomic */
+	pthread_cond_t
+		changed; /* something was resolved, posted or put into the backup ring: the provider's */
+	int kick;	 /* eventfd: the receiving thread's */
+	bool kicked;   /* atomic: there is something for it, beside the wire */
+	bool stopping; /* atomic */
+	bool begun;    /* the guest's driver is there: frames may be told */
 	pthread_t receiver, provider;
 	bool receiving, providing;
 
 	struct rx_backup *backup;
 	struct rx_cache *cache;
 	struct flow_table *flows;
-	struct toeplitz steering;
+	struct steering steering;
 	struct nic_store store; /* the receiving thread's */
 	struct nic_store provider_store;
-	struct dma fetch; /* of descriptors and completions */
-	struct dma probe; /* of buffers that are asked for ahead */
+	struct dma fetch;     /* of descriptors and completions */
+	struct dma probe;     /* of buffers that are asked for ahead */
 	unsigned char *batch; /* NIC_BATCH frames */
 	__u64 account_ns;     /* when the rings' state is told next */
 	__u64 in;
+	struct frame_totals *totals;
+	struct windows windows;
+	__u64 stalls, stall_max_ns;
+	bool networked;
+	struct network network;
 	struct nic_counters *tx; /* of each ring, atomic */
 	struct nic_ring ring[];
 };
@@ -118,6 +126,12 @@ static inline bool nic_stopping(const struct nic *nic)
 {
 	return __atomic_load_n(&nic->stopping, __ATOMIC_ACQUIRE);
 }
+
+/* nic.c */
+int nic_start(void **device, struct port *port, const struct device_setup *setup);
+void nic_stop(void *device);
+extern const struct device_driver nic_driver;
+extern const struct device_class nic_class;
 
 /* buffers.c: a ring's way to guest memory */
 /* Reads what the guest has posted since, as far as the descriptors' pages are there. */
@@ -128,7 +142,7 @@ bool ring_present(void *ring, __u64 position);
 bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store);
 void store_release(struct nic *nic, struct nic_store *store);
 /* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
-void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const void *bytes, __u32 length,
+void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
 		struct nic_store *store);
 /* These buffers come back with nothing in them. */
 void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count);

@@ -48,10 +48,9 @@ static void deliver(struct nic_ring *ring, const struct rx_held *held)
 	};
 	__u32 advanced;
 
-	frame_parse(&frame.info, frame.bytes, frame.length,
-		    nic->settings.offload != NIC_OFFLOAD_NONE);
-	ring_write(ring, held->position, held->count, frame.bytes, frame.length,
-		   &nic->provider_store);
+	(void)frame_parse(frame.bytes, frame.length, nic->settings.offload != NIC_OFFLOAD_NONE,
+			  &frame.info);
+	ring_write(ring, held->position, held->count, &frame, &nic->provider_store);
 	advanced = rx_ring_resolve(&ring->state, held->bit, held->count, frame.length, true);
 	account_delivered(ring, &frame, HOLD_BACKUP);
 	if (advanced)

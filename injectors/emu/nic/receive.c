@@ -26,7 +26,8 @@ void nic_kick(struct nic *nic)
 }
 
 /* What the frame had to be put aside for is told by the ring's policy; why it was lost, by its fault. */
-static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame, enum loss_reason reason)
+static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,
+		       enum loss_reason reason)
 {
 	struct nic_blame blame = {0};
 
@@ -48,8 +49,7 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 	rx_ring_receive(&ring->state, &state, &verdict);
 	switch (verdict.place) {
 	case RX_STORE:
-		ring_write(ring, verdict.position, verdict.count, frame->bytes, frame->length,
-			   &nic->store);
+		ring_write(ring, verdict.position, verdict.count, frame, &nic->store);
 		account_delivered(ring, frame, 0);
 		return;
 	case RX_BACKUP:
@@ -79,10 +79,9 @@ static void release_cached(struct nic_ring *ring)
 			.arrived_ns = state.arrived_ns,
 		};
 
-		frame_parse(&frame.info, frame.bytes, frame.length,
-			    ring->nic->settings.offload != NIC_OFFLOAD_NONE);
-		ring_write(ring, verdict.position, verdict.count, frame.bytes, frame.length,
-			   &ring->nic->store);
+		(void)frame_parse(frame.bytes, frame.length,
+				  ring->nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info);
+		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store);
 		account_delivered(ring, &frame, HOLD_CACHE);
 	}
 	store_release(ring->nic, &ring->nic->store);
@@ -125,25 +124,26 @@ static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
 	doorbell_ring(&ring->registers->interrupt);
 }
 
-static void take_frame(struct nic *nic, const unsigned char *bytes, long length, __u64 now_ns)
+static void take_frame(struct nic *nic, const unsigned char *bytes, __u32 length, __u64 now_ns)
 {
-	bool offload = nic->settings.offload != NIC_OFFLOAD_NONE;
-	struct nic_frame frame = {.bytes = bytes, .length = (__u32)length, .arrived_ns = now_ns};
+	struct nic_frame frame = {.bytes = bytes, .length = length, .arrived_ns = now_ns};
+	enum loss_reason reason = LOSS_UNKNOWN;
 	struct nic_ring *ring;
 
 	nic->in++;
-	frame_parse(&frame.info, bytes, frame.length < nic->frame_bytes ? frame.length : nic->frame_bytes,
-		    offload);
-	ring = &nic->ring[toeplitz_queue(&nic->steering, &frame.info)];
-	if (inject_fire(nic->injections, INJECT_FRAME_LOSS, nic->index)) {
-		rx_ring_lose(&ring->state, LOSS_WIRE);
-		account_lost(ring, &frame, LOSS_WIRE, (struct nic_blame){0});
-	} else if (frame.length > nic->frame_bytes || !frame.info.valid) {
-		rx_ring_lose(&ring->state, LOSS_OVERLONG);
-		account_lost(ring, &frame, LOSS_OVERLONG, (struct nic_blame){0});
-	} else {
+	if (frame_parse(bytes, length < nic->frame_bytes ? length : nic->frame_bytes,
+			nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info) ||
+	    length > nic->frame_bytes)
+		reason = LOSS_OVERLONG;
+	if (inject_fire(nic->injections, INJECT_FRAME_LOSS, nic->index))
+		reason = LOSS_WIRE;
+	ring = &nic->ring[steering_queue(&nic->steering, &frame.info)];
+	if (!reason) {
 		frame_arrives(ring, &frame);
+		return;
 	}
+	rx_ring_lose(&ring->state, reason);
+	account_lost(ring, &frame, reason, (struct nic_blame){0});
 }
 
 /* With the lock: everything but reading the wire. */
@@ -154,7 +154,8 @@ static void serve(struct nic *nic, const long *lengths, int count, __u64 now_ns)
 	for (__u32 r = 0; r < nic->queues; r++)
 		ring_catch_up(&nic->ring[r], now_ns);
 	for (int i = 0; i < count; i++)
-		take_frame(nic, nic->batch + (size_t)i * nic->frame_bytes, lengths[i], now_ns);
+		take_frame(nic, nic->batch + (size_t)i * nic->frame_bytes, (__u32)lengths[i],
+			   now_ns);
 	for (__u32 r = 0; r < nic->queues; r++)
 		ring_tell_guest(&nic->ring[r], now_ns);
 	if (now_ns >= nic->account_ns) {
@@ -172,8 +173,9 @@ static __u64 earlier(__u64 a, __u64 b)
 static void wait_for_frames(struct nic *nic)
 {
 	__u64 at_ns = 0, until = nic->account_ns, now = monotonic_ns();
-	struct pollfd ready[2] = {{.fd = nic->kick, .events = POLLIN},
-				  {.fd = nic->wire->ops->ready(nic->wire, &at_ns), .events = POLLIN}};
+	struct pollfd ready[2] = {
+		{.fd = nic->kick, .events = POLLIN},
+		{.fd = nic->wire->ops->ready(nic->wire, &at_ns), .events = POLLIN}};
 	struct timespec timeout;
 	eventfd_t kicks;
 
@@ -202,7 +204,8 @@ void *nic_receive(void *argument)
 		__u64 now_ns = monotonic_ns();
 		int count = 0;
 
-		while (count < NIC_BATCH && !ended) {
+		while (count < NIC_BATCH && !ended &&
+		       __atomic_load_n(&nic->begun, __ATOMIC_ACQUIRE)) {
 			long length = nic->wire->ops->receive(
 				nic->wire, nic->batch + (size_t)count * nic->frame_bytes,
 				nic->frame_bytes, now_ns);

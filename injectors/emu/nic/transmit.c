@@ -16,7 +16,7 @@ static enum ring_status transmit_check(void *model, const struct engine_request 
 	const struct nic *nic = model;
 
 	return request->opcode == RING_SEND && request->bytes <= nic->frame_bytes ? RING_OK
-										   : RING_INVALID;
+										  : RING_INVALID;
 }
 
 static int transmit_execute(void *model, struct port *port, __u16 queue,
@@ -48,9 +48,12 @@ static int transmit_execute(void *model, struct port *port, __u16 queue,
 	return 0;
 }
 
-static void transmit_report(void *model, struct port *port, __u16 queue, const struct engine_request *request,
-			    __u8 code, __u64 start_ns, __u64 end_ns)
+static void transmit_report(void *model, struct port *port, __u16 queue,
+			    const struct engine_request *request, __u8 code, __u64 start_ns,
+			    __u64 end_ns)
 {
+	struct nic *nic = model;
+
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
 			     EVENT_READ, i + 1 < request->segments ? code | IO_PART : code,

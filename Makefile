@@ -116,7 +116,8 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.
 # make CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(call sources,tests/fuzz))
 fuzz-programs: $(FUZZ_PROGRAMS)
-$(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz/made) tests/unit/stream_log.c) \
+$(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz/made) \
+		$(addprefix tests/unit/,stream_log.c rx_model.c rx_world.c)) \
 		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
 		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	@mkdir -p $(@D)

@@ -39,7 +39,7 @@ BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/
 
 LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
 TOOL_LIBS   := -lncursesw -ltinfo
-INJECT_LIBS := -libverbs
+INJECT_LIBS := -libverbs -lmnl
 TEST_LIBS   := -lcmocka
 
 sources = $(sort $(foreach d,$(1),$(wildcard $(d)/*.c)))
@@ -52,7 +52,7 @@ LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/
 TOOL_SRC := $(call sources,tools tools/top tools/sim)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
 EMU_SRC  := injectors/consent.c injectors/medium.c \
-            $(call sources,injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
+            $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
             injectors/job injectors/real)
 TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))
 HELP_SRC := $(filter-out $(TEST_SRC),$(call sources,tests/unit tests/reference))

@@ -18,7 +18,7 @@ LAYERS = (
     {"lib/capture/", "lib/job/", "lib/translate/"},
     {"lib/analyze/"},
     {"tools/common.", "injectors/consent.", "injectors/medium.", "injectors/results."},
-    {"injectors/emu/"},
+    {"injectors/emu/", "injectors/net/"},
     {"tools/sim/", "tools/top/", "injectors/emu/devices/", "injectors/job/", "injectors/real/"},
     {"tools/", "injectors/"},
     {"tests/"},

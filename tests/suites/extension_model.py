@@ -161,7 +161,7 @@ def see_in_refusals(inject, check):
         check(name, status == 3 and all(word in said for word in words), out + said)
 
     refused("a workload on it is refused, by its line and the models that take one", TOY + "[workload w]\ncount = 1\n",
-            "toy.ini:3: [workload w]", "model=toy", "accepted: devices with model=block or model=accel")
+            "toy.ini:3: [workload w]", "model=toy", "accepted: devices with model=block or accel")
     refused("its keys are refused with other models", TOY + DISK.replace("[device d]", "[device d]\nnap = 5ms"),
             "toy.ini:4", "nap=5ms", "accepted: with model=toy")
     refused("others' keys are refused with it", TOY + "medium_latency = 1ms\n", "toy.ini:3", "accepted: with model=block")

@@ -13,6 +13,7 @@
 #include "lib/job/options.h"
 
 struct device_config;
+struct network;
 
 /* What the settings of any model fit in. */
 #define DEVICE_SETTINGS_BYTES 1024
@@ -57,6 +58,7 @@ struct device_class {
 	__u32 data_align;    /* of data addresses and lengths that its engine takes, bytes */
 	enum device_io io;   /* what a [workload] asks of it; none: there can be no workload */
 	bool user_addresses; /* takes pasid=yes */
+	bool has_frames;     /* fills device_setup.frames; a [traffic] and an injected loss are for it */
 	/* The file that it is given; NULL: none of this model is. */
 	struct device_file *(*file)(struct device_settings *settings);
 	/* -EBADMSG with a sentence that begins with `where`; NULL: it agrees to everything. */
@@ -65,6 +67,8 @@ struct device_class {
 	int (*start)(void **device, struct port *port, const struct device_setup *setup);
 	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
 	void (*stop)(void *device);
+	/* The network that it has made for itself; NULL: none of this model has one. */
+	const struct network *(*network)(void *device);
 	const struct device_driver *driver; /* in the guest */
 };
 

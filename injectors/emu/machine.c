@@ -36,6 +36,9 @@ static int start_device(struct machine *machine, __u32 index)
 		.directory = machine->config.directory,
 		.machine = machine,
 		.index = index,
+		.name = device->config.name,
+		.traffic = machine_traffic(machine, index),
+		.frames = &device->frames,
 	};
 	int error = device->config.class->start(&device->model, device->port, &setup);
 
@@ -262,6 +265,20 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 		machine_add_device(totals, &machine->devices[i]);
 	for (__u32 i = 0; i < machine->config.tenant_count; i++)
 		add_memory(&totals->memory, machine->tenants[i].memory);
+}
+
+const struct frame_totals *machine_frames(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->config.class->has_frames ? &of->frames : NULL;
+}
+
+const struct network *machine_network(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->model && of->config.class->network ? of->config.class->network(of->model) : NULL;
 }
 
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)

@@ -12,6 +12,8 @@
 #include <signal.h>
 
 #include "injectors/emu/device_class.h"
+#include "injectors/emu/frame_totals.h"
+#include "injectors/emu/traffic.h"
 #include "injectors/emu/workload.h"
 
 #define MACHINE_TENANTS_MAX 1000
@@ -57,10 +59,11 @@ static inline struct device_file *device_given_file(struct device_config *device
 
 struct machine_config {
 	char name[64];
-	__u32 tenant_count, device_count, workload_count;
+	__u32 tenant_count, device_count, workload_count, traffic_count;
 	struct tenant_config *tenants;
 	struct device_config *devices;
 	struct workload_config *workloads; /* injectors/emu/workload.h */
+	struct traffic_config *traffics;   /* injectors/emu/traffic.h */
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
 	__u32 event_queue_entries; /* 0: EMQ_ENTRIES */
@@ -77,6 +80,7 @@ struct machine_config {
 };
 
 struct machine;
+struct network;
 
 /* Copies what it needs of the configuration. -EINVAL with a sentence for what cannot be built. */
 int machine_create(struct machine **machine, const struct machine_config *config);
@@ -122,6 +126,10 @@ struct machine_totals {
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
+/* Of a device that has frames, else NULL. Valid after machine_stop(). */
+const struct frame_totals *machine_frames(const struct machine *machine, __u32 device);
+/* The network between whose namespaces a device carries frames, while the machine runs; NULL: it has none. */
+const struct network *machine_network(const struct machine *machine, __u32 device);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
 

@@ -37,6 +37,7 @@ struct machine_device {
 	__u64 read_only_start; /* guest addresses, equal: nothing is */
 	__u64 read_only_end;
 	pthread_mutex_t next_lock; /* evictions of what comes next take turns */
+	struct frame_totals frames;
 };
 
 struct machine {
@@ -65,6 +66,8 @@ static inline const struct device_driver *driver_of(const struct machine_device 
 int machine_build(struct machine *machine, const struct machine_config *config);
 /* Of a device that has started: only then is the size of a disk known. */
 int machine_build_driver(struct machine *machine, __u32 index);
+/* The [traffic] of a device, NULL if it has none. */
+const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device);
 void machine_dismantle(struct machine *machine);
 
 /* machine_service.c */

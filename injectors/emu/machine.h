@@ -99,13 +99,24 @@ struct inject_table *machine_injections(struct machine *machine);
  * Eviction for injections, in the safe order (device, IOPT, frame) with every step probed.
  *   EVICT_NEXT    pages that the next I/Os of the device's driver will touch, before these are sent
  *   EVICT_RANDOM  uniformly over the pages of the device's driver
+ *   EVICT_RING    what the device's driver has posted at this instant, of the sides asked for
  *   EVICT_ALL     every page of the device's tenant that its devices can reach
- * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at: pages
- * that were present. From several threads at once, for one device too.
+ * Returns pages evicted and proven absent, or a negative errno. From several threads at once, for one device
+ * too.
  */
-enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL };
-long machine_evict(struct machine *machine, __u32 device, enum evict_choice choice, __u32 pages,
-		   enum evict_kind kind, __u32 *asked);
+enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL, EVICT_RING };
+struct evict_order {
+	enum evict_choice choice;
+	enum evict_kind kind;
+	__u32 pages;	    /* next, random: how many */
+	unsigned int sides; /* ring: a RING_SIDE() for each */
+};
+struct evict_outcome {
+	__u32 asked;   /* pages aimed at: they were present */
+	__u32 skipped; /* pages that were not, as they are pinned (pins.h) */
+};
+long machine_evict(struct machine *machine, __u32 device, const struct evict_order *order,
+		   struct evict_outcome *outcome);
 
 struct machine_totals {
 	struct service_stats service;
@@ -119,7 +130,9 @@ struct machine_totals {
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
 	__u64 upgrades;	  /* read-only pages made writable */
-	__u64 huge, splits;	      /* 2 MiB entries that IOPTs got, and that were split */
+	__u64 pinned;	  /* pages of guests that devices keep (pins.h), now */
+	__u64 pinned_most, pinned_skipped; /* at once at most; evictions that passed over one */
+	__u64 huge, splits;		   /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram

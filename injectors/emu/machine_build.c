@@ -126,6 +126,8 @@ static int build_tenant(struct machine *machine, __u32 index)
 		error = page_locks_create(&tenant->locks, tenant->config.memory >> PAGE_BITS);
 	if (!error)
 		error = page_locks_create(&tenant->evictions, tenant->config.memory >> PAGE_BITS);
+	if (!error)
+		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS);
 	if (!error && machine->config.premap)
 		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
 	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
@@ -387,6 +389,7 @@ void machine_dismantle(struct machine *machine)
 	for (__u32 i = 0; machine->tenants && i < machine->config.tenant_count; i++) {
 		page_locks_destroy(machine->tenants[i].locks);
 		page_locks_destroy(machine->tenants[i].evictions);
+		pins_destroy(machine->tenants[i].pins);
 		guest_memory_destroy(machine->tenants[i].memory);
 		free(machine->tenants[i].devices);
 	}

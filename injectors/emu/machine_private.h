@@ -10,6 +10,7 @@
 #include "injectors/emu/access_log.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/page_lock.h"
+#include "injectors/emu/pins.h"
 #include "injectors/emu/port.h"
 #include "injectors/emu/registry.h"
 #include "lib/base/random.h"
@@ -18,7 +19,8 @@ struct tenant {
 	struct tenant_config config;
 	struct guest_memory *memory;
 	struct page_locks *locks;     /* keep a resolve and an eviction apart */
-	struct page_locks *evictions; /* keep two evictions apart, all along */
+	struct page_locks *evictions; /* keep two evictions apart, or one and a pin, all along */
+	struct pins *pins;
 	__u64 physical;
 	__u32 *devices; /* indices in the machine */
 	__u32 device_count;
@@ -72,12 +74,19 @@ void machine_dismantle(struct machine *machine);
 
 /* machine_service.c */
 extern const struct service_ops machine_service_ops;
+/*
+ * Makes a page present and maps it for the device as a fault of its would (`write`: by a write), without one.
+ * The caller keeps evictions of the page out, and tells the lookup.
+ */
+int machine_grant(struct machine *machine, __u32 device, __u64 guest_address, bool write);
 
 /*
  * evict.c: takes one page of a tenant in the safe order. 0 once its absence is proven, EVICT_GONE if it
- * was absent already or another's eviction took it meanwhile, -EBUSY.
+ * was absent already or another's eviction took it meanwhile, EVICT_PINNED if it stays because a device keeps
+ * it, -EBUSY.
  */
-#define EVICT_GONE 1
+#define EVICT_GONE   1
+#define EVICT_PINNED 2
 int evict_page(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind);
 /* A sequence of random choices, from the machine's seed; below: 1 to 2^32. */
 struct random choice_begin(struct machine *machine);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/job/idle_keys.h"
+#include "injectors/emu/workload_device.h"
 #include "injectors/job/plan.h"
 #include "lib/job/sweep.h"
 #include "lib/base/fail.h"
@@ -320,6 +321,39 @@ static void every_row_of_the_table_is_whole(void **state)
 	}
 }
 
+static bool is_power_of_two(__u32 value)
+{
+	return value && !(value & (value - 1));
+}
+
+/* Whoever adds a model cannot forget what the machine relies on. */
+static void every_model_is_whole(void **state)
+{
+	for (int i = 0; i < DEVICE_CLASSES; i++) {
+		const struct device_class *class = device_classes[i];
+		bool workload = device_class_takes_workload(class);
+
+		assert_true(strlen(class->name) > 0 && strlen(class->meaning) > 5);
+		assert_true(class->start && class->stop);
+		assert_true(is_power_of_two(class->data_align));
+		assert_true(is_power_of_two(class->depth_max));
+		assert_in_range(class->depth_max, 2,
+				workload ? WORKLOAD_DEPTH_MAX : RING_DEPTH_MAX);
+		assert_int_equal(workload, class->driver == &workload_driver);
+		assert_true(class->driver->create && class->driver->start && class->driver->stop &&
+			    class->driver->destroy);
+		assert_int_equal(!class->driver->next_pages, !class->driver->send_next);
+		for (size_t r = 0; r < class->row_count; r++) {
+			const struct option_row *row = &class->rows[r];
+
+			assert_string_equal(row->section, "device");
+			assert_true(row->offset + row->size <= class->settings_bytes);
+			/* Its model takes one of the places. */
+			assert_null(row->needs[OPTION_NEEDS - 1].key);
+		}
+	}
+}
+
 /* Whether all keys of all points of a job do something. */
 static int find_idle(const struct job_text *text)
 {
@@ -434,6 +468,7 @@ int main(void)
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),
 		cmocka_unit_test(bad_sweeps_are_refused),
 		cmocka_unit_test(every_row_of_the_table_is_whole),
+		cmocka_unit_test(every_model_is_whole),
 		cmocka_unit_test(an_action_takes_its_own_keys_only),
 		cmocka_unit_test(a_key_is_idle_if_it_is_at_every_point),
 	};

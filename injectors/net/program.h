@@ -58,7 +58,7 @@ int program_await_ready(struct network_program *program);
  */
 int program_wait(struct network_program *program, __u64 timeout_ns);
 
-/* SIGTERM to all of it, SIGKILL to what is there after PROGRAM_GRACE, and waits for the end. */
+/* SIGTERM to its process group, SIGKILL to all that is there after PROGRAM_GRACE, and waits for the end. */
 void program_stop(struct network_program *program);
 
 /*

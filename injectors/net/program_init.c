@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -29,6 +30,7 @@ struct init {
 	int children; /* signalfd */
 	pid_t program;
 	bool ended;
+	__u64 read; /* bytes of all pipes */
 	struct program_word word;
 };
 
@@ -107,8 +109,11 @@ static void init_start(struct init *init)
 		init_refuse(init, "its process", errno);
 	if (!init->program)
 		become_program(init);
-	for (unsigned int i = 0; i < PIPES; i++)
+	for (unsigned int i = 0; i < PIPES; i++) {
 		close(init->pipes[i][1]);
+		/* Only our end: it is no file that both have open. */
+		fcntl(init->pipes[i][0], F_SETFL, O_NONBLOCK);
+	}
 	close(init->told[1]);
 	do
 		size = read(init->told[0], &refusal, sizeof(refusal));
@@ -146,14 +151,15 @@ static void keep_errors(struct init *init, const char *bytes, size_t size)
 	word->errors += (__u32)(size - out);
 }
 
-/* False at its end. */
+/* False at its end, or if it is empty for now. */
 static bool init_read(struct init *init, unsigned int which)
 {
 	char bytes[16 << 10];
 	ssize_t size = read(init->pipes[which][0], bytes, sizeof(bytes));
 
 	if (size < 0)
-		return errno == EINTR || errno == EAGAIN;
+		return errno == EINTR;
+	init->read += (__u64)size;
 	if (which == OUT)
 		keep_output(init, bytes, (size_t)size);
 	else
@@ -185,7 +191,7 @@ static void init_listen(struct init *init, short events)
 	if (!(events & POLLIN) || recv(init->task->channel, &word, 1, 0) != 1)
 		_exit(0);
 	if (word == PROGRAM_TERMINATE)
-		kill(-1, SIGTERM);
+		kill(-init->program, SIGTERM);
 }
 
 static void init_watch(struct init *init)
@@ -204,7 +210,7 @@ static void init_watch(struct init *init)
 		if (polled[4].revents)
 			_exit(0);
 		for (unsigned int i = 0; i < PIPES; i++)
-			if (polled[i].revents && !init_read(init, i))
+			if (polled[i].revents && !init_read(init, i) && polled[i].revents & POLLHUP)
 				polled[i].fd = -1;
 		if (polled[2].revents)
 			init_reap(init);
@@ -213,19 +219,36 @@ static void init_watch(struct init *init)
 	}
 }
 
+/*
+ * What there is, once the program has ended. Others that it leaves behind may go on printing, which nobody waits
+ * for: they end with us.
+ */
+static void init_drain(struct init *init, unsigned int which)
+{
+	int left = 0;
+
+	if (ioctl(init->pipes[which][0], FIONREAD, &left))
+		return;
+	for (__u64 before; left > 0; left -= (int)(init->read - before)) {
+		before = init->read;
+		if (!init_read(init, which))
+			return;
+	}
+}
+
 _Noreturn void program_init(const struct program_task *task)
 {
 	struct init init = {.task = task, .word.what = PROGRAM_STARTED};
 
+	/* All that follows counts on it: our end is then the end of all others, and of nobody else. */
+	if (getpid() != 1)
+		init_refuse(&init, "a PID namespace of its own", ESRCH);
 	setsid();
 	init_start(&init);
 	(void)!send(task->channel, &init.word, sizeof(init.word), MSG_NOSIGNAL);
 	init_watch(&init);
-	/* What it leaves behind ends with it, and lets go of the pipes. */
-	kill(-1, SIGKILL);
 	for (unsigned int i = 0; i < PIPES; i++)
-		while (init_read(&init, i))
-			;
+		init_drain(&init, i);
 	init.word.what = PROGRAM_ENDED;
 	(void)!send(task->channel, &init.word, sizeof(init.word), MSG_NOSIGNAL);
 	_exit(0);

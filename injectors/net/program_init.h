@@ -27,7 +27,7 @@ struct program_word {
 	char error_text[PROGRAM_ERRORS];
 };
 
-#define PROGRAM_TERMINATE 't' /* what it is told, as one byte: SIGTERM to all that runs */
+#define PROGRAM_TERMINATE 't' /* what it is told, as one byte: SIGTERM to its process group */
 
 /* What it needs; descriptors are its own. */
 struct program_task {

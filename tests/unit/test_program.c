@@ -423,6 +423,18 @@ static void what_it_leaves_behind_ends_too(void **state)
 	free(text);
 }
 
+/* It never lets the pipe become empty. */
+static void what_it_leaves_behind_does_not_hold_it_up(void **state)
+{
+	const struct program_config config =
+		config_of("sh -c '(setsid yes 86393 &); sleep 0.1'", PROGRAM_LOAD);
+	struct network_program *program = start(&config);
+
+	assert_int_equal(program_wait(program, 60 * SECOND), 0);
+	assert_int_equal(processes_with("86393"), 0);
+	program_free(program);
+}
+
 static void *start_in_a_thread(void *argument)
 {
 	const struct program_config config =
@@ -563,6 +575,7 @@ int main(void)
 		cmocka_unit_test(one_that_does_not_listen_to_sigterm_is_killed),
 		cmocka_unit_test(all_that_it_starts_ends_with_it),
 		cmocka_unit_test(what_it_leaves_behind_ends_too),
+		cmocka_unit_test(what_it_leaves_behind_does_not_hold_it_up),
 		cmocka_unit_test(it_outlives_the_thread_that_started_it),
 		cmocka_unit_test(a_killed_machine_leaves_no_program),
 		cmocka_unit_test(nor_does_one_whose_host_was_killed),

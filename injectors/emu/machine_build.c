@@ -98,8 +98,8 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 					    sizeof(*copy->traffics));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
-	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics || !machine->tenants ||
-	    !machine->devices)
+	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
+	    !machine->tenants || !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
 	return 0;

@@ -141,11 +141,12 @@ static void every_frame_arrives_or_is_lost(void **state)
 
 		describe((enum rx_policy_index)(policy - rx_policies), 20011);
 		totals = run(true, &evictor);
-		print_message("%-6s in %llu delivered %llu lost %llu (fault %llu, none %llu) held %llu ever "
-			      "%llu, evicted %llu\n",
-			      (*policy)->name, totals.in, totals.delivered, lost_of(&totals),
-			      totals.lost[LOSS_FAULT], totals.lost[LOSS_NO_BUFFER], totals.held,
-			      totals.held_ever, evictor.evicted);
+		print_message(
+			"%-6s in %llu delivered %llu lost %llu (fault %llu, none %llu) held %llu ever "
+			"%llu, evicted %llu\n",
+			(*policy)->name, totals.in, totals.delivered, lost_of(&totals),
+			totals.lost[LOSS_FAULT], totals.lost[LOSS_NO_BUFFER], totals.held,
+			totals.held_ever, evictor.evicted);
 		assert_int_equal(totals.in, 20011);
 		assert_int_equal(totals.in, totals.delivered + lost_of(&totals) + totals.held);
 		assert_int_equal(totals.mismatches, 0);

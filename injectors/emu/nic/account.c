@@ -166,12 +166,12 @@ static void tell_ring(const struct nic *nic, __u16 queue, enum ring_side side,
 void account_tell(struct nic *nic, __u64 now_ns)
 {
 	(void)now_ns;
-	for (__u16 r = 0; r < nic->queues; r++) {
+	for (__u32 r = 0; r < nic->queues; r++) {
 		struct nic_ring *ring = &nic->ring[r];
 
 		ring->rx.held = ring->state.counters.held;
-		tell_ring(nic, r, RING_RX, &ring->rx, ring->state.tail - ring->state.head);
-		tell_ring(nic, r, RING_TX, &nic->tx[r], 0);
+		tell_ring(nic, (__u16)r, RING_RX, &ring->rx, ring->state.tail - ring->state.head);
+		tell_ring(nic, (__u16)r, RING_TX, &nic->tx[r], 0);
 	}
 }
 

@@ -202,13 +202,13 @@ static bool content_good(const unsigned char *frame, const struct payload *paylo
 		size_t left = payload->length - at;
 		__u64 word = pattern_at(payload, at);
 
-		if (memcmp(frame + at, &word, left < sizeof(word) ? left : sizeof(word)))
+		if (memcmp(frame + at, &word, left < sizeof(word) ? left : sizeof(word)) != 0)
 			return false;
 	}
 	return true;
 }
 
-enum verdict verifier_check(struct verifier *verifier, const void *frame, size_t length)
+enum frame_verdict verifier_check(struct verifier *verifier, const void *frame, size_t length)
 {
 	struct headers headers, expected = headers_template();
 	struct payload payload;
@@ -222,7 +222,7 @@ enum verdict verifier_check(struct verifier *verifier, const void *frame, size_t
 		return FRAME_DAMAGED;
 	expected.payload = payload;
 	address(&expected, payload.flow, payload.length);
-	if (memcmp(&headers, &expected, sizeof(headers)) || !content_good(frame, &payload))
+	if (memcmp(&headers, &expected, sizeof(headers)) != 0 || !content_good(frame, &payload))
 		return FRAME_DAMAGED;
 	next = &verifier->next[payload.flow];
 	if (payload.number < *next)

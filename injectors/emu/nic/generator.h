@@ -27,7 +27,7 @@ __u32 generator_next(struct generator *generator, void *frame, size_t room);
 
 struct verifier;
 
-enum verdict {
+enum frame_verdict {
 	FRAME_GOOD,
 	FRAME_AFTER_GAP, /* good; others of its flow before it have not come */
 	FRAME_LATE,	 /* twice, or out of order */
@@ -36,7 +36,7 @@ enum verdict {
 
 int verifier_create(struct verifier **verifier, const struct traffic_config *traffic);
 void verifier_destroy(struct verifier *verifier);
-enum verdict verifier_check(struct verifier *verifier, const void *frame, size_t length);
+enum frame_verdict verifier_check(struct verifier *verifier, const void *frame, size_t length);
 /* Frames that gaps stand for. */
 __u64 verifier_missing(const struct verifier *verifier);
 

@@ -118,6 +118,11 @@ void nic_network_config(const struct nic_settings *settings, const char *device,
 	strcpy(config->settings, settings->sysctl);
 }
 
+static bool nic_is_networked(const struct device_settings *settings)
+{
+	return ((const struct nic_settings *)settings->bytes)->wire == NIC_WIRE_TAP;
+}
+
 #define SETTING(member) DEVICE_SETTING(struct nic_settings, member)
 #define KIB		1024.0
 #define MIB		(1024 * KIB)
@@ -212,6 +217,9 @@ const struct device_class nic_class = {
 	.check = nic_agree,
 	.start = nic_start,
 	.stop = nic_stop,
+	.networked = nic_is_networked,
 	.network = nic_network,
+	.with_network = "wire=tap",
+	.with_traffic = "wire=generator or loop",
 	.driver = &nic_driver,
 };

@@ -114,7 +114,7 @@ struct nic {
 	__u64 account_ns;     /* when the rings' state is told next */
 	__u64 in;
 	struct frame_totals *totals;
-	struct windows windows;
+	struct frame_windows windows;
 	__u64 stalls, stall_max_ns;
 	bool networked;
 	struct network network;

@@ -7,7 +7,7 @@
 
 #define WINDOW_NS (100 * NSEC_PER_MSEC)
 
-void windows_add(struct windows *windows, __u64 now_ns, __u32 bytes)
+void windows_add(struct frame_windows *windows, __u64 now_ns, __u32 bytes)
 {
 	__u64 window;
 
@@ -20,14 +20,14 @@ void windows_add(struct windows *windows, __u64 now_ns, __u32 bytes)
 }
 
 /* Whole ones between the first frame and the last. */
-static __u32 whole_windows(const struct windows *windows)
+static __u32 whole_windows(const struct frame_windows *windows)
 {
 	__u64 count = (windows->end_ns - windows->begin_ns) / WINDOW_NS;
 
 	return count < WINDOWS_MAX ? (__u32)count : WINDOWS_MAX;
 }
 
-bool windows_least(const struct windows *windows, __u64 *bytes)
+bool windows_least(const struct frame_windows *windows, __u64 *bytes)
 {
 	__u32 count = whole_windows(windows);
 
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-__u64 windows_steady_ns(const struct windows *windows)
+__u64 windows_steady_ns(const struct frame_windows *windows)
 {
 	__u32 count = whole_windows(windows), half = count / 2;
 	__u64 *sorted, goal;

@@ -8,16 +8,16 @@
 
 #define WINDOWS_MAX 36000 /* an hour */
 
-struct windows {
+struct frame_windows {
 	__u64 begin_ns, end_ns; /* first and last frame; 0: none */
 	__u64 bytes[WINDOWS_MAX];
 };
 
-void windows_add(struct windows *windows, __u64 now_ns, __u32 bytes);
+void windows_add(struct frame_windows *windows, __u64 now_ns, __u32 bytes);
 /* The fewest bytes of a whole window between the first frame and the last; false: there is none. */
-bool windows_least(const struct windows *windows, __u64 *bytes);
+bool windows_least(const struct frame_windows *windows, __u64 *bytes);
 /* Since the first frame, until the end of the first window with 80% of the median of the last half of them; 0: there
  * are too few. */
-__u64 windows_steady_ns(const struct windows *windows);
+__u64 windows_steady_ns(const struct frame_windows *windows);
 
 #endif

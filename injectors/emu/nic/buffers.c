@@ -118,7 +118,7 @@ void ring_fetch(struct nic_ring *ring)
 	}
 }
 
-void store_release(struct nic *nic, struct nic_store *store)
+void references_drop(struct nic *nic, struct nic_store *store)
 {
 	for (__u32 i = 0; i < store->ranges; i++)
 		port_dma_end(nic->port, &store->range[i]);
@@ -212,7 +212,7 @@ void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct
 		left -= filled;
 	}
 	report_write(ring, store, frame->length, frame->arrived_ns, monotonic_ns());
-	store_release(ring->nic, store);
+	references_drop(ring->nic, store);
 }
 
 void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count)
@@ -244,7 +244,7 @@ static __u32 publish_some(struct nic_ring *ring, __u32 count)
 	return count;
 }
 
-void ring_publish(struct nic_ring *ring)
+void ring_tell_done(struct nic_ring *ring)
 {
 	__u32 count;
 

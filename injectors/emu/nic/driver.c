@@ -13,7 +13,7 @@
 
 #define WAIT_STEP_NS (2 * NSEC_PER_MSEC)
 
-static int queue_create(struct nic_driver *driver, __u32 index)
+static int driver_queue_create(struct nic_driver *driver, __u32 index)
 {
 	struct nic_driver_queue *queue = &driver->queue[index];
 	struct nic *nic = driver->nic;
@@ -94,7 +94,7 @@ static int driver_create(void **argument, const struct driver_setup *setup)
 	if (driver->stop < 0)
 		err = failed(-errno, "no descriptor for the driver of a NIC");
 	for (__u32 q = 0; !err && q < nic->queues; q++)
-		err = queue_create(driver, q);
+		err = driver_queue_create(driver, q);
 	if (!err)
 		err = create_traffic(driver, setup->traffic);
 	if (!err)
@@ -112,7 +112,7 @@ static bool queue_sends(const struct nic_driver_queue *queue)
 	return !queue->index && (queue->driver->generator || queue->driver->nic->networked);
 }
 
-static int queue_start(struct nic_driver_queue *queue)
+static int driver_queue_start(struct nic_driver_queue *queue)
 {
 	int err;
 
@@ -136,7 +136,7 @@ static int driver_start(void *argument)
 
 	driver->start_ns = monotonic_ns();
 	for (__u32 q = 0; !err && q < driver->queues; q++)
-		err = queue_start(&driver->queue[q]);
+		err = driver_queue_start(&driver->queue[q]);
 	if (!err)
 		nic_begin(driver->nic);
 	return err;

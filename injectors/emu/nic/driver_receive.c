@@ -55,7 +55,7 @@ static void verify(struct nic_driver_queue *queue, const struct iovec *iov, int 
 	pthread_mutex_unlock(&driver->verifying);
 }
 
-static void deliver(struct nic_driver_queue *queue, const struct iovec *iov, int count)
+static void deliver_frame(struct nic_driver_queue *queue, const struct iovec *iov, int count)
 {
 	struct nic_driver *driver = queue->driver;
 	int tap = nic_guest_tap(driver->nic, queue->index);
@@ -97,7 +97,7 @@ static void take_frame(struct nic_driver_queue *queue, __u64 head)
 					      done.length};
 	}
 	if (!(flags & NIC_LOST))
-		deliver(queue, iov, count);
+		deliver_frame(queue, iov, count);
 	for (int i = 0; i < count; i++)
 		post(queue, ids[i]);
 	if (!(flags & NIC_LOST))

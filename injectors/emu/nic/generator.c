@@ -145,7 +145,7 @@ static void fill(unsigned char *frame, const struct payload *payload)
 }
 
 /* UDP over IPv4 may go without a checksum: the content has its own check. */
-static void address(struct headers *headers, __u32 flow, __u32 length)
+static void set_flow(struct headers *headers, __u32 flow, __u32 length)
 {
 	headers->ip.saddr = htonl(SOURCE_NET + flow / SOURCE_PORTS);
 	headers->udp.source = htons((__u16)(SOURCE_PORT + flow % SOURCE_PORTS));
@@ -168,7 +168,7 @@ __u32 generator_next(struct generator *generator, void *frame, size_t room)
 		.number = generator->made / generator->traffic.flows,
 	};
 	generator->made++;
-	address(headers, headers->payload.flow, length);
+	set_flow(headers, headers->payload.flow, length);
 	memcpy(frame, headers, sizeof(*headers));
 	fill(frame, &headers->payload);
 	return length;
@@ -221,7 +221,7 @@ enum frame_verdict verifier_check(struct verifier *verifier, const void *frame, 
 	if (payload.length != length || payload.flow >= verifier->flows)
 		return FRAME_DAMAGED;
 	expected.payload = payload;
-	address(&expected, payload.flow, payload.length);
+	set_flow(&expected, payload.flow, payload.length);
 	if (memcmp(&headers, &expected, sizeof(headers)) != 0 || !content_good(frame, &payload))
 		return FRAME_DAMAGED;
 	next = &verifier->next[payload.flow];

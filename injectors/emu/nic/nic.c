@@ -54,7 +54,7 @@ void nic_guest_ends(struct nic *nic, __u64 refused, __u64 mismatches)
 	nic->totals->mismatches = mismatches;
 }
 
-static int ring_create(struct nic *nic, __u16 index)
+static int nic_ring_create(struct nic *nic, __u16 index)
 {
 	struct nic_ring *ring = &nic->ring[index];
 	const struct rx_settings settings = {
@@ -131,7 +131,7 @@ static int create_wire(struct nic *nic, const struct device_setup *setup)
 	}
 }
 
-static void ring_destroy(struct nic_ring *ring)
+static void nic_ring_destroy(struct nic_ring *ring)
 {
 	rx_queue_destroy(ring->queue);
 	requests_destroy(ring);
@@ -145,7 +145,7 @@ static void nic_free(struct nic *nic)
 {
 	account_destroy(nic);
 	for (__u32 r = 0; r < nic->queues; r++)
-		ring_destroy(&nic->ring[r]);
+		nic_ring_destroy(&nic->ring[r]);
 	if (nic->wire)
 		nic->wire->ops->destroy(nic->wire);
 	if (nic->networked)
@@ -217,7 +217,7 @@ int nic_start(void **device, struct port *port, const struct device_setup *setup
 	monotonic_cond_init(&nic->changed);
 	err = create_shared(nic);
 	for (__u16 r = 0; !err && r < nic->queues; r++)
-		err = ring_create(nic, r);
+		err = nic_ring_create(nic, r);
 	if (!err)
 		err = create_wire(nic, setup);
 	if (!err)

@@ -140,14 +140,14 @@ void ring_fetch(struct nic_ring *ring);
  * pages are being asked for. */
 bool ring_present(void *ring, __u64 position);
 bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store);
-void store_release(struct nic *nic, struct nic_store *store);
+void references_drop(struct nic *nic, struct nic_store *store);
 /* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
 		struct nic_store *store);
 /* These buffers come back with nothing in them. */
 void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count);
 /* Writes completions up to the head, as far as their pages are there, and moves the head register. */
-void ring_publish(struct nic_ring *ring);
+void ring_tell_done(struct nic_ring *ring);
 
 /* absent.c */
 int requests_create(struct nic_ring *ring);

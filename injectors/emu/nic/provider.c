@@ -34,11 +34,11 @@ static bool take_all(struct nic_ring *ring, const struct rx_held *held)
 	for (__u32 i = 0; i < held->count; i++)
 		all &= ring_take(ring, held->position + i, store);
 	if (!all)
-		store_release(ring->nic, store);
+		references_drop(ring->nic, store);
 	return all;
 }
 
-static void deliver(struct nic_ring *ring, const struct rx_held *held)
+static void deliver_held(struct nic_ring *ring, const struct rx_held *held)
 {
 	struct nic *nic = ring->nic;
 	struct nic_frame frame = {
@@ -77,7 +77,7 @@ static bool ring_provide(struct nic_ring *ring)
 			break;
 		if (!take_all(ring, held))
 			continue;
-		deliver(ring, held);
+		deliver_held(ring, held);
 		rx_queue_finish(ring->queue, number);
 		any = true;
 	}

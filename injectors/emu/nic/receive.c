@@ -63,7 +63,7 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 		frame_lost(ring, frame, verdict.reason);
 		break;
 	}
-	store_release(nic, &nic->store);
+	references_drop(nic, &nic->store);
 }
 
 /* Frames of the cache whose buffers have come. */
@@ -84,7 +84,7 @@ static void release_cached(struct nic_ring *ring)
 		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store);
 		account_delivered(ring, &frame, HOLD_CACHE);
 	}
-	store_release(ring->nic, &ring->nic->store);
+	references_drop(ring->nic, &ring->nic->store);
 }
 
 /* What has changed since the last batch: pages that came, buffers that the guest posted. */
@@ -110,7 +110,7 @@ static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
 	const struct nic_settings *settings = &ring->nic->settings;
 	__u64 before = ring->published;
 
-	ring_publish(ring);
+	ring_tell_done(ring);
 	if (ring->published != before) {
 		if (!ring->pending)
 			ring->oldest_ns = now_ns;

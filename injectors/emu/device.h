@@ -14,7 +14,9 @@
 #include "injectors/emu/channel.h"
 #include "injectors/emu/service.h"
 
+struct frame_totals;
 struct machine;
+struct traffic_config;
 struct port; /* one device's connection to machine, IOMMU and host */
 
 /* One DMA in progress: references held, nothing to allocate. */
@@ -145,6 +147,9 @@ struct device_setup {
 	const char *directory;	 /* for files of its own; NULL or "": $TMPDIR or /var/tmp */
 	struct machine *machine; /* for pins (pins.h) */
 	__u32 index;		 /* of the device in it */
+	const char *name;	 /* the device's, within its tenant */
+	const struct traffic_config *traffic; /* frames to be made up for it; NULL: none */
+	struct frame_totals *frames;	      /* filled as it stops, by a model that has frames */
 };
 
 #endif

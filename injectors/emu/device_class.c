@@ -36,3 +36,13 @@ bool device_class_takes_pasid(const struct device_class *class)
 {
 	return class->user_addresses;
 }
+
+bool device_class_has_frames(const struct device_class *class)
+{
+	return class->has_frames;
+}
+
+bool device_class_has_network(const struct device_class *class)
+{
+	return class->networked != NULL;
+}

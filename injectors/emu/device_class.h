@@ -13,6 +13,7 @@
 #include "lib/job/options.h"
 
 struct device_config;
+struct network;
 
 /* What the settings of any model fit in. */
 #define DEVICE_SETTINGS_BYTES 1024
@@ -57,6 +58,7 @@ struct device_class {
 	__u32 data_align;    /* of data addresses and lengths that its engine takes, bytes */
 	enum device_io io;   /* what a [workload] asks of it; none: there can be no workload */
 	bool user_addresses; /* takes pasid=yes */
+	bool has_frames; /* fills device_setup.frames; a [traffic] and an injected loss are for it */
 	/* The file that it is given; NULL: none of this model is. */
 	struct device_file *(*file)(struct device_settings *settings);
 	/* -EBADMSG with a sentence that begins with `where`; NULL: it agrees to everything. */
@@ -65,6 +67,12 @@ struct device_class {
 	int (*start)(void **device, struct port *port, const struct device_setup *setup);
 	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
 	void (*stop)(void *device);
+	/* Whether its frames are those of a network between programs, not made up; NULL: never. */
+	bool (*networked)(const struct device_settings *settings);
+	/* The network that it has made for itself; NULL: none of this model has one. */
+	const struct network *(*network)(void *device);
+	/* How a [device] of this model says the one or the other: "wire=tap", "wire=generator or loop". */
+	const char *with_network, *with_traffic;
 	const struct device_driver *driver; /* in the guest */
 };
 
@@ -89,5 +97,7 @@ const char *device_classes_text(bool (*of)(const struct device_class *class), co
 bool device_class_takes_workload(const struct device_class *class);
 bool device_class_is_disk(const struct device_class *class);
 bool device_class_takes_pasid(const struct device_class *class);
+bool device_class_has_frames(const struct device_class *class);
+bool device_class_has_network(const struct device_class *class);
 
 #endif

@@ -23,6 +23,7 @@ struct driver_setup {
 	struct channel *channel;
 	struct guest_memory *memory;		/* of the device's tenant */
 	const struct workload_config *workload; /* NULL: the device has none */
+	const struct traffic_config *traffic;	/* likewise */
 };
 
 /* Which of a device's rings: a bit for each enum ring_side. */

@@ -36,6 +36,9 @@ static int start_device(struct machine *machine, __u32 index)
 		.directory = machine->config.directory,
 		.machine = machine,
 		.index = index,
+		.name = device->config.name,
+		.traffic = machine_traffic(machine, index),
+		.frames = &device->frames,
 	};
 	int error = device->config.class->start(&device->model, device->port, &setup);
 
@@ -214,6 +217,16 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	totals->violations += port.violations + lookup.order_violations;
 }
 
+static void add_pins(struct machine_totals *totals, const struct pins *pins)
+{
+	struct pins_stats stats;
+
+	pins_stats(pins, &stats);
+	totals->pinned += stats.pinned;
+	totals->pinned_most += stats.most;
+	totals->pinned_skipped += stats.skipped;
+}
+
 static void add_memory(struct guest_memory_stats *sum, const struct guest_memory *memory)
 {
 	struct guest_memory_stats stats;
@@ -260,8 +273,24 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		machine_add_device(totals, &machine->devices[i]);
-	for (__u32 i = 0; i < machine->config.tenant_count; i++)
+	for (__u32 i = 0; i < machine->config.tenant_count; i++) {
 		add_memory(&totals->memory, machine->tenants[i].memory);
+		add_pins(totals, machine->tenants[i].pins);
+	}
+}
+
+const struct frame_totals *machine_frames(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->config.class->has_frames ? &of->frames : NULL;
+}
+
+const struct network *machine_network(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->model && of->config.class->network ? of->config.class->network(of->model) : NULL;
 }
 
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)

@@ -12,6 +12,8 @@
 #include <signal.h>
 
 #include "injectors/emu/device_class.h"
+#include "injectors/emu/frame_totals.h"
+#include "injectors/emu/traffic.h"
 #include "injectors/emu/workload.h"
 
 #define MACHINE_TENANTS_MAX 1000
@@ -57,10 +59,11 @@ static inline struct device_file *device_given_file(struct device_config *device
 
 struct machine_config {
 	char name[64];
-	__u32 tenant_count, device_count, workload_count;
+	__u32 tenant_count, device_count, workload_count, traffic_count;
 	struct tenant_config *tenants;
 	struct device_config *devices;
 	struct workload_config *workloads; /* injectors/emu/workload.h */
+	struct traffic_config *traffics;   /* injectors/emu/traffic.h */
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
 	__u32 event_queue_entries; /* 0: EMQ_ENTRIES */
@@ -77,6 +80,7 @@ struct machine_config {
 };
 
 struct machine;
+struct network;
 
 /* Copies what it needs of the configuration. -EINVAL with a sentence for what cannot be built. */
 int machine_create(struct machine **machine, const struct machine_config *config);
@@ -95,13 +99,24 @@ struct inject_table *machine_injections(struct machine *machine);
  * Eviction for injections, in the safe order (device, IOPT, frame) with every step probed.
  *   EVICT_NEXT    pages that the next I/Os of the device's driver will touch, before these are sent
  *   EVICT_RANDOM  uniformly over the pages of the device's driver
+ *   EVICT_RING    what the device's driver has posted at this instant, of the sides asked for
  *   EVICT_ALL     every page of the device's tenant that its devices can reach
- * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at: pages
- * that were present. From several threads at once, for one device too.
+ * Returns pages evicted and proven absent, or a negative errno. From several threads at once, for one device
+ * too.
  */
-enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL };
-long machine_evict(struct machine *machine, __u32 device, enum evict_choice choice, __u32 pages,
-		   enum evict_kind kind, __u32 *asked);
+enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL, EVICT_RING };
+struct evict_order {
+	enum evict_choice choice;
+	enum evict_kind kind;
+	__u32 pages;	    /* next, random: how many */
+	unsigned int sides; /* ring: a RING_SIDE() for each */
+};
+struct evict_outcome {
+	__u32 asked;   /* pages aimed at: they were present */
+	__u32 skipped; /* pages that were not, as they are pinned (pins.h) */
+};
+long machine_evict(struct machine *machine, __u32 device, const struct evict_order *order,
+		   struct evict_outcome *outcome);
 
 struct machine_totals {
 	struct service_stats service;
@@ -115,13 +130,19 @@ struct machine_totals {
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
 	__u64 upgrades;	  /* read-only pages made writable */
-	__u64 huge, splits;	      /* 2 MiB entries that IOPTs got, and that were split */
+	__u64 pinned;	  /* pages of guests that devices keep (pins.h), now */
+	__u64 pinned_most, pinned_skipped; /* at once at most; evictions that passed over one */
+	__u64 huge, splits;		   /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
+/* Of a device that has frames, else NULL. Valid after machine_stop(). */
+const struct frame_totals *machine_frames(const struct machine *machine, __u32 device);
+/* The network between whose namespaces a device carries frames, while the machine runs; NULL: it has none. */
+const struct network *machine_network(const struct machine *machine, __u32 device);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
 

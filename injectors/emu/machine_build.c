@@ -12,6 +12,14 @@
 #define SVA_BASE	     0x7f0000000000ull
 #define WINDOW_FACTOR	     2 /* IOVA window in tenant memories: stray addresses do fault */
 
+const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device)
+{
+	for (__u32 i = 0; i < machine->config.traffic_count; i++)
+		if (machine->config.traffics[i].device == device)
+			return &machine->config.traffics[i];
+	return NULL;
+}
+
 static void *machine_copy_array(const void *from, size_t count, size_t size)
 {
 	void *to = calloc(count ? count : 1, size);
@@ -86,10 +94,12 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 		machine_copy_array(config->devices, config->device_count, sizeof(*copy->devices));
 	copy->workloads = machine_copy_array(config->workloads, config->workload_count,
 					     sizeof(*copy->workloads));
+	copy->traffics = machine_copy_array(config->traffics, config->traffic_count,
+					    sizeof(*copy->traffics));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
-	if (!copy->tenants || !copy->devices || !copy->workloads || !machine->tenants ||
-	    !machine->devices)
+	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
+	    !machine->tenants || !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
 	return 0;
@@ -116,6 +126,8 @@ static int build_tenant(struct machine *machine, __u32 index)
 		error = page_locks_create(&tenant->locks, tenant->config.memory >> PAGE_BITS);
 	if (!error)
 		error = page_locks_create(&tenant->evictions, tenant->config.memory >> PAGE_BITS);
+	if (!error)
+		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS);
 	if (!error && machine->config.premap)
 		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
 	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
@@ -332,6 +344,7 @@ int machine_build_driver(struct machine *machine, __u32 index)
 	for (__u32 i = 0; i < machine->config.workload_count; i++)
 		if (machine->config.workloads[i].device == index)
 			setup.workload = &machine->config.workloads[i];
+	setup.traffic = machine_traffic(machine, index);
 	return driver_of(device)->create(&device->driver, &setup);
 }
 
@@ -376,12 +389,14 @@ void machine_dismantle(struct machine *machine)
 	for (__u32 i = 0; machine->tenants && i < machine->config.tenant_count; i++) {
 		page_locks_destroy(machine->tenants[i].locks);
 		page_locks_destroy(machine->tenants[i].evictions);
+		pins_destroy(machine->tenants[i].pins);
 		guest_memory_destroy(machine->tenants[i].memory);
 		free(machine->tenants[i].devices);
 	}
 	inject_table_destroy(machine->injections);
 	free(machine->devices);
 	free(machine->tenants);
+	free(machine->config.traffics);
 	free(machine->config.workloads);
 	free(machine->config.devices);
 	free(machine->config.tenants);

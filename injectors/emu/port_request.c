@@ -243,8 +243,7 @@ int port_request_group(struct port_request *request, __u32 page, __u16 *group, _
 	for (__u32 i = 0; i < fault->raised && error; i++) {
 		const struct port_group *raised = &port->groups[fault->groups[i]];
 
-		if (raised->fault != fault || page < raised->first ||
-		    page - raised->first >= raised->count)
+		if (raised->fault != fault || page - raised->first >= raised->count)
 			continue;
 		*group = fault->groups[i];
 		*truth_fault = raised->id + (page - raised->first);

@@ -25,6 +25,7 @@ enum ring_opcode {
 	RING_WRITE = 2, /* block: memory to disk */
 	RING_FLUSH = 3, /* block: what was written is on stable storage; no data */
 	RING_COPY = 4,	/* accel: from `address` to `target` in memory */
+	RING_SEND = 5,	/* nic: a frame */
 };
 
 enum ring_flags {

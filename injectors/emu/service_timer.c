@@ -2,7 +2,7 @@
 /* The timer of a machine's devices: one thread that calls at a time. */
 #include "injectors/emu/service_private.h"
 
-struct timed_call {
+struct timer_call {
 	void (*call)(void *argument);
 	void *argument;
 };
@@ -10,7 +10,7 @@ struct timed_call {
 static void *timer_main(void *argument)
 {
 	struct service *service = argument;
-	struct timed_call call;
+	struct timer_call call;
 
 	while (timed_queue_pop(service->calls, &call, 1))
 		call.call(call.argument);
@@ -20,7 +20,7 @@ static void *timer_main(void *argument)
 int timer_start(struct service *service)
 {
 	size_t room = SERVICE_CALLS * (size_t)service->config.devices;
-	int error = timed_queue_create(&service->calls, sizeof(struct timed_call), room);
+	int error = timed_queue_create(&service->calls, sizeof(struct timer_call), room);
 
 	if (!error)
 		error = thread_start(&service->timer, NULL, timer_main, service, "port-timer");
@@ -41,5 +41,5 @@ void service_call_at(struct service *service, __u64 time_ns, void (*call)(void *
 		     void *argument)
 {
 	/* There is room: see SERVICE_CALLS. */
-	timed_queue_push(service->calls, time_ns, &(struct timed_call){call, argument});
+	timed_queue_push(service->calls, time_ns, &(struct timer_call){call, argument});
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/job.h"
-
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "injectors/job/job_private.h"
 #include "lib/job/options.h"
 #include "lib/base/fail.h"
 
@@ -28,6 +28,8 @@ static const struct section_array arrays[] = {
 	ARRAY("tenant", tenants, tenant_count, job_tenant, 1000),
 	ARRAY("device", devices, device_count, job_device, 256),
 	ARRAY("workload", workloads, workload_count, job_workload, 256),
+	ARRAY("traffic", traffics, traffic_count, job_traffic, 256),
+	ARRAY("program", programs, program_count, job_program, 64),
 	ARRAY("inject", injections, injection_count, job_injection, 64),
 };
 
@@ -110,6 +112,15 @@ static int check_workload(const struct job_workload *workload)
 	return 0;
 }
 
+static int check_traffic(const struct job_traffic *traffic)
+{
+	if (!traffic->config.duration_ns && !traffic->config.count)
+		return failed(-EBADMSG,
+			      "%s: [traffic %s] never ends; accepted: duration= or count=",
+			      traffic->where, traffic->name);
+	return 0;
+}
+
 static int check_injection(const struct job_injection *injection)
 {
 	bool uniform = injection->distribution == INJECT_UNIFORM;
@@ -180,6 +191,12 @@ static void choose_class(struct job_device *device)
 	device->config.settings = device->settings[device->model];
 }
 
+/* Sentences call it by its section. */
+static void name_program(struct job_program *program)
+{
+	snprintf(program->config.name, sizeof(program->config.name), "%s", program->name);
+}
+
 static int check_values(const struct job *job)
 {
 	int err = check_driven(job);
@@ -188,6 +205,10 @@ static int check_values(const struct job *job)
 		err = check_machine(&job->machine);
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
 		err = check_workload(&job->workloads[i]);
+	for (__u32 i = 0; !err && i < job->traffic_count; i++)
+		err = check_traffic(&job->traffics[i]);
+	for (__u32 i = 0; !err && i < job->program_count; i++)
+		err = job_check_program(&job->programs[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = check_injection(&job->injections[i]);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
@@ -213,6 +234,8 @@ int job_build(struct job *job, const struct job_text *text)
 		err = fill_tenant(job);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
 		choose_class(&job->devices[i]);
+	for (__u32 i = 0; !err && i < job->program_count; i++)
+		name_program(&job->programs[i]);
 	if (!err)
 		err = check_values(job);
 	if (err)
@@ -225,6 +248,8 @@ void job_free(struct job *job)
 	free(job->tenants);
 	free(job->devices);
 	free(job->workloads);
+	free(job->traffics);
+	free(job->programs);
 	free(job->injections);
 	*job = (struct job){0};
 }

@@ -9,6 +9,7 @@
 #define FAULTLINE_JOB_H
 
 #include "injectors/emu/machine.h"
+#include "injectors/net/program.h"
 #include "lib/job/options.h"
 
 #define JOB_NAME 64
@@ -40,6 +41,20 @@ struct job_workload {
 	char name[JOB_NAME];
 	char device[JOB_NAME * 2]; /* pattern over devices */
 	struct workload_config config;
+	const char *where;
+};
+
+struct job_traffic {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct traffic_config config;
+	const char *where;
+};
+
+struct job_program {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct program_config config;
 	const char *where;
 };
 
@@ -90,8 +105,11 @@ struct job {
 	struct job_tenant *tenants;
 	struct job_device *devices;
 	struct job_workload *workloads;
+	struct job_traffic *traffics;
+	struct job_program *programs;
 	struct job_injection *injections;
-	__u32 tenant_count, device_count, workload_count, injection_count;
+	__u32 tenant_count, device_count, workload_count, traffic_count, program_count;
+	__u32 injection_count;
 };
 
 /*

@@ -18,10 +18,17 @@ struct option_rows {
 	size_t count;
 };
 
-extern const struct option_rows machine_rows, tenant_rows, device_rows, workload_rows, inject_rows;
+extern const struct option_rows machine_rows, tenant_rows, device_rows, workload_rows, traffic_rows,
+	program_rows, inject_rows;
 
 /* Of more than one section. */
 extern const struct option_choice evictions[], policies[];
+
+/* "4K:70, 64K": sizes in the row's range with optional weights, for a row's own parser. */
+#define SIZES_MAX	8
+#define SIZES_BEGINNING "up to 8 sizes SIZE[:WEIGHT], each "
+int sizes_parse(const struct option_row *row, const char *text, __u64 sizes[SIZES_MAX],
+		__u32 weights[SIZES_MAX], __u32 *count);
 
 /* Made of device_classes.def by job_options(). */
 extern struct option_choice models[];

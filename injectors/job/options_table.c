@@ -28,6 +28,8 @@ static const struct option_section sections[] = {
 	{"tenant", "A virtual machine: memory and CPUs.", true},
 	{"device", "A device in every tenant that its pattern names.", true},
 	{"workload", "I/O on every device that its pattern names.", true},
+	{"traffic", "Frames that are made up for every device that its pattern names.", true},
+	{"program", "A real program in the network of every device that its pattern names.", true},
 	{"inject", "One thing that goes wrong, for a while.", true},
 	{"slo",
 	 "An objective for `faultline slo -c JOB.ini` over a recording of the run; its keys are in "
@@ -109,6 +111,8 @@ static void join(void)
 	for (int i = 0; i < DEVICE_CLASSES; i++)
 		add_class(i);
 	add_rows(workload_rows.rows, workload_rows.count);
+	add_rows(traffic_rows.rows, traffic_rows.count);
+	add_rows(program_rows.rows, program_rows.count);
 	add_rows(inject_rows.rows, inject_rows.count);
 	for (size_t i = 0; i < table.row_count; i++)
 		if (!strcmp(rows[i].key, "queue_depth"))

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The keys of [workload]. */
-#include <errno.h>
-#include <string.h>
-
 #include "injectors/job/options_private.h"
-#include "lib/job/quantity.h"
 
 #define WORKLOAD(member) FIELD(struct job_workload, member)
 
@@ -13,54 +9,20 @@ static const struct option_choice patterns[] = {{"sequential", PATTERN_SEQUENTIA
 						{"zipf", PATTERN_ZIPF},
 						{NULL, 0}};
 
-static int parse_size(const struct option_row *row, char *word, struct workload_config *config)
-{
-	char *colon = strchr(word, ':');
-	double size, weight = 1;
-
-	if (colon) {
-		*colon = '\0';
-		if (quantity_parse(colon + 1, QUANTITY_COUNT, &weight) || weight < 1 ||
-		    weight > 1e6)
-			return -EINVAL;
-	}
-	if (config->size_count == WORKLOAD_SIZES || quantity_parse(word, QUANTITY_BYTES, &size))
-		return -EINVAL;
-	if (!option_in_range(row, size))
-		return -ERANGE;
-	config->sizes[config->size_count] = (__u64)size;
-	config->size_weights[config->size_count++] = (__u32)weight;
-	return 0;
-}
-
-static int parse_sizes(const struct option_row *row, const char *text, void *fields)
+static int parse_workload_sizes(const struct option_row *row, const char *text, void *fields)
 {
 	struct workload_config *config = &((struct job_workload *)fields)->config;
-	char copy[256], *word, *item, *rest = copy;
-	int err = 0;
 
-	if (strlen(text) >= sizeof(copy))
-		return -EINVAL;
-	strcpy(copy, text);
-	config->size_count = 0;
-	while (!err && (word = strsep(&rest, ","))) {
-		__u32 before = config->size_count;
-
-		/* Blanks may stand for commas and around them, but nothing may not stand for a size. */
-		while (!err && (item = strsep(&word, " \t")))
-			if (*item)
-				err = parse_size(row, item, config);
-		if (config->size_count == before)
-			err = err ?: -EINVAL;
-	}
-	return err;
+	return sizes_parse(row, text, config->sizes, config->size_weights, &config->size_count);
 }
+
+_Static_assert(WORKLOAD_SIZES == SIZES_MAX, "as many as the help says");
 
 static const struct option_own own_sizes = {
 	.name = "sizes",
-	.beginning = "up to 8 sizes SIZE[:WEIGHT], each ",
+	.beginning = SIZES_BEGINNING,
 	.bytes = true,
-	.parse = parse_sizes,
+	.parse = parse_workload_sizes,
 };
 
 static const struct option_row rows[] = {

@@ -137,7 +137,8 @@ static void a_copy_engine_works_on_user_addresses(void **state)
 static void evictions_beside_io_cost_time_not_data(void **state)
 {
 	static const enum evict_choice choices[] = {EVICT_NEXT, EVICT_RANDOM};
-	__u32 asked_sum = 0, asked;
+	struct evict_outcome outcome;
+	__u32 asked_sum = 0;
 	long evicted_sum = 0, evicted;
 
 	describe(2, &block_class, 0);
@@ -145,10 +146,13 @@ static void evictions_beside_io_cost_time_not_data(void **state)
 	plan.devices[1].lookup = LOOKUP_ATS;
 	start();
 	for (int i = 0; i < 40; i++) {
-		evicted = machine_evict(machine, (__u32)i % 2, choices[i / 2 % 2], 7,
-					i % 3 ? EVICT_MAJOR : EVICT_MINOR, &asked);
+		const struct evict_order order = {.choice = choices[i / 2 % 2],
+						  .kind = i % 3 ? EVICT_MAJOR : EVICT_MINOR,
+						  .pages = 7};
+
+		evicted = machine_evict(machine, (__u32)i % 2, &order, &outcome);
 		assert_true(evicted >= 0);
-		asked_sum += asked;
+		asked_sum += outcome.asked;
 		evicted_sum += evicted;
 	}
 	finish();
@@ -160,16 +164,17 @@ static void evictions_beside_io_cost_time_not_data(void **state)
 
 static void all_of_a_tenant_can_be_evicted_under_load(void **state)
 {
-	__u32 asked;
+	const struct evict_order order = {.choice = EVICT_ALL, .kind = EVICT_MAJOR};
+	struct evict_outcome outcome;
 	long evicted;
 
 	describe(2, &block_class, 0);
 	plan.machine.premap = true;
 	start();
-	evicted = machine_evict(machine, 1, EVICT_ALL, 0, EVICT_MAJOR, &asked);
-	assert_true(asked > 900);
+	evicted = machine_evict(machine, 1, &order, &outcome);
+	assert_true(outcome.asked > 900);
 	/* The driver runs on: a page or two of its rings may be back at once each time. */
-	assert_true(evicted + 4 >= (long)asked);
+	assert_true(evicted + 4 >= (long)outcome.asked);
 	finish();
 	assert_true(totals.faults > 0);
 }
@@ -275,6 +280,10 @@ static void wrong_descriptions_are_refused(void **state)
 	describe(1, &block_class, 1);
 	plan.machine.tenant_count = 1001;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	describe(1, &block_class, 1);
+	plan.devices[0].class = NULL;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	assert_non_null(strstr(failure_text(), "d0"));
 	/* What only the running device can tell: cleaned up after a half start. */
 	describe(1, &block_class, 1);
 	plan.workloads[0].depth = 17;

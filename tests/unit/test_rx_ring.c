@@ -18,6 +18,7 @@ static struct rx_queue *queue;
 static bool absent[RX_RING_SIZE_MAX]; /* by slot, of `ring` */
 static unsigned int asked;
 static __u64 number;
+static bool provider_runs;
 static struct rx_verdict verdict;
 
 static bool is_present(void *self, __u64 position)
@@ -62,6 +63,7 @@ static int setup(void **state)
 {
 	memset(absent, 0, sizeof(absent));
 	number = 0;
+	provider_runs = false;
 	return rx_backup_create(&backup, 3, FRAME_BYTES) ||
 	       rx_cache_create(&cache, 4 * RX_CACHE_CELL + 1, FRAME_BYTES) ||
 	       rx_queue_create(&queue, 4, FRAME_BYTES);
@@ -75,6 +77,24 @@ static int teardown(void **state)
 	rx_cache_destroy(cache);
 	rx_backup_destroy(backup);
 	return 0;
+}
+
+/*
+ * What another thread does once the lock is free: it resolves the oldest held frame. Nobody calls it
+ * from within rx_ring_receive(), but for a mutation that gives the lock back in the middle.
+ */
+void rx_unlocked(struct rx_ring *which);
+void rx_unlocked(struct rx_ring *which)
+{
+	const struct rx_held *held;
+
+	if (!provider_runs)
+		return;
+	provider_runs = false;
+	rx_queue_take(queue, backup);
+	held = rx_queue_at(queue, rx_queue_head(queue));
+	rx_ring_resolve(which, held->bit, held->count, held->frame.length, true);
+	rx_queue_finish(queue, rx_queue_head(queue));
 }
 
 /* A frame of so many bytes, each of which is its number. */
@@ -328,6 +348,18 @@ static void a_backup_ring_lets_later_frames_go_on(void **state)
 	assert_int_equal(ring.counters.advanced, 5);
 }
 
+static void a_ring_that_is_resolved_while_it_receives_is_not_stuck(void **state)
+{
+	start("backup", 4);
+	absent[0] = true;
+	assert_int_equal(receive(1), RX_BACKUP);
+	provider_runs = true;
+	assert_int_equal(receive(1), RX_STORE);
+	rx_unlocked(&ring);
+	assert_int_equal(ring.head_offset, 0);
+	assert_int_equal(ring.head, 2);
+}
+
 static void rings_share_one_backup_ring(void **state)
 {
 	start("backup", 4);
@@ -447,6 +479,7 @@ int main(void)
 		TEST(a_cache_holds_a_paused_rings_frames_in_order),
 		TEST(a_full_cache_loses_frames_of_other_rings),
 		TEST(a_backup_ring_lets_later_frames_go_on),
+		TEST(a_ring_that_is_resolved_while_it_receives_is_not_stuck),
 		TEST(rings_share_one_backup_ring),
 		TEST(frames_of_a_queue_finish_in_any_order),
 		TEST(ooo_takes_the_next_present_buffer),

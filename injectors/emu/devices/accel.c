@@ -50,9 +50,11 @@ static int accel_execute(void *model, struct port *port, __u16 queue,
 	return 0;
 }
 
-static void accel_report(struct port *port, __u16 queue, const struct engine_request *request,
-			 __u8 code, __u64 start_ns, __u64 end_ns)
+static void accel_report(void *model, struct port *port, __u16 queue,
+			 const struct engine_request *request, __u8 code, __u64 start_ns,
+			 __u64 end_ns)
 {
+	(void)model;
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
 			     EVENT_READ, code | IO_PART | IO_SOURCE, start_ns, end_ns);

@@ -130,11 +130,13 @@ static int block_execute(void *model, struct port *port, __u16 queue,
 	return 0;
 }
 
-static void block_report(struct port *port, __u16 queue, const struct engine_request *request,
-			 __u8 code, __u64 start_ns, __u64 end_ns)
+static void block_report(void *model, struct port *port, __u16 queue,
+			 const struct engine_request *request, __u8 code, __u64 start_ns,
+			 __u64 end_ns)
 {
 	__u8 flags = request->opcode == RING_READ ? EVENT_WRITE : EVENT_READ;
 
+	(void)model;
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
 			     flags, i + 1 < request->segments ? code | IO_PART : code, start_ns,

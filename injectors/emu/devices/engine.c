@@ -69,7 +69,7 @@ static int queue_serve(struct engine_queue *q, __u16 id, __u64 *blocked_ns)
 	doorbell_ring(&engine->channel->interrupt);
 	code = (status == RING_OK ? IO_OK : IO_ERROR) | (faulted ? IO_FAULTED : 0);
 	if (status != RING_INVALID)
-		operations->report(engine->port, q->index, &q->request, code, start,
+		operations->report(engine->model, engine->port, q->index, &q->request, code, start,
 				   monotonic_ns());
 	return 0;
 }

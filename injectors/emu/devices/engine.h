@@ -39,8 +39,9 @@ struct engine_model {
 		       const struct engine_request *request, void *scratch,
 		       enum ring_status *status);
 	/* Calls port_io_done() for each range that the request moved, IO_PART on all but the last. */
-	void (*report)(struct port *port, __u16 queue, const struct engine_request *request,
-		       __u8 code, __u64 start_ns, __u64 end_ns);
+	void (*report)(void *model, struct port *port, __u16 queue,
+		       const struct engine_request *request, __u8 code, __u64 start_ns,
+		       __u64 end_ns);
 };
 
 /* Starts a thread for each queue of the channel. */

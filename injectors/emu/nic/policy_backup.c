@@ -24,35 +24,31 @@ static int backup_create(struct rx_ring *ring)
 	return ring->bitmap ? 0 : failed(-ENOMEM, "no memory for a bitmap of %u", ring->bm_size);
 }
 
-static __u64 *held_bit_word(const struct rx_ring *ring, __u64 bit, __u64 *mask)
+static __u64 *held_bit_word(const struct rx_ring *ring, __u64 bit)
 {
-	__u32 at = (__u32)(bit % ring->bm_size);
+	return &ring->bitmap[bit % ring->bm_size / 64];
+}
 
-	*mask = 1ull << (at % 64);
-	return &ring->bitmap[at / 64];
+static __u64 held_bit_mask(const struct rx_ring *ring, __u64 bit)
+{
+	return 1ull << (bit % ring->bm_size % 64);
 }
 
 static bool is_held_bit(const struct rx_ring *ring, __u64 bit)
 {
-	__u64 mask;
-
-	return *held_bit_word(ring, bit, &mask) & mask;
+	return *held_bit_word(ring, bit) & held_bit_mask(ring, bit);
 }
 
 static void held_bits_set(struct rx_ring *ring, __u64 bit, __u32 count)
 {
-	__u64 mask;
-
-	for (__u32 i = 0; i < count; i++)
-		*held_bit_word(ring, bit + i, &mask) |= mask;
+	for (__u64 end = bit + count; bit < end; bit++)
+		*held_bit_word(ring, bit) |= held_bit_mask(ring, bit);
 }
 
 static void held_bits_clear(struct rx_ring *ring, __u64 bit, __u32 count)
 {
-	__u64 mask;
-
-	for (__u32 i = 0; i < count; i++)
-		*held_bit_word(ring, bit + i, &mask) &= ~mask;
+	for (__u64 end = bit + count; bit < end; bit++)
+		*held_bit_word(ring, bit) &= ~held_bit_mask(ring, bit);
 }
 
 static enum rx_place backup_receive(struct rx_ring *ring, const struct rx_frame *frame,

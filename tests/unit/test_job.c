@@ -170,7 +170,7 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused("[machine]\nscheduler = serail\n" DISK LOAD,
 		       "scheduler=serail: accepted: serial, affined; did you mean serial?");
 	assert_refused("[device disk]\nqueue_depth = 2000\n" LOAD,
-		       "queue_depth=2000: accepted: 2 to 1024, a power of two");
+		       "queue_depth=2000: accepted: 2 to 4096, a power of two");
 	assert_refused("[device disk]\nqueue_depth = 48\n" LOAD, "a power of two");
 	assert_refused("[tenant vm]\nmemory = 3M\n" DISK LOAD, "a multiple of 2M");
 	assert_refused("[devcie disk]\n" LOAD, "did you mean device?");

@@ -40,7 +40,7 @@ static struct flow *flow_make(struct flows *f, const struct event *e)
 	HASH_FIND(hh, f->flows, &key, sizeof(key), flow);
 	if (flow)
 		return flow;
-	flow = HASH_COUNT(f->flows) < FLOWS_MAX ? memory_calloc(1, sizeof(*flow)) : NULL;
+	flow = HASH_COUNT(f->flows) < FLOW_ROWS_MAX ? memory_calloc(1, sizeof(*flow)) : NULL;
 	if (flow) {
 		flow->key = key;
 		flow->device = e->device;

@@ -5,7 +5,7 @@
 
 #include "lib/analyze/analyzer.h"
 
-#define FLOWS_MAX 65536
+#define FLOW_ROWS_MAX 65536
 
 /* Of TCP, what the sockets of one device did: the host's own are those of DEVICE_NONE. */
 struct flow_resent {

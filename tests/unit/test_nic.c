@@ -375,12 +375,12 @@ static void full_tables_are_floors(void **state)
 		struct nic_rig rig;
 
 		nic_rig_begin(&rig);
-		for (__u32 n = 0; n <= (i ? NIC_RINGS_MAX : FLOWS_MAX); n++) {
+		for (__u32 n = 0; n <= (i ? NIC_RINGS_MAX : FLOW_ROWS_MAX); n++) {
 			struct event e = i ? nic_ring_state(n, (__u16)n, RING_RX, 1, 1, 0)
 					   : nic_lost(n, n, n + 1, 0, 0, 1, LOSS_WIRE, 0);
 
 			nic_rig_add(&rig, e);
-			if (n == (i ? NIC_RINGS_MAX : FLOWS_MAX) - 1) {
+			if (n == (i ? NIC_RINGS_MAX : FLOW_ROWS_MAX) - 1) {
 				nic_rig_run(&rig, 0);
 				assert_int_equal(floor_of(rig.analysis), 0);
 				analysis_destroy(rig.analysis);

@@ -217,7 +217,7 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	totals->violations += port.violations + lookup.order_violations;
 }
 
-static void add_pins(struct machine_totals *totals, const struct pins *pins)
+static void machine_add_pins(struct machine_totals *totals, const struct pins *pins)
 {
 	struct pins_stats stats;
 
@@ -275,7 +275,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 		machine_add_device(totals, &machine->devices[i]);
 	for (__u32 i = 0; i < machine->config.tenant_count; i++) {
 		add_memory(&totals->memory, machine->tenants[i].memory);
-		add_pins(totals, machine->tenants[i].pins);
+		machine_add_pins(totals, machine->tenants[i].pins);
 	}
 }
 

@@ -88,6 +88,7 @@ struct job_injection {
 	/* evict */
 	enum evict_choice what;
 	enum evict_kind evict;
+	__u32 sides; /* ring: a RING_SIDE() for each */
 	__u32 pages; /* each time */
 	double rate; /* events per second and device; 0: none */
 	__u32 burst; /* evictions an event */

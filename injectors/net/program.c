@@ -63,6 +63,11 @@ static int program_prepare(const struct program_config *config, struct program_w
 		return failed(-ENOENT,
 			      "program %s: %s: no such program; install it, or give its path",
 			      config->name, words->text);
+	if (!strncmp(path, "/tmp/", 5))
+		return failed(-ENOENT,
+			      "program %s: %s: programs have a /tmp of their own; accepted: one in "
+			      "another folder",
+			      config->name, path);
 	if (access(path, X_OK))
 		return failed(-EACCES, "program %s: %s: cannot be run: %s", config->name, path,
 			      strerror(errno));

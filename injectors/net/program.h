@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A real program within one side of a network: not root, in a session and a PID namespace of its own, without
- * descriptors of ours. What it prints is kept, and all that it starts ends with it, by program_stop(), and with
+ * A real program within one side of a network: not root, in a session and a PID namespace of its own, with a /tmp
+ * of its own that is its home, without descriptors of ours. What it prints is kept, and all that it starts ends with it, by program_stop(), and with
  * this process, also if that is killed.
  */
 #ifndef FAULTLINE_NET_PROGRAM_H

@@ -89,7 +89,9 @@ struct live_summary {
 	__u64 overflowed;
 	__u64 discarded;
 	__u64 abandoned;
-	size_t devices; /* in the dictionary, with or without faults */
+	__u64 nic_rings; /* that have told anything */
+	__u64 nic_lost;	 /* frames */
+	size_t devices;	 /* in the dictionary, with or without faults */
 	size_t probes_on;
 	size_t probes_off;
 	size_t probes_silent; /* of those on: they look at the wrong place (silent.h) */

@@ -57,31 +57,58 @@ static void truth_frame(struct nic_ring *ring, const struct nic_frame *frame, __
 	});
 }
 
-static struct frames_probe run_of(const struct nic_ring *ring, const struct nic_frame *frame,
-				  __u8 code, struct nic_blame blame)
+static struct frame_run run_of(const struct nic_frame *frame, __u8 code, struct nic_blame blame)
+{
+	return (struct frame_run){
+		.addresses = frame_addresses(&frame->info),
+		.ports = frame_ports(&frame->info),
+		.group = blame.known ? blame.group + 1u : 0,
+		.code = code,
+		.first = frame->info.first,
+		.end = frame->info.end,
+		.frames = 1,
+		.bytes = frame->length,
+		.since_ns = frame->arrived_ns,
+	};
+}
+
+static struct frames_probe run_probe(const struct nic_ring *ring, const struct frame_run *run)
 {
 	return (struct frames_probe){
 		.device = ring->nic->index,
 		.queue = ring->index,
-		.addresses = frame_addresses(&frame->info),
-		.ports = frame_ports(&frame->info),
-		.sequence = frame_sequence(&frame->info),
-		.frames = 1ull << 32 | frame->length,
-		.since = frame->arrived_ns,
-		.code = code | (blame.known ? blame.group + 1ull : 0) << 8 |
-			(__u64)ring->nic->pasid << 32,
+		.addresses = run->addresses,
+		.ports = run->ports,
+		.sequence = (__u64)run->first << 32 | run->end,
+		.frames = (__u64)run->frames << 32 | run->bytes,
+		.since = run->since_ns,
+		.code = run->code | (__u64)run->group << 8 | (__u64)ring->nic->pasid << 32,
 	};
+}
+
+static void tell_lost(void *ring, const struct frame_run *run)
+{
+	struct frames_probe probe = run_probe(ring, run);
+
+	FRAMES_PROBE(lost, &probe);
+}
+
+static void tell_held(void *ring, const struct frame_run *run)
+{
+	struct frames_probe probe = run_probe(ring, run);
+
+	FRAMES_PROBE(held, &probe);
 }
 
 void account_lost(struct nic_ring *ring, const struct nic_frame *frame, enum loss_reason reason,
 		  struct nic_blame blame)
 {
-	struct frames_probe run = run_of(ring, frame, (__u8)reason, blame);
+	struct frame_run run = run_of(frame, (__u8)reason, blame);
 
 	ring->rx.lost[reason]++;
 	truth_frame(ring, frame, TRUTH_FRAME_LOST, (__u8)reason, blame.known ? blame.fault : 0, 0);
 	(void)flow_lost(ring->nic->flows, &frame->info, frame->arrived_ns);
-	FRAMES_PROBE(lost, &run);
+	frame_runs_add(&ring->lost, &run);
 }
 
 void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place place)
@@ -100,18 +127,23 @@ void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enu
 	frame_windows_add(&nic->windows, now_ns, frame->length);
 	truth_frame(ring, frame, TRUTH_FRAME, 0, 0, now_ns - frame->arrived_ns);
 	if (held) {
-		struct frames_probe run = run_of(ring, frame, (__u8)held, (struct nic_blame){0});
+		struct frame_run run = run_of(frame, (__u8)held, (struct nic_blame){0});
 
-		FRAMES_PROBE(held, &run);
+		frame_runs_add(&ring->held, &run);
 	}
 	flow_delivered(nic->flows, &frame->info);
 	flow_mark_delivered(nic->flows, &frame->info);
 }
 
-void account_fault_over(struct nic_ring *ring, __u16 group)
+void account_released(struct nic_ring *ring)
 {
-	(void)ring;
-	(void)group;
+	frame_runs_end_older(&ring->held, ~0ull);
+}
+
+void account_fault_over(struct nic *nic, __u16 group)
+{
+	for (__u32 r = 0; r < nic->queues; r++)
+		frame_runs_end_group(&nic->ring[r].lost, group + 1u);
 }
 
 /* All that was lost of a range has come. */
@@ -165,10 +197,10 @@ static void tell_ring(const struct nic *nic, __u16 queue, enum ring_side side,
 
 void account_tell(struct nic *nic, __u64 now_ns)
 {
-	(void)now_ns;
 	for (__u32 r = 0; r < nic->queues; r++) {
 		struct nic_ring *ring = &nic->ring[r];
 
+		frame_runs_end_older(&ring->lost, now_ns);
 		ring->rx.held = ring->state.counters.held;
 		tell_ring(nic, (__u16)r, RING_RX, &ring->rx, ring->state.tail - ring->state.head);
 		tell_ring(nic, (__u16)r, RING_TX, &nic->tx[r], 0);
@@ -211,7 +243,7 @@ void account_end(struct nic *nic)
 
 	if (!nic->flows)
 		return;
-	account_tell(nic, monotonic_ns());
+	account_tell(nic, ~0ull);
 	nic_stats(nic, &stats);
 	totals->in = stats.in;
 	totals->delivered = stats.rx.frames;
@@ -244,6 +276,12 @@ int account_create(struct nic *nic)
 		.argument = nic,
 	};
 
+	for (__u32 r = 0; r < nic->queues; r++) {
+		struct nic_ring *ring = &nic->ring[r];
+
+		ring->lost = (struct frame_runs){.tell = tell_lost, .argument = ring};
+		ring->held = (struct frame_runs){.tell = tell_held, .argument = ring};
+	}
 	return flow_table_create(&nic->flows, &config);
 }
 

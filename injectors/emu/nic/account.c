@@ -97,7 +97,7 @@ void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enu
 
 	ring->rx.frames++;
 	ring->rx.bytes += frame->length;
-	windows_add(&nic->windows, now_ns, frame->length);
+	frame_windows_add(&nic->windows, now_ns, frame->length);
 	truth_frame(ring, frame, TRUTH_FRAME, 0, 0, now_ns - frame->arrived_ns);
 	if (held) {
 		struct frames_probe run = run_of(ring, frame, (__u8)held, (struct nic_blame){0});
@@ -228,8 +228,8 @@ void account_end(struct nic *nic)
 	totals->halted = stats.halted;
 	totals->begin_ns = nic->windows.begin_ns;
 	totals->end_ns = nic->windows.end_ns;
-	totals->has_least = windows_least(&nic->windows, &totals->least_bytes);
-	totals->steady_ns = windows_steady_ns(&nic->windows);
+	totals->has_least = frame_windows_least(&nic->windows, &totals->least_bytes);
+	totals->steady_ns = frame_windows_steady_ns(&nic->windows);
 	totals->stalls = nic->stalls;
 	totals->stall_max_ns = nic->stall_max_ns;
 }

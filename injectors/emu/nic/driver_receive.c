@@ -77,7 +77,7 @@ static const struct nic_completion *completion_at(struct nic_driver_queue *queue
 }
 
 /* One frame, all of whose completions are there: its buffers are posted again. */
-static void take_frame(struct nic_driver_queue *queue, __u64 head)
+static void take_received(struct nic_driver_queue *queue, __u64 head)
 {
 	const struct nic *nic = queue->driver->nic;
 	struct iovec iov[RX_FRAME_BUFFERS];
@@ -118,7 +118,7 @@ void *driver_receive(void *argument)
 			continue;
 		}
 		while (queue->consumed < head && queue->posted < until)
-			take_frame(queue, head);
+			take_received(queue, head);
 		move_tail(queue);
 	}
 	return NULL;

@@ -34,7 +34,7 @@ void driver_transmit_prepare(struct nic_driver_queue *queue)
 }
 
 /* Takes the ids of frames that have been sent. */
-static void reap(struct nic_driver_queue *queue)
+static void reap_sent(struct nic_driver_queue *queue)
 {
 	__u32 depth = queue->driver->nic->depth;
 	__u16 index = __atomic_load_n((__u16 *)ring_at(queue, ring_used_index_offset(depth)),
@@ -62,7 +62,7 @@ static bool wait_free(struct nic_driver_queue *queue, __u32 wanted)
 	__u32 seen = doorbell_count(&queue->registers->sent);
 
 	while (!driver_stopping(queue->driver)) {
-		reap(queue);
+		reap_sent(queue);
 		if (queue->free_count >= wanted)
 			return true;
 		seen = doorbell_wait(&queue->registers->sent, seen, 0);

@@ -14,7 +14,7 @@
 #include "injectors/emu/nic/rx_cache.h"
 #include "injectors/emu/nic/rx_ring.h"
 #include "injectors/emu/nic/toeplitz.h"
-#include "injectors/emu/nic/windows.h"
+#include "injectors/emu/nic/frame_windows.h"
 #include "injectors/emu/nic/wire.h"
 #include "injectors/net/network.h"
 

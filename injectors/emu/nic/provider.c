@@ -25,7 +25,7 @@ static bool drain_backup(struct nic *nic)
 	return any;
 }
 
-static bool take_all(struct nic_ring *ring, const struct rx_held *held)
+static bool take_buffers(struct nic_ring *ring, const struct rx_held *held)
 {
 	struct nic_store *store = &ring->nic->provider_store;
 	bool all = true;
@@ -75,7 +75,7 @@ static bool ring_provide(struct nic_ring *ring)
 		tried++;
 		if (!rx_ring_posted(&ring->state, held->position, held->count))
 			break;
-		if (!take_all(ring, held))
+		if (!take_buffers(ring, held))
 			continue;
 		deliver_held(ring, held);
 		rx_queue_finish(ring->queue, number);

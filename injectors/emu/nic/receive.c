@@ -124,7 +124,7 @@ static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
 	doorbell_ring(&ring->registers->interrupt);
 }
 
-static void take_frame(struct nic *nic, const unsigned char *bytes, __u32 length, __u64 now_ns)
+static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 length, __u64 now_ns)
 {
 	struct nic_frame frame = {.bytes = bytes, .length = length, .arrived_ns = now_ns};
 	enum loss_reason reason = LOSS_UNKNOWN;
@@ -154,8 +154,8 @@ static void serve(struct nic *nic, const long *lengths, int count, __u64 now_ns)
 	for (__u32 r = 0; r < nic->queues; r++)
 		ring_catch_up(&nic->ring[r], now_ns);
 	for (int i = 0; i < count; i++)
-		take_frame(nic, nic->batch + (size_t)i * nic->frame_bytes, (__u32)lengths[i],
-			   now_ns);
+		take_off_wire(nic, nic->batch + (size_t)i * nic->frame_bytes, (__u32)lengths[i],
+			      now_ns);
 	for (__u32 r = 0; r < nic->queues; r++)
 		ring_tell_guest(&nic->ring[r], now_ns);
 	if (now_ns >= nic->account_ns) {

@@ -2,12 +2,12 @@
 /* What the guest got in each 100 ms from its first frame on: the slowest, and when it was steady. */
 #include <stdlib.h>
 
-#include "injectors/emu/nic/windows.h"
+#include "injectors/emu/nic/frame_windows.h"
 #include "lib/base/clock.h"
 
 #define WINDOW_NS (100 * NSEC_PER_MSEC)
 
-void windows_add(struct frame_windows *windows, __u64 now_ns, __u32 bytes)
+void frame_windows_add(struct frame_windows *windows, __u64 now_ns, __u32 bytes)
 {
 	__u64 window;
 
@@ -27,7 +27,7 @@ static __u32 whole_windows(const struct frame_windows *windows)
 	return count < WINDOWS_MAX ? (__u32)count : WINDOWS_MAX;
 }
 
-bool windows_least(const struct frame_windows *windows, __u64 *bytes)
+bool frame_windows_least(const struct frame_windows *windows, __u64 *bytes)
 {
 	__u32 count = whole_windows(windows);
 
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-__u64 windows_steady_ns(const struct frame_windows *windows)
+__u64 frame_windows_steady_ns(const struct frame_windows *windows)
 {
 	__u32 count = whole_windows(windows), half = count / 2;
 	__u64 *sorted, goal;

@@ -231,7 +231,7 @@ int program_start(struct network_program **program, struct program_host *host,
 	return err;
 }
 
-int program_await_ready(struct network_program *program)
+int program_await_ready(struct network_program *program, const volatile sig_atomic_t *stop)
 {
 	__u64 end = program_now() + program->config.ready_timeout_ns;
 	int netns = program->network->ends[program->config.side].netns;
@@ -242,6 +242,8 @@ int program_await_ready(struct network_program *program)
 
 		if (found)
 			return found < 0 ? found : 0;
+		if (stop && *stop)
+			return -EINTR;
 		if (program_now() >= end)
 			return failed(
 				-ETIMEDOUT,

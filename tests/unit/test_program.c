@@ -278,7 +278,7 @@ static void one_that_ends_is_never_ready(void **state)
 
 	strcpy(config.ready, "tcp:5201");
 	program = start(&config);
-	assert_int_equal(program_await_ready(program), -EIO);
+	assert_int_equal(program_await_ready(program, NULL), -EIO);
 	said("ended with status 1 before it was ready: in use");
 	program_free(program);
 }
@@ -323,7 +323,7 @@ static void one_that_does_not_listen_is_never_ready(void **state)
 		program = start(&config);
 		if (i)
 			await_output(program);
-		assert_int_equal(program_await_ready(program), -ETIMEDOUT);
+		assert_int_equal(program_await_ready(program, NULL), -ETIMEDOUT);
 		snprintf(
 			sentence, sizeof(sentence),
 			"program test (%s) is not ready: nobody listens at tcp:5211 on its side after 1ns",
@@ -357,7 +357,7 @@ static void one_that_listens_is_ready(void **state)
 
 		strcpy(config.ready, servers[i].ready);
 		program = start(&config);
-		if (program_await_ready(program))
+		if (program_await_ready(program, NULL))
 			fail_msg("%s", failure_text());
 		assert_int_equal(program_wait(program, 60 * SECOND), -EIO);
 		said("timed out");

@@ -73,6 +73,9 @@ static int machine_announce(struct machine *machine)
 		entries[i].pasid = device->pasid;
 		entries[i].memory = tenant->config.memory;
 		entries[i].mapped_at = mapped_at(tenant->memory, device->iova_offset);
+		if (device->config.class->namespaces)
+			device->config.class->namespaces(device->model, &entries[i].network_guest,
+							 &entries[i].network_wire);
 	}
 	error = registry_open(&machine->registry, entries, count,
 			      access_log_descriptor(machine->access_log));

@@ -248,6 +248,7 @@ static void a_cache_holds_a_paused_rings_frames_in_order(void **state)
 	assert_int_equal(receive(2), RX_CACHE);
 	assert_int_equal(verdict.absent, 0);
 	assert_int_equal(receive(1), RX_CACHE);
+	assert_int_equal(verdict.absent, 0);
 	is_lost(receive(4), LOSS_OVERLONG);
 	assert_int_equal(ring.counters.held, 2);
 	assert_int_equal(rx_cache_used(cache), 2 * RX_CACHE_CELL);

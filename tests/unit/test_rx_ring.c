@@ -122,6 +122,7 @@ static void is_lost(enum rx_place place, enum loss_reason reason)
 static void is_stored(enum rx_place place, __u64 position, __u32 count, __u32 advanced)
 {
 	assert_int_equal(place, RX_STORE);
+	assert_int_equal(verdict.reason, LOSS_UNKNOWN);
 	assert_int_equal(verdict.position, position);
 	assert_int_equal(verdict.count, count);
 	assert_int_equal(verdict.advanced, advanced);

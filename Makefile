@@ -39,7 +39,7 @@ BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/
 
 LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
 TOOL_LIBS   := -lncursesw -ltinfo
-INJECT_LIBS := -libverbs
+INJECT_LIBS := -libverbs -lmnl
 TEST_LIBS   := -lcmocka
 
 sources = $(sort $(foreach d,$(1),$(wildcard $(d)/*.c)))
@@ -51,7 +51,9 @@ LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/
 	lib/cli)
 TOOL_SRC := $(call sources,tools tools/top tools/sim)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
-EMU_SRC  := injectors/consent.c injectors/medium.c $(call sources,injectors/emu injectors/emu/devices injectors/job injectors/real)
+EMU_SRC  := injectors/consent.c injectors/medium.c \
+            $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
+            injectors/job injectors/real)
 TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))
 HELP_SRC := $(filter-out $(TEST_SRC),$(call sources,tests/unit tests/reference))
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
@@ -114,7 +116,8 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.
 # make CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(call sources,tests/fuzz))
 fuzz-programs: $(FUZZ_PROGRAMS)
-$(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz/made) tests/unit/stream_log.c) \
+$(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz/made) \
+		$(addprefix tests/unit/,stream_log.c rx_model.c rx_world.c)) \
 		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
 		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	@mkdir -p $(@D)
@@ -134,7 +137,7 @@ bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c
 $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
-$(addprefix $(BUILD)/tests/unit/test_,port evict): $(BUILD)/tests/unit/rig/rig.o
+$(addprefix $(BUILD)/tests/unit/test_,port port_request evict pins): $(BUILD)/tests/unit/rig/rig.o
 
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only

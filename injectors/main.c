@@ -183,9 +183,9 @@ static int verb_help(int argc, char **argv)
 
 	cli_parse(&cli, argc, argv, &arguments);
 	if (arguments.markdown)
-		options_markdown(&job_options, stdout);
+		options_markdown(job_options(), stdout);
 	else
-		err = options_help(&job_options, stdout, arguments.key);
+		err = options_help(job_options(), stdout, arguments.key);
 	if (err)
 		failure_report(err);
 	return err ? EXIT_USAGE : EXIT_OK;

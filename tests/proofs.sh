@@ -67,6 +67,20 @@ no_loop() {
 	return "${1:-0}"
 }
 
+# The kernel has no TAP, or the device that makes one is not here.
+no_tap() {
+	python3 - <<-'PYTHON'
+		import os, sys
+		try:
+		    os.close(os.open("/dev/net/tun", os.O_RDWR))
+		except OSError as error:
+		    print("/dev/net/tun:", error.strerror)
+		else:
+		    print("/dev/net/tun can be opened")
+		    sys.exit(1)
+	PYTHON
+}
+
 # No user namespace may be made; the kernel lets nobody make one below a chroot, as `make fresh` is.
 no_user_namespace() {
 	local said

@@ -7,7 +7,7 @@ set -euo pipefail
 
 build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev libjansson-dev
        libinih-dev libpci-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev
-       libibverbs-dev)
+       libibverbs-dev libmnl-dev)
 demo=("${build[@]}" gnuplot-nox python3)
 lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
      rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf strace)

@@ -72,7 +72,8 @@ static struct access_buffer *buffer_for(struct access_device *device, __u64 time
 bool access_device_add(struct access_device *device, const struct access_record *record)
 {
 	__u64 latency = (__u64)record->latency_high << 32 | record->latency;
-	__u32 slots = latency < COMPACT_LONG ? 1 : 2;
+	__u32 brief = latency < COMPACT_LONG ? (__u32)latency : COMPACT_LONG;
+	__u32 slots = brief < COMPACT_LONG ? 1 : 2;
 	struct access_buffer *buffer;
 	bool hurry = false;
 
@@ -84,11 +85,12 @@ bool access_device_add(struct access_device *device, const struct access_record 
 		return false;
 	}
 	buffer->records[buffer->count] = (struct access_compact){
-		.address = record->address / RING_DATA_ALIGN,
-		.length = record->length / RING_DATA_ALIGN,
-		.queue = record->queue,
+		.address = record->address,
+		.latency_low = brief & 0xffff,
+		.latency_high = brief >> 16,
+		.length = record->length,
 		.time = record->time_ns - buffer->base_ns,
-		.latency = slots == 1 ? latency : COMPACT_LONG,
+		.queue = record->queue,
 		.flags = record->code & IO_SOURCE ? 0 : record->flags,
 		.error = !!(record->code & IO_ERROR),
 		.faulted = !!(record->code & IO_FAULTED),
@@ -123,10 +125,15 @@ static __u8 io_code_of(const struct access_compact *compact)
 	       (compact->part ? IO_PART : 0) | (compact->flags ? 0 : IO_SOURCE);
 }
 
-/* In units. */
+/* In units, as far as it is in the record itself. */
+static __u32 brief_latency(const struct access_compact *compact)
+{
+	return (__u32)(compact->latency_high << 16 | compact->latency_low);
+}
+
 static __u64 latency_of(const struct access_compact *compact)
 {
-	__u64 latency = compact->latency;
+	__u64 latency = brief_latency(compact);
 
 	if (latency == COMPACT_LONG)
 		memcpy(&latency, compact + 1, sizeof(latency));
@@ -147,8 +154,8 @@ bool access_device_peek(struct access_device *device, struct access_record *reco
 
 			*record = (struct access_record){
 				.time_ns = buffer->base_ns + compact->time,
-				.address = (__u64)compact->address * RING_DATA_ALIGN,
-				.length = compact->length * RING_DATA_ALIGN,
+				.address = compact->address,
+				.length = compact->length,
 				.latency = (__u32)latency,
 				.latency_high = (__u16)(latency >> 32),
 				.device = record->device,
@@ -168,5 +175,5 @@ void access_device_take(struct access_device *device)
 {
 	const struct access_buffer *buffer = &device->buffer[device->taking % device->buffers];
 
-	device->taken += buffer->records[device->taken].latency == COMPACT_LONG ? 2 : 1;
+	device->taken += brief_latency(&buffer->records[device->taken]) == COMPACT_LONG ? 2 : 1;
 }

@@ -15,15 +15,17 @@
 #include "injectors/emu/ring.h"
 #include "lib/capture/access_log.h"
 
-#define COMPACT_LONG ((1u << 30) - 1) /* 68 s and more */
+#define COMPACT_LONG ((1u << 18) - 1) /* 17 ms and more */
 
 /* One DMA range of a finished I/O, as it stands in a posted buffer. */
 struct access_compact {
-	__u64 address : 42; /* in units of RING_DATA_ALIGN */
-	__u64 length : 16;  /* in the same units */
+	__u64 address : 48;
+	/* in units of ACCESS_LATENCY_NS, 18 bits; COMPACT_LONG: the next slot has it, whole */
+	__u64 latency_low : 16;
+	__u64 latency_high : 2;
+	__u64 length : 22; /* bytes */
+	__u64 time : 29;   /* ns since the buffer's base */
 	__u64 queue : 6;
-	__u64 time : 29; /* ns since the buffer's base */
-	__u64 latency : 30; /* in units of ACCESS_LATENCY_NS; COMPACT_LONG: the next slot has it, whole */
 	__u64 flags : 2; /* EVENT_READ, EVENT_WRITE; 0: EVENT_READ of a copy's source */
 	__u64 error : 1;
 	__u64 faulted : 1;
@@ -32,7 +34,7 @@ struct access_compact {
 
 _Static_assert(sizeof(struct access_compact) == 16, "what the device writes for an I/O");
 _Static_assert(RING_QUEUES_MAX <= 1 << 6, "queue's bits");
-_Static_assert(RING_BYTES_MAX / RING_DATA_ALIGN < 1 << 16, "length's bits");
+_Static_assert(RING_BYTES_MAX < 1 << 22, "length's bits");
 
 struct access_buffer {
 	__u64 base_ns;

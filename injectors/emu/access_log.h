@@ -19,7 +19,7 @@
 struct access_log_config {
 	__u32 devices;
 	__u32 buffers; /* per device, 2 to 64; 0: 8 */
-	__u32 buffer_records; /* from 2; an I/O of 68 s and more takes two; 0: 512 for up to 64 devices, 64 beyond */
+	__u32 buffer_records; /* from 2; an I/O of 17 ms and more takes two; 0: 512 for up to 64 devices, 64 beyond */
 	__u32 ring_records; /* of the broadcast ring, power of two; 0: 65536 */
 	__u64 interval_ns;  /* of the owner thread; 0: 5 ms */
 };
@@ -32,7 +32,7 @@ void access_log_stop(struct access_log *log);
 void access_log_destroy(struct access_log *log);
 
 /* One range of a finished I/O of a device, from any of its queue threads. Never blocks for the owner.
- * address and length in multiples of RING_DATA_ALIGN, address below 2^48, length <= 2 MiB. */
+ * address below 2^48, length up to 2 MiB. */
 void access_log_add(struct access_log *log, __u32 device, __u16 queue, __u64 address, __u32 length,
 		    __u8 flags, __u8 code, __u64 start_ns, __u64 end_ns);
 

@@ -96,9 +96,9 @@ static int channel_check(const struct channel_config *config)
 	if (config->queues < 1 || config->queues > RING_QUEUES_MAX)
 		return failed(-EINVAL, "queues=%u: accepted: 1 to %d", config->queues,
 			      RING_QUEUES_MAX);
-	if (depth < 2 || depth > RING_DEPTH_MAX || (depth & (depth - 1)))
+	if (depth < 2 || depth > config->depth_max || (depth & (depth - 1)))
 		return failed(-EINVAL, "queue_depth=%u: accepted: powers of two from 2 to %d",
-			      depth, RING_DEPTH_MAX);
+			      depth, config->depth_max);
 	if (config->guest_address % PAGE_BYTES || config->bytes % PAGE_BYTES)
 		return failed(-EINVAL, "device memory at 0x%llx, %llu bytes: not whole pages",
 			      config->guest_address, config->bytes);

@@ -31,6 +31,13 @@ __u32 doorbell_count(const struct doorbell *bell);
 /* Returns once the count differs from `seen` or at `deadline_ns` (CLOCK_MONOTONIC, 0: never). */
 __u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns);
 
+/* What a [workload] asks of the device: its opcodes, and what the target of an I/O is. */
+enum device_io {
+	DEVICE_IO_NONE, /* nothing: the device has a driver of its own */
+	DEVICE_IO_DISK, /* RING_READ and RING_WRITE of `disk_bytes` */
+	DEVICE_IO_COPY, /* RING_COPY to elsewhere in its data */
+};
+
 struct channel_queue {
 	struct doorbell doorbell __attribute__((aligned(64))); /* driver to device */
 	__u64 ring;					       /* guest address of the rings */
@@ -40,7 +47,9 @@ struct channel_queue {
 
 struct channel_config {
 	__u16 queues;	   /* 1 to RING_QUEUES_MAX */
-	__u16 queue_depth; /* power of two, 2 to RING_DEPTH_MAX */
+	__u16 queue_depth; /* power of two, 2 to depth_max */
+	__u16 depth_max;   /* the model's, at most RING_DEPTH_MAX */
+	enum device_io io; /* the model's */
 	__u32 pasid;	   /* of everything the driver hands to the device, or PASID_NONE */
 	/* The device's own share of its tenant's memory: the rings first, then data. */
 	__u64 guest_address; /* page aligned */
@@ -52,7 +61,7 @@ struct channel {
 	struct channel_config config;
 	__u64 data_address; /* guest address of the first byte after the rings, page aligned */
 	__u64 data_bytes;
-	__u64 disk_bytes; /* by the model's start(): size of the disk; 0: a copy engine */
+	__u64 disk_bytes; /* by the model's start(): size of the disk, if it is one */
 	bool disk_zeroed; /* the disk was empty at start */
 	struct doorbell interrupt __attribute__((aligned(64))); /* device to driver */
 	struct channel_queue queue[];

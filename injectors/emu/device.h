@@ -8,11 +8,15 @@
 #ifndef FAULTLINE_DEVICE_H
 #define FAULTLINE_DEVICE_H
 
+#include <pthread.h>
 #include <sys/uio.h>
 
 #include "injectors/emu/channel.h"
 #include "injectors/emu/service.h"
 
+struct frame_totals;
+struct machine;
+struct traffic_config;
 struct port; /* one device's connection to machine, IOMMU and host */
 
 /* One DMA in progress: references held, nothing to allocate. */
@@ -27,12 +31,21 @@ struct dma {
 };
 
 /*
- * Pause policy: checks the range and, if pages are absent, raises one page request group for all of
+ * Checks the range. 0 with references held until port_dma_end() by the same thread; > 0: so many of
+ * its pages are absent, named in absent[], ascending, at most `room` (1 or more), and nothing is held; -EINVAL
+ * (outside the device's window, of another PASID, longer than 2 MiB), -ENOBUFS (the thread holds as
+ * many references as it can, LOOKUP_DMA_MAX). Never waits, allocates nothing; any thread, several at once.
+ */
+int port_dma_try(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length, bool write,
+		 struct dma *dma, __u64 *absent, unsigned int room);
+
+/*
+ * Pause policy: tries and, if pages are absent, raises one page request group for all of
  * them (at most GROUP_PAGES_MAX a group, `group_pages` of the device's configuration), waits for the response,
- * checks again. Returns 0 with references held until port_dma_end(); -EFAULT (response INVALID),
+ * tries again. Returns 0 with references held until port_dma_end(); -EFAULT (response INVALID),
  * -EIO (FAILURE), -ESHUTDOWN (machine stops), -EINVAL (outside the device's window). While it waits
  * the queue is blocked: that is the policy. A response that does not come within the device's
- * response timeout is given up: the group is abandoned and the request raised anew.
+ * response timeout is given up: the group is abandoned and the request raised anew. A queue's own thread.
  */
 int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length,
 		   bool write, struct dma *dma);
@@ -42,6 +55,76 @@ void port_dma_end(struct port *port, struct dma *dma);
 int port_dma_read(struct port *port, __u16 queue, __u32 pasid, __u64 iova, void *to, size_t bytes);
 int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, const void *from,
 		   size_t bytes);
+
+/* The port's own part of a request, and of a DMA that waits: groups raised for pages at once. */
+struct port_fault {
+	struct port_request *request; /* NULL: a DMA waits, at `answered` */
+	pthread_cond_t *answered;     /* `unanswered` became 0 */
+	const __u64 *pages;
+	__u16 *groups; /* indices raised in this round, `raised` of them */
+	__u32 count, raised;
+	__u32 unanswered;  /* of these; of a request one more as long as it is being raised */
+	__u32 group_pages; /* per group, and ... */
+	__u32 group_limit; /* ... groups at once */
+	__u64 found_ns;	   /* when the pages were found absent */
+	__u64 held_ns; /* of this round: since when it waits, or waited, for page requests; 0: never */
+	__u64 logged_held_ns; /* the same for the truth log */
+	int error;	      /* of a request, beside what its responses say */
+	__u16 queue;
+	__u8 access;	 /* EVENT_READ or EVENT_WRITE */
+	bool overflowed; /* a group of this round was answered automatically */
+};
+
+/*
+ * Page requests for absent pages, raised by a device that does not wait. The caller's memory; what
+ * comes after done() is the port's and needs no initialization.
+ */
+#define PORT_REQUEST_PAGES 64
+struct port_request {
+	__u16 queue;
+	__u8 access; /* EVENT_READ or EVENT_WRITE */
+	__u32 count; /* of pages, 1 to PORT_REQUEST_PAGES */
+	__u64 pages[PORT_REQUEST_PAGES];
+	/*
+	 * All of its groups are answered or given up. Called once for each port_request() that
+	 * returned 0, by a thread of the fault service, its timer's, or the one in port_stop();
+	 * never from inside port_request(). It holds none of the port's locks and may not block: others
+	 * wait for the same thread. Its faults are open still: they resume, or are abandoned, once it has
+	 * returned, and no group's index or page request is free before. The port does not touch the
+	 * request from the call on: it may be freed, and raised again from inside as any other.
+	 * error, the first that holds:
+	 *	-ESHUTDOWN	the port was stopped
+	 *	-EFAULT		a response was INVALID
+	 *	-EIO		a response was FAILURE, or one that came while this was being raised
+	 *			disabled page requests, so that parts were not
+	 *	-ETIMEDOUT	not all responses came within the response timeout
+	 *	-EAGAIN		a group overflowed the page request queue and the IOMMU answered it: none
+	 *			of its pages came. Ask for fewer at once, and later.
+	 *	0		try the DMA again; pages may be absent: gone again, dropped by an
+	 *			overflow, or not asked for, for want of indices or page requests
+	 */
+	void (*done)(struct port_request *request, int error);
+
+	struct port_fault fault;
+	struct port *port;
+	struct port_request *next, *previous; /* of its list */
+	__u64 deadline_ns;
+	__u16 groups[PORT_REQUEST_PAGES + 1]; /* one a page, and an injected duplicate */
+};
+
+/*
+ * Raises page request groups for request->pages (`group_pages` each) and returns. 0: done() will be
+ * called, or has been. Else it will not: -EAGAIN (no index or page request is left, or the queue
+ * overflowed and the IOMMU answered all groups at once; nothing tells when to try again, so wait a
+ * while), -EIO (page requests are disabled), -ESHUTDOWN, -EINVAL (no or too many pages, not the start of one,
+ * no such queue or access). Never waits for a response, allocates nothing; any thread, several at once.
+ * Neither blocked time nor port_fault_end_ns() know of it.
+ */
+int port_request(struct port *port, struct port_request *request);
+/* The index of the group that asks for request->pages[page], and the truth log's number of that fault. From
+ * the return of port_request() until done() returns (the caller sees to that); -ENOENT: of no group.
+ * Not with a lock held that done() takes while it calls this. */
+int port_request_group(struct port_request *request, __u32 page, __u16 *group, __u64 *truth_fault);
 
 /* Reports a range that a finished I/O touched to the access log (lib/capture/access_log.h) and to
  * the truth log. code: enum io_code; all but the last range of an I/O with IO_PART. */
@@ -57,29 +140,16 @@ __u64 port_blocked_ns(const struct port *port, __u16 queue);
  * own thread. */
 __u64 port_fault_end_ns(const struct port *port, __u16 queue);
 
-/* What a model is started with; copied. */
+/* What a model is started with. */
 struct device_setup {
 	struct channel *channel; /* outlives the device */
-	/* block */
-	const char *file;    /* backing file; NULL or "": an unlinked one of `file_bytes` */
-	bool file_writable;  /* a given file may be written; else it is opened for reading alone */
-	bool file_consented; /* also if it is a block device */
-	__u64 file_bytes;    /* 0 with a file: its size */
-	bool file_direct;    /* O_DIRECT */
-	__u64 medium_latency_ns, medium_bytes_per_s;
-	const char *directory; /* for the unlinked file; NULL or "": $TMPDIR or /var/tmp */
+	const void *settings;	 /* the model's own struct (device_class.h); outlives it too */
+	const char *directory;	 /* for files of its own; NULL or "": $TMPDIR or /var/tmp */
+	struct machine *machine; /* for pins (pins.h) */
+	__u32 index;		 /* of the device in it */
+	const char *name;	 /* the device's, within its tenant */
+	const struct traffic_config *traffic; /* frames to be made up for it; NULL: none */
+	struct frame_totals *frames;	      /* filled as it stops, by a model that has frames */
 };
-
-/* A device model. */
-struct device_ops {
-	const char *name; /* "block", "accel" */
-	/* Starts its queue threads. They touch guest memory only after a doorbell has rung. */
-	int (*start)(void **device, struct port *port, const struct device_setup *setup);
-	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
-	void (*stop)(void *device);
-};
-
-extern const struct device_ops block_device;
-extern const struct device_ops accel_device;
 
 #endif

@@ -14,7 +14,7 @@
 #include "lib/base/fail.h"
 
 #define EVICT_ROUNDS 1000		  /* a page may be faulted in again meanwhile */
-#define SEND_NS	     (20 * NSEC_PER_MSEC) /* for a workload to send what it was asked for before */
+#define SEND_NS	     (20 * NSEC_PER_MSEC) /* for a driver to send what it was asked for before */
 
 /* One device's part in the eviction of one page. */
 struct evict_invalidation {
@@ -179,13 +179,15 @@ int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
 	       enum evict_kind kind)
 {
 	const struct tenant *tenant = &machine->tenants[tenant_index];
-	int error;
+	__u64 page = guest_address >> PAGE_BITS;
+	int error = EVICT_GONE;
 
-	page_lock(tenant->evictions, guest_address >> PAGE_BITS);
-	error = guest_memory_present(tenant->memory, guest_address)
-			? evict_alone(machine, tenant_index, guest_address, kind)
-			: EVICT_GONE;
-	page_unlock(tenant->evictions, guest_address >> PAGE_BITS);
+	page_lock(tenant->evictions, page);
+	if (pins_skip(tenant->pins, page))
+		error = EVICT_PINNED;
+	else if (guest_memory_present(tenant->memory, guest_address))
+		error = evict_alone(machine, tenant_index, guest_address, kind);
+	page_unlock(tenant->evictions, page);
 	return error;
 }
 
@@ -203,58 +205,85 @@ __u64 choose(struct random *random, __u64 below)
 
 /* Evicts the page if there is anything to evict. Returns pages evicted: 0 or 1. */
 static long aim_at(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind,
-		   __u32 *asked)
+		   struct evict_outcome *outcome)
 {
 	int result = evict_page(machine, tenant, guest_address, kind);
 
-	*asked += result != EVICT_GONE;
+	outcome->skipped += result == EVICT_PINNED;
+	outcome->asked += result != EVICT_PINNED && result != EVICT_GONE;
 	return result == 0;
 }
 
-/* The workload that drives a device, NULL if none does. */
-static struct workload *workload_of(const struct machine *machine, __u32 index)
+/* Pages that the device's driver names. Returns pages evicted. */
+static long evict_listed(struct machine *machine, __u32 index, const __u64 *pages, long count,
+			 enum evict_kind kind, struct evict_outcome *outcome)
 {
-	for (__u32 i = 0; i < machine->config.workload_count; i++)
-		if (machine->config.workloads[i].device == index)
-			return machine->workloads[i];
-	return NULL;
+	long evicted = 0;
+
+	for (long i = 0; i < count; i++)
+		evicted += aim_at(machine, machine->devices[index].config.tenant, pages[i], kind,
+				  outcome);
+	return evicted;
 }
 
-static long machine_evict_next(struct machine *machine, __u32 index, __u32 count,
-			       enum evict_kind kind, __u32 *asked)
+static long machine_evict_next(struct machine *machine, __u32 index,
+			       const struct evict_order *order, struct evict_outcome *outcome)
 {
 	struct machine_device *device = &machine->devices[index];
-	struct workload *workload = workload_of(machine, index);
-	__u64 *pages = calloc(count, sizeof(*pages));
+	const struct device_driver *driver = driver_of(device);
+	__u64 *pages = calloc(order->pages, sizeof(*pages));
 	long listed = 0, evicted = 0;
 
 	if (!pages)
-		return failed(-ENOMEM, "no memory to evict %u pages", count);
+		return failed(-ENOMEM, "no memory to evict %u pages", order->pages);
 	pthread_mutex_lock(&device->next_lock);
-	if (workload)
-		listed = workload_next_pages(workload, pages, count, SEND_NS);
-	for (long i = 0; i < listed; i++)
-		evicted += aim_at(machine, device->config.tenant, pages[i], kind, asked);
-	if (listed > 0)
-		workload_send_next(workload);
+	if (device->driver && driver->next_pages)
+		listed = driver->next_pages(device->driver, pages, order->pages, SEND_NS);
+	if (listed > 0) {
+		evicted = evict_listed(machine, index, pages, listed, order->kind, outcome);
+		driver->send_next(device->driver);
+	}
 	pthread_mutex_unlock(&device->next_lock);
 	free(pages);
 	return listed < 0 ? listed : evicted;
 }
 
-/* Bytes from the first of the device's data on in which its workload has its buffers. */
-static __u64 buffer_bytes(const struct machine *machine, __u32 index)
+/* What is posted at this instant, of however many pages that is. */
+static long evict_ring(struct machine *machine, __u32 index, const struct evict_order *order,
+		       struct evict_outcome *outcome)
 {
-	const struct workload *workload = workload_of(machine, index);
+	struct machine_device *device = &machine->devices[index];
+	const struct device_driver *driver = driver_of(device);
+	__u32 room = (__u32)(device->channel->config.bytes >> PAGE_BITS);
+	__u64 *pages;
+	long listed, evicted;
 
-	return workload ? workload_buffer_bytes(workload)
-			: machine->devices[index].channel->data_bytes;
+	if (!device->driver || !driver->ring_pages)
+		return 0;
+	pages = calloc(room, sizeof(*pages));
+	if (!pages)
+		return failed(-ENOMEM, "no memory to evict the pages of a ring");
+	listed = driver->ring_pages(device->driver, order->sides, pages, room);
+	evicted = listed < 0 ? listed
+			     : evict_listed(machine, index, pages, listed, order->kind, outcome);
+	free(pages);
+	return evicted;
 }
 
-static long evict_random(struct machine *machine, __u32 index, __u32 count, enum evict_kind kind,
-			 __u32 *asked)
+/* Bytes from the first of the device's data on in which its driver has its buffers. */
+static __u64 buffer_bytes(const struct machine *machine, __u32 index)
 {
-	__u32 tenant = machine->devices[index].config.tenant;
+	const struct machine_device *device = &machine->devices[index];
+
+	return device->driver && driver_of(device)->buffer_bytes
+		       ? driver_of(device)->buffer_bytes(device->driver)
+		       : device->channel->data_bytes;
+}
+
+static long evict_random(struct machine *machine, __u32 index, const struct evict_order *order,
+			 struct evict_outcome *outcome)
+{
+	__u32 tenant = machine->devices[index].config.tenant, count = order->pages;
 	__u64 start = machine->devices[index].channel->data_address;
 	__u64 pages = buffer_bytes(machine, index) >> PAGE_BITS;
 	struct random random = choice_begin(machine);
@@ -263,38 +292,41 @@ static long evict_random(struct machine *machine, __u32 index, __u32 count, enum
 
 	if (count > pages)
 		count = (__u32)pages;
-	while (*asked < count && tries--)
+	while (outcome->asked + outcome->skipped < count && tries--)
 		evicted += aim_at(machine, tenant, start + choose(&random, pages) * PAGE_BYTES,
-				  kind, asked);
+				  order->kind, outcome);
 	return evicted;
 }
 
-static long evict_all(struct machine *machine, __u32 tenant, enum evict_kind kind, __u32 *asked)
+static long evict_all(struct machine *machine, __u32 tenant, const struct evict_order *order,
+		      struct evict_outcome *outcome)
 {
 	long evicted = 0;
 
 	for (__u64 address = 0; address < machine->tenants[tenant].config.memory;
 	     address += PAGE_BYTES)
-		evicted += aim_at(machine, tenant, address, kind, asked);
+		evicted += aim_at(machine, tenant, address, order->kind, outcome);
 	return evicted;
 }
 
-long machine_evict(struct machine *machine, __u32 device, enum evict_choice choice, __u32 pages,
-		   enum evict_kind kind, __u32 *asked)
+long machine_evict(struct machine *machine, __u32 device, const struct evict_order *order,
+		   struct evict_outcome *outcome)
 {
-	*asked = 0;
+	*outcome = (struct evict_outcome){0};
 	if (device >= machine->config.device_count)
 		return failed(-EINVAL, "evict: no device %u in this machine of %u", device,
 			      machine->config.device_count);
 	if (!machine->started)
 		return failed(-EINVAL, "evict: the machine does not run");
-	switch (choice) {
+	switch (order->choice) {
 	case EVICT_NEXT:
-		return machine_evict_next(machine, device, pages, kind, asked);
+		return machine_evict_next(machine, device, order, outcome);
 	case EVICT_RANDOM:
-		return evict_random(machine, device, pages, kind, asked);
+		return evict_random(machine, device, order, outcome);
 	case EVICT_ALL:
-		return evict_all(machine, machine->devices[device].config.tenant, kind, asked);
+		return evict_all(machine, machine->devices[device].config.tenant, order, outcome);
+	case EVICT_RING:
+		return evict_ring(machine, device, order, outcome);
 	}
-	return failed(-EINVAL, "evict: unknown choice %d", (int)choice);
+	return failed(-EINVAL, "evict: unknown choice %d", (int)order->choice);
 }

@@ -25,6 +25,7 @@ enum inject_point {
 	INJECT_RESPONSE_FAILURE,	      /* the response is RESPONSE_FAILURE */
 	INJECT_OVERFLOW,		      /* the PRQ behaves as if full */
 	INJECT_DUPLICATE,		      /* the device raises the same request once more */
+	INJECT_FRAME_LOSS,		      /* a frame is lost before it reaches its NIC */
 
 	/* done by the injector itself, asked nowhere in the machine */
 	INJECT_EVICT,

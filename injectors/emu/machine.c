@@ -27,20 +27,20 @@ int machine_create(struct machine **machine, const struct machine_config *config
 	return 0;
 }
 
-static int start_device(struct machine *machine, struct machine_device *device)
+static int start_device(struct machine *machine, __u32 index)
 {
+	struct machine_device *device = &machine->devices[index];
 	struct device_setup setup = {
 		.channel = device->channel,
-		.file = device->config.file,
-		.file_writable = device->config.file_writable,
-		.file_consented = device->config.file_consented,
-		.file_bytes = *device->config.file ? 0 : device->config.file_bytes,
-		.file_direct = device->config.file_direct,
-		.medium_latency_ns = device->config.medium_latency_ns,
-		.medium_bytes_per_s = device->config.medium_bytes_per_s,
+		.settings = device->config.settings.bytes,
 		.directory = machine->config.directory,
+		.machine = machine,
+		.index = index,
+		.name = device->config.name,
+		.traffic = machine_traffic(machine, index),
+		.frames = &device->frames,
 	};
-	int error = device->ops->start(&device->model, device->port, &setup);
+	int error = device->config.class->start(&device->model, device->port, &setup);
 
 	return error ? failed_in(error, "device %s", device->config.name) : 0;
 }
@@ -68,7 +68,7 @@ static int machine_announce(struct machine *machine)
 		snprintf(entries[i].name, sizeof(entries[i].name), "%s/%s", tenant->config.name,
 			 device->config.name);
 		snprintf(entries[i].tenant, sizeof(entries[i].tenant), "%s", tenant->config.name);
-		entries[i].model = device->ops->name;
+		entries[i].model = device->config.class->name;
 		entries[i].queues = device->config.queues;
 		entries[i].pasid = device->pasid;
 		entries[i].memory = tenant->config.memory;
@@ -87,14 +87,15 @@ int machine_start(struct machine *machine)
 	if (machine->started || machine->stopped)
 		return failed(-EALREADY, "a machine starts once");
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
-		error = start_device(machine, &machine->devices[i]);
+		error = start_device(machine, i);
 	if (!error)
 		error = machine_announce(machine);
 	machine->started = true;
-	for (__u32 i = 0; i < machine->config.workload_count && !error; i++)
-		error = machine_build_workload(machine, i);
-	for (__u32 i = 0; i < machine->config.workload_count && !error; i++)
-		error = workload_start(machine->workloads[i]);
+	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
+		error = machine_build_driver(machine, i);
+	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
+		if (machine->devices[i].driver)
+			error = driver_of(&machine->devices[i])->start(machine->devices[i].driver);
 	if (!error)
 		error = reclaimer_start(&machine->reclaimer, machine);
 	if (error)
@@ -102,19 +103,32 @@ int machine_start(struct machine *machine)
 	return error;
 }
 
+/* Whether the machine waits for the device's driver: there is one, and it ends by itself. */
+static bool is_waited_for(const struct machine_device *device)
+{
+	return device->driver && driver_of(device)->wait;
+}
+
 int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_atomic_t *stop)
 {
 	__u64 start = monotonic_ns();
 	__u32 done = 0;
 
-	while (done < machine->config.workload_count) {
+	while (done < machine->config.device_count) {
+		const struct machine_device *device = &machine->devices[done];
+
+		if (!is_waited_for(device)) {
+			done++;
+			continue;
+		}
 		if (*stop)
 			return -EINTR;
 		if (monotonic_ns() - start >= timeout_ns)
-			return failed(-ETIMEDOUT, "workload %s is not done after %llu ms",
-				      machine->config.workloads[done].name,
-				      timeout_ns / NSEC_PER_MSEC);
-		if (!workload_wait(machine->workloads[done], WAIT_PIECE_NS))
+			return failed(-ETIMEDOUT,
+				      "what drives device %s/%s is not done after %llu ms",
+				      machine->tenants[device->config.tenant].config.name,
+				      device->config.name, timeout_ns / NSEC_PER_MSEC);
+		if (!driver_of(device)->wait(device->driver, WAIT_PIECE_NS))
 			done++;
 	}
 	return 0;
@@ -133,16 +147,16 @@ void machine_stop(struct machine *machine)
 		return;
 	inject_stop(machine->injections);
 	reclaimer_stop(machine->reclaimer);
-	for (__u32 i = 0; i < machine->config.workload_count; i++)
-		if (machine->workloads[i])
-			workload_stop(machine->workloads[i]);
+	for (__u32 i = 0; i < machine->config.device_count; i++)
+		if (machine->devices[i].driver)
+			driver_of(&machine->devices[i])->stop(machine->devices[i].driver);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		port_stop(machine->devices[i].port);
 	for (__u32 i = 0; i < machine->config.device_count; i++) {
 		struct machine_device *device = &machine->devices[i];
 
 		if (device->model)
-			device->ops->stop(device->model);
+			device->config.class->stop(device->model);
 		device->model = NULL;
 	}
 	access_log_stop(machine->access_log);
@@ -203,6 +217,16 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	totals->violations += port.violations + lookup.order_violations;
 }
 
+static void add_pins(struct machine_totals *totals, const struct pins *pins)
+{
+	struct pins_stats stats;
+
+	pins_stats(pins, &stats);
+	totals->pinned += stats.pinned;
+	totals->pinned_most += stats.most;
+	totals->pinned_skipped += stats.skipped;
+}
+
 static void add_memory(struct guest_memory_stats *sum, const struct guest_memory *memory)
 {
 	struct guest_memory_stats stats;
@@ -249,11 +273,27 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		machine_add_device(totals, &machine->devices[i]);
-	for (__u32 i = 0; i < machine->config.tenant_count; i++)
+	for (__u32 i = 0; i < machine->config.tenant_count; i++) {
 		add_memory(&totals->memory, machine->tenants[i].memory);
+		add_pins(totals, machine->tenants[i].pins);
+	}
+}
+
+const struct frame_totals *machine_frames(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->config.class->has_frames ? &of->frames : NULL;
+}
+
+const struct network *machine_network(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->model && of->config.class->network ? of->config.class->network(of->model) : NULL;
 }
 
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)
 {
-	return workload_result(machine->workloads[workload]);
+	return workload_result(machine->devices[machine->config.workloads[workload].device].driver);
 }

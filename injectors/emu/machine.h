@@ -11,7 +11,9 @@
 
 #include <signal.h>
 
-#include "injectors/emu/device.h"
+#include "injectors/emu/device_class.h"
+#include "injectors/emu/frame_totals.h"
+#include "injectors/emu/traffic.h"
 #include "injectors/emu/workload.h"
 
 #define MACHINE_TENANTS_MAX 1000
@@ -24,14 +26,12 @@ struct tenant_config {
 	cpu_set_t cpus; /* empty: all CPUs of the machine */
 };
 
-enum device_model { MODEL_BLOCK, MODEL_ACCEL };
-
 struct device_config {
 	char name[64]; /* within its tenant */
 	__u32 tenant;  /* index */
-	enum device_model model;
+	const struct device_class *class;
 	__u16 queues;	     /* 1 to 64 */
-	__u16 queue_depth;   /* descriptors per queue, power of two, 2 to 1024 */
+	__u16 queue_depth;   /* descriptors per queue, power of two, 2 to the class's depth_max */
 	__u32 group_pages;   /* requests per page request group, 1 to GROUP_PAGES_MAX */
 	__u32 page_requests; /* unanswered ones at most, 0: no limit (struct port_config) */
 	enum lookup_kind lookup;
@@ -44,23 +44,26 @@ struct device_config {
 	__s64 msi_cpu;		   /* where its MSI is registered, -1: its driver polls */
 	__u64 response_timeout_ns; /* give a group up after this, 0: 1 s */
 	__u64 reenable_ns;	   /* page requests are disabled so long after a FAILURE */
-	bool pasid;		   /* accel: addresses are user addresses under a PASID (SVA) */
-	/* block */
-	char file[256];	     /* backing file; empty: an unlinked one of `file_bytes` */
-	bool file_writable;  /* a given file may be written; else it is opened for reading alone */
-	bool file_consented; /* also if it is a block device */
-	__u64 file_bytes;    /* of an unlinked one */
-	bool file_direct;    /* O_DIRECT */
-	__u64 medium_latency_ns; /* what the medium takes for an I/O, besides the file's own time */
-	__u64 medium_bytes_per_s; /* and its bandwidth, 0: no limit; per queue */
+	bool pasid;		   /* addresses are user addresses under a PASID (SVA) */
+	struct device_settings settings; /* what only its class knows */
 };
+
+/* The file that the device is given, NULL if it has none. */
+static inline struct device_file *device_given_file(struct device_config *device)
+{
+	struct device_file *file =
+		device->class->file ? device->class->file(&device->settings) : NULL;
+
+	return file && *file->path ? file : NULL;
+}
 
 struct machine_config {
 	char name[64];
-	__u32 tenant_count, device_count, workload_count;
+	__u32 tenant_count, device_count, workload_count, traffic_count;
 	struct tenant_config *tenants;
 	struct device_config *devices;
 	struct workload_config *workloads; /* injectors/emu/workload.h */
+	struct traffic_config *traffics;   /* injectors/emu/traffic.h */
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
 	__u32 event_queue_entries; /* 0: EMQ_ENTRIES */
@@ -77,12 +80,13 @@ struct machine_config {
 };
 
 struct machine;
+struct network;
 
 /* Copies what it needs of the configuration. -EINVAL with a sentence for what cannot be built. */
 int machine_create(struct machine **machine, const struct machine_config *config);
 /* Once in a machine's life. On failure everything that had been started is stopped again. */
 int machine_start(struct machine *machine);
-/* 0 when every workload is done; -EINTR once `*stop` is nonzero; -ETIMEDOUT after `timeout_ns`. */
+/* 0 when every driver that ends by itself is done; -EINTR once `*stop` is nonzero; -ETIMEDOUT after `timeout_ns`. */
 int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_atomic_t *stop);
 /* Ends every thread, injected delays and waits included; no machine_evict() may be under way. The
  * totals and the workloads' results stay until machine_destroy(). */
@@ -93,15 +97,26 @@ struct inject_table *machine_injections(struct machine *machine);
 
 /*
  * Eviction for injections, in the safe order (device, IOPT, frame) with every step probed.
- *   EVICT_NEXT    pages that the next I/Os of the device's workload will touch, before these are sent
- *   EVICT_RANDOM  uniformly over the pages of the device's workload
+ *   EVICT_NEXT    pages that the next I/Os of the device's driver will touch, before these are sent
+ *   EVICT_RANDOM  uniformly over the pages of the device's driver
+ *   EVICT_RING    what the device's driver has posted at this instant, of the sides asked for
  *   EVICT_ALL     every page of the device's tenant that its devices can reach
- * Returns pages evicted and proven absent, or a negative errno; *asked gets what was aimed at: pages
- * that were present. From several threads at once, for one device too.
+ * Returns pages evicted and proven absent, or a negative errno. From several threads at once, for one device
+ * too.
  */
-enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL };
-long machine_evict(struct machine *machine, __u32 device, enum evict_choice choice, __u32 pages,
-		   enum evict_kind kind, __u32 *asked);
+enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL, EVICT_RING };
+struct evict_order {
+	enum evict_choice choice;
+	enum evict_kind kind;
+	__u32 pages;	    /* next, random: how many */
+	unsigned int sides; /* ring: a RING_SIDE() for each */
+};
+struct evict_outcome {
+	__u32 asked;   /* pages aimed at: they were present */
+	__u32 skipped; /* pages that were not, as they are pinned (pins.h) */
+};
+long machine_evict(struct machine *machine, __u32 device, const struct evict_order *order,
+		   struct evict_outcome *outcome);
 
 struct machine_totals {
 	struct service_stats service;
@@ -115,13 +130,19 @@ struct machine_totals {
 	__u64 violations; /* of the invariants: DMA to an absent frame, a PAE ahead of its IOPT entry,
 			     a response nobody waits for; 0 or there is a bug */
 	__u64 upgrades;	  /* read-only pages made writable */
-	__u64 huge, splits;	      /* 2 MiB entries that IOPTs got, and that were split */
+	__u64 pinned;	  /* pages of guests that devices keep (pins.h), now */
+	__u64 pinned_most, pinned_skipped; /* at once at most; evictions that passed over one */
+	__u64 huge, splits;		   /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
+/* Of a device that has frames, else NULL. Valid after machine_stop(). */
+const struct frame_totals *machine_frames(const struct machine *machine, __u32 device);
+/* The network between whose namespaces a device carries frames, while the machine runs; NULL: it has none. */
+const struct network *machine_network(const struct machine *machine, __u32 device);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
 

@@ -12,6 +12,14 @@
 #define SVA_BASE	     0x7f0000000000ull
 #define WINDOW_FACTOR	     2 /* IOVA window in tenant memories: stray addresses do fault */
 
+const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device)
+{
+	for (__u32 i = 0; i < machine->config.traffic_count; i++)
+		if (machine->config.traffics[i].device == device)
+			return &machine->config.traffics[i];
+	return NULL;
+}
+
 static void *machine_copy_array(const void *from, size_t count, size_t size)
 {
 	void *to = calloc(count ? count : 1, size);
@@ -19,6 +27,16 @@ static void *machine_copy_array(const void *from, size_t count, size_t size)
 	if (to && count)
 		memcpy(to, from, count * size);
 	return to;
+}
+
+static int takes_none(const struct workload_config *workload, const struct device_config *device)
+{
+	char models[256];
+
+	device_classes_text(device_class_takes_workload, ", ", models, sizeof(models));
+	return failed(-EINVAL,
+		      "workload %s: device %s is of model %s, which takes none; accepted: %s",
+		      workload->name, device->name, device->class->name, models);
 }
 
 static int check_workloads(const struct machine_config *config)
@@ -29,6 +47,8 @@ static int check_workloads(const struct machine_config *config)
 		if (workload->device >= config->device_count)
 			return failed(-EINVAL, "workload %s: no device %u in a machine of %u",
 				      workload->name, workload->device, config->device_count);
+		if (!device_class_takes_workload(config->devices[workload->device].class))
+			return takes_none(workload, &config->devices[workload->device]);
 		for (__u32 n = 0; n < i; n++)
 			if (config->workloads[n].device == workload->device)
 				return failed(-EINVAL,
@@ -52,11 +72,14 @@ static int machine_check(const struct machine_config *config)
 	if (config->reclaim_percent > 95)
 		return failed(-EINVAL, "reclaim_percent=%u: accepted: 0 (off) to 95",
 			      config->reclaim_percent);
-	for (__u32 i = 0; i < config->device_count; i++)
+	for (__u32 i = 0; i < config->device_count; i++) {
 		if (config->devices[i].tenant >= config->tenant_count)
 			return failed(-EINVAL, "device %s: no tenant %u in a machine of %u",
 				      config->devices[i].name, config->devices[i].tenant,
 				      config->tenant_count);
+		if (!config->devices[i].class)
+			return failed(-EINVAL, "device %s: of no model", config->devices[i].name);
+	}
 	return check_workloads(config);
 }
 
@@ -71,12 +94,12 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 		machine_copy_array(config->devices, config->device_count, sizeof(*copy->devices));
 	copy->workloads = machine_copy_array(config->workloads, config->workload_count,
 					     sizeof(*copy->workloads));
+	copy->traffics = machine_copy_array(config->traffics, config->traffic_count,
+					    sizeof(*copy->traffics));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
-	machine->workloads =
-		calloc(config->workload_count ? config->workload_count : 1, sizeof(void *));
-	if (!copy->tenants || !copy->devices || !copy->workloads || !machine->tenants ||
-	    !machine->devices || !machine->workloads)
+	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
+	    !machine->tenants || !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
 	return 0;
@@ -103,6 +126,8 @@ static int build_tenant(struct machine *machine, __u32 index)
 		error = page_locks_create(&tenant->locks, tenant->config.memory >> PAGE_BITS);
 	if (!error)
 		error = page_locks_create(&tenant->evictions, tenant->config.memory >> PAGE_BITS);
+	if (!error)
+		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS);
 	if (!error && machine->config.premap)
 		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
 	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
@@ -180,6 +205,8 @@ static int build_channel(struct machine_device *device, const struct tenant *ten
 	struct channel_config config = {
 		.queues = device->config.queues,
 		.queue_depth = device->config.queue_depth,
+		.depth_max = (__u16)device->config.class->depth_max,
+		.io = device->config.class->io,
 		.pasid = device->pasid,
 		.guest_address = place * share,
 		.bytes = share,
@@ -234,7 +261,6 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 	device->config = machine->config.devices[index];
 	tenant = &machine->tenants[device->config.tenant];
 	pthread_mutex_init(&device->next_lock, NULL);
-	device->ops = device->config.model == MODEL_ACCEL ? &accel_device : &block_device;
 	device->pasid = device->config.pasid ? 1 + device->config.tenant : PASID_NONE;
 	device->iova_offset = device->config.pasid ? SVA_BASE : 0;
 	error = build_translation(machine, index);
@@ -303,15 +329,23 @@ static int build_devices(struct machine *machine)
 	return error;
 }
 
-int machine_build_workload(struct machine *machine, __u32 index)
+int machine_build_driver(struct machine *machine, __u32 index)
 {
-	const struct workload_config *config = &machine->config.workloads[index];
-	const struct machine_device *device = &machine->devices[config->device];
-	int error =
-		workload_create(&machine->workloads[index], config,
-				machine->tenants[device->config.tenant].memory, device->channel);
+	struct machine_device *device = &machine->devices[index];
+	struct driver_setup setup = {
+		.machine = machine,
+		.index = index,
+		.device = &device->config,
+		.model = device->model,
+		.channel = device->channel,
+		.memory = machine->tenants[device->config.tenant].memory,
+	};
 
-	return error ? failed_in(error, "workload %s", config->name) : 0;
+	for (__u32 i = 0; i < machine->config.workload_count; i++)
+		if (machine->config.workloads[i].device == index)
+			setup.workload = &machine->config.workloads[i];
+	setup.traffic = machine_traffic(machine, index);
+	return driver_of(device)->create(&device->driver, &setup);
 }
 
 int machine_build(struct machine *machine, const struct machine_config *config)
@@ -335,6 +369,8 @@ int machine_build(struct machine *machine, const struct machine_config *config)
 
 static void dismantle_device(struct machine_device *device)
 {
+	if (device->driver)
+		driver_of(device)->destroy(device->driver);
 	channel_destroy(device->channel);
 	port_destroy(device->port);
 	lookup_destroy(device->lookup);
@@ -344,8 +380,6 @@ static void dismantle_device(struct machine_device *device)
 
 void machine_dismantle(struct machine *machine)
 {
-	for (__u32 i = 0; machine->workloads && i < machine->config.workload_count; i++)
-		workload_destroy(machine->workloads[i]);
 	service_destroy(machine->service);
 	emq_destroy(machine->emq);
 	for (__u32 i = 0; machine->devices && i < machine->config.device_count; i++)
@@ -355,13 +389,14 @@ void machine_dismantle(struct machine *machine)
 	for (__u32 i = 0; machine->tenants && i < machine->config.tenant_count; i++) {
 		page_locks_destroy(machine->tenants[i].locks);
 		page_locks_destroy(machine->tenants[i].evictions);
+		pins_destroy(machine->tenants[i].pins);
 		guest_memory_destroy(machine->tenants[i].memory);
 		free(machine->tenants[i].devices);
 	}
 	inject_table_destroy(machine->injections);
-	free(machine->workloads);
 	free(machine->devices);
 	free(machine->tenants);
+	free(machine->config.traffics);
 	free(machine->config.workloads);
 	free(machine->config.devices);
 	free(machine->config.tenants);

@@ -10,6 +10,7 @@
 #include "injectors/emu/access_log.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/page_lock.h"
+#include "injectors/emu/pins.h"
 #include "injectors/emu/port.h"
 #include "injectors/emu/registry.h"
 #include "lib/base/random.h"
@@ -18,7 +19,8 @@ struct tenant {
 	struct tenant_config config;
 	struct guest_memory *memory;
 	struct page_locks *locks;     /* keep a resolve and an eviction apart */
-	struct page_locks *evictions; /* keep two evictions apart, all along */
+	struct page_locks *evictions; /* keep two evictions apart, or one and a pin, all along */
+	struct pins *pins;
 	__u64 physical;
 	__u32 *devices; /* indices in the machine */
 	__u32 device_count;
@@ -26,8 +28,8 @@ struct tenant {
 
 struct machine_device {
 	struct device_config config;
-	const struct device_ops *ops;
 	void *model;
+	void *driver; /* NULL: it has nothing to do */
 	struct channel *channel;
 	struct iommu_domain *domain;
 	struct lookup *lookup;
@@ -37,13 +39,13 @@ struct machine_device {
 	__u64 read_only_start; /* guest addresses, equal: nothing is */
 	__u64 read_only_end;
 	pthread_mutex_t next_lock; /* evictions of what comes next take turns */
+	struct frame_totals frames;
 };
 
 struct machine {
 	struct machine_config config; /* arrays are copies of our own */
 	struct tenant *tenants;
 	struct machine_device *devices;
-	struct workload **workloads;
 	struct inject_table *injections;
 	struct service *service;
 	struct iotlb *iotlb; /* one IOMMU's, NULL: none */
@@ -57,20 +59,34 @@ struct machine {
 	bool started, stopped;
 };
 
+static inline const struct device_driver *driver_of(const struct machine_device *device)
+{
+	return device->config.class->driver;
+}
+
 /* machine_build.c: everything but devices that run and their drivers. */
 int machine_build(struct machine *machine, const struct machine_config *config);
-/* Once its device has started: only then is the size of a disk known. */
-int machine_build_workload(struct machine *machine, __u32 index);
+/* Of a device that has started: only then is the size of a disk known. */
+int machine_build_driver(struct machine *machine, __u32 index);
+/* The [traffic] of a device, NULL if it has none. */
+const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device);
 void machine_dismantle(struct machine *machine);
 
 /* machine_service.c */
 extern const struct service_ops machine_service_ops;
+/*
+ * Makes a page present and maps it for the device as a fault of its would (`write`: by a write), without one.
+ * The caller keeps evictions of the page out, and tells the lookup.
+ */
+int machine_grant(struct machine *machine, __u32 device, __u64 guest_address, bool write);
 
 /*
  * evict.c: takes one page of a tenant in the safe order. 0 once its absence is proven, EVICT_GONE if it
- * was absent already or another's eviction took it meanwhile, -EBUSY.
+ * was absent already or another's eviction took it meanwhile, EVICT_PINNED if it stays because a device keeps
+ * it, -EBUSY.
  */
-#define EVICT_GONE 1
+#define EVICT_GONE   1
+#define EVICT_PINNED 2
 int evict_page(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind);
 /* A sequence of random choices, from the machine's seed; below: 1 to 2^32. */
 struct random choice_begin(struct machine *machine);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "injectors/emu/request_truth.h"
+#include "lib/base/fail.h"
 
 static __u32 machine_tenant_of(void *argument, __u32 device)
 {
@@ -31,23 +32,30 @@ static enum mm_cause service_cause_of(const struct machine_device *device,
 }
 
 /* A write to what is mapped read-only makes it writable, as after copy-on-write or a dirty log. */
-static int service_map(struct machine *machine, struct machine_device *device,
-		       const struct page_request *request, __u64 physical)
+static int map_page(struct machine *machine, struct machine_device *device,
+		    const struct page_request *request, __u64 physical)
 {
 	__u64 guest_address = request->address - device->iova_offset;
 	__u64 permissions = IOMMU_READ;
-	struct truth_record truth;
 	int error;
 
 	if (!read_only(device, guest_address) || request->flags & EVENT_WRITE)
 		permissions |= IOMMU_WRITE;
 	error = iommu_map(device->domain, request->address, physical, PAGE_BYTES, permissions,
 			  false);
+	if (!error && read_only(device, guest_address) && permissions & IOMMU_WRITE)
+		atomic_fetch_add(&machine->upgrades, 1);
+	return error;
+}
+
+static int service_map(struct machine *machine, struct machine_device *device,
+		       const struct page_request *request, __u64 physical)
+{
+	struct truth_record truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, request);
+	int error = map_page(machine, device, request, physical);
+
 	if (error)
 		return error;
-	if (read_only(device, guest_address) && permissions & IOMMU_WRITE)
-		atomic_fetch_add(&machine->upgrades, 1);
-	truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, request);
 	truth.value = physical;
 	truth_log(truth);
 	return 0;
@@ -104,6 +112,34 @@ static int machine_resolve(void *argument, const struct page_request *request, b
 	error = resolve_locked(machine, request, major, physical, on_resolved,
 			       on_resolved_argument);
 	page_unlock(tenant->locks, page);
+	return error;
+}
+
+int machine_grant(struct machine *machine, __u32 index, __u64 guest_address, bool write)
+{
+	struct machine_device *device = &machine->devices[index];
+	const struct tenant *tenant = &machine->tenants[device->config.tenant];
+	const struct page_request request = {
+		.address = guest_address + device->iova_offset,
+		.device = index,
+		.pasid = device->pasid,
+		.queue = QUEUE_NONE,
+		.flags = write ? EVENT_READ | EVENT_WRITE : EVENT_READ,
+	};
+	struct iommu_translation found;
+	bool major;
+	int error;
+
+	if (service_refused(machine, &request))
+		return failed(-EFAULT, "page 0x%llx is not the device's to %s", guest_address,
+			      write ? "write" : "read");
+	page_lock(tenant->locks, guest_address >> PAGE_BITS);
+	error = guest_memory_resolve(tenant->memory, guest_address, index, write, &major);
+	/* What is mapped already stays so: an entry of 2 MiB is not split for it. */
+	if (!error && iommu_walk(device->domain, request.address,
+				 write ? IOMMU_READ | IOMMU_WRITE : IOMMU_READ, &found))
+		error = map_page(machine, device, &request, tenant->physical + guest_address);
+	page_unlock(tenant->locks, guest_address >> PAGE_BITS);
 	return error;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* DMA of a device: check, wait for what is absent, translate, account. */
+/* DMA of a device: check, translate, account. */
 #include "injectors/emu/port_private.h"
 
 #include <errno.h>
@@ -9,8 +9,6 @@
 #include "lib/base/fail.h"
 
 #define RESPONSE_TIMEOUT_NS NSEC_PER_SEC
-#define BACKOFF_NS	    (10 * NSEC_PER_USEC)
-#define BACKOFF_DOUBLINGS   7 /* 1.28 ms */
 
 int port_create(struct port **port, const struct port_config *config)
 {
@@ -30,6 +28,7 @@ int port_create(struct port **port, const struct port_config *config)
 		new->config.response_timeout_ns = RESPONSE_TIMEOUT_NS;
 	pthread_mutex_init(&new->lock, NULL);
 	monotonic_cond_init(&new->index_freed);
+	pthread_cond_init(&new->finished, NULL);
 	histogram_init(&new->round_trip);
 	histogram_init(&new->lookup_time);
 	*port = new;
@@ -40,6 +39,7 @@ void port_destroy(struct port *port)
 {
 	if (!port)
 		return;
+	pthread_cond_destroy(&port->finished);
 	pthread_cond_destroy(&port->index_freed);
 	pthread_mutex_destroy(&port->lock);
 	free(port);
@@ -50,36 +50,11 @@ void port_stop(struct port *port)
 	pthread_mutex_lock(&port->lock);
 	port->stopping = true;
 	for (int i = 0; i < GROUP_INDEX_MAX; i++)
-		if (port->groups[i].state == GROUP_WAITING)
-			pthread_cond_signal(&port->groups[i].fault->answered);
+		if (port->groups[i].state == GROUP_WAITING && !port->groups[i].fault->request)
+			pthread_cond_signal(port->groups[i].fault->answered);
 	pthread_cond_broadcast(&port->index_freed);
 	pthread_mutex_unlock(&port->lock);
-}
-
-static void queue_block(struct port *port, __u16 queue, __u64 since_ns)
-{
-	atomic_store(&port->queues[queue].blocked_since, since_ns);
-}
-
-static void queue_unblock(struct port *port, __u16 queue)
-{
-	struct port_queue *q = &port->queues[queue];
-
-	atomic_fetch_add(&q->blocked_ns, monotonic_ns() - atomic_exchange(&q->blocked_since, 0));
-}
-
-__u64 port_fault_end_ns(const struct port *port, __u16 queue)
-{
-	return port->queues[queue].fault_end_ns;
-}
-
-/* In this order a pause that ends in between is missed this time, never counted twice. */
-__u64 port_blocked_ns(const struct port *port, __u16 queue)
-{
-	__u64 blocked = atomic_load(&port->queues[queue].blocked_ns);
-	__u64 since = atomic_load(&port->queues[queue].blocked_since);
-
-	return blocked + (since ? monotonic_ns() - since : 0);
+	port_request_stop(port);
 }
 
 static void *frame_of(struct port *port, __u64 iova)
@@ -108,61 +83,12 @@ static void port_translate(struct port *port, struct dma *dma)
 	}
 }
 
-/*
- * A group that overflowed was answered without any page being there: asking for as much at once again
- * would overflow again. Halves the groups in flight, then the pages of a group; waits a little.
- */
-static void fault_ease(struct dma_fault *fault, unsigned int *overflows)
-{
-	unsigned int doublings = *overflows < BACKOFF_DOUBLINGS ? *overflows : BACKOFF_DOUBLINGS;
-
-	if (!fault->overflowed)
-		return;
-	(*overflows)++;
-	if (fault->raised > 1)
-		fault->group_limit = fault->raised / 2;
-	else if (fault->group_pages > 1)
-		fault->group_pages /= 2;
-	sleep_until(monotonic_ns() + (BACKOFF_NS << doublings));
-}
-
-/* Until no page is absent. `absent` is what the first check found. */
-static int fault_in(struct port *port, __u16 queue, struct dma *dma, bool write,
-		    struct dma_fault *fault, int absent)
-{
-	unsigned int overflows = 0;
-	int error = 0;
-
-	fault->queue = queue;
-	fault->access = write ? EVENT_WRITE : EVENT_READ;
-	fault->group_pages = port->config.group_pages;
-	fault->group_limit = GROUP_INDEX_MAX;
-	fault->found_ns = monotonic_ns();
-	monotonic_cond_init(&fault->answered);
-	while (absent > 0 && !error) {
-		fault->count = (__u32)absent;
-		/* Blocked is while a fault is open, as analyzers see it: not while it eases off. */
-		queue_block(port, queue, fault->found_ns);
-		error = port_fault(port, fault);
-		queue_unblock(port, queue);
-		if (error)
-			break;
-		fault_ease(fault, &overflows);
-		absent = lookup_begin(port->config.lookup, dma->iova, dma->length, write,
-				      fault->pages, DMA_SEGMENTS);
-		fault->found_ns = monotonic_ns();
-	}
-	pthread_cond_destroy(&fault->answered);
-	return error ? error : absent;
-}
-
 /* The clock is read once more than it is needed: what that costs is part of every time. */
 static __attribute__((noinline)) int timed_lookup(struct port *port, const struct dma *dma,
-						  bool write, __u64 *absent)
+						  bool write, __u64 *absent, unsigned int room)
 {
 	__u64 start = monotonic_ns(), time_ns;
-	int result = lookup_begin(port->config.lookup, dma->iova, dma->length, write, absent,
-				  DMA_SEGMENTS);
+	int result = lookup_begin(port->config.lookup, dma->iova, dma->length, write, absent, room);
 
 	time_ns = monotonic_ns() - start;
 	pthread_mutex_lock(&port->lock);
@@ -171,28 +97,35 @@ static __attribute__((noinline)) int timed_lookup(struct port *port, const struc
 	return result;
 }
 
-int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length,
-		   bool write, struct dma *dma)
+int port_dma_again(struct port *port, struct dma *dma, bool write, __u64 *absent, unsigned int room)
 {
-	struct dma_fault fault;
+	int result = lookup_begin(port->config.lookup, dma->iova, dma->length, write, absent, room);
+
+	if (!result)
+		port_translate(port, dma);
+	return result;
+}
+
+int port_dma_try(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length, bool write,
+		 struct dma *dma, __u64 *absent, unsigned int room)
+{
+	_Atomic __u32 *lookups;
+	__u32 lookup;
 	int result;
 
 	if (pasid != port->config.pasid || queue >= port->config.queues || !length ||
-	    length > HUGE_BYTES)
+	    length > HUGE_BYTES || !room)
 		return -EINVAL;
 	dma->iova = iova;
 	dma->length = length;
 	dma->pasid = pasid;
 	dma->faulted = false;
-	if (port->queues[queue].lookups++ % LOOKUP_TIMED)
-		result = lookup_begin(port->config.lookup, iova, length, write, fault.pages,
-				      DMA_SEGMENTS);
-	else
-		result = timed_lookup(port, dma, write, fault.pages);
-	if (result > 0) {
-		dma->faulted = true;
-		result = fault_in(port, queue, dma, write, &fault, result);
-	}
+	lookups = &port->queues[queue].lookups;
+	lookup = atomic_load_explicit(lookups, memory_order_relaxed);
+	atomic_store_explicit(lookups, lookup + 1, memory_order_relaxed);
+	if (lookup % LOOKUP_TIMED)
+		return port_dma_again(port, dma, write, absent, room);
+	result = timed_lookup(port, dma, write, absent, room);
 	if (!result)
 		port_translate(port, dma);
 	return result;

@@ -8,6 +8,10 @@
  * not come in time is given up: its index stays out of use until the late response comes or the
  * service is known to have none for it, and the request is raised anew under another index.
  *
+ * Pages are asked for by DMAs that wait (port_dma_begin()) and by requests that are told
+ * (port_request()), at once if it must be: both take indices and page requests from the same few, and both are
+ * in all that is counted here.
+ *
  * A response FAILURE disables the device's page requests (PCIe base specification, Page Request
  * Interface: Response Failure): until the host enables them again, a DMA to an absent page fails.
  */
@@ -40,7 +44,9 @@ int port_create(struct port **port, const struct port_config *config);
 /* After the device has stopped, and the service. */
 void port_destroy(struct port *port);
 
-/* Every wait ends with -ESHUTDOWN, now and from now on. */
+/* Every wait ends with -ESHUTDOWN, now and from now on. Likewise every request: once this returns, all
+ * have been told, none is being told, and none ever will be. Not from inside a done(), nor with a lock
+ * held that one takes. While the service runs. */
 void port_stop(struct port *port);
 
 /* A page response arrives, in the service's thread. */
@@ -48,13 +54,14 @@ void port_respond(struct port *port, __u32 pasid, __u16 group, enum response_cod
 
 struct port_stats {
 	__u64 ios, io_errors, io_bytes;
-	__u64 requests;	 /* page requests raised, those that a full queue dropped included */
-	__u64 groups;	 /* page request groups that they came in */
-	__u64 timeouts;	 /* of them given up */
-	__u64 automatic; /* of them answered by the IOMMU: their last request was dropped */
-	__u64 disabled;	 /* times that a FAILURE disabled page requests */
-	__u64 refused;	 /* DMAs that failed because they were */
-	__u64 held_back; /* times that a group had to wait, or be smaller, for want of page_requests */
+	__u64 requests;	  /* page requests raised, those that a full queue dropped included */
+	__u64 groups;	  /* page request groups that they came in */
+	__u64 timeouts;	  /* of them given up */
+	__u64 automatic;  /* of them answered by the IOMMU: their last request was dropped */
+	__u64 disabled;	  /* times that a FAILURE disabled page requests */
+	__u64 refused;	  /* DMAs and requests that failed because they were */
+	__u64 held_back;  /* times that a group had to wait, was refused or smaller, for want of
+			    page_requests */
 	__u64 violations; /* DMA to an absent frame, or a response nobody waits for */
 };
 void port_stats(struct port *port, struct port_stats *stats);

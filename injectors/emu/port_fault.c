@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Page requests of a device: group indices, raising, waiting, the response's arrival, resuming. */
+/* Page requests of a device: group indices, raising, the response's arrival, resuming. */
 #include "injectors/emu/port_private.h"
 
 #include <errno.h>
@@ -7,10 +7,7 @@
 
 #include "injectors/emu/request_probe.h"
 #include "injectors/emu/request_truth.h"
-#include "injectors/emu/thread.h"
-
-/* With every index in use and no response coming: how often to look for ones that never will. */
-#define SWEEP_NS (10 * NSEC_PER_MSEC)
+#include "lib/base/clock.h"
 
 static atomic_ullong next_fault = 1; /* truth ids, unique in this process */
 
@@ -52,42 +49,30 @@ static int find_index(const struct port *port)
 	return -EAGAIN;
 }
 
-/* The device knows what it wants and may not ask for it yet. */
-static void hold_back(struct port *port, struct dma_fault *fault)
+bool port_may_raise(const struct port *port)
 {
-	if (!fault->held_ns) {
-		fault->held_ns = monotonic_ns();
-		fault->logged_held_ns = monotonic_ns();
-	}
-	monotonic_cond_wait_until(&port->index_freed, &port->lock, monotonic_ns() + SWEEP_NS);
+	return port->stopping || find_index(port) >= 0;
 }
 
-static int take_index(struct port *port, struct dma_fault *fault, __u32 count)
+static int take_index(struct port *port, const struct port_fault *fault, __u32 count)
 {
-	/* One that holds groups must not wait for another: two such queues would wait forever. */
-	bool may_wait = fault->raised == 0;
 	int index;
 
-	if (requests_left(port) < count)
+	/* Once, however often one that waits tries again. */
+	if (requests_left(port) < count && (fault->raised || !fault->held_ns))
 		atomic_fetch_add(&port->held_back, 1);
-	for (;;) {
-		if (port->stopping)
-			return -ESHUTDOWN;
-		if (monotonic_ns() < port->enabled_ns) {
-			atomic_fetch_add(&port->refused, 1);
-			return -EIO;
-		}
-		index = find_index(port);
-		if (index < 0 && port_sweep(port))
-			index = find_index(port);
-		if (index >= 0 || !may_wait)
-			return index;
-		hold_back(port, fault);
+	if (port->stopping)
+		return -ESHUTDOWN;
+	if (monotonic_ns() < port->enabled_ns) {
+		atomic_fetch_add(&port->refused, 1);
+		return -EIO;
 	}
+	index = find_index(port);
+	return index < 0 && port_sweep(port) ? find_index(port) : index;
 }
 
 /* A group of up to *count of the fault's pages: fewer, if the device may not ask for so many. */
-static int claim_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
+static int claim_group(struct port *port, struct port_fault *fault, __u32 first, __u32 *count)
 {
 	struct port_group *group;
 	int index;
@@ -120,7 +105,7 @@ static enum response_code group_code(const struct port_group *group)
 }
 
 static void log_stage(__u8 what, __u64 time_ns, const struct page_request *request,
-		      const struct port_group *group)
+		      const struct port_fault *fault, const struct port_group *group)
 {
 	struct truth_record truth;
 
@@ -128,7 +113,7 @@ static void log_stage(__u8 what, __u64 time_ns, const struct page_request *reque
 		truth = request_truth(TRUTH_DEVICE, what, request);
 		truth.time_ns = time_ns;
 		truth.fault = group->id + i;
-		truth.address = group->fault->pages[group->first + i];
+		truth.address = fault->pages[group->first + i];
 		truth.code = group_code(group);
 		truth_log(truth);
 	}
@@ -162,15 +147,22 @@ static bool port_send_request(struct port *port, struct port_group *group, __u32
 	return true;
 }
 
-static void group_answer(struct port_group *group, enum response_code code)
+/* Returns the request that waited for nothing else. */
+static struct port_request *group_answer(struct port_group *group, enum response_code code)
 {
+	struct port_fault *fault = group->fault;
+
 	group->state = GROUP_ANSWERED;
 	group->code = code;
-	if (!--group->fault->unanswered)
-		pthread_cond_signal(&group->fault->answered);
+	if (--fault->unanswered)
+		return NULL;
+	if (!fault->request)
+		pthread_cond_signal(fault->answered);
+	return fault->request;
 }
 
-/* LAST was dropped: the IOMMU has answered, no page came. */
+/* LAST was dropped: the IOMMU has answered, no page came. A request is never done by it: it is still
+ * being raised. */
 static void answered_by_iommu(struct port_group *group)
 {
 	group->fault->overflowed = true;
@@ -192,7 +184,7 @@ static void request_detect(struct page_request *request, const struct port_group
 }
 
 /* Raises one group for up to *count of the fault's pages, from `first` on. */
-static int port_raise_group(struct port *port, struct dma_fault *fault, __u32 first, __u32 *count)
+static int port_raise_group(struct port *port, struct port_fault *fault, __u32 first, __u32 *count)
 {
 	int index = claim_group(port, fault, first, count);
 	struct page_request request;
@@ -212,9 +204,9 @@ static int port_raise_group(struct port *port, struct dma_fault *fault, __u32 fi
 	};
 	atomic_fetch_add(&port->requests, *count);
 	atomic_fetch_add(&port->groups_raised, 1);
-	log_stage(TRUTH_DETECT, fault->found_ns, &request, group);
+	log_stage(TRUTH_DETECT, fault->found_ns, &request, fault, group);
 	if (fault->held_ns)
-		log_stage(TRUTH_HELD, fault->logged_held_ns, &request, group);
+		log_stage(TRUTH_HELD, fault->logged_held_ns, &request, fault, group);
 	request_detect(&request, group);
 	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
 	request.deliver_ns = delay ? monotonic_ns() + delay : 0;
@@ -233,7 +225,7 @@ static int port_raise_group(struct port *port, struct dma_fault *fault, __u32 fi
 	return 0;
 }
 
-static int raise_groups(struct port *port, struct dma_fault *fault)
+int port_raise(struct port *port, struct port_fault *fault)
 {
 	__u32 first = 0, count, again;
 	int error = 0;
@@ -249,11 +241,12 @@ static int raise_groups(struct port *port, struct dma_fault *fault)
 			error = port_raise_group(port, fault, first, &again);
 		first += count;
 	}
-	/* What found no index is asked for in the next round. */
-	return error == -EAGAIN ? 0 : error;
+	/* What found no index is asked for later. Who holds groups must not wait for another: two such queues
+	 * would wait forever. */
+	return error == -EAGAIN && fault->raised ? 0 : error;
 }
 
-static struct fault_probe port_group_probe(const struct port *port, const struct dma_fault *fault,
+static struct fault_probe port_group_probe(const struct port *port, const struct port_fault *fault,
 					   __u16 index)
 {
 	const struct port_group *group = &port->groups[index];
@@ -270,7 +263,7 @@ static struct fault_probe port_group_probe(const struct port *port, const struct
 }
 
 static void log_group(__u8 what, __u64 time_ns, const struct port *port,
-		      const struct dma_fault *fault, __u16 index)
+		      const struct port_fault *fault, __u16 index)
 {
 	struct page_request request = {.device = port->config.device,
 				       .pasid = port->config.pasid,
@@ -278,67 +271,48 @@ static void log_group(__u8 what, __u64 time_ns, const struct port *port,
 				       .queue = fault->queue,
 				       .flags = EVENT_GROUP};
 
-	log_stage(what, time_ns, &request, &port->groups[index]);
+	log_stage(what, time_ns, &request, fault, &port->groups[index]);
 }
 
-/* With the lock held: nobody takes the index again before everyone knows. */
-static void group_abandon(struct port *port, struct dma_fault *fault, __u16 index)
+void group_abandon(struct port *port, const struct port_fault *fault, __u16 index)
 {
 	struct fault_probe probe = port_group_probe(port, fault, index);
+	struct port_group *group = &port->groups[index];
 
 	log_group(TRUTH_ABANDON, monotonic_ns(), port, fault, index);
 	FAULT_PROBE(abandon, &probe);
-	port->groups[index].state = GROUP_ABANDONED;
-	port->groups[index].fault = NULL;
-	fault->unanswered--;
+	group->fault = NULL;
+	if (group->late)
+		free_group(port, group);
+	else
+		group->state = GROUP_ABANDONED;
 	atomic_fetch_add(&port->timeouts, 1);
 }
 
-/* Gives up what is past its deadline; returns the next deadline. */
-static __u64 port_expire(struct port *port, struct dma_fault *fault, __u64 now)
+int port_verdict(const struct port *port, const struct port_fault *fault)
 {
-	__u64 next = ~0ull;
-	__u32 kept = 0;
+	int error = 0;
 
 	for (__u32 i = 0; i < fault->raised; i++) {
-		struct port_group *group = &port->groups[fault->groups[i]];
+		const struct port_group *group = &port->groups[fault->groups[i]];
 
-		if (group->state == GROUP_WAITING && group->deadline_ns <= now) {
-			group_abandon(port, fault, fault->groups[i]);
+		if (group->state != GROUP_ANSWERED)
 			continue;
-		}
-		if (group->state == GROUP_WAITING && group->deadline_ns < next)
-			next = group->deadline_ns;
-		fault->groups[kept++] = fault->groups[i];
+		if (group->code == RESPONSE_INVALID)
+			return -EFAULT;
+		if (group->code != RESPONSE_SUCCESS)
+			error = -EIO;
 	}
-	fault->raised = kept;
-	return next;
+	return error;
 }
 
 /* Told as the queue goes on; the groups' answers are taken one by one afterwards. */
-static void log_resume(const struct port *port, const struct dma_fault *fault)
+static void log_resume(const struct port *port, const struct port_fault *fault)
 {
 	__u64 now = monotonic_ns();
 
 	for (__u32 i = 0; i < fault->raised; i++)
 		log_group(TRUTH_RESUME, now, port, fault, fault->groups[i]);
-}
-
-static int wait_answered(struct port *port, struct dma_fault *fault)
-{
-	__u64 deadline;
-	int error = 0;
-
-	pthread_mutex_lock(&port->lock);
-	while (fault->unanswered) {
-		deadline = port_expire(port, fault, port->stopping ? ~0ull : monotonic_ns());
-		if (fault->unanswered)
-			monotonic_cond_wait_until(&fault->answered, &port->lock, deadline);
-	}
-	if (port->stopping)
-		error = -ESHUTDOWN;
-	pthread_mutex_unlock(&port->lock);
-	return error;
 }
 
 /* What the IOMMU answered itself may still have requests on their way to the host. */
@@ -352,21 +326,15 @@ static void group_release(struct port *port, __u16 index)
 		free_group(port, group);
 }
 
-/* Takes the answers: from ANSWERED on a group is its waiter's alone. The indices are free again. */
-static int resume_groups(struct port *port, struct dma_fault *fault)
+/* From ANSWERED on a group is its fault's alone. */
+void port_resume(struct port *port, const struct port_fault *fault)
 {
-	int error = 0;
-
 	log_resume(port, fault);
 	for (__u32 i = 0; i < fault->raised; i++) {
 		struct port_group *group = &port->groups[fault->groups[i]];
 		struct fault_probe probe = port_group_probe(port, fault, fault->groups[i]);
 		__u64 now = monotonic_ns();
 
-		if (group->code == RESPONSE_INVALID)
-			error = -EFAULT;
-		else if (group->code != RESPONSE_SUCCESS && !error)
-			error = -EIO;
 		FAULT_PROBE(resume, &probe);
 		pthread_mutex_lock(&port->lock);
 		if (group->automatic)
@@ -376,27 +344,6 @@ static int resume_groups(struct port *port, struct dma_fault *fault)
 		group_release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}
-	return error;
-}
-
-int port_fault(struct port *port, struct dma_fault *fault)
-{
-	bool requested;
-	int refused, error;
-
-	fault->raised = 0;
-	fault->unanswered = 0;
-	fault->overflowed = false;
-	fault->held_ns = 0;
-	refused = raise_groups(port, fault);
-	requested = fault->raised > 0;
-	error = wait_answered(port, fault);
-	/* Before it is told: what is submitted once the fault is known to be over has not met it. */
-	if (requested)
-		port->queues[fault->queue].fault_end_ns = monotonic_ns();
-	if (!error)
-		error = resume_groups(port, fault);
-	return error ? error : refused;
 }
 
 /* The device learns that the pages may be used. Runs of pages in one call. */
@@ -419,24 +366,48 @@ static void pages_mapped(struct port *port, const struct port_group *group)
 	}
 }
 
+/* With the lock held. */
+static struct port_request *take_response(struct port *port, struct port_group *group,
+					  enum response_code code)
+{
+	struct port_request *request = NULL;
+
+	switch (group->state) {
+	case GROUP_WAITING:
+		if (code == RESPONSE_SUCCESS)
+			pages_mapped(port, group);
+		request = group_answer(group, code);
+		break;
+	case GROUP_EXPIRED:
+		atomic_fetch_add(&port->violations, group->late);
+		group->late = true;
+		break;
+	case GROUP_ABANDONED:
+		free_group(port, group);
+		break;
+	case GROUP_FREE:
+	case GROUP_ANSWERED:
+		atomic_fetch_add(&port->violations, 1);
+	}
+	return request;
+}
+
 void port_respond(struct port *port, __u32 pasid, __u16 index, enum response_code code)
 {
-	struct port_group *group = &port->groups[index % GROUP_INDEX_MAX];
+	struct port_request *request = NULL;
 
 	pthread_mutex_lock(&port->lock);
 	if (code == RESPONSE_FAILURE) {
 		port->enabled_ns = monotonic_ns() + port->config.reenable_ns;
 		atomic_fetch_add(&port->disabled, 1);
 	}
-	if (index >= GROUP_INDEX_MAX || pasid != port->config.pasid || group->state == GROUP_FREE ||
-	    group->state == GROUP_ANSWERED) {
+	if (index >= GROUP_INDEX_MAX || pasid != port->config.pasid)
 		atomic_fetch_add(&port->violations, 1);
-	} else if (group->state == GROUP_WAITING) {
-		if (code == RESPONSE_SUCCESS)
-			pages_mapped(port, group);
-		group_answer(group, code);
-	} else {
-		free_group(port, group);
-	}
+	else
+		request = take_response(port, &port->groups[index], code);
+	if (request)
+		port_request_take(port, request);
 	pthread_mutex_unlock(&port->lock);
+	if (request)
+		port_request_finish(port, request);
 }

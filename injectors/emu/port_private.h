@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What port.c (DMA) and port_fault.c (page requests) share. */
+/* What port.c (DMA), port_fault.c (page requests) and those who raise them share: port_wait.c and
+ * port_request.c. */
 #ifndef FAULTLINE_PORT_PRIVATE_H
 #define FAULTLINE_PORT_PRIVATE_H
 
@@ -8,12 +9,11 @@
 
 #include "injectors/emu/port.h"
 
-struct dma_fault;
-
 enum port_group_state {
 	GROUP_FREE,
 	GROUP_WAITING,	/* `fault` waits for its response */
 	GROUP_ANSWERED, /* response is here, `fault` has yet to take it */
+	GROUP_EXPIRED,	/* a request's, given up, which it has yet to be told */
 	GROUP_ABANDONED /* out of use: a late response frees the index, or a sweep */
 };
 
@@ -21,10 +21,11 @@ enum port_group_state {
 struct port_group {
 	enum port_group_state state;
 	enum response_code code;
-	struct dma_fault *fault;
+	struct port_fault *fault;
 	__u64 id; /* truth's of its first page; the others follow */
 	__u64 detect_ns, deadline_ns;
 	bool automatic;			      /* LAST was dropped, the IOMMU answered */
+	bool late;			      /* expired, and then its response came */
 	__u32 first, count;		      /* pages of fault->pages */
 	__u64 epoch;			      /* of the queue, at the newest request it took */
 	__u64 unserved[GROUP_PAGES_MAX / 64]; /* requests dropped or discarded */
@@ -34,7 +35,11 @@ struct port_queue {
 	_Atomic __u64 blocked_ns;
 	_Atomic __u64 blocked_since; /* 0: not paused now */
 	__u64 fault_end_ns;	     /* the queue's own: when it last went on after page requests */
-	__u32 lookups;		     /* the queue's own: which of them is timed */
+	_Atomic __u32 lookups;	     /* which of them is timed; one may be lost */
+};
+
+struct port_request_list {
+	struct port_request *first, *last;
 };
 
 struct port {
@@ -47,31 +52,46 @@ struct port {
 	struct histogram round_trip;
 	struct histogram lookup_time; /* of every LOOKUP_TIMED-th of a queue */
 	bool stopping;
+	struct port_request_list open;	   /* by deadline */
+	struct port_request_list answered; /* before they were raised: the timer's thread tells */
+	bool open_timed, answered_timed;   /* the timer will call for them */
+	__u32 finishing;		   /* requests that are being told, and closed */
+	pthread_cond_t finished;	   /* `finishing` became 0 */
 	_Atomic __u64 ios, io_errors, io_bytes, requests, groups_raised, timeouts, automatic;
 	_Atomic __u64 disabled, refused, held_back, violations;
 	struct port_queue queues[];
 };
 
-/* What is absent of one DMA, and how cautiously to ask for it. On the waiting thread's stack. */
-struct dma_fault {
-	__u64 pages[DMA_SEGMENTS];
-	__u32 count;
-	__u64 found_ns; /* when the lookup said so */
-	__u64 held_ns; /* of this round: since when it waits, or waited, for page requests; 0: never */
-	__u64 logged_held_ns; /* the same for the truth log */
-	__u16 queue;
-	__u8 access;		 /* EVENT_READ or EVENT_WRITE */
-	bool overflowed;	 /* a group of the last round was answered automatically */
-	__u32 group_pages;	 /* per group, and ... */
-	__u32 group_limit;	 /* ... groups at once: less after an overflow */
-	pthread_cond_t answered; /* `unanswered` became 0 */
-	__u32 unanswered;
-	__u32 raised;
-	__u16 groups[GROUP_INDEX_MAX]; /* raised in this round */
-};
+/* port.c: port_dma_try() once more, of the same DMA. */
+int port_dma_again(struct port *port, struct dma *dma, bool write, __u64 *absent,
+		   unsigned int room);
 
-/* Raises page requests for fault->pages and waits until each group is answered or given up. 0: try
- * the DMA again; else as port_dma_begin(). */
-int port_fault(struct port *port, struct dma_fault *fault);
+/*
+ * port_fault.c
+ */
+
+/* Raises groups for fault->pages, up to its limits; never waits. 0, also if something was raised and
+ * there was no index or page request left for the rest. Otherwise -EAGAIN, for want of these, -EIO, -ESHUTDOWN;
+ * with the latter two some may have been raised: fault->raised. */
+int port_raise(struct port *port, struct port_fault *fault);
+/* With the lock held: could a group be raised now? */
+bool port_may_raise(const struct port *port);
+/* What the responses to its groups mean to a DMA: 0, -EFAULT or -EIO. */
+int port_verdict(const struct port *port, const struct port_fault *fault);
+/* The device goes on: tells of every group that was answered, frees their indices. */
+void port_resume(struct port *port, const struct port_fault *fault);
+/* With the lock held: nobody takes the index again before everyone knows. */
+void group_abandon(struct port *port, const struct port_fault *fault, __u16 index);
+
+/*
+ * port_request.c
+ */
+
+/* With the lock held: all groups of the request are answered or expired, it is the caller's to finish. */
+void port_request_take(struct port *port, struct port_request *request);
+/* Without: calls done(), then closes its faults. */
+void port_request_finish(struct port *port, struct port_request *request);
+/* Finishes what is open, and waits for others who do. */
+void port_request_stop(struct port *port);
 
 #endif

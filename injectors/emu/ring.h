@@ -15,10 +15,9 @@
 #include <linux/types.h>
 #include <stddef.h>
 
-#define RING_DEPTH_MAX	1024
+#define RING_DEPTH_MAX	4096 /* each model has its own below that */
 #define RING_QUEUES_MAX 64
 #define RING_BYTES_MAX	(2u << 20) /* data of one request */
-#define RING_DATA_ALIGN 64	   /* of data addresses and lengths, bytes */
 #define RING_SECTOR	512	   /* block: unit of `target`; its lengths are multiples */
 
 enum ring_opcode {
@@ -26,6 +25,7 @@ enum ring_opcode {
 	RING_WRITE = 2, /* block: memory to disk */
 	RING_FLUSH = 3, /* block: what was written is on stable storage; no data */
 	RING_COPY = 4,	/* accel: from `address` to `target` in memory */
+	RING_SEND = 5,	/* nic: a frame */
 };
 
 enum ring_flags {

@@ -152,6 +152,8 @@ static int service_prepare(struct service *service)
 	if (!error)
 		error = scheduler_start(service);
 	if (!error)
+		error = timer_start(service);
+	if (!error)
 		error = thread_start(&service->isr, NULL, isr_main, service, "iopf-isr");
 	service->isr_running = !error;
 	return error;
@@ -188,6 +190,7 @@ void service_drain(struct service *service)
 		service->isr_running = false;
 	}
 	scheduler_stop(service);
+	timer_stop(service);
 }
 
 void service_destroy(struct service *service)
@@ -197,6 +200,7 @@ void service_destroy(struct service *service)
 	service_drain(service);
 	group_table_destroy(service->table);
 	request_queue_destroy(service->queue);
+	timed_queue_destroy(service->calls);
 	free(service->tenant_cpus);
 	free(service->device_msi);
 	free(service->pending);

@@ -94,6 +94,15 @@ void service_post(struct service *service, const struct page_request *request,
  * from a stop marker's answer: an index it gave up may be used again. */
 bool service_pending(const struct service *service, __u32 device, __u16 group);
 
+/*
+ * The devices' own timer, one thread a machine: makes the call at that time, or at once if it has
+ * passed or the service has been drained by then. Of each device at most SERVICE_CALLS may be due at
+ * once: there is room for these, so nothing is allocated. Any thread.
+ */
+#define SERVICE_CALLS 2
+void service_call_at(struct service *service, __u64 time_ns, void (*call)(void *argument),
+		     void *argument);
+
 /* With no device left that raises requests: serves what is queued, due or not, and ends all threads. */
 void service_drain(struct service *service);
 

@@ -40,6 +40,9 @@ struct service {
 	__u32 handler_count;
 	pthread_t isr;
 	bool isr_running;
+	struct timed_queue *calls; /* service_timer.c */
+	pthread_t timer;
+	bool timer_running;
 	/* per device and group index: requests accepted and not yet answered or discarded */
 	_Atomic __u32 *pending;
 
@@ -52,6 +55,10 @@ int scheduler_start(struct service *service);
 void scheduler_stop(struct service *service);
 /* Gives a complete group to the handler thread that the policy names. */
 void scheduler_dispatch(struct service *service, struct page_group *group);
+
+/* service_timer.c */
+int timer_start(struct service *service);
+void timer_stop(struct service *service);
 
 /* handler.c: the bottom half, in a handler thread; consumes the group. */
 void handle_group(struct service *service, struct page_group *group);

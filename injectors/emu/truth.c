@@ -241,6 +241,10 @@ static const char *what_name(unsigned int what)
 		[TRUTH_GUEST_START] = "guest_start",
 		[TRUTH_GUEST_IO] = "guest_io",
 		[TRUTH_GUEST_END] = "guest_end",
+		[TRUTH_FLOW] = "flow",
+		[TRUTH_FRAME] = "frame",
+		[TRUTH_FRAME_LOST] = "frame_lost",
+		[TRUTH_FRAME_HELD] = "frame_held",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "unknown";

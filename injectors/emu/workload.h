@@ -21,7 +21,8 @@
 
 enum access_pattern { PATTERN_SEQUENTIAL, PATTERN_RANDOM, PATTERN_ZIPF };
 
-#define WORKLOAD_SIZES 8
+#define WORKLOAD_SIZES	   8
+#define WORKLOAD_DEPTH_MAX 1024 /* of the queues of a device that it drives */
 
 struct workload_config {
 	char name[64];
@@ -53,6 +54,8 @@ struct workload_result {
 
 struct workload;
 
+/* Its largest I/O, bytes. */
+__u64 workload_largest(const struct workload_config *config);
 /* Checks the configuration against the channel: -EINVAL with a sentence. Keeps both pointers. */
 int workload_create(struct workload **workload, const struct workload_config *config,
 		    struct guest_memory *memory, struct channel *channel);

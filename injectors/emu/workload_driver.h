@@ -14,8 +14,8 @@ struct driver_queue {
 	__u32 unpublished; /* submitted since the last driver_kick() */
 	__u16 available, used;
 	__u16 free_count;
-	__u16 free[RING_DEPTH_MAX];
-	struct workload_io io[RING_DEPTH_MAX]; /* by descriptor id */
+	__u16 free[WORKLOAD_DEPTH_MAX];
+	struct workload_io io[WORKLOAD_DEPTH_MAX]; /* by descriptor id */
 };
 
 /* Clears the rings in guest memory. */

@@ -33,7 +33,7 @@ static __u32 pick_length(struct workload *w)
 static bool io_compose(struct workload *w, struct workload_io *io)
 {
 	io->length = pick_length(w);
-	if (!w->channel->disk_bytes)
+	if (w->channel->config.io == DEVICE_IO_COPY)
 		io->opcode = RING_COPY;
 	else
 		io->opcode = random_below(&w->random, 100) < w->config.read_percent ? RING_READ

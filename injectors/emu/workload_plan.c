@@ -41,20 +41,29 @@ int workload_check(const struct workload_config *c)
 	return 0;
 }
 
+__u64 workload_largest(const struct workload_config *config)
+{
+	__u64 largest = 0;
+
+	for (__u32 i = 0; i < config->size_count; i++)
+		largest = config->sizes[i] > largest ? config->sizes[i] : largest;
+	return largest;
+}
+
 int workload_plan(struct workload *w)
 {
 	const struct workload_config *c = &w->config;
-	__u64 disk = w->channel->disk_bytes, largest = 0, smallest = UINT64_MAX, needed, span;
+	__u64 disk = w->channel->disk_bytes, largest = workload_largest(c);
+	__u64 smallest = UINT64_MAX, needed, span;
+	bool copies = w->channel->config.io == DEVICE_IO_COPY;
 
 	if (c->depth < 1 || c->depth > w->channel->config.queue_depth)
 		return failed(-EINVAL, "workload %s: depth=%u: accepted: 1 to the queue's %u",
 			      c->name, c->depth, w->channel->config.queue_depth);
-	for (__u32 i = 0; i < c->size_count; i++) {
-		largest = c->sizes[i] > largest ? c->sizes[i] : largest;
+	for (__u32 i = 0; i < c->size_count; i++)
 		smallest = c->sizes[i] < smallest ? c->sizes[i] : smallest;
-	}
 	/* A copy engine has its sources in the lower half and its destinations in the upper. */
-	needed = disk ? largest : 2 * largest;
+	needed = copies ? 2 * largest : largest;
 	w->data_bytes = c->buffer_bytes;
 	if (!w->data_bytes) {
 		w->data_bytes = w->channel->data_bytes / 2;
@@ -67,16 +76,16 @@ int workload_plan(struct workload *w)
 			      "workload %s: buffer of %llu bytes: accepted: %llu to the device's "
 			      "share of %llu",
 			      c->name, w->data_bytes, needed, w->channel->data_bytes);
-	if (disk && disk / PAGE_BYTES * PAGE_BYTES < largest)
+	if (!copies && disk / PAGE_BYTES * PAGE_BYTES < largest)
 		return failed(-EINVAL,
 			      "workload %s: the disk of %llu bytes is smaller than an I/O "
 			      "of %llu",
 			      c->name, disk, largest);
-	span = disk ? w->data_bytes : w->data_bytes / 2 & ~(PAGE_BYTES - 1);
+	span = copies ? w->data_bytes / 2 & ~(PAGE_BYTES - 1) : w->data_bytes;
 	pattern_init(&w->memory_pattern, c->pattern, span, smallest, c->zipf_theta,
 		     random_next(&w->random));
-	w->target_base = disk ? 0 : w->channel->data_address + span;
-	pattern_init(&w->target_pattern, c->pattern, disk ? disk : span, smallest, c->zipf_theta,
+	w->target_base = copies ? w->channel->data_address + span : 0;
+	pattern_init(&w->target_pattern, c->pattern, copies ? span : disk, smallest, c->zipf_theta,
 		     random_next(&w->random));
 	return 0;
 }

@@ -24,7 +24,7 @@ struct workload_io {
 
 struct verify;
 
-/* Data lies in [data_address, +data_bytes) of memory. disk_bytes 0: a copy engine. */
+/* Data lies in [data_address, +data_bytes) of memory. */
 int verify_create(struct verify **verify, struct guest_memory *memory,
 		  const struct channel *channel, __u64 data_bytes, __u64 seed);
 void verify_destroy(struct verify *verify);

@@ -89,7 +89,7 @@ static int check_points(const struct campaign *campaign)
 		err = campaign_point_load(&point, campaign, i);
 		if (err)
 			break;
-		err = idle_keys_add(&idle, &job_options, point.text);
+		err = idle_keys_add(&idle, job_options(), point.text);
 		campaign_point_free(&point);
 	}
 	if (!err)
@@ -199,18 +199,19 @@ static void print_given_files(FILE *file, const struct machine_config *machine,
 			      const struct consents *consents)
 {
 	for (__u32 d = 0; d < machine->device_count; d++) {
-		const struct device_config *device = &machine->devices[d];
-		const struct printable shown = printable_of(device->file);
+		struct device_config *device = &machine->devices[d];
+		const struct device_file *given = device_given_file(device);
+		struct printable shown;
 		struct stat status;
 		bool block, lacks;
 
-		if (!*device->file)
+		if (!given)
 			continue;
-		block = device->file_writable && !stat(device->file, &status) &&
-			S_ISBLK(status.st_mode);
-		lacks = block && !consent_given(consents, device->file);
+		shown = printable_of(given->path);
+		block = given->writable && !stat(given->path, &status) && S_ISBLK(status.st_mode);
+		lacks = block && !consent_given(consents, given->path);
 		fprintf(file, "  %s/%s: %s %s%s%s%s\n", machine->tenants[device->tenant].name,
-			device->name, device->file_writable ? "WRITES" : "reads", shown.text,
+			device->name, given->writable ? "WRITES" : "reads", shown.text,
 			block ? ", a block device" : "", lacks ? ": needs --yes-i-mean-it " : "",
 			lacks ? shown.text : "");
 	}

@@ -100,9 +100,10 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 	if (err)
 		return err;
 	for (__u32 d = 0; d < point.plan.machine.device_count; d++) {
-		struct device_config *device = &point.plan.machine.devices[d];
+		struct device_file *file = device_given_file(&point.plan.machine.devices[d]);
 
-		device->file_consented = consent_given(&options->consents, device->file);
+		if (file)
+			file->consented = consent_given(&options->consents, file->path);
 	}
 	run.failing = campaign->failing[index];
 	run.truth = truth_path(campaign, options, index, truth);

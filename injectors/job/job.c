@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/job.h"
-
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "injectors/job/job_private.h"
 #include "lib/job/options.h"
 #include "lib/base/fail.h"
 
@@ -28,6 +28,8 @@ static const struct section_array arrays[] = {
 	ARRAY("tenant", tenants, tenant_count, job_tenant, 1000),
 	ARRAY("device", devices, device_count, job_device, 256),
 	ARRAY("workload", workloads, workload_count, job_workload, 256),
+	ARRAY("traffic", traffics, traffic_count, job_traffic, 256),
+	ARRAY("program", programs, program_count, job_program, 64),
 	ARRAY("inject", injections, injection_count, job_injection, 64),
 };
 
@@ -43,15 +45,13 @@ static const struct section_array *find_array(const char *type)
 
 static int check_headings(const struct job_text *text)
 {
-	int err = options_check_headings(&job_options, text);
+	int err = options_check_headings(job_options(), text);
 
 	if (err)
 		return err;
 	if (!job_text_section(text, "device", NULL))
 		return failed(-EBADMSG, "%s: has no [device NAME]; a machine needs one",
 			      text->path);
-	if (!job_text_section(text, "workload", NULL))
-		return failed(-EBADMSG, "%s: has no [workload NAME]; a run needs one", text->path);
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int add_section(struct job *job, const struct section_array *array,
 	strncpy(element, section->name, JOB_NAME - 1);
 	*(const char **)(element + array->where) = section->where;
 	(*count)++;
-	return options_fill(&job_options, section, element);
+	return options_fill(job_options(), section, element);
 }
 
 static int fill_machine(struct job *job, const struct job_text *text)
@@ -84,7 +84,7 @@ static int fill_machine(struct job *job, const struct job_text *text)
 	const struct job_section defaults = {.type = (char *)"machine", .name = (char *)""};
 
 	job->machine.where = section ? section->where : job->path;
-	return options_fill(&job_options, section ? section : &defaults, &job->machine);
+	return options_fill(job_options(), section ? section : &defaults, &job->machine);
 }
 
 /* A job without [tenant] has one, with everything by default. */
@@ -112,6 +112,15 @@ static int check_workload(const struct job_workload *workload)
 	return 0;
 }
 
+static int check_traffic(const struct job_traffic *traffic)
+{
+	if (!traffic->config.duration_ns && !traffic->config.count)
+		return failed(-EBADMSG,
+			      "%s: [traffic %s] never ends; accepted: duration= or count=",
+			      traffic->where, traffic->name);
+	return 0;
+}
+
 static int check_injection(const struct job_injection *injection)
 {
 	bool uniform = injection->distribution == INJECT_UNIFORM;
@@ -133,10 +142,18 @@ static int check_injection(const struct job_injection *injection)
 static int job_check_device(const struct job_device *device)
 {
 	const struct device_config *config = &device->config;
+	char models[256];
 
-	if (config->pasid && config->model != MODEL_ACCEL)
-		return failed(-EBADMSG, "%s: [device %s] pasid=yes: accepted: with model=accel",
-			      device->where, device->name);
+	if (config->pasid && !config->class->user_addresses)
+		return failed(-EBADMSG, "%s: [device %s] pasid=yes: accepted: with model=%s",
+			      device->where, device->name,
+			      device_classes_text(device_class_takes_pasid, " or ", models,
+						  sizeof(models)));
+	if (config->queue_depth > config->class->depth_max)
+		return failed(-EBADMSG,
+			      "%s: [device %s] queue_depth=%u: accepted: at most %u with model=%s",
+			      device->where, device->name, config->queue_depth,
+			      config->class->depth_max, config->class->name);
 	if (config->devtlb.ways > config->devtlb.entries)
 		return failed(-EBADMSG,
 			      "%s: [device %s] devtlb_ways=%u: accepted: at most devtlb_entries=%u",
@@ -156,12 +173,42 @@ static int check_machine(const struct job_machine *machine)
 	return 0;
 }
 
+/* A run is that of its workloads, unless a device comes with a driver of its own. */
+static int check_driven(const struct job *job)
+{
+	for (__u32 i = 0; i < job->device_count; i++)
+		if (!device_class_takes_workload(job->devices[i].config.class))
+			return 0;
+	return job->workload_count
+		       ? 0
+		       : failed(-EBADMSG, "%s: has no [workload NAME]; a run needs one", job->path);
+}
+
+/* Of what the keys of all models have filled, that of the one that was chosen. */
+static void choose_class(struct job_device *device)
+{
+	device->config.class = device_classes[device->model];
+	device->config.settings = device->settings[device->model];
+}
+
+/* Sentences call it by its section. */
+static void name_program(struct job_program *program)
+{
+	snprintf(program->config.name, sizeof(program->config.name), "%s", program->name);
+}
+
 static int check_values(const struct job *job)
 {
-	int err = check_machine(&job->machine);
+	int err = check_driven(job);
 
+	if (!err)
+		err = check_machine(&job->machine);
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
 		err = check_workload(&job->workloads[i]);
+	for (__u32 i = 0; !err && i < job->traffic_count; i++)
+		err = check_traffic(&job->traffics[i]);
+	for (__u32 i = 0; !err && i < job->program_count; i++)
+		err = job_check_program(&job->programs[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = check_injection(&job->injections[i]);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
@@ -185,6 +232,10 @@ int job_build(struct job *job, const struct job_text *text)
 	}
 	if (!err && !job->tenant_count)
 		err = fill_tenant(job);
+	for (__u32 i = 0; !err && i < job->device_count; i++)
+		choose_class(&job->devices[i]);
+	for (__u32 i = 0; !err && i < job->program_count; i++)
+		name_program(&job->programs[i]);
 	if (!err)
 		err = check_values(job);
 	if (err)
@@ -197,6 +248,8 @@ void job_free(struct job *job)
 	free(job->tenants);
 	free(job->devices);
 	free(job->workloads);
+	free(job->traffics);
+	free(job->programs);
 	free(job->injections);
 	*job = (struct job){0};
 }

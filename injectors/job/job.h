@@ -9,6 +9,7 @@
 #define FAULTLINE_JOB_H
 
 #include "injectors/emu/machine.h"
+#include "injectors/net/program.h"
 #include "lib/job/options.h"
 
 #define JOB_NAME 64
@@ -31,6 +32,8 @@ struct job_device {
 	char tenant[JOB_NAME]; /* pattern over tenants */
 	__u32 count;	       /* in each tenant; as above */
 	struct device_config config;
+	__u32 model;					 /* of device_classes */
+	struct device_settings settings[DEVICE_CLASSES]; /* as the keys of each would have them */
 	const char *where;
 };
 
@@ -38,6 +41,20 @@ struct job_workload {
 	char name[JOB_NAME];
 	char device[JOB_NAME * 2]; /* pattern over devices */
 	struct workload_config config;
+	const char *where;
+};
+
+struct job_traffic {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct traffic_config config;
+	const char *where;
+};
+
+struct job_program {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct program_config config;
 	const char *where;
 };
 
@@ -88,8 +105,11 @@ struct job {
 	struct job_tenant *tenants;
 	struct job_device *devices;
 	struct job_workload *workloads;
+	struct job_traffic *traffics;
+	struct job_program *programs;
 	struct job_injection *injections;
-	__u32 tenant_count, device_count, workload_count, injection_count;
+	__u32 tenant_count, device_count, workload_count, traffic_count, program_count;
+	__u32 injection_count;
 };
 
 /*
@@ -99,7 +119,7 @@ struct job {
 int job_build(struct job *job, const struct job_text *text);
 void job_free(struct job *job);
 
-/* The one table of all keys: options_table.c. */
-extern const struct option_table job_options;
+/* The one table of all keys, with those of every model (options_table.c). */
+const struct option_table *job_options(void);
 
 #endif

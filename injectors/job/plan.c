@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/plan.h"
-
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -8,24 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/job/options.h"
+#include "injectors/job/plan_private.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
-
-/* One expanded member and the section that it came from. */
-struct plan_origin {
-	const char *section;
-	const char *where;
-};
-
-struct builder {
-	struct plan *plan;
-	const struct job *job;
-	struct plan_origin *tenant_origins;
-	struct plan_origin *device_origins;
-	__u32 *tenant_devices; /* devices of each tenant */
-	size_t device_room, origin_room, workload_room;
-};
 
 static void member_name(char *out, size_t size, const char *name, __u32 count, __u32 index)
 {
@@ -41,7 +24,7 @@ static bool plan_fits(const char *pattern, const char *section, const char *name
 	return !strcmp(pattern, section) || !fnmatch(pattern, name, 0);
 }
 
-static const char *device_full_name(const struct builder *b, __u32 device, char *out, size_t size)
+const char *plan_device_name(const struct plan_builder *b, __u32 device, char *out, size_t size)
 {
 	const struct device_config *config = &b->plan->machine.devices[device];
 
@@ -49,15 +32,15 @@ static const char *device_full_name(const struct builder *b, __u32 device, char 
 	return out;
 }
 
-static bool device_fits(const struct builder *b, const char *pattern, __u32 device)
+bool plan_device_fits(const struct plan_builder *b, const char *pattern, __u32 device)
 {
 	char full[JOB_NAME * 2 + 2];
 
 	return plan_fits(pattern, b->device_origins[device].section,
-			 device_full_name(b, device, full, sizeof(full)));
+			 plan_device_name(b, device, full, sizeof(full)));
 }
 
-static int no_device(const struct builder *b, const char *where, const char *pattern)
+int plan_no_device(const struct plan_builder *b, const char *where, const char *pattern)
 {
 	const char *names[256], *near;
 	char first[JOB_NAME * 2 + 2];
@@ -68,11 +51,11 @@ static int no_device(const struct builder *b, const char *where, const char *pat
 	near = nearest_word(pattern, names, count);
 	return failed(-EBADMSG, "%s: device=%s matches none of %u devices (the first is %s)%s%s%s",
 		      where, pattern, b->plan->machine.device_count,
-		      device_full_name(b, 0, first, sizeof(first)), near ? "; did you mean " : "",
+		      plan_device_name(b, 0, first, sizeof(first)), near ? "; did you mean " : "",
 		      near ? near : "", near ? "?" : "");
 }
 
-static int expand_tenants(struct builder *b)
+static int expand_tenants(struct plan_builder *b)
 {
 	struct machine_config *machine = &b->plan->machine;
 	__u32 total = 0;
@@ -107,14 +90,15 @@ static int expand_tenants(struct builder *b)
 /* What is consented to and written is a file, not a link that may point elsewhere a moment later. */
 static void resolve_file(struct device_config *config)
 {
+	struct device_file *file = device_given_file(config);
 	char resolved[PATH_MAX];
 
-	if (*config->file && config->file_writable && realpath(config->file, resolved) &&
-	    strlen(resolved) < sizeof(config->file))
-		strcpy(config->file, resolved);
+	if (file && file->writable && realpath(file->path, resolved) &&
+	    strlen(resolved) < sizeof(file->path))
+		strcpy(file->path, resolved);
 }
 
-static int add_devices(struct builder *b, const struct job_device *device, __u32 tenant)
+static int add_devices(struct plan_builder *b, const struct job_device *device, __u32 tenant)
 {
 	struct machine_config *machine = &b->plan->machine;
 	__u32 count = device->count ? device->count : 1, total = machine->device_count + count;
@@ -143,7 +127,7 @@ static int add_devices(struct builder *b, const struct job_device *device, __u32
 	return 0;
 }
 
-static int expand_device(struct builder *b, const struct job_device *device)
+static int expand_device(struct plan_builder *b, const struct job_device *device)
 {
 	struct machine_config *machine = &b->plan->machine;
 	__u32 before = machine->device_count;
@@ -168,7 +152,7 @@ static int same_name(const struct plan_origin *a, const struct plan_origin *b, c
 }
 
 /* Counts and plain names may meet: [device disk0] beside [device disk] with count=2. */
-static int plan_check_names(const struct builder *b)
+static int plan_check_names(const struct plan_builder *b)
 {
 	const struct machine_config *machine = &b->plan->machine;
 
@@ -186,124 +170,16 @@ static int plan_check_names(const struct builder *b)
 	return 0;
 }
 
-/* The memory that a device's I/O may use: its share of the tenant's less its rings. */
-static int data_bytes(const struct builder *b, const struct device_config *device, __u64 *bytes)
-{
-	__u64 memory = b->plan->machine.tenants[device->tenant].memory;
-	struct channel_config config = {
-		.queues = device->queues,
-		.queue_depth = device->queue_depth,
-		.pasid = PASID_NONE,
-		.bytes = memory / b->tenant_devices[device->tenant] & ~(PAGE_BYTES - 1),
-	};
-	struct channel *channel;
-	int err = channel_create(&channel, &config);
-
-	if (err)
-		return -EBADMSG;
-	*bytes = channel->data_bytes;
-	channel_destroy(channel);
-	return 0;
-}
-
-/* What the sizes of workload, device and tenant demand of each other. */
-static int check_fit(const struct builder *b, const struct job_workload *workload,
-		     const struct workload_config *config, const struct device_config *device)
-{
-	__u64 largest = 0, available, needed;
-
-	if (data_bytes(b, device, &available))
-		return failed_in(-EBADMSG, "%s: [workload %s] on %s", workload->where,
-				 workload->name, device->name);
-	if (*device->file && !device->file_writable && config->read_percent < 100)
-		return failed(-EBADMSG,
-			      "%s: [workload %s] would write %s, the file of %s; accepted: "
-			      "read_percent=100, or writable=yes of the device",
-			      workload->where, workload->name, device->file, device->name);
-	for (__u32 i = 0; i < config->size_count; i++)
-		largest = config->sizes[i] > largest ? config->sizes[i] : largest;
-	/* A copy needs room for source and destination. */
-	needed = device->model == MODEL_ACCEL ? 2 * largest : largest;
-	if (config->depth > device->queue_depth)
-		return failed(
-			-EBADMSG,
-			"%s: [workload %s] depth=%u: accepted: at most %u, the queue_depth of "
-			"%s",
-			workload->where, workload->name, config->depth, device->queue_depth,
-			device->name);
-	if (config->buffer_bytes > available ||
-	    (config->buffer_bytes && config->buffer_bytes < needed))
-		return failed(
-			-EBADMSG,
-			"%s: [workload %s] buffer_bytes=%llu: accepted: %llu to %llu, the memory "
-			"that %s has for data",
-			workload->where, workload->name, config->buffer_bytes, needed, available,
-			device->name);
-	if (needed > available)
-		return failed(
-			-EBADMSG,
-			"%s: [workload %s] sizes=%llu: needs %llu bytes; %s has %llu for data; "
-			"accepted: smaller sizes, fewer queues or more memory",
-			workload->where, workload->name, largest, needed, device->name, available);
-	if (device->model == MODEL_BLOCK && !*device->file && largest > device->file_bytes)
-		return failed(
-			-EBADMSG,
-			"%s: [workload %s] sizes=%llu: accepted: at most %llu, the file_bytes of "
-			"%s",
-			workload->where, workload->name, largest, device->file_bytes, device->name);
-	return 0;
-}
-
-static int add_workload(struct builder *b, const struct job_workload *workload, __u32 device)
-{
-	struct machine_config *machine = &b->plan->machine;
-	const struct device_config *on = &machine->devices[device];
-	__u32 index = machine->workload_count;
-	struct workload_config *config;
-
-	if (!array_grow(&machine->workloads, &b->workload_room, index + 1, sizeof(*config),
-			ARRAY_PLAIN))
-		return failed(-ENOMEM, "no memory for %u workloads", index + 1);
-	config = &machine->workloads[index];
-	*config = workload->config;
-	snprintf(config->name, sizeof(config->name), "%s", workload->name);
-	config->device = device;
-	if (!config->seed)
-		config->seed = machine->seed * 1000003 + index + 1;
-	machine->workload_count++;
-	for (__u32 i = 0; i < index; i++)
-		if (machine->workloads[i].device == device)
-			return failed(-EBADMSG,
-				      "%s: [workload %s] and [workload %s] both drive %s; "
-				      "accepted: one workload a device",
-				      workload->where, workload->name, machine->workloads[i].name,
-				      on->name);
-	return check_fit(b, workload, config, on);
-}
-
-static int expand_workload(struct builder *b, const struct job_workload *workload)
-{
-	__u32 before = b->plan->machine.workload_count;
-	int err = 0;
-
-	for (__u32 d = 0; !err && d < b->plan->machine.device_count; d++)
-		if (device_fits(b, workload->device, d))
-			err = add_workload(b, workload, d);
-	if (!err && b->plan->machine.workload_count == before)
-		err = no_device(b, workload->where, workload->device);
-	return err;
-}
-
-static int expand_injection(struct builder *b, const struct job_injection *injection, __u32 id)
+static int expand_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
 {
 	__u32 devices = b->plan->machine.device_count;
 	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
 	__u32 matched = 0;
 
 	for (__u32 d = 0; d < devices; d++)
-		matched += device_fits(b, injection->device, d);
+		matched += plan_device_fits(b, injection->device, d);
 	if (!matched)
-		return no_device(b, injection->where, injection->device);
+		return plan_no_device(b, injection->where, injection->device);
 	if (!injection->enabled)
 		return 0;
 	planned->devices = calloc(matched, sizeof(*planned->devices));
@@ -316,7 +192,7 @@ static int expand_injection(struct builder *b, const struct job_injection *injec
 	planned->seed = injection->seed ? injection->seed : b->plan->machine.seed * 2000003 + id;
 	planned->every_device = matched == devices;
 	for (__u32 d = 0; d < devices; d++) {
-		planned->chosen[d] = device_fits(b, injection->device, d);
+		planned->chosen[d] = plan_device_fits(b, injection->device, d);
 		if (planned->chosen[d])
 			planned->devices[planned->device_count++] = d;
 	}
@@ -324,14 +200,14 @@ static int expand_injection(struct builder *b, const struct job_injection *injec
 }
 
 /* What a device asks of its tenant and its machine. */
-static int plan_check_device(const struct builder *b, __u32 index)
+static int plan_check_device(const struct plan_builder *b, __u32 index)
 {
 	const struct machine_config *machine = &b->plan->machine;
 	const struct device_config *device = &machine->devices[index];
 	const cpu_set_t *cpus = &machine->tenants[device->tenant].cpus;
 	char full[JOB_NAME * 2 + 2];
 
-	device_full_name(b, index, full, sizeof(full));
+	plan_device_name(b, index, full, sizeof(full));
 	if (device->huge && !machine->premap)
 		return failed(
 			-EBADMSG,
@@ -344,7 +220,7 @@ static int plan_check_device(const struct builder *b, __u32 index)
 			      "%s: msi_cpu=%lld is none of the CPUs of the tenant of %s; accepted: "
 			      "one of its `cpus`, or -1",
 			      b->device_origins[index].where, device->msi_cpu, full);
-	return 0;
+	return plan_check_class(b, b->device_origins[index].where, device, NULL);
 }
 
 static int check_cpus(const char *where, const char *type, const char *name, const cpu_set_t *cpus)
@@ -360,7 +236,7 @@ static int check_cpus(const char *where, const char *type, const char *name, con
 }
 
 /* Guest memory is real memory: more of it than there is would end in the OOM killer. */
-static int check_host(const struct builder *b)
+static int check_host(const struct plan_builder *b)
 {
 	const struct machine_config *machine = &b->plan->machine;
 	__u64 host = (__u64)sysconf(_SC_PHYS_PAGES) * PAGE_BYTES, need = 0;
@@ -400,7 +276,7 @@ static void collect_cpus(struct plan *plan)
 
 int plan_build(struct plan *plan, const struct job *job)
 {
-	struct builder b = {.plan = plan, .job = job};
+	struct plan_builder b = {.plan = plan, .job = job};
 	int err;
 
 	*plan = (struct plan){.machine = job->machine.config,
@@ -412,13 +288,19 @@ int plan_build(struct plan *plan, const struct job *job)
 	if (!err)
 		err = plan_check_names(&b);
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
-		err = expand_workload(&b, &job->workloads[i]);
+		err = plan_workload(&b, &job->workloads[i]);
+	for (__u32 i = 0; !err && i < job->traffic_count; i++)
+		err = plan_traffic(&b, &job->traffics[i]);
+	for (__u32 i = 0; !err && i < job->program_count; i++)
+		err = plan_program(&b, &job->programs[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = expand_injection(&b, &job->injections[i], i + 1);
 	if (!err)
 		err = check_host(&b);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
 		err = plan_check_device(&b, d);
+	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
+		err = plan_check_frames(&b, d);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);
@@ -436,8 +318,10 @@ void plan_free(struct plan *plan)
 		free(plan->injections[i].chosen);
 	}
 	free(plan->injections);
+	free(plan->programs);
 	free(plan->machine.tenants);
 	free(plan->machine.devices);
 	free(plan->machine.workloads);
+	free(plan->machine.traffics);
 	*plan = (struct plan){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A job with its counts and patterns resolved: the machine's description and, for each injection,
- * the devices it acts on.
+ * the devices it acts on, for each program the network it runs in.
  */
 #ifndef FAULTLINE_JOB_PLAN_H
 #define FAULTLINE_JOB_PLAN_H
@@ -18,8 +18,16 @@ struct plan_injection {
 	bool every_device;
 };
 
+/* A program in one device's network. */
+struct plan_program {
+	struct program_config config;
+	__u32 device; /* machine index */
+};
+
 struct plan {
 	struct machine_config machine;
+	struct plan_program *programs;
+	__u32 program_count;
 	struct plan_injection *injections; /* the enabled ones only */
 	__u32 injection_count;
 	__u64 timeout_ns;

@@ -72,6 +72,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"evict_missed", NULL, NULL, COLUMN_COUNT, 9, true,
 		 "events that found nothing to evict until the next one was due: the "
 		 "workload was done, or the pages of its next I/Os were gone already"},
+	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
+			   "pages that devices kept at once at most; evictions pass over them"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
 			  "times that a delay, a lost or failed response, an overflow or a "
 			  "duplicate was injected"},

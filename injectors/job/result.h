@@ -46,6 +46,7 @@ enum result_column {
 	RESULT_EVICT_ASKED,
 	RESULT_EVICTED,
 	RESULT_EVICT_MISSED,
+	RESULT_PINNED,
 	RESULT_FIRED,	/* how often delay, lost response, ... acted */
 	RESULT_BLOCKED, /* share of queue time in which a fault was open, 0 to 1 */
 	RESULT_OFF_TENANT,

@@ -19,30 +19,32 @@ struct arrival_state {
 	bool open; /* it is due, was drawn, and has found nothing to evict yet */
 };
 
-/* One event for one device: `burst` evictions back to back. Pages aimed at, or a negative errno. */
+/* One event for one device: `burst` evictions back to back. Pages aimed at or skipped, or a negative errno. */
 static long schedule_evict_pages(struct schedule *schedule, const struct job_injection *job,
 				 __u32 device)
 {
 	const struct machine_config *machine = &schedule->plan->machine;
 	const struct device_config *config = &machine->devices[device];
+	const struct evict_order order = {
+		.choice = job->what, .kind = job->evict, .pages = job->pages};
 	long aimed = 0;
 
 	for (__u32 i = 0; i < job->burst; i++) {
-		__u32 asked = 0;
-		long evicted = machine_evict(schedule->machine, device, job->what, job->pages,
-					     job->evict, &asked);
+		struct evict_outcome outcome;
+		long evicted = machine_evict(schedule->machine, device, &order, &outcome);
 
 		if (evicted < 0)
 			return evicted;
-		aimed += asked;
+		/* What is pinned was found, and is not asked for again. */
+		aimed += outcome.asked + outcome.skipped;
 		pthread_mutex_lock(&schedule->lock);
-		schedule->totals.evict_asked += asked;
+		schedule->totals.evict_asked += outcome.asked;
 		schedule->totals.evicted += (__u64)evicted;
 		pthread_mutex_unlock(&schedule->lock);
-		if (evicted != (long)asked)
+		if (evicted != (long)outcome.asked)
 			return failed_in(
 				-EIO, "asked to evict %u pages of %s/%s, proved the absence of %ld",
-				asked, machine->tenants[config->tenant].name, config->name,
+				outcome.asked, machine->tenants[config->tenant].name, config->name,
 				evicted);
 	}
 	return aimed;

@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +22,7 @@
 #include "lib/base/files.h"
 #include "lib/base/limits.h"
 #include "lib/base/signals.h"
+#include "lib/base/user.h"
 
 const char *command_missing(char *const *argv, bool quoted)
 {
@@ -33,7 +32,7 @@ const char *command_missing(char *const *argv, bool quoted)
 		       : NULL;
 }
 
-static bool command_search(const char *name, char path[PATH_MAX], struct stat *status)
+bool command_search(const char *name, char path[PATH_MAX], struct stat *status)
 {
 	const char *at = getenv("PATH");
 
@@ -55,23 +54,6 @@ bool command_find(const char *name, struct stat *status)
 	char path[PATH_MAX];
 
 	return command_search(name, path, status);
-}
-
-/* Becomes that user for good; false if the system refused any of it. */
-static bool drop_to(uid_t uid, gid_t gid)
-{
-	const struct passwd *user = getpwuid(uid);
-
-	if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
-		return false;
-	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
-		return false;
-	if (user) {
-		setenv("HOME", user->pw_dir, 1);
-		setenv("USER", user->pw_name, 1);
-		setenv("LOGNAME", user->pw_name, 1);
-	}
-	return true;
 }
 
 /* What a child that cannot become the command tells before it ends. */
@@ -113,7 +95,7 @@ static void be_command(pid_t keeper, void *argument)
 		_exit(0); /* we gave up before it began */
 	if (child->output != STDOUT_FILENO && dup2(child->output, STDOUT_FILENO) < 0)
 		command_refuse(child->told, false);
-	if (child->user && !drop_to(child->user->uid, child->user->gid))
+	if (child->user && !user_become(child->user->uid, child->user->gid))
 		command_refuse(child->told, true);
 	/* After the change of user, which clears it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -12,6 +12,7 @@
 #ifndef FAULTLINE_COMMAND_H
 #define FAULTLINE_COMMAND_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -40,6 +41,8 @@ const char *command_missing(char *const *argv, bool quoted);
 
 /* The file that a command is, found in $PATH if its name has no slash. */
 bool command_find(const char *name, struct stat *status);
+/* The same, with its path. */
+bool command_search(const char *name, char path[PATH_MAX], struct stat *status);
 
 /*
  * Forks and holds the command, as `user` or, if that is NULL, as we are; what it prints goes

@@ -9,6 +9,8 @@
 #include "lib/base/fail.h"
 #include "lib/base/printable.h"
 
+#define USAGE_TEXT 4096 /* kinds of events alone are more than 1024 */
+
 /* What getopt() writes about words that it knows no option for: lines of it stay lines. */
 static ssize_t usage_write(void *cookie, const char *bytes, size_t size)
 {
@@ -87,10 +89,10 @@ int usage_parse(const struct argp *argp, int argc, char **argv, unsigned int fla
 void usage_error(const struct argp_state *state, const char *format, ...)
 {
 	va_list arguments;
-	char text[1024];
+	char text[USAGE_TEXT], shown[USAGE_TEXT];
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	argp_error(state, "%s", printable_of(text).text);
+	argp_error(state, "%s", printable(text, shown, sizeof(shown)));
 }

@@ -2,7 +2,9 @@
 #include "lib/base/user.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -42,4 +44,20 @@ int user_check_sudo(void)
 	if (user && !read_id("SUDO_GID", 0, &group))
 		return failed(-EBADMSG, "SUDO_GID=%s: is not a group's number", gid ? gid : "");
 	return 0;
+}
+
+bool user_become(uid_t uid, gid_t gid)
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
+		return false;
+	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
+		return false;
+	if (user) {
+		setenv("HOME", user->pw_dir, 1);
+		setenv("USER", user->pw_name, 1);
+		setenv("LOGNAME", user->pw_name, 1);
+	}
+	return true;
 }

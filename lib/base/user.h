@@ -15,4 +15,10 @@ bool user_behind_sudo(uid_t *uid, gid_t *gid);
  */
 int user_check_sudo(void);
 
+/*
+ * For a child, ahead of its exec: becomes that user for good, with the groups and $HOME, $USER and $LOGNAME that
+ * it has. False if the system refused any of it.
+ */
+bool user_become(uid_t uid, gid_t gid);
+
 #endif

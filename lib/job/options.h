@@ -46,7 +46,7 @@ struct option_need {
 		*values; /* "a,b": one of them, "": empty, "*": any text, NULL: a number above 0 */
 };
 
-#define OPTION_NEEDS 2
+#define OPTION_NEEDS 3
 
 struct option_row {
 	const char *section; /* type */

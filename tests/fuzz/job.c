@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FILE *file;
 	int err;
 
-	make_ini(&job_options, data, size, path);
+	make_ini(job_options(), data, size, path);
 	err = campaign_load(&campaign, &options);
 	if (err) {
 		if (err != -EINVAL && err != -EBADMSG)

@@ -5,7 +5,7 @@
     mutate.py [--sample COUNT] [--seed SEED] [--list] [FILE...]
 
 Mutations are those of sites.py in the files below; without FILE in all of them. --sample takes COUNT by the seed and
-their names, so that the choice changes only where the code does. Each is compiled, linked with the unit tests that
+their names, so that the choice changes only where the code does. Those of named.py are tried always. Each is compiled, linked with the unit tests that
 are nearest (programs.py), one after the other until one fails, crashes, hangs or spins. One that no test notices is a
 failure, unless `survivors` says why. One that does not compile does not count.
 """
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 
+import named
 import programs
 import sites
 
@@ -28,7 +29,7 @@ SURVIVORS = pathlib.Path(__file__).with_name("survivors")
 # queues; and what else reads files that others wrote.
 PATTERNS = (*(f"lib/{folder}/*.[ch]" for folder in ("translate", "analyze", "trace")), "lib/capture/*.c",
             *(f"injectors/emu/{name}.c" for name in ("access_*", "ats", "channel", "emq", "iotlb", "pa_bitmap", "page_group",
-                                                     "presence", "*_queue")),
+                                                     "presence", "*_queue", "nic/rx_*", "nic/policy_*")),
             "injectors/real/journal_file.c", "lib/job/options.c", "lib/job/sweep.c")
 SEEN_BY = 25  # sources at most that see a header: a mutation of it has to compile them all
 TESTS = 8  # that are tried for one mutation, at most
@@ -176,6 +177,7 @@ def main():
                 sys.exit(f"not ok - a listed survivor is no mutation any more: {name}")
         if options.sample:
             mutations = sample(mutations, options.sample, options.seed)
+        mutations += named.mutations(options.files)
         if not options.list:
             return report(Trial(scratch, known, listed, options.sample), mutations, listed)
     for mutation in mutations:

@@ -20,6 +20,7 @@ AUTOMATIC = 16  # code of a resume: the IOMMU answered itself
 BEYOND = 20
 UNTOLD = {
     "evict_missed": "an event that found nothing leaves no record",
+    "pinned": "a page that a device keeps leaves no record",
     "fired": "what an injection changed is not told apart",
     "off_tenant": "records carry no CPU", "devtlb_hits": "lookups are not logged",
     "devtlb_misses": "lookups are not logged", "iotlb_hits": "lookups are not logged",

@@ -11,6 +11,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "hostile"))
+import extension_model  # noqa: E402
 import extension_path  # noqa: E402
 import extension_analyzer  # noqa: E402
 from forge import START_NS, Recording  # noqa: E402
@@ -48,11 +49,13 @@ def copy_to(tree):
             file.write(line)
     extension_path.add_to(tree)
     extension_analyzer.add_to(tree)
+    extension_model.add_to(tree)
 
 
 def build(tree):
     # What is built here runs for a second: it need not be fast.
-    status, _, complaint = run(tree, "env", "CFLAGS=-O0", "make", f"-j{os.cpu_count()}", "./faultline")
+    status, _, complaint = run(tree, "env", "CFLAGS=-O0", "make", f"-j{os.cpu_count()}", "./faultline",
+                             "./faultline-inject")
     check("the copy with the toy builds", status == 0, complaint[-2000:])
     return status == 0
 
@@ -127,6 +130,7 @@ def main():
             see_in_options(tree)
             see_in_capture(tree)
             see_in_reports(tree)
+            extension_model.see_in_jobs(tree, run, check)
             extension_path.see_in_doctor(tree, run, check)
             extension_path.see_in_capture(tree, run, check)
             extension_analyzer.see_in_reports(tree, run, check)

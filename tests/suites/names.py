@@ -17,6 +17,7 @@ APART = "injectors/kmod"
 # outside of the kernel, by the field's own word, which their modules are called by.
 KERNEL = "bpf/kernel.h"
 ALLOWED = {
+    "device_driver": {KERNEL, "injectors/emu/device_driver.h"},
     "iommu_domain": {KERNEL, "injectors/emu/iommu_private.h"},
     "iommu_fault": {KERNEL, "lib/analyze/iommu_faults.h"},
     "request_queue": {KERNEL, "injectors/emu/request_queue.c"},

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "injectors/emu/devices/block.h"
 #include "injectors/emu/workload_driver.h"
 #include "tests/unit/fake_port.h"
 
@@ -21,22 +22,25 @@ static void bench_open(struct bench *bench, __u16 queues, __u16 depth)
 {
 	struct channel_config config = {.queues = queues,
 					.queue_depth = depth,
+					.depth_max = 1024,
+					.io = DEVICE_IO_DISK,
 					.pasid = PASID_NONE,
 					.guest_address = 1 << 20,
 					.bytes = MEMORY - (1 << 20),
 					.iova_offset = BASE};
-	struct device_setup setup = {.file_bytes = DISK};
+	const struct block_settings settings = {.file_bytes = DISK};
+	struct device_setup setup = {.settings = &settings};
 
 	fake_port_init(&bench->port, MEMORY, BASE);
 	assert_int_equal(channel_create(&bench->channel, &config), 0);
 	setup.channel = bench->channel;
-	assert_int_equal(block_device.start(&bench->device, &bench->port, &setup), 0);
+	assert_int_equal(block_class.start(&bench->device, &bench->port, &setup), 0);
 }
 
 static void bench_close(struct bench *bench)
 {
 	__atomic_store_n(&bench->port.stopping, true, __ATOMIC_RELEASE);
-	block_device.stop(bench->device);
+	block_class.stop(bench->device);
 	channel_destroy(bench->channel);
 	fake_port_free(&bench->port);
 }

@@ -62,7 +62,8 @@ static void refused(struct channel_config config, const char *word)
 
 static void impossible_channels_are_refused(void **state)
 {
-	struct channel_config good = {.queues = 2, .queue_depth = 64, .bytes = 1 << 20};
+	struct channel_config good = {
+		.queues = 2, .queue_depth = 64, .depth_max = 1024, .bytes = 1 << 20};
 	struct channel_config config;
 	struct channel *channel;
 

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/job/idle_keys.h"
+#include "injectors/emu/workload_device.h"
 #include "injectors/job/plan.h"
 #include "lib/job/sweep.h"
 #include "lib/base/fail.h"
@@ -189,6 +191,55 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused(DISK "[workload w]\n", "never ends");
 }
 
+#define RUN "[program p]\nside = guest\nrole = server\nrun = "
+
+/* What is made up for a network, or runs in one, has no place on a disk. */
+static void frames_are_refused_where_there_are_none(void **state)
+{
+	assert_refused(DISK LOAD "[traffic t]\n",
+		       JOB_PATH ":4: [traffic t] never ends; accepted: duration= or count=");
+	assert_refused(DISK LOAD "[traffic t]\ncount = 1\n", JOB_PATH
+		       ":4: [traffic t] device=*: tenant/disk has model=block, which has no "
+		       "frames; accepted: devices with model=");
+	assert_refused(DISK LOAD "[traffic t]\ncount = 1\ndevice = dsik\n", "did you mean disk?");
+	assert_refused(DISK LOAD "[traffic t]\ncount = 1\nsizes = 64, 63\n",
+		       ":6: sizes=64, 63: accepted: up to 8 sizes SIZE[:WEIGHT], each 64 to 9000");
+	assert_refused(DISK LOAD "[traffic t]\ncount = 1\nsizes = 9001\n", "each 64 to 9000");
+	assert_refused(DISK LOAD "[traffic t]\ncount = 1\nflows = 0\n", "accepted: 1 to 4096");
+	assert_refused(DISK LOAD "[traffic t]\ncount = 1\nflows = 4097\n", "accepted: 1 to 4096");
+	assert_refused(DISK LOAD RUN "/bin/true\n", JOB_PATH
+		       ":4: [program p] device=*: tenant/disk has model=block, which has no "
+		       "network; accepted: devices with model=");
+	assert_refused(DISK LOAD RUN "/bin/true\ndevice = dsik\n", "did you mean disk?");
+}
+
+static void programs_are_looked_at_before_anything_starts(void **state)
+{
+	char *path = strdup(getenv("PATH"));
+
+	assert_refused(DISK LOAD "[program p]\nrole = load\nrun = /bin/true\n", "needs side=");
+	assert_refused(DISK LOAD "[program p]\nside = wire\nrun = /bin/true\n", "needs role=");
+	assert_refused(DISK LOAD "[program p]\nside = wire\nrole = load\n", "needs run=");
+	assert_refused(DISK LOAD RUN "/bin/true\nside = host\n", "already set");
+	assert_refused(DISK LOAD "[program p]\nside = host\nrole = load\nrun = x\n",
+		       "side=host: accepted: guest, wire");
+	assert_refused(DISK LOAD "[program p]\nside = wire\nrole = client\nrun = x\n",
+		       "role=client: accepted: server, load");
+	assert_refused(DISK LOAD RUN "\n", ":7: run=: accepted: ");
+	assert_refused(DISK LOAD RUN "no-such-program -c {wire}\n", JOB_PATH
+		       ":4: program p: no-such-program: no such program; install it, or give its "
+		       "path");
+	assert_null(strstr(failure_text(), "package"));
+	assert_refused(DISK LOAD RUN "/etc/passwd\n", "cannot be run");
+	assert_refused(DISK LOAD RUN "/bin/true 'x\n", JOB_PATH ":4: program p: ");
+	assert_refused(DISK LOAD RUN "/bin/true\nready = 5201\n", JOB_PATH ":4: program p: ");
+	setenv("PATH", "/nonexistent", 1);
+	assert_refused(DISK LOAD RUN "memcaslap -s {guest}\n",
+		       "; Debian's package libmemcached-tools has it");
+	setenv("PATH", path, 1);
+	free(path);
+}
+
 static void a_sweep_is_a_cross_product_after_its_baseline(void **state)
 {
 	struct job_text *text, *point;
@@ -256,17 +307,50 @@ static void bad_sweeps_are_refused(void **state)
 /* Whoever adds a row cannot forget its default, meaning or range. */
 static void every_row_of_the_table_is_whole(void **state)
 {
-	for (size_t i = 0; i < job_options.row_count; i++) {
-		const struct option_row *row = &job_options.rows[i];
+	for (size_t i = 0; i < job_options()->row_count; i++) {
+		const struct option_row *row = &job_options()->rows[i];
 		char accepted[256];
 
-		assert_non_null(option_section(&job_options, row->section));
+		assert_non_null(option_section(job_options(), row->section));
 		assert_true(strlen(row->meaning) > 10);
 		assert_true(strlen(option_accepted(row, accepted, sizeof(accepted))) > 1);
 		assert_int_equal(row->type == OPTION_CHOICE, row->choices != NULL);
 		for (size_t j = 0; j < i; j++)
-			assert_false(!strcmp(row->section, job_options.rows[j].section) &&
-				     !strcmp(row->key, job_options.rows[j].key));
+			assert_false(!strcmp(row->section, job_options()->rows[j].section) &&
+				     !strcmp(row->key, job_options()->rows[j].key));
+	}
+}
+
+static bool is_power_of_two(__u32 value)
+{
+	return value && !(value & (value - 1));
+}
+
+/* Whoever adds a model cannot forget what the machine relies on. */
+static void every_model_is_whole(void **state)
+{
+	for (int i = 0; i < DEVICE_CLASSES; i++) {
+		const struct device_class *class = device_classes[i];
+		bool workload = device_class_takes_workload(class);
+
+		assert_true(strlen(class->name) > 0 && strlen(class->meaning) > 5);
+		assert_true(class->start && class->stop);
+		assert_true(is_power_of_two(class->data_align));
+		assert_true(is_power_of_two(class->depth_max));
+		assert_in_range(class->depth_max, 2,
+				workload ? WORKLOAD_DEPTH_MAX : RING_DEPTH_MAX);
+		assert_int_equal(workload, class->driver == &workload_driver);
+		assert_true(class->driver->create && class->driver->start && class->driver->stop &&
+			    class->driver->destroy);
+		assert_int_equal(!class->driver->next_pages, !class->driver->send_next);
+		for (size_t r = 0; r < class->row_count; r++) {
+			const struct option_row *row = &class->rows[r];
+
+			assert_string_equal(row->section, "device");
+			assert_true(row->offset + row->size <= class->settings_bytes);
+			/* Its model takes one of the places. */
+			assert_null(row->needs[OPTION_NEEDS - 1].key);
+		}
 	}
 }
 
@@ -282,7 +366,7 @@ static int find_idle(const struct job_text *text)
 		struct job_text *point = job_text_copy(text);
 
 		assert_int_equal(sweep_apply(&sweep, i, point), 0);
-		assert_int_equal(idle_keys_add(&idle, &job_options, point), 0);
+		assert_int_equal(idle_keys_add(&idle, job_options(), point), 0);
 		job_text_free(point);
 	}
 	err = idle_keys_refuse(&idle);
@@ -323,8 +407,8 @@ static void an_action_takes_its_own_keys_only(void **state)
 	size_t keys = 0;
 
 	for (size_t a = 0; a < sizeof(actions) / sizeof(actions[0]); a++) {
-		for (size_t i = 0; i < job_options.row_count; i++) {
-			const struct option_row *row = &job_options.rows[i];
+		for (size_t i = 0; i < job_options()->row_count; i++) {
+			const struct option_row *row = &job_options()->rows[i];
 			char text[256], key[64];
 			bool taken;
 
@@ -379,9 +463,12 @@ int main(void)
 		cmocka_unit_test(handlers_run_on_the_cpus_of_every_tenant),
 		cmocka_unit_test(values_of_every_type_arrive),
 		cmocka_unit_test(mistakes_name_place_and_what_is_accepted),
+		cmocka_unit_test(frames_are_refused_where_there_are_none),
+		cmocka_unit_test(programs_are_looked_at_before_anything_starts),
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),
 		cmocka_unit_test(bad_sweeps_are_refused),
 		cmocka_unit_test(every_row_of_the_table_is_whole),
+		cmocka_unit_test(every_model_is_whole),
 		cmocka_unit_test(an_action_takes_its_own_keys_only),
 		cmocka_unit_test(a_key_is_idle_if_it_is_at_every_point),
 	};

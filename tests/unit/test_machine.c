@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "injectors/emu/devices/block.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/probes.h"
 #include "injectors/emu/thread.h"
@@ -28,7 +29,7 @@ static struct {
 } plan;
 
 /* `count` tenants with one device each and a workload of `ios` I/Os on it; 0: of half a second. */
-static void describe(__u32 count, enum device_model model, __u64 ios)
+static void describe(__u32 count, const struct device_class *class, __u64 ios)
 {
 	memset(&plan, 0, sizeof(plan));
 	for (__u32 i = 0; i < count; i++) {
@@ -36,12 +37,13 @@ static void describe(__u32 count, enum device_model model, __u64 ios)
 		plan.tenants[i].memory = 2 * HUGE_BYTES;
 		snprintf(plan.devices[i].name, sizeof(plan.devices[i].name), "d%u", i);
 		plan.devices[i].tenant = i;
-		plan.devices[i].model = model;
+		plan.devices[i].class = class;
 		plan.devices[i].queues = 2;
 		plan.devices[i].queue_depth = 16;
 		plan.devices[i].group_pages = 8;
-		plan.devices[i].file_bytes = 4 * HUGE_BYTES;
-		plan.devices[i].pasid = model == MODEL_ACCEL;
+		((struct block_settings *)plan.devices[i].settings.bytes)->file_bytes =
+			4 * HUGE_BYTES;
+		plan.devices[i].pasid = class->user_addresses;
 		snprintf(plan.workloads[i].name, sizeof(plan.workloads[i].name), "w%u", i);
 		plan.workloads[i].device = i;
 		plan.workloads[i].read_percent = 50;
@@ -102,7 +104,7 @@ static int teardown(void **state)
 
 static void a_cold_disk_faults_its_way_in(void **state)
 {
-	describe(1, MODEL_BLOCK, 503);
+	describe(1, &block_class, 503);
 	start();
 	finish();
 	assert_true(totals.faults > 0);
@@ -113,7 +115,7 @@ static void a_cold_disk_faults_its_way_in(void **state)
 
 static void a_premapped_machine_never_faults(void **state)
 {
-	describe(2, MODEL_BLOCK, 503);
+	describe(2, &block_class, 503);
 	plan.machine.premap = true;
 	plan.devices[1].lookup = LOOKUP_ATS;
 	start();
@@ -124,7 +126,7 @@ static void a_premapped_machine_never_faults(void **state)
 
 static void a_copy_engine_works_on_user_addresses(void **state)
 {
-	describe(2, MODEL_ACCEL, 503);
+	describe(2, &accel_class, 503);
 	plan.devices[0].lookup = LOOKUP_ATS;
 	start();
 	finish();
@@ -135,18 +137,22 @@ static void a_copy_engine_works_on_user_addresses(void **state)
 static void evictions_beside_io_cost_time_not_data(void **state)
 {
 	static const enum evict_choice choices[] = {EVICT_NEXT, EVICT_RANDOM};
-	__u32 asked_sum = 0, asked;
+	struct evict_outcome outcome;
+	__u32 asked_sum = 0;
 	long evicted_sum = 0, evicted;
 
-	describe(2, MODEL_BLOCK, 0);
+	describe(2, &block_class, 0);
 	plan.machine.premap = true;
 	plan.devices[1].lookup = LOOKUP_ATS;
 	start();
 	for (int i = 0; i < 40; i++) {
-		evicted = machine_evict(machine, (__u32)i % 2, choices[i / 2 % 2], 7,
-					i % 3 ? EVICT_MAJOR : EVICT_MINOR, &asked);
+		const struct evict_order order = {.choice = choices[i / 2 % 2],
+						  .kind = i % 3 ? EVICT_MAJOR : EVICT_MINOR,
+						  .pages = 7};
+
+		evicted = machine_evict(machine, (__u32)i % 2, &order, &outcome);
 		assert_true(evicted >= 0);
-		asked_sum += asked;
+		asked_sum += outcome.asked;
 		evicted_sum += evicted;
 	}
 	finish();
@@ -158,23 +164,24 @@ static void evictions_beside_io_cost_time_not_data(void **state)
 
 static void all_of_a_tenant_can_be_evicted_under_load(void **state)
 {
-	__u32 asked;
+	const struct evict_order order = {.choice = EVICT_ALL, .kind = EVICT_MAJOR};
+	struct evict_outcome outcome;
 	long evicted;
 
-	describe(2, MODEL_BLOCK, 0);
+	describe(2, &block_class, 0);
 	plan.machine.premap = true;
 	start();
-	evicted = machine_evict(machine, 1, EVICT_ALL, 0, EVICT_MAJOR, &asked);
-	assert_true(asked > 900);
+	evicted = machine_evict(machine, 1, &order, &outcome);
+	assert_true(outcome.asked > 900);
 	/* The driver runs on: a page or two of its rings may be back at once each time. */
-	assert_true(evicted + 4 >= (long)asked);
+	assert_true(evicted + 4 >= (long)outcome.asked);
 	finish();
 	assert_true(totals.faults > 0);
 }
 
 static void reclaim_and_a_small_queue_under_load(void **state)
 {
-	describe(4, MODEL_BLOCK, 0);
+	describe(4, &block_class, 0);
 	plan.machine.reclaim_percent = 90;
 	plan.machine.reclaim_kind = EVICT_MAJOR;
 	plan.machine.reclaim_interval_ns = NSEC_PER_MSEC;
@@ -196,7 +203,7 @@ static void a_failure_response_is_an_error_to_the_driver(void **state)
 				    .times = 5};
 	struct workload_result result;
 
-	describe(1, MODEL_BLOCK, 1009);
+	describe(1, &block_class, 1009);
 	if (machine_create(&machine, &plan.machine))
 		fail_msg("machine_create: %s", failure_text());
 	assert_int_equal(inject_arm(machine_injections(machine), &failure), 0);
@@ -222,7 +229,7 @@ static void a_stop_in_the_middle_of_faults_ends_everything(void **state)
 					 .delay_ns = 3600 * NSEC_PER_SEC};
 		__u64 begun;
 
-		describe(8, MODEL_BLOCK, 100003);
+		describe(8, &block_class, 100003);
 		plan.machine.reclaim_percent = 50;
 		plan.machine.reclaim_interval_ns = NSEC_PER_MSEC;
 		if (machine_create(&machine, &plan.machine))
@@ -244,7 +251,7 @@ static void a_stop_in_the_middle_of_faults_ends_everything(void **state)
 
 static void a_hundred_and_twenty_eight_tenants_run_at_once(void **state)
 {
-	describe(128, MODEL_BLOCK, 31);
+	describe(128, &block_class, 31);
 	start();
 	finish();
 	assert_int_equal(totals.ios, 128 * 31);
@@ -253,28 +260,32 @@ static void a_hundred_and_twenty_eight_tenants_run_at_once(void **state)
 
 static void wrong_descriptions_are_refused(void **state)
 {
-	describe(2, MODEL_BLOCK, 1);
+	describe(2, &block_class, 1);
 	plan.devices[1].tenant = 2;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
 	assert_non_null(strstr(failure_text(), "d1"));
-	describe(2, MODEL_BLOCK, 1);
+	describe(2, &block_class, 1);
 	plan.workloads[1].device = 0;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
 	assert_non_null(strstr(failure_text(), "w0"));
-	describe(1, MODEL_BLOCK, 1);
+	describe(1, &block_class, 1);
 	plan.devices[0].group_pages = 513;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
-	describe(1, MODEL_BLOCK, 1);
+	describe(1, &block_class, 1);
 	plan.machine.request_queue_entries = 12;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
-	describe(1, MODEL_BLOCK, 1);
+	describe(1, &block_class, 1);
 	plan.tenants[0].memory = 4096;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
-	describe(1, MODEL_BLOCK, 1);
+	describe(1, &block_class, 1);
 	plan.machine.tenant_count = 1001;
 	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	describe(1, &block_class, 1);
+	plan.devices[0].class = NULL;
+	assert_int_equal(machine_create(&machine, &plan.machine), -EINVAL);
+	assert_non_null(strstr(failure_text(), "d0"));
 	/* What only the running device can tell: cleaned up after a half start. */
-	describe(1, MODEL_BLOCK, 1);
+	describe(1, &block_class, 1);
 	plan.workloads[0].depth = 17;
 	assert_int_equal(machine_create(&machine, &plan.machine), 0);
 	assert_int_equal(machine_start(machine), -EINVAL);

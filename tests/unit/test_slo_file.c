@@ -176,14 +176,14 @@ static void bad_files_name_line_and_accepted_values(void **state)
 /* A job file is one of objectives, too, whatever section it has. */
 static void the_sections_of_a_job_are_known(void **state)
 {
-	for (size_t i = 0; i < job_options.section_count; i++) {
+	for (size_t i = 0; i < job_options()->section_count; i++) {
 		const struct option_section *known =
-			option_section(&slo_options, job_options.sections[i].type);
+			option_section(&slo_options, job_options()->sections[i].type);
 
 		assert_non_null(known);
-		assert_int_equal(known->named, job_options.sections[i].named);
+		assert_int_equal(known->named, job_options()->sections[i].named);
 	}
-	assert_int_equal(slo_options.section_count, job_options.section_count);
+	assert_int_equal(slo_options.section_count, job_options()->section_count);
 }
 
 int main(void)

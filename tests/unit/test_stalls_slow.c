@@ -156,22 +156,22 @@ static void add_random(struct nic_rig *rig, struct random *random, const struct 
 	switch (random_below(random, 8)) {
 	case 0:
 	case 1:
-		nic_rig_add(rig, nic_resent(time, flow, first, length,
-					    (enum tcp_recovery)(1 + random_below(random, 3)),
-					    1 + random_below(random, 1000)));
+		nic_rig_add(rig, told_resent(time, flow, first, length,
+					     (enum tcp_recovery)(1 + random_below(random, 3)),
+					     1 + random_below(random, 1000)));
 		break;
 	case 2:
 	case 3:
-		nic_rig_add(rig, nic_recovered(time, flow, s->flows[flow - 1].base,
-					       random_below(random, 2) ? WINDOW : length));
+		nic_rig_add(rig, told_recovered(time, flow, s->flows[flow - 1].base,
+						random_below(random, 2) ? WINDOW : length));
 		break;
 	case 4:
-		nic_rig_add(rig, nic_recovered(time, flow, first, length));
+		nic_rig_add(rig, told_recovered(time, flow, first, length));
 		break;
 	default:
-		nic_rig_add(rig, nic_lost(time, time > back ? time - back : time, flow, first,
-					  length, 1 + (__u32)random_below(random, 5), reason,
-					  1 + (__u32)random_below(random, 7)));
+		nic_rig_add(rig, told_lost(time, time > back ? time - back : time, flow, first,
+					   length, 1 + (__u32)random_below(random, 5), reason,
+					   1 + (__u32)random_below(random, 7)));
 	}
 }
 

@@ -134,7 +134,7 @@ static void a_rate_is_kept_and_its_time_too(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	bench_open(&bench, &block_device, 3);
+	bench_open(&bench, &block_class, 3);
 	config.rate = 5000;
 	config.count = 1501;
 	result = drive(&bench, &config);
@@ -155,7 +155,7 @@ static void latency_runs_from_the_schedule(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	bench_open(&bench, &block_device, 1);
+	bench_open(&bench, &block_class, 1);
 	config.rate = 1000;
 	config.count = 500;
 	bench.port.fault_ns = 200 * NSEC_PER_MSEC;
@@ -177,7 +177,7 @@ static void what_a_full_queue_kept_back_is_counted(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	bench_open(&bench, &block_device, 1);
+	bench_open(&bench, &block_class, 1);
 	config.rate = 1000;
 	config.count = 0;
 	config.duration_ns = 300 * NSEC_PER_MSEC;
@@ -199,7 +199,7 @@ static void a_duration_ends_it(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	bench_open(&bench, &block_device, 2);
+	bench_open(&bench, &block_class, 2);
 	config.count = 0;
 	config.duration_ns = 250 * NSEC_PER_MSEC;
 	result = drive(&bench, &config);
@@ -217,7 +217,7 @@ static void copies_are_verified(void **state)
 	struct workload_result result;
 	struct bench bench;
 
-	bench_open(&bench, &accel_device, 2);
+	bench_open(&bench, &accel_class, 2);
 	config.verify = true;
 	config.size_count = 2;
 	config.sizes[1] = 2 << 20;
@@ -250,16 +250,18 @@ static void wrong_data_is_found(void **state)
 	struct workload_config config = plain(1009);
 	char path[] = "/var/tmp/faultline-test-XXXXXX";
 	int file = mkstemp(path);
-	struct device_setup setup = {.file = path, .file_writable = true};
+	struct block_settings settings = {.file = {.writable = true}};
+	struct device_setup setup = {.settings = &settings};
 	struct workload_result result;
 	struct workload *workload;
 	struct bench bench;
 
+	strcpy(settings.file.path, path);
 	assert_int_equal(ftruncate(file, 1 << 20), 0);
-	bench_open(&bench, &block_device, 1);
-	block_device.stop(bench.device);
+	bench_open(&bench, &block_class, 1);
+	block_class.stop(bench.device);
 	setup.channel = bench.channel;
-	assert_int_equal(block_device.start(&bench.device, &bench.port, &setup), 0);
+	assert_int_equal(block_class.start(&bench.device, &bench.port, &setup), 0);
 	unlink(path);
 	config.verify = true;
 	config.count = 0;
@@ -302,7 +304,7 @@ static void impossible_workloads_are_refused(void **state)
 {
 	struct bench bench;
 
-	bench_open(&bench, &block_device, 1);
+	bench_open(&bench, &block_class, 1);
 	REFUSED(depth, 0, "depth");
 	REFUSED(depth, 33, "depth");
 	REFUSED(sizes[0], 0, "size");
@@ -320,12 +322,16 @@ static void impossible_workloads_are_refused(void **state)
 	bench_close(&bench);
 }
 
-static void refused_file(struct device_setup setup, int error, const char *word)
+static void refused_disk(const char *path, __u64 bytes, const char *directory, int error,
+			 const char *word)
 {
+	struct block_settings settings = {.file_bytes = bytes};
+	const struct device_setup setup = {.settings = &settings, .directory = directory};
 	struct port port;
 	void *device;
 
-	assert_int_equal(block_device.start(&device, &port, &setup), error);
+	strcpy(settings.file.path, path);
+	assert_int_equal(block_class.start(&device, &port, &setup), error);
 	assert_non_null(strstr(failure_text(), word));
 }
 
@@ -334,16 +340,13 @@ static void impossible_disks_are_refused(void **state)
 	char path[] = "/var/tmp/faultline-test-XXXXXX";
 	int file = mkstemp(path);
 
-	refused_file((struct device_setup){.file = "/nonexistent/disk"}, -ENOENT, "/nonexistent");
-	refused_file((struct device_setup){.file = "/dev/null"}, -EINVAL, "/dev/null");
-	refused_file((struct device_setup){.file = "/var/tmp"}, -EINVAL, "/var/tmp");
-	refused_file((struct device_setup){.file = path}, -EINVAL, "less than a sector");
-	assert_int_equal(ftruncate(file, 4096), 0);
-	refused_file((struct device_setup){.file = path, .file_bytes = 8192}, -EINVAL, "8192");
-	refused_file((struct device_setup){.file_bytes = 0}, -EINVAL, "file_bytes");
-	refused_file((struct device_setup){.file_bytes = 513}, -EINVAL, "513");
-	refused_file((struct device_setup){.file_bytes = 1 << 20, .directory = "/nonexistent"},
-		     -ENOENT, "/nonexistent");
+	refused_disk("/nonexistent/disk", 0, NULL, -ENOENT, "/nonexistent");
+	refused_disk("/dev/null", 0, NULL, -EINVAL, "/dev/null");
+	refused_disk("/var/tmp", 0, NULL, -EINVAL, "/var/tmp");
+	refused_disk(path, 0, NULL, -EINVAL, "less than a sector");
+	refused_disk("", 0, NULL, -EINVAL, "file_bytes");
+	refused_disk("", 513, NULL, -EINVAL, "513");
+	refused_disk("", 1 << 20, "/nonexistent", -ENOENT, "/nonexistent");
 	unlink(path);
 	close(file);
 }

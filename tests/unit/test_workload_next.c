@@ -73,7 +73,7 @@ static void the_device_goes_on_while_pages_are_taken(void **state)
 		struct bench bench;
 		__u64 pages[13];
 
-		bench_open(&bench, &block_device, 1);
+		bench_open(&bench, &block_class, 1);
 		config.duration_ns = NSEC_PER_SEC / 2;
 		config.rate = rates[r];
 		begin(&bench, &config);
@@ -96,7 +96,7 @@ static void what_is_listed_is_part_of_the_count(void **state)
 	struct bench bench;
 	__u64 pages[16];
 
-	bench_open(&bench, &block_device, 1);
+	bench_open(&bench, &block_class, 1);
 	config.rate = 200; /* the last is due after 90 ms */
 	begin(&bench, &config);
 	assert_int_equal(next_pages(&bench, pages, 7), 7);
@@ -119,7 +119,7 @@ static void the_next_are_none_without_io(void **state)
 	struct bench bench;
 	__u64 page;
 
-	bench_open(&bench, &block_device, 1);
+	bench_open(&bench, &block_class, 1);
 	assert_int_equal(
 		workload_create(&bench.workload, &config, &bench.port.memory, bench.channel), 0);
 	assert_int_equal(workload_next_pages(bench.workload, &page, 1, 0), 0);
@@ -137,7 +137,7 @@ static void one_list_after_the_other(void **state)
 	struct bench bench;
 	__u64 pages[5], more;
 
-	bench_open(&bench, &block_device, 1);
+	bench_open(&bench, &block_class, 1);
 	config.duration_ns = NSEC_PER_SEC / 2;
 	begin(&bench, &config);
 	assert_int_equal(next_pages(&bench, pages, 5), 5);
@@ -160,7 +160,7 @@ static void what_touches_a_listed_page_waits(void **state)
 	struct bench bench;
 	__u64 pages[5];
 
-	bench_open(&bench, &block_device, 1);
+	bench_open(&bench, &block_class, 1);
 	config.buffer_bytes = 16 * PAGE_BYTES;
 	config.rate = 20011;
 	config.duration_ns = 2 * NSEC_PER_SEC;
@@ -183,7 +183,7 @@ static void both_sides_of_verified_copies_are_listed(void **state)
 	__u64 *pages = calloc(6, sizeof(*pages)), half;
 	struct bench bench;
 
-	bench_open(&bench, &accel_device, 1);
+	bench_open(&bench, &accel_class, 1);
 	config.verify = true;
 	config.sizes[0] = 3 * PAGE_BYTES;
 	config.duration_ns = NSEC_PER_SEC / 2;
@@ -211,7 +211,7 @@ static void what_was_never_sent_has_waited(void **state)
 	__u64 planned = 0, below = 0, expected_below = 0;
 	struct bench bench;
 
-	bench_open(&bench, &block_device, 3);
+	bench_open(&bench, &block_class, 3);
 	config.rate = 7919;
 	config.duration_ns = 300 * NSEC_PER_MSEC;
 	bench.port.fault_ns = 500 * NSEC_PER_MSEC;

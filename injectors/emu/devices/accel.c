@@ -8,7 +8,10 @@
 #include <stdlib.h>
 
 #include "injectors/emu/devices/engine.h"
+#include "injectors/emu/workload_device.h"
 #include "lib/base/fail.h"
+
+#define ACCEL_ALIGN 64 /* of source, destination and length, bytes */
 
 struct accel {
 	struct engine *engine;
@@ -17,7 +20,7 @@ struct accel {
 static enum ring_status accel_check(void *model, const struct engine_request *request)
 {
 	(void)model;
-	if (request->opcode != RING_COPY || request->target % RING_DATA_ALIGN)
+	if (request->opcode != RING_COPY || request->target % ACCEL_ALIGN)
 		return RING_INVALID;
 	return request->target < (1ull << 48) - request->bytes ? RING_OK : RING_INVALID;
 }
@@ -47,9 +50,11 @@ static int accel_execute(void *model, struct port *port, __u16 queue,
 	return 0;
 }
 
-static void accel_report(struct port *port, __u16 queue, const struct engine_request *request,
-			 __u8 code, __u64 start_ns, __u64 end_ns)
+static void accel_report(void *model, struct port *port, __u16 queue,
+			 const struct engine_request *request, __u8 code, __u64 start_ns,
+			 __u64 end_ns)
 {
+	(void)model;
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
 			     EVENT_READ, code | IO_PART | IO_SOURCE, start_ns, end_ns);
@@ -58,7 +63,7 @@ static void accel_report(struct port *port, __u16 queue, const struct engine_req
 }
 
 static const struct engine_model accel_model = {
-	.name = "accel",
+	.class = &accel_class,
 	.scratch_bytes = RING_BYTES_MAX,
 	.check = accel_check,
 	.execute = accel_execute,
@@ -72,7 +77,6 @@ static int accel_start(void **device, struct port *port, const struct device_set
 
 	if (!accel)
 		return failed(-ENOMEM, "no memory for an accel device");
-	setup->channel->disk_bytes = 0;
 	err = engine_start(&accel->engine, &accel_model, accel, port, setup->channel);
 	if (err) {
 		free(accel);
@@ -90,8 +94,14 @@ static void accel_stop(void *device)
 	free(accel);
 }
 
-const struct device_ops accel_device = {
+const struct device_class accel_class = {
 	.name = "accel",
+	.meaning = "a copy engine",
+	.depth_max = WORKLOAD_DEPTH_MAX,
+	.data_align = ACCEL_ALIGN,
+	.io = DEVICE_IO_COPY,
+	.user_addresses = true,
 	.start = accel_start,
 	.stop = accel_stop,
+	.driver = &workload_driver,
 };

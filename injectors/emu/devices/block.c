@@ -10,7 +10,9 @@
 
 #include "injectors/emu/devices/block_file.h"
 #include "injectors/emu/devices/engine.h"
+#include "injectors/emu/machine.h"
 #include "injectors/emu/thread.h"
+#include "injectors/emu/workload_device.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -128,11 +130,13 @@ static int block_execute(void *model, struct port *port, __u16 queue,
 	return 0;
 }
 
-static void block_report(struct port *port, __u16 queue, const struct engine_request *request,
-			 __u8 code, __u64 start_ns, __u64 end_ns)
+static void block_report(void *model, struct port *port, __u16 queue,
+			 const struct engine_request *request, __u8 code, __u64 start_ns,
+			 __u64 end_ns)
 {
 	__u8 flags = request->opcode == RING_READ ? EVENT_WRITE : EVENT_READ;
 
+	(void)model;
 	for (unsigned int i = 0; i < request->segments; i++)
 		port_io_done(port, queue, request->segment[i].iova, request->segment[i].length,
 			     flags, i + 1 < request->segments ? code | IO_PART : code, start_ns,
@@ -140,7 +144,7 @@ static void block_report(struct port *port, __u16 queue, const struct engine_req
 }
 
 static const struct engine_model block_model = {
-	.name = "block",
+	.class = &block_class,
 	.scratch_bytes = (sizeof(struct dma) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1),
 	.check = block_check,
 	.execute = block_execute,
@@ -149,17 +153,18 @@ static const struct engine_model block_model = {
 
 static int block_start(void **device, struct port *port, const struct device_setup *setup)
 {
+	const struct block_settings *settings = setup->settings;
 	struct block *block = calloc(1, sizeof(*block));
 	int err;
 
 	if (!block)
 		return failed(-ENOMEM, "no memory for a block device");
-	err = block_file_open(&block->file, setup);
+	err = block_file_open(&block->file, settings, setup->directory);
 	if (err)
 		goto free_block;
-	block->direct = setup->file_direct;
-	block->medium_latency_ns = setup->medium_latency_ns;
-	block->medium_bytes_per_s = setup->medium_bytes_per_s;
+	block->direct = settings->file_direct;
+	block->medium_latency_ns = settings->medium_latency_ns;
+	block->medium_bytes_per_s = settings->medium_bytes_per_s;
 	setup->channel->disk_bytes = block->file.bytes;
 	setup->channel->disk_zeroed = block->file.zeroed;
 	err = engine_start(&block->engine, &block_model, block, port, setup->channel);
@@ -184,8 +189,66 @@ static void block_stop(void *device)
 	free(block);
 }
 
-const struct device_ops block_device = {
+static struct device_file *block_given_file(struct device_settings *settings)
+{
+	return &((struct block_settings *)settings->bytes)->file;
+}
+
+/* A workload writes no file that it may not, and its I/Os fit on the disk. */
+static int block_agree(const struct device_check *check)
+{
+	const struct device_config *device = check->device;
+	const struct block_settings *settings = (const void *)device->settings.bytes;
+	const struct workload_config *workload = check->workload;
+	__u64 largest = workload ? workload_largest(workload) : 0;
+
+	if (workload && *settings->file.path && !settings->file.writable &&
+	    workload->read_percent < 100)
+		return failed(-EBADMSG,
+			      "%s: [workload %s] would write %s, the file of %s; accepted: "
+			      "read_percent=100, or writable=yes of the device",
+			      check->where, workload->name, settings->file.path, device->name);
+	if (!*settings->file.path && largest > settings->file_bytes)
+		return failed(
+			-EBADMSG,
+			"%s: [workload %s] sizes=%llu: accepted: at most %llu, the file_bytes of "
+			"%s",
+			check->where, workload->name, largest, settings->file_bytes, device->name);
+	return 0;
+}
+
+#define SETTING(member) DEVICE_SETTING(struct block_settings, member)
+#define MIB		(1024.0 * 1024)
+
+static const struct option_row block_rows[] = {
+	{"device", "file", OPTION_TEXT, SETTING(file.path), .otherwise = "",
+	 .meaning = "backing file; empty: an unlinked one of file_bytes"},
+	{"device", "writable", OPTION_BOOL, SETTING(file.writable), .otherwise = "no",
+	 .meaning = "`file` may be written; a block device needs --yes-i-mean-it as well",
+	 .needs = {{"file", "*"}}},
+	{"device", "file_bytes", OPTION_BYTES, SETTING(file_bytes), 2 * MIB, 1024 * 1024 * MIB,
+	 "64M", .meaning = "size of the unlinked backing file", .multiple = 4096,
+	 .needs = {{"file", ""}}},
+	{"device", "file_direct", OPTION_BOOL, SETTING(file_direct), .otherwise = "no",
+	 .meaning = "reads and writes the backing file with O_DIRECT"},
+	{"device", "medium_latency", OPTION_TIME, SETTING(medium_latency_ns), 0, 1e8, "0",
+	 .meaning = "what the medium takes for each I/O, one at a time in each queue"},
+	{"device", "medium_bandwidth", OPTION_BYTES, SETTING(medium_bytes_per_s), 16 * MIB,
+	 1024 * 1024 * MIB, "", .meaning = "bytes per second of the medium, for each queue"},
+};
+
+const struct device_class block_class = {
 	.name = "block",
+	.meaning = "reads and writes of a backing file",
+	.rows = block_rows,
+	.row_count = sizeof(block_rows) / sizeof(block_rows[0]),
+	.settings_bytes = DEVICE_SETTINGS(struct block_settings),
+	.depth_max = WORKLOAD_DEPTH_MAX,
+	.data_align = 64,
+	.io = DEVICE_IO_DISK,
+	.file = block_given_file,
+	.check = block_agree,
 	.start = block_start,
 	.stop = block_stop,
+	.driver = &workload_driver,
 };

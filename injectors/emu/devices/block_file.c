@@ -16,30 +16,26 @@ static bool is_set(const char *text)
 	return text && *text;
 }
 
-static int open_given(struct block_file *file, const struct device_setup *setup)
+static int open_given(struct block_file *file, const struct block_settings *settings)
 {
-	const struct medium_request request = {.path = setup->file,
-					       .writable = setup->file_writable,
-					       .consented = setup->file_consented,
-					       .direct = setup->file_direct};
+	const struct device_file *given = &settings->file;
+	const struct medium_request request = {.path = given->path,
+					       .writable = given->writable,
+					       .consented = given->consented,
+					       .direct = settings->file_direct};
 	__u64 bytes = 0;
-	int err = 0;
+	int err;
 
 	file->descriptor = medium_open(&request, &bytes);
 	if (file->descriptor < 0)
 		return file->descriptor;
-	if (setup->file_bytes > bytes)
-		err = failed(-EINVAL, "%s: holds %llu bytes, the disk wants %llu", setup->file,
-			     bytes, setup->file_bytes);
-	if (!err && bytes < RING_SECTOR)
-		err = failed(-EINVAL, "%s: %llu bytes are less than a sector of %d", setup->file,
+	if (bytes < RING_SECTOR) {
+		err = failed(-EINVAL, "%s: %llu bytes are less than a sector of %d", given->path,
 			     bytes, RING_SECTOR);
-	if (err) {
 		close(file->descriptor);
 		return err;
 	}
-	file->bytes = setup->file_bytes ? setup->file_bytes : bytes;
-	file->bytes -= file->bytes % RING_SECTOR;
+	file->bytes = bytes - bytes % RING_SECTOR;
 	return 0;
 }
 
@@ -63,37 +59,38 @@ static int open_unlinked(const char *directory, int flags)
 	return descriptor;
 }
 
-static int open_own(struct block_file *file, const struct device_setup *setup)
+static int open_own(struct block_file *file, const struct block_settings *settings,
+		    const char *directory)
 {
-	const char *directory = setup->directory;
-
 	if (!is_set(directory))
 		directory = getenv("TMPDIR");
 	if (!is_set(directory))
 		directory = "/var/tmp";
-	if (setup->file_bytes < RING_SECTOR || setup->file_bytes % RING_SECTOR)
+	if (settings->file_bytes < RING_SECTOR || settings->file_bytes % RING_SECTOR)
 		return failed(-EINVAL, "file_bytes=%llu: accepted: multiples of %d",
-			      setup->file_bytes, RING_SECTOR);
-	file->descriptor = open_unlinked(directory, setup->file_direct ? O_DIRECT : 0);
+			      settings->file_bytes, RING_SECTOR);
+	file->descriptor = open_unlinked(directory, settings->file_direct ? O_DIRECT : 0);
 	if (file->descriptor < 0)
 		return failed(-errno, "%s: cannot create a disk's file there%s: %s", directory,
-			      setup->file_direct ? " with O_DIRECT" : "", strerror(errno));
-	if (ftruncate(file->descriptor, (off_t)setup->file_bytes)) {
+			      settings->file_direct ? " with O_DIRECT" : "", strerror(errno));
+	if (ftruncate(file->descriptor, (off_t)settings->file_bytes)) {
 		int err = failed(-errno, "%s: cannot make a disk of %llu bytes there: %s",
-				 directory, setup->file_bytes, strerror(errno));
+				 directory, settings->file_bytes, strerror(errno));
 
 		close(file->descriptor);
 		return err;
 	}
-	file->bytes = setup->file_bytes;
+	file->bytes = settings->file_bytes;
 	file->zeroed = true;
 	return 0;
 }
 
-int block_file_open(struct block_file *file, const struct device_setup *setup)
+int block_file_open(struct block_file *file, const struct block_settings *settings,
+		    const char *directory)
 {
 	*file = (struct block_file){.descriptor = -1};
-	return is_set(setup->file) ? open_given(file, setup) : open_own(file, setup);
+	return is_set(settings->file.path) ? open_given(file, settings)
+					   : open_own(file, settings, directory);
 }
 
 void block_file_close(struct block_file *file)

@@ -3,7 +3,7 @@
 #ifndef FAULTLINE_BLOCK_FILE_H
 #define FAULTLINE_BLOCK_FILE_H
 
-#include "injectors/emu/device.h"
+#include "injectors/emu/devices/block.h"
 
 struct block_file {
 	int descriptor;
@@ -12,10 +12,11 @@ struct block_file {
 };
 
 /*
- * A given file is never created, grown or shrunk, and opened for writing only if the setup says so; a
- * block device then with O_EXCL, and -EPERM without consent. Errors come with a sentence.
+ * A given file is never created, grown or shrunk, and opened for writing only if the settings say so; a
+ * block device then with O_EXCL, and -EPERM without consent. An unlinked one is in `directory`; NULL or "": $TMPDIR or /var/tmp. Errors come with a sentence.
  */
-int block_file_open(struct block_file *file, const struct device_setup *setup);
+int block_file_open(struct block_file *file, const struct block_settings *settings,
+		    const char *directory);
 void block_file_close(struct block_file *file);
 
 #endif

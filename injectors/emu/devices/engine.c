@@ -69,7 +69,7 @@ static int queue_serve(struct engine_queue *q, __u16 id, __u64 *blocked_ns)
 	doorbell_ring(&engine->channel->interrupt);
 	code = (status == RING_OK ? IO_OK : IO_ERROR) | (faulted ? IO_FAULTED : 0);
 	if (status != RING_INVALID)
-		operations->report(engine->port, q->index, &q->request, code, start,
+		operations->report(engine->model, engine->port, q->index, &q->request, code, start,
 				   monotonic_ns());
 	return 0;
 }
@@ -111,14 +111,19 @@ static int queue_start(struct engine *engine, __u16 index)
 
 	q->engine = engine;
 	q->index = index;
+	q->request.segment =
+		calloc(engine->channel->config.queue_depth, sizeof(*q->request.segment));
+	if (!q->request.segment)
+		return failed(-ENOMEM, "no memory for queue %u of a %s device", index,
+			      engine->operations->class->name);
 	if (engine->operations->scratch_bytes) {
 		q->scratch = aligned_alloc(PAGE_BYTES, engine->operations->scratch_bytes);
 		if (!q->scratch)
 			return failed(-ENOMEM, "no memory for queue %u of a %s device", index,
-				      engine->operations->name);
+				      engine->operations->class->name);
 	}
-	err = thread_start(&q->thread, NULL, queue_thread, q, "%s-q%u", engine->operations->name,
-			   index);
+	err = thread_start(&q->thread, NULL, queue_thread, q, "%s-q%u",
+			   engine->operations->class->name, index);
 	if (err)
 		return err;
 	q->running = true;
@@ -134,8 +139,8 @@ int engine_start(struct engine **engine, const struct engine_model *operations, 
 
 	new = calloc(1, sizeof(*new) + queues * sizeof(new->queue[0]));
 	if (!new)
-		return failed(-ENOMEM, "no memory for a %s device of %u queues", operations->name,
-			      queues);
+		return failed(-ENOMEM, "no memory for a %s device of %u queues",
+			      operations->class->name, queues);
 	new->operations = operations;
 	new->model = model;
 	new->port = port;
@@ -158,6 +163,7 @@ void engine_stop(struct engine *engine)
 		if (engine->queue[q].running)
 			pthread_join(engine->queue[q].thread, NULL);
 		free(engine->queue[q].scratch);
+		free(engine->queue[q].request.segment);
 	}
 	free(engine);
 }

@@ -9,7 +9,7 @@
 #ifndef FAULTLINE_ENGINE_H
 #define FAULTLINE_ENGINE_H
 
-#include "injectors/emu/device.h"
+#include "injectors/emu/device_class.h"
 
 /* Each piece of a chain is a DMA of its own: none is held while another one waits for its page. */
 struct engine_segment {
@@ -24,13 +24,13 @@ struct engine_request {
 	__u16 id;
 	__u16 opcode;
 	__u16 segments;
-	struct engine_segment segment[RING_DEPTH_MAX];
+	struct engine_segment *segment; /* room for as many as the queue is deep */
 };
 
 struct engine;
 
 struct engine_model {
-	const char *name;
+	const struct device_class *class;
 	__u32 scratch_bytes; /* private memory of each queue thread */
 	/* The opcode's own rules; the common ones (range, alignment, chain) hold already. */
 	enum ring_status (*check)(void *model, const struct engine_request *request);
@@ -39,8 +39,9 @@ struct engine_model {
 		       const struct engine_request *request, void *scratch,
 		       enum ring_status *status);
 	/* Calls port_io_done() for each range that the request moved, IO_PART on all but the last. */
-	void (*report)(struct port *port, __u16 queue, const struct engine_request *request,
-		       __u8 code, __u64 start_ns, __u64 end_ns);
+	void (*report)(void *model, struct port *port, __u16 queue,
+		       const struct engine_request *request, __u8 code, __u64 start_ns,
+		       __u64 end_ns);
 };
 
 /* Starts a thread for each queue of the channel. */

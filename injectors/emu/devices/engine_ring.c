@@ -83,10 +83,11 @@ int ring_next(struct engine_queue *q, __u16 *id)
 }
 
 /* Whether the segment may be part of the request; adds it. */
-static bool request_add(struct engine_request *request, const struct ring_descriptor *descriptor)
+static bool request_add(struct engine_request *request, const struct ring_descriptor *descriptor,
+			__u32 align)
 {
-	if (descriptor->address % RING_DATA_ALIGN || descriptor->length % RING_DATA_ALIGN ||
-	    !descriptor->length || descriptor->length > RING_BYTES_MAX - request->bytes ||
+	if ((descriptor->address | descriptor->length) & (align - 1) || !descriptor->length ||
+	    descriptor->length > RING_BYTES_MAX - request->bytes ||
 	    descriptor->address >= IOVA_LIMIT - descriptor->length)
 		return false;
 	request->segment[request->segments++] =
@@ -99,6 +100,7 @@ static bool request_add(struct engine_request *request, const struct ring_descri
 int ring_read_request(struct engine_queue *q, __u16 id, enum ring_status *status)
 {
 	unsigned int depth = q->engine->channel->config.queue_depth;
+	__u32 align = q->engine->operations->class->data_align;
 	struct engine_request *request = &q->request;
 	struct ring_descriptor descriptor;
 	__u16 current = id;
@@ -124,7 +126,7 @@ int ring_read_request(struct engine_queue *q, __u16 id, enum ring_status *status
 				return 0;
 			}
 		}
-		if (!request_add(request, &descriptor))
+		if (!request_add(request, &descriptor, align))
 			return 0;
 		if (!(descriptor.flags & RING_NEXT)) {
 			*status = RING_OK;

@@ -108,6 +108,7 @@ static void build_tenant(struct machine *rig, __u32 index, const struct rig_conf
 	must(guest_memory_create(&tenant->memory, &memory), "memory");
 	must(page_locks_create(&tenant->locks, config->memory >> PAGE_BITS), "page locks");
 	must(page_locks_create(&tenant->evictions, config->memory >> PAGE_BITS), "page locks");
+	must(pins_create(&tenant->pins, config->memory >> PAGE_BITS), "pins");
 	tenant->devices = calloc(config->devices, sizeof(*tenant->devices));
 }
 
@@ -221,6 +222,7 @@ void rig_destroy(struct machine *rig)
 	for (__u32 i = 0; i < rig->config.tenant_count; i++) {
 		page_locks_destroy(rig->tenants[i].locks);
 		page_locks_destroy(rig->tenants[i].evictions);
+		pins_destroy(rig->tenants[i].pins);
 		guest_memory_destroy(rig->tenants[i].memory);
 		free(rig->tenants[i].devices);
 	}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a NIC asks for: at most `fault_limit` requests a ring are outstanding, and never two for one page. With
+ * `prefault` the buffers behind the one that faulted are asked for with it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "injectors/emu/nic/nic_private.h"
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+
+static const struct nic_request *find_request(const struct nic_ring *ring, __u64 page, __u32 *index)
+{
+	for (__u32 i = 0; i < ring->nic->settings.fault_limit; i++) {
+		const struct nic_request *request = &ring->requests[i];
+
+		for (__u32 p = 0; request->open && p < request->request.count; p++)
+			if (request->request.pages[p] == page) {
+				*index = p;
+				return request;
+			}
+	}
+	return NULL;
+}
+
+bool nic_asks_for(const struct nic *nic, __u64 page)
+{
+	__u32 index;
+
+	for (__u32 r = 0; r < nic->queues; r++)
+		if (find_request(&nic->ring[r], page, &index))
+			return true;
+	return false;
+}
+
+struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page)
+{
+	const struct nic *nic = ring->nic;
+	__u32 index;
+
+	for (__u32 r = 0; r < nic->queues; r++) {
+		const struct nic_request *request = find_request(&nic->ring[r], page, &index);
+
+		if (request)
+			return (struct nic_blame){true, request->group[index],
+						  request->fault[index]};
+	}
+	return (struct nic_blame){0};
+}
+
+static struct nic_request *free_request(struct nic_ring *ring)
+{
+	for (__u32 i = 0; i < ring->nic->settings.fault_limit; i++)
+		if (!ring->requests[i].open)
+			return &ring->requests[i];
+	return NULL;
+}
+
+/* The fault service's thread, or its timer's. */
+static void request_done(struct port_request *port_request, int error)
+{
+	struct nic_request *request = (struct nic_request *)((char *)port_request -
+							     offsetof(struct nic_request, request));
+	struct nic_ring *ring = request->ring;
+	struct nic *nic = ring->nic;
+
+	pthread_mutex_lock(&nic->lock);
+	for (__u32 i = 0; i < port_request->count; i++)
+		if (!i || request->group[i] != request->group[i - 1])
+			account_fault_over(ring, request->group[i]);
+	request->open = false;
+	/* Another ring may have wanted this page, or found no room for a request of its own. */
+	for (__u32 r = 0; r < nic->queues; r++)
+		nic->ring[r].retry = true;
+	if (error && error != -ESHUTDOWN)
+		ring->retry_ns = monotonic_ns() + NIC_RETRY_NS;
+	pthread_cond_broadcast(&nic->changed);
+	nic_wake(nic);
+	pthread_mutex_unlock(&nic->lock);
+}
+
+static void add_page(struct port_request *request, const struct nic *nic, __u64 page)
+{
+	for (__u32 i = 0; i < request->count; i++)
+		if (request->pages[i] == page)
+			return;
+	if (request->count < PORT_REQUEST_PAGES && !nic_asks_for(nic, page))
+		request->pages[request->count++] = page;
+}
+
+/* The absent ones among the buffers that come next. */
+static void add_following(struct port_request *request, struct nic_ring *ring)
+{
+	struct nic *nic = ring->nic;
+	__u64 next = ring->state.head + ring->state.head_offset, absent[PORT_REQUEST_PAGES];
+
+	for (__u32 i = 1; i <= nic->settings.prefault && next + i < ring->state.tail; i++) {
+		const struct nic_descriptor *descriptor =
+			&ring->posted[rx_ring_slot(&ring->state, next + i)];
+		int count = port_dma_try(nic->port, ring->index, nic->pasid, descriptor->address,
+					 descriptor->length, true, &nic->probe, absent,
+					 PORT_REQUEST_PAGES);
+
+		if (!count)
+			port_dma_end(nic->port, &nic->probe);
+		for (int p = 0; p < count; p++)
+			add_page(request, nic, absent[p]);
+	}
+}
+
+static void request_raise(struct nic_ring *ring, struct nic_request *request)
+{
+	int error = port_request(ring->nic->port, &request->request);
+
+	if (error) {
+		if (error != -ESHUTDOWN)
+			ring->retry_ns = monotonic_ns() + NIC_RETRY_NS;
+		return;
+	}
+	request->open = true;
+	for (__u32 i = 0; i < request->request.count; i++)
+		if (port_request_group(&request->request, i, &request->group[i],
+				       &request->fault[i]))
+			request->group[i] = NIC_NO_GROUP;
+}
+
+void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool write)
+{
+	struct nic_request *request = free_request(ring);
+
+	if (!request)
+		return;
+	request->request = (struct port_request){
+		.queue = ring->index,
+		.access = write ? EVENT_WRITE : EVENT_READ,
+		.done = request_done,
+	};
+	for (__u32 i = 0; i < count; i++)
+		add_page(&request->request, ring->nic, pages[i]);
+	if (write && request->request.count)
+		add_following(&request->request, ring);
+	if (request->request.count)
+		request_raise(ring, request);
+}
+
+int requests_create(struct nic_ring *ring)
+{
+	__u32 count = ring->nic->settings.fault_limit;
+
+	ring->requests = calloc(count, sizeof(*ring->requests));
+	if (!ring->requests)
+		return failed(-ENOMEM, "no memory for %u page requests of ring %u", count,
+			      ring->index);
+	for (__u32 i = 0; i < count; i++)
+		ring->requests[i].ring = ring;
+	return 0;
+}
+
+void requests_destroy(struct nic_ring *ring)
+{
+	free(ring->requests);
+}

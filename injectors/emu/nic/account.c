@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What becomes of frames, told to whoever asks: probes for eBPF, each frame by itself for the truth log, counters for
+ * the campaign. All of it with the device's lock held.
+ */
+#include <errno.h>
+
+#include "injectors/emu/frame_totals.h"
+#include "injectors/emu/nic/nic_private.h"
+#include "injectors/emu/probes.h"
+#include "injectors/emu/truth.h"
+#include "lib/base/clock.h"
+
+#define FLOWS_KNOWN 4096
+#define RANGES_OPEN 16384
+
+static atomic_uint last_flow; /* number in the truth log, of all devices */
+
+/* In the truth log a flow has a number, which its first record explains. */
+static __u32 truth_flow(struct nic_ring *ring, const struct nic_frame *frame)
+{
+	__u64 addresses = frame_addresses(&frame->info), ports = frame_ports(&frame->info);
+	bool first;
+	__u32 number = flow_number(ring->nic->flows, addresses, ports, &first);
+
+	if (number && first)
+		truth_log((struct truth_record){
+			.address = addresses,
+			.value = ports,
+			.device = ring->nic->index,
+			.pasid = ring->nic->pasid,
+			.group = number,
+			.queue = ring->index,
+			.who = TRUTH_DEVICE,
+			.what = TRUTH_FLOW,
+		});
+	return number;
+}
+
+static void truth_frame(struct nic_ring *ring, const struct nic_frame *frame, __u8 what, __u8 code,
+			__u64 fault, __u64 value)
+{
+	if (!truth_enabled())
+		return;
+	truth_log((struct truth_record){
+		.fault = fault,
+		.address = frame_sequence(&frame->info),
+		.length = frame->length,
+		.value = value,
+		.device = ring->nic->index,
+		.pasid = ring->nic->pasid,
+		.group = truth_flow(ring, frame),
+		.queue = ring->index,
+		.who = TRUTH_DEVICE,
+		.what = what,
+		.code = code,
+	});
+}
+
+static struct frames_probe run_of(const struct nic_ring *ring, const struct nic_frame *frame,
+				  __u8 code, struct nic_blame blame)
+{
+	return (struct frames_probe){
+		.device = ring->nic->index,
+		.queue = ring->index,
+		.addresses = frame_addresses(&frame->info),
+		.ports = frame_ports(&frame->info),
+		.sequence = frame_sequence(&frame->info),
+		.frames = 1ull << 32 | frame->length,
+		.since = frame->arrived_ns,
+		.code = code | (blame.known ? blame.group + 1ull : 0) << 8 |
+			(__u64)ring->nic->pasid << 32,
+	};
+}
+
+void account_lost(struct nic_ring *ring, const struct nic_frame *frame, enum loss_reason reason,
+		  struct nic_blame blame)
+{
+	struct frames_probe run = run_of(ring, frame, (__u8)reason, blame);
+
+	ring->rx.lost[reason]++;
+	truth_frame(ring, frame, TRUTH_FRAME_LOST, (__u8)reason, blame.known ? blame.fault : 0, 0);
+	(void)flow_lost(ring->nic->flows, &frame->info, frame->arrived_ns);
+	FRAMES_PROBE(lost, &run);
+}
+
+void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place place)
+{
+	ring->rx.held_ever++;
+	truth_frame(ring, frame, TRUTH_FRAME_HELD, (__u8)place, 0, 0);
+}
+
+void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place held)
+{
+	struct nic *nic = ring->nic;
+	__u64 now_ns = held ? monotonic_ns() : frame->arrived_ns;
+
+	ring->rx.frames++;
+	ring->rx.bytes += frame->length;
+	frame_windows_add(&nic->windows, now_ns, frame->length);
+	truth_frame(ring, frame, TRUTH_FRAME, 0, 0, now_ns - frame->arrived_ns);
+	if (held) {
+		struct frames_probe run = run_of(ring, frame, (__u8)held, (struct nic_blame){0});
+
+		FRAMES_PROBE(held, &run);
+	}
+	flow_delivered(nic->flows, &frame->info);
+	flow_mark_delivered(nic->flows, &frame->info);
+}
+
+void account_fault_over(struct nic_ring *ring, __u16 group)
+{
+	(void)ring;
+	(void)group;
+}
+
+/* All that was lost of a range has come. */
+static void range_recovered(void *argument, __u64 addresses, __u64 ports,
+			    const struct lost_range *range)
+{
+	struct nic *nic = argument;
+	__u64 now_ns = monotonic_ns();
+	struct frames_probe run = {
+		.device = nic->index,
+		.queue = QUEUE_NONE,
+		.addresses = addresses,
+		.ports = ports,
+		.sequence = (__u64)range->first << 32 | range->end,
+		.frames = range->end - range->first,
+		.since = range->since,
+		.code = (__u64)nic->pasid << 32,
+	};
+
+	FRAMES_PROBE(recovered, &run);
+	nic->stalls++;
+	if (now_ns - range->since > nic->stall_max_ns)
+		nic->stall_max_ns = now_ns - range->since;
+}
+
+static __u64 sum_lost(const struct nic_counters *counters)
+{
+	__u64 sum = 0;
+
+	for (int reason = 0; reason < LOSS_REASONS; reason++)
+		sum += counters->lost[reason];
+	return sum;
+}
+
+static void tell_ring(const struct nic *nic, __u16 queue, enum ring_side side,
+		      const struct nic_counters *counters, __u64 posted)
+{
+	struct ring_probe probe = {
+		.device = nic->index,
+		.queue = queue,
+		.side = side,
+		.frames = counters->frames,
+		.bytes = counters->bytes,
+		.gauges = counters->held << 32 | posted,
+		.lost = sum_lost(counters),
+		.interrupts = counters->interrupts,
+	};
+
+	RING_PROBE(&probe);
+}
+
+void account_tell(struct nic *nic, __u64 now_ns)
+{
+	(void)now_ns;
+	for (__u32 r = 0; r < nic->queues; r++) {
+		struct nic_ring *ring = &nic->ring[r];
+
+		ring->rx.held = ring->state.counters.held;
+		tell_ring(nic, (__u16)r, RING_RX, &ring->rx, ring->state.tail - ring->state.head);
+		tell_ring(nic, (__u16)r, RING_TX, &nic->tx[r], 0);
+	}
+}
+
+static void add_counters(struct nic_counters *sum, const struct nic_counters *add)
+{
+	sum->frames += add->frames;
+	sum->bytes += add->bytes;
+	for (int reason = 0; reason < LOSS_REASONS; reason++)
+		sum->lost[reason] += add->lost[reason];
+	sum->held += add->held;
+	sum->held_ever += add->held_ever;
+	sum->interrupts += add->interrupts;
+}
+
+void nic_stats(struct nic *nic, struct nic_stats *stats)
+{
+	*stats = (struct nic_stats){.in = nic->in};
+	pthread_mutex_lock(&nic->lock);
+	stats->in = nic->in;
+	stats->missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;
+	for (__u32 r = 0; r < nic->queues; r++) {
+		struct nic_ring *ring = &nic->ring[r];
+
+		ring->rx.held = ring->state.counters.held;
+		add_counters(&stats->rx, &ring->rx);
+		add_counters(&stats->tx, &nic->tx[r]);
+		stats->halted += ring->halted;
+		stats->broken += ring->state.counters.broken;
+	}
+	pthread_mutex_unlock(&nic->lock);
+}
+
+void account_end(struct nic *nic)
+{
+	struct frame_totals *totals = nic->totals;
+	struct nic_stats stats;
+
+	if (!nic->flows)
+		return;
+	account_tell(nic, monotonic_ns());
+	nic_stats(nic, &stats);
+	totals->in = stats.in;
+	totals->delivered = stats.rx.frames;
+	totals->delivered_bytes = stats.rx.bytes;
+	for (int reason = 0; reason < LOSS_REASONS; reason++)
+		totals->lost[reason] = stats.rx.lost[reason];
+	totals->lost[LOSS_BEFORE_NIC] += stats.missed;
+	totals->held = stats.rx.held;
+	totals->held_ever = stats.rx.held_ever;
+	totals->sent = stats.tx.frames;
+	totals->sent_bytes = stats.tx.bytes;
+	totals->sent_lost = sum_lost(&stats.tx);
+	totals->interrupts = stats.rx.interrupts;
+	totals->halted = stats.halted;
+	totals->begin_ns = nic->windows.begin_ns;
+	totals->end_ns = nic->windows.end_ns;
+	totals->has_least = frame_windows_least(&nic->windows, &totals->least_bytes);
+	totals->steady_ns = frame_windows_steady_ns(&nic->windows);
+	totals->stalls = nic->stalls;
+	totals->stall_max_ns = nic->stall_max_ns;
+}
+
+int account_create(struct nic *nic)
+{
+	const struct flow_config config = {
+		.flows = FLOWS_KNOWN,
+		.ranges = RANGES_OPEN,
+		.last_number = &last_flow,
+		.recovered = range_recovered,
+		.argument = nic,
+	};
+
+	return flow_table_create(&nic->flows, &config);
+}
+
+void account_destroy(struct nic *nic)
+{
+	flow_table_destroy(nic->flows);
+}

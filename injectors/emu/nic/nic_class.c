@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The model `nic`: its options, and what it agrees to. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "injectors/emu/machine.h"
+#include "injectors/emu/nic/nic_private.h"
+#include "injectors/emu/nic/wires.h"
+#include "injectors/emu/thread.h"
+#include "lib/base/fail.h"
+
+#define FRAME_HEADER  18    /* Ethernet's, with a VLAN tag */
+#define FRAME_LARGEST 65535 /* of IP: what one frame of several segments stands for */
+
+__u32 nic_header_bytes(const struct nic_settings *settings)
+{
+	return settings->offload != NIC_OFFLOAD_NONE ? FRAME_OFFLOAD_BYTES : 0;
+}
+
+__u32 nic_frame_bytes(const struct nic_settings *settings)
+{
+	__u32 bytes = settings->mtu + FRAME_HEADER;
+
+	if (settings->offload == NIC_OFFLOAD_SEGMENTS && settings->mtu < FRAME_LARGEST)
+		bytes = FRAME_LARGEST + FRAME_HEADER;
+	return bytes + nic_header_bytes(settings);
+}
+
+/* Where the guest finds its rings and buffers. */
+static int check_memory(const struct device_check *check, const struct nic_settings *settings)
+{
+	const struct device_config *device = check->device;
+	__u64 start = device->queues * ring_bytes(device->queue_depth);
+	struct nic_layout layout =
+		nic_layout(start, device->queues, device->queue_depth, settings->rx_buffer);
+
+	if (layout.end <= check->bytes)
+		return 0;
+	return failed(
+		-EBADMSG,
+		"%s: %s has %u rings of %u buffers of %llu bytes, which take %llu MiB; its share "
+		"of its tenant's memory is %llu MiB; accepted: more memory, fewer queues or buffers",
+		check->where, device->name, device->queues, device->queue_depth,
+		settings->rx_buffer, (layout.end >> 20) + 1, check->bytes >> 20);
+}
+
+static int check_frames(const struct device_check *check, const struct nic_settings *settings)
+{
+	const struct device_config *device = check->device;
+	__u32 bytes = nic_frame_bytes(settings);
+	__u64 needed = (bytes + settings->rx_buffer - 1) / settings->rx_buffer;
+	__u64 sent = (bytes + NIC_TX_BUFFER - 1) / NIC_TX_BUFFER;
+
+	if (needed > RX_FRAME_BUFFERS)
+		return failed(
+			-EBADMSG,
+			"%s: rx_buffer=%llu of %s: a frame of up to %u bytes would take %llu; "
+			"accepted: at most %d buffers a frame",
+			check->where, settings->rx_buffer, device->name, bytes, needed,
+			RX_FRAME_BUFFERS);
+	if (needed > device->queue_depth || sent > device->queue_depth)
+		return failed(
+			-EBADMSG,
+			"%s: queue_depth=%u of %s: a frame of up to %u bytes takes %llu buffers; "
+			"accepted: at least as many, or a smaller mtu",
+			check->where, device->queue_depth, device->name, bytes,
+			needed > sent ? needed : sent);
+	if (settings->rx_policy == RX_POLICY_backup && needed > settings->bitmap_entries)
+		return failed(-EBADMSG,
+			      "%s: bitmap_entries=%u of %s: a frame of up to %u bytes takes %llu; "
+			      "accepted: at least as many",
+			      check->where, settings->bitmap_entries, device->name, bytes, needed);
+	return 0;
+}
+
+static int nic_agree(const struct device_check *check)
+{
+	const struct nic_settings *settings = (const void *)check->device->settings.bytes;
+	int err = check_frames(check, settings);
+
+	if (!err)
+		err = check_memory(check, settings);
+	if (!err && settings->wire == NIC_WIRE_TAP) {
+		struct network_config network;
+
+		nic_network_config(settings, check->device->name, &network);
+		err = network_check(&network);
+		if (err)
+			err = failed_in(-EBADMSG, "%s: %s", check->where, check->device->name);
+	}
+	return err;
+}
+
+static const struct network *nic_network(void *device)
+{
+	struct nic *nic = device;
+
+	return nic->networked ? &nic->network : NULL;
+}
+
+void nic_network_config(const struct nic_settings *settings, const char *device,
+			struct network_config *config)
+{
+	*config = (struct network_config){
+		.mtu = settings->mtu,
+		.offload = settings->offload == NIC_OFFLOAD_SEGMENTS   ? NETWORK_OFFLOAD_SEGMENTS
+			   : settings->offload == NIC_OFFLOAD_CHECKSUM ? NETWORK_OFFLOAD_CHECKSUM
+								       : NETWORK_OFFLOAD_NONE,
+		.link = settings->link,
+		.queue_length = NETWORK_QUEUE_LENGTH,
+		.classic = settings->tcp_classic,
+	};
+	network_name(device, config->name);
+	strcpy(config->congestion, settings->congestion);
+	strcpy(config->settings, settings->sysctl);
+}
+
+static bool nic_is_networked(const struct device_settings *settings)
+{
+	return ((const struct nic_settings *)settings->bytes)->wire == NIC_WIRE_TAP;
+}
+
+#define SETTING(member) DEVICE_SETTING(struct nic_settings, member)
+#define KIB		1024.0
+#define MIB		(1024 * KIB)
+
+static const struct option_choice rx_policy_choices[] = {
+#define RX_POLICY(name) {#name, RX_POLICY_##name},
+#include "injectors/emu/nic/policies.def"
+	{NULL, 0}};
+static const struct option_choice offloads[] = {{"none", NIC_OFFLOAD_NONE},
+						{"checksum", NIC_OFFLOAD_CHECKSUM},
+						{"segments", NIC_OFFLOAD_SEGMENTS},
+						{NULL, 0}};
+static const struct option_choice wires[] = {{"tap", NIC_WIRE_TAP},
+					     {"generator", NIC_WIRE_GENERATOR},
+					     {"loop", NIC_WIRE_LOOP},
+					     {NULL, 0}};
+static const struct option_choice tcps[] = {{"modern", false}, {"classic", true}, {NULL, 0}};
+
+static int parse_link(const struct option_row *row, const char *text, void *fields)
+{
+	return network_parse_link(text, (__u64 *)((char *)fields + row->offset)) ? -EINVAL : 0;
+}
+
+static const struct option_own own_link = {
+	.name = "rate",
+	.beginning = "off, or bits a second such as 100M or 2.5G, ",
+	.parse = parse_link,
+};
+
+static const struct option_row nic_rows[] = {
+	{"device", "rx_policy", OPTION_CHOICE, SETTING(rx_policy), .otherwise = "backup",
+	 .choices = rx_policy_choices,
+	 .meaning =
+		 "what becomes of a frame whose buffer is absent. pin: none ever is; drop: it is "
+		 "lost; cache: the ring pauses, frames wait in the device's cache (VPRI); backup: "
+		 "it goes to a pinned backup ring (NPF); ooo: the next present buffer takes it"},
+	{"device", "rx_buffer", OPTION_BYTES, SETTING(rx_buffer), 256, 64 * KIB, "2K",
+	 .meaning = "size of a receive buffer; a frame may take several", .multiple = 64},
+	{"device", "mtu", OPTION_COUNT, SETTING(mtu), NETWORK_MTU_LEAST, NETWORK_MTU_MOST, "1500",
+	 .meaning = "longest packet, without its Ethernet header"},
+	{"device", "offload", OPTION_CHOICE, SETTING(offload), .otherwise = "none",
+	 .choices = offloads,
+	 .meaning = "what the guest's kernel leaves to the NIC: checksums; also the cutting of TCP "
+		    "into segments, so that a frame may have 64K"},
+	{"device", "wire", OPTION_CHOICE, SETTING(wire), .otherwise = "tap", .choices = wires,
+	 .meaning =
+		 "tap: a network of two namespaces, in which programs run; generator: frames of a "
+		 "[traffic] arrive; loop: the guest sends a [traffic], which comes back"},
+	{"device", "interrupt_delay", OPTION_TIME, SETTING(interrupt_delay_ns), 0, 1e8, "0",
+	 .meaning = "how long the first frame waits for others before the guest is interrupted"},
+	{"device", "interrupt_frames", OPTION_COUNT, SETTING(interrupt_frames), 1, 4096, "1",
+	 .meaning = "buffers with frames after which it is interrupted at once"},
+	{"device", "prefault", OPTION_COUNT, SETTING(prefault), 0, NIC_PREFAULT_MAX, "0",
+	 .meaning = "buffers behind the one that faulted whose absent pages are asked for with it",
+	 .needs = {{"rx_policy", "drop,cache,backup,ooo"}}},
+	{"device", "fault_limit", OPTION_COUNT, SETTING(fault_limit), 1, 64, "4",
+	 .meaning = "faults that a receive ring may have unanswered (NPF 4: 4)",
+	 .needs = {{"rx_policy", "drop,cache,backup,ooo"}}},
+	{"device", "cache_bytes", OPTION_BYTES, SETTING(cache_bytes), 2 * KIB, 1024 * MIB, "256K",
+	 .meaning = "size of the cache that frames of all rings pass through",
+	 .needs = {{"rx_policy", "cache"}}},
+	{"device", "backup_entries", OPTION_COUNT, SETTING(backup_entries), 1,
+	 RX_BACKUP_ENTRIES_MAX, "64",
+	 .meaning = "frames in the backup ring, which all receive rings share",
+	 .needs = {{"rx_policy", "backup"}}},
+	{"device", "bitmap_entries", OPTION_COUNT, SETTING(bitmap_entries), 1, RX_BITMAP_BITS_MAX,
+	 "1024", .meaning = "buffers beyond the head that a ring's bitmap has room for",
+	 .needs = {{"rx_policy", "backup"}}},
+	{"device", "link", OPTION_OWN, SETTING(link), NETWORK_LINK_LEAST, NETWORK_LINK_MOST, "100M",
+	 .own = &own_link, .meaning = "what each side sends at most", .needs = {{"wire", "tap"}}},
+	{"device", "congestion", OPTION_TEXT, SETTING(congestion), .otherwise = "",
+	 .meaning = "TCP's congestion control, such as cubic; empty: as the host has it",
+	 .needs = {{"wire", "tap"}}},
+	{"device", "tcp", OPTION_CHOICE, SETTING(tcp_classic), .otherwise = "modern",
+	 .choices = tcps, .meaning = "classic: no tail loss probe, no RACK, no F-RTO",
+	 .needs = {{"wire", "tap"}}},
+	{"device", "sysctl", OPTION_TEXT, SETTING(sysctl), .otherwise = "",
+	 .meaning = "net.* settings of both namespaces: NAME=VALUE, ...",
+	 .needs = {{"wire", "tap"}}},
+};
+
+const struct device_class nic_class = {
+	.name = "nic",
+	.meaning = "a network card between two namespaces, or with frames that are made up",
+	.rows = nic_rows,
+	.row_count = sizeof(nic_rows) / sizeof(nic_rows[0]),
+	.settings_bytes = DEVICE_SETTINGS(struct nic_settings),
+	.depth_max = 4096,
+	.data_align = 1,
+	.io = DEVICE_IO_NONE,
+	.has_frames = true,
+	.check = nic_agree,
+	.start = nic_start,
+	.stop = nic_stop,
+	.networked = nic_is_networked,
+	.network = nic_network,
+	.with_network = "wire=tap",
+	.with_traffic = "wire=generator or loop",
+	.driver = &nic_driver,
+};

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside the NIC: its state, and what its files do for each other. With the device's lock held, unless it says else. */
+#ifndef FAULTLINE_NIC_PRIVATE_H
+#define FAULTLINE_NIC_PRIVATE_H
+
+#include <pthread.h>
+
+#include "injectors/emu/device_class.h"
+#include "injectors/emu/devices/engine.h"
+#include "injectors/emu/nic/flow_table.h"
+#include "injectors/emu/nic/frame.h"
+#include "injectors/emu/nic/nic.h"
+#include "injectors/emu/nic/rx_backup.h"
+#include "injectors/emu/nic/rx_cache.h"
+#include "injectors/emu/nic/rx_ring.h"
+#include "injectors/emu/nic/toeplitz.h"
+#include "injectors/emu/nic/frame_windows.h"
+#include "injectors/emu/nic/wire.h"
+#include "injectors/net/network.h"
+
+#define NIC_BATCH	32 /* frames that are taken off the wire at once */
+#define NIC_RANGES	16 /* pieces of guest memory, each contiguous, that a frame may go to */
+#define NIC_COMPLETIONS 64 /* written by one DMA */
+#define NIC_ACCOUNT_NS	(100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
+#define NIC_RETRY_NS \
+	NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
+#define NIC_PREFAULT_MAX 63
+#define NIC_NO_GROUP	 0xffff
+
+/* References on buffers between presence and writing. */
+struct nic_store {
+	__u32 ranges;
+	struct dma range[NIC_RANGES];
+};
+
+/* One outstanding request; `open` from port_request() to done(). */
+struct nic_request {
+	struct port_request request;
+	struct nic_ring *ring;
+	bool open;
+	__u16 group[PORT_REQUEST_PAGES]; /* of each page */
+	__u64 fault[PORT_REQUEST_PAGES]; /* its number in the truth log */
+};
+
+/* Which fault a lost frame is blamed on. */
+struct nic_blame {
+	bool known;
+	__u16 group;
+	__u64 fault;
+};
+
+struct nic_ring {
+	struct rx_ring state;
+	struct nic *nic;
+	__u16 index;
+	bool halted;
+	bool retry;			/* something absent may be present now */
+	__u64 retry_ns;			/* try again then; 0: somebody will tell */
+	__u64 absent_page;		/* the page that the newest frame found absent */
+	__u64 descriptors, completions; /* IOVAs of the two arrays */
+	struct nic_descriptor *posted;	/* by slot */
+	struct nic_completion *done;	/* by position modulo the depth, until it is published */
+	__u64 published;		/* the head register */
+	__u64 oldest_ns;		/* of what no interrupt has told yet; 0: nothing */
+	__u32 pending;			/* frames of that */
+	struct rx_queue *queue;		/* the IOprovider's, of `backup` */
+	struct nic_request *requests;	/* fault_limit of them */
+	struct nic_counters rx;
+	struct nic_registers *registers;
+};
+
+/* A frame that was taken off the wire, parsed. */
+struct nic_frame {
+	struct frame_info info;
+	__u32 length; /* as it came; its bytes may be fewer */
+	const unsigned char *bytes;
+	__u64 arrived_ns;
+};
+
+struct nic {
+	struct nic_settings settings;
+	struct nic_layout layout;
+	struct port *port;
+	struct channel *channel;
+	struct engine_model sender;
+	struct engine *engine;
+	struct wire *wire;
+	struct machine *machine;
+	__u32 index, queues, depth;
+	__u32 frame_bytes;
+	__u64 iova_offset;
+	__u32 pasid;
+	struct inject_table *injections;
+
+	pthread_mutex_t lock;
+	pthread_cond_t
+		changed; /* something was resolved, posted or put into the backup ring: the provider's */
+	int kick;	 /* eventfd: the receiving thread's */
+	bool kicked;   /* atomic: there is something for it, beside the wire */
+	bool stopping; /* atomic */
+	bool begun;    /* the guest's driver is there: frames may be told */
+	pthread_t receiver, provider;
+	bool receiving, providing;
+
+	struct rx_backup *backup;
+	struct rx_cache *cache;
+	struct flow_table *flows;
+	struct steering steering;
+	struct nic_store store; /* the receiving thread's */
+	struct nic_store provider_store;
+	struct dma fetch;     /* of descriptors and completions */
+	struct dma probe;     /* of buffers that are asked for ahead */
+	unsigned char *batch; /* NIC_BATCH frames */
+	__u64 account_ns;     /* when the rings' state is told next */
+	__u64 in;
+	struct frame_totals *totals;
+	struct frame_windows windows;
+	__u64 stalls, stall_max_ns;
+	bool networked;
+	struct network network;
+	struct nic_counters *tx; /* of each ring, atomic */
+	struct nic_ring ring[];
+};
+
+static inline bool nic_stopping(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->stopping, __ATOMIC_ACQUIRE);
+}
+
+/* nic.c */
+int nic_start(void **device, struct port *port, const struct device_setup *setup);
+void nic_stop(void *device);
+extern const struct device_driver nic_driver;
+extern const struct device_class nic_class;
+
+/* buffers.c: a ring's way to guest memory */
+/* Reads what the guest has posted since, as far as the descriptors' pages are there. */
+void ring_fetch(struct nic_ring *ring);
+/* May the buffer of this position be written now? References are in nic->store (or the provider's); else its
+ * pages are being asked for. */
+bool ring_present(void *ring, __u64 position);
+bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store);
+void references_drop(struct nic *nic, struct nic_store *store);
+/* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
+void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
+		struct nic_store *store);
+/* These buffers come back with nothing in them. */
+void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count);
+/* Writes completions up to the head, as far as their pages are there, and moves the head register. */
+void ring_tell_done(struct nic_ring *ring);
+
+/* absent.c */
+int requests_create(struct nic_ring *ring);
+void requests_destroy(struct nic_ring *ring);
+/* These pages are absent: asks for those that nobody has asked for. */
+void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool write);
+/* The request that is open for a page. */
+struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page);
+bool nic_asks_for(const struct nic *nic, __u64 page);
+
+/* receive.c */
+void *nic_receive(void *nic);
+/* The receiving thread has something to do beside the wire. Any thread, any lock. */
+void nic_wake(struct nic *nic);
+
+/* provider.c */
+void *nic_provide(void *nic);
+
+/* account.c */
+int account_create(struct nic *nic);
+void account_destroy(struct nic *nic);
+void account_lost(struct nic_ring *ring, const struct nic_frame *frame, enum loss_reason reason,
+		  struct nic_blame blame);
+void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place place);
+/* It is in its buffers; the guest sees it by the next head. held: where it had to wait, 0: nowhere. */
+void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place held);
+/* The request of these groups is answered: what it cost is told before its faults resume. */
+void account_fault_over(struct nic_ring *ring, __u16 group);
+void account_tell(struct nic *nic, __u64 now_ns);
+void account_end(struct nic *nic);
+
+/* transmit.c */
+int transmit_start(struct nic *nic);
+void transmit_stop(struct nic *nic);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The thread that takes frames off the wire. It reads a batch, then with the device's lock finds each frame its place.
+ * It never waits for a page: what a policy cannot place at once is lost, or held where the policy says.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "injectors/emu/inject.h"
+#include "injectors/emu/nic/nic_private.h"
+#include "lib/base/clock.h"
+
+void nic_wake(struct nic *nic)
+{
+	if (!__atomic_exchange_n(&nic->kicked, true, __ATOMIC_ACQ_REL))
+		(void)eventfd_write(nic->kick, 1);
+}
+
+void nic_kick(struct nic *nic)
+{
+	pthread_mutex_lock(&nic->lock);
+	pthread_cond_broadcast(&nic->changed);
+	pthread_mutex_unlock(&nic->lock);
+	nic_wake(nic);
+}
+
+/* What the frame had to be put aside for is told by the ring's policy; why it was lost, by its fault. */
+static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,
+		       enum loss_reason reason)
+{
+	struct nic_blame blame = {0};
+
+	if (reason == LOSS_FAULT)
+		blame = ring_blame(ring, ring->absent_page);
+	account_lost(ring, frame, reason, blame);
+}
+
+static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
+{
+	const struct rx_frame state = {
+		.bytes = frame->bytes,
+		.length = frame->length,
+		.arrived_ns = frame->arrived_ns,
+	};
+	struct nic *nic = ring->nic;
+	struct rx_verdict verdict;
+
+	rx_ring_receive(&ring->state, &state, &verdict);
+	switch (verdict.place) {
+	case RX_STORE:
+		ring_write(ring, verdict.position, verdict.count, frame, &nic->store);
+		account_delivered(ring, frame, 0);
+		return;
+	case RX_BACKUP:
+		account_held(ring, frame, HOLD_BACKUP);
+		pthread_cond_broadcast(&nic->changed);
+		break;
+	case RX_CACHE:
+		account_held(ring, frame, HOLD_CACHE);
+		break;
+	case RX_LOST:
+		frame_lost(ring, frame, verdict.reason);
+		break;
+	}
+	references_drop(nic, &nic->store);
+}
+
+/* Frames of the cache whose buffers have come. */
+static void release_cached(struct nic_ring *ring)
+{
+	struct rx_verdict verdict;
+	struct rx_frame state;
+
+	while (rx_ring_next(&ring->state, &state, &verdict)) {
+		struct nic_frame frame = {
+			.length = state.length,
+			.bytes = state.bytes,
+			.arrived_ns = state.arrived_ns,
+		};
+
+		(void)frame_parse(frame.bytes, frame.length,
+				  ring->nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info);
+		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store);
+		account_delivered(ring, &frame, HOLD_CACHE);
+	}
+	references_drop(ring->nic, &ring->nic->store);
+}
+
+/* What has changed since the last batch: pages that came, buffers that the guest posted. */
+static void ring_catch_up(struct nic_ring *ring, __u64 now_ns)
+{
+	__u64 tail = ring->state.tail;
+	bool retry = ring->retry || (ring->retry_ns && ring->retry_ns <= now_ns);
+
+	if (retry) {
+		ring->retry = false;
+		ring->retry_ns = 0;
+		rx_ring_retry(&ring->state);
+	}
+	if (atomic_load_explicit(&ring->registers->tail, memory_order_relaxed) != tail)
+		ring_fetch(ring);
+	if (retry || ring->state.tail != tail)
+		release_cached(ring);
+}
+
+/* Completions, and an interrupt when enough have gathered or the first has waited long enough. */
+static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
+{
+	const struct nic_settings *settings = &ring->nic->settings;
+	__u64 before = ring->published;
+
+	ring_tell_done(ring);
+	if (ring->published != before) {
+		if (!ring->pending)
+			ring->oldest_ns = now_ns;
+		ring->pending += (__u32)(ring->published - before);
+	}
+	if (!ring->pending || (ring->pending < settings->interrupt_frames &&
+			       now_ns < ring->oldest_ns + settings->interrupt_delay_ns))
+		return;
+	ring->pending = 0;
+	ring->rx.interrupts++;
+	doorbell_ring(&ring->registers->interrupt);
+}
+
+static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 length, __u64 now_ns)
+{
+	struct nic_frame frame = {.bytes = bytes, .length = length, .arrived_ns = now_ns};
+	enum loss_reason reason = LOSS_UNKNOWN;
+	struct nic_ring *ring;
+
+	nic->in++;
+	if (frame_parse(bytes, length < nic->frame_bytes ? length : nic->frame_bytes,
+			nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info) ||
+	    length > nic->frame_bytes)
+		reason = LOSS_OVERLONG;
+	if (inject_fire(nic->injections, INJECT_FRAME_LOSS, nic->index))
+		reason = LOSS_WIRE;
+	ring = &nic->ring[steering_queue(&nic->steering, &frame.info)];
+	if (!reason) {
+		frame_arrives(ring, &frame);
+		return;
+	}
+	rx_ring_lose(&ring->state, reason);
+	account_lost(ring, &frame, reason, (struct nic_blame){0});
+}
+
+/* With the lock: everything but reading the wire. */
+static void serve(struct nic *nic, const long *lengths, int count, __u64 now_ns)
+{
+	pthread_mutex_lock(&nic->lock);
+	__atomic_store_n(&nic->kicked, false, __ATOMIC_RELEASE);
+	for (__u32 r = 0; r < nic->queues; r++)
+		ring_catch_up(&nic->ring[r], now_ns);
+	for (int i = 0; i < count; i++)
+		take_off_wire(nic, nic->batch + (size_t)i * nic->frame_bytes, (__u32)lengths[i],
+			      now_ns);
+	for (__u32 r = 0; r < nic->queues; r++)
+		ring_tell_guest(&nic->ring[r], now_ns);
+	if (now_ns >= nic->account_ns) {
+		account_tell(nic, now_ns);
+		nic->account_ns = now_ns + NIC_ACCOUNT_NS;
+	}
+	pthread_mutex_unlock(&nic->lock);
+}
+
+static __u64 earlier(__u64 a, __u64 b)
+{
+	return b && b < a ? b : a;
+}
+
+static void wait_for_frames(struct nic *nic)
+{
+	__u64 at_ns = 0, until = nic->account_ns, now = monotonic_ns();
+	struct pollfd ready[2] = {
+		{.fd = nic->kick, .events = POLLIN},
+		{.fd = nic->wire->ops->ready(nic->wire, &at_ns), .events = POLLIN}};
+	struct timespec timeout;
+	eventfd_t kicks;
+
+	until = earlier(until, at_ns);
+	pthread_mutex_lock(&nic->lock);
+	for (__u32 r = 0; r < nic->queues; r++) {
+		const struct nic_ring *ring = &nic->ring[r];
+
+		until = earlier(until, ring->retry_ns);
+		if (ring->pending)
+			until = earlier(until, ring->oldest_ns + nic->settings.interrupt_delay_ns);
+	}
+	pthread_mutex_unlock(&nic->lock);
+	timeout = timespec_of_ns(until > now ? until - now : 0);
+	if (ppoll(ready, 2, &timeout, NULL) > 0 && ready[0].revents)
+		(void)eventfd_read(nic->kick, &kicks);
+}
+
+void *nic_receive(void *argument)
+{
+	struct nic *nic = argument;
+	long lengths[NIC_BATCH];
+	bool ended = false;
+
+	while (!nic_stopping(nic)) {
+		__u64 now_ns = monotonic_ns();
+		int count = 0;
+
+		while (count < NIC_BATCH && !ended &&
+		       __atomic_load_n(&nic->begun, __ATOMIC_ACQUIRE)) {
+			long length = nic->wire->ops->receive(
+				nic->wire, nic->batch + (size_t)count * nic->frame_bytes,
+				nic->frame_bytes, now_ns);
+
+			ended = length < 0;
+			if (length <= 0)
+				break;
+			lengths[count++] = length;
+		}
+		serve(nic, lengths, count, now_ns);
+		if (!count && !nic_stopping(nic))
+			wait_for_frames(nic);
+	}
+	return NULL;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/emu/pins.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "injectors/emu/machine_private.h"
+#include "lib/base/fail.h"
+
+struct pins {
+	atomic_ullong pinned, most, skipped;
+	__u16 counts[]; /* each under its page's eviction lock */
+};
+
+int pins_create(struct pins **pins, __u64 pages)
+{
+	struct pins *new = calloc(1, sizeof(*new) + pages * sizeof(new->counts[0]));
+
+	if (!new)
+		return failed(-ENOMEM, "no memory for the pins of %llu pages", pages);
+	*pins = new;
+	return 0;
+}
+
+void pins_destroy(struct pins *pins)
+{
+	free(pins);
+}
+
+bool pins_skip(struct pins *pins, __u64 page)
+{
+	if (!pins->counts[page])
+		return false;
+	atomic_fetch_add(&pins->skipped, 1);
+	return true;
+}
+
+void pins_stats(const struct pins *pins, struct pins_stats *stats)
+{
+	*stats = (struct pins_stats){
+		.pinned = atomic_load(&pins->pinned),
+		.most = atomic_load(&pins->most),
+		.skipped = atomic_load(&pins->skipped),
+	};
+}
+
+static void pins_add(struct pins *pins, __u64 page)
+{
+	unsigned long long now, most = atomic_load(&pins->most);
+
+	if (pins->counts[page]++)
+		return;
+	now = atomic_fetch_add(&pins->pinned, 1) + 1;
+	while (now > most && !atomic_compare_exchange_weak(&pins->most, &most, now))
+		;
+}
+
+static int pin_page(struct machine *machine, __u32 device, __u64 page, bool write)
+{
+	const struct tenant *tenant = &machine->tenants[machine->devices[device].config.tenant];
+	int error;
+
+	page_lock(tenant->evictions, page);
+	error = tenant->pins->counts[page] == UINT16_MAX
+			? failed(-EOVERFLOW, "page 0x%llx of tenant %s is pinned too often",
+				 page << PAGE_BITS, tenant->config.name)
+			: machine_grant(machine, device, page << PAGE_BITS, write);
+	if (!error)
+		pins_add(tenant->pins, page);
+	page_unlock(tenant->evictions, page);
+	return error;
+}
+
+static int unpin_page(const struct tenant *tenant, __u64 page)
+{
+	bool pinned;
+
+	page_lock(tenant->evictions, page);
+	pinned = tenant->pins->counts[page];
+	if (pinned && !--tenant->pins->counts[page])
+		atomic_fetch_sub(&tenant->pins->pinned, 1);
+	page_unlock(tenant->evictions, page);
+	return pinned ? 0
+		      : failed(-EINVAL, "page 0x%llx of tenant %s is not pinned", page << PAGE_BITS,
+			       tenant->config.name);
+}
+
+/* The range's first page and the one after its last. */
+static int page_range(const struct tenant *tenant, __u64 guest_address, __u64 bytes, __u64 *first,
+		      __u64 *end)
+{
+	if (!bytes || guest_address >= tenant->config.memory ||
+	    bytes > tenant->config.memory - guest_address)
+		return failed(-EFAULT, "pins: %llu bytes at 0x%llx are not in tenant %s's memory",
+			      bytes, guest_address, tenant->config.name);
+	*first = guest_address >> PAGE_BITS;
+	*end = (guest_address + bytes + PAGE_BYTES - 1) >> PAGE_BITS;
+	return 0;
+}
+
+int machine_pin(struct machine *machine, __u32 device, __u64 guest_address, __u64 bytes, bool write)
+{
+	const struct machine_device *pinning = &machine->devices[device];
+	const struct tenant *tenant = &machine->tenants[pinning->config.tenant];
+	__u64 first = 0, end = 0, page;
+	int error = page_range(tenant, guest_address, bytes, &first, &end);
+
+	if (error)
+		return error;
+	for (page = first; !error && page < end; page++)
+		error = pin_page(machine, device, page, write);
+	if (error) {
+		for (page--; page > first; page--)
+			(void)unpin_page(tenant, page - 1);
+		return error;
+	}
+	/* Nobody takes them back now. */
+	lookup_map_ahead(pinning->lookup, (first << PAGE_BITS) + pinning->iova_offset,
+			 (end - first) << PAGE_BITS);
+	return 0;
+}
+
+int machine_unpin(struct machine *machine, __u32 device, __u64 guest_address, __u64 bytes)
+{
+	const struct tenant *tenant = &machine->tenants[machine->devices[device].config.tenant];
+	__u64 first = 0, end = 0;
+	int error = page_range(tenant, guest_address, bytes, &first, &end);
+
+	for (__u64 page = first; !error && page < end; page++)
+		error = unpin_page(tenant, page);
+	return error;
+}

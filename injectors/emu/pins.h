@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Guest pages that a device keeps: the host pins them while a device may use them without asking, as VFIO does
+ * with all of a guest's memory and NPF's baseline with its rings and buffers. A page may be pinned by many.
+ *
+ * An eviction and the reclaimer pass over a pinned page and count it. Both a pin and an eviction hold the
+ * page's eviction lock from their first look to their last step: none comes in between the other's.
+ */
+#ifndef FAULTLINE_PINS_H
+#define FAULTLINE_PINS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+struct machine;
+struct pins; /* a tenant's account */
+
+/*
+ * Pins the pages of a range of the device's tenant; they are present, in the IOPT and known to the device's lookup
+ * when it returns, as after a fault of each (`write`: by a write). All or none. -EFAULT with a sentence for what the
+ * device could not fault in, else as the page's resolve failed. Any thread that holds no DMA.
+ */
+int machine_pin(struct machine *machine, __u32 device, __u64 guest_address, __u64 bytes,
+		bool write);
+/* Once for each pin of the range. They stay as they are until they are evicted. -EINVAL: one is not pinned. */
+int machine_unpin(struct machine *machine, __u32 device, __u64 guest_address, __u64 bytes);
+
+int pins_create(struct pins **pins, __u64 pages);
+void pins_destroy(struct pins *pins);
+/* With the page's eviction lock. If it is pinned, the eviction that asks is counted as skipped. */
+bool pins_skip(struct pins *pins, __u64 page);
+
+struct pins_stats {
+	__u64 pinned;  /* pages now */
+	__u64 most;    /* of them at once */
+	__u64 skipped; /* evictions that met a pinned page */
+};
+void pins_stats(const struct pins *pins, struct pins_stats *stats);
+
+#endif

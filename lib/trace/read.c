@@ -25,7 +25,7 @@
 #define UNTOLD_MAX 256
 
 /* What events name, each type with numbers of its own. */
-enum name { NAME_DEVICE, NAME_STACK, NAME_PROCESS, NAME_FLOW, NAMES };
+enum reader_name { NAME_DEVICE, NAME_STACK, NAME_PROCESS, NAME_FLOW, NAMES };
 
 struct reader {
 	struct trace_frames frames;
@@ -43,7 +43,7 @@ struct reader {
 	bool untimed;	   /* of trace_read_config */
 	bool stopped;	   /* no more memory for what is read */
 	bool repeated;	   /* the current record may have been delivered before */
-	__u8 *told[NAMES]; /* a bit for each that was delivered, by enum name */
+	__u8 *told[NAMES]; /* a bit for each that was delivered, by enum reader_name */
 	struct event *events;
 };
 
@@ -143,7 +143,7 @@ static int read_events(struct reader *reader, struct trace_cursor *cursor)
 }
 
 /* What is repeated is told to those who have not heard it: its first telling may be gone. */
-static bool reader_told_before(struct reader *reader, enum name name, __u32 id)
+static bool reader_told_before(struct reader *reader, enum reader_name name, __u32 id)
 {
 	__u8 *byte = reader->told[name] + id / 8, bit = (__u8)(1 << id % 8);
 	bool told;

@@ -174,6 +174,8 @@ static const struct cli_option top_option_list[] = {
 	{"speed", 0, "X", "Replay at X times real time (default: as fast as it can be read)",
 	 CLI_OWN, TOP(speed), .parse = top_parse_speed},
 	{"config", 'c', "FILE", "Objectives to judge (SLO file)", CLI_TEXT, TOP(slo_file)},
+	{"tcp", 0, NULL, "TCP of all of the host, not only of emulated machines' networks",
+	 CLI_FLAG, TOP(tcp)},
 	{"verbose", 'v', NULL, "Print what the kernel's verifier says of refused programs",
 	 CLI_FLAG, TOP(verbose)},
 	{0},

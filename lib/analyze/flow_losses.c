@@ -81,6 +81,7 @@ static void resent_add(struct flow_resent *resent, const struct event *e)
 	resent->timeouts += e->code == RECOVERY_TIMEOUT;
 	resent->probes += e->code == RECOVERY_PROBE;
 	resent->fast += e->code == RECOVERY_FAST;
+	resent->slow_start += e->code == RECOVERY_SLOW_START;
 }
 
 static void flow_losses_take_resent(struct flow_losses *f, const struct event *e)
@@ -180,6 +181,7 @@ struct flow_row {
 	COLUMN(timeouts, none, COUNT, 5, SHOWN, row->flow->resent.timeouts)                      \
 	COLUMN(probes, none, COUNT, 6, WIDE, row->flow->resent.probes)                           \
 	COLUMN(fast, none, COUNT, 6, WIDE, row->flow->resent.fast)                               \
+	COLUMN(slow_start, none, COUNT, 10, WIDE, row->flow->resent.slow_start)                  \
 	COLUMN(synacks, none, COUNT, 7, WIDE, row->flow->resent.synacks)                         \
 	COLUMN(failed, none, COUNT, 6, WIDE, row->flow->resent.failed)                           \
 	COLUMN(stalls, none, COUNT, 6, SHOWN, row->stalls.stalls + (row->stalls.open != NULL))   \

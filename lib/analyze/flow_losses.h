@@ -9,7 +9,7 @@
 
 /* Of TCP, what the sockets of one device did: the host's own are those of DEVICE_NONE. */
 struct flow_resent {
-	__u64 segments, timeouts, probes, fast, synacks, failed;
+	__u64 segments, timeouts, probes, fast, slow_start, synacks, failed;
 };
 
 struct flow_losses;

@@ -286,6 +286,7 @@ static void a_flow_tells_how_it_recovered(void **state)
 		nic_rig_add(&rig, told_resent(51 * MS, FLOW_IN, 0, 100, RECOVERY_FAST, 1));
 	nic_rig_add(&rig, told_resent(51 * MS, FLOW_IN, 0, 100, RECOVERY_PROBE, 1));
 	nic_rig_add(&rig, told_resent(51 * MS, FLOW_IN, 0, 100, RECOVERY_PROBE, 1));
+	nic_rig_add(&rig, told_resent(52 * MS, FLOW_IN, 0, 100, RECOVERY_SLOW_START, 1));
 	e.kind = EVENT_TCP_SYNACK;
 	e.device = DEVICE_NONE; /* a flow is one flow, whoever tells of it */
 	nic_rig_add(&rig, e);
@@ -308,14 +309,15 @@ static void a_flow_tells_how_it_recovered(void **state)
 	assert_int_equal(count_of(&rig, 1, "longest"), 40 * MS);
 	assert_string_equal(nic_rig_cell(&rig, 2, "flow").text, "-");
 	assert_int_equal(count_of(&rig, 2, "lost_overlong"), 1);
-	assert_int_equal(count_of(&rig, 3, "retransmits"), 3 + 5 + 2);
+	assert_int_equal(count_of(&rig, 3, "retransmits"), 3 + 5 + 2 + 1);
 	assert_int_equal(count_of(&rig, 3, "timeouts"), 1);
 	assert_int_equal(count_of(&rig, 3, "probes"), 2);
 	assert_int_equal(count_of(&rig, 3, "fast"), 5);
 	assert_int_equal(count_of(&rig, 3, "synacks"), 1);
+	assert_int_equal(count_of(&rig, 3, "slow_start"), 1);
 	assert_int_equal(count_of(&rig, 3, "failed"), 1);
 	assert_int_equal(nic_rig_rows(&rig, rings_write), 2);
-	assert_int_equal(count_of(&rig, 0, "retransmits"), 10);
+	assert_int_equal(count_of(&rig, 0, "retransmits"), 11);
 	nic_rig_end(&rig);
 }
 

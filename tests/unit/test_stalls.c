@@ -388,7 +388,8 @@ static void a_syn_ack_recovers_its_own_loss(void **state)
 {
 	for (int data = 0; data < 2; data++) {
 		struct nic_rig rig;
-		struct event e = told_resent(3 * MS, FLOW_OUT, 0, 0, RECOVERY_TIMEOUT, 0);
+		struct event e =
+			told_resent(3 * MS, FLOW_OUT, data ? 4 : 5, 1, RECOVERY_TIMEOUT, 0);
 
 		nic_rig_begin(&rig);
 		e.kind = EVENT_TCP_SYNACK;
@@ -403,6 +404,36 @@ static void a_syn_ack_recovers_its_own_loss(void **state)
 				    "retransmission that was seen"
 				  : "3.0 ms stall of 10.77.0.1:5201 > 10.77.0.2:40002 (vm/net rx "
 				    "0): 1 frame lost to the wire; recovered by 1 SYN-ACK");
+		nic_rig_end(&rig);
+	}
+}
+
+/* What a timeout gave up comes after it: that is said where nothing else was seen. */
+static void slow_start_follows_a_timeout(void **state)
+{
+	for (__u64 timeout = 0; timeout < 2; timeout++) {
+		struct nic_rig rig;
+
+		nic_rig_begin(&rig);
+		nic_rig_add(&rig, told_lost(2 * MS, MS, FLOW_IN, 0, 200, 2, LOSS_WIRE, 0));
+		if (timeout)
+			nic_rig_add(&rig, told_resent(201 * MS, FLOW_IN, 0, 100, RECOVERY_TIMEOUT,
+						      200 * MS));
+		nic_rig_add(&rig, told_resent(202 * MS, FLOW_IN, 100, 50, RECOVERY_SLOW_START, 9));
+		nic_rig_add(&rig, told_resent(202 * MS, FLOW_IN, 150, 50, RECOVERY_SLOW_START, 9));
+		nic_rig_add(&rig, told_recovered(203 * MS, FLOW_IN, 0, 200));
+		nic_rig_run(&rig, 0);
+		expect_words(&rig, 0,
+			     timeout ? "202 ms stall of 10.77.0.2:40002 > 10.77.0.1:5201 (vm/net "
+				       "rx 0): 2 frames lost to the wire; recovered by 1 "
+				       "retransmission timeout of 200 ms"
+				     : "202 ms stall of 10.77.0.2:40002 > 10.77.0.1:5201 (vm/net "
+				       "rx 0): 2 frames lost to the wire; recovered by 2 "
+				       "retransmissions after a timeout");
+		nic_rig_rows(&rig, stalls_write);
+		assert_int_equal(nic_rig_cell(&rig, 0, "slow_start").count, 2);
+		assert_int_equal(nic_rig_cell(&rig, 0, "timeouts").count, timeout);
+		assert_int_equal(nic_rig_cell(&rig, 0, "fast").count, 0);
 		nic_rig_end(&rig);
 	}
 }
@@ -505,6 +536,7 @@ int main(void)
 		cmocka_unit_test(a_period_has_what_began_in_it),
 		cmocka_unit_test(only_tcp_sends_again),
 		cmocka_unit_test(a_syn_ack_recovers_its_own_loss),
+		cmocka_unit_test(slow_start_follows_a_timeout),
 		cmocka_unit_test(the_longest_are_kept),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(durations_have_two_digits),

@@ -164,14 +164,16 @@ static int create_rings(struct analysis *a, const struct analysis_config *config
 	return rings_create(&a->rings, a->session);
 }
 
-static void rings_live(const struct analysis *a, struct live_summary *summary)
+static void rings_live(const struct analysis *a, struct live_device *row)
 {
-	summary->nic_rings = rings_count(a->rings);
-	summary->nic_lost = rings_frames_lost(a->rings);
+	const struct ring_totals *totals = rings_of_device(a->rings, row->handle);
+
+	row->rings = totals;
+	row->frames_lost = totals ? totals->all_lost : 0;
 }
 
 static const struct analyzer_table tables[] = {
 	{&nic_table, rings_write, rings_has_rows, REPORT_ROWS}, {0}};
 
 DEFINE_ANALYZER(rings, .tables = tables, .chapter = REPORT_IO, .findings = rings_write_findings,
-		.summary = rings_live)
+		.device = rings_live)

@@ -57,58 +57,34 @@ static void truth_frame(struct nic_ring *ring, const struct nic_frame *frame, __
 	});
 }
 
-static struct frame_run run_of(const struct nic_frame *frame, __u8 code, struct nic_blame blame)
+static void tell_run(void *argument, const struct frame_run *run)
 {
-	return (struct frame_run){
-		.addresses = frame_addresses(&frame->info),
-		.ports = frame_ports(&frame->info),
-		.group = blame.known ? blame.group + 1u : 0,
-		.code = code,
-		.first = frame->info.first,
-		.end = frame->info.end,
-		.frames = 1,
-		.bytes = frame->length,
-		.since_ns = frame->arrived_ns,
-	};
-}
+	const struct nic_ring *ring = argument;
+	struct frames_probe probe;
 
-static struct frames_probe run_probe(const struct nic_ring *ring, const struct frame_run *run)
-{
-	return (struct frames_probe){
-		.device = ring->nic->index,
-		.queue = ring->index,
-		.addresses = run->addresses,
-		.ports = run->ports,
-		.sequence = (__u64)run->first << 32 | run->end,
-		.frames = (__u64)run->frames << 32 | run->bytes,
-		.since = run->since_ns,
-		.code = run->code | (__u64)run->group << 8 | (__u64)ring->nic->pasid << 32,
-	};
-}
-
-static void tell_lost(void *ring, const struct frame_run *run)
-{
-	struct frames_probe probe = run_probe(ring, run);
-
-	FRAMES_PROBE(lost, &probe);
-}
-
-static void tell_held(void *ring, const struct frame_run *run)
-{
-	struct frames_probe probe = run_probe(ring, run);
-
-	FRAMES_PROBE(held, &probe);
+	frame_run_probe(run, ring->nic->index, ring->index, &probe);
+	if (run->kind == RUN_LOST)
+		FRAMES_PROBE(lost, &probe);
+	else
+		FRAMES_PROBE(held, &probe);
 }
 
 void account_lost(struct nic_ring *ring, const struct nic_frame *frame, enum loss_reason reason,
 		  struct nic_blame blame)
 {
-	struct frame_run run = run_of(frame, (__u8)reason, blame);
+	struct frame_run run =
+		frame_run_of(&frame->info, RUN_LOST, (__u8)reason, frame->arrived_ns);
 
 	ring->rx.lost[reason]++;
 	truth_frame(ring, frame, TRUTH_FRAME_LOST, (__u8)reason, blame.known ? blame.fault : 0, 0);
 	(void)flow_lost(ring->nic->flows, &frame->info, frame->arrived_ns);
-	frame_runs_add(&ring->lost, &run);
+	if (blame.known) {
+		run.blames = true;
+		run.pasid = ring->nic->pasid;
+		run.group = blame.group;
+	}
+	run.bytes = frame->length;
+	loss_runs_add(ring->runs, &run);
 }
 
 void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place place)
@@ -127,9 +103,11 @@ void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enu
 	frame_windows_add(&nic->windows, now_ns, frame->length);
 	truth_frame(ring, frame, TRUTH_FRAME, 0, 0, now_ns - frame->arrived_ns);
 	if (held) {
-		struct frame_run run = run_of(frame, (__u8)held, (struct nic_blame){0});
+		struct frame_run run =
+			frame_run_of(&frame->info, RUN_HELD, (__u8)held, frame->arrived_ns);
 
-		frame_runs_add(&ring->held, &run);
+		run.bytes = frame->length;
+		loss_runs_add(ring->runs, &run);
 	}
 	flow_delivered(nic->flows, &frame->info);
 	flow_mark_delivered(nic->flows, &frame->info);
@@ -137,13 +115,13 @@ void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enu
 
 void account_released(struct nic_ring *ring)
 {
-	frame_runs_end_older(&ring->held, ~0ull);
+	loss_runs_flush(ring->runs);
 }
 
 void account_fault_over(struct nic *nic, __u16 group)
 {
 	for (__u32 r = 0; r < nic->queues; r++)
-		frame_runs_end_group(&nic->ring[r].lost, group + 1u);
+		loss_runs_fault_over(nic->ring[r].runs, nic->pasid, group);
 }
 
 /* All that was lost of a range has come. */
@@ -200,7 +178,7 @@ void account_tell(struct nic *nic, __u64 now_ns)
 	for (__u32 r = 0; r < nic->queues; r++) {
 		struct nic_ring *ring = &nic->ring[r];
 
-		frame_runs_end_older(&ring->lost, now_ns);
+		loss_runs_flush_older(ring->runs, now_ns);
 		ring->rx.held = ring->state.counters.held;
 		tell_ring(nic, (__u16)r, RING_RX, &ring->rx, ring->state.tail - ring->state.head);
 		tell_ring(nic, (__u16)r, RING_TX, &nic->tx[r], 0);
@@ -276,16 +254,16 @@ int account_create(struct nic *nic)
 		.argument = nic,
 	};
 
-	for (__u32 r = 0; r < nic->queues; r++) {
-		struct nic_ring *ring = &nic->ring[r];
+	int err = flow_table_create(&nic->flows, &config);
 
-		ring->lost = (struct frame_runs){.tell = tell_lost, .argument = ring};
-		ring->held = (struct frame_runs){.tell = tell_held, .argument = ring};
-	}
-	return flow_table_create(&nic->flows, &config);
+	for (__u32 r = 0; !err && r < nic->queues; r++)
+		err = loss_runs_create(&nic->ring[r].runs, LOSS_RUNS_MAX, tell_run, &nic->ring[r]);
+	return err;
 }
 
 void account_destroy(struct nic *nic)
 {
+	for (__u32 r = 0; r < nic->queues; r++)
+		loss_runs_destroy(nic->ring[r].runs);
 	flow_table_destroy(nic->flows);
 }

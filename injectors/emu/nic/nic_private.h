@@ -9,7 +9,7 @@
 #include "injectors/emu/devices/engine.h"
 #include "injectors/emu/nic/flow_table.h"
 #include "injectors/emu/nic/frame.h"
-#include "injectors/emu/nic/frame_runs.h"
+#include "injectors/emu/nic/loss_runs.h"
 #include "injectors/emu/nic/nic.h"
 #include "injectors/emu/nic/rx_backup.h"
 #include "injectors/emu/nic/rx_cache.h"
@@ -66,7 +66,7 @@ struct nic_ring {
 	__u32 pending;			/* frames of that */
 	struct rx_queue *queue;		/* the IOprovider's, of `backup` */
 	struct nic_request *requests;	/* fault_limit of them */
-	struct frame_runs lost, held;
+	struct loss_runs *runs;
 	struct nic_counters rx;
 	struct nic_registers *registers;
 };

@@ -81,7 +81,8 @@ static bool ring_provide(struct nic_ring *ring)
 		rx_queue_finish(ring->queue, number);
 		any = true;
 	}
-	account_released(ring);
+	if (any)
+		account_released(ring);
 	return any;
 }
 

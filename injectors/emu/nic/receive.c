@@ -72,6 +72,7 @@ static void release_cached(struct nic_ring *ring)
 {
 	struct rx_verdict verdict;
 	struct rx_frame state;
+	bool any = false;
 
 	while (rx_ring_next(&ring->state, &state, &verdict)) {
 		struct nic_frame frame = {
@@ -84,9 +85,11 @@ static void release_cached(struct nic_ring *ring)
 				  ring->nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info);
 		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store);
 		account_delivered(ring, &frame, HOLD_CACHE);
+		any = true;
 	}
 	references_drop(ring->nic, &ring->nic->store);
-	account_released(ring);
+	if (any)
+		account_released(ring);
 }
 
 /* What has changed since the last batch: pages that came, buffers that the guest posted. */

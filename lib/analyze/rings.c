@@ -108,7 +108,7 @@ static void rings_take_head(struct rings *r, const struct event *e)
 }
 
 static void judge_window(const struct rings *r, struct ring_totals *totals,
-		  const struct ring_window *window)
+			 const struct ring_window *window)
 {
 	double rate = throughput_of(window);
 

@@ -179,6 +179,9 @@ static int load_maps(struct shared_maps *maps)
 	maps->pids = bpf_object__find_map_fd_by_name(maps->object, "pids");
 	maps->aggregates = bpf_object__find_map_fd_by_name(maps->object, "aggregates");
 	maps->stacks = bpf_object__find_map_fd_by_name(maps->object, "stacks");
+	maps->networks = bpf_object__find_map_fd_by_name(maps->object, "networks");
+	maps->flows = bpf_object__find_map_fd_by_name(maps->object, "flows");
+	maps->flow_names = bpf_object__find_map_fd_by_name(maps->object, "flow_names");
 	maps->aggregate_bins = bpf_object__find_map_fd_by_name(maps->object, "aggregate_bins");
 	return 0;
 }

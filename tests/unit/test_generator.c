@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injectors/emu/nic/frame.h"
 #include "injectors/emu/nic/generator.h"
 #include "lib/base/random.h"
 
@@ -92,16 +93,15 @@ static void flows_come_in_turn_and_differ(void **state)
 	struct traffic_config config = traffic(4096, 64);
 	struct generator *generator = create(&config);
 	struct frame_info first[4096];
+	__u64 number;
 
 	for (__u32 i = 0; i < 3 * 4096; i++) {
 		__u8 *frame = next(generator, 64);
 		struct frame_info info;
 
 		frame_parse(frame, 64, false, &info);
-		assert_true(frame_sequence(&info) == 0);
-		generator_sequence(frame, 64, &info);
-		assert_true(frame_sequence(&info) == ((__u64)(i / 4096) << 32 | (i / 4096 + 1)));
-		assert_false(info.sequenced);
+		assert_true(generated_number(frame, 64, &number));
+		assert_int_equal(number, i / 4096);
 		if (i < 4096) {
 			first[i] = info;
 			for (__u32 k = 0; k < i; k++)
@@ -120,27 +120,19 @@ static void only_generated_frames_have_a_number(void **state)
 {
 	struct traffic_config config = traffic(1, 64);
 	struct generator *generator = create(&config);
-	struct frame_info info, changed;
-	__u8 *frame;
+	__u64 number = 77;
+	__u8 *frame = next(generator, 64), longer[65] = {0};
 
-	free(next(generator, 64));
-	frame = next(generator, 64);
-	frame_parse(frame, 64, false, &info);
-	for (int i = 0; i < 3; i++) {
-		changed = info;
-		if (i == 0)
-			changed.ip = 6;
-		else if (i == 1)
-			changed.protocol = IPPROTO_TCP;
-		else
-			changed.payload_at = 43;
-		generator_sequence(frame, 64, &changed);
-		assert_true(frame_sequence(&changed) == 0);
-	}
-	generator_sequence(frame, 61, &info);
-	assert_true(frame_sequence(&info) == 0);
-	generator_sequence(frame, 64, &info);
-	assert_true(frame_sequence(&info) == (1ull << 32 | 2));
+	memcpy(longer, frame, 64);
+	assert_false(generated_number(longer, 65, &number));
+	longer[17] = 61 - 14;
+	assert_false(generated_number(longer, 61, &number));
+	frame[37]++;
+	assert_false(generated_number(frame, 64, &number));
+	assert_int_equal(number, 77);
+	frame[37]--;
+	assert_true(generated_number(frame, 64, &number));
+	assert_int_equal(number, 0);
 	free(frame);
 	generator_destroy(generator);
 }

@@ -144,6 +144,9 @@ bool generated_read(const unsigned char *frame, size_t length, struct generated 
 	if (length < GENERATED_HEAD || length > GENERATED_LONGEST)
 		return false;
 	memcpy(&head, frame, sizeof(head));
+	if (head.udp.dest != htons(DESTINATION_PORT) ||
+	    head.ip.tot_len != htons((__u16)(length - ETHER_HDR_LEN)))
+		return false;
 	*what = (struct generated){(__u32)length, head.flow, head.number};
 	return true;
 }

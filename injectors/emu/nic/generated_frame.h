@@ -30,7 +30,7 @@ struct generated_template {
 void generated_init(struct generated_template *template, __u64 seed);
 void generated_make(const struct generated_template *template, const struct generated *what,
 		    unsigned char *frame);
-/* What a frame says it is; false: it is too short or long to say anything. */
+/* What a frame says it is; false: nothing, or that it is not as long as that. */
 bool generated_read(const unsigned char *frame, size_t length, struct generated *what);
 /* Each of its bytes is as it was made. */
 bool generated_matches(const struct generated_template *template, const struct generated *what,

@@ -2,7 +2,6 @@
 #include "injectors/emu/nic/generator.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 
 #include "injectors/emu/nic/generated_frame.h"
@@ -86,13 +85,12 @@ __u32 generator_next(struct generator *generator, void *frame, size_t room)
 	return this.length;
 }
 
-void generator_sequence(const void *frame, size_t length, struct frame_info *info)
+bool generated_number(const void *frame, size_t length, __u64 *number)
 {
 	struct generated what;
 
-	if (info->ip != 4 || info->protocol != IPPROTO_UDP || info->payload_at != GENERATED_AT ||
-	    !generated_read(frame, length, &what))
-		return;
-	info->first = (__u32)what.number;
-	info->end = info->first + 1;
+	if (!generated_read(frame, length, &what))
+		return false;
+	*number = what.number;
+	return true;
 }

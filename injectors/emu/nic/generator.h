@@ -9,7 +9,8 @@
 #ifndef FAULTLINE_NIC_GENERATOR_H
 #define FAULTLINE_NIC_GENERATOR_H
 
-#include "injectors/emu/nic/frame.h"
+#include <stddef.h>
+
 #include "injectors/emu/traffic.h"
 
 #define GENERATED_LEAST 64 /* bytes of a frame; as on the wire, without its check sequence */
@@ -23,8 +24,8 @@ void generator_destroy(struct generator *generator);
 __u64 generator_due(const struct generator *generator, __u64 start_ns, __u64 now_ns);
 /* The next frame into `room` bytes; its length, 0 if it is longer than that: then it is passed over. */
 __u32 generator_next(struct generator *generator, void *frame, size_t room);
-/* Gives what frame_parse() says of a generated frame its number as its sequence; others stay as they are. */
-void generator_sequence(const void *frame, size_t length, struct frame_info *info);
+/* The number of a frame in its flow; false: it is not ours, or not as long as it was. */
+bool generated_number(const void *frame, size_t length, __u64 *number);
 
 struct verifier;
 

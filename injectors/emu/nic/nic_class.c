@@ -118,6 +118,14 @@ void nic_network_config(const struct nic_settings *settings, const char *device,
 	strcpy(config->settings, settings->sysctl);
 }
 
+static void nic_namespaces(void *device, __u64 *guest, __u64 *wire)
+{
+	const struct network *network = nic_network(device);
+
+	*guest = network ? network->ends[NETWORK_GUEST].inode : 0;
+	*wire = network ? network->ends[NETWORK_WIRE].inode : 0;
+}
+
 static bool nic_is_networked(const struct device_settings *settings)
 {
 	return ((const struct nic_settings *)settings->bytes)->wire == NIC_WIRE_TAP;
@@ -219,6 +227,7 @@ const struct device_class nic_class = {
 	.stop = nic_stop,
 	.networked = nic_is_networked,
 	.network = nic_network,
+	.namespaces = nic_namespaces,
 	.with_network = "wire=tap",
 	.with_traffic = "wire=generator or loop",
 	.driver = &nic_driver,

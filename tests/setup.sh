@@ -12,7 +12,8 @@ demo=("${build[@]}" gnuplot-nox python3)
 lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
      rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf strace)
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang python3-xxhash python3-zstandard tmux clang-format
-       clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq)
+       clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
+       iperf3 libmemcached-tools memcached sockperf)
 bench=("${check[@]}" fio bpftrace valgrind)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 

@@ -99,15 +99,6 @@ bool sequence_overlaps(const struct sequence_set *set, __s64 from, __s64 to)
 	return at < set->count && set->ranges[at].from < to;
 }
 
-__u64 sequence_bytes(const struct sequence_set *set)
-{
-	__u64 sum = 0;
-
-	for (size_t i = 0; i < set->count; i++)
-		sum += (__u64)(set->ranges[i].to - set->ranges[i].from);
-	return sum;
-}
-
 void sequence_free(struct sequence_set *set)
 {
 	memory_free(set->ranges);

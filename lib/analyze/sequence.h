@@ -34,7 +34,6 @@ bool sequence_add(struct sequence_set *set, __s64 from, __s64 to);
 /* Likewise: what is taken out of the middle of a range makes two of it. */
 bool sequence_remove(struct sequence_set *set, __s64 from, __s64 to);
 bool sequence_overlaps(const struct sequence_set *set, __s64 from, __s64 to);
-__u64 sequence_bytes(const struct sequence_set *set);
 void sequence_free(struct sequence_set *set);
 
 #endif

@@ -75,6 +75,12 @@ static void count_resent(struct stall *stall, struct resent *resent)
 	case RECOVERY_PROBE:
 		stall->probes++;
 		break;
+	case RECOVERY_SLOW_START:
+		stall->slow_start++;
+		break;
+	case RESENT_SYNACK:
+		stall->synacks++;
+		break;
 	default:
 		stall->fast++;
 	}
@@ -182,22 +188,10 @@ static void stalls_take_resent(struct stalls *s, const struct event *e)
 		.timeout_ns = e->value,
 		.from = range.from,
 		.to = range.to,
-		.recovery = e->code,
+		.recovery = e->kind == EVENT_TCP_SYNACK ? RESENT_SYNACK : e->code,
 	};
 	if (flow->open && sequence_overlaps(&flow->lost, range.from, range.to))
 		count_resent(flow->open, resent);
-}
-
-/*
- * It has no sequence number, and needs none: as long as a connection is not accepted nothing but the one of
- * its SYN-ACK can have been lost.
- */
-static void stalls_take_synack(struct stalls *s, const struct event *e)
-{
-	struct stall_flow *flow = stall_flow_find(s, e->tid);
-
-	if (flow && flow->open && sequence_bytes(&flow->lost) == 1)
-		flow->open->synacks++;
 }
 
 /* Equal ones in the order of time, so that the same stream keeps the same stalls. */
@@ -305,10 +299,8 @@ static int stalls_on_events(void *self, const struct event *events, size_t count
 			stalls_take_recovered(s, &events[i]);
 			break;
 		case EVENT_TCP_RETRANSMIT:
-			stalls_take_resent(s, &events[i]);
-			break;
 		case EVENT_TCP_SYNACK:
-			stalls_take_synack(s, &events[i]);
+			stalls_take_resent(s, &events[i]);
 			break;
 		default:
 			break;

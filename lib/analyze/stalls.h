@@ -28,7 +28,7 @@ struct stall {
 	struct stall_fault *blamed; /* inside stalls.c */
 	__u32 faults;		    /* different ones, a floor if there are STALL_FAULTS_MAX */
 	/* Retransmissions of what was lost. */
-	__u32 timeouts, probes, fast, synacks;
+	__u32 timeouts, probes, fast, slow_start, synacks;
 	__u64 timeout_ns; /* the longest of these timeouts */
 	__u64 serial;
 };

@@ -50,11 +50,13 @@ void blame_add(struct blame *blame, struct stall *stall, const struct event *e);
 /* The stall is forgotten. */
 void blame_release(struct blame *blame, struct stall *stall);
 
+#define RESENT_SYNACK 0xff /* beside enum tcp_recovery */
+
 struct resent {
 	__u64 time_ns, timeout_ns;
 	__s64 from, to;
 	__u64 counted; /* serial of the stall that it was counted for, 0: none */
-	__u8 recovery;
+	__u8 recovery; /* enum tcp_recovery, or RESENT_SYNACK */
 };
 
 /* A flow that has lost something, or sent it again. */

@@ -89,23 +89,27 @@ static void add_causes(struct sentence *words, const struct stall *stall,
 /* "1 retransmission timeout of 204 ms and 2 loss probes"; false if there was none. */
 static bool add_recovery(struct sentence *words, const struct stall *stall, const char *before)
 {
+	enum { KINDS = 5 };
 	const struct {
 		__u32 count;
 		const char *one, *several;
-	} kinds[] = {
+	} kinds[KINDS] = {
 		{stall->timeouts, "retransmission timeout", "retransmission timeouts"},
 		{stall->probes, "loss probe", "loss probes"},
 		{stall->fast, "fast retransmission", "fast retransmissions"},
+		/* What follows a timeout goes without saying. */
+		{stall->timeouts ? 0 : stall->slow_start, "retransmission after a timeout",
+		 "retransmissions after a timeout"},
 		{stall->synacks, "SYN-ACK", "SYN-ACKs"},
 	};
 	char timeout[STALL_DURATION_TEXT];
 	unsigned int left = 0;
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < KINDS; i++)
 		left += kinds[i].count != 0;
 	if (!left)
 		return false;
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < KINDS; i++) {
 		if (!kinds[i].count)
 			continue;
 		sentence_add(words, "%s%u %s", before, kinds[i].count,
@@ -170,6 +174,7 @@ struct stall_row {
 	COLUMN(timeouts, none, COUNT, 8, WIDE, row->stall->timeouts)                            \
 	COLUMN(probes, none, COUNT, 6, WIDE, row->stall->probes)                                \
 	COLUMN(fast, none, COUNT, 5, WIDE, row->stall->fast)                                    \
+	COLUMN(slow_start, none, COUNT, 10, WIDE, row->stall->slow_start)                       \
 	COLUMN(synacks, none, COUNT, 7, WIDE, row->stall->synacks)                              \
 	COLUMN(timeout, none, DURATION, 7, SHOWN,                                               \
 	       count_if(row->stall->timeouts, row->stall->timeout_ns))

@@ -7,18 +7,18 @@
 #ifndef FAULTLINE_THROUGHPUT_H
 #define FAULTLINE_THROUGHPUT_H
 
-#include "lib/analyze/nic.h"
+#include "lib/analyze/rings.h"
 
 struct throughput {
-	struct nic_window last; /* with frames; judged once another comes */
-	unsigned int windows;	/* with frames: none, one, more */
+	struct ring_window last; /* with frames; judged once another comes */
+	unsigned int windows;	 /* with frames: none, one, more */
 };
 
 #define THROUGHPUT_JUDGED 2
 
 /* The next window; fills in those that are to be judged now, and returns how many. */
-static inline size_t throughput_add(struct throughput *t, const struct nic_window *window,
-				    struct nic_window judged[THROUGHPUT_JUDGED])
+static inline size_t throughput_add(struct throughput *t, const struct ring_window *window,
+				    struct ring_window judged[THROUGHPUT_JUDGED])
 {
 	size_t count = 0;
 
@@ -27,13 +27,13 @@ static inline size_t throughput_add(struct throughput *t, const struct nic_windo
 	if (t->windows > 1)
 		judged[count++] = t->last;
 	if (t->windows && window->from_ns > t->last.to_ns)
-		judged[count++] = (struct nic_window){t->last.to_ns, window->from_ns, 0, 0};
+		judged[count++] = (struct ring_window){t->last.to_ns, window->from_ns, 0, 0};
 	t->last = *window;
 	t->windows += t->windows < 2;
 	return count;
 }
 
-static inline double throughput_of(const struct nic_window *window)
+static inline double throughput_of(const struct ring_window *window)
 {
 	return (double)window->bytes * 1e9 / (double)(window->to_ns - window->from_ns);
 }

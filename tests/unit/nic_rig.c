@@ -21,7 +21,7 @@ void nic_rig_add(struct nic_rig *rig, struct event event)
 	rig->events[rig->count++] = event;
 }
 
-static struct event nic_event(__u16 kind, __u64 time, __u32 flow)
+static struct event told_event(__u16 kind, __u64 time, __u32 flow)
 {
 	return (struct event){
 		.kind = kind,
@@ -37,10 +37,10 @@ static __u64 range_of(__u32 first, __u32 length)
 	return (__u64)first << 32 | (__u32)(first + length);
 }
 
-struct event nic_lost(__u64 time, __u64 since, __u32 flow, __u32 first, __u32 length, __u32 frames,
-		      enum loss_reason reason, __u32 instance)
+struct event told_lost(__u64 time, __u64 since, __u32 flow, __u32 first, __u32 length, __u32 frames,
+		       enum loss_reason reason, __u32 instance)
 {
-	struct event e = nic_event(EVENT_FRAMES_LOST, time, flow);
+	struct event e = told_event(EVENT_FRAMES_LOST, time, flow);
 
 	e.address = range_of(first, length);
 	e.length = (__u64)frames << 32 | length;
@@ -51,19 +51,19 @@ struct event nic_lost(__u64 time, __u64 since, __u32 flow, __u32 first, __u32 le
 	return e;
 }
 
-struct event nic_recovered(__u64 time, __u32 flow, __u32 first, __u32 length)
+struct event told_recovered(__u64 time, __u32 flow, __u32 first, __u32 length)
 {
-	struct event e = nic_event(EVENT_FRAMES_RECOVERED, time, flow);
+	struct event e = told_event(EVENT_FRAMES_RECOVERED, time, flow);
 
 	e.address = range_of(first, length);
 	e.length = length;
 	return e;
 }
 
-struct event nic_resent(__u64 time, __u32 flow, __u32 first, __u32 length,
-			enum tcp_recovery recovery, __u64 timeout)
+struct event told_resent(__u64 time, __u32 flow, __u32 first, __u32 length,
+			 enum tcp_recovery recovery, __u64 timeout)
 {
-	struct event e = nic_event(EVENT_TCP_RETRANSMIT, time, flow);
+	struct event e = told_event(EVENT_TCP_RETRANSMIT, time, flow);
 
 	e.address = range_of(first, length);
 	e.length = length;
@@ -74,10 +74,10 @@ struct event nic_resent(__u64 time, __u32 flow, __u32 first, __u32 length,
 	return e;
 }
 
-struct event nic_ring_state(__u64 time, __u16 queue, enum ring_side side, __u64 frames, __u64 bytes,
-			    __u32 lost)
+struct event told_ring(__u64 time, __u16 queue, enum ring_side side, __u64 frames, __u64 bytes,
+		       __u32 lost)
 {
-	struct event e = nic_event(EVENT_RING_STATE, time, 0);
+	struct event e = told_event(EVENT_RING_STATE, time, 0);
 
 	e.queue = queue;
 	e.code = (__u8)side;
@@ -94,7 +94,7 @@ void nic_rig_fault(struct nic_rig *rig, __u32 instance, __u64 from, __u64 total)
 
 	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
 		__u64 at = k < 4 ? before[k] : total - after[k - 4];
-		struct event e = nic_event((__u16)(EVENT_FAULT_DETECT + k), from + at, 0);
+		struct event e = told_event((__u16)(EVENT_FAULT_DETECT + k), from + at, 0);
 
 		e.group = 5;
 		e.instance = instance;

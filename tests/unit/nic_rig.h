@@ -35,13 +35,13 @@ struct nic_rig {
 void nic_rig_begin(struct nic_rig *rig);
 void nic_rig_add(struct nic_rig *rig, struct event event);
 /* A run of frames on queue 0 that began at `since`, told at `time`: of LOSS_FAULT its fault is `instance`. */
-struct event nic_lost(__u64 time, __u64 since, __u32 flow, __u32 first, __u32 length, __u32 frames,
-		      enum loss_reason reason, __u32 instance);
-struct event nic_recovered(__u64 time, __u32 flow, __u32 first, __u32 length);
-struct event nic_resent(__u64 time, __u32 flow, __u32 first, __u32 length,
-			enum tcp_recovery recovery, __u64 timeout);
-struct event nic_ring_state(__u64 time, __u16 queue, enum ring_side side, __u64 frames, __u64 bytes,
-			    __u32 lost);
+struct event told_lost(__u64 time, __u64 since, __u32 flow, __u32 first, __u32 length, __u32 frames,
+		       enum loss_reason reason, __u32 instance);
+struct event told_recovered(__u64 time, __u32 flow, __u32 first, __u32 length);
+struct event told_resent(__u64 time, __u32 flow, __u32 first, __u32 length,
+			 enum tcp_recovery recovery, __u64 timeout);
+struct event told_ring(__u64 time, __u16 queue, enum ring_side side, __u64 frames, __u64 bytes,
+		       __u32 lost);
 /* A fault of NIC_ONE, group 5, that begins at `from` and takes `total`, all but 100 us of it to resolve. */
 void nic_rig_fault(struct nic_rig *rig, __u32 instance, __u64 from, __u64 total);
 /* Batches are of `chunk` events, 0: one. */

@@ -517,7 +517,7 @@ static void the_host_holds_nothing_open(void **state)
 	struct program_host own;
 	struct network ours;
 	__u64 inode;
-	int high;
+	int low, high;
 
 	if (no_tap)
 		skip();
@@ -525,7 +525,10 @@ static void the_host_holds_nothing_open(void **state)
 	/* Below and above those of the host. */
 	high = fcntl(ours.ends[NETWORK_WIRE].netns, F_DUPFD_CLOEXEC, 500);
 	assert_int_equal(high, 500);
+	low = fcntl(high, F_DUPFD_CLOEXEC, 0);
 	assert_int_equal(program_host_open(&own), 0);
+	assert_in_range(own.channel, low + 1, high - 1);
+	close(low);
 	close(high);
 	inode = ours.ends[NETWORK_WIRE].inode;
 	assert_true(is_used(inode));

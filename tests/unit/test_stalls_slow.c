@@ -25,7 +25,7 @@ struct slow_stall {
 	__u32 flow;
 	__u64 from, to; /* to 0: open */
 	__u64 frames, lost[LOSS_REASONS];
-	__u32 faults, timeouts, probes, fast;
+	__u32 faults, timeouts, probes, fast, slow_start;
 	__u64 timeout;
 	bool blamed[8];		/* by instance */
 	size_t runs[EVENTS], n; /* events of which it consists */
@@ -96,6 +96,7 @@ static void slow_count(const struct slow *s, struct slow_stall *stall, size_t en
 		stall->timeouts += e->code == RECOVERY_TIMEOUT;
 		stall->probes += e->code == RECOVERY_PROBE;
 		stall->fast += e->code == RECOVERY_FAST;
+		stall->slow_start += e->code == RECOVERY_SLOW_START;
 		if (e->code == RECOVERY_TIMEOUT && e->value > stall->timeout)
 			stall->timeout = e->value;
 	}
@@ -156,22 +157,22 @@ static void add_random(struct nic_rig *rig, struct random *random, const struct 
 	switch (random_below(random, 8)) {
 	case 0:
 	case 1:
-		nic_rig_add(rig, nic_resent(time, flow, first, length,
-					    (enum tcp_recovery)(1 + random_below(random, 3)),
-					    1 + random_below(random, 1000)));
+		nic_rig_add(rig, told_resent(time, flow, first, length,
+					     (enum tcp_recovery)(1 + random_below(random, 4)),
+					     1 + random_below(random, 1000)));
 		break;
 	case 2:
 	case 3:
-		nic_rig_add(rig, nic_recovered(time, flow, s->flows[flow - 1].base,
-					       random_below(random, 2) ? WINDOW : length));
+		nic_rig_add(rig, told_recovered(time, flow, s->flows[flow - 1].base,
+						random_below(random, 2) ? WINDOW : length));
 		break;
 	case 4:
-		nic_rig_add(rig, nic_recovered(time, flow, first, length));
+		nic_rig_add(rig, told_recovered(time, flow, first, length));
 		break;
 	default:
-		nic_rig_add(rig, nic_lost(time, time > back ? time - back : time, flow, first,
-					  length, 1 + (__u32)random_below(random, 5), reason,
-					  1 + (__u32)random_below(random, 7)));
+		nic_rig_add(rig, told_lost(time, time > back ? time - back : time, flow, first,
+					   length, 1 + (__u32)random_below(random, 5), reason,
+					   1 + (__u32)random_below(random, 7)));
 	}
 }
 
@@ -207,6 +208,7 @@ static void expect_stall(const struct nic_rig *rig, const struct slow_stall *sta
 			    nic_rig_cell(rig, row, "timeouts").count == stall->timeouts &&
 			    nic_rig_cell(rig, row, "probes").count == stall->probes &&
 			    nic_rig_cell(rig, row, "fast").count == stall->fast &&
+			    nic_rig_cell(rig, row, "slow_start").count == stall->slow_start &&
 			    nic_rig_cell(rig, row, "timeout").count ==
 				    count_if(stall->timeouts, stall->timeout);
 
@@ -247,7 +249,8 @@ static void stalls_are_those_found_byte_by_byte(void **state)
 		for (size_t i = 0; i < slow.count; i++) {
 			expect_stall(&rig, &slow.stalls[i], rig.events[rig.count - 1].time_ns);
 			recovered += slow.stalls[i].to != 0;
-			sent += slow.stalls[i].timeouts + slow.stalls[i].probes;
+			sent += slow.stalls[i].timeouts + slow.stalls[i].slow_start +
+				slow.stalls[i].fast;
 			several += slow.stalls[i].n > 2;
 		}
 		nic_rig_end(&rig);
@@ -259,13 +262,9 @@ static void stalls_are_those_found_byte_by_byte(void **state)
 
 static void expect_set(const struct sequence_set *set, const bool *has, __s64 base)
 {
-	__u64 bytes = 0;
-
 	for (__s64 i = 0; i < SPACE; i++) {
 		assert_int_equal(sequence_overlaps(set, base + i, base + i + 1), has[i]);
-		bytes += has[i];
 	}
-	assert_int_equal(sequence_bytes(set), bytes);
 	for (size_t i = 0; i < set->count; i++) {
 		assert_true(set->ranges[i].from < set->ranges[i].to);
 		assert_true(!i || set->ranges[i - 1].to < set->ranges[i].from);

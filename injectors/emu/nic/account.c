@@ -57,7 +57,7 @@ static void truth_frame(struct nic_ring *ring, const struct nic_frame *frame, __
 	});
 }
 
-static void tell_run(void *argument, const struct frame_run *run)
+static void run_told(void *argument, const struct frame_run *run)
 {
 	const struct nic_ring *ring = argument;
 	struct frames_probe probe;
@@ -259,7 +259,7 @@ int account_create(struct nic *nic)
 	int err = flow_table_create(&nic->flows, &config);
 
 	for (__u32 r = 0; !err && r < nic->queues; r++)
-		err = loss_runs_create(&nic->ring[r].runs, LOSS_RUNS_MAX, tell_run, &nic->ring[r]);
+		err = loss_runs_create(&nic->ring[r].runs, LOSS_RUNS_MAX, run_told, &nic->ring[r]);
 	return err;
 }
 

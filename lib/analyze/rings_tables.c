@@ -4,37 +4,37 @@
 #include <stdlib.h>
 
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/flows.h"
+#include "lib/analyze/flow_losses.h"
 #include "lib/analyze/frames.h"
 #include "lib/analyze/live.h"
-#include "lib/analyze/nic_private.h"
+#include "lib/analyze/rings_private.h"
 #include "lib/analyze/session.h"
 #include "lib/base/fail.h"
 
 /* A ring, or all of a device. */
-struct nic_row {
-	const struct nic_totals *totals;
-	const struct nic_ring *ring; /* NULL: all */
+struct ring_row {
+	const struct ring_totals *totals;
+	const struct ring_account *ring; /* NULL: all */
 	__u32 device;
 	struct flow_resent resent;
 	__u64 held_now, posted, watched_ns, untold;
 };
 
-static const char *side_name(const struct nic_row *row)
+static const char *side_name(const struct ring_row *row)
 {
 	if (!row->ring)
 		return "all";
 	return row->ring->key.side == RING_TX ? "tx" : "rx";
 }
 
-static __u64 hold_percentile(const struct nic_row *row, double percent)
+static __u64 hold_percentile(const struct ring_row *row, double percent)
 {
 	const struct histogram *hold = row->totals->hold;
 
 	return hold ? histogram_percentile(hold, percent) : CELL_NONE;
 }
 
-static double frame_rate(const struct nic_row *row)
+static double frame_rate(const struct ring_row *row)
 {
 	return row->watched_ns ? (double)row->totals->frames * 1e9 / (double)row->watched_ns : NAN;
 }
@@ -62,14 +62,14 @@ static double frame_rate(const struct nic_row *row)
 	COLUMN(interrupts, none, COUNT, 10, WIDE, row->totals->interrupts)                     \
 	COLUMN(retransmits, none, COUNT, 11, WIDE, count_if(!row->ring, row->resent.segments)) \
 	COLUMN(timeouts, none, COUNT, 8, WIDE, count_if(!row->ring, row->resent.timeouts))
-TABLE(nic, "Rings of NICs", RINGS, struct nic_row, struct session)
+TABLE(nic, "Rings of NICs", RINGS, struct ring_row, struct session)
 
-static void write_ring(struct writer *writer, const struct nic_ring *ring)
+static void write_ring(struct writer *writer, const struct ring_account *ring)
 {
-	const struct nic_totals *totals = &ring->totals;
+	const struct ring_totals *totals = &ring->totals;
 
 	writer_row(writer,
-		   &(struct nic_row){
+		   &(struct ring_row){
 			   .totals = totals,
 			   .ring = ring,
 			   .device = ring->key.device,
@@ -82,8 +82,8 @@ static void write_ring(struct writer *writer, const struct nic_ring *ring)
 
 static int by_ring(const void *a, const void *b)
 {
-	const struct ring_key *x = &(*(const struct nic_ring *const *)a)->key;
-	const struct ring_key *y = &(*(const struct nic_ring *const *)b)->key;
+	const struct ring_key *x = &(*(const struct ring_account *const *)a)->key;
+	const struct ring_key *y = &(*(const struct ring_account *const *)b)->key;
 
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
@@ -93,17 +93,17 @@ static int by_ring(const void *a, const void *b)
 }
 
 /* The rings of one device. */
-static void nic_write_device(const struct analysis *a, struct writer *writer,
-			     const struct nic_ring **rings, size_t count,
-			     const struct table_wish *wish)
+static void rings_write_device(const struct analysis *a, struct writer *writer,
+			       const struct ring_account **rings, size_t count,
+			       const struct table_wish *wish)
 {
-	struct nic_row row = {.device = rings[0]->key.device};
+	struct ring_row row = {.device = rings[0]->key.device};
 
-	row.totals = nic_of_device(a->nic, row.device);
-	row.resent = flows_of_device(a->flows, row.device);
-	row.untold = nic_untold(a->nic, row.device);
+	row.totals = rings_of_device(a->rings, row.device);
+	row.resent = flow_losses_of_device(a->flow_losses, row.device);
+	row.untold = rings_untold(a->rings, row.device);
 	for (size_t i = 0; i < count; i++) {
-		const struct nic_totals *ring = &rings[i]->totals;
+		const struct ring_totals *ring = &rings[i]->totals;
 
 		row.held_now += ring->held_now;
 		row.posted += ring->posted;
@@ -115,34 +115,34 @@ static void nic_write_device(const struct analysis *a, struct writer *writer,
 		write_ring(writer, rings[i]);
 }
 
-void nic_write(const struct analysis *a, struct writer *writer, const struct table_wish *wish)
+void rings_write(const struct analysis *a, struct writer *writer, const struct table_wish *wish)
 {
-	size_t count = HASH_COUNT(a->nic->rings), at = 0;
-	const struct nic_ring **rings = calloc(count + 1, sizeof(struct nic_ring *));
+	size_t count = HASH_COUNT(a->rings->accounts), at = 0;
+	const struct ring_account **rings = calloc(count + 1, sizeof(struct ring_account *));
 
 	if (!rings) {
 		writer_fail(writer, failed(-ENOMEM, "no memory for the rings of NICs"));
 		return;
 	}
-	for (const struct nic_ring *ring = a->nic->rings; ring; ring = ring->hh.next)
+	for (const struct ring_account *ring = a->rings->accounts; ring; ring = ring->hh.next)
 		rings[at++] = ring;
-	qsort(rings, count, sizeof(struct nic_ring *), by_ring);
+	qsort(rings, count, sizeof(struct ring_account *), by_ring);
 	writer_begin_with(writer, &nic_table, a->session);
 	for (size_t i = 0, n; i < count; i += n) {
 		for (n = 1; i + n < count && rings[i + n]->key.device == rings[i]->key.device;)
 			n++;
-		nic_write_device(a, writer, rings + i, n, wish);
+		rings_write_device(a, writer, rings + i, n, wish);
 	}
 	free(rings);
 	writer_end(writer);
 }
 
-static void nic_write_findings(const struct analysis *a, struct writer *writer)
+static void rings_write_findings(const struct analysis *a, struct writer *writer)
 {
 	char name[DEVICE_NAME_TEXT];
 
 	for (__u32 h = 0; h < SESSION_DEVICES; h = session_device_next(a->session, h)) {
-		__u64 untold = nic_of_device(a->nic, h) ? nic_untold(a->nic, h) : 0;
+		__u64 untold = rings_of_device(a->rings, h) ? rings_untold(a->rings, h) : 0;
 
 		if (untold)
 			writer_note(writer,
@@ -153,25 +153,27 @@ static void nic_write_findings(const struct analysis *a, struct writer *writer)
 	}
 }
 
-static bool nic_has_rows(const struct analysis *a)
+static bool rings_has_rows(const struct analysis *a)
 {
-	return nic_rings(a->nic);
+	return rings_count(a->rings);
 }
 
-static int create_nic(struct analysis *a, const struct analysis_config *config)
+static int create_rings(struct analysis *a, const struct analysis_config *config)
 {
 	(void)config;
-	return nic_create(&a->nic, a->session);
+	return rings_create(&a->rings, a->session);
 }
 
-static void nic_live(const struct analysis *a, struct live_summary *summary)
+static void rings_live(const struct analysis *a, struct live_device *row)
 {
-	summary->nic_rings = nic_rings(a->nic);
-	summary->nic_lost = nic_frames_lost(a->nic);
+	const struct ring_totals *totals = rings_of_device(a->rings, row->handle);
+
+	row->rings = totals;
+	row->frames_lost = totals ? totals->all_lost : 0;
 }
 
-static const struct analyzer_table tables[] = {{&nic_table, nic_write, nic_has_rows, REPORT_ROWS},
-					       {0}};
+static const struct analyzer_table tables[] = {
+	{&nic_table, rings_write, rings_has_rows, REPORT_ROWS}, {0}};
 
-DEFINE_ANALYZER(nic, .tables = tables, .chapter = REPORT_IO, .findings = nic_write_findings,
-		.summary = nic_live)
+DEFINE_ANALYZER(rings, .tables = tables, .chapter = REPORT_IO, .findings = rings_write_findings,
+		.device = rings_live)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/analyze/analysis.h"
-#include "lib/analyze/flows.h"
+#include "lib/analyze/flow_losses.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 #include "lib/analyze/stalls.h"
 #include "lib/base/fail.h"
 
-struct flow_key {
+struct flow_loss_key {
 	__u32 id, device; /* the device of frames that have no flow, else 0 */
 };
 
-struct flow {
-	struct flow_key key;
+struct flow_loss {
+	struct flow_loss_key key;
 	__u32 device;
 	__u64 frames, bytes;
 	__u64 lost[LOSS_REASONS]; /* frames */
@@ -25,22 +25,22 @@ struct flow {
 	UT_hash_handle hh;
 };
 
-struct flows {
+struct flow_losses {
 	const struct session *session;
-	struct flow *flows;
+	struct flow_loss *flows;
 	struct slots devices; /* struct flow_resent */
 	__u64 dropped;
 };
 
-static struct flow *flow_make(struct flows *f, const struct event *e)
+static struct flow_loss *flow_loss_make(struct flow_losses *f, const struct event *e)
 {
-	const struct flow_key key = {e->tid, e->tid ? 0 : e->device};
-	struct flow *flow;
+	const struct flow_loss_key key = {e->tid, e->tid ? 0 : e->device};
+	struct flow_loss *flow;
 
 	HASH_FIND(hh, f->flows, &key, sizeof(key), flow);
 	if (flow)
 		return flow;
-	flow = HASH_COUNT(f->flows) < FLOW_ROWS_MAX ? memory_calloc(1, sizeof(*flow)) : NULL;
+	flow = HASH_COUNT(f->flows) < FLOW_LOSSES_MAX ? memory_calloc(1, sizeof(*flow)) : NULL;
 	if (flow) {
 		flow->key = key;
 		flow->device = e->device;
@@ -53,13 +53,13 @@ static struct flow *flow_make(struct flows *f, const struct event *e)
 	return NULL;
 }
 
-static void flows_take_lost(struct flows *f, const struct event *e)
+static void flow_losses_take_lost(struct flow_losses *f, const struct event *e)
 {
-	struct flow *flow;
+	struct flow_loss *flow;
 
 	if (!period_has(session_period(f->session), frames_since(e)))
 		return;
-	flow = flow_make(f, e);
+	flow = flow_loss_make(f, e);
 	if (!flow)
 		return;
 	flow->frames += frames_count(e);
@@ -81,16 +81,17 @@ static void resent_add(struct flow_resent *resent, const struct event *e)
 	resent->timeouts += e->code == RECOVERY_TIMEOUT;
 	resent->probes += e->code == RECOVERY_PROBE;
 	resent->fast += e->code == RECOVERY_FAST;
+	resent->slow_start += e->code == RECOVERY_SLOW_START;
 }
 
-static void flows_take_resent(struct flows *f, const struct event *e)
+static void flow_losses_take_resent(struct flow_losses *f, const struct event *e)
 {
 	struct flow_resent *device;
-	struct flow *flow;
+	struct flow_loss *flow;
 
 	if (!period_has(session_period(f->session), e->time_ns))
 		return;
-	flow = flow_make(f, e);
+	flow = flow_loss_make(f, e);
 	device = slots_make(&f->devices, e->device);
 	if (flow)
 		resent_add(&flow->resent, e);
@@ -98,18 +99,18 @@ static void flows_take_resent(struct flows *f, const struct event *e)
 		resent_add(device, e);
 }
 
-static int flows_on_events(void *self, const struct event *events, size_t count)
+static int flow_losses_on_events(void *self, const struct event *events, size_t count)
 {
-	struct flows *f = self;
+	struct flow_losses *f = self;
 
 	for (size_t i = 0; i < count; i++)
 		switch (events[i].kind) {
 		case EVENT_FRAMES_LOST:
-			flows_take_lost(f, &events[i]);
+			flow_losses_take_lost(f, &events[i]);
 			break;
 		case EVENT_TCP_RETRANSMIT:
 		case EVENT_TCP_SYNACK:
-			flows_take_resent(f, &events[i]);
+			flow_losses_take_resent(f, &events[i]);
 			break;
 		default:
 			break;
@@ -117,19 +118,19 @@ static int flows_on_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
-static struct stream flows_stream(struct flows *flows)
+static struct stream flow_losses_stream(struct flow_losses *flows)
 {
-	static const struct stream_ops ops = {.events = flows_on_events};
+	static const struct stream_ops ops = {.events = flow_losses_on_events};
 
 	return (struct stream){&ops, flows};
 }
 
-static int create_flows(struct analysis *a, const struct analysis_config *config)
+static int create_flow_losses(struct analysis *a, const struct analysis_config *config)
 {
-	struct flows *f;
+	struct flow_losses *f;
 
 	(void)config;
-	a->flows = f = memory_calloc(1, sizeof(*f));
+	a->flow_losses = f = memory_calloc(1, sizeof(*f));
 	if (!f)
 		return failed(-ENOMEM, "no memory for the flows");
 	f->session = a->session;
@@ -137,9 +138,9 @@ static int create_flows(struct analysis *a, const struct analysis_config *config
 	return 0;
 }
 
-static void flows_destroy(struct flows *f)
+static void flow_losses_destroy(struct flow_losses *f)
 {
-	struct flow *flow, *next;
+	struct flow_loss *flow, *next;
 
 	if (!f)
 		return;
@@ -151,20 +152,20 @@ static void flows_destroy(struct flows *f)
 	memory_free(f);
 }
 
-struct flow_resent flows_of_device(const struct flows *f, __u32 device)
+struct flow_resent flow_losses_of_device(const struct flow_losses *f, __u32 device)
 {
 	const struct flow_resent *resent = slots_find(&f->devices, device);
 
 	return resent ? *resent : (struct flow_resent){0};
 }
 
-__u64 flows_dropped(const struct flows *f)
+__u64 flow_losses_dropped(const struct flow_losses *f)
 {
 	return f->dropped;
 }
 
 struct flow_row {
-	const struct flow *flow;
+	const struct flow_loss *flow;
 	struct stall_flow_totals stalls;
 	__u64 longest_ns; /* one that is open included */
 };
@@ -180,6 +181,7 @@ struct flow_row {
 	COLUMN(timeouts, none, COUNT, 5, SHOWN, row->flow->resent.timeouts)                      \
 	COLUMN(probes, none, COUNT, 6, WIDE, row->flow->resent.probes)                           \
 	COLUMN(fast, none, COUNT, 6, WIDE, row->flow->resent.fast)                               \
+	COLUMN(slow_start, none, COUNT, 10, WIDE, row->flow->resent.slow_start)                  \
 	COLUMN(synacks, none, COUNT, 7, WIDE, row->flow->resent.synacks)                         \
 	COLUMN(failed, none, COUNT, 6, WIDE, row->flow->resent.failed)                           \
 	COLUMN(stalls, none, COUNT, 6, SHOWN, row->stalls.stalls + (row->stalls.open != NULL))   \
@@ -189,8 +191,8 @@ TABLE(flows, "Flows", FLOWS, struct flow_row, struct session)
 
 static int most_lost_first(const void *a, const void *b)
 {
-	const struct flow *x = *(const struct flow *const *)a;
-	const struct flow *y = *(const struct flow *const *)b;
+	const struct flow_loss *x = *(const struct flow_loss *const *)a;
+	const struct flow_loss *y = *(const struct flow_loss *const *)b;
 
 	if (x->frames != y->frames)
 		return x->frames > y->frames ? -1 : 1;
@@ -201,7 +203,8 @@ static int most_lost_first(const void *a, const void *b)
 	return x->key.device < y->key.device ? -1 : 1;
 }
 
-static void write_flow(const struct analysis *a, struct writer *writer, const struct flow *flow)
+static void write_flow_loss(const struct analysis *a, struct writer *writer,
+			    const struct flow_loss *flow)
 {
 	struct flow_row row = {.flow = flow, .stalls = stalls_of_flow(a->stalls, flow->key.id)};
 	const struct stall *open = row.stalls.open;
@@ -211,33 +214,34 @@ static void write_flow(const struct analysis *a, struct writer *writer, const st
 	writer_row(writer, &row);
 }
 
-void flows_write(const struct analysis *a, struct writer *writer, const struct table_wish *wish)
+void flow_losses_write(const struct analysis *a, struct writer *writer,
+		       const struct table_wish *wish)
 {
-	size_t count = HASH_COUNT(a->flows->flows), at = 0;
-	const struct flow **list = calloc(count + 1, sizeof(struct flow *));
+	size_t count = HASH_COUNT(a->flow_losses->flows), at = 0;
+	const struct flow_loss **list = calloc(count + 1, sizeof(struct flow_loss *));
 
 	if (!list) {
 		writer_fail(writer, failed(-ENOMEM, "no memory for the flows"));
 		return;
 	}
-	for (const struct flow *flow = a->flows->flows; flow; flow = flow->hh.next)
+	for (const struct flow_loss *flow = a->flow_losses->flows; flow; flow = flow->hh.next)
 		list[at++] = flow;
-	qsort(list, count, sizeof(struct flow *), most_lost_first);
+	qsort(list, count, sizeof(struct flow_loss *), most_lost_first);
 	writer_begin_with(writer, &flows_table, a->session);
 	for (size_t i = 0; i < count && (!wish->limit || i < wish->limit); i++)
-		write_flow(a, writer, list[i]);
+		write_flow_loss(a, writer, list[i]);
 	free(list);
 	writer_end(writer);
 	if (wish->limit && count > wish->limit)
 		writer_note(writer, "... and %zu more flows.", count - wish->limit);
 }
 
-static bool flows_has_rows(const struct analysis *a)
+static bool flow_losses_has_rows(const struct analysis *a)
 {
-	return a->flows->flows;
+	return a->flow_losses->flows;
 }
 
 static const struct analyzer_table tables[] = {
-	{&flows_table, flows_write, flows_has_rows, REPORT_ROWS / 2}, {0}};
+	{&flows_table, flow_losses_write, flow_losses_has_rows, REPORT_ROWS / 2}, {0}};
 
-DEFINE_ANALYZER(flows, .tables = tables, .chapter = REPORT_IO)
+DEFINE_ANALYZER(flow_losses, .tables = tables, .chapter = REPORT_IO)

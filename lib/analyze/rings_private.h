@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside nic.c and nic_tables.c. */
-#ifndef FAULTLINE_NIC_PRIVATE_H
-#define FAULTLINE_NIC_PRIVATE_H
+/* Inside rings.c and rings_tables.c. */
+#ifndef FAULTLINE_RINGS_PRIVATE_H
+#define FAULTLINE_RINGS_PRIVATE_H
 
 #include "lib/analyze/hash.h"
-#include "lib/analyze/nic.h"
+#include "lib/analyze/rings.h"
 #include "lib/analyze/slots.h"
 #include "lib/analyze/throughput.h"
 
@@ -19,11 +19,11 @@ struct ring_told {
 	__u32 lost, interrupts;
 };
 
-struct nic_ring {
+struct ring_account {
 	struct ring_key key;
-	struct nic_totals totals;
+	struct ring_totals totals;
 	struct ring_told last;
-	struct nic_window window; /* that is not long enough yet */
+	struct ring_window window; /* that is not long enough yet */
 	struct throughput throughput;
 	__u64 round; /* of its device, in which it has told */
 	/* Of the whole stream: lost as its counter says, as runs say that began before it last told, and after. */
@@ -31,20 +31,20 @@ struct nic_ring {
 	UT_hash_handle hh;
 };
 
-struct nic_device {
-	struct nic_totals totals;
+struct rings_device {
+	struct ring_totals totals;
 	__u64 rings;
 	__u64 round, before_ns, began_ns; /* this round's, and the one's before */
-	struct nic_window sum;		  /* of this round */
-	struct nic_window window;
+	struct ring_window sum;		  /* of this round */
+	struct ring_window window;
 	struct throughput throughput;
 };
 
-struct nic {
+struct rings {
 	const struct session *session;
-	struct nic_ring *rings;
-	struct slots devices; /* struct nic_device */
-	struct nic_sink sinks[NIC_SUBSCRIBERS];
+	struct ring_account *accounts;
+	struct slots devices; /* struct rings_device */
+	struct ring_sink sinks[RING_SUBSCRIBERS];
 	size_t sink_count;
 	__u64 dropped;
 };

@@ -221,6 +221,8 @@ void account_end(struct nic *nic)
 
 	if (!nic->flows)
 		return;
+	for (__u32 r = 0; r < nic->queues; r++)
+		ring_report(&nic->ring[r]);
 	account_tell(nic, ~0ull);
 	nic_stats(nic, &stats);
 	totals->in = stats.in;

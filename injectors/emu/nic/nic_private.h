@@ -22,6 +22,7 @@
 #define NIC_BATCH	32 /* frames that are taken off the wire at once */
 #define NIC_RANGES	16 /* pieces of guest memory, each contiguous, that a frame may go to */
 #define NIC_COMPLETIONS 64 /* written by one DMA */
+#define NIC_REPORTS	64 /* accesses that are told together */
 #define NIC_ACCOUNT_NS	(100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
 #define NIC_RETRY_NS \
 	NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
@@ -64,8 +65,10 @@ struct nic_ring {
 	__u64 published;		/* the head register */
 	__u64 oldest_ns;		/* of what no interrupt has told yet; 0: nothing */
 	__u32 pending;			/* frames of that */
-	struct rx_queue *queue;		/* the IOprovider's, of `backup` */
-	struct nic_request *requests;	/* fault_limit of them */
+	struct io_range reports[NIC_REPORTS]; /* what was written and is not yet told */
+	__u32 report_count;
+	struct rx_queue *queue;	      /* the IOprovider's, of `backup` */
+	struct nic_request *requests; /* fault_limit of them */
 	struct loss_runs *runs;
 	struct nic_counters rx;
 	struct nic_registers *registers;
@@ -113,6 +116,7 @@ struct nic {
 	struct dma fetch;     /* of descriptors and completions */
 	struct dma probe;     /* of buffers that are asked for ahead */
 	unsigned char *batch; /* NIC_BATCH frames */
+	__u64 now_ns;	      /* as the receiving thread began with its batch */
 	__u64 account_ns;     /* when the rings' state is told next */
 	__u64 in;
 	struct frame_totals *totals;
@@ -145,9 +149,11 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store);
 void references_drop(struct nic *nic, struct nic_store *store);
 /* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
-		struct nic_store *store);
+		struct nic_store *store, __u64 now_ns);
 /* These buffers come back with nothing in them. */
 void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count);
+/* Tells the access log what has been written. */
+void ring_report(struct nic_ring *ring);
 /* Writes completions up to the head, as far as their pages are there, and moves the head register. */
 void ring_tell_done(struct nic_ring *ring);
 

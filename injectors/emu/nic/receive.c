@@ -50,7 +50,7 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 	rx_ring_receive(&ring->state, &state, &verdict);
 	switch (verdict.place) {
 	case RX_STORE:
-		ring_write(ring, verdict.position, verdict.count, frame, &nic->store);
+		ring_write(ring, verdict.position, verdict.count, frame, &nic->store, nic->now_ns);
 		account_delivered(ring, frame, 0);
 		return;
 	case RX_BACKUP:
@@ -83,7 +83,8 @@ static void release_cached(struct nic_ring *ring)
 
 		(void)frame_parse(frame.bytes, frame.length,
 				  ring->nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info);
-		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store);
+		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store,
+			   ring->nic->now_ns);
 		account_delivered(ring, &frame, HOLD_CACHE);
 		any = true;
 	}
@@ -169,6 +170,7 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 static void serve(struct nic *nic, const long *lengths, int count, __u64 now_ns)
 {
 	pthread_mutex_lock(&nic->lock);
+	nic->now_ns = monotonic_ns();
 	__atomic_store_n(&nic->kicked, false, __ATOMIC_RELEASE);
 	for (__u32 r = 0; r < nic->queues; r++)
 		ring_catch_up(&nic->ring[r], now_ns);

@@ -131,6 +131,11 @@ static bool nic_is_networked(const struct device_settings *settings)
 	return ((const struct nic_settings *)settings->bytes)->wire == NIC_WIRE_TAP;
 }
 
+static const char *nic_variant(const struct device_settings *settings)
+{
+	return rx_policies[((const struct nic_settings *)settings->bytes)->rx_policy]->name;
+}
+
 #define SETTING(member) DEVICE_SETTING(struct nic_settings, member)
 #define KIB		1024.0
 #define MIB		(1024 * KIB)
@@ -225,6 +230,7 @@ const struct device_class nic_class = {
 	.check = nic_agree,
 	.start = nic_start,
 	.stop = nic_stop,
+	.variant = nic_variant,
 	.networked = nic_is_networked,
 	.network = nic_network,
 	.namespaces = nic_namespaces,
